@@ -6,8 +6,8 @@ import (
 
 	"github.com/rollmill/rollmill/cmd/internal/cli"
 	"github.com/rollmill/rollmill/formats"
-	"github.com/rollmill/rollmill/formats/exporters"
-	"github.com/rollmill/rollmill/formats/exporters/all"
+	"github.com/rollmill/rollmill/formats/foreign"
+	"github.com/rollmill/rollmill/formats/foreign/exporters"
 	"github.com/rollmill/rollmill/formats/plural"
 	"github.com/rollmill/rollmill/formats/redaction"
 	"github.com/rollmill/rollmill/formats/sequences"
@@ -55,7 +55,7 @@ type exportFormat struct {
 
 var exportFormats = func() plugin.Registry[*plugin.None, exportFormat] {
 	var out []exportFormat
-	for _, f := range exporters.Exports(all.Formats) {
+	for _, f := range exporters.Exports(foreign.Exporters) {
 		out = append(out, exportFormat{plugin.Kind[*plugin.None]{Name: f.Name, Help: f.Help(), About: f.Format.About(), New: plugin.NewNone}, f})
 	}
 	return plugin.NewRegistry("format", out...)

@@ -6,8 +6,8 @@ import (
 	"strings"
 
 	"github.com/rollmill/rollmill/cmd/internal/cli"
-	"github.com/rollmill/rollmill/formats/importers"
-	"github.com/rollmill/rollmill/formats/importers/all"
+	"github.com/rollmill/rollmill/formats/foreign"
+	"github.com/rollmill/rollmill/formats/foreign/importers"
 	"github.com/rollmill/rollmill/formats/lint"
 	"github.com/rollmill/rollmill/stages/ingest"
 	"github.com/rollmill/rollmill/stages/plugin"
@@ -43,7 +43,7 @@ func (f importer) about() string {
 }
 
 var importFormats = plugin.NewRegistry("importer", func() (list []importer) {
-	for _, f := range all.Formats {
+	for _, f := range foreign.Importers {
 		list = append(list, importer{f})
 	}
 	return list

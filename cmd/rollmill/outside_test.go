@@ -12,9 +12,9 @@ import (
 
 	"github.com/rollmill/rollmill/cmd/internal/cli"
 	"github.com/rollmill/rollmill/formats"
-	"github.com/rollmill/rollmill/formats/exporters"
-	foreign "github.com/rollmill/rollmill/formats/exporters/all"
-	"github.com/rollmill/rollmill/formats/formattest"
+	"github.com/rollmill/rollmill/formats/foreign"
+	"github.com/rollmill/rollmill/formats/foreign/exporters"
+	"github.com/rollmill/rollmill/formats/foreign/foreigntest"
 	"github.com/rollmill/rollmill/formats/random"
 	"github.com/rollmill/rollmill/stages/backends"
 	trainers "github.com/rollmill/rollmill/stages/backends/all"
@@ -147,8 +147,8 @@ func TestFormatFromOutside(t *testing.T) {
 		Name: "outside", Help: "the ids of groups", Of: exporters.Groups, Files: []exporters.Extension{exporters.JSONL},
 		Lines: exporters.Lines(func(x *exporters.Item) []string { return []string{x.Rows[0].GroupID} }),
 	}
-	formattest.Exporter(t, format, [][]formats.Trajectory{random.Group(1, 0, random.Options{})})
-	entry := file.KindOf(append(slices.Clip(foreign.Formats), format))
+	foreigntest.Exporter(t, format, [][]formats.Trajectory{random.Group(1, 0, random.Options{})})
+	entry := file.KindOf(append(slices.Clip(foreign.Exporters), format))
 	registry := plugin.NewRegistry[backends.TrainerSettings]("backend", entry)
 	changed := replaced(submitCommand, func() *submitSettings {
 		s := newSubmitSettings()

@@ -15,9 +15,9 @@ import (
 
 	"github.com/rollmill/rollmill/formats"
 	"github.com/rollmill/rollmill/formats/dataset"
-	"github.com/rollmill/rollmill/formats/exporters"
-	"github.com/rollmill/rollmill/formats/exporters/all"
-	"github.com/rollmill/rollmill/formats/exporters/rows"
+	"github.com/rollmill/rollmill/formats/foreign"
+	"github.com/rollmill/rollmill/formats/foreign/exporters"
+	"github.com/rollmill/rollmill/formats/foreign/rows"
 	"github.com/rollmill/rollmill/formats/random"
 	"github.com/rollmill/rollmill/formats/redaction"
 	"github.com/rollmill/rollmill/formats/sequences"
@@ -78,11 +78,11 @@ func grouped(t *testing.T, root string) (*dataset.Dataset, []formats.Trajectory)
 func files(t *testing.T, names ...string) (out []exporters.File) {
 	t.Helper()
 	for _, name := range names {
-		i := slices.IndexFunc(exporters.Exports(all.Formats), func(f exporters.File) bool { return f.Name == name })
+		i := slices.IndexFunc(exporters.Exports(foreign.Exporters), func(f exporters.File) bool { return f.Name == name })
 		if i < 0 {
 			t.Fatalf("no format %s", name)
 		}
-		out = append(out, exporters.Exports(all.Formats)[i])
+		out = append(out, exporters.Exports(foreign.Exporters)[i])
 	}
 	return out
 }

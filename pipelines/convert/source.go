@@ -7,8 +7,8 @@ import (
 	"github.com/rollmill/rollmill/formats"
 	"github.com/rollmill/rollmill/formats/dataset"
 	"github.com/rollmill/rollmill/formats/dataset/joined"
-	"github.com/rollmill/rollmill/formats/exporters"
 	"github.com/rollmill/rollmill/formats/filter"
+	"github.com/rollmill/rollmill/formats/foreign/exporters"
 )
 
 // source is what is exported.

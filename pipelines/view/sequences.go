@@ -5,9 +5,9 @@ import (
 	"strings"
 
 	"github.com/rollmill/rollmill/formats"
-	"github.com/rollmill/rollmill/formats/exporters"
-	"github.com/rollmill/rollmill/formats/exporters/all"
-	"github.com/rollmill/rollmill/formats/exporters/art"
+	"github.com/rollmill/rollmill/formats/foreign"
+	"github.com/rollmill/rollmill/formats/foreign/art"
+	"github.com/rollmill/rollmill/formats/foreign/exporters"
 	"github.com/rollmill/rollmill/formats/sequences"
 )
 
@@ -68,7 +68,7 @@ func sequencesOf(t *formats.Trajectory, outcomes bool, url string) *sequencesVie
 
 // outcomesOf writes the trajectory in each format that takes it without others.
 func outcomesOf(t *formats.Trajectory) (out []outcome) {
-	for _, f := range all.Formats {
+	for _, f := range foreign.Exporters {
 		alone := f.Of == exporters.Groups || f.Of == exporters.Rows || f.Of == exporters.Top
 		if f.Lines == nil || f.Whole || !alone {
 			continue

@@ -10,8 +10,8 @@ import (
 	"time"
 
 	"github.com/rollmill/rollmill/formats"
-	"github.com/rollmill/rollmill/formats/importers"
-	"github.com/rollmill/rollmill/formats/importers/chat"
+	"github.com/rollmill/rollmill/formats/foreign/chat"
+	"github.com/rollmill/rollmill/formats/foreign/importers"
 	"github.com/rollmill/rollmill/formats/jsontext"
 	"github.com/rollmill/rollmill/stages/ingest"
 )
@@ -36,7 +36,7 @@ func TestRowsOutliveTheirBatch(t *testing.T) {
 		}
 		out := filepath.Join(t.TempDir(), "out")
 		o := options(out, text("a", all))
-		o.Format = chat.Format
+		o.Format = chat.Importer
 		if _, err := ingest.Run(t.Context(), o); err != nil {
 			t.Fatal(err)
 		}
@@ -97,7 +97,7 @@ func TestTooManyKeysAreRefused(t *testing.T) {
 	}
 	const talk = `"messages":[{"role":"user","content":"q"},{"role":"assistant","content":"a"}]`
 	o := options(filepath.Join(t.TempDir(), "out"), text("a", "{"+talk+"}\n{"+talk+`,"log":{`+keys.String()[1:]+"}}\n"))
-	o.Format = chat.Format
+	o.Format = chat.Importer
 	_, err := ingest.Run(t.Context(), o)
 	if in, ok := errors.AsType[*formats.InputError](err); !ok || in.Hint() == "" || !strings.HasSuffix(err.Error(), "line 2: an object has more than 100000 keys, which are not read: log") {
 		t.Errorf("got %v", err)

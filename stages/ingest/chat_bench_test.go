@@ -7,7 +7,7 @@ import (
 	"syscall"
 	"testing"
 
-	"github.com/rollmill/rollmill/formats/importers/chat"
+	"github.com/rollmill/rollmill/formats/foreign/chat"
 	"github.com/rollmill/rollmill/stages/ingest"
 )
 
@@ -29,7 +29,7 @@ func BenchmarkChat(b *testing.B) {
 	cpu := processorTime()
 	for i := range b.N {
 		o := options(filepath.Join(b.TempDir(), fmt.Sprint(i)), source)
-		o.Format = chat.Format
+		o.Format = chat.Importer
 		if _, err := ingest.Run(b.Context(), o); err != nil {
 			b.Fatal(err)
 		}

@@ -6,7 +6,7 @@ import (
 	"iter"
 
 	"github.com/rollmill/rollmill/formats"
-	"github.com/rollmill/rollmill/formats/importers"
+	"github.com/rollmill/rollmill/formats/foreign/importers"
 	"github.com/rollmill/rollmill/stages/internal/spill"
 )
 

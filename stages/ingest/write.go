@@ -8,7 +8,7 @@ import (
 	"github.com/rollmill/rollmill/formats"
 	"github.com/rollmill/rollmill/formats/chat"
 	"github.com/rollmill/rollmill/formats/dataset"
-	"github.com/rollmill/rollmill/formats/importers"
+	"github.com/rollmill/rollmill/formats/foreign/importers"
 
 	"github.com/rollmill/rollmill/formats/jsontext"
 	"github.com/rollmill/rollmill/stages"

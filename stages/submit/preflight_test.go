@@ -11,7 +11,7 @@ import (
 	"testing"
 
 	"github.com/rollmill/rollmill/formats"
-	wire "github.com/rollmill/rollmill/formats/exporters/art"
+	"github.com/rollmill/rollmill/formats/foreign/art"
 	"github.com/rollmill/rollmill/stages"
 	"github.com/rollmill/rollmill/stages/backends/art/arttest"
 	"github.com/rollmill/rollmill/stages/backends/backendtest"
@@ -61,7 +61,7 @@ func TestBadRowsAreNamedAndNothingIsSent(t *testing.T) {
 		if !errors.Is(err, formats.ErrInvalid) || !strings.Contains(err.Error(), "flat 1, no_token_ids 1") || !strings.Contains(err.Error(), bad[2].TrajectoryID) {
 			t.Errorf("%v", err)
 		}
-		if len(result.Problems) != 2 || result.Failures[wire.NoTokenIDs] != 1 {
+		if len(result.Problems) != 2 || result.Failures[art.NoTokenIDs] != 1 {
 			t.Errorf("%+v", result.Problems)
 		}
 		var hinted interface{ Hint() string }
@@ -107,7 +107,7 @@ func TestADryRunEstimatesTokensAndCost(t *testing.T) {
 	if err != nil || result.Stats.Cost == nil || *result.Stats.Cost != 3 || !strings.Contains(result.Message, "about 3 at the price given") {
 		t.Errorf("%+v, %s, %v", result.Stats, result.Message, err)
 	}
-	if !slices.Contains(result.Stats.Checks, wire.Flat) || !slices.Contains(result.Stats.Checks, wire.TooLong) {
+	if !slices.Contains(result.Stats.Checks, art.Flat) || !slices.Contains(result.Stats.Checks, art.TooLong) {
 		t.Errorf("%v", result.Stats.Checks)
 	}
 	o.Price = -1
@@ -126,7 +126,7 @@ func TestADryRunNamesEveryRowThatCannotGo(t *testing.T) {
 	o := options(t, place)
 	o.In.URI, o.DryRun = curated(t, t.TempDir()+"/bad", groups...), true
 	result, err := submit.Run(t.Context(), o)
-	if !errors.Is(err, formats.ErrInvalid) || len(result.Problems) != 240 || result.Problems[239].TrajectoryID != groups[59][3].TrajectoryID || result.Problems[239].Reason != wire.NoTokenIDs {
+	if !errors.Is(err, formats.ErrInvalid) || len(result.Problems) != 240 || result.Problems[239].TrajectoryID != groups[59][3].TrajectoryID || result.Problems[239].Reason != art.NoTokenIDs {
 		t.Errorf("%d problems, %v", len(result.Problems), err)
 	}
 }

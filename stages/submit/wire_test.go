@@ -14,7 +14,7 @@ import (
 
 	"github.com/rollmill/rollmill/formats"
 	"github.com/rollmill/rollmill/formats/dataset"
-	wire "github.com/rollmill/rollmill/formats/exporters/art"
+	"github.com/rollmill/rollmill/formats/foreign/art"
 	"github.com/rollmill/rollmill/formats/random"
 	"github.com/rollmill/rollmill/stages/backends/art/arttest"
 )
@@ -155,8 +155,8 @@ func convert(o order) (a answer) {
 	sound := true
 	group := func(t *formats.Trajectory) string { return t.GroupID }
 	err = dataset.Groups(ctx, d, "", d.All(), group, func(_ int64, rows []formats.Trajectory) error {
-		wire.Check(rows, wire.Limits{}, func(wire.Problem) { sound = false })
-		buf = wire.AppendGroup(buf[:0], rows)
+		art.Check(rows, art.Limits{}, func(art.Problem) { sound = false })
+		buf = art.AppendGroup(buf[:0], rows)
 		a.Bytes += int64(len(buf))
 		return nil
 	})

@@ -50,7 +50,7 @@ import (
 	"time"
 
 	"github.com/rollmill/rollmill/formats"
-	wire "github.com/rollmill/rollmill/formats/exporters/art"
+	"github.com/rollmill/rollmill/formats/foreign/art"
 	"github.com/rollmill/rollmill/formats/redaction"
 	"github.com/rollmill/rollmill/formats/secret"
 	"github.com/rollmill/rollmill/stages/backends"
@@ -213,10 +213,10 @@ func (t *Trainer) serves(ctx context.Context, url string, names ...string) strin
 
 // state asks a server that trains atomically about a submission; nil if the
 // server does not train atomically.
-func (t *Trainer) state(ctx context.Context, token string) (*wire.TrainingState, error) {
+func (t *Trainer) state(ctx context.Context, token string) (*art.TrainingState, error) {
 	q := url.Values{"model": {t.cfg.Name}, "project": {t.cfg.Project}, "submission": {token}}
-	var s wire.TrainingState
-	err := t.get(ctx, t.base+wire.TrainingRoute+"?"+q.Encode(), "", &s)
+	var s art.TrainingState
+	err := t.get(ctx, t.base+art.TrainingRoute+"?"+q.Encode(), "", &s)
 	if status(err) == http.StatusNotFound {
 		return nil, nil
 	}

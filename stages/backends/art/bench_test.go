@@ -5,7 +5,7 @@ import (
 	"testing"
 
 	"github.com/rollmill/rollmill/formats"
-	wire "github.com/rollmill/rollmill/formats/exporters/art"
+	foreignart "github.com/rollmill/rollmill/formats/foreign/art"
 	"github.com/rollmill/rollmill/formats/random"
 	"github.com/rollmill/rollmill/stages/backends"
 	"github.com/rollmill/rollmill/stages/backends/art"
@@ -15,7 +15,7 @@ import (
 // repeated is a batch of any size from one group of realistic rows.
 func repeated(n int) (backends.Groups, int64) {
 	rows := random.Group(1, 0, random.Options{Scored: true})
-	size := int64(len(wire.AppendGroup(nil, rows)))
+	size := int64(len(foreignart.AppendGroup(nil, rows)))
 	return func(yield func([]formats.Trajectory, error) bool) {
 		for range n {
 			if !yield(rows, nil) {

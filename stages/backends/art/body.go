@@ -8,7 +8,7 @@ import (
 	"sync/atomic"
 
 	"github.com/rollmill/rollmill/formats"
-	wire "github.com/rollmill/rollmill/formats/exporters/art"
+	"github.com/rollmill/rollmill/formats/foreign/art"
 	"github.com/rollmill/rollmill/stages/backends"
 )
 
@@ -17,7 +17,7 @@ import (
 func (t *Trainer) head() []byte {
 	dev := present(t.cfg.DevConfig)
 	data, err := json.Marshal(struct {
-		Model   wire.Model     `json:"model"`
+		Model   art.Model      `json:"model"`
 		Config  Training       `json:"config"`
 		Dev     map[string]any `json:"dev_config"`
 		Verbose bool           `json:"verbose"`
@@ -92,9 +92,9 @@ func (t *Trainer) WriteRows(ctx context.Context, s backends.Submission, groups b
 // shape returns the encoder of a group.
 func shape(plain bool) func([]byte, []formats.Trajectory) []byte {
 	if plain {
-		return wire.AppendPlainGroup
+		return art.AppendPlainGroup
 	}
-	return wire.AppendGroup
+	return art.AppendGroup
 }
 
 func (t *Trainer) encode(w io.Writer, groups backends.Groups, appendGroup func([]byte, []formats.Trajectory) []byte, fence func() error, sent func(int64)) error {

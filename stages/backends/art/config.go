@@ -6,7 +6,7 @@ import (
 	"maps"
 	"time"
 
-	wire "github.com/rollmill/rollmill/formats/exporters/art"
+	"github.com/rollmill/rollmill/formats/foreign/art"
 )
 
 // Config says which ART server, which model, and how to train. Field names are
@@ -99,8 +99,8 @@ func (c Config) Validate() error {
 	return nil
 }
 
-func (c Config) model() wire.Model {
-	return wire.Model{Name: c.Name, Project: c.Project, BaseModel: c.BaseModel, Trainable: true, InternalConfig: c.internal()}
+func (c Config) model() art.Model {
+	return art.Model{Name: c.Name, Project: c.Project, BaseModel: c.BaseModel, Trainable: true, InternalConfig: c.internal()}
 }
 
 // internal returns the model's _internal_config: sections without a key are
@@ -167,8 +167,8 @@ func (c Config) textAlone() bool {
 	return allow
 }
 
-func (c Config) limits(d dialect) wire.Limits {
-	l := wire.Limits{NoHistories: !d.Histories, PlainAssistants: c.AcceptPlainAssistant, Plain: d.plain()}
+func (c Config) limits(d dialect) art.Limits {
+	l := art.Limits{NoHistories: !d.Histories, PlainAssistants: c.AcceptPlainAssistant, Plain: d.plain()}
 	if c.InitArgs.MaxSeqLength != nil {
 		l.MaxSeqLength = *c.InitArgs.MaxSeqLength
 	}

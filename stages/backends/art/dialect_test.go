@@ -7,7 +7,7 @@ import (
 	"testing"
 
 	"github.com/rollmill/rollmill/formats"
-	wire "github.com/rollmill/rollmill/formats/exporters/art"
+	foreignart "github.com/rollmill/rollmill/formats/foreign/art"
 	"github.com/rollmill/rollmill/stages/backends"
 	"github.com/rollmill/rollmill/stages/backends/art"
 	"github.com/rollmill/rollmill/stages/backends/art/arttest"
@@ -124,7 +124,7 @@ func TestTextCannotExpressIsRefused(t *testing.T) {
 	rows[2].Messages[1].TokenIDs, rows[2].Messages[1].Logprobs = nil, nil // no hindrance: they do not travel
 	found := map[string]string{}
 	_, err := trainer(t, textAlone(cfg)).Preflight(t.Context(), func(yield func([]formats.Trajectory, error) bool) { yield(rows, nil) }, func(p backends.Problem) { found[p.TrajectoryID] = p.Reason })
-	if err != nil || len(found) != 2 || found[rows[0].TrajectoryID] != wire.PlainToolCalls || found[rows[1].TrajectoryID] != wire.ToolsWrapped {
+	if err != nil || len(found) != 2 || found[rows[0].TrajectoryID] != foreignart.PlainToolCalls || found[rows[1].TrajectoryID] != foreignart.ToolsWrapped {
 		t.Errorf("%v, %v", found, err)
 	}
 }

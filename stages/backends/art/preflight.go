@@ -3,7 +3,7 @@ package art
 import (
 	"context"
 
-	wire "github.com/rollmill/rollmill/formats/exporters/art"
+	"github.com/rollmill/rollmill/formats/foreign/art"
 	"github.com/rollmill/rollmill/stages/backends"
 )
 
@@ -21,15 +21,15 @@ func (t *Trainer) Preflight(ctx context.Context, groups backends.Groups, report 
 }
 
 func (t *Trainer) preflight(groups backends.Groups, d dialect, report func(backends.Problem)) (backends.BatchStats, error) {
-	stats := backends.BatchStats{Bytes: int64(len(t.head()) + len(tail)), Checks: wire.Reasons}
-	drift := wire.Drift{Scale: t.cfg.scales()}
+	stats := backends.BatchStats{Bytes: int64(len(t.head()) + len(tail)), Checks: art.Reasons}
+	drift := art.Drift{Scale: t.cfg.scales()}
 	sound := true
 	var buf []byte
 	for rows, err := range groups {
 		if err != nil {
 			return stats, err
 		}
-		sequences, tokens := wire.Check(rows, t.cfg.limits(d), func(p wire.Problem) { sound = false; report(backends.Problem(p)) })
+		sequences, tokens := art.Check(rows, t.cfg.limits(d), func(p art.Problem) { sound = false; report(backends.Problem(p)) })
 		stats.Groups++
 		stats.Trajectories += int64(len(rows))
 		stats.Sequences += sequences

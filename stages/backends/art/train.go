@@ -10,7 +10,7 @@ import (
 	"slices"
 
 	"github.com/rollmill/rollmill/formats"
-	wire "github.com/rollmill/rollmill/formats/exporters/art"
+	"github.com/rollmill/rollmill/formats/foreign/art"
 	"github.com/rollmill/rollmill/stages/backends"
 )
 
@@ -39,7 +39,7 @@ func (t *Trainer) Submit(ctx context.Context, s backends.Submission, groups back
 		return backends.Outcome{State: formats.JobFailed, Clean: true}, err
 	}
 	req.Header.Set("Content-Type", "application/json")
-	req.Header.Set(wire.SubmissionHeader, s.Token)
+	req.Header.Set(art.SubmissionHeader, s.Token)
 	resp, err := t.http.Do(req)
 	if err != nil {
 		if body.stop() { // the server did not get the complete request
@@ -155,7 +155,7 @@ func (t *Trainer) look(ctx context.Context, s backends.Submission, seen *lines) 
 	return t.resolved(s, state), nil
 }
 
-func (t *Trainer) resolved(s backends.Submission, state *wire.TrainingState) backends.Outcome {
+func (t *Trainer) resolved(s backends.Submission, state *art.TrainingState) backends.Outcome {
 	switch {
 	case state.TrainedAtStep != nil:
 		return backends.Outcome{State: formats.JobCompleted, StepAfter: state.TrainedAtStep, Policy: policyAt(s, *state.TrainedAtStep),

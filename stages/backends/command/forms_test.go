@@ -8,7 +8,7 @@ import (
 	"testing"
 
 	"github.com/rollmill/rollmill/formats"
-	"github.com/rollmill/rollmill/formats/exporters/tokens"
+	"github.com/rollmill/rollmill/formats/foreign/trainers"
 	"github.com/rollmill/rollmill/formats/parquet"
 	"github.com/rollmill/rollmill/stages/backends"
 	"github.com/rollmill/rollmill/stages/backends/backendtest"
@@ -64,11 +64,11 @@ func TestTheProgramGetsItsForms(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	r, err := parquet.NewReader[tokens.Row](f, 0, f.Rows())
+	r, err := parquet.NewReader[trainers.SequenceRow](f, 0, f.Rows())
 	if err != nil {
 		t.Fatal(err)
 	}
-	rows := make([]tokens.Row, 13)
+	rows := make([]trainers.SequenceRow, 13)
 	if n, _ := r.Read(rows); n != 12 || rows[0].Tokens != 2 || len(rows[0].PromptIDs) != 3 {
 		t.Errorf("%d rows: %+v", n, rows[0])
 	}

@@ -10,7 +10,7 @@ import (
 
 	"github.com/rollmill/rollmill/formats"
 	"github.com/rollmill/rollmill/formats/chat"
-	wire "github.com/rollmill/rollmill/formats/exporters/customizer"
+	"github.com/rollmill/rollmill/formats/foreign/finetune"
 	"github.com/rollmill/rollmill/formats/jsontext"
 	"github.com/rollmill/rollmill/stages/backends"
 	"github.com/rollmill/rollmill/stages/internal/remote"
@@ -29,11 +29,11 @@ const (
 const lastRole = "last_role" // it is empty, or does not end with the user
 
 var hints = map[string]string{
-	chat.Same:  "the two answers say the same: drop such groups with curate",
-	chat.Tie:   "the best is no better than the worst: drop flat groups with curate",
-	chat.Turns: "only conversations of one answer can be compared: --training-type sft, or another backend",
-	wire.Tools: "a pair cannot have tools: --training-type sft, or another backend",
-	wire.Blank: "drop such rows with curate",
+	chat.Same:      "the two answers say the same: drop such groups with curate",
+	chat.Tie:       "the best is no better than the worst: drop flat groups with curate",
+	chat.Turns:     "only conversations of one answer can be compared: --training-type sft, or another backend",
+	finetune.Tools: "a pair cannot have tools: --training-type sft, or another backend",
+	finetune.Blank: "drop such rows with curate",
 }
 
 // line is a line of one of the files, or the reason why there is none.
@@ -49,7 +49,7 @@ type line struct {
 func (t *Trainer) lines(walk *chat.Preferences, rows []formats.Trajectory, f func(line) error) error {
 	if t.cfg.TrainingType == SFT {
 		return chat.EachTop(rows, t.cfg.Best, func(some []formats.Trajectory) error {
-			conversation, why := wire.ConversationOf(some)
+			conversation, why := finetune.ConversationOf(some)
 			if why != "" {
 				return f(line{reason: why})
 			}
@@ -59,9 +59,9 @@ func (t *Trainer) lines(walk *chat.Preferences, rows []formats.Trajectory, f fun
 	}
 	return walk.Of(rows, func(p chat.Preference, why string) error {
 		l := line{ids: []string{p.ChosenID, p.RejectedID}, reason: why}
-		var pair wire.Preference
+		var pair finetune.CustomizerPreference
 		if why == "" {
-			pair, l.reason = wire.PreferenceOf(p)
+			pair, l.reason = finetune.CustomizerPreferenceOf(p)
 		}
 		if l.reason == "" && !pair.Asks() {
 			l.reason = lastRole

@@ -1,8 +1,8 @@
 package file
 
 import (
-	"github.com/rollmill/rollmill/formats/exporters"
-	"github.com/rollmill/rollmill/formats/exporters/all"
+	"github.com/rollmill/rollmill/formats/foreign"
+	"github.com/rollmill/rollmill/formats/foreign/exporters"
 	"github.com/rollmill/rollmill/stages/plugin"
 )
 
@@ -15,7 +15,7 @@ type kind struct {
 // registry lists the kinds of file.
 type registry = plugin.Registry[*plugin.None, kind]
 
-var known = kindsOf(all.Formats)
+var known = kindsOf(foreign.Exporters)
 
 // kindsOf returns the kinds of file of some formats. They are named after their
 // formats; a second file of a format has its extension, too.

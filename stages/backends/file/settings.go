@@ -3,14 +3,14 @@ package file
 import (
 	"strings"
 
-	"github.com/rollmill/rollmill/formats/exporters"
-	"github.com/rollmill/rollmill/formats/exporters/all"
+	"github.com/rollmill/rollmill/formats/foreign"
+	"github.com/rollmill/rollmill/formats/foreign/exporters"
 	"github.com/rollmill/rollmill/stages/backends"
 	"github.com/rollmill/rollmill/stages/plugin"
 )
 
 // Kind is the registry's entry.
-var Kind = KindOf(all.Formats)
+var Kind = KindOf(foreign.Exporters)
 
 // KindOf returns the entry of a backend that writes the files of some formats.
 func KindOf(list []exporters.Format) backends.Kind {

@@ -7,7 +7,7 @@ import (
 	"testing"
 
 	"github.com/rollmill/rollmill/formats"
-	"github.com/rollmill/rollmill/formats/exporters/tokens"
+	"github.com/rollmill/rollmill/formats/foreign/trainers"
 	"github.com/rollmill/rollmill/formats/parquet"
 	"github.com/rollmill/rollmill/formats/sequences"
 	"github.com/rollmill/rollmill/stages/backends"
@@ -49,7 +49,7 @@ func TestSequencesAreAsTheBatch(t *testing.T) {
 			}
 			must(t, tr, "token-1")
 			files := s.Files(id)
-			rows := read[tokens.Row](t, files[sequencesFile])
+			rows := read[trainers.SequenceRow](t, files[sequencesFile])
 			n := 0
 			for _, r := range rows {
 				n += int(r.Tokens)
@@ -106,7 +106,7 @@ func TestWeightsAreThoseOfASplit(t *testing.T) {
 		files := s.Files(id)
 		for _, split := range []string{"train", "validation"} {
 			path := strings.Replace(sequencesFile, "train", split, 1)
-			rows, weight, tokensOf := read[tokens.Row](t, files[path]), 0.0, 0.0
+			rows, weight, tokensOf := read[trainers.SequenceRow](t, files[path]), 0.0, 0.0
 			for _, r := range rows {
 				weight, tokensOf = weight+r.Weight*float64(r.Tokens), tokensOf+float64(r.Tokens)
 				if each := r.Weight * float64(r.Tokens); math.Abs(each-rows[0].Weight*float64(rows[0].Tokens)) > 1e-9 {

@@ -9,19 +9,19 @@ import (
 
 	"github.com/rollmill/rollmill/formats"
 	"github.com/rollmill/rollmill/formats/chat"
-	"github.com/rollmill/rollmill/formats/exporters"
-	"github.com/rollmill/rollmill/formats/exporters/all"
-	"github.com/rollmill/rollmill/formats/exporters/trajectories"
+	"github.com/rollmill/rollmill/formats/foreign"
+	"github.com/rollmill/rollmill/formats/foreign/exporters"
+	"github.com/rollmill/rollmill/formats/foreign/rows"
 	"github.com/rollmill/rollmill/formats/sequences"
 	"github.com/rollmill/rollmill/stages/backends"
 	"github.com/rollmill/rollmill/stages/backends/hfhub"
 )
 
 // Trajectories is the table that is pushed by default: the unchanged rows.
-var Trajectories = trajectories.Format.Name
+var Trajectories = rows.Trajectories.Name
 
 // tables are the formats that can be pushed, and the configs of the card.
-var tables = pushed(all.Formats)
+var tables = pushed(foreign.Exporters)
 
 func pushed(list []exporters.Format) []exporters.Format {
 	out := slices.DeleteFunc(slices.Clone(list), func(f exporters.Format) bool { return f.Hub == 0 })

@@ -12,7 +12,7 @@ import (
 	"time"
 
 	"github.com/rollmill/rollmill/formats"
-	wire "github.com/rollmill/rollmill/formats/exporters/finetune"
+	"github.com/rollmill/rollmill/formats/foreign/finetune"
 	"github.com/rollmill/rollmill/formats/secret"
 	"github.com/rollmill/rollmill/stages/backends"
 	"github.com/rollmill/rollmill/stages/internal/remote"
@@ -221,8 +221,8 @@ func (t *Trainer) Preflight(_ context.Context, groups backends.Groups, report fu
 }
 
 var hints = map[string]string{
-	wire.Same: "the two answers say the same: drop such groups with curate",
-	"turns":   "only the last answer of a conversation can be compared; train by another backend, or supervised",
+	finetune.OpenAISame: "the two answers say the same: drop such groups with curate",
+	"turns":             "only the last answer of a conversation can be compared; train by another backend, or supervised",
 }
 
 var item = regexp.MustCompile(`\bitem\.([A-Za-z0-9_]+)`)

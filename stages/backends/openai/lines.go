@@ -7,7 +7,7 @@ import (
 
 	"github.com/rollmill/rollmill/formats"
 	"github.com/rollmill/rollmill/formats/chat"
-	wire "github.com/rollmill/rollmill/formats/exporters/finetune"
+	"github.com/rollmill/rollmill/formats/foreign/finetune"
 	"github.com/rollmill/rollmill/stages/backends"
 )
 
@@ -22,11 +22,11 @@ type made struct {
 // made returns the lines of a group, for the methods that compare nothing.
 func (c Config) made(rows []formats.Trajectory, line func(made) error) error {
 	if c.Method == Reinforcement {
-		row, reason := wire.ReinforcementOf(rows, c.Azure)
+		row, reason := finetune.ReinforcementOf(rows, c.Azure)
 		return give(made{rows: rows, reason: reason}, row, line)
 	}
 	return chat.EachTop(rows, c.Best, func(some []formats.Trajectory) error {
-		row, reason := wire.SupervisedOf(some)
+		row, reason := finetune.SupervisedOf(some)
 		return give(made{rows: rows, reason: reason}, row, line)
 	})
 }
@@ -45,7 +45,7 @@ func (t *Trainer) each(groups backends.Groups, group func(rows []formats.Traject
 			err = walk.Of(rows, func(p chat.Preference, reason string) error {
 				var row any
 				if reason == "" {
-					row, reason = wire.PreferenceOf(p)
+					row, reason = finetune.OpenAIPreferenceOf(p)
 				}
 				return give(made{rows: rows, id: p.ChosenID, reason: reason}, row, line)
 			})

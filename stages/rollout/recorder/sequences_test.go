@@ -16,8 +16,8 @@ import (
 	"testing"
 
 	"github.com/rollmill/rollmill/formats"
-	"github.com/rollmill/rollmill/formats/exporters"
-	"github.com/rollmill/rollmill/formats/exporters/tokens"
+	"github.com/rollmill/rollmill/formats/foreign/exporters"
+	"github.com/rollmill/rollmill/formats/foreign/trainers"
 	"github.com/rollmill/rollmill/formats/sequences"
 	"github.com/rollmill/rollmill/stages/rollout/recorder"
 	"github.com/rollmill/rollmill/stages/rollout/recorder/recordertest"
@@ -229,14 +229,14 @@ func (b *harnessed) check() sequences.Tally {
 		sum.Totals.Add(list)
 	}
 	var out bytes.Buffer
-	sink := tokens.Format.Lines(&out)
+	sink := trainers.Sequences.Lines(&out)
 	weights := &sequences.Weights{Per: sequences.Trajectory, Totals: sum.Totals}
 	if err := sink.Give(&exporters.Item{Rows: b.rows, Weights: weights, Tally: &tally, Skip: func(reason string) { b.t.Errorf("a trajectory is skipped: %s", reason) }}); err != nil {
 		b.t.Fatal(err)
 	}
-	exported := map[string][]tokens.Row{}
+	exported := map[string][]trainers.SequenceRow{}
 	for line := range bytes.Lines(out.Bytes()) {
-		var row tokens.Row
+		var row trainers.SequenceRow
 		if err := json.Unmarshal(line, &row); err != nil {
 			b.t.Fatal(err)
 		}
@@ -261,7 +261,7 @@ func (b *harnessed) check() sequences.Tally {
 }
 
 // same compares the rows of a trajectory with the answers that the engine gave it.
-func (b *harnessed) same(i int, rows []tokens.Row, log []recordertest.Sample) {
+func (b *harnessed) same(i int, rows []trainers.SequenceRow, log []recordertest.Sample) {
 	log = slices.Clone(log)
 	for _, r := range rows {
 		trained := 0

@@ -9,7 +9,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/rollmill/rollmill/formats/exporters/otel"
+	"github.com/rollmill/rollmill/formats/foreign/otel"
 	"github.com/rollmill/rollmill/stages"
 	"github.com/rollmill/rollmill/stages/plugin"
 )

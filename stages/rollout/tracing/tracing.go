@@ -19,7 +19,7 @@ import (
 	"time"
 
 	"github.com/rollmill/rollmill/formats"
-	"github.com/rollmill/rollmill/formats/exporters/otel"
+	"github.com/rollmill/rollmill/formats/foreign/otel"
 	"github.com/rollmill/rollmill/stages/internal/remote"
 )
 

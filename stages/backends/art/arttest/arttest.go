@@ -24,7 +24,7 @@ import (
 	"strings"
 	"sync"
 
-	wire "github.com/rollmill/rollmill/formats/exporters/art"
+	"github.com/rollmill/rollmill/formats/foreign/art"
 )
 
 // Dialect is the set of routes and types, by the age of the server.
@@ -73,11 +73,11 @@ type Faults struct {
 // Batch is one training request that arrived whole.
 type Batch struct {
 	Token   string
-	Model   wire.Model
+	Model   art.Model
 	Config  map[string]any
 	Dev     map[string]any
 	Raw     json.RawMessage // the request's body
-	Groups  []wire.Group
+	Groups  []art.Group
 	Trained bool
 	Tokens  []int32  // what was trained: the ids of choices, in order
 	Plain   int      // assistant messages that were trained and not sampled
@@ -227,7 +227,7 @@ func (s *Server) infer(w http.ResponseWriter, r *http.Request) {
 	d, f := s.get()
 	name := "trainer_run"
 	if posted := s.Bodies("/register"); len(posted) > 0 {
-		var m wire.Model
+		var m art.Model
 		_ = json.Unmarshal(posted[len(posted)-1], &m)
 		name = m.Name
 	}

@@ -8,7 +8,7 @@ import (
 	"net/http"
 	"strconv"
 
-	wire "github.com/rollmill/rollmill/formats/exporters/art"
+	"github.com/rollmill/rollmill/formats/foreign/art"
 )
 
 // routes are those of a dialect, with the method of each.
@@ -42,7 +42,7 @@ func (s *Server) serve(w http.ResponseWriter, r *http.Request) {
 		reply(w, 200, openapi(d))
 		return
 	}
-	if r.URL.Path == wire.TrainingRoute && f.Atomic {
+	if r.URL.Path == art.TrainingRoute && f.Atomic {
 		s.training(w, r)
 		return
 	}
@@ -97,7 +97,7 @@ func (s *Server) post(w http.ResponseWriter, r *http.Request, d Dialect, f Fault
 		}
 	case "/_delete_checkpoints":
 		if q := r.URL.Query(); q.Get("benchmark") == "" || q.Get("benchmark_smoothing") == "" {
-			detail(w, 422, []wire.Detail{{Type: "missing", Loc: []any{"query", "benchmark"}, Msg: "Field required"}})
+			detail(w, 422, []art.Detail{{Type: "missing", Loc: []any{"query", "benchmark"}, Msg: "Field required"}})
 			return
 		}
 		if s.model(w, body, true) {
@@ -141,16 +141,16 @@ func object(w http.ResponseWriter, body []byte, v any) bool {
 	if bytes.HasPrefix(bytes.TrimSpace(body), []byte("{")) && json.Unmarshal(body, v) == nil {
 		return true
 	}
-	detail(w, 422, []wire.Detail{{Type: "json_invalid", Loc: []any{"body"}, Msg: "JSON decode error"}})
+	detail(w, 422, []art.Detail{{Type: "json_invalid", Loc: []any{"body"}, Msg: "JSON decode error"}})
 	return false
 }
 
 // needs refuses a body that lacks a top-level key.
 func needs(w http.ResponseWriter, keys map[string]json.RawMessage) bool {
-	var missing []wire.Detail
+	var missing []art.Detail
 	for key, value := range keys {
 		if value == nil {
-			missing = append(missing, wire.Detail{Type: "missing", Loc: []any{"body", key}, Msg: "Field required"})
+			missing = append(missing, art.Detail{Type: "missing", Loc: []any{"body", key}, Msg: "Field required"})
 		}
 	}
 	if missing != nil {

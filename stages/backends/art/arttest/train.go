@@ -7,7 +7,7 @@ import (
 	"net/http"
 	"strings"
 
-	wire "github.com/rollmill/rollmill/formats/exporters/art"
+	"github.com/rollmill/rollmill/formats/foreign/art"
 )
 
 // train reads a batch. It continues after the client has disconnected, which is
@@ -23,7 +23,7 @@ func (s *Server) train(w http.ResponseWriter, r *http.Request, d Dialect, f Faul
 	}()
 	if f.Discard {
 		if _, err := io.Copy(io.Discard, r.Body); err == nil {
-			s.answer(w, &Batch{Token: r.Header.Get(wire.SubmissionHeader)}, true, true, f)
+			s.answer(w, &Batch{Token: r.Header.Get(art.SubmissionHeader)}, true, true, f)
 		}
 		return
 	}
@@ -40,7 +40,7 @@ func (s *Server) train(w http.ResponseWriter, r *http.Request, d Dialect, f Faul
 	if !object(w, body, &req) || !needs(w, map[string]json.RawMessage{"model": req.Model, "trajectory_groups": req.Groups, "config": req.Config, "dev_config": req.Dev}) {
 		return
 	}
-	groups, wrong := wire.Validate(req.Groups)
+	groups, wrong := art.Validate(req.Groups)
 	if wrong != nil {
 		detail(w, 422, wrong)
 		return
@@ -52,7 +52,7 @@ func (s *Server) train(w http.ResponseWriter, r *http.Request, d Dialect, f Faul
 		refuse(w, f)
 		return
 	}
-	b := Batch{Token: r.Header.Get(wire.SubmissionHeader), Raw: body, Groups: groups}
+	b := Batch{Token: r.Header.Get(art.SubmissionHeader), Raw: body, Groups: groups}
 	_ = json.Unmarshal(req.Model, &b.Model)
 	_ = json.Unmarshal(req.Config, &b.Config)
 	_ = json.Unmarshal(req.Dev, &b.Dev)
@@ -217,7 +217,7 @@ func (s *Server) keep(b *Batch, trained bool, advance int64) {
 func (s *Server) training(w http.ResponseWriter, r *http.Request) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	state := wire.TrainingState{Atomic: true, Step: s.step, Busy: s.busy > 0}
+	state := art.TrainingState{Atomic: true, Step: s.step, Busy: s.busy > 0}
 	if step, ok := s.trained[r.URL.Query().Get("submission")]; ok && step >= 0 {
 		state.TrainedAtStep = &step
 	}
@@ -233,12 +233,12 @@ func (b *Batch) look(d Dialect) (trainable, sound bool) {
 		for i, t := range g.Trajectories {
 			rewards[i] = t.Reward
 		}
-		for i, advantage := range wire.Advantages(rewards, true) {
+		for i, advantage := range art.Advantages(rewards, true) {
 			if advantage == 0 {
 				continue
 			}
 			t := g.Trajectories[i]
-			histories := []wire.History{t.History}
+			histories := []art.History{t.History}
 			if d != V03 {
 				histories = append(histories, t.AdditionalHistories...)
 			}
@@ -251,7 +251,7 @@ func (b *Batch) look(d Dialect) (trainable, sound bool) {
 	return trainable, sound
 }
 
-func (b *Batch) history(h wire.History, d Dialect) (trainable, sound bool) {
+func (b *Batch) history(h art.History, d Dialect) (trainable, sound bool) {
 	if d == V05 || d == Frontend {
 		return b.plain(h)
 	}
@@ -283,7 +283,7 @@ func (b *Batch) history(h wire.History, d Dialect) (trainable, sound bool) {
 }
 
 // plain reads a history where a choice arrives as a plain object.
-func (b *Batch) plain(h wire.History) (trainable, sound bool) {
+func (b *Batch) plain(h art.History) (trainable, sound bool) {
 	allowed, _ := b.Dev["allow_training_without_logprobs"].(bool)
 	for _, e := range h.Entries {
 		switch {

@@ -51,7 +51,7 @@ import (
 	"github.com/ohler55/ojg/jp"
 
 	"github.com/rollmill/rollmill/formats"
-	"github.com/rollmill/rollmill/formats/natsteps"
+	"github.com/rollmill/rollmill/formats/foreign/nat"
 	"github.com/rollmill/rollmill/stages/internal/remote"
 	"github.com/rollmill/rollmill/stages/plugin"
 	"github.com/rollmill/rollmill/stages/rollout"
@@ -203,7 +203,7 @@ func (a *agent) request(at rollout.Attempt) ([]byte, error) {
 func (a *agent) row(s *stream, broken error) formats.Trajectory {
 	b := &builder{model: a.setup.TargetModel, functions: a.setup.Functions, loose: a.setup.NoLogprobs, accept: a.setup.AcceptFinish,
 		tree: recorder.Tree{Same: same, Oldest: true}, ids: map[string]int{}} // the oldest, as in all rows so far
-	for _, c := range natsteps.Calls(s.steps) {
+	for _, c := range nat.Calls(s.steps) {
 		b.add(c)
 	}
 	b.t.Messages = b.tree.Messages
@@ -211,7 +211,7 @@ func (a *agent) row(s *stream, broken error) formats.Trajectory {
 	if !a.setup.TrainAlternatives {
 		b.t.Messages, aside = recorder.SetAside(b.t.Messages, b.t.Calls)
 	}
-	natsteps.Candidates(&b.t, s.steps)
+	nat.Candidates(&b.t, s.steps)
 	b.t.Candidates = append(b.t.Candidates, aside...)
 	b.count()
 	answer, err := a.answer(s)

@@ -10,8 +10,8 @@ import (
 	"strings"
 
 	"github.com/rollmill/rollmill/formats"
+	"github.com/rollmill/rollmill/formats/foreign/nat"
 	"github.com/rollmill/rollmill/formats/jsontext"
-	"github.com/rollmill/rollmill/formats/natsteps"
 	"github.com/rollmill/rollmill/stages/rollout"
 )
 
@@ -21,7 +21,7 @@ const maxStream = 128 << 20
 // stream is the content of a workflow's stream.
 type stream struct {
 	values []json.RawMessage // pieces of the answer, in order
-	steps  []natsteps.Step   // in the order of their arrival
+	steps  []nat.Step        // in the order of their arrival
 	trace  string            // the server's id of the run, or ""
 	failed *rollout.Failure  // the workflow's own, or nil
 }
@@ -69,7 +69,7 @@ func (s *stream) record(line []byte, event string) string {
 	case string(name) == "data":
 		s.data(rest)
 	case string(name) == "intermediate_data":
-		if one, ok := natsteps.Read(rest); ok {
+		if one, ok := nat.ReadStep(rest); ok {
 			s.steps = append(s.steps, one)
 		}
 	case string(name) == "observability_trace":

@@ -8,7 +8,7 @@ import (
 	"strings"
 
 	"github.com/rollmill/rollmill/formats"
-	"github.com/rollmill/rollmill/formats/natsteps"
+	"github.com/rollmill/rollmill/formats/foreign/nat"
 	"github.com/rollmill/rollmill/stages/rollout/recorder"
 )
 
@@ -33,7 +33,7 @@ func latency(start, end float64) int64 {
 }
 
 // add adds a call to the row, and its prompt and answer to the tree.
-func (b *builder) add(c *natsteps.Call) {
+func (b *builder) add(c *nat.Call) {
 	if c.End == nil {
 		return // it was not answered, or its end was not sent
 	}
@@ -88,7 +88,7 @@ func same(known, m *formats.Message) bool {
 		known.ToolCallID == m.ToolCallID && slices.EqualFunc(known.ToolCalls, m.ToolCalls, recorder.SameCall)
 }
 
-func (b *builder) targets(c *natsteps.Call, model string) bool {
+func (b *builder) targets(c *nat.Call, model string) bool {
 	if b.model != "" && b.model != model && b.model != c.End.Name {
 		return false
 	}
@@ -104,7 +104,7 @@ func (b *builder) targets(c *natsteps.Call, model string) bool {
 }
 
 // toolSet returns the index of the call's tool definitions among the row's.
-func (b *builder) toolSet(c *natsteps.Call) int32 {
+func (b *builder) toolSet(c *nat.Call) int32 {
 	set := c.Tools()
 	if set == "" {
 		return -1

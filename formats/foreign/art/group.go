@@ -1,0 +1,161 @@
+package art
+
+import (
+	"cmp"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/rollmill/rollmill/formats"
+	"github.com/rollmill/rollmill/formats/foreign/importers"
+	"github.com/rollmill/rollmill/formats/foreign/value"
+	"github.com/rollmill/rollmill/formats/jsontext"
+)
+
+// importGroup is what the trajectories of a group have in common.
+type importGroup struct {
+	id         string // of the example, "" for none
+	metadata   jsontext.Object
+	rest       jsontext.Object // the group's other members
+	exceptions []byte
+}
+
+func newGroup(o jsontext.Object) (*importGroup, error) {
+	var in value.Reader
+	g := &importGroup{metadata: in.Object("group metadata", o.Get("metadata")), exceptions: in.List("exceptions", o.Get("exceptions"))}
+	g.id = exampleID(&in, g.metadata)
+	for _, f := range o {
+		switch f.Key {
+		case "trajectories", "exceptions", "metadata":
+		default:
+			g.rest = append(g.rest, f)
+		}
+	}
+	return g, in.Err
+}
+
+// exampleID returns the id of the example in metadata, "" when they have none.
+func exampleID(in *value.Reader, metadata jsontext.Object) string {
+	for _, name := range []string{"scenario_id", "example_id", "task_id", "question_id"} {
+		if id := in.ID("metadata."+name, metadata.Get(name)); id != "" {
+			return id
+		}
+	}
+	return ""
+}
+
+// into adds the group's members to the metadata of a row.
+func (g *importGroup) into(meta *importers.Metadata) {
+	if len(g.metadata) > 0 {
+		meta.Add("group_metadata", g.metadata.Bytes())
+	}
+	for _, f := range g.rest {
+		keep(meta, "group_"+f.Key, f.Raw)
+	}
+}
+
+// keep keeps a value that is not empty.
+func keep(meta *importers.Metadata, name string, v []byte) {
+	if text := string(v); text != "{}" && text != "[]" {
+		meta.Add(name, v)
+	}
+}
+
+// failed adds a failed row for each exception of the group. The row has the prompt
+// of the first trajectory, so that it is in the same group.
+func (g *importGroup) failed(r *importers.Record, items []importers.Item) ([]importers.Item, error) {
+	base := importers.Item{Epoch: epoch(r)}
+	base.Row.ExampleID = g.id
+	if len(items) > 0 {
+		base.Row.ExampleID = items[0].Row.ExampleID
+		base.Row.Messages = prompt(&items[0].Row)
+	} else if string(g.exceptions) == "" || string(g.exceptions) == "[]" {
+		r.Lose("group", "it has no trajectory, so it gives no row")
+		return nil, nil
+	}
+	var in value.Reader
+	for raw := range jsontext.Elements(g.exceptions) {
+		if base.Row.ExampleID == "" && len(base.Row.Messages) == 0 {
+			r.Lose("exceptions", "the group has neither a trajectory nor the id of an example")
+			break
+		}
+		e := in.Object("exceptions", raw)
+		x := base
+		t := &x.Row
+		t.Messages = slices.Clone(base.Row.Messages)
+		t.Status, t.FailureClass = formats.StatusFailed, class(in.Text("exceptions.type", e.Get("type")), in.Text("exceptions.message", e.Get("message")))
+		t.Error = cmp.Or(strings.Join(nonEmpty(typeName(in.Text("type", e.Get("type"))), in.Text("message", e.Get("message"))), ": "), "an exception")
+		var meta importers.Metadata
+		g.into(&meta)
+		context(r, &meta)
+		meta.Add("exception", raw)
+		t.Metadata = meta.String()
+		items = append(items, x)
+	}
+	return items, in.Err
+}
+
+func nonEmpty(texts ...string) []string {
+	return slices.DeleteFunc(texts, func(s string) bool { return s == "" })
+}
+
+// prompt returns the messages before the first answer.
+func prompt(t *formats.Trajectory) []formats.Message {
+	var out []formats.Message
+	for _, i := range t.Main() {
+		if t.Messages[i].Sampled {
+			break
+		}
+		m := t.Messages[i]
+		m.Parent, m.Branch = int32(len(out))-1, ""
+		out = append(out, m)
+	}
+	return out
+}
+
+var quoted = regexp.MustCompile(`^<class '([^']+)'>$`)
+
+// typeName returns the name of a Python type, which ART writes as its text.
+func typeName(text string) string {
+	if m := quoted.FindStringSubmatch(text); m != nil {
+		return m[1]
+	}
+	return text
+}
+
+// classes are the classes of failures by a word in the name of an exception.
+var classes = []struct{ word, class string }{
+	{"Timeout", formats.FailTimeout}, {"Cancelled", formats.FailCancelled},
+	{"BadRequest", formats.FailEngineRefused}, {"UnprocessableEntity", formats.FailEngineRefused}, {"NotFoundError", formats.FailEngineRefused},
+	{"AuthenticationError", formats.FailEngineRefused}, {"PermissionDenied", formats.FailEngineRefused},
+	{"APIConnection", formats.FailEngine}, {"RateLimit", formats.FailEngine}, {"InternalServer", formats.FailEngine}, {"APIStatus", formats.FailEngine},
+}
+
+// class returns the class of an exception that the rollout raised.
+func class(kind, message string) string {
+	for _, c := range classes {
+		if strings.Contains(kind, c.word) {
+			return c.class
+		}
+	}
+	if strings.Contains(kind, "APIError") && message != "" {
+		return formats.FailEngine
+	}
+	return formats.FailAgentExit
+}
+
+// epoch returns the training step of the file, nil when its name has none.
+func epoch(r *importers.Record) *int32 {
+	n, err := strconv.ParseInt(jsontext.Unquote(jsontext.ParseObject(r.Context).Get("step")), 10, 32)
+	if err != nil {
+		return nil
+	}
+	step := int32(n)
+	return &step
+}
+
+// context keeps what the name of the file says.
+func context(r *importers.Record, meta *importers.Metadata) {
+	meta.AddText("split", jsontext.Unquote(jsontext.ParseObject(r.Context).Get("split")))
+}

@@ -1,0 +1,98 @@
+// Package art imports the trajectory groups that OpenPipe's ART logs: Parquet of
+// version 1 (0.5 to 0.5.22) and 2, JSON lines (0.4), and the JSON in which
+// groups are sent to its server, one a line.
+//
+// A Choice is an answer that trains; other messages are input. Additional
+// histories are branches. Exchanges of chat completions, which later versions log
+// instead of messages, are put together by their prompts. An exception of a group
+// is a failed row without a reward. Version 1 and 0.4 logged no logprobs, and
+// version 1 no token ids.
+//
+// ART numbers the groups of a file, but has no id for an example: the same
+// example has another number at the next step. Its id is scenario_id, example_id,
+// task_id or question_id in the metadata of the group or of the trajectory; else
+// the prompt decides. The training step in the name of a file, such as
+// trajectories/train/0007.parquet, is the epoch.
+package art
+
+import (
+	"errors"
+	"fmt"
+	"iter"
+	"regexp"
+
+	"github.com/rollmill/rollmill/formats/foreign/importers"
+	"github.com/rollmill/rollmill/formats/foreign/value"
+	"github.com/rollmill/rollmill/formats/jsontext"
+)
+
+// Importer is ART's.
+var Importer = importers.Format{
+	Name:       "art",
+	Help:       "trajectory groups of OpenPipe's ART: its Parquet logs of version 1 and 2, its JSON lines, and what its server is sent",
+	Spec:       "OpenPipe/ART: src/art/utils/trajectory_logging.py, src/art/trajectories",
+	Unscored:   regexp.MustCompile(`^(trajectories\.)?reward$`),
+	Extensions: []string{".parquet", ".jsonl"},
+	Records:    records,
+	Parse:      parse,
+}
+
+// step finds the split and the training step in the name of a log.
+var step = regexp.MustCompile(`(?:(?:^|/)trajectories/([^/]+)/|^|/)(\d{4,9})\.(?:parquet|jsonl)$`)
+
+func records(f importers.File) iter.Seq2[importers.Record, error] {
+	return func(yield func(importers.Record, error) bool) {
+		var context []byte
+		if m := step.FindStringSubmatch(f.Name); m != nil {
+			context = fmt.Appendf(nil, `{"step":"%s","split":%s}`, m[2], importers.Quote(m[1]))
+		}
+		for r, err := range importers.Rows(f) {
+			if r.Context = context; !yield(r, err) {
+				return
+			}
+		}
+	}
+}
+
+var errUnknown = errors.New("it has none of trajectories, trajectory_json and messages: it is no log of ART's")
+
+func parse(r *importers.Record) ([]importers.Item, error) {
+	o, err := value.Object(r, r.Data)
+	if err != nil {
+		return nil, err
+	}
+	switch {
+	case o.Has("trajectories"):
+		return line(r, o)
+	case o.Has("format_version"), o.Has("group_json"):
+		return rowOf2(r, o)
+	case o.Has("messages_and_choices"), o.Has("exchanges"):
+		x, err := trajectory(r, &importGroup{}, o)
+		return []importers.Item{x}, err
+	case o.Has("messages"):
+		return rowOf1(r, o)
+	}
+	return nil, errUnknown
+}
+
+// line converts a TrajectoryGroup.
+func line(r *importers.Record, o jsontext.Object) ([]importers.Item, error) {
+	g, err := newGroup(o)
+	if err != nil {
+		return nil, err
+	}
+	var in value.Reader
+	list := in.List("trajectories", o.Get("trajectories"))
+	if in.Err != nil {
+		return nil, in.Err
+	}
+	var out []importers.Item
+	for raw := range jsontext.Elements(list) {
+		x, err := trajectory(r, g, in.Object(fmt.Sprintf("trajectories[%d]", len(out)), raw))
+		if err = errors.Join(in.Err, err); err != nil {
+			return nil, fmt.Errorf("trajectories[%d]: %w", len(out), err)
+		}
+		out = append(out, x)
+	}
+	return g.failed(r, out)
+}

@@ -1,0 +1,262 @@
+package art
+
+import (
+	"fmt"
+	"slices"
+
+	"github.com/rollmill/rollmill/formats"
+	"github.com/rollmill/rollmill/formats/foreign/importers"
+	"github.com/rollmill/rollmill/formats/foreign/value"
+
+	"github.com/rollmill/rollmill/formats/jsontext"
+)
+
+// builder builds a row.
+type builder struct {
+	record  *importers.Record
+	talk    importers.Conversation
+	meta    importers.Metadata
+	version *int64 // of the policy, when it is the same in the whole trajectory
+	source  string // of the token ids
+
+	began, done int64
+}
+
+// trajectory converts a Trajectory of any version.
+func trajectory(r *importers.Record, g *importGroup, o jsontext.Object) (x importers.Item, err error) {
+	b := &builder{record: r}
+	var in value.Reader
+	metadata := in.Object("metadata", o.Get("metadata"))
+	x.Epoch = epoch(r)
+	t := &x.Row
+	t.TrajectoryID = in.ID("metadata.trajectory_id", metadata.Get("trajectory_id"))
+	if t.ExampleID = g.id; t.ExampleID == "" {
+		t.ExampleID = exampleID(&in, metadata)
+	}
+	if t.Reward = in.Number("reward", o.Get("reward")); len(o.Get("reward")) == 0 {
+		t.Reward = new(float64) // ART does not write its default
+	}
+	t.Rewards = b.metrics(&in, o)
+	b.policy(&in, o)
+	histories := in.List("additional_histories", o.Get("additional_histories"))
+	exchanges := in.Object("exchanges", o.Get("exchanges"))
+	if in.Err != nil {
+		return x, in.Err
+	}
+	if err := b.histories(o, histories, len(exchanges) > 0); err != nil {
+		return x, err
+	}
+	if err := b.exchanges(exchanges); err != nil {
+		return x, err
+	}
+	b.rest(g, o)
+	b.talk.Into(t)
+	relabel(t)
+	if !slices.ContainsFunc(t.Messages, func(m formats.Message) bool { return m.Role == "assistant" }) {
+		t.Status, t.FailureClass, t.Error, t.Reward = formats.StatusFailed, formats.FailNoCalls, "the trajectory has no answer of a model", nil
+	}
+	t.TokenSource, t.StartedAt, t.FinishedAt, t.Metadata = b.source, b.began, b.done, b.meta.String()
+	return x, nil
+}
+
+// metrics returns the numbers that ART logs beside the reward: they are no parts
+// of it, so they have no weight. A truth value counts as 1 or 0, as in ART.
+func (b *builder) metrics(in *value.Reader, o jsontext.Object) (out []formats.NamedReward) {
+	var truths jsontext.Object
+	for _, f := range in.Object("metrics", o.Get("metrics")) {
+		reward := formats.NamedReward{Name: f.Key}
+		switch text := string(f.Raw); text {
+		case "true", "false":
+			reward.Value = new(float64)
+			if text == "true" {
+				*reward.Value = 1
+			}
+			truths = append(truths, f)
+		case "null":
+			reward.Failure = formats.RewardMissing
+		default:
+			reward.Value = in.Number("metrics."+f.Key, f.Raw)
+		}
+		out = append(out, reward)
+	}
+	if len(truths) > 0 {
+		b.meta.Add("metrics", truths.Bytes())
+	}
+	return out
+}
+
+// policy sets the version of the policy, or keeps the two when they differ.
+func (b *builder) policy(in *value.Reader, o jsontext.Object) {
+	initial, final := in.Whole("initial_policy_version", o.Get("initial_policy_version")), in.Whole("final_policy_version", o.Get("final_policy_version"))
+	if initial != nil && final != nil && *initial == *final {
+		b.version = initial
+		return
+	}
+	b.meta.Add("initial_policy_version", o.Get("initial_policy_version"))
+	b.meta.Add("final_policy_version", o.Get("final_policy_version"))
+}
+
+// rest keeps what no column has.
+func (b *builder) rest(g *importGroup, o jsontext.Object) {
+	for _, f := range o {
+		switch f.Key {
+		case "messages_and_choices", "messages", "tools", "additional_histories", "exchanges", "reward", "metrics", "initial_policy_version", "final_policy_version", "group_index":
+		case "start_time":
+			b.began = value.Micros(f.Raw)
+		default:
+			keep(&b.meta, f.Key, f.Raw)
+		}
+	}
+	g.into(&b.meta)
+	context(b.record, &b.meta)
+}
+
+// histories adds the messages, the additional histories first, so that the
+// trajectory's own are the main path.
+func (b *builder) histories(o jsontext.Object, additional []byte, optional bool) error {
+	n := 0
+	for raw := range jsontext.Elements(additional) {
+		if err := b.history(jsontext.ParseObject(raw)); err != nil {
+			return fmt.Errorf("additional_histories[%d]: %w", n, err)
+		}
+		n++
+	}
+	if optional && !o.Has("messages_and_choices") {
+		return nil
+	}
+	return b.history(o)
+}
+
+// history adds one sequence: messages and choices, or the messages of version 1.
+func (b *builder) history(o jsontext.Object) error {
+	var in value.Reader
+	list, add := in.List("messages_and_choices", o.Get("messages_and_choices")), b.entry
+	if !o.Has("messages_and_choices") {
+		list, add = in.List("messages", o.Get("messages")), b.flat
+	}
+	if in.Err != nil {
+		return in.Err
+	}
+	tools, err := importers.Tools(o.Get("tools"))
+	if err != nil {
+		return err
+	}
+	b.talk.Offer(tools)
+	b.talk.Continue(-1)
+	n := 0
+	for raw := range jsontext.Elements(list) {
+		if err := add(raw); err != nil {
+			return fmt.Errorf("message %d: %w", n, err)
+		}
+		n++
+	}
+	return nil
+}
+
+// entry adds a message or a Choice.
+func (b *builder) entry(raw []byte) error {
+	kept := jsontext.Object{}
+	other := func(key string, v []byte) { kept = append(kept, jsontext.Member{Key: key, Raw: v}) }
+	if !jsontext.ParseObject(raw).Has("message") {
+		m, err := importers.Message(raw, other)
+		if err != nil {
+			return err
+		}
+		b.input(m, kept)
+		return nil
+	}
+	c, err := value.ReadChoice(raw, other)
+	if err != nil {
+		return err
+	}
+	b.sampled(c, formats.Call{Target: true, PolicyVersion: b.version, CompletionTokens: int32(max(len(c.Message.TokenIDs), len(c.Message.Logprobs))), PromptTokens: int32(len(c.Prompt))}, kept)
+	return nil
+}
+
+// flat adds a message of version 1.
+func (b *builder) flat(raw []byte) error {
+	o := jsontext.ParseObject(raw)
+	trained := jsontext.IsTrue(o.Get("trainable"))
+	o.Drop("trainable")
+	if calls := o.Get("tool_calls"); len(calls) > 0 && calls[0] == '"' {
+		text := []byte(jsontext.Unquote(calls))
+		if !jsontext.Valid(text) {
+			return fmt.Errorf("tool_calls is not JSON: %s", importers.Brief(text))
+		}
+		o.Set("tool_calls", text)
+	}
+	kept := jsontext.Object{}
+	m, err := importers.Message(o.Bytes(), func(key string, v []byte) { kept = append(kept, jsontext.Member{Key: key, Raw: v}) })
+	if err != nil {
+		return err
+	}
+	if !trained {
+		b.input(m, kept)
+		return nil
+	}
+	b.sampled(value.Choice{Message: m}, formats.Call{Target: true}, kept)
+	return nil
+}
+
+// input adds a message unless an earlier history has it at the same place.
+func (b *builder) input(m formats.Message, kept jsontext.Object) {
+	at := b.talk.Find(&m, func(known *formats.Message) bool { return !known.Sampled && known.Name == m.Name })
+	if at >= 0 {
+		b.talk.Continue(at)
+		return
+	}
+	m.Branch = b.talk.Diverges()
+	b.keep(b.talk.Input(m), kept)
+}
+
+// sampled adds an answer unless an earlier history has it at the same place.
+func (b *builder) sampled(c value.Choice, call formats.Call, kept jsontext.Object) {
+	m := c.Message
+	at := b.talk.Find(&m, func(known *formats.Message) bool {
+		return known.Sampled && slices.Equal(known.TokenIDs, m.TokenIDs) && slices.Equal(known.Logprobs, m.Logprobs)
+	})
+	if at >= 0 {
+		b.talk.Continue(at)
+		return
+	}
+	if c.Source != "" && b.source == "" {
+		b.source = c.Source
+	}
+	m.PromptDeltaIDs, m.PrefixBreak = b.talk.PromptDelta(c.Prompt)
+	m.Branch = b.talk.Diverges()
+	b.keep(b.talk.Sampled(m, call), kept)
+}
+
+func (b *builder) keep(at int, kept jsontext.Object) {
+	for _, f := range kept {
+		keepOf(&b.meta, at, f)
+	}
+}
+
+// keepOf keeps a value of a message that is not empty.
+func keepOf(meta *importers.Metadata, at int, f jsontext.Member) {
+	switch string(f.Raw) {
+	case "null", "{}", "[]":
+	default:
+		meta.OfMessage(at, f.Key, f.Raw)
+	}
+}
+
+// relabel makes branches of the messages that are not on the main path, and of
+// these only.
+func relabel(t *formats.Trajectory) {
+	main := make([]bool, len(t.Messages))
+	for _, i := range t.Main() {
+		main[i], t.Messages[i].Branch = true, ""
+	}
+	for i := range t.Messages {
+		m := &t.Messages[i]
+		switch {
+		case main[i] || m.Branch != "":
+		case m.Parent < 0:
+			m.Branch = importers.BranchSubagent
+		case main[m.Parent]:
+			m.Branch = importers.BranchHistory
+		}
+	}
+}

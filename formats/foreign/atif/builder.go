@@ -1,0 +1,122 @@
+package atif
+
+import (
+	"fmt"
+
+	"github.com/rollmill/rollmill/formats"
+	"github.com/rollmill/rollmill/formats/foreign/importers"
+	"github.com/rollmill/rollmill/formats/foreign/value"
+	"github.com/rollmill/rollmill/formats/jsontext"
+)
+
+// builder builds the messages of a document and of its subagents.
+type builder struct {
+	record *importers.Record
+	source string // token_source
+	own    bool   // Rollmill wrote it
+
+	talk   importers.Conversation
+	meta   importers.Metadata
+	tokens bool // the ids of some sampled tokens are known
+
+	model       string // the root agent's: subagents of other models do not train
+	began, done int64
+}
+
+// trajectory adds the messages of a document and returns the index of its first;
+// -1 when it has none. Its subagents come first, so that the document's own
+// messages are the main path.
+func (b *builder) trajectory(o jsontext.Object, branch string) (first int, err error) {
+	var in value.Reader
+	agent := in.Object("agent", o.Get("agent"))
+	model := in.Text("agent.model_name", agent.Get("model_name"))
+	extra := in.Object("agent.extra", agent.Get("extra"))
+	steps := in.List("steps", o.Get("steps"))
+	subagents := in.List("subagent_trajectories", o.Get("subagent_trajectories"))
+	if in.Err != nil {
+		return -1, in.Err
+	}
+	if branch == "" {
+		b.model = model
+	}
+	tools, err := toolsOf(agent, extra)
+	if err != nil {
+		return -1, err
+	}
+	for sub := range jsontext.Elements(subagents) {
+		if err := b.subagent(sub); err != nil {
+			return -1, fmt.Errorf("a subagent: %w", err)
+		}
+	}
+	b.talk.Offer(tools)
+	b.talk.Continue(-1)
+	first = len(b.talk.Messages)
+	run := run{builder: b, model: model, branch: branch, trained: branch == "" || model == b.model}
+	run.systemPrompt(extra, steps)
+	n := 0
+	for step := range jsontext.Elements(steps) {
+		if err := run.step(step); err != nil {
+			return -1, fmt.Errorf("steps[%d]: %w", n, err)
+		}
+		n++
+	}
+	if first == len(b.talk.Messages) {
+		return -1, nil
+	}
+	return first, nil
+}
+
+func (b *builder) subagent(doc []byte) error {
+	o := jsontext.ParseObject(doc)
+	if o == nil {
+		return fmt.Errorf("it is %s, not an object", importers.Brief(doc))
+	}
+	first, err := b.trajectory(o, importers.BranchSubagent)
+	if err != nil {
+		return err
+	}
+	if first < 0 {
+		b.record.Lose("subagent_trajectories", "a subagent has no steps")
+		return nil
+	}
+	o.Drop("steps")
+	o.Drop("subagent_trajectories")
+	b.meta.OfMessage(first, "subagent_trajectory", o.Bytes())
+	return nil
+}
+
+// toolsOf returns the tools on offer.
+func toolsOf(agent, extra jsontext.Object) (string, error) {
+	if agent.Has("tool_definitions") {
+		return importers.Tools(agent.Get("tool_definitions"))
+	}
+	for _, name := range []string{"tool_definitions", "tools"} {
+		if v := extra.Get(name); len(v) > 0 && v[0] == '[' && onlyObjects(v) {
+			return importers.Tools(v)
+		}
+	}
+	return "", nil
+}
+
+func onlyObjects(list []byte) bool {
+	for e := range jsontext.Elements(list) {
+		if e[0] != '{' {
+			return false
+		}
+	}
+	return true
+}
+
+// into sets the columns that the messages decide.
+func (b *builder) into(row *formats.Trajectory) {
+	b.talk.Into(row)
+	row.Metadata = b.meta.String()
+	row.StartedAt, row.FinishedAt = b.began, b.done
+	if b.tokens {
+		row.TokenSource = b.source
+	}
+	if len(row.Calls) == 0 {
+		row.Status, row.FailureClass, row.Error = formats.StatusFailed, formats.FailNoCalls, "no step of the agent called a model"
+		row.Reward = nil
+	}
+}

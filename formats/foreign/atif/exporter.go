@@ -1,0 +1,154 @@
+// Package atif writes documents of the Agent Trajectory Interchange Format,
+// version 1.7: docs/rfcs/0001-trajectory-format.md of harbor-framework/harbor. A
+// trajectory is one JSON document.
+//
+//   - The main path is the steps. A system or developer message is a step of
+//     source system. The answers of tools are the observation of the step that
+//     called them.
+//   - A sampled step has the tokens of its call, and the ids and log
+//     probabilities of its completion. prompt_token_ids is the whole prompt, as
+//     the format wants it, put together from the prompts' ends in our rows.
+//   - Every other branch is an embedded trajectory, whose steps that were on an
+//     earlier path are marked as copied context. So is an answer that the model
+//     did not give in this trajectory.
+//   - What has no field is in extra, under our names: of the document the ids,
+//     the rewards, the example, candidates and tool sets; of a step its call, the
+//     texts of its tokens and what trains it.
+//
+// Arguments of a tool call that are not a JSON object are in its extra.
+package atif
+
+import (
+	"encoding/json"
+
+	"github.com/rollmill/rollmill/formats"
+	"github.com/rollmill/rollmill/formats/foreign/chat"
+	"github.com/rollmill/rollmill/formats/foreign/exporters"
+	"github.com/rollmill/rollmill/formats/jsontext"
+)
+
+// Exporter is one document a trajectory.
+var Exporter = exporters.Format{
+	Name: "atif", Help: "documents of the Agent Trajectory Interchange Format 1.7, one a trajectory", Of: exporters.Rows, Exports: []exporters.Extension{exporters.Folder},
+	Folder: exporters.Documents(".json", func(dst []byte, t *formats.Trajectory, x *exporters.Item) ([]byte, error) {
+		if len(t.Messages) == 0 {
+			x.Skip(chat.NoMessages)
+			return dst, nil
+		}
+		return jsontext.AppendLine(dst, documentOf(t, x.Lose))
+	}),
+}
+
+const exportVersion = "ATIF-v1.7"
+
+type document struct {
+	SchemaVersion string        `json:"schema_version"`
+	SessionID     string        `json:"session_id"`
+	TrajectoryID  string        `json:"trajectory_id"`
+	Agent         agent         `json:"agent"`
+	Steps         []step        `json:"steps"`
+	FinalMetrics  *finalMetrics `json:"final_metrics,omitempty"`
+	Extra         any           `json:"extra,omitempty"`
+	Subagents     []document    `json:"subagent_trajectories,omitempty"`
+}
+
+type agent struct {
+	Name            string          `json:"name"`
+	Version         string          `json:"version"`
+	ModelName       string          `json:"model_name,omitempty"`
+	ToolDefinitions json.RawMessage `json:"tool_definitions,omitempty"`
+}
+
+type finalMetrics struct {
+	PromptTokens     int64 `json:"total_prompt_tokens"`
+	CompletionTokens int64 `json:"total_completion_tokens"`
+	CachedTokens     int64 `json:"total_cached_tokens"`
+	Steps            int   `json:"total_steps"`
+}
+
+// row is the extra of a document: the columns that have no field.
+type row struct {
+	Run           string                `parquet:"run"`
+	ExampleID     string                `parquet:"example_id"`
+	Epoch         int32                 `parquet:"epoch"`
+	Generation    int32                 `parquet:"generation"`
+	GroupID       string                `parquet:"group_id,optional"`
+	Example       string                `parquet:"example,optional"`
+	Answer        string                `parquet:"answer,optional"`
+	Status        string                `parquet:"status"`
+	StopReason    string                `parquet:"stop_reason"`
+	FailureClass  string                `parquet:"failure_class,optional"`
+	Error         string                `parquet:"error,optional"`
+	PolicyVersion *int64                `parquet:"policy_version,optional"`
+	TokenSource   string                `parquet:"token_source,optional"`
+	Reward        *float64              `parquet:"reward,optional"`
+	Rewards       []formats.NamedReward `parquet:"rewards,optional,list"`
+	ShapedRewards []float64             `parquet:"shaped_rewards,optional,list"`
+	Advantage     *float64              `parquet:"advantage,optional"`
+	ToolSets      []string              `parquet:"tool_sets,optional,list"`
+	Candidates    []formats.Candidate   `parquet:"candidates,optional,list"`
+	StartedAt     int64                 `parquet:"started_at,optional,timestamp(microsecond)"`
+	FinishedAt    int64                 `parquet:"finished_at,optional,timestamp(microsecond)"`
+	Metadata      string                `parquet:"metadata,optional"`
+	Calls         []formats.Call        `parquet:"calls,optional,list"` // those that no message is the answer of
+}
+
+var appendExtra = jsontext.Rows[row]()
+
+func documentOf(t *formats.Trajectory, lose func(string)) document {
+	w := writer{t: t, lose: lose, written: make([]bool, len(t.Messages)), prompts: map[int][]int32{}}
+	main := t.Main()
+	d := document{
+		SchemaVersion: exportVersion, SessionID: t.TrajectoryID, TrajectoryID: t.TrajectoryID,
+		Agent: agent{Name: "rollmill", Version: formats.SchemaVersion, ModelName: t.Model, ToolDefinitions: w.tools(main)},
+		Steps: w.steps(main), Extra: json.RawMessage(appendExtra(nil, w.row())),
+		FinalMetrics: &finalMetrics{PromptTokens: int64(t.PromptTokens), CompletionTokens: int64(t.CompletionTokens), CachedTokens: cached(t.Calls)},
+	}
+	d.FinalMetrics.Steps = len(d.Steps)
+	last := main[len(main)-1]
+	for _, leaf := range t.Leaves() {
+		if leaf != last {
+			d.Subagents = append(d.Subagents, w.branch(leaf, d.Agent, len(d.Subagents)+1))
+		}
+	}
+	return d
+}
+
+func cached(calls []formats.Call) (n int64) {
+	for i := range calls {
+		n += int64(calls[i].CachedTokens)
+	}
+	return n
+}
+
+// row returns what the document has no fields for.
+func (w *writer) row() *row {
+	t := w.t
+	answered := make([]bool, len(t.Calls))
+	for i := range t.Messages {
+		if c := t.Messages[i].Call; c >= 0 && int(c) < len(answered) {
+			answered[c] = true
+		}
+	}
+	r := &row{
+		Run: t.Run, ExampleID: t.ExampleID, Epoch: t.Epoch, Generation: t.Generation, GroupID: t.GroupID, Example: t.Example, Answer: t.Answer, Status: t.Status,
+		StopReason: t.StopReason, FailureClass: t.FailureClass, Error: t.Error, PolicyVersion: t.PolicyVersion, TokenSource: t.TokenSource, Reward: t.Reward,
+		Rewards: t.Rewards, ShapedRewards: t.ShapedRewards, Advantage: t.Advantage, ToolSets: t.ToolSets, Candidates: t.Candidates,
+		StartedAt: t.StartedAt, FinishedAt: t.FinishedAt, Metadata: t.Metadata,
+	}
+	for i := range t.Calls {
+		if !answered[i] {
+			r.Calls = append(r.Calls, t.Calls[i])
+		}
+	}
+	return r
+}
+
+// floats are log probabilities; JSON has no infinities, and ATIF no nulls.
+func (w *writer) floats(list []float32) jsontext.Floats {
+	out, changed := exporters.Logprobs(list)
+	if changed {
+		w.lose("log probabilities that are not finite")
+	}
+	return out
+}

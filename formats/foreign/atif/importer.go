@@ -1,0 +1,136 @@
+// Package atif imports trajectories in Harbor's Agent Trajectory Interchange
+// Format (ATIF), every version 1.x up to 1.7, as Harbor, NAT and others write
+// them.
+//
+// A step is a message; an agent's step is sampled, unless it was copied from
+// another trajectory or no model was called. The results of its observation
+// follow it: of a tool call as tool messages, others as messages of the user,
+// which is how agents without tool calls show them to the model. Embedded
+// subagents are roots of their own. After a step that replaces the context, what
+// it observed begins another root.
+//
+// ATIF has no place for a reward. extra.reward, extra.rewards,
+// extra.verifier_result (the member of a Harbor trial's result.json) and
+// final_metrics.extra.reward are read. So is what Rollmill's own export keeps in
+// extra.
+package atif
+
+import (
+	"errors"
+	"fmt"
+	"iter"
+	"strings"
+
+	"github.com/rollmill/rollmill/formats/foreign/importers"
+	"github.com/rollmill/rollmill/formats/foreign/value"
+	"github.com/rollmill/rollmill/formats/jsontext"
+)
+
+// Importer is ATIF.
+var Importer = importers.Format{
+	Name:       "atif",
+	Help:       "trajectories in the Agent Trajectory Interchange Format of Harbor and NAT, versions 1.0 to 1.7",
+	Spec:       "harbor-framework/harbor: docs/rfcs/0001-trajectory-format.md",
+	Extensions: []string{".json", ".jsonl"},
+	Records: importers.ByExtension(importers.Document, map[string]func(importers.File) iter.Seq2[importers.Record, error]{
+		".jsonl": importers.Rows, ".ndjson": importers.Rows, ".parquet": importers.Rows,
+	}),
+	Parse: parse,
+}
+
+// parse converts a document, or an array of documents.
+func parse(r *importers.Record) ([]importers.Item, error) {
+	data, err := value.JSON(r, r.Data)
+	if err != nil {
+		return nil, err
+	}
+	if data[0] != '[' {
+		x, err := Trajectory(r, data)
+		if err != nil {
+			return nil, err
+		}
+		return []importers.Item{x}, nil
+	}
+	var out []importers.Item
+	for doc := range jsontext.Elements(data) {
+		x, err := Trajectory(r, doc)
+		if err != nil {
+			return nil, fmt.Errorf("document %d: %w", len(out), err)
+		}
+		out = append(out, x)
+	}
+	return out, nil
+}
+
+// Trajectory converts one document, which is valid JSON. What it loses is
+// recorded in r.
+func Trajectory(r *importers.Record, doc []byte) (x importers.Item, err error) {
+	o := jsontext.ParseObject(doc)
+	minor, err := importVersion(o)
+	if err != nil {
+		return x, err
+	}
+	var in value.Reader
+	x.Row.TrajectoryID = in.Text("trajectory_id", o.Get("trajectory_id"))
+	if session := in.Text("session_id", o.Get("session_id")); x.Row.TrajectoryID == "" && minor < 7 {
+		x.Row.TrajectoryID = session // since 1.7, several documents may share it
+	}
+	if in.Err != nil {
+		return x, in.Err
+	}
+	b := &builder{record: r, source: "metrics.completion_token_ids", own: isOwn(o)}
+	if _, err := b.trajectory(o, ""); err != nil {
+		return x, err
+	}
+	for key, v := range jsontext.Members(doc) {
+		switch string(key) {
+		case "steps", "subagent_trajectories", "trajectory_id":
+		case "agent":
+			b.meta.Add("agent", withoutTools(v))
+		case "extra":
+			if b.own {
+				v = withoutOwn(v)
+			}
+			b.meta.Add("extra", v)
+		default:
+			b.meta.Add(string(key), v)
+		}
+	}
+	if err := rewards(&x.Row, o); err != nil {
+		return x, err
+	}
+	if b.own {
+		if err := readOwn(r, &x, o.Get("extra")); err != nil {
+			return x, err
+		}
+	}
+	b.into(&x.Row)
+	return x, nil
+}
+
+// importVersion returns the minor version of a document.
+func importVersion(o jsontext.Object) (minor int, err error) {
+	v := o.Get("schema_version")
+	text := jsontext.Unquote(v)
+	switch {
+	case len(v) == 0 && o.Has("trial_name"):
+		return 0, errors.New("schema_version is missing: this is the result of a Harbor trial; its trajectory is agent/trajectory.json beside it")
+	case len(v) == 0:
+		return 0, errors.New("schema_version is missing: it is not an ATIF document")
+	case !strings.HasPrefix(text, "ATIF-v1."):
+		return 0, fmt.Errorf("schema_version is %s; versions ATIF-v1.0 to ATIF-v1.7 are known", v[:min(len(v), 40)])
+	}
+	if _, err := fmt.Sscanf(text, "ATIF-v1.%d", &minor); err != nil || minor < 0 {
+		return 0, fmt.Errorf("schema_version is %q, which is no version", text)
+	}
+	return minor, nil
+}
+
+// withoutTools returns an agent without its tools, which have columns.
+func withoutTools(agent []byte) []byte {
+	o := jsontext.ParseObject(agent)
+	if !o.Drop("tool_definitions") {
+		return agent
+	}
+	return o.Bytes()
+}

@@ -1,0 +1,236 @@
+package atif
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/rollmill/rollmill/formats"
+	"github.com/rollmill/rollmill/formats/chat"
+	"github.com/rollmill/rollmill/formats/foreign/importers"
+	"github.com/rollmill/rollmill/formats/foreign/value"
+	"github.com/rollmill/rollmill/formats/jsontext"
+)
+
+// run is the conversation of one agent.
+type run struct {
+	*builder
+	model   string
+	branch  string // of the next message
+	trained bool
+}
+
+func (r *run) input(m formats.Message) int {
+	m.Branch, r.branch = r.branch, ""
+	return r.talk.Input(m)
+}
+
+// systemPrompt adds the system prompt that some exporters keep with the agent.
+func (r *run) systemPrompt(extra jsontext.Object, steps []byte) {
+	text := jsontext.Unquote(extra.Get("system_prompt"))
+	for first := range jsontext.Elements(steps) {
+		if source := jsontext.Unquote(jsontext.ParseObject(first).Get("source")); text != "" && source != "system" {
+			r.input(formats.Message{Role: "system", Content: text})
+		}
+		return
+	}
+}
+
+// roles are the roles by the source of a step.
+var roles = map[string]string{"system": "system", "user": "user", "agent": "assistant"}
+
+func (r *run) step(raw []byte) error {
+	o := jsontext.ParseObject(raw)
+	if o == nil {
+		return fmt.Errorf("it is %s, not an object", importers.Brief(raw))
+	}
+	var in value.Reader
+	source := in.Text("source", o.Get("source"))
+	role, known := roles[source]
+	if in.Err == nil && !known {
+		return fmt.Errorf("source is %q, which is none of system, user and agent", source)
+	}
+	m := formats.Message{Role: role, Reasoning: in.Text("reasoning_content", o.Get("reasoning_content"))}
+	content(&in, "message", o.Get("message"), &m)
+	results := in.List("observation.results", in.Object("observation", o.Get("observation")).Get("results"))
+	r.time(o.Get("timestamp"))
+	replaces := string(in.Object("extra", o.Get("extra")).Get("context_management"))
+	if in.Err != nil {
+		return in.Err
+	}
+	if source == "system" && jsontext.Unquote(jsontext.ParseObject([]byte(replaces)).Get("boundary")) == "replace" {
+		return r.replaceContext(o, m, results)
+	}
+	at, err := r.message(o, m, source == "agent")
+	if err != nil {
+		return err
+	}
+	r.rest(at, o)
+	return r.results(results)
+}
+
+// message adds a step's message, sampled when the model generated it in this
+// trajectory.
+func (r *run) message(o jsontext.Object, m formats.Message, agent bool) (int, error) {
+	var in value.Reader
+	extras := jsontext.Object(nil)
+	for call := range jsontext.Elements(in.List("tool_calls", o.Get("tool_calls"))) {
+		c := in.Object("tool_calls", call)
+		t := formats.ToolCall{
+			ID: in.Text("tool_call_id", c.Get("tool_call_id")), Name: in.Text("function_name", c.Get("function_name")),
+			Arguments: chat.Arguments(c.Get("arguments")),
+		}
+		if in.Err == nil && t.Name == "" {
+			return 0, fmt.Errorf("a tool call has no function_name: %s", importers.Brief(call))
+		}
+		m.ToolCalls = append(m.ToolCalls, t)
+		if c.Has("extra") {
+			extras = append(extras, jsontext.Member{Key: t.ID, Raw: c.Get("extra")})
+		}
+	}
+	calls := in.Whole("llm_call_count", o.Get("llm_call_count"))
+	metrics := in.Object("metrics", o.Get("metrics"))
+	if in.Err != nil {
+		return 0, in.Err
+	}
+	copied := jsontext.IsTrue(o.Get("is_copied_context"))
+	if !agent || copied || calls != nil && *calls == 0 {
+		at := r.input(m)
+		r.keep(at, "metrics", metrics)
+		r.keep(at, "tool_call_extras", extras)
+		return at, nil
+	}
+	at, err := r.sampled(o, m, metrics, calls != nil && *calls > 1)
+	r.keep(at, "tool_call_extras", extras)
+	return at, err
+}
+
+// sampled adds an answer of the model. several reports whether it is made of
+// several answers: then its tokens are of no one call.
+func (r *run) sampled(o jsontext.Object, m formats.Message, metrics jsontext.Object, several bool) (int, error) {
+	var in value.Reader
+	call := formats.Call{Model: in.Text("model_name", o.Get("model_name")), Target: r.trained,
+		PromptTokens: in.Count("prompt_tokens", metrics.Get("prompt_tokens")), CompletionTokens: in.Count("completion_tokens", metrics.Get("completion_tokens")),
+		CachedTokens: in.Count("cached_tokens", metrics.Get("cached_tokens"))}
+	if call.Model == "" {
+		call.Model = r.model
+	}
+	if o.Has("reasoning_effort") {
+		call.Sampling = string(jsontext.Object{{Key: "reasoning_effort", Raw: o.Get("reasoning_effort")}}.Bytes())
+	}
+	if r.own {
+		ownCall(r.record, &in, o, &m, &call)
+	}
+	if !several {
+		m.TokenIDs = in.IDs("completion_token_ids", metrics.Get("completion_token_ids"))
+		m.Logprobs = in.Logprobs("logprobs", metrics.Get("logprobs"))
+		m.PromptDeltaIDs, m.PrefixBreak = r.talk.PromptDelta(in.IDs("prompt_token_ids", metrics.Get("prompt_token_ids")))
+		metrics.Drop("completion_token_ids")
+		metrics.Drop("logprobs")
+		metrics.Drop("prompt_token_ids")
+		r.tokens = r.tokens || len(m.TokenIDs) > 0
+	}
+	metrics.Drop("prompt_tokens")
+	metrics.Drop("completion_tokens")
+	metrics.Drop("cached_tokens")
+	m.Branch, r.branch = r.branch, ""
+	at := r.talk.Sampled(m, call)
+	r.keep(at, "metrics", metrics)
+	return at, in.Err
+}
+
+// replaceContext begins another root with what a step observed: the model saw
+// nothing of what came before.
+func (r *run) replaceContext(o jsontext.Object, m formats.Message, results []byte) error {
+	r.talk.Continue(-1)
+	first := len(r.talk.Messages)
+	if first > 0 {
+		r.branch = importers.BranchHistory
+	}
+	if err := r.results(results); err != nil {
+		return err
+	}
+	if len(r.talk.Messages) == first {
+		r.input(m)
+	} else {
+		r.keepRaw(first, "step_message", o.Get("message"))
+	}
+	r.rest(first, o)
+	return nil
+}
+
+// results adds what a step observed.
+func (r *run) results(list []byte) error {
+	for raw := range jsontext.Elements(list) {
+		var in value.Reader
+		o := in.Object("observation.results", raw)
+		m := formats.Message{Role: "user", ToolCallID: in.Text("source_call_id", o.Get("source_call_id"))}
+		if m.ToolCallID != "" {
+			m.Role = "tool"
+		}
+		content(&in, "content", o.Get("content"), &m)
+		if in.Err != nil {
+			return in.Err
+		}
+		at := r.input(m)
+		for _, f := range o {
+			switch f.Key {
+			case "source_call_id", "content":
+			default:
+				r.keepRaw(at, f.Key, f.Raw)
+			}
+		}
+	}
+	return nil
+}
+
+// rest keeps the members of a step that no column has.
+func (r *run) rest(at int, o jsontext.Object) {
+	for _, f := range o {
+		switch f.Key {
+		case "step_id", "source", "message", "reasoning_content", "tool_calls", "observation", "metrics", "model_name", "reasoning_effort":
+		default:
+			r.keepRaw(at, f.Key, f.Raw)
+		}
+	}
+}
+
+func (r *run) keep(at int, name string, o jsontext.Object) {
+	if len(o) > 0 {
+		r.keepRaw(at, name, o.Bytes())
+	}
+}
+
+func (r *run) keepRaw(at int, name string, v []byte) {
+	if len(v) > 0 && string(v) != "null" {
+		r.meta.OfMessage(at, name, v)
+	}
+}
+
+func (r *run) time(v []byte) {
+	if t := value.Micros(v); t != 0 {
+		if r.began == 0 || t < r.began {
+			r.began = t
+		}
+		r.done = max(r.done, t)
+	}
+}
+
+// content reads a text, or parts of text and images.
+func content(in *value.Reader, field string, v []byte, m *formats.Message) {
+	if len(v) == 0 || v[0] != '[' {
+		m.Content = in.Text(field, v)
+		return
+	}
+	var text strings.Builder
+	parts, images := 0, false
+	for part := range jsontext.Elements(v) {
+		o := in.Object(field, part)
+		text.WriteString(in.Text(field+".text", o.Get("text")))
+		parts++
+		images = images || jsontext.Unquote(o.Get("type")) != "text"
+	}
+	m.Content = text.String()
+	if parts > 1 || images {
+		m.ContentParts = jsontext.Compact(v)
+	}
+}

@@ -1,0 +1,140 @@
+// Package chat writes conversations as Hugging Face and TRL know them, as JSON
+// Lines and as Parquet: a column messages of role and content, with tool_calls,
+// and the offered tools. The form is specified in "Dataset formats" of TRL and
+// in "Writing a chat template" of transformers.
+//
+// Messages are as chat templates read them (chat.Template). The tools are JSON
+// text, which TRL parses: Arrow would merge the keys of all rows otherwise.
+//
+// A row is the main path of a trajectory, with the ids, the reward and the
+// advantage of our row under our names, rewards as a JSON object by name.
+package chat
+
+import (
+	"math"
+	"strings"
+
+	"github.com/rollmill/rollmill/formats"
+	"github.com/rollmill/rollmill/formats/chat"
+	"github.com/rollmill/rollmill/formats/foreign/exporters"
+	"github.com/rollmill/rollmill/formats/jsontext"
+)
+
+// Row is one conversation.
+type Row struct {
+	Messages []jsontext.Raw `parquet:"messages,list" parquet-element:",json"`
+	Tools    string         `parquet:"tools,optional"` // a JSON array
+
+	TrajectoryID string   `parquet:"trajectory_id"`
+	ExampleID    string   `parquet:"example_id,dict"`
+	GroupID      string   `parquet:"group_id,optional,dict"`
+	Run          string   `parquet:"run,dict"`
+	Epoch        int32    `parquet:"epoch"`
+	Generation   int32    `parquet:"generation"`
+	Model        string   `parquet:"model,optional,dict"`
+	Status       string   `parquet:"status,dict"`
+	StopReason   string   `parquet:"stop_reason,dict"`
+	Reward       *float64 `parquet:"reward,optional"`
+	Rewards      string   `parquet:"rewards,optional"` // a JSON object
+	Advantage    *float64 `parquet:"advantage,optional"`
+	Example      string   `parquet:"example,optional"`  // a JSON object
+	Metadata     string   `parquet:"metadata,optional"` // a JSON object
+}
+
+// Exporter is one conversation a row.
+var Exporter = exporters.Format{
+	Name: "chat", Help: "conversations as Hugging Face and TRL know them, with tools", Omits: "token ids, log probabilities, calls and candidates",
+	Of: exporters.Rows, Exports: []exporters.Extension{exporters.JSONL, exporters.Parquet}, Notes: notes,
+	Lines: exporters.RawLines(func(dst []byte, x *exporters.Item) ([]byte, int64, error) {
+		rows := rowsOf(x)
+		for i := range rows {
+			dst = append(appendRow(dst, &rows[i]), '\n')
+		}
+		return dst, int64(len(rows)), nil
+	}),
+	Table: exporters.Table(rowsOf),
+}
+
+var appendRow = jsontext.Rows[Row]()
+
+const notes = exporters.TemplateNotes + `
+With --lossy such arguments stay text.
+`
+
+// NoMessages is the reason of a trajectory without messages.
+const NoMessages = "no_messages"
+
+func rowsOf(x *exporters.Item) (out []Row) {
+	for i := range x.Rows {
+		t := &x.Rows[i]
+		if len(t.Messages) == 0 {
+			x.Skip(NoMessages)
+			continue
+		}
+		out = append(out, rowOf(t, x))
+	}
+	return out
+}
+
+func rowOf(t *formats.Trajectory, x *exporters.Item) Row {
+	path, tools := chat.Transcript(t, x.Lose)
+	messages := make([]chat.Message, 0, len(path))
+	for _, i := range path {
+		messages = append(messages, messageOf(&t.Messages[i], x.Lose))
+	}
+	made, reason := x.Template(messages)
+	if part := lost[reason]; part != "" {
+		x.Lose(part)
+	}
+	if tools != "" && chat.List(tools) == nil {
+		x.Lose("tools that are not a list of objects, which stay as they are")
+	}
+	return Row{
+		Messages: made, Tools: tools, TrajectoryID: t.TrajectoryID, ExampleID: t.ExampleID, GroupID: t.GroupID, Run: t.Run, Epoch: t.Epoch,
+		Generation: t.Generation, Model: t.Model, Status: t.Status, StopReason: t.StopReason, Reward: finite(t.Reward), Rewards: Rewards(t.Rewards),
+		Advantage: finite(t.Advantage), Example: t.Example, Metadata: t.Metadata,
+	}
+}
+
+// lost says what a form for chat templates loses, by the reason of chat.Template.
+var lost = map[string]string{
+	chat.BadArguments: "tool arguments that are not a JSON object, which stay text",
+	chat.BadNumbers:   "numbers in tool arguments that Hugging Face datasets changes, where arguments stay text",
+}
+
+func messageOf(m *formats.Message, lose func(string)) chat.Message {
+	text, lost := chat.Text(m)
+	if len(lost) > 0 {
+		lose("content parts of type " + strings.Join(lost, ", "))
+	}
+	return chat.Message{Role: m.Role, Content: text, Name: m.Name, Reasoning: m.Reasoning, ToolCallID: m.ToolCallID, ToolCalls: chat.ToolCalls(m.ToolCalls)}
+}
+
+// finite returns nil for a number that JSON does not have.
+func finite(f *float64) *float64 {
+	if f == nil || math.IsNaN(*f) || math.IsInf(*f, 0) {
+		return nil
+	}
+	return f
+}
+
+// Rewards returns the components of a reward as a JSON object by name, null for
+// one without a value; "" when there are none.
+func Rewards(list []formats.NamedReward) string {
+	if len(list) == 0 {
+		return ""
+	}
+	out := []byte{'{'}
+	for i, r := range list {
+		if i > 0 {
+			out = append(out, ',')
+		}
+		out = append(jsontext.AppendText(out, r.Name), ':')
+		if r.Value == nil {
+			out = append(out, "null"...)
+			continue
+		}
+		out = jsontext.AppendNumber(out, *r.Value, 64)
+	}
+	return string(append(out, '}'))
+}

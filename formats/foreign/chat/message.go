@@ -1,0 +1,423 @@
+package chat
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/rollmill/rollmill/formats"
+	"github.com/rollmill/rollmill/formats/foreign/importers"
+	"github.com/rollmill/rollmill/formats/jsontext"
+)
+
+// Reader builds a conversation from messages as files store them: those of the
+// chat completions API, ShareGPT's turns, and the messages of Rollmill's own
+// rows.
+type Reader struct {
+	importers.Conversation
+	Call   formats.Call      // what the calls of sampled messages have in common
+	System string            // the system prompt, which the first message may repeat
+	Tree   bool              // messages are those of Rollmill's rows, with the members parent and call
+	Called bool              // the calls that they name are known; else each answer is a call of its own
+	Record *importers.Record // that is read
+
+	other []member
+}
+
+// member is a member of a message that no column holds.
+type member struct {
+	message int
+	key     string
+	value   []byte
+}
+
+// message is a message that is being read.
+type message struct {
+	formats.Message
+	target       bool
+	trained      member // the member that says that it trains; no key when there is none
+	sampled      int8   // 1 and 0 as the member sampled says; -1 when there is none
+	parent, call int32  // missing when there is none
+	calls        bool   // its text is a tool call: a turn of ShareGPT
+	merged       bool   // Arrow may have added nulls to its objects
+}
+
+// missing is an index that a message does not have.
+const missing = -2
+
+// Add adds the messages of a list, of which the model's are sampled or input.
+func (c *Reader) Add(list []byte, sampled bool) error {
+	var some [16][]byte
+	all := some[:0]
+	for raw := range jsontext.Elements(list) {
+		all = append(all, raw)
+	}
+	c.begins(len(all), sampled)
+	for _, raw := range all {
+		if err := c.AddMessage(raw, sampled); err != nil {
+			return fmt.Errorf("message %d: %w", len(c.Messages), err)
+		}
+	}
+	return nil
+}
+
+// begins makes room for the first messages.
+func (c *Reader) begins(n int, sampled bool) {
+	if c.Messages != nil {
+		return
+	}
+	if sampled {
+		c.Calls = c.Record.Room.Calls(max(1, n/2))
+	}
+	if c.System != "" || !sampled {
+		n++ // the system prompt, or the answer
+	}
+	c.Messages = c.Record.Room.Messages(n)
+}
+
+// AddList adds the messages of a conversation, as a list or as JSON text with
+// one; the model's are sampled.
+func (c *Reader) AddList(v []byte) error {
+	list, plain, err := listOf(c.Record, v)
+	if err == nil && list == nil {
+		err = fmt.Errorf("it is the text %s, not a list of messages", importers.Brief([]byte(plain)))
+	}
+	if err != nil {
+		return err
+	}
+	return c.Add(list, true)
+}
+
+// AddText adds a message that is only text.
+func (c *Reader) AddText(role, text string, sampled bool) {
+	_ = c.begin(role, text, 0) // no error, since it is no system prompt
+	if m := (formats.Message{Role: role, Content: text}); sampled {
+		c.answer(m, true)
+	} else {
+		c.Input(m)
+	}
+}
+
+// begin adds the system prompt before the first message, unless that is the
+// system prompt itself. from is where its other members are.
+func (c *Reader) begin(role, content string, from int) error {
+	if c.System == "" || len(c.Messages) > 0 {
+		return nil
+	}
+	if role == "system" || role == "developer" {
+		if content != c.System {
+			return fmt.Errorf("it is not the system prompt that the row has as a column")
+		}
+		return nil
+	}
+	c.Input(formats.Message{Role: "system", Content: c.System})
+	for i := from; i < len(c.other); i++ {
+		c.other[i].message++
+	}
+	return nil
+}
+
+// AddMessage adds a message. If it is the model's, it is sampled or input.
+func (c *Reader) AddMessage(raw []byte, sampled bool) error {
+	m := message{target: true, sampled: -1, parent: missing, call: missing}
+	from := len(c.other)
+	if err := c.read(&m, raw); err != nil {
+		return err
+	}
+	if m.Role == "" {
+		return fmt.Errorf("it has no role: %s", importers.Brief(raw))
+	}
+	if m.trained.key != "" && m.Role != "assistant" {
+		c.other = append(c.other, m.trained) // nothing trains on input
+	}
+	if err := c.begin(m.Role, m.Content, from); err != nil {
+		return err
+	}
+	if m.sampled >= 0 {
+		sampled = m.sampled == 1
+	} else if m.Role != "assistant" {
+		sampled = false
+	}
+	if c.Tree && m.parent != missing {
+		if m.parent < -1 || int(m.parent) >= len(c.Messages) {
+			return fmt.Errorf("parent %d does not come before it", m.parent)
+		}
+		c.Continue(int(m.parent))
+	}
+	if m.call != missing {
+		if c.Called {
+			return c.keep(m)
+		}
+		sampled = m.call >= 0
+	}
+	if !sampled {
+		c.Input(m.Message)
+		return nil
+	}
+	c.answer(m.Message, m.target)
+	return nil
+}
+
+// keep adds a message that names its call.
+func (c *Reader) keep(m message) error {
+	if sampled := m.call >= 0; m.sampled >= 0 && sampled != (m.sampled == 1) {
+		return fmt.Errorf("sampled is %v, but its call is %d", m.sampled == 1, m.call)
+	}
+	i := c.Input(m.Message)
+	c.Messages[i].Call, c.Messages[i].Sampled = m.call, m.call >= 0
+	return nil
+}
+
+func (c *Reader) answer(m formats.Message, target bool) {
+	call := c.Call
+	call.Target = target
+	c.Sampled(m, call)
+}
+
+// marker is the member by which exported rows tell datasets that messages are
+// JSON (chat.Template).
+const marker = "json"
+
+func (c *Reader) read(m *message, raw []byte) error {
+	if text := []byte(jsontext.Unquote(raw)); len(text) > 0 && text[0] == '{' && jsontext.Valid(text) {
+		raw = text // a column of type JSON, as datasets and Rollmill's own exports have it
+	} else {
+		m.merged = merged(raw, "content")
+	}
+	if len(raw) == 0 || raw[0] != '{' {
+		return fmt.Errorf("it is %s, not an object", importers.Brief(raw))
+	}
+	for key, v := range jsontext.Members(raw) {
+		if string(v) == "null" || string(key) == marker && string(v) == "true" {
+			continue
+		}
+		known, err := m.set(key, v, c.Tree)
+		if err != nil {
+			return err
+		}
+		if !known {
+			c.other = append(c.other, member{len(c.Messages), string(key), v})
+		}
+	}
+	m.trained.message = len(c.Messages)
+	if m.calls {
+		return m.callText()
+	}
+	return nil
+}
+
+// set reads one member, and reports whether a message has a place for it.
+func (m *message) set(key, v []byte, tree bool) (known bool, err error) {
+	switch string(key) {
+	case "role", "from":
+		return true, m.role(key, v)
+	case "content":
+		switch {
+		case v[0] == '"' && m.ContentParts == "":
+			m.Content, known = jsontext.View(v), true
+		case v[0] == '[':
+			v = withoutNulls(v)
+			fallthrough
+		default:
+			known, err = importers.ReadField(&m.Message, key, v)
+		}
+		if m.ContentParts != "" && importers.OnlyText(m.ContentParts) {
+			m.ContentParts = "" // one part of text is the same as the text
+		}
+		return known, err
+	case "value", "text", "system_prompt": // the last two in conversations of SWE agents
+		if m.Content != "" {
+			return false, nil
+		}
+		return true, m.value(key, v)
+	case "reasoning_content", "reasoning", "thinking":
+		if v[0] != '"' {
+			return true, fmt.Errorf("its %s is %s, not text", key, importers.Brief(v))
+		}
+		if m.Reasoning == "" {
+			m.Reasoning = jsontext.Unquote(v)
+		}
+		return true, nil
+	case "tool_calls":
+		return true, m.toolCalls(v)
+	case "weight", "train", "training", "loss":
+		on, ok := Truth(v)
+		if ok && on {
+			m.trained = member{key: string(key), value: v}
+		}
+		m.target = m.target && on
+		return ok, nil
+	case "sampled":
+		on, ok := Truth(v)
+		if m.sampled = 0; on {
+			m.sampled = 1
+		}
+		return ok, nil
+	case "parent":
+		return tree, number(&m.parent, tree, key, v)
+	case "call":
+		return tree, number(&m.call, tree, key, v)
+	}
+	if known, err := m.setTokens(key, v); known || err != nil {
+		return known, err
+	}
+	return importers.ReadField(&m.Message, key, v)
+}
+
+// setTokens reads a member that only messages of Rollmill's rows have.
+func (m *message) setTokens(key, v []byte) (known bool, err error) {
+	switch string(key) {
+	case "token_ids":
+		m.TokenIDs, err = TokenIDs(v)
+	case "logprobs":
+		if v[0] == '{' {
+			return false, nil // as in an answer of the chat completions API
+		}
+		m.Logprobs, err = Logprobs(v)
+	case "prompt_delta_ids":
+		m.PromptDeltaIDs, err = TokenIDs(v)
+	case "token_texts":
+		for e := range jsontext.Elements(v) {
+			m.TokenTexts = append(m.TokenTexts, jsontext.Unquote(e))
+		}
+	case "finish_reason":
+		m.FinishReason = jsontext.Unquote(v)
+	case "branch":
+		m.Branch = jsontext.Unquote(v)
+	case "prefix_break":
+		m.PrefixBreak = jsontext.Unquote(v)
+	case "content_parts":
+		if string(v) != `""` {
+			m.ContentParts, err = Array(v)
+		}
+	default:
+		return false, nil
+	}
+	if err != nil {
+		err = fmt.Errorf("its %s: %w", key, err)
+	}
+	return true, err
+}
+
+// role sets the role. Names that programs use for the same role are one.
+func (m *message) role(key, v []byte) error {
+	if v[0] != '"' {
+		return fmt.Errorf("its %s is %s, not text", key, importers.Brief(v))
+	}
+	switch string(v) {
+	case `"user"`, `"human"`, `"Human"`, `"USER"`, `"User"`, `"prompter"`:
+		m.Role = "user"
+	case `"assistant"`, `"gpt"`, `"chatgpt"`, `"bot"`, `"model"`, `"ai"`, `"Assistant"`, `"ASSISTANT"`, `"bing"`, `"bard"`, `"gpt4"`, `"agent"`:
+		m.Role = "assistant"
+	case `"system"`, `"System"`, `"SYSTEM"`:
+		m.Role = "system"
+	case `"tool"`, `"function"`, `"observation"`, `"function_response"`, `"tool_response"`, `"ipython"`:
+		m.Role = "tool"
+	case `"function_call"`, `"tool_call"`:
+		m.Role, m.calls = "assistant", true
+	default:
+		m.Role = jsontext.Unquote(v)
+	}
+	return nil
+}
+
+// value sets the text of a turn.
+func (m *message) value(key, v []byte) error {
+	if v[0] != '"' {
+		return fmt.Errorf("its %s is %s, not text", key, importers.Brief(v))
+	}
+	m.Content = jsontext.View(v)
+	return nil
+}
+
+// callText makes tool calls of the content: {"name": …, "arguments": …}, or a
+// list of them.
+func (m *message) callText() error {
+	text := []byte(strings.TrimSpace(m.Content))
+	if !jsontext.Valid(text) {
+		return fmt.Errorf("its function call is not JSON: %s", importers.Brief(text))
+	}
+	if text[0] == '{' {
+		text = []byte("[" + string(text) + "]")
+	}
+	m.Content = ""
+	return m.toolCalls(text)
+}
+
+func (m *message) toolCalls(v []byte) error {
+	calls, err := ToolCalls(v, m.merged)
+	m.ToolCalls = append(m.ToolCalls, calls...)
+	return err
+}
+
+// ToolCalls reads a list of tool calls, or JSON text with one. nulls says that
+// Arrow may have added nulls to their arguments.
+func ToolCalls(v []byte, nulls bool) (calls []formats.ToolCall, err error) {
+	if v[0] == '"' {
+		if v = []byte(strings.TrimSpace(jsontext.Unquote(v))); len(v) == 0 {
+			return nil, nil
+		}
+	}
+	if v[0] != '[' || !jsontext.Valid(v) {
+		return nil, fmt.Errorf("its tool_calls are %s, not a list", importers.Brief(v))
+	}
+	for raw := range jsontext.Elements(v) {
+		call, err := toolCall(raw, nulls)
+		if err != nil {
+			return nil, err
+		}
+		calls = append(calls, call)
+	}
+	return calls, nil
+}
+
+// toolCall reads a call with its function, as the API has it, or with name and
+// arguments beside the id.
+func toolCall(raw []byte, nulls bool) (call formats.ToolCall, err error) {
+	var arguments, function []byte
+	for key, v := range jsontext.Members(raw) {
+		switch string(key) {
+		case "id":
+			call.ID = jsontext.Unquote(v)
+		case "name":
+			call.Name = jsontext.Unquote(v)
+		case "arguments", "parameters":
+			arguments = v
+		case "function":
+			function = v
+		}
+	}
+	for key, v := range jsontext.Members(function) {
+		switch string(key) {
+		case "name":
+			call.Name = jsontext.Unquote(v)
+		case "arguments":
+			arguments = v
+		}
+	}
+	if call.Name == "" {
+		return call, fmt.Errorf("a tool call has no function with a name: %s", importers.Brief(raw))
+	}
+	call.Arguments = argumentsOf(arguments, nulls || merged(raw, "id") || merged(function, "arguments"))
+	return call, nil
+}
+
+// argumentsOf returns the arguments of a call: text as it is, an object without
+// its nulls (see withoutNulls) if Arrow may have added them.
+func argumentsOf(v []byte, nulls bool) string {
+	switch {
+	case len(v) == 0 || string(v) == "null":
+		return ""
+	case v[0] == '"':
+		return jsontext.Unquote(v)
+	case nulls:
+		v = withoutNulls(v)
+	}
+	return jsontext.Compact(v)
+}
+
+// OtherInto adds the members that no column holds to the metadata.
+func (c *Reader) OtherInto(m *importers.Metadata) {
+	for _, o := range c.other {
+		m.OfMessage(o.message, o.key, o.value)
+	}
+}

@@ -1,0 +1,429 @@
+package chat
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/rollmill/rollmill/formats"
+	"github.com/rollmill/rollmill/formats/foreign/importers"
+	"github.com/rollmill/rollmill/formats/jsontext"
+)
+
+// Parse converts a row.
+func Parse(record *importers.Record) ([]importers.Item, error) {
+	r := row{Record: record}
+	if err := r.split(); err != nil {
+		return nil, err
+	}
+	if v := r.columns[instruction].value; len(v) > 0 && v[0] == '"' && !r.has(prompt) && !r.has(messages) {
+		if err := r.alpaca(); err != nil {
+			return nil, err
+		}
+	}
+	switch {
+	case r.has(chosen) && r.has(rejected):
+		return r.preference()
+	case r.has(completions) && r.has(context):
+		return r.ranked()
+	case r.has(completions) && r.has(prompt):
+		return r.stepwise()
+	case r.has(completion) && r.has(prompt):
+		return r.completion()
+	case r.has(messages):
+		return r.conversation()
+	case r.has(prompt):
+		return r.promptOnly()
+	case r.has(text):
+		return r.plain()
+	}
+	return nil, r.unknown()
+}
+
+// alpaca makes a prompt of an instruction, its input and what was said before,
+// and a completion of the output.
+func (r *row) alpaca() error {
+	list := []byte("[")
+	say := func(role string, content []byte) {
+		if len(list) > 1 {
+			list = append(list, ',')
+		}
+		list = append(append(fmt.Appendf(list, `{"role":%q,"content":`, role), content...), '}')
+	}
+	if r.has(history) {
+		if v := r.columns[history].value; v[0] != '[' {
+			return fmt.Errorf("column %q is %s, not a list", r.name(history), importers.Brief(v))
+		}
+		for turn := range jsontext.Elements(r.take(history)) {
+			pair := elements(turn)
+			if len(pair) != 2 {
+				return fmt.Errorf("column %q: %s is not an instruction and its answer", r.name(history), importers.Brief(turn))
+			}
+			say("user", pair[0])
+			say("assistant", pair[1])
+		}
+	}
+	instructed := r.text(instruction)
+	if about := r.text(input); about != "" {
+		instructed += "\n" + about
+	}
+	say("user", importers.Quote(instructed))
+	r.columns[prompt] = column{name: r.name(instruction), value: append(list, ']')}
+	if r.has(output) && !r.has(completion) {
+		r.columns[completion] = column{name: r.name(output), value: r.take(output)}
+	}
+	return nil
+}
+
+// start gives a conversation the system prompt, the tools and the model of the
+// row.
+func (r *row) start(c *Reader) error {
+	c.Record = r.Record
+	if r.has(tools) {
+		v := r.take(tools)
+		if v[0] == '[' {
+			v = withoutNulls(v)
+		}
+		definitions, err := importers.Tools(v)
+		if err != nil {
+			return fmt.Errorf("column %q: %w", r.name(tools), err)
+		}
+		c.Offer(definitions)
+	}
+	c.Call.Model = r.text(model)
+	if err := r.version(&c.Call); err != nil {
+		return err
+	}
+	if v := r.columns[parallelToolCalls].value; string(v) == "true" || string(v) == "false" {
+		c.Call.Sampling = `{"parallel_tool_calls":` + string(r.take(parallelToolCalls)) + "}"
+	}
+	if r.has(system) {
+		v := r.take(system)
+		if v[0] != '"' {
+			return fmt.Errorf("column %q is %s, not text", r.name(system), importers.Brief(v))
+		}
+		c.System = jsontext.Unquote(v)
+	}
+	return nil
+}
+
+// version sets the policy's version, which is a whole number.
+func (r *row) version(call *formats.Call) error {
+	if !r.has(policyVersion) {
+		return nil
+	}
+	v := r.take(policyVersion)
+	n, err := strconv.ParseInt(strings.TrimSuffix(scalar(v), ".0"), 10, 64)
+	if err != nil {
+		return fmt.Errorf("column %q is %s, not a whole number", r.name(policyVersion), importers.Brief(v))
+	}
+	call.PolicyVersion = &n
+	return nil
+}
+
+// conversation reads a row of messages.
+func (r *row) conversation() ([]importers.Item, error) {
+	var c Reader
+	if err := r.begin(&c, messages, true); err != nil {
+		return nil, err
+	}
+	items, err := r.single(&c)
+	if err == nil && len(c.Messages) == 0 {
+		items[0].Row.Status = formats.StatusSkipped // blank, as some rows of public datasets are
+	}
+	return items, err
+}
+
+// completion reads a prompt and its answer.
+func (r *row) completion() ([]importers.Item, error) {
+	var c Reader
+	if err := r.begin(&c, prompt, false); err != nil {
+		return nil, err
+	}
+	if err := r.append(&c, completion, true); err != nil {
+		return nil, err
+	}
+	return r.single(&c)
+}
+
+// promptOnly reads a prompt for which nothing was sampled.
+func (r *row) promptOnly() ([]importers.Item, error) {
+	var c Reader
+	if err := r.begin(&c, prompt, false); err != nil {
+		return nil, err
+	}
+	return r.single(&c)
+}
+
+// plain reads the text of a language modelling dataset: an answer without a
+// prompt.
+func (r *row) plain() ([]importers.Item, error) {
+	if r.columns[text].value[0] != '"' {
+		return nil, fmt.Errorf("column %q is %s, not text", r.name(text), importers.Brief(r.take(text)))
+	}
+	var c Reader
+	if err := r.start(&c); err != nil {
+		return nil, err
+	}
+	c.AddText("assistant", r.text(text), true)
+	return r.single(&c)
+}
+
+// stepwise reads the steps of an answer and which of them are correct.
+func (r *row) stepwise() ([]importers.Item, error) {
+	var c Reader
+	if err := r.begin(&c, prompt, false); err != nil {
+		return nil, err
+	}
+	steps := 0
+	for e := range jsontext.Elements(r.take(completions)) {
+		if e[0] != '"' {
+			return nil, fmt.Errorf("column %q: step %d is %s, not text", r.name(completions), steps, importers.Brief(e))
+		}
+		c.AddText("assistant", jsontext.Unquote(e), true)
+		steps++
+	}
+	if steps == 0 {
+		return nil, fmt.Errorf("column %q is %s, not a list of steps", r.name(completions), importers.Brief(r.columns[completions].value))
+	}
+	var shaped []float64
+	for e := range jsontext.Elements(r.take(labels)) {
+		on, ok := Truth(e)
+		if !ok {
+			return nil, fmt.Errorf("column %q: %s is neither true nor false", r.name(labels), importers.Brief(e))
+		}
+		shaped = append(shaped, value(on))
+	}
+	if r.has(labels) && len(shaped) != steps {
+		return nil, fmt.Errorf("%d labels for %d steps", len(shaped), steps)
+	}
+	items, err := r.single(&c)
+	if err == nil {
+		items[0].Row.ShapedRewards = shaped
+	}
+	return items, err
+}
+
+// value returns the reward of a label.
+func value(label bool) float64 {
+	if label {
+		return 1
+	}
+	return 0
+}
+
+// begin starts a conversation with the messages of a field.
+func (r *row) begin(c *Reader, f field, sampled bool) error {
+	if err := r.start(c); err != nil {
+		return err
+	}
+	return r.append(c, f, sampled)
+}
+
+// append adds the messages of a field, or its text as one.
+func (r *row) append(c *Reader, f field, sampled bool) error {
+	v := r.take(f)
+	list, plain, err := listOf(r.Record, v)
+	if err == nil && list != nil {
+		err = c.Add(list, sampled)
+	}
+	if err != nil {
+		return fmt.Errorf("column %q: %w", r.name(f), err)
+	}
+	if list != nil {
+		return nil
+	}
+	if f == messages {
+		return fmt.Errorf("column %q is the text %s, not a list of messages", r.name(f), importers.Brief([]byte(plain)))
+	}
+	if sampled {
+		c.AddText("assistant", plain, true)
+	} else {
+		c.AddText("user", plain, false)
+	}
+	return nil
+}
+
+// listOf returns a list of messages, of which one message and JSON text with
+// either are other forms; else it is text, and the list is nil.
+func listOf(r *importers.Record, v []byte) (list []byte, plain string, err error) {
+	switch v[0] {
+	case '[':
+		return v, "", nil
+	case '{':
+		return slices.Concat([]byte("["), v, []byte("]")), "", nil
+	case '"':
+		plain = jsontext.Unquote(v)
+		if inner := strings.TrimSpace(plain); strings.HasPrefix(inner, "[") {
+			var reading jsontext.Reading
+			if list, ok := reading.Value([]byte(inner)); ok && (string(list) == "[]" || isMessages(list)) {
+				r.LoseAll(reading.Lost)
+				return list, "", nil
+			}
+			if reading.Refused != nil {
+				return nil, "", reading.Refused
+			}
+		}
+		return nil, plain, nil
+	}
+	return nil, "", fmt.Errorf("it is %s, neither messages nor text", importers.Brief(v))
+}
+
+// single makes the item of a row that has one trajectory.
+func (r *row) single(c *Reader) ([]importers.Item, error) {
+	items := r.Items(1)
+	x := &items[0]
+	x.Row.TrajectoryID = r.id(id)
+	if err := r.setTokens(c, &x.Row); err != nil {
+		return nil, err
+	}
+	if err := r.setRewards(x); err != nil {
+		return nil, err
+	}
+	if err := r.setLog(x); err != nil {
+		return nil, err
+	}
+	c.Into(&x.Row)
+	r.finish(x, c)
+	return items, nil
+}
+
+// finish sets what the items of a row have in common. It is last, since
+// metadata is what nothing has read.
+func (r *row) finish(x *importers.Item, c *Reader) {
+	x.Row.ExampleID = r.id(exampleID)
+	x.Row.Example = r.example()
+	if len(c.Calls) == 0 { // they have no place: they belong to calls
+		for _, f := range []field{model, policyVersion, parallelToolCalls} {
+			r.columns[f].read = false
+		}
+	}
+	m := r.metadata()
+	c.OtherInto(&m)
+	x.Row.Metadata = m.String()
+}
+
+// setTokens sets the tokens of the only answer.
+func (r *row) setTokens(c *Reader, t *formats.Trajectory) error {
+	if len(c.Calls) > 0 && r.has(finishReason) {
+		c.Messages[lastSampled(c)].FinishReason = r.text(finishReason)
+	}
+	if !r.has(tokenIDs) && !r.has(logprobs) && !r.has(promptTokenIDs) {
+		for i := range c.Messages {
+			if len(c.Messages[i].TokenIDs) > 0 {
+				t.TokenSource = "messages.token_ids"
+				break
+			}
+		}
+		return nil
+	}
+	if len(c.Calls) != 1 {
+		return fmt.Errorf("the row has tokens of one answer, but %d messages are sampled", len(c.Calls))
+	}
+	m := &c.Messages[lastSampled(c)]
+	var errs [3]error
+	if r.has(tokenIDs) {
+		m.TokenIDs, errs[0] = TokenIDs(r.take(tokenIDs))
+		t.TokenSource = r.name(tokenIDs)
+	}
+	if r.has(logprobs) {
+		m.Logprobs, errs[1] = Logprobs(r.take(logprobs))
+	}
+	if r.has(promptTokenIDs) {
+		m.PromptDeltaIDs, errs[2] = TokenIDs(r.take(promptTokenIDs))
+	}
+	for i, f := range []field{tokenIDs, logprobs, promptTokenIDs} {
+		if errs[i] != nil {
+			return fmt.Errorf("column %q: %w", r.name(f), errs[i])
+		}
+	}
+	c.Calls[0].CompletionTokens, c.Calls[0].PromptTokens = int32(len(m.TokenIDs)), int32(len(m.PromptDeltaIDs))
+	return nil
+}
+
+func lastSampled(c *Reader) int {
+	for i := len(c.Messages) - 1; i >= 0; i-- {
+		if c.Messages[i].Sampled {
+			return i
+		}
+	}
+	return -1
+}
+
+// setRewards sets the label, the total and its components.
+func (r *row) setRewards(x *importers.Item) (err error) {
+	if r.has(label) {
+		v := r.columns[label].value
+		if on, ok := Truth(v); ok && (r.has(completion) || v[0] != '0' && v[0] != '1') { // beside messages a number may be a class
+			r.take(label)
+			x.Label = &on
+			give(&x.Row, "label", value(on))
+		} else if r.has(completion) {
+			return fmt.Errorf("column %q is %s, neither true nor false", r.name(label), importers.Brief(r.take(label)))
+		}
+	}
+	if err := r.components(&x.Row); err != nil {
+		return err
+	}
+	total, err := r.number(reward)
+	x.Row.Reward = cmp.Or(total, x.Row.Reward)
+	return err
+}
+
+// components adds named rewards, each of which has the weight 1.
+func (r *row) components(t *formats.Trajectory) error {
+	v := r.columns[rewards].value
+	if len(v) == 0 || v[0] != '{' {
+		return nil
+	}
+	for key, v := range jsontext.Members(r.take(rewards)) {
+		x, err := Number(v)
+		if err != nil {
+			return fmt.Errorf("column %q: %s: %w", r.name(rewards), key, err)
+		}
+		if x != nil {
+			give(t, string(key), *x)
+		}
+	}
+	return nil
+}
+
+// give adds a named reward to the total.
+func give(t *formats.Trajectory, name string, x float64) {
+	total := x
+	if t.Reward != nil {
+		total += *t.Reward
+	}
+	t.Reward = &total
+	t.Rewards = append(t.Rewards, formats.NamedReward{Name: name, Value: &x, Weight: 1})
+}
+
+// setLog reads the columns of the completions that TRL's online trainers log:
+// step, an advantage, and a reward for each function under its name.
+func (r *row) setLog(x *importers.Item) error {
+	step, advantage := r.rest.Get("step"), r.rest.Get("advantage")
+	if step == nil || advantage == nil || !r.has(completion) {
+		return nil
+	}
+	n, err := Number(step)
+	if err != nil || n == nil || *n != float64(int32(*n)) {
+		return fmt.Errorf("column %q is %s, not a step", "step", importers.Brief(step))
+	}
+	epoch := int32(*n)
+	x.Epoch = &epoch
+	var rest jsontext.Builder
+	for _, m := range r.rest.Object {
+		v, err := Number(m.Raw)
+		switch {
+		case m.Key == "step":
+		case m.Key == "advantage" || err != nil || v == nil || m.Raw[0] == '"':
+			rest.Set(m.Key, m.Raw)
+		default:
+			give(&x.Row, m.Key, *v)
+		}
+	}
+	r.rest = rest
+	return nil
+}

@@ -1,0 +1,57 @@
+// Package all lists the formats in which batches are exported. To add one: see
+// formats/exporters.
+package foreign
+
+import (
+	"github.com/rollmill/rollmill/formats/foreign/art"
+	"github.com/rollmill/rollmill/formats/foreign/atif"
+	"github.com/rollmill/rollmill/formats/foreign/chat"
+	"github.com/rollmill/rollmill/formats/foreign/exporters"
+	"github.com/rollmill/rollmill/formats/foreign/tables"
+
+	"github.com/rollmill/rollmill/formats/foreign/finetune"
+	"github.com/rollmill/rollmill/formats/foreign/trainers"
+
+	"github.com/rollmill/rollmill/formats/foreign/otel"
+
+	"github.com/rollmill/rollmill/formats/foreign/rows"
+	"github.com/rollmill/rollmill/formats/foreign/scout"
+
+	"github.com/rollmill/rollmill/formats/foreign/sts"
+
+	"github.com/rollmill/rollmill/formats/foreign/verifiers"
+)
+
+// Exporters lists every format, in the order in which backend file writes those
+// that have Files. A submission's key holds that order, so a new format is added
+// at the end.
+var Exporters = []exporters.Format{
+	rows.Trajectories,
+	art.Exporter,
+	art.Log1,
+	art.Log2,
+	trainers.TRLPreference,
+	trainers.TRLKTO,
+	trainers.TRLSFT,
+	trainers.TRLPrompts,
+	trainers.Verl,
+	trainers.OpenRLHFPrompts,
+	trainers.OpenRLHFPreferences,
+	trainers.OpenRLHFKTO,
+	trainers.NemoRL,
+	trainers.Slime,
+	finetune.CustomizerDPO,
+	finetune.CustomizerSFT,
+	rows.Exporter,
+	chat.Exporter,
+	atif.Exporter,
+	verifiers.Exporter,
+	sts.Exporter,
+	scout.Exporter,
+	tables.ArrowFile,
+	tables.ArrowStream,
+	tables.CSV,
+	trainers.Sequences,
+	otel.Exporter,
+	trainers.PrimeRL,
+}

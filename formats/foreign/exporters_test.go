@@ -1,0 +1,47 @@
+package foreign
+
+import (
+	"slices"
+	"testing"
+
+	"github.com/rollmill/rollmill/formats"
+	"github.com/rollmill/rollmill/formats/foreign/foreigntest"
+	"github.com/rollmill/rollmill/formats/random"
+)
+
+// groups returns groups of conversations with one answer each, good and bad,
+// for which every format has a row, without tools, and longer ones with tools.
+func groups() [][]formats.Trajectory {
+	short := random.Options{Groups: 3, Generations: 4, Messages: 3, SampledTokens: 20, PromptTokens: 20, Scored: true}
+	long := random.Options{Groups: 2, Run: "long", Scored: true, Failures: 0.1, Branches: 0.2, SampledTokens: 100, PromptTokens: 100}
+	out := slices.Collect(random.Trajectories(7, short))
+	for _, group := range out {
+		for i := range group {
+			group[i].ToolSets = nil
+			for c := range group[i].Calls {
+				group[i].Calls[c].Tools = -1
+			}
+		}
+	}
+	out = slices.AppendSeq(out, random.Trajectories(8, long))
+	for _, group := range out {
+		for i := range group {
+			advantage, reward := float64(2*(i%2)-1), float64(i%2)
+			group[i].Advantage, group[i].Reward = &advantage, &reward
+		}
+	}
+	return out
+}
+
+func TestConformance(t *testing.T) {
+	seen := map[string]bool{}
+	for _, f := range Exporters {
+		t.Run(f.Name, func(t *testing.T) {
+			if seen[f.Name] {
+				t.Error("two formats have the name")
+			}
+			seen[f.Name] = true
+			foreigntest.Exporter(t, f, groups())
+		})
+	}
+}

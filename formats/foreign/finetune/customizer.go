@@ -1,0 +1,60 @@
+// Package customizer writes the JSON lines that NeMo Customizer trains DPO on:
+// a prompt, and one chosen and one rejected answer as text.
+package finetune
+
+import (
+	"github.com/rollmill/rollmill/formats/chat"
+	"github.com/rollmill/rollmill/formats/foreign/exporters"
+)
+
+// CustomizerDPO is what it trains on by preferences.
+var CustomizerDPO = exporters.Format{
+	Name: "customizer-dpo", Help: "NeMo Customizer's pairs", Of: exporters.Pairs, Files: []exporters.Extension{exporters.JSONL},
+	Lines: exporters.Lines(exporters.Pair(CustomizerPreferenceOf)),
+}
+
+// CustomizerSFT is what it imitates.
+var CustomizerSFT = exporters.Format{
+	Name: "customizer-sft", Help: "NeMo Customizer's conversations", Of: exporters.Top, Files: []exporters.Extension{exporters.JSONL},
+	Lines: exporters.Lines(exporters.Each(ConversationOf)),
+}
+
+// CustomizerPreference is one pair.
+type CustomizerPreference struct {
+	Prompt   []CustomizerMessage `json:"prompt"`
+	Chosen   string              `json:"chosen_response"`
+	Rejected string              `json:"rejected_response"`
+}
+
+// CustomizerMessage is a chat message; there is no room for tools.
+type CustomizerMessage struct {
+	Role    string `json:"role"`
+	Content string `json:"content"`
+}
+
+// Why a pair cannot be written in this format.
+const (
+	Tools          = "tools" // tool calls or tool messages
+	Blank          = "blank" // an answer without text
+	CustomizerSame = "same"  // the two answers are equal
+)
+
+// CustomizerPreferenceOf converts a row of package chat to this format.
+func CustomizerPreferenceOf(pair chat.Preference) (p CustomizerPreference, reason string) {
+	for _, m := range append(append(append([]chat.Message{}, pair.Prompt...), pair.Chosen...), pair.Rejected...) {
+		if m.ToolCallID != "" || len(m.ToolCalls) > 0 {
+			return p, Tools
+		}
+	}
+	p.Chosen, p.Rejected = pair.Chosen[0].Content, pair.Rejected[0].Content
+	switch {
+	case p.Chosen == "" || p.Rejected == "":
+		return p, Blank
+	case p.Chosen == p.Rejected:
+		return p, CustomizerSame
+	}
+	for _, m := range pair.Prompt {
+		p.Prompt = append(p.Prompt, CustomizerMessage{Role: m.Role, Content: m.Content})
+	}
+	return p, ""
+}

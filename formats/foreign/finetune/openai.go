@@ -1,0 +1,178 @@
+// Package finetune writes the JSON lines of OpenAI-style fine-tuning:
+// supervised conversations, preferences (DPO) and reinforcement prompts. The
+// services refuse unknown keys, so there are no additional ones. It is no kind
+// of file, so formats/exporters/all does not list it: backend openai sends it.
+//
+// From a group it takes the best conversation, or the prompt; preferences are
+// made from those of package chat.
+package finetune
+
+import (
+	"bytes"
+	"encoding/json"
+	"slices"
+
+	"github.com/rollmill/rollmill/formats"
+	"github.com/rollmill/rollmill/formats/chat"
+)
+
+// OpenAIMessage is a chat message. Content is null when there are tool calls and no
+// text.
+type OpenAIMessage struct {
+	Role       string          `json:"role"`
+	Content    *string         `json:"content"`
+	Name       string          `json:"name,omitempty"`
+	ToolCallID string          `json:"tool_call_id,omitempty"`
+	ToolCalls  []chat.ToolCall `json:"tool_calls,omitempty"`
+	Weight     *int            `json:"weight,omitempty"` // of an assistant message: 0 means context
+}
+
+// Supervised is a conversation; messages that the policy sampled have weight 1.
+type Supervised struct {
+	Messages []OpenAIMessage `json:"messages"`
+	Tools    json.RawMessage `json:"tools,omitempty"`
+}
+
+// OpenAIPreference is a pair of answers, one message each.
+type OpenAIPreference struct {
+	Input        Supervised      `json:"input"`
+	Preferred    []OpenAIMessage `json:"preferred_output"`
+	NonPreferred []OpenAIMessage `json:"non_preferred_output"`
+}
+
+// Why a group gives no row, in addition to those of package chat.
+const (
+	OpenAISame = "same"       // the two answers are equal
+	LastRole   = "last_role"  // the prompt does not end with a user or tool message
+	System     = "system"     // a system message, and the service accepts none
+	BlankText  = "blank_text" // a message without text or tool calls
+	ToolOrder  = "tool_order" // a tool message that answers no earlier call
+)
+
+// SupervisedOf returns the row of a group's best member.
+func SupervisedOf(rows []formats.Trajectory) (s Supervised, reason string) {
+	best, _ := chat.Extremes(rows)
+	if best < 0 {
+		return s, chat.Empty
+	}
+	t := &rows[best]
+	path := t.Main()
+	for len(path) > 0 && !t.Trained(path[len(path)-1]) {
+		path = path[:len(path)-1]
+	}
+	for i := range t.Messages {
+		if t.Trained(i) && !slices.Contains(path, i) {
+			return s, chat.Branches
+		}
+	}
+	for _, i := range path {
+		m := &t.Messages[i]
+		if m.ContentParts != "" {
+			return s, chat.Parts
+		}
+		out := OpenAIMessage{Role: m.Role, Name: m.Name, ToolCallID: m.ToolCallID, ToolCalls: chat.ToolCalls(m.ToolCalls)}
+		if m.Content != "" || len(m.ToolCalls) == 0 {
+			out.Content = &m.Content
+		}
+		if m.Role == "assistant" {
+			weight := 0
+			if t.Trained(i) {
+				weight = 1
+			}
+			out.Weight = &weight
+		}
+		s.Messages = append(s.Messages, out)
+	}
+	if n := t.Calls[t.Messages[path[len(path)-1]].Call].Tools; n >= 0 && int(n) < len(t.ToolSets) {
+		s.Tools = compact(t.ToolSets[n])
+	}
+	return s, sound(s.Messages)
+}
+
+// OpenAIPreferenceOf converts a row of package chat to this format.
+func OpenAIPreferenceOf(pair chat.Preference) (p OpenAIPreference, reason string) {
+	p = OpenAIPreference{Input: Supervised{Messages: convert(pair.Prompt), Tools: compact(pair.Tools)}, Preferred: convert(pair.Chosen), NonPreferred: convert(pair.Rejected)}
+	one, _ := json.Marshal(p.Preferred)
+	two, _ := json.Marshal(p.NonPreferred)
+	if bytes.Equal(one, two) {
+		return p, OpenAISame
+	}
+	if reason = sound(append(slices.Clone(p.Input.Messages), p.Preferred...)); reason == "" {
+		reason = sound(append(slices.Clone(p.Input.Messages), p.NonPreferred...))
+	}
+	if reason == "" {
+		reason = lastRole(p.Input.Messages, "user", "tool")
+	}
+	return p, reason
+}
+
+// ReinforcementOf returns the row of a group: its prompt, the reference answer,
+// and the example's own fields, which graders refer to as item.FIELD.
+func ReinforcementOf(rows []formats.Trajectory, noSystem bool) (row map[string]any, reason string) {
+	prompt, reason := chat.PromptOf(rows)
+	if reason != "" {
+		return nil, reason
+	}
+	messages := convert(prompt.Prompt)
+	if reason := sound(messages); reason != "" {
+		return nil, reason
+	}
+	if noSystem && slices.ContainsFunc(messages, func(m OpenAIMessage) bool { return m.Role == "system" }) {
+		return nil, System
+	}
+	row = map[string]any{}
+	if json.Unmarshal([]byte(prompt.Example), &row) != nil || row == nil {
+		row = map[string]any{}
+	}
+	row["messages"], row["reference_answer"] = messages, formats.AnswerOf(prompt.Example)
+	if delete(row, "tools"); prompt.Tools != "" {
+		row["tools"] = compact(prompt.Tools)
+	}
+	return row, lastRole(messages, "user")
+}
+
+func lastRole(messages []OpenAIMessage, roles ...string) string {
+	if len(messages) == 0 || !slices.Contains(roles, messages[len(messages)-1].Role) {
+		return LastRole
+	}
+	return ""
+}
+
+// sound returns the reason for which every service would refuse the messages,
+// "" if there is none.
+func sound(messages []OpenAIMessage) string {
+	calls := map[string]bool{}
+	for _, m := range messages {
+		if (m.Content == nil || *m.Content == "") && len(m.ToolCalls) == 0 && m.Role != "tool" {
+			return BlankText
+		}
+		if m.Role == "tool" && !calls[m.ToolCallID] {
+			return ToolOrder
+		}
+		for _, c := range m.ToolCalls {
+			calls[c.ID] = true
+		}
+	}
+	return ""
+}
+
+func convert(messages []chat.Message) []OpenAIMessage {
+	var out []OpenAIMessage
+	for _, m := range messages {
+		c := OpenAIMessage{Role: m.Role, Name: m.Name, ToolCallID: m.ToolCallID, ToolCalls: m.ToolCalls}
+		if m.Content != "" || len(m.ToolCalls) == 0 {
+			c.Content = &m.Content
+		}
+		out = append(out, c)
+	}
+	return out
+}
+
+// compact returns a JSON array on one line; nil when it is empty.
+func compact(text string) json.RawMessage {
+	var out bytes.Buffer
+	if text == "" || json.Compact(&out, []byte(text)) != nil || out.String() == "[]" {
+		return nil
+	}
+	return out.Bytes()
+}

@@ -1,0 +1,185 @@
+package inspect
+
+import (
+	"cmp"
+	"fmt"
+	"maps"
+	"slices"
+
+	"github.com/rollmill/rollmill/formats"
+	"github.com/rollmill/rollmill/formats/foreign/value"
+
+	"github.com/rollmill/rollmill/formats/jsontext"
+)
+
+// event is a call of a model.
+type event struct {
+	o       jsontext.Object
+	model   string
+	failure string
+	answer  *message // the first choice; nil when there is none
+	choice  jsontext.Object
+	others  []formats.Candidate // the other choices
+	judge   bool                // a scorer called
+	pending bool                // the log ends before its answer
+	only    bool                // it is the sample's output: an event only when nothing else is
+	agent   string              // the agent that called
+	path    int                 // index of its answer in the main path; -1
+}
+
+// newEvent reads an event without its prompt.
+func newEvent(o jsontext.Object) (*event, error) {
+	var in value.Reader
+	e := &event{o: o, model: in.Text("model", o.Get("model")), failure: in.Text("error", o.Get("error")), path: -1,
+		pending: jsontext.IsTrue(o.Get("pending")), judge: in.Text("role", o.Get("role")) == "grader"}
+	output := in.Object("output", o.Get("output"))
+	e.failure = cmp.Or(e.failure, in.Text("output.error", output.Get("error")))
+	choices := in.List("output.choices", output.Get("choices"))
+	if in.Err != nil || e.failure != "" {
+		return e, in.Err // Inspect writes an empty choice for a call that failed
+	}
+	for raw := range jsontext.Elements(choices) {
+		c := in.Object("output.choices", raw)
+		if in.Err != nil {
+			return nil, in.Err
+		}
+		m, err := readMessage(c.Get("message"))
+		if err != nil {
+			return nil, err
+		}
+		if e.answer == nil {
+			e.answer, e.choice = &m, c
+			continue
+		}
+		if _, err := readChoice(c, &m); err != nil {
+			return nil, err
+		}
+		e.others = append(e.others, formats.Candidate{Content: m.Content, Reason: formats.CandidateAlternative, Reasoning: m.Reasoning, ToolCalls: m.ToolCalls,
+			FinishReason: m.FinishReason, TokenIDs: m.TokenIDs, Logprobs: m.Logprobs, TokenTexts: m.TokenTexts})
+	}
+	return e, nil
+}
+
+// sampled adds to an answer what its choice says of it.
+// It returns where the token ids are from.
+func (e *event) sampled(m *message) (source string, err error) {
+	if e.choice == nil {
+		return "", nil
+	}
+	return readChoice(e.choice, m)
+}
+
+func readChoice(c jsontext.Object, m *message) (source string, err error) {
+	var in value.Reader
+	m.FinishReason = in.Text("stop_reason", c.Get("stop_reason"))
+	source = value.Logprobs(&in, &m.Message, c.Get("logprobs"))
+	for _, key := range []string{"stop_details", "prompt_logprobs"} {
+		if c.Has(key) {
+			m.Others = append(m.Others, jsontext.Member{Key: key, Raw: c.Get(key)})
+		}
+	}
+	if top := alternatives(c.Get("logprobs")); top != nil {
+		m.Others = append(m.Others, jsontext.Member{Key: "top_logprobs", Raw: top})
+	}
+	return source, in.Err
+}
+
+// alternatives returns the most likely tokens at each place; nil when they are
+// only those that were sampled.
+func alternatives(v []byte) []byte {
+	var lists [][]byte
+	others := false
+	for raw := range jsontext.Elements(jsontext.ParseObject(v).Get("content")) {
+		o := jsontext.ParseObject(raw)
+		top := o.Get("top_logprobs")
+		if len(top) == 0 {
+			top = []byte("null")
+		}
+		for t := range jsontext.Elements(top) {
+			others = others || string(jsontext.ParseObject(t).Get("token")) != string(o.Get("token"))
+		}
+		lists = append(lists, top)
+	}
+	if !others {
+		return nil
+	}
+	return value.Join(lists)
+}
+
+// local are settings of the client: they do not decide what is sampled.
+var local = map[string]bool{"max_connections": true, "max_retries": true, "timeout": true, "attempt_timeout": true, "adaptive_connections": true, "batch": true, "cache": true}
+
+// call reads the call; model is the name that the answer has.
+func (e *event) call(model string) (formats.Call, error) {
+	var in value.Reader
+	output := in.Object("output", e.o.Get("output"))
+	usage := in.Object("usage", output.Get("usage"))
+	call := formats.Call{Model: cmp.Or(in.Text("output.model", output.Get("model")), model, e.model), Error: e.failure, Function: e.agent, Sampling: "{}"}
+	call.CachedTokens = in.Count("usage.input_tokens_cache_read", usage.Get("input_tokens_cache_read"))
+	call.PromptTokens = in.Count("usage.input_tokens", usage.Get("input_tokens")) + call.CachedTokens + in.Count("usage.input_tokens_cache_write", usage.Get("input_tokens_cache_write"))
+	call.CompletionTokens = in.Count("usage.output_tokens", usage.Get("output_tokens"))
+	if t := in.Number("output.time", output.Get("time")); t != nil && *t > 0 && *t < 1e9 {
+		call.LatencyMS = int64(*t * 1000)
+	}
+	if n := in.Whole("retries", e.o.Get("retries")); n != nil && *n > 0 && *n < 1<<30 {
+		call.Attempts = int32(*n) + 1
+	}
+	var sampling jsontext.Object
+	for _, f := range in.Object("config", e.o.Get("config")) {
+		if string(f.Raw) != "null" && !local[f.Key] {
+			sampling = append(sampling, f)
+		}
+	}
+	if choose := e.o.Get("tool_choice"); e.o.Has("tool_choice") && string(choose) != `"auto"` && len(e.o.Get("tools")) > len("[]") {
+		sampling = append(sampling, jsontext.Member{Key: "tool_choice", Raw: choose})
+	}
+	if len(sampling) > 0 {
+		call.Sampling = jsontext.Compact(sampling.Bytes())
+	}
+	return call, in.Err
+}
+
+// prompt returns the messages that a call was given: its own, or those of the
+// pool that it refers to.
+func (t *talk) prompt(e *event) ([]message, error) {
+	var in value.Reader
+	if !e.o.Has("input_refs") {
+		input, err := t.resolve(e.o.Get("input"))
+		if err != nil {
+			return nil, err
+		}
+		return messages("input", input)
+	}
+	if t.pooled == nil {
+		pool, err := t.resolve(t.pool)
+		if err != nil {
+			return nil, err
+		}
+		if t.pooled, err = messages("events_data.messages", pool); err != nil {
+			return nil, err
+		}
+	}
+	var out []message
+	for raw := range jsontext.Elements(in.List("input_refs", e.o.Get("input_refs"))) {
+		var ends []int
+		for v := range jsontext.Elements(in.List("input_refs", raw)) {
+			n := in.Whole("input_refs", v)
+			if n == nil || *n < 0 || *n > int64(len(t.pooled)) {
+				return nil, fmt.Errorf("input_refs refer to messages %s of %d", raw, len(t.pooled))
+			}
+			ends = append(ends, int(*n))
+		}
+		if len(ends) != 2 || ends[0] > ends[1] {
+			return nil, fmt.Errorf("input_refs has the range %s", raw)
+		}
+		if out = append(out, t.pooled[ends[0]:ends[1]]...); len(out) > maxPrompt {
+			return nil, fmt.Errorf("input_refs refer to more than %d messages", maxPrompt)
+		}
+	}
+	return out, in.Err
+}
+
+// maxPrompt bounds a prompt that is made of references.
+const maxPrompt = 1 << 20
+
+func sortedKeys(m map[string]int) []string { return slices.Sorted(maps.Keys(m)) }

@@ -1,0 +1,105 @@
+package nat
+
+import (
+	"fmt"
+
+	"github.com/rollmill/rollmill/formats"
+	"github.com/rollmill/rollmill/formats/foreign/importers"
+	"github.com/rollmill/rollmill/formats/foreign/value"
+	"github.com/rollmill/rollmill/formats/jsontext"
+)
+
+// members are the names that an item's members have.
+type members struct{ id, answer, steps, expected string }
+
+// item converts an item of workflow_output.json, or an EvalInputItem.
+func item(r *importers.Record, o jsontext.Object) (x importers.Item, err error) {
+	var in value.Reader
+	m := members{id: column(r, "id"), answer: column(r, "generated_answer"), steps: column(r, "intermediate_steps"), expected: column(r, "expected_intermediate_steps")}
+	if !o.Has(m.steps) {
+		m = members{"id", "output_obj", "trajectory", "expected_trajectory"}
+	}
+	id := in.ID(m.id, o.Get(m.id))
+	list := in.List(m.steps, o.Get(m.steps))
+	if in.Err != nil {
+		return x, in.Err
+	}
+	t := &x.Row
+	identify(&x, id)
+	t.TrajectoryID, t.Answer, t.Example = id, importText(o.Get(m.answer)), example(o, m, x.Row.ExampleID)
+	b := &builder{record: r, ids: map[string]int{}, heads: map[string]head{}}
+	if err := b.steps(m.steps, list); err != nil {
+		return x, err
+	}
+	b.into(t)
+	if reasons, err := scores(r, t); err != nil {
+		return x, err
+	} else if len(reasons) > 0 {
+		b.meta.Add("evaluations", reasons.Bytes())
+	}
+	if v := o.Get(m.expected); string(v) != "[]" {
+		b.meta.Add(m.expected, v)
+	}
+	t.Metadata = b.meta.String()
+	return x, nil
+}
+
+func column(r *importers.Record, field string) string {
+	name, _ := r.Column(field)
+	return name
+}
+
+// importText returns an answer: a text, or the JSON of another value.
+func importText(v []byte) string {
+	if len(v) == 0 || string(v) == "null" {
+		return ""
+	}
+	if v[0] == '"' {
+		return jsontext.Unquote(v)
+	}
+	return jsontext.Compact(v)
+}
+
+// example returns the task: the item without what the workflow made of it. All
+// attempts have the same.
+func example(o jsontext.Object, m members, id string) string {
+	var out jsontext.Object
+	for _, f := range o {
+		switch f.Key {
+		case m.answer, m.steps, m.expected:
+		case m.id:
+			if id != "" {
+				out = append(out, jsontext.Member{Key: f.Key, Raw: importers.Quote(id)})
+			}
+		default:
+			out = append(out, f)
+		}
+	}
+	return jsontext.Compact(out.Bytes())
+}
+
+// into sets the columns that the steps decide. An attempt without an answer, or
+// without a call of a model, has failed.
+func (b *builder) into(t *formats.Trajectory) {
+	b.talk.Into(t)
+	Candidates(t, b.all)
+	t.TokenSource = b.source
+	t.StartedAt, t.FinishedAt = b.began, b.done
+	fail := func(class, text string) {
+		t.Status, t.FailureClass, t.Error = formats.StatusFailed, class, text
+	}
+	switch {
+	case t.Answer == "":
+		fail(formats.FailAgentOutput, "the workflow gave no answer: it failed, or the evaluation ended before")
+	case len(t.Calls) == 0:
+		fail(formats.FailNoCalls, "the workflow's steps hold no call of a model")
+	case b.lost:
+		fail(formats.FailAgentOutput, "an answer ended with tool calls that no step holds")
+	}
+	if b.incomplete > 0 {
+		b.meta.Add("incomplete_prompts", fmt.Appendf(nil, "%d", b.incomplete))
+	}
+	if b.unanswered > 0 {
+		b.meta.Add("unanswered_calls", fmt.Appendf(nil, "%d", b.unanswered))
+	}
+}

@@ -1,0 +1,65 @@
+package nat
+
+import (
+	"fmt"
+
+	"github.com/rollmill/rollmill/formats"
+	"github.com/rollmill/rollmill/formats/foreign/importers"
+	"github.com/rollmill/rollmill/formats/foreign/value"
+	"github.com/rollmill/rollmill/formats/jsontext"
+)
+
+// scores makes rewards of what the evaluators say of an item, and returns what
+// no column has. A failed row has no reward.
+func scores(r *importers.Record, row *formats.Trajectory) (rest jsontext.Object, err error) {
+	var in value.Reader
+	chosen, named := r.Column("reward")
+	found := false
+	all, err := value.Context(r)
+	if err != nil {
+		return nil, err
+	}
+	for _, f := range all {
+		o := jsontext.ParseObject(f.Raw)
+		reward := score(&in, f.Key, o)
+		if row.Status == formats.StatusFailed { // it was scored for what it did not do
+			reward.Value, reward.Failure = nil, formats.RewardTrajectory
+		}
+		if len(all) == 1 && !named || named && f.Key == chosen {
+			reward.Weight, found = 1, true
+			row.Reward = reward.Value
+		}
+		row.Rewards = append(row.Rewards, reward)
+		o.Drop("error")
+		if reward.Value != nil {
+			o.Drop("score")
+		}
+		if len(o) > 0 {
+			rest = append(rest, jsontext.Member{Key: f.Key, Raw: o.Bytes()})
+		}
+	}
+	if in.Err == nil && named && len(all) > 0 && !found {
+		in.Err = fmt.Errorf("no evaluator %q of --map reward has a score for it", chosen)
+	}
+	return rest, in.Err
+}
+
+// score returns a score as a reward. A score that is no number is none.
+func score(in *value.Reader, name string, o jsontext.Object) formats.NamedReward {
+	reward := formats.NamedReward{Name: name, Error: in.Text(name+".error", o.Get("error"))}
+	switch v := string(o.Get("score")); {
+	case reward.Error != "":
+		reward.Failure = formats.RewardError
+	case v == "true", v == "false":
+		reward.Value = new(float64)
+		if v == "true" {
+			*reward.Value = 1
+		}
+	case v != "" && (v[0] == '-' || '0' <= v[0] && v[0] <= '9'):
+		reward.Value = in.Number(name+".score", o.Get("score"))
+	}
+	if reward.Value == nil && reward.Failure == "" {
+		reward.Failure = formats.RewardMissing
+	}
+	return reward
+}

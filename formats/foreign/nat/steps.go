@@ -1,0 +1,255 @@
+package nat
+
+import (
+	"cmp"
+	"encoding/json"
+	"fmt"
+	"math"
+	"slices"
+	"strings"
+
+	"github.com/rollmill/rollmill/formats"
+	"github.com/rollmill/rollmill/formats/foreign/importers"
+	"github.com/rollmill/rollmill/formats/foreign/value"
+
+	"github.com/rollmill/rollmill/formats/jsontext"
+)
+
+// builder builds a conversation of steps.
+type builder struct {
+	record *importers.Record
+	talk   importers.Conversation
+	meta   importers.Metadata
+	all    []Step
+	ids    map[string]int  // the framework's ids of answers
+	heads  map[string]head // by the run of a function
+
+	source     string // of the token ids
+	incomplete int    // prompts of which only the last message is known
+	unanswered int
+	lost       bool // the tool calls of an answer are not known
+
+	began, done int64
+}
+
+// head is the last answer in a run of a function.
+type head struct {
+	at   int
+	time float64
+}
+
+// steps adds the calls of a list of steps. Steps that are no calls of a model,
+// and results of tools that are in no prompt, are kept as they are.
+func (b *builder) steps(field string, list []byte) error {
+	raws := map[string][]byte{}
+	var kept [][]byte
+	for raw := range jsontext.Elements(list) {
+		s, ok := ReadStoredStep(raw)
+		if !ok {
+			return fmt.Errorf("%s[%d] is no step: %s", field, len(b.all), importers.Brief(raw))
+		}
+		b.all = append(b.all, s)
+		b.times(&s)
+		switch {
+		case s.Kind == "TOOL_END" && raws[s.ID] == nil:
+			raws[s.ID] = raw
+		case s.Kind != "LLM_START" && s.Kind != "LLM_END" && s.Kind != "TTC_END":
+			kept = append(kept, raw)
+		}
+	}
+	for _, c := range Calls(b.all) {
+		if err := b.call(c, raws); err != nil {
+			return err
+		}
+	}
+	for i := range b.all {
+		if s := &b.all[i]; raws[s.ID] != nil && s.Kind == "TOOL_END" {
+			kept = append(kept, raws[s.ID])
+			delete(raws, s.ID)
+		}
+	}
+	if len(kept) > 0 {
+		b.meta.Add(field, slices.Concat([]byte{'['}, slices.Concat(separated(kept)...), []byte{']'}))
+	}
+	for i, m := range b.talk.Messages {
+		b.lost = b.lost || m.Sampled && m.FinishReason == "tool_calls" && len(b.talk.Messages[i].ToolCalls) == 0
+	}
+	return nil
+}
+
+func separated(list [][]byte) (out [][]byte) {
+	for i, v := range list {
+		if i > 0 {
+			out = append(out, []byte{','})
+		}
+		out = append(out, v)
+	}
+	return out
+}
+
+func (b *builder) times(s *Step) {
+	for _, seconds := range []float64{s.Began, s.Time} {
+		if micros := value.Micros(fmt.Appendf(nil, "%f", seconds)); micros > 0 {
+			if b.began == 0 || micros < b.began {
+				b.began = micros
+			}
+			b.done = max(b.done, micros)
+		}
+	}
+}
+
+// call adds a call and its answer. results are those of tools that are in no
+// prompt yet.
+func (b *builder) call(c *Call, results map[string][]byte) error {
+	if c.End == nil {
+		b.unanswered++
+		return nil
+	}
+	m, id, model, logprobs := c.Answered()
+	if len(m.ToolCalls) == 0 {
+		m.ToolCalls = printedCalls(c.End.Data.Output)
+	}
+	tools, err := importers.Tools([]byte(c.Tools()))
+	if err != nil {
+		return err
+	}
+	if prompt, ids := c.Prompt(); len(prompt) > 0 {
+		b.place(prompt, ids)
+	} else {
+		b.guess(c, results)
+	}
+	b.talk.Offer(tools)
+	call := formats.Call{Model: model, Function: c.Function, Target: true, PromptTokens: c.End.Prompt, CompletionTokens: c.End.Completion, CachedTokens: c.End.Cached, LatencyMS: latency(c)}
+	var in value.Reader
+	source := value.Logprobs(&in, &m, logprobs)
+	if in.Err != nil {
+		return in.Err
+	}
+	if n := len(m.Logprobs); n > 0 && call.CompletionTokens > 0 && n != int(call.CompletionTokens) {
+		b.record.Lose("logprobs", "an answer has another number of logprobs than of tokens")
+		m.Logprobs, m.TokenIDs, m.TokenTexts, source = nil, nil, nil, ""
+	}
+	b.source = cmp.Or(b.source, source)
+	m.Branch = b.talk.Again()
+	at := b.talk.Sampled(m, call)
+	b.heads[c.End.Invocation] = head{at, c.End.Time}
+	if id != "" {
+		b.ids[id] = at
+	}
+	return nil
+}
+
+// latency returns the duration of a call in milliseconds, 0 when it is unknown.
+func latency(c *Call) int64 {
+	began := c.End.Began
+	if c.Start != nil {
+		began = c.Start.Time
+	}
+	if began <= 0 {
+		return 0
+	}
+	const most = 1e12 // 30 years
+	return int64(math.Round(max(0, min((c.End.Time-began)*1000, most))))
+}
+
+// place follows a prompt, and adds the messages that are not known. An answer
+// whose LLM_END did not have its tool calls gets them from the prompt in which it
+// comes back.
+func (b *builder) place(prompt []formats.Message, ids []string) {
+	b.talk.Continue(-1)
+	for i := range prompt {
+		m := prompt[i]
+		if at, known := b.ids[ids[i]]; known && ids[i] != "" {
+			if s := &b.talk.Messages[at]; int(s.Parent) == b.talk.Last() && len(s.ToolCalls) == 0 {
+				b.talk.SetCalls(at, m.ToolCalls)
+			}
+		}
+		b.add(m)
+	}
+}
+
+// add goes on to a message, and adds it unless it is known.
+func (b *builder) add(m formats.Message) {
+	at := b.talk.Find(&m, nil)
+	if at < 0 {
+		m.Branch = b.talk.Diverges()
+		at = b.talk.Input(m)
+	}
+	b.talk.Continue(at)
+}
+
+// guess goes on to the prompt of a call of which only the last message is known.
+func (b *builder) guess(c *Call, results map[string][]byte) {
+	b.incomplete++
+	input := importText(c.End.Data.Input)
+	if h, ok := b.heads[c.End.Invocation]; ok {
+		if between := b.between(h, c.End, results); slices.ContainsFunc(between, func(s *Step) bool { return s.Result().Content == input }) {
+			b.results(h, between, results)
+			return
+		}
+	}
+	b.talk.Continue(-1)
+	b.add(formats.Message{Parent: -1, Call: -1, Role: "user", Content: input})
+}
+
+// between returns the results of tools that a run of a function got between an
+// answer and the end of the next call.
+func (b *builder) between(h head, end *Step, results map[string][]byte) (out []*Step) {
+	until := end.Time
+	if end.Began > 0 {
+		until = end.Began
+	}
+	for i := range b.all {
+		if s := &b.all[i]; s.Kind == "TOOL_END" && s.Invocation == end.Invocation && results[s.ID] != nil && s.Time >= h.time && s.Time <= until {
+			out = append(out, s)
+		}
+	}
+	return out
+}
+
+// results adds the results of tools after the answer that called them, in the
+// order of its calls.
+func (b *builder) results(h head, between []*Step, results map[string][]byte) {
+	asked := &b.talk.Messages[h.at]
+	at := func(s *Step) int {
+		return slices.IndexFunc(asked.ToolCalls, func(c formats.ToolCall) bool { return c.ID == s.Result().ToolCallID })
+	}
+	slices.SortStableFunc(between, func(x, y *Step) int { return cmp.Compare(at(x), at(y)) })
+	for _, s := range between {
+		if id := s.Result().ToolCallID; id != "" && at(s) < 0 {
+			asked.ToolCalls = append(asked.ToolCalls, formats.ToolCall{ID: id, Name: s.Name, Arguments: printed(importText(s.Data.Input))})
+		}
+	}
+	b.talk.SetCalls(h.at, asked.ToolCalls)
+	b.talk.Continue(h.at)
+	for _, s := range between {
+		b.add(s.Result())
+		delete(results, s.ID)
+	}
+}
+
+// printed returns a Python value that was printed as JSON; a text that is none as
+// it is.
+func printed(text string) string {
+	if v, ok := python(text); ok {
+		return string(v)
+	}
+	return text
+}
+
+const callsMark = "\n\nTool calls: "
+
+// printedCalls returns the tool calls that NAT prints after the text of an
+// answer.
+func printedCalls(output json.RawMessage) []formats.ToolCall {
+	text := importText(output)
+	at := strings.LastIndex(text, callsMark)
+	if at < 0 {
+		return nil
+	}
+	list, ok := python(text[at+len(callsMark):])
+	if !ok {
+		return nil
+	}
+	return ToolCalls(list)
+}

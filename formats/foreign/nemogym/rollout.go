@@ -1,0 +1,138 @@
+package nemogym
+
+import (
+	"errors"
+	"strings"
+
+	"github.com/rollmill/rollmill/formats"
+	"github.com/rollmill/rollmill/formats/foreign/importers"
+	"github.com/rollmill/rollmill/formats/foreign/value"
+	"github.com/rollmill/rollmill/formats/jsontext"
+)
+
+// rollout converts a row of rollout collection.
+func rollout(r *importers.Record, o jsontext.Object) (x importers.Item, err error) {
+	var in value.Reader
+	row := &x.Row
+	params := in.Object("responses_create_params", o.Get("responses_create_params"))
+	response := in.Object("response", o.Get("response"))
+	row.ExampleID = in.ID("_ng_task_index", o.Get("_ng_task_index"))
+	x.Attempt = in.Whole("_ng_rollout_index", o.Get("_ng_rollout_index"))
+	row.TrajectoryID = in.Text("response.id", response.Get("id"))
+	class := in.Text("_ng_failure_class", o.Get("_ng_failure_class"))
+	if in.Err == nil && response == nil && class == "" {
+		in.Err = errors.New("it has no response and no _ng_failure_class")
+	}
+	if in.Err != nil {
+		return x, in.Err
+	}
+	t := talk{record: r, model: in.Text("response.model", response.Get("model")), sampling: sampling(params)}
+	if err := t.read(params, response); err != nil {
+		return x, err
+	}
+	t.usage(&in, response)
+	t.Into(row)
+	row.TokenSource = t.source
+	row.Reward = in.Number("reward", o.Get("reward"))
+	row.StartedAt = value.Micros(response.Get("created_at"))
+	if row.FinishedAt = value.Micros(response.Get("completed_at")); row.FinishedAt == 0 {
+		row.FinishedAt = row.StartedAt
+	}
+	status(&in, row, response, class)
+	row.Example = example(params, o)
+	keepRest(&t.meta, o, response)
+	row.Metadata = t.meta.String()
+	return x, in.Err
+}
+
+// status sets the status of a rollout. A failed one has no reward.
+func status(in *value.Reader, row *formats.Trajectory, response jsontext.Object, class string) {
+	e := response.Get("error")
+	switch {
+	case class != "":
+		row.Status, row.FailureClass, row.Error = formats.StatusFailed, formats.FailInternal, class
+		if strings.Contains(class, "timeout") {
+			row.FailureClass = formats.FailTimeout
+		}
+	case len(e) > 0 && string(e) != "null":
+		row.Status, row.FailureClass, row.Error = formats.StatusFailed, formats.FailEngine, errorText(e)
+	case in.Text("response.status", response.Get("status")) == "cancelled":
+		row.Status, row.FailureClass = formats.StatusFailed, formats.FailCancelled
+	case in.Text("response.status", response.Get("status")) == "failed":
+		row.Status, row.FailureClass = formats.StatusFailed, formats.FailEngine
+	case len(row.Calls) == 0:
+		row.Status, row.FailureClass, row.Error = formats.StatusFailed, formats.FailNoCalls, "the response has no output of the model"
+	}
+	if row.Status == formats.StatusFailed {
+		row.Reward = nil
+	}
+}
+
+func errorText(e []byte) string {
+	if o := jsontext.ParseObject(e); o.Has("message") {
+		return jsontext.Unquote(o.Get("message"))
+	}
+	return jsontext.Compact(e)
+}
+
+// sampling returns the settings of a request, without what is not one.
+func sampling(params jsontext.Object) string {
+	var out jsontext.Object
+	for _, f := range params {
+		switch f.Key {
+		case "temperature", "top_p", "max_output_tokens", "reasoning", "tool_choice", "parallel_tool_calls", "top_logprobs", "text", "truncation", "seed":
+			if string(f.Raw) != "null" {
+				out = append(out, f)
+			}
+		}
+	}
+	return jsontext.Compact(out.Bytes())
+}
+
+// inputs begin the names of members of a row that its task has.
+var inputs = []string{"expected", "ground_truth", "answer", "question", "problem", "verifier_metadata", "instance_id", "task_id", "uuid"}
+
+// example returns the row of the task, as far as a rollout tells it from what the
+// verifier added.
+func example(params, o jsontext.Object) string {
+	var given jsontext.Object
+	for _, f := range params {
+		if string(f.Raw) != "null" {
+			given = append(given, f)
+		}
+	}
+	row := jsontext.Object{{Key: "responses_create_params", Raw: given.Bytes()}}
+	for _, f := range o {
+		for _, name := range inputs {
+			if strings.HasPrefix(f.Key, name) {
+				row.Set(f.Key, f.Raw)
+			}
+		}
+	}
+	return jsontext.Compact(row.Bytes())
+}
+
+// keepRest keeps what the verifier and the collection added, and what a response
+// has beside its output.
+func keepRest(meta *importers.Metadata, o, response jsontext.Object) {
+	for _, f := range o {
+		switch f.Key {
+		case "responses_create_params", "response", "reward", "_ng_task_index", "_ng_rollout_index":
+		default:
+			meta.Add(f.Key, f.Raw)
+		}
+	}
+	var rest jsontext.Object
+	for _, f := range response {
+		switch f.Key {
+		case "id", "output", "model", "tools", "object":
+		default:
+			if string(f.Raw) != "null" {
+				rest = append(rest, f)
+			}
+		}
+	}
+	if len(rest) > 0 {
+		meta.Add("response", rest.Bytes())
+	}
+}

@@ -1,0 +1,229 @@
+package otel
+
+import (
+	"cmp"
+	"fmt"
+	"strings"
+
+	"github.com/rollmill/rollmill/formats"
+	"github.com/rollmill/rollmill/formats/chat"
+	"github.com/rollmill/rollmill/formats/foreign/importers"
+	"github.com/rollmill/rollmill/formats/foreign/value"
+	"github.com/rollmill/rollmill/formats/jsontext"
+)
+
+// importMessage is a message with what it has beside a message's fields.
+type importMessage struct {
+	formats.Message
+	others jsontext.Object
+}
+
+func newMessage(role string) importMessage {
+	return importMessage{Message: formats.Message{Role: roleOf(role), Parent: -1, Call: -1}}
+}
+
+var roles = map[string]string{"model": "assistant", "ai": "assistant", "human": "user", "function": "tool"}
+
+func roleOf(role string) string {
+	role = strings.ToLower(role)
+	return cmp.Or(roles[role], role)
+}
+
+// readMessages reads messages: a list or one, or the text of either. A text that
+// is no JSON is one message of a role.
+func readMessages(field string, v []byte, role string) (out []importMessage, err error) {
+	for range 2 {
+		if len(v) == 0 || v[0] != '"' {
+			break
+		}
+		text := jsontext.Unquote(v)
+		inner, err := value.Check([]byte(text))
+		if err != nil || inner[0] != '[' && inner[0] != '{' && inner[0] != '"' {
+			m := newMessage(role)
+			m.Content = text
+			return []importMessage{m}, nil
+		}
+		v = inner
+	}
+	if len(v) == 0 || string(v) == "null" {
+		return nil, nil
+	}
+	list := v
+	if v[0] == '{' {
+		list = value.Join([][]byte{v})
+	}
+	var in value.Reader
+	for raw := range jsontext.Elements(in.List(field, list)) {
+		read, err := readMessage(raw, role)
+		if err != nil {
+			return nil, fmt.Errorf("%s[%d]: %w", field, len(out), err)
+		}
+		out = append(out, read...)
+	}
+	return out, in.Err
+}
+
+// readMessage reads a message with parts, or one of the chat completions API.
+// role is that of one that says none. A message with several results of tools
+// gives one for each.
+func readMessage(raw []byte, role string) (out []importMessage, err error) {
+	var in value.Reader
+	o := in.Object("a message", raw)
+	if in.Err != nil {
+		return nil, in.Err
+	}
+	if !o.Has("role") {
+		o.Set("role", importers.Quote(role))
+	}
+	o.Set("role", importers.Quote(roleOf(in.Text("role", o.Get("role")))))
+	if !o.Has("parts") {
+		var m importMessage
+		m.Message, err = value.Message(o.Bytes(), func(key string, v []byte) { m.other(key, v) })
+		if m.Role == "tool" && m.ToolCallID == "" {
+			m.ToolCallID = jsontext.Unquote(o.Get("id"))
+		}
+		m.finish()
+		return []importMessage{m}, err
+	}
+	m := newMessage(in.Text("role", o.Get("role")))
+	m.Name = in.Text("name", o.Get("name"))
+	c := value.Content{Message: &m.Message}
+	for part := range jsontext.Elements(in.List("parts", o.Get("parts"))) {
+		if result, is := readPart(&in, &c, part); is {
+			out = append(out, result)
+		}
+	}
+	c.Set()
+	for _, f := range o {
+		switch f.Key {
+		case "role", "parts", "name":
+		default:
+			m.other(f.Key, f.Raw)
+		}
+	}
+	m.finish()
+	if len(out) == 0 || len(c.Parts) > 0 || len(m.ToolCalls) > 0 || m.Reasoning != "" {
+		out = append(out, m)
+	}
+	return out, in.Err
+}
+
+func (m *importMessage) other(key string, v []byte) {
+	if string(v) != "null" {
+		m.others = append(m.others, jsontext.Member{Key: key, Raw: v})
+	}
+}
+
+// finish sets the finish reason, which some conventions keep in the message.
+func (m *importMessage) finish() {
+	if reason := jsontext.Unquote(m.others.Get("finish_reason")); reason != "" {
+		m.FinishReason = finishReason(reason)
+		m.others.Drop("finish_reason")
+	}
+}
+
+// finishReason returns a reason in the words of the chat completions API.
+func finishReason(text string) string {
+	if text == "tool_call" {
+		return "tool_calls"
+	}
+	return text
+}
+
+// readPart adds a part to a message; a result of a tool is a message of its own.
+func readPart(in *value.Reader, c *value.Content, raw []byte) (result importMessage, is bool) {
+	o := in.Object("parts", raw)
+	switch kind := in.Text("parts.type", o.Get("type")); kind {
+	case "text":
+		in.Text("parts.content", o.Get("content"))
+		if o.Has("content") {
+			c.Text(o.Get("content"))
+		}
+	case "reasoning", "thinking":
+		c.Think(in.Text("parts.content", o.Get("content")))
+	case "tool_call":
+		t := formats.ToolCall{ID: in.ID("parts.id", o.Get("id")), Name: in.Text("parts.name", o.Get("name")), Arguments: chat.Arguments(o.Get("arguments"))}
+		c.Message.ToolCalls = append(c.Message.ToolCalls, t)
+	case "tool_call_response":
+		m := newMessage("tool")
+		m.ToolCallID = in.ID("parts.id", o.Get("id"))
+		toolContent(&m.Message, first(o, "response", "result", "content"))
+		return m, true
+	default:
+		c.Parts = append(c.Parts, raw)
+	}
+	return importMessage{}, false
+}
+
+// toolContent sets the result of a tool: a text as it is, another value as JSON.
+func toolContent(m *formats.Message, v []byte) { m.Content = chat.Arguments(v) }
+
+// openInference reads a list of messages by OpenInference.
+func openInference(n *node, role string) (out []importMessage) {
+	for _, item := range n.list() {
+		n := item.get("message")
+		if n == nil {
+			n = item
+		}
+		m := newMessage(cmp.Or(n.text("role"), role))
+		m.Name, m.ToolCallID = n.text("name"), n.text("tool_call_id")
+		c := value.Content{Message: &m.Message}
+		if v := n.get("content"); v != nil && len(v.raw) > 0 {
+			c.Text(importers.Quote(n.text("content")))
+		}
+		for _, part := range n.list("contents") {
+			openInferencePart(&c, part)
+		}
+		c.Set()
+		for _, t := range n.list("tool_calls") {
+			m.ToolCalls = append(m.ToolCalls, openInferenceCall(t))
+		}
+		if name := n.text("function_call_name"); name != "" {
+			m.ToolCalls = append(m.ToolCalls, formats.ToolCall{Name: name, Arguments: n.text("function_call_arguments_json")})
+		}
+		out = append(out, m)
+	}
+	return out
+}
+
+func openInferenceCall(n *node) formats.ToolCall {
+	if t := n.get("tool_call"); t != nil {
+		n = t
+	}
+	return formats.ToolCall{ID: n.text("id"), Name: n.text("function", "name"), Arguments: n.text("function", "arguments")}
+}
+
+func openInferencePart(c *value.Content, n *node) {
+	p := n.get("message_content")
+	switch p.text("type") {
+	case "text":
+		c.Text(importers.Quote(p.text("text")))
+	case "reasoning":
+		c.Think(p.text("text"))
+	case "tool_use":
+		c.Message.ToolCalls = append(c.Message.ToolCalls, openInferenceCall(n))
+	case "image":
+		url := jsontext.Object{{Key: "url", Raw: importers.Quote(p.text("image", "image", "url"))}}
+		c.Parts = append(c.Parts, jsontext.Object{{Key: "type", Raw: []byte(`"image_url"`)}, {Key: "image_url", Raw: url.Bytes()}}.Bytes())
+	default:
+		if raw := p.json(); len(raw) > 0 && raw[0] == '{' {
+			c.Parts = append(c.Parts, raw)
+		}
+	}
+}
+
+// openLLMetry reads the messages of the attributes gen_ai.prompt.N and
+// gen_ai.completion.N.
+func openLLMetry(n *node, role string) (out []importMessage) {
+	for _, item := range n.list() {
+		m := newMessage(cmp.Or(item.text("role"), role))
+		m.ToolCallID = item.text("tool_call_id")
+		m.Content = item.text("content")
+		m.FinishReason = finishReason(item.text("finish_reason"))
+		for _, t := range item.list("tool_calls") {
+			m.ToolCalls = append(m.ToolCalls, formats.ToolCall{ID: t.text("id"), Name: t.text("name"), Arguments: t.text("arguments")})
+		}
+		out = append(out, m)
+	}
+	return out
+}

@@ -1,0 +1,249 @@
+package otel
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"strings"
+
+	"github.com/rollmill/rollmill/formats"
+	"github.com/rollmill/rollmill/formats/foreign/importers"
+	"github.com/rollmill/rollmill/formats/foreign/value"
+	"github.com/rollmill/rollmill/formats/jsontext"
+)
+
+// trace is a trace that is being read.
+type trace struct {
+	record   *importers.Record
+	spans    []*importSpan
+	byID     map[string]*importSpan
+	resource jsontext.Object
+	about    jsontext.Object // what Langfuse says of it
+	judged   []importEvaluation
+	raw      [][]byte // evaluations as they are
+
+	importers.Conversation
+	meta       importers.Metadata
+	candidates []formats.Candidate
+	source     string         // token_source
+	model      string         // of the main path: subagents of other models do not train
+	roots      map[root][]int // the first messages of agents
+	begun      bool           // the outer agent has a first message
+	failure    string         // of the last call of the main path; "" when it answered
+	answered   bool
+	content    bool // a call has a prompt or an answer
+}
+
+func parse(r *importers.Record) ([]importers.Item, error) {
+	data, err := value.JSON(r, r.Data)
+	if err != nil {
+		return nil, err
+	}
+	t := &trace{record: r, byID: map[string]*importSpan{}, roots: map[root][]int{}}
+	var x importers.Item
+	if x.Row.TrajectoryID, err = t.read(data); err != nil {
+		return nil, err
+	}
+	for _, s := range t.spans {
+		t.evaluations(s)
+	}
+	calls := t.sort()
+	if len(calls) == 0 {
+		r.Lose("trace", "it has no call of a model")
+		return nil, nil
+	}
+	for _, s := range calls {
+		if err := t.call(s); err != nil {
+			return nil, fmt.Errorf("span %s: %w", s.id, err)
+		}
+	}
+	if !t.content {
+		return nil, errNoContent
+	}
+	t.results()
+	t.into(&x.Row)
+	x.Row.ExampleID = t.example()
+	return []importers.Item{x}, nil
+}
+
+var errNoContent = errors.New("no call of a model has its messages: the instrumentation did not record them (OTEL_INSTRUMENTATION_GENAI_CAPTURE_MESSAGE_CONTENT), or wrote them to log records; put those into the same file, or beside it in a file of the same name with .logs before its extension")
+
+// read reads the pieces of a trace, and returns its id.
+func (t *trace) read(data []byte) (traceID string, err error) {
+	var resource []byte
+	for raw := range jsontext.Elements(data) {
+		var parts [3][]byte
+		n := 0
+		for v := range jsontext.Elements(raw) {
+			if n < 3 {
+				parts[n] = v
+			}
+			n++
+		}
+		if n != 3 {
+			return "", fmt.Errorf("a part of the trace is %s", importers.Brief(raw))
+		}
+		if string(parts[1]) != "null" {
+			resource = parts[1]
+		}
+		id, err := t.piece(jsontext.Unquote(parts[0]), resource, parts[2])
+		if err != nil {
+			return "", err
+		}
+		traceID = cmp.Or(traceID, id)
+	}
+	return traceID, nil
+}
+
+// piece reads a piece, and returns the id of its trace.
+func (t *trace) piece(kind string, resource, raw []byte) (id string, err error) {
+	o := jsontext.ParseObject(raw)
+	if o == nil {
+		return "", fmt.Errorf("a part of the trace is %s, not an object", importers.Brief(raw))
+	}
+	id = traceID(first(o, "traceId", "trace_id", "context.trace_id"))
+	var s *importSpan
+	switch kind {
+	case otlpSpan:
+		s, err = readSpan(raw)
+		if err == nil && t.resource == nil {
+			t.resource, err = importAttributes(resource)
+		}
+	case plainSpan:
+		s, err = readPlain(raw)
+		if context := jsontext.ParseObject(o.Get("context")); context.Has("trace_id") {
+			id = traceID(context.Get("trace_id"))
+		}
+		if t.resource == nil {
+			t.resource = jsontext.ParseObject(jsontext.ParseObject(o.Get("resource")).Get("attributes"))
+		}
+	case observation:
+		s, err = readObservation(raw)
+	case otlpLog, plainLog:
+		return id, t.log(kind, o, raw)
+	case scoreRow:
+		t.score(o, raw)
+		return id, nil
+	default:
+		t.about = append(t.about, o...)
+		return traceID(o.Get("id")), nil
+	}
+	if err != nil {
+		return "", err
+	}
+	t.addSpan(s)
+	return id, nil
+}
+
+// again merges a span with one of the same id: its log records may come first,
+// and a span may be exported while it runs and when it ends.
+func (s *importSpan) again(later *importSpan) {
+	switch {
+	case s.logged:
+		for _, f := range s.attrs {
+			if !later.attrs.Has(f.Key) {
+				later.attrs.Set(f.Key, f.Raw)
+			}
+		}
+		later.events = append(later.events, s.events...)
+	case len(later.attrs) < len(s.attrs):
+		return
+	}
+	later.order = s.order
+	*s = *later
+}
+
+func (t *trace) addSpan(s *importSpan) {
+	if before := t.byID[s.id]; before != nil && s.id != "" {
+		before.again(s)
+		return
+	}
+	s.order = len(t.spans)
+	t.spans = append(t.spans, s)
+	if s.id != "" {
+		t.byID[s.id] = s
+	}
+}
+
+// log adds a log record to its span, which it stands for when that is missing.
+func (t *trace) log(kind string, o jsontext.Object, raw []byte) error {
+	var e event
+	var id string
+	var at int64
+	var err error
+	if kind == otlpLog {
+		e, id, at, err = readLog(raw)
+	} else {
+		e = event{name: jsontext.Unquote(o.Get("event_name")), attrs: jsontext.ParseObject(o.Get("attributes")), body: o.Get("body")}
+		e.name = cmp.Or(e.name, jsontext.Unquote(e.attrs.Get("event.name")))
+		id, at = spanID(o.Get("span_id")), value.Micros(first(o, "timestamp", "observed_timestamp"))
+	}
+	if err != nil || !strings.HasPrefix(e.name, "gen_ai.") && e.name != "exception" {
+		return err // another log of the program
+	}
+	s := t.byID[id]
+	if s == nil {
+		s = &importSpan{id: id, start: at, end: at, logged: true}
+		t.addSpan(s)
+	}
+	if e.name == "gen_ai.client.inference.operation.details" {
+		for _, f := range e.attrs {
+			if !s.attrs.Has(f.Key) {
+				s.attrs.Set(f.Key, f.Raw)
+			}
+		}
+		return nil
+	}
+	s.events = append(s.events, e)
+	return nil
+}
+
+// into sets the columns.
+func (t *trace) into(row *formats.Trajectory) {
+	t.Conversation.Into(row)
+	row.Candidates, row.TokenSource = t.candidates, t.source
+	for _, s := range t.spans {
+		if s.start > 0 && (row.StartedAt == 0 || s.start < row.StartedAt) {
+			row.StartedAt = s.start
+		}
+		row.FinishedAt = max(row.FinishedAt, s.end)
+	}
+	t.status(row)
+	t.rewards(row)
+	t.metadata()
+	row.Metadata = t.meta.String()
+}
+
+// example returns the attribute that the user named as the example's id: of the
+// outermost span that has it, or of the resource.
+func (t *trace) example() string {
+	name, _ := t.record.Column(exampleID)
+	var found string
+	best := maxDepth + 1
+	for _, s := range t.spans {
+		for _, key := range []string{name, "metadata." + name, "langfuse." + name} {
+			if v := s.attrs.Get(key); s.attrs.Has(key) {
+				depth := 0
+				for range t.above(s) {
+					depth++
+				}
+				if depth < best {
+					found, best = scalar(v), depth
+				}
+			}
+		}
+	}
+	for _, o := range []jsontext.Object{t.about, jsontext.ParseObject(decoded(t.about.Get("metadata"))), t.resource} {
+		if found == "" && o.Has(name) {
+			found = scalar(o.Get(name))
+		}
+	}
+	return found
+}
+
+func scalar(v []byte) string {
+	if len(v) > 0 && v[0] == '"' {
+		return jsontext.Unquote(v)
+	}
+	return jsontext.Compact(v)
+}

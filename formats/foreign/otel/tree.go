@@ -1,0 +1,156 @@
+package otel
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+
+	"github.com/rollmill/rollmill/formats"
+	"github.com/rollmill/rollmill/formats/foreign/importers"
+	"github.com/rollmill/rollmill/formats/jsontext"
+)
+
+// call adds a call: its prompt, as far as it is new, and its answer.
+func (t *trace) call(s *importSpan) error {
+	c, err := readCall(s)
+	if err != nil {
+		return err
+	}
+	nested := s.nested
+	judge := t.within(s, kindJudge) != nil
+	c.Target = !judge && (!nested || c.Model == t.model)
+	if agent := t.within(s, kindAgent); agent != nil {
+		c.Function = cmp.Or(agent.text("gen_ai.agent.name", "agent.name"), agent.name)
+	}
+	t.content = t.content || len(c.prompt)+len(c.answers) > 0
+	t.walk(c.prompt, t.agent(s))
+	if !nested && !judge {
+		t.failure = c.failure
+	}
+	if len(c.answers) == 0 {
+		c.Tools = -1
+		t.Calls = append(t.Calls, c.Call)
+		t.keepCall(s, len(t.Calls)-1)
+		return nil
+	}
+	t.answered = t.answered || c.Target
+	t.Offer(c.tools)
+	m := c.answers[0]
+	m.Branch = ""
+	if len(c.prompt) > 0 {
+		m.Branch = t.Again()
+	}
+	at := t.Sampled(m.Message, c.Call)
+	t.source = cmp.Or(t.source, c.source)
+	t.keep(at, m.others)
+	if rest := unread(s.attrs); len(rest) > 0 {
+		t.meta.OfMessage(at, "attributes", rest.Bytes())
+	}
+	for _, m := range c.answers[1:] {
+		n := int32(len(t.Calls) - 1)
+		t.candidates = append(t.candidates, formats.Candidate{Message: int32(at), Content: m.Content, Reason: formats.CandidateAlternative, Reasoning: m.Reasoning, ToolCalls: m.ToolCalls,
+			FinishReason: m.FinishReason, Call: &n, TokenIDs: m.TokenIDs, Logprobs: m.Logprobs, TokenTexts: m.TokenTexts})
+	}
+	return nil
+}
+
+// root is what first messages of an agent have in common that may be the same.
+type root struct {
+	agent string
+	hash  uint64
+}
+
+// walk follows a prompt among the messages of an agent, "" for the outer one, and
+// adds what is new of it.
+func (t *trace) walk(prompt []importMessage, agent string) {
+	t.Continue(-1)
+	for i := range prompt {
+		m := &prompt[i]
+		var first root
+		at := -1
+		if i > 0 {
+			at = t.Find(&m.Message, nil)
+			m.Branch = t.Diverges()
+		} else {
+			first = root{agent, importers.Hash(&m.Message)}
+			same := func(r int) bool { return importers.Same(&t.Messages[r], &m.Message) }
+			if n := slices.IndexFunc(t.roots[first], same); n >= 0 {
+				at = t.roots[first][n]
+			}
+			if agent != "" || t.begun {
+				m.Branch = importers.BranchSubagent
+			}
+		}
+		if at < 0 {
+			at = t.Input(m.Message)
+			t.keep(at, m.others)
+			if i == 0 {
+				t.roots[first] = append(t.roots[first], at)
+				t.begun = t.begun || agent == ""
+			}
+		}
+		t.Continue(at)
+	}
+}
+
+// agent returns the id of the agent whose messages are a tree of their own: of a
+// call that is nested, or of an evaluator.
+func (t *trace) agent(s *importSpan) string {
+	for _, kind := range []string{kindJudge, kindAgent} {
+		if p := t.within(s, kind); p != nil && (kind == kindJudge || s.nested) {
+			return p.id
+		}
+	}
+	if s.nested {
+		return s.parent
+	}
+	return ""
+}
+
+func (t *trace) keep(at int, others jsontext.Object) {
+	for _, f := range others {
+		t.meta.OfMessage(at, f.Key, f.Raw)
+	}
+}
+
+// keepCall keeps the attributes of a call without an answer.
+func (t *trace) keepCall(s *importSpan, n int) {
+	if rest := unread(s.attrs); len(rest) > 0 {
+		t.meta.Add(fmt.Sprintf("call_%d", n), rest.Bytes())
+	}
+}
+
+// results adds the results of tools that no later call was given: the trace ended
+// with them.
+func (t *trace) results() {
+	after := map[string]int{}
+	for i := range t.Messages {
+		m := &t.Messages[i]
+		for _, c := range m.ToolCalls {
+			if m.Sampled && c.ID != "" {
+				after[c.ID] = i
+			}
+		}
+		if m.Role == "tool" {
+			delete(after, m.ToolCallID)
+		}
+	}
+	last := map[int]int{}
+	for _, s := range t.spans {
+		id := s.text("gen_ai.tool.call.id", "tool_call.id", "tool.id")
+		at, open := after[id]
+		result := cmp.Or(string(s.attrs.Get("gen_ai.tool.call.result")), string(s.attrs.Get("output.value")), string(s.attrs.Get("langfuse.observation.output")))
+		if s.kind != kindTool || !open || result == "" {
+			continue
+		}
+		delete(after, id)
+		m := formats.Message{Role: "tool", ToolCallID: id, Name: s.text("gen_ai.tool.name", "tool.name")}
+		toolContent(&m, []byte(result))
+		parent, more := last[at]
+		if !more {
+			parent = at
+		}
+		t.Continue(parent)
+		last[at] = t.Input(m)
+	}
+}

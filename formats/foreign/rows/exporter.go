@@ -1,0 +1,58 @@
+// Package rows writes our own rows as JSON Lines, without loss: an object for
+// each trajectory, with every column under our name and in the order of
+// columns.md.
+//
+//   - A column that is null is left out, and so is an empty list that may be
+//     null.
+//   - Integers have all their digits. A reader that makes floats of them
+//     (JavaScript) is exact up to 2^53; only policy_version can be larger.
+//   - A float has the digits that read back as the same float of its width: 32
+//     bits for logprobs, 64 for all others. NaN and the infinities are the
+//     strings "NaN", "Infinity" and "-Infinity".
+//   - Times are ISO 8601 with microseconds, in UTC.
+//   - JSON that a column holds as text (example, tool_sets, sampling, metadata,
+//     content_parts) is that text, with its spaces and the order of its keys.
+//
+// Columns of a newer minor version of the schema are not written. Decode reads a
+// line.
+package rows
+
+import (
+	"reflect"
+
+	"github.com/rollmill/rollmill/formats"
+	"github.com/rollmill/rollmill/formats/foreign/exporters"
+	"github.com/rollmill/rollmill/formats/jsontext"
+)
+
+// Exporter is one row a line.
+var Exporter = exporters.Format{
+	Name: "rows", Help: "our own rows, all columns and without loss, which import reads", Of: exporters.Rows, Exports: []exporters.Extension{exporters.JSONL},
+	Lines: exporters.RawLines(func(dst []byte, x *exporters.Item) ([]byte, int64, error) {
+		for i := range x.Rows {
+			if x.Rows[i].Beyond != nil {
+				x.Lose("columns of a newer schema")
+			}
+			dst = append(Append(dst, &x.Rows[i]), '\n')
+		}
+		return dst, int64(len(x.Rows)), nil
+	}),
+}
+
+// Append appends a row as a JSON object on one line.
+func Append(dst []byte, t *formats.Trajectory) []byte { return appendRow(dst, t) }
+
+var appendRow = jsontext.Rows[formats.Trajectory]()
+
+// Decode reads an object that Append wrote. It refuses an object with other
+// keys.
+func Decode(line []byte) (formats.Trajectory, error) {
+	v := reflect.New(mirror)
+	if err := strict(line, v.Interface()); err != nil {
+		return formats.Trajectory{}, err
+	}
+	return *(*formats.Trajectory)(v.UnsafePointer()), nil
+}
+
+// mirror is the row with tags for encoding/json, and with the same layout.
+var mirror = mirrorOf(reflect.TypeFor[formats.Trajectory](), false)

@@ -1,0 +1,286 @@
+// Package rows imports rows whose columns have the names of Rollmill's own, as
+// JSON lines, JSON, CSV or Parquet: what `rollmill export` writes as rows, and
+// tables of others whose columns --map names. Every column but messages is
+// optional.
+//
+// The messages are those of a Rollmill row, or chat messages, or ShareGPT's
+// turns (see package chat). Without calls, each assistant's message is a call of
+// its own, unless its member sampled is false. A message without a parent
+// follows the one before it.
+//
+// Rows that export wrote, with their ids and digests, keep their ids.
+//
+// Numbers keep all their digits. A column that is JSON text in a dataset
+// (example, metadata, calls.sampling, ...) may be text or a value.
+package rows
+
+import (
+	"fmt"
+	"reflect"
+	"regexp"
+	"slices"
+
+	"github.com/rollmill/rollmill/formats"
+	"github.com/rollmill/rollmill/formats/foreign/chat"
+	"github.com/rollmill/rollmill/formats/foreign/importers"
+	"github.com/rollmill/rollmill/formats/jsontext"
+	"github.com/rollmill/rollmill/formats/records"
+)
+
+// Importer is the format.
+var Importer = importers.Format{
+	Name:       "rows",
+	Spec:       "the columns of the table trajectories: rollmill help datasets",
+	Unscored:   regexp.MustCompile(`^reward$`),
+	Help:       "rows with the names of Rollmill's columns, or with others that --map names",
+	Extensions: records.Extensions(),
+	Fields:     fields(),
+	Columns:    true,
+	Records:    importers.Rows,
+	Parse:      parse,
+}
+
+// columns are the columns of a row by name.
+var columns = func() map[string]formats.Field {
+	all := map[string]formats.Field{}
+	for _, f := range formats.FieldsOf(reflect.TypeFor[formats.Trajectory]()) {
+		all[f.Name] = f
+	}
+	return all
+}()
+
+// more are fields that no row has.
+var more = []importers.Field{
+	{Name: "system", Help: "the system prompt, when the messages have none"},
+	{Name: "tools", Help: "definitions of the tools of all calls: a list, or JSON text"},
+	{Name: "label", Help: "whether the answer is desirable (KTO)"},
+}
+
+// fields returns what --map can name: the columns, and more.
+func fields() []importers.Field {
+	var out []importers.Field
+	for _, f := range formats.FieldsOf(reflect.TypeFor[formats.Trajectory]()) {
+		out = append(out, importers.Field{Name: f.Name, Help: meaning(f.Name)})
+	}
+	return append(out, more...)
+}
+
+// meaning returns what the documentation says about a column.
+func meaning(name string) string {
+	for _, c := range formats.Columns(formats.KindTrajectories) {
+		if c.Path == name {
+			return c.Meaning
+		}
+	}
+	return "a list as in the column of a dataset"
+}
+
+// row is a row that is being read.
+type row struct {
+	*importers.Record
+	values map[string][]byte // by field
+	rest   jsontext.Builder  // other columns
+}
+
+func parse(record *importers.Record) ([]importers.Item, error) {
+	r := row{Record: record}
+	if err := r.split(); err != nil {
+		return nil, err
+	}
+	items := make([]importers.Item, 1)
+	x := &items[0]
+	if err := r.conversation(&x.Row); err != nil {
+		return nil, err
+	}
+	if err := r.decode(&x.Row); err != nil {
+		return nil, err
+	}
+	if err := r.set(x); err != nil {
+		return nil, err
+	}
+	return items, nil
+}
+
+// split finds the fields of the row's columns.
+func (r *row) split() (err error) {
+	begin := func() { r.values, r.rest = map[string][]byte{}, jsontext.Builder{} }
+	begin()
+	var reading jsontext.Reading
+	r.Data, err = reading.Each(r.Data, r.add, begin)
+	r.LoseAll(reading.Lost)
+	return err
+}
+
+func (r *row) add(key, v []byte) {
+	if string(v) == "null" {
+		if string(key) != r.column("messages") {
+			return
+		}
+		v = []byte("[]") // none
+	}
+	used := false
+	if r.Options != nil {
+		for name, c := range r.Map {
+			if c == string(key) {
+				r.values[name], used = v, true
+			}
+		}
+	}
+	if _, mapped := r.Column(string(key)); !used && !mapped && known(string(key)) {
+		r.values[string(key)], used = v, true
+	}
+	if !used {
+		r.rest.Set(string(key), v)
+	}
+}
+
+func known(name string) bool {
+	_, ok := columns[name]
+	return ok || slices.ContainsFunc(more, func(f importers.Field) bool { return f.Name == name })
+}
+
+// column returns the column of a field, for messages.
+func (r *row) column(field string) string {
+	c, _ := r.Column(field)
+	return c
+}
+
+// conversation reads the messages, calls and tool sets.
+func (r *row) conversation(t *formats.Trajectory) error {
+	list := r.values["messages"]
+	if list == nil {
+		return fmt.Errorf("the row has no column %q with messages; it has %s%s", r.column("messages"), r.names(), chat.Nearest(r.Data))
+	}
+	c := chat.Reader{Record: r.Record, Tree: true, Called: r.values["calls"] != nil}
+	if v := r.values["model"]; v != nil {
+		c.Call.Model = chat.ID(v)
+	}
+	if v := r.values["system"]; v != nil {
+		if v[0] != '"' {
+			return fmt.Errorf("column %q is %s, not text", r.column("system"), importers.Brief(v))
+		}
+		c.System = jsontext.Unquote(v)
+	}
+	if err := r.offer(&c); err != nil {
+		return err
+	}
+	if err := c.AddList(list); err != nil {
+		return fmt.Errorf("column %q: %w", r.column("messages"), err)
+	}
+	c.Into(t)
+	return r.metadata(t, &c)
+}
+
+// offer sets the tools of all calls: a column of its own, or the only tool set
+// when there is no column of calls.
+func (r *row) offer(c *chat.Reader) error {
+	definitions, err := importers.Tools(r.values["tools"])
+	if err != nil {
+		return fmt.Errorf("column %q: %w", r.column("tools"), err)
+	}
+	if definitions == "" && !c.Called {
+		n := 0
+		for set := range jsontext.Elements(r.values["tool_sets"]) {
+			if n++; n == 1 {
+				definitions, _ = chat.Array(set) // decode reports an error
+			}
+		}
+		if n != 1 {
+			return nil
+		}
+	}
+	c.Offer(definitions)
+	return nil
+}
+
+// metadata sets the metadata: the column, and what has no column.
+func (r *row) metadata(t *formats.Trajectory, c *chat.Reader) (err error) {
+	if t.Metadata, err = r.object(r.values["metadata"]); err != nil {
+		return fmt.Errorf("column %q: %w", r.column("metadata"), err)
+	}
+	var more importers.Metadata
+	for _, column := range r.rest.Object {
+		more.Add(column.Key, column.Raw)
+	}
+	c.OtherInto(&more)
+	var o jsontext.Builder
+	for key, v := range jsontext.Members([]byte(t.Metadata)) {
+		o.Set(string(key), v)
+	}
+	added := more.String()
+	for key, v := range jsontext.Members([]byte(added)) {
+		if o.Get(string(key)) != nil {
+			r.Lose(string(key), "the column metadata has another value of this name")
+			continue
+		}
+		o.Set(string(key), v)
+	}
+	if added != "" {
+		t.Metadata = string(o.Bytes())
+	}
+	return nil
+}
+
+func (r *row) names() string {
+	text := ""
+	for key := range jsontext.Members(r.Data) {
+		if text != "" {
+			text += ", "
+		}
+		text += string(key)
+	}
+	if text == "" {
+		return "none"
+	}
+	return text
+}
+
+// set sets what belongs to an item.
+func (r *row) set(x *importers.Item) error {
+	t := &x.Row
+	if r.values["epoch"] != nil {
+		epoch := t.Epoch
+		x.Epoch = &epoch
+	}
+	if r.values["generation"] != nil {
+		attempt := int64(t.Generation)
+		x.Attempt = &attempt
+	}
+	x.Final = t.TrajectoryID != "" && t.Run != "" && t.ExampleID != "" && x.Epoch != nil && x.Attempt != nil && len(t.PayloadDigest) == 32
+	if len(t.Messages) == 0 && t.Status == "" {
+		t.Status = formats.StatusSkipped // a blank row
+	}
+	if r.values["reward"] == nil {
+		t.Reward = total(r.values["rewards"], t.Rewards)
+	}
+	if v := r.values["label"]; v != nil {
+		on, ok := chat.Truth(v)
+		if !ok {
+			return fmt.Errorf("column %q is %s, neither true nor false", r.column("label"), importers.Brief(v))
+		}
+		x.Label = &on
+	}
+	for i := range t.Calls {
+		if tools := t.Calls[i].Tools; tools < -1 || int(tools) >= len(t.ToolSets) {
+			return fmt.Errorf("call %d has the tools %d of %d", i, tools, len(t.ToolSets))
+		}
+	}
+	return nil
+}
+
+// total returns the sum of rewards that are an object, nil when one of them has
+// no value. A list of rewards is a column of a dataset, which has a total of
+// its own.
+func total(v []byte, rewards []formats.NamedReward) *float64 {
+	if len(v) == 0 || v[0] != '{' || len(rewards) == 0 {
+		return nil
+	}
+	sum := 0.0
+	for i := range rewards {
+		if rewards[i].Value == nil {
+			return nil
+		}
+		sum += *rewards[i].Value
+	}
+	return &sum
+}

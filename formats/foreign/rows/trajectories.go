@@ -1,0 +1,13 @@
+// Package trajectories exports the rows unchanged.
+package rows
+
+import (
+	"github.com/rollmill/rollmill/formats"
+	"github.com/rollmill/rollmill/formats/foreign/exporters"
+)
+
+// Trajectories is the rows unchanged.
+var Trajectories = exporters.Format{
+	Name: "trajectories", Help: "the trajectories themselves", Of: exporters.Groups, Exports: []exporters.Extension{exporters.Parquet}, Hub: 1,
+	Table: exporters.Table(func(x *exporters.Item) []formats.Trajectory { return x.Rows }),
+}

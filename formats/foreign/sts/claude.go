@@ -1,0 +1,311 @@
+package sts
+
+import (
+	"fmt"
+
+	"github.com/rollmill/rollmill/formats"
+	"github.com/rollmill/rollmill/formats/chat"
+	"github.com/rollmill/rollmill/formats/foreign/importers"
+	"github.com/rollmill/rollmill/formats/foreign/value"
+	"github.com/rollmill/rollmill/formats/jsontext"
+)
+
+// readClaude reads a session of Claude Code. Its lines form a tree by uuid and
+// parentUuid; an answer of the model has a line for each block of its content,
+// with the answer's id. Sidechains are subagents. They come first, so that the
+// session's own messages are the main path; a file of a subagent has nothing
+// else.
+func readClaude(s *session, lines []importLine) error {
+	c := claude{session: s, answers: map[string]int{}, tails: map[int]int{}, constant: map[string]string{}}
+	var main, side []*importLine
+	for i := range lines {
+		if l := &lines[i]; jsontext.IsTrue(l.Get("isSidechain")) {
+			side = append(side, l)
+		} else {
+			main = append(main, l)
+		}
+	}
+	alone := true // nothing but a subagent
+	for _, l := range main {
+		alone = alone && !l.Has("message")
+		if c.model == "" {
+			c.model = modelOf(l)
+		}
+	}
+	c.session.found.Row.TrajectoryID = sessionID(main, side, alone)
+	c.sidechain = !alone
+	if err := c.lines(side); err != nil {
+		return err
+	}
+	c.sidechain = false
+	delete(c.parents, -1) // the session is no branch of its subagents
+	return c.lines(main)
+}
+
+func (c *claude) lines(lines []*importLine) error {
+	defer c.flush()
+	for _, l := range lines {
+		if err := c.line(l); err != nil {
+			return fmt.Errorf("line %d: %w", l.number, err)
+		}
+	}
+	return nil
+}
+
+// sessionID returns the id of the session that the file belongs to: a session
+// that continues another begins with its lines.
+func sessionID(main, side []*importLine, alone bool) string {
+	lines := main
+	if alone {
+		lines = side
+	}
+	for i := len(lines) - 1; i >= 0; i-- {
+		if id := jsontext.Unquote(lines[i].Get("sessionId")); id != "" && lines[i].Has("message") {
+			if agent := jsontext.Unquote(lines[i].Get("agentId")); alone && agent != "" {
+				id += "/" + agent // all subagents of a session have its id
+			}
+			return id
+		}
+	}
+	return ""
+}
+
+// synthetic is the model of messages that Claude Code itself puts in the place
+// of an answer, such as an error of the API.
+const synthetic = "<synthetic>"
+
+func modelOf(l *importLine) string {
+	model := jsontext.Unquote(jsontext.ParseObject(l.Get("message")).Get("model"))
+	if model == synthetic {
+		return ""
+	}
+	return model
+}
+
+type claude struct {
+	*session
+	sidechain bool
+	answers   map[string]int    // message by the id of the answer
+	tails     map[int]int       // the last result of the tool calls of a message
+	constant  map[string]string // members of lines that are the same on all of them
+
+	open   int // the answer that the next line may continue; with blocks
+	blocks value.Content
+}
+
+func (c *claude) line(l *importLine) error {
+	var in value.Reader
+	kind, id := l.kind(), in.Text("uuid", l.Get("uuid"))
+	parent, known := c.nodes[in.Text("parentUuid", l.Get("parentUuid"))]
+	if !known {
+		parent = -1
+	} else if tail, ok := c.tails[parent]; ok {
+		parent = tail
+	}
+	c.time(l.Get("timestamp"))
+	if in.Err != nil {
+		return in.Err
+	}
+	at := parent
+	var err error
+	switch {
+	case kind == "assistant" && l.Has("message"):
+		at, err = c.assistant(l, parent)
+	case kind == "user" && l.Has("message"):
+		at, err = c.user(l, parent)
+	default:
+		if kind == "system" && jsontext.Unquote(l.Get("subtype")) == "compact_boundary" {
+			c.flush()
+			c.branch, at = importers.BranchHistory, -1
+		}
+		c.other(l)
+	}
+	if id != "" {
+		c.nodes[id] = at
+	}
+	return err
+}
+
+// begin names the branch of a message that is a root.
+func (c *claude) begin(parent int) {
+	if parent < 0 && c.branch == "" && c.sidechain {
+		c.branch = importers.BranchSubagent
+	}
+}
+
+func (c *claude) assistant(l *importLine, parent int) (int, error) {
+	var in value.Reader
+	o := in.Object("message", l.Get("message"))
+	id := in.ID("message.id", o.Get("id"))
+	model := in.Text("message.model", o.Get("model"))
+	if in.Err != nil {
+		return parent, in.Err
+	}
+	at, again := c.answers[id]
+	if !again || id == "" {
+		c.flush()
+		c.begin(parent)
+		m := formats.Message{Role: "assistant"}
+		if model == synthetic {
+			at = c.input(m, parent)
+		} else {
+			at = c.sampled(m, formats.Call{Model: model, Target: !c.sidechain || model == c.model}, parent)
+		}
+		c.open = at
+		c.blocks = value.Content{Message: &formats.Message{}}
+		if id != "" {
+			c.answers[id] = at
+		}
+		if jsontext.IsTrue(l.Get("isApiErrorMessage")) && !c.sidechain {
+			c.failure = formats.FailEngine
+		}
+	} else if at != c.open {
+		return at, fmt.Errorf("message.id %q is that of an earlier answer, but others came between", id)
+	}
+	c.readBlocks(&in, &c.blocks, o.Get("content"), nil)
+	m := &c.talk.Messages[at]
+	if stop := in.Text("message.stop_reason", o.Get("stop_reason")); stop != "" && m.Sampled {
+		m.FinishReason = stop
+	}
+	if u := in.Object("message.usage", o.Get("usage")); u != nil && m.Sampled {
+		c.count(&in, &c.talk.Calls[m.Call], u)
+		c.keep(at, "usage", o.Get("usage"))
+	}
+	for _, f := range o {
+		switch f.Key {
+		case "role", "content", "model", "stop_reason", "usage", "type":
+		default:
+			c.keep(at, f.Key, f.Raw)
+		}
+	}
+	c.envelope(at, l)
+	c.write()
+	return at, in.Err
+}
+
+func (c *claude) count(in *value.Reader, call *formats.Call, u jsontext.Object) {
+	call.CachedTokens = in.Count("usage.cache_read_input_tokens", u.Get("cache_read_input_tokens"))
+	call.PromptTokens = in.Count("usage.input_tokens", u.Get("input_tokens")) + call.CachedTokens +
+		in.Count("usage.cache_creation_input_tokens", u.Get("cache_creation_input_tokens"))
+	call.CompletionTokens = in.Count("usage.output_tokens", u.Get("output_tokens"))
+}
+
+// write sets the open answer to the blocks that were read.
+func (c *claude) write() {
+	c.blocks.Set()
+	m, read := &c.talk.Messages[c.open], c.blocks.Message
+	m.Content, m.ContentParts, m.Reasoning, m.ToolCalls = read.Content, read.ContentParts, read.Reasoning, read.ToolCalls
+	if len(c.blocks.Reasoning) > 0 {
+		c.keep(c.open, "thinking", value.Join(c.blocks.Reasoning))
+	}
+	if c.failure != "" {
+		c.reason = m.Content
+	}
+}
+
+// flush ends the open answer.
+func (c *claude) flush() { c.open = -1 }
+
+// readBlocks reads blocks of the Messages API. result is called for each result
+// of a tool.
+func (c *claude) readBlocks(in *value.Reader, into *value.Content, v []byte, result func(o jsontext.Object)) {
+	if len(v) > 0 && v[0] == '"' {
+		into.Text(v)
+		return
+	}
+	for block := range jsontext.Elements(in.List("content", v)) {
+		o := in.Object("content", block)
+		switch kind := in.Text("content.type", o.Get("type")); {
+		case kind == "thinking" || kind == "redacted_thinking":
+			into.Think(in.Text("thinking", o.Get("thinking")))
+			o.Drop("thinking")
+			into.Reasoning = append(into.Reasoning, o.Bytes())
+		case kind == "tool_use":
+			into.Message.ToolCalls = append(into.Message.ToolCalls, formats.ToolCall{ID: in.Text("tool_use.id", o.Get("id")),
+				Name: in.Text("tool_use.name", o.Get("name")), Arguments: chat.Arguments(o.Get("input"))})
+		case kind == "tool_result" && result != nil:
+			result(o)
+		default:
+			into.Parts = append(into.Parts, block)
+		}
+	}
+}
+
+// user adds the results of tools that a line has, and what the user said.
+func (c *claude) user(l *importLine, parent int) (int, error) {
+	c.flush()
+	var in value.Reader
+	m := formats.Message{Role: "user"}
+	said := value.Content{Message: &m}
+	at, owner := parent, c.owner(parent)
+	c.readBlocks(&in, &said, in.Object("message", l.Get("message")).Get("content"), func(o jsontext.Object) {
+		at = c.result(&in, o, at)
+		if owner >= 0 {
+			c.tails[owner] = at
+		}
+	})
+	if in.Err != nil {
+		return parent, in.Err
+	}
+	if len(said.Parts) > 0 || at == parent {
+		said.Set()
+		c.begin(at)
+		at = c.input(m, at)
+	}
+	c.envelope(at, l)
+	return at, nil
+}
+
+// owner returns the answer whose tool calls the results after a message answer;
+// -1 for none.
+func (c *claude) owner(at int) int {
+	for at >= 0 && c.talk.Messages[at].Role == "tool" {
+		at = int(c.talk.Messages[at].Parent)
+	}
+	if at >= 0 && len(c.talk.Messages[at].ToolCalls) > 0 {
+		return at
+	}
+	return -1
+}
+
+func (c *claude) result(in *value.Reader, o jsontext.Object, parent int) int {
+	m := formats.Message{Role: "tool", ToolCallID: in.Text("tool_use_id", o.Get("tool_use_id"))}
+	text := value.Content{Message: &m}
+	c.readBlocks(in, &text, o.Get("content"), nil)
+	m.ToolCalls = nil
+	text.Set()
+	c.begin(parent)
+	at := c.input(m, parent)
+	for _, f := range o {
+		switch f.Key {
+		case "type", "tool_use_id", "content":
+		default:
+			c.keep(at, f.Key, f.Raw)
+		}
+	}
+	return at
+}
+
+// envelope keeps the members of a line. One that has the same value as before
+// is kept once.
+func (c *claude) envelope(at int, l *importLine) {
+	for _, f := range l.Object {
+		switch f.Key {
+		case "type", "message", "parentUuid", "isSidechain", "timestamp":
+			continue
+		case "sessionId", "cwd", "version", "gitBranch", "userType", "entrypoint", "slug", "agentId":
+			if first, ok := c.constant[f.Key]; !ok {
+				c.constant[f.Key] = string(f.Raw)
+				c.meta.Add(f.Key, f.Raw)
+				continue
+			} else if first == string(f.Raw) {
+				continue
+			}
+		case "isMeta", "isApiErrorMessage":
+			if !jsontext.IsTrue(f.Raw) {
+				continue
+			}
+		}
+		c.keep(at, f.Key, f.Raw)
+	}
+}

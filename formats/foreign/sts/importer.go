@@ -1,0 +1,92 @@
+// Package sts imports session transcripts of coding agents, one session a file:
+// those that the trace viewer of the Hugging Face hub reads. These are Claude
+// Code, Codex and Pi in their own formats, and the Session Trace Simple Format
+// of any other harness. The lines say which one it is.
+//
+// To add a harness: a file like pi.go with a reader, and a line in dialects.
+package sts
+
+import (
+	"bytes"
+	"fmt"
+
+	"github.com/rollmill/rollmill/formats/foreign/importers"
+	"github.com/rollmill/rollmill/formats/foreign/value"
+	"github.com/rollmill/rollmill/formats/jsontext"
+)
+
+// Importer is the session traces of the hub.
+var Importer = importers.Format{
+	Name:       "sts",
+	Help:       "session transcripts of Claude Code, Codex and Pi, and the hub's Session Trace Simple Format",
+	Spec:       "huggingface/hub-docs: docs/hub/session-traces-format.md and agent-traces.md",
+	Extensions: []string{".jsonl"},
+	Records:    importers.Document,
+	Parse:      parse,
+}
+
+// importLine is a line of a session.
+type importLine struct {
+	number int // from 1
+	raw    []byte
+	jsontext.Object
+}
+
+// kind returns the line's type.
+func (l *importLine) kind() string { return jsontext.Unquote(l.Get("type")) }
+
+// dialects are the readers, by whether they know a line that only they write.
+var dialects = []struct {
+	knows func(first bool, l *importLine) bool
+	read  func(s *session, lines []importLine) error
+}{
+	{func(first bool, l *importLine) bool {
+		return l.kind() == "session" && (l.Has("harness") || l.Has("version") || l.Has("id"))
+	}, readPi},
+	{func(first bool, l *importLine) bool {
+		return l.kind() == "session_meta" && l.Has("payload") || first && !l.Has("type") && l.Has("id") && l.Has("timestamp")
+	}, readCodex},
+	{func(first bool, l *importLine) bool {
+		return (l.kind() == "user" || l.kind() == "assistant") && l.Has("message") && (l.Has("uuid") || l.Has("sessionId"))
+	}, readClaude},
+}
+
+func parse(r *importers.Record) ([]importers.Item, error) {
+	lines, err := split(r)
+	if err != nil {
+		return nil, err
+	}
+	for i := range lines {
+		for _, d := range dialects {
+			if !d.knows(i == 0, &lines[i]) {
+				continue
+			}
+			s := newSession(r)
+			if err := d.read(s, lines); err != nil {
+				return nil, err
+			}
+			return []importers.Item{s.item()}, nil
+		}
+	}
+	return nil, fmt.Errorf("none of %d lines is a session of Claude Code, Codex or Pi, or a header {\"type\":\"session\",\"harness\":…,\"id\":…}", len(lines))
+}
+
+// split reads the lines, which are objects.
+func split(r *importers.Record) (lines []importLine, err error) {
+	number := 0
+	for text := range bytes.Lines(r.Data) {
+		number++
+		if len(bytes.TrimSpace(text)) == 0 {
+			continue
+		}
+		raw, err := value.JSON(r, text)
+		if err == nil && raw[0] != '{' {
+			err = fmt.Errorf("it is %s, not an object", importers.Brief(raw))
+		}
+		if err != nil {
+			return nil, fmt.Errorf("line %d: %w", number, err)
+		}
+		lines = append(lines, importLine{number, raw, jsontext.ParseObject(raw)})
+	}
+	return lines, nil
+}

@@ -1,0 +1,105 @@
+package sts
+
+import (
+	"cmp"
+
+	"github.com/rollmill/rollmill/formats"
+	"github.com/rollmill/rollmill/formats/foreign/importers"
+	"github.com/rollmill/rollmill/formats/foreign/value"
+)
+
+// session builds the trajectory of a session.
+type session struct {
+	record *importers.Record
+	found  importers.Item
+
+	talk   importers.Conversation
+	meta   importers.Metadata
+	others [][]byte // lines that are no messages
+
+	nodes    map[string]int // the message of a line's id; -1 for none
+	parents  map[int]bool   // messages with a continuation, -1 for a root
+	branch   string         // of the next message
+	model    string         // of the main conversation
+	failure  string         // the class of a failure after which the model did not answer
+	reason   string
+	began    int64
+	finished int64
+}
+
+func newSession(r *importers.Record) *session {
+	return &session{record: r, nodes: map[string]int{}, parents: map[int]bool{}}
+}
+
+// input adds a message that the model did not generate after another one; -1
+// for a root.
+func (s *session) input(m formats.Message, parent int) int {
+	s.after(&m, parent)
+	return s.talk.Input(m)
+}
+
+// sampled adds an answer of the model.
+func (s *session) sampled(m formats.Message, call formats.Call, parent int) int {
+	s.after(&m, parent)
+	s.failure, s.reason = "", ""
+	return s.talk.Sampled(m, call)
+}
+
+func (s *session) after(m *formats.Message, parent int) {
+	switch {
+	case s.branch != "":
+		m.Branch, s.branch = s.branch, ""
+	case s.parents[parent] && m.Role == "assistant":
+		m.Branch = importers.BranchRetry
+	case s.parents[parent]:
+		m.Branch = importers.BranchHistory
+	}
+	s.parents[parent] = true
+	s.talk.Continue(parent)
+}
+
+// last returns the last message, -1 for none.
+func (s *session) last() int { return len(s.talk.Messages) - 1 }
+
+// keep keeps a value of a message that no column has.
+func (s *session) keep(at int, name string, v []byte) {
+	if len(v) > 0 && string(v) != "null" {
+		s.meta.OfMessage(at, name, v)
+	}
+}
+
+// other keeps a line that is no message.
+func (s *session) other(l *importLine) { s.others = append(s.others, l.raw) }
+
+func (s *session) time(v []byte) {
+	if t := value.Micros(v); t != 0 {
+		s.began = cmp.Or(min(cmp.Or(s.began, t), t), t)
+		s.finished = max(s.finished, t)
+	}
+}
+
+// item returns the trajectory.
+func (s *session) item() importers.Item {
+	row := &s.found.Row
+	s.talk.Into(row)
+	if len(s.others) > 0 {
+		s.meta.Add("other_lines", value.Join(s.others))
+	}
+	row.Metadata = s.meta.String()
+	row.StartedAt, row.FinishedAt = s.began, s.finished
+	switch {
+	case s.failure != "":
+		row.Status, row.FailureClass, row.Error = formats.StatusFailed, s.failure, s.reason
+		if s.failure == formats.FailCancelled {
+			row.StopReason = formats.StopCancelled
+		}
+	case row.Status == formats.StatusFailed: // of a header, which has no class
+		row.FailureClass = formats.FailInternal
+	case len(row.Calls) == 0 && row.Status == "":
+		row.Status, row.FailureClass, row.Error = formats.StatusFailed, formats.FailNoCalls, "the session has no answer of the model"
+	}
+	if row.Status == formats.StatusFailed {
+		row.Reward = nil
+	}
+	return s.found
+}

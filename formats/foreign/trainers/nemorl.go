@@ -1,0 +1,46 @@
+// Package nemorl writes the JSON lines that NeMo-RL's PreferenceDataset loads:
+// a context and its completions by rank; 0 is the best. Its trainers for DPO and
+// reward models give no tools to the chat template, so a row for which the policy
+// was offered tools is refused.
+package trainers
+
+import (
+	"cmp"
+
+	"github.com/rollmill/rollmill/formats/chat"
+	"github.com/rollmill/rollmill/formats/foreign/exporters"
+	"github.com/rollmill/rollmill/formats/jsontext"
+)
+
+// NemoRL is NeMo-RL's pairs.
+var NemoRL = exporters.Format{
+	Name: "nemo-rl-preference", Help: "NeMo-RL's pairs by rank", Of: exporters.Pairs, Files: []exporters.Extension{exporters.JSONL},
+	Form: 2, Notes: nemoRLNotes, Lines: exporters.Lines(nemoRLRows),
+}
+
+const nemoRLNotes = exporters.TemplateNotes + `
+NeMo-RL gives no tools to the chat template of a pair, so rows for which the
+policy was offered tools are refused, too, as "tools".
+`
+
+// Row is one pair. The loader adds the column task_name and fails when it is
+// already there (0.6 and later; earlier versions do not need it).
+type Row struct {
+	Context     []jsontext.Raw `json:"context"`
+	Completions []Completion   `json:"completions"`
+}
+
+// Completion is an answer with its rank.
+type Completion struct {
+	Rank       int            `json:"rank"`
+	Completion []jsontext.Raw `json:"completion"`
+}
+
+func nemoRLRows(x *exporters.Item) []Row {
+	return exporters.Pair(func(p chat.Preference) (Row, string) {
+		context, prompt := x.Template(p.Prompt)
+		best, chosen := x.Template(p.Chosen)
+		worst, rejected := x.Template(p.Rejected)
+		return Row{Context: context, Completions: []Completion{{0, best}, {1, worst}}}, cmp.Or(prompt, chosen, rejected, chat.NoTools(p.Tools))
+	})(x)
+}

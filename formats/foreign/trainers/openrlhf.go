@@ -1,0 +1,96 @@
+// Package openrlhf writes the JSON lines that OpenRLHF loads with
+// --apply_chat_template, with its default column names: prompts for its RL
+// trainers (--input_key input --label_key label), preferences for DPO and
+// reward models (--prompt_key prompt), and single answers with a label for the
+// KTO trainer that it had until March 2026 (--output_key output).
+//
+// It gives no tools to the chat template, so a row for which the policy was
+// offered tools is refused.
+package trainers
+
+import (
+	"cmp"
+
+	"github.com/rollmill/rollmill/formats"
+	"github.com/rollmill/rollmill/formats/chat"
+	"github.com/rollmill/rollmill/formats/foreign/exporters"
+	"github.com/rollmill/rollmill/formats/jsontext"
+)
+
+// OpenRLHFPrompts are what its RL trainers load.
+var OpenRLHFPrompts = exporters.Format{
+	Name: "openrlhf-prompts", Help: "OpenRLHF's prompts", Of: exporters.Groups, Files: []exporters.Extension{exporters.JSONL},
+	Form: 2, Notes: openRLHFNotes, Lines: exporters.Lines(openRLHFPrompts),
+}
+
+// OpenRLHFPreferences are what its trainers for DPO and reward models load.
+var OpenRLHFPreferences = exporters.Format{
+	Name: "openrlhf-preference", Help: "OpenRLHF's pairs", Of: exporters.Pairs, Files: []exporters.Extension{exporters.JSONL},
+	Form: 2, Notes: openRLHFNotes, Lines: exporters.Lines(openRLHFPreferences),
+}
+
+// OpenRLHFKTO is what its KTO trainer loads.
+var OpenRLHFKTO = exporters.Format{
+	Name: "openrlhf-kto", Help: "OpenRLHF's single answers, good or bad", Of: exporters.Labels, Files: []exporters.Extension{exporters.JSONL},
+	Form: 2, Notes: openRLHFNotes, Lines: exporters.Lines(openRLHFAnswers),
+}
+
+const openRLHFNotes = exporters.TemplateNotes + `
+OpenRLHF gives no tools to the chat template, so rows for which the policy was
+offered tools are refused, too, as "tools".
+`
+
+// Prompt is a row to sample from.
+type Prompt struct {
+	Input      []jsontext.Raw `json:"input"`
+	Label      string         `json:"label"`
+	DataSource string         `json:"datasource"`
+	ExampleID  string         `json:"example_id"`
+}
+
+// Preference is a pair; Margin is the difference of the rewards.
+type Preference struct {
+	Prompt   []jsontext.Raw `json:"prompt"`
+	Chosen   []jsontext.Raw `json:"chosen"`
+	Rejected []jsontext.Raw `json:"rejected"`
+	Margin   jsontext.Float `json:"margin"`
+}
+
+// Unpaired is a single answer, good or bad.
+type Unpaired struct {
+	Input  []jsontext.Raw `json:"input"`
+	Output []jsontext.Raw `json:"output"`
+	Label  bool           `json:"label"`
+}
+
+func openRLHFPrompts(x *exporters.Item) []Prompt {
+	return exporters.Each(func(rows []formats.Trajectory) (row Prompt, reason string) {
+		p, reason := chat.PromptOf(rows)
+		row = Prompt{Label: formats.AnswerOf(p.Example), DataSource: "rollmill", ExampleID: p.ExampleID}
+		if reason == "" {
+			row.Input, reason = x.Template(p.Prompt)
+		}
+		return row, cmp.Or(reason, chat.NoTools(p.Tools))
+	})(x)
+}
+
+func openRLHFPreferences(x *exporters.Item) []Preference {
+	return exporters.Pair(func(p chat.Preference) (Preference, string) {
+		row := Preference{Margin: p.Margin}
+		var prompt, chosen, rejected string
+		row.Prompt, prompt = x.Template(p.Prompt)
+		row.Chosen, chosen = x.Template(p.Chosen)
+		row.Rejected, rejected = x.Template(p.Rejected)
+		return row, cmp.Or(prompt, chosen, rejected, chat.NoTools(p.Tools))
+	})(x)
+}
+
+func openRLHFAnswers(x *exporters.Item) []Unpaired {
+	return exporters.Single(func(u chat.Unpaired) (Unpaired, string) {
+		row := Unpaired{Label: u.Label}
+		var prompt, completion string
+		row.Input, prompt = x.Template(u.Prompt)
+		row.Output, completion = x.Template(u.Completion)
+		return row, cmp.Or(prompt, completion, chat.NoTools(u.Tools))
+	})(x)
+}

@@ -1,0 +1,133 @@
+// Package trl writes the rows that Hugging Face TRL's trainers load. They are
+// those of package chat, with messages as chat templates read them.
+package trainers
+
+import (
+	"cmp"
+
+	"github.com/rollmill/rollmill/formats"
+	"github.com/rollmill/rollmill/formats/chat"
+	"github.com/rollmill/rollmill/formats/foreign/exporters"
+	"github.com/rollmill/rollmill/formats/jsontext"
+)
+
+// TRLPreference is a preference dataset, for DPO and similar methods.
+var TRLPreference = exporters.Format{
+	Name: "trl-preference", Help: "TRL's preference rows", Of: exporters.Pairs, Files: []exporters.Extension{exporters.JSONL, exporters.Parquet}, Hub: 2,
+	Form: 2, Notes: exporters.TemplateNotes + toolNotes, Lines: exporters.Lines(trlPreferences), Table: exporters.Table(trlPreferences),
+}
+
+// TRLKTO is an unpaired preference dataset.
+var TRLKTO = exporters.Format{
+	Name: "trl-kto", Help: "TRL's unpaired preference rows: single answers, good or bad", Of: exporters.Labels, Files: []exporters.Extension{exporters.JSONL}, Hub: 4,
+	Form: 2, Notes: exporters.TemplateNotes + toolNotes, Lines: exporters.Lines(trlAnswers), Table: exporters.Table(trlAnswers),
+}
+
+// TRLSFT is a language modelling dataset.
+var TRLSFT = exporters.Format{
+	Name: "trl-sft", Help: "TRL's conversations", Of: exporters.Top, Files: []exporters.Extension{exporters.JSONL}, Hub: 3,
+	Form: 2, Notes: exporters.TemplateNotes + toolNotes, Lines: exporters.Lines(conversations), Table: exporters.Table(conversations),
+}
+
+// TRLPrompts is a prompt-only dataset.
+var TRLPrompts = exporters.Format{
+	Name: "trl-prompts", Help: "TRL's prompt-only rows, for GRPO and RLOO", Of: exporters.Groups, Files: []exporters.Extension{exporters.JSONL}, Hub: 5,
+	Form: 2, Notes: exporters.TemplateNotes + promptNotes, Lines: exporters.Lines(trlPrompts), Table: exporters.Table(trlPrompts),
+}
+
+const toolNotes = `
+The column tools is the JSON text of the offered tools; the trainer reads it.
+`
+
+const promptNotes = `
+The column tools is the JSON text of the tools that the policy was offered. The
+trainer does not read it: give it the same tools, as its argument "tools" or by
+its environments.
+`
+
+type preference struct {
+	Prompt        []jsontext.Raw `json:"prompt" parquet:"prompt,list" parquet-element:",json"`
+	Chosen        []jsontext.Raw `json:"chosen" parquet:"chosen,list" parquet-element:",json"`
+	Rejected      []jsontext.Raw `json:"rejected" parquet:"rejected,list" parquet-element:",json"`
+	Tools         string         `json:"tools,omitempty" parquet:"tools,optional"` // JSON array
+	ScoreChosen   jsontext.Float `json:"score_chosen" parquet:"score_chosen"`
+	ScoreRejected jsontext.Float `json:"score_rejected" parquet:"score_rejected"`
+	Margin        jsontext.Float `json:"margin" parquet:"margin"` // of the scores, for reward models
+	ChosenID      string         `json:"chosen_id" parquet:"chosen_id"`
+	RejectedID    string         `json:"rejected_id" parquet:"rejected_id"`
+}
+
+func trlPreferences(x *exporters.Item) []preference {
+	return exporters.Pair(func(p chat.Preference) (preference, string) {
+		row := preference{Tools: p.Tools, ScoreChosen: p.ScoreChosen, ScoreRejected: p.ScoreRejected, Margin: p.Margin, ChosenID: p.ChosenID, RejectedID: p.RejectedID}
+		var prompt, chosen, rejected string
+		row.Prompt, prompt = x.Template(p.Prompt)
+		row.Chosen, chosen = x.Template(p.Chosen)
+		row.Rejected, rejected = x.Template(p.Rejected)
+		return row, cmp.Or(prompt, chosen, rejected, unread(p.Tools))
+	})(x)
+}
+
+type answer struct {
+	Prompt       []jsontext.Raw `json:"prompt" parquet:"prompt,list" parquet-element:",json"`
+	Completion   []jsontext.Raw `json:"completion" parquet:"completion,list" parquet-element:",json"`
+	Label        bool           `json:"label" parquet:"label"`
+	Tools        string         `json:"tools,omitempty" parquet:"tools,optional"`
+	Score        jsontext.Float `json:"score" parquet:"score"`
+	TrajectoryID string         `json:"trajectory_id" parquet:"trajectory_id"`
+}
+
+func trlAnswers(x *exporters.Item) []answer {
+	return exporters.Single(func(u chat.Unpaired) (answer, string) {
+		row := answer{Label: u.Label, Tools: u.Tools, Score: u.Score, TrajectoryID: u.TrajectoryID}
+		var prompt, completion string
+		row.Prompt, prompt = x.Template(u.Prompt)
+		row.Completion, completion = x.Template(u.Completion)
+		return row, cmp.Or(prompt, completion, unread(u.Tools))
+	})(x)
+}
+
+type conversation struct {
+	Messages     []jsontext.Raw  `json:"messages" parquet:"messages,list" parquet-element:",json"`
+	Tools        string          `json:"tools,omitempty" parquet:"tools,optional"`
+	Score        *jsontext.Float `json:"score" parquet:"score,optional"` // nil: never scored
+	TrajectoryID string          `json:"trajectory_id" parquet:"trajectory_id"`
+}
+
+func conversations(x *exporters.Item) []conversation {
+	return exporters.Each(func(rows []formats.Trajectory) (row conversation, reason string) {
+		c, reason := chat.Best(rows)
+		row = conversation{Tools: c.Tools, Score: c.Score, TrajectoryID: c.TrajectoryID}
+		if reason == "" {
+			row.Messages, reason = x.Template(c.Messages)
+		}
+		return row, cmp.Or(reason, unread(c.Tools))
+	})(x)
+}
+
+// prompt has an example: reward functions get the other columns as arguments.
+type prompt struct {
+	Prompt    []jsontext.Raw `json:"prompt" parquet:"prompt,list" parquet-element:",json"`
+	Tools     string         `json:"tools,omitempty" parquet:"tools,optional"`
+	ExampleID string         `json:"example_id" parquet:"example_id"`
+	Example   string         `json:"example" parquet:"example"` // JSON object
+}
+
+func trlPrompts(x *exporters.Item) []prompt {
+	return exporters.Each(func(rows []formats.Trajectory) (row prompt, reason string) {
+		p, reason := chat.PromptOf(rows)
+		row = prompt{Tools: p.Tools, ExampleID: p.ExampleID, Example: p.Example}
+		if reason == "" {
+			row.Prompt, reason = x.Template(p.Prompt)
+		}
+		return row, cmp.Or(reason, unread(p.Tools))
+	})(x)
+}
+
+// unread returns a reason for tools that are no list of objects.
+func unread(tools string) string {
+	if tools != "" && chat.List(tools) == nil {
+		return chat.Tools
+	}
+	return ""
+}

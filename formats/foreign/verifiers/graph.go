@@ -1,0 +1,290 @@
+package verifiers
+
+import (
+	"fmt"
+
+	"github.com/rollmill/rollmill/formats"
+	"github.com/rollmill/rollmill/formats/foreign/importers"
+	"github.com/rollmill/rollmill/formats/foreign/value"
+	"github.com/rollmill/rollmill/formats/jsontext"
+)
+
+// importGraph builds the messages of a trace: message i is node i.
+type importGraph struct {
+	record  *importers.Record
+	agent   jsontext.Object
+	target  bool
+	version *int64
+
+	talk   importers.Conversation
+	meta   importers.Metadata
+	source string // token_source
+	nodes  []importNode
+	calls  map[int64]jsontext.Object // by node
+	tools  string                    // of the trace: those of its last call
+}
+
+// importNode is what its descendants need to know of a node.
+type importNode struct {
+	tokens  []int32 // of an input all it adds; of an answer what follows the sampled ones
+	sampled bool
+	known   bool   // an answer whose tokens are known
+	tools   string // on offer from here on; "" for those of the parent
+	child   bool   // it has a continuation
+}
+
+func (g *importGraph) read(o jsontext.Object) (err error) {
+	var in value.Reader
+	if g.tools, err = value.Tools(o.Get("tools")); err != nil {
+		return err
+	}
+	g.calls = map[int64]jsontext.Object{}
+	var failed []jsontext.Object
+	for raw := range jsontext.Elements(in.List("calls", o.Get("calls"))) {
+		c := in.Object("calls", raw)
+		if at := in.Whole("calls.node", c.Get("node")); at != nil {
+			g.calls[*at] = c
+		} else {
+			failed = append(failed, c)
+		}
+	}
+	nodes := in.List("nodes", o.Get("nodes"))
+	if in.Err != nil {
+		return in.Err
+	}
+	for raw := range jsontext.Elements(nodes) {
+		if err := g.node(raw); err != nil {
+			return fmt.Errorf("nodes[%d]: %w", len(g.nodes), err)
+		}
+	}
+	g.unused()
+	for _, c := range failed {
+		call, err := g.call(c)
+		if err != nil {
+			return err
+		}
+		call.Tools, call.Sampling = -1, orEmpty(call.Sampling)
+		g.talk.Calls = append(g.talk.Calls, call)
+	}
+	return nil
+}
+
+func orEmpty(object string) string {
+	if object == "" {
+		return "{}"
+	}
+	return object
+}
+
+func (g *importGraph) node(raw []byte) error {
+	var in value.Reader
+	at := len(g.nodes)
+	o := in.Object("node", raw)
+	parent := int64(-1)
+	if p := in.Whole("parent", o.Get("parent")); p != nil {
+		parent = *p
+	}
+	n := importNode{sampled: jsontext.IsTrue(o.Get("sampled"))}
+	ids := in.IDs("token_ids", o.Get("token_ids"))
+	logprobs := in.Logprobs("logprobs", o.Get("logprobs"))
+	if in.Err == nil && (parent < -1 || parent >= int64(at)) {
+		in.Err = fmt.Errorf("parent %d does not come before it", parent)
+	}
+	if in.Err != nil {
+		return in.Err
+	}
+	m, err := value.Message(o.Get("message"), func(key string, v []byte) { g.meta.OfMessage(at, key, v) })
+	if err != nil {
+		return err
+	}
+	if n.tools, err = value.Tools(o.Get("tools")); err != nil {
+		return err
+	}
+	m.Branch = g.branch(parent, n.sampled)
+	g.nodes = append(g.nodes, n)
+	g.talk.Continue(int(parent))
+	for _, f := range o {
+		switch f.Key {
+		case "parent", "message", "sampled", "token_ids", "mask", "logprobs", "tools":
+		default:
+			g.keep(at, f.Key, f.Raw)
+		}
+	}
+	if !n.sampled {
+		g.nodes[at].tokens = ids
+		g.talk.Input(m)
+		return nil
+	}
+	return g.answer(at, int(parent), m, o, ids, logprobs)
+}
+
+func (g *importGraph) keep(at int, key string, v []byte) {
+	if text := string(v); len(v) > 0 && text != "null" && text != "[]" {
+		g.meta.OfMessage(at, key, v)
+	}
+}
+
+func (g *importGraph) branch(parent int64, sampled bool) string {
+	switch {
+	case parent < 0 && len(g.nodes) > 0:
+		return importers.BranchSubagent
+	case parent < 0:
+		return ""
+	}
+	was := g.nodes[parent].child
+	g.nodes[parent].child = true
+	switch {
+	case !was:
+		return ""
+	case sampled:
+		return importers.BranchRetry
+	}
+	return importers.BranchHistory
+}
+
+// answer adds an answer with its call and its tokens.
+func (g *importGraph) answer(at, parent int, m formats.Message, o jsontext.Object, ids []int32, logprobs []float32) error {
+	c := g.calls[int64(at)]
+	call, err := g.call(c)
+	if err != nil {
+		return err
+	}
+	m.FinishReason = jsontext.Unquote(c.Get("finish_reason"))
+	if len(ids) > 0 {
+		if err := g.tokens(at, parent, &m, ids, o.Get("mask")); err != nil {
+			return err
+		}
+	}
+	m.Logprobs = logprobs
+	if len(logprobs) == 0 {
+		m.Logprobs = nil
+	}
+	g.talk.Offer(g.toolsAt(at, parent))
+	g.talk.Sampled(m, call)
+	for _, key := range []string{"usage", "policy", "error"} {
+		g.keep(at, "call_"+key, c.Get(key))
+	}
+	return nil
+}
+
+func (g *importGraph) toolsAt(at, parent int) string {
+	for i := at; i >= 0; i = g.parent(i, at, parent) {
+		if g.nodes[i].tools != "" {
+			return g.nodes[i].tools
+		}
+	}
+	return g.tools
+}
+
+// parent returns the parent of node i; at is not yet a message.
+func (g *importGraph) parent(i, at, parent int) int {
+	if i == at {
+		return parent
+	}
+	return int(g.talk.Messages[i].Parent)
+}
+
+// tokens sets the tokens of an answer: those that its mask marks, which are
+// adjacent; before them is the end of its prompt.
+func (g *importGraph) tokens(at, parent int, m *formats.Message, ids []int32, mask []byte) error {
+	first, last, n := -1, -1, 0
+	for v := range jsontext.Elements(mask) {
+		if jsontext.IsTrue(v) || string(v) == "1" {
+			if last >= 0 && last != n-1 {
+				g.record.Lose("nodes.mask", "sampled tokens with others between them")
+				return nil
+			}
+			if last = n; first < 0 {
+				first = n
+			}
+		}
+		n++
+	}
+	if n != len(ids) {
+		return fmt.Errorf("%d values of mask for %d token_ids", n, len(ids))
+	}
+	if first < 0 {
+		g.nodes[at].tokens = ids
+		return nil
+	}
+	if delta, known := g.delta(parent); known {
+		m.PromptDeltaIDs = append(delta, ids[:first]...)
+	}
+	m.TokenIDs = ids[first : last+1]
+	g.nodes[at].tokens, g.nodes[at].known = ids[last+1:], true
+	g.source = "nodes.token_ids"
+	return nil
+}
+
+// delta returns the tokens after the nearest answer with tokens among a node and
+// its ancestors. known is false when an answer without tokens comes first.
+func (g *importGraph) delta(from int) (delta []int32, known bool) {
+	var pieces [][]int32
+	known = true
+	for i := from; i >= 0; i = int(g.talk.Messages[i].Parent) {
+		pieces = append(pieces, g.nodes[i].tokens)
+		if g.nodes[i].sampled {
+			known = g.nodes[i].known
+			if known {
+				break
+			}
+		}
+	}
+	delta = []int32{}
+	for i := len(pieces) - 1; i >= 0; i-- {
+		delta = append(delta, pieces[i]...)
+	}
+	return delta, known
+}
+
+// unused keeps the tokens after which no answer came.
+func (g *importGraph) unused() {
+	for i := range g.nodes {
+		if n := &g.nodes[i]; len(n.tokens) > 0 && !n.child {
+			g.meta.OfMessage(i, "token_ids", appendIDs(n.tokens))
+		}
+	}
+}
+
+func appendIDs(ids []int32) []byte {
+	out := []byte{'['}
+	for i, id := range ids {
+		if i > 0 {
+			out = append(out, ',')
+		}
+		out = fmt.Append(out, id)
+	}
+	return append(out, ']')
+}
+
+// call reads a call of the model; nil for one that was not recorded.
+func (g *importGraph) call(o jsontext.Object) (formats.Call, error) {
+	var in value.Reader
+	call := formats.Call{Target: g.target, PolicyVersion: g.version, Model: in.Text("calls.model", o.Get("model")),
+		Endpoint: in.Text("calls.endpoint", o.Get("endpoint"))}
+	config := in.Object("agent.config", g.agent.Get("config"))
+	if call.Model == "" {
+		call.Model = jsontext.Unquote(config.Get("model"))
+	}
+	var sampling jsontext.Object
+	for _, f := range in.Object("calls.sampling", o.Get("sampling")) {
+		if string(f.Raw) != "null" {
+			sampling = append(sampling, f)
+		}
+	}
+	if len(sampling) > 0 {
+		call.Sampling = jsontext.Compact(sampling.Bytes())
+	}
+	u := in.Object("calls.usage", o.Get("usage"))
+	call.CachedTokens = in.Count("usage.cached_input_tokens", u.Get("cached_input_tokens"))
+	call.PromptTokens = in.Count("usage.prompt_tokens", u.Get("prompt_tokens")) + call.CachedTokens // the former is without the latter
+	call.CompletionTokens = in.Count("usage.completion_tokens", u.Get("completion_tokens"))
+	span := in.Object("calls.time", o.Get("time"))
+	if began, ended := value.Micros(span.Get("start")), value.Micros(span.Get("end")); began > 0 && ended > began {
+		call.LatencyMS = (ended - began) / 1000
+	}
+	if e := in.Object("calls.error", o.Get("error")); e != nil {
+		call.Error = in.Text("error.type", e.Get("type")) + ": " + in.Text("error.message", e.Get("message"))
+	}
+	return call, in.Err
+}

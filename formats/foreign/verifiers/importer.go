@@ -1,0 +1,68 @@
+// Package verifiers imports rollouts of the verifiers library: traces.jsonl of
+// version 1, an episode a line, and results.jsonl of before.
+//
+// The nodes of a trace are our tree of messages, with exact tokens: what a node
+// adds to the sequence and the model did not sample goes to the prompt_delta_ids
+// of the next answer.
+package verifiers
+
+import (
+	"errors"
+	"regexp"
+
+	"github.com/rollmill/rollmill/formats/foreign/importers"
+	"github.com/rollmill/rollmill/formats/foreign/value"
+	"github.com/rollmill/rollmill/formats/jsontext"
+)
+
+// Importer is the files of verifiers.
+var Importer = importers.Format{
+	Name:       "verifiers",
+	Help:       "traces.jsonl and results.jsonl of verifiers and prime-rl",
+	Spec:       "PrimeIntellect-ai/verifiers: verifiers/v1/episode.py, trace.py, graph.py; verifiers/legacy/types.py",
+	Unscored:   regexp.MustCompile(`^reward$`),
+	Extensions: []string{".jsonl"},
+	Records:    importers.Rows,
+	Parse:      parse,
+}
+
+func parse(r *importers.Record) ([]importers.Item, error) {
+	o, err := value.Object(r, r.Data)
+	if err != nil {
+		return nil, err
+	}
+	switch {
+	case o.Has("traces"):
+		return importEpisode(r, o)
+	case o.Has("nodes"): // a trace without its episode
+		x, err := importTrace(r, o, nil)
+		if err != nil {
+			return nil, err
+		}
+		return []importers.Item{x}, nil
+	case o.Has("completion") || o.Has("trajectory") || o.Has("example_id"):
+		x, err := result(o)
+		if err != nil {
+			return nil, err
+		}
+		return []importers.Item{x}, nil
+	}
+	return nil, errors.New("it has neither traces (of an episode), nor nodes (of a trace), nor a completion (of a result)")
+}
+
+// keepRest adds the members to metadata that are not among known ones.
+func keepRest(meta *importers.Metadata, o jsontext.Object, known map[string]bool) {
+	for _, f := range o {
+		if !known[f.Key] {
+			meta.Add(f.Key, f.Raw)
+		}
+	}
+}
+
+func set(names ...string) map[string]bool {
+	m := map[string]bool{}
+	for _, n := range names {
+		m[n] = true
+	}
+	return m
+}

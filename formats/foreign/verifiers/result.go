@@ -1,0 +1,314 @@
+package verifiers
+
+import (
+	"fmt"
+	"slices"
+
+	"github.com/rollmill/rollmill/formats"
+	"github.com/rollmill/rollmill/formats/foreign/importers"
+	"github.com/rollmill/rollmill/formats/foreign/value"
+	"github.com/rollmill/rollmill/formats/jsontext"
+)
+
+var resultKnown = set("example_id", "prompt", "completion", "reward", "answer", "info", "error", "tool_defs", "trajectory", "trajectory_id")
+
+// result converts a row of results.jsonl. Its steps, when it has them, give the
+// calls and their tokens; else every message of the assistant in its completion
+// was sampled.
+func result(o jsontext.Object) (x importers.Item, err error) {
+	var in value.Reader
+	row := &x.Row
+	row.ExampleID = in.ID("example_id", o.Get("example_id"))
+	row.TrajectoryID = in.ID("trajectory_id", o.Get("trajectory_id"))
+	var example jsontext.Object
+	for _, key := range []string{"example_id", "answer", "info"} {
+		if o.Has(key) {
+			example = append(example, jsontext.Member{Key: key, Raw: o.Get(key)})
+		}
+	}
+	row.Example = jsontext.Compact(example.Bytes())
+	tools, err := value.Tools(o.Get("tool_defs"))
+	if err != nil {
+		return x, err
+	}
+	var s steps
+	s.talk.Offer(tools)
+	list := in.List("trajectory", o.Get("trajectory"))
+	if in.Err != nil {
+		return x, in.Err
+	}
+	if len(list) > len("[]") {
+		err = s.read(list)
+	} else {
+		err = s.plain(o)
+	}
+	if err != nil {
+		return x, err
+	}
+	s.talk.Into(row)
+	row.TokenSource = s.source
+	metrics := map[string][]byte{}
+	for _, f := range in.Object("metrics", o.Get("metrics")) {
+		metrics[f.Key] = f.Raw
+	}
+	for _, f := range o {
+		if !resultKnown[f.Key] && string(metrics[f.Key]) != string(f.Raw) { // the metrics are repeated beside
+			s.meta.Add(f.Key, f.Raw)
+		}
+	}
+	s.meta.Add("error", o.Get("error"))
+	row.Metadata = s.meta.String()
+	timing := in.Object("timing", o.Get("timing"))
+	times(&in, row, append(jsontext.Object{{Key: "start", Raw: timing.Get("start_time")}}, timing...))
+	resultStatus(&in, row, o)
+	if reward := in.Number("reward", o.Get("reward")); row.Status != formats.StatusFailed {
+		row.Reward = reward // of a failed rollout it is 0
+	}
+	return x, in.Err
+}
+
+// resultStatus sets the status by the error, and by what stopped the rollout.
+func resultStatus(in *value.Reader, row *formats.Trajectory, o jsontext.Object) {
+	if v := o.Get("error"); len(v) > 0 && string(v) != "null" {
+		row.Status, row.FailureClass = formats.StatusFailed, formats.FailInternal
+		kind, text := "", jsontext.Unquote(v)
+		if e := jsontext.ParseObject(v); e != nil {
+			kind, text = in.Text("error.error", e.Get("error")), in.Text("error.message", e.Get("message"))
+		}
+		if class := failures[kind]; class != "" {
+			row.FailureClass = class
+		}
+		if row.Error = text; kind != "" {
+			row.Error = kind + ": " + text
+		}
+		return
+	}
+	stop, cut := truncation(in, o)
+	switch {
+	case string(o.Get("is_completed")) == "false":
+		row.Status, row.FailureClass = formats.StatusFailed, formats.FailUnfinished
+	case cut:
+		row.Status, row.StopReason = formats.StatusTruncated, stop
+	case len(row.Calls) == 0:
+		row.Status, row.FailureClass, row.Error = formats.StatusFailed, formats.FailNoCalls, "the completion has no message of the model"
+	case o.Has("is_truncated"):
+		row.Status = formats.StatusOK
+	}
+}
+
+// truncation reports whether a limit cut a rollout off, and which one. The file
+// says it in is_truncated; its stop condition counts where that is missing, and
+// for a time limit, after which the library does not set is_truncated. A
+// single-turn environment always ends by max_turns_reached, so that an answer
+// that is_truncated was cut by its length.
+func truncation(in *value.Reader, o jsontext.Object) (stop string, cut bool) {
+	stop = truncations[in.Text("stop_condition", o.Get("stop_condition"))]
+	switch {
+	case stop == formats.StopTimeout || !o.Has("is_truncated"):
+		return stop, stop != ""
+	case !jsontext.IsTrue(o.Get("is_truncated")):
+		return "", false
+	case stop == "" || stop == formats.StopTurns:
+		return formats.StopLength, true
+	}
+	return stop, true
+}
+
+// steps builds the messages of a result.
+type steps struct {
+	talk   importers.Conversation
+	meta   importers.Metadata
+	source string
+}
+
+// plain reads the prompt and the completion: messages, or texts.
+func (s *steps) plain(o jsontext.Object) error {
+	for _, key := range []string{"prompt", "completion"} {
+		messages, err := messages(key, o.Get(key))
+		if err != nil {
+			return err
+		}
+		for _, m := range messages {
+			at := len(s.talk.Messages)
+			if key == "completion" && m.Role == "assistant" {
+				s.talk.Sampled(m.Message, formats.Call{Target: true})
+			} else {
+				s.talk.Input(m.Message)
+			}
+			s.keepOthers(at, m)
+		}
+	}
+	return nil
+}
+
+func (s *steps) keepOthers(at int, m read) {
+	for _, f := range m.others {
+		s.meta.OfMessage(at, f.Key, f.Raw)
+	}
+}
+
+// read is a message and its members that have no column.
+type read struct {
+	formats.Message
+	others jsontext.Object
+}
+
+// messages reads a list of messages, or a text: of the user, or of the model in
+// a completion.
+func messages(field string, v []byte) (out []read, err error) {
+	if len(v) > 0 && v[0] == '"' {
+		role := "user"
+		if field == "completion" {
+			role = "assistant"
+		}
+		return []read{{Message: formats.Message{Role: role, Content: jsontext.Unquote(v)}}}, nil
+	}
+	var in value.Reader
+	for raw := range jsontext.Elements(in.List(field, v)) {
+		var m read
+		m.Message, err = value.Message(raw, func(key string, v []byte) { m.others = append(m.others, jsontext.Member{Key: key, Raw: v}) })
+		if err != nil {
+			return nil, fmt.Errorf("%s[%d]: %w", field, len(out), err)
+		}
+		if m.Role == "text" { // of the completions API
+			if m.Role = "user"; field == "completion" {
+				m.Role = "assistant"
+			}
+		}
+		out = append(out, m)
+	}
+	return out, in.Err
+}
+
+// read adds the steps: each has the whole prompt of a call, and its answer.
+func (s *steps) read(list []byte) error {
+	n := 0
+	for raw := range jsontext.Elements(list) {
+		if err := s.step(raw); err != nil {
+			return fmt.Errorf("trajectory[%d]: %w", n, err)
+		}
+		n++
+	}
+	return nil
+}
+
+func (s *steps) step(raw []byte) error {
+	var in value.Reader
+	o := in.Object("step", raw)
+	if in.Err != nil {
+		return in.Err
+	}
+	prompt, err := messages("prompt", o.Get("prompt"))
+	if err != nil {
+		return err
+	}
+	answers, err := messages("completion", o.Get("completion"))
+	if err != nil {
+		return err
+	}
+	s.follow(prompt)
+	for i, m := range answers {
+		at := len(s.talk.Messages)
+		if m.Role != "assistant" {
+			s.talk.Input(m.Message)
+		} else if err := s.answer(o, m.Message, i == len(answers)-1); err != nil {
+			return err
+		}
+		s.keepOthers(at, m)
+	}
+	return nil
+}
+
+// answer adds an answer; the last one of a step has its call's tokens.
+func (s *steps) answer(o jsontext.Object, m formats.Message, last bool) error {
+	var in value.Reader
+	response := jsontext.ParseObject(o.Get("response"))
+	usage := jsontext.ParseObject(response.Get("usage"))
+	call := formats.Call{Target: true, Model: in.Text("response.model", response.Get("model"))}
+	at := len(s.talk.Messages)
+	if last {
+		call.PromptTokens = in.Count("usage.prompt_tokens", usage.Get("prompt_tokens"))
+		call.CompletionTokens = in.Count("usage.completion_tokens", usage.Get("completion_tokens"))
+		m.FinishReason = in.Text("finish_reason", jsontext.ParseObject(response.Get("message")).Get("finish_reason"))
+		t := in.Object("tokens", o.Get("tokens"))
+		m.TokenIDs = in.IDs("tokens.completion_ids", t.Get("completion_ids"))
+		m.Logprobs = in.Logprobs("tokens.completion_logprobs", t.Get("completion_logprobs"))
+		m.PromptDeltaIDs, m.PrefixBreak = s.talk.PromptDelta(in.IDs("tokens.prompt_ids", t.Get("prompt_ids")))
+		if len(m.TokenIDs) > 0 {
+			s.source = "tokens.completion_ids"
+		}
+		s.keepTokens(at, t)
+		for _, f := range o {
+			switch f.Key {
+			case "prompt", "completion", "tokens", "response":
+			default:
+				if text := string(f.Raw); text != "null" && text != "{}" {
+					s.meta.OfMessage(at, f.Key, f.Raw)
+				}
+			}
+		}
+	}
+	s.talk.Sampled(m, call)
+	return in.Err
+}
+
+// keepTokens keeps what a step says of its tokens, except masks that say nothing.
+func (s *steps) keepTokens(at int, t jsontext.Object) {
+	for _, f := range t {
+		switch f.Key {
+		case "prompt_ids", "completion_ids", "completion_logprobs":
+		case "prompt_mask", "completion_mask":
+			usual := map[string]string{"prompt_mask": "0", "completion_mask": "1"}[f.Key]
+			for v := range jsontext.Elements(f.Raw) {
+				if string(v) != usual && !(usual == "1" && jsontext.IsTrue(v)) && !(usual == "0" && string(v) == "false") {
+					s.meta.OfMessage(at, f.Key, f.Raw)
+					break
+				}
+			}
+		default:
+			if string(f.Raw) != "null" {
+				s.meta.OfMessage(at, f.Key, f.Raw)
+			}
+		}
+	}
+}
+
+// follow goes along the messages that are there already, and adds the rest of a
+// prompt.
+func (s *steps) follow(prompt []read) {
+	at := -1
+	for i, m := range prompt {
+		next := s.child(at, &m.Message)
+		if next >= 0 {
+			at = next
+			continue
+		}
+		s.talk.Continue(at)
+		for k, m := range prompt[i:] {
+			if k == 0 && (at >= 0 && s.hasChild(at) || at < 0 && len(s.talk.Messages) > 0) {
+				m.Branch = importers.BranchHistory
+			}
+			index := s.talk.Input(m.Message)
+			s.keepOthers(index, m)
+		}
+		return
+	}
+	s.talk.Continue(at)
+}
+
+// child returns the continuation of a message that is equal to another one; -1
+// for none.
+func (s *steps) child(of int, m *formats.Message) int {
+	for i := of + 1; i < len(s.talk.Messages); i++ {
+		c := &s.talk.Messages[i]
+		if int(c.Parent) == of && c.Role == m.Role && c.Content == m.Content && c.ContentParts == m.ContentParts &&
+			c.ToolCallID == m.ToolCallID && slices.Equal(c.ToolCalls, m.ToolCalls) {
+			return i
+		}
+	}
+	return -1
+}
+
+func (s *steps) hasChild(of int) bool {
+	return slices.ContainsFunc(s.talk.Messages, func(m formats.Message) bool { return int(m.Parent) == of })
+}

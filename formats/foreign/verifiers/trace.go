@@ -1,0 +1,122 @@
+package verifiers
+
+import (
+	"fmt"
+
+	"github.com/rollmill/rollmill/formats"
+	"github.com/rollmill/rollmill/formats/foreign/importers"
+	"github.com/rollmill/rollmill/formats/foreign/value"
+	"github.com/rollmill/rollmill/formats/jsontext"
+)
+
+const maxVersion = 1 // of traces
+
+var traceKnown = set("id", "task", "tools", "nodes", "calls", "rewards", "ok")
+
+// importTrace converts a trace; e is nil when it is in no episode.
+func importTrace(r *importers.Record, o jsontext.Object, e *shared) (x importers.Item, err error) {
+	var in value.Reader
+	if v := in.Whole("version", o.Get("version")); v != nil && *v > maxVersion {
+		return x, fmt.Errorf("version %d of traces is not known; known is %d", *v, maxVersion)
+	}
+	row := &x.Row
+	row.TrajectoryID = in.ID("id", o.Get("id"))
+	importTask(&in, row, o.Get("task"))
+	agent := in.Object("agent", o.Get("agent"))
+	g := importGraph{record: r, agent: agent, target: string(agent.Get("trainable")) != "false"}
+	if in.Err != nil {
+		return x, in.Err
+	}
+	if e != nil {
+		x.Epoch, g.version = e.epoch, e.version
+		g.meta.Add("episode", e.meta)
+		if name := in.Text("agent.name", agent.Get("name")); len(e.several) > 1 && row.ExampleID != "" {
+			row.ExampleID += "/" + name // the agents of an episode do different work
+		}
+	}
+	if err := g.read(o); err != nil {
+		return x, err
+	}
+	g.talk.Into(row)
+	row.TokenSource = g.source
+	keepRest(&g.meta, o, traceKnown)
+	row.Metadata = g.meta.String()
+	times(&in, row, in.Object("timing", o.Get("timing")))
+	status(&in, row, o)
+	importRewards(&in, row, in.Object("rewards", o.Get("rewards")))
+	return x, in.Err
+}
+
+// times sets when the rollout began, and when its last phase ended.
+func times(in *value.Reader, row *formats.Trajectory, timing jsontext.Object) {
+	row.StartedAt = value.Micros(timing.Get("start"))
+	for _, f := range timing {
+		if end := value.Micros(jsontext.ParseObject(f.Raw).Get("end")); end > row.FinishedAt {
+			row.FinishedAt = end
+		}
+	}
+}
+
+// truncations are the limits that end a rollout, by the stop condition.
+var truncations = map[string]string{
+	"max_turns": formats.StopTurns, "max_turns_reached": formats.StopTurns,
+	"max_input_tokens": formats.StopMaxTokens, "max_output_tokens": formats.StopMaxTokens, "max_total_tokens": formats.StopMaxTokens,
+	"max_total_completion_tokens_reached": formats.StopMaxTokens,
+	"context_length":                      formats.StopLength, "prompt_too_long": formats.StopLength,
+	"timeout_reached": formats.StopTimeout,
+}
+
+// status sets the status of a rollout by ok, its errors and what stopped it.
+func status(in *value.Reader, row *formats.Trajectory, o jsontext.Object) {
+	ok := len(o.Get("errors")) <= len("[]")
+	if o.Has("ok") {
+		ok = jsontext.IsTrue(o.Get("ok"))
+	}
+	stop, cut := truncation(in, o)
+	if !cut && jsontext.IsTrue(o.Get("is_timeout")) {
+		stop, cut = formats.StopTimeout, true
+	}
+	switch {
+	case !ok:
+		otherwise := formats.FailUnfinished
+		if len(row.Calls) == 0 {
+			otherwise = formats.FailNoCalls
+		}
+		row.Status = formats.StatusFailed
+		row.FailureClass, row.Error = importFailure(in, o, otherwise)
+		if row.FailureClass == formats.FailTimeout {
+			row.StopReason = formats.StopTimeout
+		}
+	case cut:
+		row.Status, row.StopReason = formats.StatusTruncated, stop
+	case len(row.Calls) == 0:
+		row.Status, row.FailureClass, row.Error = formats.StatusFailed, formats.FailNoCalls, "the model was not called"
+	}
+}
+
+// importRewards reads the components {name: {score, weight}}. The total is missing
+// when a component is, or when the rollout failed.
+func importRewards(in *value.Reader, row *formats.Trajectory, list jsontext.Object) {
+	total, all := 0.0, len(list) > 0
+	for _, c := range list {
+		n := formats.NamedReward{Name: c.Key, Weight: 1}
+		if len(c.Raw) > 0 && c.Raw[0] == '{' {
+			o := jsontext.ParseObject(c.Raw)
+			n.Value = in.Number("rewards."+c.Key+".score", o.Get("score"))
+			if w := in.Number("rewards."+c.Key+".weight", o.Get("weight")); w != nil {
+				n.Weight = *w
+			}
+		} else {
+			n.Value = in.Number("rewards."+c.Key, c.Raw)
+		}
+		if n.Value == nil {
+			all, n.Failure = false, formats.RewardMissing
+		} else {
+			total += float64(*n.Value * n.Weight) // rounded, so that no machine fuses it with the sum
+		}
+		row.Rewards = append(row.Rewards, n)
+	}
+	if all && row.Status != formats.StatusFailed {
+		row.Reward = &total
+	}
+}
