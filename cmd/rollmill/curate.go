@@ -8,9 +8,9 @@ import (
 	"github.com/rollmill/rollmill/formats"
 	"github.com/rollmill/rollmill/stages"
 	"github.com/rollmill/rollmill/stages/curate"
-	"github.com/rollmill/rollmill/stages/curate/rules/all"
+	"github.com/rollmill/rollmill/stages/curate/rules"
 	"github.com/rollmill/rollmill/stages/group"
-	estimators "github.com/rollmill/rollmill/stages/group/estimators/all"
+	"github.com/rollmill/rollmill/stages/group/estimators"
 	"github.com/rollmill/rollmill/stages/plugin"
 )
 
@@ -50,9 +50,9 @@ type curateSettings struct {
 func newCurateSettings() *curateSettings {
 	return &curateSettings{
 		Options: curate.Options{
-			Rules: plugin.Every(all.Rules),
+			Rules: plugin.Every(rules.All),
 			Recomputer: func(s formats.GroupState) (func([]formats.Member) error, error) {
-				return group.Recompute(estimators.Estimators, s)
+				return group.Recompute(estimators.All, s)
 			},
 		},
 		spilling: spilling{what: "groups whose rows are not adjacent"},

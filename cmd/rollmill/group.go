@@ -6,7 +6,7 @@ import (
 	"github.com/rollmill/rollmill/cmd/internal/cli"
 	"github.com/rollmill/rollmill/stages"
 	"github.com/rollmill/rollmill/stages/group"
-	"github.com/rollmill/rollmill/stages/group/estimators/all"
+	"github.com/rollmill/rollmill/stages/group/estimators"
 	"github.com/rollmill/rollmill/stages/plugin"
 )
 
@@ -38,7 +38,7 @@ type groupSettings struct {
 
 func newGroupSettings() *groupSettings {
 	return &groupSettings{
-		Options:  group.Options{Estimator: plugin.Pick(all.Estimators, group.DefaultEstimator)},
+		Options:  group.Options{Estimator: plugin.Pick(estimators.All, group.DefaultEstimator)},
 		source:   source{what: "scores, or trajectories with rewards,"},
 		spilling: spilling{what: "groups whose rows are not adjacent"},
 		target:   target{otherwise: "the sibling \"group\" of the input"},

@@ -20,14 +20,14 @@ import (
 	trainers "github.com/rollmill/rollmill/stages/backends/all"
 	"github.com/rollmill/rollmill/stages/backends/file"
 	"github.com/rollmill/rollmill/stages/curate"
-	rules "github.com/rollmill/rollmill/stages/curate/rules/all"
+	"github.com/rollmill/rollmill/stages/curate/rules"
 	"github.com/rollmill/rollmill/stages/group"
-	estimators "github.com/rollmill/rollmill/stages/group/estimators/all"
+	"github.com/rollmill/rollmill/stages/group/estimators"
 	"github.com/rollmill/rollmill/stages/plugin"
 	"github.com/rollmill/rollmill/stages/rollout"
-	agents "github.com/rollmill/rollmill/stages/rollout/agents/all"
+	"github.com/rollmill/rollmill/stages/rollout/agents"
 	"github.com/rollmill/rollmill/stages/score"
-	rewards "github.com/rollmill/rollmill/stages/score/rewards/all"
+	"github.com/rollmill/rollmill/stages/score/rewards"
 )
 
 // outside is a plug-in of every kind, in no list of the tree. Its one setting is
@@ -103,17 +103,17 @@ func TestPluginsFromOutside(t *testing.T) {
 	for _, c := range []added{
 		{"rule", "curate", replaced(curateCommand, func() *curateSettings {
 			s := newCurateSettings()
-			s.Rules = plugin.Every(more(rules.Rules, curate.RuleKind{Kind: outsideKind[curate.RuleSettings]("outside-rule")}))
+			s.Rules = plugin.Every(more(rules.All, curate.RuleKind{Kind: outsideKind[curate.RuleSettings]("outside-rule")}))
 			return s
 		})},
 		{"agent", "rollout", replaced(rolloutCommand, func() *rolloutSettings {
 			s := newRolloutSettings()
-			s.Agents = plugin.Pick(more(agents.Agents, outsideKind[rollout.AgentSettings]("outside-agent")), "outside")
+			s.Agents = plugin.Pick(more(agents.All, outsideKind[rollout.AgentSettings]("outside-agent")), "outside")
 			return s
 		})},
 		{"estimator", "group", replaced(groupCommand, func() *groupSettings {
 			s := newGroupSettings()
-			s.Estimator = plugin.Pick(more(estimators.Estimators, group.EstimatorKind{Kind: outsideKind[group.EstimatorSettings]("outside-estimator")}), "outside")
+			s.Estimator = plugin.Pick(more(estimators.All, group.EstimatorKind{Kind: outsideKind[group.EstimatorSettings]("outside-estimator")}), "outside")
 			return s
 		})},
 		{"backend", "submit", replaced(submitCommand, func() *submitSettings {
@@ -127,7 +127,7 @@ func TestPluginsFromOutside(t *testing.T) {
 	t.Run("reward", func(t *testing.T) {
 		program := replaced(scoreCommand, func() *scoreSettings {
 			s := newScoreSettings()
-			s.Registry = more(rewards.Rewards, score.RewardKind{Kind: outsideKind[score.RewardSettings]("outside-reward")})
+			s.Registry = more(rewards.All, score.RewardKind{Kind: outsideKind[score.RewardSettings]("outside-reward")})
 			return s
 		})
 		if help := printed(t, program, nil, "help", "reward", "outside"); !strings.Contains(help, "outside-reward=TEXT") {

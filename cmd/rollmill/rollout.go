@@ -13,7 +13,7 @@ import (
 	"github.com/rollmill/rollmill/stages/backends/openai"
 	"github.com/rollmill/rollmill/stages/plugin"
 	"github.com/rollmill/rollmill/stages/rollout"
-	"github.com/rollmill/rollmill/stages/rollout/agents/all"
+	"github.com/rollmill/rollmill/stages/rollout/agents"
 	"github.com/rollmill/rollmill/stages/rollout/tracing"
 	"github.com/rollmill/rollmill/stages/submit"
 	"github.com/rollmill/rollmill/storage"
@@ -58,7 +58,7 @@ type rolloutSettings struct {
 
 func newRolloutSettings() *rolloutSettings {
 	return &rolloutSettings{
-		Options: rollout.Options{Generations: 1, Agents: plugin.Pick(all.Agents, "chat"), Prober: openai.Probe},
+		Options: rollout.Options{Generations: 1, Agents: plugin.Pick(agents.All, "chat"), Prober: openai.Probe},
 		Traces:  tracing.Settings{Version: version()},
 		target:  target{otherwise: "<root>/epoch-<epoch>/rollout; with --extend extended/rollout next to that dataset"},
 	}

@@ -7,7 +7,7 @@ import (
 	"github.com/rollmill/rollmill/stages"
 	"github.com/rollmill/rollmill/stages/plugin"
 	"github.com/rollmill/rollmill/stages/score"
-	"github.com/rollmill/rollmill/stages/score/rewards/all"
+	"github.com/rollmill/rollmill/stages/score/rewards"
 )
 
 var scoreCommand = cli.Command{
@@ -47,7 +47,7 @@ type scoreSettings struct {
 
 func newScoreSettings() *scoreSettings {
 	return &scoreSettings{
-		Options: score.Options{Registry: all.Rewards},
+		Options: score.Options{Registry: rewards.All},
 		source:  source{what: "trajectories, or scores to keep and add to,"},
 		target:  target{otherwise: "the sibling \"score\" of the input"},
 	}

@@ -25,14 +25,14 @@ import (
 	"github.com/rollmill/rollmill/stages/backends/art"
 	"github.com/rollmill/rollmill/stages/backends/sandbox"
 	"github.com/rollmill/rollmill/stages/curate"
-	rules "github.com/rollmill/rollmill/stages/curate/rules/all"
+	"github.com/rollmill/rollmill/stages/curate/rules"
 	"github.com/rollmill/rollmill/stages/group"
-	estimators "github.com/rollmill/rollmill/stages/group/estimators/all"
+	"github.com/rollmill/rollmill/stages/group/estimators"
 	"github.com/rollmill/rollmill/stages/plugin"
 	"github.com/rollmill/rollmill/stages/rollout"
 	program "github.com/rollmill/rollmill/stages/rollout/agents/command"
 	"github.com/rollmill/rollmill/stages/score"
-	"github.com/rollmill/rollmill/stages/score/rewards/all"
+	"github.com/rollmill/rollmill/stages/score/rewards"
 	"github.com/rollmill/rollmill/stages/score/rewards/command"
 	"github.com/rollmill/rollmill/stages/submit"
 	"github.com/rollmill/rollmill/storage"
@@ -96,7 +96,7 @@ func (l demoRun) options(t *testing.T, tictactoe string, port int, root string) 
 		if err != nil {
 			t.Fatal(err)
 		}
-		return score.Options{Registry: plugin.NewRegistry("reward", append(all.Rewards.All(), shuffled(l.seed))...), Rewards: []score.Spec{s}}
+		return score.Options{Registry: plugin.NewRegistry("reward", append(rewards.All.All(), shuffled(l.seed))...), Rewards: []score.Spec{s}}
 	}
 	kind := "command"
 	if l.shuffled {
@@ -106,8 +106,8 @@ func (l demoRun) options(t *testing.T, tictactoe string, port int, root string) 
 		Root: root, Epochs: l.epochs,
 		Rollout: play(int(l.seed), 0, 64, 8),
 		Score:   judge("tree=" + kind + ":" + tictactoe + " reward"),
-		Group:   group.Options{Estimator: plugin.Pick(estimators.Estimators, group.DefaultEstimator), Compat: group.CompatART},
-		Curate:  curate.Options{Rules: plugin.Every(rules.Rules)},
+		Group:   group.Options{Estimator: plugin.Pick(estimators.All, group.DefaultEstimator), Compat: group.CompatART},
+		Curate:  curate.Options{Rules: plugin.Every(rules.All)},
 		Submit:  submit.Options{Trainer: trainer, Ledger: ledger},
 		Validation: &train.Validation{Every: l.epochs, Rollout: play(1000+int(l.seed), 1_000_000, heldOut, 1),
 			Score: judge("won=command:" + tictactoe + " won")},

@@ -12,7 +12,7 @@ import (
 	"github.com/rollmill/rollmill/formats/dataset"
 	"github.com/rollmill/rollmill/stages"
 	"github.com/rollmill/rollmill/stages/curate"
-	"github.com/rollmill/rollmill/stages/curate/rules/all"
+	"github.com/rollmill/rollmill/stages/curate/rules"
 	"github.com/rollmill/rollmill/stages/curate/rules/ruletest"
 	"github.com/rollmill/rollmill/stages/plugin"
 )
@@ -205,7 +205,7 @@ func open(t testing.TB, uri string) *dataset.Dataset {
 }
 
 func options(in, out string) curate.Options {
-	return curate.Options{In: stages.Input{URI: in}, Out: stages.Output{URI: out}, Rules: plugin.Every(all.Rules)}
+	return curate.Options{In: stages.Input{URI: in}, Out: stages.Output{URI: out}, Rules: plugin.Every(rules.All)}
 }
 
 // ask gives the rules of o some of their settings.

@@ -11,7 +11,7 @@ import (
 	"github.com/rollmill/rollmill/formats"
 	"github.com/rollmill/rollmill/formats/dataset"
 	"github.com/rollmill/rollmill/stages/group"
-	"github.com/rollmill/rollmill/stages/group/estimators/grpo"
+	"github.com/rollmill/rollmill/stages/group/estimators"
 	"github.com/rollmill/rollmill/storage"
 )
 
@@ -70,7 +70,7 @@ func thin(b testing.TB, root string, rows int) string {
 
 // BenchmarkFill is the arithmetic alone.
 func BenchmarkFill(b *testing.B) {
-	a, _ := new(grpo.Settings).Estimator(group.Setup{Compat: group.CompatNone})
+	a, _ := new(estimators.GRPOSettings).Estimator(group.Setup{Compat: group.CompatNone})
 	g := group.Grouper{Estimator: a, Tolerance: formats.FlatTolerance, Solved: 1}
 	rewards := []float64{0.1, 0.7, 1, 0, 0.3, 0.3, 0.9, 0.2}
 	members := make([]formats.Member, len(rewards))

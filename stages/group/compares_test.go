@@ -5,7 +5,7 @@ import (
 	"testing"
 
 	"github.com/rollmill/rollmill/stages/group"
-	"github.com/rollmill/rollmill/stages/group/estimators/all"
+	"github.com/rollmill/rollmill/stages/group/estimators"
 	"github.com/rollmill/rollmill/stages/plugin"
 )
 
@@ -17,7 +17,7 @@ func TestCompares(t *testing.T) {
 		false: {{Compat: group.CompatVerl}, {By: "metadata.topic"}, {Labels: true}, {Pairs: group.Pairs{Mode: group.PairBestWorst, From: group.PairCandidates}}},
 	} {
 		for _, o := range options {
-			o.Estimator = plugin.Pick(all.Estimators, cmp.Or(o.Estimator.Name, group.DefaultEstimator))
+			o.Estimator = plugin.Pick(estimators.All, cmp.Or(o.Estimator.Name, group.DefaultEstimator))
 			if o.Compares() != want {
 				t.Errorf("%+v: %v", o, !want)
 			}

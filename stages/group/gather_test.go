@@ -20,7 +20,7 @@ import (
 	"github.com/rollmill/rollmill/formats/dataset"
 	"github.com/rollmill/rollmill/stages"
 	"github.com/rollmill/rollmill/stages/group"
-	"github.com/rollmill/rollmill/stages/group/estimators/all"
+	"github.com/rollmill/rollmill/stages/group/estimators"
 )
 
 // place makes names of datasets that no other test of the process has.
@@ -142,7 +142,7 @@ func TestRowOrderDoesNotMatter(t *testing.T) {
 		rows := drawn(t)
 		in := stored(t, "import", rows, 1)
 		o := options(in, in+"-group")
-		o.Estimator.Name, o.AllowUnscored = rapid.SampledFrom(all.Estimators.Names()).Draw(t, "estimator"), true
+		o.Estimator.Name, o.AllowUnscored = rapid.SampledFrom(estimators.All.Names()).Draw(t, "estimator"), true
 		want, wantReport := grouped(t, o, 1)
 
 		seed := rapid.Uint64().Draw(t, "seed")

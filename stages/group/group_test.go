@@ -16,7 +16,7 @@ import (
 	"github.com/rollmill/rollmill/formats/random"
 	"github.com/rollmill/rollmill/stages"
 	"github.com/rollmill/rollmill/stages/group"
-	"github.com/rollmill/rollmill/stages/group/estimators/all"
+	"github.com/rollmill/rollmill/stages/group/estimators"
 	"github.com/rollmill/rollmill/stages/plugin"
 )
 
@@ -82,7 +82,7 @@ func trajectories(t *testing.T, name string, parts [][]example) string {
 }
 
 func options(in, out string) group.Options {
-	return group.Options{In: stages.Input{URI: in}, Out: stages.Output{URI: out}, Estimator: plugin.Pick(all.Estimators, group.DefaultEstimator)}
+	return group.Options{In: stages.Input{URI: in}, Out: stages.Output{URI: out}, Estimator: plugin.Pick(estimators.All, group.DefaultEstimator)}
 }
 
 func run(t *testing.T, o group.Options) (stages.Report, *dataset.Dataset) {
@@ -395,7 +395,7 @@ func TestFlatIsWhatTheRewardsAre(t *testing.T) {
 	in := trajectories(t, "rollout", [][]example{{{"equal", "0.5 0.5 f"}, {"rounded", "0.3 0.30000000000000004"}, {"near", "0.5 0.5000000001"}, {"solved", "1 2 2"}, {"single", "1 u"}}})
 	for estimator, want := range map[string]float64{group.DefaultEstimator: 2, "passk": 2} {
 		o := options(in, in+"/../"+estimator)
-		o.Estimator = plugin.Pick(all.Estimators, estimator)
+		o.Estimator = plugin.Pick(estimators.All, estimator)
 		r, d := run(t, o)
 		if r.Facts["groups_flat"] != want || d.Facts["groups_flat"] != want {
 			t.Errorf("%s: %v flat groups, want %v", estimator, d.Facts["groups_flat"], want)

@@ -14,7 +14,7 @@ import (
 	"github.com/rollmill/rollmill/formats/random"
 	"github.com/rollmill/rollmill/stages"
 	"github.com/rollmill/rollmill/stages/score"
-	"github.com/rollmill/rollmill/stages/score/rewards/all"
+	"github.com/rollmill/rollmill/stages/score/rewards"
 )
 
 // TestMain lets this test binary be the reward program: asked for "answer", it
@@ -99,7 +99,7 @@ func base(t testing.TB, uri string, rows []formats.Trajectory) {
 
 func options(t testing.TB, in, out string, specs ...string) score.Options {
 	t.Helper()
-	o := score.Options{In: stages.Input{URI: in}, Out: stages.Output{URI: out}, Registry: all.Rewards}
+	o := score.Options{In: stages.Input{URI: in}, Out: stages.Output{URI: out}, Registry: rewards.All}
 	for _, s := range specs {
 		spec, err := score.ParseReward(s)
 		if err != nil {

@@ -1,0 +1,43 @@
+package rules_test
+
+import (
+	"fmt"
+	"testing"
+
+	"github.com/rollmill/rollmill/stages/curate"
+	"github.com/rollmill/rollmill/stages/curate/rules"
+	"github.com/rollmill/rollmill/stages/curate/rules/ruletest"
+)
+
+func TestBudget(t *testing.T) {
+	ruletest.Run(t, rules.Budget, tokens(100), curate.CompatNone)
+}
+
+func TestBudgetIsNotExceeded(t *testing.T) {
+	rule, _ := tokens(100).Rule(curate.Setup{})
+	groups := make([]curate.Group, 40)
+	for i := range groups {
+		groups[i] = curate.Group{ID: fmt.Sprint(i), SampledTokens: int64(1 + 7*i%30)}
+	}
+	r, err := curate.Judge(rule, curate.Batch{Seed: 1}, groups)
+	if err != nil {
+		t.Fatal(err)
+	}
+	spent, least := int64(0), int64(1000)
+	for i, v := range r.Verdicts {
+		if v.Reason == "" {
+			spent += groups[i].SampledTokens
+		} else {
+			least = min(least, groups[i].SampledTokens)
+		}
+	}
+	if spent > 100 || spent+least <= 100 {
+		t.Errorf("%d of 100 are spent, and a group of %d is left out", spent, least)
+	}
+}
+
+func tokens(n int64) curate.RuleSettings {
+	s := rules.Budget.New().(*curate.Number)
+	s.N = n
+	return s
+}

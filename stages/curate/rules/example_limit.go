@@ -1,0 +1,47 @@
+package rules
+
+import (
+	"fmt"
+
+	"github.com/rollmill/rollmill/formats"
+	"github.com/rollmill/rollmill/stages/curate"
+	"github.com/rollmill/rollmill/stages/plugin"
+)
+
+// ExampleLimit is the registry's entry that keeps the newest groups of each example,
+// which has several when epochs are trained on again.
+var ExampleLimit = curate.RuleKind{
+	Kind: plugin.Kind[curate.RuleSettings]{
+		Name: "example_limit", Help: "keep the newest groups of each example, when epochs are trained on again",
+		New: curate.NewNumber("max-per-example", "keep the `N` newest groups of each example, when epochs are trained on again", func(n int64) curate.Rule {
+			return perExample(n)
+		}),
+	},
+	Reasons: []string{formats.DropLimit},
+
+	OfExamples: true,
+}
+
+type perExample int
+
+func (most perExample) Groups(_ curate.Batch, groups *curate.Groups) (any, error) {
+	example, rank := "", 0
+	for g, err := range groups.Sorted(func(g *curate.Group) (curate.Rank, bool) {
+		return curate.Rank{Text: g.ExampleID, Value: -float64(g.Epoch)}, true
+	}) {
+		if err != nil {
+			return nil, err
+		}
+		if rank++; g.ExampleID != example {
+			example, rank = g.ExampleID, 1
+		}
+		if rank <= int(most) {
+			continue
+		}
+		v := curate.Verdict{Reason: formats.DropLimit, Detail: fmt.Sprintf("%d newer groups of its example are kept", most)}
+		if err := groups.Refuse(g, v); err != nil {
+			return nil, err
+		}
+	}
+	return nil, nil
+}

@@ -1,0 +1,185 @@
+package rules
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+
+	"github.com/rollmill/rollmill/formats"
+	"github.com/rollmill/rollmill/formats/expression"
+	"github.com/rollmill/rollmill/stages"
+	"github.com/rollmill/rollmill/stages/curate"
+	"github.com/rollmill/rollmill/stages/plugin"
+)
+
+// Filter refuses everything for which an expression is false, in the
+// language of expr-lang: `0 < group.mean && group.mean < 1`. It may read the
+// fields of Group and Trajectory below. An expression that mentions no
+// trajectory refuses whole groups, before rules that compare groups see them;
+// the others judge members. If an expression fails for a trajectory, the
+// trajectory is refused.
+var Filter = curate.RuleKind{
+	Kind:    plugin.Kind[curate.RuleSettings]{Name: "filter", Help: "keep groups or members for which every filter expression is true", New: func() curate.RuleSettings { return &FilterSettings{} }},
+	Reasons: []string{formats.DropFilter},
+}
+
+// FilterSettings are the rule's settings.
+type FilterSettings struct {
+	Expressions []string // all must be true; none: the rule does not run
+}
+
+// Declare declares the settings.
+func (s *FilterSettings) Declare(d *plugin.Declarer) {
+	d.Strings(&s.Expressions, "filter", "keep groups or members for which `EXPRESSION` is true, such as 0 < group.mean && trajectory.sampled_tokens < 4000").ID("filter")
+}
+
+// Rule compiles the expressions.
+func (s *FilterSettings) Rule(curate.Setup) (curate.Rule, error) {
+	if len(s.Expressions) == 0 {
+		return nil, nil
+	}
+	r := filterRule{}
+	for _, text := range s.Expressions {
+		p, members, err := compile(text)
+		if err != nil {
+			return nil, err
+		}
+		read := fields(p.Program)
+		r.passes = r.passes || read["pass_at_k"]
+		r.tokens = r.tokens || read["sampled_tokens"] || read["length_mean"]
+		if members {
+			r.members = append(r.members, program{text, p})
+		} else {
+			r.groups = append(r.groups, program{text, p})
+		}
+	}
+	if r.members == nil {
+		return groups{r}, nil
+	}
+	return r, nil
+}
+
+// Tokens reports whether an expression reads the groups' sampled tokens.
+func (r filterRule) Tokens() bool { return r.tokens }
+
+// Tokens is Tokens of rule.
+func (g groups) Tokens() bool { return g.r.tokens }
+
+// Group is what an expression may read of a group, named as the columns of
+// _groups; statistics are of its valid members, NaN if there is none.
+type Group struct {
+	ID            string    `expr:"id"`
+	ExampleID     string    `expr:"example_id"` // "" for a group of several
+	Epoch         int       `expr:"epoch"`
+	Count         int       `expr:"count"`
+	Valid         int       `expr:"valid"`
+	Failed        int       `expr:"failed"`
+	Unscored      int       `expr:"unscored"`
+	Mean          float64   `expr:"mean"`
+	Std           float64   `expr:"std"` // divisor n
+	StdPop        float64   `expr:"std_pop"`
+	StdSample     float64   `expr:"std_sample"` // divisor n-1; NaN under 2 valid
+	Min           float64   `expr:"min"`
+	Max           float64   `expr:"max"`
+	Spread        float64   `expr:"spread"`
+	Solved        float64   `expr:"solved"` // share
+	SolvedCount   int       `expr:"solved_count"`
+	PassAtK       []float64 `expr:"pass_at_k"` // for k = 1, 2, ...: pass_at_k[0] is of 1
+	SampledTokens int       `expr:"sampled_tokens"`
+	LengthMean    float64   `expr:"length_mean"` // sampled tokens a valid member
+}
+
+// Trajectory is what an expression may read of a member.
+type Trajectory struct {
+	ID               string             `expr:"id"`
+	Generation       int                `expr:"generation"`
+	Status           string             `expr:"status"`
+	StopReason       string             `expr:"stop_reason"`
+	Model            string             `expr:"model"`
+	Answer           string             `expr:"answer"`
+	Reward           float64            `expr:"reward"`
+	Advantage        float64            `expr:"advantage"` // NaN when there is none
+	Rewards          map[string]float64 `expr:"rewards"`   // by name, without those that have no value
+	PromptTokens     int                `expr:"prompt_tokens"`
+	CompletionTokens int                `expr:"completion_tokens"`
+	SampledTokens    int                `expr:"sampled_tokens"`
+	Messages         int                `expr:"messages"` // of the main path
+	Calls            int                `expr:"calls"`
+	PolicyVersion    int                `expr:"policy_version"` // -1 when unknown
+	Metadata         map[string]any     `expr:"metadata"`
+}
+
+type environment struct {
+	Group      Group      `expr:"group"`
+	Trajectory Trajectory `expr:"trajectory"`
+}
+
+type program struct {
+	text string
+	*expression.Program
+}
+
+// compile reports whether the expression is about members.
+func compile(text string) (p *expression.Program, members bool, err error) {
+	p, err = expression.Condition(text, environment{})
+	if err != nil {
+		return nil, false, stages.Errorf(stages.KindUsage, "write a condition such as 0 < group.mean && trajectory.sampled_tokens < 4000", "curate: --filter %q: %w", text, err)
+	}
+	return p, expression.Reads(p)("trajectory"), nil
+}
+
+// groups is a rule whose expressions are only about groups.
+type groups struct{ r filterRule }
+
+func (g groups) Group(b curate.Batch, of *curate.Group) curate.Verdict { return g.r.Group(b, of) }
+
+type filterRule struct {
+	groups, members []program
+	passes, tokens  bool // an expression reads pass_at_k, or counts of tokens
+}
+
+func (r filterRule) Group(_ curate.Batch, g *curate.Group) curate.Verdict {
+	return judge(r.groups, environment{Group: group(*g, r.passes)})
+}
+
+func (r filterRule) Rows(_ curate.Batch, g curate.Group, rows []curate.Row) []curate.Verdict {
+	verdicts := make([]curate.Verdict, len(rows))
+	env := environment{Group: group(g, r.passes)}
+	for i, row := range rows {
+		env.Trajectory = trajectory(row)
+		verdicts[i] = judge(r.members, env)
+	}
+	return verdicts
+}
+
+func judge(programs []program, env environment) curate.Verdict {
+	for _, p := range programs {
+		out, err := p.Run(context.Background(), env) // bounded by its budget
+		if err != nil {
+			return curate.Verdict{Reason: formats.DropFilter, Detail: fmt.Sprintf("%s: %v", p.text, err)}
+		}
+		if ok, _ := out.(bool); !ok {
+			return curate.Verdict{Reason: formats.DropFilter, Detail: p.text}
+		}
+	}
+	return curate.Verdict{}
+}
+
+func trajectory(r curate.Row) Trajectory {
+	m, t := r.Member, r.Trajectory
+	out := Trajectory{ID: m.TrajectoryID, Generation: int(m.Generation), Status: m.Status, StopReason: t.StopReason, Model: t.Model, Answer: t.Answer,
+		Reward: number(m.Reward), Advantage: number(m.Advantage), Rewards: map[string]float64{}, PromptTokens: int(t.PromptTokens),
+		CompletionTokens: int(t.CompletionTokens), SampledTokens: int(t.SampledTokens), Messages: len(t.Main()), Calls: len(t.Calls), PolicyVersion: -1}
+	for _, x := range m.Rewards {
+		if x.Value != nil {
+			out.Rewards[x.Name] = *x.Value
+		}
+	}
+	if t.PolicyVersion != nil {
+		out.PolicyVersion = int(*t.PolicyVersion)
+	}
+	if t.Metadata != "" {
+		_ = json.Unmarshal([]byte(t.Metadata), &out.Metadata) // anything but an object has no fields
+	}
+	return out
+}

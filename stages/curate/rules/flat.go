@@ -1,0 +1,58 @@
+package rules
+
+import (
+	"fmt"
+
+	"github.com/rollmill/rollmill/formats"
+	"github.com/rollmill/rollmill/stages/curate"
+	"github.com/rollmill/rollmill/stages/plugin"
+)
+
+// Flat refuses groups with equal rewards: a group-relative trainer
+// learns nothing from them. Rewards that differ by rounding only count as equal
+// (formats.Flat).
+var Flat = curate.RuleKind{
+	Kind:    plugin.Kind[curate.RuleSettings]{Name: "flat", Help: "drop groups whose rewards are all equal", New: func() curate.RuleSettings { return &FlatSettings{} }},
+	Reasons: []string{formats.DropFlat},
+	Again:   true,
+}
+
+// FlatSettings are the rule's settings. The tolerance for equal rewards is curate's
+// own option, because its plan of further generations uses it too.
+type FlatSettings struct {
+	Keep bool // the rule does not run
+}
+
+// Declare declares the settings.
+func (s *FlatSettings) Declare(d *plugin.Declarer) {
+	d.Bool(&s.Keep, "keep-flat", "keep groups whose rewards are all equal").ID("keep-flat")
+}
+
+// Rule makes the rule; NAT drops flat groups in its curriculum only.
+func (s *FlatSettings) Rule(set curate.Setup) (curate.Rule, error) {
+	if s.Keep || set.Compat == curate.CompatNAT {
+		return nil, nil
+	}
+	return flatRule(set.FlatTolerance), nil
+}
+
+// Identity includes the rule's settings even at their defaults, as existing
+// datasets have them.
+func (s *FlatSettings) Identity(set curate.Setup) map[string]any {
+	switch {
+	case set.Compat == curate.CompatNAT:
+		return nil
+	case s.Keep:
+		return plugin.Identity(s, &FlatSettings{})
+	}
+	return map[string]any{"keep-flat": false, "flat-tolerance": set.FlatTolerance}
+}
+
+type flatRule float64
+
+func (r flatRule) Group(_ curate.Batch, g *curate.Group) curate.Verdict {
+	if g.Valid == 0 || !formats.Flat(g.Min, g.Max, float64(r)) {
+		return curate.Verdict{}
+	}
+	return curate.Verdict{Reason: formats.DropFlat, Detail: fmt.Sprintf("all rewards are %.6g", g.Mean)}
+}

@@ -1,0 +1,51 @@
+package rules
+
+import (
+	"github.com/rollmill/rollmill/formats"
+	"github.com/rollmill/rollmill/stages/curate"
+	"github.com/rollmill/rollmill/stages/plugin"
+)
+
+// Leak refuses trajectories whose example is held out for validation:
+// by its id, unless that is only a row number, or by its content.
+var Leak = curate.RuleKind{
+	Kind:    plugin.Kind[curate.RuleSettings]{Name: "leak", Help: "drop trajectories whose example is held out", New: func() curate.RuleSettings { return &LeakSettings{} }},
+	Reasons: []string{formats.DropLeak},
+}
+
+// LeakSettings are the rule's settings.
+type LeakSettings struct {
+	Holdout []string // URIs of rollouts; none: the rule does not run
+}
+
+// Declare declares the settings. The datasets' content is part of the identity
+// as inputs.
+func (s *LeakSettings) Declare(d *plugin.Declarer) {
+	d.Strings(&s.Holdout, "holdout", "do not train on examples of the rollouts at this `URI`").In(plugin.Input)
+}
+
+// HeldOut returns the datasets whose examples the batch has to know.
+func (s *LeakSettings) HeldOut() []string { return s.Holdout }
+
+// Rule makes the rule.
+func (s *LeakSettings) Rule(curate.Setup) (curate.Rule, error) {
+	if len(s.Holdout) == 0 {
+		return nil, nil
+	}
+	return leakRule{}, nil
+}
+
+type leakRule struct{}
+
+func (leakRule) Rows(b curate.Batch, g curate.Group, rows []curate.Row) []curate.Verdict {
+	if b.Holdout == nil {
+		return nil
+	}
+	verdicts := make([]curate.Verdict, len(rows))
+	for i, r := range rows {
+		if why, held := b.Holdout.Holds(r.Member.ExampleID, r.Trajectory.Example); held {
+			verdicts[i] = curate.Verdict{Reason: formats.DropLeak, Detail: why}
+		}
+	}
+	return verdicts
+}

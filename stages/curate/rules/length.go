@@ -1,0 +1,76 @@
+package rules
+
+import (
+	"fmt"
+
+	"github.com/rollmill/rollmill/formats"
+	"github.com/rollmill/rollmill/stages/curate"
+	"github.com/rollmill/rollmill/stages/plugin"
+)
+
+// Length refuses trajectories that are too long to train on, in sampled
+// tokens or in the tokens of a single call, and those with too few messages.
+var Length = curate.RuleKind{
+	Kind:    plugin.Kind[curate.RuleSettings]{Name: "length", Help: "drop trajectories that are too long, or have too few messages", New: func() curate.RuleSettings { return &LengthSettings{} }},
+	Reasons: []string{formats.DropLength, formats.DropFewMessages},
+}
+
+// LengthSettings are the rule's settings; 0 means no limit, and without limits the
+// rule does not run.
+type LengthSettings struct {
+	Sampled  int // most sampled tokens of a trajectory
+	Sequence int // most tokens of a call, prompt and answer
+	Messages int // fewest messages on its main path
+}
+
+// Declare declares the settings.
+func (s *LengthSettings) Declare(d *plugin.Declarer) {
+	d.Int(&s.Sampled, "max-sampled-tokens", "drop trajectories with more than `N` sampled tokens").ID("max-sampled-tokens")
+	d.Int(&s.Sequence, "max-sequence-tokens", "drop trajectories with a call of more than `N` tokens, prompt and answer").ID("max-sequence-tokens")
+	d.Int(&s.Messages, "min-messages", "drop trajectories with fewer than `N` messages").ID("min-messages")
+}
+
+// Rule makes the rule.
+func (s *LengthSettings) Rule(curate.Setup) (curate.Rule, error) {
+	if *s == (LengthSettings{}) {
+		return nil, nil
+	}
+	return lengthRule{sampled: s.Sampled, sequence: s.Sequence, messages: s.Messages}, curate.NotNegative(s)
+}
+
+// lengthRule has 0 for no limit.
+type lengthRule struct {
+	sampled, sequence, messages int
+}
+
+func (l lengthRule) Rows(_ curate.Batch, _ curate.Group, rows []curate.Row) []curate.Verdict {
+	verdicts := make([]curate.Verdict, len(rows))
+	for i, r := range rows {
+		verdicts[i] = l.judge(r.Trajectory)
+	}
+	return verdicts
+}
+
+func (l lengthRule) judge(t *formats.Trajectory) curate.Verdict {
+	if n := int(t.SampledTokens); l.sampled > 0 && n > l.sampled {
+		return curate.Verdict{Reason: formats.DropLength, Detail: fmt.Sprintf("%d sampled tokens", n)}
+	}
+	if n := sequence(t); l.sequence > 0 && n > l.sequence {
+		return curate.Verdict{Reason: formats.DropLength, Detail: fmt.Sprintf("a call of %d tokens", n)}
+	}
+	if n := len(t.Main()); n < l.messages {
+		return curate.Verdict{Reason: formats.DropFewMessages, Detail: fmt.Sprintf("%d messages", n)}
+	}
+	return curate.Verdict{}
+}
+
+// sequence returns the length of the longest trained call.
+func sequence(t *formats.Trajectory) int {
+	n := 0
+	for i := range t.Calls {
+		if c := &t.Calls[i]; c.Target {
+			n = max(n, int(c.PromptTokens)+int(c.CompletionTokens))
+		}
+	}
+	return n
+}

@@ -1,0 +1,66 @@
+// Package limit keeps a number of each group's members: the best, which is
+// best-of-n for supervised fine-tuning, or any, chosen by the seed. Equal
+// rewards are ranked by a hash of the seed and the id.
+package rules
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+
+	"github.com/rollmill/rollmill/formats"
+	"github.com/rollmill/rollmill/stages/curate"
+	"github.com/rollmill/rollmill/stages/plugin"
+)
+
+// BestOf is the registry's entry that keeps the best.
+var BestOf = curate.RuleKind{
+	Kind: plugin.Kind[curate.RuleSettings]{
+		Name: "best_of", Help: "keep the members of each group with the highest rewards",
+		New: curate.NewNumber("best-of", "keep the `N` best of each group, for supervised fine-tuning", func(n int64) curate.Rule {
+			return limitRule{keep: int(n), best: true, reason: formats.DropBestOf}
+		}),
+	},
+	Reasons: []string{formats.DropBestOf},
+	Last:    true,
+	Seeded:  true,
+}
+
+// Limit is the registry's entry that keeps those the seed chooses.
+var Limit = curate.RuleKind{
+	Kind: plugin.Kind[curate.RuleSettings]{
+		Name: "limit", Help: "keep a number of members of each group, chosen by the seed",
+		New: curate.NewNumber("max-per-group", "keep `N` of each group, chosen at random", func(n int64) curate.Rule {
+			return limitRule{keep: int(n), reason: formats.DropLimit}
+		}),
+	},
+	Reasons: []string{formats.DropLimit},
+	Seeded:  true,
+}
+
+type limitRule struct {
+	keep   int
+	best   bool
+	reason string
+}
+
+func (r limitRule) Members(b curate.Batch, members []formats.Member) []curate.Verdict {
+	verdicts := make([]curate.Verdict, len(members))
+	order, seeds := make([]int, len(members)), make([]int64, len(members))
+	for i := range members {
+		order[i], seeds[i] = i, formats.Seed(b.Seed, r.reason, members[i].TrajectoryID)
+	}
+	slices.SortFunc(order, func(i, j int) int {
+		better := 0
+		if r.best {
+			better = cmp.Compare(*members[j].Reward, *members[i].Reward)
+		}
+		return cmp.Or(better, cmp.Compare(seeds[i], seeds[j]), cmp.Compare(members[i].TrajectoryID, members[j].TrajectoryID))
+	})
+	for rank, i := range order {
+		if rank >= r.keep {
+			verdicts[i] = curate.Verdict{Reason: r.reason, Detail: fmt.Sprintf("rank %d, %d are kept", rank+1, r.keep)}
+		}
+	}
+	return verdicts
+}

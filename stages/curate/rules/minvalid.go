@@ -1,0 +1,50 @@
+package rules
+
+import (
+	"fmt"
+
+	"github.com/rollmill/rollmill/formats"
+	"github.com/rollmill/rollmill/stages/curate"
+	"github.com/rollmill/rollmill/stages/plugin"
+)
+
+// MinValid refuses groups with too few valid members: a single reward
+// cannot be compared.
+var MinValid = curate.RuleKind{
+	Kind:    plugin.Kind[curate.RuleSettings]{Name: "min_valid", Help: "drop groups with too few valid members (--min-valid)", New: func() curate.RuleSettings { return &MinValidSettings{} }},
+	Reasons: []string{formats.DropMinValid},
+	Again:   true,
+}
+
+// MinValidSettings are empty: the number of valid members is curate's own option,
+// because its plan of further generations uses it too.
+type MinValidSettings struct{}
+
+// Declare declares nothing.
+func (*MinValidSettings) Declare(*plugin.Declarer) {}
+
+// Rule makes the rule; NAT has no such rule.
+func (*MinValidSettings) Rule(set curate.Setup) (curate.Rule, error) {
+	if set.Compat == curate.CompatNAT {
+		return nil, nil
+	}
+	return minValidRule(set.MinValid), nil
+}
+
+// Identity includes the number even at its default, as existing datasets have
+// it.
+func (*MinValidSettings) Identity(set curate.Setup) map[string]any {
+	if set.Compat == curate.CompatNAT {
+		return nil
+	}
+	return map[string]any{"min-valid": set.MinValid}
+}
+
+type minValidRule int
+
+func (r minValidRule) Group(_ curate.Batch, g *curate.Group) curate.Verdict {
+	if g.Valid >= int(r) {
+		return curate.Verdict{}
+	}
+	return curate.Verdict{Reason: formats.DropMinValid, Detail: fmt.Sprintf("%d of %d needed", g.Valid, int(r))}
+}

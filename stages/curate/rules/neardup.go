@@ -1,0 +1,159 @@
+package rules
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/zeebo/xxh3"
+
+	"github.com/rollmill/rollmill/formats"
+	"github.com/rollmill/rollmill/stages/curate"
+	"github.com/rollmill/rollmill/stages/plugin"
+)
+
+// NearDuplicate refuses members with nearly the same content as another of
+// their group. It compares what the policy sampled: text, reasoning and tool
+// calls, in lower case, with runs of blanks as one, cut into overlapping runs
+// of five characters (shingles). The similarity of two is the number of
+// shingles that both have, divided by the number that either has (Jaccard's
+// index; Broder, "On the resemblance and containment of documents", 1997).
+// Members are processed in the order of their generation, and one is kept if
+// its similarity to every kept one is below the threshold.
+// threshold to every one that stayed before it.
+//
+// Each member is represented by its 1024 lowest shingle hashes (a bottom-k
+// sketch): up to that many shingles the similarity is exact, above them an
+// estimate with a standard error of at most 1/64. Memory is 8 KiB per member of
+// one group.
+var NearDuplicate = curate.RuleKind{
+	Kind:    plugin.Kind[curate.RuleSettings]{Name: "near_duplicate", Help: "drop members that are nearly the same as an earlier one of their group", New: func() curate.RuleSettings { return &NearDuplicateSettings{} }},
+	Reasons: []string{formats.DropNearDuplicate},
+}
+
+// NearDuplicateSettings are the rule's settings.
+type NearDuplicateSettings struct {
+	Similarity *float64 // from which a member is dropped, in (0, 1]; nil: the rule does not run
+}
+
+// Declare declares the settings.
+func (s *NearDuplicateSettings) Declare(d *plugin.Declarer) {
+	d.OptionalFloat(&s.Similarity, "drop-near-duplicates", "`SIMILARITY` from which a near-duplicate of an earlier member is dropped; 1 ignores only case and blanks").ID("drop-near-duplicates")
+}
+
+// Rule makes the rule.
+func (s *NearDuplicateSettings) Rule(curate.Setup) (curate.Rule, error) {
+	switch x := s.Similarity; {
+	case x == nil:
+		return nil, nil
+	case !(*x > 0 && *x <= 1):
+		return nil, curate.Usage("1 means equal apart from case and blanks, 0.9 nearly equal", "curate: --drop-near-duplicates %v is not above 0 and up to 1", *x)
+	default:
+		return nearDuplicateRule{likeness: *x}, nil
+	}
+}
+
+const (
+	shingle = 5    // characters
+	most    = 1024 // hashes of a sketch
+)
+
+type nearDuplicateRule struct{ likeness float64 }
+
+func (r nearDuplicateRule) Rows(_ curate.Batch, _ curate.Group, rows []curate.Row) []curate.Verdict {
+	order := make([]int, len(rows))
+	sketches := make([]sketch, len(rows))
+	for i := range rows {
+		order[i], sketches[i] = i, sketchOf(sampledText(rows[i].Trajectory))
+	}
+	slices.SortFunc(order, func(i, j int) int { return curate.ByGeneration(rows[i].Member, rows[j].Member) })
+	verdicts := make([]curate.Verdict, len(rows))
+	var stay []int
+	for _, i := range order {
+		if v := r.against(sketches, rows, stay, i); v.Reason != "" {
+			verdicts[i] = v
+		} else {
+			stay = append(stay, i)
+		}
+	}
+	return verdicts
+}
+
+// against compares one member with the kept ones.
+func (r nearDuplicateRule) against(sketches []sketch, rows []curate.Row, stay []int, i int) curate.Verdict {
+	for _, k := range stay {
+		if like := likeness(sketches[i], sketches[k]); like >= r.likeness {
+			return curate.Verdict{Reason: formats.DropNearDuplicate, Detail: fmt.Sprintf("%.3f like generation %d", like, rows[k].Member.Generation)}
+		}
+	}
+	return curate.Verdict{}
+}
+
+// sampledText returns what the policy sampled, normalised.
+func sampledText(t *formats.Trajectory) string {
+	var b strings.Builder
+	for i := range t.Messages {
+		m := &t.Messages[i]
+		if !m.Sampled {
+			continue
+		}
+		for _, text := range []string{m.Reasoning, m.Content, m.ContentParts} {
+			write(&b, text)
+		}
+		for _, c := range m.ToolCalls {
+			write(&b, c.Name)
+			write(&b, c.Arguments)
+		}
+	}
+	return b.String()
+}
+
+func write(b *strings.Builder, text string) {
+	for word := range strings.FieldsSeq(strings.ToLower(text)) {
+		b.WriteString(word)
+		b.WriteByte(' ')
+	}
+}
+
+// sketch is the lowest hashes of a set of shingles, in order.
+type sketch []uint64
+
+// sketchOf cuts a text into shingles; a shorter text is one shingle.
+func sketchOf(text string) sketch {
+	starts := make([]int, 0, len(text)+1)
+	for at := range text {
+		starts = append(starts, at)
+	}
+	starts = append(starts, len(text))
+	var s sketch
+	for i := 0; i == 0 || i+shingle < len(starts); i++ {
+		s = append(s, xxh3.HashString(text[starts[i]:starts[min(i+shingle, len(starts)-1)]]))
+		if len(s) == 16*most { // keep what is sorted small
+			s = s.lowest()
+		}
+	}
+	return slices.Clone(s.lowest()) // to free the others' memory
+}
+
+// lowest keeps the lowest hashes, in order, and may change the list.
+func (s sketch) lowest() sketch {
+	slices.Sort(s)
+	s = slices.Compact(s)
+	return s[:min(len(s), most)]
+}
+
+// likeness returns the share of the lowest hashes of both that both have.
+func likeness(a, b sketch) float64 {
+	both, seen := 0, 0
+	for i, k := 0, 0; seen < most && (i < len(a) || k < len(b)); seen++ {
+		switch {
+		case k == len(b) || i < len(a) && a[i] < b[k]:
+			i++
+		case i == len(a) || b[k] < a[i]:
+			k++
+		default:
+			both, i, k = both+1, i+1, k+1
+		}
+	}
+	return float64(both) / float64(seen)
+}

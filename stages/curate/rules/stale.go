@@ -1,0 +1,84 @@
+package rules
+
+import (
+	"fmt"
+
+	"github.com/rollmill/rollmill/formats"
+	"github.com/rollmill/rollmill/stages/curate"
+	"github.com/rollmill/rollmill/stages/plugin"
+)
+
+// Stale refuses trajectories that were sampled by too old a policy. The
+// age of a trajectory is that of the oldest version that answered one of its
+// target calls. An unknown version counts as stale, because it cannot be shown
+// to be recent.
+var Stale = curate.RuleKind{
+	Kind:    plugin.Kind[curate.RuleSettings]{Name: "stale", Help: "drop trajectories sampled by too old a policy", New: func() curate.RuleSettings { return &StaleSettings{} }},
+	Reasons: []string{formats.DropStale},
+}
+
+// StaleSettings are the rule's settings; both or neither are given.
+type StaleSettings struct {
+	Version *int64 // of the policy that is trained now
+	Most    *int64 // versions that a trajectory may be older; nil: the rule does not run
+}
+
+// Declare declares the settings.
+func (s *StaleSettings) Declare(d *plugin.Declarer) {
+	d.OptionalInt64(&s.Version, "policy-version", "version `N` of the policy that is trained now; with --max-staleness").ID("policy-version")
+	d.OptionalInt64(&s.Most, "max-staleness", "drop trajectories sampled by a policy more than `N` versions older").ID("max-staleness")
+}
+
+// Rule makes the rule.
+func (s *StaleSettings) Rule(curate.Setup) (curate.Rule, error) {
+	switch {
+	case s.Most != nil && *s.Most < 0:
+		return nil, curate.Usage("give a number of policy versions, 0 or more", "curate: --max-staleness %d", *s.Most)
+	case (s.Version == nil) != (s.Most == nil):
+		return nil, curate.Usage("give both: the version that is trained now, and how far behind it a trajectory may be", "curate: --max-staleness and --policy-version go together")
+	case s.Most == nil:
+		return nil, nil
+	}
+	return staleRule{now: *s.Version, most: *s.Most}, nil
+}
+
+type staleRule struct {
+	now, most int64
+}
+
+func (s staleRule) Rows(_ curate.Batch, _ curate.Group, rows []curate.Row) []curate.Verdict {
+	verdicts := make([]curate.Verdict, len(rows))
+	for i, r := range rows {
+		v := oldest(r.Trajectory)
+		switch {
+		case v == nil:
+			verdicts[i] = curate.Verdict{Reason: formats.DropStale, Detail: "its policy version is unknown"}
+		case s.now-*v > s.most:
+			verdicts[i] = curate.Verdict{Reason: formats.DropStale, Detail: fmt.Sprintf("version %d sampled it, %d is trained", *v, s.now)}
+		}
+	}
+	return verdicts
+}
+
+// oldest returns nil if a target call's version is unknown, or there is no
+// target call.
+func oldest(t *formats.Trajectory) *int64 {
+	var out *int64
+	for i := range t.Calls {
+		c := &t.Calls[i]
+		if !c.Target || c.Error != "" {
+			continue
+		}
+		v := c.PolicyVersion
+		if v == nil {
+			v = t.PolicyVersion
+		}
+		if v == nil {
+			return nil
+		}
+		if out == nil || *v < *out {
+			out = v
+		}
+	}
+	return out
+}

@@ -1,0 +1,41 @@
+package estimators
+
+import (
+	"github.com/rollmill/rollmill/stages/group"
+	"github.com/rollmill/rollmill/stages/plugin"
+)
+
+// DrGRPO is Dr.GRPO: a reward's distance from its group's mean, not
+// divided by a standard deviation.
+//
+//	none      r - mean; a singleton has no advantage
+//	trl       a singleton has 0 (scale_rewards none)
+//	openrlhf  a singleton has 0 (dr_grpo)
+//	slime     a singleton has 0 (grpo, grpo_std_normalization false)
+//	nemo-rl   a singleton has 0 (grpo, neither normalised nor leave-one-out)
+//	prime-rl  a singleton has 0 (its grpo)
+//	verl      a singleton has its reward (grpo, norm_adv_by_std_in_grpo false)
+//
+// The other half of Dr.GRPO, a loss that is not divided by the length, is the
+// trainer's.
+var DrGRPO = group.EstimatorKind{
+	Kind:    plugin.Kind[group.EstimatorSettings]{Name: "drgrpo", Help: "distance from the group's mean", New: func() group.EstimatorSettings { return &DrGRPOSettings{} }},
+	ZeroSum: true,
+}
+
+// DrGRPOSettings are empty.
+type DrGRPOSettings struct{ plugin.None }
+
+// Estimator makes the estimator.
+func (*DrGRPOSettings) Estimator(s group.Setup) (group.Estimator, error) {
+	switch s.Compat {
+	case group.CompatNone:
+		return group.Centred{}, nil
+	case group.CompatVerl:
+		return group.Centred{Singleton: group.SingletonRaw}, nil
+	case group.CompatTRL, group.CompatOpenRLHF, group.CompatSlime, group.CompatNemoRL, group.CompatPrimeRL:
+		return group.Centred{Singleton: group.SingletonZero}, nil
+	}
+	return nil, group.Refuse("drgrpo", s, group.CompatNone, group.CompatTRL, group.CompatVerl, group.CompatOpenRLHF,
+		group.CompatSlime, group.CompatNemoRL, group.CompatPrimeRL)
+}

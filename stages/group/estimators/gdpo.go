@@ -1,0 +1,91 @@
+package estimators
+
+import (
+	"math"
+
+	"github.com/rollmill/rollmill/formats"
+	"github.com/rollmill/rollmill/stages/group"
+
+	"github.com/rollmill/rollmill/stages/plugin"
+)
+
+// GDPO normalises each named reward within its group by itself and then
+// takes the weighted sum, so that a reward with a wide spread does not dominate
+// the others. The sum is normalised once more over the whole batch by curate;
+// the manifest's state describes the step.
+//
+//	none     each (r - mean) / (population std + 1e-6), the batch's by its
+//	         population std + 1e-6; a singleton has no advantage
+//	trl      sample stds + 1e-4, both; a singleton has 0 before the batch's step
+//	         (multi_objective_aggregation normalize_then_sum)
+//	nemo-rl  each as its grpo, of the other members; the batch's by its sample
+//	         std alone; a singleton has 0 before the batch's step
+//	verl     each as its grpo; the batch's step is a whitening over tokens, the
+//	         trainer's, whose parameters stand in the manifest's state
+//
+// Weights are those of the total. A member without one of the rewards is left
+// out of that one's statistics and has nothing added for it, as in TRL.
+// Rewards that are equal in the whole group add exactly 0.
+var GDPO = group.EstimatorKind{
+	Kind: plugin.Kind[group.EstimatorSettings]{Name: "gdpo", Help: "each named reward in its own standard deviations, summed by weight", New: func() group.EstimatorSettings { return &GDPOSettings{} }},
+}
+
+// GDPOSettings are empty.
+type GDPOSettings struct{ plugin.None }
+
+type gdpoEstimator struct {
+	group.Estimator // of each reward
+	step            *formats.BatchStep
+	whiten          *formats.Whitening
+}
+
+// Estimator makes the estimator.
+func (*GDPOSettings) Estimator(s group.Setup) (group.Estimator, error) {
+	if s.NoScale {
+		return nil, group.RefuseNoScale("gdpo")
+	}
+	e := gdpoEstimator{}
+	switch s.Compat {
+	case group.CompatNone:
+		e.step = &formats.BatchStep{Of: formats.BatchAdvantages, Center: true, Epsilon: 1e-6}
+	case group.CompatTRL:
+		e.step = &formats.BatchStep{Of: formats.BatchAdvantages, Center: true, Sample: true, Epsilon: 1e-4}
+	case group.CompatNemoRL:
+		e.step = &formats.BatchStep{Of: formats.BatchAdvantages, Center: true, Sample: true}
+	case group.CompatVerl:
+		e.whiten = &formats.Whitening{Sample: true, Epsilon: 1e-8}
+	default:
+		return nil, group.Refuse("gdpo", s, group.CompatNone, group.CompatTRL, group.CompatVerl, group.CompatNemoRL)
+	}
+	var err error
+	e.Estimator, err = new(GRPOSettings).Estimator(s)
+	return e, err
+}
+
+func (e gdpoEstimator) Components(components []group.Component, out []float64) bool {
+	clear(out)
+	has := false
+	for i := range components {
+		c := &components[i]
+		n := len(c.Valid.Rewards)
+		if n == 0 {
+			continue
+		}
+		part := make([]float64, n)
+		if n == 1 || !formats.Flat(c.Valid.Min, c.Valid.Max, formats.FlatTolerance) {
+			has = e.Advantages(&c.Valid, part) || has
+		} else {
+			has = true
+		}
+		k := 0
+		for i, v := range c.Values {
+			if !math.IsNaN(v) {
+				out[i] = group.Finite(out[i] + float64(c.Weight*part[k]))
+				k++
+			}
+		}
+	}
+	return has
+}
+
+func (e gdpoEstimator) Finish() (*formats.BatchStep, *formats.Whitening) { return e.step, e.whiten }

@@ -1,0 +1,44 @@
+package estimators
+
+import (
+	"github.com/rollmill/rollmill/formats"
+	"github.com/rollmill/rollmill/stages/group"
+	"github.com/rollmill/rollmill/stages/plugin"
+)
+
+// GRPOBatch is GRPO with the standard deviation of the whole batch: a
+// reward's distance from its group's mean, divided by the deviation of all the
+// batch's rewards. Curate does the division, because the whole batch is only
+// known there; until then advantages are distances, and the manifest's state
+// describes the step.
+//
+//	none  (r - group's mean) / (the batch's population std + 1e-6); a singleton has none
+//	trl   (r - group's mean) / (the batch's sample std + 1e-4); a singleton has 0 (scale_rewards batch)
+var GRPOBatch = group.EstimatorKind{
+	Kind:    plugin.Kind[group.EstimatorSettings]{Name: "grpo-batch", Help: "distance from the group's mean in standard deviations of the batch", New: func() group.EstimatorSettings { return &GRPOBatchSettings{} }},
+	ZeroSum: true,
+}
+
+// GRPOBatchSettings are empty.
+type GRPOBatchSettings struct{ plugin.None }
+
+type grpoBatchEstimator struct {
+	group.Centred
+	step formats.BatchStep
+}
+
+// Estimator makes the estimator.
+func (*GRPOBatchSettings) Estimator(s group.Setup) (group.Estimator, error) {
+	if s.NoScale {
+		return nil, group.RefuseNoScale("grpo-batch")
+	}
+	switch s.Compat {
+	case group.CompatNone:
+		return grpoBatchEstimator{group.Centred{}, formats.BatchStep{Of: formats.BatchRewards, Epsilon: 1e-6}}, nil
+	case group.CompatTRL:
+		return grpoBatchEstimator{group.Centred{Singleton: group.SingletonZero}, formats.BatchStep{Of: formats.BatchRewards, Sample: true, Epsilon: 1e-4}}, nil
+	}
+	return nil, group.Refuse("grpo-batch", s, group.CompatNone, group.CompatTRL)
+}
+
+func (e grpoBatchEstimator) Finish() (*formats.BatchStep, *formats.Whitening) { return &e.step, nil }

@@ -1,0 +1,49 @@
+package estimators
+
+import (
+	"github.com/rollmill/rollmill/stages/group"
+	"github.com/rollmill/rollmill/stages/plugin"
+)
+
+// MaxRL is maximum-likelihood RL: a reward's distance from its group's
+// mean, in means. Hard examples, which are rarely solved, weigh more. It is
+// meant for rewards that are not negative: a group whose mean is not above 0
+// carries no signal, and its advantages are 0.
+//
+//	none      a singleton has no advantage
+//	prime-rl  a singleton has 0
+var MaxRL = group.EstimatorKind{
+	Kind:    plugin.Kind[group.EstimatorSettings]{Name: "maxrl", Help: "distance from the group's mean in means", New: func() group.EstimatorSettings { return &MaxRLSettings{} }},
+	ZeroSum: true,
+}
+
+// MaxRLSettings are empty.
+type MaxRLSettings struct{ plugin.None }
+
+type maxRLEstimator struct{ singleton group.Singleton }
+
+// Estimator makes the estimator.
+func (*MaxRLSettings) Estimator(s group.Setup) (group.Estimator, error) {
+	if s.NoScale {
+		return nil, group.RefuseNoScale("maxrl")
+	}
+	switch s.Compat {
+	case group.CompatNone:
+		return maxRLEstimator{}, nil
+	case group.CompatPrimeRL:
+		return maxRLEstimator{group.SingletonZero}, nil
+	}
+	return nil, group.Refuse("maxrl", s, group.CompatNone, group.CompatPrimeRL)
+}
+
+func (e maxRLEstimator) Advantages(v *group.Valid, out []float64) bool {
+	if len(out) == 1 {
+		return e.singleton.Alone(v.Rewards[0], 1, out)
+	}
+	for i, r := range v.Rewards {
+		if out[i] = 0; v.Mean > 0 {
+			out[i] = group.Finite(v.Centred(r) / v.Mean)
+		}
+	}
+	return true
+}

@@ -1,0 +1,46 @@
+package estimators
+
+import (
+	"github.com/rollmill/rollmill/stages/group"
+	"github.com/rollmill/rollmill/stages/plugin"
+)
+
+// PassK is the pass@k advantage: only the best member has one, its lead
+// over the second in standard deviations; with two equal best members it is 0.
+//
+//	none  (max - second) / (sample std + 1e-6); a singleton has no advantage
+//	verl  the same (grpo_passk, which refuses a singleton)
+//
+// With NoScale nothing is divided (norm_adv_by_std_in_grpo false).
+var PassK = group.EstimatorKind{
+	Kind: plugin.Kind[group.EstimatorSettings]{Name: "passk", Help: "the best member's lead over the second, in standard deviations", New: func() group.EstimatorSettings { return &PassKSettings{} }},
+}
+
+// PassKSettings are empty.
+type PassKSettings struct{ plugin.None }
+
+type passKEstimator struct{ noScale bool }
+
+// Estimator makes the estimator.
+func (*PassKSettings) Estimator(s group.Setup) (group.Estimator, error) {
+	if s.Compat != group.CompatNone && s.Compat != group.CompatVerl {
+		return nil, group.Refuse("passk", s, group.CompatNone, group.CompatVerl)
+	}
+	return passKEstimator{s.NoScale}, nil
+}
+
+func (e passKEstimator) Advantages(v *group.Valid, out []float64) bool {
+	if len(out) == 1 {
+		return false
+	}
+	lead := group.Finite(v.Max - v.Second())
+	if !e.noScale {
+		lead = group.Finite((float64(v.Max/2) - float64(v.Second()/2)) / (float64(v.StdSample/2) + 1e-6/2)) // halves cannot overflow
+	}
+	for i, r := range v.Rewards {
+		if out[i] = 0; r == v.Max {
+			out[i] = lead
+		}
+	}
+	return true
+}

@@ -1,0 +1,51 @@
+package estimators
+
+import (
+	"github.com/rollmill/rollmill/formats"
+	"github.com/rollmill/rollmill/stages/group"
+	"github.com/rollmill/rollmill/stages/plugin"
+)
+
+// Reinforce is the group part of REINFORCE++-baseline: a reward's
+// distance from its group's mean. The other part, a whitening over the batch's
+// tokens, is left to the trainer, which knows the tokens it masks; the
+// manifest's state has its parameters.
+//
+//	none      a singleton has no advantage; variance of the population, at least 1e-8
+//	openrlhf  a singleton has 0; as none (reinforce_baseline)
+//	nemo-rl   a singleton has 0; as none (reinforce_plus_plus, minus_baseline)
+//	verl      a singleton has its reward; variance of the sample, plus 1e-8
+//	slime     a singleton has 0; as verl (reinforce_plus_plus_baseline)
+var Reinforce = group.EstimatorKind{
+	Kind:    plugin.Kind[group.EstimatorSettings]{Name: "reinforce++-baseline", Help: "distance from the group's mean, whitened over tokens by the trainer", New: func() group.EstimatorSettings { return &ReinforceSettings{} }},
+	ZeroSum: true,
+}
+
+// ReinforceSettings are empty.
+type ReinforceSettings struct{ plugin.None }
+
+type reinforceEstimator struct {
+	group.Centred
+	whiten formats.Whitening
+}
+
+// Estimator makes the estimator.
+func (*ReinforceSettings) Estimator(s group.Setup) (group.Estimator, error) {
+	if s.NoScale {
+		return nil, group.RefuseNoScale("reinforce++-baseline")
+	}
+	population, sample := formats.Whitening{Floor: 1e-8}, formats.Whitening{Sample: true, Epsilon: 1e-8}
+	switch s.Compat {
+	case group.CompatNone:
+		return reinforceEstimator{group.Centred{}, population}, nil
+	case group.CompatOpenRLHF, group.CompatNemoRL:
+		return reinforceEstimator{group.Centred{Singleton: group.SingletonZero}, population}, nil
+	case group.CompatVerl:
+		return reinforceEstimator{group.Centred{Singleton: group.SingletonRaw}, sample}, nil
+	case group.CompatSlime:
+		return reinforceEstimator{group.Centred{Singleton: group.SingletonZero}, sample}, nil
+	}
+	return nil, group.Refuse("reinforce++-baseline", s, group.CompatNone, group.CompatVerl, group.CompatOpenRLHF, group.CompatSlime, group.CompatNemoRL)
+}
+
+func (e reinforceEstimator) Finish() (*formats.BatchStep, *formats.Whitening) { return nil, &e.whiten }

@@ -1,0 +1,51 @@
+package estimators
+
+import (
+	"github.com/rollmill/rollmill/stages/group"
+	"github.com/rollmill/rollmill/stages/plugin"
+)
+
+// RLOO is REINFORCE with a leave-one-out baseline: a reward minus the
+// mean of the others, which is n/(n-1) times its distance from the mean.
+//
+//	none      a singleton has no advantage
+//	trl       a singleton has 0 (normalize_advantages false, its default)
+//	openrlhf  a singleton would be 0/0 there, and has none
+//	verl      a singleton has its reward
+//	nemo-rl   a singleton has 0 (grpo, normalize_rewards false)
+var RLOO = group.EstimatorKind{
+	Kind:    plugin.Kind[group.EstimatorSettings]{Name: "rloo", Help: "distance from the mean of the other members", New: func() group.EstimatorSettings { return &RLOOSettings{} }},
+	ZeroSum: true,
+}
+
+// RLOOSettings are empty.
+type RLOOSettings struct{ plugin.None }
+
+type rlooEstimator struct{ singleton group.Singleton }
+
+// Estimator makes the estimator.
+func (*RLOOSettings) Estimator(s group.Setup) (group.Estimator, error) {
+	if s.NoScale {
+		return nil, group.RefuseNoScale("rloo")
+	}
+	switch s.Compat {
+	case group.CompatNone, group.CompatOpenRLHF:
+		return rlooEstimator{}, nil
+	case group.CompatTRL, group.CompatNemoRL:
+		return rlooEstimator{group.SingletonZero}, nil
+	case group.CompatVerl:
+		return rlooEstimator{group.SingletonRaw}, nil
+	}
+	return nil, group.Refuse("rloo", s, group.CompatNone, group.CompatTRL, group.CompatVerl, group.CompatOpenRLHF, group.CompatNemoRL)
+}
+
+func (e rlooEstimator) Advantages(v *group.Valid, out []float64) bool {
+	n := float64(len(out))
+	if n == 1 {
+		return e.singleton.Alone(v.Rewards[0], 1, out)
+	}
+	for i, r := range v.Rewards {
+		out[i] = group.Finite(v.Centred(r) * (n / (n - 1)))
+	}
+	return true
+}

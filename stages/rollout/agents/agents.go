@@ -1,0 +1,21 @@
+// Package all lists the agents that rollout can run. It is the only file to
+// change when an agent is added.
+package agents
+
+import (
+	"github.com/rollmill/rollmill/stages/plugin"
+	"github.com/rollmill/rollmill/stages/rollout/agents/chat"
+	"github.com/rollmill/rollmill/stages/rollout/agents/command"
+	"github.com/rollmill/rollmill/stages/rollout/agents/http"
+	"github.com/rollmill/rollmill/stages/rollout/agents/nat"
+	"github.com/rollmill/rollmill/stages/rollout/agents/replay"
+)
+
+// All lists every agent, in the order of the help text.
+var All = plugin.NewRegistry("agent",
+	chat.Kind,
+	command.Kind,
+	http.Kind,
+	nat.Kind,
+	replay.Kind,
+)

@@ -1,0 +1,284 @@
+package rewards
+
+import (
+	"bufio"
+	"bytes"
+	"cmp"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net/http"
+	"net/url"
+	"os"
+	"regexp"
+	"strings"
+	"time"
+
+	"github.com/rollmill/rollmill/formats"
+	"github.com/rollmill/rollmill/stages"
+	"github.com/rollmill/rollmill/stages/internal/remote"
+	"github.com/rollmill/rollmill/stages/plugin"
+	"github.com/rollmill/rollmill/stages/score"
+)
+
+// HTTP gets rewards from a service: it posts the lines that a reward
+// program reads (see package command) and reads the same answers.
+//
+//	http:https://rewards.example/score
+//	http:version=2,https://rewards.example/score
+//
+// Scheme, host and port are not part of a dataset's identity: the service may
+// move between two shards. Path and query are, because they name the reward.
+// Rollmill cannot see that a service was changed: give another version, which
+// may be any word, or stored scores count as up to date.
+//
+// A request's body is a line of JSON for each trajectory, score.Request, and
+// the response's a line for each answer, score.Answer, in any order, matched
+// by id; both are application/x-ndjson. The key in ROLLMILL_REWARD_API_KEY is
+// sent as a bearer token, and is never part of the URL. The header
+// Rollmill-Reward holds the reward's name.
+//
+// A busy service (429, 502, 503, 504) is asked again, after its own Retry-After
+// or after growing waits. If a batch fails otherwise, or leaves rows without an
+// answer, these rows are sent one by one: a row only fails alone. A service
+// that cannot be reached at all ends the stage as temporary, and one that
+// refuses access (401, 403, 404) as failed. A redirect is followed only to the
+// same host and port, and as a POST.
+var HTTP = score.RewardKind{
+	Kind: plugin.Kind[score.RewardSettings]{
+		Name: "http",
+		Help: "post a line of JSON for each trajectory to a service, which answers with one",
+		New:  func() score.RewardSettings { return &HTTPSettings{} },
+	},
+	Seeded: true,
+	Decides: func(arguments string) string {
+		version, address := split(arguments)
+		u, err := url.Parse(address)
+		if err != nil {
+			return arguments
+		}
+		decides := strings.TrimPrefix(u.EscapedPath(), "/")
+		if u.RawQuery != "" {
+			decides += "?" + u.RawQuery
+		}
+		return "version=" + version + ",/" + decides
+	},
+}
+
+// HTTPSettings are the reward's settings.
+type HTTPSettings struct{ Address string }
+
+// Declare declares the settings.
+func (s *HTTPSettings) Declare(d *plugin.Declarer) {
+	d.String(&s.Address, "address", "post to this URL, `[version=V,]URL`; a service that changed needs another version").Whole()
+}
+
+// split separates the version, "" if there is none, from the URL.
+func split(arguments string) (version, address string) {
+	if rest, ok := strings.CutPrefix(arguments, "version="); ok {
+		version, address, _ = strings.Cut(rest, ",")
+		return strings.TrimSpace(version), strings.TrimSpace(address)
+	}
+	return "", arguments
+}
+
+// secret matches the usual names of URL parameters that must not be in a
+// manifest.
+var secret = regexp.MustCompile(`(?i)(key|token|secret|passw|signature|^sig$|auth)`)
+
+const (
+	maxLine     = 16 << 20
+	maxResponse = 64 << 20
+	maxTries    = 5
+	first       = 200 * time.Millisecond // before the second try
+)
+
+type httpReward struct {
+	score.Setup
+	url     string
+	service remote.Client
+}
+
+// Reward makes the reward.
+func (s *HTTPSettings) Reward(setup score.Setup) (score.Reward, error) {
+	version, address := split(s.Address)
+	u, err := url.Parse(address)
+	switch {
+	case err != nil:
+		return nil, err
+	case version == "" && strings.HasPrefix(s.Address, "version="):
+		return nil, errors.New("version= names none")
+	case u.Scheme != "http" && u.Scheme != "https" || u.Host == "":
+		return nil, fmt.Errorf("%q is not an http or https URL", address)
+	case u.User != nil:
+		return nil, errors.New("the URL holds a password: put a key into ROLLMILL_REWARD_API_KEY")
+	}
+	for name := range u.Query() {
+		if secret.MatchString(name) {
+			return nil, fmt.Errorf("the URL's parameter %q looks like a secret, and is kept with the scores: put a key into ROLLMILL_REWARD_API_KEY", name)
+		}
+	}
+	key := os.Getenv("ROLLMILL_REWARD_API_KEY")
+	return &httpReward{Setup: setup, url: u.String(), service: remote.Client{HTTP: remote.NewHTTP(64), Most: maxResponse, Explain: explain,
+		Sign: func(r *http.Request) { remote.Authorize(r, key) }}}, nil
+}
+
+func (r *httpReward) Needs() score.Needs { return score.Text }
+func (r *httpReward) Reads() []string    { return r.Earlier }
+
+// Close ends the connections.
+func (r *httpReward) Close() error {
+	r.service.HTTP.CloseIdleConnections()
+	return nil
+}
+
+// ask is the request for one row, with the place of its answer.
+type ask struct {
+	id    string
+	line  []byte
+	steps int
+	value *score.Value
+	done  bool
+}
+
+func (a *ask) settle(v score.Value) {
+	if v.Failure == "" && v.Shaped != nil && len(v.Shaped) != a.steps {
+		v = score.Failed(formats.RewardAnswer, "%d shaped rewards for %d sampled messages", len(v.Shaped), a.steps)
+	}
+	*a.value, a.done = v, true
+}
+
+// Score sends all rows at once, and then those that got no answer one by one.
+func (r *httpReward) Score(ctx context.Context, rows []*score.Row, values []score.Value) error {
+	asks := r.asks(rows, values)
+	if len(asks) == 0 {
+		return ctx.Err()
+	}
+	f, err := r.ask(ctx, asks)
+	if err != nil {
+		return err
+	}
+	for _, a := range asks {
+		if a.done {
+			continue
+		}
+		if len(asks) > 1 {
+			if f, err = r.ask(ctx, []*ask{a}); err != nil {
+				return err
+			}
+		}
+		if !a.done {
+			a.settle(f)
+		}
+	}
+	return nil
+}
+
+func (r *httpReward) asks(rows []*score.Row, values []score.Value) []*ask {
+	var asks []*ask
+	for i, row := range rows {
+		a := &ask{id: row.TrajectoryID, value: &values[i]}
+		request, err := score.NewRequest(row, r.Name, r.Seed)
+		if err == nil {
+			a.line, err = json.Marshal(request)
+		}
+		if err != nil {
+			a.settle(score.Failed(formats.RewardError, "%v", err))
+			continue
+		}
+		a.line = append(a.line, '\n')
+		for _, m := range request.Messages {
+			if m.Sampled {
+				a.steps++
+			}
+		}
+		asks = append(asks, a)
+	}
+	return asks
+}
+
+// ask posts rows and settles those that are answered; the value is the failure
+// of the others. The error ends the stage.
+func (r *httpReward) ask(ctx context.Context, asks []*ask) (score.Value, error) {
+	body := []byte{}
+	for _, a := range asks {
+		body = append(body, a.line...)
+	}
+	answer, err := remote.Retry(ctx, maxTries, first, func() ([]byte, error) { return r.post(ctx, body) })
+	status := remote.Status(err)
+	var failed *remote.Error
+	var late remote.LateError
+	var large remote.TooLargeError
+	switch {
+	case ctx.Err() != nil:
+		return score.Value{}, ctx.Err()
+	case errors.As(err, &failed) && failed.Unsent:
+		return score.Value{}, stages.Errorf(stages.KindTemporary, "check that the service runs, and the URL", "reward %q: %w", r.Name, err)
+	case status == http.StatusUnauthorized || status == http.StatusForbidden || status == http.StatusNotFound:
+		return score.Value{}, stages.Errorf(stages.KindFailed, "check the URL and ROLLMILL_REWARD_API_KEY", "reward %q: %w", r.Name, err)
+	case errors.As(err, &late):
+		return score.Failed(formats.RewardTimeout, "%v", late), nil
+	case errors.As(err, &large):
+		return score.Failed(formats.RewardCrashed, "the response is longer than %d MiB; --batch-rows asks for fewer rows at once", maxResponse>>20), nil
+	case status > 0:
+		return score.Failed(formats.RewardError, "%v", err), nil
+	case err != nil:
+		return score.Failed(formats.RewardCrashed, "%v", err), nil
+	}
+	return read(answer, asks), nil
+}
+
+// post sends one request.
+func (r *httpReward) post(ctx context.Context, body []byte) (answer []byte, err error) {
+	_, err = r.service.Do(ctx, remote.Request{Method: http.MethodPost, URL: r.url, Header: http.Header{"Rollmill-Reward": {r.Name}},
+		Body: bytes.NewReader(body), Size: int64(len(body)), Type: "application/x-ndjson", Limit: cmp.Or(r.Timeout, -1)}, &answer)
+	return answer, err
+}
+
+// explain removes the address, which no row contains, and says which errors are
+// temporary.
+func explain(e *remote.Error, _ *http.Request, answer []byte) {
+	e.What = ""
+	if e.Status > 0 {
+		e.What = fmt.Sprintf("HTTP %d: %s", e.Status, score.Quote(bytes.TrimSpace(answer)))
+	}
+	switch e.Status {
+	case 0:
+		e.Retry = e.Unsent
+	case http.StatusTooManyRequests, http.StatusBadGateway, http.StatusServiceUnavailable, http.StatusGatewayTimeout:
+	default:
+		e.Retry = false
+	}
+}
+
+// read settles the rows that a response answers. The value is why it does not
+// answer the others.
+func read(data []byte, asks []*ask) score.Value {
+	open := make(map[string]*ask, len(asks))
+	for _, a := range asks {
+		open[a.id] = a
+	}
+	why := score.Failed(formats.RewardAnswer, "the service did not answer")
+	lines := bufio.NewScanner(bytes.NewReader(data))
+	lines.Buffer(make([]byte, 64<<10), maxLine)
+	for lines.Scan() {
+		if len(bytes.TrimSpace(lines.Bytes())) == 0 {
+			continue
+		}
+		answer, err := score.ReadAnswer(lines.Bytes())
+		a := open[answer.ID]
+		switch {
+		case err != nil:
+			why = score.Failed(formats.RewardAnswer, "%v", err)
+		case a == nil:
+			why = score.Failed(formats.RewardAnswer, "%s is answered, which was not asked about", score.Quote([]byte(answer.ID)))
+		case !a.done:
+			a.settle(answer.Value)
+		}
+	}
+	if err := lines.Err(); err != nil {
+		why = score.Failed(formats.RewardAnswer, "%v", err)
+	}
+	return why
+}

@@ -1,0 +1,114 @@
+package rewards
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"unicode/utf8"
+
+	"github.com/rollmill/rollmill/formats"
+	"github.com/rollmill/rollmill/stages/plugin"
+	"github.com/rollmill/rollmill/stages/score"
+)
+
+// Length penalizes overlong trajectories softly, as DAPO does. With L
+// tokens, of which max are allowed and the last cache are a warning zone, the
+// reward is
+//
+//	 0                      when L <= max - cache
+//	((max - cache) - L) / cache    up to max
+//	-1                      beyond
+//
+// as in length:max=4096,cache=512. It counts of=sampled (tokens whose ids were
+// recorded; the default), completion (as the engine counted them) or characters
+// (of the answer). A trajectory without recorded ids has no length in sampled
+// tokens: that is a failure of its row.
+var Length = score.RewardKind{Kind: plugin.Kind[score.RewardSettings]{
+	Name: "length",
+	Help: "penalize long trajectories: 0, falling to -1 over the last tokens before a maximum",
+	New:  func() score.RewardSettings { return &LengthSettings{Of: ofSampled} },
+}}
+
+// What is counted.
+const (
+	ofSampled    = "sampled"
+	ofCompletion = "completion"
+	ofCharacters = "characters"
+)
+
+// LengthSettings are the reward's settings.
+type LengthSettings struct {
+	Max, Cache int
+	Of         string
+}
+
+// Declare declares the settings.
+func (s *LengthSettings) Declare(d *plugin.Declarer) {
+	d.Int(&s.Max, "max", "give -1 above `N` tokens")
+	d.Int(&s.Cache, "cache", "fall from 0 to -1 over the last `N` tokens before max")
+	plugin.Choice(d, &s.Of, "of", "count `WHAT`: sampled tokens, whose ids were recorded; completion tokens, as the engine counted them; or characters of the answer", ofSampled, ofCompletion, ofCharacters)
+}
+
+// Reward makes the reward.
+func (s *LengthSettings) Reward(score.Setup) (score.Reward, error) {
+	switch {
+	case s.Max < 1:
+		return nil, fmt.Errorf("max=%d is not a number of tokens", s.Max)
+	case s.Cache < 0 || s.Cache > s.Max:
+		return nil, fmt.Errorf("cache=%d is not a number of tokens up to max", s.Cache)
+	}
+	return &lengthReward{max: s.Max, cache: s.Cache, of: s.Of}, nil
+}
+
+type lengthReward struct {
+	max, cache int
+	of         string
+}
+
+func (r *lengthReward) Needs() score.Needs { return score.Light }
+func (r *lengthReward) Close() error       { return nil }
+
+// Columns returns what can be counted.
+func (r *lengthReward) Columns() []string {
+	return []string{"answer", "sampled_tokens", "completion_tokens"}
+}
+
+// Immediate marks a reward of the row alone.
+func (r *lengthReward) Immediate() {}
+
+func (r *lengthReward) Score(ctx context.Context, rows []*score.Row, values []score.Value) error {
+	for i, row := range rows {
+		n, err := r.length(row)
+		if err != nil {
+			values[i] = score.Failed(formats.RewardError, "%v", err)
+			continue
+		}
+		values[i] = score.Value{Reward: r.penalty(n)}
+	}
+	return ctx.Err()
+}
+
+func (r *lengthReward) length(row *score.Row) (int, error) {
+	switch r.of {
+	case ofCharacters:
+		return utf8.RuneCountInString(row.Answer), nil
+	case ofCompletion:
+		return int(row.CompletionTokens), nil
+	}
+	if row.SampledTokens == 0 && row.CompletionTokens > 0 {
+		return 0, errors.New("the engine gave no token ids, so sampled tokens are not known; of=completion counts as the engine did")
+	}
+	return int(row.SampledTokens), nil
+}
+
+func (r *lengthReward) penalty(n int) float64 {
+	free := r.max - r.cache
+	switch {
+	case n <= free:
+		return 0
+	case n > r.max:
+		return -1
+	default:
+		return float64(free-n) / float64(r.cache)
+	}
+}

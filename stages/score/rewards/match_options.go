@@ -1,0 +1,123 @@
+package rewards
+
+import (
+	"encoding/json"
+	"fmt"
+	"math"
+	"strconv"
+	"strings"
+
+	"github.com/rollmill/rollmill/stages/plugin"
+	"github.com/rollmill/rollmill/stages/score"
+)
+
+// MatchSettings are the reward's settings.
+type MatchSettings struct {
+	Mode      string
+	Field     string  // of the example
+	Text      *string // a literal reference instead
+	Case      string
+	Space     string
+	Tolerance tolerance
+}
+
+// The ways to match.
+const (
+	matchExact = "exact"
+	contains   = "contains"
+	pattern    = "regexp"
+	number     = "number"
+)
+
+var matchModes = []string{matchExact, contains, pattern, number}
+
+// Handling of case and white space.
+const (
+	keep   = "keep"
+	ignore = "ignore"
+	trim   = "trim"
+	fold   = "fold"
+)
+
+// Declare declares the settings.
+func (s *MatchSettings) Declare(d *plugin.Declarer) {
+	plugin.Choice(d, &s.Mode, "mode", "match in this `MODE`: exact, contains, regexp or number (the last one of the answer)", matchModes...).First()
+	d.String(&s.Field, "field", "take the reference from this `FIELD` of the example; a list holds alternatives")
+	plugin.Choice(d, &s.Case, "case", "compare case in this `WAY`: keep or ignore it", keep, ignore)
+	plugin.Choice(d, &s.Space, "space", "compare white space in this `WAY`: keep it, trim both ends, or fold each run into one space", keep, trim, fold)
+	plugin.Var(d, &s.Tolerance, "tolerance", "accept numbers that differ by at most this `NUMBER`, or by this share of the reference if it ends in %").Shown("1e-6")
+	d.OptionalString(&s.Text, "text", "compare with this `TEXT` in place of a field; it must be last, and may contain commas").Last()
+}
+
+// tolerance is the largest accepted difference of numbers.
+type tolerance struct {
+	n        float64
+	relative bool // n is a share of the reference
+}
+
+// Parse reads a number such as 0.01 or 1%.
+func (t *tolerance) Parse(texts []string) error {
+	text, percent := strings.CutSuffix(texts[0], "%")
+	n, err := strconv.ParseFloat(text, 64)
+	if err != nil || !(n >= 0) || math.IsInf(n, 0) {
+		return fmt.Errorf("%q is not a number such as 0.01 or 1%%", texts[0])
+	}
+	if percent {
+		n /= 100
+	}
+	*t = tolerance{n: n, relative: percent}
+	return nil
+}
+
+// fold applies the options for case and space.
+func (s *MatchSettings) fold(text string) string {
+	switch s.Space {
+	case trim:
+		text = strings.TrimSpace(text)
+	case fold:
+		text = strings.Join(strings.Fields(text), " ")
+	}
+	if s.Case == ignore {
+		text = strings.ToLower(text)
+	}
+	return text
+}
+
+// references returns the texts, one of which has to match.
+func (s *MatchSettings) references(row *score.Row) ([]string, error) {
+	if s.Text != nil {
+		return []string{*s.Text}, nil
+	}
+	field, err := row.Field(s.Field)
+	if err != nil {
+		return nil, err
+	}
+	list, ok := field.([]any)
+	if !ok {
+		list = []any{field}
+	}
+	if len(list) == 0 {
+		return nil, fmt.Errorf("the field %q is an empty list", s.Field)
+	}
+	out := make([]string, len(list))
+	for i, v := range list {
+		if out[i], err = asText(v); err != nil {
+			return nil, fmt.Errorf("the field %q: %w", s.Field, err)
+		}
+	}
+	return out, nil
+}
+
+func asText(v any) (string, error) {
+	switch v := v.(type) {
+	case string:
+		return v, nil
+	case float64, bool:
+		b, err := json.Marshal(v)
+		return string(b), err
+	case nil:
+		return "", fmt.Errorf("it is null, which is no reference")
+	default:
+		return "", fmt.Errorf("an object or a list of lists is no reference")
+	}
+}

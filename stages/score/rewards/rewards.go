@@ -1,0 +1,27 @@
+// Package all lists the rewards. To add one, add its line.
+package rewards
+
+import (
+	"github.com/rollmill/rollmill/stages/plugin"
+	"github.com/rollmill/rollmill/stages/score/rewards/command"
+	"github.com/rollmill/rollmill/stages/score/rewards/expr"
+
+	"github.com/rollmill/rollmill/stages/score/rewards/judge"
+)
+
+// All are the rewards that a spec may name.
+var All = plugin.NewRegistry("reward",
+	Match,
+	JSON,
+	Tools,
+	Length,
+	expr.Kind,
+	expr.Steps,
+	Returns,
+	command.Kind,
+	command.Arrow,
+	HTTP,
+	judge.Kind,
+	judge.Ruler,
+	Stored,
+)

@@ -1,0 +1,85 @@
+package rewards
+
+import (
+	"context"
+	"errors"
+	"strings"
+
+	"github.com/rollmill/rollmill/formats"
+	"github.com/rollmill/rollmill/stages/plugin"
+	"github.com/rollmill/rollmill/stages/score"
+)
+
+// Stored is the reward with which a trajectory came: the one that its
+// agent returned, or the one that an import read.
+//
+//	stored                 the total
+//	stored:agent           the component that the agent returned
+//	stored:helpfulness     a component of an import
+//
+// Score computes rewards anew and keeps none of those in the trajectories, so a
+// run that combines them with others names this one:
+//
+//	--reward own=stored --reward 'short*0.1=length:max=2000'
+var Stored = score.RewardKind{Kind: plugin.Kind[score.RewardSettings]{
+	Name: "stored",
+	Help: "take the reward with which the trajectory came, from its agent or from an import",
+	New:  func() score.RewardSettings { return &StoredSettings{} },
+}}
+
+// StoredSettings are the reward's settings.
+type StoredSettings struct{ Name string }
+
+// Declare declares the settings.
+func (s *StoredSettings) Declare(d *plugin.Declarer) {
+	d.String(&s.Name, "name", "take the component of this `NAME`").Shown("the total").First()
+}
+
+// Reward makes the reward.
+func (s *StoredSettings) Reward(score.Setup) (score.Reward, error) {
+	return &storedReward{name: s.Name}, nil
+}
+
+type storedReward struct{ name string }
+
+func (r *storedReward) Needs() score.Needs { return score.Light }
+func (r *storedReward) Stored()            {}
+func (r *storedReward) Close() error       { return nil }
+
+// Immediate marks a reward of the row alone.
+func (r *storedReward) Immediate() {}
+
+func (r *storedReward) Score(ctx context.Context, rows []*score.Row, values []score.Value) error {
+	for i, row := range rows {
+		if v, err := r.value(row.Trajectory); err != nil {
+			values[i] = score.Failed(formats.RewardMissing, "%v", err)
+		} else {
+			values[i] = score.Value{Reward: v}
+		}
+	}
+	return ctx.Err()
+}
+
+func (r *storedReward) value(t *formats.Trajectory) (float64, error) {
+	if r.name == "" {
+		if t.Reward == nil {
+			return 0, errors.New("the trajectory came without a reward")
+		}
+		return *t.Reward, nil
+	}
+	var names []string
+	for i := range t.Rewards {
+		switch c := &t.Rewards[i]; {
+		case c.Name != r.name:
+			names = append(names, c.Name)
+		case c.Value == nil:
+			return 0, errors.New("it came without a value: " + strings.TrimSpace(c.Failure+" "+c.Error))
+		default:
+			return *c.Value, nil
+		}
+	}
+	if names == nil {
+		return 0, errors.New("the trajectory came without a reward")
+	}
+	return 0, errors.New("it came without this reward (with " + strings.Join(names, ", ") + ")")
+}
