@@ -14,7 +14,7 @@ import (
 
 	"github.com/rollmill/rollmill/formats"
 	"github.com/rollmill/rollmill/formats/dataset"
-	"github.com/rollmill/rollmill/stages/backends/sandbox"
+	"github.com/rollmill/rollmill/pipelines/sandbox"
 )
 
 // echoing serves a sandbox that refuses a request whose body holds a word, and

@@ -5,7 +5,7 @@ import (
 
 	"github.com/rollmill/rollmill/cmd/internal/cli"
 	"github.com/rollmill/rollmill/formats/dataset"
-	"github.com/rollmill/rollmill/pipelines/compact"
+	"github.com/rollmill/rollmill/pipelines/tidy"
 	"github.com/rollmill/rollmill/stages/plugin"
 )
 
@@ -60,7 +60,7 @@ func runCompact(ctx context.Context, s *cli.Session, o *compactSettings) error {
 	if o.PartSize < 1 {
 		return cli.Usagef("256 is the default", "--part-size %d is not a size in MB", o.PartSize)
 	}
-	done, err := compact.Dataset(ctx, in.URI, compact.Options{Open: dataset.OpenOptions{AcceptGates: in.AcceptGates},
+	done, err := tidy.Compact(ctx, in.URI, tidy.CompactOptions{Open: dataset.OpenOptions{AcceptGates: in.AcceptGates},
 		PartSize: int64(o.PartSize) * 1_000_000, DryRun: o.DryRun})
 	if err != nil {
 		return err

@@ -35,7 +35,7 @@ when all are whole, the documents of a folder one by one.
 }
 
 type exportSettings struct {
-	convert.Options
+	convert.ExportOptions
 	In    source
 	Place runPlace
 	Epoch *int
@@ -44,7 +44,7 @@ type exportSettings struct {
 }
 
 func newExportSettings() *exportSettings {
-	return &exportSettings{Options: convert.Options{Best: 1}, In: source{what: "the dataset"}, Place: runPlace{heading: plugin.Input}}
+	return &exportSettings{ExportOptions: convert.ExportOptions{Best: 1}, In: source{what: "the dataset"}, Place: runPlace{heading: plugin.Input}}
 }
 
 // exportFormat is a kind of file that export writes.
@@ -81,7 +81,7 @@ func (o *exportSettings) Declare(d *plugin.Declarer) {
 
 func runExport(ctx context.Context, s *cli.Session, c *exportSettings) error {
 	collectEarly()
-	o := c.Options
+	o := c.ExportOptions
 	in, err := c.Place.input(s, c.In, c.Epoch, false)
 	if err != nil {
 		return err
@@ -104,7 +104,7 @@ func runExport(ctx context.Context, s *cli.Session, c *exportSettings) error {
 	}
 	meter := s.Env().Meter("export", "rows", 0)
 	o.Progress = meter.Add
-	r, err := convert.Run(ctx, o)
+	r, err := convert.Export(ctx, o)
 	meter.Done()
 	if err != nil {
 		return err

@@ -9,7 +9,7 @@ import (
 	"github.com/rollmill/rollmill/formats/foreign"
 	"github.com/rollmill/rollmill/formats/foreign/importers"
 	"github.com/rollmill/rollmill/formats/lint"
-	"github.com/rollmill/rollmill/stages/ingest"
+	"github.com/rollmill/rollmill/pipelines/convert"
 	"github.com/rollmill/rollmill/stages/plugin"
 )
 
@@ -87,7 +87,7 @@ func importFindings() string {
 }
 
 type importSettings struct {
-	ingest.Options
+	convert.ImportOptions
 	From  plugin.Chosen[*plugin.None, importer]
 	In    []string
 	Check bool
@@ -98,7 +98,7 @@ type importSettings struct {
 }
 
 func newImportSettings() *importSettings {
-	return &importSettings{Options: ingest.Defaults(), From: plugin.Pick(importFormats, ""),
+	return &importSettings{ImportOptions: convert.ImportDefaults(), From: plugin.Pick(importFormats, ""),
 		runPlace: runPlace{run: "`NAME` of the run, written to the column run; trajectory ids do not depend on it"},
 		target:   target{otherwise: "<root>/epoch-<epoch>/rollout"}, spilling: spilling{what: "what the report counts, and trajectories whose groups are not adjacent in the source,"}}
 }
@@ -108,7 +108,7 @@ func (c *importSettings) Declare(d *plugin.Declarer) {
 	plugin.Choose(d, &c.From, "from", "read files of this `FORMAT`")
 	d.Strings(&c.In, "in", "read the file (it may be compressed: .gz, .zst), the files that match a pattern such as 'data/*.jsonl', or all files of the format in the folder at this `URI`")
 	d.Bool(&c.Check, "check", "write nothing; report what the trajectories can be used for")
-	d.Include(&c.Options)
+	d.Include(&c.ImportOptions)
 	d.Include(&c.runPlace)
 	d.Include(&c.target)
 	d.Include(&c.spilling)
@@ -116,14 +116,14 @@ func (c *importSettings) Declare(d *plugin.Declarer) {
 }
 
 func runImport(ctx context.Context, s *cli.Session, c *importSettings) error {
-	c.place(s, new(epochOr(c.Options.Epoch)), false)
+	c.place(s, new(epochOr(c.ImportOptions.Epoch)), false)
 	o, err := c.options(ctx, s)
 	if err != nil {
 		return err
 	}
 	defer collectLate(128 << 20)()
 	if c.Check {
-		r, err := ingest.Check(ctx, o)
+		r, err := convert.CheckImport(ctx, o)
 		if err != nil {
 			return err
 		}
@@ -135,7 +135,7 @@ func runImport(ctx context.Context, s *cli.Session, c *importSettings) error {
 	if o.Out, err = c.target.open(s, c.layout().Stage(epochOr(o.Epoch), "rollout")); err != nil {
 		return err
 	}
-	r, err := ingest.Run(ctx, o)
+	r, err := convert.Import(ctx, o)
 	if err == nil && !r.UpToDate {
 		s.Say("%s", text(&r))
 	}
@@ -150,7 +150,7 @@ func epochOr(n *int) int {
 }
 
 // text returns the summary of an import for people.
-func text(r *ingest.Report) string {
+func text(r *convert.ImportReport) string {
 	var b strings.Builder
 	_ = r.WriteSummary(&b) // a Builder does not fail
 	if len(r.Lint.Findings) > 0 {
@@ -160,8 +160,8 @@ func text(r *ingest.Report) string {
 }
 
 // options returns the options of the stage, without its output.
-func (c *importSettings) options(ctx context.Context, s *cli.Session) (ingest.Options, error) {
-	o := c.Options
+func (c *importSettings) options(ctx context.Context, s *cli.Session) (convert.ImportOptions, error) {
+	o := c.ImportOptions
 	if c.From.Name == "" {
 		return o, cli.Usagef("name the format of the files: "+strings.Join(importFormats.Names(), ", "), "no --from")
 	}

@@ -14,19 +14,19 @@ import (
 	"github.com/rollmill/rollmill/formats/dataset"
 	"github.com/rollmill/rollmill/formats/foreign/importers"
 	"github.com/rollmill/rollmill/formats/records"
-	"github.com/rollmill/rollmill/stages/ingest"
+	"github.com/rollmill/rollmill/pipelines/convert"
 	"github.com/rollmill/rollmill/storage"
 )
 
 // importFiles lists the files that --in names, in the order of the flags and
 // then of their names. A folder stands for the files in it, at any depth, that
 // the format reads.
-func importFiles(ctx context.Context, uris []string, format *importers.Format) (dataset.Ref, []ingest.File, error) {
+func importFiles(ctx context.Context, uris []string, format *importers.Format) (dataset.Ref, []convert.File, error) {
 	ref := dataset.Ref{Role: "source"}
 	if len(uris) == 0 {
 		return ref, nil, cli.Usagef("name files, a pattern or a folder: --in 'data/*.jsonl'", "no --in")
 	}
-	var files []ingest.File
+	var files []convert.File
 	var names []string
 	seen := map[string]bool{}
 	for _, uri := range uris {
@@ -47,7 +47,7 @@ func importFiles(ctx context.Context, uris []string, format *importers.Format) (
 	return ref, files, nil
 }
 
-func filesAt(ctx context.Context, uri string, format *importers.Format) ([]ingest.File, error) {
+func filesAt(ctx context.Context, uri string, format *importers.Format) ([]convert.File, error) {
 	switch uri {
 	case "":
 		return nil, cli.Usagef("name files, a pattern or a folder: --in 'data/*.jsonl'", "--in is empty")
@@ -66,7 +66,7 @@ func filesAt(ctx context.Context, uri string, format *importers.Format) ([]inges
 		})
 	}
 	if _, err := parent.Stat(ctx, name); err == nil {
-		files := []ingest.File{importFile(parent, name)}
+		files := []convert.File{importFile(parent, name)}
 		return files, companions(ctx, parent, format.Companions, files)
 	} else if !errors.Is(err, storage.ErrNotExist) && name != "" {
 		return nil, err
@@ -87,8 +87,8 @@ func hidden(key string) bool {
 }
 
 // list returns the files of a bucket that are wanted.
-func list(ctx context.Context, b *storage.Bucket, uri string, format *importers.Format, want func(key string) bool) ([]ingest.File, error) {
-	var files []ingest.File
+func list(ctx context.Context, b *storage.Bucket, uri string, format *importers.Format, want func(key string) bool) ([]convert.File, error) {
+	var files []convert.File
 	for o, err := range b.List(ctx, "") {
 		if err != nil {
 			return nil, err
@@ -100,16 +100,16 @@ func list(ctx context.Context, b *storage.Bucket, uri string, format *importers.
 	if len(files) == 0 {
 		return nil, formats.Invalid(storage.Redact(uri), "a pattern is quoted and has its * in the last part of the path; of a folder the files "+strings.Join(format.Extensions, ", ")+" are read", storage.ErrNotExist, "no file to import")
 	}
-	slices.SortFunc(files, func(a, b ingest.File) int { return strings.Compare(a.Name, b.Name) })
+	slices.SortFunc(files, func(a, b convert.File) int { return strings.Compare(a.Name, b.Name) })
 	return files, companions(ctx, b, format.Companions, files)
 }
 
 // companions gives each file those beside it that match a pattern.
-func companions(ctx context.Context, b *storage.Bucket, pattern string, files []ingest.File) error {
+func companions(ctx context.Context, b *storage.Bucket, pattern string, files []convert.File) error {
 	if pattern == "" {
 		return nil
 	}
-	beside := map[string][]ingest.File{}
+	beside := map[string][]convert.File{}
 	for o, err := range b.List(ctx, "") {
 		if err != nil {
 			return err
@@ -124,13 +124,13 @@ func companions(ctx context.Context, b *storage.Bucket, pattern string, files []
 				files[i].Companions = append(files[i].Companions, c)
 			}
 		}
-		slices.SortFunc(files[i].Companions, func(a, b ingest.File) int { return strings.Compare(a.Name, b.Name) })
+		slices.SortFunc(files[i].Companions, func(a, b convert.File) int { return strings.Compare(a.Name, b.Name) })
 	}
 	return nil
 }
 
-func importFile(b *storage.Bucket, key string) ingest.File {
-	return ingest.File{Name: key, URI: storage.Join(b.URI(), key), Open: func(ctx context.Context) (ingest.Content, error) { return b.Open(ctx, key) }}
+func importFile(b *storage.Bucket, key string) convert.File {
+	return convert.File{Name: key, URI: storage.Join(b.URI(), key), Open: func(ctx context.Context) (convert.Content, error) { return b.Open(ctx, key) }}
 }
 
 // readGroups reads a file of ids: CSV with a trajectory's id and its example's

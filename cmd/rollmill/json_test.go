@@ -14,7 +14,7 @@ import (
 	"time"
 
 	"github.com/rollmill/rollmill/cmd/internal/cli"
-	"github.com/rollmill/rollmill/stages/backends/sandbox"
+	"github.com/rollmill/rollmill/pipelines/sandbox"
 )
 
 // demo runs one epoch against a sandbox and returns its folder and the sandbox's

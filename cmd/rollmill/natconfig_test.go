@@ -14,7 +14,7 @@ import (
 	"testing"
 
 	"github.com/rollmill/rollmill/cmd/internal/cli"
-	"github.com/rollmill/rollmill/stages/backends/sandbox"
+	"github.com/rollmill/rollmill/pipelines/sandbox"
 	"github.com/rollmill/rollmill/stages/rollout/agents/nat/nattest"
 )
 

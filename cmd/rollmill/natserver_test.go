@@ -17,7 +17,7 @@ import (
 
 	"github.com/rollmill/rollmill/formats"
 	"github.com/rollmill/rollmill/formats/dataset"
-	"github.com/rollmill/rollmill/stages/backends/sandbox"
+	"github.com/rollmill/rollmill/pipelines/sandbox"
 )
 
 // TestRealWorkflowServer rolls out a workflow of NVIDIA's own server, whose model

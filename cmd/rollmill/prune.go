@@ -5,8 +5,8 @@ import (
 	"time"
 
 	"github.com/rollmill/rollmill/cmd/internal/cli"
-	"github.com/rollmill/rollmill/pipelines/prune"
 	"github.com/rollmill/rollmill/pipelines/report"
+	"github.com/rollmill/rollmill/pipelines/tidy"
 	"github.com/rollmill/rollmill/stages/plugin"
 )
 
@@ -42,13 +42,13 @@ prune dies, the next prune finishes its work.
 
 type pruneSettings struct {
 	runPlace
-	prune.Options
+	tidy.PruneOptions
 	Apply bool
 }
 
 func newPruneSettings() *pruneSettings {
 	return &pruneSettings{runPlace: runPlace{heading: plugin.Input},
-		Options: prune.Options{Drop: []string{"rollout"}, Grace: 24 * time.Hour}}
+		PruneOptions: tidy.PruneOptions{Drop: []string{"rollout"}, Grace: 24 * time.Hour}}
 }
 
 func (o *pruneSettings) Declare(d *plugin.Declarer) {
@@ -67,12 +67,12 @@ func runPrune(ctx context.Context, s *cli.Session, o *pruneSettings) error {
 	if o.runPlace.Run == "" && o.runPlace.Root == "" {
 		return cli.Usagef("name the run's folder: rollmill prune ROOT", "no run")
 	}
-	_, o.Options.Root = o.both()
+	_, o.PruneOptions.Root = o.both()
 	o.Rewards = func(ctx context.Context) (map[int]float64, error) {
-		run, err := report.Make(ctx, report.Options{Root: o.Options.Root, NoFiles: true})
+		run, err := report.Make(ctx, report.Options{Root: o.PruneOptions.Root, NoFiles: true})
 		return run.MeanRewards(), err
 	}
-	plan, err := prune.Look(ctx, o.Options)
+	plan, err := tidy.Look(ctx, o.PruneOptions)
 	if err != nil {
 		return err
 	}

@@ -13,7 +13,7 @@ import (
 
 	"github.com/rollmill/rollmill/cmd/internal/cli"
 	"github.com/rollmill/rollmill/formats/secret"
-	"github.com/rollmill/rollmill/stages/backends/sandbox"
+	"github.com/rollmill/rollmill/pipelines/sandbox"
 	"github.com/rollmill/rollmill/stages/plugin"
 )
 

@@ -19,7 +19,7 @@ import (
 	"github.com/rollmill/rollmill/formats"
 	"github.com/rollmill/rollmill/formats/arrow"
 	"github.com/rollmill/rollmill/formats/random"
-	"github.com/rollmill/rollmill/stages/backends/sandbox"
+	"github.com/rollmill/rollmill/pipelines/sandbox"
 	"github.com/rollmill/rollmill/stages/score"
 )
 

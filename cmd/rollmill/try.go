@@ -9,7 +9,7 @@ import (
 
 	"github.com/rollmill/rollmill/cmd/internal/cli"
 	"github.com/rollmill/rollmill/formats"
-	"github.com/rollmill/rollmill/pipelines/trial"
+	"github.com/rollmill/rollmill/pipelines/eval"
 	"github.com/rollmill/rollmill/stages/plugin"
 	"github.com/rollmill/rollmill/stages/submit"
 	"github.com/rollmill/rollmill/storage"
@@ -65,7 +65,7 @@ func runTry(ctx context.Context, s *cli.Session, c *trySettings) error {
 	}
 	c.place(s, nil, false)
 	o.Env = s.Env()
-	r, err := trial.Run(ctx, o)
+	r, err := eval.Try(ctx, o)
 	if err != nil {
 		return err
 	}
@@ -79,8 +79,8 @@ type temporary string
 func (t temporary) Close() error { return os.RemoveAll(string(t)) }
 
 // options returns the options of the stages, as train makes them.
-func (c *trySettings) options(ctx context.Context, s *cli.Session, folder string) (trial.Options, error) {
-	o := trial.Options{Folder: folder, Attempts: c.Attempts, Examples: c.Examples}
+func (c *trySettings) options(ctx context.Context, s *cli.Session, folder string) (eval.TryOptions, error) {
+	o := eval.TryOptions{Folder: folder, Attempts: c.Attempts, Examples: c.Examples}
 	if err := o.Validate(); err != nil {
 		return o, err
 	}

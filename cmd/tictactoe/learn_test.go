@@ -10,7 +10,7 @@ import (
 	"net/http/httptest"
 	"testing"
 
-	"github.com/rollmill/rollmill/stages/backends/sandbox"
+	"github.com/rollmill/rollmill/pipelines/sandbox"
 )
 
 // student is a sandbox that learns the game without the stages: games are played

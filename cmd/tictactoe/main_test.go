@@ -13,7 +13,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/rollmill/rollmill/stages/backends/sandbox"
+	"github.com/rollmill/rollmill/pipelines/sandbox"
 )
 
 // TestMain runs the program itself if BE_TICTACTOE is set.

@@ -12,7 +12,7 @@ import (
 	"github.com/rollmill/rollmill/formats"
 	"github.com/rollmill/rollmill/formats/dataset"
 	"github.com/rollmill/rollmill/formats/dataset/joined"
-	"github.com/rollmill/rollmill/formats/filter"
+	"github.com/rollmill/rollmill/formats/expression"
 	"github.com/rollmill/rollmill/formats/jsontext"
 )
 
@@ -141,7 +141,7 @@ func matching(ctx context.Context, d *dataset.Dataset, o Options, of dataset.Ran
 	if o.Failed {
 		statuses = []string{formats.StatusFailed}
 	}
-	keep, err := filter.New(statuses, o.Where)
+	keep, err := expression.NewFilter(statuses, o.Where)
 	if err != nil {
 		return nil, err
 	}

@@ -6,8 +6,8 @@ import (
 	"math"
 	"strings"
 
+	"github.com/rollmill/rollmill/formats/spill"
 	"github.com/rollmill/rollmill/stages"
-	"github.com/rollmill/rollmill/stages/internal/spill"
 )
 
 // Group is one group as rules see it; the statistics are of its valid members.

@@ -7,8 +7,8 @@ import (
 
 	"github.com/rollmill/rollmill/formats"
 	"github.com/rollmill/rollmill/formats/dataset"
+	"github.com/rollmill/rollmill/formats/spill"
 	"github.com/rollmill/rollmill/stages"
-	"github.com/rollmill/rollmill/stages/internal/spill"
 )
 
 // input is the data to decide about: the groups of one epoch, and perhaps of

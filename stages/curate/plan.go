@@ -9,7 +9,7 @@ import (
 	"slices"
 
 	"github.com/rollmill/rollmill/formats"
-	"github.com/rollmill/rollmill/stages/internal/spill"
+	"github.com/rollmill/rollmill/formats/spill"
 )
 
 // plan is what the rules decided about the groups of an epoch. Every shard

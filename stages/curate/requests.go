@@ -4,8 +4,8 @@ import (
 	"encoding/binary"
 	"iter"
 
+	"github.com/rollmill/rollmill/formats/spill"
 	"github.com/rollmill/rollmill/stages"
-	"github.com/rollmill/rollmill/stages/internal/spill"
 )
 
 // requestList is a list of requests, in the order of their groups.

@@ -9,7 +9,7 @@ import (
 
 	"github.com/rollmill/rollmill/formats"
 	"github.com/rollmill/rollmill/formats/dataset"
-	"github.com/rollmill/rollmill/stages/internal/spill"
+	"github.com/rollmill/rollmill/formats/spill"
 )
 
 // bringer collects the members of groups that are scattered over the base. A

@@ -5,7 +5,7 @@ import (
 	"math"
 
 	"github.com/rollmill/rollmill/formats"
-	"github.com/rollmill/rollmill/stages/internal/spill"
+	"github.com/rollmill/rollmill/formats/spill"
 )
 
 // appendRow encodes what a group's numbers need of a row.

@@ -8,7 +8,7 @@ import (
 
 	"github.com/rollmill/rollmill/formats"
 	"github.com/rollmill/rollmill/formats/dataset"
-	"github.com/rollmill/rollmill/stages/internal/spill"
+	"github.com/rollmill/rollmill/formats/spill"
 )
 
 // gather writes a slice of rows whose groups are scattered over the base. What

@@ -9,7 +9,7 @@ import (
 
 	"github.com/rollmill/rollmill/formats"
 	"github.com/rollmill/rollmill/formats/dataset"
-	"github.com/rollmill/rollmill/stages/internal/spill"
+	"github.com/rollmill/rollmill/formats/spill"
 )
 
 // distinct refuses a base in which a trajectory occurs twice: each copy would get

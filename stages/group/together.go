@@ -5,7 +5,7 @@ import (
 	"errors"
 
 	"github.com/rollmill/rollmill/formats/dataset"
-	"github.com/rollmill/rollmill/stages/internal/spill"
+	"github.com/rollmill/rollmill/formats/spill"
 )
 
 // errApart means that the rows of a group are not adjacent, so that they have

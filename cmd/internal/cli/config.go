@@ -7,7 +7,6 @@ import (
 
 	"go.yaml.in/yaml/v4"
 
-	"github.com/rollmill/rollmill/cmd/internal/config"
 	"github.com/rollmill/rollmill/stages/plugin"
 )
 
@@ -19,7 +18,7 @@ var notKeys = []string{"config", "set", "help"}
 type configured struct {
 	app       *App
 	path      string // of the file; "" for none
-	file, set config.Settings
+	file, set Settings
 	lookup    func(string) (string, bool)
 }
 
@@ -51,7 +50,7 @@ func addOptions(all map[string][]*option, section string, options []*option) {
 }
 
 // keySchema derives the schema of the config file from the options.
-func (a *App) keySchema(all map[string][]*option) config.Schema {
+func (a *App) keySchema(all map[string][]*option) Schema {
 	find := func(key string, is func(*option) bool) bool {
 		for _, options := range all {
 			if o := optionNamed(options, key); o != nil && is(o) {
@@ -60,7 +59,7 @@ func (a *App) keySchema(all map[string][]*option) config.Schema {
 		}
 		return false
 	}
-	return config.Schema{
+	return Schema{
 		Has:    func(section string) bool { return all[section] != nil },
 		Check:  func(where, section, key string) error { return a.checkKey(where, section, key, all) },
 		Object: func(key string) bool { return find(key, func(o *option) bool { return o.Type == plugin.Object }) },
@@ -97,8 +96,8 @@ func (a *App) readConfig(s *console, g *globals) (*configured, error) {
 		if err != nil {
 			return nil, Usagef("name the config file with --config, or unset ROLLMILL_CONFIG", "config: %w", err)
 		}
-		var expanded map[string]config.Expansion
-		cfg.file, expanded, err = config.Parse(path, data, a.keySchema(a.schema()), s.Lookup)
+		var expanded map[string]Expansion
+		cfg.file, expanded, err = Parse(path, data, a.keySchema(a.schema()), s.Lookup)
 		for name, e := range expanded {
 			s.secrets.AddExpanded(name, e.Value, e.Public)
 		}
@@ -148,7 +147,7 @@ func (cfg *configured) apply(section string, options []*option) error {
 	return nil
 }
 
-func (cfg *configured) find(places []string, name string) (config.Setting, bool) {
+func (cfg *configured) find(places []string, name string) (Setting, bool) {
 	if slices.Contains(cfg.app.Shared, name) {
 		places = append(places, "")
 	}
@@ -160,7 +159,7 @@ func (cfg *configured) find(places []string, name string) (config.Setting, bool)
 	for _, place := range places {
 		variable := variable(place, name)
 		if text, ok := cfg.lookup(variable); ok && text != "" {
-			return config.Setting{Values: strings.Split(strings.TrimSuffix(text, "\n"), "\n"), Where: variable}, true
+			return Setting{Values: strings.Split(strings.TrimSuffix(text, "\n"), "\n"), Where: variable}, true
 		}
 	}
 	for _, place := range places {
@@ -168,7 +167,7 @@ func (cfg *configured) find(places []string, name string) (config.Setting, bool)
 			return st, true
 		}
 	}
-	return config.Setting{}, false
+	return Setting{}, false
 }
 
 // variable returns the name of a flag's environment variable. For a repeatable
@@ -182,7 +181,7 @@ func variable(section, name string) string {
 }
 
 // assign sets an option from its text values.
-func assign(o *option, section string, st config.Setting) error {
+func assign(o *option, section string, st Setting) error {
 	key := o.Name
 	if section != "" {
 		key = section + "." + key
@@ -197,7 +196,7 @@ func assign(o *option, section string, st config.Setting) error {
 	return assigned(o, st, key, text, o.assign([]string{text}))
 }
 
-func assigned(o *option, st config.Setting, key, text string, err error) error {
+func assigned(o *option, st Setting, key, text string, err error) error {
 	if err == nil {
 		return nil
 	}
@@ -206,8 +205,8 @@ func assigned(o *option, st config.Setting, key, text string, err error) error {
 
 // parseSets reads --set SECTION.KEY=VALUE. A VALUE in brackets is a YAML list;
 // the same key again replaces one value and adds to a list.
-func (a *App) parseSets(sets []string) (config.Settings, error) {
-	all, out := a.schema(), config.Settings{}
+func (a *App) parseSets(sets []string) (Settings, error) {
+	all, out := a.schema(), Settings{}
 	for _, text := range sets {
 		path, value, ok := strings.Cut(text, "=")
 		if !ok {
@@ -220,7 +219,7 @@ func (a *App) parseSets(sets []string) (config.Settings, error) {
 		if err := a.checkKey("--set", section, key, all); err != nil {
 			return nil, err
 		}
-		st := config.Setting{Values: []string{value}, Where: "--set"}
+		st := Setting{Values: []string{value}, Where: "--set"}
 		if strings.HasPrefix(value, "[") {
 			var list []string
 			if err := yaml.Load([]byte(value), &list); err != nil {

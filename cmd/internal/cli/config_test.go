@@ -7,7 +7,6 @@ import (
 
 	urfave "github.com/urfave/cli/v2"
 
-	"github.com/rollmill/rollmill/cmd/internal/config"
 	"github.com/rollmill/rollmill/stages/plugin"
 )
 
@@ -33,7 +32,7 @@ func configuredFrom(t *testing.T, file string, env map[string]string, args ...st
 	settings := &tried{}
 	options := optionsOf(plugin.Declared(settings))
 	a := sample()
-	parsed, _, err := config.Parse("test.yaml", []byte(file), a.keySchema(map[string][]*option{"": {}, "rollout": options}), lookup)
+	parsed, _, err := Parse("test.yaml", []byte(file), a.keySchema(map[string][]*option{"": {}, "rollout": options}), lookup)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -15,7 +15,7 @@ import (
 
 	"github.com/rollmill/rollmill/formats"
 	"github.com/rollmill/rollmill/formats/dataset"
-	"github.com/rollmill/rollmill/formats/filter"
+	"github.com/rollmill/rollmill/formats/expression"
 	"github.com/rollmill/rollmill/formats/random"
 	"github.com/rollmill/rollmill/storage"
 )
@@ -174,7 +174,7 @@ func TestPages(t *testing.T) {
 	wheres := []string{"", "reward > 0.5", "status == 'ok'", "rewards['style'] < 0.3", "len(answer) > 20 && generation > 1", "messages > 3", "calls != 0 || metadata != nil"}
 	kept := map[string][]bool{} // by --where of the commands
 	for _, where := range wheres {
-		f, err := filter.New(nil, where)
+		f, err := expression.NewFilter(nil, where)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -10,7 +10,6 @@ import (
 
 	"github.com/rollmill/rollmill/formats"
 	"github.com/rollmill/rollmill/formats/expression"
-	"github.com/rollmill/rollmill/formats/filter"
 )
 
 // WhereError is the error of a condition: it does not compile, or fails for a row.
@@ -44,7 +43,7 @@ func (x *Index) matching(ctx context.Context, where string) (set, error) {
 		return nil, nil
 	}
 	return x.remembered(where, func() (set, error) {
-		p, err := expression.Condition(where, filter.Row{})
+		p, err := expression.Condition(where, expression.Row{})
 		if err != nil {
 			return nil, &WhereError{Where: where, Err: err}
 		}
@@ -54,7 +53,7 @@ func (x *Index) matching(ctx context.Context, where string) (set, error) {
 			return x.scan(ctx, c, reads)
 		}
 		return parallel(ctx, x.Rows, func(ctx context.Context, from, to uint32, out set) error {
-			var r filter.Row
+			var r expression.Row
 			for row := from; row < to; row++ {
 				if err := c.row(ctx, x, &r, row, out); err != nil {
 					return err
@@ -90,7 +89,7 @@ type condition struct {
 }
 
 // row adds a row to a set if the condition is true for it.
-func (c *condition) row(ctx context.Context, x *Index, r *filter.Row, row uint32, out set) error {
+func (c *condition) row(ctx context.Context, x *Index, r *expression.Row, row uint32, out set) error {
 	for _, set := range c.fill {
 		set(r, row)
 	}
@@ -132,7 +131,7 @@ func parallel(ctx context.Context, n uint32, f func(ctx context.Context, from, t
 }
 
 // filler sets a field of what an expression reads of a row.
-type filler func(r *filter.Row, row uint32)
+type filler func(r *expression.Row, row uint32)
 
 // fillers returns what sets the fields that an expression reads, except for those that
 // the index does not have.
@@ -141,22 +140,22 @@ func (x *Index) fillers(reads func(string) bool) (out []filler) {
 		name string
 		set  filler
 	}{
-		{"trajectory_id", func(r *filter.Row, row uint32) { r.TrajectoryID = x.ids.of(row) }},
-		{"run", func(r *filter.Row, row uint32) { r.Run = x.run.of(row) }},
-		{"example_id", func(r *filter.Row, row uint32) { r.ExampleID = x.examples.of(row) }},
-		{"group_id", func(r *filter.Row, row uint32) { r.GroupID = x.groups.of(row) }},
-		{"epoch", func(r *filter.Row, row uint32) { r.Epoch = int(x.epoch.of(row)) }},
-		{"generation", func(r *filter.Row, row uint32) { r.Generation = int(x.generation.of(row)) }},
-		{"status", func(r *filter.Row, row uint32) { r.Status = x.status.of(row) }},
-		{"stop_reason", func(r *filter.Row, row uint32) { r.StopReason = x.stop.of(row) }},
-		{"failure_class", func(r *filter.Row, row uint32) { r.FailureClass = x.failure.of(row) }},
-		{"model", func(r *filter.Row, row uint32) { r.Model = x.model.of(row) }},
-		{"reward", func(r *filter.Row, row uint32) { r.Reward = x.reward[row] }},
-		{"advantage", func(r *filter.Row, row uint32) { r.Advantage = x.advantage[row] }},
-		{"prompt_tokens", func(r *filter.Row, row uint32) { r.PromptTokens = int(x.prompt[row]) }},
-		{"completion_tokens", func(r *filter.Row, row uint32) { r.CompletionTokens = int(x.completion[row]) }},
-		{"sampled_tokens", func(r *filter.Row, row uint32) { r.SampledTokens = int(x.sampled[row]) }},
-		{"policy_version", func(r *filter.Row, row uint32) { r.PolicyVersion = int(x.policy.of(row)) }},
+		{"trajectory_id", func(r *expression.Row, row uint32) { r.TrajectoryID = x.ids.of(row) }},
+		{"run", func(r *expression.Row, row uint32) { r.Run = x.run.of(row) }},
+		{"example_id", func(r *expression.Row, row uint32) { r.ExampleID = x.examples.of(row) }},
+		{"group_id", func(r *expression.Row, row uint32) { r.GroupID = x.groups.of(row) }},
+		{"epoch", func(r *expression.Row, row uint32) { r.Epoch = int(x.epoch.of(row)) }},
+		{"generation", func(r *expression.Row, row uint32) { r.Generation = int(x.generation.of(row)) }},
+		{"status", func(r *expression.Row, row uint32) { r.Status = x.status.of(row) }},
+		{"stop_reason", func(r *expression.Row, row uint32) { r.StopReason = x.stop.of(row) }},
+		{"failure_class", func(r *expression.Row, row uint32) { r.FailureClass = x.failure.of(row) }},
+		{"model", func(r *expression.Row, row uint32) { r.Model = x.model.of(row) }},
+		{"reward", func(r *expression.Row, row uint32) { r.Reward = x.reward[row] }},
+		{"advantage", func(r *expression.Row, row uint32) { r.Advantage = x.advantage[row] }},
+		{"prompt_tokens", func(r *expression.Row, row uint32) { r.PromptTokens = int(x.prompt[row]) }},
+		{"completion_tokens", func(r *expression.Row, row uint32) { r.CompletionTokens = int(x.completion[row]) }},
+		{"sampled_tokens", func(r *expression.Row, row uint32) { r.SampledTokens = int(x.sampled[row]) }},
+		{"policy_version", func(r *expression.Row, row uint32) { r.PolicyVersion = int(x.policy.of(row)) }},
 		{"rewards", x.fillRewards},
 	} {
 		if reads(f.name) {
@@ -166,7 +165,7 @@ func (x *Index) fillers(reads func(string) bool) (out []filler) {
 	return out
 }
 
-func (x *Index) fillRewards(r *filter.Row, row uint32) {
+func (x *Index) fillRewards(r *expression.Row, row uint32) {
 	if r.Rewards == nil {
 		r.Rewards = map[string]float64{}
 	}
@@ -179,7 +178,7 @@ func (x *Index) fillRewards(r *filter.Row, row uint32) {
 }
 
 // TrajectoryNames returns what a condition about trajectories can read.
-func TrajectoryNames() []string { return namesOf(reflect.TypeFor[filter.Row]()) }
+func TrajectoryNames() []string { return namesOf(reflect.TypeFor[expression.Row]()) }
 
 func namesOf(t reflect.Type) (out []string) {
 	for f := range t.Fields() {

@@ -10,7 +10,7 @@ import (
 
 	"github.com/rollmill/rollmill/formats"
 	"github.com/rollmill/rollmill/stages/backends"
-	"github.com/rollmill/rollmill/stages/backends/once"
+
 	"github.com/rollmill/rollmill/stages/internal/remote"
 )
 
@@ -58,8 +58,8 @@ func (t *Trainer) Submit(ctx context.Context, s backends.Submission, groups back
 }
 
 // jobs finds a submission's job by its name and its fields.
-func (t *Trainer) jobs() once.Jobs[job] {
-	return once.Jobs[job]{Settle: t.cfg.Settle, Find: t.find, Outcome: func(ctx context.Context, j *job) (backends.Outcome, error) {
+func (t *Trainer) jobs() backends.Jobs[job] {
+	return backends.Jobs[job]{Settle: t.cfg.Settle, Find: t.find, Outcome: func(ctx context.Context, j *job) (backends.Outcome, error) {
 		out, err := t.Status(ctx, j.ID)
 		out.Job = j.ID
 		return out, err

@@ -15,7 +15,7 @@ import (
 
 	"github.com/rollmill/rollmill/formats"
 	"github.com/rollmill/rollmill/stages/backends"
-	"github.com/rollmill/rollmill/stages/backends/once"
+
 	"github.com/rollmill/rollmill/stages/internal/remote"
 )
 
@@ -60,9 +60,9 @@ func (t *Trainer) Submit(ctx context.Context, s backends.Submission, groups back
 }
 
 // jobs finds a submission's job by its token and by its file.
-func (t *Trainer) jobs() once.Jobs[job] {
+func (t *Trainer) jobs() backends.Jobs[job] {
 	outcome := func(_ context.Context, j *job) (backends.Outcome, error) { return t.outcome(j), nil }
-	return once.Jobs[job]{Settle: t.cfg.Settle, Find: t.find, Outcome: outcome}
+	return backends.Jobs[job]{Settle: t.cfg.Settle, Find: t.find, Outcome: outcome}
 }
 
 func (t *Trainer) body(s backends.Submission, training string) map[string]any {

@@ -1,0 +1,287 @@
+// Package config reads rollmill's config file: YAML whose values are kept as
+// text, each with its line number. It knows no flags: a Schema lists the keys. It
+// is apart from package cli so that fuzzing reads files without a command line.
+package cli
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"path/filepath"
+	"regexp"
+	"strings"
+
+	"github.com/rollmill/rollmill/stages"
+	"go.yaml.in/yaml/v4"
+)
+
+// Schema describes the sections and keys of a config file. Global and shared
+// keys are in section "".
+type Schema struct {
+	Has    func(section string) bool
+	Check  func(where, section, key string) error // refuses an unknown section or key, with a hint
+	Object func(key string) bool                  // whether a key's values are typed and become JSON
+	Public func(key string) bool                  // whether a key's value is meant to be written into rows
+	Prompt func(key string) bool                  // whether a model reads a key's value, which rows hold as it was sent
+}
+
+// Setting is one value or several, as text.
+type Setting struct {
+	Values []string
+	List   bool   // written as one
+	Where  string // source, for errors: rollmill.yaml:12, --set, or the variable's name
+}
+
+// Settings maps sections to keys to values.
+type Settings map[string]map[string]Setting
+
+// Add stores a setting.
+func (s Settings) Add(section, key string, st Setting) {
+	if s[section] == nil {
+		s[section] = map[string]Setting{}
+	}
+	s[section][key] = st
+}
+
+// Expansion is the value that the file took from an environment variable.
+type Expansion struct {
+	Value  string
+	Public bool // also used in a setting that is meant to be written into rows
+}
+
+// Parse reads a config file: global and shared keys, and a section per
+// command. Every value stays text until its flag parses it. Parse also returns
+// the values of the environment variables that the file used, by name, even when
+// it returns an error. Errors are usage errors that name the file and line.
+func Parse(path string, data []byte, schema Schema, lookup func(string) (string, bool)) (Settings, map[string]Expansion, error) {
+	p := &parser{name: filepath.Base(path), lookup: lookup, schema: schema, out: Settings{}, expanded: map[string]Expansion{}}
+	root, err := p.document(data)
+	if err != nil || root == nil {
+		return nil, nil, err
+	}
+	return p.out, p.expanded, p.top(root)
+}
+
+type parser struct {
+	name   string
+	lookup func(string) (string, bool)
+	schema Schema
+	out    Settings
+
+	key      string // the key being read
+	expanded map[string]Expansion
+}
+
+func usage(hint, format string, args ...any) error {
+	return stages.Errorf(stages.KindUsage, hint, format, args...)
+}
+
+func (p *parser) at(n *yaml.Node) string { return fmt.Sprintf("%s:%d", p.name, n.Line) }
+
+// document returns the root node of the only document, or nil if it is empty.
+func (p *parser) document(data []byte) (*yaml.Node, error) {
+	loader, err := yaml.NewLoader(strings.NewReader(string(data)))
+	if err != nil {
+		return nil, err
+	}
+	var doc, second yaml.Node
+	switch err := loader.Load(&doc); {
+	case errors.Is(err, io.EOF):
+		return nil, nil
+	case err != nil:
+		return nil, p.broken(err)
+	}
+	if err := loader.Load(&second); !errors.Is(err, io.EOF) {
+		return nil, usage("", "%s: more than one document", p.name)
+	}
+	root := resolve(&doc)
+	if root.Kind == yaml.DocumentNode && len(root.Content) == 1 {
+		root = resolve(root.Content[0])
+	}
+	if empty(root) {
+		return nil, nil
+	}
+	if root.Kind != yaml.MappingNode {
+		return nil, usage("", "%s: not a mapping of sections", p.at(root))
+	}
+	return root, nil
+}
+
+// broken returns a usage error with the line at which YAML parsing failed.
+func (p *parser) broken(err error) error {
+	var at *yaml.LoadError
+	if !errors.As(err, &at) {
+		return usage("", "%s: %w", p.name, err)
+	}
+	line := at.Mark.Line
+	if at.ContextMark.Line > 0 && !strings.Contains(at.ContextMsg, "block") { // a quote or bracket begins there; a block's first line is not at fault
+		line = at.ContextMark.Line
+	}
+	return usage("look for a wrong indentation, a tab, or an unclosed quote or bracket", "%s:%d: not YAML: %s", p.name, line, at.Message)
+}
+
+func (p *parser) top(root *yaml.Node) error {
+	return p.pairs(root, func(key, value *yaml.Node) error {
+		if key.Value == "" || !p.schema.Has(key.Value) {
+			if value.Kind == yaml.MappingNode {
+				return p.schema.Check(p.at(key), key.Value, "")
+			}
+			return p.add("", key, value)
+		}
+		if empty(value) {
+			return nil
+		}
+		if value.Kind != yaml.MappingNode {
+			return usage("", "%s: section %s is not a mapping", p.at(value), key.Value)
+		}
+		return p.pairs(value, func(k, v *yaml.Node) error { return p.add(key.Value, k, v) })
+	})
+}
+
+// pairs calls f for each pair of a mapping and refuses a duplicate key.
+func (p *parser) pairs(n *yaml.Node, f func(key, value *yaml.Node) error) error {
+	seen := map[string]int{}
+	for i := 0; i+1 < len(n.Content); i += 2 {
+		key, value := resolve(n.Content[i]), resolve(n.Content[i+1])
+		if key.Kind != yaml.ScalarNode {
+			return usage("", "%s: a key must be a word", p.at(key))
+		}
+		if line, ok := seen[key.Value]; ok {
+			return usage("", "%s: %q is already set on line %d", p.at(key), key.Value, line)
+		}
+		seen[key.Value] = key.Line
+		if err := f(key, value); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// add stores one setting. A key without a value is treated as absent.
+func (p *parser) add(section string, key, value *yaml.Node) error {
+	if err := p.schema.Check(p.at(key), section, key.Value); err != nil {
+		return err
+	}
+	if empty(value) {
+		return nil
+	}
+	p.key = key.Value
+	st, err := p.setting(value, p.schema.Object(key.Value))
+	if err != nil {
+		return err
+	}
+	p.out.Add(section, key.Value, st)
+	return nil
+}
+
+// setting converts a node to text values. The node is a scalar, a list of
+// scalars, or a mapping of scalars, which becomes a list of KEY=VALUE. The
+// values of an object may have any type; they become JSON.
+func (p *parser) setting(n *yaml.Node, object bool) (Setting, error) {
+	st := Setting{Where: p.at(n)}
+	var err error
+	add := func(prefix string, n *yaml.Node) error {
+		if n.Kind != yaml.ScalarNode {
+			return usage("", "%s: a value must be text, a number, true or false", p.at(n))
+		}
+		text, err := p.expand(n)
+		st.Values = append(st.Values, prefix+text)
+		return err
+	}
+	switch n.Kind {
+	case yaml.SequenceNode:
+		st.List = true
+		for i := 0; err == nil && i < len(n.Content); i++ {
+			err = add("", resolve(n.Content[i]))
+		}
+	case yaml.MappingNode:
+		st.List = true
+		err = p.pairs(n, func(k, v *yaml.Node) error {
+			if !object {
+				return add(k.Value+"=", v)
+			}
+			text, err := p.json(v)
+			st.Values = append(st.Values, k.Value+"="+text)
+			return err
+		})
+	default:
+		err = add("", n)
+	}
+	return st, err
+}
+
+// json returns a node as JSON, after it expands environment variables.
+func (p *parser) json(n *yaml.Node) (string, error) {
+	if err := p.expandAll(n); err != nil {
+		return "", err
+	}
+	var v any
+	if err := n.Load(&v); err != nil {
+		return "", usage("", "%s: %w", p.at(n), err)
+	}
+	data, err := json.Marshal(v)
+	if err != nil {
+		return "", usage("", "%s: %w", p.at(n), err)
+	}
+	return string(data), nil
+}
+
+// expandAll expands every scalar below a node. An unquoted scalar may become a
+// number.
+func (p *parser) expandAll(n *yaml.Node) error {
+	if n.Kind == yaml.ScalarNode && reference.MatchString(n.Value) {
+		text, err := p.expand(n)
+		if n.Value = text; n.Style == 0 {
+			n.Tag = ""
+		}
+		return err
+	}
+	for _, inner := range n.Content {
+		if err := p.expandAll(resolve(inner)); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+var reference = regexp.MustCompile(`\$?\$\{[^}]*\}`)
+
+// expand replaces references to environment variables: ${NAME}, or
+// ${NAME:-default}. $${ is a literal ${.
+func (p *parser) expand(n *yaml.Node) (string, error) {
+	var err error
+	text := reference.ReplaceAllStringFunc(n.Value, func(ref string) string {
+		if strings.HasPrefix(ref, "$$") {
+			return ref[1:]
+		}
+		if p.schema.Prompt(p.key) {
+			err = usage("write the text itself, or take it from the examples' fields; $${ is a literal ${",
+				"%s: %s takes no %s: rows hold this text as the model read it", p.at(n), p.key, ref)
+			return ""
+		}
+		name, fallback, hasDefault := strings.Cut(ref[2:len(ref)-1], ":-")
+		if v, ok := p.lookup(name); ok && (v != "" || !hasDefault) {
+			if v != "" {
+				p.expanded[name] = Expansion{v, p.expanded[name].Public || p.schema.Public(p.key)}
+			}
+			return v
+		}
+		if !hasDefault {
+			err = usage("set it in the environment, or write ${"+name+":-default}", "%s: ${%s} is not set", p.at(n), name)
+		}
+		return fallback
+	})
+	return text, err
+}
+
+func resolve(n *yaml.Node) *yaml.Node {
+	for i := 0; n.Kind == yaml.AliasNode && n.Alias != nil && i < 100; i++ {
+		n = n.Alias
+	}
+	return n
+}
+
+func empty(n *yaml.Node) bool {
+	return n.Kind == 0 || n.Kind == yaml.ScalarNode && n.Tag == "!!null"
+}

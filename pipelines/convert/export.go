@@ -1,0 +1,256 @@
+// Package convert writes datasets in the formats of other programs, through
+// formats/exporters.
+//
+// It reads any dataset group by group: a wide one as it is, a thin one joined
+// with its base, whose rows then have the scores, the groups and the advantages.
+// Each file is a draft that is named when all are whole; a folder's documents
+// appear one by one, whole. With the same dataset and options, the bytes are the
+// same.
+//
+// A row that a format cannot hold as a whole is refused by name, or with Lossy
+// written without the part and counted. What has no row in a format at all (a
+// tie where a pair is asked for) is counted by reason, as submit does.
+package convert
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"strings"
+
+	"github.com/rollmill/rollmill/formats"
+	"github.com/rollmill/rollmill/formats/expression"
+	"github.com/rollmill/rollmill/formats/foreign/art"
+	"github.com/rollmill/rollmill/formats/foreign/exporters"
+	"github.com/rollmill/rollmill/formats/redaction"
+	"github.com/rollmill/rollmill/formats/sequences"
+)
+
+// ExportOptions say what to export, and where to.
+type ExportOptions struct {
+	In          string
+	AcceptGates []string
+	To          []exporters.File
+	Out         string    // a file, a folder, or "-" for Stdout
+	Stdout      io.Writer // of Out "-"
+	Overwrite   bool
+	Lossy       bool
+	Per         sequences.Per // what counts the same in forms of sequences; "": weights are 1
+	Best        int           // of formats of best members: how many of each group; below 0 all
+	Statuses    []string      // only rows with one of these; none: all
+	Where       string        // only rows for which this expression is true; "": all
+
+	Redact   *redaction.Rules // applied before anything else sees a row; nil: none
+	Progress func(rows int64) // is told of rows that were read; nil: nobody
+}
+
+// ExportReport says what was written and what was left out.
+type ExportReport struct {
+	URI      string           `json:"uri"` // of the file or the folder; "" for stdout
+	In       string           `json:"in"`
+	Rows     int64            `json:"rows"` // read
+	Filtered map[string]int64 `json:"filtered,omitempty"`
+	Files    []Written        `json:"files"`
+	Redacted redaction.Counts `json:"redacted,omitzero"`
+}
+
+// Written is one file or folder of documents.
+type Written struct {
+	Format string `json:"format"`
+	URI    string `json:"uri,omitempty"`
+	exporters.Entry
+	Dropped map[string]int64 `json:"dropped,omitempty"` // rows without a part of theirs, by part
+}
+
+// Export exports.
+func Export(ctx context.Context, o ExportOptions) (ExportReport, error) {
+	keep, err := expression.NewFilter(o.Statuses, o.Where)
+	if err != nil {
+		return ExportReport{}, err
+	}
+	to, err := newTarget(ctx, &o)
+	if err != nil {
+		return ExportReport{}, err
+	}
+	defer to.discard()
+	from, err := openSource(ctx, o.In, o.AcceptGates)
+	if err != nil {
+		return ExportReport{}, err
+	}
+	tables, err := from.tables(ctx, o.To, keep)
+	if err != nil {
+		return ExportReport{}, err
+	}
+	e := &export{ExportOptions: o, from: from, keep: keep, losses: map[string]map[string]int64{}, report: ExportReport{URI: to.uri, In: from.Rows.URI(), Filtered: map[string]int64{}}}
+	e.pass = exporters.NewPass(o.To, o.Best, o.Redact.Tables(tables, e.report.Redacted.Add), exporters.Place{Begin: to.begin, Put: to.put, Drop: e.drop})
+	defer e.pass.Close()
+	weights, err := e.weights(ctx)
+	if err != nil {
+		return e.report, err
+	}
+	for _, w := range e.pass.Writers {
+		w.Weights = weights
+	}
+	if err := from.Groups(ctx, e.columns(), func(rows []formats.Trajectory) error { return e.group(ctx, rows) }); err != nil {
+		return e.report, err
+	}
+	if err := e.end(); err != nil {
+		return e.report, err
+	}
+	return e.report, to.publish(ctx, e.report.Files)
+}
+
+// export is one run.
+type export struct {
+	ExportOptions
+	from   source
+	keep   *expression.Filter
+	pass   *exporters.Pass
+	losses map[string]map[string]int64 // by kind of file and part
+	lost   error                       // the first part that was refused
+	runs   int64                       // adjacent rows of one group
+	report ExportReport
+}
+
+// weights counts the sequences in a pass of their own: a weight depends on the
+// whole batch.
+func (e *export) weights(ctx context.Context) (*sequences.Weights, error) {
+	if e.Per == "" {
+		return nil, nil
+	}
+	for _, f := range e.To {
+		if f.Format.Loss == "" {
+			return nil, usage{"leave out --row-weight, or the format", "format " + f.Name + " has no weights: its rows are not sequences of tokens, or its trainer computes advantages from rewards"}
+		}
+	}
+	w, memory := &sequences.Weights{Per: e.Per}, new(sequences.Memory)
+	return w, e.from.Groups(ctx, e.columns(), func(rows []formats.Trajectory) error {
+		for i := range rows {
+			e.Redact.Trajectory(&rows[i]) // what is redacted has no tokens
+			reason, err := e.keep.Refuses(ctx, &rows[i])
+			if err != nil {
+				return fmt.Errorf("trajectory %q: %w", rows[i].TrajectoryID, err)
+			}
+			if reason == "" {
+				list, _ := memory.Of(&rows[i]) // the next pass reports problems
+				memory.Reset()                 // they are only counted
+				w.Add(list)
+			}
+		}
+		return nil
+	})
+}
+
+// columns returns the columns of the payload that are read; nil for all.
+func (e *export) columns() func(name string) bool {
+	if e.Redact != nil || e.keep.Payload() {
+		return nil
+	}
+	return exporters.Reads(e.To)
+}
+
+// group exports the rows of a group that are kept.
+func (e *export) group(ctx context.Context, rows []formats.Trajectory) error {
+	e.runs++
+	e.report.Rows += int64(len(rows))
+	if e.Progress != nil {
+		e.Progress(int64(len(rows)))
+	}
+	kept := rows[:0]
+	for i := range rows {
+		e.report.Redacted.Add(e.Redact.Trajectory(&rows[i]))
+		reason, err := e.keep.Refuses(ctx, &rows[i])
+		if err != nil {
+			return fmt.Errorf("trajectory %q: %w", rows[i].TrajectoryID, err)
+		}
+		if reason != "" {
+			e.report.Filtered[reason]++
+			continue
+		}
+		if !exporters.ValidText(&rows[i]) {
+			return e.refuse(rows[i].TrajectoryID, "a file", "text that is not UTF-8", "rollmill audit names the column")
+		}
+		kept = append(kept, rows[i])
+	}
+	if len(kept) == 0 {
+		return nil
+	}
+	sound, err := e.sound(kept)
+	if err != nil {
+		return err
+	}
+	return errors.Join(e.pass.Add(kept, sound), e.lost)
+}
+
+// sound checks a group for files that must be complete.
+func (e *export) sound(rows []formats.Trajectory) (bool, error) {
+	var whole []*exporters.Writer
+	for _, w := range e.pass.Writers {
+		if w.File.Format.Whole {
+			whole = append(whole, w)
+		}
+	}
+	if whole == nil {
+		return true, nil
+	}
+	var problems []art.Problem
+	art.Check(rows, art.Limits{}, func(p art.Problem) { problems = append(problems, p) })
+	if len(problems) == 0 {
+		return true, nil
+	}
+	if p := problems[0]; !e.Lossy {
+		return false, formats.Invalid(e.report.In, "--lossy leaves such groups out, and counts them; curate drops them", nil,
+			"format %s cannot hold group %q: %s", whole[0].File.Name, rows[0].Group(), strings.TrimSpace(p.TrajectoryID+" "+p.Reason+" "+p.Detail))
+	}
+	for _, w := range whole {
+		w.Skipped[problems[0].Reason]++
+	}
+	return false, nil
+}
+
+// drop is told of a part of a row that a file cannot hold.
+func (e *export) drop(f exporters.File, x *exporters.Item, part string) {
+	if !e.Lossy {
+		if e.lost == nil {
+			e.lost = e.refuse(x.Rows[0].TrajectoryID, f.Name, part, "--lossy leaves such parts out, and counts them; rows, arrow and trajectories hold everything")
+		}
+		return
+	}
+	if e.losses[f.Name] == nil {
+		e.losses[f.Name] = map[string]int64{}
+	}
+	e.losses[f.Name][part]++
+}
+
+func (e *export) refuse(id, format, part, hint string) error {
+	return formats.Invalid(e.report.In, hint, nil, "trajectory %q: %s cannot hold %s", id, format, part)
+}
+
+// end ends the files. One without rows is an error, unless there was nothing to
+// write.
+func (e *export) end() error {
+	if err := e.pass.End(); err != nil {
+		return err
+	}
+	for _, w := range e.pass.Writers {
+		if err := w.End(); err != nil {
+			return err
+		}
+		if kept := e.report.Rows - e.filtered(); kept > 0 && w.Rows == 0 {
+			return formats.Invalid(e.report.In, "leave the format out, or change what group and curate give", nil, "%s would have no row: %s", w.Name, w.Skipped)
+		}
+		if w.File.Format.Of != exporters.Rows && e.from.scattered(e.runs) {
+			return formats.Invalid(e.report.In, "export what curate makes of it: there the rows of a group are adjacent", nil, "format %s is made from whole groups, and the rows of a group are not adjacent", w.File.Name)
+		}
+		e.report.Files = append(e.report.Files, Written{Format: w.File.Name, Entry: w.Entry, Dropped: e.losses[w.File.Name]})
+	}
+	return nil
+}
+
+func (e *export) filtered() (n int64) {
+	for _, rows := range e.report.Filtered {
+		n += rows
+	}
+	return n
+}

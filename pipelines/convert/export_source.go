@@ -1,0 +1,67 @@
+package convert
+
+import (
+	"context"
+	"iter"
+
+	"github.com/rollmill/rollmill/formats"
+	"github.com/rollmill/rollmill/formats/dataset"
+	"github.com/rollmill/rollmill/formats/dataset/joined"
+	"github.com/rollmill/rollmill/formats/expression"
+	"github.com/rollmill/rollmill/formats/foreign/exporters"
+)
+
+// source is what is exported.
+type source struct{ *joined.Source }
+
+func openSource(ctx context.Context, uri string, accept []string) (source, error) {
+	d, err := dataset.Open(ctx, uri, dataset.OpenOptions{AcceptGates: accept})
+	if err != nil {
+		return source{}, err
+	}
+	s, err := joined.Of(ctx, d)
+	return source{s}, err
+}
+
+// tables returns the tables that some files are made from. A filter would drop
+// trajectories that these still name.
+func (s source) tables(ctx context.Context, files []exporters.File, keep *expression.Filter) (formats.Tables, error) {
+	var out formats.Tables
+	for _, name := range exporters.Compares(exporters.FormatsOf(files)) {
+		if _, has := s.Rows.Tables[name]; !has {
+			continue
+		}
+		if keep.Active() {
+			return out, usage{"export a dataset that curate filtered", "--where and --status choose trajectories, and these formats are made from table " + name}
+		}
+		switch name {
+		case formats.TablePairs:
+			out.Pairs = tableOf[formats.Pair](ctx, s.Rows, name)
+		case formats.TableLabels:
+			out.Labels = tableOf[formats.Label](ctx, s.Rows, name)
+		}
+	}
+	return out, nil
+}
+
+func tableOf[T any](ctx context.Context, d *dataset.Dataset, table string) iter.Seq2[T, error] {
+	return func(yield func(T, error) bool) {
+		var none T
+		for row, err := range dataset.Each[T](ctx, d, table, dataset.Range{Rows: d.Tables[table].Rows}) {
+			if err != nil {
+				yield(none, err)
+				return
+			}
+			if !yield(*row, nil) {
+				return
+			}
+		}
+	}
+}
+
+// scattered reports whether the rows were in more runs of one group each than
+// there are groups.
+func (s source) scattered(runs int64) bool {
+	groups, has := s.Rows.Tables[formats.TableGroups]
+	return has && s.Rows.Kind == formats.KindGroups && runs > groups.Rows
+}

@@ -1,0 +1,184 @@
+package convert
+
+import (
+	"context"
+	"errors"
+	"io"
+	"path"
+	"slices"
+	"strings"
+
+	"github.com/rollmill/rollmill/formats/foreign/exporters"
+	"github.com/rollmill/rollmill/storage"
+)
+
+// usage is the error of options that do not go together.
+type usage struct{ hint, what string }
+
+func (u usage) Error() string { return u.what }
+func (u usage) Hint() string  { return u.hint }
+func (usage) Misused() bool   { return true }
+
+// target is where the files are written.
+type target struct {
+	ctx       context.Context
+	uri       string
+	bucket    *storage.Bucket // nil for stdout
+	stdout    io.Writer
+	keys      map[string]string // of files, and beginnings of keys of folders, by name
+	drafts    map[string]*storage.Draft
+	overwrite bool
+}
+
+// newTarget finds the places of the files, and refuses those that are taken.
+func newTarget(ctx context.Context, o *ExportOptions) (*target, error) {
+	t := &target{ctx: ctx, stdout: o.Stdout, overwrite: o.Overwrite, keys: map[string]string{}, drafts: map[string]*storage.Draft{}}
+	if len(o.To) == 0 {
+		return nil, usage{"name one with --to FORMAT", "no format"}
+	}
+	if o.Out == "-" {
+		if len(o.To) > 1 || !o.To[0].Extension.Streams() {
+			return nil, usage{"write it to a file or a folder", "standard output takes one format, in lines or as a stream, and not " + o.To[0].File}
+		}
+		return t, nil
+	}
+	if err := t.place(ctx, o); err != nil {
+		return nil, err
+	}
+	if o.Overwrite {
+		return t, nil
+	}
+	for _, key := range t.keys {
+		if err := t.free(ctx, key); err != nil {
+			return nil, err
+		}
+	}
+	return t, nil
+}
+
+// place names the files. Out is the file itself when there is one and Out's name
+// has an extension, else their folder.
+func (t *target) place(ctx context.Context, o *ExportOptions) (err error) {
+	t.uri = storage.Redact(o.Out)
+	dir, name := storage.Split(o.Out)
+	first := o.To[0]
+	if len(o.To) == 1 && first.Extension != exporters.Folder && strings.Contains(name, ".") && !strings.HasSuffix(o.Out, "/") {
+		if first, err = named(first, name); err != nil {
+			return err
+		}
+		o.To = []exporters.File{first}
+		t.bucket, err = storage.Open(ctx, dir)
+		t.keys[first.File] = name
+		return err
+	}
+	t.bucket, err = storage.Open(ctx, o.Out)
+	for _, f := range o.To {
+		t.keys[f.File] = f.File
+	}
+	if len(o.To) == 1 && first.Extension == exporters.Folder {
+		t.keys[first.File] = ""
+	}
+	return err
+}
+
+// named returns the form of a format that a file's extension names: a user who
+// writes x.parquet means Parquet. Other programs choose their reader by it, so
+// the extension of a form that the format does not have is refused.
+func named(f exporters.File, name string) (exporters.File, error) {
+	ext := exporters.Extension(path.Ext(name))
+	if ext == f.Extension {
+		return f, nil
+	}
+	var have []string
+	for _, x := range exporters.Exports([]exporters.Format{f.Format}) {
+		if x.Extension == ext {
+			return x, nil
+		}
+		have = append(have, string(x.Extension))
+	}
+	if slices.Contains([]exporters.Extension{exporters.Parquet, exporters.JSONL, ".json", ".csv", ".arrow"}, ext) {
+		return f, usage{"name the file *" + strings.Join(have, " or *"), "the format " + f.Name + " has no form for " + string(ext)}
+	}
+	return f, nil
+}
+
+// free refuses a key that is taken, and a folder that is not empty.
+func (t *target) free(ctx context.Context, key string) error {
+	taken := usage{"name another place, or pass --overwrite", "there is already something at " + storage.Join(t.bucket.URI(), key)}
+	if key != "" && !strings.HasSuffix(key, "/") {
+		_, err := t.bucket.Stat(ctx, key)
+		if errors.Is(err, storage.ErrNotExist) {
+			return nil
+		}
+		if err == nil {
+			return taken
+		}
+		return err
+	}
+	for _, err := range t.bucket.List(ctx, key) {
+		if err != nil {
+			return err
+		}
+		return taken
+	}
+	return nil
+}
+
+// begin begins a file.
+func (t *target) begin(name string) (io.Writer, error) {
+	if t.bucket == nil {
+		return t.stdout, nil
+	}
+	d, err := t.bucket.Draft(t.ctx)
+	if err == nil {
+		t.drafts[name] = d
+	}
+	return d, err
+}
+
+// put writes a document of a folder.
+func (t *target) put(folder, name string, data []byte) error {
+	d, err := t.bucket.Draft(t.ctx)
+	if err != nil {
+		return err
+	}
+	defer d.Discard()
+	if _, err := d.Write(data); err != nil {
+		return err
+	}
+	return t.name(t.ctx, d, t.keys[folder]+name)
+}
+
+func (t *target) name(ctx context.Context, d *storage.Draft, key string) error {
+	if t.overwrite {
+		return d.Replace(ctx, key)
+	}
+	return d.Create(ctx, key)
+}
+
+// publish names the drafts, and notes the URIs of the files.
+func (t *target) publish(ctx context.Context, files []Written) error {
+	if t.bucket == nil {
+		return nil
+	}
+	for i := range files {
+		f := &files[i]
+		key := t.keys[f.Name]
+		if f.URI = t.bucket.URI(); key != "" {
+			f.URI = storage.Join(t.bucket.URI(), strings.TrimSuffix(key, "/"))
+		}
+		if d := t.drafts[f.Name]; d != nil {
+			if err := t.name(ctx, d, key); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// discard drops what was not published.
+func (t *target) discard() {
+	for _, d := range t.drafts {
+		_ = d.Discard()
+	}
+}

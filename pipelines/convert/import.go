@@ -1,0 +1,171 @@
+package convert
+
+import (
+	"cmp"
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io"
+	"math"
+	"slices"
+	"strings"
+
+	"github.com/rollmill/rollmill/formats"
+	"github.com/rollmill/rollmill/formats/dataset"
+	"github.com/rollmill/rollmill/stages"
+	"github.com/rollmill/rollmill/stages/plugin"
+)
+
+// Import imports the files into one wide dataset. A record that cannot be
+// converted, or has a part that no row can hold, ends the import with an error
+// that names its file and line, unless Lossy drops and counts it.
+func Import(ctx context.Context, o ImportOptions) (ImportReport, error) {
+	started := o.Clock()
+	if err := o.Validate(); err != nil {
+		return ImportReport{}, err
+	}
+	spec, err := o.spec(ctx)
+	if err != nil {
+		return ImportReport{}, err
+	}
+	source, outcome, shard, err := o.attempt(ctx, spec, false)
+	if errors.Is(err, errScattered) {
+		o.Logger().Info("import: " + errScattered.Error() + " in the source; it is read again and sorted")
+		source, outcome, shard, err = o.attempt(ctx, spec, true)
+	}
+	r := ImportReport{Source: source}
+	if err != nil {
+		return r, err
+	}
+	outcome.Timings = map[string]float64{"import_seconds": o.Clock().Sub(started).Seconds()}
+	result, err := shard.Commit(ctx, outcome)
+	if result.URI != "" {
+		r.Report = report(result, outcome)
+		if result.UpToDate && result.Sealed != nil {
+			facts := result.Sealed.Facts
+			r.Records, r.RefusedRecords = int64(facts[factRecords]), int64(facts[factRefused])
+		}
+		r.Seconds = o.Clock().Sub(started).Seconds()
+	}
+	return r, err
+}
+
+// attempt writes the shard's rows, but does not commit them. Unless sort is set
+// the error is errScattered when the groups of the source are not adjacent. On
+// an error what was written is removed.
+func (o *ImportOptions) attempt(ctx context.Context, spec dataset.Spec, sort bool) (Source, dataset.Outcome, *dataset.Shard, error) {
+	s := o.Out.Shard.Of()
+	shard, err := dataset.Begin(ctx, o.Out.URI, spec, dataset.Options{Shard: s.Index, Of: s.Count, Overwrite: o.Out.Overwrite})
+	if err != nil || shard.UpToDate() {
+		return Source{}, dataset.Outcome{}, shard, err
+	}
+	w, c := newWriter(o, shard), newCheck(o)
+	defer c.close()
+	g, done := gatherer(newAdjacent(o, w.group)), func() int64 { return w.written }
+	if sort {
+		g, done = newSorted(o, w.group), nil // it copies rows
+	}
+	defer g.close()
+	if err = c.read(ctx, g.add, done); err == nil {
+		err = g.end(ctx)
+	}
+	if err == nil {
+		err = w.flush(ctx)
+	}
+	w.count()
+	c.count(w.outcome.Facts)
+	var source Source
+	if !errors.Is(err, errScattered) {
+		var bad error
+		source, bad = c.report()
+		err = cmp.Or(err, bad)
+	}
+	if err != nil {
+		err = errors.Join(err, shard.Discard())
+	}
+	return source, w.outcome, shard, err
+}
+
+// CheckImport reads the files as Run does, and writes nothing. What Run would refuse
+// is in the report.
+func CheckImport(ctx context.Context, o ImportOptions) (Source, error) {
+	o.Out = stages.Output{}
+	if err := o.Validate(); err != nil {
+		return Source{}, err
+	}
+	c := newCheck(&o)
+	defer c.close()
+	c.checks = true
+	err := c.read(ctx, func(context.Context, *row) error { return nil }, nil)
+	source, bad := c.report()
+	return source, cmp.Or(err, bad)
+}
+
+// Validate returns an error of kind usage for options that exclude each other.
+func (o *ImportOptions) Validate() error {
+	fresh := ImportDefaults()
+	o.GroupBy, o.Train = cmp.Or(o.GroupBy, fresh.GroupBy), cmp.Or(o.Train, fresh.Train)
+	if len(o.Files) == 0 {
+		return stages.Errorf(stages.KindUsage, "name files, or a folder that holds some", "import: no file to read")
+	}
+	if o.Epoch != nil && (*o.Epoch < 0 || *o.Epoch > math.MaxInt32) {
+		return stages.Errorf(stages.KindUsage, "epochs count from 0", "import: there is no epoch %d", *o.Epoch)
+	}
+	known := make([]string, len(o.Format.Fields))
+	for i, f := range o.Format.Fields {
+		known[i] = f.Name
+	}
+	help := fmt.Sprintf("`rollmill help importer %s` describes its fields: %s", o.Format.Name, strings.Join(known, ", "))
+	if len(known) == 0 {
+		help = "the names in this format are fixed: leave --map out"
+	}
+	for name := range o.Fields {
+		if !slices.Contains(known, name) {
+			return stages.Errorf(stages.KindUsage, plugin.Nearest(name, known, help), "import: the format %s has no field %q for --map", o.Format.Name, name)
+		}
+	}
+	return o.Spill.Validate(stage)
+}
+
+// spec returns the identity of the dataset. It covers the bytes of every file.
+func (o *ImportOptions) spec(ctx context.Context) (dataset.Spec, error) {
+	fresh := ImportDefaults()
+	params := plugin.Identity(o, &fresh)
+	params["from"], params["run"] = o.Format.Name, o.Run
+	if o.Epoch != nil {
+		params["epoch"] = *o.Epoch
+	}
+	source := o.Source
+	var err error
+	if source.Digest, err = o.digest(ctx); err != nil {
+		return dataset.Spec{}, err
+	}
+	run, err := dataset.OpenRun(ctx, cmp.Or(o.Root, dataset.RootOf(o.Out.URI)))
+	if err != nil {
+		return dataset.Spec{}, fmt.Errorf("import: giving the run its id: %w", err)
+	}
+	return dataset.Spec{Stage: stage, Version: version, Kind: formats.KindTrajectories, Params: params, Inputs: []dataset.Ref{source}, Run: run}, nil
+}
+
+// digest returns the SHA-256 over the names and the bytes of the files and of
+// their companions.
+func (o *ImportOptions) digest(ctx context.Context) (string, error) {
+	all := sha256.New()
+	for i := range o.Files {
+		for _, f := range append([]File{o.Files[i]}, o.Files[i].Companions...) {
+			sum := sha256.New()
+			content, err := f.Open(ctx)
+			if err == nil {
+				_, err = io.CopyBuffer(sum, io.NewSectionReader(content, 0, content.Size()), make([]byte, 1<<20))
+				err = errors.Join(err, content.Close())
+			}
+			if err != nil {
+				return "", fmt.Errorf("import: reading %q: %w", f.URI, err)
+			}
+			fmt.Fprintf(all, "%q %x\n", f.Name, sum.Sum(nil))
+		}
+	}
+	return hex.EncodeToString(all.Sum(nil)), nil
+}

@@ -1,0 +1,223 @@
+package convert
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"iter"
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/rollmill/rollmill/formats"
+	"github.com/rollmill/rollmill/formats/foreign/importers"
+	"github.com/rollmill/rollmill/formats/jsontext"
+	"github.com/rollmill/rollmill/formats/lint"
+	"github.com/rollmill/rollmill/formats/redaction"
+	"github.com/rollmill/rollmill/formats/spill"
+	"github.com/rollmill/rollmill/stages"
+)
+
+// check reads the source, and collects what the report says about it.
+type check struct {
+	o      *ImportOptions
+	checks bool // refuse nothing, and list it
+	lint   *lint.Lint
+
+	meter    *stages.Meter
+	records  int64
+	added    int64 // rows
+	refused  int64 // records
+	broken   int64 // files
+	refusals []Refusal
+	unseen   map[string]string // columns of --map that no record had so far, by field
+	losses   map[string]int64
+	redacted redaction.Counts
+
+	lastGroup string
+	last      struct { // what it is the id of
+		example string
+		epoch   int32
+	}
+}
+
+// newCheck returns a check. It must be closed.
+func newCheck(o *ImportOptions) *check {
+	c := &check{o: o, losses: map[string]int64{}}
+	c.lint = lint.New(func() lint.Sorter { return sorter{spill.New(o.Spill.Dir, min(lintMemory, o.Spill.Memory))} })
+	if o.Format.Columns {
+		c.unseen = maps.Clone(o.Fields)
+	}
+	return c
+}
+
+func (c *check) close() { _ = c.lint.Close() } // its content is no longer needed
+
+// lintMemory is the memory for a sorter of the lint: it has at most three.
+const lintMemory = 8 << 20
+
+// sorter is a sorter for the lint.
+type sorter struct{ *spill.Sorter }
+
+func (s sorter) Sorted() iter.Seq2[lint.Record, error] {
+	return func(yield func(lint.Record, error) bool) {
+		for r, err := range s.Sorter.Sorted() {
+			if !yield(lint.Record(r), err) {
+				return
+			}
+		}
+	}
+}
+
+// mostRefusals is how many records the report lists.
+const mostRefusals = 100
+
+// read passes every row of the shard to add, in the order of the source. done
+// returns how many of them are needed no more; nil: each only during add.
+func (c *check) read(ctx context.Context, add func(context.Context, *row) error, done func() int64) error {
+	c.meter = c.o.Meter(stage, "record", 0)
+	defer c.meter.Done()
+	err := c.o.each(ctx, func(file int, p *parsed) error { return c.record(ctx, file, p, add) }, func(file int, err error) error {
+		if !c.checks {
+			return err
+		}
+		c.broken++
+		c.refuse(file, "file", err)
+		return nil
+	}, func() (int64, int64) {
+		if done == nil {
+			return c.added, c.added
+		}
+		return c.added, done()
+	})
+	if err != nil || c.records == 0 {
+		return err
+	}
+	for _, name := range slices.Sorted(maps.Keys(c.unseen)) {
+		column := c.unseen[name]
+		return formats.Invalid(c.o.Source.URI, "name a column of the records; the others need no --map", nil, "no record has the column %q of --map %s=%s", column, name, column)
+	}
+	if c.o.Lossy && !c.checks && c.refused == c.records {
+		return formats.Invalid(c.o.Source.URI, "import --check lists the reasons; is it the right format?", nil, "no record gives a trajectory; all %d are refused", c.records)
+	}
+	return nil
+}
+
+// see notes the columns of a record that --map names.
+func (c *check) see(data []byte) {
+	if len(c.unseen) == 0 {
+		return
+	}
+	for key := range jsontext.Members(data) {
+		maps.DeleteFunc(c.unseen, func(_, column string) bool { return column == string(key) })
+	}
+}
+
+func (c *check) record(ctx context.Context, file int, p *parsed, add func(context.Context, *row) error) error {
+	c.records++
+	c.meter.Add(1)
+	c.see(p.Data)
+	name := c.o.Files[file].URI
+	if p.Err != nil {
+		if !c.checks && !c.o.Lossy {
+			return p.Refused(name, "import --check lists every such record, --lossy drops and counts them", p.Err)
+		}
+		c.refused++
+		c.refuse(file, p.At(), p.Err)
+		return nil
+	}
+	for _, l := range p.Losses {
+		if !c.checks && !c.o.Lossy {
+			return p.Refused(name, "import --check lists what no row can hold, --lossy drops and counts it", fmt.Errorf("it cannot be represented: %s", l))
+		}
+		if len(p.rows) == 0 || c.o.mine(&p.rows[0]) {
+			c.lose(l.String())
+		}
+	}
+	for i := range p.rows {
+		r := &p.rows[i]
+		if !c.o.mine(r) {
+			continue
+		}
+		c.redacted.Add(r.redacted)
+		if err := c.lint.Add(lint.Row{File: name, Line: int64(p.Line), Record: p.Row, SourceID: r.Row.TrajectoryID,
+			Group: c.group(&r.Row), Preferred: preferred(r), T: &r.Row}); err != nil {
+			return err
+		}
+		c.added++
+		if err := add(ctx, r); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// maxLosses is how many kinds of losses the report lists: their fields are names
+// of the source.
+const maxLosses = 1000
+
+func (c *check) lose(what string) {
+	if _, listed := c.losses[what]; !listed && len(c.losses) >= maxLosses {
+		what = "other parts"
+	}
+	c.losses[what]++
+}
+
+// group returns the group of a row, which is often that of the row before.
+func (c *check) group(t *formats.Trajectory) string {
+	if c.lastGroup == "" || c.last.example != t.ExampleID || c.last.epoch != t.Epoch {
+		c.last.example, c.last.epoch = t.ExampleID, t.Epoch
+		c.lastGroup = formats.GroupID(t.ExampleID, int(t.Epoch))
+	}
+	return c.lastGroup
+}
+
+// preferred returns what the source says of an answer, nil for nothing.
+func preferred(r *row) *bool {
+	yes := r.Pair == importers.Chosen
+	if r.Pair == importers.Unpaired {
+		return r.Label
+	}
+	return &yes
+}
+
+// refuse lists a record or a file that was refused.
+func (c *check) refuse(file int, place string, err error) {
+	if len(c.refusals) >= mostRefusals {
+		return
+	}
+	x := Refusal{File: c.o.Files[file].URI, Place: place, Reason: err.Error()}
+	if in := (*formats.InputError)(nil); errors.As(err, &in) {
+		x.Hint = in.Help
+		if in.Place == x.File {
+			at := fmt.Sprintf("%q", in.Place)
+			if in.Row >= 0 {
+				at += fmt.Sprintf(" row %d", in.Row)
+			}
+			x.Reason = strings.TrimPrefix(x.Reason, at+": ")
+		}
+	}
+	c.refusals = append(c.refusals, x)
+}
+
+// count adds the facts of the source. What all shards count, the first one
+// records.
+func (c *check) count(facts map[string]float64) {
+	if c.o.Out.Shard.Of().Index == 0 {
+		facts[factRecords], facts[factRefused] = float64(c.records), float64(c.refused)
+	}
+	facts[factLosses], facts[factRedactions] = sum(c.losses), float64(c.redacted.Total())
+}
+
+func sum(counts map[string]int64) (total float64) {
+	for n := range maps.Values(counts) {
+		total += float64(n)
+	}
+	return total
+}
+
+// report describes what was read, which is the end of reading.
+func (c *check) report() (Source, error) {
+	found, err := c.lint.Report()
+	return Source{Lint: found, Refused: c.refusals, Records: c.records, RefusedRecords: c.refused, BrokenFiles: c.broken, Losses: c.losses, Redacted: c.redacted}, err
+}

@@ -1,0 +1,118 @@
+package convert
+
+import (
+	"encoding/hex"
+	"fmt"
+	"strings"
+
+	"github.com/zeebo/xxh3"
+
+	"github.com/rollmill/rollmill/formats"
+	"github.com/rollmill/rollmill/formats/jsontext"
+)
+
+// identify sets the example of a row, and what its id is made from.
+func (o *ImportOptions) identify(r *row, h *hasher, record []byte) error {
+	t := &r.Row
+	if r.Epoch != nil {
+		t.Epoch = *r.Epoch
+	} else if o.Epoch != nil {
+		t.Epoch = int32(*o.Epoch)
+	}
+	if r.own = t.TrajectoryID; r.own == "" {
+		r.own = h.digest(t, len(t.Messages))
+	}
+	switch by := o.GroupBy; {
+	case o.Groups != nil:
+		id, ok := o.Groups[t.TrajectoryID]
+		switch {
+		case t.TrajectoryID == "":
+			return errNoID
+		case !ok:
+			return fmt.Errorf("its id %q is not in the file of ids", t.TrajectoryID)
+		}
+		t.ExampleID = id
+	case by == GroupByID && t.ExampleID != "":
+	case by == GroupByID || by == GroupByPrompt:
+		t.ExampleID = h.digest(t, prompt(t))
+	default:
+		v := find(t, record, by)
+		if v == nil {
+			return fmt.Errorf("neither its example nor its metadata nor the record itself has the field %q of --group-by", by)
+		}
+		t.ExampleID = jsontext.Compact(v)
+		if v[0] == '"' {
+			t.ExampleID = jsontext.Unquote(v)
+		}
+	}
+	return nil
+}
+
+// prompt returns the number of messages before the first that is trained; all of
+// them when none is.
+func prompt(t *formats.Trajectory) int {
+	for i := range t.Messages {
+		if t.Trained(i) {
+			return i
+		}
+	}
+	return len(t.Messages)
+}
+
+// find returns a field of the example, or else of the metadata, or else of the
+// record, of which some members became columns; dots lead into objects.
+func find(t *formats.Trajectory, record []byte, path string) []byte {
+	for _, v := range [][]byte{[]byte(t.Example), []byte(t.Metadata), record} {
+		for _, name := range strings.Split(path, ".") {
+			v = jsontext.ParseObject(v).Get(name)
+		}
+		if len(v) > 0 && string(v) != "null" {
+			return v
+		}
+	}
+	return nil
+}
+
+// digest returns 24 hex digits of a hash over the first n messages, as a model
+// would see them.
+func (h *hasher) digest(t *formats.Trajectory, n int) string {
+	h.buf = h.buf[:0]
+	for i := range t.Messages[:n] {
+		m := &t.Messages[i]
+		h.add(m.Role)
+		h.add(m.Content)
+		h.add(m.ContentParts)
+		h.add(m.Name)
+		h.add(m.Reasoning)
+		for _, c := range m.ToolCalls {
+			h.add(c.Name)
+			h.add(c.Arguments)
+		}
+		h.buf = append(h.buf, byte(len(m.ToolCalls)), byte(m.Parent), byte(m.Parent>>8))
+	}
+	sum := xxh3.Hash128(h.buf).Bytes()
+	return string(hex.AppendEncode(make([]byte, 0, 24), sum[:12]))
+}
+
+// hasher is the memory of a worker for digests.
+type hasher struct{ buf []byte }
+
+func (h *hasher) add(text string) {
+	n := len(text)
+	h.buf = append(h.buf, byte(n), byte(n>>8), byte(n>>16), byte(n>>24))
+	h.buf = append(h.buf, text...)
+}
+
+// key identifies a group.
+type key struct{ hi, lo uint64 }
+
+func (r *row) key() key {
+	sum := xxh3.HashString128(r.Row.ExampleID)
+	return key{sum.Hi, sum.Lo + uint64(uint32(r.Row.Epoch))*0x9e3779b97f4a7c15}
+}
+
+// mine reports whether an example belongs to the shard.
+func (o *ImportOptions) mine(r *row) bool {
+	s := o.Out.Shard.Of()
+	return s.Count == 1 || xxh3.HashString(r.Row.ExampleID)%uint64(s.Count) == uint64(s.Index)
+}

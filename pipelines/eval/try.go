@@ -1,0 +1,108 @@
+// Package trial makes a few attempts at the first examples of a run, before an epoch
+// is paid for: it runs rollout, score and group with the run's own settings in a
+// folder that its caller removes, and says what came of each attempt and what an
+// epoch would cost. It has no rollout, reward or estimator of its own, and trains
+// nothing.
+//
+// Gates refuse nothing here: a dataset that they would refuse is what somebody who
+// tries settings has to see. What they would have said is in Result.Gates.
+//
+// To add a figure, add a field to Attempt or Result and a line to text.go.
+package eval
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/rollmill/rollmill/formats/dataset"
+	"github.com/rollmill/rollmill/stages"
+	"github.com/rollmill/rollmill/stages/group"
+	"github.com/rollmill/rollmill/stages/rollout"
+	"github.com/rollmill/rollmill/stages/score"
+	"github.com/rollmill/rollmill/storage"
+)
+
+// TryOptions are the settings of the stages as a run has them.
+type TryOptions struct {
+	stages.Env
+	Folder   string // for the datasets of the stages; the caller removes it
+	Attempts int    // at each example
+	Examples int    // how many, from the first on
+
+	Rollout rollout.Options
+	Score   score.Options
+	Group   group.Options
+}
+
+// Validate checks the options before any model call.
+func (o TryOptions) Validate() error {
+	if o.Attempts < 1 || o.Examples < 1 {
+		return stages.Errorf(stages.KindUsage, "rollmill try 4", "try: %d attempts at %d examples: the minimum is 1", o.Attempts, o.Examples)
+	}
+	return nil
+}
+
+// Try makes the attempts. It returns a result, without an error, also when every
+// attempt failed: see [Result.Err].
+func Try(ctx context.Context, o TryOptions) (*TryResult, error) {
+	if err := o.Validate(); err != nil {
+		return nil, err
+	}
+	at := func(stage string) string { return storage.Join(o.Folder, stage) }
+	whole := o.Rollout
+	r := o.Rollout
+	r.Env, r.Out, r.Root = o.Env, stages.Output{URI: at("rollout")}, o.Folder
+	r.Generations, r.Examples = o.Attempts, firstOf{r.Examples, o.Examples}
+	r.MaxInitialFailures = -1
+	s := o.Score
+	s.Env, s.In.URI, s.Out = o.Env, at("rollout"), stages.Output{URI: at("score")}
+	s.KeepBroken = true
+	g := o.Group
+	g.Env, g.In.URI, g.Out = o.Env, at("score"), stages.Output{URI: at("group")}
+	if err := errors.Join(r.Validate(), s.Validate(), g.Validate()); err != nil {
+		return nil, err
+	}
+	result := &TryResult{Per: o.Attempts}
+	for _, stage := range []struct {
+		name string
+		run  func() (stages.Report, error)
+	}{
+		{"rollout", func() (stages.Report, error) { return rollout.Run(ctx, r) }},
+		{"score", func() (stages.Report, error) { return score.Run(ctx, s) }},
+		{"group", func() (stages.Report, error) { return group.Run(ctx, g) }},
+	} {
+		_, err := stage.run()
+		if refused := (*dataset.GateError)(nil); errors.As(err, &refused) {
+			err = nil
+			for _, gate := range refused.Gates {
+				one := dataset.GateError{URI: stage.name, Gates: []dataset.GateResult{gate}}
+				result.Gates = append(result.Gates, one.Error())
+				s.In.AcceptGates = append(s.In.AcceptGates, gate.Name)
+				g.In.AcceptGates = append(g.In.AcceptGates, gate.Name)
+			}
+		}
+		if err != nil {
+			return nil, fmt.Errorf("%s: %w", stage.name, err)
+		}
+	}
+	if err := result.read(ctx, at("group"), o.Rollout.Budget); err != nil {
+		return nil, err
+	}
+	result.judged(s.Judging.Ledger.Spent())
+	result.extrapolate(whole)
+	return result, nil
+}
+
+// firstOf is the first examples of a list.
+type firstOf struct {
+	rollout.Examples
+	n int
+}
+
+func (f firstOf) Len() int { return min(f.n, f.Examples.Len()) }
+
+func (f firstOf) Find(id string) (int, bool, error) {
+	i, ok, err := f.Examples.Find(id)
+	return i, ok && i < f.Len(), err
+}

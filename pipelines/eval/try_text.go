@@ -1,0 +1,185 @@
+package eval
+
+import (
+	"fmt"
+	"io"
+	"strings"
+	"text/tabwriter"
+	"time"
+
+	"github.com/rollmill/rollmill/formats/plural"
+	"github.com/rollmill/rollmill/pipelines/inspect"
+)
+
+// leastLines is how much of a conversation is shown on the smallest screen.
+const leastLines = 6
+
+// WriteText writes the result for a screen of so many lines: the attempts, the
+// groups, the failures, the cost, and as much of the best and of the worst
+// conversation as there is room for.
+func (r *TryResult) WriteText(w io.Writer, height int) error {
+	var b strings.Builder
+	r.writeAttempts(&b)
+	r.writeGroups(&b)
+	r.writeFailures(&b)
+	r.writeCost(&b)
+	room := max(leastLines, (height-strings.Count(b.String(), "\n"))/2-3)
+	if r.worst == nil {
+		room *= 2
+	}
+	if err := writeConversation(&b, "best", r.best, room); err != nil {
+		return err
+	}
+	if err := writeConversation(&b, "worst", r.worst, room); err != nil {
+		return err
+	}
+	_, err := io.WriteString(w, b.String())
+	return err
+}
+
+func (r *TryResult) writeAttempts(w io.Writer) {
+	out := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
+	cost := "\tcost"
+	if r.Cost.Money == nil { // no prices
+		cost = ""
+	}
+	fmt.Fprintf(out, "attempt\texample\tstatus\treward\tadvantage\ttokens\tturns\tseconds%s\tcomponents\n", cost)
+	for _, a := range r.Attempts {
+		state := a.StopReason
+		if a.FailureClass != "" {
+			state = a.FailureClass
+		}
+		if a.Cost != nil {
+			cost = "\t" + tryNumber(a.Cost)
+		}
+		fmt.Fprintf(out, "%d\t%s\t%s (%s)\t%s\t%s\t%d + %d\t%d\t%.1f%s\t%s\n", a.Generation, cut(inspect.Line(a.ExampleID), 16), a.Status, state,
+			tryNumber(a.Reward), tryNumber(a.Advantage), a.PromptTokens, a.CompletionTokens, a.Turns, a.Seconds, cost, a.components())
+	}
+	out.Flush()
+}
+
+// components returns the named rewards; a failed trajectory has none.
+func (a *Attempt) components() string {
+	var out []string
+	if a.FailureClass != "" {
+		return ""
+	}
+	for _, c := range a.Rewards {
+		text := inspect.Line(c.Name) + " " + tryNumber(c.Value)
+		if c.Failure != "" {
+			text += " (" + c.Failure + ")"
+		}
+		out = append(out, text)
+	}
+	return strings.Join(out, ", ")
+}
+
+func (r *TryResult) writeGroups(w io.Writer) {
+	for _, g := range r.Groups {
+		fmt.Fprintf(w, "\ngroup %s: %d of %s with a reward, mean %s, std %s", cut(inspect.Line(g.GroupID), 24), g.Valid, plural.Of(g.Count, "attempt"), tryNumber(g.Mean), tryNumber(g.Std))
+		switch {
+		case g.Flat:
+			fmt.Fprint(w, "; flat: all rewards are equal, so it teaches nothing (more attempts, a higher temperature or a finer reward may help)")
+		case g.Valid < 2:
+			fmt.Fprint(w, "; too few to compare")
+		}
+	}
+	fmt.Fprintln(w)
+	for _, text := range r.Gates {
+		fmt.Fprintf(w, "an epoch like this would be refused: %s\n", inspect.Line(text))
+	}
+}
+
+// writeFailures writes each failure once, with the number of attempts that it
+// ended and what to look at.
+func (r *TryResult) writeFailures(w io.Writer) {
+	type failure struct{ what, text, hint string }
+	var order []failure
+	times := map[failure]int{}
+	add := func(f failure) {
+		if times[f] == 0 {
+			order = append(order, f)
+		}
+		times[f]++
+	}
+	for _, a := range r.Attempts {
+		if a.FailureClass != "" {
+			add(failure{a.FailureClass, a.Error, hints[a.FailureClass]})
+			continue // a failed trajectory is not scored
+		}
+		for _, c := range a.Rewards {
+			if c.Failure != "" {
+				add(failure{"reward " + c.Name + ": " + c.Failure, c.Error, rewardHint})
+			}
+		}
+	}
+	for _, f := range order {
+		fmt.Fprintf(w, "\nfailed in %s: %s\n", plural.Of(times[f], "attempt"), inspect.Line(f.what))
+		for _, line := range last(strings.Split(strings.TrimSpace(f.text), "\n"), leastLines) {
+			fmt.Fprintf(w, "    %s\n", cut(line, 160))
+		}
+		if f.hint != "" {
+			fmt.Fprintf(w, "  hint: %s\n", f.hint)
+		}
+	}
+}
+
+func (r *TryResult) writeCost(w io.Writer) {
+	fmt.Fprintf(w, "\nspent     %s\n", r.Cost.text("one after another"))
+	fmt.Fprintf(w, "an epoch  about %s\n", r.Epoch.text("at rollout's concurrency, before training"))
+}
+
+func (c Cost) text(how string) string {
+	text := fmt.Sprintf("%s: %s and %s, %s %s", plural.Of(c.Trajectories, "trajectory"), plural.Of(c.PromptTokens, "prompt token"),
+		plural.Of(c.CompletionTokens, "completion token"), time.Duration(c.Seconds*float64(time.Second)).Round(100*time.Millisecond), how)
+	if c.Money != nil {
+		text += fmt.Sprintf("; the calls cost %.4g", *c.Money)
+	}
+	if c.JudgeTokens > 0 {
+		text += fmt.Sprintf("; the judges take %s, which cost %.4g", plural.Of(c.JudgeTokens, "token"), c.JudgeMoney)
+	}
+	return text
+}
+
+// writeConversation writes the messages of a conversation, as show does, cut to so
+// many lines. What show says of the whole trajectory is in the table above.
+func writeConversation(w io.Writer, which string, c *inspect.Conversation, lines int) error {
+	if c == nil {
+		return nil
+	}
+	t := c.Trajectory()
+	var b strings.Builder
+	if err := c.Write(&b, false, false); err != nil {
+		return err
+	}
+	if len(t.Messages) == 0 {
+		return nil
+	}
+	fmt.Fprintf(w, "\n%s: attempt %d at %s, reward %s\n", which, t.Generation, cut(inspect.Line(t.ExampleID), 32), tryNumber(t.Reward))
+	_, messages, _ := strings.Cut(b.String(), "\n\n")
+	all := strings.Split(strings.TrimRight(messages, "\n"), "\n")
+	for _, line := range all[:min(lines, len(all))] {
+		fmt.Fprintln(w, cut(line, 160))
+	}
+	if more := len(all) - lines; more > 0 {
+		fmt.Fprintf(w, "    ... %s more\n", plural.Of(more, "line"))
+	}
+	return nil
+}
+
+func last(lines []string, n int) []string { return lines[max(0, len(lines)-n):] }
+
+// cut shortens a text to n characters.
+func cut(text string, n int) string {
+	if runes := []rune(text); len(runes) > n {
+		return string(runes[:n-1]) + "…"
+	}
+	return text
+}
+
+func tryNumber(v *float64) string {
+	if v == nil {
+		return "null"
+	}
+	return fmt.Sprintf("%.4g", *v)
+}

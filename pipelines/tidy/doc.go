@@ -1,0 +1,20 @@
+// Package prune removes from a run what is no longer needed: what killed writers
+// left, and datasets of old epochs by rule. Look makes the plan and changes
+// nothing; Apply carries it out.
+//
+// A dataset is removed in two steps: its manifest is replaced by one that says
+// when and why it was removed, if no other process changed it meanwhile; then its
+// parts are removed. A process that dies in between leaves a dataset that opens
+// with a clear error, and the next prune finishes.
+//
+// The ledger, receipts, the policy, the newest epoch and an epoch whose
+// submission is not finished are never touched; neither is a folder in which a
+// command wrote a short time ago.
+//
+// By default only rollouts are removed. The thin datasets of their epoch keep
+// every figure that the report and explain show, and the curated dataset has
+// copies of the rows that were trained on.
+//
+// Multipart uploads that were never finished are not removed: every object store
+// has a lifecycle rule for them.
+package tidy

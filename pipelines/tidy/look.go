@@ -1,0 +1,179 @@
+package tidy
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"path"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"golang.org/x/sync/errgroup"
+
+	"github.com/rollmill/rollmill/formats"
+	"github.com/rollmill/rollmill/formats/dataset"
+	"github.com/rollmill/rollmill/storage"
+)
+
+// root is a run's folder and what is in it.
+type root struct {
+	bucket    *storage.Bucket
+	now       time.Time // by the store's clock
+	denied    error     // of writing there
+	folders   []*folder // of sealed and of pruned datasets, by URI
+	newest    int       // epoch; -1 if there is none
+	waiting   map[int]string
+	receipts  map[string]bool // the folders with a receipt
+	temporary []storage.Object
+	problems  []string
+	unrated   []string // epochs without a reward for KeepBest
+}
+
+// folder is the place of a dataset.
+type folder struct {
+	*dataset.Folder
+	key, uri string
+	epoch    int    // -1 outside the epochs
+	stage    string // the last part of the key
+}
+
+// look lists a run once, and reads each manifest and receipt.
+func look(ctx context.Context, o PruneOptions) (*root, error) {
+	b, err := storage.Open(ctx, o.Root)
+	if err != nil {
+		return nil, err
+	}
+	began := time.Now()
+	r := &root{bucket: b, newest: -1, waiting: map[int]string{}, receipts: map[string]bool{}}
+	objects := map[string][]storage.Object{} // by folder
+	var all []storage.Object
+	for x, err := range b.List(ctx, "") {
+		if err != nil {
+			return nil, err
+		}
+		dir, name := path.Split(x.Key)
+		dir = path.Clean(dir)
+		switch name {
+		case dataset.ManifestFile:
+			objects[dir] = nil
+			r.newest = max(r.newest, epochOf(dir))
+		case formats.ReceiptFile:
+			if err := r.receipt(ctx, x.Key, dir); err != nil {
+				return nil, err
+			}
+		}
+		all = append(all, x)
+	}
+	if len(objects) == 0 {
+		return nil, formats.Invalid(storage.Redact(o.Root), "name the run's folder, the one that holds epoch-0", storage.ErrNotExist, "there is no complete dataset")
+	}
+	for _, x := range all {
+		if dir, inside := owner(objects, x.Key); inside {
+			x.Key = strings.TrimPrefix(x.Key, strings.TrimPrefix(dir+"/", "./"))
+			objects[dir] = append(objects[dir], x)
+		}
+	}
+	if err := r.clock(ctx, began, o); err != nil {
+		return nil, err
+	}
+	if err := r.survey(ctx, o, objects); err != nil {
+		return nil, err
+	}
+	r.temporary, err = b.Abandoned(ctx, r.now.Add(-o.Grace))
+	return r, err
+}
+
+// clock sets now to the store's time at a moment: the latest that it may have been,
+// so that what was written before is older. Who may only read sees a plan by the
+// time of this machine.
+func (r *root) clock(ctx context.Context, at time.Time, o PruneOptions) (err error) {
+	r.now, err = dataset.Now(ctx, r.bucket)
+	if errors.Is(err, storage.ErrDenied) {
+		r.now, r.denied, err = time.Now(), err, nil
+	}
+	r.now = r.now.Add(dataset.Coarse(r.bucket) + o.later - time.Since(at))
+	return err
+}
+
+// owner returns the nearest folder of a dataset above a key.
+func owner(folders map[string][]storage.Object, key string) (dir string, ok bool) {
+	for dir = path.Dir(key); ; dir = path.Dir(dir) {
+		if _, ok = folders[dir]; ok || dir == "." {
+			return dir, ok
+		}
+	}
+}
+
+// together is how many manifests are read at once.
+const together = 8
+
+func (r *root) survey(ctx context.Context, o PruneOptions, objects map[string][]storage.Object) error {
+	for dir := range objects {
+		f := &folder{key: dir, uri: o.Root, epoch: epochOf(dir), stage: path.Base(dir)}
+		if dir != "." {
+			f.uri = storage.Join(o.Root, dir)
+		}
+		r.folders = append(r.folders, f)
+	}
+	slices.SortFunc(r.folders, func(a, b *folder) int { return strings.Compare(a.key, b.key) })
+	failed := make([]error, len(r.folders))
+	g, inner := errgroup.WithContext(ctx)
+	g.SetLimit(together)
+	for i, f := range r.folders {
+		g.Go(func() (err error) {
+			f.Folder, err = dataset.Survey(inner, f.uri, objects[f.key], r.now.Add(-o.Grace))
+			if errors.Is(err, formats.ErrInvalid) {
+				failed[i], err = err, nil
+			}
+			return err
+		})
+	}
+	if err := g.Wait(); err != nil {
+		return err
+	}
+	for _, err := range failed {
+		if err != nil {
+			r.problems = append(r.problems, err.Error())
+		}
+	}
+	r.folders = slices.DeleteFunc(r.folders, func(f *folder) bool { return f.Folder == nil })
+	return nil
+}
+
+// receipt reads a receipt. An epoch whose submission is not finished is waited for.
+func (r *root) receipt(ctx context.Context, key, dir string) error {
+	data, err := r.bucket.Read(ctx, key)
+	if errors.Is(err, storage.ErrNotExist) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	var receipt formats.Receipt
+	if err := json.Unmarshal(data, &receipt); err != nil {
+		r.waiting[epochOf(dir)] = "its receipt cannot be read"
+		r.problems = append(r.problems, formats.Invalid(storage.Join(r.bucket.URI(), key), "", err, "not a receipt").Error())
+		return nil
+	}
+	r.receipts[dir] = true
+	if receipt.State == formats.JobPending || receipt.State == formats.JobRunning {
+		r.waiting[epochOf(dir)] = "its submission is " + receipt.State
+		r.waiting[receipt.Epoch] = "its submission is " + receipt.State
+	}
+	return nil
+}
+
+var epochKey = regexp.MustCompile(`^epoch-([0-9]{1,9})(?:/|$)`)
+
+// epochOf returns the epoch whose folder has a key, or -1.
+func epochOf(key string) int {
+	m := epochKey.FindStringSubmatch(key)
+	if m == nil {
+		return -1
+	}
+	e, _ := strconv.Atoi(m[1])
+	return e
+}
