@@ -150,7 +150,7 @@ bench/curate: build $(PEERS) $(BENCH)/bench
 	$(BENCH)/bench wide $(GB)e9 $(BENCH)/wide-$(GB)-large large
 	$(PEERS) testdata/bench/curate.py bin/rollmill $(ROUNDS) $(BENCH)/wide-$(GB) $(BENCH)/wide-$(GB)-small $(BENCH)/wide-$(GB)-large
 bench/export: build $(PEERS) $(BENCH)/bench
-	$(GO) test ./formats/exporters/tokens -run '^$$' -bench File -cpu 1 -count $(ROUNDS)
+	$(GO) test ./formats/foreign/trainers -run '^$$' -bench File -cpu 1 -count $(ROUNDS)
 	$(BENCH)/bench wide $(GB)e9 $(BENCH)/wide-$(GB)
 	$(PEERS) testdata/bench/export.py bin/rollmill $(BENCH)/wide-$(GB) $(ROUNDS)
 IMPORTED ?= 100000
@@ -230,7 +230,7 @@ chaos-rollout:
 
 chaos-stages:
 	COUNT=$(COUNT) $(GO) test ./cmd/rollmill -run 'TestStagesKilledAtRandom|TestOverwriteRaces|TestPruneKilledAtRandom|TestCompactKilledAtRandom' -count 1 -timeout 120m -v
-	COUNT=$(COUNT) $(GO) test ./pipelines/prune ./formats/dataset -run 'TestKilledAnywhere|TestCompactKilledAnywhere' -count 1 -timeout 60m -v
+	COUNT=$(COUNT) $(GO) test ./pipelines/tidy ./formats/dataset -run 'TestKilledAnywhere|TestCompactKilledAnywhere' -count 1 -timeout 60m -v
 
 chaos-submit:
 	COUNT=$(COUNT) $(GO) test ./stages/submit -run 'TestKilledAtRandom|TestKilledAtAnyRequest|TestRacingCopiesKilledAtRandom' -count 1 -parallel 8 -timeout 240m -v

@@ -29,17 +29,17 @@ var unbounded = map[string]string{
 func testDouble(dir string) bool {
 	base := filepath.Base(dir)
 	return strings.HasSuffix(base, "test") || base == "fakes3" || base == "conformance" || base == "faulty" ||
-		strings.HasPrefix(dir, "testdata") || strings.HasPrefix(dir, "cmd/tictactoe") || strings.HasPrefix(dir, "stages/backends/sandbox")
+		strings.HasPrefix(dir, "testdata") || strings.HasPrefix(dir, "cmd/tictactoe") || strings.HasPrefix(dir, "pipelines/sandbox")
 }
 
 // parsers lists packages in which every recursive function takes a depth.
-var parsers = []string{"formats/parquet", "formats/arrow", "formats/examples", "formats/records", "formats/jsonscan", "formats/natsteps", "stages/rollout/recorder", "stages/rollout/agents/nat", "stages/internal/remote"}
+var parsers = []string{"formats/parquet", "formats/arrow", "formats/examples", "formats/records", "formats/jsontext", "formats/foreign/nat", "stages/rollout/recorder", "stages/rollout/agents/nat", "stages/internal/remote"}
 
 // recursion lists recursive functions of parsers that need no depth.
 var recursion = map[string]string{
 	"formats/arrow typeOf":                "the type of a row is as deep as its declaration",
 	"formats/arrow textAt":                "into a dictionary's values, once; maxDepth bounds the schema",
-	"formats/jsonscan checkKeys":          "as deep as the Go type of the answer",
+	"formats/jsontext checkKeys":          "as deep as the Go type of the answer",
 	"formats/parquet typ":                 "as deep as a schema may be: see maxNesting",
 	"formats/parquet bytes":               "as deep as the Go type of the rows",
 	"formats/parquet value":               "as deep as the Go type of the rows, or as a schema may be: see maxNesting",

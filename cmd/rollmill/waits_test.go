@@ -31,7 +31,7 @@ var endlessWaits = map[string]string{
 	"formats/parquet writeRuns":              "of reads, one for each run, whose storage gives each a time",
 	"formats/parquet fetch":                  "of reads, whose storage gives each a time",
 	"formats/parquet settle":                 "of a row group, which is encoded and written",
-	"pipelines/prune survey":                 "of reads, whose storage gives each a time",
+	"pipelines/tidy survey":                  "of reads, whose storage gives each a time",
 	"pipelines/report read":                  "of reads, whose storage gives each a time",
 	"pipelines/report ReadHistory":           "of reads, whose storage gives each a time",
 	"pipelines/view counted":                 "of reads, whose storage gives each a time",
@@ -49,7 +49,7 @@ var endlessWaits = map[string]string{
 	"stages/backends/hfhub upload":           "of requests with a time limit",
 	"stages/curate run":                      "the group's context ends every side",
 	"stages/group runs":                      "the group's context ends every side",
-	"stages/ingest each":                     "of records, which are converted; reading them has a time, and the context ends it",
+	"pipelines/convert each":                 "of records, which are converted; reading them has a time, and the context ends it",
 	"stages/internal/lease Release":          "the renewal is stopped before, and each write has a time",
 	"stages/rollout attempts":                "of attempts, each of which has --trajectory-timeout",
 	"stages/rollout close":                   "the pipe has a deadline; the keeper's channel is closed, and a segment has a minute",
@@ -71,12 +71,11 @@ var endlessWaits = map[string]string{
 	"stages/score/rewards/command Close":     "kill has a grace",
 	"stages/score/rewards/judge Score":       "of questions whose requests have a time limit",
 	"stages/score/rewards/judge once":        "takes back the place that this call holds",
-	"stages/score/rewards/ruler Score":       "of questions whose requests have a time limit",
 	"stages/submit end":                      "the renewal is stopped before, and each write has a time",
 }
 
 // readers lists packages in which a size may come from a file or a peer.
-var readers = append([]string{"formats/dataset", "storage", "stages/internal/remote", "stages/backends/openai", "stages/internal/spill"}, parsers...)
+var readers = append([]string{"formats/dataset", "storage", "stages/internal/remote", "stages/backends/openai", "formats/spill"}, parsers...)
 
 // unsized lists allocations of readers whose size is not bounded in the same
 // place, each with what bounds it.
@@ -90,8 +89,8 @@ var unsized = map[string]string{
 	"formats/examples read":            "a span of our own file",
 	"formats/examples spool":           "a constant",
 	"formats/parquet openAhead":        "guess",
-	"formats/jsonscan find":            "a constant",
-	"formats/jsonscan Bytes":           "of text that is in memory",
+	"formats/jsontext find":            "a constant",
+	"formats/jsontext Bytes":           "of text that is in memory",
 	"formats/dataset Read":             "256 rows",
 	"formats/parquet add":              "the ids of rows that are in memory, up to smallIDs",
 	"formats/parquet extended":         "a page of values that are in memory",
@@ -108,9 +107,9 @@ var unsized = map[string]string{
 	"formats/parquet footerBytes":      "maxFooter",
 	"formats/parquet load":             "pages of the input that are copied, within the chunk that its footer names",
 	"formats/parquet textRoom":         "claimed one line above",
-	"stages/internal/spill grow":       "doubles what is there, up to the sorter's memory",
-	"stages/internal/spill next":       "a record of our own file",
-	"stages/internal/spill spilled":    "a record of our own file",
+	"formats/spill grow":               "doubles what is there, up to the sorter's memory",
+	"formats/spill next":               "a record of our own file",
+	"formats/spill spilled":            "a record of our own file",
 	"stages/rollout/recorder parseIDs": "commas that are there",
 	"stages/rollout/recorder readAll":  "most",
 	"stages/rollout/recorder room":     "min(size/64+1, 1<<16)",

@@ -2,7 +2,7 @@
 // of trainers that read text are made: preference pairs for DPO and similar
 // methods, single answers with a label for KTO, whole conversations for SFT, and
 // prompts for trainers that sample themselves (GRPO, RLOO). The columns are those
-// of Hugging Face TRL, which formats/exporters/trl writes as they are; other
+// of Hugging Face TRL, which formats/foreign/trainers writes as they are; other
 // formats convert them.
 //
 // Values whose keys differ from row to row (tools, the arguments of a call, the

@@ -13,7 +13,7 @@ import (
 
 // The functions below read messages of the chat completions API, from valid
 // JSON. Their argument arguments reads the arguments of a tool call: it is
-// jsonscan.Unquote for requests and answers of the API, in which they are a
+// jsontext.Unquote for requests and answers of the API, in which they are a
 // text, and Arguments for stored conversations.
 
 // ReadMessage reads a message. It is a root of its own, and not sampled.

@@ -1,7 +1,8 @@
 // Package expression compiles the expressions that users write in the language
 // of expr-lang/expr: rewards, filters, group keys. An expression ends within
 // bounds, reads only its input, and always gives the same value. The caller of
-// Compile decides what it may read.
+// Compile decides what it may read. Filter is the filter of every command with a
+// flag --where.
 package expression
 
 import (

@@ -1,6 +1,3 @@
-// Package filter chooses trajectories by status and by an expression over their
-// light columns. Every command with a flag --where uses it, so that the same
-// expression means the same in each. To add a column, give Row a field.
 package expression
 
 import (

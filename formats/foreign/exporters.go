@@ -1,5 +1,3 @@
-// Package all lists the formats in which batches are exported. To add one: see
-// formats/exporters.
 package foreign
 
 import (
@@ -7,18 +5,13 @@ import (
 	"github.com/rollmill/rollmill/formats/foreign/atif"
 	"github.com/rollmill/rollmill/formats/foreign/chat"
 	"github.com/rollmill/rollmill/formats/foreign/exporters"
-	"github.com/rollmill/rollmill/formats/foreign/tables"
-
 	"github.com/rollmill/rollmill/formats/foreign/finetune"
-	"github.com/rollmill/rollmill/formats/foreign/trainers"
-
 	"github.com/rollmill/rollmill/formats/foreign/otel"
-
 	"github.com/rollmill/rollmill/formats/foreign/rows"
 	"github.com/rollmill/rollmill/formats/foreign/scout"
-
 	"github.com/rollmill/rollmill/formats/foreign/sts"
-
+	"github.com/rollmill/rollmill/formats/foreign/tables"
+	"github.com/rollmill/rollmill/formats/foreign/trainers"
 	"github.com/rollmill/rollmill/formats/foreign/verifiers"
 )
 

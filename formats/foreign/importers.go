@@ -1,5 +1,3 @@
-// Package all lists the formats that import reads. To add one: see
-// formats/importers.
 package foreign
 
 import (
@@ -13,7 +11,6 @@ import (
 	"github.com/rollmill/rollmill/formats/foreign/otel"
 	"github.com/rollmill/rollmill/formats/foreign/rows"
 	"github.com/rollmill/rollmill/formats/foreign/scout"
-
 	"github.com/rollmill/rollmill/formats/foreign/sts"
 	"github.com/rollmill/rollmill/formats/foreign/verifiers"
 )

@@ -1,5 +1,10 @@
-// Package jsontext appends values as JSON for people to read: <, > and & are
-// written unescaped, where json.Marshal escapes them for HTML.
+// Package jsontext reads and writes JSON as text: it finds the spans of values
+// without decoding them, so that a large text is read at the speed of memory and
+// its parts keep their bytes (Skip, Members, ParseObject, Reading); and it appends
+// values for people to read, with <, > and & unescaped, where json.Marshal escapes
+// them for HTML (Append), and the numbers of float columns as 1.0, never 1, because
+// loaders infer a column's type from the first block of a file (AppendNumber).
+// Python's NaN, Infinity and -Infinity are values.
 package jsontext
 
 import (

@@ -1,7 +1,3 @@
-// Package number writes the numbers of float columns as JSON that loaders read
-// as floats: 1.0, never 1. Loaders infer a column's type from the first block
-// of a file, and fail on a later 0.5 when all rewards before it were whole
-// numbers.
 package jsontext
 
 import (

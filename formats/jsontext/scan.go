@@ -1,6 +1,3 @@
-// Package jsonscan finds the spans of values in JSON without decoding them, so
-// that a large text is read at the speed of memory and its parts keep their
-// bytes. Python's NaN, Infinity and -Infinity are values.
 package jsontext
 
 import (

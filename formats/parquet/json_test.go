@@ -28,7 +28,6 @@ import (
 
 	"github.com/rollmill/rollmill/formats"
 	"github.com/rollmill/rollmill/formats/arrow/arrowtest"
-
 	"github.com/rollmill/rollmill/formats/jsontext"
 )
 

@@ -39,7 +39,7 @@ func checkUTF8(b []byte) error {
 }
 
 // text is a JSON file's text, checked to be UTF-8 and with non-standard words
-// replaced, as by jsonscan.Standard: encoding/json does not read them.
+// replaced, as by jsontext.Standard: encoding/json does not read them.
 type text struct {
 	words   []word // that were replaced; restore puts them back
 	keep    bool   // words

@@ -1,15 +1,3 @@
-// Package convert writes datasets in the formats of other programs, through
-// formats/exporters.
-//
-// It reads any dataset group by group: a wide one as it is, a thin one joined
-// with its base, whose rows then have the scores, the groups and the advantages.
-// Each file is a draft that is named when all are whole; a folder's documents
-// appear one by one, whole. With the same dataset and options, the bytes are the
-// same.
-//
-// A row that a format cannot hold as a whole is refused by name, or with Lossy
-// written without the part and counted. What has no row in a format at all (a
-// tie where a pair is asked for) is counted by reason, as submit does.
 package convert
 
 import (

@@ -1,16 +1,3 @@
-// Package ingest imports trajectories that other programs stored: it is the
-// stage behind the command import, and takes the place of rollout.
-//
-// A format of formats/importers converts each record of the files. This package
-// gives the rows their ids, sorts them into groups, and writes one wide dataset,
-// with the preferences and labels of the source in _pairs and _labels. Ids
-// depend only on the content and on the source's own ids, so that one
-// trajectory has the same id wherever it is imported. A shard writes the
-// examples that belong to it, and reads everything.
-//
-// Groups whose rows are adjacent in the source are written as they come. If the
-// rows of a group turn out to be scattered, the import starts again and sorts,
-// in bounded memory.
 package convert
 
 import (

@@ -9,7 +9,6 @@ import (
 	"github.com/rollmill/rollmill/formats/chat"
 	"github.com/rollmill/rollmill/formats/dataset"
 	"github.com/rollmill/rollmill/formats/foreign/importers"
-
 	"github.com/rollmill/rollmill/formats/jsontext"
 	"github.com/rollmill/rollmill/stages"
 )

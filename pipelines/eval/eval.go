@@ -1,19 +1,3 @@
-// Package eval measures a policy on held-out examples: it runs rollout and score
-// and computes figures. It does not group, curate or train. The trajectories and
-// scores are in two ordinary datasets, rollout and score, which the other commands
-// can read.
-//
-// Trajectories of one example are not independent, so every interval is over
-// the examples: the mean of the examples' means, with Student's t over their
-// spread. pass@k is the mean over the examples of 1 - C(n-c,k)/C(n,k), where n
-// of an example's trajectories have a reward and c of these reach the
-// threshold; an example with fewer than k is excluded and counted.
-//
-// A trajectory that failed or has no reward is not counted as 0: it is excluded,
-// and the number of such trajectories is reported. With
-// MeasureOptions.FailuresCount it counts as an unsolved attempt.
-//
-// To add a figure, add a field to Figures, and a line in figures and WriteText.
 package eval
 
 import (

@@ -1,13 +1,3 @@
-// Package trial makes a few attempts at the first examples of a run, before an epoch
-// is paid for: it runs rollout, score and group with the run's own settings in a
-// folder that its caller removes, and says what came of each attempt and what an
-// epoch would cost. It has no rollout, reward or estimator of its own, and trains
-// nothing.
-//
-// Gates refuse nothing here: a dataset that they would refuse is what somebody who
-// tries settings has to see. What they would have said is in Result.Gates.
-//
-// To add a figure, add a field to Attempt or Result and a line to text.go.
 package eval
 
 import (

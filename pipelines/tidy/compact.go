@@ -1,6 +1,3 @@
-// Package compact makes the many small parts of a dataset, one of each shard, few
-// large ones. What it does to the dataset is dataset.Compact; this package says
-// what is, or would be, done.
 package tidy
 
 import (

@@ -1,4 +1,7 @@
-// Package prune removes from a run what is no longer needed: what killed writers
+// Package tidy removes from a run what is no longer needed, and makes the many
+// small parts of a dataset few large ones (Compact; dataset.Compact does the work).
+//
+// What is removed is what killed writers
 // left, and datasets of old epochs by rule. Look makes the plan and changes
 // nothing; Apply carries it out.
 //

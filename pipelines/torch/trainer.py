@@ -76,7 +76,7 @@ def finished(args, s, token):
 
 
 def read(path):
-    """The batch as rows of formats/exporters/tokens. Rows without an advantage, and
+    """The batch as rows of formats/foreign/trainers. Rows without an advantage, and
     those whose advantage is 0, have no gradient but count in the mean over tokens."""
     import pyarrow.parquet as pq
 

@@ -1,8 +1,3 @@
-// Package once makes a job at most once at a service that lists its jobs, and
-// finds it again when its sender died or the answer was lost.
-//
-// It knows no service: a trainer defines how its jobs are found by the
-// submission's token, and what their states mean.
 package backends
 
 import (
@@ -11,11 +6,13 @@ import (
 	"time"
 
 	"github.com/rollmill/rollmill/formats"
-
 	"github.com/rollmill/rollmill/stages/internal/remote"
 )
 
-// Jobs are a service's jobs; J is one as the service returns it.
+// Jobs makes a job at most once at a service that lists its jobs, and finds it
+// again when its sender died or the answer was lost. J is a job as the service
+// returns it. Jobs knows no service: a trainer defines how its jobs are found by the
+// submission's token, and what their states mean.
 type Jobs[J any] struct {
 	Settle time.Duration // until a new job is certainly listed
 

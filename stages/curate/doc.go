@@ -35,5 +35,5 @@
 // Kept rows are copied from the base by the page and not decoded, unless
 // another tool or version wrote the base; the rows are the same either way.
 //
-// To add a rule: see rules/all.
+// To add a rule: see rules.
 package curate

@@ -20,7 +20,7 @@ type Options struct {
 	Previous stages.Input   // the curated dataset of the previous epoch; URI "" for none
 	Out      stages.Output  // default of its URI: the caller's
 
-	Rules  Rules  // with their settings: plugin.Every(rules/all.Rules)
+	Rules  Rules  // with their settings: plugin.Every(rules.All)
 	Epoch  *int   // default: the epoch of the groups, which must then be one
 	Seed   int64  // of every random choice, with the group's or trajectory's id
 	Compat Compat // default CompatNone

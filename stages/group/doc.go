@@ -27,7 +27,7 @@
 // bit.
 //
 // An Estimator computes the advantages of a group. To add one, see
-// estimators/all. Steps that need the whole batch are left to curate, and those
+// estimators. Steps that need the whole batch are left to curate, and those
 // that need tokens to the trainer; the manifest's state names both (Finisher,
 // formats.GroupState). This package drops nothing; curate does.
 package group

@@ -55,7 +55,7 @@
 //     and Agent makes it. Arguments and ProgramSettings are there to embed.
 //     What plugin.Identity finds in them serves as Description.Params.
 //  3. Give the package a variable Kind: its name, a phrase of help and New, which
-//     returns Settings at their defaults. List it in agents/all.
+//     returns Settings at their defaults. List it in agents.
 //  4. In its test call agents/agenttest.Run, which defines the interface, and
 //     test what is particular to the agent. The example of package agenttest is
 //     a complete agent with its test.

@@ -20,7 +20,7 @@
 // rewards are a sum, every part of it is computed.
 //
 // To add a reward in Go: a folder under rewards/ with its Kind and a Settings
-// struct that makes the Reward, one line in rewards/all, and a test that passes
+// struct that makes the Reward, one line in rewards, and a test that passes
 // the Kind to rewardtest.Run. A spec's arguments, help and the generated page
 // come from the settings' Declare. ExampleRewardKind is a complete one.
 //

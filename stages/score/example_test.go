@@ -11,7 +11,7 @@ import (
 )
 
 // politeKind is a whole reward: 1 for an answer that ends in the text given,
-// else 0. As a plug-in it has a folder under rewards/, a line in rewards/all and
+// else 0. As a plug-in it has a folder under rewards/, a line in rewards and
 // a test that hands its Kind to rewardtest.Run.
 var politeKind = score.RewardKind{Kind: plugin.Kind[score.RewardSettings]{
 	Name: "polite",

@@ -26,7 +26,7 @@ import (
 	"github.com/rollmill/rollmill/formats/dataset"
 	"github.com/rollmill/rollmill/formats/random"
 	"github.com/rollmill/rollmill/stages/group"
-	"github.com/rollmill/rollmill/stages/group/estimators/grpo"
+	"github.com/rollmill/rollmill/stages/group/estimators"
 	"github.com/rollmill/rollmill/storage"
 )
 
@@ -161,7 +161,7 @@ func scan(ctx context.Context, uri string) error {
 	var all errgroup.Group
 	for i := range slices {
 		all.Go(func() error {
-			estimator, err := new(grpo.Settings).Estimator(group.Setup{Compat: group.CompatNone})
+			estimator, err := new(estimators.GRPOSettings).Estimator(group.Setup{Compat: group.CompatNone})
 			if err != nil {
 				return err
 			}

@@ -1,6 +1,3 @@
-// Package config reads rollmill's config file: YAML whose values are kept as
-// text, each with its line number. It knows no flags: a Schema lists the keys. It
-// is apart from package cli so that fuzzing reads files without a command line.
 package cli
 
 import (

@@ -9,7 +9,6 @@ import (
 
 	"github.com/rollmill/rollmill/formats"
 	"github.com/rollmill/rollmill/formats/jsontext"
-
 	"github.com/rollmill/rollmill/formats/validate"
 )
 

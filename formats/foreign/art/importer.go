@@ -1,4 +1,17 @@
-// Package art imports the trajectory groups that OpenPipe's ART logs: Parquet of
+package art
+
+import (
+	"errors"
+	"fmt"
+	"iter"
+	"regexp"
+
+	"github.com/rollmill/rollmill/formats/foreign/importers"
+	"github.com/rollmill/rollmill/formats/foreign/value"
+	"github.com/rollmill/rollmill/formats/jsontext"
+)
+
+// Importer imports the trajectory groups that OpenPipe's ART logs: Parquet of
 // version 1 (0.5 to 0.5.22) and 2, JSON lines (0.4), and the JSON in which
 // groups are sent to its server, one a line.
 //
@@ -13,20 +26,6 @@
 // task_id or question_id in the metadata of the group or of the trajectory; else
 // the prompt decides. The training step in the name of a file, such as
 // trajectories/train/0007.parquet, is the epoch.
-package art
-
-import (
-	"errors"
-	"fmt"
-	"iter"
-	"regexp"
-
-	"github.com/rollmill/rollmill/formats/foreign/importers"
-	"github.com/rollmill/rollmill/formats/foreign/value"
-	"github.com/rollmill/rollmill/formats/jsontext"
-)
-
-// Importer is ART's.
 var Importer = importers.Format{
 	Name:       "art",
 	Help:       "trajectory groups of OpenPipe's ART: its Parquet logs of version 1 and 2, its JSON lines, and what its server is sent",

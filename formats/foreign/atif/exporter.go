@@ -1,4 +1,15 @@
-// Package atif writes documents of the Agent Trajectory Interchange Format,
+package atif
+
+import (
+	"encoding/json"
+
+	"github.com/rollmill/rollmill/formats"
+	"github.com/rollmill/rollmill/formats/foreign/chat"
+	"github.com/rollmill/rollmill/formats/foreign/exporters"
+	"github.com/rollmill/rollmill/formats/jsontext"
+)
+
+// Exporter writes documents of the Agent Trajectory Interchange Format,
 // version 1.7: docs/rfcs/0001-trajectory-format.md of harbor-framework/harbor. A
 // trajectory is one JSON document.
 //
@@ -16,18 +27,6 @@
 //     texts of its tokens and what trains it.
 //
 // Arguments of a tool call that are not a JSON object are in its extra.
-package atif
-
-import (
-	"encoding/json"
-
-	"github.com/rollmill/rollmill/formats"
-	"github.com/rollmill/rollmill/formats/foreign/chat"
-	"github.com/rollmill/rollmill/formats/foreign/exporters"
-	"github.com/rollmill/rollmill/formats/jsontext"
-)
-
-// Exporter is one document a trajectory.
 var Exporter = exporters.Format{
 	Name: "atif", Help: "documents of the Agent Trajectory Interchange Format 1.7, one a trajectory", Of: exporters.Rows, Exports: []exporters.Extension{exporters.Folder},
 	Folder: exporters.Documents(".json", func(dst []byte, t *formats.Trajectory, x *exporters.Item) ([]byte, error) {

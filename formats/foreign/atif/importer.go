@@ -1,4 +1,17 @@
-// Package atif imports trajectories in Harbor's Agent Trajectory Interchange
+package atif
+
+import (
+	"errors"
+	"fmt"
+	"iter"
+	"strings"
+
+	"github.com/rollmill/rollmill/formats/foreign/importers"
+	"github.com/rollmill/rollmill/formats/foreign/value"
+	"github.com/rollmill/rollmill/formats/jsontext"
+)
+
+// Importer imports trajectories in Harbor's Agent Trajectory Interchange
 // Format (ATIF), every version 1.x up to 1.7, as Harbor, NAT and others write
 // them.
 //
@@ -13,20 +26,6 @@
 // extra.verifier_result (the member of a Harbor trial's result.json) and
 // final_metrics.extra.reward are read. So is what Rollmill's own export keeps in
 // extra.
-package atif
-
-import (
-	"errors"
-	"fmt"
-	"iter"
-	"strings"
-
-	"github.com/rollmill/rollmill/formats/foreign/importers"
-	"github.com/rollmill/rollmill/formats/foreign/value"
-	"github.com/rollmill/rollmill/formats/jsontext"
-)
-
-// Importer is ATIF.
 var Importer = importers.Format{
 	Name:       "atif",
 	Help:       "trajectories in the Agent Trajectory Interchange Format of Harbor and NAT, versions 1.0 to 1.7",

@@ -1,13 +1,3 @@
-// Package chat writes conversations as Hugging Face and TRL know them, as JSON
-// Lines and as Parquet: a column messages of role and content, with tool_calls,
-// and the offered tools. The form is specified in "Dataset formats" of TRL and
-// in "Writing a chat template" of transformers.
-//
-// Messages are as chat templates read them (chat.Template). The tools are JSON
-// text, which TRL parses: Arrow would merge the keys of all rows otherwise.
-//
-// A row is the main path of a trajectory, with the ids, the reward and the
-// advantage of our row under our names, rewards as a JSON object by name.
 package chat
 
 import (
@@ -41,7 +31,16 @@ type Row struct {
 	Metadata     string   `parquet:"metadata,optional"` // a JSON object
 }
 
-// Exporter is one conversation a row.
+// Exporter writes conversations as Hugging Face and TRL know them, as JSON
+// Lines and as Parquet: a column messages of role and content, with tool_calls,
+// and the offered tools. The form is specified in "Dataset formats" of TRL and
+// in "Writing a chat template" of transformers.
+//
+// Messages are as chat templates read them (chat.Template). The tools are JSON
+// text, which TRL parses: Arrow would merge the keys of all rows otherwise.
+//
+// A row is the main path of a trajectory, with the ids, the reward and the
+// advantage of our row under our names, rewards as a JSON object by name.
 var Exporter = exporters.Format{
 	Name: "chat", Help: "conversations as Hugging Face and TRL know them, with tools", Omits: "token ids, log probabilities, calls and candidates",
 	Of: exporters.Rows, Exports: []exporters.Extension{exporters.JSONL, exporters.Parquet}, Notes: notes,

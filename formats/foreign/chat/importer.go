@@ -1,4 +1,12 @@
-// Package chat imports chat messages as Hugging Face datasets, TRL, OpenAI's
+package chat
+
+import (
+	"github.com/rollmill/rollmill/formats/foreign/importers"
+	"github.com/rollmill/rollmill/formats/records"
+	"regexp"
+)
+
+// Importer imports chat messages as Hugging Face datasets, TRL, OpenAI's
 // fine-tuning and NeMo-RL store them: conversations, prompts with completions,
 // preferences, answers with a label, steps with labels. ShareGPT's turns and
 // Alpaca's instructions are read too; package sharegpt is the same reader.
@@ -23,15 +31,6 @@
 // every other column without a place is metadata under its own name.
 //
 // To add a column: a line in fields, and the function of Parse that reads it.
-package chat
-
-import (
-	"github.com/rollmill/rollmill/formats/foreign/importers"
-	"github.com/rollmill/rollmill/formats/records"
-	"regexp"
-)
-
-// Importer is the format.
 var Importer = importers.Format{
 	Name:       "chat",
 	Help:       "chat messages as Hugging Face datasets, TRL, OpenAI's fine-tuning and NeMo-RL store them",

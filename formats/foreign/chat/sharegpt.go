@@ -1,19 +1,17 @@
-// Package sharegpt imports conversations in the manner of ShareGPT: turns with
+package chat
+
+import (
+	"github.com/rollmill/rollmill/formats/foreign/importers"
+	"github.com/rollmill/rollmill/formats/records"
+)
+
+// ShareGPT imports conversations in the manner of ShareGPT: turns with
 // "from" and "value", beside a system prompt and tools; LLaMA-Factory's
 // preferences and labels of such conversations; and Alpaca's instructions.
 //
 // The rows are read as package chat does, which knows the names of the roles.
 // A turn from function_call is a message of the assistant with the calls that
 // its value describes; observation is a message of a tool.
-package chat
-
-import (
-	"github.com/rollmill/rollmill/formats/foreign/importers"
-
-	"github.com/rollmill/rollmill/formats/records"
-)
-
-// ShareGPT is the format.
 var ShareGPT = importers.Format{
 	Name:       "sharegpt",
 	Help:       "conversations of ShareGPT and LLaMA-Factory, instructions of Alpaca",

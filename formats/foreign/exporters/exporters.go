@@ -3,9 +3,9 @@
 // written. It opens no files; the caller passes a Place to write to.
 //
 // To add a format: a folder here that declares a Format, a line in
-// formats/exporters/all, which hands it to formattest, and its golden test with
+// formats/foreign, which hands it to foreigntest, and its golden test with
 // -update: that of stages/backends/file for its Files, that of
-// formats/exporters/all for its Exports. The kinds of file of backend file, the
+// formats/foreign for its Exports. The kinds of file of backend file, the
 // tables of backend hub and the formats of export follow.
 //
 // What a format says in Omits, it leaves out of every row. What it cannot hold

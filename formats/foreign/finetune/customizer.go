@@ -1,11 +1,12 @@
-// Package customizer writes the JSON lines that NeMo Customizer trains DPO on:
-// a prompt, and one chosen and one rejected answer as text.
 package finetune
 
 import (
 	"github.com/rollmill/rollmill/formats/chat"
 	"github.com/rollmill/rollmill/formats/foreign/exporters"
 )
+
+// Customizer's formats are the JSON lines that NeMo Customizer trains DPO on:
+// a prompt, and one chosen and one rejected answer as text.
 
 // CustomizerDPO is what it trains on by preferences.
 var CustomizerDPO = exporters.Format{

@@ -1,7 +1,8 @@
-// Package finetune writes the JSON lines of OpenAI-style fine-tuning:
+// Package finetune writes the JSON lines of fine-tuning services: OpenAI's, and
+// NeMo Customizer's (see CustomizerDPO). Of OpenAI's there are
 // supervised conversations, preferences (DPO) and reinforcement prompts. The
 // services refuse unknown keys, so there are no additional ones. It is no kind
-// of file, so formats/exporters/all does not list it: backend openai sends it.
+// of file, so formats/foreign does not list it: backend openai sends it.
 //
 // From a group it takes the best conversation, or the prompt; preferences are
 // made from those of package chat.

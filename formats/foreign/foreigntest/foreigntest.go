@@ -1,8 +1,9 @@
-// Package formattest tests an encoding of rows as Parquet: our own reader and
-// an independent one (arrow-go, through formats/arrow) must both return all
-// values. An error in our understanding of the format would not be in both.
+// Package foreigntest has the suites that formats pass: Exporter and Importer for
+// the formats of others, and RunWriters for an encoding of rows as Parquet, whose
+// values our own reader and an independent one (arrow-go) must both return: an error
+// in our understanding of the format would not be in both.
 //
-// To add a row kind: add a field to Writers and a line to Run.
+// To add a row kind: add a field to Writers and a line to RunWriters.
 package foreigntest
 
 import (

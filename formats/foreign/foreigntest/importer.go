@@ -1,5 +1,3 @@
-// Package importertest is the suite that every format of formats/importers
-// passes.
 package foreigntest
 
 import (

@@ -12,7 +12,6 @@ import (
 
 	"github.com/rollmill/rollmill/formats"
 	"github.com/rollmill/rollmill/formats/chat"
-
 	"github.com/rollmill/rollmill/formats/jsontext"
 )
 
@@ -137,7 +136,7 @@ func check(t *formats.Trajectory) error {
 }
 
 // badNumber returns a number that no float64 holds, or one that JSON does not
-// have (see jsonscan.NotANumber), which readers of the JSON would refuse; "" when
+// have (see jsontext.NotANumber), which readers of the JSON would refuse; "" when
 // there is none.
 func badNumber(text string) string {
 	const short = 300 // digits without an exponent are in range

@@ -1,10 +1,10 @@
 // Package importers converts other programs' files to trajectories: what a
 // format is, how its files are cut into records, and what a record becomes. It
-// opens no files, and it decides neither ids nor groups; stages/ingest does.
+// opens no files, and it decides neither ids nor groups; pipelines/convert does.
 //
 // To add a format: a folder here that declares a Format, a line in
-// formats/importers/all, files under testdata/importers that the software itself
-// wrote, and a call of importertest.Run and importertest.Fuzz. The command, its
+// formats/foreign, files under testdata/importers that the software itself
+// wrote, and a call of foreigntest.Run and foreigntest.Fuzz. The command, its
 // help and its page follow.
 package importers
 

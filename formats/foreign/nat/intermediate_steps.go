@@ -1,7 +1,3 @@
-// Package natsteps reads the intermediate steps of workflows of the NeMo Agent
-// Toolkit (NAT): which calls of a model they are, and with what prompts and
-// answers. It builds no conversations of them: stages/rollout/agents/nat does for
-// steps that are streamed, formats/importers/nat for those that are stored.
 package nat
 
 import (

@@ -8,7 +8,6 @@ import (
 	"github.com/rollmill/rollmill/formats"
 	"github.com/rollmill/rollmill/formats/foreign/importers"
 	"github.com/rollmill/rollmill/formats/foreign/value"
-
 	"github.com/rollmill/rollmill/formats/jsontext"
 )
 

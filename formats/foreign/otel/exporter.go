@@ -1,4 +1,12 @@
-// Package otel writes trajectories as traces of OpenTelemetry, by its semantic
+package otel
+
+import (
+	"github.com/rollmill/rollmill/formats/foreign/chat"
+	"github.com/rollmill/rollmill/formats/foreign/exporters"
+	"github.com/rollmill/rollmill/formats/jsontext"
+)
+
+// Exporter writes trajectories as traces of OpenTelemetry, by its semantic
 // conventions for generative AI (open-telemetry/semantic-conventions-genai), which
 // Langfuse, Phoenix, MLflow and Weave read.
 //
@@ -15,16 +23,7 @@
 // the tools run. Without recorded times all are 0.
 //
 // A line of a file is an OTLP request, ExportTraceServiceRequest, as JSON. Package
-// formats/importers/otel reads it back, with --map example_id=rollmill.example_id.
-package otel
-
-import (
-	"github.com/rollmill/rollmill/formats/foreign/chat"
-	"github.com/rollmill/rollmill/formats/foreign/exporters"
-	"github.com/rollmill/rollmill/formats/jsontext"
-)
-
-// Exporter is one trace a line.
+// formats/foreign/otel reads it back, with --map example_id=rollmill.example_id.
 var Exporter = exporters.Format{
 	Name: "otel", Help: "traces of OpenTelemetry by the GenAI conventions, an OTLP request a line", Omits: "token ids, log probabilities and examples",
 	Of: exporters.Rows, Exports: []exporters.Extension{exporters.JSONL},

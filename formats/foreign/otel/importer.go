@@ -1,4 +1,14 @@
-// Package otel imports traces of OpenTelemetry: spans by the semantic conventions
+package otel
+
+import (
+	"strings"
+
+	"github.com/rollmill/rollmill/formats/foreign/importers"
+)
+
+const exampleID = "example_id"
+
+// Importer imports traces of OpenTelemetry: spans by the semantic conventions
 // for generative AI of every version, by OpenInference and by OpenLLMetry, as
 // exporters and collectors write them (OTLP as JSON, the console exporter), and
 // as Langfuse and Phoenix export them.
@@ -15,17 +25,6 @@
 // in the same file, or beside it in a file of the same name with .logs in it,
 // such as run.logs.jsonl beside run.jsonl. Scores are those of evaluation
 // events, of annotations and of Langfuse, in the same file as the spans.
-package otel
-
-import (
-	"strings"
-
-	"github.com/rollmill/rollmill/formats/foreign/importers"
-)
-
-const exampleID = "example_id"
-
-// Importer is traces.
 var Importer = importers.Format{
 	Name:       "otel",
 	Help:       "traces of OpenTelemetry: GenAI and OpenInference spans, also as Langfuse and Phoenix export them",

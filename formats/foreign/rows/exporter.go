@@ -1,4 +1,14 @@
-// Package rows writes our own rows as JSON Lines, without loss: an object for
+package rows
+
+import (
+	"reflect"
+
+	"github.com/rollmill/rollmill/formats"
+	"github.com/rollmill/rollmill/formats/foreign/exporters"
+	"github.com/rollmill/rollmill/formats/jsontext"
+)
+
+// Exporter writes our own rows as JSON Lines, without loss: an object for
 // each trajectory, with every column under our name and in the order of
 // columns.md.
 //
@@ -15,17 +25,6 @@
 //
 // Columns of a newer minor version of the schema are not written. Decode reads a
 // line.
-package rows
-
-import (
-	"reflect"
-
-	"github.com/rollmill/rollmill/formats"
-	"github.com/rollmill/rollmill/formats/foreign/exporters"
-	"github.com/rollmill/rollmill/formats/jsontext"
-)
-
-// Exporter is one row a line.
 var Exporter = exporters.Format{
 	Name: "rows", Help: "our own rows, all columns and without loss, which import reads", Of: exporters.Rows, Exports: []exporters.Extension{exporters.JSONL},
 	Lines: exporters.RawLines(func(dst []byte, x *exporters.Item) ([]byte, int64, error) {

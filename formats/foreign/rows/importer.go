@@ -1,17 +1,3 @@
-// Package rows imports rows whose columns have the names of Rollmill's own, as
-// JSON lines, JSON, CSV or Parquet: what `rollmill export` writes as rows, and
-// tables of others whose columns --map names. Every column but messages is
-// optional.
-//
-// The messages are those of a Rollmill row, or chat messages, or ShareGPT's
-// turns (see package chat). Without calls, each assistant's message is a call of
-// its own, unless its member sampled is false. A message without a parent
-// follows the one before it.
-//
-// Rows that export wrote, with their ids and digests, keep their ids.
-//
-// Numbers keep all their digits. A column that is JSON text in a dataset
-// (example, metadata, calls.sampling, ...) may be text or a value.
 package rows
 
 import (
@@ -27,7 +13,20 @@ import (
 	"github.com/rollmill/rollmill/formats/records"
 )
 
-// Importer is the format.
+// Importer imports rows whose columns have the names of Rollmill's own, as
+// JSON lines, JSON, CSV or Parquet: what `rollmill export` writes as rows, and
+// tables of others whose columns --map names. Every column but messages is
+// optional.
+//
+// The messages are those of a Rollmill row, or chat messages, or ShareGPT's
+// turns (see package chat). Without calls, each assistant's message is a call of
+// its own, unless its member sampled is false. A message without a parent
+// follows the one before it.
+//
+// Rows that export wrote, with their ids and digests, keep their ids.
+//
+// Numbers keep all their digits. A column that is JSON text in a dataset
+// (example, metadata, calls.sampling, ...) may be text or a value.
 var Importer = importers.Format{
 	Name:       "rows",
 	Spec:       "the columns of the table trajectories: rollmill help datasets",

@@ -1,10 +1,3 @@
-// Package scout writes transcripts for Inspect Scout: a Parquet file of its
-// database schema (docs/db_schema.qmd of meridianlabs-ai/inspect_scout), in
-// which messages is a JSON array of Inspect's ChatMessage. Put the file, or
-// several, into a folder and open it with transcripts_from.
-//
-// A transcript is the main path of a trajectory. Columns that the schema does
-// not have are metadata there, under our names.
 package scout
 
 import (
@@ -50,7 +43,13 @@ type Row struct {
 	SampledTokens int32    `parquet:"sampled_tokens"`
 }
 
-// Exporter is one transcript a row.
+// Exporter writes transcripts for Inspect Scout: a Parquet file of its
+// database schema (docs/db_schema.qmd of meridianlabs-ai/inspect_scout), in
+// which messages is a JSON array of Inspect's ChatMessage. Put the file, or
+// several, into a folder and open it with transcripts_from.
+//
+// A transcript is the main path of a trajectory. Columns that the schema does
+// not have are metadata there, under our names.
 var Exporter = exporters.Format{
 	Name: "inspect-scout", Help: "transcripts for Inspect Scout's scanners and viewer", Omits: "token ids, log probabilities, calls, tools, candidates and the example",
 	Of: exporters.Rows, Exports: []exporters.Extension{exporters.Parquet},

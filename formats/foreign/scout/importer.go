@@ -1,9 +1,3 @@
-// Package scout imports the transcripts of Inspect Scout's databases, of
-// whatever source Scout read them from, and those that rollmill export wrote.
-//
-// A transcript has the messages, events and pools of a sample of an Inspect log;
-// formats/importers/inspect reads them. The other columns have fixed names, or
-// are metadata.
 package scout
 
 import (
@@ -18,7 +12,12 @@ import (
 	"github.com/rollmill/rollmill/formats/jsontext"
 )
 
-// Importer is Scout's transcripts.
+// Importer imports the transcripts of Inspect Scout's databases, of
+// whatever source Scout read them from, and those that rollmill export wrote.
+//
+// A transcript has the messages, events and pools of a sample of an Inspect log;
+// formats/foreign/inspect reads them. The other columns have fixed names, or
+// are metadata.
 var Importer = importers.Format{
 	Name:       "inspect-scout",
 	Help:       "transcripts of Inspect Scout's databases",

@@ -1,10 +1,3 @@
-// Package sts writes sessions that the viewer of the Hugging Face hub shows: the
-// Session Trace Simple Format (STS-Format), docs/hub/session-traces-format.md of
-// huggingface/hub-docs. A session is a file of JSON Lines: a header, and then
-// the messages of the main path.
-//
-// The header may have any further keys, which the viewer ignores: ids, reward
-// and advantage have our names there, tools is an array.
 package sts
 
 import (
@@ -18,7 +11,13 @@ import (
 	"github.com/rollmill/rollmill/formats/jsontext"
 )
 
-// Exporter is one session a file.
+// Exporter writes sessions that the viewer of the Hugging Face hub shows: the
+// Session Trace Simple Format (STS-Format), docs/hub/session-traces-format.md of
+// huggingface/hub-docs. A session is a file of JSON Lines: a header, and then
+// the messages of the main path.
+//
+// The header may have any further keys, which the viewer ignores: ids, reward
+// and advantage have our names there, tools is an array.
 var Exporter = exporters.Format{
 	Name: "sts", Help: "session traces for the viewer of the Hugging Face hub, a file each", Omits: "token ids, log probabilities, calls and candidates",
 	Of: exporters.Rows, Exports: []exporters.Extension{exporters.Folder},

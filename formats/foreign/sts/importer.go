@@ -1,9 +1,3 @@
-// Package sts imports session transcripts of coding agents, one session a file:
-// those that the trace viewer of the Hugging Face hub reads. These are Claude
-// Code, Codex and Pi in their own formats, and the Session Trace Simple Format
-// of any other harness. The lines say which one it is.
-//
-// To add a harness: a file like pi.go with a reader, and a line in dialects.
 package sts
 
 import (
@@ -15,7 +9,12 @@ import (
 	"github.com/rollmill/rollmill/formats/jsontext"
 )
 
-// Importer is the session traces of the hub.
+// Importer imports session transcripts of coding agents, one session a file:
+// those that the trace viewer of the Hugging Face hub reads. These are Claude
+// Code, Codex and Pi in their own formats, and the Session Trace Simple Format
+// of any other harness. The lines say which one it is.
+//
+// To add a harness: a file like pi.go with a reader, and a line in dialects.
 var Importer = importers.Format{
 	Name:       "sts",
 	Help:       "session transcripts of Claude Code, Codex and Pi, and the hub's Session Trace Simple Format",

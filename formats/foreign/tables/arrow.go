@@ -1,6 +1,3 @@
-// Package arrow writes our rows as Arrow IPC, with every column: the file format
-// (also called Feather 2) and the streaming format, which Hugging Face datasets
-// stores.
 package tables
 
 import (
@@ -10,6 +7,10 @@ import (
 	"github.com/rollmill/rollmill/formats/arrow"
 	"github.com/rollmill/rollmill/formats/foreign/exporters"
 )
+
+// The Arrow formats are our rows as Arrow IPC, with every column: the file format
+// (also called Feather 2) and the streaming format, which Hugging Face datasets
+// stores.
 
 // ArrowFile is the file format.
 var ArrowFile = exporters.Format{

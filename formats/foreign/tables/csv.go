@@ -1,7 +1,3 @@
-// Package csv writes the light columns of our rows as CSV (RFC 4180, with a
-// header line): those with one number or one text, under our names. An empty
-// field is null. Times are ISO 8601, in UTC. Column rewards is a JSON object of
-// the components' values, null for one without.
 package tables
 
 import (
@@ -18,7 +14,10 @@ import (
 	"github.com/rollmill/rollmill/formats/foreign/exporters"
 )
 
-// CSV is one row a record.
+// CSV writes the light columns of our rows as CSV (RFC 4180, with a
+// header line): those with one number or one text, under our names. An empty
+// field is null. Times are ISO 8601, in UTC. Column rewards is a JSON object of
+// the components' values, null for one without.
 var CSV = exporters.Format{
 	Name: "csv", Help: "the columns with one number or text, for spreadsheets", Omits: "messages, calls, tools, candidates and the example",
 	Of: exporters.Rows, Exports: []exporters.Extension{exporters.CSV},

@@ -1,7 +1,3 @@
-// Package nemorl writes the JSON lines that NeMo-RL's PreferenceDataset loads:
-// a context and its completions by rank; 0 is the best. Its trainers for DPO and
-// reward models give no tools to the chat template, so a row for which the policy
-// was offered tools is refused.
 package trainers
 
 import (
@@ -12,7 +8,10 @@ import (
 	"github.com/rollmill/rollmill/formats/jsontext"
 )
 
-// NemoRL is NeMo-RL's pairs.
+// NemoRL writes the JSON lines that NeMo-RL's PreferenceDataset loads:
+// a context and its completions by rank; 0 is the best. Its trainers for DPO and
+// reward models give no tools to the chat template, so a row for which the policy
+// was offered tools is refused.
 var NemoRL = exporters.Format{
 	Name: "nemo-rl-preference", Help: "NeMo-RL's pairs by rank", Of: exporters.Pairs, Files: []exporters.Extension{exporters.JSONL},
 	Form: 2, Notes: nemoRLNotes, Lines: exporters.Lines(nemoRLRows),

@@ -1,11 +1,3 @@
-// Package openrlhf writes the JSON lines that OpenRLHF loads with
-// --apply_chat_template, with its default column names: prompts for its RL
-// trainers (--input_key input --label_key label), preferences for DPO and
-// reward models (--prompt_key prompt), and single answers with a label for the
-// KTO trainer that it had until March 2026 (--output_key output).
-//
-// It gives no tools to the chat template, so a row for which the policy was
-// offered tools is refused.
 package trainers
 
 import (
@@ -16,6 +8,15 @@ import (
 	"github.com/rollmill/rollmill/formats/foreign/exporters"
 	"github.com/rollmill/rollmill/formats/jsontext"
 )
+
+// OpenRLHF's formats are the JSON lines that it loads with
+// --apply_chat_template, with its default column names: prompts for its RL
+// trainers (--input_key input --label_key label), preferences for DPO and
+// reward models (--prompt_key prompt), and single answers with a label for the
+// KTO trainer that it had until March 2026 (--output_key output).
+//
+// It gives no tools to the chat template, so a row for which the policy was
+// offered tools is refused.
 
 // OpenRLHFPrompts are what its RL trainers load.
 var OpenRLHFPrompts = exporters.Format{

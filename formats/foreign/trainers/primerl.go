@@ -1,4 +1,17 @@
-// Package primerl writes sequences of tokens in the form in which prime-rl's trainer
+package trainers
+
+import (
+	"math"
+	"slices"
+
+	"github.com/tinylib/msgp/msgp"
+
+	"github.com/rollmill/rollmill/formats"
+	"github.com/rollmill/rollmill/formats/foreign/exporters"
+	"github.com/rollmill/rollmill/formats/sequences"
+)
+
+// PrimeRL writes sequences of tokens in the form in which prime-rl's trainer
 // takes finished rollouts: the micro batches that its orchestrator leaves for it, by
 // the transport "filesystem". With one data rank, the file is
 //
@@ -15,20 +28,6 @@
 //
 // The layout is that of prime-rl 0.8 (MicroBatch in its transports): a MessagePack
 // array of arrays, whose fields have no names.
-package trainers
-
-import (
-	"math"
-	"slices"
-
-	"github.com/tinylib/msgp/msgp"
-
-	"github.com/rollmill/rollmill/formats"
-	"github.com/rollmill/rollmill/formats/foreign/exporters"
-	"github.com/rollmill/rollmill/formats/sequences"
-)
-
-// PrimeRL is prime-rl's micro batches.
 var PrimeRL = exporters.Format{
 	Name: "prime-rl", Help: "prime-rl's micro batches for its trainer with one data rank: token ids, masks, log probabilities, advantages and weights, as rollouts/step_N/rank_0.bin",
 	Of: exporters.Rows, Files: []exporters.Extension{exporters.MessagePack}, Other: begin, Loss: sequences.TokenMean,

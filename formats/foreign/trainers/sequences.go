@@ -1,4 +1,13 @@
-// Package tokens writes sequences of tokens, as package formats/sequences makes
+package trainers
+
+import (
+	"github.com/rollmill/rollmill/formats"
+	"github.com/rollmill/rollmill/formats/foreign/exporters"
+	"github.com/rollmill/rollmill/formats/jsontext"
+	"github.com/rollmill/rollmill/formats/sequences"
+)
+
+// Sequences writes sequences of tokens, as package formats/sequences makes
 // them: one row for each sequence, with everything a policy gradient needs. The doc
 // comment of Row is its definition.
 //
@@ -22,16 +31,6 @@
 //
 // Weight is that for a mean over tokens. With weights, that for a mean over
 // sequences is Weight times Tokens, divided by the mean of Tokens over all rows.
-package trainers
-
-import (
-	"github.com/rollmill/rollmill/formats"
-	"github.com/rollmill/rollmill/formats/foreign/exporters"
-	"github.com/rollmill/rollmill/formats/jsontext"
-	"github.com/rollmill/rollmill/formats/sequences"
-)
-
-// Sequences is the sequences.
 var Sequences = exporters.Format{
 	Name: "sequences", Help: "sequences of tokens with masks, log probabilities, policy versions, advantages and weights, for a trainer of one's own, TRL, verl, OpenRLHF or NeMo-RL",
 	Of: exporters.Rows, Reads: sequences.Column, Files: []exporters.Extension{exporters.Parquet}, Exports: []exporters.Extension{exporters.JSONL}, Hub: 6, Loss: sequences.TokenMean, Columns: exporters.ColumnsOf[SequenceRow](),

@@ -1,17 +1,3 @@
-// Package slime writes sequences of tokens as the fields of slime's Sample, one
-// for each JSON line: the token ids as the engine returned them, which of them
-// are trained, and their log probabilities. Neither slime's data source nor its
-// debug dump reads the file: a rollout function of a few lines makes Samples of
-// it (--rollout-function-path; testdata/consumers/loaders/slime_rollout.py).
-//
-// A trajectory gives a sample for each of its sequences. They have the same
-// rollout_id, by which slime's loss counts them as one: it is the mean over
-// rollouts of the mean over their tokens.
-//
-// slime computes advantages from the rewards, and takes every sample of a group
-// for a member of its own. So metadata.advantage holds the dataset's, times the
-// weight when weights are asked for; --custom-reward-post-process-path with the
-// function of that file hands it over.
 package trainers
 
 import (
@@ -26,7 +12,20 @@ import (
 	"github.com/rollmill/rollmill/formats/sequences"
 )
 
-// Slime is slime's samples.
+// Slime writes sequences of tokens as the fields of slime's Sample, one
+// for each JSON line: the token ids as the engine returned them, which of them
+// are trained, and their log probabilities. Neither slime's data source nor its
+// debug dump reads the file: a rollout function of a few lines makes Samples of
+// it (--rollout-function-path; testdata/consumers/loaders/slime_rollout.py).
+//
+// A trajectory gives a sample for each of its sequences. They have the same
+// rollout_id, by which slime's loss counts them as one: it is the mean over
+// rollouts of the mean over their tokens.
+//
+// slime computes advantages from the rewards, and takes every sample of a group
+// for a member of its own. So metadata.advantage holds the dataset's, times the
+// weight when weights are asked for; --custom-reward-post-process-path with the
+// function of that file hands it over.
 var Slime = exporters.Format{
 	Name: "slime", Help: "slime's samples: token ids, masks, log probabilities, for a rollout function; metadata has advantages times weights, exact for a clipped policy loss and not for a KL term", Of: exporters.Groups, Files: []exporters.Extension{exporters.JSONL},
 	Lines: exporters.Lines(samples), Loss: sequences.TrajectoryMean,

@@ -1,5 +1,3 @@
-// Package trl writes the rows that Hugging Face TRL's trainers load. They are
-// those of package chat, with messages as chat templates read them.
 package trainers
 
 import (
@@ -10,6 +8,9 @@ import (
 	"github.com/rollmill/rollmill/formats/foreign/exporters"
 	"github.com/rollmill/rollmill/formats/jsontext"
 )
+
+// TRL's formats are the rows that its trainers load. They are
+// those of package chat, with messages as chat templates read them.
 
 // TRLPreference is a preference dataset, for DPO and similar methods.
 var TRLPreference = exporters.Format{

@@ -1,8 +1,3 @@
-// Package verl writes the Parquet rows that verl's RLHFDataset loads: a prompt
-// to sample from, and the data with which its reward function compares the
-// answer.
-//
-// It does not write verl's rollout dump, on which no trainer can train.
 package trainers
 
 import (
@@ -11,7 +6,11 @@ import (
 	"github.com/rollmill/rollmill/formats/foreign/exporters"
 )
 
-// Verl is verl's prompts.
+// Verl writes the Parquet rows that verl's RLHFDataset loads: a prompt
+// to sample from, and the data with which its reward function compares the
+// answer.
+//
+// It does not write verl's rollout dump, on which no trainer can train.
 var Verl = exporters.Format{
 	Name: "verl", Help: "verl's prompts with reference answers", Of: exporters.Groups, Files: []exporters.Extension{exporters.Parquet},
 	Notes: verlNotes,

@@ -1,5 +1,3 @@
-// Package choice reads the choices of chat completions as programs store them:
-// an answer with its finish reason, logprobs and token ids.
 package value
 
 import (
@@ -9,7 +7,6 @@ import (
 
 	"github.com/rollmill/rollmill/formats"
 	"github.com/rollmill/rollmill/formats/foreign/importers"
-
 	"github.com/rollmill/rollmill/formats/jsontext"
 )
 

@@ -18,7 +18,7 @@ import (
 )
 
 // JSON checks a text of a record to be one JSON value in UTF-8, and returns it as
-// jsonscan.Reading reads it: what is lost by that is a loss of the record. What it
+// jsontext.Reading reads it: what is lost by that is a loss of the record. What it
 // returns begins with the value.
 func JSON(r *importers.Record, data []byte) ([]byte, error) {
 	data, err := trimmed(data)
@@ -126,7 +126,7 @@ func (r *Reader) Object(field string, v []byte) jsontext.Object {
 	return jsontext.ParseObject(v)
 }
 
-// List returns an array unchanged, to be given to jsonscan.Elements.
+// List returns an array unchanged, to be given to jsontext.Elements.
 func (r *Reader) List(field string, v []byte) []byte {
 	if r.missing(field, v, '[', "a list") {
 		return nil

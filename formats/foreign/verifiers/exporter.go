@@ -1,4 +1,17 @@
-// Package verifiers writes traces.jsonl of PrimeIntellect-ai/verifiers: an
+package verifiers
+
+import (
+	"encoding/json"
+	"math"
+
+	"github.com/rollmill/rollmill/formats"
+	"github.com/rollmill/rollmill/formats/chat"
+	foreignchat "github.com/rollmill/rollmill/formats/foreign/chat"
+	"github.com/rollmill/rollmill/formats/foreign/exporters"
+	"github.com/rollmill/rollmill/formats/jsontext"
+)
+
+// Exporter writes traces.jsonl of PrimeIntellect-ai/verifiers: an
 // Episode with one Trace a line, as verifiers/v1/episode.py, trace.py and
 // graph.py define them (version 1 of the trace, verifiers 0.4). WireEpisode
 // reads it, and so does prime-rl.
@@ -14,20 +27,6 @@
 //
 // The message of a prompt that the form has no field for (a participant's name,
 // an assistant's images) is refused, or dropped.
-package verifiers
-
-import (
-	"encoding/json"
-	"math"
-
-	"github.com/rollmill/rollmill/formats"
-	"github.com/rollmill/rollmill/formats/chat"
-	foreignchat "github.com/rollmill/rollmill/formats/foreign/chat"
-	"github.com/rollmill/rollmill/formats/foreign/exporters"
-	"github.com/rollmill/rollmill/formats/jsontext"
-)
-
-// Exporter is one episode a line.
 var Exporter = exporters.Format{
 	Name: "verifiers", Help: "episodes of verifiers and prime-rl (traces.jsonl): message graphs with tokens, masks, rewards, advantages", Of: exporters.Rows, Exports: []exporters.Extension{exporters.JSONL},
 	Lines: exporters.RawLines(func(dst []byte, x *exporters.Item) (_ []byte, n int64, err error) {

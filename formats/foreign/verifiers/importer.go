@@ -1,9 +1,3 @@
-// Package verifiers imports rollouts of the verifiers library: traces.jsonl of
-// version 1, an episode a line, and results.jsonl of before.
-//
-// The nodes of a trace are our tree of messages, with exact tokens: what a node
-// adds to the sequence and the model did not sample goes to the prompt_delta_ids
-// of the next answer.
 package verifiers
 
 import (
@@ -15,7 +9,12 @@ import (
 	"github.com/rollmill/rollmill/formats/jsontext"
 )
 
-// Importer is the files of verifiers.
+// Importer imports rollouts of the verifiers library: traces.jsonl of
+// version 1, an episode a line, and results.jsonl of before.
+//
+// The nodes of a trace are our tree of messages, with exact tokens: what a node
+// adds to the sequence and the model did not sample goes to the prompt_delta_ids
+// of the next answer.
 var Importer = importers.Format{
 	Name:       "verifiers",
 	Help:       "traces.jsonl and results.jsonl of verifiers and prime-rl",

@@ -8,7 +8,7 @@
 // dev_config.allow_training_without_logprobs, asks for training on the text
 // alone. Later ones have no training over HTTP; for those
 // testdata/consumers/command/art_trainer.py calls the library in process. The
-// form of a batch is defined in formats/exporters/art.
+// form of a batch is defined in formats/foreign/art.
 //
 // The one request that cannot be undone is POST /_train_model. The server can
 // act once the last byte of its body has arrived; the ledger is read again

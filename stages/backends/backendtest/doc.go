@@ -13,7 +13,7 @@
 //     codecs, and no stage. The shape of what is sent is a package of formats if
 //     anything else could want it. A backend that is a service asks it by
 //     stages/backends/remote; one that lists its jobs makes them by
-//     stages/backends/once.
+//     stages/backends.
 //  2. Decide how a submission is found again, before anything else. Submission's
 //     Token names the batch, and is the same for every attempt: put it where the
 //     trainer keeps it (a job's name, metadata, a file's name), so that Resolve

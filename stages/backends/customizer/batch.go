@@ -25,7 +25,7 @@ const (
 	Mixed     = "mixed_tools"   // some rows have tools, and rows of a file must be alike
 )
 
-// Why a prompt is invalid, besides the reasons of formats/exporters/customizer.
+// Why a prompt is invalid, besides the reasons of formats/foreign/finetune.
 const lastRole = "last_role" // it is empty, or does not end with the user
 
 var hints = map[string]string{

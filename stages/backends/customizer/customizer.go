@@ -2,7 +2,7 @@
 // NeMo Microservices 25.x: it puts a batch into the Data Store by one commit,
 // registers it in the Entity Store, makes a job, follows it, and, if
 // configured, starts a NIM for the result. The lines are defined in
-// formats/exporters/customizer. The later NeMo Platform has another API and is
+// formats/foreign/finetune. The later NeMo Platform has another API and is
 // refused by name.
 //
 // A dataset is named after its content, so no job ever trains on the files of

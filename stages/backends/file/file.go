@@ -1,7 +1,7 @@
 // Package file is the trainer that only writes files, in the forms that
 // trainers elsewhere load.
 //
-//	<format>.jsonl, .parquet   a batch in a format of formats/exporters/all, as far as it has Files
+//	<format>.jsonl, .parquet   a batch in a format of formats/foreign, as far as it has Files
 //	_files.json                what was written, and for which submission; comes last
 //
 // Preferences are those of the batch's table _pairs, and single answers those
@@ -18,7 +18,7 @@
 // The same batch gives the same bytes. It does not train, so the policy stays
 // the same.
 //
-// To add a file: add a format, as formats/exporters says; testdata/consumers has
+// To add a file: add a format, as formats/foreign/exporters says; testdata/consumers has
 // the checks with the consumers' own loaders.
 package file
 

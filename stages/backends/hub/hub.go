@@ -21,7 +21,7 @@
 // group's best is compared with its worst, and answers are good or bad by their
 // advantage.
 //
-// To add a table: a format of formats/exporters/all that has Hub.
+// To add a table: a format of formats/foreign that has Hub.
 package hub
 
 import (

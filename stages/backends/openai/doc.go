@@ -18,7 +18,7 @@
 //
 // Trainer trains by the fine-tuning API, at OpenAI, Azure or a compatible
 // service: it uploads the batch as a file, makes a job, and follows it. The
-// lines of the file are defined in formats/exporters/finetune.
+// lines of the file are defined in formats/foreign/finetune.
 //
 // A job has the submission's token in its metadata, and its file has it in its
 // name, so that a job whose sender died is found by listing.

@@ -15,7 +15,6 @@ import (
 
 	"github.com/rollmill/rollmill/formats"
 	"github.com/rollmill/rollmill/stages/backends"
-
 	"github.com/rollmill/rollmill/stages/internal/remote"
 )
 

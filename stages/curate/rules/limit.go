@@ -1,6 +1,3 @@
-// Package limit keeps a number of each group's members: the best, which is
-// best-of-n for supervised fine-tuning, or any, chosen by the seed. Equal
-// rewards are ranked by a hash of the seed and the id.
 package rules
 
 import (
@@ -13,7 +10,8 @@ import (
 	"github.com/rollmill/rollmill/stages/plugin"
 )
 
-// BestOf is the registry's entry that keeps the best.
+// BestOf keeps the best members of each group, for supervised fine-tuning. Equal
+// rewards are ranked by a hash of the seed and the id.
 var BestOf = curate.RuleKind{
 	Kind: plugin.Kind[curate.RuleSettings]{
 		Name: "best_of", Help: "keep the members of each group with the highest rewards",

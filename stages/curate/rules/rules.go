@@ -1,8 +1,7 @@
-// Package all lists curate's rules in the order they run: first every rule's
-// judgement of groups, then every rule's judgement of the members of the
-// remaining groups, both in this order. To add one: a neighbouring folder, a
-// line here, its reasons in formats.DropReasons, and a test that calls
-// ruletest.Run.
+// Package rules has curate's rules, a file each, and lists them in the order they
+// run (All): first every rule's judgement of groups, then every rule's judgement of
+// the members of the remaining groups, both in this order. To add one: a file, a
+// line in All, and a test that calls ruletest.Run.
 package rules
 
 import (

@@ -1,5 +1,5 @@
-// Package all lists the estimators. To add one: a neighbouring folder, a line
-// here, and a test that calls estimatortest.Run.
+// Package estimators has the estimators, a file each, and lists them (All). To add
+// one: a file, a line in All, and a test that calls estimatortest.Run.
 package estimators
 
 import (

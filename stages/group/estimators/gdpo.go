@@ -5,7 +5,6 @@ import (
 
 	"github.com/rollmill/rollmill/formats"
 	"github.com/rollmill/rollmill/stages/group"
-
 	"github.com/rollmill/rollmill/stages/plugin"
 )
 

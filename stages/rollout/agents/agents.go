@@ -1,5 +1,5 @@
-// Package all lists the agents that rollout can run. It is the only file to
-// change when an agent is added.
+// Package agents lists the agents that rollout can run, a folder each. To add one: a
+// folder, a line in All, and a test that calls agenttest.Run.
 package agents
 
 import (

@@ -7,7 +7,6 @@ import (
 
 	"github.com/rollmill/rollmill/formats"
 	"github.com/rollmill/rollmill/formats/chat"
-
 	"github.com/rollmill/rollmill/formats/jsontext"
 )
 

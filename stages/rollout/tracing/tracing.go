@@ -1,5 +1,5 @@
 // Package tracing sends traces of finished trajectories to a collector of
-// OpenTelemetry while a rollout runs. What a trace is, formats/exporters/otel says.
+// OpenTelemetry while a rollout runs. What a trace is, formats/foreign/otel says.
 //
 // It cannot fail or slow a rollout: trajectories wait in a queue of bounded size, and
 // those that do not fit are dropped. One goroutine sends them, with a few retries. The

@@ -7,9 +7,8 @@ import (
 	"testing"
 	"time"
 
-	"github.com/rollmill/rollmill/stages/score/rewards/rewardtest"
-
 	"github.com/rollmill/rollmill/stages/score/rewards"
+	"github.com/rollmill/rollmill/stages/score/rewards/rewardtest"
 )
 
 // TestPythonExample: the service that testdata/rewards shows keeps the suite.

@@ -1,11 +1,12 @@
-// Package all lists the rewards. To add one, add its line.
+// Package rewards has the rewards, a file each or a folder where one is large, and
+// lists them (All). To add one: a file or folder, a line in All, and a test that
+// calls rewardtest.Run.
 package rewards
 
 import (
 	"github.com/rollmill/rollmill/stages/plugin"
 	"github.com/rollmill/rollmill/stages/score/rewards/command"
 	"github.com/rollmill/rollmill/stages/score/rewards/expr"
-
 	"github.com/rollmill/rollmill/stages/score/rewards/judge"
 )
 

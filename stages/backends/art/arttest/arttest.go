@@ -6,7 +6,7 @@
 // without advantage, cuts histories after the last choice, and breaks off the
 // answer where Python would raise. It counts its requests.
 //
-// It shares no code with the ART routes of stages/backends/sandbox, on purpose.
+// It shares no code with the ART routes of pipelines/sandbox, on purpose.
 // Both were written from ART's own sources, so a misreading of the protocol in
 // one of them shows up as a difference in the other: the client has to satisfy
 // both, and testdata/consumers holds it against ART itself. The sandbox trains

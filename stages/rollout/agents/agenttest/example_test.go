@@ -16,7 +16,7 @@ import (
 )
 
 // Sure is an agent in Go: it asks a question, and asks again whether that is
-// so. Its Kind would stand in agents/all, and --agent call it "sure".
+// so. Its Kind would stand in agents, and --agent call it "sure".
 var Sure = plugin.Kind[rollout.AgentSettings]{
 	Name: "sure",
 	Help: "ask each question, and then whether that is so",

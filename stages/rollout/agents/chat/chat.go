@@ -36,7 +36,7 @@ import (
 	"github.com/rollmill/rollmill/stages/rollout"
 )
 
-// Kind is the agent's entry in agents/all.
+// Kind is the agent's entry in agents.
 var Kind = plugin.Kind[rollout.AgentSettings]{
 	Name: "chat",
 	Help: "hold a conversation with the model, from the templates --system and --user and the programs --tool",

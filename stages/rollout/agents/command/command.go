@@ -59,7 +59,7 @@ import (
 	"github.com/rollmill/rollmill/stages/rollout"
 )
 
-// Kind is the agent's entry in agents/all.
+// Kind is the agent's entry in agents.
 var Kind = plugin.Kind[rollout.AgentSettings]{
 	Name: "command",
 	Help: "run a process for each trajectory and record its OpenAI calls: --agent 'command: PROGRAM ARGUMENTS…'",

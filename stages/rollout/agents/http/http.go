@@ -37,7 +37,7 @@ import (
 	"github.com/rollmill/rollmill/stages/rollout"
 )
 
-// Kind is the agent's entry in agents/all.
+// Kind is the agent's entry in agents.
 var Kind = plugin.Kind[rollout.AgentSettings]{
 	Name: "http",
 	Help: "call a service with each trajectory's base URL: --agent 'http: URL'",

@@ -58,7 +58,7 @@ import (
 	"github.com/rollmill/rollmill/stages/rollout/recorder"
 )
 
-// Kind is the agent's entry in agents/all.
+// Kind is the agent's entry in agents.
 var Kind = plugin.Kind[rollout.AgentSettings]{
 	Name: "nat",
 	Help: "call a NeMo Agent Toolkit server and rebuild conversations from its intermediate steps: --agent 'nat: URL'",

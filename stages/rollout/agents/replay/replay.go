@@ -31,7 +31,7 @@ import (
 	"github.com/rollmill/rollmill/stages/rollout"
 )
 
-// Kind is the agent's entry in agents/all.
+// Kind is the agent's entry in agents.
 var Kind = plugin.Kind[rollout.AgentSettings]{
 	Name: "replay",
 	Help: "return the stored trajectories of an earlier rollout as if they were new: --agent 'replay: DATASET'",

@@ -1,0 +1,3 @@
+// Package tables writes rows as tables that any tool opens: Arrow IPC and CSV.
+// formats/records reads such files.
+package tables
