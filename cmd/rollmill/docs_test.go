@@ -1,7 +1,6 @@
 package main
 
 import (
-	"flag"
 	"os"
 	"path/filepath"
 	"testing"
@@ -9,9 +8,11 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/rollmill/rollmill/formats"
+	"github.com/rollmill/rollmill/formats/foreign/foreigntest"
 )
 
-var update = flag.Bool("update", false, "rewrite the generated pages, and what the scripts expect")
+// update rewrites the generated pages, and what the scripts expect.
+var update = foreigntest.Update
 
 // TestDocs compares the pages under doc/ with the flags.
 func TestDocs(t *testing.T) {

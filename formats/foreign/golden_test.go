@@ -3,7 +3,6 @@ package foreign
 import (
 	"bytes"
 	"encoding/json"
-	"flag"
 	"io"
 	"io/fs"
 	"os"
@@ -12,9 +11,8 @@ import (
 
 	"github.com/rollmill/rollmill/formats"
 	"github.com/rollmill/rollmill/formats/foreign/exporters"
+	"github.com/rollmill/rollmill/formats/foreign/foreigntest"
 )
-
-var updateExports = flag.Bool("update", false, "rewrite the golden files")
 
 // golden holds the fixture in every form that only export writes. The checks in
 // testdata/consumers/exports read them with the software that they are for.
@@ -24,7 +22,7 @@ const golden = "../../../testdata/consumers/exports/golden"
 // with the parts of rows that they leave out (_dropped.json).
 func TestGolden(t *testing.T) {
 	got := written(t)
-	if *updateExports {
+	if *foreigntest.Update {
 		rewrite(t, got)
 	}
 	there := 0

@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"cmp"
 	"errors"
-	"flag"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -14,10 +13,9 @@ import (
 	gocmp "github.com/google/go-cmp/cmp"
 
 	"github.com/rollmill/rollmill/formats"
+	"github.com/rollmill/rollmill/formats/foreign/foreigntest"
 	"github.com/rollmill/rollmill/formats/foreign/importers"
 )
-
-var updateImports = flag.Bool("update", false, "write the expected errors of damaged files")
 
 func TestFormats(t *testing.T) {
 	names := map[string]bool{}
@@ -60,7 +58,7 @@ func TestDamagedFilesAreNamedErrors(t *testing.T) {
 		}
 	}
 	const golden = "testdata/damaged.txt"
-	if *updateImports {
+	if *foreigntest.Update {
 		if err := errors.Join(os.MkdirAll("testdata", 0o777), os.WriteFile(golden, []byte(got.String()), 0o666)); err != nil {
 			t.Fatal(err)
 		}

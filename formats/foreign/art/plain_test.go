@@ -2,16 +2,15 @@ package art
 
 import (
 	"bytes"
-	"flag"
 	"os"
 	"testing"
 
 	"github.com/rollmill/rollmill/formats"
+	"github.com/rollmill/rollmill/formats/foreign/foreigntest"
 )
 
 // ART's own parser and tokenizer are run on the groups of
 // testdata/consumers/art/plain.jsonl by the script there.
-var update = flag.Bool("update", false, "rewrite the golden file")
 
 const plainFile = "../../../testdata/consumers/art/plain.jsonl"
 
@@ -45,7 +44,7 @@ func TestPlainGroups(t *testing.T) {
 			t.Errorf("%s travels", gone)
 		}
 	}
-	if *update {
+	if *foreigntest.Update {
 		if err := os.WriteFile(plainFile, got, 0o644); err != nil {
 			t.Fatal(err)
 		}

@@ -17,7 +17,8 @@ import (
 	"github.com/rollmill/rollmill/formats/jsontext"
 )
 
-var update = flag.Bool("update", false, "write the expected rows under testdata")
+// Update is the flag with which tests write the files that they expect.
+var Update = flag.Bool("update", false, "write the files that tests expect")
 
 // Importer imports each file and compares its rows, and what is lost of it, with
 // testdata/<base name>.golden; then it damages the file in many ways.
@@ -76,7 +77,7 @@ func golden(t *testing.T, f importers.Format, o importers.Options, path string, 
 		t.Errorf("a second time it gives other rows:\n%s", cmp.Diff(got, again))
 	}
 	name := filepath.Join("testdata", filepath.Base(path)+".golden")
-	if *update {
+	if *Update {
 		if err := os.MkdirAll("testdata", 0o777); err != nil {
 			t.Fatal(err)
 		}
