@@ -16,7 +16,7 @@ import (
 
 // golden holds the fixture in every form that only export writes. The checks in
 // testdata/consumers/exports read them with the software that they are for.
-const golden = "../../../testdata/consumers/exports/golden"
+const golden = "../../testdata/consumers/exports/golden"
 
 // TestGolden compares the files that only export writes with the golden ones,
 // with the parts of rows that they leave out (_dropped.json).

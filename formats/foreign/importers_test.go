@@ -30,7 +30,7 @@ func TestFormats(t *testing.T) {
 // Every damaged file is refused, with an error that says where the damage is and
 // what it is. The name of a file is that of its format and of the damage.
 func TestDamagedFilesAreNamedErrors(t *testing.T) {
-	const dir = "../../../testdata/broken/import"
+	const dir = "../../testdata/broken/import"
 	paths, err := filepath.Glob(dir + "/*")
 	if err != nil || len(paths) < 30 {
 		t.Fatalf("%d files, %v", len(paths), err)

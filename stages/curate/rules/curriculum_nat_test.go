@@ -71,7 +71,7 @@ func (s *sequence) rewards(x *lcg) [][]float64 {
 }
 
 func TestNATsOwnCurriculum(t *testing.T) {
-	f, err := os.Open(filepath.Join("..", "..", "..", "..", "testdata", "curriculum", "nat.jsonl.gz"))
+	f, err := os.Open(filepath.Join("..", "..", "..", "testdata", "curriculum", "nat.jsonl.gz"))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -31,7 +31,7 @@ type vector struct {
 }
 
 func load(t *testing.T, name string) []vector {
-	data, err := os.ReadFile(filepath.Join("..", "..", "..", "..", "testdata", "advantages", name+".json"))
+	data, err := os.ReadFile(filepath.Join("..", "..", "..", "testdata", "advantages", name+".json"))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -44,7 +44,7 @@ func made(t *testing.T, spec string) (rollout.Agent, error) {
 // TestEveryAgentConforms: the package of each that is listed hands its agent
 // to the suite.
 func TestEveryAgentConforms(t *testing.T) {
-	source, err := os.ReadFile("all.go")
+	source, err := os.ReadFile("agents.go")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -53,7 +53,7 @@ func TestEveryAgentConforms(t *testing.T) {
 		t.Fatalf("%d agents are listed by their Kind, of %d", len(listed), len(agents.All.Names()))
 	}
 	for _, m := range listed {
-		files, _ := filepath.Glob("../" + m[1] + "/*_test.go")
+		files, _ := filepath.Glob(m[1] + "/*_test.go")
 		tried := false
 		for _, f := range files {
 			text, err := os.ReadFile(f)

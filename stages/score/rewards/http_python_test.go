@@ -13,7 +13,7 @@ import (
 
 // TestPythonExample: the service that testdata/rewards shows keeps the suite.
 func TestPythonExample(t *testing.T) {
-	cmd := exec.Command("python3", "../../../../testdata/rewards/http_reward.py", "0")
+	cmd := exec.Command("python3", "../../../testdata/rewards/http_reward.py", "0")
 	out, err := cmd.StdoutPipe()
 	if err != nil {
 		t.Fatal(err)

@@ -74,7 +74,7 @@ func TestReturns(t *testing.T) {
 // TestPositionsAreTheReferences holds them to what the reference example's own
 // function gave; see testdata/rewards/README.md.
 func TestPositionsAreTheReferences(t *testing.T) {
-	data, err := os.ReadFile("../../../../testdata/rewards/positions.json")
+	data, err := os.ReadFile("../../../testdata/rewards/positions.json")
 	if err != nil {
 		t.Fatal(err)
 	}

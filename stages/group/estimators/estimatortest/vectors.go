@@ -18,7 +18,7 @@ import (
 // one. A file holds groups, or batches of groups with named rewards whose
 // advantages are final; then the batch's step is done here in the simplest way.
 func Vectors(t *testing.T, kind group.EstimatorKind) {
-	files, err := filepath.Glob(filepath.Join("..", "..", "..", "..", "testdata", "advantages", kind.Name+".*.json"))
+	files, err := filepath.Glob(filepath.Join("..", "..", "..", "testdata", "advantages", kind.Name+".*.json"))
 	if err != nil || len(files) == 0 {
 		t.Fatalf("no vectors of %s: %v", kind.Name, err)
 	}
