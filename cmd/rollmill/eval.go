@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"strconv"
 
@@ -109,18 +110,14 @@ func (c *evalSettings) options(ctx context.Context, s *cli.Session) (eval.Option
 	if o.Root == "" {
 		o.Root = storage.Join(root, "eval")
 	}
-	given := map[string]string{"run": run, "root": root, validation: "true"}
-	if c.Examples != "" {
-		given["examples"] = c.Examples
-	}
-	if c.Policy != "" {
-		given["policy"] = c.Policy
-	}
-	if c.Generations != nil {
-		given["generations"] = strconv.Itoa(*c.Generations)
-	}
 	var err error
-	o.Rollout, o.Score, err = sampleOptions(ctx, s, root, given)
+	o.Rollout, o.Score, err = sampleOptions(ctx, s, root, func(r *rolloutSettings) {
+		r.runPlace.Run, r.runPlace.Root, r.Validation = run, root, true
+		r.taskFile.Examples, r.PolicyURI = cmp.Or(c.Examples, r.taskFile.Examples), cmp.Or(c.Policy, r.PolicyURI)
+		if c.Generations != nil {
+			r.Generations = *c.Generations
+		}
+	})
 	if c.Root == "" && c.Out != "" {
 		o.Rollout.Root = "" // the default root does not apply
 	}

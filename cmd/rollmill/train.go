@@ -90,17 +90,17 @@ func (c *trainSettings) options(ctx context.Context, s *cli.Session) (train.Opti
 	if err != nil {
 		return o, err
 	}
-	given := map[string]string{"run": run, "root": root}
-	if o.Rollout, o.Score, err = sampleOptions(ctx, s, root, given); err != nil {
+	set := func(r *rolloutSettings) { r.runPlace.Run, r.runPlace.Root = run, root }
+	if o.Rollout, o.Score, err = sampleOptions(ctx, s, root, set); err != nil {
 		return o, err
 	}
 	if every > 0 {
 		o.Validation = &train.Validation{Every: every}
-		given[validation] = "true"
-		if c.Validation != "" {
-			given["examples"] = c.Validation
+		heldOut := func(r *rolloutSettings) {
+			set(r)
+			r.Validation, r.taskFile.Examples = true, cmp.Or(c.Validation, r.taskFile.Examples)
 		}
-		if o.Validation.Rollout, o.Validation.Score, err = sampleOptions(ctx, s, root, given); err != nil {
+		if o.Validation.Rollout, o.Validation.Score, err = sampleOptions(ctx, s, root, heldOut); err != nil {
 			return o, err
 		}
 	}
@@ -114,7 +114,7 @@ func (c *trainSettings) options(ctx context.Context, s *cli.Session) (train.Opti
 		return o, err
 	}
 	o.Curate = curating.Options
-	submitting, err := cli.Configured(s, submitCommand.Name, newSubmitSettings, map[string]string{"run": run, "root": root})
+	submitting, err := cli.Configured(s, submitCommand.Name, newSubmitSettings, func(c *submitSettings) { c.Place.Run, c.Place.Root = run, root })
 	if err != nil {
 		return o, err
 	}
@@ -154,10 +154,10 @@ func checkStages(o train.Options) error {
 	return errors.Join(o.Validate(), o.Group.Validate(), o.Curate.Validate(), o.Submit.Validate())
 }
 
-// sampleOptions returns the options of rollout and score, with some flags of
-// rollout given. Of these score takes only --validation.
-func sampleOptions(ctx context.Context, s *cli.Session, root string, given map[string]string) (r rollout.Options, sc score.Options, err error) {
-	rolling, err := cli.Configured(s, rolloutCommand.Name, newRolloutSettings, given)
+// sampleOptions returns the options of rollout and score; set assigns settings of
+// rollout, of which score takes Validation alone.
+func sampleOptions(ctx context.Context, s *cli.Session, root string, set func(*rolloutSettings)) (r rollout.Options, sc score.Options, err error) {
+	rolling, err := cli.Configured(s, rolloutCommand.Name, newRolloutSettings, set)
 	if err != nil {
 		return r, sc, err
 	}
@@ -167,11 +167,7 @@ func sampleOptions(ctx context.Context, s *cli.Session, root string, given map[s
 	if r, err = rolling.options(ctx, s); err != nil {
 		return r, sc, err
 	}
-	scored := map[string]string{}
-	if rolling.Validation {
-		scored[validation] = "true"
-	}
-	scoring, err := cli.Configured(s, scoreCommand.Name, newScoreSettings, scored)
+	scoring, err := cli.Configured(s, scoreCommand.Name, newScoreSettings, func(c *scoreSettings) { c.Validation = rolling.Validation })
 	if err != nil {
 		return r, sc, err
 	}

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"io"
@@ -85,12 +86,10 @@ func (c *trySettings) options(ctx context.Context, s *cli.Session, folder string
 		return o, err
 	}
 	run, _ := c.both()
-	given := map[string]string{"run": run, "root": folder}
-	if c.Policy != "" {
-		given["policy"] = c.Policy
-	}
 	var err error
-	if o.Rollout, o.Score, err = sampleOptions(ctx, s, folder, given); err != nil {
+	if o.Rollout, o.Score, err = sampleOptions(ctx, s, folder, func(r *rolloutSettings) {
+		r.runPlace.Run, r.runPlace.Root, r.PolicyURI = run, folder, cmp.Or(c.Policy, r.PolicyURI)
+	}); err != nil {
 		return o, err
 	}
 	grouping, err := cli.Configured(s, groupCommand.Name, newGroupSettings, nil)

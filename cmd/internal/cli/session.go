@@ -74,17 +74,19 @@ func (s *Session) close() (err error) {
 }
 
 // Configured returns the settings of a section of the config file, as its command
-// would read them, with some of its flags given.
-func Configured[S plugin.Settings](s *Session, section string, fresh func() S, given map[string]string) (S, error) {
+// would read them. set, which may be nil, assigns what the caller decides instead.
+// It is called before the section is read too, because the overlay's switch decides
+// which sections count.
+func Configured[S plugin.Settings](s *Session, section string, fresh func() S, set func(S)) (S, error) {
 	settings := fresh()
-	options := optionsOf(plugin.Declared(settings))
-	for name, text := range given {
-		if err := optionNamed(options, name).Set(text); err != nil {
-			return settings, err
-		}
+	if set == nil {
+		set = func(S) {}
 	}
+	set(settings)
+	options := optionsOf(plugin.Declared(settings))
 	if err := s.config.apply(section, options); err != nil {
 		return settings, err
 	}
+	set(settings)
 	return settings, s.resolveSecrets(settings, options)
 }
