@@ -19,11 +19,9 @@ import (
 // found so far records. It follows a recorded root only on a local disk and
 // within the store of the place that names it, so that a dataset from elsewhere
 // cannot send requests to another host.
-// elsewhere cannot send requests to another host.
 // It is a formats.InputError when there is no such place, and also when there
 // are two different ones: one of them is a copy, and only the user can say
 // which ledger counts.
-// of them is a copy, and only a person can say which ledger counts.
 func FindRun(ctx context.Context, in string, r Run, known ...string) (string, error) {
 	f := finder{id: r.ID}
 	for dir := range above(in) {

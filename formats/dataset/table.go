@@ -20,7 +20,6 @@ import (
 // light chunks. The writer of a part holds the light chunks in memory, which
 // are nearly all bytes of rows with a small payload; a reader holds the
 // positions of all row groups.
-// to no payload nearly all of it; and who reads it where all row groups lie.
 const (
 	partBytes  = 256 << 20
 	partGroups = 256

@@ -28,7 +28,6 @@
 // the step that answered. Penalties and logit_bias are refused. A model is
 // "name" (its newest weights), "name@step" while that checkpoint is kept, or
 // either after "project/" where two projects share a name.
-// share a name.
 //
 // With tools in the request (and tool_choice, parallel_tool_calls) an answer
 // may be tool calls in place of words: in nine of ten answers to a user, and in

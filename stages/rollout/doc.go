@@ -59,5 +59,4 @@
 //  4. In its test call agents/agenttest.Run, which defines the interface, and
 //     test what is particular to the agent. The example of package agenttest is
 //     a complete agent with its test.
-//     agent whole, with its test.
 package rollout

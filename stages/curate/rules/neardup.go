@@ -20,7 +20,6 @@ import (
 // index; Broder, "On the resemblance and containment of documents", 1997).
 // Members are processed in the order of their generation, and one is kept if
 // its similarity to every kept one is below the threshold.
-// threshold to every one that stayed before it.
 //
 // Each member is represented by its 1024 lowest shingle hashes (a bottom-k
 // sketch): up to that many shingles the similarity is exact, above them an

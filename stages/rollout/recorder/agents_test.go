@@ -18,7 +18,6 @@ const task = "Write the word made into the file made.txt."
 // its home, and checks that it has done the task. Every prompt of its main
 // conversation begins with the tokens before it, unless the agent is known to
 // break that.
-// breaks is why, by protocol.
 func agent(t *testing.T, name string, breaks map[string]string, call formats.ToolCall, command func(protocol, url string) (args, environ []string)) {
 	program := root(".stores/harnesses/node_modules/.bin/" + name)
 	if _, err := os.Stat(program); err != nil {
