@@ -22,9 +22,9 @@ var rasters = []struct {
 // Raster returns the image of a data URL as a new data URL, in which nothing is
 // left of the text of the first. It is "" unless its bytes are a PNG, JPEG or GIF of
 // a moderate size, and the URL has at most that many bytes.
-func (p Part) Raster(most int) string {
+func (p Part) Raster(limit int) string {
 	_, data, found := strings.Cut(p.URL, ";base64,")
-	if !found || !strings.HasPrefix(p.URL, "data:image/") || len(p.URL) > most {
+	if !found || !strings.HasPrefix(p.URL, "data:image/") || len(p.URL) > limit {
 		return ""
 	}
 	raw, err := base64.StdEncoding.DecodeString(data)

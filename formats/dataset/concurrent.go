@@ -13,9 +13,9 @@ import (
 const atOnce = 32
 
 // inOrder yields what load returns for 0 to n-1, in this order, and loads up to
-// most of them concurrently, also while the caller works. An error is the last
+// limit of them concurrently, also while the caller works. An error is the last
 // that is yielded.
-func inOrder[V any](ctx context.Context, n, most int, load func(ctx context.Context, i int) (V, error)) iter.Seq2[V, error] {
+func inOrder[V any](ctx context.Context, n, limit int, load func(ctx context.Context, i int) (V, error)) iter.Seq2[V, error] {
 	type result struct {
 		value V
 		err   error
@@ -24,7 +24,7 @@ func inOrder[V any](ctx context.Context, n, most int, load func(ctx context.Cont
 		ctx, stop := context.WithCancel(ctx)
 		defer stop()
 		var waiting []chan result
-		for next := range n + most {
+		for next := range n + limit {
 			if next < n {
 				to := make(chan result, 1)
 				go func() {
@@ -33,7 +33,7 @@ func inOrder[V any](ctx context.Context, n, most int, load func(ctx context.Cont
 				}()
 				waiting = append(waiting, to)
 			}
-			if next < most-1 && next < n-1 || len(waiting) == 0 {
+			if next < limit-1 && next < n-1 || len(waiting) == 0 {
 				continue
 			}
 			r := <-waiting[0]

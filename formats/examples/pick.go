@@ -242,16 +242,16 @@ func (p *picker) warnings() {
 }
 
 func quoted(names []string) string {
-	const most = 20
+	const limit = 20
 	var b strings.Builder
-	for i, n := range names[:min(len(names), most)] {
+	for i, n := range names[:min(len(names), limit)] {
 		if i > 0 {
 			b.WriteString(", ")
 		}
 		fmt.Fprintf(&b, "%q", n)
 	}
-	if len(names) > most {
-		fmt.Fprintf(&b, " and %d more", len(names)-most)
+	if len(names) > limit {
+		fmt.Fprintf(&b, " and %d more", len(names)-limit)
 	}
 	return b.String()
 }

@@ -11,12 +11,12 @@ type skip struct {
 	far    [1 << 16]byte // by two bytes: how far the window may move when it ends in them
 }
 
-// leastWindow is the shortest window with which skipping is useful.
-const leastWindow = 4
+// minWindow is the shortest window with which skipping is useful.
+const minWindow = 4
 
 func newSkip(patterns []pattern, shortest int) *skip {
 	s := &skip{}
-	if shortest < leastWindow {
+	if shortest < minWindow {
 		return s
 	}
 	s.window = min(shortest, 255)

@@ -11,8 +11,8 @@ import (
 	"github.com/rollmill/rollmill/pipelines/inspect"
 )
 
-// leastLines is how much of a conversation is shown on the smallest screen.
-const leastLines = 6
+// minLines is how much of a conversation is shown on the smallest screen.
+const minLines = 6
 
 // WriteText writes the result for a screen of so many lines: the attempts, the
 // groups, the failures, the cost, and as much of the best and of the worst
@@ -23,7 +23,7 @@ func (r *TryResult) WriteText(w io.Writer, height int) error {
 	r.writeGroups(&b)
 	r.writeFailures(&b)
 	r.writeCost(&b)
-	room := max(leastLines, (height-strings.Count(b.String(), "\n"))/2-3)
+	room := max(minLines, (height-strings.Count(b.String(), "\n"))/2-3)
 	if r.worst == nil {
 		room *= 2
 	}
@@ -115,7 +115,7 @@ func (r *TryResult) writeFailures(w io.Writer) {
 	}
 	for _, f := range order {
 		fmt.Fprintf(w, "\nfailed in %s: %s\n", plural.Of(times[f], "attempt"), inspect.Line(f.what))
-		for _, line := range last(strings.Split(strings.TrimSpace(f.text), "\n"), leastLines) {
+		for _, line := range last(strings.Split(strings.TrimSpace(f.text), "\n"), minLines) {
 			fmt.Fprintf(w, "    %s\n", cut(line, 160))
 		}
 		if f.hint != "" {

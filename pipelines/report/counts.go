@@ -22,9 +22,9 @@ type counts struct {
 }
 
 const (
-	mostBins = 4096
-	finest   = -20 // 2^-20: a millionth
-	bars     = 41  // that are drawn: odd, so that 0 is in the middle of a symmetric range
+	maxBins = 4096
+	finest  = -20 // 2^-20: a millionth
+	bars    = 41  // that are drawn: odd, so that 0 is in the middle of a symmetric range
 )
 
 func (c *counts) add(v float64) {
@@ -39,7 +39,7 @@ func (c *counts) add(v float64) {
 	}
 	c.n++
 	c.bins[int64(math.Floor(math.Ldexp(v, -c.exp)))]++
-	for len(c.bins) > mostBins {
+	for len(c.bins) > maxBins {
 		c.coarsen()
 	}
 }
@@ -81,8 +81,8 @@ func (c *counts) bars(p *plot.Plot, t theme, ink int, low, high float64) error {
 	return nil
 }
 
-// mostHistograms is how many epochs are drawn.
-const mostHistograms = 6
+// maxHistograms is how many epochs are drawn.
+const maxHistograms = 6
 
 // histograms draws the values of some epochs, the first and the last among them, on
 // one scale.
@@ -93,10 +93,10 @@ func histograms(title, axis string, ink int, of map[int]*counts) figure {
 		low, high = min(low, c.low()), max(high, c.high())
 	}
 	shown := epochs
-	if len(epochs) > mostHistograms {
+	if len(epochs) > maxHistograms {
 		shown = nil
-		for i := range mostHistograms {
-			shown = append(shown, epochs[i*(len(epochs)-1)/(mostHistograms-1)])
+		for i := range maxHistograms {
+			shown = append(shown, epochs[i*(len(epochs)-1)/(maxHistograms-1)])
 		}
 	}
 	return figure{width: 8 * vg.Inch, row: 2.2 * vg.Inch, columns: min(3, max(1, len(shown))), plots: func(t theme) ([]*plot.Plot, error) {

@@ -135,8 +135,8 @@ func messageOf(all []shownMessage, i, most int) messageView {
 }
 
 const (
-	mostImage  = 64 << 10 // bytes of an image's URL
-	mostImages = 1 << 20  // of all images
+	maxImage  = 64 << 10 // bytes of an image's URL
+	maxImages = 1 << 20  // of all images
 )
 
 // imagesOf returns the images of a message that can be shown, as long as there is
@@ -145,7 +145,7 @@ func imagesOf(m *shownMessage, room *int) []template.URL {
 	parts, _ := chat.PartsOf(&formats.Message{ContentParts: m.ContentParts})
 	var out []template.URL
 	for _, p := range parts {
-		if url := p.Raster(min(mostImage, *room)); url != "" {
+		if url := p.Raster(min(maxImage, *room)); url != "" {
 			*room -= len(url)
 			out = append(out, template.URL(url)) //nolint:gosec // base64
 		}

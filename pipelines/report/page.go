@@ -32,12 +32,12 @@ var Style string
 // The page must not be longer than mostBytes. Trajectories take textBytes of it; if it
 // becomes too long, they are cut further.
 const (
-	mostBytes = 5_000_000
+	maxBytes  = 5_000_000
 	textBytes = 3_000_000
 
-	mostEpochs   = 200 // rows of a table
-	mostRewards  = 30  // columns of named rewards
-	mostFindings = 100
+	maxEpochs   = 200 // rows of a table
+	maxRewards  = 30  // columns of named rewards
+	maxFindings = 100
 )
 
 // page is what the template of report.html gets.
@@ -180,7 +180,7 @@ func pageFiles(ctx context.Context, root string, run Run) ([]file, error) {
 		if err != nil {
 			return nil, err
 		}
-		if len(html) <= mostBytes {
+		if len(html) <= maxBytes {
 			return append(out, file{"report.html", html}), nil
 		}
 	}
@@ -210,7 +210,7 @@ func (f figure) view(alt string) (FigureView, error) {
 // html renders the page with about so many bytes of conversations.
 func (s *study) html(ctx context.Context, run Run, figures []FigureView, budget int) ([]byte, error) {
 	sum := sha256.Sum256([]byte(Style))
-	p := &page{Run: run, Title: visible(run.title()), Epochs: spread(run.Epochs, mostEpochs), Figures: figures, Tiles: Tiles(run), FunnelEpoch: s.funnelEpoch, ListsEpoch: s.listsEpoch,
+	p := &page{Run: run, Title: visible(run.title()), Epochs: spread(run.Epochs, maxEpochs), Figures: figures, Tiles: Tiles(run), FunnelEpoch: s.funnelEpoch, ListsEpoch: s.listsEpoch,
 		Anchors: map[string]string{}, Style: template.CSS(Style), StyleHash: base64.StdEncoding.EncodeToString(sum[:])} //nolint:gosec // our own
 	p.Run.Root = visible(storage.Redact(run.Root))
 	for _, e := range run.Epochs {
@@ -219,8 +219,8 @@ func (s *study) html(ctx context.Context, run Run, figures []FigureView, budget 
 		}
 	}
 	p.Columns = Columns(run.Epochs)
-	if n := len(p.Columns); n > mostRewards {
-		p.Columns, p.ColumnsLeft = p.Columns[:mostRewards], n-mostRewards
+	if n := len(p.Columns); n > maxRewards {
+		p.Columns, p.ColumnsLeft = p.Columns[:maxRewards], n-maxRewards
 	}
 	for _, f := range s.funnel {
 		p.FunnelStart = max(p.FunnelStart, f.TrajectoriesLeft+f.Trajectories)
@@ -234,8 +234,8 @@ func (s *study) html(ctx context.Context, run Run, figures []FigureView, budget 
 		p.Lists = s.lists
 	}
 	p.Findings = s.findings
-	if n := len(p.Findings); n > mostFindings {
-		p.Findings, p.FindingsLeft = p.Findings[:mostFindings], n-mostFindings
+	if n := len(p.Findings); n > maxFindings {
+		p.Findings, p.FindingsLeft = p.Findings[:maxFindings], n-maxFindings
 	}
 	if err := s.trajectories(ctx, p, budget); err != nil {
 		return nil, err
@@ -246,8 +246,8 @@ func (s *study) html(ctx context.Context, run Run, figures []FigureView, budget 
 }
 
 func (s *study) trajectories(ctx context.Context, p *page, budget int) error {
-	images, n := min(mostImages, budget), 0
-	most := min(mostTrajectories, mostTrajectories*8*budget/textBytes) // fewer only if shorter ones did not help
+	images, n := min(maxImages, budget), 0
+	most := min(maxTrajectories, maxTrajectories*8*budget/textBytes) // fewer only if shorter ones did not help
 	for _, from := range s.strata {
 		p.Of += from.d.Rows
 		n += len(from.picks)

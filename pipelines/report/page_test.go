@@ -82,7 +82,7 @@ func makePage(t *testing.T, root string) string {
 			t.Fatal(err)
 		}
 	}
-	if len(data) > mostBytes {
+	if len(data) > maxBytes {
 		t.Errorf("report.html has %d bytes", len(data))
 	}
 	checkPage(t, string(data))
@@ -225,8 +225,8 @@ func TestPageOfManyGroupsAndMessages(t *testing.T) {
 		return formats.Trajectory{Messages: messages}
 	})
 	page := makePage(t, root)
-	if n := strings.Count(page, `<div id="t`); n != mostTrajectories {
-		t.Errorf("%d trajectories, want %d", n, mostTrajectories)
+	if n := strings.Count(page, `<div id="t`); n != maxTrajectories {
+		t.Errorf("%d trajectories, want %d", n, maxTrajectories)
 	}
 	if !strings.Contains(page, "200 of 20,000") {
 		t.Error("the page does not say of how many trajectories it shows some")
@@ -322,7 +322,7 @@ func TestCountsNest(t *testing.T) {
 	}
 	c.add(math.NaN())
 	c.add(1e30)
-	if c.n != 100_001 || len(c.bins) > mostBins || c.low() != 0 || c.high() > 1e30 || c.high() < 0.99e30 {
+	if c.n != 100_001 || len(c.bins) > maxBins || c.low() != 0 || c.high() > 1e30 || c.high() < 0.99e30 {
 		t.Errorf("%d values in %d bins from %v to %v", c.n, len(c.bins), c.low(), c.high())
 	}
 }

@@ -28,8 +28,8 @@ type line struct {
 
 type point struct{ x, y, err float64 }
 
-// mostPanels is how many named rewards are drawn; the tables have all of them.
-const mostPanels = 8
+// maxPanels is how many named rewards are drawn; the tables have all of them.
+const maxPanels = 8
 
 // panels returns the plots of a run. Each reward has its own axis: the total of
 // training and that of validation share one only if both are the same rewards with
@@ -55,7 +55,7 @@ func panels(epochs []Epoch) []panel {
 		if _, has := validated[name]; has && len(validated) > 1 {
 			p.lines = append(p.lines, named("validation", 1, name, epochs, validation))
 		}
-		if len(p.lines) > 0 && len(out) < mostPanels {
+		if len(p.lines) > 0 && len(out) < maxPanels {
 			out = append(out, p)
 		}
 	}
@@ -242,9 +242,9 @@ func (l line) shifted(by float64) line {
 	return l
 }
 
-// mostMarks is up to how many epochs each value has a mark; a longer line shows
+// maxMarks is up to how many epochs each value has a mark; a longer line shows
 // them without.
-const mostMarks = 60
+const maxMarks = 60
 
 func (l line) draw(p *plot.Plot, t theme) error {
 	xy := make(plotter.XYs, len(l.points))
@@ -279,7 +279,7 @@ func (l line) draw(p *plot.Plot, t theme) error {
 	}
 	drawn.LineStyle, marks.GlyphStyle = t.stroke(l.ink), t.mark(l.ink)
 	p.Add(drawn)
-	if len(l.points) <= mostMarks {
+	if len(l.points) <= maxMarks {
 		p.Add(marks)
 	}
 	return nil

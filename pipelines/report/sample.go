@@ -13,8 +13,8 @@ import (
 	"golang.org/x/sync/errgroup"
 )
 
-// mostTrajectories is how many trajectories the page shows.
-const mostTrajectories = 200
+// maxTrajectories is how many trajectories the page shows.
+const maxTrajectories = 200
 
 // pick is a trajectory that the page may show.
 type pick struct {
@@ -44,13 +44,13 @@ func (s *stratum) add(seed uint64, row int64, id string) {
 		s.must = append(s.must, p)
 		return
 	}
-	if len(s.picks) == mostTrajectories && p.hash >= s.picks[len(s.picks)-1].hash {
+	if len(s.picks) == maxTrajectories && p.hash >= s.picks[len(s.picks)-1].hash {
 		return
 	}
 	p.id = string([]byte(id))
 	at, _ := slices.BinarySearchFunc(s.picks, p, func(a, b pick) int { return cmp.Compare(a.hash, b.hash) })
 	s.picks = slices.Insert(s.picks, at, p)
-	s.picks = s.picks[:min(len(s.picks), mostTrajectories)]
+	s.picks = s.picks[:min(len(s.picks), maxTrajectories)]
 }
 
 // seedOf returns the seed of a run's sample.

@@ -21,8 +21,8 @@ type Scatter struct {
 }
 
 const (
-	mostCircles = 60 // different pairs
-	gridSide    = 50 // of the grid, on each side
+	maxCircles = 60 // different pairs
+	gridSide   = 50 // of the grid, on each side
 )
 
 // PNG draws the density of the rows with the diagonal of unchanged values, and
@@ -46,7 +46,7 @@ func (s Scatter) plots(t theme) ([]*plot.Plot, error) {
 	for _, p := range s.Points {
 		moves.add(p[1] - p[0])
 		low, high = min(low, p[0], p[1]), max(high, p[0], p[1])
-		if len(pairs) <= mostCircles {
+		if len(pairs) <= maxCircles {
 			pairs[p]++
 		}
 	}
@@ -57,7 +57,7 @@ func (s Scatter) plots(t theme) ([]*plot.Plot, error) {
 	room := max((high-low)*0.1, 1e-3*max(1, math.Abs(high)))
 	low, high = low-room, high+room
 	var err error
-	if len(pairs) <= mostCircles {
+	if len(pairs) <= maxCircles {
 		err = circles(above, t, pairs, len(s.Points))
 	} else {
 		err = s.grid(above, t, low, high)

@@ -55,16 +55,16 @@ type ShownMember struct {
 }
 
 const (
-	mostGroups  = 8  // in a list
-	mostMembers = 32 // of a group that are shown
+	maxGroups  = 8  // in a list
+	maxMembers = 32 // of a group that are shown
 )
 
 // add offers a group to a list.
 func (l *GroupList) add(g *ShownGroup) {
 	at, _ := slices.BinarySearchFunc(l.Groups, g, l.before)
-	if at < mostGroups {
+	if at < maxGroups {
 		l.Groups = slices.Insert(l.Groups, at, g)
-		l.Groups = l.Groups[:min(len(l.Groups), mostGroups)]
+		l.Groups = l.Groups[:min(len(l.Groups), maxGroups)]
 	}
 }
 
@@ -133,7 +133,7 @@ func examine(ctx context.Context, root string, r Run) (*study, error) {
 		}
 	}
 	slices.Reverse(s.strata)
-	choose(s.strata, mostTrajectories)
+	choose(s.strata, maxTrajectories)
 	slices.SortStableFunc(s.findings, func(a, b validate.Finding) int {
 		return slices.Index(validate.Severities, a.Severity) - slices.Index(validate.Severities, b.Severity)
 	})
@@ -243,7 +243,7 @@ func members(ctx context.Context, d *dataset.Dataset, doctor *validate.Doctor, o
 	return batches(r, func(n int64, m *formats.Member) {
 		doctor.Row(&validate.Row{Number: n, TrajectoryID: m.TrajectoryID, Group: m.GroupID, Status: m.Status, Reward: m.Reward, Member: m})
 		for _, g := range of[m.GroupID] {
-			if len(g.Members) < mostMembers {
+			if len(g.Members) < maxMembers {
 				g.Members = append(g.Members, ShownMember{m.TrajectoryID, m.Reward, m.Advantage})
 			}
 		}

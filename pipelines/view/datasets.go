@@ -286,8 +286,8 @@ type opening struct {
 	err error
 }
 
-// mostOpen bounds the manifests in memory.
-const mostOpen = 512
+// maxOpen bounds the manifests in memory.
+const maxOpen = 512
 
 func (s *Server) open(ctx context.Context, f *Found) (*dataset.Dataset, error) {
 	if !f.Complete { // opening it could write its manifest, which is the writer's business
@@ -307,7 +307,7 @@ func (s *Server) open(ctx context.Context, f *Found) (*dataset.Dataset, error) {
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if c.open == nil || len(c.open) >= mostOpen {
+	if c.open == nil || len(c.open) >= maxOpen {
 		c.open = map[string]*opening{}
 	}
 	c.open[at] = &opening{d, err}

@@ -15,8 +15,8 @@ import (
 	"github.com/rollmill/rollmill/pipelines/view/index"
 )
 
-// mostMovers is the number of trajectories of a diff that are shown.
-const mostMovers = 25
+// maxMovers is the number of trajectories of a diff that are shown.
+const maxMovers = 25
 
 // diffModel is the page of what changed between two datasets of scores.
 type diffModel struct {
@@ -87,7 +87,7 @@ func (s *Server) diff(ctx context.Context, m *diffModel) error {
 		sides[i] = f
 	}
 	var err error
-	if m.Diff, err = inspect.Diff(ctx, inspect.DiffOptions{A: sides[0].URI, B: sides[1].URI, Reward: m.Reward, Movers: mostMovers}); err != nil {
+	if m.Diff, err = inspect.Diff(ctx, inspect.DiffOptions{A: sides[0].URI, B: sides[1].URI, Reward: m.Reward, Movers: maxMovers}); err != nil {
 		return err
 	}
 	for i, f := range sides {

@@ -148,8 +148,8 @@ type perDataset[T any] struct {
 	by map[string]T // by digest
 }
 
-// mostKept bounds a perDataset.
-const mostKept = 256
+// maxKept bounds a perDataset.
+const maxKept = 256
 
 func (p *perDataset[T]) of(ctx context.Context, d *dataset.Dataset) (T, error) {
 	digest := d.Ref("", "").Digest
@@ -165,7 +165,7 @@ func (p *perDataset[T]) of(ctx context.Context, d *dataset.Dataset) (T, error) {
 	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if p.by == nil || len(p.by) >= mostKept {
+	if p.by == nil || len(p.by) >= maxKept {
 		p.by = map[string]T{}
 	}
 	p.by[digest] = v

@@ -16,12 +16,12 @@ import (
 
 // The sizes of a group's page.
 const (
-	mostInTable = 256 // rows of the table
-	sideBySide  = 8   // members whose messages are shown at once
-	sideSteps   = 8   // messages of each after those that all have
-	sideText    = 700 // bytes of a text
-	pairSteps   = 50
-	pairText    = 3000
+	maxInTable = 256 // rows of the table
+	sideBySide = 8   // members whose messages are shown at once
+	sideSteps  = 8   // messages of each after those that all have
+	sideText   = 700 // bytes of a text
+	pairSteps  = 50
+	pairText   = 3000
 )
 
 type groupModel struct {
@@ -80,7 +80,7 @@ func (s *Server) groupPage(r *http.Request) (any, error) {
 		Path: link("d", f.Key, "g", id), WholeURL: listed(r, link("d", f.Key, "g", id)), Components: x.Components()}
 	g := &grouping{Server: s, r: r, key: f.Key, x: x, id: id, rows: rows}
 	m.Facts = factsOf(x, rows)
-	for _, row := range rows[:min(len(rows), mostInTable)] {
+	for _, row := range rows[:min(len(rows), maxInTable)] {
 		m.Members = append(m.Members, g.member(x.At(row)))
 	}
 	m.Left = len(rows) - len(m.Members)

@@ -51,9 +51,9 @@ func (h *history) read(ctx context.Context, b *storage.Bucket, l *listing) ([]re
 	return h.epochs, h.err
 }
 
-// mostCounted is how many epochs without a history are counted by their manifests, in
+// maxCounted is how many epochs without a history are counted by their manifests, in
 // a bucket, where each manifest is a request.
-const mostCounted = 8
+const maxCounted = 8
 
 // figures are what is known of the epochs of a run.
 type figures struct {
@@ -83,8 +83,8 @@ func (s *Server) counted(ctx context.Context, l *listing, known []report.Epoch) 
 		}
 	}
 	slices.Sort(missing)
-	if n := len(missing); !local && n > mostCounted {
-		missing, f.left = missing[n-mostCounted:], missing[:n-mostCounted]
+	if n := len(missing); !local && n > maxCounted {
+		missing, f.left = missing[n-maxCounted:], missing[:n-maxCounted]
 		f.left = slices.DeleteFunc(f.left, func(e int) bool { _, has := of[e]; return has })
 	}
 	out, changed, damage := make([]report.Epoch, len(missing)), make([]bool, len(missing)), make([]error, len(missing))

@@ -21,8 +21,8 @@ import (
 // far the index is.
 const buildTime = 2 * time.Second
 
-// mostIndexes bounds the indexes in memory.
-const mostIndexes = 128 << 20 // bytes
+// maxIndexes bounds the indexes in memory.
+const maxIndexes = 128 << 20 // bytes
 
 // listModel is a page of the list of groups, or of trajectories.
 type listModel struct {

@@ -38,8 +38,8 @@ func (a *Attempt) Seconds() float64 {
 	return time.Duration(1000 * (a.FinishedAt - a.StartedAt)).Seconds()
 }
 
-// mostAttempts is how many journalled attempts are kept; of more, only the totals.
-const mostAttempts = 200_000
+// maxAttempts is how many journalled attempts are kept; of more, only the totals.
+const maxAttempts = 200_000
 
 // journal is what was read of the journals of a dataset. Segments never change, so
 // each is read once.
@@ -144,7 +144,7 @@ func (j *journal) add(a *Attempt) {
 		return
 	}
 	j.segments.add(a, 1)
-	if len(j.attempts) < mostAttempts {
+	if len(j.attempts) < maxAttempts {
 		j.at[a.TrajectoryID] = len(j.attempts)
 		j.attempts = append(j.attempts, a)
 	}
@@ -156,15 +156,15 @@ type journals struct {
 	by map[string]*journal
 }
 
-// mostJournals bounds a journals.
-const mostJournals = 4
+// maxJournals bounds a journals.
+const maxJournals = 4
 
 func (js *journals) of(key string) *journal {
 	js.mu.Lock()
 	defer js.mu.Unlock()
 	j := js.by[key]
 	if j == nil {
-		if js.by == nil || len(js.by) >= mostJournals {
+		if js.by == nil || len(js.by) >= maxJournals {
 			js.by = map[string]*journal{}
 		}
 		j = &journal{}

@@ -166,12 +166,12 @@ func checkMembers(t *testing.T, s *site) {
 	if err != nil || one != d {
 		t.Errorf("the group of one of its trajectories is another dataset: %v", err)
 	}
-	for i := range 2 * mostSnapshots {
+	for i := range 2 * maxSnapshots {
 		if _, err := s.server.snapshots.add(fmt.Sprint(i), rows); err != nil {
 			t.Fatal(err)
 		}
 	}
-	if n := len(s.server.snapshots.kept); n != mostSnapshots {
+	if n := len(s.server.snapshots.kept); n != maxSnapshots {
 		t.Errorf("%d snapshots are kept", n)
 	}
 	if _, err := s.server.snapshot(t.Context(), f, "", "nothing"); statusOf(err) != 404 {

@@ -16,8 +16,8 @@ import (
 	"github.com/rollmill/rollmill/storage"
 )
 
-// mostEpochs is how many epochs the run's tables have; the others have their links.
-const mostEpochs = 500
+// maxEpochs is how many epochs the run's tables have; the others have their links.
+const maxEpochs = 500
 
 type runModel struct {
 	Frame
@@ -115,7 +115,7 @@ func (m *runModel) fill(ctx context.Context, s *Server, l *listing, epochs []rep
 			return err
 		}
 		m.Tiles, m.Columns = report.Tiles(run), report.Columns(epochs)
-		m.Columns = m.Columns[:min(len(m.Columns), mostColumns)]
+		m.Columns = m.Columns[:min(len(m.Columns), maxColumns)]
 	}
 	failures, drops := map[string]int64{}, map[string]int64{}
 	of := map[int]epochRow{}
@@ -141,13 +141,13 @@ func (m *runModel) fill(ctx context.Context, s *Server, l *listing, epochs []rep
 	}
 	slices.SortFunc(m.Live, func(a, b *Found) int { return strings.Compare(a.Key, b.Key) })
 	rows := slices.SortedFunc(maps.Values(of), func(a, b epochRow) int { return cmp.Compare(b.Epoch.Epoch, a.Epoch.Epoch) })
-	m.Rows = rows[:min(len(rows), mostEpochs)]
+	m.Rows = rows[:min(len(rows), maxEpochs)]
 	m.RowsLeft = len(rows) - len(m.Rows)
 	return ctx.Err()
 }
 
-// mostColumns is how many named rewards the table has.
-const mostColumns = 30
+// maxColumns is how many named rewards the table has.
+const maxColumns = 30
 
 func add(to, from map[string]int64) {
 	for k, n := range from {

@@ -14,8 +14,8 @@ import (
 )
 
 const (
-	mostFinds  = 500  // of a page; more are on the next
-	mostSought = 1000 // bytes of a text that is looked for
+	maxFinds  = 500  // of a page; more are on the next
+	maxSought = 1000 // bytes of a text that is looked for
 
 	searchEvery = 500 * time.Millisecond // between two reports of progress
 	searchIdle  = time.Minute            // in which the browser must take a report
@@ -67,8 +67,8 @@ func (s *Server) searchPage(w http.ResponseWriter, r *http.Request) error {
 		return err
 	}
 	m := &searchModel{Frame: Frame{Title: f.Stage + ": search", Trail: s.trailOf(f)}, Key: f.Key, Text: q.Get("q"), Rows: base.Rows, About: []pair{{"d", f.Key}}}
-	if len(m.Text) > mostSought {
-		return wrong("shorten it", "the text to look for has %d bytes, more than %d", len(m.Text), mostSought)
+	if len(m.Text) > maxSought {
+		return wrong("shorten it", "the text to look for has %d bytes, more than %d", len(m.Text), maxSought)
 	}
 	if from := q.Get("from"); from != "" {
 		if m.From, err = strconv.ParseInt(from, 10, 64); err != nil || m.From < 0 || m.From > m.Rows {
@@ -95,7 +95,7 @@ func (s *Server) search(r *http.Request, out *stream, m *searchModel, base *data
 	e := searchEvent{Key: m.Key, Rows: m.Rows, Done: m.From}
 	last := time.Time{}
 	err := index.Search(r.Context(), base, m.Text, m.From, func(f index.Find) bool {
-		if e.Finds == mostFinds {
+		if e.Finds == maxFinds {
 			e.Done = f.Row
 			e.Next = query("/search", "d", m.Key, "q", m.Text, "from", f.Row)
 			return false

@@ -29,11 +29,11 @@ func TestSearchStreams(t *testing.T) {
 
 	many := b.page("/search?d=epoch-0%2Frollout&q=e")
 	b.has(many, "The first 500 finds, up to row", "from=", "Go on")
-	if n := strings.Count(many, "<mark>"); n != mostFinds {
+	if n := strings.Count(many, "<mark>"); n != maxFinds {
 		t.Errorf("%d finds", n)
 	}
 	for path, status := range map[string]int{"/search?d=nothing&q=x": http.StatusNotFound, "/search?d=epoch-0%2Frollout&q=x&from=601": http.StatusBadRequest,
-		"/search?d=epoch-0%2Frollout&q=" + strings.Repeat("x", mostSought+1): http.StatusBadRequest, "/search?d=epoch-0%2Frollout": http.StatusOK} {
+		"/search?d=epoch-0%2Frollout&q=" + strings.Repeat("x", maxSought+1): http.StatusBadRequest, "/search?d=epoch-0%2Frollout": http.StatusOK} {
 		b.get(path, status)
 	}
 

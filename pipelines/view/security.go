@@ -15,9 +15,9 @@ import (
 const (
 	tokenParameter = "token"
 
-	mostHeaders = 16 << 10 // bytes
-	mostQuery   = 4 << 10  // bytes of a path or a query
-	mostPairs   = 64       // parameters
+	maxHeaders = 16 << 10 // bytes
+	maxQuery   = 4 << 10  // bytes of a path or a query
+	maxPairs   = 64       // parameters
 )
 
 // policy allows what the server itself sends, and nothing inline.
@@ -117,10 +117,10 @@ func check(r *http.Request) error {
 	if elsewhereBegan(r) && r.Header.Get("Sec-Fetch-Mode") != "navigate" {
 		return refused(http.StatusForbidden, "the request comes from another site", "")
 	}
-	if len(r.URL.RawQuery) > mostQuery || len(r.RequestURI) > 2*mostQuery {
-		return refused(http.StatusRequestURITooLong, "the address is too long", fmt.Sprintf("a query may have %d bytes", mostQuery))
+	if len(r.URL.RawQuery) > maxQuery || len(r.RequestURI) > 2*maxQuery {
+		return refused(http.StatusRequestURITooLong, "the address is too long", fmt.Sprintf("a query may have %d bytes", maxQuery))
 	}
-	if values, err := url.ParseQuery(r.URL.RawQuery); err != nil || len(values) > mostPairs {
+	if values, err := url.ParseQuery(r.URL.RawQuery); err != nil || len(values) > maxPairs {
 		return refused(http.StatusBadRequest, "the address has a query that cannot be read", "")
 	}
 	return nil

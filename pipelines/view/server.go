@@ -59,7 +59,7 @@ func New(ctx context.Context, o Options) (*Server, error) {
 	s := &Server{root: o.Root, prices: o.Prices, bucket: bucket, log: cmp.Or(o.Log, slog.New(slog.DiscardHandler)), token: hex.EncodeToString(secret), static: embedded()}
 	s.stops.make, s.lists.make = countStops, report.GroupLists
 	s.snapshots.root = "mem://" + s.cookie()
-	s.indexes = index.NewCache(ctx, mostIndexes, s.datasets.beside)
+	s.indexes = index.NewCache(ctx, maxIndexes, s.datasets.beside)
 	s.datasets = catalogue{root: o.Root, bucket: bucket}
 	if s.templates, err = s.parse(); err != nil {
 		return nil, err
@@ -88,7 +88,7 @@ func (s *Server) Serve(ctx context.Context, l net.Listener) error {
 		ReadHeaderTimeout: headerTime,
 		ReadTimeout:       headerTime,
 		IdleTimeout:       pageTime,
-		MaxHeaderBytes:    mostHeaders,
+		MaxHeaderBytes:    maxHeaders,
 		ErrorLog:          slog.NewLogLogger(s.log.Handler(), slog.LevelDebug),
 		BaseContext:       func(net.Listener) context.Context { return ctx }, // streams end with it
 	}

@@ -68,7 +68,7 @@ func (g *grouping) side(m *groupModel) error {
 		shown[i] = &records[slices.Index(sorted, row)]
 	}
 	m.Example = report.Cut(jsontext.Indent(shown[0].Example), exampleBytes)
-	m.Reference = report.Cut(jsontext.Indent(formats.AnswerOf(shown[0].Example)), mostText)
+	m.Reference = report.Cut(jsontext.Indent(formats.AnswerOf(shown[0].Example)), maxText)
 	more := g.align(&m.Side, shown, from, steps, text)
 	for i := range m.Members {
 		for _, head := range m.Side.Heads {

@@ -29,8 +29,8 @@ type snapshot struct {
 }
 
 const (
-	mostSnapshots = 4
-	mostMembers   = 64 // of a group under way
+	maxSnapshots = 4
+	maxMembers   = 64 // of a group under way
 )
 
 // snapshot returns a dataset of the journalled trajectories of a group, and of the
@@ -75,7 +75,7 @@ func (j *journal) members(group, id string) ([]*Attempt, *dataset.Underway, erro
 		group = out[0].group()
 	}
 	for _, a := range slices.Backward(j.attempts) {
-		if a.group() == group && a.TrajectoryID != id && len(out) < mostMembers {
+		if a.group() == group && a.TrajectoryID != id && len(out) < maxMembers {
 			out = append(out, a)
 		}
 	}
@@ -130,7 +130,7 @@ func (shots *snapshots) add(of string, rows []formats.Trajectory) (*dataset.Data
 		return nil, err
 	}
 	shots.kept = append(shots.kept, snapshot{of, uri, d})
-	if len(shots.kept) > mostSnapshots {
+	if len(shots.kept) > maxSnapshots {
 		old := shots.kept[0]
 		shots.kept = slices.Delete(shots.kept, 0, 1)
 		return d, remove(ctx, old.uri)

@@ -6,8 +6,8 @@ import (
 	"github.com/rollmill/rollmill/pipelines/view/index"
 )
 
-// mostComponents is the number of named rewards that the list shows.
-const mostComponents = 6
+// maxComponents is the number of named rewards that the list shows.
+const maxComponents = 6
 
 func (s *Server) trajectoriesPage(r *http.Request) (any, error) {
 	m, x, err := s.listOf(r, "trajectories")
@@ -27,7 +27,7 @@ func (s *Server) trajectoriesPage(r *http.Request) (any, error) {
 	m.head("failure", "failure_class", true)
 	m.head("reward", "reward", false)
 	for i, name := range x.Components() {
-		if i < mostComponents {
+		if i < maxComponents {
 			m.head(name, index.ComponentColumn(name), false)
 		}
 	}
@@ -52,7 +52,7 @@ func trajectoryCells(key string, x *index.Index, t index.Trajectory) []listCell 
 	row := []listCell{{Text: t.ID, URL: link("d", key, "t", t.ID), Words: true}, {Text: t.Group, URL: link("d", key, "g", t.Group), Words: true}, {Text: count(t.Generation)},
 		{Text: t.Status, Words: true}, {Text: t.Stop, Words: true}, {Text: t.Failure, Words: true}, {Text: figure(t.Reward)}}
 	for i, c := range t.Components {
-		if i < mostComponents {
+		if i < maxComponents {
 			row = append(row, listCell{Text: figure(c.Value)})
 		}
 	}

@@ -13,14 +13,14 @@ import (
 
 // The sizes of a trajectory's page.
 const (
-	pageMessages  = 200
-	pageTexts     = 600_000 // bytes of texts, shared by the messages
-	mostText      = 6000    // bytes of a text
-	leastText     = 600
-	exampleBytes  = 20_000
-	pageTokens    = 6000 // shared by the sampled messages
-	leastTokens   = 40
-	mostCandidate = 50
+	pageMessages = 200
+	pageTexts    = 600_000 // bytes of texts, shared by the messages
+	maxText      = 6000    // bytes of a text
+	minText      = 600
+	exampleBytes = 20_000
+	pageTokens   = 6000 // shared by the sampled messages
+	minTokens    = 40
+	maxCandidate = 50
 )
 
 type trajectoryModel struct {
@@ -89,10 +89,10 @@ func (s *Server) trajectoryPage(r *http.Request) (any, error) {
 	m.Trains = fate{v.c.Trains, v.c.Why}
 	m.Reward, m.NoReward, m.Steps = t.Reward, name(cmp.Or(v.t.Is.Unscored, v.t.Is.NoAdvantage)), t.ShapedRewards
 	m.Components = componentsOf(t.Rewards)
-	m.Error, m.Answer = report.Cut(t.Error, mostText), report.Cut(t.Answer, mostText)
-	m.Example, m.Reference = report.Cut(jsontext.Indent(t.Example), exampleBytes), report.Cut(jsontext.Indent(formats.AnswerOf(t.Example)), mostText)
+	m.Error, m.Answer = report.Cut(t.Error, maxText), report.Cut(t.Answer, maxText)
+	m.Example, m.Reference = report.Cut(jsontext.Indent(t.Example), exampleBytes), report.Cut(jsontext.Indent(formats.AnswerOf(t.Example)), maxText)
 	m.messages(r, v, from)
-	for i := range t.Candidates[:min(len(t.Candidates), mostCandidate)] {
+	for i := range t.Candidates[:min(len(t.Candidates), maxCandidate)] {
 		m.Candidates = append(m.Candidates, candidateOf(t, i))
 	}
 	m.Sequences = sequencesOf(t, r.FormValue("formats") != "", v.url(r, self, "formats", "1")+"#sequences")
@@ -118,12 +118,12 @@ func (m *trajectoryModel) messages(r *http.Request, v *reading, from int) {
 		m.Later = page(end)
 	}
 	n := max(1, end-m.From)
-	p := &painter{c: v.c, text: min(mostText, max(leastText, pageTexts/n)), images: pageImages,
+	p := &painter{c: v.c, text: min(maxText, max(minText, pageTexts/n)), images: pageImages,
 		url: func(i int) string {
 			return listed(r, link("d", v.Key, "t", t.TrajectoryID, "message", i), "tokens", tokens)
 		}}
 	if m.Tokens {
-		p.tokens = max(leastTokens, pageTokens/n)
+		p.tokens = max(minTokens, pageTokens/n)
 	}
 	for at := m.From; at < end; at++ {
 		m.Messages = append(m.Messages, p.message(places[at].message, places[at].depth, shownBefore(places, at)))
@@ -148,7 +148,7 @@ func candidateOf(t *formats.Trajectory, i int) candidateView {
 	for _, c := range x.ToolCalls {
 		text += "\n→ " + c.Name + " " + c.Arguments
 	}
-	v := candidateView{Number: i, Message: int(x.Message), Text: report.Cut(text, mostText), Notes: name(cmp.Or(x.Reason, "scored by the agent"))}
+	v := candidateView{Number: i, Message: int(x.Message), Text: report.Cut(text, maxText), Notes: name(cmp.Or(x.Reason, "scored by the agent"))}
 	if x.Score != nil {
 		v.Notes += ", score " + orDash(x.Score)
 	}

@@ -89,9 +89,9 @@ func (x *Index) join(r *Record) {
 	}
 }
 
-// mostBetween is how many rows of decisions that are not needed are read rather than
+// maxBetween is how many rows of decisions that are not needed are read rather than
 // asked for the next one that is.
-const mostBetween = 1000
+const maxBetween = 1000
 
 // details reads the details of decisions to drop trajectories, near ones together.
 func (x *Index) details(ctx context.Context, records []Record) error {
@@ -112,7 +112,7 @@ func (x *Index) details(ctx context.Context, records []Record) error {
 	}
 	for rows := slices.Sorted(maps.Keys(dropped)); len(rows) > 0; {
 		n := 1
-		for n < len(rows) && rows[n]-rows[n-1] <= mostBetween {
+		for n < len(rows) && rows[n]-rows[n-1] <= maxBetween {
 			n++
 		}
 		at := rows[0]

@@ -19,8 +19,8 @@ import (
 const RunTag = "rollmill.run"
 
 const (
-	mostMetrics = 1000 // in a request
-	limit       = 10 * time.Second
+	maxMetrics = 1000 // in a request
+	limit      = 10 * time.Second
 )
 
 // Login is what a server may ask for: a token, or a name and a password.
@@ -154,7 +154,7 @@ func (c *Client) Has(ctx context.Context, run, key string, step int64) (bool, er
 // Log adds metrics to a run.
 func (c *Client) Log(ctx context.Context, run string, metrics []Metric) error {
 	for len(metrics) > 0 {
-		n := min(len(metrics), mostMetrics)
+		n := min(len(metrics), maxMetrics)
 		if err := c.post(ctx, "runs/log-batch", map[string]any{"run_id": run, "metrics": metrics[:n]}, nil); err != nil {
 			return err
 		}

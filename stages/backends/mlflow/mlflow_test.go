@@ -91,7 +91,7 @@ func TestLog(t *testing.T) {
 		sizes = append(sizes, len(body.Metrics))
 		fmt.Fprint(w, `{}`)
 	})
-	if err := c.Log(t.Context(), "r", make([]Metric, 2*mostMetrics+1)); err != nil || fmt.Sprint(sizes) != "[1000 1000 1]" {
+	if err := c.Log(t.Context(), "r", make([]Metric, 2*maxMetrics+1)); err != nil || fmt.Sprint(sizes) != "[1000 1000 1]" {
 		t.Errorf("%v: %v", sizes, err)
 	}
 }

@@ -24,11 +24,11 @@ import (
 )
 
 const (
-	mostQueued  = 1024     // trajectories
-	mostBytes   = 64 << 20 // of their texts
+	maxQueued   = 1024     // trajectories
+	maxBytes    = 64 << 20 // of their texts
 	requestSize = 2 << 20  // bytes; a request ends with the span that exceeds it
-	mostSpans   = 512      // of a request
-	leastSecret = 8        // bytes; shorter values of headers are no keys
+	maxSpans    = 512      // of a request
+	minSecret   = 8        // bytes; shorter values of headers are no keys
 )
 
 var parting = 5 * time.Second // for what is left when the rollout has ended; tests shorten it
@@ -73,14 +73,14 @@ func New(s *Settings, log *slog.Logger) (*Sender, error) {
 	if err != nil {
 		return nil, err
 	}
-	out := &Sender{target: t, resource: attributes, content: s.Mode == Content, log: log, queue: make(chan queued, mostQueued), done: make(chan struct{})}
+	out := &Sender{target: t, resource: attributes, content: s.Mode == Content, log: log, queue: make(chan queued, maxQueued), done: make(chan struct{})}
 	out.client = remote.Client{Name: "otel", Sign: func(r *http.Request) {
 		for name, value := range t.header {
 			r.Header.Set(name, value)
 		}
 	}}
 	for _, value := range t.header {
-		if len(value) >= leastSecret {
+		if len(value) >= minSecret {
 			out.client.Secrets = append(out.client.Secrets, value)
 		}
 	}
@@ -100,7 +100,7 @@ func (s *Sender) Add(t formats.Trajectory) {
 	if s.closed {
 		return
 	}
-	if s.bytes+q.size <= mostBytes || s.bytes == 0 {
+	if s.bytes+q.size <= maxBytes || s.bytes == 0 {
 		select {
 		case s.queue <- q:
 			s.bytes += q.size
@@ -157,7 +157,7 @@ func (s *Sender) run() {
 		var r otel.Request
 		size := s.add(&r, q, 0)
 	more:
-		for size < requestSize && len(r.Spans) < mostSpans {
+		for size < requestSize && len(r.Spans) < maxSpans {
 			select {
 			case q, ok := <-s.queue:
 				if !ok {
@@ -179,7 +179,7 @@ func (s *Sender) add(r *otel.Request, q queued, size int) int {
 	s.bytes -= q.size
 	s.mu.Unlock()
 	for _, span := range otel.Spans(&q.row, s.content, nil) {
-		if size >= requestSize || len(r.Spans) == mostSpans {
+		if size >= requestSize || len(r.Spans) == maxSpans {
 			s.send(*r)
 			*r, size = otel.Request{}, 0
 		}

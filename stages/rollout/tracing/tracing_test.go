@@ -179,12 +179,12 @@ func TestHangs(t *testing.T) {
 	blocked := make(chan struct{})
 	s, log := sender(t, http.HandlerFunc(func(http.ResponseWriter, *http.Request) { <-blocked }))
 	list, _ := rows(t)
-	for range 3 * mostQueued / len(list) {
+	for range 3 * maxQueued / len(list) {
 		for _, row := range list {
 			s.Add(row)
 		}
 	}
-	if len(s.queue) > mostQueued || s.dropped == 0 {
+	if len(s.queue) > maxQueued || s.dropped == 0 {
 		t.Errorf("%d wait, %d dropped", len(s.queue), s.dropped)
 	}
 	_ = s.Close()
@@ -201,12 +201,12 @@ func TestBytes(t *testing.T) {
 	defer func(before time.Duration) { parting = before }(parting)
 	parting = 0
 	s, _ := sender(t, http.HandlerFunc(func(http.ResponseWriter, *http.Request) { <-blocked }))
-	big := formats.Trajectory{TrajectoryID: "t", Messages: []formats.Message{{Parent: -1, Call: -1, Content: strings.Repeat("x", mostBytes/4)}}}
+	big := formats.Trajectory{TrajectoryID: "t", Messages: []formats.Message{{Parent: -1, Call: -1, Content: strings.Repeat("x", maxBytes/4)}}}
 	for range 10 {
 		s.Add(big)
 	}
 	s.mu.Lock()
-	if s.bytes > mostBytes || s.dropped < 4 {
+	if s.bytes > maxBytes || s.dropped < 4 {
 		t.Errorf("%d bytes wait, %d trajectories are dropped", s.bytes, s.dropped)
 	}
 	s.mu.Unlock()
