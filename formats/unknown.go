@@ -71,8 +71,8 @@ func TakeUnknown(row Carrier, column string, from Carrier) {
 		}
 		own := reflect.New(typ) // rows of a page share the old one
 		own.Elem().Set(reflect.NewAt(typ, u.At).Elem())
-		mine := reflect.NewAt(b.typ, unsafe.Add(own.UnsafePointer(), b.off)).Elem()
-		if theirs := from.Unknown(); theirs == nil || !theirs.copyTo(mine, column) {
+		target := reflect.NewAt(b.typ, unsafe.Add(own.UnsafePointer(), b.off)).Elem()
+		if theirs := from.Unknown(); theirs == nil || !theirs.copyTo(target, column) {
 			a.shape(unsafe.Add(reflect.ValueOf(row).UnsafePointer(), a.off), b, unsafe.Add(own.UnsafePointer(), b.off))
 		}
 		row.SetUnknown(&Unknown{u.Columns, own.UnsafePointer()})

@@ -109,17 +109,17 @@ func companions(ctx context.Context, b *storage.Bucket, pattern string, files []
 	if pattern == "" {
 		return nil
 	}
-	beside := map[string][]convert.File{}
+	siblings := map[string][]convert.File{}
 	for o, err := range b.List(ctx, "") {
 		if err != nil {
 			return err
 		}
 		if ok, _ := path.Match(pattern, path.Base(o.Key)); ok {
-			beside[path.Dir(o.Key)] = append(beside[path.Dir(o.Key)], importFile(b, o.Key))
+			siblings[path.Dir(o.Key)] = append(siblings[path.Dir(o.Key)], importFile(b, o.Key))
 		}
 	}
 	for i := range files {
-		for _, c := range beside[path.Dir(files[i].Name)] {
+		for _, c := range siblings[path.Dir(files[i].Name)] {
 			if c.Name != files[i].Name {
 				files[i].Companions = append(files[i].Companions, c)
 			}

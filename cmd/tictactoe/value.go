@@ -85,13 +85,13 @@ func (j *Judge) searchWin(n node) bool {
 	if n.board.Over() {
 		return n.board.Won(n.me)
 	}
-	mine := n.turn == n.me
+	own := n.turn == n.me
 	for _, square := range n.board.Moves() {
-		if j.mustWin(node{n.board.With(square, n.turn), n.me, n.turn.Other()}) == mine {
-			return mine // one good move of mine decides, and so does one refutation
+		if j.mustWin(node{n.board.With(square, n.turn), n.me, n.turn.Other()}) == own {
+			return own // one good move of mine decides, and so does one refutation
 		}
 	}
-	return !mine
+	return !own
 }
 
 // Total returns the reward of a game from the values of the model's moves: their

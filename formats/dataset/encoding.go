@@ -130,15 +130,15 @@ func readable(format, place string, data []byte, otherwise string) error {
 		return formats.Invalid(place, otherVersion(head.Format, format), nil, "format %q is not %q", head.Format, format)
 	}
 	major := func(v string) string { v, _, _ = strings.Cut(v, "."); return v }
-	if mine := major(formats.SchemaVersion); major(head.Dataset.Schema) != mine {
+	if ours := major(formats.SchemaVersion); major(head.Dataset.Schema) != ours {
 		return formats.Invalid(place, otherVersion(head.Dataset.Schema, formats.SchemaVersion), nil,
-			"schema version %q is not %s.x", head.Dataset.Schema, mine)
+			"schema version %q is not %s.x", head.Dataset.Schema, ours)
 	}
 	return nil
 }
 
-func otherVersion(theirs, mine string) string {
-	if theirs < mine {
+func otherVersion(theirs, ours string) string {
+	if theirs < ours {
 		return "an older rollmill wrote it; make it again with this one"
 	}
 	return "a newer rollmill wrote it; read it with that one"

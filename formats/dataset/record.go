@@ -60,14 +60,14 @@ func merge(all []record) Manifest {
 		m.Timings = sum(m.Timings, r.Timings)
 		m.Tables = maps.Clone(m.Tables)
 		for name, t := range r.Tables {
-			mine := m.Tables[name]
-			mine.Rows += t.Rows
-			mine.RowsDigest.Merge(t.RowsDigest)
-			mine.Parts = append(slices.Clip(mine.Parts), t.Parts...)
+			own := m.Tables[name]
+			own.Rows += t.Rows
+			own.RowsDigest.Merge(t.RowsDigest)
+			own.Parts = append(slices.Clip(own.Parts), t.Parts...)
 			if m.Tables == nil {
 				m.Tables = map[string]Table{}
 			}
-			m.Tables[name] = mine
+			m.Tables[name] = own
 		}
 	}
 	gates := make([]Gate, 0, len(m.Gates))

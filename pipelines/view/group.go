@@ -85,7 +85,7 @@ func (s *Server) groupPage(r *http.Request) (any, error) {
 	}
 	m.Left = len(rows) - len(m.Members)
 	m.ChoicesA, m.ChoicesB = choices(m.Members, r.FormValue("a"), 0), choices(m.Members, r.FormValue("b"), 1)
-	if err := g.beside(&m.Frame); err != nil {
+	if err := g.setAdjacent(&m.Frame); err != nil {
 		return nil, err
 	}
 	return m, g.side(m)
@@ -115,15 +115,15 @@ func (g *grouping) member(t index.Trajectory) memberView {
 	return v
 }
 
-// beside sets the links to the groups before and after in the list from which the
+// setAdjacent sets the links to the groups before and after in the list from which the
 // reader came.
-func (g *grouping) beside(f *Frame) error {
+func (g *grouping) setAdjacent(f *Frame) error {
 	var list listModel
 	if err := list.read(g.r.URL.Query()); err != nil {
 		return err
 	}
 	number, _ := g.x.GroupOf(g.id)
-	before, after, err := g.x.GroupsBeside(g.r.Context(), list.Query, number)
+	before, after, err := g.x.AdjacentGroups(g.r.Context(), list.Query, number)
 	if before != index.None {
 		f.Prev = listed(g.r, link("d", g.key, "g", g.x.GroupID(uint32(before))))
 	}

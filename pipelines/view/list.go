@@ -47,9 +47,9 @@ type listModel struct {
 	path     string   // of the list
 }
 
-// beside returns when what is in the folder of a dataset was written, as the last
+// lastWritten returns when what is in the folder of a dataset was written, as the last
 // listing has it.
-func (c *catalogue) beside(d *dataset.Dataset) string {
+func (c *catalogue) lastWritten(d *dataset.Dataset) string {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	folder, _ := storage.Split(d.URI())

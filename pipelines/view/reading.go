@@ -130,14 +130,14 @@ func (v *reading) links(r *http.Request, s *Server) (out []fact) {
 	return append(out, fact{Name: "raw row (JSON)", URL: link("d", v.Key, "t", t.TrajectoryID, "raw")})
 }
 
-// beside sets the links to the trajectories before and after in the list from which
+// setAdjacent sets the links to the trajectories before and after in the list from which
 // the reader came.
-func (v *reading) beside(r *http.Request, f *Frame) error {
+func (v *reading) setAdjacent(r *http.Request, f *Frame) error {
 	var list listModel
 	if err := list.read(r.URL.Query()); err != nil {
 		return err
 	}
-	before, after, err := v.x.TrajectoriesBeside(r.Context(), list.Query, v.t.Is.Row)
+	before, after, err := v.x.AdjacentTrajectories(r.Context(), list.Query, v.t.Is.Row)
 	if before != index.None {
 		f.Prev = v.url(r, uint32(before))
 	}

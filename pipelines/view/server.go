@@ -59,7 +59,7 @@ func New(ctx context.Context, o Options) (*Server, error) {
 	s := &Server{root: o.Root, prices: o.Prices, bucket: bucket, log: cmp.Or(o.Log, slog.New(slog.DiscardHandler)), token: hex.EncodeToString(secret), static: embedded()}
 	s.stops.make, s.lists.make = countStops, report.GroupLists
 	s.snapshots.root = "mem://" + s.cookie()
-	s.indexes = index.NewCache(ctx, maxIndexes, s.datasets.beside)
+	s.indexes = index.NewCache(ctx, maxIndexes, s.datasets.lastWritten)
 	s.datasets = catalogue{root: o.Root, bucket: bucket}
 	if s.templates, err = s.parse(); err != nil {
 		return nil, err

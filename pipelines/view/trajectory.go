@@ -78,7 +78,7 @@ func (s *Server) trajectoryPage(r *http.Request) (any, error) {
 	t, self := &v.t.Trajectory, v.t.Is.Row
 	m := &trajectoryModel{Frame: Frame{Title: "Trajectory " + t.TrajectoryID, Trail: append(s.trailOf(v.Found), Crumb{"group " + t.Group(), link("d", v.Key, "g", v.t.Is.Group)})},
 		Tokens: r.FormValue("tokens") != "", Problems: v.x.From.Problems}
-	if err := v.beside(r, &m.Frame); err != nil {
+	if err := v.setAdjacent(r, &m.Frame); err != nil {
 		return nil, err
 	}
 	m.Facts, m.Links = v.facts(), v.links(r, s)

@@ -38,12 +38,12 @@ func (r *Rounds) hook(op, _ string) error {
 		return nil
 	}
 	r.mu.Lock()
-	mine := r.ended + 1
+	own := r.ended + 1
 	r.requests++
 	r.mu.Unlock()
 	time.Sleep(r.Latency)
 	r.mu.Lock()
-	r.ended = max(r.ended, mine)
+	r.ended = max(r.ended, own)
 	r.mu.Unlock()
 	return nil
 }

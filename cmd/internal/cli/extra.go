@@ -43,8 +43,8 @@ func (cmd Command) extraHint(args []string, most int, own []*option) string {
 // eachHint returns the hint of a command that takes one URI and got several.
 func (cmd Command) eachHint(args []string) string {
 	folder, _ := storage.Split(args[0])
-	apart := func(arg string) bool { dir, _ := storage.Split(arg); return dir != folder }
-	if cmd.Folders && !slices.ContainsFunc(args, apart) {
+	elsewhere := func(arg string) bool { dir, _ := storage.Split(arg); return dir != folder }
+	if cmd.Folders && !slices.ContainsFunc(args, elsewhere) {
 		return "it takes one " + cmd.Args + ", which may be a folder of several: rollmill " + cmd.Name + " " + folder
 	}
 	return "it takes one " + cmd.Args + ": for x in " + strings.Join(few(args), " ") + "; do rollmill " + cmd.Name + ` "$x"; done`

@@ -72,7 +72,7 @@ func (o *option) IsBoolFlag() bool { return o.Type == plugin.Switch }
 // assign sets every setting of the name.
 func (o *option) assign(texts []string) error {
 	o.texts = texts
-	if err := o.apart(); err != nil {
+	if err := o.refuseJoined(); err != nil {
 		return err
 	}
 	for _, s := range o.all {
@@ -83,8 +83,8 @@ func (o *option) assign(texts []string) error {
 	return nil
 }
 
-// apart refuses several choices in one value.
-func (o *option) apart() error {
+// refuseJoined refuses several choices in one value.
+func (o *option) refuseJoined() error {
 	other := func(name string) bool { return !slices.Contains(o.Choices, name) }
 	for _, text := range o.texts {
 		if names := strings.Split(text, ","); o.Repeats && len(names) > 1 && o.Choices != nil && other(text) && !slices.ContainsFunc(names, other) {

@@ -37,11 +37,11 @@ type stage struct {
 
 // worker calls one monitor.
 type worker struct {
-	monitor Monitor
-	wake    chan struct{} // a stage began or ended
-	done    chan struct{} // closed when the monitor is
-	told    int           // stages of which it has had the last figures
-	warned  bool
+	monitor  Monitor
+	wake     chan struct{} // a stage began or ended
+	done     chan struct{} // closed when the monitor is
+	reported int           // stages of which it has had the last figures
+	warned   bool
 }
 
 // Start opens monitors, and returns nil if all are off.

@@ -17,11 +17,11 @@ func (r *Runner) work(ctx context.Context, w *worker) {
 		case <-tick.C:
 		case <-w.wake:
 		}
-		list := r.figures(w.told)
+		list := r.figures(w.reported)
 		for i, f := range list {
 			w.call(ctx, r, func(ctx context.Context) error { return w.monitor.Update(ctx, f) })
 			if f.Report != nil || i < len(list)-1 { // one stage runs at a time
-				w.told++
+				w.reported++
 			}
 		}
 	}

@@ -16,9 +16,9 @@ import (
 // each once, for all who ask at the same time, and does not stop when they do. It is
 // safe for concurrent use.
 type Cache struct {
-	ctx    context.Context // of the building
-	limit  int64
-	beside func(*dataset.Dataset) string
+	ctx         context.Context // of the building
+	limit       int64
+	lastWritten func(*dataset.Dataset) string
 
 	mu      sync.Mutex
 	entries []*entry // the one used last at the end
@@ -28,21 +28,21 @@ type Cache struct {
 // kept however large it is. What it builds ends with ctx. beside returns a text that
 // changes when the datasets beside one do, so that its index is built again; nil if
 // they never change.
-func NewCache(ctx context.Context, limit int64, beside func(*dataset.Dataset) string) *Cache {
-	if beside == nil {
-		beside = func(*dataset.Dataset) string { return "" }
+func NewCache(ctx context.Context, limit int64, lastWritten func(*dataset.Dataset) string) *Cache {
+	if lastWritten == nil {
+		lastWritten = func(*dataset.Dataset) string { return "" }
 	}
-	return &Cache{ctx: ctx, limit: limit, beside: beside}
+	return &Cache{ctx: ctx, limit: limit, lastWritten: lastWritten}
 }
 
 type entry struct {
-	digest string
-	beside string
-	total  int64
-	read   atomic.Int64
-	done   chan struct{}
-	x      *Index
-	err    error
+	digest      string
+	lastWritten string
+	total       int64
+	read        atomic.Int64
+	done        chan struct{}
+	x           *Index
+	err         error
 }
 
 // Progress is how far an index is.
@@ -66,7 +66,7 @@ func (c *Cache) Index(ctx context.Context, d *dataset.Dataset) (*Index, Progress
 
 // entry returns the entry of a dataset, and starts building it if it is new.
 func (c *Cache) entry(d *dataset.Dataset) *entry {
-	digest, beside := d.Ref("", d.URI()).Digest, c.beside(d)
+	digest, lastWritten := d.Ref("", d.URI()).Digest, c.lastWritten(d)
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	for i, e := range c.entries {
@@ -74,13 +74,13 @@ func (c *Cache) entry(d *dataset.Dataset) *entry {
 			continue
 		}
 		c.entries = slices.Delete(c.entries, i, i+1)
-		if e.beside == beside {
+		if e.lastWritten == lastWritten {
 			c.entries = append(c.entries, e)
 			return e
 		}
 		break
 	}
-	e := &entry{digest: digest, beside: beside, total: d.Rows, done: make(chan struct{})}
+	e := &entry{digest: digest, lastWritten: lastWritten, total: d.Rows, done: make(chan struct{})}
 	c.entries = append(c.entries, e)
 	go func() {
 		defer close(e.done)

@@ -14,7 +14,7 @@ import (
 )
 
 // TestCache checks that an index is built once for all who ask, again when a dataset
-// beside it changes, and leaves for others when memory is short.
+// lastWritten it changes, and leaves for others when memory is short.
 func TestCache(t *testing.T) {
 	var reads counting.Counter
 	ctx := storage.Wrapping(t.Context(), reads.Wrap)
@@ -28,8 +28,8 @@ func TestCache(t *testing.T) {
 		}
 		all = append(all, d)
 	}
-	beside := "one"
-	c := NewCache(ctx, 1<<30, func(*dataset.Dataset) string { return beside })
+	lastWritten := "one"
+	c := NewCache(ctx, 1<<30, func(*dataset.Dataset) string { return lastWritten })
 	indexOf := func(d *dataset.Dataset) *Index {
 		t.Helper()
 		x, p, err := c.Index(ctx, d)
@@ -54,7 +54,7 @@ func TestCache(t *testing.T) {
 	if indexOf(all[0]) != first || reads.Ops("range") != 0 {
 		t.Errorf("it was built again: %s", &reads)
 	}
-	if beside = "another"; indexOf(all[0]) == first {
+	if lastWritten = "another"; indexOf(all[0]) == first {
 		t.Error("it was not built again")
 	}
 
@@ -69,7 +69,7 @@ func TestCache(t *testing.T) {
 	}
 	ended, cancel := context.WithCancel(ctx)
 	cancel()
-	beside = "a third"
+	lastWritten = "a third"
 	if _, p, err := c.Index(ended, all[1]); !errors.Is(err, context.Canceled) && p.Read != p.Rows {
 		t.Errorf("%+v, %v", p, err)
 	}

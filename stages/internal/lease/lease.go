@@ -49,17 +49,17 @@ type Lease struct {
 // Take waits until no other process holds the place, and takes it. waiting is
 // called with each owner that it waits for.
 func Take(ctx context.Context, place Place, ttl time.Duration, waiting func(Owner, time.Time), log *slog.Logger) (*Lease, error) {
-	told := "nobody"
+	reported := "nobody"
 	for {
-		stands, err := place.Read(ctx)
+		current, err := place.Read(ctx)
 		if err != nil {
 			return nil, err
 		}
 		var there record
-		_ = json.Unmarshal(stands, &there) // an unreadable one is waited for as well
-		if stands != nil && !there.Owner.Gone() {
-			if told != there.Owner.ID {
-				told = there.Owner.ID
+		_ = json.Unmarshal(current, &there) // an unreadable one is waited for as well
+		if current != nil && !there.Owner.Gone() {
+			if reported != there.Owner.ID {
+				reported = there.Owner.ID
 				waiting(there.Owner, there.Since)
 			}
 			alive, err := Watch(ctx, Silence(cmp.Or(there.Seconds, ttl.Seconds())), func(ctx context.Context) (string, bool, error) {
@@ -75,7 +75,7 @@ func Take(ctx context.Context, place Place, ttl time.Duration, waiting func(Owne
 		}
 		l := &Lease{place: place, ttl: ttl, done: make(chan struct{}), renewed: Now(),
 			record: record{Owner: Self(), Since: time.Now().UTC().Truncate(time.Second), Seconds: ttl.Seconds()}}
-		won, err := l.put(ctx, stands)
+		won, err := l.put(ctx, current)
 		if err != nil {
 			return nil, err
 		}
@@ -119,7 +119,7 @@ func (l *Lease) renew(ctx context.Context) error {
 	l.record.Beat++
 	won, err := l.put(ctx, l.raw)
 	if err == nil && !won {
-		won, err = l.mine(ctx)
+		won, err = l.stillOwned(ctx)
 	}
 	switch {
 	case err != nil:
@@ -135,15 +135,15 @@ func (l *Lease) renew(ctx context.Context) error {
 	return nil
 }
 
-// mine reports whether the place holds this process's record all the same: the
+// stillOwned reports whether the place holds this process's record all the same: the
 // answer to a renewal was lost.
-func (l *Lease) mine(ctx context.Context) (bool, error) {
-	stands, err := l.place.Read(ctx)
+func (l *Lease) stillOwned(ctx context.Context) (bool, error) {
+	current, err := l.place.Read(ctx)
 	var there record
-	if err != nil || json.Unmarshal(stands, &there) != nil || there.Owner.ID != l.record.Owner.ID {
+	if err != nil || json.Unmarshal(current, &there) != nil || there.Owner.ID != l.record.Owner.ID {
 		return false, err
 	}
-	l.raw = stands
+	l.raw = current
 	return true, nil
 }
 
@@ -180,7 +180,7 @@ func (l *Lease) Release(ctx context.Context) error {
 	defer cancel()
 	won, err := l.place.Swap(ctx, l.raw, nil)
 	if err == nil && !won {
-		if won, err = l.mine(ctx); won {
+		if won, err = l.stillOwned(ctx); won {
 			_, err = l.place.Swap(ctx, l.raw, nil)
 		}
 	}

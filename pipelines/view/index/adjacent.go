@@ -5,9 +5,9 @@ import "context"
 // None is the number of no row and no group.
 const None = -1
 
-// TrajectoriesBeside returns the rows before and after one in the list of a query, None
+// AdjacentTrajectories returns the rows before and after one in the list of a query, None
 // at its ends. Of a row that the list does not have, both are None.
-func (x *Index) TrajectoriesBeside(ctx context.Context, q Query, row uint32) (before, after int64, err error) {
+func (x *Index) AdjacentTrajectories(ctx context.Context, q Query, row uint32) (before, after int64, err error) {
 	order, err := x.ordered(q.Order, ofRows, x.Rows, x.rowKey)
 	if err != nil {
 		return None, None, err
@@ -17,12 +17,12 @@ func (x *Index) TrajectoriesBeside(ctx context.Context, q Query, row uint32) (be
 		return None, None, err
 	}
 	chosen, _ := x.rowFacets(q, where)
-	before, after = beside(order, chosen, row)
+	before, after = adjacent(order, chosen, row)
 	return before, after, nil
 }
 
-// GroupsBeside returns the groups before and after one, as TrajectoriesBeside does.
-func (x *Index) GroupsBeside(ctx context.Context, q Query, group uint32) (before, after int64, err error) {
+// AdjacentGroups returns the groups before and after one, as AdjacentTrajectories does.
+func (x *Index) AdjacentGroups(ctx context.Context, q Query, group uint32) (before, after int64, err error) {
 	order, err := x.ordered(q.Order, "groups", uint32(len(x.table)), x.groupKey)
 	if err != nil {
 		return None, None, err
@@ -32,11 +32,11 @@ func (x *Index) GroupsBeside(ctx context.Context, q Query, group uint32) (before
 		return None, None, err
 	}
 	chosen, _ := x.groupFacets(q, where)
-	before, after = beside(order, chosen, group)
+	before, after = adjacent(order, chosen, group)
 	return before, after, nil
 }
 
-func beside(order []uint32, chosen set, of uint32) (before, after int64) {
+func adjacent(order []uint32, chosen set, of uint32) (before, after int64) {
 	if !chosen.has(of) {
 		return None, None
 	}
