@@ -11,7 +11,7 @@ import (
 // them: one row for each sequence, with everything a policy gradient needs. The doc
 // comment of Row is its definition.
 //
-// A trainer of one's own reads this form, and so do TRL, verl, OpenRLHF and NeMo-RL
+// A trainer of your own reads this form, and so do TRL, verl, OpenRLHF and NeMo-RL
 // with a few lines of testdata/consumers/loaders: none of them has a loader for
 // finished rollouts. prime-rl has one (package primerl).
 //
@@ -32,7 +32,7 @@ import (
 // Weight is that for a mean over tokens. With weights, that for a mean over
 // sequences is Weight times Tokens, divided by the mean of Tokens over all rows.
 var Sequences = exporters.Format{
-	Name: "sequences", Help: "sequences of tokens with masks, log probabilities, policy versions, advantages and weights, for a trainer of one's own, TRL, verl, OpenRLHF or NeMo-RL",
+	Name: "sequences", Help: "sequences of tokens with masks, log probabilities, policy versions, advantages and weights, for a trainer of your own, TRL, verl, OpenRLHF or NeMo-RL",
 	Of: exporters.Rows, Reads: sequences.Column, Files: []exporters.Extension{exporters.Parquet}, Exports: []exporters.Extension{exporters.JSONL}, Hub: 6, Loss: sequences.TokenMean, Columns: exporters.ColumnsOf[SequenceRow](),
 	Table: exporters.Table(exporters.Sequenced(sequencesRows)), Lines: exporters.Lines(exporters.Sequenced(sequencesRows)),
 }

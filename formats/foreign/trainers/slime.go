@@ -52,7 +52,7 @@ type SlimeSample struct {
 	Metadata        SlimeMetadata   `json:"metadata"`
 }
 
-// SlimeMetadata is what slime passes on to functions of one's own.
+// SlimeMetadata is what slime passes on to your own functions.
 type SlimeMetadata struct {
 	TrajectoryID string          `json:"trajectory_id"`
 	ExampleID    string          `json:"example_id"`
