@@ -51,7 +51,7 @@ TRAJECTORIES ?= 400
 KILLS  ?= 4
 STORES ?= minio gcs azure
 
-.PHONY: all build release wheels demo demo-train test check bench bench/score bench/rewards bench/submit bench/rollout bench/open bench/shards bench/group bench/curate bench/import bench/export bench/view bench/remote bench/recorder bench/rounds bench/scale bench/all view/shots stores slurm airflow ray docs versions golden chaos chaos-rollout chaos-stages chaos-submit learn learn/torch llama vllm clean FORCE
+.PHONY: all announce build release wheels demo demo-train test check bench bench/score bench/rewards bench/submit bench/rollout bench/open bench/shards bench/group bench/curate bench/import bench/export bench/view bench/remote bench/recorder bench/rounds bench/scale bench/all view/shots stores slurm airflow ray docs versions golden chaos chaos-rollout chaos-stages chaos-submit learn learn/torch llama vllm clean FORCE
 all: build
 
 VERSION = $(shell git describe --tags --always --dirty 2>/dev/null)
@@ -73,7 +73,8 @@ release: bin/rollmill $(PLATFORMS:%=bin/release/rollmill-%)
 	@cp cmd/rollmill/licences.txt bin/release/LICENCES.txt
 	@for shell in $(SHELLS); do bin/rollmill completion $$shell > bin/release/rollmill.$$shell || exit; done
 	@rm -f bin/release/*.tar.gz bin/release/*.json
-	@$(GO) run ./cmd/internal/release bin/release '$(VERSION)' '$(DATE)' $(RELEASE_FILES)
+	@for p in $(PLATFORMS); do .github/release "$$p" '$(VERSION)' '$(DATE)' $(RELEASE_FILES) || exit; done
+	@cd bin/release && sha256sum *.tar.gz *.json > SHA256SUMS
 bin/release/rollmill-%: FORCE
 	GOOS=$(word 1,$(subst -, ,$*)) GOARCH=$(word 2,$(subst -, ,$*)) $(GO) build $(BUILD) -o $@ ./cmd/rollmill
 
@@ -99,12 +100,16 @@ EPOCHS_MK := ROOT="$$DEMO_RUN" $(MAKE) --no-print-directory -f pipelines/make/ep
 STORE_KEYS := AWS_ACCESS_KEY_ID AWS_SECRET_ACCESS_KEY AWS_SESSION_TOKEN AZURE_STORAGE_KEY AZURE_STORAGE_SAS_TOKEN
 SANDBOX   := bin/rollmill sandbox --dir $(DEMO)/sandbox --listen 127.0.0.1:$(DEMO_PORT) $(STORE_KEYS:%=--exec-env %) --exec
 
-demo: build $(DEMO)/train.jsonl $(DEMO)/held-out.jsonl
+demo: announce build $(DEMO)/train.jsonl $(DEMO)/held-out.jsonl
 	@if $(EPOCHS_MK) -q >/dev/null 2>&1; then \
 	  echo "demo: up to date: all $(DEMO_EPOCHS) epochs are in $(DEMO) (make clean removes them)"; \
 	else \
 	  $(SANDBOX) '$(EPOCHS_MK)' && bin/rollmill report --root '$(DEMO_RUN)'; \
-	fi
+	fi && echo 'next: bin/rollmill view $(DEMO_RUN)'
+
+# The first build is silent for minutes.
+announce:
+	@[ -x bin/rollmill ] || echo 'demo: building bin/rollmill; the first build compiles all dependencies, which takes minutes'
 
 # The same epochs in one process.
 demo-train: build $(DEMO)/train.jsonl $(DEMO)/held-out.jsonl

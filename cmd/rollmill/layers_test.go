@@ -20,7 +20,7 @@ var layers = []struct {
 }{
 	{`cmd/tictactoe`, ``},
 	{`cmd/rollmill`, `.*`},
-	{`cmd/internal/(release|began)`, ``},
+	{`cmd/internal/began`, ``},
 	{`cmd/internal/monitors/mlflow`, `cmd/internal/monitors stages stages/plugin stages/backends/mlflow`},
 	{`cmd/internal/monitors(/.*)?`, `cmd/internal/monitors(/.*)? stages stages/plugin`},
 	{`cmd/internal/cli`, `cmd/internal/began cmd/internal/monitors stages stages/plugin formats formats/dataset formats/plural formats/redaction formats/secret storage`},
@@ -50,7 +50,6 @@ var homes = []struct{ library, home string }{
 	{`github.com/apache/arrow-go`, `formats/arrow`},
 	{`github.com/apache/arrow-go/v18/parquet`, `formats/arrow/arrowtest`}, // 30 MB of code, for tests
 	{`github.com/santhosh-tekuri/jsonschema`, ``},                         // 5 ms at the start of every command: for tests
-	{`github.com/CycloneDX`, `cmd/internal/release`},
 	{`gocloud.dev`, `storage`},
 	{`github.com/cenkalti/backoff`, `stages/internal/remote storage`},
 	{`github.com/sashabaranov/go-openai`, `stages/backends/openai`},
