@@ -14,8 +14,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/rollmill/rollmill/formats"
-	"github.com/rollmill/rollmill/stages/rollout/recorder"
 	"github.com/rollmill/rollmill/stages/rollout/recorder/recordertest"
+	"github.com/rollmill/rollmill/stages/rollout/tree"
 )
 
 // said is an answer with one logprob for each id.
@@ -92,7 +92,7 @@ func TestACauseIsOfItsOwnBreak(t *testing.T) {
 			got = append(got, m.PrefixBreak)
 		}
 	}
-	if want := []string{"", recorder.BreakReasoning, recorder.BreakTemplate, "", recorder.BreakTemplate}; !slices.Equal(got, want) {
+	if want := []string{"", tree.BreakReasoning, tree.BreakTemplate, "", tree.BreakTemplate}; !slices.Equal(got, want) {
 		t.Errorf("%q, want %q", got, want)
 	}
 	checkRow(t, rec)
@@ -111,7 +111,7 @@ func TestArgumentsBreak(t *testing.T) {
 		}
 	}
 	rec := s.End()
-	if len(rec.Messages) != 4 || rec.Messages[3].PrefixBreak != recorder.BreakArguments {
+	if len(rec.Messages) != 4 || rec.Messages[3].PrefixBreak != tree.BreakArguments {
 		t.Errorf("%v", outlines(rec))
 	}
 	checkRow(t, rec)
@@ -179,7 +179,7 @@ func TestAnAgentThatAsksAgain(t *testing.T) {
 	ask(t, s, nil, user("one"))
 	ask(t, s, nil, user("one"))
 	rec := s.End()
-	if len(rec.Messages) != 3 || rec.Messages[1].Branch != "" || rec.Messages[2].Branch != recorder.BranchRetry || len(rec.Calls) != 3 || rec.Unfit != nil {
+	if len(rec.Messages) != 3 || rec.Messages[1].Branch != "" || rec.Messages[2].Branch != tree.BranchRetry || len(rec.Calls) != 3 || rec.Unfit != nil {
 		t.Errorf("%v", outlines(rec))
 	}
 	checkRow(t, rec)
@@ -192,7 +192,7 @@ func TestReasoningStreams(t *testing.T) {
 	_, one := ask(t, s, fields{"stream": true}, user("one"))
 	ask(t, s, fields{"stream": true}, user("one"), assistant(streamed(one)), user("two"))
 	rec := s.End()
-	if len(rec.Messages) != 4 || rec.Messages[1].Reasoning != "let me see" || rec.Messages[3].PrefixBreak != recorder.BreakReasoning {
+	if len(rec.Messages) != 4 || rec.Messages[1].Reasoning != "let me see" || rec.Messages[3].PrefixBreak != tree.BreakReasoning {
 		t.Errorf("%v", outlines(rec))
 	}
 }

@@ -9,8 +9,10 @@ import (
 	"testing"
 
 	"github.com/rollmill/rollmill/formats"
+	"github.com/rollmill/rollmill/formats/chat"
 	"github.com/rollmill/rollmill/formats/jsontext"
 	"github.com/rollmill/rollmill/formats/validate"
+	"github.com/rollmill/rollmill/stages/rollout/tree"
 )
 
 // streaming is an engine that answers each call with the same stream.
@@ -124,4 +126,12 @@ func checkMade(t *testing.T, path string, status int, out []byte, rec Record) {
 }
 
 // allText is all text of a message that agents see as text.
-func allText(m *formats.Message) string { return text(m) + refusalOf(m) + m.Reasoning }
+func allText(m *formats.Message) string { return chat.ContentText(m) + refusalOf(m) + m.Reasoning }
+
+// continues reports whether a message of a prompt continues a sampled one.
+func continues(sampled, m *formats.Message) bool {
+	var t tree.Tree
+	t.AddSampled(tree.Path{At: -1}, *sampled, 0, tree.Span{})
+	at, _ := t.Find(-1, m)
+	return at == 0
+}

@@ -5,6 +5,7 @@ import (
 	"net/http"
 
 	"github.com/rollmill/rollmill/formats"
+	"github.com/rollmill/rollmill/formats/chat"
 	"github.com/rollmill/rollmill/formats/jsontext"
 )
 
@@ -54,7 +55,7 @@ func asMessage(_ *request, r *reply) []byte {
 	out := message{ID: jsontext.Unquote(top.Get("id")), Type: "message", Role: "assistant", Model: a.model, Content: []block{},
 		Usage: messageUsage{Input: max(0, prompt-a.usage.cached), Cached: a.usage.cached, Output: a.usage.completion}}
 	refusal := refusalOf(&m)
-	for _, p := range r.pieces.of(m.Reasoning, text(&m)+refusal) {
+	for _, p := range r.pieces.of(m.Reasoning, chat.ContentText(&m)+refusal) {
 		out.Content = append(out.Content, blockOf(p))
 	}
 	for _, c := range m.ToolCalls {

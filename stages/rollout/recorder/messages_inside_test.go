@@ -56,7 +56,7 @@ func FuzzMessages(f *testing.F) {
 		if refusalOf(&was) != "" || was.Role != "assistant" {
 			return
 		}
-		if _, ok := cameBack(&was, &q.messages[0]); !ok {
+		if !continues(&was, &q.messages[0]) {
 			t.Fatalf("%+v came back as %+v", was, q.messages[0])
 		}
 	})

@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/rollmill/rollmill/formats"
+	"github.com/rollmill/rollmill/formats/chat"
 	"github.com/rollmill/rollmill/formats/jsontext"
 )
 
@@ -108,7 +109,7 @@ func asResponse(q *request, r *reply) []byte {
 func (q *request) items(r *reply, m *formats.Message, top jsontext.Object) (out []any) {
 	refusal := refusalOf(m)
 	texts, thoughts, last := 0, 0, (*responseItem)(nil)
-	for _, p := range r.pieces.of(m.Reasoning, text(m)) {
+	for _, p := range r.pieces.of(m.Reasoning, chat.ContentText(m)) {
 		if p.reasoning {
 			out = append(out, q.reasoningItem(p.text, thoughts))
 			thoughts++

@@ -9,6 +9,7 @@ import (
 	"github.com/rollmill/rollmill/formats"
 	"github.com/rollmill/rollmill/formats/chat"
 	"github.com/rollmill/rollmill/formats/jsontext"
+	"github.com/rollmill/rollmill/stages/rollout/tree"
 )
 
 // outputLogprobs is the value of "include" that requests logprobs.
@@ -145,7 +146,7 @@ func readItem(m *formats.Message, o jsontext.Object) {
 		}
 		var part formats.Message
 		chat.ReadContent(&part, orEmpty(o.Get("content")))
-		if plain(part.ContentParts) {
+		if tree.TextOnly(part.ContentParts) {
 			part.ContentParts = ""
 		}
 		chat.AddContent(m, &part)

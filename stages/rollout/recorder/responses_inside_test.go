@@ -69,7 +69,7 @@ func FuzzResponses(f *testing.F) {
 			if len(back.messages) == 0 {
 				t.Fatalf("%+v did not come back by %s", was, way.Bytes())
 			}
-			if _, ok := cameBack(&was, &back.messages[len(back.messages)-1]); !ok {
+			if !continues(&was, &back.messages[len(back.messages)-1]) {
 				t.Fatalf("%+v came back as %+v", was, back.messages[len(back.messages)-1])
 			}
 		}

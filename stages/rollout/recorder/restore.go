@@ -5,6 +5,7 @@ import (
 
 	"github.com/rollmill/rollmill/formats"
 	"github.com/rollmill/rollmill/formats/jsontext"
+	"github.com/rollmill/rollmill/stages/rollout/tree"
 )
 
 // Clients write the arguments of tool calls anew: many parse and encode them, and
@@ -20,7 +21,7 @@ func (s *Session) restore(q *request) {
 		m := &q.messages[i]
 		next := -1
 		if known {
-			if next, _ = s.tree.find(at, m); next < 0 && len(m.ToolCalls) == 0 {
+			if next, _ = s.tree.Find(at, m); next < 0 && len(m.ToolCalls) == 0 {
 				known = false
 			}
 		}
@@ -32,7 +33,7 @@ func (s *Session) restore(q *request) {
 		default:
 			m.ToolCalls = s.sampledCalls(q, before)
 			if known {
-				next, _ = s.tree.find(at, m)
+				next, _ = s.tree.Find(at, m)
 				known = next >= 0
 			}
 		}
@@ -68,7 +69,7 @@ func (s *Session) sampledArguments(q *request, c *formats.ToolCall) (text string
 			case !m.Sampled, sampled.ID != c.ID, sampled.Name != c.Name:
 			case sampled.Arguments == c.Arguments:
 				return c.Arguments, true
-			case !ok && sameJSON(q.shown(sampled), c.Arguments):
+			case !ok && tree.SameJSON(q.shown(sampled), c.Arguments):
 				text, ok = sampled.Arguments, true
 			}
 		}

@@ -13,6 +13,7 @@ import (
 
 	"github.com/rollmill/rollmill/formats"
 	"github.com/rollmill/rollmill/formats/chat"
+	"github.com/rollmill/rollmill/stages/rollout/tree"
 )
 
 // Session records the calls of one trajectory.
@@ -28,7 +29,7 @@ type Session struct {
 	mu     sync.Mutex
 	ended  bool
 	clock  int // counts the beginnings and ends of calls
-	tree   Tree
+	tree   tree.Tree
 	calls  []formats.Call
 	tools  []string
 	source string   // of token ids
@@ -50,7 +51,7 @@ type Session struct {
 // call is one request under way.
 type call struct {
 	index  int
-	path   Path
+	path   tree.Path
 	began  int
 	at     time.Time
 	asked  string // model
@@ -152,11 +153,11 @@ func (s *Session) begin(q *request, function, session string) *call {
 }
 
 // walk adds a prompt to the tree.
-func (s *Session) walk(q *request, session string) Path {
+func (s *Session) walk(q *request, session string) tree.Path {
 	if q.raw {
-		return s.tree.walkText(q.messages[0])
+		return s.tree.WalkText(q.messages[0])
 	}
-	from := Path{At: -1}
+	from := tree.Path{At: -1}
 	if at, known := s.responses[q.previous]; known {
 		from.At = at
 	}
@@ -266,12 +267,12 @@ func (s *Session) addAnswer(c *call, a *answer) {
 	if a.prompt == nil {
 		a.prompt = c.request.promptIDs
 	}
-	delta, broke := chat.PromptDelta(s.tree.Messages, c.path.At, a.prompt, c.path.changed)
+	delta, broke := chat.PromptDelta(s.tree.Messages, c.path.At, a.prompt, c.path.Changed)
 	slices.SortStableFunc(a.choices, func(x, y *choice) int { return cmp.Compare(x.index, y.index) })
 	for k, choice := range a.choices {
 		m := choice.message
 		m.Call, m.PromptDeltaIDs, m.PrefixBreak = int32(c.index), delta, broke
-		at := s.tree.AddSampled(c.path, m, k, Span{float64(c.began), float64(s.clock)})
+		at := s.tree.AddSampled(c.path, m, k, tree.Span{Began: float64(c.began), Ended: float64(s.clock)})
 		if a.id != "" {
 			if s.responses == nil {
 				s.responses = map[string]int{}

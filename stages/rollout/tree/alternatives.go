@@ -1,4 +1,4 @@
-package recorder
+package tree
 
 import (
 	"encoding/json"

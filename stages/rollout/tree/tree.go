@@ -1,4 +1,4 @@
-package recorder
+package tree
 
 import (
 	"maps"
@@ -34,7 +34,7 @@ type Span struct{ Began, Ended float64 }
 // Path leads from a tree's root to one of its messages.
 type Path struct {
 	At      int            // index of the last message; -1 for the empty path
-	changed map[int]string // what the agent changed of messages on it: a Break… cause by index; nil for nothing
+	Changed map[int]string // what the agent changed of messages on it: a Break… cause by index; nil for nothing
 }
 
 // Walk follows a prompt from the end of a path for as long as its messages are
@@ -46,17 +46,17 @@ func (t *Tree) Walk(p Path, prompt []formats.Message) Path { return t.WalkIn("",
 func (t *Tree) WalkIn(session string, p Path, prompt []formats.Message) Path {
 	defer t.knows(session)
 	for i := range prompt {
-		next, changed := t.find(p.At, &prompt[i])
+		next, changed := t.Find(p.At, &prompt[i])
 		if next < 0 {
 			return t.extend(p, prompt[i:], session)
 		}
 		p.At = next
 		if changed != "" {
-			p.changed = maps.Clone(p.changed) // the caller's path is as it was
-			if p.changed == nil {
-				p.changed = map[int]string{}
+			p.Changed = maps.Clone(p.Changed) // the caller's path is as it was
+			if p.Changed == nil {
+				p.Changed = map[int]string{}
 			}
-			p.changed[next] = changed
+			p.Changed[next] = changed
 		}
 	}
 	return p
@@ -86,9 +86,9 @@ func (t *Tree) AddSampled(p Path, m formats.Message, k int, when Span) int {
 	return i
 }
 
-// walkText finds where a prompt without roles continues the tree: after the
+// WalkText finds where a prompt without roles continues the tree: after the
 // longest prefix of it that is an earlier prompt with its answer.
-func (t *Tree) walkText(m formats.Message) Path {
+func (t *Tree) WalkText(m formats.Message) Path {
 	at, used := t.longestText(-1, m.Content)
 	if at < 0 || m.ContentParts != "" {
 		return t.Walk(Path{At: -1}, []formats.Message{m})
@@ -157,9 +157,9 @@ func (t *Tree) add(parent int, m formats.Message) int {
 	return i
 }
 
-// find returns the message below at that m is, or -1, and what the agent changed
+// Find returns the message below at that m is, or -1, and what the agent changed
 // of it.
-func (t *Tree) find(at int, m *formats.Message) (i int, changed string) {
+func (t *Tree) Find(at int, m *formats.Message) (i int, changed string) {
 	equal := same
 	if t.Same != nil {
 		equal = t.Same

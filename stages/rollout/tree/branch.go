@@ -1,7 +1,6 @@
-package recorder
+package tree
 
 import (
-	"net/http"
 	"slices"
 	"strings"
 
@@ -17,21 +16,6 @@ const (
 	BranchCompaction = "compaction" // the same system prompt, then a summary or the last turns instead of earlier messages
 	BranchSubagent   = "subagent"   // another system prompt, first message or session: a sub-agent, or a new conversation
 )
-
-// sessionHeaders name an agent's conversation: those of Claude Code (which also
-// names its sub-agents), Codex and OpenCode, and the general one.
-var sessionHeaders = []string{"X-Claude-Code-Session-Id", "X-Claude-Code-Agent-Id", "Session_id", "Session-Id", "X-Openai-Subagent", "X-Opencode-Session", "X-Session-Id"}
-
-// sessionOf returns what the headers of a request say about its session.
-func sessionOf(h http.Header) string {
-	var out []string
-	for _, name := range sessionHeaders {
-		if v := h.Get(name); v != "" {
-			out = append(out, v)
-		}
-	}
-	return strings.Join(out, " ")
-}
 
 func (t *Tree) knows(session string) {
 	if session != "" && !slices.Contains(t.sessions, session) {

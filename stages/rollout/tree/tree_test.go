@@ -1,4 +1,4 @@
-package recorder_test
+package tree_test
 
 import (
 	"fmt"
@@ -6,7 +6,7 @@ import (
 	"testing"
 
 	"github.com/rollmill/rollmill/formats"
-	"github.com/rollmill/rollmill/stages/rollout/recorder"
+	"github.com/rollmill/rollmill/stages/rollout/tree"
 )
 
 // prompt makes messages of texts; those that begin with "a:" are the assistant's.
@@ -27,7 +27,7 @@ func answered(text string) formats.Message {
 }
 
 // shape is a tree in one line: each message with its parent and its branch.
-func shape(t *recorder.Tree) string {
+func shape(t *tree.Tree) string {
 	var out []string
 	for _, m := range t.Messages {
 		out = append(out, strings.TrimRight(fmt.Sprintf("%s<%d %s", m.Content, m.Parent, m.Branch), " "))
@@ -35,12 +35,12 @@ func shape(t *recorder.Tree) string {
 	return strings.Join(out, ", ")
 }
 
-var start = recorder.Path{At: -1}
+var start = tree.Path{At: -1}
 
 func TestTreeSharesBeginningsAndNamesBranches(t *testing.T) {
-	var tree recorder.Tree
+	var tr tree.Tree
 	ask := func(answer string, texts ...string) int {
-		return tree.AddSampled(tree.Walk(start, prompt(texts...)), answered(answer), 0, recorder.Span{})
+		return tr.AddSampled(tr.Walk(start, prompt(texts...)), answered(answer), 0, tree.Span{})
 	}
 	ask("hello", "hi")
 	if at := ask("fine", "hi", "a:hello", "how?"); at != 3 {
@@ -49,19 +49,19 @@ func TestTreeSharesBeginningsAndNamesBranches(t *testing.T) {
 	ask("short", "hi", "a:summary", "how?")
 	ask("done", "other")
 	want := "hi<-1, hello<0, how?<1, fine<2, summary<0 history, how?<4, short<5, other<-1 subagent, done<7"
-	if got := shape(&tree); got != want {
+	if got := shape(&tr); got != want {
 		t.Errorf("%s, want %s", got, want)
 	}
 }
 
 func TestTreeNamesFurtherAnswersToOnePrompt(t *testing.T) {
-	var tree recorder.Tree
-	p := tree.Walk(start, prompt("hi"))
-	tree.AddSampled(p, answered("one"), 0, recorder.Span{Began: 1, Ended: 3})
-	tree.AddSampled(p, answered("two"), 1, recorder.Span{Began: 1, Ended: 3})
-	tree.AddSampled(p, answered("three"), 0, recorder.Span{Began: 2, Ended: 5})
-	tree.AddSampled(p, answered("four"), 0, recorder.Span{Began: 5, Ended: 6})
-	if got, want := shape(&tree), "hi<-1, one<0, two<0 choice, three<0 parallel, four<0 retry"; got != want {
+	var tr tree.Tree
+	p := tr.Walk(start, prompt("hi"))
+	tr.AddSampled(p, answered("one"), 0, tree.Span{Began: 1, Ended: 3})
+	tr.AddSampled(p, answered("two"), 1, tree.Span{Began: 1, Ended: 3})
+	tr.AddSampled(p, answered("three"), 0, tree.Span{Began: 2, Ended: 5})
+	tr.AddSampled(p, answered("four"), 0, tree.Span{Began: 5, Ended: 6})
+	if got, want := shape(&tr), "hi<-1, one<0, two<0 choice, three<0 parallel, four<0 retry"; got != want {
 		t.Errorf("%s, want %s", got, want)
 	}
 }
@@ -73,13 +73,13 @@ func TestTreeContinuesTheLatestOrTheOldest(t *testing.T) {
 		false: "hi<-1, one<0, one<0 retry, three<0 parallel, so?<2",
 		true:  "hi<-1, one<0, one<0 retry, three<0 retry, so?<1",
 	} {
-		tree := recorder.Tree{Oldest: oldest}
-		p := tree.Walk(start, prompt("hi"))
-		tree.AddSampled(p, answered("one"), 0, recorder.Span{Began: 1, Ended: 2})
-		tree.AddSampled(p, answered("one"), 0, recorder.Span{Began: 3, Ended: 9})
-		tree.AddSampled(p, answered("three"), 0, recorder.Span{Began: 4, Ended: 9})
-		tree.Walk(start, prompt("hi", "a:one", "so?"))
-		if got := shape(&tree); got != want {
+		tr := tree.Tree{Oldest: oldest}
+		p := tr.Walk(start, prompt("hi"))
+		tr.AddSampled(p, answered("one"), 0, tree.Span{Began: 1, Ended: 2})
+		tr.AddSampled(p, answered("one"), 0, tree.Span{Began: 3, Ended: 9})
+		tr.AddSampled(p, answered("three"), 0, tree.Span{Began: 4, Ended: 9})
+		tr.Walk(start, prompt("hi", "a:one", "so?"))
+		if got := shape(&tr); got != want {
 			t.Errorf("oldest=%v: %s, want %s", oldest, got, want)
 		}
 	}
@@ -90,16 +90,16 @@ func TestTreeContinuesTheLatestOrTheOldest(t *testing.T) {
 func TestTreeComparesAsItsOwnerSays(t *testing.T) {
 	texts := func(known, m *formats.Message) bool { return known.Content == m.Content }
 	for name, c := range map[string]struct {
-		tree recorder.Tree
+		tree tree.Tree
 		want string
 	}{
-		"recorder":   {recorder.Tree{}, "hi<-1,  hello <0, so?<1"},
-		"texts only": {recorder.Tree{Same: texts}, "hi<-1,  hello <0, hello<0 history, so?<2"},
+		"recorder":   {tree.Tree{}, "hi<-1,  hello <0, so?<1"},
+		"texts only": {tree.Tree{Same: texts}, "hi<-1,  hello <0, hello<0 history, so?<2"},
 	} {
-		tree := &c.tree
-		tree.AddSampled(tree.Walk(start, prompt("hi")), answered(" hello "), 0, recorder.Span{})
-		tree.Walk(start, prompt("hi", "a:hello", "so?"))
-		if got := shape(tree); got != c.want {
+		tr := &c.tree
+		tr.AddSampled(tr.Walk(start, prompt("hi")), answered(" hello "), 0, tree.Span{})
+		tr.Walk(start, prompt("hi", "a:hello", "so?"))
+		if got := shape(tr); got != c.want {
 			t.Errorf("%s: %s, want %s", name, got, c.want)
 		}
 	}
@@ -120,7 +120,7 @@ func TestSameCallComparesArgumentsAsJSON(t *testing.T) {
 		{call("1", "f", `{}`), call("2", "f", `{}`), false},
 		{call("1", "f", `{}`), call("1", "g", `{}`), false},
 	} {
-		if got := recorder.SameCall(c.a, c.b); got != c.want {
+		if got := tree.SameCall(c.a, c.b); got != c.want {
 			t.Errorf("%v, %v: %v", c.a, c.b, got)
 		}
 	}
@@ -141,21 +141,21 @@ func TestTreeTellsSubagentsFromCompaction(t *testing.T) {
 	} {
 		cause, _, _ := strings.Cut(want, ":")
 		for _, with := range []bool{false, true} {
-			var tree recorder.Tree
+			var tr tree.Tree
 			first, second := prompts[0], prompts[1]
 			if with {
 				first, second = append([]formats.Message{system}, first...), append([]formats.Message{system}, second...)
 			}
-			tree.AddSampled(tree.Walk(start, first), answered(summary), 0, recorder.Span{})
-			before := len(tree.Messages)
-			tree.Walk(start, second)
-			if got := tree.Messages[before].Branch; got != cause {
+			tr.AddSampled(tr.Walk(start, first), answered(summary), 0, tree.Span{})
+			before := len(tr.Messages)
+			tr.Walk(start, second)
+			if got := tr.Messages[before].Branch; got != cause {
 				t.Errorf("%s, system prompt %v: %s", want, with, got)
 			}
 			other := append([]formats.Message{{Role: "system", Content: "You are another.", Call: -1}}, prompts[1]...)
-			before = len(tree.Messages)
-			tree.Walk(start, other)
-			if got := tree.Messages[before].Branch; got != recorder.BranchSubagent {
+			before = len(tr.Messages)
+			tr.Walk(start, other)
+			if got := tr.Messages[before].Branch; got != tree.BranchSubagent {
 				t.Errorf("%s, another system prompt: %s", want, got)
 			}
 		}
@@ -164,19 +164,19 @@ func TestTreeTellsSubagentsFromCompaction(t *testing.T) {
 
 // TestTreeKnowsSubagentsBySession although they share the beginning of a prompt.
 func TestTreeKnowsSubagentsBySession(t *testing.T) {
-	var tree recorder.Tree
+	var tr tree.Tree
 	for _, c := range []struct{ session, texts, want string }{
 		{"main", "env|task", ""}, {"one", "env|its task", "subagent"}, {"one", "env|its task, edited", "history"}, {"main", "env|task, edited", "history"}, {"two", "env|task", ""},
 	} {
-		before := len(tree.Messages)
-		p := tree.WalkIn(c.session, start, prompt(strings.Split(c.texts, "|")...))
+		before := len(tr.Messages)
+		p := tr.WalkIn(c.session, start, prompt(strings.Split(c.texts, "|")...))
 		got := ""
-		if before < len(tree.Messages) {
-			got = tree.Messages[before].Branch
+		if before < len(tr.Messages) {
+			got = tr.Messages[before].Branch
 		}
 		if got != c.want {
 			t.Errorf("%+v: %q", c, got)
 		}
-		tree.AddSampled(p, answered("yes"), 0, recorder.Span{})
+		tr.AddSampled(p, answered("yes"), 0, tree.Span{})
 	}
 }

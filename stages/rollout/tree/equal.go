@@ -1,4 +1,4 @@
-package recorder
+package tree
 
 import (
 	"bytes"
@@ -37,10 +37,10 @@ func text(m *formats.Message) string { return chat.ContentText(m) }
 
 // sameParts reports whether a list of text parts equals the text itself.
 func sameParts(a, b *formats.Message) bool {
-	return a.ContentParts == b.ContentParts || plain(a.ContentParts) && plain(b.ContentParts)
+	return a.ContentParts == b.ContentParts || TextOnly(a.ContentParts) && TextOnly(b.ContentParts)
 }
 
-func plain(parts string) bool {
+func TextOnly(parts string) bool {
 	for part := range jsontext.Elements([]byte(parts)) {
 		o := jsontext.ParseObject(part)
 		switch jsontext.Unquote(o.Get("type")) {
@@ -93,10 +93,10 @@ func cameBack(s, m *formats.Message) (changed string, ok bool) {
 // SameCall reports whether two tool calls are the same but for how the JSON of
 // their arguments is written.
 func SameCall(a, b formats.ToolCall) bool {
-	return a.ID == b.ID && a.Name == b.Name && (a.Arguments == b.Arguments || sameJSON(a.Arguments, b.Arguments))
+	return a.ID == b.ID && a.Name == b.Name && (a.Arguments == b.Arguments || SameJSON(a.Arguments, b.Arguments))
 }
 
-func sameJSON(a, b string) bool {
+func SameJSON(a, b string) bool {
 	x, ok := canonical(a)
 	y, too := canonical(b)
 	return ok && too && bytes.Equal(x, y)

@@ -1,4 +1,4 @@
-package recorder_test
+package tree_test
 
 import (
 	"fmt"
@@ -7,7 +7,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/rollmill/rollmill/formats"
-	"github.com/rollmill/rollmill/stages/rollout/recorder"
+	"github.com/rollmill/rollmill/stages/rollout/tree"
 )
 
 // TestAnswersThatWereNotChosenBecomeCandidates.
@@ -54,7 +54,7 @@ func TestAnswersThatWereNotChosenBecomeCandidates(t *testing.T) {
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			messages, candidates := recorder.SetAside(c.messages, calls)
+			messages, candidates := tree.SetAside(c.messages, calls)
 			var kept, aside []string
 			for _, m := range messages {
 				kept = append(kept, fmt.Sprintf("%d %s", m.Parent, m.Content))
