@@ -88,7 +88,7 @@ type Options struct {
 type Alternatives string
 
 const (
-	KeepAlternatives  Alternatives = "keep"  // they become candidates (see tree.SetAside)
+	KeepAlternatives  Alternatives = "keep"  // they become candidates (see tree.SplitAlternatives)
 	TrainAlternatives Alternatives = "train" // they stay in the tree and train
 )
 

@@ -107,7 +107,7 @@ func (b *harnessed) run(number int) {
 	}
 	one := 1.0
 	row := formats.Trajectory{TrajectoryID: fmt.Sprint("t", number), Calls: rec.Calls, Reward: &one, Advantage: &one, Status: formats.StatusOK}
-	row.Messages, row.Candidates = tree.SetAside(rec.Messages, rec.Calls)
+	row.Messages, row.Candidates = tree.SplitAlternatives(rec.Messages, rec.Calls)
 	b.rows, b.calls, b.unchosen = append(b.rows, row), append(b.calls, h.calls), append(b.unchosen, h.unchosen)
 }
 

@@ -8,60 +8,60 @@ import (
 	"github.com/rollmill/rollmill/formats/chat"
 )
 
-// SetAside moves the answers that the agent did not choose from the tree to the
-// candidates, so that they do not train with the reward of the chosen one.
+// SplitAlternatives moves the answers that the agent did not choose from the tree
+// to the candidates, so that they do not train with the reward of the chosen one.
 // Among the trained answers to one prompt (n > 1, or a prompt that was asked
 // again), those that another message continues were chosen. If none is
 // continued, the first choice of the last call was. The first choice of the
 // trajectory's last call always stays: nothing could continue it yet.
-func SetAside(messages []formats.Message, calls []formats.Call) ([]formats.Message, []formats.Candidate) {
-	aside := unchosen(messages, calls)
-	if len(aside) == 0 {
+func SplitAlternatives(messages []formats.Message, calls []formats.Call) ([]formats.Message, []formats.Candidate) {
+	alternatives := unchosen(messages, calls)
+	if len(alternatives) == 0 {
 		return messages, nil
 	}
-	place := make([]int32, len(messages)) // new index of each message that stays
+	index := make([]int32, len(messages)) // new index of each message that stays
 	var kept []formats.Message
 	for i := range messages {
-		place[i] = -1
-		if _, gone := aside[i]; gone {
+		index[i] = -1
+		if _, removed := alternatives[i]; removed {
 			continue
 		}
-		place[i] = int32(len(kept))
+		index[i] = int32(len(kept))
 		m := messages[i]
 		if m.Parent >= 0 {
-			m.Parent = place[m.Parent]
+			m.Parent = index[m.Parent]
 		}
 		kept = append(kept, m)
 	}
 	var candidates []formats.Candidate
 	for i := range messages {
-		if chosen, gone := aside[i]; gone {
-			candidates = append(candidates, candidate(&messages[i], place[chosen], messages[chosen].Call))
+		if chosen, removed := alternatives[i]; removed {
+			candidates = append(candidates, candidate(&messages[i], index[chosen], messages[chosen].Call))
 		}
 	}
 	for i := range kept { // the first remaining child is no branch any more
-		if kept[i].Sampled && alternative(kept[i].Branch) && !slices.ContainsFunc(kept[:i], func(m formats.Message) bool { return m.Sampled && m.Parent == kept[i].Parent }) {
+		if kept[i].Sampled && isAlternative(kept[i].Branch) && !slices.ContainsFunc(kept[:i], func(m formats.Message) bool { return m.Sampled && m.Parent == kept[i].Parent }) {
 			kept[i].Branch = ""
 		}
 	}
 	return kept, candidates
 }
 
-func alternative(branch string) bool {
+func isAlternative(branch string) bool {
 	return branch == BranchChoice || branch == BranchRetry || branch == BranchParallel
 }
 
-// unchosen maps each answer that is set aside to the chosen one.
+// unchosen maps each answer that was not chosen to the chosen one.
 func unchosen(messages []formats.Message, calls []formats.Call) map[int]int {
 	trained := func(m *formats.Message) bool {
 		return m.Sampled && m.Call >= 0 && int(m.Call) < len(calls) && calls[m.Call].Target
 	}
-	siblings, goesOn := map[int32][]int{}, make([]bool, len(messages))
+	siblings, continued := map[int32][]int{}, make([]bool, len(messages))
 	last := -1 // the first choice of the last call
 	for i := range messages {
 		m := &messages[i]
 		if m.Parent >= 0 {
-			goesOn[m.Parent] = true
+			continued[m.Parent] = true
 		}
 		if !trained(m) {
 			continue
@@ -82,11 +82,11 @@ func unchosen(messages []formats.Message, calls []formats.Call) map[int]int {
 				chosen = i
 			}
 		}
-		if at := slices.IndexFunc(list, func(i int) bool { return goesOn[i] }); at >= 0 {
+		if at := slices.IndexFunc(list, func(i int) bool { return continued[i] }); at >= 0 {
 			chosen = list[at]
 		}
 		for _, i := range list {
-			if i != chosen && !goesOn[i] && i != last {
+			if i != chosen && !continued[i] && i != last {
 				out[i] = chosen
 			}
 		}

@@ -54,7 +54,7 @@ func TestAnswersThatWereNotChosenBecomeCandidates(t *testing.T) {
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			messages, candidates := tree.SetAside(c.messages, calls)
+			messages, candidates := tree.SplitAlternatives(c.messages, calls)
 			var kept, aside []string
 			for _, m := range messages {
 				kept = append(kept, fmt.Sprintf("%d %s", m.Parent, m.Content))

@@ -17,7 +17,7 @@ const (
 	BranchSubagent   = "subagent"   // another system prompt, first message or session: a sub-agent, or a new conversation
 )
 
-func (t *Tree) knows(session string) {
+func (t *Tree) addSession(session string) {
 	if session != "" && !slices.Contains(t.sessions, session) {
 		t.sessions = append(t.sessions, session)
 	}
@@ -40,8 +40,8 @@ func (t *Tree) cause(at int, rest []formats.Message, session string) string {
 
 func isSystem(m *formats.Message) bool { return m.Role == "system" || m.Role == "developer" }
 
-// A summary is looked for in the first messages of a branch, and among the last
-// answers.
+// Where compacts looks for a summary: in the first messages of the branch, among
+// the last answers.
 const (
 	firstMessages = 3
 	lastAnswers   = 8
@@ -65,7 +65,7 @@ func (t *Tree) compacts(at int, rest []formats.Message) bool {
 				break
 			}
 			if m.Role == "assistant" {
-				if _, back := cameBack(answer, m); back && text(answer)+m.Reasoning != "" || back && len(m.ToolCalls) > 0 {
+				if _, same := returned(answer, m); same && (text(answer)+m.Reasoning != "" || len(m.ToolCalls) > 0) {
 					return true
 				}
 			} else if k < firstMessages && quotes(text(m), text(answer)) {
@@ -96,12 +96,12 @@ func (t *Tree) depth(at int) (n int) {
 // quotes reports whether most of a text is lines of an answer, or most of the
 // answer is in the text: agents add words of their own and leave parts out.
 func quotes(text, answer string) bool {
-	const least = 16 // bytes
+	const minBytes = 16
 	shared := 0
 	for line := range strings.Lines(answer) {
 		if line = strings.TrimSpace(line); len(line) > 7 && strings.Contains(text, line) {
 			shared += len(line)
 		}
 	}
-	return shared >= least && 2*shared >= min(len(text), len(answer))
+	return shared >= minBytes && 2*shared >= min(len(text), len(answer))
 }

@@ -15,13 +15,13 @@ import (
 // Why a prompt does not begin with its ancestor's tokens (column messages.prefix_break).
 const (
 	BreakReasoning = chat.BreakReasoning
-	BreakArguments = "arguments" // tool arguments were written anew, in calls of the engine's own Responses API
+	BreakArguments = "arguments" // tool arguments were written anew
 	BreakContent   = "content"   // the agent changed its own earlier message
 	BreakTemplate  = chat.BreakTemplate
 	BreakUnknown   = chat.BreakUnknown
 )
 
-func same(a, b *formats.Message) bool {
+func isEqual(a, b *formats.Message) bool {
 	return a.Role == b.Role && a.Reasoning == b.Reasoning && a.ToolCallID == b.ToolCallID && (a.Name == b.Name || a.Sampled) &&
 		slices.Equal(a.ToolCalls, b.ToolCalls) && sameContent(a, b)
 }
@@ -40,6 +40,7 @@ func sameParts(a, b *formats.Message) bool {
 	return a.ContentParts == b.ContentParts || TextOnly(a.ContentParts) && TextOnly(b.ContentParts)
 }
 
+// TextOnly reports whether a list of content parts, as JSON, is only text.
 func TextOnly(parts string) bool {
 	for part := range jsontext.Elements([]byte(parts)) {
 		o := jsontext.ParseObject(part)
@@ -56,8 +57,9 @@ func TextOnly(parts string) bool {
 	return true
 }
 
-// cameBack reports whether m is the sampled message s as clients send it back.
-func cameBack(s, m *formats.Message) (changed string, ok bool) {
+// returned reports whether m is the sampled message s as clients send it back, and
+// which Break constant names what they changed.
+func returned(s, m *formats.Message) (changed string, ok bool) {
 	if s.Role != m.Role || !sameParts(s, m) || len(s.ToolCalls) != len(m.ToolCalls) {
 		return "", false
 	}
@@ -96,10 +98,11 @@ func SameCall(a, b formats.ToolCall) bool {
 	return a.ID == b.ID && a.Name == b.Name && (a.Arguments == b.Arguments || SameJSON(a.Arguments, b.Arguments))
 }
 
+// SameJSON reports whether two texts are equal as JSON.
 func SameJSON(a, b string) bool {
 	x, ok := canonical(a)
-	y, too := canonical(b)
-	return ok && too && bytes.Equal(x, y)
+	y, ok2 := canonical(b)
+	return ok && ok2 && bytes.Equal(x, y)
 }
 
 // canonical returns JSON with its keys in order and its numbers in one form.
@@ -117,8 +120,8 @@ func canonical(text string) (out []byte, ok bool) {
 	return out, err == nil
 }
 
-// withNumbers returns a decoded value with floats for its numbers, except for
-// whole ones that a float does not hold.
+// withNumbers returns a decoded value with floats for its numbers, except whole
+// numbers that a float cannot represent.
 func withNumbers(v any) any {
 	switch v := v.(type) {
 	case map[string]any:
@@ -138,7 +141,8 @@ func withNumbers(v any) any {
 	return v
 }
 
-// worse returns the cause that explains more: reasoning only where it is alone.
+// worse returns the cause that explains more of a break: reasoning only where it
+// is the only one.
 func worse(a, b string) string {
 	for _, cause := range []string{BreakArguments, BreakContent, BreakReasoning} {
 		if a == cause || b == cause {

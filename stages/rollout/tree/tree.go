@@ -7,11 +7,9 @@ import (
 	"github.com/rollmill/rollmill/formats"
 )
 
-// Tree is the messages of one trajectory, each below the message that it follows.
-// Prompts that begin alike share their first messages. Where a prompt differs from
-// every known path a branch begins, and its first message says why. The zero value
-// is an empty tree that compares messages as the recorder does. A Tree must not be
-// used by several goroutines at once.
+// Tree is the messages of one attempt, each below the message that it follows.
+// The first message of a branch says why the branch begins (a Branch constant).
+// The zero value is an empty tree. A Tree is not safe for concurrent use.
 type Tree struct {
 	Messages []formats.Message
 
@@ -19,8 +17,8 @@ type Tree struct {
 	// message is the known one that equals it, or the sampled one from which it
 	// differs only as clients are known to change answers.
 	Same func(known, m *formats.Message) bool
-	// Oldest makes the oldest count where a prompt could continue several messages,
-	// or an answer has several others to its prompt. By default the latest counts.
+	// Oldest selects the oldest message where a prompt could continue several, or
+	// where an answer has several others to its prompt. The default is the latest.
 	Oldest bool
 
 	children [][]int      // children[i+1] are those of message i
@@ -28,13 +26,13 @@ type Tree struct {
 	spans    map[int]Span // of sampled messages
 }
 
-// Span is when a call was under way, in any unit of time that a tree's calls share.
+// Span is the time of a call, in any unit that all calls of a tree share.
 type Span struct{ Began, Ended float64 }
 
 // Path leads from a tree's root to one of its messages.
 type Path struct {
 	At      int            // index of the last message; -1 for the empty path
-	Changed map[int]string // what the agent changed of messages on it: a Break… cause by index; nil for nothing
+	Changed map[int]string // what the agent changed in messages of the path: a Break constant by index; may be nil
 }
 
 // Walk follows a prompt from the end of a path for as long as its messages are
@@ -44,7 +42,7 @@ func (t *Tree) Walk(p Path, prompt []formats.Message) Path { return t.WalkIn("",
 // WalkIn is Walk for a prompt of one of the agent's sessions; "" means unknown. A
 // branch that begins in a new session is that of a sub-agent.
 func (t *Tree) WalkIn(session string, p Path, prompt []formats.Message) Path {
-	defer t.knows(session)
+	defer t.addSession(session)
 	for i := range prompt {
 		next, changed := t.Find(p.At, &prompt[i])
 		if next < 0 {
@@ -86,8 +84,8 @@ func (t *Tree) AddSampled(p Path, m formats.Message, k int, when Span) int {
 	return i
 }
 
-// WalkText finds where a prompt without roles continues the tree: after the
-// longest prefix of it that is an earlier prompt with its answer.
+// WalkText is Walk for a prompt without roles. The prompt continues the longest
+// prefix of it that is an earlier prompt with its answer.
 func (t *Tree) WalkText(m formats.Message) Path {
 	at, used := t.longestText(-1, m.Content)
 	if at < 0 || m.ContentParts != "" {
@@ -104,7 +102,7 @@ func (t *Tree) WalkText(m formats.Message) Path {
 // texts, joined, are the longest prefix of text; -1 if there is none.
 func (t *Tree) longestText(at int, text string) (found, used int) {
 	found = -1
-	for _, i := range t.below(at) {
+	for _, i := range t.childrenOf(at) {
 		m := &t.Messages[i]
 		if m.ContentParts != "" || !strings.HasPrefix(text, m.Content) || !m.Sampled && m.Content == "" {
 			continue
@@ -126,7 +124,7 @@ func (t *Tree) longestText(at int, text string) (found, used int) {
 
 func (t *Tree) extend(p Path, rest []formats.Message, session string) Path {
 	branch := ""
-	if len(t.below(p.At)) > 0 {
+	if len(t.childrenOf(p.At)) > 0 {
 		branch = t.cause(p.At, rest, session)
 	}
 	for _, m := range rest {
@@ -136,7 +134,7 @@ func (t *Tree) extend(p Path, rest []formats.Message, session string) Path {
 	return p
 }
 
-func (t *Tree) below(at int) []int {
+func (t *Tree) childrenOf(at int) []int {
 	if at+1 < len(t.children) {
 		return t.children[at+1]
 	}
@@ -157,10 +155,10 @@ func (t *Tree) add(parent int, m formats.Message) int {
 	return i
 }
 
-// Find returns the message below at that m is, or -1, and what the agent changed
-// of it.
+// Find returns the child of message at (-1 for the root) that m is, or -1, and
+// what the agent changed in it: a Break constant, or "".
 func (t *Tree) Find(at int, m *formats.Message) (i int, changed string) {
-	equal := same
+	equal := isEqual
 	if t.Same != nil {
 		equal = t.Same
 	}
@@ -170,22 +168,22 @@ func (t *Tree) Find(at int, m *formats.Message) (i int, changed string) {
 	}
 	i = t.first(at, func(i int) (ok bool) {
 		if t.Messages[i].Sampled {
-			changed, ok = cameBack(&t.Messages[i], m)
+			changed, ok = returned(&t.Messages[i], m)
 		}
 		return ok
 	})
 	return i, changed
 }
 
-// first returns the message below at that counts among those for which is
-// returns true, or -1. Indexes, not an iterator: this runs for every message of
-// every prompt and allocates nothing.
+// first returns the latest child of at for which is returns true (the oldest,
+// with Tree.Oldest), or -1. It loops over indexes, not an iterator, because it
+// runs for every message of every prompt and must not allocate.
 func (t *Tree) first(at int, is func(i int) bool) int {
-	below := t.below(at)
-	for k := range below {
-		i := below[k]
+	list := t.childrenOf(at)
+	for k := range list {
+		i := list[k]
 		if !t.Oldest {
-			i = below[len(below)-1-k]
+			i = list[len(list)-1-k]
 		}
 		if is(i) {
 			return i

@@ -209,7 +209,7 @@ func (a *agent) row(s *stream, broken error) formats.Trajectory {
 	b.t.Messages = b.tree.Messages
 	var aside []formats.Candidate
 	if !a.setup.TrainAlternatives {
-		b.t.Messages, aside = tree.SetAside(b.t.Messages, b.t.Calls)
+		b.t.Messages, aside = tree.SplitAlternatives(b.t.Messages, b.t.Calls)
 	}
 	nat.Candidates(&b.t, s.steps)
 	b.t.Candidates = append(b.t.Candidates, aside...)
