@@ -21,19 +21,12 @@ type answer struct {
 	prompt  []int32 // ids of the whole prompt; nil when the engine gave none
 	choices []*choice
 	usage   usage
-	responseState
-	err   error    // an error that the engine sent in the middle of a stream
-	unfit *Failure // why its tokens are not kept; known once it was recorded
+	err     error    // an error that the engine sent in the middle of a stream
+	unfit   *Failure // why its tokens are not kept; known once it was recorded
 
 	cursor cursor // over a chunk, and what the agent sees of it: used again for the next
 	text   []byte
 	alike  alike
-}
-
-// Further state of a /v1/responses answer.
-type responseState struct {
-	id, status, incomplete string
-	streamed               *tokens // of a stream's pieces
 }
 
 type usage struct {
@@ -49,8 +42,6 @@ type choice struct {
 	tokens  tokens
 	pieces  int  // chunks of a stream with text; about its tokens
 	twice   bool // a non-streamed answer has two choices with this index
-
-	response, streamed bool // of /v1/responses; of a stream of it
 }
 
 // pieces joins the text of a stream.
@@ -120,7 +111,7 @@ func (a *answer) add(body []byte, see view) (seen []byte, err error) {
 		case "usage":
 			v := c.value()
 			usage = usage || string(v) != "null"
-			a.usage.read(v, "prompt", "completion")
+			a.usage.read(v)
 			e.hide(see.stream && !see.usage && string(v) == "null")
 		case "error":
 			if string(c.value()) != "null" {
@@ -166,16 +157,15 @@ func (a *answer) setPrompt(v []byte) {
 	}
 }
 
-// read reads the usage of an answer; the APIs have two words for the tokens of
-// each kind: "prompt" or "input", "completion" or "output".
-func (u *usage) read(v []byte, prompt, completion string) {
+// read reads the usage of an answer.
+func (u *usage) read(v []byte) {
 	o := jsontext.ParseObject(v)
 	if o == nil {
 		return
 	}
-	u.known = o.Has(completion + "_tokens")
-	u.prompt, u.completion = int32Of(o.Get(prompt+"_tokens")), int32Of(o.Get(completion+"_tokens"))
-	u.cached = int32Of(jsontext.ParseObject(o.Get(prompt + "_tokens_details")).Get("cached_tokens"))
+	u.known = o.Has("completion_tokens")
+	u.prompt, u.completion = int32Of(o.Get("prompt_tokens")), int32Of(o.Get("completion_tokens"))
+	u.cached = int32Of(jsontext.ParseObject(o.Get("prompt_tokens_details")).Get("cached_tokens"))
 }
 
 func (a *answer) choice(index int64) *choice {

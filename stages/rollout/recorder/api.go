@@ -13,30 +13,23 @@ import (
 // api is one of the APIs of a model: what differs between them.
 type api struct {
 	name  string
-	route string                                                          // where agents call it, below /v1
-	path  string                                                          // where the engine is asked
-	parse func(q *request) error                                          // the prompt, as messages
-	ask   func(q *request)                                                // requests logprobs
-	add   func(a *answer, body []byte, see view) (seen []byte, err error) // a whole answer, or a part of a stream
-	usage bool                                                            // a stream has usage on request
-	names map[string]string                                               // sampling fields that it names differently
-	made  *madeForm                                                       // how the agent's stream is made of the answer; nil: the engine's stream is the agent's
-	show  func(q *request, r *reply) []byte                               // what the agent sees of an answer of chat completions; nil: what the engine sent
-	block func(q *request, p piece, k int) []byte                         // the same of one text or reasoning, the k-th of its kind; nil like show
+	route string                                  // where agents call it, below /v1
+	path  string                                  // where the engine is asked
+	parse func(q *request) error                  // the prompt, as messages
+	ask   func(q *request)                        // requests logprobs
+	made  *madeForm                               // how the agent's stream is made of the answer; nil: the engine's stream is the agent's
+	show  func(q *request, r *reply) []byte       // what the agent sees of an answer of chat completions; nil: what the engine sent
+	block func(q *request, p piece, k int) []byte // the same of one text or reasoning, the k-th of its kind; nil like show
 }
 
 var (
-	chatAPI = api{name: "chat", route: "/chat/completions", path: "/chat/completions", parse: parseChat, ask: askChat, add: (*answer).add, usage: true}
+	chatAPI = api{name: "chat", route: "/chat/completions", path: "/chat/completions", parse: parseChat, ask: askChat}
 
-	completionsAPI = api{name: "completions", route: "/completions", path: "/completions", parse: parseCompletion, ask: askCompletion, add: (*answer).add, usage: true}
+	completionsAPI = api{name: "completions", route: "/completions", path: "/completions", parse: parseCompletion, ask: askCompletion}
 
-	responsesAPI = api{name: "responses", route: "/responses", path: "/responses", parse: parseResponse, ask: askResponse, add: (*answer).addResponse, made: responseForm,
-		names: map[string]string{"max_tokens": "max_output_tokens", "max_completion_tokens": "max_output_tokens"}}
+	messagesAPI = api{name: "messages", route: "/messages", path: "/chat/completions", parse: parseMessages, ask: askChat, made: messageForm, show: asMessage, block: messageBlock}
 
-	messagesAPI = api{name: "messages", route: "/messages", path: "/chat/completions", parse: parseMessages, ask: askChat, add: (*answer).add, usage: true, made: messageForm, show: asMessage, block: messageBlock}
-
-	// Responses are asked as chat completions, unless Options.Responses says otherwise.
-	responsesAsChatAPI = api{name: "responses", route: "/responses", path: "/chat/completions", parse: parseResponseAsChat, ask: askChat, add: (*answer).add, usage: true, made: responseForm, show: asResponse, block: responseBlock}
+	responsesAPI = api{name: "responses", route: "/responses", path: "/chat/completions", parse: parseResponses, ask: askChat, made: responseForm, show: asResponse, block: responseBlock}
 )
 
 func parseChat(q *request) error {

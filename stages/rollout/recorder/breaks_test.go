@@ -98,25 +98,6 @@ func TestACauseIsOfItsOwnBreak(t *testing.T) {
 	checkRow(t, rec)
 }
 
-// TestArgumentsBreak the prefix only in the engine's own Responses API: other
-// calls go to it with the arguments as it sampled them.
-func TestArgumentsBreak(t *testing.T) {
-	answer := func(id int, arguments, prompt string) string {
-		return fmt.Sprintf(`{"id":"r%d","status":"completed","model":"policy","output":[{"type":"function_call","call_id":"1","name":"f","arguments":%q,"prompt_token_ids":%s,"generation_token_ids":[%[1]d],"generation_log_probs":[-1]}],"usage":{"input_tokens":1,"output_tokens":1}}`, id, arguments, prompt)
-	}
-	_, s := play(t, answer(7, `{"x": 1}`, "[1,2]"), answer(8, `{"x":2}`, "[1,2,5]"))
-	for _, input := range []string{`{"role":"user","content":"one"}`, `{"role":"user","content":"one"},{"type":"function_call","call_id":"1","name":"f","arguments":"{\"x\":1}"},{"type":"function_call_output","call_id":"1","output":"4"}`} {
-		if status, out := post(t, s.BaseURL()+"/responses", []byte(`{"model":"policy","input":[`+input+`]}`)); status != 200 {
-			t.Fatalf("%s", out)
-		}
-	}
-	rec := s.End()
-	if len(rec.Messages) != 4 || rec.Messages[3].PrefixBreak != tree.BreakArguments {
-		t.Errorf("%v", outlines(rec))
-	}
-	checkRow(t, rec)
-}
-
 // TestAConversationGoesOnFromTheChoiceTaken, not from the first.
 func TestAConversationGoesOnFromTheChoiceTaken(t *testing.T) {
 	two := `{"model":"policy","prompt_token_ids":[1,2],"choices":[{"index":0,"message":{"role":"assistant","content":"a"},"logprobs":{"content":[{"logprob":-1}]},"finish_reason":"stop","token_ids":[7]},

@@ -25,11 +25,11 @@ func (c *choice) keep(completion int) (source string, f *Failure) {
 	ids, source := c.tokens.best()
 	switch {
 	case !listed && (completion > 0 || len(ids) > 0 || c.message.Content != "" || len(c.message.ToolCalls) > 0):
-		return "", &Failure{Class: formats.FailNoLogprobs, Text: "the engine gave no logprobs" + c.without()}
-	case completion == len(logprobs)+1 && c.finish == "stop" && !c.response:
+		return "", &Failure{Class: formats.FailNoLogprobs, Text: "the engine gave no logprobs"}
+	case completion == len(logprobs)+1 && c.finish == "stop":
 		return "", &Failure{Class: formats.FailLogprobMismatch, Text: fmt.Sprintf("%d logprobs for %d completion tokens: the end mark's is missing, as where llama-server streams", len(logprobs), completion)}
 	case completion >= 0 && len(logprobs) != completion:
-		return "", &Failure{Class: formats.FailLogprobMismatch, Text: fmt.Sprintf("%d logprobs for %d completion tokens", len(logprobs), completion) + c.without()}
+		return "", &Failure{Class: formats.FailLogprobMismatch, Text: fmt.Sprintf("%d logprobs for %d completion tokens", len(logprobs), completion)}
 	case len(ids) > 0 && len(ids) != len(logprobs):
 		return "", &Failure{Class: formats.FailLogprobMismatch, Text: fmt.Sprintf("%d logprobs for %d token ids (%s)", len(logprobs), len(ids), source)}
 	case c.twice:
@@ -44,21 +44,6 @@ func (c *choice) keep(completion int) (source string, f *Failure) {
 		c.message.TokenTexts = c.tokens.pieces() // for trainers that take texts
 	}
 	return source, nil
-}
-
-// without explains why the responses API gave no logprobs; "" for other APIs.
-func (c *choice) without() string {
-	switch {
-	case !c.response:
-		return ""
-	case len(c.message.ToolCalls) > 0:
-		return ": function_call items of the responses API carry no logprobs; use chat completions"
-	case c.streamed:
-		return ": a stream of the responses API leaves out those of tokens without visible text, such as the end mark; use chat completions"
-	case c.message.Content == "" && c.message.Reasoning != "":
-		return ": reasoning items of the responses API carry no logprobs; use chat completions"
-	}
-	return ""
 }
 
 // keepAll stores the tokens of every choice. An engine counts the completion

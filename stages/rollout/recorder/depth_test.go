@@ -5,11 +5,11 @@ import (
 	"testing"
 )
 
-// Parts in parts are walked as deep as JSON is decoded elsewhere: a stack that
-// overflows cannot be recovered.
-func TestNestedPartsAreBounded(t *testing.T) {
-	c := new(cursor).over([]byte(strings.Repeat(`{"content":[`, 4<<20)))
-	if stripParts(c, view{}); !c.bad {
-		t.Error("four million parts in each other are accepted")
+// A deeply nested answer is refused: a stack that overflows cannot be recovered.
+func TestNestedAnswersAreBounded(t *testing.T) {
+	for _, open := range []string{`{"choices":[`, `{"choices":[{"delta":[`, `{"choices":[{"logprobs":{"content":[{"logprob":[`} {
+		if _, err := new(answer).add([]byte(open+strings.Repeat(`{"a":[`, 4<<20)), view{}); err == nil {
+			t.Errorf("four million lists in each other are accepted after %s", open)
+		}
 	}
 }

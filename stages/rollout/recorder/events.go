@@ -37,7 +37,7 @@ func (e *event) put(a *answer, q *request) error {
 	if e.data == nil || e.last() {
 		return nil
 	}
-	seen, err := q.api.add(a, e.data, q.view)
+	seen, err := a.add(e.data, q.view)
 	e.seen = seen
 	return err
 }

@@ -133,11 +133,6 @@ func (s *Session) makeStream(ctx context.Context, w http.ResponseWriter, q *requ
 	defer m.end()
 	q.accepted = m.begin
 	r := s.rec.up.call(ctx, s.group, q, header)
-	if r.events != nil && q.api.show == nil {
-		r.begun = m.end()
-		s.relay(ctx, w, q, c, r)
-		return
-	}
 	var shown *choice
 	if r.failure == nil && r.events != nil {
 		shown = m.follow(ctx, r)
@@ -163,10 +158,7 @@ func (r *reply) shown(q *request) jsontext.Object {
 	if r.events != nil {
 		r.seen = r.top.Bytes()
 	}
-	if q.api.show != nil {
-		r.seen = q.api.show(q, r)
-	}
-	return jsontext.ParseObject(r.seen)
+	return jsontext.ParseObject(q.api.show(q, r))
 }
 
 // follow sends the agent what the engine's stream has, up to the finish reason,

@@ -331,7 +331,7 @@ func TestMadeStreamsEqualWholeAnswers(t *testing.T) {
 			t.Run(name+", "+kind, func(t *testing.T) {
 				var seen, records []any
 				for _, streams := range []bool{false, true} {
-					_, s := playAs(t, "policy", &tape{bodies: []string{map[bool]string{false: whole, true: stream}[streams]}, chat: true})
+					_, s := playAs(t, "policy", &tape{bodies: []string{map[bool]string{false: whole, true: stream}[streams]}})
 					ask := fields{}
 					for k, v := range api.ask {
 						ask[k] = v
@@ -401,7 +401,7 @@ func itemsOf(t *testing.T, events []sent, want []any) {
 func TestThoughtsBetweenTexts(t *testing.T) {
 	stream := role + chunk(`{"content":"one"}`, 3) + chunk(`{"reasoning":"hm"}`, 4) + chunk(`{"content":" two"}`, 5) + chunk(`{"reasoning":"so"}`, 6) + ending("stop", 4)
 	for kind, api := range made {
-		_, s := playAs(t, "policy", &tape{bodies: []string{stream}, chat: true})
+		_, s := playAs(t, "policy", &tape{bodies: []string{stream}})
 		_, out := post(t, s.BaseURL()+api.path, api.ask)
 		var got []string
 		if kind == "messages" {

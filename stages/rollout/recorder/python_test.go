@@ -1,9 +1,11 @@
 package recorder_test
 
 import (
+	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -16,7 +18,7 @@ import sys
 from openai import OpenAI
 client = OpenAI(base_url=sys.argv[1], api_key="x", max_retries=0)
 for _ in range(3):
-    with client.responses.stream(model="judge", input="hi") as stream:
+    with client.responses.stream(model="judge", input="hi", tools=[{"type": "custom", "name": "run"}]) as stream:
         text = "".join(e.delta for e in stream if e.type == "response.output_text.delta")
         r = stream.get_final_response()
     assert text == r.output_text, (text, r.output_text)
@@ -31,14 +33,16 @@ func TestOpenAIPythonReadsTheStreams(t *testing.T) {
 	if exec.Command(python, "-c", "import openai").Run() != nil {
 		t.Skip("no Python with openai: run .ci/venv data, or set ROLLMILL_PYTHON_OPENAI")
 	}
-	_, text := vllmSample(t, "resp")
-	_, call := vllmSample(t, "resp-tools")
-	every := `{"id":"resp_9","object":"response","created_at":1,"model":"tiny","status":"completed","parallel_tool_calls":true,"tool_choice":"auto","tools":[],"output":[` +
-		`{"type":"reasoning","id":"r","summary":[{"type":"summary_text","text":"hm"}],"content":[{"type":"reasoning_text","text":"so"}]},` +
-		`{"type":"message","id":"m","role":"assistant","status":"completed","content":[{"type":"output_text","text":"ab","annotations":[],"logprobs":[]}]},` +
-		`{"type":"custom_tool_call","id":"f","call_id":"1","name":"run","input":"ls"}],` +
-		`"usage":{"input_tokens":3,"input_tokens_details":{"cached_tokens":0},"output_tokens":2,"output_tokens_details":{"reasoning_tokens":0},"total_tokens":5}}`
-	_, s := playAs(t, "tiny", &tape{bodies: []string{text, call, every}})
+	answer := func(message, finish string, completion int) string {
+		entries := strings.TrimSuffix(strings.Repeat(`{"token":"a","logprob":-1},`, completion), ",")
+		return fmt.Sprintf(`{"id":"c","created":1,"model":"tiny","choices":[{"index":0,"message":%s,"logprobs":{"content":[%s]},"finish_reason":%q}],"usage":{"prompt_tokens":3,"completion_tokens":%d}}`,
+			message, entries, finish, completion)
+	}
+	call := `"tool_calls":[{"id":"1","type":"function","function":{"name":%q,"arguments":%q}}]`
+	_, s := playAs(t, "tiny", &tape{bodies: []string{
+		answer(`{"role":"assistant","content":"The quick brown fox jumps over the lazy dog."}`, "stop", 11),
+		answer(`{"role":"assistant","content":null,`+fmt.Sprintf(call, "add", `{"a": 1}`)+`}`, "tool_calls", 34),
+		answer(`{"role":"assistant","content":"ab","reasoning":"so",`+fmt.Sprintf(call, "run", `{"input":"ls"}`)+`}`, "tool_calls", 2)}})
 	out, err := exec.Command(python, "-c", streamAll, s.BaseURL()).CombinedOutput()
 	want := "completed ['message'] 'The quick brown fox jumps over the lazy dog.' 11\n" +
 		"completed ['function_call'] '' 34\n" +

@@ -30,8 +30,6 @@ type Options struct {
 
 	AllowPaths []string // further requests that pass to the engine, such as "GET /v1/files/*"; see CheckPath
 
-	Responses ResponsesFrom // how calls of /v1/responses are answered; "" means ResponsesFromChat
-
 	Logprobs map[string]string // what the logprobs of each endpoint are of, for calls.logprobs_mode; nil: unknown
 
 	NoLogprobs  bool          // missing or unfit logprobs do not fail a trajectory

@@ -70,22 +70,15 @@ func (q *request) enrich(o *Options, seed *int64, target bool) {
 		q.fields.Set("model", encode(o.Model))
 	}
 	for _, key := range sortedKeys(o.Sampling) {
-		name := key
-		if other, ok := q.api.names[key]; ok {
-			name = other
-		}
-		if !q.sets(name) {
-			q.fields.Set(name, encode(o.Sampling[key]))
+		if !q.sets(key) {
+			q.fields.Set(key, encode(o.Sampling[key]))
 		}
 	}
 	if seed != nil && !q.fields.Has("seed") {
 		q.fields.Set("seed", encode(*seed))
-		if q.api == &responsesAPI {
-			q.added = append(q.added, "seed") // not part of that API, but engines support it
-		}
 	}
 	if q.made() {
-		q.whole = q.api.show == nil || q.view.logprobs || q.choices > 1
+		q.whole = q.view.logprobs || q.choices > 1
 		q.view.usage = false
 		q.fields.Drop("stream_options")
 		q.fields.Set("stream", encode(!q.whole))
@@ -93,17 +86,14 @@ func (q *request) enrich(o *Options, seed *int64, target bool) {
 	if target {
 		q.needs = !o.NoLogprobs
 		q.api.ask(q)
-		if o.NoLogprobs && !q.view.logprobs && q.api != &responsesAPI {
+		if o.NoLogprobs && !q.view.logprobs {
 			q.optional = "logprobs"
 		}
 		for _, name := range sortedKeys(o.Extra) {
 			q.addExtra(name, o.Extra[name])
 		}
-		if ids := o.Extra["return_token_ids"]; ids == true && q.api == &responsesAPI {
-			q.addExtra(responseMessages, true)
-		}
 	}
-	if q.stream && !q.whole && !q.view.usage && q.api.usage {
+	if q.stream && !q.whole && !q.view.usage {
 		options := jsontext.ParseObject(q.fields.Get("stream_options"))
 		options.Set("include_usage", []byte("true"))
 		if !q.fields.Has("stream_options") {
@@ -169,7 +159,7 @@ func (q *request) body(without []string) []byte {
 
 // notSampling are the fields that do not change what is sampled, or that have
 // columns of their own.
-var notSampling = []string{responseMessages, "model", "messages", "prompt", "input", "instructions", "previous_response_id", "include", "tools", "stream", "stream_options", "logprobs", "top_logprobs",
+var notSampling = []string{"model", "messages", "prompt", "input", "instructions", "previous_response_id", "include", "tools", "stream", "stream_options", "logprobs", "top_logprobs",
 	"prompt_logprobs", "user", "metadata", "store"}
 
 // sampling returns the request's other fields as one JSON object, keys sorted.

@@ -10,21 +10,6 @@ import (
 	"github.com/rollmill/rollmill/formats/jsontext"
 )
 
-// ResponsesFrom is how a call of /v1/responses is answered.
-type ResponsesFrom string
-
-const (
-	ResponsesFromChat   ResponsesFrom = "chat"   // from the engine's chat completions, which have the ids and logprobs of every token
-	ResponsesFromEngine ResponsesFrom = "engine" // by the engine's own /v1/responses, which has them for some items, or, as in NeMo Gym, for all
-)
-
-func (o *Options) responsesAPI() *api {
-	if o.Responses == ResponsesFromEngine {
-		return &responsesAPI
-	}
-	return &responsesAsChatAPI
-}
-
 // responseRequest is what a request of the Responses API has beside the chat
 // completion that it becomes.
 type responseRequest struct {
@@ -39,16 +24,16 @@ type responseRequest struct {
 
 const encryptedReasoning = `"reasoning.encrypted_content"`
 
-// parseResponseAsChat turns a request of the Responses API into one of chat
+// parseResponses turns a request of the Responses API into one of chat
 // completions. Its messages are set by goOn.
-func parseResponseAsChat(q *request) error {
+func parseResponses(q *request) error {
 	for v := range jsontext.Elements(q.fields.Get("include")) {
 		q.view.logprobs = q.view.logprobs || string(v) == outputLogprobs
 		q.response.encrypted = q.response.encrypted || string(v) == encryptedReasoning
 	}
 	q.previous = jsontext.Unquote(q.fields.Get("previous_response_id"))
 	q.response.instructions = jsontext.Unquote(q.fields.Get("instructions"))
-	t := turnReader{wrap: true}
+	var t turnReader
 	switch input := orEmpty(q.fields.Get("input")); input[0] {
 	case '"':
 		if !q.fields.Has("input") {
@@ -86,7 +71,7 @@ func parseResponseAsChat(q *request) error {
 // notFromResponses are fields of the Responses API that chat completions do not
 // have and that change no prompt of an engine.
 var notFromResponses = []string{"input", "instructions", "previous_response_id", "include", "store", "metadata", "truncation", "service_tier", "user", "max_tool_calls",
-	"prompt_cache_key", "prompt_cache_retention", "safety_identifier", "client_metadata", "background", responseMessages}
+	"prompt_cache_key", "prompt_cache_retention", "safety_identifier", "client_metadata", "background", "enable_response_messages"}
 
 // setFromResponses sets what a field of the Responses API is in chat
 // completions. Fields of the same name, and those that only engines have, are
@@ -133,7 +118,7 @@ func (q *request) setTextFormat(format jsontext.Object) {
 // goOn completes the prompt of a call of the Responses API by the calls that it
 // continues.
 func (s *Session) goOn(q *request) error {
-	if q.api != &responsesAsChatAPI {
+	if q.api != &responsesAPI {
 		return nil
 	}
 	list, err := s.history(q.previous)
@@ -179,7 +164,7 @@ func (s *Session) history(id string) (list []formats.Message, err error) {
 
 // keepTurn remembers a response, unless the agent asked not to store it.
 func (s *Session) keepTurn(q *request, a *answer) {
-	if q.api != &responsesAsChatAPI || len(a.choices) == 0 || string(q.asked.Get("store")) == "false" {
+	if q.api != &responsesAPI || len(a.choices) == 0 || string(q.asked.Get("store")) == "false" {
 		return
 	}
 	if s.turns == nil {

@@ -16,7 +16,7 @@ import (
 
 // chatTape is a tape of chat completions, of which responses are made.
 func chatTape(bodies ...string) *tape {
-	return &tape{bodies: bodies, chat: true}
+	return &tape{bodies: bodies}
 }
 
 // TestAPromptOfResponses is asked as chat completions, with all that those can

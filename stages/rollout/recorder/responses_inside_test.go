@@ -19,7 +19,7 @@ func FuzzResponses(f *testing.F) {
 	f.Add([]byte(`{"input":"","tools":null,"store":false,"reasoning":{"effort":null}}`), []byte(`{"choices":[{"message":null,"finish_reason":"length"},{"message":{"tool_calls":[{"function":{"arguments":"NaN"}}]}}],"created":NaN,"usage":{"completion_tokens_details":{"reasoning_tokens":-1}}}`))
 	f.Fuzz(func(t *testing.T, request, body []byte) {
 		s := &Session{}
-		q, err := parseRequest(&responsesAsChatAPI, request)
+		q, err := parseRequest(&responsesAPI, request)
 		if err != nil || s.goOn(q) != nil {
 			return
 		}
@@ -58,7 +58,7 @@ func FuzzResponses(f *testing.F) {
 			ways = append(ways, jsontext.Object{field("input", emptyList), field("previous_response_id", o.Get("id"))})
 		}
 		for _, way := range ways {
-			back, err := parseRequest(&responsesAsChatAPI, way.Bytes())
+			back, err := parseRequest(&responsesAPI, way.Bytes())
 			if err == nil {
 				err = s.goOn(back)
 			}

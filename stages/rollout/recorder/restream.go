@@ -65,8 +65,7 @@ func (w *eventWriter) beginResponse(o jsontext.Object) {
 	}
 	w.begun = true
 	begun := o.With("status", encode("in_progress")).With("output", emptyList)
-	begun.Drop("output_text")
-	for _, key := range []string{"usage", "incomplete_details", "completed_at", "input_messages", "output_messages"} {
+	for _, key := range []string{"usage", "incomplete_details"} {
 		begun = begun.With(key, []byte("null"))
 	}
 	w.put("response.created", field("response", begun.Bytes()))
@@ -83,11 +82,8 @@ func (w *eventWriter) response(o jsontext.Object) {
 		i++
 	}
 	kind := "completed"
-	switch status := jsontext.Unquote(o.Get("status")); status {
-	case "incomplete", "failed", "queued", "in_progress":
-		kind = status
-	case "cancelled":
-		kind = "failed"
+	if jsontext.Unquote(o.Get("status")) == "incomplete" {
+		kind = "incomplete"
 	}
 	w.put("response."+kind, field("response", o.Bytes()))
 }
@@ -99,11 +95,6 @@ func (w *eventWriter) item(index int, o jsontext.Object) {
 		w.beginItem(at, o)
 	}
 	i := 0
-	for raw := range jsontext.Elements(o.Get("summary")) {
-		w.summary(id, at, field("summary_index", encode(i)), jsontext.ParseObject(raw))
-		i++
-	}
-	i = 0
 	for raw := range jsontext.Elements(o.Get("content")) {
 		w.part(id, at, field("content_index", encode(i)), jsontext.ParseObject(raw))
 		w.open, w.shown = false, 0 // only the first part can have begun
@@ -183,11 +174,7 @@ func (w *eventWriter) part(id, at, index jsontext.Member, o jsontext.Object) {
 	}
 	switch kind := jsontext.Unquote(o.Get("type")); kind {
 	case "output_text":
-		logprobs := field("logprobs", emptyList)
-		if o.Has("logprobs") {
-			logprobs.Raw = o.Get("logprobs")
-		}
-		w.text("response.output_text", "text", o, jsontext.Member{}, id, at, index, logprobs)
+		w.text("response.output_text", "text", o, jsontext.Member{}, id, at, index, field("logprobs", o.Get("logprobs")))
 	case "reasoning_text":
 		w.text("response.reasoning_text", "text", o, jsontext.Member{}, id, at, index)
 	case "refusal":
@@ -199,10 +186,4 @@ func (w *eventWriter) part(id, at, index jsontext.Member, o jsontext.Object) {
 func (w *eventWriter) beginPart(id, at, index jsontext.Member, o jsontext.Object) {
 	begun := o.With("logprobs", emptyList).With("annotations", emptyList).With("text", emptyText).With("refusal", emptyText)
 	w.put("response.content_part.added", id, at, index, field("part", begun.Bytes()))
-}
-
-func (w *eventWriter) summary(id, at, index jsontext.Member, o jsontext.Object) {
-	w.put("response.reasoning_summary_part.added", id, at, index, field("part", o.With("text", emptyText).Bytes()))
-	w.text("response.reasoning_summary_text", "text", o, jsontext.Member{}, id, at, index)
-	w.put("response.reasoning_summary_part.done", id, at, index, field("part", o.Bytes()))
 }

@@ -122,10 +122,8 @@ func (s *Session) writeReply(w http.ResponseWriter, r *reply, body []byte) {
 // relay forwards a stream as it arrives and records it when it has ended.
 func (s *Session) relay(ctx context.Context, w http.ResponseWriter, q *request, c *call, r *reply) {
 	defer r.events.close()
-	if !r.begun {
-		s.headers(w, r.header)
-		w.WriteHeader(r.status)
-	}
+	s.headers(w, r.header)
+	w.WriteHeader(r.status)
 	sent := sender{w: w, flush: http.NewResponseController(w).Flush}
 	var held []byte
 	for {

@@ -44,8 +44,7 @@ type Session struct {
 	tokens             int64
 	limit              string // the stop reason, once a call was refused by it
 
-	responses map[string]int  // id of a response -> its message
-	turns     map[string]turn // of those made of chat completions, which the engine does not know
+	turns map[string]turn // by the id of the response
 }
 
 // call is one request under way.
@@ -157,11 +156,7 @@ func (s *Session) walk(q *request, session string) tree.Path {
 	if q.raw {
 		return s.tree.WalkText(q.messages[0])
 	}
-	from := tree.Path{At: -1}
-	if at, known := s.responses[q.previous]; known {
-		from.At = at
-	}
-	return s.tree.WalkIn(session, from, q.messages)
+	return s.tree.WalkIn(session, tree.Path{At: -1}, q.messages)
 }
 
 func (s *Session) seed(k int) *int64 {
@@ -272,13 +267,7 @@ func (s *Session) addAnswer(c *call, a *answer) {
 	for k, choice := range a.choices {
 		m := choice.message
 		m.Call, m.PromptDeltaIDs, m.PrefixBreak = int32(c.index), delta, broke
-		at := s.tree.AddSampled(c.path, m, k, tree.Span{Began: float64(c.began), Ended: float64(s.clock)})
-		if a.id != "" {
-			if s.responses == nil {
-				s.responses = map[string]int{}
-			}
-			s.responses[a.id] = at
-		}
+		s.tree.AddSampled(c.path, m, k, tree.Span{Began: float64(c.began), Ended: float64(s.clock)})
 	}
 	s.keepTurn(c.request, a)
 	if rec := &s.calls[c.index]; rec.CompletionTokens == 0 {

@@ -7,7 +7,7 @@ import (
 )
 
 // view is what the agent itself requested, and so sees in the answer.
-type view struct{ logprobs, ids, messages, usage, stream bool }
+type view struct{ logprobs, ids, usage, stream bool }
 
 // cut is a span of an answer that the agent does not see, with its replacement.
 type cut struct {
@@ -29,10 +29,6 @@ type edit struct {
 func (c *cursor) object(yield func(key []byte, e *edit) bool) {
 	e := c.edit()
 	defer func() { c.depth-- }()
-	if c.depth > jsontext.MaxDepth { // callers may walk objects in objects
-		c.fail()
-		return
-	}
 	if !c.open('{') {
 		return
 	}
@@ -65,9 +61,7 @@ func (c *cursor) object(yield func(key []byte, e *edit) bool) {
 
 // edit begins an edit of the object at the cursor.
 func (c *cursor) edit() *edit {
-	if c.depth++; c.depth > len(c.edits) {
-		return &edit{c: c, first: len(c.cuts)}
-	}
+	c.depth++
 	e := &c.edits[c.depth-1]
 	*e = edit{c: c, first: len(c.cuts)}
 	return e

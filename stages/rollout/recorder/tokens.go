@@ -21,11 +21,10 @@ const (
 	entryIDs
 	metaInfo
 	messageIDs
-	outputIDs
 )
 
 var sources = [...]string{formats.TokensChoice, formats.TokensResponse, formats.TokensInLogprobs,
-	formats.TokensEntryID, formats.TokensMetaInfo, formats.TokensMessage, formats.TokensOutput}
+	formats.TokensEntryID, formats.TokensMetaInfo, formats.TokensMessage}
 
 // found are the ids of one source.
 type found struct {

@@ -53,7 +53,6 @@ type reply struct {
 	endpoint string
 	tries    int32
 	failure  *Failure        // nil when the engine answered
-	begun    bool            // the agent was sent a status
 	top      jsontext.Object // of a stream of which the agent's is made: members that are not in every chunk
 	pieces   pieceList
 	ended    bool // nothing more of the stream is read
@@ -264,7 +263,7 @@ func (u *upstream) send(ctx context.Context, cancel context.CancelFunc, endpoint
 	}
 	see := q.view
 	see.stream = see.stream && !q.made()
-	if r.seen, err = q.api.add(r.answer, body, see); err != nil {
+	if r.seen, err = r.answer.add(body, see); err != nil {
 		return nil, &tryError{err: err}
 	}
 	switch {

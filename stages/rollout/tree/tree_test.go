@@ -2,6 +2,7 @@ package tree_test
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 
@@ -101,6 +102,34 @@ func TestTreeComparesAsItsOwnerSays(t *testing.T) {
 		tr.Walk(start, prompt("hi", "a:hello", "so?"))
 		if got := shape(tr); got != c.want {
 			t.Errorf("%s: %s, want %s", name, got, c.want)
+		}
+	}
+}
+
+// TestReturnedAnswersNameTheChange that explains most of a break.
+func TestReturnedAnswersNameTheChange(t *testing.T) {
+	sampled := formats.Message{Role: "assistant", Content: "a", Reasoning: "hm", Sampled: true, ToolCalls: []formats.ToolCall{{ID: "1", Name: "f", Arguments: `{"x": 1}`}}}
+	for want, change := range map[string]func(m *formats.Message){
+		"":                   func(*formats.Message) {},
+		tree.BreakReasoning:  func(m *formats.Message) { m.Reasoning = "" },
+		tree.BreakContent:    func(m *formats.Message) { m.Reasoning, m.Content = "", " a" },
+		tree.BreakArguments:  func(m *formats.Message) { m.Content, m.ToolCalls[0].Arguments = " a", `{"x":1.0}` },
+		"not found: call":    func(m *formats.Message) { m.ToolCalls[0].Arguments = `{"x":2}` },
+		"not found: content": func(m *formats.Message) { m.Content = "b" },
+	} {
+		var tr tree.Tree
+		at := tr.AddSampled(tr.Walk(start, prompt("hi")), sampled, 0, tree.Span{})
+		m := sampled
+		m.Sampled, m.ToolCalls = false, slices.Clone(sampled.ToolCalls)
+		change(&m)
+		p := tr.Walk(start, append(prompt("hi"), m))
+		switch {
+		case strings.HasPrefix(want, "not found"):
+			if p.At == at {
+				t.Errorf("%s: %+v continues the answer", want, m)
+			}
+		case p.At != at || p.Changed[at] != want:
+			t.Errorf("%+v is message %d, changed %v, want %q", m, p.At, p.Changed, want)
 		}
 	}
 }
