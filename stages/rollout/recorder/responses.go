@@ -1,117 +1,182 @@
 package recorder
 
 import (
-	"bytes"
+	"errors"
+	"fmt"
 	"slices"
+	"strconv"
 
 	"github.com/rollmill/rollmill/formats"
-	"github.com/rollmill/rollmill/formats/chat"
 	"github.com/rollmill/rollmill/formats/jsontext"
-	"github.com/rollmill/rollmill/stages/rollout/tree"
 )
 
-// outputLogprobs is the value of "include" that requests logprobs.
-const outputLogprobs = `"message.output_text.logprobs"`
-
-// array returns a JSON array of values.
-func array(list [][]byte) []byte {
-	return slices.Concat([]byte("["), bytes.Join(list, []byte(",")), []byte("]"))
+// responseRequest is what a request of the Responses API has beside the chat
+// completion that it becomes.
+type responseRequest struct {
+	id           string            // of the response
+	instructions string            // of this call alone
+	items        []formats.Message // of this call's input
+	custom       map[string]bool   // tools with a text as input
+	spaces       map[string]string // full name of a tool -> its namespace
+	leftOut      []string          // types of tools that only OpenAI's servers run
+	encrypted    bool              // reasoning is shown as "encrypted" content too
 }
 
-// turnReader converts items to messages.
-type turnReader struct {
+const encryptedReasoning = `"reasoning.encrypted_content"`
+
+// parseResponses turns a request of the Responses API into one of chat
+// completions. Its messages are set by goOn.
+func parseResponses(q *request) error {
+	for v := range jsontext.Elements(q.fields.Get("include")) {
+		q.view.logprobs = q.view.logprobs || string(v) == outputLogprobs
+		q.response.encrypted = q.response.encrypted || string(v) == encryptedReasoning
+	}
+	q.previous = jsontext.Unquote(q.fields.Get("previous_response_id"))
+	q.response.instructions = jsontext.Unquote(q.fields.Get("instructions"))
+	var t turnReader
+	switch input := orEmpty(q.fields.Get("input")); input[0] {
+	case '"':
+		if !q.fields.Has("input") {
+			return errors.New(`the request has no "input"`)
+		}
+		t.add(formats.Message{Role: "user", Content: jsontext.Unquote(input)})
+	case '[':
+		n := 0
+		for raw := range jsontext.Elements(input) {
+			o := jsontext.ParseObject(raw)
+			if !t.item(o) {
+				return fmt.Errorf("input.%d: an item of type %q cannot be given to a chat completions engine", n, jsontext.Unquote(o.Get("type")))
+			}
+			n++
+		}
+	default:
+		return errors.New(`the request has no "input"`)
+	}
+	q.response.items = t.messages
+	if err := q.convert(q.setFromResponses); err != nil {
+		return err
+	}
+	if q.tools == "" {
+		q.fields.Drop("tool_choice")
+		q.fields.Drop("parallel_tool_calls")
+	}
+	if !q.view.logprobs {
+		q.fields.Drop("top_logprobs")
+	} else {
+		q.fields.Set("logprobs", []byte("true"))
+	}
+	return nil
+}
+
+// notFromResponses are fields of the Responses API that chat completions do not
+// have and that change no prompt of an engine.
+var notFromResponses = []string{"input", "instructions", "previous_response_id", "include", "store", "metadata", "truncation", "service_tier", "user", "max_tool_calls",
+	"prompt_cache_key", "prompt_cache_retention", "safety_identifier", "client_metadata", "background", "enable_response_messages"}
+
+// setFromResponses sets what a field of the Responses API is in chat
+// completions. Fields of the same name, and those that only engines have, are
+// unchanged.
+func (q *request) setFromResponses(key string, v []byte) error {
+	o := jsontext.ParseObject(v)
+	switch {
+	case key == "background" && jsontext.IsTrue(v):
+		return errors.New("background: the answer is not kept for later; ask for it in the foreground")
+	case slices.Contains(notFromResponses, key):
+	case key == "conversation" || key == "prompt":
+		return fmt.Errorf("%s: only OpenAI's servers keep it; the agent has to send it as input", key)
+	case key == "max_output_tokens":
+		q.fields.Set("max_tokens", v)
+	case key == "reasoning":
+		if o.Has("effort") {
+			q.fields.Set("reasoning_effort", o.Get("effort"))
+		}
+	case key == "text":
+		q.setTextFormat(jsontext.ParseObject(o.Get("format")))
+	case key == "tools":
+		q.setResponseTools(v)
+	case key == "tool_choice":
+		return q.setResponseToolChoice(v)
+	default:
+		q.fields.Set(key, v)
+	}
+	return nil
+}
+
+func (q *request) setTextFormat(format jsontext.Object) {
+	switch jsontext.Unquote(format.Get("type")) {
+	case "json_schema":
+		name := format.Get("name")
+		if name == nil {
+			name = encode("output")
+		}
+		q.setFormat(name, format)
+	case "json_object":
+		q.fields.Set("response_format", format.Bytes())
+	}
+}
+
+// goOn completes the prompt of a call of the Responses API by the calls that it
+// continues.
+func (s *Session) goOn(q *request) error {
+	if q.api != &responsesAPI {
+		return nil
+	}
+	list, err := s.history(q.previous)
+	if err != nil {
+		return err
+	}
+	var p itemPrompt
+	if q.response.instructions != "" {
+		p.messages = append(p.messages, formats.Message{Role: "system", Content: q.response.instructions, Parent: -1, Call: -1})
+	}
+	for _, m := range append(list, q.response.items...) {
+		if err := p.add(m); err != nil {
+			return fmt.Errorf("input: %w", err)
+		}
+	}
+	q.messages = p.messages
+	return nil
+}
+
+// turn is what one response added to a conversation.
+type turn struct {
+	previous string
 	messages []formats.Message
-	open     bool // the last message is an assistant turn that may continue
 }
 
-func (t *turnReader) assistant() *formats.Message {
-	if !t.open {
-		t.messages = append(t.messages, formats.Message{Role: "assistant", Parent: -1, Call: -1})
-		t.open = true
-	}
-	return &t.messages[len(t.messages)-1]
-}
-
-// add adds a message that is no assistant turn.
-func (t *turnReader) add(m formats.Message) {
-	m.Parent, m.Call = -1, -1
-	t.messages, t.open = append(t.messages, m), false
-}
-
-// item adds an item, and reports whether its type is known. The input of a custom
-// tool becomes the argument of a function.
-func (t *turnReader) item(o jsontext.Object) bool {
-	switch kind := jsontext.Unquote(o.Get("type")); kind {
-	case "reasoning", "function_call", "custom_tool_call":
-		m := t.assistant()
-		readItem(m, o)
-		if kind == "custom_tool_call" {
-			call := &m.ToolCalls[len(m.ToolCalls)-1]
-			call.Arguments = string(customArguments(call.Arguments))
+// history returns the input and the answers of a response and those before it.
+func (s *Session) history(id string) (list []formats.Message, err error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	var turns []turn
+	for id != "" {
+		t, known := s.turns[id]
+		if !known {
+			return nil, fmt.Errorf("previous_response_id: this trajectory has no response %q that was stored", id)
 		}
-	case "message", "":
-		if jsontext.Unquote(o.Get("role")) == "assistant" {
-			readItem(t.assistant(), o)
-			break
-		}
-		var m formats.Message
-		readItem(&m, o)
-		t.add(m)
-	case "function_call_output", "custom_tool_call_output":
-		m := formats.Message{Role: "tool", ToolCallID: jsontext.Unquote(o.Get("call_id"))}
-		chat.ReadContent(&m, orEmpty(o.Get("output")))
-		t.add(m)
-	default:
-		return false
+		turns, id = append(turns, t), t.previous
 	}
-	return true
+	for _, t := range slices.Backward(turns) {
+		list = append(list, t.messages...)
+	}
+	return list, nil
 }
 
-func orEmpty(raw []byte) []byte {
-	if len(raw) == 0 {
-		return []byte(`""`)
+// keepTurn remembers a response, unless the agent asked not to store it.
+func (s *Session) keepTurn(q *request, a *answer) {
+	if q.api != &responsesAPI || len(a.choices) == 0 || string(q.asked.Get("store")) == "false" {
+		return
 	}
-	return raw
+	if s.turns == nil {
+		s.turns = map[string]turn{}
+	}
+	m := a.choices[0].message
+	s.turns[q.response.id] = turn{q.previous, append(slices.Clone(q.response.items), formats.Message{Role: "assistant", Content: m.Content, ContentParts: m.ContentParts,
+		Reasoning: m.Reasoning, ToolCalls: m.ToolCalls, Parent: -1, Call: -1})}
 }
 
-// readItem adds one item of a response to m.
-func readItem(m *formats.Message, o jsontext.Object) {
-	switch jsontext.Unquote(o.Get("type")) {
-	case "reasoning":
-		for _, key := range []string{"content", "summary"} {
-			var text string
-			for part := range jsontext.Elements(o.Get(key)) {
-				text += jsontext.Unquote(jsontext.ParseObject(part).Get("text"))
-			}
-			if text != "" {
-				m.Reasoning += text
-				return
-			}
-		}
-		m.Reasoning += unsealReasoning(jsontext.Unquote(o.Get("encrypted_content")))
-	case "function_call":
-		m.ToolCalls = append(m.ToolCalls, formats.ToolCall{ID: jsontext.Unquote(o.Get("call_id")), Name: fullName(o), Arguments: jsontext.Unquote(o.Get("arguments"))})
-	case "custom_tool_call":
-		m.ToolCalls = append(m.ToolCalls, formats.ToolCall{ID: jsontext.Unquote(o.Get("call_id")), Name: fullName(o), Arguments: jsontext.Unquote(o.Get("input"))})
-	default:
-		if role := jsontext.Unquote(o.Get("role")); role != "" {
-			m.Role = role
-		}
-		var part formats.Message
-		chat.ReadContent(&part, orEmpty(o.Get("content")))
-		if tree.TextOnly(part.ContentParts) {
-			part.ContentParts = ""
-		}
-		chat.AddContent(m, &part)
-	}
-}
-
-// fullName returns the name of a function, after that of its namespace if it has
-// one.
-func fullName(o jsontext.Object) string {
-	name := jsontext.Unquote(o.Get("name"))
-	if space := jsontext.Unquote(o.Get("namespace")); space != "" {
-		return space + "__" + name
-	}
-	return name
+// responseID names the response of a call, so that it is the same in a run that
+// is repeated.
+func (s *Session) responseID(k int) string {
+	return fmt.Sprintf("resp_%016x", uint64(formats.Seed(0, s.id, "response", strconv.Itoa(k))))
 }
