@@ -57,7 +57,7 @@ func BenchmarkDecode(b *testing.B) {
 		}
 	})
 	b.Run("stream", func(b *testing.B) {
-		q, err := parseRequest(&chatAPI, []byte(`{"model":"policy","stream":true,"messages":[{"role":"user","content":"hi"}]}`))
+		q, err := parseRequest(chatAPI, []byte(`{"model":"policy","stream":true,"messages":[{"role":"user","content":"hi"}]}`), nil)
 		if err != nil {
 			b.Fatal(err)
 		}
@@ -128,7 +128,7 @@ func BenchmarkCall(b *testing.B) {
 				call(b, engine.URL+"/chat/completions")
 			}
 		})
-		for _, kind := range []*api{&chatAPI, &messagesAPI} {
+		for _, kind := range []*api{chatAPI, messagesAPI} {
 			b.Run(fmt.Sprintf("%s-%d", kind.name, tokens), func(b *testing.B) {
 				r, err := New(Options{Endpoints: []string{engine.URL}, Model: "policy"})
 				if err != nil {

@@ -241,7 +241,7 @@ func (u *upstream) send(ctx context.Context, cancel context.CancelFunc, endpoint
 	if err != nil {
 		return nil, transportError(ctx, err)
 	}
-	if resp.StatusCode/100 == 2 && strings.HasPrefix(resp.Header.Get("Content-Type"), "text/event-stream") && (q.api.show == nil || q.made()) {
+	if resp.StatusCode/100 == 2 && strings.HasPrefix(resp.Header.Get("Content-Type"), "text/event-stream") && (!q.api.translated() || q.made()) {
 		return u.openStream(ctx, cancel, resp, q)
 	}
 	defer resp.Body.Close()
@@ -337,7 +337,7 @@ func (u *upstream) openStream(ctx context.Context, cancel context.CancelFunc, re
 // open reads the first event of a stream. One of which the agent's is made is
 // read up to the first text or call, so that it can still be given up.
 func (r *reply) open(q *request) error {
-	if q.api.show != nil {
+	if q.api.translated() {
 		return r.openMade(q)
 	}
 	if err := r.events.peek(); err != nil {

@@ -10,10 +10,15 @@ import (
 	"github.com/rollmill/rollmill/formats/jsontext"
 )
 
-// parseMessages turns a request of Anthropic's Messages API into one of chat
-// completions, because only those have logprobs and token ids. It converts as
-// vLLM's own /v1/messages does, so the prompt is the same.
-func parseMessages(q *request) error {
+var messagesAPI = &api{name: "messages", route: "/messages", path: "/chat/completions", ownErrors: true, translator: messagesTranslator{}}
+
+// messagesTranslator translates Anthropic's Messages API.
+type messagesTranslator struct{ chatLogprobs }
+
+// decode turns a request into one of chat completions, because only those have
+// logprobs and token ids. It converts as vLLM's own /v1/messages does, so the
+// prompt is the same.
+func (messagesTranslator) decode(q *request, _ func(string) ([]formats.Message, error)) error {
 	var p blockReader
 	if err := p.prompt(q.fields); err != nil {
 		return err

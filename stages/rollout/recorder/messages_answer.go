@@ -42,9 +42,9 @@ type messageUsage struct {
 // have one.
 const signature = "rollmill"
 
-// asMessage returns an answer of chat completions as a message. Of several
-// choices, which that API does not have, it returns the first.
-func asMessage(_ *request, r *reply) []byte {
+// encode returns an answer of chat completions as a message. Of several choices,
+// which that API does not have, it returns the first.
+func (messagesTranslator) encode(_ *request, r *reply) []byte {
 	a := r.answer
 	m := a.choices[0].message
 	top := jsontext.ParseObject(r.seen)
@@ -78,8 +78,6 @@ func blockOf(p piece) block {
 	return block{Type: "text", Text: p.text}
 }
 
-func messageBlock(_ *request, p piece, _ int) []byte { return encode(blockOf(p)) }
-
 func stopReason(m *formats.Message, refused, matched bool) string {
 	switch {
 	case refused || m.FinishReason == "content_filter":
@@ -99,6 +97,10 @@ func refusalOf(m *formats.Message) (out string) {
 		out += jsontext.Unquote(jsontext.ParseObject(part).Get("refusal"))
 	}
 	return out
+}
+
+func (messagesTranslator) arguments(_ *request, c *formats.ToolCall) string {
+	return string(inputOf(c.Arguments))
 }
 
 // inputOf returns the arguments of a tool call as an object. Text that is none,

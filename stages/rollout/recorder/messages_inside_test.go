@@ -18,13 +18,13 @@ func FuzzMessages(f *testing.F) {
 	f.Add([]byte(`{"system":null,"messages":[{"role":"assistant","content":[{"type":"tool_use","input":[1]},5]},null]}`), []byte(`{"choices":[{"message":null},{"message":{"tool_calls":[{"function":{"arguments":"NaN"}}]}}]}`))
 	f.Fuzz(func(t *testing.T, request, body []byte) {
 		s := &Session{}
-		q, err := parseRequest(&messagesAPI, request)
+		q, err := parseRequest(messagesAPI, request, nil)
 		if err == nil {
 			s.restore(q)
 			if sent := q.body(nil); json.Valid(request) && !json.Valid(sent) {
 				t.Fatalf("%q is asked as %q", request, sent)
 			}
-		} else if _, err = parseRequest(&messagesAPI, []byte(`{"model":"policy","max_tokens":9,"messages":[{"role":"user","content":"hi"}]}`)); err != nil {
+		} else if _, err = parseRequest(messagesAPI, []byte(`{"model":"policy","max_tokens":9,"messages":[{"role":"user","content":"hi"}]}`), nil); err != nil {
 			t.Fatal(err)
 		}
 		r := &reply{answer: &answer{}}
@@ -36,12 +36,12 @@ func FuzzMessages(f *testing.F) {
 		}
 		was := r.answer.choices[0].message
 		s.tree.Messages = append(s.tree.Messages, was)
-		m := jsontext.ParseObject(asMessage(nil, r))
+		m := jsontext.ParseObject(messagesAPI.encode(nil, r))
 		if !json.Valid(m.Bytes()) {
 			t.Fatalf("%q is shown as %q", body, m.Bytes())
 		}
 		var out bytes.Buffer
-		(&eventWriter{to: &out}).message(m)
+		messagesAPI.encodeEvents(nil, &out).end(m)
 		events := newEvents(&out, func() {})
 		for e, err := events.next(); err != io.EOF; e, err = events.next() {
 			if err != nil || !json.Valid(e.data) {
@@ -49,7 +49,7 @@ func FuzzMessages(f *testing.F) {
 			}
 		}
 		back := jsontext.Object{field("messages", array([][]byte{jsontext.Object{field("role", []byte(`"assistant"`)), field("content", m.Get("content"))}.Bytes()}))}
-		if q, err = parseRequest(&messagesAPI, back.Bytes()); err != nil {
+		if q, err = parseRequest(messagesAPI, back.Bytes(), nil); err != nil {
 			t.Fatal(err)
 		}
 		s.restore(q)

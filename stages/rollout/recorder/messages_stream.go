@@ -1,9 +1,20 @@
 package recorder
 
-import "github.com/rollmill/rollmill/formats/jsontext"
+import (
+	"io"
 
-// beginMessage writes the events before the first block.
-func (w *eventWriter) beginMessage(o jsontext.Object) {
+	"github.com/rollmill/rollmill/formats/jsontext"
+)
+
+// messagesEvents writes a message as the events of Anthropic's API.
+type messagesEvents struct{ eventWriter }
+
+func (messagesTranslator) encodeEvents(_ *request, w io.Writer) eventEncoder {
+	return &messagesEvents{eventWriter{to: w, ping: "event: ping\ndata: {\"type\":\"ping\"}\n\n"}}
+}
+
+// begin writes the events before the first block.
+func (w *messagesEvents) begin(o jsontext.Object) {
 	if w.begun {
 		return
 	}
@@ -14,13 +25,13 @@ func (w *eventWriter) beginMessage(o jsontext.Object) {
 	w.write("ping", nil)
 }
 
-// message writes the events of a message of Anthropic's API.
-func (w *eventWriter) message(o jsontext.Object) {
-	w.beginMessage(o)
+// end writes what is left of a message.
+func (w *messagesEvents) end(o jsontext.Object) {
+	w.begin(o)
 	i := 0
 	for raw := range jsontext.Elements(o.Get("content")) {
 		if i >= w.done {
-			w.block(jsontext.ParseObject(raw))
+			w.writeBlock(jsontext.ParseObject(raw))
 		}
 		i++
 	}
@@ -29,8 +40,11 @@ func (w *eventWriter) message(o jsontext.Object) {
 	w.write("message_stop", nil)
 }
 
-// block writes the events of the next content block, or those that are left.
-func (w *eventWriter) block(o jsontext.Object) {
+// block writes what is left of a text.
+func (w *messagesEvents) block(p piece) { w.writeBlock(objectOf(blockOf(p))) }
+
+// writeBlock writes the events of the next content block, or those that are left.
+func (w *messagesEvents) writeBlock(o jsontext.Object) {
 	index := field("index", encode(w.done))
 	if !w.open {
 		w.beginBlock(o)
@@ -48,14 +62,14 @@ func (w *eventWriter) block(o jsontext.Object) {
 	w.close()
 }
 
-func (w *eventWriter) beginBlock(o jsontext.Object) {
+func (w *messagesEvents) beginBlock(o jsontext.Object) {
 	begun := o.With("text", emptyText).With("thinking", emptyText).With("signature", emptyText).With("input", []byte("{}"))
 	w.write("content_block_start", jsontext.Object{field("index", encode(w.done)), field("content_block", begun.Bytes())})
 	w.open = true
 }
 
 // delta writes a piece of the open block.
-func (w *eventWriter) delta(kind, key string, v []byte) {
+func (w *messagesEvents) delta(kind, key string, v []byte) {
 	if string(v) == `""` {
 		return
 	}
@@ -63,11 +77,10 @@ func (w *eventWriter) delta(kind, key string, v []byte) {
 	w.write("content_block_delta", jsontext.Object{field("index", encode(w.done)), field("delta", piece.Bytes())})
 }
 
-// messagePiece writes a piece of the text of a block. If it is the first, o is
-// the block.
-func (w *eventWriter) messagePiece(p piece, o jsontext.Object) {
+// piece writes a piece of a text.
+func (w *messagesEvents) piece(p piece) {
 	if !w.open {
-		w.beginBlock(o)
+		w.beginBlock(objectOf(blockOf(p)))
 	}
 	if p.reasoning {
 		w.delta("thinking_delta", "thinking", encode(p.text))
@@ -77,7 +90,7 @@ func (w *eventWriter) messagePiece(p piece, o jsontext.Object) {
 	w.shown += len(p.text)
 }
 
-// messageFailed writes the error of a message that has begun.
-func (w *eventWriter) messageFailed(_ *request, kind, text string) {
+// fail writes the error of a message that has begun.
+func (w *messagesEvents) fail(kind, text string) {
 	w.write("error", jsontext.Object{field("error", encode(map[string]string{"type": kind, "message": text}))})
 }

@@ -3,7 +3,6 @@ package recorder
 import (
 	"encoding/json"
 	"errors"
-	"fmt"
 	"net/http"
 	"slices"
 	"strconv"
@@ -43,7 +42,8 @@ type request struct {
 	optional string   // a field that an engine may refuse in this request and accept in others; "" for none
 }
 
-func parseRequest(kind *api, body []byte) (*request, error) {
+// parseRequest reads a request; stored is for translator.decode.
+func parseRequest(kind *api, body []byte, stored func(id string) ([]formats.Message, error)) (*request, error) {
 	if !jsontext.Valid(body) {
 		return nil, errors.New("the request is not JSON")
 	}
@@ -60,7 +60,7 @@ func parseRequest(kind *api, body []byte) (*request, error) {
 		ids: jsontext.IsTrue(q.fields.Get("return_token_ids")), stream: q.stream,
 		usage: jsontext.IsTrue(jsontext.ParseObject(q.fields.Get("stream_options")).Get("include_usage")),
 	}
-	return q, kind.parse(q)
+	return q, kind.decode(q, stored)
 }
 
 // enrich adds the run's defaults and, to a call that is trained on, the fields
@@ -85,7 +85,7 @@ func (q *request) enrich(o *Options, seed *int64, target bool) {
 	}
 	if target {
 		q.needs = !o.NoLogprobs
-		q.api.ask(q)
+		q.api.askLogprobs(q)
 		if o.NoLogprobs && !q.view.logprobs {
 			q.optional = "logprobs"
 		}
@@ -124,7 +124,7 @@ func (q *request) sets(name string) bool {
 }
 
 // made reports whether the agent's stream is made here.
-func (q *request) made() bool { return q.stream && q.api.made != nil }
+func (q *request) made() bool { return q.stream && q.api.translated() }
 
 // streamed names the stream of a request among the fields that an engine
 // refuses: engines that have no logprobs in a stream with tools may have them in
@@ -170,7 +170,7 @@ func (q *request) sampling(o *Options) string {
 			out[f.Key] = f.Raw
 		}
 	}
-	if q.api != &chatAPI {
+	if q.api != chatAPI {
 		out["api"] = encode(q.api.name) // what the agent spoke; other prompts than chat's and messages' are rendered by another template, or by none
 	}
 	if q.response.leftOut != nil {
@@ -184,14 +184,6 @@ func (q *request) sampling(o *Options) string {
 		return "{}"
 	}
 	return strings.ToValidUTF8(string(text), "\uFFFD")
-}
-
-func encode(v any) []byte {
-	b, err := json.Marshal(v)
-	if err != nil {
-		panic(fmt.Sprintf("recorder: %T is not JSON", v)) // New checked it
-	}
-	return b
 }
 
 func sortedKeys(m map[string]any) []string {

@@ -20,13 +20,19 @@ type responseRequest struct {
 	spaces       map[string]string // full name of a tool -> its namespace
 	leftOut      []string          // types of tools that only OpenAI's servers run
 	encrypted    bool              // reasoning is shown as "encrypted" content too
+	store        bool              // later calls may continue the response
 }
 
 const encryptedReasoning = `"reasoning.encrypted_content"`
 
-// parseResponses turns a request of the Responses API into one of chat
-// completions. Its messages are set by goOn.
-func parseResponses(q *request) error {
+var responsesAPI = &api{name: "responses", route: "/responses", path: "/chat/completions", translator: responsesTranslator{}}
+
+// responsesTranslator translates OpenAI's Responses API.
+type responsesTranslator struct{ chatLogprobs }
+
+// decode turns a request into one of chat completions. Its prompt is completed by
+// the calls that it continues.
+func (responsesTranslator) decode(q *request, stored func(string) ([]formats.Message, error)) error {
 	for v := range jsontext.Elements(q.fields.Get("include")) {
 		q.view.logprobs = q.view.logprobs || string(v) == outputLogprobs
 		q.response.encrypted = q.response.encrypted || string(v) == encryptedReasoning
@@ -65,7 +71,8 @@ func parseResponses(q *request) error {
 	} else {
 		q.fields.Set("logprobs", []byte("true"))
 	}
-	return nil
+	q.response.store = string(q.asked.Get("store")) != "false"
+	return q.setPrompt(stored)
 }
 
 // notFromResponses are fields of the Responses API that chat completions do not
@@ -115,13 +122,10 @@ func (q *request) setTextFormat(format jsontext.Object) {
 	}
 }
 
-// goOn completes the prompt of a call of the Responses API by the calls that it
-// continues.
-func (s *Session) goOn(q *request) error {
-	if q.api != &responsesAPI {
-		return nil
-	}
-	list, err := s.history(q.previous)
+// setPrompt sets the messages of the prompt: the instructions, the calls that it
+// continues, and the input of this one.
+func (q *request) setPrompt(stored func(string) ([]formats.Message, error)) error {
+	list, err := stored(q.previous)
 	if err != nil {
 		return err
 	}
@@ -144,8 +148,8 @@ type turn struct {
 	messages []formats.Message
 }
 
-// history returns the input and the answers of a response and those before it.
-func (s *Session) history(id string) (list []formats.Message, err error) {
+// storedMessages returns the input and the answers of a response and those before it.
+func (s *Session) storedMessages(id string) (list []formats.Message, err error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	var turns []turn
@@ -164,7 +168,7 @@ func (s *Session) history(id string) (list []formats.Message, err error) {
 
 // keepTurn remembers a response, unless the agent asked not to store it.
 func (s *Session) keepTurn(q *request, a *answer) {
-	if q.api != &responsesAPI || len(a.choices) == 0 || string(q.asked.Get("store")) == "false" {
+	if !q.response.store || len(a.choices) == 0 {
 		return
 	}
 	if s.turns == nil {

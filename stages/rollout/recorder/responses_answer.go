@@ -77,9 +77,9 @@ var echoed = jsontext.Object{field("instructions", []byte("null")), field("max_o
 	field("temperature", []byte("null")), field("text", []byte(`{"format":{"type":"text"}}`)), field("tool_choice", []byte(`"auto"`)), field("tools", emptyList),
 	field("top_p", []byte("null")), field("truncation", []byte(`"disabled"`)), field("user", []byte("null"))}
 
-// asResponse returns an answer of chat completions as a response. Of several
-// choices, which that API does not have, it returns the first.
-func asResponse(q *request, r *reply) []byte {
+// encode returns an answer of chat completions as a response. Of several choices,
+// which that API does not have, it returns the first.
+func (responsesTranslator) encode(q *request, r *reply) []byte {
 	a := r.answer
 	top := jsontext.ParseObject(r.seen)
 	m := &a.choices[0].message
@@ -190,14 +190,12 @@ func (q *request) callItem(k int, c formats.ToolCall) *responseItem {
 	return &item
 }
 
-// responseBlock returns one text or reasoning as the item that it becomes.
-func responseBlock(q *request, p piece, k int) []byte {
-	if p.reasoning {
-		return encode(q.reasoningItem(p.text, k))
+// arguments returns what the agent sees of a call: of a custom tool, an input.
+func (responsesTranslator) arguments(q *request, c *formats.ToolCall) string {
+	if q.response.custom[c.Name] {
+		return string(customArguments(customInput(c.Arguments)))
 	}
-	item := q.messageItem(k)
-	item.Content = append(item.Content, outputText(p.text))
-	return encode(item)
+	return c.Arguments
 }
 
 // logprobs returns those of the whole answer if the agent asked for them.

@@ -1,9 +1,6 @@
 package recorder
 
 import (
-	"bytes"
-	"slices"
-
 	"github.com/rollmill/rollmill/formats"
 	"github.com/rollmill/rollmill/formats/chat"
 	"github.com/rollmill/rollmill/formats/jsontext"
@@ -12,11 +9,6 @@ import (
 
 // outputLogprobs is the value of "include" that requests logprobs.
 const outputLogprobs = `"message.output_text.logprobs"`
-
-// array returns a JSON array of values.
-func array(list [][]byte) []byte {
-	return slices.Concat([]byte("["), bytes.Join(list, []byte(",")), []byte("]"))
-}
 
 // turnReader converts items to messages.
 type turnReader struct {
@@ -65,13 +57,6 @@ func (t *turnReader) item(o jsontext.Object) bool {
 		return false
 	}
 	return true
-}
-
-func orEmpty(raw []byte) []byte {
-	if len(raw) == 0 {
-		return []byte(`""`)
-	}
-	return raw
 }
 
 // readItem adds one item of a response to m.

@@ -19,8 +19,8 @@ func FuzzResponses(f *testing.F) {
 	f.Add([]byte(`{"input":"","tools":null,"store":false,"reasoning":{"effort":null}}`), []byte(`{"choices":[{"message":null,"finish_reason":"length"},{"message":{"tool_calls":[{"function":{"arguments":"NaN"}}]}}],"created":NaN,"usage":{"completion_tokens_details":{"reasoning_tokens":-1}}}`))
 	f.Fuzz(func(t *testing.T, request, body []byte) {
 		s := &Session{}
-		q, err := parseRequest(&responsesAPI, request)
-		if err != nil || s.goOn(q) != nil {
+		q, err := parseRequest(responsesAPI, request, s.storedMessages)
+		if err != nil {
 			return
 		}
 		s.restore(q)
@@ -38,12 +38,12 @@ func FuzzResponses(f *testing.F) {
 		was := r.answer.choices[0].message
 		s.tree.Messages = append(s.tree.Messages, was)
 		s.keepTurn(q, r.answer)
-		o := jsontext.ParseObject(asResponse(q, r))
+		o := jsontext.ParseObject(responsesAPI.encode(q, r))
 		if json.Valid(request) && !json.Valid(o.Bytes()) {
 			t.Fatalf("%q is shown as %q", body, o.Bytes())
 		}
 		var out bytes.Buffer
-		(&eventWriter{to: &out}).response(o)
+		responsesAPI.encodeEvents(q, &out).end(o)
 		events := newEvents(&out, func() {})
 		for e, err := events.next(); err != io.EOF; e, err = events.next() {
 			if err != nil || json.Valid(request) && !json.Valid(e.data) {
@@ -58,10 +58,7 @@ func FuzzResponses(f *testing.F) {
 			ways = append(ways, jsontext.Object{field("input", emptyList), field("previous_response_id", o.Get("id"))})
 		}
 		for _, way := range ways {
-			back, err := parseRequest(&responsesAPI, way.Bytes())
-			if err == nil {
-				err = s.goOn(back)
-			}
+			back, err := parseRequest(responsesAPI, way.Bytes(), s.storedMessages)
 			if err != nil {
 				t.Fatalf("%s: %v", way.Bytes(), err)
 			}

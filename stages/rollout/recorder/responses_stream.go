@@ -8,58 +8,25 @@ import (
 	"github.com/rollmill/rollmill/formats/jsontext"
 )
 
-// eventWriter writes a response as the events of OpenAI's API, or a message as
-// those of Anthropic's, in their order. What was not written piece by piece is
-// written at the end: there a text, or a call's arguments, is one delta.
-type eventWriter struct {
-	to io.Writer
-	n  int // of OpenAI's events so far, which are numbered
-
-	begun bool            // the events before the first block were written
-	done  int             // blocks that are complete
-	open  bool            // the next one has begun
-	shown int             // bytes of its text that were written
-	id    jsontext.Member // of an open item, in OpenAI's events
+// responsesEvents writes a response as the events of OpenAI's API.
+type responsesEvents struct {
+	eventWriter
+	q  *request
+	n  int             // events so far, which are numbered
+	id jsontext.Member // of an open item
 }
 
-// rest returns what of a text was not yet written.
-func (w *eventWriter) rest(raw []byte) []byte {
-	if w.shown == 0 {
-		return raw
-	}
-	text := jsontext.Unquote(raw)
-	return encode(text[min(w.shown, len(text)):])
+func (responsesTranslator) encodeEvents(q *request, w io.Writer) eventEncoder {
+	return &responsesEvents{eventWriter: eventWriter{to: w, ping: ": ping\n\n"}, q: q}
 }
 
-// close notes that the open block is complete.
-func (w *eventWriter) close() { w.done, w.open, w.shown = w.done+1, false, 0 }
-
-func field(key string, raw []byte) jsontext.Member { return jsontext.Member{Key: key, Raw: raw} }
-
-func (w *eventWriter) put(kind string, fields ...jsontext.Member) {
+func (w *responsesEvents) put(kind string, fields ...jsontext.Member) {
 	w.n++
 	w.write(kind, append(jsontext.Object{field("sequence_number", encode(w.n-1))}, fields...))
 }
 
-// write writes an event, whose data repeats its kind.
-func (w *eventWriter) write(kind string, o jsontext.Object) {
-	data := append(jsontext.Object{field("type", encode(kind))}, o...).Bytes()
-	for i, c := range data {
-		if c == '\n' || c == '\r' { // between two values: in a string it would be escaped
-			data[i] = ' '
-		}
-	}
-	io.WriteString(w.to, "event: "+kind+"\ndata: ")
-	w.to.Write(append(data, "\n\n"...))
-}
-
-var (
-	emptyText = []byte(`""`)
-	emptyList = []byte("[]")
-)
-
-// beginResponse writes the events before the first item.
-func (w *eventWriter) beginResponse(o jsontext.Object) {
+// begin writes the events before the first item.
+func (w *responsesEvents) begin(o jsontext.Object) {
 	if w.begun {
 		return
 	}
@@ -72,8 +39,9 @@ func (w *eventWriter) beginResponse(o jsontext.Object) {
 	w.put("response.in_progress", field("response", begun.Bytes()))
 }
 
-func (w *eventWriter) response(o jsontext.Object) {
-	w.beginResponse(o)
+// end writes what is left of a response.
+func (w *responsesEvents) end(o jsontext.Object) {
+	w.begin(o)
 	i := 0
 	for raw := range jsontext.Elements(o.Get("output")) {
 		if i >= w.done {
@@ -89,7 +57,7 @@ func (w *eventWriter) response(o jsontext.Object) {
 }
 
 // item writes the events of one item of the output, or those that are left.
-func (w *eventWriter) item(index int, o jsontext.Object) {
+func (w *responsesEvents) item(index int, o jsontext.Object) {
 	at, id := field("output_index", encode(index)), field("item_id", orEmpty(o.Get("id")))
 	if !w.open {
 		w.beginItem(at, o)
@@ -110,9 +78,22 @@ func (w *eventWriter) item(index int, o jsontext.Object) {
 	w.close()
 }
 
-func (w *eventWriter) nextItem(o jsontext.Object) { w.item(w.done, o) }
+// block writes what is left of a text.
+func (w *responsesEvents) block(p piece) { w.item(w.done, w.itemOf(p)) }
 
-func (w *eventWriter) beginItem(at jsontext.Member, o jsontext.Object) {
+// itemOf returns a text or reasoning as the item that it becomes. Texts and reasoning
+// take turns, so half of the items before it are of its kind.
+func (w *responsesEvents) itemOf(p piece) jsontext.Object {
+	k := w.done / 2
+	if p.reasoning {
+		return objectOf(w.q.reasoningItem(p.text, k))
+	}
+	item := w.q.messageItem(k)
+	item.Content = append(item.Content, outputText(p.text))
+	return objectOf(item)
+}
+
+func (w *responsesEvents) beginItem(at jsontext.Member, o jsontext.Object) {
 	begun := o.With("status", encode("in_progress"))
 	for _, key := range []string{"content", "summary"} {
 		begun = begun.With(key, emptyList)
@@ -123,11 +104,11 @@ func (w *eventWriter) beginItem(at jsontext.Member, o jsontext.Object) {
 	w.put("response.output_item.added", at, field("item", begun.Bytes()))
 }
 
-// responsePiece writes a piece of the text of an item. If it is the first, o is
-// the item.
-func (w *eventWriter) responsePiece(p piece, o jsontext.Object) {
+// piece writes a piece of a text.
+func (w *responsesEvents) piece(p piece) {
 	at, index := field("output_index", encode(w.done)), field("content_index", encode(0))
 	if !w.open {
+		o := w.itemOf(p)
 		w.id = field("item_id", orEmpty(o.Get("id")))
 		w.beginItem(at, o)
 		for raw := range jsontext.Elements(o.Get("content")) {
@@ -143,19 +124,19 @@ func (w *eventWriter) responsePiece(p piece, o jsontext.Object) {
 	w.shown += len(p.text)
 }
 
-// responseFailed writes the error of a response that has begun: as the event
-// that OpenAI's clients raise, and as the response's end.
-func (w *eventWriter) responseFailed(q *request, kind, text string) {
+// fail writes the error of a response that has begun: as the event that OpenAI's
+// clients raise, and as the response's end.
+func (w *responsesEvents) fail(kind, text string) {
 	said := jsontext.Object{field("code", encode(kind)), field("message", encode(text))}
 	w.put("error", append(slices.Clone(said), field("param", []byte("null")), field("error", said.Bytes()))...)
-	o := jsontext.Object{field("id", encode(q.response.id)), field("object", encode("response")), field("status", encode("failed")),
-		field("model", encode(q.model)), field("output", emptyList), field("error", said.Bytes())}
+	o := jsontext.Object{field("id", encode(w.q.response.id)), field("object", encode("response")), field("status", encode("failed")),
+		field("model", encode(w.q.model)), field("output", emptyList), field("error", said.Bytes())}
 	w.put("response.failed", field("response", o.Bytes()))
 }
 
 // text writes the delta and the end of the text at key. more, unless it is
 // empty, is a further field of the end.
-func (w *eventWriter) text(kind, key string, o jsontext.Object, more jsontext.Member, where ...jsontext.Member) {
+func (w *responsesEvents) text(kind, key string, o jsontext.Object, more jsontext.Member, where ...jsontext.Member) {
 	text := orEmpty(o.Get(key))
 	if rest := w.rest(text); !bytes.Equal(rest, emptyText) {
 		w.put(kind+".delta", append(slices.Clone(where), field("delta", rest))...)
@@ -168,7 +149,7 @@ func (w *eventWriter) text(kind, key string, o jsontext.Object, more jsontext.Me
 }
 
 // part writes the events of a part of a message, or of a reasoning item.
-func (w *eventWriter) part(id, at, index jsontext.Member, o jsontext.Object) {
+func (w *responsesEvents) part(id, at, index jsontext.Member, o jsontext.Object) {
 	if !w.open {
 		w.beginPart(id, at, index, o)
 	}
@@ -183,7 +164,7 @@ func (w *eventWriter) part(id, at, index jsontext.Member, o jsontext.Object) {
 	w.put("response.content_part.done", id, at, index, field("part", o.Bytes()))
 }
 
-func (w *eventWriter) beginPart(id, at, index jsontext.Member, o jsontext.Object) {
+func (w *responsesEvents) beginPart(id, at, index jsontext.Member, o jsontext.Object) {
 	begun := o.With("logprobs", emptyList).With("annotations", emptyList).With("text", emptyText).With("refusal", emptyText)
 	w.put("response.content_part.added", id, at, index, field("part", begun.Bytes()))
 }

@@ -20,12 +20,8 @@ func (s *Session) ask(kind *api, w http.ResponseWriter, r *http.Request) {
 		writeError(w, http.StatusBadRequest, "invalid_request_error", "reading the request: "+err.Error())
 		return
 	}
-	q, err := parseRequest(kind, body)
+	q, err := parseRequest(kind, body, s.storedMessages)
 	if err != nil {
-		writeError(w, http.StatusBadRequest, "invalid_request_error", err.Error())
-		return
-	}
-	if err := s.goOn(q); err != nil {
 		writeError(w, http.StatusBadRequest, "invalid_request_error", err.Error())
 		return
 	}
@@ -50,10 +46,7 @@ func (s *Session) ask(kind *api, w http.ResponseWriter, r *http.Request) {
 		s.relay(ctx, w, q, c, reply)
 	default:
 		s.end(c, reply)
-		if kind.show != nil {
-			reply.seen = kind.show(q, reply)
-		}
-		s.writeReply(w, reply, reply.seen)
+		s.writeReply(w, reply, kind.encode(q, reply))
 		reply.release()
 	}
 }
@@ -81,7 +74,7 @@ func (s *Session) stopIfUnfit() {
 // if there was none. Secrets that an engine repeats are redacted.
 func (s *Session) writeFailure(w http.ResponseWriter, q *request, r *reply) {
 	known := secret.From(s.ctx)
-	if r.body != nil && q.api == &messagesAPI {
+	if r.body != nil && q.api.ownErrors {
 		s.headers(w, r.header)
 		writeError(w, r.status, errorKind(r.status), known.Redact(r.refusal()))
 		return

@@ -150,7 +150,7 @@ func (s *Session) countTokens(w http.ResponseWriter, r *http.Request) {
 		writeError(w, http.StatusBadRequest, "invalid_request_error", "reading the request: "+err.Error())
 		return
 	}
-	q, err := parseRequest(&messagesAPI, body)
+	q, err := parseRequest(messagesAPI, body, s.storedMessages)
 	if err != nil {
 		writeError(w, http.StatusBadRequest, "invalid_request_error", err.Error())
 		return

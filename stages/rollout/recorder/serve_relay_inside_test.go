@@ -62,10 +62,7 @@ func TestEventsAreForwardedAtOnce(t *testing.T) {
 	}
 	defer rec.Close()
 	s := rec.Begin(t.Context(), "t", "g")
-	q, err := parseRequest(&chatAPI, []byte(`{"model":"policy","stream":true,"messages":[{"role":"user","content":"hi"}]}`))
-	if err == nil {
-		err = s.goOn(q)
-	}
+	q, err := parseRequest(chatAPI, []byte(`{"model":"policy","stream":true,"messages":[{"role":"user","content":"hi"}]}`), nil)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -54,7 +54,7 @@ func regular(path string) bool {
 // no way to write a path passes by the recording.
 func (r *Recorder) serve(s *Session, w http.ResponseWriter, req *http.Request) {
 	path := req.PathValue("path")
-	for _, a := range []*api{&chatAPI, &completionsAPI, &responsesAPI, &messagesAPI} {
+	for _, a := range apis {
 		if req.Method == http.MethodPost && "/"+path == a.route {
 			s.ask(a, w, req)
 			return

@@ -135,12 +135,10 @@ func (s *Session) begin(q *request, function, session string) *call {
 	o := &s.rec.opts
 	k := len(s.calls)
 	s.clock++
-	if q.api.path == chatAPI.path {
+	if !q.raw {
 		s.restore(q)
 	}
-	if q.api.show != nil {
-		q.response.id = s.responseID(k)
-	}
+	q.response.id = s.responseID(k)
 	c := &call{index: k, path: s.walk(q, session), began: s.clock, at: o.Now(), asked: q.model, request: q}
 	if c.asked == "" {
 		c.asked = o.Model

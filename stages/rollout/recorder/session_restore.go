@@ -42,7 +42,7 @@ func (s *Session) restore(q *request) {
 		}
 		at = next
 	}
-	if q.api.show != nil {
+	if q.api.translated() {
 		q.setMessages()
 	} else if len(changed) > 0 {
 		q.setArguments(changed)
@@ -69,23 +69,12 @@ func (s *Session) sampledArguments(q *request, c *formats.ToolCall) (text string
 			case !m.Sampled, sampled.ID != c.ID, sampled.Name != c.Name:
 			case sampled.Arguments == c.Arguments:
 				return c.Arguments, true
-			case !ok && tree.SameJSON(q.shown(sampled), c.Arguments):
+			case !ok && tree.SameJSON(q.api.arguments(q, sampled), c.Arguments):
 				text, ok = sampled.Arguments, true
 			}
 		}
 	}
 	return text, ok
-}
-
-// shown returns the arguments of a sampled call as the agent sees them.
-func (q *request) shown(c *formats.ToolCall) string {
-	switch {
-	case q.api == &messagesAPI:
-		return string(inputOf(c.Arguments))
-	case q.response.custom[c.Name]:
-		return string(customArguments(customInput(c.Arguments)))
-	}
-	return c.Arguments
 }
 
 // setArguments writes the arguments of some messages into a request of chat

@@ -20,29 +20,6 @@ import (
 // calls, and all that comes from the finish reason on, are sent once the call is
 // recorded.
 
-// madeForm is how an API streams an answer.
-type madeForm struct {
-	begin  func(w *eventWriter, o jsontext.Object)          // before the first text; o is the answer so far
-	piece  func(w *eventWriter, p piece, o jsontext.Object) // a piece of a text; o is the block that begins with it
-	block  func(w *eventWriter, o jsontext.Object)          // what is left of a block
-	end    func(w *eventWriter, o jsontext.Object)          // what is left of the answer
-	failed func(w *eventWriter, q *request, kind, text string)
-	ping   string
-}
-
-var (
-	messageForm = &madeForm{
-		begin: (*eventWriter).beginMessage, piece: (*eventWriter).messagePiece, block: (*eventWriter).block,
-		end: (*eventWriter).message, failed: (*eventWriter).messageFailed,
-		ping: "event: ping\ndata: {\"type\":\"ping\"}\n\n",
-	}
-	responseForm = &madeForm{
-		begin: (*eventWriter).beginResponse, piece: (*eventWriter).responsePiece, block: (*eventWriter).nextItem,
-		end: (*eventWriter).response, failed: (*eventWriter).responseFailed,
-		ping: ": ping\n\n",
-	}
-)
-
 // madeStream is the agent's end of such a stream. While nothing else is sent, it
 // sends pings.
 type madeStream struct {
@@ -50,7 +27,7 @@ type madeStream struct {
 	q     *request
 	every time.Duration
 
-	events eventWriter
+	events eventEncoder
 	batch  bytes.Buffer // events that were not sent
 
 	mu    sync.Mutex // of what follows
@@ -62,7 +39,7 @@ type madeStream struct {
 
 func (s *Session) newMadeStream(w http.ResponseWriter, q *request) *madeStream {
 	m := &madeStream{s: s, q: q, every: s.rec.opts.PingEvery, w: w}
-	m.events.to = &m.batch
+	m.events = q.api.encodeEvents(q, &m.batch)
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	m.timer = time.AfterFunc(m.every, m.ping)
@@ -100,7 +77,7 @@ func (m *madeStream) ping() {
 	defer m.mu.Unlock()
 	if !m.ended {
 		m.head(nil)
-		io.WriteString(m.w, m.q.api.made.ping)
+		io.WriteString(m.w, m.events.state().ping)
 		m.flush()
 	}
 }
@@ -148,7 +125,7 @@ func (s *Session) makeStream(ctx context.Context, w http.ResponseWriter, q *requ
 	if r.events != nil && q.needs && lacking(r.answer.unfit) {
 		s.rec.up.learn(r.endpoint, q, q.streamed())
 	}
-	q.api.made.end(&m.events, r.shown(q))
+	m.events.end(r.shown(q))
 	m.send(r.header)
 	r.release()
 }
@@ -158,7 +135,7 @@ func (r *reply) shown(q *request) jsontext.Object {
 	if r.events != nil {
 		r.seen = r.top.Bytes()
 	}
-	return jsontext.ParseObject(q.api.show(q, r))
+	return jsontext.ParseObject(q.api.encode(q, r))
 }
 
 // follow sends the agent what the engine's stream has, up to the finish reason,
@@ -199,16 +176,13 @@ func (m *madeStream) follow(ctx context.Context, r *reply) *choice {
 
 // show writes the text that came since the last time.
 func (m *madeStream) show(r *reply, c *choice) {
-	w, form := &m.events, m.q.api.made
+	w := m.events.state()
 	r.pieces.read(c)
 	if len(r.pieces.list) == 0 {
 		return
 	}
 	if !w.begun {
-		form.begin(w, r.shown(m.q))
-	}
-	block := func(p piece) jsontext.Object {
-		return jsontext.ParseObject(m.q.api.block(m.q, p, w.done/2)) // kinds take turns
+		m.events.begin(r.shown(m.q))
 	}
 	for i := w.done; i < len(r.pieces.list); i++ {
 		at := r.pieces.list[i]
@@ -217,13 +191,9 @@ func (m *madeStream) show(r *reply, c *choice) {
 			all = c.text.reasoning.String()
 		}
 		if whole := (piece{at.reasoning, all[at.from:at.to]}); i < len(r.pieces.list)-1 {
-			form.block(w, block(whole))
+			m.events.block(whole)
 		} else if whole.text = whole.text[w.shown:]; whole.text != "" {
-			var o jsontext.Object
-			if !w.open {
-				o = block(whole)
-			}
-			form.piece(w, whole, o)
+			m.events.piece(whole)
 		}
 	}
 }
@@ -238,6 +208,6 @@ func (m *madeStream) fail(r *reply) {
 	if r.body != nil {
 		kind, text = errorKind(r.status), r.refusal()
 	}
-	m.q.api.made.failed(&m.events, m.q, kind, secret.From(m.s.ctx).Redact(text))
+	m.events.fail(kind, secret.From(m.s.ctx).Redact(text))
 	m.send(nil)
 }
