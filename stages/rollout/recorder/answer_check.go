@@ -17,12 +17,12 @@ type Failure struct {
 
 func (f *Failure) Error() string { return f.Text }
 
-// keep stores the tokens of a choice in its message if there is exactly one
+// keepTokens stores the tokens of a choice in its message if there is exactly one
 // logprob per completion token; otherwise it returns the fault and stores none.
 // completion is the engine's token count for this choice; -1 when unknown.
-func (c *choice) keep(completion int) (source string, f *Failure) {
-	logprobs, listed, bad := c.tokens.probs()
-	ids, source := c.tokens.best()
+func (c *choice) keepTokens(completion int) (source string, f *Failure) {
+	logprobs, listed, bad := c.tokens.allLogprobs()
+	ids, source := c.tokens.bestIDs()
 	switch {
 	case !listed && (completion > 0 || len(ids) > 0 || c.message.Content != "" || len(c.message.ToolCalls) > 0):
 		return "", &Failure{Class: formats.FailNoLogprobs, Text: "the engine gave no logprobs"}
@@ -32,7 +32,7 @@ func (c *choice) keep(completion int) (source string, f *Failure) {
 		return "", &Failure{Class: formats.FailLogprobMismatch, Text: fmt.Sprintf("%d logprobs for %d completion tokens", len(logprobs), completion)}
 	case len(ids) > 0 && len(ids) != len(logprobs):
 		return "", &Failure{Class: formats.FailLogprobMismatch, Text: fmt.Sprintf("%d logprobs for %d token ids (%s)", len(logprobs), len(ids), source)}
-	case c.twice:
+	case c.duplicate:
 		return "", &Failure{Class: formats.FailLogprobMismatch, Text: fmt.Sprintf("the answer has two choices of index %d", c.index)}
 	case c.tokens.contradiction() != "":
 		return "", &Failure{Class: formats.FailLogprobMismatch, Text: c.tokens.contradiction()}
@@ -41,21 +41,21 @@ func (c *choice) keep(completion int) (source string, f *Failure) {
 	}
 	c.message.Logprobs, c.message.TokenIDs = logprobs, ids
 	if len(ids) == 0 {
-		c.message.TokenTexts = c.tokens.pieces() // for trainers that take texts
+		c.message.TokenTexts = c.tokens.textList() // for trainers that take texts
 	}
 	return source, nil
 }
 
-// keepAll stores the tokens of every choice. An engine counts the completion
+// keepTokens stores the tokens of every choice. An engine counts the completion
 // tokens of all choices together, so with several choices each is checked
 // against its own ids, and their sum against the count.
-func (a *answer) keepAll() (source string, failure *Failure) {
+func (a *answer) keepTokens() (source string, failure *Failure) {
 	completion, total := -1, 0
 	if a.usage.known && len(a.choices) == 1 {
 		completion = int(a.usage.completion)
 	}
 	for _, c := range a.choices {
-		s, f := c.keep(completion)
+		s, f := c.keepTokens(completion)
 		source = cmp.Or(source, s) // one choice may have ids where another does not
 		if failure == nil {
 			failure = f

@@ -16,7 +16,7 @@ type cursor struct {
 	bad  bool
 	cuts []cut // in order; see edit
 
-	edits [2]edit // of the answer and of a choice in it, so that they need no allocation
+	edits [2]objectEdit // of the answer and of a choice in it, so that they need no allocation
 	depth int
 }
 

@@ -20,22 +20,22 @@ func (t *tokens) readEntry(c *cursor) (id, text int32) {
 		for more := true; more && !c.bad; more = c.more('}') {
 			b, i := c.b, c.i
 			switch {
-			case has(b, i, `"token":"token_id:`):
-				if n, end := digitsAt(b, i+len(`"token":"token_id:`)); n >= 0 && end < len(b) && b[end] == '"' {
+			case hasAt(b, i, `"token":"token_id:`):
+				if n, end := parseDigits(b, i+len(`"token":"token_id:`)); n >= 0 && end < len(b) && b[end] == '"' {
 					text, c.i = n, end+1
 					continue
 				}
-			case has(b, i, `"logprob":-`):
-				if f, end := decimalAt(b, i+len(`"logprob":-`)); end > 0 {
+			case hasAt(b, i, `"logprob":-`):
+				if f, end := parseDecimal(b, i+len(`"logprob":-`)); end > 0 {
 					t.logprobs, c.i, found = append(t.logprobs, -f), end, true
 					continue
 				}
-			case has(b, i, `"bytes":[`):
-				if end := numbersEnd(b, i+len(`"bytes":[`)); end > 0 {
+			case hasAt(b, i, `"bytes":[`):
+				if end := skipNumbers(b, i+len(`"bytes":[`)); end > 0 {
 					c.i = end
 					continue
 				}
-			case has(b, i, `"top_logprobs":[]`):
+			case hasAt(b, i, `"top_logprobs":[]`):
 				c.i = i + len(`"top_logprobs":[]`)
 				continue
 			}
@@ -62,12 +62,12 @@ func (t *tokens) readEntry(c *cursor) (id, text int32) {
 	return id, text
 }
 
-func has(b []byte, i int, text string) bool {
+func hasAt(b []byte, i int, text string) bool {
 	return len(b)-i >= len(text) && string(b[i:i+len(text)]) == text
 }
 
-// digitsAt reads a whole number of at most 31 bits; -1 for anything else.
-func digitsAt(b []byte, i int) (n int32, end int) {
+// parseDigits reads a whole number of at most 31 bits; -1 for anything else.
+func parseDigits(b []byte, i int) (n int32, end int) {
 	from, v := i, int64(0)
 	for ; i < len(b) && b[i]-'0' <= 9 && i-from < 10; i++ {
 		v = 10*v + int64(b[i]-'0')
@@ -78,10 +78,10 @@ func digitsAt(b []byte, i int) (n int32, end int) {
 	return int32(v), i
 }
 
-// numbersEnd returns the position after a list of whole numbers of at most nine
+// skipNumbers returns the position after a list of whole numbers of at most nine
 // digits without space between them, whose opening bracket was read; -1 for
 // anything else.
-func numbersEnd(b []byte, i int) int {
+func skipNumbers(b []byte, i int) int {
 	if i < len(b) && b[i] == ']' {
 		return i + 1
 	}
@@ -104,9 +104,9 @@ func numbersEnd(b []byte, i int) int {
 	}
 }
 
-// decimalAt reads a number that is not negative and has no exponent, as
+// parseDecimal reads a number that is not negative and has no exponent, as
 // strconv.ParseFloat does at 32 bits. end is -1 if it is anything else.
-func decimalAt(b []byte, i int) (f float32, end int) {
+func parseDecimal(b []byte, i int) (f float32, end int) {
 	const most = 20 // so many digits and a point fit 64 bits
 	from, mantissa, point := i, uint64(0), -1
 	for ; i < len(b) && i-from < most; i++ {
@@ -126,17 +126,17 @@ func decimalAt(b []byte, i int) (f float32, end int) {
 	case i == from, i >= len(b):
 		return 0, -1
 	case b[i] != ',' && b[i] != '}', point == i-1, point < 0 && i-from == most, b[from] == '0' && i > from+1 && point != from+1:
-		return general(b, from)
+		return parseFloat(b, from)
 	}
 	x := float64(mantissa) / tens[fraction] // at most two rounding errors
 	if low := math.Float64bits(x) & (1<<29 - 1); low-(1<<28-4) <= 8 {
-		return general(b, from) // too near to the midpoint of two floats to be sure
+		return parseFloat(b, from) // too near to the midpoint of two floats to be sure
 	}
 	return float32(x), i
 }
 
-// general parses the number by strconv.
-func general(b []byte, from int) (f float32, end int) {
+// parseFloat parses the number by strconv.
+func parseFloat(b []byte, from int) (f float32, end int) {
 	if end = jsontext.CheckNumber(b, from); end < 0 {
 		return 0, -1
 	}

@@ -36,7 +36,7 @@ func TestAnswersOfModels(t *testing.T) {
 		{"gpt-4o", "gpt-4o-mini", nil, false, -1},
 		{"run", "run2", nil, false, -1},
 	} {
-		v, ok := answers(c.asked, c.got, c.accept)
+		v, ok := matchModel(c.asked, c.got, c.accept)
 		version := int64(-1)
 		if v != nil {
 			version = *v
@@ -61,9 +61,9 @@ func FuzzAnswer(f *testing.F) {
 			out, err := a.add(body, see)
 			if err == nil {
 				for _, c := range a.choices {
-					c.done()
+					c.assemble()
 				}
-				a.keepAll()
+				a.keepTokens()
 			}
 			if err == nil && out != nil && json.Valid(body) && !json.Valid(out) {
 				t.Errorf("%q was passed on as %q", body, out)
@@ -94,7 +94,7 @@ func FuzzDecimals(f *testing.F) {
 		f.Add(text)
 	}
 	f.Fuzz(func(t *testing.T, text string) {
-		got, end := decimalAt([]byte(text+"}"), 0)
+		got, end := parseDecimal([]byte(text+"}"), 0)
 		want, err := strconv.ParseFloat(text, 32)
 		if fits := err == nil && len(text) > 0 && text[0] >= '0' && text[0] <= '9' && json.Valid([]byte(text)); !fits {
 			if end == len(text) {
@@ -117,7 +117,7 @@ func TestDecimalsInTheMiddle(t *testing.T) {
 		for _, v := range []float64{float64(x), middle, math.Nextafter(middle, 0), math.Nextafter(middle, 9)} {
 			text := strconv.FormatFloat(v, 'f', -1, 64)
 			want, _ := strconv.ParseFloat(text, 32)
-			if got, end := decimalAt([]byte(text+","), 0); end != len(text) || got != float32(want) {
+			if got, end := parseDecimal([]byte(text+","), 0); end != len(text) || got != float32(want) {
 				t.Fatalf("%s is read as %v up to %d, want %v", text, got, end, float32(want))
 			}
 		}
@@ -198,7 +198,7 @@ func FuzzEvents(f *testing.F) {
 	f.Add([]byte("data"))
 	f.Fuzz(func(t *testing.T, stream []byte) {
 		read := func(r io.Reader) (events []event, size int) {
-			s := newEvents(r, func() {})
+			s := newEventReader(r, func() {})
 			for {
 				e, err := s.next()
 				if err != nil {
@@ -208,7 +208,7 @@ func FuzzEvents(f *testing.F) {
 					return events, size
 				}
 				size += len(e.raw)
-				events = append(events, event{raw: bytes.Clone(e.raw), data: bytes.Clone(e.data), seen: e.appendWith(nil, []byte("x"))})
+				events = append(events, event{raw: bytes.Clone(e.raw), data: bytes.Clone(e.data), visible: e.appendWith(nil, []byte("x"))})
 			}
 		}
 		at, size := read(bytes.NewReader(stream))
@@ -223,7 +223,7 @@ func FuzzEvents(f *testing.F) {
 }
 
 func TestEventsJoinDataLines(t *testing.T) {
-	s := newEvents(bytes.NewReader([]byte("event: x\r\ndata: a\r\ndata:b\r\n\r\n")), func() {})
+	s := newEventReader(bytes.NewReader([]byte("event: x\r\ndata: a\r\ndata:b\r\n\r\n")), func() {})
 	e, err := s.next()
 	if err != nil || string(e.data) != "a\nb" {
 		t.Errorf("%q %v", e.data, err)

@@ -4,14 +4,14 @@ import (
 	"github.com/rollmill/rollmill/formats/jsontext"
 )
 
-// alike reads a chunk of a stream that differs from the last one read in full
+// chunkTemplate reads a chunk of a stream that differs from the last one read in full
 // only in its text and its token, as nearly all do. The rest is compared, not
 // read: read again, the same bytes would change nothing.
-type alike struct {
+type chunkTemplate struct {
 	known  bool   // a chunk was learned
 	chunk  []byte // the one that was read in full
 	cuts   []cut  // what the agent does not see of it
-	values []value
+	holes  []hole
 	choice *choice
 	deltas int  // that are not empty
 	token  bool // it has logprobs, of one token
@@ -20,61 +20,61 @@ type alike struct {
 }
 
 const (
-	mostUnused     = 8       // chunks are learned in vain before no more are
-	largestLearned = 8 << 10 // the first of a stream may have the whole prompt in it
+	maxUnused  = 8       // chunks are learned in vain before no more are
+	maxLearned = 8 << 10 // the first of a stream may have the whole prompt in it
 )
 
-// value is what may differ, from:to in the chunk that was learned and
+// hole is what may differ, from:to in the chunk that was learned and
 // begins:ends in the chunk that is read.
-type value struct {
-	kind         valueKind
+type hole struct {
+	kind         holeKind
 	from, to     int
 	begins, ends int
 	number       float32 // its size, if it is a logprob less than 0
 }
 
-type valueKind int
+type holeKind int
 
 const (
-	contentValue valueKind = iota
-	reasoningValue
-	refusalValue
-	tokenValue   // its text
-	idValue      // of the token, beside its text
-	logprobValue // a number
-	idsValue     // token ids of the choice
-	listValue    // which nothing is read of
+	contentHole holeKind = iota
+	reasoningHole
+	refusalHole
+	tokenHole   // its text
+	idHole      // of the token, beside its text
+	logprobHole // a number
+	idsHole     // token ids of the choice
+	listHole    // which nothing is read of
 )
 
 // find finds the value at b[i], and reports whether it is of this kind.
-func (v *value) find(b []byte, i int) bool {
+func (v *hole) find(b []byte, i int) bool {
 	v.begins, v.ends = i, -1
 	switch {
 	case i == len(b):
-	case v.kind <= tokenValue:
+	case v.kind <= tokenHole:
 		v.ends = jsontext.CheckString(b, i)
-	case v.kind == logprobValue && b[i] == '-':
-		if v.number, v.ends = decimalAt(b, i+1); v.ends < 0 {
+	case v.kind == logprobHole && b[i] == '-':
+		if v.number, v.ends = parseDecimal(b, i+1); v.ends < 0 {
 			v.number, v.ends = 0, jsontext.CheckNumber(b, i)
 		}
-	case v.kind <= logprobValue:
+	case v.kind <= logprobHole:
 		v.number, v.ends = 0, jsontext.CheckNumber(b, i)
 	case b[i] == '[':
-		if v.ends = numbersEnd(b, i+1); v.ends < 0 {
+		if v.ends = skipNumbers(b, i+1); v.ends < 0 {
 			v.ends = jsontext.CheckValue(b, i, 0)
 		}
 	}
 	return v.ends >= 0
 }
 
-// add reads a chunk if it is like the one that was learned.
-func (l *alike) add(b []byte) bool {
+// match reads a chunk if it is like the one that was learned.
+func (l *chunkTemplate) match(b []byte) bool {
 	if !l.known {
 		return false
 	}
 	here, there := 0, 0 // in b, in l.chunk
-	for k := range l.values {
-		f := &l.values[k]
+	for k := range l.holes {
+		f := &l.holes[k]
 		fixed := l.chunk[there:f.from]
 		if len(b)-here < len(fixed) || string(b[here:here+len(fixed)]) != string(fixed) {
 			return false
@@ -88,51 +88,51 @@ func (l *alike) add(b []byte) bool {
 		return false
 	}
 	l.unused = 0
-	l.read(b)
+	l.apply(b)
 	return true
 }
 
-func (l *alike) read(b []byte) {
+func (l *chunkTemplate) apply(b []byte) {
 	c, t := l.choice, &l.choice.tokens
-	c.pieces += l.deltas
+	c.textChunks += l.deltas
 	id, text := int32(-1), int32(-1)
-	for k := range l.values {
-		f := &l.values[k]
+	for k := range l.holes {
+		f := &l.holes[k]
 		v := b[f.begins:f.ends]
 		switch f.kind {
-		case contentValue:
-			addText(&c.text.content, v)
-		case reasoningValue:
-			addText(&c.text.reasoning, v)
-		case refusalValue:
-			addText(&c.text.refusal, v)
-		case tokenValue:
+		case contentHole:
+			addText(&c.streamed.content, v)
+		case reasoningHole:
+			addText(&c.streamed.reasoning, v)
+		case refusalHole:
+			addText(&c.streamed.refusal, v)
+		case tokenHole:
 			text = idInText(v)
 			t.addText(v)
-		case idValue:
+		case idHole:
 			id = parseID(v)
-		case logprobValue:
+		case logprobHole:
 			if f.number > 0 {
 				t.logprobs = append(t.logprobs, -f.number)
 			} else {
 				t.addLogprob(v)
 			}
-		case idsValue:
+		case idsHole:
 			t.addIDs(choiceIDs, v)
 		}
 	}
 	if l.token {
-		t.putWhole(entryIDs, []int32{id})
-		t.putWhole(inLogprobs, []int32{text})
+		t.putAll(entryIDs, []int32{id})
+		t.putAll(inLogprobs, []int32{text})
 	}
 }
 
 // appendCuts appends what the agent does not see of the chunk that was read.
-func (l *alike) appendCuts(out []cut) []cut {
+func (l *chunkTemplate) appendCuts(out []cut) []cut {
 	k, moved := 0, 0
 	move := func(at int) int {
-		for ; k < len(l.values) && l.values[k].to <= at; k++ {
-			moved = l.values[k].ends - l.values[k].to
+		for ; k < len(l.holes) && l.holes[k].to <= at; k++ {
+			moved = l.holes[k].ends - l.holes[k].to
 		}
 		return at + moved
 	}

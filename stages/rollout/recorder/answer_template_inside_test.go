@@ -15,7 +15,7 @@ var streamViews = []view{{stream: true}, {stream: true, ids: true}, {stream: tru
 
 // FuzzAlike: the chunks of a stream, a line each, are recorded and shown as if
 // each was read in full.
-func FuzzAlike(f *testing.F) {
+func FuzzChunkTemplate(f *testing.F) {
 	chunk := func(head, delta, logprobs, rest string) string {
 		return `{` + head + `"choices":[{"index":0,"delta":{` + delta + `},"logprobs":` + logprobs + rest + `}]}`
 	}
@@ -93,9 +93,9 @@ func FuzzAlike(f *testing.F) {
 // checkAlike returns how many chunks were not read in full.
 func checkAlike(t *testing.T, stream []byte, see view) (alikes int) {
 	t.Helper()
-	one, full := &answer{}, &answer{alike: alike{unused: mostUnused}}
+	one, full := &answer{}, &answer{template: chunkTemplate{unused: maxUnused}}
 	for body := range bytes.Lines(stream) {
-		learned := one.alike.known
+		learned := one.template.known
 		got, err := one.add(slices.Clone(body), see)
 		want, wantErr := full.add(slices.Clone(body), see)
 		if string(got) != string(want) || fmt.Sprint(err) != fmt.Sprint(wantErr) {
@@ -104,7 +104,7 @@ func checkAlike(t *testing.T, stream []byte, see view) (alikes int) {
 		if got, want := recordedSoFar(one), recordedSoFar(full); got != want {
 			t.Fatalf("%s is recorded as\n%s\nread in full as\n%s", body, got, want)
 		}
-		if learned && one.alike.unused == 0 {
+		if learned && one.template.unused == 0 {
 			alikes++
 		}
 		if err != nil {
@@ -116,7 +116,7 @@ func checkAlike(t *testing.T, stream []byte, see view) (alikes int) {
 
 // TestRandomChunksAreAlike: each part of a chunk is that of the one before, or
 // another.
-func TestRandomChunksAreAlike(t *testing.T) {
+func TestRandomChunksMatchTheTemplate(t *testing.T) {
 	entry := func(more string) []string {
 		var out []string
 		for _, token := range []string{`"token_id:9"`, `"a"`, `"\"\u00e9"`, `""`, `null`} {
@@ -171,14 +171,14 @@ func recordedSoFar(a *answer) string {
 			out += fmt.Sprint(t.fallback.logprobs)
 		}
 		t.fallback = nil
-		out += fmt.Sprintf("\n%d %+v %q %q %q %q %d %+v", c.index, c.message, c.finish, c.text.content.String(), c.text.reasoning.String(), c.text.refusal.String(), c.pieces, t)
+		out += fmt.Sprintf("\n%d %+v %q %q %q %q %d %+v", c.index, c.message, c.finish, c.streamed.content.String(), c.streamed.reasoning.String(), c.streamed.refusal.String(), c.textChunks, t)
 	}
 	return out
 }
 
 // TestNearlyAllChunksAreAlike: of a stream as engines send it, only the first
 // and the last chunk are read in full.
-func TestNearlyAllChunksAreAlike(t *testing.T) {
+func TestNearlyAllChunksMatchTheTemplate(t *testing.T) {
 	for _, see := range streamViews {
 		a, alike := &answer{}, 0
 		for _, event := range longStream(20) {
@@ -186,15 +186,15 @@ func TestNearlyAllChunksAreAlike(t *testing.T) {
 			if string(data) == "[DONE]" {
 				continue
 			}
-			a.alike.unused = 1
+			a.template.unused = 1
 			if _, err := a.add(data, see); err != nil {
 				t.Fatal(err)
 			}
-			if a.alike.unused == 0 {
+			if a.template.unused == 0 {
 				alike++
 			}
 		}
-		if ids, _ := a.choices[0].tokens.best(); alike != 18 || len(ids) != 20 {
+		if ids, _ := a.choices[0].tokens.bestIDs(); alike != 18 || len(ids) != 20 {
 			t.Errorf("%d of 20 chunks were alike, with %d ids", alike, len(ids))
 		}
 	}

@@ -6,16 +6,16 @@ import (
 
 // learn remembers a chunk with one choice that was read in full, if those like
 // it can be read by add.
-func (l *alike) learn(b []byte, cuts []cut, c *choice) {
-	if l.unused == mostUnused || len(b) > largestLearned {
+func (l *chunkTemplate) learn(b []byte, cuts []cut, c *choice) {
+	if l.unused == maxUnused || len(b) > maxLearned {
 		return
 	}
 	l.unused++
-	*l = alike{chunk: append(l.chunk[:0], b...), cuts: append(l.cuts[:0], cuts...), values: l.values[:0], choice: c, unused: l.unused}
+	*l = chunkTemplate{chunk: append(l.chunk[:0], b...), cuts: append(l.cuts[:0], cuts...), holes: l.holes[:0], choice: c, unused: l.unused}
 	l.known = l.learnChunk()
 }
 
-func (l *alike) learnChunk() bool {
+func (l *chunkTemplate) learnChunk() bool {
 	choices := 0
 	for key, v := range jsontext.Members(l.chunk) {
 		if string(key) != "choices" {
@@ -32,18 +32,18 @@ func (l *alike) learnChunk() bool {
 
 // learnChoice reports whether it knows what a member of a choice changes; so do
 // the functions below.
-func (l *alike) learnChoice(choice []byte) bool {
+func (l *chunkTemplate) learnChoice(choice []byte) bool {
 	for key, v := range jsontext.Members(choice) {
 		ok := true
 		switch string(key) {
 		case "delta":
 			ok = l.learnDelta(v)
 		case "text":
-			l.value(contentValue, v, '"')
+			l.addHole(contentHole, v, '"')
 		case "logprobs":
 			ok = l.learnLogprobs(v)
 		case "token_ids":
-			ok = isNull(v) || l.value(idsValue, v, '[')
+			ok = isNull(v) || l.addHole(idsHole, v, '[')
 		case "message", "response_token_ids", "meta_info":
 			ok = isNull(v)
 		}
@@ -54,7 +54,7 @@ func (l *alike) learnChoice(choice []byte) bool {
 	return true
 }
 
-func (l *alike) learnDelta(delta []byte) bool {
+func (l *chunkTemplate) learnDelta(delta []byte) bool {
 	if len(delta) > len("{}") {
 		l.deltas++
 	}
@@ -65,11 +65,11 @@ func (l *alike) learnDelta(delta []byte) bool {
 			if v[0] == '[' {
 				return false
 			}
-			l.value(contentValue, v, '"')
+			l.addHole(contentHole, v, '"')
 		case "refusal":
-			l.value(refusalValue, v, '"')
+			l.addHole(refusalHole, v, '"')
 		case "reasoning", "reasoning_content":
-			if l.value(reasoningValue, v, '"') {
+			if l.addHole(reasoningHole, v, '"') {
 				thoughts++
 			}
 		case "tool_calls":
@@ -83,7 +83,7 @@ func (l *alike) learnDelta(delta []byte) bool {
 	return thoughts <= 1
 }
 
-func (l *alike) learnLogprobs(v []byte) bool {
+func (l *chunkTemplate) learnLogprobs(v []byte) bool {
 	for key, v := range jsontext.Members(v) {
 		switch {
 		case v[0] != '[':
@@ -105,37 +105,37 @@ func (l *alike) learnLogprobs(v []byte) bool {
 	return true
 }
 
-func (l *alike) learnEntry(entry []byte) bool {
+func (l *chunkTemplate) learnEntry(entry []byte) bool {
 	logprobs, tokens, ids := 0, 0, 0
 	for key, v := range jsontext.Members(entry) {
 		switch string(key) {
 		case "logprob":
 			logprobs++
-			if !l.value(logprobValue, v, v[0]) || v[0] != '-' && v[0]-'0' > 9 {
+			if !l.addHole(logprobHole, v, v[0]) || v[0] != '-' && v[0]-'0' > 9 {
 				return false
 			}
 		case "token":
-			if tokens++; !l.value(tokenValue, v, '"') {
+			if tokens++; !l.addHole(tokenHole, v, '"') {
 				return false
 			}
 		case "id":
-			if ids++; !l.value(idValue, v, v[0]) || v[0]-'0' > 9 {
+			if ids++; !l.addHole(idHole, v, v[0]) || v[0]-'0' > 9 {
 				return false
 			}
 		default:
-			l.value(listValue, v, '[')
+			l.addHole(listHole, v, '[')
 		}
 	}
 	return logprobs == 1 && tokens <= 1 && ids <= 1
 }
 
-// value notes one that may differ, if it begins so.
-func (l *alike) value(kind valueKind, v []byte, begins byte) bool {
+// addHole notes one that may differ, if it begins so.
+func (l *chunkTemplate) addHole(kind holeKind, v []byte, begins byte) bool {
 	if len(v) == 0 || v[0] != begins {
 		return false
 	}
 	from := cap(l.chunk) - cap(v) // v is a part of it
-	l.values = append(l.values, value{kind: kind, from: from, to: from + len(v)})
+	l.holes = append(l.holes, hole{kind: kind, from: from, to: from + len(v)})
 	return true
 }
 

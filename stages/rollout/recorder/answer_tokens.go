@@ -26,18 +26,18 @@ const (
 var sources = [...]string{formats.TokensChoice, formats.TokensResponse, formats.TokensInLogprobs,
 	formats.TokensEntryID, formats.TokensMetaInfo, formats.TokensMessage}
 
-// found are the ids of one source.
-type found struct {
-	ids  []int32
-	hole bool // one is missing
+// idList are the ids of one source.
+type idList struct {
+	ids     []int32
+	missing bool // one is missing
 }
 
-func (f *found) complete() bool { return !f.hole && len(f.ids) > 0 }
+func (f *idList) complete() bool { return !f.missing && len(f.ids) > 0 }
 
-// best returns the ids of the first source that is complete.
-func (t *tokens) best() (ids []int32, from string) {
-	for k := range t.found {
-		if f := &t.found[k]; f.complete() {
+// bestIDs returns the ids of the first source that is complete.
+func (t *tokens) bestIDs() (ids []int32, from string) {
+	for k := range t.ids {
+		if f := &t.ids[k]; f.complete() {
 			return f.ids, sources[k]
 		}
 	}
@@ -53,9 +53,9 @@ func (t *tokens) addText(v []byte) {
 	}
 }
 
-// pieces returns the texts of the tokens, one for each logprob; nil unless all
+// textList returns the texts of the tokens, one for each logprob; nil unless all
 // have one.
-func (t *tokens) pieces() []string {
+func (t *tokens) textList() []string {
 	if len(t.logprobs) == 0 && t.fallback != nil {
 		t = t.fallback
 	}
@@ -72,9 +72,9 @@ func (t *tokens) pieces() []string {
 // contradiction returns a message that names two sources whose ids differ, or
 // "". Each of them claims to be what was sampled.
 func (t *tokens) contradiction() string {
-	ids, from := t.best()
-	for k := range t.found {
-		if f := &t.found[k]; f.complete() && !slices.Equal(f.ids, ids) {
+	ids, from := t.bestIDs()
+	for k := range t.ids {
+		if f := &t.ids[k]; f.complete() && !slices.Equal(f.ids, ids) {
 			return fmt.Sprintf("the token ids of %s are not those of %s", from, sources[k])
 		}
 	}
@@ -86,25 +86,25 @@ func (t *tokens) addIDs(from source, raw []byte) {
 		return
 	}
 	if len(raw) > 2 && raw[0] == '[' {
-		if id, end := digitsAt(raw, 1); id >= 0 && end == len(raw)-1 { // one, as in a chunk
+		if id, end := parseDigits(raw, 1); id >= 0 && end == len(raw)-1 { // one, as in a chunk
 			t.put(from, id)
 			return
 		}
 	}
 	ids, ok := parseIDs(raw)
 	if !ok {
-		t.hole(from)
+		t.markMissing(from)
 		return
 	}
 	t.put(from, ids...)
 }
 
 func (t *tokens) put(from source, ids ...int32) {
-	f := &t.found[from]
+	f := &t.ids[from]
 	f.ids = append(f.ids, ids...)
 }
 
-func (t *tokens) hole(from source) { t.found[from].hole = true }
+func (t *tokens) markMissing(from source) { t.ids[from].missing = true }
 
 // readLogprobs reads {"content":[{"token","logprob","id"?}…],"refusal":[…]}, or
 // of text completions {"tokens":[…],"token_logprobs":[…]}.
@@ -128,7 +128,7 @@ func (t *tokens) readLogprobs(c *cursor) {
 				texts = append(texts, idInText(v))
 				t.addText(v)
 			}
-			t.putWhole(inLogprobs, texts)
+			t.putAll(inLogprobs, texts)
 		}
 	}
 }
@@ -148,8 +148,8 @@ func (t *tokens) readEntries(c *cursor) {
 		id, text := t.readEntry(c)
 		entries, texts = append(entries, id), append(texts, text)
 	}
-	t.putWhole(entryIDs, entries)
-	t.putWhole(inLogprobs, texts)
+	t.putAll(entryIDs, entries)
+	t.putAll(inLogprobs, texts)
 }
 
 // idInText reads "token_id:N"; -1 for another text.
@@ -168,11 +168,11 @@ func (t *tokens) room(entries, texts []int32, size int) (_, _ []int32) {
 	return slices.Grow(entries, n), slices.Grow(texts, n)
 }
 
-// putWhole adds ids, in which -1 marks a missing one.
-func (t *tokens) putWhole(from source, ids []int32) {
+// putAll adds ids, in which -1 marks a missing one.
+func (t *tokens) putAll(from source, ids []int32) {
 	for _, id := range ids {
 		if id < 0 {
-			t.hole(from)
+			t.markMissing(from)
 			return
 		}
 	}
@@ -183,8 +183,8 @@ var tokenIDPrefix = []byte(`"token_id:`)
 
 func (t *tokens) addLogprob(raw []byte) {
 	f, err := strconv.ParseFloat(string(raw), 32)
-	if t.bad == "" && (err != nil || !(f <= 0) || math.IsInf(f, -1)) {
-		t.bad = fmt.Sprintf("logprob %d is %s", len(t.logprobs), excerptValue(raw))
+	if t.invalid == "" && (err != nil || !(f <= 0) || math.IsInf(f, -1)) {
+		t.invalid = fmt.Sprintf("logprob %d is %s", len(t.logprobs), truncateValue(raw))
 	}
 	t.logprobs = append(t.logprobs, float32(f))
 }
@@ -203,11 +203,11 @@ func (t *tokens) readMetaInfo(raw []byte) {
 			case 1:
 				logprobs = append(logprobs, v)
 			case 2:
-				t.putWhole(metaInfo, []int32{parseID(v)})
+				t.putAll(metaInfo, []int32{parseID(v)})
 			}
 		}
 	}
-	t.spare(logprobs)
+	t.addFallback(logprobs)
 }
 
 // readMessage reads the tokens that NeMo puts into the message itself.
@@ -224,13 +224,13 @@ func (t *tokens) readMessage(raw []byte, a *answer) {
 		for v := range jsontext.Elements(list) {
 			logprobs = append(logprobs, v)
 		}
-		t.spare(logprobs)
+		t.addFallback(logprobs)
 	}
 }
 
-// spare keeps logprobs from an unusual place, for the case that the usual one
+// addFallback keeps logprobs from an unusual place, for the case that the usual one
 // is empty.
-func (t *tokens) spare(logprobs [][]byte) {
+func (t *tokens) addFallback(logprobs [][]byte) {
 	if t.fallback == nil {
 		t.fallback = &tokens{}
 	}
@@ -240,13 +240,13 @@ func (t *tokens) spare(logprobs [][]byte) {
 	}
 }
 
-// probs returns the logprobs, whether there was a list of them, and the first
+// allLogprobs returns the logprobs, whether there was a list of them, and the first
 // invalid one.
-func (t *tokens) probs() (logprobs []float32, listed bool, bad string) {
+func (t *tokens) allLogprobs() (logprobs []float32, listed bool, bad string) {
 	if len(t.logprobs) == 0 && t.fallback != nil {
-		return t.fallback.logprobs, true, t.fallback.bad
+		return t.fallback.logprobs, true, t.fallback.invalid
 	}
-	return t.logprobs, t.listed, t.bad
+	return t.logprobs, t.listed, t.invalid
 }
 
 func parseIDs(raw []byte) (ids []int32, ok bool) {
@@ -255,7 +255,7 @@ func parseIDs(raw []byte) (ids []int32, ok bool) {
 	}
 	ids = make([]int32, 0, bytes.Count(raw, []byte{','})+1)
 	for i := 1; ; {
-		n, end := digitsAt(raw, i)
+		n, end := parseDigits(raw, i)
 		if n < 0 || end >= len(raw) {
 			break
 		}
@@ -297,7 +297,7 @@ func parseID(raw []byte) int32 {
 	return int32(n)
 }
 
-func excerptValue(raw []byte) string {
+func truncateValue(raw []byte) string {
 	if len(raw) > 40 {
 		raw = raw[:40]
 	}

@@ -15,9 +15,9 @@ type cut struct {
 	put      string
 }
 
-// edit drops and replaces members of the object that a cursor reads, as text:
+// objectEdit drops and replaces members of the object that a cursor reads, as text:
 // everything else keeps its bytes.
-type edit struct {
+type objectEdit struct {
 	c        *cursor
 	first    int // index in the cursor's cuts of this object's first
 	kept     int // end of the last member that stays; the position after the bracket at first
@@ -26,8 +26,8 @@ type edit struct {
 }
 
 // object loops over an object's members with an edit of the object.
-func (c *cursor) object(yield func(key []byte, e *edit) bool) {
-	e := c.edit()
+func (c *cursor) object(yield func(key []byte, e *objectEdit) bool) {
+	e := c.beginEdit()
 	defer func() { c.depth-- }()
 	if !c.open('{') {
 		return
@@ -59,22 +59,24 @@ func (c *cursor) object(yield func(key []byte, e *edit) bool) {
 	}
 }
 
-// edit begins an edit of the object at the cursor.
-func (c *cursor) edit() *edit {
+// beginEdit begins an edit of the object at the cursor.
+func (c *cursor) beginEdit() *objectEdit {
 	c.depth++
 	e := &c.edits[c.depth-1]
-	*e = edit{c: c, first: len(c.cuts)}
+	*e = objectEdit{c: c, first: len(c.cuts)}
 	return e
 }
 
 // hide leaves out the current member if so is true.
-func (e *edit) hide(so bool) { e.dropping = so }
+func (e *objectEdit) hide(so bool) { e.dropping = so }
 
 // write replaces a value inside the member by text.
-func (e *edit) write(from, to int, text string) { e.c.cuts = append(e.c.cuts, cut{from, to, text}) }
+func (e *objectEdit) write(from, to int, text string) {
+	e.c.cuts = append(e.c.cuts, cut{from, to, text})
+}
 
 // close cuts a member with the comma after it, or before it if it is the last.
-func (e *edit) close(ends int, more bool) {
+func (e *objectEdit) close(ends int, more bool) {
 	c := e.c
 	keep := len(c.cuts)
 	for keep > e.first && c.cuts[keep-1].from >= e.begins {
@@ -90,8 +92,8 @@ func (e *edit) close(ends int, more bool) {
 	c.cuts = append(c.cuts[:keep], cut{e.kept, ends, ""})
 }
 
-// seen returns what is left, written into room if anything was cut.
-func (c *cursor) seen(room []byte) []byte {
+// visible returns what is left, written into room if anything was cut.
+func (c *cursor) visible(room []byte) []byte {
 	if len(c.cuts) == 0 {
 		return c.b
 	}

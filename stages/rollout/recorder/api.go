@@ -29,7 +29,7 @@ type translator interface {
 	// askLogprobs adds the fields that make the engine return logprobs.
 	askLogprobs(q *request)
 	// encode returns an answer, or the beginning of one, as the agent sees it.
-	encode(q *request, r *reply) []byte
+	encode(q *request, r *result) []byte
 	// encodeEvents returns an encoder that writes an answer to w as a stream; nil
 	// if the engine's events are the agent's.
 	encodeEvents(q *request, w io.Writer) eventEncoder
@@ -44,7 +44,7 @@ func (a *api) translated() bool { return a.path != a.route }
 // the engine sent, without what they did not request.
 type forwarded struct{}
 
-func (forwarded) encode(_ *request, r *reply) []byte { return r.seen }
+func (forwarded) encode(_ *request, r *result) []byte { return r.visible }
 
 func (forwarded) encodeEvents(*request, io.Writer) eventEncoder { return nil }
 

@@ -49,21 +49,21 @@ func functionTool(o jsontext.Object, fields [][2]string) []byte {
 	return jsontext.Object{field("type", encode("function")), field("function", function.Bytes())}.Bytes()
 }
 
-// offer sets the tools, if there are any.
-func (q *request) offer(tools [][]byte) {
+// setChatTools sets the tools, if there are any.
+func (q *request) setChatTools(tools [][]byte) {
 	if len(tools) > 0 {
 		q.tools = jsontext.Compact(array(tools))
 		q.fields.Set("tools", []byte(q.tools))
 	}
 }
 
-// force makes the model call a tool.
-func (q *request) force(name string) {
+// forceTool makes the model call a tool.
+func (q *request) forceTool(name string) {
 	q.fields.Set("tool_choice", encode(map[string]any{"type": "function", "function": map[string]string{"name": name}}))
 }
 
-// setFormat restricts the answer to a format with a schema.
-func (q *request) setFormat(name []byte, format jsontext.Object) {
+// setResponseFormat restricts the answer to a format with a schema.
+func (q *request) setResponseFormat(name []byte, format jsontext.Object) {
 	schema := format.Get("schema")
 	if schema == nil {
 		return
@@ -84,11 +84,11 @@ type chatPrompt struct {
 	parts    [][]byte
 }
 
-// lead moves the last message, of the system, to the system prompt if nothing was
+// promoteSystem moves the last message, of the system, to the system prompt if nothing was
 // answered yet: many chat templates refuse it elsewhere. A later one stays where
 // it is, because the tokens before it must not change. between separates it from
 // the text before.
-func (p *chatPrompt) lead(between string) {
+func (p *chatPrompt) promoteSystem(between string) {
 	last := len(p.messages) - 1
 	m := p.messages[last]
 	switch {
@@ -101,12 +101,12 @@ func (p *chatPrompt) lead(between string) {
 	}
 }
 
-func (p *chatPrompt) begin(role string) {
+func (p *chatPrompt) beginMessage(role string) {
 	p.current, p.parts = formats.Message{Role: role, Parent: -1, Call: -1}, nil
 }
 
-// flush ends the current message; an empty one only counts if it must.
-func (p *chatPrompt) flush(must bool) {
+// endMessage ends the current message; an empty one only counts if it must.
+func (p *chatPrompt) endMessage(must bool) {
 	m := p.current
 	switch {
 	case m.Role == "assistant", m.Role == "system", len(p.parts) == 1 && m.Content != "":
@@ -117,11 +117,11 @@ func (p *chatPrompt) flush(must bool) {
 	if must || len(p.parts) > 0 || len(m.ToolCalls) > 0 || m.Reasoning != "" {
 		p.messages = append(p.messages, m)
 	}
-	p.begin(m.Role)
+	p.beginMessage(m.Role)
 }
 
-// text adds a text, of which raw is the JSON.
-func (p *chatPrompt) text(text string, raw []byte) {
+// addText adds a text, of which raw is the JSON.
+func (p *chatPrompt) addText(text string, raw []byte) {
 	p.current.Content = text
 	p.parts = append(p.parts, jsontext.Object{field("type", []byte(`"text"`)), field("text", raw)}.Bytes())
 }
@@ -130,9 +130,9 @@ func imagePart(url string) []byte {
 	return encode(map[string]any{"type": "image_url", "image_url": map[string]string{"url": url}})
 }
 
-// result adds a tool message. Its images follow as a user message: chat
+// addToolResult adds a tool message. Its images follow as a user message: chat
 // templates have no images in tool messages.
-func (p *chatPrompt) result(id, text string, images [][]byte) {
+func (p *chatPrompt) addToolResult(id, text string, images [][]byte) {
 	p.messages = append(p.messages, formats.Message{Role: "tool", ToolCallID: id, Content: text, Parent: -1, Call: -1})
 	if images != nil {
 		p.messages = append(p.messages, formats.Message{Role: "user", ContentParts: jsontext.Compact(array(images)), Parent: -1, Call: -1})

@@ -41,7 +41,7 @@ func (completionsTranslator) decode(q *request, _ func(string) ([]formats.Messag
 	default:
 		return errors.New(`the request has no "prompt"`)
 	}
-	q.messages, q.raw = []formats.Message{m}, true
+	q.messages, q.plainText = []formats.Message{m}, true
 	return nil
 }
 

@@ -20,8 +20,8 @@ import (
 	"github.com/rollmill/rollmill/stages/internal/remote"
 )
 
-// upstream sends requests to the engines.
-type upstream struct {
+// engines sends requests to the engines.
+type engines struct {
 	opts    *Options
 	client  *http.Client
 	balance *balance
@@ -31,8 +31,8 @@ type upstream struct {
 	refused map[string][]string // by endpoint: added fields that it refuses
 }
 
-func newUpstream(o *Options) *upstream {
-	u := &upstream{opts: o, client: newClient(*o), rate: rate.NewLimiter(rate.Inf, 0), refused: map[string][]string{}}
+func newEngines(o *Options) *engines {
+	u := &engines{opts: o, client: newClient(*o), rate: rate.NewLimiter(rate.Inf, 0), refused: map[string][]string{}}
 	if o.RateLimit > 0 {
 		u.rate = rate.NewLimiter(rate.Limit(o.RateLimit), max(1, int(o.RateLimit)))
 	}
@@ -40,28 +40,28 @@ func newUpstream(o *Options) *upstream {
 	return u
 }
 
-// reply is the result of a call: a whole body, or a stream whose first event
+// result is the result of a call: a whole body, or a stream whose first event
 // was read.
-type reply struct {
+type result struct {
 	status   int
 	header   http.Header
 	body     []byte        // of anything but a stream
-	seen     []byte        // the part that the agent sees
+	visible  []byte        // the part that the agent sees
 	buffer   *bytes.Buffer // of the body; nil if it is not reused
 	answer   *answer
-	events   *events // of a stream; its body is open
+	events   *eventReader // of a stream; its body is open
 	endpoint string
 	tries    int32
 	failure  *Failure        // nil when the engine answered
-	top      jsontext.Object // of a stream of which the agent's is made: members that are not in every chunk
-	pieces   pieceList
+	topLevel jsontext.Object // of a stream of which the agent's is made: members that are not in every chunk
+	segments segmentList
 	ended    bool // nothing more of the stream is read
 }
 
 // tryError is one failed try.
 type tryError struct {
-	reply *reply // what the engine answered; nil when it did not
-	err   error
+	result *result // what the engine answered; nil when it did not
+	err    error
 }
 
 func (e *tryError) Error() string { return e.err.Error() }
@@ -70,14 +70,14 @@ func (e *tryError) Unwrap() error { return e.err }
 
 // call sends a request until it is answered, refused or out of retries. A retry
 // goes to another endpoint, if there is one.
-func (u *upstream) call(ctx context.Context, group string, q *request, header http.Header) *reply {
+func (u *engines) call(ctx context.Context, group string, q *request, header http.Header) *result {
 	tries := 0
 	var at *endpoint
-	r, err := remote.Retry(ctx, uint(u.opts.retries()+1), u.opts.Backoff, func() (*reply, error) {
+	r, err := remote.Retry(ctx, uint(u.opts.retries()+1), u.opts.Backoff, func() (*result, error) {
 		if err := u.rate.Wait(ctx); err != nil {
 			return nil, remote.Permanent(&tryError{err: err})
 		}
-		e, err := u.balance.take(ctx, group, at)
+		e, err := u.balance.acquire(ctx, group, at)
 		if err != nil {
 			return nil, remote.Permanent(&tryError{err: err})
 		}
@@ -86,7 +86,7 @@ func (u *upstream) call(ctx context.Context, group string, q *request, header ht
 		return u.tryAt(ctx, e, q, header)
 	})
 	if err != nil {
-		r = failedReply(ctx, err)
+		r = failedResult(ctx, err)
 	}
 	if r.tries = int32(tries); at != nil {
 		r.endpoint = at.url
@@ -96,13 +96,13 @@ func (u *upstream) call(ctx context.Context, group string, q *request, header ht
 
 // tryAt sends a request once, and frees the place at the endpoint when the
 // answer has arrived, or its stream has ended.
-func (u *upstream) tryAt(ctx context.Context, e *endpoint, q *request, header http.Header) (*reply, error) {
+func (u *engines) tryAt(ctx context.Context, e *endpoint, q *request, header http.Header) (*result, error) {
 	began := u.opts.Now()
 	r, err := u.try(ctx, e.url, q, header)
-	done := func(v verdict, took time.Duration) { u.balance.done(e, v, began, u.opts.Now(), took) }
+	done := func(v verdict, took time.Duration) { u.balance.release(e, v, began, u.opts.Now(), took) }
 	switch {
 	case err != nil:
-		done(judge(ctx, err), 0)
+		done(verdictOf(ctx, err), 0)
 	case r.events != nil:
 		stop := r.events.close
 		r.events.close = sync.OnceFunc(func() {
@@ -115,49 +115,49 @@ func (u *upstream) tryAt(ctx context.Context, e *endpoint, q *request, header ht
 	return r, err
 }
 
-// judge returns what a failed try shows about the endpoint.
-func judge(ctx context.Context, err error) verdict {
+// verdictOf returns what a failed try shows about the endpoint.
+func verdictOf(ctx context.Context, err error) verdict {
 	var try *tryError
 	switch {
 	case ctx.Err() != nil:
 		return neither
-	case !errors.As(err, &try) || try.reply == nil:
+	case !errors.As(err, &try) || try.result == nil:
 		return failing
-	case try.reply.status == http.StatusTooManyRequests || try.reply.status == http.StatusServiceUnavailable:
+	case try.result.status == http.StatusTooManyRequests || try.result.status == http.StatusServiceUnavailable:
 		return throttled
-	case try.reply.status >= 500:
+	case try.result.status >= 500:
 		return failing
 	}
 	return neither
 }
 
-func failedReply(ctx context.Context, err error) *reply {
+func failedResult(ctx context.Context, err error) *result {
 	var try *tryError
 	switch {
 	case ctx.Err() != nil:
-		return &reply{failure: &Failure{Class: formats.FailCancelled, Text: context.Cause(ctx).Error()}}
-	case errors.As(err, &try) && try.reply != nil:
-		return try.reply
+		return &result{failure: &Failure{Class: formats.FailCancelled, Text: context.Cause(ctx).Error()}}
+	case errors.As(err, &try) && try.result != nil:
+		return try.result
 	}
-	return &reply{failure: &Failure{Class: formats.FailEngine, Text: err.Error()}}
+	return &result{failure: &Failure{Class: formats.FailEngine, Text: err.Error()}}
 }
 
 // try sends a request once; an error is permanent or may be retried. If a
 // refusal names a field that was added to the request, it is sent again without
 // that field. Only if that succeeds has the engine refused the field: an error
 // may echo the whole request, whatever it is about.
-func (u *upstream) try(ctx context.Context, endpoint string, q *request, header http.Header) (*reply, error) {
+func (u *engines) try(ctx context.Context, endpoint string, q *request, header http.Header) (*result, error) {
 	ctx, cancel := context.WithTimeoutCause(ctx, u.opts.CallTimeout, remote.LateError(u.opts.CallTimeout))
 	var here []string // left out of this request
 	for {
 		without := slices.Concat(u.without(endpoint), here)
 		r, err := u.send(ctx, cancel, endpoint, q, header, without)
-		if field := q.suspect(without, err); field != "" {
+		if field := q.refusedField(without, err); field != "" {
 			here = append(here, field)
 			continue
 		}
 		if err == nil && len(here) > 0 {
-			u.learn(endpoint, q, here[len(here)-1])
+			u.rememberRefused(endpoint, q, here[len(here)-1])
 		}
 		if err != nil || r.events == nil {
 			cancel()
@@ -166,26 +166,26 @@ func (u *upstream) try(ctx context.Context, endpoint string, q *request, header 
 	}
 }
 
-// suspect returns an added field that a refusal names and that was sent, or "".
-func (q *request) suspect(without []string, err error) string {
+// refusedField returns an added field that a refusal names and that was sent, or "".
+func (q *request) refusedField(without []string, err error) string {
 	var try *tryError
 	streamed := q.streamed()
 	if slices.Contains(without, streamed) {
 		streamed = ""
 	}
-	if errors.Is(err, errBare) {
+	if errors.Is(err, errNoStreamLogprobs) {
 		return streamed
 	}
-	if !errors.As(err, &try) || try.reply == nil {
+	if !errors.As(err, &try) || try.result == nil {
 		return ""
 	}
 	refused := func(name string) bool {
-		return name != "" && !slices.Contains(without, name) && try.reply.refuses(name)
+		return name != "" && !slices.Contains(without, name) && try.result.refuses(name)
 	}
 	if i := slices.IndexFunc(q.added, refused); i >= 0 {
 		return q.added[i]
 	}
-	if streamed != "" && (try.reply.refuses("stream") || q.needs && try.reply.refuses("logprobs")) {
+	if streamed != "" && (try.result.refuses("stream") || q.needsLogprobs && try.result.refuses("logprobs")) {
 		return streamed
 	}
 	if refused(q.optional) {
@@ -194,16 +194,16 @@ func (q *request) suspect(without []string, err error) string {
 	return ""
 }
 
-func (u *upstream) without(endpoint string) []string {
+func (u *engines) without(endpoint string) []string {
 	u.mu.Lock()
 	defer u.mu.Unlock()
 	return u.refused[endpoint]
 }
 
-// learn remembers the field without which a refused request was answered, and
+// rememberRefused remembers the field without which a refused request was answered, and
 // reports it once. Fields that were left out before it may be innocent: they
 // are sent again.
-func (u *upstream) learn(endpoint string, q *request, field string) {
+func (u *engines) rememberRefused(endpoint string, q *request, field string) {
 	streamed := q.streamed()
 	if !slices.Contains(q.added, field) && field != streamed {
 		return // optional: refused here, and perhaps accepted elsewhere
@@ -224,12 +224,12 @@ func (u *upstream) learn(endpoint string, q *request, field string) {
 }
 
 // refuses reports whether an engine refused a request because of a field.
-func (r *reply) refuses(name string) bool {
+func (r *result) refuses(name string) bool {
 	return (r.status == http.StatusBadRequest || r.status == http.StatusUnprocessableEntity) && bytes.Contains(r.body, []byte(name))
 }
 
 // send makes one HTTP request. A stream takes over cancel.
-func (u *upstream) send(ctx context.Context, cancel context.CancelFunc, endpoint string, q *request, header http.Header, without []string) (*reply, error) {
+func (u *engines) send(ctx context.Context, cancel context.CancelFunc, endpoint string, q *request, header http.Header, without []string) (*result, error) {
 	req, err := http.NewRequestWithContext(ctx, http.MethodPost, endpoint+q.api.path, bytes.NewReader(q.body(without)))
 	if err != nil {
 		return nil, remote.Permanent(err)
@@ -241,7 +241,7 @@ func (u *upstream) send(ctx context.Context, cancel context.CancelFunc, endpoint
 	if err != nil {
 		return nil, transportError(ctx, err)
 	}
-	if resp.StatusCode/100 == 2 && strings.HasPrefix(resp.Header.Get("Content-Type"), "text/event-stream") && (!q.api.translated() || q.made()) {
+	if resp.StatusCode/100 == 2 && strings.HasPrefix(resp.Header.Get("Content-Type"), "text/event-stream") && (!q.api.translated() || q.streamTranslated()) {
 		return u.openStream(ctx, cancel, resp, q)
 	}
 	defer resp.Body.Close()
@@ -257,20 +257,20 @@ func (u *upstream) send(ctx context.Context, cancel context.CancelFunc, endpoint
 	case err != nil:
 		return nil, transportError(ctx, err)
 	}
-	r := &reply{status: resp.StatusCode, header: resp.Header, body: body, answer: &answer{}}
+	r := &result{status: resp.StatusCode, header: resp.Header, body: body, answer: &answer{}}
 	if resp.StatusCode/100 != 2 {
 		return nil, statusError(r)
 	}
 	see := q.view
-	see.stream = see.stream && !q.made()
-	if r.seen, err = r.answer.add(body, see); err != nil {
+	see.stream = see.stream && !q.streamTranslated()
+	if r.visible, err = r.answer.add(body, see); err != nil {
 		return nil, &tryError{err: err}
 	}
 	switch {
 	case r.answer.err != nil:
 		return nil, &tryError{err: r.answer.err}
 	case len(r.answer.choices) == 0:
-		return nil, &tryError{err: fmt.Errorf("%w: no choices: %s", errGarbage, excerpt(body))}
+		return nil, &tryError{err: fmt.Errorf("%w: no choices: %s", errNotCompletion, excerpt(body))}
 	}
 	r.buffer = buffer
 	return r, nil
@@ -283,9 +283,9 @@ var bodies = sync.Pool{New: func() any { return new(bytes.Buffer) }}
 const keptBody = 4 << 20 // a larger buffer is not kept
 
 // release frees the body, which must not be used afterwards.
-func (r *reply) release() {
+func (r *result) release() {
 	b := r.buffer
-	r.buffer, r.body, r.seen = nil, nil, nil
+	r.buffer, r.body, r.visible = nil, nil, nil
 	if b != nil && b.Cap() <= keptBody {
 		b.Reset()
 		bodies.Put(b)
@@ -323,9 +323,9 @@ func readAll(b *bytes.Buffer, r io.Reader, size int64, most int) ([]byte, error)
 	}
 }
 
-func (u *upstream) openStream(ctx context.Context, cancel context.CancelFunc, resp *http.Response, q *request) (*reply, error) {
-	e := newEvents(resp.Body, func() { cancel(); resp.Body.Close() })
-	r := &reply{status: resp.StatusCode, header: resp.Header, answer: &answer{}, events: e}
+func (u *engines) openStream(ctx context.Context, cancel context.CancelFunc, resp *http.Response, q *request) (*result, error) {
+	e := newEventReader(resp.Body, func() { cancel(); resp.Body.Close() })
+	r := &result{status: resp.StatusCode, header: resp.Header, answer: &answer{}, events: e}
 	err := r.open(q)
 	if err != nil {
 		resp.Body.Close()
@@ -336,20 +336,20 @@ func (u *upstream) openStream(ctx context.Context, cancel context.CancelFunc, re
 
 // open reads the first event of a stream. One of which the agent's is made is
 // read up to the first text or call, so that it can still be given up.
-func (r *reply) open(q *request) error {
+func (r *result) open(q *request) error {
 	if q.api.translated() {
-		return r.openMade(q)
+		return r.openTranslated(q)
 	}
 	if err := r.events.peek(); err != nil {
 		return err
 	}
-	if err := r.events.first.put(r.answer, q); err != nil {
+	if err := r.events.first.addTo(r.answer, q); err != nil {
 		return err
 	}
 	return r.answer.err
 }
 
-func (u *upstream) authorize(req *http.Request) {
+func (u *engines) authorize(req *http.Request) {
 	req.Header.Del("Authorization")
 	remote.Authorize(req, u.opts.APIKey)
 }

@@ -19,7 +19,7 @@ import (
 // answers 429 or 503, or takes much longer per token than at its best, and
 // grows with each answer.
 type balance struct {
-	most     float64 // calls at once, of one endpoint
+	maxLimit float64 // calls at once, of one endpoint
 	slowdown float64 // 0: latency does not matter
 	every    time.Duration
 	healthy  func(ctx context.Context, url string) bool
@@ -34,8 +34,8 @@ type balance struct {
 	queue  list.List // of *waiting, in the order in which they came
 }
 
-// waiting is a call that waits for a free place.
-type waiting struct {
+// waiter is a call that waits for a free place.
+type waiter struct {
 	group string
 	avoid *endpoint
 	place chan *endpoint // gets the one that it may be sent to
@@ -70,12 +70,12 @@ const (
 )
 
 func newBalance(o *Options, client *http.Client) *balance {
-	b := &balance{most: float64(o.Connections), slowdown: o.Slowdown, every: o.HealthEvery, log: o.Log,
+	b := &balance{maxLimit: float64(o.Connections), slowdown: o.Slowdown, every: o.HealthEvery, log: o.Log,
 		groups: map[string]*group{}}
 	b.ctx, b.stop = context.WithCancel(context.Background())
 	b.healthy = func(ctx context.Context, url string) bool { return healthy(ctx, client, url, o.APIKey) }
 	for _, url := range o.Endpoints {
-		b.list = append(b.list, &endpoint{url: url, limit: b.most})
+		b.list = append(b.list, &endpoint{url: url, limit: b.maxLimit})
 	}
 	return b
 }
@@ -112,11 +112,11 @@ func (b *balance) leave(name string) {
 	delete(b.groups, name)
 }
 
-// take waits for a free place at an endpoint; calls that wait get one in the
+// acquire waits for a free place at an endpoint; calls that wait get one in the
 // order in which they came. avoid is the endpoint that just failed this call, or
 // nil.
-func (b *balance) take(ctx context.Context, name string, avoid *endpoint) (*endpoint, error) {
-	w := &waiting{name, avoid, make(chan *endpoint, 1)}
+func (b *balance) acquire(ctx context.Context, name string, avoid *endpoint) (*endpoint, error) {
+	w := &waiter{name, avoid, make(chan *endpoint, 1)}
 	b.mu.Lock()
 	at := b.queue.PushBack(w)
 	b.serve()
@@ -142,7 +142,7 @@ func (b *balance) take(ctx context.Context, name string, avoid *endpoint) (*endp
 // is free for one call and not for another: see choose.
 func (b *balance) serve() {
 	for first := b.queue.Front(); first != nil; first = b.queue.Front() {
-		w := first.Value.(*waiting)
+		w := first.Value.(*waiter)
 		e := b.choose(w.group, w.avoid)
 		if e == nil {
 			return
@@ -204,9 +204,9 @@ func (b *balance) home(name string) string {
 	return b.list[0].url
 }
 
-// done frees a place. began is when the call was sent, and took is the time per
+// release frees a place. began is when the call was sent, and took is the time per
 // token, if it was answered.
-func (b *balance) done(e *endpoint, v verdict, began, now time.Time, took time.Duration) {
+func (b *balance) release(e *endpoint, v verdict, began, now time.Time, took time.Duration) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	e.calls--
@@ -219,7 +219,7 @@ func (b *balance) done(e *endpoint, v verdict, began, now time.Time, took time.D
 		if b.slowdown > 0 && took > 0 && float64(took) > b.slowdown*float64(e.best) {
 			e.shrink(began, now, 0.9)
 		} else {
-			e.limit = min(b.most, e.limit+1/max(1, e.limit))
+			e.limit = min(b.maxLimit, e.limit+1/max(1, e.limit))
 		}
 	case throttled:
 		e.failures = 0

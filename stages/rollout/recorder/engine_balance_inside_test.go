@@ -19,7 +19,7 @@ func TestLimitsShrinkAndGrow(t *testing.T) {
 	now := time.Unix(1000, 0)
 	take := func(n int) {
 		for range n {
-			if _, err := b.take(t.Context(), "g", nil); err != nil {
+			if _, err := b.acquire(t.Context(), "g", nil); err != nil {
 				t.Fatal(err)
 			}
 		}
@@ -28,7 +28,7 @@ func TestLimitsShrinkAndGrow(t *testing.T) {
 	began := now
 	for range 10 {
 		now = now.Add(time.Millisecond)
-		b.done(e, throttled, began, now, 0)
+		b.release(e, throttled, began, now, 0)
 	}
 	if e.limit < 6.9 || e.limit > 7.1 {
 		t.Errorf("after 429 for ten calls at once the limit is %v", e.limit)
@@ -38,20 +38,20 @@ func TestLimitsShrinkAndGrow(t *testing.T) {
 		t.Error("an eighth call is let through")
 	}
 	for range 7 {
-		b.done(e, answered, now, now, time.Millisecond)
+		b.release(e, answered, now, now, time.Millisecond)
 	}
 	if e.limit < 7.9 || e.limit > 8.1 {
 		t.Errorf("after a round of answers the limit is %v", e.limit)
 	}
 	take(8)
 	now = now.Add(time.Second)
-	b.done(e, answered, now, now, 11*time.Millisecond)
+	b.release(e, answered, now, now, 11*time.Millisecond)
 	if e.limit < 7.1 || e.limit > 7.3 {
 		t.Errorf("after a token took 11 times as long the limit is %v", e.limit)
 	}
 	for range 100 {
 		now = now.Add(time.Second)
-		b.done(e, throttled, now, now, 0)
+		b.release(e, throttled, now, now, 0)
 		e.calls++
 	}
 	if e.limit != 1 {
@@ -59,7 +59,7 @@ func TestLimitsShrinkAndGrow(t *testing.T) {
 	}
 	e.calls = 1
 	for range 1000 {
-		b.done(e, answered, now, now, time.Millisecond)
+		b.release(e, answered, now, now, time.Millisecond)
 		e.calls++
 	}
 	if e.limit != 16 {
@@ -76,7 +76,7 @@ func TestWaitingCallsGoInTheOrderInWhichTheyCame(t *testing.T) {
 	defer b.close()
 	var held []*endpoint
 	for range 2 {
-		e, err := b.take(t.Context(), "first", nil)
+		e, err := b.acquire(t.Context(), "first", nil)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -91,10 +91,10 @@ func TestWaitingCallsGoInTheOrderInWhichTheyCame(t *testing.T) {
 			ctx = ended
 		}
 		all.Go(func() {
-			e, err := b.take(ctx, strconv.Itoa(i%7), held[i%2])
+			e, err := b.acquire(ctx, strconv.Itoa(i%7), held[i%2])
 			if err == nil {
 				given <- i
-				b.done(e, neither, time.Time{}, time.Time{}, 0)
+				b.release(e, neither, time.Time{}, time.Time{}, 0)
 			} else if i%10 != 3 || err != gone {
 				t.Errorf("call %d: %v", i, err)
 			}
@@ -111,7 +111,7 @@ func TestWaitingCallsGoInTheOrderInWhichTheyCame(t *testing.T) {
 		waiting = b.queue.Len()
 		b.mu.Unlock()
 	}
-	b.done(held[0], neither, time.Time{}, time.Time{}, 0) // one place for all
+	b.release(held[0], neither, time.Time{}, time.Time{}, 0) // one place for all
 	all.Wait()
 	close(given)
 	last, n := -1, 0
@@ -121,7 +121,7 @@ func TestWaitingCallsGoInTheOrderInWhichTheyCame(t *testing.T) {
 		}
 		last, n = i, n+1
 	}
-	if b.done(held[1], neither, time.Time{}, time.Time{}, 0); n != calls-calls/10 || b.queue.Len() != 0 || b.list[0].calls+b.list[1].calls != 0 {
+	if b.release(held[1], neither, time.Time{}, time.Time{}, 0); n != calls-calls/10 || b.queue.Len() != 0 || b.list[0].calls+b.list[1].calls != 0 {
 		t.Errorf("%d calls went; %d wait, %d and %d are under way", n, b.queue.Len(), b.list[0].calls, b.list[1].calls)
 	}
 }

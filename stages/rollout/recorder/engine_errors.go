@@ -14,13 +14,13 @@ import (
 
 // statusError turns an engine's error answer into the error of a try: a
 // temporary one, or a refusal.
-func statusError(r *reply) error {
+func statusError(r *result) error {
 	text := fmt.Sprintf("HTTP %d: %s", r.status, errorText(r.body))
 	if r.status/100 == 3 {
 		text = fmt.Sprintf("HTTP %d: the engine redirects elsewhere, which is not followed; give its address itself (--url)", r.status)
 		r.body = nil // the agent must not follow it either
 	}
-	try := &tryError{reply: r, err: errors.New(text)}
+	try := &tryError{result: r, err: errors.New(text)}
 	if temporary(r.status) {
 		r.failure = &Failure{Class: formats.FailEngine, Text: text}
 		return remote.RetryAfter(try, r.header)

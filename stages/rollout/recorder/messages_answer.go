@@ -9,19 +9,19 @@ import (
 	"github.com/rollmill/rollmill/formats/jsontext"
 )
 
-// message is an answer in the form of Anthropic's Messages API.
-type message struct {
-	ID           string       `json:"id"`
-	Type         string       `json:"type"`
-	Role         string       `json:"role"`
-	Model        string       `json:"model"`
-	Content      []block      `json:"content"`
-	StopReason   string       `json:"stop_reason"`
-	StopSequence *string      `json:"stop_sequence"`
-	Usage        messageUsage `json:"usage"`
+// messagesBody is an answer in the form of Anthropic's Messages API.
+type messagesBody struct {
+	ID           string          `json:"id"`
+	Type         string          `json:"type"`
+	Role         string          `json:"role"`
+	Model        string          `json:"model"`
+	Content      []messagesBlock `json:"content"`
+	StopReason   string          `json:"stop_reason"`
+	StopSequence *string         `json:"stop_sequence"`
+	Usage        messagesUsage   `json:"usage"`
 }
 
-type block struct {
+type messagesBlock struct {
 	Type      string          `json:"type"`
 	Thinking  string          `json:"thinking,omitempty"`
 	Signature string          `json:"signature,omitempty"`
@@ -31,7 +31,7 @@ type block struct {
 	Input     json.RawMessage `json:"input,omitempty"`
 }
 
-type messageUsage struct {
+type messagesUsage struct {
 	Input   int32 `json:"input_tokens"` // without those from the cache
 	Created int32 `json:"cache_creation_input_tokens"`
 	Cached  int32 `json:"cache_read_input_tokens"`
@@ -44,22 +44,22 @@ const signature = "rollmill"
 
 // encode returns an answer of chat completions as a message. Of several choices,
 // which that API does not have, it returns the first.
-func (messagesTranslator) encode(_ *request, r *reply) []byte {
+func (messagesTranslator) encode(_ *request, r *result) []byte {
 	a := r.answer
 	m := a.choices[0].message
-	top := jsontext.ParseObject(r.seen)
+	top := jsontext.ParseObject(r.visible)
 	prompt := a.usage.prompt
 	if !a.usage.known {
 		prompt = int32(len(a.prompt))
 	}
-	out := message{ID: jsontext.Unquote(top.Get("id")), Type: "message", Role: "assistant", Model: a.model, Content: []block{},
-		Usage: messageUsage{Input: max(0, prompt-a.usage.cached), Cached: a.usage.cached, Output: a.usage.completion}}
+	out := messagesBody{ID: jsontext.Unquote(top.Get("id")), Type: "message", Role: "assistant", Model: a.model, Content: []messagesBlock{},
+		Usage: messagesUsage{Input: max(0, prompt-a.usage.cached), Cached: a.usage.cached, Output: a.usage.completion}}
 	refusal := refusalOf(&m)
-	for _, p := range r.pieces.of(m.Reasoning, chat.ContentText(&m)+refusal) {
+	for _, p := range r.segments.split(m.Reasoning, chat.ContentText(&m)+refusal) {
 		out.Content = append(out.Content, blockOf(p))
 	}
 	for _, c := range m.ToolCalls {
-		out.Content = append(out.Content, block{Type: "tool_use", ID: c.ID, Name: c.Name, Input: inputOf(c.Arguments)})
+		out.Content = append(out.Content, messagesBlock{Type: "tool_use", ID: c.ID, Name: c.Name, Input: inputOf(c.Arguments)})
 	}
 	for choice := range jsontext.Elements(top.Get("choices")) {
 		if stopped := jsontext.Unquote(jsontext.ParseObject(choice).Get("stop_reason")); stopped != "" {
@@ -71,11 +71,11 @@ func (messagesTranslator) encode(_ *request, r *reply) []byte {
 	return encode(out)
 }
 
-func blockOf(p piece) block {
+func blockOf(p segment) messagesBlock {
 	if p.reasoning {
-		return block{Type: "thinking", Thinking: p.text, Signature: signature}
+		return messagesBlock{Type: "thinking", Thinking: p.text, Signature: signature}
 	}
-	return block{Type: "text", Text: p.text}
+	return messagesBlock{Type: "text", Text: p.text}
 }
 
 func stopReason(m *formats.Message, refused, matched bool) string {

@@ -27,12 +27,12 @@ func FuzzMessages(f *testing.F) {
 		} else if _, err = parseRequest(messagesAPI, []byte(`{"model":"policy","max_tokens":9,"messages":[{"role":"user","content":"hi"}]}`), nil); err != nil {
 			t.Fatal(err)
 		}
-		r := &reply{answer: &answer{}}
-		if r.seen, err = r.answer.add(body, view{}); err != nil || len(r.answer.choices) == 0 {
+		r := &result{answer: &answer{}}
+		if r.visible, err = r.answer.add(body, view{}); err != nil || len(r.answer.choices) == 0 {
 			return
 		}
 		for _, c := range r.answer.choices {
-			c.done()
+			c.assemble()
 		}
 		was := r.answer.choices[0].message
 		s.tree.Messages = append(s.tree.Messages, was)
@@ -42,7 +42,7 @@ func FuzzMessages(f *testing.F) {
 		}
 		var out bytes.Buffer
 		messagesAPI.encodeEvents(nil, &out).end(m)
-		events := newEvents(&out, func() {})
+		events := newEventReader(&out, func() {})
 		for e, err := events.next(); err != io.EOF; e, err = events.next() {
 			if err != nil || !json.Valid(e.data) {
 				t.Fatalf("%v: %q has the event %q", err, body, e.data)

@@ -40,8 +40,8 @@ func (w *messagesEvents) end(o jsontext.Object) {
 	w.write("message_stop", nil)
 }
 
-// block writes what is left of a text.
-func (w *messagesEvents) block(p piece) { w.writeBlock(objectOf(blockOf(p))) }
+// closeText writes what is left of a text.
+func (w *messagesEvents) closeText(p segment) { w.writeBlock(objectOf(blockOf(p))) }
 
 // writeBlock writes the events of the next content block, or those that are left.
 func (w *messagesEvents) writeBlock(o jsontext.Object) {
@@ -59,7 +59,7 @@ func (w *messagesEvents) writeBlock(o jsontext.Object) {
 		w.delta("input_json_delta", "partial_json", encode(string(o.Get("input"))))
 	}
 	w.write("content_block_stop", jsontext.Object{index})
-	w.close()
+	w.closeBlock()
 }
 
 func (w *messagesEvents) beginBlock(o jsontext.Object) {
@@ -77,8 +77,8 @@ func (w *messagesEvents) delta(kind, key string, v []byte) {
 	w.write("content_block_delta", jsontext.Object{field("index", encode(w.done)), field("delta", piece.Bytes())})
 }
 
-// piece writes a piece of a text.
-func (w *messagesEvents) piece(p piece) {
+// writeText writes a piece of a text.
+func (w *messagesEvents) writeText(p segment) {
 	if !w.open {
 		w.beginBlock(objectOf(blockOf(p)))
 	}

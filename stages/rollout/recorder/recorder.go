@@ -103,11 +103,11 @@ func (o *Options) retries() int {
 
 // Recorder is the proxy. It is safe for concurrent use.
 type Recorder struct {
-	opts   Options
-	up     *upstream
-	url    string
-	server *http.Server
-	direct *http.Client // of Client
+	opts    Options
+	engines *engines
+	url     string
+	server  *http.Server
+	direct  *http.Client // of Client
 
 	mu       sync.RWMutex
 	sessions map[string]*Session
@@ -132,7 +132,7 @@ func New(o Options) (*Recorder, error) {
 	if o.Advertise != "" {
 		r.url = strings.TrimRight(o.Advertise, "/")
 	}
-	r.up = newUpstream(&r.opts)
+	r.engines = newEngines(&r.opts)
 	handler := r.route()
 	r.direct = &http.Client{Transport: direct{handler}}
 	r.server = &http.Server{Handler: handler, ReadHeaderTimeout: time.Minute, ErrorLog: slog.NewLogLogger(o.Log.Handler(), slog.LevelDebug)}
@@ -160,8 +160,8 @@ func readBuffer(connections int) int { return min(64<<10, max(4<<10, (64<<20)/co
 // Close stops listening and ends every session's calls.
 func (r *Recorder) Close() error {
 	err := r.server.Close()
-	r.up.balance.close()
-	r.up.client.CloseIdleConnections()
+	r.engines.balance.close()
+	r.engines.client.CloseIdleConnections()
 	return err
 }
 
@@ -171,7 +171,7 @@ func (r *Recorder) Begin(ctx context.Context, trajectoryID, group string) *Sessi
 	ctx, cancel := context.WithCancelCause(ctx)
 	s := &Session{rec: r, id: trajectoryID, group: group, token: rand.Text(), ctx: ctx, cancel: cancel}
 	s.cut, s.cutOff = context.WithCancel(context.WithoutCancel(ctx))
-	r.up.balance.join(group)
+	r.engines.balance.join(group)
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.sessions[s.token] = s
@@ -179,7 +179,7 @@ func (r *Recorder) Begin(ctx context.Context, trajectoryID, group string) *Sessi
 }
 
 func (r *Recorder) forget(s *Session) {
-	r.up.balance.leave(s.group)
+	r.engines.balance.leave(s.group)
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	delete(r.sessions, s.token)
@@ -214,9 +214,9 @@ func (r *Recorder) in(serve func(*Session, http.ResponseWriter, *http.Request)) 
 	}
 }
 
-// lingering is how long an agent has to read the end of an answer after its
+// writeGrace is how long an agent has to read the end of an answer after its
 // handler has returned.
-const lingering = time.Minute
+const writeGrace = time.Minute
 
 // bound ends the reading of a request and the writing of its answer a little
 // after the session has ended: otherwise an agent that stopped reading, or that
@@ -232,7 +232,7 @@ func (s *Session) bound(w http.ResponseWriter) (served func()) {
 	})
 	return func() {
 		if stop() {
-			_ = c.SetWriteDeadline(time.Now().Add(lingering))
+			_ = c.SetWriteDeadline(time.Now().Add(writeGrace))
 		}
 	}
 }

@@ -25,7 +25,7 @@ type request struct {
 	model    string          // as the agent named it
 	messages []formats.Message
 
-	raw       bool    // the prompt is text without roles: one message
+	plainText bool    // the prompt is text without roles: one message
 	promptIDs []int32 // of a prompt that came as token ids
 	previous  string  // id of the response that the prompt continues
 
@@ -33,13 +33,13 @@ type request struct {
 	stream  bool
 	choices int // n
 
-	whole    bool              // the engine sends the whole answer, and the agent's stream is made from it
-	needs    bool              // the answer must have logprobs
-	accepted func(http.Header) // called when an engine begins the stream of which the agent's is made; may be nil
-	view     view
-	response responseRequest
-	added    []string // fields that the engine may not support
-	optional string   // a field that an engine may refuse in this request and accept in others; "" for none
+	askWhole      bool              // the engine sends the whole answer, and the agent's stream is made from it
+	needsLogprobs bool              // the answer must have logprobs
+	onAccepted    func(http.Header) // called when an engine begins the stream of which the agent's is made; may be nil
+	view          view
+	responses     responsesRequest
+	added         []string // fields that the engine may not support
+	optional      string   // a field that an engine may refuse in this request and accept in others; "" for none
 }
 
 // parseRequest reads a request; stored is for translator.decode.
@@ -77,14 +77,14 @@ func (q *request) enrich(o *Options, seed *int64, target bool) {
 	if seed != nil && !q.fields.Has("seed") {
 		q.fields.Set("seed", encode(*seed))
 	}
-	if q.made() {
-		q.whole = q.view.logprobs || q.choices > 1
+	if q.streamTranslated() {
+		q.askWhole = q.view.logprobs || q.choices > 1
 		q.view.usage = false
 		q.fields.Drop("stream_options")
-		q.fields.Set("stream", encode(!q.whole))
+		q.fields.Set("stream", encode(!q.askWhole))
 	}
 	if target {
-		q.needs = !o.NoLogprobs
+		q.needsLogprobs = !o.NoLogprobs
 		q.api.askLogprobs(q)
 		if o.NoLogprobs && !q.view.logprobs {
 			q.optional = "logprobs"
@@ -93,7 +93,7 @@ func (q *request) enrich(o *Options, seed *int64, target bool) {
 			q.addExtra(name, o.Extra[name])
 		}
 	}
-	if q.stream && !q.whole && !q.view.usage {
+	if q.stream && !q.askWhole && !q.view.usage {
 		options := jsontext.ParseObject(q.fields.Get("stream_options"))
 		options.Set("include_usage", []byte("true"))
 		if !q.fields.Has("stream_options") {
@@ -123,15 +123,15 @@ func (q *request) sets(name string) bool {
 	return q.fields.Has(name)
 }
 
-// made reports whether the agent's stream is made here.
-func (q *request) made() bool { return q.stream && q.api.translated() }
+// streamTranslated reports whether the agent's stream is made here.
+func (q *request) streamTranslated() bool { return q.stream && q.api.translated() }
 
 // streamed names the stream of a request among the fields that an engine
 // refuses: engines that have no logprobs in a stream with tools may have them in
 // others. A request without it is asked whole.
 func (q *request) streamed() string {
 	switch {
-	case !q.made() || q.whole:
+	case !q.streamTranslated() || q.askWhole:
 		return ""
 	case q.tools != "":
 		return "stream with tools"
@@ -173,8 +173,8 @@ func (q *request) sampling(o *Options) string {
 	if q.api != chatAPI {
 		out["api"] = encode(q.api.name) // what the agent spoke; other prompts than chat's and messages' are rendered by another template, or by none
 	}
-	if q.response.leftOut != nil {
-		out["tools_left_out"] = encode(q.response.leftOut)
+	if q.responses.leftOut != nil {
+		out["tools_left_out"] = encode(q.responses.leftOut)
 	}
 	if by := q.constrainedBy(); by != "" {
 		out["constrained_by"] = encode(by)

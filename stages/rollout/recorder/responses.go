@@ -10,9 +10,9 @@ import (
 	"github.com/rollmill/rollmill/formats/jsontext"
 )
 
-// responseRequest is what a request of the Responses API has beside the chat
+// responsesRequest is what a request of the Responses API has beside the chat
 // completion that it becomes.
-type responseRequest struct {
+type responsesRequest struct {
 	id           string            // of the response
 	instructions string            // of this call alone
 	items        []formats.Message // of this call's input
@@ -35,11 +35,11 @@ type responsesTranslator struct{ chatLogprobs }
 func (responsesTranslator) decode(q *request, stored func(string) ([]formats.Message, error)) error {
 	for v := range jsontext.Elements(q.fields.Get("include")) {
 		q.view.logprobs = q.view.logprobs || string(v) == outputLogprobs
-		q.response.encrypted = q.response.encrypted || string(v) == encryptedReasoning
+		q.responses.encrypted = q.responses.encrypted || string(v) == encryptedReasoning
 	}
 	q.previous = jsontext.Unquote(q.fields.Get("previous_response_id"))
-	q.response.instructions = jsontext.Unquote(q.fields.Get("instructions"))
-	var t turnReader
+	q.responses.instructions = jsontext.Unquote(q.fields.Get("instructions"))
+	var t inputReader
 	switch input := orEmpty(q.fields.Get("input")); input[0] {
 	case '"':
 		if !q.fields.Has("input") {
@@ -58,7 +58,7 @@ func (responsesTranslator) decode(q *request, stored func(string) ([]formats.Mes
 	default:
 		return errors.New(`the request has no "input"`)
 	}
-	q.response.items = t.messages
+	q.responses.items = t.messages
 	if err := q.convert(q.setFromResponses); err != nil {
 		return err
 	}
@@ -71,13 +71,13 @@ func (responsesTranslator) decode(q *request, stored func(string) ([]formats.Mes
 	} else {
 		q.fields.Set("logprobs", []byte("true"))
 	}
-	q.response.store = string(q.asked.Get("store")) != "false"
+	q.responses.store = string(q.asked.Get("store")) != "false"
 	return q.setPrompt(stored)
 }
 
-// notFromResponses are fields of the Responses API that chat completions do not
+// responsesOnly are fields of the Responses API that chat completions do not
 // have and that change no prompt of an engine.
-var notFromResponses = []string{"input", "instructions", "previous_response_id", "include", "store", "metadata", "truncation", "service_tier", "user", "max_tool_calls",
+var responsesOnly = []string{"input", "instructions", "previous_response_id", "include", "store", "metadata", "truncation", "service_tier", "user", "max_tool_calls",
 	"prompt_cache_key", "prompt_cache_retention", "safety_identifier", "client_metadata", "background", "enable_response_messages"}
 
 // setFromResponses sets what a field of the Responses API is in chat
@@ -88,7 +88,7 @@ func (q *request) setFromResponses(key string, v []byte) error {
 	switch {
 	case key == "background" && jsontext.IsTrue(v):
 		return errors.New("background: the answer is not kept for later; ask for it in the foreground")
-	case slices.Contains(notFromResponses, key):
+	case slices.Contains(responsesOnly, key):
 	case key == "conversation" || key == "prompt":
 		return fmt.Errorf("%s: only OpenAI's servers keep it; the agent has to send it as input", key)
 	case key == "max_output_tokens":
@@ -100,9 +100,9 @@ func (q *request) setFromResponses(key string, v []byte) error {
 	case key == "text":
 		q.setTextFormat(jsontext.ParseObject(o.Get("format")))
 	case key == "tools":
-		q.setResponseTools(v)
+		q.setResponsesTools(v)
 	case key == "tool_choice":
-		return q.setResponseToolChoice(v)
+		return q.setResponsesToolChoice(v)
 	default:
 		q.fields.Set(key, v)
 	}
@@ -116,7 +116,7 @@ func (q *request) setTextFormat(format jsontext.Object) {
 		if name == nil {
 			name = encode("output")
 		}
-		q.setFormat(name, format)
+		q.setResponseFormat(name, format)
 	case "json_object":
 		q.fields.Set("response_format", format.Bytes())
 	}
@@ -129,11 +129,11 @@ func (q *request) setPrompt(stored func(string) ([]formats.Message, error)) erro
 	if err != nil {
 		return err
 	}
-	var p itemPrompt
-	if q.response.instructions != "" {
-		p.messages = append(p.messages, formats.Message{Role: "system", Content: q.response.instructions, Parent: -1, Call: -1})
+	var p responsesPrompt
+	if q.responses.instructions != "" {
+		p.messages = append(p.messages, formats.Message{Role: "system", Content: q.responses.instructions, Parent: -1, Call: -1})
 	}
-	for _, m := range append(list, q.response.items...) {
+	for _, m := range append(list, q.responses.items...) {
 		if err := p.add(m); err != nil {
 			return fmt.Errorf("input: %w", err)
 		}
@@ -142,8 +142,8 @@ func (q *request) setPrompt(stored func(string) ([]formats.Message, error)) erro
 	return nil
 }
 
-// turn is what one response added to a conversation.
-type turn struct {
+// storedResponse is what one response added to a conversation.
+type storedResponse struct {
 	previous string
 	messages []formats.Message
 }
@@ -152,9 +152,9 @@ type turn struct {
 func (s *Session) storedMessages(id string) (list []formats.Message, err error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	var turns []turn
+	var turns []storedResponse
 	for id != "" {
-		t, known := s.turns[id]
+		t, known := s.stored[id]
 		if !known {
 			return nil, fmt.Errorf("previous_response_id: this trajectory has no response %q that was stored", id)
 		}
@@ -166,16 +166,16 @@ func (s *Session) storedMessages(id string) (list []formats.Message, err error) 
 	return list, nil
 }
 
-// keepTurn remembers a response, unless the agent asked not to store it.
-func (s *Session) keepTurn(q *request, a *answer) {
-	if !q.response.store || len(a.choices) == 0 {
+// storeResponse remembers a response, unless the agent asked not to store it.
+func (s *Session) storeResponse(q *request, a *answer) {
+	if !q.responses.store || len(a.choices) == 0 {
 		return
 	}
-	if s.turns == nil {
-		s.turns = map[string]turn{}
+	if s.stored == nil {
+		s.stored = map[string]storedResponse{}
 	}
 	m := a.choices[0].message
-	s.turns[q.response.id] = turn{q.previous, append(slices.Clone(q.response.items), formats.Message{Role: "assistant", Content: m.Content, ContentParts: m.ContentParts,
+	s.stored[q.responses.id] = storedResponse{q.previous, append(slices.Clone(q.responses.items), formats.Message{Role: "assistant", Content: m.Content, ContentParts: m.ContentParts,
 		Reasoning: m.Reasoning, ToolCalls: m.ToolCalls, Parent: -1, Call: -1})}
 }
 

@@ -10,25 +10,25 @@ import (
 	"github.com/rollmill/rollmill/formats/jsontext"
 )
 
-// response is an answer in the form of OpenAI's Responses API. What it repeats
+// responsesBody is an answer in the form of OpenAI's Responses API. What it repeats
 // of the request follows it.
-type response struct {
-	ID         string          `json:"id"`
-	Object     string          `json:"object"`
-	Created    json.RawMessage `json:"created_at"`
-	Status     string          `json:"status"`
-	Error      *string         `json:"error"`
-	Incomplete *incomplete     `json:"incomplete_details"`
-	Model      string          `json:"model"`
-	Output     []any           `json:"output"`
-	Usage      responseUsage   `json:"usage"`
+type responsesBody struct {
+	ID         string               `json:"id"`
+	Object     string               `json:"object"`
+	Created    json.RawMessage      `json:"created_at"`
+	Status     string               `json:"status"`
+	Error      *string              `json:"error"`
+	Incomplete *responsesIncomplete `json:"incomplete_details"`
+	Model      string               `json:"model"`
+	Output     []any                `json:"output"`
+	Usage      responsesUsage       `json:"usage"`
 }
 
-type incomplete struct {
+type responsesIncomplete struct {
 	Reason string `json:"reason"`
 }
 
-type responseUsage struct {
+type responsesUsage struct {
 	Input        int32 `json:"input_tokens"`
 	InputDetails struct {
 		Cached int32 `json:"cached_tokens"`
@@ -40,29 +40,29 @@ type responseUsage struct {
 	Total int32 `json:"total_tokens"`
 }
 
-type responseItem struct {
-	Type      string         `json:"type"`
-	ID        string         `json:"id"`
-	Status    string         `json:"status"`
-	Role      string         `json:"role,omitempty"`
-	Content   []responsePart `json:"content,omitempty"`
-	CallID    *string        `json:"call_id,omitempty"`
-	Name      *string        `json:"name,omitempty"`
-	Namespace string         `json:"namespace,omitempty"`
-	Arguments *string        `json:"arguments,omitempty"`
-	Input     *string        `json:"input,omitempty"`
+type responsesItem struct {
+	Type      string          `json:"type"`
+	ID        string          `json:"id"`
+	Status    string          `json:"status"`
+	Role      string          `json:"role,omitempty"`
+	Content   []responsesPart `json:"content,omitempty"`
+	CallID    *string         `json:"call_id,omitempty"`
+	Name      *string         `json:"name,omitempty"`
+	Namespace string          `json:"namespace,omitempty"`
+	Arguments *string         `json:"arguments,omitempty"`
+	Input     *string         `json:"input,omitempty"`
 }
 
-type reasoningItem struct {
-	Type      string         `json:"type"`
-	ID        string         `json:"id"`
-	Summary   []struct{}     `json:"summary"`
-	Content   []responsePart `json:"content"`
-	Encrypted string         `json:"encrypted_content,omitempty"`
-	Status    string         `json:"status"`
+type responsesReasoning struct {
+	Type      string          `json:"type"`
+	ID        string          `json:"id"`
+	Summary   []struct{}      `json:"summary"`
+	Content   []responsesPart `json:"content"`
+	Encrypted string          `json:"encrypted_content,omitempty"`
+	Status    string          `json:"status"`
 }
 
-type responsePart struct {
+type responsesPart struct {
 	Type        string          `json:"type"`
 	Text        *string         `json:"text,omitempty"`
 	Refusal     *string         `json:"refusal,omitempty"`
@@ -79,16 +79,16 @@ var echoed = jsontext.Object{field("instructions", []byte("null")), field("max_o
 
 // encode returns an answer of chat completions as a response. Of several choices,
 // which that API does not have, it returns the first.
-func (responsesTranslator) encode(q *request, r *reply) []byte {
+func (responsesTranslator) encode(q *request, r *result) []byte {
 	a := r.answer
-	top := jsontext.ParseObject(r.seen)
+	top := jsontext.ParseObject(r.visible)
 	m := &a.choices[0].message
-	out := response{ID: q.response.id, Object: "response", Created: []byte("0"), Status: "completed", Model: a.model, Output: q.items(r, m, top)}
+	out := responsesBody{ID: q.responses.id, Object: "response", Created: []byte("0"), Status: "completed", Model: a.model, Output: q.items(r, m, top)}
 	if created := top.Get("created"); json.Valid(created) {
 		out.Created = created
 	}
 	if reason := map[string]string{"length": "max_output_tokens", "content_filter": "content_filter"}[m.FinishReason]; reason != "" {
-		out.Status, out.Incomplete = "incomplete", &incomplete{reason}
+		out.Status, out.Incomplete = "incomplete", &responsesIncomplete{reason}
 	}
 	u := &out.Usage
 	u.Input, u.Output, u.Total, u.InputDetails.Cached = a.usage.prompt, a.usage.completion, a.usage.prompt+a.usage.completion, a.usage.cached
@@ -106,10 +106,10 @@ func (responsesTranslator) encode(q *request, r *reply) []byte {
 
 // items returns the items of an answer. An empty one has an empty text, so that
 // it comes back as a turn.
-func (q *request) items(r *reply, m *formats.Message, top jsontext.Object) (out []any) {
+func (q *request) items(r *result, m *formats.Message, top jsontext.Object) (out []any) {
 	refusal := refusalOf(m)
-	texts, thoughts, last := 0, 0, (*responseItem)(nil)
-	for _, p := range r.pieces.of(m.Reasoning, chat.ContentText(m)) {
+	texts, thoughts, last := 0, 0, (*responsesItem)(nil)
+	for _, p := range r.segments.split(m.Reasoning, chat.ContentText(m)) {
 		if p.reasoning {
 			out = append(out, q.reasoningItem(p.text, thoughts))
 			thoughts++
@@ -126,7 +126,7 @@ func (q *request) items(r *reply, m *formats.Message, top jsontext.Object) (out 
 			last = q.messageItem(texts)
 			out = append(out, last)
 		}
-		last.Content = append(last.Content, responsePart{Type: "refusal", Refusal: &refusal})
+		last.Content = append(last.Content, responsesPart{Type: "refusal", Refusal: &refusal})
 	case last == nil && len(m.ToolCalls) == 0:
 		last = q.messageItem(0)
 		last.Content = append(last.Content, outputText(""))
@@ -140,9 +140,9 @@ func (q *request) items(r *reply, m *formats.Message, top jsontext.Object) (out 
 	}
 	if m.FinishReason == "length" {
 		switch cut := out[len(out)-1].(type) {
-		case *responseItem:
+		case *responsesItem:
 			cut.Status = "incomplete"
-		case *reasoningItem:
+		case *responsesReasoning:
 			cut.Status = "incomplete"
 		}
 	}
@@ -151,39 +151,39 @@ func (q *request) items(r *reply, m *formats.Message, top jsontext.Object) (out 
 
 // itemID names the k-th item of a kind.
 func (q *request) itemID(kind string, k int) string {
-	id := kind + strings.TrimPrefix(q.response.id, "resp_")
+	id := kind + strings.TrimPrefix(q.responses.id, "resp_")
 	if k > 0 {
 		id += fmt.Sprintf("_%d", k)
 	}
 	return id
 }
 
-func (q *request) reasoningItem(text string, k int) *reasoningItem {
-	item := reasoningItem{Type: "reasoning", ID: q.itemID("rs_", k), Summary: []struct{}{}, Status: "completed",
-		Content: []responsePart{{Type: "reasoning_text", Text: &text}}}
-	if q.response.encrypted {
+func (q *request) reasoningItem(text string, k int) *responsesReasoning {
+	item := responsesReasoning{Type: "reasoning", ID: q.itemID("rs_", k), Summary: []struct{}{}, Status: "completed",
+		Content: []responsesPart{{Type: "reasoning_text", Text: &text}}}
+	if q.responses.encrypted {
 		item.Encrypted = sealReasoning(text)
 	}
 	return &item
 }
 
-func (q *request) messageItem(k int) *responseItem {
-	return &responseItem{Type: "message", ID: q.itemID("msg_", k), Status: "completed", Role: "assistant"}
+func (q *request) messageItem(k int) *responsesItem {
+	return &responsesItem{Type: "message", ID: q.itemID("msg_", k), Status: "completed", Role: "assistant"}
 }
 
-func outputText(text string) responsePart {
-	return responsePart{Type: "output_text", Text: &text, Annotations: []struct{}{}, Logprobs: emptyList}
+func outputText(text string) responsesPart {
+	return responsesPart{Type: "output_text", Text: &text, Annotations: []struct{}{}, Logprobs: emptyList}
 }
 
-func (q *request) callItem(k int, c formats.ToolCall) *responseItem {
-	id := strings.TrimPrefix(q.response.id, "resp_")
-	item := responseItem{Type: "function_call", ID: fmt.Sprintf("fc_%s_%d", id, k), Status: "completed",
+func (q *request) callItem(k int, c formats.ToolCall) *responsesItem {
+	id := strings.TrimPrefix(q.responses.id, "resp_")
+	item := responsesItem{Type: "function_call", ID: fmt.Sprintf("fc_%s_%d", id, k), Status: "completed",
 		CallID: &c.ID, Name: &c.Name, Arguments: &c.Arguments}
-	if q.response.custom[c.Name] {
+	if q.responses.custom[c.Name] {
 		input := customInput(c.Arguments)
 		item.Type, item.ID, item.Arguments, item.Input = "custom_tool_call", fmt.Sprintf("ctc_%s_%d", id, k), nil, &input
 	}
-	if space := q.response.spaces[c.Name]; space != "" {
+	if space := q.responses.spaces[c.Name]; space != "" {
 		name := strings.TrimPrefix(c.Name, space+"__")
 		item.Name, item.Namespace = &name, space
 	}
@@ -192,7 +192,7 @@ func (q *request) callItem(k int, c formats.ToolCall) *responseItem {
 
 // arguments returns what the agent sees of a call: of a custom tool, an input.
 func (responsesTranslator) arguments(q *request, c *formats.ToolCall) string {
-	if q.response.custom[c.Name] {
+	if q.responses.custom[c.Name] {
 		return string(customArguments(customInput(c.Arguments)))
 	}
 	return c.Arguments

@@ -10,13 +10,13 @@ import (
 // outputLogprobs is the value of "include" that requests logprobs.
 const outputLogprobs = `"message.output_text.logprobs"`
 
-// turnReader converts items to messages.
-type turnReader struct {
+// inputReader converts items to messages.
+type inputReader struct {
 	messages []formats.Message
 	open     bool // the last message is an assistant turn that may continue
 }
 
-func (t *turnReader) assistant() *formats.Message {
+func (t *inputReader) assistant() *formats.Message {
 	if !t.open {
 		t.messages = append(t.messages, formats.Message{Role: "assistant", Parent: -1, Call: -1})
 		t.open = true
@@ -25,14 +25,14 @@ func (t *turnReader) assistant() *formats.Message {
 }
 
 // add adds a message that is no assistant turn.
-func (t *turnReader) add(m formats.Message) {
+func (t *inputReader) add(m formats.Message) {
 	m.Parent, m.Call = -1, -1
 	t.messages, t.open = append(t.messages, m), false
 }
 
 // item adds an item, and reports whether its type is known. The input of a custom
 // tool becomes the argument of a function.
-func (t *turnReader) item(o jsontext.Object) bool {
+func (t *inputReader) item(o jsontext.Object) bool {
 	switch kind := jsontext.Unquote(o.Get("type")); kind {
 	case "reasoning", "function_call", "custom_tool_call":
 		m := t.assistant()

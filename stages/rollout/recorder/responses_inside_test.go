@@ -24,27 +24,27 @@ func FuzzResponses(f *testing.F) {
 			return
 		}
 		s.restore(q)
-		q.response.id = "resp_1"
+		q.responses.id = "resp_1"
 		if sent := q.body(nil); json.Valid(request) && !json.Valid(sent) {
 			t.Fatalf("%q is asked as %q", request, sent)
 		}
-		r := &reply{answer: &answer{}}
-		if r.seen, err = r.answer.add(body, view{logprobs: true}); err != nil || len(r.answer.choices) == 0 {
+		r := &result{answer: &answer{}}
+		if r.visible, err = r.answer.add(body, view{logprobs: true}); err != nil || len(r.answer.choices) == 0 {
 			return
 		}
 		for _, c := range r.answer.choices {
-			c.done()
+			c.assemble()
 		}
 		was := r.answer.choices[0].message
 		s.tree.Messages = append(s.tree.Messages, was)
-		s.keepTurn(q, r.answer)
+		s.storeResponse(q, r.answer)
 		o := jsontext.ParseObject(responsesAPI.encode(q, r))
 		if json.Valid(request) && !json.Valid(o.Bytes()) {
 			t.Fatalf("%q is shown as %q", body, o.Bytes())
 		}
 		var out bytes.Buffer
 		responsesAPI.encodeEvents(q, &out).end(o)
-		events := newEvents(&out, func() {})
+		events := newEventReader(&out, func() {})
 		for e, err := events.next(); err != io.EOF; e, err = events.next() {
 			if err != nil || json.Valid(request) && !json.Valid(e.data) {
 				t.Fatalf("%v: %q has the event %q", err, body, e.data)

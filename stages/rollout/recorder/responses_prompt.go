@@ -10,18 +10,18 @@ import (
 	"github.com/rollmill/rollmill/formats/jsontext"
 )
 
-// itemPrompt converts messages of the Responses API, whose parts have other
+// responsesPrompt converts messages of the Responses API, whose parts have other
 // types, to those of chat completions.
-type itemPrompt struct{ chatPrompt }
+type responsesPrompt struct{ chatPrompt }
 
-func (p *itemPrompt) add(m formats.Message) error {
+func (p *responsesPrompt) add(m formats.Message) error {
 	if m.Role == "developer" {
 		m.Role = "system" // many chat templates know no developer
 	}
 	if m.Role == "system" {
 		m.ContentParts = ""
 		p.messages = append(p.messages, m)
-		p.lead("\n\n")
+		p.promoteSystem("\n\n")
 		return nil
 	}
 	if m.ContentParts == "" {
@@ -36,7 +36,7 @@ func (p *itemPrompt) add(m formats.Message) error {
 		p.messages = append(p.messages, m)
 		return nil
 	}
-	p.begin(m.Role)
+	p.beginMessage(m.Role)
 	var texts []string
 	var images [][]byte // and other parts that are no text
 	for raw := range jsontext.Elements([]byte(m.ContentParts)) {
@@ -44,7 +44,7 @@ func (p *itemPrompt) add(m formats.Message) error {
 		switch kind := jsontext.Unquote(o.Get("type")); kind {
 		case "input_text", "output_text", "text":
 			texts = append(texts, jsontext.Unquote(o.Get("text")))
-			p.text(texts[len(texts)-1], orEmpty(o.Get("text")))
+			p.addText(texts[len(texts)-1], orEmpty(o.Get("text")))
 		case "input_image":
 			part, err := inputImage(o)
 			if err != nil {
@@ -58,9 +58,9 @@ func (p *itemPrompt) add(m formats.Message) error {
 		}
 	}
 	if m.Role == "tool" {
-		p.result(m.ToolCallID, strings.Join(texts, "\n"), images)
+		p.addToolResult(m.ToolCallID, strings.Join(texts, "\n"), images)
 	} else {
-		p.flush(true)
+		p.endMessage(true)
 	}
 	return nil
 }
@@ -77,16 +77,16 @@ func inputImage(o jsontext.Object) ([]byte, error) {
 	return jsontext.Object{field("type", encode("image_url")), field("image_url", image.Bytes())}.Bytes(), nil
 }
 
-// sealed begins reasoning in "encrypted" content. It is readable; clients that
+// sealPrefix begins reasoning in "encrypted" content. It is readable; clients that
 // keep no reasoning text send it back.
-const sealed = "rollmill:"
+const sealPrefix = "rollmill:"
 
 func sealReasoning(text string) string {
-	return sealed + base64.StdEncoding.EncodeToString([]byte(text))
+	return sealPrefix + base64.StdEncoding.EncodeToString([]byte(text))
 }
 
 func unsealReasoning(text string) string {
-	code, ok := strings.CutPrefix(text, sealed)
+	code, ok := strings.CutPrefix(text, sealPrefix)
 	out, err := base64.StdEncoding.DecodeString(code)
 	if !ok || err != nil {
 		return ""

@@ -20,7 +20,7 @@ func (responsesTranslator) encodeEvents(q *request, w io.Writer) eventEncoder {
 	return &responsesEvents{eventWriter: eventWriter{to: w, ping: ": ping\n\n"}, q: q}
 }
 
-func (w *responsesEvents) put(kind string, fields ...jsontext.Member) {
+func (w *responsesEvents) writeNumbered(kind string, fields ...jsontext.Member) {
 	w.n++
 	w.write(kind, append(jsontext.Object{field("sequence_number", encode(w.n-1))}, fields...))
 }
@@ -35,8 +35,8 @@ func (w *responsesEvents) begin(o jsontext.Object) {
 	for _, key := range []string{"usage", "incomplete_details"} {
 		begun = begun.With(key, []byte("null"))
 	}
-	w.put("response.created", field("response", begun.Bytes()))
-	w.put("response.in_progress", field("response", begun.Bytes()))
+	w.writeNumbered("response.created", field("response", begun.Bytes()))
+	w.writeNumbered("response.in_progress", field("response", begun.Bytes()))
 }
 
 // end writes what is left of a response.
@@ -45,7 +45,7 @@ func (w *responsesEvents) end(o jsontext.Object) {
 	i := 0
 	for raw := range jsontext.Elements(o.Get("output")) {
 		if i >= w.done {
-			w.item(i, jsontext.ParseObject(raw))
+			w.itemEvents(i, jsontext.ParseObject(raw))
 		}
 		i++
 	}
@@ -53,37 +53,37 @@ func (w *responsesEvents) end(o jsontext.Object) {
 	if jsontext.Unquote(o.Get("status")) == "incomplete" {
 		kind = "incomplete"
 	}
-	w.put("response."+kind, field("response", o.Bytes()))
+	w.writeNumbered("response."+kind, field("response", o.Bytes()))
 }
 
-// item writes the events of one item of the output, or those that are left.
-func (w *responsesEvents) item(index int, o jsontext.Object) {
+// itemEvents writes the events of one item of the output, or those that are left.
+func (w *responsesEvents) itemEvents(index int, o jsontext.Object) {
 	at, id := field("output_index", encode(index)), field("item_id", orEmpty(o.Get("id")))
 	if !w.open {
 		w.beginItem(at, o)
 	}
 	i := 0
 	for raw := range jsontext.Elements(o.Get("content")) {
-		w.part(id, at, field("content_index", encode(i)), jsontext.ParseObject(raw))
+		w.partEvents(id, at, field("content_index", encode(i)), jsontext.ParseObject(raw))
 		w.open, w.shown = false, 0 // only the first part can have begun
 		i++
 	}
 	switch jsontext.Unquote(o.Get("type")) {
 	case "function_call":
-		w.text("response.function_call_arguments", "arguments", o, field("name", orEmpty(o.Get("name"))), id, at)
+		w.textEvents("response.function_call_arguments", "arguments", o, field("name", orEmpty(o.Get("name"))), id, at)
 	case "custom_tool_call":
-		w.text("response.custom_tool_call_input", "input", o, jsontext.Member{}, id, at)
+		w.textEvents("response.custom_tool_call_input", "input", o, jsontext.Member{}, id, at)
 	}
-	w.put("response.output_item.done", at, field("item", o.Bytes()))
-	w.close()
+	w.writeNumbered("response.output_item.done", at, field("item", o.Bytes()))
+	w.closeBlock()
 }
 
-// block writes what is left of a text.
-func (w *responsesEvents) block(p piece) { w.item(w.done, w.itemOf(p)) }
+// closeText writes what is left of a text.
+func (w *responsesEvents) closeText(p segment) { w.itemEvents(w.done, w.itemOf(p)) }
 
 // itemOf returns a text or reasoning as the item that it becomes. Texts and reasoning
 // take turns, so half of the items before it are of its kind.
-func (w *responsesEvents) itemOf(p piece) jsontext.Object {
+func (w *responsesEvents) itemOf(p segment) jsontext.Object {
 	k := w.done / 2
 	if p.reasoning {
 		return objectOf(w.q.reasoningItem(p.text, k))
@@ -101,11 +101,11 @@ func (w *responsesEvents) beginItem(at jsontext.Member, o jsontext.Object) {
 	for _, key := range []string{"arguments", "input"} {
 		begun = begun.With(key, emptyText)
 	}
-	w.put("response.output_item.added", at, field("item", begun.Bytes()))
+	w.writeNumbered("response.output_item.added", at, field("item", begun.Bytes()))
 }
 
-// piece writes a piece of a text.
-func (w *responsesEvents) piece(p piece) {
+// writeText writes a piece of a text.
+func (w *responsesEvents) writeText(p segment) {
 	at, index := field("output_index", encode(w.done)), field("content_index", encode(0))
 	if !w.open {
 		o := w.itemOf(p)
@@ -117,9 +117,9 @@ func (w *responsesEvents) piece(p piece) {
 		w.open = true
 	}
 	if delta := field("delta", encode(p.text)); p.reasoning {
-		w.put("response.reasoning_text.delta", w.id, at, index, delta)
+		w.writeNumbered("response.reasoning_text.delta", w.id, at, index, delta)
 	} else {
-		w.put("response.output_text.delta", w.id, at, index, field("logprobs", emptyList), delta)
+		w.writeNumbered("response.output_text.delta", w.id, at, index, field("logprobs", emptyList), delta)
 	}
 	w.shown += len(p.text)
 }
@@ -128,43 +128,43 @@ func (w *responsesEvents) piece(p piece) {
 // clients raise, and as the response's end.
 func (w *responsesEvents) fail(kind, text string) {
 	said := jsontext.Object{field("code", encode(kind)), field("message", encode(text))}
-	w.put("error", append(slices.Clone(said), field("param", []byte("null")), field("error", said.Bytes()))...)
-	o := jsontext.Object{field("id", encode(w.q.response.id)), field("object", encode("response")), field("status", encode("failed")),
+	w.writeNumbered("error", append(slices.Clone(said), field("param", []byte("null")), field("error", said.Bytes()))...)
+	o := jsontext.Object{field("id", encode(w.q.responses.id)), field("object", encode("response")), field("status", encode("failed")),
 		field("model", encode(w.q.model)), field("output", emptyList), field("error", said.Bytes())}
-	w.put("response.failed", field("response", o.Bytes()))
+	w.writeNumbered("response.failed", field("response", o.Bytes()))
 }
 
-// text writes the delta and the end of the text at key. more, unless it is
+// textEvents writes the delta and the end of the text at key. more, unless it is
 // empty, is a further field of the end.
-func (w *responsesEvents) text(kind, key string, o jsontext.Object, more jsontext.Member, where ...jsontext.Member) {
+func (w *responsesEvents) textEvents(kind, key string, o jsontext.Object, more jsontext.Member, where ...jsontext.Member) {
 	text := orEmpty(o.Get(key))
 	if rest := w.rest(text); !bytes.Equal(rest, emptyText) {
-		w.put(kind+".delta", append(slices.Clone(where), field("delta", rest))...)
+		w.writeNumbered(kind+".delta", append(slices.Clone(where), field("delta", rest))...)
 	}
 	done := append(slices.Clone(where), field(key, text))
 	if more.Key != "" {
 		done = append(done, more)
 	}
-	w.put(kind+".done", done...)
+	w.writeNumbered(kind+".done", done...)
 }
 
-// part writes the events of a part of a message, or of a reasoning item.
-func (w *responsesEvents) part(id, at, index jsontext.Member, o jsontext.Object) {
+// partEvents writes the events of a part of a message, or of a reasoning item.
+func (w *responsesEvents) partEvents(id, at, index jsontext.Member, o jsontext.Object) {
 	if !w.open {
 		w.beginPart(id, at, index, o)
 	}
 	switch kind := jsontext.Unquote(o.Get("type")); kind {
 	case "output_text":
-		w.text("response.output_text", "text", o, jsontext.Member{}, id, at, index, field("logprobs", o.Get("logprobs")))
+		w.textEvents("response.output_text", "text", o, jsontext.Member{}, id, at, index, field("logprobs", o.Get("logprobs")))
 	case "reasoning_text":
-		w.text("response.reasoning_text", "text", o, jsontext.Member{}, id, at, index)
+		w.textEvents("response.reasoning_text", "text", o, jsontext.Member{}, id, at, index)
 	case "refusal":
-		w.text("response.refusal", "refusal", o, jsontext.Member{}, id, at, index)
+		w.textEvents("response.refusal", "refusal", o, jsontext.Member{}, id, at, index)
 	}
-	w.put("response.content_part.done", id, at, index, field("part", o.Bytes()))
+	w.writeNumbered("response.content_part.done", id, at, index, field("part", o.Bytes()))
 }
 
 func (w *responsesEvents) beginPart(id, at, index jsontext.Member, o jsontext.Object) {
 	begun := o.With("logprobs", emptyList).With("annotations", emptyList).With("text", emptyText).With("refusal", emptyText)
-	w.put("response.content_part.added", id, at, index, field("part", begun.Bytes()))
+	w.writeNumbered("response.content_part.added", id, at, index, field("part", begun.Bytes()))
 }

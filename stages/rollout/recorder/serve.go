@@ -30,30 +30,30 @@ func (s *Session) ask(kind *api, w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	defer s.leave()
-	ctx, cancel := s.during(r)
+	ctx, cancel := s.callContext(r)
 	defer cancel(nil)
 	c := s.begin(q, functionOf(r), sessionOf(r.Header))
-	if q.made() {
-		s.makeStream(ctx, w, q, c, r.Header)
+	if q.streamTranslated() {
+		s.translateStream(ctx, w, q, c, r.Header)
 		return
 	}
-	reply := s.rec.up.call(ctx, s.group, q, r.Header)
+	res := s.rec.engines.call(ctx, s.group, q, r.Header)
 	switch {
-	case reply.failure != nil:
-		s.end(c, reply)
-		s.writeFailure(w, q, reply)
-	case reply.events != nil:
-		s.relay(ctx, w, q, c, reply)
+	case res.failure != nil:
+		s.end(c, res)
+		s.writeFailure(w, q, res)
+	case res.events != nil:
+		s.relay(ctx, w, q, c, res)
 	default:
-		s.end(c, reply)
-		s.writeReply(w, reply, kind.encode(q, reply))
-		reply.release()
+		s.end(c, res)
+		s.writeBody(w, res, kind.encode(q, res))
+		res.release()
 	}
 }
 
-// during returns a context that lasts as long as the call is useful: while the
+// callContext returns a context that lasts as long as the call is useful: while the
 // agent waits for it and the trajectory runs.
-func (s *Session) during(r *http.Request) (context.Context, context.CancelCauseFunc) {
+func (s *Session) callContext(r *http.Request) (context.Context, context.CancelCauseFunc) {
 	ctx, cancel := context.WithCancelCause(s.ctx)
 	stop := context.AfterFunc(r.Context(), func() { cancel(errHungUp) })
 	return ctx, func(cause error) { stop(); cancel(cause) }
@@ -72,7 +72,7 @@ func (s *Session) stopIfUnfit() {
 
 // writeFailure sends the agent the engine's last error, or an error of its own
 // if there was none. Secrets that an engine repeats are redacted.
-func (s *Session) writeFailure(w http.ResponseWriter, q *request, r *reply) {
+func (s *Session) writeFailure(w http.ResponseWriter, q *request, r *result) {
 	known := secret.From(s.ctx)
 	if r.body != nil && q.api.ownErrors {
 		s.headers(w, r.header)
@@ -81,14 +81,14 @@ func (s *Session) writeFailure(w http.ResponseWriter, q *request, r *reply) {
 	}
 	if r.body != nil {
 		w.Header().Set("X-Should-Retry", "false")
-		s.writeReply(w, r, known.JSON(r.body))
+		s.writeBody(w, r, known.JSON(r.body))
 		return
 	}
 	writeError(w, http.StatusBadGateway, "rollmill_upstream_error", known.Redact(r.failure.Text))
 }
 
 // refusal returns the engine's error for Anthropic's clients.
-func (r *reply) refusal() string {
+func (r *result) refusal() string {
 	text := errorText(r.body)
 	if r.failure.TooLong {
 		text = "prompt is too long: " + text // clients compact their history when they read this
@@ -105,7 +105,7 @@ func (s *Session) headers(w http.ResponseWriter, from http.Header) {
 	forward(w.Header(), from)
 }
 
-func (s *Session) writeReply(w http.ResponseWriter, r *reply, body []byte) {
+func (s *Session) writeBody(w http.ResponseWriter, r *result, body []byte) {
 	s.headers(w, r.header)
 	w.Header().Set("Content-Length", strconv.Itoa(len(body)))
 	w.WriteHeader(r.status)
@@ -113,7 +113,7 @@ func (s *Session) writeReply(w http.ResponseWriter, r *reply, body []byte) {
 }
 
 // relay forwards a stream as it arrives and records it when it has ended.
-func (s *Session) relay(ctx context.Context, w http.ResponseWriter, q *request, c *call, r *reply) {
+func (s *Session) relay(ctx context.Context, w http.ResponseWriter, q *request, c *call, r *result) {
 	defer r.events.close()
 	s.headers(w, r.header)
 	w.WriteHeader(r.status)
@@ -125,32 +125,32 @@ func (s *Session) relay(ctx context.Context, w http.ResponseWriter, q *request, 
 			break
 		}
 		if err == nil {
-			err = e.put(r.answer, q)
+			err = e.addTo(r.answer, q)
 		}
 		if err != nil {
 			sent.now()
-			s.broken(ctx, c, r, err)
+			s.breakOff(ctx, c, r, err)
 		}
 		if r.answer.err != nil {
 			r.failure = &Failure{Class: formats.FailEngine, Text: r.answer.err.Error()}
-			sent.batch = append(sent.batch, secret.From(s.ctx).Redact(string(e.appendSeen(nil)))...)
+			sent.batch = append(sent.batch, secret.From(s.ctx).Redact(string(e.appendVisible(nil)))...)
 			break
 		}
 		if e.last() || r.answer.finished(q.choices) {
-			held = e.appendSeen(held)
+			held = e.appendVisible(held)
 		} else {
-			sent.batch = e.appendSeen(sent.batch)
+			sent.batch = e.appendVisible(sent.batch)
 		}
 		if e.last() {
 			break
 		}
-		if !r.events.more() {
+		if !r.events.hasMore() {
 			sent.now()
 		}
 	}
 	if r.failure == nil && !r.answer.finished(q.choices) {
 		sent.now()
-		s.broken(ctx, c, r, errors.New("no finish reason"))
+		s.breakOff(ctx, c, r, errors.New("no finish reason"))
 	}
 	s.end(c, r)
 	w.Write(append(sent.batch, held...))
@@ -172,8 +172,8 @@ func (s *sender) now() {
 	}
 }
 
-// brokenOff is the failure of a stream that ended too early.
-func brokenOff(ctx context.Context, err error) *Failure {
+// streamFailure is the failure of a stream that ended too early.
+func streamFailure(ctx context.Context, err error) *Failure {
 	if cause := context.Cause(ctx); cause != nil {
 		return &Failure{Class: formats.FailCancelled, Text: cause.Error()}
 	}
@@ -183,10 +183,10 @@ func brokenOff(ctx context.Context, err error) *Failure {
 	return &Failure{Class: formats.FailEngine, Text: fmt.Sprintf("the stream broke off: %v", err)}
 }
 
-// broken records a stream that ended too early and drops the agent's
+// breakOff records a stream that ended too early and drops the agent's
 // connection, as the engine dropped the recorder's.
-func (s *Session) broken(ctx context.Context, c *call, r *reply, err error) {
-	r.failure = brokenOff(ctx, err)
+func (s *Session) breakOff(ctx context.Context, c *call, r *result, err error) {
+	r.failure = streamFailure(ctx, err)
 	s.end(c, r)
 	panic(http.ErrAbortHandler)
 }

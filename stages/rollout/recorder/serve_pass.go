@@ -33,9 +33,9 @@ func (s *Session) pass(w http.ResponseWriter, r *http.Request, path string) {
 	if !ok {
 		return
 	}
-	ctx, cancel := s.duringCall(r)
+	ctx, cancel := s.passContext(r)
 	defer cancel()
-	endpoint := s.rec.up.balance.home(s.group)
+	endpoint := s.rec.engines.balance.home(s.group)
 	target := endpoint + "/" + (&url.URL{Path: path}).EscapedPath()
 	if r.URL.RawQuery != "" {
 		target += "?" + r.URL.RawQuery
@@ -47,9 +47,9 @@ func (s *Session) pass(w http.ResponseWriter, r *http.Request, path string) {
 	}
 }
 
-// duringCall is during, for at most the time of a call.
-func (s *Session) duringCall(r *http.Request) (context.Context, context.CancelFunc) {
-	ctx, end := s.during(r)
+// passContext is during, for at most the time of a call.
+func (s *Session) passContext(r *http.Request) (context.Context, context.CancelFunc) {
+	ctx, end := s.callContext(r)
 	most := s.rec.opts.CallTimeout
 	ctx, cancel := context.WithTimeoutCause(ctx, most, remote.LateError(most))
 	return ctx, func() { cancel(); end(nil) }
@@ -61,7 +61,7 @@ var errCut = errors.New("the answer broke off")
 // forwardAll sends the request to an address and writes the answer. An error of
 // the engine's is also written.
 func (s *Session) forwardAll(w http.ResponseWriter, r *http.Request, target string, body []byte) error {
-	up := s.rec.up
+	up := s.rec.engines
 	failed := func(text string) error {
 		text = secret.From(r.Context()).Redact(text)
 		writeError(w, http.StatusBadGateway, "rollmill_upstream_error", text)
@@ -159,9 +159,9 @@ func (s *Session) countTokens(w http.ResponseWriter, r *http.Request) {
 	if !ok {
 		return
 	}
-	ctx, cancel := s.duringCall(r)
+	ctx, cancel := s.passContext(r)
 	defer cancel()
-	endpoint := s.rec.up.balance.home(s.group)
+	endpoint := s.rec.engines.balance.home(s.group)
 	out := s.count(r.WithContext(ctx), endpoint, q, body)
 	s.endPassing(c, endpoint, nil)
 	w.Header().Set("Content-Type", "application/json")
@@ -195,7 +195,7 @@ func (s *Session) askSmall(r *http.Request, target string, body []byte) []byte {
 	}
 	req.Header.Set("Content-Type", "application/json")
 	remote.Authorize(req, s.rec.opts.APIKey)
-	resp, err := s.rec.up.client.Do(req)
+	resp, err := s.rec.engines.client.Do(req)
 	if err != nil {
 		return nil
 	}

@@ -44,7 +44,7 @@ type Session struct {
 	tokens             int64
 	limit              string // the stop reason, once a call was refused by it
 
-	turns map[string]turn // by the id of the response
+	stored map[string]storedResponse // by the id of the response
 }
 
 // call is one request under way.
@@ -105,16 +105,16 @@ func (s *Session) End() Record {
 		s.rec.forget(s)
 	}
 	s.cancel(errEnded)
-	late := time.AfterFunc(farewell, s.cutOff)
+	late := time.AfterFunc(endGrace, s.cutOff)
 	s.busy.Wait()
 	late.Stop()
 	s.cutOff()
 	return Record{Messages: s.tree.Messages, Calls: s.calls, ToolSets: s.tools, TokenSource: s.source, Unfit: s.unfit, LastCall: s.last, Lost: s.lost, Limit: s.limit}
 }
 
-// farewell is how long the handlers of an ended session have to return before
+// endGrace is how long the handlers of an ended session have to return before
 // their connections are cut. Other trajectories may reuse these connections.
-const farewell = time.Second
+const endGrace = time.Second
 
 var errEnded = fmt.Errorf("the trajectory ended before the answer came")
 
@@ -135,10 +135,10 @@ func (s *Session) begin(q *request, function, session string) *call {
 	o := &s.rec.opts
 	k := len(s.calls)
 	s.clock++
-	if !q.raw {
+	if !q.plainText {
 		s.restore(q)
 	}
-	q.response.id = s.responseID(k)
+	q.responses.id = s.responseID(k)
 	c := &call{index: k, path: s.walk(q, session), began: s.clock, at: o.Now(), asked: q.model, request: q}
 	if c.asked == "" {
 		c.asked = o.Model
@@ -151,7 +151,7 @@ func (s *Session) begin(q *request, function, session string) *call {
 
 // walk adds a prompt to the tree.
 func (s *Session) walk(q *request, session string) tree.Path {
-	if q.raw {
+	if q.plainText {
 		return s.tree.WalkText(q.messages[0])
 	}
 	return s.tree.WalkIn(session, tree.Path{At: -1}, q.messages)
@@ -178,7 +178,7 @@ func (s *Session) toolSet(tools string) int32 {
 }
 
 // end records how a call ended, answered or not.
-func (s *Session) end(c *call, r *reply) {
+func (s *Session) end(c *call, r *result) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.clock++
@@ -223,7 +223,7 @@ func (s *Session) noteLost(c *call, f *Failure) {
 
 func (s *Session) checkModel(c *call, rec *formats.Call, a *answer) {
 	o := &s.rec.opts
-	version, ok := answers(c.asked, a.model, o.Accept)
+	version, ok := matchModel(c.asked, a.model, o.Accept)
 	rec.PolicyVersion = version
 	if !c.target {
 		return
@@ -247,9 +247,9 @@ func (s *Session) reject(class, text string) {
 
 func (s *Session) addAnswer(c *call, a *answer) {
 	for _, choice := range a.choices {
-		choice.done()
+		choice.assemble()
 	}
-	source, failure := a.keepAll()
+	source, failure := a.keepTokens()
 	a.unfit = failure
 	if failure != nil && c.target && !s.rec.opts.NoLogprobs {
 		s.reject(failure.Class, failure.Text)
@@ -267,7 +267,7 @@ func (s *Session) addAnswer(c *call, a *answer) {
 		m.Call, m.PromptDeltaIDs, m.PrefixBreak = int32(c.index), delta, broke
 		s.tree.AddSampled(c.path, m, k, tree.Span{Began: float64(c.began), Ended: float64(s.clock)})
 	}
-	s.keepTurn(c.request, a)
+	s.storeResponse(c.request, a)
 	if rec := &s.calls[c.index]; rec.CompletionTokens == 0 {
 		countSpent(rec, a)
 	}
@@ -287,8 +287,8 @@ func countSpent(rec *formats.Call, a *answer) {
 		return
 	}
 	for _, c := range a.choices {
-		logprobs, _, _ := c.tokens.probs()
-		ids, _ := c.tokens.best()
-		rec.CompletionTokens += int32(max(len(logprobs), len(ids), c.pieces))
+		logprobs, _, _ := c.tokens.allLogprobs()
+		ids, _ := c.tokens.bestIDs()
+		rec.CompletionTokens += int32(max(len(logprobs), len(ids), c.textChunks))
 	}
 }

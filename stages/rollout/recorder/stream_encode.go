@@ -20,9 +20,9 @@ import (
 // calls, and all that comes from the finish reason on, are sent once the call is
 // recorded.
 
-// madeStream is the agent's end of such a stream. While nothing else is sent, it
+// agentStream is the agent's end of such a stream. While nothing else is sent, it
 // sends pings.
-type madeStream struct {
+type agentStream struct {
 	s     *Session
 	q     *request
 	every time.Duration
@@ -37,8 +37,8 @@ type madeStream struct {
 	timer *time.Timer
 }
 
-func (s *Session) newMadeStream(w http.ResponseWriter, q *request) *madeStream {
-	m := &madeStream{s: s, q: q, every: s.rec.opts.PingEvery, w: w}
+func (s *Session) newAgentStream(w http.ResponseWriter, q *request) *agentStream {
+	m := &agentStream{s: s, q: q, every: s.rec.opts.PingEvery, w: w}
 	m.events = q.api.encodeEvents(q, &m.batch)
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -47,14 +47,14 @@ func (s *Session) newMadeStream(w http.ResponseWriter, q *request) *madeStream {
 }
 
 // begin sends the status. The headers are the engine's, or nil.
-func (m *madeStream) begin(header http.Header) {
+func (m *agentStream) begin(header http.Header) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	m.head(header)
 	m.flush()
 }
 
-func (m *madeStream) head(header http.Header) {
+func (m *agentStream) head(header http.Header) {
 	if m.begun {
 		return
 	}
@@ -65,14 +65,14 @@ func (m *madeStream) head(header http.Header) {
 	m.w.WriteHeader(http.StatusOK)
 }
 
-func (m *madeStream) flush() {
+func (m *agentStream) flush() {
 	_ = http.NewResponseController(m.w).Flush()
 	if !m.ended {
 		m.timer.Reset(m.every)
 	}
 }
 
-func (m *madeStream) ping() {
+func (m *agentStream) ping() {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	if !m.ended {
@@ -83,7 +83,7 @@ func (m *madeStream) ping() {
 }
 
 // send sends the events that were written.
-func (m *madeStream) send(header http.Header) {
+func (m *agentStream) send(header http.Header) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	m.head(header)
@@ -95,7 +95,7 @@ func (m *madeStream) send(header http.Header) {
 }
 
 // end stops the pings, and reports whether the agent has a status.
-func (m *madeStream) end() (begun bool) {
+func (m *agentStream) end() (begun bool) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	m.ended = true
@@ -103,13 +103,13 @@ func (m *madeStream) end() (begun bool) {
 	return m.begun
 }
 
-// makeStream answers a call of an agent that streams another API than the
+// translateStream answers a call of an agent that streams another API than the
 // engine's.
-func (s *Session) makeStream(ctx context.Context, w http.ResponseWriter, q *request, c *call, header http.Header) {
-	m := s.newMadeStream(w, q)
+func (s *Session) translateStream(ctx context.Context, w http.ResponseWriter, q *request, c *call, header http.Header) {
+	m := s.newAgentStream(w, q)
 	defer m.end()
-	q.accepted = m.begin
-	r := s.rec.up.call(ctx, s.group, q, header)
+	q.onAccepted = m.begin
+	r := s.rec.engines.call(ctx, s.group, q, header)
 	var shown *choice
 	if r.failure == nil && r.events != nil {
 		shown = m.follow(ctx, r)
@@ -122,25 +122,25 @@ func (s *Session) makeStream(ctx context.Context, w http.ResponseWriter, q *requ
 	if i := slices.Index(r.answer.choices, shown); i > 0 {
 		r.answer.choices[0], r.answer.choices[i] = shown, r.answer.choices[0]
 	}
-	if r.events != nil && q.needs && lacking(r.answer.unfit) {
-		s.rec.up.learn(r.endpoint, q, q.streamed())
+	if r.events != nil && q.needsLogprobs && lacksLogprobs(r.answer.unfit) {
+		s.rec.engines.rememberRefused(r.endpoint, q, q.streamed())
 	}
-	m.events.end(r.shown(q))
+	m.events.end(r.encoded(q))
 	m.send(r.header)
 	r.release()
 }
 
-// shown returns what the agent sees of an answer, or of the beginning of one.
-func (r *reply) shown(q *request) jsontext.Object {
+// encoded returns what the agent sees of an answer, or of the beginning of one.
+func (r *result) encoded(q *request) jsontext.Object {
 	if r.events != nil {
-		r.seen = r.top.Bytes()
+		r.visible = r.topLevel.Bytes()
 	}
 	return jsontext.ParseObject(q.api.encode(q, r))
 }
 
 // follow sends the agent what the engine's stream has, up to the finish reason,
 // and returns the choice that it saw. If the stream fails, r has the failure.
-func (m *madeStream) follow(ctx context.Context, r *reply) *choice {
+func (m *agentStream) follow(ctx context.Context, r *result) *choice {
 	defer r.events.close()
 	var shown *choice
 	for {
@@ -152,12 +152,12 @@ func (m *madeStream) follow(ctx context.Context, r *reply) *choice {
 		}
 		if shown != nil && !r.answer.finished(1) {
 			m.show(r, shown)
-			if !r.events.more() {
+			if !r.events.hasMore() {
 				m.send(r.header)
 			}
 		}
 		if err := r.readEvent(m.q); err != nil {
-			r.failure = brokenOff(ctx, err)
+			r.failure = streamFailure(ctx, err)
 			break
 		}
 		if r.answer.err != nil {
@@ -166,40 +166,40 @@ func (m *madeStream) follow(ctx context.Context, r *reply) *choice {
 		}
 	}
 	if r.failure == nil && !r.answer.finished(1) {
-		r.failure = brokenOff(ctx, errors.New("no finish reason"))
+		r.failure = streamFailure(ctx, errors.New("no finish reason"))
 	}
 	if shown != nil {
-		r.pieces.read(shown)
+		r.segments.read(shown)
 	}
 	return shown
 }
 
 // show writes the text that came since the last time.
-func (m *madeStream) show(r *reply, c *choice) {
+func (m *agentStream) show(r *result, c *choice) {
 	w := m.events.state()
-	r.pieces.read(c)
-	if len(r.pieces.list) == 0 {
+	r.segments.read(c)
+	if len(r.segments.list) == 0 {
 		return
 	}
 	if !w.begun {
-		m.events.begin(r.shown(m.q))
+		m.events.begin(r.encoded(m.q))
 	}
-	for i := w.done; i < len(r.pieces.list); i++ {
-		at := r.pieces.list[i]
-		all := c.text.content.String()
+	for i := w.done; i < len(r.segments.list); i++ {
+		at := r.segments.list[i]
+		all := c.streamed.content.String()
 		if at.reasoning {
-			all = c.text.reasoning.String()
+			all = c.streamed.reasoning.String()
 		}
-		if whole := (piece{at.reasoning, all[at.from:at.to]}); i < len(r.pieces.list)-1 {
-			m.events.block(whole)
+		if whole := (segment{at.reasoning, all[at.from:at.to]}); i < len(r.segments.list)-1 {
+			m.events.closeText(whole)
 		} else if whole.text = whole.text[w.shown:]; whole.text != "" {
-			m.events.piece(whole)
+			m.events.writeText(whole)
 		}
 	}
 }
 
 // fail sends the agent the failure of a call, as an event if it has a status.
-func (m *madeStream) fail(r *reply) {
+func (m *agentStream) fail(r *result) {
 	if !m.end() {
 		m.s.writeFailure(m.w, m.q, r)
 		return

@@ -18,39 +18,39 @@ const (
 // event is one server-sent event: its bytes with the blank line, and its data.
 // It is valid until the next one is read.
 type event struct {
-	raw  []byte
-	data []byte // nil for a comment
-	lone bool   // it is one line of data and nothing else
-	read bool   // already part of the answer
-	seen []byte // the data that the agent sees, once it was read; nil: it sees nothing of the event
+	raw     []byte
+	data    []byte // nil for a comment
+	lone    bool   // it is one line of data and nothing else
+	read    bool   // already part of the answer
+	visible []byte // the data that the agent sees, once it was read; nil: it sees nothing of the event
 }
 
 // last reports whether the event ends the stream.
 func (e *event) last() bool { return string(e.data) == "[DONE]" }
 
-// put adds an event to an answer.
-func (e *event) put(a *answer, q *request) error {
+// addTo adds an event to an answer.
+func (e *event) addTo(a *answer, q *request) error {
 	if e.read {
 		return nil
 	}
-	e.read, e.seen = true, e.data
+	e.read, e.visible = true, e.data
 	if e.data == nil || e.last() {
 		return nil
 	}
 	seen, err := a.add(e.data, q.view)
-	e.seen = seen
+	e.visible = seen
 	return err
 }
 
-// appendSeen appends what the agent sees of an event that was read.
-func (e *event) appendSeen(out []byte) []byte {
+// appendVisible appends what the agent sees of an event that was read.
+func (e *event) appendVisible(out []byte) []byte {
 	switch {
-	case e.data == nil, len(e.seen) == len(e.data) && &e.seen[0] == &e.data[0]:
+	case e.data == nil, len(e.visible) == len(e.data) && &e.visible[0] == &e.data[0]:
 		return append(out, e.raw...)
-	case e.seen == nil:
+	case e.visible == nil:
 		return out
 	}
-	return e.appendWith(out, e.seen)
+	return e.appendWith(out, e.visible)
 }
 
 // appendWith appends the event with other data; its other lines are unchanged.
@@ -67,8 +67,8 @@ func (e *event) appendWith(out, data []byte) []byte {
 
 var dataField = []byte("data:")
 
-// events reads server-sent events.
-type events struct {
+// eventReader reads server-sent events.
+type eventReader struct {
 	r       io.Reader
 	close   func()
 	buf     []byte // of which from:to was read from r and not yet returned
@@ -80,12 +80,12 @@ type events struct {
 	first   *event // read by peek, not yet by next
 }
 
-func newEvents(r io.Reader, close func()) *events {
-	return &events{r: r, close: close, buf: make([]byte, 32<<10)}
+func newEventReader(r io.Reader, close func()) *eventReader {
+	return &eventReader{r: r, close: close, buf: make([]byte, 32<<10)}
 }
 
 // peek waits for the first event.
-func (s *events) peek() (err error) {
+func (s *eventReader) peek() (err error) {
 	s.first, err = s.read()
 	if err == io.EOF {
 		return errors.New("the stream is empty")
@@ -95,7 +95,7 @@ func (s *events) peek() (err error) {
 
 // next returns io.EOF after the last event, and io.ErrUnexpectedEOF for a
 // truncated event.
-func (s *events) next() (*event, error) {
+func (s *eventReader) next() (*event, error) {
 	if e := s.first; e != nil {
 		s.first = nil
 		return e, nil
@@ -103,14 +103,14 @@ func (s *events) next() (*event, error) {
 	return s.read()
 }
 
-// more reports whether another event may be read without blocking.
-func (s *events) more() bool {
+// hasMore reports whether another event may be read without blocking.
+func (s *eventReader) hasMore() bool {
 	rest := s.buf[s.from:s.to]
 	return bytes.Contains(rest, []byte("\n\n")) || bytes.Contains(rest, []byte("\r\n\r\n"))
 }
 
 // read reads the lines up to a blank one. It skips blank lines before an event.
-func (s *events) read() (*event, error) {
+func (s *eventReader) read() (*event, error) {
 	e := &s.current
 	*e = event{}
 	if s.line() {
@@ -126,7 +126,7 @@ func (s *events) read() (*event, error) {
 				}
 				continue
 			}
-			return s.ending()
+			return s.lastEvent()
 		}
 		blank := len(bytes.TrimRight(s.buf[at:at+n], "\r")) == 0
 		at += n + 1
@@ -141,7 +141,7 @@ func (s *events) read() (*event, error) {
 }
 
 // line reads an event of one line of data, as nearly all are, if it has arrived.
-func (s *events) line() bool {
+func (s *eventReader) line() bool {
 	rest := s.buf[s.from:s.to]
 	n := bytes.IndexByte(rest, '\n')
 	if n < 0 || n+1 == len(rest) || rest[n+1] != '\n' || !bytes.HasPrefix(rest, dataField) {
@@ -152,8 +152,8 @@ func (s *events) line() bool {
 	return true
 }
 
-// ending returns what is left at the end of the stream.
-func (s *events) ending() (*event, error) {
+// lastEvent returns what is left at the end of the stream.
+func (s *eventReader) lastEvent() (*event, error) {
 	if s.err != io.EOF {
 		return nil, s.err
 	}
@@ -167,7 +167,7 @@ func (s *events) ending() (*event, error) {
 }
 
 // cut returns the event that ends at a position.
-func (s *events) cut(end int) {
+func (s *eventReader) cut(end int) {
 	e := &s.current
 	e.raw = s.buf[s.from:end:end]
 	s.from = end
@@ -198,7 +198,7 @@ func dataOf(line []byte) []byte {
 
 // fill reads more, into a larger buffer if necessary. It returns by how much
 // the existing bytes moved.
-func (s *events) fill() (moved int) {
+func (s *eventReader) fill() (moved int) {
 	if s.to == len(s.buf) {
 		into := s.buf
 		if s.to-s.from > len(s.buf)/2 {

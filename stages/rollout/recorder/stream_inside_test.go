@@ -24,7 +24,7 @@ func (s streaming) RoundTrip(r *http.Request) (*http.Response, error) {
 
 // FuzzMadeStreams: whatever an engine streams, the agent gets events of its API
 // that end as the API's do, or its error, and the call is recorded as it ended.
-func FuzzMadeStreams(f *testing.F) {
+func FuzzTranslatedStreams(f *testing.F) {
 	token := func(delta, finish string) string {
 		return `data: {"id":"c","created":5,"model":"policy","choices":[{"index":0,"delta":` + delta + `,"finish_reason":` + finish + `,"logprobs":{"content":[{"logprob":-1}]},"token_ids":[7]}]}` + "\n\n"
 	}
@@ -59,7 +59,7 @@ func FuzzMadeStreams(f *testing.F) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			rec.up.client.Transport = streaming(stream)
+			rec.engines.client.Transport = streaming(stream)
 			s := rec.Begin(t.Context(), "t", "g")
 			resp, err := rec.Client().Post(s.BaseURL()+api.path, "application/json", strings.NewReader(api.body))
 			if err != nil {
@@ -68,19 +68,19 @@ func FuzzMadeStreams(f *testing.F) {
 			out, _ := io.ReadAll(resp.Body)
 			record := s.End()
 			rec.Close()
-			checkMade(t, api.path, resp.StatusCode, out, record)
+			checkTranslated(t, api.path, resp.StatusCode, out, record)
 		}
 	})
 }
 
-func checkMade(t *testing.T, path string, status int, out []byte, rec Record) {
+func checkTranslated(t *testing.T, path string, status int, out []byte, rec Record) {
 	if status != http.StatusOK {
 		if rec.LastCall == nil || !json.Valid(out) {
 			t.Errorf("%s: %d %s, %+v", path, status, out, rec.LastCall)
 		}
 		return
 	}
-	events := newEvents(bytes.NewReader(out), func() {})
+	events := newEventReader(bytes.NewReader(out), func() {})
 	kind, text := "", ""
 	for {
 		e, err := events.next()

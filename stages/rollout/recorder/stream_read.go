@@ -11,53 +11,53 @@ import (
 )
 
 // readEvent adds the next event to the answer.
-func (r *reply) readEvent(q *request) error {
+func (r *result) readEvent(q *request) error {
 	e, err := r.events.next()
 	if err == io.EOF {
 		r.ended = true
 		return nil
 	}
 	if err == nil {
-		err = e.put(r.answer, q)
+		err = e.addTo(r.answer, q)
 	}
 	if err != nil || e.data == nil {
 		return err
 	}
 	r.ended = e.last()
-	if finished := r.answer.finished(1); !r.ended && (r.top == nil || finished) {
-		r.note(e.data, finished)
+	if finished := r.answer.finished(1); !r.ended && (r.topLevel == nil || finished) {
+		r.keepTopLevel(e.data, finished)
 	}
 	return nil
 }
 
-// note keeps the members of a chunk that an answer has once.
-func (r *reply) note(chunk []byte, finished bool) {
+// keepTopLevel keeps the members of a chunk that an answer has once.
+func (r *result) keepTopLevel(chunk []byte, finished bool) {
 	o := jsontext.ParseObject(bytes.Clone(chunk))
-	if r.top == nil {
-		r.top = jsontext.Object{field("id", orEmpty(o.Get("id")))}
+	if r.topLevel == nil {
+		r.topLevel = jsontext.Object{field("id", orEmpty(o.Get("id")))}
 		if created := o.Get("created"); created != nil {
-			r.top.Set("created", created)
+			r.topLevel.Set("created", created)
 		}
 	}
 	if usage := o.Get("usage"); jsontext.ParseObject(usage) != nil {
-		r.top.Set("usage", usage)
+		r.topLevel.Set("usage", usage)
 	}
 	if choices := o.Get("choices"); finished && len(choices) > len("[]") {
-		r.top.Set("choices", choices)
+		r.topLevel.Set("choices", choices)
 	}
 }
 
-// errBare is the error of a stream that is given up: its tokens have no logprobs,
+// errNoStreamLogprobs is the error of a stream that is given up: its tokens have no logprobs,
 // which the same engine's whole answers may have.
-var errBare = errors.New("the stream has no logprobs")
+var errNoStreamLogprobs = errors.New("the stream has no logprobs")
 
-// openMade reads a stream up to the first text, call or end.
-func (r *reply) openMade(q *request) error {
-	if q.accepted != nil {
-		q.accepted(r.header)
+// openTranslated reads a stream up to the first text, call or end.
+func (r *result) openTranslated(q *request) error {
+	if q.onAccepted != nil {
+		q.onAccepted(r.header)
 	}
-	if q.needs && strings.HasPrefix(r.header.Get("Server"), "llama.cpp") {
-		return errBare // its streams lack the end mark's
+	if q.needsLogprobs && strings.HasPrefix(r.header.Get("Server"), "llama.cpp") {
+		return errNoStreamLogprobs // its streams lack the end mark's
 	}
 	for !r.ended {
 		if err := r.readEvent(q); err != nil {
@@ -68,9 +68,9 @@ func (r *reply) openMade(q *request) error {
 		}
 		for _, c := range r.answer.choices {
 			switch {
-			case !c.says():
-			case q.needs && !c.tokens.listed:
-				return errBare
+			case !c.hasOutput():
+			case q.needsLogprobs && !c.tokens.listed:
+				return errNoStreamLogprobs
 			default:
 				return nil
 			}
@@ -82,12 +82,12 @@ func (r *reply) openMade(q *request) error {
 	return nil
 }
 
-// lacking reports whether an answer's failure may be that of a stream alone.
-func lacking(f *Failure) bool {
+// lacksLogprobs reports whether an answer's failure may be that of a stream alone.
+func lacksLogprobs(f *Failure) bool {
 	return f != nil && (f.Class == formats.FailNoLogprobs || f.Class == formats.FailLogprobMismatch)
 }
 
-// says reports whether a stream has text or a call yet.
-func (c *choice) says() bool {
-	return c.text.content.Len() > 0 || c.text.reasoning.Len() > 0 || c.text.refusal.Len() > 0 || len(c.message.ToolCalls) > 0
+// hasOutput reports whether a stream has text or a call yet.
+func (c *choice) hasOutput() bool {
+	return c.streamed.content.Len() > 0 || c.streamed.reasoning.Len() > 0 || c.streamed.refusal.Len() > 0 || len(c.message.ToolCalls) > 0
 }

@@ -1,32 +1,32 @@
 package recorder
 
-// piece is a text of an answer, or its reasoning, or a part of one.
-type piece struct {
+// segment is a text of an answer, or its reasoning, or a part of one.
+type segment struct {
 	reasoning bool
 	text      string
 }
 
-// pieceList is in which order the text and the reasoning of a streamed answer
+// segmentList is in which order the text and the reasoning of a streamed answer
 // came: agents get them in this order. Each is continued in place, so a list of
 // a usual answer has at most two.
-type pieceList struct {
-	list               []span
+type segmentList struct {
+	list               []segmentSpan
 	reasoning, content int // bytes that were read
 }
 
-// span is a part of the text, or of the reasoning.
-type span struct {
+// segmentSpan is a part of the text, or of the reasoning.
+type segmentSpan struct {
 	reasoning bool
 	from, to  int
 }
 
 // read adds what a choice has since the last time.
-func (p *pieceList) read(c *choice) {
-	p.grow(true, &p.reasoning, c.text.reasoning.Len())
-	p.grow(false, &p.content, c.text.content.Len())
+func (p *segmentList) read(c *choice) {
+	p.grow(true, &p.reasoning, c.streamed.reasoning.Len())
+	p.grow(false, &p.content, c.streamed.content.Len())
 }
 
-func (p *pieceList) grow(reasoning bool, read *int, to int) {
+func (p *segmentList) grow(reasoning bool, read *int, to int) {
 	from := *read
 	if to == from {
 		return
@@ -36,18 +36,18 @@ func (p *pieceList) grow(reasoning bool, read *int, to int) {
 		p.list[n-1].to = to
 		return
 	}
-	p.list = append(p.list, span{reasoning, from, to})
+	p.list = append(p.list, segmentSpan{reasoning, from, to})
 }
 
-// of cuts an answer into the pieces that came. What came in none continues the
+// split cuts an answer into the pieces that came. What came in none continues the
 // last piece, if that is of its kind, or is a piece of its own.
-func (p *pieceList) of(reasoning, content string) (out []piece) {
+func (p *segmentList) split(reasoning, content string) (out []segment) {
 	rest := map[bool]int{true: 0, false: 0}
 	texts := map[bool]string{true: reasoning, false: content}
 	for _, s := range p.list {
 		all := texts[s.reasoning]
 		from, to := min(s.from, len(all)), min(s.to, len(all))
-		out = append(out, piece{s.reasoning, all[from:to]})
+		out = append(out, segment{s.reasoning, all[from:to]})
 		rest[s.reasoning] = to
 	}
 	for _, kind := range []bool{true, false} {
@@ -56,7 +56,7 @@ func (p *pieceList) of(reasoning, content string) (out []piece) {
 		case len(out) > 0 && out[len(out)-1].reasoning == kind:
 			out[len(out)-1].text += left
 		default:
-			out = append(out, piece{kind, left})
+			out = append(out, segment{kind, left})
 		}
 	}
 	return out

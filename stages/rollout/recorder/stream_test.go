@@ -123,7 +123,7 @@ func (a *listener) rest() string {
 
 // TestMadeStreamsComeAsTheEngineStreams: the status when the engine accepts the
 // call, each text as it comes, and the end once the call is recorded.
-func TestMadeStreamsComeAsTheEngineStreams(t *testing.T) {
+func TestTranslatedStreamsComeAsTheEngineStreams(t *testing.T) {
 	for name, api := range made {
 		t.Run(name, func(t *testing.T) {
 			next := make(chan bool)
@@ -306,7 +306,7 @@ func TestEnginesWhoseStreamsLackLogprobsAnswerWhole(t *testing.T) {
 
 // TestMadeStreamsEqualWholeAnswers: an agent that puts a stream together has what
 // a call without one gives, and the record is the same.
-func TestMadeStreamsEqualWholeAnswers(t *testing.T) {
+func TestTranslatedStreamsEqualWholeAnswers(t *testing.T) {
 	for name, c := range map[string]struct{ stream, whole string }{
 		"text": {chunk(`{"content":"one"}`, 3) + chunk(`{"content":" t\u00e9\n"}`, 4), `"content":"one té\n"`},
 		"thought, text and call": {chunk(`{"reasoning_content":"hm"}`, 3) + chunk(`{"content":"one"}`, 4) + chunk(`{"tool_calls":[{"index":0,"id":"t1","function":{"name":"f","arguments":"{}"}}]}`, 5),

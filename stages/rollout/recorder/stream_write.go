@@ -11,8 +11,8 @@ import (
 // arguments, is one delta.
 type eventEncoder interface {
 	begin(o jsontext.Object) // the events before the first text; o is the answer so far
-	piece(p piece)           // a piece of the next text
-	block(p piece)           // what is left of the next text, p, which is complete
+	writeText(p segment)     // a piece of the next text
+	closeText(p segment)     // what is left of the next text, p, which is complete
 	end(o jsontext.Object)   // what is left of the answer
 	fail(kind, text string)  // the error of an answer that has begun
 	state() *eventWriter
@@ -40,8 +40,8 @@ func (w *eventWriter) rest(raw []byte) []byte {
 	return encode(text[min(w.shown, len(text)):])
 }
 
-// close notes that the open block is complete.
-func (w *eventWriter) close() { w.done, w.open, w.shown = w.done+1, false, 0 }
+// closeBlock notes that the open block is complete.
+func (w *eventWriter) closeBlock() { w.done, w.open, w.shown = w.done+1, false, 0 }
 
 // write writes an event, whose data repeats its kind.
 func (w *eventWriter) write(kind string, o jsontext.Object) {
