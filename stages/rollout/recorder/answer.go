@@ -233,7 +233,7 @@ func (a *answer) addChoice(at *cursor, position int64, see view) *choice {
 	return c
 }
 
-// assemble joins the pieces of a stream.
+// assemble completes the message with the texts of a stream.
 func (c *choice) assemble() {
 	m := &c.message
 	if c.streamed.parts != nil {
@@ -315,6 +315,14 @@ func (c *choice) addToolDelta(raw []byte) {
 	}
 	call.Name += piece.Name
 	call.Arguments += piece.Arguments
+}
+
+// refusalOf returns the refusal in a message's content parts, or "".
+func refusalOf(m *formats.Message) (out string) {
+	for part := range jsontext.Elements([]byte(m.ContentParts)) {
+		out += jsontext.Unquote(jsontext.ParseObject(part).Get("refusal"))
+	}
+	return out
 }
 
 func int32Of(raw []byte) int32 {

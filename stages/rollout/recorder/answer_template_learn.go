@@ -4,8 +4,8 @@ import (
 	"github.com/rollmill/rollmill/formats/jsontext"
 )
 
-// learn remembers a chunk with one choice that was read in full, if those like
-// it can be read by add.
+// learn makes a chunk with one choice, which was read in full, the template of the
+// next ones, if match can read such chunks.
 func (l *chunkTemplate) learn(b []byte, cuts []cut, c *choice) {
 	if l.unused == maxUnused || len(b) > maxLearned {
 		return
@@ -129,7 +129,7 @@ func (l *chunkTemplate) learnEntry(entry []byte) bool {
 	return logprobs == 1 && tokens <= 1 && ids <= 1
 }
 
-// addHole notes one that may differ, if it begins so.
+// addHole adds a value that may differ, and reports whether it begins with this byte.
 func (l *chunkTemplate) addHole(kind holeKind, v []byte, begins byte) bool {
 	if len(v) == 0 || v[0] != begins {
 		return false

@@ -53,7 +53,7 @@ type result struct {
 	endpoint string
 	tries    int32
 	failure  *Failure        // nil when the engine answered
-	topLevel jsontext.Object // of a stream of which the agent's is made: members that are not in every chunk
+	topLevel jsontext.Object // of a stream that is translated: members that not every chunk has
 	segments segmentList
 	ended    bool // nothing more of the stream is read
 }
@@ -334,8 +334,8 @@ func (u *engines) openStream(ctx context.Context, cancel context.CancelFunc, res
 	return r, nil
 }
 
-// open reads the first event of a stream. One of which the agent's is made is
-// read up to the first text or call, so that it can still be given up.
+// open reads the first event of a stream. A stream that is translated is read up to
+// the first text or call, so that it can still be abandoned.
 func (r *result) open(q *request) error {
 	if q.api.translated() {
 		return r.openTranslated(q)

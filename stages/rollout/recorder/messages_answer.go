@@ -92,13 +92,6 @@ func stopReason(m *formats.Message, refused, matched bool) string {
 	return "end_turn"
 }
 
-func refusalOf(m *formats.Message) (out string) {
-	for part := range jsontext.Elements([]byte(m.ContentParts)) {
-		out += jsontext.Unquote(jsontext.ParseObject(part).Get("refusal"))
-	}
-	return out
-}
-
 func (messagesTranslator) arguments(_ *request, c *formats.ToolCall) string {
 	return string(inputOf(c.Arguments))
 }

@@ -68,7 +68,7 @@ func (w *messagesEvents) beginBlock(o jsontext.Object) {
 	w.open = true
 }
 
-// delta writes a piece of the open block.
+// delta writes a delta of the open block.
 func (w *messagesEvents) delta(kind, key string, v []byte) {
 	if string(v) == `""` {
 		return
@@ -77,7 +77,7 @@ func (w *messagesEvents) delta(kind, key string, v []byte) {
 	w.write("content_block_delta", jsontext.Object{field("index", encode(w.done)), field("delta", piece.Bytes())})
 }
 
-// writeText writes a piece of a text.
+// writeText writes more of a text.
 func (w *messagesEvents) writeText(p segment) {
 	if !w.open {
 		w.beginBlock(objectOf(blockOf(p)))

@@ -21,7 +21,7 @@ type Options struct {
 	APIKey    string         // sent to them
 	Model     string         // for requests that name none
 	Target    string         // calls to this model are the ones to train on; "" means Model
-	Functions []string       // and, unless empty, made by one of these functions
+	Functions []string       // if not empty, only calls of these functions are trained on
 	Version   *int64         // policy version that must answer; nil when unknown
 	Accept    []string       // further names that an answer may carry; "*" for any
 	Sampling  map[string]any // fields for requests that do not set them
@@ -42,8 +42,8 @@ type Options struct {
 	MaxTokens   int64         // of prompts and answers of one trajectory's calls; 0 means no limit
 	Connections int           // to each endpoint at once, at most; 0 means 64
 	RateLimit   float64       // requests a second to all endpoints together; 0 means no limit
-	Slowdown    float64       // fewer calls at once when a token takes this many times as long as at best; 0 means 10, negative never
-	PingEvery   time.Duration // of silence after which an agent whose stream is made here gets a status and a ping; 0 means 4 s
+	Slowdown    float64       // times the best time per token from which an engine gets fewer calls at once; 0 means 10, negative never
+	PingEvery   time.Duration // of silence, until an agent whose stream is translated gets a ping; 0 means 4 s
 	HealthEvery time.Duration // between checks of an endpoint that fails, at first; 0 means 1 s
 
 	Ended func(formats.Call) // called with each call that ended, answered or not; may be nil

@@ -33,9 +33,9 @@ type request struct {
 	stream  bool
 	choices int // n
 
-	askWhole      bool              // the engine sends the whole answer, and the agent's stream is made from it
+	askWhole      bool              // the engine sends the whole answer, which is translated to the agent's stream
 	needsLogprobs bool              // the answer must have logprobs
-	onAccepted    func(http.Header) // called when an engine begins the stream of which the agent's is made; may be nil
+	onAccepted    func(http.Header) // called when an engine begins a stream that is translated; may be nil
 	view          view
 	responses     responsesRequest
 	added         []string // fields that the engine may not support
@@ -123,7 +123,7 @@ func (q *request) sets(name string) bool {
 	return q.fields.Has(name)
 }
 
-// streamTranslated reports whether the agent's stream is made here.
+// streamTranslated reports whether the agent gets a stream that is translated.
 func (q *request) streamTranslated() bool { return q.stream && q.api.translated() }
 
 // streamed names the stream of a request among the fields that an engine
@@ -171,7 +171,7 @@ func (q *request) sampling(o *Options) string {
 		}
 	}
 	if q.api != chatAPI {
-		out["api"] = encode(q.api.name) // what the agent spoke; other prompts than chat's and messages' are rendered by another template, or by none
+		out["api"] = encode(q.api.name) // its prompt may be rendered by another template, or by none
 	}
 	if q.responses.leftOut != nil {
 		out["tools_left_out"] = encode(q.responses.leftOut)

@@ -21,8 +21,10 @@ func (q *request) constrainedBy() string {
 	if kind := jsontext.Unquote(jsontext.ParseObject(jsontext.ParseObject(q.fields.Get("text")).Get("format")).Get("type")); kind != "" && kind != "text" {
 		return "text.format"
 	}
-	for _, name := range []string{"structured_outputs", "guided_json", "guided_regex", "guided_choice", "guided_grammar", // vLLM
-		"json_schema", "regex", "ebnf", "structural_tag", "grammar"} { // SGLang, llama.cpp
+	for _, name := range []string{
+		"structured_outputs", "guided_json", "guided_regex", "guided_choice", "guided_grammar", // vLLM
+		"json_schema", "regex", "ebnf", "structural_tag", "grammar", // SGLang, llama.cpp
+	} {
 		if q.fields.Has(name) {
 			return name
 		}

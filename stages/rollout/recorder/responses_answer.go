@@ -104,8 +104,8 @@ func (responsesTranslator) encode(q *request, r *result) []byte {
 	return o.Bytes()
 }
 
-// items returns the items of an answer. An empty one has an empty text, so that
-// it comes back as a turn.
+// items returns the items of an answer. An empty answer has one empty text, so that
+// clients send it back.
 func (q *request) items(r *result, m *formats.Message, top jsontext.Object) (out []any) {
 	refusal := refusalOf(m)
 	texts, thoughts, last := 0, 0, (*responsesItem)(nil)

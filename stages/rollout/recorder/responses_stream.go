@@ -104,7 +104,7 @@ func (w *responsesEvents) beginItem(at jsontext.Member, o jsontext.Object) {
 	w.writeNumbered("response.output_item.added", at, field("item", begun.Bytes()))
 }
 
-// writeText writes a piece of a text.
+// writeText writes more of a text.
 func (w *responsesEvents) writeText(p segment) {
 	at, index := field("output_index", encode(w.done)), field("content_index", encode(0))
 	if !w.open {

@@ -30,7 +30,7 @@ func (r *result) readEvent(q *request) error {
 	return nil
 }
 
-// keepTopLevel keeps the members of a chunk that an answer has once.
+// keepTopLevel keeps the members of a chunk that a whole answer has once.
 func (r *result) keepTopLevel(chunk []byte, finished bool) {
 	o := jsontext.ParseObject(bytes.Clone(chunk))
 	if r.topLevel == nil {
@@ -47,8 +47,8 @@ func (r *result) keepTopLevel(chunk []byte, finished bool) {
 	}
 }
 
-// errNoStreamLogprobs is the error of a stream that is given up: its tokens have no logprobs,
-// which the same engine's whole answers may have.
+// errNoStreamLogprobs is the error of a stream that is abandoned because its tokens
+// have no logprobs. The same engine's whole answers may have them.
 var errNoStreamLogprobs = errors.New("the stream has no logprobs")
 
 // openTranslated reads a stream up to the first text, call or end.
@@ -82,7 +82,8 @@ func (r *result) openTranslated(q *request) error {
 	return nil
 }
 
-// lacksLogprobs reports whether an answer's failure may be that of a stream alone.
+// lacksLogprobs reports whether a failure may be one of the stream, which a whole
+// answer would not have.
 func lacksLogprobs(f *Failure) bool {
 	return f != nil && (f.Class == formats.FailNoLogprobs || f.Class == formats.FailLogprobMismatch)
 }

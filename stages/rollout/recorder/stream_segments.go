@@ -6,9 +6,9 @@ type segment struct {
 	text      string
 }
 
-// segmentList is in which order the text and the reasoning of a streamed answer
-// came: agents get them in this order. Each is continued in place, so a list of
-// a usual answer has at most two.
+// segmentList is the order in which the text and the reasoning of a streamed answer
+// came: agents get them in this order. A segment grows in place, so the list of a
+// usual answer has at most two.
 type segmentList struct {
 	list               []segmentSpan
 	reasoning, content int // bytes that were read
@@ -39,8 +39,8 @@ func (p *segmentList) grow(reasoning bool, read *int, to int) {
 	p.list = append(p.list, segmentSpan{reasoning, from, to})
 }
 
-// split cuts an answer into the pieces that came. What came in none continues the
-// last piece, if that is of its kind, or is a piece of its own.
+// split cuts an answer into its segments. What came in none continues the last
+// segment, if that is of its kind, or is a segment of its own.
 func (p *segmentList) split(reasoning, content string) (out []segment) {
 	rest := map[bool]int{true: 0, false: 0}
 	texts := map[bool]string{true: reasoning, false: content}

@@ -15,7 +15,7 @@ import (
 // Why a prompt does not begin with its ancestor's tokens (column messages.prefix_break).
 const (
 	BreakReasoning = chat.BreakReasoning
-	BreakArguments = "arguments" // tool arguments were written anew; only in older datasets, because the recorder restores the sampled text
+	BreakArguments = "arguments" // tool arguments were rewritten; not in new rows: the recorder restores their text
 	BreakContent   = "content"   // the agent changed its own earlier message
 	BreakTemplate  = chat.BreakTemplate
 	BreakUnknown   = chat.BreakUnknown

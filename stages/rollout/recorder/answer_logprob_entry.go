@@ -11,6 +11,9 @@ import (
 // in one form. The functions of this file read that form in one pass, each
 // member where it is found. Any other form goes through the general functions,
 // which also decide what is invalid JSON.
+//
+// This is kept for its speed: without it the recorder adds twice as much to a call
+// of 2,000 tokens (0.46 ms, not 0.23; BenchmarkAddedLatency/whole).
 
 // readEntry reads one entry; its ids are -1 when missing.
 func (t *tokens) readEntry(c *cursor) (id, text int32) {
