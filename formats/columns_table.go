@@ -88,7 +88,7 @@ var messageColumns = slices.Concat(
 		{Path: "logprobs", Type: "list of float32", Unit: "nats", Meaning: "log probability of each sampled token, one for each of token_ids", Null: "not sampled, or the engine gave none", Heavy: true},
 		{Path: "token_texts", Type: "list of string", Meaning: "texts of the sampled tokens, as they came with the log probabilities: one for each of them", Null: "not sampled, or the engine gave token ids or no texts", Heavy: true},
 		{Path: "prompt_delta_ids", Type: "list of int32", Meaning: "of a sampled message: the prompt's ids after its nearest sampled ancestor's end; the whole prompt when there is none, or on a prefix break", Null: "not sampled, or the engine gave no prompt ids", Heavy: true},
-		{Path: "prefix_break", Type: str, Meaning: "why the prompt does not begin with the prompt and tokens of the nearest sampled ancestor: reasoning (earlier reasoning was left out), arguments (tool arguments were written anew, in calls of the engine's own Responses API), content (the agent changed its own earlier message), template (the same messages, rendered otherwise), unknown (the ancestor's ids are not known)", Null: "it does, or there is nothing to compare"},
+		{Path: "prefix_break", Type: str, Meaning: "why the prompt does not begin with the prompt and tokens of the nearest sampled ancestor: reasoning (earlier reasoning was left out), arguments (tool arguments were written anew; not in new datasets), content (the agent changed its own earlier message), template (the same messages, rendered otherwise), unknown (the ancestor's ids are not known)", Null: "it does, or there is nothing to compare"},
 	},
 )
 

@@ -16,7 +16,7 @@ import (
 // stages/rollout/recorder and are run from that list.
 type testedHarness struct {
 	Name, Lock, Package string
-	Protocol, Responses string
+	Protocol            string
 	Whole, Stream       string // tests; "" for what it does not do
 }
 
@@ -77,11 +77,7 @@ func testedPage(t *testing.T) string {
 	var b bytes.Buffer
 	b.WriteString(testedHead)
 	for _, h := range readMatrix[testedHarness](t, "harnesses.jsonl") {
-		protocol := h.Protocol
-		if h.Responses != "" {
-			protocol += ", `--responses " + h.Responses + "`"
-		}
-		fmt.Fprintf(&b, "| %s%s | %s | %s | %s |\n", h.Name, versionIn(t, h.Lock, h.Package), protocol, quoted(h.Whole), quoted(h.Stream))
+		fmt.Fprintf(&b, "| %s%s | %s | %s | %s |\n", h.Name, versionIn(t, h.Lock, h.Package), h.Protocol, quoted(h.Whole), quoted(h.Stream))
 	}
 	b.WriteString(testedTrainers)
 	for _, r := range readMatrix[testedTrainer](t, "trainers.jsonl") {

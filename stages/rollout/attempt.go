@@ -13,6 +13,7 @@ import (
 	"github.com/rollmill/rollmill/formats"
 	"github.com/rollmill/rollmill/formats/chat"
 	"github.com/rollmill/rollmill/stages/rollout/recorder"
+	"github.com/rollmill/rollmill/stages/rollout/tree"
 )
 
 // job is one attempt to make.
@@ -123,7 +124,7 @@ func exampleRow(e formats.Example) string {
 func (r *runner) fill(t *formats.Trajectory, rec recorder.Record) {
 	t.Messages, t.Calls, t.ToolSets, t.TokenSource = rec.Messages, rec.Calls, rec.ToolSets, rec.TokenSource
 	if r.opts.Alternatives != TrainAlternatives {
-		t.Messages, t.Candidates = recorder.SetAside(t.Messages, t.Calls)
+		t.Messages, t.Candidates = tree.SplitAlternatives(t.Messages, t.Calls)
 	}
 	t.Model = r.opts.Model
 	if r.opts.Policy != nil {

@@ -8,7 +8,6 @@ import (
 	"github.com/rollmill/rollmill/formats/dataset"
 	"github.com/rollmill/rollmill/stages"
 	"github.com/rollmill/rollmill/stages/plugin"
-	"github.com/rollmill/rollmill/stages/rollout/recorder"
 )
 
 // DefaultConcurrency is the default of Options.Concurrency.
@@ -45,8 +44,6 @@ type Options struct {
 	MaxTokens    int64           // one whose calls took as many tokens and that asks for another is truncated; 0 means no limit
 	AcceptFinish []string        // finish reasons that count as the end of an answer, besides formats.EndedReasons; "null" for none
 	Alternatives Alternatives    // default KeepAlternatives
-
-	Responses recorder.ResponsesFrom // how calls of /v1/responses are answered; default ResponsesFromChat
 
 	AllowPaths []string // requests that agents may send to the engine besides model calls and recorder's list, "METHOD /v1/PATH"
 
@@ -88,7 +85,7 @@ type Options struct {
 type Alternatives string
 
 const (
-	KeepAlternatives  Alternatives = "keep"  // they become candidates (see recorder.SetAside)
+	KeepAlternatives  Alternatives = "keep"  // they become candidates (see tree.SplitAlternatives)
 	TrainAlternatives Alternatives = "train" // they stay in the tree and train
 )
 
@@ -106,8 +103,6 @@ func (o *Options) Declare(d *plugin.Declarer) {
 	d.Objects(&o.Sampling, "sampling", "set `KEY=VALUE` in calls that do not set it: temperature, top_p, max_tokens, ...").IDAlways("sampling")
 	d.OptionalInt64(&o.SamplingSeed, "sampling-seed", "send the engine a seed that derives from `SEED`, the trajectory and the call").ID("sampling_seed")
 	d.Objects(&o.Extra, "extra", "set `KEY=VALUE` in requests so that the engine returns token ids").Shown("what vLLM and SGLang understand").IDAlways("extra")
-	plugin.Choice(d, &o.Responses, "responses", "answer /v1/responses by this `API` of the engine: its chat completions, which give ids and logprobs of every token, or its own /v1/responses", recorder.ResponsesFromChat, recorder.ResponsesFromEngine).
-		Shown(string(recorder.ResponsesFromChat)).ID("responses")
 	d.Strings(&o.AllowPaths, "allow-path", "let the agent send this `REQUEST` to the engine as well, such as 'GET /v1/files/*'; model calls, models, embeddings and their like need no permission").ID("allow_paths")
 	d.Int(&o.MaxCalls, "max-calls", "truncate a trajectory that makes more than `N` model calls").Shown("no limit").ID("max_calls")
 	d.Int64(&o.MaxTokens, "max-tokens-per-trajectory", "truncate a trajectory that makes another call after `N` prompt and completion tokens").Shown("no limit").ID("max_tokens_per_trajectory")

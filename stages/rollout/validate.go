@@ -147,7 +147,6 @@ func (o Options) defaults() Options {
 		o.MaxFailureRate = &rate
 	}
 	setDefault(&o.Alternatives, KeepAlternatives)
-	setDefault(&o.Responses, recorder.ResponsesFromChat)
 	setDefault(&o.Generations, 1)
 	setDefault(&o.Concurrency, DefaultConcurrency)
 	setDefault(&o.TrajectoryTimeout, 30*time.Minute)

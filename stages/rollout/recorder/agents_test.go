@@ -8,7 +8,7 @@ import (
 	"testing"
 
 	"github.com/rollmill/rollmill/formats"
-	"github.com/rollmill/rollmill/stages/rollout/recorder"
+	"github.com/rollmill/rollmill/stages/rollout/tree"
 )
 
 // task is what coding agents are told; the engine's tool call does it.
@@ -48,7 +48,7 @@ func does(t *testing.T, program, breaks string, call formats.ToolCall, command f
 		t.Errorf("it ends with %s", outline(last))
 	}
 	for i, m := range rec.Messages {
-		if m.Branch != "" && m.Branch != recorder.BranchSubagent {
+		if m.Branch != "" && m.Branch != tree.BranchSubagent {
 			t.Errorf("message %d: %s", i, outline(m))
 		}
 	}

@@ -21,19 +21,12 @@ type answer struct {
 	prompt  []int32 // ids of the whole prompt; nil when the engine gave none
 	choices []*choice
 	usage   usage
-	responseState
-	err   error    // an error that the engine sent in the middle of a stream
-	unfit *Failure // why its tokens are not kept; known once it was recorded
+	err     error    // an error that the engine sent in the middle of a stream
+	unfit   *Failure // why its tokens are not kept; known once it was recorded
 
-	cursor cursor // over a chunk, and what the agent sees of it: used again for the next
-	text   []byte
-	alike  alike
-}
-
-// Further state of a /v1/responses answer.
-type responseState struct {
-	id, status, incomplete string
-	streamed               *tokens // of a stream's pieces
+	cursor   cursor // over a chunk, and what the agent sees of it: used again for the next
+	text     []byte
+	template chunkTemplate
 }
 
 type usage struct {
@@ -42,38 +35,36 @@ type usage struct {
 }
 
 type choice struct {
-	index   int64
-	message formats.Message
-	finish  string
-	text    pieces
-	tokens  tokens
-	pieces  int  // chunks of a stream with text; about its tokens
-	twice   bool // a non-streamed answer has two choices with this index
-
-	response, streamed bool // of /v1/responses; of a stream of it
+	index      int64
+	message    formats.Message
+	finish     string
+	streamed   streamedText
+	tokens     tokens
+	textChunks int  // chunks of a stream with text; about its tokens
+	duplicate  bool // a non-streamed answer has two choices with this index
 }
 
-// pieces joins the text of a stream.
-type pieces struct {
+// streamedText joins the text of a stream.
+type streamedText struct {
 	content, reasoning, refusal strings.Builder
 
 	parts [][]byte // of content that is more than text, up to what content has; nil: all is text
 }
 
 // addList adds a list of content parts.
-func (p *pieces) addList(list []byte) {
+func (p *streamedText) addList(list []byte) {
 	for part := range jsontext.Elements(list) {
 		if o := jsontext.ParseObject(part); string(o.Get("type")) == `"text"` {
 			addText(&p.content, o.Get("text"))
 			continue
 		}
-		p.endText()
+		p.closePart()
 		p.parts = append(p.parts, []byte(jsontext.Compact(part)))
 	}
 }
 
-// endText makes the text after the last part a part.
-func (p *pieces) endText() {
+// closePart makes the text after the last part a part.
+func (p *streamedText) closePart() {
 	if p.content.Len() > 0 {
 		p.parts = append(p.parts, encode(map[string]string{"type": "text", "text": p.content.String()}))
 		p.content.Reset()
@@ -84,14 +75,14 @@ func (p *pieces) endText() {
 type tokens struct {
 	listed   bool // a list of logprobs was present, perhaps empty
 	logprobs []float32
-	bad      string              // the first invalid logprob
-	found    [len(sources)]found // by source
-	texts    []byte              // of tokens without ids in them, as JSON, each up to its end
+	invalid  string               // the first invalid logprob
+	ids      [len(sources)]idList // by source
+	texts    []byte               // of tokens without ids in them, as JSON, each up to its end
 	textEnds []int
 	fallback *tokens // logprobs from elsewhere than choice.logprobs
 }
 
-var errGarbage = errors.New("the answer is not a chat completion")
+var errNotCompletion = errors.New("the answer is not a chat completion")
 
 // add reads a whole answer, or one chunk of a stream, and returns what the
 // agent sees of it: without the fields that this package requested and the
@@ -99,11 +90,11 @@ var errGarbage = errors.New("the answer is not a chat completion")
 // the agent requested becomes empty. NaN and infinities, which Python engines
 // write although JSON has none, are read as missing numbers.
 func (a *answer) add(body []byte, see view) (seen []byte, err error) {
-	if see.stream && a.alike.add(body) {
-		a.cursor.b, a.cursor.cuts = body, a.alike.appendCuts(a.cursor.cuts[:0])
-		return a.see(see), nil
+	if see.stream && a.template.match(body) {
+		a.cursor.b, a.cursor.cuts = body, a.template.appendCuts(a.cursor.cuts[:0])
+		return a.visible(see), nil
 	}
-	a.alike.known = false
+	a.template.known = false
 	c := a.cursor.over(body)
 	found, usage := false, false
 	count := int64(0)
@@ -120,7 +111,7 @@ func (a *answer) add(body []byte, see view) (seen []byte, err error) {
 		case "usage":
 			v := c.value()
 			usage = usage || string(v) != "null"
-			a.usage.read(v, "prompt", "completion")
+			a.usage.read(v)
 			e.hide(see.stream && !see.usage && string(v) == "null")
 		case "error":
 			if string(c.value()) != "null" {
@@ -136,24 +127,24 @@ func (a *answer) add(body []byte, see view) (seen []byte, err error) {
 	}
 	switch {
 	case !c.end():
-		return nil, fmt.Errorf("%w: not JSON: %s", errGarbage, excerpt(body))
+		return nil, fmt.Errorf("%w: not JSON: %s", errNotCompletion, excerpt(body))
 	case !found && a.err == nil:
-		return nil, fmt.Errorf("%w: no choices: %s", errGarbage, excerpt(body))
+		return nil, fmt.Errorf("%w: no choices: %s", errNotCompletion, excerpt(body))
 	case see.stream && !see.usage && usage && count == 0:
 		return nil, nil
 	case see.stream:
-		a.alike.learn(body, c.cuts, last)
+		a.template.learn(body, c.cuts, last)
 	}
-	return a.see(see), nil
+	return a.visible(see), nil
 }
 
-// see returns what the agent sees of what the cursor read. The result for a
+// visible returns what the agent sees of what the cursor read. The result for a
 // chunk is valid until the next chunk.
-func (a *answer) see(see view) []byte {
+func (a *answer) visible(see view) []byte {
 	if !see.stream {
-		return a.cursor.seen(nil)
+		return a.cursor.visible(nil)
 	}
-	out := a.cursor.seen(a.text)
+	out := a.cursor.visible(a.text)
 	if len(a.cursor.cuts) > 0 {
 		a.text = out
 	}
@@ -166,16 +157,15 @@ func (a *answer) setPrompt(v []byte) {
 	}
 }
 
-// read reads the usage of an answer; the APIs have two words for the tokens of
-// each kind: "prompt" or "input", "completion" or "output".
-func (u *usage) read(v []byte, prompt, completion string) {
+// read reads the usage of an answer.
+func (u *usage) read(v []byte) {
 	o := jsontext.ParseObject(v)
 	if o == nil {
 		return
 	}
-	u.known = o.Has(completion + "_tokens")
-	u.prompt, u.completion = int32Of(o.Get(prompt+"_tokens")), int32Of(o.Get(completion+"_tokens"))
-	u.cached = int32Of(jsontext.ParseObject(o.Get(prompt + "_tokens_details")).Get("cached_tokens"))
+	u.known = o.Has("completion_tokens")
+	u.prompt, u.completion = int32Of(o.Get("prompt_tokens")), int32Of(o.Get("completion_tokens"))
+	u.cached = int32Of(jsontext.ParseObject(o.Get("prompt_tokens_details")).Get("cached_tokens"))
 }
 
 func (a *answer) choice(index int64) *choice {
@@ -200,7 +190,7 @@ func (a *answer) addChoice(at *cursor, position int64, see view) *choice {
 	}
 	before := len(a.choices)
 	c := a.choice(position)
-	c.twice = c.twice || !see.stream && len(a.choices) == before
+	c.duplicate = c.duplicate || !see.stream && len(a.choices) == before
 	for key, e := range at.object {
 		switch string(key) {
 		case "finish_reason":
@@ -214,13 +204,13 @@ func (a *answer) addChoice(at *cursor, position int64, see view) *choice {
 		case "delta":
 			delta := at.value()
 			if len(delta) > len("{}") {
-				c.pieces++
+				c.textChunks++
 			}
 			if c.addDelta(delta) {
 				c.tokens.readMessage(delta, a)
 			}
 		case "text":
-			c.text.content.WriteString(jsontext.Unquote(at.value()))
+			c.streamed.content.WriteString(jsontext.Unquote(at.value()))
 		case "logprobs":
 			from := at.i
 			c.tokens.readLogprobs(at)
@@ -243,18 +233,18 @@ func (a *answer) addChoice(at *cursor, position int64, see view) *choice {
 	return c
 }
 
-// done joins the pieces of a stream.
-func (c *choice) done() {
+// assemble completes the message with the texts of a stream.
+func (c *choice) assemble() {
 	m := &c.message
-	if c.text.parts != nil {
-		c.text.endText()
-		list := array(c.text.parts)
+	if c.streamed.parts != nil {
+		c.streamed.closePart()
+		list := array(c.streamed.parts)
 		chat.AddContent(m, &formats.Message{Content: chat.JoinedText(list), ContentParts: string(list)})
 	} else {
-		chat.AddContent(m, &formats.Message{Content: c.text.content.String()})
+		chat.AddContent(m, &formats.Message{Content: c.streamed.content.String()})
 	}
-	m.Reasoning += c.text.reasoning.String()
-	if text := c.text.refusal.String(); text != "" {
+	m.Reasoning += c.streamed.reasoning.String()
+	if text := c.streamed.refusal.String(); text != "" {
 		chat.AddContent(m, &formats.Message{ContentParts: chat.Refusal(text)})
 	}
 	m.FinishReason, m.Sampled = c.finish, true
@@ -272,15 +262,15 @@ func (c *choice) addDelta(raw []byte) (tokens bool) {
 			}
 		case "content":
 			if v[0] == '[' {
-				c.text.addList(v)
+				c.streamed.addList(v)
 			} else {
-				addText(&c.text.content, v)
+				addText(&c.streamed.content, v)
 			}
 		case "refusal":
-			addText(&c.text.refusal, v)
+			addText(&c.streamed.refusal, v)
 		case "reasoning_content", "reasoning":
 			if !thought { // some engines send both
-				thought = addText(&c.text.reasoning, v)
+				thought = addText(&c.streamed.reasoning, v)
 			}
 		case "tool_calls":
 			for t := range jsontext.Elements(v) {
@@ -325,6 +315,14 @@ func (c *choice) addToolDelta(raw []byte) {
 	}
 	call.Name += piece.Name
 	call.Arguments += piece.Arguments
+}
+
+// refusalOf returns the refusal in a message's content parts, or "".
+func refusalOf(m *formats.Message) (out string) {
+	for part := range jsontext.Elements([]byte(m.ContentParts)) {
+		out += jsontext.Unquote(jsontext.ParseObject(part).Get("refusal"))
+	}
+	return out
 }
 
 func int32Of(raw []byte) int32 {

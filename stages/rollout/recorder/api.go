@@ -1,96 +1,62 @@
 package recorder
 
 import (
-	"errors"
-	"fmt"
-	"slices"
+	"io"
 
 	"github.com/rollmill/rollmill/formats"
-	"github.com/rollmill/rollmill/formats/chat"
-	"github.com/rollmill/rollmill/formats/jsontext"
 )
 
-// api is one of the APIs of a model: what differs between them.
+// apis are the APIs that agents speak. To record another, implement translator in
+// files that begin with its name, and add it here.
+var apis = []*api{chatAPI, completionsAPI, messagesAPI, responsesAPI}
+
+// api is one of the APIs that agents speak.
 type api struct {
-	name  string
-	route string                                                          // where agents call it, below /v1
-	path  string                                                          // where the engine is asked
-	parse func(q *request) error                                          // the prompt, as messages
-	ask   func(q *request)                                                // requests logprobs
-	add   func(a *answer, body []byte, see view) (seen []byte, err error) // a whole answer, or a part of a stream
-	usage bool                                                            // a stream has usage on request
-	names map[string]string                                               // sampling fields that it names differently
-	made  *madeForm                                                       // how the agent's stream is made of the answer; nil: the engine's stream is the agent's
-	show  func(q *request, r *reply) []byte                               // what the agent sees of an answer of chat completions; nil: what the engine sent
-	block func(q *request, p piece, k int) []byte                         // the same of one text or reasoning, the k-th of its kind; nil like show
+	name      string // recorded with a call
+	route     string // where agents call it, below /v1
+	path      string // where the engine is asked, below /v1; not route if calls are translated to chat completions
+	ownErrors bool   // an engine's error is written in this API's form
+	translator
 }
 
-var (
-	chatAPI = api{name: "chat", route: "/chat/completions", path: "/chat/completions", parse: parseChat, ask: askChat, add: (*answer).add, usage: true}
-
-	completionsAPI = api{name: "completions", route: "/completions", path: "/completions", parse: parseCompletion, ask: askCompletion, add: (*answer).add, usage: true}
-
-	responsesAPI = api{name: "responses", route: "/responses", path: "/responses", parse: parseResponse, ask: askResponse, add: (*answer).addResponse, made: responseForm,
-		names: map[string]string{"max_tokens": "max_output_tokens", "max_completion_tokens": "max_output_tokens"}}
-
-	messagesAPI = api{name: "messages", route: "/messages", path: "/chat/completions", parse: parseMessages, ask: askChat, add: (*answer).add, usage: true, made: messageForm, show: asMessage, block: messageBlock}
-
-	// Responses are asked as chat completions, unless Options.Responses says otherwise.
-	responsesAsChatAPI = api{name: "responses", route: "/responses", path: "/chat/completions", parse: parseResponseAsChat, ask: askChat, add: (*answer).add, usage: true, made: responseForm, show: asResponse, block: responseBlock}
-)
-
-func parseChat(q *request) error {
-	list := q.fields.Get("messages")
-	if len(list) == 0 || list[0] != '[' {
-		return errors.New(`the request has no list "messages"`)
-	}
-	for raw := range jsontext.Elements(list) {
-		q.messages = append(q.messages, chat.ReadMessage(raw, jsontext.Unquote))
-	}
-	q.view.logprobs = jsontext.IsTrue(q.fields.Get("logprobs"))
-	return nil
+// translator reads the requests of an API and writes its answers. It has no state:
+// what a call needs later is in its request.
+type translator interface {
+	// decode reads the prompt as messages. If the API is translated, it also
+	// replaces the request's fields by those of chat completions. stored returns
+	// the messages of an earlier answer that the request names.
+	decode(q *request, stored func(id string) ([]formats.Message, error)) error
+	// askLogprobs adds the fields that make the engine return logprobs.
+	askLogprobs(q *request)
+	// encode returns an answer, or the beginning of one, as the agent sees it.
+	encode(q *request, r *result) []byte
+	// encodeEvents returns an encoder that writes an answer to w as a stream; nil
+	// if the engine's events are the agent's.
+	encodeEvents(q *request, w io.Writer) eventEncoder
+	// arguments returns the arguments of a sampled tool call as the agent sees them.
+	arguments(q *request, c *formats.ToolCall) string
 }
 
-func askChat(q *request) {
+// translated reports whether the engine is asked by another API than the agent's.
+func (a *api) translated() bool { return a.path != a.route }
+
+// forwarded is the part of a translator that an API of engines has: agents see what
+// the engine sent, without what they did not request.
+type forwarded struct{}
+
+func (forwarded) encode(_ *request, r *result) []byte { return r.visible }
+
+func (forwarded) encodeEvents(*request, io.Writer) eventEncoder { return nil }
+
+func (forwarded) arguments(_ *request, c *formats.ToolCall) string { return c.Arguments }
+
+// chatLogprobs is the part of a translator that an API has whose engine is asked as
+// chat completions.
+type chatLogprobs struct{}
+
+func (chatLogprobs) askLogprobs(q *request) {
 	q.fields.Set("logprobs", []byte("true"))
 	if string(q.fields.Get("top_logprobs")) == "0" {
 		q.fields.Drop("top_logprobs") // the default; llama-server reads a 0 as no logprobs at all
-	}
-}
-
-// parseCompletion reads a prompt without roles. It is recorded as a user
-// message, and the answer as an assistant message: their texts, in order, are
-// what the model saw. A prompt that begins with an earlier prompt and its
-// answer continues them; the tree splits it there.
-func parseCompletion(q *request) error {
-	q.view.logprobs = q.fields.Has("logprobs")
-	prompt := q.fields.Get("prompt")
-	if len(prompt) > 0 && prompt[0] == '[' {
-		list := slices.Collect(jsontext.Elements(prompt))
-		if len(list) == 1 && len(list[0]) > 0 && (list[0][0] == '"' || list[0][0] == '[') {
-			prompt = list[0] // one prompt in a list
-		}
-	}
-	m := formats.Message{Role: "user", Parent: -1, Call: -1}
-	switch {
-	case len(prompt) > 0 && prompt[0] == '"':
-		m.Content = jsontext.Unquote(prompt)
-	case len(prompt) > 0 && prompt[0] == '[':
-		ids, ok := parseIDs(prompt)
-		if !ok {
-			return errors.New(`rollmill records one prompt a request: "prompt" is a text, or a list of token ids`)
-		}
-		q.promptIDs = ids
-		m.ContentParts = fmt.Sprintf(`[{"type":"token_ids","token_ids":%s}]`, jsontext.Compact(prompt))
-	default:
-		return errors.New(`the request has no "prompt"`)
-	}
-	q.messages, q.raw = []formats.Message{m}, true
-	return nil
-}
-
-func askCompletion(q *request) {
-	if !q.fields.Has("logprobs") {
-		q.fields.Set("logprobs", []byte("1"))
 	}
 }

@@ -50,14 +50,14 @@ func BenchmarkDecode(b *testing.B) {
 			if _, err := a.add(body, view{}); err != nil {
 				b.Fatal(err)
 			}
-			a.choices[0].done()
-			if _, f := a.keepAll(); f != nil {
+			a.choices[0].assemble()
+			if _, f := a.keepTokens(); f != nil {
 				b.Fatal(f)
 			}
 		}
 	})
 	b.Run("stream", func(b *testing.B) {
-		q, err := parseRequest(&chatAPI, []byte(`{"model":"policy","stream":true,"messages":[{"role":"user","content":"hi"}]}`))
+		q, err := parseRequest(chatAPI, []byte(`{"model":"policy","stream":true,"messages":[{"role":"user","content":"hi"}]}`), nil)
 		if err != nil {
 			b.Fatal(err)
 		}
@@ -66,18 +66,18 @@ func BenchmarkDecode(b *testing.B) {
 		b.ReportAllocs()
 		defer cpuTime(b)()
 		for b.Loop() {
-			a, events, seen := &answer{}, newEvents(bytes.NewReader(stream), func() {}), []byte(nil)
+			a, events, seen := &answer{}, newEventReader(bytes.NewReader(stream), func() {}), []byte(nil)
 			for e, err := events.next(); err != io.EOF; e, err = events.next() {
 				if err == nil {
-					err = e.put(a, q)
+					err = e.addTo(a, q)
 				}
 				if err != nil {
 					b.Fatal(err)
 				}
-				seen = e.appendSeen(seen[:0])
+				seen = e.appendVisible(seen[:0])
 			}
-			a.choices[0].done()
-			if _, f := a.keepAll(); f != nil {
+			a.choices[0].assemble()
+			if _, f := a.keepTokens(); f != nil {
 				b.Fatal(f)
 			}
 		}
@@ -128,7 +128,7 @@ func BenchmarkCall(b *testing.B) {
 				call(b, engine.URL+"/chat/completions")
 			}
 		})
-		for _, kind := range []*api{&chatAPI, &messagesAPI} {
+		for _, kind := range []*api{chatAPI, messagesAPI} {
 			b.Run(fmt.Sprintf("%s-%d", kind.name, tokens), func(b *testing.B) {
 				r, err := New(Options{Endpoints: []string{engine.URL}, Model: "policy"})
 				if err != nil {

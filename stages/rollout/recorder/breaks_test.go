@@ -14,8 +14,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/rollmill/rollmill/formats"
-	"github.com/rollmill/rollmill/stages/rollout/recorder"
 	"github.com/rollmill/rollmill/stages/rollout/recorder/recordertest"
+	"github.com/rollmill/rollmill/stages/rollout/tree"
 )
 
 // said is an answer with one logprob for each id.
@@ -92,27 +92,8 @@ func TestACauseIsOfItsOwnBreak(t *testing.T) {
 			got = append(got, m.PrefixBreak)
 		}
 	}
-	if want := []string{"", recorder.BreakReasoning, recorder.BreakTemplate, "", recorder.BreakTemplate}; !slices.Equal(got, want) {
+	if want := []string{"", tree.BreakReasoning, tree.BreakTemplate, "", tree.BreakTemplate}; !slices.Equal(got, want) {
 		t.Errorf("%q, want %q", got, want)
-	}
-	checkRow(t, rec)
-}
-
-// TestArgumentsBreak the prefix only in the engine's own Responses API: other
-// calls go to it with the arguments as it sampled them.
-func TestArgumentsBreak(t *testing.T) {
-	answer := func(id int, arguments, prompt string) string {
-		return fmt.Sprintf(`{"id":"r%d","status":"completed","model":"policy","output":[{"type":"function_call","call_id":"1","name":"f","arguments":%q,"prompt_token_ids":%s,"generation_token_ids":[%[1]d],"generation_log_probs":[-1]}],"usage":{"input_tokens":1,"output_tokens":1}}`, id, arguments, prompt)
-	}
-	_, s := play(t, answer(7, `{"x": 1}`, "[1,2]"), answer(8, `{"x":2}`, "[1,2,5]"))
-	for _, input := range []string{`{"role":"user","content":"one"}`, `{"role":"user","content":"one"},{"type":"function_call","call_id":"1","name":"f","arguments":"{\"x\":1}"},{"type":"function_call_output","call_id":"1","output":"4"}`} {
-		if status, out := post(t, s.BaseURL()+"/responses", []byte(`{"model":"policy","input":[`+input+`]}`)); status != 200 {
-			t.Fatalf("%s", out)
-		}
-	}
-	rec := s.End()
-	if len(rec.Messages) != 4 || rec.Messages[3].PrefixBreak != recorder.BreakArguments {
-		t.Errorf("%v", outlines(rec))
 	}
 	checkRow(t, rec)
 }
@@ -179,7 +160,7 @@ func TestAnAgentThatAsksAgain(t *testing.T) {
 	ask(t, s, nil, user("one"))
 	ask(t, s, nil, user("one"))
 	rec := s.End()
-	if len(rec.Messages) != 3 || rec.Messages[1].Branch != "" || rec.Messages[2].Branch != recorder.BranchRetry || len(rec.Calls) != 3 || rec.Unfit != nil {
+	if len(rec.Messages) != 3 || rec.Messages[1].Branch != "" || rec.Messages[2].Branch != tree.BranchRetry || len(rec.Calls) != 3 || rec.Unfit != nil {
 		t.Errorf("%v", outlines(rec))
 	}
 	checkRow(t, rec)
@@ -192,7 +173,7 @@ func TestReasoningStreams(t *testing.T) {
 	_, one := ask(t, s, fields{"stream": true}, user("one"))
 	ask(t, s, fields{"stream": true}, user("one"), assistant(streamed(one)), user("two"))
 	rec := s.End()
-	if len(rec.Messages) != 4 || rec.Messages[1].Reasoning != "let me see" || rec.Messages[3].PrefixBreak != recorder.BreakReasoning {
+	if len(rec.Messages) != 4 || rec.Messages[1].Reasoning != "let me see" || rec.Messages[3].PrefixBreak != tree.BreakReasoning {
 		t.Errorf("%v", outlines(rec))
 	}
 }

@@ -1,75 +1,103 @@
 // Package recorder is the proxy that every model call of a rollout passes
-// through; it speaks the APIs of OpenAI and Anthropic's Messages. Each trajectory has a base URL of its own. A call to
-// it is forwarded to an engine with a request for logprobs and token ids,
-// answered with only what the agent requested, and recorded in a Tree of
-// messages.
+// through. It speaks the APIs of OpenAI and Anthropic's Messages. Each
+// trajectory has a base URL of its own. A call to it is forwarded to an engine
+// with a request for logprobs and token ids, answered with only what the agent
+// requested, and recorded in a tree of messages (package tree).
 //
 // It is not a gateway: it never answers from a cache, picks no model, and
-// changes no text, but for tool arguments that an agent wrote anew (restore.go).
-// An engine's error reaches the agent unchanged.
+// changes no text, except tool arguments that an agent rewrote
+// (session_restore.go). An engine's error reaches the agent unchanged, or in
+// the form of the agent's API.
 //
-// Arguable decisions:
+// # A request's way through the files
+//
+//  1. serve_routes.go finds the session by the URL and the API by the path.
+//     Requests of other kinds are refused, or forwarded by serve_pass.go.
+//     Agents in this process call without a connection (serve_direct.go).
+//  2. serve.go reads the request. The API's translator (api.go) decodes it
+//     (request.go): the prompt becomes messages, and the fields become those by
+//     which the engine is asked. chat.go and completions.go forward; messages.go
+//     and responses.go, with the files that begin with their names, translate to
+//     chat completions. Both build the prompt with chat_prompt.go.
+//  3. session.go records that the call began: it restores rewritten tool
+//     arguments (session_restore.go), adds the prompt to the tree, and adds
+//     the fields that training needs. session_limit.go refuses a call over the
+//     limit, session_headers.go reads the agent's session from the headers.
+//  4. engine.go sends the request and retries it. engine_balance.go selects the
+//     endpoint, engine_errors.go decides what an error means. The result has a
+//     whole body, or a stream of events (stream_events.go).
+//  5. answer.go reads the body, or the chunks of the stream, into an answer:
+//     choices with a message and tokens. answer_tokens.go reads token ids and
+//     logprobs wherever engines put them. What the agent did not request is cut
+//     from the bytes while they are read (answer_cursor.go, answer_view.go).
+//     Two fast paths read what most bytes are: answer_logprob_entry.go an entry
+//     of logprobs, answer_template.go a chunk that resembles the last one.
+//  6. The agent gets the body; or the engine's events as they come
+//     (stream_relay.go); or, if its API is translated, the encoded answer
+//     (messages_answer.go, responses_answer.go) or events made from the engine's
+//     (stream_translate.go; stream_read.go reads the engine's end,
+//     stream_encode.go is what the encoders of both APIs share).
+//  7. session.go records the answer before its last bytes reach the agent.
+//     answer_check.go and answer_model.go decide whether it can be trained on.
+//
+// # Who owns a token
+//
+// The engine samples a token, and no file but answer_tokens.go reads one. While
+// a call runs, its tokens lie in choice.tokens, one list of ids for each source
+// that the answer has, and one list of logprobs. choice.keepTokens stores one
+// list of ids and the logprobs in the choice's message if they agree with each
+// other and with the engine's count; otherwise it stores none and names the
+// fault. Session.addAnswer gives that message to the tree, and from then on the
+// tree owns it: Record hands out the tree's messages when the session has
+// ended. Nothing else keeps tokens. What agents see is a copy of the engine's
+// bytes.
+//
+// # Arguable decisions
 //
 //   - Prompt messages enter the tree when a call begins, not when it is
 //     answered, so that a trajectory that failed at its first call can still
 //     be explained. Such messages are leaves that no sampled message continues.
 //   - The answer is recorded before its last bytes reach the agent: an agent
-//     that sends its next call at once finds its own turn in the tree. When
+//     that sends its next call at once finds its own answer in the tree. When
 //     streaming, everything after the finish reason is held back until the
 //     engine's stream ends, which is usually the next packet.
-//   - An assistant message that comes back changed only in what clients are
-//     known to change (reasoning left out, tool arguments written anew,
-//     surrounding space) continues the path; the change is recorded as the cause
-//     if the engine's prompt ids show that the prefix broke.
 //   - A prompt of /v1/completions has no roles. It is recorded as a user message
-//     and its answer as an assistant message, so that it fits into the same tree.
-//     The call's sampling says "api": "completions", because no chat template made
-//     the prompt.
-//   - A call that is not trained on is forwarded without a request for logprobs or
-//     token ids: it may go to an engine that refuses them.
+//     and its answer as an assistant message, so that it fits into the same
+//     tree. The call's sampling says "api": "completions", because no chat
+//     template made the prompt.
+//   - A call that is not trained on is forwarded without a request for logprobs
+//     or token ids: it may go to an engine that refuses them.
 //   - If an engine refuses logprobs by name and the run can do without them, the
 //     next call requests them again: llama-server refuses them only in streams
 //     with tools.
-//   - A call of /v1/responses is sent to the engine as chat completions too: in
-//     vLLM's own responses, tool calls and reasoning have no logprobs. The same
-//     code converts both APIs (chatprompt.go). Options.Responses says otherwise for
-//     an engine whose responses are more than its chat completions.
-//   - The stream of an agent that speaks another API than the engine is asked by is
-//     made of the engine's stream (made.go). Text and reasoning are sent as they
-//     come; a tool call may need its whole arguments to be shown, so calls are sent
-//     at the end. A silent engine's agent gets pings, because clients have limits
-//     for silence. An engine whose streams lack logprobs is asked for whole answers:
-//     it refuses them by name, sends text without them, or is llama-server, which
-//     leaves out the end mark's. So is one whose tokens did not fit after a stream.
-//   - A call that goes to the engine's own /v1/responses is sent without streaming:
-//     vLLM's streams lack the logprobs of tokens without visible text, such as the
-//     end mark.
-//   - Tools that only OpenAI's servers run are left out of such a request, because
-//     clients offer them to every server; the call's sampling says so. What the
-//     prompt would miss (files, references, stored conversations) is refused.
+//   - Calls of /v1/messages and /v1/responses are sent to the engine as chat
+//     completions: no engine returns token ids or logprobs with messages, and in
+//     vLLM's own responses tool calls and reasoning have no logprobs. The prompt
+//     of messages is the one that vLLM's own /v1/messages makes of it.
+//   - Their streams are made of the engine's stream. Text and reasoning are sent
+//     as they come. A tool call may need its whole arguments to be shown, so
+//     calls are sent at the end. While the engine is silent the agent gets
+//     pings, because clients have limits for silence. An engine whose streams
+//     lack logprobs is asked for whole answers: it refuses them by name, sends
+//     text without them, or is llama-server, which leaves out those of the end
+//     mark. So is one whose tokens did not fit after a stream.
+//   - Tools that only OpenAI's servers run are left out of a request of
+//     responses, because clients offer them to every server; the call's sampling
+//     names them. What the prompt would miss (files, references, stored
+//     conversations) is refused.
 //   - Reasoning is also shown as "encrypted" content to a client that asks for
 //     that, readable and with our mark, because such clients send back that alone.
-//   - If an engine streams a response nevertheless, its last event is recorded,
-//     because it contains the whole response. The deltas are used only if the last
-//     event lacks logprobs.
-//   - A call of /v1/messages is sent to the engine as chat completions, because no
-//     engine gives token ids or logprobs with messages. The prompt is what vLLM's
-//     own /v1/messages makes of it.
-//   - The text of tool arguments is put back when a call returns in a later prompt
-//     with arguments that are equal as JSON: an API without that text lost it, and
-//     clients of chat completions encode arguments again. Whole numbers must be
-//     equal in every digit, because the agent used those that it sends.
-//   - Of two ways to name a branch below a shared system prompt, compaction needs a
-//     sign of it (a summary that was sampled before, or the last turns). Without
-//     one it is a sub-agent: agents that ask many things with one system prompt are
-//     more common than summaries that no recorded call wrote.
+//   - The sampled text of tool arguments is restored when a call returns in a
+//     later prompt with arguments that are equal as JSON: an API without that
+//     text lost it, and clients of chat completions encode arguments again.
 //   - Requests of other kinds are forwarded as they are if they are in a closed
-//     list (paths.go), because the engine gets the operator's key with them. They
-//     count for no limit of model calls and take no place in the order of seeds.
+//     list (serve_routes.go), because the engine gets the operator's key with
+//     them. They count for no limit of model calls and take no place in the
+//     order of seeds.
 //   - A call whose stream the engine broke off is not retried, because the agent
-//     has seen its beginning; the agent sees its connection drop, or in a stream
-//     that is made here the API's error event.
+//     has seen its beginning. The agent sees its connection drop, or, in a
+//     stream that is made here, the API's error event.
 //
-// To accept another source of token ids, add it in answer.go and in the list of
-// formats.Tokens… constants. To record another API, describe it in api.go.
+// To accept another source of token ids, add it in answer_tokens.go and in the
+// list of formats.Tokens… constants. To record another API, see apis.
 package recorder

@@ -147,7 +147,7 @@ func clients(t *testing.T, command ...string) {
 		if *takes > 0 && (c.way != "stream" || c.row.Protocol == "chat") {
 			continue
 		}
-		e, s := h.begin(t, func(o *recorder.Options) { o.Responses = c.row.Responses })
+		e, s := h.begin(t)
 		command = append(command, c.row.Protocol, c.way, s.BaseURL())
 		all, checks = append(all, c), append(checks, func(t *testing.T) {
 			rec := exact(t, s, e)

@@ -7,8 +7,6 @@ import (
 	"os"
 	"strings"
 	"testing"
-
-	"github.com/rollmill/rollmill/stages/rollout/recorder"
 )
 
 // matrixRow is a line of testdata/matrix/harnesses.jsonl: a harness and an API
@@ -16,7 +14,6 @@ import (
 // list.
 type matrixRow struct {
 	Name, Protocol string
-	Responses      recorder.ResponsesFrom
 	Whole, Stream  string
 }
 

@@ -10,11 +10,16 @@ import (
 	"github.com/rollmill/rollmill/formats/jsontext"
 )
 
-// parseMessages turns a request of Anthropic's Messages API into one of chat
-// completions, because only those have logprobs and token ids. It converts as
-// vLLM's own /v1/messages does, so the prompt is the same.
-func parseMessages(q *request) error {
-	var p blockReader
+var messagesAPI = &api{name: "messages", route: "/messages", path: "/chat/completions", ownErrors: true, translator: messagesTranslator{}}
+
+// messagesTranslator translates Anthropic's Messages API.
+type messagesTranslator struct{ chatLogprobs }
+
+// decode turns a request into one of chat completions, because only those have
+// logprobs and token ids. It converts as vLLM's own /v1/messages does, so the
+// prompt is the same.
+func (messagesTranslator) decode(q *request, _ func(string) ([]formats.Message, error)) error {
+	var p messagesPrompt
 	if err := p.prompt(q.fields); err != nil {
 		return err
 	}
@@ -22,9 +27,9 @@ func parseMessages(q *request) error {
 	return q.convert(q.setFromMessages)
 }
 
-// notInChat are fields of the Messages API that chat completions do not have and
+// messagesOnly are fields of the Messages API that chat completions do not have and
 // that change no prompt of an engine.
-var notInChat = []string{"system", "messages", "metadata", "cache_control", "service_tier", "container", "inference_geo", "speed", "diagnostics",
+var messagesOnly = []string{"system", "messages", "metadata", "cache_control", "service_tier", "container", "inference_geo", "speed", "diagnostics",
 	"context_management", "thinking"}
 
 // setFromMessages sets what a field of the Messages API is in chat completions.
@@ -32,20 +37,20 @@ var notInChat = []string{"system", "messages", "metadata", "cache_control", "ser
 func (q *request) setFromMessages(key string, v []byte) error {
 	o := jsontext.ParseObject(v)
 	switch {
-	case slices.Contains(notInChat, key):
+	case slices.Contains(messagesOnly, key):
 	case key == "stop_sequences":
 		q.fields.Set("stop", v)
 	case key == "tools":
-		return q.setTools(v)
+		return q.setMessagesTools(v)
 	case key == "tool_choice":
-		q.setToolChoice(o)
+		q.setMessagesToolChoice(o)
 	case key == "output_config":
 		if effort := o.Get("effort"); effort != nil {
 			q.fields.Set("reasoning_effort", effort)
 		}
-		q.setFormat(encode("output"), jsontext.ParseObject(o.Get("format")))
+		q.setResponseFormat(encode("output"), jsontext.ParseObject(o.Get("format")))
 	case key == "output_format":
-		q.setFormat(encode("output"), o)
+		q.setResponseFormat(encode("output"), o)
 	case key == "mcp_servers" && len(v) > len("[]"):
 		return errors.New("mcp_servers: only Anthropic's servers call MCP servers; the agent has to call them and offer their tools itself")
 	default:
@@ -56,7 +61,7 @@ func (q *request) setFromMessages(key string, v []byte) error {
 
 var functionFields = [][2]string{{"name", "name"}, {"description", "description"}, {"input_schema", "parameters"}, {"strict", "strict"}}
 
-func (q *request) setTools(v []byte) error {
+func (q *request) setMessagesTools(v []byte) error {
 	var list [][]byte
 	for raw := range jsontext.Elements(v) {
 		o := jsontext.ParseObject(raw)
@@ -65,29 +70,29 @@ func (q *request) setTools(v []byte) error {
 		}
 		list = append(list, functionTool(o, functionFields))
 	}
-	q.offer(list)
+	q.setChatTools(list)
 	return nil
 }
 
-func (q *request) setToolChoice(o jsontext.Object) {
+func (q *request) setMessagesToolChoice(o jsontext.Object) {
 	switch kind := jsontext.Unquote(o.Get("type")); kind {
 	case "auto", "none":
 		q.fields.Set("tool_choice", encode(kind))
 	case "any":
 		q.fields.Set("tool_choice", encode("required"))
 	case "tool":
-		q.force(jsontext.Unquote(o.Get("name")))
+		q.forceTool(jsontext.Unquote(o.Get("name")))
 	}
 	if jsontext.IsTrue(o.Get("disable_parallel_tool_use")) {
 		q.fields.Set("parallel_tool_calls", []byte("false"))
 	}
 }
 
-// blockReader converts the prompt of the Messages API to messages of chat
+// messagesPrompt converts the prompt of the Messages API to messages of chat
 // completions. A tool result is a message of its own there.
-type blockReader struct{ chatPrompt }
+type messagesPrompt struct{ chatPrompt }
 
-func (p *blockReader) prompt(q jsontext.Object) error {
+func (p *messagesPrompt) prompt(q jsontext.Object) error {
 	if v := q.Get("system"); len(v) > 0 && string(v) != "null" {
 		if err := p.message("system", "system", v); err != nil {
 			return err
@@ -106,7 +111,7 @@ func (p *blockReader) prompt(q jsontext.Object) error {
 			return err
 		}
 		if role == "system" && len(p.messages) > before {
-			p.lead("")
+			p.promoteSystem("")
 		}
 		n++
 	}
@@ -114,8 +119,8 @@ func (p *blockReader) prompt(q jsontext.Object) error {
 }
 
 // message adds what one message of the API is in chat completions.
-func (p *blockReader) message(where, role string, content []byte) error {
-	p.begin(role)
+func (p *messagesPrompt) message(where, role string, content []byte) error {
+	p.beginMessage(role)
 	if content[0] != '[' {
 		p.current.Content = jsontext.Unquote(content)
 		p.messages = append(p.messages, p.current)
@@ -128,7 +133,7 @@ func (p *blockReader) message(where, role string, content []byte) error {
 		}
 		n++
 	}
-	p.flush(len(p.messages) == before && role != "system")
+	p.endMessage(len(p.messages) == before && role != "system")
 	return nil
 }
 
@@ -137,11 +142,11 @@ func (p *blockReader) message(where, role string, content []byte) error {
 // prefix again after it.
 const billing = "x-anthropic-billing-header"
 
-func (p *blockReader) block(o jsontext.Object) error {
+func (p *messagesPrompt) block(o jsontext.Object) error {
 	switch kind := jsontext.Unquote(o.Get("type")); kind {
 	case "text":
 		if text := jsontext.Unquote(o.Get("text")); text != "" && !(p.current.Role == "system" && strings.HasPrefix(text, billing)) {
-			p.text(text, o.Get("text"))
+			p.addText(text, o.Get("text"))
 		}
 	case "image":
 		url, err := imageURL(o)
@@ -154,7 +159,7 @@ func (p *blockReader) block(o jsontext.Object) error {
 		if jsontext.Unquote(source.Get("type")) != "text" {
 			return errors.New("a document that is not plain text cannot be given to a chat completions engine")
 		}
-		p.text(jsontext.Unquote(source.Get("data")), orEmpty(source.Get("data")))
+		p.addText(jsontext.Unquote(source.Get("data")), orEmpty(source.Get("data")))
 	case "thinking":
 		p.current.Reasoning += jsontext.Unquote(o.Get("thinking"))
 	case "redacted_thinking": // encrypted for Anthropic's servers
@@ -185,12 +190,12 @@ func imageURL(o jsontext.Object) (string, error) {
 }
 
 // toolResult adds a tool message.
-func (p *blockReader) toolResult(o jsontext.Object) error {
-	p.flush(false)
+func (p *messagesPrompt) toolResult(o jsontext.Object) error {
+	p.endMessage(false)
 	content := orEmpty(o.Get("content"))
 	id := jsontext.Unquote(o.Get("tool_use_id"))
 	if content[0] != '[' {
-		p.result(id, jsontext.Unquote(content), nil)
+		p.addToolResult(id, jsontext.Unquote(content), nil)
 		return nil
 	}
 	var texts []string
@@ -210,6 +215,6 @@ func (p *blockReader) toolResult(o jsontext.Object) error {
 			return fmt.Errorf("a tool result with a block of type %q cannot be given to a chat completions engine", kind)
 		}
 	}
-	p.result(id, strings.Join(texts, "\n"), images)
+	p.addToolResult(id, strings.Join(texts, "\n"), images)
 	return nil
 }

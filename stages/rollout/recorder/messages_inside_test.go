@@ -18,45 +18,45 @@ func FuzzMessages(f *testing.F) {
 	f.Add([]byte(`{"system":null,"messages":[{"role":"assistant","content":[{"type":"tool_use","input":[1]},5]},null]}`), []byte(`{"choices":[{"message":null},{"message":{"tool_calls":[{"function":{"arguments":"NaN"}}]}}]}`))
 	f.Fuzz(func(t *testing.T, request, body []byte) {
 		s := &Session{}
-		q, err := parseRequest(&messagesAPI, request)
+		q, err := parseRequest(messagesAPI, request, nil)
 		if err == nil {
 			s.restore(q)
 			if sent := q.body(nil); json.Valid(request) && !json.Valid(sent) {
 				t.Fatalf("%q is asked as %q", request, sent)
 			}
-		} else if _, err = parseRequest(&messagesAPI, []byte(`{"model":"policy","max_tokens":9,"messages":[{"role":"user","content":"hi"}]}`)); err != nil {
+		} else if _, err = parseRequest(messagesAPI, []byte(`{"model":"policy","max_tokens":9,"messages":[{"role":"user","content":"hi"}]}`), nil); err != nil {
 			t.Fatal(err)
 		}
-		r := &reply{answer: &answer{}}
-		if r.seen, err = r.answer.add(body, view{}); err != nil || len(r.answer.choices) == 0 {
+		r := &result{answer: &answer{}}
+		if r.visible, err = r.answer.add(body, view{}); err != nil || len(r.answer.choices) == 0 {
 			return
 		}
 		for _, c := range r.answer.choices {
-			c.done()
+			c.assemble()
 		}
 		was := r.answer.choices[0].message
 		s.tree.Messages = append(s.tree.Messages, was)
-		m := jsontext.ParseObject(asMessage(nil, r))
+		m := jsontext.ParseObject(messagesAPI.encode(nil, r))
 		if !json.Valid(m.Bytes()) {
 			t.Fatalf("%q is shown as %q", body, m.Bytes())
 		}
 		var out bytes.Buffer
-		(&eventWriter{to: &out}).message(m)
-		events := newEvents(&out, func() {})
+		messagesAPI.encodeEvents(nil, &out).end(m)
+		events := newEventReader(&out, func() {})
 		for e, err := events.next(); err != io.EOF; e, err = events.next() {
 			if err != nil || !json.Valid(e.data) {
 				t.Fatalf("%v: %q has the event %q", err, body, e.data)
 			}
 		}
 		back := jsontext.Object{field("messages", array([][]byte{jsontext.Object{field("role", []byte(`"assistant"`)), field("content", m.Get("content"))}.Bytes()}))}
-		if q, err = parseRequest(&messagesAPI, back.Bytes()); err != nil {
+		if q, err = parseRequest(messagesAPI, back.Bytes(), nil); err != nil {
 			t.Fatal(err)
 		}
 		s.restore(q)
 		if refusalOf(&was) != "" || was.Role != "assistant" {
 			return
 		}
-		if _, ok := cameBack(&was, &q.messages[0]); !ok {
+		if !continues(&was, &q.messages[0]) {
 			t.Fatalf("%+v came back as %+v", was, q.messages[0])
 		}
 	})

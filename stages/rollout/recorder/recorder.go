@@ -21,7 +21,7 @@ type Options struct {
 	APIKey    string         // sent to them
 	Model     string         // for requests that name none
 	Target    string         // calls to this model are the ones to train on; "" means Model
-	Functions []string       // and, unless empty, made by one of these functions
+	Functions []string       // if not empty, only calls of these functions are trained on
 	Version   *int64         // policy version that must answer; nil when unknown
 	Accept    []string       // further names that an answer may carry; "*" for any
 	Sampling  map[string]any // fields for requests that do not set them
@@ -29,8 +29,6 @@ type Options struct {
 	Extra     map[string]any // nil means DefaultExtra
 
 	AllowPaths []string // further requests that pass to the engine, such as "GET /v1/files/*"; see CheckPath
-
-	Responses ResponsesFrom // how calls of /v1/responses are answered; "" means ResponsesFromChat
 
 	Logprobs map[string]string // what the logprobs of each endpoint are of, for calls.logprobs_mode; nil: unknown
 
@@ -44,8 +42,8 @@ type Options struct {
 	MaxTokens   int64         // of prompts and answers of one trajectory's calls; 0 means no limit
 	Connections int           // to each endpoint at once, at most; 0 means 64
 	RateLimit   float64       // requests a second to all endpoints together; 0 means no limit
-	Slowdown    float64       // fewer calls at once when a token takes this many times as long as at best; 0 means 10, negative never
-	PingEvery   time.Duration // of silence after which an agent whose stream is made here gets a status and a ping; 0 means 4 s
+	Slowdown    float64       // times the best time per token from which an engine gets fewer calls at once; 0 means 10, negative never
+	PingEvery   time.Duration // of silence, until an agent whose stream is translated gets a ping; 0 means 4 s
 	HealthEvery time.Duration // between checks of an endpoint that fails, at first; 0 means 1 s
 
 	Ended func(formats.Call) // called with each call that ended, answered or not; may be nil
@@ -105,11 +103,11 @@ func (o *Options) retries() int {
 
 // Recorder is the proxy. It is safe for concurrent use.
 type Recorder struct {
-	opts   Options
-	up     *upstream
-	url    string
-	server *http.Server
-	direct *http.Client // of Client
+	opts    Options
+	engines *engines
+	url     string
+	server  *http.Server
+	direct  *http.Client // of Client
 
 	mu       sync.RWMutex
 	sessions map[string]*Session
@@ -134,7 +132,7 @@ func New(o Options) (*Recorder, error) {
 	if o.Advertise != "" {
 		r.url = strings.TrimRight(o.Advertise, "/")
 	}
-	r.up = newUpstream(&r.opts)
+	r.engines = newEngines(&r.opts)
 	handler := r.route()
 	r.direct = &http.Client{Transport: direct{handler}}
 	r.server = &http.Server{Handler: handler, ReadHeaderTimeout: time.Minute, ErrorLog: slog.NewLogLogger(o.Log.Handler(), slog.LevelDebug)}
@@ -162,8 +160,8 @@ func readBuffer(connections int) int { return min(64<<10, max(4<<10, (64<<20)/co
 // Close stops listening and ends every session's calls.
 func (r *Recorder) Close() error {
 	err := r.server.Close()
-	r.up.balance.close()
-	r.up.client.CloseIdleConnections()
+	r.engines.balance.close()
+	r.engines.client.CloseIdleConnections()
 	return err
 }
 
@@ -173,7 +171,7 @@ func (r *Recorder) Begin(ctx context.Context, trajectoryID, group string) *Sessi
 	ctx, cancel := context.WithCancelCause(ctx)
 	s := &Session{rec: r, id: trajectoryID, group: group, token: rand.Text(), ctx: ctx, cancel: cancel}
 	s.cut, s.cutOff = context.WithCancel(context.WithoutCancel(ctx))
-	r.up.balance.join(group)
+	r.engines.balance.join(group)
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.sessions[s.token] = s
@@ -181,7 +179,7 @@ func (r *Recorder) Begin(ctx context.Context, trajectoryID, group string) *Sessi
 }
 
 func (r *Recorder) forget(s *Session) {
-	r.up.balance.leave(s.group)
+	r.engines.balance.leave(s.group)
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	delete(r.sessions, s.token)
@@ -216,9 +214,9 @@ func (r *Recorder) in(serve func(*Session, http.ResponseWriter, *http.Request)) 
 	}
 }
 
-// lingering is how long an agent has to read the end of an answer after its
+// writeGrace is how long an agent has to read the end of an answer after its
 // handler has returned.
-const lingering = time.Minute
+const writeGrace = time.Minute
 
 // bound ends the reading of a request and the writing of its answer a little
 // after the session has ended: otherwise an agent that stopped reading, or that
@@ -234,7 +232,7 @@ func (s *Session) bound(w http.ResponseWriter) (served func()) {
 	})
 	return func() {
 		if stop() {
-			_ = c.SetWriteDeadline(time.Now().Add(lingering))
+			_ = c.SetWriteDeadline(time.Now().Add(writeGrace))
 		}
 	}
 }

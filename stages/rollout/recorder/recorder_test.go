@@ -17,6 +17,7 @@ import (
 	"github.com/rollmill/rollmill/formats"
 	"github.com/rollmill/rollmill/stages/rollout/recorder"
 	"github.com/rollmill/rollmill/stages/rollout/recorder/recordertest"
+	"github.com/rollmill/rollmill/stages/rollout/tree"
 )
 
 // record starts a recorder in front of an engine.
@@ -279,7 +280,7 @@ func TestParallelCalls(t *testing.T) {
 		}
 	}
 	rec := s.End()
-	if len(rec.Messages) != 3 || rec.Messages[1].Branch != "" || rec.Messages[2].Branch != recorder.BranchParallel {
+	if len(rec.Messages) != 3 || rec.Messages[1].Branch != "" || rec.Messages[2].Branch != tree.BranchParallel {
 		t.Errorf("%+v", rec.Messages)
 	}
 }
@@ -300,7 +301,7 @@ func TestPrefixBreaks(t *testing.T) {
 			t.Errorf("reasoning %q", rec.Messages[1].Reasoning)
 		}
 		m := rec.Messages[3]
-		if m.PrefixBreak != recorder.BreakReasoning || !slices.Equal(m.PromptDeltaIDs, e.Sampled()[1].Prompt) {
+		if m.PrefixBreak != tree.BreakReasoning || !slices.Equal(m.PromptDeltaIDs, e.Sampled()[1].Prompt) {
 			t.Errorf("break %q with %d ids", m.PrefixBreak, len(m.PromptDeltaIDs))
 		}
 	})

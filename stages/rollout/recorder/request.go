@@ -3,7 +3,6 @@ package recorder
 import (
 	"encoding/json"
 	"errors"
-	"fmt"
 	"net/http"
 	"slices"
 	"strconv"
@@ -26,7 +25,7 @@ type request struct {
 	model    string          // as the agent named it
 	messages []formats.Message
 
-	raw       bool    // the prompt is text without roles: one message
+	plainText bool    // the prompt is text without roles: one message
 	promptIDs []int32 // of a prompt that came as token ids
 	previous  string  // id of the response that the prompt continues
 
@@ -34,16 +33,17 @@ type request struct {
 	stream  bool
 	choices int // n
 
-	whole    bool              // the engine sends the whole answer, and the agent's stream is made from it
-	needs    bool              // the answer must have logprobs
-	accepted func(http.Header) // called when an engine begins the stream of which the agent's is made; may be nil
-	view     view
-	response responseRequest
-	added    []string // fields that the engine may not support
-	optional string   // a field that an engine may refuse in this request and accept in others; "" for none
+	askWhole      bool              // the engine sends the whole answer, which is translated to the agent's stream
+	needsLogprobs bool              // the answer must have logprobs
+	onAccepted    func(http.Header) // called when an engine begins a stream that is translated; may be nil
+	view          view
+	responses     responsesRequest
+	added         []string // fields that the engine may not support
+	optional      string   // a field that an engine may refuse in this request and accept in others; "" for none
 }
 
-func parseRequest(kind *api, body []byte) (*request, error) {
+// parseRequest reads a request; stored is for translator.decode.
+func parseRequest(kind *api, body []byte, stored func(id string) ([]formats.Message, error)) (*request, error) {
 	if !jsontext.Valid(body) {
 		return nil, errors.New("the request is not JSON")
 	}
@@ -60,7 +60,7 @@ func parseRequest(kind *api, body []byte) (*request, error) {
 		ids: jsontext.IsTrue(q.fields.Get("return_token_ids")), stream: q.stream,
 		usage: jsontext.IsTrue(jsontext.ParseObject(q.fields.Get("stream_options")).Get("include_usage")),
 	}
-	return q, kind.parse(q)
+	return q, kind.decode(q, stored)
 }
 
 // enrich adds the run's defaults and, to a call that is trained on, the fields
@@ -70,40 +70,30 @@ func (q *request) enrich(o *Options, seed *int64, target bool) {
 		q.fields.Set("model", encode(o.Model))
 	}
 	for _, key := range sortedKeys(o.Sampling) {
-		name := key
-		if other, ok := q.api.names[key]; ok {
-			name = other
-		}
-		if !q.sets(name) {
-			q.fields.Set(name, encode(o.Sampling[key]))
+		if !q.sets(key) {
+			q.fields.Set(key, encode(o.Sampling[key]))
 		}
 	}
 	if seed != nil && !q.fields.Has("seed") {
 		q.fields.Set("seed", encode(*seed))
-		if q.api == &responsesAPI {
-			q.added = append(q.added, "seed") // not part of that API, but engines support it
-		}
 	}
-	if q.made() {
-		q.whole = q.api.show == nil || q.view.logprobs || q.choices > 1
+	if q.streamTranslated() {
+		q.askWhole = q.view.logprobs || q.choices > 1
 		q.view.usage = false
 		q.fields.Drop("stream_options")
-		q.fields.Set("stream", encode(!q.whole))
+		q.fields.Set("stream", encode(!q.askWhole))
 	}
 	if target {
-		q.needs = !o.NoLogprobs
-		q.api.ask(q)
-		if o.NoLogprobs && !q.view.logprobs && q.api != &responsesAPI {
+		q.needsLogprobs = !o.NoLogprobs
+		q.api.askLogprobs(q)
+		if o.NoLogprobs && !q.view.logprobs {
 			q.optional = "logprobs"
 		}
 		for _, name := range sortedKeys(o.Extra) {
 			q.addExtra(name, o.Extra[name])
 		}
-		if ids := o.Extra["return_token_ids"]; ids == true && q.api == &responsesAPI {
-			q.addExtra(responseMessages, true)
-		}
 	}
-	if q.stream && !q.whole && !q.view.usage && q.api.usage {
+	if q.stream && !q.askWhole && !q.view.usage {
 		options := jsontext.ParseObject(q.fields.Get("stream_options"))
 		options.Set("include_usage", []byte("true"))
 		if !q.fields.Has("stream_options") {
@@ -133,15 +123,15 @@ func (q *request) sets(name string) bool {
 	return q.fields.Has(name)
 }
 
-// made reports whether the agent's stream is made here.
-func (q *request) made() bool { return q.stream && q.api.made != nil }
+// streamTranslated reports whether the agent gets a stream that is translated.
+func (q *request) streamTranslated() bool { return q.stream && q.api.translated() }
 
 // streamed names the stream of a request among the fields that an engine
 // refuses: engines that have no logprobs in a stream with tools may have them in
 // others. A request without it is asked whole.
 func (q *request) streamed() string {
 	switch {
-	case !q.made() || q.whole:
+	case !q.streamTranslated() || q.askWhole:
 		return ""
 	case q.tools != "":
 		return "stream with tools"
@@ -169,7 +159,7 @@ func (q *request) body(without []string) []byte {
 
 // notSampling are the fields that do not change what is sampled, or that have
 // columns of their own.
-var notSampling = []string{responseMessages, "model", "messages", "prompt", "input", "instructions", "previous_response_id", "include", "tools", "stream", "stream_options", "logprobs", "top_logprobs",
+var notSampling = []string{"model", "messages", "prompt", "input", "instructions", "previous_response_id", "include", "tools", "stream", "stream_options", "logprobs", "top_logprobs",
 	"prompt_logprobs", "user", "metadata", "store"}
 
 // sampling returns the request's other fields as one JSON object, keys sorted.
@@ -180,11 +170,11 @@ func (q *request) sampling(o *Options) string {
 			out[f.Key] = f.Raw
 		}
 	}
-	if q.api != &chatAPI {
-		out["api"] = encode(q.api.name) // what the agent spoke; other prompts than chat's and messages' are rendered by another template, or by none
+	if q.api != chatAPI {
+		out["api"] = encode(q.api.name) // its prompt may be rendered by another template, or by none
 	}
-	if q.response.leftOut != nil {
-		out["tools_left_out"] = encode(q.response.leftOut)
+	if q.responses.leftOut != nil {
+		out["tools_left_out"] = encode(q.responses.leftOut)
 	}
 	if by := q.constrainedBy(); by != "" {
 		out["constrained_by"] = encode(by)
@@ -194,14 +184,6 @@ func (q *request) sampling(o *Options) string {
 		return "{}"
 	}
 	return strings.ToValidUTF8(string(text), "\uFFFD")
-}
-
-func encode(v any) []byte {
-	b, err := json.Marshal(v)
-	if err != nil {
-		panic(fmt.Sprintf("recorder: %T is not JSON", v)) // New checked it
-	}
-	return b
 }
 
 func sortedKeys(m map[string]any) []string {

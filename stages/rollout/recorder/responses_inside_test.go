@@ -19,32 +19,32 @@ func FuzzResponses(f *testing.F) {
 	f.Add([]byte(`{"input":"","tools":null,"store":false,"reasoning":{"effort":null}}`), []byte(`{"choices":[{"message":null,"finish_reason":"length"},{"message":{"tool_calls":[{"function":{"arguments":"NaN"}}]}}],"created":NaN,"usage":{"completion_tokens_details":{"reasoning_tokens":-1}}}`))
 	f.Fuzz(func(t *testing.T, request, body []byte) {
 		s := &Session{}
-		q, err := parseRequest(&responsesAsChatAPI, request)
-		if err != nil || s.goOn(q) != nil {
+		q, err := parseRequest(responsesAPI, request, s.storedMessages)
+		if err != nil {
 			return
 		}
 		s.restore(q)
-		q.response.id = "resp_1"
+		q.responses.id = "resp_1"
 		if sent := q.body(nil); json.Valid(request) && !json.Valid(sent) {
 			t.Fatalf("%q is asked as %q", request, sent)
 		}
-		r := &reply{answer: &answer{}}
-		if r.seen, err = r.answer.add(body, view{logprobs: true}); err != nil || len(r.answer.choices) == 0 {
+		r := &result{answer: &answer{}}
+		if r.visible, err = r.answer.add(body, view{logprobs: true}); err != nil || len(r.answer.choices) == 0 {
 			return
 		}
 		for _, c := range r.answer.choices {
-			c.done()
+			c.assemble()
 		}
 		was := r.answer.choices[0].message
 		s.tree.Messages = append(s.tree.Messages, was)
-		s.keepTurn(q, r.answer)
-		o := jsontext.ParseObject(asResponse(q, r))
+		s.storeResponse(q, r.answer)
+		o := jsontext.ParseObject(responsesAPI.encode(q, r))
 		if json.Valid(request) && !json.Valid(o.Bytes()) {
 			t.Fatalf("%q is shown as %q", body, o.Bytes())
 		}
 		var out bytes.Buffer
-		(&eventWriter{to: &out}).response(o)
-		events := newEvents(&out, func() {})
+		responsesAPI.encodeEvents(q, &out).end(o)
+		events := newEventReader(&out, func() {})
 		for e, err := events.next(); err != io.EOF; e, err = events.next() {
 			if err != nil || json.Valid(request) && !json.Valid(e.data) {
 				t.Fatalf("%v: %q has the event %q", err, body, e.data)
@@ -58,10 +58,7 @@ func FuzzResponses(f *testing.F) {
 			ways = append(ways, jsontext.Object{field("input", emptyList), field("previous_response_id", o.Get("id"))})
 		}
 		for _, way := range ways {
-			back, err := parseRequest(&responsesAsChatAPI, way.Bytes())
-			if err == nil {
-				err = s.goOn(back)
-			}
+			back, err := parseRequest(responsesAPI, way.Bytes(), s.storedMessages)
 			if err != nil {
 				t.Fatalf("%s: %v", way.Bytes(), err)
 			}
@@ -69,7 +66,7 @@ func FuzzResponses(f *testing.F) {
 			if len(back.messages) == 0 {
 				t.Fatalf("%+v did not come back by %s", was, way.Bytes())
 			}
-			if _, ok := cameBack(&was, &back.messages[len(back.messages)-1]); !ok {
+			if !continues(&was, &back.messages[len(back.messages)-1]) {
 				t.Fatalf("%+v came back as %+v", was, back.messages[len(back.messages)-1])
 			}
 		}

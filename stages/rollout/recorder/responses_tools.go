@@ -8,16 +8,16 @@ import (
 
 var sameFunctionFields = [][2]string{{"name", "name"}, {"description", "description"}, {"parameters", "parameters"}, {"strict", "strict"}}
 
-// setResponseTools offers the tools that the agent runs, those of a namespace by
+// setResponsesTools offers the tools that the agent runs, those of a namespace by
 // their full names. Those that only OpenAI's servers run are left out, because
 // clients offer them to every server.
-func (q *request) setResponseTools(v []byte) {
+func (q *request) setResponsesTools(v []byte) {
 	var list [][]byte
 	add := func(o jsontext.Object) {
-		if tool := q.responseTool(o); tool != nil {
+		if tool := q.responsesTool(o); tool != nil {
 			list = append(list, tool)
 		} else {
-			q.response.leftOut = append(q.response.leftOut, jsontext.Unquote(o.Get("type")))
+			q.responses.leftOut = append(q.responses.leftOut, jsontext.Unquote(o.Get("type")))
 		}
 	}
 	for raw := range jsontext.Elements(v) {
@@ -31,27 +31,27 @@ func (q *request) setResponseTools(v []byte) {
 			tool := jsontext.ParseObject(inner)
 			tool.Set("namespace", encode(space))
 			name := fullName(tool)
-			mark(&q.response.spaces, name, space)
+			setEntry(&q.responses.spaces, name, space)
 			tool.Set("name", encode(name))
 			add(tool)
 		}
 	}
-	q.offer(list)
+	q.setChatTools(list)
 }
 
-// responseTool returns a tool as chat completions describe it, nil if they cannot.
-func (q *request) responseTool(o jsontext.Object) []byte {
+// responsesTool returns a tool as chat completions describe it, nil if they cannot.
+func (q *request) responsesTool(o jsontext.Object) []byte {
 	switch jsontext.Unquote(o.Get("type")) {
 	case "function":
 		return functionTool(o, sameFunctionFields)
 	case "custom":
-		mark(&q.response.custom, jsontext.Unquote(o.Get("name")), true)
+		setEntry(&q.responses.custom, jsontext.Unquote(o.Get("name")), true)
 		return customTool(o)
 	}
 	return nil
 }
 
-func mark[T any](m *map[string]T, name string, v T) {
+func setEntry[T any](m *map[string]T, name string, v T) {
 	if *m == nil {
 		*m = map[string]T{}
 	}
@@ -71,7 +71,7 @@ func customTool(o jsontext.Object) []byte {
 	return jsontext.Object{field("type", encode("function")), field("function", function.Bytes())}.Bytes()
 }
 
-func (q *request) setResponseToolChoice(v []byte) error {
+func (q *request) setResponsesToolChoice(v []byte) error {
 	o := jsontext.ParseObject(v)
 	if o == nil {
 		q.fields.Set("tool_choice", v)
@@ -79,7 +79,7 @@ func (q *request) setResponseToolChoice(v []byte) error {
 	}
 	switch kind := jsontext.Unquote(o.Get("type")); kind {
 	case "function", "custom":
-		q.force(fullName(o))
+		q.forceTool(fullName(o))
 		return nil
 	default:
 		return fmt.Errorf("tool_choice: %q cannot be given to a chat completions engine", kind)

@@ -21,6 +21,7 @@ import (
 	"github.com/rollmill/rollmill/formats/sequences"
 	"github.com/rollmill/rollmill/stages/rollout/recorder"
 	"github.com/rollmill/rollmill/stages/rollout/recorder/recordertest"
+	"github.com/rollmill/rollmill/stages/rollout/tree"
 )
 
 // TestEverySampledTokenIsExportedOnce: a harness with sub-agents, compaction,
@@ -106,7 +107,7 @@ func (b *harnessed) run(number int) {
 	}
 	one := 1.0
 	row := formats.Trajectory{TrajectoryID: fmt.Sprint("t", number), Calls: rec.Calls, Reward: &one, Advantage: &one, Status: formats.StatusOK}
-	row.Messages, row.Candidates = recorder.SetAside(rec.Messages, rec.Calls)
+	row.Messages, row.Candidates = tree.SplitAlternatives(rec.Messages, rec.Calls)
 	b.rows, b.calls, b.unchosen = append(b.rows, row), append(b.calls, h.calls), append(b.unchosen, h.unchosen)
 }
 

@@ -4,12 +4,9 @@ import (
 	"bytes"
 	"context"
 	"errors"
-	"fmt"
-	"io"
 	"net/http"
 	"strconv"
 
-	"github.com/rollmill/rollmill/formats"
 	"github.com/rollmill/rollmill/formats/secret"
 )
 
@@ -20,12 +17,8 @@ func (s *Session) ask(kind *api, w http.ResponseWriter, r *http.Request) {
 		writeError(w, http.StatusBadRequest, "invalid_request_error", "reading the request: "+err.Error())
 		return
 	}
-	q, err := parseRequest(kind, body)
+	q, err := parseRequest(kind, body, s.storedMessages)
 	if err != nil {
-		writeError(w, http.StatusBadRequest, "invalid_request_error", err.Error())
-		return
-	}
-	if err := s.goOn(q); err != nil {
 		writeError(w, http.StatusBadRequest, "invalid_request_error", err.Error())
 		return
 	}
@@ -34,33 +27,30 @@ func (s *Session) ask(kind *api, w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	defer s.leave()
-	ctx, cancel := s.during(r)
+	ctx, cancel := s.callContext(r)
 	defer cancel(nil)
 	c := s.begin(q, functionOf(r), sessionOf(r.Header))
-	if q.made() {
-		s.makeStream(ctx, w, q, c, r.Header)
+	if q.streamTranslated() {
+		s.translateStream(ctx, w, q, c, r.Header)
 		return
 	}
-	reply := s.rec.up.call(ctx, s.group, q, r.Header)
+	res := s.rec.engines.call(ctx, s.group, q, r.Header)
 	switch {
-	case reply.failure != nil:
-		s.end(c, reply)
-		s.writeFailure(w, q, reply)
-	case reply.events != nil:
-		s.relay(ctx, w, q, c, reply)
+	case res.failure != nil:
+		s.end(c, res)
+		s.writeFailure(w, q, res)
+	case res.events != nil:
+		s.relay(ctx, w, q, c, res)
 	default:
-		s.end(c, reply)
-		if kind.show != nil {
-			reply.seen = kind.show(q, reply)
-		}
-		s.writeReply(w, reply, reply.seen)
-		reply.release()
+		s.end(c, res)
+		s.writeBody(w, res, kind.encode(q, res))
+		res.release()
 	}
 }
 
-// during returns a context that lasts as long as the call is useful: while the
+// callContext returns a context that lasts as long as the call is useful: while the
 // agent waits for it and the trajectory runs.
-func (s *Session) during(r *http.Request) (context.Context, context.CancelCauseFunc) {
+func (s *Session) callContext(r *http.Request) (context.Context, context.CancelCauseFunc) {
 	ctx, cancel := context.WithCancelCause(s.ctx)
 	stop := context.AfterFunc(r.Context(), func() { cancel(errHungUp) })
 	return ctx, func(cause error) { stop(); cancel(cause) }
@@ -79,23 +69,23 @@ func (s *Session) stopIfUnfit() {
 
 // writeFailure sends the agent the engine's last error, or an error of its own
 // if there was none. Secrets that an engine repeats are redacted.
-func (s *Session) writeFailure(w http.ResponseWriter, q *request, r *reply) {
+func (s *Session) writeFailure(w http.ResponseWriter, q *request, r *result) {
 	known := secret.From(s.ctx)
-	if r.body != nil && q.api == &messagesAPI {
+	if r.body != nil && q.api.ownErrors {
 		s.headers(w, r.header)
 		writeError(w, r.status, errorKind(r.status), known.Redact(r.refusal()))
 		return
 	}
 	if r.body != nil {
 		w.Header().Set("X-Should-Retry", "false")
-		s.writeReply(w, r, known.JSON(r.body))
+		s.writeBody(w, r, known.JSON(r.body))
 		return
 	}
 	writeError(w, http.StatusBadGateway, "rollmill_upstream_error", known.Redact(r.failure.Text))
 }
 
 // refusal returns the engine's error for Anthropic's clients.
-func (r *reply) refusal() string {
+func (r *result) refusal() string {
 	text := errorText(r.body)
 	if r.failure.TooLong {
 		text = "prompt is too long: " + text // clients compact their history when they read this
@@ -112,100 +102,9 @@ func (s *Session) headers(w http.ResponseWriter, from http.Header) {
 	forward(w.Header(), from)
 }
 
-func (s *Session) writeReply(w http.ResponseWriter, r *reply, body []byte) {
+func (s *Session) writeBody(w http.ResponseWriter, r *result, body []byte) {
 	s.headers(w, r.header)
 	w.Header().Set("Content-Length", strconv.Itoa(len(body)))
 	w.WriteHeader(r.status)
 	w.Write(body)
-}
-
-// relay forwards a stream as it arrives and records it when it has ended.
-func (s *Session) relay(ctx context.Context, w http.ResponseWriter, q *request, c *call, r *reply) {
-	defer r.events.close()
-	if !r.begun {
-		s.headers(w, r.header)
-		w.WriteHeader(r.status)
-	}
-	sent := sender{w: w, flush: http.NewResponseController(w).Flush}
-	var held []byte
-	for {
-		e, err := r.events.next()
-		if err == io.EOF && r.answer.finished(q.choices) {
-			break
-		}
-		if err == nil {
-			err = e.put(r.answer, q)
-		}
-		if err != nil {
-			sent.now()
-			s.broken(ctx, c, r, err)
-		}
-		if r.answer.err != nil {
-			r.failure = &Failure{Class: formats.FailEngine, Text: r.answer.err.Error()}
-			sent.batch = append(sent.batch, secret.From(s.ctx).Redact(string(e.appendSeen(nil)))...)
-			break
-		}
-		if e.last() || r.answer.finished(q.choices) {
-			held = e.appendSeen(held)
-		} else {
-			sent.batch = e.appendSeen(sent.batch)
-		}
-		if e.last() {
-			break
-		}
-		if !r.events.more() {
-			sent.now()
-		}
-	}
-	if r.failure == nil && !r.answer.finished(q.choices) {
-		sent.now()
-		s.broken(ctx, c, r, errors.New("no finish reason"))
-	}
-	s.end(c, r)
-	w.Write(append(sent.batch, held...))
-}
-
-// sender collects events that arrived together, which are written at once.
-type sender struct {
-	w     io.Writer
-	flush func() error
-	batch []byte
-}
-
-// now sends what was collected.
-func (s *sender) now() {
-	if len(s.batch) > 0 {
-		s.w.Write(s.batch)
-		s.flush()
-		s.batch = s.batch[:0]
-	}
-}
-
-// brokenOff is the failure of a stream that ended too early.
-func brokenOff(ctx context.Context, err error) *Failure {
-	if cause := context.Cause(ctx); cause != nil {
-		return &Failure{Class: formats.FailCancelled, Text: cause.Error()}
-	}
-	if err == io.EOF {
-		err = io.ErrUnexpectedEOF
-	}
-	return &Failure{Class: formats.FailEngine, Text: fmt.Sprintf("the stream broke off: %v", err)}
-}
-
-// broken records a stream that ended too early and drops the agent's
-// connection, as the engine dropped the recorder's.
-func (s *Session) broken(ctx context.Context, c *call, r *reply, err error) {
-	r.failure = brokenOff(ctx, err)
-	s.end(c, r)
-	panic(http.ErrAbortHandler)
-}
-
-// finished reports whether n choices have a finish reason.
-func (a *answer) finished(n int) bool {
-	for _, c := range a.choices {
-		if c.finish != "" {
-			n--
-		}
-	}
-	return n <= 0
 }

@@ -13,6 +13,7 @@ import (
 
 	"github.com/rollmill/rollmill/formats"
 	"github.com/rollmill/rollmill/formats/chat"
+	"github.com/rollmill/rollmill/stages/rollout/tree"
 )
 
 // Session records the calls of one trajectory.
@@ -28,7 +29,7 @@ type Session struct {
 	mu     sync.Mutex
 	ended  bool
 	clock  int // counts the beginnings and ends of calls
-	tree   Tree
+	tree   tree.Tree
 	calls  []formats.Call
 	tools  []string
 	source string   // of token ids
@@ -43,14 +44,13 @@ type Session struct {
 	tokens             int64
 	limit              string // the stop reason, once a call was refused by it
 
-	responses map[string]int  // id of a response -> its message
-	turns     map[string]turn // of those made of chat completions, which the engine does not know
+	stored map[string]storedResponse // by the id of the response
 }
 
 // call is one request under way.
 type call struct {
 	index  int
-	path   Path
+	path   tree.Path
 	began  int
 	at     time.Time
 	asked  string // model
@@ -105,16 +105,16 @@ func (s *Session) End() Record {
 		s.rec.forget(s)
 	}
 	s.cancel(errEnded)
-	late := time.AfterFunc(farewell, s.cutOff)
+	late := time.AfterFunc(endGrace, s.cutOff)
 	s.busy.Wait()
 	late.Stop()
 	s.cutOff()
 	return Record{Messages: s.tree.Messages, Calls: s.calls, ToolSets: s.tools, TokenSource: s.source, Unfit: s.unfit, LastCall: s.last, Lost: s.lost, Limit: s.limit}
 }
 
-// farewell is how long the handlers of an ended session have to return before
+// endGrace is how long the handlers of an ended session have to return before
 // their connections are cut. Other trajectories may reuse these connections.
-const farewell = time.Second
+const endGrace = time.Second
 
 var errEnded = fmt.Errorf("the trajectory ended before the answer came")
 
@@ -135,12 +135,10 @@ func (s *Session) begin(q *request, function, session string) *call {
 	o := &s.rec.opts
 	k := len(s.calls)
 	s.clock++
-	if q.api.path == chatAPI.path {
+	if !q.plainText {
 		s.restore(q)
 	}
-	if q.api.show != nil {
-		q.response.id = s.responseID(k)
-	}
+	q.responses.id = s.responseID(k)
 	c := &call{index: k, path: s.walk(q, session), began: s.clock, at: o.Now(), asked: q.model, request: q}
 	if c.asked == "" {
 		c.asked = o.Model
@@ -152,15 +150,11 @@ func (s *Session) begin(q *request, function, session string) *call {
 }
 
 // walk adds a prompt to the tree.
-func (s *Session) walk(q *request, session string) Path {
-	if q.raw {
-		return s.tree.walkText(q.messages[0])
+func (s *Session) walk(q *request, session string) tree.Path {
+	if q.plainText {
+		return s.tree.WalkText(q.messages[0])
 	}
-	from := Path{At: -1}
-	if at, known := s.responses[q.previous]; known {
-		from.At = at
-	}
-	return s.tree.WalkIn(session, from, q.messages)
+	return s.tree.WalkIn(session, tree.Path{At: -1}, q.messages)
 }
 
 func (s *Session) seed(k int) *int64 {
@@ -184,7 +178,7 @@ func (s *Session) toolSet(tools string) int32 {
 }
 
 // end records how a call ended, answered or not.
-func (s *Session) end(c *call, r *reply) {
+func (s *Session) end(c *call, r *result) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.clock++
@@ -229,7 +223,7 @@ func (s *Session) noteLost(c *call, f *Failure) {
 
 func (s *Session) checkModel(c *call, rec *formats.Call, a *answer) {
 	o := &s.rec.opts
-	version, ok := answers(c.asked, a.model, o.Accept)
+	version, ok := matchModel(c.asked, a.model, o.Accept)
 	rec.PolicyVersion = version
 	if !c.target {
 		return
@@ -253,9 +247,9 @@ func (s *Session) reject(class, text string) {
 
 func (s *Session) addAnswer(c *call, a *answer) {
 	for _, choice := range a.choices {
-		choice.done()
+		choice.assemble()
 	}
-	source, failure := a.keepAll()
+	source, failure := a.keepTokens()
 	a.unfit = failure
 	if failure != nil && c.target && !s.rec.opts.NoLogprobs {
 		s.reject(failure.Class, failure.Text)
@@ -266,20 +260,14 @@ func (s *Session) addAnswer(c *call, a *answer) {
 	if a.prompt == nil {
 		a.prompt = c.request.promptIDs
 	}
-	delta, broke := chat.PromptDelta(s.tree.Messages, c.path.At, a.prompt, c.path.changed)
+	delta, broke := chat.PromptDelta(s.tree.Messages, c.path.At, a.prompt, c.path.Changed)
 	slices.SortStableFunc(a.choices, func(x, y *choice) int { return cmp.Compare(x.index, y.index) })
 	for k, choice := range a.choices {
 		m := choice.message
 		m.Call, m.PromptDeltaIDs, m.PrefixBreak = int32(c.index), delta, broke
-		at := s.tree.AddSampled(c.path, m, k, Span{float64(c.began), float64(s.clock)})
-		if a.id != "" {
-			if s.responses == nil {
-				s.responses = map[string]int{}
-			}
-			s.responses[a.id] = at
-		}
+		s.tree.AddSampled(c.path, m, k, tree.Span{Began: float64(c.began), Ended: float64(s.clock)})
 	}
-	s.keepTurn(c.request, a)
+	s.storeResponse(c.request, a)
 	if rec := &s.calls[c.index]; rec.CompletionTokens == 0 {
 		countSpent(rec, a)
 	}
@@ -299,8 +287,8 @@ func countSpent(rec *formats.Call, a *answer) {
 		return
 	}
 	for _, c := range a.choices {
-		logprobs, _, _ := c.tokens.probs()
-		ids, _ := c.tokens.best()
-		rec.CompletionTokens += int32(max(len(logprobs), len(ids), c.pieces))
+		logprobs, _, _ := c.tokens.allLogprobs()
+		ids, _ := c.tokens.bestIDs()
+		rec.CompletionTokens += int32(max(len(logprobs), len(ids), c.textChunks))
 	}
 }

@@ -24,8 +24,6 @@ type tape struct {
 	status []int // of the bodies, in turn; 200 for the rest
 	asked  []map[string]json.RawMessage
 	paths  []string
-
-	chat bool // responses are made of its chat completions
 }
 
 func (p *tape) ServeHTTP(w http.ResponseWriter, r *http.Request) {
@@ -57,11 +55,7 @@ func playAs(t *testing.T, model string, p *tape) (*tape, *recorder.Session) {
 	t.Helper()
 	server := httptest.NewServer(p)
 	t.Cleanup(server.Close)
-	from := recorder.ResponsesFromEngine
-	if p.chat {
-		from = recorder.ResponsesFromChat
-	}
-	r, err := recorder.New(recorder.Options{Endpoints: []string{server.URL + "/v1"}, Model: model, Retries: -1, Sampling: fields{"max_tokens": 64}, Responses: from})
+	r, err := recorder.New(recorder.Options{Endpoints: []string{server.URL + "/v1"}, Model: model, Retries: -1, Sampling: fields{"max_tokens": 64}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -212,62 +206,6 @@ data: [DONE]
 		"data: {\"model\":\"policy\",\"choices\":[{\"index\":0,\"text\":\" u\",\"logprobs\":null,\"finish_reason\":null}]}\n\ndata: {\"model\":\"policy\",\"choices\":[{\"index\":0,\"text\":\"pon\",\"logprobs\":null,\"finish_reason\":\"stop\"}]}\n\ndata: [DONE]\n\n",
 		formats.TokensInLogprobs,
 	},
-	"response": {
-		"/responses", fields{"instructions": "be brief", "input": "hi", "x_unknown": 1},
-		`{"id":"resp_1","object":"response","status":"completed","model":"policy","error":null,"incomplete_details":null,"output":[{"type":"reasoning","id":"r","summary":[{"type":"summary_text","text":"hm"}],"new":1},{"type":"message","id":"m","role":"assistant","status":"completed","content":[{"type":"output_text","annotations":[],"text":"yes","logprobs":[{"token":"y","logprob":-1,"bytes":[121],"top_logprobs":[],"id":3},{"token":"es","logprob":-2,"bytes":[],"top_logprobs":[],"id":4}]}]}],"usage":{"input_tokens":3,"input_tokens_details":{"cached_tokens":1},"output_tokens":2,"output_tokens_details":{"reasoning_tokens":0}}}`,
-		[]string{"-1 system | be brief", "0 user | hi", "1 assistant | yes | thinks hm | ends stop | [3 4] [-1 -2] after []"},
-		`{"id":"resp_1","object":"response","status":"completed","model":"policy","error":null,"incomplete_details":null,"output":[{"type":"reasoning","id":"r","summary":[{"type":"summary_text","text":"hm"}],"new":1},{"type":"message","id":"m","role":"assistant","status":"completed","content":[{"type":"output_text","annotations":[],"text":"yes","logprobs":[]}]}],"usage":{"input_tokens":3,"input_tokens_details":{"cached_tokens":1},"output_tokens":2,"output_tokens_details":{"reasoning_tokens":0}}}`,
-		formats.TokensEntryID,
-	},
-	"response with NeMo Gym's tokens and tool calls": {
-		"/responses", fields{"tools": []fields{{"type": "function", "name": "f"}}, "input": []fields{{"role": "user", "content": []fields{{"type": "input_text", "text": "hi"}}}}},
-		`{"id":"resp_1","status":"completed","model":"policy","output":[{"type":"message","role":"assistant","content":[{"type":"output_text","text":"ok"}]},{"type":"function_call","call_id":"1","name":"f","arguments":"{}"},{"type":"function_call","call_id":"2","name":"f","arguments":"{\"a\":1}","prompt_token_ids":[1,2],"generation_token_ids":[5,6],"generation_log_probs":[-1,-2]}],"usage":{"input_tokens":2,"output_tokens":2}}`,
-		[]string{"-1 user | hi", `0 assistant | ok | ends tool_calls | calls 1 f{} | calls 2 f{"a":1} | [5 6] [-1 -2] after [1 2]`},
-		"", formats.TokensMessage,
-	},
-	"response to an image, refused": {
-		"/responses", fields{"input": []fields{{"role": "user", "content": []fields{{"type": "input_text", "text": "what is this?"}, {"type": "input_image", "image_url": "https://example.org/a.png"}}}}},
-		`{"id":"resp_1","status":"completed","model":"policy","output":[{"type":"message","role":"assistant","content":[{"type":"refusal","refusal":"no"}],"generation_token_ids":[5,6],"generation_log_probs":[-1,-2]}],"usage":{"input_tokens":2,"output_tokens":2}}`,
-		[]string{`-1 user | parts [{"text":"what is this?","type":"input_text"},{"image_url":"https://example.org/a.png","type":"input_image"}]`, `0 assistant | parts [{"type":"refusal","refusal":"no"}] | ends stop | [5 6] [-1 -2] after []`},
-		"", formats.TokensMessage,
-	},
-	"response, streamed": {
-		"/responses", fields{"input": "hi", "stream": true},
-		`event: response.created
-data: {"type":"response.created","sequence_number":0,"response":{"id":"resp_1","status":"in_progress","model":"policy","output":[]}}
-
-event: response.output_text.delta
-data: {"type":"response.output_text.delta","delta":"y","logprobs":[{"token":"y","logprob":-1,"id":3}],"new":1}
-
-event: response.output_text.delta
-data: {"type":"response.output_text.delta","delta":"es","logprobs":[{"token":"es","logprob":-2,"id":4}]}
-
-event: response.content_part.done
-data: {"type":"response.content_part.done","part":{"type":"output_text","text":"yes","logprobs":[{"token":"y","logprob":-1}]}}
-
-event: response.completed
-data: {"type":"response.completed","response":{"id":"resp_1","status":"completed","model":"policy","output":[{"type":"message","role":"assistant","content":[{"type":"output_text","text":"yes","logprobs":[]}]}],"usage":{"input_tokens":3,"output_tokens":2}}}
-
-`,
-		[]string{"-1 user | hi", "0 assistant | yes | ends stop | [3 4] [-1 -2] after []"},
-		`event: response.created
-data: {"type":"response.created","sequence_number":0,"response":{"id":"resp_1","status":"in_progress","model":"policy","output":[]}}
-
-event: response.output_text.delta
-data: {"type":"response.output_text.delta","delta":"y","logprobs":[],"new":1}
-
-event: response.output_text.delta
-data: {"type":"response.output_text.delta","delta":"es","logprobs":[]}
-
-event: response.content_part.done
-data: {"type":"response.content_part.done","part":{"type":"output_text","text":"yes","logprobs":[]}}
-
-event: response.completed
-data: {"type":"response.completed","response":{"id":"resp_1","status":"completed","model":"policy","output":[{"type":"message","role":"assistant","content":[{"type":"output_text","text":"yes","logprobs":[]}]}],"usage":{"input_tokens":3,"output_tokens":2}}}
-
-`,
-		formats.TokensEntryID,
-	},
 }
 
 // TestTapes holds what is recorded of one call, and what the agent sees of it,
@@ -300,9 +238,6 @@ func TestTapes(t *testing.T) {
 			}
 			for k, v := range c.request {
 				want, _ := json.Marshal(v)
-				if k == "stream" && c.path == "/responses" {
-					want = []byte("false")
-				}
 				if got := string(p.asked[0][k]); got != string(want) && k != "logprobs" {
 					t.Errorf("field %s was sent as %s, want %s", k, got, want)
 				}
@@ -336,46 +271,22 @@ func TestTextGoesOn(t *testing.T) {
 	}
 }
 
-// TestResponsesGoOn: by their items, given back, and by the id of the one before.
-func TestResponsesGoOn(t *testing.T) {
-	answer := func(id, output string) string {
-		return fmt.Sprintf(`{"id":%q,"status":"completed","model":"policy","output":[%s],"usage":{"input_tokens":1,"output_tokens":1}}`, id, output)
-	}
-	thought := `{"type":"reasoning","id":"r1","content":[{"type":"reasoning_text","text":"hm"}],"summary":[]}`
-	call := `{"type":"function_call","call_id":"1","name":"f","arguments":"{}","generation_token_ids":[5],"generation_log_probs":[-1],"prompt_token_ids":[1]}`
-	text := `{"type":"message","role":"assistant","content":[{"type":"output_text","text":"done","annotations":[],"logprobs":[{"token":"d","logprob":-1}]}]}`
-	_, s := play(t, answer("resp_1", thought+","+call), answer("resp_2", text), answer("resp_3", text))
-	url := s.BaseURL() + "/responses"
-	ask := func(body string) {
-		t.Helper()
-		if status, out := post(t, url, []byte(body)); status != 200 {
-			t.Fatalf("%s", out)
-		}
-	}
-	ask(`{"model":"policy","input":"hi"}`)
-	ask(`{"model":"policy","input":[{"role":"user","content":"hi"},` + thought + `,{"type":"function_call","call_id":"1","name":"f","arguments":"{}"},{"type":"function_call_output","call_id":"1","output":"4"}]}`)
-	ask(`{"model":"policy","previous_response_id":"resp_2","input":"thanks"}`)
-	got := outlines(s.End())
-	want := []string{"-1 user | hi", "0 assistant | thinks hm | ends tool_calls | calls 1 f{} | [5] [-1] after [1]", "1 tool | 4 | answers 1",
-		"2 assistant | done | ends stop | [] [-1] after []", "3 user | thanks", "4 assistant | done | ends stop | [] [-1] after []"}
-	if d := cmp.Diff(want, got); d != "" {
-		t.Error(d)
-	}
-}
-
-// TestOnlyWhatIsTrainedIsAskedForLogprobs, in the way of each API, and what
-// the run's settings are called there.
+// TestOnlyWhatIsTrainedIsAskedForLogprobs, in the way of the API by which the
+// engine is asked.
 func TestOnlyWhatIsTrainedIsAskedForLogprobs(t *testing.T) {
 	bare := map[string]string{
 		"/chat/completions": `{"choices":[{"index":0,"message":{"role":"assistant","content":"a"},"logprobs":{"content":[{"logprob":-1}]},"finish_reason":"stop"}]}`,
 		"/completions":      `{"choices":[{"index":0,"text":"a","logprobs":{"token_logprobs":[-1]},"finish_reason":"stop"}]}`,
-		"/responses":        `{"status":"completed","output":[{"type":"message","role":"assistant","content":[{"type":"output_text","text":"a","logprobs":[{"logprob":-1}]}]}]}`,
 	}
-	asks := map[string][2]string{"/chat/completions": {"logprobs", "true"}, "/completions": {"logprobs", "1"}, "/responses": {"include", `["file_search_call.results","message.output_text.logprobs"]`}}
+	bare["/responses"] = bare["/chat/completions"]
+	asks := map[string][2]string{"/chat/completions": {"logprobs", "true"}, "/completions": {"logprobs", "1"}, "/responses": {"logprobs", "true"}}
 	for path, body := range bare {
 		p, s := play(t, body, body)
 		for _, model := range []string{"policy", "judge"} {
-			q := fields{"model": model, "messages": []fields{user("hi")}, "prompt": "hi", "input": "hi", "include": []string{"file_search_call.results"}}
+			q := fields{"model": model, "messages": []fields{user("hi")}, "input": "hi", "include": []string{"file_search_call.results"}}
+			if path == "/completions" {
+				q["prompt"] = "hi"
+			}
 			if status, out := post(t, s.BaseURL()+path, q); status != 200 {
 				t.Fatalf("%s: %s", path, out)
 			}
@@ -390,7 +301,7 @@ func TestOnlyWhatIsTrainedIsAskedForLogprobs(t *testing.T) {
 		if got := string(p.asked[1][field[0]]); got == field[1] || p.asked[1]["return_token_ids"] != nil {
 			t.Errorf("%s: a call that is not trained was asked for %s", path, got)
 		}
-		if max := map[bool]string{true: "max_output_tokens", false: "max_tokens"}[path == "/responses"]; string(p.asked[0][max]) != "64" {
+		if string(p.asked[0]["max_tokens"]) != "64" {
 			t.Errorf("%s: %v", path, p.asked[0])
 		}
 	}

@@ -33,13 +33,10 @@ var vllmTapes = map[string]struct {
 	"chat-tools-required-stream": {"/chat/completions", formats.TokensChoice, 160, []string{" | length | add{\"louNgumwoearwar0 qu,\t \r\r\n\r\n\r\n\r\r\n\t \r\n\r\r\n\r\n\r\r\n:"}, 40},
 	"comp-ids-astok":             {"/completions", formats.TokensChoice, 4, nil, 6},
 	"comp-stream":                {"/completions", formats.TokensChoice, 2, []string{" jumps\ufffd\u0438\u0432\u0435\u0442user | length"}, 4},
-	"resp":                       {"/responses", formats.TokensOutput, 16, []string{"The quick brown fox jumps over the lazy dog. | stop"}, 11},
-	"resp-lp-ids":                {"/responses", formats.TokensOutput, 18, nil, 6},
-	"resp-lp":                    {"/responses", "", 0, nil, 6}, // an engine that does not know the field
 }
 
 // unasked are the fields by which an agent asks for tokens.
-var unasked = []string{"logprobs", "top_logprobs", "return_token_ids", "return_tokens_as_token_ids", "include", "enable_response_messages"}
+var unasked = []string{"logprobs", "top_logprobs", "return_token_ids", "return_tokens_as_token_ids"}
 
 // TestTokensOfVLLMAreThoseOnTheWire: every id and logprob, whether or not the
 // agent asks for them, who sees what it asked for.
@@ -76,36 +73,13 @@ func TestTokensOfVLLMAreThoseOnTheWire(t *testing.T) {
 				if asks && !stream && c.source != "" && string(seen) != body {
 					t.Errorf("the agent sees %s", cmp.Diff(body, string(seen)))
 				}
-				for _, hidden := range []string{`"token_ids":[`, `"prompt_token_ids":[`, `token_id:`, `"logprob":`, `"input_messages"`, `"output_messages"`} {
+				for _, hidden := range []string{`"token_ids":[`, `"prompt_token_ids":[`, `token_id:`, `"logprob":`} {
 					if !asks && strings.Contains(string(seen), hidden) {
 						t.Errorf("the agent sees %s", hidden)
 					}
 				}
 			})
 		}
-	}
-}
-
-// TestVLLMAnswersThatCannotBeTrainedOn name what the server left out.
-func TestVLLMAnswersThatCannotBeTrainedOn(t *testing.T) {
-	for name, want := range map[string][2]string{
-		"resp-tools":        {formats.FailNoLogprobs, "function_call items of the responses API carry no logprobs; use chat completions"},
-		"resp-tools-stream": {formats.FailNoLogprobs, "function_call items of the responses API carry no logprobs; use chat completions"},
-		"resp-stream":       {formats.FailLogprobMismatch, "7 logprobs for 8 completion tokens: a stream of the responses API leaves out"},
-	} {
-		request, body := vllmSample(t, name)
-		_, s := playAs(t, "tiny", &tape{bodies: []string{body}})
-		if status, seen := post(t, s.BaseURL()+"/responses", request); status != 200 {
-			t.Fatalf("%s: %d %s", name, status, seen)
-		}
-		rec := s.End()
-		if rec.Unfit == nil || rec.Unfit.Class != want[0] || !strings.Contains(rec.Unfit.Text, want[1]) || strings.Contains(rec.Unfit.Text, "llama") {
-			t.Errorf("%s: %+v", name, rec.Unfit)
-		}
-		if m := rec.Messages[len(rec.Messages)-1]; m.Logprobs != nil || m.TokenIDs != nil {
-			t.Errorf("%s: kept %v %v", name, m.TokenIDs, m.Logprobs)
-		}
-		checkRow(t, rec)
 	}
 }
 
@@ -207,28 +181,12 @@ func readWire(t *testing.T, body string) wireTokens {
 					Tokens  []float32 `json:"token_logprobs"`
 				}
 			}
-			In     []struct{ Tokens []int32 } `json:"input_messages"`
-			Out    []struct{ Tokens []int32 } `json:"output_messages"`
-			Output []struct {
-				Content []struct{ Logprobs []wireEntry }
-			}
 		}
 		if err := json.Unmarshal([]byte(doc), &v); err != nil {
 			t.Fatal(err)
 		}
 		if w.prompt == nil {
 			w.prompt = v.Prompt
-		}
-		for _, m := range v.In {
-			w.prompt = append(w.prompt, m.Tokens...)
-		}
-		for _, m := range v.Out {
-			w.ids[0] = append(w.ids[0], m.Tokens...)
-		}
-		for _, item := range v.Output {
-			for _, part := range item.Content {
-				w.add(0, part.Logprobs)
-			}
 		}
 		for _, c := range v.Choices {
 			if w.prompt == nil {

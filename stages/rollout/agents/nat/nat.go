@@ -5,7 +5,7 @@
 //
 // Each LLM_START and LLM_END of one id are one call: its prompt is the whole
 // context, and its answer has the logprobs. The forms of LangChain, LlamaIndex
-// and ADK are recognised by their fields. The calls make a recorder.Tree, where
+// and ADK are recognised by their fields. The calls make a tree.Tree, where
 // an answer continues although it came back without its reasoning or with its
 // arguments written anew. Tool results, repeated turns and parallel agents are
 // kept; the toolkit's own parsers lose them: they fold all steps into one list,
@@ -55,7 +55,7 @@ import (
 	"github.com/rollmill/rollmill/stages/internal/remote"
 	"github.com/rollmill/rollmill/stages/plugin"
 	"github.com/rollmill/rollmill/stages/rollout"
-	"github.com/rollmill/rollmill/stages/rollout/recorder"
+	"github.com/rollmill/rollmill/stages/rollout/tree"
 )
 
 // Kind is the agent's entry in agents.
@@ -202,14 +202,14 @@ func (a *agent) request(at rollout.Attempt) ([]byte, error) {
 // ended early, or nil.
 func (a *agent) row(s *stream, broken error) formats.Trajectory {
 	b := &builder{model: a.setup.TargetModel, functions: a.setup.Functions, loose: a.setup.NoLogprobs, accept: a.setup.AcceptFinish,
-		tree: recorder.Tree{Same: same, Oldest: true}, ids: map[string]int{}} // the oldest, as in all rows so far
+		tree: tree.Tree{Same: same, Oldest: true}, ids: map[string]int{}} // the oldest, as in all rows so far
 	for _, c := range nat.Calls(s.steps) {
 		b.add(c)
 	}
 	b.t.Messages = b.tree.Messages
 	var aside []formats.Candidate
 	if !a.setup.TrainAlternatives {
-		b.t.Messages, aside = recorder.SetAside(b.t.Messages, b.t.Calls)
+		b.t.Messages, aside = tree.SplitAlternatives(b.t.Messages, b.t.Calls)
 	}
 	nat.Candidates(&b.t, s.steps)
 	b.t.Candidates = append(b.t.Candidates, aside...)

@@ -9,7 +9,7 @@ import (
 
 	"github.com/rollmill/rollmill/formats"
 	"github.com/rollmill/rollmill/formats/foreign/nat"
-	"github.com/rollmill/rollmill/stages/rollout/recorder"
+	"github.com/rollmill/rollmill/stages/rollout/tree"
 )
 
 // builder builds a row from the calls of one attempt.
@@ -21,7 +21,7 @@ type builder struct {
 	error     string
 	loose     bool // logprobs are not needed
 	accept    []string
-	tree      recorder.Tree
+	tree      tree.Tree
 	ids       map[string]int // the framework's ids of sampled messages
 }
 
@@ -42,7 +42,7 @@ func (b *builder) add(c *nat.Call) {
 	record := formats.Call{Model: model, Sampling: "{}", Tools: b.toolSet(c), Function: c.Function, Attempts: 1,
 		PromptTokens: c.End.Prompt, CompletionTokens: c.End.Completion, CachedTokens: c.End.Cached}
 	record.Target = b.targets(c, model)
-	when := recorder.Span{Began: math.Inf(1), Ended: c.End.Time} // without a start, no earlier call overlaps it
+	when := tree.Span{Began: math.Inf(1), Ended: c.End.Time} // without a start, no earlier call overlaps it
 	if c.Start != nil {
 		when.Began = c.Start.Time
 		record.LatencyMS = latency(c.Start.Time, c.End.Time)
@@ -60,8 +60,8 @@ func (b *builder) add(c *nat.Call) {
 }
 
 // place returns the path of a prompt, after adding the missing messages.
-func (b *builder) place(prompt []formats.Message, ids []string) recorder.Path {
-	p := recorder.Path{At: -1}
+func (b *builder) place(prompt []formats.Message, ids []string) tree.Path {
+	p := tree.Path{At: -1}
 	for i := range prompt {
 		b.complete(p.At, ids[i], &prompt[i])
 		p = b.tree.Walk(p, prompt[i:i+1])
@@ -85,7 +85,7 @@ func (b *builder) complete(parent int, id string, m *formats.Message) {
 // back without its reasoning, and with its arguments written anew.
 func same(known, m *formats.Message) bool {
 	return known.Role == m.Role && known.Content == m.Content && known.ContentParts == m.ContentParts &&
-		known.ToolCallID == m.ToolCallID && slices.EqualFunc(known.ToolCalls, m.ToolCalls, recorder.SameCall)
+		known.ToolCallID == m.ToolCallID && slices.EqualFunc(known.ToolCalls, m.ToolCalls, tree.SameCall)
 }
 
 func (b *builder) targets(c *nat.Call, model string) bool {

@@ -73,7 +73,6 @@ func (e *Engine) Start(t testing.TB) *Engine {
 func (e *Engine) StartServer() {
 	mux := http.NewServeMux()
 	mux.HandleFunc("POST /v1/chat/completions", e.chat)
-	mux.HandleFunc("POST /v1/responses", e.responses)
 	mux.HandleFunc("GET /v1/models", e.models)
 	mux.HandleFunc("POST /v1/completions", e.complete)
 	e.server = httptest.NewServer(mux)
@@ -254,4 +253,17 @@ func logprob(prompt []int32, i int, piece string) float32 {
 
 func truncated(text string, most int) string {
 	return strings.Join(tokenize(text)[:min(most, len(tokenize(text)))], "")
+}
+
+// joined returns a text, or the texts of parts.
+func joined(raw json.RawMessage) (text string) {
+	var parts []struct{ Text string }
+	if json.Unmarshal(raw, &parts) == nil {
+		for _, p := range parts {
+			text += p.Text
+		}
+		return text
+	}
+	json.Unmarshal(raw, &text)
+	return text
 }

@@ -1,0 +1,72 @@
+package recorder
+
+import (
+	"cmp"
+	"fmt"
+
+	"github.com/rollmill/rollmill/formats"
+)
+
+// Failure says why a trajectory is unfit for training, or how its last call
+// failed.
+type Failure struct {
+	Class   string // one of formats.FailureClasses
+	Text    string
+	TooLong bool // the engine refused a prompt that does not fit its context
+}
+
+func (f *Failure) Error() string { return f.Text }
+
+// keepTokens stores the tokens of a choice in its message if there is exactly one
+// logprob per completion token; otherwise it returns the fault and stores none.
+// completion is the engine's token count for this choice; -1 when unknown.
+func (c *choice) keepTokens(completion int) (source string, f *Failure) {
+	logprobs, listed, bad := c.tokens.allLogprobs()
+	ids, source := c.tokens.bestIDs()
+	switch {
+	case !listed && (completion > 0 || len(ids) > 0 || c.message.Content != "" || len(c.message.ToolCalls) > 0):
+		return "", &Failure{Class: formats.FailNoLogprobs, Text: "the engine gave no logprobs"}
+	case completion == len(logprobs)+1 && c.finish == "stop":
+		return "", &Failure{Class: formats.FailLogprobMismatch, Text: fmt.Sprintf("%d logprobs for %d completion tokens: the end mark's is missing, as where llama-server streams", len(logprobs), completion)}
+	case completion >= 0 && len(logprobs) != completion:
+		return "", &Failure{Class: formats.FailLogprobMismatch, Text: fmt.Sprintf("%d logprobs for %d completion tokens", len(logprobs), completion)}
+	case len(ids) > 0 && len(ids) != len(logprobs):
+		return "", &Failure{Class: formats.FailLogprobMismatch, Text: fmt.Sprintf("%d logprobs for %d token ids (%s)", len(logprobs), len(ids), source)}
+	case c.duplicate:
+		return "", &Failure{Class: formats.FailLogprobMismatch, Text: fmt.Sprintf("the answer has two choices of index %d", c.index)}
+	case c.tokens.contradiction() != "":
+		return "", &Failure{Class: formats.FailLogprobMismatch, Text: c.tokens.contradiction()}
+	case bad != "":
+		return "", &Failure{Class: formats.FailBadLogprobs, Text: bad}
+	}
+	c.message.Logprobs, c.message.TokenIDs = logprobs, ids
+	if len(ids) == 0 {
+		c.message.TokenTexts = c.tokens.textList() // for trainers that take texts
+	}
+	return source, nil
+}
+
+// keepTokens stores the tokens of every choice. An engine counts the completion
+// tokens of all choices together, so with several choices each is checked
+// against its own ids, and their sum against the count.
+func (a *answer) keepTokens() (source string, failure *Failure) {
+	completion, total := -1, 0
+	if a.usage.known && len(a.choices) == 1 {
+		completion = int(a.usage.completion)
+	}
+	for _, c := range a.choices {
+		s, f := c.keepTokens(completion)
+		source = cmp.Or(source, s) // one choice may have ids where another does not
+		if failure == nil {
+			failure = f
+		}
+		total += len(c.message.Logprobs)
+	}
+	if failure == nil && a.usage.known && total != int(a.usage.completion) {
+		failure = &Failure{Class: formats.FailLogprobMismatch, Text: fmt.Sprintf("%d logprobs for %d completion tokens", total, a.usage.completion)}
+		for _, c := range a.choices {
+			c.message.Logprobs, c.message.TokenIDs, c.message.TokenTexts = nil, nil, nil
+		}
+	}
+	return source, failure
+}

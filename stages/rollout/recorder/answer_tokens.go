@@ -1,0 +1,305 @@
+package recorder
+
+import (
+	"bytes"
+	"fmt"
+	"math"
+	"slices"
+	"strconv"
+
+	"github.com/rollmill/rollmill/formats"
+	"github.com/rollmill/rollmill/formats/jsontext"
+)
+
+// source is where token ids are found in an answer; the first is preferred.
+type source int
+
+const (
+	choiceIDs source = iota
+	responseIDs
+	inLogprobs // in the texts of the tokens
+	entryIDs
+	metaInfo
+	messageIDs
+)
+
+var sources = [...]string{formats.TokensChoice, formats.TokensResponse, formats.TokensInLogprobs,
+	formats.TokensEntryID, formats.TokensMetaInfo, formats.TokensMessage}
+
+// idList are the ids of one source.
+type idList struct {
+	ids     []int32
+	missing bool // one is missing
+}
+
+func (f *idList) complete() bool { return !f.missing && len(f.ids) > 0 }
+
+// bestIDs returns the ids of the first source that is complete.
+func (t *tokens) bestIDs() (ids []int32, from string) {
+	for k := range t.ids {
+		if f := &t.ids[k]; f.complete() {
+			return f.ids, sources[k]
+		}
+	}
+	return nil, ""
+}
+
+// addText stores the text of a token as JSON. It is decoded only if no ids
+// came.
+func (t *tokens) addText(v []byte) {
+	if len(v) > 1 && v[0] == '"' && !bytes.HasPrefix(v, tokenIDPrefix) {
+		t.texts = append(t.texts, v...)
+		t.textEnds = append(t.textEnds, len(t.texts))
+	}
+}
+
+// textList returns the texts of the tokens, one for each logprob; nil unless all
+// have one.
+func (t *tokens) textList() []string {
+	if len(t.logprobs) == 0 && t.fallback != nil {
+		t = t.fallback
+	}
+	if len(t.textEnds) == 0 || len(t.textEnds) != len(t.logprobs) {
+		return nil
+	}
+	out, from := make([]string, len(t.textEnds)), 0
+	for i, end := range t.textEnds {
+		out[i], from = jsontext.Unquote(t.texts[from:end]), end
+	}
+	return out
+}
+
+// contradiction returns a message that names two sources whose ids differ, or
+// "". Each of them claims to be what was sampled.
+func (t *tokens) contradiction() string {
+	ids, from := t.bestIDs()
+	for k := range t.ids {
+		if f := &t.ids[k]; f.complete() && !slices.Equal(f.ids, ids) {
+			return fmt.Sprintf("the token ids of %s are not those of %s", from, sources[k])
+		}
+	}
+	return ""
+}
+
+func (t *tokens) addIDs(from source, raw []byte) {
+	if string(raw) == "null" {
+		return
+	}
+	if len(raw) > 2 && raw[0] == '[' {
+		if id, end := parseDigits(raw, 1); id >= 0 && end == len(raw)-1 { // one, as in a chunk
+			t.put(from, id)
+			return
+		}
+	}
+	ids, ok := parseIDs(raw)
+	if !ok {
+		t.markMissing(from)
+		return
+	}
+	t.put(from, ids...)
+}
+
+func (t *tokens) put(from source, ids ...int32) {
+	f := &t.ids[from]
+	f.ids = append(f.ids, ids...)
+}
+
+func (t *tokens) markMissing(from source) { t.ids[from].missing = true }
+
+// readLogprobs reads {"content":[{"token","logprob","id"?}…],"refusal":[…]}, or
+// of text completions {"tokens":[…],"token_logprobs":[…]}.
+func (t *tokens) readLogprobs(c *cursor) {
+	for key := range c.members() {
+		if c.i < len(c.b) && c.b[c.i] != '[' {
+			continue
+		}
+		switch string(key) {
+		case "content", "refusal":
+			t.readEntries(c)
+		case "token_logprobs":
+			t.listed = true
+			for range c.elements() {
+				t.addLogprob(c.value())
+			}
+		case "tokens":
+			var texts []int32
+			for range c.elements() {
+				v := c.value()
+				texts = append(texts, idInText(v))
+				t.addText(v)
+			}
+			t.putAll(inLogprobs, texts)
+		}
+	}
+}
+
+// readEntries reads a list of logprobs; null is an empty one.
+func (t *tokens) readEntries(c *cursor) {
+	if c.i < len(c.b) && c.b[c.i] != '[' {
+		return
+	}
+	t.listed = true
+	var few [2][4]int32 // enough for a chunk
+	entries, texts := few[0][:0], few[1][:0]
+	for range c.elements() {
+		if len(entries) == len(few[0]) {
+			entries, texts = t.room(entries, texts, len(c.b)-c.i)
+		}
+		id, text := t.readEntry(c)
+		entries, texts = append(entries, id), append(texts, text)
+	}
+	t.putAll(entryIDs, entries)
+	t.putAll(inLogprobs, texts)
+}
+
+// idInText reads "token_id:N"; -1 for another text.
+func idInText(v []byte) int32 {
+	if !bytes.HasPrefix(v, tokenIDPrefix) {
+		return -1
+	}
+	return parseID(v[len(tokenIDPrefix) : len(v)-1])
+}
+
+// room allocates space for the entries of a list with at most size bytes left;
+// an entry rarely has fewer than 64.
+func (t *tokens) room(entries, texts []int32, size int) (_, _ []int32) {
+	n := min(size/64+1, 1<<16)
+	t.logprobs = slices.Grow(t.logprobs, n)
+	return slices.Grow(entries, n), slices.Grow(texts, n)
+}
+
+// putAll adds ids, in which -1 marks a missing one.
+func (t *tokens) putAll(from source, ids []int32) {
+	for _, id := range ids {
+		if id < 0 {
+			t.markMissing(from)
+			return
+		}
+	}
+	t.put(from, ids...)
+}
+
+var tokenIDPrefix = []byte(`"token_id:`)
+
+func (t *tokens) addLogprob(raw []byte) {
+	f, err := strconv.ParseFloat(string(raw), 32)
+	if t.invalid == "" && (err != nil || !(f <= 0) || math.IsInf(f, -1)) {
+		t.invalid = fmt.Sprintf("logprob %d is %s", len(t.logprobs), truncateValue(raw))
+	}
+	t.logprobs = append(t.logprobs, float32(f))
+}
+
+// readMetaInfo reads SGLang's [[logprob, id, text]…].
+func (t *tokens) readMetaInfo(raw []byte) {
+	list := jsontext.ParseObject(raw).Get("output_token_logprobs")
+	if list == nil || string(list) == "null" {
+		return
+	}
+	var logprobs [][]byte
+	for triple := range jsontext.Elements(list) {
+		n := 0
+		for v := range jsontext.Elements(triple) {
+			switch n++; n {
+			case 1:
+				logprobs = append(logprobs, v)
+			case 2:
+				t.putAll(metaInfo, []int32{parseID(v)})
+			}
+		}
+	}
+	t.addFallback(logprobs)
+}
+
+// readMessage reads the tokens that NeMo puts into the message itself.
+func (t *tokens) readMessage(raw []byte, a *answer) {
+	o := jsontext.ParseObject(raw)
+	if ids := o.Get("generation_token_ids"); ids != nil {
+		t.addIDs(messageIDs, ids)
+	}
+	if ids := o.Get("prompt_token_ids"); ids != nil {
+		a.setPrompt(ids)
+	}
+	if list := o.Get("generation_log_probs"); list != nil {
+		var logprobs [][]byte
+		for v := range jsontext.Elements(list) {
+			logprobs = append(logprobs, v)
+		}
+		t.addFallback(logprobs)
+	}
+}
+
+// addFallback keeps logprobs from an unusual place, for the case that the usual one
+// is empty.
+func (t *tokens) addFallback(logprobs [][]byte) {
+	if t.fallback == nil {
+		t.fallback = &tokens{}
+	}
+	t.fallback.listed = true
+	for _, v := range logprobs {
+		t.fallback.addLogprob(v)
+	}
+}
+
+// allLogprobs returns the logprobs, whether there was a list of them, and the first
+// invalid one.
+func (t *tokens) allLogprobs() (logprobs []float32, listed bool, bad string) {
+	if len(t.logprobs) == 0 && t.fallback != nil {
+		return t.fallback.logprobs, true, t.fallback.invalid
+	}
+	return t.logprobs, t.listed, t.invalid
+}
+
+func parseIDs(raw []byte) (ids []int32, ok bool) {
+	if len(raw) == 0 || raw[0] != '[' {
+		return nil, false
+	}
+	ids = make([]int32, 0, bytes.Count(raw, []byte{','})+1)
+	for i := 1; ; {
+		n, end := parseDigits(raw, i)
+		if n < 0 || end >= len(raw) {
+			break
+		}
+		ids = append(ids, n)
+		if end == len(raw)-1 {
+			return ids, true
+		}
+		if raw[end] != ',' {
+			break
+		}
+		i = end + 1
+	}
+	ids = ids[:0] // there is space in it, or something else
+	for v := range jsontext.Elements(raw) {
+		id := parseID(v)
+		if id < 0 {
+			return nil, false
+		}
+		ids = append(ids, id)
+	}
+	return ids, true
+}
+
+// parseID reads a whole number of at most 31 bits; -1 for anything else.
+func parseID(raw []byte) int32 {
+	if len(raw) == 0 || len(raw) > 10 {
+		return -1
+	}
+	n := int64(0)
+	for _, c := range raw {
+		if c < '0' || c > '9' {
+			return -1
+		}
+		n = 10*n + int64(c-'0')
+	}
+	if n > math.MaxInt32 {
+		return -1
+	}
+	return int32(n)
+}
+
+func truncateValue(raw []byte) string {
+	if len(raw) > 40 {
+		raw = raw[:40]
+	}
+	return string(raw)
+}

@@ -1,0 +1,77 @@
+package recorder
+
+import (
+	"errors"
+	"fmt"
+	"net/http"
+	"slices"
+	"strings"
+
+	"github.com/rollmill/rollmill/formats"
+	"github.com/rollmill/rollmill/formats/jsontext"
+	"github.com/rollmill/rollmill/stages/internal/remote"
+)
+
+// statusError turns an engine's error answer into the error of a try: a
+// temporary one, or a refusal.
+func statusError(r *result) error {
+	text := fmt.Sprintf("HTTP %d: %s", r.status, errorText(r.body))
+	if r.status/100 == 3 {
+		text = fmt.Sprintf("HTTP %d: the engine redirects elsewhere, which is not followed; give its address itself (--url)", r.status)
+		r.body = nil // the agent must not follow it either
+	}
+	try := &tryError{result: r, err: errors.New(text)}
+	if temporary(r.status) {
+		r.failure = &Failure{Class: formats.FailEngine, Text: text}
+		return remote.RetryAfter(try, r.header)
+	}
+	r.failure = &Failure{Class: formats.FailEngineRefused, Text: text, TooLong: tooLong(text)}
+	return remote.Permanent(try)
+}
+
+// tooLong reports whether an engine refused a prompt that does not fit its
+// context, by the messages of vLLM, OpenAI, SGLang and llama.cpp.
+func tooLong(text string) bool {
+	text = strings.ToLower(text)
+	return slices.ContainsFunc([]string{"maximum context length", "context_length_exceeded", "exceed_context_size", "exceeds the available context size",
+		"longer than the model's context length"}, func(words string) bool { return strings.Contains(text, words) })
+}
+
+func temporary(status int) bool {
+	switch status {
+	case http.StatusRequestTimeout, http.StatusTooEarly, http.StatusTooManyRequests, http.StatusNotImplemented:
+		return status != http.StatusNotImplemented
+	}
+	return status >= 500
+}
+
+// errorText returns the message of an error body in any usual form.
+func errorText(body []byte) string {
+	o := jsontext.ParseObject(body)
+	for _, key := range []string{"error", "message", "detail"} {
+		v := o.Get(key)
+		if text := jsontext.Unquote(jsontext.ParseObject(v).Get("message")); text != "" {
+			return text
+		}
+		if text := jsontext.Unquote(v); text != "" {
+			return text
+		}
+	}
+	return excerpt(body)
+}
+
+// notForwarded are headers that belong to one connection, or that the recorder
+// sets itself.
+var notForwarded = []string{"Connection", "Keep-Alive", "Proxy-Authenticate", "Proxy-Authorization", "Te", "Trailer",
+	"Transfer-Encoding", "Upgrade", "Host", "Content-Length", "Accept-Encoding", "Content-Encoding", "Authorization", "X-Api-Key", Function,
+	// These make some servers act on another method or path.
+	"X-Http-Method-Override", "X-Http-Method", "X-Method-Override", "X-Original-Url", "X-Rewrite-Url"}
+
+func forward(to, from http.Header) {
+	for name, values := range from {
+		to[name] = values
+	}
+	for _, name := range notForwarded {
+		to.Del(name)
+	}
+}

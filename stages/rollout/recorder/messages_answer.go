@@ -1,0 +1,133 @@
+package recorder
+
+import (
+	"encoding/json"
+	"net/http"
+
+	"github.com/rollmill/rollmill/formats"
+	"github.com/rollmill/rollmill/formats/chat"
+	"github.com/rollmill/rollmill/formats/jsontext"
+)
+
+// messagesBody is an answer in the form of Anthropic's Messages API.
+type messagesBody struct {
+	ID           string          `json:"id"`
+	Type         string          `json:"type"`
+	Role         string          `json:"role"`
+	Model        string          `json:"model"`
+	Content      []messagesBlock `json:"content"`
+	StopReason   string          `json:"stop_reason"`
+	StopSequence *string         `json:"stop_sequence"`
+	Usage        messagesUsage   `json:"usage"`
+}
+
+type messagesBlock struct {
+	Type      string          `json:"type"`
+	Thinking  string          `json:"thinking,omitempty"`
+	Signature string          `json:"signature,omitempty"`
+	Text      string          `json:"text,omitempty"`
+	ID        string          `json:"id,omitempty"`
+	Name      string          `json:"name,omitempty"`
+	Input     json.RawMessage `json:"input,omitempty"`
+}
+
+type messagesUsage struct {
+	Input   int32 `json:"input_tokens"` // without those from the cache
+	Created int32 `json:"cache_creation_input_tokens"`
+	Cached  int32 `json:"cache_read_input_tokens"`
+	Output  int32 `json:"output_tokens"`
+}
+
+// signature is that of every thinking block: clients send back only those that
+// have one.
+const signature = "rollmill"
+
+// encode returns an answer of chat completions as a message. Of several choices,
+// which that API does not have, it returns the first.
+func (messagesTranslator) encode(_ *request, r *result) []byte {
+	a := r.answer
+	m := a.choices[0].message
+	top := jsontext.ParseObject(r.visible)
+	prompt := a.usage.prompt
+	if !a.usage.known {
+		prompt = int32(len(a.prompt))
+	}
+	out := messagesBody{ID: jsontext.Unquote(top.Get("id")), Type: "message", Role: "assistant", Model: a.model, Content: []messagesBlock{},
+		Usage: messagesUsage{Input: max(0, prompt-a.usage.cached), Cached: a.usage.cached, Output: a.usage.completion}}
+	refusal := refusalOf(&m)
+	for _, p := range r.segments.split(m.Reasoning, chat.ContentText(&m)+refusal) {
+		out.Content = append(out.Content, blockOf(p))
+	}
+	for _, c := range m.ToolCalls {
+		out.Content = append(out.Content, messagesBlock{Type: "tool_use", ID: c.ID, Name: c.Name, Input: inputOf(c.Arguments)})
+	}
+	for choice := range jsontext.Elements(top.Get("choices")) {
+		if stopped := jsontext.Unquote(jsontext.ParseObject(choice).Get("stop_reason")); stopped != "" {
+			out.StopSequence = &stopped // as vLLM and SGLang tell it
+		}
+		break
+	}
+	out.StopReason = stopReason(&m, refusal != "", out.StopSequence != nil)
+	return encode(out)
+}
+
+func blockOf(p segment) messagesBlock {
+	if p.reasoning {
+		return messagesBlock{Type: "thinking", Thinking: p.text, Signature: signature}
+	}
+	return messagesBlock{Type: "text", Text: p.text}
+}
+
+func stopReason(m *formats.Message, refused, matched bool) string {
+	switch {
+	case refused || m.FinishReason == "content_filter":
+		return "refusal"
+	case m.FinishReason == "length":
+		return "max_tokens"
+	case len(m.ToolCalls) > 0:
+		return "tool_use"
+	case matched:
+		return "stop_sequence"
+	}
+	return "end_turn"
+}
+
+func (messagesTranslator) arguments(_ *request, c *formats.ToolCall) string {
+	return string(inputOf(c.Arguments))
+}
+
+// inputOf returns the arguments of a tool call as an object. Text that is none,
+// for example because it was cut off, is its member "arguments".
+func inputOf(arguments string) []byte {
+	switch raw := []byte(arguments); {
+	case len(raw) == 0:
+		return []byte("{}")
+	case json.Valid(raw) && jsontext.ParseObject(raw) != nil:
+		return raw
+	}
+	return encode(map[string]string{"arguments": arguments})
+}
+
+// errorKind is the type that Anthropic's API gives to errors of a status.
+func errorKind(status int) string {
+	switch status {
+	case http.StatusUnauthorized:
+		return "authentication_error"
+	case http.StatusForbidden:
+		return "permission_error"
+	case http.StatusNotFound:
+		return "not_found_error"
+	case http.StatusRequestEntityTooLarge:
+		return "request_too_large"
+	case http.StatusTooManyRequests:
+		return "rate_limit_error"
+	case http.StatusGatewayTimeout:
+		return "timeout_error"
+	case http.StatusServiceUnavailable, 529:
+		return "overloaded_error"
+	}
+	if status >= 500 {
+		return "api_error"
+	}
+	return "invalid_request_error"
+}

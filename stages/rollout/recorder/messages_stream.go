@@ -1,0 +1,96 @@
+package recorder
+
+import (
+	"io"
+
+	"github.com/rollmill/rollmill/formats/jsontext"
+)
+
+// messagesEvents writes a message as the events of Anthropic's API.
+type messagesEvents struct{ eventWriter }
+
+func (messagesTranslator) encodeEvents(_ *request, w io.Writer) eventEncoder {
+	return &messagesEvents{eventWriter{to: w, ping: "event: ping\ndata: {\"type\":\"ping\"}\n\n"}}
+}
+
+// begin writes the events before the first block.
+func (w *messagesEvents) begin(o jsontext.Object) {
+	if w.begun {
+		return
+	}
+	w.begun = true
+	null := []byte("null")
+	begun := o.With("content", emptyList).With("stop_reason", null).With("stop_sequence", null)
+	w.write("message_start", jsontext.Object{field("message", begun.Bytes())})
+	w.write("ping", nil)
+}
+
+// end writes what is left of a message.
+func (w *messagesEvents) end(o jsontext.Object) {
+	w.begin(o)
+	i := 0
+	for raw := range jsontext.Elements(o.Get("content")) {
+		if i >= w.done {
+			w.writeBlock(jsontext.ParseObject(raw))
+		}
+		i++
+	}
+	end := jsontext.Object{field("stop_reason", o.Get("stop_reason")), field("stop_sequence", o.Get("stop_sequence"))}
+	w.write("message_delta", jsontext.Object{field("delta", end.Bytes()), field("usage", o.Get("usage"))})
+	w.write("message_stop", nil)
+}
+
+// closeText writes what is left of a text.
+func (w *messagesEvents) closeText(p segment) { w.writeBlock(objectOf(blockOf(p))) }
+
+// writeBlock writes the events of the next content block, or those that are left.
+func (w *messagesEvents) writeBlock(o jsontext.Object) {
+	index := field("index", encode(w.done))
+	if !w.open {
+		w.beginBlock(o)
+	}
+	switch jsontext.Unquote(o.Get("type")) {
+	case "text":
+		w.delta("text_delta", "text", w.rest(o.Get("text")))
+	case "thinking":
+		w.delta("thinking_delta", "thinking", w.rest(o.Get("thinking")))
+		w.delta("signature_delta", "signature", o.Get("signature"))
+	case "tool_use":
+		w.delta("input_json_delta", "partial_json", encode(string(o.Get("input"))))
+	}
+	w.write("content_block_stop", jsontext.Object{index})
+	w.closeBlock()
+}
+
+func (w *messagesEvents) beginBlock(o jsontext.Object) {
+	begun := o.With("text", emptyText).With("thinking", emptyText).With("signature", emptyText).With("input", []byte("{}"))
+	w.write("content_block_start", jsontext.Object{field("index", encode(w.done)), field("content_block", begun.Bytes())})
+	w.open = true
+}
+
+// delta writes a delta of the open block.
+func (w *messagesEvents) delta(kind, key string, v []byte) {
+	if string(v) == `""` {
+		return
+	}
+	piece := jsontext.Object{field("type", encode(kind)), field(key, v)}
+	w.write("content_block_delta", jsontext.Object{field("index", encode(w.done)), field("delta", piece.Bytes())})
+}
+
+// writeText writes more of a text.
+func (w *messagesEvents) writeText(p segment) {
+	if !w.open {
+		w.beginBlock(objectOf(blockOf(p)))
+	}
+	if p.reasoning {
+		w.delta("thinking_delta", "thinking", encode(p.text))
+	} else {
+		w.delta("text_delta", "text", encode(p.text))
+	}
+	w.shown += len(p.text)
+}
+
+// fail writes the error of a message that has begun.
+func (w *messagesEvents) fail(kind, text string) {
+	w.write("error", jsontext.Object{field("error", encode(map[string]string{"type": kind, "message": text}))})
+}

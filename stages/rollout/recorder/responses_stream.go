@@ -1,0 +1,170 @@
+package recorder
+
+import (
+	"bytes"
+	"io"
+	"slices"
+
+	"github.com/rollmill/rollmill/formats/jsontext"
+)
+
+// responsesEvents writes a response as the events of OpenAI's API.
+type responsesEvents struct {
+	eventWriter
+	q  *request
+	n  int             // events so far, which are numbered
+	id jsontext.Member // of an open item
+}
+
+func (responsesTranslator) encodeEvents(q *request, w io.Writer) eventEncoder {
+	return &responsesEvents{eventWriter: eventWriter{to: w, ping: ": ping\n\n"}, q: q}
+}
+
+func (w *responsesEvents) writeNumbered(kind string, fields ...jsontext.Member) {
+	w.n++
+	w.write(kind, append(jsontext.Object{field("sequence_number", encode(w.n-1))}, fields...))
+}
+
+// begin writes the events before the first item.
+func (w *responsesEvents) begin(o jsontext.Object) {
+	if w.begun {
+		return
+	}
+	w.begun = true
+	begun := o.With("status", encode("in_progress")).With("output", emptyList)
+	for _, key := range []string{"usage", "incomplete_details"} {
+		begun = begun.With(key, []byte("null"))
+	}
+	w.writeNumbered("response.created", field("response", begun.Bytes()))
+	w.writeNumbered("response.in_progress", field("response", begun.Bytes()))
+}
+
+// end writes what is left of a response.
+func (w *responsesEvents) end(o jsontext.Object) {
+	w.begin(o)
+	i := 0
+	for raw := range jsontext.Elements(o.Get("output")) {
+		if i >= w.done {
+			w.itemEvents(i, jsontext.ParseObject(raw))
+		}
+		i++
+	}
+	kind := "completed"
+	if jsontext.Unquote(o.Get("status")) == "incomplete" {
+		kind = "incomplete"
+	}
+	w.writeNumbered("response."+kind, field("response", o.Bytes()))
+}
+
+// itemEvents writes the events of one item of the output, or those that are left.
+func (w *responsesEvents) itemEvents(index int, o jsontext.Object) {
+	at, id := field("output_index", encode(index)), field("item_id", orEmpty(o.Get("id")))
+	if !w.open {
+		w.beginItem(at, o)
+	}
+	i := 0
+	for raw := range jsontext.Elements(o.Get("content")) {
+		w.partEvents(id, at, field("content_index", encode(i)), jsontext.ParseObject(raw))
+		w.open, w.shown = false, 0 // only the first part can have begun
+		i++
+	}
+	switch jsontext.Unquote(o.Get("type")) {
+	case "function_call":
+		w.textEvents("response.function_call_arguments", "arguments", o, field("name", orEmpty(o.Get("name"))), id, at)
+	case "custom_tool_call":
+		w.textEvents("response.custom_tool_call_input", "input", o, jsontext.Member{}, id, at)
+	}
+	w.writeNumbered("response.output_item.done", at, field("item", o.Bytes()))
+	w.closeBlock()
+}
+
+// closeText writes what is left of a text.
+func (w *responsesEvents) closeText(p segment) { w.itemEvents(w.done, w.itemOf(p)) }
+
+// itemOf returns a text or reasoning as the item that it becomes. Texts and reasoning
+// take turns, so half of the items before it are of its kind.
+func (w *responsesEvents) itemOf(p segment) jsontext.Object {
+	k := w.done / 2
+	if p.reasoning {
+		return objectOf(w.q.reasoningItem(p.text, k))
+	}
+	item := w.q.messageItem(k)
+	item.Content = append(item.Content, outputText(p.text))
+	return objectOf(item)
+}
+
+func (w *responsesEvents) beginItem(at jsontext.Member, o jsontext.Object) {
+	begun := o.With("status", encode("in_progress"))
+	for _, key := range []string{"content", "summary"} {
+		begun = begun.With(key, emptyList)
+	}
+	for _, key := range []string{"arguments", "input"} {
+		begun = begun.With(key, emptyText)
+	}
+	w.writeNumbered("response.output_item.added", at, field("item", begun.Bytes()))
+}
+
+// writeText writes more of a text.
+func (w *responsesEvents) writeText(p segment) {
+	at, index := field("output_index", encode(w.done)), field("content_index", encode(0))
+	if !w.open {
+		o := w.itemOf(p)
+		w.id = field("item_id", orEmpty(o.Get("id")))
+		w.beginItem(at, o)
+		for raw := range jsontext.Elements(o.Get("content")) {
+			w.beginPart(w.id, at, index, jsontext.ParseObject(raw))
+		}
+		w.open = true
+	}
+	if delta := field("delta", encode(p.text)); p.reasoning {
+		w.writeNumbered("response.reasoning_text.delta", w.id, at, index, delta)
+	} else {
+		w.writeNumbered("response.output_text.delta", w.id, at, index, field("logprobs", emptyList), delta)
+	}
+	w.shown += len(p.text)
+}
+
+// fail writes the error of a response that has begun: as the event that OpenAI's
+// clients raise, and as the response's end.
+func (w *responsesEvents) fail(kind, text string) {
+	said := jsontext.Object{field("code", encode(kind)), field("message", encode(text))}
+	w.writeNumbered("error", append(slices.Clone(said), field("param", []byte("null")), field("error", said.Bytes()))...)
+	o := jsontext.Object{field("id", encode(w.q.responses.id)), field("object", encode("response")), field("status", encode("failed")),
+		field("model", encode(w.q.model)), field("output", emptyList), field("error", said.Bytes())}
+	w.writeNumbered("response.failed", field("response", o.Bytes()))
+}
+
+// textEvents writes the delta and the end of the text at key. more, unless it is
+// empty, is a further field of the end.
+func (w *responsesEvents) textEvents(kind, key string, o jsontext.Object, more jsontext.Member, where ...jsontext.Member) {
+	text := orEmpty(o.Get(key))
+	if rest := w.rest(text); !bytes.Equal(rest, emptyText) {
+		w.writeNumbered(kind+".delta", append(slices.Clone(where), field("delta", rest))...)
+	}
+	done := append(slices.Clone(where), field(key, text))
+	if more.Key != "" {
+		done = append(done, more)
+	}
+	w.writeNumbered(kind+".done", done...)
+}
+
+// partEvents writes the events of a part of a message, or of a reasoning item.
+func (w *responsesEvents) partEvents(id, at, index jsontext.Member, o jsontext.Object) {
+	if !w.open {
+		w.beginPart(id, at, index, o)
+	}
+	switch kind := jsontext.Unquote(o.Get("type")); kind {
+	case "output_text":
+		w.textEvents("response.output_text", "text", o, jsontext.Member{}, id, at, index, field("logprobs", o.Get("logprobs")))
+	case "reasoning_text":
+		w.textEvents("response.reasoning_text", "text", o, jsontext.Member{}, id, at, index)
+	case "refusal":
+		w.textEvents("response.refusal", "refusal", o, jsontext.Member{}, id, at, index)
+	}
+	w.writeNumbered("response.content_part.done", id, at, index, field("part", o.Bytes()))
+}
+
+func (w *responsesEvents) beginPart(id, at, index jsontext.Member, o jsontext.Object) {
+	begun := o.With("logprobs", emptyList).With("annotations", emptyList).With("text", emptyText).With("refusal", emptyText)
+	w.writeNumbered("response.content_part.added", id, at, index, field("part", begun.Bytes()))
+}

@@ -1,0 +1,208 @@
+package recorder
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"net/url"
+	"strings"
+
+	"github.com/rollmill/rollmill/formats"
+	"github.com/rollmill/rollmill/formats/jsontext"
+	"github.com/rollmill/rollmill/formats/secret"
+	"github.com/rollmill/rollmill/stages/internal/remote"
+)
+
+// maxPassing is how many calls of one trajectory may pass through; they do not
+// count for its limit of model calls.
+const maxPassing = 10_000
+
+// pass forwards a request that is no model call (embeddings, rerank, models) to
+// the engine, and its answer to the agent, both unchanged. It is recorded as a
+// call without messages, which is never trained on.
+func (s *Session) pass(w http.ResponseWriter, r *http.Request, path string) {
+	body, err := readAll(new(bytes.Buffer), r.Body, r.ContentLength, maxRequest)
+	if err != nil {
+		writeError(w, http.StatusBadRequest, "invalid_request_error", "reading the request: "+err.Error())
+		return
+	}
+	c, ok := s.beginPassing(w, r, path, body)
+	if !ok {
+		return
+	}
+	ctx, cancel := s.passContext(r)
+	defer cancel()
+	endpoint := s.rec.engines.balance.home(s.group)
+	target := endpoint + "/" + (&url.URL{Path: path}).EscapedPath()
+	if r.URL.RawQuery != "" {
+		target += "?" + r.URL.RawQuery
+	}
+	err = s.forwardAll(w, r.WithContext(ctx), target, body)
+	s.endPassing(c, endpoint, err)
+	if errors.Is(err, errCut) {
+		panic(http.ErrAbortHandler)
+	}
+}
+
+// passContext is during, for at most the time of a call.
+func (s *Session) passContext(r *http.Request) (context.Context, context.CancelFunc) {
+	ctx, end := s.callContext(r)
+	most := s.rec.opts.CallTimeout
+	ctx, cancel := context.WithTimeoutCause(ctx, most, remote.LateError(most))
+	return ctx, func() { cancel(); end(nil) }
+}
+
+// errCut is the error of an answer whose beginning has been forwarded.
+var errCut = errors.New("the answer broke off")
+
+// forwardAll sends the request to an address and writes the answer. An error of
+// the engine's is also written.
+func (s *Session) forwardAll(w http.ResponseWriter, r *http.Request, target string, body []byte) error {
+	up := s.rec.engines
+	failed := func(text string) error {
+		text = secret.From(r.Context()).Redact(text)
+		writeError(w, http.StatusBadGateway, "rollmill_upstream_error", text)
+		return errors.New(text)
+	}
+	req, err := http.NewRequestWithContext(r.Context(), r.Method, target, bytes.NewReader(body))
+	if err != nil {
+		return failed(err.Error())
+	}
+	forward(req.Header, r.Header)
+	up.authorize(req)
+	resp, err := up.client.Do(req)
+	if err != nil {
+		return failed(transportError(r.Context(), err).Error())
+	}
+	defer resp.Body.Close()
+	if resp.StatusCode/100 == 3 {
+		return failed("the engine redirects elsewhere, which is not followed")
+	}
+	s.headers(w, resp.Header)
+	w.WriteHeader(resp.StatusCode)
+	redacted := secret.From(r.Context()).NewWriter(flusher{w})
+	n, err := io.Copy(redacted, io.LimitReader(resp.Body, maxStream+1))
+	switch {
+	case err != nil:
+		return fmt.Errorf("%w: %w", errCut, err)
+	case n > maxStream:
+		return fmt.Errorf("%w: it is larger than %d MiB", errCut, maxStream>>20)
+	}
+	redacted.Close()
+	if resp.StatusCode/100 != 2 {
+		return fmt.Errorf("HTTP %d", resp.StatusCode)
+	}
+	return nil
+}
+
+// flusher sends each piece of an answer at once: it may be a stream.
+type flusher struct{ http.ResponseWriter }
+
+func (f flusher) Write(b []byte) (int, error) {
+	n, err := f.ResponseWriter.Write(b)
+	_ = http.NewResponseController(f.ResponseWriter).Flush()
+	return n, err
+}
+
+// beginPassing records the start of a call that passes through. If it is one too
+// many, it answers the agent and returns false.
+func (s *Session) beginPassing(w http.ResponseWriter, r *http.Request, path string, body []byte) (c *call, ok bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.passed == maxPassing {
+		writeError(w, http.StatusForbidden, "trajectory_limit", fmt.Sprintf("this trajectory has made %d requests besides its model calls, which is the limit", maxPassing))
+		return nil, false
+	}
+	s.passed++
+	model := ""
+	if jsontext.Valid(body) {
+		model = jsontext.Unquote(jsontext.ParseObject(body).Get("model"))
+	}
+	c = &call{index: len(s.calls), at: s.rec.opts.Now()}
+	api := strings.ToValidUTF8(path, "\uFFFD")
+	s.calls = append(s.calls, formats.Call{Model: strings.ToValidUTF8(model, "\uFFFD"), Sampling: string(jsontext.Object{field("api", encode(api))}.Bytes()),
+		Tools: -1, Attempts: 1, Function: strings.ToValidUTF8(functionOf(r), "\uFFFD")})
+	return c, true
+}
+
+func (s *Session) endPassing(c *call, endpoint string, err error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	rec := &s.calls[c.index]
+	rec.Endpoint, rec.LatencyMS = endpoint, s.rec.opts.Now().Sub(c.at).Milliseconds()
+	if err != nil {
+		rec.Error = strings.ToValidUTF8(err.Error(), "\uFFFD")
+	}
+	if ended := s.rec.opts.Ended; ended != nil {
+		ended(*rec)
+	}
+}
+
+// countTokens answers how many tokens the prompt of a message has: as the
+// engine's own route for that says, or its tokenizer, or as an estimate of four
+// bytes a token, which says so.
+func (s *Session) countTokens(w http.ResponseWriter, r *http.Request) {
+	body, err := readAll(new(bytes.Buffer), r.Body, r.ContentLength, maxRequest)
+	if err != nil {
+		writeError(w, http.StatusBadRequest, "invalid_request_error", "reading the request: "+err.Error())
+		return
+	}
+	q, err := parseRequest(messagesAPI, body, s.storedMessages)
+	if err != nil {
+		writeError(w, http.StatusBadRequest, "invalid_request_error", err.Error())
+		return
+	}
+	c, ok := s.beginPassing(w, r, "messages/count_tokens", body)
+	if !ok {
+		return
+	}
+	ctx, cancel := s.passContext(r)
+	defer cancel()
+	endpoint := s.rec.engines.balance.home(s.group)
+	out := s.count(r.WithContext(ctx), endpoint, q, body)
+	s.endPassing(c, endpoint, nil)
+	w.Header().Set("Content-Type", "application/json")
+	w.Write(out)
+}
+
+func (s *Session) count(r *http.Request, endpoint string, q *request, body []byte) []byte {
+	if out := s.askSmall(r, endpoint+"/messages/count_tokens", body); jsontext.ParseObject(out).Has("input_tokens") {
+		return out
+	}
+	s.mu.Lock()
+	s.restore(q)
+	s.mu.Unlock()
+	tokenize := jsontext.Object{field("model", encode(q.model)), field("messages", q.fields.Get("messages")), field("add_generation_prompt", []byte("true"))}
+	if q.tools != "" {
+		tokenize.Set("tools", []byte(q.tools))
+	}
+	out := s.askSmall(r, strings.TrimSuffix(endpoint, "/v1")+"/tokenize", tokenize.Bytes())
+	if n := jsontext.ParseObject(out).Get("count"); n != nil {
+		return fmt.Appendf(nil, `{"input_tokens":%d}`, int32Of(n))
+	}
+	const bytesEach = 4
+	return fmt.Appendf(nil, `{"input_tokens":%d,"estimated":true}`, 1+(len(q.fields.Get("messages"))+len(q.tools))/bytesEach)
+}
+
+// askSmall returns an engine's answer in JSON; nil if it gave none.
+func (s *Session) askSmall(r *http.Request, target string, body []byte) []byte {
+	req, err := http.NewRequestWithContext(r.Context(), http.MethodPost, target, bytes.NewReader(body))
+	if err != nil {
+		return nil
+	}
+	req.Header.Set("Content-Type", "application/json")
+	remote.Authorize(req, s.rec.opts.APIKey)
+	resp, err := s.rec.engines.client.Do(req)
+	if err != nil {
+		return nil
+	}
+	defer resp.Body.Close()
+	out, err := readAll(new(bytes.Buffer), resp.Body, resp.ContentLength, maxAnswer)
+	if err != nil || resp.StatusCode != http.StatusOK || !jsontext.Valid(out) {
+		return nil
+	}
+	return out
+}

@@ -1,0 +1,72 @@
+package recorder
+
+import (
+	"fmt"
+	"net/http"
+	pathpkg "path"
+	"strings"
+)
+
+// passPaths are the requests besides model calls that an agent may send: those
+// that compute an answer and leave nothing behind. All others are refused, as
+// they would act, with the operator's key, on what is not the trajectory's.
+// Options.AllowPaths adds to them. A * is any part of a path.
+var passPaths = []string{
+	"GET /v1/models", "GET /v1/models/*", "GET /v1/models/*/*",
+	"POST /v1/embeddings", "POST /v1/rerank", "POST /v1/score", "POST /v1/classify", "POST /v1/pooling",
+	"POST /v1/moderations",
+	"POST /v1/tokenize", "POST /v1/detokenize", "POST /v1/responses/input_tokens",
+	"POST /v1/audio/transcriptions", "POST /v1/audio/translations", "POST /v1/audio/speech",
+}
+
+// CheckPath returns an error if a text is no value of Options.AllowPaths.
+func CheckPath(allowed string) error {
+	method, path, _ := strings.Cut(allowed, " ")
+	_, err := pathpkg.Match(path, "")
+	below, ok := strings.CutPrefix(path, "/v1/")
+	if method == "" || method != strings.ToUpper(method) || err != nil || !ok || !isCleanPath(below) {
+		return fmt.Errorf("%q is not a method and a path below /v1", allowed)
+	}
+	return nil
+}
+
+// mayPass reports whether a request, with its decoded path below /v1, passes to
+// the engine.
+func (o *Options) mayPass(method, path string) bool {
+	for _, list := range [][]string{passPaths, o.AllowPaths} {
+		for _, allowed := range list {
+			m, p, _ := strings.Cut(allowed, " ")
+			if matched, _ := pathpkg.Match(p, "/v1/"+path); matched && m == method {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// isCleanPath reports whether a decoded path leads where it appears to lead, also
+// for a gateway that cleans it, or that decodes it again.
+func isCleanPath(path string) bool {
+	return path != "" && pathpkg.Clean("/"+path) == "/"+path && !strings.ContainsAny(path, `%\`)
+}
+
+// serve answers a request by its method and its decoded path below /v1, so that
+// no way to write a path passes by the recording.
+func (r *Recorder) serve(s *Session, w http.ResponseWriter, req *http.Request) {
+	path := req.PathValue("path")
+	for _, a := range apis {
+		if req.Method == http.MethodPost && "/"+path == a.route {
+			s.ask(a, w, req)
+			return
+		}
+	}
+	switch {
+	case req.Method == http.MethodPost && path == "messages/count_tokens":
+		s.countTokens(w, req)
+	case !r.opts.mayPass(req.Method, path) || !isCleanPath(path):
+		const text = "%s /v1/%s is not a request that an agent may send to the engine; rollout --allow-path '%[1]s /v1/%[2]s' allows it"
+		writeError(w, http.StatusForbidden, "permission_error", fmt.Sprintf(text, req.Method, path))
+	default:
+		s.pass(w, req, path)
+	}
+}

@@ -1,0 +1,104 @@
+package recorder
+
+import (
+	"slices"
+
+	"github.com/rollmill/rollmill/formats"
+	"github.com/rollmill/rollmill/formats/jsontext"
+	"github.com/rollmill/rollmill/stages/rollout/tree"
+)
+
+// Clients write the arguments of tool calls anew: many parse and encode them, and
+// some APIs have no text for them. The functions of this file put the sampled
+// text back into a prompt, so that it has the tokens that were sampled.
+
+// restore restores a request's tool calls, each by the answer that the prompt
+// continues, or else by the latest with that call.
+func (s *Session) restore(q *request) {
+	at, known := -1, true
+	var changed []int
+	for i := range q.messages {
+		m := &q.messages[i]
+		next := -1
+		if known {
+			if next, _ = s.tree.Find(at, m); next < 0 && len(m.ToolCalls) == 0 {
+				known = false
+			}
+		}
+		before := m.ToolCalls
+		switch {
+		case len(before) == 0:
+		case next >= 0:
+			m.ToolCalls = s.tree.Messages[next].ToolCalls
+		default:
+			m.ToolCalls = s.sampledCalls(q, before)
+			if known {
+				next, _ = s.tree.Find(at, m)
+				known = next >= 0
+			}
+		}
+		if !slices.Equal(before, m.ToolCalls) {
+			changed = append(changed, i)
+		}
+		at = next
+	}
+	if q.api.translated() {
+		q.setMessages()
+	} else if len(changed) > 0 {
+		q.setArguments(changed)
+	}
+}
+
+// sampledCalls returns calls with the text of their arguments as it was sampled.
+func (s *Session) sampledCalls(q *request, calls []formats.ToolCall) []formats.ToolCall {
+	out := slices.Clone(calls)
+	for k := range out {
+		if text, ok := s.sampledArguments(q, &out[k]); ok {
+			out[k].Arguments = text
+		}
+	}
+	return out
+}
+
+func (s *Session) sampledArguments(q *request, c *formats.ToolCall) (text string, ok bool) {
+	for i := len(s.tree.Messages) - 1; i >= 0; i-- {
+		m := &s.tree.Messages[i]
+		for k := range m.ToolCalls {
+			sampled := &m.ToolCalls[k]
+			switch {
+			case !m.Sampled, sampled.ID != c.ID, sampled.Name != c.Name:
+			case sampled.Arguments == c.Arguments:
+				return c.Arguments, true
+			case !ok && tree.SameJSON(q.api.arguments(q, sampled), c.Arguments):
+				text, ok = sampled.Arguments, true
+			}
+		}
+	}
+	return text, ok
+}
+
+// setArguments writes the arguments of some messages into a request of chat
+// completions, which is unchanged otherwise.
+func (q *request) setArguments(messages []int) {
+	list := slices.Collect(jsontext.Elements(q.fields.Get("messages")))
+	for _, i := range messages {
+		m := jsontext.ParseObject(list[i])
+		calls := slices.Collect(jsontext.Elements(m.Get("tool_calls")))
+		for k, raw := range calls {
+			call := jsontext.ParseObject(raw)
+			call.Set("function", withArguments(call.Get("function"), &q.messages[i].ToolCalls[k]))
+			calls[k] = call.Bytes()
+		}
+		if calls != nil {
+			m.Set("tool_calls", array(calls))
+		} else {
+			m.Set("function_call", withArguments(m.Get("function_call"), &q.messages[i].ToolCalls[0]))
+		}
+		list[i] = m.Bytes()
+	}
+	q.fields.Set("messages", array(list))
+}
+
+func withArguments(raw []byte, c *formats.ToolCall) []byte {
+	return jsontext.ParseObject(raw).With("arguments", encode(c.Arguments)).Bytes()
+}

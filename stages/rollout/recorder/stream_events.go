@@ -1,0 +1,220 @@
+package recorder
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+)
+
+const (
+	maxRequest = 256 << 20 // an agent's, with images in it
+	maxAnswer  = 64 << 20  // an engine's: half a million tokens with logprobs, and more
+	maxRefusal = 1 << 20   // an engine's error
+	maxEvent   = 64 << 20
+	maxStream  = 256 << 20 // of all events and comments of an engine's stream
+)
+
+// event is one server-sent event: its bytes with the blank line, and its data.
+// It is valid until the next one is read.
+type event struct {
+	raw     []byte
+	data    []byte // nil for a comment
+	lone    bool   // it is one line of data and nothing else
+	read    bool   // already part of the answer
+	visible []byte // the data that the agent sees, once it was read; nil: it sees nothing of the event
+}
+
+// last reports whether the event ends the stream.
+func (e *event) last() bool { return string(e.data) == "[DONE]" }
+
+// addTo adds an event to an answer.
+func (e *event) addTo(a *answer, q *request) error {
+	if e.read {
+		return nil
+	}
+	e.read, e.visible = true, e.data
+	if e.data == nil || e.last() {
+		return nil
+	}
+	seen, err := a.add(e.data, q.view)
+	e.visible = seen
+	return err
+}
+
+// appendVisible appends what the agent sees of an event that was read.
+func (e *event) appendVisible(out []byte) []byte {
+	switch {
+	case e.data == nil, len(e.visible) == len(e.data) && &e.visible[0] == &e.data[0]:
+		return append(out, e.raw...)
+	case e.visible == nil:
+		return out
+	}
+	return e.appendWith(out, e.visible)
+}
+
+// appendWith appends the event with other data; its other lines are unchanged.
+func (e *event) appendWith(out, data []byte) []byte {
+	if !e.lone {
+		for line := range bytes.Lines(e.raw) {
+			if !bytes.HasPrefix(line, dataField) && len(bytes.TrimSpace(line)) > 0 {
+				out = append(out, line...)
+			}
+		}
+	}
+	return append(append(append(out, "data: "...), data...), "\n\n"...)
+}
+
+var dataField = []byte("data:")
+
+// eventReader reads server-sent events.
+type eventReader struct {
+	r       io.Reader
+	close   func()
+	buf     []byte // of which from:to was read from r and not yet returned
+	from    int
+	to      int
+	all     int   // bytes that were read
+	err     error // of r, once it ended
+	current event
+	first   *event // read by peek, not yet by next
+}
+
+func newEventReader(r io.Reader, close func()) *eventReader {
+	return &eventReader{r: r, close: close, buf: make([]byte, 32<<10)}
+}
+
+// peek waits for the first event.
+func (s *eventReader) peek() (err error) {
+	s.first, err = s.read()
+	if err == io.EOF {
+		return errors.New("the stream is empty")
+	}
+	return err
+}
+
+// next returns io.EOF after the last event, and io.ErrUnexpectedEOF for a
+// truncated event.
+func (s *eventReader) next() (*event, error) {
+	if e := s.first; e != nil {
+		s.first = nil
+		return e, nil
+	}
+	return s.read()
+}
+
+// hasMore reports whether another event may be read without blocking.
+func (s *eventReader) hasMore() bool {
+	rest := s.buf[s.from:s.to]
+	return bytes.Contains(rest, []byte("\n\n")) || bytes.Contains(rest, []byte("\r\n\r\n"))
+}
+
+// read reads the lines up to a blank one. It skips blank lines before an event.
+func (s *eventReader) read() (*event, error) {
+	e := &s.current
+	*e = event{}
+	if s.line() {
+		return e, nil
+	}
+	for at := s.from; ; {
+		n := bytes.IndexByte(s.buf[at:s.to], '\n')
+		if n < 0 {
+			if s.err == nil {
+				skipped := s.fill()
+				if at -= skipped; s.to-s.from > maxEvent {
+					return nil, fmt.Errorf("an event is larger than %d MiB", maxEvent>>20)
+				}
+				continue
+			}
+			return s.lastEvent()
+		}
+		blank := len(bytes.TrimRight(s.buf[at:at+n], "\r")) == 0
+		at += n + 1
+		switch {
+		case blank && len(bytes.TrimSpace(s.buf[s.from:at])) == 0:
+			s.from = at
+		case blank:
+			s.cut(at)
+			return e, nil
+		}
+	}
+}
+
+// line reads an event of one line of data, as nearly all are, if it has arrived.
+func (s *eventReader) line() bool {
+	rest := s.buf[s.from:s.to]
+	n := bytes.IndexByte(rest, '\n')
+	if n < 0 || n+1 == len(rest) || rest[n+1] != '\n' || !bytes.HasPrefix(rest, dataField) {
+		return false
+	}
+	s.from += n + 2
+	s.current = event{raw: rest[: n+2 : n+2], data: dataOf(rest[:n]), lone: true}
+	return true
+}
+
+// lastEvent returns what is left at the end of the stream.
+func (s *eventReader) lastEvent() (*event, error) {
+	if s.err != io.EOF {
+		return nil, s.err
+	}
+	if len(bytes.TrimSpace(s.buf[s.from:s.to])) == 0 {
+		return nil, io.EOF
+	}
+	if s.cut(s.to); !s.current.last() {
+		return nil, io.ErrUnexpectedEOF
+	}
+	return &s.current, nil // some engines leave out the last line end
+}
+
+// cut returns the event that ends at a position.
+func (s *eventReader) cut(end int) {
+	e := &s.current
+	e.raw = s.buf[s.from:end:end]
+	s.from = end
+	for line := range bytes.Lines(e.raw) {
+		if !bytes.HasPrefix(line, dataField) {
+			continue
+		}
+		if data := dataOf(line); e.data == nil {
+			e.data = data
+		} else {
+			e.data = append(append(e.data, '\n'), data...)
+		}
+	}
+}
+
+// dataOf returns what is in a line of data.
+func dataOf(line []byte) []byte {
+	line = line[len(dataField):]
+	if len(line) > 0 && line[0] == ' ' {
+		line = line[1:]
+	}
+	n := len(line)
+	for n > 0 && (line[n-1] == '\n' || line[n-1] == '\r') {
+		n--
+	}
+	return line[:n:n]
+}
+
+// fill reads more, into a larger buffer if necessary. It returns by how much
+// the existing bytes moved.
+func (s *eventReader) fill() (moved int) {
+	if s.to == len(s.buf) {
+		into := s.buf
+		if s.to-s.from > len(s.buf)/2 {
+			into = make([]byte, 2*len(s.buf))
+		}
+		moved = s.from
+		s.to = copy(into, s.buf[s.from:s.to])
+		s.from, s.buf = 0, into
+	}
+	n, err := s.r.Read(s.buf[s.to:])
+	s.to += n
+	if s.all += n; s.all > maxStream && err == nil {
+		err = fmt.Errorf("the stream is longer than %d MiB", maxStream>>20)
+	}
+	if err != nil {
+		s.err = err
+	}
+	return moved
+}

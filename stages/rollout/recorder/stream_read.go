@@ -1,0 +1,94 @@
+package recorder
+
+import (
+	"bytes"
+	"errors"
+	"io"
+	"strings"
+
+	"github.com/rollmill/rollmill/formats"
+	"github.com/rollmill/rollmill/formats/jsontext"
+)
+
+// readEvent adds the next event to the answer.
+func (r *result) readEvent(q *request) error {
+	e, err := r.events.next()
+	if err == io.EOF {
+		r.ended = true
+		return nil
+	}
+	if err == nil {
+		err = e.addTo(r.answer, q)
+	}
+	if err != nil || e.data == nil {
+		return err
+	}
+	r.ended = e.last()
+	if finished := r.answer.finished(1); !r.ended && (r.topLevel == nil || finished) {
+		r.keepTopLevel(e.data, finished)
+	}
+	return nil
+}
+
+// keepTopLevel keeps the members of a chunk that a whole answer has once.
+func (r *result) keepTopLevel(chunk []byte, finished bool) {
+	o := jsontext.ParseObject(bytes.Clone(chunk))
+	if r.topLevel == nil {
+		r.topLevel = jsontext.Object{field("id", orEmpty(o.Get("id")))}
+		if created := o.Get("created"); created != nil {
+			r.topLevel.Set("created", created)
+		}
+	}
+	if usage := o.Get("usage"); jsontext.ParseObject(usage) != nil {
+		r.topLevel.Set("usage", usage)
+	}
+	if choices := o.Get("choices"); finished && len(choices) > len("[]") {
+		r.topLevel.Set("choices", choices)
+	}
+}
+
+// errNoStreamLogprobs is the error of a stream that is abandoned because its tokens
+// have no logprobs. The same engine's whole answers may have them.
+var errNoStreamLogprobs = errors.New("the stream has no logprobs")
+
+// openTranslated reads a stream up to the first text, call or end.
+func (r *result) openTranslated(q *request) error {
+	if q.onAccepted != nil {
+		q.onAccepted(r.header)
+	}
+	if q.needsLogprobs && strings.HasPrefix(r.header.Get("Server"), "llama.cpp") {
+		return errNoStreamLogprobs // its streams lack the end mark's
+	}
+	for !r.ended {
+		if err := r.readEvent(q); err != nil {
+			return err
+		}
+		if r.answer.err != nil {
+			return r.answer.err
+		}
+		for _, c := range r.answer.choices {
+			switch {
+			case !c.hasOutput():
+			case q.needsLogprobs && !c.tokens.listed:
+				return errNoStreamLogprobs
+			default:
+				return nil
+			}
+		}
+	}
+	if len(r.answer.choices) == 0 {
+		return errors.New("the stream is empty")
+	}
+	return nil
+}
+
+// lacksLogprobs reports whether a failure may be one of the stream, which a whole
+// answer would not have.
+func lacksLogprobs(f *Failure) bool {
+	return f != nil && (f.Class == formats.FailNoLogprobs || f.Class == formats.FailLogprobMismatch)
+}
+
+// hasOutput reports whether a stream has text or a call yet.
+func (c *choice) hasOutput() bool {
+	return c.streamed.content.Len() > 0 || c.streamed.reasoning.Len() > 0 || c.streamed.refusal.Len() > 0 || len(c.message.ToolCalls) > 0
+}

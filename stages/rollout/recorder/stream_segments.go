@@ -1,0 +1,63 @@
+package recorder
+
+// segment is a text of an answer, or its reasoning, or a part of one.
+type segment struct {
+	reasoning bool
+	text      string
+}
+
+// segmentList is the order in which the text and the reasoning of a streamed answer
+// came: agents get them in this order. A segment grows in place, so the list of a
+// usual answer has at most two.
+type segmentList struct {
+	list               []segmentSpan
+	reasoning, content int // bytes that were read
+}
+
+// segmentSpan is a part of the text, or of the reasoning.
+type segmentSpan struct {
+	reasoning bool
+	from, to  int
+}
+
+// read adds what a choice has since the last time.
+func (p *segmentList) read(c *choice) {
+	p.grow(true, &p.reasoning, c.streamed.reasoning.Len())
+	p.grow(false, &p.content, c.streamed.content.Len())
+}
+
+func (p *segmentList) grow(reasoning bool, read *int, to int) {
+	from := *read
+	if to == from {
+		return
+	}
+	*read = to
+	if n := len(p.list); n > 0 && p.list[n-1].reasoning == reasoning {
+		p.list[n-1].to = to
+		return
+	}
+	p.list = append(p.list, segmentSpan{reasoning, from, to})
+}
+
+// split cuts an answer into its segments. What came in none continues the last
+// segment, if that is of its kind, or is a segment of its own.
+func (p *segmentList) split(reasoning, content string) (out []segment) {
+	rest := map[bool]int{true: 0, false: 0}
+	texts := map[bool]string{true: reasoning, false: content}
+	for _, s := range p.list {
+		all := texts[s.reasoning]
+		from, to := min(s.from, len(all)), min(s.to, len(all))
+		out = append(out, segment{s.reasoning, all[from:to]})
+		rest[s.reasoning] = to
+	}
+	for _, kind := range []bool{true, false} {
+		switch left := texts[kind][rest[kind]:]; {
+		case left == "":
+		case len(out) > 0 && out[len(out)-1].reasoning == kind:
+			out[len(out)-1].text += left
+		default:
+			out = append(out, segment{kind, left})
+		}
+	}
+	return out
+}
