@@ -61,14 +61,18 @@ var documented = []struct {
 	{TablePlan, "A row for each example that should get more generations, in the curated dataset; `rollout --plan` makes them."},
 }
 
-// ColumnsMarkdown returns the documentation of every column as a Markdown page.
-func ColumnsMarkdown() string {
+// ColumnsMarkdown returns the documentation of every column as a Markdown page;
+// reasons are those for which curate drops a trajectory, in the order it checks them.
+func ColumnsMarkdown(reasons []string) string {
 	var b strings.Builder
 	b.WriteString("# Columns\n\nNames are API. *Volatile* columns depend on time and machines and are in no digest;\n" +
 		"*payload* columns are what `payload_digest` covers; *heavy* ones hold nearly all bytes.\n")
 	for _, d := range documented {
 		fmt.Fprintf(&b, "\n## %s\n\n%s\n\n| column | type | meaning | null | |\n|---|---|---|---|---|\n", d.kind, d.title)
 		for _, c := range Columns(d.kind) {
+			if d.kind == TableDecisions && c.Path == "reason" {
+				c.Meaning += ": " + oneOf(reasons)
+			}
 			fmt.Fprintf(&b, "| `%s` | %s | %s | %s | %s |\n", c.Path, c.typeAndUnit(), cell(c.Meaning), cell(c.Null), c.marks())
 		}
 	}

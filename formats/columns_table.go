@@ -203,7 +203,7 @@ var labelColumns = []Column{
 var decisionColumns = []Column{
 	trajectoryID, exampleID, groupID, epoch, generation,
 	{Path: "kept", Type: flag, Meaning: "it is in the curated dataset"},
-	{Path: "reason", Type: str, Meaning: "the first rule that refused it: " + oneOf(DropReasons), Null: "it was kept"},
+	{Path: "reason", Type: str, Meaning: "why it was dropped, by the first rule that refused it", Null: "it was kept"},
 	{Path: "detail", Type: str, Meaning: "the rule's numbers as text", Null: "none"},
 }
 

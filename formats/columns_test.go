@@ -104,7 +104,7 @@ func TestColumnsAreCopies(t *testing.T) {
 }
 
 func TestMarkdownHasARowForEachColumn(t *testing.T) {
-	page := ColumnsMarkdown()
+	page := ColumnsMarkdown(nil)
 	for _, d := range documented {
 		for _, c := range Columns(d.kind) {
 			if !strings.Contains(page, "| `"+c.Path+"` |") {

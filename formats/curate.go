@@ -5,38 +5,13 @@ import (
 	"math"
 )
 
-// DropReasons is the closed list of reasons for which curate drops a trajectory
-// (column reason of _decisions, key of a curated manifest's drops).
-var DropReasons = []string{DropFailed, DropUnscored, DropMinValid, DropFlat, DropMinRewardDiff, DropCurriculum, DropSubsample,
-	DropLeak, DropStale, DropLogprobs, DropLength, DropFewMessages, DropDuplicate, DropFilter, DropTokenBudget, DropBestOf, DropLimit,
-	DropNearDuplicate, DropPool, DropSplit, DropImages}
-
-// Why a trajectory is not trained on. The first two are about the trajectory
-// itself, the others about its group, except subsample.
+// Reasons for which curate drops a trajectory before any rule (column reason of
+// _decisions, key of a curated manifest's drops). Every other reason is declared by
+// the rule that gives it, and every dataset may contain it for ever: curate.Reasons
+// lists all.
 const (
-	DropFailed        = "failed"          // it failed or was skipped
-	DropUnscored      = "unscored"        // its reward is null
-	DropMinValid      = "min_valid"       // its group has too few valid members
-	DropFlat          = "flat"            // its group's rewards are all equal
-	DropMinRewardDiff = "min_reward_diff" // its group's rewards differ too little for the curriculum
-	DropCurriculum    = "curriculum"      // its group is outside the curriculum's share
-	DropSubsample     = "subsample"       // a seeded random choice excluded it
-
-	DropLeak        = "leak"         // its example is also held out
-	DropStale       = "stale"        // too old a policy sampled it
-	DropLogprobs    = "logprobs"     // its log probabilities cannot be trained on
-	DropLength      = "length"       // it is too long
-	DropFewMessages = "few_messages" // it has too few messages
-	DropDuplicate   = "duplicate"    // another member of its group has the same content
-	DropFilter      = "filter"       // an expression is false for it
-	DropTokenBudget = "token_budget" // the budget was spent on other groups
-	DropBestOf      = "best_of"      // enough members of its group are better
-	DropLimit       = "limit"        // enough members of its group, or groups of its example, were taken
-
-	DropNearDuplicate = "near_duplicate" // another member of its group has nearly the same content
-	DropPool          = "pool"           // its example was recently always or never solved, and a random choice excluded it
-	DropSplit         = "split"          // its example is in another part of the split
-	DropImages        = "images"         // images, audio, video or files come before a token that trains
+	DropFailed   = "failed"   // it failed or was skipped
+	DropUnscored = "unscored" // its reward is null
 )
 
 // FlatTolerance is the relative spread up to which a group is flat, unless an

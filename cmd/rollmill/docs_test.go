@@ -9,6 +9,8 @@ import (
 
 	"github.com/rollmill/rollmill/formats"
 	"github.com/rollmill/rollmill/formats/foreign/foreigntest"
+	"github.com/rollmill/rollmill/stages/curate"
+	"github.com/rollmill/rollmill/stages/curate/rules"
 )
 
 // update rewrites the generated pages, and what the scripts expect.
@@ -17,7 +19,7 @@ var update = foreigntest.Update
 // TestDocs compares the pages under doc/ with the flags.
 func TestDocs(t *testing.T) {
 	pages := app().Pages()
-	pages["columns.md"] = "<!-- Generated from package formats: `make docs` rewrites it. -->\n\n" + formats.ColumnsMarkdown()
+	pages["columns.md"] = "<!-- Generated from package formats: `make docs` rewrites it. -->\n\n" + formats.ColumnsMarkdown(curate.Reasons(rules.All))
 	pages["guides/tested.md"] = testedPage(t)
 	if *update {
 		writePages(t, pages)

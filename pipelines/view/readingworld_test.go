@@ -101,7 +101,7 @@ func writeEpoch(t *testing.T, dir string, wide []formats.Trajectory) {
 		case row.Status == formats.StatusFailed:
 			d.Kept, d.Reason = false, formats.DropFailed
 		case i == len(wide)-1 || wide[i+1].ExampleID != row.ExampleID:
-			d.Kept, d.Reason, d.Detail = false, formats.DropLength, "900 tokens <i>more</i> than 512"
+			d.Kept, d.Reason, d.Detail = false, "length", "900 tokens <i>more</i> than 512"
 		default:
 			row := *row
 			row.Reward, row.Rewards, row.Advantage, row.GroupID = reward, named, advantage, d.GroupID

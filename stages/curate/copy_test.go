@@ -88,7 +88,7 @@ func TestRowRulesAndCopies(t *testing.T) {
 	ask(o, "keep-flat", true, "check-logprobs", true, "drop-duplicates", true, "max-sampled-tokens", 320)
 	_, copied := run(t, o)
 	want := decodedRows(t, o, in+"-decoded")
-	if copied.RowsDigest != want.RowsDigest || copied.Rows == 0 || copied.Drops[formats.DropLength] == 0 {
+	if copied.RowsDigest != want.RowsDigest || copied.Rows == 0 || copied.Drops["length"] == 0 {
 		t.Errorf("%d copied rows of digest %s, %d decoded ones of %s; drops %v", copied.Rows, copied.RowsDigest, want.Rows, want.RowsDigest, copied.Drops)
 	}
 	byID := func(a, b formats.Trajectory) int { return cmp.Compare(a.TrajectoryID, b.TrajectoryID) }

@@ -15,6 +15,7 @@ import (
 	"github.com/rollmill/rollmill/formats/dataset"
 	"github.com/rollmill/rollmill/stages"
 	"github.com/rollmill/rollmill/stages/curate"
+	"github.com/rollmill/rollmill/stages/curate/rules"
 )
 
 // some checks fewer cases than is usual, unless the command says how many:
@@ -113,7 +114,7 @@ func decisionsAddUp(t *testing.T, rt *rapid.T, r stages.Report, d *dataset.Datas
 	}
 	drops, keeps := map[string]int64{}, map[string]bool{}
 	for _, x := range all {
-		if x.Kept != (x.Reason == "") || !x.Kept && !slices.Contains(formats.DropReasons, x.Reason) {
+		if x.Kept != (x.Reason == "") || !x.Kept && !slices.Contains(curate.Reasons(rules.All), x.Reason) {
 			rt.Fatalf("decision %+v", x)
 		}
 		if keeps[x.TrajectoryID] = x.Kept; !x.Kept {

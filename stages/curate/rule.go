@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"encoding/json"
 	"fmt"
+	"slices"
 	"strconv"
 
 	"github.com/rollmill/rollmill/formats"
@@ -69,7 +70,7 @@ type Batch struct {
 
 // Verdict is about one group or member; at zero it is kept.
 type Verdict struct {
-	Reason string // one of formats.DropReasons, or "" to keep it
+	Reason string // one of its RuleKind.Reasons, or "" to keep it
 	Detail string // for people: the numbers behind it
 
 	rule string // the rule; set by the plan
@@ -78,12 +79,27 @@ type Verdict struct {
 // RuleKind is an entry of the registry of rules.
 type RuleKind struct {
 	plugin.Kind[RuleSettings]
-	Reasons []string // the reasons of its verdicts
+	Reasons []string // the reasons of its verdicts: stored in datasets, so they are never renamed
+	More    []string // those of Reasons that more members of a group may remove: the plan requests them
 	Again   bool     // a GroupRule that judges groups again after they lost members
 	Last    bool     // groups that lost members by it are not judged again: it splits them on purpose
 	Seeded  bool     // the seed may change its verdicts
 
 	OfExamples bool // requires groups of one example each
+}
+
+// Reasons returns every reason for which curate with these rules drops a trajectory,
+// in the order it checks them.
+func Reasons(r Registry) []string {
+	out := []string{formats.DropFailed, formats.DropUnscored}
+	for _, k := range r.All() {
+		for _, reason := range k.Reasons {
+			if !slices.Contains(out, reason) {
+				out = append(out, reason)
+			}
+		}
+	}
+	return out
 }
 
 // RuleSettings are the settings of a rule.

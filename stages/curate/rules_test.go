@@ -152,7 +152,7 @@ func TestRulesEndToEnd(t *testing.T) {
 				t.Errorf("kept %s, drops %v;\nwant %s, drops %s\n%s", got, r.Drops, c.want, c.drops, decisions(t, d))
 			}
 			for _, x := range readAll[formats.Decision](t, d, formats.TableDecisions) {
-				if !x.Kept && x.Detail == "" && x.Reason != formats.DropSubsample {
+				if !x.Kept && x.Detail == "" && x.Reason != "subsample" {
 					t.Errorf("%s%d: %s without a detail", x.ExampleID, x.Generation, x.Reason)
 				}
 			}

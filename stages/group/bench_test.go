@@ -17,12 +17,17 @@ import (
 
 // BenchmarkGroup groups thin rows on disk, groups of 8, ROLLMILL_BENCH_ROWS of
 // them (100,000 unless set): go test -bench Group -benchtime 3x ./stages/group
-func BenchmarkGroup(b *testing.B) {
+func BenchmarkGroup(b *testing.B) { benchmarkGroup(b, false) }
+
+// BenchmarkScattered is BenchmarkGroup with the rows of a group far from each other.
+func BenchmarkScattered(b *testing.B) { benchmarkGroup(b, true) }
+
+func benchmarkGroup(b *testing.B, scattered bool) {
 	rows := 100_000
 	if n, err := strconv.Atoi(os.Getenv("ROLLMILL_BENCH_ROWS")); err == nil {
 		rows = n
 	}
-	scores := thin(b, b.TempDir(), rows)
+	scores := thin(b, b.TempDir(), rows, scattered)
 	b.ReportAllocs()
 	for b.Loop() {
 		o := options(scores, filepath.Join(b.TempDir(), "group"))
@@ -34,20 +39,24 @@ func BenchmarkGroup(b *testing.B) {
 }
 
 // thin writes scores beside a base whose payload is next to nothing.
-func thin(b testing.TB, root string, rows int) string {
+func thin(b testing.TB, root string, rows int, scattered bool) string {
 	b.Helper()
 	ctx := context.Background()
 	base, scores := storage.Join(root, "rollout"), storage.Join(root, "score")
 	s := must(dataset.Begin(ctx, base, dataset.Spec{Stage: "rollout", Version: 1, Kind: formats.KindTrajectories}, dataset.Options{}))
 	w := dataset.NewTable[formats.Trajectory](s, "", -1)
 	thin := make([]formats.Score, 0, rows)
-	for g := range rows / 8 {
+	for chunk := range rows / 8 {
 		wide := make([]formats.Trajectory, 8)
-		for k := range wide {
+		for i := range wide {
+			g, k := chunk, i
+			if at := chunk*8 + i; scattered {
+				g, k = at%(rows/8), at/(rows/8)
+			}
 			id := fmt.Sprintf("example-%07d", g)
-			wide[k] = formats.Trajectory{TrajectoryID: formats.TrajectoryID("run", id, 0, k), ExampleID: id, Generation: int32(k), Status: formats.StatusOK}
+			wide[i] = formats.Trajectory{TrajectoryID: formats.TrajectoryID("run", id, 0, k), ExampleID: id, Generation: int32(k), Status: formats.StatusOK}
 			r := float64((g*7+k*3)%11) / 10
-			sc := formats.Score{TrajectoryID: wide[k].TrajectoryID, ExampleID: id, Generation: int32(k), Status: formats.StatusOK, Reward: &r}
+			sc := formats.Score{TrajectoryID: wide[i].TrajectoryID, ExampleID: id, Generation: int32(k), Status: formats.StatusOK, Reward: &r}
 			sc.Rewards = []formats.NamedReward{{Name: "solved", Value: &r, Weight: 1}}
 			thin = append(thin, sc)
 		}

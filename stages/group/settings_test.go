@@ -37,7 +37,7 @@ func (a *above) Advantages(v *group.Valid, out []float64) bool {
 }
 
 func TestEstimatorWithSettings(t *testing.T) {
-	t.Run("suite", func(t *testing.T) { estimatortest.Run(t, aboveKind) })
+	t.Run("suite", func(t *testing.T) { estimatortest.Run(t, aboveKind, "none", "none/no-scale") })
 	r := plugin.NewRegistry("estimator", aboveKind)
 	for text, want := range map[string]struct {
 		params, settings string

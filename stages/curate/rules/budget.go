@@ -8,6 +8,8 @@ import (
 	"github.com/rollmill/rollmill/stages/plugin"
 )
 
+const reasonTokenBudget = "token_budget" // the budget was spent on other groups
+
 // Budget keeps groups while their sampled tokens fit into a budget.
 // Groups come in the order of a hash of the seed and their id; one that does
 // not fit is dropped, and smaller ones after it may still fit. The tokens are
@@ -19,7 +21,7 @@ var Budget = curate.RuleKind{
 			return budgetRule(n)
 		}),
 	},
-	Reasons: []string{formats.DropTokenBudget},
+	Reasons: []string{reasonTokenBudget},
 	Seeded:  true,
 }
 
@@ -40,7 +42,7 @@ func (r budgetRule) Groups(b curate.Batch, groups *curate.Groups) (any, error) {
 			left -= g.SampledTokens
 			continue
 		}
-		v := curate.Verdict{Reason: formats.DropTokenBudget, Detail: fmt.Sprintf("%d tokens, %d are left", g.SampledTokens, left)}
+		v := curate.Verdict{Reason: reasonTokenBudget, Detail: fmt.Sprintf("%d tokens, %d are left", g.SampledTokens, left)}
 		if err := groups.Refuse(g, v); err != nil {
 			return nil, err
 		}

@@ -11,6 +11,11 @@ import (
 	"github.com/rollmill/rollmill/stages/plugin"
 )
 
+const (
+	reasonMinRewardDiff = "min_reward_diff" // its group's rewards differ too little
+	reasonCurriculum    = "curriculum"      // its group is outside the curriculum's share
+)
+
 // Curriculum begins with the easiest groups and takes more of them as
 // epochs go by.
 //
@@ -38,7 +43,8 @@ var Curriculum = curate.RuleKind{
 	Kind: plugin.Kind[curate.RuleSettings]{Name: formats.RuleCurriculum, Help: "take the easiest groups first, and more of them every few epochs", New: func() curate.RuleSettings {
 		return &CurriculumSettings{Initial: initial, Increment: increment, Interval: interval, MinRewardDiff: 0.1}
 	}},
-	Reasons: []string{formats.DropMinRewardDiff, formats.DropCurriculum, formats.DropSubsample},
+	Reasons: []string{reasonMinRewardDiff, reasonCurriculum, reasonSubsample},
+	More:    []string{reasonMinRewardDiff},
 	Seeded:  true,
 }
 
@@ -186,9 +192,9 @@ func survivors(groups *curate.Groups, diff float64) (n int, err error) {
 		case err != nil:
 			return 0, err
 		case g.Valid == 0:
-			err = groups.Refuse(g, curate.Verdict{Reason: formats.DropMinRewardDiff})
+			err = groups.Refuse(g, curate.Verdict{Reason: reasonMinRewardDiff})
 		case g.Max-g.Min < diff:
-			err = groups.Refuse(g, curate.Verdict{Reason: formats.DropMinRewardDiff, Detail: fmt.Sprintf("spread %.6g", g.Max-g.Min)})
+			err = groups.Refuse(g, curate.Verdict{Reason: reasonMinRewardDiff, Detail: fmt.Sprintf("spread %.6g", g.Max-g.Min)})
 		default:
 			n++
 		}
@@ -216,7 +222,7 @@ func cut(s *formats.CurriculumState, groups *curate.Groups, rank func(*curate.Gr
 	for g, err := range groups.Sorted(rank) {
 		if at++; err == nil && at > s.Included {
 			err = groups.Refuse(g, curate.Verdict{
-				Reason: formats.DropCurriculum,
+				Reason: reasonCurriculum,
 				Detail: fmt.Sprintf("rank %d of %d, the first %d are in", at, s.Surviving, s.Included),
 			})
 		}

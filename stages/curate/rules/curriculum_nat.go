@@ -53,7 +53,7 @@ func (n nat) sampleGroups(b curate.Batch, groups *curate.Groups, survivors int) 
 		return curate.Rank{Lot: formats.Seed(b.Seed, "subsample", g.ID)}, true
 	}) {
 		if at++; err == nil && at > keep {
-			err = groups.Refuse(g, curate.Verdict{Reason: formats.DropSubsample})
+			err = groups.Refuse(g, curate.Verdict{Reason: reasonSubsample})
 		}
 		if err != nil {
 			return err

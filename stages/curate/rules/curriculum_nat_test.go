@@ -135,7 +135,7 @@ func (want *curriculumEpoch) compare(b curate.Batch, rule curate.MemberRule, r c
 		if r.Verdicts != nil {
 			reason = r.Verdicts[i].Reason
 		}
-		if len(group) > 0 && (reason == "" || reason == formats.DropSubsample) {
+		if len(group) > 0 && (reason == "" || reason == "subsample") {
 			included = append(included, i)
 		}
 		if len(group) > 0 && reason == "" {

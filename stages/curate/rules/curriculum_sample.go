@@ -27,7 +27,7 @@ func sampleMembers(seed int64, members []formats.Member, keep int) []curate.Verd
 	for _, i := range leaveOut(len(members), keep, func(i int) int64 {
 		return formats.Seed(seed, "subsample", members[i].TrajectoryID)
 	}) {
-		verdicts[i].Reason = formats.DropSubsample
+		verdicts[i].Reason = reasonSubsample
 	}
 	return verdicts
 }

@@ -10,13 +10,15 @@ import (
 	"github.com/rollmill/rollmill/stages/plugin"
 )
 
+const reasonDuplicate = "duplicate" // another member of its group has the same content
+
 // Duplicate refuses members with exactly the same content as another of
 // their group: the same sampled messages, in text, reasoning and tool calls
 // (apart from the calls' ids), after the same other messages. The member of the
 // lowest generation is kept. Package neardup refuses near duplicates.
 var Duplicate = curate.RuleKind{
 	Kind:    plugin.Kind[curate.RuleSettings]{Name: "duplicate", Help: "drop members with the same content as an earlier one of their group", New: func() curate.RuleSettings { return &DuplicateSettings{} }},
-	Reasons: []string{formats.DropDuplicate},
+	Reasons: []string{reasonDuplicate},
 }
 
 // DuplicateSettings are the rule's settings.
@@ -52,7 +54,7 @@ func (duplicateRule) Rows(_ curate.Batch, _ curate.Group, rows []curate.Row) []c
 	verdicts := make([]curate.Verdict, len(rows))
 	for i := range rows {
 		if at := first[keys[i]]; at != i {
-			verdicts[i] = curate.Verdict{Reason: formats.DropDuplicate, Detail: fmt.Sprintf("generation %d says the same", rows[at].Member.Generation)}
+			verdicts[i] = curate.Verdict{Reason: reasonDuplicate, Detail: fmt.Sprintf("generation %d says the same", rows[at].Member.Generation)}
 		}
 	}
 	return verdicts

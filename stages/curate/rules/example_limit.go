@@ -3,7 +3,6 @@ package rules
 import (
 	"fmt"
 
-	"github.com/rollmill/rollmill/formats"
 	"github.com/rollmill/rollmill/stages/curate"
 	"github.com/rollmill/rollmill/stages/plugin"
 )
@@ -17,7 +16,7 @@ var ExampleLimit = curate.RuleKind{
 			return perExample(n)
 		}),
 	},
-	Reasons: []string{formats.DropLimit},
+	Reasons: []string{reasonLimit},
 
 	OfExamples: true,
 }
@@ -38,7 +37,7 @@ func (most perExample) Groups(_ curate.Batch, groups *curate.Groups) (any, error
 		if rank <= int(most) {
 			continue
 		}
-		v := curate.Verdict{Reason: formats.DropLimit, Detail: fmt.Sprintf("%d newer groups of its example are kept", most)}
+		v := curate.Verdict{Reason: reasonLimit, Detail: fmt.Sprintf("%d newer groups of its example are kept", most)}
 		if err := groups.Refuse(g, v); err != nil {
 			return nil, err
 		}

@@ -5,12 +5,13 @@ import (
 	"encoding/json"
 	"fmt"
 
-	"github.com/rollmill/rollmill/formats"
 	"github.com/rollmill/rollmill/formats/expression"
 	"github.com/rollmill/rollmill/stages"
 	"github.com/rollmill/rollmill/stages/curate"
 	"github.com/rollmill/rollmill/stages/plugin"
 )
+
+const reasonFilter = "filter" // an expression is false for it
 
 // Filter refuses everything for which an expression is false, in the
 // language of expr-lang: `0 < group.mean && group.mean < 1`. It may read the
@@ -20,7 +21,7 @@ import (
 // trajectory is refused.
 var Filter = curate.RuleKind{
 	Kind:    plugin.Kind[curate.RuleSettings]{Name: "filter", Help: "keep groups or members for which every filter expression is true", New: func() curate.RuleSettings { return &FilterSettings{} }},
-	Reasons: []string{formats.DropFilter},
+	Reasons: []string{reasonFilter},
 }
 
 // FilterSettings are the rule's settings.
@@ -156,10 +157,10 @@ func judge(programs []program, env environment) curate.Verdict {
 	for _, p := range programs {
 		out, err := p.Run(context.Background(), env) // bounded by its budget
 		if err != nil {
-			return curate.Verdict{Reason: formats.DropFilter, Detail: fmt.Sprintf("%s: %v", p.text, err)}
+			return curate.Verdict{Reason: reasonFilter, Detail: fmt.Sprintf("%s: %v", p.text, err)}
 		}
 		if ok, _ := out.(bool); !ok {
-			return curate.Verdict{Reason: formats.DropFilter, Detail: p.text}
+			return curate.Verdict{Reason: reasonFilter, Detail: p.text}
 		}
 	}
 	return curate.Verdict{}

@@ -39,7 +39,7 @@ func TestFailingFilter(t *testing.T) {
 		{Member: &formats.Member{}, Trajectory: &formats.Trajectory{Metadata: `{"turns":3}`}}, {Member: &formats.Member{}, Trajectory: &formats.Trajectory{}},
 	}
 	v := rule.(curate.RowRule).Rows(curate.Batch{}, curate.Group{}, rows)
-	if v[0].Reason != "" || v[1].Reason != formats.DropFilter || v[1].Detail == "" {
+	if v[0].Reason != "" || v[1].Reason != "filter" || v[1].Detail == "" {
 		t.Errorf("%v", v)
 	}
 }

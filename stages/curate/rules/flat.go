@@ -8,12 +8,15 @@ import (
 	"github.com/rollmill/rollmill/stages/plugin"
 )
 
+const reasonFlat = "flat" // its group's rewards are all equal
+
 // Flat refuses groups with equal rewards: a group-relative trainer
 // learns nothing from them. Rewards that differ by rounding only count as equal
 // (formats.Flat).
 var Flat = curate.RuleKind{
 	Kind:    plugin.Kind[curate.RuleSettings]{Name: "flat", Help: "drop groups whose rewards are all equal", New: func() curate.RuleSettings { return &FlatSettings{} }},
-	Reasons: []string{formats.DropFlat},
+	Reasons: []string{reasonFlat},
+	More:    []string{reasonFlat},
 	Again:   true,
 }
 
@@ -54,5 +57,5 @@ func (r flatRule) Group(_ curate.Batch, g *curate.Group) curate.Verdict {
 	if g.Valid == 0 || !formats.Flat(g.Min, g.Max, float64(r)) {
 		return curate.Verdict{}
 	}
-	return curate.Verdict{Reason: formats.DropFlat, Detail: fmt.Sprintf("all rewards are %.6g", g.Mean)}
+	return curate.Verdict{Reason: reasonFlat, Detail: fmt.Sprintf("all rewards are %.6g", g.Mean)}
 }

@@ -49,7 +49,7 @@ func TestBeforeATokenThatTrains(t *testing.T) {
 		"",
 	}
 	for i, v := range rule.(curate.RowRule).Rows(curate.Batch{}, curate.Group{}, rows) {
-		if v.Detail != want[i] || (v.Reason == formats.DropImages) != (want[i] != "") {
+		if v.Detail != want[i] || (v.Reason == "images") != (want[i] != "") {
 			t.Errorf("row %d: %v, want %q", i, v, want[i])
 		}
 	}

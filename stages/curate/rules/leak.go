@@ -1,16 +1,17 @@
 package rules
 
 import (
-	"github.com/rollmill/rollmill/formats"
 	"github.com/rollmill/rollmill/stages/curate"
 	"github.com/rollmill/rollmill/stages/plugin"
 )
+
+const reasonLeak = "leak" // its example is also held out
 
 // Leak refuses trajectories whose example is held out for validation:
 // by its id, unless that is only a row number, or by its content.
 var Leak = curate.RuleKind{
 	Kind:    plugin.Kind[curate.RuleSettings]{Name: "leak", Help: "drop trajectories whose example is held out", New: func() curate.RuleSettings { return &LeakSettings{} }},
-	Reasons: []string{formats.DropLeak},
+	Reasons: []string{reasonLeak},
 }
 
 // LeakSettings are the rule's settings.
@@ -44,7 +45,7 @@ func (leakRule) Rows(b curate.Batch, g curate.Group, rows []curate.Row) []curate
 	verdicts := make([]curate.Verdict, len(rows))
 	for i, r := range rows {
 		if why, held := b.Holdout.Holds(r.Member.ExampleID, r.Trajectory.Example); held {
-			verdicts[i] = curate.Verdict{Reason: formats.DropLeak, Detail: why}
+			verdicts[i] = curate.Verdict{Reason: reasonLeak, Detail: why}
 		}
 	}
 	return verdicts

@@ -8,11 +8,16 @@ import (
 	"github.com/rollmill/rollmill/stages/plugin"
 )
 
+const (
+	reasonLength      = "length"       // it is too long
+	reasonFewMessages = "few_messages" // it has too few messages
+)
+
 // Length refuses trajectories that are too long to train on, in sampled
 // tokens or in the tokens of a single call, and those with too few messages.
 var Length = curate.RuleKind{
 	Kind:    plugin.Kind[curate.RuleSettings]{Name: "length", Help: "drop trajectories that are too long, or have too few messages", New: func() curate.RuleSettings { return &LengthSettings{} }},
-	Reasons: []string{formats.DropLength, formats.DropFewMessages},
+	Reasons: []string{reasonLength, reasonFewMessages},
 }
 
 // LengthSettings are the rule's settings; 0 means no limit, and without limits the
@@ -53,13 +58,13 @@ func (l lengthRule) Rows(_ curate.Batch, _ curate.Group, rows []curate.Row) []cu
 
 func (l lengthRule) judge(t *formats.Trajectory) curate.Verdict {
 	if n := int(t.SampledTokens); l.sampled > 0 && n > l.sampled {
-		return curate.Verdict{Reason: formats.DropLength, Detail: fmt.Sprintf("%d sampled tokens", n)}
+		return curate.Verdict{Reason: reasonLength, Detail: fmt.Sprintf("%d sampled tokens", n)}
 	}
 	if n := sequence(t); l.sequence > 0 && n > l.sequence {
-		return curate.Verdict{Reason: formats.DropLength, Detail: fmt.Sprintf("a call of %d tokens", n)}
+		return curate.Verdict{Reason: reasonLength, Detail: fmt.Sprintf("a call of %d tokens", n)}
 	}
 	if n := len(t.Main()); n < l.messages {
-		return curate.Verdict{Reason: formats.DropFewMessages, Detail: fmt.Sprintf("%d messages", n)}
+		return curate.Verdict{Reason: reasonFewMessages, Detail: fmt.Sprintf("%d messages", n)}
 	}
 	return curate.Verdict{}
 }

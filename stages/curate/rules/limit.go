@@ -10,16 +10,21 @@ import (
 	"github.com/rollmill/rollmill/stages/plugin"
 )
 
+const (
+	reasonBestOf = "best_of" // enough members of its group are better
+	reasonLimit  = "limit"   // enough members of its group, or groups of its example, are kept
+)
+
 // BestOf keeps the best members of each group, for supervised fine-tuning. Equal
 // rewards are ranked by a hash of the seed and the id.
 var BestOf = curate.RuleKind{
 	Kind: plugin.Kind[curate.RuleSettings]{
 		Name: "best_of", Help: "keep the members of each group with the highest rewards",
 		New: curate.NewNumber("best-of", "keep the `N` best of each group, for supervised fine-tuning", func(n int64) curate.Rule {
-			return limitRule{keep: int(n), best: true, reason: formats.DropBestOf}
+			return limitRule{keep: int(n), best: true, reason: reasonBestOf}
 		}),
 	},
-	Reasons: []string{formats.DropBestOf},
+	Reasons: []string{reasonBestOf},
 	Last:    true,
 	Seeded:  true,
 }
@@ -29,10 +34,10 @@ var Limit = curate.RuleKind{
 	Kind: plugin.Kind[curate.RuleSettings]{
 		Name: "limit", Help: "keep a number of members of each group, chosen by the seed",
 		New: curate.NewNumber("max-per-group", "keep `N` of each group, chosen at random", func(n int64) curate.Rule {
-			return limitRule{keep: int(n), reason: formats.DropLimit}
+			return limitRule{keep: int(n), reason: reasonLimit}
 		}),
 	},
-	Reasons: []string{formats.DropLimit},
+	Reasons: []string{reasonLimit},
 	Seeded:  true,
 }
 

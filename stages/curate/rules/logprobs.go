@@ -10,6 +10,8 @@ import (
 	"github.com/rollmill/rollmill/stages/plugin"
 )
 
+const reasonLogprobs = "logprobs" // its log probabilities cannot be trained on
+
 // Logprobs refuses trajectories whose sampled tokens' log probabilities
 // cannot be trained on: missing, not one for each token id, NaN, infinite or
 // above 0, at or below a floor (an engine writes -9999 for an unknown one;
@@ -18,7 +20,7 @@ import (
 // unless it was found to give processed ones (column calls.logprobs_mode).
 var Logprobs = curate.RuleKind{
 	Kind:    plugin.Kind[curate.RuleSettings]{Name: "logprobs", Help: "drop trajectories without valid log probabilities", New: func() curate.RuleSettings { return &LogprobsSettings{} }},
-	Reasons: []string{formats.DropLogprobs},
+	Reasons: []string{reasonLogprobs},
 }
 
 // LogprobsSettings are the rule's settings.
@@ -61,7 +63,7 @@ func (c logprobsRule) Rows(_ curate.Batch, _ curate.Group, rows []curate.Row) []
 	verdicts := make([]curate.Verdict, len(rows))
 	for i, r := range rows {
 		if detail := c.fault(r.Trajectory); detail != "" {
-			verdicts[i] = curate.Verdict{Reason: formats.DropLogprobs, Detail: detail}
+			verdicts[i] = curate.Verdict{Reason: reasonLogprobs, Detail: detail}
 		}
 	}
 	return verdicts

@@ -3,16 +3,18 @@ package rules
 import (
 	"fmt"
 
-	"github.com/rollmill/rollmill/formats"
 	"github.com/rollmill/rollmill/stages/curate"
 	"github.com/rollmill/rollmill/stages/plugin"
 )
+
+const reasonMinValid = "min_valid" // its group has too few valid members
 
 // MinValid refuses groups with too few valid members: a single reward
 // cannot be compared.
 var MinValid = curate.RuleKind{
 	Kind:    plugin.Kind[curate.RuleSettings]{Name: "min_valid", Help: "drop groups with too few valid members (--min-valid)", New: func() curate.RuleSettings { return &MinValidSettings{} }},
-	Reasons: []string{formats.DropMinValid},
+	Reasons: []string{reasonMinValid},
+	More:    []string{reasonMinValid},
 	Again:   true,
 }
 
@@ -46,5 +48,5 @@ func (r minValidRule) Group(_ curate.Batch, g *curate.Group) curate.Verdict {
 	if g.Valid >= int(r) {
 		return curate.Verdict{}
 	}
-	return curate.Verdict{Reason: formats.DropMinValid, Detail: fmt.Sprintf("%d of %d needed", g.Valid, int(r))}
+	return curate.Verdict{Reason: reasonMinValid, Detail: fmt.Sprintf("%d of %d needed", g.Valid, int(r))}
 }

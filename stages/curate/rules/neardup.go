@@ -12,6 +12,8 @@ import (
 	"github.com/rollmill/rollmill/stages/plugin"
 )
 
+const reasonNearDuplicate = "near_duplicate" // another member of its group has nearly the same content
+
 // NearDuplicate refuses members with nearly the same content as another of
 // their group. It compares what the policy sampled: text, reasoning and tool
 // calls, in lower case, with runs of blanks as one, cut into overlapping runs
@@ -27,7 +29,7 @@ import (
 // one group.
 var NearDuplicate = curate.RuleKind{
 	Kind:    plugin.Kind[curate.RuleSettings]{Name: "near_duplicate", Help: "drop members that are nearly the same as an earlier one of their group", New: func() curate.RuleSettings { return &NearDuplicateSettings{} }},
-	Reasons: []string{formats.DropNearDuplicate},
+	Reasons: []string{reasonNearDuplicate},
 }
 
 // NearDuplicateSettings are the rule's settings.
@@ -82,7 +84,7 @@ func (r nearDuplicateRule) Rows(_ curate.Batch, _ curate.Group, rows []curate.Ro
 func (r nearDuplicateRule) against(sketches []sketch, rows []curate.Row, stay []int, i int) curate.Verdict {
 	for _, k := range stay {
 		if like := likeness(sketches[i], sketches[k]); like >= r.likeness {
-			return curate.Verdict{Reason: formats.DropNearDuplicate, Detail: fmt.Sprintf("%.3f like generation %d", like, rows[k].Member.Generation)}
+			return curate.Verdict{Reason: reasonNearDuplicate, Detail: fmt.Sprintf("%.3f like generation %d", like, rows[k].Member.Generation)}
 		}
 	}
 	return curate.Verdict{}

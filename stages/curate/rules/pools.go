@@ -12,6 +12,8 @@ import (
 	"github.com/rollmill/rollmill/stages/plugin"
 )
 
+const reasonPool = "pool" // its example was recently always or never solved, and a random choice excluded it
+
 // Pools takes fewer of the examples that the policy has recently always
 // or never solved. Each example is in one of three pools, by its last group:
 // easy if the share of its valid members that solved it was at least EasyFrom,
@@ -30,7 +32,7 @@ import (
 // prime-rl's; there the weights choose prompts, here they choose groups.
 var Pools = curate.RuleKind{
 	Kind:    plugin.Kind[curate.RuleSettings]{Name: formats.RulePools, Help: "take fewer groups of examples that were always or never solved when last rolled out", New: func() curate.RuleSettings { return &PoolsSettings{EasyFrom: 1, EasyShare: 0.25, HardShare: 0.25} }},
-	Reasons: []string{formats.DropPool},
+	Reasons: []string{reasonPool},
 	Seeded:  true,
 
 	OfExamples: true,
@@ -126,7 +128,7 @@ func (r poolsRule) admit(seed int64, g *curate.Group, in pool) curate.Verdict {
 	if share == 1 || float64(formats.Seed(seed, "pool", g.ID))/math.MaxInt64 < share {
 		return curate.Verdict{}
 	}
-	return curate.Verdict{Reason: formats.DropPool, Detail: fmt.Sprintf("it was %s; a share of %g is taken", in, share)}
+	return curate.Verdict{Reason: reasonPool, Detail: fmt.Sprintf("it was %s; a share of %g is taken", in, share)}
 }
 
 // move puts every example into the pool of its newest group. Groups up to the

@@ -68,8 +68,8 @@ func TestExamplesMove(t *testing.T) {
 	}
 	second, _ := poolsEpoch(t, o, 1, first.State, map[string]float64{"a": 0.5, "b": -1, "c": 1})
 	want := []curate.Verdict{
-		{Reason: formats.DropPool, Detail: "it was easy; a share of 0 is taken"},
-		{Reason: formats.DropPool, Detail: "it was hard; a share of 0 is taken"}, {},
+		{Reason: "pool", Detail: "it was easy; a share of 0 is taken"},
+		{Reason: "pool", Detail: "it was hard; a share of 0 is taken"}, {},
 	}
 	if !slices.Equal(want, second.Verdicts) {
 		t.Errorf("%+v", second.Verdicts)

@@ -8,13 +8,15 @@ import (
 	"github.com/rollmill/rollmill/stages/plugin"
 )
 
+const reasonSubsample = "subsample" // a seeded random choice excluded it
+
 // Sample keeps a share of the groups, and a share of the remaining
 // trajectories. The draw is a hash of the seed and the id, so it does not
 // depend on the other groups: a group that is kept among ten is kept among
 // thousands, and a larger share keeps everything that a smaller one does.
 var Sample = curate.RuleKind{
 	Kind:    plugin.Kind[curate.RuleSettings]{Name: "sample", Help: "keep a random share of the groups, or of the trajectories", New: func() curate.RuleSettings { return &SampleSettings{} }},
-	Reasons: []string{formats.DropSubsample},
+	Reasons: []string{reasonSubsample},
 	Seeded:  true,
 }
 
@@ -61,5 +63,5 @@ func draw(share *float64, seed int64, what, id string) curate.Verdict {
 	if share == nil || float64(formats.Seed(seed, "sample", what, id))/math.MaxInt64 < *share || *share == 1 {
 		return curate.Verdict{}
 	}
-	return curate.Verdict{Reason: formats.DropSubsample}
+	return curate.Verdict{Reason: reasonSubsample}
 }

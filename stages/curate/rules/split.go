@@ -8,6 +8,8 @@ import (
 	"github.com/rollmill/rollmill/stages/plugin"
 )
 
+const reasonSplit = "split" // its example is in another part of the split
+
 // Split keeps one side of a seeded split of the examples. The side of
 // an example is a hash of only the seed and its id: not of the epoch, the run,
 // the shard or other examples. So one example is never on two sides, and the
@@ -15,7 +17,7 @@ import (
 // (--take) to get all of them.
 var Split = curate.RuleKind{
 	Kind:    plugin.Kind[curate.RuleSettings]{Name: "split", Help: "keep one side of a split of the examples", New: func() curate.RuleSettings { return &SplitSettings{} }},
-	Reasons: []string{formats.DropSplit},
+	Reasons: []string{reasonSplit},
 	Seeded:  true,
 
 	OfExamples: true,
@@ -31,7 +33,7 @@ func (r splitRule) Group(b curate.Batch, g *curate.Group) curate.Verdict {
 	if side == r.take {
 		return curate.Verdict{}
 	}
-	return curate.Verdict{Reason: formats.DropSplit, Detail: "its example is in " + side}
+	return curate.Verdict{Reason: reasonSplit, Detail: "its example is in " + side}
 }
 
 // side returns the side of an example: the sides divide the range from 0 to 1,

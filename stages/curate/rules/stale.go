@@ -8,13 +8,15 @@ import (
 	"github.com/rollmill/rollmill/stages/plugin"
 )
 
+const reasonStale = "stale" // too old a policy sampled it
+
 // Stale refuses trajectories that were sampled by too old a policy. The
 // age of a trajectory is that of the oldest version that answered one of its
 // target calls. An unknown version counts as stale, because it cannot be shown
 // to be recent.
 var Stale = curate.RuleKind{
 	Kind:    plugin.Kind[curate.RuleSettings]{Name: "stale", Help: "drop trajectories sampled by too old a policy", New: func() curate.RuleSettings { return &StaleSettings{} }},
-	Reasons: []string{formats.DropStale},
+	Reasons: []string{reasonStale},
 }
 
 // StaleSettings are the rule's settings; both or neither are given.
@@ -52,9 +54,9 @@ func (s staleRule) Rows(_ curate.Batch, _ curate.Group, rows []curate.Row) []cur
 		v := oldest(r.Trajectory)
 		switch {
 		case v == nil:
-			verdicts[i] = curate.Verdict{Reason: formats.DropStale, Detail: "its policy version is unknown"}
+			verdicts[i] = curate.Verdict{Reason: reasonStale, Detail: "its policy version is unknown"}
 		case s.now-*v > s.most:
-			verdicts[i] = curate.Verdict{Reason: formats.DropStale, Detail: fmt.Sprintf("version %d sampled it, %d is trained", *v, s.now)}
+			verdicts[i] = curate.Verdict{Reason: reasonStale, Detail: fmt.Sprintf("version %d sampled it, %d is trained", *v, s.now)}
 		}
 	}
 	return verdicts

@@ -8,6 +8,7 @@ import (
 )
 
 func TestGDPO(t *testing.T) {
-	estimatortest.Run(t, estimators.GDPO)
+	// Each reward of the sum may be that of other members.
+	estimatortest.Run(t, estimators.GDPO, "none", "trl", "verl", "nemo-rl")
 	estimatortest.Vectors(t, estimators.GDPO)
 }

@@ -8,6 +8,7 @@ import (
 )
 
 func TestPassK(t *testing.T) {
-	estimatortest.Run(t, estimators.PassK)
+	// It rewards the best member alone.
+	estimatortest.Run(t, estimators.PassK, "none", "none/no-scale", "verl", "verl/no-scale")
 	estimatortest.Vectors(t, estimators.PassK)
 }

@@ -20,6 +20,7 @@ import (
 	"github.com/rollmill/rollmill/stages/internal/remote"
 	"github.com/rollmill/rollmill/stages/plugin"
 	"github.com/rollmill/rollmill/stages/score"
+	"github.com/rollmill/rollmill/stages/score/rewards/exchange"
 )
 
 // HTTP gets rewards from a service: it posts the lines that a reward
@@ -133,77 +134,26 @@ func (r *httpReward) Close() error {
 	return nil
 }
 
-// ask is the request for one row, with the place of its answer.
-type ask struct {
-	id    string
-	line  []byte
-	steps int
-	value *score.Value
-	done  bool
-}
-
-func (a *ask) settle(v score.Value) {
-	if v.Failure == "" && v.Shaped != nil && len(v.Shaped) != a.steps {
-		v = score.Failed(formats.RewardAnswer, "%d shaped rewards for %d sampled messages", len(v.Shaped), a.steps)
-	}
-	*a.value, a.done = v, true
-}
-
 // Score sends all rows at once, and then those that got no answer one by one.
 func (r *httpReward) Score(ctx context.Context, rows []*score.Row, values []score.Value) error {
-	asks := r.asks(rows, values)
-	if len(asks) == 0 {
-		return ctx.Err()
-	}
-	f, err := r.ask(ctx, asks)
+	return exchange.Score(ctx, rows, values, r.encode, r.send)
+}
+
+// encode returns the line of a row.
+func (r *httpReward) encode(row *score.Row) ([]byte, error) {
+	request, err := score.NewRequest(row, r.Name, r.Seed)
 	if err != nil {
-		return err
+		return nil, err
 	}
-	for _, a := range asks {
-		if a.done {
-			continue
-		}
-		if len(asks) > 1 {
-			if f, err = r.ask(ctx, []*ask{a}); err != nil {
-				return err
-			}
-		}
-		if !a.done {
-			a.settle(f)
-		}
-	}
-	return nil
+	line, err := json.Marshal(request)
+	return append(line, '\n'), err
 }
 
-func (r *httpReward) asks(rows []*score.Row, values []score.Value) []*ask {
-	var asks []*ask
-	for i, row := range rows {
-		a := &ask{id: row.TrajectoryID, value: &values[i]}
-		request, err := score.NewRequest(row, r.Name, r.Seed)
-		if err == nil {
-			a.line, err = json.Marshal(request)
-		}
-		if err != nil {
-			a.settle(score.Failed(formats.RewardError, "%v", err))
-			continue
-		}
-		a.line = append(a.line, '\n')
-		for _, m := range request.Messages {
-			if m.Sampled {
-				a.steps++
-			}
-		}
-		asks = append(asks, a)
-	}
-	return asks
-}
-
-// ask posts rows and settles those that are answered; the value is the failure
-// of the others. The error ends the stage.
-func (r *httpReward) ask(ctx context.Context, asks []*ask) (score.Value, error) {
+// send posts rows, and settles those that are answered.
+func (r *httpReward) send(ctx context.Context, batch exchange.Batch[[]byte]) (score.Value, error) {
 	body := []byte{}
-	for _, a := range asks {
-		body = append(body, a.line...)
+	for _, p := range batch {
+		body = append(body, p.Request...)
 	}
 	answer, err := remote.Retry(ctx, maxTries, first, func() ([]byte, error) { return r.post(ctx, body) })
 	status := remote.Status(err)
@@ -226,7 +176,7 @@ func (r *httpReward) ask(ctx context.Context, asks []*ask) (score.Value, error) 
 	case err != nil:
 		return score.Failed(formats.RewardCrashed, "%v", err), nil
 	}
-	return read(answer, asks), nil
+	return read(answer, batch), nil
 }
 
 // post sends one request.
@@ -254,11 +204,8 @@ func explain(e *remote.Error, _ *http.Request, answer []byte) {
 
 // read settles the rows that a response answers. The value is why it does not
 // answer the others.
-func read(data []byte, asks []*ask) score.Value {
-	open := make(map[string]*ask, len(asks))
-	for _, a := range asks {
-		open[a.id] = a
-	}
+func read(data []byte, batch exchange.Batch[[]byte]) score.Value {
+	byID := batch.ByID()
 	why := score.Failed(formats.RewardAnswer, "the service did not answer")
 	lines := bufio.NewScanner(bytes.NewReader(data))
 	lines.Buffer(make([]byte, 64<<10), maxLine)
@@ -267,14 +214,11 @@ func read(data []byte, asks []*ask) score.Value {
 			continue
 		}
 		answer, err := score.ReadAnswer(lines.Bytes())
-		a := open[answer.ID]
-		switch {
-		case err != nil:
+		if err == nil {
+			_, err = exchange.Answer(byID, answer)
+		}
+		if err != nil {
 			why = score.Failed(formats.RewardAnswer, "%v", err)
-		case a == nil:
-			why = score.Failed(formats.RewardAnswer, "%s is answered, which was not asked about", score.Quote([]byte(answer.ID)))
-		case !a.done:
-			a.settle(answer.Value)
 		}
 	}
 	if err := lines.Err(); err != nil {

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"reflect"
+	"regexp"
 	"slices"
 	"testing"
 
@@ -23,6 +24,8 @@ func Setup(compat curate.Compat) curate.Setup {
 	return curate.Setup{Compat: compat, FlatTolerance: formats.FlatTolerance, MinValid: curate.DefaultMinValid}
 }
 
+var reasonText = regexp.MustCompile(`^[a-z]+(_[a-z]+)*$`)
+
 // Run tests the rule of a kind with these settings.
 func Run(t *testing.T, k curate.RuleKind, settings curate.RuleSettings, compat curate.Compat) {
 	RunUnder(t, k, settings, Setup(compat))
@@ -30,9 +33,17 @@ func Run(t *testing.T, k curate.RuleKind, settings curate.RuleSettings, compat c
 
 // RunUnder is Run with other options of curate's own.
 func RunUnder(t *testing.T, k curate.RuleKind, settings curate.RuleSettings, setup curate.Setup) {
+	if k.Help == "" || len(k.Reasons) == 0 {
+		t.Error("a rule has a help phrase and reasons")
+	}
 	for _, reason := range k.Reasons {
-		if !slices.Contains(formats.DropReasons, reason) {
-			t.Errorf("reason %q is not in formats.DropReasons", reason)
+		if !reasonText.MatchString(reason) {
+			t.Errorf("reason %q is not lower case with underscores", reason)
+		}
+	}
+	for _, reason := range k.More {
+		if !slices.Contains(k.Reasons, reason) {
+			t.Errorf("More has %q, which is not among the reasons", reason)
 		}
 	}
 	plugintest.Settings(t, func() plugin.Settings { return k.New() })

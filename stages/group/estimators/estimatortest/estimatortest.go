@@ -5,6 +5,7 @@ package estimatortest
 import (
 	"math"
 	"math/rand/v2"
+	"slices"
 	"testing"
 
 	"pgregory.net/rapid"
@@ -15,8 +16,10 @@ import (
 	"github.com/rollmill/rollmill/stages/plugin/plugintest"
 )
 
-// Run tests an estimator.
-func Run(t *testing.T, k group.EstimatorKind) {
+// Run tests an estimator under every compat and scale that it knows. The advantages
+// of a group of two or more must sum to zero, except under those named by uneven, as
+// "none" or "none/no-scale": there the estimator must not declare that they do.
+func Run(t *testing.T, k group.EstimatorKind, uneven ...string) {
 	if k.Name == "" || k.Help == "" {
 		t.Error("an estimator has a name and a help phrase")
 	}
@@ -24,6 +27,7 @@ func Run(t *testing.T, k group.EstimatorKind) {
 	if _, err := k.New().Estimator(group.Setup{Compat: "no such trainer"}); err == nil {
 		t.Error("an unknown compat is accepted")
 	}
+	var declared []string
 	for _, compat := range group.Compats {
 		for _, noScale := range []bool{false, true} {
 			s := group.Setup{Compat: compat, NoScale: noScale}
@@ -35,8 +39,14 @@ func Run(t *testing.T, k group.EstimatorKind) {
 			if noScale {
 				name += "/no-scale"
 			}
+			if u, ok := e.(group.Uneven); !k.ZeroSum || ok && u.Uneven() {
+				declared = append(declared, name)
+			}
 			t.Run(name, func(t *testing.T) { suite{k, e}.run(t) })
 		}
+	}
+	if !slices.Equal(declared, uneven) {
+		t.Errorf("advantages need not sum to zero under %v, the test says %v", declared, uneven)
 	}
 }
 

@@ -35,6 +35,7 @@ import (
 	"github.com/rollmill/rollmill/stages/internal/process"
 	"github.com/rollmill/rollmill/stages/plugin"
 	"github.com/rollmill/rollmill/stages/score"
+	"github.com/rollmill/rollmill/stages/score/rewards/exchange"
 )
 
 // Kind is the reward's entry in the registry.
@@ -95,41 +96,37 @@ func (r *reward) Reads() []string    { return r.Earlier }
 // Score sends all rows to one process, and then those without an answer one by
 // one.
 func (r *reward) Score(ctx context.Context, rows []*score.Row, values []score.Value) error {
-	asks := newAsks(r, rows, values)
-	if len(asks) == 0 {
-		return ctx.Err()
-	}
-	p, err := r.take(ctx)
-	if err != nil {
-		return err
-	}
+	var p *worker // nil: the next batch starts one
+	start := r.take
 	defer func() { r.put(p) }()
-	for batch := asks; ; {
-		fresh := p.asked == 0
-		failure := p.ask(ctx, batch, r.Timeout)
-		if ctx.Err() != nil {
-			p.kill(0)
-			return ctx.Err()
-		}
-		if failure == nil {
-			if asks = unanswered(asks); len(asks) == 0 {
-				return nil
+	w := r.wire()
+	encode := func(row *score.Row) (request, error) { return w.encode(row, r.Setup) }
+	return exchange.Score(ctx, rows, values, encode, func(ctx context.Context, all batch) (score.Value, error) {
+		for {
+			if p == nil {
+				var err error
+				if p, err = start(ctx); err != nil {
+					return score.Value{}, err
+				}
+				start = r.start
 			}
-			batch = asks[:1]
-			continue
+			fresh := p.sent == 0
+			failure := p.send(ctx, all, r.Timeout)
+			if ctx.Err() != nil {
+				p.kill(0)
+				return score.Value{}, ctx.Err()
+			}
+			if failure == nil {
+				return score.Value{}, nil
+			}
+			p.kill(failure.grace())
+			why := score.Failed(failure.class, "%v", p.explain(failure))
+			p = nil
+			if fresh || len(all) > 1 || len(all.Unanswered()) == 0 {
+				return why, nil
+			}
 		}
-		p.kill(failure.grace())
-		if fresh && len(batch) == 1 {
-			batch[0].settle(score.Failed(failure.class, "%v", p.explain(failure)))
-		}
-		if asks = unanswered(asks); len(asks) == 0 {
-			return nil
-		}
-		batch = asks[:1]
-		if p, err = r.start(ctx); err != nil {
-			return err
-		}
-	}
+	})
 }
 
 // take returns an idle process, or a new one, for the caller alone.

@@ -17,11 +17,17 @@ import (
 // wire is the protocol of one process. Its two sides are used by two
 // goroutines.
 type wire interface {
-	// prepare encodes a row's request; the error is the row's.
-	prepare(a *ask) error
-	write(in io.Writer, batch []*ask) error
+	// encode encodes a row's request; the error is the row's.
+	encode(row *score.Row, s score.Setup) (request, error)
+	write(in io.Writer, all batch) error
 	// read passes answers on until the output ends.
 	read(out io.Reader, pass func(reply))
+}
+
+// request is a row's, in one of the protocols.
+type request struct {
+	line  []byte
+	arrow arrow.Request
 }
 
 // reply is some answers, or why no more valid ones follow, or a line of output
@@ -40,21 +46,18 @@ const (
 	maxNoise = 1000     // lines that are no answer, before the next that is one
 )
 
-func (lines) prepare(a *ask) error {
-	request, err := score.NewRequest(a.row, a.reward, a.base)
+func (lines) encode(row *score.Row, s score.Setup) (request, error) {
+	r, err := score.NewRequest(row, s.Name, s.Seed)
 	if err != nil {
-		return err
+		return request{}, err
 	}
-	if a.line, err = json.Marshal(request); err != nil {
-		return err
-	}
-	a.line = append(a.line, '\n')
-	return nil
+	line, err := json.Marshal(r)
+	return request{line: append(line, '\n')}, err
 }
 
-func (lines) write(in io.Writer, batch []*ask) error {
-	for _, a := range batch {
-		if _, err := in.Write(a.line); err != nil {
+func (lines) write(in io.Writer, all batch) error {
+	for _, p := range all {
+		if _, err := in.Write(p.Request.line); err != nil {
 			return err
 		}
 	}
@@ -88,28 +91,27 @@ type batches struct {
 	text, example string // the last row's, for the next of its group
 }
 
-func (b *batches) prepare(a *ask) error {
-	if a.row.Example != b.text || b.text == "" {
-		example, err := a.row.ExampleJSON()
+func (b *batches) encode(row *score.Row, s score.Setup) (request, error) {
+	if row.Example != b.text || b.text == "" {
+		example, err := row.ExampleJSON()
 		if err != nil {
-			return err
+			return request{}, err
 		}
-		b.text, b.example = a.row.Example, example
+		b.text, b.example = row.Example, example
 	}
-	t := *a.row.Trajectory
+	t := *row.Trajectory
 	t.Example = b.example
 	// The row may change once its value is settled: this may still be being written then.
-	a.request = arrow.Request{Trajectory: &t, Path: a.path, Rewards: a.row.Earlier, Seed: score.RowSeed(a.row, a.reward, a.base)}
-	return nil
+	return request{arrow: arrow.Request{Trajectory: &t, Path: row.Main(), Rewards: row.Earlier, Seed: score.RowSeed(row, s.Name, s.Seed)}}, nil
 }
 
-func (b *batches) write(in io.Writer, batch []*ask) error {
+func (b *batches) write(in io.Writer, all batch) error {
 	if b.w == nil {
 		b.w = arrow.NewRequestWriter(in)
 	}
-	rows := make([]arrow.Request, len(batch))
-	for i, a := range batch {
-		rows[i] = a.request
+	rows := make([]arrow.Request, len(all))
+	for i, p := range all {
+		rows[i] = p.Request.arrow
 	}
 	return b.w.Write(rows)
 }

@@ -18,16 +18,16 @@ const (
 // worker is one running program; one goroutine talks to it at a time.
 type worker struct {
 	*process.Process
-	in, out *os.File
-	wire    wire
-	replies chan reply
-	stderr  *process.Tail
-	asked   int // rows it was asked about
-	killed  bool
-	seen    map[string]bool // ids of the previous batch: a second answer is ignored
-	noise   []byte          // the first line since it was asked that is no answer
-	noisy   int             // such lines since the last answer
-	warn    func(line []byte)
+	in, out  *os.File
+	wire     wire
+	replies  chan reply
+	stderr   *process.Tail
+	sent     int             // rows
+	previous map[string]bool // ids of the previous batch
+	killed   bool
+	noise    []byte // the first line since the last batch that is no answer
+	noisy    int    // such lines since the last answer
+	warn     func(line []byte)
 }
 
 // start starts a program that outlives ctx. Its errors, and what it writes to

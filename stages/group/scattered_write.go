@@ -56,15 +56,15 @@ func (w *aligned) close() {
 }
 
 // add writes the row of a finding.
-func (w *aligned) add(at int64, f finding) error {
+func (w *aligned) add(at int64, f rowResult) error {
 	r, s, err := w.read(at)
 	if err != nil {
 		return err
 	}
-	m := r.member(f.group)
-	m.Advantage, m.NoAdvantage = f.advantage, f.none
-	if w.pairs != nil && w.holds(f.first) {
-		if err := w.keep(at, f.first, m, s); err != nil {
+	m := r.member(f.GroupID)
+	m.Advantage, m.NoAdvantage = f.Advantage, f.NoAdvantage
+	if w.pairs != nil && w.holds(f.First) {
+		if err := w.keep(at, f.First, m, s); err != nil {
 			return err
 		}
 	}
@@ -72,9 +72,9 @@ func (w *aligned) add(at int64, f finding) error {
 		return nil
 	}
 	w.tally.member(&m, w.o.solved())
-	if f.stats != nil {
-		w.tally.group(f.stats.Compared, f.stats.Flat)
-		w.pending = append(w.pending, f.stats.Stats)
+	if f.Group != nil {
+		w.tally.group(f.Group.Compared, f.Group.Flat)
+		w.pending = append(w.pending, f.Group.Stats)
 	}
 	if w.buf = append(w.buf, m); len(w.buf) < 512 {
 		return nil

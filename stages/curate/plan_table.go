@@ -82,7 +82,7 @@ func (o *Options) requests(ctx context.Context, in *input, p *plan) (*requestLis
 		if err != nil {
 			return all, err
 		}
-		if j.Epoch != in.epoch || !wanted(j.Reason) {
+		if j.Epoch != in.epoch || !p.plannable(j.Verdict) {
 			continue
 		}
 		w := o.request(j.Group, size)
@@ -170,10 +170,10 @@ func (in *input) usual() (size int, err error) {
 	return size, nil
 }
 
-// wanted reports whether a group that was refused for a reason may be worth
-// training on once it has more members.
-func wanted(reason string) bool {
-	return slices.Contains([]string{"", formats.DropMinValid, formats.DropFlat, formats.DropMinRewardDiff}, reason)
+// plannable reports whether a group with this verdict may be worth training on
+// once it has more members.
+func (p *plan) plannable(v Verdict) bool {
+	return v.Reason == "" || slices.ContainsFunc(p.active, func(a active) bool { return a.Name == v.rule && slices.Contains(a.More, v.Reason) })
 }
 
 const (

@@ -50,6 +50,8 @@ type gatherer struct {
 	byPlace    *spill.Sorter // findings about rows, by position
 	hash       hasher
 	key, value []byte
+	row        spilledRow // that is encoded
+	result     rowResult  // that is encoded or decoded
 }
 
 // holds reports whether the shard writes a row of the base.
@@ -83,7 +85,11 @@ func (g *gatherer) bring(ctx context.Context) error {
 		}
 		g.key = binary.BigEndian.AppendUint64(binary.BigEndian.AppendUint64(g.key[:0], sum.Hi), sum.Lo)
 		g.key = binary.BigEndian.AppendUint64(g.key, uint64(at))
-		g.value = appendRow(g.value[:0], key, r, n[0].SampledTokens, g.components)
+		g.row = spilledRow{Epoch: r.Epoch, Key: key, ExampleID: r.ExampleID, Status: r.Status, Reward: r.Reward, Tokens: n[0].SampledTokens}
+		if g.components {
+			g.row.Rewards = r.Rewards
+		}
+		g.value = spill.Append(g.value[:0], &g.row)
 		return g.byGroup.Add(g.key, g.value)
 	})
 }
@@ -135,6 +141,7 @@ type collected struct {
 	members []formats.Member
 	tokens  []length
 	at      []int64
+	row     spilledRow // decoded last
 }
 
 func (c *collected) reset(group []byte) {
@@ -143,8 +150,8 @@ func (c *collected) reset(group []byte) {
 }
 
 func (c *collected) add(at int64, value []byte) {
-	m, tokens := decodeRow(value)
-	c.members, c.tokens, c.at = append(c.members, m), append(c.tokens, length{tokens}), append(c.at, at)
+	spill.Decode(value, &c.row)
+	c.members, c.tokens, c.at = append(c.members, c.row.member()), append(c.tokens, length{c.row.Tokens}), append(c.at, at)
 }
 
 // group computes a group, and sorts the findings about its rows by position.
@@ -163,13 +170,13 @@ func (g *gatherer) group(ctx context.Context, c *collected) error {
 		if !g.holds(c.at[i]) && !(owned && g.o.preferences()) {
 			continue
 		}
-		f := finding{group: stats.GroupID, first: c.at[0], advantage: c.members[i].Advantage, none: c.members[i].NoAdvantage}
+		g.result = rowResult{GroupID: stats.GroupID, First: c.at[0], Advantage: c.members[i].Advantage, NoAdvantage: c.members[i].NoAdvantage}
 		if i == 0 {
-			f.stats = &found{Stats: stats}
-			f.stats.Compared, f.stats.Flat = c.grouper.compared(c.members, &stats)
+			g.result.Group = &groupResult{Stats: stats}
+			g.result.Group.Compared, g.result.Group.Flat = c.grouper.compared(c.members, &stats)
 		}
 		g.key = binary.BigEndian.AppendUint64(g.key[:0], uint64(c.at[i]))
-		g.value = f.append(g.value[:0])
+		g.value = spill.Append(g.value[:0], &g.result)
 		if err := g.byPlace.Add(g.key, g.value); err != nil {
 			return err
 		}
@@ -214,7 +221,8 @@ func (g *gatherer) write(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
-		if err := w.add(int64(binary.BigEndian.Uint64(r.Key)), decodeFinding(r.Value)); err != nil {
+		spill.Decode(r.Value, &g.result)
+		if err := w.add(int64(binary.BigEndian.Uint64(r.Key)), g.result); err != nil {
 			return err
 		}
 	}

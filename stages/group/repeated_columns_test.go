@@ -13,8 +13,8 @@ import (
 // of shards, and so are the parts of as many shards.
 func TestScoresAreRepeated(t *testing.T) {
 	const rows = 10_008 // of which the last 1,816 are a row group that is not full
-	file := thin(t, t.TempDir(), rows)
-	mem := thin(t, "mem://"+t.Name(), rows)
+	file := thin(t, t.TempDir(), rows, false)
+	mem := thin(t, "mem://"+t.Name(), rows, false)
 	for _, by := range []string{"", "generation < 5 ? example_id : example_id + \" again\""} {
 		var want string
 		for _, shards := range []int{1, 3} {

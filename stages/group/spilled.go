@@ -1,0 +1,31 @@
+package group
+
+import "github.com/rollmill/rollmill/formats"
+
+// spilledRow is what a group's numbers need of a row. Package spill encodes it.
+type spilledRow struct {
+	Epoch                  int32
+	Key, ExampleID, Status string
+	Reward                 *float64
+	Tokens                 int32
+	Rewards                []formats.NamedReward // nil if the estimator does not look at them
+}
+
+func (r *spilledRow) member() formats.Member {
+	return formats.Member{Epoch: r.Epoch, GroupID: groupID(r.Key, r.Epoch), ExampleID: r.ExampleID, Status: r.Status, Reward: r.Reward, Rewards: r.Rewards}
+}
+
+// rowResult is the result for a row.
+type rowResult struct {
+	GroupID     string
+	First       int64 // the group's first row
+	Advantage   *float64
+	NoAdvantage string
+	Group       *groupResult // in the group's first row; else nil
+}
+
+// groupResult is the result for a whole group.
+type groupResult struct {
+	Stats          formats.GroupStats
+	Compared, Flat bool
+}
