@@ -59,8 +59,12 @@ func (o *auditSettings) Declare(d *plugin.Declarer) {
 // auditHelp returns a line for each check.
 func auditHelp() string {
 	var b strings.Builder
-	for _, c := range audit.Checks() {
-		fmt.Fprintf(&b, "  %-16s %-8s %-9s %s\n", c.Name, c.Severity, c.Basis, c.Help)
+	for _, c := range validate.In(validate.Audit) {
+		help := c.Help
+		if c.Share > 0 {
+			help += fmt.Sprintf(" (more than %g%%)", 100*c.Share)
+		}
+		fmt.Fprintf(&b, "  %-16s %-8s %-9s %s\n", c.Name, c.Severity, c.Basis(), help)
 	}
 	return b.String()
 }

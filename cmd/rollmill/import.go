@@ -8,7 +8,7 @@ import (
 	"github.com/rollmill/rollmill/cmd/internal/cli"
 	"github.com/rollmill/rollmill/formats/foreign"
 	"github.com/rollmill/rollmill/formats/foreign/importers"
-	"github.com/rollmill/rollmill/formats/lint"
+	"github.com/rollmill/rollmill/formats/validate"
 	"github.com/rollmill/rollmill/pipelines/convert"
 	"github.com/rollmill/rollmill/stages/plugin"
 )
@@ -80,8 +80,8 @@ stands for a missing score.
 func importFindings() string {
 	var b strings.Builder
 	b.WriteString("Findings of the report:\n\n")
-	for _, c := range lint.Checks() {
-		fmt.Fprintf(&b, "  %-24s %s\n", c.Name, c.What)
+	for _, c := range validate.In(validate.Import) {
+		fmt.Fprintf(&b, "  %-24s %s\n", c.Name, c.Help)
 	}
 	return b.String()
 }
@@ -153,7 +153,7 @@ func epochOr(n *int) int {
 func text(r *convert.ImportReport) string {
 	var b strings.Builder
 	_ = r.WriteSummary(&b) // a Builder does not fail
-	if len(r.Lint.Findings) > 0 {
+	if len(r.Checks.Findings) > 0 {
 		b.WriteString("(rollmill import --check says what to do about findings)")
 	}
 	return strings.TrimRight(b.String(), "\n")

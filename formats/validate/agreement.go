@@ -1,7 +1,6 @@
 package validate
 
 import (
-	"fmt"
 	"hash/maphash"
 	"math"
 	"regexp"
@@ -14,14 +13,11 @@ import (
 // give the same token after the same tokens the same logprob, up to rounding.
 // Ids that are shifted against their logprobs, logprobs of another kind, and
 // weights that changed under one policy version all violate this.
-type agreement struct {
-	Count
-	next neighbours[opening]
-}
+var newAgreement = inGroups(openingOf, disagree)
 
 // opening is the beginning of a trajectory's first answer.
 type opening struct {
-	row      Row
+	kept
 	message  int
 	prompt   uint64 // hash of the prompt's ids, the model, its version and the settings
 	ids      []int32
@@ -33,7 +29,6 @@ const (
 	maxOpening  = 256  // ids of an answer that are kept
 	maxApart    = 1.0  // nats; rounding in bf16 and in batches is well below this
 	wellBelow   = -5.0 // a logprob below it is not compared: rounding errors grow there
-	manyApart   = 0.01 // of the comparisons: a single one may be an accident
 	maxCompared = 8    // different answers that each member is compared with
 )
 
@@ -42,22 +37,16 @@ var (
 	seeds    = regexp.MustCompile(`"seed":-?[0-9]+,?`)
 )
 
-func newAgreement() Checker {
-	c := &agreement{}
-	c.next.f = c.group
-	return c
-}
-
-func (c *agreement) Row(r *Row) {
+func openingOf(r *Row) (o opening, checks bool) {
 	r.trained(func(i int, m *formats.Message) bool {
 		if len(m.TokenIDs) >= minShared && len(m.TokenIDs) == len(m.Logprobs) && m.PromptDeltaIDs != nil && sampledBefore(r.Trajectory, i) < 0 {
-			o := opening{row: copied(r).Row, message: i, prompt: promptHash(r.Trajectory, m)}
 			n := min(len(m.TokenIDs), maxOpening)
-			o.ids, o.logprobs = slices.Clone(m.TokenIDs[:n]), slices.Clone(m.Logprobs[:n])
-			c.next.add(r.Group, o)
+			o = opening{keep(r), i, promptHash(r.Trajectory, m), slices.Clone(m.TokenIDs[:n]), slices.Clone(m.Logprobs[:n])}
+			checks = true
 		}
 		return false // the first only: later prompts differ
 	})
+	return o, checks
 }
 
 // sampledBefore returns the nearest sampled message that a message continues,
@@ -87,7 +76,7 @@ func promptHash(t *formats.Trajectory, m *formats.Message) uint64 {
 	return h.Sum64()
 }
 
-func (c *agreement) group(members []opening) {
+func disagree(c *Count, _ string, members []opening) {
 	compared := map[uint64][]*opening{}
 	for i := range members {
 		m := &members[i]
@@ -99,8 +88,8 @@ func (c *agreement) group(members []opening) {
 			}
 			c.Of++
 			if at >= 0 {
-				c.Add(&m.row, "", fmt.Sprintf("messages[%d]: after the same %d ids, id %d has logprob %.4g here and %.4g in %s",
-					m.message, at, m.ids[at], m.logprobs[at], o.logprobs[at], o.row.TrajectoryID))
+				c.add(m.kept, "", "messages[%d]: after the same %d ids, id %d has logprob %.4g here and %.4g in %s",
+					m.message, at, m.ids[at], m.logprobs[at], o.logprobs[at], o.id)
 				break
 			}
 		}
@@ -122,10 +111,4 @@ func apart(a, b *opening) (at, shared int) {
 		shared++
 	}
 	return at, shared
-}
-
-func (c *agreement) Found() []Finding {
-	c.next.end()
-	return c.Over(manyApart, "answers have other logprobs than another member of their group for the same tokens after the same tokens: "+
-		"ids are shifted against logprobs, or other weights or settings sampled them than recorded")
 }

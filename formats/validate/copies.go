@@ -2,7 +2,6 @@ package validate
 
 import (
 	"encoding/binary"
-	"fmt"
 	"math"
 	"strings"
 
@@ -11,89 +10,58 @@ import (
 	"github.com/rollmill/rollmill/formats"
 )
 
-// copies finds rows of a group that are one attempt under two ids: the same
-// payload, started and finished at the same microsecond. It also finds an id
-// that occurs twice in a group.
-type copies struct {
-	Count
-	next neighbours[attempt]
-}
+// newCopies checks for rows of a group that are one attempt under two ids: the same
+// payload, started and finished at the same microsecond; and for an id that occurs
+// twice in a group. A source may number the rows of each file, so an import's
+// counter wants the same conversation, too, of rows with the same id.
+var newCopies = inGroups(attemptOf, copied)
 
 type attempt struct {
-	row          Row
+	kept
 	digest       string
 	began, ended int64
 }
 
-func newCopies() Checker {
-	c := &copies{}
-	c.next.f = c.group
-	return c
-}
-
-func (c *copies) Row(r *Row) {
-	t := r.Trajectory
-	if t == nil || !r.Valid() {
-		return
+func attemptOf(r *Row) (a attempt, checks bool) {
+	t := r.wide()
+	if t == nil {
+		return a, false
 	}
-	a := attempt{row: copied(r).Row}
+	a.kept = keep(r)
 	if t.StartedAt != 0 && t.FinishedAt != 0 && t.HasPayloadDigest() {
 		a.digest, a.began, a.ended = strings.Clone(t.PayloadDigest), t.StartedAt, t.FinishedAt
 	}
-	c.Of++
-	c.next.add(r.Group, a)
+	return a, true
 }
 
-func (c *copies) group(members []attempt) {
-	type key struct {
-		digest       string
-		began, ended int64
-	}
-	seen, ids := map[key]*attempt{}, map[string]bool{}
-	for i := range members {
-		m := &members[i]
-		if ids[m.row.TrajectoryID] {
-			c.Add(&m.row, "", "a row before it has the same id")
+func copied(c *Count, _ string, members []attempt) {
+	seen, ids := map[attempt]string{}, map[string]bool{}
+	c.Of += int64(len(members))
+	for _, m := range members {
+		if ids[m.id] {
+			c.add(m.kept, "", "a row before it has the same id")
 			continue
 		}
-		if ids[m.row.TrajectoryID] = true; m.digest == "" {
+		if ids[m.id] = true; m.digest == "" {
 			continue
 		}
-		k := key{m.digest, m.began, m.ended}
-		if was := seen[k]; was != nil {
-			c.Add(&m.row, "", "the same attempt as "+was.row.TrajectoryID)
+		k := m
+		k.kept = kept{}
+		if was, again := seen[k]; again {
+			c.add(m.kept, "", "the same attempt as %s", was)
 			continue
 		}
-		seen[k] = m
+		seen[k] = m.id
 	}
 }
 
-func (c *copies) Found() []Finding {
-	c.next.end()
-	return c.Over(0, "rows are copies of another row of their group, or have its id")
-}
-
-// twins finds rows of a group that sampled the same ids with exactly the same
+// newTwins checks for rows of a group that sampled the same ids with exactly the same
 // logprobs, in answers too long for a coincidence.
-type twins struct {
-	Count
-	next neighbours[tokenHash]
-}
-
-type tokenHash struct {
-	row  Row
-	hash xxh3.Uint128
-}
+var newTwins = inGroups(sampledHash, twins)
 
 const minTwin = 64 // sampled ids
 
-func newTwins() Checker {
-	c := &twins{}
-	c.next.f = c.group
-	return c
-}
-
-func (c *twins) Row(r *Row) {
+func sampledHash(r *Row) (answer, bool) {
 	h, n := xxh3.New(), 0
 	r.trained(func(_ int, m *formats.Message) bool {
 		var b [8]byte
@@ -105,25 +73,20 @@ func (c *twins) Row(r *Row) {
 		}
 		return true
 	})
-	if n >= minTwin {
-		c.Of++
-		c.next.add(r.Group, tokenHash{copied(r).Row, h.Sum128()})
+	if n < minTwin {
+		return answer{}, false
 	}
+	return answer{keep(r), h.Sum128()}, true
 }
 
-func (c *twins) group(members []tokenHash) {
+func twins(c *Count, _ string, members []answer) {
 	seen := map[xxh3.Uint128]string{}
-	for i := range members {
-		m := &members[i]
-		if was, again := seen[m.hash]; again {
-			c.Add(&m.row, "", fmt.Sprintf("as %s", was))
+	c.Of += int64(len(members))
+	for _, m := range members {
+		if was, again := seen[m.digest]; again {
+			c.add(m.kept, "", "as %s", was)
 			continue
 		}
-		seen[m.hash] = m.row.TrajectoryID
+		seen[m.digest] = m.id
 	}
-}
-
-func (c *twins) Found() []Finding {
-	c.next.end()
-	return c.Over(0, "rows have exactly the ids and logprobs of another row of their group: copies, or the same seed for all")
 }

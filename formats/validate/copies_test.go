@@ -14,7 +14,7 @@ func TestDuplicateIDInAGroup(t *testing.T) {
 			r := WideRow(int64(i), &rows[i])
 			c.Row(&r)
 		}
-		found := c.Found()
+		found := c.found(&Check{})
 		if found == nil {
 			return 0
 		}

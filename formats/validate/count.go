@@ -24,16 +24,24 @@ type Count struct {
 	N, Of int64   // how often, of how many
 	First []Place // the first few
 	sorts map[string]int64
+	bare  bool // only N is wanted
 }
 
-// Add counts a row. The sort "" has no name of its own.
-func (c *Count) Add(r *Row, sort, detail string) {
-	c.N++
+// Add counts a row. The sort "" has no name of its own. The detail is a format for
+// the arguments.
+func (c *Count) Add(r *Row, sort, detail string, args ...any) {
+	c.add(kept{r.Number, r.TrajectoryID}, sort, detail, args...)
+}
+
+func (c *Count) add(k kept, sort, detail string, args ...any) {
+	if c.N++; c.bare {
+		return
+	}
 	if sort != "" {
 		c.sorted(sort)
 	}
 	if len(c.First) < MaxPlaces {
-		c.First = append(c.First, PlaceOf(r.Number, r.TrajectoryID, detail))
+		c.First = append(c.First, PlaceOf(k.number, k.id, fmt.Sprintf(detail, args...)))
 	}
 }
 
@@ -46,6 +54,10 @@ func (c *Count) sorted(sort string) {
 	}
 	c.sorts[strings.Clone(sort)]++
 }
+
+func (c *Count) counted() *Count { return c }
+
+func (c *Count) found(k *Check) []Finding { return c.Over(k.Share, "%s", k.What) }
 
 // PlaceOf copies the place of a row that is valid only now.
 func PlaceOf(row int64, id, detail string) Place {
@@ -86,30 +98,4 @@ func (c *Count) list() string {
 		parts = append(parts, fmt.Sprintf("%d %s", c.sorts[s], line(s)))
 	}
 	return strings.Join(parts, ", ")
-}
-
-// neighbours calls f with the rows gathered from each group when the next group
-// begins; end calls it for the last group.
-type neighbours[T any] struct {
-	group string
-	open  bool
-	of    []T
-	f     func([]T)
-}
-
-func (g *neighbours[T]) add(group string, x T) {
-	if g.open && group != g.group {
-		g.end()
-	}
-	if !g.open {
-		g.group, g.open = strings.Clone(group), true
-	}
-	g.of = append(g.of, x)
-}
-
-func (g *neighbours[T]) end() {
-	if g.open {
-		g.f(g.of)
-	}
-	g.of, g.open = g.of[:0], false
 }

@@ -13,7 +13,7 @@ import (
 func TestChecksUseBoundedMemory(t *testing.T) {
 	var c Count
 	for i := range 10_000 {
-		c.Add(&Row{Number: int64(i)}, fmt.Sprint("sort ", i), strings.Repeat("long ", 1000))
+		c.Add(&Row{Number: int64(i)}, fmt.Sprint("sort ", i), "%s", strings.Repeat("long ", 1000))
 	}
 	if len(c.sorts) > maxSorts+1 || len(c.First) != MaxPlaces || len([]rune(c.First[0].Detail)) > maxDetail+1 {
 		t.Errorf("%d sorts, %d places", len(c.sorts), len(c.First))
@@ -26,7 +26,7 @@ func TestChecksUseBoundedMemory(t *testing.T) {
 	if len(s.versions) > maxVersions+1 {
 		t.Errorf("%d versions", len(s.versions))
 	}
-	if f := s.Found(); len(f) != 1 || f[0].Count != 9995 || f[0].Of != 10_000 || len(f[0].First) != MaxPlaces {
+	if f := s.found(nil); len(f) != 1 || f[0].Count != 9995 || f[0].Of != 10_000 || len(f[0].First) != MaxPlaces {
 		t.Errorf("%+v", f)
 	}
 }

@@ -1,7 +1,6 @@
 package validate
 
 import (
-	"fmt"
 	"strings"
 
 	"github.com/zeebo/xxh3"
@@ -9,186 +8,215 @@ import (
 	"github.com/rollmill/rollmill/formats"
 )
 
-const (
-	manyFlat = 0.5
-	manySame = 0.2
-)
-
-// member is the data of a row that the group checks keep.
-type member struct {
-	Row
-	reward  float64
-	digest  xxh3.Uint128
-	version int64
-	known   bool // its version is
-}
-
-func copied(r *Row) member {
-	m := member{Row: Row{Number: r.Number, TrajectoryID: strings.Clone(r.TrajectoryID), Group: strings.Clone(r.Group)}}
-	if m.Status = r.Status; r.Reward != nil {
-		m.reward = *r.Reward
-		m.Reward = &m.reward
-	}
-	return m
-}
-
-func everyone(r *Row) (member, bool) { return copied(r), true }
-
-// grouped is a check of groups: judge is called with the members of each group
-// for which wants returns true.
-type grouped struct {
+// grouped is a check of groups whose rows are adjacent. It remembers something of
+// the rows of one group.
+type grouped[T any] struct {
 	Count
-	next  neighbours[member]
-	wants func(*Row) (member, bool)
-	found func(*Count) []Finding
+	group   string
+	members []T
+	of      func(*Row) (T, bool)             // what it remembers of a row, if it checks it
+	judge   func(c *Count, g string, of []T) // counts what is wrong with a group
 }
 
-func newGrouped(wants func(*Row) (member, bool), judge func(*Count, []member), found func(*Count) []Finding) *grouped {
-	g := &grouped{wants: wants, found: found}
-	g.next.f = func(members []member) { judge(&g.Count, members) }
-	return g
+func inGroups[T any](of func(*Row) (T, bool), judge func(*Count, string, []T)) func() checker {
+	return func() checker { return &grouped[T]{of: of, judge: judge} }
 }
 
-func (g *grouped) Row(r *Row) {
-	if m, ok := g.wants(r); ok {
-		g.next.add(r.Group, m)
-	}
-}
-
-func (g *grouped) Found() []Finding {
-	g.next.end()
-	return g.found(&g.Count)
-}
-
-func rewarded(r *Row) (member, bool) {
-	if r.Reward == nil || !r.Valid() {
-		return member{}, false
-	}
-	return copied(r), true
-}
-
-// ofGroups is a check of groups that can also use the statistics of a group
-// dataset.
-type ofGroups struct {
-	*grouped
-	judge func(*Count, *formats.GroupStats)
-}
-
-func (g *ofGroups) Group(s *formats.GroupStats) { g.judge(&g.Count, s) }
-
-func newFlat() Checker {
-	flat := func(c *Count, r *Row, group string, lo, hi float64) {
-		c.Of++
-		if formats.Flat(lo, hi, formats.FlatTolerance) {
-			c.Add(r, "", fmt.Sprintf("group %s: all rewards are %.6g", group, lo))
-		}
-	}
-	return &ofGroups{newGrouped(rewarded, func(c *Count, members []member) {
-		if len(members) < 2 {
-			return
-		}
-		lo, hi := members[0].reward, members[0].reward
-		for _, m := range members {
-			lo, hi = min(lo, m.reward), max(hi, m.reward)
-		}
-		flat(c, &members[0].Row, members[0].Group, lo, hi)
-	}, func(c *Count) []Finding {
-		return c.Over(manyFlat, "groups give no training signal: all their rewards are equal")
-	}), func(c *Count, s *formats.GroupStats) {
-		if s.Valid >= 2 && s.Min != nil && s.Max != nil {
-			flat(c, &Row{Number: s.FirstRow}, s.GroupID, *s.Min, *s.Max)
-		}
-	}}
-}
-
-func newSingleton() Checker {
-	single := func(c *Count, r *Row, group string, members, valid int) {
-		if members == 1 { // one member was intended
-			return
-		}
-		if c.Of++; valid == 1 {
-			c.Add(r, "", fmt.Sprintf("group %s, of %d", group, members))
-		}
-	}
-	return &ofGroups{newGrouped(everyone, func(c *Count, members []member) {
-		last, valid := 0, 0
-		for i, m := range members {
-			if m.Reward != nil && m.Valid() {
-				last, valid = i, valid+1
-			}
-		}
-		single(c, &members[last].Row, members[last].Group, len(members), valid)
-	}, func(c *Count) []Finding { return c.Over(0, "groups have one valid member") }), func(c *Count, s *formats.GroupStats) {
-		single(c, &Row{Number: s.FirstRow}, s.GroupID, int(s.Count), int(s.Valid))
-	}}
-}
-
-func newSameAnswers() Checker {
-	return newGrouped(func(r *Row) (member, bool) {
-		if r.Trajectory == nil || !r.Valid() || r.Trajectory.Answer == "" {
-			return member{}, false
-		}
-		m := copied(r)
-		m.digest = xxh3.HashString128(r.Trajectory.Answer)
-		return m, true
-	}, func(c *Count, members []member) {
-		if len(members) < 2 {
-			return
-		}
-		c.Of++
-		for _, m := range members {
-			if m.digest != members[0].digest {
-				return
-			}
-		}
-		c.Add(&members[0].Row, "", fmt.Sprintf("group %s: %d members", members[0].Group, len(members)))
-	}, func(c *Count) []Finding { return c.Over(manySame, "groups whose members all answered the same") })
-}
-
-// models requires one model in a dataset, and one policy version in a group.
-type models struct {
-	answered Count
-	versions *grouped
-}
-
-func newModels() Checker {
-	return &models{versions: newGrouped(versioned, func(c *Count, members []member) {
-		c.Of++
-		for _, m := range members {
-			if m.version != members[0].version || m.known != members[0].known {
-				c.Add(&m.Row, "", fmt.Sprintf("group %s", m.Group))
-				return
-			}
-		}
-	}, func(c *Count) []Finding { return c.Over(0, "groups were sampled by several policy versions") })}
-}
-
-func versioned(r *Row) (member, bool) {
-	if r.Trajectory == nil || !r.Valid() {
-		return member{}, false
-	}
-	m := copied(r)
-	if v := r.Trajectory.PolicyVersion; v != nil {
-		m.version, m.known = *v, true
-	}
-	return m, true
-}
-
-func (c *models) Row(r *Row) {
-	c.versions.Row(r)
-	if r.Trajectory == nil || !r.Valid() {
+func (g *grouped[T]) Row(r *Row) {
+	m, checks := g.of(r)
+	if !checks {
 		return
 	}
-	for i := range r.Trajectory.Calls {
-		if call := &r.Trajectory.Calls[i]; call.Target && call.Error == "" {
+	if r.Group != g.group {
+		g.end()
+		g.group = strings.Clone(r.Group)
+	}
+	g.members = append(g.members, m)
+}
+
+func (g *grouped[T]) end() {
+	if len(g.members) > 0 {
+		g.judge(&g.Count, g.group, g.members)
+	}
+	g.members = g.members[:0]
+}
+
+func (g *grouped[T]) found(k *Check) []Finding {
+	g.end()
+	return g.Count.found(k)
+}
+
+// spread is what the scores of a group are. A row of a dataset has its reward as
+// score.
+type spread struct {
+	members, valid int
+	scored         int // of the valid ones
+	lo, hi         float64
+	first          kept // of the scored ones, else of the members
+}
+
+func (s *spread) add(k kept, valid, scored bool, score float64) {
+	if s.members++; s.members == 1 {
+		s.first = k
+	}
+	if !valid {
+		return
+	}
+	if s.valid++; !scored {
+		return
+	}
+	if s.scored++; s.scored == 1 {
+		s.lo, s.hi, s.first = score, score, k
+	}
+	s.lo, s.hi = min(s.lo, score), max(s.hi, score)
+}
+
+// flat reports whether all scores are equal, so that they teach nothing.
+func (s *spread) flat() bool {
+	return s.scored > 1 && formats.Flat(s.lo, s.hi, formats.FlatTolerance)
+}
+
+// single reports whether only one member can be compared. In an import's report, the
+// group may have had that one member only, and the scores may come later: the
+// remedy is another --group-by. Of a dataset, a group of one was intended, and rows
+// without any reward are not compared yet.
+func (s *spread) single(imported bool) bool {
+	if imported {
+		return s.valid == 1 || s.scored == 1
+	}
+	return s.members > 1 && s.scored == 1
+}
+
+// spreads is a check of the scores of groups, which also sees their statistics.
+type spreads struct {
+	*grouped[scored]
+	judge func(c *Count, group string, s *spread)
+}
+
+// scored is what is remembered of a row for its group's spread.
+type scored struct {
+	kept
+	valid, scored bool
+	score         float64
+}
+
+func ofSpreads(judge func(*Count, string, *spread)) func() checker {
+	start := inGroups(func(r *Row) (scored, bool) {
+		m := scored{kept: keep(r), valid: r.Valid()}
+		if m.scored = r.Reward != nil; m.scored {
+			m.score = *r.Reward
+		}
+		return m, true
+	}, func(c *Count, group string, members []scored) {
+		var s spread
+		for _, m := range members {
+			s.add(m.kept, m.valid, m.scored, m.score)
+		}
+		judge(c, group, &s)
+	})
+	return func() checker { return &spreads{start().(*grouped[scored]), judge} }
+}
+
+func (s *spreads) group(g *formats.GroupStats) {
+	sum := spread{members: int(g.Count), scored: int(g.Valid), hi: 1, first: kept{number: g.FirstRow}}
+	if g.Min != nil && g.Max != nil {
+		sum.lo, sum.hi = *g.Min, *g.Max
+	}
+	s.judge(&s.Count, g.GroupID, &sum)
+}
+
+var newFlat = ofSpreads(func(c *Count, group string, s *spread) {
+	if s.scored < 2 {
+		return
+	}
+	if c.Of++; s.flat() {
+		c.add(s.first, "", "group %s: all rewards are %.6g", group, s.lo)
+	}
+})
+
+var newSingleton = ofSpreads(func(c *Count, group string, s *spread) {
+	if s.members == 1 { // one member was intended
+		return
+	}
+	if c.Of++; s.single(false) {
+		c.add(s.first, "", "group %s, of %d", group, s.members)
+	}
+})
+
+type answer struct {
+	kept
+	digest xxh3.Uint128
+}
+
+var newSameAnswers = inGroups(func(r *Row) (answer, bool) {
+	t := r.wide()
+	if t == nil || t.Answer == "" {
+		return answer{}, false
+	}
+	return answer{keep(r), xxh3.HashString128(t.Answer)}, true
+}, func(c *Count, group string, members []answer) {
+	if len(members) < 2 {
+		return
+	}
+	c.Of++
+	for _, m := range members {
+		if m.digest != members[0].digest {
+			return
+		}
+	}
+	c.add(members[0].kept, "", "group %s: %d members", group, len(members))
+})
+
+// models wants one model in a dataset, and one policy version in a group.
+type models struct {
+	*grouped[version]
+	answered Count
+}
+
+type version struct {
+	kept
+	version int64
+	known   bool
+}
+
+var newVersions = inGroups(func(r *Row) (version, bool) {
+	t := r.wide()
+	if t == nil {
+		return version{}, false
+	}
+	v := version{kept: keep(r)}
+	if t.PolicyVersion != nil {
+		v.version, v.known = *t.PolicyVersion, true
+	}
+	return v, true
+}, func(c *Count, group string, members []version) {
+	c.Of++
+	for _, m := range members {
+		if m.version != members[0].version || m.known != members[0].known {
+			c.add(m.kept, "", "group %s", group)
+			return
+		}
+	}
+})
+
+func newModels() checker { return &models{grouped: newVersions().(*grouped[version])} }
+
+func (c *models) Row(r *Row) {
+	c.grouped.Row(r)
+	t := r.wide()
+	if t == nil {
+		return
+	}
+	for i := range t.Calls {
+		if call := &t.Calls[i]; call.Target && call.Error == "" {
 			c.answered.Of++
-			c.answered.Add(r, call.Model, call.Model)
+			c.answered.Add(r, call.Model, "%s", call.Model)
 		}
 	}
 }
 
-func (c *models) Found() []Finding {
-	found := c.versions.Found()
+func (c *models) found(k *Check) []Finding {
+	found := c.grouped.found(k)
 	if len(c.answered.sorts) > 1 {
 		c.answered.First = nil
 		found = append(found, c.answered.Over(0, "several models answered for the target")...)

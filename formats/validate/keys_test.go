@@ -10,7 +10,7 @@ import (
 
 func TestKeysAreNamedAndNeverShown(t *testing.T) {
 	const key = "ghp_abcdefghijABCDEFGHIJ0123456789abcdef"
-	d := NewDoctor([]Check{{Name: Keys, Severity: Warning, Basis: Inferred, New: newKeys}})
+	d := NewDoctor([]Check{{Name: Keys, Severity: Warning, Inferred: true, row: keys}})
 	for i := range 4 {
 		t := row()
 		if i == 2 {

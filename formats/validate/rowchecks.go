@@ -1,20 +1,26 @@
 package validate
 
-import "fmt"
+import (
+	"fmt"
+	"math"
 
-// invariants checks each row with package validate.
-type invariants struct{ Count }
+	"github.com/rollmill/rollmill/formats"
+	"github.com/rollmill/rollmill/formats/redaction"
+)
 
-func newRows() Checker { return &invariants{} }
+// Keys is the name of the check for keys. A backend that uploads the rows to a
+// service is not given a batch with such a finding.
+const Keys = "keys"
 
-func (c *invariants) Row(r *Row) {
+// invariants counts rows that violate the guarantees of package formats.
+func invariants(c *Count, r *Row) {
 	c.Of++
 	problems := problemsOf(r)
 	if r.Base != "" && r.Base != r.TrajectoryID {
 		problems = append(problems, Problem{Column: "trajectory_id", What: "the base's row is " + r.Base})
 	}
 	if len(problems) > 0 {
-		c.Add(r, "", problems[0].String())
+		c.Add(r, "", "%s", problems[0])
 	}
 }
 
@@ -28,100 +34,153 @@ func problemsOf(r *Row) []Problem {
 	return Member(r.Member)
 }
 
-func (c *invariants) Found() []Finding { return c.Over(0, "rows break what their columns promise") }
+// empty counts all rows, to find that there are none.
+type empty struct{ Count }
 
-type empty struct{ rows int64 }
+func newEmpty() checker { return &empty{} }
 
-func newEmpty() Checker { return &empty{} }
+func (c *empty) Row(*Row) { c.N++ }
 
-func (c *empty) Row(*Row) { c.rows++ }
-
-func (c *empty) Found() []Finding {
-	if c.rows > 0 {
+func (c *empty) found(k *Check) []Finding {
+	if c.N > 0 {
 		return nil
 	}
-	return []Finding{{What: "there are no rows"}}
+	return []Finding{{What: k.What}}
 }
 
-// logprobs requires token ids and log probabilities of every trained message.
-type logprobs struct{ Count }
+// failures counts rows that failed. Of an import those that were not attempted
+// count too: its report says what each row can be used for.
+func failures(c *Count, r *Row) {
+	c.Of++
+	if r.Status != formats.StatusFailed && (r.Source == nil || r.Status != formats.StatusSkipped) {
+		return
+	}
+	class, detail := "failed", ""
+	if t := r.Trajectory; t != nil {
+		class, detail = t.FailureClass, t.Error
+	}
+	c.Add(r, class, "%s", detail)
+}
 
-func newLogprobs() Checker { return &logprobs{} }
-
-func (c *logprobs) Row(r *Row) {
-	if r.Trajectory == nil || !r.Valid() {
+// unscored counts finished trajectories without reward: if a reader replaces null by
+// 0, a failed judge looks like a low score. Wide rows of a dataset may get their
+// rewards later; those of an import count.
+func unscored(c *Count, r *Row) {
+	if !r.Valid() || r.Score == nil && r.Source == nil {
 		return
 	}
 	c.Of++
-	switch has := TokensOf(r.Trajectory); {
-	case has.NoIDs >= 0 && (has.NoLogprobs < 0 || has.NoIDs <= has.NoLogprobs):
-		c.Add(r, "without token ids", fmt.Sprintf("message %d", has.NoIDs))
-	case has.NoLogprobs >= 0:
-		c.Add(r, "without log probabilities", fmt.Sprintf("message %d", has.NoLogprobs))
+	switch {
+	case rewarded(r):
+	case r.Score != nil:
+		c.Add(r, r.Score.Failure, "%s", r.Score.Error)
+	default:
+		c.Add(r, "", "")
 	}
 }
 
-func (c *logprobs) Found() []Finding {
-	return c.Over(0, "trajectories cannot be trained on as they were sampled")
-}
+func rewarded(r *Row) bool { return r.Reward != nil && finite(*r.Reward) }
 
-type untrained struct{ Count }
-
-func newUntrained() Checker { return &untrained{} }
-
-func (c *untrained) Row(r *Row) {
-	if r.Trajectory == nil || !r.Valid() {
+func truncated(c *Count, r *Row) {
+	if r.Trajectory == nil {
 		return
 	}
-	c.Of++
-	if TokensOf(r.Trajectory).Trained == 0 {
-		c.Add(r, "", fmt.Sprintf("%d calls", len(r.Trajectory.Calls)))
+	if c.Of++; r.Status == formats.StatusTruncated {
+		c.Add(r, r.Trajectory.StopReason, "")
 	}
 }
 
-func (c *untrained) Found() []Finding {
-	return c.Over(0, "finished trajectories hold nothing sampled from the target model")
-}
-
-// prefixBreaks counts messages whose prompt did not continue the tokens before
-// it.
-type prefixBreaks struct{ Count }
-
-func newPrefixBreaks() Checker { return &prefixBreaks{} }
-
-func (c *prefixBreaks) Row(r *Row) {
-	if r.Trajectory == nil || !r.Valid() {
+// truncatedScored counts attempts that were cut off and still have a reward that
+// counts in their group: right for a task that wants short answers, noise for
+// others.
+func truncatedScored(c *Count, r *Row) {
+	if r.Reward == nil || r.Member != nil { // the check of its scores reports it
 		return
 	}
-	for i := range r.Trajectory.Messages {
-		m := &r.Trajectory.Messages[i]
+	if c.Of++; r.Status == formats.StatusTruncated {
+		c.Add(r, "", "reward %.6g", *r.Reward)
+	}
+}
+
+// prefixBreaks counts messages whose prompt did not continue the tokens before it.
+func prefixBreaks(c *Count, r *Row) {
+	t := r.wide()
+	if t == nil {
+		return
+	}
+	for i := range t.Messages {
+		m := &t.Messages[i]
 		if m.Sampled {
 			c.Of++
 		}
 		if m.PrefixBreak != "" {
-			c.Add(r, m.PrefixBreak, fmt.Sprintf("message %d", i))
+			c.Add(r, m.PrefixBreak, "message %d", i)
 		}
 	}
 }
 
-func (c *prefixBreaks) Found() []Finding {
-	return c.Over(0, "answers whose prompt is not the earlier tokens and more")
-}
-
-type branches struct{ Count }
-
-func newBranches() Checker { return &branches{} }
-
-func (c *branches) Row(r *Row) {
+func branches(c *Count, r *Row) {
 	if r.Trajectory == nil {
 		return
 	}
 	c.Of++
 	for i := range r.Trajectory.Messages {
 		if b := r.Trajectory.Messages[i].Branch; b != "" {
-			c.Add(r, b, fmt.Sprintf("message %d", i))
+			c.Add(r, b, "message %d", i)
 		}
 	}
 }
 
-func (c *branches) Found() []Finding { return c.Over(0, "branches of trajectories") }
+// keys counts rows with API keys, tokens and passwords in their texts. A finding
+// names the place and the sort, and never has the key itself.
+func keys(c *Count, r *Row) {
+	if r.Trajectory == nil {
+		return
+	}
+	c.Of++
+	if k, found := redaction.FindKey(r.Trajectory); found {
+		c.Add(r, k.Detector, "%s", k)
+	}
+}
+
+// length computes Pearson's correlation of reward and sampled tokens in one
+// pass (Welford's updates). A reward that mostly depends on length teaches
+// length.
+type length struct {
+	Count
+	n                    float64
+	mr, mt, rr, tt, both float64
+}
+
+const (
+	fewRows        = 20
+	strongRelation = 0.5
+)
+
+func newLength() checker { return &length{} }
+
+func (c *length) Row(r *Row) {
+	if r.Reward == nil || r.Tokens == nil || !r.Valid() {
+		return
+	}
+	x, y := *r.Reward, float64(*r.Tokens)
+	c.n++
+	dx, dy := x-c.mr, y-c.mt
+	c.mr += dx / c.n
+	c.mt += dy / c.n
+	c.rr += float64(dx * (x - c.mr))
+	c.tt += float64(dy * (y - c.mt))
+	c.both += float64(dx * (y - c.mt))
+}
+
+func (c *length) found(*Check) []Finding {
+	r := c.both / math.Sqrt(c.rr*c.tt)
+	if c.n < fewRows || !(math.Abs(r) >= strongRelation) {
+		return nil
+	}
+	goes := "with"
+	if r < 0 {
+		goes = "against"
+	}
+	return []Finding{{What: fmt.Sprintf("reward goes %s length: correlation %.2f with the number of sampled tokens", goes, r), Of: int64(c.n)}}
+}

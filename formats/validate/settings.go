@@ -11,35 +11,35 @@ import (
 type settings struct {
 	Count
 	judge   func(*formats.Call, *formats.Sampling) string // the sort of the problem, or ""
-	what    string
-	byMode  bool // the check depends on calls.logprobs_mode
-	unknown bool // calls.logprobs_mode is null in a call that was checked
+	byMode  bool                                          // the check depends on calls.logprobs_mode
+	unknown bool                                          // calls.logprobs_mode is null in a call that was checked
 	known   map[string]formats.Sampling
 }
 
 // maxKnown is how many different settings are cached.
 const maxKnown = 256
 
-func newSettings(what string, byMode bool, judge func(*formats.Call, *formats.Sampling) string) func() Checker {
-	return func() Checker {
-		return &settings{judge: judge, what: what, byMode: byMode, known: map[string]formats.Sampling{}}
+func newSettings(byMode bool, judge func(*formats.Call, *formats.Sampling) string) func() checker {
+	return func() checker {
+		return &settings{judge: judge, byMode: byMode, known: map[string]formats.Sampling{}}
 	}
 }
 
 func (c *settings) Row(r *Row) {
-	if r.Trajectory == nil || !r.Valid() {
+	t := r.wide()
+	if t == nil {
 		return
 	}
 	c.Of++
-	for i := range r.Trajectory.Calls {
-		call := &r.Trajectory.Calls[i]
+	for i := range t.Calls {
+		call := &t.Calls[i]
 		if !call.Target {
 			continue
 		}
 		s := c.parsed(call)
 		if sort := c.judge(call, &s); sort != "" {
 			c.unknown = c.unknown || call.LogprobsMode == ""
-			c.Add(r, sort, fmt.Sprintf("call %d", i))
+			c.Add(r, sort, "call %d", i)
 			return
 		}
 	}
@@ -56,10 +56,10 @@ func (c *settings) parsed(call *formats.Call) formats.Sampling {
 	return s
 }
 
-// Found sets the basis to engine where no one asked the engine whether its
+// found sets the basis to engine where no one asked the engine whether its
 // logprobs are raw.
-func (c *settings) Found() []Finding {
-	found := c.Over(0, "%s", c.what)
+func (c *settings) found(k *Check) []Finding {
+	found := c.Count.found(k)
 	for i := range found {
 		if c.byMode && c.unknown {
 			found[i].Basis = Engine
@@ -69,14 +69,14 @@ func (c *settings) Found() []Finding {
 	return found
 }
 
-var newTemperature = newSettings("trajectories have logprobs of another distribution than was sampled", true, func(c *formats.Call, s *formats.Sampling) string {
+var newTemperature = newSettings(true, func(c *formats.Call, s *formats.Sampling) string {
 	if s.Temperature == nil || *s.Temperature == 1 || c.LogprobsMode == formats.LogprobsProcessed {
 		return ""
 	}
 	return fmt.Sprintf("at temperature %g", *s.Temperature)
 })
 
-var newReshaped = newSettings("trajectories were sampled with settings that raw logprobs leave out", true, func(c *formats.Call, s *formats.Sampling) string {
+var newReshaped = newSettings(true, func(c *formats.Call, s *formats.Sampling) string {
 	if c.LogprobsMode == formats.LogprobsProcessed {
 		return ""
 	}
@@ -85,10 +85,10 @@ var newReshaped = newSettings("trajectories were sampled with settings that raw 
 
 // Processed logprobs of a truncated distribution are those of the sampled
 // distribution, but the trainer computes its own over all tokens.
-var newTruncatedSupport = newSettings("trajectories were sampled from some of the tokens alone: a trainer's probabilities are over all of them", false, func(_ *formats.Call, s *formats.Sampling) string {
+var newTruncatedSupport = newSettings(false, func(_ *formats.Call, s *formats.Sampling) string {
 	return strings.Join(s.Truncated(), " and ")
 })
 
-var newConstrained = newSettings("trajectories were sampled under a grammar: engines' logprobs may include its mask, a trainer's do not", false, func(_ *formats.Call, s *formats.Sampling) string {
+var newConstrained = newSettings(false, func(_ *formats.Call, s *formats.Sampling) string {
 	return s.Constrained()
 })

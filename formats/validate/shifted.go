@@ -41,7 +41,7 @@ const (
 	beforeEnd = "has before its last id"
 )
 
-func newShifted() Checker { return &shifted{last: edges{}, first: edges{}, prior: edges{}} }
+func newShifted() checker { return &shifted{last: edges{}, first: edges{}, prior: edges{}} }
 
 func (e edges) add(id int32, r *Row, i int, where string) {
 	if e[id] == nil && len(e) < maxIDs {
@@ -57,7 +57,7 @@ func (s *seam) add(left, right []int32, r *Row, i int, what string) {
 		return
 	}
 	if s.of++; left[len(left)-1] == right[0] {
-		s.same.Add(r, "", fmt.Sprintf("message %d %s, id %d", i, what, right[0]))
+		s.same.Add(r, "", "message %d %s, id %d", i, what, right[0])
 	}
 }
 
@@ -84,7 +84,7 @@ func (c *shifted) Row(r *Row) {
 	})
 }
 
-func (c *shifted) Found() []Finding {
+func (c *shifted) found(k *Check) []Finding {
 	if c.Of < minEnded {
 		return nil
 	}
@@ -113,7 +113,7 @@ func (c *shifted) Found() []Finding {
 		}
 	}
 	slices.SortFunc(c.Count.First, func(a, b Place) int { return int(a.Row - b.Row) })
-	return c.Over(0, "answers have end-of-turn ids in the wrong place: the ids look shifted by one")
+	return c.Count.found(k)
 }
 
 func (c *shifted) odd(e *edge) {

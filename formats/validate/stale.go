@@ -1,7 +1,6 @@
 package validate
 
 import (
-	"fmt"
 	"maps"
 	"slices"
 )
@@ -17,23 +16,23 @@ const maxVersions = 1000
 // stale counts trajectories by the policy that sampled them; it decides at the
 // end, because the newest policy may come last.
 type stale struct {
-	of       int64
+	Count    // of the older ones
 	versions map[int64]*Count
-	older    Count
 }
 
-func newStale() Checker { return &stale{versions: map[int64]*Count{}} }
+func newStale() checker { return &stale{versions: map[int64]*Count{}} }
 
 func (c *stale) Row(r *Row) {
-	if r.Trajectory == nil || !r.Valid() || r.Trajectory.PolicyVersion == nil {
+	t := r.wide()
+	if t == nil || t.PolicyVersion == nil {
 		return
 	}
-	c.of++
-	v := *r.Trajectory.PolicyVersion
+	c.Of++
+	v := *t.PolicyVersion
 	if c.versions[v] == nil {
 		c.versions[v] = &Count{}
 	}
-	c.versions[v].Add(r, "", fmt.Sprintf("policy version %d", v))
+	c.versions[v].Add(r, "", "policy version %d", v)
 	if len(c.versions) > maxVersions {
 		c.retire(slices.Min(slices.Collect(maps.Keys(c.versions))))
 	}
@@ -43,12 +42,12 @@ func (c *stale) Row(r *Row) {
 func (c *stale) retire(version int64) {
 	old := c.versions[version]
 	delete(c.versions, version)
-	c.older.N += old.N
-	c.older.First = append(c.older.First, old.First[:min(len(old.First), MaxPlaces-len(c.older.First))]...)
+	c.N += old.N
+	c.First = append(c.First, old.First[:min(len(old.First), MaxPlaces-len(c.First))]...)
 }
 
-func (c *stale) Found() []Finding {
-	if c.of == 0 {
+func (c *stale) found(*Check) []Finding {
+	if c.Of == 0 {
 		return nil
 	}
 	versions := slices.Sorted(maps.Keys(c.versions))
@@ -58,6 +57,5 @@ func (c *stale) Found() []Finding {
 			c.retire(v)
 		}
 	}
-	c.older.Of = c.of
-	return c.older.Over(0, "trajectories are of policies more than %d versions before %d, the newest here", oldVersions, newest)
+	return c.Over(0, "trajectories are of policies more than %d versions before %d, the newest here", oldVersions, newest)
 }

@@ -1,22 +1,14 @@
 package validate
 
-import (
-	"fmt"
-
-	"github.com/rollmill/rollmill/formats"
-)
+import "github.com/rollmill/rollmill/formats"
 
 // promptTokens compares the prompt ids of each sampled message, which are its
 // ancestors' ids and prompt_delta_ids, with the number of prompt tokens that
 // the engine counted. A history that was tokenized again has other ids, and
 // nearly always another number of them.
-type promptTokens struct{ Count }
-
-func newPromptTokens() Checker { return &promptTokens{} }
-
-func (c *promptTokens) Row(r *Row) {
-	t := r.Trajectory
-	if t == nil || !r.Valid() {
+func promptTokens(c *Count, r *Row) {
+	t := r.wide()
+	if t == nil {
 		return
 	}
 	lengths := make([]int, len(t.Messages)) // of each message's prompt and its own ids; -1 unknown
@@ -35,7 +27,7 @@ func (c *promptTokens) Row(r *Row) {
 		}
 		c.Of++
 		if counted := int(t.Calls[m.Call].PromptTokens); counted != prompt {
-			c.Add(r, "", fmt.Sprintf("message %d: the ids before it are %d, the engine counted %d", i, prompt, counted))
+			c.Add(r, "", "message %d: the ids before it are %d, the engine counted %d", i, prompt, counted)
 		}
 	}
 }
@@ -58,19 +50,11 @@ func promptLength(t *formats.Trajectory, lengths []int, i int) int {
 	return len(m.PromptDeltaIDs)
 }
 
-func (c *promptTokens) Found() []Finding {
-	return c.Over(0, "prompts have another number of ids than the engine counted: the history was tokenised again, or ids are missing")
-}
-
 // answerTokens compares the sampled ids and logprobs of each call with the
 // number of completion tokens that the engine counted.
-type answerTokens struct{ Count }
-
-func newAnswerTokens() Checker { return &answerTokens{} }
-
-func (c *answerTokens) Row(r *Row) {
-	t := r.Trajectory
-	if t == nil || !r.Valid() {
+func answerTokens(c *Count, r *Row) {
+	t := r.wide()
+	if t == nil {
 		return
 	}
 	kept := make([]int, len(t.Calls))
@@ -93,11 +77,7 @@ func (c *answerTokens) Row(r *Row) {
 		}
 		c.Of++
 		if kept[i] != int(call.CompletionTokens) {
-			c.Add(r, "", fmt.Sprintf("call %d: %d ids are recorded, the engine counted %d", i, kept[i], call.CompletionTokens))
+			c.Add(r, "", "call %d: %d ids are recorded, the engine counted %d", i, kept[i], call.CompletionTokens)
 		}
 	}
-}
-
-func (c *answerTokens) Found() []Finding {
-	return c.Over(0, "calls have another number of sampled ids than the engine counted: ids were tokenised again, cut or shifted")
 }

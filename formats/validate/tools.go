@@ -1,52 +1,47 @@
 package validate
 
 import (
-	"fmt"
 	"strings"
 
 	"github.com/rollmill/rollmill/formats"
 )
 
-// toolsLost wants a definition of the tools that were called, and an answer to
-// each call that the conversation goes on from.
-type toolsLost struct{ Count }
-
-func newToolsLost() Checker { return &toolsLost{} }
-
-func (c *toolsLost) Row(r *Row) {
-	t := r.Trajectory
-	if t == nil || !r.Valid() {
+// noTools counts trajectories in which a sampled message calls a tool although its
+// request defined none.
+func noTools(c *Count, r *Row) {
+	t := r.wide()
+	if t == nil {
 		return
 	}
 	c.Of++
-	undefined := UndefinedTools(t)
-	i, answers, on := UnansweredCalls(t)
-	switch {
-	case undefined >= 0 && (i < 0 || undefined <= i):
-		c.Add(r, "without definitions", fmt.Sprintf("message %d calls %s", undefined, t.Messages[undefined].ToolCalls[0].Name))
-	case i >= 0:
-		calls := t.Messages[i].ToolCalls
-		c.Add(r, "without answers", fmt.Sprintf("message %d calls %s, %d times in all; %d answers come before the %s's message %d",
-			i, calls[0].Name, len(calls), answers, t.Messages[on].Role, on))
-	}
-}
-
-// UndefinedTools returns the first sampled message that calls a tool although
-// its request defined none, or -1.
-func UndefinedTools(t *formats.Trajectory) int {
 	for i := range t.Messages {
 		m := &t.Messages[i]
 		if len(m.ToolCalls) > 0 && m.Sampled && m.Call >= 0 && int(m.Call) < len(t.Calls) && t.Calls[m.Call].Tools < 0 {
-			return i
+			c.Add(r, "", "message %d calls %s", i, m.ToolCalls[0].Name)
+			return
 		}
 	}
-	return -1
 }
 
-// UnansweredCalls returns the first sampled message with calls that are not all
+// unansweredCalls counts trajectories that go on although not all calls of a sampled
+// message are answered.
+func unansweredCalls(c *Count, r *Row) {
+	t := r.wide()
+	if t == nil {
+		return
+	}
+	c.Of++
+	if i, answers, on := unanswered(t); i >= 0 {
+		calls := t.Messages[i].ToolCalls
+		c.Add(r, "", "message %d calls %s, %d times in all; %d answers come before the %s's message %d",
+			i, calls[0].Name, len(calls), answers, t.Messages[on].Role, on)
+	}
+}
+
+// unanswered returns the first sampled message with calls that are not all
 // answered although the conversation goes on, the number of their answers, and
 // the message with which it goes on; message is -1 when there is none.
-func UnansweredCalls(t *formats.Trajectory) (message, answers, on int) {
+func unanswered(t *formats.Trajectory) (message, answers, on int) {
 	var next []int
 	for i := range t.Messages {
 		m := &t.Messages[i]
@@ -90,33 +85,20 @@ func answered(t *formats.Trajectory, next []int, i int) (answers, on int) {
 	return answers, -1
 }
 
-func (c *toolsLost) Found() []Finding { return c.Over(0, "trajectories have lost their tools") }
-
-// toolCallsMissing looks for tool messages that answer no call: the calls were
-// lost, and a trainer would teach the model to continue without them.
-type toolCallsMissing struct{ Count }
-
-func newToolCallsMissing() Checker { return &toolCallsMissing{} }
-
-func (c *toolCallsMissing) Row(r *Row) {
-	t := r.Trajectory
-	if t == nil || !r.Valid() {
+// toolCalls counts trajectories with a tool message that answers no call: the calls
+// were lost, and a trainer would teach the model to continue without them.
+func toolCalls(c *Count, r *Row) {
+	t := r.wide()
+	if t == nil {
 		return
 	}
 	c.Of++
-	if i := ResultWithoutCall(t); i >= 0 {
-		c.Add(r, "", fmt.Sprintf("message %d answers call %q, which no message before it makes", i, t.Messages[i].ToolCallID))
-	}
-}
-
-// ResultWithoutCall returns the first tool message that answers no call, or -1.
-func ResultWithoutCall(t *formats.Trajectory) int {
 	for i := range t.Messages {
 		if t.Messages[i].Role == "tool" && !called(t, i) {
-			return i
+			c.Add(r, "", "message %d answers call %q, which no message before it makes", i, t.Messages[i].ToolCallID)
+			return
 		}
 	}
-	return -1
 }
 
 // called reports whether a message before a tool message makes the call that it
@@ -134,19 +116,11 @@ func called(t *formats.Trajectory, i int) bool {
 	return false
 }
 
-func (c *toolCallsMissing) Found() []Finding {
-	return c.Over(0, "trajectories have tool messages without the calls: sampled tool calls were lost")
-}
-
 // toolMarks begin a tool call in the text of a model whose engine did not parse
 // it.
 var toolMarks = []string{"<tool_call>", "[TOOL_CALLS]", "<|python_tag|>", "<function=", "<|tool_call_begin|>", "<|tool▁call▁begin|>"}
 
-type unparsedTools struct{ Count }
-
-func newUnparsedTools() Checker { return &unparsedTools{} }
-
-func (c *unparsedTools) Row(r *Row) {
+func unparsedTools(c *Count, r *Row) {
 	r.trained(func(i int, m *formats.Message) bool {
 		c.Of++
 		if len(m.ToolCalls) > 0 {
@@ -154,14 +128,10 @@ func (c *unparsedTools) Row(r *Row) {
 		}
 		for _, mark := range toolMarks {
 			if strings.Contains(m.Content, mark) {
-				c.Add(r, mark, fmt.Sprintf("message %d", i))
+				c.Add(r, mark, "message %d", i)
 				break
 			}
 		}
 		return true
 	})
-}
-
-func (c *unparsedTools) Found() []Finding {
-	return c.Over(0, "answers hold tool calls as text: the engine has no parser for them, or the wrong one")
 }

@@ -1,12 +1,19 @@
-// Package validate checks rows against the guarantees of package formats: the
-// order of the tree, one log probability for each token, closed lists, finite
-// rewards. It reports everything that is wrong with a row, and changes nothing.
+// Package validate has every check, once: All lists them, each with one name. A check
+// is a property of rows, groups, datasets or runs. Some are faults: rows that break the
+// guarantees of package formats, or that would harm training. Others are limits: rows
+// without logprobs cannot train with GRPO, but DPO, SFT and a judge can use them.
 //
-// It checks rows one by one. formats/dataset checks that a dataset is complete
-// and unchanged, and the exporters check that a trainer can load it.
+// Commands choose from the list (see Commands). A Doctor makes the checks of a dataset's
+// rows, for audit, submit and report; a SourceCheck makes those of an import, and
+// reports what its rows can be used for; package audit makes those that see a
+// whole run. Nothing here changes a row.
 //
-// To add an invariant: add a line to the function for its part of the row, and
-// a change that breaks it to TestEveryInvariantIsChecked.
+// formats/dataset checks that a dataset is complete and unchanged, and the exporters
+// check that a trainer can load it.
+//
+// To add a check, see All. To add an invariant of rows (check "rows"): add a line to the
+// function for its part of the row, and a change that breaks it to
+// TestEveryInvariantIsChecked.
 package validate
 
 import (

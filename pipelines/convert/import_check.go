@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"iter"
 	"maps"
 	"slices"
 	"strings"
@@ -12,9 +11,8 @@ import (
 	"github.com/rollmill/rollmill/formats"
 	"github.com/rollmill/rollmill/formats/foreign/importers"
 	"github.com/rollmill/rollmill/formats/jsontext"
-	"github.com/rollmill/rollmill/formats/lint"
 	"github.com/rollmill/rollmill/formats/redaction"
-	"github.com/rollmill/rollmill/formats/spill"
+	"github.com/rollmill/rollmill/formats/validate"
 	"github.com/rollmill/rollmill/stages"
 )
 
@@ -22,7 +20,7 @@ import (
 type check struct {
 	o      *ImportOptions
 	checks bool // refuse nothing, and list it
-	lint   *lint.Lint
+	source *validate.SourceCheck
 
 	meter    *stages.Meter
 	records  int64
@@ -44,30 +42,17 @@ type check struct {
 // newCheck returns a check. It must be closed.
 func newCheck(o *ImportOptions) *check {
 	c := &check{o: o, losses: map[string]int64{}}
-	c.lint = lint.New(func() lint.Sorter { return sorter{spill.New(o.Spill.Dir, min(lintMemory, o.Spill.Memory))} })
+	c.source = validate.NewSourceCheck(o.Spill.Dir, min(sorterMemory, o.Spill.Memory))
 	if o.Format.Columns {
 		c.unseen = maps.Clone(o.Fields)
 	}
 	return c
 }
 
-func (c *check) close() { _ = c.lint.Close() } // its content is no longer needed
+func (c *check) close() { _ = c.source.Close() } // its content is no longer needed
 
-// lintMemory is the memory for a sorter of the lint: it has at most three.
-const lintMemory = 8 << 20
-
-// sorter is a sorter for the lint.
-type sorter struct{ *spill.Sorter }
-
-func (s sorter) Sorted() iter.Seq2[lint.Record, error] {
-	return func(yield func(lint.Record, error) bool) {
-		for r, err := range s.Sorter.Sorted() {
-			if !yield(lint.Record(r), err) {
-				return
-			}
-		}
-	}
-}
+// sorterMemory is the memory for a sorter of the checks: they have at most three.
+const sorterMemory = 8 << 20
 
 // mostRefusals is how many records the report lists.
 const mostRefusals = 100
@@ -140,8 +125,8 @@ func (c *check) record(ctx context.Context, file int, p *parsed, add func(contex
 			continue
 		}
 		c.redacted.Add(r.redacted)
-		if err := c.lint.Add(lint.Row{File: name, Line: int64(p.Line), Record: p.Row, SourceID: r.Row.TrajectoryID,
-			Group: c.group(&r.Row), Preferred: preferred(r), T: &r.Row}); err != nil {
+		at := validate.Source{File: name, Line: int64(p.Line), Record: p.Row, ID: r.Row.TrajectoryID, Preferred: preferred(r)}
+		if err := c.source.Add(c.group(&r.Row), at, &r.Row); err != nil {
 			return err
 		}
 		c.added++
@@ -218,6 +203,6 @@ func sum(counts map[string]int64) (total float64) {
 
 // report describes what was read, which is the end of reading.
 func (c *check) report() (Source, error) {
-	found, err := c.lint.Report()
-	return Source{Lint: found, Refused: c.refusals, Records: c.records, RefusedRecords: c.refused, BrokenFiles: c.broken, Losses: c.losses, Redacted: c.redacted}, err
+	found, err := c.source.Report()
+	return Source{Checks: found, Refused: c.refusals, Records: c.records, RefusedRecords: c.refused, BrokenFiles: c.broken, Losses: c.losses, Redacted: c.redacted}, err
 }

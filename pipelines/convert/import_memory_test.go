@@ -28,7 +28,7 @@ func TestMemoryIsBounded(t *testing.T) {
 			t.Fatal(err)
 		}
 		if i%4000 == 3999 {
-			if n := held(reflect.ValueOf([]any{c.lint, a.begun})); n < o.Spill.Memory || n > 6*o.Spill.Memory {
+			if n := held(reflect.ValueOf([]any{c.source, a.begun})); n < o.Spill.Memory || n > 6*o.Spill.Memory {
 				t.Fatalf("%d bytes are held after %d rows, with %d to sort in", n, i+1, o.Spill.Memory)
 			}
 		}
@@ -36,7 +36,7 @@ func TestMemoryIsBounded(t *testing.T) {
 	if err := a.end(t.Context()); err != nil || groups != 10_000 {
 		t.Errorf("%d groups, %v", groups, err)
 	}
-	if r, err := c.report(); err != nil || r.Lint.Rows != 40_000 || r.Lint.Groups != 10_000 {
+	if r, err := c.report(); err != nil || r.Checks.Rows != 40_000 || r.Checks.Groups != 10_000 {
 		t.Errorf("%+v, %v", r, err)
 	}
 }

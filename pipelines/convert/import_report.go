@@ -7,9 +7,9 @@ import (
 	"slices"
 
 	"github.com/rollmill/rollmill/formats/dataset"
-	"github.com/rollmill/rollmill/formats/lint"
 	"github.com/rollmill/rollmill/formats/plural"
 	"github.com/rollmill/rollmill/formats/redaction"
+	"github.com/rollmill/rollmill/formats/validate"
 	"github.com/rollmill/rollmill/stages"
 )
 
@@ -29,7 +29,7 @@ type Source struct {
 	Refused        []Refusal        `json:"refused,omitempty"` // the first of these records and files
 	Losses         map[string]int64 `json:"losses,omitempty"`  // parts that no row can hold, by field and reason
 	Redacted       redaction.Counts `json:"redacted,omitzero"`
-	Lint           lint.Report      `json:"lint,omitzero"`
+	Checks         validate.Report  `json:"lint,omitzero"`
 }
 
 // Complete reports whether an import without losses takes the whole source.
@@ -48,13 +48,13 @@ type Refusal struct {
 // WriteText writes the report for people.
 func (r *Source) WriteText(w io.Writer) error {
 	r.writeSource(w)
-	return r.Lint.WriteText(w)
+	return r.Checks.WriteText(w)
 }
 
 // WriteSummary writes the report without what to do about each finding.
 func (r *Source) WriteSummary(w io.Writer) error {
 	r.writeSource(w)
-	return r.Lint.WriteSummary(w)
+	return r.Checks.WriteSummary(w)
 }
 
 // writeSource writes what became of the records.

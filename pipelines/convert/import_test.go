@@ -178,7 +178,7 @@ func TestScatteredGroupsGiveTheSameRowsSorted(t *testing.T) {
 	rand.New(rand.NewPCG(1, 1)).Shuffle(len(lines), func(i, j int) { lines[i], lines[j] = lines[j], lines[i] })
 	o := options(filepath.Join(dir, "scattered"), file("a", lines...))
 	o.Spill.Memory = 64 << 10
-	if scattered := run(t, o); scattered.RowsDigest != adjacent.RowsDigest || scattered.Lint.Rows != 3000 {
+	if scattered := run(t, o); scattered.RowsDigest != adjacent.RowsDigest || scattered.Checks.Rows != 3000 {
 		t.Errorf("other rows: %s and %s", scattered.RowsDigest, adjacent.RowsDigest)
 	}
 	group := ""
@@ -252,7 +252,7 @@ func TestWhatCannotBeRepresented(t *testing.T) {
 		t.Error("a refused import left a dataset")
 	}
 	r, err := convert.CheckImport(t.Context(), o)
-	if err != nil || r.Records != 4 || r.RefusedRecords != 2 || len(r.Losses) != 1 || r.Lint.Rows != 2 || r.Refused[1].File != "b.jsonl" || r.Refused[1].Place != "line 3" {
+	if err != nil || r.Records != 4 || r.RefusedRecords != 2 || len(r.Losses) != 1 || r.Checks.Rows != 2 || r.Refused[1].File != "b.jsonl" || r.Refused[1].Place != "line 3" {
 		t.Errorf("%v %+v", err, r)
 	}
 	o.Lossy = true

@@ -142,7 +142,7 @@ func examine(ctx context.Context, root string, r Run) (*study, error) {
 
 // doctor returns the checks that read no payload. `rollmill audit` makes all.
 func doctor() *validate.Doctor {
-	return validate.NewDoctor(slices.DeleteFunc(slices.Clone(validate.Checks), func(c validate.Check) bool { return c.Payload }))
+	return validate.NewDoctor(slices.DeleteFunc(validate.In(validate.Audit), func(c validate.Check) bool { return c.Payload }))
 }
 
 func (s *study) rollout(seed uint64, validation bool) func(context.Context, *dataset.Dataset, int) error {
@@ -186,7 +186,8 @@ func (s *study) scores(ctx context.Context, d *dataset.Dataset, e int) error {
 		return err
 	}
 	err = batches(r, func(n int64, t *formats.Score) {
-		doctor.Row(&validate.Row{Number: n, TrajectoryID: t.TrajectoryID, Group: formats.GroupID(t.ExampleID, int(t.Epoch)), Status: t.Status, Reward: t.Reward, Score: t})
+		row := validate.ScoreRow(n, t)
+		doctor.Row(&row)
 		if t.Reward != nil {
 			rewards.add(*t.Reward)
 		}
@@ -200,16 +201,14 @@ func (s *study) scores(ctx context.Context, d *dataset.Dataset, e int) error {
 
 func (s *study) groups(ctx context.Context, d *dataset.Dataset, e int) error {
 	doctor := doctor()
-	checks := doctor.TakeGroups()
+	doctor.WantsGroups() // from their statistics
 	first := !s.hasGroups()
 	r, err := dataset.NewReader[formats.GroupStats](ctx, d, formats.TableGroups, dataset.Range{Rows: d.Tables[formats.TableGroups].Rows})
 	if err != nil {
 		return err
 	}
 	err = batches(r, func(_ int64, g *formats.GroupStats) {
-		for _, c := range checks {
-			c.Group(g)
-		}
+		doctor.Group(g)
 		if first {
 			offer(s.lists, g)
 		}
@@ -241,7 +240,8 @@ func members(ctx context.Context, d *dataset.Dataset, doctor *validate.Doctor, o
 		return err
 	}
 	return batches(r, func(n int64, m *formats.Member) {
-		doctor.Row(&validate.Row{Number: n, TrajectoryID: m.TrajectoryID, Group: m.GroupID, Status: m.Status, Reward: m.Reward, Member: m})
+		row := validate.MemberRow(n, m)
+		doctor.Row(&row)
 		for _, g := range of[m.GroupID] {
 			if len(g.Members) < maxMembers {
 				g.Members = append(g.Members, ShownMember{m.TrajectoryID, m.Reward, m.Advantage})

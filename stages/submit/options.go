@@ -100,6 +100,9 @@ func (o Options) Validate() error {
 	usage := func(hint, format string, args ...any) error {
 		return stages.Errorf(stages.KindUsage, hint, format, args...)
 	}
+	if _, err := o.accepted(); err != nil {
+		return err
+	}
 	switch {
 	case o.In.URI == "":
 		return usage("name the curated dataset: --in URI", "submit: no input")
@@ -111,8 +114,6 @@ func (o Options) Validate() error {
 		return usage("name a place: --ledger URI", "submit: no ledger")
 	case o.Resubmit && o.AssumeTrained:
 		return usage("--resubmit sends the batch again, --assume-trained never does", "submit: --resubmit and --assume-trained exclude each other")
-	case checkFindings(o.AcceptFindings) != nil:
-		return checkFindings(o.AcceptFindings)
 	case o.Rows != nil && !o.DryRun:
 		return usage("add --dry-run", "submit: --rows without --dry-run")
 	case o.Rows != nil && !writesRows(o.Trainer):

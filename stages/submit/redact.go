@@ -76,7 +76,7 @@ func lookAt[T any](s *session, table string, rows iter.Seq2[T, error], change fu
 			carrier, id := of(&row)
 			count.Of++
 			if k, found := redaction.FindKey(carrier); found {
-				count.Add(&validate.Row{Number: n, TrajectoryID: id}, k.Detector, k.String())
+				count.Add(&validate.Row{Number: n, TrajectoryID: id}, k.Detector, "%s", k)
 			}
 		}
 		n++

@@ -7,7 +7,6 @@ import (
 
 	"github.com/rollmill/rollmill/formats"
 	"github.com/rollmill/rollmill/formats/validate"
-	"github.com/rollmill/rollmill/stages"
 )
 
 // newDoctor returns a doctor that examines the rows that preflight reads
@@ -15,9 +14,7 @@ import (
 // use, such as rows without logprobs, is refused by the trainer's own
 // preflight.
 func newDoctor() *validate.Doctor {
-	return validate.NewDoctor(slices.DeleteFunc(slices.Clone(validate.Checks), func(c validate.Check) bool {
-		return c.ByTrainer || !c.Severity.AtLeast(validate.Warning)
-	}))
+	return validate.NewDoctor(validate.In(validate.Submit))
 }
 
 // look passes a group's rows to the doctor.
@@ -33,10 +30,14 @@ func look(d *validate.Doctor, first int64, rows []formats.Trajectory) {
 func (s *session) diagnose(d *validate.Doctor) (notes []string, err error) {
 	var names, errs []string
 	remedy := "make the rows again"
+	accepted, err := s.accepted()
+	if err != nil {
+		return nil, err
+	}
 	for _, f := range append(d.Found(s.data.URI()), s.inTables...) {
 		text := fmt.Sprintf("%s (%s): %d of %d %s", f.Check, f.Basis, f.Count, f.Of, f.What)
 		secrets := f.Check == validate.Keys && s.keepsSecrets()
-		if !secrets && (!f.Refuses() || slices.Contains(s.AcceptFindings, f.Check)) {
+		if !secrets && (!f.Refuses() || accepted[f.Check]) {
 			notes = append(notes, text)
 			continue
 		}
@@ -59,16 +60,9 @@ func (s *session) diagnose(d *validate.Doctor) (notes []string, err error) {
 		"its rows are not sound: %s", strings.Join(errs, "; "))
 }
 
-// checkFindings refuses names that are no check of the doctor.
-func checkFindings(accepted []string) error {
-	var known []string
-	for _, c := range validate.Checks {
-		known = append(known, c.Name)
-	}
-	for _, name := range accepted {
-		if !slices.Contains(known, name) {
-			return stages.Errorf(stages.KindUsage, "the checks are "+strings.Join(known, ", "), "submit: no check %q", name)
-		}
-	}
-	return nil
+// accepted returns the present names of the checks whose findings do not refuse the
+// batch. It refuses names that are no check of rows.
+func (o *Options) accepted() (map[string]bool, error) {
+	checks := slices.DeleteFunc(validate.In(validate.Audit), func(c validate.Check) bool { return c.Sees == validate.WholeRun })
+	return validate.Named(checks, o.AcceptFindings)
 }

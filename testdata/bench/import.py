@@ -88,7 +88,7 @@ shutil.rmtree(cache)
 
 # All columns of an import, in the schema of the Parquet file that sys.argv[3] names. Columns without a value are
 # null, as they are in an import. What an import does beyond this has no part in it: the digest of the source and
-# those of the rows, the lint, the checks of text and numbers.
+# those of the rows, the checks of the rows, of text and of numbers.
 ALL = PEER + """
 features = datasets.Features.from_arrow_schema(pyarrow.parquet.read_schema(sys.argv[3]))
 attempts = collections.Counter()

@@ -312,8 +312,8 @@ FAULTS = {
     "more logprobs than ids": (more_logprobs, {"rows": "proved", "answer_ids": "proved"}, True),
     "tools": (with_tools, {}, False),
     "tool calls lost": (calls_lost, {"tool_calls": "proved"}, True),
-    "tools' definitions lost": (definitions_lost, {"tools_lost": "proved"}, False),
-    "tools' answers lost": (tool_answers_lost, {"tools_lost": "proved"}, False),
+    "tools' definitions lost": (definitions_lost, {"no_tools": "proved"}, False),
+    "tools' answers lost": (tool_answers_lost, {"unanswered_calls": "proved"}, False),
     "a row twice": (twice, {"repeated": "proved", "copies": "proved"}, True),
     "two rows under one id": (one_id, {"repeated": "proved", "copies": "proved"}, True),
     "a row under two ids": (copied, {"copies": "proved"}, True),
@@ -377,7 +377,7 @@ def hold(name, wrong, *seen):
 # Submit reads only the parts that the manifest names, and no validation; it reports
 # a duplicate trajectory as a copy. Each trainer decides whether it accepts a row,
 # and reports it in its own words.
-ONLY_AUDIT = {"repeated", "leak", "unnamed", "rows", "prefix_breaks", "tools_lost"}
+ONLY_AUDIT = {"repeated", "leak", "unnamed", "rows", "prefix_breaks", "no_tools", "unanswered_calls"}
 
 
 class World:

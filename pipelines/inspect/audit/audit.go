@@ -6,18 +6,16 @@
 // does, with submit --dry-run), and it does not repair faults: settings of curate
 // and rollout do.
 //
-// The checks of rows are in package formats/validate. A new check goes there, and
-// TestEveryCheckFindsItsFault needs a dataset with its fault. This package has the
-// checks of datasets: their bytes, their inputs and leaks of held-out examples.
+// The list of all checks, and the checks of rows, are in package formats/validate. This
+// package makes those that see a whole run: of bytes, inputs, receipts and held-out
+// examples. TestEveryCheckFindsItsFault needs a dataset with the fault of each.
 package audit
 
 import (
 	"cmp"
 	"context"
 	"errors"
-	"fmt"
 	"slices"
-	"strings"
 
 	"github.com/rollmill/rollmill/formats"
 	"github.com/rollmill/rollmill/formats/dataset"
@@ -38,7 +36,7 @@ type Options struct {
 type auditor struct {
 	Options
 	found   *inspect.Found
-	checks  []validate.Check
+	checks  []validate.Check          // those selected
 	damaged map[*dataset.Dataset]bool // no further checks are made on these
 	sound   map[string]error          // result of verifying a base outside the URI, by its digest
 	out     *Result
@@ -79,20 +77,34 @@ func Run(ctx context.Context, o Options) (*Result, error) {
 	return a.out, nil
 }
 
-// find adds findings of a check of datasets.
+// The checks that see a whole run.
+const (
+	checkDamage      = "damage"
+	checkChanged     = "changed"
+	checkRepeated    = "repeated"
+	checkLeak        = "leak"
+	checkLeakText    = "leak_text"
+	checkResubmitted = "resubmitted"
+	checkUnfinished  = "unfinished"
+	checkUnnamed     = "unnamed"
+)
+
+// find adds findings of a check, also of one that was not selected.
 func (a *auditor) find(check string, found ...validate.Finding) {
-	c := Further[slices.IndexFunc(Further, func(c validate.Check) bool { return c.Name == check })]
+	c := &validate.All[slices.IndexFunc(validate.All, named(check))]
 	for _, f := range found {
 		a.out.Findings = append(a.out.Findings, c.Sign(f, f.URI))
 	}
 }
 
-// wants reports whether a check was selected.
-func (o *Options) wants(name string) bool {
-	return (len(o.Only) == 0 || slices.Contains(o.Only, name)) && !slices.Contains(o.Skip, name)
+func named(check string) func(validate.Check) bool {
+	return func(c validate.Check) bool { return c.Name == check }
 }
 
-// findIn adds findings of a check in one dataset.
+// wants reports whether a check was selected.
+func (a *auditor) wants(check string) bool { return slices.ContainsFunc(a.checks, named(check)) }
+
+// findIn adds findings of a check in one dataset, if it was selected.
 func (a *auditor) findIn(d *dataset.Dataset, check string, found []validate.Finding) {
 	for i := range found {
 		found[i].URI = d.URI()
@@ -103,27 +115,14 @@ func (a *auditor) findIn(d *dataset.Dataset, check string, found []validate.Find
 }
 
 func chosen(o Options) ([]validate.Check, error) {
-	names := Names()
-	for _, name := range slices.Concat(o.Only, o.Skip) {
-		if !slices.Contains(names, name) {
-			return nil, unknown(name)
-		}
+	checks := validate.In(validate.Audit)
+	only, err := validate.Named(checks, o.Only)
+	if err != nil {
+		return nil, err
 	}
-	var out []validate.Check
-	for _, c := range validate.Checks {
-		if o.wants(c.Name) {
-			out = append(out, c)
-		}
-	}
-	return out, nil
+	skip, err := validate.Named(checks, o.Skip)
+	return slices.DeleteFunc(checks, func(c validate.Check) bool { return len(only) > 0 && !only[c.Name] || skip[c.Name] }), err
 }
-
-// unknown is the error for a check that does not exist.
-type unknown string
-
-func (u unknown) Error() string { return fmt.Sprintf("there is no check %q", string(u)) }
-func (u unknown) Hint() string  { return "the checks are " + strings.Join(Names(), ", ") }
-func (u unknown) Misused() bool { return true }
 
 // one audits one dataset: its bytes, its inputs, then its rows. In a damaged
 // dataset it also checks the rows that can be read, because they can show what
@@ -180,32 +179,23 @@ func (a *auditor) look(ctx context.Context, d *dataset.Dataset) error {
 // show passes the statistics of groups, if the dataset has them, to the checks of
 // groups, and its rows to the other checks.
 func (a *auditor) show(ctx context.Context, d *dataset.Dataset, doctor *validate.Doctor) error {
-	if _, has := d.Tables[formats.TableGroups]; has {
-		if err := groups(ctx, d, doctor.TakeGroups()); err != nil {
+	if stats, has := d.Tables[formats.TableGroups]; has && doctor.WantsGroups() {
+		r, err := dataset.NewReader[formats.GroupStats](ctx, d, formats.TableGroups, dataset.Range{Rows: stats.Rows})
+		if err != nil {
+			return err
+		}
+		if err := batches(r, func(_ int64, list []formats.GroupStats) error {
+			for i := range list {
+				doctor.Group(&list[i])
+			}
+			return nil
+		}); err != nil {
 			return err
 		}
 	}
-	if !doctor.WantsRows() {
+	wanted, payload := doctor.WantsRows()
+	if !wanted {
 		return nil
 	}
-	payload := slices.ContainsFunc(a.checks, func(c validate.Check) bool { return c.Payload })
 	return rows(ctx, d, payload, doctor.Row)
-}
-
-func groups(ctx context.Context, d *dataset.Dataset, checkers []validate.GroupChecker) error {
-	if len(checkers) == 0 {
-		return nil
-	}
-	r, err := dataset.NewReader[formats.GroupStats](ctx, d, formats.TableGroups, dataset.Range{Rows: d.Tables[formats.TableGroups].Rows})
-	if err != nil {
-		return err
-	}
-	return batches(r, func(_ int64, list []formats.GroupStats) error {
-		for i := range list {
-			for _, c := range checkers {
-				c.Group(&list[i])
-			}
-		}
-		return nil
-	})
 }

@@ -70,7 +70,7 @@ func audited(t *testing.T, uri string, only ...string) *Result {
 }
 
 func severity(name string) validate.Severity {
-	for _, c := range Checks() {
+	for _, c := range validate.In(validate.Audit) {
 		if c.Name == name {
 			return c.Severity
 		}
@@ -80,7 +80,8 @@ func severity(name string) validate.Severity {
 
 func TestEveryCheckHasACase(t *testing.T) {
 	seen := map[string]bool{}
-	for _, name := range Names() {
+	for _, c := range validate.In(validate.Audit) {
+		name := c.Name
 		if seen[name] {
 			t.Errorf("two checks are called %s", name)
 		}
@@ -115,9 +116,9 @@ func TestOnlyAndSkip(t *testing.T) {
 	for _, c := range []struct {
 		only, skip, want []string
 	}{
-		{nil, nil, []string{"branches", "logprobs", "rows"}},
-		{[]string{"logprobs", "flat"}, nil, []string{"logprobs"}},
-		{nil, []string{"rows"}, []string{"branches", "logprobs"}},
+		{nil, nil, []string{"branches", "partial_logprobs", "rows"}},
+		{[]string{"logprobs", "flat"}, nil, []string{"partial_logprobs"}},
+		{nil, []string{"rows"}, []string{"branches", "partial_logprobs"}},
 		{[]string{"rows", "branches"}, []string{"rows"}, []string{"branches"}},
 	} {
 		a, err := Run(t.Context(), Options{URI: w.root, Only: c.only, Skip: c.skip})
@@ -160,7 +161,7 @@ func TestChecksReadOnlyWhatTheyNeed(t *testing.T) {
 		return moved.Read()
 	}
 	var light []string
-	for _, c := range Checks() {
+	for _, c := range validate.In(validate.Audit) {
 		if !c.Payload {
 			light = append(light, c.Name)
 		}

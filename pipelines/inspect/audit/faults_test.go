@@ -172,8 +172,13 @@ var faults = []fault{
 		}
 		w.wide("curate", "curate", rows)
 	}, "no rows"},
-	{"logprobs", "an answer has no log probabilities", spoiled(func(rows []formats.Trajectory) { rows[3].Messages[2].Logprobs = nil }), "1 without log probabilities"},
-	{"logprobs", "an answer has no token ids", spoiled(func(rows []formats.Trajectory) { rows[3].Messages[2].TokenIDs = nil }), "1 without token ids"},
+	{"no_logprobs", "no answer has log probabilities", spoiled(func(rows []formats.Trajectory) {
+		for i := range rows[3].Messages {
+			rows[3].Messages[i].Logprobs = nil
+		}
+	}), "have no log probabilities"},
+	{"partial_logprobs", "an answer has no log probabilities", spoiled(func(rows []formats.Trajectory) { rows[3].Messages[2].Logprobs = nil }), "answers without log probabilities"},
+	{"no_token_ids", "an answer has no token ids", spoiled(func(rows []formats.Trajectory) { rows[3].Messages[2].TokenIDs = nil }), "answers without token ids"},
 	{"untrained", "only another model was asked", spoiled(func(rows []formats.Trajectory) {
 		for i := range rows[3].Calls {
 			rows[3].Calls[i].Target = false
@@ -332,12 +337,12 @@ var faults = []fault{
 		}
 	}), "answered the same"},
 	{"prefix_breaks", "a template renders the same messages differently", spoiled(func(rows []formats.Trajectory) { rows[3].Messages[2].PrefixBreak = "template" }), "1 template"},
-	{"tools_lost", "a call was made without tools", spoiled(func(rows []formats.Trajectory) { withTools(rows).Calls[0].Tools = -1 }), "without definitions"},
-	{"tools_lost", "a tool's answer became the user's", spoiled(func(rows []formats.Trajectory) { withTools(rows).Messages[3].Role = "user" }), "without answers"},
-	{"tools_lost", "two tools were called and one answered", spoiled(func(rows []formats.Trajectory) {
+	{"no_tools", "a call was made without tools", spoiled(func(rows []formats.Trajectory) { withTools(rows).Calls[0].Tools = -1 }), "lost the definitions"},
+	{"unanswered_calls", "a tool's answer became the user's", spoiled(func(rows []formats.Trajectory) { withTools(rows).Messages[3].Role = "user" }), "lost the answers"},
+	{"unanswered_calls", "two tools were called and one answered", spoiled(func(rows []formats.Trajectory) {
 		m := &withTools(rows).Messages[2]
 		m.ToolCalls = append(slices.Clone(m.ToolCalls), m.ToolCalls[0])
-	}), "without answers"},
+	}), "lost the answers"},
 	{"models", "another model answered", spoiled(func(rows []formats.Trajectory) { rows[3].Calls[0].Model = "other" }), "1 other"},
 	{"models", "a group has two policy versions", spoiled(func(rows []formats.Trajectory) { rows[3].PolicyVersion = number(int64(1)) }), "several policy versions"},
 	{"stale", "a group is 5 versions old; the twin 4", rollout(small, func(rows []formats.Trajectory, sick bool) {

@@ -14,13 +14,9 @@ import (
 func rows(ctx context.Context, d *dataset.Dataset, payload bool, f func(*validate.Row)) error {
 	switch d.Kind {
 	case formats.KindScores:
-		return thin(ctx, d, f, func(s *formats.Score) validate.Row {
-			return validate.Row{TrajectoryID: s.TrajectoryID, Group: formats.GroupID(s.ExampleID, int(s.Epoch)), Status: s.Status, Reward: s.Reward, Score: s}
-		})
+		return thin(ctx, d, f, validate.ScoreRow)
 	case formats.KindGroups:
-		return thin(ctx, d, f, func(m *formats.Member) validate.Row {
-			return validate.Row{TrajectoryID: m.TrajectoryID, Group: m.GroupID, Status: m.Status, Reward: m.Reward, Member: m}
-		})
+		return thin(ctx, d, f, validate.MemberRow)
 	}
 	r, err := dataset.NewReader[formats.Trajectory](ctx, d, "", d.All())
 	if !payload {
@@ -39,7 +35,7 @@ func rows(ctx context.Context, d *dataset.Dataset, payload bool, f func(*validat
 }
 
 // thin reads a thin dataset together with its base.
-func thin[T any](ctx context.Context, d *dataset.Dataset, f func(*validate.Row), row func(*T) validate.Row) error {
+func thin[T any](ctx context.Context, d *dataset.Dataset, f func(*validate.Row), row func(int64, *T) validate.Row) error {
 	base, err := openBase(ctx, d)
 	if err != nil {
 		return err
@@ -55,8 +51,7 @@ func thin[T any](ctx context.Context, d *dataset.Dataset, f func(*validate.Row),
 			return err
 		}
 		for i := range list {
-			r := row(&list[i])
-			r.Number = first + int64(i)
+			r := row(first+int64(i), &list[i])
 			if of != nil {
 				r.Tokens, r.Base = &of[i].SampledTokens, of[i].TrajectoryID
 			}

@@ -1,4 +1,4 @@
-package lint
+package validate
 
 import (
 	"fmt"
@@ -9,11 +9,11 @@ import (
 )
 
 // shuffled returns rows of many groups over many files.
-func shuffled(seed uint64) []Row {
+func shuffled(seed uint64) []sourceRow {
 	rnd := rand.New(rand.NewPCG(seed, 0))
 	groups := 1 + rnd.IntN(300)
-	var rows []Row
-	for file := range 1 + rnd.IntN(2*MaxFiles) {
+	var rows []sourceRow
+	for file := range 1 + rnd.IntN(2*maxFiles) {
 		for line := range 1 + rnd.IntN(12) {
 			group := sound()
 			c := spoiled[rnd.IntN(len(spoiled))]
@@ -21,8 +21,8 @@ func shuffled(seed uint64) []Row {
 			r := group[rnd.IntN(len(group))]
 			r.File, r.Line, r.Record = fmt.Sprint("f", file), int64(line+1), int64(line)
 			r.Group = fmt.Sprint(rnd.IntN(groups))
-			if r.SourceID != "" {
-				r.SourceID = fmt.Sprint(rnd.IntN(1000))
+			if r.ID != "" {
+				r.ID = fmt.Sprint(rnd.IntN(1000))
 			}
 			rows = append(rows, r)
 		}
@@ -32,9 +32,9 @@ func shuffled(seed uint64) []Row {
 
 // expected counts in the plainest way: the rows of each file and use, and the
 // findings that depend on other rows.
-func expected(rows []Row) (usable map[string]map[Use]int64, groups map[string]int64, found map[string]int64) {
-	usable, groups, found = map[string]map[Use]int64{}, map[string]int64{}, map[string]int64{}
-	members := map[string][]*Row{}
+func expected(rows []sourceRow) (usable map[string]map[string]int64, groups map[string]int64, found map[string]int64) {
+	usable, groups, found = map[string]map[string]int64{}, map[string]int64{}, map[string]int64{}
+	members := map[string][]*sourceRow{}
 	for i := range rows {
 		members[rows[i].Group] = append(members[rows[i].Group], &rows[i])
 	}
@@ -48,7 +48,7 @@ func expected(rows []Row) (usable map[string]map[Use]int64, groups map[string]in
 				continue
 			}
 			valid++
-			if x, ok := r.score(); ok {
+			if x, ok := score(r); ok {
 				scores = append(scores, x)
 			}
 		}
@@ -58,19 +58,19 @@ func expected(rows []Row) (usable map[string]map[Use]int64, groups map[string]in
 		}
 		switch {
 		case valid == 1 || len(scores) == 1:
-			found["groups-of-one"]++
+			found["singleton"]++
 		case flat:
-			found["flat-groups"]++
+			found["flat"]++
 		default:
 			continue
 		}
 		bad[name] = true
 	}
 	ids, contents := map[string]bool{}, map[string]bool{}
-	l := New(inMemory)
+	l := inMemory()
 	for i := range rows {
 		r := &rows[i]
-		s := l.find(r)
+		s := l.find(r.Group, r.Source, r.T)
 		content := r.Group
 		for _, m := range r.T.Messages {
 			content += fmt.Sprintf("%q %q %q %d", m.Role, m.Content, m.ContentParts, m.Parent)
@@ -78,16 +78,16 @@ func expected(rows []Row) (usable map[string]map[Use]int64, groups map[string]in
 				content += fmt.Sprintf("%q %q", c.Name, c.Arguments)
 			}
 		}
-		id := r.SourceID
+		id := r.ID
 		if r.Preferred != nil {
 			id += fmt.Sprint(*r.Preferred)
 		}
-		sameID, same := r.SourceID != "" && ids[id], !s.has(failed) && contents[content]
+		sameID, same := r.ID != "" && ids[id], !s.has(failedSet) && contents[content]
 		ids[id] = true
-		if !s.has(failed) {
+		if !s.has(failedSet) {
 			contents[content] = true
 		}
-		for name, is := range map[string]bool{"duplicate-ids": sameID, "duplicate-content": same, "copies": same && sameID} {
+		for name, is := range map[string]bool{"duplicate_ids": sameID, "duplicate_content": same, "copies": same && sameID} {
 			if is {
 				found[name]++
 			}
@@ -103,13 +103,18 @@ func expected(rows []Row) (usable map[string]map[Use]int64, groups map[string]in
 			}
 		}
 		if usable[r.File] == nil {
-			usable[r.File] = map[Use]int64{}
+			usable[r.File] = map[string]int64{}
 		}
-		for _, u := range open.list() {
+		for _, u := range open.names() {
 			usable[r.File][u]++
 		}
 	}
 	return usable, groups, found
+}
+
+func score(r *sourceRow) (float64, bool) {
+	row := Row{Reward: r.T.Reward, Source: &r.Source}
+	return row.score()
 }
 
 // TestCountsAddUp compares reports of random rows with counts made in the
@@ -119,9 +124,9 @@ func TestCountsAddUp(t *testing.T) {
 		rows := shuffled(seed)
 		usable, groups, found := expected(rows)
 		r := reported(t, rows)
-		var parts []Summary
+		var parts []summary
 		for _, f := range r.Files {
-			parts = append(parts, f.Summary)
+			parts = append(parts, f.summary)
 			if f.Groups != groups[f.Name] {
 				t.Errorf("seed %d: %s has %d groups, want %d", seed, f.Name, f.Groups, groups[f.Name])
 			}
@@ -140,26 +145,26 @@ func TestCountsAddUp(t *testing.T) {
 				t.Errorf("seed %d: %s %d, want %d", seed, f.Name, f.Count, want)
 			}
 		}
-		if all := total([]Summary{r.Summary}); fmt.Sprint(all) != fmt.Sprint(sum) {
+		if all := total([]summary{r.summary}); fmt.Sprint(all) != fmt.Sprint(sum) {
 			t.Errorf("seed %d: %v in all, %v in parts", seed, all, sum)
 		}
 		if r.Rows != int64(len(rows)) {
 			t.Errorf("seed %d: %d rows", seed, r.Rows)
 		}
-		for _, s := range append(parts, r.Summary) {
+		for _, s := range append(parts, r.summary) {
 			explained(t, s)
 		}
 	}
 }
 
-func total(parts []Summary) map[string]int64 {
+func total(parts []summary) map[string]int64 {
 	sum := map[string]int64{}
 	for _, s := range parts {
 		sum["rows"] += s.Rows
 		sum["groups"] += s.Groups
 		for _, u := range s.Uses {
-			sum[string(u.Use)] += u.Possible
-			sum["of "+string(u.Use)] += u.Of
+			sum[u.Use] += u.Possible
+			sum["of "+u.Use] += u.Of
 		}
 		for _, f := range s.Findings {
 			sum[f.Name] += f.Count
@@ -171,7 +176,7 @@ func total(parts []Summary) map[string]int64 {
 
 // explained checks that each use that is not possible for all rows has reasons
 // enough for the others.
-func explained(t *testing.T, s Summary) {
+func explained(t *testing.T, s summary) {
 	t.Helper()
 	for _, u := range s.Uses {
 		var reasons int64
@@ -183,7 +188,7 @@ func explained(t *testing.T, s Summary) {
 		}
 	}
 	for _, f := range s.Findings {
-		if f.Of == Rows && f.Count != f.Rows || int64(len(f.First)) != min(f.Count, MaxPlaces) {
+		if f.Of == ofRow && f.Count != f.Rows || int64(len(f.First)) != min(f.Count, MaxPlaces) {
 			t.Errorf("%+v", f)
 		}
 	}

@@ -1,25 +1,75 @@
-package lint
+package validate
 
 import (
 	"bytes"
 	"cmp"
 	"iter"
+	"math/bits"
 	"slices"
 )
+
+// The checks of an import's rows that are not made row by row.
+const (
+	failed      = "failures"
+	single      = "singleton"
+	flat        = "flat"
+	sameID      = "duplicate_ids"
+	sameContent = "duplicate_content"
+	copies      = "copies"
+)
+
+// imported are the checks that an import makes.
+var imported = In(Import)
+
+// maxImported is how many there can be, for a set of them.
+const maxImported = 64
+
+// set is a set of checks, by their place in imported.
+type set uint64
+
+// setOf returns the set of one check.
+func setOf(name string) set {
+	return 1 << slices.IndexFunc(imported, func(c Check) bool { return c.Name == name })
+}
+
+var (
+	failedSet, singleSet, flatSet        = setOf(failed), setOf(single), setOf(flat)
+	sameIDSet, sameContentSet, copiesSet = setOf(sameID), setOf(sameContent), setOf(copies)
+)
+
+func (s set) has(one set) bool { return s&one != 0 }
+
+func (s set) each() iter.Seq[int] {
+	return func(yield func(int) bool) {
+		for ; s != 0; s &= s - 1 {
+			if !yield(bits.TrailingZeros64(uint64(s))) {
+				return
+			}
+		}
+	}
+}
+
+// blocked is what a set of findings excludes a row from.
+func (s set) blocked() (u uses) {
+	for c := range s.each() {
+		u |= imported[c].Blocks
+	}
+	return u
+}
 
 // tally counts the rows of one file, or of several.
 type tally struct {
 	rows   int64
 	groups int64 // those whose first row is here
-	found  [checkCount]struct {
+	found  [maxImported]struct {
 		count int64   // rows or groups
 		rows  int64   // rows, or the rows of the groups
 		first []place // at most MaxPlaces, the earliest
 	}
-	usable [useCount]int64 // rows
+	usable [numUses]int64 // rows
 }
 
-func (t *tally) add(c check, count, rows int64, p place) {
+func (t *tally) add(c int, count, rows int64, p place) {
 	f := &t.found[c]
 	f.count += count
 	f.rows += rows
@@ -46,20 +96,20 @@ type content struct {
 }
 
 // count counts all rows, a group after the other.
-func (l *Lint) count() ([]tally, error) {
-	if err := l.endRun(); err != nil {
+func (sc *SourceCheck) count() ([]tally, error) {
+	if err := sc.endRun(); err != nil {
 		return nil, err
 	}
-	repeated := l.sorter()
+	repeated := sc.sorter()
 	defer repeated.Close() // its content is no longer needed
-	if err := l.repeated(repeated); err != nil {
+	if err := sc.repeated(repeated); err != nil {
 		return nil, err
 	}
 	next, stop := iter.Pull2(repeated.Sorted())
 	defer stop()
 	again, err, more := next()
-	c := counter{tallies: make([]tally, min(len(l.files), MaxFiles+1))}
-	for run, bad := range l.runs.Sorted() {
+	c := counter{tallies: make([]tally, min(len(sc.files), maxFiles+1))}
+	for run, bad := range sc.runs.Sorted() {
 		if err = cmp.Or(err, bad); err != nil {
 			return nil, err
 		}
@@ -67,8 +117,8 @@ func (l *Lint) count() ([]tally, error) {
 		c.begin(group)
 		for facts := range slices.Chunk(run.Value, factBytes) {
 			f := decoded(n, facts)
-			if more && bytes.Equal(again.Key, ordered(l.key[:0], group, n)) {
-				f.found |= 1 << duplicateIDs
+			if more && bytes.Equal(again.Key, ordered(sc.key[:0], group, n)) {
+				f.found |= sameIDSet
 				again, err, more = next()
 			}
 			c.rows = append(c.rows, f)
@@ -87,7 +137,7 @@ func (c *counter) begin(group uint64) {
 	}
 }
 
-func (c *counter) of(f *fact) *tally { return &c.tallies[min(f.file, MaxFiles)] }
+func (c *counter) of(f *fact) *tally { return &c.tallies[min(f.file, maxFiles)] }
 
 // end counts the rows of the group.
 func (c *counter) end() {
@@ -98,9 +148,9 @@ func (c *counter) end() {
 	c.repeats(rows)
 	first := c.of(&rows[0])
 	first.groups++
-	fault, bad := faultOf(rows)
-	if bad {
-		first.add(fault, 1, 0, rows[0].place)
+	fault := faultOf(rows)
+	for x := range fault.each() {
+		first.add(x, 1, 0, rows[0].place)
 	}
 	for i := range rows {
 		f := &rows[i]
@@ -110,8 +160,8 @@ func (c *counter) end() {
 			t.add(x, 1, 1, f.place)
 		}
 		open := anyUse &^ f.found.blocked()
-		if bad {
-			t.found[fault].rows++
+		for x := range fault.each() {
+			t.found[x].rows++
 			open = f.alone(open)
 		}
 		for u := range t.usable {
@@ -121,12 +171,29 @@ func (c *counter) end() {
 	c.rows = rows[:0]
 }
 
+// faultOf returns the finding of a group, if it has one. A group without scores
+// may get them later.
+func faultOf(rows []fact) set {
+	var s spread
+	for i := range rows {
+		f := &rows[i]
+		s.add(kept{}, !f.found.has(failedSet), f.scored, f.score)
+	}
+	switch {
+	case s.single(true):
+		return singleSet
+	case s.flat():
+		return flatSet
+	}
+	return 0
+}
+
 // repeats notes which of the rows have the conversation of an earlier one. That of a
 // failed row may be empty, so it is not compared.
 func (c *counter) repeats(rows []fact) {
 	c.contents = c.contents[:0]
 	for i := range rows {
-		if !rows[i].found.has(failed) {
+		if !rows[i].found.has(failedSet) {
 			c.contents = append(c.contents, content{rows[i].content, i})
 		}
 	}
@@ -134,8 +201,9 @@ func (c *counter) repeats(rows []fact) {
 	for i := 1; i < len(c.contents); i++ {
 		if x := c.contents[i]; x.hash == c.contents[i-1].hash {
 			f := &rows[x.row]
-			f.found |= 1 << duplicateContent
-			f.found.addIf(f.found.has(duplicateIDs), copies)
+			if f.found |= sameContentSet; f.found.has(sameIDSet) {
+				f.found |= copiesSet
+			}
 		}
 	}
 }
@@ -144,7 +212,7 @@ func (c *counter) repeats(rows []fact) {
 // of its group.
 func (f *fact) alone(open uses) uses {
 	if f.pairs {
-		return open &^ (grouped &^ forDPO)
+		return open &^ (grouping &^ forDPO)
 	}
-	return open &^ grouped
+	return open &^ grouping
 }

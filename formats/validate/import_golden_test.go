@@ -1,4 +1,4 @@
-package lint
+package validate
 
 import (
 	"bytes"
@@ -16,16 +16,16 @@ var update = flag.Bool("update", false, "write the golden files")
 
 func sprint(name string, n int64) string { return fmt.Sprintf("%s %d", name, n) }
 
-// mixed returns rows with every finding, in a few files.
-func mixed() []Row {
-	var rows []Row
+// mixedRows returns rows with every finding, in a few files.
+func mixedRows() []sourceRow {
+	var rows []sourceRow
 	for i, c := range spoiled {
 		group := sound()
 		group = c.spoil(group, group[0].T)
 		for k := range group {
 			group[k].Group = fmt.Sprint(group[k].Group, i)
-			if group[k].SourceID != "" {
-				group[k].SourceID += fmt.Sprint(i)
+			if group[k].ID != "" {
+				group[k].ID += fmt.Sprint(i)
 			}
 		}
 		rows = append(rows, group...)
@@ -58,8 +58,8 @@ func golden(t *testing.T, name string, got []byte) {
 }
 
 func TestJSON(t *testing.T) {
-	var rows []Row
-	for i, r := range mixed() {
+	var rows []sourceRow
+	for i, r := range mixedRows() {
 		if i%14 == 0 {
 			rows = append(rows, r)
 		}
@@ -72,16 +72,16 @@ func TestJSON(t *testing.T) {
 }
 
 func TestText(t *testing.T) {
-	golden(t, "report.txt", text(t, reported(t, mixed())))
+	golden(t, "report.txt", text(t, reported(t, mixedRows())))
 	golden(t, "sound.txt", text(t, reported(t, sound())))
 }
 
 // TestTextFits checks the width of reports with many files, long names and large
 // numbers.
 func TestTextFits(t *testing.T) {
-	var rows []Row
-	for i := range 3 * MaxFiles {
-		for _, r := range mixed() {
+	var rows []sourceRow
+	for i := range 3 * maxFiles {
+		for _, r := range mixedRows() {
 			r.File = fmt.Sprint(strings.Repeat("ä", i), "\n", i)
 			rows = append(rows, r)
 		}

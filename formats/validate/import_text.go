@@ -1,4 +1,4 @@
-package lint
+package validate
 
 import (
 	"fmt"
@@ -19,7 +19,7 @@ func (r Report) WriteText(w io.Writer) error {
 	var b strings.Builder
 	fmt.Fprintf(&b, "%s in %s, %s\n", plural.Of(r.Rows, "row"), plural.Of(r.Groups, "group"), plural.Of(r.FileCount, "file"))
 	if r.Rows > 0 {
-		b.WriteString("\n" + aligned(r.Summary.uses()))
+		b.WriteString("\n" + aligned(r.summary.uses()))
 	}
 	for _, f := range r.Findings {
 		b.WriteByte('\n')
@@ -41,7 +41,7 @@ func (r Report) WriteSummary(w io.Writer) error {
 	}
 	var b strings.Builder
 	if r.Rows > 0 {
-		b.WriteString(aligned(r.Summary.uses()))
+		b.WriteString(aligned(r.summary.uses()))
 	}
 	if len(names) > 0 {
 		paragraph(&b, "findings: "+strings.Join(names, ", "))
@@ -50,15 +50,15 @@ func (r Report) WriteSummary(w io.Writer) error {
 	return err
 }
 
-// line is a line of a table. The last cell is wrapped between its words.
-type line struct {
+// tableLine is a line of a table. The last cell is wrapped between its words.
+type tableLine struct {
 	cells []string
 	words []string
 }
 
 // uses returns a table of what the rows can be used for.
-func (s Summary) uses() []line {
-	out := []line{{[]string{"use", "possible for"}, []string{"blocked by (rows)"}}}
+func (s summary) uses() []tableLine {
+	out := []tableLine{{[]string{"use", "possible for"}, []string{"blocked by (rows)"}}}
 	for _, u := range s.Uses {
 		var words []string
 		for i, r := range u.Because {
@@ -67,26 +67,26 @@ func (s Summary) uses() []line {
 				words[i] += ","
 			}
 		}
-		out = append(out, line{[]string{string(u.Use), u.possible()}, words})
+		out = append(out, tableLine{[]string{u.Use, u.possible()}, words})
 	}
 	return out
 }
 
-func (u UseCount) possible() string {
+func (u useCount) possible() string {
 	switch u.Verdict {
-	case Possible:
+	case possible:
 		return "all rows"
-	case Impossible:
+	case impossible:
 		return "no row"
 	}
 	return fmt.Sprintf("%d of %d rows", u.Possible, u.Of)
 }
 
-func (f Finding) write(b *strings.Builder) {
+func (f limit) write(b *strings.Builder) {
 	fmt.Fprintf(b, "%s: %s (%s)\n", f.Name, f.counted(), f.Severity)
 	paragraph(b, f.What)
 	if len(f.Blocks) > 0 {
-		paragraph(b, "blocks: "+strings.Join(names(f.Blocks), ", "))
+		paragraph(b, "blocks: "+strings.Join(f.Blocks, ", "))
 	}
 	paragraph(b, "help: "+f.Help)
 	for i, p := range f.First {
@@ -100,32 +100,25 @@ func (f Finding) write(b *strings.Builder) {
 }
 
 // counted returns what the finding counts: "3 rows".
-func (f Finding) counted() string { return plural.Of(f.Count, strings.TrimSuffix(f.Of, "s")) }
-
-func names(blocks []Use) (out []string) {
-	for _, u := range blocks {
-		out = append(out, string(u))
-	}
-	return out
-}
+func (f limit) counted() string { return plural.Of(f.Count, strings.TrimSuffix(f.Of, "s")) }
 
 // byFile returns a table with a line for each file and a column for each use. A
 // group counts in the file where it begins, so that the column adds up.
-func (r Report) byFile() []line {
+func (r Report) byFile() []tableLine {
 	head := []string{"rows", "groups begun"}
 	for _, u := range r.Meaning {
-		head = append(head, string(u.Use))
+		head = append(head, u.Name)
 	}
-	out := []line{{head, []string{"file"}}}
-	add := func(name string, s Summary) {
+	out := []tableLine{{head, []string{"file"}}}
+	add := func(name string, s summary) {
 		cells := []string{strconv.FormatInt(s.Rows, 10), strconv.FormatInt(s.Groups, 10)}
 		for _, u := range s.Uses {
 			cells = append(cells, u.share())
 		}
-		out = append(out, line{cells, []string{name}})
+		out = append(out, tableLine{cells, []string{name}})
 	}
 	for _, f := range r.Files {
-		add(f.Name, f.Summary)
+		add(f.Name, f.summary)
 	}
 	if r.Other != nil {
 		add(plural.Of(r.FileCount-len(r.Files), "other file"), *r.Other)
@@ -134,11 +127,11 @@ func (r Report) byFile() []line {
 }
 
 // share returns the share of the rows for which a use is possible, rounded down.
-func (u UseCount) share() string {
+func (u useCount) share() string {
 	switch percent := 100 * u.Possible / max(u.Of, 1); {
-	case u.Verdict == Possible:
+	case u.Verdict == possible:
 		return "yes"
-	case u.Verdict == Impossible:
+	case u.Verdict == impossible:
 		return "no"
 	case percent == 0:
 		return "<1%"
@@ -171,7 +164,7 @@ func (r Report) places(b *strings.Builder) {
 }
 
 // after returns the place of a finding in a file as the i-th of n in a list.
-func (p Place) after(i, n int) string {
+func (p sourcePlace) after(i, n int) string {
 	noun, at := "line", p.Line
 	if p.Line == 0 {
 		noun, at = "record", p.Record
@@ -186,7 +179,7 @@ func (p Place) after(i, n int) string {
 }
 
 // aligned returns a table.
-func aligned(table []line) string {
+func aligned(table []tableLine) string {
 	widths := make([]int, len(table[0].cells))
 	for _, l := range table {
 		for i, cell := range l.cells {

@@ -1,21 +1,9 @@
-package lint
+package validate
 
 import (
 	"encoding/binary"
-	"iter"
 	"math"
 )
-
-// Sorter sorts what is kept of rows. First everything is added, then everything
-// is read, as often as it is asked for.
-type Sorter interface {
-	Add(key, value []byte) error      // copies both
-	Sorted() iter.Seq2[Record, error] // by key, byte by byte; a record is valid until the next
-	Close() error
-}
-
-// Record is a record in a Sorter.
-type Record struct{ Key, Value []byte }
 
 // fact is what is kept of a row until all rows of its group are known.
 type fact struct {
@@ -30,7 +18,7 @@ type fact struct {
 // place is where a row is in the source.
 type place struct {
 	n            uint64 // rows before it
-	file         uint32 // as an index into Lint.files
+	file         uint32 // as an index into SourceCheck.files
 	line, record int64
 }
 

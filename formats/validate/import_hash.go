@@ -1,4 +1,4 @@
-package lint
+package validate
 
 import (
 	"github.com/zeebo/xxh3"
@@ -30,12 +30,12 @@ func contentHash(t *formats.Trajectory) (h uint64) {
 // idHash hashes the source's id. Both sides of a pair have the id of their
 // record. Among 10 million different ids, two have an equal hash with a
 // probability of 3 in a million.
-func idHash(r *Row) uint64 {
-	h := xxh3.HashString(r.SourceID)
+func idHash(s *Source) uint64 {
+	h := xxh3.HashString(s.ID)
 	switch {
-	case r.Preferred == nil:
+	case s.Preferred == nil:
 		return h
-	case *r.Preferred:
+	case *s.Preferred:
 		return with(h, 1)
 	}
 	return with(h, 2)

@@ -1,0 +1,165 @@
+package validate
+
+import (
+	"encoding/json"
+	"slices"
+
+	"github.com/rollmill/rollmill/formats"
+	"github.com/rollmill/rollmill/formats/chat"
+)
+
+// The checks of conversations, and of what a source may leave out.
+
+// ofRows returns a check of valid wide rows.
+func ofRows(bad func(*Row, *formats.Trajectory) bool) func(*Count, *Row) {
+	return func(c *Count, r *Row) {
+		t := r.wide()
+		if t == nil {
+			return
+		}
+		if c.Of++; bad(r, t) {
+			c.Add(r, "", "")
+		}
+	}
+}
+
+func noModel(_ *Row, t *formats.Trajectory) bool         { return t.Model == "" }
+func noPolicyVersion(_ *Row, t *formats.Trajectory) bool { return t.PolicyVersion == nil }
+
+// noPreferences reports whether neither the row can be compared with others of its
+// group nor its candidates with each other.
+func noPreferences(r *Row, t *formats.Trajectory) bool {
+	_, has := r.score()
+	return !has && !comparesCandidates(t)
+}
+
+// score returns the number by which a row is compared in its group, if it has one:
+// its reward, else its preference.
+func (r *Row) score() (float64, bool) {
+	switch {
+	case rewarded(r):
+		return *r.Reward, true
+	case r.Source == nil || r.Source.Preferred == nil:
+		return 0, false
+	case *r.Source.Preferred:
+		return 1, true
+	}
+	return 0, true
+}
+
+// comparesCandidates reports whether pairs can be made of a row's own candidates.
+func comparesCandidates(t *formats.Trajectory) bool {
+	var first *float64
+	for i := range t.Candidates {
+		switch score := t.Candidates[i].Score; {
+		case score == nil:
+		case first == nil:
+			first = score
+		case *score != *first:
+			return true
+		}
+	}
+	return false
+}
+
+// has reports whether any message of a trajectory is so.
+func has(t *formats.Trajectory, is func(*formats.Message) bool) bool {
+	for i := range t.Messages {
+		if is(&t.Messages[i]) {
+			return true
+		}
+	}
+	return false
+}
+
+func noAssistant(_ *Row, t *formats.Trajectory) bool {
+	return !has(t, func(m *formats.Message) bool { return m.Role == "assistant" })
+}
+
+func noSystemPrompt(_ *Row, t *formats.Trajectory) bool {
+	return !has(t, func(m *formats.Message) bool { return m.Role == "system" || m.Role == "developer" })
+}
+
+func noToolCalls(_ *Row, t *formats.Trajectory) bool {
+	return !has(t, func(m *formats.Message) bool { return len(m.ToolCalls) > 0 })
+}
+
+func contentParts(_ *Row, t *formats.Trajectory) bool {
+	return has(t, func(m *formats.Message) bool { return m.ContentParts != "" })
+}
+
+func badArguments(_ *Row, t *formats.Trajectory) bool {
+	return has(t, func(m *formats.Message) bool {
+		return slices.ContainsFunc(m.ToolCalls, func(c formats.ToolCall) bool { return !json.Valid([]byte(c.Arguments)) })
+	})
+}
+
+func lastNotAssistant(_ *Row, t *formats.Trajectory) bool {
+	last := len(t.Messages) - 1
+	if !linear(t) {
+		if path := t.Main(); len(path) > 0 {
+			last = path[len(path)-1]
+		}
+	}
+	return last >= 0 && t.Messages[last].Role != "assistant"
+}
+
+// linear reports whether each message continues the one before it.
+func linear(t *formats.Trajectory) bool {
+	for i := range t.Messages {
+		if int(t.Messages[i].Parent) != i-1 {
+			return false
+		}
+	}
+	return true
+}
+
+func branchedAnswers(r *Row, t *formats.Trajectory) bool { return r.refused(t) == chat.Branches }
+func foreignAnswers(r *Row, t *formats.Trajectory) bool  { return r.refused(t) == chat.Others }
+
+// refused returns why the whole conversation is no text that trains, or "".
+func (r *Row) refused(t *formats.Trajectory) string {
+	if !r.hasWhole {
+		others := func() bool {
+			for i := range t.Messages {
+				if t.Messages[i].Role == "assistant" && !t.Trained(i) {
+					return true
+				}
+			}
+			return false
+		}
+		if r.whole, r.hasWhole = "", true; !linear(t) || others() {
+			_, r.whole = chat.Whole(t)
+		}
+	}
+	return r.whole
+}
+
+func roleOrder(_ *Row, t *formats.Trajectory) bool {
+	for i := range t.Messages {
+		if !follows(t, i) {
+			return true
+		}
+	}
+	return false
+}
+
+// follows reports whether a message's role may come after its parent's. A tool
+// message must come after a call, which check tool_calls looks at.
+func follows(t *formats.Trajectory, i int) bool {
+	before := ""
+	if p := t.Messages[i].Parent; p >= 0 && int(p) < i {
+		before = t.Messages[p].Role
+	}
+	switch t.Messages[i].Role {
+	case "system", "developer":
+		return before == "" || before == "system" || before == "developer"
+	case "user":
+		return before != "user"
+	case "assistant":
+		return before != "assistant" && before != ""
+	case "tool", "function":
+		return slices.Contains([]string{"assistant", "tool", "function"}, before)
+	}
+	return false
+}

@@ -1,0 +1,136 @@
+package validate
+
+import (
+	"encoding/binary"
+	"errors"
+
+	"github.com/zeebo/xxh3"
+
+	"github.com/rollmill/rollmill/formats"
+	"github.com/rollmill/rollmill/formats/spill"
+)
+
+// maxFiles is how many files are reported one by one. The others are summed.
+const maxFiles = 100
+
+// SourceCheck examines the rows of an import, and reports what they can be used for. What
+// it keeps of them is in sorters, so its own memory does not grow with rows, only
+// with the number of files; their names' memory is the caller's.
+type SourceCheck struct {
+	files    []string
+	n        uint64               // rows
+	sorter   func() *spill.Sorter // a new one
+	ids      *spill.Sorter        // the hash of an id and its row: the hash of the group
+	runs     *spill.Sorter        // the hash of a group and a row: the facts of it and of the next rows, if they are of the group too
+	checkers [maxImported]checker // of the rows; nil for the others
+	row      Row                  // the last one
+	source   Source
+
+	run struct { // the last one, which is not in runs yet
+		group, first uint64
+		facts        []byte
+	}
+	key, value []byte // reused
+}
+
+// maxRun is the largest number of rows in a run.
+const maxRun = 64
+
+// NewSourceCheck returns a check that has seen nothing. Its three sorters spill to dir
+// ("": the system's) what exceeds about so many bytes of memory each. It must be
+// closed.
+func NewSourceCheck(dir string, memory int64) *SourceCheck {
+	sorter := func() *spill.Sorter { return spill.New(dir, memory) }
+	sc := &SourceCheck{sorter: sorter, ids: sorter(), runs: sorter()}
+	for i := range imported {
+		if c := imported[i].checker(); c != nil && imported[i].Sees == OneRow {
+			c.counted().bare = true
+			sc.checkers[i] = c
+		}
+	}
+	return sc
+}
+
+// Close closes the sorters.
+func (sc *SourceCheck) Close() error { return errors.Join(sc.ids.Close(), sc.runs.Close()) }
+
+// Add examines a row of a group. The rows of a file follow one another; those of a
+// group may be anywhere. It keeps nothing of the trajectory. It is not safe for
+// concurrent use.
+func (sc *SourceCheck) Add(group string, s Source, t *formats.Trajectory) error {
+	f := fact{place: place{n: sc.n, file: sc.file(s.File), line: s.Line, record: s.Record},
+		found: sc.find(group, s, t), content: contentHash(t), pairs: comparesCandidates(t)}
+	f.score, f.scored = sc.row.score()
+	sc.row.Trajectory = nil
+	sc.n++
+	hash := xxh3.HashString(group)
+	if s.ID != "" {
+		sc.key, sc.value = ordered(sc.key[:0], idHash(&sc.source), f.n), binary.BigEndian.AppendUint64(sc.value[:0], hash)
+		if err := sc.ids.Add(sc.key, sc.value); err != nil {
+			return err
+		}
+	}
+	if hash != sc.run.group || len(sc.run.facts) >= maxRun*factBytes {
+		if err := sc.endRun(); err != nil {
+			return err
+		}
+		sc.run.group, sc.run.first = hash, f.n
+	}
+	sc.run.facts = f.append(sc.run.facts)
+	return nil
+}
+
+// find returns what a row shows by itself.
+func (sc *SourceCheck) find(group string, s Source, t *formats.Trajectory) (found set) {
+	sc.source, sc.row = s, Row{TrajectoryID: t.TrajectoryID, Group: group, Status: t.Status, Reward: t.Reward, Trajectory: t, Source: &sc.source}
+	for i, c := range sc.checkers {
+		if c == nil {
+			continue
+		}
+		before := c.counted().N
+		if c.Row(&sc.row); c.counted().N > before {
+			found |= 1 << i
+		}
+	}
+	return found
+}
+
+// endRun adds the last run to the others.
+func (sc *SourceCheck) endRun() error {
+	if len(sc.run.facts) == 0 {
+		return nil
+	}
+	sc.key = ordered(sc.key[:0], sc.run.group, sc.run.first)
+	err := sc.runs.Add(sc.key, sc.run.facts)
+	sc.run.facts = sc.run.facts[:0]
+	return err
+}
+
+// file returns the index of a row's file.
+func (sc *SourceCheck) file(name string) uint32 {
+	if n := len(sc.files); n == 0 || sc.files[n-1] != name {
+		sc.files = append(sc.files, name)
+	}
+	return uint32(len(sc.files) - 1)
+}
+
+// repeated adds the rows whose id an earlier row has, each after the hash of its
+// group.
+func (sc *SourceCheck) repeated(to *spill.Sorter) error {
+	var last uint64
+	first := true
+	for r, err := range sc.ids.Sorted() {
+		if err != nil {
+			return err
+		}
+		id, n := split(r.Key)
+		if !first && id == last {
+			sc.key = ordered(sc.key[:0], binary.BigEndian.Uint64(r.Value), n)
+			if err := to.Add(sc.key, nil); err != nil {
+				return err
+			}
+		}
+		last, first = id, false
+	}
+	return nil
+}

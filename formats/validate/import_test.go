@@ -1,0 +1,454 @@
+package validate
+
+import (
+	"maps"
+	"math"
+	"math/rand/v2"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/rollmill/rollmill/formats"
+)
+
+func ptr[T any](v T) *T { return &v }
+
+// sourceRow is a row of an import, and its group.
+type sourceRow struct {
+	Source
+	Group string
+	T     *formats.Trajectory
+}
+
+// inMemory returns a check whose sorters spill nothing.
+func inMemory() *SourceCheck { return NewSourceCheck("", 1<<20) }
+
+// sound returns a group of two rows without any finding.
+func sound() []sourceRow {
+	rows := make([]sourceRow, 2)
+	for i := range rows {
+		answer := formats.Message{Parent: 1, Role: "assistant", Content: strings.Repeat("so ", i+1), Sampled: true,
+			ToolCalls: []formats.ToolCall{{ID: "c", Name: "search", Arguments: `{"q":"x"}`}},
+			TokenIDs:  []int32{1, 2}, Logprobs: []float32{-1, -2}, PromptDeltaIDs: []int32{7}}
+		rows[i] = sourceRow{Source{File: "a.jsonl", Line: int64(i) + 1, Record: int64(i), ID: string(rune('a' + i))}, "g", &formats.Trajectory{
+			Status: formats.StatusOK, Model: "m", PolicyVersion: ptr(int64(3)), Reward: ptr(float64(i)),
+			Messages: []formats.Message{{Parent: -1, Role: "system", Content: "be short", Call: -1}, {Role: "user", Content: "why?", Call: -1}, answer},
+			Calls:    []formats.Call{{Target: true}}, ToolSets: []string{`[{"type":"function","function":{"name":"search"}}]`},
+		}}
+	}
+	return rows
+}
+
+// add adds a message after the last one.
+func add(t *formats.Trajectory, m formats.Message) *formats.Message {
+	m.Parent = int32(len(t.Messages) - 1)
+	if !m.Sampled {
+		m.Call = -1
+	}
+	t.Messages = append(t.Messages, m)
+	return &t.Messages[len(t.Messages)-1]
+}
+
+// again adds another answer like the first one.
+func again(t *formats.Trajectory) *formats.Message {
+	add(t, formats.Message{Role: "tool", Content: "found", ToolCallID: "c"})
+	m := t.Messages[2]
+	m.ToolCalls = nil
+	return add(t, m)
+}
+
+func reported(t *testing.T, rows []sourceRow) Report {
+	t.Helper()
+	l := inMemory()
+	for _, r := range rows {
+		if err := l.Add(r.Group, r.Source, r.T); err != nil {
+			t.Fatal(err)
+		}
+	}
+	r, err := l.Report()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return r
+}
+
+// spoiled are changes of the first row or of all, and what is found then.
+var spoiled = []struct {
+	name  string
+	spoil func(rows []sourceRow, t *formats.Trajectory) []sourceRow
+	want  string // findings and their counts
+	block string // uses that are not possible for all rows, and for how many they are
+}{
+	{"nothing", func(rows []sourceRow, t *formats.Trajectory) []sourceRow { return rows }, "", ""},
+	{"failed", func(rows []sourceRow, t *formats.Trajectory) []sourceRow {
+		t.Status, t.Reward, t.Messages = formats.StatusFailed, nil, nil
+		return rows
+	}, "failures 1, singleton 1", "dpo 0, grpo 0, judging 1, kto 1, sft 1, tokens 0, tool-rewards 1"},
+	{"skipped", func(rows []sourceRow, t *formats.Trajectory) []sourceRow {
+		for i := range rows {
+			rows[i].T.Status, rows[i].T.Messages = formats.StatusSkipped, nil
+		}
+		return rows
+	}, "failures 2", "dpo 0, grpo 0, judging 0, kto 0, sft 0, tokens 0, tool-rewards 0"},
+	{"truncated", func(rows []sourceRow, t *formats.Trajectory) []sourceRow {
+		t.Status = formats.StatusTruncated
+		return rows
+	}, "truncated 1", ""},
+	{"a prompt only", func(rows []sourceRow, t *formats.Trajectory) []sourceRow { t.Messages = t.Messages[:2]; return rows },
+		"last_not_assistant 1, no_assistant 1, no_tool_calls 1, untrained 1", "dpo 1, grpo 1, judging 1, kto 1, sft 1, tokens 1, tool-rewards 1"},
+	{"no messages", func(rows []sourceRow, t *formats.Trajectory) []sourceRow { t.Messages = nil; return rows },
+		"no_assistant 1, no_system_prompt 1, no_tool_calls 1, untrained 1", "dpo 1, grpo 1, judging 1, kto 1, sft 1, tokens 1, tool-rewards 1"},
+	{"an answer that does not train", func(rows []sourceRow, t *formats.Trajectory) []sourceRow { t.Calls[0].Target = false; return rows },
+		"untrained 1", "dpo 1, grpo 1, kto 1, sft 1, tokens 1"},
+	{"an empty answer", func(rows []sourceRow, t *formats.Trajectory) []sourceRow { again(t).Content = ""; return rows },
+		"empty_answer 1, several_answers 1", "kto 1, sft 1"},
+	{"no logprobs", func(rows []sourceRow, t *formats.Trajectory) []sourceRow { t.Messages[2].Logprobs = nil; return rows },
+		"no_logprobs 1", "grpo 1, tokens 1"},
+	{"some logprobs", func(rows []sourceRow, t *formats.Trajectory) []sourceRow { again(t).Logprobs = nil; return rows },
+		"partial_logprobs 1, several_answers 1", "grpo 1, kto 1, tokens 1"},
+	{"too few logprobs", func(rows []sourceRow, t *formats.Trajectory) []sourceRow {
+		t.Messages[2].Logprobs = []float32{-1}
+		return rows
+	},
+		"logprob_count 1", "grpo 1, tokens 1"},
+	{"placeholders", func(rows []sourceRow, t *formats.Trajectory) []sourceRow {
+		t.Messages[2].Logprobs[1] = -9999
+		return rows
+	},
+		"logprob_floors 1", "grpo 1, tokens 1"},
+	{"no token ids", func(rows []sourceRow, t *formats.Trajectory) []sourceRow {
+		t.Messages[2].TokenIDs, t.Messages[2].PromptDeltaIDs = nil, nil
+		return rows
+	}, "no_token_ids 1", "tokens 1"},
+	{"no prompt ids", func(rows []sourceRow, t *formats.Trajectory) []sourceRow {
+		t.Messages[2].PromptDeltaIDs = nil
+		return rows
+	},
+		"no_prompt_ids 1", "tokens 1"},
+	{"no reward", func(rows []sourceRow, t *formats.Trajectory) []sourceRow { t.Reward = nil; return rows },
+		"no_preferences 1, singleton 1, unscored 1", "dpo 0, grpo 0, kto 1, tokens 0"},
+	{"no rewards", func(rows []sourceRow, t *formats.Trajectory) []sourceRow {
+		t.Reward, rows[1].T.Reward = nil, ptr(math.NaN())
+		return rows
+	},
+		"no_preferences 2, unscored 2", "dpo 0, grpo 0, kto 0, tokens 0"},
+	{"a preference", func(rows []sourceRow, t *formats.Trajectory) []sourceRow {
+		for i := range rows {
+			rows[i].T.Reward, rows[i].Preferred, rows[i].ID = nil, ptr(i == 0), "both"
+		}
+		return rows
+	}, "unscored 2", "grpo 0, tokens 0"},
+	{"labels that agree", func(rows []sourceRow, t *formats.Trajectory) []sourceRow {
+		for i := range rows {
+			rows[i].T.Reward, rows[i].Preferred = nil, ptr(true)
+		}
+		return rows
+	}, "flat 1, unscored 2", "dpo 0, grpo 0, tokens 0"},
+	{"scored candidates", func(rows []sourceRow, t *formats.Trajectory) []sourceRow {
+		t.Reward, t.Candidates = nil, []formats.Candidate{{}, {Score: ptr(1.0)}, {Score: ptr(2.0)}}
+		return rows
+	}, "singleton 1, unscored 1", "dpo 1, grpo 0, tokens 0"},
+	{"a group of one", func(rows []sourceRow, t *formats.Trajectory) []sourceRow { return rows[:1] }, "singleton 1", "dpo 0, grpo 0, tokens 0"},
+	{"a flat group", func(rows []sourceRow, t *formats.Trajectory) []sourceRow { t.Reward = ptr(1.0); return rows }, "flat 1", "dpo 0, grpo 0, tokens 0"},
+	{"an id twice", func(rows []sourceRow, t *formats.Trajectory) []sourceRow { rows[1].ID = rows[0].ID; return rows }, "duplicate_ids 1", ""},
+	{"no ids", func(rows []sourceRow, t *formats.Trajectory) []sourceRow {
+		rows[0].ID, rows[1].ID = "", ""
+		return rows
+	}, "", ""},
+	{"an answer twice", func(rows []sourceRow, t *formats.Trajectory) []sourceRow {
+		t.Messages[2].Content, t.Messages[2].ToolCalls[0].ID = rows[1].T.Messages[2].Content, "other"
+		return rows
+	}, "duplicate_content 1", ""},
+	{"an answer in two groups", func(rows []sourceRow, t *formats.Trajectory) []sourceRow {
+		more := sound()
+		for i := range more {
+			more[i].Group, more[i].ID = "h", more[i].ID+"2"
+		}
+		return append(rows, more...)
+	}, "", ""},
+	{"a row twice", func(rows []sourceRow, t *formats.Trajectory) []sourceRow { return append(rows, rows[0]) },
+		"copies 1, duplicate_content 1, duplicate_ids 1", "grpo 2, tokens 2"},
+	{"an image", func(rows []sourceRow, t *formats.Trajectory) []sourceRow {
+		t.Messages[1].Content, t.Messages[1].ContentParts = "", `[{"type":"image_url"}]`
+		return rows
+	}, "content_parts 1", "dpo 1, kto 1, sft 1"},
+	{"branches", func(rows []sourceRow, t *formats.Trajectory) []sourceRow {
+		t.Messages = append(t.Messages, t.Messages[2])
+		return rows
+	}, "branched_answers 1, several_answers 1", "dpo 1, kto 1, sft 1"},
+	{"an answer of somebody else", func(rows []sourceRow, t *formats.Trajectory) []sourceRow {
+		m := again(t)
+		m.Content, t.Messages[2].Sampled, t.Messages[2].Call = "yes", false, -1
+		return rows
+	}, "foreign_answers 1", "sft 1"},
+	{"a dialogue", func(rows []sourceRow, t *formats.Trajectory) []sourceRow { again(t); return rows }, "several_answers 1", "kto 1"},
+	{"a result at the end", func(rows []sourceRow, t *formats.Trajectory) []sourceRow {
+		add(t, formats.Message{Role: "tool", Content: "found", ToolCallID: "c"})
+		return rows
+	}, "last_not_assistant 1", ""},
+	{"a late system prompt", func(rows []sourceRow, t *formats.Trajectory) []sourceRow {
+		t.Messages[0].Role, t.Messages[1].Role = "user", "developer"
+		return rows
+	}, "role_order 1", ""},
+	{"an unknown role", func(rows []sourceRow, t *formats.Trajectory) []sourceRow { t.Messages[1].Role = "human"; return rows }, "role_order 1", ""},
+	{"no system prompt", func(rows []sourceRow, t *formats.Trajectory) []sourceRow {
+		t.Messages = t.Messages[1:]
+		t.Messages[0].Parent, t.Messages[1].Parent = -1, 0
+		return rows
+	}, "no_system_prompt 1", ""},
+	{"no tool calls", func(rows []sourceRow, t *formats.Trajectory) []sourceRow { t.Messages[2].ToolCalls = nil; return rows }, "no_tool_calls 1", "tool-rewards 1"},
+	{"no definitions", func(rows []sourceRow, t *formats.Trajectory) []sourceRow { t.Calls[0].Tools = -1; return rows }, "no_tools 1", "tool-rewards 1"},
+	{"a tool that is not defined", func(rows []sourceRow, t *formats.Trajectory) []sourceRow {
+		t.Messages[2].ToolCalls[0].Name = "find"
+		return rows
+	}, "undefined_tool 1", ""},
+	{"short definitions", func(rows []sourceRow, t *formats.Trajectory) []sourceRow {
+		t.ToolSets[0] = `[{"name":"search"}]`
+		return rows
+	}, "", ""},
+	{"no arguments", func(rows []sourceRow, t *formats.Trajectory) []sourceRow {
+		t.Messages[2].ToolCalls[0].Arguments = ""
+		return rows
+	},
+		"bad_arguments 1", "tool-rewards 1"},
+	{"an unanswered call", func(rows []sourceRow, t *formats.Trajectory) []sourceRow {
+		add(t, formats.Message{Role: "user", Content: "and?"})
+		m := t.Messages[2]
+		m.ToolCalls = nil
+		add(t, m)
+		return rows
+	}, "several_answers 1, unanswered_calls 1", "kto 1, sft 1, tool-rewards 1"},
+	{"a result without its call", func(rows []sourceRow, t *formats.Trajectory) []sourceRow {
+		again(t)
+		t.Messages[3].ToolCallID = "d"
+		return rows
+	}, "several_answers 1, tool_calls 1", "dpo 1, grpo 1, kto 1, sft 1, tokens 1, tool-rewards 1"},
+	{"no model", func(rows []sourceRow, t *formats.Trajectory) []sourceRow { t.Model = ""; return rows }, "no_model 1", ""},
+	{"no version", func(rows []sourceRow, t *formats.Trajectory) []sourceRow { t.PolicyVersion = nil; return rows }, "no_policy_version 1", ""},
+}
+
+func TestEachFinding(t *testing.T) {
+	found := map[string]bool{}
+	for _, c := range spoiled {
+		rows := sound()
+		r := reported(t, c.spoil(rows, rows[0].T))
+		var got, open []string
+		for _, f := range r.Findings {
+			got = append(got, sprint(f.Name, f.Count))
+			found[f.Name] = true
+			if len(f.First) == 0 || f.First[0].File != "a.jsonl" || f.First[0].Line == 0 {
+				t.Errorf("%s: %s is at %v", c.name, f.Name, f.First)
+			}
+		}
+		for _, u := range r.Uses {
+			if u.Verdict != possible {
+				open = append(open, sprint(u.Use, u.Possible))
+			}
+		}
+		slices.Sort(got)
+		slices.Sort(open)
+		if g := strings.Join(got, ", "); g != c.want {
+			t.Errorf("%s: found %s\nwant %s", c.name, g, c.want)
+		}
+		if g := strings.Join(open, ", "); g != c.block {
+			t.Errorf("%s: possible for %s\nwant %s", c.name, g, c.block)
+		}
+	}
+	for _, c := range imported {
+		if !found[c.Name] {
+			t.Errorf("no test finds %s", c.Name)
+		}
+	}
+}
+
+// TestAll checks the list: each check has one name, an earlier name selects it, and the
+// commands that make it know what they need.
+func TestAll(t *testing.T) {
+	names := map[string]bool{}
+	for _, c := range All {
+		if names[c.Name] || c.Help == "" || c.In == 0 || !slices.Contains(Severities, c.Severity) {
+			t.Errorf("%+v", c)
+		}
+		names[c.Name] = true
+		if c.Severity == Damage != (c.Name == "damage") || c.AtImport != "" && !slices.Contains(Severities, c.AtImport) {
+			t.Errorf("%s is %s, at an import %s", c.Name, c.Severity, c.AtImport)
+		}
+		if c.In&Import != 0 && c.Hint == "" {
+			t.Errorf("an import does not say what to do about %s", c.Name)
+		}
+		if made := c.checker() != nil; made == (c.Sees == WholeRun) && c.Name != sameID && c.Name != sameContent {
+			t.Errorf("%s: a doctor makes it: %v", c.Name, made)
+		}
+		if c.In&Submit != 0 && (c.In&Audit == 0 || !c.Severity.AtLeast(Warning)) {
+			t.Errorf("submit makes %s, audit does not, or it is only a note", c.Name)
+		}
+	}
+	for _, c := range All {
+		for _, was := range c.Was {
+			if got, err := Named(All, []string{was}); names[was] || err != nil || !got[c.Name] {
+				t.Errorf("%s selects %v, %v; want %s", was, got, err, c.Name)
+			}
+		}
+	}
+	if got, err := Named(In(Audit), []string{"tools_lost", "flat"}); err != nil || !maps.Equal(got, map[string]bool{"no_tools": true, "unanswered_calls": true, "flat": true}) {
+		t.Errorf("%v, %v", got, err)
+	}
+	if n := len(imported); n > maxImported {
+		t.Errorf("%d checks", n)
+	}
+	if want := []string{"grpo", "tokens", "dpo"}; !slices.Equal(uses(grouping).names(), want) {
+		t.Errorf("%v compare rows, want %v", uses(grouping).names(), want)
+	}
+}
+
+func TestNothing(t *testing.T) {
+	r := reported(t, nil)
+	for _, u := range r.Uses {
+		if u.Verdict != impossible || u.Of != 0 {
+			t.Errorf("%+v", u)
+		}
+	}
+	if len(r.Findings) > 0 || r.Rows != 0 || len(r.Files) > 0 {
+		t.Errorf("%+v", r)
+	}
+	if got := string(text(t, r)); !strings.HasPrefix(got, "0 rows in 0 groups, 0 files\n") {
+		t.Error(got)
+	}
+}
+
+// TestDamagedRows checks that indexes that lead nowhere do no harm.
+func TestDamagedRows(t *testing.T) {
+	rnd := rand.New(rand.NewPCG(1, 2))
+	var rows []sourceRow
+	for range 5000 {
+		r := sound()[0]
+		for range rnd.IntN(6) {
+			again(r.T)
+		}
+		for i := range r.T.Messages {
+			m := &r.T.Messages[i]
+			if rnd.IntN(2) == 0 {
+				m.Parent, m.Call, m.Sampled = int32(rnd.IntN(9)-2), int32(rnd.IntN(5)-2), rnd.IntN(2) == 0
+			}
+		}
+		r.T.Calls[0].Tools = int32(rnd.IntN(5) - 2)
+		r.T.ToolSets[0] = [...]string{"", "{}", "[]", "[1]", `[{"function":null}]`, "["}[rnd.IntN(6)]
+		rows = append(rows, r)
+	}
+	explained(t, reported(t, rows).summary)
+}
+
+// TestReportsAreRepeatable checks that a report changes nothing.
+func TestReportsAreRepeatable(t *testing.T) {
+	l, rows := inMemory(), sound()
+	for _, r := range append(rows, rows[0]) {
+		if err := l.Add(r.Group, r.Source, r.T); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for range 2 {
+		if r, err := l.Report(); err != nil || len(r.Findings) != 3 {
+			t.Errorf("%+v, %v", r, err)
+		}
+	}
+}
+
+// TestPlacesAreTheFirst checks the places of findings whose groups come in
+// another order than that of their hashes.
+func TestPlacesAreTheFirst(t *testing.T) {
+	var rows []sourceRow
+	for i := range 500 {
+		r := sound()[0]
+		r.Group, r.ID, r.Line = sprint("g", int64(i)), sprint("", int64(i)), int64(i+1)
+		if r.T.Status = formats.StatusTruncated; i < 7 {
+			r.T.Status = formats.StatusOK
+		}
+		rows = append(rows, r)
+	}
+	for _, f := range reported(t, rows).Findings {
+		want := map[string]int64{"truncated": 8, "singleton": 1}[f.Name]
+		for i, p := range f.First {
+			if p.Line != want+int64(i) || len(f.First) != MaxPlaces {
+				t.Errorf("%s is at %v", f.Name, f.First)
+				break
+			}
+		}
+	}
+}
+
+// TestRunsOfAGroup checks groups whose rows are partly adjacent, and many.
+func TestRunsOfAGroup(t *testing.T) {
+	var rows []sourceRow
+	for i := range int64(10 * maxRun) {
+		r := sound()[0]
+		r.Group, r.ID = sprint("g", i/(3*maxRun)%2), sprint("", i%200)
+		r.T.Messages[2].Content = sprint("", i)
+		rows = append(rows, r)
+	}
+	got := reported(t, rows)
+	counts := map[string]int64{}
+	for _, f := range got.Findings {
+		counts[f.Name] = f.Count
+	}
+	if want := map[string]int64{"duplicate_ids": 10*maxRun - 200, "flat": 2}; got.Groups != 2 || !maps.Equal(counts, want) {
+		t.Errorf("%d groups, %v, want %v", got.Groups, counts, want)
+	}
+}
+
+func TestGroupsOverFiles(t *testing.T) {
+	rows := sound()
+	rows[1].File, rows[1].T.Reward = "b.jsonl", rows[0].T.Reward
+	r := reported(t, rows)
+	want := map[string][]int64{"a.jsonl": {1, 1, 1}, "b.jsonl": {0, 0, 1}}
+	got := map[string][]int64{}
+	for _, f := range r.Files {
+		got[f.Name] = []int64{f.Groups, f.Findings[0].Count, f.Findings[0].Rows}
+		if f.Uses[0].Verdict != impossible {
+			t.Errorf("%s: %+v", f.Name, f.Uses[0])
+		}
+	}
+	if !maps.EqualFunc(got, want, slices.Equal) {
+		t.Errorf("%v, want %v", got, want)
+	}
+	if text := string(text(t, r)); !strings.Contains(text, "b.jsonl\n  flat: 1 row of groups that begin in other files\n") || !strings.Contains(text, "rows  groups begun  ") {
+		t.Error(text)
+	}
+}
+
+func TestPlacesWithoutLines(t *testing.T) {
+	rows := sound()[:1]
+	rows[0].Line, rows[0].Record = 0, 12
+	if p := reported(t, rows).Findings[0].First[0]; p.String() != "a.jsonl record 12" {
+		t.Error(p)
+	}
+}
+
+// TestToolCallsOfManySets checks tools when more sets are used than remembered.
+func TestToolCallsOfManySets(t *testing.T) {
+	l := inMemory()
+	for i := range 2 * maxDefinitions {
+		r := sound()[0]
+		name := sprint("tool", int64(i))
+		r.T.ToolSets[0] = `[{"name":"` + name + `"}]`
+		r.T.Messages[2].ToolCalls[0].Name = name
+		if err := l.Add(r.Group, r.Source, r.T); err != nil {
+			t.Fatal(err)
+		}
+	}
+	r, err := l.Report()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, f := range r.Findings {
+		if f.Name == "undefined_tool" {
+			t.Errorf("%+v", f)
+		}
+	}
+	c := newUndefinedTool().(*undefinedTool)
+	for i := range 2 * maxDefinitions {
+		c.names(sprint("[] ", int64(i)))
+	}
+	if n := len(c.known); n > maxDefinitions {
+		t.Errorf("%d sets are remembered", n)
+	}
+}
