@@ -25,13 +25,7 @@ func newGroup(o jsontext.Object) (*importGroup, error) {
 	var in value.Reader
 	g := &importGroup{metadata: in.Object("group metadata", o.Get("metadata")), exceptions: in.List("exceptions", o.Get("exceptions"))}
 	g.id = exampleID(&in, g.metadata)
-	for _, f := range o {
-		switch f.Key {
-		case "trajectories", "exceptions", "metadata":
-		default:
-			g.rest = append(g.rest, f)
-		}
-	}
+	g.rest = slices.Collect(value.Rest(o, "trajectories", "exceptions", "metadata"))
 	return g, in.Err
 }
 

@@ -97,14 +97,12 @@ func (b *builder) policy(in *value.Reader, o jsontext.Object) {
 
 // rest keeps what no column has.
 func (b *builder) rest(g *importGroup, o jsontext.Object) {
-	for _, f := range o {
-		switch f.Key {
-		case "messages_and_choices", "messages", "tools", "additional_histories", "exchanges", "reward", "metrics", "initial_policy_version", "final_policy_version", "group_index":
-		case "start_time":
-			b.began = value.Micros(f.Raw)
-		default:
-			keep(&b.meta, f.Key, f.Raw)
-		}
+	if v := o.Get("start_time"); v != nil {
+		b.began = value.Micros(v)
+	}
+	for f := range value.Rest(o, "messages_and_choices", "messages", "tools", "additional_histories", "exchanges", "reward", "metrics",
+		"initial_policy_version", "final_policy_version", "group_index", "start_time") {
+		keep(&b.meta, f.Key, f.Raw)
 	}
 	g.into(&b.meta)
 	context(b.record, &b.meta)
@@ -136,7 +134,7 @@ func (b *builder) history(o jsontext.Object) error {
 	if in.Err != nil {
 		return in.Err
 	}
-	tools, err := importers.Tools(o.Get("tools"))
+	tools, err := value.Tools(o.Get("tools"))
 	if err != nil {
 		return err
 	}
@@ -154,21 +152,19 @@ func (b *builder) history(o jsontext.Object) error {
 
 // entry adds a message or a Choice.
 func (b *builder) entry(raw []byte) error {
-	kept := jsontext.Object{}
-	other := func(key string, v []byte) { kept = append(kept, jsontext.Member{Key: key, Raw: v}) }
 	if !jsontext.ParseObject(raw).Has("message") {
-		m, err := importers.Message(raw, other)
+		m, kept, err := value.Message(raw)
 		if err != nil {
 			return err
 		}
 		b.input(m, kept)
 		return nil
 	}
-	c, err := value.ReadChoice(raw, other)
+	c, err := value.ReadChoice(raw)
 	if err != nil {
 		return err
 	}
-	b.sampled(c, formats.Call{Target: true, PolicyVersion: b.version, CompletionTokens: int32(max(len(c.Message.TokenIDs), len(c.Message.Logprobs))), PromptTokens: int32(len(c.Prompt))}, kept)
+	b.sampled(c, formats.Call{Target: true, PolicyVersion: b.version, CompletionTokens: int32(max(len(c.Message.TokenIDs), len(c.Message.Logprobs))), PromptTokens: int32(len(c.Prompt))})
 	return nil
 }
 
@@ -184,8 +180,7 @@ func (b *builder) flat(raw []byte) error {
 		}
 		o.Set("tool_calls", text)
 	}
-	kept := jsontext.Object{}
-	m, err := importers.Message(o.Bytes(), func(key string, v []byte) { kept = append(kept, jsontext.Member{Key: key, Raw: v}) })
+	m, kept, err := value.Message(o.Bytes())
 	if err != nil {
 		return err
 	}
@@ -193,7 +188,7 @@ func (b *builder) flat(raw []byte) error {
 		b.input(m, kept)
 		return nil
 	}
-	b.sampled(value.Choice{Message: m}, formats.Call{Target: true}, kept)
+	b.sampled(value.Choice{Message: m, Rest: kept}, formats.Call{Target: true})
 	return nil
 }
 
@@ -209,7 +204,7 @@ func (b *builder) input(m formats.Message, kept jsontext.Object) {
 }
 
 // sampled adds an answer unless an earlier history has it at the same place.
-func (b *builder) sampled(c value.Choice, call formats.Call, kept jsontext.Object) {
+func (b *builder) sampled(c value.Choice, call formats.Call) {
 	m := c.Message
 	at := b.talk.Find(&m, func(known *formats.Message) bool {
 		return known.Sampled && slices.Equal(known.TokenIDs, m.TokenIDs) && slices.Equal(known.Logprobs, m.Logprobs)
@@ -223,7 +218,7 @@ func (b *builder) sampled(c value.Choice, call formats.Call, kept jsontext.Objec
 	}
 	m.PromptDeltaIDs, m.PrefixBreak = b.talk.PromptDelta(c.Prompt)
 	m.Branch = b.talk.Diverges()
-	b.keep(b.talk.Sampled(m, call), kept)
+	b.keep(b.talk.Sampled(m, call), c.Rest)
 }
 
 func (b *builder) keep(at int, kept jsontext.Object) {

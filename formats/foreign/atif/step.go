@@ -172,12 +172,8 @@ func (r *run) results(list []byte) error {
 			return in.Err
 		}
 		at := r.input(m)
-		for _, f := range o {
-			switch f.Key {
-			case "source_call_id", "content":
-			default:
-				r.keepRaw(at, f.Key, f.Raw)
-			}
+		for f := range value.Rest(o, "source_call_id", "content") {
+			r.keepRaw(at, f.Key, f.Raw)
 		}
 	}
 	return nil
@@ -185,12 +181,8 @@ func (r *run) results(list []byte) error {
 
 // rest keeps the members of a step that no column has.
 func (r *run) rest(at int, o jsontext.Object) {
-	for _, f := range o {
-		switch f.Key {
-		case "step_id", "source", "message", "reasoning_content", "tool_calls", "observation", "metrics", "model_name", "reasoning_effort":
-		default:
-			r.keepRaw(at, f.Key, f.Raw)
-		}
+	for f := range value.Rest(o, "step_id", "source", "message", "reasoning_content", "tool_calls", "observation", "metrics", "model_name", "reasoning_effort") {
+		r.keepRaw(at, f.Key, f.Raw)
 	}
 }
 

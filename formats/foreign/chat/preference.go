@@ -10,6 +10,7 @@ import (
 
 	"github.com/rollmill/rollmill/formats"
 	"github.com/rollmill/rollmill/formats/foreign/importers"
+	"github.com/rollmill/rollmill/formats/foreign/value"
 	"github.com/rollmill/rollmill/formats/jsontext"
 )
 
@@ -323,7 +324,7 @@ func (r *row) ranked() ([]importers.Item, error) {
 // completion adds {"rank": 0, "completion": [messages]}.
 func (c *Reader) completion(raw []byte) (rank float64, err error) {
 	o := jsontext.ParseObject(raw)
-	x, err := Number(o.Get("rank"))
+	x, err := value.Number(o.Get("rank"))
 	if err != nil || x == nil {
 		return 0, fmt.Errorf("its rank is %s, not a number", importers.Brief(o.Get("rank")))
 	}

@@ -71,7 +71,7 @@ func (e *event) sampled(m *message) (source string, err error) {
 func readChoice(c jsontext.Object, m *message) (source string, err error) {
 	var in value.Reader
 	m.FinishReason = in.Text("stop_reason", c.Get("stop_reason"))
-	source = value.Logprobs(&in, &m.Message, c.Get("logprobs"))
+	source = in.ChoiceLogprobs(&m.Message, c.Get("logprobs"))
 	for _, key := range []string{"stop_details", "prompt_logprobs"} {
 		if c.Has(key) {
 			m.Others = append(m.Others, jsontext.Member{Key: key, Raw: c.Get(key)})

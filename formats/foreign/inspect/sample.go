@@ -72,13 +72,10 @@ func Sample(o, log jsontext.Object, unmarked bool) (x importers.Item, err error)
 		list = jsontext.Object{{Key: "score", Raw: s.Bytes()}}.Bytes()
 	}
 	scores(&in, row, list)
-	for _, f := range o {
-		switch text := string(f.Raw); f.Key {
-		case "id", "uuid", "epoch", "input", "choices", "target", "messages", "output", "events", "events_data", "attachments", "metadata", "files", "setup", "sandbox":
-		default:
-			if text != "{}" && text != "[]" {
-				t.meta.Add(f.Key, f.Raw)
-			}
+	for f := range value.Rest(o, "id", "uuid", "epoch", "input", "choices", "target", "messages", "output", "events", "events_data", "attachments",
+		"metadata", "files", "setup", "sandbox") {
+		if text := string(f.Raw); text != "{}" && text != "[]" {
+			t.meta.Add(f.Key, f.Raw)
 		}
 	}
 	for _, f := range log {

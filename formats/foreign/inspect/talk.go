@@ -194,7 +194,7 @@ func (t *talk) add(e *event, m message, trained bool) (at int, err error) {
 	if err != nil {
 		return -1, err
 	}
-	text, err := value.Tools(tools)
+	text, err := value.ChatTools(tools)
 	if err != nil {
 		return -1, err
 	}

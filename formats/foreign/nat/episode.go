@@ -53,12 +53,8 @@ func trajectory(r *importers.Record, o jsontext.Object) (out []importers.Item, e
 		return nil, in.Err
 	}
 	var meta importers.Metadata
-	for _, f := range o {
-		switch f.Key {
-		case "episode", "reward", "shaped_rewards":
-		default:
-			meta.Add(f.Key, f.Raw)
-		}
+	for f := range value.Rest(o, "episode", "reward", "shaped_rewards") {
+		meta.Add(f.Key, f.Raw)
 	}
 	for first := range jsontext.Elements(episode) {
 		if jsontext.ParseObject(first).Has("chosen_response") {
@@ -119,12 +115,8 @@ func (b *builder) episodeItem(raw []byte, meta *importers.Metadata) error {
 	if len(rest) > 0 && string(rest) != "null" {
 		meta.OfMessage(at, "logprobs", rest)
 	}
-	for _, f := range more {
-		switch f.Key {
-		case "name", "tool_call_id", "tool_calls":
-		default:
-			meta.OfMessage(at, f.Key, f.Raw)
-		}
+	for f := range value.Rest(more, "name", "tool_call_id", "tool_calls") {
+		meta.OfMessage(at, f.Key, f.Raw)
 	}
 	return nil
 }
@@ -145,7 +137,7 @@ func (b *builder) logprobs(in *value.Reader, m *formats.Message, v []byte) (rest
 	if o := jsontext.ParseObject(v); len(o.Get("content")) == 0 || o.Get("content")[0] != '[' {
 		return v
 	}
-	if source := value.Logprobs(in, m, v); b.source == "" {
+	if source := in.ChoiceLogprobs(m, v); b.source == "" {
 		b.source = source
 	}
 	return nil
@@ -184,15 +176,15 @@ func preference(in *value.Reader, row *formats.Trajectory, o jsontext.Object, an
 		c.Input(formats.Message{Role: "user", Content: jsontext.Unquote(prompt)})
 	} else {
 		for raw := range jsontext.Elements(in.List("prompt", prompt)) {
-			m, err := importers.Message(raw, nil)
+			m, _, err := value.Message(raw)
 			if err != nil {
 				return fmt.Errorf("prompt: %w", err)
 			}
 			c.Input(m)
 		}
 	}
-	if !o.Has(answer) && in.Err == nil {
-		return fmt.Errorf("%s is missing", answer)
+	if !o.Has(answer) {
+		in.Fail("%s is missing", answer)
 	}
 	c.Sampled(formats.Message{Role: "assistant", Content: in.Text(answer, o.Get(answer))}, formats.Call{Target: true})
 	c.Into(row)

@@ -108,7 +108,7 @@ func (b *builder) call(c *Call, results map[string][]byte) error {
 	if len(m.ToolCalls) == 0 {
 		m.ToolCalls = printedCalls(c.End.Data.Output)
 	}
-	tools, err := importers.Tools([]byte(c.Tools()))
+	tools, err := value.Tools([]byte(c.Tools()))
 	if err != nil {
 		return err
 	}
@@ -120,7 +120,7 @@ func (b *builder) call(c *Call, results map[string][]byte) error {
 	b.talk.Offer(tools)
 	call := formats.Call{Model: model, Function: c.Function, Target: true, PromptTokens: c.End.Prompt, CompletionTokens: c.End.Completion, CachedTokens: c.End.Cached, LatencyMS: latency(c)}
 	var in value.Reader
-	source := value.Logprobs(&in, &m, logprobs)
+	source := in.ChoiceLogprobs(&m, logprobs)
 	if in.Err != nil {
 		return in.Err
 	}
@@ -180,7 +180,7 @@ func (b *builder) add(m formats.Message) {
 // guess goes on to the prompt of a call of which only the last message is known.
 func (b *builder) guess(c *Call, results map[string][]byte) {
 	b.incomplete++
-	input := importText(c.End.Data.Input)
+	input := value.AnyText(c.End.Data.Input)
 	if h, ok := b.heads[c.End.Invocation]; ok {
 		if between := b.between(h, c.End, results); slices.ContainsFunc(between, func(s *Step) bool { return s.Result().Content == input }) {
 			b.results(h, between, results)
@@ -216,7 +216,7 @@ func (b *builder) results(h head, between []*Step, results map[string][]byte) {
 	slices.SortStableFunc(between, func(x, y *Step) int { return cmp.Compare(at(x), at(y)) })
 	for _, s := range between {
 		if id := s.Result().ToolCallID; id != "" && at(s) < 0 {
-			asked.ToolCalls = append(asked.ToolCalls, formats.ToolCall{ID: id, Name: s.Name, Arguments: printed(importText(s.Data.Input))})
+			asked.ToolCalls = append(asked.ToolCalls, formats.ToolCall{ID: id, Name: s.Name, Arguments: printed(value.AnyText(s.Data.Input))})
 		}
 	}
 	b.talk.SetCalls(h.at, asked.ToolCalls)
@@ -241,7 +241,7 @@ const callsMark = "\n\nTool calls: "
 // printedCalls returns the tool calls that NAT prints after the text of an
 // answer.
 func printedCalls(output json.RawMessage) []formats.ToolCall {
-	text := importText(output)
+	text := value.AnyText(output)
 	at := strings.LastIndex(text, callsMark)
 	if at < 0 {
 		return nil

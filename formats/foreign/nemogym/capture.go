@@ -75,15 +75,10 @@ func (c *calls) entry(x *importers.Item, o jsontext.Object) error {
 	m.PromptDeltaIDs, m.PrefixBreak = c.PromptDelta(prompt)
 	at := c.Sampled(m, call)
 	c.list = append(c.list, entry{id, at, slices.Concat(prompt, m.TokenIDs)})
-	for _, f := range o {
-		switch f.Key {
-		case "rollout_id", "output_items", "prompt_token_ids", "generation_token_ids", "generation_log_probs", "model":
-		case "schema_version":
-			c.meta.Add(f.Key, f.Raw)
-		default:
-			if string(f.Raw) != "null" {
-				c.meta.OfMessage(at, f.Key, f.Raw)
-			}
+	c.meta.Add("schema_version", o.Get("schema_version"))
+	for f := range value.Rest(o, "rollout_id", "output_items", "prompt_token_ids", "generation_token_ids", "generation_log_probs", "model", "schema_version") {
+		if string(f.Raw) != "null" {
+			c.meta.OfMessage(at, f.Key, f.Raw)
 		}
 	}
 	return nil

@@ -2,6 +2,7 @@ package nemogym
 
 import (
 	"errors"
+	"slices"
 	"strings"
 
 	"github.com/rollmill/rollmill/formats"
@@ -75,15 +76,15 @@ func errorText(e []byte) string {
 	return jsontext.Compact(e)
 }
 
+// settings are the members of a request that decide how the model samples.
+var settings = []string{"temperature", "top_p", "max_output_tokens", "reasoning", "tool_choice", "parallel_tool_calls", "top_logprobs", "text", "truncation", "seed"}
+
 // sampling returns the settings of a request, without what is not one.
 func sampling(params jsontext.Object) string {
 	var out jsontext.Object
 	for _, f := range params {
-		switch f.Key {
-		case "temperature", "top_p", "max_output_tokens", "reasoning", "tool_choice", "parallel_tool_calls", "top_logprobs", "text", "truncation", "seed":
-			if string(f.Raw) != "null" {
-				out = append(out, f)
-			}
+		if slices.Contains(settings, f.Key) && string(f.Raw) != "null" {
+			out = append(out, f)
 		}
 	}
 	return jsontext.Compact(out.Bytes())
@@ -115,21 +116,13 @@ func example(params, o jsontext.Object) string {
 // keepRest keeps what the verifier and the collection added, and what a response
 // has beside its output.
 func keepRest(meta *importers.Metadata, o, response jsontext.Object) {
-	for _, f := range o {
-		switch f.Key {
-		case "responses_create_params", "response", "reward", "_ng_task_index", "_ng_rollout_index":
-		default:
-			meta.Add(f.Key, f.Raw)
-		}
+	for f := range value.Rest(o, "responses_create_params", "response", "reward", "_ng_task_index", "_ng_rollout_index") {
+		meta.Add(f.Key, f.Raw)
 	}
 	var rest jsontext.Object
-	for _, f := range response {
-		switch f.Key {
-		case "id", "output", "model", "tools", "object":
-		default:
-			if string(f.Raw) != "null" {
-				rest = append(rest, f)
-			}
+	for f := range value.Rest(response, "id", "output", "model", "tools", "object") {
+		if string(f.Raw) != "null" {
+			rest = append(rest, f)
 		}
 	}
 	if len(rest) > 0 {

@@ -29,7 +29,7 @@ type talk struct {
 
 func (t *talk) read(params, response jsontext.Object) error {
 	var in value.Reader
-	tools, err := value.Tools(params.Get("tools"))
+	tools, err := value.ChatTools(params.Get("tools"))
 	if err != nil {
 		return err
 	}

@@ -3,6 +3,7 @@ package otel
 import (
 	"bytes"
 	"cmp"
+	"slices"
 	"strings"
 
 	"github.com/rollmill/rollmill/formats"
@@ -186,6 +187,9 @@ func (c *call) ofEvents(s *importSpan) error {
 	return nil
 }
 
+// bodyKeys are the members of a body.
+var bodyKeys = []string{"role", "content", "tool_calls", "id", "name", "message", "finish_reason", "index"}
+
 // eventBody returns the body of an event; in the attributes of one of a span, or
 // as the text of one.
 func eventBody(e event) jsontext.Object {
@@ -198,8 +202,7 @@ func eventBody(e event) jsontext.Object {
 	}
 	var o jsontext.Object
 	for _, f := range e.attrs {
-		switch f.Key {
-		case "role", "content", "tool_calls", "id", "name", "message", "finish_reason", "index":
+		if slices.Contains(bodyKeys, f.Key) {
 			o = append(o, f)
 		}
 	}
@@ -295,7 +298,7 @@ func (c *call) logprobs(in *value.Reader, s *importSpan) {
 		}
 		m := &c.answers[i]
 		if o.Has("logprobs") {
-			c.source = cmp.Or(value.Logprobs(in, &m.Message, o.Get("logprobs")), c.source)
+			c.source = cmp.Or(in.ChoiceLogprobs(&m.Message, o.Get("logprobs")), c.source)
 		}
 		if m.FinishReason == "" {
 			m.FinishReason = jsontext.Unquote(o.Get("finish_reason"))
@@ -347,7 +350,7 @@ func importSampling(a jsontext.Object) string {
 // toolsOf returns the tools that a call offered.
 func toolsOf(s *importSpan) (string, error) {
 	if s.attrs.Has("gen_ai.tool.definitions") {
-		return value.Tools(s.attrs.Get("gen_ai.tool.definitions"))
+		return value.ChatTools(s.attrs.Get("gen_ai.tool.definitions"))
 	}
 	var list [][]byte
 	for _, n := range under(s.attrs, "llm.tools").list() {
@@ -367,11 +370,11 @@ func toolsOf(s *importSpan) (string, error) {
 		list = append(list, o.Bytes())
 	}
 	if len(list) > 0 {
-		return value.Tools(value.Join(list))
+		return value.ChatTools(value.Join(list))
 	}
 	for _, name := range []string{"langfuse.observation.input", "input.value"} {
 		if o := jsontext.ParseObject(decoded(s.attrs.Get(name))); o.Has("tools") && o.Get("tools")[0] == '[' {
-			return value.Tools(o.Get("tools"))
+			return value.ChatTools(o.Get("tools"))
 		}
 	}
 	return "", nil

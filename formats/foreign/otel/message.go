@@ -78,7 +78,7 @@ func readMessage(raw []byte, role string) (out []importMessage, err error) {
 	o.Set("role", importers.Quote(roleOf(in.Text("role", o.Get("role")))))
 	if !o.Has("parts") {
 		var m importMessage
-		m.Message, err = value.Message(o.Bytes(), func(key string, v []byte) { m.other(key, v) })
+		m.Message, m.others, err = value.Message(o.Bytes())
 		if m.Role == "tool" && m.ToolCallID == "" {
 			m.ToolCallID = jsontext.Unquote(o.Get("id"))
 		}
@@ -94,12 +94,8 @@ func readMessage(raw []byte, role string) (out []importMessage, err error) {
 		}
 	}
 	c.Set()
-	for _, f := range o {
-		switch f.Key {
-		case "role", "parts", "name":
-		default:
-			m.other(f.Key, f.Raw)
-		}
+	for f := range value.Rest(o, "role", "parts", "name") {
+		m.other(f.Key, f.Raw)
 	}
 	m.finish()
 	if len(out) == 0 || len(c.Parts) > 0 || len(m.ToolCalls) > 0 || m.Reasoning != "" {

@@ -228,22 +228,15 @@ func (t *trace) example() string {
 					depth++
 				}
 				if depth < best {
-					found, best = scalar(v), depth
+					found, best = value.AnyText(v), depth
 				}
 			}
 		}
 	}
 	for _, o := range []jsontext.Object{t.about, jsontext.ParseObject(decoded(t.about.Get("metadata"))), t.resource} {
 		if found == "" && o.Has(name) {
-			found = scalar(o.Get(name))
+			found = value.AnyText(o.Get(name))
 		}
 	}
 	return found
-}
-
-func scalar(v []byte) string {
-	if len(v) > 0 && v[0] == '"' {
-		return jsontext.Unquote(v)
-	}
-	return jsontext.Compact(v)
 }

@@ -9,6 +9,7 @@ import (
 	"github.com/rollmill/rollmill/formats"
 	"github.com/rollmill/rollmill/formats/foreign/chat"
 	"github.com/rollmill/rollmill/formats/foreign/importers"
+	"github.com/rollmill/rollmill/formats/foreign/value"
 	"github.com/rollmill/rollmill/formats/jsontext"
 	"github.com/rollmill/rollmill/formats/records"
 )
@@ -152,7 +153,7 @@ func (r *row) conversation(t *formats.Trajectory) error {
 	}
 	c := chat.Reader{Record: r.Record, Tree: true, Called: r.values["calls"] != nil}
 	if v := r.values["model"]; v != nil {
-		c.Call.Model = chat.ID(v)
+		c.Call.Model = value.ID(v)
 	}
 	if v := r.values["system"]; v != nil {
 		if v[0] != '"' {
@@ -173,7 +174,7 @@ func (r *row) conversation(t *formats.Trajectory) error {
 // offer sets the tools of all calls: a column of its own, or the only tool set
 // when there is no column of calls.
 func (r *row) offer(c *chat.Reader) error {
-	definitions, err := importers.Tools(r.values["tools"])
+	definitions, err := value.Tools(r.values["tools"])
 	if err != nil {
 		return fmt.Errorf("column %q: %w", r.column("tools"), err)
 	}
@@ -181,7 +182,7 @@ func (r *row) offer(c *chat.Reader) error {
 		n := 0
 		for set := range jsontext.Elements(r.values["tool_sets"]) {
 			if n++; n == 1 {
-				definitions, _ = chat.Array(set) // decode reports an error
+				definitions, _ = value.Array(set) // decode reports an error
 			}
 		}
 		if n != 1 {
@@ -253,7 +254,7 @@ func (r *row) set(x *importers.Item) error {
 		t.Reward = total(r.values["rewards"], t.Rewards)
 	}
 	if v := r.values["label"]; v != nil {
-		on, ok := chat.Truth(v)
+		on, ok := value.Truth(v)
 		if !ok {
 			return fmt.Errorf("column %q is %s, neither true nor false", r.column("label"), importers.Brief(v))
 		}

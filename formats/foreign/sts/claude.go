@@ -171,13 +171,7 @@ func (c *claude) assistant(l *importLine, parent int) (int, error) {
 		c.count(&in, &c.talk.Calls[m.Call], u)
 		c.keep(at, "usage", o.Get("usage"))
 	}
-	for _, f := range o {
-		switch f.Key {
-		case "role", "content", "model", "stop_reason", "usage", "type":
-		default:
-			c.keep(at, f.Key, f.Raw)
-		}
-	}
+	c.rest(at, o, "role", "content", "model", "stop_reason", "usage", "type")
 	c.envelope(at, l)
 	c.write()
 	return at, in.Err
@@ -276,23 +270,15 @@ func (c *claude) result(in *value.Reader, o jsontext.Object, parent int) int {
 	text.Set()
 	c.begin(parent)
 	at := c.input(m, parent)
-	for _, f := range o {
-		switch f.Key {
-		case "type", "tool_use_id", "content":
-		default:
-			c.keep(at, f.Key, f.Raw)
-		}
-	}
+	c.rest(at, o, "type", "tool_use_id", "content")
 	return at
 }
 
 // envelope keeps the members of a line. One that has the same value as before
 // is kept once.
 func (c *claude) envelope(at int, l *importLine) {
-	for _, f := range l.Object {
+	for f := range value.Rest(l.Object, "type", "message", "parentUuid", "isSidechain", "timestamp") {
 		switch f.Key {
-		case "type", "message", "parentUuid", "isSidechain", "timestamp":
-			continue
 		case "sessionId", "cwd", "version", "gitBranch", "userType", "entrypoint", "slug", "agentId":
 			if first, ok := c.constant[f.Key]; !ok {
 				c.constant[f.Key] = string(f.Raw)

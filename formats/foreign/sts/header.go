@@ -5,7 +5,6 @@ import (
 	"slices"
 
 	"github.com/rollmill/rollmill/formats"
-	"github.com/rollmill/rollmill/formats/foreign/importers"
 	"github.com/rollmill/rollmill/formats/foreign/value"
 	"github.com/rollmill/rollmill/formats/jsontext"
 )
@@ -55,7 +54,7 @@ func (p *pi) column(in *value.Reader, key string, v []byte) bool {
 	case "rewards":
 		p.rewards(in, v)
 	case "tools":
-		tools, err := importers.Tools(v)
+		tools, err := value.Tools(v)
 		if err != nil && in.Err == nil {
 			in.Err = err
 		}

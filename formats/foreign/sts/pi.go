@@ -129,13 +129,7 @@ func (p *pi) message(o jsontext.Object, parent int) (at int, err error) {
 		}
 		at = p.input(m, parent)
 	}
-	for _, f := range o {
-		switch f.Key {
-		case "role", "content", "reasoningContent", "toolCalls", "toolCallId", "toolName", "model", "stopReason", "timestamp", "parentId", "type", "id":
-		default:
-			p.keep(at, f.Key, f.Raw)
-		}
-	}
+	p.rest(at, o, "role", "content", "reasoningContent", "toolCalls", "toolCallId", "toolName", "model", "stopReason", "timestamp", "parentId", "type", "id")
 	if len(c.Reasoning) > 0 {
 		p.keep(at, "thinking", value.Join(c.Reasoning))
 	}
@@ -208,13 +202,7 @@ func (p *pi) compaction(l *importLine, parent int) (int, error) {
 	var in value.Reader
 	p.branch = importers.BranchHistory
 	at := p.input(formats.Message{Role: "user", Content: in.Text("summary", l.Get("summary"))}, -1)
-	for _, f := range l.Object {
-		switch f.Key {
-		case "type", "id", "parentId", "summary", "retainedTail":
-		default:
-			p.keep(at, f.Key, f.Raw)
-		}
-	}
+	p.rest(at, l.Object, "type", "id", "parentId", "summary", "retainedTail")
 	if l.Has("retainedTail") {
 		for raw := range jsontext.Elements(in.List("retainedTail", l.Get("retainedTail"))) {
 			var err error

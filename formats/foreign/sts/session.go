@@ -6,6 +6,7 @@ import (
 	"github.com/rollmill/rollmill/formats"
 	"github.com/rollmill/rollmill/formats/foreign/importers"
 	"github.com/rollmill/rollmill/formats/foreign/value"
+	"github.com/rollmill/rollmill/formats/jsontext"
 )
 
 // session builds the trajectory of a session.
@@ -65,6 +66,13 @@ func (s *session) last() int { return len(s.talk.Messages) - 1 }
 func (s *session) keep(at int, name string, v []byte) {
 	if len(v) > 0 && string(v) != "null" {
 		s.meta.OfMessage(at, name, v)
+	}
+}
+
+// rest keeps the members of an object that no column has.
+func (s *session) rest(at int, o jsontext.Object, known ...string) {
+	for f := range value.Rest(o, known...) {
+		s.keep(at, f.Key, f.Raw)
 	}
 }
 

@@ -35,13 +35,8 @@ func (c *Content) Set() {
 		o := jsontext.ParseObject(p)
 		text = append(text, jsontext.Unquote(o.Get("text"))...)
 		plain = plain && o.Has("text")
-		for _, f := range o {
-			switch f.Key {
-			case "text", "type":
-			default:
-				empty := string(f.Raw)
-				plain = plain && (empty == "null" || empty == "[]")
-			}
+		for f := range Rest(o, "text", "type") {
+			plain = plain && (string(f.Raw) == "null" || string(f.Raw) == "[]")
 		}
 	}
 	c.Message.Content, c.Message.ContentParts = string(text), ""

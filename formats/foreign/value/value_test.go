@@ -87,7 +87,7 @@ func TestToolCalls(t *testing.T) {
 	}
 	const chat = `[{"type":"function","function":{"name":"add","strict":true}}]`
 	for _, v := range []string{chat, `[{"type":"function","name":"add","strict":true}]`, `[{"name":"add","strict":true}]`} {
-		if got, err := value.Tools([]byte(v)); err != nil || got != chat {
+		if got, err := value.ChatTools([]byte(v)); err != nil || got != chat {
 			t.Errorf("%s is %s, %v", v, got, err)
 		}
 	}

@@ -2,6 +2,7 @@ package verifiers
 
 import (
 	"fmt"
+	"slices"
 
 	"github.com/rollmill/rollmill/formats"
 	"github.com/rollmill/rollmill/formats/foreign/importers"
@@ -55,15 +56,7 @@ type shared struct {
 
 func (e *shared) read(o jsontext.Object) error {
 	var in value.Reader
-	var keep jsontext.Object
-	for _, f := range o {
-		switch f.Key {
-		case "traces", "task", "ok":
-		default:
-			keep = append(keep, f)
-		}
-	}
-	e.meta = keep.Bytes()
+	e.meta = jsontext.Object(slices.Collect(value.Rest(o, "traces", "task", "ok"))).Bytes()
 	work := in.Object("run.work", in.Object("run", o.Get("run")).Get("work"))
 	if step := in.Whole("run.work.step", work.Get("step")); step != nil && *step >= 0 && *step < 1<<31 {
 		epoch := int32(*step)

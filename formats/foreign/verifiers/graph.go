@@ -35,7 +35,7 @@ type importNode struct {
 
 func (g *importGraph) read(o jsontext.Object) (err error) {
 	var in value.Reader
-	if g.tools, err = value.Tools(o.Get("tools")); err != nil {
+	if g.tools, err = value.ChatTools(o.Get("tools")); err != nil {
 		return err
 	}
 	g.calls = map[int64]jsontext.Object{}
@@ -87,28 +87,27 @@ func (g *importGraph) node(raw []byte) error {
 	n := importNode{sampled: jsontext.IsTrue(o.Get("sampled"))}
 	ids := in.IDs("token_ids", o.Get("token_ids"))
 	logprobs := in.Logprobs("logprobs", o.Get("logprobs"))
-	if in.Err == nil && (parent < -1 || parent >= int64(at)) {
-		in.Err = fmt.Errorf("parent %d does not come before it", parent)
+	if parent < -1 || parent >= int64(at) {
+		in.Fail("parent %d does not come before it", parent)
 	}
 	if in.Err != nil {
 		return in.Err
 	}
-	m, err := value.Message(o.Get("message"), func(key string, v []byte) { g.meta.OfMessage(at, key, v) })
+	m, rest, err := value.Message(o.Get("message"))
 	if err != nil {
 		return err
 	}
-	if n.tools, err = value.Tools(o.Get("tools")); err != nil {
+	for _, f := range rest {
+		g.meta.OfMessage(at, f.Key, f.Raw)
+	}
+	if n.tools, err = value.ChatTools(o.Get("tools")); err != nil {
 		return err
 	}
 	m.Branch = g.branch(parent, n.sampled)
 	g.nodes = append(g.nodes, n)
 	g.talk.Continue(int(parent))
-	for _, f := range o {
-		switch f.Key {
-		case "parent", "message", "sampled", "token_ids", "mask", "logprobs", "tools":
-		default:
-			g.keep(at, f.Key, f.Raw)
-		}
+	for f := range value.Rest(o, "parent", "message", "sampled", "token_ids", "mask", "logprobs", "tools") {
+		g.keep(at, f.Key, f.Raw)
 	}
 	if !n.sampled {
 		g.nodes[at].tokens = ids

@@ -6,7 +6,6 @@ import (
 
 	"github.com/rollmill/rollmill/formats/foreign/importers"
 	"github.com/rollmill/rollmill/formats/foreign/value"
-	"github.com/rollmill/rollmill/formats/jsontext"
 )
 
 // Importer imports rollouts of the verifiers library: traces.jsonl of
@@ -47,21 +46,4 @@ func parse(r *importers.Record) ([]importers.Item, error) {
 		return []importers.Item{x}, nil
 	}
 	return nil, errors.New("it has neither traces (of an episode), nor nodes (of a trace), nor a completion (of a result)")
-}
-
-// keepRest adds the members to metadata that are not among known ones.
-func keepRest(meta *importers.Metadata, o jsontext.Object, known map[string]bool) {
-	for _, f := range o {
-		if !known[f.Key] {
-			meta.Add(f.Key, f.Raw)
-		}
-	}
-}
-
-func set(names ...string) map[string]bool {
-	m := map[string]bool{}
-	for _, n := range names {
-		m[n] = true
-	}
-	return m
 }

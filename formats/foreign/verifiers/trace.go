@@ -11,8 +11,6 @@ import (
 
 const maxVersion = 1 // of traces
 
-var traceKnown = set("id", "task", "tools", "nodes", "calls", "rewards", "ok")
-
 // importTrace converts a trace; e is nil when it is in no episode.
 func importTrace(r *importers.Record, o jsontext.Object, e *shared) (x importers.Item, err error) {
 	var in value.Reader
@@ -39,7 +37,9 @@ func importTrace(r *importers.Record, o jsontext.Object, e *shared) (x importers
 	}
 	g.talk.Into(row)
 	row.TokenSource = g.source
-	keepRest(&g.meta, o, traceKnown)
+	for f := range value.Rest(o, "id", "task", "tools", "nodes", "calls", "rewards", "ok") {
+		g.meta.Add(f.Key, f.Raw)
+	}
 	row.Metadata = g.meta.String()
 	times(&in, row, in.Object("timing", o.Get("timing")))
 	status(&in, row, o)
