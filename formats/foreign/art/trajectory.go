@@ -111,15 +111,9 @@ func (b *builder) rest(g *importGroup, o jsontext.Object) {
 // histories adds the messages, the additional histories first, so that the
 // trajectory's own are the main path.
 func (b *builder) histories(o jsontext.Object, additional []byte, optional bool) error {
-	n := 0
-	for raw := range jsontext.Elements(additional) {
-		if err := b.history(jsontext.ParseObject(raw)); err != nil {
-			return fmt.Errorf("additional_histories[%d]: %w", n, err)
-		}
-		n++
-	}
-	if optional && !o.Has("messages_and_choices") {
-		return nil
+	err := value.Each("additional_histories", additional, func(raw []byte) error { return b.history(jsontext.ParseObject(raw)) })
+	if err != nil || optional && !o.Has("messages_and_choices") {
+		return err
 	}
 	return b.history(o)
 }

@@ -53,12 +53,8 @@ func (b *builder) trajectory(o jsontext.Object, branch string) (first int, err e
 	first = len(b.talk.Messages)
 	run := run{builder: b, model: model, branch: branch, trained: branch == "" || model == b.model}
 	run.systemPrompt(extra, steps)
-	n := 0
-	for step := range jsontext.Elements(steps) {
-		if err := run.step(step); err != nil {
-			return -1, fmt.Errorf("steps[%d]: %w", n, err)
-		}
-		n++
+	if err := value.Each("steps", steps, run.step); err != nil {
+		return -1, err
 	}
 	if first == len(b.talk.Messages) {
 		return -1, nil

@@ -1,7 +1,6 @@
 package inspect
 
 import (
-	"fmt"
 	"strings"
 
 	"github.com/rollmill/rollmill/formats/foreign/value"
@@ -41,14 +40,7 @@ func (t *talk) readEvents(list []byte) error {
 const maxNested = 100
 
 func (r *reader) list(list []byte, depth int) error {
-	n := 0
-	for raw := range jsontext.Elements(list) {
-		if err := r.event(raw, depth); err != nil {
-			return fmt.Errorf("events[%d]: %w", n, err)
-		}
-		n++
-	}
-	return nil
+	return value.Each("events", list, func(raw []byte) error { return r.event(raw, depth) })
 }
 
 func (r *reader) event(raw []byte, depth int) error {

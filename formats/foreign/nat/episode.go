@@ -64,12 +64,8 @@ func trajectory(r *importers.Record, o jsontext.Object) (out []importers.Item, e
 		break
 	}
 	e := &builder{record: r}
-	n := 0
-	for raw := range jsontext.Elements(episode) {
-		if err := e.episodeItem(raw, &meta); err != nil {
-			return nil, fmt.Errorf("episode[%d]: %w", n, err)
-		}
-		n++
+	if err := value.Each("episode", episode, func(raw []byte) error { return e.episodeItem(raw, &meta) }); err != nil {
+		return nil, err
 	}
 	e.talk.Into(&x.Row)
 	x.Row.TokenSource, x.Row.Metadata = e.source, meta.String()
@@ -147,8 +143,7 @@ func (b *builder) logprobs(in *value.Reader, m *formats.Message, v []byte) (rest
 // the rejected one, with their scores where the metadata have them.
 func preferences(x *importers.Item, meta *importers.Metadata, metadata jsontext.Object, episode []byte) (out []importers.Item, err error) {
 	x.Attempt, x.Row.Metadata = nil, meta.String()
-	n := 0
-	for raw := range jsontext.Elements(episode) {
+	err = value.Each("episode", episode, func(raw []byte) error {
 		o := jsontext.ParseObject(raw)
 		for _, side := range []struct {
 			of            importers.PairSide
@@ -159,13 +154,13 @@ func preferences(x *importers.Item, meta *importers.Metadata, metadata jsontext.
 			var in value.Reader
 			one.Row.Reward = in.Number("metadata."+side.score, metadata.Get(side.score))
 			if err := preference(&in, &one.Row, o, side.answer); err != nil {
-				return nil, fmt.Errorf("episode[%d]: %w", n, err)
+				return err
 			}
 			out = append(out, one)
 		}
-		n++
-	}
-	return out, nil
+		return nil
+	})
+	return out, err
 }
 
 // preference sets the conversation of one side.

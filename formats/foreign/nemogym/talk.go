@@ -1,8 +1,6 @@
 package nemogym
 
 import (
-	"fmt"
-
 	"github.com/rollmill/rollmill/formats"
 	"github.com/rollmill/rollmill/formats/foreign/importers"
 	"github.com/rollmill/rollmill/formats/foreign/value"
@@ -59,17 +57,15 @@ func (t *talk) read(params, response jsontext.Object) error {
 // items adds items; sampled reports whether those that a model generated were
 // generated in this rollout.
 func (t *talk) items(field string, list []byte, sampled bool) error {
-	n := 0
-	for raw := range jsontext.Elements(list) {
+	err := value.Each(field, list, func(raw []byte) error {
 		var in value.Reader
-		o := in.Object("it", raw)
-		if in.Err == nil {
+		if o := in.Object("it", raw); in.Err == nil {
 			t.item(&in, o, raw, sampled)
 		}
-		if in.Err != nil {
-			return fmt.Errorf("%s[%d]: %w", field, n, in.Err)
-		}
-		n++
+		return in.Err
+	})
+	if err != nil {
+		return err
 	}
 	var in value.Reader
 	t.flush(&in, sampled)

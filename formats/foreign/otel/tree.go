@@ -7,7 +7,6 @@ import (
 
 	"github.com/rollmill/rollmill/formats"
 	"github.com/rollmill/rollmill/formats/foreign/importers"
-	"github.com/rollmill/rollmill/formats/jsontext"
 )
 
 // call adds a call: its prompt, as far as it is new, and its answer.
@@ -42,7 +41,7 @@ func (t *trace) call(s *importSpan) error {
 	}
 	at := t.Sampled(m.Message, c.Call)
 	t.source = cmp.Or(t.source, c.source)
-	t.keep(at, m.others)
+	t.meta.AllOfMessage(at, m.others)
 	if rest := unread(s.attrs); len(rest) > 0 {
 		t.meta.OfMessage(at, "attributes", rest.Bytes())
 	}
@@ -83,7 +82,7 @@ func (t *trace) walk(prompt []importMessage, agent string) {
 		}
 		if at < 0 {
 			at = t.Input(m.Message)
-			t.keep(at, m.others)
+			t.meta.AllOfMessage(at, m.others)
 			if i == 0 {
 				t.roots[first] = append(t.roots[first], at)
 				t.begun = t.begun || agent == ""
@@ -105,12 +104,6 @@ func (t *trace) agent(s *importSpan) string {
 		return s.parent
 	}
 	return ""
-}
-
-func (t *trace) keep(at int, others jsontext.Object) {
-	for _, f := range others {
-		t.meta.OfMessage(at, f.Key, f.Raw)
-	}
 }
 
 // keepCall keeps the attributes of a call without an answer.

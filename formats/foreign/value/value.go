@@ -104,6 +104,18 @@ func Rest(o jsontext.Object, known ...string) iter.Seq[jsontext.Member] {
 	}
 }
 
+// Each calls read with each value of a list. Its error says which one it is.
+func Each(field string, list []byte, read func(v []byte) error) error {
+	n := 0
+	for v := range jsontext.Elements(list) {
+		if err := read(v); err != nil {
+			return fmt.Errorf("%s[%d]: %w", field, n, err)
+		}
+		n++
+	}
+	return nil
+}
+
 // Reader reads values of a record. Err is the first value that has a wrong type;
 // after it, values read as missing.
 type Reader struct{ Err error }

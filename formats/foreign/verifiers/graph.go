@@ -52,10 +52,8 @@ func (g *importGraph) read(o jsontext.Object) (err error) {
 	if in.Err != nil {
 		return in.Err
 	}
-	for raw := range jsontext.Elements(nodes) {
-		if err := g.node(raw); err != nil {
-			return fmt.Errorf("nodes[%d]: %w", len(g.nodes), err)
-		}
+	if err := value.Each("nodes", nodes, g.node); err != nil {
+		return err
 	}
 	g.unused()
 	for _, c := range failed {
@@ -97,9 +95,7 @@ func (g *importGraph) node(raw []byte) error {
 	if err != nil {
 		return err
 	}
-	for _, f := range rest {
-		g.meta.OfMessage(at, f.Key, f.Raw)
-	}
+	g.meta.AllOfMessage(at, rest)
 	if n.tools, err = value.ChatTools(o.Get("tools")); err != nil {
 		return err
 	}

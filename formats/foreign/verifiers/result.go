@@ -36,7 +36,7 @@ func result(o jsontext.Object) (x importers.Item, err error) {
 		return x, in.Err
 	}
 	if len(list) > len("[]") {
-		err = s.read(list)
+		err = value.Each("trajectory", list, s.step)
 	} else {
 		err = s.plain(o)
 	}
@@ -130,16 +130,10 @@ func (s *steps) plain(o jsontext.Object) error {
 			} else {
 				s.talk.Input(m.Message)
 			}
-			s.keepOthers(at, m)
+			s.meta.AllOfMessage(at, m.others)
 		}
 	}
 	return nil
-}
-
-func (s *steps) keepOthers(at int, m read) {
-	for _, f := range m.others {
-		s.meta.OfMessage(at, f.Key, f.Raw)
-	}
 }
 
 // read is a message and its members that have no column.
@@ -175,18 +169,7 @@ func messages(field string, v []byte) (out []read, err error) {
 	return out, in.Err
 }
 
-// read adds the steps: each has the whole prompt of a call, and its answer.
-func (s *steps) read(list []byte) error {
-	n := 0
-	for raw := range jsontext.Elements(list) {
-		if err := s.step(raw); err != nil {
-			return fmt.Errorf("trajectory[%d]: %w", n, err)
-		}
-		n++
-	}
-	return nil
-}
-
+// step adds a step: it has the whole prompt of a call, and its answer.
 func (s *steps) step(raw []byte) error {
 	var in value.Reader
 	o := in.Object("step", raw)
@@ -209,7 +192,7 @@ func (s *steps) step(raw []byte) error {
 		} else if err := s.answer(o, m.Message, i == len(answers)-1); err != nil {
 			return err
 		}
-		s.keepOthers(at, m)
+		s.meta.AllOfMessage(at, m.others)
 	}
 	return nil
 }
@@ -271,7 +254,7 @@ func (s *steps) follow(prompt []read) {
 				m.Branch = importers.BranchHistory
 			}
 			at = s.talk.Input(m.Message)
-			s.keepOthers(at, m)
+			s.meta.AllOfMessage(at, m.others)
 		}
 		s.talk.Continue(at)
 	}
