@@ -2,6 +2,7 @@ package foreign
 
 import (
 	"slices"
+	"strings"
 	"testing"
 
 	"github.com/rollmill/rollmill/formats"
@@ -41,6 +42,9 @@ func TestConformance(t *testing.T) {
 				t.Error("two formats have the name")
 			}
 			seen[f.Name] = true
+			if strings.Contains(f.Name, ".") {
+				t.Error("a dot in a name begins an extension")
+			}
 			foreigntest.Exporter(t, f, groups())
 		})
 	}
