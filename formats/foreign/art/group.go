@@ -13,17 +13,17 @@ import (
 	"github.com/rollmill/rollmill/formats/jsontext"
 )
 
-// importGroup is what the trajectories of a group have in common.
-type importGroup struct {
+// group is what the trajectories of a group have in common.
+type group struct {
 	id         string // of the example, "" for none
 	metadata   jsontext.Object
 	rest       jsontext.Object // the group's other members
 	exceptions []byte
 }
 
-func newGroup(o jsontext.Object) (*importGroup, error) {
+func newGroup(o jsontext.Object) (*group, error) {
 	var in value.Reader
-	g := &importGroup{metadata: in.Object("group metadata", o.Get("metadata")), exceptions: in.List("exceptions", o.Get("exceptions"))}
+	g := &group{metadata: in.Object("group metadata", o.Get("metadata")), exceptions: in.List("exceptions", o.Get("exceptions"))}
 	g.id = exampleID(&in, g.metadata)
 	g.rest = slices.Collect(value.Rest(o, "trajectories", "exceptions", "metadata"))
 	return g, in.Err
@@ -40,7 +40,7 @@ func exampleID(in *value.Reader, metadata jsontext.Object) string {
 }
 
 // into adds the group's members to the metadata of a row.
-func (g *importGroup) into(meta *importers.Metadata) {
+func (g *group) into(meta *importers.Metadata) {
 	if len(g.metadata) > 0 {
 		meta.Add("group_metadata", g.metadata.Bytes())
 	}
@@ -58,7 +58,7 @@ func keep(meta *importers.Metadata, name string, v []byte) {
 
 // failed adds a failed row for each exception of the group. The row has the prompt
 // of the first trajectory, so that it is in the same group.
-func (g *importGroup) failed(r *importers.Record, items []importers.Item) ([]importers.Item, error) {
+func (g *group) failed(r *importers.Record, items []importers.Item) ([]importers.Item, error) {
 	base := importers.Item{Epoch: epoch(r)}
 	base.Row.ExampleID = g.id
 	if len(items) > 0 {

@@ -22,7 +22,7 @@ type builder struct {
 }
 
 // trajectory converts a Trajectory of any version.
-func trajectory(r *importers.Record, g *importGroup, o jsontext.Object) (x importers.Item, err error) {
+func trajectory(r *importers.Record, g *group, o jsontext.Object) (x importers.Item, err error) {
 	b := &builder{record: r}
 	var in value.Reader
 	metadata := in.Object("metadata", o.Get("metadata"))
@@ -96,7 +96,7 @@ func (b *builder) policy(in *value.Reader, o jsontext.Object) {
 }
 
 // rest keeps what no column has.
-func (b *builder) rest(g *importGroup, o jsontext.Object) {
+func (b *builder) rest(g *group, o jsontext.Object) {
 	if v := o.Get("start_time"); v != nil {
 		b.began = value.Micros(v)
 	}

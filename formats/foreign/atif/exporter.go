@@ -38,7 +38,7 @@ var Exporter = exporters.Format{
 	}),
 }
 
-const exportVersion = "ATIF-v1.7"
+const schemaVersion = "ATIF-v1.7"
 
 type document struct {
 	SchemaVersion string        `json:"schema_version"`
@@ -98,7 +98,7 @@ func documentOf(t *formats.Trajectory, lose func(string)) document {
 	w := writer{t: t, lose: lose, written: make([]bool, len(t.Messages)), prompts: map[int][]int32{}}
 	main := t.Main()
 	d := document{
-		SchemaVersion: exportVersion, SessionID: t.TrajectoryID, TrajectoryID: t.TrajectoryID,
+		SchemaVersion: schemaVersion, SessionID: t.TrajectoryID, TrajectoryID: t.TrajectoryID,
 		Agent: agent{Name: "rollmill", Version: formats.SchemaVersion, ModelName: t.Model, ToolDefinitions: w.tools(main)},
 		Steps: w.steps(main), Extra: json.RawMessage(appendExtra(nil, w.row())),
 		FinalMetrics: &finalMetrics{PromptTokens: int64(t.PromptTokens), CompletionTokens: int64(t.CompletionTokens), CachedTokens: cached(t.Calls)},

@@ -65,7 +65,7 @@ func parse(r *importers.Record) ([]importers.Item, error) {
 // recorded in r.
 func Trajectory(r *importers.Record, doc []byte) (x importers.Item, err error) {
 	o := jsontext.ParseObject(doc)
-	minor, err := importVersion(o)
+	minor, err := versionOf(o)
 	if err != nil {
 		return x, err
 	}
@@ -107,8 +107,8 @@ func Trajectory(r *importers.Record, doc []byte) (x importers.Item, err error) {
 	return x, nil
 }
 
-// importVersion returns the minor version of a document.
-func importVersion(o jsontext.Object) (minor int, err error) {
+// versionOf returns the minor version of a document.
+func versionOf(o jsontext.Object) (minor int, err error) {
 	v := o.Get("schema_version")
 	text := jsontext.Unquote(v)
 	switch {

@@ -75,8 +75,8 @@ func trajectory(r *importers.Record, o jsontext.Object) (out []importers.Item, e
 	return []importers.Item{x}, nil
 }
 
-// importRoles are the roles of an episode that a message cannot have.
-var importRoles = map[string]string{"function": "tool", "environment": "user", "other": "user"}
+// episodeRoles are the roles of an episode that a message cannot have.
+var episodeRoles = map[string]string{"function": "tool", "environment": "user", "other": "user"}
 
 // episodeItem adds an EpisodeItem. An assistant's was sampled.
 func (b *builder) episodeItem(raw []byte, meta *importers.Metadata) error {
@@ -87,7 +87,7 @@ func (b *builder) episodeItem(raw []byte, meta *importers.Metadata) error {
 	more := in.Object("metadata", o.Get("metadata"))
 	m.Name, m.ToolCallID = in.Text("metadata.name", more.Get("name")), in.Text("metadata.tool_call_id", more.Get("tool_call_id"))
 	m.ToolCalls = ToolCalls(more.Get("tool_calls"))
-	if as, ok := importRoles[role]; ok {
+	if as, ok := episodeRoles[role]; ok {
 		m.Role = as
 	}
 	var rest []byte

@@ -15,14 +15,14 @@ import (
 // call is what a span says of a call of a model.
 type call struct {
 	formats.Call
-	prompt, answers []importMessage
+	prompt, answers []sourceMessage
 	tools           string
 	source          string // token_source
 	failure         string
 }
 
 // readCall reads the span of a call.
-func readCall(s *importSpan) (c *call, err error) {
+func readCall(s *sourceSpan) (c *call, err error) {
 	var in value.Reader
 	c = &call{}
 	if err := c.content(s); err != nil {
@@ -39,7 +39,7 @@ func readCall(s *importSpan) (c *call, err error) {
 	if s.end > s.start && s.start > 0 {
 		c.LatencyMS = (s.end - s.start) / 1000
 	}
-	c.Sampling = importSampling(a)
+	c.Sampling = readSampling(a)
 	if s.failed {
 		c.failure = s.failure()
 		c.Error = c.failure
@@ -63,12 +63,12 @@ func readCall(s *importSpan) (c *call, err error) {
 
 // model returns the model of a call, by the name that the response has if it is
 // known.
-func (s *importSpan) model() string {
+func (s *sourceSpan) model() string {
 	return s.text("gen_ai.response.model", "llm.response.model_name", "llm.model_name", "gen_ai.request.model", "llm.request.model_name", "langfuse.observation.model.name")
 }
 
 // failure returns the error of a span: its kind and its message.
-func (s *importSpan) failure() string {
+func (s *sourceSpan) failure() string {
 	kind, text := s.text("error.type"), s.message
 	for _, e := range s.events {
 		if e.name == "exception" {
@@ -89,9 +89,9 @@ func (s *importSpan) failure() string {
 
 // content reads the prompt and the answers, from the first convention that the
 // span has.
-func (c *call) content(s *importSpan) (err error) {
+func (c *call) content(s *sourceSpan) (err error) {
 	a := s.attrs
-	for _, read := range []func(*importSpan) error{c.current, c.ofEvents} {
+	for _, read := range []func(*sourceSpan) error{c.current, c.ofEvents} {
 		if err := read(s); err != nil || len(c.prompt)+len(c.answers) > 0 {
 			return err
 		}
@@ -116,7 +116,7 @@ func (c *call) content(s *importSpan) (err error) {
 }
 
 // current reads the attributes of the conventions since 1.37.
-func (c *call) current(s *importSpan) (err error) {
+func (c *call) current(s *sourceSpan) (err error) {
 	if system := s.attrs.Get("gen_ai.system_instructions"); s.attrs.Has("gen_ai.system_instructions") {
 		parts := system
 		if parts[0] == '"' {
@@ -143,7 +143,7 @@ func (c *call) current(s *importSpan) (err error) {
 
 // ofEvents reads the events, or log records, of the conventions before 1.37: one
 // for each message.
-func (c *call) ofEvents(s *importSpan) error {
+func (c *call) ofEvents(s *sourceSpan) error {
 	for _, e := range s.events {
 		switch e.name {
 		case "gen_ai.content.prompt":
@@ -209,7 +209,7 @@ func eventBody(e event) jsontext.Object {
 	return o
 }
 
-func readChoice(o jsontext.Object) ([]importMessage, error) {
+func readChoice(o jsontext.Object) ([]sourceMessage, error) {
 	m := jsontext.ParseObject(decoded(o.Get("message")))
 	if m == nil {
 		m = jsontext.Object{}
@@ -289,7 +289,7 @@ func orNull(v []byte) []byte {
 }
 
 // logprobs reads those of the response that OpenInference keeps.
-func (c *call) logprobs(in *value.Reader, s *importSpan) {
+func (c *call) logprobs(in *value.Reader, s *sourceSpan) {
 	i := 0
 	for raw := range jsontext.Elements(jsontext.ParseObject(decoded(s.attrs.Get("output.value"))).Get("choices")) {
 		o := jsontext.ParseObject(raw)
@@ -320,8 +320,8 @@ func count(in *value.Reader, a jsontext.Object, names ...string) int32 {
 // chat completions API.
 var settings = map[string]string{"stop_sequences": "stop", "choice.count": "n", "is_stream": "stream", "stream": "stream", "type": "", "model": "", "encoding_formats": ""}
 
-// importSampling returns the parameters of a request.
-func importSampling(a jsontext.Object) string {
+// readSampling returns the parameters of a request.
+func readSampling(a jsontext.Object) string {
 	var out jsontext.Object
 	for _, f := range a {
 		if name, is := strings.CutPrefix(f.Key, "gen_ai.request."); is && string(f.Raw) != "null" {
@@ -348,7 +348,7 @@ func importSampling(a jsontext.Object) string {
 }
 
 // toolsOf returns the tools that a call offered.
-func toolsOf(s *importSpan) (string, error) {
+func toolsOf(s *sourceSpan) (string, error) {
 	if s.attrs.Has("gen_ai.tool.definitions") {
 		return value.ChatTools(s.attrs.Get("gen_ai.tool.definitions"))
 	}

@@ -67,7 +67,7 @@ func (t *trace) metadata() {
 }
 
 // describe returns a span as JSON, with the attributes' own names.
-func (s *importSpan) describe() []byte {
+func (s *sourceSpan) describe() []byte {
 	o := jsontext.Object{{Key: "name", Raw: importers.Quote(s.name)}, {Key: "kind", Raw: importers.Quote(s.kind)}, {Key: "span_id", Raw: importers.Quote(s.id)}}
 	if s.parent != "" {
 		o.Set("parent_id", importers.Quote(s.parent))

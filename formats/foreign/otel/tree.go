@@ -10,7 +10,7 @@ import (
 )
 
 // call adds a call: its prompt, as far as it is new, and its answer.
-func (t *trace) call(s *importSpan) error {
+func (t *trace) call(s *sourceSpan) error {
 	c, err := readCall(s)
 	if err != nil {
 		return err
@@ -61,7 +61,7 @@ type root struct {
 
 // walk follows a prompt among the messages of an agent, "" for the outer one, and
 // adds what is new of it.
-func (t *trace) walk(prompt []importMessage, agent string) {
+func (t *trace) walk(prompt []sourceMessage, agent string) {
 	t.Continue(-1)
 	for i := range prompt {
 		m := &prompt[i]
@@ -94,7 +94,7 @@ func (t *trace) walk(prompt []importMessage, agent string) {
 
 // agent returns the id of the agent whose messages are a tree of their own: of a
 // call that is nested, or of an evaluator.
-func (t *trace) agent(s *importSpan) string {
+func (t *trace) agent(s *sourceSpan) string {
 	for _, kind := range []string{kindJudge, kindAgent} {
 		if p := t.within(s, kind); p != nil && (kind == kindJudge || s.nested) {
 			return p.id
@@ -107,7 +107,7 @@ func (t *trace) agent(s *importSpan) string {
 }
 
 // keepCall keeps the attributes of a call without an answer.
-func (t *trace) keepCall(s *importSpan, n int) {
+func (t *trace) keepCall(s *sourceSpan, n int) {
 	if rest := unread(s.attrs); len(rest) > 0 {
 		t.meta.Add(fmt.Sprintf("call_%d", n), rest.Bytes())
 	}

@@ -47,7 +47,7 @@ type header struct {
 	Metadata   json.RawMessage `json:"metadata,omitempty"`
 }
 
-type exportLine struct {
+type messageLine struct {
 	Type    string  `json:"type"`
 	Message message `json:"message"`
 }
@@ -87,7 +87,7 @@ func appendSession(dst []byte, t *formats.Trajectory, x *exporters.Item) ([]byte
 		if err != nil {
 			break
 		}
-		dst, err = jsontext.AppendLine(dst, exportLine{"message", messageOf(t, &t.Messages[i], x.Lose)})
+		dst, err = jsontext.AppendLine(dst, messageLine{"message", messageOf(t, &t.Messages[i], x.Lose)})
 	}
 	return dst, err
 }

@@ -11,7 +11,7 @@ import (
 
 // header reads the first line of a session. Of a session that was exported by
 // us, further members are columns.
-func (p *pi) header(l *importLine) error {
+func (p *pi) header(l *line) error {
 	var in value.Reader
 	row := &p.found.Row
 	row.TrajectoryID = in.ID("id", l.Get("id"))

@@ -15,8 +15,8 @@ import (
 // packages/coding-agent/docs/session-format.md) and the Session Trace Simple
 // Format, which has the same envelope. Pi's entries form a tree; without ids
 // each line follows the one before.
-func readPi(s *session, lines []importLine) error {
-	p := pi{session: s, entries: map[string]*importLine{}}
+func readPi(s *session, lines []line) error {
+	p := pi{session: s, entries: map[string]*line{}}
 	for i := range lines {
 		l := &lines[i]
 		s.time(l.Get("timestamp"))
@@ -32,10 +32,10 @@ type pi struct {
 	begun   bool // the header was read
 	model   string
 	level   []byte // the level of thinking
-	entries map[string]*importLine
+	entries map[string]*line
 }
 
-func (p *pi) entry(l *importLine) error {
+func (p *pi) entry(l *line) error {
 	var in value.Reader
 	id := in.ID("id", l.Get("id"))
 	if in.Err != nil {
@@ -198,7 +198,7 @@ func (p *pi) answer(o jsontext.Object, m formats.Message, parent int) (int, erro
 
 // compaction begins another root with the summary and the messages that were
 // kept.
-func (p *pi) compaction(l *importLine, parent int) (int, error) {
+func (p *pi) compaction(l *line, parent int) (int, error) {
 	var in value.Reader
 	p.branch = importers.BranchHistory
 	at := p.input(formats.Message{Role: "user", Content: in.Text("summary", l.Get("summary"))}, -1)

@@ -77,7 +77,7 @@ func (s *session) rest(at int, o jsontext.Object, known ...string) {
 }
 
 // other keeps a line that is no message.
-func (s *session) other(l *importLine) { s.others = append(s.others, l.raw) }
+func (s *session) other(l *line) { s.others = append(s.others, l.raw) }
 
 func (s *session) time(v []byte) {
 	if t := value.Micros(v); t != 0 {

@@ -44,16 +44,16 @@ var Exporter = exporters.Format{
 	}),
 }
 
-type exportEpisode struct {
-	ID        string          `json:"id"`
-	Env       env             `json:"env"`
-	Task      exportTask      `json:"task"`
-	Group     *group          `json:"group,omitempty"`
-	Run       run             `json:"run"`
-	OK        bool            `json:"ok"`
-	IsTimeout bool            `json:"is_timeout"`
-	Errors    []exportFailure `json:"errors"`
-	Traces    []exportTrace   `json:"traces"`
+type episode struct {
+	ID        string    `json:"id"`
+	Env       env       `json:"env"`
+	Task      task      `json:"task"`
+	Group     *group    `json:"group,omitempty"`
+	Run       run       `json:"run"`
+	OK        bool      `json:"ok"`
+	IsTimeout bool      `json:"is_timeout"`
+	Errors    []failure `json:"errors"`
+	Traces    []trace   `json:"traces"`
 }
 
 type env struct {
@@ -64,7 +64,7 @@ type group struct {
 	ID string `json:"id"`
 }
 
-type exportTask struct {
+type task struct {
 	Type string   `json:"type"`
 	Data taskData `json:"data"`
 	Key  string   `json:"key"`
@@ -92,19 +92,19 @@ type policy struct {
 	End   int64 `json:"end"`
 }
 
-type exportFailure struct {
+type failure struct {
 	Type    string `json:"type"`
 	Message string `json:"message"`
 }
 
-type exportTrace struct {
+type trace struct {
 	Version       int                `json:"version"`
 	ID            string             `json:"id"`
 	Verifiers     map[string]string  `json:"verifiers"`
-	Task          exportTask         `json:"task"`
+	Task          task               `json:"task"`
 	Agent         agent              `json:"agent"`
 	Tools         []tool             `json:"tools"`
-	Nodes         []exportNode       `json:"nodes"`
+	Nodes         []node             `json:"nodes"`
 	Calls         []call             `json:"calls"`
 	Rewards       map[string]*reward `json:"rewards"`
 	Info          json.RawMessage    `json:"info"`
@@ -112,7 +112,7 @@ type exportTrace struct {
 	OK            bool               `json:"ok"`
 	StopCondition string             `json:"stop_condition"`
 	IsTimeout     bool               `json:"is_timeout"`
-	Errors        []exportFailure    `json:"errors"`
+	Errors        []failure          `json:"errors"`
 	Timing        timing             `json:"timing"`
 }
 
@@ -163,10 +163,10 @@ type named struct {
 
 var appendInfo = jsontext.Rows[info]()
 
-func episodeOf(t *formats.Trajectory, lose func(string)) exportEpisode {
-	e := exportEpisode{
-		ID: t.TrajectoryID, Env: env{"rollmill"}, Task: exportTask{Type: "Task", Data: taskData{t.ExampleID, chat.Object(t.Example)}, Key: t.ExampleID},
-		Run: run{"train", t.Run, work{Type: "train", Step: t.Epoch}}, OK: t.Status == formats.StatusOK || t.Status == formats.StatusTruncated, Errors: []exportFailure{},
+func episodeOf(t *formats.Trajectory, lose func(string)) episode {
+	e := episode{
+		ID: t.TrajectoryID, Env: env{"rollmill"}, Task: task{Type: "Task", Data: taskData{t.ExampleID, chat.Object(t.Example)}, Key: t.ExampleID},
+		Run: run{"train", t.Run, work{Type: "train", Step: t.Epoch}}, OK: t.Status == formats.StatusOK || t.Status == formats.StatusTruncated, Errors: []failure{},
 	}
 	if t.Example != "" && e.Task.Data.Example == nil {
 		lose("an example that is not a JSON object")
@@ -177,7 +177,7 @@ func episodeOf(t *formats.Trajectory, lose func(string)) exportEpisode {
 	if v := t.PolicyVersion; v != nil {
 		e.Run.Work.Policy = &policy{*v, *v}
 	}
-	e.Traces = []exportTrace{traceOf(t, &e, lose)}
+	e.Traces = []trace{traceOf(t, &e, lose)}
 	return e
 }
 
@@ -187,28 +187,28 @@ var stops = map[string]string{
 	formats.StopLength: "max_output_tokens", formats.StopTimeout: "agent_timeout",
 }
 
-func traceOf(t *formats.Trajectory, e *exportEpisode, lose func(string)) exportTrace {
+func traceOf(t *formats.Trajectory, e *episode, lose func(string)) trace {
 	start := jsontext.Float(float64(t.StartedAt) / 1e6)
-	tr := exportTrace{
+	tr := trace{
 		Version: 1, ID: t.TrajectoryID, Verifiers: map[string]string{"version": "0.4.0"}, Task: e.Task, Agent: agent{map[string]any{}, "agent", true},
-		IsCompleted: t.Status != formats.StatusSkipped, OK: e.OK, StopCondition: t.StopReason, IsTimeout: t.StopReason == formats.StopTimeout, Errors: []exportFailure{},
-		Timing: timing{start, span{start, jsontext.Float(float64(t.FinishedAt) / 1e6)}}, Rewards: exportRewards(t, lose),
+		IsCompleted: t.Status != formats.StatusSkipped, OK: e.OK, StopCondition: t.StopReason, IsTimeout: t.StopReason == formats.StopTimeout, Errors: []failure{},
+		Timing: timing{start, span{start, jsontext.Float(float64(t.FinishedAt) / 1e6)}}, Rewards: rewardsOf(t, lose),
 	}
 	if name, ok := stops[t.StopReason]; ok {
 		tr.StopCondition = name
 	}
 	if t.Error != "" || t.FailureClass != "" {
-		tr.Errors = append(tr.Errors, exportFailure{t.FailureClass, t.Error})
+		tr.Errors = append(tr.Errors, failure{t.FailureClass, t.Error})
 	}
-	g := exportGraph{t: t, lose: lose, at: make([]int, len(t.Messages)), started: start}
+	g := graphWriter{t: t, lose: lose, at: make([]int, len(t.Messages)), started: start}
 	g.build()
 	tr.Nodes, tr.Calls, tr.Tools = g.nodes, g.calls(), g.tools
 	tr.Info = appendInfo(nil, infoOf(t))
 	return tr
 }
 
-// exportRewards returns the components by name; a total without components is one.
-func exportRewards(t *formats.Trajectory, lose func(string)) map[string]*reward {
+// rewardsOf returns the components by name; a total without components is one.
+func rewardsOf(t *formats.Trajectory, lose func(string)) map[string]*reward {
 	out := map[string]*reward{}
 	for _, r := range t.Rewards {
 		if _, twice := out[r.Name]; twice {

@@ -31,9 +31,9 @@ func parse(r *importers.Record) ([]importers.Item, error) {
 	}
 	switch {
 	case o.Has("traces"):
-		return importEpisode(r, o)
+		return readEpisode(r, o)
 	case o.Has("nodes"): // a trace without its episode
-		x, err := importTrace(r, o, nil)
+		x, err := readTrace(r, o, nil)
 		if err != nil {
 			return nil, err
 		}

@@ -9,8 +9,8 @@ import (
 	"github.com/rollmill/rollmill/formats/jsontext"
 )
 
-// importGraph builds the messages of a trace: message i is node i.
-type importGraph struct {
+// graphReader builds the messages of a trace: message i is node i.
+type graphReader struct {
 	record  *importers.Record
 	agent   jsontext.Object
 	target  bool
@@ -19,13 +19,13 @@ type importGraph struct {
 	talk   importers.Conversation
 	meta   importers.Metadata
 	source string // token_source
-	nodes  []importNode
+	nodes  []knownNode
 	calls  map[int64]jsontext.Object // by node
 	tools  string                    // of the trace: those of its last call
 }
 
-// importNode is what its descendants need to know of a node.
-type importNode struct {
+// knownNode is what its descendants need to know of a node.
+type knownNode struct {
 	tokens  []int32 // of an input all it adds; of an answer what follows the sampled ones
 	sampled bool
 	known   bool   // an answer whose tokens are known
@@ -33,7 +33,7 @@ type importNode struct {
 	child   bool   // it has a continuation
 }
 
-func (g *importGraph) read(o jsontext.Object) (err error) {
+func (g *graphReader) read(o jsontext.Object) (err error) {
 	var in value.Reader
 	if g.tools, err = value.ChatTools(o.Get("tools")); err != nil {
 		return err
@@ -74,7 +74,7 @@ func orEmpty(object string) string {
 	return object
 }
 
-func (g *importGraph) node(raw []byte) error {
+func (g *graphReader) node(raw []byte) error {
 	var in value.Reader
 	at := len(g.nodes)
 	o := in.Object("node", raw)
@@ -82,7 +82,7 @@ func (g *importGraph) node(raw []byte) error {
 	if p := in.Whole("parent", o.Get("parent")); p != nil {
 		parent = *p
 	}
-	n := importNode{sampled: jsontext.IsTrue(o.Get("sampled"))}
+	n := knownNode{sampled: jsontext.IsTrue(o.Get("sampled"))}
 	ids := in.IDs("token_ids", o.Get("token_ids"))
 	logprobs := in.Logprobs("logprobs", o.Get("logprobs"))
 	if parent < -1 || parent >= int64(at) {
@@ -113,13 +113,13 @@ func (g *importGraph) node(raw []byte) error {
 	return g.answer(at, int(parent), m, o, ids, logprobs)
 }
 
-func (g *importGraph) keep(at int, key string, v []byte) {
+func (g *graphReader) keep(at int, key string, v []byte) {
 	if text := string(v); len(v) > 0 && text != "null" && text != "[]" {
 		g.meta.OfMessage(at, key, v)
 	}
 }
 
-func (g *importGraph) branch(parent int64, sampled bool) string {
+func (g *graphReader) branch(parent int64, sampled bool) string {
 	switch {
 	case parent < 0 && len(g.nodes) > 0:
 		return importers.BranchSubagent
@@ -138,7 +138,7 @@ func (g *importGraph) branch(parent int64, sampled bool) string {
 }
 
 // answer adds an answer with its call and its tokens.
-func (g *importGraph) answer(at, parent int, m formats.Message, o jsontext.Object, ids []int32, logprobs []float32) error {
+func (g *graphReader) answer(at, parent int, m formats.Message, o jsontext.Object, ids []int32, logprobs []float32) error {
 	c := g.calls[int64(at)]
 	call, err := g.call(c)
 	if err != nil {
@@ -162,7 +162,7 @@ func (g *importGraph) answer(at, parent int, m formats.Message, o jsontext.Objec
 	return nil
 }
 
-func (g *importGraph) toolsAt(at, parent int) string {
+func (g *graphReader) toolsAt(at, parent int) string {
 	for i := at; i >= 0; i = g.parent(i, at, parent) {
 		if g.nodes[i].tools != "" {
 			return g.nodes[i].tools
@@ -172,7 +172,7 @@ func (g *importGraph) toolsAt(at, parent int) string {
 }
 
 // parent returns the parent of node i; at is not yet a message.
-func (g *importGraph) parent(i, at, parent int) int {
+func (g *graphReader) parent(i, at, parent int) int {
 	if i == at {
 		return parent
 	}
@@ -181,7 +181,7 @@ func (g *importGraph) parent(i, at, parent int) int {
 
 // tokens sets the tokens of an answer: those that its mask marks, which are
 // adjacent; before them is the end of its prompt.
-func (g *importGraph) tokens(at, parent int, m *formats.Message, ids []int32, mask []byte) error {
+func (g *graphReader) tokens(at, parent int, m *formats.Message, ids []int32, mask []byte) error {
 	first, last, n := -1, -1, 0
 	for v := range jsontext.Elements(mask) {
 		if jsontext.IsTrue(v) || string(v) == "1" {
@@ -213,7 +213,7 @@ func (g *importGraph) tokens(at, parent int, m *formats.Message, ids []int32, ma
 
 // delta returns the tokens after the nearest answer with tokens among a node and
 // its ancestors. known is false when an answer without tokens comes first.
-func (g *importGraph) delta(from int) (delta []int32, known bool) {
+func (g *graphReader) delta(from int) (delta []int32, known bool) {
 	var pieces [][]int32
 	known = true
 	for i := from; i >= 0; i = int(g.talk.Messages[i].Parent) {
@@ -233,7 +233,7 @@ func (g *importGraph) delta(from int) (delta []int32, known bool) {
 }
 
 // unused keeps the tokens after which no answer came.
-func (g *importGraph) unused() {
+func (g *graphReader) unused() {
 	for i := range g.nodes {
 		if n := &g.nodes[i]; len(n.tokens) > 0 && !n.child {
 			g.meta.OfMessage(i, "token_ids", appendIDs(n.tokens))
@@ -253,7 +253,7 @@ func appendIDs(ids []int32) []byte {
 }
 
 // call reads a call of the model; nil for one that was not recorded.
-func (g *importGraph) call(o jsontext.Object) (formats.Call, error) {
+func (g *graphReader) call(o jsontext.Object) (formats.Call, error) {
 	var in value.Reader
 	call := formats.Call{Target: g.target, PolicyVersion: g.version, Model: in.Text("calls.model", o.Get("model")),
 		Endpoint: in.Text("calls.endpoint", o.Get("endpoint"))}

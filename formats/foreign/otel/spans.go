@@ -92,7 +92,7 @@ func (b *builder) root() {
 		s.fail(t.FailureClass, t.Error)
 	}
 	for _, r := range t.Rewards {
-		e := exportEvaluation(s.End, r.Name, r.Value)
+		e := evaluationEvent(s.End, r.Name, r.Value)
 		e.Attributes = number(e.Attributes, "rollmill.reward.weight", &r.Weight)
 		if r.Failure != "" {
 			e.Attributes = append(e.Attributes, Attribute{"error.type", r.Failure})
@@ -100,11 +100,11 @@ func (b *builder) root() {
 		s.Events = append(s.Events, e)
 	}
 	if t.Reward != nil {
-		s.Events = append(s.Events, exportEvaluation(s.End, "reward", t.Reward))
+		s.Events = append(s.Events, evaluationEvent(s.End, "reward", t.Reward))
 	}
 }
 
-func exportEvaluation(at Nanos, name string, v *float64) Event {
+func evaluationEvent(at Nanos, name string, v *float64) Event {
 	return Event{at, "gen_ai.evaluation.result", number([]Attribute{{"gen_ai.evaluation.name", name}}, "gen_ai.evaluation.score.value", v)}
 }
 
@@ -116,7 +116,7 @@ func number(a []Attribute, key string, v *float64) []Attribute {
 	return append(a, Attribute{key, *v})
 }
 
-func (b *builder) call(i int, at exportSpan) {
+func (b *builder) call(i int, at callTimes) {
 	t, c := b.t, &b.t.Calls[i]
 	model := c.Model
 	if c.Target {
@@ -128,7 +128,7 @@ func (b *builder) call(i int, at exportSpan) {
 	if c.PolicyVersion != nil {
 		a = append(a, Attribute{"rollmill.policy_version", *c.PolicyVersion})
 	}
-	a = append(exportSampling(a, c.Sampling), server(c.Endpoint)...)
+	a = append(appendSampling(a, c.Sampling), server(c.Endpoint)...)
 	if c.PromptTokens+c.CompletionTokens > 0 {
 		a = append(a, Attribute{"gen_ai.usage.input_tokens", int64(c.PromptTokens)}, Attribute{"gen_ai.usage.output_tokens", int64(c.CompletionTokens)})
 	}
@@ -163,7 +163,7 @@ func (b *builder) messages(i int) (a []Attribute) {
 
 // tools adds the spans of a message's tool calls that have a result. They run after
 // the call that asked for them.
-func (b *builder) tools(at int, call exportSpan) {
+func (b *builder) tools(at int, call callTimes) {
 	for k, c := range b.t.Messages[at].ToolCalls {
 		result, known := b.results[c.ID]
 		if !known {
@@ -194,8 +194,8 @@ var requested = map[string]string{
 // whole are those that are integers.
 var whole = map[string]bool{"max_tokens": true, "seed": true, "choice.count": true}
 
-// exportSampling adds the request parameters of a call.
-func exportSampling(a []Attribute, parameters string) []Attribute {
+// appendSampling adds the request parameters of a call.
+func appendSampling(a []Attribute, parameters string) []Attribute {
 	for _, f := range jsontext.ParseObject([]byte(parameters)) {
 		name := requested[f.Key]
 		if v := requestValue(name, f.Raw); name != "" && v != nil {
