@@ -16,15 +16,15 @@ import (
 //   - The main path is the steps. A system or developer message is a step of
 //     source system. The answers of tools are the observation of the step that
 //     called them.
-//   - A sampled step has the tokens of its call, and the ids and log
+//   - A sampled step has the numbers of tokens of its call, and the ids and log
 //     probabilities of its completion. prompt_token_ids is the whole prompt, as
-//     the format wants it, put together from the prompts' ends in our rows.
-//   - Every other branch is an embedded trajectory, whose steps that were on an
-//     earlier path are marked as copied context. So is an answer that the model
+//     the format requires; a row stores only the end of each prompt.
+//   - Every other branch is an embedded trajectory. Its steps that were on an
+//     earlier path are marked as copied context, and so is an answer that the model
 //     did not give in this trajectory.
-//   - What has no field is in extra, under our names: of the document the ids,
-//     the rewards, the example, candidates and tool sets; of a step its call, the
-//     texts of its tokens and what trains it.
+//   - What has no field is in extra, under our names. The document's extra has the
+//     ids, the rewards, the example, candidates and tool sets; a step's has its
+//     call, the texts of its tokens and what trains it.
 //
 // Arguments of a tool call that are not a JSON object are in its extra.
 var Exporter = exporters.Format{

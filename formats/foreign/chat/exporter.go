@@ -31,9 +31,9 @@ type Row struct {
 	Metadata     string   `parquet:"metadata,optional"` // a JSON object
 }
 
-// Exporter writes conversations as Hugging Face and TRL know them, as JSON
-// Lines and as Parquet: a column messages of role and content, with tool_calls,
-// and the offered tools. The form is specified in "Dataset formats" of TRL and
+// Exporter writes conversations for Hugging Face's libraries and TRL, as JSON
+// Lines and as Parquet: a column of messages with role, content and tool_calls,
+// and a column of the offered tools. The form is specified in "Dataset formats" of TRL and
 // in "Writing a chat template" of transformers.
 //
 // Messages are as chat templates read them (chat.Template). The tools are JSON

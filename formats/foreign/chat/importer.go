@@ -6,31 +6,31 @@ import (
 	"regexp"
 )
 
-// Importer imports chat messages as Hugging Face datasets, TRL, OpenAI's
+// Importer reads chat messages as Hugging Face datasets, TRL, OpenAI's
 // fine-tuning and NeMo-RL store them: conversations, prompts with completions,
 // preferences, answers with a label, steps with labels. ShareGPT's turns and
-// Alpaca's instructions are read too; package sharegpt is the same reader.
+// Alpaca's instructions are read too: [ShareGPT] is the same reader.
 //
 // The columns of a row decide what it is; see Parse. Assistants' messages of a
 // conversation or of a completion are sampled; those of a prompt are input. Text
-// that is not a message becomes one: a prompt the user's; a completion, and the
-// text of a language modelling dataset, the assistant's. weight 0, train false
-// and loss false of a message make a call that does not train.
+// that is not a message becomes one: a prompt is the user's; a completion, and the
+// text of a language modelling dataset, is the assistant's. A message with weight
+// 0, train false or loss false has a call that does not train.
 //
 // A preference gives two trajectories. Their rewards are the scores of the
-// source, else 1 and 0, named "preference"; a label's are 1 and 0, named
-// "label". The column id is the trajectory's; of a pair, "/chosen" or
-// "/rejected" is added to it.
+// source, else 1 and 0, named "preference"; a label gives the reward 1 or 0, named
+// "label". The column id is the trajectory's id; those of a pair end in "/chosen"
+// and "/rejected".
 //
-// Members that are null are dropped from objects in tools and parts of content,
-// and from arguments of a message or call that has other nulls: Arrow gives
-// objects the keys of other rows' objects. JSON text stays as it is, and a
-// message may be JSON text, as in a column of that type.
+// Arrow gives an object the keys of other rows' objects, with null. So members
+// that are null are dropped from objects in tools and in parts of content, and
+// from the arguments of a message or call that has other nulls. JSON text is not
+// changed. A message may be JSON text, as in a column of that type.
 //
 // The columns question and answer and those in taskColumns become the example;
-// every other column without a place is metadata under its own name.
+// every other column is metadata under its own name.
 //
-// To add a column: a line in fields, and the function of Parse that reads it.
+// To add a column: add a line to fields, and read it in a function of Parse.
 var Importer = importers.Format{
 	Name:       "chat",
 	Help:       "chat messages as Hugging Face datasets, TRL, OpenAI's fine-tuning and NeMo-RL store them",

@@ -14,13 +14,12 @@ import (
 	"github.com/rollmill/rollmill/formats/records"
 )
 
-// Importer imports rows whose columns have the names of Rollmill's own, as
-// JSON lines, JSON, CSV or Parquet: what `rollmill export` writes as rows, and
-// tables of others whose columns --map names. Every column but messages is
-// optional.
+// Importer reads rows whose columns have the names of Rollmill's own, as JSON
+// Lines, JSON, CSV or Parquet: what `rollmill export` writes as rows, and tables of
+// others whose columns --map names. Every column but messages is optional.
 //
-// The messages are those of a Rollmill row, or chat messages, or ShareGPT's
-// turns (see package chat). Without calls, each assistant's message is a call of
+// The messages are those of a Rollmill row, or chat messages, or ShareGPT's turns
+// (see package formats/foreign/chat). Without calls, each assistant's message is a call of
 // its own, unless its member sampled is false. A message without a parent
 // follows the one before it.
 //

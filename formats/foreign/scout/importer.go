@@ -12,8 +12,8 @@ import (
 	"github.com/rollmill/rollmill/formats/jsontext"
 )
 
-// Importer imports the transcripts of Inspect Scout's databases, of
-// whatever source Scout read them from, and those that rollmill export wrote.
+// Importer reads the transcripts of Inspect Scout's databases, from any source
+// that Scout reads, and those that rollmill export wrote.
 //
 // A transcript has the messages, events and pools of a sample of an Inspect log;
 // formats/foreign/inspect reads them. The other columns have fixed names, or

@@ -16,8 +16,8 @@ import (
 // huggingface/hub-docs. A session is a file of JSON Lines: a header, and then
 // the messages of the main path.
 //
-// The header may have any further keys, which the viewer ignores: ids, reward
-// and advantage have our names there, tools is an array.
+// The header has further keys, which the viewer ignores: ids, reward and advantage
+// under our names, and tools, an array.
 var Exporter = exporters.Format{
 	Name: "sts", Help: "session traces for the viewer of the Hugging Face hub, a file each", Omits: "token ids, log probabilities, calls and candidates",
 	Of: exporters.Rows, Exports: []exporters.Extension{exporters.Folder},

@@ -9,12 +9,12 @@ import (
 	"github.com/rollmill/rollmill/formats/jsontext"
 )
 
-// Importer imports session transcripts of coding agents, one session a file:
-// those that the trace viewer of the Hugging Face hub reads. These are Claude
-// Code, Codex and Pi in their own formats, and the Session Trace Simple Format
-// of any other harness. The lines say which one it is.
+// Importer reads session transcripts of coding agents, one session a file, as the
+// trace viewer of the Hugging Face hub reads them: those of Claude Code, Codex and
+// Pi in their own formats, and those of any other harness in the Session Trace
+// Simple Format. The lines show which one it is.
 //
-// To add a harness: a file like pi.go with a reader, and a line in dialects.
+// To add a harness: add a file like pi.go with a reader, and a line to dialects.
 var Importer = importers.Format{
 	Name:       "sts",
 	Help:       "session transcripts of Claude Code, Codex and Pi, and the hub's Session Trace Simple Format",

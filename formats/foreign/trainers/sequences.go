@@ -8,12 +8,12 @@ import (
 )
 
 // Sequences writes sequences of tokens, as package formats/sequences makes
-// them: one row for each sequence, with everything a policy gradient needs. The doc
-// comment of Row is its definition.
+// them: one row for each sequence, with everything that a policy gradient needs.
+// The doc comment of [SequenceRow] is its definition.
 //
-// A trainer of one's own reads this form, and so do TRL, verl, OpenRLHF and NeMo-RL
-// with a few lines of testdata/consumers/loaders: none of them has a loader for
-// finished rollouts. prime-rl has one (package primerl).
+// It is for a trainer of one's own, and for TRL, verl, OpenRLHF and NeMo-RL by a few
+// lines of testdata/consumers/loaders: none of them has a loader for finished
+// rollouts. prime-rl has one ([PrimeRL]).
 //
 // Those lines fold the weight into the advantage, which is exact for a
 // clipped policy loss and not for a KL term. What they add up to:

@@ -10,7 +10,7 @@ import (
 // to sample from, and the data with which its reward function compares the
 // answer.
 //
-// It does not write verl's rollout dump, on which no trainer can train.
+// It does not write verl's rollout dump, on which no trainer trains.
 var Verl = exporters.Format{
 	Name: "verl", Help: "verl's prompts with reference answers", Of: exporters.Groups, Files: []exporters.Extension{exporters.Parquet},
 	Notes: verlNotes,

@@ -22,11 +22,11 @@ import (
 //   - A prompt that does not continue the turn before it (prefix_break) begins
 //     another path there: its earlier messages are repeated as nodes without
 //     tokens.
-//   - rewards are ours by name; the example is task.data.example; info has what
-//     has no field, under our names: the total reward, metadata, candidates, ...
+//   - rewards are ours by name; the example is task.data.example; info has, under our
+//     names, what has no field: the total reward, metadata, candidates, ...
 //
-// The message of a prompt that the form has no field for (a participant's name,
-// an assistant's images) is refused, or dropped.
+// A part of a prompt's message for which the form has no field (a participant's
+// name, an assistant's images) is refused, or dropped.
 var Exporter = exporters.Format{
 	Name: "verifiers", Help: "episodes of verifiers and prime-rl (traces.jsonl): message graphs with tokens, masks, rewards, advantages", Of: exporters.Rows, Exports: []exporters.Extension{exporters.JSONL},
 	Lines: exporters.RawLines(func(dst []byte, x *exporters.Item) (_ []byte, n int64, err error) {

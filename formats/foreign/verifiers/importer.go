@@ -8,12 +8,12 @@ import (
 	"github.com/rollmill/rollmill/formats/foreign/value"
 )
 
-// Importer imports rollouts of the verifiers library: traces.jsonl of
-// version 1, an episode a line, and results.jsonl of before.
+// Importer reads rollouts of the verifiers library: traces.jsonl of version 1, an
+// episode a line, and the earlier results.jsonl.
 //
-// The nodes of a trace are our tree of messages, with exact tokens: what a node
-// adds to the sequence and the model did not sample goes to the prompt_delta_ids
-// of the next answer.
+// The nodes of a trace are our tree of messages, with exact tokens. The tokens of a
+// node that the model did not sample are part of the prompt_delta_ids of the next
+// answer.
 var Importer = importers.Format{
 	Name:       "verifiers",
 	Help:       "traces.jsonl and results.jsonl of verifiers and prime-rl",
