@@ -63,9 +63,12 @@ func (b *builder) exchange(o jsontext.Object) error {
 func (b *builder) call(in *value.Reader, o, request, response jsontext.Object) (formats.Call, error) {
 	usage := in.Object("usage", response.Get("usage"))
 	call := formats.Call{Target: true, PolicyVersion: b.version, Model: in.Text("model", response.Get("model")),
-		PromptTokens: in.Count("prompt_tokens", usage.Get("prompt_tokens")), CompletionTokens: in.Count("completion_tokens", usage.Get("completion_tokens")),
-		CachedTokens: in.Count("cached_tokens", in.Object("prompt_tokens_details", usage.Get("prompt_tokens_details")).Get("cached_tokens"))}
-	sampling := jsontext.Object(slices.Collect(value.Rest(request, "messages", "tools", "model", "stream", "stream_options")))
+		PromptTokens:     in.Count("prompt_tokens", usage.Get("prompt_tokens")),
+		CompletionTokens: in.Count("completion_tokens", usage.Get("completion_tokens")),
+		CachedTokens: in.Count("cached_tokens",
+			in.Object("prompt_tokens_details", usage.Get("prompt_tokens_details")).Get("cached_tokens"))}
+	sampling := jsontext.Object(slices.Collect(value.Rest(request, "messages", "tools", "model", "stream",
+		"stream_options")))
 	if len(sampling) > 0 {
 		call.Sampling = jsontext.Compact(sampling.Bytes())
 	}

@@ -23,7 +23,8 @@ type group struct {
 
 func newGroup(o jsontext.Object) (*group, error) {
 	var in value.Reader
-	g := &group{metadata: in.Object("group metadata", o.Get("metadata")), exceptions: in.List("exceptions", o.Get("exceptions"))}
+	g := &group{metadata: in.Object("group metadata", o.Get("metadata")),
+		exceptions: in.List("exceptions", o.Get("exceptions"))}
 	g.id = exampleID(&in, g.metadata)
 	g.rest = slices.Collect(value.Rest(o, "trajectories", "exceptions", "metadata"))
 	return g, in.Err
@@ -78,8 +79,10 @@ func (g *group) failed(r *importers.Record, items []importers.Item) ([]importers
 		x := base
 		t := &x.Row
 		t.Messages = slices.Clone(base.Row.Messages)
-		t.Status, t.FailureClass = formats.StatusFailed, class(in.Text("exceptions.type", e.Get("type")), in.Text("exceptions.message", e.Get("message")))
-		t.Error = cmp.Or(strings.Join(nonEmpty(typeName(in.Text("type", e.Get("type"))), in.Text("message", e.Get("message"))), ": "), "an exception")
+		t.Status, t.FailureClass = formats.StatusFailed,
+			class(in.Text("exceptions.type", e.Get("type")), in.Text("exceptions.message", e.Get("message")))
+		t.Error = cmp.Or(strings.Join(nonEmpty(typeName(in.Text("type", e.Get("type"))),
+			in.Text("message", e.Get("message"))), ": "), "an exception")
 		var meta importers.Metadata
 		g.into(&meta)
 		context(r, &meta)
@@ -121,9 +124,11 @@ func typeName(text string) string {
 // classes are the classes of failures by a word in the name of an exception.
 var classes = []struct{ word, class string }{
 	{"Timeout", formats.FailTimeout}, {"Cancelled", formats.FailCancelled},
-	{"BadRequest", formats.FailEngineRefused}, {"UnprocessableEntity", formats.FailEngineRefused}, {"NotFoundError", formats.FailEngineRefused},
+	{"BadRequest", formats.FailEngineRefused}, {"UnprocessableEntity", formats.FailEngineRefused},
+	{"NotFoundError", formats.FailEngineRefused},
 	{"AuthenticationError", formats.FailEngineRefused}, {"PermissionDenied", formats.FailEngineRefused},
-	{"APIConnection", formats.FailEngine}, {"RateLimit", formats.FailEngine}, {"InternalServer", formats.FailEngine}, {"APIStatus", formats.FailEngine},
+	{"APIConnection", formats.FailEngine}, {"RateLimit", formats.FailEngine}, {"InternalServer", formats.FailEngine},
+	{"APIStatus", formats.FailEngine},
 }
 
 // class returns the class of an exception that the rollout raised.

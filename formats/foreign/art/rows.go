@@ -63,14 +63,17 @@ func rowOf1(r *importers.Record, o jsontext.Object) ([]importers.Item, error) {
 		return nil, err
 	}
 	own := jsontext.Object{
-		{Key: "messages", Raw: o.Get("messages")}, {Key: "tools", Raw: o.Get("tools")}, {Key: "reward", Raw: o.Get("reward")}, {Key: "logs", Raw: o.Get("logs")},
+		{Key: "messages", Raw: o.Get("messages")}, {Key: "tools", Raw: o.Get("tools")},
+		{Key: "reward", Raw: o.Get("reward")}, {Key: "logs", Raw: o.Get("logs")},
 		{Key: "metrics", Raw: parsed(r, &in, "metrics", o.Get("metrics")).Bytes()},
 		{Key: "metadata", Raw: parsed(r, &in, "metadata", o.Get("metadata")).Bytes()},
 	}
 	if in.Err != nil {
 		return nil, in.Err
 	}
-	own = slices.AppendSeq(own, value.Rest(o, "group_index", "group_metadata", "group_metrics", "group_logs", "messages", "tools", "reward", "metrics", "metadata", "logs"))
+	own = slices.AppendSeq(own,
+		value.Rest(o, "group_index", "group_metadata", "group_metrics", "group_logs", "messages", "tools", "reward",
+			"metrics", "metadata", "logs"))
 	x, err := trajectory(r, g, own)
 	return []importers.Item{x}, err
 }

@@ -52,7 +52,8 @@ func trajectory(r *importers.Record, g *group, o jsontext.Object) (x importers.I
 	b.talk.Into(t)
 	relabel(t)
 	if !slices.ContainsFunc(t.Messages, func(m formats.Message) bool { return m.Role == "assistant" }) {
-		t.Status, t.FailureClass, t.Error, t.Reward = formats.StatusFailed, formats.FailNoCalls, "the trajectory has no answer of a model", nil
+		t.Status, t.FailureClass, t.Error, t.Reward = formats.StatusFailed, formats.FailNoCalls,
+			"the trajectory has no answer of a model", nil
 	}
 	t.TokenSource, t.StartedAt, t.FinishedAt, t.Metadata = b.source, b.began, b.done, b.meta.String()
 	return x, nil
@@ -86,7 +87,8 @@ func (b *builder) metrics(in *value.Reader, o jsontext.Object) (out []formats.Na
 
 // policy sets the version of the policy, or keeps the two when they differ.
 func (b *builder) policy(in *value.Reader, o jsontext.Object) {
-	initial, final := in.Whole("initial_policy_version", o.Get("initial_policy_version")), in.Whole("final_policy_version", o.Get("final_policy_version"))
+	initial, final := in.Whole("initial_policy_version", o.Get("initial_policy_version")),
+		in.Whole("final_policy_version", o.Get("final_policy_version"))
 	if initial != nil && final != nil && *initial == *final {
 		b.version = initial
 		return
@@ -100,7 +102,8 @@ func (b *builder) rest(g *group, o jsontext.Object) {
 	if v := o.Get("start_time"); v != nil {
 		b.began = value.Micros(v)
 	}
-	for f := range value.Rest(o, "messages_and_choices", "messages", "tools", "additional_histories", "exchanges", "reward", "metrics",
+	for f := range value.Rest(o, "messages_and_choices", "messages", "tools", "additional_histories", "exchanges",
+		"reward", "metrics",
 		"initial_policy_version", "final_policy_version", "group_index", "start_time") {
 		keep(&b.meta, f.Key, f.Raw)
 	}
@@ -111,7 +114,8 @@ func (b *builder) rest(g *group, o jsontext.Object) {
 // histories adds the messages, the additional histories first, so that the
 // trajectory's own are the main path.
 func (b *builder) histories(o jsontext.Object, additional []byte, optional bool) error {
-	err := value.Each("additional_histories", additional, func(raw []byte) error { return b.history(jsontext.ParseObject(raw)) })
+	err := value.Each("additional_histories", additional,
+		func(raw []byte) error { return b.history(jsontext.ParseObject(raw)) })
 	if err != nil || optional && !o.Has("messages_and_choices") {
 		return err
 	}
@@ -158,7 +162,8 @@ func (b *builder) entry(raw []byte) error {
 	if err != nil {
 		return err
 	}
-	b.sampled(c, formats.Call{Target: true, PolicyVersion: b.version, CompletionTokens: int32(max(len(c.Message.TokenIDs), len(c.Message.Logprobs))), PromptTokens: int32(len(c.Prompt))})
+	b.sampled(c, formats.Call{Target: true, PolicyVersion: b.version,
+		CompletionTokens: int32(max(len(c.Message.TokenIDs), len(c.Message.Logprobs))), PromptTokens: int32(len(c.Prompt))})
 	return nil
 }
 

@@ -28,7 +28,8 @@ import (
 //
 // Arguments of a tool call that are not a JSON object are in its extra.
 var Exporter = exporters.Format{
-	Name: "atif", Help: "documents of the Agent Trajectory Interchange Format 1.7, one a trajectory", Of: exporters.Rows, Exports: []exporters.Extension{exporters.Folder},
+	Name: "atif", Help: "documents of the Agent Trajectory Interchange Format 1.7, one a trajectory", Of: exporters.Rows,
+	Exports: []exporters.Extension{exporters.Folder},
 	Folder: exporters.Documents(".json", func(dst []byte, t *formats.Trajectory, x *exporters.Item) ([]byte, error) {
 		if len(t.Messages) == 0 {
 			x.Skip(chat.NoMessages)
@@ -101,7 +102,8 @@ func documentOf(t *formats.Trajectory, lose func(string)) document {
 		SchemaVersion: schemaVersion, SessionID: t.TrajectoryID, TrajectoryID: t.TrajectoryID,
 		Agent: agent{Name: "rollmill", Version: formats.SchemaVersion, ModelName: t.Model, ToolDefinitions: w.tools(main)},
 		Steps: w.steps(main), Extra: json.RawMessage(appendExtra(nil, w.row())),
-		FinalMetrics: &finalMetrics{PromptTokens: int64(t.PromptTokens), CompletionTokens: int64(t.CompletionTokens), CachedTokens: cached(t.Calls)},
+		FinalMetrics: &finalMetrics{PromptTokens: int64(t.PromptTokens), CompletionTokens: int64(t.CompletionTokens),
+			CachedTokens: cached(t.Calls)},
 	}
 	d.FinalMetrics.Steps = len(d.Steps)
 	last := main[len(main)-1]
@@ -130,9 +132,10 @@ func (w *writer) row() *row {
 		}
 	}
 	r := &row{
-		Run: t.Run, ExampleID: t.ExampleID, Epoch: t.Epoch, Generation: t.Generation, GroupID: t.GroupID, Example: t.Example, Answer: t.Answer, Status: t.Status,
-		StopReason: t.StopReason, FailureClass: t.FailureClass, Error: t.Error, PolicyVersion: t.PolicyVersion, TokenSource: t.TokenSource, Reward: t.Reward,
-		Rewards: t.Rewards, ShapedRewards: t.ShapedRewards, Advantage: t.Advantage, ToolSets: t.ToolSets, Candidates: t.Candidates,
+		Run: t.Run, ExampleID: t.ExampleID, Epoch: t.Epoch, Generation: t.Generation, GroupID: t.GroupID,
+		Example: t.Example, Answer: t.Answer, Status: t.Status, StopReason: t.StopReason, FailureClass: t.FailureClass,
+		Error: t.Error, PolicyVersion: t.PolicyVersion, TokenSource: t.TokenSource, Reward: t.Reward, Rewards: t.Rewards,
+		ShapedRewards: t.ShapedRewards, Advantage: t.Advantage, ToolSets: t.ToolSets, Candidates: t.Candidates,
 		StartedAt: t.StartedAt, FinishedAt: t.FinishedAt, Metadata: t.Metadata,
 	}
 	for i := range t.Calls {

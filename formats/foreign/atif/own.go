@@ -31,7 +31,8 @@ type own struct {
 
 // ownKeys are the members of extra that an own has, and those that columns
 // already say.
-var ownKeys = []string{"example_id", "example", "epoch", "generation", "status", "stop_reason", "failure_class", "error", "rewards",
+var ownKeys = []string{"example_id", "example", "epoch", "generation", "status", "stop_reason", "failure_class",
+	"error", "rewards",
 	"reward", "answer", "policy_version"}
 
 // isOwn reports whether Rollmill wrote a document.
@@ -50,7 +51,8 @@ func readOwn(r *importers.Record, x *importers.Item, extra []byte) error {
 	}
 	t := &x.Row
 	for _, c := range []struct{ to, from *string }{
-		{&t.ExampleID, e.ExampleID}, {&t.Status, e.Status}, {&t.StopReason, e.StopReason}, {&t.FailureClass, e.FailureClass}, {&t.Error, e.Error},
+		{&t.ExampleID, e.ExampleID}, {&t.Status, e.Status}, {&t.StopReason, e.StopReason},
+		{&t.FailureClass, e.FailureClass}, {&t.Error, e.Error},
 	} {
 		if c.from != nil {
 			*c.to = *c.from

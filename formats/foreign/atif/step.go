@@ -109,8 +109,9 @@ func (r *run) message(o jsontext.Object, m formats.Message, agent bool) (int, er
 func (r *run) sampled(o jsontext.Object, m formats.Message, metrics jsontext.Object, several bool) (int, error) {
 	var in value.Reader
 	call := formats.Call{Model: in.Text("model_name", o.Get("model_name")), Target: r.trained,
-		PromptTokens: in.Count("prompt_tokens", metrics.Get("prompt_tokens")), CompletionTokens: in.Count("completion_tokens", metrics.Get("completion_tokens")),
-		CachedTokens: in.Count("cached_tokens", metrics.Get("cached_tokens"))}
+		PromptTokens:     in.Count("prompt_tokens", metrics.Get("prompt_tokens")),
+		CompletionTokens: in.Count("completion_tokens", metrics.Get("completion_tokens")),
+		CachedTokens:     in.Count("cached_tokens", metrics.Get("cached_tokens"))}
 	if call.Model == "" {
 		call.Model = r.model
 	}
@@ -181,7 +182,8 @@ func (r *run) results(list []byte) error {
 
 // rest keeps the members of a step that no column has.
 func (r *run) rest(at int, o jsontext.Object) {
-	for f := range value.Rest(o, "step_id", "source", "message", "reasoning_content", "tool_calls", "observation", "metrics", "model_name", "reasoning_effort") {
+	for f := range value.Rest(o, "step_id", "source", "message", "reasoning_content", "tool_calls", "observation",
+		"metrics", "model_name", "reasoning_effort") {
 		r.keepRaw(at, f.Key, f.Raw)
 	}
 }

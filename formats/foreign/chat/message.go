@@ -307,7 +307,8 @@ func (m *message) role(key, v []byte) error {
 	switch string(v) {
 	case `"user"`, `"human"`, `"Human"`, `"USER"`, `"User"`, `"prompter"`:
 		m.Role = "user"
-	case `"assistant"`, `"gpt"`, `"chatgpt"`, `"bot"`, `"model"`, `"ai"`, `"Assistant"`, `"ASSISTANT"`, `"bing"`, `"bard"`, `"gpt4"`, `"agent"`:
+	case `"assistant"`, `"gpt"`, `"chatgpt"`, `"bot"`, `"model"`, `"ai"`, `"Assistant"`, `"ASSISTANT"`, `"bing"`,
+		`"bard"`, `"gpt4"`, `"agent"`:
 		m.Role = "assistant"
 	case `"system"`, `"System"`, `"SYSTEM"`:
 		m.Role = "system"

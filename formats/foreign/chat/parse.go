@@ -187,7 +187,8 @@ func (r *row) stepwise() ([]importers.Item, error) {
 		steps++
 	}
 	if steps == 0 {
-		return nil, fmt.Errorf("column %q is %s, not a list of steps", r.name(completions), importers.Brief(r.columns[completions].value))
+		return nil, fmt.Errorf("column %q is %s, not a list of steps", r.name(completions),
+			importers.Brief(r.columns[completions].value))
 	}
 	var shaped []float64
 	for e := range jsontext.Elements(r.take(labels)) {
@@ -357,7 +358,8 @@ func lastSampled(c *Reader) int {
 func (r *row) setRewards(x *importers.Item) (err error) {
 	if r.has(label) {
 		v := r.columns[label].value
-		if on, ok := value.Truth(v); ok && (r.has(completion) || v[0] != '0' && v[0] != '1') { // beside messages a number may be a class
+		// beside messages a number may be a class
+		if on, ok := value.Truth(v); ok && (r.has(completion) || v[0] != '0' && v[0] != '1') {
 			r.take(label)
 			x.Label = &on
 			give(&x.Row, "label", rewardOf(on))

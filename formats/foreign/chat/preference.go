@@ -78,7 +78,8 @@ func (r *row) answers() (before part, answers [2]part, err error) {
 	}
 	r.request()
 	if (answers[0].list == nil) != (answers[1].list == nil) {
-		return before, answers, fmt.Errorf("of %q and %q, one is text and the other messages", r.name(chosen), r.name(rejected))
+		return before, answers, fmt.Errorf("of %q and %q, one is text and the other messages", r.name(chosen),
+			r.name(rejected))
 	}
 	if !r.has(prompt) {
 		return implicit(answers)
@@ -130,7 +131,8 @@ func explicit(before part, answers [2]part) (part, [2]part, error) {
 	for i := range answers {
 		list := elements(answers[i].list)
 		switch {
-		case before.list != nil && len(prompt) > 0 && len(list) > len(prompt) && slices.EqualFunc(prompt, list[:len(prompt)], same):
+		case before.list != nil && len(prompt) > 0 && len(list) > len(prompt) &&
+			slices.EqualFunc(prompt, list[:len(prompt)], same):
 			answers[i].from = len(prompt)
 		case before.list == nil:
 			answers[i].from = repeats(list, before.text)
@@ -289,7 +291,8 @@ func (r *row) scores(items []importers.Item) error {
 func (r *row) ranked() ([]importers.Item, error) {
 	list := elements(r.take(completions))
 	if len(list) == 0 {
-		return nil, fmt.Errorf("column %q is %s, not a list of completions", r.name(completions), importers.Brief(r.columns[completions].value))
+		return nil, fmt.Errorf("column %q is %s, not a list of completions", r.name(completions),
+			importers.Brief(r.columns[completions].value))
 	}
 	items, readers, ranks := make([]importers.Item, len(list)), make([]Reader, len(list)), make([]float64, len(list))
 	order := make([]int, len(list))

@@ -92,7 +92,8 @@ func SupervisedOf(rows []formats.Trajectory) (s Supervised, reason string) {
 
 // OpenAIPreferenceOf converts a row of package formats/chat to this format.
 func OpenAIPreferenceOf(pair chat.Preference) (p OpenAIPreference, reason string) {
-	p = OpenAIPreference{Input: Supervised{Messages: convert(pair.Prompt), Tools: compact(pair.Tools)}, Preferred: convert(pair.Chosen), NonPreferred: convert(pair.Rejected)}
+	p = OpenAIPreference{Input: Supervised{Messages: convert(pair.Prompt), Tools: compact(pair.Tools)},
+		Preferred: convert(pair.Chosen), NonPreferred: convert(pair.Rejected)}
 	one, _ := json.Marshal(p.Preferred)
 	two, _ := json.Marshal(p.NonPreferred)
 	if bytes.Equal(one, two) {

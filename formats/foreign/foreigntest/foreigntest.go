@@ -42,7 +42,8 @@ func RunWriters(t *testing.T, w Writers) {
 	})
 	check(t, "group stats", w.GroupStats, map[string][][]formats.GroupStats{"extreme": extremeStats, "none": nil})
 	check(t, "decisions", w.Decisions, map[string][][]formats.Decision{
-		"mixed": {{{TrajectoryID: "a", Kept: true}, {TrajectoryID: "b", Reason: formats.DropFlat, Detail: "spread 0"}}}, "none": nil,
+		"mixed": {{{TrajectoryID: "a", Kept: true}, {TrajectoryID: "b", Reason: formats.DropFlat, Detail: "spread 0"}}},
+		"none":  nil,
 	})
 }
 

@@ -28,6 +28,7 @@ var Importer = importers.Format{
 	Spec:       "UKGovernmentBEIS/inspect_ai: docs/eval-logs.qmd, src/inspect_ai/log/_log.py",
 	Unscored:   regexp.MustCompile(`^scores\.`),
 	Extensions: []string{".eval", ".json"},
-	Records:    importers.ByExtension(document, map[string]func(importers.File) iter.Seq2[importers.Record, error]{".eval": archive}),
-	Parse:      parse,
+	Records: importers.ByExtension(document,
+		map[string]func(importers.File) iter.Seq2[importers.Record, error]{".eval": archive}),
+	Parse: parse,
 }

@@ -134,7 +134,8 @@ func readCalls(in *value.Reader, m *message, list []byte) {
 	var extras jsontext.Object
 	for raw := range jsontext.Elements(list) {
 		o := in.Object("tool_calls", raw)
-		t := formats.ToolCall{ID: in.ID("tool_calls.id", o.Get("id")), Name: in.Text("tool_calls.function", o.Get("function")), Arguments: chat.Arguments(o.Get("arguments"))}
+		t := formats.ToolCall{ID: in.ID("tool_calls.id", o.Get("id")),
+			Name: in.Text("tool_calls.function", o.Get("function")), Arguments: chat.Arguments(o.Get("arguments"))}
 		if t.Name == "" {
 			in.Fail("a tool call has no function: %s", importers.Brief(raw))
 		}

@@ -70,7 +70,8 @@ func trajectory(r *importers.Record, o jsontext.Object) (out []importers.Item, e
 	e.talk.Into(&x.Row)
 	x.Row.TokenSource, x.Row.Metadata = e.source, meta.String()
 	if len(x.Row.Calls) == 0 {
-		x.Row.Status, x.Row.FailureClass, x.Row.Error, x.Row.Reward = formats.StatusFailed, formats.FailNoCalls, "the episode has no answer of a model", nil
+		x.Row.Status, x.Row.FailureClass, x.Row.Error, x.Row.Reward = formats.StatusFailed, formats.FailNoCalls,
+			"the episode has no answer of a model", nil
 	}
 	return []importers.Item{x}, nil
 }
@@ -85,7 +86,8 @@ func (b *builder) episodeItem(raw []byte, meta *importers.Metadata) error {
 	role := in.Text("role", o.Get("role"))
 	m := formats.Message{Role: role, Content: in.Text("content", o.Get("content"))}
 	more := in.Object("metadata", o.Get("metadata"))
-	m.Name, m.ToolCallID = in.Text("metadata.name", more.Get("name")), in.Text("metadata.tool_call_id", more.Get("tool_call_id"))
+	m.Name, m.ToolCallID = in.Text("metadata.name", more.Get("name")),
+		in.Text("metadata.tool_call_id", more.Get("tool_call_id"))
 	m.ToolCalls = ToolCalls(more.Get("tool_calls"))
 	if as, ok := episodeRoles[role]; ok {
 		m.Role = as
@@ -141,14 +143,16 @@ func (b *builder) logprobs(in *value.Reader, m *formats.Message, v []byte) (rest
 
 // preferences converts the DPOItems of an episode: for each the chosen answer and
 // the rejected one, with their scores where the metadata have them.
-func preferences(x *importers.Item, meta *importers.Metadata, metadata jsontext.Object, episode []byte) (out []importers.Item, err error) {
+func preferences(x *importers.Item, meta *importers.Metadata, metadata jsontext.Object,
+	episode []byte) (out []importers.Item, err error) {
 	x.Attempt, x.Row.Metadata = nil, meta.String()
 	err = value.Each("episode", episode, func(raw []byte) error {
 		o := jsontext.ParseObject(raw)
 		for _, side := range []struct {
 			of            importers.PairSide
 			answer, score string
-		}{{importers.Chosen, "chosen_response", "chosen_score"}, {importers.Rejected, "rejected_response", "rejected_score"}} {
+		}{{importers.Chosen, "chosen_response", "chosen_score"},
+			{importers.Rejected, "rejected_response", "rejected_score"}} {
 			one := *x
 			one.Pair = side.of
 			var in value.Reader

@@ -118,7 +118,8 @@ func (b *builder) call(c *Call, results map[string][]byte) error {
 		b.guess(c, results)
 	}
 	b.talk.Offer(tools)
-	call := formats.Call{Model: model, Function: c.Function, Target: true, PromptTokens: c.End.Prompt, CompletionTokens: c.End.Completion, CachedTokens: c.End.Cached, LatencyMS: latency(c)}
+	call := formats.Call{Model: model, Function: c.Function, Target: true, PromptTokens: c.End.Prompt,
+		CompletionTokens: c.End.Completion, CachedTokens: c.End.Cached, LatencyMS: latency(c)}
 	var in value.Reader
 	source := in.ChoiceLogprobs(&m, logprobs)
 	if in.Err != nil {
@@ -182,7 +183,8 @@ func (b *builder) guess(c *Call, results map[string][]byte) {
 	b.incomplete++
 	input := value.AnyText(c.End.Data.Input)
 	if h, ok := b.heads[c.End.Invocation]; ok {
-		if between := b.between(h, c.End, results); slices.ContainsFunc(between, func(s *Step) bool { return s.Result().Content == input }) {
+		if between := b.between(h, c.End, results); slices.ContainsFunc(between,
+			func(s *Step) bool { return s.Result().Content == input }) {
 			b.results(h, between, results)
 			return
 		}
@@ -199,7 +201,8 @@ func (b *builder) between(h head, end *Step, results map[string][]byte) (out []*
 		until = end.Began
 	}
 	for i := range b.all {
-		if s := &b.all[i]; s.Kind == "TOOL_END" && s.Invocation == end.Invocation && results[s.ID] != nil && s.Time >= h.time && s.Time <= until {
+		if s := &b.all[i]; s.Kind == "TOOL_END" && s.Invocation == end.Invocation && results[s.ID] != nil &&
+			s.Time >= h.time && s.Time <= until {
 			out = append(out, s)
 		}
 	}
@@ -216,7 +219,8 @@ func (b *builder) results(h head, between []*Step, results map[string][]byte) {
 	slices.SortStableFunc(between, func(x, y *Step) int { return cmp.Compare(at(x), at(y)) })
 	for _, s := range between {
 		if id := s.Result().ToolCallID; id != "" && at(s) < 0 {
-			asked.ToolCalls = append(asked.ToolCalls, formats.ToolCall{ID: id, Name: s.Name, Arguments: printed(value.AnyText(s.Data.Input))})
+			asked.ToolCalls = append(asked.ToolCalls,
+				formats.ToolCall{ID: id, Name: s.Name, Arguments: printed(value.AnyText(s.Data.Input))})
 		}
 	}
 	b.talk.SetCalls(h.at, asked.ToolCalls)

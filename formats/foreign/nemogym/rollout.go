@@ -62,7 +62,8 @@ func status(in *value.Reader, row *formats.Trajectory, response jsontext.Object,
 	case in.Text("response.status", response.Get("status")) == "failed":
 		row.Status, row.FailureClass = formats.StatusFailed, formats.FailEngine
 	case len(row.Calls) == 0:
-		row.Status, row.FailureClass, row.Error = formats.StatusFailed, formats.FailNoCalls, "the response has no output of the model"
+		row.Status, row.FailureClass, row.Error = formats.StatusFailed, formats.FailNoCalls,
+			"the response has no output of the model"
 	}
 	if row.Status == formats.StatusFailed {
 		row.Reward = nil
@@ -77,7 +78,8 @@ func errorText(e []byte) string {
 }
 
 // settings are the members of a request that decide how the model samples.
-var settings = []string{"temperature", "top_p", "max_output_tokens", "reasoning", "tool_choice", "parallel_tool_calls", "top_logprobs", "text", "truncation", "seed"}
+var settings = []string{"temperature", "top_p", "max_output_tokens", "reasoning", "tool_choice",
+	"parallel_tool_calls", "top_logprobs", "text", "truncation", "seed"}
 
 // sampling returns the settings of a request, without what is not one.
 func sampling(params jsontext.Object) string {
@@ -91,7 +93,8 @@ func sampling(params jsontext.Object) string {
 }
 
 // inputs begin the names of members of a row that its task has.
-var inputs = []string{"expected", "ground_truth", "answer", "question", "problem", "verifier_metadata", "instance_id", "task_id", "uuid"}
+var inputs = []string{"expected", "ground_truth", "answer", "question", "problem", "verifier_metadata", "instance_id",
+	"task_id", "uuid"}
 
 // example returns the row of the task, as far as a rollout tells it from what the
 // verifier added.

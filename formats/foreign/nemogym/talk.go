@@ -93,8 +93,9 @@ func (t *talk) item(in *value.Reader, o jsontext.Object, raw []byte, sampled boo
 		item = without(o, "prompt_token_ids", "generation_token_ids", "generation_log_probs").Bytes()
 	}
 	t.content.Item(in, o, item)
-	t.rest = append(t.rest, jsontext.Member{Key: text(o, "type", "message"), Raw: without(o, "type", "role", "content", "summary", "name", "arguments", "call_id", "input",
-		"prompt_token_ids", "generation_token_ids", "generation_log_probs", "encrypted_content").Bytes()})
+	t.rest = append(t.rest, jsontext.Member{Key: text(o, "type", "message"),
+		Raw: without(o, "type", "role", "content", "summary", "name", "arguments", "call_id", "input",
+			"prompt_token_ids", "generation_token_ids", "generation_log_probs", "encrypted_content").Bytes()})
 	if has {
 		t.flush(in, sampled)
 	}
@@ -180,5 +181,6 @@ func (t *talk) usage(in *value.Reader, response jsontext.Object) {
 	c := &t.Calls[0]
 	c.PromptTokens = in.Count("usage.input_tokens", u.Get("input_tokens"))
 	c.CompletionTokens = in.Count("usage.output_tokens", u.Get("output_tokens"))
-	c.CachedTokens = in.Count("usage.cached_tokens", in.Object("usage.input_tokens_details", u.Get("input_tokens_details")).Get("cached_tokens"))
+	c.CachedTokens = in.Count("usage.cached_tokens",
+		in.Object("usage.input_tokens_details", u.Get("input_tokens_details")).Get("cached_tokens"))
 }

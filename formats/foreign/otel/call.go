@@ -30,11 +30,15 @@ func readCall(s *sourceSpan) (c *call, err error) {
 	}
 	a := s.attrs
 	c.Model = s.model()
-	c.CachedTokens = count(&in, a, "gen_ai.usage.cache_read.input_tokens", "gen_ai.usage.cache_read_input_tokens", "llm.token_count.prompt_details.cache_read")
+	c.CachedTokens = count(&in, a, "gen_ai.usage.cache_read.input_tokens", "gen_ai.usage.cache_read_input_tokens",
+		"llm.token_count.prompt_details.cache_read")
 	c.PromptTokens = count(&in, a, "gen_ai.usage.input_tokens", "gen_ai.usage.prompt_tokens", "llm.token_count.prompt")
-	c.CompletionTokens = count(&in, a, "gen_ai.usage.output_tokens", "gen_ai.usage.completion_tokens", "llm.token_count.completion")
-	if usage := jsontext.ParseObject(decoded(a.Get("langfuse.observation.usage_details"))); usage != nil && c.PromptTokens+c.CompletionTokens == 0 {
-		c.PromptTokens, c.CompletionTokens = count(&in, usage, "input", "prompt_tokens"), count(&in, usage, "output", "completion_tokens")
+	c.CompletionTokens = count(&in, a, "gen_ai.usage.output_tokens", "gen_ai.usage.completion_tokens",
+		"llm.token_count.completion")
+	if usage := jsontext.ParseObject(decoded(a.Get("langfuse.observation.usage_details"))); usage != nil &&
+		c.PromptTokens+c.CompletionTokens == 0 {
+		c.PromptTokens, c.CompletionTokens = count(&in, usage, "input", "prompt_tokens"),
+			count(&in, usage, "output", "completion_tokens")
 	}
 	if s.end > s.start && s.start > 0 {
 		c.LatencyMS = (s.end - s.start) / 1000
@@ -64,7 +68,8 @@ func readCall(s *sourceSpan) (c *call, err error) {
 // model returns the model of a call, by the name that the response has if it is
 // known.
 func (s *sourceSpan) model() string {
-	return s.text("gen_ai.response.model", "llm.response.model_name", "llm.model_name", "gen_ai.request.model", "llm.request.model_name", "langfuse.observation.model.name")
+	return s.text("gen_ai.response.model", "llm.response.model_name", "llm.model_name", "gen_ai.request.model",
+		"llm.request.model_name", "langfuse.observation.model.name")
 }
 
 // failure returns the error of a span: its kind and its message.
@@ -96,13 +101,16 @@ func (c *call) content(s *sourceSpan) (err error) {
 			return err
 		}
 	}
-	if c.prompt, c.answers = openInference(under(a, "llm.input_messages"), "user"), openInference(under(a, "llm.output_messages"), "assistant"); len(c.prompt)+len(c.answers) > 0 {
+	if c.prompt, c.answers = openInference(under(a, "llm.input_messages"), "user"),
+		openInference(under(a, "llm.output_messages"), "assistant"); len(c.prompt)+len(c.answers) > 0 {
 		return nil
 	}
-	if c.prompt, c.answers = openLLMetry(under(a, "gen_ai.prompt"), "user"), openLLMetry(under(a, "gen_ai.completion"), "assistant"); len(c.prompt)+len(c.answers) > 0 {
+	if c.prompt, c.answers = openLLMetry(under(a, "gen_ai.prompt"), "user"),
+		openLLMetry(under(a, "gen_ai.completion"), "assistant"); len(c.prompt)+len(c.answers) > 0 {
 		return nil
 	}
-	for _, names := range [][2]string{{"gen_ai.prompt", "gen_ai.completion"}, {"langfuse.observation.input", "langfuse.observation.output"}, {"input.value", "output.value"}} {
+	for _, names := range [][2]string{{"gen_ai.prompt", "gen_ai.completion"},
+		{"langfuse.observation.input", "langfuse.observation.output"}, {"input.value", "output.value"}} {
 		if !a.Has(names[0]) && !a.Has(names[1]) {
 			continue
 		}
@@ -231,7 +239,8 @@ func readChoice(o jsontext.Object) ([]sourceMessage, error) {
 // decoded returns the value that a text is the JSON of; another value as it is.
 func decoded(v []byte) []byte {
 	if len(v) > 0 && v[0] == '"' {
-		if text := bytes.TrimSpace([]byte(jsontext.Unquote(v))); len(text) > 0 && (text[0] == '{' || text[0] == '[') && jsontext.Valid(text) {
+		if text := bytes.TrimSpace([]byte(jsontext.Unquote(v))); len(text) > 0 && (text[0] == '{' || text[0] == '[') &&
+			jsontext.Valid(text) {
 			return text
 		}
 	}
@@ -318,7 +327,8 @@ func count(in *value.Reader, a jsontext.Object, names ...string) int32 {
 
 // settings are the names of request parameters that differ from those of the
 // chat completions API.
-var settings = map[string]string{"stop_sequences": "stop", "choice.count": "n", "is_stream": "stream", "stream": "stream", "type": "", "model": "", "encoding_formats": ""}
+var settings = map[string]string{"stop_sequences": "stop", "choice.count": "n", "is_stream": "stream",
+	"stream": "stream", "type": "", "model": "", "encoding_formats": ""}
 
 // readSampling returns the parameters of a request.
 func readSampling(a jsontext.Object) string {
@@ -363,7 +373,8 @@ func toolsOf(s *sourceSpan) (string, error) {
 		}
 	}
 	for _, n := range under(s.attrs, "llm.request.functions").list() {
-		o := jsontext.Object{{Key: "name", Raw: importers.Quote(n.text("name"))}, {Key: "description", Raw: importers.Quote(n.text("description"))}}
+		o := jsontext.Object{{Key: "name", Raw: importers.Quote(n.text("name"))},
+			{Key: "description", Raw: importers.Quote(n.text("description"))}}
 		if p := decoded(n.json("parameters")); len(p) > 0 {
 			o.Set("parameters", p)
 		}

@@ -138,7 +138,8 @@ func readPart(in *value.Reader, c *value.Content, raw []byte) (result sourceMess
 	case "reasoning", "thinking":
 		c.Think(in.Text("parts.content", o.Get("content")))
 	case "tool_call":
-		t := formats.ToolCall{ID: in.ID("parts.id", o.Get("id")), Name: in.Text("parts.name", o.Get("name")), Arguments: chat.Arguments(o.Get("arguments"))}
+		t := formats.ToolCall{ID: in.ID("parts.id", o.Get("id")), Name: in.Text("parts.name", o.Get("name")),
+			Arguments: chat.Arguments(o.Get("arguments"))}
 		c.Message.ToolCalls = append(c.Message.ToolCalls, t)
 	case "tool_call_response":
 		m := newMessage("tool")
@@ -200,7 +201,8 @@ func openInferencePart(c *value.Content, n *node) {
 		c.Message.ToolCalls = append(c.Message.ToolCalls, openInferenceCall(n))
 	case "image":
 		url := jsontext.Object{{Key: "url", Raw: importers.Quote(p.text("image", "image", "url"))}}
-		c.Parts = append(c.Parts, jsontext.Object{{Key: "type", Raw: []byte(`"image_url"`)}, {Key: "image_url", Raw: url.Bytes()}}.Bytes())
+		c.Parts = append(c.Parts,
+			jsontext.Object{{Key: "type", Raw: []byte(`"image_url"`)}, {Key: "image_url", Raw: url.Bytes()}}.Bytes())
 	default:
 		if raw := p.json(); len(raw) > 0 && raw[0] == '{' {
 			c.Parts = append(c.Parts, raw)
@@ -217,7 +219,8 @@ func openLLMetry(n *node, role string) (out []sourceMessage) {
 		m.Content = item.text("content")
 		m.FinishReason = finishReason(item.text("finish_reason"))
 		for _, t := range item.list("tool_calls") {
-			m.ToolCalls = append(m.ToolCalls, formats.ToolCall{ID: t.text("id"), Name: t.text("name"), Arguments: t.text("arguments")})
+			m.ToolCalls = append(m.ToolCalls,
+				formats.ToolCall{ID: t.text("id"), Name: t.text("name"), Arguments: t.text("arguments")})
 		}
 		out = append(out, m)
 	}

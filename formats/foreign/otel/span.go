@@ -56,8 +56,10 @@ func (s *sourceSpan) text(keys ...string) string {
 func readSpan(raw []byte) (*sourceSpan, error) {
 	var in value.Reader
 	o := in.Object("a span", raw)
-	s := &sourceSpan{id: spanID(first(o, "spanId", "span_id")), parent: spanID(first(o, "parentSpanId", "parent_span_id")), name: in.Text("name", o.Get("name")),
-		start: nanos(first(o, "startTimeUnixNano", "start_time_unix_nano")), end: nanos(first(o, "endTimeUnixNano", "end_time_unix_nano"))}
+	s := &sourceSpan{id: spanID(first(o, "spanId", "span_id")),
+		parent: spanID(first(o, "parentSpanId", "parent_span_id")), name: in.Text("name", o.Get("name")),
+		start: nanos(first(o, "startTimeUnixNano", "start_time_unix_nano")),
+		end:   nanos(first(o, "endTimeUnixNano", "end_time_unix_nano"))}
 	status := in.Object("status", o.Get("status"))
 	code := string(status.Get("code"))
 	s.failed = code == "2" || code == `"STATUS_CODE_ERROR"`
@@ -112,7 +114,8 @@ func readPlain(raw []byte) (*sourceSpan, error) {
 	if id == nil {
 		id = first(o, "context.span_id")
 	}
-	s := &sourceSpan{id: spanID(id), parent: spanID(o.Get("parent_id")), name: in.Text("name", o.Get("name")), start: value.Micros(o.Get("start_time")), end: value.Micros(o.Get("end_time"))}
+	s := &sourceSpan{id: spanID(id), parent: spanID(o.Get("parent_id")), name: in.Text("name", o.Get("name")),
+		start: value.Micros(o.Get("start_time")), end: value.Micros(o.Get("end_time"))}
 	status := jsontext.ParseObject(o.Get("status"))
 	code := jsontext.Unquote(first(status, "status_code")) + jsontext.Unquote(o.Get("status_code"))
 	s.failed = code == "ERROR"
@@ -130,7 +133,8 @@ func readPlain(raw []byte) (*sourceSpan, error) {
 	}
 	for e := range jsontext.Elements(in.List("events", o.Get("events"))) {
 		o := in.Object("events", e)
-		s.events = append(s.events, event{name: in.Text("events.name", o.Get("name")), attrs: in.Object("events.attributes", o.Get("attributes"))})
+		s.events = append(s.events,
+			event{name: in.Text("events.name", o.Get("name")), attrs: in.Object("events.attributes", o.Get("attributes"))})
 	}
 	return s, in.Err
 }
@@ -261,7 +265,8 @@ func kindOf(s *sourceSpan) string {
 		return kindOther
 	}
 	for _, f := range s.attrs {
-		if strings.HasPrefix(f.Key, "llm.request.") || strings.HasPrefix(f.Key, "gen_ai.request.") || strings.HasPrefix(f.Key, "gen_ai.input.messages") {
+		if strings.HasPrefix(f.Key, "llm.request.") || strings.HasPrefix(f.Key, "gen_ai.request.") ||
+			strings.HasPrefix(f.Key, "gen_ai.input.messages") {
 			return kindModel
 		}
 	}

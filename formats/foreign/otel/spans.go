@@ -21,7 +21,8 @@ import (
 // except the texts of errors. lose is told of parts of the content that a trace
 // cannot hold; it may be nil.
 func Spans(t *formats.Trajectory, content bool, lose func(part string)) []Span {
-	b := &builder{t: t, content: content, lose: lose, answers: make([][]int, len(t.Calls)), results: map[string]int{}, written: make([]bool, len(t.Messages))}
+	b := &builder{t: t, content: content, lose: lose, answers: make([][]int, len(t.Calls)), results: map[string]int{},
+		written: make([]bool, len(t.Messages))}
 	for i := range t.Messages {
 		m := &t.Messages[i]
 		if c := m.Call; c >= 0 && int(c) < len(b.answers) {
@@ -63,7 +64,8 @@ type builder struct {
 
 // add adds a span; what tells it from the others of the trajectory.
 func (b *builder) add(what, name string, kind int, start, end Nanos, attributes []Attribute) *Span {
-	s := Span{TraceID: idOf(16, b.t.TrajectoryID), SpanID: idOf(8, b.t.TrajectoryID+" "+what), Name: name, Kind: kind, Start: start, End: max(start, end), Attributes: attributes}
+	s := Span{TraceID: idOf(16, b.t.TrajectoryID), SpanID: idOf(8, b.t.TrajectoryID+" "+what), Name: name, Kind: kind,
+		Start: start, End: max(start, end), Attributes: attributes}
 	if len(b.spans) > 0 {
 		s.ParentID = b.spans[0].SpanID
 	}
@@ -80,8 +82,10 @@ func (b *builder) root() {
 	t := b.t
 	a := []Attribute{
 		{"gen_ai.operation.name", "invoke_agent"}, {"gen_ai.conversation.id", t.TrajectoryID},
-		{"rollmill.trajectory_id", t.TrajectoryID}, {"rollmill.run", t.Run}, {"rollmill.example_id", t.ExampleID}, {"rollmill.group_id", t.Group()},
-		{"rollmill.epoch", int64(t.Epoch)}, {"rollmill.generation", int64(t.Generation)}, {"rollmill.status", t.Status}, {"rollmill.stop_reason", t.StopReason},
+		{"rollmill.trajectory_id", t.TrajectoryID}, {"rollmill.run", t.Run}, {"rollmill.example_id", t.ExampleID},
+		{"rollmill.group_id", t.Group()},
+		{"rollmill.epoch", int64(t.Epoch)}, {"rollmill.generation", int64(t.Generation)}, {"rollmill.status", t.Status},
+		{"rollmill.stop_reason", t.StopReason},
 	}
 	if t.PolicyVersion != nil {
 		a = append(a, Attribute{"rollmill.policy_version", *t.PolicyVersion})
@@ -105,7 +109,8 @@ func (b *builder) root() {
 }
 
 func evaluationEvent(at Nanos, name string, v *float64) Event {
-	return Event{at, "gen_ai.evaluation.result", number([]Attribute{{"gen_ai.evaluation.name", name}}, "gen_ai.evaluation.score.value", v)}
+	return Event{at, "gen_ai.evaluation.result",
+		number([]Attribute{{"gen_ai.evaluation.name", name}}, "gen_ai.evaluation.score.value", v)}
 }
 
 // number adds a number, if there is one that is finite.
@@ -122,15 +127,18 @@ func (b *builder) call(i int, at callTimes) {
 	if c.Target {
 		model = cmp.Or(t.Model, c.Model)
 	}
-	a := []Attribute{{"gen_ai.operation.name", "chat"}, {"gen_ai.provider.name", "openai"}, {"gen_ai.conversation.id", t.TrajectoryID}}
-	a = text(text(text(a, "gen_ai.request.model", model), "gen_ai.response.model", c.Model), "gen_ai.agent.name", c.Function)
+	a := []Attribute{{"gen_ai.operation.name", "chat"}, {"gen_ai.provider.name", "openai"},
+		{"gen_ai.conversation.id", t.TrajectoryID}}
+	a = text(text(text(a, "gen_ai.request.model", model), "gen_ai.response.model", c.Model), "gen_ai.agent.name",
+		c.Function)
 	a = append(a, Attribute{"rollmill.call", int64(i)}, Attribute{"rollmill.target", c.Target})
 	if c.PolicyVersion != nil {
 		a = append(a, Attribute{"rollmill.policy_version", *c.PolicyVersion})
 	}
 	a = append(appendSampling(a, c.Sampling), server(c.Endpoint)...)
 	if c.PromptTokens+c.CompletionTokens > 0 {
-		a = append(a, Attribute{"gen_ai.usage.input_tokens", int64(c.PromptTokens)}, Attribute{"gen_ai.usage.output_tokens", int64(c.CompletionTokens)})
+		a = append(a, Attribute{"gen_ai.usage.input_tokens", int64(c.PromptTokens)},
+			Attribute{"gen_ai.usage.output_tokens", int64(c.CompletionTokens)})
 	}
 	if c.CachedTokens > 0 {
 		a = append(a, Attribute{"gen_ai.usage.cache_read.input_tokens", int64(c.CachedTokens)})
@@ -156,7 +164,8 @@ func (b *builder) call(i int, at callTimes) {
 func (b *builder) messages(i int) (a []Attribute) {
 	if list := b.answers[i]; len(list) > 0 {
 		path := b.t.Path(list[0])
-		a = text(text(a, "gen_ai.input.messages", b.messagesOf(path[:len(path)-1])), "gen_ai.output.messages", b.messagesOf(list))
+		a = text(text(a, "gen_ai.input.messages", b.messagesOf(path[:len(path)-1])), "gen_ai.output.messages",
+			b.messagesOf(list))
 	}
 	return text(a, "gen_ai.tool.definitions", chat.ToolSet(b.t, b.t.Calls[i].Tools))
 }
@@ -169,9 +178,11 @@ func (b *builder) tools(at int, call callTimes) {
 		if !known {
 			continue
 		}
-		a := []Attribute{{"gen_ai.operation.name", "execute_tool"}, {"gen_ai.tool.name", c.Name}, {"gen_ai.tool.call.id", c.ID}, {"gen_ai.tool.type", "function"}}
+		a := []Attribute{{"gen_ai.operation.name", "execute_tool"}, {"gen_ai.tool.name", c.Name},
+			{"gen_ai.tool.call.id", c.ID}, {"gen_ai.tool.type", "function"}}
 		if b.content {
-			a = append(a, Attribute{"gen_ai.tool.call.arguments", c.Arguments}, Attribute{"gen_ai.tool.call.result", b.result(result)})
+			a = append(a, Attribute{"gen_ai.tool.call.arguments", c.Arguments},
+				Attribute{"gen_ai.tool.call.result", b.result(result)})
 		}
 		b.add(fmt.Sprint("tool ", at, " ", k), strings.TrimSpace("execute_tool "+c.Name), internal, call.end, call.next, a)
 	}
@@ -187,8 +198,10 @@ func text(a []Attribute, key, v string) []Attribute {
 // requested are the request parameters that the conventions have, by their names in
 // the chat completions API.
 var requested = map[string]string{
-	"temperature": "temperature", "top_p": "top_p", "top_k": "top_k", "max_tokens": "max_tokens", "max_completion_tokens": "max_tokens", "seed": "seed",
-	"frequency_penalty": "frequency_penalty", "presence_penalty": "presence_penalty", "stop": "stop_sequences", "n": "choice.count", "stream": "stream",
+	"temperature": "temperature", "top_p": "top_p", "top_k": "top_k", "max_tokens": "max_tokens",
+	"max_completion_tokens": "max_tokens", "seed": "seed",
+	"frequency_penalty": "frequency_penalty", "presence_penalty": "presence_penalty", "stop": "stop_sequences",
+	"n": "choice.count", "stream": "stream",
 }
 
 // whole are those that are integers.

@@ -174,7 +174,8 @@ func (t *trace) log(kind string, o jsontext.Object, raw []byte) error {
 	if kind == otlpLog {
 		e, id, at, err = readLog(raw)
 	} else {
-		e = event{name: jsontext.Unquote(o.Get("event_name")), attrs: jsontext.ParseObject(o.Get("attributes")), body: o.Get("body")}
+		e = event{name: jsontext.Unquote(o.Get("event_name")), attrs: jsontext.ParseObject(o.Get("attributes")),
+			body: o.Get("body")}
 		e.name = cmp.Or(e.name, jsontext.Unquote(e.attrs.Get("event.name")))
 		id, at = spanID(o.Get("span_id")), value.Micros(first(o, "timestamp", "observed_timestamp"))
 	}

@@ -47,8 +47,10 @@ func (t *trace) call(s *sourceSpan) error {
 	}
 	for _, m := range c.answers[1:] {
 		n := int32(len(t.Calls) - 1)
-		t.candidates = append(t.candidates, formats.Candidate{Message: int32(at), Content: m.Content, Reason: formats.CandidateAlternative, Reasoning: m.Reasoning, ToolCalls: m.ToolCalls,
-			FinishReason: m.FinishReason, Call: &n, TokenIDs: m.TokenIDs, Logprobs: m.Logprobs, TokenTexts: m.TokenTexts})
+		t.candidates = append(t.candidates,
+			formats.Candidate{Message: int32(at), Content: m.Content, Reason: formats.CandidateAlternative,
+				Reasoning: m.Reasoning, ToolCalls: m.ToolCalls,
+				FinishReason: m.FinishReason, Call: &n, TokenIDs: m.TokenIDs, Logprobs: m.Logprobs, TokenTexts: m.TokenTexts})
 	}
 	return nil
 }
@@ -132,7 +134,8 @@ func (t *trace) results() {
 	for _, s := range t.spans {
 		id := s.text("gen_ai.tool.call.id", "tool_call.id", "tool.id")
 		at, open := after[id]
-		result := cmp.Or(string(s.attrs.Get("gen_ai.tool.call.result")), string(s.attrs.Get("output.value")), string(s.attrs.Get("langfuse.observation.output")))
+		result := cmp.Or(string(s.attrs.Get("gen_ai.tool.call.result")), string(s.attrs.Get("output.value")),
+			string(s.attrs.Get("langfuse.observation.output")))
 		if s.kind != kindTool || !open || result == "" {
 			continue
 		}

@@ -148,7 +148,8 @@ func (r *row) column(field string) string {
 func (r *row) conversation(t *formats.Trajectory) error {
 	list := r.values["messages"]
 	if list == nil {
-		return fmt.Errorf("the row has no column %q with messages; it has %s%s", r.column("messages"), r.names(), chat.Nearest(r.Data))
+		return fmt.Errorf("the row has no column %q with messages; it has %s%s", r.column("messages"), r.names(),
+			chat.Nearest(r.Data))
 	}
 	c := chat.Reader{Record: r.Record, Tree: true, Called: r.values["calls"] != nil}
 	if v := r.values["model"]; v != nil {
@@ -245,7 +246,8 @@ func (r *row) set(x *importers.Item) error {
 		attempt := int64(t.Generation)
 		x.Attempt = &attempt
 	}
-	x.Final = t.TrajectoryID != "" && t.Run != "" && t.ExampleID != "" && x.Epoch != nil && x.Attempt != nil && len(t.PayloadDigest) == 32
+	x.Final = t.TrajectoryID != "" && t.Run != "" && t.ExampleID != "" && x.Epoch != nil && x.Attempt != nil &&
+		len(t.PayloadDigest) == 32
 	if len(t.Messages) == 0 && t.Status == "" {
 		t.Status = formats.StatusSkipped // a blank row
 	}

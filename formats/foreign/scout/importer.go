@@ -64,7 +64,8 @@ func transcript(r *importers.Record, o jsontext.Object) (x importers.Item, err e
 	sample.Set("scores", scores(r, &in, o))
 	for _, f := range o {
 		switch name := columns[f.Key]; f.Key {
-		case "messages", "events", "events_data", "timelines", "error", "limit", "score", "rewards", "model", "task_set", "message_count":
+		case "messages", "events", "events_data", "timelines", "error", "limit", "score", "rewards", "model", "task_set",
+			"message_count":
 		case "source_type", "source_id", "source_uri", "agent", "total_time", "total_tokens", "success":
 			sample.Set(f.Key, f.Raw)
 		case "model_options", "agent_args":
@@ -103,8 +104,10 @@ func transcript(r *importers.Record, o jsontext.Object) (x importers.Item, err e
 }
 
 // inspectMember are the names that Sample reads.
-var inspectMember = map[string]bool{"uuid": true, "id": true, "input": true, "target": true, "choices": true, "metadata": true, "files": true, "setup": true,
-	"sandbox": true, "output": true, "scores": true, "attachments": true, "started_at": true, "completed_at": true, "eval": true}
+var inspectMember = map[string]bool{"uuid": true, "id": true, "input": true, "target": true, "choices": true,
+	"metadata": true, "files": true, "setup": true,
+	"sandbox": true, "output": true, "scores": true, "attachments": true, "started_at": true, "completed_at": true,
+	"eval": true}
 
 func orNull(v []byte) []byte {
 	if len(v) == 0 {
@@ -170,7 +173,8 @@ func ours(in *value.Reader, x *importers.Item, o jsontext.Object) {
 		x.Epoch = &n
 	}
 	row.Reward = nil
-	if score, err := strconv.ParseFloat(in.ID("score", o.Get("score")), 64); err == nil && row.Status != formats.StatusFailed {
+	if score, err := strconv.ParseFloat(in.ID("score", o.Get("score")), 64); err == nil &&
+		row.Status != formats.StatusFailed {
 		row.Reward = &score
 	}
 }

@@ -165,7 +165,8 @@ func (c *codex) compacted(o jsontext.Object) error {
 func (c *codex) event(l *line, o jsontext.Object) error {
 	var in value.Reader
 	switch kind := in.Text("type", o.Get("type")); kind {
-	case "user_message", "agent_message", "agent_reasoning", "agent_reasoning_raw_content", "agent_reasoning_section_break":
+	case "user_message", "agent_message", "agent_reasoning", "agent_reasoning_raw_content",
+		"agent_reasoning_section_break":
 		return in.Err // the items say the same
 	case "token_count":
 		u := jsontext.ParseObject(jsontext.ParseObject(o.Get("info")).Get("last_token_usage"))

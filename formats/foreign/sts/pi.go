@@ -129,7 +129,8 @@ func (p *pi) message(o jsontext.Object, parent int) (at int, err error) {
 		}
 		at = p.input(m, parent)
 	}
-	p.rest(at, o, "role", "content", "reasoningContent", "toolCalls", "toolCallId", "toolName", "model", "stopReason", "timestamp", "parentId", "type", "id")
+	p.rest(at, o, "role", "content", "reasoningContent", "toolCalls", "toolCallId", "toolName", "model", "stopReason",
+		"timestamp", "parentId", "type", "id")
 	if len(c.Reasoning) > 0 {
 		p.keep(at, "thinking", value.Join(c.Reasoning))
 	}
@@ -154,8 +155,9 @@ func (p *pi) content(in *value.Reader, c *value.Content, v []byte) {
 				c.Reasoning = append(c.Reasoning, o.Bytes())
 			}
 		case "toolCall":
-			c.Message.ToolCalls = append(c.Message.ToolCalls, formats.ToolCall{ID: in.ID("toolCall.id", o.Get("id")), Name: in.Text("toolCall.name", o.Get("name")),
-				Arguments: chat.Arguments(o.Get("arguments"))})
+			c.Message.ToolCalls = append(c.Message.ToolCalls,
+				formats.ToolCall{ID: in.ID("toolCall.id", o.Get("id")), Name: in.Text("toolCall.name", o.Get("name")),
+					Arguments: chat.Arguments(o.Get("arguments"))})
 		default:
 			c.Parts = append(c.Parts, part)
 		}
@@ -181,7 +183,8 @@ func (p *pi) answer(o jsontext.Object, m formats.Message, parent int) (int, erro
 	}
 	u := in.Object("usage", o.Get("usage"))
 	call.CachedTokens = in.Count("usage.cacheRead", u.Get("cacheRead"))
-	call.PromptTokens = in.Count("usage.input", u.Get("input")) + call.CachedTokens + in.Count("usage.cacheWrite", u.Get("cacheWrite"))
+	call.PromptTokens = in.Count("usage.input", u.Get("input")) + call.CachedTokens +
+		in.Count("usage.cacheWrite", u.Get("cacheWrite"))
 	call.CompletionTokens = in.Count("usage.output", u.Get("output"))
 	if in.Err != nil {
 		return parent, in.Err

@@ -104,7 +104,8 @@ func (s *session) item() importers.Item {
 	case row.Status == formats.StatusFailed: // of a header, which has no class
 		row.FailureClass = formats.FailInternal
 	case len(row.Calls) == 0 && row.Status == "":
-		row.Status, row.FailureClass, row.Error = formats.StatusFailed, formats.FailNoCalls, "the session has no answer of the model"
+		row.Status, row.FailureClass, row.Error = formats.StatusFailed, formats.FailNoCalls,
+			"the session has no answer of the model"
 	}
 	if row.Status == formats.StatusFailed {
 		row.Reward = nil

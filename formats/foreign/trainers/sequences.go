@@ -33,8 +33,10 @@ import (
 // sequences is Weight times Tokens, divided by the mean of Tokens over all rows.
 var Sequences = exporters.Format{
 	Name: "sequences", Help: "sequences of tokens with masks, log probabilities, policy versions, advantages and weights, for a trainer of one's own, TRL, verl, OpenRLHF or NeMo-RL",
-	Of: exporters.Rows, Reads: sequences.Column, Files: []exporters.Extension{exporters.Parquet}, Exports: []exporters.Extension{exporters.JSONL}, Hub: 6, Loss: sequences.TokenMean, Columns: exporters.ColumnsOf[SequenceRow](),
-	Table: exporters.Table(exporters.Sequenced(sequencesRows)), Lines: exporters.Lines(exporters.Sequenced(sequencesRows)),
+	Of: exporters.Rows, Reads: sequences.Column, Files: []exporters.Extension{exporters.Parquet},
+	Exports: []exporters.Extension{exporters.JSONL}, Hub: 6, Loss: sequences.TokenMean,
+	Columns: exporters.ColumnsOf[SequenceRow](),
+	Table:   exporters.Table(exporters.Sequenced(sequencesRows)), Lines: exporters.Lines(exporters.Sequenced(sequencesRows)),
 }
 
 // SequenceRow is one sequence. With adv the advantage and w the weight, the loss of the

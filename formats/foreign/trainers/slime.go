@@ -82,8 +82,10 @@ func samplesOf(x *exporters.Item, t *formats.Trajectory, list []sequences.Sequen
 	}
 	prompt, _ := chat.PromptOf([]formats.Trajectory{*t})
 	base := SlimeSample{
-		GroupIndex: x.Before, RolloutID: first, Prompt: append([]chat.Message{}, prompt.Prompt...), Label: formats.AnswerOf(t.Example),
-		Reward: jsontext.Float(*t.Reward), Status: "completed", Metadata: SlimeMetadata{TrajectoryID: t.TrajectoryID, ExampleID: t.ExampleID, Sequences: len(list)},
+		GroupIndex: x.Before, RolloutID: first, Prompt: append([]chat.Message{}, prompt.Prompt...),
+		Label:  formats.AnswerOf(t.Example),
+		Reward: jsontext.Float(*t.Reward), Status: "completed",
+		Metadata: SlimeMetadata{TrajectoryID: t.TrajectoryID, ExampleID: t.ExampleID, Sequences: len(list)},
 	}
 	if t.Status == formats.StatusTruncated {
 		base.Status = "truncated"

@@ -45,7 +45,8 @@ func ReadChoice(raw []byte) (c Choice, err error) {
 	if c.Source == "" {
 		c.Source = fromLogprobs
 	}
-	for f := range Rest(o, "message", "finish_reason", "index", "logprobs", "token_ids", "response_token_ids", "prompt_token_ids") {
+	for f := range Rest(o, "message", "finish_reason", "index", "logprobs", "token_ids", "response_token_ids",
+		"prompt_token_ids") {
 		if string(f.Raw) != "null" {
 			c.Rest = append(c.Rest, f)
 		}

@@ -272,7 +272,8 @@ func logprob(v []byte) (float32, bool) {
 }
 
 var layouts = []string{
-	time.RFC3339Nano, "2006-01-02T15:04:05.999999999", "2006-01-02 15:04:05.999999999Z07:00", "2006-01-02 15:04:05.999999999",
+	time.RFC3339Nano, "2006-01-02T15:04:05.999999999", "2006-01-02 15:04:05.999999999Z07:00",
+	"2006-01-02 15:04:05.999999999",
 }
 
 // Micros reads a time, in microseconds since 1970: a text of ISO 8601, UTC when

@@ -105,7 +105,8 @@ func readTask(in *value.Reader, row *formats.Trajectory, v []byte) {
 // which has an id and the example, the example.
 func exampleOf(data, task jsontext.Object) []byte {
 	inner := data.Get("example")
-	if len(data) == 2 && len(inner) > 0 && inner[0] == '{' && data.Has("id") && string(data.Get("id")) == string(task.Get("key")) {
+	if len(data) == 2 && len(inner) > 0 && inner[0] == '{' && data.Has("id") &&
+		string(data.Get("id")) == string(task.Get("key")) {
 		return inner
 	}
 	return task.Get("data")
@@ -113,8 +114,9 @@ func exampleOf(data, task jsontext.Object) []byte {
 
 // failures are the classes by the boundary that an error crossed.
 var failures = map[string]string{
-	"ProviderError": formats.FailEngine, "ModelError": formats.FailEngine, "OverlongPromptError": formats.FailEngineRefused,
-	"HarnessError": formats.FailAgentExit, "TimeoutError": formats.FailTimeout, "CancelledError": formats.FailCancelled,
+	"ProviderError": formats.FailEngine, "ModelError": formats.FailEngine,
+	"OverlongPromptError": formats.FailEngineRefused,
+	"HarnessError":        formats.FailAgentExit, "TimeoutError": formats.FailTimeout, "CancelledError": formats.FailCancelled,
 }
 
 // readFailure returns the class and the text of the last error; otherwise is the
@@ -132,7 +134,8 @@ func readFailure(in *value.Reader, o jsontext.Object, otherwise string) (class, 
 		return formats.FailTimeout, ""
 	case last == nil:
 		return otherwise, ""
-	case class == formats.FailEngine && status != nil && *status >= 400 && *status < 500 && *status != 429 && *status != 408:
+	case class == formats.FailEngine && status != nil && *status >= 400 && *status < 500 && *status != 429 &&
+		*status != 408:
 		class = formats.FailEngineRefused
 	case class == "":
 		class = formats.FailInternal

@@ -165,8 +165,10 @@ var appendInfo = jsontext.Rows[info]()
 
 func episodeOf(t *formats.Trajectory, lose func(string)) episode {
 	e := episode{
-		ID: t.TrajectoryID, Env: env{"rollmill"}, Task: task{Type: "Task", Data: taskData{t.ExampleID, chat.Object(t.Example)}, Key: t.ExampleID},
-		Run: run{"train", t.Run, work{Type: "train", Step: t.Epoch}}, OK: t.Status == formats.StatusOK || t.Status == formats.StatusTruncated, Errors: []failure{},
+		ID: t.TrajectoryID, Env: env{"rollmill"},
+		Task: task{Type: "Task", Data: taskData{t.ExampleID, chat.Object(t.Example)}, Key: t.ExampleID},
+		Run:  run{"train", t.Run, work{Type: "train", Step: t.Epoch}}, OK: t.Status == formats.StatusOK ||
+			t.Status == formats.StatusTruncated, Errors: []failure{},
 	}
 	if t.Example != "" && e.Task.Data.Example == nil {
 		lose("an example that is not a JSON object")
@@ -183,15 +185,18 @@ func episodeOf(t *formats.Trajectory, lose func(string)) episode {
 
 // stops are the conditions of verifiers, by stop reason; others keep their name.
 var stops = map[string]string{
-	formats.StopDone: "agent_completed", formats.StopTurns: "max_turns", formats.StopMaxCalls: "max_turns", formats.StopMaxTokens: "max_total_tokens",
-	formats.StopLength: "max_output_tokens", formats.StopTimeout: "agent_timeout",
+	formats.StopDone: "agent_completed", formats.StopTurns: "max_turns", formats.StopMaxCalls: "max_turns",
+	formats.StopMaxTokens: "max_total_tokens",
+	formats.StopLength:    "max_output_tokens", formats.StopTimeout: "agent_timeout",
 }
 
 func traceOf(t *formats.Trajectory, e *episode, lose func(string)) trace {
 	start := jsontext.Float(float64(t.StartedAt) / 1e6)
 	tr := trace{
-		Version: 1, ID: t.TrajectoryID, Verifiers: map[string]string{"version": "0.4.0"}, Task: e.Task, Agent: agent{map[string]any{}, "agent", true},
-		IsCompleted: t.Status != formats.StatusSkipped, OK: e.OK, StopCondition: t.StopReason, IsTimeout: t.StopReason == formats.StopTimeout, Errors: []failure{},
+		Version: 1, ID: t.TrajectoryID, Verifiers: map[string]string{"version": "0.4.0"}, Task: e.Task,
+		Agent:       agent{map[string]any{}, "agent", true},
+		IsCompleted: t.Status != formats.StatusSkipped, OK: e.OK, StopCondition: t.StopReason,
+		IsTimeout: t.StopReason == formats.StopTimeout, Errors: []failure{},
 		Timing: timing{start, span{start, jsontext.Float(float64(t.FinishedAt) / 1e6)}}, Rewards: rewardsOf(t, lose),
 	}
 	if name, ok := stops[t.StopReason]; ok {
@@ -227,8 +232,10 @@ func rewardsOf(t *formats.Trajectory, lose func(string)) map[string]*reward {
 func finite(f float64) bool { return !math.IsNaN(f) && !math.IsInf(f, 0) }
 
 func infoOf(t *formats.Trajectory) *info {
-	out := &info{Generation: t.Generation, Reward: t.Reward, Advantage: t.Advantage, ShapedRewards: t.ShapedRewards, Answer: t.Answer, Status: t.Status,
-		StopReason: t.StopReason, FailureClass: t.FailureClass, TokenSource: t.TokenSource, ToolSets: t.ToolSets, Candidates: t.Candidates, Calls: t.Calls, Metadata: t.Metadata}
+	out := &info{Generation: t.Generation, Reward: t.Reward, Advantage: t.Advantage, ShapedRewards: t.ShapedRewards,
+		Answer: t.Answer, Status: t.Status,
+		StopReason: t.StopReason, FailureClass: t.FailureClass, TokenSource: t.TokenSource, ToolSets: t.ToolSets,
+		Candidates: t.Candidates, Calls: t.Calls, Metadata: t.Metadata}
 	for _, r := range t.Rewards {
 		if r.Failure != "" || r.Error != "" {
 			out.Failures = append(out.Failures, named{r.Name, r.Failure, r.Error})

@@ -138,7 +138,8 @@ func (g *graphReader) branch(parent int64, sampled bool) string {
 }
 
 // answer adds an answer with its call and its tokens.
-func (g *graphReader) answer(at, parent int, m formats.Message, o jsontext.Object, ids []int32, logprobs []float32) error {
+func (g *graphReader) answer(at, parent int, m formats.Message, o jsontext.Object, ids []int32,
+	logprobs []float32) error {
 	c := g.calls[int64(at)]
 	call, err := g.call(c)
 	if err != nil {
@@ -272,7 +273,8 @@ func (g *graphReader) call(o jsontext.Object) (formats.Call, error) {
 	}
 	u := in.Object("calls.usage", o.Get("usage"))
 	call.CachedTokens = in.Count("usage.cached_input_tokens", u.Get("cached_input_tokens"))
-	call.PromptTokens = in.Count("usage.prompt_tokens", u.Get("prompt_tokens")) + call.CachedTokens // the former is without the latter
+	// the former is without the latter
+	call.PromptTokens = in.Count("usage.prompt_tokens", u.Get("prompt_tokens")) + call.CachedTokens
 	call.CompletionTokens = in.Count("usage.completion_tokens", u.Get("completion_tokens"))
 	span := in.Object("calls.time", o.Get("time"))
 	if began, ended := value.Micros(span.Get("start")), value.Micros(span.Get("end")); began > 0 && ended > began {

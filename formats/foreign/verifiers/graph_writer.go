@@ -129,7 +129,8 @@ func (g *graphWriter) repeat(leaf int) int {
 }
 
 func (g *graphWriter) add(m *formats.Message, parent int) int {
-	n := node{Message: g.message(m), Sampled: m.Sampled, Timestamp: g.started, TokenIDs: []int32{}, Mask: []bool{}, Logprobs: jsontext.Floats{}}
+	n := node{Message: g.message(m), Sampled: m.Sampled, Timestamp: g.started, TokenIDs: []int32{}, Mask: []bool{},
+		Logprobs: jsontext.Floats{}}
 	if parent >= 0 {
 		n.Parent = &parent
 	}
@@ -244,8 +245,9 @@ func (g *graphWriter) calls() []call {
 	out := make([]call, 0, len(g.t.Calls))
 	for i := range g.t.Calls {
 		c := &g.t.Calls[i]
-		x := call{Model: c.Model, Sampling: chat.Object(c.Sampling), Usage: usage{max(0, c.PromptTokens-c.CachedTokens), c.CompletionTokens, c.CachedTokens},
-			Time: span{End: jsontext.Float(float64(c.LatencyMS) / 1000)}}
+		x := call{Model: c.Model, Sampling: chat.Object(c.Sampling),
+			Usage: usage{max(0, c.PromptTokens-c.CachedTokens), c.CompletionTokens, c.CachedTokens},
+			Time:  span{End: jsontext.Float(float64(c.LatencyMS) / 1000)}}
 		if at := slices.IndexFunc(g.t.Messages, func(m formats.Message) bool { return int(m.Call) == i }); at >= 0 {
 			x.Node = &g.at[at]
 			x.FinishReason = finish(&g.t.Messages[at])

@@ -46,7 +46,8 @@ func result(o jsontext.Object) (x importers.Item, err error) {
 	s.talk.Into(row)
 	row.TokenSource = s.source
 	metrics := in.Object("metrics", o.Get("metrics"))
-	for f := range value.Rest(o, "example_id", "prompt", "completion", "reward", "answer", "info", "error", "tool_defs", "trajectory", "trajectory_id") {
+	for f := range value.Rest(o, "example_id", "prompt", "completion", "reward", "answer", "info", "error", "tool_defs",
+		"trajectory", "trajectory_id") {
 		if string(metrics.Get(f.Key)) != string(f.Raw) { // the metrics are repeated beside
 			s.meta.Add(f.Key, f.Raw)
 		}
@@ -85,7 +86,8 @@ func resultStatus(in *value.Reader, row *formats.Trajectory, o jsontext.Object) 
 	case cut:
 		row.Status, row.StopReason = formats.StatusTruncated, stop
 	case len(row.Calls) == 0:
-		row.Status, row.FailureClass, row.Error = formats.StatusFailed, formats.FailNoCalls, "the completion has no message of the model"
+		row.Status, row.FailureClass, row.Error = formats.StatusFailed, formats.FailNoCalls,
+			"the completion has no message of the model"
 	case o.Has("is_truncated"):
 		row.Status = formats.StatusOK
 	}

@@ -60,7 +60,8 @@ func times(in *value.Reader, row *formats.Trajectory, timing jsontext.Object) {
 // truncations are the limits that end a rollout, by the stop condition.
 var truncations = map[string]string{
 	"max_turns": formats.StopTurns, "max_turns_reached": formats.StopTurns,
-	"max_input_tokens": formats.StopMaxTokens, "max_output_tokens": formats.StopMaxTokens, "max_total_tokens": formats.StopMaxTokens,
+	"max_input_tokens": formats.StopMaxTokens, "max_output_tokens": formats.StopMaxTokens,
+	"max_total_tokens":                    formats.StopMaxTokens,
 	"max_total_completion_tokens_reached": formats.StopMaxTokens,
 	"context_length":                      formats.StopLength, "prompt_too_long": formats.StopLength,
 	"timeout_reached": formats.StopTimeout,
