@@ -19,8 +19,8 @@ type builder struct {
 	meta   importers.Metadata
 	tokens bool // the ids of some sampled tokens are known
 
-	model       string // the root agent's: subagents of other models do not train
-	began, done int64
+	model string // the root agent's: subagents of other models do not train
+	times value.Times
 }
 
 // trajectory adds the messages of a document and returns the index of its first;
@@ -107,7 +107,7 @@ func onlyObjects(list []byte) bool {
 func (b *builder) into(row *formats.Trajectory) {
 	b.talk.Into(row)
 	row.Metadata = b.meta.String()
-	row.StartedAt, row.FinishedAt = b.began, b.done
+	row.StartedAt, row.FinishedAt = b.times.Began, b.times.Done
 	if b.tokens {
 		row.TokenSource = b.source
 	}

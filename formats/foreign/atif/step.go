@@ -52,7 +52,7 @@ func (r *run) step(raw []byte) error {
 	m := formats.Message{Role: role, Reasoning: in.Text("reasoning_content", o.Get("reasoning_content"))}
 	content(&in, "message", o.Get("message"), &m)
 	results := in.List("observation.results", in.Object("observation", o.Get("observation")).Get("results"))
-	r.time(o.Get("timestamp"))
+	r.times.Add(value.Micros(o.Get("timestamp")))
 	replaces := string(in.Object("extra", o.Get("extra")).Get("context_management"))
 	if in.Err != nil {
 		return in.Err
@@ -197,15 +197,6 @@ func (r *run) keep(at int, name string, o jsontext.Object) {
 func (r *run) keepRaw(at int, name string, v []byte) {
 	if len(v) > 0 && string(v) != "null" {
 		r.meta.OfMessage(at, name, v)
-	}
-}
-
-func (r *run) time(v []byte) {
-	if t := value.Micros(v); t != 0 {
-		if r.began == 0 || t < r.began {
-			r.began = t
-		}
-		r.done = max(r.done, t)
 	}
 }
 

@@ -89,12 +89,7 @@ func readMessage(raw []byte) (m message, err error) {
 
 // readContent reads a text, or parts.
 func readContent(in *value.Reader, c *value.Content, v []byte) {
-	if v[0] == '"' {
-		c.Text(v)
-		return
-	}
-	for part := range jsontext.Elements(in.List("content", v)) {
-		o := in.Object("content", part)
+	for o, part := range c.Read(in, v) {
 		switch in.Text("content.type", o.Get("type")) {
 		case "text":
 			in.Text("content.text", o.Get("text"))

@@ -72,7 +72,7 @@ func (b *builder) into(t *formats.Trajectory) {
 	b.talk.Into(t)
 	Candidates(t, b.all)
 	t.TokenSource = b.source
-	t.StartedAt, t.FinishedAt = b.began, b.done
+	t.StartedAt, t.FinishedAt = b.times.Began, b.times.Done
 	fail := func(class, text string) {
 		t.Status, t.FailureClass, t.Error = formats.StatusFailed, class, text
 	}

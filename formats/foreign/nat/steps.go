@@ -28,7 +28,7 @@ type builder struct {
 	unanswered int
 	lost       bool // the tool calls of an answer are not known
 
-	began, done int64
+	times value.Times
 }
 
 // head is the last answer in a run of a function.
@@ -48,7 +48,7 @@ func (b *builder) steps(field string, list []byte) error {
 			return fmt.Errorf("%s[%d] is no step: %s", field, len(b.all), importers.Brief(raw))
 		}
 		b.all = append(b.all, s)
-		b.times(&s)
+		b.time(&s)
 		switch {
 		case s.Kind == "TOOL_END" && raws[s.ID] == nil:
 			raws[s.ID] = raw
@@ -86,14 +86,9 @@ func separated(list [][]byte) (out [][]byte) {
 	return out
 }
 
-func (b *builder) times(s *Step) {
+func (b *builder) time(s *Step) {
 	for _, seconds := range []float64{s.Began, s.Time} {
-		if micros := value.Micros(fmt.Appendf(nil, "%f", seconds)); micros > 0 {
-			if b.began == 0 || micros < b.began {
-				b.began = micros
-			}
-			b.done = max(b.done, micros)
-		}
+		b.times.Add(value.Micros(fmt.Appendf(nil, "%f", seconds)))
 	}
 }
 

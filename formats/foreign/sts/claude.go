@@ -203,12 +203,7 @@ func (c *claude) flush() { c.open = -1 }
 // readBlocks reads blocks of the Messages API. result is called for each result
 // of a tool.
 func (c *claude) readBlocks(in *value.Reader, into *value.Content, v []byte, result func(o jsontext.Object)) {
-	if len(v) > 0 && v[0] == '"' {
-		into.Text(v)
-		return
-	}
-	for block := range jsontext.Elements(in.List("content", v)) {
-		o := in.Object("content", block)
+	for o, block := range into.Read(in, v) {
 		switch kind := in.Text("content.type", o.Get("type")); {
 		case kind == "thinking" || kind == "redacted_thinking":
 			into.Think(in.Text("thinking", o.Get("thinking")))

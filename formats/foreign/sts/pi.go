@@ -141,12 +141,7 @@ func (p *pi) message(o jsontext.Object, parent int) (at int, err error) {
 }
 
 func (p *pi) content(in *value.Reader, c *value.Content, v []byte) {
-	if len(v) > 0 && v[0] == '"' {
-		c.Text(v)
-		return
-	}
-	for part := range jsontext.Elements(in.List("content", v)) {
-		o := in.Object("content", part)
+	for o, part := range c.Read(in, v) {
 		switch in.Text("content.type", o.Get("type")) {
 		case "thinking":
 			c.Think(in.Text("thinking", o.Get("thinking")))
