@@ -98,8 +98,8 @@ func ownCall(r *importers.Record, in *value.Reader, o jsontext.Object, m *format
 	call.PolicyVersion = in.Whole("extra.call.policy_version", c.Get("policy_version"))
 	if text := in.Text("extra.call.sampling", c.Get("sampling")); text != "" {
 		sampling, err := object(r, text)
-		if err != nil && in.Err == nil {
-			in.Err = fmt.Errorf("extra.call.sampling: %w", err)
+		if err != nil {
+			in.Fail("extra.call.sampling: %w", err)
 		}
 		call.Sampling = sampling
 	}

@@ -1,7 +1,6 @@
 package nemogym
 
 import (
-	"errors"
 	"slices"
 	"strings"
 
@@ -21,8 +20,8 @@ func rollout(r *importers.Record, o jsontext.Object) (x importers.Item, err erro
 	x.Attempt = in.Whole("_ng_rollout_index", o.Get("_ng_rollout_index"))
 	row.TrajectoryID = in.Text("response.id", response.Get("id"))
 	class := in.Text("_ng_failure_class", o.Get("_ng_failure_class"))
-	if in.Err == nil && response == nil && class == "" {
-		in.Err = errors.New("it has no response and no _ng_failure_class")
+	if response == nil && class == "" {
+		in.Fail("it has no response and no _ng_failure_class")
 	}
 	if in.Err != nil {
 		return x, in.Err

@@ -2,7 +2,6 @@ package scout
 
 import (
 	"errors"
-	"fmt"
 	"strconv"
 
 	"github.com/rollmill/rollmill/formats"
@@ -127,7 +126,7 @@ func decoded(r *importers.Record, in *value.Reader, name string, v []byte) []byt
 	}
 	out, err := value.JSON(r, []byte(text))
 	if err != nil {
-		in.Err = fmt.Errorf("%s: %w", name, err)
+		in.Fail("%s: %w", name, err)
 	}
 	return out
 }

@@ -1,7 +1,6 @@
 package sts
 
 import (
-	"fmt"
 	"slices"
 
 	"github.com/rollmill/rollmill/formats"
@@ -55,8 +54,8 @@ func (p *pi) column(in *value.Reader, key string, v []byte) bool {
 		p.rewards(in, v)
 	case "tools":
 		tools, err := value.Tools(v)
-		if err != nil && in.Err == nil {
-			in.Err = err
+		if err != nil {
+			in.Fail("%w", err)
 		}
 		p.talk.Offer(tools)
 	case "example":
@@ -74,8 +73,8 @@ func (p *pi) column(in *value.Reader, key string, v []byte) bool {
 
 func known(in *value.Reader, key string, v []byte, list []string) string {
 	text := in.Text(key, v)
-	if text != "" && !slices.Contains(list, text) && in.Err == nil {
-		in.Err = fmt.Errorf("%s is %q, which is none of %v", key, text, list)
+	if text != "" && !slices.Contains(list, text) {
+		in.Fail("%s is %q, which is none of %v", key, text, list)
 	}
 	return text
 }
