@@ -12,6 +12,7 @@ import (
 	"github.com/rollmill/rollmill/formats/redaction"
 	"github.com/rollmill/rollmill/formats/sequences"
 	"github.com/rollmill/rollmill/pipelines/convert"
+	"github.com/rollmill/rollmill/stages/backends/file"
 	"github.com/rollmill/rollmill/stages/plugin"
 )
 
@@ -47,19 +48,7 @@ func newExportSettings() *exportSettings {
 	return &exportSettings{ExportOptions: convert.ExportOptions{Best: 1}, In: source{what: "the dataset"}, Place: runPlace{heading: plugin.Input}}
 }
 
-// exportFormat is a kind of file that export writes.
-type exportFormat struct {
-	plugin.Kind[*plugin.None]
-	file exporters.File
-}
-
-var exportFormats = func() plugin.Registry[*plugin.None, exportFormat] {
-	var out []exportFormat
-	for _, f := range exporters.Exports(foreign.Exporters) {
-		out = append(out, exportFormat{plugin.Kind[*plugin.None]{Name: f.Name, Help: f.Help(), About: f.Format.About(), New: plugin.NewNone}, f})
-	}
-	return plugin.NewRegistry("format", out...)
-}()
+var exportFormats = file.FormatsOf(exporters.Exports(foreign.Exporters))
 
 func (o *exportSettings) Declare(d *plugin.Declarer) {
 	d.Include(&o.In)
@@ -70,7 +59,7 @@ func (o *exportSettings) Declare(d *plugin.Declarer) {
 	d.String(&o.Where, "where", "only trajectories for which `EXPRESSION` is true, over the columns with one number or text, rewards.NAME and metadata.NAME")
 	plugin.File(d, &o.Redact, "redact", "redact what is written by the rules in this YAML `FILE`", redaction.Load).Shown("none")
 	d.Heading(plugin.Output)
-	plugin.Select(d, exportFormats, &o.To, "to", "write this `FORMAT`, one of those below").Shown("none")
+	exportFormats.Select(d, &o.To, "to", "write this `FORMAT`: NAME, one of those below, or NAME.EXT for another of its files").Shown("none")
 	d.String(&o.Out, "out", "write the file `OUT`, or into the folder OUT when its name has no extension or there are several formats; - is stdout").Shown("none").Open()
 	plugin.Choice(d, &o.Per, "row-weight", "give rows of sequences the weight with which each `WHAT` counts the same in the loss", sequences.Pers...).Shown("every weight is 1")
 	d.Int(&o.Best, "best", "of formats of best members: write the `N` best of each group; below 0 all")
@@ -96,11 +85,11 @@ func runExport(ctx context.Context, s *cli.Session, c *exportSettings) error {
 		return cli.Usagef("write to a file", "--json and --out - would both write to stdout")
 	}
 	for _, name := range c.To {
-		f, err := exportFormats.Find(name)
+		f, err := exportFormats.File(name)
 		if err != nil {
 			return err
 		}
-		o.To = append(o.To, f.file)
+		o.To = append(o.To, f)
 	}
 	meter := s.Env().Meter("export", "rows", 0)
 	o.Progress = meter.Add

@@ -2,6 +2,7 @@ package foreign
 
 import (
 	"slices"
+	"strings"
 	"testing"
 
 	"github.com/rollmill/rollmill/formats"
@@ -13,7 +14,8 @@ import (
 // for which every format has a row, without tools, and longer ones with tools.
 func groups() [][]formats.Trajectory {
 	short := random.Options{Groups: 3, Generations: 4, Messages: 3, SampledTokens: 20, PromptTokens: 20, Scored: true}
-	long := random.Options{Groups: 2, Run: "long", Scored: true, Failures: 0.1, Branches: 0.2, SampledTokens: 100, PromptTokens: 100}
+	long := random.Options{Groups: 2, Run: "long", Scored: true, Failures: 0.1, Branches: 0.2, SampledTokens: 100,
+		PromptTokens: 100}
 	out := slices.Collect(random.Trajectories(7, short))
 	for _, group := range out {
 		for i := range group {
@@ -41,6 +43,9 @@ func TestConformance(t *testing.T) {
 				t.Error("two formats have the name")
 			}
 			seen[f.Name] = true
+			if strings.Contains(f.Name, ".") {
+				t.Error("a dot in a name begins an extension")
+			}
 			foreigntest.Exporter(t, f, groups())
 		})
 	}

@@ -12,7 +12,8 @@ import (
 // differ in: images, right-to-left text, branches, rewritten prompts, tools,
 // failures, numbers that JSON does not have.
 func fixture() [][]formats.Trajectory {
-	o := random.Options{Groups: 3, Generations: 3, Scored: true, Failures: 0.2, Branches: 0.3, SampledTokens: 40, PromptTokens: 40, Messages: 6}
+	o := random.Options{Groups: 3, Generations: 3, Scored: true, Failures: 0.2, Branches: 0.3, SampledTokens: 40,
+		PromptTokens: 40, Messages: 6}
 	out := slices.Collect(random.Trajectories(11, o))
 	for _, group := range out {
 		for i := range group {
@@ -26,14 +27,20 @@ func fixture() [][]formats.Trajectory {
 func base(id string) formats.Trajectory {
 	reward, advantage, version, value := 0.25, -0.5, int64(math.MaxInt64), 0.25
 	return formats.Trajectory{
-		TrajectoryID: id, Run: "hand", ExampleID: "מזג האוויר", Epoch: 2, GroupID: "מזג האוויר@2", Example: `{"question": "מה מזג האוויר?", "n": 9007199254740993}`,
-		Status: formats.StatusOK, StopReason: formats.StopDone, Model: "policy", PolicyVersion: &version, TokenSource: formats.TokensChoice,
-		Reward: &reward, Rewards: []formats.NamedReward{{Name: "correct", Value: &value, Weight: 1}, {Name: "style", Weight: 0.5, Failure: formats.RewardTimeout, Error: "5s"}},
-		Advantage: &advantage, ShapedRewards: []float64{0.125, math.Inf(1)}, StartedAt: 1_750_000_000_000_001, FinishedAt: 1_750_000_002_500_000, Metadata: `{"level": 3}`,
+		TrajectoryID: id, Run: "hand", ExampleID: "מזג האוויר", Epoch: 2, GroupID: "מזג האוויר@2",
+		Example: `{"question": "מה מזג האוויר?", "n": 9007199254740993}`,
+		Status:  formats.StatusOK, StopReason: formats.StopDone, Model: "policy", PolicyVersion: &version,
+		TokenSource: formats.TokensChoice,
+		Reward:      &reward, Rewards: []formats.NamedReward{{Name: "correct", Value: &value, Weight: 1},
+			{Name: "style", Weight: 0.5, Failure: formats.RewardTimeout, Error: "5s"}},
+		Advantage: &advantage, ShapedRewards: []float64{0.125, math.Inf(1)}, StartedAt: 1_750_000_000_000_001,
+		FinishedAt: 1_750_000_002_500_000, Metadata: `{"level": 3}`,
 		ToolSets: []string{`[{"type": "function", "function": {"name": "weather", "description": "the weather", "parameters": {"type": "object", "properties": {"city": {"type": "string"}}}}}]`},
 		Calls: []formats.Call{
-			{Model: "policy", PolicyVersion: &version, Sampling: `{"temperature": 0.7, "max_tokens": 64}`, PromptTokens: 4, CompletionTokens: 3, CachedTokens: 1, Target: true, LatencyMS: 120, Attempts: 1},
-			{Model: "policy", PolicyVersion: &version, Sampling: `{"temperature": 0.7}`, PromptTokens: 9, CompletionTokens: 2, Target: true, LatencyMS: 80, Attempts: 1},
+			{Model: "policy", PolicyVersion: &version, Sampling: `{"temperature": 0.7, "max_tokens": 64}`, PromptTokens: 4,
+				CompletionTokens: 3, CachedTokens: 1, Target: true, LatencyMS: 120, Attempts: 1},
+			{Model: "policy", PolicyVersion: &version, Sampling: `{"temperature": 0.7}`, PromptTokens: 9, CompletionTokens: 2,
+				Target: true, LatencyMS: 80, Attempts: 1},
 		},
 		PromptTokens: 13, CompletionTokens: 5, SampledTokens: 5, Attempts: 1,
 	}
@@ -46,12 +53,17 @@ func tools() formats.Trajectory {
 	t.Answer = "בחיפה 21°, שמש ☀"
 	t.Messages = []formats.Message{
 		{Parent: -1, Role: "system", Content: "ענה בעברית.", Call: -1},
-		{Parent: 0, Role: "user", ContentParts: `[{"type": "text", "text": "מה מזג האוויר כאן?"}, {"type": "image_url", "image_url": {"url": "data:image/png;base64,iVBORw0KGgo="}}]`, Call: -1},
-		{Parent: 1, Role: "assistant", Reasoning: "I look it up.", Sampled: true, Call: 0, FinishReason: "tool_calls", TokenIDs: []int32{10, 11, 12}, Logprobs: []float32{-0.1, -1e-7, -3},
-			PromptDeltaIDs: []int32{1, 2, 3, 4}, ToolCalls: []formats.ToolCall{{ID: "a", Name: "weather", Arguments: `{"city": "חיפה"}`}, {ID: "b", Name: "weather", Arguments: `{"city": `}}},
+		{Parent: 0, Role: "user",
+			ContentParts: `[{"type": "text", "text": "מה מזג האוויר כאן?"}, {"type": "image_url", "image_url": {"url": "data:image/png;base64,iVBORw0KGgo="}}]`, Call: -1},
+		{Parent: 1, Role: "assistant", Reasoning: "I look it up.", Sampled: true, Call: 0, FinishReason: "tool_calls",
+			TokenIDs: []int32{10, 11, 12}, Logprobs: []float32{-0.1, -1e-7, -3},
+			PromptDeltaIDs: []int32{1, 2, 3, 4},
+			ToolCalls: []formats.ToolCall{{ID: "a", Name: "weather", Arguments: `{"city": "חיפה"}`},
+				{ID: "b", Name: "weather", Arguments: `{"city": `}}},
 		{Parent: 2, Role: "tool", ToolCallID: "a", Content: "21°", Call: -1},
 		{Parent: 3, Role: "tool", ToolCallID: "b", Content: "error: not JSON\n\tline 2 \u2028 <&>", Call: -1},
-		{Parent: 4, Role: "assistant", Content: t.Answer, Sampled: true, Call: 1, FinishReason: "stop", TokenIDs: []int32{13, 14}, Logprobs: []float32{-0.5, float32(math.Inf(-1))}, PromptDeltaIDs: []int32{5, 6}},
+		{Parent: 4, Role: "assistant", Content: t.Answer, Sampled: true, Call: 1, FinishReason: "stop",
+			TokenIDs: []int32{13, 14}, Logprobs: []float32{-0.5, float32(math.Inf(-1))}, PromptDeltaIDs: []int32{5, 6}},
 	}
 	return t
 }
@@ -63,13 +75,16 @@ func branched() formats.Trajectory {
 	t.Generation, t.Reward, t.Rewards, t.Status, t.StopReason = 1, nil, nil, formats.StatusTruncated, formats.StopLength
 	score := 0.5
 	t.Candidates = []formats.Candidate{{Message: 1, Turn: "1", Content: "another", Score: &score}}
-	t.Calls = append(t.Calls, formats.Call{Model: "judge", Sampling: `{}`, Tools: -1}, formats.Call{Model: "policy", Sampling: `{}`, Tools: -1, Target: true, Error: "HTTP 500"})
+	t.Calls = append(t.Calls, formats.Call{Model: "judge", Sampling: `{}`, Tools: -1},
+		formats.Call{Model: "policy", Sampling: `{}`, Tools: -1, Target: true, Error: "HTTP 500"})
 	t.Messages = []formats.Message{
 		{Parent: -1, Role: "user", Content: "hello", Name: "Ada", Call: -1},
-		{Parent: 0, Role: "assistant", Content: "hi", Sampled: true, Call: 0, FinishReason: "stop", TokenIDs: []int32{10}, Logprobs: []float32{-0.25}, PromptDeltaIDs: []int32{1, 2}},
+		{Parent: 0, Role: "assistant", Content: "hi", Sampled: true, Call: 0, FinishReason: "stop", TokenIDs: []int32{10},
+			Logprobs: []float32{-0.25}, PromptDeltaIDs: []int32{1, 2}},
 		{Parent: 0, Role: "assistant", Content: "yo", Sampled: true, Call: 2, Branch: "retry", FinishReason: "stop"},
 		{Parent: 1, Role: "user", Content: "and now?", Call: -1},
-		{Parent: 3, Role: "assistant", Content: "more", Sampled: true, Call: 1, FinishReason: "length", TokenIDs: []int32{20, 21}, Logprobs: []float32{-1, -2}, PromptDeltaIDs: []int32{1, 7, 8}, PrefixBreak: "template"},
+		{Parent: 3, Role: "assistant", Content: "more", Sampled: true, Call: 1, FinishReason: "length",
+			TokenIDs: []int32{20, 21}, Logprobs: []float32{-1, -2}, PromptDeltaIDs: []int32{1, 7, 8}, PrefixBreak: "template"},
 	}
 	return t
 }
@@ -78,7 +93,8 @@ func branched() formats.Trajectory {
 func empty() formats.Trajectory {
 	t := base("empty")
 	t.Generation, t.Reward, t.Rewards, t.Advantage, t.ShapedRewards, t.Calls, t.ToolSets = 2, nil, nil, nil, nil, nil, nil
-	t.Status, t.StopReason, t.FailureClass, t.Error = formats.StatusFailed, formats.StopError, formats.FailAgentExit, "exit status 1, \"quoted\", and\na second line"
+	t.Status, t.StopReason, t.FailureClass, t.Error = formats.StatusFailed, formats.StopError, formats.FailAgentExit,
+		"exit status 1, \"quoted\", and\na second line"
 	t.PolicyVersion, t.Answer = nil, ""
 	return t
 }
@@ -95,7 +111,8 @@ func texts() formats.Trajectory {
 		{Parent: 0, Role: "user", Content: "2+2", Call: -1},
 		{Parent: 1, Role: "assistant", Content: "three", Call: -1},
 		{Parent: 2, Role: "user", Content: "sure?", Call: -1},
-		{Parent: 3, Role: "assistant", Content: "4", Sampled: true, Call: 0, FinishReason: "stop", Logprobs: []float32{-0.01}, TokenTexts: []string{"4"}},
+		{Parent: 3, Role: "assistant", Content: "4", Sampled: true, Call: 0, FinishReason: "stop",
+			Logprobs: []float32{-0.01}, TokenTexts: []string{"4"}},
 	}
 	return t
 }

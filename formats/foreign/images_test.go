@@ -91,13 +91,15 @@ func read(t *testing.T, f exporters.Format, file []byte) string {
 
 // seeing returns groups of one answer each, whose prompts have an image.
 func seeing() (out [][]formats.Trajectory) {
-	for group := range random.Trajectories(7, random.Options{Groups: 3, Generations: 4, Messages: 3, SampledTokens: 20, PromptTokens: 20, Scored: true}) {
+	for group := range random.Trajectories(7,
+		random.Options{Groups: 3, Generations: 4, Messages: 3, SampledTokens: 20, PromptTokens: 20, Scored: true}) {
 		for i := range group {
 			advantage, reward := float64(2*(i%2)-1), float64(i%2)
 			group[i].Advantage, group[i].Reward = &advantage, &reward
 			for k := range group[i].Messages {
 				if m := &group[i].Messages[k]; m.Role == "user" {
-					m.Content, m.ContentParts = "", `[{"type":"text","text":"what is it?"},{"type":"image_url","image_url":{"url":"https://example.org/seen.png"}}]`
+					m.Content, m.ContentParts = "",
+						`[{"type":"text","text":"what is it?"},{"type":"image_url","image_url":{"url":"https://example.org/seen.png"}}]`
 				}
 			}
 		}

@@ -20,7 +20,8 @@ import (
 func TestFormats(t *testing.T) {
 	names := map[string]bool{}
 	for _, f := range Importers {
-		if names[f.Name] || f.Name == "" || f.Help == "" || f.Spec == "" || len(f.Extensions) == 0 || f.Records == nil || f.Parse == nil {
+		if names[f.Name] || f.Name == "" || f.Help == "" || f.Spec == "" || len(f.Extensions) == 0 || f.Records == nil ||
+			f.Parse == nil {
 			t.Errorf("the format %q lacks something, or is listed twice", f.Name)
 		}
 		names[f.Name] = true
@@ -77,7 +78,8 @@ func first(t *testing.T, format, name string, data []byte) error {
 	t.Helper()
 	for i := range Importers {
 		if f := &Importers[i]; f.Name == format {
-			for p, err := range f.All(importers.File{Name: name, R: bytes.NewReader(data), Size: int64(len(data)), Options: &importers.Options{}}) {
+			for p, err := range f.All(importers.File{Name: name, R: bytes.NewReader(data), Size: int64(len(data)),
+				Options: &importers.Options{}}) {
 				if err = cmp.Or(err, p.Err); err != nil {
 					if p.Err != nil {
 						return p.Refused(name, "", p.Err)

@@ -90,7 +90,8 @@ func (d *Drift) Notes() []string {
 			trainer, d.differing, d.groups, d.worst, d.example, compat))
 	}
 	if d.without > 0 {
-		out = append(out, fmt.Sprintf("%d of %d groups have members without an advantage; %s will compute its own", d.without, d.groups, trainer))
+		out = append(out, fmt.Sprintf("%d of %d groups have members without an advantage; %s will compute its own",
+			d.without, d.groups, trainer))
 	}
 	return out
 }

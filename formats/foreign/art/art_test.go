@@ -23,7 +23,8 @@ func exportGroup() []formats.Trajectory {
 	rows := make([]formats.Trajectory, 2)
 	for g := range rows {
 		rows[g] = formats.Trajectory{
-			TrajectoryID: fmt.Sprintf("t-%d", g), ExampleID: "e-1", GroupID: "e-1@0", Generation: int32(g), Reward: pointer(float64(g)),
+			TrajectoryID: fmt.Sprintf("t-%d", g), ExampleID: "e-1", GroupID: "e-1@0", Generation: int32(g),
+			Reward: pointer(float64(g)),
 			Messages: []formats.Message{
 				{Parent: -1, Role: "system", Content: "you play", Call: -1},
 				{Parent: 0, Role: "user", Content: "your move", Call: -1},
@@ -40,8 +41,9 @@ func call() formats.Call {
 }
 
 func sampled(parent, call int32, id int32) formats.Message {
-	return formats.Message{Parent: parent, Role: "assistant", Content: "e4", Call: call, Sampled: true, FinishReason: "stop",
-		TokenIDs: []int32{id, id + 1}, Logprobs: []float32{-0.11, -0.02}}
+	return formats.Message{Parent: parent, Role: "assistant", Content: "e4", Call: call, Sampled: true,
+		FinishReason: "stop",
+		TokenIDs:     []int32{id, id + 1}, Logprobs: []float32{-0.11, -0.02}}
 }
 
 // reasons checks a group and returns each reason once, in order.
@@ -66,7 +68,9 @@ func TestEveryReasonIsFound(t *testing.T) {
 		{reason: Flat, spoil: edit(func(r *formats.Trajectory) { r.Reward = pointer(0.1) })},
 		{reason: NoReward, spoil: edit(func(r *formats.Trajectory) { r.Reward = nil })},
 		{reason: BadReward, spoil: edit(func(r *formats.Trajectory) { r.Reward = pointer(math.NaN()) })},
-		{reason: FirstRole, spoil: edit(func(r *formats.Trajectory) { r.Messages[0].Role, r.Messages[0].ToolCallID = "tool", "x" })},
+		{reason: FirstRole, spoil: edit(func(r *formats.Trajectory) {
+			r.Messages[0].Role, r.Messages[0].ToolCallID = "tool", "x"
+		})},
 		{reason: BadRole, spoil: edit(func(r *formats.Trajectory) { r.Messages[1].Role = "critic" })},
 		{reason: NoChoice, spoil: edit(func(r *formats.Trajectory) { r.Calls[0].Target = false })},
 		{reason: NoTokenIDs, spoil: edit(func(r *formats.Trajectory) { r.Messages[2].TokenIDs = nil })},
@@ -87,7 +91,8 @@ func TestEveryReasonIsFound(t *testing.T) {
 			r.Messages = append(r.Messages, formats.Message{Parent: 2, Role: "user", Call: -1}, sampled(3, 1, 30),
 				formats.Message{Parent: 2, Role: "user", Call: -1}, sampled(5, 1, 40))
 		})},
-		{reason: Branches, limits: Limits{NoHistories: true}, spoil: edit(func(r *formats.Trajectory) { r.Messages = append(r.Messages, sampled(1, 1, 30)) })},
+		{reason: Branches, limits: Limits{NoHistories: true},
+			spoil: edit(func(r *formats.Trajectory) { r.Messages = append(r.Messages, sampled(1, 1, 30)) })},
 		{reason: PlainAssistant, spoil: edit(func(r *formats.Trajectory) { r.Messages[1].Role = "assistant" })},
 		{reason: PlainToolCalls, spoil: edit(func(r *formats.Trajectory) {
 			r.Messages[1].Role, r.Messages[1].ToolCalls = "assistant", []formats.ToolCall{{ID: "c"}}
@@ -97,9 +102,12 @@ func TestEveryReasonIsFound(t *testing.T) {
 			r.Messages = append(r.Messages, sampled(2, 1, 30))
 		})},
 		{reason: BadTools, spoil: edit(func(r *formats.Trajectory) { r.ToolSets = []string{`{}`} })},
-		{reason: ToolsWrapped, limits: Limits{Plain: true}, spoil: edit(func(r *formats.Trajectory) { r.ToolSets = []string{`[]`} })},
-		{reason: PlainToolCalls, limits: Limits{Plain: true}, spoil: edit(func(r *formats.Trajectory) { r.Messages[2].ToolCalls = []formats.ToolCall{{ID: "c"}} })},
-		{reason: PlainAssistant, limits: Limits{Plain: true}, spoil: edit(func(r *formats.Trajectory) { r.Messages[1].Role = "assistant" })},
+		{reason: ToolsWrapped, limits: Limits{Plain: true},
+			spoil: edit(func(r *formats.Trajectory) { r.ToolSets = []string{`[]`} })},
+		{reason: PlainToolCalls, limits: Limits{Plain: true},
+			spoil: edit(func(r *formats.Trajectory) { r.Messages[2].ToolCalls = []formats.ToolCall{{ID: "c"}} })},
+		{reason: PlainAssistant, limits: Limits{Plain: true},
+			spoil: edit(func(r *formats.Trajectory) { r.Messages[1].Role = "assistant" })},
 	} {
 		found[c.reason] = true
 		if got := reasons(c.spoil(exportGroup()), c.limits); !slices.Contains(got, c.reason) {
@@ -136,7 +144,9 @@ func TestPlainAssistantsAreSentWhenAccepted(t *testing.T) {
 // TestEachSampledTokenTrainsOnce reads random trees, some with branches, as ART
 // would, and counts the trained tokens.
 func TestEachSampledTokenTrainsOnce(t *testing.T) {
-	for rows := range random.Trajectories(7, random.Options{Groups: 20, Generations: 4, Messages: 6, SampledTokens: 60, PromptTokens: 30, Scored: true, Branches: 0.5}) {
+	for rows := range random.Trajectories(7,
+		random.Options{Groups: 20, Generations: 4, Messages: 6, SampledTokens: 60, PromptTokens: 30, Scored: true,
+			Branches: 0.5}) {
 		for i := range rows {
 			r := &rows[i]
 			refused := false
@@ -161,7 +171,8 @@ func TestEachSampledTokenTrainsOnce(t *testing.T) {
 
 func TestBranchesBecomeHistories(t *testing.T) {
 	rows := edit(func(r *formats.Trajectory) {
-		r.Messages = append(r.Messages, formats.Message{Parent: -1, Role: "user", Content: "sub-agent", Call: -1}, sampled(3, 1, 30))
+		r.Messages = append(r.Messages, formats.Message{Parent: -1, Role: "user", Content: "sub-agent", Call: -1},
+			sampled(3, 1, 30))
 	})(exportGroup())
 	if got := reasons(rows, Limits{}); got != nil {
 		t.Fatal(got)
@@ -211,17 +222,20 @@ func TestChoicesHoldTheSampledTokens(t *testing.T) {
 	if choice == nil || got.Entries[1].Message.Content != "your\nmove" {
 		t.Fatalf("%+v", got.Entries)
 	}
-	if choice.Message.Content != "quote \" slash \\ tab \t null \x00 bad \ufffd é" || choice.Message.ToolCalls[0].Function.Arguments != `{"q":"\u0001"}` {
+	if choice.Message.Content != "quote \" slash \\ tab \t null \x00 bad \ufffd é" ||
+		choice.Message.ToolCalls[0].Function.Arguments != `{"q":"\u0001"}` {
 		t.Errorf("%+v", choice.Message)
 	}
 	first, last := choice.Logprobs.Content[0], choice.Logprobs.Content[1]
-	if id, ok := first.ID(); !ok || id != 10 || float32(first.Logprob) != -0.11 || first.Bytes != nil || first.TopLogprobs == nil {
+	if id, ok := first.ID(); !ok || id != 10 || float32(first.Logprob) != -0.11 || first.Bytes != nil ||
+		first.TopLogprobs == nil {
 		t.Errorf("%+v", first)
 	}
 	if last.Logprob != floor {
 		t.Errorf("minus infinity became %g", last.Logprob)
 	}
-	if got.Metadata["scenario_id"] != "e-1" || got.Metadata["trajectory_id"] != "t-1" || got.Reward != 1 || got.Metrics["win"] != 1.0 || len(got.Metrics) != 1 {
+	if got.Metadata["scenario_id"] != "e-1" || got.Metadata["trajectory_id"] != "t-1" || got.Reward != 1 ||
+		got.Metrics["win"] != 1.0 || len(got.Metrics) != 1 {
 		t.Errorf("%+v", got)
 	}
 	if string(got.Tools) != `[{"type":"function","function":{"name":"search"}}]` {
@@ -238,19 +252,22 @@ func TestTokenBytesAreNumbers(t *testing.T) {
 
 func TestStringsAreJSON(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		s := rapid.OneOf(rapid.String(), rapid.Map(rapid.SliceOf(rapid.Byte()), func(b []byte) string { return string(b) })).Draw(t, "s")
+		s := rapid.OneOf(rapid.String(),
+			rapid.Map(rapid.SliceOf(rapid.Byte()), func(b []byte) string { return string(b) })).Draw(t, "s")
 		var got string
 		if err := json.Unmarshal(jsontext.AppendText(nil, s), &got); err != nil {
 			t.Fatalf("%q: %v", s, err)
 		}
-		if want := strings.ToValidUTF8(s, "\ufffd"); strings.ReplaceAll(got, "\ufffd", "") != strings.ReplaceAll(want, "\ufffd", "") {
+		if want := strings.ToValidUTF8(s, "\ufffd"); strings.ReplaceAll(got, "\ufffd", "") != strings.ReplaceAll(want,
+			"\ufffd", "") {
 			t.Fatalf("%q became %q", s, got)
 		}
 	})
 }
 
 func TestAdvantagesAreART(t *testing.T) {
-	if got := Advantages([]float64{1, 0, 0, 0}, true); math.Abs(got[0]-1.7320468) > 1e-6 || math.Abs(got[1]+0.5773489) > 1e-6 {
+	if got := Advantages([]float64{1, 0, 0, 0}, true); math.Abs(got[0]-1.7320468) > 1e-6 ||
+		math.Abs(got[1]+0.5773489) > 1e-6 {
 		t.Error(got)
 	}
 	if got := Advantages([]float64{1, 0}, false); got[0] != 0.5 {

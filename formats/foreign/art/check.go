@@ -37,8 +37,10 @@ const (
 )
 
 // Reasons is the closed list, in the order of the checks.
-var Reasons = []string{Singleton, Flat, NoReward, BadReward, FirstRole, BadRole, NoChoice, NoTokenIDs, TokenCount, BadLogprob, PrefixBreak,
-	ToolMessage, ContentParts, TooLong, BadFinish, SharedTurn, Branches, PlainAssistant, PlainToolCalls, ToolsDiffer, BadTools, ToolsWrapped}
+var Reasons = []string{Singleton, Flat, NoReward, BadReward, FirstRole, BadRole, NoChoice, NoTokenIDs, TokenCount,
+	BadLogprob, PrefixBreak,
+	ToolMessage, ContentParts, TooLong, BadFinish, SharedTurn, Branches, PlainAssistant, PlainToolCalls, ToolsDiffer,
+	BadTools, ToolsWrapped}
 
 // hints are what may help, by reason.
 var hints = map[string]string{
@@ -102,7 +104,8 @@ type checker struct {
 }
 
 func (c *checker) problem(reason, detail string, args ...any) {
-	c.report(Problem{GroupID: c.at.GroupID, TrajectoryID: c.at.TrajectoryID, Reason: reason, Detail: fmt.Sprintf(detail, args...), Hint: hints[reason]})
+	c.report(Problem{GroupID: c.at.GroupID, TrajectoryID: c.at.TrajectoryID, Reason: reason,
+		Detail: fmt.Sprintf(detail, args...), Hint: hints[reason]})
 }
 
 func (c *checker) group(rows []formats.Trajectory) {
@@ -218,7 +221,8 @@ func (c *checker) choice(t *formats.Trajectory, i int) {
 		return
 	}
 	if n := t.Calls[m.Call].CompletionTokens; len(m.Logprobs) != len(m.TokenIDs) || n > 0 && int(n) != len(m.TokenIDs) {
-		c.problem(TokenCount, "message %d has %d token ids, %d logprobs and %d completion tokens", i, len(m.TokenIDs), len(m.Logprobs), n)
+		c.problem(TokenCount, "message %d has %d token ids, %d logprobs and %d completion tokens", i, len(m.TokenIDs),
+			len(m.Logprobs), n)
 	}
 	if k := validate.Floored(m.Logprobs); k >= 0 {
 		c.problem(BadLogprob, "message %d: logprob %d is %g", i, k, m.Logprobs[k])
@@ -255,7 +259,8 @@ func (c *checker) length(t *formats.Trajectory, s Sequence) {
 	}
 }
 
-var finishes = map[string]bool{"stop": true, "length": true, "tool_calls": true, "content_filter": true, "function_call": true}
+var finishes = map[string]bool{"stop": true, "length": true, "tool_calls": true, "content_filter": true,
+	"function_call": true}
 
 // finish returns the finish reason as recorded; "stop" when the engine gave
 // none.

@@ -2,6 +2,7 @@ package art
 
 import (
 	"fmt"
+	"slices"
 
 	"github.com/rollmill/rollmill/formats"
 	"github.com/rollmill/rollmill/formats/foreign/importers"
@@ -31,15 +32,14 @@ func (b *builder) exchanges(o jsontext.Object) error {
 func (b *builder) exchange(o jsontext.Object) error {
 	var in value.Reader
 	request, response := in.Object("request", o.Get("request")), in.Object("response", o.Get("response"))
-	tools, err := importers.Tools(request.Get("tools"))
+	tools, err := value.Tools(request.Get("tools"))
 	if err != nil {
 		return err
 	}
 	var prompt []formats.Message
 	var kept []jsontext.Object
 	for raw := range jsontext.Elements(in.List("request.messages", request.Get("messages"))) {
-		var more jsontext.Object
-		m, err := importers.Message(raw, func(key string, v []byte) { more = append(more, jsontext.Member{Key: key, Raw: v}) })
+		m, more, err := value.Message(raw)
 		if err != nil {
 			return fmt.Errorf("request.messages[%d]: %w", len(prompt), err)
 		}
@@ -63,16 +63,12 @@ func (b *builder) exchange(o jsontext.Object) error {
 func (b *builder) call(in *value.Reader, o, request, response jsontext.Object) (formats.Call, error) {
 	usage := in.Object("usage", response.Get("usage"))
 	call := formats.Call{Target: true, PolicyVersion: b.version, Model: in.Text("model", response.Get("model")),
-		PromptTokens: in.Count("prompt_tokens", usage.Get("prompt_tokens")), CompletionTokens: in.Count("completion_tokens", usage.Get("completion_tokens")),
-		CachedTokens: in.Count("cached_tokens", in.Object("prompt_tokens_details", usage.Get("prompt_tokens_details")).Get("cached_tokens"))}
-	var sampling jsontext.Object
-	for _, f := range request {
-		switch f.Key {
-		case "messages", "tools", "model", "stream", "stream_options":
-		default:
-			sampling = append(sampling, f)
-		}
-	}
+		PromptTokens:     in.Count("prompt_tokens", usage.Get("prompt_tokens")),
+		CompletionTokens: in.Count("completion_tokens", usage.Get("completion_tokens")),
+		CachedTokens: in.Count("cached_tokens",
+			in.Object("prompt_tokens_details", usage.Get("prompt_tokens_details")).Get("cached_tokens"))}
+	sampling := jsontext.Object(slices.Collect(value.Rest(request, "messages", "tools", "model", "stream",
+		"stream_options")))
 	if len(sampling) > 0 {
 		call.Sampling = jsontext.Compact(sampling.Bytes())
 	}
@@ -93,8 +89,7 @@ func (b *builder) answers(in *value.Reader, response jsontext.Object, call forma
 	after := b.talk.Last()
 	n := 0
 	for raw := range jsontext.Elements(in.List("response.choices", response.Get("choices"))) {
-		kept := jsontext.Object{}
-		c, err := value.ReadChoice(raw, func(key string, v []byte) { kept = append(kept, jsontext.Member{Key: key, Raw: v}) })
+		c, err := value.ReadChoice(raw)
 		if err != nil {
 			return fmt.Errorf("response.choices[%d]: %w", n, err)
 		}
@@ -111,7 +106,7 @@ func (b *builder) answers(in *value.Reader, response jsontext.Object, call forma
 			m.Branch = importers.BranchChoice
 			call.PromptTokens, call.CompletionTokens, call.CachedTokens = 0, 0, 0
 		}
-		b.keep(b.talk.Sampled(m, call), kept)
+		b.keep(b.talk.Sampled(m, call), c.Rest)
 		n++
 	}
 	return in.Err

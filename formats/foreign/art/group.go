@@ -13,25 +13,20 @@ import (
 	"github.com/rollmill/rollmill/formats/jsontext"
 )
 
-// importGroup is what the trajectories of a group have in common.
-type importGroup struct {
+// group is what the trajectories of a group have in common.
+type group struct {
 	id         string // of the example, "" for none
 	metadata   jsontext.Object
 	rest       jsontext.Object // the group's other members
 	exceptions []byte
 }
 
-func newGroup(o jsontext.Object) (*importGroup, error) {
+func newGroup(o jsontext.Object) (*group, error) {
 	var in value.Reader
-	g := &importGroup{metadata: in.Object("group metadata", o.Get("metadata")), exceptions: in.List("exceptions", o.Get("exceptions"))}
+	g := &group{metadata: in.Object("group metadata", o.Get("metadata")),
+		exceptions: in.List("exceptions", o.Get("exceptions"))}
 	g.id = exampleID(&in, g.metadata)
-	for _, f := range o {
-		switch f.Key {
-		case "trajectories", "exceptions", "metadata":
-		default:
-			g.rest = append(g.rest, f)
-		}
-	}
+	g.rest = slices.Collect(value.Rest(o, "trajectories", "exceptions", "metadata"))
 	return g, in.Err
 }
 
@@ -46,7 +41,7 @@ func exampleID(in *value.Reader, metadata jsontext.Object) string {
 }
 
 // into adds the group's members to the metadata of a row.
-func (g *importGroup) into(meta *importers.Metadata) {
+func (g *group) into(meta *importers.Metadata) {
 	if len(g.metadata) > 0 {
 		meta.Add("group_metadata", g.metadata.Bytes())
 	}
@@ -64,7 +59,7 @@ func keep(meta *importers.Metadata, name string, v []byte) {
 
 // failed adds a failed row for each exception of the group. The row has the prompt
 // of the first trajectory, so that it is in the same group.
-func (g *importGroup) failed(r *importers.Record, items []importers.Item) ([]importers.Item, error) {
+func (g *group) failed(r *importers.Record, items []importers.Item) ([]importers.Item, error) {
 	base := importers.Item{Epoch: epoch(r)}
 	base.Row.ExampleID = g.id
 	if len(items) > 0 {
@@ -84,8 +79,10 @@ func (g *importGroup) failed(r *importers.Record, items []importers.Item) ([]imp
 		x := base
 		t := &x.Row
 		t.Messages = slices.Clone(base.Row.Messages)
-		t.Status, t.FailureClass = formats.StatusFailed, class(in.Text("exceptions.type", e.Get("type")), in.Text("exceptions.message", e.Get("message")))
-		t.Error = cmp.Or(strings.Join(nonEmpty(typeName(in.Text("type", e.Get("type"))), in.Text("message", e.Get("message"))), ": "), "an exception")
+		t.Status, t.FailureClass = formats.StatusFailed,
+			class(in.Text("exceptions.type", e.Get("type")), in.Text("exceptions.message", e.Get("message")))
+		t.Error = cmp.Or(strings.Join(nonEmpty(typeName(in.Text("type", e.Get("type"))),
+			in.Text("message", e.Get("message"))), ": "), "an exception")
 		var meta importers.Metadata
 		g.into(&meta)
 		context(r, &meta)
@@ -127,9 +124,11 @@ func typeName(text string) string {
 // classes are the classes of failures by a word in the name of an exception.
 var classes = []struct{ word, class string }{
 	{"Timeout", formats.FailTimeout}, {"Cancelled", formats.FailCancelled},
-	{"BadRequest", formats.FailEngineRefused}, {"UnprocessableEntity", formats.FailEngineRefused}, {"NotFoundError", formats.FailEngineRefused},
+	{"BadRequest", formats.FailEngineRefused}, {"UnprocessableEntity", formats.FailEngineRefused},
+	{"NotFoundError", formats.FailEngineRefused},
 	{"AuthenticationError", formats.FailEngineRefused}, {"PermissionDenied", formats.FailEngineRefused},
-	{"APIConnection", formats.FailEngine}, {"RateLimit", formats.FailEngine}, {"InternalServer", formats.FailEngine}, {"APIStatus", formats.FailEngine},
+	{"APIConnection", formats.FailEngine}, {"RateLimit", formats.FailEngine}, {"InternalServer", formats.FailEngine},
+	{"APIStatus", formats.FailEngine},
 }
 
 // class returns the class of an exception that the rollout raised.

@@ -11,20 +11,20 @@ import (
 	"github.com/rollmill/rollmill/formats/jsontext"
 )
 
-// Importer imports the trajectory groups that OpenPipe's ART logs: Parquet of
-// version 1 (0.5 to 0.5.22) and 2, JSON lines (0.4), and the JSON in which
-// groups are sent to its server, one a line.
+// Importer reads the trajectory groups that OpenPipe's ART logs: Parquet of
+// version 1 (ART 0.5 to 0.5.22) and of version 2, JSON lines (0.4), and the JSON
+// that its server accepts, one group a line.
 //
 // A Choice is an answer that trains; other messages are input. Additional
 // histories are branches. Exchanges of chat completions, which later versions log
-// instead of messages, are put together by their prompts. An exception of a group
-// is a failed row without a reward. Version 1 and 0.4 logged no logprobs, and
+// instead of messages, are joined by their prompts. An exception of a group is a
+// failed row without a reward. Versions 1 and 0.4 logged no log probabilities, and
 // version 1 no token ids.
 //
-// ART numbers the groups of a file, but has no id for an example: the same
-// example has another number at the next step. Its id is scenario_id, example_id,
-// task_id or question_id in the metadata of the group or of the trajectory; else
-// the prompt decides. The training step in the name of a file, such as
+// ART numbers the groups of a file, but an example has another number at the next
+// step. So its id is scenario_id, example_id, task_id or question_id in the
+// metadata of the group or of the trajectory; without one, trajectories with the
+// same prompt are attempts at the same example. The training step in the name of a file, such as
 // trajectories/train/0007.parquet, is the epoch.
 var Importer = importers.Format{
 	Name:       "art",
@@ -66,7 +66,7 @@ func parse(r *importers.Record) ([]importers.Item, error) {
 	case o.Has("format_version"), o.Has("group_json"):
 		return rowOf2(r, o)
 	case o.Has("messages_and_choices"), o.Has("exchanges"):
-		x, err := trajectory(r, &importGroup{}, o)
+		x, err := trajectory(r, &group{}, o)
 		return []importers.Item{x}, err
 	case o.Has("messages"):
 		return rowOf1(r, o)

@@ -23,13 +23,15 @@ const samples = "../../../testdata/importers/art/"
 
 // files are by openpipe-art 0.4.11, 0.5.17 and 0.5.23, and one to the letter of
 // the schema.
-var files = []string{samples + "trajectories.jsonl", samples + "trajectories.v1.parquet", samples + "trajectories.v2.parquet",
+var files = []string{samples + "trajectories.jsonl", samples + "trajectories.v1.parquet", samples +
+	"trajectories.v2.parquet",
 	"testdata/trajectories/train/0007.parquet", "testdata/written-to-the-schema.jsonl"}
 
 func TestRun(t *testing.T) { foreigntest.Importer(t, Importer, importers.Options{}, files...) }
 
 func FuzzLine(f *testing.F) {
-	foreigntest.Fuzz(f, Importer, importers.Options{}, "trajectories/val/0001.jsonl", append(foreigntest.Seeds(f, 8000, files[0], files[4]), rows(f)...)...)
+	foreigntest.Fuzz(f, Importer, importers.Options{}, "trajectories/val/0001.jsonl",
+		append(foreigntest.Seeds(f, 8000, files[0], files[4]), rows(f)...)...)
 }
 
 // rows returns the rows of the Parquet files as JSON, so that the fuzzer need not
@@ -52,7 +54,9 @@ func rows(f *testing.F) (seeds [][]byte) {
 
 // random groups, as they are after curate: what ART can be sent.
 func groups(t *testing.T) (out [][]formats.Trajectory) {
-	for group := range random.Trajectories(3, random.Options{Groups: 30, Generations: 4, Messages: 8, SampledTokens: 40, PromptTokens: 30, Scored: true, Branches: 0.3}) {
+	for group := range random.Trajectories(3,
+		random.Options{Groups: 30, Generations: 4, Messages: 8, SampledTokens: 40, PromptTokens: 30, Scored: true,
+			Branches: 0.3}) {
 		group = slices.Clone(group)
 		sound := true
 		Check(group, Limits{PlainAssistants: true}, func(p Problem) {
@@ -106,8 +110,10 @@ func compare(t *testing.T, sent, back []formats.Trajectory, tokens bool) {
 		if diff := cmp.Diff(a, b, cmpopts.EquateEmpty()); diff != "" {
 			t.Fatal(diff)
 		}
-		if sent[i].ExampleID != back[i].ExampleID || sent[i].TrajectoryID != back[i].TrajectoryID || *sent[i].Reward != *back[i].Reward {
-			t.Errorf("%s %s %v became %s %s %v", sent[i].ExampleID, sent[i].TrajectoryID, *sent[i].Reward, back[i].ExampleID, back[i].TrajectoryID, *back[i].Reward)
+		if sent[i].ExampleID != back[i].ExampleID || sent[i].TrajectoryID != back[i].TrajectoryID ||
+			*sent[i].Reward != *back[i].Reward {
+			t.Errorf("%s %s %v became %s %s %v", sent[i].ExampleID, sent[i].TrajectoryID, *sent[i].Reward, back[i].ExampleID,
+				back[i].TrajectoryID, *back[i].Reward)
 		}
 	}
 }
@@ -115,7 +121,8 @@ func compare(t *testing.T, sent, back []formats.Trajectory, tokens bool) {
 func conversation(t *formats.Trajectory, tokens bool) (out []formats.Message) {
 	for _, i := range t.Main() {
 		m := t.Messages[i]
-		kept := formats.Message{Role: m.Role, Content: m.Content, ToolCallID: m.ToolCallID, ToolCalls: m.ToolCalls, Sampled: t.Trained(i)}
+		kept := formats.Message{Role: m.Role, Content: m.Content, ToolCallID: m.ToolCallID, ToolCalls: m.ToolCalls,
+			Sampled: t.Trained(i)}
 		if tokens && t.Trained(i) {
 			kept.TokenIDs, kept.Logprobs, kept.FinishReason = m.TokenIDs, m.Logprobs, m.FinishReason
 		}
@@ -201,7 +208,8 @@ func TestSamplesAreAsARTReadsThem(t *testing.T) {
 					sum += float64(p)
 				}
 				x := w.Messages[k]
-				if m.Role != x.Role || m.Content != x.Content || m.Sampled != x.Sampled || len(m.TokenIDs) != x.Tokens || len(m.ToolCalls) != len(x.ToolCalls) || fmt.Sprintf("%.3f", sum) != fmt.Sprintf("%.3f", x.LogprobSum) {
+				if m.Role != x.Role || m.Content != x.Content || m.Sampled != x.Sampled || len(m.TokenIDs) != x.Tokens ||
+					len(m.ToolCalls) != len(x.ToolCalls) || fmt.Sprintf("%.3f", sum) != fmt.Sprintf("%.3f", x.LogprobSum) {
 					t.Errorf("%s: row %d: message %d is %+v, not %+v", name, i, k, m, x)
 				}
 			}

@@ -70,8 +70,9 @@ func LogRows2(rows []formats.Trajectory, group int64) []LogRow2 {
 	out := make([]LogRow2, len(rows))
 	for i := range rows {
 		out[i] = LogRow2{
-			FormatVersion: 2, GroupIndex: group, TrajectoryIndex: int64(i), TrajectoryJSON: string(appendTrajectory(nil, &rows[i], false)),
-			GroupJSON: `{"exceptions":[],"metadata":{},"metrics":{},"logs":[]}`, logged: log(&rows[i]),
+			FormatVersion: 2, GroupIndex: group, TrajectoryIndex: int64(i),
+			TrajectoryJSON: string(appendTrajectory(nil, &rows[i], false)),
+			GroupJSON:      `{"exceptions":[],"metadata":{},"metrics":{},"logs":[]}`, logged: log(&rows[i]),
 		}
 	}
 	return out

@@ -20,8 +20,10 @@ func TestPlainGroups(t *testing.T) {
 	one := exportGroup()
 	turns := edit(func(r *formats.Trajectory) {
 		r.Messages[2].Content = "d4 \"quoted\" \n é 日本 🙂"
-		r.Messages = append(r.Messages, formats.Message{Parent: 2, Role: "user", Content: "and now?", Call: -1}, sampled(3, 1, 30),
-			formats.Message{Parent: 4, Role: "user", Content: "thanks", Call: -1}, formats.Message{Parent: 5, Role: "assistant", Content: "not the policy's", Call: -1})
+		r.Messages = append(r.Messages, formats.Message{Parent: 2, Role: "user", Content: "and now?", Call: -1},
+			sampled(3, 1, 30),
+			formats.Message{Parent: 4, Role: "user", Content: "thanks", Call: -1},
+			formats.Message{Parent: 5, Role: "assistant", Content: "not the policy's", Call: -1})
 		r.Messages[4].Content = r.TrajectoryID
 	})(exportGroup())
 	branches := edit(func(r *formats.Trajectory) {
@@ -53,7 +55,8 @@ func TestPlainGroups(t *testing.T) {
 	if err != nil || !bytes.Equal(got, want) {
 		t.Errorf("%s is another (rewrite it with -update): %v", plainFile, err)
 	}
-	if _, wrong := Validate(bytes.Join([][]byte{[]byte("["), bytes.ReplaceAll(bytes.TrimSpace(got), []byte("\n"), []byte(",")), []byte("]")}, nil)); wrong != nil {
+	if _, wrong := Validate(bytes.Join([][]byte{[]byte("["),
+		bytes.ReplaceAll(bytes.TrimSpace(got), []byte("\n"), []byte(",")), []byte("]")}, nil)); wrong != nil {
 		t.Errorf("%+v", wrong)
 	}
 }

@@ -2,6 +2,7 @@ package art
 
 import (
 	"fmt"
+	"slices"
 
 	"github.com/rollmill/rollmill/formats/foreign/importers"
 	"github.com/rollmill/rollmill/formats/foreign/value"
@@ -62,20 +63,17 @@ func rowOf1(r *importers.Record, o jsontext.Object) ([]importers.Item, error) {
 		return nil, err
 	}
 	own := jsontext.Object{
-		{Key: "messages", Raw: o.Get("messages")}, {Key: "tools", Raw: o.Get("tools")}, {Key: "reward", Raw: o.Get("reward")}, {Key: "logs", Raw: o.Get("logs")},
+		{Key: "messages", Raw: o.Get("messages")}, {Key: "tools", Raw: o.Get("tools")},
+		{Key: "reward", Raw: o.Get("reward")}, {Key: "logs", Raw: o.Get("logs")},
 		{Key: "metrics", Raw: parsed(r, &in, "metrics", o.Get("metrics")).Bytes()},
 		{Key: "metadata", Raw: parsed(r, &in, "metadata", o.Get("metadata")).Bytes()},
 	}
 	if in.Err != nil {
 		return nil, in.Err
 	}
-	for _, f := range o {
-		switch f.Key {
-		case "group_index", "group_metadata", "group_metrics", "group_logs", "messages", "tools", "reward", "metrics", "metadata", "logs":
-		default:
-			own = append(own, f)
-		}
-	}
+	own = slices.AppendSeq(own,
+		value.Rest(o, "group_index", "group_metadata", "group_metrics", "group_logs", "messages", "tools", "reward",
+			"metrics", "metadata", "logs"))
 	x, err := trajectory(r, g, own)
 	return []importers.Item{x}, err
 }
@@ -87,8 +85,8 @@ func parsed(r *importers.Record, in *value.Reader, field string, v []byte) jsont
 		return nil
 	}
 	o, err := value.Object(r, []byte(text))
-	if err != nil && in.Err == nil {
-		in.Err = fmt.Errorf("%s: %w", field, err)
+	if err != nil {
+		in.Fail("%s: %w", field, err)
 	}
 	return o
 }

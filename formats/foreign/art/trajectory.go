@@ -22,7 +22,7 @@ type builder struct {
 }
 
 // trajectory converts a Trajectory of any version.
-func trajectory(r *importers.Record, g *importGroup, o jsontext.Object) (x importers.Item, err error) {
+func trajectory(r *importers.Record, g *group, o jsontext.Object) (x importers.Item, err error) {
 	b := &builder{record: r}
 	var in value.Reader
 	metadata := in.Object("metadata", o.Get("metadata"))
@@ -52,7 +52,8 @@ func trajectory(r *importers.Record, g *importGroup, o jsontext.Object) (x impor
 	b.talk.Into(t)
 	relabel(t)
 	if !slices.ContainsFunc(t.Messages, func(m formats.Message) bool { return m.Role == "assistant" }) {
-		t.Status, t.FailureClass, t.Error, t.Reward = formats.StatusFailed, formats.FailNoCalls, "the trajectory has no answer of a model", nil
+		t.Status, t.FailureClass, t.Error, t.Reward = formats.StatusFailed, formats.FailNoCalls,
+			"the trajectory has no answer of a model", nil
 	}
 	t.TokenSource, t.StartedAt, t.FinishedAt, t.Metadata = b.source, b.began, b.done, b.meta.String()
 	return x, nil
@@ -86,7 +87,8 @@ func (b *builder) metrics(in *value.Reader, o jsontext.Object) (out []formats.Na
 
 // policy sets the version of the policy, or keeps the two when they differ.
 func (b *builder) policy(in *value.Reader, o jsontext.Object) {
-	initial, final := in.Whole("initial_policy_version", o.Get("initial_policy_version")), in.Whole("final_policy_version", o.Get("final_policy_version"))
+	initial, final := in.Whole("initial_policy_version", o.Get("initial_policy_version")),
+		in.Whole("final_policy_version", o.Get("final_policy_version"))
 	if initial != nil && final != nil && *initial == *final {
 		b.version = initial
 		return
@@ -96,15 +98,14 @@ func (b *builder) policy(in *value.Reader, o jsontext.Object) {
 }
 
 // rest keeps what no column has.
-func (b *builder) rest(g *importGroup, o jsontext.Object) {
-	for _, f := range o {
-		switch f.Key {
-		case "messages_and_choices", "messages", "tools", "additional_histories", "exchanges", "reward", "metrics", "initial_policy_version", "final_policy_version", "group_index":
-		case "start_time":
-			b.began = value.Micros(f.Raw)
-		default:
-			keep(&b.meta, f.Key, f.Raw)
-		}
+func (b *builder) rest(g *group, o jsontext.Object) {
+	if v := o.Get("start_time"); v != nil {
+		b.began = value.Micros(v)
+	}
+	for f := range value.Rest(o, "messages_and_choices", "messages", "tools", "additional_histories", "exchanges",
+		"reward", "metrics",
+		"initial_policy_version", "final_policy_version", "group_index", "start_time") {
+		keep(&b.meta, f.Key, f.Raw)
 	}
 	g.into(&b.meta)
 	context(b.record, &b.meta)
@@ -113,15 +114,10 @@ func (b *builder) rest(g *importGroup, o jsontext.Object) {
 // histories adds the messages, the additional histories first, so that the
 // trajectory's own are the main path.
 func (b *builder) histories(o jsontext.Object, additional []byte, optional bool) error {
-	n := 0
-	for raw := range jsontext.Elements(additional) {
-		if err := b.history(jsontext.ParseObject(raw)); err != nil {
-			return fmt.Errorf("additional_histories[%d]: %w", n, err)
-		}
-		n++
-	}
-	if optional && !o.Has("messages_and_choices") {
-		return nil
+	err := value.Each("additional_histories", additional,
+		func(raw []byte) error { return b.history(jsontext.ParseObject(raw)) })
+	if err != nil || optional && !o.Has("messages_and_choices") {
+		return err
 	}
 	return b.history(o)
 }
@@ -136,7 +132,7 @@ func (b *builder) history(o jsontext.Object) error {
 	if in.Err != nil {
 		return in.Err
 	}
-	tools, err := importers.Tools(o.Get("tools"))
+	tools, err := value.Tools(o.Get("tools"))
 	if err != nil {
 		return err
 	}
@@ -154,21 +150,20 @@ func (b *builder) history(o jsontext.Object) error {
 
 // entry adds a message or a Choice.
 func (b *builder) entry(raw []byte) error {
-	kept := jsontext.Object{}
-	other := func(key string, v []byte) { kept = append(kept, jsontext.Member{Key: key, Raw: v}) }
 	if !jsontext.ParseObject(raw).Has("message") {
-		m, err := importers.Message(raw, other)
+		m, kept, err := value.Message(raw)
 		if err != nil {
 			return err
 		}
 		b.input(m, kept)
 		return nil
 	}
-	c, err := value.ReadChoice(raw, other)
+	c, err := value.ReadChoice(raw)
 	if err != nil {
 		return err
 	}
-	b.sampled(c, formats.Call{Target: true, PolicyVersion: b.version, CompletionTokens: int32(max(len(c.Message.TokenIDs), len(c.Message.Logprobs))), PromptTokens: int32(len(c.Prompt))}, kept)
+	b.sampled(c, formats.Call{Target: true, PolicyVersion: b.version,
+		CompletionTokens: int32(max(len(c.Message.TokenIDs), len(c.Message.Logprobs))), PromptTokens: int32(len(c.Prompt))})
 	return nil
 }
 
@@ -184,8 +179,7 @@ func (b *builder) flat(raw []byte) error {
 		}
 		o.Set("tool_calls", text)
 	}
-	kept := jsontext.Object{}
-	m, err := importers.Message(o.Bytes(), func(key string, v []byte) { kept = append(kept, jsontext.Member{Key: key, Raw: v}) })
+	m, kept, err := value.Message(o.Bytes())
 	if err != nil {
 		return err
 	}
@@ -193,7 +187,7 @@ func (b *builder) flat(raw []byte) error {
 		b.input(m, kept)
 		return nil
 	}
-	b.sampled(value.Choice{Message: m}, formats.Call{Target: true}, kept)
+	b.sampled(value.Choice{Message: m, Rest: kept}, formats.Call{Target: true})
 	return nil
 }
 
@@ -209,7 +203,7 @@ func (b *builder) input(m formats.Message, kept jsontext.Object) {
 }
 
 // sampled adds an answer unless an earlier history has it at the same place.
-func (b *builder) sampled(c value.Choice, call formats.Call, kept jsontext.Object) {
+func (b *builder) sampled(c value.Choice, call formats.Call) {
 	m := c.Message
 	at := b.talk.Find(&m, func(known *formats.Message) bool {
 		return known.Sampled && slices.Equal(known.TokenIDs, m.TokenIDs) && slices.Equal(known.Logprobs, m.Logprobs)
@@ -223,7 +217,7 @@ func (b *builder) sampled(c value.Choice, call formats.Call, kept jsontext.Objec
 	}
 	m.PromptDeltaIDs, m.PrefixBreak = b.talk.PromptDelta(c.Prompt)
 	m.Branch = b.talk.Diverges()
-	b.keep(b.talk.Sampled(m, call), kept)
+	b.keep(b.talk.Sampled(m, call), c.Rest)
 }
 
 func (b *builder) keep(at int, kept jsontext.Object) {

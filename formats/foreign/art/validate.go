@@ -130,7 +130,8 @@ func (v *validator) need(f map[string]json.RawMessage, key string, loc []any) {
 func (v *validator) choice(c *Choice, f map[string]json.RawMessage, loc []any) {
 	v.need(f, "index", loc)
 	if !finishes[c.FinishReason] {
-		v.fail("literal_error", "Input should be 'stop', 'length', 'tool_calls', 'content_filter' or 'function_call'", loc, "finish_reason")
+		v.fail("literal_error", "Input should be 'stop', 'length', 'tool_calls', 'content_filter' or 'function_call'", loc,
+			"finish_reason")
 	}
 	if c.Message.Role != "assistant" {
 		v.fail("literal_error", "Input should be 'assistant'", loc, "message", "role")

@@ -19,8 +19,8 @@ type builder struct {
 	meta   importers.Metadata
 	tokens bool // the ids of some sampled tokens are known
 
-	model       string // the root agent's: subagents of other models do not train
-	began, done int64
+	model string // the root agent's: subagents of other models do not train
+	times value.Times
 }
 
 // trajectory adds the messages of a document and returns the index of its first;
@@ -53,12 +53,8 @@ func (b *builder) trajectory(o jsontext.Object, branch string) (first int, err e
 	first = len(b.talk.Messages)
 	run := run{builder: b, model: model, branch: branch, trained: branch == "" || model == b.model}
 	run.systemPrompt(extra, steps)
-	n := 0
-	for step := range jsontext.Elements(steps) {
-		if err := run.step(step); err != nil {
-			return -1, fmt.Errorf("steps[%d]: %w", n, err)
-		}
-		n++
+	if err := value.Each("steps", steps, run.step); err != nil {
+		return -1, err
 	}
 	if first == len(b.talk.Messages) {
 		return -1, nil
@@ -88,11 +84,11 @@ func (b *builder) subagent(doc []byte) error {
 // toolsOf returns the tools on offer.
 func toolsOf(agent, extra jsontext.Object) (string, error) {
 	if agent.Has("tool_definitions") {
-		return importers.Tools(agent.Get("tool_definitions"))
+		return value.Tools(agent.Get("tool_definitions"))
 	}
 	for _, name := range []string{"tool_definitions", "tools"} {
 		if v := extra.Get(name); len(v) > 0 && v[0] == '[' && onlyObjects(v) {
-			return importers.Tools(v)
+			return value.Tools(v)
 		}
 	}
 	return "", nil
@@ -111,12 +107,13 @@ func onlyObjects(list []byte) bool {
 func (b *builder) into(row *formats.Trajectory) {
 	b.talk.Into(row)
 	row.Metadata = b.meta.String()
-	row.StartedAt, row.FinishedAt = b.began, b.done
+	row.StartedAt, row.FinishedAt = b.times.Began, b.times.Done
 	if b.tokens {
 		row.TokenSource = b.source
 	}
 	if len(row.Calls) == 0 {
-		row.Status, row.FailureClass, row.Error = formats.StatusFailed, formats.FailNoCalls, "no step of the agent called a model"
+		row.Status, row.FailureClass, row.Error = formats.StatusFailed, formats.FailNoCalls,
+			"no step of the agent called a model"
 		row.Reward = nil
 	}
 }

@@ -16,19 +16,20 @@ import (
 //   - The main path is the steps. A system or developer message is a step of
 //     source system. The answers of tools are the observation of the step that
 //     called them.
-//   - A sampled step has the tokens of its call, and the ids and log
+//   - A sampled step has the numbers of tokens of its call, and the ids and log
 //     probabilities of its completion. prompt_token_ids is the whole prompt, as
-//     the format wants it, put together from the prompts' ends in our rows.
-//   - Every other branch is an embedded trajectory, whose steps that were on an
-//     earlier path are marked as copied context. So is an answer that the model
+//     the format requires; a row stores only the end of each prompt.
+//   - Every other branch is an embedded trajectory. Its steps that were on an
+//     earlier path are marked as copied context, and so is an answer that the model
 //     did not give in this trajectory.
-//   - What has no field is in extra, under our names: of the document the ids,
-//     the rewards, the example, candidates and tool sets; of a step its call, the
-//     texts of its tokens and what trains it.
+//   - What has no field is in extra, under our names. The document's extra has the
+//     ids, the rewards, the example, candidates and tool sets; a step's has its
+//     call, the texts of its tokens and what trains it.
 //
 // Arguments of a tool call that are not a JSON object are in its extra.
 var Exporter = exporters.Format{
-	Name: "atif", Help: "documents of the Agent Trajectory Interchange Format 1.7, one a trajectory", Of: exporters.Rows, Exports: []exporters.Extension{exporters.Folder},
+	Name: "atif", Help: "documents of the Agent Trajectory Interchange Format 1.7, one a trajectory", Of: exporters.Rows,
+	Exports: []exporters.Extension{exporters.Folder},
 	Folder: exporters.Documents(".json", func(dst []byte, t *formats.Trajectory, x *exporters.Item) ([]byte, error) {
 		if len(t.Messages) == 0 {
 			x.Skip(chat.NoMessages)
@@ -38,7 +39,7 @@ var Exporter = exporters.Format{
 	}),
 }
 
-const exportVersion = "ATIF-v1.7"
+const schemaVersion = "ATIF-v1.7"
 
 type document struct {
 	SchemaVersion string        `json:"schema_version"`
@@ -98,10 +99,11 @@ func documentOf(t *formats.Trajectory, lose func(string)) document {
 	w := writer{t: t, lose: lose, written: make([]bool, len(t.Messages)), prompts: map[int][]int32{}}
 	main := t.Main()
 	d := document{
-		SchemaVersion: exportVersion, SessionID: t.TrajectoryID, TrajectoryID: t.TrajectoryID,
+		SchemaVersion: schemaVersion, SessionID: t.TrajectoryID, TrajectoryID: t.TrajectoryID,
 		Agent: agent{Name: "rollmill", Version: formats.SchemaVersion, ModelName: t.Model, ToolDefinitions: w.tools(main)},
 		Steps: w.steps(main), Extra: json.RawMessage(appendExtra(nil, w.row())),
-		FinalMetrics: &finalMetrics{PromptTokens: int64(t.PromptTokens), CompletionTokens: int64(t.CompletionTokens), CachedTokens: cached(t.Calls)},
+		FinalMetrics: &finalMetrics{PromptTokens: int64(t.PromptTokens), CompletionTokens: int64(t.CompletionTokens),
+			CachedTokens: cached(t.Calls)},
 	}
 	d.FinalMetrics.Steps = len(d.Steps)
 	last := main[len(main)-1]
@@ -130,9 +132,10 @@ func (w *writer) row() *row {
 		}
 	}
 	r := &row{
-		Run: t.Run, ExampleID: t.ExampleID, Epoch: t.Epoch, Generation: t.Generation, GroupID: t.GroupID, Example: t.Example, Answer: t.Answer, Status: t.Status,
-		StopReason: t.StopReason, FailureClass: t.FailureClass, Error: t.Error, PolicyVersion: t.PolicyVersion, TokenSource: t.TokenSource, Reward: t.Reward,
-		Rewards: t.Rewards, ShapedRewards: t.ShapedRewards, Advantage: t.Advantage, ToolSets: t.ToolSets, Candidates: t.Candidates,
+		Run: t.Run, ExampleID: t.ExampleID, Epoch: t.Epoch, Generation: t.Generation, GroupID: t.GroupID,
+		Example: t.Example, Answer: t.Answer, Status: t.Status, StopReason: t.StopReason, FailureClass: t.FailureClass,
+		Error: t.Error, PolicyVersion: t.PolicyVersion, TokenSource: t.TokenSource, Reward: t.Reward, Rewards: t.Rewards,
+		ShapedRewards: t.ShapedRewards, Advantage: t.Advantage, ToolSets: t.ToolSets, Candidates: t.Candidates,
 		StartedAt: t.StartedAt, FinishedAt: t.FinishedAt, Metadata: t.Metadata,
 	}
 	for i := range t.Calls {

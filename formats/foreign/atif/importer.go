@@ -11,21 +11,21 @@ import (
 	"github.com/rollmill/rollmill/formats/jsontext"
 )
 
-// Importer imports trajectories in Harbor's Agent Trajectory Interchange
+// Importer reads trajectories in Harbor's Agent Trajectory Interchange
 // Format (ATIF), every version 1.x up to 1.7, as Harbor, NAT and others write
 // them.
 //
 // A step is a message; an agent's step is sampled, unless it was copied from
 // another trajectory or no model was called. The results of its observation
-// follow it: of a tool call as tool messages, others as messages of the user,
-// which is how agents without tool calls show them to the model. Embedded
-// subagents are roots of their own. After a step that replaces the context, what
-// it observed begins another root.
+// follow it: those of tool calls as tool messages, others as messages of the user,
+// because agents without tool calls show them to the model like that. Embedded
+// subagents are roots of their own. The observation of a step that replaces the
+// context begins another root.
 //
 // ATIF has no place for a reward. extra.reward, extra.rewards,
 // extra.verifier_result (the member of a Harbor trial's result.json) and
-// final_metrics.extra.reward are read. So is what Rollmill's own export keeps in
-// extra.
+// final_metrics.extra.reward are read, and so is what Rollmill's own export writes
+// into extra.
 var Importer = importers.Format{
 	Name:       "atif",
 	Help:       "trajectories in the Agent Trajectory Interchange Format of Harbor and NAT, versions 1.0 to 1.7",
@@ -65,7 +65,7 @@ func parse(r *importers.Record) ([]importers.Item, error) {
 // recorded in r.
 func Trajectory(r *importers.Record, doc []byte) (x importers.Item, err error) {
 	o := jsontext.ParseObject(doc)
-	minor, err := importVersion(o)
+	minor, err := versionOf(o)
 	if err != nil {
 		return x, err
 	}
@@ -107,8 +107,8 @@ func Trajectory(r *importers.Record, doc []byte) (x importers.Item, err error) {
 	return x, nil
 }
 
-// importVersion returns the minor version of a document.
-func importVersion(o jsontext.Object) (minor int, err error) {
+// versionOf returns the minor version of a document.
+func versionOf(o jsontext.Object) (minor int, err error) {
 	v := o.Get("schema_version")
 	text := jsontext.Unquote(v)
 	switch {

@@ -13,12 +13,14 @@ import (
 
 // files: two are written to the letter of the RFC, nat-eval.json is by NAT's nat eval, exported.json by rollmill export, and the others are by Harbor's models.
 var files = []string{"testdata/written-to-the-rfc.json", "testdata/versions.jsonl", "testdata/nat-eval.json",
-	"testdata/continued.json", "testdata/subagent.json", "testdata/tools-1.json", "testdata/no-tokens.json", "testdata/exported.json"}
+	"testdata/continued.json", "testdata/subagent.json", "testdata/tools-1.json", "testdata/no-tokens.json",
+	"testdata/exported.json"}
 
 func TestRun(t *testing.T) { foreigntest.Importer(t, Importer, importers.Options{}, files...) }
 
 func FuzzDocument(f *testing.F) {
-	seeds := foreigntest.Seeds(f, 1<<20, "testdata/written-to-the-rfc.json", "testdata/subagent.json", "testdata/continued.json", "testdata/tools-1.json", "testdata/exported.json")
+	seeds := foreigntest.Seeds(f, 1<<20, "testdata/written-to-the-rfc.json", "testdata/subagent.json",
+		"testdata/continued.json", "testdata/tools-1.json", "testdata/exported.json")
 	for _, lines := range foreigntest.Seeds(f, 1<<20, "testdata/versions.jsonl") {
 		seeds = append(seeds, bytes.Split(lines, []byte("\n"))...)
 	}

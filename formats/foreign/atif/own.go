@@ -31,7 +31,8 @@ type own struct {
 
 // ownKeys are the members of extra that an own has, and those that columns
 // already say.
-var ownKeys = []string{"example_id", "example", "epoch", "generation", "status", "stop_reason", "failure_class", "error", "rewards",
+var ownKeys = []string{"example_id", "example", "epoch", "generation", "status", "stop_reason", "failure_class",
+	"error", "rewards",
 	"reward", "answer", "policy_version"}
 
 // isOwn reports whether Rollmill wrote a document.
@@ -50,7 +51,8 @@ func readOwn(r *importers.Record, x *importers.Item, extra []byte) error {
 	}
 	t := &x.Row
 	for _, c := range []struct{ to, from *string }{
-		{&t.ExampleID, e.ExampleID}, {&t.Status, e.Status}, {&t.StopReason, e.StopReason}, {&t.FailureClass, e.FailureClass}, {&t.Error, e.Error},
+		{&t.ExampleID, e.ExampleID}, {&t.Status, e.Status}, {&t.StopReason, e.StopReason},
+		{&t.FailureClass, e.FailureClass}, {&t.Error, e.Error},
 	} {
 		if c.from != nil {
 			*c.to = *c.from
@@ -96,8 +98,8 @@ func ownCall(r *importers.Record, in *value.Reader, o jsontext.Object, m *format
 	call.PolicyVersion = in.Whole("extra.call.policy_version", c.Get("policy_version"))
 	if text := in.Text("extra.call.sampling", c.Get("sampling")); text != "" {
 		sampling, err := object(r, text)
-		if err != nil && in.Err == nil {
-			in.Err = fmt.Errorf("extra.call.sampling: %w", err)
+		if err != nil {
+			in.Fail("extra.call.sampling: %w", err)
 		}
 		call.Sampling = sampling
 	}

@@ -52,7 +52,7 @@ func (r *run) step(raw []byte) error {
 	m := formats.Message{Role: role, Reasoning: in.Text("reasoning_content", o.Get("reasoning_content"))}
 	content(&in, "message", o.Get("message"), &m)
 	results := in.List("observation.results", in.Object("observation", o.Get("observation")).Get("results"))
-	r.time(o.Get("timestamp"))
+	r.times.Add(value.Micros(o.Get("timestamp")))
 	replaces := string(in.Object("extra", o.Get("extra")).Get("context_management"))
 	if in.Err != nil {
 		return in.Err
@@ -109,8 +109,9 @@ func (r *run) message(o jsontext.Object, m formats.Message, agent bool) (int, er
 func (r *run) sampled(o jsontext.Object, m formats.Message, metrics jsontext.Object, several bool) (int, error) {
 	var in value.Reader
 	call := formats.Call{Model: in.Text("model_name", o.Get("model_name")), Target: r.trained,
-		PromptTokens: in.Count("prompt_tokens", metrics.Get("prompt_tokens")), CompletionTokens: in.Count("completion_tokens", metrics.Get("completion_tokens")),
-		CachedTokens: in.Count("cached_tokens", metrics.Get("cached_tokens"))}
+		PromptTokens:     in.Count("prompt_tokens", metrics.Get("prompt_tokens")),
+		CompletionTokens: in.Count("completion_tokens", metrics.Get("completion_tokens")),
+		CachedTokens:     in.Count("cached_tokens", metrics.Get("cached_tokens"))}
 	if call.Model == "" {
 		call.Model = r.model
 	}
@@ -172,12 +173,8 @@ func (r *run) results(list []byte) error {
 			return in.Err
 		}
 		at := r.input(m)
-		for _, f := range o {
-			switch f.Key {
-			case "source_call_id", "content":
-			default:
-				r.keepRaw(at, f.Key, f.Raw)
-			}
+		for f := range value.Rest(o, "source_call_id", "content") {
+			r.keepRaw(at, f.Key, f.Raw)
 		}
 	}
 	return nil
@@ -185,12 +182,9 @@ func (r *run) results(list []byte) error {
 
 // rest keeps the members of a step that no column has.
 func (r *run) rest(at int, o jsontext.Object) {
-	for _, f := range o {
-		switch f.Key {
-		case "step_id", "source", "message", "reasoning_content", "tool_calls", "observation", "metrics", "model_name", "reasoning_effort":
-		default:
-			r.keepRaw(at, f.Key, f.Raw)
-		}
+	for f := range value.Rest(o, "step_id", "source", "message", "reasoning_content", "tool_calls", "observation",
+		"metrics", "model_name", "reasoning_effort") {
+		r.keepRaw(at, f.Key, f.Raw)
 	}
 }
 
@@ -203,15 +197,6 @@ func (r *run) keep(at int, name string, o jsontext.Object) {
 func (r *run) keepRaw(at int, name string, v []byte) {
 	if len(v) > 0 && string(v) != "null" {
 		r.meta.OfMessage(at, name, v)
-	}
-}
-
-func (r *run) time(v []byte) {
-	if t := value.Micros(v); t != 0 {
-		if r.began == 0 || t < r.began {
-			r.began = t
-		}
-		r.done = max(r.done, t)
 	}
 }
 

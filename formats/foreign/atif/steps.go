@@ -73,7 +73,8 @@ type writer struct {
 func (w *writer) branch(leaf int, a agent, n int) document {
 	path := w.t.Path(leaf)
 	a.ToolDefinitions = w.tools(path)
-	d := document{SchemaVersion: exportVersion, SessionID: w.t.TrajectoryID, TrajectoryID: fmt.Sprintf("%s-branch-%d", w.t.TrajectoryID, n), Agent: a}
+	d := document{SchemaVersion: schemaVersion, SessionID: w.t.TrajectoryID,
+		TrajectoryID: fmt.Sprintf("%s-branch-%d", w.t.TrajectoryID, n), Agent: a}
 	if at := slices.IndexFunc(path, func(i int) bool { return !w.written[i] }); at >= 0 {
 		d.Extra = map[string]any{"branch": w.t.Messages[path[at]].Branch}
 	}

@@ -60,7 +60,8 @@ func BenchmarkImportChat(b *testing.B) {
 	since := processor(b)
 	for b.Loop() {
 		n := 0
-		for p, err := range chat.Importer.All(importers.File{Name: "x.jsonl", R: bytes.NewReader(file), Size: int64(len(file))}) {
+		for p, err := range chat.Importer.All(importers.File{Name: "x.jsonl", R: bytes.NewReader(file),
+			Size: int64(len(file))}) {
 			if err != nil || p.Err != nil {
 				b.Fatal(err, p.Err)
 			}

@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/rollmill/rollmill/formats/foreign/importers"
+	"github.com/rollmill/rollmill/formats/foreign/value"
 	"github.com/rollmill/rollmill/formats/jsontext"
 )
 
@@ -132,7 +133,7 @@ func (r *row) text(f field) string {
 
 // id returns a column that is an id.
 func (r *row) id(f field) string {
-	text := ID(r.columns[f].value)
+	text := value.ID(r.columns[f].value)
 	r.columns[f].read = text != ""
 	return text
 }
@@ -145,7 +146,7 @@ func (r *row) number(f field) (*float64, error) {
 	if c.value == nil {
 		return nil, nil
 	}
-	x, err := Number(c.value)
+	x, err := value.Number(c.value)
 	if err != nil {
 		if c.alias {
 			return nil, nil

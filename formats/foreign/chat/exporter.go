@@ -31,9 +31,9 @@ type Row struct {
 	Metadata     string   `parquet:"metadata,optional"` // a JSON object
 }
 
-// Exporter writes conversations as Hugging Face and TRL know them, as JSON
-// Lines and as Parquet: a column messages of role and content, with tool_calls,
-// and the offered tools. The form is specified in "Dataset formats" of TRL and
+// Exporter writes conversations for Hugging Face's libraries and TRL, as JSON
+// Lines and as Parquet: a column of messages with role, content and tool_calls,
+// and a column of the offered tools. The form is specified in "Dataset formats" of TRL and
 // in "Writing a chat template" of transformers.
 //
 // Messages are as chat templates read them (chat.Template). The tools are JSON
@@ -42,8 +42,9 @@ type Row struct {
 // A row is the main path of a trajectory, with the ids, the reward and the
 // advantage of our row under our names, rewards as a JSON object by name.
 var Exporter = exporters.Format{
-	Name: "chat", Help: "conversations as Hugging Face and TRL know them, with tools", Omits: "token ids, log probabilities, calls and candidates",
-	Of: exporters.Rows, Exports: []exporters.Extension{exporters.JSONL, exporters.Parquet}, Notes: notes,
+	Name: "chat", Help: "conversations as Hugging Face and TRL know them, with tools",
+	Omits: "token ids, log probabilities, calls and candidates",
+	Of:    exporters.Rows, Exports: []exporters.Extension{exporters.JSONL, exporters.Parquet}, Notes: notes,
 	Lines: exporters.RawLines(func(dst []byte, x *exporters.Item) ([]byte, int64, error) {
 		rows := rowsOf(x)
 		for i := range rows {
@@ -89,8 +90,9 @@ func rowOf(t *formats.Trajectory, x *exporters.Item) Row {
 		x.Lose("tools that are not a list of objects, which stay as they are")
 	}
 	return Row{
-		Messages: made, Tools: tools, TrajectoryID: t.TrajectoryID, ExampleID: t.ExampleID, GroupID: t.GroupID, Run: t.Run, Epoch: t.Epoch,
-		Generation: t.Generation, Model: t.Model, Status: t.Status, StopReason: t.StopReason, Reward: finite(t.Reward), Rewards: Rewards(t.Rewards),
+		Messages: made, Tools: tools, TrajectoryID: t.TrajectoryID, ExampleID: t.ExampleID, GroupID: t.GroupID, Run: t.Run,
+		Epoch: t.Epoch, Generation: t.Generation, Model: t.Model, Status: t.Status, StopReason: t.StopReason,
+		Reward: finite(t.Reward), Rewards: Rewards(t.Rewards),
 		Advantage: finite(t.Advantage), Example: t.Example, Metadata: t.Metadata,
 	}
 }
@@ -106,7 +108,8 @@ func messageOf(m *formats.Message, lose func(string)) chat.Message {
 	if len(lost) > 0 {
 		lose("content parts of type " + strings.Join(lost, ", "))
 	}
-	return chat.Message{Role: m.Role, Content: text, Name: m.Name, Reasoning: m.Reasoning, ToolCallID: m.ToolCallID, ToolCalls: chat.ToolCalls(m.ToolCalls)}
+	return chat.Message{Role: m.Role, Content: text, Name: m.Name, Reasoning: m.Reasoning, ToolCallID: m.ToolCallID,
+		ToolCalls: chat.ToolCalls(m.ToolCalls)}
 }
 
 // finite returns nil for a number that JSON does not have.

@@ -6,31 +6,31 @@ import (
 	"regexp"
 )
 
-// Importer imports chat messages as Hugging Face datasets, TRL, OpenAI's
+// Importer reads chat messages as Hugging Face datasets, TRL, OpenAI's
 // fine-tuning and NeMo-RL store them: conversations, prompts with completions,
 // preferences, answers with a label, steps with labels. ShareGPT's turns and
-// Alpaca's instructions are read too; package sharegpt is the same reader.
+// Alpaca's instructions are read too: [ShareGPT] is the same reader.
 //
 // The columns of a row decide what it is; see Parse. Assistants' messages of a
 // conversation or of a completion are sampled; those of a prompt are input. Text
-// that is not a message becomes one: a prompt the user's; a completion, and the
-// text of a language modelling dataset, the assistant's. weight 0, train false
-// and loss false of a message make a call that does not train.
+// that is not a message becomes one: a prompt is the user's; a completion, and the
+// text of a language modelling dataset, is the assistant's. A message with weight
+// 0, train false or loss false has a call that does not train.
 //
 // A preference gives two trajectories. Their rewards are the scores of the
-// source, else 1 and 0, named "preference"; a label's are 1 and 0, named
-// "label". The column id is the trajectory's; of a pair, "/chosen" or
-// "/rejected" is added to it.
+// source, else 1 and 0, named "preference"; a label gives the reward 1 or 0, named
+// "label". The column id is the trajectory's id; those of a pair end in "/chosen"
+// and "/rejected".
 //
-// Members that are null are dropped from objects in tools and parts of content,
-// and from arguments of a message or call that has other nulls: Arrow gives
-// objects the keys of other rows' objects. JSON text stays as it is, and a
-// message may be JSON text, as in a column of that type.
+// Arrow gives an object the keys of other rows' objects, with null. So members
+// that are null are dropped from objects in tools and in parts of content, and
+// from the arguments of a message or call that has other nulls. JSON text is not
+// changed. A message may be JSON text, as in a column of that type.
 //
 // The columns question and answer and those in taskColumns become the example;
-// every other column without a place is metadata under its own name.
+// every other column is metadata under its own name.
 //
-// To add a column: a line in fields, and the function of Parse that reads it.
+// To add a column: add a line to fields, and read it in a function of Parse.
 var Importer = importers.Format{
 	Name:       "chat",
 	Help:       "chat messages as Hugging Face datasets, TRL, OpenAI's fine-tuning and NeMo-RL store them",
@@ -100,37 +100,41 @@ var fields = [numFields]struct {
 	name, help string
 	aliases    []string
 }{
-	messages:          {"messages", "the conversation: a list of messages", []string{"conversations", "conversation"}},
-	prompt:            {"prompt", "the prompt: messages or text", nil},
-	completion:        {"completion", "the answer to the prompt: messages or text", nil},
-	chosen:            {"chosen", "the preferred answer: messages or text, with or without the prompt", []string{"preferred_output"}},
-	rejected:          {"rejected", "the other answer", []string{"non_preferred_output"}},
-	label:             {"label", "whether the answer is desirable (KTO)", []string{"kto_tag"}},
-	completions:       {"completions", "the steps of an answer, or its ranked alternatives (NeMo-RL)", nil},
-	labels:            {"labels", "whether each step is correct", nil},
-	text:              {"text", "plain text", nil},
-	context:           {"context", "the prompt of ranked completions", nil},
-	input:             {"input", "the request of a preference (OpenAI), or what an instruction is about (Alpaca)", nil},
-	instruction:       {"instruction", "the instruction (Alpaca)", nil},
-	output:            {"output", "the answer to the instruction", nil},
-	history:           {"history", "pairs of instructions and answers before it", nil},
-	tools:             {"tools", "definitions of the tools: a list, or JSON text", []string{"functions"}},
-	system:            {"system", "the system prompt", []string{"system_prompt"}},
-	reward:            {"reward", "the total reward", []string{"score"}},
-	rewards:           {"rewards", "an object of named rewards", nil},
-	scoreChosen:       {"score_chosen", "the score of the preferred answer", []string{"chosen_score", "chosen_rating", "chosen-rating", "chosen_reward"}},
-	scoreRejected:     {"score_rejected", "the score of the other answer", []string{"rejected_score", "rejected_rating", "rejected-rating", "rejected_reward"}},
-	id:                {"id", "the trajectory's id", []string{"trajectory_id"}},
-	chosenID:          {"chosen_id", "the id of the preferred answer's trajectory", nil},
-	rejectedID:        {"rejected_id", "the id of the other answer's trajectory", nil},
-	exampleID:         {"example_id", "the task's id, which attempts at it share", []string{"prompt_id", "instance_id"}},
-	question:          {"question", "the task's question", nil},
-	answer:            {"answer", "the task's reference answer", nil},
-	model:             {"model", "the model that answered", []string{"model_name"}},
-	chosenModel:       {"chosen_model", "the model of the preferred answer", []string{"chosen-model"}},
-	rejectedModel:     {"rejected_model", "the model of the other answer", []string{"rejected-model"}},
-	policyVersion:     {"policy_version", "which weights answered: a whole number", nil},
-	tokenIDs:          {"token_ids", "the ids of the sampled tokens of a single answer", []string{"completion_token_ids", "completion_ids"}},
+	messages:   {"messages", "the conversation: a list of messages", []string{"conversations", "conversation"}},
+	prompt:     {"prompt", "the prompt: messages or text", nil},
+	completion: {"completion", "the answer to the prompt: messages or text", nil},
+	chosen: {"chosen", "the preferred answer: messages or text, with or without the prompt",
+		[]string{"preferred_output"}},
+	rejected:    {"rejected", "the other answer", []string{"non_preferred_output"}},
+	label:       {"label", "whether the answer is desirable (KTO)", []string{"kto_tag"}},
+	completions: {"completions", "the steps of an answer, or its ranked alternatives (NeMo-RL)", nil},
+	labels:      {"labels", "whether each step is correct", nil},
+	text:        {"text", "plain text", nil},
+	context:     {"context", "the prompt of ranked completions", nil},
+	input:       {"input", "the request of a preference (OpenAI), or what an instruction is about (Alpaca)", nil},
+	instruction: {"instruction", "the instruction (Alpaca)", nil},
+	output:      {"output", "the answer to the instruction", nil},
+	history:     {"history", "pairs of instructions and answers before it", nil},
+	tools:       {"tools", "definitions of the tools: a list, or JSON text", []string{"functions"}},
+	system:      {"system", "the system prompt", []string{"system_prompt"}},
+	reward:      {"reward", "the total reward", []string{"score"}},
+	rewards:     {"rewards", "an object of named rewards", nil},
+	scoreChosen: {"score_chosen", "the score of the preferred answer",
+		[]string{"chosen_score", "chosen_rating", "chosen-rating", "chosen_reward"}},
+	scoreRejected: {"score_rejected", "the score of the other answer",
+		[]string{"rejected_score", "rejected_rating", "rejected-rating", "rejected_reward"}},
+	id:            {"id", "the trajectory's id", []string{"trajectory_id"}},
+	chosenID:      {"chosen_id", "the id of the preferred answer's trajectory", nil},
+	rejectedID:    {"rejected_id", "the id of the other answer's trajectory", nil},
+	exampleID:     {"example_id", "the task's id, which attempts at it share", []string{"prompt_id", "instance_id"}},
+	question:      {"question", "the task's question", nil},
+	answer:        {"answer", "the task's reference answer", nil},
+	model:         {"model", "the model that answered", []string{"model_name"}},
+	chosenModel:   {"chosen_model", "the model of the preferred answer", []string{"chosen-model"}},
+	rejectedModel: {"rejected_model", "the model of the other answer", []string{"rejected-model"}},
+	policyVersion: {"policy_version", "which weights answered: a whole number", nil},
+	tokenIDs: {"token_ids", "the ids of the sampled tokens of a single answer",
+		[]string{"completion_token_ids", "completion_ids"}},
 	logprobs:          {"logprobs", "their log probabilities", []string{"completion_logprobs"}},
 	promptTokenIDs:    {"prompt_token_ids", "the ids of the prompt's tokens", []string{"prompt_ids"}},
 	finishReason:      {"finish_reason", "why the model stopped", nil},
@@ -139,6 +143,7 @@ var fields = [numFields]struct {
 
 // taskColumns describe the task and not the attempt: they are the example.
 var taskColumns = map[string]bool{
-	"question": true, "answer": true, "problem": true, "solution": true, "ground_truth": true, "reference": true, "reference_answer": true, "task": true,
+	"question": true, "answer": true, "problem": true, "solution": true, "ground_truth": true, "reference": true,
+	"reference_answer": true, "task": true,
 	"data_source": true, "ability": true, "reward_model": true, "extra_info": true,
 }

@@ -32,8 +32,9 @@ func TestFiles(t *testing.T) {
 // Columns with other names than the fields.
 func TestMappedFiles(t *testing.T) {
 	for file, columns := range map[string]map[string]string{
-		"biology-qa.jsonl":                       {"prompt": "question", "completion": "answer"},
-		"popularity.jsonl":                       {"prompt": "question", "chosen": "answer_matching_behavior", "rejected": "answer_not_matching_behavior"},
+		"biology-qa.jsonl": {"prompt": "question", "completion": "answer"},
+		"popularity.jsonl": {"prompt": "question", "chosen": "answer_matching_behavior",
+			"rejected": "answer_not_matching_behavior"},
 		"swe-agent-trajectories-by-card.parquet": {"messages": "trajectory", "reward": "target"},
 		"swe-zero-openhands-by-card.parquet":     {"messages": "trajectory"},
 		"swapped.jsonl":                          {"prompt": "answer", "completion": "question", "answer": "answer"},
@@ -47,6 +48,8 @@ func FuzzImport(f *testing.F) {
 }
 
 func FuzzMapped(f *testing.F) {
-	o := importers.Options{Map: map[string]string{"messages": "a", "prompt": "b", "completion": "c", "reward": "d", "answer": "c"}}
-	foreigntest.Fuzz(f, chat.Importer, o, "x.jsonl", []byte(`{"a":[{"role":"assistant","content":"x"}],"d":1,"prompt":2}`), []byte(`{"b":"x","c":"y","reward":{}}`))
+	o := importers.Options{Map: map[string]string{"messages": "a", "prompt": "b", "completion": "c", "reward": "d",
+		"answer": "c"}}
+	foreigntest.Fuzz(f, chat.Importer, o, "x.jsonl",
+		[]byte(`{"a":[{"role":"assistant","content":"x"}],"d":1,"prompt":2}`), []byte(`{"b":"x","c":"y","reward":{}}`))
 }

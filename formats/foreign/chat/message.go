@@ -6,6 +6,7 @@ import (
 
 	"github.com/rollmill/rollmill/formats"
 	"github.com/rollmill/rollmill/formats/foreign/importers"
+	"github.com/rollmill/rollmill/formats/foreign/value"
 	"github.com/rollmill/rollmill/formats/jsontext"
 )
 
@@ -218,9 +219,9 @@ func (m *message) set(key, v []byte, tree bool) (known bool, err error) {
 			v = withoutNulls(v)
 			fallthrough
 		default:
-			known, err = importers.ReadField(&m.Message, key, v)
+			known, err = value.ReadField(&m.Message, key, v)
 		}
-		if m.ContentParts != "" && importers.OnlyText(m.ContentParts) {
+		if m.ContentParts != "" && value.OnlyText(m.ContentParts) {
 			m.ContentParts = "" // one part of text is the same as the text
 		}
 		return known, err
@@ -240,14 +241,14 @@ func (m *message) set(key, v []byte, tree bool) (known bool, err error) {
 	case "tool_calls":
 		return true, m.toolCalls(v)
 	case "weight", "train", "training", "loss":
-		on, ok := Truth(v)
+		on, ok := value.Truth(v)
 		if ok && on {
 			m.trained = member{key: string(key), value: v}
 		}
 		m.target = m.target && on
 		return ok, nil
 	case "sampled":
-		on, ok := Truth(v)
+		on, ok := value.Truth(v)
 		if m.sampled = 0; on {
 			m.sampled = 1
 		}
@@ -260,21 +261,21 @@ func (m *message) set(key, v []byte, tree bool) (known bool, err error) {
 	if known, err := m.setTokens(key, v); known || err != nil {
 		return known, err
 	}
-	return importers.ReadField(&m.Message, key, v)
+	return value.ReadField(&m.Message, key, v)
 }
 
 // setTokens reads a member that only messages of Rollmill's rows have.
 func (m *message) setTokens(key, v []byte) (known bool, err error) {
 	switch string(key) {
 	case "token_ids":
-		m.TokenIDs, err = TokenIDs(v)
+		m.TokenIDs, err = value.TokenIDs(v)
 	case "logprobs":
 		if v[0] == '{' {
 			return false, nil // as in an answer of the chat completions API
 		}
-		m.Logprobs, err = Logprobs(v)
+		m.Logprobs, err = value.Logprobs(v)
 	case "prompt_delta_ids":
-		m.PromptDeltaIDs, err = TokenIDs(v)
+		m.PromptDeltaIDs, err = value.TokenIDs(v)
 	case "token_texts":
 		for e := range jsontext.Elements(v) {
 			m.TokenTexts = append(m.TokenTexts, jsontext.Unquote(e))
@@ -287,7 +288,7 @@ func (m *message) setTokens(key, v []byte) (known bool, err error) {
 		m.PrefixBreak = jsontext.Unquote(v)
 	case "content_parts":
 		if string(v) != `""` {
-			m.ContentParts, err = Array(v)
+			m.ContentParts, err = value.Array(v)
 		}
 	default:
 		return false, nil
@@ -306,7 +307,8 @@ func (m *message) role(key, v []byte) error {
 	switch string(v) {
 	case `"user"`, `"human"`, `"Human"`, `"USER"`, `"User"`, `"prompter"`:
 		m.Role = "user"
-	case `"assistant"`, `"gpt"`, `"chatgpt"`, `"bot"`, `"model"`, `"ai"`, `"Assistant"`, `"ASSISTANT"`, `"bing"`, `"bard"`, `"gpt4"`, `"agent"`:
+	case `"assistant"`, `"gpt"`, `"chatgpt"`, `"bot"`, `"model"`, `"ai"`, `"Assistant"`, `"ASSISTANT"`, `"bing"`,
+		`"bard"`, `"gpt4"`, `"agent"`:
 		m.Role = "assistant"
 	case `"system"`, `"System"`, `"SYSTEM"`:
 		m.Role = "system"
@@ -404,15 +406,10 @@ func toolCall(raw []byte, nulls bool) (call formats.ToolCall, err error) {
 // argumentsOf returns the arguments of a call: text as it is, an object without
 // its nulls (see withoutNulls) if Arrow may have added them.
 func argumentsOf(v []byte, nulls bool) string {
-	switch {
-	case len(v) == 0 || string(v) == "null":
-		return ""
-	case v[0] == '"':
-		return jsontext.Unquote(v)
-	case nulls:
+	if nulls && len(v) > 0 && v[0] != '"' {
 		v = withoutNulls(v)
 	}
-	return jsontext.Compact(v)
+	return value.AnyText(v)
 }
 
 // OtherInto adds the members that no column holds to the metadata.

@@ -9,6 +9,7 @@ import (
 
 	"github.com/rollmill/rollmill/formats"
 	"github.com/rollmill/rollmill/formats/foreign/importers"
+	"github.com/rollmill/rollmill/formats/foreign/value"
 	"github.com/rollmill/rollmill/formats/jsontext"
 )
 
@@ -86,7 +87,7 @@ func (r *row) start(c *Reader) error {
 		if v[0] == '[' {
 			v = withoutNulls(v)
 		}
-		definitions, err := importers.Tools(v)
+		definitions, err := value.Tools(v)
 		if err != nil {
 			return fmt.Errorf("column %q: %w", r.name(tools), err)
 		}
@@ -115,7 +116,7 @@ func (r *row) version(call *formats.Call) error {
 		return nil
 	}
 	v := r.take(policyVersion)
-	n, err := strconv.ParseInt(strings.TrimSuffix(scalar(v), ".0"), 10, 64)
+	n, err := strconv.ParseInt(strings.TrimSuffix(value.Scalar(v), ".0"), 10, 64)
 	if err != nil {
 		return fmt.Errorf("column %q is %s, not a whole number", r.name(policyVersion), importers.Brief(v))
 	}
@@ -186,15 +187,16 @@ func (r *row) stepwise() ([]importers.Item, error) {
 		steps++
 	}
 	if steps == 0 {
-		return nil, fmt.Errorf("column %q is %s, not a list of steps", r.name(completions), importers.Brief(r.columns[completions].value))
+		return nil, fmt.Errorf("column %q is %s, not a list of steps", r.name(completions),
+			importers.Brief(r.columns[completions].value))
 	}
 	var shaped []float64
 	for e := range jsontext.Elements(r.take(labels)) {
-		on, ok := Truth(e)
+		on, ok := value.Truth(e)
 		if !ok {
 			return nil, fmt.Errorf("column %q: %s is neither true nor false", r.name(labels), importers.Brief(e))
 		}
-		shaped = append(shaped, value(on))
+		shaped = append(shaped, rewardOf(on))
 	}
 	if r.has(labels) && len(shaped) != steps {
 		return nil, fmt.Errorf("%d labels for %d steps", len(shaped), steps)
@@ -206,8 +208,8 @@ func (r *row) stepwise() ([]importers.Item, error) {
 	return items, err
 }
 
-// value returns the reward of a label.
-func value(label bool) float64 {
+// rewardOf returns the reward of a label.
+func rewardOf(label bool) float64 {
 	if label {
 		return 1
 	}
@@ -325,14 +327,14 @@ func (r *row) setTokens(c *Reader, t *formats.Trajectory) error {
 	m := &c.Messages[lastSampled(c)]
 	var errs [3]error
 	if r.has(tokenIDs) {
-		m.TokenIDs, errs[0] = TokenIDs(r.take(tokenIDs))
+		m.TokenIDs, errs[0] = value.TokenIDs(r.take(tokenIDs))
 		t.TokenSource = r.name(tokenIDs)
 	}
 	if r.has(logprobs) {
-		m.Logprobs, errs[1] = Logprobs(r.take(logprobs))
+		m.Logprobs, errs[1] = value.Logprobs(r.take(logprobs))
 	}
 	if r.has(promptTokenIDs) {
-		m.PromptDeltaIDs, errs[2] = TokenIDs(r.take(promptTokenIDs))
+		m.PromptDeltaIDs, errs[2] = value.TokenIDs(r.take(promptTokenIDs))
 	}
 	for i, f := range []field{tokenIDs, logprobs, promptTokenIDs} {
 		if errs[i] != nil {
@@ -356,10 +358,11 @@ func lastSampled(c *Reader) int {
 func (r *row) setRewards(x *importers.Item) (err error) {
 	if r.has(label) {
 		v := r.columns[label].value
-		if on, ok := Truth(v); ok && (r.has(completion) || v[0] != '0' && v[0] != '1') { // beside messages a number may be a class
+		// beside messages a number may be a class
+		if on, ok := value.Truth(v); ok && (r.has(completion) || v[0] != '0' && v[0] != '1') {
 			r.take(label)
 			x.Label = &on
-			give(&x.Row, "label", value(on))
+			give(&x.Row, "label", rewardOf(on))
 		} else if r.has(completion) {
 			return fmt.Errorf("column %q is %s, neither true nor false", r.name(label), importers.Brief(r.take(label)))
 		}
@@ -379,7 +382,7 @@ func (r *row) components(t *formats.Trajectory) error {
 		return nil
 	}
 	for key, v := range jsontext.Members(r.take(rewards)) {
-		x, err := Number(v)
+		x, err := value.Number(v)
 		if err != nil {
 			return fmt.Errorf("column %q: %s: %w", r.name(rewards), key, err)
 		}
@@ -407,7 +410,7 @@ func (r *row) setLog(x *importers.Item) error {
 	if step == nil || advantage == nil || !r.has(completion) {
 		return nil
 	}
-	n, err := Number(step)
+	n, err := value.Number(step)
 	if err != nil || n == nil || *n != float64(int32(*n)) {
 		return fmt.Errorf("column %q is %s, not a step", "step", importers.Brief(step))
 	}
@@ -415,7 +418,7 @@ func (r *row) setLog(x *importers.Item) error {
 	x.Epoch = &epoch
 	var rest jsontext.Builder
 	for _, m := range r.rest.Object {
-		v, err := Number(m.Raw)
+		v, err := value.Number(m.Raw)
 		switch {
 		case m.Key == "step":
 		case m.Key == "advantage" || err != nil || v == nil || m.Raw[0] == '"':

@@ -10,6 +10,7 @@ import (
 
 	"github.com/rollmill/rollmill/formats"
 	"github.com/rollmill/rollmill/formats/foreign/importers"
+	"github.com/rollmill/rollmill/formats/foreign/value"
 	"github.com/rollmill/rollmill/formats/jsontext"
 )
 
@@ -77,7 +78,8 @@ func (r *row) answers() (before part, answers [2]part, err error) {
 	}
 	r.request()
 	if (answers[0].list == nil) != (answers[1].list == nil) {
-		return before, answers, fmt.Errorf("of %q and %q, one is text and the other messages", r.name(chosen), r.name(rejected))
+		return before, answers, fmt.Errorf("of %q and %q, one is text and the other messages", r.name(chosen),
+			r.name(rejected))
 	}
 	if !r.has(prompt) {
 		return implicit(answers)
@@ -129,7 +131,8 @@ func explicit(before part, answers [2]part) (part, [2]part, error) {
 	for i := range answers {
 		list := elements(answers[i].list)
 		switch {
-		case before.list != nil && len(prompt) > 0 && len(list) > len(prompt) && slices.EqualFunc(prompt, list[:len(prompt)], same):
+		case before.list != nil && len(prompt) > 0 && len(list) > len(prompt) &&
+			slices.EqualFunc(prompt, list[:len(prompt)], same):
 			answers[i].from = len(prompt)
 		case before.list == nil:
 			answers[i].from = repeats(list, before.text)
@@ -288,7 +291,8 @@ func (r *row) scores(items []importers.Item) error {
 func (r *row) ranked() ([]importers.Item, error) {
 	list := elements(r.take(completions))
 	if len(list) == 0 {
-		return nil, fmt.Errorf("column %q is %s, not a list of completions", r.name(completions), importers.Brief(r.columns[completions].value))
+		return nil, fmt.Errorf("column %q is %s, not a list of completions", r.name(completions),
+			importers.Brief(r.columns[completions].value))
 	}
 	items, readers, ranks := make([]importers.Item, len(list)), make([]Reader, len(list)), make([]float64, len(list))
 	order := make([]int, len(list))
@@ -323,7 +327,7 @@ func (r *row) ranked() ([]importers.Item, error) {
 // completion adds {"rank": 0, "completion": [messages]}.
 func (c *Reader) completion(raw []byte) (rank float64, err error) {
 	o := jsontext.ParseObject(raw)
-	x, err := Number(o.Get("rank"))
+	x, err := value.Number(o.Get("rank"))
 	if err != nil || x == nil {
 		return 0, fmt.Errorf("its rank is %s, not a number", importers.Brief(o.Get("rank")))
 	}

@@ -5,12 +5,11 @@ import (
 	"github.com/rollmill/rollmill/formats/records"
 )
 
-// ShareGPT imports conversations in the manner of ShareGPT: turns with
-// "from" and "value", beside a system prompt and tools; LLaMA-Factory's
-// preferences and labels of such conversations; and Alpaca's instructions.
+// ShareGPT reads conversations in the form of ShareGPT: turns with "from" and
+// "value", beside a system prompt and tools; LLaMA-Factory's preferences and
+// labels of such conversations; and Alpaca's instructions.
 //
-// The rows are read as package chat does, which knows the names of the roles.
-// A turn from function_call is a message of the assistant with the calls that
+// It is the same reader as Importer. A turn from function_call is a message of the assistant with the calls that
 // its value describes; observation is a message of a tool.
 var ShareGPT = importers.Format{
 	Name:       "sharegpt",

@@ -10,7 +10,9 @@ import (
 
 // The first three are written to the letter of LLaMA-Factory's documentation and
 // of a dataset's card.
-var shareGPTFiles = []string{"testdata/sharegpt/llama-factory-by-docs.jsonl", "testdata/sharegpt/llama-factory-preference-by-docs.jsonl", "testdata/sharegpt/sharegpt52k-by-card.json", "testdata/sharegpt/sharegpt-odd.jsonl"}
+var shareGPTFiles = []string{"testdata/sharegpt/llama-factory-by-docs.jsonl",
+	"testdata/sharegpt/llama-factory-preference-by-docs.jsonl", "testdata/sharegpt/sharegpt52k-by-card.json",
+	"testdata/sharegpt/sharegpt-odd.jsonl"}
 
 func TestShareGPTFiles(t *testing.T) {
 	foreigntest.Importer(t, chat.ShareGPT, importers.Options{}, shareGPTFiles...)

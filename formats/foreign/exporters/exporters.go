@@ -48,10 +48,11 @@ type Format struct {
 
 	Loss sequences.Aggregate // of a form of sequences: how its trainer adds up the loss of tokens; "" for other forms
 
-	Files   []Extension  // the files of it that backend file and export write
-	Exports []Extension  // the files of it that only export writes
-	Hub     int          // its place among the tables that backend hub pushes as Parquet; 0 for none
-	Drift   func() Drift // compares the advantages with those that its trainer computes; nil when it computes none from a file
+	Files   []Extension // the files of it that backend file and export write
+	Exports []Extension // the files of it that only export writes
+	Hub     int         // its place among the tables that backend hub pushes as Parquet; 0 for none
+	// compares the advantages with those that its trainer computes; nil when it computes none from a file
+	Drift func() Drift
 }
 
 // TemplateNotes say what messages for chat templates are (Item.Template).

@@ -3,6 +3,7 @@ package exporters
 import (
 	"fmt"
 	"io"
+	"strings"
 )
 
 // Extension is the extension of a file's name.
@@ -37,18 +38,33 @@ func (f Format) Open(e Extension) func(io.Writer) Sink {
 	return f.Other
 }
 
-// File is one kind of file: a form of a format.
+// File is a file of a format.
 type File struct {
-	Name      string // the format's; that of a format's second file ends in its extension
+	Name      string // NAME, the format's, for its first file; NAME.EXT for another
 	File      string // the name of the file, or of the folder
 	Extension Extension
 	Format    Format
 }
 
-// Files returns the kinds of file of some formats that backend file writes.
+// Stored returns the name that keys and identities of submissions hold: NAME, or
+// NAME-EXT, by which earlier versions named a file.
+func (f File) Stored() string { return strings.ReplaceAll(f.Name, ".", "-") }
+
+// Named returns the file that a name means: NAME the first one of the format,
+// NAME.EXT the one with this extension. The name may be the stored one.
+func Named(files []File, name string) (file File, ok bool) {
+	for _, f := range files {
+		if name == f.Name || name == f.File || name == f.Stored() {
+			return f, true
+		}
+	}
+	return File{}, false
+}
+
+// Files returns the files of some formats that backend file writes.
 func Files(list []Format) []File { return filesOf(list, false) }
 
-// Exports returns the kinds of file of some formats that export writes.
+// Exports returns the files of some formats that export writes.
 func Exports(list []Format) []File { return filesOf(list, true) }
 
 func filesOf(list []Format, all bool) (out []File) {
@@ -60,7 +76,7 @@ func filesOf(list []Format, all bool) (out []File) {
 		for i, ext := range kinds {
 			x := File{Name: f.Name, File: f.Name + string(ext), Extension: ext, Format: f}
 			if i > 0 {
-				x.Name += "-" + string(ext[1:])
+				x.Name = x.File
 			}
 			out = append(out, x)
 		}
@@ -68,16 +84,23 @@ func filesOf(list []Format, all bool) (out []File) {
 	return out
 }
 
-// Help returns what the file is and what it is made from.
-func (f File) Help() string {
-	what := f.Format.Help
-	if of := f.Format.Of.Help(); of != "" {
+// Describe returns what a format is, what it is made from, and its files.
+func (f Format) Describe() string {
+	what := f.Help
+	if of := f.Of.Help(); of != "" {
 		what += ", " + of
 	}
-	if f.Format.Omits != "" {
-		what += ", without " + f.Format.Omits
+	if f.Omits != "" {
+		what += ", without " + f.Omits
 	}
-	return fmt.Sprintf("%s (%s)", what, f.File)
+	all := Exports([]Format{f})
+	files := all[0].File
+	for i, x := range all[1:] {
+		if files += ", " + x.File; len(f.Files) > 0 && i+1 >= len(f.Files) {
+			files += " by export only"
+		}
+	}
+	return fmt.Sprintf("%s (%s)", what, files)
 }
 
 // FormatsOf returns the formats of some files.

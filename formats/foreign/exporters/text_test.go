@@ -10,7 +10,8 @@ import (
 // TestValidText finds bytes that are not UTF-8 in a text of any depth.
 func TestValidText(t *testing.T) {
 	row := func() *formats.Trajectory {
-		return &formats.Trajectory{Status: "ok", ToolSets: []string{"", "[]"}, Messages: []formats.Message{{}, {Role: "é", ToolCalls: []formats.ToolCall{{Name: "a"}}}}}
+		return &formats.Trajectory{Status: "ok", ToolSets: []string{"", "[]"},
+			Messages: []formats.Message{{}, {Role: "é", ToolCalls: []formats.ToolCall{{Name: "a"}}}}}
 	}
 	if !exporters.ValidText(row()) {
 		t.Error("a row of UTF-8 is refused")

@@ -56,19 +56,22 @@ func (f Format) MadeOf(tables formats.Tables) string {
 // Group calls give for every item of a group, from every source. An item with a
 // reason gives no row in any format.
 func (w *Walk) Group(rows []formats.Trajectory, give func(of Source, x Item, reason string) error) error {
-	failed := errors.Join(give(Groups, Item{Rows: rows}, ""), chat.EachTop(rows, w.best, func(some []formats.Trajectory) error {
-		return give(Top, Item{Rows: some}, "")
-	}))
+	failed := errors.Join(give(Groups, Item{Rows: rows}, ""),
+		chat.EachTop(rows, w.best, func(some []formats.Trajectory) error {
+			return give(Top, Item{Rows: some}, "")
+		}))
 	for i := range rows {
 		if w.rows && failed == nil { // a full disk is reported once, not for every row
 			failed = give(Rows, Item{Rows: rows[i : i+1]}, "")
 		}
 	}
 	if w.pairs != nil {
-		failed = errors.Join(failed, w.pairs.Of(rows, func(p chat.Preference, reason string) error { return give(Pairs, Item{Pair: p}, reason) }))
+		failed = errors.Join(failed,
+			w.pairs.Of(rows, func(p chat.Preference, reason string) error { return give(Pairs, Item{Pair: p}, reason) }))
 	}
 	if w.labels != nil {
-		failed = errors.Join(failed, w.labels.Of(rows, func(u chat.Unpaired, reason string) error { return give(Labels, Item{Single: u}, reason) }))
+		failed = errors.Join(failed,
+			w.labels.Of(rows, func(u chat.Unpaired, reason string) error { return give(Labels, Item{Single: u}, reason) }))
 	}
 	return failed
 }

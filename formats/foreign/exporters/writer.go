@@ -50,7 +50,8 @@ type Writer struct {
 }
 
 func newWriter(f File, tables formats.Tables, place *Place) *Writer {
-	w := &Writer{File: f, place: place, sum: sha256.New(), Entry: Entry{Name: f.File, Of: f.Format.MadeOf(tables), Skipped: Skipped{}}}
+	w := &Writer{File: f, place: place, sum: sha256.New(),
+		Entry: Entry{Name: f.File, Of: f.Format.MadeOf(tables), Skipped: Skipped{}}}
 	if f.Format.Of == Labels {
 		w.Balance = &chat.Balance{DesirableWeight: 1, UndesirableWeight: 1}
 	}

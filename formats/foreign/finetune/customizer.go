@@ -8,15 +8,17 @@ import (
 // Customizer's formats are the JSON lines that NeMo Customizer trains DPO on:
 // a prompt, and one chosen and one rejected answer as text.
 
-// CustomizerDPO is what it trains on by preferences.
+// CustomizerDPO writes the pairs on which NeMo Customizer trains by preferences.
 var CustomizerDPO = exporters.Format{
-	Name: "customizer-dpo", Help: "NeMo Customizer's pairs", Of: exporters.Pairs, Files: []exporters.Extension{exporters.JSONL},
+	Name: "customizer-dpo", Help: "NeMo Customizer's pairs", Of: exporters.Pairs,
+	Files: []exporters.Extension{exporters.JSONL},
 	Lines: exporters.Lines(exporters.Pair(CustomizerPreferenceOf)),
 }
 
-// CustomizerSFT is what it imitates.
+// CustomizerSFT writes the conversations on which NeMo Customizer trains supervised.
 var CustomizerSFT = exporters.Format{
-	Name: "customizer-sft", Help: "NeMo Customizer's conversations", Of: exporters.Top, Files: []exporters.Extension{exporters.JSONL},
+	Name: "customizer-sft", Help: "NeMo Customizer's conversations", Of: exporters.Top,
+	Files: []exporters.Extension{exporters.JSONL},
 	Lines: exporters.Lines(exporters.Each(ConversationOf)),
 }
 
@@ -40,7 +42,7 @@ const (
 	CustomizerSame = "same"  // the two answers are equal
 )
 
-// CustomizerPreferenceOf converts a row of package chat to this format.
+// CustomizerPreferenceOf converts a row of package formats/chat to this format.
 func CustomizerPreferenceOf(pair chat.Preference) (p CustomizerPreference, reason string) {
 	for _, m := range append(append(append([]chat.Message{}, pair.Prompt...), pair.Chosen...), pair.Rejected...) {
 		if m.ToolCallID != "" || len(m.ToolCalls) > 0 {

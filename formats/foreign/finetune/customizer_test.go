@@ -38,7 +38,8 @@ func TestTheBestConversation(t *testing.T) {
 			t.Errorf("%s %q, want %s", got, reason, want)
 		}
 	}
-	for want, row := range map[string]formats.Trajectory{Blank: member(1, ask("q"), say("")), chat.Empty: member(1, ask("q")), Tools: damaged} {
+	for want, row := range map[string]formats.Trajectory{Blank: member(1, ask("q"), say("")),
+		chat.Empty: member(1, ask("q")), Tools: damaged} {
 		if _, reason := ConversationOf([]formats.Trajectory{row}); reason != want {
 			t.Errorf("%q, want %q", reason, want)
 		}

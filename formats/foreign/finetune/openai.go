@@ -1,11 +1,11 @@
-// Package finetune writes the JSON lines of fine-tuning services: OpenAI's, and
-// NeMo Customizer's (see CustomizerDPO). Of OpenAI's there are
-// supervised conversations, preferences (DPO) and reinforcement prompts. The
-// services refuse unknown keys, so there are no additional ones. It is no kind
-// of file, so formats/foreign does not list it: backend openai sends it.
+// Package finetune writes the JSON lines of fine-tuning services: NeMo Customizer's
+// (CustomizerDPO, CustomizerSFT), and OpenAI's: supervised conversations,
+// preferences (DPO) and reinforcement prompts. The services refuse unknown keys, so
+// there are no additional ones. OpenAI's lines are not a format of formats/foreign,
+// because only backend openai sends them.
 //
-// From a group it takes the best conversation, or the prompt; preferences are
-// made from those of package chat.
+// A group gives its best conversation, or its prompt; preferences are made from
+// those of package formats/chat.
 package finetune
 
 import (
@@ -41,7 +41,7 @@ type OpenAIPreference struct {
 	NonPreferred []OpenAIMessage `json:"non_preferred_output"`
 }
 
-// Why a group gives no row, in addition to those of package chat.
+// Why a group gives no row, in addition to those of package formats/chat.
 const (
 	OpenAISame = "same"       // the two answers are equal
 	LastRole   = "last_role"  // the prompt does not end with a user or tool message
@@ -90,9 +90,10 @@ func SupervisedOf(rows []formats.Trajectory) (s Supervised, reason string) {
 	return s, sound(s.Messages)
 }
 
-// OpenAIPreferenceOf converts a row of package chat to this format.
+// OpenAIPreferenceOf converts a row of package formats/chat to this format.
 func OpenAIPreferenceOf(pair chat.Preference) (p OpenAIPreference, reason string) {
-	p = OpenAIPreference{Input: Supervised{Messages: convert(pair.Prompt), Tools: compact(pair.Tools)}, Preferred: convert(pair.Chosen), NonPreferred: convert(pair.Rejected)}
+	p = OpenAIPreference{Input: Supervised{Messages: convert(pair.Prompt), Tools: compact(pair.Tools)},
+		Preferred: convert(pair.Chosen), NonPreferred: convert(pair.Rejected)}
 	one, _ := json.Marshal(p.Preferred)
 	two, _ := json.Marshal(p.NonPreferred)
 	if bytes.Equal(one, two) {

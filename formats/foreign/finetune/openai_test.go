@@ -17,7 +17,8 @@ func says(parent int32, text string) formats.Message {
 }
 
 func attempt(reward float64, messages ...formats.Message) formats.Trajectory {
-	return formats.Trajectory{Reward: &reward, Example: `{"id":"e","answer":4,"tools":["x"],"hard":true}`, Messages: messages,
+	return formats.Trajectory{Reward: &reward, Example: `{"id":"e","answer":4,"tools":["x"],"hard":true}`,
+		Messages: messages,
 		ToolSets: []string{"[\n{\"type\":\"function\"}]"}, Calls: []formats.Call{{Target: true, Tools: 0}}}
 }
 
@@ -36,7 +37,8 @@ func TestOnlySampledMessagesHaveWeight(t *testing.T) {
 	result := given(3, "tool", "4")
 	result.ToolCallID = "c1"
 	row, reason := SupervisedOf([]formats.Trajectory{attempt(0, given(-1, "user", "q"), says(0, "worse")),
-		attempt(1, given(-1, "user", "q"), given(0, "assistant", "an example"), given(1, "user", "again"), asks, result, says(4, "four"), given(5, "user", "thanks"))})
+		attempt(1, given(-1, "user", "q"), given(0, "assistant", "an example"), given(1, "user", "again"), asks, result,
+			says(4, "four"), given(5, "user", "thanks"))})
 	want := `{"messages":[{"role":"user","content":"q"},{"role":"assistant","content":"an example","weight":0},{"role":"user","content":"again"},` +
 		`{"role":"assistant","content":null,"tool_calls":[{"type":"function","id":"c1","function":{"name":"search","arguments":"{\"q\":1}"}}],"weight":1},` +
 		`{"role":"tool","content":"4","tool_call_id":"c1"},{"role":"assistant","content":"four","weight":1}],"tools":[{"type":"function"}]}`
@@ -47,7 +49,8 @@ func TestOnlySampledMessagesHaveWeight(t *testing.T) {
 
 func TestGradersSeeTheExample(t *testing.T) {
 	row, reason := ReinforcementOf([]formats.Trajectory{attempt(1, given(-1, "user", "q"), says(0, "a"))}, false)
-	if got := text(t, row); reason != "" || got != `{"answer":4,"hard":true,"id":"e","messages":[{"role":"user","content":"q"}],"reference_answer":"4","tools":[{"type":"function"}]}` {
+	if got := text(t, row); reason != "" ||
+		got != `{"answer":4,"hard":true,"id":"e","messages":[{"role":"user","content":"q"}],"reference_answer":"4","tools":[{"type":"function"}]}` {
 		t.Errorf("%q %s", reason, got)
 	}
 }
@@ -87,10 +90,12 @@ func TestReasonsOfSkippedGroups(t *testing.T) {
 func TestImages(t *testing.T) {
 	good, bad := 1.0, 0.0
 	row := func(reward *float64, answer string) formats.Trajectory {
-		return formats.Trajectory{Reward: reward, Calls: []formats.Call{{Target: true, Tools: -1}}, Messages: []formats.Message{
-			{Parent: -1, Role: "user", Call: -1, ContentParts: `[{"type":"text","text":"see"},{"type":"image_url","image_url":{"url":"u"}}]`},
-			{Parent: 0, Role: "assistant", Content: answer, Sampled: true},
-		}}
+		return formats.Trajectory{Reward: reward, Calls: []formats.Call{{Target: true, Tools: -1}},
+			Messages: []formats.Message{
+				{Parent: -1, Role: "user", Call: -1,
+					ContentParts: `[{"type":"text","text":"see"},{"type":"image_url","image_url":{"url":"u"}}]`},
+				{Parent: 0, Role: "assistant", Content: answer, Sampled: true},
+			}}
 	}
 	rows := []formats.Trajectory{row(&good, "a"), row(&bad, "b")}
 	_, supervised := SupervisedOf(rows)

@@ -110,7 +110,8 @@ func described(t *testing.T, f exporters.Format) {
 }
 
 // exported writes a file twice and compares the bytes.
-func exported(t *testing.T, f exporters.Format, open func(io.Writer) exporters.Sink, groups [][]formats.Trajectory) (file []byte, rows int64) {
+func exported(t *testing.T, f exporters.Format, open func(io.Writer) exporters.Sink,
+	groups [][]formats.Trajectory) (file []byte, rows int64) {
 	t.Helper()
 	var files [2]bytes.Buffer
 	for i := range files {
@@ -168,7 +169,8 @@ func theSameRows(t *testing.T, file []byte, rows int64) {
 		}
 		got = append(got, row)
 	}
-	if !slices.EqualFunc(got, want, func(a, b json.RawMessage) bool { return bytes.Equal(a, objects.ReplaceAllFunc(b, asText)) }) {
+	if !slices.EqualFunc(got, want,
+		func(a, b json.RawMessage) bool { return bytes.Equal(a, objects.ReplaceAllFunc(b, asText)) }) {
 		t.Error("arrow-go reads other rows")
 	}
 }

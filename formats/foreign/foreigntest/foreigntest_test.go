@@ -28,7 +28,8 @@ func formattestFile[T any](t testing.TB, groups [][]T) []byte {
 }
 
 func TestOurEncoding(t *testing.T) {
-	RunWriters(t, Writers{formattestFile[formats.Trajectory], formattestFile[formats.Score], formattestFile[formats.Member], formattestFile[formats.GroupStats], formattestFile[formats.Decision]})
+	RunWriters(t, Writers{formattestFile[formats.Trajectory], formattestFile[formats.Score],
+		formattestFile[formats.Member], formattestFile[formats.GroupStats], formattestFile[formats.Decision]})
 }
 
 // The comparison itself can fail: it distinguishes each of these rows from the

@@ -65,7 +65,8 @@ func importerFile(f importers.Format, path string, data []byte, o *importers.Opt
 	names, _ := filepath.Glob(filepath.Join(filepath.Dir(path), f.Companions)) // sorted
 	for _, name := range names {
 		if name != path {
-			out.Companions = append(out.Companions, importers.Companion{Name: filepath.Base(name), Read: func() ([]byte, error) { return os.ReadFile(name) }})
+			out.Companions = append(out.Companions,
+				importers.Companion{Name: filepath.Base(name), Read: func() ([]byte, error) { return os.ReadFile(name) }})
 		}
 	}
 	return out

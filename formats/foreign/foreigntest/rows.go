@@ -17,9 +17,10 @@ func trajectories() map[string][][]formats.Trajectory {
 	one := [][]formats.Trajectory{{extreme()}}
 	one[0][0].SetPayloadDigest()
 	return map[string][][]formats.Trajectory{
-		"real sizes":        slices.Collect(random.Trajectories(5, random.Options{Groups: 6})),
-		"mixed":             slices.Collect(random.Trajectories(5, mixed)),
-		"without tokens":    slices.Collect(random.Trajectories(5, random.Options{Groups: 2, NoTokens: true, SampledTokens: 20, PromptTokens: 20})),
+		"real sizes": slices.Collect(random.Trajectories(5, random.Options{Groups: 6})),
+		"mixed":      slices.Collect(random.Trajectories(5, mixed)),
+		"without tokens": slices.Collect(random.Trajectories(5,
+			random.Options{Groups: 2, NoTokens: true, SampledTokens: 20, PromptTokens: 20})),
 		"extreme":           one,
 		"zero":              {make([]formats.Trajectory, 3)},
 		"none":              nil,
@@ -42,21 +43,29 @@ func extreme() formats.Trajectory {
 	most, least, tiny, zero := math.MaxFloat64, -math.MaxFloat64, math.SmallestNonzeroFloat64, math.Copysign(0, -1)
 	version, text := int64(math.MinInt64), "é 日本 \U0001F600 \"quoted\" \\ <&> \u2028 \n\t"
 	return formats.Trajectory{
-		TrajectoryID: text, Run: text, ExampleID: text, Epoch: math.MaxInt32, Generation: math.MinInt32, Example: strings.Repeat(text, 5000),
+		TrajectoryID: text, Run: text, ExampleID: text, Epoch: math.MaxInt32, Generation: math.MinInt32,
+		Example: strings.Repeat(text, 5000),
 		Messages: []formats.Message{
-			{Parent: -1, Role: "user", Content: strings.Repeat("long ", 300_000), ContentParts: "[]", Name: text, Reasoning: text, Call: -1},
-			{Parent: 0, Role: "assistant", ToolCallID: text, ToolCalls: []formats.ToolCall{{}, {ID: "a", Name: "b", Arguments: text}}, Sampled: true, FinishReason: "stop", Branch: "retry",
-				TokenIDs: []int32{math.MaxInt32, 0, math.MinInt32}, Logprobs: []float32{float32(math.Copysign(0, -1)), -math.SmallestNonzeroFloat32, -math.MaxFloat32},
+			{Parent: -1, Role: "user", Content: strings.Repeat("long ", 300_000), ContentParts: "[]", Name: text,
+				Reasoning: text, Call: -1},
+			{Parent: 0, Role: "assistant", ToolCallID: text,
+				ToolCalls: []formats.ToolCall{{}, {ID: "a", Name: "b", Arguments: text}}, Sampled: true, FinishReason: "stop",
+				Branch:         "retry",
+				TokenIDs:       []int32{math.MaxInt32, 0, math.MinInt32},
+				Logprobs:       []float32{float32(math.Copysign(0, -1)), -math.SmallestNonzeroFloat32, -math.MaxFloat32},
 				PromptDeltaIDs: []int32{1}, PrefixBreak: "template"},
 			{},
 			{TokenIDs: make([]int32, 40_000), Logprobs: make([]float32, 40_000)},
 		},
-		Calls: []formats.Call{{}, {Model: text, PolicyVersion: &version, Sampling: "{}", Tools: -1, PromptTokens: math.MaxInt32, CachedTokens: 1, Target: true,
-			Function: text, Error: text, Endpoint: text, LatencyMS: math.MaxInt64, Attempts: 3}},
+		Calls: []formats.Call{{},
+			{Model: text, PolicyVersion: &version, Sampling: "{}", Tools: -1, PromptTokens: math.MaxInt32, CachedTokens: 1,
+				Target:   true,
+				Function: text, Error: text, Endpoint: text, LatencyMS: math.MaxInt64, Attempts: 3}},
 		ToolSets:   []string{"", text},
 		Candidates: []formats.Candidate{{Message: -1, Content: text, Score: &tiny, Metadata: "{}"}, {}},
 		Answer:     text, Status: formats.StatusOK, StopReason: formats.StopDone, PolicyVersion: &version, Reward: &most,
-		Rewards:       []formats.NamedReward{{Name: "a", Value: &least, Weight: most}, {Name: "b", Failure: formats.RewardCrashed, Error: text}, {Name: "c", Value: &zero}},
+		Rewards: []formats.NamedReward{{Name: "a", Value: &least, Weight: most},
+			{Name: "b", Failure: formats.RewardCrashed, Error: text}, {Name: "c", Value: &zero}},
 		ShapedRewards: []float64{zero, tiny, least}, GroupID: text, Advantage: &zero,
 		StartedAt: 1, FinishedAt: 253_402_300_799_999_999, Metadata: "{}",
 	}
@@ -64,7 +73,10 @@ func extreme() formats.Trajectory {
 
 var (
 	zero, small   = 0.0, math.SmallestNonzeroFloat64
-	extremeScores = [][]formats.Score{{{}, {TrajectoryID: "t", Epoch: math.MinInt32, Reward: &zero, ShapedRewards: []float64{0},
-		Rewards: []formats.NamedReward{{}, {Value: &small}}, Error: "\x00 is text too"}}, make([]formats.Score, 5000)}
-	extremeStats = [][]formats.GroupStats{{{}, {GroupID: "g", FirstRow: math.MaxInt64, Count: 1, Valid: 1, Mean: &zero, StdPop: &small, Min: &zero, Max: &small, Spread: &small, Solved: &zero}}}
+	extremeScores = [][]formats.Score{{{},
+		{TrajectoryID: "t", Epoch: math.MinInt32, Reward: &zero, ShapedRewards: []float64{0},
+			Rewards: []formats.NamedReward{{}, {Value: &small}}, Error: "\x00 is text too"}}, make([]formats.Score, 5000)}
+	extremeStats = [][]formats.GroupStats{{{},
+		{GroupID: "g", FirstRow: math.MaxInt64, Count: 1, Valid: 1, Mean: &zero, StdPop: &small, Min: &zero, Max: &small,
+			Spread: &small, Solved: &zero}}}
 )

@@ -34,13 +34,15 @@ const MaxDocument = 512 << 20
 // Document makes the whole file one record.
 func Document(f File) iter.Seq2[Record, error] {
 	return func(yield func(Record, error) bool) {
-		data, err := io.ReadAll(io.LimitReader(records.File{Name: f.Name, R: f.R, Size: f.Size, Buffer: int(min(f.Size+1, 1<<20))}.Reader(), MaxDocument+1))
+		data, err := io.ReadAll(io.LimitReader(records.File{Name: f.Name, R: f.R, Size: f.Size,
+			Buffer: int(min(f.Size+1, 1<<20))}.Reader(), MaxDocument+1))
 		switch {
 		case err != nil:
 			yield(Record{}, fmt.Errorf("reading %q: %w", f.Name, err))
 			return
 		case len(data) > MaxDocument:
-			yield(Record{}, formats.Invalid(f.Name, "split it, one document a file", nil, "the document is longer than %d MiB", MaxDocument>>20))
+			yield(Record{}, formats.Invalid(f.Name, "split it, one document a file", nil, "the document is longer than %d MiB",
+				MaxDocument>>20))
 			return
 		}
 		yield(Record{Data: data, Options: f.Options}, nil)
@@ -49,7 +51,8 @@ func Document(f File) iter.Seq2[Record, error] {
 
 // ByExtension cuts files of some extensions in their own way, and others as
 // otherwise does.
-func ByExtension(otherwise func(File) iter.Seq2[Record, error], own map[string]func(File) iter.Seq2[Record, error]) func(File) iter.Seq2[Record, error] {
+func ByExtension(otherwise func(File) iter.Seq2[Record, error],
+	own map[string]func(File) iter.Seq2[Record, error]) func(File) iter.Seq2[Record, error] {
 	return func(f File) iter.Seq2[Record, error] {
 		if cut, ok := own[records.Extension(f.Name)]; ok {
 			return cut(f)

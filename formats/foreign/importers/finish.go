@@ -33,7 +33,8 @@ func Finish(x *Item) error {
 	}
 	if t.Status == "" {
 		t.Status = formats.StatusOK
-		if last := lastTrained(t); last >= 0 && formats.FinishState(t.Messages[last].FinishReason, nil) == formats.FinishTruncated {
+		if last := lastTrained(t); last >= 0 &&
+			formats.FinishState(t.Messages[last].FinishReason, nil) == formats.FinishTruncated {
 			t.Status = formats.StatusTruncated
 		}
 	}
@@ -177,7 +178,8 @@ func checkMessage(t *formats.Trajectory, i int) error {
 		return fmt.Errorf("role %q is none of %v", m.Role, Roles)
 	case m.Parent < -1 || int(m.Parent) >= i:
 		return fmt.Errorf("parent %d does not come before it", m.Parent)
-	case (strings.Contains(m.ContentParts, "NaN") || strings.Contains(m.ContentParts, "Infinity")) && badNumber(m.ContentParts) != "":
+	case (strings.Contains(m.ContentParts, "NaN") || strings.Contains(m.ContentParts, "Infinity")) &&
+		badNumber(m.ContentParts) != "":
 		return errors.New("its content has a number that JSON does not have")
 	case m.Sampled != (m.Call >= 0) || int(m.Call) >= len(t.Calls):
 		return fmt.Errorf("call %d of %d", m.Call, len(t.Calls))

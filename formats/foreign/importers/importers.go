@@ -141,3 +141,12 @@ const (
 	Chosen   PairSide = "chosen"
 	Rejected PairSide = "rejected"
 )
+
+// Brief returns the beginning of a value, for messages.
+func Brief(v []byte) string {
+	const most = 60
+	if len(v) > most {
+		return fmt.Sprintf("%.*q…", most, v)
+	}
+	return fmt.Sprintf("%q", v)
+}

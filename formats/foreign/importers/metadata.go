@@ -54,6 +54,13 @@ func (m *Metadata) OfMessage(index int, name string, value []byte) {
 	of.fields.Set(name, value)
 }
 
+// AllOfMessage keeps the members of an object as OfMessage does.
+func (m *Metadata) AllOfMessage(index int, o jsontext.Object) {
+	for _, f := range o {
+		m.OfMessage(index, f.Key, f.Raw)
+	}
+}
+
 // String returns the JSON object, "" when nothing was added.
 func (m *Metadata) String() string {
 	fields := m.fields.Object

@@ -22,7 +22,8 @@ func TestCausesOfBreaks(t *testing.T) {
 	} {
 		var talk importers.Conversation
 		talk.Input(formats.Message{Role: "user"})
-		talk.Sampled(formats.Message{Role: "assistant", Reasoning: "hm", PromptDeltaIDs: []int32{1, 2}, TokenIDs: []int32{7, 8, 9}}, formats.Call{})
+		talk.Sampled(formats.Message{Role: "assistant", Reasoning: "hm", PromptDeltaIDs: []int32{1, 2},
+			TokenIDs: []int32{7, 8, 9}}, formats.Call{})
 		talk.Input(formats.Message{Role: "user"})
 		talk.Sampled(formats.Message{Role: "assistant", PromptDeltaIDs: []int32{3}, TokenIDs: []int32{4, 5}}, formats.Call{})
 		if _, cause := talk.PromptDelta(c.prompt); cause != c.cause {

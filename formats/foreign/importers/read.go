@@ -38,7 +38,8 @@ func (p *Parsed) Convert(f *Format) {
 		return
 	}
 	if f.Unscored != nil {
-		p.Losses = slices.DeleteFunc(p.Losses, func(l Loss) bool { return l.Why == jsontext.ReadNaN && f.Unscored.MatchString(l.Field) })
+		p.Losses = slices.DeleteFunc(p.Losses,
+			func(l Loss) bool { return l.Why == jsontext.ReadNaN && f.Unscored.MatchString(l.Field) })
 	}
 	for i := range p.Items {
 		if err := Finish(&p.Items[i]); err != nil {

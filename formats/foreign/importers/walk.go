@@ -124,7 +124,8 @@ func Hash(m *formats.Message) uint64 {
 // Same reports whether a message of a prompt is a known one. An answer comes back
 // without its reasoning, and with the JSON of its arguments written otherwise.
 func Same(known, m *formats.Message) bool {
-	if known.Role != m.Role || known.Content != m.Content || known.ContentParts != m.ContentParts || known.ToolCallID != m.ToolCallID ||
+	if known.Role != m.Role || known.Content != m.Content || known.ContentParts != m.ContentParts ||
+		known.ToolCallID != m.ToolCallID ||
 		m.Reasoning != "" && known.Reasoning != m.Reasoning || len(known.ToolCalls) != len(m.ToolCalls) {
 		return false
 	}

@@ -14,8 +14,10 @@ func TestASearchLooksAtFewSiblings(t *testing.T) {
 	const n = 2000
 	siblings := func(i int) []formats.Message {
 		call := formats.ToolCall{ID: fmt.Sprint(i), Name: "f", Arguments: "{}"}
-		return []formats.Message{{Role: "user", Content: fmt.Sprint(i)}, {Role: "tool", ToolCallID: fmt.Sprint(i)}, {Role: "user", ContentParts: fmt.Sprintf("[%d]", i)},
-			{Role: "assistant", ToolCalls: []formats.ToolCall{call}}, {Role: "assistant", ToolCalls: []formats.ToolCall{{Arguments: fmt.Sprintf(`{"a":%d}`, i)}}}}
+		return []formats.Message{{Role: "user", Content: fmt.Sprint(i)}, {Role: "tool", ToolCallID: fmt.Sprint(i)},
+			{Role: "user", ContentParts: fmt.Sprintf("[%d]", i)},
+			{Role: "assistant", ToolCalls: []formats.ToolCall{call}},
+			{Role: "assistant", ToolCalls: []formats.ToolCall{{Arguments: fmt.Sprintf(`{"a":%d}`, i)}}}}
 	}
 	for kind := range siblings(0) {
 		var c importers.Conversation

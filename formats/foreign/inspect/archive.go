@@ -30,7 +30,8 @@ func archive(f importers.File) iter.Seq2[importers.Record, error] {
 	return func(yield func(importers.Record, error) bool) {
 		z, err := zip.NewReader(f.R, f.Size)
 		if err != nil {
-			yield(importers.Record{}, formats.Invalid(f.Name, "the file may be cut short, or not be an .eval log", err, "it cannot be read as a zip"))
+			yield(importers.Record{},
+				formats.Invalid(f.Name, "the file may be cut short, or not be an .eval log", err, "it cannot be read as a zip"))
 			return
 		}
 		z.RegisterDecompressor(zstd.ZipMethodWinZip, zstd.ZipDecompressor())

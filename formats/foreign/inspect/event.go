@@ -53,8 +53,10 @@ func newEvent(o jsontext.Object) (*event, error) {
 		if _, err := readChoice(c, &m); err != nil {
 			return nil, err
 		}
-		e.others = append(e.others, formats.Candidate{Content: m.Content, Reason: formats.CandidateAlternative, Reasoning: m.Reasoning, ToolCalls: m.ToolCalls,
-			FinishReason: m.FinishReason, TokenIDs: m.TokenIDs, Logprobs: m.Logprobs, TokenTexts: m.TokenTexts})
+		e.others = append(e.others,
+			formats.Candidate{Content: m.Content, Reason: formats.CandidateAlternative, Reasoning: m.Reasoning,
+				ToolCalls:    m.ToolCalls,
+				FinishReason: m.FinishReason, TokenIDs: m.TokenIDs, Logprobs: m.Logprobs, TokenTexts: m.TokenTexts})
 	}
 	return e, nil
 }
@@ -71,7 +73,7 @@ func (e *event) sampled(m *message) (source string, err error) {
 func readChoice(c jsontext.Object, m *message) (source string, err error) {
 	var in value.Reader
 	m.FinishReason = in.Text("stop_reason", c.Get("stop_reason"))
-	source = value.Logprobs(&in, &m.Message, c.Get("logprobs"))
+	source = in.ChoiceLogprobs(&m.Message, c.Get("logprobs"))
 	for _, key := range []string{"stop_details", "prompt_logprobs"} {
 		if c.Has(key) {
 			m.Others = append(m.Others, jsontext.Member{Key: key, Raw: c.Get(key)})
@@ -106,16 +108,19 @@ func alternatives(v []byte) []byte {
 }
 
 // local are settings of the client: they do not decide what is sampled.
-var local = map[string]bool{"max_connections": true, "max_retries": true, "timeout": true, "attempt_timeout": true, "adaptive_connections": true, "batch": true, "cache": true}
+var local = map[string]bool{"max_connections": true, "max_retries": true, "timeout": true, "attempt_timeout": true,
+	"adaptive_connections": true, "batch": true, "cache": true}
 
 // call reads the call; model is the name that the answer has.
 func (e *event) call(model string) (formats.Call, error) {
 	var in value.Reader
 	output := in.Object("output", e.o.Get("output"))
 	usage := in.Object("usage", output.Get("usage"))
-	call := formats.Call{Model: cmp.Or(in.Text("output.model", output.Get("model")), model, e.model), Error: e.failure, Function: e.agent, Sampling: "{}"}
+	call := formats.Call{Model: cmp.Or(in.Text("output.model", output.Get("model")), model, e.model), Error: e.failure,
+		Function: e.agent, Sampling: "{}"}
 	call.CachedTokens = in.Count("usage.input_tokens_cache_read", usage.Get("input_tokens_cache_read"))
-	call.PromptTokens = in.Count("usage.input_tokens", usage.Get("input_tokens")) + call.CachedTokens + in.Count("usage.input_tokens_cache_write", usage.Get("input_tokens_cache_write"))
+	call.PromptTokens = in.Count("usage.input_tokens", usage.Get("input_tokens")) + call.CachedTokens +
+		in.Count("usage.input_tokens_cache_write", usage.Get("input_tokens_cache_write"))
 	call.CompletionTokens = in.Count("usage.output_tokens", usage.Get("output_tokens"))
 	if t := in.Number("output.time", output.Get("time")); t != nil && *t > 0 && *t < 1e9 {
 		call.LatencyMS = int64(*t * 1000)
@@ -129,7 +134,8 @@ func (e *event) call(model string) (formats.Call, error) {
 			sampling = append(sampling, f)
 		}
 	}
-	if choose := e.o.Get("tool_choice"); e.o.Has("tool_choice") && string(choose) != `"auto"` && len(e.o.Get("tools")) > len("[]") {
+	if choose := e.o.Get("tool_choice"); e.o.Has("tool_choice") && string(choose) != `"auto"` &&
+		len(e.o.Get("tools")) > len("[]") {
 		sampling = append(sampling, jsontext.Member{Key: "tool_choice", Raw: choose})
 	}
 	if len(sampling) > 0 {

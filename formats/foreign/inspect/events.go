@@ -1,7 +1,6 @@
 package inspect
 
 import (
-	"fmt"
 	"strings"
 
 	"github.com/rollmill/rollmill/formats/foreign/value"
@@ -41,14 +40,7 @@ func (t *talk) readEvents(list []byte) error {
 const maxNested = 100
 
 func (r *reader) list(list []byte, depth int) error {
-	n := 0
-	for raw := range jsontext.Elements(list) {
-		if err := r.event(raw, depth); err != nil {
-			return fmt.Errorf("events[%d]: %w", n, err)
-		}
-		n++
-	}
-	return nil
+	return value.Each("events", list, func(raw []byte) error { return r.event(raw, depth) })
 }
 
 func (r *reader) event(raw []byte, depth int) error {
@@ -63,7 +55,8 @@ func (r *reader) event(raw []byte, depth int) error {
 	case "model":
 		return r.model(o)
 	case "span_begin":
-		r.spans[in.Text("id", o.Get("id"))] = span{in.Text("parent_id", o.Get("parent_id")), in.Text("type", o.Get("type")), in.Text("name", o.Get("name"))}
+		r.spans[in.Text("id", o.Get("id"))] = span{in.Text("parent_id", o.Get("parent_id")), in.Text("type", o.Get("type")),
+			in.Text("name", o.Get("name"))}
 	case "step":
 		if strings.HasPrefix(in.Text("type", o.Get("type")), "scorer") {
 			if jsontext.Unquote(o.Get("action")) == "begin" {
@@ -74,7 +67,8 @@ func (r *reader) event(raw []byte, depth int) error {
 		}
 	}
 	switch kind {
-	case "span_begin", "span_end", "step", "sample_init", "state", "store", "tool", "subtask", "sandbox", "logger", "score", "error":
+	case "span_begin", "span_end", "step", "sample_init", "state", "store", "tool", "subtask", "sandbox", "logger",
+		"score", "error":
 		r.count(kind)
 	default:
 		r.kept = append(r.kept, raw)

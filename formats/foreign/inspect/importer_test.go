@@ -51,12 +51,17 @@ func TestArchive(t *testing.T) {
 		file []byte
 		want []string // parts of the rows, in order
 	}{
-		{"repeats are adjacent, and the last entry of a name counts", deflated(t, [2]string{"_journal/start.json", about2}, [2]string{"samples/1_epoch_1.json", sample("9")},
-			[2]string{"samples/2_epoch_1.json", sample("2")}, [2]string{"samples/1_epoch_2.json", sample("1")}, [2]string{"samples/1_epoch_1.json", sample("3")}, [2]string{"summaries.json", "[]"}),
+		{"repeats are adjacent, and the last entry of a name counts",
+			deflated(t, [2]string{"_journal/start.json", about2}, [2]string{"samples/1_epoch_1.json", sample("9")},
+				[2]string{"samples/2_epoch_1.json", sample("2")}, [2]string{"samples/1_epoch_2.json", sample("1")},
+				[2]string{"samples/1_epoch_1.json", sample("3")}, [2]string{"summaries.json", "[]"}),
 			[]string{`"ExampleID":"t/3"`, `"ExampleID":"t/1"`, `"ExampleID":"t/2"`}},
-		{"a sample in chunks", deflated(t, [2]string{"samples/1_epoch_1/sample.json", "{}"}, [2]string{"samples/1_epoch_1/events/0.json", "[]"}), []string{"inspect log convert"}},
+		{"a sample in chunks", deflated(t, [2]string{"samples/1_epoch_1/sample.json", "{}"},
+			[2]string{"samples/1_epoch_1/events/0.json", "[]"}), []string{"inspect log convert"}},
 		{"no header", deflated(t, [2]string{"samples/1_epoch_1.json", sample("1")}), []string{`"ExampleID":"1"`}},
-		{"a broken sample", deflated(t, [2]string{"header.json", about2}, [2]string{"samples/1_epoch_1.json", "{"}, [2]string{"samples/2_epoch_1.json", sample("2")}), []string{`entry "samples/1_epoch_1.json" record 0: it is not JSON`, `"ExampleID":"t/2"`}},
+		{"a broken sample", deflated(t, [2]string{"header.json", about2}, [2]string{"samples/1_epoch_1.json", "{"},
+			[2]string{"samples/2_epoch_1.json", sample("2")}),
+			[]string{`entry "samples/1_epoch_1.json" record 0: it is not JSON`, `"ExampleID":"t/2"`}},
 		{"not a zip", []byte("no"), []string{"cannot be read as a zip"}},
 	} {
 		rows := foreigntest.Rows(Importer, importers.Options{}, "f.eval", x.file)
@@ -93,6 +98,7 @@ func FuzzLog(f *testing.F) {
 }
 
 func FuzzArchive(f *testing.F) {
-	seeds := append(foreigntest.Seeds(f, 1<<20, made+"choices.eval"), deflated(f, [2]string{header, about2}, [2]string{"samples/1_epoch_1.json", strings.Replace(sample2, "%", "1", 1)}))
+	seeds := append(foreigntest.Seeds(f, 1<<20, made+"choices.eval"),
+		deflated(f, [2]string{header, about2}, [2]string{"samples/1_epoch_1.json", strings.Replace(sample2, "%", "1", 1)}))
 	foreigntest.Fuzz(f, Importer, importers.Options{}, "f.eval", seeds...)
 }

@@ -89,12 +89,7 @@ func readMessage(raw []byte) (m message, err error) {
 
 // readContent reads a text, or parts.
 func readContent(in *value.Reader, c *value.Content, v []byte) {
-	if v[0] == '"' {
-		c.Text(v)
-		return
-	}
-	for part := range jsontext.Elements(in.List("content", v)) {
-		o := in.Object("content", part)
+	for o, part := range c.Read(in, v) {
 		switch in.Text("content.type", o.Get("type")) {
 		case "text":
 			in.Text("content.text", o.Get("text"))
@@ -134,19 +129,16 @@ func readCalls(in *value.Reader, m *message, list []byte) {
 	var extras jsontext.Object
 	for raw := range jsontext.Elements(list) {
 		o := in.Object("tool_calls", raw)
-		t := formats.ToolCall{ID: in.ID("tool_calls.id", o.Get("id")), Name: in.Text("tool_calls.function", o.Get("function")), Arguments: chat.Arguments(o.Get("arguments"))}
-		if in.Err == nil && t.Name == "" {
-			in.Err = fmt.Errorf("a tool call has no function: %s", importers.Brief(raw))
+		t := formats.ToolCall{ID: in.ID("tool_calls.id", o.Get("id")),
+			Name: in.Text("tool_calls.function", o.Get("function")), Arguments: chat.Arguments(o.Get("arguments"))}
+		if t.Name == "" {
+			in.Fail("a tool call has no function: %s", importers.Brief(raw))
 		}
 		m.ToolCalls = append(m.ToolCalls, t)
 		var extra jsontext.Object
-		for _, f := range o {
-			switch text := string(f.Raw); f.Key {
-			case "id", "function", "arguments":
-			default:
-				if text != "null" && !(f.Key == "type" && text == `"function"`) {
-					extra = append(extra, f)
-				}
+		for f := range value.Rest(o, "id", "function", "arguments") {
+			if text := string(f.Raw); text != "null" && !(f.Key == "type" && text == `"function"`) {
+				extra = append(extra, f)
 			}
 		}
 		if len(extra) > 0 {

@@ -90,7 +90,8 @@ func (t *talk) match(output jsontext.Object) error {
 		}
 		e := byID[m.ID]
 		for k := next; e == nil && k < len(t.events); k++ {
-			if c := t.events[k]; c.answer != nil && !c.judge && c.path < 0 && (c.answer.ID == "" || m.ID == "") && importers.Same(&c.answer.Message, &m.Message) {
+			if c := t.events[k]; c.answer != nil && !c.judge && c.path < 0 && (c.answer.ID == "" || m.ID == "") &&
+				importers.Same(&c.answer.Message, &m.Message) {
 				e, next = c, k+1
 			}
 		}
@@ -194,7 +195,7 @@ func (t *talk) add(e *event, m message, trained bool) (at int, err error) {
 	if err != nil {
 		return -1, err
 	}
-	text, err := value.Tools(tools)
+	text, err := value.ChatTools(tools)
 	if err != nil {
 		return -1, err
 	}

@@ -13,8 +13,10 @@ func Candidates(t *formats.Trajectory, steps []Step) {
 	for i := range steps {
 		if s := &steps[i]; s.Kind == "TTC_END" {
 			content, _ := stepText(s.Data.Output)
-			more, _ := json.Marshal(map[string]any{"step": s.Name, "input": s.Data.Input, "turn_index": s.Data.TurnIndex, "candidate_index": s.Data.CandidateIndex})
-			t.Candidates = append(t.Candidates, formats.Candidate{Message: -1, Turn: s.Data.TurnID, Content: content, Score: s.Data.Score, Metadata: string(more)})
+			more, _ := json.Marshal(map[string]any{"step": s.Name, "input": s.Data.Input, "turn_index": s.Data.TurnIndex,
+				"candidate_index": s.Data.CandidateIndex})
+			t.Candidates = append(t.Candidates,
+				formats.Candidate{Message: -1, Turn: s.Data.TurnID, Content: content, Score: s.Data.Score, Metadata: string(more)})
 		}
 	}
 	settle(t)

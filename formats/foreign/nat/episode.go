@@ -53,12 +53,8 @@ func trajectory(r *importers.Record, o jsontext.Object) (out []importers.Item, e
 		return nil, in.Err
 	}
 	var meta importers.Metadata
-	for _, f := range o {
-		switch f.Key {
-		case "episode", "reward", "shaped_rewards":
-		default:
-			meta.Add(f.Key, f.Raw)
-		}
+	for f := range value.Rest(o, "episode", "reward", "shaped_rewards") {
+		meta.Add(f.Key, f.Raw)
 	}
 	for first := range jsontext.Elements(episode) {
 		if jsontext.ParseObject(first).Has("chosen_response") {
@@ -68,23 +64,20 @@ func trajectory(r *importers.Record, o jsontext.Object) (out []importers.Item, e
 		break
 	}
 	e := &builder{record: r}
-	n := 0
-	for raw := range jsontext.Elements(episode) {
-		if err := e.episodeItem(raw, &meta); err != nil {
-			return nil, fmt.Errorf("episode[%d]: %w", n, err)
-		}
-		n++
+	if err := value.Each("episode", episode, func(raw []byte) error { return e.episodeItem(raw, &meta) }); err != nil {
+		return nil, err
 	}
 	e.talk.Into(&x.Row)
 	x.Row.TokenSource, x.Row.Metadata = e.source, meta.String()
 	if len(x.Row.Calls) == 0 {
-		x.Row.Status, x.Row.FailureClass, x.Row.Error, x.Row.Reward = formats.StatusFailed, formats.FailNoCalls, "the episode has no answer of a model", nil
+		x.Row.Status, x.Row.FailureClass, x.Row.Error, x.Row.Reward = formats.StatusFailed, formats.FailNoCalls,
+			"the episode has no answer of a model", nil
 	}
 	return []importers.Item{x}, nil
 }
 
-// importRoles are the roles of an episode that a message cannot have.
-var importRoles = map[string]string{"function": "tool", "environment": "user", "other": "user"}
+// episodeRoles are the roles of an episode that a message cannot have.
+var episodeRoles = map[string]string{"function": "tool", "environment": "user", "other": "user"}
 
 // episodeItem adds an EpisodeItem. An assistant's was sampled.
 func (b *builder) episodeItem(raw []byte, meta *importers.Metadata) error {
@@ -93,9 +86,10 @@ func (b *builder) episodeItem(raw []byte, meta *importers.Metadata) error {
 	role := in.Text("role", o.Get("role"))
 	m := formats.Message{Role: role, Content: in.Text("content", o.Get("content"))}
 	more := in.Object("metadata", o.Get("metadata"))
-	m.Name, m.ToolCallID = in.Text("metadata.name", more.Get("name")), in.Text("metadata.tool_call_id", more.Get("tool_call_id"))
+	m.Name, m.ToolCallID = in.Text("metadata.name", more.Get("name")),
+		in.Text("metadata.tool_call_id", more.Get("tool_call_id"))
 	m.ToolCalls = ToolCalls(more.Get("tool_calls"))
-	if as, ok := importRoles[role]; ok {
+	if as, ok := episodeRoles[role]; ok {
 		m.Role = as
 	}
 	var rest []byte
@@ -119,12 +113,8 @@ func (b *builder) episodeItem(raw []byte, meta *importers.Metadata) error {
 	if len(rest) > 0 && string(rest) != "null" {
 		meta.OfMessage(at, "logprobs", rest)
 	}
-	for _, f := range more {
-		switch f.Key {
-		case "name", "tool_call_id", "tool_calls":
-		default:
-			meta.OfMessage(at, f.Key, f.Raw)
-		}
+	for f := range value.Rest(more, "name", "tool_call_id", "tool_calls") {
+		meta.OfMessage(at, f.Key, f.Raw)
 	}
 	return nil
 }
@@ -145,7 +135,7 @@ func (b *builder) logprobs(in *value.Reader, m *formats.Message, v []byte) (rest
 	if o := jsontext.ParseObject(v); len(o.Get("content")) == 0 || o.Get("content")[0] != '[' {
 		return v
 	}
-	if source := value.Logprobs(in, m, v); b.source == "" {
+	if source := in.ChoiceLogprobs(m, v); b.source == "" {
 		b.source = source
 	}
 	return nil
@@ -153,27 +143,28 @@ func (b *builder) logprobs(in *value.Reader, m *formats.Message, v []byte) (rest
 
 // preferences converts the DPOItems of an episode: for each the chosen answer and
 // the rejected one, with their scores where the metadata have them.
-func preferences(x *importers.Item, meta *importers.Metadata, metadata jsontext.Object, episode []byte) (out []importers.Item, err error) {
+func preferences(x *importers.Item, meta *importers.Metadata, metadata jsontext.Object,
+	episode []byte) (out []importers.Item, err error) {
 	x.Attempt, x.Row.Metadata = nil, meta.String()
-	n := 0
-	for raw := range jsontext.Elements(episode) {
+	err = value.Each("episode", episode, func(raw []byte) error {
 		o := jsontext.ParseObject(raw)
 		for _, side := range []struct {
 			of            importers.PairSide
 			answer, score string
-		}{{importers.Chosen, "chosen_response", "chosen_score"}, {importers.Rejected, "rejected_response", "rejected_score"}} {
+		}{{importers.Chosen, "chosen_response", "chosen_score"},
+			{importers.Rejected, "rejected_response", "rejected_score"}} {
 			one := *x
 			one.Pair = side.of
 			var in value.Reader
 			one.Row.Reward = in.Number("metadata."+side.score, metadata.Get(side.score))
 			if err := preference(&in, &one.Row, o, side.answer); err != nil {
-				return nil, fmt.Errorf("episode[%d]: %w", n, err)
+				return err
 			}
 			out = append(out, one)
 		}
-		n++
-	}
-	return out, nil
+		return nil
+	})
+	return out, err
 }
 
 // preference sets the conversation of one side.
@@ -184,15 +175,15 @@ func preference(in *value.Reader, row *formats.Trajectory, o jsontext.Object, an
 		c.Input(formats.Message{Role: "user", Content: jsontext.Unquote(prompt)})
 	} else {
 		for raw := range jsontext.Elements(in.List("prompt", prompt)) {
-			m, err := importers.Message(raw, nil)
+			m, _, err := value.Message(raw)
 			if err != nil {
 				return fmt.Errorf("prompt: %w", err)
 			}
 			c.Input(m)
 		}
 	}
-	if !o.Has(answer) && in.Err == nil {
-		return fmt.Errorf("%s is missing", answer)
+	if !o.Has(answer) {
+		in.Fail("%s is missing", answer)
 	}
 	c.Sampled(formats.Message{Role: "assistant", Content: in.Text(answer, o.Get(answer))}, formats.Call{Target: true})
 	c.Into(row)

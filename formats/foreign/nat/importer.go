@@ -17,24 +17,24 @@ import (
 	"github.com/rollmill/rollmill/formats/jsontext"
 )
 
-// Importer imports what the NeMo Agent Toolkit (NAT) writes: the workflow
-// outputs of nat eval with the scores of the evaluators beside them, and the
-// trajectories of its finetuning.
+// Importer reads what the NeMo Agent Toolkit (NAT) writes: the workflow outputs of
+// nat eval with the scores of the evaluators beside them, and the trajectories of
+// its finetuning.
 //
-// An item of workflow_output.json is a row. Its intermediate steps are put
-// together to a conversation: by the prompts of LLM_START steps where
-// workflow_output_step_filter keeps them. By default NAT keeps only LLM_END and
-// TOOL_END, which hold the last message of a prompt: then a call continues the
-// one before it in the same function when that message is the result of a tool
-// that ran in between, and begins another conversation when it is not. Such rows
-// have the field incomplete_prompts in their metadata.
+// An item of workflow_output.json is a row. Its intermediate steps become a
+// conversation, by the prompts of LLM_START steps if workflow_output_step_filter
+// keeps them. By default NAT keeps only LLM_END and TOOL_END, which have only the
+// last message of a prompt. Then a call continues the one before it in the same
+// function if that message is the result of a tool that ran in between, and begins
+// another conversation otherwise. Such rows have the field incomplete_prompts in
+// their metadata.
 //
 // An item's id without the suffix _repN, which --reps adds, is the example; N
-// orders the attempts. NAME_output.json beside the file are the scores of the
-// evaluator NAME: each is a named reward, a single one is the reward, and --map
+// orders the attempts. NAME_output.json beside the file has the scores of the
+// evaluator NAME. Each is a named reward; a single one is the total, and --map
 // reward=NAME chooses among several. An item without an answer is a failed row.
-// workflow_output_atif.json has the same items; it is read when it is named, but
-// not in a folder.
+// workflow_output_atif.json has the same items; in a folder it is not read, only
+// when --in names it.
 var Importer = importers.Format{
 	Name:       "nat",
 	Help:       "outputs of the NeMo Agent Toolkit's nat eval with the evaluators' scores, and trajectories of its finetuning",

@@ -19,7 +19,8 @@ const samples = "../../../testdata/importers/nat/"
 
 // files are by nvidia-nat 1.9.0: those of nat eval by the program (those of ATIF are
 // cut to two items); items.json and the trajectories by its models.
-var files = []string{samples + "default/workflow_output.json", samples + "default/correct_output.json", "testdata/eval/workflow_output_atif.json",
+var files = []string{samples + "default/workflow_output.json", samples + "default/correct_output.json",
+	"testdata/eval/workflow_output_atif.json",
 	"testdata/made/items.json", "testdata/trajectories.json", "testdata/trajectories.jsonl"}
 
 const allSteps = samples + "steps/workflow_output.json"
@@ -49,7 +50,8 @@ func FuzzItem(f *testing.F) {
 
 // FuzzPrinted reads what Python prints.
 func FuzzPrinted(f *testing.F) {
-	for _, s := range []string{`[{'a': 1, "b": (True, None, 'it\'s', "\x41\u00e9\n"), 'c': -1.5e3}]`, `{'a': nan}`, `(1,)`, `[]`} {
+	for _, s := range []string{`[{'a': 1, "b": (True, None, 'it\'s', "\x41\u00e9\n"), 'c': -1.5e3}]`, `{'a': nan}`,
+		`(1,)`, `[]`} {
 		f.Add(s)
 	}
 	f.Fuzz(func(t *testing.T, s string) {
@@ -82,7 +84,8 @@ func items(t *testing.T, o importers.Options, path string) (out []importers.Item
 	f := importers.File{Name: path, R: bytes.NewReader(data), Size: int64(len(data)), Options: &o}
 	names, _ := filepath.Glob(filepath.Join(filepath.Dir(path), Importer.Companions))
 	for _, name := range names {
-		f.Companions = append(f.Companions, importers.Companion{Name: filepath.Base(name), Read: func() ([]byte, error) { return os.ReadFile(name) }})
+		f.Companions = append(f.Companions,
+			importers.Companion{Name: filepath.Base(name), Read: func() ([]byte, error) { return os.ReadFile(name) }})
 	}
 	for p, err := range Importer.All(f) {
 		if err != nil || p.Err != nil {
@@ -109,8 +112,9 @@ func TestAnEvaluatorsScoreIsTheReward(t *testing.T) {
 }
 
 func TestAFolderIsReadOnce(t *testing.T) {
-	for name, skipped := range map[string]bool{"workflow_output.json": false, "correct_output.json": true, "workflow_output_atif.json": true,
-		"config_metadata.json": true, "trajectory_builder_run.jsonl": true, "trajectories.jsonl": false} {
+	for name, skipped := range map[string]bool{"workflow_output.json": false, "correct_output.json": true,
+		"workflow_output_atif.json": true,
+		"config_metadata.json":      true, "trajectory_builder_run.jsonl": true, "trajectories.jsonl": false} {
 		if skip(name) != skipped {
 			t.Errorf("%s: %v", name, !skipped)
 		}
@@ -142,7 +146,8 @@ func TestSamplesAreAsExpected(t *testing.T) {
 	if err := json.Unmarshal(data, &expected); err != nil {
 		t.Fatal(err)
 	}
-	for name, path := range map[string]string{"default/workflow_output.json": files[0], "steps/workflow_output.json": allSteps} {
+	for name, path := range map[string]string{"default/workflow_output.json": files[0],
+		"steps/workflow_output.json": allSteps} {
 		want := expected.Files[name].Trajectories
 		got := items(t, importers.Options{}, path)
 		if len(got) != len(want) || len(want) == 0 {
@@ -150,7 +155,8 @@ func TestSamplesAreAsExpected(t *testing.T) {
 		}
 		for i, w := range want {
 			row := &got[i].Row
-			if row.TrajectoryID != w.ID || row.Answer != w.Answer || row.Status != formats.StatusOK || len(row.Messages) != len(w.Messages) {
+			if row.TrajectoryID != w.ID || row.Answer != w.Answer || row.Status != formats.StatusOK ||
+				len(row.Messages) != len(w.Messages) {
 				t.Fatalf("%s: row %d: %+v", name, i, row)
 			}
 			for _, r := range row.Rewards {
@@ -164,7 +170,8 @@ func TestSamplesAreAsExpected(t *testing.T) {
 				for _, p := range m.Logprobs {
 					sum += float64(p)
 				}
-				if m.Role != x.Role || m.Content != x.Content || m.Sampled != x.Sampled || len(m.Logprobs) != x.Tokens || m.ToolCallID != x.ToolCallID ||
+				if m.Role != x.Role || m.Content != x.Content || m.Sampled != x.Sampled || len(m.Logprobs) != x.Tokens ||
+					m.ToolCallID != x.ToolCallID ||
 					len(m.ToolCalls) != len(x.ToolCalls) || fmt.Sprintf("%.3f", sum) != fmt.Sprintf("%.3f", x.LogprobSum) {
 					t.Errorf("%s: row %d: message %d is %+v, not %+v", name, i, k, m, x)
 				}
@@ -209,7 +216,8 @@ func FuzzScores(f *testing.F) {
 	item := []byte(`{"id":"sum-1_rep0","generated_answer":"4","intermediate_steps":[]}`)
 	f.Fuzz(func(t *testing.T, data []byte) {
 		c := importers.Companion{Name: "x_output.json", Read: func() ([]byte, error) { return data, nil }}
-		for p, err := range Importer.All(importers.File{Name: "f.jsonl", R: bytes.NewReader(item), Size: int64(len(item)), Companions: []importers.Companion{c}}) {
+		for p, err := range Importer.All(importers.File{Name: "f.jsonl", R: bytes.NewReader(item), Size: int64(len(item)),
+			Companions: []importers.Companion{c}}) {
 			if err != nil {
 				if !strings.Contains(err.Error(), "x_output.json") {
 					t.Errorf("the error does not name the file: %v", err)

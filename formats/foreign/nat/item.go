@@ -15,7 +15,8 @@ type members struct{ id, answer, steps, expected string }
 // item converts an item of workflow_output.json, or an EvalInputItem.
 func item(r *importers.Record, o jsontext.Object) (x importers.Item, err error) {
 	var in value.Reader
-	m := members{id: column(r, "id"), answer: column(r, "generated_answer"), steps: column(r, "intermediate_steps"), expected: column(r, "expected_intermediate_steps")}
+	m := members{id: column(r, "id"), answer: column(r, "generated_answer"), steps: column(r, "intermediate_steps"),
+		expected: column(r, "expected_intermediate_steps")}
 	if !o.Has(m.steps) {
 		m = members{"id", "output_obj", "trajectory", "expected_trajectory"}
 	}
@@ -26,7 +27,7 @@ func item(r *importers.Record, o jsontext.Object) (x importers.Item, err error) 
 	}
 	t := &x.Row
 	identify(&x, id)
-	t.TrajectoryID, t.Answer, t.Example = id, importText(o.Get(m.answer)), example(o, m, x.Row.ExampleID)
+	t.TrajectoryID, t.Answer, t.Example = id, value.AnyText(o.Get(m.answer)), example(o, m, x.Row.ExampleID)
 	b := &builder{record: r, ids: map[string]int{}, heads: map[string]head{}}
 	if err := b.steps(m.steps, list); err != nil {
 		return x, err
@@ -49,31 +50,18 @@ func column(r *importers.Record, field string) string {
 	return name
 }
 
-// importText returns an answer: a text, or the JSON of another value.
-func importText(v []byte) string {
-	if len(v) == 0 || string(v) == "null" {
-		return ""
-	}
-	if v[0] == '"' {
-		return jsontext.Unquote(v)
-	}
-	return jsontext.Compact(v)
-}
-
 // example returns the task: the item without what the workflow made of it. All
 // attempts have the same.
 func example(o jsontext.Object, m members, id string) string {
 	var out jsontext.Object
-	for _, f := range o {
-		switch f.Key {
-		case m.answer, m.steps, m.expected:
-		case m.id:
-			if id != "" {
-				out = append(out, jsontext.Member{Key: f.Key, Raw: importers.Quote(id)})
+	for f := range value.Rest(o, m.answer, m.steps, m.expected) {
+		if f.Key == m.id {
+			if id == "" {
+				continue
 			}
-		default:
-			out = append(out, f)
+			f.Raw = importers.Quote(id)
 		}
+		out = append(out, f)
 	}
 	return jsontext.Compact(out.Bytes())
 }
@@ -84,7 +72,7 @@ func (b *builder) into(t *formats.Trajectory) {
 	b.talk.Into(t)
 	Candidates(t, b.all)
 	t.TokenSource = b.source
-	t.StartedAt, t.FinishedAt = b.began, b.done
+	t.StartedAt, t.FinishedAt = b.times.Began, b.times.Done
 	fail := func(class, text string) {
 		t.Status, t.FailureClass, t.Error = formats.StatusFailed, class, text
 	}

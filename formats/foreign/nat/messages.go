@@ -42,10 +42,12 @@ type wireCall struct {
 	}
 }
 
-var stepRoles = map[string]string{"human": "user", "ai": "assistant", "AIMessageChunk": "assistant", "model": "assistant", "function": "tool"}
+var stepRoles = map[string]string{"human": "user", "ai": "assistant", "AIMessageChunk": "assistant",
+	"model": "assistant", "function": "tool"}
 
 func (w *wire) message() formats.Message {
-	m := formats.Message{Parent: -1, Call: -1, Role: w.Role, Name: w.Name, ToolCallID: w.ToolCallID, Reasoning: w.Reasoning}
+	m := formats.Message{Parent: -1, Call: -1, Role: w.Role, Name: w.Name, ToolCallID: w.ToolCallID,
+		Reasoning: w.Reasoning}
 	if m.Role == "" {
 		m.Role = w.Type
 	}
@@ -160,7 +162,8 @@ func splitRoles(joined string) []formats.Message {
 		if as, ok := stepRoles[role]; ok {
 			role = as
 		}
-		out = append(out, formats.Message{Parent: -1, Call: -1, Role: role, Content: strings.TrimSuffix(joined[m[1]:end], "\n")})
+		out = append(out, formats.Message{Parent: -1, Call: -1, Role: role,
+			Content: strings.TrimSuffix(joined[m[1]:end], "\n")})
 	}
 	return out
 }
@@ -186,7 +189,8 @@ func (c *Call) Answered() (m formats.Message, id, model string, logprobs json.Ra
 	m = formats.Message{Role: "assistant", Content: p.Text}
 	if p.Message != nil {
 		m, id = p.Message.message(), p.Message.ID
-		m.FinishReason, model, logprobs = p.Message.Response.FinishReason, p.Message.Response.ModelName, p.Message.Response.Logprobs
+		m.FinishReason, model, logprobs = p.Message.Response.FinishReason, p.Message.Response.ModelName,
+			p.Message.Response.Logprobs
 	} else if p.Text == "" {
 		m.Content, _ = stepText(c.End.Data.Output)
 	}

@@ -145,7 +145,8 @@ func (p *printer) escape(b *strings.Builder) {
 	}
 }
 
-var words = map[string]string{"True": "true", "False": "false", "None": "null", "nan": "null", "inf": "null", "-inf": "null"}
+var words = map[string]string{"True": "true", "False": "false", "None": "null", "nan": "null", "inf": "null",
+	"-inf": "null"}
 
 // word reads a number or a name.
 func (p *printer) word() {

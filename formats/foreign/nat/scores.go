@@ -1,8 +1,6 @@
 package nat
 
 import (
-	"fmt"
-
 	"github.com/rollmill/rollmill/formats"
 	"github.com/rollmill/rollmill/formats/foreign/importers"
 	"github.com/rollmill/rollmill/formats/foreign/value"
@@ -38,8 +36,8 @@ func scores(r *importers.Record, row *formats.Trajectory) (rest jsontext.Object,
 			rest = append(rest, jsontext.Member{Key: f.Key, Raw: o.Bytes()})
 		}
 	}
-	if in.Err == nil && named && len(all) > 0 && !found {
-		in.Err = fmt.Errorf("no evaluator %q of --map reward has a score for it", chosen)
+	if named && len(all) > 0 && !found {
+		in.Fail("no evaluator %q of --map reward has a score for it", chosen)
 	}
 	return rest, in.Err
 }

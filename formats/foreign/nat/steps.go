@@ -28,7 +28,7 @@ type builder struct {
 	unanswered int
 	lost       bool // the tool calls of an answer are not known
 
-	began, done int64
+	times value.Times
 }
 
 // head is the last answer in a run of a function.
@@ -48,7 +48,7 @@ func (b *builder) steps(field string, list []byte) error {
 			return fmt.Errorf("%s[%d] is no step: %s", field, len(b.all), importers.Brief(raw))
 		}
 		b.all = append(b.all, s)
-		b.times(&s)
+		b.time(&s)
 		switch {
 		case s.Kind == "TOOL_END" && raws[s.ID] == nil:
 			raws[s.ID] = raw
@@ -86,14 +86,9 @@ func separated(list [][]byte) (out [][]byte) {
 	return out
 }
 
-func (b *builder) times(s *Step) {
+func (b *builder) time(s *Step) {
 	for _, seconds := range []float64{s.Began, s.Time} {
-		if micros := value.Micros(fmt.Appendf(nil, "%f", seconds)); micros > 0 {
-			if b.began == 0 || micros < b.began {
-				b.began = micros
-			}
-			b.done = max(b.done, micros)
-		}
+		b.times.Add(value.Micros(fmt.Appendf(nil, "%f", seconds)))
 	}
 }
 
@@ -108,7 +103,7 @@ func (b *builder) call(c *Call, results map[string][]byte) error {
 	if len(m.ToolCalls) == 0 {
 		m.ToolCalls = printedCalls(c.End.Data.Output)
 	}
-	tools, err := importers.Tools([]byte(c.Tools()))
+	tools, err := value.Tools([]byte(c.Tools()))
 	if err != nil {
 		return err
 	}
@@ -118,9 +113,10 @@ func (b *builder) call(c *Call, results map[string][]byte) error {
 		b.guess(c, results)
 	}
 	b.talk.Offer(tools)
-	call := formats.Call{Model: model, Function: c.Function, Target: true, PromptTokens: c.End.Prompt, CompletionTokens: c.End.Completion, CachedTokens: c.End.Cached, LatencyMS: latency(c)}
+	call := formats.Call{Model: model, Function: c.Function, Target: true, PromptTokens: c.End.Prompt,
+		CompletionTokens: c.End.Completion, CachedTokens: c.End.Cached, LatencyMS: latency(c)}
 	var in value.Reader
-	source := value.Logprobs(&in, &m, logprobs)
+	source := in.ChoiceLogprobs(&m, logprobs)
 	if in.Err != nil {
 		return in.Err
 	}
@@ -180,9 +176,10 @@ func (b *builder) add(m formats.Message) {
 // guess goes on to the prompt of a call of which only the last message is known.
 func (b *builder) guess(c *Call, results map[string][]byte) {
 	b.incomplete++
-	input := importText(c.End.Data.Input)
+	input := value.AnyText(c.End.Data.Input)
 	if h, ok := b.heads[c.End.Invocation]; ok {
-		if between := b.between(h, c.End, results); slices.ContainsFunc(between, func(s *Step) bool { return s.Result().Content == input }) {
+		if between := b.between(h, c.End, results); slices.ContainsFunc(between,
+			func(s *Step) bool { return s.Result().Content == input }) {
 			b.results(h, between, results)
 			return
 		}
@@ -199,7 +196,8 @@ func (b *builder) between(h head, end *Step, results map[string][]byte) (out []*
 		until = end.Began
 	}
 	for i := range b.all {
-		if s := &b.all[i]; s.Kind == "TOOL_END" && s.Invocation == end.Invocation && results[s.ID] != nil && s.Time >= h.time && s.Time <= until {
+		if s := &b.all[i]; s.Kind == "TOOL_END" && s.Invocation == end.Invocation && results[s.ID] != nil &&
+			s.Time >= h.time && s.Time <= until {
 			out = append(out, s)
 		}
 	}
@@ -216,7 +214,8 @@ func (b *builder) results(h head, between []*Step, results map[string][]byte) {
 	slices.SortStableFunc(between, func(x, y *Step) int { return cmp.Compare(at(x), at(y)) })
 	for _, s := range between {
 		if id := s.Result().ToolCallID; id != "" && at(s) < 0 {
-			asked.ToolCalls = append(asked.ToolCalls, formats.ToolCall{ID: id, Name: s.Name, Arguments: printed(importText(s.Data.Input))})
+			asked.ToolCalls = append(asked.ToolCalls,
+				formats.ToolCall{ID: id, Name: s.Name, Arguments: printed(value.AnyText(s.Data.Input))})
 		}
 	}
 	b.talk.SetCalls(h.at, asked.ToolCalls)
@@ -241,7 +240,7 @@ const callsMark = "\n\nTool calls: "
 // printedCalls returns the tool calls that NAT prints after the text of an
 // answer.
 func printedCalls(output json.RawMessage) []formats.ToolCall {
-	text := importText(output)
+	text := value.AnyText(output)
 	at := strings.LastIndex(text, callsMark)
 	if at < 0 {
 		return nil

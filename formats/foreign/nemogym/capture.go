@@ -63,7 +63,8 @@ func (c *calls) entry(x *importers.Item, o jsontext.Object) error {
 	prompt := in.IDs("prompt_token_ids", o.Get("prompt_token_ids"))
 	m.TokenIDs = in.IDs("generation_token_ids", o.Get("generation_token_ids"))
 	m.Logprobs = in.Logprobs("generation_log_probs", o.Get("generation_log_probs"))
-	call := formats.Call{Model: in.Text("model", o.Get("model")), Target: true, PromptTokens: int32(len(prompt)), CompletionTokens: int32(len(m.TokenIDs))}
+	call := formats.Call{Model: in.Text("model", o.Get("model")), Target: true, PromptTokens: int32(len(prompt)),
+		CompletionTokens: int32(len(m.TokenIDs))}
 	id, parentID := in.Text("model_call_id", o.Get("model_call_id")), in.Text("parent_call_id", o.Get("parent_call_id"))
 	if in.Err != nil {
 		return in.Err
@@ -75,15 +76,11 @@ func (c *calls) entry(x *importers.Item, o jsontext.Object) error {
 	m.PromptDeltaIDs, m.PrefixBreak = c.PromptDelta(prompt)
 	at := c.Sampled(m, call)
 	c.list = append(c.list, entry{id, at, slices.Concat(prompt, m.TokenIDs)})
-	for _, f := range o {
-		switch f.Key {
-		case "rollout_id", "output_items", "prompt_token_ids", "generation_token_ids", "generation_log_probs", "model":
-		case "schema_version":
-			c.meta.Add(f.Key, f.Raw)
-		default:
-			if string(f.Raw) != "null" {
-				c.meta.OfMessage(at, f.Key, f.Raw)
-			}
+	c.meta.Add("schema_version", o.Get("schema_version"))
+	for f := range value.Rest(o, "rollout_id", "output_items", "prompt_token_ids", "generation_token_ids",
+		"generation_log_probs", "model", "schema_version") {
+		if string(f.Raw) != "null" {
+			c.meta.OfMessage(at, f.Key, f.Raw)
 		}
 	}
 	return nil

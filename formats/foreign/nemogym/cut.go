@@ -77,7 +77,8 @@ func count(f importers.File) (map[string]int, error) {
 
 // captured returns the rollout id of a line of token capture, "" for any other.
 func captured(line []byte) string {
-	if !bytes.Contains(line, []byte(`"model_call_id"`)) || !bytes.Contains(line, []byte(`"rollout_id"`)) || !jsontext.Valid(line) {
+	if !bytes.Contains(line, []byte(`"model_call_id"`)) || !bytes.Contains(line, []byte(`"rollout_id"`)) ||
+		!jsontext.Valid(line) {
 		return ""
 	}
 	id := ""

@@ -46,8 +46,9 @@ func TestInterleavedRolloutsAreJoinedById(t *testing.T) {
 	a0, a1 := call("a", "a-0", "", "1"), call("a", "a-1", "a-0", "1", "9", "2")
 	b0, b1 := call("b", "b-0", "", "1"), call("b", "b-1", "b-0", "1", "9", "3")
 	for name, lines := range map[string][]string{
-		"adjacent": {a0, a1, b0, b1}, "interleaved": {a0, b0, a1, b1}, "nested": {a0, b0, b1, a1}, "a child first": {a1, b0, a0, b1},
-		"a line twice": {a0, b0, a0, a1, b1},
+		"adjacent": {a0, a1, b0, b1}, "interleaved": {a0, b0, a1, b1}, "nested": {a0, b0, b1, a1},
+		"a child first": {a1, b0, a0, b1},
+		"a line twice":  {a0, b0, a0, a1, b1},
 	} {
 		got, err := imported(t, lines...)
 		if err != nil || len(got) != 2 || got["a"] != 2 || got["b"] != 2 {
@@ -61,8 +62,10 @@ func TestCallsThatTheFileCannotJoinAreRefused(t *testing.T) {
 		lines []string
 		want  string
 	}{
-		"no rollout":       {[]string{strings.Replace(call("a", "a-0", ""), `"rollout_id":"a",`, "", 1)}, "without a rollout_id"},
-		"two rollouts":     {[]string{call("a", "a-0", "", "1"), call("a", "a-0", "", "2")}, `two calls of the rollout have the model_call_id "a-0"`},
+		"no rollout": {[]string{strings.Replace(call("a", "a-0", ""), `"rollout_id":"a",`, "", 1)},
+			"without a rollout_id"},
+		"two rollouts": {[]string{call("a", "a-0", "", "1"), call("a", "a-0", "", "2")},
+			`two calls of the rollout have the model_call_id "a-0"`},
 		"a missing parent": {[]string{call("a", "a-1", "a-0", "1")}, `parent_call_id "a-0" is none of`},
 		"a cycle":          {[]string{call("a", "a-0", "a-1", "1"), call("a", "a-1", "a-0", "1")}, "its own ancestor"},
 	} {

@@ -1,12 +1,12 @@
-// Package nemogym imports rollouts of NVIDIA NeMo Gym: the JSON lines of rollout
+// Package nemogym reads rollouts of NVIDIA NeMo Gym: the JSON lines of rollout
 // collection, with tokens where a model server returned them, the failures file
 // beside them, and the records of token capture.
 //
-// A file of token capture has the calls of a rollout, but neither what they were
-// asked nor the reward; the rollout is in another file, and files are imported
-// one by one. Its calls become a trajectory of their own, with exact tokens. The
-// rollout id joins them, wherever they are in the file, and each continues the
-// call that it names, else the call whose tokens its prompt begins with.
+// A file of token capture has the calls of a rollout, but neither their prompts'
+// messages nor the reward: those are in another file, and files are imported one by
+// one. So the calls become a trajectory of their own, with exact tokens. The
+// rollout id joins them, wherever they are in the file, and each continues the call
+// that it names, or else the call with whose tokens its prompt begins.
 package nemogym
 
 import (
@@ -18,7 +18,7 @@ import (
 	"github.com/rollmill/rollmill/formats/jsontext"
 )
 
-// Importer is the files of NeMo Gym.
+// Importer reads the files of NeMo Gym.
 var Importer = importers.Format{
 	Name:       "nemo-gym",
 	Help:       "rollouts and token capture of NVIDIA NeMo Gym, in JSON lines",

@@ -9,7 +9,8 @@ import (
 
 // files: blackjack and the examples are shipped by NeMo Gym, the others are
 // written to its schema.
-var files = []string{"testdata/blackjack.jsonl", "testdata/example_mcp_weather.jsonl", "testdata/example_single_tool_call.jsonl",
+var files = []string{"testdata/blackjack.jsonl", "testdata/example_mcp_weather.jsonl",
+	"testdata/example_single_tool_call.jsonl",
 	"testdata/tokens-by-schema.jsonl", "testdata/tokens-by-schema_capture.jsonl", "testdata/written-to-the-schema.jsonl"}
 
 func TestRun(t *testing.T) { foreigntest.Importer(t, Importer, importers.Options{}, files...) }

@@ -1,7 +1,7 @@
 package nemogym
 
 import (
-	"errors"
+	"slices"
 	"strings"
 
 	"github.com/rollmill/rollmill/formats"
@@ -20,8 +20,8 @@ func rollout(r *importers.Record, o jsontext.Object) (x importers.Item, err erro
 	x.Attempt = in.Whole("_ng_rollout_index", o.Get("_ng_rollout_index"))
 	row.TrajectoryID = in.Text("response.id", response.Get("id"))
 	class := in.Text("_ng_failure_class", o.Get("_ng_failure_class"))
-	if in.Err == nil && response == nil && class == "" {
-		in.Err = errors.New("it has no response and no _ng_failure_class")
+	if response == nil && class == "" {
+		in.Fail("it has no response and no _ng_failure_class")
 	}
 	if in.Err != nil {
 		return x, in.Err
@@ -61,7 +61,8 @@ func status(in *value.Reader, row *formats.Trajectory, response jsontext.Object,
 	case in.Text("response.status", response.Get("status")) == "failed":
 		row.Status, row.FailureClass = formats.StatusFailed, formats.FailEngine
 	case len(row.Calls) == 0:
-		row.Status, row.FailureClass, row.Error = formats.StatusFailed, formats.FailNoCalls, "the response has no output of the model"
+		row.Status, row.FailureClass, row.Error = formats.StatusFailed, formats.FailNoCalls,
+			"the response has no output of the model"
 	}
 	if row.Status == formats.StatusFailed {
 		row.Reward = nil
@@ -75,22 +76,24 @@ func errorText(e []byte) string {
 	return jsontext.Compact(e)
 }
 
+// settings are the members of a request that decide how the model samples.
+var settings = []string{"temperature", "top_p", "max_output_tokens", "reasoning", "tool_choice",
+	"parallel_tool_calls", "top_logprobs", "text", "truncation", "seed"}
+
 // sampling returns the settings of a request, without what is not one.
 func sampling(params jsontext.Object) string {
 	var out jsontext.Object
 	for _, f := range params {
-		switch f.Key {
-		case "temperature", "top_p", "max_output_tokens", "reasoning", "tool_choice", "parallel_tool_calls", "top_logprobs", "text", "truncation", "seed":
-			if string(f.Raw) != "null" {
-				out = append(out, f)
-			}
+		if slices.Contains(settings, f.Key) && string(f.Raw) != "null" {
+			out = append(out, f)
 		}
 	}
 	return jsontext.Compact(out.Bytes())
 }
 
 // inputs begin the names of members of a row that its task has.
-var inputs = []string{"expected", "ground_truth", "answer", "question", "problem", "verifier_metadata", "instance_id", "task_id", "uuid"}
+var inputs = []string{"expected", "ground_truth", "answer", "question", "problem", "verifier_metadata", "instance_id",
+	"task_id", "uuid"}
 
 // example returns the row of the task, as far as a rollout tells it from what the
 // verifier added.
@@ -115,21 +118,13 @@ func example(params, o jsontext.Object) string {
 // keepRest keeps what the verifier and the collection added, and what a response
 // has beside its output.
 func keepRest(meta *importers.Metadata, o, response jsontext.Object) {
-	for _, f := range o {
-		switch f.Key {
-		case "responses_create_params", "response", "reward", "_ng_task_index", "_ng_rollout_index":
-		default:
-			meta.Add(f.Key, f.Raw)
-		}
+	for f := range value.Rest(o, "responses_create_params", "response", "reward", "_ng_task_index", "_ng_rollout_index") {
+		meta.Add(f.Key, f.Raw)
 	}
 	var rest jsontext.Object
-	for _, f := range response {
-		switch f.Key {
-		case "id", "output", "model", "tools", "object":
-		default:
-			if string(f.Raw) != "null" {
-				rest = append(rest, f)
-			}
+	for f := range value.Rest(response, "id", "output", "model", "tools", "object") {
+		if string(f.Raw) != "null" {
+			rest = append(rest, f)
 		}
 	}
 	if len(rest) > 0 {

@@ -1,8 +1,6 @@
 package nemogym
 
 import (
-	"fmt"
-
 	"github.com/rollmill/rollmill/formats"
 	"github.com/rollmill/rollmill/formats/foreign/importers"
 	"github.com/rollmill/rollmill/formats/foreign/value"
@@ -29,7 +27,7 @@ type talk struct {
 
 func (t *talk) read(params, response jsontext.Object) error {
 	var in value.Reader
-	tools, err := value.Tools(params.Get("tools"))
+	tools, err := value.ChatTools(params.Get("tools"))
 	if err != nil {
 		return err
 	}
@@ -59,17 +57,15 @@ func (t *talk) read(params, response jsontext.Object) error {
 // items adds items; sampled reports whether those that a model generated were
 // generated in this rollout.
 func (t *talk) items(field string, list []byte, sampled bool) error {
-	n := 0
-	for raw := range jsontext.Elements(list) {
+	err := value.Each(field, list, func(raw []byte) error {
 		var in value.Reader
-		o := in.Object("it", raw)
-		if in.Err == nil {
+		if o := in.Object("it", raw); in.Err == nil {
 			t.item(&in, o, raw, sampled)
 		}
-		if in.Err != nil {
-			return fmt.Errorf("%s[%d]: %w", field, n, in.Err)
-		}
-		n++
+		return in.Err
+	})
+	if err != nil {
+		return err
 	}
 	var in value.Reader
 	t.flush(&in, sampled)
@@ -97,8 +93,9 @@ func (t *talk) item(in *value.Reader, o jsontext.Object, raw []byte, sampled boo
 		item = without(o, "prompt_token_ids", "generation_token_ids", "generation_log_probs").Bytes()
 	}
 	t.content.Item(in, o, item)
-	t.rest = append(t.rest, jsontext.Member{Key: text(o, "type", "message"), Raw: without(o, "type", "role", "content", "summary", "name", "arguments", "call_id", "input",
-		"prompt_token_ids", "generation_token_ids", "generation_log_probs", "encrypted_content").Bytes()})
+	t.rest = append(t.rest, jsontext.Member{Key: text(o, "type", "message"),
+		Raw: without(o, "type", "role", "content", "summary", "name", "arguments", "call_id", "input",
+			"prompt_token_ids", "generation_token_ids", "generation_log_probs", "encrypted_content").Bytes()})
 	if has {
 		t.flush(in, sampled)
 	}
@@ -184,5 +181,6 @@ func (t *talk) usage(in *value.Reader, response jsontext.Object) {
 	c := &t.Calls[0]
 	c.PromptTokens = in.Count("usage.input_tokens", u.Get("input_tokens"))
 	c.CompletionTokens = in.Count("usage.output_tokens", u.Get("output_tokens"))
-	c.CachedTokens = in.Count("usage.cached_tokens", in.Object("usage.input_tokens_details", u.Get("input_tokens_details")).Get("cached_tokens"))
+	c.CachedTokens = in.Count("usage.cached_tokens",
+		in.Object("usage.input_tokens_details", u.Get("input_tokens_details")).Get("cached_tokens"))
 }

@@ -3,6 +3,7 @@ package otel
 import (
 	"bytes"
 	"cmp"
+	"slices"
 	"strings"
 
 	"github.com/rollmill/rollmill/formats"
@@ -14,14 +15,14 @@ import (
 // call is what a span says of a call of a model.
 type call struct {
 	formats.Call
-	prompt, answers []importMessage
+	prompt, answers []sourceMessage
 	tools           string
 	source          string // token_source
 	failure         string
 }
 
 // readCall reads the span of a call.
-func readCall(s *importSpan) (c *call, err error) {
+func readCall(s *sourceSpan) (c *call, err error) {
 	var in value.Reader
 	c = &call{}
 	if err := c.content(s); err != nil {
@@ -29,16 +30,20 @@ func readCall(s *importSpan) (c *call, err error) {
 	}
 	a := s.attrs
 	c.Model = s.model()
-	c.CachedTokens = count(&in, a, "gen_ai.usage.cache_read.input_tokens", "gen_ai.usage.cache_read_input_tokens", "llm.token_count.prompt_details.cache_read")
+	c.CachedTokens = count(&in, a, "gen_ai.usage.cache_read.input_tokens", "gen_ai.usage.cache_read_input_tokens",
+		"llm.token_count.prompt_details.cache_read")
 	c.PromptTokens = count(&in, a, "gen_ai.usage.input_tokens", "gen_ai.usage.prompt_tokens", "llm.token_count.prompt")
-	c.CompletionTokens = count(&in, a, "gen_ai.usage.output_tokens", "gen_ai.usage.completion_tokens", "llm.token_count.completion")
-	if usage := jsontext.ParseObject(decoded(a.Get("langfuse.observation.usage_details"))); usage != nil && c.PromptTokens+c.CompletionTokens == 0 {
-		c.PromptTokens, c.CompletionTokens = count(&in, usage, "input", "prompt_tokens"), count(&in, usage, "output", "completion_tokens")
+	c.CompletionTokens = count(&in, a, "gen_ai.usage.output_tokens", "gen_ai.usage.completion_tokens",
+		"llm.token_count.completion")
+	if usage := jsontext.ParseObject(decoded(a.Get("langfuse.observation.usage_details"))); usage != nil &&
+		c.PromptTokens+c.CompletionTokens == 0 {
+		c.PromptTokens, c.CompletionTokens = count(&in, usage, "input", "prompt_tokens"),
+			count(&in, usage, "output", "completion_tokens")
 	}
 	if s.end > s.start && s.start > 0 {
 		c.LatencyMS = (s.end - s.start) / 1000
 	}
-	c.Sampling = importSampling(a)
+	c.Sampling = readSampling(a)
 	if s.failed {
 		c.failure = s.failure()
 		c.Error = c.failure
@@ -62,12 +67,13 @@ func readCall(s *importSpan) (c *call, err error) {
 
 // model returns the model of a call, by the name that the response has if it is
 // known.
-func (s *importSpan) model() string {
-	return s.text("gen_ai.response.model", "llm.response.model_name", "llm.model_name", "gen_ai.request.model", "llm.request.model_name", "langfuse.observation.model.name")
+func (s *sourceSpan) model() string {
+	return s.text("gen_ai.response.model", "llm.response.model_name", "llm.model_name", "gen_ai.request.model",
+		"llm.request.model_name", "langfuse.observation.model.name")
 }
 
 // failure returns the error of a span: its kind and its message.
-func (s *importSpan) failure() string {
+func (s *sourceSpan) failure() string {
 	kind, text := s.text("error.type"), s.message
 	for _, e := range s.events {
 		if e.name == "exception" {
@@ -88,20 +94,23 @@ func (s *importSpan) failure() string {
 
 // content reads the prompt and the answers, from the first convention that the
 // span has.
-func (c *call) content(s *importSpan) (err error) {
+func (c *call) content(s *sourceSpan) (err error) {
 	a := s.attrs
-	for _, read := range []func(*importSpan) error{c.current, c.ofEvents} {
+	for _, read := range []func(*sourceSpan) error{c.current, c.ofEvents} {
 		if err := read(s); err != nil || len(c.prompt)+len(c.answers) > 0 {
 			return err
 		}
 	}
-	if c.prompt, c.answers = openInference(under(a, "llm.input_messages"), "user"), openInference(under(a, "llm.output_messages"), "assistant"); len(c.prompt)+len(c.answers) > 0 {
+	if c.prompt, c.answers = openInference(under(a, "llm.input_messages"), "user"),
+		openInference(under(a, "llm.output_messages"), "assistant"); len(c.prompt)+len(c.answers) > 0 {
 		return nil
 	}
-	if c.prompt, c.answers = openLLMetry(under(a, "gen_ai.prompt"), "user"), openLLMetry(under(a, "gen_ai.completion"), "assistant"); len(c.prompt)+len(c.answers) > 0 {
+	if c.prompt, c.answers = openLLMetry(under(a, "gen_ai.prompt"), "user"),
+		openLLMetry(under(a, "gen_ai.completion"), "assistant"); len(c.prompt)+len(c.answers) > 0 {
 		return nil
 	}
-	for _, names := range [][2]string{{"gen_ai.prompt", "gen_ai.completion"}, {"langfuse.observation.input", "langfuse.observation.output"}, {"input.value", "output.value"}} {
+	for _, names := range [][2]string{{"gen_ai.prompt", "gen_ai.completion"},
+		{"langfuse.observation.input", "langfuse.observation.output"}, {"input.value", "output.value"}} {
 		if !a.Has(names[0]) && !a.Has(names[1]) {
 			continue
 		}
@@ -115,7 +124,7 @@ func (c *call) content(s *importSpan) (err error) {
 }
 
 // current reads the attributes of the conventions since 1.37.
-func (c *call) current(s *importSpan) (err error) {
+func (c *call) current(s *sourceSpan) (err error) {
 	if system := s.attrs.Get("gen_ai.system_instructions"); s.attrs.Has("gen_ai.system_instructions") {
 		parts := system
 		if parts[0] == '"' {
@@ -142,7 +151,7 @@ func (c *call) current(s *importSpan) (err error) {
 
 // ofEvents reads the events, or log records, of the conventions before 1.37: one
 // for each message.
-func (c *call) ofEvents(s *importSpan) error {
+func (c *call) ofEvents(s *sourceSpan) error {
 	for _, e := range s.events {
 		switch e.name {
 		case "gen_ai.content.prompt":
@@ -186,6 +195,9 @@ func (c *call) ofEvents(s *importSpan) error {
 	return nil
 }
 
+// bodyKeys are the members of a body.
+var bodyKeys = []string{"role", "content", "tool_calls", "id", "name", "message", "finish_reason", "index"}
+
 // eventBody returns the body of an event; in the attributes of one of a span, or
 // as the text of one.
 func eventBody(e event) jsontext.Object {
@@ -198,15 +210,14 @@ func eventBody(e event) jsontext.Object {
 	}
 	var o jsontext.Object
 	for _, f := range e.attrs {
-		switch f.Key {
-		case "role", "content", "tool_calls", "id", "name", "message", "finish_reason", "index":
+		if slices.Contains(bodyKeys, f.Key) {
 			o = append(o, f)
 		}
 	}
 	return o
 }
 
-func readChoice(o jsontext.Object) ([]importMessage, error) {
+func readChoice(o jsontext.Object) ([]sourceMessage, error) {
 	m := jsontext.ParseObject(decoded(o.Get("message")))
 	if m == nil {
 		m = jsontext.Object{}
@@ -228,7 +239,8 @@ func readChoice(o jsontext.Object) ([]importMessage, error) {
 // decoded returns the value that a text is the JSON of; another value as it is.
 func decoded(v []byte) []byte {
 	if len(v) > 0 && v[0] == '"' {
-		if text := bytes.TrimSpace([]byte(jsontext.Unquote(v))); len(text) > 0 && (text[0] == '{' || text[0] == '[') && jsontext.Valid(text) {
+		if text := bytes.TrimSpace([]byte(jsontext.Unquote(v))); len(text) > 0 && (text[0] == '{' || text[0] == '[') &&
+			jsontext.Valid(text) {
 			return text
 		}
 	}
@@ -286,7 +298,7 @@ func orNull(v []byte) []byte {
 }
 
 // logprobs reads those of the response that OpenInference keeps.
-func (c *call) logprobs(in *value.Reader, s *importSpan) {
+func (c *call) logprobs(in *value.Reader, s *sourceSpan) {
 	i := 0
 	for raw := range jsontext.Elements(jsontext.ParseObject(decoded(s.attrs.Get("output.value"))).Get("choices")) {
 		o := jsontext.ParseObject(raw)
@@ -295,7 +307,7 @@ func (c *call) logprobs(in *value.Reader, s *importSpan) {
 		}
 		m := &c.answers[i]
 		if o.Has("logprobs") {
-			c.source = cmp.Or(value.Logprobs(in, &m.Message, o.Get("logprobs")), c.source)
+			c.source = cmp.Or(in.ChoiceLogprobs(&m.Message, o.Get("logprobs")), c.source)
 		}
 		if m.FinishReason == "" {
 			m.FinishReason = jsontext.Unquote(o.Get("finish_reason"))
@@ -315,10 +327,11 @@ func count(in *value.Reader, a jsontext.Object, names ...string) int32 {
 
 // settings are the names of request parameters that differ from those of the
 // chat completions API.
-var settings = map[string]string{"stop_sequences": "stop", "choice.count": "n", "is_stream": "stream", "stream": "stream", "type": "", "model": "", "encoding_formats": ""}
+var settings = map[string]string{"stop_sequences": "stop", "choice.count": "n", "is_stream": "stream",
+	"stream": "stream", "type": "", "model": "", "encoding_formats": ""}
 
-// importSampling returns the parameters of a request.
-func importSampling(a jsontext.Object) string {
+// readSampling returns the parameters of a request.
+func readSampling(a jsontext.Object) string {
 	var out jsontext.Object
 	for _, f := range a {
 		if name, is := strings.CutPrefix(f.Key, "gen_ai.request."); is && string(f.Raw) != "null" {
@@ -345,9 +358,9 @@ func importSampling(a jsontext.Object) string {
 }
 
 // toolsOf returns the tools that a call offered.
-func toolsOf(s *importSpan) (string, error) {
+func toolsOf(s *sourceSpan) (string, error) {
 	if s.attrs.Has("gen_ai.tool.definitions") {
-		return value.Tools(s.attrs.Get("gen_ai.tool.definitions"))
+		return value.ChatTools(s.attrs.Get("gen_ai.tool.definitions"))
 	}
 	var list [][]byte
 	for _, n := range under(s.attrs, "llm.tools").list() {
@@ -360,18 +373,19 @@ func toolsOf(s *importSpan) (string, error) {
 		}
 	}
 	for _, n := range under(s.attrs, "llm.request.functions").list() {
-		o := jsontext.Object{{Key: "name", Raw: importers.Quote(n.text("name"))}, {Key: "description", Raw: importers.Quote(n.text("description"))}}
+		o := jsontext.Object{{Key: "name", Raw: importers.Quote(n.text("name"))},
+			{Key: "description", Raw: importers.Quote(n.text("description"))}}
 		if p := decoded(n.json("parameters")); len(p) > 0 {
 			o.Set("parameters", p)
 		}
 		list = append(list, o.Bytes())
 	}
 	if len(list) > 0 {
-		return value.Tools(value.Join(list))
+		return value.ChatTools(value.Join(list))
 	}
 	for _, name := range []string{"langfuse.observation.input", "input.value"} {
 		if o := jsontext.ParseObject(decoded(s.attrs.Get(name))); o.Has("tools") && o.Get("tools")[0] == '[' {
-			return value.Tools(o.Get("tools"))
+			return value.ChatTools(o.Get("tools"))
 		}
 	}
 	return "", nil

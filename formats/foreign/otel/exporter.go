@@ -16,17 +16,18 @@ import (
 //     execute_tool; both are children of the root.
 //   - Ids are derived from the trajectory's id, so that a second export is the same
 //     trace.
-//   - What the conventions have no name for has one that begins with rollmill.
+//   - Attributes for which the conventions have no name begin with "rollmill.".
 //
 // A trajectory records when it began and ended and how long each call took, not when
 // each call began. So the calls follow one another, with equal pauses in which
 // the tools run. Without recorded times all are 0.
 //
-// A line of a file is an OTLP request, ExportTraceServiceRequest, as JSON. Package
-// formats/foreign/otel reads it back, with --map example_id=rollmill.example_id.
+// A line of a file is an OTLP request, ExportTraceServiceRequest, as JSON. Importer
+// reads it, with --map example_id=rollmill.example_id.
 var Exporter = exporters.Format{
-	Name: "otel", Help: "traces of OpenTelemetry by the GenAI conventions, an OTLP request a line", Omits: "token ids, log probabilities and examples",
-	Of: exporters.Rows, Exports: []exporters.Extension{exporters.JSONL},
+	Name: "otel", Help: "traces of OpenTelemetry by the GenAI conventions, an OTLP request a line",
+	Omits: "token ids, log probabilities and examples",
+	Of:    exporters.Rows, Exports: []exporters.Extension{exporters.JSONL},
 	Lines: exporters.RawLines(func(dst []byte, x *exporters.Item) (_ []byte, n int64, err error) {
 		for i := range x.Rows {
 			t := &x.Rows[i]

@@ -21,19 +21,23 @@ import (
 func example() formats.Trajectory {
 	value, total := 0.5, 0.25
 	return formats.Trajectory{
-		TrajectoryID: "t-1", Run: "demo", ExampleID: "e-1", Epoch: 3, Generation: 2, Status: formats.StatusOK, StopReason: formats.StopDone, Model: "policy",
+		TrajectoryID: "t-1", Run: "demo", ExampleID: "e-1", Epoch: 3, Generation: 2, Status: formats.StatusOK,
+		StopReason: formats.StopDone, Model: "policy",
 		StartedAt: 1_000_000, FinishedAt: 11_000_000, Reward: &total,
-		Rewards:  []formats.NamedReward{{Name: "solved", Value: &value, Weight: 0.5}, {Name: "style", Weight: 1, Failure: formats.RewardCrashed}},
+		Rewards: []formats.NamedReward{{Name: "solved", Value: &value, Weight: 0.5},
+			{Name: "style", Weight: 1, Failure: formats.RewardCrashed}},
 		ToolSets: []string{`[{"type":"function","function":{"name":"add","parameters":{"type":"object"}}}]`},
 		Messages: []formats.Message{
 			{Parent: -1, Role: "system", Content: "be brief", Call: -1},
 			{Parent: 0, Role: "user", Content: "1 + 2?", Call: -1},
-			{Parent: 1, Role: "assistant", Reasoning: "the tool knows", Sampled: true, Call: 0, FinishReason: "tool_calls", ToolCalls: []formats.ToolCall{{ID: "c1", Name: "add", Arguments: `{"a":1,"b":2}`}}},
+			{Parent: 1, Role: "assistant", Reasoning: "the tool knows", Sampled: true, Call: 0, FinishReason: "tool_calls",
+				ToolCalls: []formats.ToolCall{{ID: "c1", Name: "add", Arguments: `{"a":1,"b":2}`}}},
 			{Parent: 2, Role: "tool", Content: "3", ToolCallID: "c1", Call: -1},
 			{Parent: 3, Role: "assistant", Content: "3", Sampled: true, Call: 1, FinishReason: "stop"},
 		},
 		Calls: []formats.Call{
-			{Model: "policy-3", Target: true, Tools: 0, PromptTokens: 20, CompletionTokens: 5, CachedTokens: 4, LatencyMS: 2000, Endpoint: "https://engine.example/v1",
+			{Model: "policy-3", Target: true, Tools: 0, PromptTokens: 20, CompletionTokens: 5, CachedTokens: 4,
+				LatencyMS: 2000, Endpoint: "https://engine.example/v1",
 				Sampling: `{"temperature":0.5,"max_tokens":100,"stop":"x","logprobs":true,"seed":7}`},
 			{Model: "policy-3", Target: true, Tools: -1, PromptTokens: 30, CompletionTokens: 1, LatencyMS: 4000, Sampling: `{}`},
 		},
@@ -50,7 +54,8 @@ func TestSpans(t *testing.T) {
 			t.Errorf("%s has the trace %x and the id %x", s.Name, s.TraceID, s.SpanID)
 		}
 	}
-	if diff := compare.Diff([]string{"invoke_agent", "chat policy", "execute_tool add", "chat policy"}, names); diff != "" {
+	if diff := compare.Diff([]string{"invoke_agent", "chat policy", "execute_tool add", "chat policy"},
+		names); diff != "" {
 		t.Error(diff)
 	}
 	for i, want := range [][2]otel.Nanos{{1e9, 11e9}, {1e9, 3e9}, {3e9, 5e9}, {5e9, 9e9}} { // pauses of 2 s
@@ -63,8 +68,10 @@ func TestSpans(t *testing.T) {
 		got[a.Key] = a.Value
 	}
 	for key, want := range map[string]any{
-		"gen_ai.request.model": "policy", "gen_ai.response.model": "policy-3", "gen_ai.request.temperature": 0.5, "gen_ai.request.max_tokens": int64(100),
-		"gen_ai.request.seed": int64(7), "server.address": "engine.example", "server.port": int64(443), "gen_ai.usage.input_tokens": int64(20),
+		"gen_ai.request.model": "policy", "gen_ai.response.model": "policy-3", "gen_ai.request.temperature": 0.5,
+		"gen_ai.request.max_tokens": int64(100),
+		"gen_ai.request.seed":       int64(7), "server.address": "engine.example", "server.port": int64(443),
+		"gen_ai.usage.input_tokens":            int64(20),
 		"gen_ai.usage.cache_read.input_tokens": int64(4),
 		"gen_ai.output.messages":               `[{"role":"assistant","parts":[{"type":"reasoning","content":"the tool knows"},{"type":"tool_call","id":"c1","name":"add","arguments":{"a":1,"b":2}}],"finish_reason":"tool_call"}]`,
 	} {
@@ -111,7 +118,8 @@ func TestFailure(t *testing.T) {
 // rewards are the same, with branches and failures among them.
 func TestImported(t *testing.T) {
 	one := []formats.Trajectory{example()}
-	groups := append(slices.Collect(random.Trajectories(3, random.Options{Groups: 20, Scored: true, Branches: 0.3, SampledTokens: 50, PromptTokens: 50})), one)
+	groups := append(slices.Collect(random.Trajectories(3,
+		random.Options{Groups: 20, Scored: true, Branches: 0.3, SampledTokens: 50, PromptTokens: 50})), one)
 	branched := 0
 	for _, rows := range groups {
 		for i := range rows {
@@ -165,12 +173,14 @@ type view struct {
 }
 
 func seen(t *formats.Trajectory) view {
-	v := view{Example: t.ExampleID, Reward: t.Reward, Rewards: map[string]float64{}, Failed: t.Status == formats.StatusFailed, Began: t.StartedAt, Finished: t.FinishedAt}
+	v := view{Example: t.ExampleID, Reward: t.Reward, Rewards: map[string]float64{},
+		Failed: t.Status == formats.StatusFailed, Began: t.StartedAt, Finished: t.FinishedAt}
 	for i := range t.Messages {
 		m := &t.Messages[i]
 		var b strings.Builder
 		for _, at := range t.Path(i) {
-			b.WriteString(cmp.Or(t.Messages[at].Role, "-") + ": " + t.Messages[at].Content + t.Messages[at].Reasoning + t.Messages[at].ToolCallID)
+			b.WriteString(cmp.Or(t.Messages[at].Role, "-") + ": " + t.Messages[at].Content + t.Messages[at].Reasoning +
+				t.Messages[at].ToolCallID)
 			for _, c := range t.Messages[at].ToolCalls {
 				b.WriteString(" " + c.ID + c.Name + c.Arguments)
 			}
@@ -180,7 +190,8 @@ func seen(t *formats.Trajectory) view {
 	}
 	slices.Sort(v.Paths)
 	for _, c := range t.Calls {
-		v.Calls = append(v.Calls, formats.Call{PromptTokens: c.PromptTokens, CompletionTokens: c.CompletionTokens, CachedTokens: c.CachedTokens})
+		v.Calls = append(v.Calls,
+			formats.Call{PromptTokens: c.PromptTokens, CompletionTokens: c.CompletionTokens, CachedTokens: c.CachedTokens})
 	}
 	for _, r := range t.Rewards {
 		if r.Value != nil && r.Name != "reward" {
@@ -193,7 +204,8 @@ func seen(t *formats.Trajectory) view {
 func TestSkipsEmpty(t *testing.T) {
 	skipped := ""
 	sink := otel.Exporter.Lines(&bytes.Buffer{})
-	if err := sink.Give(&exporters.Item{Rows: make([]formats.Trajectory, 1), Skip: func(reason string) { skipped = reason }}); err != nil || skipped != "no_messages" || sink.Rows() != 0 {
+	if err := sink.Give(&exporters.Item{Rows: make([]formats.Trajectory, 1),
+		Skip: func(reason string) { skipped = reason }}); err != nil || skipped != "no_messages" || sink.Rows() != 0 {
 		t.Errorf("%d rows, skipped for %q: %v", sink.Rows(), skipped, err)
 	}
 }

@@ -8,17 +8,17 @@ import (
 
 const exampleID = "example_id"
 
-// Importer imports traces of OpenTelemetry: spans by the semantic conventions
+// Importer reads traces of OpenTelemetry: spans by the semantic conventions
 // for generative AI of every version, by OpenInference and by OpenLLMetry, as
 // exporters and collectors write them (OTLP as JSON, the console exporter), and
 // as Langfuse and Phoenix export them.
 //
 // A trace is a trajectory. The calls of its models are joined in the order of
-// time: a call whose prompt goes on from known messages continues them, another
-// one begins a branch. The calls of an agent that another agent, or a tool,
-// called are branches for subagents; they come first, so that the main path is
-// the outer agent's. Of a span of a call that contains another one, such as that
-// of a framework around that of a client, only the inner counts.
+// time: a call whose prompt begins with known messages continues them, another one
+// begins a branch. The calls of an agent that another agent or a tool called are
+// branches of subagents; they come first, so that the main path is the outer
+// agent's. If the span of a call contains the span of another call, as that of a
+// framework contains that of a client, only the inner one counts.
 //
 // The spans of a trace may be anywhere in a file, so a file is read as a whole,
 // up to importers.MaxDocument. The log records with the content of spans may be

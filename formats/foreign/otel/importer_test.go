@@ -19,8 +19,10 @@ const made = "../../../testdata/importers/otel/"
 // files are by opentelemetry-sdk 1.45.2 and its instrumentation of OpenAI, or by
 // openinference-instrumentation-openai; the
 // others are written to the conventions and to the schemas of Langfuse and Phoenix.
-var files = []string{made + "genai.otlp.jsonl", made + "genai.console.json", made + "genai.protobuf.json", made + "genai-events.otlp.jsonl", made + "genai-events.logs.otlp.jsonl",
-	made + "openinference.otlp.jsonl", made + "langfuse-observations-by-schema.jsonl", made + "phoenix-spans-by-schema.jsonl",
+var files = []string{made + "genai.otlp.jsonl", made + "genai.console.json", made + "genai.protobuf.json", made +
+	"genai-events.otlp.jsonl", made + "genai-events.logs.otlp.jsonl",
+	made + "openinference.otlp.jsonl", made + "langfuse-observations-by-schema.jsonl", made +
+		"phoenix-spans-by-schema.jsonl",
 	"testdata/conventions.jsonl", "testdata/langfuse-trace.json", "testdata/phoenix-frame.jsonl"}
 
 func TestRun(t *testing.T) { foreigntest.Importer(t, Importer, importers.Options{}, files...) }
@@ -31,7 +33,8 @@ func FuzzTraces(f *testing.F) {
 	if err != nil {
 		f.Fatal(err)
 	}
-	foreigntest.Fuzz(f, Importer, importers.Options{}, "f.jsonl", append(seeds, bytes.Split(conventions, []byte("\n"))...)...)
+	foreigntest.Fuzz(f, Importer, importers.Options{}, "f.jsonl",
+		append(seeds, bytes.Split(conventions, []byte("\n"))...)...)
 }
 
 // TestOrder: a trace is the same whatever the order of its parts.
@@ -84,7 +87,8 @@ func TestBounds(t *testing.T) {
 		"old log records":    {`{"resourceLogs":[{"scopeLogs":[{"logRecords":[{"traceId":"a","spanId":"b","eventName":"gen_ai.choice","body":{"kvlistValue":{"values":[{"key":"message","value":{"kvlistValue":{"values":[{"key":"content","value":{"stringValue":"yes"}}]}}}]}}}]}]}]}`, `"Answer":"yes"`},
 		"its own parent":     {`{"context":{"trace_id":"a","span_id":"b"},"parent_id":"b","name":"x","attributes":{"gen_ai.operation.name":"chat","gen_ai.output.messages":"yes"}}`, `"Answer":"yes"`},
 	} {
-		if rows := foreigntest.Rows(Importer, importers.Options{}, "f.json", []byte(x.data)); !strings.Contains(rows, x.want) {
+		if rows := foreigntest.Rows(Importer, importers.Options{}, "f.json", []byte(x.data)); !strings.Contains(rows,
+			x.want) {
 			t.Errorf("%s: %s", name, rows)
 		}
 	}
@@ -92,7 +96,8 @@ func TestBounds(t *testing.T) {
 
 func TestIDs(t *testing.T) {
 	for in, want := range map[string]string{
-		`"0x290686E2F47E3f91b0606ec8a3df72f3"`: "290686e2f47e3f91b0606ec8a3df72f3", `"KQaG4vR+P5GwYG7Io99y8w=="`: "290686e2f47e3f91b0606ec8a3df72f3", `"run-1"`: "run-1", `null`: "",
+		`"0x290686E2F47E3f91b0606ec8a3df72f3"`: "290686e2f47e3f91b0606ec8a3df72f3",
+		`"KQaG4vR+P5GwYG7Io99y8w=="`:           "290686e2f47e3f91b0606ec8a3df72f3", `"run-1"`: "run-1", `null`: "",
 	} {
 		if got := traceID([]byte(in)); got != want {
 			t.Errorf("%s is %s, not %s", in, got, want)

@@ -9,10 +9,11 @@ import (
 
 // readObservation reads an observation of Langfuse, with the names of its columns
 // or of its interface, as a span.
-func readObservation(raw []byte) (*importSpan, error) {
+func readObservation(raw []byte) (*sourceSpan, error) {
 	var in value.Reader
 	o := in.Object("an observation", raw)
-	s := &importSpan{id: spanID(o.Get("id")), parent: spanID(first(o, "parent_observation_id", "parentObservationId")), name: in.Text("name", o.Get("name")),
+	s := &sourceSpan{id: spanID(o.Get("id")), parent: spanID(first(o, "parent_observation_id", "parentObservationId")),
+		name:  in.Text("name", o.Get("name")),
 		start: value.Micros(first(o, "start_time", "startTime")), end: value.Micros(first(o, "end_time", "endTime"))}
 	s.failed = in.Text("level", o.Get("level")) == "ERROR"
 	s.message = in.Text("status_message", first(o, "status_message", "statusMessage"))
@@ -20,7 +21,8 @@ func readObservation(raw []byte) (*importSpan, error) {
 	for _, f := range o {
 		name := ""
 		switch f.Key {
-		case "id", "trace_id", "traceId", "parent_observation_id", "parentObservationId", "name", "start_time", "startTime", "end_time", "endTime", "status_message", "statusMessage":
+		case "id", "trace_id", "traceId", "parent_observation_id", "parentObservationId", "name", "start_time", "startTime",
+			"end_time", "endTime", "status_message", "statusMessage":
 			continue
 		case "type":
 			name = "langfuse.observation.type"

@@ -12,14 +12,14 @@ import (
 	"github.com/rollmill/rollmill/formats/jsontext"
 )
 
-// importMessage is a message with what it has beside a message's fields.
-type importMessage struct {
+// sourceMessage is a message with what it has beside a message's fields.
+type sourceMessage struct {
 	formats.Message
 	others jsontext.Object
 }
 
-func newMessage(role string) importMessage {
-	return importMessage{Message: formats.Message{Role: roleOf(role), Parent: -1, Call: -1}}
+func newMessage(role string) sourceMessage {
+	return sourceMessage{Message: formats.Message{Role: roleOf(role), Parent: -1, Call: -1}}
 }
 
 var roles = map[string]string{"model": "assistant", "ai": "assistant", "human": "user", "function": "tool"}
@@ -31,7 +31,7 @@ func roleOf(role string) string {
 
 // readMessages reads messages: a list or one, or the text of either. A text that
 // is no JSON is one message of a role.
-func readMessages(field string, v []byte, role string) (out []importMessage, err error) {
+func readMessages(field string, v []byte, role string) (out []sourceMessage, err error) {
 	for range 2 {
 		if len(v) == 0 || v[0] != '"' {
 			break
@@ -41,7 +41,7 @@ func readMessages(field string, v []byte, role string) (out []importMessage, err
 		if err != nil || inner[0] != '[' && inner[0] != '{' && inner[0] != '"' {
 			m := newMessage(role)
 			m.Content = text
-			return []importMessage{m}, nil
+			return []sourceMessage{m}, nil
 		}
 		v = inner
 	}
@@ -66,7 +66,7 @@ func readMessages(field string, v []byte, role string) (out []importMessage, err
 // readMessage reads a message with parts, or one of the chat completions API.
 // role is that of one that says none. A message with several results of tools
 // gives one for each.
-func readMessage(raw []byte, role string) (out []importMessage, err error) {
+func readMessage(raw []byte, role string) (out []sourceMessage, err error) {
 	var in value.Reader
 	o := in.Object("a message", raw)
 	if in.Err != nil {
@@ -77,13 +77,13 @@ func readMessage(raw []byte, role string) (out []importMessage, err error) {
 	}
 	o.Set("role", importers.Quote(roleOf(in.Text("role", o.Get("role")))))
 	if !o.Has("parts") {
-		var m importMessage
-		m.Message, err = value.Message(o.Bytes(), func(key string, v []byte) { m.other(key, v) })
+		var m sourceMessage
+		m.Message, m.others, err = value.Message(o.Bytes())
 		if m.Role == "tool" && m.ToolCallID == "" {
 			m.ToolCallID = jsontext.Unquote(o.Get("id"))
 		}
 		m.finish()
-		return []importMessage{m}, err
+		return []sourceMessage{m}, err
 	}
 	m := newMessage(in.Text("role", o.Get("role")))
 	m.Name = in.Text("name", o.Get("name"))
@@ -94,12 +94,8 @@ func readMessage(raw []byte, role string) (out []importMessage, err error) {
 		}
 	}
 	c.Set()
-	for _, f := range o {
-		switch f.Key {
-		case "role", "parts", "name":
-		default:
-			m.other(f.Key, f.Raw)
-		}
+	for f := range value.Rest(o, "role", "parts", "name") {
+		m.other(f.Key, f.Raw)
 	}
 	m.finish()
 	if len(out) == 0 || len(c.Parts) > 0 || len(m.ToolCalls) > 0 || m.Reasoning != "" {
@@ -108,14 +104,14 @@ func readMessage(raw []byte, role string) (out []importMessage, err error) {
 	return out, in.Err
 }
 
-func (m *importMessage) other(key string, v []byte) {
+func (m *sourceMessage) other(key string, v []byte) {
 	if string(v) != "null" {
 		m.others = append(m.others, jsontext.Member{Key: key, Raw: v})
 	}
 }
 
 // finish sets the finish reason, which some conventions keep in the message.
-func (m *importMessage) finish() {
+func (m *sourceMessage) finish() {
 	if reason := jsontext.Unquote(m.others.Get("finish_reason")); reason != "" {
 		m.FinishReason = finishReason(reason)
 		m.others.Drop("finish_reason")
@@ -131,7 +127,7 @@ func finishReason(text string) string {
 }
 
 // readPart adds a part to a message; a result of a tool is a message of its own.
-func readPart(in *value.Reader, c *value.Content, raw []byte) (result importMessage, is bool) {
+func readPart(in *value.Reader, c *value.Content, raw []byte) (result sourceMessage, is bool) {
 	o := in.Object("parts", raw)
 	switch kind := in.Text("parts.type", o.Get("type")); kind {
 	case "text":
@@ -142,7 +138,8 @@ func readPart(in *value.Reader, c *value.Content, raw []byte) (result importMess
 	case "reasoning", "thinking":
 		c.Think(in.Text("parts.content", o.Get("content")))
 	case "tool_call":
-		t := formats.ToolCall{ID: in.ID("parts.id", o.Get("id")), Name: in.Text("parts.name", o.Get("name")), Arguments: chat.Arguments(o.Get("arguments"))}
+		t := formats.ToolCall{ID: in.ID("parts.id", o.Get("id")), Name: in.Text("parts.name", o.Get("name")),
+			Arguments: chat.Arguments(o.Get("arguments"))}
 		c.Message.ToolCalls = append(c.Message.ToolCalls, t)
 	case "tool_call_response":
 		m := newMessage("tool")
@@ -152,14 +149,14 @@ func readPart(in *value.Reader, c *value.Content, raw []byte) (result importMess
 	default:
 		c.Parts = append(c.Parts, raw)
 	}
-	return importMessage{}, false
+	return sourceMessage{}, false
 }
 
 // toolContent sets the result of a tool: a text as it is, another value as JSON.
 func toolContent(m *formats.Message, v []byte) { m.Content = chat.Arguments(v) }
 
 // openInference reads a list of messages by OpenInference.
-func openInference(n *node, role string) (out []importMessage) {
+func openInference(n *node, role string) (out []sourceMessage) {
 	for _, item := range n.list() {
 		n := item.get("message")
 		if n == nil {
@@ -204,7 +201,8 @@ func openInferencePart(c *value.Content, n *node) {
 		c.Message.ToolCalls = append(c.Message.ToolCalls, openInferenceCall(n))
 	case "image":
 		url := jsontext.Object{{Key: "url", Raw: importers.Quote(p.text("image", "image", "url"))}}
-		c.Parts = append(c.Parts, jsontext.Object{{Key: "type", Raw: []byte(`"image_url"`)}, {Key: "image_url", Raw: url.Bytes()}}.Bytes())
+		c.Parts = append(c.Parts,
+			jsontext.Object{{Key: "type", Raw: []byte(`"image_url"`)}, {Key: "image_url", Raw: url.Bytes()}}.Bytes())
 	default:
 		if raw := p.json(); len(raw) > 0 && raw[0] == '{' {
 			c.Parts = append(c.Parts, raw)
@@ -214,14 +212,15 @@ func openInferencePart(c *value.Content, n *node) {
 
 // openLLMetry reads the messages of the attributes gen_ai.prompt.N and
 // gen_ai.completion.N.
-func openLLMetry(n *node, role string) (out []importMessage) {
+func openLLMetry(n *node, role string) (out []sourceMessage) {
 	for _, item := range n.list() {
 		m := newMessage(cmp.Or(item.text("role"), role))
 		m.ToolCallID = item.text("tool_call_id")
 		m.Content = item.text("content")
 		m.FinishReason = finishReason(item.text("finish_reason"))
 		for _, t := range item.list("tool_calls") {
-			m.ToolCalls = append(m.ToolCalls, formats.ToolCall{ID: t.text("id"), Name: t.text("name"), Arguments: t.text("arguments")})
+			m.ToolCalls = append(m.ToolCalls,
+				formats.ToolCall{ID: t.text("id"), Name: t.text("name"), Arguments: t.text("arguments")})
 		}
 		out = append(out, m)
 	}

@@ -12,9 +12,12 @@ import (
 // columns are the attributes of a call that columns hold. Those that end in a dot
 // are the beginning of names.
 var columns = []string{
-	"gen_ai.input.messages", "gen_ai.output.messages", "gen_ai.system_instructions", "gen_ai.tool.definitions", "gen_ai.request.", "gen_ai.usage.",
-	"gen_ai.response.model", "gen_ai.response.finish_reasons", "gen_ai.prompt", "gen_ai.completion", "llm.input_messages", "llm.output_messages", "llm.tools",
-	"llm.token_count.", "llm.invocation_parameters", "llm.model_name", "llm.finish_reason", "llm.request.functions", "input.", "output.",
+	"gen_ai.input.messages", "gen_ai.output.messages", "gen_ai.system_instructions", "gen_ai.tool.definitions",
+	"gen_ai.request.", "gen_ai.usage.",
+	"gen_ai.response.model", "gen_ai.response.finish_reasons", "gen_ai.prompt", "gen_ai.completion",
+	"llm.input_messages", "llm.output_messages", "llm.tools",
+	"llm.token_count.", "llm.invocation_parameters", "llm.model_name", "llm.finish_reason", "llm.request.functions",
+	"input.", "output.",
 	"langfuse.observation.input", "langfuse.observation.output", "langfuse.observation.model.parameters",
 	"openinference.span.kind", "langfuse.observation.type",
 }
@@ -24,7 +27,8 @@ func unread(attrs jsontext.Object) (out jsontext.Object) {
 next:
 	for _, f := range attrs {
 		for _, c := range columns {
-			if rest, is := strings.CutPrefix(f.Key, c); is && f.Key != "gen_ai.prompt.name" && (rest == "" || rest[0] == '.' || c[len(c)-1] == '.') {
+			if rest, is := strings.CutPrefix(f.Key, c); is && f.Key != "gen_ai.prompt.name" &&
+				(rest == "" || rest[0] == '.' || c[len(c)-1] == '.') {
 				continue next
 			}
 		}
@@ -67,8 +71,9 @@ func (t *trace) metadata() {
 }
 
 // describe returns a span as JSON, with the attributes' own names.
-func (s *importSpan) describe() []byte {
-	o := jsontext.Object{{Key: "name", Raw: importers.Quote(s.name)}, {Key: "kind", Raw: importers.Quote(s.kind)}, {Key: "span_id", Raw: importers.Quote(s.id)}}
+func (s *sourceSpan) describe() []byte {
+	o := jsontext.Object{{Key: "name", Raw: importers.Quote(s.name)}, {Key: "kind", Raw: importers.Quote(s.kind)},
+		{Key: "span_id", Raw: importers.Quote(s.id)}}
 	if s.parent != "" {
 		o.Set("parent_id", importers.Quote(s.parent))
 	}

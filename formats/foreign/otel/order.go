@@ -7,7 +7,7 @@ import (
 
 // sort sets what each span is of and returns the calls of models, in the order in
 // which they are added: those of subagents first, each in the order of time.
-func (t *trace) sort() (calls []*importSpan) {
+func (t *trace) sort() (calls []*sourceSpan) {
 	for _, s := range t.spans {
 		if s.kind == "" {
 			s.kind = kindOf(s)
@@ -27,7 +27,7 @@ func (t *trace) sort() (calls []*importSpan) {
 			calls = append(calls, s)
 		}
 	}
-	slices.SortStableFunc(calls, func(a, b *importSpan) int {
+	slices.SortStableFunc(calls, func(a, b *sourceSpan) int {
 		if a.nested != b.nested {
 			return map[bool]int{true: -1, false: 1}[a.nested]
 		}
@@ -43,8 +43,8 @@ func (t *trace) sort() (calls []*importSpan) {
 }
 
 // above yields the spans that a span is in, from the inside.
-func (t *trace) above(s *importSpan) func(func(*importSpan) bool) {
-	return func(yield func(*importSpan) bool) {
+func (t *trace) above(s *sourceSpan) func(func(*sourceSpan) bool) {
+	return func(yield func(*sourceSpan) bool) {
 		for range maxDepth {
 			p := t.byID[s.parent]
 			if p == nil || p == s || s.parent == "" || !yield(p) {
@@ -57,7 +57,7 @@ func (t *trace) above(s *importSpan) func(func(*importSpan) bool) {
 
 // nested reports whether a call is of an agent that another agent or a tool
 // called.
-func (t *trace) nested(s *importSpan) bool {
+func (t *trace) nested(s *sourceSpan) bool {
 	agent := false
 	for p := range t.above(s) {
 		if p.kind == kindTool || agent && p.kind == kindAgent {
@@ -69,7 +69,7 @@ func (t *trace) nested(s *importSpan) bool {
 }
 
 // within returns the innermost span of a kind that a span is in.
-func (t *trace) within(s *importSpan, kind string) *importSpan {
+func (t *trace) within(s *sourceSpan, kind string) *sourceSpan {
 	for p := range t.above(s) {
 		if p.kind == kind {
 			return p

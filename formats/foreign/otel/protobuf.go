@@ -15,7 +15,7 @@ func (r Request) Protobuf() []byte {
 	for i := range r.Spans {
 		spans = field(spans, 2, r.Spans[i].protobuf())
 	}
-	of := field(nil, 1, exportAttributes(nil, 1, r.resource()))
+	of := field(nil, 1, appendAttributes(nil, 1, r.resource()))
 	return field(nil, 1, field(of, 2, spans))
 }
 
@@ -29,10 +29,10 @@ func (s *Span) protobuf() []byte {
 	b = varint(b, 6, uint64(s.Kind))
 	b = fixed(b, 7, uint64(s.Start))
 	b = fixed(b, 8, uint64(s.End))
-	b = exportAttributes(b, 9, s.Attributes)
+	b = appendAttributes(b, 9, s.Attributes)
 	for _, e := range s.Events {
 		event := field(fixed(nil, 1, uint64(e.Time)), 2, valid(e.Name))
-		b = field(b, 11, exportAttributes(event, 3, e.Attributes))
+		b = field(b, 11, appendAttributes(event, 3, e.Attributes))
 	}
 	if s.Status != nil {
 		b = field(b, 15, varint(field(nil, 2, valid(s.Status.Message)), 3, uint64(s.Status.Code)))
@@ -40,14 +40,14 @@ func (s *Span) protobuf() []byte {
 	return b
 }
 
-func exportAttributes(b []byte, n protowire.Number, list []Attribute) []byte {
+func appendAttributes(b []byte, n protowire.Number, list []Attribute) []byte {
 	for _, a := range list {
-		b = field(b, n, field(field(nil, 1, valid(a.Key)), 2, exportAnyValue(a.Value)))
+		b = field(b, n, field(field(nil, 1, valid(a.Key)), 2, protoValue(a.Value)))
 	}
 	return b
 }
 
-func exportAnyValue(v any) []byte {
+func protoValue(v any) []byte {
 	switch v := v.(type) {
 	case string:
 		return field(nil, 1, valid(v))
@@ -60,7 +60,7 @@ func exportAnyValue(v any) []byte {
 	}
 	var values []byte
 	for _, s := range v.([]string) {
-		values = field(values, 1, exportAnyValue(s))
+		values = field(values, 1, protoValue(s))
 	}
 	return field(nil, 5, values)
 }

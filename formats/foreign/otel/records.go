@@ -98,7 +98,8 @@ func (x *index) file(f importers.File) error {
 				return err
 			}
 			if held += len(r.Data); held > importers.MaxDocument {
-				return formats.Invalid(f.Name, "split it by trace", nil, "its rows have more than %d MiB", importers.MaxDocument>>20)
+				return formats.Invalid(f.Name, "split it by trace", nil, "its rows have more than %d MiB",
+					importers.MaxDocument>>20)
 			}
 			data, err := value.Check(r.Data)
 			if err == nil {
@@ -238,7 +239,8 @@ func (x *index) row(o jsontext.Object, v []byte, line int) error {
 			span = first(o, "context.span_id")
 		}
 		x.spans[spanID(span)] = trace
-	case o.Has("result") && o.Has("annotator_kind") || trace != "" && (o.Has("data_type") || o.Has("dataType")) && o.Has("name"):
+	case o.Has("result") && o.Has("annotator_kind") || trace != "" && (o.Has("data_type") || o.Has("dataType")) &&
+		o.Has("name"):
 		p.kind = scoreRow
 	case trace != "" && o.Has("type"):
 		p.kind = observation

@@ -8,8 +8,8 @@ import (
 	"github.com/rollmill/rollmill/formats/jsontext"
 )
 
-// importEvaluation is a result of an evaluator that has a number.
-type importEvaluation struct {
+// evaluation is a result of an evaluator that has a number.
+type evaluation struct {
 	name  string
 	value float64
 }
@@ -17,10 +17,11 @@ type importEvaluation struct {
 // evaluations reads those that a span has: in events by the conventions, and in
 // attributes by OpenInference. Those of sessions are not of one trace; the
 // attributes keep them.
-func (t *trace) evaluations(s *importSpan) {
+func (t *trace) evaluations(s *sourceSpan) {
 	for _, e := range s.events {
 		if e.name == "gen_ai.evaluation.result" {
-			t.evaluation(jsontext.Unquote(e.attrs.Get("gen_ai.evaluation.name")), e.attrs.Get("gen_ai.evaluation.score.value"), e.attrs.Bytes())
+			t.evaluation(jsontext.Unquote(e.attrs.Get("gen_ai.evaluation.name")), e.attrs.Get("gen_ai.evaluation.score.value"),
+				e.attrs.Bytes())
 		}
 	}
 	for _, words := range [][2]string{{"annotations", "annotation"}, {"evaluations", "evaluation"}} {
@@ -52,7 +53,7 @@ func (t *trace) evaluation(name string, v, raw []byte) {
 	t.raw = append(t.raw, raw)
 	var in value.Reader
 	if f := in.Number("score", v); f != nil && name != "" {
-		t.judged = append(t.judged, importEvaluation{name, *f})
+		t.judged = append(t.judged, evaluation{name, *f})
 	}
 }
 

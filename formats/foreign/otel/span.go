@@ -19,9 +19,9 @@ const (
 	kindOther = "other"
 )
 
-// importSpan is a span of any source; its attributes have the names of the
+// sourceSpan is a span of any source; its attributes have the names of the
 // conventions.
-type importSpan struct {
+type sourceSpan struct {
 	id, parent, name string
 	kind             string
 	start, end       int64 // microseconds
@@ -43,7 +43,7 @@ type event struct {
 	body  []byte
 }
 
-func (s *importSpan) text(keys ...string) string {
+func (s *sourceSpan) text(keys ...string) string {
 	for _, k := range keys {
 		if t := jsontext.Unquote(s.attrs.Get(k)); t != "" {
 			return t
@@ -53,11 +53,13 @@ func (s *importSpan) text(keys ...string) string {
 }
 
 // readSpan reads a span of OTLP.
-func readSpan(raw []byte) (*importSpan, error) {
+func readSpan(raw []byte) (*sourceSpan, error) {
 	var in value.Reader
 	o := in.Object("a span", raw)
-	s := &importSpan{id: spanID(first(o, "spanId", "span_id")), parent: spanID(first(o, "parentSpanId", "parent_span_id")), name: in.Text("name", o.Get("name")),
-		start: nanos(first(o, "startTimeUnixNano", "start_time_unix_nano")), end: nanos(first(o, "endTimeUnixNano", "end_time_unix_nano"))}
+	s := &sourceSpan{id: spanID(first(o, "spanId", "span_id")),
+		parent: spanID(first(o, "parentSpanId", "parent_span_id")), name: in.Text("name", o.Get("name")),
+		start: nanos(first(o, "startTimeUnixNano", "start_time_unix_nano")),
+		end:   nanos(first(o, "endTimeUnixNano", "end_time_unix_nano"))}
 	status := in.Object("status", o.Get("status"))
 	code := string(status.Get("code"))
 	s.failed = code == "2" || code == `"STATUS_CODE_ERROR"`
@@ -66,12 +68,12 @@ func readSpan(raw []byte) (*importSpan, error) {
 		return nil, in.Err
 	}
 	var err error
-	if s.attrs, err = importAttributes(o.Get("attributes")); err != nil {
+	if s.attrs, err = readAttributes(o.Get("attributes")); err != nil {
 		return nil, err
 	}
 	for e := range jsontext.Elements(o.Get("events")) {
 		o := in.Object("events", e)
-		attrs, err := importAttributes(o.Get("attributes"))
+		attrs, err := readAttributes(o.Get("attributes"))
 		if err != nil {
 			return nil, err
 		}
@@ -88,14 +90,14 @@ func readLog(raw []byte) (e event, span string, at int64, err error) {
 	if at = nanos(first(o, "timeUnixNano", "time_unix_nano")); at == 0 {
 		at = nanos(first(o, "observedTimeUnixNano", "observed_time_unix_nano"))
 	}
-	if e.attrs, err = importAttributes(o.Get("attributes")); err != nil {
+	if e.attrs, err = readAttributes(o.Get("attributes")); err != nil {
 		return e, "", 0, err
 	}
 	if e.name == "" {
 		e.name = jsontext.Unquote(e.attrs.Get("event.name"))
 	}
 	if o.Has("body") {
-		if e.body, err = importAnyValue(o.Get("body"), 0); err != nil {
+		if e.body, err = readAnyValue(o.Get("body"), 0); err != nil {
 			return e, "", 0, err
 		}
 	}
@@ -104,7 +106,7 @@ func readLog(raw []byte) (e event, span string, at int64, err error) {
 
 // readPlain reads a span of the console exporter, or of Phoenix: in the form of
 // its interface, or of the rows of its data frames.
-func readPlain(raw []byte) (*importSpan, error) {
+func readPlain(raw []byte) (*sourceSpan, error) {
 	var in value.Reader
 	o := in.Object("a span", raw)
 	context := in.Object("context", o.Get("context"))
@@ -112,7 +114,8 @@ func readPlain(raw []byte) (*importSpan, error) {
 	if id == nil {
 		id = first(o, "context.span_id")
 	}
-	s := &importSpan{id: spanID(id), parent: spanID(o.Get("parent_id")), name: in.Text("name", o.Get("name")), start: value.Micros(o.Get("start_time")), end: value.Micros(o.Get("end_time"))}
+	s := &sourceSpan{id: spanID(id), parent: spanID(o.Get("parent_id")), name: in.Text("name", o.Get("name")),
+		start: value.Micros(o.Get("start_time")), end: value.Micros(o.Get("end_time"))}
 	status := jsontext.ParseObject(o.Get("status"))
 	code := jsontext.Unquote(first(status, "status_code")) + jsontext.Unquote(o.Get("status_code"))
 	s.failed = code == "ERROR"
@@ -130,7 +133,8 @@ func readPlain(raw []byte) (*importSpan, error) {
 	}
 	for e := range jsontext.Elements(in.List("events", o.Get("events"))) {
 		o := in.Object("events", e)
-		s.events = append(s.events, event{name: in.Text("events.name", o.Get("name")), attrs: in.Object("events.attributes", o.Get("attributes"))})
+		s.events = append(s.events,
+			event{name: in.Text("events.name", o.Get("name")), attrs: in.Object("events.attributes", o.Get("attributes"))})
 	}
 	return s, in.Err
 }
@@ -150,15 +154,15 @@ func flatten(attrs *jsontext.Object, name string, v []byte, depth int) {
 	*attrs = append(*attrs, jsontext.Member{Key: name, Raw: v})
 }
 
-// importAttributes returns attributes of OTLP as JSON values.
-func importAttributes(list []byte) (out jsontext.Object, err error) {
+// readAttributes returns attributes of OTLP as JSON values.
+func readAttributes(list []byte) (out jsontext.Object, err error) {
 	for raw := range jsontext.Elements(list) {
 		o := jsontext.ParseObject(raw)
 		key := jsontext.Unquote(o.Get("key"))
 		if key == "" {
 			return nil, fmt.Errorf("an attribute has no key: %s", importers.Brief(raw))
 		}
-		v, err := importAnyValue(o.Get("value"), 0)
+		v, err := readAnyValue(o.Get("value"), 0)
 		if err != nil {
 			return nil, fmt.Errorf("the attribute %s: %w", key, err)
 		}
@@ -170,8 +174,8 @@ func importAttributes(list []byte) (out jsontext.Object, err error) {
 // maxDepth bounds how deep values are in others.
 const maxDepth = 200
 
-// importAnyValue returns a value of OTLP as JSON.
-func importAnyValue(raw []byte, depth int) ([]byte, error) {
+// readAnyValue returns a value of OTLP as JSON.
+func readAnyValue(raw []byte, depth int) ([]byte, error) {
 	if depth > maxDepth {
 		return nil, fmt.Errorf("values are nested more than %d deep", maxDepth)
 	}
@@ -196,7 +200,7 @@ func importAnyValue(raw []byte, depth int) ([]byte, error) {
 		case "arrayValue", "array_value":
 			out := []byte{'['}
 			for e := range jsontext.Elements(jsontext.ParseObject(v).Get("values")) {
-				x, err := importAnyValue(e, depth+1)
+				x, err := readAnyValue(e, depth+1)
 				if err != nil {
 					return nil, err
 				}
@@ -210,7 +214,7 @@ func importAnyValue(raw []byte, depth int) ([]byte, error) {
 			var out jsontext.Object
 			for e := range jsontext.Elements(jsontext.ParseObject(v).Get("values")) {
 				o := jsontext.ParseObject(e)
-				x, err := importAnyValue(o.Get("value"), depth+1)
+				x, err := readAnyValue(o.Get("value"), depth+1)
 				if err != nil {
 					return nil, err
 				}
@@ -236,7 +240,7 @@ func nanos(v []byte) int64 {
 }
 
 // kindOf returns what a span is of, by any of the conventions.
-func kindOf(s *importSpan) string {
+func kindOf(s *sourceSpan) string {
 	switch s.text("gen_ai.operation.name") {
 	case "chat", "generate_content", "text_completion", "completion":
 		return kindModel
@@ -261,7 +265,8 @@ func kindOf(s *importSpan) string {
 		return kindOther
 	}
 	for _, f := range s.attrs {
-		if strings.HasPrefix(f.Key, "llm.request.") || strings.HasPrefix(f.Key, "gen_ai.request.") || strings.HasPrefix(f.Key, "gen_ai.input.messages") {
+		if strings.HasPrefix(f.Key, "llm.request.") || strings.HasPrefix(f.Key, "gen_ai.request.") ||
+			strings.HasPrefix(f.Key, "gen_ai.input.messages") {
 			return kindModel
 		}
 	}

@@ -23,7 +23,8 @@ func (t *trace) status(row *formats.Trajectory) {
 	case text != "":
 		row.Status, row.FailureClass, row.Error = formats.StatusFailed, class, text
 	case !t.answered:
-		row.Status, row.FailureClass, row.Error = formats.StatusFailed, formats.FailNoCalls, "no call of the model has an answer"
+		row.Status, row.FailureClass, row.Error = formats.StatusFailed, formats.FailNoCalls,
+			"no call of the model has an answer"
 	}
 }
 

@@ -2,15 +2,15 @@ package otel
 
 import "github.com/rollmill/rollmill/formats"
 
-// exportSpan is when a call ran, and when the next one may begin.
-type exportSpan struct{ start, end, next Nanos }
+// callTimes is when a call ran, and when the next one may begin.
+type callTimes struct{ start, end, next Nanos }
 
 func micros(t int64) Nanos { return Nanos(max(0, t)) * 1000 }
 
 // timesOf places the calls of a trajectory one after the other, with equal pauses. If
 // they took longer than the trajectory, some ran at the same time: then they begin
 // earlier, but in their order and not before the trajectory.
-func timesOf(t *formats.Trajectory) []exportSpan {
+func timesOf(t *formats.Trajectory) []callTimes {
 	begin, end := micros(t.StartedAt), micros(t.FinishedAt)
 	var busy Nanos
 	for i := range t.Calls {
@@ -20,7 +20,7 @@ func timesOf(t *formats.Trajectory) []exportSpan {
 	if n := Nanos(len(t.Calls)); n > 0 && begin > 0 && begin+busy < end {
 		pause = (end - begin - busy) / n
 	}
-	out := make([]exportSpan, len(t.Calls))
+	out := make([]callTimes, len(t.Calls))
 	last, at := begin, begin
 	for i := range t.Calls {
 		took := latency(&t.Calls[i])
@@ -31,7 +31,7 @@ func timesOf(t *formats.Trajectory) []exportSpan {
 		if start+took > end {
 			start = max(last, end-min(end, took))
 		}
-		out[i] = exportSpan{start, start + took, start + took + pause}
+		out[i] = callTimes{start, start + took, start + took + pause}
 		last, at = start, out[i].next
 	}
 	return out

@@ -15,11 +15,11 @@ import (
 // trace is a trace that is being read.
 type trace struct {
 	record   *importers.Record
-	spans    []*importSpan
-	byID     map[string]*importSpan
+	spans    []*sourceSpan
+	byID     map[string]*sourceSpan
 	resource jsontext.Object
 	about    jsontext.Object // what Langfuse says of it
-	judged   []importEvaluation
+	judged   []evaluation
 	raw      [][]byte // evaluations as they are
 
 	importers.Conversation
@@ -39,7 +39,7 @@ func parse(r *importers.Record) ([]importers.Item, error) {
 	if err != nil {
 		return nil, err
 	}
-	t := &trace{record: r, byID: map[string]*importSpan{}, roots: map[root][]int{}}
+	t := &trace{record: r, byID: map[string]*sourceSpan{}, roots: map[root][]int{}}
 	var x importers.Item
 	if x.Row.TrajectoryID, err = t.read(data); err != nil {
 		return nil, err
@@ -102,12 +102,12 @@ func (t *trace) piece(kind string, resource, raw []byte) (id string, err error) 
 		return "", fmt.Errorf("a part of the trace is %s, not an object", importers.Brief(raw))
 	}
 	id = traceID(first(o, "traceId", "trace_id", "context.trace_id"))
-	var s *importSpan
+	var s *sourceSpan
 	switch kind {
 	case otlpSpan:
 		s, err = readSpan(raw)
 		if err == nil && t.resource == nil {
-			t.resource, err = importAttributes(resource)
+			t.resource, err = readAttributes(resource)
 		}
 	case plainSpan:
 		s, err = readPlain(raw)
@@ -137,7 +137,7 @@ func (t *trace) piece(kind string, resource, raw []byte) (id string, err error) 
 
 // again merges a span with one of the same id: its log records may come first,
 // and a span may be exported while it runs and when it ends.
-func (s *importSpan) again(later *importSpan) {
+func (s *sourceSpan) again(later *sourceSpan) {
 	switch {
 	case s.logged:
 		for _, f := range s.attrs {
@@ -153,7 +153,7 @@ func (s *importSpan) again(later *importSpan) {
 	*s = *later
 }
 
-func (t *trace) addSpan(s *importSpan) {
+func (t *trace) addSpan(s *sourceSpan) {
 	if before := t.byID[s.id]; before != nil && s.id != "" {
 		before.again(s)
 		return
@@ -174,7 +174,8 @@ func (t *trace) log(kind string, o jsontext.Object, raw []byte) error {
 	if kind == otlpLog {
 		e, id, at, err = readLog(raw)
 	} else {
-		e = event{name: jsontext.Unquote(o.Get("event_name")), attrs: jsontext.ParseObject(o.Get("attributes")), body: o.Get("body")}
+		e = event{name: jsontext.Unquote(o.Get("event_name")), attrs: jsontext.ParseObject(o.Get("attributes")),
+			body: o.Get("body")}
 		e.name = cmp.Or(e.name, jsontext.Unquote(e.attrs.Get("event.name")))
 		id, at = spanID(o.Get("span_id")), value.Micros(first(o, "timestamp", "observed_timestamp"))
 	}
@@ -183,7 +184,7 @@ func (t *trace) log(kind string, o jsontext.Object, raw []byte) error {
 	}
 	s := t.byID[id]
 	if s == nil {
-		s = &importSpan{id: id, start: at, end: at, logged: true}
+		s = &sourceSpan{id: id, start: at, end: at, logged: true}
 		t.addSpan(s)
 	}
 	if e.name == "gen_ai.client.inference.operation.details" {
@@ -228,22 +229,15 @@ func (t *trace) example() string {
 					depth++
 				}
 				if depth < best {
-					found, best = scalar(v), depth
+					found, best = value.AnyText(v), depth
 				}
 			}
 		}
 	}
 	for _, o := range []jsontext.Object{t.about, jsontext.ParseObject(decoded(t.about.Get("metadata"))), t.resource} {
 		if found == "" && o.Has(name) {
-			found = scalar(o.Get(name))
+			found = value.AnyText(o.Get(name))
 		}
 	}
 	return found
-}
-
-func scalar(v []byte) string {
-	if len(v) > 0 && v[0] == '"' {
-		return jsontext.Unquote(v)
-	}
-	return jsontext.Compact(v)
 }

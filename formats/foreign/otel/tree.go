@@ -7,11 +7,10 @@ import (
 
 	"github.com/rollmill/rollmill/formats"
 	"github.com/rollmill/rollmill/formats/foreign/importers"
-	"github.com/rollmill/rollmill/formats/jsontext"
 )
 
 // call adds a call: its prompt, as far as it is new, and its answer.
-func (t *trace) call(s *importSpan) error {
+func (t *trace) call(s *sourceSpan) error {
 	c, err := readCall(s)
 	if err != nil {
 		return err
@@ -42,14 +41,16 @@ func (t *trace) call(s *importSpan) error {
 	}
 	at := t.Sampled(m.Message, c.Call)
 	t.source = cmp.Or(t.source, c.source)
-	t.keep(at, m.others)
+	t.meta.AllOfMessage(at, m.others)
 	if rest := unread(s.attrs); len(rest) > 0 {
 		t.meta.OfMessage(at, "attributes", rest.Bytes())
 	}
 	for _, m := range c.answers[1:] {
 		n := int32(len(t.Calls) - 1)
-		t.candidates = append(t.candidates, formats.Candidate{Message: int32(at), Content: m.Content, Reason: formats.CandidateAlternative, Reasoning: m.Reasoning, ToolCalls: m.ToolCalls,
-			FinishReason: m.FinishReason, Call: &n, TokenIDs: m.TokenIDs, Logprobs: m.Logprobs, TokenTexts: m.TokenTexts})
+		t.candidates = append(t.candidates,
+			formats.Candidate{Message: int32(at), Content: m.Content, Reason: formats.CandidateAlternative,
+				Reasoning: m.Reasoning, ToolCalls: m.ToolCalls,
+				FinishReason: m.FinishReason, Call: &n, TokenIDs: m.TokenIDs, Logprobs: m.Logprobs, TokenTexts: m.TokenTexts})
 	}
 	return nil
 }
@@ -62,7 +63,7 @@ type root struct {
 
 // walk follows a prompt among the messages of an agent, "" for the outer one, and
 // adds what is new of it.
-func (t *trace) walk(prompt []importMessage, agent string) {
+func (t *trace) walk(prompt []sourceMessage, agent string) {
 	t.Continue(-1)
 	for i := range prompt {
 		m := &prompt[i]
@@ -83,7 +84,7 @@ func (t *trace) walk(prompt []importMessage, agent string) {
 		}
 		if at < 0 {
 			at = t.Input(m.Message)
-			t.keep(at, m.others)
+			t.meta.AllOfMessage(at, m.others)
 			if i == 0 {
 				t.roots[first] = append(t.roots[first], at)
 				t.begun = t.begun || agent == ""
@@ -95,7 +96,7 @@ func (t *trace) walk(prompt []importMessage, agent string) {
 
 // agent returns the id of the agent whose messages are a tree of their own: of a
 // call that is nested, or of an evaluator.
-func (t *trace) agent(s *importSpan) string {
+func (t *trace) agent(s *sourceSpan) string {
 	for _, kind := range []string{kindJudge, kindAgent} {
 		if p := t.within(s, kind); p != nil && (kind == kindJudge || s.nested) {
 			return p.id
@@ -107,14 +108,8 @@ func (t *trace) agent(s *importSpan) string {
 	return ""
 }
 
-func (t *trace) keep(at int, others jsontext.Object) {
-	for _, f := range others {
-		t.meta.OfMessage(at, f.Key, f.Raw)
-	}
-}
-
 // keepCall keeps the attributes of a call without an answer.
-func (t *trace) keepCall(s *importSpan, n int) {
+func (t *trace) keepCall(s *sourceSpan, n int) {
 	if rest := unread(s.attrs); len(rest) > 0 {
 		t.meta.Add(fmt.Sprintf("call_%d", n), rest.Bytes())
 	}
@@ -139,7 +134,8 @@ func (t *trace) results() {
 	for _, s := range t.spans {
 		id := s.text("gen_ai.tool.call.id", "tool_call.id", "tool.id")
 		at, open := after[id]
-		result := cmp.Or(string(s.attrs.Get("gen_ai.tool.call.result")), string(s.attrs.Get("output.value")), string(s.attrs.Get("langfuse.observation.output")))
+		result := cmp.Or(string(s.attrs.Get("gen_ai.tool.call.result")), string(s.attrs.Get("output.value")),
+			string(s.attrs.Get("langfuse.observation.output")))
 		if s.kind != kindTool || !open || result == "" {
 			continue
 		}

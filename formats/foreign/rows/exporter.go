@@ -23,10 +23,11 @@ import (
 //   - JSON that a column holds as text (example, tool_sets, sampling, metadata,
 //     content_parts) is that text, with its spaces and the order of its keys.
 //
-// Columns of a newer minor version of the schema are not written. Decode reads a
-// line.
+// Columns of a newer minor version of the schema are not written. [Decode] reads
+// a line.
 var Exporter = exporters.Format{
-	Name: "rows", Help: "our own rows, all columns and without loss, which import reads", Of: exporters.Rows, Exports: []exporters.Extension{exporters.JSONL},
+	Name: "rows", Help: "our own rows, all columns and without loss, which import reads", Of: exporters.Rows,
+	Exports: []exporters.Extension{exporters.JSONL},
 	Lines: exporters.RawLines(func(dst []byte, x *exporters.Item) ([]byte, int64, error) {
 		for i := range x.Rows {
 			if x.Rows[i].Beyond != nil {

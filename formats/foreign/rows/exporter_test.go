@@ -30,7 +30,8 @@ func roundTrip(t *testing.T, row formats.Trajectory) {
 }
 
 func TestRowsAreReadBack(t *testing.T) {
-	o := random.Options{Groups: 20, Scored: true, Failures: 0.3, Unscored: 0.2, Branches: 0.4, SampledTokens: 80, PromptTokens: 60}
+	o := random.Options{Groups: 20, Scored: true, Failures: 0.3, Unscored: 0.2, Branches: 0.4, SampledTokens: 80,
+		PromptTokens: 60}
 	for group := range random.Trajectories(3, o) {
 		for _, row := range group {
 			roundTrip(t, row)
@@ -43,10 +44,12 @@ func TestExtremesAreReadBack(t *testing.T) {
 	version, score, nan := int64(math.MaxInt64), math.SmallestNonzeroFloat64, math.NaN()
 	text := "שלום \u2028 \"q\" \\ \x01 <&> \U0001F600\r\n"
 	roundTrip(t, formats.Trajectory{
-		TrajectoryID: text, Epoch: math.MinInt32, PolicyVersion: &version, Reward: &nan, StartedAt: 1, FinishedAt: 253_402_300_799_999_999,
+		TrajectoryID: text, Epoch: math.MinInt32, PolicyVersion: &version, Reward: &nan, StartedAt: 1,
+		FinishedAt:    253_402_300_799_999_999,
 		ShapedRewards: []float64{math.Inf(1), math.Copysign(0, -1), 0.1},
 		Rewards:       []formats.NamedReward{{}, {Name: text, Value: &score}},
-		Messages: []formats.Message{{Parent: -1, Content: text, ToolCalls: []formats.ToolCall{{ID: text, Arguments: "{ not json"}}, TokenIDs: []int32{math.MaxInt32, math.MinInt32},
+		Messages: []formats.Message{{Parent: -1, Content: text,
+			ToolCalls: []formats.ToolCall{{ID: text, Arguments: "{ not json"}}, TokenIDs: []int32{math.MaxInt32, math.MinInt32},
 			Logprobs: []float32{-0.1, -math.MaxFloat32, float32(math.Inf(-1)), -math.SmallestNonzeroFloat32}}},
 		Candidates: []formats.Candidate{{Score: &score, Call: new(int32)}},
 	})
@@ -81,7 +84,8 @@ func TestTheKeysAreTheColumns(t *testing.T) {
 }
 
 func TestOtherKeysAreRefused(t *testing.T) {
-	for _, line := range []string{`{"trajectory_id":"a","more":1}`, `{"messages":[{"text":"x"}]}`, `{} {}`, `{"reward":"one"}`, `{"started_at":5}`, `[]`} {
+	for _, line := range []string{`{"trajectory_id":"a","more":1}`, `{"messages":[{"text":"x"}]}`, `{} {}`,
+		`{"reward":"one"}`, `{"started_at":5}`, `[]`} {
 		if _, err := Decode([]byte(line)); err == nil {
 			t.Errorf("%s is read", line)
 		}

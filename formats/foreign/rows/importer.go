@@ -9,17 +9,17 @@ import (
 	"github.com/rollmill/rollmill/formats"
 	"github.com/rollmill/rollmill/formats/foreign/chat"
 	"github.com/rollmill/rollmill/formats/foreign/importers"
+	"github.com/rollmill/rollmill/formats/foreign/value"
 	"github.com/rollmill/rollmill/formats/jsontext"
 	"github.com/rollmill/rollmill/formats/records"
 )
 
-// Importer imports rows whose columns have the names of Rollmill's own, as
-// JSON lines, JSON, CSV or Parquet: what `rollmill export` writes as rows, and
-// tables of others whose columns --map names. Every column but messages is
-// optional.
+// Importer reads rows whose columns have the names of Rollmill's own, as JSON
+// Lines, JSON, CSV or Parquet: what `rollmill export` writes as rows, and tables of
+// others whose columns --map names. Every column but messages is optional.
 //
-// The messages are those of a Rollmill row, or chat messages, or ShareGPT's
-// turns (see package chat). Without calls, each assistant's message is a call of
+// The messages are those of a Rollmill row, or chat messages, or ShareGPT's turns
+// (see package formats/foreign/chat). Without calls, each assistant's message is a call of
 // its own, unless its member sampled is false. A message without a parent
 // follows the one before it.
 //
@@ -148,11 +148,12 @@ func (r *row) column(field string) string {
 func (r *row) conversation(t *formats.Trajectory) error {
 	list := r.values["messages"]
 	if list == nil {
-		return fmt.Errorf("the row has no column %q with messages; it has %s%s", r.column("messages"), r.names(), chat.Nearest(r.Data))
+		return fmt.Errorf("the row has no column %q with messages; it has %s%s", r.column("messages"), r.names(),
+			chat.Nearest(r.Data))
 	}
 	c := chat.Reader{Record: r.Record, Tree: true, Called: r.values["calls"] != nil}
 	if v := r.values["model"]; v != nil {
-		c.Call.Model = chat.ID(v)
+		c.Call.Model = value.ID(v)
 	}
 	if v := r.values["system"]; v != nil {
 		if v[0] != '"' {
@@ -173,7 +174,7 @@ func (r *row) conversation(t *formats.Trajectory) error {
 // offer sets the tools of all calls: a column of its own, or the only tool set
 // when there is no column of calls.
 func (r *row) offer(c *chat.Reader) error {
-	definitions, err := importers.Tools(r.values["tools"])
+	definitions, err := value.Tools(r.values["tools"])
 	if err != nil {
 		return fmt.Errorf("column %q: %w", r.column("tools"), err)
 	}
@@ -181,7 +182,7 @@ func (r *row) offer(c *chat.Reader) error {
 		n := 0
 		for set := range jsontext.Elements(r.values["tool_sets"]) {
 			if n++; n == 1 {
-				definitions, _ = chat.Array(set) // decode reports an error
+				definitions, _ = value.Array(set) // decode reports an error
 			}
 		}
 		if n != 1 {
@@ -245,7 +246,8 @@ func (r *row) set(x *importers.Item) error {
 		attempt := int64(t.Generation)
 		x.Attempt = &attempt
 	}
-	x.Final = t.TrajectoryID != "" && t.Run != "" && t.ExampleID != "" && x.Epoch != nil && x.Attempt != nil && len(t.PayloadDigest) == 32
+	x.Final = t.TrajectoryID != "" && t.Run != "" && t.ExampleID != "" && x.Epoch != nil && x.Attempt != nil &&
+		len(t.PayloadDigest) == 32
 	if len(t.Messages) == 0 && t.Status == "" {
 		t.Status = formats.StatusSkipped // a blank row
 	}
@@ -253,7 +255,7 @@ func (r *row) set(x *importers.Item) error {
 		t.Reward = total(r.values["rewards"], t.Rewards)
 	}
 	if v := r.values["label"]; v != nil {
-		on, ok := chat.Truth(v)
+		on, ok := value.Truth(v)
 		if !ok {
 			return fmt.Errorf("column %q is %s, neither true nor false", r.column("label"), importers.Brief(v))
 		}

@@ -57,7 +57,8 @@ func TestParquetRowsComeBack(t *testing.T) {
 		t.Fatal(err)
 	}
 	var got []formats.Trajectory
-	for p, err := range rows.Importer.All(importers.File{Name: "x.parquet", R: bytes.NewReader(file.Bytes()), Size: int64(file.Len())}) {
+	for p, err := range rows.Importer.All(importers.File{Name: "x.parquet", R: bytes.NewReader(file.Bytes()),
+		Size: int64(file.Len())}) {
 		if err != nil || p.Err != nil || len(p.Losses) > 0 {
 			t.Fatal(err, p.Err, p.Losses)
 		}
@@ -100,19 +101,24 @@ func columns(v reflect.Value) any {
 }
 
 func FuzzImport(f *testing.F) {
-	foreigntest.Fuzz(f, rows.Importer, importers.Options{Map: map[string]string{"reward": "score"}}, "x.jsonl", foreigntest.Seeds(f, 16<<10, "testdata/rows.jsonl", "testdata/mapped.jsonl")...)
+	foreigntest.Fuzz(f, rows.Importer, importers.Options{Map: map[string]string{"reward": "score"}}, "x.jsonl",
+		foreigntest.Seeds(f, 16<<10, "testdata/rows.jsonl", "testdata/mapped.jsonl")...)
 }
 
 // trajectories returns rows of many kinds.
 func trajectories() (all []formats.Trajectory) {
-	o := random.Options{Groups: 4, Generations: 3, Scored: true, Failures: 0.3, Unscored: 0.2, Branches: 0.5, SampledTokens: 60, PromptTokens: 60}
+	o := random.Options{Groups: 4, Generations: 3, Scored: true, Failures: 0.3, Unscored: 0.2, Branches: 0.5,
+		SampledTokens: 60, PromptTokens: 60}
 	for group := range random.Trajectories(1, o) {
 		all = append(all, group...)
 	}
 	score, call := 0.1, int32(0)
 	all[0].Metadata, all[0].Example = `{"a": null, "b":"ä\n"}`, `{"question" : "Q"}`
-	all[0].Candidates = []formats.Candidate{{Message: -1, Content: "c", Score: &score, Metadata: "{}", Call: &call, TokenIDs: []int32{1}, Logprobs: []float32{-0.1}, ToolCalls: []formats.ToolCall{{ID: "i", Name: "f", Arguments: "{ bad"}}}}
-	all[0].Messages[0].ContentParts, all[0].Messages[0].Content = `[{"type":"text","text":"a"}, {"type":"image_url","image_url":null}]`, ""
+	all[0].Candidates = []formats.Candidate{{Message: -1, Content: "c", Score: &score, Metadata: "{}", Call: &call,
+		TokenIDs: []int32{1}, Logprobs: []float32{-0.1},
+		ToolCalls: []formats.ToolCall{{ID: "i", Name: "f", Arguments: "{ bad"}}}}
+	all[0].Messages[0].ContentParts,
+		all[0].Messages[0].Content = `[{"type":"text","text":"a"}, {"type":"image_url","image_url":null}]`, ""
 	version := int64(1<<62 + 1)
 	for i := range all[0].Calls {
 		all[0].Calls[i].PolicyVersion = &version

@@ -5,8 +5,9 @@ import (
 	"github.com/rollmill/rollmill/formats/foreign/exporters"
 )
 
-// Trajectories exports the rows unchanged.
+// Trajectories writes the rows unchanged.
 var Trajectories = exporters.Format{
-	Name: "trajectories", Help: "the trajectories themselves", Of: exporters.Groups, Exports: []exporters.Extension{exporters.Parquet}, Hub: 1,
+	Name: "trajectories", Help: "the trajectories themselves", Of: exporters.Groups,
+	Exports: []exporters.Extension{exporters.Parquet}, Hub: 1,
 	Table: exporters.Table(func(x *exporters.Item) []formats.Trajectory { return x.Rows }),
 }

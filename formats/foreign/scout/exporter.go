@@ -51,8 +51,9 @@ type Row struct {
 // A transcript is the main path of a trajectory. Columns that the schema does
 // not have are metadata there, under our names.
 var Exporter = exporters.Format{
-	Name: "inspect-scout", Help: "transcripts for Inspect Scout's scanners and viewer", Omits: "token ids, log probabilities, calls, tools, candidates and the example",
-	Of: exporters.Rows, Exports: []exporters.Extension{exporters.Parquet},
+	Name: "inspect-scout", Help: "transcripts for Inspect Scout's scanners and viewer",
+	Omits: "token ids, log probabilities, calls, tools, candidates and the example",
+	Of:    exporters.Rows, Exports: []exporters.Extension{exporters.Parquet},
 	Table: exporters.Table(func(x *exporters.Item) (out []Row) {
 		for i := range x.Rows {
 			if len(x.Rows[i].Messages) == 0 {
@@ -71,10 +72,12 @@ func rowOf(t *formats.Trajectory, lose func(string)) Row {
 		lose("branches")
 	}
 	r := Row{
-		TranscriptID: t.TrajectoryID, SourceType: "rollmill", SourceID: t.Run, TaskID: t.ExampleID, TaskRepeat: int64(t.Generation), Model: t.Model,
-		MessageCount: int64(len(path)), TotalTokens: int64(t.PromptTokens) + int64(t.CompletionTokens), Error: t.Error, Limit: limits[t.StopReason],
-		Epoch: t.Epoch, GroupID: t.GroupID, Status: t.Status, StopReason: t.StopReason, FailureClass: t.FailureClass, PolicyVersion: t.PolicyVersion,
-		Answer: t.Answer, Rewards: foreignchat.Rewards(t.Rewards), Advantage: t.Advantage, SampledTokens: t.SampledTokens,
+		TranscriptID: t.TrajectoryID, SourceType: "rollmill", SourceID: t.Run, TaskID: t.ExampleID,
+		TaskRepeat: int64(t.Generation), Model: t.Model, MessageCount: int64(len(path)),
+		TotalTokens: int64(t.PromptTokens) + int64(t.CompletionTokens), Error: t.Error, Limit: limits[t.StopReason],
+		Epoch: t.Epoch, GroupID: t.GroupID, Status: t.Status, StopReason: t.StopReason, FailureClass: t.FailureClass,
+		PolicyVersion: t.PolicyVersion, Answer: t.Answer, Rewards: foreignchat.Rewards(t.Rewards), Advantage: t.Advantage,
+		SampledTokens: t.SampledTokens,
 	}
 	if t.Reward != nil {
 		r.Score = string(jsontext.AppendNumber(nil, *t.Reward, 64))
@@ -86,7 +89,8 @@ func rowOf(t *formats.Trajectory, lose func(string)) Row {
 			r.TotalTime = &seconds
 		}
 	}
-	if i := slices.IndexFunc(t.Calls, func(c formats.Call) bool { return c.Target }); i >= 0 && chat.Object(t.Calls[i].Sampling) != nil {
+	if i := slices.IndexFunc(t.Calls, func(c formats.Call) bool { return c.Target }); i >= 0 &&
+		chat.Object(t.Calls[i].Sampling) != nil {
 		r.ModelOptions = t.Calls[i].Sampling
 	}
 	messages := make([]message, 0, len(path))
@@ -103,7 +107,8 @@ func rowOf(t *formats.Trajectory, lose func(string)) Row {
 
 // limits are the names of Inspect's limits, by stop reason.
 var limits = map[string]string{
-	formats.StopLength: "token", formats.StopMaxTokens: "token", formats.StopTurns: "message", formats.StopMaxCalls: "message", formats.StopTimeout: "time", formats.StopBudget: "cost",
+	formats.StopLength: "token", formats.StopMaxTokens: "token", formats.StopTurns: "message",
+	formats.StopMaxCalls: "message", formats.StopTimeout: "time", formats.StopBudget: "cost",
 }
 
 // message is a ChatMessage.

@@ -2,7 +2,6 @@ package scout
 
 import (
 	"errors"
-	"fmt"
 	"strconv"
 
 	"github.com/rollmill/rollmill/formats"
@@ -12,8 +11,8 @@ import (
 	"github.com/rollmill/rollmill/formats/jsontext"
 )
 
-// Importer imports the transcripts of Inspect Scout's databases, of
-// whatever source Scout read them from, and those that rollmill export wrote.
+// Importer reads the transcripts of Inspect Scout's databases, from any source
+// that Scout reads, and those that rollmill export wrote.
 //
 // A transcript has the messages, events and pools of a sample of an Inspect log;
 // formats/foreign/inspect reads them. The other columns have fixed names, or
@@ -64,7 +63,8 @@ func transcript(r *importers.Record, o jsontext.Object) (x importers.Item, err e
 	sample.Set("scores", scores(r, &in, o))
 	for _, f := range o {
 		switch name := columns[f.Key]; f.Key {
-		case "messages", "events", "events_data", "timelines", "error", "limit", "score", "rewards", "model", "task_set", "message_count":
+		case "messages", "events", "events_data", "timelines", "error", "limit", "score", "rewards", "model", "task_set",
+			"message_count":
 		case "source_type", "source_id", "source_uri", "agent", "total_time", "total_tokens", "success":
 			sample.Set(f.Key, f.Raw)
 		case "model_options", "agent_args":
@@ -103,8 +103,10 @@ func transcript(r *importers.Record, o jsontext.Object) (x importers.Item, err e
 }
 
 // inspectMember are the names that Sample reads.
-var inspectMember = map[string]bool{"uuid": true, "id": true, "input": true, "target": true, "choices": true, "metadata": true, "files": true, "setup": true,
-	"sandbox": true, "output": true, "scores": true, "attachments": true, "started_at": true, "completed_at": true, "eval": true}
+var inspectMember = map[string]bool{"uuid": true, "id": true, "input": true, "target": true, "choices": true,
+	"metadata": true, "files": true, "setup": true,
+	"sandbox": true, "output": true, "scores": true, "attachments": true, "started_at": true, "completed_at": true,
+	"eval": true}
 
 func orNull(v []byte) []byte {
 	if len(v) == 0 {
@@ -124,7 +126,7 @@ func decoded(r *importers.Record, in *value.Reader, name string, v []byte) []byt
 	}
 	out, err := value.JSON(r, []byte(text))
 	if err != nil {
-		in.Err = fmt.Errorf("%s: %w", name, err)
+		in.Fail("%s: %w", name, err)
 	}
 	return out
 }
@@ -170,7 +172,8 @@ func ours(in *value.Reader, x *importers.Item, o jsontext.Object) {
 		x.Epoch = &n
 	}
 	row.Reward = nil
-	if score, err := strconv.ParseFloat(in.ID("score", o.Get("score")), 64); err == nil && row.Status != formats.StatusFailed {
+	if score, err := strconv.ParseFloat(in.ID("score", o.Get("score")), 64); err == nil &&
+		row.Status != formats.StatusFailed {
 		row.Reward = &score
 	}
 }

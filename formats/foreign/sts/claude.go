@@ -15,9 +15,9 @@ import (
 // with the answer's id. Sidechains are subagents. They come first, so that the
 // session's own messages are the main path; a file of a subagent has nothing
 // else.
-func readClaude(s *session, lines []importLine) error {
+func readClaude(s *session, lines []line) error {
 	c := claude{session: s, answers: map[string]int{}, tails: map[int]int{}, constant: map[string]string{}}
-	var main, side []*importLine
+	var main, side []*line
 	for i := range lines {
 		if l := &lines[i]; jsontext.IsTrue(l.Get("isSidechain")) {
 			side = append(side, l)
@@ -42,7 +42,7 @@ func readClaude(s *session, lines []importLine) error {
 	return c.lines(main)
 }
 
-func (c *claude) lines(lines []*importLine) error {
+func (c *claude) lines(lines []*line) error {
 	defer c.flush()
 	for _, l := range lines {
 		if err := c.line(l); err != nil {
@@ -54,7 +54,7 @@ func (c *claude) lines(lines []*importLine) error {
 
 // sessionID returns the id of the session that the file belongs to: a session
 // that continues another begins with its lines.
-func sessionID(main, side []*importLine, alone bool) string {
+func sessionID(main, side []*line, alone bool) string {
 	lines := main
 	if alone {
 		lines = side
@@ -74,7 +74,7 @@ func sessionID(main, side []*importLine, alone bool) string {
 // of an answer, such as an error of the API.
 const synthetic = "<synthetic>"
 
-func modelOf(l *importLine) string {
+func modelOf(l *line) string {
 	model := jsontext.Unquote(jsontext.ParseObject(l.Get("message")).Get("model"))
 	if model == synthetic {
 		return ""
@@ -93,7 +93,7 @@ type claude struct {
 	blocks value.Content
 }
 
-func (c *claude) line(l *importLine) error {
+func (c *claude) line(l *line) error {
 	var in value.Reader
 	kind, id := l.kind(), in.Text("uuid", l.Get("uuid"))
 	parent, known := c.nodes[in.Text("parentUuid", l.Get("parentUuid"))]
@@ -133,7 +133,7 @@ func (c *claude) begin(parent int) {
 	}
 }
 
-func (c *claude) assistant(l *importLine, parent int) (int, error) {
+func (c *claude) assistant(l *line, parent int) (int, error) {
 	var in value.Reader
 	o := in.Object("message", l.Get("message"))
 	id := in.ID("message.id", o.Get("id"))
@@ -171,13 +171,7 @@ func (c *claude) assistant(l *importLine, parent int) (int, error) {
 		c.count(&in, &c.talk.Calls[m.Call], u)
 		c.keep(at, "usage", o.Get("usage"))
 	}
-	for _, f := range o {
-		switch f.Key {
-		case "role", "content", "model", "stop_reason", "usage", "type":
-		default:
-			c.keep(at, f.Key, f.Raw)
-		}
-	}
+	c.rest(at, o, "role", "content", "model", "stop_reason", "usage", "type")
 	c.envelope(at, l)
 	c.write()
 	return at, in.Err
@@ -209,12 +203,7 @@ func (c *claude) flush() { c.open = -1 }
 // readBlocks reads blocks of the Messages API. result is called for each result
 // of a tool.
 func (c *claude) readBlocks(in *value.Reader, into *value.Content, v []byte, result func(o jsontext.Object)) {
-	if len(v) > 0 && v[0] == '"' {
-		into.Text(v)
-		return
-	}
-	for block := range jsontext.Elements(in.List("content", v)) {
-		o := in.Object("content", block)
+	for o, block := range into.Read(in, v) {
 		switch kind := in.Text("content.type", o.Get("type")); {
 		case kind == "thinking" || kind == "redacted_thinking":
 			into.Think(in.Text("thinking", o.Get("thinking")))
@@ -232,7 +221,7 @@ func (c *claude) readBlocks(in *value.Reader, into *value.Content, v []byte, res
 }
 
 // user adds the results of tools that a line has, and what the user said.
-func (c *claude) user(l *importLine, parent int) (int, error) {
+func (c *claude) user(l *line, parent int) (int, error) {
 	c.flush()
 	var in value.Reader
 	m := formats.Message{Role: "user"}
@@ -276,23 +265,15 @@ func (c *claude) result(in *value.Reader, o jsontext.Object, parent int) int {
 	text.Set()
 	c.begin(parent)
 	at := c.input(m, parent)
-	for _, f := range o {
-		switch f.Key {
-		case "type", "tool_use_id", "content":
-		default:
-			c.keep(at, f.Key, f.Raw)
-		}
-	}
+	c.rest(at, o, "type", "tool_use_id", "content")
 	return at
 }
 
 // envelope keeps the members of a line. One that has the same value as before
 // is kept once.
-func (c *claude) envelope(at int, l *importLine) {
-	for _, f := range l.Object {
+func (c *claude) envelope(at int, l *line) {
+	for f := range value.Rest(l.Object, "type", "message", "parentUuid", "isSidechain", "timestamp") {
 		switch f.Key {
-		case "type", "message", "parentUuid", "isSidechain", "timestamp":
-			continue
 		case "sessionId", "cwd", "version", "gitBranch", "userType", "entrypoint", "slug", "agentId":
 			if first, ok := c.constant[f.Key]; !ok {
 				c.constant[f.Key] = string(f.Raw)

@@ -12,7 +12,7 @@ import (
 // readCodex reads a rollout of Codex: items of the Responses API as the model
 // saw them (response_item), among events for the display (event_msg). The items
 // of the model that follow each other are one answer.
-func readCodex(s *session, lines []importLine) error {
+func readCodex(s *session, lines []line) error {
 	c := codex{session: s}
 	for i := range lines {
 		l := &lines[i]
@@ -37,7 +37,7 @@ type codex struct {
 	parts value.Content
 }
 
-func (c *codex) line(l *importLine) error {
+func (c *codex) line(l *line) error {
 	var in value.Reader
 	kind, p := l.kind(), l.Get("payload")
 	payload := in.Object("payload", p)
@@ -162,10 +162,11 @@ func (c *codex) compacted(o jsontext.Object) error {
 }
 
 // event reads an event for the display.
-func (c *codex) event(l *importLine, o jsontext.Object) error {
+func (c *codex) event(l *line, o jsontext.Object) error {
 	var in value.Reader
 	switch kind := in.Text("type", o.Get("type")); kind {
-	case "user_message", "agent_message", "agent_reasoning", "agent_reasoning_raw_content", "agent_reasoning_section_break":
+	case "user_message", "agent_message", "agent_reasoning", "agent_reasoning_raw_content",
+		"agent_reasoning_section_break":
 		return in.Err // the items say the same
 	case "token_count":
 		u := jsontext.ParseObject(jsontext.ParseObject(o.Get("info")).Get("last_token_usage"))

@@ -16,11 +16,12 @@ import (
 // huggingface/hub-docs. A session is a file of JSON Lines: a header, and then
 // the messages of the main path.
 //
-// The header may have any further keys, which the viewer ignores: ids, reward
-// and advantage have our names there, tools is an array.
+// The header has further keys, which the viewer ignores: ids, reward and advantage
+// under our names, and tools, an array.
 var Exporter = exporters.Format{
-	Name: "sts", Help: "session traces for the viewer of the Hugging Face hub, a file each", Omits: "token ids, log probabilities, calls and candidates",
-	Of: exporters.Rows, Exports: []exporters.Extension{exporters.Folder},
+	Name: "sts", Help: "session traces for the viewer of the Hugging Face hub, a file each",
+	Omits: "token ids, log probabilities, calls and candidates",
+	Of:    exporters.Rows, Exports: []exporters.Extension{exporters.Folder},
 	Folder: exporters.Documents(".jsonl", appendSession),
 }
 
@@ -47,7 +48,7 @@ type header struct {
 	Metadata   json.RawMessage `json:"metadata,omitempty"`
 }
 
-type exportLine struct {
+type messageLine struct {
 	Type    string  `json:"type"`
 	Message message `json:"message"`
 }
@@ -79,15 +80,18 @@ func appendSession(dst []byte, t *formats.Trajectory, x *exporters.Item) ([]byte
 	path, tools := chat.Transcript(t, x.Lose)
 	dst, err := jsontext.AppendLine(dst, header{
 		Type: "session", Harness: "rollmill", ID: t.TrajectoryID, Name: t.ExampleID,
-		Run: t.Run, ExampleID: t.ExampleID, Epoch: t.Epoch, Generation: t.Generation, GroupID: t.GroupID, Model: t.Model, Status: t.Status,
-		StopReason: t.StopReason, Error: t.Error, Reward: (*jsontext.Float)(t.Reward), Rewards: chat.Object(foreignchat.Rewards(t.Rewards)),
-		Advantage: (*jsontext.Float)(t.Advantage), Tools: chat.List(tools), Example: chat.Object(t.Example), Metadata: chat.Object(t.Metadata),
+		Run: t.Run, ExampleID: t.ExampleID, Epoch: t.Epoch, Generation: t.Generation, GroupID: t.GroupID, Model: t.Model,
+		Status:     t.Status,
+		StopReason: t.StopReason, Error: t.Error, Reward: (*jsontext.Float)(t.Reward),
+		Rewards:   chat.Object(foreignchat.Rewards(t.Rewards)),
+		Advantage: (*jsontext.Float)(t.Advantage), Tools: chat.List(tools), Example: chat.Object(t.Example),
+		Metadata: chat.Object(t.Metadata),
 	})
 	for _, i := range path {
 		if err != nil {
 			break
 		}
-		dst, err = jsontext.AppendLine(dst, exportLine{"message", messageOf(t, &t.Messages[i], x.Lose)})
+		dst, err = jsontext.AppendLine(dst, messageLine{"message", messageOf(t, &t.Messages[i], x.Lose)})
 	}
 	return dst, err
 }

@@ -1,18 +1,16 @@
 package sts
 
 import (
-	"fmt"
 	"slices"
 
 	"github.com/rollmill/rollmill/formats"
-	"github.com/rollmill/rollmill/formats/foreign/importers"
 	"github.com/rollmill/rollmill/formats/foreign/value"
 	"github.com/rollmill/rollmill/formats/jsontext"
 )
 
 // header reads the first line of a session. Of a session that was exported by
 // us, further members are columns.
-func (p *pi) header(l *importLine) error {
+func (p *pi) header(l *line) error {
 	var in value.Reader
 	row := &p.found.Row
 	row.TrajectoryID = in.ID("id", l.Get("id"))
@@ -55,9 +53,9 @@ func (p *pi) column(in *value.Reader, key string, v []byte) bool {
 	case "rewards":
 		p.rewards(in, v)
 	case "tools":
-		tools, err := importers.Tools(v)
-		if err != nil && in.Err == nil {
-			in.Err = err
+		tools, err := value.Tools(v)
+		if err != nil {
+			in.Fail("%w", err)
 		}
 		p.talk.Offer(tools)
 	case "example":
@@ -75,8 +73,8 @@ func (p *pi) column(in *value.Reader, key string, v []byte) bool {
 
 func known(in *value.Reader, key string, v []byte, list []string) string {
 	text := in.Text(key, v)
-	if text != "" && !slices.Contains(list, text) && in.Err == nil {
-		in.Err = fmt.Errorf("%s is %q, which is none of %v", key, text, list)
+	if text != "" && !slices.Contains(list, text) {
+		in.Fail("%s is %q, which is none of %v", key, text, list)
 	}
 	return text
 }

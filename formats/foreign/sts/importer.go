@@ -9,12 +9,12 @@ import (
 	"github.com/rollmill/rollmill/formats/jsontext"
 )
 
-// Importer imports session transcripts of coding agents, one session a file:
-// those that the trace viewer of the Hugging Face hub reads. These are Claude
-// Code, Codex and Pi in their own formats, and the Session Trace Simple Format
-// of any other harness. The lines say which one it is.
+// Importer reads session transcripts of coding agents, one session a file, as the
+// trace viewer of the Hugging Face hub reads them: those of Claude Code, Codex and
+// Pi in their own formats, and those of any other harness in the Session Trace
+// Simple Format. The lines show which one it is.
 //
-// To add a harness: a file like pi.go with a reader, and a line in dialects.
+// To add a harness: add a file like pi.go with a reader, and a line to dialects.
 var Importer = importers.Format{
 	Name:       "sts",
 	Help:       "session transcripts of Claude Code, Codex and Pi, and the hub's Session Trace Simple Format",
@@ -24,28 +24,28 @@ var Importer = importers.Format{
 	Parse:      parse,
 }
 
-// importLine is a line of a session.
-type importLine struct {
+// line is a line of a session.
+type line struct {
 	number int // from 1
 	raw    []byte
 	jsontext.Object
 }
 
 // kind returns the line's type.
-func (l *importLine) kind() string { return jsontext.Unquote(l.Get("type")) }
+func (l *line) kind() string { return jsontext.Unquote(l.Get("type")) }
 
 // dialects are the readers, by whether they know a line that only they write.
 var dialects = []struct {
-	knows func(first bool, l *importLine) bool
-	read  func(s *session, lines []importLine) error
+	knows func(first bool, l *line) bool
+	read  func(s *session, lines []line) error
 }{
-	{func(first bool, l *importLine) bool {
+	{func(first bool, l *line) bool {
 		return l.kind() == "session" && (l.Has("harness") || l.Has("version") || l.Has("id"))
 	}, readPi},
-	{func(first bool, l *importLine) bool {
+	{func(first bool, l *line) bool {
 		return l.kind() == "session_meta" && l.Has("payload") || first && !l.Has("type") && l.Has("id") && l.Has("timestamp")
 	}, readCodex},
-	{func(first bool, l *importLine) bool {
+	{func(first bool, l *line) bool {
 		return (l.kind() == "user" || l.kind() == "assistant") && l.Has("message") && (l.Has("uuid") || l.Has("sessionId"))
 	}, readClaude},
 }
@@ -71,7 +71,7 @@ func parse(r *importers.Record) ([]importers.Item, error) {
 }
 
 // split reads the lines, which are objects.
-func split(r *importers.Record) (lines []importLine, err error) {
+func split(r *importers.Record) (lines []line, err error) {
 	number := 0
 	for text := range bytes.Lines(r.Data) {
 		number++
@@ -85,7 +85,7 @@ func split(r *importers.Record) (lines []importLine, err error) {
 		if err != nil {
 			return nil, fmt.Errorf("line %d: %w", number, err)
 		}
-		lines = append(lines, importLine{number, raw, jsontext.ParseObject(raw)})
+		lines = append(lines, line{number, raw, jsontext.ParseObject(raw)})
 	}
 	return lines, nil
 }

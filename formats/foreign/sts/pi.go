@@ -15,8 +15,8 @@ import (
 // packages/coding-agent/docs/session-format.md) and the Session Trace Simple
 // Format, which has the same envelope. Pi's entries form a tree; without ids
 // each line follows the one before.
-func readPi(s *session, lines []importLine) error {
-	p := pi{session: s, entries: map[string]*importLine{}}
+func readPi(s *session, lines []line) error {
+	p := pi{session: s, entries: map[string]*line{}}
 	for i := range lines {
 		l := &lines[i]
 		s.time(l.Get("timestamp"))
@@ -32,10 +32,10 @@ type pi struct {
 	begun   bool // the header was read
 	model   string
 	level   []byte // the level of thinking
-	entries map[string]*importLine
+	entries map[string]*line
 }
 
-func (p *pi) entry(l *importLine) error {
+func (p *pi) entry(l *line) error {
 	var in value.Reader
 	id := in.ID("id", l.Get("id"))
 	if in.Err != nil {
@@ -129,13 +129,8 @@ func (p *pi) message(o jsontext.Object, parent int) (at int, err error) {
 		}
 		at = p.input(m, parent)
 	}
-	for _, f := range o {
-		switch f.Key {
-		case "role", "content", "reasoningContent", "toolCalls", "toolCallId", "toolName", "model", "stopReason", "timestamp", "parentId", "type", "id":
-		default:
-			p.keep(at, f.Key, f.Raw)
-		}
-	}
+	p.rest(at, o, "role", "content", "reasoningContent", "toolCalls", "toolCallId", "toolName", "model", "stopReason",
+		"timestamp", "parentId", "type", "id")
 	if len(c.Reasoning) > 0 {
 		p.keep(at, "thinking", value.Join(c.Reasoning))
 	}
@@ -146,12 +141,7 @@ func (p *pi) message(o jsontext.Object, parent int) (at int, err error) {
 }
 
 func (p *pi) content(in *value.Reader, c *value.Content, v []byte) {
-	if len(v) > 0 && v[0] == '"' {
-		c.Text(v)
-		return
-	}
-	for part := range jsontext.Elements(in.List("content", v)) {
-		o := in.Object("content", part)
+	for o, part := range c.Read(in, v) {
 		switch in.Text("content.type", o.Get("type")) {
 		case "thinking":
 			c.Think(in.Text("thinking", o.Get("thinking")))
@@ -160,8 +150,9 @@ func (p *pi) content(in *value.Reader, c *value.Content, v []byte) {
 				c.Reasoning = append(c.Reasoning, o.Bytes())
 			}
 		case "toolCall":
-			c.Message.ToolCalls = append(c.Message.ToolCalls, formats.ToolCall{ID: in.ID("toolCall.id", o.Get("id")), Name: in.Text("toolCall.name", o.Get("name")),
-				Arguments: chat.Arguments(o.Get("arguments"))})
+			c.Message.ToolCalls = append(c.Message.ToolCalls,
+				formats.ToolCall{ID: in.ID("toolCall.id", o.Get("id")), Name: in.Text("toolCall.name", o.Get("name")),
+					Arguments: chat.Arguments(o.Get("arguments"))})
 		default:
 			c.Parts = append(c.Parts, part)
 		}
@@ -187,7 +178,8 @@ func (p *pi) answer(o jsontext.Object, m formats.Message, parent int) (int, erro
 	}
 	u := in.Object("usage", o.Get("usage"))
 	call.CachedTokens = in.Count("usage.cacheRead", u.Get("cacheRead"))
-	call.PromptTokens = in.Count("usage.input", u.Get("input")) + call.CachedTokens + in.Count("usage.cacheWrite", u.Get("cacheWrite"))
+	call.PromptTokens = in.Count("usage.input", u.Get("input")) + call.CachedTokens +
+		in.Count("usage.cacheWrite", u.Get("cacheWrite"))
 	call.CompletionTokens = in.Count("usage.output", u.Get("output"))
 	if in.Err != nil {
 		return parent, in.Err
@@ -204,17 +196,11 @@ func (p *pi) answer(o jsontext.Object, m formats.Message, parent int) (int, erro
 
 // compaction begins another root with the summary and the messages that were
 // kept.
-func (p *pi) compaction(l *importLine, parent int) (int, error) {
+func (p *pi) compaction(l *line, parent int) (int, error) {
 	var in value.Reader
 	p.branch = importers.BranchHistory
 	at := p.input(formats.Message{Role: "user", Content: in.Text("summary", l.Get("summary"))}, -1)
-	for _, f := range l.Object {
-		switch f.Key {
-		case "type", "id", "parentId", "summary", "retainedTail":
-		default:
-			p.keep(at, f.Key, f.Raw)
-		}
-	}
+	p.rest(at, l.Object, "type", "id", "parentId", "summary", "retainedTail")
 	if l.Has("retainedTail") {
 		for raw := range jsontext.Elements(in.List("retainedTail", l.Get("retainedTail"))) {
 			var err error

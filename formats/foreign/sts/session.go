@@ -1,11 +1,10 @@
 package sts
 
 import (
-	"cmp"
-
 	"github.com/rollmill/rollmill/formats"
 	"github.com/rollmill/rollmill/formats/foreign/importers"
 	"github.com/rollmill/rollmill/formats/foreign/value"
+	"github.com/rollmill/rollmill/formats/jsontext"
 )
 
 // session builds the trajectory of a session.
@@ -17,14 +16,13 @@ type session struct {
 	meta   importers.Metadata
 	others [][]byte // lines that are no messages
 
-	nodes    map[string]int // the message of a line's id; -1 for none
-	parents  map[int]bool   // messages with a continuation, -1 for a root
-	branch   string         // of the next message
-	model    string         // of the main conversation
-	failure  string         // the class of a failure after which the model did not answer
-	reason   string
-	began    int64
-	finished int64
+	nodes   map[string]int // the message of a line's id; -1 for none
+	parents map[int]bool   // messages with a continuation, -1 for a root
+	branch  string         // of the next message
+	model   string         // of the main conversation
+	failure string         // the class of a failure after which the model did not answer
+	reason  string
+	times   value.Times
 }
 
 func newSession(r *importers.Record) *session {
@@ -68,15 +66,17 @@ func (s *session) keep(at int, name string, v []byte) {
 	}
 }
 
-// other keeps a line that is no message.
-func (s *session) other(l *importLine) { s.others = append(s.others, l.raw) }
-
-func (s *session) time(v []byte) {
-	if t := value.Micros(v); t != 0 {
-		s.began = cmp.Or(min(cmp.Or(s.began, t), t), t)
-		s.finished = max(s.finished, t)
+// rest keeps the members of an object that no column has.
+func (s *session) rest(at int, o jsontext.Object, known ...string) {
+	for f := range value.Rest(o, known...) {
+		s.keep(at, f.Key, f.Raw)
 	}
 }
+
+// other keeps a line that is no message.
+func (s *session) other(l *line) { s.others = append(s.others, l.raw) }
+
+func (s *session) time(v []byte) { s.times.Add(value.Micros(v)) }
 
 // item returns the trajectory.
 func (s *session) item() importers.Item {
@@ -86,7 +86,7 @@ func (s *session) item() importers.Item {
 		s.meta.Add("other_lines", value.Join(s.others))
 	}
 	row.Metadata = s.meta.String()
-	row.StartedAt, row.FinishedAt = s.began, s.finished
+	row.StartedAt, row.FinishedAt = s.times.Began, s.times.Done
 	switch {
 	case s.failure != "":
 		row.Status, row.FailureClass, row.Error = formats.StatusFailed, s.failure, s.reason
@@ -96,7 +96,8 @@ func (s *session) item() importers.Item {
 	case row.Status == formats.StatusFailed: // of a header, which has no class
 		row.FailureClass = formats.FailInternal
 	case len(row.Calls) == 0 && row.Status == "":
-		row.Status, row.FailureClass, row.Error = formats.StatusFailed, formats.FailNoCalls, "the session has no answer of the model"
+		row.Status, row.FailureClass, row.Error = formats.StatusFailed, formats.FailNoCalls,
+			"the session has no answer of the model"
 	}
 	if row.Status == formats.StatusFailed {
 		row.Reward = nil

@@ -12,16 +12,18 @@ import (
 // (also called Feather 2) and the streaming format, which Hugging Face datasets
 // stores.
 
-// ArrowFile is the file format.
+// ArrowFile writes Arrow's file format.
 var ArrowFile = exporters.Format{
-	Name: "arrow", Help: "our rows in Arrow's file format, all columns", Of: exporters.Rows, Exports: []exporters.Extension{exporters.Arrow},
-	Other: open(false),
+	Name: "arrow", Help: "our rows in Arrow's file format, all columns", Of: exporters.Rows,
+	Exports: []exporters.Extension{exporters.Arrow},
+	Other:   open(false),
 }
 
-// ArrowStream is the streaming format.
+// ArrowStream writes Arrow's streaming format.
 var ArrowStream = exporters.Format{
-	Name: "arrow-stream", Help: "our rows in Arrow's streaming format, all columns", Of: exporters.Rows, Exports: []exporters.Extension{exporters.ArrowStream},
-	Other: open(true),
+	Name: "arrow-stream", Help: "our rows in Arrow's streaming format, all columns", Of: exporters.Rows,
+	Exports: []exporters.Extension{exporters.ArrowStream},
+	Other:   open(true),
 }
 
 func open(stream bool) func(io.Writer) exporters.Sink {

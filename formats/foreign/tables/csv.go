@@ -14,20 +14,22 @@ import (
 	"github.com/rollmill/rollmill/formats/foreign/exporters"
 )
 
-// CSV writes the light columns of our rows as CSV (RFC 4180, with a
-// header line): those with one number or one text, under our names. An empty
-// field is null. Times are ISO 8601, in UTC. Column rewards is a JSON object of
-// the components' values, null for one without.
+// CSV writes the columns of our rows that have one number or one text as CSV
+// (RFC 4180, with a header line), under our names. An empty field is null. Times
+// are ISO 8601, in UTC. The column rewards is a JSON object of the components'
+// values; a component without a value is null.
 var CSV = exporters.Format{
-	Name: "csv", Help: "the columns with one number or text, for spreadsheets", Omits: "messages, calls, tools, candidates and the example",
-	Of: exporters.Rows, Exports: []exporters.Extension{exporters.CSV},
+	Name: "csv", Help: "the columns with one number or text, for spreadsheets",
+	Omits: "messages, calls, tools, candidates and the example",
+	Of:    exporters.Rows, Exports: []exporters.Extension{exporters.CSV},
 	Other: func(out io.Writer) exporters.Sink { return &csvSink{out: out} },
 }
 
 // fields are the columns, in our order. The example is an object, not a scalar.
-var fields = slices.DeleteFunc(slices.Clone(formats.FieldsOf(reflect.TypeFor[formats.Trajectory]())), func(f formats.Field) bool {
-	return f.Type.Kind() == reflect.Slice && f.Name != "rewards" || f.Name == "example"
-})
+var fields = slices.DeleteFunc(slices.Clone(formats.FieldsOf(reflect.TypeFor[formats.Trajectory]())),
+	func(f formats.Field) bool {
+		return f.Type.Kind() == reflect.Slice && f.Name != "rewards" || f.Name == "example"
+	})
 
 type csvSink struct {
 	out        io.Writer

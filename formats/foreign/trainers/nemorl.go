@@ -13,8 +13,9 @@ import (
 // reward models give no tools to the chat template, so a row for which the policy
 // was offered tools is refused.
 var NemoRL = exporters.Format{
-	Name: "nemo-rl-preference", Help: "NeMo-RL's pairs by rank", Of: exporters.Pairs, Files: []exporters.Extension{exporters.JSONL},
-	Form: 2, Notes: nemoRLNotes, Lines: exporters.Lines(nemoRLRows),
+	Name: "nemo-rl-preference", Help: "NeMo-RL's pairs by rank", Of: exporters.Pairs,
+	Files: []exporters.Extension{exporters.JSONL},
+	Form:  2, Notes: nemoRLNotes, Lines: exporters.Lines(nemoRLRows),
 }
 
 const nemoRLNotes = exporters.TemplateNotes + `
@@ -40,6 +41,7 @@ func nemoRLRows(x *exporters.Item) []Row {
 		context, prompt := x.Template(p.Prompt)
 		best, chosen := x.Template(p.Chosen)
 		worst, rejected := x.Template(p.Rejected)
-		return Row{Context: context, Completions: []Completion{{0, best}, {1, worst}}}, cmp.Or(prompt, chosen, rejected, chat.NoTools(p.Tools))
+		return Row{Context: context, Completions: []Completion{{0, best}, {1, worst}}},
+			cmp.Or(prompt, chosen, rejected, chat.NoTools(p.Tools))
 	})(x)
 }

@@ -18,22 +18,26 @@ import (
 // It gives no tools to the chat template, so a row for which the policy was
 // offered tools is refused.
 
-// OpenRLHFPrompts are what its RL trainers load.
+// OpenRLHFPrompts writes the prompts that OpenRLHF's RL trainers load.
 var OpenRLHFPrompts = exporters.Format{
-	Name: "openrlhf-prompts", Help: "OpenRLHF's prompts", Of: exporters.Groups, Files: []exporters.Extension{exporters.JSONL},
-	Form: 2, Notes: openRLHFNotes, Lines: exporters.Lines(openRLHFPrompts),
+	Name: "openrlhf-prompts", Help: "OpenRLHF's prompts", Of: exporters.Groups,
+	Files: []exporters.Extension{exporters.JSONL},
+	Form:  2, Notes: openRLHFNotes, Lines: exporters.Lines(openRLHFPrompts),
 }
 
-// OpenRLHFPreferences are what its trainers for DPO and reward models load.
+// OpenRLHFPreferences writes the pairs that OpenRLHF's trainers for DPO and reward
+// models load.
 var OpenRLHFPreferences = exporters.Format{
-	Name: "openrlhf-preference", Help: "OpenRLHF's pairs", Of: exporters.Pairs, Files: []exporters.Extension{exporters.JSONL},
-	Form: 2, Notes: openRLHFNotes, Lines: exporters.Lines(openRLHFPreferences),
+	Name: "openrlhf-preference", Help: "OpenRLHF's pairs", Of: exporters.Pairs,
+	Files: []exporters.Extension{exporters.JSONL},
+	Form:  2, Notes: openRLHFNotes, Lines: exporters.Lines(openRLHFPreferences),
 }
 
-// OpenRLHFKTO is what its KTO trainer loads.
+// OpenRLHFKTO writes the single answers that OpenRLHF's KTO trainer loads.
 var OpenRLHFKTO = exporters.Format{
-	Name: "openrlhf-kto", Help: "OpenRLHF's single answers, good or bad", Of: exporters.Labels, Files: []exporters.Extension{exporters.JSONL},
-	Form: 2, Notes: openRLHFNotes, Lines: exporters.Lines(openRLHFAnswers),
+	Name: "openrlhf-kto", Help: "OpenRLHF's single answers, good or bad", Of: exporters.Labels,
+	Files: []exporters.Extension{exporters.JSONL},
+	Form:  2, Notes: openRLHFNotes, Lines: exporters.Lines(openRLHFAnswers),
 }
 
 const openRLHFNotes = exporters.TemplateNotes + `

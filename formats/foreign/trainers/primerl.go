@@ -11,9 +11,9 @@ import (
 	"github.com/rollmill/rollmill/formats/sequences"
 )
 
-// PrimeRL writes sequences of tokens in the form in which prime-rl's trainer
-// takes finished rollouts: the micro batches that its orchestrator leaves for it, by
-// the transport "filesystem". With one data rank, the file is
+// PrimeRL writes sequences of tokens in the form in which prime-rl's trainer reads
+// finished rollouts: the micro batches that its orchestrator writes by the transport
+// "filesystem". With one data rank, the file is
 //
 //	OUTPUT_DIR/rollouts/step_N/rank_0.bin
 //

@@ -18,12 +18,15 @@ import (
 // temperature 0.5.
 func primeRLAttempt(edit func(*formats.Trajectory)) formats.Trajectory {
 	advantage := -0.5
-	t := formats.Trajectory{Advantage: &advantage, Calls: []formats.Call{{Target: true, Sampling: `{"temperature":0.5}`}, {Target: true}},
+	t := formats.Trajectory{Advantage: &advantage,
+		Calls: []formats.Call{{Target: true, Sampling: `{"temperature":0.5}`}, {Target: true}},
 		Messages: []formats.Message{
 			{Parent: -1, Role: "user", Call: -1},
-			{Parent: 0, Role: "assistant", Sampled: true, Call: 0, PromptDeltaIDs: []int32{1, 200}, TokenIDs: []int32{300}, Logprobs: []float32{-0.25}},
+			{Parent: 0, Role: "assistant", Sampled: true, Call: 0, PromptDeltaIDs: []int32{1, 200}, TokenIDs: []int32{300},
+				Logprobs: []float32{-0.25}},
 			{Parent: 1, Role: "user", Call: -1},
-			{Parent: 2, Role: "assistant", Sampled: true, Call: 1, PromptDeltaIDs: []int32{70000}, TokenIDs: []int32{5}, Logprobs: []float32{-1}},
+			{Parent: 2, Role: "assistant", Sampled: true, Call: 1, PromptDeltaIDs: []int32{70000}, TokenIDs: []int32{5},
+				Logprobs: []float32{-1}},
 		}}
 	edit(&t)
 	return t
@@ -35,7 +38,8 @@ func write(t *testing.T, weights *sequences.Weights, rows ...formats.Trajectory)
 	var out, plain bytes.Buffer
 	s := begin(&out)
 	for i := range rows {
-		if err := s.Give(&exporters.Item{Rows: rows[i : i+1], Weights: weights, Skip: func(reason string) { skipped += reason }}); err != nil {
+		if err := s.Give(&exporters.Item{Rows: rows[i : i+1], Weights: weights,
+			Skip: func(reason string) { skipped += reason }}); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -63,7 +67,8 @@ func TestTheFieldsInTheirOrder(t *testing.T) {
 	}{
 		{same, nil, want("1", "null")},
 		{processed, nil, want("0.5", "null")},
-		{same, &sequences.Weights{Per: sequences.Trajectory, Totals: sequences.Totals{Trajectories: 2, Sequences: 2, Tokens: 10}}, want("1", "[0,0,2.5,0,2.5]")},
+		{same, &sequences.Weights{Per: sequences.Trajectory,
+			Totals: sequences.Totals{Trajectories: 2, Sequences: 2, Tokens: 10}}, want("1", "[0,0,2.5,0,2.5]")},
 	} {
 		if got, skipped := write(t, c.weights, primeRLAttempt(c.edit)); got != c.want || skipped != "" {
 			t.Errorf("got  %s %s\nwant %s", got, skipped, c.want)

@@ -8,12 +8,12 @@ import (
 )
 
 // Sequences writes sequences of tokens, as package formats/sequences makes
-// them: one row for each sequence, with everything a policy gradient needs. The doc
-// comment of Row is its definition.
+// them: one row for each sequence, with everything that a policy gradient needs.
+// The doc comment of [SequenceRow] is its definition.
 //
-// A trainer of your own reads this form, and so do TRL, verl, OpenRLHF and NeMo-RL
-// with a few lines of testdata/consumers/loaders: none of them has a loader for
-// finished rollouts. prime-rl has one (package primerl).
+// It is for a trainer of your own, and for TRL, verl, OpenRLHF and NeMo-RL by a few
+// lines of testdata/consumers/loaders: none of them has a loader for finished
+// rollouts. prime-rl has one ([PrimeRL]).
 //
 // Those lines fold the weight into the advantage, which is exact for a
 // clipped policy loss and not for a KL term. What they add up to:
@@ -33,8 +33,10 @@ import (
 // sequences is Weight times Tokens, divided by the mean of Tokens over all rows.
 var Sequences = exporters.Format{
 	Name: "sequences", Help: "sequences of tokens with masks, log probabilities, policy versions, advantages and weights, for a trainer of your own, TRL, verl, OpenRLHF or NeMo-RL",
-	Of: exporters.Rows, Reads: sequences.Column, Files: []exporters.Extension{exporters.Parquet}, Exports: []exporters.Extension{exporters.JSONL}, Hub: 6, Loss: sequences.TokenMean, Columns: exporters.ColumnsOf[SequenceRow](),
-	Table: exporters.Table(exporters.Sequenced(sequencesRows)), Lines: exporters.Lines(exporters.Sequenced(sequencesRows)),
+	Of: exporters.Rows, Reads: sequences.Column, Files: []exporters.Extension{exporters.Parquet},
+	Exports: []exporters.Extension{exporters.JSONL}, Hub: 6, Loss: sequences.TokenMean,
+	Columns: exporters.ColumnsOf[SequenceRow](),
+	Table:   exporters.Table(exporters.Sequenced(sequencesRows)), Lines: exporters.Lines(exporters.Sequenced(sequencesRows)),
 }
 
 // SequenceRow is one sequence. With adv the advantage and w the weight, the loss of the

@@ -33,9 +33,10 @@ func BenchmarkFile(b *testing.B) {
 	b.ReportAllocs()
 	from, size := busy(b), int64(0)
 	for b.Loop() {
-		pass := exporters.NewPass(exporters.Files([]exporters.Format{trainers.Sequences}), 1, formats.Tables{}, exporters.Place{
-			Begin: func(string) (io.Writer, error) { return io.Discard, nil },
-		})
+		pass := exporters.NewPass(exporters.Files([]exporters.Format{trainers.Sequences}), 1, formats.Tables{},
+			exporters.Place{
+				Begin: func(string) (io.Writer, error) { return io.Discard, nil },
+			})
 		for i := range rounds * len(groups) {
 			if err := pass.Add(groups[i%len(groups)], true); err != nil {
 				b.Fatal(err)

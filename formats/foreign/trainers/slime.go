@@ -22,10 +22,10 @@ import (
 // rollout_id, by which slime's loss counts them as one: it is the mean over
 // rollouts of the mean over their tokens.
 //
-// slime computes advantages from the rewards, and takes every sample of a group
-// for a member of its own. So metadata.advantage holds the dataset's, times the
-// weight when weights are asked for; --custom-reward-post-process-path with the
-// function of that file hands it over.
+// slime computes advantages from the rewards, and counts every sample of a group as
+// a member of its own. So metadata.advantage is the dataset's advantage, times the
+// weight if there are weights; --custom-reward-post-process-path with the function
+// of that file gives it to slime.
 var Slime = exporters.Format{
 	Name: "slime", Help: "slime's samples: token ids, masks, log probabilities, for a rollout function; metadata has advantages times weights, exact for a clipped policy loss and not for a KL term", Of: exporters.Groups, Files: []exporters.Extension{exporters.JSONL},
 	Lines: exporters.Lines(samples), Loss: sequences.TrajectoryMean,
@@ -82,8 +82,10 @@ func samplesOf(x *exporters.Item, t *formats.Trajectory, list []sequences.Sequen
 	}
 	prompt, _ := chat.PromptOf([]formats.Trajectory{*t})
 	base := SlimeSample{
-		GroupIndex: x.Before, RolloutID: first, Prompt: append([]chat.Message{}, prompt.Prompt...), Label: formats.AnswerOf(t.Example),
-		Reward: jsontext.Float(*t.Reward), Status: "completed", Metadata: SlimeMetadata{TrajectoryID: t.TrajectoryID, ExampleID: t.ExampleID, Sequences: len(list)},
+		GroupIndex: x.Before, RolloutID: first, Prompt: append([]chat.Message{}, prompt.Prompt...),
+		Label:  formats.AnswerOf(t.Example),
+		Reward: jsontext.Float(*t.Reward), Status: "completed",
+		Metadata: SlimeMetadata{TrajectoryID: t.TrajectoryID, ExampleID: t.ExampleID, Sequences: len(list)},
 	}
 	if t.Status == formats.StatusTruncated {
 		base.Status = "truncated"

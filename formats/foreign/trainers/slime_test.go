@@ -16,9 +16,11 @@ func slimeAttempt(edit func(*formats.Trajectory)) formats.Trajectory {
 	t := formats.Trajectory{Reward: &one, Advantage: &two, Example: `{"answer":{"x":4}}`, Status: formats.StatusOK,
 		Messages: []formats.Message{
 			{Parent: -1, Role: "user", Content: "q", Call: -1},
-			{Parent: 0, Role: "assistant", Sampled: true, Call: 0, TokenIDs: []int32{3, 4}, Logprobs: []float32{-1, -2}, PromptDeltaIDs: []int32{1, 2}},
+			{Parent: 0, Role: "assistant", Sampled: true, Call: 0, TokenIDs: []int32{3, 4}, Logprobs: []float32{-1, -2},
+				PromptDeltaIDs: []int32{1, 2}},
 			{Parent: 1, Role: "tool", Content: "r", ToolCallID: "c", Call: -1},
-			{Parent: 2, Role: "assistant", Content: "done", Sampled: true, Call: 1, TokenIDs: []int32{6}, Logprobs: []float32{-0.5}, PromptDeltaIDs: []int32{5}},
+			{Parent: 2, Role: "assistant", Content: "done", Sampled: true, Call: 1, TokenIDs: []int32{6},
+				Logprobs: []float32{-0.5}, PromptDeltaIDs: []int32{5}},
 		},
 		Calls: []formats.Call{{Target: true, Tools: -1, PolicyVersion: &version}, {Target: true, Tools: -1}},
 	}
@@ -43,7 +45,8 @@ func TestOneSamplePerSequence(t *testing.T) {
 	got := give(t, nil, slimeAttempt(same), slimeAttempt(broken), slimeAttempt(same))
 	var text []string
 	for _, s := range got {
-		text = append(text, fmt.Sprint(s.GroupIndex, s.Index, s.RolloutID, s.Tokens, s.ResponseLength, s.LossMask, s.RolloutLogProbs, s.WeightVersions, s.Metadata.Sequence, s.Metadata.Sequences, *s.Metadata.Advantage))
+		text = append(text, fmt.Sprint(s.GroupIndex, s.Index, s.RolloutID, s.Tokens, s.ResponseLength, s.LossMask,
+			s.RolloutLogProbs, s.WeightVersions, s.Metadata.Sequence, s.Metadata.Sequences, *s.Metadata.Advantage))
 	}
 	want := []string{
 		"7 9 9 [1 2 3 4 5 6] 4 [1 1 0 1] [-1 -2 0 -0.5] [3] 0 1 2",
@@ -83,7 +86,8 @@ func TestReasonsOfSkippedMembers(t *testing.T) {
 		sequences.Nothing:  func(r *formats.Trajectory) { r.Calls[0].Target, r.Calls[1].Target = false, false },
 	} {
 		heard, tally := "", sequences.Tally{}
-		got := samples(&exporters.Item{Rows: []formats.Trajectory{slimeAttempt(edit)}, Tally: &tally, Skip: func(r string) { heard = r }})
+		got := samples(&exporters.Item{Rows: []formats.Trajectory{slimeAttempt(edit)}, Tally: &tally,
+			Skip: func(r string) { heard = r }})
 		if heard != reason || len(got) != 0 || tally.Tokens != 0 || tally.Lost != tally.In {
 			t.Errorf("%q, want %q: %+v, %+v", heard, reason, got, tally)
 		}

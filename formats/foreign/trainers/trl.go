@@ -9,31 +9,38 @@ import (
 	"github.com/rollmill/rollmill/formats/jsontext"
 )
 
-// TRL's formats are the rows that its trainers load. They are
-// those of package chat, with messages as chat templates read them.
+// TRL's formats are the rows that its trainers load: those of package formats/chat,
+// with messages as chat templates read them.
 
-// TRLPreference is a preference dataset, for DPO and similar methods.
+// TRLPreference writes a preference dataset, for DPO and similar methods.
 var TRLPreference = exporters.Format{
-	Name: "trl-preference", Help: "TRL's preference rows", Of: exporters.Pairs, Files: []exporters.Extension{exporters.JSONL, exporters.Parquet}, Hub: 2,
-	Form: 2, Notes: exporters.TemplateNotes + toolNotes, Lines: exporters.Lines(trlPreferences), Table: exporters.Table(trlPreferences),
+	Name: "trl-preference", Help: "TRL's preference rows", Of: exporters.Pairs,
+	Files: []exporters.Extension{exporters.JSONL, exporters.Parquet}, Hub: 2,
+	Form: 2, Notes: exporters.TemplateNotes + toolNotes, Lines: exporters.Lines(trlPreferences),
+	Table: exporters.Table(trlPreferences),
 }
 
-// TRLKTO is an unpaired preference dataset.
+// TRLKTO writes an unpaired preference dataset.
 var TRLKTO = exporters.Format{
-	Name: "trl-kto", Help: "TRL's unpaired preference rows: single answers, good or bad", Of: exporters.Labels, Files: []exporters.Extension{exporters.JSONL}, Hub: 4,
-	Form: 2, Notes: exporters.TemplateNotes + toolNotes, Lines: exporters.Lines(trlAnswers), Table: exporters.Table(trlAnswers),
+	Name: "trl-kto", Help: "TRL's unpaired preference rows: single answers, good or bad", Of: exporters.Labels,
+	Files: []exporters.Extension{exporters.JSONL}, Hub: 4,
+	Form: 2, Notes: exporters.TemplateNotes + toolNotes, Lines: exporters.Lines(trlAnswers),
+	Table: exporters.Table(trlAnswers),
 }
 
-// TRLSFT is a language modelling dataset.
+// TRLSFT writes a language modelling dataset.
 var TRLSFT = exporters.Format{
 	Name: "trl-sft", Help: "TRL's conversations", Of: exporters.Top, Files: []exporters.Extension{exporters.JSONL}, Hub: 3,
-	Form: 2, Notes: exporters.TemplateNotes + toolNotes, Lines: exporters.Lines(conversations), Table: exporters.Table(conversations),
+	Form: 2, Notes: exporters.TemplateNotes + toolNotes, Lines: exporters.Lines(conversations),
+	Table: exporters.Table(conversations),
 }
 
-// TRLPrompts is a prompt-only dataset.
+// TRLPrompts writes a prompt-only dataset.
 var TRLPrompts = exporters.Format{
-	Name: "trl-prompts", Help: "TRL's prompt-only rows, for GRPO and RLOO", Of: exporters.Groups, Files: []exporters.Extension{exporters.JSONL}, Hub: 5,
-	Form: 2, Notes: exporters.TemplateNotes + promptNotes, Lines: exporters.Lines(trlPrompts), Table: exporters.Table(trlPrompts),
+	Name: "trl-prompts", Help: "TRL's prompt-only rows, for GRPO and RLOO", Of: exporters.Groups,
+	Files: []exporters.Extension{exporters.JSONL}, Hub: 5,
+	Form: 2, Notes: exporters.TemplateNotes + promptNotes, Lines: exporters.Lines(trlPrompts),
+	Table: exporters.Table(trlPrompts),
 }
 
 const toolNotes = `
@@ -60,7 +67,8 @@ type preference struct {
 
 func trlPreferences(x *exporters.Item) []preference {
 	return exporters.Pair(func(p chat.Preference) (preference, string) {
-		row := preference{Tools: p.Tools, ScoreChosen: p.ScoreChosen, ScoreRejected: p.ScoreRejected, Margin: p.Margin, ChosenID: p.ChosenID, RejectedID: p.RejectedID}
+		row := preference{Tools: p.Tools, ScoreChosen: p.ScoreChosen, ScoreRejected: p.ScoreRejected, Margin: p.Margin,
+			ChosenID: p.ChosenID, RejectedID: p.RejectedID}
 		var prompt, chosen, rejected string
 		row.Prompt, prompt = x.Template(p.Prompt)
 		row.Chosen, chosen = x.Template(p.Chosen)

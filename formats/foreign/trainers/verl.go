@@ -10,9 +10,10 @@ import (
 // to sample from, and the data with which its reward function compares the
 // answer.
 //
-// It does not write verl's rollout dump, on which no trainer can train.
+// It does not write verl's rollout dump, on which no trainer trains.
 var Verl = exporters.Format{
-	Name: "verl", Help: "verl's prompts with reference answers", Of: exporters.Groups, Files: []exporters.Extension{exporters.Parquet},
+	Name: "verl", Help: "verl's prompts with reference answers", Of: exporters.Groups,
+	Files: []exporters.Extension{exporters.Parquet},
 	Notes: verlNotes,
 	Table: exporters.Table(func(x *exporters.Item) []VerlRow {
 		return exporters.Each(func(rows []formats.Trajectory) (VerlRow, string) { return VerlRowOf(rows, x.Given) })(x)
@@ -67,8 +68,9 @@ func VerlRowOf(rows []formats.Trajectory, index int64) (r VerlRow, reason string
 	if reason != "" {
 		return r, reason
 	}
-	r = VerlRow{DataSource: "rollmill", RewardModel: VerlReward{Style: "rule", GroundTruth: formats.AnswerOf(prompt.Example)},
-		ExtraInfo: VerlExtra{Split: "train", Index: index, ExampleID: prompt.ExampleID, Example: prompt.Example}}
+	r = VerlRow{DataSource: "rollmill",
+		RewardModel: VerlReward{Style: "rule", GroundTruth: formats.AnswerOf(prompt.Example)},
+		ExtraInfo:   VerlExtra{Split: "train", Index: index, ExampleID: prompt.ExampleID, Example: prompt.Example}}
 	for _, m := range prompt.Prompt {
 		if m.ToolCallID != "" || len(m.ToolCalls) > 0 {
 			return r, VerlTools

@@ -6,33 +6,29 @@ import (
 	"strings"
 
 	"github.com/rollmill/rollmill/formats"
-	"github.com/rollmill/rollmill/formats/foreign/importers"
 	"github.com/rollmill/rollmill/formats/jsontext"
 )
 
 // Choice is an answer.
 type Choice struct {
 	Message formats.Message
-	Prompt  []int32 // all ids of the prompt; nil when they are not known
-	Source  string  // token_source; "" without ids
+	Prompt  []int32         // all ids of the prompt; nil when they are not known
+	Source  string          // token_source; "" without ids
+	Rest    jsontext.Object // every member with a value that no field above has, those of the message among them
 }
 
-// ReadChoice reads a choice. other gets every member with a value that a Choice has no
-// field for, those of the message among them.
-func ReadChoice(raw []byte, other func(key string, value []byte)) (c Choice, err error) {
+// ReadChoice reads a choice.
+func ReadChoice(raw []byte) (c Choice, err error) {
 	o := jsontext.ParseObject(raw)
-	if c.Message, err = importers.Message(o.Get("message"), func(key string, v []byte) {
-		if key != "generation_token_ids" {
-			other(key, v)
-		}
-	}); err != nil {
+	if c.Message, c.Rest, err = Message(o.Get("message")); err != nil {
 		return c, err
 	}
+	c.Rest.Drop("generation_token_ids")
 	var in Reader
 	m := &c.Message
 	m.FinishReason = in.Text("finish_reason", o.Get("finish_reason"))
 	c.Prompt = in.IDs("prompt_token_ids", o.Get("prompt_token_ids"))
-	fromLogprobs := Logprobs(&in, m, o.Get("logprobs"))
+	fromLogprobs := in.ChoiceLogprobs(m, o.Get("logprobs"))
 	for _, s := range []struct {
 		source, field string
 		ids           []byte
@@ -49,35 +45,32 @@ func ReadChoice(raw []byte, other func(key string, value []byte)) (c Choice, err
 	if c.Source == "" {
 		c.Source = fromLogprobs
 	}
-	for _, f := range o {
-		switch f.Key {
-		case "message", "finish_reason", "index", "logprobs", "token_ids", "response_token_ids", "prompt_token_ids":
-		default:
-			if string(f.Raw) != "null" {
-				other(f.Key, f.Raw)
-			}
+	for f := range Rest(o, "message", "finish_reason", "index", "logprobs", "token_ids", "response_token_ids",
+		"prompt_token_ids") {
+		if string(f.Raw) != "null" {
+			c.Rest = append(c.Rest, f)
 		}
 	}
 	return c, in.Err
 }
 
-// Logprobs gives an answer the logprobs of a chat completion, with the ids or
+// ChoiceLogprobs gives an answer the logprobs of a chat completion, with the ids or
 // texts of the tokens, and returns the source of the ids; "" without ids.
-func Logprobs(in *Reader, m *formats.Message, v []byte) (source string) {
-	list := in.List("logprobs.content", in.Object("logprobs", v).Get("content"))
+func (r *Reader) ChoiceLogprobs(m *formats.Message, v []byte) (source string) {
+	list := r.List("logprobs.content", r.Object("logprobs", v).Get("content"))
 	var ids []int32
 	for raw := range jsontext.Elements(list) {
-		o := in.Object("logprobs.content", raw)
+		o := r.Object("logprobs.content", raw)
 		field := fmt.Sprintf("logprobs.content[%d]", len(m.Logprobs))
-		token := in.Text(field+".token", o.Get("token"))
-		p := in.Number(field+".logprob", o.Get("logprob"))
-		if in.Err == nil && p == nil {
-			in.Err = fmt.Errorf("%s has no logprob", field)
+		token := r.Text(field+".token", o.Get("token"))
+		p := r.Number(field+".logprob", o.Get("logprob"))
+		if p == nil {
+			r.Fail("%s has no logprob", field)
 		}
-		if in.Err != nil {
+		if r.Err != nil {
 			return ""
 		}
-		if id, from := tokenID(in, field, token, o.Get("id")); from != "" && len(ids) == len(m.Logprobs) {
+		if id, from := r.entryID(field, token, o.Get("id")); from != "" && len(ids) == len(m.Logprobs) {
 			ids, source = append(ids, id), from
 		}
 		m.Logprobs, m.TokenTexts = append(m.Logprobs, float32(*p)), append(m.TokenTexts, token)
@@ -91,14 +84,14 @@ func Logprobs(in *Reader, m *formats.Message, v []byte) (source string) {
 	return source
 }
 
-// tokenID returns the id of a token, and where it is.
-func tokenID(in *Reader, field, token string, id []byte) (int32, string) {
+// entryID returns the id of a token, and where it is.
+func (r *Reader) entryID(field, token string, id []byte) (int32, string) {
 	if digits, ok := strings.CutPrefix(token, "token_id:"); ok {
 		if n, err := strconv.ParseInt(digits, 10, 32); err == nil && n >= 0 {
 			return int32(n), formats.TokensInLogprobs
 		}
 	}
-	if n := in.Whole(field+".id", id); n != nil && *n >= 0 && *n < 1<<31 {
+	if n := r.Whole(field+".id", id); n != nil && *n >= 0 && *n < 1<<31 {
 		return int32(*n), formats.TokensEntryID
 	}
 	return 0, ""

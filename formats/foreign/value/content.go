@@ -2,6 +2,7 @@ package value
 
 import (
 	"bytes"
+	"iter"
 
 	"github.com/rollmill/rollmill/formats"
 	"github.com/rollmill/rollmill/formats/jsontext"
@@ -17,6 +18,22 @@ type Content struct {
 // Text adds a text, a JSON string.
 func (c *Content) Text(v []byte) {
 	c.Parts = append(c.Parts, jsontext.Object{{Key: "type", Raw: []byte(`"text"`)}, {Key: "text", Raw: v}}.Bytes())
+}
+
+// Read yields the parts of a content, a list of objects. It adds a content that is
+// a text.
+func (c *Content) Read(in *Reader, v []byte) iter.Seq2[jsontext.Object, []byte] {
+	return func(yield func(o jsontext.Object, part []byte) bool) {
+		if len(v) > 0 && v[0] == '"' {
+			c.Text(v)
+			return
+		}
+		for part := range jsontext.Elements(in.List("content", v)) {
+			if !yield(in.Object("content", part), part) {
+				return
+			}
+		}
+	}
 }
 
 // Think adds a paragraph of reasoning.
@@ -35,13 +52,8 @@ func (c *Content) Set() {
 		o := jsontext.ParseObject(p)
 		text = append(text, jsontext.Unquote(o.Get("text"))...)
 		plain = plain && o.Has("text")
-		for _, f := range o {
-			switch f.Key {
-			case "text", "type":
-			default:
-				empty := string(f.Raw)
-				plain = plain && (empty == "null" || empty == "[]")
-			}
+		for f := range Rest(o, "text", "type") {
+			plain = plain && (string(f.Raw) == "null" || string(f.Raw) == "[]")
 		}
 	}
 	c.Message.Content, c.Message.ContentParts = string(text), ""

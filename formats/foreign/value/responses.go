@@ -51,14 +51,9 @@ func (c *Content) Item(in *Reader, o jsontext.Object, raw []byte) {
 	}
 }
 
-// parts reads the content of an item: a text, or a list of parts.
+// parts adds the content of an item: a text, or a list of parts.
 func (c *Content) parts(in *Reader, v []byte) {
-	if len(v) > 0 && v[0] == '"' {
-		c.Text(v)
-		return
-	}
-	for part := range jsontext.Elements(in.List("content", v)) {
-		in.Object("content", part)
+	for _, part := range c.Read(in, v) {
 		c.Parts = append(c.Parts, part)
 	}
 }

@@ -7,7 +7,9 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
+	"iter"
 	"math"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -79,6 +81,41 @@ func Context(r *importers.Record) (jsontext.Object, error) {
 	return Object(r, r.Context)
 }
 
+// AnyText returns a text, or the JSON of another value; "" for null.
+func AnyText(v []byte) string {
+	switch {
+	case len(v) == 0 || string(v) == "null":
+		return ""
+	case v[0] == '"':
+		return jsontext.Unquote(v)
+	}
+	return jsontext.Compact(v)
+}
+
+// Rest yields the members of an object whose keys are not among known ones: those
+// that have a column.
+func Rest(o jsontext.Object, known ...string) iter.Seq[jsontext.Member] {
+	return func(yield func(jsontext.Member) bool) {
+		for _, f := range o {
+			if !slices.Contains(known, f.Key) && !yield(f) {
+				return
+			}
+		}
+	}
+}
+
+// Each calls read with each value of a list. Its error says which one it is.
+func Each(field string, list []byte, read func(v []byte) error) error {
+	n := 0
+	for v := range jsontext.Elements(list) {
+		if err := read(v); err != nil {
+			return fmt.Errorf("%s[%d]: %w", field, n, err)
+		}
+		n++
+	}
+	return nil
+}
+
 // Reader reads values of a record. Err is the first value that has a wrong type;
 // after it, values read as missing.
 type Reader struct{ Err error }
@@ -97,8 +134,13 @@ func (r *Reader) missing(field string, v []byte, begins byte, want string) bool 
 }
 
 func (r *Reader) fail(field string, v []byte, want string) {
+	r.Fail("%s is %s, not %s", field, importers.Brief(v), want)
+}
+
+// Fail records an error, unless there is one already.
+func (r *Reader) Fail(format string, args ...any) {
 	if r.Err == nil {
-		r.Err = fmt.Errorf("%s is %s, not %s", field, importers.Brief(v), want)
+		r.Err = fmt.Errorf(format, args...)
 	}
 }
 
@@ -184,16 +226,12 @@ func (r *Reader) IDs(field string, v []byte) []int32 {
 	if r.missing(field, v, '[', "a list of token ids") {
 		return nil
 	}
-	out := make([]int32, 0, elements(v))
-	for e := range jsontext.Elements(v) {
-		n, err := strconv.ParseInt(string(e), 10, 32)
-		if err != nil || n < 0 {
-			r.fail(fmt.Sprintf("%s[%d]", field, len(out)), e, "a token id")
-			return nil
-		}
-		out = append(out, int32(n))
+	ids, bad := list(v, tokenID)
+	if bad != nil {
+		r.fail(fmt.Sprintf("%s[%d]", field, len(ids)), bad, "a token id")
+		return nil
 	}
-	return out
+	return ids
 }
 
 // Logprobs reads a list of log probabilities; nil for null.
@@ -201,22 +239,57 @@ func (r *Reader) Logprobs(field string, v []byte) []float32 {
 	if r.missing(field, v, '[', "a list of logprobs") {
 		return nil
 	}
-	out := make([]float32, 0, elements(v))
-	for e := range jsontext.Elements(v) {
-		f, err := strconv.ParseFloat(string(e), 32)
-		if err != nil {
-			r.fail(fmt.Sprintf("%s[%d]", field, len(out)), e, "a logprob")
-			return nil
-		}
-		out = append(out, float32(f))
+	out, bad := list(v, logprob)
+	if bad != nil {
+		r.fail(fmt.Sprintf("%s[%d]", field, len(out)), bad, "a logprob")
+		return nil
 	}
 	return out
 }
 
-// elements returns the number of values in a list of numbers, or a few more.
-func elements(list []byte) int { return 1 + bytes.Count(list, []byte{','}) }
+// list reads the numbers of a list, up to the first value that is none: bad, nil
+// when all are numbers.
+func list[T any](v []byte, number func(v []byte) (T, bool)) (out []T, bad []byte) {
+	out = make([]T, 0, 1+bytes.Count(v, []byte{','}))
+	for e := range jsontext.Elements(v) {
+		n, ok := number(e)
+		if !ok {
+			return out, e
+		}
+		out = append(out, n)
+	}
+	return out, nil
+}
 
-var layouts = []string{time.RFC3339Nano, "2006-01-02T15:04:05.999999999", "2006-01-02 15:04:05.999999999Z07:00", "2006-01-02 15:04:05.999999999"}
+func tokenID(v []byte) (int32, bool) {
+	n, err := strconv.ParseInt(string(v), 10, 32)
+	return int32(n), err == nil && n >= 0
+}
+
+func logprob(v []byte) (float32, bool) {
+	p, err := strconv.ParseFloat(string(v), 32)
+	return float32(p), err == nil
+}
+
+// Times is when something began and when it was done, in microseconds since 1970; 0
+// for unknown times.
+type Times struct{ Began, Done int64 }
+
+// Add extends the times to another one; 0 changes nothing.
+func (t *Times) Add(micros int64) {
+	if micros == 0 {
+		return
+	}
+	if t.Began == 0 || micros < t.Began {
+		t.Began = micros
+	}
+	t.Done = max(t.Done, micros)
+}
+
+var layouts = []string{
+	time.RFC3339Nano, "2006-01-02T15:04:05.999999999", "2006-01-02 15:04:05.999999999Z07:00",
+	"2006-01-02 15:04:05.999999999",
+}
 
 // Micros reads a time, in microseconds since 1970: a text of ISO 8601, UTC when
 // it names no zone, or a number of seconds or of milliseconds. It returns 0 for

@@ -29,7 +29,8 @@ func TestTypes(t *testing.T) {
 		"count": `0 12`, "ids": `[] [1,2]`, "logprobs": `[] [-0.5,0]`,
 	}
 	bad := map[string]string{
-		"text": `1 [] {} true`, "id": `true []`, "object": `[] "a"`, "list": `{} 1`, "number": `"1" 1e999 true`, "whole": `1.5 1e30`,
+		"text": `1 [] {} true`, "id": `true []`, "object": `[] "a"`, "list": `{} 1`, "number": `"1" 1e999 true`,
+		"whole": `1.5 1e30`,
 		"count": `-1 1e10 1.5`, "ids": `1 [-1] [1.5] [null] [4294967296]`, "logprobs": `["a"] [null] 1`,
 	}
 	for name, f := range read {
@@ -50,7 +51,8 @@ func TestTypes(t *testing.T) {
 
 func TestMicros(t *testing.T) {
 	want := time.Date(2026, 5, 1, 10, 0, 0, 500000000, time.UTC).UnixMicro()
-	for _, v := range []string{`"2026-05-01T10:00:00.5Z"`, `"2026-05-01T12:00:00.5+02:00"`, `"2026-05-01T10:00:00.5"`, `"2026-05-01 10:00:00.5"`, `1777629600.5`, `1777629600500`} {
+	for _, v := range []string{`"2026-05-01T10:00:00.5Z"`, `"2026-05-01T12:00:00.5+02:00"`, `"2026-05-01T10:00:00.5"`,
+		`"2026-05-01 10:00:00.5"`, `1777629600.5`, `1777629600500`} {
 		if got := value.Micros([]byte(v)); got != want {
 			t.Errorf("%s is %d, want %d", v, got, want)
 		}
@@ -63,7 +65,8 @@ func TestMicros(t *testing.T) {
 }
 
 func TestJSON(t *testing.T) {
-	if got, err := value.JSON(&importers.Record{}, []byte("\xef\xbb\xbf {\"a\":NaN}\n")); err != nil || string(got) != `{"a":null}` {
+	if got, err := value.JSON(&importers.Record{}, []byte("\xef\xbb\xbf {\"a\":NaN}\n")); err != nil ||
+		string(got) != `{"a":null}` {
 		t.Errorf("%s, %v", got, err)
 	}
 	for _, text := range []string{"", " ", "{", "{}{}", "\"\xff\""} {
@@ -86,12 +89,14 @@ func TestToolCalls(t *testing.T) {
 		}
 	}
 	const chat = `[{"type":"function","function":{"name":"add","strict":true}}]`
-	for _, v := range []string{chat, `[{"type":"function","name":"add","strict":true}]`, `[{"name":"add","strict":true}]`} {
-		if got, err := value.Tools([]byte(v)); err != nil || got != chat {
+	for _, v := range []string{chat, `[{"type":"function","name":"add","strict":true}]`,
+		`[{"name":"add","strict":true}]`} {
+		if got, err := value.ChatTools([]byte(v)); err != nil || got != chat {
 			t.Errorf("%s is %s, %v", v, got, err)
 		}
 	}
-	if !value.Generated(jsontext.ParseObject([]byte(`{"type":"function_call"}`))) || value.Generated(jsontext.ParseObject([]byte(`{"type":"function_call_output"}`))) {
+	if !value.Generated(jsontext.ParseObject([]byte(`{"type":"function_call"}`))) ||
+		value.Generated(jsontext.ParseObject([]byte(`{"type":"function_call_output"}`))) {
 		t.Error("a call is generated, its output is not")
 	}
 }

@@ -2,6 +2,7 @@ package verifiers
 
 import (
 	"fmt"
+	"slices"
 
 	"github.com/rollmill/rollmill/formats"
 	"github.com/rollmill/rollmill/formats/foreign/importers"
@@ -9,9 +10,9 @@ import (
 	"github.com/rollmill/rollmill/formats/jsontext"
 )
 
-// importEpisode converts the traces of a line. Without one, the episode failed before
+// readEpisode converts the traces of a line. Without one, the episode failed before
 // an agent began.
-func importEpisode(r *importers.Record, o jsontext.Object) ([]importers.Item, error) {
+func readEpisode(r *importers.Record, o jsontext.Object) ([]importers.Item, error) {
 	var in value.Reader
 	list := in.List("traces", o.Get("traces"))
 	if in.Err != nil {
@@ -36,7 +37,7 @@ func importEpisode(r *importers.Record, o jsontext.Object) ([]importers.Item, er
 	}
 	var out []importers.Item
 	for i, t := range traces {
-		x, err := importTrace(r, t, e)
+		x, err := readTrace(r, t, e)
 		if err != nil {
 			return nil, fmt.Errorf("traces[%d]: %w", i, err)
 		}
@@ -55,15 +56,7 @@ type shared struct {
 
 func (e *shared) read(o jsontext.Object) error {
 	var in value.Reader
-	var keep jsontext.Object
-	for _, f := range o {
-		switch f.Key {
-		case "traces", "task", "ok":
-		default:
-			keep = append(keep, f)
-		}
-	}
-	e.meta = keep.Bytes()
+	e.meta = jsontext.Object(slices.Collect(value.Rest(o, "traces", "task", "ok"))).Bytes()
 	work := in.Object("run.work", in.Object("run", o.Get("run")).Get("work"))
 	if step := in.Whole("run.work.step", work.Get("step")); step != nil && *step >= 0 && *step < 1<<31 {
 		epoch := int32(*step)
@@ -81,18 +74,18 @@ func (e *shared) failed(o jsontext.Object) (x importers.Item, err error) {
 	var in value.Reader
 	x.Epoch = e.epoch
 	x.Row.TrajectoryID = in.Text("id", o.Get("id"))
-	importTask(&in, &x.Row, o.Get("task"))
+	readTask(&in, &x.Row, o.Get("task"))
 	x.Row.Status = formats.StatusFailed
-	x.Row.FailureClass, x.Row.Error = importFailure(&in, o, formats.FailNoCalls)
+	x.Row.FailureClass, x.Row.Error = readFailure(&in, o, formats.FailNoCalls)
 	var meta importers.Metadata
 	meta.Add("episode", e.meta)
 	x.Row.Metadata = meta.String()
 	return x, in.Err
 }
 
-// importTask reads a task: its data is the example. Its key is the example's id; a key
+// readTask reads a task: its data is the example. Its key is the example's id; a key
 // that is only the hash of the data gives way to an id that the data has.
-func importTask(in *value.Reader, row *formats.Trajectory, v []byte) {
+func readTask(in *value.Reader, row *formats.Trajectory, v []byte) {
 	o := in.Object("task", v)
 	data := in.Object("task.data", o.Get("data"))
 	if data != nil {
@@ -112,7 +105,8 @@ func importTask(in *value.Reader, row *formats.Trajectory, v []byte) {
 // which has an id and the example, the example.
 func exampleOf(data, task jsontext.Object) []byte {
 	inner := data.Get("example")
-	if len(data) == 2 && len(inner) > 0 && inner[0] == '{' && data.Has("id") && string(data.Get("id")) == string(task.Get("key")) {
+	if len(data) == 2 && len(inner) > 0 && inner[0] == '{' && data.Has("id") &&
+		string(data.Get("id")) == string(task.Get("key")) {
 		return inner
 	}
 	return task.Get("data")
@@ -120,13 +114,14 @@ func exampleOf(data, task jsontext.Object) []byte {
 
 // failures are the classes by the boundary that an error crossed.
 var failures = map[string]string{
-	"ProviderError": formats.FailEngine, "ModelError": formats.FailEngine, "OverlongPromptError": formats.FailEngineRefused,
-	"HarnessError": formats.FailAgentExit, "TimeoutError": formats.FailTimeout, "CancelledError": formats.FailCancelled,
+	"ProviderError": formats.FailEngine, "ModelError": formats.FailEngine,
+	"OverlongPromptError": formats.FailEngineRefused,
+	"HarnessError":        formats.FailAgentExit, "TimeoutError": formats.FailTimeout, "CancelledError": formats.FailCancelled,
 }
 
-// importFailure returns the class and the text of the last error; otherwise is the
+// readFailure returns the class and the text of the last error; otherwise is the
 // class when there is none.
-func importFailure(in *value.Reader, o jsontext.Object, otherwise string) (class, text string) {
+func readFailure(in *value.Reader, o jsontext.Object, otherwise string) (class, text string) {
 	var last jsontext.Object
 	for e := range jsontext.Elements(in.List("errors", o.Get("errors"))) {
 		last = in.Object("errors", e)
@@ -139,7 +134,8 @@ func importFailure(in *value.Reader, o jsontext.Object, otherwise string) (class
 		return formats.FailTimeout, ""
 	case last == nil:
 		return otherwise, ""
-	case class == formats.FailEngine && status != nil && *status >= 400 && *status < 500 && *status != 429 && *status != 408:
+	case class == formats.FailEngine && status != nil && *status >= 400 && *status < 500 && *status != 429 &&
+		*status != 408:
 		class = formats.FailEngineRefused
 	case class == "":
 		class = formats.FailInternal

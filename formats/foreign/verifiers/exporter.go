@@ -22,11 +22,11 @@ import (
 //   - A prompt that does not continue the turn before it (prefix_break) begins
 //     another path there: its earlier messages are repeated as nodes without
 //     tokens.
-//   - rewards are ours by name; the example is task.data.example; info has what
-//     has no field, under our names: the total reward, metadata, candidates, ...
+//   - rewards are ours by name; the example is task.data.example; info has, under our
+//     names, what has no field: the total reward, metadata, candidates, ...
 //
-// The message of a prompt that the form has no field for (a participant's name,
-// an assistant's images) is refused, or dropped.
+// A part of a prompt's message for which the form has no field (a participant's
+// name, an assistant's images) is refused, or dropped.
 var Exporter = exporters.Format{
 	Name: "verifiers", Help: "episodes of verifiers and prime-rl (traces.jsonl): message graphs with tokens, masks, rewards, advantages", Of: exporters.Rows, Exports: []exporters.Extension{exporters.JSONL},
 	Lines: exporters.RawLines(func(dst []byte, x *exporters.Item) (_ []byte, n int64, err error) {
@@ -44,16 +44,16 @@ var Exporter = exporters.Format{
 	}),
 }
 
-type exportEpisode struct {
-	ID        string          `json:"id"`
-	Env       env             `json:"env"`
-	Task      exportTask      `json:"task"`
-	Group     *group          `json:"group,omitempty"`
-	Run       run             `json:"run"`
-	OK        bool            `json:"ok"`
-	IsTimeout bool            `json:"is_timeout"`
-	Errors    []exportFailure `json:"errors"`
-	Traces    []exportTrace   `json:"traces"`
+type episode struct {
+	ID        string    `json:"id"`
+	Env       env       `json:"env"`
+	Task      task      `json:"task"`
+	Group     *group    `json:"group,omitempty"`
+	Run       run       `json:"run"`
+	OK        bool      `json:"ok"`
+	IsTimeout bool      `json:"is_timeout"`
+	Errors    []failure `json:"errors"`
+	Traces    []trace   `json:"traces"`
 }
 
 type env struct {
@@ -64,7 +64,7 @@ type group struct {
 	ID string `json:"id"`
 }
 
-type exportTask struct {
+type task struct {
 	Type string   `json:"type"`
 	Data taskData `json:"data"`
 	Key  string   `json:"key"`
@@ -92,19 +92,19 @@ type policy struct {
 	End   int64 `json:"end"`
 }
 
-type exportFailure struct {
+type failure struct {
 	Type    string `json:"type"`
 	Message string `json:"message"`
 }
 
-type exportTrace struct {
+type trace struct {
 	Version       int                `json:"version"`
 	ID            string             `json:"id"`
 	Verifiers     map[string]string  `json:"verifiers"`
-	Task          exportTask         `json:"task"`
+	Task          task               `json:"task"`
 	Agent         agent              `json:"agent"`
 	Tools         []tool             `json:"tools"`
-	Nodes         []exportNode       `json:"nodes"`
+	Nodes         []node             `json:"nodes"`
 	Calls         []call             `json:"calls"`
 	Rewards       map[string]*reward `json:"rewards"`
 	Info          json.RawMessage    `json:"info"`
@@ -112,7 +112,7 @@ type exportTrace struct {
 	OK            bool               `json:"ok"`
 	StopCondition string             `json:"stop_condition"`
 	IsTimeout     bool               `json:"is_timeout"`
-	Errors        []exportFailure    `json:"errors"`
+	Errors        []failure          `json:"errors"`
 	Timing        timing             `json:"timing"`
 }
 
@@ -163,10 +163,12 @@ type named struct {
 
 var appendInfo = jsontext.Rows[info]()
 
-func episodeOf(t *formats.Trajectory, lose func(string)) exportEpisode {
-	e := exportEpisode{
-		ID: t.TrajectoryID, Env: env{"rollmill"}, Task: exportTask{Type: "Task", Data: taskData{t.ExampleID, chat.Object(t.Example)}, Key: t.ExampleID},
-		Run: run{"train", t.Run, work{Type: "train", Step: t.Epoch}}, OK: t.Status == formats.StatusOK || t.Status == formats.StatusTruncated, Errors: []exportFailure{},
+func episodeOf(t *formats.Trajectory, lose func(string)) episode {
+	e := episode{
+		ID: t.TrajectoryID, Env: env{"rollmill"},
+		Task: task{Type: "Task", Data: taskData{t.ExampleID, chat.Object(t.Example)}, Key: t.ExampleID},
+		Run:  run{"train", t.Run, work{Type: "train", Step: t.Epoch}}, OK: t.Status == formats.StatusOK ||
+			t.Status == formats.StatusTruncated, Errors: []failure{},
 	}
 	if t.Example != "" && e.Task.Data.Example == nil {
 		lose("an example that is not a JSON object")
@@ -177,38 +179,41 @@ func episodeOf(t *formats.Trajectory, lose func(string)) exportEpisode {
 	if v := t.PolicyVersion; v != nil {
 		e.Run.Work.Policy = &policy{*v, *v}
 	}
-	e.Traces = []exportTrace{traceOf(t, &e, lose)}
+	e.Traces = []trace{traceOf(t, &e, lose)}
 	return e
 }
 
 // stops are the conditions of verifiers, by stop reason; others keep their name.
 var stops = map[string]string{
-	formats.StopDone: "agent_completed", formats.StopTurns: "max_turns", formats.StopMaxCalls: "max_turns", formats.StopMaxTokens: "max_total_tokens",
-	formats.StopLength: "max_output_tokens", formats.StopTimeout: "agent_timeout",
+	formats.StopDone: "agent_completed", formats.StopTurns: "max_turns", formats.StopMaxCalls: "max_turns",
+	formats.StopMaxTokens: "max_total_tokens",
+	formats.StopLength:    "max_output_tokens", formats.StopTimeout: "agent_timeout",
 }
 
-func traceOf(t *formats.Trajectory, e *exportEpisode, lose func(string)) exportTrace {
+func traceOf(t *formats.Trajectory, e *episode, lose func(string)) trace {
 	start := jsontext.Float(float64(t.StartedAt) / 1e6)
-	tr := exportTrace{
-		Version: 1, ID: t.TrajectoryID, Verifiers: map[string]string{"version": "0.4.0"}, Task: e.Task, Agent: agent{map[string]any{}, "agent", true},
-		IsCompleted: t.Status != formats.StatusSkipped, OK: e.OK, StopCondition: t.StopReason, IsTimeout: t.StopReason == formats.StopTimeout, Errors: []exportFailure{},
-		Timing: timing{start, span{start, jsontext.Float(float64(t.FinishedAt) / 1e6)}}, Rewards: exportRewards(t, lose),
+	tr := trace{
+		Version: 1, ID: t.TrajectoryID, Verifiers: map[string]string{"version": "0.4.0"}, Task: e.Task,
+		Agent:       agent{map[string]any{}, "agent", true},
+		IsCompleted: t.Status != formats.StatusSkipped, OK: e.OK, StopCondition: t.StopReason,
+		IsTimeout: t.StopReason == formats.StopTimeout, Errors: []failure{},
+		Timing: timing{start, span{start, jsontext.Float(float64(t.FinishedAt) / 1e6)}}, Rewards: rewardsOf(t, lose),
 	}
 	if name, ok := stops[t.StopReason]; ok {
 		tr.StopCondition = name
 	}
 	if t.Error != "" || t.FailureClass != "" {
-		tr.Errors = append(tr.Errors, exportFailure{t.FailureClass, t.Error})
+		tr.Errors = append(tr.Errors, failure{t.FailureClass, t.Error})
 	}
-	g := exportGraph{t: t, lose: lose, at: make([]int, len(t.Messages)), started: start}
+	g := graphWriter{t: t, lose: lose, at: make([]int, len(t.Messages)), started: start}
 	g.build()
 	tr.Nodes, tr.Calls, tr.Tools = g.nodes, g.calls(), g.tools
 	tr.Info = appendInfo(nil, infoOf(t))
 	return tr
 }
 
-// exportRewards returns the components by name; a total without components is one.
-func exportRewards(t *formats.Trajectory, lose func(string)) map[string]*reward {
+// rewardsOf returns the components by name; a total without components is one.
+func rewardsOf(t *formats.Trajectory, lose func(string)) map[string]*reward {
 	out := map[string]*reward{}
 	for _, r := range t.Rewards {
 		if _, twice := out[r.Name]; twice {
@@ -227,8 +232,10 @@ func exportRewards(t *formats.Trajectory, lose func(string)) map[string]*reward 
 func finite(f float64) bool { return !math.IsNaN(f) && !math.IsInf(f, 0) }
 
 func infoOf(t *formats.Trajectory) *info {
-	out := &info{Generation: t.Generation, Reward: t.Reward, Advantage: t.Advantage, ShapedRewards: t.ShapedRewards, Answer: t.Answer, Status: t.Status,
-		StopReason: t.StopReason, FailureClass: t.FailureClass, TokenSource: t.TokenSource, ToolSets: t.ToolSets, Candidates: t.Candidates, Calls: t.Calls, Metadata: t.Metadata}
+	out := &info{Generation: t.Generation, Reward: t.Reward, Advantage: t.Advantage, ShapedRewards: t.ShapedRewards,
+		Answer: t.Answer, Status: t.Status,
+		StopReason: t.StopReason, FailureClass: t.FailureClass, TokenSource: t.TokenSource, ToolSets: t.ToolSets,
+		Candidates: t.Candidates, Calls: t.Calls, Metadata: t.Metadata}
 	for _, r := range t.Rewards {
 		if r.Failure != "" || r.Error != "" {
 			out.Failures = append(out.Failures, named{r.Name, r.Failure, r.Error})

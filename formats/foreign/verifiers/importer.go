@@ -6,15 +6,14 @@ import (
 
 	"github.com/rollmill/rollmill/formats/foreign/importers"
 	"github.com/rollmill/rollmill/formats/foreign/value"
-	"github.com/rollmill/rollmill/formats/jsontext"
 )
 
-// Importer imports rollouts of the verifiers library: traces.jsonl of
-// version 1, an episode a line, and results.jsonl of before.
+// Importer reads rollouts of the verifiers library: traces.jsonl of version 1, an
+// episode a line, and the earlier results.jsonl.
 //
-// The nodes of a trace are our tree of messages, with exact tokens: what a node
-// adds to the sequence and the model did not sample goes to the prompt_delta_ids
-// of the next answer.
+// The nodes of a trace are our tree of messages, with exact tokens. The tokens of a
+// node that the model did not sample are part of the prompt_delta_ids of the next
+// answer.
 var Importer = importers.Format{
 	Name:       "verifiers",
 	Help:       "traces.jsonl and results.jsonl of verifiers and prime-rl",
@@ -32,9 +31,9 @@ func parse(r *importers.Record) ([]importers.Item, error) {
 	}
 	switch {
 	case o.Has("traces"):
-		return importEpisode(r, o)
+		return readEpisode(r, o)
 	case o.Has("nodes"): // a trace without its episode
-		x, err := importTrace(r, o, nil)
+		x, err := readTrace(r, o, nil)
 		if err != nil {
 			return nil, err
 		}
@@ -47,21 +46,4 @@ func parse(r *importers.Record) ([]importers.Item, error) {
 		return []importers.Item{x}, nil
 	}
 	return nil, errors.New("it has neither traces (of an episode), nor nodes (of a trace), nor a completion (of a result)")
-}
-
-// keepRest adds the members to metadata that are not among known ones.
-func keepRest(meta *importers.Metadata, o jsontext.Object, known map[string]bool) {
-	for _, f := range o {
-		if !known[f.Key] {
-			meta.Add(f.Key, f.Raw)
-		}
-	}
-}
-
-func set(names ...string) map[string]bool {
-	m := map[string]bool{}
-	for _, n := range names {
-		m[n] = true
-	}
-	return m
 }

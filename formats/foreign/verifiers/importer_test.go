@@ -11,7 +11,8 @@ import (
 
 // files: those that are not named written are by verifiers' own evaluation, or
 // by rollmill export; the others are written to its models.
-var files = []string{"testdata/traces-eval.jsonl", "testdata/traces-train.jsonl", "testdata/written-to-the-models.jsonl", "testdata/results-written.jsonl",
+var files = []string{"testdata/traces-eval.jsonl", "testdata/traces-train.jsonl",
+	"testdata/written-to-the-models.jsonl", "testdata/results-written.jsonl",
 	"testdata/results.jsonl", "testdata/traces-train-broken.jsonl", "testdata/exported.jsonl"}
 
 func TestRun(t *testing.T) { foreigntest.Importer(t, Importer, importers.Options{}, files...) }

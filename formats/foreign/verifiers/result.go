@@ -10,8 +10,6 @@ import (
 	"github.com/rollmill/rollmill/formats/jsontext"
 )
 
-var resultKnown = set("example_id", "prompt", "completion", "reward", "answer", "info", "error", "tool_defs", "trajectory", "trajectory_id")
-
 // result converts a row of results.jsonl. Its steps, when it has them, give the
 // calls and their tokens; else every message of the assistant in its completion
 // was sampled.
@@ -27,7 +25,7 @@ func result(o jsontext.Object) (x importers.Item, err error) {
 		}
 	}
 	row.Example = jsontext.Compact(example.Bytes())
-	tools, err := value.Tools(o.Get("tool_defs"))
+	tools, err := value.ChatTools(o.Get("tool_defs"))
 	if err != nil {
 		return x, err
 	}
@@ -38,7 +36,7 @@ func result(o jsontext.Object) (x importers.Item, err error) {
 		return x, in.Err
 	}
 	if len(list) > len("[]") {
-		err = s.read(list)
+		err = value.Each("trajectory", list, s.step)
 	} else {
 		err = s.plain(o)
 	}
@@ -47,12 +45,10 @@ func result(o jsontext.Object) (x importers.Item, err error) {
 	}
 	s.talk.Into(row)
 	row.TokenSource = s.source
-	metrics := map[string][]byte{}
-	for _, f := range in.Object("metrics", o.Get("metrics")) {
-		metrics[f.Key] = f.Raw
-	}
-	for _, f := range o {
-		if !resultKnown[f.Key] && string(metrics[f.Key]) != string(f.Raw) { // the metrics are repeated beside
+	metrics := in.Object("metrics", o.Get("metrics"))
+	for f := range value.Rest(o, "example_id", "prompt", "completion", "reward", "answer", "info", "error", "tool_defs",
+		"trajectory", "trajectory_id") {
+		if string(metrics.Get(f.Key)) != string(f.Raw) { // the metrics are repeated beside
 			s.meta.Add(f.Key, f.Raw)
 		}
 	}
@@ -90,7 +86,8 @@ func resultStatus(in *value.Reader, row *formats.Trajectory, o jsontext.Object) 
 	case cut:
 		row.Status, row.StopReason = formats.StatusTruncated, stop
 	case len(row.Calls) == 0:
-		row.Status, row.FailureClass, row.Error = formats.StatusFailed, formats.FailNoCalls, "the completion has no message of the model"
+		row.Status, row.FailureClass, row.Error = formats.StatusFailed, formats.FailNoCalls,
+			"the completion has no message of the model"
 	case o.Has("is_truncated"):
 		row.Status = formats.StatusOK
 	}
@@ -135,16 +132,10 @@ func (s *steps) plain(o jsontext.Object) error {
 			} else {
 				s.talk.Input(m.Message)
 			}
-			s.keepOthers(at, m)
+			s.meta.AllOfMessage(at, m.others)
 		}
 	}
 	return nil
-}
-
-func (s *steps) keepOthers(at int, m read) {
-	for _, f := range m.others {
-		s.meta.OfMessage(at, f.Key, f.Raw)
-	}
 }
 
 // read is a message and its members that have no column.
@@ -166,7 +157,7 @@ func messages(field string, v []byte) (out []read, err error) {
 	var in value.Reader
 	for raw := range jsontext.Elements(in.List(field, v)) {
 		var m read
-		m.Message, err = value.Message(raw, func(key string, v []byte) { m.others = append(m.others, jsontext.Member{Key: key, Raw: v}) })
+		m.Message, m.others, err = value.Message(raw)
 		if err != nil {
 			return nil, fmt.Errorf("%s[%d]: %w", field, len(out), err)
 		}
@@ -180,18 +171,7 @@ func messages(field string, v []byte) (out []read, err error) {
 	return out, in.Err
 }
 
-// read adds the steps: each has the whole prompt of a call, and its answer.
-func (s *steps) read(list []byte) error {
-	n := 0
-	for raw := range jsontext.Elements(list) {
-		if err := s.step(raw); err != nil {
-			return fmt.Errorf("trajectory[%d]: %w", n, err)
-		}
-		n++
-	}
-	return nil
-}
-
+// step adds a step: it has the whole prompt of a call, and its answer.
 func (s *steps) step(raw []byte) error {
 	var in value.Reader
 	o := in.Object("step", raw)
@@ -214,7 +194,7 @@ func (s *steps) step(raw []byte) error {
 		} else if err := s.answer(o, m.Message, i == len(answers)-1); err != nil {
 			return err
 		}
-		s.keepOthers(at, m)
+		s.meta.AllOfMessage(at, m.others)
 	}
 	return nil
 }
@@ -238,13 +218,9 @@ func (s *steps) answer(o jsontext.Object, m formats.Message, last bool) error {
 			s.source = "tokens.completion_ids"
 		}
 		s.keepTokens(at, t)
-		for _, f := range o {
-			switch f.Key {
-			case "prompt", "completion", "tokens", "response":
-			default:
-				if text := string(f.Raw); text != "null" && text != "{}" {
-					s.meta.OfMessage(at, f.Key, f.Raw)
-				}
+		for f := range value.Rest(o, "prompt", "completion", "tokens", "response") {
+			if text := string(f.Raw); text != "null" && text != "{}" {
+				s.meta.OfMessage(at, f.Key, f.Raw)
 			}
 		}
 	}
@@ -254,21 +230,17 @@ func (s *steps) answer(o jsontext.Object, m formats.Message, last bool) error {
 
 // keepTokens keeps what a step says of its tokens, except masks that say nothing.
 func (s *steps) keepTokens(at int, t jsontext.Object) {
-	for _, f := range t {
-		switch f.Key {
-		case "prompt_ids", "completion_ids", "completion_logprobs":
-		case "prompt_mask", "completion_mask":
-			usual := map[string]string{"prompt_mask": "0", "completion_mask": "1"}[f.Key]
+	usual := map[string][]string{"prompt_mask": {"0", "false"}, "completion_mask": {"1", "true"}}
+	for f := range value.Rest(t, "prompt_ids", "completion_ids", "completion_logprobs") {
+		says := string(f.Raw) != "null"
+		if of, mask := usual[f.Key]; mask {
+			says = false
 			for v := range jsontext.Elements(f.Raw) {
-				if string(v) != usual && !(usual == "1" && jsontext.IsTrue(v)) && !(usual == "0" && string(v) == "false") {
-					s.meta.OfMessage(at, f.Key, f.Raw)
-					break
-				}
+				says = says || !slices.Contains(of, string(v))
 			}
-		default:
-			if string(f.Raw) != "null" {
-				s.meta.OfMessage(at, f.Key, f.Raw)
-			}
+		}
+		if says {
+			s.meta.OfMessage(at, f.Key, f.Raw)
 		}
 	}
 }
@@ -276,39 +248,16 @@ func (s *steps) keepTokens(at int, t jsontext.Object) {
 // follow goes along the messages that are there already, and adds the rest of a
 // prompt.
 func (s *steps) follow(prompt []read) {
-	at := -1
-	for i, m := range prompt {
-		next := s.child(at, &m.Message)
-		if next >= 0 {
-			at = next
-			continue
-		}
-		s.talk.Continue(at)
-		for k, m := range prompt[i:] {
-			if k == 0 && (at >= 0 && s.hasChild(at) || at < 0 && len(s.talk.Messages) > 0) {
+	s.talk.Continue(-1)
+	for _, m := range prompt {
+		at := s.talk.Find(&m.Message, nil)
+		if at < 0 {
+			if s.talk.Diverges() != "" {
 				m.Branch = importers.BranchHistory
 			}
-			index := s.talk.Input(m.Message)
-			s.keepOthers(index, m)
+			at = s.talk.Input(m.Message)
+			s.meta.AllOfMessage(at, m.others)
 		}
-		return
+		s.talk.Continue(at)
 	}
-	s.talk.Continue(at)
-}
-
-// child returns the continuation of a message that is equal to another one; -1
-// for none.
-func (s *steps) child(of int, m *formats.Message) int {
-	for i := of + 1; i < len(s.talk.Messages); i++ {
-		c := &s.talk.Messages[i]
-		if int(c.Parent) == of && c.Role == m.Role && c.Content == m.Content && c.ContentParts == m.ContentParts &&
-			c.ToolCallID == m.ToolCallID && slices.Equal(c.ToolCalls, m.ToolCalls) {
-			return i
-		}
-	}
-	return -1
-}
-
-func (s *steps) hasChild(of int) bool {
-	return slices.ContainsFunc(s.talk.Messages, func(m formats.Message) bool { return int(m.Parent) == of })
 }

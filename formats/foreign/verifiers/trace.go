@@ -11,19 +11,17 @@ import (
 
 const maxVersion = 1 // of traces
 
-var traceKnown = set("id", "task", "tools", "nodes", "calls", "rewards", "ok")
-
-// importTrace converts a trace; e is nil when it is in no episode.
-func importTrace(r *importers.Record, o jsontext.Object, e *shared) (x importers.Item, err error) {
+// readTrace converts a trace; e is nil when it is in no episode.
+func readTrace(r *importers.Record, o jsontext.Object, e *shared) (x importers.Item, err error) {
 	var in value.Reader
 	if v := in.Whole("version", o.Get("version")); v != nil && *v > maxVersion {
 		return x, fmt.Errorf("version %d of traces is not known; known is %d", *v, maxVersion)
 	}
 	row := &x.Row
 	row.TrajectoryID = in.ID("id", o.Get("id"))
-	importTask(&in, row, o.Get("task"))
+	readTask(&in, row, o.Get("task"))
 	agent := in.Object("agent", o.Get("agent"))
-	g := importGraph{record: r, agent: agent, target: string(agent.Get("trainable")) != "false"}
+	g := graphReader{record: r, agent: agent, target: string(agent.Get("trainable")) != "false"}
 	if in.Err != nil {
 		return x, in.Err
 	}
@@ -39,11 +37,13 @@ func importTrace(r *importers.Record, o jsontext.Object, e *shared) (x importers
 	}
 	g.talk.Into(row)
 	row.TokenSource = g.source
-	keepRest(&g.meta, o, traceKnown)
+	for f := range value.Rest(o, "id", "task", "tools", "nodes", "calls", "rewards", "ok") {
+		g.meta.Add(f.Key, f.Raw)
+	}
 	row.Metadata = g.meta.String()
 	times(&in, row, in.Object("timing", o.Get("timing")))
 	status(&in, row, o)
-	importRewards(&in, row, in.Object("rewards", o.Get("rewards")))
+	readRewards(&in, row, in.Object("rewards", o.Get("rewards")))
 	return x, in.Err
 }
 
@@ -60,7 +60,8 @@ func times(in *value.Reader, row *formats.Trajectory, timing jsontext.Object) {
 // truncations are the limits that end a rollout, by the stop condition.
 var truncations = map[string]string{
 	"max_turns": formats.StopTurns, "max_turns_reached": formats.StopTurns,
-	"max_input_tokens": formats.StopMaxTokens, "max_output_tokens": formats.StopMaxTokens, "max_total_tokens": formats.StopMaxTokens,
+	"max_input_tokens": formats.StopMaxTokens, "max_output_tokens": formats.StopMaxTokens,
+	"max_total_tokens":                    formats.StopMaxTokens,
 	"max_total_completion_tokens_reached": formats.StopMaxTokens,
 	"context_length":                      formats.StopLength, "prompt_too_long": formats.StopLength,
 	"timeout_reached": formats.StopTimeout,
@@ -83,7 +84,7 @@ func status(in *value.Reader, row *formats.Trajectory, o jsontext.Object) {
 			otherwise = formats.FailNoCalls
 		}
 		row.Status = formats.StatusFailed
-		row.FailureClass, row.Error = importFailure(in, o, otherwise)
+		row.FailureClass, row.Error = readFailure(in, o, otherwise)
 		if row.FailureClass == formats.FailTimeout {
 			row.StopReason = formats.StopTimeout
 		}
@@ -94,9 +95,9 @@ func status(in *value.Reader, row *formats.Trajectory, o jsontext.Object) {
 	}
 }
 
-// importRewards reads the components {name: {score, weight}}. The total is missing
+// readRewards reads the components {name: {score, weight}}. The total is missing
 // when a component is, or when the rollout failed.
-func importRewards(in *value.Reader, row *formats.Trajectory, list jsontext.Object) {
+func readRewards(in *value.Reader, row *formats.Trajectory, list jsontext.Object) {
 	total, all := 0.0, len(list) > 0
 	for _, c := range list {
 		n := formats.NamedReward{Name: c.Key, Weight: 1}

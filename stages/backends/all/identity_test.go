@@ -70,6 +70,9 @@ func TestIdentities(t *testing.T) {
 		{"command forms", func() (backends.Trainer, error) {
 			return wrap(command.New(command.Config{Words: []string{"x"}, Forms: []string{"sequences"}, RowWeight: "trajectory"}, place))
 		}, `{"form":"[\"sequences\"]","row-weight":"\"trajectory\""}`},
+		{"command named form", func() (backends.Trainer, error) {
+			return wrap(command.New(command.Config{Words: []string{"x"}, Forms: []string{"trl-preference.parquet"}}, place))
+		}, `{"form":"[\"trl-preference-parquet\"]"}`},
 		{"command all", func() (backends.Trainer, error) {
 			return wrap(command.New(command.Config{Words: []string{"x"}, Settings: map[string]string{"lr": "1e-5", "t": "text"}, NewModel: true, Model: "m", Target: "t"}, backends.Place{}))
 		}, `{"settings.lr":"1e-5","settings.t":"pbkdf2-sha256:97a6835c2c65f16c81dd2db9b043339c"}`},

@@ -103,7 +103,7 @@ func New(cfg Config, place backends.Place) (*Trainer, error) {
 	if cfg.Model == "" {
 		cfg.Model = "policy"
 	}
-	files, err := formed(cfg, place)
+	files, err := formed(&cfg, place)
 	return &Trainer{cfg: cfg, files: files}, err
 }
 

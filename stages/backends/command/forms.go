@@ -18,8 +18,9 @@ type form struct {
 	SHA256 string `json:"sha256"`
 }
 
-// formed returns the trainer that writes the forms; nil without any.
-func formed(cfg Config, place backends.Place) (*file.Trainer, error) {
+// formed returns the trainer that writes the forms, nil without any, and gives
+// them the names that identities hold.
+func formed(cfg *Config, place backends.Place) (*file.Trainer, error) {
 	if len(cfg.Forms) == 0 {
 		if cfg.RowWeight != "" {
 			return nil, &Error{What: "command: --row-weight without a form", Help: "add --form sequences", Usage: true}
@@ -30,6 +31,9 @@ func formed(cfg Config, place backends.Place) (*file.Trainer, error) {
 	var misused *file.Error
 	if errors.As(err, &misused) {
 		return nil, &Error{What: "command: --form", Err: misused, Help: strings.ReplaceAll(misused.Help, "--kinds", "--form"), Usage: true}
+	}
+	if t != nil {
+		cfg.Forms = t.Stored()
 	}
 	return t, err
 }

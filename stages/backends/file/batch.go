@@ -14,7 +14,7 @@ import (
 
 // Compares names the tables from which the files would be made.
 func (t *Trainer) Compares() []string {
-	return exporters.Compares(exporters.FormatsOf(filesOf(t.kinds)))
+	return exporters.Compares(exporters.FormatsOf(t.files))
 }
 
 // UseTables takes the tables of the batch.
@@ -22,7 +22,7 @@ func (t *Trainer) UseTables(tables formats.Tables) { t.tables = tables }
 
 // pass writes every file in one pass over the batch. It must be closed.
 func (t *Trainer) pass(begin func(name string) (io.Writer, error)) *exporters.Pass {
-	return exporters.NewPass(filesOf(t.kinds), t.cfg.Best, t.tables, exporters.Place{Begin: begin})
+	return exporters.NewPass(t.files, t.cfg.Best, t.tables, exporters.Place{Begin: begin})
 }
 
 func notes(e *exporters.Entry) []string {
@@ -39,7 +39,7 @@ func notes(e *exporters.Entry) []string {
 // check counts a group and, for files that must be complete, refuses rows that
 // cannot be written.
 func (t *Trainer) check(rows []formats.Trajectory, stats *backends.BatchStats, report func(backends.Problem)) {
-	if slices.ContainsFunc(t.kinds, func(k kind) bool { return k.file.Format.Whole }) {
+	if slices.ContainsFunc(t.files, func(f exporters.File) bool { return f.Format.Whole }) {
 		sequences, tokens := art.Check(rows, art.Limits{PlainAssistants: t.cfg.AcceptPlainAssistant}, func(p art.Problem) { report(backends.Problem(p)) })
 		stats.Groups++
 		stats.Trajectories += int64(len(rows))

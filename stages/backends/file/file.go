@@ -46,13 +46,13 @@ type Config struct {
 
 	RowWeight sequences.Per `yaml:"row_weight" json:"row_weight"` // of named kinds of sequences: what counts the same in the loss; "": every weight is 1
 
-	known registry // what Kinds chooses from; the formats of the tree when it is zero
+	known Formats // what Kinds chooses from; the formats of the tree when it is zero
 }
 
 // Trainer is a backends.Trainer.
 type Trainer struct {
 	place  backends.Place
-	kinds  []kind
+	files  []exporters.File
 	any    bool // no kinds were named: every possible file is written
 	cfg    Config
 	tables formats.Tables
@@ -68,29 +68,29 @@ func New(cfg Config, place backends.Place) (*Trainer, error) {
 	t := &Trainer{place: place, any: len(cfg.Kinds) == 0}
 	known := cfg.registry()
 	if t.any {
-		cfg.Kinds = known.Names()
+		cfg.Kinds = known.Files()
 	}
 	t.cfg = cfg
 	for _, name := range cfg.Kinds {
-		k, err := known.Find(name)
+		f, err := known.File(name)
 		if err != nil {
-			return nil, &Error{What: fmt.Sprintf("file: unknown kind %q (known: %s)", name, strings.Join(known.Names(), ", "))}
+			return nil, &Error{What: fmt.Sprintf("file: unknown kind %q (known: %s)", name, strings.Join(known.Files(), ", "))}
 		}
-		if cfg.RowWeight != "" && k.file.Format.Loss == "" {
+		if cfg.RowWeight != "" && f.Format.Loss == "" {
 			return nil, &Error{What: fmt.Sprintf("file: kind %s has no weights: its rows are not sequences of tokens, or its trainer computes advantages from rewards", name),
 				Help: "leave out --row-weight, or name kinds with weights: " + weighted(known)}
 		}
-		t.kinds = append(t.kinds, k)
+		t.files = append(t.files, f)
 	}
 	return t, nil
 }
 
 // weighted returns the --kinds that take weights.
-func weighted(known registry) string {
+func weighted(known Formats) string {
 	var out []string
-	for _, name := range known.Names() {
-		if k, err := known.Find(name); err == nil && k.file.Format.Loss != "" {
-			out = append(out, "--kinds "+name)
+	for _, f := range known.files {
+		if f.Format.Loss != "" {
+			out = append(out, "--kinds "+f.Name)
 		}
 	}
 	return strings.Join(out, " ")
@@ -107,9 +107,17 @@ func (e *Error) Hint() string { return e.Help }
 // Misused reports that the config is wrong.
 func (e *Error) Misused() bool { return true }
 
+// Stored returns the kinds by the names that identities hold.
+func (t *Trainer) Stored() (names []string) {
+	for _, f := range t.files {
+		names = append(names, f.Stored())
+	}
+	return names
+}
+
 // Target names the place, and the kinds as the model.
 func (t *Trainer) Target() formats.Target {
-	model := strings.Join(t.cfg.Kinds, "+") + exporters.FormOf(exporters.FormatsOf(filesOf(t.kinds)))
+	model := strings.Join(t.Stored(), "+") + exporters.FormOf(exporters.FormatsOf(t.files))
 	if t.cfg.Best != 0 && t.cfg.Best != 1 {
 		model += fmt.Sprintf(" best %d", t.cfg.Best)
 	}
@@ -128,7 +136,7 @@ func (t *Trainer) Preflight(_ context.Context, groups backends.Groups, report fu
 // survey writes every file without storing it, and returns the kinds that can
 // be written. Every named kind must be; of all kinds, at least one. Sequences
 // have the weight 1: what they add up to decides their weights.
-func (t *Trainer) survey(groups backends.Groups, report func(backends.Problem)) (stats backends.BatchStats, fit []kind, err error) {
+func (t *Trainer) survey(groups backends.Groups, report func(backends.Problem)) (stats backends.BatchStats, fit []exporters.File, err error) {
 	whole, unfit := true, exporters.Skipped{}
 	drifts := t.drifts()
 	w := t.pass(func(string) (io.Writer, error) { return io.Discard, nil })
@@ -172,7 +180,7 @@ func (t *Trainer) survey(groups backends.Groups, report func(backends.Problem)) 
 		stats.Files = append(stats.Files, backends.FileStats{Name: one.Name, Rows: one.Rows, Skipped: one.Skipped, Unfit: why, Sequences: one.Entry.Sequences})
 		switch {
 		case why == "":
-			fit = append(fit, t.kinds[i])
+			fit = append(fit, t.files[i])
 			stats.Bytes += one.Bytes
 			stats.Notes = append(stats.Notes, notes(&one.Entry)...)
 		case t.any:
@@ -193,9 +201,9 @@ func (t *Trainer) survey(groups backends.Groups, report func(backends.Problem)) 
 // drifts compares the advantages with those of the trainers that compute their
 // own from the rewards in a file.
 func (t *Trainer) drifts() (out []exporters.Drift) {
-	for _, k := range t.kinds {
-		if k.file.Format.Drift != nil {
-			out = append(out, k.file.Format.Drift())
+	for _, f := range t.files {
+		if f.Format.Drift != nil {
+			out = append(out, f.Format.Drift())
 		}
 	}
 	return out
@@ -251,7 +259,7 @@ func (t *Trainer) written(ctx context.Context, s backends.Submission, groups bac
 		some := *t
 		some.weights, to = t.weighed(stats.Files), &some
 		if t.any {
-			some.kinds = fit
+			some.files = fit
 		}
 	}
 	return to.write(ctx, s, groups, event)

@@ -54,7 +54,7 @@ func TestConformance(t *testing.T) {
 			}, Sent: func() (out []string) {
 				for _, name := range append(file.Kinds(), "_files") {
 					for _, ext := range []string{".json", ".jsonl", ".parquet"} {
-						if data, err := p.Read(t.Context(), strings.TrimSuffix(name, "-parquet")+ext); err == nil {
+						if data, err := p.Read(t.Context(), strings.TrimSuffix(name, ".parquet")+ext); err == nil {
 							out = append(out, string(data))
 						}
 					}
@@ -327,6 +327,27 @@ func TestAMovedBaselineIsNoted(t *testing.T) {
 		stats, err := tr.Preflight(t.Context(), batch, func(p backends.Problem) { t.Errorf("%+v", p) })
 		if notes := strings.Join(stats.Notes, "\n"); err != nil || !strings.Contains(notes, says) || !strings.Contains(notes, "--compat "+kind) {
 			t.Errorf("%s: %v, %s", kind, err, notes)
+		}
+	}
+}
+
+// TestNames holds that NAME.EXT and the NAME-EXT of earlier versions are the same
+// file, and the same submission.
+func TestNames(t *testing.T) {
+	for name, want := range map[string]string{
+		"trl-preference": "trl-preference", "trl-preference.jsonl": "trl-preference", "sequences.parquet": "sequences",
+		"trl-preference.parquet": "trl-preference-parquet", "trl-preference-parquet": "trl-preference-parquet",
+	} {
+		tr, err := file.New(file.Config{Kinds: []string{name}, Best: 1}, place(t, t.TempDir()))
+		if err != nil {
+			t.Errorf("%s: %v", name, err)
+		} else if kinds, _, _ := strings.Cut(tr.Target().Model, " "); kinds != want {
+			t.Errorf("%s is submitted as %s, want %s", name, kinds, want)
+		}
+	}
+	for _, name := range []string{"trl-kto.parquet", "trl-kto-parquet", "sequences.jsonl", "preference"} {
+		if _, err := file.New(file.Config{Kinds: []string{name}}, place(t, t.TempDir())); err == nil {
+			t.Errorf("%s is a kind of file", name)
 		}
 	}
 }

@@ -181,7 +181,7 @@ func TestTheGoldenFiles(t *testing.T) {
 
 // TestTheGoldenFilesOfTables: the same batch with pairs and labels of its own.
 func TestTheGoldenFilesOfTables(t *testing.T) {
-	cfg := file.Config{Kinds: []string{"trl-preference", "trl-preference-parquet", "trl-kto", "openrlhf-preference", "openrlhf-kto", "nemo-rl-preference", "customizer-dpo"}}
+	cfg := file.Config{Kinds: []string{"trl-preference", "trl-preference.parquet", "trl-kto", "openrlhf-preference", "openrlhf-kto", "nemo-rl-preference", "customizer-dpo"}}
 	theGoldenFiles(t, golden+"-tables", cfg, compared())
 }
 

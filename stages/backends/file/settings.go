@@ -14,7 +14,7 @@ var Kind = KindOf(foreign.Exporters)
 
 // KindOf returns the entry of a backend that writes the files of some formats.
 func KindOf(list []exporters.Format) backends.Kind {
-	kinds := kindsOf(list)
+	kinds := FormatsOf(exporters.Files(list))
 	return backends.Kind{
 		Name: "file", Help: "files for trainers elsewhere: ART, TRL, verl, OpenRLHF, NeMo-RL, slime, prime-rl, NeMo Customizer",
 		New: func() backends.TrainerSettings {
@@ -31,7 +31,7 @@ func defaults() *Config { return &Config{Best: 1} }
 // part of the identity.
 func (c *Config) Declare(d *plugin.Declarer) {
 	d.Heading(plugin.Submission)
-	plugin.Select(d, c.registry(), &c.Kinds, "kinds", "write this `KIND` of file, one of the formats below").Shown("all").FromReceipt(kindsIn)
+	c.registry().Select(d, &c.Kinds, "kinds", "write this `KIND` of file: NAME, a format below, or NAME.EXT for another of its files").Shown("all").FromReceipt(kindsIn)
 	d.Bool(&c.AcceptPlainAssistant, "accept-plain-assistant", "write rows for ART whose input holds assistant messages, although ART trains on them").ID("accept-plain-assistant")
 	backends.DeclareBest(d, &c.Best).Tag = ""
 	backends.DeclareRowWeight(d, &c.RowWeight)
@@ -43,7 +43,7 @@ func kindsIn(_, model string) string {
 }
 
 // registry returns the kinds to choose from.
-func (c *Config) registry() registry {
+func (c *Config) registry() Formats {
 	if c.known.Sort == "" {
 		return known
 	}

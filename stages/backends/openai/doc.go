@@ -37,6 +37,10 @@
 //	a job is found                             it was made                followed, whatever was answered
 //	the jobs cannot be listed                  nothing                    unknown: the next run looks again
 //
+// go-openai's calls read a file, read a job's events and cancel it. They do not
+// make or read jobs, for they know no metadata, method, seed and error; nor send
+// or list files, for they keep one in memory whole, and read no second page.
+//
 // Files and parts of files train nothing by themselves.
 //
 // DPO trains on the preferences of the batch's table _pairs; in a batch without

@@ -13,6 +13,8 @@ import (
 	"strings"
 	"time"
 
+	openai "github.com/sashabaranov/go-openai"
+
 	"github.com/rollmill/rollmill/formats"
 	"github.com/rollmill/rollmill/stages/backends"
 	"github.com/rollmill/rollmill/stages/internal/remote"
@@ -205,10 +207,11 @@ func (t *Trainer) processed(ctx context.Context, f fileObject) error {
 			return context.Cause(ctx)
 		case <-time.After(t.cfg.Poll):
 		}
-		id := f.ID
-		if err := t.get(ctx, "/files/"+url.PathEscape(id), &f); err != nil {
+		now, err := t.library().GetFile(ctx, url.PathEscape(f.ID))
+		if err != nil {
 			return err
 		}
+		f.Status, f.Details = now.Status, json.RawMessage(strconv.Quote(now.StatusDetails))
 	}
 }
 
@@ -301,12 +304,8 @@ func (t *Trainer) Status(ctx context.Context, id string) (backends.Outcome, erro
 
 // newest returns the service's latest event of a job; errors are ignored.
 func (t *Trainer) newest(ctx context.Context, id string) string {
-	var page struct {
-		Data []struct {
-			Message string `json:"message"`
-		} `json:"data"`
-	}
-	if t.get(ctx, "/fine_tuning/jobs/"+url.PathEscape(id)+"/events?limit=1", &page) != nil || len(page.Data) == 0 {
+	page, err := t.library().ListFineTuningJobEvents(ctx, url.PathEscape(id), openai.ListFineTuningJobEventsWithLimit(1))
+	if err != nil || len(page.Data) == 0 {
 		return ""
 	}
 	return page.Data[0].Message
@@ -347,15 +346,15 @@ func (t *Trainer) addCheckpoints(ctx context.Context, id string, out *backends.O
 
 // Cancel asks the service to cancel a job.
 func (t *Trainer) Cancel(ctx context.Context, id string) (backends.Outcome, error) {
-	var j job
-	err := t.post(ctx, "/fine_tuning/jobs/"+url.PathEscape(id)+"/cancel", struct{}{}, &j)
-	if code := status(err); code == http.StatusBadRequest || code == http.StatusConflict { // it may have ended already
+	j, err := t.library().CancelFineTuningJob(ctx, url.PathEscape(id))
+	code := status(err)
+	switch {
+	case code == http.StatusBadRequest || code == http.StatusConflict || j.Status == "succeeded" || j.Status == "failed": // it may have ended already
 		return t.Status(ctx, id)
-	}
-	if err != nil {
+	case err != nil:
 		return backends.Outcome{State: backends.JobUnknown}, err
 	}
-	return t.outcome(&j), nil
+	return t.outcome(&job{ID: j.ID, Status: j.Status, TrainedTokens: float64(j.TrainedTokens), ResultFiles: j.ResultFiles}), nil
 }
 
 // outcome converts a job's status to ours.

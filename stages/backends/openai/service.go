@@ -1,11 +1,14 @@
 package openai
 
 import (
+	"bytes"
 	"context"
 	"fmt"
 	"io"
 	"net/http"
 	"strings"
+
+	openai "github.com/sashabaranov/go-openai"
 
 	"github.com/rollmill/rollmill/stages/internal/remote"
 )
@@ -30,6 +33,31 @@ func (t *Trainer) post(ctx context.Context, path string, body, answer any) error
 func (t *Trainer) send(ctx context.Context, path, kind string, body io.Reader, size int64, answer any) error {
 	_, err := t.web().Do(ctx, remote.Request{Method: http.MethodPost, URL: t.url(path), Body: body, Size: size, Type: kind}, answer)
 	return err
+}
+
+// library returns go-openai's client. Its requests are those of get and post: signed,
+// limited in time, repeated if they have no effect, their errors without the key.
+func (t *Trainer) library() *openai.Client {
+	config := openai.DefaultConfig("")
+	config.BaseURL, config.HTTPClient = "", sender{t}
+	return openai.NewClientWithConfig(config)
+}
+
+// sender sends go-openai's requests, which have paths without the service.
+type sender struct{ *Trainer }
+
+func (s sender) Do(r *http.Request) (*http.Response, error) {
+	var body []byte
+	var err error
+	if r.Method == http.MethodGet {
+		err = s.get(r.Context(), r.URL.String(), &body)
+	} else {
+		err = s.post(r.Context(), r.URL.String(), struct{}{}, &body)
+	}
+	if err != nil {
+		return nil, err
+	}
+	return &http.Response{StatusCode: http.StatusOK, Body: io.NopCloser(bytes.NewReader(body))}, nil
 }
 
 func (t *Trainer) url(path string) string {

@@ -35,8 +35,8 @@ HERE = pathlib.Path(__file__).resolve().parent
 BIN, OUT = os.path.abspath(sys.argv[1]), pathlib.Path(sys.argv[2]).resolve()
 datasets.disable_progress_bars()
 
-KINDS = ["trl-sft", "trl-preference", "trl-preference-parquet", "trl-kto", "trl-prompts", "openrlhf-prompts", "openrlhf-preference", "openrlhf-kto", "nemo-rl-preference", "verl"]
-EXPORTS = ["chat", "chat-parquet"]
+KINDS = ["trl-sft", "trl-preference", "trl-preference.parquet", "trl-kto", "trl-prompts", "openrlhf-prompts", "openrlhf-preference", "openrlhf-kto", "nemo-rl-preference", "verl"]
+EXPORTS = ["chat", "chat.parquet"]
 TOOLS = [{"type": "function", "function": {"name": name, "description": what, "parameters": {"type": "object", "properties": parameters}}} for name, what, parameters in (
     ("weather", "the weather of a day", {"city": {"type": "string"}, "date": {"type": "string", "format": "date"}, "unit": {"type": ["string", "null"], "enum": ["c", "f", None]}}),
     ("sum", "adds <numbers> & more", {"values": {"type": "array", "items": {"type": "number"}}, "deep": {"type": "object", "properties": {"exact": {"type": "boolean"}}}}))]
@@ -138,10 +138,10 @@ def conversations(kind, row):
     """The prompts and answers of a row as its trainer renders them, and the tools that it gives to the template."""
     tools = json.loads(row["tools"]) if row.get("tools") else None
     match kind:
-        case "trl-sft" | "chat" | "chat-parquet":
+        case "trl-sft" | "chat" | "chat.parquet":
             messages = maybe_convert_to_chatml(row)["messages"]
             return [(messages[:-1], messages[-1:])], tools
-        case "trl-preference" | "trl-preference-parquet":
+        case "trl-preference" | "trl-preference.parquet":
             return [(row["prompt"], row["chosen"]), (row["prompt"], row["rejected"])], tools
         case "trl-kto":
             return [(row["prompt"], row["completion"])], tools
@@ -220,7 +220,7 @@ def submitted(run, of, kinds):
         lossy[run, f["format"]] = sum(f.get("dropped", {}).values())
     for f in json.loads((OUT / run / "files" / "_files.json").read_text())["files"]:
         refused[f["name"]] = f.get("skipped", {})
-    name = {k: k.replace("-parquet", ".parquet") if k.endswith("-parquet") else k + (".parquet" if k == "verl" else ".jsonl") for k in kinds + EXPORTS}
+    name = {k: k if "." in k else k + (".parquet" if k == "verl" else ".jsonl") for k in kinds + EXPORTS}
     return [(OUT / run / "files" / name[k], k) for k in kinds] + [(OUT / run / "exports" / name[k], k) for k in EXPORTS], refused
 
 
@@ -230,9 +230,9 @@ def agents(url):
     (OUT / "examples.jsonl").write_text("".join(json.dumps({"id": t, "question": f"How warm is it? {t}", "answer": "21"}) + "\n" for t in engine.TEMPLATES))
     chat = ["--agent", "chat", "--tools", OUT / "tools.json", "--tool", "weather=echo 21", "--tool", "sum=cat", "--system", "Be brief."]
     program = ["--agent", f"command: {sys.executable} {HERE / 'agent.py'}", "--agent-env", f"TOOLS={OUT / 'tools.json'}"]
-    for run, agent, kinds in (("agent chat", chat, ["trl-sft", "trl-preference", "trl-preference-parquet", "trl-prompts", "verl"]),
+    for run, agent, kinds in (("agent chat", chat, ["trl-sft", "trl-preference", "trl-preference.parquet", "trl-prompts", "verl"]),
                               ("agent chat, one turn", chat + ["--turns", "1"], ["trl-sft", "trl-preference", "trl-kto"]),
-                              ("agent command", program, ["trl-sft", "trl-preference", "trl-preference-parquet", "trl-prompts"])):
+                              ("agent command", program, ["trl-sft", "trl-preference", "trl-preference.parquet", "trl-prompts"])):
         at = OUT / run
         rollmill("rollout", "--examples", OUT / "examples.jsonl", *agent, "--url", url, "--model", "m", "--generations", "2", "--out", at / "rollout", "--max-failure-rate", "1", "--max-initial-failures", "-1")
         rollmill("score", "--in", at / "rollout", "--reward", "even=expr:generation % 2", "--out", at / "score")

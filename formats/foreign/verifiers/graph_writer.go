@@ -10,7 +10,7 @@ import (
 	"github.com/rollmill/rollmill/formats/jsontext"
 )
 
-type exportNode struct {
+type node struct {
 	Parent     *int             `json:"parent"`
 	Tools      []tool           `json:"tools,omitempty"` // of a root
 	Message    message          `json:"message"`
@@ -58,7 +58,7 @@ type call struct {
 	FinishReason *string         `json:"finish_reason"`
 	Usage        usage           `json:"usage"`
 	Time         span            `json:"time"`
-	Error        *exportFailure  `json:"error,omitempty"`
+	Error        *failure        `json:"error,omitempty"`
 }
 
 type usage struct {
@@ -67,17 +67,17 @@ type usage struct {
 	Cached           int32 `json:"cached_input_tokens"`
 }
 
-// exportGraph makes the nodes of a trajectory.
-type exportGraph struct {
+// graphWriter makes the nodes of a trajectory.
+type graphWriter struct {
 	t       *formats.Trajectory
 	lose    func(string)
-	nodes   []exportNode
+	nodes   []node
 	tools   []tool
 	at      []int // the node of each message
 	started jsontext.Float
 }
 
-func (g *exportGraph) build() {
+func (g *graphWriter) build() {
 	offered := map[int32][]tool{}
 	for i := range g.t.Messages {
 		m := &g.t.Messages[i]
@@ -102,7 +102,7 @@ func (g *exportGraph) build() {
 	}
 }
 
-func (g *exportGraph) call(m *formats.Message) *formats.Call {
+func (g *graphWriter) call(m *formats.Message) *formats.Call {
 	if m.Call < 0 || int(m.Call) >= len(g.t.Calls) {
 		return nil
 	}
@@ -110,7 +110,7 @@ func (g *exportGraph) call(m *formats.Message) *formats.Call {
 }
 
 // offer notes the tools at the root of a node.
-func (g *exportGraph) offer(n int, tools []tool) {
+func (g *graphWriter) offer(n int, tools []tool) {
 	for g.nodes[n].Parent != nil {
 		n = *g.nodes[n].Parent
 	}
@@ -119,7 +119,7 @@ func (g *exportGraph) offer(n int, tools []tool) {
 
 // repeat appends the path to a message again, as context without tokens, and
 // returns its last node.
-func (g *exportGraph) repeat(leaf int) int {
+func (g *graphWriter) repeat(leaf int) int {
 	parent := -1
 	for _, i := range g.t.Path(leaf) {
 		parent = g.add(&g.t.Messages[i], parent)
@@ -128,8 +128,9 @@ func (g *exportGraph) repeat(leaf int) int {
 	return parent
 }
 
-func (g *exportGraph) add(m *formats.Message, parent int) int {
-	n := exportNode{Message: g.message(m), Sampled: m.Sampled, Timestamp: g.started, TokenIDs: []int32{}, Mask: []bool{}, Logprobs: jsontext.Floats{}}
+func (g *graphWriter) add(m *formats.Message, parent int) int {
+	n := node{Message: g.message(m), Sampled: m.Sampled, Timestamp: g.started, TokenIDs: []int32{}, Mask: []bool{},
+		Logprobs: jsontext.Floats{}}
 	if parent >= 0 {
 		n.Parent = &parent
 	}
@@ -138,7 +139,7 @@ func (g *exportGraph) add(m *formats.Message, parent int) int {
 }
 
 // tokens gives the node of a message its tokens.
-func (g *exportGraph) tokens(i int) {
+func (g *graphWriter) tokens(i int) {
 	m, n := &g.t.Messages[i], &g.nodes[g.at[i]]
 	if len(m.TokenIDs) == 0 && len(m.Logprobs) > 0 {
 		g.lose("log probabilities without token ids")
@@ -167,7 +168,7 @@ func (g *exportGraph) tokens(i int) {
 	}
 }
 
-func (g *exportGraph) message(m *formats.Message) message {
+func (g *graphWriter) message(m *formats.Message) message {
 	role, ok := chat.Role(m.Role)
 	if !ok {
 		g.lose("role " + m.Role)
@@ -190,7 +191,7 @@ func (g *exportGraph) message(m *formats.Message) message {
 }
 
 // content returns a text, or parts, which an assistant's message cannot have.
-func (g *exportGraph) content(m *formats.Message, role string) any {
+func (g *graphWriter) content(m *formats.Message, role string) any {
 	if m.ContentParts == "" {
 		return m.Content
 	}
@@ -217,7 +218,7 @@ func (g *exportGraph) content(m *formats.Message, role string) any {
 }
 
 // toolsOf reads a set of tools, as OpenAI's API has them.
-func (g *exportGraph) toolsOf(set int32) []tool {
+func (g *graphWriter) toolsOf(set int32) []tool {
 	var list []struct {
 		tool
 		Function *tool `json:"function"`
@@ -240,18 +241,19 @@ func (g *exportGraph) toolsOf(set int32) []tool {
 	return out
 }
 
-func (g *exportGraph) calls() []call {
+func (g *graphWriter) calls() []call {
 	out := make([]call, 0, len(g.t.Calls))
 	for i := range g.t.Calls {
 		c := &g.t.Calls[i]
-		x := call{Model: c.Model, Sampling: chat.Object(c.Sampling), Usage: usage{max(0, c.PromptTokens-c.CachedTokens), c.CompletionTokens, c.CachedTokens},
-			Time: span{End: jsontext.Float(float64(c.LatencyMS) / 1000)}}
+		x := call{Model: c.Model, Sampling: chat.Object(c.Sampling),
+			Usage: usage{max(0, c.PromptTokens-c.CachedTokens), c.CompletionTokens, c.CachedTokens},
+			Time:  span{End: jsontext.Float(float64(c.LatencyMS) / 1000)}}
 		if at := slices.IndexFunc(g.t.Messages, func(m formats.Message) bool { return int(m.Call) == i }); at >= 0 {
 			x.Node = &g.at[at]
 			x.FinishReason = finish(&g.t.Messages[at])
 		}
 		if c.Error != "" {
-			x.Error = &exportFailure{"ModelError", c.Error}
+			x.Error = &failure{"ModelError", c.Error}
 		}
 		out = append(out, x)
 	}

@@ -7,9 +7,9 @@ import (
 	"github.com/rollmill/rollmill/formats/jsontext"
 )
 
-// exportMessage is a message by the conventions: gen-ai-input-messages.json and
+// message is a message by the conventions: gen-ai-input-messages.json and
 // gen-ai-output-messages.json.
-type exportMessage struct {
+type message struct {
 	Role         string `json:"role"`
 	Parts        []any  `json:"parts"`
 	Name         string `json:"name,omitempty"`
@@ -45,7 +45,7 @@ type filePart struct {
 // messagesOf returns messages as JSON text, the form of an attribute that every
 // reader knows.
 func (b *builder) messagesOf(indexes []int) string {
-	list := make([]exportMessage, 0, len(indexes))
+	list := make([]message, 0, len(indexes))
 	for _, i := range indexes {
 		list = append(list, b.messageOf(i))
 	}
@@ -56,10 +56,10 @@ func (b *builder) messagesOf(indexes []int) string {
 	return string(out)
 }
 
-func (b *builder) messageOf(i int) exportMessage {
+func (b *builder) messageOf(i int) message {
 	m := &b.t.Messages[i]
 	b.written[i] = true
-	out := exportMessage{Role: m.Role, Parts: []any{}, Name: m.Name}
+	out := message{Role: m.Role, Parts: []any{}, Name: m.Name}
 	if m.Role == "tool" {
 		out.Parts = append(out.Parts, resultPart{"tool_call_response", m.ToolCallID, b.result(i)})
 		return out

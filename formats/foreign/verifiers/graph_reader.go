@@ -9,8 +9,8 @@ import (
 	"github.com/rollmill/rollmill/formats/jsontext"
 )
 
-// importGraph builds the messages of a trace: message i is node i.
-type importGraph struct {
+// graphReader builds the messages of a trace: message i is node i.
+type graphReader struct {
 	record  *importers.Record
 	agent   jsontext.Object
 	target  bool
@@ -19,13 +19,13 @@ type importGraph struct {
 	talk   importers.Conversation
 	meta   importers.Metadata
 	source string // token_source
-	nodes  []importNode
+	nodes  []knownNode
 	calls  map[int64]jsontext.Object // by node
 	tools  string                    // of the trace: those of its last call
 }
 
-// importNode is what its descendants need to know of a node.
-type importNode struct {
+// knownNode is what its descendants need to know of a node.
+type knownNode struct {
 	tokens  []int32 // of an input all it adds; of an answer what follows the sampled ones
 	sampled bool
 	known   bool   // an answer whose tokens are known
@@ -33,9 +33,9 @@ type importNode struct {
 	child   bool   // it has a continuation
 }
 
-func (g *importGraph) read(o jsontext.Object) (err error) {
+func (g *graphReader) read(o jsontext.Object) (err error) {
 	var in value.Reader
-	if g.tools, err = value.Tools(o.Get("tools")); err != nil {
+	if g.tools, err = value.ChatTools(o.Get("tools")); err != nil {
 		return err
 	}
 	g.calls = map[int64]jsontext.Object{}
@@ -52,10 +52,8 @@ func (g *importGraph) read(o jsontext.Object) (err error) {
 	if in.Err != nil {
 		return in.Err
 	}
-	for raw := range jsontext.Elements(nodes) {
-		if err := g.node(raw); err != nil {
-			return fmt.Errorf("nodes[%d]: %w", len(g.nodes), err)
-		}
+	if err := value.Each("nodes", nodes, g.node); err != nil {
+		return err
 	}
 	g.unused()
 	for _, c := range failed {
@@ -76,7 +74,7 @@ func orEmpty(object string) string {
 	return object
 }
 
-func (g *importGraph) node(raw []byte) error {
+func (g *graphReader) node(raw []byte) error {
 	var in value.Reader
 	at := len(g.nodes)
 	o := in.Object("node", raw)
@@ -84,31 +82,28 @@ func (g *importGraph) node(raw []byte) error {
 	if p := in.Whole("parent", o.Get("parent")); p != nil {
 		parent = *p
 	}
-	n := importNode{sampled: jsontext.IsTrue(o.Get("sampled"))}
+	n := knownNode{sampled: jsontext.IsTrue(o.Get("sampled"))}
 	ids := in.IDs("token_ids", o.Get("token_ids"))
 	logprobs := in.Logprobs("logprobs", o.Get("logprobs"))
-	if in.Err == nil && (parent < -1 || parent >= int64(at)) {
-		in.Err = fmt.Errorf("parent %d does not come before it", parent)
+	if parent < -1 || parent >= int64(at) {
+		in.Fail("parent %d does not come before it", parent)
 	}
 	if in.Err != nil {
 		return in.Err
 	}
-	m, err := value.Message(o.Get("message"), func(key string, v []byte) { g.meta.OfMessage(at, key, v) })
+	m, rest, err := value.Message(o.Get("message"))
 	if err != nil {
 		return err
 	}
-	if n.tools, err = value.Tools(o.Get("tools")); err != nil {
+	g.meta.AllOfMessage(at, rest)
+	if n.tools, err = value.ChatTools(o.Get("tools")); err != nil {
 		return err
 	}
 	m.Branch = g.branch(parent, n.sampled)
 	g.nodes = append(g.nodes, n)
 	g.talk.Continue(int(parent))
-	for _, f := range o {
-		switch f.Key {
-		case "parent", "message", "sampled", "token_ids", "mask", "logprobs", "tools":
-		default:
-			g.keep(at, f.Key, f.Raw)
-		}
+	for f := range value.Rest(o, "parent", "message", "sampled", "token_ids", "mask", "logprobs", "tools") {
+		g.keep(at, f.Key, f.Raw)
 	}
 	if !n.sampled {
 		g.nodes[at].tokens = ids
@@ -118,13 +113,13 @@ func (g *importGraph) node(raw []byte) error {
 	return g.answer(at, int(parent), m, o, ids, logprobs)
 }
 
-func (g *importGraph) keep(at int, key string, v []byte) {
+func (g *graphReader) keep(at int, key string, v []byte) {
 	if text := string(v); len(v) > 0 && text != "null" && text != "[]" {
 		g.meta.OfMessage(at, key, v)
 	}
 }
 
-func (g *importGraph) branch(parent int64, sampled bool) string {
+func (g *graphReader) branch(parent int64, sampled bool) string {
 	switch {
 	case parent < 0 && len(g.nodes) > 0:
 		return importers.BranchSubagent
@@ -143,7 +138,8 @@ func (g *importGraph) branch(parent int64, sampled bool) string {
 }
 
 // answer adds an answer with its call and its tokens.
-func (g *importGraph) answer(at, parent int, m formats.Message, o jsontext.Object, ids []int32, logprobs []float32) error {
+func (g *graphReader) answer(at, parent int, m formats.Message, o jsontext.Object, ids []int32,
+	logprobs []float32) error {
 	c := g.calls[int64(at)]
 	call, err := g.call(c)
 	if err != nil {
@@ -167,7 +163,7 @@ func (g *importGraph) answer(at, parent int, m formats.Message, o jsontext.Objec
 	return nil
 }
 
-func (g *importGraph) toolsAt(at, parent int) string {
+func (g *graphReader) toolsAt(at, parent int) string {
 	for i := at; i >= 0; i = g.parent(i, at, parent) {
 		if g.nodes[i].tools != "" {
 			return g.nodes[i].tools
@@ -177,7 +173,7 @@ func (g *importGraph) toolsAt(at, parent int) string {
 }
 
 // parent returns the parent of node i; at is not yet a message.
-func (g *importGraph) parent(i, at, parent int) int {
+func (g *graphReader) parent(i, at, parent int) int {
 	if i == at {
 		return parent
 	}
@@ -186,7 +182,7 @@ func (g *importGraph) parent(i, at, parent int) int {
 
 // tokens sets the tokens of an answer: those that its mask marks, which are
 // adjacent; before them is the end of its prompt.
-func (g *importGraph) tokens(at, parent int, m *formats.Message, ids []int32, mask []byte) error {
+func (g *graphReader) tokens(at, parent int, m *formats.Message, ids []int32, mask []byte) error {
 	first, last, n := -1, -1, 0
 	for v := range jsontext.Elements(mask) {
 		if jsontext.IsTrue(v) || string(v) == "1" {
@@ -218,7 +214,7 @@ func (g *importGraph) tokens(at, parent int, m *formats.Message, ids []int32, ma
 
 // delta returns the tokens after the nearest answer with tokens among a node and
 // its ancestors. known is false when an answer without tokens comes first.
-func (g *importGraph) delta(from int) (delta []int32, known bool) {
+func (g *graphReader) delta(from int) (delta []int32, known bool) {
 	var pieces [][]int32
 	known = true
 	for i := from; i >= 0; i = int(g.talk.Messages[i].Parent) {
@@ -238,7 +234,7 @@ func (g *importGraph) delta(from int) (delta []int32, known bool) {
 }
 
 // unused keeps the tokens after which no answer came.
-func (g *importGraph) unused() {
+func (g *graphReader) unused() {
 	for i := range g.nodes {
 		if n := &g.nodes[i]; len(n.tokens) > 0 && !n.child {
 			g.meta.OfMessage(i, "token_ids", appendIDs(n.tokens))
@@ -258,7 +254,7 @@ func appendIDs(ids []int32) []byte {
 }
 
 // call reads a call of the model; nil for one that was not recorded.
-func (g *importGraph) call(o jsontext.Object) (formats.Call, error) {
+func (g *graphReader) call(o jsontext.Object) (formats.Call, error) {
 	var in value.Reader
 	call := formats.Call{Target: g.target, PolicyVersion: g.version, Model: in.Text("calls.model", o.Get("model")),
 		Endpoint: in.Text("calls.endpoint", o.Get("endpoint"))}
@@ -277,7 +273,8 @@ func (g *importGraph) call(o jsontext.Object) (formats.Call, error) {
 	}
 	u := in.Object("calls.usage", o.Get("usage"))
 	call.CachedTokens = in.Count("usage.cached_input_tokens", u.Get("cached_input_tokens"))
-	call.PromptTokens = in.Count("usage.prompt_tokens", u.Get("prompt_tokens")) + call.CachedTokens // the former is without the latter
+	// the former is without the latter
+	call.PromptTokens = in.Count("usage.prompt_tokens", u.Get("prompt_tokens")) + call.CachedTokens
 	call.CompletionTokens = in.Count("usage.completion_tokens", u.Get("completion_tokens"))
 	span := in.Object("calls.time", o.Get("time"))
 	if began, ended := value.Micros(span.Get("start")), value.Micros(span.Get("end")); began > 0 && ended > began {

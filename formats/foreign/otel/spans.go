@@ -21,7 +21,8 @@ import (
 // except the texts of errors. lose is told of parts of the content that a trace
 // cannot hold; it may be nil.
 func Spans(t *formats.Trajectory, content bool, lose func(part string)) []Span {
-	b := &builder{t: t, content: content, lose: lose, answers: make([][]int, len(t.Calls)), results: map[string]int{}, written: make([]bool, len(t.Messages))}
+	b := &builder{t: t, content: content, lose: lose, answers: make([][]int, len(t.Calls)), results: map[string]int{},
+		written: make([]bool, len(t.Messages))}
 	for i := range t.Messages {
 		m := &t.Messages[i]
 		if c := m.Call; c >= 0 && int(c) < len(b.answers) {
@@ -63,7 +64,8 @@ type builder struct {
 
 // add adds a span; what tells it from the others of the trajectory.
 func (b *builder) add(what, name string, kind int, start, end Nanos, attributes []Attribute) *Span {
-	s := Span{TraceID: idOf(16, b.t.TrajectoryID), SpanID: idOf(8, b.t.TrajectoryID+" "+what), Name: name, Kind: kind, Start: start, End: max(start, end), Attributes: attributes}
+	s := Span{TraceID: idOf(16, b.t.TrajectoryID), SpanID: idOf(8, b.t.TrajectoryID+" "+what), Name: name, Kind: kind,
+		Start: start, End: max(start, end), Attributes: attributes}
 	if len(b.spans) > 0 {
 		s.ParentID = b.spans[0].SpanID
 	}
@@ -80,8 +82,10 @@ func (b *builder) root() {
 	t := b.t
 	a := []Attribute{
 		{"gen_ai.operation.name", "invoke_agent"}, {"gen_ai.conversation.id", t.TrajectoryID},
-		{"rollmill.trajectory_id", t.TrajectoryID}, {"rollmill.run", t.Run}, {"rollmill.example_id", t.ExampleID}, {"rollmill.group_id", t.Group()},
-		{"rollmill.epoch", int64(t.Epoch)}, {"rollmill.generation", int64(t.Generation)}, {"rollmill.status", t.Status}, {"rollmill.stop_reason", t.StopReason},
+		{"rollmill.trajectory_id", t.TrajectoryID}, {"rollmill.run", t.Run}, {"rollmill.example_id", t.ExampleID},
+		{"rollmill.group_id", t.Group()},
+		{"rollmill.epoch", int64(t.Epoch)}, {"rollmill.generation", int64(t.Generation)}, {"rollmill.status", t.Status},
+		{"rollmill.stop_reason", t.StopReason},
 	}
 	if t.PolicyVersion != nil {
 		a = append(a, Attribute{"rollmill.policy_version", *t.PolicyVersion})
@@ -92,7 +96,7 @@ func (b *builder) root() {
 		s.fail(t.FailureClass, t.Error)
 	}
 	for _, r := range t.Rewards {
-		e := exportEvaluation(s.End, r.Name, r.Value)
+		e := evaluationEvent(s.End, r.Name, r.Value)
 		e.Attributes = number(e.Attributes, "rollmill.reward.weight", &r.Weight)
 		if r.Failure != "" {
 			e.Attributes = append(e.Attributes, Attribute{"error.type", r.Failure})
@@ -100,12 +104,13 @@ func (b *builder) root() {
 		s.Events = append(s.Events, e)
 	}
 	if t.Reward != nil {
-		s.Events = append(s.Events, exportEvaluation(s.End, "reward", t.Reward))
+		s.Events = append(s.Events, evaluationEvent(s.End, "reward", t.Reward))
 	}
 }
 
-func exportEvaluation(at Nanos, name string, v *float64) Event {
-	return Event{at, "gen_ai.evaluation.result", number([]Attribute{{"gen_ai.evaluation.name", name}}, "gen_ai.evaluation.score.value", v)}
+func evaluationEvent(at Nanos, name string, v *float64) Event {
+	return Event{at, "gen_ai.evaluation.result",
+		number([]Attribute{{"gen_ai.evaluation.name", name}}, "gen_ai.evaluation.score.value", v)}
 }
 
 // number adds a number, if there is one that is finite.
@@ -116,21 +121,24 @@ func number(a []Attribute, key string, v *float64) []Attribute {
 	return append(a, Attribute{key, *v})
 }
 
-func (b *builder) call(i int, at exportSpan) {
+func (b *builder) call(i int, at callTimes) {
 	t, c := b.t, &b.t.Calls[i]
 	model := c.Model
 	if c.Target {
 		model = cmp.Or(t.Model, c.Model)
 	}
-	a := []Attribute{{"gen_ai.operation.name", "chat"}, {"gen_ai.provider.name", "openai"}, {"gen_ai.conversation.id", t.TrajectoryID}}
-	a = text(text(text(a, "gen_ai.request.model", model), "gen_ai.response.model", c.Model), "gen_ai.agent.name", c.Function)
+	a := []Attribute{{"gen_ai.operation.name", "chat"}, {"gen_ai.provider.name", "openai"},
+		{"gen_ai.conversation.id", t.TrajectoryID}}
+	a = text(text(text(a, "gen_ai.request.model", model), "gen_ai.response.model", c.Model), "gen_ai.agent.name",
+		c.Function)
 	a = append(a, Attribute{"rollmill.call", int64(i)}, Attribute{"rollmill.target", c.Target})
 	if c.PolicyVersion != nil {
 		a = append(a, Attribute{"rollmill.policy_version", *c.PolicyVersion})
 	}
-	a = append(exportSampling(a, c.Sampling), server(c.Endpoint)...)
+	a = append(appendSampling(a, c.Sampling), server(c.Endpoint)...)
 	if c.PromptTokens+c.CompletionTokens > 0 {
-		a = append(a, Attribute{"gen_ai.usage.input_tokens", int64(c.PromptTokens)}, Attribute{"gen_ai.usage.output_tokens", int64(c.CompletionTokens)})
+		a = append(a, Attribute{"gen_ai.usage.input_tokens", int64(c.PromptTokens)},
+			Attribute{"gen_ai.usage.output_tokens", int64(c.CompletionTokens)})
 	}
 	if c.CachedTokens > 0 {
 		a = append(a, Attribute{"gen_ai.usage.cache_read.input_tokens", int64(c.CachedTokens)})
@@ -156,22 +164,25 @@ func (b *builder) call(i int, at exportSpan) {
 func (b *builder) messages(i int) (a []Attribute) {
 	if list := b.answers[i]; len(list) > 0 {
 		path := b.t.Path(list[0])
-		a = text(text(a, "gen_ai.input.messages", b.messagesOf(path[:len(path)-1])), "gen_ai.output.messages", b.messagesOf(list))
+		a = text(text(a, "gen_ai.input.messages", b.messagesOf(path[:len(path)-1])), "gen_ai.output.messages",
+			b.messagesOf(list))
 	}
 	return text(a, "gen_ai.tool.definitions", chat.ToolSet(b.t, b.t.Calls[i].Tools))
 }
 
 // tools adds the spans of a message's tool calls that have a result. They run after
 // the call that asked for them.
-func (b *builder) tools(at int, call exportSpan) {
+func (b *builder) tools(at int, call callTimes) {
 	for k, c := range b.t.Messages[at].ToolCalls {
 		result, known := b.results[c.ID]
 		if !known {
 			continue
 		}
-		a := []Attribute{{"gen_ai.operation.name", "execute_tool"}, {"gen_ai.tool.name", c.Name}, {"gen_ai.tool.call.id", c.ID}, {"gen_ai.tool.type", "function"}}
+		a := []Attribute{{"gen_ai.operation.name", "execute_tool"}, {"gen_ai.tool.name", c.Name},
+			{"gen_ai.tool.call.id", c.ID}, {"gen_ai.tool.type", "function"}}
 		if b.content {
-			a = append(a, Attribute{"gen_ai.tool.call.arguments", c.Arguments}, Attribute{"gen_ai.tool.call.result", b.result(result)})
+			a = append(a, Attribute{"gen_ai.tool.call.arguments", c.Arguments},
+				Attribute{"gen_ai.tool.call.result", b.result(result)})
 		}
 		b.add(fmt.Sprint("tool ", at, " ", k), strings.TrimSpace("execute_tool "+c.Name), internal, call.end, call.next, a)
 	}
@@ -187,15 +198,17 @@ func text(a []Attribute, key, v string) []Attribute {
 // requested are the request parameters that the conventions have, by their names in
 // the chat completions API.
 var requested = map[string]string{
-	"temperature": "temperature", "top_p": "top_p", "top_k": "top_k", "max_tokens": "max_tokens", "max_completion_tokens": "max_tokens", "seed": "seed",
-	"frequency_penalty": "frequency_penalty", "presence_penalty": "presence_penalty", "stop": "stop_sequences", "n": "choice.count", "stream": "stream",
+	"temperature": "temperature", "top_p": "top_p", "top_k": "top_k", "max_tokens": "max_tokens",
+	"max_completion_tokens": "max_tokens", "seed": "seed",
+	"frequency_penalty": "frequency_penalty", "presence_penalty": "presence_penalty", "stop": "stop_sequences",
+	"n": "choice.count", "stream": "stream",
 }
 
 // whole are those that are integers.
 var whole = map[string]bool{"max_tokens": true, "seed": true, "choice.count": true}
 
-// exportSampling adds the request parameters of a call.
-func exportSampling(a []Attribute, parameters string) []Attribute {
+// appendSampling adds the request parameters of a call.
+func appendSampling(a []Attribute, parameters string) []Attribute {
 	for _, f := range jsontext.ParseObject([]byte(parameters)) {
 		name := requested[f.Key]
 		if v := requestValue(name, f.Raw); name != "" && v != nil {

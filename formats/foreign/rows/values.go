@@ -12,6 +12,7 @@ import (
 	"github.com/rollmill/rollmill/formats"
 	"github.com/rollmill/rollmill/formats/foreign/chat"
 	"github.com/rollmill/rollmill/formats/foreign/importers"
+	"github.com/rollmill/rollmill/formats/foreign/value"
 	"github.com/rollmill/rollmill/formats/jsontext"
 )
 
@@ -51,7 +52,7 @@ func (r *row) value(to reflect.Value, path string, v []byte) (err error) {
 		}
 		return err
 	case reflect.Bool:
-		on, ok := chat.Truth(v)
+		on, ok := value.Truth(v)
 		if !ok {
 			return fmt.Errorf("%s is neither true nor false", importers.Brief(v))
 		}
@@ -60,14 +61,14 @@ func (r *row) value(to reflect.Value, path string, v []byte) (err error) {
 	case reflect.Int32, reflect.Int64:
 		return whole(to, path, v)
 	case reflect.Float32, reflect.Float64:
-		x, err := strconv.ParseFloat(scalar(v), to.Type().Bits())
+		x, err := strconv.ParseFloat(value.Scalar(v), to.Type().Bits())
 		if err != nil || math.IsNaN(x) || math.IsInf(x, 0) {
 			return fmt.Errorf("%s is not a finite number", importers.Brief(v))
 		}
 		to.SetFloat(x)
 		return nil
 	case reflect.Pointer:
-		if scalar(v) == "" {
+		if value.Scalar(v) == "" {
 			return nil // an empty field of CSV
 		}
 		to.Set(reflect.New(to.Type().Elem()))
@@ -81,7 +82,7 @@ func (r *row) value(to reflect.Value, path string, v []byte) (err error) {
 // list reads a list, or JSON text with one.
 func (r *row) list(to reflect.Value, path string, v []byte) error {
 	if v[0] == '"' {
-		if v = []byte(scalar(v)); len(v) == 0 {
+		if v = []byte(value.Scalar(v)); len(v) == 0 {
 			return nil
 		}
 	}
@@ -173,11 +174,11 @@ func (r *row) textOf(path string, v []byte) (string, error) {
 	case objects[path]:
 		return r.object(v)
 	case path == "tool_sets":
-		return chat.Array(v)
+		return value.Array(v)
 	case v[0] == '"':
 		return jsontext.Unquote(v), nil
-	case chat.ID(v) != "":
-		return chat.ID(v), nil
+	case value.ID(v) != "":
+		return value.ID(v), nil
 	}
 	return "", fmt.Errorf("it is %s, not text", importers.Brief(v))
 }
@@ -189,7 +190,7 @@ func (r *row) object(v []byte) (string, error) {
 	}
 	text := v
 	if v[0] == '"' {
-		if text = []byte(scalar(v)); len(text) == 0 {
+		if text = []byte(value.Scalar(v)); len(text) == 0 {
 			return "", nil
 		}
 	}
@@ -210,7 +211,7 @@ func (r *row) object(v []byte) (string, error) {
 // whole reads a whole number. A time may be ISO 8601 text, as Parquet's
 // timestamps are.
 func whole(to reflect.Value, path string, v []byte) error {
-	text := scalar(v)
+	text := value.Scalar(v)
 	if text == "" {
 		return nil
 	}
@@ -229,12 +230,4 @@ func whole(to reflect.Value, path string, v []byte) error {
 	}
 	to.SetInt(n)
 	return nil
-}
-
-// scalar returns a text's content, and every other value as it is written.
-func scalar(v []byte) string {
-	if v[0] == '"' {
-		return strings.TrimSpace(jsontext.Unquote(v))
-	}
-	return string(v)
 }
