@@ -72,7 +72,7 @@ func (o *option) IsBoolFlag() bool { return o.Type == plugin.Switch }
 // assign sets every setting of the name.
 func (o *option) assign(texts []string) error {
 	o.texts = texts
-	if err := o.apart(); err != nil {
+	if err := o.checkSingle(); err != nil {
 		return err
 	}
 	for _, s := range o.all {
@@ -83,8 +83,8 @@ func (o *option) assign(texts []string) error {
 	return nil
 }
 
-// apart refuses several choices in one value.
-func (o *option) apart() error {
+// checkSingle refuses several choices in one value.
+func (o *option) checkSingle() error {
 	other := func(name string) bool { return !slices.Contains(o.Choices, name) }
 	for _, text := range o.texts {
 		if names := strings.Split(text, ","); o.Repeats && len(names) > 1 && o.Choices != nil && other(text) && !slices.ContainsFunc(names, other) {
@@ -118,12 +118,15 @@ func (o *option) refused(where, text string, err error) error {
 	case errors.As(err, &hinted):
 		return Usagef(hinted.Hint(), "%s: %w", where, err)
 	case o.Type == plugin.Text || o.Type == plugin.Object:
-		return Usagef("see --help", "%s: %w", where, err)
+		return Usagef(o.hint(), "%s: %w", where, err)
 	case o.Type == plugin.Duration:
 		return Usagef("write the unit: 90s, 5m, 2h", "%s: %q is not %s", where, text, o.Type)
 	}
-	return Usagef("see --help", "%s: %q is not %s", where, text, o.Type)
+	return Usagef(o.hint(), "%s: %q is not %s", where, text, o.Type)
 }
+
+// hint returns the line of help on the option.
+func (o *option) hint() string { return form(o.Setting) + ": " + o.Phrase() }
 
 // checkChosen refuses settings of plug-ins that were not chosen, if they are on
 // the command line. It refuses them in the configuration only when no plug-in is

@@ -10,13 +10,13 @@ import (
 
 // CustomizerDPO is what it trains on by preferences.
 var CustomizerDPO = exporters.Format{
-	Name: "customizer-dpo", Help: "NeMo Customizer's pairs", Of: exporters.Pairs, Files: []exporters.Extension{exporters.JSONL},
+	Name: "customizer-dpo", Help: "NeMo Customizer's pairs", For: exporters.Training, Of: exporters.Pairs, Files: []exporters.Extension{exporters.JSONL},
 	Lines: exporters.Lines(exporters.Pair(CustomizerPreferenceOf)),
 }
 
 // CustomizerSFT is what it imitates.
 var CustomizerSFT = exporters.Format{
-	Name: "customizer-sft", Help: "NeMo Customizer's conversations", Of: exporters.Top, Files: []exporters.Extension{exporters.JSONL},
+	Name: "customizer-sft", Help: "NeMo Customizer's conversations", For: exporters.Training, Of: exporters.Top, Files: []exporters.Extension{exporters.JSONL},
 	Lines: exporters.Lines(exporters.Each(ConversationOf)),
 }
 

@@ -25,7 +25,7 @@ import (
 // A line of a file is an OTLP request, ExportTraceServiceRequest, as JSON. Package
 // formats/foreign/otel reads it back, with --map example_id=rollmill.example_id.
 var Exporter = exporters.Format{
-	Name: "otel", Help: "traces of OpenTelemetry by the GenAI conventions, an OTLP request a line", Omits: "token ids, log probabilities and examples",
+	Name: "otel", Help: "traces of OpenTelemetry by the GenAI conventions, an OTLP request a line", Omits: "token ids, log probabilities and examples", For: exporters.Viewing,
 	Of: exporters.Rows, Exports: []exporters.Extension{exporters.JSONL},
 	Lines: exporters.RawLines(func(dst []byte, x *exporters.Item) (_ []byte, n int64, err error) {
 		for i := range x.Rows {

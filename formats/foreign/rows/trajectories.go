@@ -7,6 +7,6 @@ import (
 
 // Trajectories exports the rows unchanged.
 var Trajectories = exporters.Format{
-	Name: "trajectories", Help: "the trajectories themselves", Of: exporters.Groups, Exports: []exporters.Extension{exporters.Parquet}, Hub: 1,
+	Name: "trajectories", Help: "the trajectories themselves", For: exporters.Own, Of: exporters.Groups, Exports: []exporters.Extension{exporters.Parquet}, Hub: 1,
 	Table: exporters.Table(func(x *exporters.Item) []formats.Trajectory { return x.Rows }),
 }

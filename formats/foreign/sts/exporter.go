@@ -19,7 +19,7 @@ import (
 // The header may have any further keys, which the viewer ignores: ids, reward
 // and advantage have our names there, tools is an array.
 var Exporter = exporters.Format{
-	Name: "sts", Help: "session traces for the viewer of the Hugging Face hub, a file each", Omits: "token ids, log probabilities, calls and candidates",
+	Name: "sts", Help: "session traces for the viewer of the Hugging Face hub, a file each", Omits: "token ids, log probabilities, calls and candidates", For: exporters.Viewing,
 	Of: exporters.Rows, Exports: []exporters.Extension{exporters.Folder},
 	Folder: exporters.Documents(".jsonl", appendSession),
 }

@@ -14,13 +14,13 @@ import (
 
 // ArrowFile is the file format.
 var ArrowFile = exporters.Format{
-	Name: "arrow", Help: "our rows in Arrow's file format, all columns", Of: exporters.Rows, Exports: []exporters.Extension{exporters.Arrow},
+	Name: "arrow", Help: "our rows in Arrow's file format, all columns", For: exporters.Tables, Of: exporters.Rows, Exports: []exporters.Extension{exporters.Arrow},
 	Other: open(false),
 }
 
 // ArrowStream is the streaming format.
 var ArrowStream = exporters.Format{
-	Name: "arrow-stream", Help: "our rows in Arrow's streaming format, all columns", Of: exporters.Rows, Exports: []exporters.Extension{exporters.ArrowStream},
+	Name: "arrow-stream", Help: "our rows in Arrow's streaming format, all columns", For: exporters.Tables, Of: exporters.Rows, Exports: []exporters.Extension{exporters.ArrowStream},
 	Other: open(true),
 }
 

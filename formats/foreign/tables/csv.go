@@ -19,7 +19,7 @@ import (
 // field is null. Times are ISO 8601, in UTC. Column rewards is a JSON object of
 // the components' values, null for one without.
 var CSV = exporters.Format{
-	Name: "csv", Help: "the columns with one number or text, for spreadsheets", Omits: "messages, calls, tools, candidates and the example",
+	Name: "csv", Help: "the columns with one number or text, for spreadsheets", Omits: "messages, calls, tools, candidates and the example", For: exporters.Tables,
 	Of: exporters.Rows, Exports: []exporters.Extension{exporters.CSV},
 	Other: func(out io.Writer) exporters.Sink { return &csvSink{out: out} },
 }

@@ -20,19 +20,19 @@ import (
 
 // OpenRLHFPrompts are what its RL trainers load.
 var OpenRLHFPrompts = exporters.Format{
-	Name: "openrlhf-prompts", Help: "OpenRLHF's prompts", Of: exporters.Groups, Files: []exporters.Extension{exporters.JSONL},
+	Name: "openrlhf-prompts", Help: "OpenRLHF's prompts", For: exporters.Training, Of: exporters.Groups, Files: []exporters.Extension{exporters.JSONL},
 	Form: 2, Notes: openRLHFNotes, Lines: exporters.Lines(openRLHFPrompts),
 }
 
 // OpenRLHFPreferences are what its trainers for DPO and reward models load.
 var OpenRLHFPreferences = exporters.Format{
-	Name: "openrlhf-preference", Help: "OpenRLHF's pairs", Of: exporters.Pairs, Files: []exporters.Extension{exporters.JSONL},
+	Name: "openrlhf-preference", Help: "OpenRLHF's pairs", For: exporters.Training, Of: exporters.Pairs, Files: []exporters.Extension{exporters.JSONL},
 	Form: 2, Notes: openRLHFNotes, Lines: exporters.Lines(openRLHFPreferences),
 }
 
 // OpenRLHFKTO is what its KTO trainer loads.
 var OpenRLHFKTO = exporters.Format{
-	Name: "openrlhf-kto", Help: "OpenRLHF's single answers, good or bad", Of: exporters.Labels, Files: []exporters.Extension{exporters.JSONL},
+	Name: "openrlhf-kto", Help: "OpenRLHF's single answers, good or bad", For: exporters.Training, Of: exporters.Labels, Files: []exporters.Extension{exporters.JSONL},
 	Form: 2, Notes: openRLHFNotes, Lines: exporters.Lines(openRLHFAnswers),
 }
 

@@ -14,25 +14,25 @@ import (
 
 // TRLPreference is a preference dataset, for DPO and similar methods.
 var TRLPreference = exporters.Format{
-	Name: "trl-preference", Help: "TRL's preference rows", Of: exporters.Pairs, Files: []exporters.Extension{exporters.JSONL, exporters.Parquet}, Hub: 2,
+	Name: "trl-preference", Help: "TRL's preference rows", For: exporters.Training, Of: exporters.Pairs, Files: []exporters.Extension{exporters.JSONL, exporters.Parquet}, Hub: 2,
 	Form: 2, Notes: exporters.TemplateNotes + toolNotes, Lines: exporters.Lines(trlPreferences), Table: exporters.Table(trlPreferences),
 }
 
 // TRLKTO is an unpaired preference dataset.
 var TRLKTO = exporters.Format{
-	Name: "trl-kto", Help: "TRL's unpaired preference rows: single answers, good or bad", Of: exporters.Labels, Files: []exporters.Extension{exporters.JSONL}, Hub: 4,
+	Name: "trl-kto", Help: "TRL's unpaired preference rows: single answers, good or bad", For: exporters.Training, Of: exporters.Labels, Files: []exporters.Extension{exporters.JSONL}, Hub: 4,
 	Form: 2, Notes: exporters.TemplateNotes + toolNotes, Lines: exporters.Lines(trlAnswers), Table: exporters.Table(trlAnswers),
 }
 
 // TRLSFT is a language modelling dataset.
 var TRLSFT = exporters.Format{
-	Name: "trl-sft", Help: "TRL's conversations", Of: exporters.Top, Files: []exporters.Extension{exporters.JSONL}, Hub: 3,
+	Name: "trl-sft", Help: "TRL's conversations", For: exporters.Training, Of: exporters.Top, Files: []exporters.Extension{exporters.JSONL}, Hub: 3,
 	Form: 2, Notes: exporters.TemplateNotes + toolNotes, Lines: exporters.Lines(conversations), Table: exporters.Table(conversations),
 }
 
 // TRLPrompts is a prompt-only dataset.
 var TRLPrompts = exporters.Format{
-	Name: "trl-prompts", Help: "TRL's prompt-only rows, for GRPO and RLOO", Of: exporters.Groups, Files: []exporters.Extension{exporters.JSONL}, Hub: 5,
+	Name: "trl-prompts", Help: "TRL's prompt-only rows, for GRPO and RLOO", For: exporters.Training, Of: exporters.Groups, Files: []exporters.Extension{exporters.JSONL}, Hub: 5,
 	Form: 2, Notes: exporters.TemplateNotes + promptNotes, Lines: exporters.Lines(trlPrompts), Table: exporters.Table(trlPrompts),
 }
 

@@ -12,7 +12,7 @@ import (
 //
 // It does not write verl's rollout dump, on which no trainer can train.
 var Verl = exporters.Format{
-	Name: "verl", Help: "verl's prompts with reference answers", Of: exporters.Groups, Files: []exporters.Extension{exporters.Parquet},
+	Name: "verl", Help: "verl's prompts with reference answers", For: exporters.Training, Of: exporters.Groups, Files: []exporters.Extension{exporters.Parquet},
 	Notes: verlNotes,
 	Table: exporters.Table(func(x *exporters.Item) []VerlRow {
 		return exporters.Each(func(rows []formats.Trajectory) (VerlRow, string) { return VerlRowOf(rows, x.Given) })(x)

@@ -22,7 +22,7 @@ var known = kindsOf(foreign.Exporters)
 func kindsOf(list []exporters.Format) registry {
 	var out []kind
 	for _, f := range exporters.Files(list) {
-		out = append(out, kind{plugin.Kind[*plugin.None]{Name: f.Name, Help: f.Help(), About: f.Format.About(), New: plugin.NewNone}, f})
+		out = append(out, kind{plugin.Kind[*plugin.None]{Name: f.Name, Help: f.Help(), About: f.Format.About(), Purpose: string(f.Format.For), New: plugin.NewNone}, f})
 	}
 	return plugin.NewRegistry("format", out...)
 }
