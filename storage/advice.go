@@ -37,7 +37,7 @@ var credentials = map[string]string{
 // advice returns the hint for a store's error, or "" when its kind says enough.
 func advice(uri string, err error) string {
 	if errors.Is(err, ErrUnguarded) {
-		return "use a local disk or another store for what is replaced, or write a new folder; `rollmill storage check` tests a store"
+		return "use a local disk or another store for what is replaced, or write a new folder; `rollmill check --store URI` tests a store"
 	}
 	scheme, _, _ := strings.Cut(uri, "://")
 	where := credentials[scheme]

@@ -5,14 +5,18 @@ import (
 	"github.com/rollmill/rollmill/stages/plugin"
 )
 
-// The headings of --help.
+// The headings of the list of commands.
 const (
-	stagesHeading   = "Stages"
-	commandsHeading = "Other commands"
+	stagesHeading  = "Stages"
+	beginHeading   = "Begin"
+	lookHeading    = "Look"
+	measureHeading = "Measure"
+	dataHeading    = "Data"
+	keepHeading    = "Keep"
 )
 
-// app returns the program. The commands are the stages in the order of the data,
-// then the others.
+// app returns the program. The commands are in the order of help: the stages in the
+// order of the data, then the others by heading.
 func app() *cli.App {
 	return &cli.App{
 		Usage:    "turn an agent's runs into training data, one epoch at a time",
@@ -28,27 +32,27 @@ func app() *cli.App {
 			initCommand,
 			trialCommand,
 			checkCommand,
-			jobCommand,
 			sandboxCommand,
-			reportCommand,
-			viewCommand,
-			importCommand,
 			showCommand,
 			explainCommand,
-			auditCommand,
+			viewCommand,
+			reportCommand,
 			diffCommand,
-			exportCommand,
+			auditCommand,
 			evalCommand,
+			importCommand,
+			exportCommand,
+			jobCommand,
 			sealCommand,
 			pruneCommand,
 			compactCommand,
-			storageCommand,
-			cli.Completion(commandsHeading),
+			cli.Completion(),
 		},
 		Guides:    guides(),
 		Schemas:   schemas(),
 		Licences:  licences,
 		Renamed:   renamed,
+		Replaced:  map[string]string{"storage": "rollmill check --store URI"},
 		Shared:    []string{"run", "root", "metrics-file"},
 		Overlay:   cli.Overlay{Name: validation, Settings: func() plugin.Settings { return &validationSettings{} }},
 		Variables: givenVariables,

@@ -13,7 +13,7 @@ import (
 
 var auditCommand = cli.Command{
 	Name:    "audit",
-	Heading: commandsHeading,
+	Heading: lookHeading,
 	Usage:   "check whole datasets for faults that would harm training",
 	About: `Reads every complete dataset at the URI (a run, an epoch or a dataset), verifies
 the bytes of each part and the digest of each row, and makes the checks below. A

@@ -19,13 +19,15 @@ import (
 	"github.com/rollmill/rollmill/stages"
 	"github.com/rollmill/rollmill/stages/backends"
 	"github.com/rollmill/rollmill/stages/backends/openai"
+	"github.com/rollmill/rollmill/stages/plugin"
 	"github.com/rollmill/rollmill/storage"
 )
 
 var checkCommand = cli.Command{
 	Name:    "check",
-	Heading: commandsHeading,
-	Usage:   "test the engine, the trainer, storage and programs before a run",
+	Heading: beginHeading,
+	Usage:   "test the engine, the trainer, storage and programs before a run, or one store",
+	Needs:   "--config, the file of a run; or --store",
 	About: `Reads the config file as train does and tests everything that a run needs: the
 settings and programs of every stage, the task file, that storage creates an
 object only once, that the agent starts (it begins one attempt, which ends at its
@@ -35,9 +37,38 @@ token with logprobs (when rollout.url names an engine). It trains nothing and
 leaves nothing behind. All checks are made; the exit code is that of the first
 failure.
 
-  rollmill check --config rollmill.yaml`,
+  rollmill check --config rollmill.yaml
+
+With --store it tests only a bucket or a folder, and needs no config file: atomic
+writes, creation of an object by exactly one of many writers, replacement only of
+what was read, ordered listings, ranges, unusual names, large objects. It writes
+about three thousand small objects and 200 MB in a new folder under URI, removes
+the folder, and exits with code 1 if a case fails. The parameters after the
+question mark and the environment variables are those of each store's own tools;
+credentials come only from the environment.
+
+  rollmill check --store runs
+  rollmill check --store 's3://bucket/prefix?region=eu-central-1'
+  rollmill check --store 's3://bucket?endpoint=http://127.0.0.1:9000&use_path_style=true'
+  rollmill check --store gs://bucket/prefix
+  rollmill check --store 'azblob://container?storage_account=account'`,
 	Section: trainCommand.Name,
-	Body:    cli.With(newTrainSettings, runCheck),
+	Body:    cli.With(newCheckSettings, runCheck),
+}
+
+// checkSettings are the settings of train, which check tests, and the store that it
+// tests instead.
+type checkSettings struct {
+	*trainSettings
+	Store string
+}
+
+func newCheckSettings() *checkSettings { return &checkSettings{trainSettings: newTrainSettings()} }
+
+func (c *checkSettings) Declare(d *plugin.Declarer) {
+	d.Heading(plugin.Input)
+	d.String(&c.Store, "store", "test only whether the bucket or the folder at this `URI` can hold datasets and ledgers").Shown("none")
+	d.Include(c.trainSettings)
 }
 
 // probe is one check. try returns what it found, or the reason of the failure.
@@ -55,7 +86,10 @@ type probeResult struct {
 	Hint  string `json:"hint,omitempty"`
 }
 
-func runCheck(ctx context.Context, s *cli.Session, c *trainSettings) error {
+func runCheck(ctx context.Context, s *cli.Session, c *checkSettings) error {
+	if s.Given("store") {
+		return checkStore(ctx, s, c.Store)
+	}
 	o, err := c.options(ctx, s)
 	if err != nil {
 		return err

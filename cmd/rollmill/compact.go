@@ -11,7 +11,7 @@ import (
 
 var compactCommand = cli.Command{
 	Name:    "compact",
-	Heading: commandsHeading,
+	Heading: keepHeading,
 	Usage:   "make a dataset's many small files few large ones",
 	About: `A stage that ran in 1,000 shards leaves 1,000 files or more, and opening each of
 them takes longer than reading it. compact writes the same rows in the same order

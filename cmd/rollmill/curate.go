@@ -18,6 +18,7 @@ var curateCommand = cli.Command{
 	Name:    "curate",
 	Heading: stagesHeading,
 	Usage:   "select the trajectories to train on",
+	Needs:   "--in, or --root and --epoch",
 	About: `Drops flat groups, from which nothing can be learned, and applies the chosen
 rules; a curriculum starts with the easiest groups and adds more with each epoch.
 The table _decisions records for every trajectory that it was kept, or the reason
@@ -62,9 +63,9 @@ func newCurateSettings() *curateSettings {
 
 func (c *curateSettings) Declare(d *plugin.Declarer) {
 	d.Heading(plugin.Input)
-	d.Strings(&c.In, "in", "read groups at this `URI`; - reads the URI from stdin; groups of further URIs are replayed with those of the first").Open()
+	d.Strings(&c.In, "in", "read groups at this `URI`; - reads the URI from stdin; groups of further URIs are replayed with those of the first").Open().Common()
 	declareGates(d, &c.AcceptGates)
-	d.String(&c.Previous, "previous", "continue the curriculum and the pools of the curated dataset at this `URI`, from the previous epoch")
+	d.String(&c.Previous, "previous", "continue the curriculum and the pools of the curated dataset at this `URI`, from the previous epoch").Common()
 	d.Include(&c.Options)
 	d.Heading(plugin.Checks)
 	d.Int(&c.EmptyExitCode, "empty-exit-code", "exit with `CODE` when nothing is kept; the empty dataset is still written")

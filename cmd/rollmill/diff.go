@@ -14,7 +14,7 @@ import (
 
 var diffCommand = cli.Command{
 	Name:    "diff",
-	Heading: commandsHeading,
+	Heading: lookHeading,
 	Usage:   "compare two score datasets over the same trajectories",
 	About: `Reports how many rewards changed, their rank correlation, how many groups became
 flat or stopped being flat, how many advantages changed sign, and the rows that

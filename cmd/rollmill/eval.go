@@ -14,8 +14,9 @@ import (
 
 var evalCommand = cli.Command{
 	Name:    "eval",
-	Heading: commandsHeading,
+	Heading: measureHeading,
 	Usage:   "measure a policy on held-out examples by rollout and score, without training",
+	Needs:   "--examples and a policy, as for rollout, with the rewards in --config; or --in, with existing scores",
 	About: `Rollout and score take their settings from section validation of the config
 file, then from their own sections. The output is the mean reward and its spread,
 pass@k, and their confidence intervals over the examples; --slice adds a table by
@@ -48,18 +49,18 @@ func newEvalSettings() *evalSettings {
 func (c *evalSettings) Declare(d *plugin.Declarer) {
 	d.Include(&c.source)
 	d.Heading(plugin.Input)
-	d.String(&c.Examples, "examples", "read the held-out examples from the task file at this `URI`").Shown("validation.examples").Open()
-	d.OptionalInt(&c.Generations, "generations", "attempt each example `N` times").Shown("validation.generations, else rollout's")
-	d.String(&c.Policy, "policy", "take endpoint, model and version from the receipt at this `URI`").Shown("rollout's").Open()
+	d.String(&c.Examples, "examples", "read the held-out examples from the task file at this `URI`").Shown("validation.examples").Open().Common()
+	d.OptionalInt(&c.Generations, "generations", "attempt each example `N` times").Shown("validation.generations, else rollout's").Common()
+	d.String(&c.Policy, "policy", "read endpoint, model and version from the receipt at this `URI`").Shown("rollout's").Open().Common()
 	d.Heading("Measures")
-	plugin.List(d, &c.Measure.K, "k", "measure pass@`K`, K attempts at an example", parseK).Shown("1, 2, 4, ... up to the attempts")
+	plugin.List(d, &c.Measure.K, "k", "measure pass@`K`, K attempts at an example", parseK).Shown("1, 2, 4, ... up to the attempts").Common()
 	d.Float(&c.Measure.Solved, "solved-threshold", "count a reward of at least `X` as solved")
-	d.Strings(&c.Measure.Slices, "slice", "add a table by this `FIELD` of the examples")
-	d.Float(&c.Measure.Confidence, "confidence", "confidence level of the intervals, a `SHARE` between 0 and 1")
+	d.Strings(&c.Measure.Slices, "slice", "add a table by this `FIELD` of the examples").Common()
+	d.Float(&c.Measure.Confidence, "confidence", "compute intervals at this confidence level, a `SHARE` between 0 and 1")
 	d.Bool(&c.Measure.FailuresCount, "failures-count", "count a trajectory without a reward as an unsolved attempt")
 	d.Include(&c.runPlace)
 	d.Heading(plugin.Output)
-	d.String(&c.Out, "out", "write the datasets rollout and score under this `URI`").Shown("the root's folder eval").Open()
+	d.String(&c.Out, "out", "write the datasets rollout and score under this `URI`").Shown("the root's folder eval").Open().Common()
 	d.Include(&c.monitored)
 }
 

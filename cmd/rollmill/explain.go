@@ -9,8 +9,9 @@ import (
 
 var explainCommand = cli.Command{
 	Name:    "explain",
-	Heading: commandsHeading,
+	Heading: lookHeading,
 	Usage:   "trace one trajectory from rollout to submission",
+	Needs:   "the id of a trajectory, and --in",
 	Args:    "TRAJECTORY",
 	About: `Searches every dataset and receipt at the URI (a run, an epoch or a dataset) and
 the datasets that they were made from. The output is what rollout recorded, each

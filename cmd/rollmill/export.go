@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"fmt"
+	"slices"
 
 	"github.com/rollmill/rollmill/cmd/internal/cli"
 	"github.com/rollmill/rollmill/formats"
@@ -18,8 +19,9 @@ import (
 
 var exportCommand = cli.Command{
 	Name:    "export",
-	Heading: commandsHeading,
+	Heading: dataHeading,
 	Usage:   "write a dataset in the formats of other programs",
+	Needs:   "--in, or --root and --epoch; --to and --out",
 	About: `Reads trajectories, scores, groups or a curated dataset; rows have the rewards and
 advantages of the dataset that is named. Trains nothing and records nothing: the
 kinds of file of submit --backend file are here too.
@@ -48,23 +50,26 @@ func newExportSettings() *exportSettings {
 	return &exportSettings{ExportOptions: convert.ExportOptions{Best: 1}, In: source{what: "the dataset"}, Place: runPlace{heading: plugin.Input}}
 }
 
-var exportFormats = file.FormatsOf(exporters.Exports(foreign.Exporters))
+// exportFormats are the files that export writes, in the order of their purposes.
+var exportFormats = file.FormatsOf(slices.SortedStableFunc(slices.Values(exporters.Exports(foreign.Exporters)), func(a, b exporters.File) int {
+	return slices.Index(exporters.Purposes, a.Format.For) - slices.Index(exporters.Purposes, b.Format.For)
+}))
 
 func (o *exportSettings) Declare(d *plugin.Declarer) {
 	d.Include(&o.In)
 	d.Include(&o.Place)
 	d.Heading(plugin.Input)
-	d.OptionalInt(&o.Epoch, "epoch", "read what curate wrote in epoch `N` of --root, when --in names no dataset")
-	d.Strings(&o.Statuses, "status", "only trajectories of this `STATUS`: "+joinValues(formats.Statuses))
-	d.String(&o.Where, "where", "only trajectories for which `EXPRESSION` is true, over the columns with one number or text, rewards.NAME and metadata.NAME")
+	d.OptionalInt(&o.Epoch, "epoch", "read what curate wrote in epoch `N` of --root, when --in names no dataset").Common()
+	d.Strings(&o.Statuses, "status", "write only trajectories of this `STATUS`: "+joinValues(formats.Statuses)).Common()
+	d.String(&o.Where, "where", "write only trajectories for which `EXPRESSION` is true, over the columns with one number or text, rewards.NAME and metadata.NAME").Common()
 	plugin.File(d, &o.Redact, "redact", "redact what is written by the rules in this YAML `FILE`", redaction.Load).Shown("none")
 	d.Heading(plugin.Output)
-	exportFormats.Select(d, &o.To, "to", "write this `FORMAT`: NAME, one of those below, or NAME.EXT for another of its files").Shown("none")
-	d.String(&o.Out, "out", "write the file `OUT`, or into the folder OUT when its name has no extension or there are several formats; - is stdout").Shown("none").Open()
+	exportFormats.Select(d, &o.To, "to", "write this `FORMAT`: NAME, one of those below, or NAME.EXT for another of its files").Shown("none").Common()
+	d.String(&o.Out, "out", "write the file `OUT`, or into the folder OUT when its name has no extension or there are several formats; - is stdout").Shown("none").Open().Common()
 	plugin.Choice(d, &o.Per, "row-weight", "give rows of sequences the weight with which each `WHAT` counts the same in the loss", sequences.Pers...).Shown("every weight is 1")
-	d.Int(&o.Best, "best", "of formats of best members: write the `N` best of each group; below 0 all")
-	d.Bool(&o.Lossy, "lossy", "leave out parts of rows that a format cannot hold, and count them")
-	d.Bool(&o.Overwrite, "overwrite", "replace existing files; other files of a folder stay")
+	d.Int(&o.Best, "best", "write the `N` best members of each group, in formats of best members; below 0 all")
+	d.Bool(&o.Lossy, "lossy", "leave out parts of rows that a format cannot hold, and count them").Common()
+	d.Bool(&o.Overwrite, "overwrite", "replace existing files; other files of a folder stay").Common()
 	d.Include(&o.measured)
 }
 
@@ -78,7 +83,7 @@ func runExport(ctx context.Context, s *cli.Session, c *exportSettings) error {
 	o.In, o.AcceptGates, o.Stdout = in.URI, in.AcceptGates, s.Out
 	switch {
 	case len(c.To) == 0:
-		return cli.Usagef("formats: rollmill export --help lists them", "name a format with --to")
+		return cli.Usagef("`rollmill help export` describes the formats, by what they are for", "name a format with --to")
 	case o.Out == "":
 		return cli.Usagef("name a file or a folder with --out, or - for stdout", "no output")
 	case o.Out == "-" && s.JSON:

@@ -150,7 +150,7 @@ func TestLedgerNeedsExclusiveCreate(t *testing.T) {
 	folder := t.TempDir()
 	stored(t, folder+"/rollout")
 	code, _, stderr := rollmill(t, "submit", "--in", folder+"/rollout", "--backend", "file", "--ledger", s.URI("x"), "--out", folder+"/submit")
-	if code != cli.ExitUsage || !strings.Contains(stderr, "could be trained twice") || !strings.Contains(stderr, "rollmill storage check") {
+	if code != cli.ExitUsage || !strings.Contains(stderr, "could be trained twice") || !strings.Contains(stderr, "rollmill check --store") {
 		t.Errorf("exit code %d:\n%s", code, stderr)
 	}
 }

@@ -14,6 +14,7 @@ var groupCommand = cli.Command{
 	Name:    "group",
 	Heading: stagesHeading,
 	Usage:   "form groups by example and compute advantages",
+	Needs:   "--in, or --root and --epoch",
 	About: `All trajectories of one example in one epoch form a group. Failed and unscored
 trajectories are excluded, never scored as 0: their advantage is null, and they
 do not change the advantages of others. The rows of a group may be anywhere in
@@ -48,8 +49,8 @@ func newGroupSettings() *groupSettings {
 func (g *groupSettings) Declare(d *plugin.Declarer) {
 	d.Include(&g.source)
 	d.Heading(plugin.Input)
-	d.Strings(&g.Scores, "scores", "add the rewards of the scores at this `URI`, of the same trajectories, to those of the input, and recompute the total")
-	d.OptionalInt(&g.Epoch, "epoch", "read and write in the folder of epoch `N` of --root, when --in names no dataset")
+	d.Strings(&g.Scores, "scores", "add the rewards of the scores at this `URI`, of the same trajectories, to those of the input, and recompute the total").Common()
+	d.OptionalInt(&g.Epoch, "epoch", "read and write in the folder of epoch `N` of --root, when --in names no dataset").Common()
 	d.Include(&g.Options)
 	d.Include(&g.spilling)
 	d.Include(&g.runPlace)

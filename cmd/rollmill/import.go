@@ -51,8 +51,9 @@ var importFormats = plugin.NewRegistry("importer", func() (list []importer) {
 
 var importCommand = cli.Command{
 	Name:    "import",
-	Heading: commandsHeading,
+	Heading: dataHeading,
 	Usage:   "make a dataset of trajectories that other programs stored",
+	Needs:   "--from and --in",
 	About: `Takes the place of rollout: score, group, curate and submit read what it writes.
 Rewards, labels, preferences, token ids, logprobs and versions are imported where
 the format has them; whatever has no column is kept in metadata. Several attempts
@@ -99,15 +100,15 @@ type importSettings struct {
 
 func newImportSettings() *importSettings {
 	return &importSettings{ImportOptions: convert.ImportDefaults(), From: plugin.Pick(importFormats, ""),
-		runPlace: runPlace{run: "`NAME` of the run, written to the column run; trajectory ids do not depend on it"},
+		runPlace: runPlace{run: "name the run `NAME`, which is written to the column run; trajectory ids do not depend on it"},
 		target:   target{otherwise: "<root>/epoch-<epoch>/rollout"}, spilling: spilling{what: "what the report counts, and trajectories whose groups are not adjacent in the source,"}}
 }
 
 func (c *importSettings) Declare(d *plugin.Declarer) {
 	d.Heading(plugin.Input)
-	plugin.Choose(d, &c.From, "from", "read files of this `FORMAT`")
-	d.Strings(&c.In, "in", "read the file (it may be compressed: .gz, .zst), the files that match a pattern such as 'data/*.jsonl', or all files of the format in the folder at this `URI`")
-	d.Bool(&c.Check, "check", "write nothing; report what the trajectories can be used for")
+	plugin.Choose(d, &c.From, "from", "read files of this `FORMAT`").Common()
+	d.Strings(&c.In, "in", "read the file (it may be compressed: .gz, .zst), the files that match a pattern such as 'data/*.jsonl', or all files of the format in the folder at this `URI`").Common()
+	d.Bool(&c.Check, "check", "write nothing; report what the trajectories can be used for").Common()
 	d.Include(&c.ImportOptions)
 	d.Include(&c.runPlace)
 	d.Include(&c.target)

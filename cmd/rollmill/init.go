@@ -15,7 +15,7 @@ import (
 
 var initCommand = cli.Command{
 	Name:    "init",
-	Heading: commandsHeading,
+	Heading: beginHeading,
 	Usage:   "write a config, an agent and a reward to begin with",
 	About: `Asks three things on a terminal: what the agent is written in, which engine answers
 it and which trainer learns from it. Flags answer them; elsewhere it asks nothing
@@ -43,9 +43,9 @@ func newInitSettings() *initSettings {
 func (c *initSettings) Declare(d *plugin.Declarer) {
 	d.Heading(plugin.Execution)
 	plugin.Choice(d, &c.Agent, "agent", "write an agent of this `KIND`: python; program, a shell script to replace by a program in any language; or prompt, which needs no code", starter.Agents...)
-	d.String(&c.Engine, "engine", "sandbox, or the `URL` of an OpenAI-compatible server, which ends in /v1")
+	d.String(&c.Engine, "engine", "sample from this engine: sandbox, or the `URL` of an OpenAI-compatible server, which ends in /v1")
 	d.String(&c.Trainer, "trainer", "train with `NAME`: sandbox, art, or files, which are written for a trainer that runs elsewhere").Shown("sandbox with the sandbox, else files")
-	d.String(&c.Model, "model", "`NAME` of the model that the engine serves").Open()
+	d.String(&c.Model, "model", "request the model `NAME` of the engine").Open()
 	d.Heading(plugin.Output)
 	d.String(&c.Folder, "out", "write the files into this `FOLDER`")
 }

@@ -14,8 +14,9 @@ import (
 
 var jobCommand = cli.Command{
 	Name:    "job",
-	Heading: commandsHeading,
+	Heading: keepHeading,
 	Usage:   "inspect, wait for, cancel or list submissions",
+	Needs:   "--in, the receipt of a submission; or --ledger and --key",
 	About: `Works on any machine that can read the receipt and the ledger. The ledger is at
 --ledger, else at the URI in the receipt (if that is on a local disk, or in the
 receipt's own store), else in the folder above the receipt that holds the id of
@@ -58,14 +59,14 @@ func newJobSettings() *jobSettings {
 
 func (c *jobSettings) Declare(d *plugin.Declarer) {
 	d.Heading(plugin.Input)
-	d.String(&c.In, "in", "receipt of the submission, at this `URI` (submit's --out); - reads the URI from stdin")
-	d.String(&c.Wait.Key, "key", "`KEY` of the submission, as job list prints it, when there is no receipt yet")
-	d.String(&c.Ledger, "ledger", "ledger of submissions, at this `URI`").Shown("the receipt's, or the folder that holds the id of its run")
+	d.String(&c.In, "in", "read the receipt of the submission at this `URI` (submit's --out); - reads the URI from stdin")
+	d.String(&c.Wait.Key, "key", "find the submission with this `KEY`, as job list prints it, when there is no receipt yet")
+	d.String(&c.Ledger, "ledger", "read the ledger of submissions at this `URI`").Shown("the receipt's, or the folder that holds the id of its run")
 	d.Include(&c.Place)
 	d.Heading(plugin.Execution)
 	submit.DeclareWaiting(d, &c.Wait.PollInterval, &c.Wait.Timeout, &c.Wait.Stall, &c.Wait.LeaseTTL)
 	d.Heading(plugin.Submission)
-	plugin.Choose(d, &c.Backend, "backend", "`BACKEND` of the submission").Shown("that of the receipt, else art")
+	plugin.Choose(d, &c.Backend, "backend", "ask this `BACKEND`").Shown("that of the receipt, else art")
 }
 
 // find reads the receipt, if any, and opens the ledger.

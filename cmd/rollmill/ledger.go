@@ -61,7 +61,7 @@ func checkExclusive(ctx context.Context, ledger *storage.Bucket, dryRun bool) er
 		return err
 	}
 	if !exclusive {
-		return cli.Usagef("set --ledger to a folder on a disk or in another store; `rollmill storage check` tests whether a store is suitable",
+		return cli.Usagef("set --ledger to a folder on a disk or in another store; `rollmill check --store URI` tests whether a store is suitable",
 			"--ledger %q: the store ignores the condition to create an object only if it does not exist, so a batch could be trained twice", ledger.URI())
 	}
 	return ledger.Replaces(ctx)

@@ -20,7 +20,7 @@ import (
 
 // makeOptions makes the options of every stage from the config file, as train
 // does, and runs nothing.
-var makeOptions = cli.Command{Name: "options", Heading: commandsHeading, Section: trainCommand.Name,
+var makeOptions = cli.Command{Name: "options", Heading: keepHeading, Section: trainCommand.Name,
 	Body: cli.With(newTrainSettings, func(ctx context.Context, s *cli.Session, c *trainSettings) error {
 		o, err := c.options(ctx, s)
 		if err != nil {

@@ -160,7 +160,7 @@ func TestFormatFromOutside(t *testing.T) {
 		if help := printed(t, changed, nil, "help", sort, name); !strings.Contains(help, want) {
 			t.Errorf("help:\n%s", help)
 		}
-		if page := changed.Pages()[sort+"-"+name+".md"]; !strings.Contains(page, "he ids of groups") {
+		if page := changed.Pages()[sort+"s.md"]; !strings.Contains(page, "he ids of groups") {
 			t.Errorf("page:\n%s", page)
 		}
 	}
@@ -198,7 +198,7 @@ func (c added) check(t *testing.T) {
 		t.Errorf("help:\n%s", help)
 	}
 	key := c.section + "." + flag
-	if page := c.program.Pages()[c.sort+"-outside.md"]; !strings.Contains(page, "`"+key+"`") {
+	if page := c.program.Pages()[c.sort+"s.md"]; !strings.Contains(page, "`"+key+"`") {
 		t.Errorf("page:\n%s", page)
 	}
 	variable := "ROLLMILL_" + strings.ToUpper(strings.ReplaceAll(c.section+"_"+flag, "-", "_"))

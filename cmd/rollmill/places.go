@@ -21,7 +21,7 @@ type source struct {
 
 func (in *source) Declare(d *plugin.Declarer) {
 	d.Heading(plugin.Input)
-	d.String(&in.URI, "in", "read "+in.what+" at this `URI`; - reads the URI from stdin").Open()
+	d.String(&in.URI, "in", "read "+in.what+" at this `URI`; - reads the URI from stdin").Open().Common()
 	declareGates(d, &in.AcceptGates)
 }
 
@@ -54,7 +54,7 @@ type inspected struct {
 
 func (l *inspected) Declare(d *plugin.Declarer) {
 	d.Heading(plugin.Input)
-	d.String(&l.URI, "in", l.help+" at this `URI`; - reads the URI from stdin").Open()
+	d.String(&l.URI, "in", l.help+" at this `URI`; - reads the URI from stdin").Open().Common()
 }
 
 // open returns the URI.
@@ -74,8 +74,8 @@ type target struct {
 
 func (out *target) Declare(d *plugin.Declarer) {
 	d.Heading(plugin.Output)
-	d.String(&out.URI, "out", "write the dataset at this `URI`").Shown(out.otherwise).Open()
-	d.String(&out.Shard, "shard", "do shard `I/N` of the work; auto/N takes I from Slurm, Kubernetes, AWS Batch, GNU parallel or Airflow")
+	d.String(&out.URI, "out", "write the dataset at this `URI`").Shown(out.otherwise).Open().Common()
+	d.String(&out.Shard, "shard", "do shard `I/N` of the work; auto/N reads I from Slurm, Kubernetes, AWS Batch, GNU parallel or Airflow")
 	d.Bool(&out.Overwrite, "overwrite", "replace an existing dataset of another identity")
 }
 
@@ -127,8 +127,8 @@ type runPlace struct {
 
 func (p *runPlace) Declare(d *plugin.Declarer) {
 	d.Heading(cmp.Or(p.heading, plugin.Output))
-	d.String(&p.Run, "run", cmp.Or(p.run, "`NAME` of the run, part of every trajectory id")).Shown("the last part of --root, else run").Open()
-	d.String(&p.Root, "root", "`URI` of the run's folder, which holds epoch-0, epoch-1, ...").Shown("runs/<run>").Open()
+	d.String(&p.Run, "run", cmp.Or(p.run, "name the run `NAME`, which is part of every trajectory id")).Shown("the last part of --root, else run").Open()
+	d.String(&p.Root, "root", "use the run's folder at this `URI`, which holds epoch-0, epoch-1, ...").Shown("runs/<run>").Open().Common()
 }
 
 // layout returns the URIs of the run's datasets.

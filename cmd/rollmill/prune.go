@@ -12,7 +12,7 @@ import (
 
 var pruneCommand = cli.Command{
 	Name:    "prune",
-	Heading: commandsHeading,
+	Heading: keepHeading,
 	Usage:   "remove what a run no longer needs: leftovers of killed commands, and old epochs by rule",
 	About: `Prints what would be removed, with sizes and reasons; --apply removes it. Without
 a rule, only what killed commands left goes: journals of complete datasets, parts

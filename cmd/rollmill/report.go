@@ -10,7 +10,7 @@ import (
 
 var reportCommand = cli.Command{
 	Name:    "report",
-	Heading: commandsHeading,
+	Heading: lookHeading,
 	Usage:   "summarize a run by epoch: a table, a page to share, plots and history files",
 	About: `Reads the run's datasets and does not change them. Prints a table with advice on
 stdout, and writes:

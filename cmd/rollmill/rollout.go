@@ -23,6 +23,7 @@ var rolloutCommand = cli.Command{
 	Name:    "rollout",
 	Heading: stagesHeading,
 	Usage:   "run an agent on each example and record every model call",
+	Needs:   "--examples, and an engine: --url and --model, or --policy with a receipt that names it",
 	About: `The agent calls any OpenAI-compatible engine, through a proxy that records the
 sampled tokens and their logprobs. Finished trajectories are written to a journal
 every two seconds (--journal-every); after a crash the same command runs only the
@@ -68,12 +69,12 @@ func (c *rolloutSettings) Declare(d *plugin.Declarer) {
 	d.Include(&c.taskFile)
 	d.Heading(plugin.Input)
 	d.String(&c.PlanURI, "plan", "attempt only the examples in the plan of the curated dataset at this `URI`, as often as planned")
-	d.String(&c.ExtendURI, "extend", "with --plan, copy the rollouts at this `URI`, from which the plan was made, and add to them")
+	d.String(&c.ExtendURI, "extend", "copy the rollouts at this `URI`, from which the plan was made, and add to them; with --plan")
 	declareGates(d, &c.AcceptGates)
 	d.Include(&c.Options)
 	d.Include(&c.Traces)
 	d.Heading(plugin.Rows)
-	d.String(&c.PolicyURI, "policy", "take endpoint, model and version from the receipt at this `URI` (submit's --out)").Shown("in a run that began with submit --prepare, the receipt of the previous epoch").Open()
+	d.String(&c.PolicyURI, "policy", "read endpoint, model and version from the receipt at this `URI` (submit's --out)").Shown("in a run that began with submit --prepare, the receipt of the previous epoch").Open().Common()
 	d.Bool(&c.Validation, validation, "run held-out examples; section validation of the config file overrides the command's own")
 	d.Include(&c.runPlace)
 	d.Include(&c.target)

@@ -19,7 +19,7 @@ import (
 
 var sandboxCommand = cli.Command{
 	Name:    "sandbox",
-	Heading: commandsHeading,
+	Heading: beginHeading,
 	Usage:   "serve a small policy that can be trained, for tests without a GPU",
 	About: `An engine and a trainer for machines without a GPU, a network or a key: OpenAI
 chat completions with logprobs and token ids, and ART's training endpoints. It
@@ -46,22 +46,22 @@ func newSandboxSettings() *sandboxSettings {
 
 func (o *sandboxSettings) Declare(d *plugin.Declarer) {
 	d.Heading(plugin.Execution)
-	d.String(&o.Listen, "listen", "listen at this `ADDRESS`; port 0 takes any free port")
-	d.String(&o.Dir, "dir", "keep checkpoints in this `FOLDER`").Shown("in memory")
-	d.String(&o.Exec, "exec", "run this shell `COMMAND` with ROLLMILL_SANDBOX_URL set, and stop when it ends")
+	d.String(&o.Listen, "listen", "listen at this `ADDRESS`; port 0 takes any free port").Common()
+	d.String(&o.Dir, "dir", "keep checkpoints in this `FOLDER`").Shown("in memory").Common()
+	d.String(&o.Exec, "exec", "run this shell `COMMAND` with ROLLMILL_SANDBOX_URL set, and stop when it ends").Common()
 	d.Strings(&o.ExecEnv, "exec-env", "pass the environment variable `NAME` to the command; variables named like a secret (KEY, TOKEN, PASSWORD, ...) are not passed without this")
 	d.Key(&o.APIKey, "api-key-file", "require the key in this `FILE` on /v1").Shown("no key is required")
 	d.String(&o.SampleLog, "sample-log", "append every sampled token id and logprob to this `FILE`")
 	d.Heading("Policy")
-	d.Int64(&o.Seed, "seed", "initialize the weights with this `SEED`")
-	d.String(&o.BaseModel, "base-model", "serve the untrained policy as this `MODEL`").Open()
-	d.Strings(&o.Models, "model", "register the model `PROJECT/NAME` at the start").Open()
-	d.Int(&o.Hidden, "hidden", "size of the hidden layer, in `UNITS`").Shown("64")
-	d.Int(&o.GradientSteps, "gradient-steps", "gradient `STEPS` in each training call").Shown("8")
+	d.Int64(&o.Seed, "seed", "initialize the weights with this `SEED`").Common()
+	d.String(&o.BaseModel, "base-model", "serve the untrained policy as this `MODEL`").Open().Common()
+	d.Strings(&o.Models, "model", "register the model `PROJECT/NAME` at the start").Open().Common()
+	d.Int(&o.Hidden, "hidden", "make the hidden layer of this number of `UNITS`").Shown("64")
+	d.Int(&o.GradientSteps, "gradient-steps", "make this number of gradient `STEPS` in each training call").Shown("8")
 	d.Float(&o.LearningRateScale, "learning-rate-scale", "multiply the trainer's learning rate by `X`")
 	plugin.Choice(d, &o.Dialect, "dialect", "behave as this `GENERATION` of ART server: "+joinValues(dialects), dialects...)
 	d.Bool(&o.SuffixedOnly, "suffixed-only", "serve only name@step, as newer ART servers do")
-	d.String(&o.PrepareHost, "prepare-host", "`HOST` that the server reports as the policy's address")
+	d.String(&o.PrepareHost, "prepare-host", "report this `HOST` as the policy's address")
 }
 
 var dialects = []sandbox.Dialect{sandbox.Legacy, sandbox.Frontend, sandbox.Inference}
@@ -70,7 +70,7 @@ func runSandbox(ctx context.Context, s *cli.Session, settings *sandboxSettings) 
 	o := settings.Options
 	o.Log = s.Logger()
 	if err := o.Validate(); err != nil {
-		return cli.Usagef("see rollmill sandbox --help", "%w", err)
+		return cli.Usagef("see `rollmill help sandbox`", "%w", err)
 	}
 	server, err := sandbox.New(o)
 	if err != nil {

@@ -14,6 +14,7 @@ var scoreCommand = cli.Command{
 	Name:    "score",
 	Heading: stagesHeading,
 	Usage:   "compute named rewards from stored trajectories",
+	Needs:   "--in, or --root and --epoch; at least one --reward",
 	About: `A reward is a finite number, or null with the reason; a failed trajectory is
 never scored. If the input is scores instead of trajectories, their named rewards
 are kept and the total is recomputed.
@@ -57,12 +58,12 @@ func (c *scoreSettings) Declare(d *plugin.Declarer) {
 	d.Include(&c.source)
 	d.Include(&c.Options)
 	d.Heading(plugin.Rows)
-	d.Strings(&c.Only, "only", "compute only `WHAT`: missing, failed, changed or a reward's name; other rewards are copied from --from")
+	d.Strings(&c.Only, "only", "compute only `WHAT`: missing, failed, changed or a reward's name; other rewards are copied from --from").Common()
 	d.String(&c.From, "from", "copy rewards from the scores at this `URI`, of the same trajectories or of those that they extend").Shown("the input, if it is scores")
 	d.Bool(&c.Validation, validation, "score held-out examples; section validation of the config file overrides the command's own")
 	d.Include(&c.judges)
 	d.Heading(plugin.Input)
-	d.OptionalInt(&c.Epoch, "epoch", "read and write in the folder of epoch `N` of --root, when --in names no dataset")
+	d.OptionalInt(&c.Epoch, "epoch", "read and write in the folder of epoch `N` of --root, when --in names no dataset").Common()
 	d.Include(&c.runPlace)
 	d.Include(&c.target)
 	d.Include(&c.monitored)

@@ -2,29 +2,71 @@ package main
 
 import (
 	"context"
+	"strings"
 
 	"github.com/rollmill/rollmill/cmd/internal/cli"
 	"github.com/rollmill/rollmill/formats/dataset"
 	"github.com/rollmill/rollmill/formats/plural"
+	"github.com/rollmill/rollmill/stages"
+	"github.com/rollmill/rollmill/stages/plugin"
 )
 
 var sealCommand = cli.Command{
 	Name:    "seal",
-	Heading: commandsHeading,
+	Heading: keepHeading,
 	Usage:   "write the manifest of a dataset whose shards are complete",
+	Needs:   "--in; or --root, --epoch and --stage",
 	About: `The last shard to finish does this, and so does every reader. Use seal when the
 shards ran elsewhere, or to list the missing ones (exit code 4). If the dataset is
 complete, seal also removes parts that killed writers left: no record names them,
 but readers of plain Parquet would read them as rows. Parts that a command with
---overwrite is writing are kept.`,
+--overwrite is writing are kept.
+
+  rollmill seal --root runs/demo --epoch 0 --stage rollout
+  rollmill seal --in runs/demo/epoch-0/validation/score`,
 	Scans: true,
 	Body:  cli.With(newSealSettings, runSeal),
 }
 
-func newSealSettings() *source { return &source{what: "the dataset"} }
+// sealSettings name a dataset by its URI, or by the run, the epoch and the stage.
+type sealSettings struct {
+	source
+	Epoch *int
+	Stage string
+	runPlace
+}
 
-func runSeal(ctx context.Context, s *cli.Session, o *source) error {
-	in, err := o.open(s)
+// shardedStages are the stages whose output is a dataset of shards.
+var shardedStages = []string{"rollout", "score", "group", "curate"}
+
+func newSealSettings() *sealSettings {
+	return &sealSettings{source: source{what: "the dataset"}, runPlace: runPlace{heading: plugin.Input, run: "name the run `NAME`"}}
+}
+
+func (c *sealSettings) Declare(d *plugin.Declarer) {
+	d.Include(&c.source)
+	d.Heading(plugin.Input)
+	d.OptionalInt(&c.Epoch, "epoch", "seal what --stage wrote in epoch `N` of --root, when --in names no dataset")
+	plugin.Choice(d, &c.Stage, "stage", "seal the output of this `STAGE`: "+strings.Join(shardedStages, ", "), shardedStages...)
+	d.Include(&c.runPlace)
+}
+
+// open returns the dataset to seal.
+func (c *sealSettings) open(s *cli.Session) (stages.Input, error) {
+	in := c.source
+	switch {
+	case in.URI != "" && c.Stage != "":
+		return stages.Input{}, cli.Usagef("name the dataset with --in, or with --root, --epoch and --stage", "both --in and --stage are given")
+	case in.URI == "" && (c.Epoch == nil) != (c.Stage == ""):
+		return stages.Input{}, cli.Usagef("name the dataset with --root, --epoch and --stage", "--epoch and --stage need each other")
+	case in.URI == "" && c.Epoch != nil:
+		in.URI = c.layout().Stage(*c.Epoch, c.Stage)
+	}
+	return in.open(s)
+}
+
+func runSeal(ctx context.Context, s *cli.Session, c *sealSettings) error {
+	in, err := c.open(s)
 	if err != nil {
 		return err
 	}

@@ -14,7 +14,7 @@ import (
 
 var showCommand = cli.Command{
 	Name:    "show",
-	Heading: commandsHeading,
+	Heading: lookHeading,
 	Usage:   "print what a dataset adds up to, its rows, a group or a conversation",
 	About: `Without flags the output is a summary that fits a screen: rows by status, tokens,
 rewards with a histogram, advantages, parameters. With a flag that chooses rows it
@@ -59,19 +59,19 @@ func newShowSettings() *showSettings {
 func (o *showSettings) Declare(d *plugin.Declarer) {
 	d.Include(&o.inspected)
 	d.Heading(plugin.Input)
-	d.String(&o.Table, "table", "show rows of this `TABLE`: _groups, _pairs, _labels, _decisions, _plan").Shown("the main one")
-	d.String(&o.Trajectory, "trajectory", "show the conversation of the trajectory with this `ID`, or this beginning of one")
-	d.String(&o.Group, "group", "show the members of the group with this `ID` side by side")
+	d.String(&o.Table, "table", "show rows of this `TABLE`: _groups, _pairs, _labels, _decisions, _plan").Shown("the main one").Common()
+	d.String(&o.Trajectory, "trajectory", "show the conversation of the trajectory with this `ID`, or this beginning of one").Common()
+	d.String(&o.Group, "group", "show the members of the group with this `ID` side by side").Common()
 	d.Int64(&o.First, "first", "start at row `N`, counted from 0")
-	d.Int(&o.Rows, "rows", "show at most `N` rows")
-	d.Bool(&o.Failed, "failed", "show only rows of failed trajectories")
-	d.String(&o.Where, "where", "show only rows for which `EXPRESSION` is true, as in export --where")
+	d.Int(&o.Rows, "rows", "show at most `N` rows").Common()
+	d.Bool(&o.Failed, "failed", "show only rows of failed trajectories").Common()
+	d.String(&o.Where, "where", "show only rows for which `EXPRESSION` is true, as in export --where").Common()
 	d.Func(func() any { return o.Columns }, func(names string) error {
 		o.Columns = strings.Split(names, ",")
 		return nil
 	}, "columns", "show these `COLUMNS`, such as run,messages, in this order, or all").Shown("the usual ones")
 	d.Heading(plugin.Output)
-	plugin.Choice(d, &o.Format, "format", "print in this `FORMAT`; json is each row on a line, with all its columns", formatText, formatMarkdown, formatJSON)
+	plugin.Choice(d, &o.Format, "format", "print in this `FORMAT`; json is each row on a line, with all its columns", formatText, formatMarkdown, formatJSON).Common()
 	d.Bool(&o.Full, "full", "print long texts of a conversation whole")
 }
 

@@ -23,6 +23,7 @@ var submitCommand = cli.Command{
 	Name:    "submit",
 	Heading: stagesHeading,
 	Usage:   "submit a curated dataset to a trainer, never twice",
+	Needs:   "--in, or --root and --epoch; the trainer: --backend and its address, such as --url for art",
 	About: `A batch is never trained twice: every submission is recorded in the ledger before
 it is sent. If the command is run again, it attaches to the existing job, or says
 what to do (exit code 6). It prints the URI of the receipt, which rollout --policy
@@ -66,16 +67,16 @@ func newSubmitSettings() *submitSettings {
 func (c *submitSettings) Declare(d *plugin.Declarer) {
 	d.Include(&c.In)
 	d.Heading(plugin.Input)
-	d.String(&c.Policy, "policy", "receipt that describes the current policy, at this `URI`").Shown("the trainer is asked")
+	d.String(&c.Policy, "policy", "read the current policy from the receipt at this `URI`").Shown("the trainer is asked")
 	d.Heading(plugin.Submission)
-	plugin.Choose(d, &c.Backend, "backend", "submit to this `BACKEND`")
-	d.Bool(&c.Prepare, "prepare", "submit nothing; prepare the trainer and write a receipt of the first policy")
+	plugin.Choose(d, &c.Backend, "backend", "submit to this `BACKEND`").Common()
+	d.Bool(&c.Prepare, "prepare", "submit nothing; prepare the trainer and write a receipt of the first policy").Common()
 	d.Include(&c.Stage)
 	d.Include(&c.Place)
 	d.Heading(plugin.Output)
-	d.String(&c.Rows, "rows", "with --dry-run: write into the folder `DIR` what would be sent, in the same bytes").Shown("none").Open()
-	d.OptionalInt(&c.Epoch, "epoch", "record epoch `N` in the receipt").Shown("that of the dataset")
-	d.String(&c.Out, "out", "write the receipt at this `URI`").Shown("the sibling \"submit\" of the input").Open()
+	d.String(&c.Rows, "rows", "write what would be sent, in the same bytes, into the folder `DIR`; with --dry-run").Shown("none").Open()
+	d.OptionalInt(&c.Epoch, "epoch", "record epoch `N` in the receipt").Shown("that of the dataset").Common()
+	d.String(&c.Out, "out", "write the receipt at this `URI`").Shown("the sibling \"submit\" of the input").Open().Common()
 	d.String(&c.Ledger, "ledger", "record submissions at this `URI`").Shown("the folder that holds the id of the input's run")
 	d.Bool(&c.Replace, "overwrite", "replace the receipt of another batch")
 	d.Include(&c.monitored)

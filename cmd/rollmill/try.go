@@ -18,8 +18,9 @@ import (
 
 var trialCommand = cli.Command{
 	Name:    "try",
-	Heading: commandsHeading,
+	Heading: beginHeading,
 	Usage:   "make a few attempts and show them on one screen; nothing is kept",
+	Needs:   "--config, the file of a run",
 	About: `Runs rollout, score and group with the settings that train would use, on the
 first examples, and prints each attempt with its rewards, advantage, tokens and
 failure, what an epoch would cost, and the best and the worst conversation.
@@ -50,7 +51,7 @@ func (c *trySettings) Declare(d *plugin.Declarer) {
 	d.Heading(plugin.Execution)
 	d.Int(&c.Attempts, "attempts", "attempt each example `N` times")
 	d.Int(&c.Examples, "example-count", "attempt the first `N` examples of the task file")
-	d.String(&c.Policy, "policy", "take endpoint, model and version from the receipt at this `URI`").Shown("the run's last").Open()
+	d.String(&c.Policy, "policy", "read endpoint, model and version from the receipt at this `URI`").Shown("the run's last").Open()
 	d.Include(&c.runPlace)
 }
 

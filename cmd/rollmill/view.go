@@ -17,7 +17,7 @@ import (
 
 var viewCommand = cli.Command{
 	Name:    "view",
-	Heading: commandsHeading,
+	Heading: lookHeading,
 	Usage:   "serve a run as pages for a browser on this machine",
 	About: `Shows the run, its epochs, groups and trajectories, and a rollout under way. Only
 reads. Prints a link when it is ready, and serves until it is interrupted. The
@@ -48,7 +48,7 @@ func (o *viewSettings) Declare(d *plugin.Declarer) {
 	d.Include(&o.runPlace)
 	d.Heading(plugin.Execution)
 	d.Float(&o.Prices.Prompt, "price-prompt", "show what a rollout under way spends, at this `PRICE` of a million prompt tokens").Shown("not shown")
-	d.Float(&o.Prices.Completion, "price-completion", "price of a million completion tokens: `PRICE`").Shown("not shown")
+	d.Float(&o.Prices.Completion, "price-completion", "count this `PRICE` for a million completion tokens").Shown("not shown")
 	d.String(&o.Listen, "listen", "listen at this loopback `ADDRESS`; port 0 takes any free port")
 	d.Bool(&o.Open, "open", "open the link in a browser")
 }

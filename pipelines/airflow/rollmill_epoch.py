@@ -60,11 +60,10 @@ def shard(stage: str, index: int) -> None:
 @task.sensor(poke_interval=5, timeout=3600, mode="reschedule", retries=0)
 def sealed(stage: str) -> bool:
     """Wait until every shard of the stage's dataset is complete."""
-    root, mark, query = os.environ["ROOT"].partition("?")
-    uri = f"{root}/epoch-{epoch()}/{stage}{mark}{query}"
-    code = subprocess.run([os.environ.get("ROLLMILL", "rollmill"), "seal", "--in", uri]).returncode
+    rollmill = os.environ.get("ROLLMILL", "rollmill")
+    code = subprocess.run([rollmill, "seal", "--root", os.environ["ROOT"], "--epoch", str(epoch()), "--stage", stage]).returncode
     if code not in (0, 4, *RETRIED):  # 4: shards are missing
-        raise AirflowFailException(f"seal {uri}: code {code}")
+        raise AirflowFailException(f"seal {stage} of epoch {epoch()}: code {code}")
     return code == 0
 
 

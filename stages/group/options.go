@@ -44,9 +44,9 @@ type Chosen = plugin.Chosen[EstimatorSettings, EstimatorKind]
 // Declare declares the user's options, except the datasets.
 func (o *Options) Declare(d *plugin.Declarer) {
 	d.Heading(plugin.Rows)
-	d.String(&o.By, "by", "group trajectories of an epoch by the value of `EXPRESSION` over their columns, such as metadata.topic").Shown(byExample).ID("by")
-	plugin.Choose(d, &o.Estimator, "estimator", "compute advantages with the estimator `NAME`").IDAlways("estimator")
-	plugin.Choice(d, &o.Compat, "compat", "compute exactly as `TRAINER` does: "+words(Compats), Compats...).Shown(string(CompatNone)).IDAlways("compat")
+	d.String(&o.By, "by", "group trajectories of an epoch by the value of `EXPRESSION` over their columns, such as metadata.topic").Shown(byExample).ID("by").Common()
+	plugin.Choose(d, &o.Estimator, "estimator", "compute advantages with the estimator `NAME`").IDAlways("estimator").Common()
+	plugin.Choice(d, &o.Compat, "compat", "compute exactly as `TRAINER` does: "+words(Compats), Compats...).Shown(string(CompatNone)).IDAlways("compat").Common()
 	d.Bool(&o.NoScale, "no-scale", "do not divide by the standard deviation").IDAlways("no-scale")
 	d.Include(&o.Pairs)
 	d.Bool(&o.Labels, "labels", "label scored trajectories in _labels, for KTO: desirable from --solved-threshold").ID("labels")

@@ -39,7 +39,7 @@ func Choose[S Settings, E Entry[S]](d *Declarer, c *Chosen[S, E], name, help str
 	s.Choices = c.registry.Names()
 	for _, e := range c.registry.entries {
 		k := e.Plugin()
-		d.owned(c.registry.Sort, k.Name, k.Help, k.About, func() bool { return c.Name == k.Name }, c.settings[k.Name])
+		owned(d, c.registry.Sort, k, func() bool { return c.Name == k.Name }, c.settings[k.Name])
 	}
 	return s
 }
@@ -95,7 +95,7 @@ func (a Each[S, E]) All() []Configured[S, E] { return a.list }
 func (a Each[S, E]) Declare(d *Declarer) {
 	for _, c := range a.list {
 		k := c.Entry.Plugin()
-		d.owned(a.sort, k.Name, k.Help, k.About, func() bool { return true }, c.Settings)
+		owned(d, a.sort, k, func() bool { return true }, c.Settings)
 	}
 }
 
@@ -106,16 +106,16 @@ func Select[E Entry[*None]](d *Declarer, r Registry[*None, E], names *[]string, 
 	s.Choices = r.Names()
 	for _, e := range r.entries {
 		k := e.Plugin()
-		d.owned(r.Sort, k.Name, k.Help, k.About, func() bool { return len(*names) == 0 || slices.Contains(*names, k.Name) }, k.New())
+		owned(d, r.Sort, k, func() bool { return len(*names) == 0 || slices.Contains(*names, k.Name) }, k.New())
 	}
 	return s
 }
 
 // owned declares the settings of a plug-in, which the command or another plug-in
 // chooses.
-func (d *Declarer) owned(sort, name, help, about string, chosen func() bool, s Settings) {
+func owned[S Settings](d *Declarer, sort string, k Kind[S], chosen func() bool, s S) {
 	before, heading := d.owner, d.heading
-	d.owner = &Owner{Sort: sort, Name: name, Help: help, About: about, chosen: func() bool { return before.Chosen() && chosen() }}
+	d.owner = newOwner(sort, k, func() bool { return before.Chosen() && chosen() })
 	if before == nil {
 		d.owners = append(d.owners, d.owner)
 	} else {
@@ -123,4 +123,8 @@ func (d *Declarer) owned(sort, name, help, about string, chosen func() bool, s S
 	}
 	s.Declare(d)
 	d.owner, d.heading = before, heading
+}
+
+func newOwner[S Settings](sort string, k Kind[S], chosen func() bool) *Owner {
+	return &Owner{Sort: sort, Name: k.Name, Help: k.Help, About: k.About, Purpose: k.Purpose, chosen: chosen}
 }

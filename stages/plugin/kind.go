@@ -12,10 +12,11 @@ import (
 // Kind is one plug-in. S is the interface of its sort's settings: they declare
 // themselves and make the object that the stage uses.
 type Kind[S Settings] struct {
-	Name  string
-	Help  string   // a lower-case phrase that begins with a verb or a noun
-	About string   // more of its help, as text for people; "" for none
-	New   func() S // settings at their defaults
+	Name    string
+	Help    string   // a lower-case phrase that begins with a verb or a noun
+	About   string   // more of its help, as text for people; "" for none
+	Purpose string   // what it is for, such as "trainers": the heading under which a long list has it; "" for none
+	New     func() S // settings at their defaults
 }
 
 // Entry is an element of a registry: a Kind, or a struct that embeds one and
@@ -58,14 +59,29 @@ func (r Registry[S, E]) Names() []string {
 }
 
 // Find returns the entry with a name. The error is of kind usage, and suggests
-// the name that was probably meant.
+// the name that was probably meant, or lists those that begin with it.
 func (r Registry[S, E]) Find(name string) (entry E, err error) {
 	for _, e := range r.entries {
 		if e.Plugin().Name == name {
 			return e, nil
 		}
 	}
-	return entry, stages.Errorf(stages.KindUsage, Nearest(name, r.Names(), r.Sort+"s: "+strings.Join(r.Names(), ", ")), "there is no %s %q", r.Sort, name)
+	return entry, stages.Errorf(stages.KindUsage, r.hint(name), "there is no %s %q", r.Sort, name)
+}
+
+// hint says what to write instead of an unknown name: one of the names that
+// continue it (trl-sft for trl), each with its help, or else the nearest.
+func (r Registry[S, E]) hint(name string) string {
+	var variants []string
+	for _, e := range r.entries {
+		if k := e.Plugin(); strings.HasPrefix(k.Name, name+"-") {
+			variants = append(variants, fmt.Sprintf("\n  %s: %s", k.Name, k.Help))
+		}
+	}
+	if len(variants) > 1 {
+		return fmt.Sprintf("choose one of these %d %ss:%s", len(variants), r.Sort, strings.Join(variants, ""))
+	}
+	return Nearest(name, r.Names(), r.Sort+"s: "+strings.Join(r.Names(), ", "))
 }
 
 // Nearest returns a hint with the known word that was probably meant, or

@@ -32,8 +32,10 @@ type Setting struct {
 	Tag    string // in the identity; "" when it decides no row
 	Always bool   // in the identity at its default, too
 
-	Secret bool // its text may be a secret
-	Public bool // its text is written into rows by intent
+	Secret   bool // its text may be a secret
+	Public   bool // its text is written into rows by intent
+	Frequent bool // most runs set it: --help describes it; `rollmill help COMMAND` describes every setting
+
 	Prompt bool // its text is for a model: rows hold it as it is, so it may contain any address and no variable
 
 	Owner *Owner // the plug-in that it belongs to; nil for the command's own
@@ -53,6 +55,7 @@ type Owner struct {
 	Name     string
 	Help     string
 	About    string // more of its help
+	Purpose  string // what it is for, if lists of its sort have headings
 	Settings []*Setting
 	Plugins  []*Owner // those that it chooses among itself
 	Spec     string   // how a spec string names and fills it; "" when its settings are flags
@@ -106,6 +109,10 @@ func (s *Setting) IDAlways(tag string) *Setting { s.Tag, s.Always = tag, true; r
 
 // In puts the setting under another heading.
 func (s *Setting) In(heading string) *Setting { s.Heading = heading; return s }
+
+// Common marks a setting that most runs set, which --help describes. --help only
+// names the others.
+func (s *Setting) Common() *Setting { s.Frequent = true; return s }
 
 // Shown sets the default as help shows it, for when the field's value does not
 // explain it.

@@ -98,7 +98,8 @@ func (e *textError) Hint() string  { return e.hint }
 func Specs[S Settings, E Entry[S]](d *Declarer, r Registry[S, E], form string, chosen func(name string) bool) {
 	for _, e := range r.entries {
 		k := e.Plugin()
-		o := &Owner{Sort: r.Sort, Name: k.Name, Help: k.Help, About: k.About, Settings: Declared(k.New()), chosen: func() bool { return chosen(k.Name) }}
+		o := newOwner(r.Sort, k, func() bool { return chosen(k.Name) })
+		o.Settings = Declared(k.New())
 		o.Spec = strings.NewReplacer("KIND", k.Name, "ARGUMENTS", arguments(o.Settings)).Replace(form)
 		for _, s := range o.Settings {
 			s.Owner = o

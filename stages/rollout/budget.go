@@ -35,9 +35,9 @@ func (b *Budget) Declare(d *plugin.Declarer) {
 	d.Int64(&b.Tokens, "budget-tokens", "start no trajectory after `N` prompt and completion tokens, per shard").Shown("no limit")
 	d.Float(&b.Money, "budget-money", "start no trajectory after the calls have cost `AMOUNT`, per shard").Shown("no limit")
 	d.Duration(&b.Time, "budget-time", "stop each shard after `TIME`").Shown("no limit")
-	d.Float(&b.PromptPrice, "price-prompt", "price of a million prompt tokens: `PRICE`")
-	d.Float(&b.CompletionPrice, "price-completion", "price of a million completion tokens: `PRICE`")
-	d.Bool(&b.SkipRest, "skip-rest", "when a budget is spent, write the remaining trajectories as skipped rows, and exit with 0")
+	d.Float(&b.PromptPrice, "price-prompt", "count this `PRICE` for a million prompt tokens")
+	d.Float(&b.CompletionPrice, "price-completion", "count this `PRICE` for a million completion tokens")
+	d.Bool(&b.SkipRest, "skip-rest", "write the remaining trajectories as skipped rows when a budget is spent, and exit with 0")
 }
 
 var errTimeSpent = errors.New("the time budget is spent")

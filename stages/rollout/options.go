@@ -92,15 +92,15 @@ const (
 // Declare declares the user's options, except the datasets.
 func (o *Options) Declare(d *plugin.Declarer) {
 	d.Heading(plugin.Rows)
-	d.OptionalInt(&o.Epoch, "epoch", "run epoch `N`, from 0").Shown("with --plan the plan's, else 0")
-	d.Int(&o.Generations, "generations", "attempt each example `N` times; with --plan, the plan says how often")
-	plugin.ChooseSpec(d, &o.Agents, "agent", "run this agent, `KIND[:WORDS]`", setWords)
+	d.OptionalInt(&o.Epoch, "epoch", "run epoch `N`, from 0").Shown("with --plan the plan's, else 0").Common()
+	d.Int(&o.Generations, "generations", "attempt each example `N` times; with --plan, the plan says how often").Common()
+	plugin.ChooseSpec(d, &o.Agents, "agent", "run the agent `KIND[:WORDS]`", setWords).Common()
 	d.Strings(&o.Hide, "hide", "keep this `FIELD` of the examples, such as answer, from the agent; a path with dots for a nested one").ID("hide")
-	d.String(&o.Model, "model", "request this `MODEL`").Shown("the policy's").IDAlways("model").Open()
+	d.String(&o.Model, "model", "request this `MODEL`").Shown("the policy's").IDAlways("model").Open().Common()
 	d.String(&o.TargetModel, "target-model", "train on the calls to this `MODEL`; the others are recorded").Shown("--model").Open()
 	d.Strings(&o.Functions, "target-function", "train only on calls that this function of the agent made: those at .../f/`NAME`/v1, or with the header X-Rollmill-Function").ID("target_functions")
 	d.Strings(&o.AcceptModels, "accept-model", "also accept answers from this `MODEL`; * for any").ID("accept_models").Open()
-	d.Objects(&o.Sampling, "sampling", "set `KEY=VALUE` in calls that do not set it: temperature, top_p, max_tokens, ...").IDAlways("sampling")
+	d.Objects(&o.Sampling, "sampling", "set `KEY=VALUE` in calls that do not set it: temperature, top_p, max_tokens, ...").IDAlways("sampling").Common()
 	d.OptionalInt64(&o.SamplingSeed, "sampling-seed", "send the engine a seed that derives from `SEED`, the trajectory and the call").ID("sampling_seed")
 	d.Objects(&o.Extra, "extra", "set `KEY=VALUE` in requests so that the engine returns token ids").Shown("what vLLM and SGLang understand").IDAlways("extra")
 	d.Strings(&o.AllowPaths, "allow-path", "let the agent send this `REQUEST` to the engine as well, such as 'GET /v1/files/*'; model calls, models, embeddings and their like need no permission").ID("allow_paths")
@@ -119,10 +119,10 @@ func (o *Options) Declare(d *plugin.Declarer) {
 
 func (o *Options) declareExecution(d *plugin.Declarer) {
 	d.Heading(plugin.Execution)
-	d.Strings(&o.Endpoints, "url", "send model calls to this base `URL`, ending in /v1; several URLs share the load").Shown("the policy's")
-	d.String(&o.Listen, "listen", "`ADDRESS` of the recording proxy").Shown("127.0.0.1:0")
-	d.String(&o.Advertise, "advertise", "`URL` by which agents on other machines reach the recording proxy, without path").Shown("its address")
-	d.Int(&o.Concurrency, "concurrency", "run `N` trajectories at once").Shown("16")
+	d.Strings(&o.Endpoints, "url", "send model calls to this base `URL`, ending in /v1; several URLs share the load").Shown("the policy's").Common()
+	d.String(&o.Listen, "listen", "serve the recording proxy at this `ADDRESS`").Shown("127.0.0.1:0")
+	d.String(&o.Advertise, "advertise", "tell agents on other machines to reach the recording proxy at this `URL`, without path").Shown("its address")
+	d.Int(&o.Concurrency, "concurrency", "run `N` trajectories at once").Shown("16").Common()
 	d.Float(&o.RateLimit, "rate-limit", "send at most `N` requests per second to all engines together").Shown("no limit")
 	d.OptionalFloat(&o.Slowdown, "max-slowdown", "reduce an engine's concurrent calls when a token takes `N` times as long as at its best; 0 for never").Shown("10")
 	d.Include(&o.Budget)
@@ -134,7 +134,7 @@ func (o *Options) declareExecution(d *plugin.Declarer) {
 	d.Int(&o.MaxInitialFailures, "max-initial-failures", "stop when the first `N` trajectories all fail; -1 for never").Shown("twice the concurrency, at least 8")
 	d.Bool(&o.RetryFailed, "retry-failed", "retry trajectories that failed or were skipped in earlier runs of this command")
 	d.Key(&o.APIKey, "api-key-file", "read the engine's key from this `FILE`", "ROLLMILL_API_KEY", "OPENAI_API_KEY").Shown("ROLLMILL_API_KEY, then OPENAI_API_KEY")
-	d.Bool(&o.Probe, "probe", "first request one token to check that the engine returns logprobs")
+	d.Bool(&o.Probe, "probe", "request one token before the first attempt, to check that the engine returns logprobs")
 }
 
 // AtEpoch returns the epoch of the run: Epoch, or its default.

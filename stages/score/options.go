@@ -47,17 +47,17 @@ const (
 // Declare declares the user's options, except the datasets and the judges.
 func (o *Options) Declare(d *plugin.Declarer) {
 	d.Heading(plugin.Rows)
-	plugin.Var(d, &o.Rewards, "reward", "compute `NAME[*WEIGHT]=KIND:ARGUMENTS`").Repeats = true
+	plugin.Var(d, &o.Rewards, "reward", "compute `NAME[*WEIGHT]=KIND:ARGUMENTS`").Common().Repeats = true
 	plugin.Specs(d, o.Registry, "--reward 'NAME[*WEIGHT]=KIND:ARGUMENTS'", func(kind string) bool {
 		return slices.ContainsFunc(o.Rewards, func(s Spec) bool { return s.Kind == kind })
 	})
 	d.Strings(&o.DependsOn, "depends-on", "include the content of this `FILE` in the dataset's identity")
-	d.Int64(&o.Seed, "seed", "`SEED` from which programs and services derive theirs")
+	d.Int64(&o.Seed, "seed", "derive the seeds of programs and services from `SEED`")
 	d.Heading(plugin.Execution)
 	d.Int(&o.Concurrency, "concurrency", "score `N` batches at once").Shown("one per processor")
 	d.Int(&o.BatchRows, "batch-rows", "pass `N` rows to a reward at once").Shown(strconv.Itoa(defaultBatchRows))
 	d.Strings(&o.PassEnv, "reward-env", "pass the environment variable `NAME` to reward programs; variables named like secrets (KEY, TOKEN, PASSWORD, ...) are not passed otherwise")
-	d.Duration(&o.Timeout, "timeout", "wait at most `TIME` for a program's next answer").Shown(defaultTimeout.String())
+	d.Duration(&o.Timeout, "timeout", "wait at most `TIME` for a program's next answer").Shown(defaultTimeout.String()).Common()
 	d.Heading(plugin.Checks)
 	d.OptionalFloat(&o.MaxFailureRate, "max-failure-rate", "refuse the dataset if more than this `SHARE` of the trajectories that did not fail are unscored").Shown(strconv.FormatFloat(defaultMaxFailureRate, 'g', -1, 64))
 }

@@ -63,11 +63,11 @@ func Defaults() Options {
 // Declare declares the user's options, except the datasets and the ledger.
 func (o *Options) Declare(d *plugin.Declarer) {
 	d.Heading(plugin.Submission)
-	d.Int64(&o.MaxStaleness, "max-staleness", "accept rows whose policy is at most `N` steps older than the trainer's, or whose epoch is at most N older if they name no policy")
-	d.Bool(&o.Wait, "wait", "follow the job to its end")
+	d.Int64(&o.MaxStaleness, "max-staleness", "accept rows whose policy is at most `N` steps older than the trainer's, or whose epoch is at most N older if they name no policy").Common()
+	d.Bool(&o.Wait, "wait", "follow the job to its end").Common()
 	DeclareWaiting(d, &o.PollInterval, &o.Timeout, &o.Stall, &o.LeaseTTL)
-	d.Bool(&o.DryRun, "dry-run", "check, count, and name each row that cannot be submitted; send and record nothing")
-	d.Float(&o.Price, "price", "`PRICE` of a million tokens, to estimate the cost").Shown("unknown")
+	d.Bool(&o.DryRun, "dry-run", "check, count, and name each row that cannot be submitted; send and record nothing").Common()
+	d.Float(&o.Price, "price", "estimate the cost at this `PRICE` of a million tokens").Shown("unknown")
 	d.Bool(&o.AllowOther, "allow-other-trainer", "submit although the batch was submitted to another trainer")
 	d.Strings(&o.AcceptFindings, "accept-finding", "submit rows that fail the audit check `NAME`")
 	plugin.File(d, &o.Redact, "redact", "redact the rows that are sent by the rules in this YAML `FILE`; part of what is submitted", redaction.Load).Shown("none")

@@ -1,6 +1,6 @@
 // Package conformance is the test suite that every kind of bucket passes; it
 // defines what storage.Bucket means. A new scheme passes all of it before it is
-// used, and `rollmill storage check` runs it on a user's own bucket.
+// used, and `rollmill check --store` runs it on a user's own bucket.
 //
 // To add a case: add a function to All, and say in its comment what users of a
 // bucket rely on.

@@ -18,6 +18,7 @@ type App struct {
 	Schemas  fs.FS  // JSON schemas of messages, NAME.json each, that help prints; nil for none
 	Licences string // what `help licences` prints
 
+	Replaced  map[string]string // former commands, and what to run now
 	Renamed   map[string]string // former names of flags and config keys, and their new names
 	Shared    []string          // flags that may be set at the top level of the config file, for every command that has them, and whose variable may omit the command
 	Overlay   Overlay
@@ -63,7 +64,7 @@ func (a *App) commandNames() []string {
 func (a *App) headings() []string {
 	var out []string
 	for _, cmd := range a.Commands {
-		if !slices.Contains(out, cmd.Heading) {
+		if cmd.Heading != "" && !slices.Contains(out, cmd.Heading) {
 			out = append(out, cmd.Heading)
 		}
 	}

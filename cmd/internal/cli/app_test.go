@@ -42,8 +42,7 @@ func sample() *App {
 				return both
 			}(),
 			{Name: "job", Heading: "Others", Usage: "handle jobs", Parts: []Command{command("job list", ""), command("job wait", "")}},
-			{Name: "storage", Heading: "Others", Usage: "handle stores", Parts: []Command{command("storage check", "URI", "in")}},
-			Completion("Others"),
+			Completion(),
 		},
 		Renamed: map[string]string{"lines": "rows"},
 	}

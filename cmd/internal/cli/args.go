@@ -27,6 +27,7 @@ func (a *App) argsLast(args []string) []string {
 		known = append(known, p.options()...)
 	}
 	var flags, words []string
+	help := false
 	for rest := args[at+1:]; len(rest) > 0; {
 		arg := rest[0]
 		rest = rest[1:]
@@ -37,7 +38,7 @@ func (a *App) argsLast(args []string) []string {
 		case arg == "-" || !strings.HasPrefix(arg, "-"):
 			words = append(words, arg)
 		case name == "help" || name == "h":
-			return append(append(slices.Clone(args[:at+1]), cmd.subcommand(words)...), "--help")
+			help = true
 		default:
 			flags = append(flags, arg)
 			o := optionNamed(known, name)
@@ -51,6 +52,9 @@ func (a *App) argsLast(args []string) []string {
 		}
 	}
 	sub := cmd.subcommand(words)
+	if help {
+		return append(append(append(slices.Clone(args[:at+1]), sub...), flags...), "--help")
+	}
 	moved := append(append(slices.Clone(args[:at+1]), sub...), flags...)
 	return append(append(moved, "--"), words[len(sub):]...)
 }

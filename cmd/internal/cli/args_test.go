@@ -15,9 +15,10 @@ func TestFlagsAfterArguments(t *testing.T) {
 		{"--quiet --log-level warn job list --in runs", "--quiet --log-level warn job list --in runs --"},
 		{"job --in runs wait --rows 2", "job wait --in runs --rows 2 --"},
 		{"job list --help", "job list --help"},
-		{"storage check runs --json", "storage check --json -- runs"},
-		{"storage --json check runs", "storage check --json -- runs"},
-		{"storage check runs --help", "storage check --help"},
+		{"job --rows 2 list --help --in runs", "job list --rows 2 --in runs --help"},
+		{"mix dry runs --json", "mix dry --json -- runs"},
+		{"mix --json dry runs", "mix dry --json -- runs"},
+		{"mix dry runs --help", "mix dry --help"},
 		{"show runs/demo --rows 2", "show --rows 2 -- runs/demo"},
 		{"grind --in a b --json", "grind --in a b --json"}, // takes no words
 		{"explain 3f8a --in", "explain --in"},              // the value is missing, and the flag is the one to blame

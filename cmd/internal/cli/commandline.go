@@ -39,7 +39,7 @@ func (l *commandLine) parser() *urfave.App {
 		HideHelp:                  true, // --help is our own setting, so that it can show the chosen plug-ins
 		DisableSliceFlagSeparator: true,
 		ExitErrHandler:            func(*urfave.Context, error) {},
-		OnUsageError:              func(_ *urfave.Context, err error, _ bool) error { return l.app.flagError(err, l.everywhere) },
+		OnUsageError:              func(_ *urfave.Context, err error, _ bool) error { return l.app.flagError(err, firstStep, l.everywhere) },
 		Action:                    func(c *urfave.Context) error { return l.noCommand(c.Args().Slice()) },
 	}
 	for _, cmd := range l.app.Commands {
@@ -64,7 +64,7 @@ func (l *commandLine) build(cmd Command) *urfave.Command {
 		Subcommands: parts,
 		OnUsageError: func(_ *urfave.Context, err error, _ bool) error {
 			l.command = cmd.Name
-			return l.app.flagError(err, all)
+			return l.app.flagError(err, "see `rollmill help "+cmd.Name+"`", all)
 		},
 		Action: func(c *urfave.Context) error {
 			l.command = cmd.Name
@@ -77,7 +77,7 @@ func (l *commandLine) build(cmd Command) *urfave.Command {
 func (l *commandLine) run(ctx context.Context, cmd Command, args []string, settings plugin.Settings, own []*option) error {
 	switch {
 	case l.global.Help:
-		_, err := io.WriteString(l.Out, cmd.help(settings, own))
+		_, err := io.WriteString(l.Out, cmd.brief(settings, own))
 		return err
 	case cmd.Parts != nil && (cmd.do == nil || len(args) > 0):
 		return cmd.noPart(args)
@@ -113,6 +113,8 @@ func (l *commandLine) noCommand(args []string) error {
 	switch {
 	case len(args) > 0 && args[0] == "help":
 		return l.app.help(l.console, args[1:])
+	case len(args) > 0 && l.app.Replaced[args[0]] != "":
+		return Usagef("run `"+l.app.Replaced[args[0]]+"`", "there is no command %q any more", args[0])
 	case len(args) > 0:
 		return Usagef(plugin.Nearest(args[0], append(l.app.commandNames(), "--version"), firstStep), "there is no command %q", args[0])
 	case l.global.Help:

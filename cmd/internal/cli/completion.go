@@ -11,10 +11,9 @@ import (
 )
 
 // Completion returns the command that prints a completion script.
-func Completion(heading string) Command {
+func Completion() Command {
 	return Command{
 		Name:        "completion",
-		Heading:     heading,
 		Usage:       "print a completion script for bash or zsh",
 		Args:        "bash|zsh",
 		ArgSettings: []string{"shell"},

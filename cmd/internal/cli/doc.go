@@ -1,8 +1,9 @@
 // Package cli makes a command line of structs: an [App] is a list of [Command]
 // values, and each has a settings struct (see package plugin) and a plain
-// function. Flags, the keys of the config file, environment variables, --help,
+// function. Flags, the keys of the config file, environment variables, help,
 // the pages under doc/ and the completion script are all derived from the
-// settings. The package also owns what every command does alike: standard
+// settings: --help describes the settings that are marked as common, and
+// `rollmill help COMMAND` every one. The package also owns what every command does alike: standard
 // streams, progress, redaction of secrets, escaping of control characters, exit
 // codes and crashes.
 //
@@ -16,7 +17,7 @@
 //
 //	var sealCommand = cli.Command{
 //		Name:    "seal",
-//		Heading: commandsHeading,
+//		Heading: keepHeading,
 //		Usage:   "write the manifest of a dataset whose shards are complete",
 //		About:   `The last shard to finish does this, and so does every reader.`,
 //		Body:    cli.With(newSealSettings, runSeal),

@@ -4,49 +4,87 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"unicode"
 
 	"github.com/rollmill/rollmill/stages/plugin"
 )
 
-// Pages returns the pages of the program, its commands and their plug-ins in
-// Markdown, by file name.
+// Pages returns the pages of the program in Markdown, by file name: one of the
+// program, one for each command with its subcommands, and one for each kind of
+// plug-in.
 func (a *App) Pages() map[string]string {
 	pages := map[string]string{"rollmill.md": a.indexPage()}
-	for _, cmd := range a.runnable() {
-		pages[commandFile(cmd.Name)+".md"] = a.commandPage(cmd)
+	for _, cmd := range a.Commands {
+		pages[commandLink(cmd.Name)] = a.commandPage(cmd)
 	}
-	for _, sort := range a.pluginSorts() {
-		for _, p := range sort.plugins {
-			pages[pluginFile(sort.name, p.Name)+".md"] = a.pluginPage(sort, p)
-		}
+	for _, of := range a.pluginSorts() {
+		pages[of.page()] = a.pluginsPage(of)
 	}
 	return pages
 }
 
-// commandPage returns a command's page, in Markdown.
+// commandPage returns the page of a command and its subcommands.
 func (a *App) commandPage(cmd Command) string {
 	var b strings.Builder
-	fmt.Fprintf(&b, "<!-- Generated from the flags: `make docs` rewrites it. -->\n\n# rollmill %s\n\n%s.\n\n```\n%s\n```\n\n", cmd.Name, cmd.Usage, cmd.synopsis())
-	b.WriteString(markdown(cmd.About))
+	b.WriteString(generated + "# rollmill " + cmd.Name + "\n\n")
+	cmd.introduce(&b)
 	if cmd.Parts != nil {
 		b.WriteString("\n## Subcommands\n\n")
 		for _, p := range cmd.Parts {
-			fmt.Fprintf(&b, "- [%s](%s.md): %s\n", p.Name, commandFile(p.Name), p.Usage)
+			fmt.Fprintf(&b, "- [%s](#%s): %s\n", p.Name, anchor(p.Name), p.Usage)
 		}
 	}
-	settings, options := cmd.fresh()
-	a.writeTables(&b, cmd.configSection(), ownSettings(declared(options)))
-	writeSorts(&b, sortsOf(settings))
+	b.WriteString(a.settingsOf(cmd, "##"))
+	before, same := "", ""
+	for _, p := range cmd.Parts {
+		fmt.Fprintf(&b, "\n## %s\n\n", p.Name)
+		p.introduce(&b)
+		text := a.settingsOf(p, "###")
+		if text == before {
+			text = fmt.Sprintf("\nIts flags are those of [%s](#%s).\n", same, anchor(same))
+		} else {
+			before, same = text, p.Name
+		}
+		b.WriteString(text)
+	}
 	b.WriteString("\nFlags that every command has, and the exit codes: [rollmill](rollmill.md).\n")
 	return b.String()
 }
 
-// writeSorts writes a section for each kind of plug-in, with links to their pages.
-func writeSorts(b *strings.Builder, sorts []*pluginSort) {
-	for _, of := range sorts {
-		fmt.Fprintf(b, "\n## %ss\n\n", of.title())
-		for _, p := range of.plugins {
-			fmt.Fprintf(b, "- [%s](%s.md): %s\n", p.Name, pluginFile(of.name, p.Name), p.Help)
+// generated is the first line of each page.
+const generated = "<!-- Generated from the flags: `make docs` rewrites it. -->\n\n"
+
+// introduce writes what a command is for, without its flags.
+func (cmd Command) introduce(b *strings.Builder) {
+	fmt.Fprintf(b, "%s.\n\n```\n%s\n```\n\n", cmd.Usage, cmd.synopsis())
+	if cmd.Needs != "" {
+		fmt.Fprintf(b, "Required: %s.\n\n", cmd.Needs)
+	}
+	b.WriteString(markdown(cmd.About))
+}
+
+// settingsOf returns the tables of a command's flags and the lists of its plug-ins.
+func (a *App) settingsOf(cmd Command, level string) string {
+	var b strings.Builder
+	settings, options := cmd.fresh()
+	a.writeTables(&b, level, cmd.configSection(), ownSettings(declared(options)))
+	for _, of := range sortsOf(settings) {
+		fmt.Fprintf(&b, "\n%s %ss\n", level, of.title())
+		of.links(&b, of.page())
+	}
+	return b.String()
+}
+
+// links writes a link to each plug-in on a page, under a line for each purpose.
+func (of *pluginSort) links(b *strings.Builder, page string) {
+	purposes, in := of.byPurpose()
+	for _, purpose := range purposes {
+		b.WriteString("\n")
+		if purpose != "" {
+			fmt.Fprintf(b, "For %s:\n\n", purpose)
+		}
+		for _, p := range in[purpose] {
+			fmt.Fprintf(b, "- [%s](%s#%s): %s\n", p.Name, page, anchor(p.Name), p.Help)
 		}
 	}
 }
@@ -79,10 +117,13 @@ func markdown(text string) string {
 	return b.String()
 }
 
-func (a *App) writeTables(b *strings.Builder, section string, settings []*plugin.Setting) {
+// writeTables writes a table of settings for each heading. A setting that is no key
+// of the section is set on the command line only.
+func (a *App) writeTables(b *strings.Builder, level, section string, settings []*plugin.Setting) {
 	order, in := byHeading(settings)
+	keys := a.schema()[section]
 	for _, heading := range order {
-		fmt.Fprintf(b, "\n## %s\n\n| flag | | environment | config key |\n|---|---|---|---|\n", heading)
+		fmt.Fprintf(b, "\n%s %s\n\n| flag | | environment | config key |\n|---|---|---|---|\n", level, heading)
 		for _, s := range in[heading] {
 			env, key := "`"+variable(section, s.Name)+"`", "`"+strings.TrimPrefix(section+"."+s.Name, ".")+"`"
 			if slices.Contains(a.Shared, s.Name) {
@@ -94,35 +135,70 @@ func (a *App) writeTables(b *strings.Builder, section string, settings []*plugin
 			if s.Name == "set" || s.Name == "help" {
 				env = ""
 			}
+			if optionNamed(keys, s.Name) == nil {
+				env, key = "", ""
+			}
 			fmt.Fprintf(b, "| `%s` | %s | %s | %s |\n", form(s), strings.ReplaceAll(s.Phrase()+notes(s), "|", "\\|"), env, key)
 		}
 	}
 }
 
-// commandFile returns the name of a command's page, without its extension.
-func commandFile(name string) string { return strings.ReplaceAll(name, " ", "-") }
+// commandLink returns the address of a command's page, or of its section on the page
+// of the command that it belongs to.
+func commandLink(name string) string {
+	first, part, _ := strings.Cut(name, " ")
+	if part == "" {
+		return first + ".md"
+	}
+	return first + ".md#" + anchor(name)
+}
 
-// pluginFile returns the name of a plug-in's page, without its extension.
-func pluginFile(sort, name string) string { return sort + "-" + strings.ReplaceAll(name, "_", "-") }
+// page returns the name of the page of a kind of plug-in.
+func (of *pluginSort) page() string { return of.name + "s.md" }
 
-// pluginPage returns a plug-in's page.
-func (a *App) pluginPage(of *pluginSort, p *plugin.Owner) string {
+// anchor returns the address of a heading within its page, as GitHub makes it.
+func anchor(heading string) string {
+	return strings.Map(func(r rune) rune {
+		switch {
+		case r == ' ':
+			return '-'
+		case r == '-' || r == '_' || unicode.IsLetter(r) || unicode.IsDigit(r):
+			return unicode.ToLower(r)
+		}
+		return -1
+	}, heading)
+}
+
+// pluginsPage returns the page of the plug-ins of one kind: a list, then a section
+// for each.
+func (a *App) pluginsPage(of *pluginSort) string {
 	var b strings.Builder
-	fmt.Fprintf(&b, "<!-- Generated from the settings: `make docs` rewrites it. -->\n\n# %s %s\n\n%s.\n", of.name, p.Name, strings.ToUpper(p.Help[:1])+p.Help[1:])
+	fmt.Fprintf(&b, generated+"# %ss\n\n`rollmill help %s NAME` prints the section of one of them.\n", of.title(), of.name)
+	of.links(&b, "")
+	for _, p := range of.plugins {
+		a.writePlugin(&b, of, p)
+	}
+	return b.String()
+}
+
+func (a *App) writePlugin(b *strings.Builder, of *pluginSort, p *plugin.Owner) {
+	fmt.Fprintf(b, "\n## %s\n\n%s.\n", p.Name, strings.ToUpper(p.Help[:1])+p.Help[1:])
 	if p.About != "" {
-		fmt.Fprintf(&b, "\n```\n%s```\n", p.About)
+		fmt.Fprintf(b, "\n```\n%s```\n", p.About)
 	}
 	if len(p.Settings) == 0 {
 		b.WriteString("\nIt has no settings of its own.\n")
 	}
 	if p.Spec != "" {
-		fmt.Fprintf(&b, "\n```\n%s\n```\n", p.Spec)
-		writeKeys(&b, p.Settings)
+		fmt.Fprintf(b, "\n```\n%s\n```\n", p.Spec)
+		writeKeys(b, p.Settings)
 	} else {
-		a.writeTables(&b, of.section, p.Settings)
+		a.writeTables(b, "###", of.section, p.Settings)
 	}
-	writeSorts(&b, sorted(p.Plugins))
-	return b.String()
+	for _, inner := range sorted(p.Plugins) {
+		fmt.Fprintf(b, "\n### %ss\n", inner.title())
+		inner.links(b, inner.page())
+	}
 }
 
 // writeKeys is writeTables for settings that are keys of a spec.
@@ -136,14 +212,23 @@ func writeKeys(b *strings.Builder, settings []*plugin.Setting) {
 // indexPage returns the page of the program.
 func (a *App) indexPage() string {
 	var b strings.Builder
-	fmt.Fprintf(&b, "<!-- Generated from the flags: `make docs` rewrites it. -->\n\n# rollmill\n\n%s.\n\n```\n%s\n```\n", a.Usage, a.DataFlow)
+	fmt.Fprintf(&b, generated+"# rollmill\n\n%s.\n\n```\n%s\n```\n", a.Usage, a.DataFlow)
 	for _, heading := range a.headings() {
 		fmt.Fprintf(&b, "\n## %s\n\n", heading)
 		for _, cmd := range a.Commands {
 			if cmd.Heading == heading {
-				fmt.Fprintf(&b, "- [%s](%s.md): %s\n", cmd.Name, cmd.Name, cmd.Usage)
+				fmt.Fprintf(&b, "- [%s](%s): %s\n", cmd.Name, commandLink(cmd.Name), cmd.Usage)
 			}
 		}
+	}
+	for _, cmd := range a.Commands {
+		if cmd.Heading == "" {
+			fmt.Fprintf(&b, "\n[%s](%s): %s.\n", cmd.Name, commandLink(cmd.Name), cmd.Usage)
+		}
+	}
+	b.WriteString("\n## Plug-ins\n\n")
+	for _, of := range a.pluginSorts() {
+		fmt.Fprintf(&b, "- [%ss](%s)\n", of.title(), of.page())
 	}
 	if a.Guides != nil {
 		b.WriteString("\n## Guides\n\n")
@@ -151,7 +236,7 @@ func (a *App) indexPage() string {
 			fmt.Fprintf(&b, "- [%s](guides/%s.md): %s\n", guideTitle(a.guide(name)), name, firstSentence(a.guide(name)))
 		}
 	}
-	a.writeTables(&b, "", declared(globalOptions()))
+	a.writeTables(&b, "##", "", declared(globalOptions()))
 	fmt.Fprintf(&b, "\n## Settings\n\n"+settingsText+"\n## Exit codes\n\n| code | |\n|---|---|\n", strings.Join(a.Shared, "`, `"), a.Overlay.Name)
 	for _, e := range exitCodes {
 		fmt.Fprintf(&b, "| %d | %s |\n", e.code, e.meaning)

@@ -73,8 +73,11 @@ func TestExitHelp(t *testing.T) {
 		}
 	}
 	for _, cmd := range sample().runnable() {
-		if !strings.Contains(cmd.help(cmd.fresh()), exitHelp()) {
-			t.Errorf("rollmill %s --help does not list the exit codes", cmd.Name)
+		if !strings.Contains(cmd.full(cmd.fresh()), exitHelp()) {
+			t.Errorf("rollmill help %s does not list the exit codes", cmd.Name)
+		}
+		if !strings.Contains(cmd.brief(cmd.fresh()), "exit codes: `rollmill --help`") {
+			t.Errorf("rollmill %s --help does not say where the exit codes are", cmd.Name)
 		}
 	}
 }

@@ -9,25 +9,25 @@ import (
 
 // checkArgs refuses more arguments than the command takes.
 func (cmd Command) checkArgs(args []string, own []*option) error {
-	most := len(strings.Fields(cmd.Args))
-	if len(args) <= most {
+	limit := len(strings.Fields(cmd.Args))
+	if len(args) <= limit {
 		return nil
 	}
-	return Usagef(cmd.extraHint(args, most, own), "unexpected argument %q", args[most])
+	return Usagef(cmd.extraHint(args, limit, own), "unexpected argument %q", args[limit])
 }
 
 // extraHint returns what to do about arguments of which the command takes fewer. A
 // name with * that is not in quotes is the usual cause.
-func (cmd Command) extraHint(args []string, most int, own []*option) string {
+func (cmd Command) extraHint(args []string, limit int, own []*option) string {
 	in := optionNamed(own, "in")
 	switch {
-	case strings.HasSuffix(args[most], ".parquet"):
+	case strings.HasSuffix(args[limit], ".parquet"):
 		return "put a name with * in quotes, so that the shell does not replace it by several: --in 'FOLDER/*.parquet'"
-	case most == 0 && strings.HasPrefix(args[len(args)-1], "-"):
+	case limit == 0 && strings.HasPrefix(args[len(args)-1], "-"):
 		return "this command takes no arguments; remove it so that the flags after it are read"
 	case cmd.Args == "URI" || cmd.Args == "ROOT":
 		return cmd.eachHint(args)
-	case most > 0:
+	case limit > 0:
 		return "write " + cmd.synopsis()
 	case in == nil:
 	case in.Repeats:

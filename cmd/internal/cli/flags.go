@@ -60,8 +60,9 @@ func (s *console) setGlobals(g *globals) error {
 // badValue matches the error of package flag for a value that it cannot parse.
 var badValue = regexp.MustCompile(`^(?s)invalid (?:boolean )?value (".*") for (?:flag )?-(.+?): (.*)`)
 
-// flagError converts an error of the flag parser to a usage error with a hint.
-func (a *App) flagError(err error, options []*option) error {
+// flagError converts an error of the flag parser to a usage error with a hint;
+// otherwise is the hint if nothing better is known.
+func (a *App) flagError(err error, otherwise string, options []*option) error {
 	var staged *stages.Error
 	if errors.As(err, &staged) {
 		return err
@@ -76,7 +77,7 @@ func (a *App) flagError(err error, options []*option) error {
 		}
 	}
 	if name, ok := strings.CutPrefix(err.Error(), "flag needs an argument: -"); ok {
-		return Usagef("see --help", "--%s needs a value", strings.TrimPrefix(name, "-"))
+		return Usagef(otherwise, "--%s needs a value", strings.TrimPrefix(name, "-"))
 	}
 	name, ok := strings.CutPrefix(err.Error(), "flag provided but not defined: -")
 	if !ok {
@@ -94,7 +95,7 @@ func (a *App) flagError(err error, options []*option) error {
 	if advice != "" {
 		advice = strings.Replace(advice, `"`, `"--`, 1)
 	} else {
-		advice = "see --help"
+		advice = otherwise
 	}
 	return Usagef(advice, "there is no flag --%s", name)
 }

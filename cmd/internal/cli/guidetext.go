@@ -25,7 +25,9 @@ func (a *App) onTerminal(text string) string {
 		parts[i] = relativeLink.ReplaceAllStringFunc(parts[i], func(link string) string {
 			m := relativeLink.FindStringSubmatch(link)
 			file, _, _ := strings.Cut(m[2], "#")
-			if words, ok := pages[file]; ok {
+			if words, ok := pages[m[2]]; ok { // a section of a page
+				return fmt.Sprintf("%s (`rollmill help %s`)", m[1], words)
+			} else if words, ok := pages[file]; ok {
 				return fmt.Sprintf("%s (`rollmill help %s`)", m[1], words)
 			} else if file == "" {
 				return m[1] // of the same guide
@@ -44,11 +46,11 @@ func (a *App) helpOf() map[string]string {
 		out[name+".md"] = name
 	}
 	for _, cmd := range a.runnable() {
-		out["../"+commandFile(cmd.Name)+".md"] = cmd.Name
+		out["../"+commandLink(cmd.Name)] = cmd.Name
 	}
 	for _, sort := range a.pluginSorts() {
 		for _, p := range sort.plugins {
-			out["../"+pluginFile(sort.name, p.Name)+".md"] = sort.name + " " + p.Name
+			out["../"+sort.page()+"#"+anchor(p.Name)] = sort.name + " " + p.Name
 		}
 	}
 	return out

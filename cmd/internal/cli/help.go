@@ -64,32 +64,89 @@ func byHeading(settings []*plugin.Setting) (order []string, in map[string][]*plu
 	return order, in
 }
 
-// help returns what `rollmill COMMAND --help` prints: the command's own flags and
-// a line for each plug-in. When the command line chose a plug-in by name, it
-// returns the flags of that plug-in, and the names of the command's own.
-func (cmd Command) help(settings plugin.Settings, options []*option) string {
+// brief returns what `rollmill COMMAND --help` prints: what the command is for, what
+// it requires, an example, the flags that most runs set and those of the plug-ins
+// that the command line chose, then the names of the others.
+func (cmd Command) brief(settings plugin.Settings, options []*option) string {
 	var b strings.Builder
-	fmt.Fprintf(&b, "rollmill %s - %s\n\nUsage: %s\n", cmd.Name, cmd.Usage, cmd.synopsis())
-	sorts := sortsOf(settings)
-	if slices.ContainsFunc(sorts, func(of *pluginSort) bool { return of.named(options) != nil }) {
-		for _, of := range sorts {
-			if p := of.named(options); p != nil {
-				of.flags(&b, p)
-			}
-		}
-		writeNames(&b, ownSettings(declared(options)))
-		fmt.Fprintf(&b, "\n`rollmill help %s` describes these, the global flags and the exit codes.\n", cmd.Name)
-		return b.String()
-	}
-	fmt.Fprintf(&b, "\n%s\n", strings.TrimSpace(cmd.About))
-	if cmd.Parts != nil {
-		b.WriteString("\nSubcommands:\n")
-		for _, p := range cmd.Parts {
-			fmt.Fprintf(&b, "  %-12s  %s\n", p.Name, p.Usage)
-		}
-	}
-	writeFlags(&b, ownSettings(declared(options)))
+	cmd.begin(&b)
+	all := declared(options)
+	sorts, chosen := sortsOf(settings), false
 	for _, of := range sorts {
+		if p := of.named(options); p != nil {
+			chosen = true
+			of.flags(&b, p)
+		}
+	}
+	if !chosen {
+		fmt.Fprintf(&b, "\n%s\n", cmd.purpose())
+		cmd.listParts(&b)
+	}
+	own := ownSettings(all)
+	shown := commonSettings(all, len(own) <= maxBrief)
+	writeFlagsUnder(&b, "Common flags", shown)
+	if !chosen {
+		for _, of := range sorts {
+			of.listBriefly(&b)
+		}
+	}
+	writeNames(&b, "More flags", slices.DeleteFunc(own, func(s *plugin.Setting) bool { return slices.Contains(shown, s) }))
+	fmt.Fprintf(&b, "\nEvery flag: `rollmill help %s`. Global flags and exit codes: `rollmill --help`.\n", cmd.Name)
+	return b.String()
+}
+
+// maxBrief is the number of a command's own flags up to which --help describes all.
+const maxBrief = 12
+
+// commonSettings returns the settings that --help describes: those that are marked,
+// also of plug-ins that are chosen by default, and with all the command's own.
+func commonSettings(list []*plugin.Setting, all bool) (out []*plugin.Setting) {
+	for _, s := range list {
+		if s.Owner == nil && all || s.Frequent && s.Owner.Chosen() {
+			out = append(out, s)
+		}
+	}
+	return out
+}
+
+// begin writes the first lines of a command's help.
+func (cmd Command) begin(b *strings.Builder) {
+	fmt.Fprintf(b, "rollmill %s - %s\n\nUsage: %s\n", cmd.Name, cmd.Usage, cmd.synopsis())
+	if cmd.Needs != "" {
+		writeWrapped(b, "Required: ", cmd.Needs)
+	}
+}
+
+// purpose returns the first paragraph of About and its first example.
+func (cmd Command) purpose() string {
+	text, rest, _ := strings.Cut(strings.TrimSpace(cmd.About), "\n\n")
+	for line := range strings.Lines(rest) {
+		if strings.HasPrefix(line, "  rollmill ") {
+			return text + "\n\n" + strings.TrimRight(line, "\n")
+		}
+	}
+	return text
+}
+
+func (cmd Command) listParts(b *strings.Builder) {
+	if cmd.Parts == nil {
+		return
+	}
+	b.WriteString("\nSubcommands:\n")
+	for _, p := range cmd.Parts {
+		fmt.Fprintf(b, "  %-12s  %s\n", p.Name, p.Usage)
+	}
+}
+
+// full returns what `rollmill help COMMAND` prints: everything, with a line for
+// each plug-in.
+func (cmd Command) full(settings plugin.Settings, options []*option) string {
+	var b strings.Builder
+	cmd.begin(&b)
+	fmt.Fprintf(&b, "\n%s\n", strings.TrimSpace(cmd.About))
+	cmd.listParts(&b)
+	writeFlags(&b, ownSettings(declared(options)))
+	for _, of := range sortsOf(settings) {
 		of.list(&b)
 	}
 	writeFlags(&b, declared(globalOptions()))
@@ -106,7 +163,7 @@ func (a *App) help(s *console, args []string) error {
 	text := ""
 	for _, cmd := range a.runnable() {
 		if cmd.Name == strings.Join(args, " ") {
-			text = cmd.help(cmd.fresh())
+			text = cmd.full(cmd.fresh())
 		}
 	}
 	switch {
@@ -160,30 +217,39 @@ func declared(options []*option) []*plugin.Setting {
 	return out
 }
 
+// writeFlags writes a line for each setting, under its heading.
 func writeFlags(b *strings.Builder, settings []*plugin.Setting) {
 	order, in := byHeading(settings)
 	for _, heading := range order {
-		fmt.Fprintf(b, "\n%s:\n", heading)
-		width := 0
-		for _, s := range in[heading] {
-			width = max(width, min(len(form(s)), 32))
-		}
-		for _, s := range in[heading] {
-			fmt.Fprintf(b, "  %-*s  %s%s\n", width, form(s), s.Phrase(), notes(s))
-		}
+		writeFlagsUnder(b, heading, in[heading])
 	}
 }
 
-// writeNames writes a line of flags for each heading.
-func writeNames(b *strings.Builder, settings []*plugin.Setting) {
+func writeFlagsUnder(b *strings.Builder, heading string, settings []*plugin.Setting) {
+	if len(settings) == 0 {
+		return
+	}
+	var rows [][2]string
+	for _, s := range settings {
+		rows = append(rows, [2]string{form(s), s.Phrase() + notes(s)})
+	}
+	writeRows(b, heading, rows)
+}
+
+// writeNames writes the names of flags, a line for each heading.
+func writeNames(b *strings.Builder, title string, settings []*plugin.Setting) {
+	if len(settings) == 0 {
+		return
+	}
 	order, in := byHeading(settings)
-	b.WriteString("\n")
+	fmt.Fprintf(b, "\n%s:\n", title)
 	for _, heading := range order {
 		var names []string
 		for _, s := range in[heading] {
 			names = append(names, "--"+s.Name)
 		}
-		fmt.Fprintf(b, "%s: %s\n", heading, strings.Join(names, ", "))
+		short, _, _ := strings.Cut(heading, " (")
+		writeWrapped(b, "  "+short+": ", strings.Join(names, ", "))
 	}
 }
 
@@ -191,23 +257,41 @@ func writeNames(b *strings.Builder, settings []*plugin.Setting) {
 func (a *App) appHelp() string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "rollmill - %s\n\n  %s\n\nUsage: rollmill [global flags] COMMAND [flags]\n", a.Usage, a.DataFlow)
+	b.WriteString("\nCommands:\n")
 	for _, heading := range a.headings() {
-		fmt.Fprintf(&b, "\n%s:\n", heading)
+		label := heading
 		for _, cmd := range a.Commands {
 			if cmd.Heading == heading {
-				fmt.Fprintf(&b, "  %-12s  %s\n", cmd.Name, cmd.Usage)
+				fmt.Fprintf(&b, "  %-8s %-8s  %s\n", label, cmd.Name, cmd.Usage)
+				label = ""
 			}
 		}
 	}
 	writeFlags(&b, declared(globalOptions()))
-	fmt.Fprintf(&b, "\nstdout has only the result, the URI of the dataset that was written; messages go to stderr.\n")
-	fmt.Fprintf(&b, "Precedence: flag, --set, environment, config file, default.\n")
-	if a.Guides != nil {
-		fmt.Fprintf(&b, "Guides: `rollmill help guides` lists them, `rollmill help GUIDE` prints one.\n")
-	}
-	if a.Licences != "" {
-		fmt.Fprintf(&b, "Licences: `rollmill help licences` prints those of the program and of what it contains.\n")
-	}
+	b.WriteString("\nstdout has only the result, the URI of the dataset that was written; messages go to stderr.\n")
+	b.WriteString("Precedence of settings: flag, --set, environment, config file, default.\n")
+	b.WriteString(a.more())
 	fmt.Fprintf(&b, "\nExit codes:\n%s", exitHelp())
 	return b.String()
+}
+
+// more returns what else help prints, and commands without a heading.
+func (a *App) more() string {
+	more := []string{"a command (`rollmill help COMMAND`)", "a plug-in (`rollmill help backend art`)"}
+	if a.Guides != nil {
+		more = append(more, "guides")
+	}
+	if a.Schemas != nil {
+		more = append(more, "schemas")
+	}
+	if a.Licences != "" {
+		more = append(more, "licences")
+	}
+	text := "Help on " + strings.Join(more, ", ") + "."
+	for _, cmd := range a.Commands {
+		if cmd.Heading == "" {
+			text += fmt.Sprintf("\n`rollmill %s %s`: %s.", cmd.Name, cmd.Args, cmd.Usage)
+		}
+	}
+	return text + "\n"
 }

@@ -118,12 +118,15 @@ func (o *option) refused(where, text string, err error) error {
 	case errors.As(err, &hinted):
 		return Usagef(hinted.Hint(), "%s: %w", where, err)
 	case o.Type == plugin.Text || o.Type == plugin.Object:
-		return Usagef("see --help", "%s: %w", where, err)
+		return Usagef(o.hint(), "%s: %w", where, err)
 	case o.Type == plugin.Duration:
 		return Usagef("write the unit: 90s, 5m, 2h", "%s: %q is not %s", where, text, o.Type)
 	}
-	return Usagef("see --help", "%s: %q is not %s", where, text, o.Type)
+	return Usagef(o.hint(), "%s: %q is not %s", where, text, o.Type)
 }
+
+// hint returns the line of help on the option.
+func (o *option) hint() string { return form(o.Setting) + ": " + o.Phrase() }
 
 // checkChosen refuses settings of plug-ins that were not chosen, if they are on
 // the command line. It refuses them in the configuration only when no plug-in is

@@ -81,33 +81,46 @@ func (a *App) pluginHelp(sort, name string) (string, error) {
 	return "", Usagef(plugin.Nearest(sort, names, "kinds are "+strings.Join(names, ", ")), "there is no kind of plug-in %q", sort)
 }
 
+// help returns the help of a plug-in, or of those whose names continue the name:
+// trl-sft for trl.
 func (of *pluginSort) help(name string) (string, error) {
-	var names []string
+	var b strings.Builder
+	variants, names := &pluginSort{name: of.name}, []string{}
 	for _, p := range of.plugins {
-		if p.Name != name {
-			names = append(names, p.Name)
-			continue
+		names = append(names, p.Name)
+		switch {
+		case p.Name == name:
+			of.describe(&b, p)
+		case strings.HasPrefix(p.Name, name+"-"):
+			variants.plugins = append(variants.plugins, p)
 		}
-		var b strings.Builder
-		fmt.Fprintf(&b, "%s %s - %s\n", of.name, name, p.Help)
-		if p.About != "" {
-			b.WriteString("\n" + p.About)
-		}
-		if len(p.Settings) == 0 {
-			b.WriteString("\nIt has no flags of its own.\n")
-			return b.String(), nil
-		}
-		if p.Spec != "" {
-			fmt.Fprintf(&b, "\nUsage: %s\n", p.Spec)
-			writeFlags(&b, p.Settings)
-			return b.String(), nil
-		}
-		writeFlags(&b, p.Settings)
-		listInner(&b, p)
-		fmt.Fprintf(&b, "\nEvery flag has an environment variable, such as %s, and a key in section %q of the config file.\n", variable(of.section, p.Settings[0].Name), of.section)
-		return b.String(), nil
 	}
-	return "", Usagef(plugin.Nearest(name, names, of.name+"s: "+strings.Join(names, ", ")), "there is no %s %q", of.name, name)
+	if variants.plugins != nil {
+		variants.list(&b)
+	}
+	if b.Len() == 0 {
+		return "", Usagef(plugin.Nearest(name, names, of.name+"s: "+strings.Join(names, ", ")), "there is no %s %q", of.name, name)
+	}
+	return strings.TrimLeft(b.String(), "\n"), nil
+}
+
+// describe writes the help of a plug-in with its settings.
+func (of *pluginSort) describe(b *strings.Builder, p *plugin.Owner) {
+	fmt.Fprintf(b, "%s %s - %s\n", of.name, p.Name, p.Help)
+	if p.About != "" {
+		b.WriteString("\n" + p.About)
+	}
+	switch {
+	case len(p.Settings) == 0:
+		b.WriteString("\nIt has no flags of its own.\n")
+	case p.Spec != "":
+		fmt.Fprintf(b, "\nUsage: %s\n", p.Spec)
+		writeFlags(b, p.Settings)
+	default:
+		writeFlags(b, p.Settings)
+		listInner(b, p)
+		fmt.Fprintf(b, "\nEvery flag has an environment variable, such as %s, and a key in section %q of the config file.\n", variable(of.section, p.Settings[0].Name), of.section)
+	}
 }
 
 // title returns the kind with an upper-case first letter, for headings.
@@ -142,16 +155,53 @@ func listInner(b *strings.Builder, p *plugin.Owner) {
 	}
 }
 
-// list writes a line for each plug-in.
+// list writes a line for each plug-in, under a heading for each purpose.
 func (of *pluginSort) list(b *strings.Builder) {
+	purposes, in := of.byPurpose()
+	for _, purpose := range purposes {
+		var rows [][2]string
+		for _, p := range in[purpose] {
+			rows = append(rows, [2]string{p.Name, p.Help})
+		}
+		heading := of.title() + "s"
+		if purpose != "" {
+			heading += " for " + purpose
+		}
+		writeRows(b, fmt.Sprintf("%s (rollmill help %s NAME describes one)", heading, of.name), rows)
+	}
+}
+
+// listBriefly writes a line for each purpose, or for each plug-in if they have none.
+func (of *pluginSort) listBriefly(b *strings.Builder) {
+	purposes, in := of.byPurpose()
+	if len(purposes) < 2 {
+		of.list(b)
+		return
+	}
 	fmt.Fprintf(b, "\n%ss (rollmill help %s NAME describes one):\n", of.title(), of.name)
-	width := 0
-	for _, p := range of.plugins {
-		width = max(width, len(p.Name))
+	for _, purpose := range purposes {
+		var names []string
+		for _, p := range in[purpose] {
+			names = append(names, p.Name)
+		}
+		label := "for " + purpose
+		if purpose == "" {
+			label = "others"
+		}
+		writeWrapped(b, "  "+label+": ", strings.Join(names, ", "))
 	}
+}
+
+// byPurpose groups plug-ins by purpose, in the order of the first of each.
+func (of *pluginSort) byPurpose() (order []string, in map[string][]*plugin.Owner) {
+	in = map[string][]*plugin.Owner{}
 	for _, p := range of.plugins {
-		fmt.Fprintf(b, "  %-*s  %s\n", width, p.Name, p.Help)
+		if in[p.Purpose] == nil {
+			order = append(order, p.Purpose)
+		}
+		in[p.Purpose] = append(in[p.Purpose], p)
 	}
+	return order, in
 }
 
 // ownSettings returns the settings that are not of plug-ins.

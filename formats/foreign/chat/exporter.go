@@ -42,7 +42,7 @@ type Row struct {
 // A row is the main path of a trajectory, with the ids, the reward and the
 // advantage of our row under our names, rewards as a JSON object by name.
 var Exporter = exporters.Format{
-	Name: "chat", Help: "conversations as Hugging Face and TRL know them, with tools",
+	Name: "chat", For: exporters.Training, Help: "conversations as Hugging Face and TRL know them, with tools",
 	Omits: "token ids, log probabilities, calls and candidates",
 	Of:    exporters.Rows, Exports: []exporters.Extension{exporters.JSONL, exporters.Parquet}, Notes: notes,
 	Lines: exporters.RawLines(func(dst []byte, x *exporters.Item) ([]byte, int64, error) {

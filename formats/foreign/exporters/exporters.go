@@ -33,6 +33,7 @@ type Format struct {
 	Help  string // a lower-case phrase: whose rows they are
 	Omits string // columns that it leaves out of every row, such as "token ids"; "" when it does not say
 	Of    Source
+	For   Purpose
 	Form  int  // of its rows: raise it when the same batch gives others; a submission is then another one
 	Whole bool // the file must have every group, and each must pass art.Check, or none is written
 
@@ -54,6 +55,20 @@ type Format struct {
 	// compares the advantages with those that its trainer computes; nil when it computes none from a file
 	Drift func() Drift
 }
+
+// Purpose is what a format is for. Help lists formats by it.
+type Purpose string
+
+// The purposes, as they follow "for" in help.
+const (
+	Training Purpose = "trainers"
+	Viewing  Purpose = "evaluation and trace viewers"
+	Tables   Purpose = "tables and spreadsheets"
+	Own      Purpose = "rollmill itself"
+)
+
+// Purposes lists the purposes in the order of help.
+var Purposes = []Purpose{Training, Viewing, Tables, Own}
 
 // TemplateNotes say what messages for chat templates are (Item.Template).
 const TemplateNotes = `Messages are as the chat templates of Hugging Face models read them: the arguments

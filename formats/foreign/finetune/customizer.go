@@ -10,14 +10,14 @@ import (
 
 // CustomizerDPO writes the pairs on which NeMo Customizer trains by preferences.
 var CustomizerDPO = exporters.Format{
-	Name: "customizer-dpo", Help: "NeMo Customizer's pairs", Of: exporters.Pairs,
+	Name: "customizer-dpo", For: exporters.Training, Help: "NeMo Customizer's pairs", Of: exporters.Pairs,
 	Files: []exporters.Extension{exporters.JSONL},
 	Lines: exporters.Lines(exporters.Pair(CustomizerPreferenceOf)),
 }
 
 // CustomizerSFT writes the conversations on which NeMo Customizer trains supervised.
 var CustomizerSFT = exporters.Format{
-	Name: "customizer-sft", Help: "NeMo Customizer's conversations", Of: exporters.Top,
+	Name: "customizer-sft", For: exporters.Training, Help: "NeMo Customizer's conversations", Of: exporters.Top,
 	Files: []exporters.Extension{exporters.JSONL},
 	Lines: exporters.Lines(exporters.Each(ConversationOf)),
 }

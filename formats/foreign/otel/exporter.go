@@ -25,7 +25,7 @@ import (
 // A line of a file is an OTLP request, ExportTraceServiceRequest, as JSON. Importer
 // reads it, with --map example_id=rollmill.example_id.
 var Exporter = exporters.Format{
-	Name: "otel", Help: "traces of OpenTelemetry by the GenAI conventions, an OTLP request a line",
+	Name: "otel", For: exporters.Viewing, Help: "traces of OpenTelemetry by the GenAI conventions, an OTLP request a line",
 	Omits: "token ids, log probabilities and examples",
 	Of:    exporters.Rows, Exports: []exporters.Extension{exporters.JSONL},
 	Lines: exporters.RawLines(func(dst []byte, x *exporters.Item) (_ []byte, n int64, err error) {

@@ -51,7 +51,7 @@ type Row struct {
 // A transcript is the main path of a trajectory. Columns that the schema does
 // not have are metadata there, under our names.
 var Exporter = exporters.Format{
-	Name: "inspect-scout", Help: "transcripts for Inspect Scout's scanners and viewer",
+	Name: "inspect-scout", For: exporters.Viewing, Help: "transcripts for Inspect Scout's scanners and viewer",
 	Omits: "token ids, log probabilities, calls, tools, candidates and the example",
 	Of:    exporters.Rows, Exports: []exporters.Extension{exporters.Parquet},
 	Table: exporters.Table(func(x *exporters.Item) (out []Row) {

@@ -19,7 +19,7 @@ import (
 // The header has further keys, which the viewer ignores: ids, reward and advantage
 // under our names, and tools, an array.
 var Exporter = exporters.Format{
-	Name: "sts", Help: "session traces for the viewer of the Hugging Face hub, a file each",
+	Name: "sts", For: exporters.Viewing, Help: "session traces for the viewer of the Hugging Face hub, a file each",
 	Omits: "token ids, log probabilities, calls and candidates",
 	Of:    exporters.Rows, Exports: []exporters.Extension{exporters.Folder},
 	Folder: exporters.Documents(".jsonl", appendSession),

@@ -14,14 +14,14 @@ import (
 
 // ArrowFile writes Arrow's file format.
 var ArrowFile = exporters.Format{
-	Name: "arrow", Help: "our rows in Arrow's file format, all columns", Of: exporters.Rows,
+	Name: "arrow", For: exporters.Tables, Help: "our rows in Arrow's file format, all columns", Of: exporters.Rows,
 	Exports: []exporters.Extension{exporters.Arrow},
 	Other:   open(false),
 }
 
 // ArrowStream writes Arrow's streaming format.
 var ArrowStream = exporters.Format{
-	Name: "arrow-stream", Help: "our rows in Arrow's streaming format, all columns", Of: exporters.Rows,
+	Name: "arrow-stream", For: exporters.Tables, Help: "our rows in Arrow's streaming format, all columns", Of: exporters.Rows,
 	Exports: []exporters.Extension{exporters.ArrowStream},
 	Other:   open(true),
 }

@@ -19,7 +19,7 @@ import (
 // are ISO 8601, in UTC. The column rewards is a JSON object of the components'
 // values; a component without a value is null.
 var CSV = exporters.Format{
-	Name: "csv", Help: "the columns with one number or text, for spreadsheets",
+	Name: "csv", For: exporters.Tables, Help: "the columns with one number or text, for spreadsheets",
 	Omits: "messages, calls, tools, candidates and the example",
 	Of:    exporters.Rows, Exports: []exporters.Extension{exporters.CSV},
 	Other: func(out io.Writer) exporters.Sink { return &csvSink{out: out} },

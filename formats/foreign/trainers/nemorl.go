@@ -13,7 +13,7 @@ import (
 // reward models give no tools to the chat template, so a row for which the policy
 // was offered tools is refused.
 var NemoRL = exporters.Format{
-	Name: "nemo-rl-preference", Help: "NeMo-RL's pairs by rank", Of: exporters.Pairs,
+	Name: "nemo-rl-preference", For: exporters.Training, Help: "NeMo-RL's pairs by rank", Of: exporters.Pairs,
 	Files: []exporters.Extension{exporters.JSONL},
 	Form:  2, Notes: nemoRLNotes, Lines: exporters.Lines(nemoRLRows),
 }

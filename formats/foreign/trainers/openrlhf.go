@@ -20,7 +20,7 @@ import (
 
 // OpenRLHFPrompts writes the prompts that OpenRLHF's RL trainers load.
 var OpenRLHFPrompts = exporters.Format{
-	Name: "openrlhf-prompts", Help: "OpenRLHF's prompts", Of: exporters.Groups,
+	Name: "openrlhf-prompts", For: exporters.Training, Help: "OpenRLHF's prompts", Of: exporters.Groups,
 	Files: []exporters.Extension{exporters.JSONL},
 	Form:  2, Notes: openRLHFNotes, Lines: exporters.Lines(openRLHFPrompts),
 }
@@ -28,14 +28,14 @@ var OpenRLHFPrompts = exporters.Format{
 // OpenRLHFPreferences writes the pairs that OpenRLHF's trainers for DPO and reward
 // models load.
 var OpenRLHFPreferences = exporters.Format{
-	Name: "openrlhf-preference", Help: "OpenRLHF's pairs", Of: exporters.Pairs,
+	Name: "openrlhf-preference", For: exporters.Training, Help: "OpenRLHF's pairs", Of: exporters.Pairs,
 	Files: []exporters.Extension{exporters.JSONL},
 	Form:  2, Notes: openRLHFNotes, Lines: exporters.Lines(openRLHFPreferences),
 }
 
 // OpenRLHFKTO writes the single answers that OpenRLHF's KTO trainer loads.
 var OpenRLHFKTO = exporters.Format{
-	Name: "openrlhf-kto", Help: "OpenRLHF's single answers, good or bad", Of: exporters.Labels,
+	Name: "openrlhf-kto", For: exporters.Training, Help: "OpenRLHF's single answers, good or bad", Of: exporters.Labels,
 	Files: []exporters.Extension{exporters.JSONL},
 	Form:  2, Notes: openRLHFNotes, Lines: exporters.Lines(openRLHFAnswers),
 }

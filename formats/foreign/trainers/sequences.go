@@ -32,7 +32,7 @@ import (
 // Weight is that for a mean over tokens. With weights, that for a mean over
 // sequences is Weight times Tokens, divided by the mean of Tokens over all rows.
 var Sequences = exporters.Format{
-	Name: "sequences", Help: "sequences of tokens with masks, log probabilities, policy versions, advantages and weights, for a trainer of your own, TRL, verl, OpenRLHF or NeMo-RL",
+	Name: "sequences", For: exporters.Training, Help: "sequences of tokens with masks, log probabilities, policy versions, advantages and weights, for a trainer of your own, TRL, verl, OpenRLHF or NeMo-RL",
 	Of: exporters.Rows, Reads: sequences.Column, Files: []exporters.Extension{exporters.Parquet},
 	Exports: []exporters.Extension{exporters.JSONL}, Hub: 6, Loss: sequences.TokenMean,
 	Columns: exporters.ColumnsOf[SequenceRow](),

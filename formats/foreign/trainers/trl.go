@@ -14,7 +14,7 @@ import (
 
 // TRLPreference writes a preference dataset, for DPO and similar methods.
 var TRLPreference = exporters.Format{
-	Name: "trl-preference", Help: "TRL's preference rows", Of: exporters.Pairs,
+	Name: "trl-preference", For: exporters.Training, Help: "TRL's preference rows", Of: exporters.Pairs,
 	Files: []exporters.Extension{exporters.JSONL, exporters.Parquet}, Hub: 2,
 	Form: 2, Notes: exporters.TemplateNotes + toolNotes, Lines: exporters.Lines(trlPreferences),
 	Table: exporters.Table(trlPreferences),
@@ -22,7 +22,7 @@ var TRLPreference = exporters.Format{
 
 // TRLKTO writes an unpaired preference dataset.
 var TRLKTO = exporters.Format{
-	Name: "trl-kto", Help: "TRL's unpaired preference rows: single answers, good or bad", Of: exporters.Labels,
+	Name: "trl-kto", For: exporters.Training, Help: "TRL's unpaired preference rows: single answers, good or bad", Of: exporters.Labels,
 	Files: []exporters.Extension{exporters.JSONL}, Hub: 4,
 	Form: 2, Notes: exporters.TemplateNotes + toolNotes, Lines: exporters.Lines(trlAnswers),
 	Table: exporters.Table(trlAnswers),
@@ -30,14 +30,14 @@ var TRLKTO = exporters.Format{
 
 // TRLSFT writes a language modelling dataset.
 var TRLSFT = exporters.Format{
-	Name: "trl-sft", Help: "TRL's conversations", Of: exporters.Top, Files: []exporters.Extension{exporters.JSONL}, Hub: 3,
+	Name: "trl-sft", For: exporters.Training, Help: "TRL's conversations", Of: exporters.Top, Files: []exporters.Extension{exporters.JSONL}, Hub: 3,
 	Form: 2, Notes: exporters.TemplateNotes + toolNotes, Lines: exporters.Lines(conversations),
 	Table: exporters.Table(conversations),
 }
 
 // TRLPrompts writes a prompt-only dataset.
 var TRLPrompts = exporters.Format{
-	Name: "trl-prompts", Help: "TRL's prompt-only rows, for GRPO and RLOO", Of: exporters.Groups,
+	Name: "trl-prompts", For: exporters.Training, Help: "TRL's prompt-only rows, for GRPO and RLOO", Of: exporters.Groups,
 	Files: []exporters.Extension{exporters.JSONL}, Hub: 5,
 	Form: 2, Notes: exporters.TemplateNotes + promptNotes, Lines: exporters.Lines(trlPrompts),
 	Table: exporters.Table(trlPrompts),

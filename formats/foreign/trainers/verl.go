@@ -12,7 +12,7 @@ import (
 //
 // It does not write verl's rollout dump, on which no trainer trains.
 var Verl = exporters.Format{
-	Name: "verl", Help: "verl's prompts with reference answers", Of: exporters.Groups,
+	Name: "verl", For: exporters.Training, Help: "verl's prompts with reference answers", Of: exporters.Groups,
 	Files: []exporters.Extension{exporters.Parquet},
 	Notes: verlNotes,
 	Table: exporters.Table(func(x *exporters.Item) []VerlRow {

@@ -20,7 +20,7 @@ func defaults() *Config { return &Config{Branch: "main", Best: 1, MaxFileBytes: 
 // identity.
 func (c *Config) Declare(d *plugin.Declarer) {
 	d.Heading(plugin.Submission)
-	d.String(&c.Endpoint, "hub-url", "`URL` of the store").Shown("HF_ENDPOINT, else https://huggingface.co").FromReceipt(plugin.Address)
+	d.String(&c.Endpoint, "hub-url", "push to the store at this `URL`").Shown("HF_ENDPOINT, else https://huggingface.co").FromReceipt(plugin.Address)
 	d.Variable(&c.EndpointVariable, "HF_ENDPOINT")
 	backends.DeclareKeyFile(d, &c.Token, "HF_TOKEN")
 	d.String(&c.Repo, "repository", "push to the dataset repository `OWNER/NAME`, created if missing").FromReceipt(repositoryIn)

@@ -23,7 +23,7 @@ func defaults() *Config {
 // which name the trainer.
 func (c *Config) Declare(d *plugin.Declarer) {
 	d.Heading(plugin.Submission)
-	d.String(&c.BaseURL, "fine-tuning-url", "base `URL` of the service; of Azure https://RESOURCE.openai.azure.com/openai").FromReceipt(plugin.Address)
+	d.String(&c.BaseURL, "fine-tuning-url", "use the service at this base `URL`; for Azure https://RESOURCE.openai.azure.com/openai").FromReceipt(plugin.Address)
 	backends.DeclareKeyFile(d, &c.APIKey)
 	d.SecretVariable(&c.OpenAIKey, "OPENAI_API_KEY")
 	d.SecretVariable(&c.AzureKey, "AZURE_OPENAI_API_KEY")
@@ -36,7 +36,7 @@ func (c *Config) Declare(d *plugin.Declarer) {
 	d.String(&c.Suffix, "suffix", "put `TEXT` into the new model's name").ID("suffix")
 	d.OptionalInt64(&c.Seed, "job-seed", "give the job this `SEED`").ID("job-seed").Shown("the service's")
 	d.Objects(&c.Hyperparameters, "hyperparameters", "set `KEY=VALUE` of the method: n_epochs, batch_size, learning_rate_multiplier, beta, ...").ID("hyperparameters")
-	d.FileObject(&c.Grader, "grader", "JSON `FILE` with the reinforcement grader").ID("grader")
+	d.FileObject(&c.Grader, "grader", "grade with the reinforcement grader in this JSON `FILE`").ID("grader")
 	backends.DeclareHeldOut(d, &c.Validation, &c.SplitSeed)
 	d.Int(&c.MinRows, "min-rows", "refuse a batch of fewer than `N` rows")
 	backends.DeclareBest(d, &c.Best)

@@ -69,7 +69,7 @@ type CurriculumSettings struct {
 // Declare declares the settings. Identities of datasets hold all of them if the
 // rule ran.
 func (s *CurriculumSettings) Declare(d *plugin.Declarer) {
-	d.Bool(&s.Enabled, "curriculum", "train on a share of the groups that grows")
+	d.Bool(&s.Enabled, "curriculum", "train on a share of the groups that grows").Common()
 	d.Float(&s.Initial, "curriculum-initial", "begin with this `SHARE` of the groups").IDAlways("curriculum.initial")
 	d.Float(&s.Increment, "curriculum-increment", "add this `SHARE` at each expansion").IDAlways("curriculum.increment")
 	d.Int(&s.Interval, "curriculum-interval", "expand every `N` epochs").IDAlways("curriculum.interval")

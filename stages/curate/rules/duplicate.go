@@ -28,7 +28,7 @@ type DuplicateSettings struct {
 
 // Declare declares the settings.
 func (s *DuplicateSettings) Declare(d *plugin.Declarer) {
-	d.Bool(&s.Drop, "drop-duplicates", "drop members with the same content as an earlier one of their group").ID("drop-duplicates")
+	d.Bool(&s.Drop, "drop-duplicates", "drop members with the same content as an earlier one of their group").ID("drop-duplicates").Common()
 }
 
 // Rule makes the rule.

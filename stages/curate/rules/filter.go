@@ -31,7 +31,7 @@ type FilterSettings struct {
 
 // Declare declares the settings.
 func (s *FilterSettings) Declare(d *plugin.Declarer) {
-	d.Strings(&s.Expressions, "filter", "keep groups or members for which `EXPRESSION` is true, such as 0 < group.mean && trajectory.sampled_tokens < 4000").ID("filter")
+	d.Strings(&s.Expressions, "filter", "keep groups or members for which `EXPRESSION` is true, such as 0 < group.mean && trajectory.sampled_tokens < 4000").ID("filter").Common()
 }
 
 // Rule compiles the expressions.

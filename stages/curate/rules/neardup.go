@@ -39,7 +39,7 @@ type NearDuplicateSettings struct {
 
 // Declare declares the settings.
 func (s *NearDuplicateSettings) Declare(d *plugin.Declarer) {
-	d.OptionalFloat(&s.Similarity, "drop-near-duplicates", "`SIMILARITY` from which a near-duplicate of an earlier member is dropped; 1 ignores only case and blanks").ID("drop-near-duplicates")
+	d.OptionalFloat(&s.Similarity, "drop-near-duplicates", "drop members at least this `SIMILARITY` to an earlier one of their group; 1 ignores only case and blanks").ID("drop-near-duplicates")
 }
 
 // Rule makes the rule.

@@ -27,8 +27,8 @@ type StaleSettings struct {
 
 // Declare declares the settings.
 func (s *StaleSettings) Declare(d *plugin.Declarer) {
-	d.OptionalInt64(&s.Version, "policy-version", "version `N` of the policy that is trained now; with --max-staleness").ID("policy-version")
-	d.OptionalInt64(&s.Most, "max-staleness", "drop trajectories sampled by a policy more than `N` versions older").ID("max-staleness")
+	d.OptionalInt64(&s.Version, "policy-version", "treat version `N` of the policy as the one that is trained now; with --max-staleness").ID("policy-version")
+	d.OptionalInt64(&s.Most, "max-staleness", "drop trajectories sampled by a policy more than `N` versions older").ID("max-staleness").Common()
 }
 
 // Rule makes the rule.

@@ -8,54 +8,13 @@ import (
 
 	"github.com/rollmill/rollmill/cmd/internal/cli"
 	"github.com/rollmill/rollmill/stages"
-	"github.com/rollmill/rollmill/stages/plugin"
 	"github.com/rollmill/rollmill/storage"
 	"github.com/rollmill/rollmill/storage/conformance"
 )
 
-var storageCommand = cli.Command{
-	Name:    "storage",
-	Heading: commandsHeading,
-	Usage:   "test whether a bucket or a folder can hold datasets",
-	About:   `Datasets and ledgers are stored in a folder or in a bucket of an object store.`,
-	Parts:   []cli.Command{storageCheckCommand},
-}
-
-var storageCheckCommand = cli.Command{
-	Name:  "storage check",
-	Usage: "run the conformance suite on a bucket or a folder",
-	Args:  "URI",
-	About: `Tests what datasets and ledgers rely on: atomic writes, creation of an object by
-exactly one of many writers, replacement only of what was read, ordered listings,
-ranges, unusual names, large objects. It writes about three thousand small objects
-and 200 MB in a new folder under URI, removes the folder, and exits with code 1 if
-a case fails.
-
-The parameters after the question mark and the environment variables are those of
-each store's own tools; credentials come only from the environment.
-
-  rollmill storage check runs
-  rollmill storage check 's3://bucket/prefix?region=eu-central-1'
-  rollmill storage check 's3://bucket?endpoint=http://127.0.0.1:9000&use_path_style=true'
-  rollmill storage check gs://bucket/prefix
-  rollmill storage check 'azblob://container?storage_account=account'`,
-	ArgSettings: []string{"uri"},
-	Scans:       true,
-	Body:        cli.With(func() *storageSettings { return &storageSettings{} }, runStorageCheck),
-}
-
-type storageSettings struct{ URI string }
-
-func (c *storageSettings) Declare(d *plugin.Declarer) {
-	d.Heading(plugin.Input)
-	d.String(&c.URI, "uri", "test the bucket or the folder at this `URI`")
-}
-
-func runStorageCheck(ctx context.Context, s *cli.Session, c *storageSettings) error {
-	if c.URI == "" {
-		return cli.Usagef("run `rollmill storage check URI`", "storage check takes one URI")
-	}
-	uri := c.URI
+// checkStore runs the conformance suite in a new folder under uri, and removes the
+// folder.
+func checkStore(ctx context.Context, s *cli.Session, uri string) error {
 	root, err := storage.Open(ctx, uri)
 	if err != nil {
 		return cli.Usagef("", "%w", err)

@@ -1,0 +1,59 @@
+package cli
+
+import (
+	"fmt"
+	"strings"
+	"unicode/utf8"
+)
+
+// The widths of help, in characters.
+const (
+	helpWidth = 120 // of a line
+	helpNames = 32  // of a column of names; the text after a longer name begins where the name ends
+)
+
+// writeRows writes a heading and a row for each name and its text. Long texts
+// continue on further lines.
+func writeRows(b *strings.Builder, heading string, rows [][2]string) {
+	width := 0
+	for _, r := range rows {
+		if n := utf8.RuneCountInString(r[0]); n <= helpNames {
+			width = max(width, n)
+		}
+	}
+	fmt.Fprintf(b, "\n%s:\n", heading)
+	for _, r := range rows {
+		lines := wrapped(r[1], helpWidth-width-4, helpWidth-4-max(width, utf8.RuneCountInString(r[0])))
+		fmt.Fprintf(b, "  %-*s  %s\n", width, r[0], lines[0])
+		for _, line := range lines[1:] {
+			fmt.Fprintf(b, "  %*s  %s\n", width, "", line)
+		}
+	}
+}
+
+// writeWrapped writes a text after a label. Further lines are indented.
+func writeWrapped(b *strings.Builder, label, text string) {
+	indent := strings.Repeat(" ", len(label)-len(strings.TrimLeft(label, " "))+2)
+	for i, line := range wrapped(text, helpWidth-len(indent), helpWidth-utf8.RuneCountInString(label)) {
+		if i > 0 {
+			label = indent
+		}
+		fmt.Fprintf(b, "%s%s\n", label, line)
+	}
+}
+
+// wrapped breaks a text at blanks into lines of at most width characters, the first
+// of which has at most first. A longer word has a line of its own.
+func wrapped(text string, width, first int) []string {
+	lines, room := []string{""}, first
+	for _, word := range strings.Fields(text) {
+		last := len(lines) - 1
+		used := utf8.RuneCountInString(lines[last])
+		if used > 0 && used+1+utf8.RuneCountInString(word) > room {
+			lines, room = append(lines, word), width
+			continue
+		}
+		lines[last] = strings.TrimLeft(lines[last]+" "+word, " ")
+	}
+	return lines
+}
