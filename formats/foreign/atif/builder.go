@@ -112,8 +112,7 @@ func (b *builder) into(row *formats.Trajectory) {
 		row.TokenSource = b.source
 	}
 	if len(row.Calls) == 0 {
-		row.Status, row.FailureClass, row.Error = formats.StatusFailed, formats.FailNoCalls,
-			"no step of the agent called a model"
+		importers.Fail(row, formats.FailNoCalls, "no step of the agent called a model")
 		row.Reward = nil
 	}
 }

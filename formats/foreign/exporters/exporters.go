@@ -2,11 +2,11 @@
 // load: what a format is, what each is made from, and how its files are
 // written. It opens no files; the caller passes a Place to write to.
 //
-// To add a format: a folder here that declares a Format, a line in
-// formats/foreign, which hands it to foreigntest, and its golden test with
-// -update: that of stages/backends/file for its Files, that of
-// formats/foreign for its Exports. The kinds of file of backend file, the
-// tables of backend hub and the formats of export follow.
+// To add a format: add a folder of formats/foreign that declares a Format, and a
+// line to formats/foreign, which tests it with foreigntest. Then run a golden test
+// with -update: that of stages/backends/file for its Files, that of formats/foreign
+// for its Exports. The kinds of file of backend file, the tables of backend hub and
+// the formats of export follow.
 //
 // What a format says in Omits, it leaves out of every row. What it cannot hold
 // of one row only, it reports with Item.Drop: the caller refuses the row, or

@@ -47,6 +47,11 @@ func Finish(x *Item) error {
 	return nil
 }
 
+// Fail makes a row a failed one.
+func Fail(row *formats.Trajectory, class, text string) {
+	row.Status, row.FailureClass, row.Error = formats.StatusFailed, class, text
+}
+
 func stopReason(status string) string {
 	switch status {
 	case formats.StatusTruncated:

@@ -2,10 +2,10 @@
 // format is, how its files are cut into records, and what a record becomes. It
 // opens no files, and it decides neither ids nor groups; pipelines/convert does.
 //
-// To add a format: a folder here that declares a Format, a line in
-// formats/foreign, files under testdata/importers that the software itself
-// wrote, and a call of foreigntest.Run and foreigntest.Fuzz. The command, its
-// help and its page follow.
+// To add a format: add a folder of formats/foreign that declares a Format, a line
+// to formats/foreign, files that the software itself wrote to testdata/importers,
+// and calls of foreigntest.Run and foreigntest.Fuzz. The command, its help and its
+// page follow. Package value has the readers of JSON values.
 package importers
 
 import (

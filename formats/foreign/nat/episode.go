@@ -70,8 +70,8 @@ func trajectory(r *importers.Record, o jsontext.Object) (out []importers.Item, e
 	e.talk.Into(&x.Row)
 	x.Row.TokenSource, x.Row.Metadata = e.source, meta.String()
 	if len(x.Row.Calls) == 0 {
-		x.Row.Status, x.Row.FailureClass, x.Row.Error, x.Row.Reward = formats.StatusFailed, formats.FailNoCalls,
-			"the episode has no answer of a model", nil
+		importers.Fail(&x.Row, formats.FailNoCalls, "the episode has no answer of a model")
+		x.Row.Reward = nil
 	}
 	return []importers.Item{x}, nil
 }

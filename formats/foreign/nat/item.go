@@ -73,16 +73,13 @@ func (b *builder) into(t *formats.Trajectory) {
 	Candidates(t, b.all)
 	t.TokenSource = b.source
 	t.StartedAt, t.FinishedAt = b.times.Began, b.times.Done
-	fail := func(class, text string) {
-		t.Status, t.FailureClass, t.Error = formats.StatusFailed, class, text
-	}
 	switch {
 	case t.Answer == "":
-		fail(formats.FailAgentOutput, "the workflow gave no answer: it failed, or the evaluation ended before")
+		importers.Fail(t, formats.FailAgentOutput, "the workflow gave no answer: it failed, or the evaluation ended before")
 	case len(t.Calls) == 0:
-		fail(formats.FailNoCalls, "the workflow's steps hold no call of a model")
+		importers.Fail(t, formats.FailNoCalls, "the workflow's steps hold no call of a model")
 	case b.lost:
-		fail(formats.FailAgentOutput, "an answer ended with tool calls that no step holds")
+		importers.Fail(t, formats.FailAgentOutput, "an answer ended with tool calls that no step holds")
 	}
 	if b.incomplete > 0 {
 		b.meta.Add("incomplete_prompts", fmt.Appendf(nil, "%d", b.incomplete))

@@ -50,19 +50,18 @@ func status(in *value.Reader, row *formats.Trajectory, response jsontext.Object,
 	e := response.Get("error")
 	switch {
 	case class != "":
-		row.Status, row.FailureClass, row.Error = formats.StatusFailed, formats.FailInternal, class
+		importers.Fail(row, formats.FailInternal, class)
 		if strings.Contains(class, "timeout") {
 			row.FailureClass = formats.FailTimeout
 		}
 	case len(e) > 0 && string(e) != "null":
-		row.Status, row.FailureClass, row.Error = formats.StatusFailed, formats.FailEngine, errorText(e)
+		importers.Fail(row, formats.FailEngine, errorText(e))
 	case in.Text("response.status", response.Get("status")) == "cancelled":
 		row.Status, row.FailureClass = formats.StatusFailed, formats.FailCancelled
 	case in.Text("response.status", response.Get("status")) == "failed":
 		row.Status, row.FailureClass = formats.StatusFailed, formats.FailEngine
 	case len(row.Calls) == 0:
-		row.Status, row.FailureClass, row.Error = formats.StatusFailed, formats.FailNoCalls,
-			"the response has no output of the model"
+		importers.Fail(row, formats.FailNoCalls, "the response has no output of the model")
 	}
 	if row.Status == formats.StatusFailed {
 		row.Reward = nil

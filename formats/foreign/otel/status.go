@@ -4,6 +4,7 @@ import (
 	"regexp"
 
 	"github.com/rollmill/rollmill/formats"
+	"github.com/rollmill/rollmill/formats/foreign/importers"
 )
 
 // status sets the status by the outermost spans, and by the last call.
@@ -21,10 +22,9 @@ func (t *trace) status(row *formats.Trajectory) {
 	}
 	switch {
 	case text != "":
-		row.Status, row.FailureClass, row.Error = formats.StatusFailed, class, text
+		importers.Fail(row, class, text)
 	case !t.answered:
-		row.Status, row.FailureClass, row.Error = formats.StatusFailed, formats.FailNoCalls,
-			"no call of the model has an answer"
+		importers.Fail(row, formats.FailNoCalls, "no call of the model has an answer")
 	}
 }
 

@@ -89,15 +89,14 @@ func (s *session) item() importers.Item {
 	row.StartedAt, row.FinishedAt = s.times.Began, s.times.Done
 	switch {
 	case s.failure != "":
-		row.Status, row.FailureClass, row.Error = formats.StatusFailed, s.failure, s.reason
+		importers.Fail(row, s.failure, s.reason)
 		if s.failure == formats.FailCancelled {
 			row.StopReason = formats.StopCancelled
 		}
 	case row.Status == formats.StatusFailed: // of a header, which has no class
 		row.FailureClass = formats.FailInternal
 	case len(row.Calls) == 0 && row.Status == "":
-		row.Status, row.FailureClass, row.Error = formats.StatusFailed, formats.FailNoCalls,
-			"the session has no answer of the model"
+		importers.Fail(row, formats.FailNoCalls, "the session has no answer of the model")
 	}
 	if row.Status == formats.StatusFailed {
 		row.Reward = nil

@@ -86,8 +86,7 @@ func resultStatus(in *value.Reader, row *formats.Trajectory, o jsontext.Object) 
 	case cut:
 		row.Status, row.StopReason = formats.StatusTruncated, stop
 	case len(row.Calls) == 0:
-		row.Status, row.FailureClass, row.Error = formats.StatusFailed, formats.FailNoCalls,
-			"the completion has no message of the model"
+		importers.Fail(row, formats.FailNoCalls, "the completion has no message of the model")
 	case o.Has("is_truncated"):
 		row.Status = formats.StatusOK
 	}

@@ -91,7 +91,7 @@ func status(in *value.Reader, row *formats.Trajectory, o jsontext.Object) {
 	case cut:
 		row.Status, row.StopReason = formats.StatusTruncated, stop
 	case len(row.Calls) == 0:
-		row.Status, row.FailureClass, row.Error = formats.StatusFailed, formats.FailNoCalls, "the model was not called"
+		importers.Fail(row, formats.FailNoCalls, "the model was not called")
 	}
 }
 

@@ -1,7 +1,7 @@
 // Package file is the trainer that only writes files, in the forms that
 // trainers elsewhere load.
 //
-//	<format>.jsonl, .parquet   a batch in a format of formats/foreign, as far as it has Files
+//	<format>.jsonl, .parquet   a batch in a format of formats/foreign, if it has Files
 //	_files.json                what was written, and for which submission; comes last
 //
 // Preferences are those of the batch's table _pairs, and single answers those
