@@ -49,7 +49,7 @@ type Check struct {
 	Payload  bool    // it reads messages, calls or the example
 	Share    float64 // the share of a dataset's rows or groups up to which it is no finding; an import's report counts each
 	Blocks   uses    // what such rows, or the rows of such groups, cannot be used for
-	What     string  // what a finding in a dataset says of the rows that it counts
+	What     string  // what a finding in a dataset says of what it counts; "" for Help
 	Help     string  // what is the case: a lower-case phrase
 	Hint     string  // what to do
 

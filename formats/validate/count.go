@@ -57,7 +57,7 @@ func (c *Count) sorted(sort string) {
 
 func (c *Count) counted() *Count { return c }
 
-func (c *Count) found(k *Check) []Finding { return c.Over(k.Share, "%s", k.What) }
+func (c *Count) found(k *Check) []Finding { return c.Over(k.Share, "%s", cmp.Or(k.What, k.Help)) }
 
 // PlaceOf copies the place of a row that is valid only now.
 func PlaceOf(row int64, id, detail string) Place {

@@ -17,20 +17,27 @@ const maxFiles = 100
 // it keeps of them is in sorters, so its own memory does not grow with rows, only
 // with the number of files; their names' memory is the caller's.
 type SourceCheck struct {
-	files    []string
-	n        uint64               // rows
-	sorter   func() *spill.Sorter // a new one
-	ids      *spill.Sorter        // the hash of an id and its row: the hash of the group
-	runs     *spill.Sorter        // the hash of a group and a row: the facts of it and of the next rows, if they are of the group too
-	checkers [maxImported]checker // of the rows; nil for the others
-	row      Row                  // the last one
-	source   Source
+	files   []string
+	n       uint64               // rows
+	sorter  func() *spill.Sorter // a new one
+	ids     *spill.Sorter        // the hash of an id and its row: the hash of the group
+	runs    *spill.Sorter        // the hash of a group and a row: the facts of it and of the next rows, if they are of the group too
+	rowwise []rowwise
+	row     Row // the last one
+	source  Source
 
 	run struct { // the last one, which is not in runs yet
 		group, first uint64
 		facts        []byte
 	}
 	key, value []byte // reused
+}
+
+// rowwise is a check that sees one row.
+type rowwise struct {
+	checker
+	n   *int64 // how often it has found something
+	one set
 }
 
 // maxRun is the largest number of rows in a run.
@@ -43,9 +50,10 @@ func NewSourceCheck(dir string, memory int64) *SourceCheck {
 	sorter := func() *spill.Sorter { return spill.New(dir, memory) }
 	sc := &SourceCheck{sorter: sorter, ids: sorter(), runs: sorter()}
 	for i := range imported {
-		if c := imported[i].checker(); c != nil && imported[i].Sees == OneRow {
+		if imported[i].Sees == OneRow {
+			c := imported[i].checker()
 			c.counted().bare = true
-			sc.checkers[i] = c
+			sc.rowwise = append(sc.rowwise, rowwise{c, &c.counted().N, 1 << i})
 		}
 	}
 	return sc
@@ -83,13 +91,11 @@ func (sc *SourceCheck) Add(group string, s Source, t *formats.Trajectory) error 
 // find returns what a row shows by itself.
 func (sc *SourceCheck) find(group string, s Source, t *formats.Trajectory) (found set) {
 	sc.source, sc.row = s, Row{TrajectoryID: t.TrajectoryID, Group: group, Status: t.Status, Reward: t.Reward, Trajectory: t, Source: &sc.source}
-	for i, c := range sc.checkers {
-		if c == nil {
-			continue
-		}
-		before := c.counted().N
-		if c.Row(&sc.row); c.counted().N > before {
-			found |= 1 << i
+	for i := range sc.rowwise {
+		c := &sc.rowwise[i]
+		before := *c.n
+		if c.Row(&sc.row); *c.n > before {
+			found |= c.one
 		}
 	}
 	return found

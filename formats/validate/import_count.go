@@ -8,16 +8,6 @@ import (
 	"slices"
 )
 
-// The checks of an import's rows that are not made row by row.
-const (
-	failed      = "failures"
-	single      = "singleton"
-	flat        = "flat"
-	sameID      = "duplicate_ids"
-	sameContent = "duplicate_content"
-	copies      = "copies"
-)
-
 // imported are the checks that an import makes.
 var imported = In(Import)
 
@@ -32,9 +22,11 @@ func setOf(name string) set {
 	return 1 << slices.IndexFunc(imported, func(c Check) bool { return c.Name == name })
 }
 
+// The checks of an import that compare rows, and the one after which a row is in no
+// other finding.
 var (
-	failedSet, singleSet, flatSet        = setOf(failed), setOf(single), setOf(flat)
-	sameIDSet, sameContentSet, copiesSet = setOf(sameID), setOf(sameContent), setOf(copies)
+	failedSet, singleSet, flatSet        = setOf("failures"), setOf("singleton"), setOf("flat")
+	sameIDSet, sameContentSet, copiesSet = setOf("duplicate_ids"), setOf("duplicate_content"), setOf("copies")
 )
 
 func (s set) has(one set) bool { return s&one != 0 }

@@ -45,7 +45,7 @@ func (c *empty) found(k *Check) []Finding {
 	if c.N > 0 {
 		return nil
 	}
-	return []Finding{{What: k.What}}
+	return []Finding{{What: k.Help}}
 }
 
 // failures counts rows that failed. Of an import those that were not attempted
