@@ -56,9 +56,11 @@ var documented = []struct {
 	{KindGroups, "The thin row that group writes: a trajectory as a member of its group."},
 	{TableGroups, "A row for each group in a dataset of groups: statistics of its valid members, those with a reward."},
 	{TablePairs, "A row for each preference in a dataset of groups: two continuations of one prompt, the better one chosen."},
-	{TableLabels, "A row for each scored trajectory in a dataset of groups: an answer that is desirable or not. The manifest's facts count both kinds."},
+	{TableLabels, "A row for each scored trajectory in a dataset of groups: an answer that is desirable or not. The " +
+		"manifest's facts count both kinds."},
 	{TableDecisions, "A row for each input trajectory of curate, in the curated dataset."},
-	{TablePlan, "A row for each example that should get more generations, in the curated dataset; `rollout --plan` makes them."},
+	{TablePlan, "A row for each example that should get more generations, in the curated dataset; `rollout --plan` " +
+		"makes them."},
 }
 
 // ColumnsMarkdown returns the documentation of every column as a Markdown page;
@@ -73,7 +75,8 @@ func ColumnsMarkdown(reasons []string) string {
 			if d.kind == TableDecisions && c.Path == "reason" {
 				c.Meaning += ": " + oneOf(reasons)
 			}
-			fmt.Fprintf(&b, "| `%s` | %s | %s | %s | %s |\n", c.Path, c.typeAndUnit(), cell(c.Meaning), cell(c.Null), c.marks())
+			fmt.Fprintf(&b, "| `%s` | %s | %s | %s | %s |\n", c.Path, c.typeAndUnit(), cell(c.Meaning),
+				cell(c.Null), c.marks())
 		}
 	}
 	return b.String()

@@ -11,15 +11,22 @@ const (
 )
 
 var (
-	trajectoryID = Column{Path: "trajectory_id", Type: str, Meaning: "the attempt's id, from run, example, epoch and generation: the same after a re-run"}
-	exampleID    = Column{Path: "example_id", Type: str, Meaning: "id of the row of the task dataset; `row-<n>` when that has none"}
-	groupID      = Column{Path: "group_id", Type: str, Meaning: "`<example_id>@<epoch>`: identifies all trajectories of one example in one epoch; with group's `--by`, its value takes the place of the example"}
+	trajectoryID = Column{Path: "trajectory_id", Type: str,
+		Meaning: "the attempt's id, from run, example, epoch and generation: the same after a re-run"}
+	exampleID = Column{Path: "example_id", Type: str,
+		Meaning: "id of the row of the task dataset; `row-<n>` when that has none"}
+	groupID = Column{Path: "group_id", Type: str,
+		Meaning: "`<example_id>@<epoch>`: identifies all trajectories of one example in one epoch; with group's `--by`, " +
+			"its value takes the place of the example"}
 	epoch        = Column{Path: "epoch", Type: i32, Meaning: "which pass of the five stages, from 0"}
 	generation   = Column{Path: "generation", Type: i32, Meaning: "which attempt at the example, from 0"}
 	status       = Column{Path: "status", Type: str, Meaning: oneOf(Statuses)}
-	statusOfBase = Column{Path: "status", Type: str, Meaning: "the trajectory's, repeated so that this dataset can be read alone: " + oneOf(Statuses)}
-	reward       = Column{Path: "reward", Type: f64, Meaning: "the total: the weighted sum of rewards", Null: "there is no reward: the trajectory failed, or a component has no value; never replaced by 0"}
-	shaped       = Column{Path: "shaped_rewards", Type: "list of float64", Meaning: "a reward for each step of the main path, in order", Null: "no step rewards"}
+	statusOfBase = Column{Path: "status", Type: str,
+		Meaning: "the trajectory's, repeated so that this dataset can be read alone: " + oneOf(Statuses)}
+	reward = Column{Path: "reward", Type: f64, Meaning: "the total: the weighted sum of rewards",
+		Null: "there is no reward: the trajectory failed, or a component has no value; never replaced by 0"}
+	shaped = Column{Path: "shaped_rewards", Type: "list of float64",
+		Meaning: "a reward for each step of the main path, in order", Null: "no step rewards"}
 )
 
 var rewardColumns = under("rewards", []Column{
@@ -35,35 +42,48 @@ var trajectoryColumns = slices.Concat(
 		trajectoryID,
 		{Path: "run", Type: str, Meaning: "the run's name"},
 		exampleID, epoch, generation,
-		{Path: "example", Type: str, Meaning: "the original input row: a JSON object with its keys in order", Payload: true, Heavy: true},
+		{Path: "example", Type: str, Meaning: "the original input row: a JSON object with its keys in order", Payload: true,
+			Heavy: true},
 	},
 	payload(under("messages", messageColumns)),
 	payload(under("calls", callColumns)),
-	[]Column{{Path: "tool_sets", Type: "list of string", Meaning: "each distinct set of tools that was offered: a JSON array of tool definitions as sent", Payload: true}},
+	[]Column{{Path: "tool_sets", Type: "list of string",
+		Meaning: "each distinct set of tools that was offered: a JSON array of tool definitions as sent", Payload: true}},
 	payload(under("candidates", candidateColumns)),
 	[]Column{
-		{Path: "answer", Type: str, Meaning: "what the agent returned as its answer, else the text of the main path's last sampled message, of its parts if it has them, without a refusal", Null: "nothing was sampled, or its text is empty", Paged: true},
+		{Path: "answer", Type: str,
+			Meaning: "what the agent returned as its answer, else the text of the main path's last sampled message, of its " +
+				"parts if it has them, without a refusal", Null: "nothing was sampled, or its text is empty", Paged: true},
 		status,
 		{Path: "stop_reason", Type: str, Meaning: "why it stopped, as the runner saw it: " + oneOf(StopReasons)},
 		{Path: "failure_class", Type: str, Meaning: "what failed: " + oneOf(FailureClasses), Null: "status is not failed"},
 		{Path: "error", Type: str, Meaning: "the failure as text, with the end of the program's stderr", Null: "none"},
 		{Path: "model", Type: str, Meaning: "the target model's name", Null: "the model was not asked"},
-		{Path: "policy_version", Type: i64, Meaning: "which weights answered the target calls", Null: "unknown, or the calls' versions differ"},
-		{Path: "token_source", Type: str, Meaning: "where in the engine's answers the token ids were found, such as " + TokensChoice, Null: "the engine gave none"},
-		{Path: "prompt_tokens", Type: i32, Unit: "tokens", Meaning: "of the prompts of all calls, summed: a shared prefix counts each time"},
+		{Path: "policy_version", Type: i64, Meaning: "which weights answered the target calls",
+			Null: "unknown, or the calls' versions differ"},
+		{Path: "token_source", Type: str,
+			Meaning: "where in the engine's answers the token ids were found, such as " + TokensChoice,
+			Null:    "the engine gave none"},
+		{Path: "prompt_tokens", Type: i32, Unit: "tokens",
+			Meaning: "of the prompts of all calls, summed: a shared prefix counts each time"},
 		{Path: "completion_tokens", Type: i32, Unit: "tokens", Meaning: "of the answers of all calls, summed"},
-		{Path: "sampled_tokens", Type: i32, Unit: "tokens", Meaning: "in messages that are trained, those sampled by target calls: one for each of their logprobs"},
+		{Path: "sampled_tokens", Type: i32, Unit: "tokens",
+			Meaning: "in messages that are trained, those sampled by target calls: one for each of their logprobs"},
 		{Path: "payload_digest", Type: str, Meaning: "XXH3-128 over the payload columns, 32 hex digits"},
-		{Path: "reward", Type: f64, Meaning: reward.Meaning, Null: "the agent returned none and it was not scored yet, or " + reward.Null},
+		{Path: "reward", Type: f64, Meaning: reward.Meaning,
+			Null: "the agent returned none and it was not scored yet, or " + reward.Null},
 	},
 	rewardColumns,
 	[]Column{
 		shaped,
 		{Path: "group_id", Type: str, Meaning: groupID.Meaning, Null: "not grouped yet"},
-		{Path: "advantage", Type: f64, Meaning: "the estimator's result for the group's rewards", Null: "not grouped yet, or the estimator returned none"},
+		{Path: "advantage", Type: f64, Meaning: "the estimator's result for the group's rewards",
+			Null: "not grouped yet, or the estimator returned none"},
 		{Path: "attempts", Type: i32, Meaning: "how often it was started until this result", Volatile: true},
-		{Path: "started_at", Type: "timestamp", Unit: "microseconds, UTC", Meaning: "when the attempt began", Null: "the attempt was not made", Volatile: true},
-		{Path: "finished_at", Type: "timestamp", Unit: "microseconds, UTC", Meaning: "when the attempt ended", Null: "the attempt was not made", Volatile: true},
+		{Path: "started_at", Type: "timestamp", Unit: "microseconds, UTC", Meaning: "when the attempt began",
+			Null: "the attempt was not made", Volatile: true},
+		{Path: "finished_at", Type: "timestamp", Unit: "microseconds, UTC", Meaning: "when the attempt ended",
+			Null: "the attempt was not made", Volatile: true},
 		{Path: "metadata", Type: str, Meaning: "a JSON object of other data from the agent or an import", Null: "nothing"},
 	},
 )
@@ -73,22 +93,42 @@ var messageColumns = slices.Concat(
 		{Path: "parent", Type: i32, Meaning: "index in messages of the message before it; -1 at a root"},
 		{Path: "role", Type: str, Meaning: "system, developer, user, assistant or tool, as sent"},
 		{Path: "content", Type: str, Meaning: "the text", Null: "empty, or the content came as parts", Heavy: true},
-		{Path: "content_parts", Type: str, Meaning: "the original JSON array of parts", Null: "the content is text", Heavy: true},
+		{Path: "content_parts", Type: str, Meaning: "the original JSON array of parts", Null: "the content is text",
+			Heavy: true},
 		{Path: "name", Type: str, Meaning: "the participant's name", Null: "none"},
-		{Path: "reasoning", Type: str, Meaning: "reasoning that the engine returned separately from the content", Null: "none", Heavy: true},
-		{Path: "tool_call_id", Type: str, Meaning: "of a tool message: the id of the call that it answers", Null: "not a tool message"},
+		{Path: "reasoning", Type: str, Meaning: "reasoning that the engine returned separately from the content",
+			Null: "none", Heavy: true},
+		{Path: "tool_call_id", Type: str, Meaning: "of a tool message: the id of the call that it answers",
+			Null: "not a tool message"},
 	},
 	toolCallColumns,
 	[]Column{
 		{Path: "sampled", Type: flag, Meaning: "the model generated it in this trajectory; false: it was input"},
-		{Path: "finish_reason", Type: str, Meaning: "why the model stopped, as the engine reported it", Null: "not sampled, or the engine gave none"},
+		{Path: "finish_reason", Type: str, Meaning: "why the model stopped, as the engine reported it",
+			Null: "not sampled, or the engine gave none"},
 		{Path: "call", Type: i32, Meaning: "index in calls of the call that answered with it; -1 for input"},
-		{Path: "branch", Type: str, Meaning: "why this message begins another branch of the tree: choice (a further one of n), retry, parallel (the same prompt at once), history (edited or left), compaction (a summary or the last turns instead of earlier messages), subagent (another system prompt, first message or session)", Null: "it continues its parent"},
-		{Path: "token_ids", Type: "list of int32", Meaning: "the sampled tokens, exactly as the engine returned them", Null: "not sampled, or the engine gave none", Heavy: true},
-		{Path: "logprobs", Type: "list of float32", Unit: "nats", Meaning: "log probability of each sampled token, one for each of token_ids", Null: "not sampled, or the engine gave none", Heavy: true},
-		{Path: "token_texts", Type: "list of string", Meaning: "texts of the sampled tokens, as they came with the log probabilities: one for each of them", Null: "not sampled, or the engine gave token ids or no texts", Heavy: true},
-		{Path: "prompt_delta_ids", Type: "list of int32", Meaning: "of a sampled message: the prompt's ids after its nearest sampled ancestor's end; the whole prompt when there is none, or on a prefix break", Null: "not sampled, or the engine gave no prompt ids", Heavy: true},
-		{Path: "prefix_break", Type: str, Meaning: "why the prompt does not begin with the prompt and tokens of the nearest sampled ancestor: reasoning (earlier reasoning was left out), arguments (tool arguments were written anew; not in new datasets), content (the agent changed its own earlier message), template (the same messages, rendered otherwise), unknown (the ancestor's ids are not known)", Null: "it does, or there is nothing to compare"},
+		{Path: "branch", Type: str,
+			Meaning: "why this message begins another branch of the tree: choice (a further one of n), retry, parallel " +
+				"(the same prompt at once), history (edited or left), compaction (a summary or the last turns instead of " +
+				"earlier messages), subagent (another system prompt, first message or session)",
+			Null: "it continues its parent"},
+		{Path: "token_ids", Type: "list of int32", Meaning: "the sampled tokens, exactly as the engine returned them",
+			Null: "not sampled, or the engine gave none", Heavy: true},
+		{Path: "logprobs", Type: "list of float32", Unit: "nats",
+			Meaning: "log probability of each sampled token, one for each of token_ids",
+			Null:    "not sampled, or the engine gave none", Heavy: true},
+		{Path: "token_texts", Type: "list of string",
+			Meaning: "texts of the sampled tokens, as they came with the log probabilities: one for each of them",
+			Null:    "not sampled, or the engine gave token ids or no texts", Heavy: true},
+		{Path: "prompt_delta_ids", Type: "list of int32",
+			Meaning: "of a sampled message: the prompt's ids after its nearest sampled ancestor's end; the whole prompt " +
+				"when there is none, or on a prefix break", Null: "not sampled, or the engine gave no prompt ids",
+			Heavy: true},
+		{Path: "prefix_break", Type: str,
+			Meaning: "why the prompt does not begin with the prompt and tokens of the nearest sampled ancestor: reasoning " +
+				"(earlier reasoning was left out), arguments (tool arguments were written anew; not in new datasets), " +
+				"content (the agent changed its own earlier message), template (the same messages, rendered otherwise), " +
+				"unknown (the ancestor's ids are not known)", Null: "it does, or there is nothing to compare"},
 	},
 )
 
@@ -104,13 +144,17 @@ var callColumns = []Column{
 	{Path: "sampling", Type: str, Meaning: "a JSON object of the sampling settings as sent: temperature, top_p, seed, …"},
 	{Path: "tools", Type: i32, Meaning: "index in tool_sets of the tools offered; -1 for none"},
 	{Path: "prompt_tokens", Type: i32, Unit: "tokens", Meaning: "of the prompt, as the engine counted; 0 when it did not"},
-	{Path: "completion_tokens", Type: i32, Unit: "tokens", Meaning: "of the answer, as the engine counted; 0 when it did not"},
+	{Path: "completion_tokens", Type: i32, Unit: "tokens",
+		Meaning: "of the answer, as the engine counted; 0 when it did not"},
 	{Path: "cached_tokens", Type: i32, Unit: "tokens", Meaning: "of the prompt, found in the engine's cache", Volatile: true},
 	{Path: "target", Type: flag, Meaning: "a call to the model and function under training; false: recorded, not trained"},
-	{Path: "logprobs_mode", Type: str, Meaning: "which logprobs the engine was found to return: raw (of the model, before temperature, penalties and truncation) or processed (of the distribution that was sampled)", Null: "the engine was not tested"},
+	{Path: "logprobs_mode", Type: str,
+		Meaning: "which logprobs the engine was found to return: raw (of the model, before temperature, penalties and " +
+			"truncation) or processed (of the distribution that was sampled)", Null: "the engine was not tested"},
 	{Path: "function", Type: str, Meaning: "the agent's function that made the call", Null: "unknown"},
 	{Path: "error", Type: str, Meaning: "why there is no answer", Null: "there is one"},
-	{Path: "endpoint", Type: str, Meaning: "which of several endpoints answered, without credentials", Null: "unknown", Volatile: true},
+	{Path: "endpoint", Type: str, Meaning: "which of several endpoints answered, without credentials", Null: "unknown",
+		Volatile: true},
 	{Path: "latency_ms", Type: i64, Unit: "milliseconds", Meaning: "from the request to the answer's end", Volatile: true},
 	{Path: "attempts", Type: i32, Meaning: "requests made until the answer came", Volatile: true},
 }
@@ -121,14 +165,22 @@ var candidateColumns = slices.Concat([]Column{
 	{Path: "content", Type: str, Meaning: "the alternative's text", Heavy: true},
 	{Path: "score", Type: f64, Meaning: "the agent's score of it, higher is better", Null: "not scored"},
 	{Path: "metadata", Type: str, Meaning: "a JSON object", Null: "nothing"},
-	{Path: "reason", Type: str, Meaning: "why it is kept: " + oneOf(CandidateReasons) + " (another choice of one call, or an answer after which the agent asked again); it is not trained", Null: "the agent scored it"},
+	{Path: "reason", Type: str,
+		Meaning: "why it is kept: " + oneOf(CandidateReasons) +
+			" (another choice of one call, or an answer after which the agent asked again); it is not trained",
+		Null: "the agent scored it"},
 	{Path: "reasoning", Type: str, Meaning: "as the message's", Null: "none", Heavy: true},
 }, toolCallColumns, []Column{
-	{Path: "finish_reason", Type: str, Meaning: "why the model stopped, as the engine reported it", Null: "the engine gave none, or it is the agent's"},
+	{Path: "finish_reason", Type: str, Meaning: "why the model stopped, as the engine reported it",
+		Null: "the engine gave none, or it is the agent's"},
 	{Path: "call", Type: i32, Meaning: "index in calls of the call that answered with it", Null: "unknown"},
-	{Path: "token_ids", Type: "list of int32", Meaning: "the sampled tokens, exactly as the engine returned them", Null: "the engine gave none, or it is the agent's", Heavy: true},
-	{Path: "logprobs", Type: "list of float32", Unit: "nats", Meaning: "log probability of each sampled token", Null: "the engine gave none, or it is the agent's", Heavy: true},
-	{Path: "token_texts", Type: "list of string", Meaning: "texts of the sampled tokens, as they came with the log probabilities", Null: "the engine gave token ids or no texts", Heavy: true},
+	{Path: "token_ids", Type: "list of int32", Meaning: "the sampled tokens, exactly as the engine returned them",
+		Null: "the engine gave none, or it is the agent's", Heavy: true},
+	{Path: "logprobs", Type: "list of float32", Unit: "nats", Meaning: "log probability of each sampled token",
+		Null: "the engine gave none, or it is the agent's", Heavy: true},
+	{Path: "token_texts", Type: "list of string",
+		Meaning: "texts of the sampled tokens, as they came with the log probabilities",
+		Null:    "the engine gave token ids or no texts", Heavy: true},
 })
 
 var scoreColumns = slices.Concat(
@@ -146,8 +198,11 @@ var memberColumns = slices.Concat(
 	rewardColumns,
 	[]Column{
 		shaped,
-		{Path: "advantage", Type: f64, Meaning: "the estimator's result for the group's rewards", Null: "`no_advantage` says why"},
-		{Path: "no_advantage", Type: str, Meaning: "why advantage is null: " + oneOf([]string{NoAdvantageFailed, NoAdvantageUnscored, NoAdvantageSingleton}), Null: "there is one"},
+		{Path: "advantage", Type: f64, Meaning: "the estimator's result for the group's rewards",
+			Null: "`no_advantage` says why"},
+		{Path: "no_advantage", Type: str,
+			Meaning: "why advantage is null: " +
+				oneOf([]string{NoAdvantageFailed, NoAdvantageUnscored, NoAdvantageSingleton}), Null: "there is one"},
 	},
 )
 
@@ -155,32 +210,47 @@ var groupStatsColumns = []Column{
 	groupID,
 	{Path: "example_id", Type: str, Meaning: exampleID.Meaning + "; empty for a group of several examples"},
 	epoch,
-	{Path: "first_row", Type: i64, Meaning: "the group's first row in the base's order, from 0; where the rows of a group are not adjacent, the others follow among those of other groups"},
+	{Path: "first_row", Type: i64,
+		Meaning: "the group's first row in the base's order, from 0; where the rows of a group are not adjacent, the " +
+			"others follow among those of other groups"},
 	{Path: "count", Type: i32, Unit: "trajectories", Meaning: "in the group"},
 	{Path: "valid", Type: i32, Unit: "trajectories", Meaning: "with a reward"},
 	{Path: "mean", Type: f64, Meaning: "mean reward", Null: "no valid member"},
 	{Path: "std_pop", Type: f64, Meaning: "standard deviation of the rewards, divisor n", Null: "no valid member"},
-	{Path: "std_sample", Type: f64, Meaning: "standard deviation of the rewards, divisor n-1", Null: "fewer than two valid members"},
+	{Path: "std_sample", Type: f64, Meaning: "standard deviation of the rewards, divisor n-1",
+		Null: "fewer than two valid members"},
 	{Path: "min", Type: f64, Meaning: "least reward", Null: "no valid member"},
 	{Path: "max", Type: f64, Meaning: "greatest reward", Null: "no valid member"},
 	{Path: "spread", Type: f64, Meaning: "max minus min", Null: "no valid member"},
-	{Path: "solved", Type: f64, Unit: "share, 0 to 1", Meaning: "of valid members whose reward is at or above the solved threshold", Null: "no valid member, or no threshold"},
-	{Path: "solved_count", Type: i32, Unit: "trajectories", Meaning: "valid members whose reward is at or above the solved threshold"},
+	{Path: "solved", Type: f64, Unit: "share, 0 to 1",
+		Meaning: "of valid members whose reward is at or above the solved threshold",
+		Null:    "no valid member, or no threshold"},
+	{Path: "solved_count", Type: i32, Unit: "trajectories",
+		Meaning: "valid members whose reward is at or above the solved threshold"},
 	{Path: "failed", Type: i32, Unit: "trajectories", Meaning: "members that failed or were skipped"},
 	{Path: "unscored", Type: i32, Unit: "trajectories", Meaning: "members without a reward that did not fail"},
-	{Path: "pass_at_k", Type: "list of float64", Unit: "probability, 0 to 1", Meaning: "for k = 1, 2, … up to valid, at most 64: that at least one of k valid members drawn without replacement is solved, 1 - C(valid-solved_count, k) / C(valid, k)", Null: "no valid member"},
+	{Path: "pass_at_k", Type: "list of float64", Unit: "probability, 0 to 1",
+		Meaning: "for k = 1, 2, … up to valid, at most 64: that at least one of k valid members drawn without replacement " +
+			"is solved, 1 - C(valid-solved_count, k) / C(valid, k)", Null: "no valid member"},
 	{Path: "sampled_tokens", Type: i64, Unit: "tokens", Meaning: "sampled_tokens of the valid members, summed"},
-	{Path: "length_mean", Type: f64, Unit: "tokens", Meaning: "mean sampled_tokens of the valid members", Null: "no valid member"},
-	{Path: "length_min", Type: i32, Unit: "tokens", Meaning: "least sampled_tokens of a valid member", Null: "no valid member"},
-	{Path: "length_max", Type: i32, Unit: "tokens", Meaning: "greatest sampled_tokens of a valid member", Null: "no valid member"},
+	{Path: "length_mean", Type: f64, Unit: "tokens", Meaning: "mean sampled_tokens of the valid members",
+		Null: "no valid member"},
+	{Path: "length_min", Type: i32, Unit: "tokens", Meaning: "least sampled_tokens of a valid member",
+		Null: "no valid member"},
+	{Path: "length_max", Type: i32, Unit: "tokens", Meaning: "greatest sampled_tokens of a valid member",
+		Null: "no valid member"},
 }
 
 var pairColumns = []Column{
 	exampleID, groupID, epoch,
-	{Path: "turn", Type: str, Meaning: "of candidates: the agent's name for the turn, or the index of the message that they are alternatives to", Null: "the pair is of whole trajectories"},
+	{Path: "turn", Type: str,
+		Meaning: "of candidates: the agent's name for the turn, or the index of the message that they are alternatives to",
+		Null:    "the pair is of whole trajectories"},
 	{Path: "chosen_id", Type: str, Meaning: "trajectory of the better one"},
-	{Path: "rejected_id", Type: str, Meaning: "trajectory of the worse one; that of the better one when both are its candidates"},
-	{Path: "chosen_index", Type: i32, Meaning: "in that trajectory: index in candidates; for whole trajectories, index in messages where the two diverge"},
+	{Path: "rejected_id", Type: str,
+		Meaning: "trajectory of the worse one; that of the better one when both are its candidates"},
+	{Path: "chosen_index", Type: i32,
+		Meaning: "in that trajectory: index in candidates; for whole trajectories, index in messages where the two diverge"},
 	{Path: "rejected_index", Type: i32, Meaning: "as chosen_index, of the worse one"},
 	{Path: "chosen_score", Type: f64, Meaning: "the candidate's score, or the trajectory's reward"},
 	{Path: "rejected_score", Type: f64, Meaning: "as chosen_score, of the worse one"},
@@ -215,6 +285,7 @@ var plannedColumns = []Column{
 	{Path: "count", Type: i32, Unit: "trajectories", Meaning: "in the group so far"},
 	{Path: "valid", Type: i32, Unit: "trajectories", Meaning: "of these, with a reward"},
 	{Path: "failed", Type: i32, Unit: "trajectories", Meaning: "of these, failed or skipped"},
-	{Path: "solved", Type: f64, Unit: "share, 0 to 1", Meaning: "of valid members whose reward is at or above the solved threshold", Null: "no valid member"},
+	{Path: "solved", Type: f64, Unit: "share, 0 to 1",
+		Meaning: "of valid members whose reward is at or above the solved threshold", Null: "no valid member"},
 	{Path: "std_pop", Type: f64, Meaning: "standard deviation of the rewards, divisor n", Null: "no valid member"},
 }

@@ -36,10 +36,12 @@ type CurateState struct {
 	Epoch  int                        `json:"epoch"`
 	Compat string                     `json:"compat"`
 	Rules  map[string]json.RawMessage `json:"rules,omitempty"` // by the rule's name
-	Order  []string                   `json:"order,omitempty"` // the rules that were requested, in the order they ran; drops has what each refused
+	// the rules that were requested, in the order they ran; drops has what each refused
+	Order []string `json:"order,omitempty"`
 
-	Recomputed bool        `json:"recomputed,omitempty"` // advantages were computed again from the remaining members
-	Advantages *GroupState `json:"advantages,omitempty"` // of this dataset; a batch step is done, a whitening is left to the trainer
+	Recomputed bool `json:"recomputed,omitempty"` // advantages were computed again from the remaining members
+	// of this dataset; a batch step is done, a whitening is left to the trainer
+	Advantages *GroupState `json:"advantages,omitempty"`
 }
 
 // RulePools is the key of the difficulty pools in CurateState.Rules.

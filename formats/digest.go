@@ -306,7 +306,8 @@ func planOf(t reflect.Type) *plan {
 func newPlan(t reflect.Type) *plan {
 	p := &plan{typ: t, kind: t.Kind()}
 	switch p.kind {
-	case reflect.String, reflect.Bool, reflect.Int32, reflect.Int64, reflect.Int, reflect.Float32, reflect.Float64, reflect.Uint8:
+	case reflect.String, reflect.Bool, reflect.Int32, reflect.Int64, reflect.Int, reflect.Float32, reflect.Float64,
+		reflect.Uint8:
 	case reflect.Pointer:
 		p.elem = newPlan(t.Elem())
 	case reflect.Slice:
@@ -319,8 +320,9 @@ func newPlan(t reflect.Type) *plan {
 		for _, f := range FieldsOf(t) {
 			if !f.Volatile {
 				of := newPlan(f.Type)
-				p.fields = append(p.fields, planField{of, f.Offset, of.wordOf(f.Offset), xxh3.HashString(f.Name), f.Name, f.Payload,
-					of.kind == reflect.Struct || of.scalar() && f.Optional})
+				p.fields = append(p.fields,
+					planField{of, f.Offset, of.wordOf(f.Offset), xxh3.HashString(f.Name), f.Name, f.Payload,
+						of.kind == reflect.Struct || of.scalar() && f.Optional})
 			}
 		}
 		slices.SortFunc(p.fields, func(a, b planField) int { return strings.Compare(a.column, b.column) })

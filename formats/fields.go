@@ -69,7 +69,8 @@ func FieldsOf(t reflect.Type) []Field {
 				out = slices.DeleteFunc(out, func(f Field) bool { return f.Name == name })
 			}
 			options, marks := strings.Split(rest, ","), strings.Split(sf.Tag.Get("rollmill"), ",")
-			out = append(out, Field{name, sf.Type, sf.Offset, slices.Contains(options, "optional"), slices.Contains(options, "timestamp(microsecond)"),
+			out = append(out, Field{name, sf.Type, sf.Offset, slices.Contains(options, "optional"),
+				slices.Contains(options, "timestamp(microsecond)"),
 				slices.Contains(marks, "payload"), slices.Contains(marks, "volatile")})
 		}
 	}

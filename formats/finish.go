@@ -22,11 +22,13 @@ var (
 	// EndedReasons are those of OpenAI, vLLM, SGLang, llama.cpp, Ollama and
 	// TensorRT-LLM (stop, tool_calls, function_call), of TGI (eos_token,
 	// stop_sequence), Anthropic's (end_turn, tool_use) and other gateways' (eos, complete, completed).
-	EndedReasons = []string{"stop", "tool_calls", "function_call", "eos_token", "stop_sequence", "end_turn", "tool_use", "eos", "complete", "completed"}
+	EndedReasons = []string{"stop", "tool_calls", "function_call", "eos_token", "stop_sequence", "end_turn", "tool_use",
+		"eos", "complete", "completed"}
 
 	// TruncatedReasons include Mistral's model_length and vLLM's repetition,
 	// which stops an answer that repeats itself.
-	TruncatedReasons = []string{"length", "max_tokens", "max_output_tokens", "max_completion_tokens", "model_length", "repetition"}
+	TruncatedReasons = []string{"length", "max_tokens", "max_output_tokens", "max_completion_tokens", "model_length",
+		"repetition"}
 )
 
 // FinishState returns FinishEnded, FinishTruncated or FinishFailed for the

@@ -41,7 +41,8 @@ func FunnelTrajectories(rule string) string { return funnelPrefix + rule + funne
 func Funnel(order []string, groups, trajectories int64, facts map[string]float64) []FunnelStep {
 	var steps []FunnelStep
 	for _, rule := range funnelRules(order, facts) {
-		s := FunnelStep{Rule: rule, Groups: int64(facts[FunnelGroups(rule)]), Trajectories: int64(facts[FunnelTrajectories(rule)])}
+		s := FunnelStep{Rule: rule, Groups: int64(facts[FunnelGroups(rule)]),
+			Trajectories: int64(facts[FunnelTrajectories(rule)])}
 		groups, trajectories = groups-s.Groups, trajectories-s.Trajectories
 		s.GroupsLeft, s.TrajectoriesLeft = groups, trajectories
 		steps = append(steps, s)

@@ -6,13 +6,14 @@ package formats
 type Pair struct {
 	Carried
 
-	ExampleID     string  `parquet:"example_id,dict"` // of the chosen one, if the group has several
-	GroupID       string  `parquet:"group_id,dict"`
-	Epoch         int32   `parquet:"epoch,delta"`
-	Turn          string  `parquet:"turn,optional,dict"` // null: whole trajectories from where they diverge
-	ChosenID      string  `parquet:"chosen_id"`
-	RejectedID    string  `parquet:"rejected_id"`
-	ChosenIndex   int32   `parquet:"chosen_index,delta"` // the message where the two diverge; for a turn the index in candidates
+	ExampleID  string `parquet:"example_id,dict"` // of the chosen one, if the group has several
+	GroupID    string `parquet:"group_id,dict"`
+	Epoch      int32  `parquet:"epoch,delta"`
+	Turn       string `parquet:"turn,optional,dict"` // null: whole trajectories from where they diverge
+	ChosenID   string `parquet:"chosen_id"`
+	RejectedID string `parquet:"rejected_id"`
+	// the message where the two diverge; for a turn the index in candidates
+	ChosenIndex   int32   `parquet:"chosen_index,delta"`
 	RejectedIndex int32   `parquet:"rejected_index,delta"`
 	ChosenScore   float64 `parquet:"chosen_score"`
 	RejectedScore float64 `parquet:"rejected_score"`

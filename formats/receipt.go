@@ -9,33 +9,37 @@ import (
 // Receipt is the trainer's result of one submission. It is stored as
 // ReceiptFile under submit's --out, and rollout --policy reads it.
 type Receipt struct {
-	Format        string             `json:"format"` // ReceiptFormat
-	Key           string             `json:"key"`    // in the ledger: digest of (curated digest, target, model)
-	Backend       string             `json:"backend"`
-	State         string             `json:"state"`
-	Run           string             `json:"run,omitempty"`
-	RunID         string             `json:"run_id,omitempty"` // of the curated dataset's run: it finds the ledger after the run's folder was moved
-	Epoch         int                `json:"epoch"`
-	Curated       string             `json:"curated"`        // URI of the dataset submitted
-	CuratedDigest string             `json:"curated_digest"` // its rows_digest
-	Trajectories  int64              `json:"trajectories"`
-	Groups        int64              `json:"groups"`
-	Tokens        int64              `json:"tokens"` // sampled tokens submitted
-	Job           string             `json:"job,omitempty"`
-	StepBefore    *int64             `json:"step_before,omitempty"`
-	StepAfter     *int64             `json:"step_after,omitempty"`
-	Policy        *Policy            `json:"policy,omitempty"` // the policy after this submission; the one before it when nothing was trained
-	Metrics       map[string]float64 `json:"metrics,omitempty"`
-	MetricSteps   []json.RawMessage  `json:"metric_steps,omitempty"` // each metric line as received
-	Files         []string           `json:"files,omitempty"`        // written by the file backend
-	Sequences     map[string]Balance `json:"sequences,omitempty"`    // of each file of sequences: the tokens that went in and came out
-	Message       string             `json:"message,omitempty"`
-	Redacted      map[string]int64   `json:"redacted,omitempty"` // what --redact removed, by rule
-	Target        *Target            `json:"target,omitempty"`   // where it was sent; with Ledger, all that is needed to ask for the job
-	Ledger        string             `json:"ledger,omitempty"`   // URI, without credentials
-	Resubmit      string             `json:"resubmit,omitempty"` // the earlier submission despite which it was sent
-	StartedAt     time.Time          `json:"started_at"`
-	FinishedAt    *time.Time         `json:"finished_at,omitempty"`
+	Format  string `json:"format"` // ReceiptFormat
+	Key     string `json:"key"`    // in the ledger: digest of (curated digest, target, model)
+	Backend string `json:"backend"`
+	State   string `json:"state"`
+	Run     string `json:"run,omitempty"`
+	// of the curated dataset's run: it finds the ledger after the run's folder was moved
+	RunID         string `json:"run_id,omitempty"`
+	Epoch         int    `json:"epoch"`
+	Curated       string `json:"curated"`        // URI of the dataset submitted
+	CuratedDigest string `json:"curated_digest"` // its rows_digest
+	Trajectories  int64  `json:"trajectories"`
+	Groups        int64  `json:"groups"`
+	Tokens        int64  `json:"tokens"` // sampled tokens submitted
+	Job           string `json:"job,omitempty"`
+	StepBefore    *int64 `json:"step_before,omitempty"`
+	StepAfter     *int64 `json:"step_after,omitempty"`
+	// the policy after this submission; the one before it when nothing was trained
+	Policy      *Policy            `json:"policy,omitempty"`
+	Metrics     map[string]float64 `json:"metrics,omitempty"`
+	MetricSteps []json.RawMessage  `json:"metric_steps,omitempty"` // each metric line as received
+	Files       []string           `json:"files,omitempty"`        // written by the file backend
+	// of each file of sequences: the tokens that went in and came out
+	Sequences map[string]Balance `json:"sequences,omitempty"`
+	Message   string             `json:"message,omitempty"`
+	Redacted  map[string]int64   `json:"redacted,omitempty"` // what --redact removed, by rule
+	// where it was sent; with Ledger, all that is needed to ask for the job
+	Target     *Target    `json:"target,omitempty"`
+	Ledger     string     `json:"ledger,omitempty"`   // URI, without credentials
+	Resubmit   string     `json:"resubmit,omitempty"` // the earlier submission despite which it was sent
+	StartedAt  time.Time  `json:"started_at"`
+	FinishedAt *time.Time `json:"finished_at,omitempty"`
 }
 
 // Balance is what went into a file of sequences and came out of it. In is Tokens
@@ -47,7 +51,8 @@ type Balance struct {
 	In           int64 `json:"tokens_in"`              // sampled by calls to the target
 	Lost         int64 `json:"tokens_lost,omitempty"`  // of trajectories that gave no sequences
 	Alternatives int64 `json:"alternatives,omitempty"` // tokens of answers that the agent did not choose; never in a sequence
-	Shared       int64 `json:"shared,omitempty"`       // prompt tokens that a trainer which shares prefixes would not compute again
+	// prompt tokens that a trainer which shares prefixes would not compute again
+	Shared int64 `json:"shared,omitempty"`
 }
 
 // Target identifies where a batch is trained. With the batch's digest it makes

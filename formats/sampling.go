@@ -63,7 +63,8 @@ func (s *Sampling) Reshaped() []string {
 		name    string
 		value   *float64
 		neutral float64
-	}{{"presence_penalty", s.PresencePenalty, 0}, {"frequency_penalty", s.FrequencyPenalty, 0}, {"repetition_penalty", s.RepetitionPenalty, 1}} {
+	}{{"presence_penalty", s.PresencePenalty, 0}, {"frequency_penalty", s.FrequencyPenalty, 0},
+		{"repetition_penalty", s.RepetitionPenalty, 1}} {
 		if p.value != nil && *p.value != p.neutral {
 			out = append(out, p.name)
 		}
@@ -86,7 +87,8 @@ func (s *Sampling) Constrained() string {
 		name  string
 		value json.RawMessage
 	}{{"response_format", s.ResponseFormat}, {"text.format", s.Text.Format}, {"structured_outputs", s.StructuredOutputs},
-		{"guided_json", s.GuidedJSON}, {"guided_regex", s.GuidedRegex}, {"guided_choice", s.GuidedChoice}, {"guided_grammar", s.GuidedGrammar}} {
+		{"guided_json", s.GuidedJSON}, {"guided_regex", s.GuidedRegex}, {"guided_choice", s.GuidedChoice},
+		{"guided_grammar", s.GuidedGrammar}} {
 		var typed struct {
 			Type string `json:"type"`
 		}

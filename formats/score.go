@@ -29,4 +29,5 @@ const (
 )
 
 // RewardFailures is the closed list.
-var RewardFailures = []string{RewardTrajectory, RewardMissing, RewardCrashed, RewardTimeout, RewardAnswer, RewardNotFinite, RewardError, RewardComponent}
+var RewardFailures = []string{RewardTrajectory, RewardMissing, RewardCrashed, RewardTimeout, RewardAnswer, RewardNotFinite,
+	RewardError, RewardComponent}

@@ -146,10 +146,12 @@ const (
 // Statuses, StopReasons and FailureClasses are closed lists, in display order.
 var (
 	Statuses    = []string{StatusOK, StatusTruncated, StatusFailed, StatusSkipped}
-	StopReasons = []string{StopDone, StopLength, StopTurns, StopMaxCalls, StopMaxTokens, StopError, StopTimeout, StopCancelled, StopBudget, StopSkipped}
+	StopReasons = []string{StopDone, StopLength, StopTurns, StopMaxCalls, StopMaxTokens, StopError, StopTimeout,
+		StopCancelled, StopBudget, StopSkipped}
 
 	FailureClasses = []string{FailAgentExit, FailAgentOutput, FailTimeout, FailEngine, FailEngineRefused, FailNoCalls,
-		FailNoLogprobs, FailLogprobMismatch, FailBadLogprobs, FailUnfinished, FailModelMismatch, FailExample, FailSecret, FailTooLarge, FailCancelled, FailInternal}
+		FailNoLogprobs, FailLogprobMismatch, FailBadLogprobs, FailUnfinished, FailModelMismatch, FailExample, FailSecret,
+		FailTooLarge, FailCancelled, FailInternal}
 )
 
 // Why a trajectory stopped, as the runner saw it.
@@ -177,13 +179,14 @@ const (
 	FailNoLogprobs      = "no_logprobs"      // the engine returned none
 	FailLogprobMismatch = "logprob_mismatch" // entries are not one per completion token
 	FailBadLogprobs     = "bad_logprobs"     // NaN, or positive
-	FailUnfinished      = "unfinished"       // the last answer's finish reason is neither one of ended nor one of truncated answers (see FinishState)
-	FailModelMismatch   = "model_mismatch"   // another model or policy version answered
-	FailTooLarge        = "too_large"        // one of its columns has more bytes than fit into a page of a dataset
-	FailExample         = "example"          // the example cannot be templated
-	FailSecret          = "secret"           // the conversation held a secret of the process; redacted, without tokens
-	FailCancelled       = "cancelled"
-	FailInternal        = "internal"
+	// the last answer's finish reason is neither one of ended nor one of truncated answers (see FinishState)
+	FailUnfinished    = "unfinished"
+	FailModelMismatch = "model_mismatch" // another model or policy version answered
+	FailTooLarge      = "too_large"      // one of its columns has more bytes than fit into a page of a dataset
+	FailExample       = "example"        // the example cannot be templated
+	FailSecret        = "secret"         // the conversation held a secret of the process; redacted, without tokens
+	FailCancelled     = "cancelled"
+	FailInternal      = "internal"
 )
 
 // The accepted sources of token ids, in order of preference (column

@@ -39,7 +39,8 @@ func ParseShard(text string, lookup func(string) (string, bool)) (Shard, error) 
 		return Shard{}, Errorf(KindUsage, form, "--shard %q", text)
 	}
 	if i < 0 || i >= n {
-		return Shard{}, Errorf(KindUsage, "shards are counted from 0, the last of "+count+" is "+strconv.Itoa(n-1), "--shard %q: %d is not one of %d", text, i, n)
+		return Shard{}, Errorf(KindUsage, "shards are counted from 0, the last of "+count+" is "+strconv.Itoa(n-1),
+			"--shard %q: %d is not one of %d", text, i, n)
 	}
 	return Shard{Index: i, Count: n}, nil
 }
@@ -63,7 +64,8 @@ func arrayIndex(lookup func(string) (string, bool)) (int, error) {
 			return 0, Errorf(KindUsage, "", "--shard auto: %s=%q is not a number", a.name, text)
 		}
 		if i -= first; by != "" && i != found {
-			return 0, Errorf(KindUsage, "say --shard I/N", "--shard auto: %s and %s disagree, %d and %d", by, a.name, found, i)
+			return 0, Errorf(KindUsage, "say --shard I/N", "--shard auto: %s and %s disagree, %d and %d", by,
+				a.name, found, i)
 		}
 		found, by = i, a.name
 	}

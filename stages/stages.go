@@ -45,7 +45,8 @@ func (e Env) Meter(stage, unit string, total int64) *Meter {
 	if e.Progress == nil {
 		return nil
 	}
-	m := &Meter{begun: time.Now(), fixed: Progress{Place: e.Place, Stage: stage, Unit: unit, Total: total}, retries: e.Retries}
+	m := &Meter{begun: time.Now(), fixed: Progress{Place: e.Place, Stage: stage, Unit: unit, Total: total},
+		retries: e.Retries}
 	m.before = m.repeated()
 	m.end = e.Progress(m)
 	return m

@@ -29,15 +29,17 @@ func failed(step, uri string, err error) error {
 
 // credentials is where each store's own tools look for credentials.
 var credentials = map[string]string{
-	"s3":     "set AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, or AWS_PROFILE; ?anonymous=true reads a public bucket",
-	"gs":     "set GOOGLE_APPLICATION_CREDENTIALS or run gcloud auth application-default login; ?anonymous=true reads a public bucket",
+	"s3": "set AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, or AWS_PROFILE; ?anonymous=true reads a public bucket",
+	"gs": "set GOOGLE_APPLICATION_CREDENTIALS or run gcloud auth application-default login; ?anonymous=true reads a " +
+		"public bucket",
 	"azblob": "set AZURE_STORAGE_KEY, AZURE_STORAGE_SAS_TOKEN or AZURE_STORAGE_CONNECTION_STRING, or log in with az login",
 }
 
 // advice returns the hint for a store's error, or "" when its kind says enough.
 func advice(uri string, err error) string {
 	if errors.Is(err, ErrUnguarded) {
-		return "use a local disk or another store for what is replaced, or write a new folder; `rollmill check --store URI` tests a store"
+		return "use a local disk or another store for what is replaced, or write a new folder; `rollmill check --store " +
+			"URI` tests a store"
 	}
 	scheme, _, _ := strings.Cut(uri, "://")
 	where := credentials[scheme]
@@ -49,7 +51,8 @@ func advice(uri string, err error) string {
 	switch {
 	case expired(code, text):
 		return "the credentials were valid and have expired: renew them and run the same command again; finished work is kept"
-	case code == "InvalidAccessKeyId" || code == "SignatureDoesNotMatch" || code == "AuthenticationFailed" || status == http.StatusUnauthorized:
+	case code == "InvalidAccessKeyId" || code == "SignatureDoesNotMatch" || code == "AuthenticationFailed" ||
+		status == http.StatusUnauthorized:
 		return "the store does not know these credentials: " + where
 	case noCredentials(text):
 		return "there are no credentials: " + where
@@ -70,7 +73,8 @@ func expired(code, text string) bool {
 	case "ExpiredToken", "ExpiredTokenException", "TokenRefreshRequired", "RequestExpired":
 		return true
 	}
-	return strings.Contains(text, "invalid_grant") || strings.Contains(text, "Signature not valid in the specified time frame")
+	return strings.Contains(text, "invalid_grant") ||
+		strings.Contains(text, "Signature not valid in the specified time frame")
 }
 
 // noCredentials reports whether an error is one with which the client libraries

@@ -72,7 +72,8 @@ func TestAccessDeniedForAMoment(t *testing.T) {
 // tools keep credentials. No request leaves this machine: services that would
 // provide credentials are switched off or replaced by local ones.
 func TestNoCredentials(t *testing.T) {
-	for _, name := range []string{"AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY", "AWS_PROFILE", "AWS_ENDPOINT_URL", "AWS_ENDPOINT_URL_S3", "AWS_REGION", "AWS_DEFAULT_REGION",
+	for _, name := range []string{"AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY", "AWS_PROFILE", "AWS_ENDPOINT_URL", "AWS_ENDPOINT_URL_S3", "AWS_REGION",
+		"AWS_DEFAULT_REGION",
 		"AZURE_STORAGE_ACCOUNT", "AZURE_STORAGE_KEY", "AZURE_STORAGE_SAS_TOKEN", "AZURE_STORAGE_CONNECTION_STRING", "STORAGE_EMULATOR_HOST"} {
 		t.Setenv(name, "")
 	}

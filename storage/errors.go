@@ -18,7 +18,8 @@ var (
 	ErrNoBucket        = errors.New("the bucket does not exist, or may not be seen")
 	ErrTemporary       = errors.New("temporary storage failure")
 	ErrChanged         = errors.New("the object was changed meanwhile")
-	ErrUnguarded error = addressError("the store ignores the condition to replace an object only if it is unchanged (If-Match)")
+	ErrUnguarded error = addressError("the store ignores the condition to replace an object only if it is " +
+		"unchanged (If-Match)")
 )
 
 type kind struct {

@@ -21,7 +21,8 @@ func (d *Draft) upload(ctx context.Context, key string, createOnly bool, mark st
 	if err != nil {
 		return err
 	}
-	o := &blob.WriterOptions{ContentType: "application/octet-stream", IfNotExist: createOnly, DisableContentTypeDetection: true}
+	o := &blob.WriterOptions{ContentType: "application/octet-stream", IfNotExist: createOnly,
+		DisableContentTypeDetection: true}
 	if mark != "" {
 		o.Metadata = map[string]string{draftMark: mark}
 	}

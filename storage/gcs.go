@@ -41,9 +41,11 @@ func gcsHTTP(ctx context.Context, at location) (*gcp.HTTPClient, error) {
 	if os.Getenv("STORAGE_EMULATOR_HOST") != "" || at.query.Get("anonymous") == "true" {
 		return gcp.NewAnonymousHTTPClient(gcp.DefaultTransport()), nil
 	}
-	creds, err := gcp.DefaultCredentialsWithParams(ctx, google.CredentialsParams{UniverseDomain: at.query.Get("universe_domain")})
+	creds, err := gcp.DefaultCredentialsWithParams(ctx,
+		google.CredentialsParams{UniverseDomain: at.query.Get("universe_domain")})
 	if err != nil {
-		return nil, fmt.Errorf("%w: no Google credentials: set GOOGLE_APPLICATION_CREDENTIALS, or ?anonymous=true for a public bucket: %w", ErrDenied, err)
+		return nil, fmt.Errorf("%w: no Google credentials: set GOOGLE_APPLICATION_CREDENTIALS, or ?anonymous=true for a "+
+			"public bucket: %w", ErrDenied, err)
 	}
 	http, err := gcp.NewHTTPClient(gcp.DefaultTransport(), creds.TokenSource)
 	if err != nil {

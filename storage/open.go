@@ -48,7 +48,8 @@ func Open(ctx context.Context, uri string) (*Bucket, error) {
 	}
 	open, ok := openers[scheme]
 	if !ok {
-		return nil, addressError(fmt.Sprintf("open storage %q: unknown scheme %q (known: %s)", Redact(uri), scheme, strings.Join(Schemes(), ", ")))
+		return nil, addressError(fmt.Sprintf("open storage %q: unknown scheme %q (known: %s)", Redact(uri), scheme,
+			strings.Join(Schemes(), ", ")))
 	}
 	b, err := open(ctx, uri)
 	if err != nil {

@@ -78,7 +78,9 @@ func remote(dial dialer) func(context.Context, string) (*Bucket, error) {
 		if err != nil {
 			return nil, err
 		}
-		return &Bucket{uri: rooted(uri), prefix: at.prefix, far: c, driver: func() (*blob.Bucket, error) { return c.drv, nil }}, nil
+		return &Bucket{uri: rooted(uri), prefix: at.prefix, far: c, driver: func() (*blob.Bucket, error) {
+			return c.drv, nil
+		}}, nil
 	}
 }
 

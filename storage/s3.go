@@ -18,8 +18,10 @@ import (
 )
 
 // s3Params are gocloud's parameters of an s3 URI.
-var s3Params = []string{"accelerate", "anonymous", "disable_https", "dualstack", "endpoint", "fips", "hostname_immutable", "kmskeyid", "profile",
-	"rate_limiter_capacity", "region", "request_checksum_calculation", "response_checksum_validation", "role", "s3ForcePathStyle", "ssetype", "use_path_style"}
+var s3Params = []string{"accelerate", "anonymous", "disable_https", "dualstack", "endpoint", "fips", "hostname_immutable",
+	"kmskeyid", "profile",
+	"rate_limiter_capacity", "region", "request_checksum_calculation", "response_checksum_validation", "role",
+	"s3ForcePathStyle", "ssetype", "use_path_style"}
 
 // dialS3 opens a bucket of S3 or of a store that speaks its protocol. Keys,
 // region and endpoint come from the URI's parameters or from AWS's own
@@ -78,7 +80,8 @@ const abortTime = 20 * time.Second
 // would stay, invisible, and be billed.
 func abortAnyway(stack *middleware.Stack) error {
 	return stack.Initialize.Add(middleware.InitializeMiddlewareFunc("abortAnyway",
-		func(ctx context.Context, in middleware.InitializeInput, next middleware.InitializeHandler) (middleware.InitializeOutput, middleware.Metadata, error) {
+		func(ctx context.Context, in middleware.InitializeInput,
+			next middleware.InitializeHandler) (middleware.InitializeOutput, middleware.Metadata, error) {
 			if _, aborts := in.Parameters.(*s3.AbortMultipartUploadInput); aborts {
 				fresh, cancel := context.WithTimeout(context.WithoutCancel(ctx), abortTime)
 				defer cancel()

@@ -172,7 +172,8 @@ func TestFullDeviceIsNamed(t *testing.T) {
 	}
 	storage.SwapFile(d, full)
 	_, err = d.Write([]byte("x"))
-	if err == nil || !strings.Contains(err.Error(), "no space left") || !strings.Contains(err.Error(), b.URI()) || strings.Contains(err.Error(), "/dev/full") || errors.Is(err, storage.ErrTemporary) {
+	if err == nil || !strings.Contains(err.Error(), "no space left") || !strings.Contains(err.Error(), b.URI()) || strings.Contains(err.Error(), "/dev/full") ||
+		errors.Is(err, storage.ErrTemporary) {
 		t.Errorf("got %v", err)
 	}
 }
@@ -188,7 +189,8 @@ func TestHooksAndMetersAddUp(t *testing.T) {
 	if err := b.Write(t.Context(), "k", []byte("abc")); err != nil {
 		t.Fatal(err)
 	}
-	want := []string{"outer draft ", "inner draft ", "outer write ", "inner write ", "outer publish k", "inner publish k", "outer published k", "inner published k"}
+	want := []string{"outer draft ", "inner draft ", "outer write ", "inner write ", "outer publish k", "inner publish k", "outer published k",
+		"inner published k"}
 	if !slices.Equal(order, want) || read != 3 || again != 3 {
 		t.Errorf("%q, %d and %d bytes", order, read, again)
 	}

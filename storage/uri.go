@@ -24,7 +24,8 @@ func Path(uri string) (string, bool, error) {
 		rest = strings.TrimPrefix(rest, host)
 	case "", ".", "..":
 	default:
-		return "", true, fmt.Errorf("a file URI is file:///PATH or file://./PATH; %q is not a folder on this machine", host[strings.LastIndex(host, "@")+1:])
+		return "", true, fmt.Errorf("a file URI is file:///PATH or file://./PATH; %q is not a folder on this machine",
+			host[strings.LastIndex(host, "@")+1:])
 	}
 	p, err := url.PathUnescape(rest)
 	return p, true, err

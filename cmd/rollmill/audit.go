@@ -48,11 +48,14 @@ func newAuditSettings() *auditSettings {
 func (o *auditSettings) Declare(d *plugin.Declarer) {
 	d.Include(&o.inspected)
 	d.Heading(plugin.Input)
-	d.Strings(&o.HeldOut, "held-out", "report examples of the rollout at this `URI` that are also trained on; examples of the run's own validation are always checked")
+	d.Strings(&o.HeldOut, "held-out",
+		"report examples of the rollout at this `URI` that are also trained on; examples of the run's own validation are "+
+			"always checked")
 	d.Heading(plugin.Checks)
 	d.Strings(&o.Only, "only", "make only the check `NAME`")
 	d.Strings(&o.Skip, "skip", "skip the check `NAME`")
-	plugin.Choice(d, &o.FailOn, "fail-on", "fail on findings of this `SEVERITY` or worse: "+joinValues(validate.Severities), validate.Severities...)
+	plugin.Choice(d, &o.FailOn, "fail-on", "fail on findings of this `SEVERITY` or worse: "+joinValues(validate.Severities),
+		validate.Severities...)
 	d.Include(&o.measured)
 }
 

@@ -80,7 +80,8 @@ func TestStoreRequestsOfEachStage(t *testing.T) {
 		{[]string{"score", "--in", at("rollout"), "--out", at("score"), "--reward", "long=expr:len(answer) / 1000"}, 18, 4, 0.15},
 		{[]string{"group", "--in", at("score"), "--out", at("group")}, 22, 5, 0.04},
 		{[]string{"curate", "--in", at("group"), "--out", at("curate"), "--sample-groups", "0.3"}, 34, 5, 1.10},
-		{[]string{"submit", "--in", at("curate"), "--out", at("submit"), "--backend", "file", "--kinds", "art"}, 43, 0, 0.70}, // 14 of them in two looks at the ledger: a submitter that was treated as dead sends nothing
+		// 14 of them in two looks at the ledger: a submitter that was treated as dead sends nothing
+		{[]string{"submit", "--in", at("curate"), "--out", at("submit"), "--backend", "file", "--kinds", "art"}, 43, 0, 0.70},
 		// Up to date. The listing finds files that a killed or losing writer left
 		// next to the dataset; the next run removes them.
 		{[]string{"score", "--in", at("rollout"), "--out", at("score"), "--reward", "long=expr:len(answer) / 1000"}, 4, 1, 0.01},
@@ -99,7 +100,8 @@ func TestStoreRequestsOfEachStage(t *testing.T) {
 		requests := got.Requests() - int(segments.Load()) - everyLook*max(0, int(looks.Load())-leastLook)
 		t.Logf("%-8s %3d requests %+v, %.1f %% of the wide part read", c.args[0], requests, got, 100*share)
 		if requests > c.requests || got.List > c.listings || share > c.share {
-			t.Errorf("%s: %d requests, %d of them listings, and %.2f of the part, at most %d, %d and %.2f", c.args[0], requests, got.List, share, c.requests, c.listings, c.share)
+			t.Errorf("%s: %d requests, %d of them listings, and %.2f of the part, at most %d, %d and %.2f", c.args[0], requests, got.List, share, c.requests,
+				c.listings, c.share)
 		}
 	}
 }

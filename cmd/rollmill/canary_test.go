@@ -51,7 +51,8 @@ func TestSecretsAreNeverWritten(t *testing.T) {
 	const short = "k9z7"
 	for name, value := range map[string]string{
 		"ROLLMILL_API_KEY": "canary-engine-01", "ROLLMILL_JUDGE_API_KEY": "canary-judge-02", "ROLLMILL_REWARD_API_KEY": "canary-service-03",
-		"HF_TOKEN": short, "CANARY_ARG": "canary-arg-04", "CANARY_USER": "canary-user-05", "UNRELATED_TOKEN": "canary-child-06", "PASSED_TOKEN": "canary-passed-07",
+		"HF_TOKEN": short, "CANARY_ARG": "canary-arg-04", "CANARY_USER": "canary-user-05", "UNRELATED_TOKEN": "canary-child-06",
+		"PASSED_TOKEN": "canary-passed-07",
 	} {
 		t.Setenv(name, value)
 	}
@@ -64,7 +65,9 @@ func TestSecretsAreNeverWritten(t *testing.T) {
 		return path
 	}
 	dump := write("dump.sh", "#!/bin/sh\necho \"$@\" >&2\nenv >&2\nexit 3\n")
-	trainer := write("trainer.sh", "#!/bin/sh\ncat >/dev/null\nenv >&2\necho \"{\\\"state\\\":\\\"failed\\\",\\\"message\\\":\\\"$* $(env | grep -c canary)\\\",\\\"note\\\":\\\"$*\\\"}\"\n")
+	trainer := write("trainer.sh",
+		"#!/bin/sh\ncat >/dev/null\nenv >&2\necho \"{\\\"state\\\":\\\"failed\\\",\\\"message\\\":\\\"$* $(env | grep -c "+
+			"canary)\\\",\\\"note\\\":\\\"$*\\\"}\"\n")
 	tasks := write("tasks.jsonl", `{"id":"a","question":"Your move."}`+"\n"+`{"id":"b","question":"ECHO"}`+"\n")
 	engine := echoing(t, "ECHO")
 	const inPath = "canary-9f8e7d6c5b4a3f2e1d0c"
@@ -99,17 +102,21 @@ score:
 		return out
 	}
 	url := engine.URL + "/" + inPath + "4a/v1"
-	chat := try(0, "rollout", "--examples", tasks, "--url", url, "--generations", "2", "--extra", "cache_key=canary-extra-08", "--retries", "0", "--out", work+"/rollout")
+	chat := try(0, "rollout", "--examples", tasks, "--url", url, "--generations", "2", "--extra", "cache_key=canary-extra-08", "--retries", "0", "--out",
+		work+"/rollout")
 	try(3, "rollout", "--examples", tasks, "--url", url, "--agent", "command: "+dump+" --api-key canary-words-09", "--agent-env", "MODE_KEY=canary-env-10",
 		"--agent-env", "PASSED_TOKEN", "--agent-logs", work+"/logs", "--max-initial-failures", "-1", "--out", work+"/programs/rollout")
 	scores := try(0, "score", "--in", chat, "--out", work+"/score")
 	good := try(0, "score", "--in", chat, "--reward", "len=expr:len(answer)", "--out", work+"/good")
 	groups := try(0, "group", "--in", good, "--out", work+"/group")
 	curated := try(0, "curate", "--in", groups, "--out", work+"/curate", "--keep-flat")
-	try(1, "submit", "--in", curated, "--backend", "command", "--trainer", trainer+" --token=canary-trainer-11 --for "+short, "--settings", "api-key=canary-setting-15", "--wait", "--out", work+"/submit", "--ledger", work)
-	trained := write("trained.sh", "#!/bin/sh\ncat >/dev/null\necho '{\"state\":\"completed\",\"policy\":{\"url\":\"http://engine/"+inPath+"7a/v1\",\"model\":\"m\"}}'\n")
+	try(1, "submit", "--in", curated, "--backend", "command", "--trainer", trainer+" --token=canary-trainer-11 --for "+short, "--settings",
+		"api-key=canary-setting-15", "--wait", "--out", work+"/submit", "--ledger", work)
+	trained := write("trained.sh",
+		"#!/bin/sh\ncat >/dev/null\necho '{\"state\":\"completed\",\"policy\":{\"url\":\"http://engine/"+inPath+"7a/v1\",\"model\":\"m\"}}'\n")
 	try(0, "submit", "--in", curated, "--backend", "command", "--trainer", trained, "--wait", "--out", work+"/trained", "--ledger", work+"/second")
-	if said := try(0, "sandbox", "--listen", "127.0.0.1:0", "--exec-env", "PASSED_TOKEN", "--exec", `echo "<$ROLLMILL_JUDGE_API_KEY$UNRELATED_TOKEN$HF_TOKEN> ${#PASSED_TOKEN}"`); said != "<> 16" {
+	if said := try(0, "sandbox", "--listen", "127.0.0.1:0", "--exec-env", "PASSED_TOKEN", "--exec",
+		`echo "<$ROLLMILL_JUDGE_API_KEY$UNRELATED_TOKEN$HF_TOKEN> ${#PASSED_TOKEN}"`); said != "<> 16" {
 		t.Errorf("a command that the sandbox runs was given %q", said)
 	}
 	try(2, "submit", "--in", curated, "--backend", "art", "--url", "http://127.0.0.1:1/"+inPath+"3a", "--out", work+"/bad")
@@ -123,7 +130,8 @@ score:
 	if !strings.Contains(stderr.String(), "give the engine's URL with --url") {
 		t.Error("no hint says how to give the engine's URL")
 	}
-	given := try(0, "rollout", "--examples", tasks, "--policy", work+"/kept", "--url", engine.URL+"/canary-child-06/v1", "--retries", "0", "--out", work+"/given")
+	given := try(0, "rollout", "--examples", tasks, "--policy", work+"/kept", "--url", engine.URL+"/canary-child-06/v1", "--retries", "0", "--out",
+		work+"/given")
 	for _, bad := range []string{"http://canary-user-12:canary-pass-13@127.0.0.1:1/v1", url + "?api_key=canary-query-14"} {
 		try(2, "rollout", "--examples", tasks, "--url", bad, "--out", work+"/bad")
 	}
@@ -161,7 +169,8 @@ score:
 	clean("rollout of a receipt", programs)
 	clean("score", rowsOf[formats.Score](t, scores))
 	clean("curate", rowsOf[formats.Trajectory](t, curated))
-	for _, want := range []string{"[redacted:MODE_KEY]", "[redacted:PASSED_TOKEN]", "[redacted:agent]", "[redacted:OTEL_EXPORTER_OTLP_ENDPOINT]", "/[redacted:reward]/score", "/[redacted:UNRELATED_TOKEN]/v1", "http://engine/[redacted:policy]/v1", `"settings.api-key": "\"secret\""`} {
+	for _, want := range []string{"[redacted:MODE_KEY]", "[redacted:PASSED_TOKEN]", "[redacted:agent]", "[redacted:OTEL_EXPORTER_OTLP_ENDPOINT]",
+		"/[redacted:reward]/score", "/[redacted:UNRELATED_TOKEN]/v1", "http://engine/[redacted:policy]/v1", `"settings.api-key": "\"secret\""`} {
 		if !strings.Contains(programs+kept, want) {
 			t.Errorf("no %s in the output of a program that prints its arguments and environment: the test proves nothing", want)
 		}

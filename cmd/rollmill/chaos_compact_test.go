@@ -86,7 +86,8 @@ func inShards(t *testing.T, uri string, of int) *dataset.Dataset {
 		}
 		w := dataset.NewTable[formats.Trajectory](s, "", -1)
 		for g := range 4 {
-			if err := w.Write(t.Context(), random.Group(5, i*4+g, random.Options{Generations: 4, SampledTokens: 40, PromptTokens: 40, Messages: 3})); err != nil {
+			if err := w.Write(t.Context(),
+				random.Group(5, i*4+g, random.Options{Generations: 4, SampledTokens: 40, PromptTokens: 40, Messages: 3})); err != nil {
 				t.Fatal(err)
 			}
 		}

@@ -61,7 +61,8 @@ func chaosRun(t *testing.T, root string) *dataset.Dataset {
 	var first *dataset.Dataset
 	for e := range 2 {
 		uri := storage.Join(root, dataset.EpochFolder(e)+"/rollout")
-		s, err := dataset.Begin(t.Context(), uri, dataset.Spec{Stage: "rollout", Kind: formats.KindTrajectories, Params: map[string]any{"epoch": e}}, dataset.Options{})
+		s, err := dataset.Begin(t.Context(), uri, dataset.Spec{Stage: "rollout", Kind: formats.KindTrajectories, Params: map[string]any{"epoch": e}},
+			dataset.Options{})
 		if err != nil {
 			t.Fatal(err)
 		}

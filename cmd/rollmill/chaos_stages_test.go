@@ -76,7 +76,8 @@ func chaosFile(t *testing.T) string {
 	t.Helper()
 	var b bytes.Buffer
 	for i := range 2000 {
-		fmt.Fprintf(&b, "{\"messages\":[{\"role\":\"user\",\"content\":\"question %d\"},{\"role\":\"assistant\",\"content\":\"answer %d\"}],\"reward\":%d}\n", i%500, i, i%3)
+		fmt.Fprintf(&b, "{\"messages\":[{\"role\":\"user\",\"content\":\"question %d\"},{\"role\":\"assistant\",\"content\":\"answer %d\"}],\"reward\":%d}\n",
+			i%500, i, i%3)
 	}
 	name := filepath.Join(t.TempDir(), "chat.jsonl")
 	if err := os.WriteFile(name, b.Bytes(), 0o666); err != nil {

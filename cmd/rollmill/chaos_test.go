@@ -108,8 +108,10 @@ func chaos(t *testing.T, agent []string, trajectories, kills int) {
 	}
 	e := newChaosEngine(t, seed, 0.15)
 	out := filepath.Join(folder, "rollout")
-	args := append([]string{"rollout", "--examples", file, "--generations", strconv.Itoa(chaosGenerations), "--url", e.URL(), "--model", "policy", "--sampling-seed", "1",
-		"--concurrency", strconv.Itoa(chaosConcurrency), "--call-timeout", "1s", "--backoff", "20ms", "--retries", "6", "--journal-every", chaosJournal.String(),
+	args := append([]string{"rollout", "--examples", file, "--generations", strconv.Itoa(chaosGenerations), "--url", e.URL(), "--model", "policy",
+		"--sampling-seed", "1",
+		"--concurrency", strconv.Itoa(chaosConcurrency), "--call-timeout", "1s", "--backoff", "20ms", "--retries", "6", "--journal-every",
+		chaosJournal.String(),
 		"--max-failure-rate", "1", "--max-initial-failures", "-1", "--out", out}, agent...)
 
 	dice := rand.New(rand.NewPCG(seed, 1))

@@ -67,7 +67,8 @@ func newCheckSettings() *checkSettings { return &checkSettings{trainSettings: ne
 
 func (c *checkSettings) Declare(d *plugin.Declarer) {
 	d.Heading(plugin.Input)
-	d.String(&c.Store, "store", "test only whether the bucket or the folder at this `URI` can hold datasets and ledgers").Shown("none")
+	d.String(&c.Store, "store", "test only whether the bucket or the folder at this `URI` can hold datasets and ledgers").
+		Shown("none")
 	d.Include(c.trainSettings)
 }
 
@@ -95,7 +96,9 @@ func runCheck(ctx context.Context, s *cli.Session, c *checkSettings) error {
 		return err
 	}
 	results, err := check(ctx, probes(o))
-	return errors.Join(s.Print(map[string][]probeResult{"checks": results}, func(w io.Writer) error { return writeChecks(w, results) }), err)
+	return errors.Join(s.Print(map[string][]probeResult{"checks": results}, func(w io.Writer) error {
+		return writeChecks(w, results)
+	}), err)
 }
 
 func writeChecks(w io.Writer, results []probeResult) error {
@@ -159,7 +162,8 @@ func probes(o train.Options) []probe {
 func foundExamples(o train.Options) (string, error) {
 	found := fmt.Sprintf("%d to train on", o.Rollout.Examples.Len())
 	if o.Rollout.Examples.Len() == 0 {
-		return "", formats.Invalid(o.Rollout.ExamplesRef.URI, "is it the right file, and do --allow and --deny leave any?", nil, "there is no example in it")
+		return "", formats.Invalid(o.Rollout.ExamplesRef.URI, "is it the right file, and do --allow and --deny leave any?",
+			nil, "there is no example in it")
 	}
 	if o.Validation != nil {
 		found += fmt.Sprintf(", %d held out", o.Validation.Rollout.Examples.Len())
@@ -186,7 +190,8 @@ func sampledModel(ctx context.Context, o train.Options) (string, error) {
 	case trained == "":
 		return sampled + " is sampled; the trainer names no model", nil
 	case policy && !first.Policy.Names(sampled), !policy && !sameModel(sampled, trained):
-		return "", cli.Usagef("remove rollout.model and rollout.target-model; each epoch then samples the policy that the trainer names", "%q is sampled, but %q is trained", sampled, trained)
+		return "", cli.Usagef("remove rollout.model and rollout.target-model; each epoch then samples the policy that the "+
+			"trainer names", "%q is sampled, but %q is trained", sampled, trained)
 	}
 	return sampled + " is sampled and trained", nil
 }
@@ -227,7 +232,8 @@ func tryStorage(ctx context.Context, root string) (found string, err error) {
 	}
 	defer func() { err = errors.Join(err, bucket.Delete(ctx, key)) }()
 	if err := bucket.Create(ctx, key, content); !errors.Is(err, storage.ErrExist) {
-		return "", stages.Errorf(stages.KindUsage, "put the run on a local disk or in another store", "%q: the store creates an object that already exists (%v)", bucket.URI(), err)
+		return "", stages.Errorf(stages.KindUsage, "put the run on a local disk or in another store",
+			"%q: the store creates an object that already exists (%v)", bucket.URI(), err)
 	}
 	if err := bucket.Replaces(ctx); err != nil {
 		return "", err
@@ -259,7 +265,8 @@ func tryEngine(ctx context.Context, url, key, model string) (string, error) {
 	}
 	switch f.Logprobs {
 	case formats.LogprobsRaw:
-		ids += "; its logprobs are raw: with sampling settings other than temperature 1 they are not those of the sampled distribution"
+		ids += "; its logprobs are raw: with sampling settings other than temperature 1 they are not those of the sampled " +
+			"distribution"
 	case formats.LogprobsProcessed:
 		ids += "; its logprobs are processed: they are those of the sampled distribution"
 	}

@@ -26,7 +26,9 @@ func checkStore(ctx context.Context, s *cli.Session, uri string) error {
 	}
 	failed := 0
 	var results []conformance.Result
-	err = conformance.Run(ctx, func(folder string) (*storage.Bucket, error) { return storage.Open(ctx, storage.Join(place, folder)) },
+	err = conformance.Run(ctx, func(folder string) (*storage.Bucket, error) {
+		return storage.Open(ctx, storage.Join(place, folder))
+	},
 		func(r conformance.Result) {
 			results = append(results, r)
 			printCase(s, r)
@@ -41,8 +43,10 @@ func checkStore(ctx context.Context, s *cli.Session, uri string) error {
 	if err := s.Result(root.URI(), result); err != nil || failed == 0 {
 		return err
 	}
-	return stages.Errorf(stages.KindFailed, "the failures are listed above; a ledger needs all cases; without \"one winner\" and those that swap, new datasets can be written, but none "+
-		"replaced, compacted or pruned",
+	return stages.Errorf(stages.KindFailed,
+		"the failures are listed above; a ledger needs all cases; without \"one winner\" and those that swap, new datasets "+
+			"can be written, but none "+
+			"replaced, compacted or pruned",
 		"storage %q: %d of %d cases failed", root.URI(), failed, len(results))
 }
 

@@ -63,9 +63,11 @@ func newCurateSettings() *curateSettings {
 
 func (c *curateSettings) Declare(d *plugin.Declarer) {
 	d.Heading(plugin.Input)
-	d.Strings(&c.In, "in", "read groups at this `URI`; - reads the URI from stdin; groups of further URIs are replayed with those of the first").Open().Common()
+	d.Strings(&c.In, "in", "read groups at this `URI`; - reads the URI from stdin; groups of further URIs are replayed "+
+		"with those of the first").Open().Common()
 	declareGates(d, &c.AcceptGates)
-	d.String(&c.Previous, "previous", "continue the curriculum and the pools of the curated dataset at this `URI`, from the previous epoch").Common()
+	d.String(&c.Previous, "previous",
+		"continue the curriculum and the pools of the curated dataset at this `URI`, from the previous epoch").Common()
 	d.Include(&c.Options)
 	d.Heading(plugin.Checks)
 	d.Int(&c.EmptyExitCode, "empty-exit-code", "exit with `CODE` when nothing is kept; the empty dataset is still written")

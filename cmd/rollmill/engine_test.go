@@ -25,7 +25,8 @@ func rolloutAt(t *testing.T, url string, count int, args ...string) []formats.Tr
 	if err := os.WriteFile(file, []byte(examples.String()), 0o666); err != nil {
 		t.Fatal(err)
 	}
-	all := []string{"rollout", "--examples", file, "--generations", "2", "--concurrency", "8", "--retries", "0", "--max-initial-failures", "-1", "--max-failure-rate", "1",
+	all := []string{"rollout", "--examples", file, "--generations", "2", "--concurrency", "8", "--retries", "0", "--max-initial-failures", "-1",
+		"--max-failure-rate", "1",
 		"--url", url, "--model", "tiny", "--sampling-seed", "1", "--out", filepath.Join(dir, "rollout")}
 	if !strings.Contains(strings.Join(args, " "), "max_tokens") {
 		all = append(all, "--sampling", "max_tokens=64")

@@ -43,24 +43,30 @@ type evalSettings struct {
 }
 
 func newEvalSettings() *evalSettings {
-	return &evalSettings{source: source{what: "existing scores"}, Measure: eval.MeasureOptions{Solved: group.DefaultSolvedThreshold, Confidence: 0.95}}
+	return &evalSettings{source: source{what: "existing scores"},
+		Measure: eval.MeasureOptions{Solved: group.DefaultSolvedThreshold, Confidence: 0.95}}
 }
 
 func (c *evalSettings) Declare(d *plugin.Declarer) {
 	d.Include(&c.source)
 	d.Heading(plugin.Input)
-	d.String(&c.Examples, "examples", "read the held-out examples from the task file at this `URI`").Shown("validation.examples").Open().Common()
-	d.OptionalInt(&c.Generations, "generations", "attempt each example `N` times").Shown("validation.generations, else rollout's").Common()
-	d.String(&c.Policy, "policy", "read endpoint, model and version from the receipt at this `URI`").Shown("rollout's").Open().Common()
+	d.String(&c.Examples, "examples", "read the held-out examples from the task file at this `URI`").
+		Shown("validation.examples").Open().Common()
+	d.OptionalInt(&c.Generations, "generations", "attempt each example `N` times").
+		Shown("validation.generations, else rollout's").Common()
+	d.String(&c.Policy, "policy", "read endpoint, model and version from the receipt at this `URI`").Shown("rollout's").
+		Open().Common()
 	d.Heading("Measures")
-	plugin.List(d, &c.Measure.K, "k", "measure pass@`K`, K attempts at an example", parseK).Shown("1, 2, 4, ... up to the attempts").Common()
+	plugin.List(d, &c.Measure.K, "k", "measure pass@`K`, K attempts at an example", parseK).
+		Shown("1, 2, 4, ... up to the attempts").Common()
 	d.Float(&c.Measure.Solved, "solved-threshold", "count a reward of at least `X` as solved")
 	d.Strings(&c.Measure.Slices, "slice", "add a table by this `FIELD` of the examples").Common()
 	d.Float(&c.Measure.Confidence, "confidence", "compute intervals at this confidence level, a `SHARE` between 0 and 1")
 	d.Bool(&c.Measure.FailuresCount, "failures-count", "count a trajectory without a reward as an unsolved attempt")
 	d.Include(&c.runPlace)
 	d.Heading(plugin.Output)
-	d.String(&c.Out, "out", "write the datasets rollout and score under this `URI`").Shown("the root's folder eval").Open().Common()
+	d.String(&c.Out, "out", "write the datasets rollout and score under this `URI`").Shown("the root's folder eval").
+		Open().Common()
 	d.Include(&c.monitored)
 }
 

@@ -24,12 +24,14 @@ type taskFile struct {
 func (f *taskFile) Declare(d *plugin.Declarer) {
 	o := &f.Format
 	d.Heading(plugin.Input)
-	d.String(&f.Examples, "examples", "read the examples from the task file at this `URI`: JSON, JSON lines, CSV or Parquet").Open().Common()
+	d.String(&f.Examples, "examples", "read the examples from the task file at this `URI`: JSON, JSON lines, CSV or Parquet").
+		Open().Common()
 	d.String(&o.Format, "examples-format", "read the task file in this `FORMAT`").Shown("by its extension")
 	d.String(&o.Names.ID, "id-key", "read the id from this `COLUMN`").Shown("id")
 	d.String(&o.Names.Question, "question-key", "read the question from this `COLUMN`").Shown("question")
 	d.String(&o.Names.Answer, "answer-key", "read the reference answer from this `COLUMN`").Shown("answer")
-	d.String(&o.Names.GeneratedAnswer, "generated-answer-key", "read the answer of another program from this `COLUMN`").Shown("generated_answer")
+	d.String(&o.Names.GeneratedAnswer, "generated-answer-key", "read the answer of another program from this `COLUMN`").
+		Shown("generated_answer")
 	d.Bool(&o.Unstructured, "unstructured", "use the whole row, as JSON, as the question")
 	d.Bool(&o.RequireQuestion, "require-question", "drop rows without a question, and refuse a file without that column")
 	d.Lists(&o.Allow, "allow", "keep only rows that match this `COLUMN=PATTERN`")
@@ -46,7 +48,8 @@ func (f *taskFile) read(ctx context.Context, s *cli.Session) (*examples.Set, dat
 	}
 	file, size, digest, err := openFile(ctx, uri)
 	if errors.Is(err, storage.ErrNotExist) {
-		return nil, ref, formats.Invalid(ref.URI, "check --examples; a path is relative to where rollmill is run", storage.ErrNotExist, "no task file")
+		return nil, ref, formats.Invalid(ref.URI, "check --examples; a path is relative to where rollmill is run",
+			storage.ErrNotExist, "no task file")
 	}
 	if err != nil {
 		return nil, ref, err

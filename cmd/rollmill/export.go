@@ -47,13 +47,15 @@ type exportSettings struct {
 }
 
 func newExportSettings() *exportSettings {
-	return &exportSettings{ExportOptions: convert.ExportOptions{Best: 1}, In: source{what: "the dataset"}, Place: runPlace{heading: plugin.Input}}
+	return &exportSettings{ExportOptions: convert.ExportOptions{Best: 1}, In: source{what: "the dataset"},
+		Place: runPlace{heading: plugin.Input}}
 }
 
 // exportFormats are the files that export writes, in the order of their purposes.
-var exportFormats = file.FormatsOf(slices.SortedStableFunc(slices.Values(exporters.Exports(foreign.Exporters)), func(a, b exporters.File) int {
-	return slices.Index(exporters.Purposes, a.Format.For) - slices.Index(exporters.Purposes, b.Format.For)
-}))
+var exportFormats = file.FormatsOf(slices.SortedStableFunc(slices.Values(exporters.Exports(foreign.Exporters)),
+	func(a, b exporters.File) int {
+		return slices.Index(exporters.Purposes, a.Format.For) - slices.Index(exporters.Purposes, b.Format.For)
+	}))
 
 func (o *exportSettings) Declare(d *plugin.Declarer) {
 	d.Include(&o.In)
@@ -61,12 +63,19 @@ func (o *exportSettings) Declare(d *plugin.Declarer) {
 	d.Heading(plugin.Input)
 	d.OptionalInt(&o.Epoch, "epoch", "read what curate wrote in epoch `N` of --root, when --in names no dataset").Common()
 	d.Strings(&o.Statuses, "status", "write only trajectories of this `STATUS`: "+joinValues(formats.Statuses)).Common()
-	d.String(&o.Where, "where", "write only trajectories for which `EXPRESSION` is true, over the columns with one number or text, rewards.NAME and metadata.NAME").Common()
-	plugin.File(d, &o.Redact, "redact", "redact what is written by the rules in this YAML `FILE`", redaction.Load).Shown("none")
+	d.String(&o.Where, "where",
+		"write only trajectories for which `EXPRESSION` is true, over the columns with one number or text, rewards.NAME "+
+			"and metadata.NAME").Common()
+	plugin.File(d, &o.Redact, "redact", "redact what is written by the rules in this YAML `FILE`", redaction.Load).
+		Shown("none")
 	d.Heading(plugin.Output)
-	exportFormats.Select(d, &o.To, "to", "write this `FORMAT`: NAME, one of those below, or NAME.EXT for another of its files").Shown("none").Common()
-	d.String(&o.Out, "out", "write the file `OUT`, or into the folder OUT when its name has no extension or there are several formats; - is stdout").Shown("none").Open().Common()
-	plugin.Choice(d, &o.Per, "row-weight", "give rows of sequences the weight with which each `WHAT` counts the same in the loss", sequences.Pers...).Shown("every weight is 1")
+	exportFormats.Select(d, &o.To, "to",
+		"write this `FORMAT`: NAME, one of those below, or NAME.EXT for another of its files").Shown("none").Common()
+	d.String(&o.Out, "out", "write the file `OUT`, or into the folder OUT when its name has no extension or there are "+
+		"several formats; - is stdout").Shown("none").Open().Common()
+	plugin.Choice(d, &o.Per, "row-weight",
+		"give rows of sequences the weight with which each `WHAT` counts the same in the loss", sequences.Pers...).
+		Shown("every weight is 1")
 	d.Int(&o.Best, "best", "write the `N` best members of each group, in formats of best members; below 0 all")
 	d.Bool(&o.Lossy, "lossy", "leave out parts of rows that a format cannot hold, and count them").Common()
 	d.Bool(&o.Overwrite, "overwrite", "replace existing files; other files of a folder stay").Common()

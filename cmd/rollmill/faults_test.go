@@ -174,7 +174,8 @@ func TestStoreThatIgnoresVersions(t *testing.T) {
 		}
 	}
 	config := filepath.Join(t.TempDir(), "rollmill.yaml")
-	if err := os.WriteFile(config, fmt.Appendf(nil, "train:\n  root: %q\nrollout:\n  examples: %q\n  url: %s/v1\n", s.URI("run"), examples, engine), 0o600); err != nil {
+	if err := os.WriteFile(config, fmt.Appendf(nil, "train:\n  root: %q\nrollout:\n  examples: %q\n  url: %s/v1\n", s.URI("run"), examples, engine),
+		0o600); err != nil {
 		t.Fatal(err)
 	}
 	rollout, score := e.commands()[0], e.commands()[1]

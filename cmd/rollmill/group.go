@@ -49,8 +49,11 @@ func newGroupSettings() *groupSettings {
 func (g *groupSettings) Declare(d *plugin.Declarer) {
 	d.Include(&g.source)
 	d.Heading(plugin.Input)
-	d.Strings(&g.Scores, "scores", "add the rewards of the scores at this `URI`, of the same trajectories, to those of the input, and recompute the total").Common()
-	d.OptionalInt(&g.Epoch, "epoch", "read and write in the folder of epoch `N` of --root, when --in names no dataset").Common()
+	d.Strings(&g.Scores, "scores",
+		"add the rewards of the scores at this `URI`, of the same trajectories, to those of the input, and "+
+			"recompute the total").Common()
+	d.OptionalInt(&g.Epoch, "epoch",
+		"read and write in the folder of epoch `N` of --root, when --in names no dataset").Common()
 	d.Include(&g.Options)
 	d.Include(&g.spilling)
 	d.Include(&g.runPlace)

@@ -25,7 +25,8 @@ func TestDatasetsGuide(t *testing.T) {
 		t.Error("it does not quote testdata/interop/write_dataset.py")
 	}
 	for _, of := range []reflect.Type{reflect.TypeFor[dataset.Manifest](), reflect.TypeFor[dataset.Content](), reflect.TypeFor[dataset.Table](),
-		reflect.TypeFor[dataset.Part](), reflect.TypeFor[dataset.Ref](), reflect.TypeFor[dataset.File](), reflect.TypeFor[dataset.Run](), reflect.TypeFor[dataset.GateResult]()} {
+		reflect.TypeFor[dataset.Part](), reflect.TypeFor[dataset.Ref](), reflect.TypeFor[dataset.File](), reflect.TypeFor[dataset.Run](),
+		reflect.TypeFor[dataset.GateResult]()} {
 		for i := range of.NumField() {
 			name, _, _ := strings.Cut(of.Field(i).Tag.Get("json"), ",")
 			if name != "" && !strings.Contains(guide, "`"+name+"`") {

@@ -100,14 +100,17 @@ type importSettings struct {
 
 func newImportSettings() *importSettings {
 	return &importSettings{ImportOptions: convert.ImportDefaults(), From: plugin.Pick(importFormats, ""),
-		runPlace: runPlace{run: "name the run `NAME`, which is written to the column run; trajectory ids do not depend on it"},
-		target:   target{otherwise: "<root>/epoch-<epoch>/rollout"}, spilling: spilling{what: "what the report counts, and trajectories whose groups are not adjacent in the source,"}}
+		runPlace: runPlace{run: "name the run `NAME`, which is written to the column run; trajectory ids do not " +
+			"depend on it"},
+		target:   target{otherwise: "<root>/epoch-<epoch>/rollout"},
+		spilling: spilling{what: "what the report counts, and trajectories whose groups are not adjacent in the source,"}}
 }
 
 func (c *importSettings) Declare(d *plugin.Declarer) {
 	d.Heading(plugin.Input)
 	plugin.Choose(d, &c.From, "from", "read files of this `FORMAT`").Common()
-	d.Strings(&c.In, "in", "read the file (it may be compressed: .gz, .zst), the files that match a pattern such as 'data/*.jsonl', or all files of the format in the folder at this `URI`").Common()
+	d.Strings(&c.In, "in", "read the file (it may be compressed: .gz, .zst), the files that match a pattern such as "+
+		"'data/*.jsonl', or all files of the format in the folder at this `URI`").Common()
 	d.Bool(&c.Check, "check", "write nothing; report what the trajectories can be used for").Common()
 	d.Include(&c.ImportOptions)
 	d.Include(&c.runPlace)

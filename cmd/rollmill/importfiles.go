@@ -36,7 +36,8 @@ func importFiles(ctx context.Context, uris []string, format *importers.Format) (
 		}
 		for _, f := range some {
 			if seen[f.URI] {
-				return ref, nil, cli.Usagef("each of its trajectories would be there twice: name the file once", "--in: two of them name %q", storage.Redact(f.URI))
+				return ref, nil, cli.Usagef("each of its trajectories would be there twice: name the file once",
+					"--in: two of them name %q", storage.Redact(f.URI))
 			}
 			seen[f.URI] = true
 		}
@@ -52,7 +53,8 @@ func filesAt(ctx context.Context, uri string, format *importers.Format) ([]conve
 	case "":
 		return nil, cli.Usagef("name files, a pattern or a folder: --in 'data/*.jsonl'", "--in is empty")
 	case "-":
-		return nil, cli.Usagef("write it to a file first; the extension of its name is the file's format", "--in -: files are read twice, and stdin cannot be")
+		return nil, cli.Usagef("write it to a file first; the extension of its name is the file's format",
+			"--in -: files are read twice, and stdin cannot be")
 	}
 	folder, name := storage.Split(uri)
 	parent, err := storage.Open(ctx, folder)
@@ -76,18 +78,21 @@ func filesAt(ctx context.Context, uri string, format *importers.Format) ([]conve
 		return nil, cli.Usagef("", "--in: %w", err)
 	}
 	return list(ctx, bucket, uri, format, func(key string) bool {
-		return !hidden(key) && slices.Contains(format.Extensions, records.Extension(key)) && (format.Skip == nil || !format.Skip(path.Base(key)))
+		return !hidden(key) && slices.Contains(format.Extensions, records.Extension(key)) &&
+			(format.Skip == nil || !format.Skip(path.Base(key)))
 	})
 }
 
 // hidden reports whether a part of a key begins with a dot or an underscore, as
 // the names of files do that are not data.
 func hidden(key string) bool {
-	return strings.HasPrefix(key, ".") || strings.HasPrefix(key, "_") || strings.Contains(key, "/.") || strings.Contains(key, "/_")
+	return strings.HasPrefix(key, ".") || strings.HasPrefix(key, "_") || strings.Contains(key, "/.") ||
+		strings.Contains(key, "/_")
 }
 
 // list returns the files of a bucket that are wanted.
-func list(ctx context.Context, b *storage.Bucket, uri string, format *importers.Format, want func(key string) bool) ([]convert.File, error) {
+func list(ctx context.Context, b *storage.Bucket, uri string, format *importers.Format,
+	want func(key string) bool) ([]convert.File, error) {
 	var files []convert.File
 	for o, err := range b.List(ctx, "") {
 		if err != nil {
@@ -98,7 +103,9 @@ func list(ctx context.Context, b *storage.Bucket, uri string, format *importers.
 		}
 	}
 	if len(files) == 0 {
-		return nil, formats.Invalid(storage.Redact(uri), "a pattern is quoted and has its * in the last part of the path; of a folder the files "+strings.Join(format.Extensions, ", ")+" are read", storage.ErrNotExist, "no file to import")
+		return nil, formats.Invalid(storage.Redact(uri),
+			"a pattern is quoted and has its * in the last part of the path; of a folder the files "+
+				strings.Join(format.Extensions, ", ")+" are read", storage.ErrNotExist, "no file to import")
 	}
 	slices.SortFunc(files, func(a, b convert.File) int { return strings.Compare(a.Name, b.Name) })
 	return files, companions(ctx, b, format.Companions, files)
@@ -130,7 +137,9 @@ func companions(ctx context.Context, b *storage.Bucket, pattern string, files []
 }
 
 func importFile(b *storage.Bucket, key string) convert.File {
-	return convert.File{Name: key, URI: storage.Join(b.URI(), key), Open: func(ctx context.Context) (convert.Content, error) { return b.Open(ctx, key) }}
+	return convert.File{Name: key, URI: storage.Join(b.URI(), key), Open: func(ctx context.Context) (convert.Content, error) {
+		return b.Open(ctx, key)
+	}}
 }
 
 // readGroups reads a file of ids: CSV with a trajectory's id and its example's
@@ -150,7 +159,8 @@ func readGroups(ctx context.Context, uri string) (map[string]string, error) {
 			return groups, nil
 		}
 		if err != nil {
-			return nil, formats.Invalid(storage.Redact(uri), "each line is TRAJECTORY,EXAMPLE", err, "it is not a file of ids")
+			return nil, formats.Invalid(storage.Redact(uri), "each line is TRAJECTORY,EXAMPLE", err,
+				"it is not a file of ids")
 		}
 		groups[line[0]] = line[1]
 	}

@@ -37,14 +37,20 @@ type initSettings struct {
 }
 
 func newInitSettings() *initSettings {
-	return &initSettings{Choices: starter.Choices{Agent: starter.Agents[0], Engine: starter.Sandbox, Model: "my-model"}, Folder: "."}
+	return &initSettings{Choices: starter.Choices{Agent: starter.Agents[0], Engine: starter.Sandbox, Model: "my-model"},
+		Folder: "."}
 }
 
 func (c *initSettings) Declare(d *plugin.Declarer) {
 	d.Heading(plugin.Execution)
-	plugin.Choice(d, &c.Agent, "agent", "write an agent of this `KIND`: python; program, a shell script to replace by a program in any language; or prompt, which needs no code", starter.Agents...)
-	d.String(&c.Engine, "engine", "sample from this engine: sandbox, or the `URL` of an OpenAI-compatible server, which ends in /v1")
-	d.String(&c.Trainer, "trainer", "train with `NAME`: sandbox, art, or files, which are written for a trainer that runs elsewhere").Shown("sandbox with the sandbox, else files")
+	plugin.Choice(d, &c.Agent, "agent",
+		"write an agent of this `KIND`: python; program, a shell script to replace by a program in any language; or "+
+			"prompt, which needs no code", starter.Agents...)
+	d.String(&c.Engine, "engine",
+		"sample from this engine: sandbox, or the `URL` of an OpenAI-compatible server, which ends in /v1")
+	d.String(&c.Trainer, "trainer",
+		"train with `NAME`: sandbox, art, or files, which are written for a trainer that runs elsewhere").
+		Shown("sandbox with the sandbox, else files")
 	d.String(&c.Model, "model", "request the model `NAME` of the engine").Open()
 	d.Heading(plugin.Output)
 	d.String(&c.Folder, "out", "write the files into this `FOLDER`")
@@ -81,7 +87,8 @@ func atPath(folder string) string {
 // ask asks what no flag answered.
 func (c *initSettings) ask(s *cli.Session) (err error) {
 	if !s.Given("agent") {
-		if c.Agent, err = s.Ask("What is the agent written in: "+strings.Join(starter.Agents, ", ")+"?", c.Agent, oneOf(starter.Agents)); err != nil {
+		if c.Agent, err = s.Ask("What is the agent written in: "+strings.Join(starter.Agents, ", ")+"?", c.Agent,
+			oneOf(starter.Agents)); err != nil {
 			return err
 		}
 	}
@@ -89,7 +96,8 @@ func (c *initSettings) ask(s *cli.Session) (err error) {
 		valid := func(text string) error {
 			return starter.Choices{Agent: c.Agent, Engine: text, Trainer: starter.TrainersOf(text)[0]}.Validate()
 		}
-		if c.Engine, err = s.Ask("Which engine answers it: sandbox, or a URL that ends in /v1?", c.Engine, valid); err != nil {
+		if c.Engine, err = s.Ask("Which engine answers it: sandbox, or a URL that ends in /v1?", c.Engine,
+			valid); err != nil {
 			return err
 		}
 	}

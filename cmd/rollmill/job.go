@@ -29,7 +29,8 @@ its run. The backend's settings are those of submit.
 		jobPart("status", "print the state of a submission, as the trainer reports it"),
 		jobPart("wait", "wait until a job ends, and exit as submit --wait does"),
 		jobPart("cancel", "ask the trainer to cancel a job"),
-		{Name: "job list", Section: submitSection, Usage: "list the submissions in the ledger, without asking a trainer", Body: cli.With(newJobSettings, runJobList)},
+		{Name: "job list", Section: submitSection, Usage: "list the submissions in the ledger, without asking a trainer",
+			Body: cli.With(newJobSettings, runJobList)},
 	},
 }
 
@@ -38,9 +39,10 @@ const submitSection = "submit"
 
 // jobPart returns a subcommand for one submission.
 func jobPart(verb, usage string) cli.Command {
-	return cli.Command{Name: "job " + verb, Section: submitSection, Usage: usage, Body: cli.With(newJobSettings, func(ctx context.Context, s *cli.Session, c *jobSettings) error {
-		return c.one(ctx, s, verb)
-	})}
+	return cli.Command{Name: "job " + verb, Section: submitSection, Usage: usage,
+		Body: cli.With(newJobSettings, func(ctx context.Context, s *cli.Session, c *jobSettings) error {
+			return c.one(ctx, s, verb)
+		})}
 }
 
 // jobSettings select a submission and say how to wait for it.
@@ -54,14 +56,16 @@ type jobSettings struct {
 
 func newJobSettings() *jobSettings {
 	o := submit.Defaults()
-	return &jobSettings{Backend: plugin.Pick(all.Backends, "art"), Wait: submit.JobOptions{PollInterval: o.PollInterval, Stall: o.Stall, LeaseTTL: o.LeaseTTL}}
+	return &jobSettings{Backend: plugin.Pick(all.Backends, "art"),
+		Wait: submit.JobOptions{PollInterval: o.PollInterval, Stall: o.Stall, LeaseTTL: o.LeaseTTL}}
 }
 
 func (c *jobSettings) Declare(d *plugin.Declarer) {
 	d.Heading(plugin.Input)
 	d.String(&c.In, "in", "read the receipt of the submission at this `URI` (submit's --out); - reads the URI from stdin")
 	d.String(&c.Wait.Key, "key", "find the submission with this `KEY`, as job list prints it, when there is no receipt yet")
-	d.String(&c.Ledger, "ledger", "read the ledger of submissions at this `URI`").Shown("the receipt's, or the folder that holds the id of its run")
+	d.String(&c.Ledger, "ledger", "read the ledger of submissions at this `URI`").
+		Shown("the receipt's, or the folder that holds the id of its run")
 	d.Include(&c.Place)
 	d.Heading(plugin.Execution)
 	submit.DeclareWaiting(d, &c.Wait.PollInterval, &c.Wait.Timeout, &c.Wait.Stall, &c.Wait.LeaseTTL)
@@ -127,7 +131,8 @@ func listJobs(ctx context.Context, s *cli.Session, ledger *storage.Bucket) error
 	}
 	var lines []string
 	for _, j := range list {
-		lines = append(lines, fmt.Sprintf("%s  %-9s  epoch %d  %s  %s", j.Key, j.State, j.Epoch, j.Target.Backend, storage.Redact(j.Curated)))
+		lines = append(lines, fmt.Sprintf("%s  %-9s  epoch %d  %s  %s", j.Key, j.State, j.Epoch, j.Target.Backend,
+			storage.Redact(j.Curated)))
 	}
 	if len(lines) == 0 && !s.JSON {
 		s.Say("job: no submission in %s", ledger.URI())

@@ -20,7 +20,8 @@ func TestScoresAreJoined(t *testing.T) {
 			t.Fatalf("%q: %s", args, stderr)
 		}
 	}
-	rewards := []string{"a=expr:generation", "b*-0.5=steps:len(message.content)", "c*2=expr:generation == 1 ? int(answer + \"x\") : len(answer)", "d*0.25=steps:step + 1"}
+	rewards := []string{"a=expr:generation", "b*-0.5=steps:len(message.content)", "c*2=expr:generation == 1 ? int(answer + \"x\") : len(answer)",
+		"d*0.25=steps:step + 1"}
 	all := []string{"score", "--in", root + "/rollout", "--out", root + "/all"}
 	for _, r := range rewards {
 		all = append(all, "--reward", r)
@@ -55,12 +56,15 @@ func TestScoresAreJoined(t *testing.T) {
 	do("score", "--in", root+"/a", "--out", root+"/more", "--reward", "f=expr:2")
 	do("curate", "--in", root+"/example-all", "--out", root+"/kept")
 	do("score", "--in", root+"/kept", "--out", root+"/foreign", "--reward", "g=expr:2")
-	for scores, want := range map[string]string{"/a": `both have a reward "a"`, "/more": `both have a reward "a"`, "/rollout": "holds trajectories", "/foreign": "does not score the trajectories"} {
-		if code, _, stderr := rollmill(t, "group", "--in", root+"/a", "--scores", root+scores, "--out", root+"/no"); code != 4 || !strings.Contains(stderr, want) {
+	for scores, want := range map[string]string{"/a": `both have a reward "a"`, "/more": `both have a reward "a"`, "/rollout": "holds trajectories",
+		"/foreign": "does not score the trajectories"} {
+		if code, _, stderr := rollmill(t, "group", "--in", root+"/a", "--scores", root+scores, "--out", root+"/no"); code != 4 ||
+			!strings.Contains(stderr, want) {
 			t.Errorf("--scores %s: exit code %d, %s", scores, code, stderr)
 		}
 	}
-	if code, _, stderr := rollmill(t, "group", "--in", root+"/rollout", "--scores", root+"/a", "--out", root+"/no"); code != 2 || !strings.Contains(stderr, "joins scores to scores") {
+	if code, _, stderr := rollmill(t, "group", "--in", root+"/rollout", "--scores", root+"/a", "--out", root+"/no"); code != 2 ||
+		!strings.Contains(stderr, "joins scores to scores") {
 		t.Errorf("trajectories: exit code %d, %s", code, stderr)
 	}
 }

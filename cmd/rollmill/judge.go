@@ -30,11 +30,15 @@ type judgeSettings struct {
 func (j *judgeSettings) Declare(d *plugin.Declarer) {
 	d.Heading("Judges")
 	d.String(&j.URL, "judge-url", "ask the OpenAI-compatible server at this `URL`, which ends in /v1").Common()
-	d.Key(&j.Key, "judge-key-file", "read the server's key from this `FILE`", "ROLLMILL_JUDGE_API_KEY", "OPENAI_API_KEY").Shown("ROLLMILL_JUDGE_API_KEY, else OPENAI_API_KEY")
+	d.Key(&j.Key, "judge-key-file", "read the server's key from this `FILE`", "ROLLMILL_JUDGE_API_KEY", "OPENAI_API_KEY").
+		Shown("ROLLMILL_JUDGE_API_KEY, else OPENAI_API_KEY")
 	d.String(&j.Cache, "judge-cache", "cache the answers at this `URI`").Shown("the sibling judge-cache of the output")
-	d.Int(&j.Concurrency, "judge-concurrency", "send each judge at most `N` requests at once").Shown(strconv.Itoa(score.DefaultJudgeConcurrency))
-	d.Int64(&j.BudgetTokens, "judge-budget-tokens", "stop before more than `N` tokens are spent; finished work is kept").Shown("no limit")
-	d.Float(&j.BudgetMoney, "judge-budget-money", "stop before more than `MONEY` is spent, in the currency of the prices; finished work is kept").Shown("no limit")
+	d.Int(&j.Concurrency, "judge-concurrency", "send each judge at most `N` requests at once").
+		Shown(strconv.Itoa(score.DefaultJudgeConcurrency))
+	d.Int64(&j.BudgetTokens, "judge-budget-tokens", "stop before more than `N` tokens are spent; finished work is kept").
+		Shown("no limit")
+	d.Float(&j.BudgetMoney, "judge-budget-money",
+		"stop before more than `MONEY` is spent, in the currency of the prices; finished work is kept").Shown("no limit")
 	d.Float(&j.PromptPrice, "judge-prompt-price", "count this much `MONEY` for a million prompt tokens")
 	d.Float(&j.CompletionPrice, "judge-completion-price", "count this much `MONEY` for a million completion tokens")
 }
@@ -68,7 +72,8 @@ func (j *judgeSettings) open(ctx context.Context, out string) (score.Judging, er
 	}
 	return score.Judging{
 		Asker: asker{openai.Judge{URL: j.URL, Key: j.Key}}, Store: judgeStore{b}, Concurrency: j.Concurrency,
-		Ledger: &score.Ledger{PromptPrice: j.PromptPrice, CompletionPrice: j.CompletionPrice, BudgetTokens: j.BudgetTokens, BudgetMoney: j.BudgetMoney},
+		Ledger: &score.Ledger{PromptPrice: j.PromptPrice, CompletionPrice: j.CompletionPrice, BudgetTokens: j.BudgetTokens,
+			BudgetMoney: j.BudgetMoney},
 	}, nil
 }
 
@@ -81,13 +86,15 @@ func (a asker) Ask(ctx context.Context, q score.Question) (score.Reply, error) {
 	switch {
 	case err == nil || ctx.Err() != nil:
 	case !errors.As(err, &refused) || refused.Temporary():
-		err = stages.Errorf(stages.KindTemporary, "run the same command again; answers that were paid for are kept", "asking the judge at %q: %w", storage.Redact(a.URL), err)
+		err = stages.Errorf(stages.KindTemporary, "run the same command again; answers that were paid for are kept",
+			"asking the judge at %q: %w", storage.Redact(a.URL), err)
 	case refused.TooLong():
 		err = fmt.Errorf("%w: %w", score.ErrTooLong, err)
 	case refused.OfRequest():
 		err = fmt.Errorf("%w: %w", score.ErrRefused, err)
 	default:
-		err = stages.Errorf(stages.KindFailed, "check --judge-url, the model's name and the key", "asking the judge at %q: %w", storage.Redact(a.URL), err)
+		err = stages.Errorf(stages.KindFailed, "check --judge-url, the model's name and the key",
+			"asking the judge at %q: %w", storage.Redact(a.URL), err)
 	}
 	return score.Reply(answer), err
 }

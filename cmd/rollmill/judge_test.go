@@ -68,7 +68,8 @@ func TestJudgesArePaidOnce(t *testing.T) {
 		t.Fatal(err)
 	}
 	total := s.Asked.Load()
-	if f := d.Facts; f["judge.known"] != float64(asked) || f["judge.calls"] != float64(total-asked) || f["judge.cost"] <= 0 || f["rewards.side.scored"] != f["attempted"] || f["attempted"] == 0 {
+	if f := d.Facts; f["judge.known"] != float64(asked) || f["judge.calls"] != float64(total-asked) || f["judge.cost"] <= 0 ||
+		f["rewards.side.scored"] != f["attempted"] || f["attempted"] == 0 {
 		t.Errorf("facts %v after %d and then %d questions", f, asked, total-asked)
 	}
 	if code, again, _ := rollmill(t, append(args, "--out", root+"/again")...); code != 0 || s.Asked.Load() != total {
@@ -82,11 +83,13 @@ func TestJudgesArePaidOnce(t *testing.T) {
 		}
 		return err
 	})
-	if code, _, stderr := rollmill(t, "score", "--in", root+"/rollout", "--out", root+"/none", "--reward", "judge:model=m"); code != 2 || !strings.Contains(stderr, "--judge-url") {
+	if code, _, stderr := rollmill(t, "score", "--in", root+"/rollout", "--out", root+"/none", "--reward", "judge:model=m"); code != 2 ||
+		!strings.Contains(stderr, "--judge-url") {
 		t.Errorf("without a server: exit code %d, %s", code, stderr)
 	}
 	s.Answer = func(judgetest.Request, string) (int, string) { return 401, "no such key" }
-	if code, _, stderr := rollmill(t, "score", "--in", root+"/rollout", "--out", root+"/none", "--judge-url", s.URL, "--reward", "judge:model=other"); code != 1 || !strings.Contains(stderr, "401") {
+	if code, _, stderr := rollmill(t, "score", "--in", root+"/rollout", "--out", root+"/none", "--judge-url", s.URL, "--reward",
+		"judge:model=other"); code != 1 || !strings.Contains(stderr, "401") {
 		t.Errorf("with a wrong key: exit code %d, %s", code, stderr)
 	}
 }

@@ -61,8 +61,10 @@ func checkExclusive(ctx context.Context, ledger *storage.Bucket, dryRun bool) er
 		return err
 	}
 	if !exclusive {
-		return cli.Usagef("set --ledger to a folder on a disk or in another store; `rollmill check --store URI` tests whether a store is suitable",
-			"--ledger %q: the store ignores the condition to create an object only if it does not exist, so a batch could be trained twice", ledger.URI())
+		return cli.Usagef("set --ledger to a folder on a disk or in another store; `rollmill check --store URI` tests "+
+			"whether a store is suitable",
+			"--ledger %q: the store ignores the condition to create an object only if it does not exist, so a batch could "+
+				"be trained twice", ledger.URI())
 	}
 	return ledger.Replaces(ctx)
 }
@@ -114,7 +116,8 @@ func (c *jobSettings) ledgerURI(ctx context.Context, in string, r *formats.Recei
 			return r.Ledger, err
 		}
 	case r != nil && r.Ledger != "" && r.RunID == "":
-		return "", formats.Invalid(storage.Redact(in), "name it with --ledger URI", nil, "the receipt's ledger, %q, is in another store and is not used", r.Ledger)
+		return "", formats.Invalid(storage.Redact(in), "name it with --ledger URI", nil,
+			"the receipt's ledger, %q, is in another store and is not used", r.Ledger)
 	}
 	if r != nil && r.RunID != "" {
 		return findLedger(ctx, c.Ledger, c.Place.Root, in, dataset.Run{ID: r.RunID, Root: r.Ledger}, "")

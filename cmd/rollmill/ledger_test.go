@@ -67,17 +67,20 @@ func TestLedgerInBucket(t *testing.T) {
 		}
 	}
 	machine()
-	must(t, "rollout", "--config", "rollmill.yaml", "--examples", examples, "--url", engine+"/v1", "--model", "rollmill/sandbox", "--generations", "2", "--out", at("rollout"))
+	must(t, "rollout", "--config", "rollmill.yaml", "--examples", examples, "--url", engine+"/v1", "--model", "rollmill/sandbox", "--generations", "2", "--out",
+		at("rollout"))
 	must(t, "score", "--in", at("rollout"), "--reward", "x=expr:generation", "--out", at("score"))
 	must(t, "group", "--in", at("score"), "--out", at("group"))
 	must(t, "curate", "--in", at("group"), "--out", at("curate"))
 	must(t, "submit", "--config", "rollmill.yaml", "--in", at("curate"), "--out", "receipt")
 	machine()
-	if out := must(t, "submit", "--config", "rollmill.yaml", "--in", at("curate"), "--out", "receipt", "--json"); !strings.Contains(out, `"attached":true`) || batches() != 1 {
+	if out := must(t, "submit", "--config", "rollmill.yaml", "--in", at("curate"), "--out", "receipt", "--json"); !strings.Contains(out, `"attached":true`) ||
+		batches() != 1 {
 		t.Errorf("%s; %d batches", out, batches())
 	}
 	must(t, "curate", "--in", at("group"), "--max-per-example", "1", "--sample-groups", "0.5", "--out", s.URI("other/curate"))
-	if code, _, stderr := rollmill(t, "submit", "--config", "rollmill.yaml", "--in", s.URI("other/curate"), "--out", "another"); code != cli.ExitPerson || batches() != 1 {
+	if code, _, stderr := rollmill(t, "submit", "--config", "rollmill.yaml", "--in", s.URI("other/curate"), "--out", "another"); code != cli.ExitPerson ||
+		batches() != 1 {
 		t.Errorf("other rows of the epoch: exit code %d, %d batches: %s", code, batches(), stderr)
 	}
 	if _, err := os.Stat("runs"); !errors.Is(err, os.ErrNotExist) {
@@ -157,7 +160,8 @@ submit: {backend: art, url: %q, project: tictactoe, name: demo, base-model: roll
 	if d := opened(t, "x/epoch-0/curate"); d.Run.ID == "" || filepath.Base(d.Run.Root) != "x" {
 		t.Errorf("the curated dataset has the run %+v", d.Run)
 	}
-	if out := must(t, "submit", "--config", "rollmill.yaml", "--in", "x/epoch-0/curate", "--out", "elsewhere", "--json"); !strings.Contains(out, `"attached":true`) {
+	if out := must(t, "submit", "--config", "rollmill.yaml", "--in", "x/epoch-0/curate", "--out", "elsewhere", "--json"); !strings.Contains(out,
+		`"attached":true`) {
 		t.Error(out)
 	}
 }
@@ -168,8 +172,11 @@ func TestTrainRefusesCopyOfRun(t *testing.T) {
 	engine, examples := newEngine(t)
 	t.Chdir(t.TempDir())
 	train := func(root string, more ...string) (int, string) {
-		code, _, stderr := rollmill(t, append([]string{"train", "--run", "demo", "--root", root, "--set", "rollout.examples=" + examples, "--set", "rollout.generations=2", "--set", "score.reward=x=expr:generation",
-			"--set", "submit.url=" + engine, "--set", "submit.project=tictactoe", "--set", "submit.name=demo", "--set", "submit.base-model=rollmill/sandbox"}, more...)...)
+		code, _, stderr := rollmill(t,
+			append([]string{"train", "--run", "demo", "--root", root, "--set", "rollout.examples=" + examples, "--set", "rollout.generations=2", "--set",
+				"score.reward=x=expr:generation",
+				"--set", "submit.url=" + engine, "--set", "submit.project=tictactoe", "--set", "submit.name=demo", "--set",
+				"submit.base-model=rollmill/sandbox"}, more...)...)
 		return code, stderr
 	}
 	if code, stderr := train("one"); code != 0 {

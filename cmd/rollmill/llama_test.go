@@ -54,17 +54,25 @@ func TestLlamaServer(t *testing.T) {
 		{"chat", text, []string{"--agent", "chat"}, "none", "", "", func(r *formats.Trajectory) bool { return len(r.Messages) == 2 }},
 		{"completion", text, []string{"--agent", ask("completions", `{"prompt":"2 + 3 = "}`)}, "none", "", "", nil},
 		{"no alternatives", text, []string{"--agent", ask("chat/completions", `{"top_logprobs":0,`+question+`}`)}, "none", "", "", nil},
-		{"tools", text, []string{"--agent", ask("chat/completions", `{"tools":`+addTools+`,"tool_choice":"required","max_tokens":150,`+question+`}`)}, "none", "", "",
+		{"tools", text, []string{"--agent", ask("chat/completions", `{"tools":`+addTools+`,"tool_choice":"required","max_tokens":150,`+question+`}`)},
+			"none", "", "",
 			func(r *formats.Trajectory) bool { return len(r.Messages[1].ToolCalls) > 0 }},
-		{"tools in a conversation", text, []string{"--agent", "chat", "--tool", "add=echo 5", "--tools", tools, "--sampling", "max_tokens=150"}, "some", formats.FailEngine, "Failed to parse tool call arguments", // of a call that was cut, given back
+		// of a call that was cut, given back
+		{"tools in a conversation", text, []string{"--agent", "chat", "--tool", "add=echo 5", "--tools", tools, "--sampling", "max_tokens=150"}, "some",
+			formats.FailEngine, "Failed to parse tool call arguments",
 			func(r *formats.Trajectory) bool {
 				return len(r.Messages) > 2 && r.Messages[2].Role == "tool" && r.Messages[3].Sampled
 			}},
-		{"stream", text, []string{"--agent", ask("chat/completions", `{"stream":true,`+question+`}`)}, "some", formats.FailLogprobMismatch, "the end mark's is missing", nil},
-		{"streamed tools", text, []string{"--agent", ask("chat/completions", `{"stream":true,"tools":`+addTools+`,`+question+`}`)}, "all", formats.FailEngineRefused,
+		{"stream", text, []string{"--agent", ask("chat/completions", `{"stream":true,`+question+`}`)}, "some", formats.FailLogprobMismatch,
+			"the end mark's is missing", nil},
+		{"streamed tools", text, []string{"--agent", ask("chat/completions", `{"stream":true,"tools":`+addTools+`,`+question+`}`)}, "all",
+			formats.FailEngineRefused,
 			"logprobs is not supported with tools + stream", nil},
-		{"two choices", text, []string{"--agent", ask("chat/completions", `{"n":2,`+question+`}`)}, "all", formats.FailLogprobMismatch, "completion tokens", nil}, // the engine counts only one of them
-		{"any bytes", bytes, []string{"--agent", "chat", "--sampling", "max_tokens=4"}, "some", formats.FailLogprobMismatch, "completion tokens", nil},            // incomplete characters are merged
+		// the engine counts only one of them
+		{"two choices", text, []string{"--agent", ask("chat/completions", `{"n":2,`+question+`}`)}, "all", formats.FailLogprobMismatch,
+			"completion tokens", nil},
+		// incomplete characters are merged
+		{"any bytes", bytes, []string{"--agent", "chat", "--sampling", "max_tokens=4"}, "some", formats.FailLogprobMismatch, "completion tokens", nil},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			rows := rolloutAt(t, c.url, 8, c.args...)
@@ -77,7 +85,8 @@ func TestLlamaServer(t *testing.T) {
 					continue
 				}
 				failed++
-				if missing := r.FailureClass == formats.FailNoLogprobs && c.name == "any bytes"; !missing && (r.FailureClass != c.class || !strings.Contains(r.Error, c.says)) {
+				if missing := r.FailureClass == formats.FailNoLogprobs && c.name == "any bytes"; !missing &&
+					(r.FailureClass != c.class || !strings.Contains(r.Error, c.says)) {
 					t.Errorf("%s: %s: %s", r.TrajectoryID, r.FailureClass, r.Error)
 				}
 			}
@@ -150,7 +159,8 @@ func checkLlama(t *testing.T, r *formats.Trajectory) {
 		for _, id := range m.TokenIDs {
 			said += llamaText(id)
 		}
-		if len(m.TokenIDs) != len(m.Logprobs) || len(m.ToolCalls) == 0 && strings.TrimSpace(strings.TrimSuffix(string([]rune(said)), "<|im_end|>")) != strings.TrimSpace(m.Content) {
+		if len(m.TokenIDs) != len(m.Logprobs) ||
+			len(m.ToolCalls) == 0 && strings.TrimSpace(strings.TrimSuffix(string([]rune(said)), "<|im_end|>")) != strings.TrimSpace(m.Content) {
 			t.Errorf("%s: %d ids, %d logprobs; the tokens say %q, the text is %q", r.TrajectoryID, len(m.TokenIDs), len(m.Logprobs), said, m.Content)
 		}
 		for _, c := range m.ToolCalls {

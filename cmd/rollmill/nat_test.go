@@ -18,7 +18,8 @@ func TestNATWorkflows(t *testing.T) {
 	answer := func(text string) *nattest.Play {
 		return &nattest.Play{Lines: []string{
 			nattest.Step("WORKFLOW_START", "w", "root", "react_agent", "", 0, nil),
-			nattest.Step("LLM_START", "l", "w", "policy", "adk", 1, map[string]any{"data": map[string]any{"payload": []any{map[string]any{"role": "user", "content": text}}}}),
+			nattest.Step("LLM_START", "l", "w", "policy", "adk", 1,
+				map[string]any{"data": map[string]any{"payload": []any{map[string]any{"role": "user", "content": text}}}}),
 			nattest.Step("LLM_END", "l", "w", "policy", "adk", 2, map[string]any{"data": map[string]any{"payload": map[string]any{
 				"message": map[string]any{"role": "assistant", "content": "so " + text}, "finish_reason": "stop",
 				"logprobs": map[string]any{"content": []any{map[string]any{"token": "token_id:7", "logprob": -0.25}}}}}}),

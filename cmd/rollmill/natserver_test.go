@@ -79,7 +79,8 @@ func TestRealWorkflowServer(t *testing.T) {
 			if m.Sampled { // others are prompts, in which calls come back
 				tools += len(m.ToolCalls)
 			}
-			if m.Role == "tool" && (m.ToolCallID == "" || i == 0 || r.Messages[m.Parent].Role != "assistant" && r.Messages[m.Parent].Role != "tool" || !sampledCall(r, m.ToolCallID)) {
+			if m.Role == "tool" && (m.ToolCallID == "" || i == 0 || r.Messages[m.Parent].Role != "assistant" && r.Messages[m.Parent].Role != "tool" ||
+				!sampledCall(r, m.ToolCallID)) {
 				t.Errorf("%s: a tool's result after no call: %+v", r.ExampleID, m)
 			}
 		}

@@ -120,7 +120,8 @@ func (run openRun) measure(t *testing.T) openResult {
 	}
 	e.start(t)
 	command := func() (cmd *exec.Cmd, stderr *bytes.Buffer) {
-		cmd = exec.Command("opencounted", "rollout", "--examples", tasks, "--agent", agent, "--concurrency", strconv.Itoa(run.open), "--url", e.url, "--model", "policy", "--generations", "1",
+		cmd = exec.Command("opencounted", "rollout", "--examples", tasks, "--agent", agent, "--concurrency", strconv.Itoa(run.open), "--url", e.url, "--model",
+			"policy", "--generations", "1",
 			"--max-slowdown", "0", "--max-failure-rate", "0", "--retries", "0", "--call-timeout", "2m", "--out", out, "--json")
 		cmd.Env = append(os.Environ(), "OPEN_COUNTS="+counts)
 		stderr = &bytes.Buffer{}
@@ -149,7 +150,8 @@ func (run openRun) measure(t *testing.T) openResult {
 		t.Fatalf("%s: %v, with at most %d calls at once: %s", run.name, err, e.most, stderr)
 	}
 	used := cmd.ProcessState
-	r := openResult{openRun: run, wall: time.Since(from), cpu: cpu + used.UserTime() + used.SystemTime(), memory: used.SysUsage().(*syscall.Rusage).Maxrss << 10, engine: e}
+	r := openResult{openRun: run, wall: time.Since(from), cpu: cpu + used.UserTime() + used.SystemTime(),
+		memory: used.SysUsage().(*syscall.Rusage).Maxrss << 10, engine: e}
 	all := waitForCounts(t, counts, 3)
 	r.before, r.full, r.end = all[0], all[1], all[len(all)-1]
 	for _, n := range e.given {
@@ -214,7 +216,8 @@ func checkOpen(t *testing.T, uri string, r openResult) {
 			t.Fatalf("%s: %s, %d tokens of %d: %s", row.ExampleID, row.Status, row.SampledTokens, want, row.Error)
 		}
 	}
-	if calls := r.total*r.engine.turns + r.again; len(rows) != r.total || r.engine.answers != calls || r.engine.most != r.open || r.again > max(0, r.engine.before-1) {
+	if calls := r.total*r.engine.turns + r.again; len(rows) != r.total || r.engine.answers != calls || r.engine.most != r.open ||
+		r.again > max(0, r.engine.before-1) {
 		t.Errorf("%s: %d rows of %d, %d calls of %d, %d open at once of %d", r.name, len(rows), r.total, r.engine.answers, calls, r.engine.most, r.open)
 	}
 }
@@ -229,7 +232,8 @@ func (r openResult) checkCounts(t *testing.T) {
 		goroutines, files = 8, 3
 	}
 	if most := (openCounts{Goroutines: goroutines*r.open + 32, Files: files*r.open + 32}); r.full.Goroutines > most.Goroutines || r.full.Files > most.Files {
-		t.Errorf("%s: %d goroutines and %d open files with %d trajectories; more than %d and %d", r.name, r.full.Goroutines, r.full.Files, r.open, most.Goroutines, most.Files)
+		t.Errorf("%s: %d goroutines and %d open files with %d trajectories; more than %d and %d", r.name, r.full.Goroutines, r.full.Files, r.open,
+			most.Goroutines, most.Files)
 	}
 	if r.end.Goroutines > r.before.Goroutines+16 || r.end.Files > r.before.Files+16 {
 		t.Errorf("%s: %+v at the end, %+v at the beginning", r.name, r.end, r.before)
@@ -270,7 +274,8 @@ func startOpenService(t *testing.T) (url string) {
 				http.Error(w, fmt.Sprint(resp.StatusCode, err), http.StatusBadGateway)
 				return
 			}
-			messages = append(messages, map[string]string{"role": "assistant", "content": answer.Choices[0].Message.Content}, map[string]string{"role": "user", "content": "are you sure?"})
+			messages = append(messages, map[string]string{"role": "assistant", "content": answer.Choices[0].Message.Content},
+				map[string]string{"role": "user", "content": "are you sure?"})
 		}
 		io.WriteString(w, "{}")
 	}))
@@ -316,10 +321,12 @@ func TestOpenTrajectories(t *testing.T) {
 
 func printOpen(t *testing.T, r openResult) {
 	var out strings.Builder
-	fmt.Fprintf(&out, "%d processors\n%-24s %7s %9s %8s %8s %9s %11s %11s %11s %26s %30s %14s\n", runtime.NumCPU(), "", "open", "calls/s", "ms cpu", "MB", "kB each", "goroutines", "open files", "at the end", "ms to the next call: p50, p99, max", "answers to others: p50, p99, max", "answered again")
+	fmt.Fprintf(&out, "%d processors\n%-24s %7s %9s %8s %8s %9s %11s %11s %11s %26s %30s %14s\n", runtime.NumCPU(), "", "open", "calls/s", "ms cpu", "MB",
+		"kB each", "goroutines", "open files", "at the end", "ms to the next call: p50, p99, max", "answers to others: p50, p99, max", "answered again")
 	calls := float64(r.engine.answers)
 	passed, took := quantiles(r.engine.waits)
-	fmt.Fprintf(&out, "%-24s %7d %9.0f %8.3f %8.0f %9.1f %11d %11d %5d, %4d %26s %30s %14d\n", r.name, r.open, calls/r.wall.Seconds(), 1e3*r.cpu.Seconds()/calls, float64(r.memory)/1e6, float64(r.full.Bytes-r.before.Bytes)/1e3/float64(r.open),
+	fmt.Fprintf(&out, "%-24s %7d %9.0f %8.3f %8.0f %9.1f %11d %11d %5d, %4d %26s %30s %14d\n", r.name, r.open, calls/r.wall.Seconds(),
+		1e3*r.cpu.Seconds()/calls, float64(r.memory)/1e6, float64(r.full.Bytes-r.before.Bytes)/1e3/float64(r.open),
 		r.full.Goroutines, r.full.Files, r.end.Goroutines, r.end.Files, took, passed, r.again)
 	t.Log("\n" + out.String())
 	t.Logf("%s, memory for each that is open: %.0f kB (aim: at most 100 with thousands open)", r.name, float64(r.full.Bytes-r.before.Bytes)/1e3/float64(r.open))
@@ -352,7 +359,8 @@ func TestTooFewFilesAreSaidBeforeTheFirstCall(t *testing.T) {
 	for agent, want := range map[string]string{"chat": "hint: --concurrency 236,", "http: http://127.0.0.1:1/": "hint: --concurrency 78,"} {
 		e := &openEngine{open: 1, total: 1, full: func() {}}
 		e.start(t)
-		cmd := exec.Command("sh", "-c", fmt.Sprintf(`ulimit -n %d && exec rollmill "$@"`, limit), "sh", "rollout", "--examples", file, "--agent", agent, "--concurrency", "10000",
+		cmd := exec.Command("sh", "-c", fmt.Sprintf(`ulimit -n %d && exec rollmill "$@"`, limit), "sh", "rollout", "--examples", file, "--agent", agent,
+			"--concurrency", "10000",
 			"--url", e.url, "--model", "policy", "--generations", "1", "--out", filepath.Join(t.TempDir(), "out"))
 		said, err := cmd.CombinedOutput()
 		if cmd.ProcessState.ExitCode() != 2 || !strings.Contains(string(said), "600 trajectories at once need about") || !strings.Contains(string(said), want) {

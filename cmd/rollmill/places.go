@@ -75,7 +75,8 @@ type target struct {
 func (out *target) Declare(d *plugin.Declarer) {
 	d.Heading(plugin.Output)
 	d.String(&out.URI, "out", "write the dataset at this `URI`").Shown(out.otherwise).Open().Common()
-	d.String(&out.Shard, "shard", "do shard `I/N` of the work; auto/N reads I from Slurm, Kubernetes, AWS Batch, GNU parallel or Airflow")
+	d.String(&out.Shard, "shard",
+		"do shard `I/N` of the work; auto/N reads I from Slurm, Kubernetes, AWS Batch, GNU parallel or Airflow")
 	d.Bool(&out.Overwrite, "overwrite", "replace an existing dataset of another identity")
 }
 
@@ -95,7 +96,8 @@ func (out *target) open(s *cli.Session, otherwise string) (stages.Output, error)
 func (out *target) openSibling(s *cli.Session, in string) (stages.Output, error) {
 	dir, name := storage.Split(in)
 	if name == s.Command && out.URI == "" {
-		return stages.Output{}, cli.Usagef("set --out", "the input %q has the name that the output would get", storage.Redact(in))
+		return stages.Output{}, cli.Usagef("set --out", "the input %q has the name that the output would get",
+			storage.Redact(in))
 	}
 	return out.open(s, storage.Join(dir, s.Command))
 }
@@ -112,7 +114,8 @@ type spilling struct {
 func (s *spilling) Declare(d *plugin.Declarer) {
 	d.Heading(plugin.Execution)
 	d.String(&s.Dir, "spill-dir", "sort "+s.what+" with temporary files in this `DIR`").Shown("the system's temporary folder")
-	d.Int64(&s.MiB, "spill-memory", "sort in at most `MIB` of memory, then with temporary files").Shown(strconv.Itoa(stages.DefaultSpillMemory >> 20))
+	d.Int64(&s.MiB, "spill-memory", "sort in at most `MIB` of memory, then with temporary files").
+		Shown(strconv.Itoa(stages.DefaultSpillMemory >> 20))
 }
 
 func (s *spilling) spill() stages.Spill { return stages.Spill{Dir: s.Dir, Memory: s.MiB << 20} }
@@ -127,8 +130,10 @@ type runPlace struct {
 
 func (p *runPlace) Declare(d *plugin.Declarer) {
 	d.Heading(cmp.Or(p.heading, plugin.Output))
-	d.String(&p.Run, "run", cmp.Or(p.run, "name the run `NAME`, which is part of every trajectory id")).Shown("the last part of --root, else run").Open()
-	d.String(&p.Root, "root", "use the run's folder at this `URI`, which holds epoch-0, epoch-1, ...").Shown("runs/<run>").Open().Common()
+	d.String(&p.Run, "run", cmp.Or(p.run, "name the run `NAME`, which is part of every trajectory id")).
+		Shown("the last part of --root, else run").Open()
+	d.String(&p.Root, "root", "use the run's folder at this `URI`, which holds epoch-0, epoch-1, ...").Shown("runs/<run>").
+		Open().Common()
 }
 
 // layout returns the URIs of the run's datasets.

@@ -56,11 +56,14 @@ func (o *pruneSettings) Declare(d *plugin.Declarer) {
 	d.Heading(plugin.Execution)
 	d.Int(&o.KeepEpochs, "keep-epochs", "keep the last `N` epochs")
 	d.Int(&o.KeepEvery, "keep-every", "keep every `N`th epoch, from 0")
-	d.Int(&o.KeepBest, "keep-best", "keep the `N` epochs with the highest mean reward in validation, or in training if no epoch has a validation")
-	d.Strings(&o.Drop, "drop", "remove the datasets of this `STAGE` from other epochs: rollout, score, group or curate").Shown("rollout")
+	d.Int(&o.KeepBest, "keep-best",
+		"keep the `N` epochs with the highest mean reward in validation, or in training if no epoch has a validation")
+	d.Strings(&o.Drop, "drop", "remove the datasets of this `STAGE` from other epochs: rollout, score, group or curate").
+		Shown("rollout")
 	d.Duration(&o.Grace, "grace", "keep leftovers, and folders that a command began to write, for `TIME`")
 	d.Bool(&o.Apply, "apply", "remove, instead of printing what would be removed")
-	d.Bool(&o.Force, "force", "also remove datasets that others are based on or that curate or submit has not read, and what other commands began")
+	d.Bool(&o.Force, "force",
+		"also remove datasets that others are based on or that curate or submit has not read, and what other commands began")
 }
 
 func runPrune(ctx context.Context, s *cli.Session, o *pruneSettings) error {

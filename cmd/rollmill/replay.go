@@ -55,7 +55,8 @@ func (o *reportSettings) replayTo(ctx context.Context, m monitors.Keeper, epochs
 			}
 		}
 		if e.Receipt != nil && len(e.Receipt.Metrics) > 0 {
-			f := monitors.Figures{Report: &stages.Report{Stage: "submit", Rows: e.Receipt.Trajectories, Facts: e.Receipt.Metrics, UpToDate: true}, At: e.Time}
+			f := monitors.Figures{Report: &stages.Report{Stage: "submit", Rows: e.Receipt.Trajectories,
+				Facts: e.Receipt.Metrics, UpToDate: true}, At: e.Time}
 			f.Place = stages.Place{Run: name, Epoch: &e.Epoch}
 			if err := m.Update(ctx, f); err != nil {
 				return err
@@ -67,7 +68,8 @@ func (o *reportSettings) replayTo(ctx context.Context, m monitors.Keeper, epochs
 
 // storedReport returns what a stage reported, as far as the manifest has it.
 func storedReport(d *dataset.Dataset) *stages.Report {
-	return &stages.Report{Stage: d.Stage, URI: d.URI(), Identity: d.Identity, UpToDate: true, Sealed: true, Rows: d.Rows, Counts: d.Counts, Drops: d.Drops, Failures: d.Failures, Facts: d.Facts}
+	return &stages.Report{Stage: d.Stage, URI: d.URI(), Identity: d.Identity, UpToDate: true, Sealed: true, Rows: d.Rows,
+		Counts: d.Counts, Drops: d.Drops, Failures: d.Failures, Facts: d.Facts}
 }
 
 // rewardsOf returns the rewards of scored trajectories.

@@ -52,7 +52,8 @@ func TestRolloutCost(t *testing.T) {
 	number := strconv.Itoa(episodes)
 	table := []benchRow{
 		measure(t, "rollmill, recorded", "rollmill", "rollout", "--examples", filepath.Join(dir, "examples.jsonl"), "--agent", "command: twoturns worker",
-			"--agent-workers", strconv.Itoa(benchWorkers), "--concurrency", strconv.Itoa(benchConcurrency), "--url", url, "--model", "policy", "--out", filepath.Join(dir, "rollout")),
+			"--agent-workers", strconv.Itoa(benchWorkers), "--concurrency", strconv.Itoa(benchConcurrency), "--url", url, "--model", "policy", "--out",
+			filepath.Join(dir, "rollout")),
 		measure(t, "directly to the engine", "twoturns", "direct", url, number),
 	}
 	checkBench(t, filepath.Join(dir, "rollout"), episodes)
@@ -62,7 +63,8 @@ func TestRolloutCost(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		table = append(table, measure(t, "in Python", python, filepath.Join(root, "testdata", "bench", "rollout", "harness.py"), url, number, strconv.Itoa(benchConcurrency), filepath.Join(dir, "python.json")))
+		table = append(table, measure(t, "in Python", python, filepath.Join(root, "testdata", "bench", "rollout", "harness.py"), url, number,
+			strconv.Itoa(benchConcurrency), filepath.Join(dir, "python.json")))
 	}
 	printBench(t, table, episodes)
 }
@@ -109,11 +111,13 @@ func checkBench(t *testing.T, uri string, episodes int) {
 func printBench(t *testing.T, table []benchRow, episodes int) {
 	var out strings.Builder
 	last := table[len(table)-1]
-	fmt.Fprintf(&out, "%d episodes of two calls, %d tokens with logprobs each, %d at once, %d processors\n", episodes, benchTokens, benchConcurrency, runtime.NumCPU())
+	fmt.Fprintf(&out, "%d episodes of two calls, %d tokens with logprobs each, %d at once, %d processors\n", episodes, benchTokens, benchConcurrency,
+		runtime.NumCPU())
 	fmt.Fprintf(&out, "%-24s %12s %14s %22s %12s\n", "", "episodes/s", "cpu ms/call", "episodes/s and core", "of the last")
 	for _, r := range table {
 		n := float64(episodes)
-		fmt.Fprintf(&out, "%-24s %12.1f %14.3f %22.1f %11.1fx\n", r.name, n/r.wall.Seconds(), 1e3*r.cpu.Seconds()/n/2, n/r.cpu.Seconds(), last.cpu.Seconds()/r.cpu.Seconds())
+		fmt.Fprintf(&out, "%-24s %12.1f %14.3f %22.1f %11.1fx\n", r.name, n/r.wall.Seconds(), 1e3*r.cpu.Seconds()/n/2, n/r.cpu.Seconds(),
+			last.cpu.Seconds()/r.cpu.Seconds())
 	}
 	if len(table) > 2 {
 		fmt.Fprintf(&out, "recorded episodes per core, rollmill to Python: %.1f (aim: at least 20)\n", last.cpu.Seconds()/table[0].cpu.Seconds())
@@ -191,7 +195,8 @@ func longChat(ids bool) []byte {
 		}
 		entries, tokens = append(entries, e), append(tokens, 7*i)
 	}
-	choice := map[string]any{"index": 0, "message": map[string]any{"role": "assistant", "content": content.String()}, "finish_reason": "stop", "logprobs": map[string]any{"content": entries}}
+	choice := map[string]any{"index": 0, "message": map[string]any{"role": "assistant", "content": content.String()}, "finish_reason": "stop",
+		"logprobs": map[string]any{"content": entries}}
 	answer := map[string]any{"id": "chatcmpl-1", "object": "chat.completion", "created": 1, "model": "policy", "choices": []any{choice},
 		"usage": map[string]any{"prompt_tokens": 3, "completion_tokens": benchTokens, "total_tokens": 3 + benchTokens}}
 	if ids {

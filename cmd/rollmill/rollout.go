@@ -68,14 +68,18 @@ func newRolloutSettings() *rolloutSettings {
 func (c *rolloutSettings) Declare(d *plugin.Declarer) {
 	d.Include(&c.taskFile)
 	d.Heading(plugin.Input)
-	d.String(&c.PlanURI, "plan", "attempt only the examples in the plan of the curated dataset at this `URI`, as often as planned")
-	d.String(&c.ExtendURI, "extend", "copy the rollouts at this `URI`, from which the plan was made, and add to them; with --plan")
+	d.String(&c.PlanURI, "plan",
+		"attempt only the examples in the plan of the curated dataset at this `URI`, as often as planned")
+	d.String(&c.ExtendURI, "extend",
+		"copy the rollouts at this `URI`, from which the plan was made, and add to them; with --plan")
 	declareGates(d, &c.AcceptGates)
 	d.Include(&c.Options)
 	d.Include(&c.Traces)
 	d.Heading(plugin.Rows)
-	d.String(&c.PolicyURI, "policy", "read endpoint, model and version from the receipt at this `URI` (submit's --out)").Shown("in a run that began with submit --prepare, the receipt of the previous epoch").Open().Common()
-	d.Bool(&c.Validation, validation, "run held-out examples; section validation of the config file overrides the command's own")
+	d.String(&c.PolicyURI, "policy", "read endpoint, model and version from the receipt at this `URI` (submit's --out)").
+		Shown("in a run that began with submit --prepare, the receipt of the previous epoch").Open().Common()
+	d.Bool(&c.Validation, validation,
+		"run held-out examples; section validation of the config file overrides the command's own")
 	d.Include(&c.runPlace)
 	d.Include(&c.target)
 	d.Include(&c.monitored)
@@ -142,7 +146,8 @@ func policy(ctx context.Context, uri string) (*formats.Policy, error) {
 		return nil, err
 	}
 	if receipt.Policy == nil {
-		return nil, formats.Invalid(storage.Redact(uri), "name the engine with --url and --model", nil, "the receipt (state %s) names no policy", receipt.State)
+		return nil, formats.Invalid(storage.Redact(uri), "name the engine with --url and --model", nil,
+			"the receipt (state %s) names no policy", receipt.State)
 	}
 	redaction.AddInPath(secret.From(ctx), "policy", receipt.Policy.URL, true) // older receipts hold what is redacted now
 	return receipt.Policy, nil

@@ -49,7 +49,9 @@ func (o *sandboxSettings) Declare(d *plugin.Declarer) {
 	d.String(&o.Listen, "listen", "listen at this `ADDRESS`; port 0 takes any free port").Common()
 	d.String(&o.Dir, "dir", "keep checkpoints in this `FOLDER`").Shown("in memory").Common()
 	d.String(&o.Exec, "exec", "run this shell `COMMAND` with ROLLMILL_SANDBOX_URL set, and stop when it ends").Common()
-	d.Strings(&o.ExecEnv, "exec-env", "pass the environment variable `NAME` to the command; variables named like a secret (KEY, TOKEN, PASSWORD, ...) are not passed without this")
+	d.Strings(&o.ExecEnv, "exec-env",
+		"pass the environment variable `NAME` to the command; variables named like a secret (KEY, TOKEN, PASSWORD, ...) "+
+			"are not passed without this")
 	d.Key(&o.APIKey, "api-key-file", "require the key in this `FILE` on /v1").Shown("no key is required")
 	d.String(&o.SampleLog, "sample-log", "append every sampled token id and logprob to this `FILE`")
 	d.Heading("Policy")
@@ -91,7 +93,8 @@ func runSandbox(ctx context.Context, s *cli.Session, settings *sandboxSettings) 
 }
 
 // serveFor serves while a program runs, and returns the program's error.
-func serveFor(ctx context.Context, s *cli.Session, server *sandbox.Server, l net.Listener, url string, settings *sandboxSettings) error {
+func serveFor(ctx context.Context, s *cli.Session, server *sandbox.Server, l net.Listener, url string,
+	settings *sandboxSettings) error {
 	serving, stop := context.WithCancel(ctx)
 	defer stop()
 	var group errgroup.Group

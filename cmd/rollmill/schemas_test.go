@@ -51,7 +51,8 @@ var (
 			"protocol": words("rollmill-trainer/1"), "request": words("begin", "submit", "status", "cancel", "resolve"),
 		}},
 		{"trainer-answer", "A line of a trainer's answer; every field is optional", reflect.TypeFor[command.Answer](), map[string]*jsonschema.Schema{
-			"metrics": object, "state": words(formats.JobPending, formats.JobRunning, formats.JobCompleted, formats.JobFailed, formats.JobCancelled, formats.JobUntrained, backends.JobUnknown),
+			"metrics": object, "state": words(formats.JobPending, formats.JobRunning, formats.JobCompleted, formats.JobFailed, formats.JobCancelled,
+				formats.JobUntrained, backends.JobUnknown),
 		}},
 	}
 )

@@ -49,13 +49,16 @@ func TestMessagesMatchSchemas(t *testing.T) {
 	defer web.Close()
 
 	keep := func(name, program string) string { return "sh keep.sh " + name + " " + program }
-	rollout := []string{"rollout", "--examples", "examples.jsonl", "--generations", "2", "--url", engine.URL + "/v1", "--model", "policy", "--max-failure-rate", "0"}
+	rollout := []string{"rollout", "--examples", "examples.jsonl", "--generations", "2", "--url", engine.URL + "/v1", "--model", "policy",
+		"--max-failure-rate", "0"}
 	succeed(t, append(rollout, "--agent", "http: "+web.URL+"/run", "--out", "services/rollout")...)
 	succeed(t, append(rollout, "--agent", "command: "+keep("agent", "python3 "+programs+"/agents/plain_agent.py"), "--out", "rollout")...)
-	succeed(t, "score", "--in", "rollout", "--reward", "first=command:"+keep("reward", "python3 "+programs+"/rewards/json_reward.py"), "--reward", "second=http:"+web.URL+"/score", "--reward", "third=expr:generation", "--out", "score")
+	succeed(t, "score", "--in", "rollout", "--reward", "first=command:"+keep("reward", "python3 "+programs+"/rewards/json_reward.py"), "--reward",
+		"second=http:"+web.URL+"/score", "--reward", "third=expr:generation", "--out", "score")
 	succeed(t, "group", "--in", "score", "--out", "group")
 	succeed(t, "curate", "--in", "group", "--out", "curate")
-	receipt := succeed(t, "submit", "--in", "curate", "--backend", "command", "--trainer", keep("trainer", "sh "+programs+"/programs/trainer.sh"), "--settings", "lr=1e-5", "--out", "submit")
+	receipt := succeed(t, "submit", "--in", "curate", "--backend", "command", "--trainer", keep("trainer", "sh "+programs+"/programs/trainer.sh"), "--settings",
+		"lr=1e-5", "--out", "submit")
 	succeed(t, "job", "status", "--in", receipt)
 
 	if service.tasks == nil || service.rows == nil {
@@ -123,7 +126,8 @@ func TestSchemasRefuse(t *testing.T) {
 	for is, lines := range map[string][]string{
 		"agent-task": {`{}`, `{"id":1}`}, "agent-result": {`{"answer":["5"]}`, `{"stop":"whenever"}`, `{"reward":"good"}`, `{"metadata":[]}`},
 		"reward-request": {`{"id":"a"}`}, "reward-answer": {`{"reward":1}`, `{"id":"a","reward":"1"}`, `{"id":"a","shaped_rewards":[null]}`},
-		"trainer-request": {`{"protocol":"rollmill-trainer/2","request":"begin","model":"m","epoch":0}`}, "trainer-answer": {`{"state":"pondering"}`, `{"metrics":[1]}`},
+		"trainer-request": {`{"protocol":"rollmill-trainer/2","request":"begin","model":"m","epoch":0}`},
+		"trainer-answer":  {`{"state":"pondering"}`, `{"metrics":[1]}`},
 	} {
 		for _, line := range lines {
 			if invalid(t, is, []byte(line)) == nil {
@@ -192,7 +196,8 @@ func (k *keeper) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 			Model   string
 		}
 		_ = json.Unmarshal(body, &task)
-		asked, err := http.Post(task.BaseURL+"/chat/completions", "application/json", bytes.NewReader([]byte(`{"model":"`+task.Model+`","messages":[{"role":"user","content":"go"}]}`)))
+		asked, err := http.Post(task.BaseURL+"/chat/completions", "application/json",
+			bytes.NewReader([]byte(`{"model":"`+task.Model+`","messages":[{"role":"user","content":"go"}]}`)))
 		if err == nil {
 			asked.Body.Close()
 		}

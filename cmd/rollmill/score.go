@@ -58,12 +58,17 @@ func (c *scoreSettings) Declare(d *plugin.Declarer) {
 	d.Include(&c.source)
 	d.Include(&c.Options)
 	d.Heading(plugin.Rows)
-	d.Strings(&c.Only, "only", "compute only `WHAT`: missing, failed, changed or a reward's name; other rewards are copied from --from").Common()
-	d.String(&c.From, "from", "copy rewards from the scores at this `URI`, of the same trajectories or of those that they extend").Shown("the input, if it is scores")
-	d.Bool(&c.Validation, validation, "score held-out examples; section validation of the config file overrides the command's own")
+	d.Strings(&c.Only, "only",
+		"compute only `WHAT`: missing, failed, changed or a reward's name; other rewards are copied from --from").Common()
+	d.String(&c.From, "from",
+		"copy rewards from the scores at this `URI`, of the same trajectories or of those that they extend").
+		Shown("the input, if it is scores")
+	d.Bool(&c.Validation, validation,
+		"score held-out examples; section validation of the config file overrides the command's own")
 	d.Include(&c.judges)
 	d.Heading(plugin.Input)
-	d.OptionalInt(&c.Epoch, "epoch", "read and write in the folder of epoch `N` of --root, when --in names no dataset").Common()
+	d.OptionalInt(&c.Epoch, "epoch",
+		"read and write in the folder of epoch `N` of --root, when --in names no dataset").Common()
 	d.Include(&c.runPlace)
 	d.Include(&c.target)
 	d.Include(&c.monitored)

@@ -40,14 +40,16 @@ type sealSettings struct {
 var shardedStages = []string{"rollout", "score", "group", "curate"}
 
 func newSealSettings() *sealSettings {
-	return &sealSettings{source: source{what: "the dataset"}, runPlace: runPlace{heading: plugin.Input, run: "name the run `NAME`"}}
+	return &sealSettings{source: source{what: "the dataset"},
+		runPlace: runPlace{heading: plugin.Input, run: "name the run `NAME`"}}
 }
 
 func (c *sealSettings) Declare(d *plugin.Declarer) {
 	d.Include(&c.source)
 	d.Heading(plugin.Input)
 	d.OptionalInt(&c.Epoch, "epoch", "seal what --stage wrote in epoch `N` of --root, when --in names no dataset")
-	plugin.Choice(d, &c.Stage, "stage", "seal the output of this `STAGE`: "+strings.Join(shardedStages, ", "), shardedStages...)
+	plugin.Choice(d, &c.Stage, "stage", "seal the output of this `STAGE`: "+strings.Join(shardedStages, ", "),
+		shardedStages...)
 	d.Include(&c.runPlace)
 }
 
@@ -56,9 +58,11 @@ func (c *sealSettings) open(s *cli.Session) (stages.Input, error) {
 	in := c.source
 	switch {
 	case in.URI != "" && c.Stage != "":
-		return stages.Input{}, cli.Usagef("name the dataset with --in, or with --root, --epoch and --stage", "both --in and --stage are given")
+		return stages.Input{}, cli.Usagef("name the dataset with --in, or with --root, --epoch and --stage",
+			"both --in and --stage are given")
 	case in.URI == "" && (c.Epoch == nil) != (c.Stage == ""):
-		return stages.Input{}, cli.Usagef("name the dataset with --root, --epoch and --stage", "--epoch and --stage need each other")
+		return stages.Input{}, cli.Usagef("name the dataset with --root, --epoch and --stage",
+			"--epoch and --stage need each other")
 	case in.URI == "" && c.Epoch != nil:
 		in.URI = c.layout().Stage(*c.Epoch, c.Stage)
 	}

@@ -53,14 +53,17 @@ const (
 )
 
 func newShowSettings() *showSettings {
-	return &showSettings{inspected: inspected{help: "show the dataset"}, Options: inspect.Options{Rows: 5}, Format: formatText}
+	return &showSettings{inspected: inspected{help: "show the dataset"}, Options: inspect.Options{Rows: 5},
+		Format: formatText}
 }
 
 func (o *showSettings) Declare(d *plugin.Declarer) {
 	d.Include(&o.inspected)
 	d.Heading(plugin.Input)
-	d.String(&o.Table, "table", "show rows of this `TABLE`: _groups, _pairs, _labels, _decisions, _plan").Shown("the main one").Common()
-	d.String(&o.Trajectory, "trajectory", "show the conversation of the trajectory with this `ID`, or this beginning of one").Common()
+	d.String(&o.Table, "table", "show rows of this `TABLE`: _groups, _pairs, _labels, _decisions, _plan").
+		Shown("the main one").Common()
+	d.String(&o.Trajectory, "trajectory",
+		"show the conversation of the trajectory with this `ID`, or this beginning of one").Common()
 	d.String(&o.Group, "group", "show the members of the group with this `ID` side by side").Common()
 	d.Int64(&o.First, "first", "start at row `N`, counted from 0")
 	d.Int(&o.Rows, "rows", "show at most `N` rows").Common()
@@ -71,7 +74,8 @@ func (o *showSettings) Declare(d *plugin.Declarer) {
 		return nil
 	}, "columns", "show these `COLUMNS`, such as run,messages, in this order, or all").Shown("the usual ones")
 	d.Heading(plugin.Output)
-	plugin.Choice(d, &o.Format, "format", "print in this `FORMAT`; json is each row on a line, with all its columns", formatText, formatMarkdown, formatJSON).Common()
+	plugin.Choice(d, &o.Format, "format", "print in this `FORMAT`; json is each row on a line, with all its columns",
+		formatText, formatMarkdown, formatJSON).Common()
 	d.Bool(&o.Full, "full", "print long texts of a conversation whole")
 }
 
@@ -184,6 +188,8 @@ func warnUnnamed(ctx context.Context, s *cli.Session, uri string) error {
 	if err != nil || len(names) == 0 {
 		return err
 	}
-	s.Say("show: warning: %s without a record (%q, ...): a killed or running writer, compact or another program left them; readers of *.parquet read them as rows; `rollmill seal` removes those that a killed writer left, `rollmill prune` those that compact replaced", plural.Of(len(names), "part"), names[0])
+	s.Say("show: warning: %s without a record (%q, ...): a killed or running writer, compact or another program left them; "+
+		"readers of *.parquet read them as rows; `rollmill seal` removes those that a killed writer left, `rollmill prune` "+
+		"those that compact replaced", plural.Of(len(names), "part"), names[0])
 	return nil
 }

@@ -61,7 +61,8 @@ type submitSettings struct {
 type backend = plugin.Chosen[backends.TrainerSettings, backends.Kind]
 
 func newSubmitSettings() *submitSettings {
-	return &submitSettings{Stage: submit.Defaults(), Backend: plugin.Pick(all.Backends, "art"), In: source{what: "the curated dataset"}}
+	return &submitSettings{Stage: submit.Defaults(), Backend: plugin.Pick(all.Backends, "art"),
+		In: source{what: "the curated dataset"}}
 }
 
 func (c *submitSettings) Declare(d *plugin.Declarer) {
@@ -74,7 +75,8 @@ func (c *submitSettings) Declare(d *plugin.Declarer) {
 	d.Include(&c.Stage)
 	d.Include(&c.Place)
 	d.Heading(plugin.Output)
-	d.String(&c.Rows, "rows", "write what would be sent, in the same bytes, into the folder `DIR`; with --dry-run").Shown("none").Open()
+	d.String(&c.Rows, "rows", "write what would be sent, in the same bytes, into the folder `DIR`; with --dry-run").
+		Shown("none").Open()
 	d.OptionalInt(&c.Epoch, "epoch", "record epoch `N` in the receipt").Shown("that of the dataset").Common()
 	d.String(&c.Out, "out", "write the receipt at this `URI`").Shown("the sibling \"submit\" of the input").Open().Common()
 	d.String(&c.Ledger, "ledger", "record submissions at this `URI`").Shown("the folder that holds the id of the input's run")
@@ -118,7 +120,9 @@ func (c *submitSettings) options(ctx context.Context, ledger, out string) (submi
 
 // placeOf returns the place of a backend's files in b, whose URI is uri.
 func placeOf(b *storage.Bucket, uri string) backends.Place {
-	return backends.Place{URI: storage.Redact(uri), Read: b.Read, Begin: func(ctx context.Context) (backends.Draft, error) { return b.Draft(ctx) }}
+	return backends.Place{URI: storage.Redact(uri), Read: b.Read, Begin: func(ctx context.Context) (backends.Draft, error) {
+		return b.Draft(ctx)
+	}}
 }
 
 // trainer returns the trainer of the chosen backend. The file backend writes to

@@ -21,8 +21,10 @@ func warnSuperseded(ctx context.Context, s *cli.Session, uri string, p *formats.
 	if newer == nil || newer.URL != p.URL || newer.Model != p.Model || strings.Contains(p.Model, "@") {
 		return
 	}
-	s.Logger().Warn(fmt.Sprintf("the engine may answer with newer weights than version %d, which the rows will name: the run has trained version %d since, under the same model name; "+
-		"if the engine serves names with a version, add --set rollout.model=%s@%d", p.Version, newer.Version, p.Model, p.Version), "policy", storage.Redact(uri), "later", storage.Redact(later))
+	s.Logger().Warn(fmt.Sprintf("the engine may answer with newer weights than version %d, which the rows will name: the "+
+		"run has trained version %d since, under the same model name; "+
+		"if the engine serves names with a version, add --set rollout.model=%s@%d", p.Version, newer.Version, p.Model,
+		p.Version), "policy", storage.Redact(uri), "later", storage.Redact(later))
 }
 
 // nextReceipt returns the first receipt after the one at uri whose policy has another

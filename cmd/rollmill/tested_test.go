@@ -149,7 +149,8 @@ func TestTestedChecksRun(t *testing.T) {
 			t.Errorf("%s, %s: no test", r.Name, r.Form)
 		}
 	}
-	for _, wrong := range []string{"stages/rollout/recorder TestNothing", "stages/nowhere TestConformance", "testdata/consumers/files/check.py nothing", "testdata/consumers/files/nothing.py",
+	for _, wrong := range []string{"stages/rollout/recorder TestNothing", "stages/nowhere TestConformance", "testdata/consumers/files/check.py nothing",
+		"testdata/consumers/files/nothing.py",
 		"testdata/consumers/loaders/rows.py", "testdata/consumers/trainers/check.py imported"} {
 		if checkRuns(t, wrong) == "" {
 			t.Errorf("%s counts as a test", wrong)
@@ -184,7 +185,8 @@ func scriptRuns(t *testing.T, script, function string) (why string) {
 	if err != nil {
 		return err.Error()
 	}
-	called := regexp.MustCompile(`bin/python"?\s+(testdata/consumers/|pipelines/torch/)?` + regexp.QuoteMeta(strings.TrimPrefix(strings.TrimPrefix(script, "testdata/consumers/"), "pipelines/torch/")))
+	called := regexp.MustCompile(`bin/python"?\s+(testdata/consumers/|pipelines/torch/)?` +
+		regexp.QuoteMeta(strings.TrimPrefix(strings.TrimPrefix(script, "testdata/consumers/"), "pipelines/torch/")))
 	if !called.MatchString(fileText(t, ".ci/run") + fileText(t, ".ci/full") + fileText(t, "Makefile")) {
 		return script + " is run neither by CI nor by make"
 	}

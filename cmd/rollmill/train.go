@@ -51,8 +51,10 @@ func newTrainSettings() *trainSettings { return &trainSettings{Epochs: 1} }
 func (c *trainSettings) Declare(d *plugin.Declarer) {
 	d.Heading(plugin.Execution)
 	d.Int(&c.Epochs, "epochs", "train for `N` epochs")
-	d.OptionalInt(&c.Interval, "validation-interval", "validate before every `N`th epoch and after the last; 0 for never").Shown("validation.interval, else 0")
-	d.String(&c.Validation, "validation-examples", "read the held-out examples from the task file at this `URI`").Shown("validation.examples")
+	d.OptionalInt(&c.Interval, "validation-interval", "validate before every `N`th epoch and after the last; 0 for never").
+		Shown("validation.interval, else 0")
+	d.String(&c.Validation, "validation-examples", "read the held-out examples from the task file at this `URI`").
+		Shown("validation.examples")
 	d.Include(&c.runPlace)
 	d.Include(&c.monitored)
 }
@@ -115,12 +117,15 @@ func (c *trainSettings) options(ctx context.Context, s *cli.Session) (train.Opti
 		return o, err
 	}
 	o.Curate = curating.Options
-	submitting, err := cli.Configured(s, submitCommand.Name, newSubmitSettings, func(c *submitSettings) { c.Place.Run, c.Place.Root = run, root })
+	submitting, err := cli.Configured(s, submitCommand.Name, newSubmitSettings, func(c *submitSettings) {
+		c.Place.Run, c.Place.Root = run, root
+	})
 	if err != nil {
 		return o, err
 	}
 	if submitting.Backend.Name == file.Kind.Name {
-		return o, cli.Usagef("use the five commands, and train with another program", "--backend file trains nothing, so there is no next epoch")
+		return o, cli.Usagef("use the five commands, and train with another program",
+			"--backend file trains nothing, so there is no next epoch")
 	}
 	ledger := cmp.Or(submitting.Ledger, root)
 	o.FindLedger = func(ctx context.Context, in string, run dataset.Run, o *submit.Options) error {
@@ -145,7 +150,8 @@ func checkStages(o train.Options) error {
 	for _, v := range samples {
 		v.Rollout.Out, v.Score.In, v.Score.Out = out, in, out
 		if v.Rollout.Policy == nil {
-			v.Rollout.Policy = &formats.Policy{URL: "http://127.0.0.1/v1", Model: cmp.Or(v.Rollout.TargetModel, v.Rollout.Model, "policy")}
+			v.Rollout.Policy = &formats.Policy{URL: "http://127.0.0.1/v1",
+				Model: cmp.Or(v.Rollout.TargetModel, v.Rollout.Model, "policy")}
 		}
 		if err := errors.Join(v.Rollout.Validate(), v.Score.Validate()); err != nil {
 			return err
@@ -157,18 +163,22 @@ func checkStages(o train.Options) error {
 
 // sampleOptions returns the options of rollout and score; set assigns settings of
 // rollout, of which score takes Validation alone.
-func sampleOptions(ctx context.Context, s *cli.Session, root string, set func(*rolloutSettings)) (r rollout.Options, sc score.Options, err error) {
+func sampleOptions(ctx context.Context, s *cli.Session, root string, set func(*rolloutSettings)) (r rollout.Options,
+	sc score.Options, err error) {
 	rolling, err := cli.Configured(s, rolloutCommand.Name, newRolloutSettings, set)
 	if err != nil {
 		return r, sc, err
 	}
 	if rolling.PlanURI != "" || rolling.ExtendURI != "" {
-		return r, sc, cli.Usagef("use the five commands to extend an epoch", "rollout.plan and rollout.extend apply to one epoch, but train runs several")
+		return r, sc, cli.Usagef("use the five commands to extend an epoch",
+			"rollout.plan and rollout.extend apply to one epoch, but train runs several")
 	}
 	if r, err = rolling.options(ctx, s); err != nil {
 		return r, sc, err
 	}
-	scoring, err := cli.Configured(s, scoreCommand.Name, newScoreSettings, func(c *scoreSettings) { c.Validation = rolling.Validation })
+	scoring, err := cli.Configured(s, scoreCommand.Name, newScoreSettings, func(c *scoreSettings) {
+		c.Validation = rolling.Validation
+	})
 	if err != nil {
 		return r, sc, err
 	}

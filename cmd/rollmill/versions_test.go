@@ -88,13 +88,15 @@ func writeVersion(t *testing.T, dir string) {
 		t.Fatal(err)
 	}
 	run := dataset.Run{ID: "0123456789abcdef0123456789abcdef"}
-	spec := dataset.Spec{Stage: "rollout", Version: 1, Run: run, Kind: formats.KindTrajectories, Params: map[string]any{"generations": 4, "seed": uint64(1<<53 + 1)}}
+	spec := dataset.Spec{Stage: "rollout", Version: 1, Run: run, Kind: formats.KindTrajectories,
+		Params: map[string]any{"generations": 4, "seed": uint64(1<<53 + 1)}}
 	shard, err := dataset.Begin(t.Context(), filepath.Join(dir, "rollout"), spec, dataset.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
 	table := dataset.NewTable[formats.Trajectory](shard, "", -1)
-	for group := range random.Trajectories(1, random.Options{Groups: 6, Generations: 4, Messages: 4, SampledTokens: 60, PromptTokens: 40, Failures: 0.2, Branches: 0.3}) {
+	for group := range random.Trajectories(1,
+		random.Options{Groups: 6, Generations: 4, Messages: 4, SampledTokens: 60, PromptTokens: 40, Failures: 0.2, Branches: 0.3}) {
 		if err := table.Write(t.Context(), group); err != nil {
 			t.Fatal(err)
 		}
@@ -118,7 +120,8 @@ func inProcess(t *testing.T, words ...string) {
 	t.Helper()
 	var stdout, stderr bytes.Buffer
 	none := func(string) (string, bool) { return "", false }
-	if code := app().Run(t.Context(), append([]string{"rollmill", "--quiet"}, words...), cli.Streams{In: strings.NewReader(""), Out: &stdout, Err: &stderr, Lookup: none}); code != 0 {
+	if code := app().Run(t.Context(), append([]string{"rollmill", "--quiet"}, words...),
+		cli.Streams{In: strings.NewReader(""), Out: &stdout, Err: &stderr, Lookup: none}); code != 0 {
 		t.Fatalf("%q exits %d:\n%s", words, code, &stderr)
 	}
 }

@@ -47,7 +47,8 @@ func newViewSettings() *viewSettings {
 func (o *viewSettings) Declare(d *plugin.Declarer) {
 	d.Include(&o.runPlace)
 	d.Heading(plugin.Execution)
-	d.Float(&o.Prices.Prompt, "price-prompt", "show what a rollout under way spends, at this `PRICE` of a million prompt tokens").Shown("not shown")
+	d.Float(&o.Prices.Prompt, "price-prompt",
+		"show what a rollout under way spends, at this `PRICE` of a million prompt tokens").Shown("not shown")
 	d.Float(&o.Prices.Completion, "price-completion", "count this `PRICE` for a million completion tokens").Shown("not shown")
 	d.String(&o.Listen, "listen", "listen at this loopback `ADDRESS`; port 0 takes any free port")
 	d.Bool(&o.Open, "open", "open the link in a browser")
@@ -72,7 +73,8 @@ func runView(ctx context.Context, s *cli.Session, o *viewSettings) error {
 	}
 	l, err := view.Listen(o.Listen)
 	if err != nil {
-		return cli.Usagef("give another --listen, such as 127.0.0.1:0, which takes any free port", "--listen %q: %w", o.Listen, err)
+		return cli.Usagef("give another --listen, such as 127.0.0.1:0, which takes any free port", "--listen %q: %w",
+			o.Listen, err)
 	}
 	link := server.Link(l)
 	if err := s.Result(link, map[string]string{"url": link}); err != nil {
@@ -96,7 +98,8 @@ func browse(link string) (file string, err error) {
 	if err != nil {
 		return "", err
 	}
-	_, err = fmt.Fprintf(f, "<!DOCTYPE html><meta http-equiv=\"refresh\" content=\"0;url=%[1]s\"><a href=\"%[1]s\">Rollmill</a>\n", link)
+	_, err = fmt.Fprintf(f, "<!DOCTYPE html><meta http-equiv=\"refresh\" content=\"0;url=%[1]s\"><a "+
+		"href=\"%[1]s\">Rollmill</a>\n", link)
 	if err := errors.Join(err, f.Close()); err != nil {
 		return f.Name(), err
 	}

@@ -86,17 +86,20 @@ func TestViewShowsARun(t *testing.T) {
 	root := filepath.Join(dir, "train")
 	tasks := filepath.Join(dir, "tasks.jsonl")
 	code, _, stderr := rollmill(t, "train", "--root", root, "--epochs", "2", "--validation-interval", "1", "--validation-examples", tasks,
-		"--set", "rollout.examples="+tasks, "--set", "rollout.generations=4", "--set", "score.reward=n=expr:generation", "--set", "score.reward=half*0.5=expr:0.5",
+		"--set", "rollout.examples="+tasks, "--set", "rollout.generations=4", "--set", "score.reward=n=expr:generation", "--set",
+		"score.reward=half*0.5=expr:0.5",
 		"--set", "validation.reward=n=expr:generation", "--set", "submit.url="+url, "--set", "submit.target=project/name")
 	if code != 0 {
 		t.Fatal(stderr)
 	}
 	v := startView(t, root)
-	run := v.has("/", "1.7500 ±", "half, training", "n, validation", "Model calls", `<source srcset="data:image/svg`, `href="/e/0"`, "completed", "No failed trajectories")
+	run := v.has("/", "1.7500 ±", "half, training", "n, validation", "Model calls", `<source srcset="data:image/svg`, `href="/e/0"`, "completed",
+		"No failed trajectories")
 	if strings.Contains(run, "rollmill report") {
 		t.Error("the page asks for a report that is there")
 	}
-	epoch := v.has("/e/0", "Best groups", "Worst groups", "Most uncertain groups", "a@0", "1.7500 ±", "Submission", "completed", `rel="next"`, "Why trajectories ended", "done")
+	epoch := v.has("/e/0", "Best groups", "Worst groups", "Most uncertain groups", "a@0", "1.7500 ±", "Submission", "completed", `rel="next"`,
+		"Why trajectories ended", "done")
 	v.has("/e/1", `rel="prev"`)
 	v.follow(run)
 	v.follow(epoch)
@@ -150,7 +153,8 @@ func TestViewRefusesWhatItCannotServe(t *testing.T) {
 	}
 	dir, url := demo(t)
 	out := filepath.Join(dir, "epoch-0", "rollout")
-	if code, _, stderr := rollmill(t, "rollout", "--examples", filepath.Join(dir, "tasks.jsonl"), "--url", url+"/v1", "--model", "rollmill/sandbox", "--out", out); code != 0 {
+	if code, _, stderr := rollmill(t, "rollout", "--examples", filepath.Join(dir, "tasks.jsonl"), "--url", url+"/v1", "--model", "rollmill/sandbox", "--out",
+		out); code != 0 {
 		t.Fatal(stderr)
 	}
 	for _, address := range []string{"0.0.0.0:0", ":0", "192.0.2.1:0", "nonsense"} {

@@ -79,7 +79,8 @@ func TestBrowserOpensEveryPage(t *testing.T) {
 		many = 100_000
 	}
 	storeEpochs(t, filepath.Join(dir, "many"), 1, many)
-	for name, root := range map[string]string{"odd": storeOdd(t, dir), "one": filepath.Join(dir, "one"), "none": filepath.Join(dir, "none"), "many": filepath.Join(dir, "many")} {
+	for name, root := range map[string]string{"odd": storeOdd(t, dir), "one": filepath.Join(dir, "one"), "none": filepath.Join(dir, "none"),
+		"many": filepath.Join(dir, "many")} {
 		t.Run(name, func(t *testing.T) {
 			link, _ := serveView(t, root)
 			folder := os.Getenv("VIEW_SHOTS")

@@ -56,7 +56,8 @@ func storeOdd(t *testing.T, dir string) string {
 	}
 	from := filepath.Join(root, "epoch-0", "rollout")
 	for _, args := range [][]string{
-		{"score", "--in", from, "--out", filepath.Join(root, "epoch-0", "again"), "--reward", "long*0.5=expr:min(len(answer), 200) / 200", "--reward", "odd*0.5=expr:generation % 2"},
+		{"score", "--in", from, "--out", filepath.Join(root, "epoch-0", "again"), "--reward", "long*0.5=expr:min(len(answer), 200) / 200", "--reward",
+			"odd*0.5=expr:generation % 2"},
 		{"score", "--in", from, "--out", filepath.Join(root, "epoch-0", hostileName), "--reward", "one=expr:1.0"},
 		{"report", "--root", root},
 	} {
@@ -99,7 +100,8 @@ func oddGroups() iter.Seq[[]formats.Trajectory] {
 				r := &group[g]
 				*r = formats.Trajectory{TrajectoryID: formats.TrajectoryID("view", m.id, 0, g), Run: "view", ExampleID: m.id, Generation: int32(g),
 					Example: jsonText(map[string]any{"id": m.id, "question": "What follows?", "answer": "42"}),
-					Status:  formats.StatusOK, StopReason: formats.StopDone, Model: "policy", Attempts: 1, StartedAt: 1_700_000_000_000_000, FinishedAt: 1_700_000_009_000_000}
+					Status:  formats.StatusOK, StopReason: formats.StopDone, Model: "policy", Attempts: 1, StartedAt: 1_700_000_000_000_000,
+					FinishedAt: 1_700_000_009_000_000}
 				m.fill(r, g)
 				if r.Answer == "" && len(r.Messages) > 0 {
 					r.Answer = r.Messages[len(r.Messages)-1].Content
@@ -130,7 +132,9 @@ func add(r *formats.Trajectory, parent int, m formats.Message) int {
 	if m.Role == "assistant" {
 		version := int64(3)
 		m.Sampled, m.Call, m.FinishReason = true, int32(len(r.Calls)), "stop"
-		r.Calls = append(r.Calls, formats.Call{Model: "policy", PolicyVersion: &version, Sampling: `{"temperature":1}`, Tools: -1, PromptTokens: 20, CompletionTokens: 9, Target: true, LatencyMS: 120, Attempts: 1})
+		r.Calls = append(r.Calls,
+			formats.Call{Model: "policy", PolicyVersion: &version, Sampling: `{"temperature":1}`, Tools: -1, PromptTokens: 20, CompletionTokens: 9,
+				Target: true, LatencyMS: 120, Attempts: 1})
 	}
 	r.Messages = append(r.Messages, m)
 	return len(r.Messages) - 1
@@ -141,7 +145,8 @@ func fillLong(r *formats.Trajectory, generation int) {
 	for i := 1; i < 200; i++ {
 		m := formats.Message{Role: "user", Content: fmt.Sprintf("What comes after %d?", i)}
 		if i%2 == 0 {
-			m = formats.Message{Role: "assistant", Content: fmt.Sprintf("After %d comes %d, in attempt %d.", i-1, i, generation), Reasoning: "One more than the number before."}
+			m = formats.Message{Role: "assistant", Content: fmt.Sprintf("After %d comes %d, in attempt %d.", i-1, i, generation),
+				Reasoning: "One more than the number before."}
 		}
 		at = add(r, at, m)
 	}
@@ -157,7 +162,8 @@ func fillTool(r *formats.Trajectory, generation int) {
 		fmt.Fprintf(&lines, "-rw-r--r-- 1 root root %d file-%d.txt\n", i, i)
 	}
 	at = add(r, at, formats.Message{Role: "tool", ToolCallID: "call-1", Content: lines.String()})
-	at = add(r, at, formats.Message{Role: "tool", ToolCallID: "call-2", Content: `{"error":{"code":-32700,"message":"parse error"},"unbroken":"` + strings.Repeat("x", 2000) + `"}`})
+	at = add(r, at, formats.Message{Role: "tool", ToolCallID: "call-2",
+		Content: `{"error":{"code":-32700,"message":"parse error"},"unbroken":"` + strings.Repeat("x", 2000) + `"}`})
 	add(r, at, formats.Message{Role: "assistant", Content: fmt.Sprintf("There are many files (%d).", generation)})
 }
 
@@ -240,7 +246,8 @@ func fillFailure(r *formats.Trajectory, generation int) {
 	default:
 		class := formats.FailureClasses[generation]
 		r.Status, r.StopReason, r.FailureClass = formats.StatusFailed, formats.StopError, class
-		r.Error = class + ": exit status 1\nTraceback (most recent call last):\n  File \"agent.py\", line 7\n" + strings.Repeat("    a long line of a program's stderr ", 12)
+		r.Error = class + ": exit status 1\nTraceback (most recent call last):\n  File \"agent.py\", line 7\n" +
+			strings.Repeat("    a long line of a program's stderr ", 12)
 	}
 }
 
@@ -249,7 +256,8 @@ func fillFailure(r *formats.Trajectory, generation int) {
 // values.
 func fillHostile(r *formats.Trajectory, generation int) {
 	at := add(r, -1, formats.Message{Role: "user"})
-	at = add(r, at, formats.Message{Role: "assistant", ToolCalls: []formats.ToolCall{{}}, Logprobs: []float32{-1, -2}, TokenIDs: []int32{1, 2}, TokenTexts: []string{"", ""}})
+	at = add(r, at, formats.Message{Role: "assistant", ToolCalls: []formats.ToolCall{{}}, Logprobs: []float32{-1, -2}, TokenIDs: []int32{1, 2},
+		TokenTexts: []string{"", ""}})
 	at = add(r, at, formats.Message{Role: "tool"})
 	add(r, at, formats.Message{Role: "assistant"})
 	r.ToolSets, r.Candidates = []string{""}, []formats.Candidate{{Message: 1, ToolCalls: []formats.ToolCall{{}}}}
@@ -268,12 +276,14 @@ func fillHostile(r *formats.Trajectory, generation int) {
 
 // unchangedColumns are those that a hostile row does not change: closed lists, ids that
 // place the row, and roles.
-var unchangedColumns = []string{"ExampleID", "Run", "Status", "StopReason", "FailureClass", "GroupID", "Role", "LogprobsMode", "TokenSource", "Reason", "PayloadDigest", "Carried"}
+var unchangedColumns = []string{"ExampleID", "Run", "Status", "StopReason", "FailureClass", "GroupID", "Role", "LogprobsMode", "TokenSource", "Reason",
+	"PayloadDigest", "Carried"}
 
 // jsonColumns hold JSON.
 var jsonColumns = map[string]any{
 	"Example": map[string]any{hostile: hostile, "id": hostile}, "Metadata": map[string]any{hostile: hostile}, "Sampling": map[string]any{hostile: hostile},
-	"Arguments": map[string]any{hostile: []any{hostile, nil, 1}}, "ToolSets": []any{map[string]any{"type": "function", "function": map[string]any{"name": hostile}}},
+	"Arguments":    map[string]any{hostile: []any{hostile, nil, 1}},
+	"ToolSets":     []any{map[string]any{"type": "function", "function": map[string]any{"name": hostile}}},
 	"ContentParts": []any{map[string]any{"type": "text", "text": hostile}, map[string]any{"type": hostile, hostile: hostile}},
 }
 
@@ -302,7 +312,8 @@ func fillTexts(v reflect.Value, name, tag string) {
 // TestOddRun checks that the odd run has what the viewer's tests look for.
 func TestOddRun(t *testing.T) {
 	root := storeOdd(t, t.TempDir())
-	for _, name := range []string{"epoch-0/curate/_dataset.json", "epoch-1/group/_dataset.json", "epoch-0/" + hostileName + "/_dataset.json", "training_metrics.jsonl"} {
+	for _, name := range []string{"epoch-0/curate/_dataset.json", "epoch-1/group/_dataset.json", "epoch-0/" + hostileName + "/_dataset.json",
+		"training_metrics.jsonl"} {
 		if _, err := os.Stat(filepath.Join(root, name)); err != nil {
 			t.Error(err)
 		}

@@ -57,7 +57,8 @@ func storeGroups(t *testing.T, root string, epoch int, groups func(yield func([]
 	if err := storeRollout(t.Context(), run.Layout{Root: root}.Stage(epoch, "rollout"), epoch, groups); err != nil {
 		return err
 	}
-	if err := runStage(t, root, epoch, "score", "--reward", "long*0.5=expr:min(len(answer), 400) / 400", "--reward", "odd*0.5=expr:generation % 2"); err != nil {
+	if err := runStage(t, root, epoch, "score", "--reward", "long*0.5=expr:min(len(answer), 400) / 400", "--reward",
+		"odd*0.5=expr:generation % 2"); err != nil {
 		return err
 	}
 	return runStage(t, root, epoch, "group")

@@ -95,8 +95,10 @@ func traversals(dir string) []string {
 	out := []string{"/../secret.json", "/%2e%2e/secret.json", "/..%2fsecret.json", "//etc/passwd", "/static/../../secret.json", "/static/%2e%2e%2fsecurity.go",
 		"/static/..%5c..%5csecret.json", "/static/", "/static/LICENSES", "/e/..%2f..%2fbeside", "/e/-1", "/e/999999999999999999999", "/e/0%00",
 		"/diff?a=..%2Fbeside&b=epoch-0%2Fscore", "/search?d=..%2Fbeside&q=outside", "/d/epoch-0%2Frollout/t/..%2F..%2Fsecret.json",
-		"/d/epoch-0%2Frollout/t/none", "/d/epoch-0%2Frollout/g/none", "/d/epoch-0%2Frollout/t/none/raw", "/d/epoch-0%2Frollout/t/none/message/99999999999999999999"}
-	for _, key := range []string{"..", "../beside", "epoch-0/../../beside", "/etc", dir + "/beside", "file://" + dir + "/beside", "s3://bucket/key", "epoch-0/rollout/../rollout", "epoch-0/rollout\x00", `..\beside`, "", ".rollmill", "~.."} {
+		"/d/epoch-0%2Frollout/t/none", "/d/epoch-0%2Frollout/g/none", "/d/epoch-0%2Frollout/t/none/raw",
+		"/d/epoch-0%2Frollout/t/none/message/99999999999999999999"}
+	for _, key := range []string{"..", "../beside", "epoch-0/../../beside", "/etc", dir + "/beside", "file://" + dir + "/beside", "s3://bucket/key",
+		"epoch-0/rollout/../rollout", "epoch-0/rollout\x00", `..\beside`, "", ".rollmill", "~.."} {
 		for _, rest := range []string{"", "/groups", "/trajectories", "/t/x/raw"} {
 			out = append(out, "/d/"+url.PathEscape(key)+rest)
 		}
@@ -160,7 +162,8 @@ func enter(t *testing.T, link *url.URL) string {
 	}
 	resp.Body.Close()
 	set := resp.Header.Get("Set-Cookie")
-	if resp.StatusCode != http.StatusSeeOther || resp.Header.Get("Location") != "/" || !strings.Contains(set, "HttpOnly") || !strings.Contains(set, "SameSite=Strict") {
+	if resp.StatusCode != http.StatusSeeOther || resp.Header.Get("Location") != "/" || !strings.Contains(set, "HttpOnly") ||
+		!strings.Contains(set, "SameSite=Strict") {
 		t.Fatalf("status %d to %q, cookie %q", resp.StatusCode, resp.Header.Get("Location"), set)
 	}
 	value, _, _ := strings.Cut(set, ";")

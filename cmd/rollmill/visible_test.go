@@ -47,13 +47,15 @@ func plant(v reflect.Value, name string) {
 func TestControlCharactersAreNeverPrinted(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "run")
 	at := func(stage string) string { return filepath.Join(dir, "epoch-0", stage) }
-	shard, err := dataset.Begin(t.Context(), at("rollout"), dataset.Spec{Stage: "rollout", Version: 1, Kind: formats.KindTrajectories, Params: map[string]any{"model": planted}}, dataset.Options{})
+	shard, err := dataset.Begin(t.Context(), at("rollout"),
+		dataset.Spec{Stage: "rollout", Version: 1, Kind: formats.KindTrajectories, Params: map[string]any{"model": planted}}, dataset.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
 	table := dataset.NewTable[formats.Trajectory](shard, "", -1)
 	id, group := "", ""
-	for rows := range random.Trajectories(1, random.Options{Groups: 3, Generations: 4, Messages: 5, SampledTokens: 40, PromptTokens: 40, Failures: 0.3, Branches: 0.5}) {
+	for rows := range random.Trajectories(1,
+		random.Options{Groups: 3, Generations: 4, Messages: 5, SampledTokens: 40, PromptTokens: 40, Failures: 0.3, Branches: 0.5}) {
 		for i := range rows {
 			plant(reflect.ValueOf(&rows[i]).Elem(), "")
 			if rows[i].Status == formats.StatusOK {
@@ -110,7 +112,8 @@ func TestControlCharactersAreNeverPrinted(t *testing.T) {
 		for _, more := range [][]string{nil, {"--json"}} {
 			var stdout, stderr bytes.Buffer
 			none := func(string) (string, bool) { return "", false }
-			code := app().Run(t.Context(), append(append([]string{"rollmill"}, words...), more...), cli.Streams{In: strings.NewReader(""), Out: &stdout, Err: &stderr, Lookup: none})
+			code := app().Run(t.Context(), append(append([]string{"rollmill"}, words...), more...),
+				cli.Streams{In: strings.NewReader(""), Out: &stdout, Err: &stderr, Lookup: none})
 			if strings.HasPrefix(words[0], "s") && more == nil && !strings.Contains(strings.Join(words, ""), planted) {
 				t.Logf("%q exits %d: %s", words, code, stderr.String())
 			}

@@ -82,7 +82,8 @@ func TestVLLM(t *testing.T) {
 				}
 				for _, s := range all {
 					if !slices.ContainsFunc(answers, s.equal) {
-						t.Errorf("%s: an answer of %d ids after %d (prefix break %q) is not on the wire", r.TrajectoryID, len(s.ids), len(s.prompt), s.prefixBreak)
+						t.Errorf("%s: an answer of %d ids after %d (prefix break %q) is not on the wire", r.TrajectoryID, len(s.ids), len(s.prompt),
+							s.prefixBreak)
 					}
 					tokens += len(s.ids)
 					if !c.masked {
@@ -146,7 +147,8 @@ func sampledOf(r *formats.Trajectory) []sampledAnswer {
 // an answer and those that the engine gives the same ids in a prompt.
 func teacherForced(t *testing.T, engine string, a wireAnswer) float64 {
 	t.Helper()
-	body, err := json.Marshal(map[string]any{"model": "tiny", "prompt": slices.Concat(a.prompt, a.ids), "max_tokens": 1, "prompt_logprobs": 0, "temperature": 0})
+	body, err := json.Marshal(map[string]any{"model": "tiny", "prompt": slices.Concat(a.prompt, a.ids), "max_tokens": 1, "prompt_logprobs": 0,
+		"temperature": 0})
 	if err != nil {
 		t.Fatal(err)
 	}

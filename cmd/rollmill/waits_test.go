@@ -13,32 +13,33 @@ import (
 // endlessWaits lists, by folder and function, the waits without a context, a
 // deadline or a default in the same place, each with what ends it.
 var endlessWaits = map[string]string{
-	"cmd/internal/cli end":                   "the bars are aborted before",
-	"cmd/internal/cli throughPager":          "the user ends the pager",
-	"cmd/rollmill serveFor":                  "its context is cancelled before, and Serve gives requests a time",
-	"formats/arrow Write":                    "the reader of ready hands each buffer back, also after a failure",
-	"formats/dataset Write":                  "of digests, which are computed",
-	"formats/dataset drop":                   "of reads, whose storage gives each a time",
-	"formats/dataset row":                    "of reads, whose storage gives each a time",
-	"formats/dataset inOrder":                "of reads, whose storage gives each a time",
-	"formats/dataset removeAll":              "of reads, whose storage gives each a time",
-	"formats/dataset take":                   "of reads, whose storage gives each a time",
-	"formats/dataset newPlain":               "of reads, whose storage gives each a time",
-	"formats/parquet end":                    "of columns, which are encoded",
-	"formats/parquet endPages":               "of pages, which are encoded",
-	"formats/parquet ReadAt":                 "of reads, whose storage gives each a time",
-	"pipelines/view/index build":             "of reads, whose storage gives each a time",
-	"formats/parquet writeRuns":              "of reads, one for each run, whose storage gives each a time",
-	"formats/parquet fetch":                  "of reads, whose storage gives each a time",
-	"formats/parquet settle":                 "of a row group, which is encoded and written",
-	"pipelines/tidy survey":                  "of reads, whose storage gives each a time",
-	"pipelines/report read":                  "of reads, whose storage gives each a time",
-	"pipelines/report ReadHistory":           "of reads, whose storage gives each a time",
-	"pipelines/view counted":                 "of reads, whose storage gives each a time",
-	"pipelines/view openAll":                 "of reads, whose storage gives each a time",
-	"pipelines/view/index parallel":          "of rows in memory; the request's context ends them",
-	"pipelines/view Serve":                   "the server is closed before, which ends it",
-	"stages/backends/art Submit":             "training is silent for as long as it takes; --read-timeout ends it sooner, and so does a connection that is dead",
+	"cmd/internal/cli end":          "the bars are aborted before",
+	"cmd/internal/cli throughPager": "the user ends the pager",
+	"cmd/rollmill serveFor":         "its context is cancelled before, and Serve gives requests a time",
+	"formats/arrow Write":           "the reader of ready hands each buffer back, also after a failure",
+	"formats/dataset Write":         "of digests, which are computed",
+	"formats/dataset drop":          "of reads, whose storage gives each a time",
+	"formats/dataset row":           "of reads, whose storage gives each a time",
+	"formats/dataset inOrder":       "of reads, whose storage gives each a time",
+	"formats/dataset removeAll":     "of reads, whose storage gives each a time",
+	"formats/dataset take":          "of reads, whose storage gives each a time",
+	"formats/dataset newPlain":      "of reads, whose storage gives each a time",
+	"formats/parquet end":           "of columns, which are encoded",
+	"formats/parquet endPages":      "of pages, which are encoded",
+	"formats/parquet ReadAt":        "of reads, whose storage gives each a time",
+	"pipelines/view/index build":    "of reads, whose storage gives each a time",
+	"formats/parquet writeRuns":     "of reads, one for each run, whose storage gives each a time",
+	"formats/parquet fetch":         "of reads, whose storage gives each a time",
+	"formats/parquet settle":        "of a row group, which is encoded and written",
+	"pipelines/tidy survey":         "of reads, whose storage gives each a time",
+	"pipelines/report read":         "of reads, whose storage gives each a time",
+	"pipelines/report ReadHistory":  "of reads, whose storage gives each a time",
+	"pipelines/view counted":        "of reads, whose storage gives each a time",
+	"pipelines/view openAll":        "of reads, whose storage gives each a time",
+	"pipelines/view/index parallel": "of rows in memory; the request's context ends them",
+	"pipelines/view Serve":          "the server is closed before, which ends it",
+	"stages/backends/art Submit": "training is silent for as long as it takes; --read-timeout ends it sooner, and so does a connection " +
+		"that is dead",
 	"stages/backends/openai Do":              "the context of a question, a probe or a trajectory has a time",
 	"stages/rollout/agents/nat post":         "the attempt's context has --trajectory-timeout",
 	"stages/rollout/recorder askSmall":       "the context of countTokens has the time of a call",
@@ -320,7 +321,8 @@ func grown(body ast.Node) (made []spot) {
 				}
 			}
 		}
-		if name := selector(call.Fun); name == "slices.Grow" && !sized(call.Args[1]) || strings.HasSuffix(name, ".Grow") && len(call.Args) == 1 && !sized(call.Args[0]) {
+		if name := selector(call.Fun); name == "slices.Grow" && !sized(call.Args[1]) ||
+			strings.HasSuffix(name, ".Grow") && len(call.Args) == 1 && !sized(call.Args[0]) {
 			made = append(made, spot{call.Pos(), "a growth that is not bounded here"})
 		}
 		return true

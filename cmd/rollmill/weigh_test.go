@@ -52,9 +52,12 @@ func weigh(body map[string]any) *nattest.Play {
 		answer := object{"type": "ai", "content": last, "response_metadata": object{"model_name": "policy", "finish_reason": "stop",
 			"logprobs": object{"content": []object{{"token": "token_id:7", "bytes": []byte(last), "logprob": -0.5}}}}}
 		step("LLM_START", id, object{"data": object{"input": prompt}})
-		step("LLM_END", id, object{"data": object{"payload": object{"message": answer}}, "usage_info": object{"token_usage": object{"prompt_tokens": 3, "completion_tokens": 1, "total_tokens": 4}}})
+		step("LLM_END", id, object{"data": object{"payload": object{"message": answer}},
+			"usage_info": object{"token_usage": object{"prompt_tokens": 3, "completion_tokens": 1, "total_tokens": 4}}})
 		for k, c := range turn {
-			step("TTC_END", fmt.Sprint(id, "-", k), object{"data": object{"input": prompt, "output": c.Text, "turn_id": fmt.Sprint("turn-", i), "turn_index": i, "candidate_index": k, "score": c.Score}})
+			step("TTC_END", fmt.Sprint(id, "-", k),
+				object{"data": object{"input": prompt, "output": c.Text, "turn_id": fmt.Sprint("turn-", i), "turn_index": i, "candidate_index": k,
+					"score": c.Score}})
 		}
 		prompt = append(prompt, answer, object{"type": "human", "content": "and then?"})
 	}

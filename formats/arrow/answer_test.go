@@ -97,8 +97,10 @@ func TestInvalidAnswersAreErrors(t *testing.T) {
 func TestRequestsAreWritten(t *testing.T) {
 	half := 0.5
 	row := Request{Trajectory: &formats.Trajectory{TrajectoryID: "t", Example: `{"n":1}`, Answer: "a\xffb", Status: "ok", StopReason: "done",
-		Metadata: `{"level":3}`, Model: "m", ExampleID: "e", ToolSets: []string{`[]`, `[{"type":"function"}]`}, Epoch: 5, Generation: 2, PromptTokens: 10, CompletionTokens: 7, SampledTokens: 6,
-		Messages: []formats.Message{{Role: "user", Content: "not on the path"}, {Role: "assistant", Content: "hello", Sampled: true, ToolCalls: []formats.ToolCall{{ID: "1", Name: "f", Arguments: "{}"}}}}},
+		Metadata: `{"level":3}`, Model: "m", ExampleID: "e", ToolSets: []string{`[]`, `[{"type":"function"}]`}, Epoch: 5, Generation: 2, PromptTokens: 10,
+		CompletionTokens: 7, SampledTokens: 6,
+		Messages: []formats.Message{{Role: "user", Content: "not on the path"},
+			{Role: "assistant", Content: "hello", Sampled: true, ToolCalls: []formats.ToolCall{{ID: "1", Name: "f", Arguments: "{}"}}}}},
 		Path: []int{1}, Rewards: []formats.NamedReward{{Name: "x", Value: &half}, {Name: "y"}}, Seed: 7}
 	large := row
 	large.Trajectory = &formats.Trajectory{TrajectoryID: "large", Answer: strings.Repeat("x", batchText)}

@@ -53,7 +53,8 @@ func (t *texts) addOrNull(s string) {
 
 func (t *texts) column() *array.Data {
 	n := len(t.offsets) - 1
-	return array.NewData(text, n, []*memory.Buffer{t.valid.buffer(), bufferOf(t.offsets), memory.NewBufferBytes(t.data)}, nil, t.valid.nulls(), 0)
+	return array.NewData(text, n, []*memory.Buffer{t.valid.buffer(), bufferOf(t.offsets), memory.NewBufferBytes(t.data)}, nil,
+		t.valid.nulls(), 0)
 }
 
 // bitmap has one bit for each value, the first in the lowest bit.
@@ -125,7 +126,8 @@ type columns struct {
 
 func (c *columns) empty() {
 	c.rows, c.seeds, c.messages.n = 0, c.seeds[:0], 0
-	c.rewards.ends, c.rewards.values, c.rewards.valid = append(c.rewards.ends[:0], 0), c.rewards.values[:0], c.rewards.valid[:0]
+	c.rewards.ends, c.rewards.values, c.rewards.valid = append(c.rewards.ends[:0],
+		0), c.rewards.values[:0], c.rewards.valid[:0]
 	c.messages.ends, c.messages.sampled = append(c.messages.ends[:0], 0), c.messages.sampled[:0]
 	c.calls.ends = append(c.calls.ends[:0], 0)
 	c.toolSets.ends = append(c.toolSets.ends[:0], 0)
@@ -197,15 +199,18 @@ func (c *columns) batch() arrow.RecordBatch {
 	for i := range c.heads {
 		out = append(out, array.MakeFromData(c.heads[i].column()))
 	}
-	out = append(out, array.MakeFromData(array.NewData(arrow.PrimitiveTypes.Int64, c.rows, []*memory.Buffer{nil, bufferOf(c.seeds)}, nil, 0, 0)))
+	out = append(out, array.MakeFromData(array.NewData(arrow.PrimitiveTypes.Int64, c.rows,
+		[]*memory.Buffer{nil, bufferOf(c.seeds)}, nil, 0, 0)))
 	out = append(out, array.MakeFromData(c.rewardColumn()), array.MakeFromData(c.messageColumn()))
 	for i := range c.tails {
 		out = append(out, array.MakeFromData(c.tails[i].column()))
 	}
-	sets := array.NewData(arrow.ListOf(text), c.rows, []*memory.Buffer{nil, bufferOf(c.toolSets.ends)}, []arrow.ArrayData{c.toolSets.texts.column()}, 0, 0)
+	sets := array.NewData(arrow.ListOf(text), c.rows, []*memory.Buffer{nil, bufferOf(c.toolSets.ends)},
+		[]arrow.ArrayData{c.toolSets.texts.column()}, 0, 0)
 	out = append(out, array.MakeFromData(sets))
 	for i := range c.whole {
-		out = append(out, array.MakeFromData(array.NewData(int32s, c.rows, []*memory.Buffer{nil, bufferOf(c.whole[i])}, nil, 0, 0)))
+		out = append(out, array.MakeFromData(array.NewData(int32s, c.rows, []*memory.Buffer{nil, bufferOf(c.whole[i])},
+			nil, 0, 0)))
 	}
 	return array.NewRecordBatch(requestSchema, out, int64(c.rows))
 }
@@ -213,7 +218,8 @@ func (c *columns) batch() arrow.RecordBatch {
 func (c *columns) rewardColumn() *array.Data {
 	r := &c.rewards
 	n := len(r.values)
-	values := array.NewData(arrow.PrimitiveTypes.Float64, n, []*memory.Buffer{r.valid.buffer(), bufferOf(r.values)}, nil, r.valid.nulls(), 0)
+	values := array.NewData(arrow.PrimitiveTypes.Float64, n, []*memory.Buffer{r.valid.buffer(), bufferOf(r.values)}, nil,
+		r.valid.nulls(), 0)
 	kind := requestSchema.Field(6).Type.(*arrow.MapType)
 	pairs := array.NewData(kind.Elem(), n, []*memory.Buffer{nil}, []arrow.ArrayData{r.names.column(), values}, 0, 0)
 	return array.NewData(kind, c.rows, []*memory.Buffer{nil, bufferOf(r.ends)}, []arrow.ArrayData{pairs}, 0, 0)
@@ -229,8 +235,11 @@ func (c *columns) messageColumn() *array.Data {
 		parts = append(parts, c.calls.texts[i].column())
 	}
 	each := array.NewData(toolCall, parts[0].Len(), []*memory.Buffer{nil}, parts, 0, 0)
-	calls := array.NewData(arrow.ListOf(toolCall), m.n, []*memory.Buffer{nil, bufferOf(c.calls.ends)}, []arrow.ArrayData{each}, 0, 0)
-	sampled := array.NewData(arrow.FixedWidthTypes.Boolean, m.n, []*memory.Buffer{nil, memory.NewBufferBytes(m.sampled)}, nil, 0, 0)
+	calls := array.NewData(arrow.ListOf(toolCall), m.n, []*memory.Buffer{nil, bufferOf(c.calls.ends)},
+		[]arrow.ArrayData{each}, 0, 0)
+	sampled := array.NewData(arrow.FixedWidthTypes.Boolean, m.n,
+		[]*memory.Buffer{nil, memory.NewBufferBytes(m.sampled)}, nil, 0, 0)
 	whole := array.NewData(message, m.n, []*memory.Buffer{nil}, append(fields, calls, sampled), 0, 0)
-	return array.NewData(arrow.ListOf(message), c.rows, []*memory.Buffer{nil, bufferOf(m.ends)}, []arrow.ArrayData{whole}, 0, 0)
+	return array.NewData(arrow.ListOf(message), c.rows, []*memory.Buffer{nil, bufferOf(m.ends)},
+		[]arrow.ArrayData{whole}, 0, 0)
 }

@@ -36,14 +36,17 @@ var (
 	text     = arrow.BinaryTypes.String
 	int32s   = arrow.PrimitiveTypes.Int32
 	toolCall = arrow.StructOf(plain("id", text), plain("name", text), plain("arguments", text))
-	message  = arrow.StructOf(plain("role", text), plain("content", text), nullable("content_parts", text), nullable("name", text),
+	message  = arrow.StructOf(plain("role", text), plain("content", text), nullable("content_parts", text),
+		nullable("name", text),
 		nullable("reasoning_content", text), nullable("tool_call_id", text), plain("tool_calls", arrow.ListOf(toolCall)),
 		plain("sampled", arrow.FixedWidthTypes.Boolean))
-	requestSchema = arrow.NewSchema([]arrow.Field{plain("id", text), plain("example", text), plain("answer", text), plain("status", text),
+	requestSchema = arrow.NewSchema([]arrow.Field{plain("id", text), plain("example", text), plain("answer", text),
+		plain("status", text),
 		plain("stop_reason", text), plain("seed", arrow.PrimitiveTypes.Int64),
 		plain("rewards", arrow.MapOf(text, arrow.PrimitiveTypes.Float64)), plain("messages", arrow.ListOf(message)),
 		plain("metadata", text), plain("model", text), plain("example_id", text), plain("tool_sets", arrow.ListOf(text)),
-		plain("epoch", int32s), plain("generation", int32s), plain("prompt_tokens", int32s), plain("completion_tokens", int32s), plain("sampled_tokens", int32s)}, nil)
+		plain("epoch", int32s), plain("generation", int32s), plain("prompt_tokens", int32s),
+		plain("completion_tokens", int32s), plain("sampled_tokens", int32s)}, nil)
 )
 
 func plain(name string, t arrow.DataType) arrow.Field { return arrow.Field{Name: name, Type: t} }

@@ -22,9 +22,11 @@ import (
 // sees them: values, nulls, names and their order.
 func TestRowsAreThoseOfParquet(t *testing.T) {
 	zero := math.Copysign(0, -1)
-	rows := slices.Concat(slices.Collect(random.Trajectories(3, random.Options{Groups: 40, Scored: true, Failures: 0.3, Unscored: 0.3, Branches: 0.3, SampledTokens: 60, PromptTokens: 40}))...)
+	rows := slices.Concat(slices.Collect(random.Trajectories(3,
+		random.Options{Groups: 40, Scored: true, Failures: 0.3, Unscored: 0.3, Branches: 0.3, SampledTokens: 60, PromptTokens: 40}))...)
 	rows = append(rows, formats.Trajectory{}, formats.Trajectory{TrajectoryID: "\xff", Reward: &zero, StartedAt: 1, ShapedRewards: []float64{1},
-		Messages: []formats.Message{{}, {ToolCalls: []formats.ToolCall{{}}, Logprobs: []float32{-math.SmallestNonzeroFloat32}}}, Candidates: []formats.Candidate{{}}})
+		Messages:   []formats.Message{{}, {ToolCalls: []formats.ToolCall{{}}, Logprobs: []float32{-math.SmallestNonzeroFloat32}}},
+		Candidates: []formats.Candidate{{}}})
 	want := fromParquet(t, rows)
 	for _, stream := range []bool{false, true} {
 		var file bytes.Buffer

@@ -32,8 +32,9 @@ func Compared(pair *formats.Pair) (p Preference, reason string) {
 		return p, Same
 	}
 	return Preference{
-		Prompt: prompt, Chosen: chosen, Rejected: rejected, Tools: pair.Tools, ScoreChosen: jsontext.Float(pair.ChosenScore), ScoreRejected: jsontext.Float(pair.RejectedScore),
-		Margin: jsontext.Float(pair.Margin), ChosenID: pair.ChosenID, RejectedID: pair.RejectedID,
+		Prompt: prompt, Chosen: chosen, Rejected: rejected, Tools: pair.Tools, ScoreChosen: jsontext.Float(pair.ChosenScore),
+		ScoreRejected: jsontext.Float(pair.RejectedScore),
+		Margin:        jsontext.Float(pair.Margin), ChosenID: pair.ChosenID, RejectedID: pair.RejectedID,
 	}, ""
 }
 
@@ -50,7 +51,8 @@ func Labelled(l *formats.Label) (u Unpaired, reason string) {
 	if completion, reason = answer(completion); reason != "" {
 		return u, reason
 	}
-	return Unpaired{Prompt: prompt, Completion: completion, Label: l.Desirable, Tools: l.Tools, Score: jsontext.Float(l.Reward), TrajectoryID: l.TrajectoryID}, ""
+	return Unpaired{Prompt: prompt, Completion: completion, Label: l.Desirable, Tools: l.Tools,
+		Score: jsontext.Float(l.Reward), TrajectoryID: l.TrajectoryID}, ""
 }
 
 // answer returns the policy's first message, which must be its only one.

@@ -87,7 +87,8 @@ func JSON(t *formats.Trajectory, path []int) string {
 	out := make([]apiMessage, 0, len(path))
 	for _, i := range path {
 		m := &t.Messages[i]
-		c := apiMessage{Role: m.Role, Content: text(m.Content), Name: m.Name, Reasoning: m.Reasoning, ToolCallID: m.ToolCallID, ToolCalls: APICalls(m.ToolCalls)}
+		c := apiMessage{Role: m.Role, Content: text(m.Content), Name: m.Name, Reasoning: m.Reasoning,
+			ToolCallID: m.ToolCallID, ToolCalls: APICalls(m.ToolCalls)}
 		if m.ContentParts != "" && json.Valid([]byte(m.ContentParts)) {
 			c.Content = json.RawMessage(m.ContentParts)
 		}

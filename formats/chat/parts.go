@@ -74,7 +74,8 @@ func (p Part) MediaType() string {
 }
 
 // imageTypes are the media types of images, by extension.
-var imageTypes = map[string]string{".jpg": "image/jpeg", ".jpeg": "image/jpeg", ".png": "image/png", ".gif": "image/gif", ".webp": "image/webp"}
+var imageTypes = map[string]string{".jpg": "image/jpeg", ".jpeg": "image/jpeg", ".png": "image/png", ".gif": "image/gif",
+	".webp": "image/webp"}
 
 // Text returns a message's content as one text, its parts on lines of their
 // own, and what that leaves out: types of parts.
@@ -110,5 +111,7 @@ func Media(m *formats.Message) string {
 }
 
 func isMedia(word string) bool {
-	return slices.ContainsFunc([]string{"image", "audio", "video", "file", "document"}, func(s string) bool { return strings.Contains(word, s) })
+	return slices.ContainsFunc([]string{"image", "audio", "video", "file", "document"}, func(s string) bool {
+		return strings.Contains(word, s)
+	})
 }

@@ -94,9 +94,10 @@ const (
 	Branches = "branches" // something was sampled outside the main path, and a row holds one path
 	Others   = "others"   // an assistant's message that the policy did not sample would be trained on
 
-	BadArguments = "arguments" // arguments of a tool call that are not a JSON object of Unicode text, which chat templates need
-	BadNumbers   = "numbers"   // a number in such arguments that Hugging Face datasets would change, in Parquet, too
-	Tools        = "tools"     // tools that the form cannot hold
+	// arguments of a tool call that are not a JSON object of Unicode text, which chat templates need
+	BadArguments = "arguments"
+	BadNumbers   = "numbers" // a number in such arguments that Hugging Face datasets would change, in Parquet, too
+	Tools        = "tools"   // tools that the form cannot hold
 )
 
 // tolerance is the largest difference of rewards that counts as a tie.
@@ -130,7 +131,8 @@ func Pair(rows []formats.Trajectory) (p Preference, reason string) {
 	}
 	return Preference{
 		Prompt: prompt, Chosen: chosen, Rejected: rejected, Tools: tools,
-		ScoreChosen: jsontext.Float(*win.Reward), ScoreRejected: jsontext.Float(*lose.Reward), Margin: jsontext.Float(*win.Reward - *lose.Reward), ChosenID: win.TrajectoryID, RejectedID: lose.TrajectoryID,
+		ScoreChosen: jsontext.Float(*win.Reward), ScoreRejected: jsontext.Float(*lose.Reward),
+		Margin: jsontext.Float(*win.Reward - *lose.Reward), ChosenID: win.TrajectoryID, RejectedID: lose.TrajectoryID,
 	}, ""
 }
 
@@ -214,11 +216,13 @@ func convert(t *formats.Trajectory, path []int) ([]Message, bool) {
 		if m.ContentParts != "" {
 			return nil, false
 		}
-		out = append(out, Message{Role: m.Role, Content: m.Content, Name: m.Name, Reasoning: m.Reasoning, ToolCallID: m.ToolCallID, ToolCalls: ToolCalls(m.ToolCalls)})
+		out = append(out, Message{Role: m.Role, Content: m.Content, Name: m.Name, Reasoning: m.Reasoning,
+			ToolCallID: m.ToolCallID, ToolCalls: ToolCalls(m.ToolCalls)})
 	}
 	return out, true
 }
 
 func equal(a, b Message) bool {
-	return a.Role == b.Role && a.Content == b.Content && a.Name == b.Name && a.Reasoning == b.Reasoning && a.ToolCallID == b.ToolCallID && slices.Equal(a.ToolCalls, b.ToolCalls)
+	return a.Role == b.Role && a.Content == b.Content && a.Name == b.Name && a.Reasoning == b.Reasoning &&
+		a.ToolCallID == b.ToolCallID && slices.Equal(a.ToolCalls, b.ToolCalls)
 }

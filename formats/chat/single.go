@@ -36,7 +36,8 @@ func UnpairedOf(rows []formats.Trajectory, skip func(reason string)) []Unpaired 
 			skip(reason)
 			continue
 		}
-		out = append(out, Unpaired{Prompt: prompt, Completion: answer, Label: edge > 0, Tools: tools, Score: jsontext.Float(*t.Reward), TrajectoryID: t.TrajectoryID})
+		out = append(out, Unpaired{Prompt: prompt, Completion: answer, Label: edge > 0, Tools: tools,
+			Score: jsontext.Float(*t.Reward), TrajectoryID: t.TrajectoryID})
 	}
 	return out
 }

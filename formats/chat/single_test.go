@@ -63,13 +63,14 @@ func TestTheBestConversation(t *testing.T) {
 		reason string
 		length int
 	}{
-		"the best of two":       {[]formats.Trajectory{member(0, ask(), say(0, 0), say(1, 1)), member(1, ask(), say(0, 0))}, "", 2},
-		"all turns":             {[]formats.Trajectory{member(1, ask(), say(0, 0), say(1, 1))}, "", 3},
-		"cut after the last":    {[]formats.Trajectory{member(1, ask(), say(0, 0), formats.Message{Parent: 1, Role: "tool", Content: "x", Call: -1})}, "", 2},
-		"a branch":              {[]formats.Trajectory{member(1, ask(), say(0, 0), ask(), say(2, 1))}, Branches, 0},
-		"a turn not sampled":    {[]formats.Trajectory{member(1, ask(), told, say(1, 0))}, Others, 0},
-		"nothing sampled":       {[]formats.Trajectory{member(1, ask())}, Empty, 0},
-		"content that is parts": {[]formats.Trajectory{member(1, formats.Message{Parent: -1, Role: "user", ContentParts: "[]", Call: -1}, say(0, 0))}, Parts, 0},
+		"the best of two":    {[]formats.Trajectory{member(0, ask(), say(0, 0), say(1, 1)), member(1, ask(), say(0, 0))}, "", 2},
+		"all turns":          {[]formats.Trajectory{member(1, ask(), say(0, 0), say(1, 1))}, "", 3},
+		"cut after the last": {[]formats.Trajectory{member(1, ask(), say(0, 0), formats.Message{Parent: 1, Role: "tool", Content: "x", Call: -1})}, "", 2},
+		"a branch":           {[]formats.Trajectory{member(1, ask(), say(0, 0), ask(), say(2, 1))}, Branches, 0},
+		"a turn not sampled": {[]formats.Trajectory{member(1, ask(), told, say(1, 0))}, Others, 0},
+		"nothing sampled":    {[]formats.Trajectory{member(1, ask())}, Empty, 0},
+		"content that is parts": {[]formats.Trajectory{member(1, formats.Message{Parent: -1, Role: "user", ContentParts: "[]", Call: -1},
+			say(0, 0))}, Parts, 0},
 	} {
 		got, reason := Best(c.rows)
 		if reason != c.reason || len(got.Messages) != c.length {
@@ -81,14 +82,16 @@ func TestTheBestConversation(t *testing.T) {
 func TestTheTopOfAGroup(t *testing.T) {
 	bare := member(9, ask(), say(0, 0))
 	bare.Reward = nil
-	rows := []formats.Trajectory{member(0.5, ask(), say(0, 0)), member(1, ask(), say(0, 0)), member(7, ask()), bare, member(0.5, ask(), say(0, 0)), member(1, ask(), say(0, 0))}
+	rows := []formats.Trajectory{member(0.5, ask(), say(0, 0)), member(1, ask(), say(0, 0)), member(7, ask()), bare, member(0.5, ask(), say(0, 0)),
+		member(1, ask(), say(0, 0))}
 	for n, want := range map[int][]int{-1: {1, 5, 0, 4}, 0: {1}, 1: {1}, 3: {1, 5, 0}, 9: {1, 5, 0, 4}} {
 		if got := Top(rows, n); !slices.Equal(got, want) {
 			t.Errorf("%d: %v, want %v", n, got, want)
 		}
 	}
 	sizes := []int{}
-	if err := EachTop(rows[2:4], 2, func(rows []formats.Trajectory) error { sizes = append(sizes, len(rows)); return nil }); err != nil || !slices.Equal(sizes, []int{2}) {
+	if err := EachTop(rows[2:4], 2, func(rows []formats.Trajectory) error { sizes = append(sizes, len(rows)); return nil }); err != nil ||
+		!slices.Equal(sizes, []int{2}) {
 		t.Errorf("nobody answered: %v, %v", sizes, err)
 	}
 }

@@ -64,7 +64,8 @@ func Object(text string) json.RawMessage {
 // List is Object for an array of objects.
 func List(text string) json.RawMessage {
 	var list []map[string]json.RawMessage
-	if json.Unmarshal([]byte(text), &list) != nil || list == nil || slices.ContainsFunc(list, func(m map[string]json.RawMessage) bool { return m == nil }) {
+	if json.Unmarshal([]byte(text), &list) != nil || list == nil ||
+		slices.ContainsFunc(list, func(m map[string]json.RawMessage) bool { return m == nil }) {
 		return nil
 	}
 	return json.RawMessage(text)

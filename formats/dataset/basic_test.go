@@ -40,7 +40,8 @@ func wideRow(example, generation int) formats.Trajectory {
 		Example: fmt.Sprintf(`{"id":%q}`, id), Status: formats.StatusOK, StopReason: formats.StopDone, Reward: &reward,
 		Messages: []formats.Message{
 			{Parent: -1, Role: "user", Content: "what is " + id, Call: -1},
-			{Parent: 0, Role: "assistant", Content: fmt.Sprint("answer ", generation), Sampled: true, TokenIDs: []int32{1, 2, int32(generation)}, Logprobs: []float32{-0.5, -1, -2}},
+			{Parent: 0, Role: "assistant", Content: fmt.Sprint("answer ", generation), Sampled: true, TokenIDs: []int32{1, 2, int32(generation)},
+				Logprobs: []float32{-0.5, -1, -2}},
 		},
 		Calls: []formats.Call{{Model: "m", Sampling: "{}", Tools: -1, Target: true}},
 	}

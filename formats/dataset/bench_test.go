@@ -110,7 +110,8 @@ func BenchmarkCompact(b *testing.B) {
 		if err != nil || len(now.PartsOf("")) > 2 {
 			b.Fatal(len(now.PartsOf("")), err)
 		}
-		if err := errors.Join(os.WriteFile(filepath.Join(uri, ManifestFile), manifest, 0o666), os.Remove(filepath.Join(uri, now.PartsOf("")[0].Name))); err != nil {
+		if err := errors.Join(os.WriteFile(filepath.Join(uri, ManifestFile), manifest, 0o666),
+			os.Remove(filepath.Join(uri, now.PartsOf("")[0].Name))); err != nil {
 			b.Fatal(err)
 		}
 	}

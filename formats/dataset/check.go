@@ -24,7 +24,8 @@ func readFile(ctx context.Context, b *storage.Bucket, key string) ([]byte, error
 // parts outside the dataset.
 func (m *Manifest) check(place string) error {
 	bad := func(format string, args ...any) error {
-		return formats.Invalid(place, "put back the file that rollmill wrote, or make the dataset again", nil, "damaged: "+format, args...)
+		return formats.Invalid(place, "put back the file that rollmill wrote, or make the dataset again", nil,
+			"damaged: "+format, args...)
 	}
 	if m.Run.ID != "" && !runID.MatchString(m.Run.ID) {
 		return bad("the id of its run is %q, not 32 hexadecimal digits", m.Run.ID)

@@ -105,7 +105,8 @@ func (s *Shard) compacted(ctx context.Context, d *Dataset, c *Compacted) (*Datas
 		case err != nil:
 			return nil, err
 		case now.manifest == nil || now.generation != s.compacts:
-			return nil, errors.Join(fmt.Errorf("compact %q: the dataset was replaced or removed meanwhile: %w", d.URI(), storage.ErrChanged), s.Discard())
+			return nil, errors.Join(fmt.Errorf("compact %q: the dataset was replaced or removed meanwhile: %w", d.URI(),
+				storage.ErrChanged), s.Discard())
 		case reflect.DeepEqual(now.manifest.Compacted, c): // the response was lost
 			return newDataset(*now.manifest, d.uri, s.bucket), nil
 		case !reflect.DeepEqual(now.manifest.Compacted, d.Compacted):

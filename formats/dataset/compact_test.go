@@ -119,7 +119,8 @@ func dealt(t *testing.T, uri string, seed int64, wide bool, of int, size int64) 
 		if wide {
 			w := w(s, "", -1)
 			for range n {
-				check(t, w.Write(t.Context(), random.Group(seed, groups, random.Options{Generations: 1 + dice.IntN(4), SampledTokens: 40, PromptTokens: 40, Messages: 4})))
+				check(t, w.Write(t.Context(),
+					random.Group(seed, groups, random.Options{Generations: 1 + dice.IntN(4), SampledTokens: 40, PromptTokens: 40, Messages: 4})))
 				groups++
 			}
 		} else {

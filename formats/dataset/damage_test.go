@@ -158,7 +158,8 @@ func TestTheDigestCoversTheBytesOfOneObject(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	text := strings.Replace(string(data), "\n}\n", ",\n \"newer\": {\"a\":  1}, \"run\": {\"id\": \"0123456789abcdef0123456789abcdef\", \"root\": \"runs\"}\n}\n", 1)
+	text := strings.Replace(string(data), "\n}\n",
+		",\n \"newer\": {\"a\":  1}, \"run\": {\"id\": \"0123456789abcdef0123456789abcdef\", \"root\": \"runs\"}\n}\n", 1)
 	if err := os.WriteFile(file, []byte(text), 0o666); err != nil {
 		t.Fatal(err)
 	}

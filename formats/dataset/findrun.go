@@ -54,7 +54,9 @@ func FindRun(ctx context.Context, in string, r Run, known ...string) (string, er
 	case 1:
 		return f.found[0], nil
 	}
-	return "", formats.Invalid(storage.Redact(in), "one is a copy of the other: name the one whose ledger counts with --ledger URI, or remove "+RunFile+" from the copy", nil,
+	return "", formats.Invalid(storage.Redact(in),
+		"one is a copy of the other: name the one whose ledger counts with --ledger URI, or remove "+RunFile+
+			" from the copy", nil,
 		"two places hold the id of its run (%s): %q and %q", r.ID, storage.Redact(f.found[0]), storage.Redact(f.found[1]))
 }
 
@@ -79,7 +81,8 @@ func (f *finder) look(ctx context.Context, root string) error {
 	}
 	r, err := readRun(ctx, b)
 	switch {
-	case errors.Is(err, storage.ErrNotExist), errors.Is(err, storage.ErrDenied), errors.Is(err, storage.ErrNoBucket), errors.Is(err, syscall.ENOTDIR):
+	case errors.Is(err, storage.ErrNotExist), errors.Is(err, storage.ErrDenied), errors.Is(err, storage.ErrNoBucket),
+		errors.Is(err, syscall.ENOTDIR):
 		return nil
 	case err != nil:
 		return fmt.Errorf("looking for the ledger: %w", err)
@@ -106,11 +109,16 @@ func (f *finder) none(in string, r Run) error {
 	help := "name the run's root with --ledger URI; with an empty ledger the epoch could be trained a second time"
 	switch {
 	case f.ignored != "":
-		return formats.Invalid(storage.Redact(in), help, nil, "no folder above it holds the id of its run (%s), and the root that it records, %q, is in another store and is not followed", r.ID, storage.Redact(f.ignored))
+		return formats.Invalid(storage.Redact(in), help, nil,
+			"no folder above it holds the id of its run (%s), and the root that it records, %q, is in another store and is "+
+				"not followed", r.ID, storage.Redact(f.ignored))
 	case r.Root != "":
-		return formats.Invalid(storage.Redact(in), help, nil, "neither a folder above it nor the root that it records, %q, holds the id of its run (%s)", storage.Redact(r.Root), r.ID)
+		return formats.Invalid(storage.Redact(in), help, nil,
+			"neither a folder above it nor the root that it records, %q, holds the id of its run (%s)",
+			storage.Redact(r.Root), r.ID)
 	}
-	return formats.Invalid(storage.Redact(in), help, nil, "no folder above it holds the id of its run (%s), and it records no root", r.ID)
+	return formats.Invalid(storage.Redact(in), help, nil,
+		"no folder above it holds the id of its run (%s), and it records no root", r.ID)
 }
 
 // Follows reports whether a URI that is recorded in a file at another URI may

@@ -73,7 +73,8 @@ func TestRowsOfTheNextPartsAreFetchedAhead(t *testing.T) {
 		}
 	}
 	if n != parts*rows || len(r.begun) > 0 || ahead.Ops("range") != alone.Ops("range") {
-		t.Errorf("%d rows of %d; %d parts begun at the end; %d requests, and %d for the parts by themselves", n, parts*rows, len(r.begun), ahead.Ops("range"), alone.Ops("range"))
+		t.Errorf("%d rows of %d; %d parts begun at the end; %d requests, and %d for the parts by themselves", n, parts*rows, len(r.begun), ahead.Ops("range"),
+			alone.Ops("range"))
 	}
 	for _, p := range d.Parts {
 		sum := int64(0)

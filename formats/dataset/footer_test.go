@@ -32,7 +32,9 @@ func TestFlippedBitsOfFooters(t *testing.T) {
 	flippedFooters(t, "scores", spec, scores)
 	one := 1.5
 	spec.Kind = formats.KindGroups
-	flippedFooters(t, "groups", spec, [][]formats.Member{{{TrajectoryID: "a", GroupID: "g", ExampleID: "e", Reward: &one, Advantage: &one}, {TrajectoryID: "b", GroupID: "h", ExampleID: "f"}}})
+	flippedFooters(t, "groups", spec,
+		[][]formats.Member{{{TrajectoryID: "a", GroupID: "g", ExampleID: "e", Reward: &one, Advantage: &one},
+			{TrajectoryID: "b", GroupID: "h", ExampleID: "f"}}})
 }
 
 func flippedFooters[T any](t *testing.T, name string, spec Spec, groups [][]T) {

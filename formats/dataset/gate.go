@@ -20,10 +20,12 @@ func (e *GateError) Error() string {
 // Hint returns what the command line prints after the error.
 func (e *GateError) Hint() string {
 	g := e.Gates[0]
-	hint := fmt.Sprintf("the rows are kept; look at them with `rollmill show`, change --%s, or read the dataset with --accept-gate %s", g.Name, g.Name)
+	hint := fmt.Sprintf("the rows are kept; look at them with `rollmill show`, change --%s, or read the dataset with "+
+		"--accept-gate %s", g.Name, g.Name)
 	switch g.Count {
 	case "failed":
-		hint += ". When the cause is mended, rollout --retry-failed makes the failed attempts again (train: --set rollout.retry-failed=true)"
+		hint += ". When the cause is mended, rollout --retry-failed makes the failed attempts again (train: --set " +
+			"rollout.retry-failed=true)"
 	case "unscored":
 		hint += ". When the cause is mended, remove the scores and score again"
 	}

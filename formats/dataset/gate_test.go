@@ -40,7 +40,8 @@ func TestGates(t *testing.T) {
 		if !errors.As(err, &gate) || res.Sealed == nil || res.Rows != 2 {
 			t.Fatalf("%+v, %v", res, err)
 		}
-		if !strings.Contains(err.Error(), "failed is 0.6667, above 0.5") || !strings.Contains(gate.Hint(), "--accept-gate max-failure-rate. When the cause is mended, rollout --retry-failed ") {
+		if !strings.Contains(err.Error(), "failed is 0.6667, above 0.5") ||
+			!strings.Contains(gate.Hint(), "--accept-gate max-failure-rate. When the cause is mended, rollout --retry-failed ") {
 			t.Errorf("%v; %s", err, gate.Hint())
 		}
 		if _, err := Open(ctx, uri, OpenOptions{}); !errors.As(err, &gate) {

@@ -160,7 +160,9 @@ func (j *Journal[T]) Rows(ctx context.Context) iter.Seq2[*T, error] {
 
 // all yields the rows of each segment, and loads several concurrently.
 func (j *Journal[T]) all(ctx context.Context, segments []segment) iter.Seq2[[]T, error] {
-	return inOrder(ctx, len(segments), window(segments), func(ctx context.Context, i int) ([]T, error) { return j.load(ctx, segments[i]) })
+	return inOrder(ctx, len(segments), window(segments), func(ctx context.Context, i int) ([]T, error) {
+		return j.load(ctx, segments[i])
+	})
 }
 
 // window returns how many segments may be loaded concurrently.

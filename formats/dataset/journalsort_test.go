@@ -199,7 +199,8 @@ func TestDetachedRowsOwnTheirMemory(t *testing.T) {
 	row.Candidates[0].ToolCalls[0].ID = "b"
 	*row.Reward++
 	row.ToolSets[0] = "{}"
-	if own.Messages[last].TokenIDs[0] == row.Messages[last].TokenIDs[0] || own.Candidates[0].ToolCalls[0].ID != "a" || *own.Reward == *row.Reward || own.ToolSets[0] != "[]" {
+	if own.Messages[last].TokenIDs[0] == row.Messages[last].TokenIDs[0] || own.Candidates[0].ToolCalls[0].ID != "a" || *own.Reward == *row.Reward ||
+		own.ToolSets[0] != "[]" {
 		t.Error("the copy changes with the row")
 	}
 }

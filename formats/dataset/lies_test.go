@@ -49,7 +49,8 @@ func TestManifestLies(t *testing.T) {
 				whole[key], err = b.Read(ctx, key)
 				check(t, err)
 			}
-			for _, x := range []struct{ key, of string }{{ManifestFile, ManifestFile}, {home.record(0), otherHome.record(0)}, {home.record(1), otherHome.record(0)}} {
+			for _, x := range []struct{ key, of string }{{ManifestFile, ManifestFile}, {home.record(0), otherHome.record(0)},
+				{home.record(1), otherHome.record(0)}} {
 				if compact && x.key != ManifestFile {
 					continue // its records' parts may be gone
 				}
@@ -91,7 +92,8 @@ func TestManifestLies(t *testing.T) {
 						check(t, b.Write(ctx, key, text))
 					}
 				}
-				t.Logf("%s: %d of %d lies were told; %d reads refused them, %d gave other rows, %d lost some", x.key, len(tell), len(told), refused, silent, lost)
+				t.Logf("%s: %d of %d lies were told; %d reads refused them, %d gave other rows, %d lost some", x.key, len(tell), len(told), refused,
+					silent, lost)
 			}
 		})
 	}
@@ -149,7 +151,8 @@ func lies(good, other []byte) (out []lie) {
 	}
 	var walk func(at string, v, strange any, set func(any), remove func())
 	walk = func(at string, v, strange any, set func(any), remove func()) {
-		for _, wrong := range []any{nil, json.Number("-1"), json.Number("0"), json.Number("4611686018427387904"), "../..", "", strange, []any{}, map[string]any{}} {
+		for _, wrong := range []any{nil, json.Number("-1"), json.Number("0"), json.Number("4611686018427387904"), "../..", "", strange, []any{},
+			map[string]any{}} {
 			set(wrong)
 			add("%s is %v", at, wrong)
 		}

@@ -63,7 +63,8 @@ type Content struct {
 	Drops      map[string]int64   `json:"drops,omitempty"`    // rows by reason
 	Failures   map[string]int64   `json:"failures,omitempty"` // rows by class
 	Facts      map[string]float64 `json:"facts,omitempty"`    // sums that the stage reports: tokens, groups, ...
-	State      json.RawMessage    `json:"state,omitempty"`    // the stage's own state, the same from every shard: the curriculum, ...
+	// the stage's own state, the same from every shard: the curriculum, ...
+	State json.RawMessage `json:"state,omitempty"`
 }
 
 // Table is a further table of a dataset.

@@ -214,7 +214,8 @@ func TestAJournalKeepsTheColumnsOfANewerVersion(t *testing.T) {
 		t.Fatal(err)
 	}
 	again := writeAgain(t, filepath.Join(t.TempDir(), "again"), func(w *dataset.TableWriter[formats.Trajectory]) error {
-		s, err := dataset.Begin(t.Context(), filepath.Join(t.TempDir(), "journalled"), dataset.Spec{Stage: "rollout", Kind: formats.KindTrajectories}, dataset.Options{})
+		s, err := dataset.Begin(t.Context(), filepath.Join(t.TempDir(), "journalled"), dataset.Spec{Stage: "rollout", Kind: formats.KindTrajectories},
+			dataset.Options{})
 		if err != nil {
 			return err
 		}

@@ -22,13 +22,18 @@ func noDataset(ctx context.Context, b *storage.Bucket) error {
 	}
 	switch {
 	case rows > 0 && of >= rows:
-		return formats.Invalid(b.URI(), "run the same command again: it makes the rest", ErrIncomplete, "%d of %d attempts are journalled", rows, of)
+		return formats.Invalid(b.URI(), "run the same command again: it makes the rest", ErrIncomplete,
+			"%d of %d attempts are journalled", rows, of)
 	case rows > 0:
-		return formats.Invalid(b.URI(), "run the same command again: it makes the rest", ErrIncomplete, "%d attempts are journalled", rows)
+		return formats.Invalid(b.URI(), "run the same command again: it makes the rest", ErrIncomplete,
+			"%d attempts are journalled", rows)
 	case fileName(b.URI()): // an object store does not say whether a prefix exists
 		return formats.Invalid(b.URI(), folderHint(b.URI()), storage.ErrNotExist, "no dataset")
 	}
-	return formats.Invalid(b.URI(), "has the stage that writes it run? a dataset is one stage's folder, such as epoch-0/rollout in the run's; Parquet files that no stage wrote are named in quotes: '"+storage.Join(b.URI(), "*.parquet")+"'", storage.ErrNotExist, "no dataset")
+	return formats.Invalid(b.URI(),
+		"has the stage that writes it run? a dataset is one stage's folder, such as epoch-0/rollout in the run's; Parquet "+
+			"files that no stage wrote are named in quotes: '"+storage.Join(b.URI(), "*.parquet")+"'", storage.ErrNotExist,
+		"no dataset")
 }
 
 // fileName reports whether a URI ends in a name like that of a file.

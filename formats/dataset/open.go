@@ -47,7 +47,8 @@ func Open(ctx context.Context, uri string, o OpenOptions) (*Dataset, error) {
 	}
 	m, b := &d.Manifest, d.bucket
 	if o.Kind != "" && m.Kind != o.Kind {
-		return nil, formats.Invalid(b.URI(), m.Stage+" wrote it: name a dataset of the step that this one follows", nil, "holds %s, not %s", m.Kind, o.Kind)
+		return nil, formats.Invalid(b.URI(), m.Stage+" wrote it: name a dataset of the step that this one follows", nil,
+			"holds %s, not %s", m.Kind, o.Kind)
 	}
 	var refused []GateResult
 	for _, g := range m.refused() {

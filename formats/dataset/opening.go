@@ -22,7 +22,8 @@ type openedPart struct {
 
 // take returns a part, open, and begins to open those after it that have one of
 // the next rows.
-func (o *opening) take(ctx context.Context, d *Dataset, parts []Part, part int, rows int64) (storage.Reader, *parquet.File, error) {
+func (o *opening) take(ctx context.Context, d *Dataset, parts []Part, part int, rows int64) (storage.Reader,
+	*parquet.File, error) {
 	if _, local := d.bucket.Local(); local {
 		return d.openPart(ctx, parts[part])
 	}

@@ -52,7 +52,8 @@ func openPlain(ctx context.Context, uri string) (*Dataset, error) {
 	}
 	folder, name := storage.Split(uri)
 	if strings.Contains(folder, "*") {
-		return nil, formats.Invalid(storage.Redact(uri), "name the files of one folder: FOLDER/*.parquet", nil, "a * may be only in the last part of the name")
+		return nil, formats.Invalid(storage.Redact(uri), "name the files of one folder: FOLDER/*.parquet", nil,
+			"a * may be only in the last part of the name")
 	}
 	b, err := storage.Open(ctx, folder)
 	if err != nil {
@@ -91,7 +92,9 @@ func matching(ctx context.Context, b *storage.Bucket, name string) ([]storage.Ob
 // refuseParts refuses no files, and those of a dataset.
 func refuseParts(ctx context.Context, b *storage.Bucket, uri string, files []storage.Object) error {
 	if len(files) == 0 {
-		return formats.Invalid(storage.Redact(uri), "put the name in quotes, so that the shell does not change it; a * stands for any text without a slash", storage.ErrNotExist, "no file has such a name")
+		return formats.Invalid(storage.Redact(uri),
+			"put the name in quotes, so that the shell does not change it; a * stands for any text without a slash",
+			storage.ErrNotExist, "no file has such a name")
 	}
 	if slices.ContainsFunc(files, func(o storage.Object) bool { return !partKey.MatchString(o.Key) }) {
 		return nil
@@ -101,7 +104,8 @@ func refuseParts(ctx context.Context, b *storage.Bucket, uri string, files []sto
 	} else if err != nil {
 		return err
 	}
-	return formats.Invalid(storage.Redact(uri), "name the dataset's folder, "+b.URI(), nil, "the files are parts of a dataset")
+	return formats.Invalid(storage.Redact(uri), "name the dataset's folder, "+b.URI(), nil,
+		"the files are parts of a dataset")
 }
 
 // footersAtOnce is how many files are opened concurrently.
@@ -110,7 +114,9 @@ const footersAtOnce = 8
 // newPlain reads the footers of files and makes a manifest.
 func newPlain(ctx context.Context, b *storage.Bucket, uri string, files []storage.Object) (*Dataset, error) {
 	d := &Dataset{uri: uri, bucket: b, plain: &plain{files: true}}
-	d.Manifest = Manifest{Format: Format, Content: Content{Kind: formats.KindTrajectories, Schema: formats.SchemaVersion, Plain: true, Stage: "plain-parquet", Shards: 1}}
+	d.Manifest = Manifest{Format: Format,
+		Content: Content{Kind: formats.KindTrajectories, Schema: formats.SchemaVersion, Plain: true,
+			Stage: "plain-parquet", Shards: 1}}
 	d.Parts = make([]Part, len(files))
 	columns := make([]map[string]bool, len(files))
 	open, ctx := errgroup.WithContext(ctx)
@@ -127,7 +133,8 @@ func newPlain(ctx context.Context, b *storage.Bucket, uri string, files []storag
 	sum := sha256.New()
 	for i, p := range d.Parts {
 		if columns[i]["generation"] != columns[0]["generation"] {
-			return nil, formats.Invalid(d.place(p), "write it to every file or to none", nil, "one of this file and %q has the column generation, and the other has not", d.Parts[0].Name)
+			return nil, formats.Invalid(d.place(p), "write it to every file or to none", nil,
+				"one of this file and %q has the column generation, and the other has not", d.Parts[0].Name)
 		}
 		d.Rows += p.Rows
 		d.Bytes += p.Bytes
@@ -185,7 +192,8 @@ func checkMinimum(f *parquet.File, has map[string]bool) error {
 	if missing == nil {
 		return nil
 	}
-	return formats.Invalid(f.Name(), "rename or add them; `rollmill import` converts other formats, and `rollmill help datasets` lists the columns", nil,
+	return formats.Invalid(f.Name(),
+		"rename or add them; `rollmill import` converts other formats, and `rollmill help datasets` lists the columns", nil,
 		"lacks %s: %s", counted(len(missing)), strings.Join(missing, "; "))
 }
 

@@ -144,7 +144,8 @@ func TestPlainTypes(t *testing.T) {
 		{"int64", "epoch", arrow.PrimitiveTypes.Int64, `7`, int32(7)},
 		{"uint8", "epoch", arrow.PrimitiveTypes.Uint8, `200`, int32(200)},
 		{"uint32", "epoch", arrow.PrimitiveTypes.Uint32, `7`, int32(7)},
-		{"wide uint32", "epoch", arrow.PrimitiveTypes.Uint32, `4000000000`, "column epoch, row group 0: unreadable value: 4000000000 does not fit into 32 bits"},
+		{"wide uint32", "epoch", arrow.PrimitiveTypes.Uint32, `4000000000`,
+			"column epoch, row group 0: unreadable value: 4000000000 does not fit into 32 bits"},
 		{"wide int64", "epoch", arrow.PrimitiveTypes.Int64, `4000000000`, "does not fit into 32 bits"},
 		{"wide uint64", "policy_version", arrow.PrimitiveTypes.Uint64, `18446744073709551615`, "does not fit into 64 bits"},
 		{"float for integer", "epoch", arrow.PrimitiveTypes.Float64, `7`, "column epoch is DOUBLE, not an integer"},
@@ -254,10 +255,12 @@ func TestPlainTokens(t *testing.T) {
 		t.Fatal(err)
 	}
 	m := rows[0].Messages
-	if !reflect.DeepEqual(m[1].TokenIDs, []int32{5, 6}) || !reflect.DeepEqual(m[1].Logprobs, []float32{-0.1, 0}) || m[2].Parent != 1 || m[3].Parent != 0 || rows[0].SampledTokens != 2 {
+	if !reflect.DeepEqual(m[1].TokenIDs, []int32{5, 6}) || !reflect.DeepEqual(m[1].Logprobs, []float32{-0.1, 0}) || m[2].Parent != 1 || m[3].Parent != 0 ||
+		rows[0].SampledTokens != 2 {
 		t.Errorf("%+v, %d tokens", m, rows[0].SampledTokens)
 	}
-	for tokens, says := range map[string]string{"[5, 5000000000]": "column messages.token_ids, row group 0", "[5, null]": "element that is null", "[null, 5]": "element that is null"} {
+	for tokens, says := range map[string]string{"[5, 5000000000]": "column messages.token_ids, row group 0", "[5, null]": "element that is null",
+		"[null, 5]": "element that is null"} {
 		filed(t, folder+"/1.parquet", fields, row(tokens))
 		_, err := plainRead(folder + "/1.parquet")
 		invalid(t, err, says)
@@ -268,7 +271,8 @@ func TestPlainTokens(t *testing.T) {
 func TestPlainMissing(t *testing.T) {
 	folder := t.TempDir()
 	calls := arrow.ListOf(arrow.StructOf(column("id", text), column("function", arrow.StructOf(column("name", text), column("arguments", text)))))
-	fields := []arrow.Field{column("trajectoryid", text), column("prompt", text), column("messages", arrow.ListOf(arrow.StructOf(column("content", text), column("tool_calls", calls))))}
+	fields := []arrow.Field{column("trajectoryid", text), column("prompt", text),
+		column("messages", arrow.ListOf(arrow.StructOf(column("content", text), column("tool_calls", calls))))}
 	filed(t, folder+"/1.parquet", fields, `[]`)
 	_, err := Open(context.Background(), folder+"/*.parquet", OpenOptions{})
 	invalid(t, err, "1.parquet", "lacks 5 columns", `trajectory_id (an id that no other row has), the nearest is "trajectoryid"`, "example_id (",
@@ -284,7 +288,8 @@ func TestPlainMissing(t *testing.T) {
 
 // Rows whose messages contradict each other are refused with the row.
 func TestPlainConversations(t *testing.T) {
-	fields := []arrow.Field{minimum[0], minimum[1], column("messages", arrow.ListOf(message(column("parent", arrow.PrimitiveTypes.Int32), column("call", arrow.PrimitiveTypes.Int32))))}
+	fields := []arrow.Field{minimum[0], minimum[1],
+		column("messages", arrow.ListOf(message(column("parent", arrow.PrimitiveTypes.Int32), column("call", arrow.PrimitiveTypes.Int32))))}
 	for messages, says := range map[string]string{
 		`[{"role": "user", "parent": 0}]`:                    "messages.parent is 0 in message 0",
 		`[{"role": "user", "parent": -2}]`:                   "messages.parent is -2",
@@ -294,7 +299,8 @@ func TestPlainConversations(t *testing.T) {
 		`[{"role": "user"}, {"role": "user", "parent": -1}]`: "",
 	} {
 		folder := t.TempDir()
-		filed(t, folder+"/1.parquet", fields, `[{"trajectory_id": "a", "example_id": "x", "messages": []}, {"trajectory_id": "b", "example_id": "x", "messages": `+messages+`}]`)
+		filed(t, folder+"/1.parquet", fields,
+			`[{"trajectory_id": "a", "example_id": "x", "messages": []}, {"trajectory_id": "b", "example_id": "x", "messages": `+messages+`}]`)
 		_, err := plainRead(folder + "/1.parquet")
 		if says == "" && err == nil {
 			continue
@@ -438,8 +444,10 @@ func TestPlainRowHasAllColumns(t *testing.T) {
 // Whatever a file contains, it gives as many rows as its footer counts, or an
 // error that says that it is the file's fault.
 func FuzzPlain(f *testing.F) {
-	more := []arrow.Field{column("reward", &arrow.Decimal128Type{Precision: 12, Scale: 3}), column("epoch", arrow.PrimitiveTypes.Uint64), column("started_at", &arrow.TimestampType{Unit: arrow.Millisecond})}
-	deep := column("messages", arrow.ListOf(message(column("token_ids", arrow.ListOf(arrow.PrimitiveTypes.Int64)), column("logprobs", arrow.ListOf(arrow.PrimitiveTypes.Float64)))))
+	more := []arrow.Field{column("reward", &arrow.Decimal128Type{Precision: 12, Scale: 3}), column("epoch", arrow.PrimitiveTypes.Uint64),
+		column("started_at", &arrow.TimestampType{Unit: arrow.Millisecond})}
+	deep := column("messages",
+		arrow.ListOf(message(column("token_ids", arrow.ListOf(arrow.PrimitiveTypes.Int64)), column("logprobs", arrow.ListOf(arrow.PrimitiveTypes.Float64)))))
 	for _, fields := range [][]arrow.Field{minimum, append(minimum[:3:3], more...), {minimum[0], minimum[1], deep}} {
 		data, err := arrowtest.File(fields, minimalRows)
 		if err != nil {

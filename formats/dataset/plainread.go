@@ -38,7 +38,8 @@ func plainRows[T any](rd *Reader[T], head bool, into func(*T) unsafe.Pointer, ty
 			r.generations = made[rd.first+first:]
 		}
 		r.columns.want(columns)
-		r.rows, _, err = parquet.NewForeignReader[plainRow](f, func(name string) bool { return r.columns.wanted[name] }, first, rows)
+		r.rows, _, err = parquet.NewForeignReader[plainRow](f, func(name string) bool { return r.columns.wanted[name] },
+			first, rows)
 		return r, nil, err
 	}
 }
@@ -67,7 +68,9 @@ func (r *plainReader[T]) Read(rows []T) (int, error) {
 		for i := range some[:n] {
 			t, bad := some[i].trajectory(&r.columns)
 			if bad != nil {
-				e := formats.Invalid(r.name, "correct the row in the program that wrote it; `rollmill help datasets` says what the columns may have", nil, "%s", bad)
+				e := formats.Invalid(r.name,
+					"correct the row in the program that wrote it; `rollmill help datasets` says what the columns may have",
+					nil, "%s", bad)
 				e.Row = r.at
 				return done, e
 			}
@@ -151,7 +154,8 @@ func movesBetween(from, to reflect.Type) ([]move, error) {
 		case !there:
 			return nil, fmt.Errorf("has no column %s", f.Name)
 		case s.Type == f.Type:
-		case s.Type.Kind() == reflect.Slice && f.Type.Kind() == reflect.Slice && s.Type.Elem().Kind() == reflect.Struct && f.Type.Elem().Kind() == reflect.Struct:
+		case s.Type.Kind() == reflect.Slice && f.Type.Kind() == reflect.Slice && s.Type.Elem().Kind() == reflect.Struct &&
+			f.Type.Elem().Kind() == reflect.Struct:
 			var err error
 			m.elem = s.Type.Elem()
 			if m.inner, err = movesBetween(m.elem, f.Type.Elem()); err != nil {
@@ -206,7 +210,8 @@ func columnsNamed(place string, names []string) (namedColumns, error) {
 	for _, name := range names {
 		f, ok := byName[name]
 		if !ok {
-			return namedColumns{}, formats.Invalid(place, fmt.Sprintf("its columns are %q", known), nil, "has no column %q", name)
+			return namedColumns{}, formats.Invalid(place, fmt.Sprintf("its columns are %q", known), nil,
+				"has no column %q", name)
 		}
 		if !seen[name] {
 			fields = append(fields, reflect.StructField{Name: fmt.Sprint("C", len(fields)), Type: f.Type, Tag: f.Tag()})

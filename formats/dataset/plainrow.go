@@ -49,7 +49,8 @@ type plainColumns struct {
 var plainMinimum = []struct{ path, meaning string }{
 	{"trajectory_id", "an id that no other row has"},
 	{"example_id", "the id of the task: rows with the same one make a group"},
-	{"messages.role", "messages is a list of structs in the order of the conversation; role is system, user, assistant or tool"},
+	{"messages.role", "messages is a list of structs in the order of the conversation; role is system, user, " +
+		"assistant or tool"},
 	{"messages.tool_calls.name", "the tool's name"},
 	{"messages.tool_calls.arguments", "the arguments as JSON text"},
 	{"calls.model", "the model's name"},
@@ -147,7 +148,8 @@ func (p *plainRow) trajectory(c *plainColumns) (*formats.Trajectory, error) {
 
 // stopReasons are those of rows without one, by status.
 var stopReasons = map[string]string{
-	formats.StatusOK: formats.StopDone, formats.StatusTruncated: formats.StopLength, formats.StatusFailed: formats.StopError, formats.StatusSkipped: formats.StopSkipped,
+	formats.StatusOK: formats.StopDone, formats.StatusTruncated: formats.StopLength, formats.StatusFailed: formats.StopError,
+	formats.StatusSkipped: formats.StopSkipped,
 }
 
 // conversation sets the messages and the calls. A row without calls gets one
@@ -173,13 +175,15 @@ func (p *plainRow) conversation() error {
 		m.Call = value32(from.Call, -1)
 		if m.Sampled && len(p.Calls) == 0 {
 			m.Call = int32(len(t.Calls))
-			t.Calls = append(t.Calls, formats.Call{Model: t.Model, PolicyVersion: t.PolicyVersion, Sampling: "{}", Tools: tools, Target: true})
+			t.Calls = append(t.Calls,
+				formats.Call{Model: t.Model, PolicyVersion: t.PolicyVersion, Sampling: "{}", Tools: tools, Target: true})
 		}
 		switch {
 		case m.Role == "":
 			return fmt.Errorf("messages.role is null or empty in message %d", i)
 		case m.Parent < -1 || int(m.Parent) >= i:
-			return fmt.Errorf("messages.parent is %d in message %d: it is the index of a message before it, or -1", m.Parent, i)
+			return fmt.Errorf("messages.parent is %d in message %d: it is the index of a message before it, or -1",
+				m.Parent, i)
 		case m.Call < -1 || int(m.Call) >= len(t.Calls):
 			return fmt.Errorf("messages.call is %d in message %d, and there are %d calls", m.Call, i, len(t.Calls))
 		}

@@ -48,7 +48,9 @@ func PrunedIn(err error) *Pruned {
 // gone returns the error of whoever opens the dataset.
 func (p *Pruned) gone(place string) error {
 	dir, _ := storage.Split(place)
-	return formats.Invalid(dir, "make it again with the command that wrote it and --overwrite; rollout then calls the model again", p, "the dataset is gone")
+	return formats.Invalid(dir,
+		"make it again with the command that wrote it and --overwrite; rollout then calls the model again", p,
+		"the dataset is gone")
 }
 
 // decodePruned returns nil for a manifest.

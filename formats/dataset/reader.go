@@ -73,7 +73,8 @@ func NewReader[T any](ctx context.Context, d *Dataset, table string, r Range) (*
 	if table != "" {
 		t, ok := d.Tables[table]
 		if !ok {
-			return nil, formats.Invalid(d.URI(), fmt.Sprintf("its further tables are %q", slices.Sorted(maps.Keys(d.Tables))), nil, "has no table %q", table)
+			return nil, formats.Invalid(d.URI(), fmt.Sprintf("its further tables are %q", slices.Sorted(maps.Keys(d.Tables))),
+				nil, "has no table %q", table)
 		}
 		rows = t.Rows
 	}
@@ -138,7 +139,8 @@ func (r *Reader[T]) leaveOut(head bool, columns []string) {
 // NewColumnReader reads columns of a table by name, or all columns for no names:
 // only these are fetched and decoded. Values have the types of the file, so no
 // row type is needed, and columns of a newer minor version can be read.
-func NewColumnReader(ctx context.Context, d *Dataset, table string, r Range, names []string) (*Reader[formats.Unknown], error) {
+func NewColumnReader(ctx context.Context, d *Dataset, table string, r Range,
+	names []string) (*Reader[formats.Unknown], error) {
 	rd, err := NewReader[formats.Unknown](ctx, d, table, r)
 	if err != nil {
 		return nil, err
@@ -364,7 +366,8 @@ func (d *Dataset) explain(ctx context.Context, p Part, err error) error {
 			return now.damage
 		}
 		if now, err := readCurrent(ctx, d.bucket); err == nil && now.replaced(p.Name) {
-			return formats.Invalid(place, "run the command again: the rows are in other parts", statErr, "the dataset was compacted since it was opened, and the part is gone")
+			return formats.Invalid(place, "run the command again: the rows are in other parts", statErr,
+				"the dataset was compacted since it was opened, and the part is gone")
 		}
 		return formats.Invalid(place, "", statErr, "the part is gone")
 	case statErr == nil && o.Size != p.Bytes:
@@ -432,7 +435,8 @@ func drain[T any](read func([]T) (int, error), claimed int64) ([]T, error) {
 
 // Groups calls f with each sequence of adjacent rows for which key returns the
 // same string. The slice is reused between calls.
-func Groups[T any](ctx context.Context, d *Dataset, table string, r Range, key func(*T) string, f func(first int64, rows []T) error) error {
+func Groups[T any](ctx context.Context, d *Dataset, table string, r Range, key func(*T) string,
+	f func(first int64, rows []T) error) error {
 	rd, err := NewReader[T](ctx, d, table, r)
 	if err != nil {
 		return err

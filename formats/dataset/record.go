@@ -21,7 +21,8 @@ func (s *Shard) record(o Outcome) record {
 	r := record{Shard: s.shard, Manifest: Manifest{Format: Format, Timings: o.Timings, Run: s.spec.Run, Content: Content{
 		Kind: s.spec.Kind, Schema: formats.SchemaVersion, Stage: s.spec.Stage, Version: s.spec.Version,
 		Identity: s.run.identity, Shards: s.run.of, Base: s.spec.Base, Inputs: s.spec.Inputs, Params: s.spec.Params,
-		Files: s.spec.Files, Counts: o.Counts, Drops: o.Drops, Failures: o.Failures, Facts: o.Facts, State: s.secrets.Settings().JSON(o.State),
+		Files: s.spec.Files, Counts: o.Counts, Drops: o.Drops, Failures: o.Failures, Facts: o.Facts,
+		State: s.secrets.Settings().JSON(o.State),
 	}}}
 	for _, g := range s.spec.Gates {
 		r.Gates = append(r.Gates, GateResult{Gate: g})
@@ -105,19 +106,23 @@ func readRecord(ctx context.Context, b *storage.Bucket, r run, shard int) (recor
 		return record{}, err
 	}
 	if rec.Identity != r.identity || rec.Shards != r.of || rec.Shard != shard {
-		return record{}, formats.Invalid(place, "", nil, "the record is of shard %d of %d, identity %q", rec.Shard, rec.Shards, rec.Identity)
+		return record{}, formats.Invalid(place, "", nil, "the record is of shard %d of %d, identity %q", rec.Shard,
+			rec.Shards, rec.Identity)
 	}
 	return rec, nil
 }
 
 func readAllRecords(ctx context.Context, b *storage.Bucket, r run) ([]record, error) {
 	all := make([]record, 0, r.of)
-	for rec, err := range inOrder(ctx, r.of, atOnce, func(ctx context.Context, i int) (record, error) { return readRecord(ctx, b, r, i) }) {
+	for rec, err := range inOrder(ctx, r.of, atOnce, func(ctx context.Context, i int) (record, error) {
+		return readRecord(ctx, b, r, i)
+	}) {
 		if err != nil {
 			return nil, err
 		}
 		if formats.Newer(rec.Schema, formats.SchemaVersion) { // its other fields would be lost in the manifest
-			return nil, formats.Invalid(storage.Join(b.URI(), r.record(rec.Shard)), "run `rollmill seal` with the version that wrote it", nil,
+			return nil, formats.Invalid(storage.Join(b.URI(), r.record(rec.Shard)),
+				"run `rollmill seal` with the version that wrote it", nil,
 				"the record has schema %s; this rollmill makes manifests of schema %s", rec.Schema, formats.SchemaVersion)
 		}
 		all = append(all, rec)

@@ -121,12 +121,15 @@ func (d *Dataset) follow(ctx context.Context, r Ref) (*Dataset, error) {
 	}
 	uri := d.resolve(r.URI)
 	if !Follows(d.uri, uri) {
-		return nil, formats.Invalid(d.URI(), fmt.Sprintf("if you trust that place, pass --base %q, or the URI of a copy", storage.Redact(uri)), nil,
-			"its %s is at %q, in another store or at another endpoint, and a manifest alone causes no requests there", r.Role, storage.Redact(uri))
+		return nil, formats.Invalid(d.URI(),
+			fmt.Sprintf("if you trust that place, pass --base %q, or the URI of a copy", storage.Redact(uri)), nil,
+			"its %s is at %q, in another store or at another endpoint, and a manifest alone causes no requests there", r.Role,
+			storage.Redact(uri))
 	}
 	out, err := load(ctx, uri)
 	if errors.Is(err, storage.ErrNotExist) {
-		return nil, formats.Invalid(d.URI(), "put it back, or make this dataset again", err, "its %s %q is gone", r.Role, storage.Redact(uri))
+		return nil, formats.Invalid(d.URI(), "put it back, or make this dataset again", err, "its %s %q is gone", r.Role,
+			storage.Redact(uri))
 	}
 	if err != nil {
 		return nil, err
@@ -135,10 +138,12 @@ func (d *Dataset) follow(ctx context.Context, r Ref) (*Dataset, error) {
 		return out, out.checkSizes(ctx, d, r)
 	}
 	if what := out.changed(r.Files); what != "" {
-		return nil, formats.Invalid(d.URI(), "put it back, or make this dataset again", nil, "its %s %q changed since: %s", r.Role, out.URI(), what)
+		return nil, formats.Invalid(d.URI(), "put it back, or make this dataset again", nil, "its %s %q changed since: %s",
+			r.Role, out.URI(), what)
 	}
 	return nil, formats.Invalid(d.URI(), "make this dataset again", nil,
-		"its %s %q changed since (identity was %s, is %s; rows digest was %s, is %s)", r.Role, out.URI(), r.Identity, out.Identity, r.RowsDigest, out.RowsDigest)
+		"its %s %q changed since (identity was %s, is %s; rows digest was %s, is %s)", r.Role, out.URI(), r.Identity,
+		out.Identity, r.RowsDigest, out.RowsDigest)
 }
 
 type basesKey struct{}
@@ -184,7 +189,8 @@ func (d *Dataset) checkSizes(ctx context.Context, by *Dataset, r Ref) error {
 			return formats.Invalid(by.URI(), "", nil, "its %s %q changed since: part %q is gone", r.Role, d.URI(), p.Name)
 		}
 		if size != p.Bytes {
-			return formats.Invalid(by.URI(), "", nil, "its %s %q changed since: part %q has %d bytes, not %d", r.Role, d.URI(), p.Name, size, p.Bytes)
+			return formats.Invalid(by.URI(), "", nil, "its %s %q changed since: part %q has %d bytes, not %d", r.Role,
+				d.URI(), p.Name, size, p.Bytes)
 		}
 	}
 	return nil

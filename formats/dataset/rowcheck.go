@@ -27,12 +27,14 @@ func (c *RowCheck) Add(rows []formats.Trajectory) {
 // End returns a formats.InputError when the rows are not those that the
 // manifest describes.
 func (c *RowCheck) End() error {
-	const hint = "the manifest or a part was changed: make the dataset again, or put it back from a copy; `rollmill audit` says which part it is"
+	const hint = "the manifest or a part was changed: make the dataset again, or put it back from a copy; `rollmill audit` " +
+		"says which part it is"
 	switch {
 	case c.rows != c.d.Rows:
 		return formats.Invalid(c.d.URI(), hint, nil, "has %d rows; the manifest says %d", c.rows, c.d.Rows)
 	case c.d.plain == nil && c.sum != c.d.RowsDigest:
-		return formats.Invalid(c.d.URI(), hint, nil, "its rows have the digest %s; the manifest says %s", c.sum, c.d.RowsDigest)
+		return formats.Invalid(c.d.URI(), hint, nil, "its rows have the digest %s; the manifest says %s", c.sum,
+			c.d.RowsDigest)
 	}
 	return nil
 }
@@ -44,7 +46,8 @@ func (d *Dataset) CheckCounts() error {
 		rows += p.Rows
 	}
 	if rows != d.Rows {
-		return formats.Invalid(d.URI(), "the manifest was changed: make the dataset again, or put it back from a copy", nil, "its parts have %d rows; the manifest says %d", rows, d.Rows)
+		return formats.Invalid(d.URI(), "the manifest was changed: make the dataset again, or put it back from a copy", nil,
+			"its parts have %d rows; the manifest says %d", rows, d.Rows)
 	}
 	return nil
 }

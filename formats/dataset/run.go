@@ -70,19 +70,22 @@ func readRun(ctx context.Context, b *storage.Bucket) (Run, error) {
 	var f runFile
 	err = json.Unmarshal(data, &f)
 	if err != nil || f.Format != runFormat || !runID.MatchString(f.ID) {
-		return Run{}, formats.Invalid(storage.Join(b.URI(), RunFile), damagedRun, err, "not the id of a run (format %q, id %q)", f.Format, f.ID)
+		return Run{}, formats.Invalid(storage.Join(b.URI(), RunFile), damagedRun, err,
+			"not the id of a run (format %q, id %q)", f.Format, f.ID)
 	}
 	return f.Run, nil
 }
 
-const damagedRun = "put it back from a backup: the datasets of the run hold its id, and its ledger is found by it; or name the ledger with --ledger"
+const damagedRun = "put it back from a backup: the datasets of the run hold its id, and its ledger is found by it; or name " +
+	"the ledger with --ledger"
 
 // hint returns a root as it may be stored: unchanged, or "" when any part of it
 // may be a secret. A root without its secret would be useless.
 func hint(ctx context.Context, root string) string {
 	_, query, _ := strings.Cut(root, "?")
 	text, err := url.QueryUnescape(query)
-	if err != nil || strings.Contains(text, "@") || storage.Redact(root) != root || strings.Contains(root, "=redacted") || secret.From(ctx).Redact(root) != root {
+	if err != nil || strings.Contains(text, "@") || storage.Redact(root) != root || strings.Contains(root, "=redacted") ||
+		secret.From(ctx).Redact(root) != root {
 		return ""
 	}
 	return root

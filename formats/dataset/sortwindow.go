@@ -29,8 +29,9 @@ type loaded[T any] struct {
 
 func newSortWindow[T any](j *Journal[T], segments []segment, index []entry, limit int64) *sortWindow[T] {
 	w := &sortWindow[T]{
-		journal: j, segments: segments, index: index, places: make([][]int32, len(segments)), sizes: make([]int64, len(segments)),
-		held: map[int32]*T{}, limit: limit, ahead: window(segments), loading: map[int32]chan loaded[T]{},
+		journal: j, segments: segments, index: index, places: make([][]int32, len(segments)),
+		sizes: make([]int64, len(segments)),
+		held:  map[int32]*T{}, limit: limit, ahead: window(segments), loading: map[int32]chan loaded[T]{},
 	}
 	rows := make([]int, len(segments))
 	for _, e := range index {

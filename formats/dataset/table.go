@@ -239,7 +239,8 @@ func (w *TableWriter[T]) end(ctx context.Context) error {
 	if err != nil {
 		return w.fail(err)
 	}
-	p := Part{Name: name, Shard: w.s.shard, Rows: w.w.Rows(), Bytes: w.w.Size(), Digest: digest, Footer: w.w.FooterDigest(), RowGroups: w.w.RowGroups()}
+	p := Part{Name: name, Shard: w.s.shard, Rows: w.w.Rows(), Bytes: w.w.Size(), Digest: digest, Footer: w.w.FooterDigest(),
+		RowGroups: w.w.RowGroups()}
 	if w.t.baseFirst >= 0 {
 		first := w.t.baseFirst + w.t.rows - p.Rows
 		p.BaseFirst = &first

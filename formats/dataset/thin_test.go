@@ -31,7 +31,8 @@ func writeThin(t *testing.T, base *Dataset, uri string, of int) *Dataset {
 		err = Groups(ctx, base, "", r, func(r *formats.Trajectory) string { return r.ExampleID }, func(first int64, rows []formats.Trajectory) error {
 			var scores []formats.Score
 			for _, r := range rows {
-				scores = append(scores, formats.Score{TrajectoryID: r.TrajectoryID, ExampleID: r.ExampleID, Generation: r.Generation, Status: r.Status, Reward: r.Reward})
+				scores = append(scores, formats.Score{TrajectoryID: r.TrajectoryID, ExampleID: r.ExampleID, Generation: r.Generation, Status: r.Status,
+					Reward: r.Reward})
 			}
 			return w.Write(ctx, scores)
 		})

@@ -264,7 +264,8 @@ func (d *Dataset) Unnamed(ctx context.Context) ([]string, error) {
 // foreign reports whether plain Parquet readers would read a file as rows of
 // the main table although no dataset writer left it.
 func foreign(key string) bool {
-	return strings.HasSuffix(key, ".parquet") && !strings.ContainsAny(key[:1], "._") && !strings.Contains(key, "/") && !partKey.MatchString(key)
+	return strings.HasSuffix(key, ".parquet") && !strings.ContainsAny(key[:1], "._") && !strings.Contains(key, "/") &&
+		!partKey.MatchString(key)
 }
 
 // UnnamedAt is Unnamed for the sealed dataset at a URI; it returns nothing when

@@ -51,7 +51,8 @@ func readUnknown[T any](more *parquet.UnknownReader, rows []T) error {
 	for i := range rows {
 		row := any(&rows[i]).(formats.Carrier)
 		if !more.Head() && !unknown[i].Fits(row) {
-			return formats.Invalid(more.Name(), "", nil, "the lists of a row have other lengths in some columns than in others")
+			return formats.Invalid(more.Name(), "", nil,
+				"the lists of a row have other lengths in some columns than in others")
 		}
 		row.SetUnknown(&unknown[i])
 	}

@@ -105,7 +105,8 @@ func (d *Dataset) verifyRecords(ctx context.Context) error {
 		if r.identity != d.Identity && !sameParts { // another dataset's, which is to replace this one
 			continue
 		}
-		other = formats.Invalid(storage.Join(d.URI(), ManifestFile), "delete it and run `rollmill seal`: the records make it again", nil,
+		other = formats.Invalid(storage.Join(d.URI(), ManifestFile),
+			"delete it and run `rollmill seal`: the records make it again", nil,
 			"the manifest is not what the shards' records say (rows digest %s; theirs is %s)", d.RowsDigest, m.RowsDigest)
 	}
 	return other
@@ -122,7 +123,8 @@ func (d *Dataset) verifyBytes(ctx context.Context, p Part) error {
 		return err
 	}
 	if got := hex.EncodeToString(h.Sum(nil)); got != p.Digest && p.Digest != "" {
-		return formats.Invalid(storage.Join(d.URI(), p.Name), "", nil, "the part's digest is %s; the manifest says %s", got, p.Digest)
+		return formats.Invalid(storage.Join(d.URI(), p.Name), "", nil, "the part's digest is %s; the manifest says %s",
+			got, p.Digest)
 	}
 	return nil
 }
@@ -187,7 +189,8 @@ func digestRows[T any](ctx context.Context, d *Dataset, table string, r Range) (
 			if t, wide := any(&buf[i]).(*formats.Trajectory); wide {
 				written := t.PayloadDigest
 				if t.SetPayloadDigest(); t.PayloadDigest != written {
-					e := formats.Invalid(d.URI(), "", nil, "the payload digest of trajectory %q is %s; its row says %s", t.TrajectoryID, t.PayloadDigest, written)
+					e := formats.Invalid(d.URI(), "", nil, "the payload digest of trajectory %q is %s; its row says %s",
+						t.TrajectoryID, t.PayloadDigest, written)
 					e.Row = at + int64(i)
 					return sum, e
 				}

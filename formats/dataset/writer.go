@@ -73,7 +73,8 @@ func Begin(ctx context.Context, uri string, spec Spec, o Options) (*Shard, error
 		o.partHeld = partLight
 	}
 	spec.Run = spec.Run.stored(ctx)
-	s := &Shard{bucket: bucket, uri: uri, spec: spec.redacted(secret.From(ctx)), secrets: secret.From(ctx), run: run{identity: spec.Identity(), of: o.Of}, shard: o.Shard,
+	s := &Shard{bucket: bucket, uri: uri, spec: spec.redacted(secret.From(ctx)), secrets: secret.From(ctx),
+		run: run{identity: spec.Identity(), of: o.Of}, shard: o.Shard,
 		partSize: o.partSize, partHeld: o.partHeld, tables: map[string]*table{}}
 	if err := s.look(ctx, o.Overwrite); err != nil {
 		return nil, err
@@ -97,7 +98,8 @@ func (s *Shard) look(ctx context.Context, overwrite bool) error {
 		s.upToDate = true
 		return nil
 	case m != nil && !overwrite:
-		return &ExistsError{URI: s.bucket.URI(), Old: m.Identity, New: s.run.identity, Sealed: true, Differs: differences(m, s.spec)}
+		return &ExistsError{URI: s.bucket.URI(), Old: m.Identity, New: s.run.identity, Sealed: true,
+			Differs: differences(m, s.spec)}
 	case now.damage != nil && !overwrite:
 		return now.damage // an unreadable manifest must not be replaced unless asked
 	}

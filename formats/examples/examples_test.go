@@ -81,13 +81,16 @@ func TestValuesStayAsWritten(t *testing.T) {
 	cases := map[string]struct{ name, text, id, question, answer, fields string }{
 		"numbers and keys in order": {"a.jsonl", `{"z": 1.50, "id": 7, "question": 12345678901234567890, "answer": 1e3, "a": [1, {"b": null}]}`,
 			"7", "12345678901234567890", "1e3", `{"z":1.50,"id":7,"question":12345678901234567890,"answer":1e3,"a":[1,{"b":null}]}`},
-		"an id that was a float":          {"a.jsonl", `{"id": 7.0, "question": "q"}`, "7", "q", "", `{"id":7.0,"question":"q"}`},
-		"a version is no float":           {"a.jsonl", `{"id": "v1.0", "question": "q"}`, "v1.0", "q", "", `{"id":"v1.0","question":"q"}`},
-		"leading zeros":                   {"a.csv", "id,question,answer\n001,q,NA\n", "001", "q", "NA", `{"id":"001","question":"q","answer":"NA"}`},
-		"what Python prints for a number": {"a.jsonl", `{"id": "x", "question": "is NaN \"NaN\"?", "score": NaN, "l": [-Infinity, Infinity]}`, "x", `is NaN "NaN"?`, "", `{"id":"x","question":"is NaN \"NaN\"?","score":null,"l":[null,null]}`},
-		"a question of parts":             {"a.jsonl", `{"id": "x", "question": [{"role": "user"}]}`, "x", `[{"role":"user"}]`, "", `{"id":"x","question":[{"role":"user"}]}`},
-		"markup":                          {"a.json", `[{"id": "x", "question": "<a & b>"}]`, "x", "<a & b>", "", `{"id":"x","question":"<a & b>"}`},
-		"a key that comes twice":          {"a.jsonl", `{"id": "x", "question": "first", "question": "last"}`, "x", "last", "", `{"id":"x","question":"first","question":"last"}`},
+		"an id that was a float": {"a.jsonl", `{"id": 7.0, "question": "q"}`, "7", "q", "", `{"id":7.0,"question":"q"}`},
+		"a version is no float":  {"a.jsonl", `{"id": "v1.0", "question": "q"}`, "v1.0", "q", "", `{"id":"v1.0","question":"q"}`},
+		"leading zeros":          {"a.csv", "id,question,answer\n001,q,NA\n", "001", "q", "NA", `{"id":"001","question":"q","answer":"NA"}`},
+		"what Python prints for a number": {"a.jsonl", `{"id": "x", "question": "is NaN \"NaN\"?", "score": NaN, "l": [-Infinity, Infinity]}`, "x",
+			`is NaN "NaN"?`, "", `{"id":"x","question":"is NaN \"NaN\"?","score":null,"l":[null,null]}`},
+		"a question of parts": {"a.jsonl", `{"id": "x", "question": [{"role": "user"}]}`, "x", `[{"role":"user"}]`, "",
+			`{"id":"x","question":[{"role":"user"}]}`},
+		"markup": {"a.json", `[{"id": "x", "question": "<a & b>"}]`, "x", "<a & b>", "", `{"id":"x","question":"<a & b>"}`},
+		"a key that comes twice": {"a.jsonl", `{"id": "x", "question": "first", "question": "last"}`, "x", "last", "",
+			`{"id":"x","question":"first","question":"last"}`},
 	}
 	for name, c := range cases {
 		rows, _ := mustRead(t, c.name, c.text, Options{RequireQuestion: true})

@@ -28,7 +28,8 @@ func newFilters(name string, o Options) ([]filter, error) {
 		for _, column := range slices.Sorted(maps.Keys(l.columns)) {
 			match, err := compile(l.columns[column])
 			if err != nil {
-				return nil, formats.Invalid(name, "patterns are as the shell's: * ? [seq] [!seq]", err, "the %s filter of column %q", l.name, column)
+				return nil, formats.Invalid(name, "patterns are as the shell's: * ? [seq] [!seq]", err,
+					"the %s filter of column %q", l.name, column)
 			}
 			out = append(out, filter{column, l.name, match})
 		}

@@ -207,7 +207,8 @@ func (p *picker) requireQuestion() error {
 	if !p.o.RequireQuestion || p.o.Unstructured || p.columns[name] || p.report.Rows == 0 {
 		return nil
 	}
-	hint := fmt.Sprintf("the columns are %s; name the one that holds the question with --question-key, or use the whole row as the question with --unstructured",
+	hint := fmt.Sprintf("the columns are %s; name the one that holds the question with --question-key, or use the whole "+
+		"row as the question with --unstructured",
 		quoted(p.report.Columns))
 	return formats.Invalid(p.name, hint, nil, "there is no question column %q", name)
 }

@@ -35,7 +35,8 @@ func Of(list ...formats.Example) (*Set, error) {
 	for i, e := range list {
 		_, twice, err := s.Find(e.ID)
 		if err == nil && (twice || e.ID == "") {
-			err = formats.Invalid("examples", "every example needs an id of its own", nil, "the id %q of example %d is empty or a duplicate", e.ID, i)
+			err = formats.Invalid("examples", "every example needs an id of its own", nil,
+				"the id %q of example %d is empty or a duplicate", e.ID, i)
 		}
 		r := record{Example: e}
 		if err == nil {

@@ -120,7 +120,8 @@ func TestSpooledSetEqualsSetInMemory(t *testing.T) {
 		}
 		for range n {
 			k := r.IntN(n)
-			fmt.Fprintf(&text, `{%s%s%s"n":%d}`+"\n", value("id", "", fmt.Sprintf(`"q%d"`, k), fmt.Sprintf(`"row-%d"`, k), fmt.Sprintf(`"row-%d_"`, k), fmt.Sprint(k), "null"),
+			fmt.Fprintf(&text, `{%s%s%s"n":%d}`+"\n",
+				value("id", "", fmt.Sprintf(`"q%d"`, k), fmt.Sprintf(`"row-%d"`, k), fmt.Sprintf(`"row-%d_"`, k), fmt.Sprint(k), "null"),
 				value("question", `"what?"`, `" "`, ""), value("topic", `"a"`, `"b"`, `"c"`, ""), r.IntN(4))
 		}
 		o := Options{RequireQuestion: r.IntN(2) == 0}

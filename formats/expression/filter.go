@@ -55,7 +55,8 @@ func NewFilter(statuses []string, where string) (*Filter, error) {
 	f := &Filter{statuses: statuses}
 	for _, s := range statuses {
 		if !slices.Contains(formats.Statuses, s) {
-			return nil, misuse{"it is one of " + strings.Join(formats.Statuses, ", "), fmt.Sprintf("--status %q is no status", s)}
+			return nil, misuse{"it is one of " + strings.Join(formats.Statuses, ", "),
+				fmt.Sprintf("--status %q is no status", s)}
 		}
 	}
 	if where == "" {
@@ -63,7 +64,8 @@ func NewFilter(statuses []string, where string) (*Filter, error) {
 	}
 	var err error
 	if f.where, err = Condition(where, Row{}); err != nil {
-		return nil, misuse{"write a condition such as reward > 0.5 && sampled_tokens < 4000", fmt.Sprintf("--where %q: %v", where, err)}
+		return nil, misuse{"write a condition such as reward > 0.5 && sampled_tokens < 4000",
+			fmt.Sprintf("--where %q: %v", where, err)}
 	}
 	return f, nil
 }
@@ -108,9 +110,12 @@ func (misuse) Misused() bool   { return true }
 
 func rowOf(t *formats.Trajectory) Row {
 	r := Row{
-		TrajectoryID: t.TrajectoryID, Run: t.Run, ExampleID: t.ExampleID, GroupID: t.GroupID, Epoch: int(t.Epoch), Generation: int(t.Generation), Status: t.Status,
-		StopReason: t.StopReason, FailureClass: t.FailureClass, Model: t.Model, Answer: t.Answer, Reward: math.NaN(), Advantage: math.NaN(), Rewards: map[string]float64{},
-		PromptTokens: int(t.PromptTokens), CompletionTokens: int(t.CompletionTokens), SampledTokens: int(t.SampledTokens), Messages: len(t.Messages), Calls: len(t.Calls), PolicyVersion: -1,
+		TrajectoryID: t.TrajectoryID, Run: t.Run, ExampleID: t.ExampleID, GroupID: t.GroupID, Epoch: int(t.Epoch),
+		Generation: int(t.Generation), Status: t.Status,
+		StopReason: t.StopReason, FailureClass: t.FailureClass, Model: t.Model, Answer: t.Answer, Reward: math.NaN(),
+		Advantage: math.NaN(), Rewards: map[string]float64{},
+		PromptTokens: int(t.PromptTokens), CompletionTokens: int(t.CompletionTokens), SampledTokens: int(t.SampledTokens),
+		Messages: len(t.Messages), Calls: len(t.Calls), PolicyVersion: -1,
 	}
 	if t.Reward != nil {
 		r.Reward = *t.Reward

@@ -7,7 +7,8 @@ import (
 // Whatever an expression is, it compiles to a program whose run ends in a
 // value or an error.
 func FuzzCompile(f *testing.F) {
-	for _, text := range []string{"reward > 0.5", "len(answer) < 100", "example.gold == answer", "sum(map(1..9, # * #))", "answer matches '('", "1..1e9", "((((", "let x = 1; x", "reward ?? 0", "-" + "9223372036854775808"} {
+	for _, text := range []string{"reward > 0.5", "len(answer) < 100", "example.gold == answer", "sum(map(1..9, # * #))", "answer matches '('", "1..1e9",
+		"((((", "let x = 1; x", "reward ?? 0", "-" + "9223372036854775808"} {
 		f.Add(text)
 	}
 	f.Fuzz(func(t *testing.T, text string) {

@@ -165,7 +165,8 @@ const (
 	ends // a number or a word, outside of any bracket
 )
 
-var classes = [256]byte{'"': quote, '{': opens, '[': opens, '}': closes, ']': closes, ',': ends, ':': ends, ' ': ends, '\n': ends, '\t': ends, '\r': ends}
+var classes = [256]byte{'"': quote, '{': opens, '[': opens, '}': closes, ']': closes, ',': ends, ':': ends, ' ': ends,
+	'\n': ends, '\t': ends, '\r': ends}
 
 // Skip returns the end of the value that begins at b[i], at most len(b).
 func Skip(b []byte, i int) int {

@@ -67,7 +67,8 @@ func openAhead(src io.ReaderAt, size int64, name string, limit int64, codecs []f
 }
 
 // openWith opens a file whose end is in memory.
-func openWith(src io.ReaderAt, size int64, name string, limit int64, end extent, codecs []format.CompressionCodec) (*File, error) {
+func openWith(src io.ReaderAt, size int64, name string, limit int64, end extent,
+	codecs []format.CompressionCodec) (*File, error) {
 	f, err := open(&fetched{src, []extent{end}}, size, name, codecs)
 	if err != nil {
 		return nil, err

@@ -127,7 +127,8 @@ func bindField(out *[]*leaf, t reflect.Type, n *node, at *leaf) error {
 	if !known {
 		return fmt.Errorf("column %s cannot be read into a %s", at.name, t)
 	}
-	l := &leaf{node: n, name: at.name, lists: at.lists, off: at.off, typ: t, kind: kind, optional: n.optional, payload: at.payload, foreign: at.foreign, instant: at.instant}
+	l := &leaf{node: n, name: at.name, lists: at.lists, off: at.off, typ: t, kind: kind, optional: n.optional,
+		payload: at.payload, foreign: at.foreign, instant: at.instant}
 	if l.foreign {
 		if err := l.adapt(); err != nil {
 			return err

@@ -37,7 +37,8 @@ func (g *gathered) bounds() bounds {
 	case format.Float:
 		if lo, hi := limits(g.f32); lo == lo && hi == hi {
 			lo, hi := signed(float64(lo), float64(hi))
-			b.min, b.max = le.AppendUint32(nil, math.Float32bits(float32(lo))), le.AppendUint32(nil, math.Float32bits(float32(hi)))
+			b.min, b.max = le.AppendUint32(nil, math.Float32bits(float32(lo))), le.AppendUint32(nil,
+				math.Float32bits(float32(hi)))
 		}
 	case format.Double:
 		if lo, hi := limits(g.f64); lo == lo && hi == hi {

@@ -195,9 +195,11 @@ func TestFalseClaimsInPages(t *testing.T) {
 		"claims a billion delta values":     forge(v2(1, format.DeltaBinaryPacked, len(squeezed(delta)), len(delta)), squeezed(delta), nil),
 		"claims fewer values":               forge(v2(0, format.Plain, len(one), 8), one, nil),
 		"is in an encoding of its own":      forge(v2(1, format.Encoding(77), len(one), 8), one, nil),
-		"is a dictionary page alone":        forge(format.PageHeader{Type: format.DictionaryPage, CompressedPageSize: int32(len(one)), UncompressedPageSize: 8, DictionaryPageHeader: thrift.New(format.DictionaryPageHeader{NumValues: 1})}, one, nil),
-		"indexes no dictionary":             forge(v2(1, format.RLEDictionary, len(squeezed([]byte{1, 2, 1})), 3), squeezed([]byte{1, 2, 1}), nil),
-		"has runs without end":              forge(v2(1, format.RLEDictionary, len(squeezed([]byte{1, 254, 255, 255, 255, 15, 0})), 7), squeezed([]byte{1, 254, 255, 255, 255, 15, 0}), nil),
+		"is a dictionary page alone": forge(format.PageHeader{Type: format.DictionaryPage, CompressedPageSize: int32(len(one)), UncompressedPageSize: 8,
+			DictionaryPageHeader: thrift.New(format.DictionaryPageHeader{NumValues: 1})}, one, nil),
+		"indexes no dictionary": forge(v2(1, format.RLEDictionary, len(squeezed([]byte{1, 2, 1})), 3), squeezed([]byte{1, 2, 1}), nil),
+		"has runs without end": forge(v2(1, format.RLEDictionary, len(squeezed([]byte{1, 254, 255, 255, 255, 15, 0})), 7),
+			squeezed([]byte{1, 254, 255, 255, 255, 15, 0}), nil),
 	} {
 		var before, after runtime.MemStats
 		runtime.ReadMemStats(&before)

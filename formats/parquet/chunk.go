@@ -266,7 +266,8 @@ func (c *chunk) describe() (format.ColumnChunk, format.OffsetIndex) {
 	}
 	if c.dictBytes != nil {
 		m.Encoding = append(m.Encoding, format.Plain)
-		m.EncodingStats = append(m.EncodingStats, format.PageEncodingStats{PageType: format.DictionaryPage, Encoding: format.Plain, Count: 1})
+		m.EncodingStats = append(m.EncodingStats,
+			format.PageEncodingStats{PageType: format.DictionaryPage, Encoding: format.Plain, Count: 1})
 		m.DataPageOffset = int64(len(c.dictBytes))
 	}
 	for i := range c.pages {

@@ -23,8 +23,10 @@ const smallPage = 1 << 20 // hardly a light page is longer
 
 func encodersOf(window int) *sync.Pool {
 	return &sync.Pool{New: func() any {
-		e, err := zstd.NewWriter(nil, zstd.WithEncoderLevel(zstd.SpeedFastest), zstd.WithAllLitEntropyCompression(true), zstd.WithWindowSize(window),
-			zstd.WithEncoderConcurrency(1), zstd.WithZeroFrames(true), zstd.WithEncoderCRC(false), zstd.WithLowerEncoderMem(true))
+		e, err := zstd.NewWriter(nil, zstd.WithEncoderLevel(zstd.SpeedFastest), zstd.WithAllLitEntropyCompression(true),
+			zstd.WithWindowSize(window),
+			zstd.WithEncoderConcurrency(1), zstd.WithZeroFrames(true), zstd.WithEncoderCRC(false),
+			zstd.WithLowerEncoderMem(true))
 		if err != nil {
 			panic(err) // the options are constants
 		}

@@ -22,7 +22,8 @@ func Copyable[T any](f *File) bool {
 	for g := range f.meta.RowGroups {
 		for c := range l.leaves {
 			chunk := &f.meta.RowGroups[g].Columns[c]
-			if l.leaves[c].payload && !wholeRows(&chunk.MetaData) || heavy[columnName(l.paths[c])] && !plainPages(chunk, l.encs[c]) {
+			if l.leaves[c].payload && !wholeRows(&chunk.MetaData) ||
+				heavy[columnName(l.paths[c])] && !plainPages(chunk, l.encs[c]) {
 				return false
 			}
 		}
@@ -31,7 +32,8 @@ func Copyable[T any](f *File) bool {
 }
 
 func sameColumn(a, b format.SchemaElement) bool {
-	return a.Name == b.Name && a.Type == b.Type && a.TypeLength == b.TypeLength && a.RepetitionType == b.RepetitionType && a.NumChildren == b.NumChildren
+	return a.Name == b.Name && a.Type == b.Type && a.TypeLength == b.TypeLength && a.RepetitionType == b.RepetitionType &&
+		a.NumChildren == b.NumChildren
 }
 
 // wholeRows reports whether a chunk's pages end at the ends of rows.
@@ -138,7 +140,8 @@ func (f *File) picks(at []int64) (out []pick, bytes int64, err error) {
 	group, first := 0, int64(0)
 	for i, row := range at {
 		if row < 0 || row >= f.Rows() || i > 0 && row <= at[i-1] {
-			return nil, 0, formats.Invalid(f.name, "", nil, "row %d is not among its %d after row %d", row, f.Rows(), at[max(i-1, 0)])
+			return nil, 0, formats.Invalid(f.name, "", nil, "row %d is not among its %d after row %d", row, f.Rows(),
+				at[max(i-1, 0)])
 		}
 		for first+f.meta.RowGroups[group].NumRows <= row {
 			first += f.meta.RowGroups[group].NumRows
@@ -170,7 +173,8 @@ func (g *rowGroup) batches() (batches []*batch, err error) {
 		for n < len(rest) && rest[n].f == rest[0].f && rest[n].group == rest[0].group && rest[n].from >= rest[n-1].to {
 			n++
 		}
-		batches = append(batches, &batch{f: rest[0].f, src: rest[0].f.src, group: rest[0].group, picks: rest[:n], budget: rest[0].f.newBudget()})
+		batches = append(batches,
+			&batch{f: rest[0].f, src: rest[0].f.src, group: rest[0].group, picks: rest[:n], budget: rest[0].f.newBudget()})
 		rest = rest[n:]
 	}
 	for _, b := range batches {

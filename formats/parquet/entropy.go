@@ -44,7 +44,8 @@ type frame struct {
 
 // packPlanes makes a zstd frame of n planes of equal length.
 func packPlanes(dst, src []byte, n int) []byte {
-	f := frame{out: append(dst[:0], 0x28, 0xB5, 0x2F, 0xFD, 0xA0), huff: scratches.Get().(*huff0.Scratch)} // a single segment, its size in 4 bytes
+	// a single segment, its size in 4 bytes
+	f := frame{out: append(dst[:0], 0x28, 0xB5, 0x2F, 0xFD, 0xA0), huff: scratches.Get().(*huff0.Scratch)}
 	defer scratches.Put(f.huff)
 	f.out = binary.LittleEndian.AppendUint32(f.out, uint32(len(src)))
 	f.huff.Reuse = huff0.ReusePolicyNone // of the table of another frame

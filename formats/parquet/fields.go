@@ -80,7 +80,8 @@ func setLists[V any](c *cursor, values []V, base unsafe.Pointer, stride uintptr,
 		elements := end - c.at
 		if defs[c.at] < l.def { // the list is null or empty
 			if elements > 1 {
-				return rows, badPage("entry %d continues a list that is null or empty (levels %d and %d)", c.at+1, reps[c.at+1], defs[c.at+1])
+				return rows, badPage("entry %d continues a list that is null or empty (levels %d and %d)", c.at+1,
+					reps[c.at+1], defs[c.at+1])
 			}
 			elements = 0
 		}
@@ -100,7 +101,8 @@ func setLists[V any](c *cursor, values []V, base unsafe.Pointer, stride uintptr,
 				put(unsafe.Add(s.data, uintptr(i)*l.size+c.off), values, c.value, pointer)
 				c.value++
 			case def < l.def:
-				return rows, badPage("entry %d continues a list that is null or empty (levels %d and %d)", c.at+i, reps[c.at+i], def)
+				return rows, badPage("entry %d continues a list that is null or empty (levels %d and %d)", c.at+i,
+					reps[c.at+i], def)
 			case c.foreign && c.member:
 				return rows, badValue("a list has an element that is null")
 			}

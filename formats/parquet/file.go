@@ -83,7 +83,9 @@ func (f *File) describe(footer []byte, codecs []format.CompressionCodec) error {
 		for c := range meta.RowGroups[g].Columns {
 			m := &meta.RowGroups[g].Columns[c].MetaData
 			if !slices.Contains(codecs, m.Codec) {
-				return formats.Invalid(f.name, "write it with zstd, snappy or no compression; a task file (--examples) may have gzip, brotli or lz4_raw, too", nil,
+				return formats.Invalid(f.name,
+					"write it with zstd, snappy or no compression; a task file (--examples) may have gzip, brotli or "+
+						"lz4_raw, too", nil,
 					"column %s is compressed with %s, which is not read here", columnName(m.PathInSchema), m.Codec)
 			}
 		}

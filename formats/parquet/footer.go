@@ -120,7 +120,8 @@ func check(meta *format.FileMetaData, leaves []*node, size int64) error {
 		for c := range group.Columns {
 			m := &group.Columns[c].MetaData
 			if l := leaves[c]; !slices.Equal(m.PathInSchema, l.path) || m.Type != l.kind {
-				return fmt.Errorf("row group %d has the column %q of %s where the schema has %q of %s", g, columnName(m.PathInSchema), m.Type, columnName(l.path), l.kind)
+				return fmt.Errorf("row group %d has the column %q of %s where the schema has %q of %s", g,
+					columnName(m.PathInSchema), m.Type, columnName(l.path), l.kind)
 			}
 			if err := checkChunk(&group.Columns[c], size); err != nil {
 				return fmt.Errorf("row group %d, column %s: %w", g, columnName(m.PathInSchema), err)

@@ -58,10 +58,13 @@ func (n *node) twice(prefix string) string {
 // column of any other type, a number that does not fit, a string that is not
 // UTF-8 and a null in a list of numbers or strings are a formats.InputError with
 // the column.
-func NewForeignReader[T any](f *File, wanted func(column string) bool, first, rows int64) (*Reader[T], map[string]bool, error) {
+func NewForeignReader[T any](f *File, wanted func(column string) bool, first, rows int64) (*Reader[T],
+	map[string]bool, error) {
 	var leaves []*leaf
 	if err := bindFields(&leaves, reflect.TypeFor[T](), f.root, &leaf{foreign: true}); err != nil {
-		return nil, nil, formats.Invalid(f.name, "write the column with a type that `rollmill help datasets` names, or convert the files with `rollmill import`", nil, "%s", err)
+		return nil, nil, formats.Invalid(f.name,
+			"write the column with a type that `rollmill help datasets` names, or convert the files with `rollmill import`",
+			nil, "%s", err)
 	}
 	has := map[string]bool{}
 	for _, l := range leaves {
@@ -107,7 +110,8 @@ func (n *node) isText() bool {
 		return n.kind == format.ByteArray
 	case nil:
 		t := n.schema.ConvertedType
-		return n.kind == format.ByteArray && t.Valid && (t.V == deprecated.UTF8 || t.V == deprecated.Enum || t.V == deprecated.Json)
+		return n.kind == format.ByteArray && t.Valid &&
+			(t.V == deprecated.UTF8 || t.V == deprecated.Enum || t.V == deprecated.Json)
 	}
 	return false
 }

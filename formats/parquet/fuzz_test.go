@@ -175,7 +175,8 @@ func mutated[T any](t testing.TB, r *rand.Rand, file []byte) {
 		case 4: // encoding
 			h.Encoding = format.Encoding(r.IntN(10))
 		case 5: // counts and lengths
-			field := []*int32{&h.NumValues, &h.NumRows, &h.NumNulls, &h.RepetitionLevelsByteLength, &h.DefinitionLevelsByteLength, &p.header.DictionaryPageHeader.V.NumValues}[r.IntN(6)]
+			field := []*int32{&h.NumValues, &h.NumRows, &h.NumNulls, &h.RepetitionLevelsByteLength, &h.DefinitionLevelsByteLength,
+				&p.header.DictionaryPageHeader.V.NumValues}[r.IntN(6)]
 			*field = []int32{0, 1, *field - 1, *field + 1, 1 << 26, -1}[r.IntN(6)]
 		}
 	}
@@ -223,7 +224,8 @@ func FuzzFooter(f *testing.F) {
 
 // A page header ends where measure says, whatever follows it.
 func FuzzPageHeader(f *testing.F) {
-	for _, h := range []format.PageHeader{v2(3, format.Plain, 10, 20), {Type: format.DictionaryPage, DictionaryPageHeader: thrift.New(format.DictionaryPageHeader{NumValues: 4})}} {
+	for _, h := range []format.PageHeader{v2(3, format.Plain, 10, 20),
+		{Type: format.DictionaryPage, DictionaryPageHeader: thrift.New(format.DictionaryPageHeader{NumValues: 4})}} {
 		data, err := thrift.Marshal(new(thrift.CompactProtocol), &h)
 		if err != nil {
 			f.Fatal(err)

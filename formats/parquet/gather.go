@@ -32,7 +32,8 @@ type gathered struct {
 }
 
 func (g *gathered) reset() {
-	*g = gathered{leaf: g.leaf, tokens: g.tokens, lengths: g.lengths[:0], reps: g.reps[:0], defs: g.defs[:0], bits: g.bits[:0], i32: g.i32[:0], i64: g.i64[:0],
+	*g = gathered{leaf: g.leaf, tokens: g.tokens, lengths: g.lengths[:0], reps: g.reps[:0], defs: g.defs[:0],
+		bits: g.bits[:0], i32: g.i32[:0], i64: g.i64[:0],
 		f32: g.f32[:0], f64: g.f64[:0], text: g.text[:0], offsets: append(g.offsets[:0], 0)}
 }
 
@@ -218,7 +219,8 @@ func (g *gathered) fields(p unsafe.Pointer, stride uintptr, n int, defs []byte) 
 }
 
 // appendPointed appends the numbers behind n pointers to those of g; see fields.
-func appendPointed[V byte | int32 | int64 | float32 | float64](g *gathered, to []V, p unsafe.Pointer, stride uintptr, n int, defs []byte) []V {
+func appendPointed[V byte | int32 | int64 | float32 | float64](g *gathered, to []V, p unsafe.Pointer, stride uintptr, n int,
+	defs []byte) []V {
 	before := len(to)
 	for i := range n {
 		v := *(**V)(unsafe.Add(p, uintptr(i)*stride))
@@ -245,7 +247,8 @@ func (g *gathered) pointedStrings(p unsafe.Pointer, stride uintptr, n int, defs 
 }
 
 // appendFields appends n numbers, or booleans as bytes, to those of g; see fields.
-func appendFields[V byte | int32 | int64 | float32 | float64](g *gathered, to []V, p unsafe.Pointer, stride uintptr, n int, nullable []byte) []V {
+func appendFields[V byte | int32 | int64 | float32 | float64](g *gathered, to []V, p unsafe.Pointer, stride uintptr, n int,
+	nullable []byte) []V {
 	if g.typ.Kind() == reflect.Pointer {
 		return appendPointed(g, to, p, stride, n, nullable)
 	}

@@ -75,7 +75,8 @@ func TestEveryTypeBecomesJSON(t *testing.T) {
 		{Name: "at", Type: &arrow.TimestampType{Unit: arrow.Microsecond, TimeZone: "UTC"}},
 		{Name: "local", Type: &arrow.TimestampType{Unit: arrow.Microsecond}},
 		{Name: "list", Type: arrow.ListOf(arrow.PrimitiveTypes.Int32)},
-		{Name: "struct", Type: arrow.StructOf(arrow.Field{Name: "a<b", Type: arrow.BinaryTypes.String}, arrow.Field{Name: "n", Type: arrow.PrimitiveTypes.Int32, Nullable: true})},
+		{Name: "struct", Type: arrow.StructOf(arrow.Field{Name: "a<b", Type: arrow.BinaryTypes.String},
+			arrow.Field{Name: "n", Type: arrow.PrimitiveTypes.Int32, Nullable: true})},
 		{Name: "map", Type: arrow.MapOf(arrow.BinaryTypes.String, arrow.PrimitiveTypes.Int32)},
 		{Name: "null", Type: arrow.BinaryTypes.String, Nullable: true},
 	}
@@ -284,7 +285,8 @@ func TestArrowReadsTheSameJSON(t *testing.T) {
 
 // A column that its writer held as an Arrow dictionary is read as its values.
 func TestStoredDictionariesAreReadAsTheirValues(t *testing.T) {
-	schema := arrow.NewSchema([]arrow.Field{{Name: "d", Type: &arrow.DictionaryType{IndexType: arrow.PrimitiveTypes.Int32, ValueType: arrow.BinaryTypes.String}}}, nil)
+	schema := arrow.NewSchema([]arrow.Field{{Name: "d",
+		Type: &arrow.DictionaryType{IndexType: arrow.PrimitiveTypes.Int32, ValueType: arrow.BinaryTypes.String}}}, nil)
 	b := array.NewRecordBuilder(memory.DefaultAllocator, schema)
 	for range 10 {
 		if err := b.Field(0).(*array.BinaryDictionaryBuilder).AppendString("word"); err != nil {
@@ -401,7 +403,8 @@ func TestPrefixesAreBounded(t *testing.T) {
 		t.Fatal(err)
 	}
 	c := column{node: &node{kind: format.ByteArray}, scratch: true, holding: holding{budget: &budget{limit: budgetBase}}}
-	if err := c.decode(new(values), append(append(data, more...), text...), format.DeltaByteArray, n); err == nil || !strings.Contains(err.Error(), "bytes of memory at once") {
+	if err := c.decode(new(values), append(append(data, more...), text...), format.DeltaByteArray, n); err == nil ||
+		!strings.Contains(err.Error(), "bytes of memory at once") {
 		t.Errorf("%v", err)
 	}
 }

@@ -84,7 +84,8 @@ func (a *appender) entries(b []byte, s *shape, rep, least int) ([]byte, error) {
 }
 
 // each appends the elements of a list or a map, and the bracket after them.
-func (a *appender) each(b []byte, s *shape, rep, least int, end byte, one func(b []byte, rep int) ([]byte, error)) ([]byte, error) {
+func (a *appender) each(b []byte, s *shape, rep, least int, end byte,
+	one func(b []byte, rep int) ([]byte, error)) ([]byte, error) {
 	def, err := a.peek(s)
 	if err != nil {
 		return b, err
@@ -127,7 +128,8 @@ func (a *appender) pass(s *shape, rep, least, end int) error {
 	for _, c := range a.leaves[s.first:s.end] {
 		r, d, err := c.levels()
 		if err == nil && (r != rep || d < least || d >= end) {
-			err = badPage("entry %d has the levels %d and %d, other columns of the row %d and %d to %d", c.at, r, d, rep, least, end-1)
+			err = badPage("entry %d has the levels %d and %d, other columns of the row %d and %d to %d", c.at, r, d, rep,
+				least, end-1)
 		}
 		if err != nil {
 			a.column = c.name

@@ -76,7 +76,8 @@ func TestSplitsHoldEveryRowGroup(t *testing.T) {
 	for i, g := range wholeFooter(t, f).RowGroups {
 		start, _ := span(&f.meta.RowGroups[i].Columns[0].MetaData)
 		if middle := start + g.TotalCompressedSize/2; g.TotalCompressedSize == 0 || middle >= int64(len(data)) {
-			t.Errorf("row group %d begins at %d and has %d bytes: its middle lies behind the end of the file, at %d", i, start, g.TotalCompressedSize, len(data))
+			t.Errorf("row group %d begins at %d and has %d bytes: its middle lies behind the end of the file, at %d", i, start,
+				g.TotalCompressedSize, len(data))
 		}
 	}
 }

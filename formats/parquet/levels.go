@@ -141,7 +141,8 @@ func (c *column) inflate(data []byte, size int) ([]byte, error) {
 		return nil, badPage("it claims %d bytes inflated", size)
 	}
 	if most := int64(len(data)/4+1) << 17; c.codec == format.Zstd && int64(size) > most {
-		return nil, badPage("it claims %d bytes inflated, %d at most are in %d", size, most, len(data)) // a block has 4 bytes, and holds 128 KiB
+		// a block has 4 bytes, and holds 128 KiB
+		return nil, badPage("it claims %d bytes inflated, %d at most are in %d", size, most, len(data))
 	}
 	var err error
 	if c.codec == format.Snappy {
@@ -172,9 +173,13 @@ func (c *column) inflate(data []byte, size int) ([]byte, error) {
 		n, err = lz4.UncompressBlock(data, c.inflated)
 		c.inflated = c.inflated[:max(n, 0)]
 	case format.Gzip:
-		c.inflated, err = inflateStream(c.inflated, size, func() (io.Reader, error) { return gzip.NewReader(bytes.NewReader(data)) })
+		c.inflated, err = inflateStream(c.inflated, size, func() (io.Reader, error) {
+			return gzip.NewReader(bytes.NewReader(data))
+		})
 	case format.Brotli:
-		c.inflated, err = inflateStream(c.inflated, size, func() (io.Reader, error) { return brotli.NewReader(bytes.NewReader(data)), nil })
+		c.inflated, err = inflateStream(c.inflated, size, func() (io.Reader, error) {
+			return brotli.NewReader(bytes.NewReader(data)), nil
+		})
 	}
 	if err != nil {
 		return nil, badPage("%v", err)

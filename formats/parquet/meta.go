@@ -49,7 +49,8 @@ func keep(meta *format.FileMetaData) *fileMeta {
 		m.Schema[i].Name = strings.Clone(m.Schema[i].Name)
 	}
 	for _, kv := range meta.KeyValueMetadata {
-		m.KeyValueMetadata = append(m.KeyValueMetadata, format.KeyValue{Key: strings.Clone(kv.Key), Value: strings.Clone(kv.Value)})
+		m.KeyValueMetadata = append(m.KeyValueMetadata,
+			format.KeyValue{Key: strings.Clone(kv.Key), Value: strings.Clone(kv.Value)})
 	}
 	m.RowGroups = make([]groupMeta, len(meta.RowGroups))
 	var before []chunkMeta // of the row group before
@@ -71,7 +72,8 @@ func keep(meta *format.FileMetaData) *fileMeta {
 func keepChunk(x *format.ColumnChunk) chunkMeta {
 	m := &x.MetaData
 	k := columnMeta{Type: m.Type, Codec: m.Codec, NumValues: m.NumValues, TotalUncompressedSize: m.TotalUncompressedSize,
-		TotalCompressedSize: m.TotalCompressedSize, DataPageOffset: m.DataPageOffset, DictionaryPageOffset: m.DictionaryPageOffset}
+		TotalCompressedSize: m.TotalCompressedSize, DataPageOffset: m.DataPageOffset,
+		DictionaryPageOffset: m.DictionaryPageOffset}
 	k.EncodingStats = m.EncodingStats
 	for i := range k.EncodingStats {
 		k.EncodingStats[i].Count = 0

@@ -225,7 +225,8 @@ func (l *leaf) checkLevels(reps, defs []byte) error {
 		def := defs[i]
 		here, n := lists[def], prefixOf(defs[i:], def) // adjacent entries are often of one level
 		if reps[i] > min(before, here) || firstAbove(reps[i+1:i+n], int(here)) > int(here) {
-			return badPage("entry %d, or one of the %d after it, continues a list that is null or empty (level %d)", i, n-1, def)
+			return badPage("entry %d, or one of the %d after it, continues a list that is null or empty (level %d)",
+				i, n-1, def)
 		}
 		before, i = here, i+n
 	}

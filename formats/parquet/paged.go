@@ -59,7 +59,9 @@ func (c *chunk) wholePages(b *batch) (pages []wanted, err error) {
 	}
 	for i := range b.picks {
 		k := &b.picks[i]
-		at, found := slices.BinarySearchFunc(c.source.pages, k.from, func(p located, row int64) int { return cmp.Compare(p.FirstRowIndex, row) })
+		at, found := slices.BinarySearchFunc(c.source.pages, k.from, func(p located, row int64) int {
+			return cmp.Compare(p.FirstRowIndex, row)
+		})
 		if !found {
 			return nil, nil
 		}

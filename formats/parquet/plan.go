@@ -61,7 +61,9 @@ func (s *stream) plan() (more bool, err error) {
 		far = pageGap
 	}
 	s.add(append(wanted, some...), r.walls(groups[from:s.planned]), far)
-	slices.SortStableFunc(s.order, func(a, b *piece) int { return cmp.Or(cmp.Compare(a.need, b.need), cmp.Compare(a.off, b.off)) })
+	slices.SortStableFunc(s.order, func(a, b *piece) int {
+		return cmp.Or(cmp.Compare(a.need, b.need), cmp.Compare(a.off, b.off))
+	})
 	return true, nil
 }
 
@@ -205,7 +207,8 @@ func (p *piece) uses(wanted []want) []want {
 		if w.end <= p.off {
 			continue
 		}
-		if need := float64(w.group) + float64(max(0, p.off-w.from))/float64(w.to-w.from+1); len(p.ends) == 0 || need < p.need {
+		if need := float64(w.group) + float64(max(0, p.off-w.from))/float64(w.to-w.from+1); len(p.ends) == 0 ||
+			need < p.need {
 			p.need = need
 		}
 		switch {

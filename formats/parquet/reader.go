@@ -242,7 +242,9 @@ func (r *reader) dropPayload(keep func(column string) bool) {
 // all columns below them. It is called before the first row is read.
 func (r *reader) LeaveOut(columns ...string) {
 	r.leaves = slices.DeleteFunc(r.leaves, func(l *leaf) bool {
-		return slices.ContainsFunc(columns, func(name string) bool { return l.name == name || strings.HasPrefix(l.name, name+".") })
+		return slices.ContainsFunc(columns, func(name string) bool {
+			return l.name == name || strings.HasPrefix(l.name, name+".")
+		})
 	})
 	firstMakes(r.leaves)
 }

@@ -87,8 +87,11 @@ func (w *Writer[T]) repeat(from *Common, group int, rows rowsIn, ends []int) err
 func (c *chunk) repeatable(from *chunkMeta) bool {
 	m := &from.MetaData
 	dict := m.DictionaryPageOffset > 0
-	return !c.heavy && !c.tokens && m.Codec == format.Zstd && m.TotalCompressedSize <= groupBytes && wholeRows(m) && dict == (c.enc == format.RLEDictionary) &&
-		!slices.ContainsFunc(m.EncodingStats, func(s format.PageEncodingStats) bool { return s.PageType == format.DataPageV2 && s.Encoding != c.enc })
+	return !c.heavy && !c.tokens && m.Codec == format.Zstd && m.TotalCompressedSize <= groupBytes && wholeRows(m) &&
+		dict == (c.enc == format.RLEDictionary) &&
+		!slices.ContainsFunc(m.EncodingStats, func(s format.PageEncodingStats) bool {
+			return s.PageType == format.DataPageV2 && s.Encoding != c.enc
+		})
 }
 
 // repeat makes the chunk the same as one of a file, with this many rows.
@@ -118,7 +121,8 @@ func (c *chunk) repeat(src io.ReaderAt, from *chunkMeta, rows int64) (err error)
 			continue
 		}
 		h := &head.DataPageHeaderV2.V
-		at := located{format.PageLocation{Offset: c.length(), CompressedPageSize: int32(size), FirstRowIndex: c.rows}, c.rows + int64(h.NumRows)}
+		at := located{format.PageLocation{Offset: c.length(), CompressedPageSize: int32(size), FirstRowIndex: c.rows},
+			c.rows + int64(h.NumRows)}
 		if err := c.spliceable(&head, &at, page[length:]); err != nil {
 			return err
 		}

@@ -14,7 +14,8 @@ import (
 func scores() (groups [][]formats.Score) {
 	for i := range 3500 {
 		x := float64(i) / 7
-		full := formats.Score{TrajectoryID: fmt.Sprint(i), ExampleID: fmt.Sprint(i / 2), Status: "ok", Reward: &x, ShapedRewards: []float64{x, 1}, Failure: "none",
+		full := formats.Score{TrajectoryID: fmt.Sprint(i), ExampleID: fmt.Sprint(i / 2), Status: "ok", Reward: &x, ShapedRewards: []float64{x, 1},
+			Failure: "none",
 			Rewards: []formats.NamedReward{{Name: "a", Value: &x, Weight: 1, Error: strings.Repeat("why ", i%300)}, {Name: "b", Failure: "missing"}}}
 		none := formats.Score{TrajectoryID: fmt.Sprint(i, "none"), Status: "failed", Error: "x"}
 		if i > 2900 {

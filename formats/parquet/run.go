@@ -21,7 +21,8 @@ type run struct {
 // runOf returns how many of the first pages, of which one is whole, are a run.
 func runOf(pages []wanted) int {
 	n := 1
-	for n < len(pages) && pages[n].whole && pages[n].Offset == pages[n-1].stop() && pages[n].stop()-pages[0].Offset <= runBytes {
+	for n < len(pages) && pages[n].whole && pages[n].Offset == pages[n-1].stop() &&
+		pages[n].stop()-pages[0].Offset <= runBytes {
 		n++
 	}
 	return n
@@ -39,7 +40,8 @@ func (c *chunk) splice(b *batch, pages []wanted) error {
 	for i := range pages {
 		p := &pages[i]
 		p.picks = nil // they are not needed any more, and hold their file
-		c.pages = append(c.pages, format.PageLocation{Offset: c.length(), CompressedPageSize: p.CompressedPageSize, FirstRowIndex: c.rows})
+		c.pages = append(c.pages,
+			format.PageLocation{Offset: c.length(), CompressedPageSize: p.CompressedPageSize, FirstRowIndex: c.rows})
 		c.rows += p.end - p.FirstRowIndex
 		c.away += int64(p.CompressedPageSize)
 	}

@@ -113,7 +113,8 @@ func (b *batch) locate(src io.ReaderAt, c *chunk) ([]located, error) {
 		if i+1 < len(locations) {
 			p.end = locations[i+1].FirstRowIndex
 		}
-		if p.Offset != at || p.CompressedPageSize < 0 || i == 0 && p.FirstRowIndex != 0 || p.end <= p.FirstRowIndex || p.end > group.NumRows {
+		if p.Offset != at || p.CompressedPageSize < 0 || i == 0 && p.FirstRowIndex != 0 || p.end <= p.FirstRowIndex ||
+			p.end > group.NumRows {
 			return nil, badPage("its index places page %d at byte %d, rows %d to %d", i, p.Offset, p.FirstRowIndex, p.end)
 		}
 		at += int64(p.CompressedPageSize)
@@ -200,8 +201,10 @@ func (c *chunk) spliceable(head *format.PageHeader, p *located, body []byte) err
 		return badPage("it is not of the kind that its chunk says")
 	case int64(h.NumRows) != p.end-p.FirstRowIndex:
 		return badPage("it has %d rows; its index says %d", h.NumRows, p.end-p.FirstRowIndex)
-	case int(head.CompressedPageSize) != len(body) || head.UncompressedPageSize < 0 || head.UncompressedPageSize > maxPage || h.NumValues < h.NumRows || h.NumNulls < 0 || h.NumNulls > h.NumValues:
-		return badPage("it claims %d bytes, %d inflated, %d values", head.CompressedPageSize, head.UncompressedPageSize, h.NumValues)
+	case int(head.CompressedPageSize) != len(body) || head.UncompressedPageSize < 0 || head.UncompressedPageSize > maxPage ||
+		h.NumValues < h.NumRows || h.NumNulls < 0 || h.NumNulls > h.NumValues:
+		return badPage("it claims %d bytes, %d inflated, %d values", head.CompressedPageSize, head.UncompressedPageSize,
+			h.NumValues)
 	case head.CRC != 0 && uint32(head.CRC) != crc32.ChecksumIEEE(body):
 		return badPage("its checksum is wrong")
 	}

@@ -36,7 +36,8 @@ type tail struct {
 // others to the end, and all chunks are written at once.
 func newTail(out io.Writer, l *layout, chunks []*chunk) *tail {
 	t := &tail{out: bufio.NewWriterSize(out, 64<<10), waits: make([]bool, len(chunks))}
-	t.meta = format.FileMetaData{Version: version, Schema: l.meta.Schema, CreatedBy: l.meta.CreatedBy, ColumnOrders: l.meta.ColumnOrders}
+	t.meta = format.FileMetaData{Version: version, Schema: l.meta.Schema, CreatedBy: l.meta.CreatedBy,
+		ColumnOrders: l.meta.ColumnOrders}
 	wide := false
 	for _, c := range chunks {
 		wide = wide || c.heavy
@@ -67,7 +68,8 @@ func (t *tail) add(chunks []*chunk, rows int64) error {
 	if err := t.begin(); err != nil {
 		return err
 	}
-	group := format.RowGroup{NumRows: rows, Ordinal: int16(len(t.meta.RowGroups)), Columns: make([]format.ColumnChunk, len(chunks))}
+	group := format.RowGroup{NumRows: rows, Ordinal: int16(len(t.meta.RowGroups)),
+		Columns: make([]format.ColumnChunk, len(chunks))}
 	t.meta.RowGroups = append(t.meta.RowGroups, group)
 	t.meta.NumRows += rows
 	t.columns = append(t.columns, make([]*format.ColumnIndex, len(chunks))...)

@@ -85,7 +85,8 @@ func (t *taker) some(src io.ReaderAt, p located, picks []pick) error {
 // take gathers the picked rows of a page whose first row is first.
 func (t *taker) take(first int64, picks []pick) error {
 	p := &t.page
-	if p.reps == nil && p.rows != p.entries || p.reps != nil && (bytes.Count(p.reps, []byte{0}) != p.rows || p.rows > 0 && p.reps[0] != 0) {
+	if p.reps == nil && p.rows != p.entries ||
+		p.reps != nil && (bytes.Count(p.reps, []byte{0}) != p.rows || p.rows > 0 && p.reps[0] != 0) {
 		return badPage("it does not have %d rows", p.rows)
 	}
 	if p.reps != nil {

@@ -49,7 +49,8 @@ func (r *Reader[T]) Unknown() (*Unknown, error) {
 	if err != nil {
 		return nil, formats.Invalid(f.name, "read it with the version that wrote it", nil, "%s", err)
 	}
-	return &Unknown{typ: reflect.StructOf(fields), note: f.Noted(formats.MarksKey), meta: f.meta, root: f.root, leaves: f.leaves}, nil
+	return &Unknown{typ: reflect.StructOf(fields), note: f.Noted(formats.MarksKey), meta: f.meta, root: f.root,
+		leaves: f.leaves}, nil
 }
 
 // NewNamedReader returns a reader of the columns with these names, in the order
@@ -87,7 +88,8 @@ type unknownMaker struct {
 
 var unknownTypes = map[format.Type]reflect.Type{
 	format.Boolean: reflect.TypeFor[bool](), format.Int32: reflect.TypeFor[int32](), format.Int64: reflect.TypeFor[int64](),
-	format.Float: reflect.TypeFor[float32](), format.Double: reflect.TypeFor[float64](), format.ByteArray: reflect.TypeFor[string](),
+	format.Float: reflect.TypeFor[float32](), format.Double: reflect.TypeFor[float64](),
+	format.ByteArray: reflect.TypeFor[string](),
 }
 
 // fields returns fields for the columns under n that are not among known
@@ -96,7 +98,8 @@ func (m *unknownMaker) fields(n *node, known []formats.Field, prefix string) ([]
 	var out []reflect.StructField
 	for _, c := range n.children {
 		path := prefix + c.name
-		f := formats.Field{Name: c.name, Payload: slices.Contains(m.marks.Payload, path), Volatile: slices.Contains(m.marks.Volatile, path)}
+		f := formats.Field{Name: c.name, Payload: slices.Contains(m.marks.Payload, path),
+			Volatile: slices.Contains(m.marks.Volatile, path)}
 		var err error
 		if i := slices.IndexFunc(known, func(f formats.Field) bool { return f.Name == c.name }); i >= 0 {
 			f = known[i]
@@ -165,7 +168,8 @@ func (m *unknownMaker) typ(c *node, path string, null bool) (reflect.Type, error
 		}
 		return reflect.StructOf(fields), nil
 	}
-	return nil, fmt.Errorf("column %s cannot be carried: it is %s, of a kind that this version has no columns of", path, c.describe())
+	return nil, fmt.Errorf("column %s cannot be carried: it is %s, of a kind that this version has no columns of", path,
+		c.describe())
 }
 
 // UnknownReader reads the unknown columns of rows in order.
@@ -254,7 +258,8 @@ func NewWriterWith[T any](out io.Writer, u *Unknown) (*Writer[T], error) {
 func (u *Unknown) layout(of *layout, t reflect.Type) (*layout, error) {
 	meta := *of.meta
 	meta.Schema, meta.ColumnOrders = u.meta.Schema, u.meta.ColumnOrders
-	l := &layout{meta: &meta, leaves: make([]*leaf, len(u.leaves)), paths: make([][]string, len(u.leaves)), encs: make([]format.Encoding, len(u.leaves))}
+	l := &layout{meta: &meta, leaves: make([]*leaf, len(u.leaves)), paths: make([][]string, len(u.leaves)),
+		encs: make([]format.Encoding, len(u.leaves))}
 	known, err := bind(t, u.root)
 	if err != nil {
 		return nil, err
@@ -328,7 +333,8 @@ func (u *Unknown) of(rows []formats.Carrier, sizes *sizes) (out []unsafe.Pointer
 			return nil, 0, fmt.Errorf("row %d has other columns that this version does not know than the row before", i)
 		}
 		if !its.Fits(row) {
-			return nil, 0, fmt.Errorf("row %d: its lists have other lengths than in columns that this version does not know", i)
+			return nil, 0, fmt.Errorf("row %d: its lists have other lengths than in columns that this version "+
+				"does not know", i)
 		}
 		sizes.measure(its.At)
 		out, bytes = append(out, its.At), bytes+sizes.total

@@ -197,7 +197,8 @@ func (w *Writer[T]) measure(rows []T) (total int64, group []int64, err error) {
 			n := w.sizes.columns[c.node.leaf]
 			group[c.node.leaf] += n
 			if n > maxPage/2 {
-				return 0, nil, fmt.Errorf("row %d: %s has %d bytes; at most %d fit in a page", w.rows+int64(i), c.name, n, maxPage/2)
+				return 0, nil, fmt.Errorf("row %d: %s has %d bytes; at most %d fit in a page", w.rows+int64(i), c.name,
+					n, maxPage/2)
 			}
 		}
 	}

@@ -68,7 +68,8 @@ func (h head) rewards() (*float64, []formats.NamedReward, string) {
 }
 
 func (h head) score() formats.Score {
-	s := formats.Score{TrajectoryID: h.id, ExampleID: h.example, Epoch: int32(h.o.Epoch), Generation: int32(h.generation), Status: h.status}
+	s := formats.Score{TrajectoryID: h.id, ExampleID: h.example, Epoch: int32(h.o.Epoch), Generation: int32(h.generation),
+		Status: h.status}
 	s.Reward, s.Rewards, s.Failure = h.rewards()
 	return s
 }

@@ -160,7 +160,8 @@ func (w *writer) answer(t *formats.Trajectory, parent, tokens int, delta []int32
 		prompt += t.Calls[n-1].PromptTokens + t.Calls[n-1].CompletionTokens
 	}
 	m := formats.Message{
-		Parent: int32(parent), Role: "assistant", Content: text, Sampled: true, FinishReason: "stop", Call: int32(len(t.Calls)),
+		Parent: int32(parent), Role: "assistant", Content: text, Sampled: true, FinishReason: "stop",
+		Call: int32(len(t.Calls)),
 	}
 	if t.TokenSource != "" {
 		m.TokenIDs, m.Logprobs, m.PromptDeltaIDs = ids, logprobs, delta
@@ -185,7 +186,8 @@ func (w *writer) toolAnswer(t *formats.Trajectory, tokens int) []int32 {
 	t.Messages[last].ToolCalls = []formats.ToolCall{{ID: id, Name: "search", Arguments: string(arguments)}}
 	t.Messages[last].FinishReason = "tool_calls"
 	text, ids, _ := w.words(max(1, tokens), false)
-	t.Messages = append(t.Messages, formats.Message{Parent: int32(last), Role: "tool", Content: text, ToolCallID: id, Call: -1})
+	t.Messages = append(t.Messages,
+		formats.Message{Parent: int32(last), Role: "tool", Content: text, ToolCallID: id, Call: -1})
 	return ids
 }
 

@@ -17,7 +17,8 @@ import (
 var inflaters = map[string]func(io.Reader) (io.Reader, error){
 	".gz": func(r io.Reader) (io.Reader, error) { return gzip.NewReader(r) },
 	".zst": func(r io.Reader) (io.Reader, error) {
-		return zstd.NewReader(r, zstd.WithDecoderConcurrency(1), zstd.WithDecoderMaxWindow(128<<20)) // alone it needs no Close
+		// alone it needs no Close
+		return zstd.NewReader(r, zstd.WithDecoderConcurrency(1), zstd.WithDecoderMaxWindow(128<<20))
 	},
 }
 

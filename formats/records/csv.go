@@ -80,7 +80,8 @@ func (s File) header(r *csv.Reader) ([]string, error) {
 func cells(r *csv.Reader, names, record []string) (Record, error) {
 	number, _ := r.FieldPos(0)
 	if len(record) > len(names) {
-		return Record{}, fmt.Errorf("line %d: %d fields, but the header has %d: %w", number, len(record), len(names), csv.ErrFieldCount)
+		return Record{}, fmt.Errorf("line %d: %d fields, but the header has %d: %w", number, len(record), len(names),
+			csv.ErrFieldCount)
 	}
 	values := map[string]json.RawMessage{}
 	for i, text := range record {

@@ -59,7 +59,8 @@ func (s File) columnMap(text *text, in *bufio.Reader, start int64, yield func(Re
 			yield(Record{}, s.textError(text.err))
 			return
 		}
-		yield(Record{}, formats.Invalid(s.Name, s.wantJSON(), unexpected(err), "%s is not JSON", s.lineOf(start+offsetOf(err, dec))))
+		yield(Record{}, formats.Invalid(s.Name, s.wantJSON(), unexpected(err), "%s is not JSON",
+			s.lineOf(start+offsetOf(err, dec))))
 		return
 	}
 	if _, err := dec.Token(); err != io.EOF {
@@ -99,7 +100,9 @@ func (s File) textError(err error) error {
 	case errors.Is(err, errNotUTF8):
 		return formats.Invalid(s.Name, "save the file as UTF-8", err, "it cannot be read")
 	case errors.Is(err, errLongColumnMap):
-		return formats.Invalid(s.Name, "write it as JSON lines, which are read one by one: in pandas, to_json(orient=\"records\", lines=True)", err, "it cannot be read")
+		return formats.Invalid(s.Name,
+			"write it as JSON lines, which are read one by one: in pandas, to_json(orient=\"records\", lines=True)", err,
+			"it cannot be read")
 	case errors.Is(err, errLongRecord):
 		return formats.Invalid(s.Name, wantWhole, err, "it cannot be read")
 	}

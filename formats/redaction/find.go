@@ -67,7 +67,10 @@ func FindKey(row formats.Carrier) (found Key, ok bool) {
 		named("group_id", t.GroupID)
 	}
 	if u := row.Unknown(); u != nil {
-		secret.Texts(u.Value(), func(text string) (string, int) { named("a column of a newer version", text); return text, 0 })
+		secret.Texts(u.Value(), func(text string) (string, int) {
+			named("a column of a newer version", text)
+			return text, 0
+		})
 	}
 	return found, ok
 }

@@ -15,10 +15,11 @@ func (r *Rules) strings(text string, c *Counts) (out string, ok bool) {
 	if !json.Valid(raw) {
 		return text, false
 	}
-	e := editor{in: text, raw: raw, text: func(value string) string { return r.text(value, c) }, number: func(value string) (string, bool) {
-		spans := r.spans(value)
-		return replace(value, spans, c), len(spans) > 0
-	}}
+	e := editor{in: text, raw: raw, text: func(value string) string { return r.text(value, c) },
+		number: func(value string) (string, bool) {
+			spans := r.spans(value)
+			return replace(value, spans, c), len(spans) > 0
+		}}
 	return e.run(nil), true
 }
 

@@ -22,14 +22,16 @@ type key struct {
 var keys = []key{
 	{"anthropic", "API keys of Anthropic", []string{"sk-ant-"}, prefixed("sk-ant-", dashed, 20)},
 	{"openai", "API keys of OpenAI and of services that copy their form", []string{"sk-"}, prefixed("sk-", dashed, 20)},
-	{"aws", "access key ids and secret access keys of AWS", []string{"AKIA", "ASIA", "cret_access_key", "cretAccessKey", "CRET_ACCESS_KEY"}, awsKey},
+	{"aws", "access key ids and secret access keys of AWS",
+		[]string{"AKIA", "ASIA", "cret_access_key", "cretAccessKey", "CRET_ACCESS_KEY"}, awsKey},
 	{"github", "tokens of GitHub", []string{"ghp_", "gho_", "ghu_", "ghs_", "ghr_", "github_pat_"}, githubKey},
 	{"huggingface", "tokens of Hugging Face", []string{"hf_", "api_org_"}, huggingFaceKey},
 	{"slack", "tokens and webhooks of Slack", []string{"xox", "xapp-", "hooks.slack.com/services/"}, slackKey},
 	{"google", "API keys, client secrets and access tokens of Google", []string{"AIza", "GOCSPX-", "ya29."}, googleKey},
 	{"private-key", "private keys in PEM or PGP blocks", []string{"-----BEGIN "}, privateKey},
 	{"jwt", "JSON web tokens", []string{"eyJ"}, jsonWebToken},
-	{"authorization", "tokens after Bearer, and base64 of user:password after Basic", []string{"earer ", "EARER ", "asic "}, authorization},
+	{"authorization", "tokens after Bearer, and base64 of user:password after Basic", []string{"earer ", "EARER ", "asic "},
+		authorization},
 	{"url-password", "passwords in URLs", []string{"://"}, urlPassword},
 }
 
@@ -107,7 +109,8 @@ func awsKey(text string, at int) (int, int) {
 	rest := text[at:]
 	if strings.HasPrefix(rest, "AKIA") || strings.HasPrefix(rest, "ASIA") {
 		end := letters.near(text, at)
-		if !begins(text, at) || end-at != 20 || strings.ToUpper(rest[:20]) != rest[:20] || strings.HasSuffix(rest[:20], example) {
+		if !begins(text, at) || end-at != 20 || strings.ToUpper(rest[:20]) != rest[:20] ||
+			strings.HasSuffix(rest[:20], example) {
 			return -1, 0
 		}
 		return at, end
@@ -290,7 +293,8 @@ func authorization(text string, at int) (int, int) {
 func userAndPassword(text string) bool {
 	data, err := base64.RawStdEncoding.DecodeString(strings.TrimRight(text, "="))
 	_, password, has := strings.Cut(string(data), ":")
-	return err == nil && has && password != "" && utf8.Valid(data) && !strings.ContainsFunc(string(data), func(r rune) bool { return r < ' ' })
+	return err == nil && has && password != "" && utf8.Valid(data) &&
+		!strings.ContainsFunc(string(data), func(r rune) bool { return r < ' ' })
 }
 
 // maxUserInfo is the length of a user and a password in a URL.
@@ -321,7 +325,8 @@ func urlPassword(text string, at int) (int, int) {
 // placeholder reports whether a password is one of documentation, or a variable
 // that is filled in later.
 func placeholder(password string) bool {
-	return secret.IsPlaceholder(password) || strings.ContainsAny(password[:1], "$<{[%*") || strings.HasPrefix(strings.ToLower(password), "pass")
+	return secret.IsPlaceholder(password) || strings.ContainsAny(password[:1], "$<{[%*") ||
+		strings.HasPrefix(strings.ToLower(password), "pass")
 }
 
 func alphanumeric(c byte) bool {

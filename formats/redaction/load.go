@@ -54,7 +54,8 @@ func Load(name string, data []byte) (*Rules, error) {
 	if err != nil {
 		return nil, err
 	}
-	sections := map[string]func(*yaml.Node) error{"detectors": l.detectors, "patterns": l.patterns, "fields": l.fields, "messages": l.messages}
+	sections := map[string]func(*yaml.Node) error{"detectors": l.detectors, "patterns": l.patterns, "fields": l.fields,
+		"messages": l.messages}
 	nodes, err := l.mapping(root, []string{"detectors", "patterns", "fields", "messages"})
 	if err != nil {
 		return nil, err
@@ -65,7 +66,8 @@ func Load(name string, data []byte) (*Rules, error) {
 			continue
 		}
 		if node.Kind != yaml.SequenceNode {
-			return nil, l.bad(node, "write "+section+": and below it lines that begin with a hyphen", "%s is not a list", section)
+			return nil, l.bad(node, "write "+section+": and below it lines that begin with a hyphen",
+				"%s is not a list", section)
 		}
 		for _, item := range node.Content {
 			if err := sections[section](item); err != nil {
@@ -119,7 +121,8 @@ func (l *loader) broken(err error) error {
 	if !errors.As(err, &at) {
 		return formats.Invalid(l.file, "", err, "not YAML")
 	}
-	return formats.Invalid(fmt.Sprintf("%s:%d", l.file, at.Mark.Line), "look for an unclosed quote or bracket, or a tab", nil, "not YAML: %s", at.Message)
+	return formats.Invalid(fmt.Sprintf("%s:%d", l.file, at.Mark.Line), "look for an unclosed quote or bracket, or a tab", nil,
+		"not YAML: %s", at.Message)
 }
 
 // mapping returns the values of a mapping by key, and refuses unknown ones.
@@ -172,7 +175,8 @@ func (l *loader) detectors(n *yaml.Node) error {
 	case n.Value == groupPersonal:
 		on = names[len(keys):]
 	case n.Kind != yaml.ScalarNode || !slices.Contains(names, n.Value):
-		return l.bad(n, "the detectors are "+strings.Join(names, ", ")+"; keys and personal are all of one sort", "no detector %q", n.Value)
+		return l.bad(n, "the detectors are "+strings.Join(names, ", ")+"; keys and personal are all of one sort",
+			"no detector %q", n.Value)
 	}
 	for _, name := range on {
 		l.on[name] = true
@@ -190,13 +194,16 @@ func (l *loader) patterns(n *yaml.Node) error {
 	re, err := regexp.Compile(v["regexp"])
 	switch {
 	case !nameForm.MatchString(v["name"]):
-		return l.bad(n, "name it with small letters, digits, - and _: it is written into the rows", "a pattern with the name %q", v["name"])
-	case slices.Contains(l.names, v["name"]) || slices.ContainsFunc(Detectors(), func(d [2]string) bool { return d[0] == v["name"] }):
+		return l.bad(n, "name it with small letters, digits, - and _: it is written into the rows",
+			"a pattern with the name %q", v["name"])
+	case slices.Contains(l.names, v["name"]) ||
+		slices.ContainsFunc(Detectors(), func(d [2]string) bool { return d[0] == v["name"] }):
 		return l.bad(n, "give it another name", "the name %q is that of another pattern or of a detector", v["name"])
 	case v["regexp"] == "":
 		return l.bad(n, "add regexp: 'EXPRESSION'", "the pattern %q has no regexp", v["name"])
 	case err != nil:
-		return l.bad(n, "the syntax is that of RE2 (https://github.com/google/re2/wiki/Syntax); put it in single quotes", "the pattern %q: %v", v["name"], err)
+		return l.bad(n, "the syntax is that of RE2 (https://github.com/google/re2/wiki/Syntax); put it in single quotes",
+			"the pattern %q: %v", v["name"], err)
 	case re.MatchString(""):
 		return l.bad(n, "require at least one character", "the pattern %q matches the empty text", v["name"])
 	}
@@ -230,7 +237,8 @@ func (l *loader) fields(n *yaml.Node) error {
 	f := field{path: parts[1:], name: v["path"], remove: remove, put: string(jsontext.AppendString(nil, mark(v["path"])))}
 	switch {
 	case len(f.path) == 0 || slices.Contains(f.path, "") || parts[0] != "example" && parts[0] != "metadata":
-		return l.bad(n, "write example.KEY.KEY or metadata.KEY; * stands for every key, and for every element of a list", "no field %q", v["path"])
+		return l.bad(n, "write example.KEY.KEY or metadata.KEY; * stands for every key, and for every element of a list",
+			"no field %q", v["path"])
 	case parts[0] == "example":
 		l.r.example = append(l.r.example, f)
 	default:
@@ -254,7 +262,8 @@ func (l *loader) messages(n *yaml.Node) error {
 		m.name = "tool " + m.tool
 	}
 	if (m.role == "") == (m.tool == "") {
-		return l.bad(n, "write role: system, or tool: NAME for the results of a tool", "messages are named by a role or by a tool")
+		return l.bad(n, "write role: system, or tool: NAME for the results of a tool",
+			"messages are named by a role or by a tool")
 	}
 	if !remove {
 		m.put = mark(m.name)
@@ -305,7 +314,8 @@ func (l *loader) finish(root *yaml.Node) (*Rules, error) {
 	r.plain = r.plain && len(l.custom) == 0
 	r.finders = append(r.finders, l.custom...)
 	if r.canonical.Version = version; len(r.finders)+len(r.example)+len(r.meta)+len(r.roles) == 0 {
-		return nil, l.bad(root, "switch detectors on (detectors: [keys]), or add patterns, fields or messages", "has no rules")
+		return nil, l.bad(root, "switch detectors on (detectors: [keys]), or add patterns, fields or messages",
+			"has no rules")
 	}
 	return r, nil
 }

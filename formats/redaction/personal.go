@@ -52,7 +52,8 @@ func emails(text string, found func(from, to int)) {
 		}
 		at += next
 		from := local.back(text, at)
-		if from >= 1 && from < at && text[from-1] == '\\' && strings.IndexByte("nrtbf", text[from]) >= 0 { // of JSON in text: \nname@host
+		// of JSON in text: \nname@host
+		if from >= 1 && from < at && text[from-1] == '\\' && strings.IndexByte("nrtbf", text[from]) >= 0 {
 			from++
 		}
 		to := at + 1 + len(strings.TrimRight(text[at+1:host.near(text, at+1)], ".-"))
@@ -227,7 +228,8 @@ func northAmerican(text string, at int, open bool) int {
 		}
 		next = 4
 	}
-	if !digits(next, 3) || rest[next] < '2' || len(rest) < next+4 || strings.IndexByte("-. ", rest[next+3]) < 0 || !digits(next+4, 4) || !ends(rest, next+8) {
+	if !digits(next, 3) || rest[next] < '2' || len(rest) < next+4 || strings.IndexByte("-. ", rest[next+3]) < 0 ||
+		!digits(next+4, 4) || !ends(rest, next+8) {
 		return 0
 	}
 	return at + next + 8
@@ -237,7 +239,8 @@ func northAmerican(text string, at int, open bool) int {
 func ipv4(text string, found func(from, to int)) {
 	numbers(text, func(at int) int {
 		end := at
-		for end < len(text) && (isDigit(text[end]) || text[end] == '.' && end+1 < len(text) && isDigit(text[end+1])) && end-at < 16 {
+		for end < len(text) && (isDigit(text[end]) || text[end] == '.' && end+1 < len(text) && isDigit(text[end+1])) &&
+			end-at < 16 {
 			end++
 		}
 		if ip, err := netip.ParseAddr(text[at:end]); err != nil || !ends(text, end) || ip.IsLoopback() || ip.IsUnspecified() {
@@ -264,7 +267,8 @@ func ipv6(text string, found func(from, to int)) {
 		}
 		candidate := text[from:to]
 		ip, err := netip.ParseAddr(candidate)
-		if err != nil || ip.IsLoopback() || ip.IsUnspecified() || !begins(text, from) || to < len(text) && word[text[to]] || !strings.ContainsAny(candidate, "0123456789") ||
+		if err != nil || ip.IsLoopback() || ip.IsUnspecified() || !begins(text, from) || to < len(text) && word[text[to]] ||
+			!strings.ContainsAny(candidate, "0123456789") ||
 			strings.Count(candidate, ":") < 3 && strings.IndexByte(candidate, ':') != 4 {
 			at = max(at, to-1)
 			continue

@@ -18,11 +18,12 @@ var listed = map[string][]string{
 		`{\n\"k\":\"\n«sk-0123456789abcdef0123456789abcdef»\"`},
 	"aws": {"«AKIAABCDEFGH12345678» and", `aws_secret_access_key = «abcdefghij0123456789ABCDEFGHIJ+/klmnopqr»`,
 		`\"SecretAccessKey\": \"«abcdefghij0123456789ABCDEFGHIJ+/klmnopqr»\"`},
-	"github":        {"«ghp_abcdefghijABCDEFGHIJ0123456789abcdef»", "token «github_pat_11ABCDEFG0abcdefghijkl_abcdefghijklmnopqrstuvwxyz»."},
-	"huggingface":   {"HF_TOKEN=«hf_abcdefghijklmnopqrstuvwxyzABCDEFGH»"},
-	"slack":         {"«xoxb-1234567890-abcdefghij»", "https://hooks.slack.com/services/«T01234567/B01234567/abcdefghijklmnop»"},
-	"google":        {"key=«AIzaSyA0123456789abcdefghijklmnopqrstuv»", "«GOCSPX-abcdefghijklmnopqrstuvwxyz»", "«ya29.a0AfH6SMBabcdefghijklmnopq»"},
-	"private-key":   {"x «-----BEGIN RSA PRIVATE KEY-----\nMIIEpAIBAAKCAQEAabcdefghijklmnopqrstuvwxyz0123456789ABCDEFGHIJKL\nabcd==\n-----END RSA PRIVATE KEY-----» y", `«-----BEGIN PRIVATE KEY-----\nMIIEpAIBAAKCAQEAabcdefghijklmnopqrstuvwxyz0123456789ABCDEFGHIJKL\n-----END PRIVATE KEY-----»`},
+	"github":      {"«ghp_abcdefghijABCDEFGHIJ0123456789abcdef»", "token «github_pat_11ABCDEFG0abcdefghijkl_abcdefghijklmnopqrstuvwxyz»."},
+	"huggingface": {"HF_TOKEN=«hf_abcdefghijklmnopqrstuvwxyzABCDEFGH»"},
+	"slack":       {"«xoxb-1234567890-abcdefghij»", "https://hooks.slack.com/services/«T01234567/B01234567/abcdefghijklmnop»"},
+	"google":      {"key=«AIzaSyA0123456789abcdefghijklmnopqrstuv»", "«GOCSPX-abcdefghijklmnopqrstuvwxyz»", "«ya29.a0AfH6SMBabcdefghijklmnopq»"},
+	"private-key": {"x «-----BEGIN RSA PRIVATE KEY-----\nMIIEpAIBAAKCAQEAabcdefghijklmnopqrstuvwxyz0123456789ABCDEFGHIJKL\nabcd==\n-----END RSA PRIVATE " +
+		"KEY-----» y", `«-----BEGIN PRIVATE KEY-----\nMIIEpAIBAAKCAQEAabcdefghijklmnopqrstuvwxyz0123456789ABCDEFGHIJKL\n-----END PRIVATE KEY-----»`},
 	"jwt":           {"«eyJhbGciOiJIUzI1NiJ9.eyJzdWIiOiIxMjM0NTY3ODkwIn0.dozjgNryP4J3jVmNHl0w5N_XgL0n3I9P»."},
 	"authorization": {"Authorization: Bearer «abcdef0123456789abcdef»", "authorization: basic «dXNlcjpwYXNzd29yZA==»"},
 	"url-password":  {"postgres://app:«hunter2»@db/prod"},
@@ -39,9 +40,11 @@ var clean = []string{
 	"class=\"sk-text-repr-fallback sk-toggleable__label-arrow sk-estimator-doc-link\"", "task-0123456789abcdefghijk", "risk-free",
 	"AKIAIOSFODNN7EXAMPLE", "wJalrXUtnFEMI/K7MDENG/bPxRfiCYEXAMPLEKEY", `aws_secret_access_key = "wJalrXUtnFEMI/K7MDENG/bPxRfiCYEXAMPLEKEY"`,
 	`if strings.HasPrefix(x, "-----BEGIN PRIVATE KEY-----") {`, "-----BEGIN PUBLIC KEY-----\n" + strings.Repeat("A", 64) + "\n-----END PUBLIC KEY-----",
-	"Bearer authentication_is_used_here", "the bearer of this letter", "a basic principle", "postgres://user:password@localhost/db", "https://user:${PASS}@host", "http://host:8080/a@b",
+	"Bearer authentication_is_used_here", "the bearer of this letter", "a basic principle", "postgres://user:password@localhost/db",
+	"https://user:${PASS}@host", "http://host:8080/a@b",
 	"@everyone", "git@github.com:a/b.git", "user@localhost", "a@b.c", "3.141592653589793", "4111111111111112", "1234567890123456", "0.4111111111111111",
-	"2026-11-22 20:11:23", "12:30:45", "127.0.0.1", "::1", "std::vec::Vec", "a::b", "10.0.1", "v1.2.3.4", "256.1.1.1", "aa:bb:cc:dd:ee:ff", "DE00 3704 0044 0532 0130 00",
+	"2026-11-22 20:11:23", "12:30:45", "127.0.0.1", "::1", "std::vec::Vec", "a::b", "10.0.1", "v1.2.3.4", "256.1.1.1", "aa:bb:cc:dd:ee:ff",
+	"DE00 3704 0044 0532 0130 00",
 	"1+1234567890", "100-200-3000", "[redacted:openai]", "hf_hub_download", "ghp_", "eyJ.eyJ.x",
 }
 
@@ -183,7 +186,8 @@ func TestTrajectory(t *testing.T) {
 			t.Errorf("%s: %v", name, c)
 		}
 		data, _ := json.Marshal(loud)
-		if m := loud.Messages[2]; m.TokenIDs != nil || m.TokenTexts != nil || m.PromptDeltaIDs != nil || m.Logprobs != nil || loud.SampledTokens != 0 || strings.Contains(string(data), aKey) {
+		if m := loud.Messages[2]; m.TokenIDs != nil || m.TokenTexts != nil || m.PromptDeltaIDs != nil || m.Logprobs != nil || loud.SampledTokens != 0 ||
+			strings.Contains(string(data), aKey) {
 			t.Errorf("%s: %s", name, data)
 		}
 		digest := loud.PayloadDigest
@@ -227,7 +231,8 @@ messages:
 	if x.Messages[0].Content != "" || x.Messages[3].Content != "[redacted:tool read_file]" || x.Messages[1].Content != "hello" || x.SampledTokens != 0 {
 		t.Errorf("%+v", x.Messages)
 	}
-	if want := "2 example.tags.*, 1 example.user.mail, 1 example.user.name, 1 metadata.host, 1 system, 1 tool read_file in 1 row; 1 row lost token ids and logprobs"; c.String() != want {
+	if want := "2 example.tags.*, 1 example.user.mail, 1 example.user.name, 1 metadata.host, 1 system, 1 tool read_file in 1 row; 1 row lost token ids " +
+		"and logprobs"; c.String() != want {
 		t.Error(c)
 	}
 }
@@ -235,7 +240,8 @@ messages:
 func TestPairsAndLabels(t *testing.T) {
 	r := rules(t, "detectors: [keys]\nmessages: [{role: system, action: remove}, {tool: read_file}]")
 	p := formats.Pair{
-		Prompt:   `[{"role":"system","content":"be good"},{"role":"user","content":"` + aKey + `"},{"role":"assistant","tool_calls":[{"id":"c","function":{"name":"read_file"}}]}]`,
+		Prompt: `[{"role":"system","content":"be good"},{"role":"user","content":"` + aKey +
+			`"},{"role":"assistant","tool_calls":[{"id":"c","function":{"name":"read_file"}}]}]`,
 		Chosen:   `[{"role":"tool","tool_call_id":"c","content":"secret"}]`,
 		Rejected: `[{"role":"tool","tool_call_id":"d","content":"other"}]`, Tools: `[]`,
 	}
@@ -244,7 +250,8 @@ func TestPairsAndLabels(t *testing.T) {
 	}
 	c := r.Pair(&p)
 	if p.Prompt != `[{"role":"system","content":""},{"role":"user","content":"[redacted:openai]"},{"role":"assistant","tool_calls":[{"id":"c","function":{"name":"read_file"}}]}]` ||
-		p.Chosen != `[{"role":"tool","tool_call_id":"c","content":"[redacted:tool read_file]"}]` || !strings.Contains(p.Rejected, "other") || c.Total() != 3 || c.Rows != 1 {
+		p.Chosen != `[{"role":"tool","tool_call_id":"c","content":"[redacted:tool read_file]"}]` || !strings.Contains(p.Rejected, "other") || c.Total() != 3 ||
+		c.Rows != 1 {
 		t.Errorf("%v %+v", c, p)
 	}
 	l := formats.Label{Prompt: `[]`, Completion: `[{"role":"assistant","content":"` + aKey + `"}]`}
@@ -336,7 +343,8 @@ func TestGuideListsDetectors(t *testing.T) {
 // each place were followed to the end, this test would end at go test's limit.
 func TestHostileTexts(t *testing.T) {
 	r := rules(t, all)
-	for _, part := range []string{"sk-", "xoxb-", "-eyJ", "eyJaaaaaaaaaa.", "://a:", "AKIA", "cret_access_key", "cretAccessKey=", "-----BEGIN PRIVATE KEY-----", "-----BEGIN PRIVATE KEY----------END ",
+	for _, part := range []string{"sk-", "xoxb-", "-eyJ", "eyJaaaaaaaaaa.", "://a:", "AKIA", "cret_access_key", "cretAccessKey=", "-----BEGIN PRIVATE KEY-----",
+		"-----BEGIN PRIVATE KEY----------END ",
 		"Bearer ", "a@", "a.a@a.", ":", "1:", "fe80:", "1-", "1 ", "4111 ", "+1", "(", "1.", "GB82 ", "GB82WEST", `[{"`, `\"[`, "[", "[redacted:a"} {
 		var c Counts
 		r.text(strings.Repeat(part, 300_000/len(part)), &c)

@@ -11,7 +11,8 @@ import (
 // A letter written as \u0061 is not found: no program echoes a key like that.
 func FuzzRedact(f *testing.F) {
 	const value = "hunter2-and-more"
-	for _, text := range []string{value, "x" + value + "y", `{"a":"` + value + `"}`, "hunter2%2Dand-more", "", "[redacted:KEY]", strings.Repeat(value, 3), "\xff" + value} {
+	for _, text := range []string{value, "x" + value + "y", `{"a":"` + value + `"}`, "hunter2%2Dand-more", "", "[redacted:KEY]", strings.Repeat(value, 3),
+		"\xff" + value} {
 		f.Add([]byte(text))
 	}
 	f.Fuzz(func(t *testing.T, text []byte) {

@@ -14,7 +14,9 @@ import (
 // secret, as API_KEY, db-password and X-Amz-Signature do, and max_tokens,
 // stop_token and API_KEY_FILE do not.
 func Looks(name string) bool {
-	words := strings.FieldsFunc(strings.ToLower(camel.ReplaceAllString(name, "${1}_${2}")), func(r rune) bool { return strings.ContainsRune("_-. ", r) })
+	words := strings.FieldsFunc(strings.ToLower(camel.ReplaceAllString(name, "${1}_${2}")), func(r rune) bool {
+		return strings.ContainsRune("_-. ", r)
+	})
 	if n := len(words); n > 1 && words[n-1] == "id" && words[n-2] == "key" {
 		words = words[:n-1] // half of a key pair, but not the secret half
 	}
@@ -36,16 +38,20 @@ func Looks(name string) bool {
 
 var (
 	camel = regexp.MustCompile(`([a-z])([A-Z])`)
-	known = []string{"key", "apikey", "token", "accesstoken", "secret", "secrets", "password", "passwd", "passphrase", "credential",
+	known = []string{"key", "apikey", "token", "accesstoken", "secret", "secrets", "password", "passwd", "passphrase",
+		"credential",
 		"credentials", "signature", "sig", "auth", "authorization", "bearer", "pat", "cookie", "jwt"}
-	vocabulary = []string{"stop", "eos", "bos", "pad", "unk", "mask", "sep", "cls", "first", "last", "next", "max", "min", "per"} // ... _token is one of a tokenizer's
+	// ... _token is one of a tokenizer's
+	vocabulary = []string{"stop", "eos", "bos", "pad", "unk", "mask", "sep", "cls", "first", "last", "next", "max",
+		"min", "per"}
 )
 
 // Guess reports whether a value looks like a secret, independent of its name:
 // one word of letters and digits that is neither a number nor a path.
 func Guess(value string) bool {
 	return len(value) >= Short && !strings.ContainsAny(value, " \t\n/\\{}[]") && strings.ContainsAny(value, "0123456789") &&
-		strings.ContainsFunc(value, func(r rune) bool { return r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' }) && !number.MatchString(value)
+		strings.ContainsFunc(value, func(r rune) bool { return r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' }) &&
+		!number.MatchString(value)
 }
 
 var number = regexp.MustCompile(`^[+-]?[0-9.]+([eE][+-]?[0-9]+)?$`)
@@ -64,7 +70,8 @@ func (s *Set) AddAssigned(flag, text string) {
 		}
 		name, value := text[from+m[2]:from+m[3]], text[from+m[4]:from+m[5]]
 		separator := text[from+m[3] : from+m[4]]
-		spoken := strings.ContainsAny(separator, "=:") || strings.HasPrefix(text[:from+m[2]], "-") || strings.Contains(text[:from+m[2]], " -")
+		spoken := strings.ContainsAny(separator, "=:") || strings.HasPrefix(text[:from+m[2]], "-") ||
+			strings.Contains(text[:from+m[2]], " -")
 		if Looks(name) && spoken && len(value) >= Short && !number.MatchString(value) {
 			s.Add(flag, value)
 		}

@@ -55,8 +55,10 @@ func From(ctx context.Context) *Set {
 type contextKey struct{}
 
 // placeholders are keys that are not secret.
-var placeholders = []string{"empty", "none", "null", "true", "false", "test", "default", "dummy", "rollmill", "policy", "token",
-	"secret", "password", "local", "ollama", "vllm", "sglang", "openai", "api_key", "api-key", "apikey", "not-needed", "no-key",
+var placeholders = []string{"empty", "none", "null", "true", "false", "test", "default", "dummy", "rollmill",
+	"policy", "token",
+	"secret", "password", "local", "ollama", "vllm", "sglang", "openai", "api_key", "api-key", "apikey",
+	"not-needed", "no-key",
 	"no-key-required", "sk-no-key-required", "sk-no-key", "unused", "changeme", "placeholder"}
 
 // IsPlaceholder reports whether a key is a placeholder that is not secret.

@@ -73,7 +73,8 @@ func TestValueRedactsEverythingItLeadsTo(t *testing.T) {
 		IDs   []int32
 	}
 	own := "x " + secret
-	v := inner{secret, json.RawMessage(`{"` + secret + `":1}`), []byte(own), []string{own}, map[string]any{secret: []any{own}}, map[string]string{"a": own}, &own, []int32{1}}
+	v := inner{secret, json.RawMessage(`{"` + secret + `":1}`), []byte(own), []string{own}, map[string]any{secret: []any{own}}, map[string]string{"a": own},
+		&own, []int32{1}}
 	if n := s.Value(&v); n != 8 {
 		t.Errorf("%d values were replaced, want 8", n)
 	}
@@ -115,12 +116,14 @@ func TestSettingsKnowWhatTheConfigExpanded(t *testing.T) {
 }
 
 func TestNamesOfSecrets(t *testing.T) {
-	for _, name := range []string{"API_KEY", "ROLLMILL_JUDGE_API_KEY", "hf_token", "X-Amz-Signature", "sig", "key", "accessToken", "DB_PASSWORD", "AWS_ACCESS_KEY_ID", "AZURE_STORAGE_CONNECTION_STRING"} {
+	for _, name := range []string{"API_KEY", "ROLLMILL_JUDGE_API_KEY", "hf_token", "X-Amz-Signature", "sig", "key", "accessToken", "DB_PASSWORD",
+		"AWS_ACCESS_KEY_ID", "AZURE_STORAGE_CONNECTION_STRING"} {
 		if !Looks(name) {
 			t.Errorf("%q is not taken for a secret's name", name)
 		}
 	}
-	for _, name := range []string{"max_tokens", "stop_token", "return_token_ids", "region", "endpoint", "tokenizer", "API_KEY_FILE", "keyboard", "monkey", "PWD", "PATH", ""} {
+	for _, name := range []string{"max_tokens", "stop_token", "return_token_ids", "region", "endpoint", "tokenizer", "API_KEY_FILE", "keyboard", "monkey",
+		"PWD", "PATH", ""} {
 		if Looks(name) {
 			t.Errorf("%q is taken for a secret's name", name)
 		}
@@ -133,7 +136,8 @@ func TestSecretsInURLs(t *testing.T) {
 			t.Errorf("%q is refused: %v", ok, err)
 		}
 	}
-	for _, bad := range []string{"http://user:canary1@h/v1", "http://canary1@h/v1", "http://h/v1?api_key=canary1", "http://h/?X-Amz-Credential=canary1", "https://h/?sig=canary1", "http://u:canary1%zz@h"} {
+	for _, bad := range []string{"http://user:canary1@h/v1", "http://canary1@h/v1", "http://h/v1?api_key=canary1", "http://h/?X-Amz-Credential=canary1",
+		"https://h/?sig=canary1", "http://u:canary1%zz@h"} {
 		if err := InURL(bad); err == nil || strings.Contains(err.Error(), "canary1") {
 			t.Errorf("%q: %v", bad, err)
 		}
@@ -157,7 +161,8 @@ func TestEnvironOfPrograms(t *testing.T) {
 	t.Setenv("PLAIN", "stays")
 	got := Environ("SOME_TOKEN")
 	text := strings.Join(got, "\n")
-	if strings.Contains(text, "canary1") || strings.Contains(text, "canary3") || !slices.Contains(got, "PLAIN=stays") || !slices.Contains(got, "SOME_TOKEN=canary2") {
+	if strings.Contains(text, "canary1") || strings.Contains(text, "canary3") || !slices.Contains(got, "PLAIN=stays") ||
+		!slices.Contains(got, "SOME_TOKEN=canary2") {
 		t.Error(text)
 	}
 	if !slices.Contains(got, "PATH="+os.Getenv("PATH")) {
@@ -189,7 +194,8 @@ func TestTrajectoryWithASecretLosesItsTokens(t *testing.T) {
 	const secret = "sk-canary-1234"
 	row := func() *formats.Trajectory {
 		return &formats.Trajectory{Error: secret, SampledTokens: 2, TokenSource: formats.TokensChoice,
-			Messages: []formats.Message{{Content: "q", PromptDeltaIDs: []int32{9}}, {Content: "a", Sampled: true, TokenIDs: []int32{1, 2}, Logprobs: []float32{0, 0}}}}
+			Messages: []formats.Message{{Content: "q", PromptDeltaIDs: []int32{9}},
+				{Content: "a", Sampled: true, TokenIDs: []int32{1, 2}, Logprobs: []float32{0, 0}}}}
 	}
 	s := &Set{}
 	s.Add("K", secret)

@@ -92,7 +92,8 @@ func TestEveryTokenOnceBehindWhatTheEngineSaw(t *testing.T) {
 				span, saw := s.Versions[n], log[i]
 				before := slices.Concat(s.Prompt, s.Response[:span.Start])
 				if !slices.Equal(before, saw.prompt) || !slices.Equal(s.Response[span.Start:span.End], saw.answer) {
-					t.Fatalf("message %d was sampled as %v after %v, and trains as %v after %v", i, saw.answer, saw.prompt, s.Response[span.Start:span.End], before)
+					t.Fatalf("message %d was sampled as %v after %v, and trains as %v after %v", i, saw.answer, saw.prompt,
+						s.Response[span.Start:span.End], before)
 				}
 				if *span.Version != int64(row.Messages[i].Call) {
 					t.Fatalf("message %d has version %d", i, *span.Version)
@@ -132,7 +133,8 @@ func TestEveryTokenOnceBehindWhatTheEngineSaw(t *testing.T) {
 
 // sampled returns a sampled message with its tokens.
 func sampled(parent int32, prompt []int32, cause string, ids ...int32) formats.Message {
-	return formats.Message{Parent: parent, Role: "assistant", Sampled: true, PromptDeltaIDs: prompt, PrefixBreak: cause, TokenIDs: ids, Logprobs: make([]float32, len(ids))}
+	return formats.Message{Parent: parent, Role: "assistant", Sampled: true, PromptDeltaIDs: prompt, PrefixBreak: cause, TokenIDs: ids,
+		Logprobs: make([]float32, len(ids))}
 }
 
 // TestWhoTrainsASharedTurn: the main path, else the lowest leaf.

@@ -13,8 +13,9 @@ import (
 // tokens that it learns. Its slices are those of Response: one element for each
 // of its tokens.
 type Sequence struct {
-	Cause    string // why it is apart from the sequence before: a branch's cause, or that of a prefix break; "" for a trajectory's first
-	Messages []int  // indexes of the messages that train in it, in order
+	// why it is apart from the sequence before: a branch's cause, or that of a prefix break; "" for a trajectory's first
+	Cause    string
+	Messages []int // indexes of the messages that train in it, in order
 
 	Prompt   []int32   // ids before the first token that trains
 	Response []int32   // from the first token that trains to the last
@@ -36,8 +37,9 @@ const (
 	NoIDs      = "no_ids"      // the engine gave no ids of an answer
 	NoPrompt   = "no_prompt"   // or none of the prompt before it
 	TokenCount = "token_count" // not one log probability for each id
-	Images     = "images"      // a message before a token that trains has an image, audio, video or a file, which ids do not hold
-	BadLogprob = "logprob"     // a log probability is NaN, infinite, or the engine's floor (-9999)
+	// a message before a token that trains has an image, audio, video or a file, which ids do not hold
+	Images     = "images"
+	BadLogprob = "logprob" // a log probability is NaN, infinite, or the engine's floor (-9999)
 )
 
 // Problem is why a trajectory gives no sequences.
@@ -179,7 +181,8 @@ func check(i int, m *formats.Message, first, lost bool) *Problem {
 	case m.PromptDeltaIDs == nil || len(m.PromptDeltaIDs) == 0 && (first || m.PrefixBreak != ""):
 		return &Problem{NoPrompt, fmt.Sprintf("message %d has no ids of its prompt", i)}
 	case len(m.Logprobs) != len(m.TokenIDs):
-		return &Problem{TokenCount, fmt.Sprintf("message %d has %d token ids and %d log probabilities", i, len(m.TokenIDs), len(m.Logprobs))}
+		return &Problem{TokenCount,
+			fmt.Sprintf("message %d has %d token ids and %d log probabilities", i, len(m.TokenIDs), len(m.Logprobs))}
 	}
 	if at := validate.Floored(m.Logprobs); at >= 0 {
 		return &Problem{BadLogprob, fmt.Sprintf("message %d: log probability %d is %v", i, at, m.Logprobs[at])}

@@ -14,7 +14,8 @@ type Tally struct {
 	In           int64 `json:"tokens_in"`              // sampled by calls to the target
 	Lost         int64 `json:"tokens_lost,omitempty"`  // of trajectories that gave no sequences
 	Alternatives int64 `json:"alternatives,omitempty"` // tokens of answers that the agent did not choose; never in a sequence
-	Shared       int64 `json:"shared,omitempty"`       // prompt tokens that a trainer which shares prefixes would not compute again
+	// prompt tokens that a trainer which shares prefixes would not compute again
+	Shared int64 `json:"shared,omitempty"`
 }
 
 // Add counts a trajectory and its sequences. A nil Tally counts nothing.
@@ -39,7 +40,8 @@ func (t *Tally) Add(row *formats.Trajectory, list []Sequence) {
 
 // Balance returns the tally as a receipt stores it.
 func (t *Tally) Balance() formats.Balance {
-	return formats.Balance{Trajectories: t.Trajectories, Sequences: t.Sequences, Tokens: t.Tokens, In: t.In, Lost: t.Lost, Alternatives: t.Alternatives, Shared: t.Shared}
+	return formats.Balance{Trajectories: t.Trajectories, Sequences: t.Sequences, Tokens: t.Tokens, In: t.In, Lost: t.Lost,
+		Alternatives: t.Alternatives, Shared: t.Shared}
 }
 
 // String returns how much of what was sampled is in sequences.
@@ -47,7 +49,8 @@ func (t *Tally) String() string { return Text(t.Balance()) }
 
 // Text returns a balance for people.
 func Text(b formats.Balance) string {
-	text := fmt.Sprintf("%d of %d sampled tokens in %s of %s", b.Tokens, b.In, plural.Of(b.Sequences, "sequence"), plural.Of(b.Trajectories, "trajectory"))
+	text := fmt.Sprintf("%d of %d sampled tokens in %s of %s", b.Tokens, b.In, plural.Of(b.Sequences, "sequence"),
+		plural.Of(b.Trajectories, "trajectory"))
 	if b.Shared > 0 {
 		text += fmt.Sprintf("; %s repeat an earlier sequence", plural.Of(b.Shared, "prompt token"))
 	}

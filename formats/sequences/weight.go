@@ -21,7 +21,8 @@ const (
 	TokenMean    Aggregate = "token mean"    // the mean over all tokens of a batch, or their sum over a constant
 	SequenceMean Aggregate = "sequence mean" // the mean over sequences of the mean over their tokens
 
-	TrajectoryMean Aggregate = "trajectory mean" // the mean over trajectories of the mean over the tokens of all their sequences
+	// the mean over trajectories of the mean over the tokens of all their sequences
+	TrajectoryMean Aggregate = "trajectory mean"
 )
 
 // Aggregates lists them.

@@ -39,7 +39,8 @@ var (
 
 func openingOf(r *Row) (o opening, checks bool) {
 	r.trained(func(i int, m *formats.Message) bool {
-		if len(m.TokenIDs) >= minShared && len(m.TokenIDs) == len(m.Logprobs) && m.PromptDeltaIDs != nil && sampledBefore(r.Trajectory, i) < 0 {
+		if len(m.TokenIDs) >= minShared && len(m.TokenIDs) == len(m.Logprobs) && m.PromptDeltaIDs != nil &&
+			sampledBefore(r.Trajectory, i) < 0 {
 			n := min(len(m.TokenIDs), maxOpening)
 			o = opening{keep(r), i, promptHash(r.Trajectory, m), slices.Clone(m.TokenIDs[:n]), slices.Clone(m.Logprobs[:n])}
 			checks = true

@@ -23,7 +23,8 @@ type Commands uint8
 const (
 	Import Commands = 1 << iota // the report of an import, of the rows of a source
 	Audit                       // of complete datasets
-	Submit                      // of the rows that preflight reads; a trainer's own preflight has the checks that depend on it
+	// of the rows that preflight reads; a trainer's own preflight has the checks that depend on it
+	Submit
 )
 
 // Scope is what a check sees at once.

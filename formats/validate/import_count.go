@@ -189,7 +189,9 @@ func (c *counter) repeats(rows []fact) {
 			c.contents = append(c.contents, content{rows[i].content, i})
 		}
 	}
-	slices.SortFunc(c.contents, func(a, b content) int { return cmp.Or(cmp.Compare(a.hash, b.hash), cmp.Compare(a.row, b.row)) })
+	slices.SortFunc(c.contents, func(a, b content) int {
+		return cmp.Or(cmp.Compare(a.hash, b.hash), cmp.Compare(a.row, b.row))
+	})
 	for i := 1; i < len(c.contents); i++ {
 		if x := c.contents[i]; x.hash == c.contents[i-1].hash {
 			f := &rows[x.row]

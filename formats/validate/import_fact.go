@@ -46,7 +46,8 @@ func decoded(n uint64, b []byte) fact {
 	flags := b[factBytes-1]
 	return fact{
 		place: place{n: n, file: binary.LittleEndian.Uint32(b[5*8:]), line: int64(word(3)), record: int64(word(4))},
-		found: set(word(0)), content: word(1), score: math.Float64frombits(word(2)), scored: flags&1 != 0, pairs: flags&2 != 0,
+		found: set(word(0)), content: word(1), score: math.Float64frombits(word(2)), scored: flags&1 != 0,
+		pairs: flags&2 != 0,
 	}
 }
 

@@ -196,7 +196,8 @@ var spoiled = []struct {
 		t.Messages[0].Parent, t.Messages[1].Parent = -1, 0
 		return rows
 	}, "no_system_prompt 1", ""},
-	{"no tool calls", func(rows []sourceRow, t *formats.Trajectory) []sourceRow { t.Messages[2].ToolCalls = nil; return rows }, "no_tool_calls 1", "tool-rewards 1"},
+	{"no tool calls", func(rows []sourceRow, t *formats.Trajectory) []sourceRow { t.Messages[2].ToolCalls = nil; return rows }, "no_tool_calls 1",
+		"tool-rewards 1"},
 	{"no definitions", func(rows []sourceRow, t *formats.Trajectory) []sourceRow { t.Calls[0].Tools = -1; return rows }, "no_tools 1", "tool-rewards 1"},
 	{"a tool that is not defined", func(rows []sourceRow, t *formats.Trajectory) []sourceRow {
 		t.Messages[2].ToolCalls[0].Name = "find"
@@ -290,7 +291,8 @@ func TestAll(t *testing.T) {
 			}
 		}
 	}
-	if got, err := Named(In(Audit), []string{"tools_lost", "flat"}); err != nil || !maps.Equal(got, map[string]bool{"no_tools": true, "unanswered_calls": true, "flat": true}) {
+	if got, err := Named(In(Audit), []string{"tools_lost", "flat"}); err != nil ||
+		!maps.Equal(got, map[string]bool{"no_tools": true, "unanswered_calls": true, "flat": true}) {
 		t.Errorf("%v, %v", got, err)
 	}
 	if n := len(imported); n > maxImported {
@@ -410,7 +412,8 @@ func TestGroupsOverFiles(t *testing.T) {
 	if !maps.EqualFunc(got, want, slices.Equal) {
 		t.Errorf("%v, want %v", got, want)
 	}
-	if text := string(text(t, r)); !strings.Contains(text, "b.jsonl\n  flat: 1 row of groups that begin in other files\n") || !strings.Contains(text, "rows  groups begun  ") {
+	if text := string(text(t, r)); !strings.Contains(text, "b.jsonl\n  flat: 1 row of groups that begin in other files\n") ||
+		!strings.Contains(text, "rows  groups begun  ") {
 		t.Error(text)
 	}
 }

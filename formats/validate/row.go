@@ -46,13 +46,15 @@ type Source struct {
 
 // WideRow returns row n of a wide dataset.
 func WideRow(n int64, t *formats.Trajectory) Row {
-	return Row{Number: n, TrajectoryID: t.TrajectoryID, Status: t.Status, Reward: t.Reward, Tokens: &t.SampledTokens, Trajectory: t,
-		Group: t.Group()}
+	return Row{Number: n, TrajectoryID: t.TrajectoryID, Status: t.Status, Reward: t.Reward, Tokens: &t.SampledTokens,
+		Trajectory: t,
+		Group:      t.Group()}
 }
 
 // ScoreRow returns row n of a dataset of scores, without its base.
 func ScoreRow(n int64, s *formats.Score) Row {
-	return Row{Number: n, TrajectoryID: s.TrajectoryID, Group: formats.GroupID(s.ExampleID, int(s.Epoch)), Status: s.Status, Reward: s.Reward, Score: s}
+	return Row{Number: n, TrajectoryID: s.TrajectoryID, Group: formats.GroupID(s.ExampleID, int(s.Epoch)), Status: s.Status,
+		Reward: s.Reward, Score: s}
 }
 
 // MemberRow returns row n of a dataset of groups, without its base.

@@ -182,5 +182,6 @@ func (c *length) found(*Check) []Finding {
 	if r < 0 {
 		goes = "against"
 	}
-	return []Finding{{What: fmt.Sprintf("reward goes %s length: correlation %.2f with the number of sampled tokens", goes, r), Of: int64(c.n)}}
+	return []Finding{{What: fmt.Sprintf("reward goes %s length: correlation %.2f with the number of sampled tokens", goes, r),
+		Of: int64(c.n)}}
 }

@@ -118,7 +118,8 @@ func called(t *formats.Trajectory, i int) bool {
 
 // toolMarks begin a tool call in the text of a model whose engine did not parse
 // it.
-var toolMarks = []string{"<tool_call>", "[TOOL_CALLS]", "<|python_tag|>", "<function=", "<|tool_call_begin|>", "<|tool▁call▁begin|>"}
+var toolMarks = []string{"<tool_call>", "[TOOL_CALLS]", "<|python_tag|>", "<function=", "<|tool_call_begin|>",
+	"<|tool▁call▁begin|>"}
 
 func unparsedTools(c *Count, r *Row) {
 	r.trained(func(i int, m *formats.Message) bool {

@@ -54,7 +54,8 @@ func (c *checks) calls(t *formats.Trajectory) {
 	for i := range t.Calls {
 		call := &t.Calls[i]
 		c.in("calls", i)
-		c.unless(call.Tools < -1 || int(call.Tools) >= len(t.ToolSets), "tools", "is %d of %d tool sets", call.Tools, len(t.ToolSets))
+		c.unless(call.Tools < -1 || int(call.Tools) >= len(t.ToolSets), "tools", "is %d of %d tool sets", call.Tools,
+			len(t.ToolSets))
 		c.unless(call.PromptTokens < 0, "prompt_tokens", "is %d", call.PromptTokens)
 		c.unless(call.CompletionTokens < 0, "completion_tokens", "is %d", call.CompletionTokens)
 		c.unless(call.LatencyMS < 0, "latency_ms", "is %d", call.LatencyMS)
@@ -73,7 +74,8 @@ func (c *checks) candidates(t *formats.Trajectory) {
 	for i := range t.Candidates {
 		a := &t.Candidates[i]
 		c.in("candidates", i)
-		c.unless(a.Message < -1 || int(a.Message) >= len(t.Messages), "message", "is %d of %d messages", a.Message, len(t.Messages))
+		c.unless(a.Message < -1 || int(a.Message) >= len(t.Messages), "message", "is %d of %d messages", a.Message,
+			len(t.Messages))
 		c.number("score", a.Score)
 		c.text("content", a.Content)
 		if a.Metadata != "" {
@@ -120,8 +122,10 @@ func (c *checks) tokens(t *formats.Trajectory) {
 		completion += int(t.Calls[i].CompletionTokens)
 	}
 	n := int(t.SampledTokens)
-	c.unless(n != ids && n != logprobs, "sampled_tokens", "is %d, but the messages hold %d ids and %d log probabilities", n, ids, logprobs)
-	c.unless(int(t.CompletionTokens) != completion, "completion_tokens", "is %d, but the calls' sum is %d", t.CompletionTokens, completion)
+	c.unless(n != ids && n != logprobs, "sampled_tokens", "is %d, but the messages hold %d ids and %d log probabilities", n,
+		ids, logprobs)
+	c.unless(int(t.CompletionTokens) != completion, "completion_tokens", "is %d, but the calls' sum is %d",
+		t.CompletionTokens, completion)
 	c.unless(t.PromptTokens < 0, "prompt_tokens", "is %d", t.PromptTokens)
 	c.unless(ids > 0 && t.TokenSource == "", "token_source", "is null, but there are token ids")
 }
@@ -129,7 +133,8 @@ func (c *checks) tokens(t *formats.Trajectory) {
 func (c *checks) digest(t *formats.Trajectory) {
 	again := *t
 	again.SetPayloadDigest()
-	c.unless(t.PayloadDigest != "" && t.PayloadDigest != again.PayloadDigest, "payload_digest", "is %s, but the payload gives %s", t.PayloadDigest, again.PayloadDigest)
+	c.unless(t.PayloadDigest != "" && t.PayloadDigest != again.PayloadDigest, "payload_digest",
+		"is %s, but the payload gives %s", t.PayloadDigest, again.PayloadDigest)
 }
 
 func (c *checks) text(column, s string) {

@@ -78,9 +78,11 @@ func Member(m *formats.Member) []Problem {
 	c.reward(m.Reward, m.Rewards, m.ShapedRewards, m.Status == formats.StatusOK || m.Status == formats.StatusTruncated)
 	c.number("advantage", m.Advantage)
 	c.unless(m.Advantage != nil && m.Reward == nil, "advantage", "is set, but there is no reward")
-	c.unless((m.Advantage == nil) != (m.NoAdvantage != ""), "no_advantage", "is %q, but advantage is %s", m.NoAdvantage, shown{m.Advantage})
+	c.unless((m.Advantage == nil) != (m.NoAdvantage != ""), "no_advantage", "is %q, but advantage is %s", m.NoAdvantage,
+		shown{m.Advantage})
 	if m.NoAdvantage != "" {
-		c.listed("no_advantage", m.NoAdvantage, []string{formats.NoAdvantageFailed, formats.NoAdvantageUnscored, formats.NoAdvantageSingleton})
+		c.listed("no_advantage", m.NoAdvantage,
+			[]string{formats.NoAdvantageFailed, formats.NoAdvantageUnscored, formats.NoAdvantageSingleton})
 	}
 	return c.problems
 }

@@ -70,8 +70,10 @@ func Export(ctx context.Context, o ExportOptions) (ExportReport, error) {
 	if err != nil {
 		return ExportReport{}, err
 	}
-	e := &export{ExportOptions: o, from: from, keep: keep, losses: map[string]map[string]int64{}, report: ExportReport{URI: to.uri, In: from.Rows.URI(), Filtered: map[string]int64{}}}
-	e.pass = exporters.NewPass(o.To, o.Best, o.Redact.Tables(tables, e.report.Redacted.Add), exporters.Place{Begin: to.begin, Put: to.put, Drop: e.drop})
+	e := &export{ExportOptions: o, from: from, keep: keep, losses: map[string]map[string]int64{},
+		report: ExportReport{URI: to.uri, In: from.Rows.URI(), Filtered: map[string]int64{}}}
+	e.pass = exporters.NewPass(o.To, o.Best, o.Redact.Tables(tables, e.report.Redacted.Add),
+		exporters.Place{Begin: to.begin, Put: to.put, Drop: e.drop})
 	defer e.pass.Close()
 	weights, err := e.weights(ctx)
 	if err != nil {
@@ -109,7 +111,9 @@ func (e *export) weights(ctx context.Context) (*sequences.Weights, error) {
 	}
 	for _, f := range e.To {
 		if f.Format.Loss == "" {
-			return nil, usage{"leave out --row-weight, or the format", "format " + f.Name + " has no weights: its rows are not sequences of tokens, or its trainer computes advantages from rewards"}
+			return nil, usage{"leave out --row-weight, or the format",
+				"format " + f.Name + " has no weights: its rows are not sequences of tokens, or its trainer computes " +
+					"advantages from rewards"}
 		}
 	}
 	w, memory := &sequences.Weights{Per: e.Per}, new(sequences.Memory)
@@ -189,7 +193,8 @@ func (e *export) sound(rows []formats.Trajectory) (bool, error) {
 	}
 	if p := problems[0]; !e.Lossy {
 		return false, formats.Invalid(e.report.In, "--lossy leaves such groups out, and counts them; curate drops them", nil,
-			"format %s cannot hold group %q: %s", whole[0].File.Name, rows[0].Group(), strings.TrimSpace(p.TrajectoryID+" "+p.Reason+" "+p.Detail))
+			"format %s cannot hold group %q: %s", whole[0].File.Name, rows[0].Group(),
+			strings.TrimSpace(p.TrajectoryID+" "+p.Reason+" "+p.Detail))
 	}
 	for _, w := range whole {
 		w.Skipped[problems[0].Reason]++
@@ -201,7 +206,8 @@ func (e *export) sound(rows []formats.Trajectory) (bool, error) {
 func (e *export) drop(f exporters.File, x *exporters.Item, part string) {
 	if !e.Lossy {
 		if e.lost == nil {
-			e.lost = e.refuse(x.Rows[0].TrajectoryID, f.Name, part, "--lossy leaves such parts out, and counts them; rows, arrow and trajectories hold everything")
+			e.lost = e.refuse(x.Rows[0].TrajectoryID, f.Name, part,
+				"--lossy leaves such parts out, and counts them; rows, arrow and trajectories hold everything")
 		}
 		return
 	}
@@ -226,10 +232,12 @@ func (e *export) end() error {
 			return err
 		}
 		if kept := e.report.Rows - e.filtered(); kept > 0 && w.Rows == 0 {
-			return formats.Invalid(e.report.In, "leave the format out, or change what group and curate give", nil, "%s would have no row: %s", w.Name, w.Skipped)
+			return formats.Invalid(e.report.In, "leave the format out, or change what group and curate give", nil,
+				"%s would have no row: %s", w.Name, w.Skipped)
 		}
 		if w.File.Format.Of != exporters.Rows && e.from.scattered(e.runs) {
-			return formats.Invalid(e.report.In, "export what curate makes of it: there the rows of a group are adjacent", nil, "format %s is made from whole groups, and the rows of a group are not adjacent", w.File.Name)
+			return formats.Invalid(e.report.In, "export what curate makes of it: there the rows of a group are adjacent", nil,
+				"format %s is made from whole groups, and the rows of a group are not adjacent", w.File.Name)
 		}
 		e.report.Files = append(e.report.Files, Written{Format: w.File.Name, Entry: w.Entry, Dropped: e.losses[w.File.Name]})
 	}

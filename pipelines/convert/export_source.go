@@ -32,7 +32,8 @@ func (s source) tables(ctx context.Context, files []exporters.File, keep *expres
 			continue
 		}
 		if keep.Active() {
-			return out, usage{"export a dataset that curate filtered", "--where and --status choose trajectories, and these formats are made from table " + name}
+			return out, usage{"export a dataset that curate filtered",
+				"--where and --status choose trajectories, and these formats are made from table " + name}
 		}
 		switch name {
 		case formats.TablePairs:

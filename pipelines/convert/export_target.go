@@ -32,13 +32,15 @@ type target struct {
 
 // newTarget finds the places of the files, and refuses those that are taken.
 func newTarget(ctx context.Context, o *ExportOptions) (*target, error) {
-	t := &target{ctx: ctx, stdout: o.Stdout, overwrite: o.Overwrite, keys: map[string]string{}, drafts: map[string]*storage.Draft{}}
+	t := &target{ctx: ctx, stdout: o.Stdout, overwrite: o.Overwrite, keys: map[string]string{},
+		drafts: map[string]*storage.Draft{}}
 	if len(o.To) == 0 {
 		return nil, usage{"name one with --to FORMAT", "no format"}
 	}
 	if o.Out == "-" {
 		if len(o.To) > 1 || !o.To[0].Extension.Streams() {
-			return nil, usage{"write it to a file or a folder", "standard output takes one format, in lines or as a stream, and not " + o.To[0].File}
+			return nil, usage{"write it to a file or a folder",
+				"standard output takes one format, in lines or as a stream, and not " + o.To[0].File}
 		}
 		return t, nil
 	}
@@ -62,7 +64,8 @@ func (t *target) place(ctx context.Context, o *ExportOptions) (err error) {
 	t.uri = storage.Redact(o.Out)
 	dir, name := storage.Split(o.Out)
 	first := o.To[0]
-	if len(o.To) == 1 && first.Extension != exporters.Folder && strings.Contains(name, ".") && !strings.HasSuffix(o.Out, "/") {
+	if len(o.To) == 1 && first.Extension != exporters.Folder && strings.Contains(name, ".") &&
+		!strings.HasSuffix(o.Out, "/") {
 		if first, err = named(first, name); err != nil {
 			return err
 		}
@@ -97,14 +100,16 @@ func named(f exporters.File, name string) (exporters.File, error) {
 		have = append(have, string(x.Extension))
 	}
 	if slices.Contains([]exporters.Extension{exporters.Parquet, exporters.JSONL, ".json", ".csv", ".arrow"}, ext) {
-		return f, usage{"name the file *" + strings.Join(have, " or *"), "the format " + f.Name + " has no form for " + string(ext)}
+		return f, usage{"name the file *" + strings.Join(have, " or *"),
+			"the format " + f.Name + " has no form for " + string(ext)}
 	}
 	return f, nil
 }
 
 // free refuses a key that is taken, and a folder that is not empty.
 func (t *target) free(ctx context.Context, key string) error {
-	taken := usage{"name another place, or pass --overwrite", "there is already something at " + storage.Join(t.bucket.URI(), key)}
+	taken := usage{"name another place, or pass --overwrite",
+		"there is already something at " + storage.Join(t.bucket.URI(), key)}
 	if key != "" && !strings.HasSuffix(key, "/") {
 		_, err := t.bucket.Stat(ctx, key)
 		if errors.Is(err, storage.ErrNotExist) {

@@ -126,9 +126,11 @@ func TestScoresHaveNoAdvantages(t *testing.T) {
 		}
 	}
 	ref := base.Ref("base", base.URI())
-	base = written(t, filepath.Join(root, "curate"), dataset.Spec{Stage: "curate", Version: 1, Kind: formats.KindTrajectories, Inputs: []dataset.Ref{ref}}, wide, 0)
+	base = written(t, filepath.Join(root, "curate"),
+		dataset.Spec{Stage: "curate", Version: 1, Kind: formats.KindTrajectories, Inputs: []dataset.Ref{ref}}, wide, 0)
 	ref = base.Ref("base", base.URI())
-	d := written(t, filepath.Join(root, "score"), dataset.Spec{Stage: "score", Version: 1, Kind: formats.KindScores, Inputs: []dataset.Ref{ref}, Base: &ref}, slices.Collect(random.Scores(9, small)), 0)
+	d := written(t, filepath.Join(root, "score"), dataset.Spec{Stage: "score", Version: 1, Kind: formats.KindScores, Inputs: []dataset.Ref{ref}, Base: &ref},
+		slices.Collect(random.Scores(9, small)), 0)
 	var out bytes.Buffer
 	if _, err := Export(t.Context(), ExportOptions{In: d.URI(), To: files(t, "rows"), Out: "-", Stdout: &out}); err != nil {
 		t.Fatal(err)
@@ -207,7 +209,8 @@ func TestLosses(t *testing.T) {
 	}
 	o.Lossy, o.Overwrite = true, true
 	r, err := Export(t.Context(), o)
-	if err != nil || r.Files[0].Dropped["branches"] != branched || branched == 0 || r.Files[0].Skipped["no_messages"] != silent || silent == 0 || r.Files[1].Dropped != nil {
+	if err != nil || r.Files[0].Dropped["branches"] != branched || branched == 0 || r.Files[0].Skipped["no_messages"] != silent || silent == 0 ||
+		r.Files[1].Dropped != nil {
 		t.Errorf("%d branched, %d without messages: %+v, %v", branched, silent, r.Files, err)
 	}
 	documents, _ := filepath.Glob(filepath.Join(root, "out", "atif", "*.json"))
@@ -263,8 +266,10 @@ func TestFilters(t *testing.T) {
 		t.Fatal(err)
 	}
 	var out bytes.Buffer
-	r, err := Export(t.Context(), ExportOptions{In: d.URI(), To: files(t, "rows"), Out: "-", Stdout: &out, Statuses: []string{formats.StatusOK}, Where: `advantage > 0 && rewards["none"] == 0`,
-		Redact: rules})
+	r, err := Export(t.Context(),
+		ExportOptions{In: d.URI(), To: files(t, "rows"), Out: "-", Stdout: &out, Statuses: []string{formats.StatusOK},
+			Where:  `advantage > 0 && rewards["none"] == 0`,
+			Redact: rules})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -292,7 +297,8 @@ func TestScatteredGroups(t *testing.T) {
 	base, wide := rollout(t, root, random.Options{Groups: 2, Generations: 4, Messages: 3, SampledTokens: 9, PromptTokens: 9})
 	uri := filepath.Join(root, "group")
 	ref := base.Ref("base", uri)
-	shard, err := dataset.Begin(t.Context(), uri, dataset.Spec{Stage: "group", Version: 1, Kind: formats.KindGroups, Inputs: []dataset.Ref{ref}, Base: &ref}, dataset.Options{})
+	shard, err := dataset.Begin(t.Context(), uri, dataset.Spec{Stage: "group", Version: 1, Kind: formats.KindGroups, Inputs: []dataset.Ref{ref}, Base: &ref},
+		dataset.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -302,7 +308,9 @@ func TestScatteredGroups(t *testing.T) {
 		var members []formats.Member
 		for i, row := range group {
 			reward := float64(i)
-			members = append(members, formats.Member{TrajectoryID: row.TrajectoryID, ExampleID: row.ExampleID, GroupID: fmt.Sprint("by-", i%2), Generation: row.Generation, Status: row.Status, Reward: &reward})
+			members = append(members,
+				formats.Member{TrajectoryID: row.TrajectoryID, ExampleID: row.ExampleID, GroupID: fmt.Sprint("by-", i%2), Generation: row.Generation,
+					Status: row.Status, Reward: &reward})
 		}
 		failed = errors.Join(failed, table.Write(t.Context(), members))
 	}

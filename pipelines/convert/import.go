@@ -55,9 +55,11 @@ func Import(ctx context.Context, o ImportOptions) (ImportReport, error) {
 // attempt writes the shard's rows, but does not commit them. Unless sort is set
 // the error is errScattered when the groups of the source are not adjacent. On
 // an error what was written is removed.
-func (o *ImportOptions) attempt(ctx context.Context, spec dataset.Spec, sort bool) (Source, dataset.Outcome, *dataset.Shard, error) {
+func (o *ImportOptions) attempt(ctx context.Context, spec dataset.Spec, sort bool) (Source, dataset.Outcome,
+	*dataset.Shard, error) {
 	s := o.Out.Shard.Of()
-	shard, err := dataset.Begin(ctx, o.Out.URI, spec, dataset.Options{Shard: s.Index, Of: s.Count, Overwrite: o.Out.Overwrite})
+	shard, err := dataset.Begin(ctx, o.Out.URI, spec,
+		dataset.Options{Shard: s.Index, Of: s.Count, Overwrite: o.Out.Overwrite})
 	if err != nil || shard.UpToDate() {
 		return Source{}, dataset.Outcome{}, shard, err
 	}
@@ -123,7 +125,8 @@ func (o *ImportOptions) Validate() error {
 	}
 	for name := range o.Fields {
 		if !slices.Contains(known, name) {
-			return stages.Errorf(stages.KindUsage, plugin.Nearest(name, known, help), "import: the format %s has no field %q for --map", o.Format.Name, name)
+			return stages.Errorf(stages.KindUsage, plugin.Nearest(name, known, help),
+				"import: the format %s has no field %q for --map", o.Format.Name, name)
 		}
 	}
 	return o.Spill.Validate(stage)
@@ -146,7 +149,8 @@ func (o *ImportOptions) spec(ctx context.Context) (dataset.Spec, error) {
 	if err != nil {
 		return dataset.Spec{}, fmt.Errorf("import: giving the run its id: %w", err)
 	}
-	return dataset.Spec{Stage: stage, Version: version, Kind: formats.KindTrajectories, Params: params, Inputs: []dataset.Ref{source}, Run: run}, nil
+	return dataset.Spec{Stage: stage, Version: version, Kind: formats.KindTrajectories, Params: params,
+		Inputs: []dataset.Ref{source}, Run: run}, nil
 }
 
 // digest returns the SHA-256 over the names and the bytes of the files and of

@@ -26,7 +26,8 @@ func TestRowsOutliveTheirBatch(t *testing.T) {
 		for i := range size {
 			answer := fmt.Sprintf("answer %d of %d", i, g)
 			want = append(want, answer)
-			fmt.Fprintf(&lines, `{"id":"%d-%d","messages":[{"role":"user","content":"question %d"},{"role":"assistant","content":%q}],"n":%d}`+"\n", g, i, g, answer, len(want))
+			fmt.Fprintf(&lines, `{"id":"%d-%d","messages":[{"role":"user","content":"question %d"},{"role":"assistant","content":%q}],"n":%d}`+"\n", g, i, g,
+				answer, len(want))
 		}
 	}
 	for _, scattered := range []bool{false, true} {
@@ -99,7 +100,8 @@ func TestTooManyKeysAreRefused(t *testing.T) {
 	o := options(filepath.Join(t.TempDir(), "out"), text("a", "{"+talk+"}\n{"+talk+`,"log":{`+keys.String()[1:]+"}}\n"))
 	o.Format = chat.Importer
 	_, err := convert.Import(t.Context(), o)
-	if in, ok := errors.AsType[*formats.InputError](err); !ok || in.Hint() == "" || !strings.HasSuffix(err.Error(), "line 2: an object has more than 100000 keys, which are not read: log") {
+	if in, ok := errors.AsType[*formats.InputError](err); !ok || in.Hint() == "" ||
+		!strings.HasSuffix(err.Error(), "line 2: an object has more than 100000 keys, which are not read: log") {
 		t.Errorf("got %v", err)
 	}
 }

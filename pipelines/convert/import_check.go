@@ -62,28 +62,31 @@ const mostRefusals = 100
 func (c *check) read(ctx context.Context, add func(context.Context, *row) error, done func() int64) error {
 	c.meter = c.o.Meter(stage, "record", 0)
 	defer c.meter.Done()
-	err := c.o.each(ctx, func(file int, p *parsed) error { return c.record(ctx, file, p, add) }, func(file int, err error) error {
-		if !c.checks {
-			return err
-		}
-		c.broken++
-		c.refuse(file, "file", err)
-		return nil
-	}, func() (int64, int64) {
-		if done == nil {
-			return c.added, c.added
-		}
-		return c.added, done()
-	})
+	err := c.o.each(ctx, func(file int, p *parsed) error { return c.record(ctx, file, p, add) },
+		func(file int, err error) error {
+			if !c.checks {
+				return err
+			}
+			c.broken++
+			c.refuse(file, "file", err)
+			return nil
+		}, func() (int64, int64) {
+			if done == nil {
+				return c.added, c.added
+			}
+			return c.added, done()
+		})
 	if err != nil || c.records == 0 {
 		return err
 	}
 	for _, name := range slices.Sorted(maps.Keys(c.unseen)) {
 		column := c.unseen[name]
-		return formats.Invalid(c.o.Source.URI, "name a column of the records; the others need no --map", nil, "no record has the column %q of --map %s=%s", column, name, column)
+		return formats.Invalid(c.o.Source.URI, "name a column of the records; the others need no --map", nil,
+			"no record has the column %q of --map %s=%s", column, name, column)
 	}
 	if c.o.Lossy && !c.checks && c.refused == c.records {
-		return formats.Invalid(c.o.Source.URI, "import --check lists the reasons; is it the right format?", nil, "no record gives a trajectory; all %d are refused", c.records)
+		return formats.Invalid(c.o.Source.URI, "import --check lists the reasons; is it the right format?", nil,
+			"no record gives a trajectory; all %d are refused", c.records)
 	}
 	return nil
 }
@@ -113,7 +116,8 @@ func (c *check) record(ctx context.Context, file int, p *parsed, add func(contex
 	}
 	for _, l := range p.Losses {
 		if !c.checks && !c.o.Lossy {
-			return p.Refused(name, "import --check lists what no row can hold, --lossy drops and counts it", fmt.Errorf("it cannot be represented: %s", l))
+			return p.Refused(name, "import --check lists what no row can hold, --lossy drops and counts it",
+				fmt.Errorf("it cannot be represented: %s", l))
 		}
 		if len(p.rows) == 0 || c.o.mine(&p.rows[0]) {
 			c.lose(l.String())
@@ -204,5 +208,6 @@ func sum(counts map[string]int64) (total float64) {
 // report describes what was read, which is the end of reading.
 func (c *check) report() (Source, error) {
 	found, err := c.source.Report()
-	return Source{Checks: found, Refused: c.refusals, Records: c.records, RefusedRecords: c.refused, BrokenFiles: c.broken, Losses: c.losses, Redacted: c.redacted}, err
+	return Source{Checks: found, Refused: c.refusals, Records: c.records, RefusedRecords: c.refused, BrokenFiles: c.broken,
+		Losses: c.losses, Redacted: c.redacted}, err
 }

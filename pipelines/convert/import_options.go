@@ -77,10 +77,20 @@ func ImportDefaults() ImportOptions { return ImportOptions{GroupBy: GroupByID, T
 // Declare declares the user's options, except the files.
 func (o *ImportOptions) Declare(d *plugin.Declarer) {
 	d.Heading(plugin.Rows)
-	d.Pairs(&o.Fields, "map", "read the format's field NAME from the column of another name, as `NAME=COLUMN` says, such as messages=conversations").ID("map").Common()
-	d.String(&o.GroupBy, "group-by", "make one group of the trajectories with equal `WHAT`: id (the source's id of the example, else the prompt), prompt, a field of the example or of the metadata such as task.name, or @FILE with lines TRAJECTORY,EXAMPLE").ID("group-by").Common()
-	plugin.Choice(d, &o.Train, "train", "train `WHICH` answers of a conversation: all, or the last one after the others as its context", TrainAll, TrainLast).ID("train")
-	d.Bool(&o.Lossy, "lossy", "drop and count what a row cannot hold, and records that cannot be converted, instead of refusing them").ID("lossy").Common()
-	plugin.File(d, &o.Redact, "redact", "redact every row by the rules in this YAML `FILE`", redaction.Load).Shown("none").ID("redact")
+	d.Pairs(&o.Fields, "map",
+		"read the format's field NAME from the column of another name, as `NAME=COLUMN` says, such as "+
+			"messages=conversations").ID("map").Common()
+	d.String(&o.GroupBy, "group-by",
+		"make one group of the trajectories with equal `WHAT`: id (the source's id of the example, else the prompt), "+
+			"prompt, a field of the example or of the metadata such as task.name, or @FILE with lines TRAJECTORY,EXAMPLE").
+		ID("group-by").Common()
+	plugin.Choice(d, &o.Train, "train",
+		"train `WHICH` answers of a conversation: all, or the last one after the others as its context", TrainAll,
+		TrainLast).ID("train")
+	d.Bool(&o.Lossy, "lossy",
+		"drop and count what a row cannot hold, and records that cannot be converted, instead of refusing them").
+		ID("lossy").Common()
+	plugin.File(d, &o.Redact, "redact", "redact every row by the rules in this YAML `FILE`", redaction.Load).Shown("none").
+		ID("redact")
 	d.OptionalInt(&o.Epoch, "epoch", "give rows whose source has no epoch the epoch `N`").Shown("0")
 }

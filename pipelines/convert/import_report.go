@@ -102,7 +102,8 @@ func report(result dataset.Result, outcome dataset.Outcome) stages.Report {
 	}
 	r.Message = plural.Of(r.Rows, "trajectory")
 	for _, x := range []struct{ fact, text string }{
-		{factRefused, "%s dropped"}, {factLosses, "%s dropped"}, {factRedactions, "%s"}, {factPairs, "%s"}, {factLabels, "%s"},
+		{factRefused, "%s dropped"}, {factLosses, "%s dropped"}, {factRedactions, "%s"}, {factPairs, "%s"},
+		{factLabels, "%s"},
 	} {
 		if n := int64(r.Facts[x.fact]); n > 0 {
 			r.Message += "; " + fmt.Sprintf(x.text, plural.Of(n, nouns[x.fact]))
@@ -112,4 +113,5 @@ func report(result dataset.Result, outcome dataset.Outcome) stages.Report {
 }
 
 // nouns are the words for facts in messages.
-var nouns = map[string]string{factRefused: "record", factLosses: "part", factRedactions: "redaction", factPairs: "preference", factLabels: "label"}
+var nouns = map[string]string{factRefused: "record", factLosses: "part", factRedactions: "redaction", factPairs: "preference",
+	factLabels: "label"}

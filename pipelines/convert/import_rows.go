@@ -100,7 +100,8 @@ func (m *batches) put(b *batch, written int64) {
 // of them in order. broken is called when a file cannot be read to its end; its
 // nil goes on with the next file. progress returns how many rows use has had, and
 // how many of these are needed no more: their memory is used again.
-func (o *ImportOptions) each(ctx context.Context, use func(file int, p *parsed) error, broken func(file int, err error) error, progress func() (had, done int64)) error {
+func (o *ImportOptions) each(ctx context.Context, use func(file int, p *parsed) error, broken func(file int, err error) error,
+	progress func() (had, done int64)) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	workers := runtime.GOMAXPROCS(0)
@@ -154,7 +155,8 @@ func (o *ImportOptions) each(ctx context.Context, use func(file int, p *parsed) 
 }
 
 // cut cuts a file into batches. It returns false when the import has ended.
-func (o *ImportOptions) cut(ctx context.Context, file int, memory *semaphore.Weighted, pool *batches, todo, ordered chan<- *batch) bool {
+func (o *ImportOptions) cut(ctx context.Context, file int, memory *semaphore.Weighted, pool *batches,
+	todo, ordered chan<- *batch) bool {
 	send := func(b *batch) bool {
 		b.held = min(b.bytes, inWork)
 		if memory.Acquire(ctx, b.held) != nil {
@@ -258,7 +260,8 @@ func (o *ImportOptions) rows(p *parsed, h *hasher) error {
 		}
 		r.redacted = o.Redact.Trajectory(&r.Row)
 		if column, n := oversize(&r.Row, len(p.Data)); column != "" {
-			return fmt.Errorf("column %s has %d bytes, and a dataset holds at most %d in one row", column, n, parquet.MaxColumnBytes)
+			return fmt.Errorf("column %s has %d bytes, and a dataset holds at most %d in one row", column, n,
+				parquet.MaxColumnBytes)
 		}
 		if err := o.identify(r, h, p.Data); err != nil {
 			return err

@@ -38,11 +38,13 @@ func pack(r *row) *packed {
 func unpack(b []byte) *row {
 	var p packed
 	spill.Decode(b, &p)
-	return &row{Item: &importers.Item{Row: p.T, Attempt: p.Attempt, Pair: p.Pair, Label: p.Label, Final: p.Final}, own: p.Own, size: len(b)}
+	return &row{Item: &importers.Item{Row: p.T, Attempt: p.Attempt, Pair: p.Pair, Label: p.Label, Final: p.Final}, own: p.Own,
+		size: len(b)}
 }
 
 func newSorted(o *ImportOptions, emit func(context.Context, []*row) error) *sorted {
-	return &sorted{emit: emit, o: o, keys: spill.New(o.Spill.Dir, o.Spill.Memory/4), rows: spill.NewList(o.Spill.Dir, o.Spill.Memory/4)}
+	return &sorted{emit: emit, o: o, keys: spill.New(o.Spill.Dir, o.Spill.Memory/4),
+		rows: spill.NewList(o.Spill.Dir, o.Spill.Memory/4)}
 }
 
 // close removes what was sorted, which is no longer needed.

@@ -54,7 +54,8 @@ var format = importers.Format{Name: "test", Extensions: []string{".jsonl"}, Fiel
 				c.Input(formats.Message{Role: "user", Content: "go on"})
 			}
 			c.Sampled(formats.Message{Role: "assistant", Content: answer}, formats.Call{Target: true, Model: "m"})
-			x := importers.Item{Row: formats.Trajectory{TrajectoryID: l.ID, ExampleID: l.Example, Reward: reward}, Attempt: l.Attempt, Pair: side, Label: l.Label}
+			x := importers.Item{Row: formats.Trajectory{TrajectoryID: l.ID, ExampleID: l.Example, Reward: reward}, Attempt: l.Attempt, Pair: side,
+				Label: l.Label}
 			c.Into(&x.Row)
 			return x
 		}
@@ -193,14 +194,16 @@ func TestScatteredGroupsGiveTheSameRowsSorted(t *testing.T) {
 
 func TestIDsDependOnContentAndTheSourcesOwn(t *testing.T) {
 	dir := t.TempDir()
-	lines := []line{{ID: "x", Question: "q", Answer: "a"}, {Question: "q", Answer: "a"}, {Question: "q", Answer: "a"}, {ID: "x", Question: "q", Answer: "b"}, {ID: "x", Example: "e", Question: "q", Answer: "a"}}
+	lines := []line{{ID: "x", Question: "q", Answer: "a"}, {Question: "q", Answer: "a"}, {Question: "q", Answer: "a"}, {ID: "x", Question: "q", Answer: "b"},
+		{ID: "x", Example: "e", Question: "q", Answer: "a"}}
 	run(t, options(filepath.Join(dir, "a"), file("a", lines...)))
 	first := rows[formats.Trajectory](t, filepath.Join(dir, "a"), "")
 	ids := map[string]bool{}
 	for _, r := range first {
 		ids[r.TrajectoryID] = true
 	}
-	if len(ids) != 5 || first[0].ExampleID != first[3].ExampleID || first[4].ExampleID != "e" || first[0].Metadata != `{"source_id":"x"}` || first[1].Metadata != "" {
+	if len(ids) != 5 || first[0].ExampleID != first[3].ExampleID || first[4].ExampleID != "e" || first[0].Metadata != `{"source_id":"x"}` ||
+		first[1].Metadata != "" {
 		t.Errorf("%d ids: %+v", len(ids), first)
 	}
 	slices.Reverse(lines)
@@ -231,7 +234,8 @@ func TestGroupsByFieldAndByFile(t *testing.T) {
 	if r, err := by("file", "@ids", map[string]string{"x": "one", "y": "one"}); err != nil || r[1].ExampleID != "one" {
 		t.Errorf("%v %+v", err, r)
 	}
-	if _, err := by("missing", "@ids", map[string]string{"x": "one"}); !errors.Is(err, formats.ErrInvalid) || !strings.Contains(err.Error(), `line 2: its id "y" is not in the file of ids`) {
+	if _, err := by("missing", "@ids", map[string]string{"x": "one"}); !errors.Is(err, formats.ErrInvalid) ||
+		!strings.Contains(err.Error(), `line 2: its id "y" is not in the file of ids`) {
 		t.Error(err)
 	}
 	if _, err := by("field", "task", nil); !errors.Is(err, formats.ErrInvalid) || !strings.Contains(err.Error(), `has the field "task" of --group-by`) {
@@ -241,7 +245,8 @@ func TestGroupsByFieldAndByFile(t *testing.T) {
 
 func TestWhatCannotBeRepresented(t *testing.T) {
 	dir := t.TempDir()
-	files := []convert.File{file("a", line{Question: "q", Answer: "a"}, line{Bad: true}), text("b", "{\"Question\":\"q\",\"Answer\":\"b\",\"Lost\":\"x\"}\n\n[1]\n")}
+	files := []convert.File{file("a", line{Question: "q", Answer: "a"}, line{Bad: true}),
+		text("b", "{\"Question\":\"q\",\"Answer\":\"b\",\"Lost\":\"x\"}\n\n[1]\n")}
 	o := options(filepath.Join(dir, "strict"), files...)
 	_, err := convert.Import(t.Context(), o)
 	in := (*formats.InputError)(nil)
@@ -252,11 +257,13 @@ func TestWhatCannotBeRepresented(t *testing.T) {
 		t.Error("a refused import left a dataset")
 	}
 	r, err := convert.CheckImport(t.Context(), o)
-	if err != nil || r.Records != 4 || r.RefusedRecords != 2 || len(r.Losses) != 1 || r.Checks.Rows != 2 || r.Refused[1].File != "b.jsonl" || r.Refused[1].Place != "line 3" {
+	if err != nil || r.Records != 4 || r.RefusedRecords != 2 || len(r.Losses) != 1 || r.Checks.Rows != 2 || r.Refused[1].File != "b.jsonl" ||
+		r.Refused[1].Place != "line 3" {
 		t.Errorf("%v %+v", err, r)
 	}
 	o.Lossy = true
-	if r := run(t, o); r.Rows != 2 || r.RefusedRecords != 2 || r.Losses["lost: there is no place for it"] != 1 || r.Message != "2 trajectories; 2 records dropped; 1 part dropped" {
+	if r := run(t, o); r.Rows != 2 || r.RefusedRecords != 2 || r.Losses["lost: there is no place for it"] != 1 ||
+		r.Message != "2 trajectories; 2 records dropped; 1 part dropped" {
 		t.Errorf("%+v", r.Report)
 	}
 }
@@ -264,7 +271,8 @@ func TestWhatCannotBeRepresented(t *testing.T) {
 // Files that cannot be read are not counted as records, and a check names their
 // faults once.
 func TestBrokenFilesAreCounted(t *testing.T) {
-	o := options(filepath.Join(t.TempDir(), "out"), text("a", "\xff\xfe{\x00"), text("b", "{}\n{\"Question\":\"\xff\"}\n"), file("c", line{Question: "q", Answer: "a"}))
+	o := options(filepath.Join(t.TempDir(), "out"), text("a", "\xff\xfe{\x00"), text("b", "{}\n{\"Question\":\"\xff\"}\n"),
+		file("c", line{Question: "q", Answer: "a"}))
 	r, err := convert.CheckImport(t.Context(), o)
 	if err != nil || r.Records != 2 || r.RefusedRecords != 0 || r.BrokenFiles != 2 || r.Complete() {
 		t.Errorf("%v %+v", err, r)
@@ -273,7 +281,8 @@ func TestBrokenFilesAreCounted(t *testing.T) {
 		t.Errorf("%+v", x)
 	}
 	var b strings.Builder
-	if err := r.WriteText(&b); err != nil || !strings.HasPrefix(b.String(), "2 records; 2 files not read to the end\n  a.jsonl: file: the text is UTF-16\n    hint: ") {
+	if err := r.WriteText(&b); err != nil ||
+		!strings.HasPrefix(b.String(), "2 records; 2 files not read to the end\n  a.jsonl: file: the text is UTF-16\n    hint: ") {
 		t.Errorf("%v %s", err, b.String())
 	}
 }
@@ -282,14 +291,16 @@ func TestNothingIsSilentlyLeftOut(t *testing.T) {
 	dir := t.TempDir()
 	o := options(filepath.Join(dir, "unseen"), file("a", line{Question: "q", Answer: "a"}))
 	o.Format.Columns, o.Fields = true, map[string]string{"question": "Qestion"}
-	if _, err := convert.Import(t.Context(), o); !errors.Is(err, formats.ErrInvalid) || !strings.Contains(err.Error(), `no record has the column "Qestion" of --map question=Qestion`) {
+	if _, err := convert.Import(t.Context(), o); !errors.Is(err, formats.ErrInvalid) ||
+		!strings.Contains(err.Error(), `no record has the column "Qestion" of --map question=Qestion`) {
 		t.Error(err)
 	}
 	o.Fields["question"] = "Question"
 	run(t, o)
 	o = options(filepath.Join(dir, "refused"), file("a", line{Bad: true}, line{Bad: true}))
 	o.Lossy = true
-	if _, err := convert.Import(t.Context(), o); !errors.Is(err, formats.ErrInvalid) || !strings.Contains(err.Error(), "no record gives a trajectory; all 2 are refused") {
+	if _, err := convert.Import(t.Context(), o); !errors.Is(err, formats.ErrInvalid) ||
+		!strings.Contains(err.Error(), "no record gives a trajectory; all 2 are refused") {
 		t.Error(err)
 	}
 	past := -1
@@ -324,14 +335,16 @@ func TestPreferencesAndLabelsOfTheSource(t *testing.T) {
 		p.Chosen != `[{"role":"assistant","content":"c"}]` || p.Margin != 1 || p.GroupID != all[0].ExampleID+"@0" {
 		t.Errorf("%+v", p)
 	}
-	if l := rows[formats.Label](t, o.Out.URI, formats.TableLabels); !l[0].Desirable || l[1].Desirable || l[1].Completion != `[{"role":"assistant","content":"f"}]` {
+	if l := rows[formats.Label](t, o.Out.URI, formats.TableLabels); !l[0].Desirable || l[1].Desirable ||
+		l[1].Completion != `[{"role":"assistant","content":"f"}]` {
 		t.Errorf("%+v", l)
 	}
 }
 
 func TestTrainLast(t *testing.T) {
 	dir := t.TempDir()
-	o := options(filepath.Join(dir, "out"), file("a", line{Question: "q", Before: "x", Answer: "a"}, line{Question: "q", Before: "x", Answer: "b"}, line{Question: "q", Before: "y", Answer: "b"}))
+	o := options(filepath.Join(dir, "out"),
+		file("a", line{Question: "q", Before: "x", Answer: "a"}, line{Question: "q", Before: "x", Answer: "b"}, line{Question: "q", Before: "y", Answer: "b"}))
 	o.Train = convert.TrainLast
 	run(t, o)
 	all := rows[formats.Trajectory](t, o.Out.URI, "")

@@ -52,7 +52,8 @@ const (
 // newWriter returns a writer. The tables of pairs and labels begin with their
 // first row.
 func newWriter(o *ImportOptions, shard *dataset.Shard) *writer {
-	return &writer{o: o, shard: shard, rows: dataset.NewTable[formats.Trajectory](shard, "", -1), copies: map[string]int{}, outcome: dataset.Outcome{Facts: map[string]float64{}}}
+	return &writer{o: o, shard: shard, rows: dataset.NewTable[formats.Trajectory](shard, "", -1), copies: map[string]int{},
+		outcome: dataset.Outcome{Facts: map[string]float64{}}}
 }
 
 // group writes the rows of a group, soon.
@@ -193,16 +194,19 @@ func (w *writer) sides(ctx context.Context, group []*row) error {
 // the two have in common.
 func (w *writer) pair(ctx context.Context, chosen, rejected *formats.Trajectory) error {
 	a, b := chosen.Main(), rejected.Main()
-	shared := min(chat.Shared(chosen, rejected, a, b), slices.IndexFunc(a, chosen.Trained), slices.IndexFunc(b, rejected.Trained))
+	shared := min(chat.Shared(chosen, rejected, a, b), slices.IndexFunc(a, chosen.Trained),
+		slices.IndexFunc(b, rejected.Trained))
 	if shared < 0 || shared >= len(a) || shared >= len(b) {
 		w.outcome.Facts[factUnpaired]++
 		return nil
 	}
 	p := formats.Pair{
 		ExampleID: chosen.ExampleID, GroupID: formats.GroupID(chosen.ExampleID, int(chosen.Epoch)), Epoch: chosen.Epoch,
-		ChosenID: chosen.TrajectoryID, RejectedID: rejected.TrajectoryID, ChosenIndex: int32(a[shared]), RejectedIndex: int32(b[shared]),
-		Prompt: chat.JSON(chosen, a[:shared]), Chosen: chat.JSON(chosen, a[shared:]), Rejected: chat.JSON(rejected, b[shared:]),
-		Tools: chat.ToolsOf(chosen, a[slices.IndexFunc(a, chosen.Trained)]),
+		ChosenID: chosen.TrajectoryID, RejectedID: rejected.TrajectoryID, ChosenIndex: int32(a[shared]),
+		RejectedIndex: int32(b[shared]),
+		Prompt:        chat.JSON(chosen, a[:shared]), Chosen: chat.JSON(chosen, a[shared:]),
+		Rejected: chat.JSON(rejected, b[shared:]),
+		Tools:    chat.ToolsOf(chosen, a[slices.IndexFunc(a, chosen.Trained)]),
 	}
 	if chosen.Reward != nil && rejected.Reward != nil {
 		p.ChosenScore, p.RejectedScore = *chosen.Reward, *rejected.Reward
@@ -226,7 +230,8 @@ func (w *writer) label(ctx context.Context, r *row) error {
 		return nil
 	}
 	l := formats.Label{
-		TrajectoryID: t.TrajectoryID, ExampleID: t.ExampleID, GroupID: formats.GroupID(t.ExampleID, int(t.Epoch)), Epoch: t.Epoch, Generation: t.Generation,
+		TrajectoryID: t.TrajectoryID, ExampleID: t.ExampleID, GroupID: formats.GroupID(t.ExampleID, int(t.Epoch)),
+		Epoch: t.Epoch, Generation: t.Generation,
 		Desirable: *r.Label, Reward: *t.Reward,
 		Prompt: chat.JSON(t, path[:at]), Completion: chat.JSON(t, path[at:]), Tools: chat.ToolsOf(t, path[at]),
 	}

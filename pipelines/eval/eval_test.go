@@ -128,8 +128,10 @@ func measured(t *testing.T, root string) {
 			var g []formats.Trajectory
 			for k := range 2 {
 				id := fmt.Sprint("e", e)
-				g = append(g, formats.Trajectory{TrajectoryID: formats.TrajectoryID("run", id, 0, k), ExampleID: id, Generation: int32(k), Run: "run", Model: "policy",
-					Example: fmt.Sprintf(`{"task":{"level":%d},"kind":%q}`, e%2, []string{"short", "long", "short"}[e]), Status: formats.StatusOK, StopReason: formats.StopDone})
+				g = append(g, formats.Trajectory{TrajectoryID: formats.TrajectoryID("run", id, 0, k), ExampleID: id, Generation: int32(k), Run: "run",
+					Model:   "policy",
+					Example: fmt.Sprintf(`{"task":{"level":%d},"kind":%q}`, e%2, []string{"short", "long", "short"}[e]), Status: formats.StatusOK,
+					StopReason: formats.StopDone})
 			}
 			if err := table.Write(t.Context(), g); err != nil {
 				return err
@@ -142,25 +144,27 @@ func measured(t *testing.T, root string) {
 		t.Fatal(err)
 	}
 	ref := base.Ref("base", root+"/score")
-	write(root+"/score", dataset.Spec{Stage: "score", Version: 1, Kind: formats.KindScores, Inputs: []dataset.Ref{ref}, Base: &ref}, func(s *dataset.Shard) error {
-		table := dataset.NewTable[formats.Score](s, "", 0)
-		for e, g := range rewards {
-			var rows []formats.Score
-			for k := range g {
-				id := fmt.Sprint("e", e)
-				s := formats.Score{TrajectoryID: formats.TrajectoryID("run", id, 0, k), ExampleID: id, Generation: int32(k), Status: formats.StatusOK, Reward: &g[k],
-					Rewards: []formats.NamedReward{{Name: "a", Weight: 1, Value: &g[k]}, {Name: "b", Weight: 0, Value: new(float64)}}}
-				if math.IsNaN(g[k]) {
-					s.Reward, s.Failure, s.Rewards[0].Value, s.Rewards[0].Failure = nil, formats.RewardTimeout, nil, formats.RewardTimeout
+	write(root+"/score", dataset.Spec{Stage: "score", Version: 1, Kind: formats.KindScores, Inputs: []dataset.Ref{ref}, Base: &ref},
+		func(s *dataset.Shard) error {
+			table := dataset.NewTable[formats.Score](s, "", 0)
+			for e, g := range rewards {
+				var rows []formats.Score
+				for k := range g {
+					id := fmt.Sprint("e", e)
+					s := formats.Score{TrajectoryID: formats.TrajectoryID("run", id, 0, k), ExampleID: id, Generation: int32(k), Status: formats.StatusOK,
+						Reward:  &g[k],
+						Rewards: []formats.NamedReward{{Name: "a", Weight: 1, Value: &g[k]}, {Name: "b", Weight: 0, Value: new(float64)}}}
+					if math.IsNaN(g[k]) {
+						s.Reward, s.Failure, s.Rewards[0].Value, s.Rewards[0].Failure = nil, formats.RewardTimeout, nil, formats.RewardTimeout
+					}
+					rows = append(rows, s)
 				}
-				rows = append(rows, s)
+				if err := table.Write(t.Context(), rows); err != nil {
+					return err
+				}
 			}
-			if err := table.Write(t.Context(), rows); err != nil {
-				return err
-			}
-		}
-		return nil
-	})
+			return nil
+		})
 }
 
 func TestMeasure(t *testing.T) {
@@ -169,7 +173,8 @@ func TestMeasure(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if r.Model != "policy" || r.Unscored != 1 || r.Failed != 0 || r.Mean.Examples != 3 || len(r.Rewards) != 2 || r.Rewards["a"].Unscored != 1 || r.Rewards["b"].Mean.Value != 0 {
+	if r.Model != "policy" || r.Unscored != 1 || r.Failed != 0 || r.Mean.Examples != 3 || len(r.Rewards) != 2 || r.Rewards["a"].Unscored != 1 ||
+		r.Rewards["b"].Mean.Value != 0 {
 		t.Errorf("%+v", r)
 	}
 	got := ""
@@ -180,10 +185,12 @@ func TestMeasure(t *testing.T) {
 		t.Errorf("slices %s, want %s", got, want)
 	}
 	var text bytes.Buffer
-	if err := r.WriteText(&text); err != nil || !strings.Contains(text.String(), "6 trajectories: 0 failed, 1 have no reward") || !strings.Contains(text.String(), "task.level") {
+	if err := r.WriteText(&text); err != nil || !strings.Contains(text.String(), "6 trajectories: 0 failed, 1 have no reward") ||
+		!strings.Contains(text.String(), "task.level") {
 		t.Errorf("%v\n%s", err, &text)
 	}
-	for want, o := range map[string]MeasureOptions{"no example has a field": {Slices: []string{"colour"}}, "pass@0": {K: []int{0}}, "confidence of 2": {Confidence: 2}} {
+	for want, o := range map[string]MeasureOptions{"no example has a field": {Slices: []string{"colour"}}, "pass@0": {K: []int{0}},
+		"confidence of 2": {Confidence: 2}} {
 		_, err := Measure(t.Context(), "mem://measure/score", o)
 		var staged *stages.Error
 		if !errors.As(err, &staged) || staged.Kind != stages.KindUsage || !strings.Contains(err.Error(), want) {

@@ -16,12 +16,13 @@ type Figures struct {
 	Failed       int `json:"failed"`   // trajectories that failed
 	Unscored     int `json:"unscored"` // trajectories that did not fail but have no reward
 
-	Mean    *Estimate `json:"mean"`   // mean of the examples' mean rewards
-	Solved  *Estimate `json:"solved"` // mean of the examples' shares of solved trajectories
-	Std     *float64  `json:"std"`    // standard deviation of all rewards, divisor n-1
-	Min     *float64  `json:"min"`
-	Max     *float64  `json:"max"`
-	Within  *float64  `json:"std_within"` // the mean of the examples' own standard deviations, where these have two or more rewards
+	Mean   *Estimate `json:"mean"`   // mean of the examples' mean rewards
+	Solved *Estimate `json:"solved"` // mean of the examples' shares of solved trajectories
+	Std    *float64  `json:"std"`    // standard deviation of all rewards, divisor n-1
+	Min    *float64  `json:"min"`
+	Max    *float64  `json:"max"`
+	// the mean of the examples' own standard deviations, where these have two or more rewards
+	Within  *float64  `json:"std_within"`
 	PassAtK []PassAtK `json:"pass_at_k,omitempty"`
 }
 

@@ -55,7 +55,8 @@ func Measure(ctx context.Context, uri string, o MeasureOptions) (*Result, error)
 	if err != nil {
 		return nil, err
 	}
-	r := &Result{Scores: d.URI(), Model: strings.Join(models, ","), Solved: o.Solved, Confidence: o.Confidence, Figures: figures(examples, o, true)}
+	r := &Result{Scores: d.URI(), Model: strings.Join(models, ","), Solved: o.Solved, Confidence: o.Confidence,
+		Figures: figures(examples, o, true)}
 	r.Rewards = named(examples, o)
 	for _, field := range o.Slices {
 		slices, err := sliced(examples, field, o)
@@ -94,7 +95,9 @@ func read(ctx context.Context, d, base *dataset.Dataset, o MeasureOptions) ([]*e
 	defer closing()
 	var out []*example
 	models := map[string]bool{}
-	err = dataset.Groups(ctx, d, "", d.All(), func(s *formats.Score) string { return formats.GroupID(s.ExampleID, int(s.Epoch)) }, func(first int64, rows []formats.Score) error {
+	err = dataset.Groups(ctx, d, "", d.All(), func(s *formats.Score) string {
+		return formats.GroupID(s.ExampleID, int(s.Epoch))
+	}, func(first int64, rows []formats.Score) error {
 		e := &example{named: map[string][]*float64{}}
 		for i := range rows {
 			l, err := nextLight()
@@ -139,7 +142,8 @@ func clone(v *float64) *float64 {
 
 // lights returns a function that reads the base row by row: its model and, if
 // wanted, the example.
-func lights(ctx context.Context, base *dataset.Dataset, examples bool) (next func() (light, error), closing func() error, err error) {
+func lights(ctx context.Context, base *dataset.Dataset, examples bool) (next func() (light, error), closing func() error,
+	err error) {
 	if examples {
 		r, err := dataset.NewReader[light](ctx, base, "", base.All())
 		if err != nil {
@@ -204,7 +208,8 @@ func sliced(examples []*example, field string, o MeasureOptions) ([]Slice, error
 		by[at(e.fields, field)] = append(by[at(e.fields, field)], e)
 	}
 	if _, none := by[""]; none && len(by) == 1 && len(examples) > 0 {
-		return nil, usage("it has "+strings.Join(slices.Sorted(maps.Keys(examples[0].fields)), ", "), "no example has a field %q", field)
+		return nil, usage("it has "+strings.Join(slices.Sorted(maps.Keys(examples[0].fields)), ", "),
+			"no example has a field %q", field)
 	}
 	var out []Slice
 	for _, value := range slices.Sorted(maps.Keys(by)) {

@@ -28,7 +28,8 @@ type TryOptions struct {
 // Validate checks the options before any model call.
 func (o TryOptions) Validate() error {
 	if o.Attempts < 1 || o.Examples < 1 {
-		return stages.Errorf(stages.KindUsage, "rollmill try 4", "try: %d attempts at %d examples: the minimum is 1", o.Attempts, o.Examples)
+		return stages.Errorf(stages.KindUsage, "rollmill try 4", "try: %d attempts at %d examples: the minimum is 1",
+			o.Attempts, o.Examples)
 	}
 	return nil
 }

@@ -8,8 +8,10 @@ const rewardHint = "give the reward's program one trajectory by hand: `rollmill 
 // hints say what to look at after a failure of each class. A class without a hint
 // explains itself.
 var hints = map[string]string{
-	formats.FailAgentExit:     "the end of the agent's standard error is in the message; --set rollout.agent-logs=FOLDER keeps all of it",
-	formats.FailAgentOutput:   "an agent prints one whole JSON object last, or none; logs belong on standard error: see `rollmill help agent command`",
+	formats.FailAgentExit: "the end of the agent's standard error is in the message; --set rollout.agent-logs=FOLDER " +
+		"keeps all of it",
+	formats.FailAgentOutput: "an agent prints one whole JSON object last, or none; logs belong on standard error: see " +
+		"`rollmill help agent command`",
 	formats.FailTimeout:       "raise rollout.trajectory-timeout, or give the agent fewer turns",
 	formats.FailEngine:        "is the engine running, and is its URL right? `rollmill check` asks it for one token",
 	formats.FailEngineRefused: "check the model's name, the length of the prompt and rollout.sampling",

@@ -73,13 +73,14 @@ type Group struct {
 
 // Cost is what trajectories took.
 type Cost struct {
-	Trajectories     int64    `json:"trajectories"`
-	PromptTokens     int64    `json:"prompt_tokens"`
-	CompletionTokens int64    `json:"completion_tokens"`
-	Seconds          float64  `json:"seconds"`      // of the trajectories one after another; of an epoch, as many at once as rollout makes
-	Money            *float64 `json:"money"`        // null without prices
-	JudgeTokens      int64    `json:"judge_tokens"` // of rewards that ask a model
-	JudgeMoney       float64  `json:"judge_money"`
+	Trajectories     int64 `json:"trajectories"`
+	PromptTokens     int64 `json:"prompt_tokens"`
+	CompletionTokens int64 `json:"completion_tokens"`
+	// of the trajectories one after another; of an epoch, as many at once as rollout makes
+	Seconds     float64  `json:"seconds"`
+	Money       *float64 `json:"money"`        // null without prices
+	JudgeTokens int64    `json:"judge_tokens"` // of rewards that ask a model
+	JudgeMoney  float64  `json:"judge_money"`
 }
 
 // read reads the attempts from the dataset of group.
@@ -98,7 +99,8 @@ func (r *TryResult) read(ctx context.Context, uri string, prices rollout.Budget)
 		}
 		r.add(t, prices)
 	}
-	for g, err := range dataset.Each[formats.GroupStats](ctx, d, formats.TableGroups, dataset.Range{Rows: d.Tables[formats.TableGroups].Rows}) {
+	for g, err := range dataset.Each[formats.GroupStats](ctx, d, formats.TableGroups,
+		dataset.Range{Rows: d.Tables[formats.TableGroups].Rows}) {
 		if err != nil {
 			return err
 		}
@@ -109,9 +111,12 @@ func (r *TryResult) read(ctx context.Context, uri string, prices rollout.Budget)
 }
 
 func (r *TryResult) add(t *formats.Trajectory, prices rollout.Budget) {
-	a := Attempt{TrajectoryID: t.TrajectoryID, ExampleID: t.ExampleID, Generation: t.Generation, Status: t.Status, StopReason: t.StopReason,
-		FailureClass: t.FailureClass, Error: t.Error, Reward: t.Reward, Advantage: t.Advantage, Turns: len(t.Calls), Rewards: []Component{},
-		PromptTokens: t.PromptTokens, CompletionTokens: t.CompletionTokens, Seconds: float64(t.FinishedAt-t.StartedAt) / 1e6, Answer: t.Answer}
+	a := Attempt{TrajectoryID: t.TrajectoryID, ExampleID: t.ExampleID, Generation: t.Generation, Status: t.Status,
+		StopReason:   t.StopReason,
+		FailureClass: t.FailureClass, Error: t.Error, Reward: t.Reward, Advantage: t.Advantage, Turns: len(t.Calls),
+		Rewards:      []Component{},
+		PromptTokens: t.PromptTokens, CompletionTokens: t.CompletionTokens, Seconds: float64(t.FinishedAt-t.StartedAt) / 1e6,
+		Answer: t.Answer}
 	for _, c := range t.Rewards {
 		a.Rewards = append(a.Rewards, Component{c.Name, c.Value, c.Failure, c.Error})
 	}
@@ -205,7 +210,8 @@ func (r *TryResult) Err() error {
 			break
 		}
 	}
-	return stages.Errorf(stages.KindFailed, hint, "try: none of %s has a reward%s", plural.Of(len(r.Attempts), "attempt"), because)
+	return stages.Errorf(stages.KindFailed, hint, "try: none of %s has a reward%s",
+		plural.Of(len(r.Attempts), "attempt"), because)
 }
 
 // lastLine returns the line that names the cause, and where the user's code is.

@@ -64,7 +64,8 @@ func TestFailuresAreShown(t *testing.T) {
 	if err := r.WriteText(&b, 24); err != nil {
 		t.Fatal(err)
 	}
-	for text, n := range map[string]int{"failed in 2 attempts: agent_exit\n": 1, "the cause": 1, "    line\n": minLines - 1, "reward x: program": 1, "hint: ": 2} {
+	for text, n := range map[string]int{"failed in 2 attempts: agent_exit\n": 1, "the cause": 1, "    line\n": minLines - 1, "reward x: program": 1,
+		"hint: ": 2} {
 		if got := strings.Count(b.String(), text); got != n {
 			t.Errorf("%q is shown %d times, want %d:\n%s", text, got, n, b.String())
 		}

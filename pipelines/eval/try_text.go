@@ -52,8 +52,10 @@ func (r *TryResult) writeAttempts(w io.Writer) {
 		if a.Cost != nil {
 			cost = "\t" + tryNumber(a.Cost)
 		}
-		fmt.Fprintf(out, "%d\t%s\t%s (%s)\t%s\t%s\t%d + %d\t%d\t%.1f%s\t%s\n", a.Generation, cut(inspect.Line(a.ExampleID), 16), a.Status, state,
-			tryNumber(a.Reward), tryNumber(a.Advantage), a.PromptTokens, a.CompletionTokens, a.Turns, a.Seconds, cost, a.components())
+		fmt.Fprintf(out, "%d\t%s\t%s (%s)\t%s\t%s\t%d + %d\t%d\t%.1f%s\t%s\n", a.Generation,
+			cut(inspect.Line(a.ExampleID), 16), a.Status, state,
+			tryNumber(a.Reward), tryNumber(a.Advantage), a.PromptTokens, a.CompletionTokens, a.Turns, a.Seconds, cost,
+			a.components())
 	}
 	out.Flush()
 }
@@ -76,10 +78,12 @@ func (a *Attempt) components() string {
 
 func (r *TryResult) writeGroups(w io.Writer) {
 	for _, g := range r.Groups {
-		fmt.Fprintf(w, "\ngroup %s: %d of %s with a reward, mean %s, std %s", cut(inspect.Line(g.GroupID), 24), g.Valid, plural.Of(g.Count, "attempt"), tryNumber(g.Mean), tryNumber(g.Std))
+		fmt.Fprintf(w, "\ngroup %s: %d of %s with a reward, mean %s, std %s", cut(inspect.Line(g.GroupID), 24), g.Valid,
+			plural.Of(g.Count, "attempt"), tryNumber(g.Mean), tryNumber(g.Std))
 		switch {
 		case g.Flat:
-			fmt.Fprint(w, "; flat: all rewards are equal, so it teaches nothing (more attempts, a higher temperature or a finer reward may help)")
+			fmt.Fprint(w, "; flat: all rewards are equal, so it teaches nothing (more attempts, a higher temperature or a "+
+				"finer reward may help)")
 		case g.Valid < 2:
 			fmt.Fprint(w, "; too few to compare")
 		}
@@ -130,8 +134,10 @@ func (r *TryResult) writeCost(w io.Writer) {
 }
 
 func (c Cost) text(how string) string {
-	text := fmt.Sprintf("%s: %s and %s, %s %s", plural.Of(c.Trajectories, "trajectory"), plural.Of(c.PromptTokens, "prompt token"),
-		plural.Of(c.CompletionTokens, "completion token"), time.Duration(c.Seconds*float64(time.Second)).Round(100*time.Millisecond), how)
+	text := fmt.Sprintf("%s: %s and %s, %s %s", plural.Of(c.Trajectories, "trajectory"),
+		plural.Of(c.PromptTokens, "prompt token"),
+		plural.Of(c.CompletionTokens, "completion token"), time.Duration(c.Seconds*float64(time.Second)).
+			Round(100*time.Millisecond), how)
 	if c.Money != nil {
 		text += fmt.Sprintf("; the calls cost %.4g", *c.Money)
 	}
@@ -155,7 +161,8 @@ func writeConversation(w io.Writer, which string, c *inspect.Conversation, lines
 	if len(t.Messages) == 0 {
 		return nil
 	}
-	fmt.Fprintf(w, "\n%s: attempt %d at %s, reward %s\n", which, t.Generation, cut(inspect.Line(t.ExampleID), 32), tryNumber(t.Reward))
+	fmt.Fprintf(w, "\n%s: attempt %d at %s, reward %s\n", which, t.Generation, cut(inspect.Line(t.ExampleID), 32),
+		tryNumber(t.Reward))
 	_, messages, _ := strings.Cut(b.String(), "\n\n")
 	all := strings.Split(strings.TrimRight(messages, "\n"), "\n")
 	for _, line := range all[:min(lines, len(all))] {

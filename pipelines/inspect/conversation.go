@@ -84,7 +84,8 @@ func (g *Found) missing(ctx context.Context, d *dataset.Dataset, id string) erro
 	if dropped, err := decisions(ctx, d, []string{id}); err != nil {
 		return err
 	} else if c, ok := dropped[id]; ok && !c.Kept {
-		return formats.Invalid(g.Root, "rollmill explain shows it from rollout on", nil, "curate dropped trajectory %q: %s", id, strings.TrimSpace(c.Reason+" "+c.Detail))
+		return formats.Invalid(g.Root, "rollmill explain shows it from rollout on", nil, "curate dropped trajectory %q: %s",
+			id, strings.TrimSpace(c.Reason+" "+c.Detail))
 	}
 	hint, err := g.nearest(ctx, id)
 	if err != nil {
@@ -206,7 +207,8 @@ func fate(t *formats.Trajectory, c *Curated, noAdvantage string) (trains, why st
 	case c != nil && !c.Kept:
 		return TrainsNo, "curate dropped it" + because(c.Reason, c.Detail)
 	case t.Status == formats.StatusFailed || t.Status == formats.StatusSkipped:
-		return TrainsNo, "it " + map[string]string{formats.StatusFailed: "failed", formats.StatusSkipped: "was skipped"}[t.Status] + because(t.FailureClass, t.Error)
+		return TrainsNo, "it " + map[string]string{formats.StatusFailed: "failed",
+			formats.StatusSkipped: "was skipped"}[t.Status] + because(t.FailureClass, t.Error)
 	case noAdvantage != "":
 		return TrainsNo, "it has no advantage: " + Line(noAdvantage)
 	case c == nil:

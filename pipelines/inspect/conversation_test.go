@@ -210,7 +210,9 @@ func TestSummaryFitsScreen(t *testing.T) {
 // that all columns of those chosen can be had.
 func TestWhereReadsLightColumns(t *testing.T) {
 	root := filepath.Join(t.TempDir(), "run")
-	rollout, score := scoredRun(t, root, random.Options{Groups: 150, Scored: true}, func(r *formats.Trajectory, s *formats.Score) { s.TrajectoryID = r.TrajectoryID })
+	rollout, score := scoredRun(t, root, random.Options{Groups: 150, Scored: true}, func(r *formats.Trajectory, s *formats.Score) {
+		s.TrajectoryID = r.TrajectoryID
+	})
 	var moved counting.Counter
 	o := Options{Rows: 3, Columns: []string{"trajectory_id"}, Where: `example_id == "example-000100" && generation >= 2 && generation != 4`}
 	v, err := Show(storage.Wrapping(t.Context(), moved.Wrap), score.URI(), o)
@@ -236,9 +238,10 @@ func TestWhereReadsLightColumns(t *testing.T) {
 // TestGroups compares a group's members, of a wide and of a thin dataset.
 func TestGroups(t *testing.T) {
 	root := filepath.Join(t.TempDir(), "run")
-	rollout, score := scoredRun(t, root, random.Options{Groups: 20, Generations: 3, Scored: true, SampledTokens: 30, PromptTokens: 30}, func(r *formats.Trajectory, s *formats.Score) {
-		s.TrajectoryID = r.TrajectoryID
-	})
+	rollout, score := scoredRun(t, root, random.Options{Groups: 20, Generations: 3, Scored: true, SampledTokens: 30, PromptTokens: 30},
+		func(r *formats.Trajectory, s *formats.Score) {
+			s.TrajectoryID = r.TrajectoryID
+		})
 	for _, d := range []*dataset.Dataset{rollout, score} {
 		g, err := Compare(t.Context(), d.URI(), "example-000007@0")
 		if err != nil || len(g.Members) != 3 || g.Members[0].Row != 21 || g.Shared >= g.Members[0].Messages || g.Members[1].Differs == "" {

@@ -35,11 +35,14 @@ func (c *Conversation) facts(p *page) {
 	p.field("dataset", "%s", c.Appearance)
 	p.field("status", "%s (%s)%s", Line(t.Status), Line(t.StopReason), because(t.FailureClass, t.Error))
 	p.field("model", "%s, policy version %s", orDash(Line(t.Model)), whole(t.PolicyVersion))
-	p.field("tokens", "%s, %s; %s, %s, %s", plural.Of(t.PromptTokens, "prompt token"), plural.Of(t.SampledTokens, "sampled token"),
-		plural.Of(len(t.Calls), "call"), plural.Of(len(t.Messages), "message"), plural.Of(max(0, len(t.Leaves())-1), "branch"))
+	p.field("tokens", "%s, %s; %s, %s, %s", plural.Of(t.PromptTokens, "prompt token"),
+		plural.Of(t.SampledTokens, "sampled token"),
+		plural.Of(len(t.Calls), "call"), plural.Of(len(t.Messages), "message"),
+		plural.Of(max(0, len(t.Leaves())-1), "branch"))
 	p.field("reward", "%s%s", number(t.Reward), listed(componentsOf(t.Rewards)))
 	if g := c.Group; g != nil {
-		p.field("group", "%s: %s, %d valid; mean %s, %s to %s", Line(g.GroupID), plural.Of(g.Count, "member"), g.Valid, number(g.Mean), number(g.Min), number(g.Max))
+		p.field("group", "%s: %s, %d valid; mean %s, %s to %s", Line(g.GroupID), plural.Of(g.Count, "member"), g.Valid,
+			number(g.Mean), number(g.Min), number(g.Max))
 		p.field("advantage", "%s%s", number(g.Advantage), because(g.NoAdvantage, ""))
 	}
 	p.field("trains", "%s: %s", c.Trains, c.Why)
@@ -55,7 +58,8 @@ func (c *Conversation) facts(p *page) {
 func listed(rewards []Component) string {
 	var out []string
 	for _, r := range rewards {
-		out = append(out, fmt.Sprintf("%s = %s, weight %g%s", Line(r.Name), number(r.Value), r.Weight, because(r.Failure, r.Error)))
+		out = append(out, fmt.Sprintf("%s = %s, weight %g%s", Line(r.Name), number(r.Value), r.Weight,
+			because(r.Failure, r.Error)))
 	}
 	if out == nil {
 		return ""

@@ -41,7 +41,8 @@ type Difference struct {
 	MeanA        *float64 `json:"mean_a"` // over the rows compared
 	MeanB        *float64 `json:"mean_b"`
 	MeanMovement *float64 `json:"mean_movement"` // of |b - a|
-	Spearman     *float64 `json:"spearman"`      // rank correlation, ties at their mean rank; null without two different values on either side
+	// rank correlation, ties at their mean rank; null without two different values on either side
+	Spearman *float64 `json:"spearman"`
 
 	Groups      int64 `json:"groups"`
 	FlatA       int64 `json:"flat_a"` // two or more values, all equal
@@ -99,9 +100,11 @@ func Diff(ctx context.Context, o DiffOptions) (*Difference, error) {
 		return nil, err
 	}
 	if a.Base == nil || b.Base == nil || a.Base.Digest != b.Base.Digest || a.Rows != b.Rows {
-		return nil, formats.Invalid(b.URI(), "compare scores of one dataset of trajectories", nil, "it does not score the trajectories that %q does", a.URI())
+		return nil, formats.Invalid(b.URI(), "compare scores of one dataset of trajectories", nil,
+			"it does not score the trajectories that %q does", a.URI())
 	}
-	d := &Difference{A: a.URI(), B: b.URI(), Reward: o.Reward, Rows: a.Rows, LostTo: map[string]int64{}, Movers: []Mover{}, MovedRows: []int64{}, GainedRows: []int64{}, LostRows: []int64{}}
+	d := &Difference{A: a.URI(), B: b.URI(), Reward: o.Reward, Rows: a.Rows, LostTo: map[string]int64{}, Movers: []Mover{},
+		MovedRows: []int64{}, GainedRows: []int64{}, LostRows: []int64{}}
 	if err := d.read(ctx, a, b, o); err != nil {
 		return nil, err
 	}
@@ -115,7 +118,8 @@ func openScores(ctx context.Context, uri string) (*dataset.Dataset, error) {
 		return nil, err
 	}
 	if d.Kind != formats.KindScores {
-		return nil, formats.Invalid(d.URI(), "name a dataset that score wrote", nil, "it holds %s, not %s", d.Kind, formats.KindScores)
+		return nil, formats.Invalid(d.URI(), "name a dataset that score wrote", nil, "it holds %s, not %s", d.Kind,
+			formats.KindScores)
 	}
 	return d, nil
 }
@@ -128,29 +132,34 @@ func (d *Difference) read(ctx context.Context, a, b *dataset.Dataset, o DiffOpti
 	}
 	defer other.Close()
 	named := o.Reward == ""
-	err = dataset.Groups(ctx, a, "", a.All(), func(s *scored) string { return formats.GroupID(s.ExampleID, int(s.Epoch)) }, func(first int64, rows []scored) error {
-		others := make([]scored, len(rows))
-		for n := 0; n < len(others); {
-			m, err := other.Read(others[n:])
-			if n += m; err != nil && (n < len(others) || !errors.Is(err, io.EOF)) {
-				return err
+	err = dataset.Groups(ctx, a, "", a.All(), func(s *scored) string { return formats.GroupID(s.ExampleID, int(s.Epoch)) },
+		func(first int64, rows []scored) error {
+			others := make([]scored, len(rows))
+			for n := 0; n < len(others); {
+				m, err := other.Read(others[n:])
+				if n += m; err != nil && (n < len(others) || !errors.Is(err, io.EOF)) {
+					return err
+				}
 			}
-		}
-		for i := range rows {
-			if rows[i].TrajectoryID != others[i].TrajectoryID {
-				err := formats.Invalid(b.URI(), "score the trajectories again", nil, "it scores %q in the row of %q", others[i].TrajectoryID, rows[i].TrajectoryID)
-				err.Row = first + int64(i)
-				return err
+			for i := range rows {
+				if rows[i].TrajectoryID != others[i].TrajectoryID {
+					err := formats.Invalid(b.URI(), "score the trajectories again", nil, "it scores %q in the row of %q",
+						others[i].TrajectoryID, rows[i].TrajectoryID)
+					err.Row = first + int64(i)
+					return err
+				}
+				for _, s := range []*scored{&rows[i], &others[i]} {
+					named = named || slices.ContainsFunc(s.Rewards, func(r formats.NamedReward) bool {
+						return r.Name == o.Reward
+					})
+				}
 			}
-			for _, s := range []*scored{&rows[i], &others[i]} {
-				named = named || slices.ContainsFunc(s.Rewards, func(r formats.NamedReward) bool { return r.Name == o.Reward })
-			}
-		}
-		d.group(first, rows, others, o)
-		return nil
-	})
+			d.group(first, rows, others, o)
+			return nil
+		})
 	if err == nil && !named {
-		return formats.Invalid(b.URI(), "`rollmill show` lists a dataset's rewards", nil, "neither it nor %q has a reward %q", a.URI(), o.Reward)
+		return formats.Invalid(b.URI(), "`rollmill show` lists a dataset's rewards", nil, "neither it nor %q has a reward %q",
+			a.URI(), o.Reward)
 	}
 	return err
 }
@@ -165,7 +174,8 @@ func (d *Difference) group(first int64, rows, others []scored, o DiffOptions) {
 		d.row(first+int64(i), as[i], bs[i], why)
 		if as[i] != nil && bs[i] != nil && *as[i] != *bs[i] {
 			r := &rows[i]
-			d.mover(Mover{Row: first + int64(i), TrajectoryID: r.TrajectoryID, ExampleID: r.ExampleID, Generation: r.Generation, A: *as[i], B: *bs[i]}, o.Movers)
+			d.mover(Mover{Row: first + int64(i), TrajectoryID: r.TrajectoryID, ExampleID: r.ExampleID,
+				Generation: r.Generation, A: *as[i], B: *bs[i]}, o.Movers)
 		}
 	}
 	signsA, flatA := signs(as)

@@ -61,7 +61,8 @@ func scores(t *testing.T, uri string, base *dataset.Dataset, values ...[]float64
 		var rows []formats.Score
 		for k := range g {
 			id := fmt.Sprint("example-", e)
-			s := formats.Score{TrajectoryID: formats.TrajectoryID("run", id, 0, k), ExampleID: id, Generation: int32(k), Status: formats.StatusOK, Reward: &g[k], Failure: ""}
+			s := formats.Score{TrajectoryID: formats.TrajectoryID("run", id, 0, k), ExampleID: id, Generation: int32(k), Status: formats.StatusOK,
+				Reward: &g[k], Failure: ""}
 			half := g[k] / 2
 			s.Rewards = []formats.NamedReward{{Name: "half", Weight: 2, Value: &half}}
 			if math.IsNaN(g[k]) {
@@ -72,19 +73,23 @@ func scores(t *testing.T, uri string, base *dataset.Dataset, values ...[]float64
 		groups = append(groups, rows)
 	}
 	ref := base.Ref("base", uri)
-	written(t, uri, dataset.Spec{Stage: "score", Version: 1, Kind: formats.KindScores, Params: map[string]any{"uri": uri}, Inputs: []dataset.Ref{ref}, Base: &ref}, groups, 0)
+	written(t, uri, dataset.Spec{Stage: "score", Version: 1, Kind: formats.KindScores, Params: map[string]any{"uri": uri}, Inputs: []dataset.Ref{ref},
+		Base: &ref}, groups, 0)
 }
 
 func TestDiff(t *testing.T) {
 	base := rollouts(t, "mem://diff/rollout", 5)
-	scores(t, "mem://diff/a", base, []float64{0, 1, 0, 1}, []float64{1, 1, 1, 1}, []float64{0, 2, 4, null}, []float64{0, 0, 0, 1}, []float64{null, null, null, null})
-	scores(t, "mem://diff/b", base, []float64{1, 0, 0, 1}, []float64{1, 1, 1, 0}, []float64{0, 2, null, 3}, []float64{5, 5, 5, 5}, []float64{null, null, null, null})
+	scores(t, "mem://diff/a", base, []float64{0, 1, 0, 1}, []float64{1, 1, 1, 1}, []float64{0, 2, 4, null}, []float64{0, 0, 0, 1},
+		[]float64{null, null, null, null})
+	scores(t, "mem://diff/b", base, []float64{1, 0, 0, 1}, []float64{1, 1, 1, 0}, []float64{0, 2, null, 3}, []float64{5, 5, 5, 5},
+		[]float64{null, null, null, null})
 	for _, name := range []string{"", "half"} {
 		d, err := Diff(t.Context(), DiffOptions{A: "mem://diff/a", B: "mem://diff/b", Reward: name, Movers: 3})
 		if err != nil {
 			t.Fatal(err)
 		}
-		got := fmt.Sprint(d.Rows, d.Compared, d.Moved, d.Up, d.Down, d.Gained, d.Lost, d.Neither, d.LostTo, d.Groups, d.FlatA, d.FlatB, d.BecameFlat, d.StoppedFlat, d.SignFlipped, d.SignToZero, d.SignFrom0)
+		got := fmt.Sprint(d.Rows, d.Compared, d.Moved, d.Up, d.Down, d.Gained, d.Lost, d.Neither, d.LostTo, d.Groups, d.FlatA, d.FlatB, d.BecameFlat,
+			d.StoppedFlat, d.SignFlipped, d.SignToZero, d.SignFrom0)
 		// Group 0: two advantages swap. Group 1: 0 0 0 0 to + + + -. Group 2: of -, 0
 		// the middle one becomes + (mean 2 to 5/3). Group 3: - - - + to 0.
 		if want := "20 14 7 5 2 1 1 4 map[timeout:1] 5 1 1 1 1 2 4 5"; got != want {
@@ -98,7 +103,8 @@ func TestDiff(t *testing.T) {
 			t.Errorf("movers %+v", d.Movers)
 		}
 		var text bytes.Buffer
-		if err := d.WriteText(&text); err != nil || !strings.Contains(text.String(), "1 became flat, 1 stopped being flat") || !strings.Contains(text.String(), "answer 0 of example-3") {
+		if err := d.WriteText(&text); err != nil || !strings.Contains(text.String(), "1 became flat, 1 stopped being flat") ||
+			!strings.Contains(text.String(), "answer 0 of example-3") {
 			t.Errorf("%v\n%s", err, &text)
 		}
 	}

@@ -19,14 +19,16 @@ func (d *Difference) WriteText(w io.Writer) error {
 	if d.Reward != "" {
 		line("reward", "%s", d.Reward)
 	}
-	line("rows", "%d: %d compared, %d gained a value, %d lost their value, %d have none in both", d.Rows, d.Compared, d.Gained, d.Lost, d.Neither)
+	line("rows", "%d: %d compared, %d gained a value, %d lost their value, %d have none in both", d.Rows, d.Compared,
+		d.Gained, d.Lost, d.Neither)
 	line("moved", "%d of %d: %d up, %d down", d.Moved, d.Compared, d.Up, d.Down)
 	for _, why := range slices.Sorted(maps.Keys(d.LostTo)) {
 		line("lost to", "%s %d", why, d.LostTo[why])
 	}
 	line("mean", "%s -> %s, movement %s", float(d.MeanA), float(d.MeanB), float(d.MeanMovement))
 	line("rank correlation", "%s (Spearman)", float(d.Spearman))
-	line("groups", "%d: flat %d -> %d; %d became flat, %d stopped being flat", d.Groups, d.FlatA, d.FlatB, d.BecameFlat, d.StoppedFlat)
+	line("groups", "%d: flat %d -> %d; %d became flat, %d stopped being flat", d.Groups, d.FlatA, d.FlatB, d.BecameFlat,
+		d.StoppedFlat)
 	line("advantages", "%d changed sign, %d became 0, %d were 0", d.SignFlipped, d.SignToZero, d.SignFrom0)
 	if len(d.Movers) > 0 {
 		fmt.Fprintln(out, "\nrow\texample\tgeneration\ta\tb\tanswer")

@@ -12,7 +12,8 @@ import (
 // WriteText writes the trace as text, a paragraph per step.
 func (s *Trace) WriteText(w io.Writer) error {
 	var b strings.Builder
-	fmt.Fprintf(&b, "trajectory %s: example %q, epoch %d, generation %d\n", Line(s.TrajectoryID), s.ExampleID, s.Epoch, s.Generation)
+	fmt.Fprintf(&b, "trajectory %s: example %q, epoch %d, generation %d\n", Line(s.TrajectoryID), s.ExampleID, s.Epoch,
+		s.Generation)
 	if s.Rollout != nil {
 		s.Rollout.text(&b)
 	}
@@ -97,13 +98,15 @@ func (u MessageSummary) line(i int, all []MessageSummary) string {
 func (r *Scored) text(b *strings.Builder) {
 	fmt.Fprintf(b, "\nscore     %s\n          reward %s%s\n", r.Appearance, number(r.Reward), because(r.Failure, r.Error))
 	for _, n := range r.Rewards {
-		fmt.Fprintf(b, "          %s = %s, weight %g%s\n", Line(n.Name), number(n.Value), n.Weight, because(n.Failure, n.Error))
+		fmt.Fprintf(b, "          %s = %s, weight %g%s\n", Line(n.Name), number(n.Value), n.Weight,
+			because(n.Failure, n.Error))
 	}
 }
 
 func (g *Grouped) text(b *strings.Builder) {
 	fmt.Fprintf(b, "\ngroup     %s\n", g.Appearance)
-	fmt.Fprintf(b, "          %s: %s, %d valid; rewards %s to %s, mean %s, deviation %s\n", Line(g.GroupID), plural.Of(g.Count, "member"), g.Valid,
+	fmt.Fprintf(b, "          %s: %s, %d valid; rewards %s to %s, mean %s, deviation %s\n", Line(g.GroupID),
+		plural.Of(g.Count, "member"), g.Valid,
 		number(g.Min), number(g.Max), number(g.Mean), number(g.StdPop))
 	fmt.Fprintf(b, "          advantage %s%s", number(g.Advantage), because(g.NoAdvantage, ""))
 	if g.Estimator != "" {

@@ -68,7 +68,9 @@ func Find(ctx context.Context, uri string) (*Found, error) {
 		worst = cmp.Or(worst, err)
 	}
 	if len(g.Datasets) == 0 {
-		return nil, cmp.Or(worst, error(formats.Invalid(g.Root, "name a run's folder, an epoch's, or a dataset", storage.ErrNotExist, "there is no complete dataset")))
+		return nil, cmp.Or(worst,
+			error(formats.Invalid(g.Root, "name a run's folder, an epoch's, or a dataset", storage.ErrNotExist,
+				"there is no complete dataset")))
 	}
 	g.sort()
 	return g, nil

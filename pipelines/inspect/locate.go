@@ -41,7 +41,8 @@ func (g *Found) locate(ctx context.Context, id string) (*located, error) {
 	if err != nil {
 		return nil, err
 	}
-	return nil, formats.Invalid(g.Root, hint, nil, "none of the %s here has trajectory %q", plural.Of(len(g.Datasets), "dataset"), id)
+	return nil, formats.Invalid(g.Root, hint, nil, "none of the %s here has trajectory %q",
+		plural.Of(len(g.Datasets), "dataset"), id)
 }
 
 // find returns the row of the trajectory in one dataset, or -1.

@@ -147,7 +147,8 @@ func (g *Comparison) add(ctx context.Context, s *joined.Source, rows []int64) er
 		}
 		g.Shared = min(g.Shared, chat.Shared(&first, t, first.Main(), t.Main()))
 		p := Peer{Row: row, TrajectoryID: t.TrajectoryID, Generation: t.Generation, Status: t.Status, Reward: t.Reward,
-			Advantage: t.Advantage, SampledTokens: t.SampledTokens, Messages: len(t.Messages), Answer: shorten(t.Answer, textWidth)}
+			Advantage: t.Advantage, SampledTokens: t.SampledTokens, Messages: len(t.Messages),
+			Answer: shorten(t.Answer, textWidth)}
 		p.Trains, p.Why = fate(t, nil, "")
 		g.Members = append(g.Members, p)
 	}
@@ -235,10 +236,12 @@ func (g *Comparison) Write(w io.Writer, markdown bool) error {
 	rows := make([][]string, len(g.Members))
 	for i := range g.Members {
 		m := &g.Members[i]
-		rows[i] = []string{fmt.Sprint(m.Row), short(m.TrajectoryID), fmt.Sprint(m.Generation), short(m.Status), float(m.Reward), float(m.Advantage),
+		rows[i] = []string{fmt.Sprint(m.Row), short(m.TrajectoryID), fmt.Sprint(m.Generation), short(m.Status),
+			float(m.Reward), float(m.Advantage),
 			fmt.Sprint(m.SampledTokens), fmt.Sprint(m.Messages), m.Trains, short(m.Differs)}
 	}
-	p.table([]string{"row", "trajectory_id", "generation", "status", "reward", "advantage", "sampled", "messages", "trains", fmt.Sprintf("message %d of the path", g.Shared)}, rows)
+	p.table([]string{"row", "trajectory_id", "generation", "status", "reward", "advantage", "sampled", "messages", "trains",
+		fmt.Sprintf("message %d of the path", g.Shared)}, rows)
 	fmt.Fprintln(&b)
 	for i := range g.Members {
 		if m := &g.Members[i]; m.Trains == TrainsNo {

@@ -145,7 +145,8 @@ func span(text string) string {
 
 // escaped returns a text of one line without meaning in Markdown and HTML.
 func escaped(text string) string {
-	return strings.NewReplacer(`\`, `\\`, "`", "\\`", "*", `\*`, "_", `\_`, "[", `\[`, "]", `\]`, "<", "&lt;", ">", "&gt;", "&", "&amp;", "#", `\#`, "|", `\|`, "!", `\!`, "~", `\~`).Replace(text)
+	return strings.NewReplacer(`\`, `\\`, "`", "\\`", "*", `\*`, "_", `\_`, "[", `\[`, "]", `\]`, "<", "&lt;", ">", "&gt;",
+		"&", "&amp;", "#", `\#`, "|", `\|`, "!", `\!`, "~", `\~`).Replace(text)
 }
 
 func longestRun(text string, of byte) (longest int) {

@@ -40,7 +40,8 @@ func (g *Found) completeID(ctx context.Context, at *located) error {
 	case len(ids) > maxNamed:
 		return formats.Invalid(g.Root, "give more of the id", nil, "more than %d trajectories begin with %q", maxNamed, at.id)
 	case len(ids) > 1:
-		return formats.Invalid(g.Root, "give more of the id: "+strings.Join(ids, ", "), nil, "%d trajectories begin with %q", len(ids), at.id)
+		return formats.Invalid(g.Root, "give more of the id: "+strings.Join(ids, ", "), nil, "%d trajectories begin with %q",
+			len(ids), at.id)
 	case len(ids) == 1:
 		at.id = ids[0]
 	}

@@ -20,14 +20,16 @@ import (
 // table: the ids, and light columns worth seeing. All columns are shown of any
 // other.
 var usual = map[string]string{
-	string(formats.KindTrajectories): "trajectory_id example_id epoch generation status stop_reason failure_class error sampled_tokens reward advantage answer",
-	string(formats.KindScores):       "trajectory_id example_id epoch generation status reward failure error",
-	string(formats.KindGroups):       "trajectory_id group_id generation status reward advantage no_advantage",
-	formats.TableGroups:              "group_id count valid mean std_pop min max solved",
-	formats.TableDecisions:           "trajectory_id group_id generation kept reason detail",
-	formats.TablePairs:               "group_id turn chosen_id chosen_index rejected_id rejected_index chosen_score rejected_score margin chosen rejected",
-	formats.TableLabels:              "trajectory_id group_id generation desirable reward completion",
-	formats.TablePlan:                "example_id epoch first_generation generations reason count valid failed solved std_pop",
+	string(formats.KindTrajectories): "trajectory_id example_id epoch generation status stop_reason failure_class error " +
+		"sampled_tokens reward advantage answer",
+	string(formats.KindScores): "trajectory_id example_id epoch generation status reward failure error",
+	string(formats.KindGroups): "trajectory_id group_id generation status reward advantage no_advantage",
+	formats.TableGroups:        "group_id count valid mean std_pop min max solved",
+	formats.TableDecisions:     "trajectory_id group_id generation kept reason detail",
+	formats.TablePairs: "group_id turn chosen_id chosen_index rejected_id rejected_index chosen_score " +
+		"rejected_score margin chosen rejected",
+	formats.TableLabels: "trajectory_id group_id generation desirable reward completion",
+	formats.TablePlan:   "example_id epoch first_generation generations reason count valid failed solved std_pop",
 }
 
 // sparse are the texts that most rows do not have. JSON leaves them out of these
@@ -61,7 +63,8 @@ type Value struct {
 // It reads columns by name and has no row types, so that only the columns shown
 // are fetched, and those of a newer version can be shown. Package arrow does not
 // serve here: it makes batches of one fixed schema from rows in memory.
-func eachRow(ctx context.Context, d *dataset.Dataset, table string, names []string, of dataset.Range, f func(Row) (bool, error)) error {
+func eachRow(ctx context.Context, d *dataset.Dataset, table string, names []string, of dataset.Range,
+	f func(Row) (bool, error)) error {
 	r, err := dataset.NewColumnReader(ctx, d, table, of, names)
 	if err != nil {
 		return err
@@ -110,12 +113,13 @@ func selected(ctx context.Context, d *dataset.Dataset, o Options, total int64, f
 		return err
 	}
 	for _, run := range runs {
-		if err := eachRow(ctx, d, o.Table, names, dataset.Range{First: run.first, Rows: run.last - run.first + 1}, func(row Row) (bool, error) {
-			if _, wanted := slices.BinarySearch(run.rows, row.Row); !wanted {
-				return true, nil
-			}
-			return show(row)
-		}); err != nil {
+		if err := eachRow(ctx, d, o.Table, names, dataset.Range{First: run.first, Rows: run.last - run.first + 1},
+			func(row Row) (bool, error) {
+				if _, wanted := slices.BinarySearch(run.rows, row.Row); !wanted {
+					return true, nil
+				}
+				return show(row)
+			}); err != nil {
 			return err
 		}
 	}

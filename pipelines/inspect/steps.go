@@ -23,7 +23,8 @@ func (s *Trace) rolled(ctx context.Context, d *dataset.Dataset, where Appearance
 	s.named(t.TrajectoryID, t.ExampleID, t.Epoch, t.Generation)
 	s.Rollout = &RolloutStep{
 		Appearance: where, Status: t.Status, StopReason: t.StopReason, FailureClass: t.FailureClass, Error: t.Error,
-		Model: t.Model, PolicyVersion: t.PolicyVersion, Attempts: t.Attempts, Calls: len(t.Calls), Branches: max(0, len(t.Leaves())-1),
+		Model: t.Model, PolicyVersion: t.PolicyVersion, Attempts: t.Attempts, Calls: len(t.Calls),
+		Branches:     max(0, len(t.Leaves())-1),
 		PromptTokens: t.PromptTokens, SampledTokens: t.SampledTokens, Answer: t.Answer,
 		Reference: formats.AnswerOf(t.Example), Reward: t.Reward, Rewards: componentsOf(t.Rewards),
 	}
@@ -166,7 +167,9 @@ func (s *Trace) decided(ctx context.Context, d *dataset.Dataset, row int64) erro
 		return err
 	}
 	s.named(r.TrajectoryID, r.ExampleID, r.Epoch, r.Generation)
-	s.Curated = append(s.Curated, Curated{Appearance: Appearance{d.URI(), row}, Kept: r.Kept, Reason: r.Reason, Detail: r.Detail, Rules: rulesOf(d), rowsDigest: d.RowsDigest.String()})
+	s.Curated = append(s.Curated,
+		Curated{Appearance: Appearance{d.URI(), row}, Kept: r.Kept, Reason: r.Reason, Detail: r.Detail, Rules: rulesOf(d),
+			rowsDigest: d.RowsDigest.String()})
 	return nil
 }
 
@@ -182,7 +185,8 @@ func (s *Trace) submitted(receipts []Receipt) {
 	for _, r := range receipts {
 		for _, c := range s.Curated {
 			if c.Kept && c.rowsDigest == r.CuratedDigest {
-				s.Submissions = append(s.Submissions, Submission{r.URI, r.Backend, r.State, r.Job, r.StepBefore, r.StepAfter, r.Policy, r.Message})
+				s.Submissions = append(s.Submissions,
+					Submission{r.URI, r.Backend, r.State, r.Job, r.StepBefore, r.StepAfter, r.Policy, r.Message})
 				break
 			}
 		}

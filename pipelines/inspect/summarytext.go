@@ -21,7 +21,8 @@ const (
 )
 
 // lacking names the rows of each kind that have a reason for what they lack.
-var lacking = map[formats.Kind]string{formats.KindTrajectories: "failed", formats.KindScores: "unscored", formats.KindGroups: "excluded"}
+var lacking = map[formats.Kind]string{formats.KindTrajectories: "failed", formats.KindScores: "unscored",
+	formats.KindGroups: "excluded"}
 
 // barWidth is the length of a histogram's longest bar.
 const barWidth = 40
@@ -46,7 +47,8 @@ func (v View) summary(p *page) {
 	m, s := v.Manifest, v.Summary
 	p.field("dataset", "%s", Line(v.URI))
 	p.field("stage", "%s, identity %s", Line(m.Stage), Line(m.Identity))
-	p.field("rows", "%s in %s, %s, %s", plural.Of(m.Rows, cmp.Or(nouns[m.Kind], "row")), plural.Of(m.Shards, "shard"), plural.Of(len(m.PartsOf("")), "part"), plural.Of(m.StoredBytes(), "byte"))
+	p.field("rows", "%s in %s, %s, %s", plural.Of(m.Rows, cmp.Or(nouns[m.Kind], "row")), plural.Of(m.Shards, "shard"),
+		plural.Of(len(m.PartsOf("")), "part"), plural.Of(m.StoredBytes(), "byte"))
 	if v.Groups != nil {
 		p.field("groups", "%s", v.Groups)
 	}

@@ -20,7 +20,8 @@ import (
 const cellWidth = 48
 
 // nouns are the names of the rows of each kind.
-var nouns = map[formats.Kind]string{formats.KindTrajectories: "trajectory", formats.KindScores: "score", formats.KindGroups: "member"}
+var nouns = map[formats.Kind]string{formats.KindTrajectories: "trajectory", formats.KindScores: "score",
+	formats.KindGroups: "member"}
 
 // WriteText writes the view as text.
 func (v View) WriteText(w io.Writer) error {
@@ -31,7 +32,8 @@ func (v View) WriteText(w io.Writer) error {
 	}
 	line("dataset", "%s", v.URI)
 	line("stage", "%s, identity %s", m.Stage, m.Identity)
-	line("rows", "%s in %s, %s, %s", plural.Of(m.Rows, cmp.Or(nouns[m.Kind], "row")), plural.Of(m.Shards, "shard"), plural.Of(len(m.PartsOf("")), "part"), plural.Of(m.StoredBytes(), "byte"))
+	line("rows", "%s in %s, %s, %s", plural.Of(m.Rows, cmp.Or(nouns[m.Kind], "row")), plural.Of(m.Shards, "shard"),
+		plural.Of(len(m.PartsOf("")), "part"), plural.Of(m.StoredBytes(), "byte"))
 	if v.Groups != nil {
 		line("groups", "%s", v.Groups)
 	}

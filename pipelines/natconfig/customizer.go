@@ -23,7 +23,8 @@ func (c *converter) customizer(a block) error {
 	if seconds, err := strconv.ParseFloat(poll, 64); err == nil {
 		poll = strconv.FormatFloat(seconds, 'f', -1, 64) + "s"
 	} else {
-		c.note(join(a.path, "poll_interval_seconds"), a.at["poll_interval_seconds"], Changed, "submit.poll-interval", "the variable needs a unit here: 30s")
+		c.note(join(a.path, "poll_interval_seconds"), a.at["poll_interval_seconds"], Changed, "submit.poll-interval",
+			"the variable needs a unit here: 30s")
 	}
 	c.put("submit.poll-interval", text(poll))
 	if err := c.hyperparameters(join(a.path, "hyperparameters"), a.at["hyperparameters"]); err != nil {
@@ -31,7 +32,8 @@ func (c *converter) customizer(a block) error {
 	}
 	c.put("submit.validation-share", written("0.2"))
 	c.note(join(a.path, "validation"), nil, Changed, "submit.validation-share",
-		"NAT takes the last fifth of the pairs, in order, so that an example can be on both sides; here whole examples are drawn by submit.split-seed")
+		"NAT takes the last fifth of the pairs, in order, so that an example can be on both sides; here whole examples are "+
+			"drawn by submit.split-seed")
 	return c.deployment(a)
 }
 
@@ -89,14 +91,16 @@ func (c *converter) deployment(a block) error {
 		}
 		return nil
 	}
-	c.put("submit.deployment-image", text(b.text("image_name", "nvcr.io/nim/meta/llama-3.1-8b-instruct")+":"+b.text("image_tag", "latest")))
+	c.put("submit.deployment-image",
+		text(b.text("image_name", "nvcr.io/nim/meta/llama-3.1-8b-instruct")+":"+b.text("image_tag", "latest")))
 	c.put("submit.deployment-gpus", written(b.text("gpu", "1")))
 	name := b.text("deployment_name", "")
 	if name == "" {
 		return nil
 	}
 	if allowed := strings.Trim(strings.ToLower(notDNS.Replace(name)), "-"); !isReference(name) && allowed != name {
-		c.note(join(path, "deployment_name"), b.at["deployment_name"], Changed, "submit.deployment-name", "a name in Kubernetes has lower-case letters, digits and -")
+		c.note(join(path, "deployment_name"), b.at["deployment_name"], Changed, "submit.deployment-name",
+			"a name in Kubernetes has lower-case letters, digits and -")
 		name = allowed
 	}
 	if name != "" {

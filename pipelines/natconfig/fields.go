@@ -10,7 +10,8 @@ var top = []field{
 	{name: "trainer_adapters", shape: mapping},
 	{name: "trainers", shape: mapping},
 	{name: "eval", shape: mapping},
-	{name: "base", shape: word, kind: Changed, note: "NAT merges this file below; the converter reads one file, so merge them first"},
+	{name: "base", shape: word, kind: Changed,
+		note: "NAT merges this file below; the converter reads one file, so merge them first"},
 	{name: "llms", shape: mapping},
 	{name: "workflow", shape: mapping},
 	{name: "general", shape: mapping},
@@ -27,7 +28,8 @@ var top = []field{
 }
 
 // stays are the sections that only the workflow's server reads.
-var stays = []string{"llms", "workflow", "general", "functions", "function_groups", "middleware", "embedders", "memory", "object_stores",
+var stays = []string{"llms", "workflow", "general", "functions", "function_groups", "middleware", "embedders", "memory",
+	"object_stores",
 	"optimizer", "retrievers", "ttc_strategies", "authentication"}
 
 // finetuningFields are those of FinetuneConfig.
@@ -49,15 +51,18 @@ var finetuningFields = []field{
 // curriculumFields are those of CurriculumLearningConfig.
 var curriculumFields = []field{
 	{name: "enabled", shape: toggle, to: "curate.curriculum", kind: Changed,
-		note: "NAT writes the state to curriculum_state.json and never reads it back, so a restarted run begins at the initial share; here an epoch continues the previous one"},
+		note: "NAT writes the state to curriculum_state.json and never reads it back, so a restarted run begins at the " +
+			"initial share; here an epoch continues the previous one"},
 	{name: "initial_percentile", shape: number, to: "curate.curriculum-initial", def: "0.3"},
 	{name: "increment_percentile", shape: number, to: "curate.curriculum-increment", def: "0.2"},
 	{name: "expansion_interval", shape: whole, to: "curate.curriculum-interval", def: "5", kind: Changed,
-		note: "NAT expands for the first time one epoch early (epoch 4 with an interval of 5; with 1 it never uses the initial share); curate.compat: nat repeats that"},
+		note: "NAT expands for the first time one epoch early (epoch 4 with an interval of 5; with 1 it never uses the " +
+			"initial share); curate.compat: nat repeats that"},
 	{name: "min_reward_diff", shape: number, to: "curate.min-reward-diff", def: "0.1"},
 	{name: "sort_ascending", shape: toggle, to: "curate.curriculum-ascending"},
 	{name: "random_subsample", shape: number, to: "curate.random-subsample", kind: Changed,
-		note: "NAT keeps a share of the groups, drawn without a seed; here it is a share of each group's trajectories, as NAT documents it, drawn by curate.seed"},
+		note: "NAT keeps a share of the groups, drawn without a seed; here it is a share of each group's trajectories, as " +
+			"NAT documents it, drawn by curate.seed"},
 }
 
 // reward is a field that every component has.
@@ -72,13 +77,17 @@ var builders = map[string][]field{
 		{name: "num_generations", shape: whole, to: "rollout.generations", def: "2"},
 	},
 	dpoBuilder: {typeField, reward,
-		{name: "ttc_step_name", shape: word, kind: Changed, note: "rollout keeps the candidates of every TTC_END step, whatever its name"},
+		{name: "ttc_step_name", shape: word, kind: Changed,
+			note: "rollout keeps the candidates of every TTC_END step, whatever its name"},
 		{name: "exhaustive_pairs", shape: toggle},
 		{name: "min_score_diff", shape: number, to: "group.pair-margin", def: "0.0"},
 		{name: "max_pairs_per_turn", shape: whole, to: "group.pair-limit"},
-		{name: "reward_from_score_diff", shape: toggle, kind: Dropped, note: "NAT uses this reward only in its logs; a pair of rollmill holds both scores and their difference"},
-		{name: "require_multiple_candidates", shape: toggle, kind: Dropped, note: "a turn with one candidate makes no pair, in NAT as here"},
-		{name: "custom_step_name", shape: word, kind: Ignored, note: "NAT's own example has this field, but NAT reads ttc_step_name"},
+		{name: "reward_from_score_diff", shape: toggle, kind: Dropped,
+			note: "NAT uses this reward only in its logs; a pair of rollmill holds both scores and their difference"},
+		{name: "require_multiple_candidates", shape: toggle, kind: Dropped,
+			note: "a turn with one candidate makes no pair, in NAT as here"},
+		{name: "custom_step_name", shape: word, kind: Ignored,
+			note: "NAT's own example has this field, but NAT reads ttc_step_name"},
 	},
 }
 
@@ -100,13 +109,15 @@ var artBackend = []field{
 	{name: "base_model", shape: word, to: "submit.base-model", def: "Qwen/Qwen2.5-7B-Instruct"},
 	{name: "api_key", shape: word},
 	{name: "delete_old_checkpoints", shape: toggle, to: "submit.delete-old-checkpoints", kind: Changed,
-		note: "NAT calls a route that ART 0.4 servers do not have, and goes on when that fails; here the newest and the best checkpoint stay"},
+		note: "NAT calls a route that ART 0.4 servers do not have, and goes on when that fails; here the newest and the " +
+			"best checkpoint stay"},
 	{name: "init_args", shape: mapping, to: "submit.init-args"},
 	{name: "engine_args", shape: mapping, to: "submit.engine-args"},
 	{name: "server_config", shape: mapping, inner: []field{
 		{name: "log_file", shape: word, kind: Dropped, note: "start the ART server with the log that you want"},
 		{name: "server_args", shape: mapping, to: "submit.server-args"},
-		{name: "engine_args", shape: mapping, kind: Dropped, note: "put them into backend.engine_args, which rollmill sends with the model"},
+		{name: "engine_args", shape: mapping, kind: Dropped,
+			note: "put them into backend.engine_args, which rollmill sends with the model"},
 	}},
 }
 
@@ -114,11 +125,14 @@ var artBackend = []field{
 var customizerFields = []field{typeField, reward,
 	{name: "entity_host", shape: word, to: "submit.entity-url"},
 	{name: "datastore_host", shape: word, to: "submit.datastore-url"},
-	{name: "hf_token", shape: word, kind: Changed, note: "a token is not copied: put that of the Data Store into NEMO_DATASTORE_TOKEN"},
+	{name: "hf_token", shape: word, kind: Changed,
+		note: "a token is not copied: put that of the Data Store into NEMO_DATASTORE_TOKEN"},
 	{name: "namespace", shape: word, to: "submit.namespace"},
 	{name: "dataset_name", shape: word, to: "submit.dataset-name", def: "nat-dpo", kind: Changed,
 		note: "the digest of the content follows the name, so that a job never trains on files of an earlier run"},
-	{name: "dataset_output_dir", shape: word, kind: Dropped, note: "the curated dataset stays in the run's folder; rollmill submit --backend file --kinds customizer-dpo writes the JSON lines"},
+	{name: "dataset_output_dir", shape: word, kind: Dropped,
+		note: "the curated dataset stays in the run's folder; rollmill submit --backend file --kinds customizer-dpo writes " +
+			"the JSON lines"},
 	{name: "create_namespace_if_missing", shape: toggle, kind: Changed, note: "rollmill always creates a missing namespace"},
 	{name: "customization_config", shape: word, to: "submit.customization-config"},
 	{name: "hyperparameters", shape: mapping},
@@ -126,8 +140,10 @@ var customizerFields = []field{typeField, reward,
 	{name: "deploy_on_completion", shape: toggle},
 	{name: "deployment_config", shape: mapping},
 	{name: "poll_interval_seconds", shape: number},
-	{name: "deployment_timeout_seconds", shape: number, kind: Dropped, note: "rollmill waits for a deployment without a limit of its own; submit.timeout limits the whole wait"},
-	{name: "max_consecutive_status_failures", shape: whole, kind: Dropped, note: "rollmill asks again until submit.stall-timeout"},
+	{name: "deployment_timeout_seconds", shape: number, kind: Dropped,
+		note: "rollmill waits for a deployment without a limit of its own; submit.timeout limits the whole wait"},
+	{name: "max_consecutive_status_failures", shape: whole, kind: Dropped,
+		note: "rollmill asks again until submit.stall-timeout"},
 }
 
 // hyperparameters are those of NeMoCustomizerHyperparameters, which become one
@@ -167,8 +183,10 @@ var trainers = map[string][]field{
 			note: "a failed trajectory never ends the collection here; rollout.max-failure-rate says how many are too many"},
 		{name: "deduplicate_pairs", shape: toggle},
 		{name: "max_pairs", shape: whole, kind: Dropped,
-			note: "NAT draws this number of pairs without a seed; use group.pair-limit for each turn, or curate.sample-groups for a seeded share"},
-		{name: "wait_for_completion", shape: toggle, to: "submit.wait", def: "true", kind: Changed, note: "rollmill train always waits; this is for rollmill submit"},
+			note: "NAT draws this number of pairs without a seed; use group.pair-limit for each turn, or " +
+				"curate.sample-groups for a seeded share"},
+		{name: "wait_for_completion", shape: toggle, to: "submit.wait", def: "true", kind: Changed,
+			note: "rollmill train always waits; this is for rollmill submit"},
 	},
 }
 
@@ -180,14 +198,17 @@ var evalFields = []field{
 
 var generalFields = []field{
 	{name: "max_concurrency", shape: whole, to: "rollout.concurrency", def: "8", kind: Changed,
-		note: "NAT runs this many at once in each of the num_generations evaluations, which run together; here it is the number in all"},
+		note: "NAT runs this many at once in each of the num_generations evaluations, which run together; here it is the " +
+			"number in all"},
 	{name: "workflow_alias", shape: word, kind: Dropped, note: "a name for NAT's user interface"},
 	{name: "output_dir", shape: word, kind: Dropped, note: "datasets are under root"},
 	{name: "output", shape: anything, kind: Dropped, note: "datasets are under root; rollmill export writes other forms"},
 	{name: "dataset", shape: mapping},
-	{name: "profiler", shape: anything, kind: Dropped, note: "rollmill report and rollmill show give tokens, times and costs"},
+	{name: "profiler", shape: anything, kind: Dropped,
+		note: "rollmill report and rollmill show give tokens, times and costs"},
 	{name: "validate_llm_endpoints", shape: toggle, kind: Dropped, note: "run `rollmill check` before a run"},
-	{name: "per_input_user_id", shape: toggle, kind: Changed, note: "each trajectory has a session of its own; no other way is offered"},
+	{name: "per_input_user_id", shape: toggle, kind: Changed,
+		note: "each trajectory has a session of its own; no other way is offered"},
 }
 
 // datasetFields are those of the dataset types.
@@ -199,16 +220,20 @@ var datasetFields = []field{typeField,
 		{name: "question_key", shape: word, to: "rollout.question-key"},
 		{name: "answer_key", shape: word, to: "rollout.answer-key"},
 		{name: "generated_answer_key", shape: word, to: "rollout.generated-answer-key"},
-		{name: "trajectory_key", shape: word, kind: Dropped, note: "rollout makes trajectories; rollmill import --from nat reads stored ones"},
-		{name: "expected_trajectory_key", shape: word, kind: Dropped, note: "the column stays in the example's row, where a reward reads it"},
+		{name: "trajectory_key", shape: word, kind: Dropped,
+			note: "rollout makes trajectories; rollmill import --from nat reads stored ones"},
+		{name: "expected_trajectory_key", shape: word, kind: Dropped,
+			note: "the column stays in the example's row, where a reward reads it"},
 	}},
 	{name: "filter", shape: mapping, inner: []field{
 		{name: "allowlist", shape: mapping},
 		{name: "denylist", shape: mapping},
 	}},
-	{name: "s3", shape: anything, kind: Dropped, note: "write rollout.examples as s3://BUCKET/KEY; the credentials come from the environment"},
+	{name: "s3", shape: anything, kind: Dropped,
+		note: "write rollout.examples as s3://BUCKET/KEY; the credentials come from the environment"},
 	{name: "remote_file_path", shape: word, kind: Dropped, note: "write rollout.examples as that URI: s3://BUCKET/KEY"},
-	{name: "function", shape: word, kind: Dropped, note: "Python code of NAT's custom dataset; write its output to a file and name it in rollout.examples"},
+	{name: "function", shape: word, kind: Dropped,
+		note: "Python code of NAT's custom dataset; write its output to a file and name it in rollout.examples"},
 	{name: "kwargs", shape: anything, kind: Dropped, note: "arguments of Python code of NAT's custom dataset"},
 }
 

@@ -20,13 +20,16 @@ func (c *converter) file(root *yaml.Node) error {
 		return err
 	}
 	if len(b.at) == 0 {
-		return c.refuse(root, "name the file that `nat finetune --config_file` reads", "it has none of the sections of a NAT config, such as finetuning, eval, llms and workflow")
+		return c.refuse(root, "name the file that `nat finetune --config_file` reads",
+			"it has none of the sections of a NAT config, such as finetuning, eval, llms and workflow")
 	}
 	c.stays(b)
 	c.put("rollout.agent", text("nat: ${NAT_SERVER:-"+server+"}"))
 	c.note("workflow", b.at["workflow"], Changed, "rollout.agent",
-		fmt.Sprintf("start its server with `nat serve --config_file %s --port 8080`, on another port than the model's; the model's configuration in llms must set logprobs: true and, "+
-			"if its engine is not one that ART started, model_kwargs: {extra_body: {return_tokens_as_token_ids: true}}", c.name))
+		fmt.Sprintf("start its server with `nat serve --config_file %s --port 8080`, on another port than the model's; the "+
+			"model's configuration in llms must set logprobs: true and, "+
+			"if its engine is not one that ART started, model_kwargs: {extra_body: "+
+			"{return_tokens_as_token_ids: true}}", c.name))
 	if b.at["finetuning"] == nil {
 		c.note("finetuning", nil, Changed, "", "the file has no such section: it describes an evaluation, for rollmill eval")
 		for _, section := range []string{"trajectory_builders", "trainer_adapters", "trainers"} {
@@ -48,7 +51,8 @@ func (c *converter) stays(b block) {
 		}
 	}
 	if names != nil {
-		c.note(strings.Join(names, ", "), b.at[names[0]], Stays, "", "part of the workflow, which `nat serve` reads from NAT's file")
+		c.note(strings.Join(names, ", "), b.at[names[0]], Stays, "",
+			"part of the workflow, which `nat serve` reads from NAT's file")
 	}
 }
 
@@ -59,7 +63,8 @@ func (c *converter) finetuning(b block) error {
 		return err
 	}
 	if !f.on("enabled", false) {
-		c.note("finetuning.enabled", f.at["enabled"], Changed, "", "NAT refuses to train with this file; rollmill has no such switch")
+		c.note("finetuning.enabled", f.at["enabled"], Changed, "",
+			"NAT refuses to train with this file; rollmill has no such switch")
 	}
 	if err := c.targetModel(b, f); err != nil {
 		return err
@@ -71,17 +76,20 @@ func (c *converter) finetuning(b block) error {
 	}
 	if builder == dpoBuilder {
 		if reward != "" {
-			c.note("finetuning.reward_function", f.at["reward_function"], Ignored, "", "the builder of pairs compares the scores of candidates")
+			c.note("finetuning.reward_function", f.at["reward_function"], Ignored, "",
+				"the builder of pairs compares the scores of candidates")
 		}
 		c.candidates(f)
 	} else {
 		if reward == "" {
-			c.note("finetuning.reward_function", f.at["reward_function"], Changed, "score.reward", "missing; NAT's builder fails without it")
+			c.note("finetuning.reward_function", f.at["reward_function"], Changed, "score.reward",
+				"missing; NAT's builder fails without it")
 		}
 		c.put("validation.generations", written("1")) // NAT validates with one run of each example
 	}
 	c.note("finetuning.target_functions", f.at["target_functions"], Changed, "rollout.target-function",
-		"functions of NAT's server; with another agent, remove this setting, or name the functions in the URLs that the agent calls")
+		"functions of NAT's server; with another agent, remove this setting, or name the functions in the URLs that the "+
+			"agent calls")
 	if err := c.eval(b.at["eval"], reward); err != nil {
 		return err
 	}
@@ -124,10 +132,12 @@ func (c *converter) component(b, f block, section, reference string, models map[
 	switch {
 	case ok:
 	case names == nil:
-		c.note("finetuning."+reference, at, Changed, "", fmt.Sprintf("there is no section %s, so NAT fails; this part is not converted", section))
+		c.note("finetuning."+reference, at, Changed, "",
+			fmt.Sprintf("there is no section %s, so NAT fails; this part is not converted", section))
 		return block{}, "", nil
 	default:
-		return block{}, "", c.refuse(at, plugin.Nearest(at.Value, names, section+" has "+plain(strings.Join(names, ", "))), "finetuning.%s: there is no %q in %s", reference, plain(at.Value), section)
+		return block{}, "", c.refuse(at, plugin.Nearest(at.Value, names, section+" has "+plain(strings.Join(names, ", "))),
+			"finetuning.%s: there is no %q in %s", reference, plain(at.Value), section)
 	}
 	path := join(section, at.Value)
 	if err := c.check(path, chosen.value, mapping); err != nil {
@@ -156,7 +166,8 @@ func (c *converter) own(path string, n *yaml.Node) (block, error) {
 		switch b.at[p.key.Value] = p.value; p.key.Value {
 		case "_type", "type":
 		case "num_generations":
-			if err := c.field(join(path, p.key.Value), p, field{name: p.key.Value, shape: whole, to: "rollout.generations"}); err != nil {
+			if err := c.field(join(path, p.key.Value), p,
+				field{name: p.key.Value, shape: whole, to: "rollout.generations"}); err != nil {
 				return b, err
 			}
 		default:

@@ -24,7 +24,8 @@ func (c *converter) load(data []byte) (*yaml.Node, error) {
 	var doc, second yaml.Node
 	switch err := loader.Load(&doc); {
 	case errors.Is(err, io.EOF):
-		return nil, stages.Errorf(stages.KindUsage, "name the file that `nat finetune --config_file` reads", "%s: the file is empty", c.name)
+		return nil, stages.Errorf(stages.KindUsage, "name the file that `nat finetune --config_file` reads",
+			"%s: the file is empty", c.name)
 	case err != nil:
 		return nil, c.broken(err)
 	}
@@ -54,7 +55,8 @@ func (c *converter) broken(err error) error {
 	if line > 0 {
 		place = fmt.Sprintf("%s:%d", c.name, line)
 	}
-	return stages.Errorf(stages.KindUsage, "look for a wrong indentation, a tab, or an unclosed quote or bracket", "%s: not YAML: %s", place, at.Message)
+	return stages.Errorf(stages.KindUsage, "look for a wrong indentation, a tab, or an unclosed quote or bracket",
+		"%s: not YAML: %s", place, at.Message)
 }
 
 // pair is a key of a mapping and its value, without aliases.

@@ -71,7 +71,8 @@ func TestRefused(t *testing.T) {
 		{"finetuning:\n  output_dir: 7\n", "nat.yml:2: finetuning.output_dir must be text, not \"7\""},
 		{"finetuning:\n  target_functions: f\n", "nat.yml:2: finetuning.target_functions must be a list of texts, not \"f\""},
 		{"finetuning:\n  target_functions: [1]\n", "nat.yml:2: finetuning.target_functions must be a list of texts, not a list"},
-		{"finetuning:\n  curriculum_learning: {enabled: true, initial_percentile: []}\n", "nat.yml:2: finetuning.curriculum_learning.initial_percentile must be a number, not a list"},
+		{"finetuning:\n  curriculum_learning: {enabled: true, initial_percentile: []}\n",
+			"nat.yml:2: finetuning.curriculum_learning.initial_percentile must be a number, not a list"},
 		{"finetuning:\n  enabled: true\n  enabled: false\n", `nat.yml:3: "enabled" is set twice`},
 		{components + "finetuning:\n  trajectory_builder: c\n", `nat.yml:3: finetuning.trajectory_builder: there is no "c" in trajectory_builders`},
 		{"eval: {general: {dataset: {_type: json, filter: {allowlist: {field: {a: x}}}}}}\n", "must be a list of values"},
@@ -116,7 +117,8 @@ func TestSecretsAreNotCopied(t *testing.T) {
 
 // TestMerged checks anchors and merge keys, which NAT's parser applies.
 func TestMerged(t *testing.T) {
-	out, _, err := Convert("nat.yml", []byte("x: &x {max_concurrency: 3}\neval:\n  general:\n    <<: [*x, {max_concurrency: 4}]\n    dataset: &d {_type: csv, file_path: a.txt}\n"))
+	out, _, err := Convert("nat.yml",
+		[]byte("x: &x {max_concurrency: 3}\neval:\n  general:\n    <<: [*x, {max_concurrency: 4}]\n    dataset: &d {_type: csv, file_path: a.txt}\n"))
 	if err != nil || !strings.Contains(string(out), "concurrency: 3") || !strings.Contains(string(out), "examples-format: csv") {
 		t.Errorf("%v:\n%s", err, out)
 	}
@@ -136,7 +138,8 @@ func FuzzConvert(f *testing.F) {
 		}
 		f.Add(data)
 	}
-	for _, s := range []string{"a: &a [*a]\n", "<<: {finetuning: {enabled: 1}}\n", "finetuning: {num_epochs: ${N}}\n", "eval: {evaluators: {\"\\n#\": {}}}\n", "? [a]\n: b\n", "finetuning: {output_dir: \"\\u2028: x\"}\n"} {
+	for _, s := range []string{"a: &a [*a]\n", "<<: {finetuning: {enabled: 1}}\n", "finetuning: {num_epochs: ${N}}\n", "eval: {evaluators: {\"\\n#\": {}}}\n",
+		"? [a]\n: b\n", "finetuning: {output_dir: \"\\u2028: x\"}\n"} {
 		f.Add([]byte(s))
 	}
 	f.Fuzz(func(t *testing.T, data []byte) {

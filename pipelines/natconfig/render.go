@@ -19,7 +19,8 @@ const width = 100
 // at the top, then each section.
 func (c *converter) render() ([]byte, error) {
 	root := &yaml.Node{Kind: yaml.MappingNode}
-	head := []string{fmt.Sprintf("Converted from %s, a configuration of NeMo Agent Toolkit (NAT), by rollmill import nat-config.", plain(c.name))}
+	head := []string{fmt.Sprintf("Converted from %s, a configuration of NeMo Agent Toolkit (NAT), by rollmill import "+
+		"nat-config.", plain(c.name))}
 	for _, n := range c.notes {
 		if n.to == "" || !c.has(n.to) {
 			head = append(head, "- "+n.String())

@@ -48,7 +48,8 @@ func (c *converter) dataset(n *yaml.Node) error {
 	case known && strings.TrimPrefix(path.Ext(file), ".") != format:
 		c.put("rollout.examples-format", text(format))
 	case !known && !isReference(kind):
-		c.note(at+"._type", b.at["_type"], Dropped, "rollout.examples", fmt.Sprintf("rollmill reads no %q files: convert the file to json, jsonl, csv or parquet", kind))
+		c.note(at+"._type", b.at["_type"], Dropped, "rollout.examples",
+			fmt.Sprintf("rollmill reads no %q files: convert the file to json, jsonl, csv or parquet", kind))
 	}
 	if !b.in["structure"].on("disable", false) {
 		c.put("rollout.require-question", written("true"))
@@ -73,11 +74,13 @@ func (c *converter) filter(path string, n *yaml.Node, to string) error {
 	var out []*yaml.Node
 	for _, p := range columns {
 		if p.value.Kind != yaml.SequenceNode {
-			return c.refuse(p.value, hints[words], "%s.field.%s must be a list of values, not %s", path, plain(p.key.Value), found(p.value))
+			return c.refuse(p.value, hints[words], "%s.field.%s must be a list of values, not %s", path, plain(p.key.Value),
+				found(p.value))
 		}
 		for _, v := range p.value.Content {
 			if v = resolve(v); v.Kind != yaml.ScalarNode {
-				return c.refuse(v, hints[words], "%s.field.%s must be a list of values, not %s", path, plain(p.key.Value), found(v))
+				return c.refuse(v, hints[words], "%s.field.%s must be a list of values, not %s", path,
+					plain(p.key.Value), found(v))
 			}
 			out = append(out, text(p.key.Value+"="+v.Value))
 		}
@@ -132,7 +135,8 @@ func (c *converter) evaluators(n *yaml.Node, reward string) error {
 			return err
 		}
 		if reward != "" && p.key.Value != reward {
-			c.note(where, p.key, Dropped, "score.reward", "not the reward: add it with the weight 0 to record it, as NAME*0=KIND:ARGUMENTS")
+			c.note(where, p.key, Dropped, "score.reward",
+				"not the reward: add it with the weight 0 to record it, as NAME*0=KIND:ARGUMENTS")
 			continue
 		}
 		name := rewardName(p.key.Value)
@@ -146,13 +150,16 @@ func (c *converter) evaluators(n *yaml.Node, reward string) error {
 		}
 		names = append(names, name)
 		rewards = append(rewards, program(p.key.Value))
-		c.note(where, p.key, Changed, "score.reward", fmt.Sprintf("NAT runs this evaluator (_type %s) in its own process, and a failure counts as reward 0; "+
-			"here a failure is no reward. nat_reward.py, in `rollmill help coming-from-nat`, asks NAT's server for the score; or write another kind of reward", plain(kind)))
+		c.note(where, p.key, Changed, "score.reward",
+			fmt.Sprintf("NAT runs this evaluator (_type %s) in its own process, and a failure counts as reward 0; "+
+				"here a failure is no reward. nat_reward.py, in `rollmill help coming-from-nat`, asks NAT's server for the "+
+				"score; or write another kind of reward", plain(kind)))
 	}
 	switch {
 	case rewards == nil && reward != "":
 		rewards = []*yaml.Node{program(reward)}
-		c.note("finetuning.reward_function.name", nil, Changed, "score.reward", "no evaluator of this name is in eval.evaluators; NAT then collects no trajectories")
+		c.note("finetuning.reward_function.name", nil, Changed, "score.reward",
+			"no evaluator of this name is in eval.evaluators; NAT then collects no trajectories")
 	case rewards == nil:
 		rewards = []*yaml.Node{program("reward")}
 		c.note("eval.evaluators", n, Changed, "score.reward", "none; write a reward")
@@ -164,7 +171,8 @@ func (c *converter) evaluators(n *yaml.Node, reward string) error {
 // unused notes evaluators that pairs do not need.
 func (c *converter) unused(n *yaml.Node) {
 	if n != nil {
-		c.note("eval.evaluators", n, Dropped, "", "the pairs come from the scores of the candidates; NAT runs the evaluators and trains on none of them")
+		c.note("eval.evaluators", n, Dropped, "",
+			"the pairs come from the scores of the candidates; NAT runs the evaluators and trains on none of them")
 	}
 }
 

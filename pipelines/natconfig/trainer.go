@@ -32,8 +32,9 @@ func (c *converter) builder(b, f block) (string, error) {
 // alone notes what one generation means.
 func (c *converter) alone(b block) {
 	if n := b.at["num_generations"]; n != nil && n.Value == "1" {
-		c.note(join(b.path, "num_generations"), n, Changed, "rollout.generations", "with 1, NAT folds all examples into one group, so that answers to different prompts are compared; "+
-			"here a group is one example, and a group of one has no advantage: set at least 2")
+		c.note(join(b.path, "num_generations"), n, Changed, "rollout.generations",
+			"with 1, NAT folds all examples into one group, so that answers to different prompts are compared; "+
+				"here a group is one example, and a group of one has no advantage: set at least 2")
 	}
 }
 
@@ -46,7 +47,8 @@ func (c *converter) pairing(b block) {
 	c.put("group.pairs", text(mode))
 	c.put("group.pairs-from", text("candidates"))
 	if least, err := strconv.ParseFloat(b.text("min_score_diff", "0"), 64); err == nil && least == 0 {
-		c.note(join(b.path, "min_score_diff"), b.at["min_score_diff"], Changed, "group.pair-margin", "with 0, NAT pairs equal scores too; here they are no preference (group.pair-ties pairs them)")
+		c.note(join(b.path, "min_score_diff"), b.at["min_score_diff"], Changed, "group.pair-margin",
+			"with 0, NAT pairs equal scores too; here they are no preference (group.pair-ties pairs them)")
 	}
 }
 
@@ -57,7 +59,8 @@ func (c *converter) candidates(f block) {
 	c.put("curate.min-valid", written("1"))
 	c.put("curate.keep-flat", written("true"))
 	c.note("trajectory_builders", f.at["trajectory_builder"], Changed, "score.reward",
-		"the workflow scores the candidates of a turn itself, and group pairs them by those scores; the reward of the whole trajectory has no effect, so all groups are kept")
+		"the workflow scores the candidates of a turn itself, and group pairs them by those scores; the reward of the "+
+			"whole trajectory has no effect, so all groups are kept")
 }
 
 // adapter converts the trainer adapter into section submit, and returns its type.
@@ -77,7 +80,8 @@ func (c *converter) adapter(b, f block) (string, error) {
 		c.put("submit.backend", text("command"))
 		c.put("submit.trainer", text("python3 trainer.py"))
 		c.note(a.path, a.at["_type"], Changed, "submit.trainer",
-			"an adapter of your own: write it as a program that reads the dataset and answers with lines of JSON (rollmill help backend command), or choose another backend")
+			"an adapter of your own: write it as a program that reads the dataset and answers with lines of JSON (rollmill "+
+				"help backend command), or choose another backend")
 	}
 	return kind, nil
 }
@@ -93,17 +97,20 @@ func (c *converter) trainer(b, f block, adapter string) error {
 	case customizerTrainer:
 		if t.on("deduplicate_pairs", true) {
 			c.put("group.pair-once", written("true"))
-			c.note(join(t.path, "deduplicate_pairs"), t.at["deduplicate_pairs"], Changed, "group.pair-once", "within a group; NAT compares the pairs of all examples")
+			c.note(join(t.path, "deduplicate_pairs"), t.at["deduplicate_pairs"], Changed, "group.pair-once",
+				"within a group; NAT compares the pairs of all examples")
 		}
 		if n := f.at["num_epochs"]; n != nil {
-			c.note("finetuning.num_epochs", n, Ignored, "train.epochs", "NAT's trainer for Customizer makes num_runs collections and one job, whatever this says")
+			c.note("finetuning.num_epochs", n, Ignored, "train.epochs",
+				"NAT's trainer for Customizer makes num_runs collections and one job, whatever this says")
 		}
 		c.put("train.epochs", written("1"))
 	default:
 		if t.path == "" {
 			break
 		}
-		c.note(join(t.path, "_type"), t.at["_type"], Changed, "train.epochs", "a trainer of your own: `rollmill train` is the loop, and the five commands are its steps")
+		c.note(join(t.path, "_type"), t.at["_type"], Changed, "train.epochs",
+			"a trainer of your own: `rollmill train` is the loop, and the five commands are its steps")
 	}
 	if adapter == artAdapter {
 		c.put("submit.wait", written("true"))
@@ -136,7 +143,8 @@ func (c *converter) art(a block) error {
 	}
 	c.put("submit.url", text("http://"+host))
 	c.note(join(b.path, "port"), b.at["port"], Changed, "submit.url",
-		"NAT's health check asks port 8000 of this host, whatever the port of the engine is; rollmill asks this server for its engine")
+		"NAT's health check asks port 8000 of this host, whatever the port of the engine is; rollmill asks this server "+
+			"for its engine")
 	if key := b.text("api_key", "default"); key != "default" {
 		c.secret(join(b.path, "api_key"), b.at["api_key"], "ROLLMILL_API_KEY")
 	}
@@ -168,9 +176,11 @@ func (c *converter) training(path string, n *yaml.Node) error {
 		f := field{name: p.key.Value, shape: number, kind: Ignored}
 		switch f.name {
 		case "learning_rate":
-			f.to, f.note = "submit.learning-rate", "NAT reads it with getattr from a mapping, which never finds it, and trains with 5e-05; to repeat a run of NAT, write 5e-05"
+			f.to, f.note = "submit.learning-rate", "NAT reads it with getattr from a mapping, which never finds it, and "+
+				"trains with 5e-05; to repeat a run of NAT, write 5e-05"
 		case "beta":
-			f.to, f.note = "submit.beta", "NAT reads it with getattr from a mapping, which never finds it, and sends 0; ART 0.5.12 and later has kl-penalty-coef in its place"
+			f.to, f.note = "submit.beta", "NAT reads it with getattr from a mapping, which never finds it, and sends 0; "+
+				"ART 0.5.12 and later has kl-penalty-coef in its place"
 		default:
 			value, err := c.copy(p.value)
 			if err != nil {

@@ -28,10 +28,12 @@ func advice(epochs []Epoch) []string {
 			continue
 		}
 		if e.Train.Trajectories == 0 {
-			out = append(out, fmt.Sprintf("advice: no trajectories collected for epoch %d: check the examples, --target-function and --target-model, and the agent's errors (rollmill show --failed)", e.Epoch))
+			out = append(out, fmt.Sprintf("advice: no trajectories collected for epoch %d: check the examples, "+
+				"--target-function and --target-model, and the agent's errors (rollmill show --failed)", e.Epoch))
 		}
 		if e.Train.Groups > 0 && e.Train.Scored == 0 {
-			out = append(out, fmt.Sprintf("advice: none of the %d trajectories of epoch %d has a reward: check that it was scored, and the errors of the rewards (rollmill show --failed)", e.Train.Trajectories, e.Epoch))
+			out = append(out, fmt.Sprintf("advice: none of the %d trajectories of epoch %d has a reward: check that it was "+
+				"scored, and the errors of the rewards (rollmill show --failed)", e.Train.Trajectories, e.Epoch))
 		}
 		groups, flat, failed, rows = groups+e.Train.Groups, flat+e.Flat, failed+e.Train.Failed, rows+e.Train.Trajectories
 		if e.Train.Mean != nil {
@@ -39,15 +41,19 @@ func advice(epochs []Epoch) []string {
 		}
 	}
 	if rows > 0 && 2*failed > rows {
-		out = append(out, fmt.Sprintf("advice: %d of %d trajectories failed: check failure_class and error first", failed, rows))
+		out = append(out, fmt.Sprintf("advice: %d of %d trajectories failed: check failure_class and error first",
+			failed, rows))
 	}
 	if groups > 0 && rows <= groups {
-		out = append(out, fmt.Sprintf("advice: each of the %d groups has one trajectory, so an estimator that compares members has nothing to compare: raise --generations (8 is usual, 2 is the least)", groups))
+		out = append(out, fmt.Sprintf("advice: each of the %d groups has one trajectory, so an estimator that compares "+
+			"members has nothing to compare: raise --generations (8 is usual, 2 is the least)", groups))
 	}
 	if n := len(means); n >= adviceEpochs && average(means[n-n/3:]) <= average(means[:n/3]) {
-		out = append(out, "advice: rewards are not increasing: raise --generations, try the curriculum, change --learning-rate, and check that the reward separates good from bad answers")
+		out = append(out, "advice: rewards are not increasing: raise --generations, try the curriculum, change "+
+			"--learning-rate, and check that the reward separates good from bad answers")
 		if groups > 0 && float64(flat) > flatShare*float64(groups) {
-			out = append(out, fmt.Sprintf("advice: %d of %d groups are flat: all members got the same reward, so nothing can be learned from them", flat, groups))
+			out = append(out, fmt.Sprintf("advice: %d of %d groups are flat: all members got the same reward, so nothing "+
+				"can be learned from them", flat, groups))
 		}
 	}
 	return out

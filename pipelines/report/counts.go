@@ -99,23 +99,24 @@ func histograms(title, axis string, ink int, of map[int]*counts) figure {
 			shown = append(shown, epochs[i*(len(epochs)-1)/(maxHistograms-1)])
 		}
 	}
-	return figure{width: 8 * vg.Inch, row: 2.2 * vg.Inch, columns: min(3, max(1, len(shown))), plots: func(t theme) ([]*plot.Plot, error) {
-		var out []*plot.Plot
-		for i, e := range shown {
-			p := t.plot()
-			p.X.Label.Text, p.Y.Label.Text = fmt.Sprintf("%s, epoch %d", axis, e), "trajectories"
-			if i == 0 {
-				p.Title.Text = short(title, 30)
-			} else {
-				p.Title.Text = " "
+	return figure{width: 8 * vg.Inch, row: 2.2 * vg.Inch, columns: min(3, max(1, len(shown))),
+		plots: func(t theme) ([]*plot.Plot, error) {
+			var out []*plot.Plot
+			for i, e := range shown {
+				p := t.plot()
+				p.X.Label.Text, p.Y.Label.Text = fmt.Sprintf("%s, epoch %d", axis, e), "trajectories"
+				if i == 0 {
+					p.Title.Text = short(title, 30)
+				} else {
+					p.Title.Text = " "
+				}
+				if err := of[e].bars(p, t, ink, low, high); err != nil {
+					return nil, err
+				}
+				out = append(out, p)
 			}
-			if err := of[e].bars(p, t, ink, low, high); err != nil {
-				return nil, err
-			}
-			out = append(out, p)
-		}
-		return out, nil
-	}}
+			return out, nil
+		}}
 }
 
 // sortedPairs returns the pairs, the most frequent first, so that a small circle is

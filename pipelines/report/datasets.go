@@ -26,7 +26,8 @@ func Stages(ctx context.Context, root string, epoch int) (out []Stage, err error
 		dir        string
 		validation bool
 		names      []string
-	}{{storage.Join(dir, "validation"), true, []string{"rollout", "score"}}, {last, false, []string{"rollout", "score", "group", "curate"}}} {
+	}{{storage.Join(dir, "validation"), true, []string{"rollout", "score"}},
+		{last, false, []string{"rollout", "score", "group", "curate"}}} {
 		for _, name := range of.names {
 			d, err := open(ctx, storage.Join(of.dir, name))
 			if err != nil {

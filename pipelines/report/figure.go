@@ -22,8 +22,10 @@ type theme struct {
 }
 
 var (
-	light = theme{rgb(0xffffff), rgb(0x1a1a1a), rgb(0xe3e3e3), []color.RGBA{rgb(0x0072b2), rgb(0xd55e00), rgb(0x767676), rgb(0x00835e)}}
-	dark  = theme{rgb(0x181a1f), rgb(0xe6e6e6), rgb(0x363a43), []color.RGBA{rgb(0x56b4e9), rgb(0xf09a4a), rgb(0xa0a0a0), rgb(0x35c79c)}}
+	light = theme{rgb(0xffffff), rgb(0x1a1a1a), rgb(0xe3e3e3),
+		[]color.RGBA{rgb(0x0072b2), rgb(0xd55e00), rgb(0x767676), rgb(0x00835e)}}
+	dark = theme{rgb(0x181a1f), rgb(0xe6e6e6), rgb(0x363a43),
+		[]color.RGBA{rgb(0x56b4e9), rgb(0xf09a4a), rgb(0xa0a0a0), rgb(0x35c79c)}}
 )
 
 func rgb(v uint32) color.RGBA {
@@ -52,14 +54,16 @@ func (t theme) mark(ink int) draw.GlyphStyle {
 func (t theme) plot() *plot.Plot {
 	p := plot.New()
 	p.BackgroundColor = t.paper
-	for _, s := range []*draw.TextStyle{&p.Title.TextStyle, &p.X.Label.TextStyle, &p.Y.Label.TextStyle, &p.X.Tick.Label, &p.Y.Tick.Label, &p.Legend.TextStyle} {
+	for _, s := range []*draw.TextStyle{&p.Title.TextStyle, &p.X.Label.TextStyle, &p.Y.Label.TextStyle, &p.X.Tick.Label,
+		&p.Y.Tick.Label, &p.Legend.TextStyle} {
 		s.Font.Variant, s.Color = "Sans", t.text
 	}
 	for _, a := range []*plot.Axis{&p.X, &p.Y} {
 		a.LineStyle.Color, a.Tick.LineStyle.Color = t.text, t.text
 	}
 	p.Title.TextStyle.Font.Size, p.Title.Padding = vg.Points(13), vg.Points(6)
-	for _, s := range []*draw.TextStyle{&p.X.Label.TextStyle, &p.Y.Label.TextStyle, &p.X.Tick.Label, &p.Y.Tick.Label, &p.Legend.TextStyle} {
+	for _, s := range []*draw.TextStyle{&p.X.Label.TextStyle, &p.Y.Label.TextStyle, &p.X.Tick.Label, &p.Y.Tick.Label,
+		&p.Legend.TextStyle} {
 		s.Font.Size = vg.Points(10)
 	}
 	p.Legend.Top, p.Legend.Padding = true, vg.Points(2)
@@ -83,10 +87,13 @@ type figure struct {
 
 func (f figure) draw(t theme, c vg.CanvasSizer, plots []*plot.Plot) {
 	canvas := draw.New(c)
-	canvas.FillPolygon(t.paper, []vg.Point{{X: canvas.Min.X, Y: canvas.Min.Y}, {X: canvas.Max.X, Y: canvas.Min.Y}, canvas.Max, {X: canvas.Min.X, Y: canvas.Max.Y}})
+	canvas.FillPolygon(t.paper,
+		[]vg.Point{{X: canvas.Min.X, Y: canvas.Min.Y}, {X: canvas.Max.X, Y: canvas.Min.Y}, canvas.Max,
+			{X: canvas.Min.X, Y: canvas.Max.Y}})
 	columns := max(1, f.columns)
-	tiles := draw.Tiles{Cols: columns, Rows: (len(plots) + columns - 1) / columns, PadTop: vg.Points(6), PadBottom: vg.Points(4),
-		PadLeft: vg.Points(6), PadRight: vg.Points(12), PadX: vg.Points(14), PadY: vg.Points(8)}
+	tiles := draw.Tiles{Cols: columns, Rows: (len(plots) + columns - 1) / columns, PadTop: vg.Points(6),
+		PadBottom: vg.Points(4),
+		PadLeft:   vg.Points(6), PadRight: vg.Points(12), PadX: vg.Points(14), PadY: vg.Points(8)}
 	grid := make([][]*plot.Plot, tiles.Rows)
 	for i, p := range plots {
 		if i%columns == 0 {

@@ -122,9 +122,12 @@ func render(run Run) ([]file, error) {
 }
 
 func metricsOf(e Epoch) metrics {
-	m := metrics{Epoch: e.Epoch, Timestamp: e.Time, RunID: e.RunID, AvgReward: e.Train.Mean, MinReward: e.Train.Min, MaxReward: e.Train.Max,
-		NumTrajectories: e.Train.Trajectories, NumGroups: e.Train.Groups, NumScored: e.Train.Scored, NumFailed: e.Train.Failed,
-		FlatGroups: e.Flat, Rewards: e.Train.Rewards, Drops: e.Drops, CurriculumState: stateOf(e), Seconds: e.Seconds, Failures: e.Failures, Cost: e.Cost,
+	m := metrics{Epoch: e.Epoch, Timestamp: e.Time, RunID: e.RunID, AvgReward: e.Train.Mean, MinReward: e.Train.Min,
+		MaxReward:       e.Train.Max,
+		NumTrajectories: e.Train.Trajectories, NumGroups: e.Train.Groups, NumScored: e.Train.Scored,
+		NumFailed:  e.Train.Failed,
+		FlatGroups: e.Flat, Rewards: e.Train.Rewards, Drops: e.Drops, CurriculumState: stateOf(e), Seconds: e.Seconds,
+		Failures: e.Failures, Cost: e.Cost,
 		Datasets: e.Datasets}
 	if k := e.Kept; k != nil {
 		m.FilteredTrajectories, m.FilteredGroups = k.Trajectories, k.Groups

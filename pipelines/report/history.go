@@ -61,7 +61,8 @@ func ReadHistory(ctx context.Context, b *storage.Bucket) ([]Epoch, error) {
 		if r.NumExamples != nil {
 			n = *r.NumExamples
 		}
-		of[r.Epoch].Validation = &Sample{Examples: n, Groups: n, Scored: r.NumScored, Mean: r.AvgReward, Min: r.MinReward, Max: r.MaxReward,
+		of[r.Epoch].Validation = &Sample{Examples: n, Groups: n, Scored: r.NumScored, Mean: r.AvgReward, Min: r.MinReward,
+			Max:     r.MaxReward,
 			Rewards: r.Rewards, StdErr: r.StdErr, RewardStdErrs: r.RewardStdErrs, weights: weightsOf(r)}
 	}
 	out := make([]Epoch, 0, len(of))
@@ -72,7 +73,8 @@ func ReadHistory(ctx context.Context, b *storage.Bucket) ([]Epoch, error) {
 }
 
 func damagedHistory(b *storage.Bucket, name string, err error) error {
-	return formats.Invalid(storage.Join(b.URI(), name), "make it again with rollmill report", err, "not a history of the report")
+	return formats.Invalid(storage.Join(b.URI(), name), "make it again with rollmill report", err,
+		"not a history of the report")
 }
 
 // weightsOf returns the weights of named rewards. Older files have only their names.
@@ -89,18 +91,22 @@ func weightsOf(r reward) map[string]float64 {
 
 // epoch returns what a line of training_metrics.jsonl says.
 func (m *metrics) epoch() *Epoch {
-	e := &Epoch{Epoch: m.Epoch, Time: m.Timestamp, RunID: m.RunID, Flat: m.FlatGroups, Drops: m.Drops, Seconds: m.Seconds, Failures: m.Failures, Cost: m.Cost,
+	e := &Epoch{Epoch: m.Epoch, Time: m.Timestamp, RunID: m.RunID, Flat: m.FlatGroups, Drops: m.Drops, Seconds: m.Seconds,
+		Failures: m.Failures, Cost: m.Cost,
 		Datasets: m.Datasets,
-		Train: &Sample{Trajectories: m.NumTrajectories, Groups: m.NumGroups, Examples: m.NumGroups, Scored: m.NumScored, Failed: m.NumFailed,
-			Mean: m.AvgReward, Min: m.MinReward, Max: m.MaxReward, Rewards: m.Rewards}}
+		Train: &Sample{Trajectories: m.NumTrajectories, Groups: m.NumGroups, Examples: m.NumGroups, Scored: m.NumScored,
+			Failed: m.NumFailed,
+			Mean:   m.AvgReward, Min: m.MinReward, Max: m.MaxReward, Rewards: m.Rewards}}
 	if m.FilteredTrajectories > 0 || m.Drops != nil || m.CurriculumPercentile != nil {
-		e.Kept = &Sample{Trajectories: m.FilteredTrajectories, Groups: m.FilteredGroups, Mean: m.FilteredAvgReward, Min: m.FilteredMinReward, Max: m.FilteredMaxReward}
+		e.Kept = &Sample{Trajectories: m.FilteredTrajectories, Groups: m.FilteredGroups, Mean: m.FilteredAvgReward,
+			Min: m.FilteredMinReward, Max: m.FilteredMaxReward}
 	}
 	if m.CurriculumPercentile != nil {
 		e.Curriculum = &Curriculum{CurriculumState: formats.CurriculumState{Share: *m.CurriculumPercentile}}
 	}
 	if m.Submission != "" {
-		e.Receipt = &formats.Receipt{State: m.Submission, StepBefore: m.StepBefore, StepAfter: m.StepAfter, Metrics: m.Trainer, Sequences: m.Sequences}
+		e.Receipt = &formats.Receipt{State: m.Submission, StepBefore: m.StepBefore, StepAfter: m.StepAfter,
+			Metrics: m.Trainer, Sequences: m.Sequences}
 	}
 	return e
 }

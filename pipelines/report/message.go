@@ -52,7 +52,8 @@ const markup = 700
 // viewOf returns a trajectory, cut to about so many bytes of the page.
 func viewOf(r *shownRow, budget int, images *int) *shownTrajectory {
 	v := &shownTrajectory{ID: visible(short(r.TrajectoryID, 200)), Row: r,
-		Example: Cut(jsontext.Indent(r.Example), min(2500, budget/8)), Answer: Cut(r.Answer, min(1500, budget/8)), Error: Cut(r.Error, min(1500, budget/8))}
+		Example: Cut(jsontext.Indent(r.Example), min(2500, budget/8)), Answer: Cut(r.Answer, min(1500, budget/8)),
+		Error: Cut(r.Error, min(1500, budget/8))}
 	for _, most := range caps {
 		v.Messages = v.Messages[:0]
 		total := 0
@@ -81,9 +82,11 @@ func viewOf(r *shownRow, budget int, images *int) *shownTrajectory {
 			return true
 		})
 	}
-	v.Row = &shownRow{TrajectoryID: r.TrajectoryID, ExampleID: visible(short(r.ExampleID, 200)), Generation: r.Generation, Status: visible(short(r.Status, 40)), StopReason: visible(short(r.StopReason, 40)),
-		FailureClass: visible(short(r.FailureClass, 40)), Model: visible(short(r.Model, 100)), PromptTokens: r.PromptTokens, CompletionTokens: r.CompletionTokens,
-		Messages: make([]shownMessage, len(r.Messages))}
+	v.Row = &shownRow{TrajectoryID: r.TrajectoryID, ExampleID: visible(short(r.ExampleID, 200)), Generation: r.Generation,
+		Status: visible(short(r.Status, 40)), StopReason: visible(short(r.StopReason, 40)),
+		FailureClass: visible(short(r.FailureClass, 40)), Model: visible(short(r.Model, 100)), PromptTokens: r.PromptTokens,
+		CompletionTokens: r.CompletionTokens,
+		Messages:         make([]shownMessage, len(r.Messages))}
 	return v
 }
 
@@ -111,8 +114,10 @@ func (v *shownTrajectory) dropMiddle(budget int) {
 func messageOf(all []shownMessage, i, most int) messageView {
 	m := &all[i]
 	text, lost := chat.Text(&formats.Message{Content: m.Content, ContentParts: m.ContentParts})
-	v := messageView{Number: i, Role: visible(short(m.Role, 40)), Name: visible(short(m.Name, 80)), From: visible(short(m.ToolCallID, 60)), Sampled: m.Sampled,
-		Branches: int(m.Parent) != i-1, Finish: visible(short(m.FinishReason, 40)), Text: Cut(text, most), Reasoning: Cut(m.Reasoning, most)}
+	v := messageView{Number: i, Role: visible(short(m.Role, 40)), Name: visible(short(m.Name, 80)),
+		From: visible(short(m.ToolCallID, 60)), Sampled: m.Sampled,
+		Branches: int(m.Parent) != i-1, Finish: visible(short(m.FinishReason, 40)), Text: Cut(text, most),
+		Reasoning: Cut(m.Reasoning, most)}
 	if m.Role == "tool" {
 		v.Text = Cut(jsontext.Indent(text), most)
 	}

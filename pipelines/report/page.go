@@ -167,10 +167,12 @@ func pageFiles(ctx context.Context, root string, run Run) ([]file, error) {
 	}
 	err = add(rewardFigure(run), rewardAlt, "")
 	if err == nil && len(s.rewards) > 0 {
-		err = add(histograms(run.title(), "reward", 0, s.rewards), "Histograms of training rewards by epoch", "reward_histogram")
+		err = add(histograms(run.title(), "reward", 0, s.rewards), "Histograms of training rewards by epoch",
+			"reward_histogram")
 	}
 	if err == nil && len(s.lengths) > 0 {
-		err = add(histograms(run.title(), "tokens", 3, s.lengths), "Histograms of lengths in sampled tokens by epoch", "length_histogram")
+		err = add(histograms(run.title(), "tokens", 3, s.lengths), "Histograms of lengths in sampled tokens by epoch",
+			"length_histogram")
 	}
 	if err != nil {
 		return nil, err
@@ -210,7 +212,8 @@ func (f figure) view(alt string) (FigureView, error) {
 // html renders the page with about so many bytes of conversations.
 func (s *study) html(ctx context.Context, run Run, figures []FigureView, budget int) ([]byte, error) {
 	sum := sha256.Sum256([]byte(Style))
-	p := &page{Run: run, Title: visible(run.title()), Epochs: spread(run.Epochs, maxEpochs), Figures: figures, Tiles: Tiles(run), FunnelEpoch: s.funnelEpoch, ListsEpoch: s.listsEpoch,
+	p := &page{Run: run, Title: visible(run.title()), Epochs: spread(run.Epochs, maxEpochs), Figures: figures,
+		Tiles: Tiles(run), FunnelEpoch: s.funnelEpoch, ListsEpoch: s.listsEpoch,
 		Anchors: map[string]string{}, Style: template.CSS(Style), StyleHash: base64.StdEncoding.EncodeToString(sum[:])} //nolint:gosec // our own
 	p.Run.Root = visible(storage.Redact(run.Root))
 	for _, e := range run.Epochs {
@@ -290,7 +293,8 @@ func Tiles(run Run) []Tile {
 	var seconds float64
 	var cost Cost
 	for _, e := range run.Epochs {
-		cost.Calls, cost.PromptTokens, cost.CompletionTokens = cost.Calls+e.Cost.Calls, cost.PromptTokens+e.Cost.PromptTokens, cost.CompletionTokens+e.Cost.CompletionTokens
+		cost.Calls, cost.PromptTokens, cost.CompletionTokens = cost.Calls+e.Cost.Calls, cost.PromptTokens+
+			e.Cost.PromptTokens, cost.CompletionTokens+e.Cost.CompletionTokens
 		if e.Train != nil {
 			trajectories, failed = trajectories+e.Train.Trajectories, failed+e.Train.Failed
 		}
@@ -305,7 +309,8 @@ func Tiles(run Run) []Tile {
 	for _, x := range []struct {
 		name string
 		of   func(Epoch) *Sample
-	}{{"Training reward", func(e Epoch) *Sample { return e.Train }}, {"Validation reward", func(e Epoch) *Sample { return e.Validation }}} {
+	}{{"Training reward", func(e Epoch) *Sample { return e.Train }},
+		{"Validation reward", func(e Epoch) *Sample { return e.Validation }}} {
 		var first, last *Sample
 		at := 0
 		for _, e := range run.Epochs {
@@ -331,10 +336,13 @@ func Tiles(run Run) []Tile {
 		}
 		return fmt.Sprintf("%.1f %% of %s", 100*float64(n)/float64(trajectories), Thousands(trajectories))
 	}
-	out = append(out, Tile{"Trajectories", Thousands(trajectories), ""}, Tile{"Failed", Thousands(failed), share(failed)}, Tile{"Kept by curate", Thousands(kept), share(kept)})
+	out = append(out, Tile{"Trajectories", Thousands(trajectories), ""}, Tile{"Failed", Thousands(failed), share(failed)},
+		Tile{"Kept by curate", Thousands(kept), share(kept)})
 	if cost.Calls > 0 {
 		out = append(out, Tile{"Model calls", Thousands(cost.Calls), ""},
-			Tile{"Tokens", Thousands(cost.PromptTokens + cost.CompletionTokens), Thousands(cost.CompletionTokens) + " of them sampled"})
+			Tile{"Tokens", Thousands(cost.PromptTokens + cost.CompletionTokens),
+				Thousands(cost.CompletionTokens) + " of them sampled"})
 	}
-	return append(out, Tile{"Time in stages", (time.Duration(math.Round(seconds)) * time.Second).String(), "all stages together"})
+	return append(out, Tile{"Time in stages", (time.Duration(math.Round(seconds)) * time.Second).String(),
+		"all stages together"})
 }

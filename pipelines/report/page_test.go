@@ -31,7 +31,8 @@ func writeEpoch(t *testing.T, dir string, groups, members int, say func(g, m int
 	for g := range groups {
 		example := fmt.Sprintf("example-%05d", g)
 		low, high, mean, std, spread := 0.0, 1.0, float64(g%7)/7, float64(g%5)/10, 1.0
-		stats = append(stats, formats.GroupStats{GroupID: example, ExampleID: example, FirstRow: int64(g * members), Count: int32(members), Valid: int32(members), Mean: &mean, StdPop: &std, Min: &low, Max: &high, Spread: &spread})
+		stats = append(stats, formats.GroupStats{GroupID: example, ExampleID: example, FirstRow: int64(g * members), Count: int32(members),
+			Valid: int32(members), Mean: &mean, StdPop: &std, Min: &low, Max: &high, Spread: &spread})
 		for m := range members {
 			row, reward := say(g, m), float64(m%2)
 			row.TrajectoryID, row.ExampleID, row.Generation, row.SampledTokens = formats.TrajectoryID("run", example, 0, m), example, int32(m), int32(50+g%90)
@@ -39,12 +40,17 @@ func writeEpoch(t *testing.T, dir string, groups, members int, say func(g, m int
 			named := append([]formats.NamedReward{{Name: "won", Value: &reward, Weight: 1}}, row.Rewards...)
 			row.Rewards = nil
 			wide = append(wide, row)
-			scores = append(scores, formats.Score{TrajectoryID: row.TrajectoryID, ExampleID: example, Generation: int32(m), Status: row.Status, Reward: &reward, Rewards: named})
-			grouped = append(grouped, formats.Member{TrajectoryID: row.TrajectoryID, ExampleID: example, GroupID: example, Generation: int32(m), Status: row.Status, Reward: &reward, Rewards: named, Advantage: &reward})
+			scores = append(scores, formats.Score{TrajectoryID: row.TrajectoryID, ExampleID: example, Generation: int32(m), Status: row.Status, Reward: &reward,
+				Rewards: named})
+			grouped = append(grouped,
+				formats.Member{TrajectoryID: row.TrajectoryID, ExampleID: example, GroupID: example, Generation: int32(m), Status: row.Status, Reward: &reward,
+					Rewards: named, Advantage: &reward})
 		}
 	}
 	ctx := context.Background()
-	base, err := dataset.Open(ctx, write(t, dir+"/rollout", dataset.Spec{Stage: "rollout", Kind: formats.KindTrajectories, Params: map[string]any{"run": "run"}}, wide, -1), dataset.OpenOptions{})
+	base, err := dataset.Open(ctx,
+		write(t, dir+"/rollout", dataset.Spec{Stage: "rollout", Kind: formats.KindTrajectories, Params: map[string]any{"run": "run"}}, wide, -1),
+		dataset.OpenOptions{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -159,7 +165,8 @@ func TestPageEscapesHostileText(t *testing.T) {
 		return formats.Trajectory{Example: `{"q":"<b>"}`, Answer: text, Messages: []formats.Message{
 			{Parent: -1, Role: "user<i>", Name: `"><script>`, Content: text, Call: -1},
 			{Parent: 0, Role: "user", ContentParts: parts, Call: -1},
-			{Parent: 1, Role: "assistant", Content: text, Reasoning: text, Sampled: true, Call: -1, ToolCalls: []formats.ToolCall{{ID: "1", Name: "<u>", Arguments: `{"a":"</pre><script>"}`}}},
+			{Parent: 1, Role: "assistant", Content: text, Reasoning: text, Sampled: true, Call: -1,
+				ToolCalls: []formats.ToolCall{{ID: "1", Name: "<u>", Arguments: `{"a":"</pre><script>"}`}}},
 		}}
 	})
 	page := makePage(t, root)
@@ -186,7 +193,8 @@ func TestPageOfLongMessages(t *testing.T) {
 	root := t.TempDir()
 	for e := range 2 {
 		writeEpoch(t, fmt.Sprintf("%s/epoch-%d", root, e), 5, 4, func(int, int) formats.Trajectory {
-			return formats.Trajectory{Messages: []formats.Message{{Parent: -1, Role: "user", Content: "short", Call: -1}, {Parent: 0, Role: "tool", Content: long, Call: -1}}}
+			return formats.Trajectory{Messages: []formats.Message{{Parent: -1, Role: "user", Content: "short", Call: -1},
+				{Parent: 0, Role: "tool", Content: long, Call: -1}}}
 		})
 	}
 	page := makePage(t, root)
@@ -273,7 +281,8 @@ func TestRewardsOfDifferentNamesShareNoAxis(t *testing.T) {
 	of := func(name string) *Sample {
 		return &Sample{Mean: &mean, Rewards: map[string]float64{name: 1}, weights: map[string]float64{name: 1}}
 	}
-	if p := panels([]Epoch{{Train: of("tree"), Validation: of("won")}}); len(p) != 2 || p[0].axis != "training reward: tree" || p[1].axis != "validation reward: won" {
+	if p := panels([]Epoch{{Train: of("tree"), Validation: of("won")}}); len(p) != 2 || p[0].axis != "training reward: tree" ||
+		p[1].axis != "validation reward: won" {
 		t.Errorf("different rewards: %+v", p)
 	}
 	if p := panels([]Epoch{{Train: of("won"), Validation: of("won")}}); len(p) != 1 || len(p[0].lines) != 3 {

@@ -45,7 +45,8 @@ func panels(epochs []Epoch) []panel {
 	if len(trained) == 0 || len(validated) == 0 || maps.Equal(trained, validated) {
 		out = append(out, panel{"mean reward", append(training, held)})
 	} else {
-		out = append(out, panel{"training reward" + single(trained), training}, panel{"validation reward" + single(validated), []line{held}})
+		out = append(out, panel{"training reward" + single(trained), training},
+			panel{"validation reward" + single(validated), []line{held}})
 	}
 	for _, name := range slices.Sorted(maps.Keys(union(trained, validated))) {
 		p := panel{axis: short(name, 34)}

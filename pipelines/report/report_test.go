@@ -74,7 +74,8 @@ func TestRewardsAreMeansOverScoredTrajectories(t *testing.T) {
 		t.Fatalf("%d epochs, want 2", len(run.Epochs))
 	}
 	e := run.Epochs[0]
-	if e.Train.Scored != 3 || e.Train.Trajectories != 6 || e.Train.Failed != 3 || math.Abs(*e.Train.Mean-0.5) > 1e-12 || *e.Train.Min != 0 || *e.Train.Max != 1 {
+	if e.Train.Scored != 3 || e.Train.Trajectories != 6 || e.Train.Failed != 3 || math.Abs(*e.Train.Mean-0.5) > 1e-12 || *e.Train.Min != 0 ||
+		*e.Train.Max != 1 {
 		t.Errorf("train: %+v", *e.Train)
 	}
 	if *e.Validation.Mean != 0.25 || e.Validation.Examples != 1 || e.Validation.Rewards["won"] != 0.25 {
@@ -111,7 +112,8 @@ func checkFiles(t *testing.T, root string) {
 	if err := json.Unmarshal(lines[0], &m); err != nil || len(lines) != 2 {
 		t.Fatalf("%d lines, %v", len(lines), err)
 	}
-	for _, field := range strings.Fields("epoch timestamp run_id avg_reward min_reward max_reward num_trajectories num_groups filtered_trajectories filtered_groups filtered_avg_reward filtered_min_reward filtered_max_reward curriculum_percentile") {
+	for _, field := range strings.Fields("epoch timestamp run_id avg_reward min_reward max_reward num_trajectories num_groups filtered_trajectories " +
+		"filtered_groups filtered_avg_reward filtered_min_reward filtered_max_reward curriculum_percentile") {
 		if _, ok := m[field]; !ok {
 			t.Errorf("training_metrics.jsonl has no %s", field)
 		}

@@ -88,7 +88,8 @@ func circles(p *plot.Plot, t theme, pairs map[[2]float64]int, rows int) error {
 		return err
 	}
 	marks.GlyphStyleFunc = func(i int) draw.GlyphStyle {
-		return draw.GlyphStyle{Color: color.NRGBA{R: t.inks[0].R, G: t.inks[0].G, B: t.inks[0].B, A: 0x90}, Radius: sizes[i], Shape: draw.CircleGlyph{}}
+		return draw.GlyphStyle{Color: color.NRGBA{R: t.inks[0].R, G: t.inks[0].G, B: t.inks[0].B, A: 0x90}, Radius: sizes[i],
+			Shape: draw.CircleGlyph{}}
 	}
 	p.Add(marks)
 	numbers, err := plotter.NewLabels(plotter.XYLabels{XYs: xy, Labels: labels})

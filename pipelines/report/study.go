@@ -93,7 +93,8 @@ func offer(lists []*GroupList, g *formats.GroupStats) {
 // GroupLists returns the best, the worst and the most uncertain groups of a dataset of
 // groups, without their members.
 func GroupLists(ctx context.Context, d *dataset.Dataset) ([]*GroupList, error) {
-	r, err := dataset.NewReader[formats.GroupStats](ctx, d, formats.TableGroups, dataset.Range{Rows: d.Tables[formats.TableGroups].Rows})
+	r, err := dataset.NewReader[formats.GroupStats](ctx, d, formats.TableGroups,
+		dataset.Range{Rows: d.Tables[formats.TableGroups].Rows})
 	if err != nil {
 		return nil, err
 	}
@@ -142,7 +143,9 @@ func examine(ctx context.Context, root string, r Run) (*study, error) {
 
 // doctor returns the checks that read no payload. `rollmill audit` makes all.
 func doctor() *validate.Doctor {
-	return validate.NewDoctor(slices.DeleteFunc(validate.In(validate.Audit), func(c validate.Check) bool { return c.Payload }))
+	return validate.NewDoctor(slices.DeleteFunc(validate.In(validate.Audit), func(c validate.Check) bool {
+		return c.Payload
+	}))
 }
 
 func (s *study) rollout(seed uint64, validation bool) func(context.Context, *dataset.Dataset, int) error {
@@ -203,7 +206,8 @@ func (s *study) groups(ctx context.Context, d *dataset.Dataset, e int) error {
 	doctor := doctor()
 	doctor.WantsGroups() // from their statistics
 	first := !s.hasGroups()
-	r, err := dataset.NewReader[formats.GroupStats](ctx, d, formats.TableGroups, dataset.Range{Rows: d.Tables[formats.TableGroups].Rows})
+	r, err := dataset.NewReader[formats.GroupStats](ctx, d, formats.TableGroups,
+		dataset.Range{Rows: d.Tables[formats.TableGroups].Rows})
 	if err != nil {
 		return err
 	}

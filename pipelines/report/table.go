@@ -16,11 +16,14 @@ import (
 func (r Run) WriteTable(w io.Writer) error {
 	names := namedRewards(r.Epochs)
 	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', tabwriter.AlignRight)
-	fmt.Fprintf(t, "epoch\ttrajectories\tfailed\tgroups\tflat\tkept\tcurriculum\treward\tkept reward\tvalidation\t%sstep\tsubmission\t\n", headings(names))
+	fmt.Fprintf(t, "epoch\ttrajectories\tfailed\tgroups\tflat\tkept\tcurriculum\treward\tkept "+
+		"reward\tvalidation\t%sstep\tsubmission\t\n", headings(names))
 	for _, e := range r.Epochs {
 		fmt.Fprintf(t, "%d\t%s\t%s\t%s\t%d\t%s\t%s\t%s\t%s\t%s\t%s%s\t%s\t\n", e.Epoch,
-			count(e.Train, func(s *Sample) int64 { return s.Trajectories }), count(e.Train, func(s *Sample) int64 { return s.Failed }),
-			count(e.Train, func(s *Sample) int64 { return s.Groups }), e.Flat, count(e.Kept, func(s *Sample) int64 { return s.Trajectories }),
+			count(e.Train, func(s *Sample) int64 { return s.Trajectories }),
+			count(e.Train, func(s *Sample) int64 { return s.Failed }),
+			count(e.Train, func(s *Sample) int64 { return s.Groups }), e.Flat,
+			count(e.Kept, func(s *Sample) int64 { return s.Trajectories }),
 			share(e.Curriculum), number(meanOf(e.Train)), number(meanOf(e.Kept)), number(meanOf(e.Validation)),
 			cells(names, e.Validation), step(e), submission(e))
 	}
@@ -50,8 +53,10 @@ func (e Epoch) Line() string {
 	for _, s := range e.Seconds {
 		seconds += s
 	}
-	return fmt.Sprintf("epoch %d: reward %s, validation %s, kept %s of %s, step %s, %.1f s", e.Epoch, number(meanOf(e.Train)), number(meanOf(e.Validation)),
-		count(e.Kept, func(s *Sample) int64 { return s.Trajectories }), count(e.Train, func(s *Sample) int64 { return s.Trajectories }), step(e), seconds)
+	return fmt.Sprintf("epoch %d: reward %s, validation %s, kept %s of %s, step %s, %.1f s", e.Epoch, number(meanOf(e.Train)),
+		number(meanOf(e.Validation)),
+		count(e.Kept, func(s *Sample) int64 { return s.Trajectories }),
+		count(e.Train, func(s *Sample) int64 { return s.Trajectories }), step(e), seconds)
 }
 
 // Handed returns a line for each file of sequences that was submitted: whether all

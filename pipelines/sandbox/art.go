@@ -16,7 +16,9 @@ func (s *Server) control() map[string]map[string]http.HandlerFunc {
 		return map[string]http.HandlerFunc{http.MethodPost: h}
 	}
 	routes := map[string]map[string]http.HandlerFunc{
-		"/healthcheck":                   get(func(w http.ResponseWriter, _ *http.Request) { writeJSON(w, 200, map[string]string{"status": "ok"}) }),
+		"/healthcheck": get(func(w http.ResponseWriter, _ *http.Request) {
+			writeJSON(w, 200, map[string]string{"status": "ok"})
+		}),
 		"/openapi.json":                  get(s.openAPI),
 		"/register":                      post(s.register),
 		"/_get_step":                     post(s.getStep),
@@ -182,7 +184,8 @@ func (s *Server) deleteCheckpoints(w http.ResponseWriter, r *http.Request) {
 	}
 	smoothing, err := strconv.ParseFloat(query.Get("benchmark_smoothing"), 64)
 	if bad == nil && err != nil {
-		bad = append(bad, wrongType("float_parsing", "Input should be a valid number, unable to parse string as a number", nil, "query", "benchmark_smoothing"))
+		bad = append(bad, wrongType("float_parsing", "Input should be a valid number, unable to parse string as a number",
+			nil, "query", "benchmark_smoothing"))
 	}
 	if bad != nil {
 		unprocessable(w, bad...)
@@ -209,7 +212,8 @@ func (s *Server) deleteCheckpointFiles(w http.ResponseWriter, r *http.Request) {
 	}
 	var steps []int
 	if json.Unmarshal(keys["steps_to_keep"], &steps) != nil {
-		unprocessable(w, wrongType("list_type", "Input should be a valid list", keys["steps_to_keep"], "body", "steps_to_keep"))
+		unprocessable(w, wrongType("list_type", "Input should be a valid list", keys["steps_to_keep"], "body",
+			"steps_to_keep"))
 		return
 	}
 	m := s.find(t.key)

@@ -33,13 +33,16 @@ func TestControlRoutesAnswerAsART(t *testing.T) {
 
 		{"no name", "POST", "/register", `{"project":"demo"}`, 500, `Internal Server Error`},
 		{"no base model", "POST", "/_get_step", `{"name":"a","project":"demo"}`, 500, `Internal Server Error`},
-		{"no base model inside", "POST", "/_prepare_backend_for_training", `{"model":{"name":"a","project":"demo"},"config":null}`, 500, `Internal Server Error`},
-		{"null in _internal_config", "POST", "/_prepare_backend_for_training", `{"model":{"name":"a","project":"demo","base_model":"b","_internal_config":{"engine_args":null}},"config":null}`, 500, `Internal Server Error`},
+		{"no base model inside", "POST", "/_prepare_backend_for_training", `{"model":{"name":"a","project":"demo"},"config":null}`, 500,
+			`Internal Server Error`},
+		{"null in _internal_config", "POST", "/_prepare_backend_for_training",
+			`{"model":{"name":"a","project":"demo","base_model":"b","_internal_config":{"engine_args":null}},"config":null}`, 500, `Internal Server Error`},
 		{"a list as a body", "POST", "/register", `[]`, 422, ""},
 		{"no JSON as a body", "POST", "/register", `{`, 422, ""},
 		{"name is a number", "POST", "/register", `{"name":1,"project":"demo"}`, 422, ""},
 		{"model around the model", "POST", "/_get_step", `{"model":` + student + `}`, 500, `Internal Server Error`},
-		{"no config", "POST", "/_prepare_backend_for_training", `{"model":` + student + `}`, 422, `{"detail":[{"type":"missing","loc":["body","config"],"msg":"Field required","input":null}]}`},
+		{"no config", "POST", "/_prepare_backend_for_training", `{"model":` + student + `}`, 422,
+			`{"detail":[{"type":"missing","loc":["body","config"],"msg":"Field required","input":null}]}`},
 		{"port is a word", "POST", "/_prepare_backend_for_training", `{"model":` + student + `,"config":{"server_args":{"port":"x"}}}`, 422, ""},
 		{"no benchmark", "POST", "/_delete_checkpoints", student, 422, ""},
 		{"smoothing is a word", "POST", "/_delete_checkpoints?benchmark=x&benchmark_smoothing=x", student, 422, ""},
@@ -78,7 +81,8 @@ func TestPrepareSaysWhereThePolicyAnswers(t *testing.T) {
 func TestDialectsShowInTheRoutes(t *testing.T) {
 	all := []string{"/_train_model", "/_log", "/_delete_checkpoints", "/_delete_checkpoint_files"}
 	for dialect, want := range map[Dialect][]string{
-		Legacy: {"/_train_model", "/_log", "/_delete_checkpoints"}, Frontend: {"/_train_model", "/_delete_checkpoint_files"}, Inference: {"/_delete_checkpoint_files"},
+		Legacy: {"/_train_model", "/_log", "/_delete_checkpoints"}, Frontend: {"/_train_model", "/_delete_checkpoint_files"},
+		Inference: {"/_delete_checkpoint_files"},
 	} {
 		h := start(t, Options{Dialect: dialect})
 		var doc struct{ Paths map[string]map[string]any }

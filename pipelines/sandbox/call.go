@@ -287,7 +287,8 @@ func (w *writer) put(id int, logprob float64) {
 func (c *completion) toolCalls(choice int) (list []toolCall) {
 	for _, p := range c.answers[choice].calls {
 		if p.name != "" {
-			list = append(list, toolCall{ID: c.callID(choice, p.index), Type: "function", Function: toolFunction{Name: p.name}})
+			list = append(list, toolCall{ID: c.callID(choice, p.index), Type: "function",
+				Function: toolFunction{Name: p.name}})
 		}
 		if p.index >= 0 {
 			list[p.index].Function.Arguments += p.arguments
@@ -301,7 +302,8 @@ func (c *completion) piece(choice, token int) []toolCall {
 	p := c.answers[choice].calls[token]
 	switch {
 	case p.name != "":
-		return []toolCall{{Index: &p.index, ID: c.callID(choice, p.index), Type: "function", Function: toolFunction{Name: p.name}}}
+		return []toolCall{{Index: &p.index, ID: c.callID(choice, p.index), Type: "function",
+			Function: toolFunction{Name: p.name}}}
 	case p.index >= 0:
 		return []toolCall{{Index: &p.index, Function: toolFunction{Arguments: p.arguments}}}
 	}

@@ -151,8 +151,10 @@ func loadCheckpoint(path string) (*checkpoint, error) {
 	if err := gob.NewDecoder(bytes.NewReader(body)).Decode(c); err != nil {
 		return nil, fmt.Errorf("reading checkpoint %q: %w", path, err)
 	}
-	if want := weightCount(c.Hidden); len(c.Weights) != want || len(c.Optimiser.Mean) != want || len(c.Optimiser.Square) != want {
-		return nil, fmt.Errorf("reading checkpoint %q: %s weights for %d hidden units, want %d", path, strconv.Itoa(len(c.Weights)), c.Hidden, want)
+	if want := weightCount(c.Hidden); len(c.Weights) != want || len(c.Optimiser.Mean) != want ||
+		len(c.Optimiser.Square) != want {
+		return nil, fmt.Errorf("reading checkpoint %q: %s weights for %d hidden units, want %d", path,
+			strconv.Itoa(len(c.Weights)), c.Hidden, want)
 	}
 	return c, nil
 }

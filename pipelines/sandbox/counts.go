@@ -33,7 +33,8 @@ type counts struct {
 const countsFile = "counts.log"
 
 func openCounts(dir string) (*counts, error) {
-	c := &counts{routes: map[string]int64{}, seeds: map[string]int64{}, trajectories: map[string]int64{}, submissions: map[string]int64{}}
+	c := &counts{routes: map[string]int64{}, seeds: map[string]int64{}, trajectories: map[string]int64{},
+		submissions: map[string]int64{}}
 	if dir == "" {
 		return c, nil
 	}

@@ -67,7 +67,8 @@ func object(w http.ResponseWriter, r *http.Request, required ...string) map[stri
 		return nil
 	}
 	if err != nil || keys == nil {
-		unprocessable(w, wrongType("model_attributes_type", "Input should be a valid dictionary or object to extract fields from", body, "body"))
+		unprocessable(w, wrongType("model_attributes_type",
+			"Input should be a valid dictionary or object to extract fields from", body, "body"))
 		return nil
 	}
 	var bad []invalid
@@ -95,7 +96,8 @@ type trainable struct {
 func readTrainable(w http.ResponseWriter, raw json.RawMessage, needsBase bool, loc ...any) (trainable, bool) {
 	var keys map[string]json.RawMessage
 	if json.Unmarshal(raw, &keys) != nil || keys == nil {
-		unprocessable(w, wrongType("model_attributes_type", "Input should be a valid dictionary or object to extract fields from", raw, loc...))
+		unprocessable(w, wrongType("model_attributes_type",
+			"Input should be a valid dictionary or object to extract fields from", raw, loc...))
 		return trainable{}, false
 	}
 	var m trainable

@@ -65,7 +65,8 @@ type TrainFault struct {
 }
 
 var (
-	chatKinds  = []string{FaultStatus, FaultHalf, FaultHang, FaultDelay, FaultNotJSON, FaultNoLogprobs, FaultFewerLogprobs, FaultNaN, FaultNoTokenIDs}
+	chatKinds = []string{FaultStatus, FaultHalf, FaultHang, FaultDelay, FaultNotJSON, FaultNoLogprobs, FaultFewerLogprobs,
+		FaultNaN, FaultNoTokenIDs}
 	trainKinds = []string{TrainStatus, TrainDrop, TrainZero, TrainNaN, TrainDelay, TrainHold}
 )
 

@@ -48,7 +48,8 @@ func (m *model) log(dir string, key modelKey, line measures) error {
 	if err != nil {
 		return err
 	}
-	f, err := os.OpenFile(filepath.Join(modelDir(dir, key.project, key.name), historyFile), os.O_APPEND|os.O_CREATE|os.O_WRONLY, 0o666)
+	f, err := os.OpenFile(filepath.Join(modelDir(dir, key.project, key.name), historyFile),
+		os.O_APPEND|os.O_CREATE|os.O_WRONLY, 0o666)
 	if err != nil {
 		return fmt.Errorf("logging a batch: %w", err)
 	}

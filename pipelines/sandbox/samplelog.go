@@ -49,7 +49,8 @@ func (l *sampleLog) add(c *completion, trajectory string) {
 	lines := json.NewEncoder(l.file)
 	for i, a := range c.answers {
 		lines.Encode(Sample{
-			ID: c.id, Choice: i, Model: c.served.name, Step: c.served.step, Seed: c.request.Seed, Trajectory: trajectory, Stream: c.request.Stream,
+			ID: c.id, Choice: i, Model: c.served.name, Step: c.served.step, Seed: c.request.Seed, Trajectory: trajectory,
+			Stream:    c.request.Stream,
 			PromptIDs: c.prompt, TokenIDs: a.ids, Logprobs: a.logprobs, Text: a.text,
 		})
 	}

@@ -52,7 +52,8 @@ func New(opts Options) (*Server, error) {
 		"/v1/chat/completions": {http.MethodPost: s.chat},
 		"/_rollmill/training":  {http.MethodGet: s.training},
 		"/_rollmill/counts":    {http.MethodGet: s.showCounts},
-		"/_rollmill/faults":    {http.MethodGet: s.showFaults, http.MethodPost: s.setFaults, http.MethodDelete: s.clearFaults},
+		"/_rollmill/faults": {http.MethodGet: s.showFaults, http.MethodPost: s.setFaults,
+			http.MethodDelete: s.clearFaults},
 	})
 	return s, nil
 }
@@ -88,8 +89,10 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	s.counts.route(r.Method, r.URL.Path)
-	if strings.HasPrefix(r.URL.Path, "/v1/") && s.opts.APIKey != "" && r.Header.Get("Authorization") != "Bearer "+s.opts.APIKey {
-		newAPIError(http.StatusUnauthorized, "invalid_request_error", "", "invalid_api_key", "Incorrect API key provided.").write(w)
+	if strings.HasPrefix(r.URL.Path, "/v1/") && s.opts.APIKey != "" &&
+		r.Header.Get("Authorization") != "Bearer "+s.opts.APIKey {
+		newAPIError(http.StatusUnauthorized, "invalid_request_error", "", "invalid_api_key",
+			"Incorrect API key provided.").write(w)
 		return
 	}
 	handle(w, r)

@@ -112,7 +112,8 @@ func TestAConversationWithToolsOnlyGrows(t *testing.T) {
 		var before []int
 		for turn := range 4 {
 			list, _ := json.Marshal(messages)
-			c := h.chat(fmt.Sprintf(`{"model":%q,"messages":%s,"tools":[%s],"logprobs":true,"return_token_ids":true,"seed":%d,"top_logprobs":2}`, DefaultBaseModel, list, paintTool+","+addTool, 10*seed+turn))
+			c := h.chat(fmt.Sprintf(`{"model":%q,"messages":%s,"tools":[%s],"logprobs":true,"return_token_ids":true,"seed":%d,"top_logprobs":2}`,
+				DefaultBaseModel, list, paintTool+","+addTool, 10*seed+turn))
 			if len(before) > len(c.PromptTokenIDs) || !slices.Equal(before, c.PromptTokenIDs[:len(before)]) {
 				t.Fatalf("seed %d, turn %d: the prompt %q does not begin with %q", seed, turn, text(c.PromptTokenIDs), text(before))
 			}

@@ -49,7 +49,8 @@ func (t *trajectory) check(loc ...any) []invalid {
 	}
 	for name, value := range t.Metrics {
 		if !number(value) {
-			bad = append(bad, wrongType("float_type", "Input should be a valid number", value, under(loc, "metrics", name)...))
+			bad = append(bad, wrongType("float_type", "Input should be a valid number", value,
+				under(loc, "metrics", name)...))
 		}
 	}
 	return bad
@@ -68,14 +69,17 @@ var finishReasons = []string{"stop", "length", "tool_calls", "content_filter", "
 func (e *entry) check(loc ...any) []invalid {
 	if !e.isChoice() {
 		if !slices.Contains(roles, e.Role) {
-			return []invalid{wrongType("literal_error", "Input should be a message with a known role or a Choice", nil, under(loc, "role")...)}
+			return []invalid{wrongType("literal_error", "Input should be a message with a known role or a Choice", nil,
+				under(loc, "role")...)}
 		}
 		return nil
 	}
 	at := under(loc, "Choice")
 	var bad []invalid
 	if e.FinishReason == nil || !slices.Contains(finishReasons, *e.FinishReason) {
-		bad = append(bad, wrongType("literal_error", "Input should be 'stop', 'length', 'tool_calls', 'content_filter' or 'function_call'", nil, under(at, "finish_reason")...))
+		bad = append(bad, wrongType("literal_error",
+			"Input should be 'stop', 'length', 'tool_calls', 'content_filter' or 'function_call'", nil,
+			under(at, "finish_reason")...))
 	}
 	if e.Index == nil {
 		bad = append(bad, missing(nil, under(at, "index")...))

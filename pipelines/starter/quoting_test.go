@@ -9,7 +9,8 @@ import (
 // TestValuesAreQuoted reads back what init writes of values that mean something else in
 // YAML.
 func TestValuesAreQuoted(t *testing.T) {
-	for _, model := range []string{"m", "*m", "&m", "!m", "@m", "`m", "%m", "[m", "{m", "m:", "a:b", "- m", "-", "?", "|", ">", ">-", "~", "null", "true", "no", "1e5", "0x10", "01", "<<", "2026-01-01", "m]", "m,", "é", "\u2028", "\\n", "{{.Agent}}"} {
+	for _, model := range []string{"m", "*m", "&m", "!m", "@m", "`m", "%m", "[m", "{m", "m:", "a:b", "- m", "-", "?", "|", ">", ">-", "~", "null", "true", "no",
+		"1e5", "0x10", "01", "<<", "2026-01-01", "m]", "m,", "é", "\u2028", "\\n", "{{.Agent}}"} {
 		for _, engine := range []string{Sandbox, "http://127.0.0.1:8000/v1", "http://[::1]:8000/v1?a={b}&c=*d,e"} {
 			for _, trainer := range TrainersOf(engine) {
 				c := Choices{Agent: "prompt", Engine: engine, Trainer: trainer, Model: model}

@@ -68,7 +68,8 @@ func (c Choices) Validate() error {
 	case c.Engine != Sandbox && (err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https"):
 		return usage("write sandbox, or a URL such as http://127.0.0.1:8000/v1", "engine %q", c.Engine)
 	case !slices.Contains(TrainersOf(c.Engine), c.Trainer):
-		return usage("with this engine choose one of "+strings.Join(TrainersOf(c.Engine), ", "), "trainer %q does not fit engine %q", c.Trainer, c.Engine)
+		return usage("with this engine choose one of "+strings.Join(TrainersOf(c.Engine), ", "),
+			"trainer %q does not fit engine %q", c.Trainer, c.Engine)
 	case strings.ContainsFunc(c.Model+c.Engine, func(r rune) bool { return r < ' ' || strings.ContainsRune(` "'#$`, r) }):
 		return usage("write it without spaces, quotes, # and $", "engine %q, model %q", c.Engine, c.Model)
 	}
@@ -88,7 +89,8 @@ func (c Choices) Write(folder string) ([]string, error) {
 	var names []string
 	for _, f := range made {
 		if _, err := os.Lstat(filepath.Join(folder, f.name)); err == nil {
-			return nil, usage("name another folder: rollmill init FOLDER", "%q exists and is not replaced", filepath.Join(folder, f.name))
+			return nil, usage("name another folder: rollmill init FOLDER", "%q exists and is not replaced",
+				filepath.Join(folder, f.name))
 		}
 		names = append(names, f.name)
 	}
@@ -124,7 +126,8 @@ func (c Choices) files() ([]file, error) {
 	if c.Engine == Sandbox {
 		makefile = "Makefile.sandbox"
 	}
-	sources := []struct{ from, to string }{{"rollmill.yaml", "rollmill.yaml"}, {"examples.jsonl", "examples.jsonl"}, {makefile, "Makefile"}}
+	sources := []struct{ from, to string }{{"rollmill.yaml", "rollmill.yaml"}, {"examples.jsonl", "examples.jsonl"},
+		{makefile, "Makefile"}}
 	programs, err := templates.ReadDir(path.Join("templates", c.Agent))
 	if err != nil && !errors.Is(err, fs.ErrNotExist) { // a prompt has no program
 		return nil, err
@@ -166,7 +169,8 @@ func quoted(text string) (string, error) {
 // next epoch: its stages are commands of their own.
 func (c Choices) Epoch() string {
 	if c.Trainer == files {
-		return "for stage in rollout score group curate submit; do rollmill $$stage --config rollmill.yaml --root runs/first --epoch 0 || exit; done"
+		return "for stage in rollout score group curate submit; do rollmill $$stage --config rollmill.yaml --root " +
+			"runs/first --epoch 0 || exit; done"
 	}
 	return "rollmill train --config rollmill.yaml --epochs $(or $(EPOCHS),1)"
 }

@@ -45,9 +45,11 @@ func Compact(ctx context.Context, uri string, o CompactOptions) (*Outcome, error
 	}
 	switch {
 	case d.Plain || dataset.Plain(uri):
-		return nil, formats.Invalid(d.URI(), "write larger files with that tool", nil, "another tool wrote its files, and compact copies only what rollmill wrote")
+		return nil, formats.Invalid(d.URI(), "write larger files with that tool", nil,
+			"another tool wrote its files, and compact copies only what rollmill wrote")
 	case formats.Newer(d.Schema, formats.SchemaVersion):
-		return nil, formats.Invalid(d.URI(), "compact it with the version that wrote it", nil, "it has schema %s, and this rollmill writes %s", d.Schema, formats.SchemaVersion)
+		return nil, formats.Invalid(d.URI(), "compact it with the version that wrote it", nil,
+			"it has schema %s, and this rollmill writes %s", d.Schema, formats.SchemaVersion)
 	}
 	out := &Outcome{URI: d.URI(), Identity: d.Identity, Applied: !o.DryRun, PartSize: o.PartSize, Tables: []Table{}}
 	for _, name := range d.Small(o.PartSize) {
@@ -85,7 +87,8 @@ func (o *Outcome) Lines() (lines []string) {
 			name = "rows"
 		}
 		if o.Applied {
-			lines = append(lines, fmt.Sprintf("%s: %s became %s in %s", name, before, plural.Bytes(t.BytesAfter), plural.Of(t.PartsAfter, "part")))
+			lines = append(lines, fmt.Sprintf("%s: %s became %s in %s", name, before, plural.Bytes(t.BytesAfter),
+				plural.Of(t.PartsAfter, "part")))
 		} else {
 			lines = append(lines, fmt.Sprintf("%s: %s would become about %s", name, before, plural.Of(t.PartsAfter, "part")))
 		}
@@ -96,7 +99,8 @@ func (o *Outcome) Lines() (lines []string) {
 	case !o.Applied:
 		return append(lines, "nothing was changed: --dry-run")
 	}
-	return append(lines, "the old parts stay for those who read them; `rollmill prune --apply` removes them after its --grace")
+	return append(lines, "the old parts stay for those who read them; `rollmill prune --apply` removes them after "+
+		"its --grace")
 }
 
 // WriteText writes Lines.

@@ -25,7 +25,8 @@ func shards(t *testing.T, uri string, of int) *dataset.Dataset {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if err := dataset.NewTable[formats.Trajectory](s, "", -1).Write(t.Context(), random.Group(2, i, random.Options{Generations: 2, Messages: 3})); err != nil {
+		if err := dataset.NewTable[formats.Trajectory](s, "", -1).
+			Write(t.Context(), random.Group(2, i, random.Options{Generations: 2, Messages: 3})); err != nil {
 			t.Fatal(err)
 		}
 		res, err := s.Commit(t.Context(), dataset.Outcome{})

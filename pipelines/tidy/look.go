@@ -68,7 +68,8 @@ func look(ctx context.Context, o PruneOptions) (*root, error) {
 		all = append(all, x)
 	}
 	if len(objects) == 0 {
-		return nil, formats.Invalid(storage.Redact(o.Root), "name the run's folder, the one that holds epoch-0", storage.ErrNotExist, "there is no complete dataset")
+		return nil, formats.Invalid(storage.Redact(o.Root), "name the run's folder, the one that holds epoch-0",
+			storage.ErrNotExist, "there is no complete dataset")
 	}
 	for _, x := range all {
 		if dir, inside := owner(objects, x.Key); inside {

@@ -51,7 +51,8 @@ func write(t *testing.T, root, key, base string) {
 	}
 	id := formats.TrajectoryID("run", key, 0, 0)
 	if base == "" {
-		err = dataset.NewTable[formats.Trajectory](s, "", -1).Write(t.Context(), []formats.Trajectory{{TrajectoryID: id, ExampleID: "a", Status: formats.StatusOK, StopReason: formats.StopDone}})
+		err = dataset.NewTable[formats.Trajectory](s, "", -1).
+			Write(t.Context(), []formats.Trajectory{{TrajectoryID: id, ExampleID: "a", Status: formats.StatusOK, StopReason: formats.StopDone}})
 	} else {
 		err = dataset.NewTable[formats.Score](s, "", 0).Write(t.Context(), []formats.Score{{TrajectoryID: id, ExampleID: "a", Status: formats.StatusOK}})
 	}
@@ -151,35 +152,44 @@ func TestRules(t *testing.T) {
 		"every second":      {o: PruneOptions{KeepEvery: 2}, removed: "epoch-1/rollout"},
 		"the best":          {o: PruneOptions{KeepBest: 1}, removed: rollouts + " epoch-2/rollout"},
 		"any rule keeps":    {o: PruneOptions{KeepBest: 1, KeepEpochs: 2}, removed: rollouts},
-		"a validation after the last training is no epoch to count": {o: PruneOptions{KeepEpochs: 3}, removed: rollouts, prepare: func(t *testing.T, root string) {
-			write(t, root, "epoch-4/validation/rollout", "")
-			write(t, root, "epoch-4/validation/score", "epoch-4/validation/rollout")
-		}},
+		"a validation after the last training is no epoch to count": {o: PruneOptions{KeepEpochs: 3}, removed: rollouts,
+			prepare: func(t *testing.T, root string) {
+				write(t, root, "epoch-4/validation/rollout", "")
+				write(t, root, "epoch-4/validation/score", "epoch-4/validation/rollout")
+			}},
 		"other stages by name, the last in the line first": {o: PruneOptions{KeepEpochs: 3, Drop: []string{"curate", "score"}},
 			removed: "epoch-0/curate epoch-0/extended/curate epoch-0/extended/score epoch-0/score epoch-0/validation/score"},
-		"a submission is not finished": {o: PruneOptions{KeepEpochs: 2}, removed: rollouts, kept: map[string]string{"epoch-1/rollout": "its submission is running"},
+		"a submission is not finished": {o: PruneOptions{KeepEpochs: 2}, removed: rollouts,
+			kept:    map[string]string{"epoch-1/rollout": "its submission is running"},
 			prepare: func(t *testing.T, root string) { receipt(t, root, "epoch-1/submit", formats.JobRunning, 1) }},
-		"another receipt waits on the epoch": {o: PruneOptions{KeepEpochs: 2}, removed: rollouts, kept: map[string]string{"epoch-1/rollout": "its submission is pending"},
+		"another receipt waits on the epoch": {o: PruneOptions{KeepEpochs: 2}, removed: rollouts,
+			kept:    map[string]string{"epoch-1/rollout": "its submission is pending"},
 			prepare: func(t *testing.T, root string) { receipt(t, root, "again/submit", formats.JobPending, 1) }},
-		"a receipt cannot be read": {o: PruneOptions{KeepEpochs: 2}, removed: rollouts, kept: map[string]string{"epoch-1/rollout": "its receipt cannot be read"},
+		"a receipt cannot be read": {o: PruneOptions{KeepEpochs: 2}, removed: rollouts,
+			kept:    map[string]string{"epoch-1/rollout": "its receipt cannot be read"},
 			prepare: func(t *testing.T, root string) { put(t, root, "epoch-1/submit/_receipt.json", "{") }},
-		"nothing was made of it": {o: PruneOptions{KeepEpochs: 3}, removed: rollouts, kept: map[string]string{"epoch-0/extended/extended/rollout": "!curate has not read it yet"},
+		"nothing was made of it": {o: PruneOptions{KeepEpochs: 3}, removed: rollouts,
+			kept:    map[string]string{"epoch-0/extended/extended/rollout": "!curate has not read it yet"},
 			prepare: func(t *testing.T, root string) { write(t, root, "epoch-0/extended/extended/rollout", "") }},
-		"a validation is not scored": {o: PruneOptions{KeepEpochs: 2}, removed: rollouts + " epoch-1/rollout", kept: map[string]string{"epoch-1/validation/rollout": "!score has not read it yet"},
+		"a validation is not scored": {o: PruneOptions{KeepEpochs: 2}, removed: rollouts + " epoch-1/rollout",
+			kept:    map[string]string{"epoch-1/validation/rollout": "!score has not read it yet"},
 			prepare: func(t *testing.T, root string) { write(t, root, "epoch-1/validation/rollout", "") }},
-		"a later epoch continues it": {o: PruneOptions{KeepEpochs: 1, Drop: []string{"curate"}}, removed: "epoch-0/curate epoch-0/extended/curate epoch-1/curate epoch-2/curate epoch-3/curate",
-			kept: map[string]string{"epoch-4/curate": "!the next epoch continues its curriculum"},
+		"a later epoch continues it": {o: PruneOptions{KeepEpochs: 1, Drop: []string{"curate"}},
+			removed: "epoch-0/curate epoch-0/extended/curate epoch-1/curate epoch-2/curate epoch-3/curate",
+			kept:    map[string]string{"epoch-4/curate": "!the next epoch continues its curriculum"},
 			prepare: func(t *testing.T, root string) {
 				epoch(t, root, "epoch-4", 4)
 				write(t, root, "epoch-5/rollout", "")
 			}},
-		"the base of a dataset elsewhere": {o: PruneOptions{KeepEpochs: 2}, removed: rollouts, kept: map[string]string{"epoch-1/rollout": "!it is the base of mine/score-2"},
+		"the base of a dataset elsewhere": {o: PruneOptions{KeepEpochs: 2}, removed: rollouts,
+			kept:    map[string]string{"epoch-1/rollout": "!it is the base of mine/score-2"},
 			prepare: func(t *testing.T, root string) { write(t, root, "mine/score-2", "epoch-1/rollout") }},
 		"a command began to replace it": {o: PruneOptions{KeepEpochs: 2}, removed: rollouts, kept: map[string]string{"epoch-1/rollout": "!a command began to "},
 			prepare: func(t *testing.T, root string) {
 				put(t, root, "epoch-1/rollout/.rollmill/0123456789abcdef-1/journal-0/00000000-0123456789abcdef.parquet", "paid for")
 			}},
-		"a command is writing": {o: PruneOptions{KeepEpochs: 2, Grace: 2 * time.Hour, Force: true}, removed: rollouts, kept: map[string]string{"epoch-1/rollout": "a command is writing there"},
+		"a command is writing": {o: PruneOptions{KeepEpochs: 2, Grace: 2 * time.Hour, Force: true}, removed: rollouts,
+			kept: map[string]string{"epoch-1/rollout": "a command is writing there"},
 			prepare: func(t *testing.T, root string) {
 				put(t, root, "epoch-1/rollout/.rollmill/0123456789abcdef-1/lease-0.json", "{}")
 			}},
@@ -262,12 +272,14 @@ func TestApply(t *testing.T) {
 			}
 		}
 		if len(gone) != files || slices.ContainsFunc(gone, func(key string) bool {
-			return !strings.Contains(key, "rollout/") || strings.HasSuffix(key, dataset.ManifestFile) || strings.HasPrefix(key, "epoch-3/") && !strings.Contains(key, "-00077-")
+			return !strings.Contains(key, "rollout/") || strings.HasSuffix(key, dataset.ManifestFile) ||
+				strings.HasPrefix(key, "epoch-3/") && !strings.Contains(key, "-00077-")
 		}) {
 			t.Errorf("%q is gone", gone)
 		}
 		for _, key := range []string{"epoch-0/rollout", "epoch-0/extended/rollout", "epoch-0/validation/rollout"} {
-			if _, err := dataset.Open(t.Context(), storage.Join(root, key), dataset.OpenOptions{}); dataset.PrunedIn(err) == nil || dataset.PrunedIn(err).Rule != "--keep-epochs 1" {
+			if _, err := dataset.Open(t.Context(), storage.Join(root, key), dataset.OpenOptions{}); dataset.PrunedIn(err) == nil ||
+				dataset.PrunedIn(err).Rule != "--keep-epochs 1" {
 				t.Errorf("%s: %v", key, err)
 			}
 		}
@@ -468,14 +480,17 @@ func TestLookIsCheap(t *testing.T) {
 }
 
 func TestTextSaysWhatIsLost(t *testing.T) {
-	p := &Plan{Files: 3, Bytes: 1_234_567_890, Removed: []Item{{URI: "r/epoch-0/score", What: whatDataset, Why: "--keep-epochs 1", Files: 3, Bytes: 1_234_567_890, stage: "score"}},
-		Kept: []Kept{{URI: "r/epoch-1/rollout", Why: "it is the base of x", Forced: true}}}
+	p := &Plan{Files: 3, Bytes: 1_234_567_890,
+		Removed: []Item{{URI: "r/epoch-0/score", What: whatDataset, Why: "--keep-epochs 1", Files: 3, Bytes: 1_234_567_890, stage: "score"}},
+		Kept:    []Kept{{URI: "r/epoch-1/rollout", Why: "it is the base of x", Forced: true}}}
 	p.note(PruneOptions{Force: true}, &root{unrated: []string{"2", "7"}})
 	var b bytes.Buffer
 	if err := p.WriteText(&b); err != nil {
 		t.Fatal(err)
 	}
-	for _, want := range []string{"would remove  1.2 GB  3 files  r/epoch-0/score", "it is the base of x (--force removes it)", "score: the rewards of these epochs leave the report", "--force: datasets that others refer to", "epoch 2, 7 has none", "would remove 1.2 GB in 3 files", "--apply removes them"} {
+	for _, want := range []string{"would remove  1.2 GB  3 files  r/epoch-0/score", "it is the base of x (--force removes it)",
+		"score: the rewards of these epochs leave the report", "--force: datasets that others refer to", "epoch 2, 7 has none",
+		"would remove 1.2 GB in 3 files", "--apply removes them"} {
 		if !strings.Contains(b.String(), want) {
 			t.Errorf("no %q in\n%s", want, b.String())
 		}

@@ -29,7 +29,8 @@ func (u usage) Hint() string  { return u.hint }
 func (usage) Misused() bool   { return true }
 
 func (o PruneOptions) check() error {
-	for name, n := range map[string]int{"--keep-epochs": o.KeepEpochs, "--keep-every": o.KeepEvery, "--keep-best": o.KeepBest} {
+	for name, n := range map[string]int{"--keep-epochs": o.KeepEpochs, "--keep-every": o.KeepEvery,
+		"--keep-best": o.KeepBest} {
 		if n < 0 {
 			return usage{"0 is no rule", fmt.Sprintf("%s %d is negative", name, n)}
 		}
@@ -39,7 +40,8 @@ func (o PruneOptions) check() error {
 	}
 	for _, stage := range o.Drop {
 		if readers[stage] == "" {
-			return usage{"name some of " + strings.Join(Stages, ", ") + "; receipts are never removed", fmt.Sprintf("--drop %q is no stage whose datasets can be removed", stage)}
+			return usage{"name some of " + strings.Join(Stages, ", ") + "; receipts are never removed",
+				fmt.Sprintf("--drop %q is no stage whose datasets can be removed", stage)}
 		}
 	}
 	return nil
@@ -66,7 +68,8 @@ func (o PruneOptions) epochs(ctx context.Context, r *root) (func(int) bool, erro
 		return func(int) bool { return true }, nil
 	}
 	if r.newest < 0 {
-		return nil, formats.Invalid(storage.Redact(o.Root), "name the run's folder, the one that holds epoch-0", nil, "%s needs epochs, and there are none", o.rule())
+		return nil, formats.Invalid(storage.Redact(o.Root), "name the run's folder, the one that holds epoch-0", nil,
+			"%s needs epochs, and there are none", o.rule())
 	}
 	keep, have := map[int]bool{-1: true, r.newest: true}, map[int]bool{}
 	trained := -1 // the last epoch with more than a validation, which follows the last training
@@ -177,7 +180,8 @@ func (r *root) has(key string) bool {
 // thin datasets of its own epoch keep their figures without it.
 func (r *root) wanted(f *folder, old []*folder) string {
 	for _, other := range r.folders {
-		if other.Dataset != nil && f.Dataset.Is(other.Dataset.Base) && other.epoch != f.epoch && !slices.Contains(old, other) {
+		if other.Dataset != nil && f.Dataset.Is(other.Dataset.Base) && other.epoch != f.epoch &&
+			!slices.Contains(old, other) {
 			return "it is the base of " + storage.Redact(other.uri)
 		}
 	}
@@ -188,10 +192,11 @@ func (r *root) wanted(f *folder, old []*folder) string {
 // was compared of.
 func (p *Plan) note(o PruneOptions, r *root) {
 	lost := map[string]string{
-		"rollout": "the conversations and tokens of these epochs are gone; the report's figures, explain and what was trained on stay",
-		"score":   "the rewards of these epochs leave the report",
-		"group":   "the groups of these epochs leave the report, and explain shows no advantages",
-		"curate":  "what these epochs trained on is gone, and so are their kept trajectories in the report",
+		"rollout": "the conversations and tokens of these epochs are gone; the report's figures, explain and what was " +
+			"trained on stay",
+		"score":  "the rewards of these epochs leave the report",
+		"group":  "the groups of these epochs leave the report, and explain shows no advantages",
+		"curate": "what these epochs trained on is gone, and so are their kept trajectories in the report",
 	}
 	for _, stage := range Stages {
 		if slices.ContainsFunc(p.Removed, func(i Item) bool { return i.stage == stage }) {
@@ -202,9 +207,12 @@ func (p *Plan) note(o PruneOptions, r *root) {
 		p.Notes = append(p.Notes, "nothing can be written here, so files are as old as this machine's clock says")
 	}
 	if len(r.unrated) > 0 {
-		p.Notes = append(p.Notes, "--keep-best compares mean rewards, of validations if the run has any; epoch "+strings.Join(r.unrated, ", ")+" has none")
+		p.Notes = append(p.Notes,
+			"--keep-best compares mean rewards, of validations if the run has any; epoch "+strings.Join(r.unrated, ", ")+
+				" has none")
 	}
 	if o.Force && slices.ContainsFunc(p.Removed, func(i Item) bool { return i.stage != "" }) {
-		p.Notes = append(p.Notes, "--force: datasets that others refer to, or that curate or submit has not read, are removed as well")
+		p.Notes = append(p.Notes,
+			"--force: datasets that others refer to, or that curate or submit has not read, are removed as well")
 	}
 }

@@ -17,7 +17,8 @@ func (p *Plan) WriteText(w io.Writer) error {
 		word = "removed"
 	}
 	for _, i := range p.Removed {
-		fmt.Fprintf(t, "%s\t%s\t%s\t%s\t%s: %s\n", word, plural.Bytes(i.Bytes), plural.Of(i.Files, "file"), i.URI, i.What, i.Why)
+		fmt.Fprintf(t, "%s\t%s\t%s\t%s\t%s: %s\n", word, plural.Bytes(i.Bytes), plural.Of(i.Files, "file"), i.URI,
+			i.What, i.Why)
 	}
 	for _, k := range p.Kept {
 		forced := ""

@@ -35,7 +35,8 @@ func (o Options) env(e int, validation bool) stages.Env {
 }
 
 // epoch runs the five stages and returns the receipt.
-func (o Options) epoch(ctx context.Context, e int, before *formats.Receipt, done map[string]stages.Report) (*formats.Receipt, error) {
+func (o Options) epoch(ctx context.Context, e int, before *formats.Receipt,
+	done map[string]stages.Report) (*formats.Receipt, error) {
 	for _, step := range []struct {
 		name string
 		run  func() (stages.Report, error)
@@ -86,7 +87,8 @@ func (o Options) validate(ctx context.Context, e int, receipt *formats.Receipt, 
 	}
 	done["rollout"] = report
 	o.validationDone(e, report)
-	report, err = o.score(ctx, o.Validation.Score, o.env(e, true), o.layout().Validation(e, "rollout"), o.layout().Validation(e, "score"))
+	report, err = o.score(ctx, o.Validation.Score, o.env(e, true), o.layout().Validation(e, "rollout"), o.layout().
+		Validation(e, "score"))
 	if err != nil {
 		return fmt.Errorf("validation: score: %w", err)
 	}
@@ -95,7 +97,8 @@ func (o Options) validate(ctx context.Context, e int, receipt *formats.Receipt, 
 	return nil
 }
 
-func (o Options) rollout(ctx context.Context, r rollout.Options, env stages.Env, e int, receipt *formats.Receipt, out string) (stages.Report, error) {
+func (o Options) rollout(ctx context.Context, r rollout.Options, env stages.Env, e int, receipt *formats.Receipt,
+	out string) (stages.Report, error) {
 	r.Env, r.Epoch, r.Out.URI = env, &e, out
 	if receipt.Policy != nil {
 		r.Policy = receipt.Policy
@@ -121,7 +124,8 @@ func (o Options) curate(ctx context.Context, e int) (stages.Report, error) {
 	return curate.Run(ctx, c)
 }
 
-func (o Options) submit(ctx context.Context, e int, before *formats.Receipt, done map[string]stages.Report) (*formats.Receipt, error) {
+func (o Options) submit(ctx context.Context, e int, before *formats.Receipt,
+	done map[string]stages.Report) (*formats.Receipt, error) {
 	s, err := o.submitTo(ctx, o.layout().Stage(e, "submit"))
 	if err != nil {
 		return nil, err
@@ -170,7 +174,8 @@ func (o Options) submitTo(ctx context.Context, out string) (submit.Options, erro
 	}
 	s.Env, s.Out, s.Receipt = o.Env, out, bucket
 	if b, ok := s.Trainer.(backends.Beside); ok {
-		s.Trainer = b.At(backends.Place{URI: storage.Redact(out), Read: bucket.Read, Begin: func(ctx context.Context) (backends.Draft, error) { return bucket.Draft(ctx) }})
+		s.Trainer = b.At(backends.Place{URI: storage.Redact(out), Read: bucket.Read,
+			Begin: func(ctx context.Context) (backends.Draft, error) { return bucket.Draft(ctx) }})
 	}
 	return s, nil
 }

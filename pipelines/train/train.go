@@ -95,7 +95,9 @@ func (o Options) Validate() error {
 	case o.Validation != nil && o.Validation.Every < 1:
 		return usage("", "train: --validation-interval %d: must be at least 1", o.Validation.Every)
 	case o.Rollout.Generations < 2 && o.Group.Compares():
-		return usage("set rollout.generations: 8 is usual, 2 is the least", "train: --generations %d: estimator %q compares the attempts at one example; with one attempt there is nothing to compare, and nothing would be trained",
+		return usage("set rollout.generations: 8 is usual, 2 is the least",
+			"train: --generations %d: estimator %q compares the attempts at one example; with one attempt there is nothing "+
+				"to compare, and nothing would be trained",
 			max(1, o.Rollout.Generations), o.Group.Estimator.Name)
 	}
 	return nil
@@ -148,7 +150,9 @@ func otherSettings(err error) error {
 	if !errors.As(err, &old) || old.Late {
 		return err
 	}
-	return stages.Errorf(stages.KindUsage, "a run keeps the settings, programs and examples that it began with: undo the change, or begin another run with another --root (root in the config file)", "%w", err)
+	return stages.Errorf(stages.KindUsage,
+		"a run keeps the settings, programs and examples that it began with: undo the change, or begin another run with "+
+			"another --root (root in the config file)", "%w", err)
 }
 
 // sumUp writes the report's files after an epoch, and returns the epochs that

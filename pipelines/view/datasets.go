@@ -98,7 +98,8 @@ func (c *catalogue) complete(ctx context.Context, key string) *Found {
 	if f == nil || !f.Complete {
 		return nil
 	}
-	if o, err := c.bucket.Stat(ctx, path.Join(strings.TrimPrefix(key, "-"), dataset.ManifestFile)); err != nil || !c.sameTime(o.ModTime, f.Written) {
+	if o, err := c.bucket.Stat(ctx, path.Join(strings.TrimPrefix(key, "-"), dataset.ManifestFile)); err != nil ||
+		!c.sameTime(o.ModTime, f.Written) {
 		c.forget()
 		return nil
 	}
@@ -145,7 +146,8 @@ func (c *catalogue) read(ctx context.Context) (*listing, error) {
 		return !f.Complete && !f.Receipt && f.Parts+f.Segments+f.Begun == 0
 	})
 	if len(l.byKey) == 0 {
-		return nil, formats.Invalid(storage.Redact(c.root), "name the folder of a run, which holds epoch-0, or of a dataset", storage.ErrNotExist, "no dataset")
+		return nil, formats.Invalid(storage.Redact(c.root), "name the folder of a run, which holds epoch-0, or of a dataset",
+			storage.ErrNotExist, "no dataset")
 	}
 	l.found = slices.SortedFunc(maps.Values(l.byKey), func(a, b *Found) int {
 		return cmp.Or(cmp.Compare(a.Epoch, b.Epoch), cmp.Compare(rank(a.Stage), rank(b.Stage)), cmp.Compare(a.Key, b.Key))

@@ -61,7 +61,8 @@ func (s *Server) diffPage(r *http.Request) (any, error) {
 		return nil, err
 	}
 	q := r.URL.Query()
-	m := &diffModel{Frame: Frame{Title: "Diff of scores", Trail: s.trail()}, A: q.Get("a"), B: q.Get("b"), Reward: q.Get("reward")}
+	m := &diffModel{Frame: Frame{Title: "Diff of scores", Trail: s.trail()}, A: q.Get("a"), B: q.Get("b"),
+		Reward: q.Get("reward")}
 	for _, f := range l.found {
 		if f.Complete && !slices.Contains(notScores, path.Base(f.Stage)) {
 			m.Scores = append(m.Scores, f)
@@ -87,7 +88,8 @@ func (s *Server) diff(ctx context.Context, m *diffModel) error {
 		sides[i] = f
 	}
 	var err error
-	if m.Diff, err = inspect.Diff(ctx, inspect.DiffOptions{A: sides[0].URI, B: sides[1].URI, Reward: m.Reward, Movers: maxMovers}); err != nil {
+	if m.Diff, err = inspect.Diff(ctx,
+		inspect.DiffOptions{A: sides[0].URI, B: sides[1].URI, Reward: m.Reward, Movers: maxMovers}); err != nil {
 		return err
 	}
 	for i, f := range sides {

@@ -180,10 +180,11 @@ type stopColumns struct {
 // countStops counts a rollout's trajectories by the reason of their end.
 func countStops(ctx context.Context, d *dataset.Dataset) ([]counted, error) {
 	n := map[string]int64{}
-	err := dataset.Groups(ctx, d, "", d.All(), func(r *stopColumns) string { return r.StopReason }, func(_ int64, rows []stopColumns) error {
-		n[rows[0].StopReason] += int64(len(rows))
-		return nil
-	})
+	err := dataset.Groups(ctx, d, "", d.All(), func(r *stopColumns) string { return r.StopReason },
+		func(_ int64, rows []stopColumns) error {
+			n[rows[0].StopReason] += int64(len(rows))
+			return nil
+		})
 	return sorted(n), err
 }
 

@@ -76,7 +76,8 @@ func (s *Server) groupPage(r *http.Request) (any, error) {
 	if rows == nil {
 		return nil, missing("no group %q in %s", id, f.Key)
 	}
-	m := &groupModel{Frame: Frame{Title: "Group " + id, Trail: append(s.trailOf(f), Crumb{"groups", listed(r, link("d", f.Key, "groups"))})},
+	m := &groupModel{Frame: Frame{Title: "Group " + id,
+		Trail: append(s.trailOf(f), Crumb{"groups", listed(r, link("d", f.Key, "groups"))})},
 		Path: link("d", f.Key, "g", id), WholeURL: listed(r, link("d", f.Key, "g", id)), Components: x.Components()}
 	g := &grouping{Server: s, r: r, key: f.Key, x: x, id: id, rows: rows}
 	m.Facts = factsOf(x, rows)
@@ -102,15 +103,18 @@ type grouping struct {
 }
 
 func (g *grouping) member(t index.Trajectory) memberView {
-	v := memberView{ID: t.ID, URL: link("d", g.key, "t", t.ID), Generation: t.Generation, Status: name(t.Status), Reward: notNaN(t.Reward),
-		NoReward: name(t.Unscored), Advantage: notNaN(t.Advantage), NoAdvantage: name(t.NoAdvantage), Sampled: t.SampledTokens}
+	v := memberView{ID: t.ID, URL: link("d", g.key, "t", t.ID), Generation: t.Generation, Status: name(t.Status),
+		Reward:   notNaN(t.Reward),
+		NoReward: name(t.Unscored), Advantage: notNaN(t.Advantage), NoAdvantage: name(t.NoAdvantage),
+		Sampled: t.SampledTokens}
 	if t.Failure != "" {
 		v.Status += ": " + name(t.Failure)
 	}
 	for _, c := range t.Components {
 		v.Components = append(v.Components, notNaN(c.Value))
 	}
-	c := conversationOf(&index.Record{Trajectory: formats.Trajectory{Status: t.Status, FailureClass: t.Failure, Advantage: v.Advantage}, Is: t})
+	c := conversationOf(&index.Record{Trajectory: formats.Trajectory{Status: t.Status, FailureClass: t.Failure,
+		Advantage: v.Advantage}, Is: t})
 	v.Fate = fate{c.Trains, c.Why}
 	return v
 }
@@ -152,7 +156,8 @@ func factsOf(x *index.Index, rows []uint32) []fact {
 			kept++
 		}
 	}
-	out := []fact{{Name: "example", Value: name(x.At(rows[0]).Example)}, {Name: "members", Value: membersText(len(rows), statuses)}}
+	out := []fact{{Name: "example", Value: name(x.At(rows[0]).Example)},
+		{Name: "members", Value: membersText(len(rows), statuses)}}
 	if n := float64(len(rewards)); n > 0 {
 		mean, square := 0.0, 0.0
 		for _, r := range rewards {

@@ -8,7 +8,8 @@ import (
 
 // groupHeads are the columns of the list of groups: its name, and that of the column
 // that it is sorted by.
-var groupHeads = [][2]string{{"rows", "count"}, {"valid", "valid"}, {"failed", "failed"}, {"mean", "mean"}, {"std", "std"}, {"least", "min"}, {"greatest", "max"},
+var groupHeads = [][2]string{{"rows", "count"}, {"valid", "valid"}, {"failed", "failed"}, {"mean", "mean"}, {"std", "std"},
+	{"least", "min"}, {"greatest", "max"},
 	{"spread", "spread"}, {"solved", "solved"}, {"mean length", "length_mean"}, {"longest", "length_max"}}
 
 func (s *Server) groupsPage(r *http.Request) (any, error) {
@@ -43,7 +44,8 @@ func (s *Server) groupsPage(r *http.Request) (any, error) {
 func groupCells(key string, x *index.Index, number uint32) []listCell {
 	g, id := x.Group(number), x.GroupID(number)
 	row := []listCell{{Text: id, URL: link("d", key, "g", id), Words: true}}
-	for _, text := range []string{count(g.Count), count(g.Valid), count(g.Failed), figure(g.Mean), figure(g.Std), figure(g.Min), figure(g.Max),
+	for _, text := range []string{count(g.Count), count(g.Valid), count(g.Failed), figure(g.Mean), figure(g.Std),
+		figure(g.Min), figure(g.Max),
 		figure(g.Spread()), figure(g.SolvedShare()), figure(g.LengthMean), figure(g.LengthMax)} {
 		row = append(row, listCell{Text: text})
 	}

@@ -94,7 +94,8 @@ func (s *Server) counted(ctx context.Context, l *listing, known []report.Epoch) 
 		g.Go(func() (err error) {
 			stages := finished(epochs[e])
 			if out[i], changed[i], err = s.current(ctx, stages, of[e], e); err == nil && stages["submit"] != nil {
-				out[i].Receipt, _ = report.ReadReceipt(ctx, stages["submit"].URI) // it has no digest; the epoch's page names a damaged one
+				// it has no digest; the epoch's page names a damaged one
+				out[i].Receipt, _ = report.ReadReceipt(ctx, stages["submit"].URI)
 			}
 			if errors.Is(err, formats.ErrInvalid) {
 				damage[i], err = err, nil
@@ -123,7 +124,8 @@ func (s *Server) counted(ctx context.Context, l *listing, known []report.Epoch) 
 
 // current returns an epoch as the report's files have it, or, if one of its datasets is
 // another, as its manifests have it.
-func (s *Server) current(ctx context.Context, stages map[string]*Found, known report.Epoch, epoch int) (e report.Epoch, changed bool, err error) {
+func (s *Server) current(ctx context.Context, stages map[string]*Found, known report.Epoch, epoch int) (e report.Epoch,
+	changed bool, err error) {
 	for _, stage := range stageOrder {
 		f := stages[stage]
 		if f == nil || !f.Complete {

@@ -91,7 +91,8 @@ type facetLink struct {
 
 // facetNames are the parameters of the facets, and what pages call them.
 var facetNames = []struct{ facet, parameter, name string }{
-	{"status", "status", "status"}, {"stop", "stop", "stop reason"}, {"failure", "failure", "failure"}, {"decision", "drop", "curate"},
+	{"status", "status", "status"}, {"stop", "stop", "stop reason"}, {"failure", "failure", "failure"},
+	{"decision", "drop", "curate"},
 }
 
 // listOf returns the model of a list and the index of its dataset, nil while that is
@@ -101,7 +102,8 @@ func (s *Server) listOf(r *http.Request, what string) (*listModel, *index.Index,
 	if err != nil {
 		return nil, nil, err
 	}
-	m := &listModel{Frame: Frame{Title: f.Stage + ": " + what, Trail: s.trailOf(f)}, Found: f, What: what, path: link("d", f.Key, what), URL: r.URL.RequestURI()}
+	m := &listModel{Frame: Frame{Title: f.Stage + ": " + what, Trail: s.trailOf(f)}, Found: f, What: what,
+		path: link("d", f.Key, what), URL: r.URL.RequestURI()}
 	if err := m.read(r.URL.Query()); err != nil {
 		return nil, nil, err
 	}
@@ -144,7 +146,8 @@ func (m *listModel) url(q index.Query) string {
 	if q.Order.Descending {
 		sort = "-" + sort
 	}
-	return query(m.path, "where", q.Where, "status", q.Status, "stop", q.Stop, "failure", q.Failure, "drop", q.Decision, "sort", sort, "page", page)
+	return query(m.path, "where", q.Where, "status", q.Status, "stop", q.Stop, "failure", q.Failure, "drop", q.Decision,
+		"sort", sort, "page", page)
 }
 
 // show sets what all lists show of a page. A condition that cannot be evaluated is
@@ -175,7 +178,8 @@ func (m *listModel) show(p *index.Page, err error) error {
 	for _, f := range p.Facets {
 		m.facet(f)
 	}
-	for _, pair := range []pair{{"status", m.Query.Status}, {"stop", m.Query.Stop}, {"failure", m.Query.Failure}, {"drop", m.Query.Decision}, {"sort", sortOf(m.Query.Order)}} {
+	for _, pair := range []pair{{"status", m.Query.Status}, {"stop", m.Query.Stop}, {"failure", m.Query.Failure},
+		{"drop", m.Query.Decision}, {"sort", sortOf(m.Query.Order)}} {
 		if pair.Value != "" {
 			m.Hidden = append(m.Hidden, pair)
 		}

@@ -69,7 +69,8 @@ func scoredEpoch(t testing.TB, root string, change func([]formats.Trajectory)) [
 		}
 		uri := storage.Join(root, "epoch-0", name)
 		ref := base.Ref("base", uri)
-		written(t, uri, dataset.Spec{Stage: "score", Kind: formats.KindScores, Inputs: []dataset.Ref{ref}, Base: &ref, Params: map[string]any{"name": name}}, scores, 0)
+		written(t, uri, dataset.Spec{Stage: "score", Kind: formats.KindScores, Inputs: []dataset.Ref{ref}, Base: &ref,
+			Params: map[string]any{"name": name}}, scores, 0)
 	}
 	return all
 }
@@ -100,7 +101,8 @@ func TestLists(t *testing.T) {
 	}
 	const list = "/d/epoch-0%2Fscore/trajectories"
 	body := has(list+"?sort=-reward", "600 trajectories, page 1 of 6", `aria-sort="descending"`)
-	if first := strings.Index(body, "<td"); !strings.Contains(body[first:first+200], scores[best].TrajectoryID) && !strings.Contains(scores[best].TrajectoryID, "<") {
+	if first := strings.Index(body, "<td"); !strings.Contains(body[first:first+200], scores[best].TrajectoryID) &&
+		!strings.Contains(scores[best].TrajectoryID, "<") {
 		t.Errorf("the first row is not %s: %s", scores[best].TrajectoryID, body[first:first+200])
 	}
 	has(list+"?page=6", "page 6 of 6", "page=5")

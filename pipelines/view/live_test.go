@@ -42,7 +42,8 @@ func (h held) Attempt(ctx context.Context, a rollout.Attempt) (rollout.Result, e
 	if a.Generation == 3 {
 		return rollout.Result{}, &rollout.Failure{Class: formats.FailTimeout, Err: errors.New("<b>too slow</b>")}
 	}
-	answer, err := http.Post(a.BaseURL+"/chat/completions", "application/json", strings.NewReader(fmt.Sprintf(`{"model":%q,"messages":[{"role":"user","content":"play"}]}`, a.Model)))
+	answer, err := http.Post(a.BaseURL+"/chat/completions", "application/json",
+		strings.NewReader(fmt.Sprintf(`{"model":%q,"messages":[{"role":"user","content":"play"}]}`, a.Model)))
 	if err != nil {
 		return rollout.Result{}, err
 	}
@@ -116,7 +117,8 @@ func TestARolloutUnderWayIsShown(t *testing.T) {
 		t.Error("the epoch's page does not lead to the rollout")
 	}
 	page := s.page("/e/0/live")
-	for _, want := range []string{"<dd>8</dd><dd>20.0 % of 40</dd>", "<dd>2</dd><dd>25.0 %</dd>", ">timeout</a></td><td>2<", `hx-get="` + live + `"`, "ex-0", "per minute"} {
+	for _, want := range []string{"<dd>8</dd><dd>20.0 % of 40</dd>", "<dd>2</dd><dd>25.0 %</dd>", ">timeout</a></td><td>2<", `hx-get="` + live + `"`, "ex-0",
+		"per minute"} {
 		if !strings.Contains(page, want) {
 			t.Errorf("the page has no %q:\n%s", want, page)
 		}
@@ -177,7 +179,8 @@ func checkMembers(t *testing.T, s *site) {
 	if _, err := s.server.snapshot(t.Context(), f, "", "nothing"); statusOf(err) != 404 {
 		t.Errorf("a trajectory that is not in the journal: %v", err)
 	}
-	if answer := s.raw("GET /d/epoch-0%2Frollout HTTP/1.1\nHost: 127.0.0.1\nCookie: " + s.cookie() + "\n\n"); answer.StatusCode != 303 || answer.Header.Get("Location") != f.Link() {
+	if answer := s.raw("GET /d/epoch-0%2Frollout HTTP/1.1\nHost: 127.0.0.1\nCookie: " + s.cookie() + "\n\n"); answer.StatusCode != 303 ||
+		answer.Header.Get("Location") != f.Link() {
 		t.Errorf("the dataset that is not complete: %d, %q", answer.StatusCode, answer.Header.Get("Location"))
 	}
 }
@@ -219,7 +222,8 @@ func TestAnAttemptThatIsMadeAgainCountsOnce(t *testing.T) {
 	j.add(failed)
 	j.add(&Attempt{TrajectoryID: "a", Status: formats.StatusOK, StopReason: formats.StopDone, PromptTokens: 5})
 	j.add(failed)
-	if s := j.segments; s.Rows != 1 || s.Failed != 0 || s.Prompt != 15 || len(sorted(s.Classes)) != 0 || s.Stops[formats.StopDone] != 1 || len(j.attempts) != 1 {
+	if s := j.segments; s.Rows != 1 || s.Failed != 0 || s.Prompt != 15 || len(sorted(s.Classes)) != 0 || s.Stops[formats.StopDone] != 1 ||
+		len(j.attempts) != 1 {
 		t.Errorf("%+v", s)
 	}
 }
@@ -238,7 +242,8 @@ func TestAPollReadsOnlyWhatIsNew(t *testing.T) {
 	n := 0
 	write := func() {
 		n++
-		if err := writer.Append(t.Context(), []formats.Trajectory{{TrajectoryID: fmt.Sprint(n), Status: formats.StatusOK, StopReason: formats.StopDone}}); err != nil {
+		if err := writer.Append(t.Context(),
+			[]formats.Trajectory{{TrajectoryID: fmt.Sprint(n), Status: formats.StatusOK, StopReason: formats.StopDone}}); err != nil {
 			t.Fatal(err)
 		}
 	}

@@ -27,24 +27,28 @@ func (j *journal) tiles(p Prices, now time.Time) []report.Tile {
 		out[0].Note = fmt.Sprintf("%.1f %% of %s", 100*float64(rows)/float64(total), report.Thousands(total))
 	}
 	rate, overall := j.rates(now)
-	t := report.Tile{Name: "Rate", Value: fmt.Sprintf("%.1f per minute", rate*60), Note: fmt.Sprintf("in the last minute; %.1f on the whole", overall*60)}
+	t := report.Tile{Name: "Rate", Value: fmt.Sprintf("%.1f per minute", rate*60),
+		Note: fmt.Sprintf("in the last minute; %.1f on the whole", overall*60)}
 	out = append(out, t)
 	if all && total > rows && rate > 0 {
 		left := time.Duration(float64(total-rows) / rate * float64(time.Second))
-		out = append(out, report.Tile{Name: "Time left", Value: left.Round(time.Second).String(), Note: "at the last minute's rate"})
+		out = append(out, report.Tile{Name: "Time left", Value: left.Round(time.Second).String(),
+			Note: "at the last minute's rate"})
 	}
 	share := ""
 	if rows > 0 {
 		share = fmt.Sprintf("%.1f %%", 100*float64(failed)/float64(rows))
 	}
 	out = append(out, report.Tile{Name: "Failed", Value: report.Thousands(failed), Note: share},
-		report.Tile{Name: "Tokens", Value: report.Thousands(prompt + completion), Note: fmt.Sprintf("%s prompt, %s completion", report.Thousands(prompt), report.Thousands(completion))})
+		report.Tile{Name: "Tokens", Value: report.Thousands(prompt + completion),
+			Note: fmt.Sprintf("%s prompt, %s completion", report.Thousands(prompt), report.Thousands(completion))})
 	if p != (Prices{}) {
 		spend := (float64(prompt)*p.Prompt + float64(completion)*p.Completion) / 1e6
 		out = append(out, report.Tile{Name: "Spend", Value: fmt.Sprintf("%.4f", spend), Note: "at the given prices"})
 	}
 	if j.under.Shards > 1 {
-		out = append(out, report.Tile{Name: "Shards", Value: fmt.Sprintf("%d of %d", len(j.under.Finished), j.under.Shards), Note: "finished"})
+		out = append(out, report.Tile{Name: "Shards", Value: fmt.Sprintf("%d of %d", len(j.under.Finished), j.under.Shards),
+			Note: "finished"})
 	}
 	return append(out, report.Tile{Name: "Last written", Value: since(j.under.Changed) + " ago"})
 }

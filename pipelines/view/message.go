@@ -43,7 +43,10 @@ func (s *Server) messagePage(r *http.Request) (any, error) {
 	}
 	p := &painter{c: v.c, text: wholeText, images: pageImages, url: func(i int) string { return self(i) }}
 	raw := &t.Messages[n]
-	m := &messageModel{Frame: Frame{Title: fmt.Sprintf("Message %d", n), Trail: append(s.trailOf(v.Found), Crumb{"trajectory " + t.TrajectoryID, v.url(r, v.t.Is.Row, "from", zero(pageOf(t, n))) + fmt.Sprintf("#m%d", n)})},
+	m := &messageModel{Frame: Frame{Title: fmt.Sprintf("Message %d", n),
+		Trail: append(s.trailOf(v.Found),
+			Crumb{"trajectory " + t.TrajectoryID,
+				v.url(r, v.t.Is.Row, "from", zero(pageOf(t, n))) + fmt.Sprintf("#m%d", n)})},
 		Message: p.message(n, 0, n-1), PromptIDs: len(raw.PromptDeltaIDs)}
 	if n > 0 {
 		m.Prev = self(n - 1)

@@ -27,7 +27,8 @@ func attemptsOf(run string, n int) []formats.Trajectory {
 // started begins a rollout and journals its rows.
 func started(t *testing.T, uri, run string, n int) *dataset.Shard {
 	t.Helper()
-	s, err := dataset.Begin(t.Context(), uri, dataset.Spec{Stage: "rollout", Kind: formats.KindTrajectories, Params: map[string]any{"run": run}}, dataset.Options{Overwrite: true})
+	s, err := dataset.Begin(t.Context(), uri, dataset.Spec{Stage: "rollout", Kind: formats.KindTrajectories, Params: map[string]any{"run": run}},
+		dataset.Options{Overwrite: true})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -87,7 +88,8 @@ func TestAPageOutOfRange(t *testing.T) {
 	root := t.TempDir()
 	started(t, storage.Join(root, "epoch-0/rollout"), "first", 24)
 	s := serve(t, root)
-	for _, page := range []string{"2147483647", "9223372036854775807", "9223372036854775808", "-1", "-9223372036854775808", "184467440737095517", "1e3", "x", "%00"} {
+	for _, page := range []string{"2147483647", "9223372036854775807", "9223372036854775808", "-1", "-9223372036854775808", "184467440737095517", "1e3",
+		"x", "%00"} {
 		for _, path := range []string{"/e/0/live", "/d/epoch-0%2Frollout/live", "/e/" + page, "/e/" + page + "/live"} {
 			if code, body := s.get(path + "?page=" + page); code >= 500 {
 				t.Errorf("%s?page=%s: %d\n%s", path, page, code, body)
@@ -99,7 +101,9 @@ func TestAPageOutOfRange(t *testing.T) {
 // TestAPanicIsAnAnswer: a page that panics is an error's page.
 func TestAPanicIsAnAnswer(t *testing.T) {
 	defer func(was []route) { routes = was }(routes)
-	routes = append(routes, route{path: "/d/{key}/panics", name: "dataset", page: func(*Server, *http.Request) (any, error) { panic(errors.New("<b>out of range")) }})
+	routes = append(routes, route{path: "/d/{key}/panics", name: "dataset", page: func(*Server, *http.Request) (any, error) {
+		panic(errors.New("<b>out of range"))
+	}})
 	root := t.TempDir()
 	started(t, storage.Join(root, "epoch-0/rollout"), "first", 4)
 	if code, page := serve(t, root).get("/d/x/panics"); code != 500 || !strings.Contains(page, "&lt;b&gt;out of range") {

@@ -91,7 +91,8 @@ func (v *reading) facts() []fact {
 	if d := v.x.From.Members; d != nil {
 		var how formats.GroupState
 		if json.Unmarshal(d.State, &how) == nil && how.Estimator != "" {
-			facts = append(facts, fact{Name: "estimator", Value: name(strings.TrimSuffix(how.Estimator+" "+how.Compat, " none"))})
+			facts = append(facts, fact{Name: "estimator",
+				Value: name(strings.TrimSuffix(how.Estimator+" "+how.Compat, " none"))})
 		}
 	}
 	if d := v.x.From.Decisions; d != nil {

@@ -25,15 +25,19 @@ func TestTrajectoryPages(t *testing.T) {
 	root, ids := readingRun(t)
 	r := reads(t, root)
 	for name, want := range map[string][]string{
-		"tools": {"trains: yes", "curate kept it", "next in group", "show tokens", "grpo trl", "failed, length", "<td dir=\"auto\">correct</td>", "format &lt;b&gt;", "Reference answer", "391",
-			"Reasoning, ", "I could compute 17 × 20", "multiply</b>", "\n  &#34;a&#34;: 17", "not JSON: &#34;17", "&#34;steps&#34;: [", "<img src=\"data:image/png;base64,",
+		"tools": {"trains: yes", "curate kept it", "next in group", "show tokens", "grpo trl", "failed, length", "<td dir=\"auto\">correct</td>",
+			"format &lt;b&gt;", "Reference answer", "391",
+			"Reasoning, ", "I could compute 17 × 20", "multiply</b>", "\n  &#34;a&#34;: 17", "not JSON: &#34;17", "&#34;steps&#34;: [",
+			"<img src=\"data:image/png;base64,",
 			"image, not loaded: https://example.com/track.png", "part of type input_audio", "trains with advantage -1",
 			"Prefix break</b> reasoning: earlier reasoning was left out", "Sequences", "which token ids do not hold", "prefix_break"},
-		"tree": {"Branches", "main path", "another choice of the same call", "sub-agent search_agent", "does not train: its call is not to the target: search_agent",
+		"tree": {"Branches", "main path", "another choice of the same call", "sub-agent search_agent",
+			"does not train: its call is not to the target: search_agent",
 			"Candidates", "instead of", "I guess.", "is in one sequence"},
-		"failed": {"trains: no", "curate dropped it, failed", "agent_exit", "exit status 1: &lt;b&gt;Traceback", "no reward: failed", "None: no message was sampled", "no_reward"},
-		"other":  {"trains: no", "curate dropped it, length", "900 tokens &lt;i&gt;more", "previous in group", "does not train: the trajectory does not"},
-		"plain":  {"trains: no", "bare"},
+		"failed": {"trains: no", "curate dropped it, failed", "agent_exit", "exit status 1: &lt;b&gt;Traceback", "no reward: failed",
+			"None: no message was sampled", "no_reward"},
+		"other": {"trains: no", "curate dropped it, length", "900 tokens &lt;i&gt;more", "previous in group", "does not train: the trajectory does not"},
+		"plain": {"trains: no", "bare"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			r := &reader{t, r.site, r.Client}
@@ -62,7 +66,8 @@ func TestHostileTrajectories(t *testing.T) {
 		t.Errorf("%d texts have a direction of their own", n)
 	}
 	for _, path := range []string{path, path + "/message/0", path + "/message/1", path + "/message/2", path + "/message/3", groupPath("odd"),
-		groupPath("odd") + "?a=" + ids["hostile"] + "&b=" + ids["plain"], "/d/epoch-0%2Fcurate/t/" + ids["hostile"], "/d/epoch-0%2Fgroup/g/" + url.PathEscape(formats.GroupID("odd", 0))} {
+		groupPath("odd") + "?a=" + ids["hostile"] + "&b=" + ids["plain"], "/d/epoch-0%2Fcurate/t/" + ids["hostile"],
+		"/d/epoch-0%2Fgroup/g/" + url.PathEscape(formats.GroupID("odd", 0))} {
 		r.page(path)
 	}
 }
@@ -73,9 +78,11 @@ func TestTokens(t *testing.T) {
 	r := reads(t, root)
 	page := r.page(trajectoryPath(ids["tools"]) + "?tokens=1")
 	r.has(page, "hide tokens", `class="t p90" tabindex="-1" title="token 0, id 1000, logprob -0.01 (99 %), policy 41, trains with advantage -1">Let </span>`,
-		`class="t p50"`, `class="t p10"`, `class="t p1"`, `class="t p0"`, `class="t bad" tabindex="-1" title="token 5, id 1005, logprob -9999 (no valid log probability)`)
+		`class="t p50"`, `class="t p10"`, `class="t p1"`, `class="t p0"`,
+		`class="t bad" tabindex="-1" title="token 5, id 1005, logprob -9999 (no valid log probability)`)
 	page = r.page(trajectoryPath(ids["plain"]) + "?tokens=1")
-	r.has(page, "0 tokens", "the engine gave no token ids", "the engine gave no log probabilities; the engine gave no token texts: ids are shown", ">⟨1000⟩</span>")
+	r.has(page, "0 tokens", "the engine gave no token ids", "the engine gave no log probabilities; the engine gave no token texts: ids are shown",
+		">⟨1000⟩</span>")
 	page = r.page(trajectoryPath(ids["plain"]) + "/message/3")
 	r.has(page, "3 new tokens of its prompt", "1 2 3", "As a table", "<td>1002</td>")
 }
@@ -205,7 +212,8 @@ func TestGroupPages(t *testing.T) {
 	root, ids := readingRun(t)
 	r := reads(t, root)
 	page := r.page(groupPath("tools"))
-	r.has(page, "4 trajectories: 3 ok, 1 failed", "kept 2 of 4", ">correct</bdi>", "format &lt;b&gt;", "failed: agent_exit", "curate dropped it, length", "900 tokens &lt;i&gt;more",
+	r.has(page, "4 trajectories: 3 ok, 1 failed", "kept 2 of 4", ">correct</bdi>", "format &lt;b&gt;", "failed: agent_exit", "curate dropped it, length",
+		"900 tokens &lt;i&gt;more",
 		"2 messages that all have", "You are careful.", "What is 17 times 23?", "generation 0", "generation 3", "ended")
 	if n := strings.Count(page, "You are careful."); n != 1 {
 		t.Errorf("what all have is there %d times", n)

@@ -89,14 +89,17 @@ func writeEpoch(t *testing.T, dir string, wide []formats.Trajectory) {
 		if row.Status == formats.StatusFailed {
 			reward, advantage, why, named = nil, nil, formats.NoAdvantageFailed, nil
 		}
-		s := formats.Score{TrajectoryID: row.TrajectoryID, ExampleID: row.ExampleID, Generation: row.Generation, Status: row.Status, Reward: reward, Rewards: named}
+		s := formats.Score{TrajectoryID: row.TrajectoryID, ExampleID: row.ExampleID, Generation: row.Generation, Status: row.Status, Reward: reward,
+			Rewards: named}
 		if reward == nil {
 			s.Failure = formats.RewardTrajectory
 		}
 		scores = append(scores, s)
-		members = append(members, formats.Member{TrajectoryID: row.TrajectoryID, ExampleID: row.ExampleID, GroupID: formats.GroupID(row.ExampleID, 0), Generation: row.Generation,
-			Status: row.Status, Reward: reward, Rewards: named, Advantage: advantage, NoAdvantage: why})
-		d := formats.Decision{TrajectoryID: row.TrajectoryID, ExampleID: row.ExampleID, GroupID: formats.GroupID(row.ExampleID, 0), Generation: row.Generation, Kept: true}
+		members = append(members,
+			formats.Member{TrajectoryID: row.TrajectoryID, ExampleID: row.ExampleID, GroupID: formats.GroupID(row.ExampleID, 0), Generation: row.Generation,
+				Status: row.Status, Reward: reward, Rewards: named, Advantage: advantage, NoAdvantage: why})
+		d := formats.Decision{TrajectoryID: row.TrajectoryID, ExampleID: row.ExampleID, GroupID: formats.GroupID(row.ExampleID, 0),
+			Generation: row.Generation, Kept: true}
 		switch {
 		case row.Status == formats.StatusFailed:
 			d.Kept, d.Reason = false, formats.DropFailed
@@ -111,10 +114,14 @@ func writeEpoch(t *testing.T, dir string, wide []formats.Trajectory) {
 	}
 	rollout := writeTable(t, dir+"/rollout", dataset.Spec{Stage: "rollout", Kind: formats.KindTrajectories}, wide, -1, "", []formats.Decision(nil))
 	base := rollout.Ref("base", dir+"/score")
-	score := writeTable(t, dir+"/score", dataset.Spec{Stage: "score", Kind: formats.KindScores, Inputs: []dataset.Ref{base}, Base: &base}, scores, 0, "", []formats.Decision(nil))
+	score := writeTable(t, dir+"/score", dataset.Spec{Stage: "score", Kind: formats.KindScores, Inputs: []dataset.Ref{base}, Base: &base}, scores, 0, "",
+		[]formats.Decision(nil))
 	base = rollout.Ref("base", dir+"/group")
-	group := writeTable(t, dir+"/group", dataset.Spec{Stage: "group", Kind: formats.KindGroups, Inputs: []dataset.Ref{base, score.Ref("scores", dir+"/group")}, Base: &base}, members, 0, "", []formats.Decision(nil))
-	writeTable(t, dir+"/curate", dataset.Spec{Stage: "curate", Kind: formats.KindTrajectories, Inputs: []dataset.Ref{group.Ref("in", dir+"/curate")}}, kept, -1, formats.TableDecisions, decisions)
+	group := writeTable(t, dir+"/group",
+		dataset.Spec{Stage: "group", Kind: formats.KindGroups, Inputs: []dataset.Ref{base, score.Ref("scores", dir+"/group")}, Base: &base}, members, 0, "",
+		[]formats.Decision(nil))
+	writeTable(t, dir+"/curate", dataset.Spec{Stage: "curate", Kind: formats.KindTrajectories, Inputs: []dataset.Ref{group.Ref("in", dir+"/curate")}}, kept, -1,
+		formats.TableDecisions, decisions)
 }
 
 // states are what the stages note in their manifests.
@@ -184,14 +191,16 @@ func pngURL() string {
 func toolTalk(answer string) formats.Trajectory {
 	first := sampled(1, "Let me compute this with two tools.")
 	first.Reasoning, first.FinishReason = "The product of 17 and 23.\nI could compute 17 × 20 + 17 × 3, but a tool is safer.", "tool_calls"
-	first.ToolCalls = []formats.ToolCall{{ID: "call_1", Name: "multiply", Arguments: `{"a":17,"b":23,"options":{"exact":true,"unit":null}}`}, {ID: "call_2", Name: "draw", Arguments: `not JSON: "17`}}
+	first.ToolCalls = []formats.ToolCall{{ID: "call_1", Name: "multiply", Arguments: `{"a":17,"b":23,"options":{"exact":true,"unit":null}}`},
+		{ID: "call_2", Name: "draw", Arguments: `not JSON: "17`}}
 	last := sampled(4, "The answer is "+answer+" and the picture shows it.")
 	last.PrefixBreak = "reasoning"
 	tool := said(2, "tool", `{"result":391,"steps":[340,51]}`)
 	tool.ToolCallID = "call_1"
 	picture := formats.Message{Parent: 3, Role: "tool", Call: -1, ToolCallID: "call_2", Content: "the picture",
 		ContentParts: fmt.Sprintf(`[{"type":"text","text":"the picture"},{"type":"image_url","image_url":{"url":%q}},{"type":"image_url","image_url":{"url":"https://example.com/track.png"}},{"type":"input_audio","input_audio":{}}]`, pngURL())}
-	return formats.Trajectory{Messages: []formats.Message{said(-1, "system", "You are careful."), said(0, "user", "What is 17 times 23?"), first, tool, picture, last},
+	return formats.Trajectory{Messages: []formats.Message{said(-1, "system", "You are careful."), said(0, "user", "What is 17 times 23?"), first, tool,
+		picture, last},
 		Calls: calls(), Answer: answer, SampledTokens: int32(len(first.TokenIDs) + len(last.TokenIDs)), TokenSource: formats.TokensChoice}
 }
 
@@ -202,13 +211,15 @@ func treeTalk() formats.Trajectory {
 	other := sampled(1, "Another choice.")
 	other.Branch = "choice"
 	score := 0.5
-	return formats.Trajectory{Messages: []formats.Message{said(-1, "system", "You are careful."), said(0, "user", "What is 17 times 23?"), other, sampled(1, "I ask a helper."),
+	return formats.Trajectory{Messages: []formats.Message{said(-1, "system", "You are careful."), said(0, "user", "What is 17 times 23?"), other,
+		sampled(1, "I ask a helper."),
 		said(-1, "system", "You are the helper."), helper, said(3, "user", "It says 391."), sampled(6, "It is 391.")},
 		Calls: calls(), Answer: "391", Candidates: []formats.Candidate{{Message: 3, Content: "I guess.", Score: &score}}}
 }
 
 func failedTalk() formats.Trajectory {
-	return formats.Trajectory{Status: formats.StatusFailed, StopReason: formats.StopError, FailureClass: formats.FailAgentExit, Error: "exit status 1: <b>Traceback</b>",
+	return formats.Trajectory{Status: formats.StatusFailed, StopReason: formats.StopError, FailureClass: formats.FailAgentExit,
+		Error:    "exit status 1: <b>Traceback</b>",
 		Messages: []formats.Message{said(-1, "system", "You are careful."), said(0, "user", "What is 17 times 23?")}}
 }
 
@@ -224,9 +235,11 @@ func hostileTalk() formats.Trajectory {
 	parts := said(2, hostile, "")
 	parts.ContentParts = `[{"type":"text","text":"<script>alert(3)</script>"},{"type":"image_url","image_url":{"url":"javascript:alert(4)"}},{"type":"<script>"},{"type":"image_url","image_url":{"url":"data:image/svg+xml;base64,PHN2ZyBvbmxvYWQ9YWxlcnQoMSk+"}}]`
 	version := int64(3)
-	return formats.Trajectory{Example: `{"question":"<script>alert(5)</script>","answer":"<b>bold</b>"}`, Answer: hostile, Error: hostile, Model: hostile, TokenSource: hostile,
-		Messages: []formats.Message{said(-1, "user", rightToLeft+"\n"+hostile), m, tool, parts}, Calls: []formats.Call{{Model: hostile, Target: true, Tools: -1, Function: hostile, PolicyVersion: &version}},
-		Candidates: []formats.Candidate{{Message: 1, Content: hostile, Reason: hostile}}}
+	return formats.Trajectory{Example: `{"question":"<script>alert(5)</script>","answer":"<b>bold</b>"}`, Answer: hostile, Error: hostile, Model: hostile,
+		TokenSource: hostile,
+		Messages:    []formats.Message{said(-1, "user", rightToLeft+"\n"+hostile), m, tool, parts},
+		Calls:       []formats.Call{{Model: hostile, Target: true, Tools: -1, Function: hostile, PolicyVersion: &version}},
+		Candidates:  []formats.Candidate{{Message: 1, Content: hostile, Reason: hostile}}}
 }
 
 // noTokens is of an engine that gave neither ids nor log probabilities for one
@@ -234,7 +247,8 @@ func hostileTalk() formats.Trajectory {
 func noTokens() formats.Trajectory {
 	ids := sampled(2, "with ids alone")
 	ids.Logprobs, ids.TokenTexts = nil, nil
-	return formats.Trajectory{Messages: []formats.Message{said(-1, "user", "hello"), {Parent: 0, Role: "assistant", Content: "bare", Sampled: true, Call: 0, FinishReason: "stop"}, said(1, "user", "again"), ids}, Calls: calls()}
+	return formats.Trajectory{Messages: []formats.Message{said(-1, "user", "hello"),
+		{Parent: 0, Role: "assistant", Content: "bare", Sampled: true, Call: 0, FinishReason: "stop"}, said(1, "user", "again"), ids}, Calls: calls()}
 }
 
 func longTalk(n int) formats.Trajectory {
@@ -253,7 +267,8 @@ func longTalk(n int) formats.Trajectory {
 // bigTalk has a tool's output of 1 MB, and an answer of 20,000 tokens.
 func bigTalk() formats.Trajectory {
 	tool := said(1, "tool", strings.Repeat("0123456789abcdef line of a log <tag>\n", 1<<20/37))
-	return formats.Trajectory{Messages: []formats.Message{said(-1, "user", "read the log"), sampled(0, "Reading."), tool, sampled(2, strings.TrimSpace(strings.Repeat("word ", 20_000)))}, Calls: calls(), Answer: "read"}
+	return formats.Trajectory{Messages: []formats.Message{said(-1, "user", "read the log"), sampled(0, "Reading."), tool,
+		sampled(2, strings.TrimSpace(strings.Repeat("word ", 20_000)))}, Calls: calls(), Answer: "read"}
 }
 
 // reader asks a server for pages as a browser does.

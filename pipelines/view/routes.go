@@ -60,8 +60,10 @@ var templateFiles embed.FS
 // parse returns the template of each route: the layout with the page's blocks.
 func (s *Server) parse() (map[string]*template.Template, error) {
 	funcs := maps.Clone(report.Funcs)
-	maps.Copy(funcs, template.FuncMap{"asset": s.static.url, "link": link, "query": query, "figure": figure, "since": since, "nothing": func(n int) []struct{} { return make([]struct{}, n) }})
-	layout, err := template.New("layout.html").Funcs(funcs).ParseFS(templateFiles, "templates/layout.html", "templates/conversation.html")
+	maps.Copy(funcs, template.FuncMap{"asset": s.static.url, "link": link, "query": query, "figure": figure, "since": since,
+		"nothing": func(n int) []struct{} { return make([]struct{}, n) }})
+	layout, err := template.New("layout.html").Funcs(funcs).
+		ParseFS(templateFiles, "templates/layout.html", "templates/conversation.html")
 	if err != nil {
 		return nil, err
 	}

@@ -161,14 +161,16 @@ func problems(l *listing, command string, made bool, partial, left []int) []stri
 	if !made && len(partial)+len(left) > 0 {
 		out = append(out, "The run has no history of rewards: "+command+" makes it, with bands and named rewards.")
 	} else if len(partial) > 0 {
-		out = append(out, fmt.Sprintf("%s not in the report as now, and without bands: %s. %s adds them.", epochsAre(len(partial)), numbers(partial), command))
+		out = append(out, fmt.Sprintf("%s not in the report as now, and without bands: %s. %s adds them.",
+			epochsAre(len(partial)), numbers(partial), command))
 	}
 	if len(left) > 0 {
 		out = append(out, fmt.Sprintf("%s without figures: %s.", epochsAre(len(left)), numbers(left)))
 	}
 	for _, f := range l.found {
 		if !f.Complete && !f.Receipt && !f.Live() {
-			out = append(out, fmt.Sprintf("%s has %s, and is not complete: run its command again, or rollmill seal.", f.Key, plural.Of(int64(f.Parts), "part")))
+			out = append(out, fmt.Sprintf("%s has %s, and is not complete: run its command again, or rollmill seal.", f.Key,
+				plural.Of(int64(f.Parts), "part")))
 		}
 	}
 	return out

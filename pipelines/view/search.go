@@ -66,7 +66,8 @@ func (s *Server) searchPage(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	m := &searchModel{Frame: Frame{Title: f.Stage + ": search", Trail: s.trailOf(f)}, Key: f.Key, Text: q.Get("q"), Rows: base.Rows, About: []pair{{"d", f.Key}}}
+	m := &searchModel{Frame: Frame{Title: f.Stage + ": search", Trail: s.trailOf(f)}, Key: f.Key, Text: q.Get("q"),
+		Rows: base.Rows, About: []pair{{"d", f.Key}}}
 	if len(m.Text) > maxSought {
 		return wrong("shorten it", "the text to look for has %d bytes, more than %d", len(m.Text), maxSought)
 	}

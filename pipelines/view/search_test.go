@@ -25,7 +25,8 @@ func TestSearchStreams(t *testing.T) {
 	})
 	b := reads(t, root)
 	page := b.page("/search?d=epoch-0%2Fscore&q=NEEDLE")
-	b.has(page, `<ul class="finds">`, "/t/"+first.TrajectoryID+"#m1", "message 1", "<mark>nEEdle</mark>⟨U&#43;202E⟩&lt;b&gt;", "600 of 600 rows, 1 find<", `<p id="ended" role="status">600 of 600 rows searched, 1 find.`)
+	b.has(page, `<ul class="finds">`, "/t/"+first.TrajectoryID+"#m1", "message 1", "<mark>nEEdle</mark>⟨U&#43;202E⟩&lt;b&gt;", "600 of 600 rows, 1 find<",
+		`<p id="ended" role="status">600 of 600 rows searched, 1 find.`)
 
 	many := b.page("/search?d=epoch-0%2Frollout&q=e")
 	b.has(many, "The first 500 finds, up to row", "from=", "Go on")

@@ -78,7 +78,8 @@ func (s *Server) Handler() http.Handler {
 			return
 		}
 		if c, err := r.Cookie(s.cookie()); err != nil || !s.known(c.Value) {
-			s.fail(w, r, refused(http.StatusForbidden, "this browser has no access", "open the link that rollmill view printed: it contains a token; if this browser did, load the page again"))
+			s.fail(w, r, refused(http.StatusForbidden, "this browser has no access",
+				"open the link that rollmill view printed: it contains a token; if this browser did, load the page again"))
 			return
 		}
 		mux.ServeHTTP(w, r)
@@ -109,7 +110,8 @@ func check(r *http.Request) error {
 		host = name
 	}
 	if !loopback(host) {
-		return refused(http.StatusMisdirectedRequest, fmt.Sprintf("the viewer does not answer to the host %q", host), "use the link that rollmill view printed")
+		return refused(http.StatusMisdirectedRequest, fmt.Sprintf("the viewer does not answer to the host %q", host),
+			"use the link that rollmill view printed")
 	}
 	if origin := r.Header.Get("Origin"); origin != "" && origin != "http://"+r.Host {
 		return refused(http.StatusForbidden, "the request comes from another origin", "")
@@ -118,7 +120,8 @@ func check(r *http.Request) error {
 		return refused(http.StatusForbidden, "the request comes from another site", "")
 	}
 	if len(r.URL.RawQuery) > maxQuery || len(r.RequestURI) > 2*maxQuery {
-		return refused(http.StatusRequestURITooLong, "the address is too long", fmt.Sprintf("a query may have %d bytes", maxQuery))
+		return refused(http.StatusRequestURITooLong, "the address is too long",
+			fmt.Sprintf("a query may have %d bytes", maxQuery))
 	}
 	if values, err := url.ParseQuery(r.URL.RawQuery); err != nil || len(values) > maxPairs {
 		return refused(http.StatusBadRequest, "the address has a query that cannot be read", "")
@@ -130,10 +133,12 @@ func check(r *http.Request) error {
 // without the token.
 func (s *Server) enter(w http.ResponseWriter, r *http.Request, given string) {
 	if !s.known(given) {
-		s.fail(w, r, refused(http.StatusForbidden, "the token is wrong", "open the link that this rollmill view printed; each start has another token"))
+		s.fail(w, r, refused(http.StatusForbidden, "the token is wrong",
+			"open the link that this rollmill view printed; each start has another token"))
 		return
 	}
-	http.SetCookie(w, &http.Cookie{Name: s.cookie(), Value: s.token, Path: "/", HttpOnly: true, SameSite: http.SameSiteStrictMode})
+	http.SetCookie(w, &http.Cookie{Name: s.cookie(), Value: s.token, Path: "/", HttpOnly: true,
+		SameSite: http.SameSiteStrictMode})
 	rest := r.URL.Query()
 	rest.Del(tokenParameter)
 	to := url.URL{Path: "/"} // not the request's path, which may name another host: //host/

@@ -41,7 +41,8 @@ func TestOnlyTheLinkLetsABrowserIn(t *testing.T) {
 		}
 	}
 	led := s.raw("GET " + strings.TrimPrefix(s.link, s.base) + " HTTP/1.1\nHost: 127.0.0.1\nSec-Fetch-Site: cross-site\nSec-Fetch-Mode: navigate\n\n")
-	if page := body(t, led); led.StatusCode != 200 || led.Header.Get("Refresh") != "0;url=/" || led.Header.Get("Set-Cookie") == "" || strings.Contains(page, s.server.token) {
+	if page := body(t, led); led.StatusCode != 200 || led.Header.Get("Refresh") != "0;url=/" || led.Header.Get("Set-Cookie") == "" ||
+		strings.Contains(page, s.server.token) {
 		t.Errorf("from a link in a mail: %d, %v\n%s", led.StatusCode, led.Header, page)
 	}
 	if page := s.page("/"); strings.Contains(page, s.server.token) {
@@ -164,7 +165,8 @@ func TestNothingOutsideTheRunIsServed(t *testing.T) {
 		"/../secret.json", "/d/..%2Fother%2Fepoch-0%2Frollout", "/d/../../other", "/d/%2e%2e%2fsecret.json", "/d/..", "/d/~..", "/d/.", "/d/%00",
 		"/d/%2Fetc", "/d/file:%2F%2F%2Fetc", "/d/secret.txt", "/d/epoch-0%2Fsecret.json", "/d/epoch-0", "/d/epoch-0%2Frollout%2F", "/d/epoch-0%2F.%2Frollout",
 		"/d/epoch-0%2Frollout%2F_dataset.json", "/d/epoch-0%2F..%2Fepoch-0%2Frollout", "/d/epoch-0%5Crollout", "/d/s3:%2F%2Fbucket",
-		"/static/../secret.txt", "/static/..%2f..%2fserver.go", "/static/", "/static/LICENSES", "/static/x/style.css", "/secret.txt", "//etc/passwd", "/e/..%2F..", "/e/-1", "/e/99999999999999999999",
+		"/static/../secret.txt", "/static/..%2f..%2fserver.go", "/static/", "/static/LICENSES", "/static/x/style.css", "/secret.txt", "//etc/passwd",
+		"/e/..%2F..", "/e/-1", "/e/99999999999999999999",
 	} {
 		answer := s.raw("GET " + path + " HTTP/1.1\nHost: 127.0.0.1\nCookie: " + s.cookie() + "\n\n")
 		if page := body(t, answer); answer.StatusCode < 300 || answer.StatusCode >= 500 || strings.Contains(page, secret) {
@@ -187,7 +189,8 @@ func TestPagesCanRunNothing(t *testing.T) {
 		}
 		page := body(t, answer)
 		checkInert(t, path, page)
-		for name, want := range map[string]string{"Content-Security-Policy": policy, "X-Content-Type-Options": "nosniff", "Referrer-Policy": "no-referrer", "Content-Type": "text/html; charset=utf-8", "Cross-Origin-Resource-Policy": "same-origin", "Cache-Control": "no-store"} {
+		for name, want := range map[string]string{"Content-Security-Policy": policy, "X-Content-Type-Options": "nosniff", "Referrer-Policy": "no-referrer",
+			"Content-Type": "text/html; charset=utf-8", "Cross-Origin-Resource-Policy": "same-origin", "Cache-Control": "no-store"} {
 			if got := answer.Header.Get(name); got != want {
 				t.Errorf("%s: %s is %q", path, name, got)
 			}
@@ -197,7 +200,8 @@ func TestPagesCanRunNothing(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if file.StatusCode != 200 || !strings.Contains(file.Header.Get("Cache-Control"), "immutable") || file.Header.Get("X-Content-Type-Options") != "nosniff" {
+			if file.StatusCode != 200 || !strings.Contains(file.Header.Get("Cache-Control"), "immutable") ||
+				file.Header.Get("X-Content-Type-Options") != "nosniff" {
 				t.Errorf("%s: %d, %v", m[1], file.StatusCode, file.Header)
 			}
 			body(t, file)

@@ -77,14 +77,17 @@ func outcomesOf(t *formats.Trajectory) (out []outcome) {
 		var skipped, lost []string
 		sink := f.Lines(io.Discard)
 		err := sink.Give(&exporters.Item{Rows: []formats.Trajectory{*t},
-			Skip: func(reason string) { skipped = append(skipped, reason) }, Drop: func(part string) { lost = append(lost, part) }})
+			Skip: func(reason string) { skipped = append(skipped, reason) }, Drop: func(part string) {
+				lost = append(lost, part)
+			}})
 		if err != nil {
 			skipped = append(skipped, err.Error())
 		}
 		if f.Omits != "" {
 			lost = append(lost, f.Omits)
 		}
-		o.Rows, o.Bytes, o.Skipped, o.Lost = sink.Rows(), sink.Size(), name(strings.Join(skipped, ", ")), name(strings.Join(lost, ", "))
+		o.Rows, o.Bytes, o.Skipped, o.Lost = sink.Rows(), sink.Size(), name(strings.Join(skipped,
+			", ")), name(strings.Join(lost, ", "))
 		out = append(out, o)
 	}
 	return out

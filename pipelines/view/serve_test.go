@@ -129,14 +129,16 @@ func writeRollout(t *testing.T, uri string, examples int) {
 				Status: formats.StatusOK, StopReason: formats.StopDone, Messages: []formats.Message{{Parent: -1, Role: "user", Content: "play", Call: -1}}})
 		}
 	}
-	w, err := dataset.Begin(t.Context(), uri, dataset.Spec{Stage: "rollout", Kind: formats.KindTrajectories, Params: map[string]any{"run": "<b>run</b>"}}, dataset.Options{})
+	w, err := dataset.Begin(t.Context(), uri, dataset.Spec{Stage: "rollout", Kind: formats.KindTrajectories, Params: map[string]any{"run": "<b>run</b>"}},
+		dataset.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
 	if err := dataset.NewTable[formats.Trajectory](w, "", -1).Write(t.Context(), rows); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := w.Commit(t.Context(), dataset.Outcome{Counts: map[string]int64{formats.StatusOK: int64(len(rows))}, Facts: map[string]float64{"calls": 7}}); err != nil {
+	if _, err := w.Commit(t.Context(),
+		dataset.Outcome{Counts: map[string]int64{formats.StatusOK: int64(len(rows))}, Facts: map[string]float64{"calls": 7}}); err != nil {
 		t.Fatal(err)
 	}
 }

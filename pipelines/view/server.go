@@ -56,7 +56,8 @@ func New(ctx context.Context, o Options) (*Server, error) {
 	if _, err := rand.Read(secret); err != nil {
 		return nil, err
 	}
-	s := &Server{root: o.Root, prices: o.Prices, bucket: bucket, log: cmp.Or(o.Log, slog.New(slog.DiscardHandler)), token: hex.EncodeToString(secret), static: embedded()}
+	s := &Server{root: o.Root, prices: o.Prices, bucket: bucket, log: cmp.Or(o.Log, slog.New(slog.DiscardHandler)),
+		token: hex.EncodeToString(secret), static: embedded()}
 	s.stops.make, s.lists.make = countStops, report.GroupLists
 	s.snapshots.root = "mem://" + s.cookie()
 	s.indexes = index.NewCache(ctx, maxIndexes, s.datasets.lastWritten)

@@ -97,7 +97,8 @@ func (g *grouping) pair(ids ...string) (rows []uint32, err error) {
 	for _, id := range ids {
 		row, ok := g.x.Find(id)
 		if !ok || !slices.Contains(g.rows, row) {
-			return nil, wrong("parameters a and b are ids of two of its trajectories", "group %q has no trajectory %q", g.id, id)
+			return nil, wrong("parameters a and b are ids of two of its trajectories",
+				"group %q has no trajectory %q", g.id, id)
 		}
 		rows = append(rows, row)
 	}
@@ -134,7 +135,8 @@ func (g *grouping) align(side *sideModel, shown []*index.Record, from, steps, te
 			}
 			some = true
 			s.Cells[i].Message = painters[i].message(paths[i][k], 0, before(paths[i], k))
-			s.Cells[i].Same = i > 0 && k < len(paths[0]) && chat.Shared(&shown[0].Trajectory, &t.Trajectory, paths[0][k:k+1], paths[i][k:k+1]) == 1
+			s.Cells[i].Same = i > 0 && k < len(paths[0]) &&
+				chat.Shared(&shown[0].Trajectory, &t.Trajectory, paths[0][k:k+1], paths[i][k:k+1]) == 1
 		}
 		if !some {
 			return false

@@ -25,7 +25,8 @@ type assets struct {
 }
 
 // contentTypes are the types of files that are served; others are not.
-var contentTypes = map[string]string{"css": "text/css; charset=utf-8", "js": "text/javascript; charset=utf-8", "svg": "image/svg+xml"}
+var contentTypes = map[string]string{"css": "text/css; charset=utf-8", "js": "text/javascript; charset=utf-8",
+	"svg": "image/svg+xml"}
 
 // embedded returns the files in folder static. The style begins with the report's.
 func embedded() assets {

@@ -82,7 +82,8 @@ func aligned(m *formats.Message) (note string, texts []string, logprobs []float3
 	case 0:
 		notes = append(notes, "the engine gave no log probabilities")
 	default:
-		notes = append(notes, fmt.Sprintf("%d log probabilities for %d tokens: not aligned, so not shown", len(m.Logprobs), n))
+		notes = append(notes, fmt.Sprintf("%d log probabilities for %d tokens: not aligned, so not shown",
+			len(m.Logprobs), n))
 	}
 	switch len(m.TokenTexts) {
 	case n:

@@ -49,14 +49,16 @@ func (s *Server) trajectoriesPage(r *http.Request) (any, error) {
 }
 
 func trajectoryCells(key string, x *index.Index, t index.Trajectory) []listCell {
-	row := []listCell{{Text: t.ID, URL: link("d", key, "t", t.ID), Words: true}, {Text: t.Group, URL: link("d", key, "g", t.Group), Words: true}, {Text: count(t.Generation)},
+	row := []listCell{{Text: t.ID, URL: link("d", key, "t", t.ID), Words: true},
+		{Text: t.Group, URL: link("d", key, "g", t.Group), Words: true}, {Text: count(t.Generation)},
 		{Text: t.Status, Words: true}, {Text: t.Stop, Words: true}, {Text: t.Failure, Words: true}, {Text: figure(t.Reward)}}
 	for i, c := range t.Components {
 		if i < maxComponents {
 			row = append(row, listCell{Text: figure(c.Value)})
 		}
 	}
-	row = append(row, listCell{Text: figure(t.Advantage)}, listCell{Text: count(t.PromptTokens)}, listCell{Text: count(t.SampledTokens)})
+	row = append(row, listCell{Text: figure(t.Advantage)}, listCell{Text: count(t.PromptTokens)},
+		listCell{Text: count(t.SampledTokens)})
 	if x.Decided() {
 		row = append(row, listCell{Text: t.Decision, Words: true})
 	}

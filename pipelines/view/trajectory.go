@@ -76,7 +76,8 @@ func (s *Server) trajectoryPage(r *http.Request) (any, error) {
 		return nil, err
 	}
 	t, self := &v.t.Trajectory, v.t.Is.Row
-	m := &trajectoryModel{Frame: Frame{Title: "Trajectory " + t.TrajectoryID, Trail: append(s.trailOf(v.Found), Crumb{"group " + t.Group(), link("d", v.Key, "g", v.t.Is.Group)})},
+	m := &trajectoryModel{Frame: Frame{Title: "Trajectory " + t.TrajectoryID,
+		Trail: append(s.trailOf(v.Found), Crumb{"group " + t.Group(), link("d", v.Key, "g", v.t.Is.Group)})},
 		Tokens: r.FormValue("tokens") != "", Problems: v.x.From.Problems}
 	if err := v.setAdjacent(r, &m.Frame); err != nil {
 		return nil, err
@@ -90,7 +91,8 @@ func (s *Server) trajectoryPage(r *http.Request) (any, error) {
 	m.Reward, m.NoReward, m.Steps = t.Reward, name(cmp.Or(v.t.Is.Unscored, v.t.Is.NoAdvantage)), t.ShapedRewards
 	m.Components = componentsOf(t.Rewards)
 	m.Error, m.Answer = report.Cut(t.Error, maxText), report.Cut(t.Answer, maxText)
-	m.Example, m.Reference = report.Cut(jsontext.Indent(t.Example), exampleBytes), report.Cut(jsontext.Indent(formats.AnswerOf(t.Example)), maxText)
+	m.Example, m.Reference = report.Cut(jsontext.Indent(t.Example),
+		exampleBytes), report.Cut(jsontext.Indent(formats.AnswerOf(t.Example)), maxText)
 	m.messages(r, v, from)
 	for i := range t.Candidates[:min(len(t.Candidates), maxCandidate)] {
 		m.Candidates = append(m.Candidates, candidateOf(t, i))
@@ -148,7 +150,8 @@ func candidateOf(t *formats.Trajectory, i int) candidateView {
 	for _, c := range x.ToolCalls {
 		text += "\n→ " + c.Name + " " + c.Arguments
 	}
-	v := candidateView{Number: i, Message: int(x.Message), Text: report.Cut(text, maxText), Notes: name(cmp.Or(x.Reason, "scored by the agent"))}
+	v := candidateView{Number: i, Message: int(x.Message), Text: report.Cut(text, maxText),
+		Notes: name(cmp.Or(x.Reason, "scored by the agent"))}
 	if x.Score != nil {
 		v.Notes += ", score " + orDash(x.Score)
 	}

@@ -51,7 +51,9 @@ func branchesOf(t *formats.Trajectory, places []node, url func(at int) string) (
 			b.Why = fmt.Sprintf("after message %d", p)
 		}
 		var list []int
-		for first := at; at < len(places) && (at == first || places[at].depth == b.Depth && int(t.Messages[places[at].message].Parent) == places[at-1].message); at++ {
+		for first := at; at < len(places) &&
+			(at == first || places[at].depth == b.Depth &&
+				int(t.Messages[places[at].message].Parent) == places[at-1].message); at++ {
 			list = append(list, places[at].message)
 			if t.Trained(places[at].message) {
 				b.Trained++

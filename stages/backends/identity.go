@@ -18,7 +18,8 @@ type Identity map[string]string
 
 // Add adds one setting, as JSON. Nil, empty and zero values are left out.
 func (s Identity) Add(name string, v any) {
-	if r := reflect.ValueOf(v); !r.IsValid() || r.IsZero() || (r.Kind() == reflect.Map || r.Kind() == reflect.Slice) && r.Len() == 0 {
+	if r := reflect.ValueOf(v); !r.IsValid() || r.IsZero() ||
+		(r.Kind() == reflect.Map || r.Kind() == reflect.Slice) && r.Len() == 0 {
 		return
 	}
 	data, err := json.Marshal(v)

@@ -20,7 +20,8 @@ func TestSettingsNameWhatChangedAndKeepNoSecret(t *testing.T) {
 	was := settings(1e-5, map[string]string{"epochs": "3", "token": "hf_hushhush", "gone": "true"})
 	is := settings(2e-5, map[string]string{"epochs": "4", "token": "hf_other", "new": "x"})
 	got := strings.Join(was.Differences(is), "; ")
-	want := "learning-rate was 0.00001, is 0.00002; settings.epochs was 3, is 4; settings.gone was true, is not set; settings.new was not set, is a text; settings.token is another"
+	want := "learning-rate was 0.00001, is 0.00002; settings.epochs was 3, is 4; settings.gone was true, is not set; settings.new was not set, is a text; " +
+		"settings.token is another"
 	if got != want {
 		t.Errorf("%s\nwant %s", got, want)
 	}

@@ -74,7 +74,8 @@ func DeclareBest(d *plugin.Declarer, p *int) *plugin.Setting {
 
 // DeclareRowWeight declares what counts the same in the loss of sequences.
 func DeclareRowWeight(d *plugin.Declarer, p *sequences.Per) {
-	plugin.Choice(d, p, "row-weight", "give sequences the weight with which each `WHAT` counts the same in the loss", sequences.Pers...).Shown("every weight is 1").ID("row-weight")
+	plugin.Choice(d, p, "row-weight", "give sequences the weight with which each `WHAT` counts the same in the loss",
+		sequences.Pers...).Shown("every weight is 1").ID("row-weight")
 }
 
 // DeclareHeldOut declares the share of the examples that is held out for

@@ -33,7 +33,8 @@ func Run(ctx context.Context, o Options) (stages.Report, error) {
 	}
 	defer in.groups.close()
 	of := o.Out.Shard.Of()
-	shard, err := dataset.Begin(ctx, o.Out.URI, in.spec(&o), dataset.Options{Shard: of.Index, Of: of.Count, Overwrite: o.Out.Overwrite})
+	shard, err := dataset.Begin(ctx, o.Out.URI, in.spec(&o),
+		dataset.Options{Shard: of.Index, Of: of.Count, Overwrite: o.Out.Overwrite})
 	if err != nil {
 		return stages.Report{}, err
 	}

@@ -46,9 +46,11 @@ type loader struct {
 func (l *loader) load(ctx context.Context, tokens bool) error {
 	d := l.set.members
 	if tokens && d.Version < statsWithTokens {
-		return formats.Invalid(d.URI(), "group the scores again with this version", nil, "--token-budget, or a --filter: its statistics do not say how many tokens were sampled")
+		return formats.Invalid(d.URI(), "group the scores again with this version", nil,
+			"--token-budget, or a --filter: its statistics do not say how many tokens were sampled")
 	}
-	for s, err := range dataset.Each[stats](ctx, d, formats.TableGroups, dataset.Range{Rows: d.Tables[formats.TableGroups].Rows}) {
+	for s, err := range dataset.Each[stats](ctx, d, formats.TableGroups,
+		dataset.Range{Rows: d.Tables[formats.TableGroups].Rows}) {
 		if err == nil {
 			err = l.add(s)
 		}
@@ -71,14 +73,16 @@ func (o *Options) tokens() bool {
 }
 
 func (l *loader) add(s *stats) error {
-	if s.FirstRow > l.next || l.next > 0 && s.FirstRow <= l.first || s.Count < 1 || s.Valid > 0 && (s.Mean == nil || s.Min == nil || s.Max == nil) {
+	if s.FirstRow > l.next || l.next > 0 && s.FirstRow <= l.first || s.Count < 1 ||
+		s.Valid > 0 && (s.Mean == nil || s.Min == nil || s.Max == nil) {
 		return l.set.damaged("table %s: group %q does not follow the previous one", formats.TableGroups, s.GroupID)
 	}
 	if l.epoch == nil {
 		e := int(s.Epoch)
 		l.epoch = &e
 	}
-	g := Group{ID: s.GroupID, ExampleID: s.Example, Epoch: int(s.Epoch), FirstRow: s.FirstRow, Count: int(s.Count), Valid: int(s.Valid)}
+	g := Group{ID: s.GroupID, ExampleID: s.Example, Epoch: int(s.Epoch), FirstRow: s.FirstRow, Count: int(s.Count),
+		Valid: int(s.Valid)}
 	if g.Failed = g.Count - g.Valid; s.Failed != nil {
 		g.Failed = int(*s.Failed)
 	}

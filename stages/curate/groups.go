@@ -19,8 +19,9 @@ type Group struct {
 	Count, Valid   int   // members, and those with a reward
 	Mean, Min, Max float64
 	StdPop, Solved float64 // solved is a share
-	Failed         int     // members that failed or were skipped; all without a reward when old statistics do not distinguish them
-	SampledTokens  int64   // of valid members; 0 when old statistics lack it (Kind.Tokens)
+	// members that failed or were skipped; all without a reward when old statistics do not distinguish them
+	Failed        int
+	SampledTokens int64 // of valid members; 0 when old statistics lack it (Kind.Tokens)
 
 	index int // in Groups
 }
@@ -187,7 +188,8 @@ func appendGroup(b []byte, g *Group) []byte {
 	} else {
 		b = appendText(append(b, 0), g.ExampleID)
 	}
-	for _, n := range [...]int64{int64(g.Epoch), g.FirstRow, int64(g.Count), int64(g.Valid), int64(g.Failed), g.SampledTokens} {
+	for _, n := range [...]int64{int64(g.Epoch), g.FirstRow, int64(g.Count), int64(g.Valid), int64(g.Failed),
+		g.SampledTokens} {
 		b = binary.AppendVarint(b, n)
 	}
 	for _, x := range [...]float64{g.Mean, g.Min, g.Max, g.StdPop, g.Solved} {

@@ -24,7 +24,8 @@ func TestGroups(t *testing.T) {
 		ranks := make([]Rank, len(want))
 		for i := range want {
 			number := rapid.SampledFrom([]float64{0, math.Copysign(0, -1), -1.5, 0.25, 1e300, -1e300, math.Inf(1), math.Inf(-1), math.SmallestNonzeroFloat64})
-			g := Group{ID: fmt.Sprint("g", i), ExampleID: rapid.SampledFrom([]string{"", "g", "x\x00", "é"}).Draw(t, "example"), Epoch: i % 3, FirstRow: int64(i) << 33, Count: i + 1, Valid: i,
+			g := Group{ID: fmt.Sprint("g", i), ExampleID: rapid.SampledFrom([]string{"", "g", "x\x00", "é"}).Draw(t, "example"), Epoch: i % 3,
+				FirstRow: int64(i) << 33, Count: i + 1, Valid: i,
 				Mean: number.Draw(t, "mean"), Min: -1, Max: 2, StdPop: 0.5, Solved: 0.75, Failed: 1, SampledTokens: 1 << 40, index: i}
 			ranks[i] = Rank{
 				Text:  rapid.SampledFrom([]string{"", "\x00", "\x00\x01", "a", "a\x00", "ab", "a\xff"}).Draw(t, "text"),

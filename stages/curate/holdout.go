@@ -60,7 +60,8 @@ func (in *input) openHoldout(ctx context.Context, o *Options) error {
 			return err
 		}
 		if d.Kind != formats.KindTrajectories {
-			return formats.Invalid(d.URI(), "give --holdout the dataset that rollout wrote", nil, "it holds %s, not trajectories", d.Kind)
+			return formats.Invalid(d.URI(), "give --holdout the dataset that rollout wrote", nil,
+				"it holds %s, not trajectories", d.Kind)
 		}
 		in.holdout.from = append(in.holdout.from, d)
 		type columns struct {

@@ -60,7 +60,8 @@ func (in *input) open(ctx context.Context, o *Options) error {
 			in.epoch = *l.epoch
 		}
 		if first := in.handed(); i > 0 && !sameEstimator(first, s.handed) {
-			return formats.Invalid(s.members.URI(), "group both in the same way", nil, "its advantages are not those of %q: another estimator or compat", in.sets[0].members.URI())
+			return formats.Invalid(s.members.URI(), "group both in the same way", nil,
+				"its advantages are not those of %q: another estimator or compat", in.sets[0].members.URI())
 		}
 		in.sets = append(in.sets, s)
 	}
@@ -83,7 +84,8 @@ func openSet(ctx context.Context, from stages.Input) (*set, error) {
 		return nil, err
 	}
 	if d.Kind != formats.KindGroups {
-		return nil, formats.Invalid(d.URI(), "give curate the dataset that group wrote", nil, "it holds %s, not groups", d.Kind)
+		return nil, formats.Invalid(d.URI(), "give curate the dataset that group wrote", nil,
+			"it holds %s, not groups", d.Kind)
 	}
 	base, err := d.OpenBase(ctx)
 	if err != nil {
@@ -111,7 +113,8 @@ func sameEstimator(a, b *formats.GroupState) bool {
 	if a == nil || b == nil {
 		return a == b
 	}
-	return a.Estimator == b.Estimator && a.Compat == b.Compat && a.NoScale == b.NoScale && reflect.DeepEqual(a.Settings, b.Settings)
+	return a.Estimator == b.Estimator && a.Compat == b.Compat && a.NoScale == b.NoScale &&
+		reflect.DeepEqual(a.Settings, b.Settings)
 }
 
 func (s *set) damaged(format string, args ...any) error {
@@ -135,7 +138,8 @@ func (in *input) openPrevious(ctx context.Context, o *Options) error {
 		return formats.Invalid(d.URI(), hint, err, "--previous: its manifest has no state")
 	}
 	if in.before.Epoch >= in.epoch {
-		return formats.Invalid(d.URI(), hint, nil, "--previous: it is of epoch %d, and this is epoch %d", in.before.Epoch, in.epoch)
+		return formats.Invalid(d.URI(), hint, nil, "--previous: it is of epoch %d, and this is epoch %d",
+			in.before.Epoch, in.epoch)
 	}
 	in.previous = d
 	return nil

@@ -10,7 +10,8 @@ import (
 // members decides about every member of one group, into out, and returns the
 // rule that ended the group, or "" if anything is kept. rows reads the group's
 // rows of the base, for rules that need them.
-func (p *plan) members(group judged, members []formats.Member, rows func() ([]formats.Trajectory, error), out []Verdict) (ended string, err error) {
+func (p *plan) members(group judged, members []formats.Member, rows func() ([]formats.Trajectory, error),
+	out []Verdict) (ended string, err error) {
 	var valid []int
 	for k := range members {
 		m := &members[k]
@@ -60,7 +61,8 @@ func (p *plan) last(members []formats.Member, out []Verdict) bool {
 
 // memberRules applies each rule to the remaining members. It returns the
 // members that are left, and the rule that left none.
-func (p *plan) memberRules(group Group, members []formats.Member, whole []formats.Trajectory, left []int, out []Verdict) (_ []int, ended string) {
+func (p *plan) memberRules(group Group, members []formats.Member, whole []formats.Trajectory, left []int,
+	out []Verdict) (_ []int, ended string) {
 	for _, a := range p.active {
 		verdicts := p.judge(a, group, members, whole, left)
 		if verdicts == nil {

@@ -49,7 +49,8 @@ func (o *Options) Declare(d *plugin.Declarer) {
 	d.Int64(&o.Seed, "seed", "use `SEED` for every random choice")
 	plugin.Choice(d, &o.Compat, "compat", "behave exactly as `HARNESS`: none, nat", Compats...).Shown(string(CompatNone))
 	d.OptionalFloat(&o.FlatTolerance, "flat-tolerance", "treat rewards within this relative `SPREAD` as equal").Shown("1e-12")
-	d.Int(&o.MinValid, "min-valid", "drop groups with fewer than `N` scored members").Shown(strconv.Itoa(DefaultMinValid)).Common()
+	d.Int(&o.MinValid, "min-valid", "drop groups with fewer than `N` scored members").
+		Shown(strconv.Itoa(DefaultMinValid)).Common()
 	d.Bool(&o.Recompute, "recompute", "compute advantages again from the remaining members").ID("recompute")
 	d.Include(&o.Next)
 	d.Include(o.Rules)
@@ -88,7 +89,8 @@ func (o *Options) Validate() error {
 		return usage("give a number of trajectories", "curate: --min-valid %d", o.MinValid)
 	}
 	if t := o.FlatTolerance; t != nil && !(*t >= 0 && *t < 1) {
-		return usage("give a number from 0 to below 1; it is relative to the group's largest reward", "curate: --flat-tolerance %v", *t)
+		return usage("give a number from 0 to below 1; it is relative to the group's largest reward",
+			"curate: --flat-tolerance %v", *t)
 	}
 	if n := o.MinGroups; n != nil && !(*n >= 0) {
 		return usage("give a number of groups", "curate: --min-groups %v", *n)
@@ -185,7 +187,8 @@ func (o *Options) prepare(in *input) error {
 	if in.several {
 		for _, a := range o.running {
 			if a.OfExamples {
-				return usage("group by example, or leave the rule out", "curate: rule %s is about examples, and there are groups of several", a.Name)
+				return usage("group by example, or leave the rule out",
+					"curate: rule %s is about examples, and there are groups of several", a.Name)
 			}
 		}
 	}
@@ -194,10 +197,12 @@ func (o *Options) prepare(in *input) error {
 		return nil
 	}
 	if s == nil {
-		return formats.Invalid(in.sets[0].members.URI(), "group the scores again with this version", nil, "--recompute: its manifest does not say how the advantages were made")
+		return formats.Invalid(in.sets[0].members.URI(), "group the scores again with this version", nil,
+			"--recompute: its manifest does not say how the advantages were made")
 	}
 	if s.Batch != nil {
-		return usage("leave --recompute out", "curate: --recompute: estimator %q looks at the whole batch, of which only a part is left", s.Estimator)
+		return usage("leave --recompute out",
+			"curate: --recompute: estimator %q looks at the whole batch, of which only a part is left", s.Estimator)
 	}
 	var err error
 	o.recompute, err = o.Recomputer(*s)

@@ -37,9 +37,11 @@ type Next struct {
 func (n Next) validate() error {
 	switch {
 	case n.Generations < 0:
-		return usage("give the number of trajectories that a group should have", "curate: --plan-generations %d", n.Generations)
+		return usage("give the number of trajectories that a group should have", "curate: --plan-generations %d",
+			n.Generations)
 	case n.MaxPerExample < 0:
-		return usage("give the most trajectories of an example, including existing ones", "curate: --plan-max-per-example %d", n.MaxPerExample)
+		return usage("give the most trajectories of an example, including existing ones", "curate: --plan-max-per-example %d",
+			n.MaxPerExample)
 	case n.Budget != nil && *n.Budget < 0:
 		return usage("give a number of trajectories; 0 plans none", "curate: --plan-budget %d", *n.Budget)
 	}
@@ -48,9 +50,14 @@ func (n Next) validate() error {
 
 // Declare declares the settings of the plan.
 func (n *Next) Declare(d *plugin.Declarer) {
-	d.Int(&n.Generations, "plan-generations", "plan more generations for groups with fewer than `N` trajectories that did not fail, and N more for flat groups").ID("plan-generations").Shown("rollout's --generations").Common()
-	d.Int(&n.MaxPerExample, "plan-max-per-example", "plan at most `N` trajectories of an example in all").ID("plan-max-per-example").Shown("twice --plan-generations")
-	d.OptionalInt64(&n.Budget, "plan-budget", "plan at most `N` trajectories in all; the rest of them goes to groups whose rewards differ most").ID("plan-budget").Shown("no limit")
+	d.Int(&n.Generations, "plan-generations",
+		"plan more generations for groups with fewer than `N` trajectories that did not fail, and N more for flat groups").
+		ID("plan-generations").Shown("rollout's --generations").Common()
+	d.Int(&n.MaxPerExample, "plan-max-per-example", "plan at most `N` trajectories of an example in all").
+		ID("plan-max-per-example").Shown("twice --plan-generations")
+	d.OptionalInt64(&n.Budget, "plan-budget",
+		"plan at most `N` trajectories in all; the rest of them goes to groups whose rewards differ most").ID("plan-budget").
+		Shown("no limit")
 }
 
 // request is a request for more members of one group.
@@ -173,7 +180,9 @@ func (in *input) usual() (size int, err error) {
 // plannable reports whether a group with this verdict may be worth training on
 // once it has more members.
 func (p *plan) plannable(v Verdict) bool {
-	return v.Reason == "" || slices.ContainsFunc(p.active, func(a active) bool { return a.Name == v.rule && slices.Contains(a.More, v.Reason) })
+	return v.Reason == "" || slices.ContainsFunc(p.active, func(a active) bool {
+		return a.Name == v.rule && slices.Contains(a.More, v.Reason)
+	})
 }
 
 const (
@@ -242,8 +251,9 @@ func (n *next) add(ctx context.Context, g *Group, members []formats.Member) erro
 		return err
 	}
 	row := formats.Planned{
-		ExampleID: g.ExampleID, GroupID: g.ID, Epoch: int32(g.Epoch), Generations: int32(n.first.N), Reason: formats.PlanReasons[n.first.Reason],
-		Count: int32(g.Count), Valid: int32(g.Valid), Failed: int32(g.Failed),
+		ExampleID: g.ExampleID, GroupID: g.ID, Epoch: int32(g.Epoch), Generations: int32(n.first.N),
+		Reason: formats.PlanReasons[n.first.Reason],
+		Count:  int32(g.Count), Valid: int32(g.Valid), Failed: int32(g.Failed),
 	}
 	for k := range members {
 		row.First = max(row.First, members[k].Generation+1)

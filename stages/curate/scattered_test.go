@@ -111,7 +111,8 @@ func TestScatteredMembersThatDoNotFit(t *testing.T) {
 		a, b := example{"a", "1 0"}, example{"b", "1 0"}
 		y := recipe{epoch: 1, version: 2}
 		rows := []formats.Trajectory{y.rows(a)[0], y.rows(b)[0], y.rows(a)[1], y.rows(b)[1]}
-		members := []formats.Member{y.members(a, statistics(a, 1, 0))[0], y.members(b, statistics(b, 1, 1))[0], y.members(a, statistics(a, 1, 0))[1], y.members(b, statistics(b, 1, 1))[1]}
+		members := []formats.Member{y.members(a, statistics(a, 1, 0))[0], y.members(b, statistics(b, 1, 1))[0], y.members(a, statistics(a, 1, 0))[1],
+			y.members(b, statistics(b, 1, 1))[1]}
 		change(members)
 		s := begin(t, base, dataset.Spec{Stage: "import", Version: 1, Kind: formats.KindTrajectories}, 0, 1)
 		check(t, dataset.NewTable[formats.Trajectory](s, "", -1).Write(t.Context(), rows))
@@ -119,7 +120,8 @@ func TestScatteredMembersThatDoNotFit(t *testing.T) {
 		ref := open(t, base).Ref("base", in)
 		s = begin(t, in, dataset.Spec{Stage: "group", Version: 2, Kind: formats.KindGroups, Base: &ref, Inputs: []dataset.Ref{ref}}, 0, 1)
 		check(t, dataset.NewTable[formats.Member](s, "", 0).Write(t.Context(), members))
-		check(t, dataset.NewTable[formats.GroupStats](s, formats.TableGroups, -1).Write(t.Context(), []formats.GroupStats{statistics(a, 1, 0), statistics(b, 1, 1)}))
+		check(t, dataset.NewTable[formats.GroupStats](s, formats.TableGroups, -1).
+			Write(t.Context(), []formats.GroupStats{statistics(a, 1, 0), statistics(b, 1, 1)}))
 		commit(t, s)
 		if _, err := curate.Run(t.Context(), options(in, in+"-curate")); err == nil || !strings.Contains(err.Error(), "statistics say") {
 			t.Errorf("%s: %v", name, err)
@@ -159,9 +161,12 @@ func TestScatteredRowsKeepColumnsOfANewerVersion(t *testing.T) {
 			row, one := rows[4*g+k], float64(k)
 			check(t, table.Write(t.Context(), []formats.Trajectory{row}))
 			id := formats.GroupID(row.ExampleID, 0)
-			members = append(members, formats.Member{TrajectoryID: row.TrajectoryID, ExampleID: row.ExampleID, Generation: row.Generation, GroupID: id, Status: row.Status, Reward: &one, Advantage: &one})
+			members = append(members,
+				formats.Member{TrajectoryID: row.TrajectoryID, ExampleID: row.ExampleID, Generation: row.Generation, GroupID: id, Status: row.Status,
+					Reward: &one, Advantage: &one})
 			if k == 0 {
-				stats = append(stats, formats.GroupStats{GroupID: id, ExampleID: row.ExampleID, FirstRow: int64(g), Count: 4, Valid: 4, Min: &least, Mean: &mean, Max: &most})
+				stats = append(stats, formats.GroupStats{GroupID: id, ExampleID: row.ExampleID, FirstRow: int64(g), Count: 4, Valid: 4, Min: &least,
+					Mean: &mean, Max: &most})
 			}
 		}
 	}

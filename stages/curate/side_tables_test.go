@@ -77,11 +77,14 @@ func TestPairsAndLabelsOfWhatIsKept(t *testing.T) {
 		"whole groups": {func(*curate.Options) {}, "a0>2 a0>3 e1>0 e1>3 e1>5 e3>0 e5>0", "a0+ a2- a3- e0- e1+ e3+ e5+",
 			[]string{"desirable 4", "labels_dropped.flat 2", "labels_dropped.min_valid 1", "pairs 7", "undesirable 3"},
 			"; 7 of 7 pairs kept; 4 desirable, 3 undesirable: KTO weights 1 and 1"},
-		"members": {func(o *curate.Options) { ask(*o, "filter", "trajectory.reward != 0 || trajectory.generation == 3") }, "a0>3 e1>3 e1>5", "a0+ a3- e1+ e3+ e5+",
-			[]string{"desirable 4", "labels_dropped.filter 2", "labels_dropped.flat 2", "labels_dropped.min_valid 1", "pairs 3", "pairs_dropped.filter 4", "undesirable 1"},
+		"members": {func(o *curate.Options) { ask(*o, "filter", "trajectory.reward != 0 || trajectory.generation == 3") }, "a0>3 e1>3 e1>5",
+			"a0+ a3- e1+ e3+ e5+",
+			[]string{"desirable 4", "labels_dropped.filter 2", "labels_dropped.flat 2", "labels_dropped.min_valid 1", "pairs 3", "pairs_dropped.filter 4",
+				"undesirable 1"},
 			"; 3 of 7 pairs kept (dropped: 4 filter); 4 desirable, 1 undesirable: KTO weights 1 and 3"},
 		"the best only": {func(o *curate.Options) { ask(*o, "best-of", 1) }, "", "a0+ e1+",
-			[]string{"desirable 2", "labels_dropped.best_of 5", "labels_dropped.flat 2", "labels_dropped.min_valid 1", "pairs 0", "pairs_dropped.best_of 7", "undesirable 0"},
+			[]string{"desirable 2", "labels_dropped.best_of 5", "labels_dropped.flat 2", "labels_dropped.min_valid 1", "pairs 0", "pairs_dropped.best_of 7",
+				"undesirable 0"},
 			"; 0 of 7 pairs kept (dropped: 7 best_of); 2 desirable, 0 undesirable: KTO weights 1 and 1"},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -78,7 +78,8 @@ func (t *tally) dropped() (n int64) {
 func (t *tally) check(rows int64) error {
 	groups, trajectories := t.funnel.sum()
 	if t.kept+t.dropped() != rows || trajectories != t.dropped() || groups != t.groups-t.groupsKept {
-		return fmt.Errorf("curate: %d kept and %d dropped (%d by rules) of %d trajectories, %d groups kept and %d dropped of %d do not add up",
+		return fmt.Errorf("curate: %d kept and %d dropped (%d by rules) of %d trajectories, %d groups kept and %d dropped "+
+			"of %d do not add up",
 			t.kept, t.dropped(), trajectories, rows, t.groupsKept, groups, t.groups)
 	}
 	return nil
@@ -90,7 +91,8 @@ func (t *tally) outcome() dataset.Outcome {
 		factRewards: t.rewards, factRewardKept: t.keptRewards, factTokens: float64(t.tokens),
 	}
 	t.funnel.facts(facts)
-	return dataset.Outcome{Counts: map[string]int64{countKept: t.kept, countDropped: t.dropped()}, Drops: t.drops, Facts: facts}
+	return dataset.Outcome{Counts: map[string]int64{countKept: t.kept, countDropped: t.dropped()}, Drops: t.drops,
+		Facts: facts}
 }
 
 // report describes the shard, or the dataset if it already existed.
@@ -114,7 +116,8 @@ func report(result dataset.Result, outcome dataset.Outcome, order []string, seco
 
 func message(r stages.Report, f map[string]float64) string {
 	kept, dropped := r.Counts[countKept], r.Counts[countDropped]
-	text := fmt.Sprintf("%d of %s kept, in %.0f of %s", kept, plural.Of(kept+dropped, "trajectory"), f[factGroupsKept], plural.Of(f[factGroups], "group"))
+	text := fmt.Sprintf("%d of %s kept, in %.0f of %s", kept, plural.Of(kept+dropped, "trajectory"), f[factGroupsKept],
+		plural.Of(f[factGroups], "group"))
 	if why := reasons(r.Drops, r.Funnel); len(why) > 0 {
 		text += "; dropped: " + strings.Join(why, ", ")
 	}

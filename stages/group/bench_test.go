@@ -66,7 +66,8 @@ func thin(b testing.TB, root string, rows int, scattered bool) string {
 	}
 	must(s.Commit(ctx, dataset.Outcome{}))
 	ref := must(dataset.Open(ctx, base, dataset.OpenOptions{})).Ref("base", scores)
-	s = must(dataset.Begin(ctx, scores, dataset.Spec{Stage: "score", Version: 1, Kind: formats.KindScores, Base: &ref, Inputs: []dataset.Ref{ref}}, dataset.Options{}))
+	s = must(dataset.Begin(ctx, scores, dataset.Spec{Stage: "score", Version: 1, Kind: formats.KindScores, Base: &ref, Inputs: []dataset.Ref{ref}},
+		dataset.Options{}))
 	v := dataset.NewTable[formats.Score](s, "", 0)
 	for i := 0; i < len(thin); i += 8 {
 		if err := v.Write(ctx, thin[i:i+8]); err != nil {

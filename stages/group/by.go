@@ -32,7 +32,8 @@ func newBy(text string) (*by, error) {
 	}
 	p, err := expression.Compile(text, byColumns{})
 	if err != nil {
-		return nil, usage("write a column or an expression, such as metadata.topic or policy_version", "group: --by %q: %w", text, err)
+		return nil, usage("write a column or an expression, such as metadata.topic or policy_version",
+			"group: --by %q: %w", text, err)
 	}
 	b := &by{text: text, program: p}
 	read := expression.Reads(p)

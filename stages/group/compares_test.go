@@ -13,8 +13,10 @@ import (
 // advantage of its own.
 func TestCompares(t *testing.T) {
 	for want, options := range map[bool][]group.Options{
-		true:  {{}, {Estimator: group.Chosen{Name: "rloo"}}, {Estimator: group.Chosen{Name: "drgrpo"}}, {Compat: group.CompatTRL}, {Estimator: group.Chosen{Name: "gdpo"}}, {By: "example_id"}},
-		false: {{Compat: group.CompatVerl}, {By: "metadata.topic"}, {Labels: true}, {Pairs: group.Pairs{Mode: group.PairBestWorst, From: group.PairCandidates}}},
+		true: {{}, {Estimator: group.Chosen{Name: "rloo"}}, {Estimator: group.Chosen{Name: "drgrpo"}}, {Compat: group.CompatTRL},
+			{Estimator: group.Chosen{Name: "gdpo"}}, {By: "example_id"}},
+		false: {{Compat: group.CompatVerl}, {By: "metadata.topic"}, {Labels: true},
+			{Pairs: group.Pairs{Mode: group.PairBestWorst, From: group.PairCandidates}}},
 	} {
 		for _, o := range options {
 			o.Estimator = plugin.Pick(estimators.All, cmp.Or(o.Estimator.Name, group.DefaultEstimator))

@@ -58,7 +58,8 @@ type job struct {
 
 func (j *job) begin(ctx context.Context) (err error) {
 	of := j.o.Out.Shard.Of()
-	j.shard, err = dataset.Begin(ctx, j.o.Out.URI, j.in.spec(j.o), dataset.Options{Shard: of.Index, Of: of.Count, Overwrite: j.o.Out.Overwrite})
+	j.shard, err = dataset.Begin(ctx, j.o.Out.URI, j.in.spec(j.o),
+		dataset.Options{Shard: of.Index, Of: of.Count, Overwrite: j.o.Out.Overwrite})
 	return err
 }
 

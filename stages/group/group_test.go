@@ -64,7 +64,8 @@ func trajectories(t *testing.T, name string, parts [][]example) string {
 	t.Helper()
 	uri := "mem://" + strings.ReplaceAll(t.Name(), "/", "-") + "/" + name
 	for i, part := range parts {
-		s, err := dataset.Begin(t.Context(), uri, dataset.Spec{Stage: "rollout", Version: 1, Kind: formats.KindTrajectories}, dataset.Options{Shard: i, Of: len(parts)})
+		s, err := dataset.Begin(t.Context(), uri, dataset.Spec{Stage: "rollout", Version: 1, Kind: formats.KindTrajectories},
+			dataset.Options{Shard: i, Of: len(parts)})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -168,7 +169,8 @@ func TestSolvedAndLengths(t *testing.T) {
 	_, d := run(t, options(in, in+"-group"))
 	var lines []string
 	for _, g := range readAll[formats.GroupStats](t, d, formats.TableGroups) {
-		line := fmt.Sprintf("%s %d solved, %d failed, %d unscored, pass %.3g, %d tokens", g.ExampleID, g.SolvedCount, g.Failed, g.Unscored, g.PassAtK, g.SampledTokens)
+		line := fmt.Sprintf("%s %d solved, %d failed, %d unscored, pass %.3g, %d tokens", g.ExampleID, g.SolvedCount, g.Failed, g.Unscored, g.PassAtK,
+			g.SampledTokens)
 		if g.LengthMean != nil {
 			line += fmt.Sprintf(" %.4g %d-%d", *g.LengthMean, *g.LengthMin, *g.LengthMax)
 		}
@@ -301,7 +303,8 @@ func randomScores(t testing.TB, ro random.Options, parts int) (base, scores stri
 	}
 	scores = base + "-score"
 	ref := must(dataset.Open(ctx, base, dataset.OpenOptions{})).Ref("base", scores)
-	s := must(dataset.Begin(ctx, scores, dataset.Spec{Stage: "score", Version: 1, Kind: formats.KindScores, Base: &ref, Inputs: []dataset.Ref{ref}}, dataset.Options{}))
+	s := must(dataset.Begin(ctx, scores, dataset.Spec{Stage: "score", Version: 1, Kind: formats.KindScores, Base: &ref, Inputs: []dataset.Ref{ref}},
+		dataset.Options{}))
 	w := dataset.NewTable[formats.Score](s, "", 0)
 	for _, rows := range all {
 		if err := w.Write(ctx, rows); err != nil {
@@ -392,7 +395,8 @@ func TestNothingToGroup(t *testing.T) {
 // TestFlatIsWhatTheRewardsAre, up to rounding, and not what an estimator makes of
 // them: where passk gives both 0, the rewards differ.
 func TestFlatIsWhatTheRewardsAre(t *testing.T) {
-	in := trajectories(t, "rollout", [][]example{{{"equal", "0.5 0.5 f"}, {"rounded", "0.3 0.30000000000000004"}, {"near", "0.5 0.5000000001"}, {"solved", "1 2 2"}, {"single", "1 u"}}})
+	in := trajectories(t, "rollout",
+		[][]example{{{"equal", "0.5 0.5 f"}, {"rounded", "0.3 0.30000000000000004"}, {"near", "0.5 0.5000000001"}, {"solved", "1 2 2"}, {"single", "1 u"}}})
 	for estimator, want := range map[string]float64{group.DefaultEstimator: 2, "passk": 2} {
 		o := options(in, in+"/../"+estimator)
 		o.Estimator = plugin.Pick(estimators.All, estimator)

@@ -35,14 +35,16 @@ func openInput(ctx context.Context, o *Options) (*input, error) {
 		return nil, err
 	}
 	if d.Kind != formats.KindScores && d.Kind != formats.KindTrajectories {
-		return nil, formats.Invalid(d.URI(), "give group the dataset that score wrote", nil, "it holds %s, which have no rewards to group by", d.Kind)
+		return nil, formats.Invalid(d.URI(), "give group the dataset that score wrote", nil,
+			"it holds %s, which have no rewards to group by", d.Kind)
 	}
 	base, err := d.OpenBase(ctx)
 	if err != nil {
 		return nil, err
 	}
 	if base.Rows != d.Rows {
-		return nil, formats.Invalid(d.URI(), "score the trajectories again", nil, "it has %d rows and its base %q has %d", d.Rows, base.URI(), base.Rows)
+		return nil, formats.Invalid(d.URI(), "score the trajectories again", nil, "it has %d rows and its base %q has %d",
+			d.Rows, base.URI(), base.Rows)
 	}
 	in := &input{rows: d, base: base}
 	if in.by, err = newBy(o.By); err == nil {
@@ -54,7 +56,8 @@ func openInput(ctx context.Context, o *Options) (*input, error) {
 // join opens further scores of the same trajectories.
 func (in *input) join(ctx context.Context, scores []stages.Input) error {
 	if len(scores) > 0 && in.rows == in.base {
-		return usage("name scores with --in, and the others with --scores", "group: %q holds trajectories, and --scores joins scores to scores", in.rows.URI())
+		return usage("name scores with --in, and the others with --scores",
+			"group: %q holds trajectories, and --scores joins scores to scores", in.rows.URI())
 	}
 	for _, s := range scores {
 		d, err := dataset.Open(ctx, s.URI, dataset.OpenOptions{AcceptGates: s.AcceptGates, Kind: formats.KindScores})
@@ -62,7 +65,8 @@ func (in *input) join(ctx context.Context, scores []stages.Input) error {
 			return err
 		}
 		if !in.base.Is(d.Base) || d.Rows != in.base.Rows {
-			return formats.Invalid(d.URI(), "give scores of one dataset of trajectories", nil, "it does not score the trajectories that %q does", in.rows.URI())
+			return formats.Invalid(d.URI(), "give scores of one dataset of trajectories", nil,
+				"it does not score the trajectories that %q does", in.rows.URI())
 		}
 		in.more = append(in.more, d)
 	}

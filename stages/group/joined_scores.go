@@ -60,7 +60,8 @@ func (j *joined) Read(rows []row) (int, error) {
 		}
 		for i := range j.buf {
 			if bad := rows[i].join(&j.buf[i]); bad != nil {
-				e := formats.Invalid(j.in.more[k].URI(), "score the trajectories again, under another name", nil, "with %q: %v", j.in.rows.URI(), bad)
+				e := formats.Invalid(j.in.more[k].URI(), "score the trajectories again, under another name", nil,
+					"with %q: %v", j.in.rows.URI(), bad)
 				e.Row = j.next + int64(i)
 				return 0, e
 			}
@@ -97,7 +98,8 @@ func (r *row) join(o *row) error {
 		return nil
 	}
 	if len(r.ShapedRewards) != len(o.ShapedRewards) {
-		return fmt.Errorf("trajectory %q has %d shaped rewards in one and %d in the other", r.TrajectoryID, len(r.ShapedRewards), len(o.ShapedRewards))
+		return fmt.Errorf("trajectory %q has %d shaped rewards in one and %d in the other", r.TrajectoryID,
+			len(r.ShapedRewards), len(o.ShapedRewards))
 	}
 	for i, s := range o.ShapedRewards {
 		r.ShapedRewards[i] += s

@@ -23,8 +23,9 @@ func (p *pairer) labels(ctx context.Context, members []formats.Member, all []for
 			continue
 		}
 		x := formats.Label{
-			TrajectoryID: m.TrajectoryID, ExampleID: m.ExampleID, GroupID: m.GroupID, Epoch: m.Epoch, Generation: m.Generation,
-			Desirable: *m.Reward >= p.least, Reward: *m.Reward,
+			TrajectoryID: m.TrajectoryID, ExampleID: m.ExampleID, GroupID: m.GroupID, Epoch: m.Epoch,
+			Generation: m.Generation,
+			Desirable:  *m.Reward >= p.least, Reward: *m.Reward,
 			Prompt: chat.JSON(t, path[:at]), Completion: chat.JSON(t, path[at:]), Tools: chat.ToolsOf(t, path[at]),
 		}
 		fact := factUndesirable

@@ -44,14 +44,19 @@ type Chosen = plugin.Chosen[EstimatorSettings, EstimatorKind]
 // Declare declares the user's options, except the datasets.
 func (o *Options) Declare(d *plugin.Declarer) {
 	d.Heading(plugin.Rows)
-	d.String(&o.By, "by", "group trajectories of an epoch by the value of `EXPRESSION` over their columns, such as metadata.topic").Shown(byExample).ID("by").Common()
+	d.String(&o.By, "by", "group trajectories of an epoch by the value of `EXPRESSION` over their columns, such as "+
+		"metadata.topic").Shown(byExample).ID("by").Common()
 	plugin.Choose(d, &o.Estimator, "estimator", "compute advantages with the estimator `NAME`").IDAlways("estimator").Common()
-	plugin.Choice(d, &o.Compat, "compat", "compute exactly as `TRAINER` does: "+words(Compats), Compats...).Shown(string(CompatNone)).IDAlways("compat").Common()
+	plugin.Choice(d, &o.Compat, "compat", "compute exactly as `TRAINER` does: "+words(Compats), Compats...).
+		Shown(string(CompatNone)).IDAlways("compat").Common()
 	d.Bool(&o.NoScale, "no-scale", "do not divide by the standard deviation").IDAlways("no-scale")
 	d.Include(&o.Pairs)
-	d.Bool(&o.Labels, "labels", "label scored trajectories in _labels, for KTO: desirable from --solved-threshold").ID("labels")
-	d.OptionalFloat(&o.SolvedThreshold, "solved-threshold", "count a reward of at least `X` as solved").Shown(fmt.Sprint(DefaultSolvedThreshold)).IDAlways("solved-threshold")
-	d.OptionalFloat(&o.FlatTolerance, "flat-tolerance", "treat rewards within this relative `SPREAD` as equal").Shown(fmt.Sprint(formats.FlatTolerance)).IDAlways("flat-tolerance")
+	d.Bool(&o.Labels, "labels", "label scored trajectories in _labels, for KTO: desirable from --solved-threshold").
+		ID("labels")
+	d.OptionalFloat(&o.SolvedThreshold, "solved-threshold", "count a reward of at least `X` as solved").
+		Shown(fmt.Sprint(DefaultSolvedThreshold)).IDAlways("solved-threshold")
+	d.OptionalFloat(&o.FlatTolerance, "flat-tolerance", "treat rewards within this relative `SPREAD` as equal").
+		Shown(fmt.Sprint(formats.FlatTolerance)).IDAlways("flat-tolerance")
 	d.Heading(plugin.Checks)
 	d.Bool(&o.AllowUnscored, "allow-unscored", "group trajectories although none of them was ever scored")
 	d.OptionalFloat(&o.MinGroups, "min-groups", "refuse fewer than `N` groups with an advantage")
@@ -75,7 +80,8 @@ const (
 )
 
 // Compats lists the known values, the default first.
-var Compats = []Compat{CompatNone, CompatART, CompatTRL, CompatVerl, CompatOpenRLHF, CompatSlime, CompatNemoRL, CompatPrimeRL, CompatNAT}
+var Compats = []Compat{CompatNone, CompatART, CompatTRL, CompatVerl, CompatOpenRLHF, CompatSlime, CompatNemoRL,
+	CompatPrimeRL, CompatNAT}
 
 // DefaultSolvedThreshold is the reward from which a trajectory counts as solved.
 const DefaultSolvedThreshold = 1.0
@@ -108,7 +114,8 @@ func (o *Options) Validate() error {
 		return usage("give a finite number", "group: --solved-threshold %v", *t)
 	}
 	if t := o.FlatTolerance; t != nil && !(*t >= 0 && *t < 1) {
-		return usage("give a number from 0 to below 1; it is relative to the group's largest reward", "group: --flat-tolerance %v", *t)
+		return usage("give a number from 0 to below 1; it is relative to the group's largest reward",
+			"group: --flat-tolerance %v", *t)
 	}
 	solved, tolerance := o.solved(), o.tolerance()
 	o.SolvedThreshold, o.FlatTolerance = &solved, &tolerance
@@ -149,7 +156,8 @@ func (o *Options) params() map[string]any {
 
 // state returns what the manifest says about the advantages.
 func (o *Options) state() (json.RawMessage, error) {
-	s := formats.GroupState{Estimator: o.Estimator.Name, Compat: string(o.Compat), NoScale: o.NoScale, Tolerance: o.tolerance()}
+	s := formats.GroupState{Estimator: o.Estimator.Name, Compat: string(o.Compat), NoScale: o.NoScale,
+		Tolerance: o.tolerance()}
 	e, err := o.estimator()
 	if err != nil {
 		return nil, err

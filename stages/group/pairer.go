@@ -86,7 +86,8 @@ func (p *pairer) next(ctx context.Context, members []formats.Member) error {
 func (p *pairer) group(ctx context.Context, members []formats.Member, words []pairRow) error {
 	all := make([]formats.Trajectory, len(members))
 	for i, s := range words {
-		all[i] = formats.Trajectory{TrajectoryID: s.TrajectoryID, ExampleID: members[i].ExampleID, Messages: s.Messages, Calls: s.Calls, ToolSets: s.ToolSets, Candidates: s.Candidates}
+		all[i] = formats.Trajectory{TrajectoryID: s.TrajectoryID, ExampleID: members[i].ExampleID, Messages: s.Messages,
+			Calls: s.Calls, ToolSets: s.ToolSets, Candidates: s.Candidates}
 	}
 	if p.label != nil {
 		if err := p.labels(ctx, members, all); err != nil {
@@ -193,7 +194,8 @@ func (p *pairer) candidates(ctx context.Context, members []formats.Member, all [
 				return formats.Pair{}, factPairsSame
 			}
 			x := formats.Pair{
-				ExampleID: a.t.ExampleID, Turn: turn.name, ChosenID: a.t.TrajectoryID, RejectedID: b.t.TrajectoryID, ChosenIndex: int32(a.index), RejectedIndex: int32(b.index),
+				ExampleID: a.t.ExampleID, Turn: turn.name, ChosenID: a.t.TrajectoryID, RejectedID: b.t.TrajectoryID,
+				ChosenIndex: int32(a.index), RejectedIndex: int32(b.index),
 				ChosenScore: scores[o.better], RejectedScore: scores[o.worse],
 				Prompt: "[]", Chosen: answer(a.get().Content), Rejected: answer(b.get().Content),
 			}

@@ -83,9 +83,13 @@ const DefaultTop = 2
 // Declare declares the fields. They are in the identity as one object, if there
 // are pairs.
 func (p *Pairs) Declare(d *plugin.Declarer) {
-	plugin.Choice(d, &p.Mode, "pairs", "make preference pairs in _pairs in this `MODE`: "+words(PairModes), PairModes...).Common()
-	plugin.Choice(d, &p.From, "pairs-from", "pair `WHAT`: "+words(PairSources), PairSources...).Shown("trajectories, or candidates with --compat nat")
-	plugin.Choice(d, &p.At, "pair-at", "compare trajectories `UP-TO`: the whole rest after the shared prompt, or the first message that differs, with its tool calls", PairAts...).Shown(string(PairWhole))
+	plugin.Choice(d, &p.Mode, "pairs", "make preference pairs in _pairs in this `MODE`: "+words(PairModes),
+		PairModes...).Common()
+	plugin.Choice(d, &p.From, "pairs-from", "pair `WHAT`: "+words(PairSources), PairSources...).
+		Shown("trajectories, or candidates with --compat nat")
+	plugin.Choice(d, &p.At, "pair-at",
+		"compare trajectories `UP-TO`: the whole rest after the shared prompt, or the first message that differs, with "+
+			"its tool calls", PairAts...).Shown(string(PairWhole))
 	d.Int(&p.Top, "pair-top", "pair the `K` best with the K worst; with --pairs top-k").Shown(strconv.Itoa(DefaultTop))
 	d.Float(&p.Margin, "pair-margin", "pair only scores that differ by at least `X`")
 	d.Int(&p.Limit, "pair-limit", "make at most `N` pairs of a group, or of a turn; 0 for no limit")

@@ -19,7 +19,8 @@ func TestPairsWithinATurn(t *testing.T) {
 	a := say(0, 1, "u:q", "a:one", "u:and?", "a:two")
 	for i, x := range []float64{1, 0.5, 0.5, 0} {
 		a.Candidates = append(a.Candidates,
-			formats.Candidate{Message: 1, Content: fmt.Sprint("first ", i), Score: score(x)}, formats.Candidate{Message: 3, Content: fmt.Sprint("second ", i), Score: score(x / 2)})
+			formats.Candidate{Message: 1, Content: fmt.Sprint("first ", i), Score: score(x)},
+			formats.Candidate{Message: 3, Content: fmt.Sprint("second ", i), Score: score(x / 2)})
 	}
 	b := say(1, 0, "u:q", "a:other") // it says the same as the first turn of the other
 	b.Candidates = []formats.Candidate{{Message: 1, Content: "first 0", Score: score(1)}, {Message: 1, Content: "first 3", Score: score(0)}}
@@ -29,8 +30,9 @@ func TestPairsWithinATurn(t *testing.T) {
 		want  string
 		facts string
 	}{
-		"limit":      {group.Pairs{Mode: group.PairExhaustive, Limit: 2}, "0>6 1; 0>2 0.5; 1>7 0.5; 1>3 0.25; 0>1 1", "pairs 5, tie 2, limit 6"},
-		"margin":     {group.Pairs{Mode: group.PairExhaustive, Margin: 0.5}, "0>6 1; 0>2 0.5; 0>4 0.5; 2>6 0.5; 4>6 0.5; 1>7 0.5; 0>1 1", "pairs 7, tie 2, margin 4"},
+		"limit": {group.Pairs{Mode: group.PairExhaustive, Limit: 2}, "0>6 1; 0>2 0.5; 1>7 0.5; 1>3 0.25; 0>1 1", "pairs 5, tie 2, limit 6"},
+		"margin": {group.Pairs{Mode: group.PairExhaustive, Margin: 0.5}, "0>6 1; 0>2 0.5; 0>4 0.5; 2>6 0.5; 4>6 0.5; 1>7 0.5; 0>1 1",
+			"pairs 7, tie 2, margin 4"},
 		"top":        {group.Pairs{Mode: group.PairTop, Top: 2}, "0>6 1; 1>7 0.5; 0>1 1", "pairs 3, tie 2"},
 		"tied top":   {group.Pairs{Mode: group.PairTop, Top: 2, Ties: true}, "0>6 1; 2>4 0; 1>7 0.5; 3>5 0; 0>1 1", "pairs 5"},
 		"best-worst": {group.Pairs{Mode: group.PairBestWorst}, "0>6 1; 1>7 0.5; 0>1 1", "pairs 3"},

@@ -105,9 +105,11 @@ func TestPairsOfTrajectories(t *testing.T) {
 		"exhaustive": {group.Pairs{Mode: group.PairExhaustive}, []string{
 			"t0.1>t3.1 1: u:q + a:<best> & more | a:worst", "t0.1>t1.1 0.5: u:q + a:<best> & more | a:fair", "t0.1>t2.1 0.5: u:q + a:<best> & more | a:as fair",
 			"t1.1>t3.1 0.5: u:q + a:fair | a:worst", "t2.1>t3.1 0.5: u:q + a:as fair | a:worst"}, "5 pairs, 1 tie, 0 margin, 4 prompts, 0 limit"},
-		"best and worst": {group.Pairs{Mode: group.PairBestWorst}, []string{"t0.1>t3.1 1: u:q + a:<best> & more | a:worst"}, "1 pairs, 0 tie, 0 margin, 0 prompts, 0 limit"},
-		"top":            {group.Pairs{Mode: group.PairTop}, []string{"t0.1>t3.1 1: u:q + a:<best> & more | a:worst"}, "1 pairs, 0 tie, 0 margin, 1 prompts, 0 limit"},
-		"margin":         {group.Pairs{Mode: group.PairExhaustive, Margin: 0.6}, []string{"t0.1>t3.1 1: u:q + a:<best> & more | a:worst"}, "1 pairs, 1 tie, 7 margin, 1 prompts, 0 limit"},
+		"best and worst": {group.Pairs{Mode: group.PairBestWorst}, []string{"t0.1>t3.1 1: u:q + a:<best> & more | a:worst"},
+			"1 pairs, 0 tie, 0 margin, 0 prompts, 0 limit"},
+		"top": {group.Pairs{Mode: group.PairTop}, []string{"t0.1>t3.1 1: u:q + a:<best> & more | a:worst"}, "1 pairs, 0 tie, 0 margin, 1 prompts, 0 limit"},
+		"margin": {group.Pairs{Mode: group.PairExhaustive, Margin: 0.6}, []string{"t0.1>t3.1 1: u:q + a:<best> & more | a:worst"},
+			"1 pairs, 1 tie, 7 margin, 1 prompts, 0 limit"},
 		"limit": {group.Pairs{Mode: group.PairExhaustive, Limit: 2}, []string{
 			"t0.1>t3.1 1: u:q + a:<best> & more | a:worst", "t0.1>t1.1 0.5: u:q + a:<best> & more | a:fair"}, "2 pairs, 1 tie, 0 margin, 1 prompts, 6 limit"},
 	} {
@@ -117,7 +119,8 @@ func TestPairsOfTrajectories(t *testing.T) {
 				t.Error(diff)
 			}
 			f := d.Facts
-			if facts := fmt.Sprintf("%v pairs, %v tie, %v margin, %v prompts, %v limit", f["pairs"], f["pairs_tie"], f["pairs_margin"], f["pairs_prompts"], f["pairs_limit"]); facts != c.facts {
+			if facts := fmt.Sprintf("%v pairs, %v tie, %v margin, %v prompts, %v limit", f["pairs"], f["pairs_tie"], f["pairs_margin"], f["pairs_prompts"],
+				f["pairs_limit"]); facts != c.facts {
 				t.Errorf("facts %s, want %s", facts, c.facts)
 			}
 		})
@@ -134,9 +137,12 @@ func TestWhereTrajectoriesDiverge(t *testing.T) {
 		want string // "" for no pair
 		fact string
 	}{
-		"at the second answer":     {[]string{"u:q", "a:hm", "u:go on", "a:yes"}, []string{"u:q", "a:hm", "u:go on", "a:no", "u:sure?"}, "t0.3>t1.3 1: u:q a:hm u:go on + a:yes | a:no u:sure?", "pairs"},
-		"ids of calls are chance":  {[]string{"u:q", `a!{"x": 1, "y": 2}`, "t:7", "a:yes"}, []string{"u:q", `a!{"y":2,"x":1}`, "t:7", "a:no"}, "t0.3>t1.3 1: u:q a: t:7 + a:yes | a:no", "pairs"},
-		"other arguments":          {[]string{"u:q", `a!{"x":1}`, "t:7", "a:yes"}, []string{"u:q", `a!{"x":2}`, "t:7", "a:yes"}, "t0.1>t1.1 1: u:q + a: t:7 a:yes | a: t:7 a:yes", "pairs"},
+		"at the second answer": {[]string{"u:q", "a:hm", "u:go on", "a:yes"}, []string{"u:q", "a:hm", "u:go on", "a:no", "u:sure?"},
+			"t0.3>t1.3 1: u:q a:hm u:go on + a:yes | a:no u:sure?", "pairs"},
+		"ids of calls are chance": {[]string{"u:q", `a!{"x": 1, "y": 2}`, "t:7", "a:yes"}, []string{"u:q", `a!{"y":2,"x":1}`, "t:7", "a:no"},
+			"t0.3>t1.3 1: u:q a: t:7 + a:yes | a:no", "pairs"},
+		"other arguments": {[]string{"u:q", `a!{"x":1}`, "t:7", "a:yes"}, []string{"u:q", `a!{"x":2}`, "t:7", "a:yes"},
+			"t0.1>t1.1 1: u:q + a: t:7 a:yes | a: t:7 a:yes", "pairs"},
 		"the world differed":       {[]string{"u:q", `a!{}`, "t:7", "a:yes"}, []string{"u:q", `a!{}`, "t:8", "a:no"}, "", "pairs_prompts"},
 		"one is the other's start": {[]string{"u:q", "a:yes"}, []string{"u:q", "a:yes", "u:more", "a:no"}, "", "pairs_prompts"},
 		"the same":                 {[]string{"u:q", "a:yes"}, []string{"u:q", "a:yes"}, "", "pairs_same"},
@@ -242,7 +248,8 @@ func TestLabels(t *testing.T) {
 	failed := say(3, 9, "u:q", "a:never")
 	failed.Status, failed.StopReason, failed.FailureClass = formats.StatusFailed, formats.StopError, formats.FailEngine
 	in := talks(t, "rollout", []formats.Trajectory{
-		say(0, 1, "u:q", "a:yes", "u:sure?", "a:sure"), say(1, 0.9, "u:q", "a:no"), say(2, 0, "u:q"), failed, say(4, 2, "u:q", "a:very"), say(5, 1, "u:q", "a:yes"),
+		say(0, 1, "u:q", "a:yes", "u:sure?", "a:sure"), say(1, 0.9, "u:q", "a:no"), say(2, 0, "u:q"), failed, say(4, 2, "u:q", "a:very"),
+		say(5, 1, "u:q", "a:yes"),
 	})
 	o := options(in, in+"-group")
 	o.Labels = true
@@ -258,7 +265,9 @@ func TestLabels(t *testing.T) {
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Error(diff)
 	}
-	if d.Facts["desirable"] != 3 || d.Facts["undesirable"] != 1 || !strings.HasSuffix(r.Message, "3 desirable, 1 undesirable: KTO weights 1 and 2.25 (1 of them unfit for the files of preference trainers: several answers after the prompt 1)") {
+	if d.Facts["desirable"] != 3 || d.Facts["undesirable"] != 1 ||
+		!strings.HasSuffix(r.Message,
+			"3 desirable, 1 undesirable: KTO weights 1 and 2.25 (1 of them unfit for the files of preference trainers: several answers after the prompt 1)") {
 		t.Errorf("facts %v, %q", d.Facts, r.Message)
 	}
 	if _, pairs := d.Tables[formats.TablePairs]; pairs {
@@ -291,7 +300,8 @@ func TestPairsThatCannotBeExportedAreCounted(t *testing.T) {
 	o := options(talks(t, "rollout-unfit", one, turns), "mem://unfit/group")
 	o.Pairs, o.Labels = group.Pairs{Mode: group.PairExhaustive}, true
 	report, d := run(t, o)
-	for _, want := range []string{"4 pairs (2 of them unfit for the files of preference trainers: several answers after the prompt 2)", "(1 of them unfit for the files of preference trainers: several answers after the prompt 1)"} {
+	for _, want := range []string{"4 pairs (2 of them unfit for the files of preference trainers: several answers after the prompt 2)",
+		"(1 of them unfit for the files of preference trainers: several answers after the prompt 1)"} {
 		if !strings.Contains(report.Message, want) {
 			t.Errorf("%q does not say %q", report.Message, want)
 		}

@@ -17,8 +17,10 @@ import (
 // memory there is; files without one are grouped.
 func TestARepeatedTrajectoryIsRefused(t *testing.T) {
 	dir := t.TempDir()
-	for name, examples := range map[string][]example{"a": {{"a", "1 0"}, {"b", "1 0 1"}}, "b": {{"c", "0 1"}}, "again": {{"d", "0 1"}, {"b", "1 0"}, {"a", "1"}}} {
-		s, err := dataset.Begin(t.Context(), filepath.Join(dir, name), dataset.Spec{Stage: "rollout", Version: 1, Kind: formats.KindTrajectories}, dataset.Options{})
+	for name, examples := range map[string][]example{"a": {{"a", "1 0"}, {"b", "1 0 1"}}, "b": {{"c", "0 1"}},
+		"again": {{"d", "0 1"}, {"b", "1 0"}, {"a", "1"}}} {
+		s, err := dataset.Begin(t.Context(), filepath.Join(dir, name), dataset.Spec{Stage: "rollout", Version: 1, Kind: formats.KindTrajectories},
+			dataset.Options{})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -44,7 +46,8 @@ func TestARepeatedTrajectoryIsRefused(t *testing.T) {
 			files = []string{"once/again.parquet", "all/again.parquet"}
 		}
 		for _, file := range files {
-			if err := errors.Join(os.MkdirAll(filepath.Dir(filepath.Join(dir, file)), 0o755), os.WriteFile(filepath.Join(dir, file), bytes.Clone(data), 0o644)); err != nil {
+			if err := errors.Join(os.MkdirAll(filepath.Dir(filepath.Join(dir, file)), 0o755),
+				os.WriteFile(filepath.Join(dir, file), bytes.Clone(data), 0o644)); err != nil {
 				t.Fatal(err)
 			}
 		}

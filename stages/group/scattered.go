@@ -85,7 +85,8 @@ func (g *gatherer) bring(ctx context.Context) error {
 		}
 		g.key = binary.BigEndian.AppendUint64(binary.BigEndian.AppendUint64(g.key[:0], sum.Hi), sum.Lo)
 		g.key = binary.BigEndian.AppendUint64(g.key, uint64(at))
-		g.row = spilledRow{Epoch: r.Epoch, Key: key, ExampleID: r.ExampleID, Status: r.Status, Reward: r.Reward, Tokens: n[0].SampledTokens}
+		g.row = spilledRow{Epoch: r.Epoch, Key: key, ExampleID: r.ExampleID, Status: r.Status, Reward: r.Reward,
+			Tokens: n[0].SampledTokens}
 		if g.components {
 			g.row.Rewards = r.Rewards
 		}
@@ -170,7 +171,8 @@ func (g *gatherer) group(ctx context.Context, c *collected) error {
 		if !g.holds(c.at[i]) && !(owned && g.o.preferences()) {
 			continue
 		}
-		g.result = rowResult{GroupID: stats.GroupID, First: c.at[0], Advantage: c.members[i].Advantage, NoAdvantage: c.members[i].NoAdvantage}
+		g.result = rowResult{GroupID: stats.GroupID, First: c.at[0], Advantage: c.members[i].Advantage,
+			NoAdvantage: c.members[i].NoAdvantage}
 		if i == 0 {
 			g.result.Group = &groupResult{Stats: stats}
 			g.result.Group.Compared, g.result.Group.Flat = c.grouper.compared(c.members, &stats)

@@ -155,7 +155,8 @@ func TestRowOrderDoesNotMatter(t *testing.T) {
 		if diff := cmp.Diff(byID(rowsOf[formats.Member](t, want, "")), byID(rowsOf[formats.Member](t, got, ""))); diff != "" {
 			t.Fatal(diff)
 		}
-		if diff := cmp.Diff(statistics(rowsOf[formats.GroupStats](t, want, formats.TableGroups)), statistics(rowsOf[formats.GroupStats](t, got, formats.TableGroups))); diff != "" {
+		if diff := cmp.Diff(statistics(rowsOf[formats.GroupStats](t, want, formats.TableGroups)),
+			statistics(rowsOf[formats.GroupStats](t, got, formats.TableGroups))); diff != "" {
 			t.Fatal(diff)
 		}
 		if diff := cmp.Diff(wantReport.Counts, report.Counts); diff != "" {
@@ -233,7 +234,9 @@ func TestScatteredPreferences(t *testing.T) {
 	for i := range 9 {
 		for k, r := range wide(example{fmt.Sprint("e", i), "1 0 0.5 f u 1"}, 0) {
 			r.Calls = []formats.Call{{Target: true, Tools: -1}}
-			r.Messages = append(r.Messages, formats.Message{Parent: 0, Role: "assistant", Content: fmt.Sprint("answer ", k), Sampled: true, TokenIDs: []int32{1}, Logprobs: []float32{float32(math.NaN())}})
+			r.Messages = append(r.Messages,
+				formats.Message{Parent: 0, Role: "assistant", Content: fmt.Sprint("answer ", k), Sampled: true, TokenIDs: []int32{1},
+					Logprobs: []float32{float32(math.NaN())}})
 			rows = append(rows, r)
 		}
 	}

@@ -15,7 +15,9 @@ import (
 type above struct{ Baseline float64 }
 
 var aboveKind = group.EstimatorKind{
-	Kind: plugin.Kind[group.EstimatorSettings]{Name: "above", Help: "distance from a baseline", New: func() group.EstimatorSettings { return &above{Baseline: 0.5} }},
+	Kind: plugin.Kind[group.EstimatorSettings]{Name: "above", Help: "distance from a baseline", New: func() group.EstimatorSettings {
+		return &above{Baseline: 0.5}
+	}},
 }
 
 func (a *above) Declare(d *plugin.Declarer) {

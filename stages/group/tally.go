@@ -109,7 +109,8 @@ func (t *tally) group(compared, flat bool) {
 
 func (t *tally) outcome(seconds float64) dataset.Outcome {
 	o := dataset.Outcome{
-		Counts: map[string]int64{countAdvantage: t.advantage, countSingleton: t.singleton, countUnscored: t.unscored, countFailed: t.failed},
+		Counts: map[string]int64{countAdvantage: t.advantage, countSingleton: t.singleton, countUnscored: t.unscored,
+			countFailed: t.failed},
 		Facts: map[string]float64{
 			factGroups: float64(t.groups), factCompared: float64(t.compared), factFlat: float64(t.flat),
 			factScored: float64(t.scored), factSolved: float64(t.solved), factRewardSum: t.rewards,
@@ -148,9 +149,11 @@ func alone(f map[string]float64) bool {
 }
 
 func message(f map[string]float64) string {
-	text := fmt.Sprintf("%s, %.0f with advantages, %.0f of them flat", plural.Of(f[factGroups], "group"), f[factCompared], f[factFlat])
+	text := fmt.Sprintf("%s, %.0f with advantages, %.0f of them flat", plural.Of(f[factGroups], "group"), f[factCompared],
+		f[factFlat])
 	if alone(f) {
-		text += "; every group has one scored member, so there is nothing to compare and nothing to train on: attempt each example several times (rollout --generations 8 is usual, 2 is the least)"
+		text += "; every group has one scored member, so there is nothing to compare and nothing to train on: attempt each " +
+			"example several times (rollout --generations 8 is usual, 2 is the least)"
 	}
 	if n := f[factScored]; n > 0 {
 		text += fmt.Sprintf("; mean reward %.4g", f[factRewardSum]/n)
@@ -165,7 +168,8 @@ func message(f map[string]float64) string {
 	if d, ok := f[factDesirable]; ok {
 		n := f[factUndesirable]
 		wd, wu := formats.KTOWeights(int64(d), int64(n))
-		text += fmt.Sprintf("; %.0f desirable, %.0f undesirable: KTO weights %.4g and %.4g", d, n, wd, wu) + unfit(f, factLabelsUnfit)
+		text += fmt.Sprintf("; %.0f desirable, %.0f undesirable: KTO weights %.4g and %.4g", d, n, wd, wu) +
+			unfit(f, factLabelsUnfit)
 	}
 	return text
 }

@@ -41,7 +41,8 @@ func (in *input) scored(ctx context.Context) error {
 		case errors.Is(err, io.EOF) && wait == 0:
 			return nil
 		case errors.Is(err, io.EOF):
-			return formats.Invalid(in.rows.URI(), "score them first (rollmill score), or group them with --allow-unscored", nil,
+			return formats.Invalid(in.rows.URI(),
+				"score them first (rollmill score), or group them with --allow-unscored", nil,
 				"none of its trajectories was ever scored; %d wait for a reward", wait)
 		case err != nil:
 			return err

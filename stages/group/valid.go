@@ -77,7 +77,8 @@ func (v *Valid) Centred(r float64) float64 { return Finite(r - v.Mean) }
 
 // Scaled returns (r - Mean) / (std + epsilon).
 func (v *Valid) Scaled(r, std, epsilon float64) float64 {
-	return Finite((float64(r/2) - float64(v.Mean/2)) / (float64(std/2) + float64(epsilon/2))) // halves are exact, and their difference cannot overflow
+	// halves are exact, and their difference cannot overflow
+	return Finite((float64(r/2) - float64(v.Mean/2)) / (float64(std/2) + float64(epsilon/2)))
 }
 
 // Second returns the second largest reward; Max again if two have it. There

@@ -163,7 +163,8 @@ func (s *scanner) place(err error, members []formats.Member, first int64) error 
 }
 
 func (in *input) badReward(bad *BadReward, trajectory string, row int64) error {
-	e := formats.Invalid(in.rows.URI(), "a reward is a finite number or null; score the trajectories again", nil, "trajectory %q: %v", trajectory, bad)
+	e := formats.Invalid(in.rows.URI(), "a reward is a finite number or null; score the trajectories again", nil,
+		"trajectory %q: %v", trajectory, bad)
 	e.Row = row
 	return e
 }

@@ -46,7 +46,8 @@ func Choose[S Settings, E Entry[S]](d *Declarer, c *Chosen[S, E], name, help str
 
 // ChooseSpec is Choose for a setting whose text may continue after the name:
 // "NAME: WORDS". The words are split as a shell would, and passed to keep.
-func ChooseSpec[S Settings, E Entry[S]](d *Declarer, c *Chosen[S, E], name, help string, keep func(settings S, words []string) error) *Setting {
+func ChooseSpec[S Settings, E Entry[S]](d *Declarer, c *Chosen[S, E], name, help string,
+	keep func(settings S, words []string) error) *Setting {
 	s := Choose(d, c, name, help)
 	s.set = func(texts []string) error {
 		plain, arguments, more := strings.Cut(texts[0], ":")

@@ -41,6 +41,7 @@ func readFile(path string, limit int64, wait time.Duration) ([]byte, error) {
 	case c := <-read:
 		return c.data, c.err
 	case <-time.After(wait):
-		return nil, &os.PathError{Op: "read", Path: path, Err: fmt.Errorf("no end after %s: is it a pipe that nothing writes to?", wait)}
+		return nil, &os.PathError{Op: "read", Path: path,
+			Err: fmt.Errorf("no end after %s: is it a pipe that nothing writes to?", wait)}
 	}
 }

@@ -27,7 +27,8 @@ func (w *whole) Declare(d *plugin.Declarer) {
 // Fresh settings need not have the plug-ins, wherever they are declared, and a
 // plug-in's settings are not in the identity of who uses it.
 func TestIdentityOfSettingsWithPlugIns(t *testing.T) {
-	parts := plugin.Every(plugin.NewRegistry[plugin.Settings]("part", kind{plugin.Kind[plugin.Settings]{Name: "p", New: func() plugin.Settings { return &part{n: 1} }}}))
+	parts := plugin.Every(plugin.NewRegistry[plugin.Settings]("part",
+		kind{plugin.Kind[plugin.Settings]{Name: "p", New: func() plugin.Settings { return &part{n: 1} }}}))
 	for after, want := range map[int]string{0: "map[outer:map[before:0]]", 2: "map[outer:map[after:2 before:0]]"} {
 		if got := fmt.Sprint(plugin.Identity(&whole{after: after, parts: parts}, &whole{})); got != want {
 			t.Errorf("after %d: %s, want %s", after, got, want)

@@ -92,5 +92,6 @@ type Client interface {
 	// Chat sends messages to baseURL/chat/completions, over the given HTTP
 	// client or, for nil, its own. fields are added to the request unchanged
 	// (tools, temperature, ...).
-	Chat(ctx context.Context, over *http.Client, baseURL, apiKey, model string, messages []formats.Message, fields map[string]any) (formats.Message, error)
+	Chat(ctx context.Context, over *http.Client, baseURL, apiKey, model string, messages []formats.Message,
+		fields map[string]any) (formats.Message, error)
 }

@@ -50,7 +50,8 @@ func TestTheAnswerIsTheTextInEveryForm(t *testing.T) {
 		{"lists and text, streamed", []string{`{"content":[` + text + `]}`, `{"content":"2"}`}, true, "42", "", "42"},
 		{"a streamed thought", []string{`{"content":[` + thought + `]}`, `{"content":[` + text + `]}`, `{"content":[{"type":"text","text":"2"}]}`}, true, "",
 			"[" + thought + `,{"text":"42","type":"text"}]`, "42"},
-		{"streamed text and a refusal", []string{`{"content":[` + text + `]}`, `{"refusal":"no"}`}, true, "", `[{"text":"4","type":"text"},` + refusal + "]", "4"},
+		{"streamed text and a refusal", []string{`{"content":[` + text + `]}`, `{"refusal":"no"}`}, true, "",
+			`[{"text":"4","type":"text"},` + refusal + "]", "4"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {

@@ -33,7 +33,8 @@ func (r *runner) attempt(ctx context.Context, e formats.Example, j job) (t forma
 		Example: exampleRow(e), Attempts: j.attempts + 1, StartedAt: o.Clock().UnixMicro(),
 	}
 	if from, ok := o.Agent.(Stored); ok {
-		return r.stored(ctx, t, from, Attempt{Example: o.hidden(e), TrajectoryID: id, Run: o.Run, Epoch: o.AtEpoch(), Generation: generation})
+		return r.stored(ctx, t, from,
+			Attempt{Example: o.hidden(e), TrajectoryID: id, Run: o.Run, Epoch: o.AtEpoch(), Generation: generation})
 	}
 	limited, cancel := context.WithTimeoutCause(ctx, o.TrajectoryTimeout, errTimeout)
 	defer cancel()
@@ -96,7 +97,8 @@ func (r *runner) ask(ctx context.Context, a Attempt) (Result, error) {
 	case e := <-ended:
 		return e.result, e.err
 	case <-time.After(patience):
-		r.opts.Logger().Warn("an agent did not end when it was told to, and is left alone", "trajectory", a.TrajectoryID, "waited", patience)
+		r.opts.Logger().Warn("an agent did not end when it was told to, and is left alone", "trajectory", a.TrajectoryID,
+			"waited", patience)
 		return Result{}, context.Cause(ctx)
 	}
 }

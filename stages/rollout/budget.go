@@ -32,12 +32,14 @@ type Budget struct {
 
 // Declare declares the settings.
 func (b *Budget) Declare(d *plugin.Declarer) {
-	d.Int64(&b.Tokens, "budget-tokens", "start no trajectory after `N` prompt and completion tokens, per shard").Shown("no limit")
+	d.Int64(&b.Tokens, "budget-tokens", "start no trajectory after `N` prompt and completion tokens, per shard").
+		Shown("no limit")
 	d.Float(&b.Money, "budget-money", "start no trajectory after the calls have cost `AMOUNT`, per shard").Shown("no limit")
 	d.Duration(&b.Time, "budget-time", "stop each shard after `TIME`").Shown("no limit")
 	d.Float(&b.PromptPrice, "price-prompt", "count this `PRICE` for a million prompt tokens")
 	d.Float(&b.CompletionPrice, "price-completion", "count this `PRICE` for a million completion tokens")
-	d.Bool(&b.SkipRest, "skip-rest", "write the remaining trajectories as skipped rows when a budget is spent, and exit with 0")
+	d.Bool(&b.SkipRest, "skip-rest",
+		"write the remaining trajectories as skipped rows when a budget is spent, and exit with 0")
 }
 
 var errTimeSpent = errors.New("the time budget is spent")
@@ -47,7 +49,8 @@ func (b Budget) check() error {
 	case b.Tokens < 0 || b.Money < 0 || b.Time < 0 || b.PromptPrice < 0 || b.CompletionPrice < 0:
 		return usage("0 means no limit", "a budget or a price is negative")
 	case b.Money > 0 && b.PromptPrice == 0 && b.CompletionPrice == 0:
-		return usage("say what a million tokens cost: --price-prompt 0.5 --price-completion 1.5", "a budget of money without prices")
+		return usage("say what a million tokens cost: --price-prompt 0.5 --price-completion 1.5",
+			"a budget of money without prices")
 	}
 	return nil
 }
@@ -121,18 +124,21 @@ func (s *spending) stopped(total int64, log *slog.Logger) (skip bool, err error)
 		return false, nil
 	}
 	if s.budget.SkipRest {
-		log.Warn("the budget is spent; the other trajectories are written as skipped rows, which --retry-failed makes with a larger budget",
+		log.Warn("the budget is spent; the other trajectories are written as skipped rows, which --retry-failed makes with "+
+			"a larger budget",
 			"spent", over, "kept", total-s.left, "skipped", s.left)
 		return true, nil
 	}
 	return false, stages.Errorf(stages.KindBudget, "the same command with a larger budget does the rest",
-		"rollout: the budget is spent (%s): %d of %d trajectories are kept, %d were not made", over, total-s.left, total, s.left)
+		"rollout: the budget is spent (%s): %d of %d trajectories are kept, %d were not made", over, total-s.left,
+		total, s.left)
 }
 
 // skipped is the row of a trajectory that was not made.
 func (o Options) skipped(e formats.Example, generation int) formats.Trajectory {
 	return formats.Trajectory{
-		TrajectoryID: formats.TrajectoryID(o.Run, e.ID, o.AtEpoch(), generation), Run: o.Run, ExampleID: e.ID, Epoch: int32(o.AtEpoch()),
+		TrajectoryID: formats.TrajectoryID(o.Run, e.ID, o.AtEpoch(), generation), Run: o.Run, ExampleID: e.ID,
+		Epoch:      int32(o.AtEpoch()),
 		Generation: int32(generation), Example: exampleRow(e), Status: formats.StatusSkipped, StopReason: formats.StopBudget,
 	}
 }

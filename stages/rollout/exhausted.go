@@ -24,12 +24,16 @@ func exhausted(err error) bool {
 // is left: Go names the system call before the cause, while an engine's own
 // message follows the HTTP status.
 func exhaustedText(text string) bool {
-	return !strings.HasPrefix(text, "HTTP ") && (strings.Contains(text, "socket: "+syscall.EMFILE.Error()) || strings.Contains(text, "socket: "+syscall.ENFILE.Error()))
+	return !strings.HasPrefix(text, "HTTP ") &&
+		(strings.Contains(text, "socket: "+syscall.EMFILE.Error()) ||
+			strings.Contains(text, "socket: "+syscall.ENFILE.Error()))
 }
 
 var errFiles = syscall.EMFILE
 
 func noRoom(err error) error {
-	return stages.Errorf(stages.KindTemporary, "lower --concurrency, or raise the limit (ulimit -n for files, ulimit -u for processes), and run the same command again",
+	return stages.Errorf(stages.KindTemporary,
+		"lower --concurrency, or raise the limit (ulimit -n for files, ulimit -u for processes), and run the same "+
+			"command again",
 		"rollout: this machine cannot start another attempt; finished trajectories are kept: %w", err)
 }

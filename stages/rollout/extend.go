@@ -14,9 +14,10 @@ import (
 
 // Facts about a dataset that extends another.
 const (
-	factAdded       = "added"                // trajectories that the other does not have
-	factAddedFailed = "added_failed"         // of them, failed or skipped
-	factMixed       = "mixed_version_groups" // groups that more than one policy version sampled, or an unknown one and another
+	factAdded       = "added"        // trajectories that the other does not have
+	factAddedFailed = "added_failed" // of them, failed or skipped
+	// groups that more than one policy version sampled, or an unknown one and another
+	factMixed = "mixed_version_groups"
 )
 
 // base is one shard's part of the dataset that is extended: the whole groups
@@ -54,14 +55,16 @@ func (o Options) openPlanned(ctx context.Context) (all tasks, extended *dataset.
 // openExtended opens the dataset that is extended and compares it with the
 // plan.
 func (o Options) openExtended(ctx context.Context) (*dataset.Dataset, error) {
-	d, err := dataset.Open(ctx, o.Extend.URI, dataset.OpenOptions{Kind: formats.KindTrajectories, AcceptGates: o.Extend.AcceptGates})
+	d, err := dataset.Open(ctx, o.Extend.URI,
+		dataset.OpenOptions{Kind: formats.KindTrajectories, AcceptGates: o.Extend.AcceptGates})
 	if err != nil {
 		return nil, err
 	}
 	if d.Stage == "curate" {
 		return nil, formats.Invalid(d.URI(), "extend the rollouts that it was made of", nil, "--extend: curate wrote it")
 	}
-	if old, err := dataset.Open(ctx, o.Out.URI, dataset.OpenOptions{AcceptGates: []string{gateName}}); err == nil && old.Ref("", "").Digest == d.Ref("", "").Digest {
+	if old, err := dataset.Open(ctx, o.Out.URI, dataset.OpenOptions{AcceptGates: []string{gateName}}); err == nil &&
+		old.Ref("", "").Digest == d.Ref("", "").Digest {
 		return nil, usage("write the extended dataset elsewhere", "--out and --extend are both %q", d.URI())
 	}
 	for _, in := range o.Plan.d.Inputs {
@@ -70,7 +73,8 @@ func (o Options) openExtended(ctx context.Context) (*dataset.Dataset, error) {
 		}
 		if in.RowsDigest != d.RowsDigest.String() {
 			return nil, formats.Invalid(o.Plan.d.URI(), "curate what was made of the dataset that is extended", nil,
-				"the plan was made of %q, with rows %s, not of %q, with rows %s", in.URI, in.RowsDigest, d.URI(), d.RowsDigest)
+				"the plan was made of %q, with rows %s, not of %q, with rows %s", in.URI, in.RowsDigest, d.URI(),
+				d.RowsDigest)
 		}
 		return d, nil
 	}
@@ -87,7 +91,8 @@ func (o Options) otherwise(spec dataset.Spec, base *dataset.Dataset) {
 		was, err := json.Marshal(base.Params[name])
 		is, again := json.Marshal(spec.Params[name])
 		if err == nil && again == nil && string(was) != string(is) {
-			o.Logger().Warn("the new trajectories are made with another parameter than the existing ones", "parameter", name, "was", string(was), "is", string(is), "extended", base.URI())
+			o.Logger().Warn("the new trajectories are made with another parameter than the existing ones", "parameter", name,
+				"was", string(was), "is", string(is), "extended", base.URI())
 		}
 	}
 }
@@ -115,7 +120,8 @@ func (o Options) newBase(ctx context.Context, d *dataset.Dataset, planned tasks)
 			return err
 		}
 		if is && met[i] {
-			bad := formats.Invalid(d.URI(), "the trajectories of an example must be adjacent; sort the dataset by example_id", nil, "example %q occurs twice", g.example)
+			bad := formats.Invalid(d.URI(), "the trajectories of an example must be adjacent; sort the dataset by example_id",
+				nil, "example %q occurs twice", g.example)
 			bad.Row = g.first
 			return bad
 		}
@@ -177,7 +183,8 @@ func (o Options) eachGroup(ctx context.Context, d *dataset.Dataset, f func(group
 			return err
 		}
 		if c.Run != o.Run {
-			return usage(fmt.Sprintf("say --run %s: it is part of the trajectories' ids", c.Run), "the dataset that is extended is of run %q, this one of run %q", c.Run, o.Run)
+			return usage(fmt.Sprintf("say --run %s: it is part of the trajectories' ids", c.Run),
+				"the dataset that is extended is of run %q, this one of run %q", c.Run, o.Run)
 		}
 		if g.rows > 0 && (c.ExampleID != g.example || c.Epoch != g.epoch) {
 			if err := f(g); err != nil {
@@ -279,7 +286,8 @@ func mixed(lists ...[]formats.Trajectory) bool {
 			case t.Status == formats.StatusFailed || t.Status == formats.StatusSkipped:
 			case first == nil:
 				first = t
-			case (first.PolicyVersion == nil) != (t.PolicyVersion == nil), t.PolicyVersion != nil && *t.PolicyVersion != *first.PolicyVersion:
+			case (first.PolicyVersion == nil) != (t.PolicyVersion == nil),
+				t.PolicyVersion != nil && *t.PolicyVersion != *first.PolicyVersion:
 				return true
 			}
 		}

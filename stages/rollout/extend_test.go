@@ -303,7 +303,8 @@ func TestExtendRefuses(t *testing.T) {
 			t.Errorf("want %q: %v", want, err)
 		}
 	}
-	if _, err := rollout.OpenPlan(t.Context(), stages.Input{URI: base}); !errors.Is(err, formats.ErrInvalid) || !strings.Contains(err.Error(), "no table _plan") {
+	if _, err := rollout.OpenPlan(t.Context(), stages.Input{URI: base}); !errors.Is(err, formats.ErrInvalid) ||
+		!strings.Contains(err.Error(), "no table _plan") {
 		t.Errorf("rollouts as a plan: %v", err)
 	}
 }

@@ -54,7 +54,8 @@ func without(fields []byte, path string) (rest []byte, found bool) {
 func (o *Options) checkHide() error {
 	for _, path := range o.Hide {
 		if path == cmp.Or(o.Columns.ID, "id") {
-			return usage("rename the column, or choose another with --id-key", "--hide %s: agents always get the example's id", path)
+			return usage("rename the column, or choose another with --id-key",
+				"--hide %s: agents always get the example's id", path)
 		}
 		found := false
 		for i := 0; i < o.Examples.Len() && !found; i++ {
@@ -65,7 +66,8 @@ func (o *Options) checkHide() error {
 			_, found = without(e.Fields, path)
 		}
 		if !found {
-			return usage("name a column of the examples, or a path such as grading.rubric", "--hide %s: no example has this field", path)
+			return usage("name a column of the examples, or a path such as grading.rubric",
+				"--hide %s: no example has this field", path)
 		}
 	}
 	return nil

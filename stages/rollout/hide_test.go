@@ -20,7 +20,8 @@ func TestHidden(t *testing.T) {
 		{"the question's column", []string{"q"}, "why", "", "so", `{"id":"a","gold":"so","deep":{"gold":1,"kept":[2]},"a.b":3}`},
 		{"a path", []string{"deep.gold", "a.b"}, "why", "why", "so", `{"id":"a","q":"why","gold":"so","deep":{"kept":[2]}}`},
 		{"what is not there", []string{"deep.none", "none.deep", "deep.gold.more"}, "why", "why", "so", row},
-		{"in an unstructured question", []string{"gold"}, row, `{"id":"a","q":"why","deep":{"gold":1,"kept":[2]},"a.b":3}`, "", `{"id":"a","q":"why","deep":{"gold":1,"kept":[2]},"a.b":3}`},
+		{"in an unstructured question", []string{"gold"}, row, `{"id":"a","q":"why","deep":{"gold":1,"kept":[2]},"a.b":3}`, "",
+			`{"id":"a","q":"why","deep":{"gold":1,"kept":[2]},"a.b":3}`},
 	} {
 		o := Options{Hide: c.hide, Columns: formats.FieldNames{Question: "q", Answer: "gold"}}
 		e := formats.Example{ID: "a", Question: c.question, Answer: "so", Fields: []byte(row)}

@@ -41,7 +41,8 @@ func (o Options) spec(all tasks, extended *dataset.Dataset) (dataset.Spec, error
 	}
 	fresh := Options{}.defaults()
 	params := plugin.Identity(&o, &fresh)
-	maps.Copy(params, map[string]any{"run": o.Run, "epoch": o.AtEpoch(), "agent": map[string]any{"kind": d.Kind, "params": d.Params}, "examples": examples})
+	maps.Copy(params, map[string]any{"run": o.Run, "epoch": o.AtEpoch(),
+		"agent": map[string]any{"kind": d.Kind, "params": d.Params}, "examples": examples})
 	if o.Plan == nil {
 		params["generations"] = o.Generations
 	}

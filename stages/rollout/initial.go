@@ -56,26 +56,36 @@ func (w *watch) release() []formats.Trajectory {
 func (w *watch) end(fresh bool) ([]formats.Trajectory, error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	if fresh && len(w.held) > 0 && !slices.ContainsFunc(w.held, func(t formats.Trajectory) bool { return !slices.Contains(hopeless, t.FailureClass) }) {
+	if fresh && len(w.held) > 0 &&
+		!slices.ContainsFunc(w.held, func(t formats.Trajectory) bool { return !slices.Contains(hopeless, t.FailureClass) }) {
 		return nil, unfit(w.held)
 	}
 	return w.release(), nil
 }
 
 var advice = map[string]string{
-	formats.FailEngine:          "is the engine up? look at its log, or try `rollmill check`; nothing was kept, so run the same command again",
-	formats.FailEngineRefused:   "the engine refuses these requests; check --model, the key, the sampling fields and the prompt's length",
-	formats.FailNoLogprobs:      "start the engine so that it returns logprobs (vLLM and SGLang do by default; llama-server needs a build that supports them), or accept none with --no-logprobs",
-	formats.FailLogprobMismatch: "the engine merges or drops logprobs, as llama-server does with incomplete UTF-8; train with another engine, or keep none with --no-logprobs",
-	formats.FailBadLogprobs:     "the engine's logprobs are not numbers at most 0; its sampling is broken or modified",
-	formats.FailUnfinished:      "the engine breaks its answers off; look at its log, or accept the finish reason with --accept-finish",
-	formats.FailModelMismatch:   "another model answers, so its tokens are not the policy's; check --model and which adapters are loaded, or accept the name with --accept-model",
-	formats.FailAgentExit:       "the agent fails before it does anything: mend it (`rollmill check` starts it once) and run the same command again, since nothing was kept; --max-initial-failures -1 goes on all the same",
-	formats.FailAgentOutput:     "the agent does not answer as its protocol says (`rollmill rollout --help`); nothing was kept, so mend it and run the same command again",
-	formats.FailTimeout:         "raise --trajectory-timeout, or see with --agent-logs what the agent waits for; nothing was kept",
-	formats.FailNoCalls:         "the agent has to ask the model where OPENAI_BASE_URL says, and --target-model and --target-function have to name calls that it makes; nothing was kept",
-	formats.FailExample:         "do the examples have the fields that --system, --user or --request name? nothing was kept",
-	formats.FailTooLarge:        "the agent sends more than a row of a dataset holds, such as many screenshots; nothing was kept",
+	formats.FailEngine: "is the engine up? look at its log, or try `rollmill check`; nothing was kept, so run the " +
+		"same command again",
+	formats.FailEngineRefused: "the engine refuses these requests; check --model, the key, the sampling fields and the " +
+		"prompt's length",
+	formats.FailNoLogprobs: "start the engine so that it returns logprobs (vLLM and SGLang do by default; " +
+		"llama-server needs a build that supports them), or accept none with --no-logprobs",
+	formats.FailLogprobMismatch: "the engine merges or drops logprobs, as llama-server does with incomplete UTF-8; train " +
+		"with another engine, or keep none with --no-logprobs",
+	formats.FailBadLogprobs: "the engine's logprobs are not numbers at most 0; its sampling is broken or modified",
+	formats.FailUnfinished: "the engine breaks its answers off; look at its log, or accept the finish reason with " +
+		"--accept-finish",
+	formats.FailModelMismatch: "another model answers, so its tokens are not the policy's; check --model and which " +
+		"adapters are loaded, or accept the name with --accept-model",
+	formats.FailAgentExit: "the agent fails before it does anything: mend it (`rollmill check` starts it once) and run " +
+		"the same command again, since nothing was kept; --max-initial-failures -1 goes on all the same",
+	formats.FailAgentOutput: "the agent does not answer as its protocol says (`rollmill rollout --help`); nothing was " +
+		"kept, so mend it and run the same command again",
+	formats.FailTimeout: "raise --trajectory-timeout, or see with --agent-logs what the agent waits for; nothing was kept",
+	formats.FailNoCalls: "the agent has to ask the model where OPENAI_BASE_URL says, and --target-model and " +
+		"--target-function have to name calls that it makes; nothing was kept",
+	formats.FailExample:  "do the examples have the fields that --system, --user or --request name? nothing was kept",
+	formats.FailTooLarge: "the agent sends more than a row of a dataset holds, such as many screenshots; nothing was kept",
 }
 
 // unfit returns the error of a run whose first trajectories all failed. The
@@ -85,7 +95,9 @@ func unfit(rows []formats.Trajectory) error {
 	for i := range rows {
 		counts[rows[i].FailureClass]++
 	}
-	classes := slices.SortedFunc(maps.Keys(counts), func(a, b string) int { return cmp.Or(cmp.Compare(counts[b], counts[a]), cmp.Compare(a, b)) })
+	classes := slices.SortedFunc(maps.Keys(counts), func(a, b string) int {
+		return cmp.Or(cmp.Compare(counts[b], counts[a]), cmp.Compare(a, b))
+	})
 	for i, class := range classes {
 		classes[i] = fmt.Sprintf("%d %s", counts[class], class)
 	}
@@ -95,5 +107,6 @@ func unfit(rows []formats.Trajectory) error {
 	if most == formats.FailEngine {
 		kind = stages.KindTemporary
 	}
-	return stages.Errorf(kind, advice[most], "rollout: all of the first %d trajectories failed (%s): %s", len(rows), strings.Join(classes, ", "), rows[last].Error)
+	return stages.Errorf(kind, advice[most], "rollout: all of the first %d trajectories failed (%s): %s", len(rows),
+		strings.Join(classes, ", "), rows[last].Error)
 }

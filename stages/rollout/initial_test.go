@@ -50,7 +50,8 @@ func asks(ctx context.Context, a rollout.Attempt) int {
 // behind that would have to be attempted again.
 func TestAgentsThatFailAtOnceEndTheRun(t *testing.T) {
 	for class, says := range map[string]string{
-		formats.FailAgentExit: "No module named", formats.FailAgentOutput: "not JSON", formats.FailExample: "no field", formats.FailNoCalls: "without an answer",
+		formats.FailAgentExit: "No module named", formats.FailAgentOutput: "not JSON", formats.FailExample: "no field",
+		formats.FailNoCalls: "without an answer",
 	} {
 		var mended atomic.Bool
 		var attempts atomic.Int32
@@ -68,7 +69,8 @@ func TestAgentsThatFailAtOnceEndTheRun(t *testing.T) {
 		})
 		_, err := rollout.Run(t.Context(), o)
 		var hint interface{ Hint() string }
-		if kind(err) != stages.KindFailed || !strings.Contains(err.Error(), says) || !strings.Contains(err.Error(), "8 "+class) || !errors.As(err, &hint) || hint.Hint() == "" {
+		if kind(err) != stages.KindFailed || !strings.Contains(err.Error(), says) || !strings.Contains(err.Error(), "8 "+class) || !errors.As(err, &hint) ||
+			hint.Hint() == "" {
 			t.Errorf("%s: %v", class, err)
 		}
 		if n := attempts.Load(); n > 8+4 {
@@ -241,7 +243,8 @@ func TestAgentThatNeverEndsIsAbandoned(t *testing.T) {
 // TestAnEmptyTaskFileIsRefused, as input that is wrong.
 func TestAnEmptyTaskFileIsRefused(t *testing.T) {
 	e := newEngine(t, &engine{})
-	if _, err := rollout.Run(t.Context(), options(e, filepath.Join(t.TempDir(), "out"), 0)); !errors.Is(err, formats.ErrInvalid) || !strings.Contains(err.Error(), "examples.jsonl") {
+	if _, err := rollout.Run(t.Context(), options(e, filepath.Join(t.TempDir(), "out"), 0)); !errors.Is(err, formats.ErrInvalid) ||
+		!strings.Contains(err.Error(), "examples.jsonl") {
 		t.Errorf("%v", err)
 	}
 }

@@ -103,7 +103,8 @@ func weight(t *formats.Trajectory) int {
 	n := rowBytes + len(t.Example) + len(t.Metadata) + len(t.Error)
 	for i := range t.Messages {
 		m := &t.Messages[i]
-		n += 200 + len(m.Content) + len(m.ContentParts) + len(m.Reasoning) + 4*(len(m.TokenIDs)+len(m.Logprobs)+len(m.PromptDeltaIDs))
+		n += 200 + len(m.Content) + len(m.ContentParts) + len(m.Reasoning) +
+			4*(len(m.TokenIDs)+len(m.Logprobs)+len(m.PromptDeltaIDs))
 		for k := range m.ToolCalls {
 			n += 100 + len(m.ToolCalls[k].Arguments)
 		}

@@ -101,7 +101,8 @@ func TestKillAnExtension(t *testing.T) {
 	var paid []durable
 	ended := false
 	for kills := 0; kills < 16 && !ended; kills++ {
-		cmd, gone := victimOf(t, "ROLLOUT_TEST_VICTIM="+e.URL(), "ROLLOUT_TEST_OUT="+at("out"), "ROLLOUT_TEST_EXTEND="+at("rollout"), "ROLLOUT_TEST_PLAN="+at("curate"))
+		cmd, gone := victimOf(t, "ROLLOUT_TEST_VICTIM="+e.URL(), "ROLLOUT_TEST_OUT="+at("out"), "ROLLOUT_TEST_EXTEND="+at("rollout"),
+			"ROLLOUT_TEST_PLAN="+at("curate"))
 		until, delay := len(e.Asked())+r.IntN(planned/2), 2*time.Millisecond
 		if kills >= 8 { // up to about when it would have ended
 			until, delay = 0, 200*time.Millisecond

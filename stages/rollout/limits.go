@@ -14,14 +14,17 @@ func (o Options) checkLimits() error {
 	case o.MaxCalls < 0 || o.MaxTokens < 0:
 		return usage("0 means no limit", "--max-calls or --max-tokens-per-trajectory is negative")
 	case (o.MaxCalls > 0 || o.MaxTokens > 0) && !o.asksEngine():
-		return usage("limit the calls where the agent makes them", "--max-calls and --max-tokens-per-trajectory limit calls that pass the recording proxy, and those of agent %s do not", o.Agent.Describe().Kind)
+		return usage("limit the calls where the agent makes them",
+			"--max-calls and --max-tokens-per-trajectory limit calls that pass the recording proxy, and those of "+
+				"agent %s do not", o.Agent.Describe().Kind)
 	}
 	return nil
 }
 
 // noExamples returns the error of a task file without an example to attempt.
 func (o Options) noExamples() error {
-	return formats.Invalid(o.ExamplesRef.URI, "is it the right file, and do --allow and --deny leave any?", nil, "there is no example in it")
+	return formats.Invalid(o.ExamplesRef.URI, "is it the right file, and do --allow and --deny leave any?", nil,
+		"there is no example in it")
 }
 
 // announce reports the number of attempts before any is paid for.
@@ -46,8 +49,10 @@ func fit(t *formats.Trajectory) {
 	if column == "" {
 		return
 	}
-	fail(t, formats.StopError, formats.FailTooLarge, fmt.Sprintf("column %s has %d bytes in %d messages, and a dataset holds at most %d in one row; let the agent send less, such as fewer or smaller images",
-		column, n, len(t.Messages), parquet.MaxColumnBytes))
+	fail(t, formats.StopError, formats.FailTooLarge,
+		fmt.Sprintf("column %s has %d bytes in %d messages, and a dataset holds at most %d in one row; let the agent send "+
+			"less, such as fewer or smaller images",
+			column, n, len(t.Messages), parquet.MaxColumnBytes))
 	t.Messages, t.Candidates, t.Answer, t.SampledTokens, t.TokenSource = nil, nil, "", 0, ""
 	if column, _ = parquet.Oversize(t); column != "" { // of calls, tools or metadata
 		t.Calls, t.ToolSets, t.Metadata, t.PromptTokens, t.CompletionTokens = nil, nil, "", 0, 0

@@ -19,35 +19,42 @@ type Options struct {
 	stages.Env
 	Out stages.Output
 
-	Run          string             // name of the run, part of every trajectory id
-	Root         string             // URI of the run's folder, which holds its id; not part of the identity; default: dataset.RootOf the output
-	Epoch        *int               // from 0; default: the plan's, else 0
-	Examples     Examples           // in the order of the rows; the caller closes them
-	ExamplesRef  dataset.Ref        // their URI, with the digest of the file; Role defaults to "examples"
-	Columns      formats.FieldNames // of the task file, from which id, question and answer come; empty names are the defaults
-	Hide         []string           // fields of the example, or paths in it, that agents do not get
-	Generations  int                // attempts at each example; default 1
-	Plan         *Plan              // attempt only the examples of this plan, as often as it says; nil: all, Generations times
-	Extend       stages.Input       // with Plan: rollouts that are copied, with the new attempts among them; URI "" for none
-	Agent        Agent              // MakeAgent makes it as Agents says
-	Agents       ChosenAgent
-	Model        string          // requested; default: the policy's
-	Policy       *formats.Policy // of the last receipt, or nil: gives model, endpoint and version, and answers are checked against it
-	TargetModel  string          // calls to this model are the ones to train on; default: Model
-	Functions    []string        // and, unless empty, made by one of these functions of the agent (see Attempt.BaseURL)
-	AcceptModels []string        // further names that an answer may carry; "*" for any
-	Sampling     map[string]any  // request fields for calls that do not set them: temperature, top_p, max_tokens, stop, ...
-	SamplingSeed *int64          // nil: the engine is sent no seed
-	Extra        map[string]any  // request fields that make the engine return token ids; nil: recorder.DefaultExtra
-	NoLogprobs   bool            // keep trajectories although the engine gives no logprobs
-	MaxCalls     int             // a trajectory that asks for one call more is truncated; 0 means no limit
-	MaxTokens    int64           // one whose calls took as many tokens and that asks for another is truncated; 0 means no limit
-	AcceptFinish []string        // finish reasons that count as the end of an answer, besides formats.EndedReasons; "null" for none
-	Alternatives Alternatives    // default KeepAlternatives
+	Run string // name of the run, part of every trajectory id
+	// URI of the run's folder, which holds its id; not part of the identity; default: dataset.RootOf the output
+	Root        string
+	Epoch       *int               // from 0; default: the plan's, else 0
+	Examples    Examples           // in the order of the rows; the caller closes them
+	ExamplesRef dataset.Ref        // their URI, with the digest of the file; Role defaults to "examples"
+	Columns     formats.FieldNames // of the task file, from which id, question and answer come; empty names are the defaults
+	Hide        []string           // fields of the example, or paths in it, that agents do not get
+	Generations int                // attempts at each example; default 1
+	// attempt only the examples of this plan, as often as it says; nil: all, Generations times
+	Plan   *Plan
+	Extend stages.Input // with Plan: rollouts that are copied, with the new attempts among them; URI "" for none
+	Agent  Agent        // MakeAgent makes it as Agents says
+	Agents ChosenAgent
+	Model  string // requested; default: the policy's
+	// of the last receipt, or nil: gives model, endpoint and version, and answers are checked against it
+	Policy       *formats.Policy
+	TargetModel  string         // calls to this model are the ones to train on; default: Model
+	Functions    []string       // and, unless empty, made by one of these functions of the agent (see Attempt.BaseURL)
+	AcceptModels []string       // further names that an answer may carry; "*" for any
+	Sampling     map[string]any // request fields for calls that do not set them: temperature, top_p, max_tokens, stop, ...
+	SamplingSeed *int64         // nil: the engine is sent no seed
+	Extra        map[string]any // request fields that make the engine return token ids; nil: recorder.DefaultExtra
+	NoLogprobs   bool           // keep trajectories although the engine gives no logprobs
+	MaxCalls     int            // a trajectory that asks for one call more is truncated; 0 means no limit
+	// one whose calls took as many tokens and that asks for another is truncated; 0 means no limit
+	MaxTokens int64
+	// finish reasons that count as the end of an answer, besides formats.EndedReasons; "null" for none
+	AcceptFinish []string
+	Alternatives Alternatives // default KeepAlternatives
 
-	AllowPaths []string // requests that agents may send to the engine besides model calls and recorder's list, "METHOD /v1/PATH"
+	// requests that agents may send to the engine besides model calls and recorder's list, "METHOD /v1/PATH"
+	AllowPaths []string
 
-	TolerateEngineErrors bool     // keep trajectories that ended well although a call failed at the engine and no later one succeeded
+	// keep trajectories that ended well although a call failed at the engine and no later one succeeded
+	TolerateEngineErrors bool
 	DependsOn            []string // further files whose content decides the rows
 
 	Endpoints         []string      // base URLs of OpenAI-compatible servers, ending in /v1; default: the policy's
@@ -60,18 +67,22 @@ type Options struct {
 	Retries           *int          // further tries of a call; default 5
 	Backoff           time.Duration // before the first retry; grows to 64 times as much; default 500 ms
 	RateLimit         float64       // requests a second to all endpoints together; 0 means no limit
-	Slowdown          *float64      // fewer calls at once when a token takes this many times as long as at best; 0 means never; default 10
-	Budget            Budget        // zero: none
-	MaxFailureRate    *float64      // gate; nil means 0.5
-	RetryFailed       bool          // attempt again what failed or was skipped in earlier runs of this command, even when they finished the dataset
-	Lease             time.Duration // another rollout of this shard takes over when this one is silent for one and a half times as long; default 30 s
-	JournalEvery      time.Duration // a finished trajectory is durable within this time; default 2 s
+	// fewer calls at once when a token takes this many times as long as at best; 0 means never; default 10
+	Slowdown       *float64
+	Budget         Budget   // zero: none
+	MaxFailureRate *float64 // gate; nil means 0.5
+	// attempt again what failed or was skipped in earlier runs of this command, even when they finished the dataset
+	RetryFailed bool
+	// another rollout of this shard takes over when this one is silent for one and a half times as long; default 30 s
+	Lease        time.Duration
+	JournalEvery time.Duration // a finished trajectory is durable within this time; default 2 s
 
 	// Finished gets each trajectory that this process finished, from several
 	// goroutines. It must neither block nor change it. nil for none.
 	Finished func(formats.Trajectory)
 
-	MaxInitialFailures int // stop when the first this many trajectories all fail, for whatever reason; 0 means 2 x concurrency, at least 8; negative never
+	// stop when the first this many trajectories all fail, for whatever reason; 0 means 2 x concurrency, at least 8; negative never
+	MaxInitialFailures int
 
 	// Probe asks the engine for one token by Prober before anything is paid
 	// for. If no logprobs are needed, any answer of the endpoint is enough.
@@ -95,45 +106,70 @@ func (o *Options) Declare(d *plugin.Declarer) {
 	d.OptionalInt(&o.Epoch, "epoch", "run epoch `N`, from 0").Shown("with --plan the plan's, else 0").Common()
 	d.Int(&o.Generations, "generations", "attempt each example `N` times; with --plan, the plan says how often").Common()
 	plugin.ChooseSpec(d, &o.Agents, "agent", "run the agent `KIND[:WORDS]`", setWords).Common()
-	d.Strings(&o.Hide, "hide", "keep this `FIELD` of the examples, such as answer, from the agent; a path with dots for a nested one").ID("hide")
+	d.Strings(&o.Hide, "hide",
+		"keep this `FIELD` of the examples, such as answer, from the agent; a path with dots for a nested one").ID("hide")
 	d.String(&o.Model, "model", "request this `MODEL`").Shown("the policy's").IDAlways("model").Open().Common()
-	d.String(&o.TargetModel, "target-model", "train on the calls to this `MODEL`; the others are recorded").Shown("--model").Open()
-	d.Strings(&o.Functions, "target-function", "train only on calls that this function of the agent made: those at .../f/`NAME`/v1, or with the header X-Rollmill-Function").ID("target_functions")
+	d.String(&o.TargetModel, "target-model", "train on the calls to this `MODEL`; the others are recorded").
+		Shown("--model").Open()
+	d.Strings(&o.Functions, "target-function",
+		"train only on calls that this function of the agent made: those at .../f/`NAME`/v1, or with the header "+
+			"X-Rollmill-Function").ID("target_functions")
 	d.Strings(&o.AcceptModels, "accept-model", "also accept answers from this `MODEL`; * for any").ID("accept_models").Open()
-	d.Objects(&o.Sampling, "sampling", "set `KEY=VALUE` in calls that do not set it: temperature, top_p, max_tokens, ...").IDAlways("sampling").Common()
-	d.OptionalInt64(&o.SamplingSeed, "sampling-seed", "send the engine a seed that derives from `SEED`, the trajectory and the call").ID("sampling_seed")
-	d.Objects(&o.Extra, "extra", "set `KEY=VALUE` in requests so that the engine returns token ids").Shown("what vLLM and SGLang understand").IDAlways("extra")
-	d.Strings(&o.AllowPaths, "allow-path", "let the agent send this `REQUEST` to the engine as well, such as 'GET /v1/files/*'; model calls, models, embeddings and their like need no permission").ID("allow_paths")
-	d.Int(&o.MaxCalls, "max-calls", "truncate a trajectory that makes more than `N` model calls").Shown("no limit").ID("max_calls")
-	d.Int64(&o.MaxTokens, "max-tokens-per-trajectory", "truncate a trajectory that makes another call after `N` prompt and completion tokens").Shown("no limit").ID("max_tokens_per_trajectory")
+	d.Objects(&o.Sampling, "sampling", "set `KEY=VALUE` in calls that do not set it: temperature, top_p, max_tokens, ...").
+		IDAlways("sampling").Common()
+	d.OptionalInt64(&o.SamplingSeed, "sampling-seed",
+		"send the engine a seed that derives from `SEED`, the trajectory and the call").ID("sampling_seed")
+	d.Objects(&o.Extra, "extra", "set `KEY=VALUE` in requests so that the engine returns token ids").
+		Shown("what vLLM and SGLang understand").IDAlways("extra")
+	d.Strings(&o.AllowPaths, "allow-path",
+		"let the agent send this `REQUEST` to the engine as well, such as 'GET /v1/files/*'; model calls, models, "+
+			"embeddings and their like need no permission").ID("allow_paths")
+	d.Int(&o.MaxCalls, "max-calls", "truncate a trajectory that makes more than `N` model calls").Shown("no limit").
+		ID("max_calls")
+	d.Int64(&o.MaxTokens, "max-tokens-per-trajectory",
+		"truncate a trajectory that makes another call after `N` prompt and completion tokens").Shown("no limit").
+		ID("max_tokens_per_trajectory")
 	d.Bool(&o.NoLogprobs, "no-logprobs", "keep trajectories although the engine gives no logprobs").ID("no_logprobs")
-	d.Strings(&o.AcceptFinish, "accept-finish", "treat answers with this finish `REASON` as complete, such as content_filter, or null for none; otherwise a trajectory fails if its last answer ends for a reason other than stop, tool_calls and their synonyms").ID("accept_finish")
-	d.Bool(&o.TolerateEngineErrors, "tolerate-engine-errors", "keep a trajectory that ended normally after an engine error with no later successful call").ID("tolerate_engine_errors")
-	plugin.Choice(d, &o.Alternatives, "alternatives", "treat answers that the agent did not choose (of n > 1, or to a prompt that it asked again) in this `WAY`: keep them as candidates, or train on them as well", KeepAlternatives, TrainAlternatives).
+	d.Strings(&o.AcceptFinish, "accept-finish",
+		"treat answers with this finish `REASON` as complete, such as content_filter, or null for none; otherwise a "+
+			"trajectory fails if its last answer ends for a reason other than stop, tool_calls and their synonyms").
+		ID("accept_finish")
+	d.Bool(&o.TolerateEngineErrors, "tolerate-engine-errors",
+		"keep a trajectory that ended normally after an engine error with no later successful call").
+		ID("tolerate_engine_errors")
+	plugin.Choice(d, &o.Alternatives, "alternatives",
+		"treat answers that the agent did not choose (of n > 1, or to a prompt that it asked again) in this `WAY`: keep "+
+			"them as candidates, or train on them as well", KeepAlternatives, TrainAlternatives).
 		Shown(string(KeepAlternatives)).ID("alternatives")
 	d.Strings(&o.DependsOn, "depends-on", "include the content of this `FILE` in the dataset's identity")
 	o.declareExecution(d)
 	d.Heading(plugin.Checks)
-	d.OptionalFloat(&o.MaxFailureRate, gateName, "refuse the dataset if more than this `SHARE` of trajectories failed").Shown("0.5")
+	d.OptionalFloat(&o.MaxFailureRate, gateName, "refuse the dataset if more than this `SHARE` of trajectories failed").
+		Shown("0.5")
 }
 
 func (o *Options) declareExecution(d *plugin.Declarer) {
 	d.Heading(plugin.Execution)
-	d.Strings(&o.Endpoints, "url", "send model calls to this base `URL`, ending in /v1; several URLs share the load").Shown("the policy's").Common()
+	d.Strings(&o.Endpoints, "url", "send model calls to this base `URL`, ending in /v1; several URLs share the load").
+		Shown("the policy's").Common()
 	d.String(&o.Listen, "listen", "serve the recording proxy at this `ADDRESS`").Shown("127.0.0.1:0")
-	d.String(&o.Advertise, "advertise", "tell agents on other machines to reach the recording proxy at this `URL`, without path").Shown("its address")
+	d.String(&o.Advertise, "advertise",
+		"tell agents on other machines to reach the recording proxy at this `URL`, without path").Shown("its address")
 	d.Int(&o.Concurrency, "concurrency", "run `N` trajectories at once").Shown("16").Common()
 	d.Float(&o.RateLimit, "rate-limit", "send at most `N` requests per second to all engines together").Shown("no limit")
-	d.OptionalFloat(&o.Slowdown, "max-slowdown", "reduce an engine's concurrent calls when a token takes `N` times as long as at its best; 0 for never").Shown("10")
+	d.OptionalFloat(&o.Slowdown, "max-slowdown",
+		"reduce an engine's concurrent calls when a token takes `N` times as long as at its best; 0 for never").Shown("10")
 	d.Include(&o.Budget)
 	d.Duration(&o.TrajectoryTimeout, "trajectory-timeout", "end a trajectory after `TIME`").Shown("30m0s")
 	d.Duration(&o.CallTimeout, "call-timeout", "end a request to the engine after `TIME`").Shown("10m0s")
 	d.OptionalInt(&o.Retries, "retries", "retry a failed call `N` times").Shown("5")
 	d.Duration(&o.Backoff, "backoff", "wait `TIME` before the first retry, longer before each further one").Shown("500ms")
 	d.Duration(&o.JournalEvery, "journal-every", "make finished trajectories durable at most every `TIME`").Shown("2s")
-	d.Int(&o.MaxInitialFailures, "max-initial-failures", "stop when the first `N` trajectories all fail; -1 for never").Shown("twice the concurrency, at least 8")
+	d.Int(&o.MaxInitialFailures, "max-initial-failures", "stop when the first `N` trajectories all fail; -1 for never").
+		Shown("twice the concurrency, at least 8")
 	d.Bool(&o.RetryFailed, "retry-failed", "retry trajectories that failed or were skipped in earlier runs of this command")
-	d.Key(&o.APIKey, "api-key-file", "read the engine's key from this `FILE`", "ROLLMILL_API_KEY", "OPENAI_API_KEY").Shown("ROLLMILL_API_KEY, then OPENAI_API_KEY")
+	d.Key(&o.APIKey, "api-key-file", "read the engine's key from this `FILE`", "ROLLMILL_API_KEY", "OPENAI_API_KEY").
+		Shown("ROLLMILL_API_KEY, then OPENAI_API_KEY")
 	d.Bool(&o.Probe, "probe", "request one token before the first attempt, to check that the engine returns logprobs")
 }
 

@@ -30,7 +30,8 @@ func OpenPlan(ctx context.Context, in stages.Input) (*Plan, error) {
 	table, ok := d.Tables[formats.TablePlan]
 	epoch, known := d.Int("epoch")
 	if !ok || !known {
-		return nil, formats.Invalid(d.URI(), "give --plan the dataset that curate wrote, with this version", nil, "it has no table %s", formats.TablePlan)
+		return nil, formats.Invalid(d.URI(), "give --plan the dataset that curate wrote, with this version", nil,
+			"it has no table %s", formats.TablePlan)
 	}
 	return &Plan{d: d, epoch: int(epoch), rows: table.Rows}, nil
 }
@@ -68,14 +69,16 @@ func (p *Plan) tasks(ctx context.Context, all Examples, epoch int) (tasks, error
 		return tasks{}, err
 	}
 	if lacks.n > 0 {
-		return tasks{}, formats.Invalid(p.d.URI(), "give --examples the task file that the plan's rollouts were made from", nil,
+		return tasks{}, formats.Invalid(p.d.URI(),
+			"give --examples the task file that the plan's rollouts were made from", nil,
 			"table %s names %d examples that are not in the task file, such as %q", formats.TablePlan, lacks.n, lacks.first)
 	}
 	slices.SortFunc(list, func(a, b task) int { return cmp.Compare(a.example, b.example) })
 	for k := 1; k < len(list); k++ {
 		if i := list[k].example; i == list[k-1].example {
 			e, err := all.At(i)
-			return tasks{}, errors.Join(err, formats.Invalid(p.d.URI(), "curate again", nil, "table %s: example %q occurs twice", formats.TablePlan, e.ID))
+			return tasks{}, errors.Join(err,
+				formats.Invalid(p.d.URI(), "curate again", nil, "table %s: example %q occurs twice", formats.TablePlan, e.ID))
 		}
 	}
 	return listed(list), nil
@@ -87,7 +90,8 @@ func (p *Plan) each(ctx context.Context, f func(*planned) error) error {
 	for row, err := range dataset.Each[planned](ctx, p.d, formats.TablePlan, dataset.Range{Rows: p.rows}) {
 		at++
 		if err == nil && (row.Generations < 1 || row.First < 0 || int(row.Epoch) != p.epoch) {
-			err = formats.Invalid(p.d.URI(), "curate again", nil, "table %s: row %d, of example %q, is invalid", formats.TablePlan, at, row.ExampleID)
+			err = formats.Invalid(p.d.URI(), "curate again", nil, "table %s: row %d, of example %q, is invalid",
+				formats.TablePlan, at, row.ExampleID)
 		}
 		if err == nil {
 			err = f(row)

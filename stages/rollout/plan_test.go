@@ -30,7 +30,8 @@ func planOf(t testing.TB, base, out string, wishes ...wish) *rollout.Plan {
 		next[row.ExampleID] = max(next[row.ExampleID], row.Generation+1)
 	}
 	params := map[string]any{"epoch": epoch, "wishes": fmt.Sprint(wishes)}
-	s, err := dataset.Begin(ctx, out, dataset.Spec{Stage: "curate", Kind: formats.KindTrajectories, Params: params, Inputs: []dataset.Ref{d.Ref("base", out)}}, dataset.Options{})
+	s, err := dataset.Begin(ctx, out, dataset.Spec{Stage: "curate", Kind: formats.KindTrajectories, Params: params, Inputs: []dataset.Ref{d.Ref("base", out)}},
+		dataset.Options{})
 	check(t, err)
 	if !s.UpToDate() {
 		check(t, dataset.NewTable[formats.Trajectory](s, "", -1).Write(ctx, nil))

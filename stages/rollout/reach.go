@@ -33,7 +33,8 @@ func (o Options) reach(ctx context.Context) (logprobs map[string]string, _ error
 		logprobs[url] = mode
 		cancel()
 		if err != nil && ctx.Err() == nil && errors.Is(limited.Err(), context.DeadlineExceeded) {
-			err = stages.Errorf(stages.KindTemporary, "is the engine overloaded?", "rollout: %q: no answer within %s: %w", e, probeTimeout, err)
+			err = stages.Errorf(stages.KindTemporary, "is the engine overloaded?", "rollout: %q: no answer within %s: %w", e,
+				probeTimeout, err)
 		}
 		if err != nil {
 			o.Logger().Warn("an endpoint does not answer", "endpoint", e, "error", err)
@@ -53,11 +54,13 @@ func listModels(ctx context.Context, baseURL, apiKey, _ string) (string, error) 
 	_, err := c.Do(ctx, remote.Request{URL: baseURL + "/models", Limit: 30 * time.Second}, nil)
 	switch status := remote.Status(err); {
 	case status == http.StatusUnauthorized || status == http.StatusForbidden:
-		return "", stages.Errorf(stages.KindUsage, "give the engine's key in the environment", "rollout: %w", fmt.Errorf("%q refused the API key: HTTP %d", baseURL, status))
+		return "", stages.Errorf(stages.KindUsage, "give the engine's key in the environment", "rollout: %w",
+			fmt.Errorf("%q refused the API key: HTTP %d", baseURL, status))
 	case ctx.Err() != nil:
 		return "", ctx.Err()
 	case err != nil && status == 0:
-		return "", stages.Errorf(stages.KindTemporary, "is the engine running, and is this its address?", "rollout: failed to connect to %q: %w", baseURL, cmp.Or(errors.Unwrap(err), err))
+		return "", stages.Errorf(stages.KindTemporary, "is the engine running, and is this its address?",
+			"rollout: failed to connect to %q: %w", baseURL, cmp.Or(errors.Unwrap(err), err))
 	}
 	return "", nil
 }

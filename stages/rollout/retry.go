@@ -74,7 +74,8 @@ func (o Options) good(ctx context.Context, t tasks, before *dataset.Dataset) (*d
 
 // carry copies the rows of this shard that did not fail from the dataset before
 // into the journal, and records in done how often the rest was attempted.
-func (o Options) carry(ctx context.Context, d *dataset.Dataset, journal *dataset.Journal[formats.Trajectory], done *done) error {
+func (o Options) carry(ctx context.Context, d *dataset.Dataset, journal *dataset.Journal[formats.Trajectory],
+	done *done) error {
 	runs, err := o.findGood(ctx, d, done)
 	if err != nil {
 		return err

@@ -56,7 +56,8 @@ func runShard(ctx context.Context, o Options) (dataset.Result, dataset.Outcome, 
 		return dataset.Result{}, dataset.Outcome{}, err
 	}
 	of := o.Out.Shard.Of()
-	shard, err := dataset.Begin(ctx, o.Out.URI, spec, dataset.Options{Shard: of.Index, Of: of.Count, Overwrite: o.Out.Overwrite || before != nil})
+	shard, err := dataset.Begin(ctx, o.Out.URI, spec,
+		dataset.Options{Shard: of.Index, Of: of.Count, Overwrite: o.Out.Overwrite || before != nil})
 	if err != nil {
 		return dataset.Result{}, dataset.Outcome{}, err
 	}
@@ -102,7 +103,8 @@ func (o Options) run(ctx context.Context, extended *dataset.Dataset) (dataset.Ru
 // has, and writes the rows, with those of the dataset that is extended. When
 // another process takes the shard over, fillShard waits for it and continues
 // with the remaining attempts.
-func fillShard(ctx context.Context, o Options, all tasks, turn *turn, extended, before *dataset.Dataset) (outcome dataset.Outcome, err error) {
+func fillShard(ctx context.Context, o Options, all tasks, turn *turn,
+	extended, before *dataset.Dataset) (outcome dataset.Outcome, err error) {
 	started, shard := o.Clock(), turn.shard
 	w := &writer{o: o, table: dataset.NewTable[formats.Trajectory](shard, "", -1)}
 	if of := o.Out.Shard.Of(); extended == nil {
@@ -132,7 +134,8 @@ func fillShard(ctx context.Context, o Options, all tasks, turn *turn, extended, 
 
 // attempted makes the missing attempts and returns the journal of all. skip means
 // that a budget was spent first, and that the rest is to be skipped.
-func (o Options) attempted(ctx context.Context, t tasks, turn *turn, before *dataset.Dataset) (journal *dataset.Journal[formats.Trajectory], skip bool, err error) {
+func (o Options) attempted(ctx context.Context, t tasks, turn *turn,
+	before *dataset.Dataset) (journal *dataset.Journal[formats.Trajectory], skip bool, err error) {
 	if journal, err = dataset.OpenJournal[formats.Trajectory](ctx, turn.shard); err != nil {
 		return nil, false, err
 	}
@@ -324,10 +327,13 @@ func orNone[T int | float64](p *T) T {
 
 func (o Options) recorderOptions() recorder.Options {
 	rec := recorder.Options{
-		Endpoints: o.Endpoints, APIKey: o.APIKey, Model: o.Model, Target: o.TargetModel, Functions: o.Functions, Accept: o.AcceptModels, Sampling: o.Sampling, Seed: o.SamplingSeed,
-		Extra: o.Extra, AllowPaths: o.AllowPaths, NoLogprobs: o.NoLogprobs, Retries: orNone(o.Retries), Backoff: o.Backoff, CallTimeout: o.CallTimeout, Listen: o.Listen, Advertise: o.Advertise,
+		Endpoints: o.Endpoints, APIKey: o.APIKey, Model: o.Model, Target: o.TargetModel, Functions: o.Functions,
+		Accept: o.AcceptModels, Sampling: o.Sampling, Seed: o.SamplingSeed,
+		Extra: o.Extra, AllowPaths: o.AllowPaths, NoLogprobs: o.NoLogprobs, Retries: orNone(o.Retries), Backoff: o.Backoff,
+		CallTimeout: o.CallTimeout, Listen: o.Listen, Advertise: o.Advertise,
 		MaxCalls: o.MaxCalls, MaxTokens: o.MaxTokens,
-		Connections: max(64, 4*o.Concurrency), RateLimit: o.RateLimit, Slowdown: orNone(o.Slowdown), Log: o.Logger(), Now: o.Now,
+		Connections: max(64, 4*o.Concurrency), RateLimit: o.RateLimit, Slowdown: orNone(o.Slowdown),
+		Log: o.Logger(), Now: o.Now,
 	}
 	if o.Policy != nil {
 		rec.Version = &o.Policy.Version

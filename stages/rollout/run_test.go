@@ -137,7 +137,8 @@ func TestEveryAttemptIsARow(t *testing.T) {
 			t.Errorf("row %d: %s %s %s", i, row.TrajectoryID, row.Status, row.StopReason)
 		}
 		s, m := sampled[row.Answer], row.Messages[1]
-		if fmt.Sprint(m.TokenIDs) != fmt.Sprint(s.IDs) || fmt.Sprint(m.Logprobs) != fmt.Sprint(s.Logprobs) || fmt.Sprint(m.PromptDeltaIDs) != fmt.Sprint(s.Prompt) {
+		if fmt.Sprint(m.TokenIDs) != fmt.Sprint(s.IDs) || fmt.Sprint(m.Logprobs) != fmt.Sprint(s.Logprobs) ||
+			fmt.Sprint(m.PromptDeltaIDs) != fmt.Sprint(s.Prompt) {
 			t.Errorf("row %d: tokens are not those sampled", i)
 		}
 		if row.TokenSource != formats.TokensChoice || int(row.SampledTokens) != len(s.IDs) || row.Model != "policy" || row.Attempts != 1 {

@@ -71,7 +71,8 @@ func redactURL(address string) string {
 
 // Params returns the service's part of the identity.
 func (s Service) Params() map[string]any {
-	params := map[string]any{"path": (&url.URL{Path: s.URL.Path, RawPath: s.URL.RawPath, RawQuery: s.URL.RawQuery}).RequestURI()}
+	params := map[string]any{"path": (&url.URL{Path: s.URL.Path, RawPath: s.URL.RawPath,
+		RawQuery: s.URL.RawQuery}).RequestURI()}
 	if s.Version != "" {
 		params["version"] = s.Version
 	}

@@ -52,8 +52,10 @@ func (s Setup) lookup(name string) (string, bool) {
 func (o *Options) MakeAgent(ctx context.Context, client Client, lookup func(string) (string, bool)) error {
 	_, settings, err := o.Agents.Get()
 	if err == nil {
-		o.Agent, err = settings.Agent(ctx, Setup{Client: client, Model: o.Model, TargetModel: o.TargetModel, Functions: o.Functions,
-			NoLogprobs: o.NoLogprobs, AcceptFinish: o.AcceptFinish, TrainAlternatives: o.Alternatives == TrainAlternatives, Lookup: lookup})
+		o.Agent, err = settings.Agent(ctx,
+			Setup{Client: client, Model: o.Model, TargetModel: o.TargetModel, Functions: o.Functions,
+				NoLogprobs: o.NoLogprobs, AcceptFinish: o.AcceptFinish,
+				TrainAlternatives: o.Alternatives == TrainAlternatives, Lookup: lookup})
 	}
 	return err
 }
@@ -87,7 +89,9 @@ type ProgramSettings struct {
 func (p *ProgramSettings) Declare(d *plugin.Declarer) {
 	d.Heading(plugin.Rows)
 	d.String(&p.Dir, "agent-dir", "run the program in this `FOLDER`")
-	d.Strings(&p.Env, "agent-env", "give the program this `KEY=VALUE`; KEY alone passes it from the environment, the only way to pass variables named like secrets (KEY, TOKEN, PASSWORD, ...)").Hidden()
+	d.Strings(&p.Env, "agent-env",
+		"give the program this `KEY=VALUE`; KEY alone passes it from the environment, the only way to pass variables named "+
+			"like secrets (KEY, TOKEN, PASSWORD, ...)").Hidden()
 	d.Heading(plugin.Execution)
 	d.String(&p.Logs, "agent-logs", "keep the standard error of each trajectory's programs in this local `FOLDER`")
 }
@@ -101,7 +105,8 @@ func (p *ProgramSettings) Environ(ctx context.Context, s Setup) ([]string, error
 		name, value, ok := strings.Cut(variable, "=")
 		if !ok {
 			if value, ok = s.lookup(name); !ok {
-				return nil, Usage("write --agent-env NAME=VALUE, or set it in the environment", "--agent-env %q is not set", name)
+				return nil, Usage("write --agent-env NAME=VALUE, or set it in the environment",
+					"--agent-env %q is not set", name)
 			}
 		}
 		if secret.Looks(name) || secret.Guess(value) {

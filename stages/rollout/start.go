@@ -54,7 +54,8 @@ func (o Options) TryAgent(ctx context.Context) (found string, err error) {
 	}
 	defer stop()
 	r := &runner{opts: o}
-	_, err = r.ask(begun, Attempt{Example: o.hidden(e), TrajectoryID: formats.TrajectoryID(o.Run+"-check", e.ID, o.AtEpoch(), 0), Run: o.Run, Epoch: o.AtEpoch(),
+	_, err = r.ask(begun, Attempt{Example: o.hidden(e),
+		TrajectoryID: formats.TrajectoryID(o.Run+"-check", e.ID, o.AtEpoch(), 0), Run: o.Run, Epoch: o.AtEpoch(),
 		BaseURL: url, APIKey: agentKey, Model: cmp.Or(o.Model, "check")}) // a receipt may name the model only later
 	switch cause := context.Cause(begun); {
 	case errors.Is(cause, errAsked):
@@ -64,7 +65,9 @@ func (o Options) TryAgent(ctx context.Context) (found string, err error) {
 	case errors.Is(cause, errTimeout):
 		return fmt.Sprintf("it starts; it asked the model nothing within %s", startTime), nil
 	case err != nil:
-		return "", stages.Errorf(stages.KindUsage, "it was given example "+fmt.Sprintf("%q", e.ID)+" and ended before it asked the model", "rollout: the agent cannot start: %w", err)
+		return "", stages.Errorf(stages.KindUsage,
+			"it was given example "+fmt.Sprintf("%q", e.ID)+" and ended before it asked the model",
+			"rollout: the agent cannot start: %w", err)
 	}
 	return "it starts; it ended without asking the model", nil
 }
@@ -80,11 +83,13 @@ func serveNothing(o Options, asked func()) (url string, stop func(), err error) 
 		return "", nil, fmt.Errorf("rollout: listening for the agents' calls: %w", err)
 	}
 	var once sync.Once
-	server := &http.Server{ReadHeaderTimeout: startTime, Handler: http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
-		w.Header().Set("X-Should-Retry", "false")
-		http.Error(w, `{"error":{"message":"this is a check: no model answers","type":"rollmill_check"}}`, http.StatusServiceUnavailable)
-		once.Do(asked)
-	})}
+	server := &http.Server{ReadHeaderTimeout: startTime,
+		Handler: http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+			w.Header().Set("X-Should-Retry", "false")
+			http.Error(w, `{"error":{"message":"this is a check: no model answers","type":"rollmill_check"}}`,
+				http.StatusServiceUnavailable)
+			once.Do(asked)
+		})}
 	go server.Serve(l)
 	url = "http://" + l.Addr().String()
 	if o.Advertise != "" {

@@ -26,7 +26,8 @@ func TestTargetsDecideTheRows(t *testing.T) {
 		t.Error("target functions are no part of the identity")
 	}
 	for _, row := range rows(t, o.Out.URI) {
-		if row.Status != formats.StatusFailed || row.FailureClass != formats.FailNoCalls || row.SampledTokens != 0 || len(row.Messages) != 2 || row.Calls[0].Target {
+		if row.Status != formats.StatusFailed || row.FailureClass != formats.FailNoCalls || row.SampledTokens != 0 || len(row.Messages) != 2 ||
+			row.Calls[0].Target {
 			t.Errorf("%+v", row)
 		}
 	}

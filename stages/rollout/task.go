@@ -54,8 +54,10 @@ func (t Task) Line() ([]byte, error) {
 // attempt. Anthropic's clients add /v1 to their base URL themselves.
 func (a Attempt) Environ() []string {
 	env := []string{
-		"OPENAI_BASE_URL=" + a.BaseURL, "OPENAI_API_BASE=" + a.BaseURL, "OPENAI_API_KEY=" + a.APIKey, "OPENAI_MODEL=" + a.Model,
-		"ANTHROPIC_BASE_URL=" + strings.TrimSuffix(a.BaseURL, "/v1"), "ANTHROPIC_API_KEY=" + a.APIKey, "ANTHROPIC_MODEL=" + a.Model,
+		"OPENAI_BASE_URL=" + a.BaseURL, "OPENAI_API_BASE=" + a.BaseURL, "OPENAI_API_KEY=" + a.APIKey,
+		"OPENAI_MODEL=" + a.Model,
+		"ANTHROPIC_BASE_URL=" + strings.TrimSuffix(a.BaseURL, "/v1"), "ANTHROPIC_API_KEY=" + a.APIKey,
+		"ANTHROPIC_MODEL=" + a.Model,
 		"ROLLMILL_TRAJECTORY_ID=" + a.TrajectoryID, "ROLLMILL_EXAMPLE_ID=" + a.Example.ID,
 		fmt.Sprintf("ROLLMILL_GENERATION=%d", a.Generation), fmt.Sprintf("ROLLMILL_EPOCH=%d", a.Epoch),
 	}

@@ -98,8 +98,9 @@ func TestWhatIsLeft(t *testing.T) {
 		all := every(0, n, 1+r.IntN(3)).slice(r.IntN(2), 2)
 		done, ends := newDone(all), map[made]formats.Trajectory{}
 		for range r.IntN(300) {
-			row := formats.Trajectory{Run: "run", Epoch: 2, ExampleID: fmt.Sprint("ex-", r.IntN(n+1)), Generation: int32(r.IntN(4)), Attempts: int32(1 + r.IntN(5)),
-				Status: []string{formats.StatusOK, formats.StatusFailed, formats.StatusSkipped}[r.IntN(3)]}
+			row := formats.Trajectory{Run: "run", Epoch: 2, ExampleID: fmt.Sprint("ex-", r.IntN(n+1)), Generation: int32(r.IntN(4)),
+				Attempts: int32(1 + r.IntN(5)),
+				Status:   []string{formats.StatusOK, formats.StatusFailed, formats.StatusSkipped}[r.IntN(3)]}
 			switch r.IntN(20) {
 			case 0:
 				row.Run = "other"

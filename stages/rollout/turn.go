@@ -26,7 +26,8 @@ func (o Options) take(ctx context.Context, shard *dataset.Shard) (*turn, error) 
 
 func (t *turn) take(ctx context.Context, o Options) (err error) {
 	waiting := func(owner lease.Owner, since time.Time) {
-		o.Logger().Warn("another rollout of this shard is at work; waiting", "host", owner.Host, "pid", owner.PID, "since", since)
+		o.Logger().Warn("another rollout of this shard is at work; waiting", "host", owner.Host, "pid", owner.PID,
+			"since", since)
 	}
 	if t.lease, err = lease.Take(ctx, t.shard.Slot(), o.Lease, waiting, o.Logger()); err != nil {
 		if ctx.Err() != nil {
@@ -43,6 +44,7 @@ func (t *turn) take(ctx context.Context, o Options) (err error) {
 
 // again waits for the process that took the shard over.
 func (t *turn) again(ctx context.Context, o Options) error {
-	o.Logger().Warn("another rollout took this shard over, or may have: this one could not send its heartbeat in time; waiting for it")
+	o.Logger().Warn("another rollout took this shard over, or may have: this one could not send its heartbeat in time; " +
+		"waiting for it")
 	return errors.Join(t.lease.Release(ctx), t.take(ctx, o))
 }

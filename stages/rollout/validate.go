@@ -39,7 +39,8 @@ func (o Options) Validate() error {
 	case o.Model == "" && o.asksEngine():
 		return usage("name it with --model, or take it from a receipt with --policy", "no model")
 	case o.Policy != nil && o.Policy.Model != "" && o.asksEngine() && !o.Policy.Names(cmp.Or(o.TargetModel, o.Model)):
-		return usage("leave out --model and --target-model, or --policy: rows of another model cannot train this policy", "%q is sampled, but the policy is %q", cmp.Or(o.TargetModel, o.Model), o.Policy.Model)
+		return usage("leave out --model and --target-model, or --policy: rows of another model cannot train this policy",
+			"%q is sampled, but the policy is %q", cmp.Or(o.TargetModel, o.Model), o.Policy.Model)
 	case o.Concurrency < 0:
 		return usage("0 means the default", "--concurrency %d is negative", o.Concurrency)
 	case o.TrajectoryTimeout < 0 || o.CallTimeout < 0 || o.Backoff < 0:
@@ -81,9 +82,11 @@ func (o Options) checkPlan() error {
 	switch {
 	case o.Extend.URI == "":
 	case o.Plan == nil:
-		return usage("--plan names the curated dataset that says which examples deserve more", "--extend %q without --plan", o.Extend.URI)
+		return usage("--plan names the curated dataset that says which examples deserve more", "--extend %q without --plan",
+			o.Extend.URI)
 	case o.AtEpoch() != o.Plan.epoch:
-		return usage("leave --epoch out", "--epoch %d: the plan is of epoch %d, and so is what is extended", o.AtEpoch(), o.Plan.epoch)
+		return usage("leave --epoch out", "--epoch %d: the plan is of epoch %d, and so is what is extended", o.AtEpoch(),
+			o.Plan.epoch)
 	}
 	return nil
 }
@@ -94,7 +97,8 @@ func (o Options) checkEndpoints() error {
 	}
 	if o.Advertise != "" {
 		if u, err := url.Parse(o.Advertise); err != nil || u.Host == "" {
-			return usage("write http://HOST:PORT, as agents are to reach the recording proxy", "--advertise %q is not an HTTP URL", o.Advertise)
+			return usage("write http://HOST:PORT, as agents are to reach the recording proxy",
+				"--advertise %q is not an HTTP URL", o.Advertise)
 		}
 	}
 	if len(o.Endpoints) == 0 {
@@ -102,7 +106,8 @@ func (o Options) checkEndpoints() error {
 	}
 	for _, e := range o.Endpoints {
 		if strings.Contains(e, secret.Mark("")[:len(secret.Mark(""))-1]) {
-			return usage("give the engine's URL with --url; the key in its path was not kept", "endpoint %q, of the receipt, has a redacted part", e)
+			return usage("give the engine's URL with --url; the key in its path was not kept",
+				"endpoint %q, of the receipt, has a redacted part", e)
 		}
 		u, err := url.Parse(e)
 		if err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https" {
@@ -115,7 +120,8 @@ func (o Options) checkEndpoints() error {
 func (o Options) checkFields() error {
 	for name := range o.Sampling {
 		if slices.Contains(reserved, name) {
-			return usage("sampling holds temperature, top_p, max_tokens, stop and their like", "sampling field %q cannot be set here", name)
+			return usage("sampling holds temperature, top_p, max_tokens, stop and their like",
+				"sampling field %q cannot be set here", name)
 		}
 	}
 	for what, fields := range map[string]map[string]any{"sampling": o.Sampling, "extra": o.Extra} {

@@ -31,11 +31,15 @@ func (o *Options) conclude(t *formats.Trajectory, result Result, err error, rec 
 	case last == nil:
 		fail(t, formats.StopError, formats.FailNoCalls, "the agent ended without an answer from the model")
 	case !slices.ContainsFunc(t.Calls, func(c formats.Call) bool { return c.Target }):
-		fail(t, formats.StopError, formats.FailNoCalls, fmt.Sprintf("none of the agent's %d calls was to the target model and function; the first asked for %q", len(t.Calls), t.Calls[0].Model))
+		fail(t, formats.StopError, formats.FailNoCalls,
+			fmt.Sprintf("none of the agent's %d calls was to the target model and function; the first asked for %q",
+				len(t.Calls), t.Calls[0].Model))
 	case rec.Lost != nil && rec.Lost.TooLong:
 		t.Status, t.StopReason = formats.StatusTruncated, formats.StopLength
 	case rec.Lost != nil && !o.TolerateEngineErrors:
-		fail(t, formats.StopError, rec.Lost.Class, rec.Lost.Text+"; the agent ended without an answer to this call (--tolerate-engine-errors keeps such trajectories)")
+		fail(t, formats.StopError, rec.Lost.Class,
+			rec.Lost.Text+"; the agent ended without an answer to this call (--tolerate-engine-errors keeps such "+
+				"trajectories)")
 	default:
 		o.finished(t, result, rec.Limit)
 	}
@@ -43,7 +47,8 @@ func (o *Options) conclude(t *formats.Trajectory, result Result, err error, rec 
 		t.Answer = strings.ToValidUTF8(*result.Answer, "\uFFFD")
 	}
 	if result.Reward != nil && t.Status != formats.StatusFailed {
-		t.Reward, t.Rewards = result.Reward, []formats.NamedReward{{Name: formats.AgentReward, Value: result.Reward, Weight: 1}}
+		t.Reward, t.Rewards = result.Reward, []formats.NamedReward{{Name: formats.AgentReward,
+			Value: result.Reward, Weight: 1}}
 	}
 	if result.Metadata != nil {
 		var b bytes.Buffer
@@ -82,7 +87,8 @@ func Unfinished(reason string) string {
 	if reason == "" {
 		reason = formats.NoFinishReason
 	}
-	return fmt.Sprintf("the last answer's finish reason is %q, so the model did not end it (--accept-finish %s keeps such answers)", reason, reason)
+	return fmt.Sprintf("the last answer's finish reason is %q, so the model did not end it (--accept-finish %s keeps "+
+		"such answers)", reason, reason)
 }
 
 // classify blames the engine when the agent failed because of a failed call.

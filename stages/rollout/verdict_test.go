@@ -104,7 +104,8 @@ func TestAnswersThatTheEngineBrokeOffFail(t *testing.T) {
 			}}
 		}
 		row, _ := verdict(t, e(), 1)
-		if row.Status != want || (want == "failed") != (row.FailureClass == formats.FailUnfinished) || want == "failed" && !strings.Contains(row.Error, "--accept-finish "+reason) {
+		if row.Status != want || (want == "failed") != (row.FailureClass == formats.FailUnfinished) ||
+			want == "failed" && !strings.Contains(row.Error, "--accept-finish "+reason) {
 			t.Errorf("%s: %s %s %s, want %s", reason, row.Status, row.FailureClass, row.Error, want)
 		}
 		if want == "failed" {

@@ -43,7 +43,8 @@ func (w *warnings) failed(log *slog.Logger, t *formats.Trajectory) {
 		}
 		a = &failureCount{class: t.FailureClass, text: t.Error, logged: 1}
 		w.seen[key] = a
-		log.Warn("a trajectory failed", "trajectory", t.TrajectoryID, "example", t.ExampleID, "generation", t.Generation, "class", t.FailureClass, "error", t.Error)
+		log.Warn("a trajectory failed", "trajectory", t.TrajectoryID, "example", t.ExampleID, "generation", t.Generation,
+			"class", t.FailureClass, "error", t.Error)
 	}
 	if a.n++; a.n == 10*a.logged {
 		a.log(log)

@@ -46,7 +46,8 @@ type reply struct {
 
 // StartWorker starts p; its Stdin and Stderr are not used.
 func StartWorker(p Program) (*Worker, error) {
-	w := &Worker{name: p.Words[0], grace: cmp.Or(p.Grace, process.DefaultGrace), silent: make(chan struct{}), ended: make(chan struct{})}
+	w := &Worker{name: p.Words[0], grace: cmp.Or(p.Grace, process.DefaultGrace), silent: make(chan struct{}),
+		ended: make(chan struct{})}
 	var err error
 	if w.stderr, err = newErrorStream(); err != nil {
 		return nil, started(w.name, err)

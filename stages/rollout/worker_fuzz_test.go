@@ -10,7 +10,8 @@ import (
 // Whatever a worker writes while it is asked, its answer is a JSON object that
 // echoes the trajectory's id, or an error.
 func FuzzWorkerLines(f *testing.F) {
-	for _, text := range []string{`{"trajectory_id":"t-2","status":"ok"}`, `{"trajectory_id":"t-1"}` + "\n" + `{"trajectory_id":"t-2"}`, `{"level":"info"}`, "{", "log\n\n{}\n", `{"trajectory_id":null}`, `{"trajectory_id":"t-2"} x`} {
+	for _, text := range []string{`{"trajectory_id":"t-2","status":"ok"}`, `{"trajectory_id":"t-1"}` + "\n" + `{"trajectory_id":"t-2"}`, `{"level":"info"}`,
+		"{", "log\n\n{}\n", `{"trajectory_id":null}`, `{"trajectory_id":"t-2"} x`} {
 		f.Add([]byte(text + "\n"))
 	}
 	f.Fuzz(func(t *testing.T, text []byte) {

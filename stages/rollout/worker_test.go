@@ -39,7 +39,8 @@ func TestWorkersMayWriteAnythingBetweenAttempts(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			dir := t.TempDir()
-			script := `read q; echo '{"trajectory_id":"a"}'; sleep 0.2; ` + noise + `; : > "$1"/done; read q; echo '{"trajectory_id":"b","answer":"late"}'; read q`
+			script := `read q; echo '{"trajectory_id":"a"}'; sleep 0.2; ` + noise +
+				`; : > "$1"/done; read q; echo '{"trajectory_id":"b","answer":"late"}'; read q`
 			w, err := rollout.StartWorker(rollout.Program{Words: []string{"sh", "-c", script, "sh", dir}})
 			if err != nil {
 				t.Fatal(err)

@@ -68,7 +68,8 @@ func (w *writer) rank(t *formats.Trajectory) (int64, error) {
 		return 0, err
 	}
 	if !ok {
-		return 0, fmt.Errorf("rollout: the journal holds generation %d of example %q in epoch %d of run %q, which is not among the tasks", t.Generation, t.ExampleID, t.Epoch, t.Run)
+		return 0, fmt.Errorf("rollout: the journal holds generation %d of example %q in epoch %d of run %q, which is not "+
+			"among the tasks", t.Generation, t.ExampleID, t.Epoch, t.Run)
 	}
 	return 2*int64(at.task) + int64(failed(*t)), nil
 }

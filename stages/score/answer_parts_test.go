@@ -15,8 +15,9 @@ import (
 func partRows(n int) (rows []formats.Trajectory) {
 	for i := range n {
 		answer := formats.Message{Role: "assistant", Sampled: true}
-		row := formats.Trajectory{TrajectoryID: fmt.Sprintf("t%03d", i), ExampleID: fmt.Sprint(i), Example: `{"answer":"42"}`, Status: formats.StatusOK, StopReason: formats.StopDone,
-			Calls: []formats.Call{{Target: true, Sampling: "{}", Tools: -1}}}
+		row := formats.Trajectory{TrajectoryID: fmt.Sprintf("t%03d", i), ExampleID: fmt.Sprint(i), Example: `{"answer":"42"}`, Status: formats.StatusOK,
+			StopReason: formats.StopDone,
+			Calls:      []formats.Call{{Target: true, Sampling: "{}", Tools: -1}}}
 		switch i % 3 {
 		case 0:
 			answer.ContentParts = `[{"type":"text","text":"4"},{"type":"text","text":"2"},{"type":"refusal","refusal":"no"}]`
@@ -45,7 +46,8 @@ func TestPartsOfAnswersThatAreEmpty(t *testing.T) {
 		} {
 			t.Run(fmt.Sprint(c.stage, c.version, specs), func(t *testing.T) {
 				in, out := filepath.Join(t.TempDir(), "in"), filepath.Join(t.TempDir(), "out")
-				shard, err := dataset.Begin(t.Context(), in, dataset.Spec{Stage: c.stage, Version: c.version, Kind: formats.KindTrajectories}, dataset.Options{Of: 1})
+				shard, err := dataset.Begin(t.Context(), in, dataset.Spec{Stage: c.stage, Version: c.version, Kind: formats.KindTrajectories},
+					dataset.Options{Of: 1})
 				if err != nil {
 					t.Fatal(err)
 				}

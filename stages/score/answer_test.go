@@ -29,7 +29,8 @@ func TestReadAnswer(t *testing.T) {
 		`{"id":"x","reward":2,"note":"Infinity \" NaN "}`: {Reward: 2},
 	} {
 		got, err := ReadAnswer([]byte(text))
-		if err != nil || got.ID != "x" || got.Value.Failure != want.Failure || got.Value.Reward != want.Reward || len(got.Value.Shaped) != len(want.Shaped) || want.Error != "" && got.Value.Error != want.Error {
+		if err != nil || got.ID != "x" || got.Value.Failure != want.Failure || got.Value.Reward != want.Reward || len(got.Value.Shaped) != len(want.Shaped) ||
+			want.Error != "" && got.Value.Error != want.Error {
 			t.Errorf("%s is %+v, %v; want %+v", text, got, err, want)
 		}
 	}
@@ -45,7 +46,8 @@ func TestReadAnswer(t *testing.T) {
 			t.Errorf("%s is %+v, %v; want %s", text, got, err, says)
 		}
 	}
-	for _, text := range []string{`{"ID":"x","reward":1}`, `{"id":"x","ID":"x","reward":1}`, `{"id":"x","id":"y","reward":1}`, `{"id":"x","id":"x","reward":1}`, ``, `null`, `[]`, `{}`, `{"reward":1}`, `{"id":7,"reward":1}`, `{"id":"x"`, `fine`, `{"id":"x","reward":1} {}`} {
+	for _, text := range []string{`{"ID":"x","reward":1}`, `{"id":"x","ID":"x","reward":1}`, `{"id":"x","id":"y","reward":1}`, `{"id":"x","id":"x","reward":1}`,
+		``, `null`, `[]`, `{}`, `{"reward":1}`, `{"id":7,"reward":1}`, `{"id":"x"`, `fine`, `{"id":"x","reward":1} {}`} {
 		if got, err := ReadAnswer([]byte(text)); err == nil {
 			t.Errorf("%s is %+v", text, got)
 		}
@@ -54,7 +56,8 @@ func TestReadAnswer(t *testing.T) {
 
 // FuzzReadAnswer holds the reader to its word whatever a program says.
 func FuzzReadAnswer(f *testing.F) {
-	for _, seed := range []string{`{"id":"x","reward":0.5,"shaped_rewards":[1,null]}`, `{"id":"x","reward":NaN}`, `{"id":"\"NaN","reward":-Infinity,"error":""}`, `{"id":null}`, "\xff"} {
+	for _, seed := range []string{`{"id":"x","reward":0.5,"shaped_rewards":[1,null]}`, `{"id":"x","reward":NaN}`,
+		`{"id":"\"NaN","reward":-Infinity,"error":""}`, `{"id":null}`, "\xff"} {
 		f.Add([]byte(seed))
 	}
 	f.Fuzz(func(t *testing.T, data []byte) {

@@ -30,7 +30,8 @@ func BenchmarkRun(b *testing.B) {
 		b.Fatal(err)
 	}
 	for name, spec := range map[string]string{
-		"match": "match:contains,text=the", "expr/answer": "expr:len(answer) < 100", "expr/messages": "expr:len(messages)", "command": "command:" + words("answer"),
+		"match": "match:contains,text=the", "expr/answer": "expr:len(answer) < 100", "expr/messages": "expr:len(messages)",
+		"command": "command:" + words("answer"),
 	} {
 		b.Run(name, func(b *testing.B) {
 			n, written := 0, int64(0)

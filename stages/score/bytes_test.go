@@ -81,7 +81,8 @@ func TestARewardOverTheAnswerReadsLittle(t *testing.T) {
 				}
 			}
 			read, written := float64(moved.Read())/float64(d.Bytes), float64(out.Bytes)/float64(d.Bytes)
-			t.Logf("of %d bytes read %.2f %% in %d ranges, where the columns have %.2f %%; wrote %.2f %%", d.Bytes, 100*read, moved.Ops("range"), 100*float64(declared)/float64(d.Bytes), 100*written)
+			t.Logf("of %d bytes read %.2f %% in %d ranges, where the columns have %.2f %%; wrote %.2f %%", d.Bytes, 100*read, moved.Ops("range"),
+				100*float64(declared)/float64(d.Bytes), 100*written)
 			// Manifests and records come on top, and what was guessed to be the footer.
 			if most := declared + declared/4 + 64<<10; moved.Read() == 0 || moved.Read() > most {
 				t.Errorf("read %d bytes, more than the %d of what is declared and a bit (%s)", moved.Read(), most, &moved)
@@ -110,10 +111,12 @@ func TestNoTokenIsReadForTheMessages(t *testing.T) {
 			for _, p := range d.Parts {
 				chunks, _ := layout(t, in, p)
 				for column, chunk := range chunks {
-					tokens := strings.Contains(column, ".token_ids.") || strings.Contains(column, ".logprobs.") || strings.Contains(column, ".token_texts.") || strings.Contains(column, ".prompt_delta_ids.")
+					tokens := strings.Contains(column, ".token_ids.") || strings.Contains(column, ".logprobs.") || strings.Contains(column, ".token_texts.") ||
+						strings.Contains(column, ".prompt_delta_ids.")
 					for _, span := range moved.Spans(p.Name) {
 						if tokens && span.First < chunk.End && chunk.First < span.End {
-							t.Errorf("%s, %s: bytes %d to %d were read, of column %s at %d to %d", name, spec, span.First, span.End, column, chunk.First, chunk.End)
+							t.Errorf("%s, %s: bytes %d to %d were read, of column %s at %d to %d", name, spec, span.First, span.End, column,
+								chunk.First, chunk.End)
 						}
 					}
 				}

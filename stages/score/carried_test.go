@@ -89,7 +89,8 @@ func TestShapedRewardsAddUp(t *testing.T) {
 	less, _ := rows(t, "mem://shaped/less")
 	for i := range got {
 		if len(more[i].ShapedRewards) != len(got[i].ShapedRewards) || less[i].ShapedRewards != nil {
-			t.Errorf("row %d: %v carried forward is %v, and %v with a component replaced", i, got[i].ShapedRewards, more[i].ShapedRewards, less[i].ShapedRewards)
+			t.Errorf("row %d: %v carried forward is %v, and %v with a component replaced", i, got[i].ShapedRewards, more[i].ShapedRewards,
+				less[i].ShapedRewards)
 		}
 	}
 }

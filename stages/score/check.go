@@ -28,7 +28,8 @@ func (o Options) TryRewards(ctx context.Context) (found string, err error) {
 		}
 		n++
 		if err := s.Start(ctx); err != nil {
-			return "", usage("run the program by itself, and check its arguments in --reward", "reward %q cannot be computed: %w", c.Name, err)
+			return "", usage("run the program by itself, and check its arguments in --reward",
+				"reward %q cannot be computed: %w", c.Name, err)
 		}
 	}
 	return fmt.Sprintf("%s; %s started", plural.Of(len(rewards), "reward"), plural.Of(n, "program")), nil

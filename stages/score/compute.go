@@ -91,7 +91,8 @@ func (p *pipeline) compute(ctx context.Context, to *room, c component, rows []*R
 		if v.Failure == "" {
 			shaped, ok := addShaped(r.fresh, v.Shaped, c.Weight)
 			if !ok {
-				v = Failed(formats.RewardAnswer, "%d shaped rewards do not fit the %d of the rewards before", len(v.Shaped), len(r.fresh))
+				v = Failed(formats.RewardAnswer, "%d shaped rewards do not fit the %d of the rewards before", len(v.Shaped),
+					len(r.fresh))
 			} else {
 				r.fresh = shaped
 			}

@@ -17,7 +17,8 @@ func TestTheExampleConforms(t *testing.T) {
 func TestSumsOfRewards(t *testing.T) {
 	const in = "mem://sums/rollout"
 	base(t, in, trajectories())
-	run(t, options(t, in, "mem://sums/score", "a*0.5=expr:generation", "b*-2=expr:sampled_tokens / 100", "both*0=expr:rewards.a * 10 + rewards.b", "bad*0=expr:rewards.both / (generation - 1)"))
+	run(t, options(t, in, "mem://sums/score", "a*0.5=expr:generation", "b*-2=expr:sampled_tokens / 100", "both*0=expr:rewards.a * 10 + rewards.b",
+		"bad*0=expr:rewards.both / (generation - 1)"))
 	got, _ := rows(t, "mem://sums/score")
 	seen := 0
 	for _, s := range got {

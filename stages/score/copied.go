@@ -37,12 +37,14 @@ func (in *input) openEarlier(ctx context.Context, o Options) error {
 	d := in.scores
 	if o.From.URI != "" {
 		var err error
-		if d, err = dataset.Open(ctx, o.From.URI, dataset.OpenOptions{AcceptGates: o.From.AcceptGates, Kind: formats.KindScores}); err != nil {
+		if d, err = dataset.Open(ctx, o.From.URI,
+			dataset.OpenOptions{AcceptGates: o.From.AcceptGates, Kind: formats.KindScores}); err != nil {
 			return err
 		}
 	}
 	if d == nil {
-		return usage("name the scores to carry over with --from", "--only %s: there are no earlier scores", strings.Join(o.Only, ", "))
+		return usage("name the scores to carry over with --from", "--only %s: there are no earlier scores",
+			strings.Join(o.Only, ", "))
 	}
 	same := in.base.Is(d.Base) && d.Rows == in.base.Rows
 	extended := false
@@ -53,13 +55,15 @@ func (in *input) openEarlier(ctx context.Context, o Options) error {
 		}
 	}
 	if !same && !extended {
-		return formats.Invalid(d.URI(), "carry over scores of the same trajectories", nil, "its rows are not those of %q", in.base.URI())
+		return formats.Invalid(d.URI(), "carry over scores of the same trajectories", nil, "its rows are not those of %q",
+			in.base.URI())
 	}
 	var s state
 	if err := json.Unmarshal(d.State, &s); err != nil {
 		return formats.Invalid(d.URI(), "score the trajectories again", err, "its manifest does not say which rewards it has")
 	}
-	in.earlier = &earlier{Dataset: d, extended: extended, specs: map[string]Spec{}, modes: o.Only, fresh: map[string]bool{}, steps: map[string]bool{}}
+	in.earlier = &earlier{Dataset: d, extended: extended, specs: map[string]Spec{}, modes: o.Only, fresh: map[string]bool{},
+		steps: map[string]bool{}}
 	for _, spec := range s.Rewards {
 		in.earlier.specs[spec.Name] = spec
 	}
@@ -79,21 +83,26 @@ func (e *earlier) compare(o Options, rewards built, names []string) error {
 	for _, mode := range e.modes {
 		if mode != onlyMissing && mode != onlyFailed && mode != onlyChanged && !has(o.Rewards, mode) {
 			known := append(slices.Clip(names), onlyMissing, onlyFailed, onlyChanged)
-			return usage(plugin.Nearest(mode, known, "choose among "+strings.Join(known, ", ")), "--only %s: there is no such reward", mode)
+			return usage(plugin.Nearest(mode, known, "choose among "+strings.Join(known, ", ")),
+				"--only %s: there is no such reward", mode)
 		}
 	}
 	for _, c := range rewards {
 		was, known := e.specs[c.Name]
-		redefined := known && (was.Kind != c.Kind || deciding(o.Registry, was).Arguments != deciding(o.Registry, c.Spec).Arguments)
-		changed := !known || redefined || e.otherSeed(o, c) || e.Version != version || !sameFiles(c, e.Files, files, o.DependsOn)
+		redefined := known && (was.Kind != c.Kind ||
+			deciding(o.Registry, was).Arguments != deciding(o.Registry, c.Spec).Arguments)
+		changed := !known || redefined || e.otherSeed(o, c) || e.Version != version ||
+			!sameFiles(c, e.Files, files, o.DependsOn)
 		asked := slices.Contains(e.modes, c.Name)
 		switch {
 		case asked || changed && slices.Contains(e.modes, onlyChanged):
 			e.fresh[c.Name] = true
 		case redefined:
-			return usage("add --only changed, or --only "+c.Name, "reward %q is %s in %q and %s now", c.Name, was, e.URI(), c.Spec)
+			return usage("add --only changed, or --only "+c.Name, "reward %q is %s in %q and %s now", c.Name, was,
+				e.URI(), c.Spec)
 		case known && changed:
-			o.Logger().Warn("the definition of a reward has changed: rows carried over keep their earlier value", "reward", c.Name, "from", e.URI())
+			o.Logger().Warn("the definition of a reward has changed: rows carried over keep their earlier value", "reward",
+				c.Name, "from", e.URI())
 		}
 		e.moved = e.moved || !known || was.Weight != c.Weight
 		e.steps[c.Name] = e.Facts[factSteps(c.Name)] > 0

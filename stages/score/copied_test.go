@@ -61,7 +61,8 @@ func TestOnlyGivesTheRowsOfScoringAnew(t *testing.T) {
 			t.Errorf("%s was computed for %v rows, not %v", name, got, want)
 		}
 	}
-	if again(t, in, "mem://only/old", "mem://only/mended", []string{"changed"}, before...).RowsDigest != fixed.RowsDigest || computed(t, "mem://only/mended", "prog") != scorable || computed(t, "mem://only/mended", "a") != 0 {
+	if again(t, in, "mem://only/old", "mem://only/mended", []string{"changed"}, before...).RowsDigest != fixed.RowsDigest ||
+		computed(t, "mem://only/mended", "prog") != scorable || computed(t, "mem://only/mended", "a") != 0 {
 		t.Error("--only changed did not notice that the program changed")
 	}
 
@@ -110,7 +111,8 @@ func TestOnlyOverScores(t *testing.T) {
 		}
 	}
 	all := run(t, options(t, in, "mem://only-over/all", "a=expr:generation", "c*0=expr:1"))
-	if filled := again(t, in, "mem://only-over/none", "mem://only-over/filled", []string{"missing"}, "a=expr:generation", "c*0=expr:1"); filled.RowsDigest != all.RowsDigest {
+	if filled := again(t, in, "mem://only-over/none", "mem://only-over/filled", []string{"missing"}, "a=expr:generation",
+		"c*0=expr:1"); filled.RowsDigest != all.RowsDigest {
 		t.Error("--only missing gave other rows than scoring anew")
 	}
 }
@@ -129,15 +131,17 @@ func TestOnlyRefusesToMix(t *testing.T) {
 	}{
 		"another definition": {in, "mem://only-mix/old", []string{"failed"}, []string{"a=expr:generation * 2"}, nil, "reward \"a\" is a=expr:generation in"},
 		"an unknown reward":  {in, "mem://only-mix/old", []string{"bb"}, []string{"b=expr:2"}, nil, "--only bb: there is no such reward"},
-		"other trajectories": {"mem://only-mix/other", "mem://only-mix/old", []string{"failed"}, []string{"b=expr:2"}, formats.ErrInvalid, "its rows are not those of"},
-		"no scores":          {in, "", []string{"failed"}, []string{"b=expr:2"}, nil, "there are no earlier scores"},
-		"no --only":          {in, "mem://only-mix/old", nil, []string{"b=expr:2"}, nil, "without --only"},
+		"other trajectories": {"mem://only-mix/other", "mem://only-mix/old", []string{"failed"}, []string{"b=expr:2"}, formats.ErrInvalid,
+			"its rows are not those of"},
+		"no scores": {in, "", []string{"failed"}, []string{"b=expr:2"}, nil, "there are no earlier scores"},
+		"no --only": {in, "mem://only-mix/old", nil, []string{"b=expr:2"}, nil, "without --only"},
 	} {
 		o := options(t, c.in, "mem://only-mix/out", c.specs...)
 		o.Only, o.From.URI = c.only, c.from
 		_, err := score.Run(t.Context(), o)
 		var staged *stages.Error
-		if err == nil || !strings.Contains(err.Error(), c.want) || c.kind != nil && !errors.Is(err, c.kind) || c.kind == nil && (!errors.As(err, &staged) || staged.Kind != stages.KindUsage) {
+		if err == nil || !strings.Contains(err.Error(), c.want) || c.kind != nil && !errors.Is(err, c.kind) ||
+			c.kind == nil && (!errors.As(err, &staged) || staged.Kind != stages.KindUsage) {
 			t.Errorf("%s: %v", what, err)
 		}
 	}

@@ -96,7 +96,8 @@ func (f *previous) join(rows []*Row, first int64) error {
 		}
 	}
 	if f.row != nil && first+int64(len(rows)) == f.end {
-		return formats.Invalid(f.place, "carry over scores of the same trajectories", nil, "it scores trajectory %q, which is missing or in another order", f.row.TrajectoryID)
+		return formats.Invalid(f.place, "carry over scores of the same trajectories", nil,
+			"it scores trajectory %q, which is missing or in another order", f.row.TrajectoryID)
 	}
 	return nil
 }

@@ -15,7 +15,8 @@ import (
 // extended writes a rollout of rows that names another as its base.
 func extended(t *testing.T, uri, of string, list []formats.Trajectory) {
 	t.Helper()
-	s, err := dataset.Begin(t.Context(), uri, dataset.Spec{Stage: "rollout", Kind: formats.KindTrajectories, Inputs: []dataset.Ref{openAt(t, of).Ref("base", uri)}}, dataset.Options{})
+	s, err := dataset.Begin(t.Context(), uri,
+		dataset.Spec{Stage: "rollout", Kind: formats.KindTrajectories, Inputs: []dataset.Ref{openAt(t, of).Ref("base", uri)}}, dataset.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -69,7 +69,8 @@ const groups, generations, parts = 24, 4, 4
 // trajectories are 24 groups of 4 with failures, unsampled tokens and all.
 func trajectories() []formats.Trajectory {
 	var rows []formats.Trajectory
-	for group := range random.Trajectories(7, random.Options{Groups: groups, Generations: generations, Messages: 4, SampledTokens: 40, PromptTokens: 20, Failures: 0.2}) {
+	for group := range random.Trajectories(7,
+		random.Options{Groups: groups, Generations: generations, Messages: 4, SampledTokens: 40, PromptTokens: 20, Failures: 0.2}) {
 		rows = append(rows, group...)
 	}
 	return rows

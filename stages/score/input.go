@@ -39,7 +39,8 @@ func openInput(ctx context.Context, in stages.Input) (*input, error) {
 	case formats.KindScores:
 		return openScores(ctx, d)
 	}
-	return nil, formats.Invalid(d.URI(), "give score the dataset that rollout wrote, or scores to carry forward", nil, "it holds %s, which cannot be scored", d.Kind)
+	return nil, formats.Invalid(d.URI(), "give score the dataset that rollout wrote, or scores to carry forward", nil,
+		"it holds %s, which cannot be scored", d.Kind)
 }
 
 func openScores(ctx context.Context, d *dataset.Dataset) (*input, error) {
@@ -48,11 +49,13 @@ func openScores(ctx context.Context, d *dataset.Dataset) (*input, error) {
 		return nil, err
 	}
 	if base.Rows != d.Rows {
-		return nil, formats.Invalid(d.URI(), "score the trajectories again", nil, "it has %d rows and its base %q has %d", d.Rows, base.URI(), base.Rows)
+		return nil, formats.Invalid(d.URI(), "score the trajectories again", nil, "it has %d rows and its base %q has %d",
+			d.Rows, base.URI(), base.Rows)
 	}
 	var s state
 	if err := json.Unmarshal(d.State, &s); err != nil {
-		return nil, formats.Invalid(d.URI(), "score the trajectories again", err, "its manifest does not say which rewards it has")
+		return nil, formats.Invalid(d.URI(), "score the trajectories again", err,
+			"its manifest does not say which rewards it has")
 	}
 	return &input{base: base, scores: d, carried: s.Rewards}, nil
 }

@@ -109,11 +109,14 @@ func (l *Ledger) Reserve(prompt, completion int64) (settle func(prompt, completi
 	sum.add(guess, 1)
 	const hint = "the answers are kept: raise the budget and run the same command again"
 	if tokens := sum.PromptTokens + sum.CompletionTokens; l.BudgetTokens > 0 && tokens > l.BudgetTokens {
-		return nil, stages.Errorf(stages.KindBudget, hint, "the judges' budget of %d tokens is spent: %d are used and the next question may need %d",
+		return nil, stages.Errorf(stages.KindBudget, hint,
+			"the judges' budget of %d tokens is spent: %d are used and the next question may need %d",
 			l.BudgetTokens, l.spent.PromptTokens+l.spent.CompletionTokens, prompt+completion)
 	}
 	if l.BudgetMoney > 0 && sum.Cost > l.BudgetMoney {
-		return nil, stages.Errorf(stages.KindBudget, hint, "the judges' budget of %g is spent: %.4g is used and the next question may need %.4g", l.BudgetMoney, l.spent.Cost, guess.Cost)
+		return nil, stages.Errorf(stages.KindBudget, hint,
+			"the judges' budget of %g is spent: %.4g is used and the next question may need %.4g", l.BudgetMoney,
+			l.spent.Cost, guess.Cost)
 	}
 	l.reserved.add(guess, 1)
 	return func(prompt, completion int64) {
@@ -134,7 +137,8 @@ func (l *Ledger) Hit() {
 }
 
 func (s Spent) since(before Spent) stages.Spend {
-	return stages.Spend{PromptTokens: s.PromptTokens - before.PromptTokens, CompletionTokens: s.CompletionTokens - before.CompletionTokens, Cost: s.Cost - before.Cost}
+	return stages.Spend{PromptTokens: s.PromptTokens - before.PromptTokens,
+		CompletionTokens: s.CompletionTokens - before.CompletionTokens, Cost: s.Cost - before.Cost}
 }
 
 // facts returns what a shard spent, for its record.
@@ -144,7 +148,8 @@ func (s Spent) facts(before Spent) map[string]float64 {
 	}
 	return map[string]float64{
 		"judge.calls": float64(s.Calls - before.Calls), "judge.known": float64(s.Known - before.Known),
-		"judge.prompt_tokens": float64(s.PromptTokens - before.PromptTokens), "judge.completion_tokens": float64(s.CompletionTokens - before.CompletionTokens),
-		"judge.cost": s.Cost - before.Cost,
+		"judge.prompt_tokens":     float64(s.PromptTokens - before.PromptTokens),
+		"judge.completion_tokens": float64(s.CompletionTokens - before.CompletionTokens),
+		"judge.cost":              s.Cost - before.Cost,
 	}
 }

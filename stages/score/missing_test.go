@@ -20,7 +20,8 @@ func TestAFieldThatNoRowHasIsAnErrorOfTheReward(t *testing.T) {
 		out := "mem://missing-all/" + stringOf(i)
 		_, err := score.Run(t.Context(), options(t, in, out, "one=expr:1", reward))
 		var e *stages.Error
-		if !errors.As(err, &e) || e.Kind != stages.KindUsage || !strings.Contains(err.Error(), `no field "gold" (it has `) || !strings.Contains(err.Error(), `reward "a"`) || e.Hint() == "" {
+		if !errors.As(err, &e) || e.Kind != stages.KindUsage || !strings.Contains(err.Error(), `no field "gold" (it has `) ||
+			!strings.Contains(err.Error(), `reward "a"`) || e.Hint() == "" {
 			t.Errorf("%s: %v", reward, err)
 		}
 		b, err := storage.Open(t.Context(), out)
@@ -65,7 +66,8 @@ func TestRequestsHoldWhatExpressionsRead(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, want := range []string{`"metadata":{"level":3}`, `"tool_sets":[[{"type":"function"}]]`, `"generation":2`, `"epoch":5`, `"example_id":"` + row.ExampleID + `"`, `"model":`, `"prompt_tokens":`, `"completion_tokens":`, `"sampled_tokens":`} {
+	for _, want := range []string{`"metadata":{"level":3}`, `"tool_sets":[[{"type":"function"}]]`, `"generation":2`, `"epoch":5`,
+		`"example_id":"` + row.ExampleID + `"`, `"model":`, `"prompt_tokens":`, `"completion_tokens":`, `"sampled_tokens":`} {
 		if !strings.Contains(string(data), want) {
 			t.Errorf("the request has no %s", want)
 		}

@@ -56,10 +56,15 @@ func (o *Options) Declare(d *plugin.Declarer) {
 	d.Heading(plugin.Execution)
 	d.Int(&o.Concurrency, "concurrency", "score `N` batches at once").Shown("one per processor")
 	d.Int(&o.BatchRows, "batch-rows", "pass `N` rows to a reward at once").Shown(strconv.Itoa(defaultBatchRows))
-	d.Strings(&o.PassEnv, "reward-env", "pass the environment variable `NAME` to reward programs; variables named like secrets (KEY, TOKEN, PASSWORD, ...) are not passed otherwise")
-	d.Duration(&o.Timeout, "timeout", "wait at most `TIME` for a program's next answer").Shown(defaultTimeout.String()).Common()
+	d.Strings(&o.PassEnv, "reward-env",
+		"pass the environment variable `NAME` to reward programs; variables named like secrets (KEY, TOKEN, PASSWORD, ...) "+
+			"are not passed otherwise")
+	d.Duration(&o.Timeout, "timeout", "wait at most `TIME` for a program's next answer").
+		Shown(defaultTimeout.String()).Common()
 	d.Heading(plugin.Checks)
-	d.OptionalFloat(&o.MaxFailureRate, "max-failure-rate", "refuse the dataset if more than this `SHARE` of the trajectories that did not fail are unscored").Shown(strconv.FormatFloat(defaultMaxFailureRate, 'g', -1, 64))
+	d.OptionalFloat(&o.MaxFailureRate, "max-failure-rate",
+		"refuse the dataset if more than this `SHARE` of the trajectories that did not fail are unscored").
+		Shown(strconv.FormatFloat(defaultMaxFailureRate, 'g', -1, 64))
 }
 
 // Validate checks everything that can be checked before a byte is read. Its
@@ -77,7 +82,8 @@ func (o Options) Validate() error {
 	case o.Timeout < 0:
 		return usage("0 means the default", "--timeout %s is negative", o.Timeout)
 	case o.MaxFailureRate != nil && !(*o.MaxFailureRate >= 0 && *o.MaxFailureRate <= 1):
-		return usage("0.1 lets one trajectory in ten stay unscored", "--max-failure-rate %v is not between 0 and 1", *o.MaxFailureRate)
+		return usage("0.1 lets one trajectory in ten stay unscored", "--max-failure-rate %v is not between 0 and 1",
+			*o.MaxFailureRate)
 	}
 	if o.From.URI != "" && len(o.Only) == 0 {
 		return usage("say --only missing, failed, changed or the name of a reward", "--from %q without --only", o.From.URI)

@@ -93,7 +93,9 @@ func (t *tryout) fault(ctx context.Context, programs []component, r *Row) (*form
 
 // broken is the error of a program that failed every row.
 func broken(rows string, r *formats.NamedReward) error {
-	return stages.Errorf(stages.KindFailed, "mend the program, or its arguments in --reward, and run the same command again, since nothing was kept; `rollmill check` starts it once",
+	return stages.Errorf(stages.KindFailed,
+		"mend the program, or its arguments in --reward, and run the same command again, since nothing was kept; `rollmill "+
+			"check` starts it once",
 		"score: reward %q: %s trajectories failed: %s: %s", r.Name, rows, r.Failure, r.Error)
 }
 

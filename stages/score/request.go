@@ -83,7 +83,8 @@ func RowSeed(row *Row, name string, seed int64) int64 {
 }
 
 func requestMessage(m *formats.Message) RequestMessage {
-	out := RequestMessage{Role: m.Role, Name: m.Name, Reasoning: m.Reasoning, ToolCallID: m.ToolCallID, ToolCalls: chat.APICalls(m.ToolCalls), Sampled: m.Sampled}
+	out := RequestMessage{Role: m.Role, Name: m.Name, Reasoning: m.Reasoning, ToolCallID: m.ToolCallID,
+		ToolCalls: chat.APICalls(m.ToolCalls), Sampled: m.Sampled}
 	if out.Content = json.RawMessage(m.ContentParts); !json.Valid(out.Content) {
 		out.Content, _ = json.Marshal(m.Content)
 	}

@@ -26,9 +26,12 @@ func build(o Options, carried []string, partial bool) (built, error) {
 	for _, spec := range o.Rewards {
 		kind, err := o.Registry.Find(spec.Kind)
 		if err != nil {
-			return nil, usage(plugin.Nearest(spec.Kind, o.Registry.Names(), "kinds: "+strings.Join(o.Registry.Names(), ", ")), "reward %q: there is no kind %q", spec.String(), spec.Kind)
+			return nil, usage(plugin.Nearest(spec.Kind, o.Registry.Names(), "kinds: "+strings.Join(o.Registry.Names(), ", ")),
+				"reward %q: there is no kind %q", spec.String(), spec.Kind)
 		}
-		reward, err := kind.Make(spec.Arguments, Setup{Name: spec.Name, Earlier: earlier, Partial: partial, Seed: o.Seed, Timeout: o.Timeout, PassEnv: o.PassEnv, Judging: o.Judging, Log: o.Logger()})
+		reward, err := kind.Make(spec.Arguments,
+			Setup{Name: spec.Name, Earlier: earlier, Partial: partial, Seed: o.Seed, Timeout: o.Timeout, PassEnv: o.PassEnv,
+				Judging: o.Judging, Log: o.Logger()})
 		if err != nil {
 			return nil, usage("see `rollmill help reward "+kind.Name+"`", "reward %q: %w", spec.Name, err)
 		}
@@ -85,9 +88,11 @@ func (b built) checkSteps(stored bool) error {
 			switch name, shaped := s.Of(); {
 			case !shaped || computed[name]:
 			case name == "":
-				return usage("name a reward before it with of=, or score scores that have them", "reward %q: trajectories without scores have no shaped rewards", c.Name)
+				return usage("name a reward before it with of=, or score scores that have them",
+					"reward %q: trajectories without scores have no shaped rewards", c.Name)
 			default:
-				return usage("compute it in this run too: a dataset keeps the sum of all shaped rewards, not those of each", "reward %q: the shaped rewards of %q are not kept", c.Name, name)
+				return usage("compute it in this run too: a dataset keeps the sum of all shaped rewards, not those of each",
+					"reward %q: the shaped rewards of %q are not kept", c.Name, name)
 			}
 		}
 		computed[c.Name] = true

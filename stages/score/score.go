@@ -73,7 +73,8 @@ func runShard(ctx context.Context, o Options, in *input, rewards built) (dataset
 		return dataset.Result{}, dataset.Outcome{}, err
 	}
 	of := o.Out.Shard.Of()
-	shard, err := dataset.Begin(ctx, o.Out.URI, spec, dataset.Options{Shard: of.Index, Of: of.Count, Overwrite: o.Out.Overwrite})
+	shard, err := dataset.Begin(ctx, o.Out.URI, spec,
+		dataset.Options{Shard: of.Index, Of: of.Count, Overwrite: o.Out.Overwrite})
 	if err != nil {
 		return dataset.Result{}, dataset.Outcome{}, err
 	}
@@ -95,7 +96,8 @@ func writeShard(ctx context.Context, o Options, in *input, rewards built, shard 
 		return dataset.Outcome{}, err
 	}
 	p := &pipeline{
-		in: in, slice: slice, kept: in.kept(o.Rewards), stepped: in.stepped(o.Rewards), rewards: rewards, shown: rewards.shown(), workers: o.Concurrency, batch: o.BatchRows,
+		in: in, slice: slice, kept: in.kept(o.Rewards), stepped: in.stepped(o.Rewards), rewards: rewards,
+		shown: rewards.shown(), workers: o.Concurrency, batch: o.BatchRows,
 		meter: o.Meter(stage, "trajectories", slice.Rows), log: o.Logger(), tally: newTally(),
 		keepBroken: o.KeepBroken, out: dataset.NewTable[formats.Score](shard, "", slice.First),
 	}

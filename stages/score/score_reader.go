@@ -57,7 +57,9 @@ func (a *aligned) next(rows []*Row, first int64) ([]formats.Score, error) {
 	}
 	for i := range rows {
 		if scores[i].TrajectoryID != rows[i].TrajectoryID {
-			return nil, a.misaligned(first+int64(i), fmt.Sprintf("it is the score of %q, but that row of the base is %q", scores[i].TrajectoryID, rows[i].TrajectoryID))
+			return nil, a.misaligned(first+int64(i),
+				fmt.Sprintf("it is the score of %q, but that row of the base is %q", scores[i].TrajectoryID,
+					rows[i].TrajectoryID))
 		}
 	}
 	return scores, nil

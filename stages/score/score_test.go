@@ -25,7 +25,8 @@ func TestRowsAreAlignedWithBase(t *testing.T) {
 	in, out := "mem://beside/epoch-0/rollout", "mem://beside/epoch-0/score"
 	wide := trajectories()
 	base(t, in, wide)
-	r := run(t, options(t, in, out, "short=expr:len(answer) < 60", "tokens*0.01=expr:sampled_tokens", "prog*2="+"command:"+words("answer"), "sum*0=expr:rewards.short + rewards.prog"))
+	r := run(t, options(t, in, out, "short=expr:len(answer) < 60", "tokens*0.01=expr:sampled_tokens", "prog*2="+"command:"+words("answer"),
+		"sum*0=expr:rewards.short + rewards.prog"))
 	got, d := rows(t, out)
 	if !r.Sealed || r.Rows != int64(len(wide)) || len(got) != len(wide) || d.Base == nil || d.Base.URI != "../rollout" {
 		t.Fatalf("report %+v, base %+v", r, d.Base)
@@ -53,13 +54,15 @@ func TestRowsAreAlignedWithBase(t *testing.T) {
 			t.Errorf("row %d is %+v, want %v", i, s, want)
 		}
 	}
-	if failed == 0 || r.Counts["scored"] != scored || r.Counts["failed"] != failed || r.Counts["unscored"] != 0 || d.Failures["trajectory"] != failed || d.Facts["attempted"] != float64(scored) {
+	if failed == 0 || r.Counts["scored"] != scored || r.Counts["failed"] != failed || r.Counts["unscored"] != 0 || d.Failures["trajectory"] != failed ||
+		d.Facts["attempted"] != float64(scored) {
 		t.Errorf("counts %v, failures %v, facts %v; scored %d, failed %d", r.Counts, d.Failures, d.Facts, scored, failed)
 	}
 	if want := fmt.Sprintf("; no reward: %d failed before", failed); !strings.HasSuffix(r.Message, want) {
 		t.Errorf("the report says %q, want %q", r.Message, want)
 	}
-	if again := run(t, options(t, in, out, "short=expr:len(answer) < 60", "tokens*0.01=expr:sampled_tokens", "prog*2="+"command:"+words("answer"), "sum*0=expr:rewards.short + rewards.prog")); !again.UpToDate || again.RowsDigest != r.RowsDigest || again.Counts["scored"] != scored {
+	if again := run(t, options(t, in, out, "short=expr:len(answer) < 60", "tokens*0.01=expr:sampled_tokens", "prog*2="+"command:"+words("answer"),
+		"sum*0=expr:rewards.short + rewards.prog")); !again.UpToDate || again.RowsDigest != r.RowsDigest || again.Counts["scored"] != scored {
 		t.Errorf("the second run did not find it up to date: %+v", again)
 	}
 }
@@ -93,7 +96,8 @@ func TestHowItIsRunDoesNotMatter(t *testing.T) {
 			continue
 		}
 		crashed++
-		if c := s.Rewards[1]; c.Failure != formats.RewardCrashed || !strings.Contains(c.Error, "exit status 3; stderr ends: no board for "+s.TrajectoryID) || !strings.HasPrefix(s.TrajectoryID, "0") || s.Rewards[0].Value == nil {
+		if c := s.Rewards[1]; c.Failure != formats.RewardCrashed || !strings.Contains(c.Error, "exit status 3; stderr ends: no board for "+s.TrajectoryID) ||
+			!strings.HasPrefix(s.TrajectoryID, "0") || s.Rewards[0].Value == nil {
 			t.Errorf("row %s is %+v", s.TrajectoryID, s)
 		}
 	}
@@ -213,7 +217,8 @@ func TestAServiceMayMove(t *testing.T) {
 	if _, err := score.Run(t.Context(), options(t, in, "mem://moved/score", "svc=http:version=2,"+here+"/score")); err == nil {
 		t.Error("another version is the same reward")
 	}
-	if got := again(t, in, "mem://moved/score", "mem://moved/two", []string{"changed"}, "svc=http:version=2,"+serve(2)+"/score"); got.RowsDigest == r.RowsDigest {
+	if got := again(t, in, "mem://moved/score", "mem://moved/two", []string{"changed"},
+		"svc=http:version=2,"+serve(2)+"/score"); got.RowsDigest == r.RowsDigest {
 		t.Error("--only changed did not notice another version")
 	}
 }
@@ -253,7 +258,8 @@ func TestTooManyFailuresAreRefused(t *testing.T) {
 	}
 	_, d := rows(t, out)
 	g := d.Gates[0]
-	if want := float64(d.Counts["unscored"]) / float64(d.Counts["scored"]+d.Counts["unscored"]); g.Value != want || d.Failures["answer"] != d.Counts["unscored"] {
+	if want := float64(d.Counts["unscored"]) / float64(d.Counts["scored"]+d.Counts["unscored"]); g.Value != want ||
+		d.Failures["answer"] != d.Counts["unscored"] {
 		t.Errorf("gate %+v, want %v; failures %v", g, want, d.Failures)
 	}
 }

@@ -208,7 +208,8 @@ type columnReader[T any] struct {
 	same bool // out is used again
 }
 
-func openColumns[T any](ctx context.Context, d *dataset.Dataset, r dataset.Range, set func(*T, *formats.Trajectory), unread []string) (rowReader, error) {
+func openColumns[T any](ctx context.Context, d *dataset.Dataset, r dataset.Range, set func(*T, *formats.Trajectory),
+	unread []string) (rowReader, error) {
 	reader, err := dataset.NewReaderWithout[T](ctx, d, r, unread)
 	if err != nil {
 		return nil, err

@@ -29,7 +29,8 @@ func (b built) immediate() bool {
 // within large row groups; and for scores that are aligned otherwise.
 func (p *pipeline) readers() int {
 	in := p.in
-	if in.earlier != nil && in.earlier.extended || !in.base.Local() || in.scores != nil && !in.scores.Local() || in.earlier != nil && !in.earlier.Local() {
+	if in.earlier != nil && in.earlier.extended || !in.base.Local() || in.scores != nil && !in.scores.Local() ||
+		in.earlier != nil && !in.earlier.Local() {
 		return 1
 	}
 	for _, part := range in.base.PartsOf("") {

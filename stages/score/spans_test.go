@@ -19,7 +19,8 @@ func thin(t testing.TB, uri string, groups, rows int) []formats.Trajectory {
 	}
 	table := dataset.NewTable[formats.Trajectory](shard, "", -1)
 	var all, out []formats.Trajectory
-	for group := range random.Trajectories(1, random.Options{Groups: groups, Generations: 3, Messages: 3, SampledTokens: 4, PromptTokens: 4, NoTokens: true, Failures: 0.1, Scored: true}) {
+	for group := range random.Trajectories(1,
+		random.Options{Groups: groups, Generations: 3, Messages: 3, SampledTokens: 4, PromptTokens: 4, NoTokens: true, Failures: 0.1, Scored: true}) {
 		for i := range group {
 			group[i].Error = group[i].FailureClass
 		}

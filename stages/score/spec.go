@@ -69,7 +69,8 @@ func (s *Spec) parseHead(spec, head string) error {
 	name, weight, weighted := strings.Cut(head, "*")
 	s.Name = strings.TrimSpace(name)
 	if !nameForm.MatchString(s.Name) {
-		return usage("a name is letters, digits, _ and -, not beginning with a digit", "reward %q: %q cannot be a name", spec, s.Name)
+		return usage("a name is letters, digits, _ and -, not beginning with a digit", "reward %q: %q cannot be a name",
+			spec, s.Name)
 	}
 	if !weighted {
 		return nil
@@ -103,7 +104,8 @@ func checkNames(specs []Spec) error {
 	seen := map[string]bool{}
 	for _, s := range specs {
 		if s.unnamed && len(specs) > 1 {
-			return usage("write "+s.Kind+"-score="+strings.TrimPrefix(s.String(), s.Name+"="), "reward %q has no name; only a single reward may go without", strings.TrimPrefix(s.String(), s.Name+"="))
+			return usage("write "+s.Kind+"-score="+strings.TrimPrefix(s.String(), s.Name+"="),
+				"reward %q has no name; only a single reward may go without", strings.TrimPrefix(s.String(), s.Name+"="))
 		}
 		if seen[s.Name] {
 			return usage("give each reward a name of its own", "two rewards are named %q", s.Name)

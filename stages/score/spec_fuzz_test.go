@@ -4,7 +4,8 @@ import "testing"
 
 // A spec that is read is written as one that is read as the same.
 func FuzzParseReward(f *testing.F) {
-	for _, s := range []string{"match:exact", "exact*0.5=match:exact", "short=expr:len(answer) < 100", " a * 1e-3 = k : x=1,text=a,b ", "a*NaN=k", "=:", "*=:*", "a=b=c:d"} {
+	for _, s := range []string{"match:exact", "exact*0.5=match:exact", "short=expr:len(answer) < 100", " a * 1e-3 = k : x=1,text=a,b ", "a*NaN=k", "=:", "*=:*",
+		"a=b=c:d"} {
 		f.Add(s)
 	}
 	f.Fuzz(func(t *testing.T, text string) {

@@ -57,7 +57,8 @@ type fault struct {
 }
 
 func newTally() *tally {
-	return &tally{failures: map[string]int64{}, facts: map[string]float64{}, missing: map[string]*missing{}, faults: map[string]*fault{}}
+	return &tally{failures: map[string]int64{}, facts: map[string]float64{}, missing: map[string]*missing{},
+		faults: map[string]*fault{}}
 }
 
 // factMissing counts the rows without a field that a reward reads.
@@ -137,13 +138,15 @@ func (t *tally) attempted() int64 { return t.scored + t.unscored }
 func (t *tally) check(o Options, rewards built) error {
 	for _, c := range rewards {
 		_, program := c.Reward.(Program)
-		if f := t.faults[c.Name]; program && !o.KeepBroken && f != nil && f.rows == t.attempted() && t.scored == 0 && *o.MaxFailureRate < 1 {
+		if f := t.faults[c.Name]; program && !o.KeepBroken && f != nil && f.rows == t.attempted() && t.scored == 0 &&
+			*o.MaxFailureRate < 1 {
 			return broken(fmt.Sprintf("all %d", f.rows), &f.first)
 		}
 	}
 	for _, s := range o.Rewards {
 		if m := t.missing[s.Name]; m != nil && m.rows == t.attempted() {
-			return usage("name one that the rows have; an expression may say what a missing one is worth: example.x ?? 0", "reward %q: of all %d trajectories: %s", s.Name, m.rows, m.text)
+			return usage("name one that the rows have; an expression may say what a missing one is worth: example.x ?? 0",
+				"reward %q: of all %d trajectories: %s", s.Name, m.rows, m.text)
 		}
 	}
 	return nil
@@ -177,7 +180,8 @@ func report(result dataset.Result, outcome dataset.Outcome) stages.Report {
 	}
 	if r.Message = message(r); outcome.Facts["judge.calls"]+outcome.Facts["judge.known"] > 0 {
 		f := outcome.Facts
-		r.Message += fmt.Sprintf("; judges were asked %.0f times, %.0f answers were stored before, %.0f tokens", f["judge.calls"], f["judge.known"], f["judge.prompt_tokens"]+f["judge.completion_tokens"])
+		r.Message += fmt.Sprintf("; judges were asked %.0f times, %.0f answers were stored before, %.0f tokens",
+			f["judge.calls"], f["judge.known"], f["judge.prompt_tokens"]+f["judge.completion_tokens"])
 		if f["judge.cost"] > 0 {
 			r.Message += fmt.Sprintf(" for %.4g", f["judge.cost"])
 		}
@@ -191,7 +195,9 @@ func message(r stages.Report) string {
 	}
 	text := fmt.Sprintf("%d of %s scored", r.Counts[countScored], plural.Of(r.Rows, "trajectory"))
 	var why []string
-	for _, class := range slices.SortedFunc(maps.Keys(r.Failures), func(a, b string) int { return cmp.Compare(r.Failures[b], r.Failures[a]) }) {
+	for _, class := range slices.SortedFunc(maps.Keys(r.Failures), func(a, b string) int {
+		return cmp.Compare(r.Failures[b], r.Failures[a])
+	}) {
 		what := class
 		if class == formats.RewardTrajectory {
 			what = "failed before"

@@ -84,7 +84,8 @@ func (p *pipeline) warn(s *formats.Score) {
 				p.warned = map[string]bool{}
 			}
 			p.warned[key] = true
-			p.log.Warn("a trajectory has no reward", "reward", r.Name, "failure", r.Failure, "error", r.Error, "trajectory_id", s.TrajectoryID)
+			p.log.Warn("a trajectory has no reward", "reward", r.Name, "failure", r.Failure, "error", r.Error,
+				"trajectory_id", s.TrajectoryID)
 		}
 	}
 }

@@ -44,7 +44,8 @@ func TestDamagedLedgerNeedsPerson(t *testing.T) {
 			}
 			os.Remove(filepath.Join(place.Out, formats.ReceiptFile))
 			ways := [][]byte{nil, []byte("{}"), []byte("null"), []byte("[]"), []byte("{"), good[:len(good)/2], []byte(`{"format":"rollmill-ledger/1"}`),
-				bytes.ReplaceAll(good, []byte(":"), nil), []byte(`{"owner":"x","void":true,"receipt":{}}`), []byte(`{"owner":"x","receipt":{}}`), bytes.Repeat([]byte("["), 20000)}
+				bytes.ReplaceAll(good, []byte(":"), nil), []byte(`{"owner":"x","void":true,"receipt":{}}`), []byte(`{"owner":"x","receipt":{}}`),
+				bytes.Repeat([]byte("["), 20000)}
 			r := rand.New(rand.NewPCG(1, uint64(len(name))))
 			for range count {
 				bad := bytes.Clone(good)
@@ -66,7 +67,8 @@ func TestDamagedLedgerNeedsPerson(t *testing.T) {
 				for _, look := range []func() error{
 					func() error { _, err := submit.Run(t.Context(), o); return err },
 					func() error {
-						_, err := submit.Job(t.Context(), submit.JobOptions{Key: filepath.Base(filepath.Dir(filepath.Dir(path))), Ledger: o.Ledger, Trainer: o.Trainer})
+						_, err := submit.Job(t.Context(),
+							submit.JobOptions{Key: filepath.Base(filepath.Dir(filepath.Dir(path))), Ledger: o.Ledger, Trainer: o.Trainer})
 						return err
 					},
 					func() error {

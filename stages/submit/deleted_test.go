@@ -78,7 +78,8 @@ func TestDeletedRecordsTrainNothingTwice(t *testing.T) {
 					}
 				}
 			}
-			t.Logf("%d records, %d of them or pairs deleted, %d commands: %d attached, %d refused", len(records.files), len(pairs), len(commands), attached, refused)
+			t.Logf("%d records, %d of them or pairs deleted, %d commands: %d attached, %d refused", len(records.files), len(pairs), len(commands),
+				attached, refused)
 		})
 	}
 }
@@ -97,7 +98,8 @@ type records struct {
 
 func newRecords(t *testing.T, place order, in string) *records {
 	t.Helper()
-	r := &records{roots: []string{filepath.Join(place.Ledger, ".rollmill/ledger"), filepath.Join(place.Ledger, ".rollmill/epochs"), place.Out}, files: map[string][]byte{}}
+	r := &records{roots: []string{filepath.Join(place.Ledger, ".rollmill/ledger"), filepath.Join(place.Ledger, ".rollmill/epochs"), place.Out},
+		files: map[string][]byte{}}
 	for _, root := range r.roots {
 		filepath.WalkDir(root, func(path string, d fs.DirEntry, err error) error {
 			if err == nil && !d.IsDir() {

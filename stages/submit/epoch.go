@@ -87,7 +87,9 @@ func (s *session) claims(ctx context.Context) ([]epochClaim, error) {
 		var c epochClaim
 		if wrong := parse(key, data, &c); wrong != nil {
 			if !s.Resubmit {
-				return nil, stages.Errorf(stages.KindPerson, "put the record back from a backup; or look at the trainer, and if epoch "+fmt.Sprint(s.Epoch)+" was not trained, use --resubmit", "submit: the ledger is damaged: %w", wrong)
+				return nil, stages.Errorf(stages.KindPerson,
+					"put the record back from a backup; or look at the trainer, and if epoch "+fmt.Sprint(s.Epoch)+
+						" was not trained, use --resubmit", "submit: the ledger is damaged: %w", wrong)
 			}
 			c = epochClaim{}
 		}
@@ -114,8 +116,10 @@ func (s *session) winEpoch(ctx context.Context) error {
 		if len(list) > 0 && list[len(list)-1].Key == s.ledger.key {
 			return nil
 		}
-		c := epochClaim{Format: epochFormat, Key: s.ledger.key, Owner: s.ledger.me, Target: s.target, Run: s.Run, RunID: s.runID, Epoch: s.Epoch,
-			Curated: s.data.URI(), Digest: s.data.RowsDigest.String(), Settings: s.settings, Resubmit: before, CreatedAt: s.Clock()}
+		c := epochClaim{Format: epochFormat, Key: s.ledger.key, Owner: s.ledger.me, Target: s.target, Run: s.Run,
+			RunID: s.runID, Epoch: s.Epoch,
+			Curated: s.data.URI(), Digest: s.data.RowsDigest.String(), Settings: s.settings, Resubmit: before,
+			CreatedAt: s.Clock()}
 		// Whether it won or lost, the others' attempts are read again, now that
 		// the record exists.
 		if _, err := s.ledger.createAt(ctx, s.epochKey(len(list)+1), c); err != nil {
@@ -167,7 +171,8 @@ func (s *session) keepEpoch(ctx context.Context) error {
 		return err
 	}
 	if n := len(list); n == 0 || list[n-1].Key != s.ledger.key {
-		return stages.Errorf(stages.KindTemporary, "run the same command again", "submit: another submission took epoch %d meanwhile", s.Epoch)
+		return stages.Errorf(stages.KindTemporary, "run the same command again",
+			"submit: another submission took epoch %d meanwhile", s.Epoch)
 	}
 	return nil
 }

@@ -59,7 +59,8 @@ func TestAnEpochTrainsAServedPolicyOnce(t *testing.T) {
 			for _, dry := range []bool{true, false} {
 				other.DryRun = dry
 				e := kind(t, other, stages.KindPerson)
-				if !strings.Contains(e.Error(), `epoch 0 of the run "run" was submitted to art at`) || !strings.Contains(e.Error(), "with other rows") || !strings.Contains(e.Hint(), "--resubmit") {
+				if !strings.Contains(e.Error(), `epoch 0 of the run "run" was submitted to art at`) || !strings.Contains(e.Error(), "with other rows") ||
+					!strings.Contains(e.Hint(), "--resubmit") {
 					t.Errorf("%v; %s", e, e.Hint())
 				}
 			}
@@ -206,7 +207,8 @@ func TestASweepMakesAModelForEachSetting(t *testing.T) {
 			o.Keys = listed(o.Ledger.(*storage.Bucket))
 			o.In.URI = curatedIn(t, opened(t, t.TempDir()), t.TempDir()+"/curate", rowsOf(0, 1, 2)...)
 			submission := func(epochs int, groups ...int) submit.Options {
-				tr, err := openai.New(openai.Config{BaseURL: server.URL, APIKey: openaitest.Key, Model: "gpt-test", MinRows: 1, Settle: 1, Poll: 1, Hyperparameters: map[string]any{"n_epochs": epochs}})
+				tr, err := openai.New(openai.Config{BaseURL: server.URL, APIKey: openaitest.Key, Model: "gpt-test", MinRows: 1, Settle: 1, Poll: 1,
+					Hyperparameters: map[string]any{"n_epochs": epochs}})
 				if err != nil {
 					t.Fatal(err)
 				}

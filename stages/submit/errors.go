@@ -17,7 +17,8 @@ func kinded(err error) error {
 		misused   interface{ Misused() bool }
 	)
 	switch {
-	case err == nil, errors.As(err, &ours), errors.Is(err, formats.ErrInvalid), errors.Is(err, context.Canceled), errors.Is(err, context.DeadlineExceeded):
+	case err == nil, errors.As(err, &ours), errors.Is(err, formats.ErrInvalid), errors.Is(err, context.Canceled),
+		errors.Is(err, context.DeadlineExceeded):
 		return err
 	case errors.As(err, &misused) && misused.Misused():
 		return stages.Errorf(stages.KindUsage, hint(err), "submit: %w", err)
@@ -51,7 +52,8 @@ func verdict(r *formats.Receipt) error {
 	case formats.JobCancelled:
 		return failed(again, "the job was cancelled")
 	case formats.JobUntrained:
-		return failed("check for flat groups (curate drops them) and for missing logprobs; "+again, "the trainer found nothing to train on")
+		return failed("check for flat groups (curate drops them) and for missing logprobs; "+again,
+			"the trainer found nothing to train on")
 	}
 	return nil
 }

@@ -189,7 +189,8 @@ func (o order) stall() time.Duration {
 func (o order) trainer() (backends.Trainer, error) {
 	switch {
 	case o.Entity != "":
-		return customizer.New(customizer.Config{EntityURL: o.Entity, DatastoreURL: o.Data, APIKey: customizertest.Key, DatastoreToken: customizertest.Token, Config: customizertest.Config, Settle: settle})
+		return customizer.New(customizer.Config{EntityURL: o.Entity, DatastoreURL: o.Data, APIKey: customizertest.Key, DatastoreToken: customizertest.Token,
+			Config: customizertest.Config, Settle: settle})
 	case o.Hub != "":
 		return hub.New(hub.Config{Endpoint: o.Hub, Token: hubtest.Token, Repo: "acme/rollouts", Settle: settle})
 	case o.URL != "":
@@ -338,7 +339,9 @@ func curated(t *testing.T, uri string, groups ...[]formats.Trajectory) string {
 // curatedIn writes one that belongs to a run.
 func curatedIn(t *testing.T, r dataset.Run, uri string, groups ...[]formats.Trajectory) string {
 	t.Helper()
-	s, err := dataset.Begin(t.Context(), uri, dataset.Spec{Stage: "curate", Version: 1, Kind: formats.KindTrajectories, Params: map[string]any{"groups": fmt.Sprint(len(groups))}, Run: r}, dataset.Options{})
+	s, err := dataset.Begin(t.Context(), uri,
+		dataset.Spec{Stage: "curate", Version: 1, Kind: formats.KindTrajectories, Params: map[string]any{"groups": fmt.Sprint(len(groups))}, Run: r},
+		dataset.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -15,20 +15,23 @@ func groups(ctx context.Context, d *dataset.Dataset) backends.Groups {
 	return func(yield func([]formats.Trajectory, error) bool) {
 		stop := errors.New("stop")
 		seen := map[string]bool{} // of rows that no stage wrote: only their groups may not be adjacent
-		err := dataset.Groups(ctx, d, "", d.All(), (*formats.Trajectory).Group, func(first int64, rows []formats.Trajectory) error {
-			if name := rows[0].Group(); d.Plain {
-				if seen[name] {
-					e := formats.Invalid(d.URI(), "sort the rows by group_id, or submit what score, group and curate make of them", nil, "the rows of group %q are not adjacent", name)
-					e.Row = first
-					return e
+		err := dataset.Groups(ctx, d, "", d.All(), (*formats.Trajectory).Group,
+			func(first int64, rows []formats.Trajectory) error {
+				if name := rows[0].Group(); d.Plain {
+					if seen[name] {
+						e := formats.Invalid(d.URI(),
+							"sort the rows by group_id, or submit what score, group and curate make of them", nil,
+							"the rows of group %q are not adjacent", name)
+						e.Row = first
+						return e
+					}
+					seen[strings.Clone(name)] = true
 				}
-				seen[strings.Clone(name)] = true
-			}
-			if !yield(rows, nil) {
-				return stop
-			}
-			return nil
-		})
+				if !yield(rows, nil) {
+					return stop
+				}
+				return nil
+			})
 		if err != nil && !errors.Is(err, stop) {
 			yield(nil, err)
 		}

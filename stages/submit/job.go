@@ -36,12 +36,14 @@ type JobOptions struct {
 // that failed is an error, with a complete result, only if it was waited for.
 func Job(ctx context.Context, o JobOptions) (Result, error) {
 	if o.Ledger == nil || o.Trainer == nil || o.Receipt == nil && o.Key == "" {
-		return Result{}, stages.Errorf(stages.KindUsage, "name the submission: --in URI of its receipt, or --key", "job: no submission")
+		return Result{}, stages.Errorf(stages.KindUsage, "name the submission: --in URI of its receipt, or --key",
+			"job: no submission")
 	}
 	s := newJobSession(ctx, o)
 	if o.Timeout > 0 {
 		var cancel context.CancelFunc
-		ctx, cancel = context.WithTimeoutCause(ctx, o.Timeout, stages.Errorf(stages.KindTemporary, "run the same command again", "job: gave up after %s", o.Timeout))
+		ctx, cancel = context.WithTimeoutCause(ctx, o.Timeout,
+			stages.Errorf(stages.KindTemporary, "run the same command again", "job: gave up after %s", o.Timeout))
 		defer cancel()
 	}
 	err := s.job(ctx, o.Cancel)
@@ -81,7 +83,8 @@ func (s *session) job(ctx context.Context, cancel bool) error {
 	case a != nil && a.damage != nil:
 		return s.damaged(a)
 	case a == nil:
-		return formats.Invalid(s.ledger.key, "`rollmill job list` shows what the ledger holds; name another with --ledger", fs.ErrNotExist, "no such submission in the ledger")
+		return formats.Invalid(s.ledger.key, "`rollmill job list` shows what the ledger holds; name another with --ledger",
+			fs.ErrNotExist, "no such submission in the ledger")
 	case a.Target != s.target:
 		return stages.Errorf(stages.KindUsage, "repeat the backend's settings of the submission",
 			"job: the batch went to %s, and these settings mean %s", where(a.Target), where(s.target))
@@ -105,11 +108,13 @@ func (s *session) named(ctx context.Context) (*formats.Receipt, error) {
 	case errors.Is(err, fs.ErrNotExist) && s.ledger.key != "":
 		return nil, nil
 	case errors.Is(err, fs.ErrNotExist):
-		return nil, formats.Invalid(s.Out, "is it the --out of submit? A job without a receipt has a key: `rollmill job list`, --key", err, "no receipt")
+		return nil, formats.Invalid(s.Out,
+			"is it the --out of submit? A job without a receipt has a key: `rollmill job list`, --key", err, "no receipt")
 	case err != nil:
 		return nil, fmt.Errorf("reading the receipt at %q: %w", s.Out, err)
 	case s.ledger.key != "" && receipt.Key != s.ledger.key:
-		return nil, stages.Errorf(stages.KindUsage, "leave out one of --in and --key", "job: the receipt at %q is of the submission %s", s.Out, receipt.Key)
+		return nil, stages.Errorf(stages.KindUsage, "leave out one of --in and --key",
+			"job: the receipt at %q is of the submission %s", s.Out, receipt.Key)
 	}
 	s.ledger.key = receipt.Key
 	return receipt, nil
@@ -187,9 +192,11 @@ func (s *session) cancel(ctx context.Context, a *attempt) error {
 	canceller, ok := s.Trainer.(backends.Canceller)
 	switch {
 	case !ok:
-		return stages.Errorf(stages.KindUsage, "stop the trainer itself", "job: jobs of the backend %s cannot be cancelled", s.target.Backend)
+		return stages.Errorf(stages.KindUsage, "stop the trainer itself", "job: jobs of the backend %s cannot be cancelled",
+			s.target.Backend)
 	case a.job == nil:
-		return stages.Errorf(stages.KindTemporary, "look again with `rollmill job status`", "job: this submission has no known job yet, so there is nothing to cancel")
+		return stages.Errorf(stages.KindTemporary, "look again with `rollmill job status`",
+			"job: this submission has no known job yet, so there is nothing to cancel")
 	}
 	_, err := canceller.Cancel(ctx, a.job.Job)
 	return kinded(err)

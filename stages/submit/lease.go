@@ -97,7 +97,8 @@ func (h *holding) renew(ctx context.Context) error {
 	began := lease.Now()
 	ctx, cancel := context.WithTimeout(ctx, h.l.ttl)
 	defer cancel()
-	if err := write(ctx, h.l.store, h.l.path(h.attempt, "lease"), heartbeat{Owner: h.l.me.ID, Beat: beat, Sent: sent}); err != nil {
+	if err := write(ctx, h.l.store, h.l.path(h.attempt, "lease"),
+		heartbeat{Owner: h.l.me.ID, Beat: beat, Sent: sent}); err != nil {
 		return err
 	}
 	h.mu.Lock()
@@ -115,7 +116,8 @@ func (h *holding) recorded(ctx context.Context) error {
 }
 
 var errLeaseLost = stages.Errorf(stages.KindTemporary, "run the same command again",
-	"submit: the lease of this submission ran out (the process was stopped, or the ledger could not be reached); nothing more is sent")
+	"submit: the lease of this submission ran out (the process was stopped, or the ledger could not be reached); nothing "+
+		"more is sent")
 
 var errTaken = stages.Errorf(stages.KindTemporary, "run the same command again",
 	"submit: another process took this submission over; nothing more is sent from here")
@@ -153,10 +155,13 @@ func (h *holding) look(ctx context.Context) error {
 	a, err := h.l.last(ctx)
 	switch {
 	case err != nil:
-		return stages.Errorf(stages.KindTemporary, "run the same command again", "submit: the ledger could not be read again before sending: %w", err)
+		return stages.Errorf(stages.KindTemporary, "run the same command again",
+			"submit: the ledger could not be read again before sending: %w", err)
 	case a == nil || a.damage != nil:
-		return stages.Errorf(stages.KindPerson, "look at the ledger; run the same command again for what to do", "submit: the ledger lost the records of this submission while it was sent; nothing more is sent")
-	case a.Attempt != h.attempt || a.Owner.ID != h.l.me.ID || a.taken != nil || a.done != nil || a.sent == nil || a.sent.Owner != h.l.me.ID:
+		return stages.Errorf(stages.KindPerson, "look at the ledger; run the same command again for what to do",
+			"submit: the ledger lost the records of this submission while it was sent; nothing more is sent")
+	case a.Attempt != h.attempt || a.Owner.ID != h.l.me.ID || a.taken != nil || a.done != nil || a.sent == nil ||
+		a.sent.Owner != h.l.me.ID:
 		return errTaken
 	case h.renewed.Late(h.l.ttl):
 		return errLeaseLost
@@ -173,5 +178,6 @@ func (h *holding) end(ctx context.Context, open bool) error {
 	if !open {
 		return nil
 	}
-	return write(ctx, h.l.store, h.l.path(h.attempt, "lease"), heartbeat{Owner: h.l.me.ID, Beat: h.beat + 1, Sent: h.sent, Released: true})
+	return write(ctx, h.l.store, h.l.path(h.attempt, "lease"),
+		heartbeat{Owner: h.l.me.ID, Beat: h.beat + 1, Sent: h.sent, Released: true})
 }

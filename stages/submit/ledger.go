@@ -75,26 +75,27 @@ func Key(digest string, settings backends.Identity, target formats.Target) strin
 const ledgerFormat = "rollmill-ledger/2"
 
 type intent struct {
-	Format    string              `json:"format"`
-	Key       string              `json:"key"`
-	Attempt   int                 `json:"attempt"`
-	Round     int                 `json:"round"` // how often the batch was sent again on purpose
-	Token     string              `json:"token"`
-	Owner     lease.Owner         `json:"owner"`
-	Target    formats.Target      `json:"target"`
-	Settings  backends.Identity   `json:"settings,omitempty"`
-	Curated   string              `json:"curated"`
-	Digest    string              `json:"curated_digest"`
-	Run       string              `json:"run,omitempty"`
-	RunID     string              `json:"run_id,omitempty"`
-	Epoch     int                 `json:"epoch"`
-	Stats     backends.BatchStats `json:"load"`
-	Resubmit  string              `json:"resubmit,omitempty"`  // the attempt that it repeats
-	Others    []string            `json:"elsewhere,omitempty"` // other trainers that it was submitted to before, allowed by a flag
-	Keeps     bool                `json:"keeps,omitempty"`     // the target trains nothing
-	CreatedAt time.Time           `json:"created_at"`
-	Lease     float64             `json:"lease_seconds"`     // how long its owner may go without a heartbeat
-	Assumes   bool                `json:"assumes,omitempty"` // it sends nothing: it ends an attempt whose records are damaged
+	Format   string              `json:"format"`
+	Key      string              `json:"key"`
+	Attempt  int                 `json:"attempt"`
+	Round    int                 `json:"round"` // how often the batch was sent again on purpose
+	Token    string              `json:"token"`
+	Owner    lease.Owner         `json:"owner"`
+	Target   formats.Target      `json:"target"`
+	Settings backends.Identity   `json:"settings,omitempty"`
+	Curated  string              `json:"curated"`
+	Digest   string              `json:"curated_digest"`
+	Run      string              `json:"run,omitempty"`
+	RunID    string              `json:"run_id,omitempty"`
+	Epoch    int                 `json:"epoch"`
+	Stats    backends.BatchStats `json:"load"`
+	Resubmit string              `json:"resubmit,omitempty"` // the attempt that it repeats
+	// other trainers that it was submitted to before, allowed by a flag
+	Others    []string  `json:"elsewhere,omitempty"`
+	Keeps     bool      `json:"keeps,omitempty"` // the target trains nothing
+	CreatedAt time.Time `json:"created_at"`
+	Lease     float64   `json:"lease_seconds"`     // how long its owner may go without a heartbeat
+	Assumes   bool      `json:"assumes,omitempty"` // it sends nothing: it ends an attempt whose records are damaged
 }
 
 type sent struct {
@@ -326,8 +327,10 @@ func (l *ledger) claim(ctx context.Context, in intent) (bool, error) {
 		return false, fmt.Errorf("reading the ledger: %w", err)
 	}
 	if refused == nil || !bytes.Equal(now, mine) {
-		return false, stages.Errorf(stages.KindUsage, "keep the ledger on a local disk, or in a store with conditional writes: --ledger URI",
-			"submit: the ledger's store overwrites a record that must only be created: it cannot keep a batch from being trained twice")
+		return false, stages.Errorf(stages.KindUsage,
+			"keep the ledger on a local disk, or in a store with conditional writes: --ledger URI",
+			"submit: the ledger's store overwrites a record that must only be created: it cannot keep a batch from being "+
+				"trained twice")
 	}
 	return true, nil
 }
@@ -349,7 +352,8 @@ func (l *ledger) finish(ctx context.Context, n int, d done) (*done, error) {
 		return nil, err
 	}
 	if a.damage != nil {
-		return nil, stages.Errorf(stages.KindPerson, "put the record back from a backup, or look at the trainer", "submit: the ledger is damaged: %w", a.damage)
+		return nil, stages.Errorf(stages.KindPerson, "put the record back from a backup, or look at the trainer",
+			"submit: the ledger is damaged: %w", a.damage)
 	}
 	return other, nil
 }

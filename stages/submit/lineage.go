@@ -120,18 +120,26 @@ func (s *session) guard(before backends.TrainerState) error {
 	for _, v := range slices.Sorted(maps.Keys(s.made.versions)) {
 		made := fmt.Sprintf("were made by policy version %d, and the trainer is at step %d: they are", v, *before.Step)
 		if late := *before.Step - v; late > s.MaxStaleness {
-			return s.refuse(s.made.versions[v], StalePolicy, "sample with the newest policy (rollout --policy RECEIPT), drop old rows with curate, or allow them: --max-staleness N",
+			return s.refuse(s.made.versions[v], StalePolicy,
+				"sample with the newest policy (rollout --policy RECEIPT), drop old rows with curate, or allow them: "+
+					"--max-staleness N",
 				fmt.Sprintf("%s %d steps old", made, late))
 		} else if late < 0 {
-			return s.refuse(s.made.versions[v], NewerPolicy, "this is not the trainer that the policy came from, or it was reset to an older checkpoint", made+" newer than the trainer")
+			return s.refuse(s.made.versions[v], NewerPolicy,
+				"this is not the trainer that the policy came from, or it was reset to an older checkpoint",
+				made+" newer than the trainer")
 		}
 	}
 	for _, e := range slices.Sorted(maps.Keys(s.made.epochs)) {
-		made := fmt.Sprintf("do not say which policy made them and are of epoch %d, submitted as epoch %d: they are", e, s.Epoch)
+		made := fmt.Sprintf("do not say which policy made them and are of epoch %d, submitted as epoch "+
+			"%d: they are", e, s.Epoch)
 		if late := int64(s.Epoch) - e; late > s.MaxStaleness {
-			return s.refuse(s.made.epochs[e], StaleEpoch, "check --in. Drop old rows with curate, or allow them: --max-staleness N", fmt.Sprintf("%s %d epochs old", made, late))
+			return s.refuse(s.made.epochs[e], StaleEpoch,
+				"check --in. Drop old rows with curate, or allow them: --max-staleness N",
+				fmt.Sprintf("%s %d epochs old", made, late))
 		} else if late < 0 {
-			return s.refuse(s.made.epochs[e], LaterEpoch, "leave out --epoch, or give the epoch of the rows", made+" of a later one")
+			return s.refuse(s.made.epochs[e], LaterEpoch, "leave out --epoch, or give the epoch of the rows",
+				made+" of a later one")
 		}
 	}
 	if before.Policy == nil || before.Policy.Model == "" {
@@ -139,7 +147,8 @@ func (s *session) guard(before backends.TrainerState) error {
 	}
 	for _, model := range slices.Sorted(maps.Keys(s.made.models)) {
 		if model != "" && !before.Policy.Names(model) {
-			return s.refuse(s.made.models[model], OtherModel, "submit to the trainer of that model, or sample from this one: rollout --policy RECEIPT",
+			return s.refuse(s.made.models[model], OtherModel,
+				"submit to the trainer of that model, or sample from this one: rollout --policy RECEIPT",
 				fmt.Sprintf("were made by the model %q, and the one being trained is %q", model, before.Policy.Model))
 		}
 	}

@@ -75,7 +75,8 @@ func TestWarnings(t *testing.T) {
 	o.In.URI, o.DryRun, o.Epoch = curated(t, t.TempDir()+"/curate", backendtest.Group(0), madeBy(old, 0, "trainer_run")), true, 3
 	result, err := submit.Run(t.Context(), o)
 	notes := strings.Join(result.Stats.Notes, "\n")
-	if err != nil || !strings.Contains(notes, "from epoch 1 and are submitted as epoch 3") || !strings.Contains(notes, "epochs 0 to 1") || !strings.Contains(notes, "4 of 8 rows do not say") {
+	if err != nil || !strings.Contains(notes, "from epoch 1 and are submitted as epoch 3") || !strings.Contains(notes, "epochs 0 to 1") ||
+		!strings.Contains(notes, "4 of 8 rows do not say") {
 		t.Errorf("%v: %s", err, notes)
 	}
 }
@@ -100,9 +101,11 @@ func TestStaleEpochsAreRefused(t *testing.T) {
 func TestADryRunWithThePolicyJudgesTheRows(t *testing.T) {
 	server, place := place(t, arttest.Faults{})
 	o := options(t, place)
-	o.In.URI, o.DryRun, o.Policy = curated(t, t.TempDir()+"/curate", madeBy(backendtest.Group(0), 1, "trainer_run")), true, &formats.Policy{Model: "trainer_run", Version: 3}
+	o.In.URI, o.DryRun, o.Policy = curated(t, t.TempDir()+"/curate",
+		madeBy(backendtest.Group(0), 1, "trainer_run")), true, &formats.Policy{Model: "trainer_run", Version: 3}
 	result, err := submit.Run(t.Context(), o)
-	if !errors.Is(err, formats.ErrInvalid) || !strings.Contains(err.Error(), "2 steps old") || len(result.Problems) != 4 || result.Problems[0].Reason != submit.StalePolicy {
+	if !errors.Is(err, formats.ErrInvalid) || !strings.Contains(err.Error(), "2 steps old") || len(result.Problems) != 4 ||
+		result.Problems[0].Reason != submit.StalePolicy {
 		t.Errorf("%v, %+v", err, result.Problems)
 	}
 	for _, call := range server.Calls() {

@@ -12,9 +12,10 @@ import (
 // Listed is one submission of a ledger, from its records alone: no trainer is
 // asked.
 type Listed struct {
-	Key       string         `json:"key"`
-	Attempt   int            `json:"attempt"`
-	State     string         `json:"state"` // of the receipt; else void, sent, begun, damaged, or running when the job is known
+	Key     string `json:"key"`
+	Attempt int    `json:"attempt"`
+	// of the receipt; else void, sent, begun, damaged, or running when the job is known
+	State     string         `json:"state"`
 	Job       string         `json:"job,omitempty"`
 	Target    formats.Target `json:"target"`
 	Run       string         `json:"run,omitempty"`

@@ -53,7 +53,8 @@ func TestForgedManifestIsRefused(t *testing.T) {
 			o.Out, o.Run, o.MaxStaleness = t.TempDir(), "another", 9
 			o.Receipt = bucket(t, o.Out)
 			result, err := submit.Run(t.Context(), o)
-			if !errors.Is(err, formats.ErrInvalid) || !strings.Contains(err.Error(), "manifest") && !strings.Contains(err.Error(), "_dataset.json") || server.Jobs() != 1 {
+			if !errors.Is(err, formats.ErrInvalid) || !strings.Contains(err.Error(), "manifest") && !strings.Contains(err.Error(), "_dataset.json") ||
+				server.Jobs() != 1 {
 				t.Errorf("%v, %+v, %d jobs", err, result.Receipt, server.Jobs())
 			}
 		})

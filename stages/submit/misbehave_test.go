@@ -42,7 +42,8 @@ func TestUnknownStatesDoNotLoopForEver(t *testing.T) {
 	server, o := tuned(t, openaitest.Faults{JobStatuses: []string{"pondering"}})
 	o.Now, o.Stall, o.LeaseTTL = ticking(), time.Minute, time.Hour
 	for range 2 {
-		if e := kind(t, o, stages.KindTemporary); !strings.Contains(e.Error(), "shows nothing new for") || !strings.Contains(e.Error(), `"pondering", which is no known state`) || !strings.Contains(e.Hint(), "job cancel") {
+		if e := kind(t, o, stages.KindTemporary); !strings.Contains(e.Error(), "shows nothing new for") ||
+			!strings.Contains(e.Error(), `"pondering", which is no known state`) || !strings.Contains(e.Hint(), "job cancel") {
 			t.Errorf("%v; %s", e, e.Hint())
 		}
 	}

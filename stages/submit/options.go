@@ -63,16 +63,21 @@ func Defaults() Options {
 // Declare declares the user's options, except the datasets and the ledger.
 func (o *Options) Declare(d *plugin.Declarer) {
 	d.Heading(plugin.Submission)
-	d.Int64(&o.MaxStaleness, "max-staleness", "accept rows whose policy is at most `N` steps older than the trainer's, or whose epoch is at most N older if they name no policy").Common()
+	d.Int64(&o.MaxStaleness, "max-staleness",
+		"accept rows whose policy is at most `N` steps older than the trainer's, or whose epoch is at most N older if they "+
+			"name no policy").Common()
 	d.Bool(&o.Wait, "wait", "follow the job to its end").Common()
 	DeclareWaiting(d, &o.PollInterval, &o.Timeout, &o.Stall, &o.LeaseTTL)
 	d.Bool(&o.DryRun, "dry-run", "check, count, and name each row that cannot be submitted; send and record nothing").Common()
 	d.Float(&o.Price, "price", "estimate the cost at this `PRICE` of a million tokens").Shown("unknown")
 	d.Bool(&o.AllowOther, "allow-other-trainer", "submit although the batch was submitted to another trainer")
 	d.Strings(&o.AcceptFindings, "accept-finding", "submit rows that fail the audit check `NAME`")
-	plugin.File(d, &o.Redact, "redact", "redact the rows that are sent by the rules in this YAML `FILE`; part of what is submitted", redaction.Load).Shown("none")
+	plugin.File(d, &o.Redact, "redact",
+		"redact the rows that are sent by the rules in this YAML `FILE`; part of what is submitted", redaction.Load).
+		Shown("none")
 	d.Bool(&o.AllowSecrets, "allow-secrets", "upload rows although the audit check keys found a key in them")
-	d.Bool(&o.IgnoreTables, "ignore-pairs", "ignore the batch's _pairs and _labels: compare each group's best with its worst, and label by the advantage")
+	d.Bool(&o.IgnoreTables, "ignore-pairs",
+		"ignore the batch's _pairs and _labels: compare each group's best with its worst, and label by the advantage")
 	d.Bool(&o.Resubmit, "resubmit", "submit again although the batch was, or may have been, submitted before")
 	d.Bool(&o.AssumeTrained, "assume-trained", "confirm that an ambiguous submission was trained")
 }
@@ -81,7 +86,8 @@ func (o *Options) Declare(d *plugin.Declarer) {
 func DeclareWaiting(d *plugin.Declarer, poll, timeout, stall, ttl *time.Duration) {
 	d.Duration(poll, "poll-interval", "poll the job's state every `TIME`")
 	d.Duration(timeout, "timeout", "wait at most `TIME`; the same command then attaches to the job").Shown("none")
-	d.Duration(stall, "stall-timeout", "stop waiting for a job without progress, or for a training whose end was not seen, after `TIME`; 0 for never")
+	d.Duration(stall, "stall-timeout",
+		"stop waiting for a job without progress, or for a training whose end was not seen, after `TIME`; 0 for never")
 	d.Duration(ttl, "lease", "treat a submitter as dead after `TIME` without a heartbeat")
 }
 
@@ -113,13 +119,16 @@ func (o Options) Validate() error {
 	case o.Ledger == nil && !o.DryRun:
 		return usage("name a place: --ledger URI", "submit: no ledger")
 	case o.Resubmit && o.AssumeTrained:
-		return usage("--resubmit sends the batch again, --assume-trained never does", "submit: --resubmit and --assume-trained exclude each other")
+		return usage("--resubmit sends the batch again, --assume-trained never does",
+			"submit: --resubmit and --assume-trained exclude each other")
 	case o.Rows != nil && !o.DryRun:
 		return usage("add --dry-run", "submit: --rows without --dry-run")
 	case o.Rows != nil && !writesRows(o.Trainer):
-		return usage("its rows are those of the dataset: rollmill show prints them", "submit: %s reads the dataset itself, so --rows has nothing to write", o.Trainer.Target().Backend)
+		return usage("its rows are those of the dataset: rollmill show prints them",
+			"submit: %s reads the dataset itself, so --rows has nothing to write", o.Trainer.Target().Backend)
 	case o.Redact != nil && readsDataset(o.Trainer):
-		return usage("submit a dataset that was redacted before, or leave out --redact", "submit: %s reads the dataset itself, so --redact cannot change what it reads", o.Trainer.Target().Backend)
+		return usage("submit a dataset that was redacted before, or leave out --redact",
+			"submit: %s reads the dataset itself, so --redact cannot change what it reads", o.Trainer.Target().Backend)
 	case o.Price < 0:
 		return usage("", "submit: a price of %g: must be 0 or more", o.Price)
 	case o.LeaseTTL < 0 || o.LeaseTTL > 0 && o.LeaseTTL < time.Second || o.LeaseTTL > lease.Most:

@@ -81,8 +81,10 @@ func (s *session) checkOthers(ctx context.Context) error {
 	if len(s.others) == 0 || s.AllowOther || s.Resubmit {
 		return nil
 	}
-	return stages.Errorf(stages.KindPerson, "check the trainer's settings. To train on these rows a second time: --allow-other-trainer",
-		"submit: the batch %q was submitted to another trainer before: %s; this one is %s", s.data.URI(), strings.Join(s.others, ", "), where(s.target))
+	return stages.Errorf(stages.KindPerson,
+		"check the trainer's settings. To train on these rows a second time: --allow-other-trainer",
+		"submit: the batch %q was submitted to another trainer before: %s; this one is %s", s.data.URI(),
+		strings.Join(s.others, ", "), where(s.target))
 }
 
 // mayBeOfEpoch reports whether an attempt is of the epoch that is submitted, or
@@ -115,7 +117,9 @@ func (s *session) otherSettings(a *attempt) error {
 	switch {
 	case s.Resubmit:
 	case s.inPlace():
-		return stages.Errorf(stages.KindUsage, "repeat the earlier settings to attach to that submission, or begin another run with another --root; to train on these rows a second time: --resubmit", "submit: %s", what)
+		return stages.Errorf(stages.KindUsage,
+			"repeat the earlier settings to attach to that submission, or begin another run with another --root; to train "+
+				"on these rows a second time: --resubmit", "submit: %s", what)
 	default:
 		s.Logger().Warn(what + "; this makes another model")
 	}

@@ -48,7 +48,8 @@ func TestABatchThatAnotherTrainerHasHadNeedsAPerson(t *testing.T) {
 	server, two := another(t, first)
 	for _, dry := range []bool{true, false} {
 		two.DryRun = dry
-		if e := kind(t, two, stages.KindPerson); !strings.Contains(e.Error(), "submitted to another trainer before: art at") || !strings.Contains(e.Error(), "(completed, submission ") || !strings.Contains(e.Hint(), "--allow-other-trainer") {
+		if e := kind(t, two, stages.KindPerson); !strings.Contains(e.Error(), "submitted to another trainer before: art at") ||
+			!strings.Contains(e.Error(), "(completed, submission ") || !strings.Contains(e.Hint(), "--allow-other-trainer") {
 			t.Errorf("%v; %s", e, e.Hint())
 		}
 	}
@@ -84,7 +85,8 @@ func TestFilesDoNotTrain(t *testing.T) {
 		o.Keys, o.Out = listed(bucket(t, first.Ledger)), t.TempDir()
 		o.Receipt = bucket(t, o.Out)
 		b := bucket(t, o.Out)
-		tr, err := file.New(file.Config{}, backends.Place{URI: o.Out, Read: b.Read, Begin: func(ctx context.Context) (backends.Draft, error) { return b.Draft(ctx) }})
+		tr, err := file.New(file.Config{},
+			backends.Place{URI: o.Out, Read: b.Read, Begin: func(ctx context.Context) (backends.Draft, error) { return b.Draft(ctx) }})
 		if err != nil {
 			t.Fatal(err)
 		}

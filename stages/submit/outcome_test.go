@@ -17,7 +17,8 @@ func TestATrainingThatFails(t *testing.T) {
 	o := options(t, place)
 	for range 2 {
 		e := kind(t, o, stages.KindPerson)
-		if !strings.Contains(e.Error(), "as it was before") || !strings.HasPrefix(e.Hint(), "run the same command again") || !strings.Contains(e.Hint(), "--resubmit") {
+		if !strings.Contains(e.Error(), "as it was before") || !strings.HasPrefix(e.Hint(), "run the same command again") ||
+			!strings.Contains(e.Hint(), "--resubmit") {
 			t.Errorf("%v; %s", e, e.Hint())
 		}
 	}
@@ -132,7 +133,8 @@ func TestWhatIsCertainlyUntrainedIsSentAgain(t *testing.T) {
 func TestUnreachableTrainerIsTemporary(t *testing.T) {
 	server, place := place(t, arttest.Faults{})
 	server.Close()
-	if e := kind(t, options(t, place), stages.KindTemporary); !strings.Contains(e.Error(), "failed to connect to ART backend") || !strings.Contains(e.Hint(), "healthcheck") {
+	if e := kind(t, options(t, place), stages.KindTemporary); !strings.Contains(e.Error(), "failed to connect to ART backend") ||
+		!strings.Contains(e.Hint(), "healthcheck") {
 		t.Errorf("%v; %s", e, e.Hint())
 	}
 }

@@ -58,7 +58,8 @@ func TestBadRowsAreNamedAndNothingIsSent(t *testing.T) {
 	for _, dry := range []bool{true, false} {
 		o.DryRun = dry
 		result, err := submit.Run(t.Context(), o)
-		if !errors.Is(err, formats.ErrInvalid) || !strings.Contains(err.Error(), "flat 1, no_token_ids 1") || !strings.Contains(err.Error(), bad[2].TrajectoryID) {
+		if !errors.Is(err, formats.ErrInvalid) || !strings.Contains(err.Error(), "flat 1, no_token_ids 1") ||
+			!strings.Contains(err.Error(), bad[2].TrajectoryID) {
 			t.Errorf("%v", err)
 		}
 		if len(result.Problems) != 2 || result.Failures[art.NoTokenIDs] != 1 {
@@ -99,7 +100,8 @@ func TestADryRunEstimatesTokensAndCost(t *testing.T) {
 	o.DryRun = true
 	result, err := submit.Run(t.Context(), o)
 	// Each row: a prompt of 5 tokens and 2 sampled ones.
-	if err != nil || result.Stats.Total != 12*7 || result.Stats.Cost != nil || !strings.Contains(result.Message, "about 84 tokens with their context, at an unknown price (--price)") {
+	if err != nil || result.Stats.Total != 12*7 || result.Stats.Cost != nil ||
+		!strings.Contains(result.Message, "about 84 tokens with their context, at an unknown price (--price)") {
 		t.Errorf("%+v, %s, %v", result.Stats, result.Message, err)
 	}
 	o.Price = 3e6 / 84
@@ -126,7 +128,8 @@ func TestADryRunNamesEveryRowThatCannotGo(t *testing.T) {
 	o := options(t, place)
 	o.In.URI, o.DryRun = curated(t, t.TempDir()+"/bad", groups...), true
 	result, err := submit.Run(t.Context(), o)
-	if !errors.Is(err, formats.ErrInvalid) || len(result.Problems) != 240 || result.Problems[239].TrajectoryID != groups[59][3].TrajectoryID || result.Problems[239].Reason != art.NoTokenIDs {
+	if !errors.Is(err, formats.ErrInvalid) || len(result.Problems) != 240 || result.Problems[239].TrajectoryID != groups[59][3].TrajectoryID ||
+		result.Problems[239].Reason != art.NoTokenIDs {
 		t.Errorf("%d problems, %v", len(result.Problems), err)
 	}
 }

@@ -30,7 +30,8 @@ func Prepare(ctx context.Context, o Options) (Result, error) {
 	}
 	finished := o.Clock()
 	receipt := &formats.Receipt{
-		Format: formats.ReceiptFormat, Backend: o.Trainer.Target().Backend, State: formats.JobPrepared, Run: o.Run, Epoch: o.Epoch,
+		Format: formats.ReceiptFormat, Backend: o.Trainer.Target().Backend, State: formats.JobPrepared, Run: o.Run,
+		Epoch:      o.Epoch,
 		StepBefore: state.Step, StepAfter: state.Step, Policy: state.Policy, StartedAt: started, FinishedAt: &finished,
 	}
 	return prepared(o, receipt, false), WriteReceipt(ctx, o.Receipt, receipt)

@@ -23,7 +23,8 @@ func TestASubmissionAndItsReceipt(t *testing.T) {
 	result := completes(t, o)
 	r := result.Receipt
 	if r.Epoch != 0 || r.Run != "run" || r.Groups != 3 || r.Trajectories != 12 || r.Tokens != 24 || *r.StepBefore != 0 || *r.StepAfter != 1 ||
-		r.Policy == nil || r.Policy.Version != 1 || r.Policy.Model != "trainer_run" || len(r.MetricSteps) != 3 || r.Metrics["loss"] != 0.031 || r.FinishedAt == nil {
+		r.Policy == nil || r.Policy.Version != 1 || r.Policy.Model != "trainer_run" || len(r.MetricSteps) != 3 || r.Metrics["loss"] != 0.031 ||
+		r.FinishedAt == nil {
 		t.Errorf("%+v", r)
 	}
 	again := completes(t, o)
@@ -52,7 +53,8 @@ func TestLostLedgerNeedsPerson(t *testing.T) {
 		o := options(t, place)
 		completes(t, o)
 		os.RemoveAll(place.Ledger + "/.rollmill")
-		if e := kind(t, o, stages.KindPerson); !strings.Contains(e.Error(), "the receipt says that the batch was completed") || !strings.Contains(e.Hint(), "--assume-trained") || server.Jobs() != 1 {
+		if e := kind(t, o, stages.KindPerson); !strings.Contains(e.Error(), "the receipt says that the batch was completed") ||
+			!strings.Contains(e.Hint(), "--assume-trained") || server.Jobs() != 1 {
 			t.Errorf("%v; %s; %d jobs", e, e.Hint(), server.Jobs())
 		}
 		settled, want := o, 2

@@ -110,7 +110,8 @@ func (d *done) check() string {
 		return "it does not say who ended the attempt"
 	case d.Void == (d.Receipt != nil):
 		return "it must hold a receipt or say that nothing was trained"
-	case d.Receipt != nil && (d.Receipt.Format != formats.ReceiptFormat || d.Receipt.Key == "" || !ended(d.Receipt) || !knownState(d.Receipt.State)):
+	case d.Receipt != nil && (d.Receipt.Format != formats.ReceiptFormat || d.Receipt.Key == "" || !ended(d.Receipt) ||
+		!knownState(d.Receipt.State)):
 		return "its receipt is not one of a submission that ended"
 	}
 	return ""
@@ -118,7 +119,8 @@ func (d *done) check() string {
 
 func knownState(state string) bool {
 	switch state {
-	case formats.JobNothing, formats.JobPending, formats.JobRunning, formats.JobCompleted, formats.JobFailed, formats.JobCancelled, formats.JobUntrained:
+	case formats.JobNothing, formats.JobPending, formats.JobRunning, formats.JobCompleted, formats.JobFailed,
+		formats.JobCancelled, formats.JobUntrained:
 		return true
 	}
 	return false

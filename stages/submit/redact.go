@@ -56,13 +56,18 @@ func (s *session) lookAtTables() error {
 	if s.Redact == nil && !s.keepsSecrets() {
 		return nil
 	}
-	if err := lookAt(s, formats.TablePairs, s.tables.Pairs, s.Redact.Pair, func(p *formats.Pair) (formats.Carrier, string) { return p, p.ChosenID }); err != nil {
+	if err := lookAt(s, formats.TablePairs, s.tables.Pairs, s.Redact.Pair, func(p *formats.Pair) (formats.Carrier, string) {
+		return p, p.ChosenID
+	}); err != nil {
 		return err
 	}
-	return lookAt(s, formats.TableLabels, s.tables.Labels, s.Redact.Label, func(l *formats.Label) (formats.Carrier, string) { return l, l.TrajectoryID })
+	return lookAt(s, formats.TableLabels, s.tables.Labels, s.Redact.Label, func(l *formats.Label) (formats.Carrier, string) {
+		return l, l.TrajectoryID
+	})
 }
 
-func lookAt[T any](s *session, table string, rows iter.Seq2[T, error], change func(*T) redaction.Counts, of func(*T) (formats.Carrier, string)) error {
+func lookAt[T any](s *session, table string, rows iter.Seq2[T, error], change func(*T) redaction.Counts,
+	of func(*T) (formats.Carrier, string)) error {
 	if rows == nil {
 		return nil
 	}

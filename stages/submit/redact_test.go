@@ -142,7 +142,8 @@ func TestAKeyInATableIsNotUploaded(t *testing.T) {
 	// A message's rule empties what has the key in the rows, and not the pair.
 	const inRows = "messages: [{role: " + "user" + ", action: remove}, {role: system, action: remove}]"
 	_, err := with(inRows, "trl-preference")
-	if err == nil || !strings.Contains(err.Error(), "rows of _pairs") || !strings.Contains(err.Error(), "row 1 ") || !strings.Contains(err.Error(), "chosen: github") || len(store.Repositories()) != 0 {
+	if err == nil || !strings.Contains(err.Error(), "rows of _pairs") || !strings.Contains(err.Error(), "row 1 ") ||
+		!strings.Contains(err.Error(), "chosen: github") || len(store.Repositories()) != 0 {
 		t.Errorf("%v", err)
 	}
 	if _, err := with(inRows, "trajectories"); err != nil {
@@ -179,7 +180,8 @@ func TestRedactedRowsAreSent(t *testing.T) {
 	}
 	sent := o("detectors: [keys, email]\npatterns: [{name: word, regexp: 'the secret word'}]")
 	result, err = submit.Run(t.Context(), sent)
-	if err != nil || result.Receipt.Redacted["github"] != 1 || result.Receipt.Redacted["word"] != 1 || !strings.Contains(result.Receipt.Message, "redacted: 1 email") {
+	if err != nil || result.Receipt.Redacted["github"] != 1 || result.Receipt.Redacted["word"] != 1 ||
+		!strings.Contains(result.Receipt.Message, "redacted: 1 email") {
 		t.Fatalf("%v %+v", err, result.Receipt)
 	}
 	if file := service.File("training"); strings.Contains(file, leaked) || strings.Contains(file, private) || !strings.Contains(file, "[redacted:github]") {
@@ -218,7 +220,8 @@ func TestWhoKeepsTheBatch(t *testing.T) {
 	redacted := toFiles(t, in, t.TempDir(), "trl-preference")
 	redacted.Redact = o.Redact
 	completes(t, redacted)
-	if data, err := os.ReadFile(filepath.Join(redacted.Out, "trl-preference.jsonl")); err != nil || strings.Contains(string(data), leaked) || !strings.Contains(string(data), "[redacted:github]") {
+	if data, err := os.ReadFile(filepath.Join(redacted.Out, "trl-preference.jsonl")); err != nil || strings.Contains(string(data), leaked) ||
+		!strings.Contains(string(data), "[redacted:github]") {
 		t.Errorf("%v %s", err, data)
 	}
 }

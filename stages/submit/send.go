@@ -94,7 +94,8 @@ func (s *session) hand(ctx context.Context, a *attempt, hold *holding) error {
 		return err
 	}
 	if !won {
-		return stages.Errorf(stages.KindTemporary, "run the same command again", "submit: another process took this submission over")
+		return stages.Errorf(stages.KindTemporary, "run the same command again",
+			"submit: another process took this submission over")
 	}
 	if err := hold.recorded(ctx); err != nil {
 		return s.unrenewed(ctx, a, err)
@@ -173,8 +174,10 @@ func (s *session) contradiction(a *attempt, out backends.Outcome) error {
 	if a.done.Receipt != nil {
 		ended = "as " + a.done.Receipt.State
 	}
-	return stages.Errorf(stages.KindPerson, "check the trainer's log and checkpoints: the batch may have been trained twice, or the ledger may be wrong about it",
-		"submit: attempt %d of %s was taken over while this process was suspended; the other process recorded %s, and here the trainer said %s: %s", a.Attempt, a.Key, ended, out.State, out.Message)
+	return stages.Errorf(stages.KindPerson,
+		"check the trainer's log and checkpoints: the batch may have been trained twice, or the ledger may be wrong about it",
+		"submit: attempt %d of %s was taken over while this process was suspended; the other process recorded %s, and here "+
+			"the trainer said %s: %s", a.Attempt, a.Key, ended, out.State, out.Message)
 }
 
 func (s *session) void(ctx context.Context, a *attempt, why string) error {

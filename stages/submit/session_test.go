@@ -19,7 +19,8 @@ func options(t *testing.T, o order) submit.Options {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return submit.Options{In: stages.Input{URI: o.In}, Out: o.Out, Receipt: bucket(t, o.Out), Ledger: bucket(t, o.Ledger), Trainer: tr, Run: "run", PollInterval: time.Millisecond, Stall: o.stall()}
+	return submit.Options{In: stages.Input{URI: o.In}, Out: o.Out, Receipt: bucket(t, o.Out), Ledger: bucket(t, o.Ledger), Trainer: tr, Run: "run",
+		PollInterval: time.Millisecond, Stall: o.stall()}
 }
 
 func bucket(t *testing.T, uri string) *storage.Bucket {

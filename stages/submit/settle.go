@@ -30,7 +30,8 @@ func (s *session) settle(ctx context.Context, a *attempt) (*done, error) {
 	case a.done != nil:
 		return a.done, nil
 	case alive:
-		return nil, stages.Errorf(stages.KindTemporary, "wait for it; if that process has died, the next run takes over when its lease ends",
+		return nil, stages.Errorf(stages.KindTemporary,
+			"wait for it; if that process has died, the next run takes over when its lease ends",
 			"submit: %s is submitting this batch", a.Owner)
 	}
 	return s.takeOver(ctx, a)
@@ -46,7 +47,8 @@ func (s *session) takeOver(ctx context.Context, a *attempt) (*done, error) {
 			return nil, err
 		}
 		if !won {
-			return nil, stages.Errorf(stages.KindTemporary, "run the same command again", "submit: %s has just begun to send this batch", a.Owner)
+			return nil, stages.Errorf(stages.KindTemporary, "run the same command again",
+				"submit: %s has just begun to send this batch", a.Owner)
 		}
 		return s.ledger.finish(ctx, a.Attempt, done{Void: true, Why: "its owner ended before anything was sent"})
 	}
@@ -73,7 +75,8 @@ func (s *session) unseen(ctx context.Context, failure error) error {
 	if ctx.Err() != nil || errors.As(failure, &ours) || errors.As(failure, &misused) && misused.Misused() {
 		return kinded(failure)
 	}
-	return stages.Errorf(stages.KindTemporary, "run the same command again: it asks the trainer first and sends nothing twice. "+hint(failure),
+	return stages.Errorf(stages.KindTemporary,
+		"run the same command again: it asks the trainer first and sends nothing twice. "+hint(failure),
 		"submit: the end of the job was not seen: %w", failure)
 }
 
@@ -115,7 +118,8 @@ func (s *session) follow(ctx context.Context, a *attempt, out backends.Outcome) 
 			}
 		case running && (s.Wait || within), out.MayChange && within:
 			if within && !told {
-				s.Logger().Warn("the end of the training was not seen; the trainer is asked again until it shows", "trainer", out.Message, "limit", s.Stall)
+				s.Logger().Warn("the end of the training was not seen; the trainer is asked again until it shows", "trainer",
+					out.Message, "limit", s.Stall)
 			}
 			told = true
 			failed = 0
@@ -139,7 +143,8 @@ func (s *session) follow(ctx context.Context, a *attempt, out backends.Outcome) 
 func (s *session) settled() bool { return (s.AssumeTrained || s.Resubmit) && !s.resent }
 
 func (a *attempt) submission() backends.Submission {
-	return backends.Submission{Token: a.Token, Run: a.Run, Epoch: a.Epoch, Curated: a.Curated, Digest: a.Digest, Before: a.sent.Before, Started: a.sent.At, Tokens: a.Stats.Tokens}
+	return backends.Submission{Token: a.Token, Run: a.Run, Epoch: a.Epoch, Curated: a.Curated, Digest: a.Digest,
+		Before: a.sent.Before, Started: a.sent.At, Tokens: a.Stats.Tokens}
 }
 
 // conclude ends an attempt with the trainer's answer or, if the trainer does
@@ -158,12 +163,14 @@ func (s *session) conclude(ctx context.Context, a *attempt, out backends.Outcome
 		if err != nil {
 			return nil, kinded(err)
 		}
-		out = backends.Outcome{State: formats.JobCompleted, StepAfter: state.Step, Policy: state.Policy, Message: "confirmed as trained by --assume-trained: " + out.Message}
+		out = backends.Outcome{State: formats.JobCompleted, StepAfter: state.Step, Policy: state.Policy,
+			Message: "confirmed as trained by --assume-trained: " + out.Message}
 		end.Receipt, end.Settled = s.receipt(a.intent, a.sent, out), "assume-trained"
 	case s.Resubmit && !s.resent:
 		end.Void, end.Settled = true, "resubmit"
 	case out.MayChange && !s.patient:
-		return nil, stages.Errorf(stages.KindTemporary, "look again later, or with `rollmill job wait`", "submit: it is not known yet whether the batch was trained: %s", out.Message)
+		return nil, stages.Errorf(stages.KindTemporary, "look again later, or with `rollmill job wait`",
+			"submit: it is not known yet whether the batch was trained: %s", out.Message)
 	default:
 		return nil, s.person(a, out)
 	}
@@ -174,7 +181,8 @@ func (s *session) conclude(ctx context.Context, a *attempt, out backends.Outcome
 // its submission's token gets no receipt yet.
 func (s *session) running(ctx context.Context, a *attempt, out backends.Outcome) error {
 	if a.job == nil {
-		return stages.Errorf(stages.KindTemporary, "run the same command again, or with --wait", "submit: the batch is being trained: %s", out.Message)
+		return stages.Errorf(stages.KindTemporary, "run the same command again, or with --wait",
+			"submit: the batch is being trained: %s", out.Message)
 	}
 	out.Job = a.job.Job
 	s.result.Attached = true

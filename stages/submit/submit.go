@@ -39,7 +39,9 @@ func Run(ctx context.Context, o Options) (Result, error) {
 	o = o.withDefaults()
 	if o.Timeout > 0 {
 		var cancel context.CancelFunc
-		ctx, cancel = context.WithTimeoutCause(ctx, o.Timeout, stages.Errorf(stages.KindTemporary, "run the same command again: it attaches to the job", "submit: gave up after %s", o.Timeout))
+		ctx, cancel = context.WithTimeoutCause(ctx, o.Timeout,
+			stages.Errorf(stages.KindTemporary, "run the same command again: it attaches to the job",
+				"submit: gave up after %s", o.Timeout))
 		defer cancel()
 	}
 	d, err := dataset.Open(ctx, o.In.URI, dataset.OpenOptions{AcceptGates: o.In.AcceptGates, Kind: formats.KindTrajectories})
@@ -112,8 +114,10 @@ func newSession(ctx context.Context, o Options, d *dataset.Dataset, digest strin
 		}
 		s.settings.Add("redact", o.Redact.Digest())
 	}
-	s.ledger = &ledger{store: o.Ledger, key: Key(digest, s.settings, s.target), me: lease.Self(), now: o.Clock, ttl: o.LeaseTTL}
-	s.result.Report = stages.Report{Stage: "submit", URI: o.Out, Identity: s.ledger.key, Sealed: true, Rows: d.Rows, RowsDigest: d.RowsDigest.String()}
+	s.ledger = &ledger{store: o.Ledger, key: Key(digest, s.settings, s.target), me: lease.Self(), now: o.Clock,
+		ttl: o.LeaseTTL}
+	s.result.Report = stages.Report{Stage: "submit", URI: o.Out, Identity: s.ledger.key, Sealed: true, Rows: d.Rows,
+		RowsDigest: d.RowsDigest.String()}
 	return s
 }
 
@@ -260,7 +264,8 @@ func ended(r *formats.Receipt) bool {
 
 // nothing writes the receipt of an empty batch: the policy stays the same.
 func (s *session) nothing(ctx context.Context, old *formats.Receipt) error {
-	s.Logger().Warn("nothing is submitted: the curated dataset is empty, and the policy stays as it is", "dataset", s.data.URI())
+	s.Logger().Warn("nothing is submitted: the curated dataset is empty, and the policy stays as it is", "dataset",
+		s.data.URI())
 	if old != nil {
 		return s.attach(ctx, old)
 	}
@@ -272,7 +277,9 @@ func (s *session) nothing(ctx context.Context, old *formats.Receipt) error {
 		}
 		policy = state.Policy
 	}
-	r := s.receipt(intent{Curated: s.data.URI(), Digest: s.data.RowsDigest.String(), Run: s.Run, RunID: s.runID, Epoch: s.Epoch, CreatedAt: s.began}, nil, backends.Outcome{State: formats.JobNothing, Policy: policy, Message: "the curated dataset is empty"})
+	r := s.receipt(intent{Curated: s.data.URI(), Digest: s.data.RowsDigest.String(), Run: s.Run, RunID: s.runID,
+		Epoch: s.Epoch, CreatedAt: s.began}, nil,
+		backends.Outcome{State: formats.JobNothing, Policy: policy, Message: "the curated dataset is empty"})
 	return s.deliver(ctx, r)
 }
 
@@ -291,7 +298,8 @@ func (s *session) deliver(ctx context.Context, r *formats.Receipt) error {
 	}
 	there, err := ReadReceipt(ctx, s.Receipt)
 	if err == nil && there.Key != "" && there.Key != r.Key && (s.replaced == nil || !sameReceipt(there, s.replaced)) {
-		return stages.Errorf(stages.KindUsage, "run the command again with another --out: the ledger has what became of this batch, which is not trained again",
+		return stages.Errorf(stages.KindUsage,
+			"run the command again with another --out: the ledger has what became of this batch, which is not trained again",
 			"submit: %q got the receipt of another batch meanwhile (%s); this one is %s", s.Out, there.Curated, r.State)
 	}
 	if err != nil || !sameReceipt(there, r) {
@@ -318,10 +326,13 @@ func (s *session) dryRun(ctx context.Context) error {
 		return err
 	}
 	s.result.Message = fmt.Sprintf("would send %s, %s, %s, %s to train, %s to %s at %s for %s; %s",
-		plural.Of(s.stats.Groups, "group"), plural.Of(s.stats.Trajectories, "trajectory"), plural.Of(s.stats.Sequences, "sequence"),
-		plural.Of(s.stats.Tokens, "token"), plural.Of(s.stats.Bytes, "byte"), s.target.Backend, s.target.Address, s.target.Model, estimate(s.stats))
+		plural.Of(s.stats.Groups, "group"), plural.Of(s.stats.Trajectories, "trajectory"),
+		plural.Of(s.stats.Sequences, "sequence"),
+		plural.Of(s.stats.Tokens, "token"), plural.Of(s.stats.Bytes, "byte"), s.target.Backend, s.target.Address,
+		s.target.Model, estimate(s.stats))
 	if s.Rows != nil {
-		sub := backends.Submission{Token: dryToken, Run: s.Run, Epoch: s.Epoch, Curated: s.data.URI(), Digest: s.data.RowsDigest.String(), Started: s.began, Guard: func() error { return nil }}
+		sub := backends.Submission{Token: dryToken, Run: s.Run, Epoch: s.Epoch, Curated: s.data.URI(),
+			Digest: s.data.RowsDigest.String(), Started: s.began, Guard: func() error { return nil }}
 		if err := s.Trainer.(backends.RowWriter).WriteRows(ctx, sub, s.groups(ctx), *s.Rows); err != nil {
 			return fmt.Errorf("writing the rows: %w", err)
 		}
@@ -358,10 +369,12 @@ func (s *session) dryRun(ctx context.Context) error {
 func (s *session) receipt(in intent, sent *sent, out backends.Outcome) *formats.Receipt {
 	now := s.Clock().UTC()
 	r := &formats.Receipt{
-		Format: formats.ReceiptFormat, Key: s.ledger.key, Backend: s.target.Backend, State: out.State, Run: in.Run, RunID: in.RunID, Epoch: in.Epoch,
+		Format: formats.ReceiptFormat, Key: s.ledger.key, Backend: s.target.Backend, State: out.State, Run: in.Run,
+		RunID: in.RunID, Epoch: in.Epoch,
 		Curated: in.Curated, CuratedDigest: in.Digest,
 		Trajectories: in.Stats.Trajectories, Groups: in.Stats.Groups, Tokens: in.Stats.Tokens,
-		Job: out.Job, StepAfter: out.StepAfter, Policy: out.Policy, Metrics: out.Metrics, MetricSteps: out.MetricSteps, Files: out.Files,
+		Job: out.Job, StepAfter: out.StepAfter, Policy: out.Policy, Metrics: out.Metrics, MetricSteps: out.MetricSteps,
+		Files:   out.Files,
 		Message: out.Message, StartedAt: in.CreatedAt.UTC(), Target: &s.target, Ledger: s.LedgerURI, Resubmit: in.Resubmit,
 	}
 	if in.Stats.Redacted != nil {

@@ -49,7 +49,8 @@ func toFiles(t *testing.T, in, ledger string, kinds ...string) submit.Options {
 	t.Helper()
 	out := filepath.Join(t.TempDir(), "submit")
 	b := bucket(t, out)
-	tr, err := file.New(file.Config{Kinds: kinds}, backends.Place{URI: "files", Begin: func(ctx context.Context) (backends.Draft, error) { return b.Draft(ctx) }, Read: b.Read})
+	tr, err := file.New(file.Config{Kinds: kinds},
+		backends.Place{URI: "files", Begin: func(ctx context.Context) (backends.Draft, error) { return b.Draft(ctx) }, Read: b.Read})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -45,7 +45,8 @@ func TestWireForm(t *testing.T) {
 	fmt.Printf("%d rows; load average %s\n%-34s %9s %9s %9s %9s %9s\n", rows, loadavg(), "", "seconds", "rows/s", "MB", "MB/s", "peak MiB")
 	ours := show("rollmill: curated to wire form", rows, spend(t, order{In: in, Out: dir, Ledger: dir, Wire: true}))
 	theirs := show("harness: pydantic, model_dump", rows, harness(t, in))
-	fmt.Printf("rows a second that rollmill reads, checks and writes, to those that the harness converts from memory: %.0f (aim: at least 20)\n", theirs.Seconds/ours.Seconds)
+	fmt.Printf("rows a second that rollmill reads, checks and writes, to those that the harness converts from memory: %.0f (aim: at least 20)\n",
+		theirs.Seconds/ours.Seconds)
 
 	in = dir + "/large"
 	rows = large(t, in, number("LARGE", 8000))

@@ -33,7 +33,8 @@ func ReadReceipt(ctx context.Context, s Store) (*formats.Receipt, error) {
 		return nil, formats.Invalid(formats.ReceiptFile, "", err, "is not a receipt")
 	}
 	if r.Format != formats.ReceiptFormat {
-		return nil, formats.Invalid(formats.ReceiptFile, "it was written by another version of rollmill", nil, "format is %q, want %q", r.Format, formats.ReceiptFormat)
+		return nil, formats.Invalid(formats.ReceiptFile, "it was written by another version of rollmill", nil,
+			"format is %q, want %q", r.Format, formats.ReceiptFormat)
 	}
 	compact(&r)
 	return &r, nil

@@ -62,7 +62,8 @@ func cancelled(t T, b *storage.Bucket) {
 		list = err
 	}
 	for op, err := range map[string]error{"draft": draft, "read": read, "stat": stat, "open": open, "range": at, "list": list,
-		"create": b.Create(ctx, "new", nil), "write": b.Write(ctx, "k", nil), "delete": b.Delete(ctx, "k"), "replace": d.Replace(ctx, "k")} {
+		"create": b.Create(ctx, "new", nil), "write": b.Write(ctx, "k", nil), "delete": b.Delete(ctx, "k"),
+		"replace": d.Replace(ctx, "k")} {
 		if !errors.Is(err, context.Canceled) {
 			t.Errorf("%s: %v", op, err)
 		}

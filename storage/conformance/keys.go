@@ -12,7 +12,8 @@ import (
 // Names that users choose, and ids, are stored unchanged. A store that has to
 // encode a character may list such keys in the order of the encoding.
 func oddKeys(t T, b *storage.Bucket) {
-	odd := []string{".hidden/.x", "a b", "a%20b", "a+b=c&d", "a:b", "a?b#c", "a\\b", "name@0", "quote\"'", "star*[x]", "..dots..", "~", "ünïcödé/日本", "__0", strings.Repeat("long", 60)}
+	odd := []string{".hidden/.x", "a b", "a%20b", "a+b=c&d", "a:b", "a?b#c", "a\\b", "name@0", "quote\"'", "star*[x]",
+		"..dots..", "~", "ünïcödé/日本", "__0", strings.Repeat("long", 60)}
 	for _, k := range odd {
 		must(t, b.Create(t.Context(), k, []byte(k)))
 	}
@@ -45,7 +46,8 @@ func oddKeys(t T, b *storage.Bucket) {
 
 // No key reaches outside the bucket, with any operation.
 func keysOut(t T, b *storage.Bucket) {
-	for _, k := range []string{"", "/", "/etc/passwd", "../out", "a/../../out", "a/..", ".", "./a", "a//b", "a/", "nul\x00", "line\nend", "\xff", "x.attrs", "a__0x2f__b", ".tmp-1", "a/.tmp-x/b"} {
+	for _, k := range []string{"", "/", "/etc/passwd", "../out", "a/../../out", "a/..", ".", "./a", "a//b", "a/", "nul\x00",
+		"line\nend", "\xff", "x.attrs", "a__0x2f__b", ".tmp-1", "a/.tmp-x/b"} {
 		ctx := t.Context()
 		_, read := b.Read(ctx, k)
 		_, stat := b.Stat(ctx, k)

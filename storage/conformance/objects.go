@@ -111,7 +111,8 @@ func ranges(t T, b *storage.Bucket) {
 		n    int
 		want string
 		err  error
-	}{{0, 10, "0123456789", nil}, {3, 4, "3456", nil}, {8, 2, "89", nil}, {8, 5, "89", io.EOF}, {10, 1, "", io.EOF}, {99, 1, "", io.EOF}, {5, 0, "", nil}} {
+	}{{0, 10, "0123456789", nil}, {3, 4, "3456", nil}, {8, 2, "89", nil}, {8, 5, "89", io.EOF}, {10, 1, "", io.EOF},
+		{99, 1, "", io.EOF}, {5, 0, "", nil}} {
 		p := make([]byte, c.n)
 		n, err := r.ReadAt(p, c.off)
 		if string(p[:n]) != c.want || err != c.err {

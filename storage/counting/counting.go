@@ -116,5 +116,6 @@ func (c *Counter) String() string {
 	for _, op := range slices.Sorted(maps.Keys(c.ops)) {
 		out = append(out, fmt.Sprintf("%s %d", op, c.ops[op]))
 	}
-	return strings.Join(append(out, fmt.Sprintf("read %d B, wrote %d B", c.bytes["read"]+c.bytes["range"], c.bytes["write"])), ", ")
+	return strings.Join(append(out,
+		fmt.Sprintf("read %d B, wrote %d B", c.bytes["read"]+c.bytes["range"], c.bytes["write"])), ", ")
 }

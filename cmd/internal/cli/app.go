@@ -18,9 +18,10 @@ type App struct {
 	Schemas  fs.FS  // JSON schemas of messages, NAME.json each, that help prints; nil for none
 	Licences string // what `help licences` prints
 
-	Replaced  map[string]string // former commands, and what to run now
-	Renamed   map[string]string // former names of flags and config keys, and their new names
-	Shared    []string          // flags that may be set at the top level of the config file, for every command that has them, and whose variable may omit the command
+	Replaced map[string]string // former commands, and what to run now
+	Renamed  map[string]string // former names of flags and config keys, and their new names
+	// flags that may be set at the top level of the config file, for every command that has them, and whose variable may omit the command
+	Shared    []string
 	Overlay   Overlay
 	Variables []string // environment variables that belong to no flag and are not unknown
 	Keys      []string // environment variables that hold keys and belong to no setting

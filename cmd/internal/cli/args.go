@@ -46,7 +46,8 @@ func (a *App) argsLast(args []string) []string {
 				break
 			}
 			if len(rest) == 0 {
-				return append(append(slices.Clone(args[:at+1]), cmd.subcommand(words)...), flags...) // the value is missing, which the parser says
+				// the value is missing, which the parser says
+				return append(append(slices.Clone(args[:at+1]), cmd.subcommand(words)...), flags...)
 			}
 			flags, rest = append(flags, rest[0]), rest[1:]
 		}

@@ -31,7 +31,8 @@ func (t *stderr) bar(g *gauge) *bar {
 		return &bar{t: t, bar: t.bars.New(0, mpb.NopStyle(), mpb.PrependDecorators(text(state.line)))}
 	}
 	tail := func(s state) string { return strings.Replace(s.tail(), ",", "", 1) }
-	return &bar{t: t, bar: t.bars.AddBar(total, mpb.BarWidth(20), mpb.PrependDecorators(text(state.head)), mpb.AppendDecorators(text(tail)))}
+	return &bar{t: t, bar: t.bars.AddBar(total, mpb.BarWidth(20), mpb.PrependDecorators(text(state.head)),
+		mpb.AppendDecorators(text(tail)))}
 }
 
 func (b *bar) set(s state) { b.bar.SetCurrent(s.Done) }

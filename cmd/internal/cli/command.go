@@ -9,11 +9,12 @@ import (
 
 // Command is one command: its help, its settings and its function.
 type Command struct {
-	Name        string
-	Heading     string   // of the list of commands; "" to name it at the end of help
-	Usage       string   // one lower-case phrase
-	Needs       string   // what a run must give, for help: flags, or a config file; "" for nothing
-	About       string   // paragraphs for help and the page; --help has the first, and the first example, a line that begins with two blanks
+	Name    string
+	Heading string // of the list of commands; "" to name it at the end of help
+	Usage   string // one lower-case phrase
+	Needs   string // what a run must give, for help: flags, or a config file; "" for nothing
+	// paragraphs for help and the page; --help has the first, and the first example, a line that begins with two blanks
+	About       string
 	Args        string   // its arguments, as help shows them; "" for none
 	ArgSettings []string // settings that take the arguments, in order; nil when the command reads them itself
 	Folders     bool     // its argument may be a folder of several runs or datasets
@@ -21,7 +22,8 @@ type Command struct {
 	Scans       bool     // it reads whole datasets outside the stages: the bytes that it moves are its progress
 	Body
 
-	Parts []Command // subcommands, each with a full name such as "job list"; a command with a Body of its own does something itself too
+	// subcommands, each with a full name such as "job list"; a command with a Body of its own does something itself too
+	Parts []Command
 }
 
 // Body is a command's settings and its function; see [With].

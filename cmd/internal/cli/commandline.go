@@ -39,8 +39,10 @@ func (l *commandLine) parser() *urfave.App {
 		HideHelp:                  true, // --help is our own setting, so that it can show the chosen plug-ins
 		DisableSliceFlagSeparator: true,
 		ExitErrHandler:            func(*urfave.Context, error) {},
-		OnUsageError:              func(_ *urfave.Context, err error, _ bool) error { return l.app.flagError(err, firstStep, l.everywhere) },
-		Action:                    func(c *urfave.Context) error { return l.noCommand(c.Args().Slice()) },
+		OnUsageError: func(_ *urfave.Context, err error, _ bool) error {
+			return l.app.flagError(err, firstStep, l.everywhere)
+		},
+		Action: func(c *urfave.Context) error { return l.noCommand(c.Args().Slice()) },
 	}
 	for _, cmd := range l.app.Commands {
 		app.Commands = append(app.Commands, l.build(cmd))
@@ -100,9 +102,11 @@ func (l *commandLine) run(ctx context.Context, cmd Command, args []string, setti
 	}
 	err = errors.Join(cmd.do(ctx, session, settings), session.close())
 	l.board.close()
-	session.monitors.End(monitors.End{Place: session.Place, Command: cmd.Name, ExitCode: exitCode(ctx, err), Begun: begun, At: time.Now()})
+	session.monitors.End(monitors.End{Place: session.Place, Command: cmd.Name, ExitCode: exitCode(ctx, err), Begun: begun,
+		At: time.Now()})
 	if n := l.secrets.Replaced(); n > 0 {
-		l.Logger().Warn("secrets were redacted from what this command wrote: keys in the paths of URLs, or what a program or service repeats", "values", n)
+		l.Logger().Warn("secrets were redacted from what this command wrote: keys in the paths of URLs, or what a program "+
+			"or service repeats", "values", n)
 	}
 	return err
 }
@@ -116,7 +120,8 @@ func (l *commandLine) noCommand(args []string) error {
 	case len(args) > 0 && l.app.Replaced[args[0]] != "":
 		return Usagef("run `"+l.app.Replaced[args[0]]+"`", "there is no command %q any more", args[0])
 	case len(args) > 0:
-		return Usagef(plugin.Nearest(args[0], append(l.app.commandNames(), "--version"), firstStep), "there is no command %q", args[0])
+		return Usagef(plugin.Nearest(args[0], append(l.app.commandNames(), "--version"), firstStep),
+			"there is no command %q", args[0])
 	case l.global.Help:
 		return l.app.help(l.console, nil)
 	}

@@ -65,7 +65,8 @@ func (a *App) bashCompletion() string {
 			own += flagNames(options) + " "
 			values = append(values, valueCases(cmd.Name, options, sortsOf(settings))...)
 		}
-		flags = append(flags, fmt.Sprintf(`%s) flags="%s" words="%s" ;;`, cmd.Name, strings.TrimSpace(own)+" "+global, cmd.choices()))
+		flags = append(flags, fmt.Sprintf(`%s) flags="%s" words="%s" ;;`, cmd.Name, strings.TrimSpace(own)+" "+global,
+			cmd.choices()))
 	}
 	values = append(values, valueCases("*", globalOptions(), nil)...)
 	slices.Sort(values) // those of "*" first; no flag of a command has the name of a global one

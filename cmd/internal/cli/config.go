@@ -243,7 +243,8 @@ func repeats(options []*option, name string) bool {
 // checkKey refuses a section or key that does not exist.
 func (a *App) checkKey(where, section, key string, all map[string][]*option) error {
 	if _, ok := all[section]; !ok {
-		return Usagef(plugin.Nearest(section, a.sections(all), "sections are "+strings.Join(a.sections(all), ", ")), "%s: there is no section %q", where, section)
+		return Usagef(plugin.Nearest(section, a.sections(all), "sections are "+strings.Join(a.sections(all), ", ")),
+			"%s: there is no section %q", where, section)
 	}
 	known := a.keys(section, all)
 	if slices.Contains(known, key) {
@@ -256,7 +257,8 @@ func (a *App) checkKey(where, section, key string, all map[string][]*option) err
 		known = append(known, a.sections(all)...)
 		return Usagef(plugin.Nearest(key, known, "see rollmill --help"), "%s: unknown key %q", where, key)
 	}
-	return Usagef(plugin.Nearest(key, known, "see rollmill "+section+" --help"), "%s: unknown key %q in section %s", where, key, section)
+	return Usagef(plugin.Nearest(key, known, "see rollmill "+section+" --help"), "%s: unknown key %q in section %s", where,
+		key, section)
 }
 
 func (a *App) sections(all map[string][]*option) []string {

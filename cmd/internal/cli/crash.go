@@ -26,7 +26,8 @@ func (a *App) recoverCrash(f func() int) (code int) {
 	defer func() {
 		if p := recover(); p != nil {
 			fmt.Fprint(os.Stderr, visible(fmt.Sprintf("panic: %v\n\n%s", p, debug.Stack())))
-			fmt.Fprintf(os.Stderr, "rollmill: crashed, version %s\nhint: this is a bug; please report it with the lines above: %s\n", a.Version, bugReports)
+			fmt.Fprintf(os.Stderr, "rollmill: crashed, version %s\nhint: this is a bug; please report it with the lines "+
+				"above: %s\n", a.Version, bugReports)
 			code = ExitCrash
 		}
 	}()

@@ -138,7 +138,8 @@ func (a *App) writeTables(b *strings.Builder, level, section string, settings []
 			if optionNamed(keys, s.Name) == nil {
 				env, key = "", ""
 			}
-			fmt.Fprintf(b, "| `%s` | %s | %s | %s |\n", form(s), strings.ReplaceAll(s.Phrase()+notes(s), "|", "\\|"), env, key)
+			fmt.Fprintf(b, "| `%s` | %s | %s | %s |\n", form(s),
+				strings.ReplaceAll(s.Phrase()+notes(s), "|", "\\|"), env, key)
 		}
 	}
 }
@@ -237,7 +238,8 @@ func (a *App) indexPage() string {
 		}
 	}
 	a.writeTables(&b, "##", "", declared(globalOptions()))
-	fmt.Fprintf(&b, "\n## Settings\n\n"+settingsText+"\n## Exit codes\n\n| code | |\n|---|---|\n", strings.Join(a.Shared, "`, `"), a.Overlay.Name)
+	fmt.Fprintf(&b, "\n## Settings\n\n"+settingsText+"\n## Exit codes\n\n| code | |\n|---|---|\n",
+		strings.Join(a.Shared, "`, `"), a.Overlay.Name)
 	for _, e := range exitCodes {
 		fmt.Fprintf(&b, "| %d | %s |\n", e.code, e.meaning)
 	}

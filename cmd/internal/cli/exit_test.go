@@ -102,7 +102,8 @@ func TestPythonErrors(t *testing.T) {
 		t.Fatal(err)
 	}
 	got := map[string]string{}
-	for _, m := range regexp.MustCompile(`(?s)class \w+Error\(CommandError\):\n    """([^"]*)"""\n\n    code = (\d+)\n`).FindAllStringSubmatch(string(source), -1) {
+	for _, m := range regexp.MustCompile(`(?s)class \w+Error\(CommandError\):\n    """([^"]*)"""\n\n    code = (\d+)\n`).
+		FindAllStringSubmatch(string(source), -1) {
 		got[m[2]] = m[1]
 	}
 	for _, e := range exitCodes {
@@ -126,7 +127,8 @@ func TestSchedulers(t *testing.T) {
 		{"argo/epoch.yaml", `lastRetry.status == "Error" \|\| asInt\(lastRetry.exitCode\) in \[(.*)\]`, retried},
 		{"airflow/rollmill_epoch.py", `\nRETRIED = \((.*)\)`, retried},
 		{"ray/epoch.py", `\nRETRIED = \[(.*)\]`, retried},
-		{"stage.sh", `\$code = ([0-9]+) \] && \[ "\$\{SLURM_RESTART_COUNT:-0\}" -lt "\$RETRIES"`, fmt.Sprint([]int{ExitTemporary})}, // Slurm itself starts what it ended
+		// Slurm itself starts what it ended
+		{"stage.sh", `\$code = ([0-9]+) \] && \[ "\$\{SLURM_RESTART_COUNT:-0\}" -lt "\$RETRIES"`, fmt.Sprint([]int{ExitTemporary})},
 	} {
 		text, err := os.ReadFile("../../../pipelines/" + c.file)
 		if err != nil {

@@ -47,7 +47,8 @@ func (cmd Command) eachHint(args []string) string {
 	if cmd.Folders && !slices.ContainsFunc(args, elsewhere) {
 		return "it takes one " + cmd.Args + ", which may be a folder of several: rollmill " + cmd.Name + " " + folder
 	}
-	return "it takes one " + cmd.Args + ": for x in " + strings.Join(few(args), " ") + "; do rollmill " + cmd.Name + ` "$x"; done`
+	return "it takes one " + cmd.Args + ": for x in " + strings.Join(few(args), " ") + "; do rollmill " + cmd.Name +
+		` "$x"; done`
 }
 
 // few returns the first of many words.

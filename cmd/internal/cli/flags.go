@@ -34,10 +34,13 @@ func (g *globals) Declare(d *plugin.Declarer) {
 	d.Heading(globalHeading)
 	d.String(&g.Config, "config", "read settings from this YAML `FILE`, a section per command")
 	d.Strings(&g.Sets, "set", "set `SECTION.KEY=VALUE`, as the config file does")
-	d.Strings(&g.Bases, "base", "read a dataset that the input was made from at this `URI` instead of the recorded one, for example after it was moved")
+	d.Strings(&g.Bases, "base",
+		"read a dataset that the input was made from at this `URI` instead of the recorded one, for example after "+
+			"it was moved")
 	d.Bool(&g.JSON, "json", "print one JSON object on stdout instead of a URI")
 	d.Bool(&g.Quiet, "quiet", "print no progress and no summary on stderr")
-	plugin.Choice(d, &g.LogLevel, "log-level", "log messages of this `LEVEL` and above: debug, info, warn, error", "debug", "info", "warn", "error")
+	plugin.Choice(d, &g.LogLevel, "log-level", "log messages of this `LEVEL` and above: debug, info, warn, error", "debug",
+		"info", "warn", "error")
 	plugin.Choice(d, &g.LogFormat, "log-format", "write stderr in this `FORMAT`: text or json", "text", "json")
 	d.Bool(&g.Help, "help", "print help; with --backend, --agent or --reward, the flags of that plug-in")
 }

@@ -179,7 +179,8 @@ func (a *App) help(s *console, args []string) error {
 	case len(args) == 1:
 		if text = a.guide(args[0]); text == "" {
 			names := slices.Concat(a.commandNames(), a.guideNames(), []string{"guides"})
-			return Usagef(plugin.Nearest(args[0], names, firstStep), "there is no command %q, and no guide of that name", args[0])
+			return Usagef(plugin.Nearest(args[0], names, firstStep),
+				"there is no command %q, and no guide of that name", args[0])
 		}
 		text = a.onTerminal(text)
 	case len(args) == 2 && args[0] == "schema" && a.Schemas != nil:
@@ -193,7 +194,8 @@ func (a *App) help(s *console, args []string) error {
 			return err
 		}
 	default:
-		return Usagef("write `rollmill help COMMAND` or `rollmill help KIND NAME`, such as `rollmill help backend art`", "unexpected argument %q", args[2])
+		return Usagef("write `rollmill help COMMAND` or `rollmill help KIND NAME`, such as `rollmill help backend art`",
+			"unexpected argument %q", args[2])
 	}
 	_, err := io.WriteString(s.Out, text)
 	return err

@@ -87,8 +87,10 @@ func (o *option) assign(texts []string) error {
 func (o *option) refuseJoined() error {
 	other := func(name string) bool { return !slices.Contains(o.Choices, name) }
 	for _, text := range o.texts {
-		if names := strings.Split(text, ","); o.Repeats && len(names) > 1 && o.Choices != nil && other(text) && !slices.ContainsFunc(names, other) {
-			return Usagef(fmt.Sprintf("repeat the flag: --%s %s; in the config file write a list: [%s]", o.Name, strings.Join(names, " --"+o.Name+" "), strings.Join(names, ", ")),
+		if names := strings.Split(text, ","); o.Repeats && len(names) > 1 && o.Choices != nil && other(text) &&
+			!slices.ContainsFunc(names, other) {
+			return Usagef(fmt.Sprintf("repeat the flag: --%s %s; in the config file write a list: [%s]", o.Name,
+				strings.Join(names, " --"+o.Name+" "), strings.Join(names, ", ")),
 				"--%s: %q is %d values", o.Name, text, len(names))
 		}
 	}
@@ -145,7 +147,8 @@ func checkChosen(options []*option) error {
 			owners = append(owners, s.Owner.Name)
 		}
 		owner := o.Owner.Sort
-		return Usagef(fmt.Sprintf("remove it, or choose the %s: --%s %s", owner, owner, owners[0]), "--%s is a setting of %s %s, which was not chosen", o.Name, owner, strings.Join(owners, ", "))
+		return Usagef(fmt.Sprintf("remove it, or choose the %s: --%s %s", owner, owner, owners[0]),
+			"--%s is a setting of %s %s, which was not chosen", o.Name, owner, strings.Join(owners, ", "))
 	}
 	return nil
 }

@@ -78,7 +78,8 @@ func (a *App) pluginHelp(sort, name string) (string, error) {
 		}
 		names = append(names, of.name)
 	}
-	return "", Usagef(plugin.Nearest(sort, names, "kinds are "+strings.Join(names, ", ")), "there is no kind of plug-in %q", sort)
+	return "", Usagef(plugin.Nearest(sort, names, "kinds are "+strings.Join(names, ", ")),
+		"there is no kind of plug-in %q", sort)
 }
 
 // help returns the help of a plug-in, or of those whose names continue the name:
@@ -99,7 +100,8 @@ func (of *pluginSort) help(name string) (string, error) {
 		variants.list(&b)
 	}
 	if b.Len() == 0 {
-		return "", Usagef(plugin.Nearest(name, names, of.name+"s: "+strings.Join(names, ", ")), "there is no %s %q", of.name, name)
+		return "", Usagef(plugin.Nearest(name, names, of.name+"s: "+strings.Join(names, ", ")), "there is no %s %q",
+			of.name, name)
 	}
 	return strings.TrimLeft(b.String(), "\n"), nil
 }
@@ -119,7 +121,8 @@ func (of *pluginSort) describe(b *strings.Builder, p *plugin.Owner) {
 	default:
 		writeFlags(b, p.Settings)
 		listInner(b, p)
-		fmt.Fprintf(b, "\nEvery flag has an environment variable, such as %s, and a key in section %q of the config file.\n", variable(of.section, p.Settings[0].Name), of.section)
+		fmt.Fprintf(b, "\nEvery flag has an environment variable, such as %s, and a key in section %q of the config file.\n",
+			variable(of.section, p.Settings[0].Name), of.section)
 	}
 }
 

@@ -38,7 +38,8 @@ func (a *App) schemaText(name string) (string, error) {
 	text, err := fs.ReadFile(a.Schemas, name+".json")
 	if err != nil {
 		names := a.schemaNames()
-		return "", Usagef(plugin.Nearest(name, names, "schemas are "+strings.Join(names, ", ")), "there is no schema %q", name)
+		return "", Usagef(plugin.Nearest(name, names, "schemas are "+strings.Join(names, ", ")),
+			"there is no schema %q", name)
 	}
 	return string(text), nil
 }

@@ -96,7 +96,8 @@ func (s *console) keysIn(name, address string, random bool) (found bool) {
 	_, path, _ := strings.Cut(rest, "/")
 	for _, variable := range s.Environ {
 		value, _ := s.Lookup(variable)
-		if len(value) >= secret.Short && secret.Looks(variable) && strings.Contains(path, value) && s.secrets.Add(variable, value) {
+		if len(value) >= secret.Short && secret.Looks(variable) && strings.Contains(path, value) &&
+			s.secrets.Add(variable, value) {
 			found = true
 		}
 	}
@@ -117,7 +118,8 @@ func (s *console) addresses(flag, text string) error {
 			continue
 		}
 		if err := secret.InURL(found); err != nil {
-			return Usagef("give keys in the environment or in a file (see .github/SECURITY.md); URLs are written into rows and manifests", "--%s: %w", flag, err)
+			return Usagef("give keys in the environment or in a file (see .github/SECURITY.md); URLs are written into rows "+
+				"and manifests", "--%s: %w", flag, err)
 		}
 		stores := !strings.HasPrefix(strings.ToLower(scheme), "http")
 		random := !stores && !strings.ContainsAny(text, " \t\n") // a word of a program may hold a commit or a digest

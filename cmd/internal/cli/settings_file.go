@@ -51,7 +51,8 @@ type Expansion struct {
 // command. Every value stays text until its flag parses it. Parse also returns
 // the values of the environment variables that the file used, by name, even when
 // it returns an error. Errors are usage errors that name the file and line.
-func Parse(path string, data []byte, schema Schema, lookup func(string) (string, bool)) (Settings, map[string]Expansion, error) {
+func Parse(path string, data []byte, schema Schema, lookup func(string) (string, bool)) (Settings,
+	map[string]Expansion, error) {
 	p := &parser{name: filepath.Base(path), lookup: lookup, schema: schema, out: Settings{}, expanded: map[string]Expansion{}}
 	root, err := p.document(data)
 	if err != nil || root == nil {
@@ -112,10 +113,12 @@ func (p *parser) broken(err error) error {
 		return usage("", "%s: %w", p.name, err)
 	}
 	line := at.Mark.Line
-	if at.ContextMark.Line > 0 && !strings.Contains(at.ContextMsg, "block") { // a quote or bracket begins there; a block's first line is not at fault
+	// a quote or bracket begins there; a block's first line is not at fault
+	if at.ContextMark.Line > 0 && !strings.Contains(at.ContextMsg, "block") {
 		line = at.ContextMark.Line
 	}
-	return usage("look for a wrong indentation, a tab, or an unclosed quote or bracket", "%s:%d: not YAML: %s", p.name, line, at.Message)
+	return usage("look for a wrong indentation, a tab, or an unclosed quote or bracket", "%s:%d: not YAML: %s", p.name,
+		line, at.Message)
 }
 
 func (p *parser) top(root *yaml.Node) error {

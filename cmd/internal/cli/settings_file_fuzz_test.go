@@ -10,7 +10,8 @@ import (
 // FuzzConfig checks that any config file is read within bounds, and takes only
 // the environment variables that it names.
 func FuzzConfig(f *testing.F) {
-	for _, s := range []string{"run: r\nrollout:\n  generations: 8\n", "run: ${RUN}\n", "a: &a [x,x]\nb: &b [*a,*a]\nrun: *b\n", "<<: {run: x}\n", "run: !!binary AA==\n", "---\n---\n", "score: [", "\t", "run: $${X}", "rollout: {sampling: {a: {b: [1, ${RUN}]}, stop: [x]}}"} {
+	for _, s := range []string{"run: r\nrollout:\n  generations: 8\n", "run: ${RUN}\n", "a: &a [x,x]\nb: &b [*a,*a]\nrun: *b\n", "<<: {run: x}\n",
+		"run: !!binary AA==\n", "---\n---\n", "score: [", "\t", "run: $${X}", "rollout: {sampling: {a: {b: [1, ${RUN}]}, stop: [x]}}"} {
 		f.Add([]byte(s))
 	}
 	sections := []string{"", "rollout", "score"}

@@ -50,7 +50,8 @@ func (a *App) console(s Streams) *console {
 		terminal = term.IsTerminal(int(f.Fd()))
 	}
 	secrets := a.knownSecrets(s.Lookup)
-	c := &console{Streams: s, stderr: &stderr{w: s.Err, terminal: terminal, secrets: secrets}, screen: screenOf(s), secrets: secrets}
+	c := &console{Streams: s, stderr: &stderr{w: s.Err, terminal: terminal, secrets: secrets}, screen: screenOf(s),
+		secrets: secrets}
 	c.board = &board{s: c, begun: time.Now()}
 	return c
 }
@@ -164,5 +165,6 @@ func (s *console) URI(flag, value string) (string, error) {
 	if err := scan.Err(); err != nil {
 		return "", fmt.Errorf("--%s -: reading standard input: %w", flag, err)
 	}
-	return "", Usagef("the previous command in the pipe printed no dataset; check whether it failed", "--%s -: standard input is empty", flag)
+	return "", Usagef("the previous command in the pipe printed no dataset; check whether it failed",
+		"--%s -: standard input is empty", flag)
 }

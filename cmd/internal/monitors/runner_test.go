@@ -79,7 +79,8 @@ func TestFigures(t *testing.T) {
 	env.Meter("group", "trajectories", 4).Add(1)
 	r.End(End{ExitCode: 130})
 	got := strings.Join(d.got, ", ")
-	if !strings.HasPrefix(got, "rollout 0, rollout 4 rows 4, score 0 rows 3, group ") || !strings.HasSuffix(got, "group 1, end 130") || strings.Count(got, "rows") != 2 {
+	if !strings.HasPrefix(got, "rollout 0, rollout 4 rows 4, score 0 rows 3, group ") || !strings.HasSuffix(got, "group 1, end 130") ||
+		strings.Count(got, "rows") != 2 {
 		t.Error(got)
 	}
 }
@@ -93,7 +94,8 @@ func TestErrors(t *testing.T) {
 	env.Meter("rollout", "trajectories", 4)
 	<-d.seen
 	r.End(End{})
-	if text := log.String(); strings.Count(text, "\n") != 1 || !strings.Contains(text, "level=WARN") || !strings.Contains(text, "the disk is full") || !strings.Contains(text, "monitor=double") {
+	if text := log.String(); strings.Count(text, "\n") != 1 || !strings.Contains(text, "level=WARN") || !strings.Contains(text, "the disk is full") ||
+		!strings.Contains(text, "monitor=double") {
 		t.Errorf("logged:\n%s", text)
 	}
 }

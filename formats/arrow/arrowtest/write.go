@@ -21,7 +21,8 @@ func File(fields []arrow.Field, rows string) ([]byte, error) {
 	}
 	defer batch.Release()
 	var out bytes.Buffer
-	w, err := pqarrow.NewFileWriter(batch.Schema(), &out, parquet.NewWriterProperties(parquet.WithStoreDecimalAsInteger(true)), pqarrow.DefaultWriterProps())
+	w, err := pqarrow.NewFileWriter(batch.Schema(), &out,
+		parquet.NewWriterProperties(parquet.WithStoreDecimalAsInteger(true)), pqarrow.DefaultWriterProps())
 	if err != nil {
 		return nil, err
 	}

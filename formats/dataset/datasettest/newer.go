@@ -23,14 +23,16 @@ const Schema = "2.99"
 // four trajectories, in which every column has a value in some rows and null in
 // others. It returns the rows.
 func Newer(ctx context.Context, folder string, groups int) ([]Trajectory, error) {
-	spec := dataset.Spec{Stage: "rollout", Version: 1, Kind: formats.KindTrajectories, Params: map[string]any{"generations": 4}}
+	spec := dataset.Spec{Stage: "rollout", Version: 1, Kind: formats.KindTrajectories,
+		Params: map[string]any{"generations": 4}}
 	shard, err := dataset.Begin(ctx, folder, spec, dataset.Options{})
 	if err != nil {
 		return nil, err
 	}
 	table := dataset.NewTable[Trajectory](shard, "", -1)
 	var all []Trajectory
-	for group := range random.Trajectories(1, random.Options{Groups: groups, Generations: 4, Messages: 4, SampledTokens: 40, PromptTokens: 30, Branches: 0.3}) {
+	for group := range random.Trajectories(1,
+		random.Options{Groups: groups, Generations: 4, Messages: 4, SampledTokens: 40, PromptTokens: 30, Branches: 0.3}) {
 		rows := make([]Trajectory, len(group))
 		for i := range group {
 			fill(reflect.ValueOf(&rows[i]).Elem(), reflect.ValueOf(&group[i]).Elem())

@@ -27,7 +27,8 @@ func Of(ctx context.Context, d *dataset.Dataset) (*Source, error) {
 		return nil, err
 	}
 	if base.Rows != d.Rows {
-		return nil, formats.Invalid(d.URI(), "make it again", nil, "it has %d rows and its base %q has %d", d.Rows, base.URI(), base.Rows)
+		return nil, formats.Invalid(d.URI(), "make it again", nil, "it has %d rows and its base %q has %d", d.Rows,
+			base.URI(), base.Rows)
 	}
 	return &Source{d, base}, nil
 }
@@ -55,7 +56,8 @@ func (s *Source) Each(ctx context.Context, r dataset.Range, part Part) iter.Seq2
 	})
 }
 
-func (s *Source) each(ctx context.Context, r dataset.Range, open func() (*dataset.Reader[formats.Trajectory], error)) iter.Seq2[*formats.Trajectory, error] {
+func (s *Source) each(ctx context.Context, r dataset.Range,
+	open func() (*dataset.Reader[formats.Trajectory], error)) iter.Seq2[*formats.Trajectory, error] {
 	return func(yield func(*formats.Trajectory, error) bool) {
 		join, stop := s.joiner(ctx, r)
 		defer stop()
@@ -146,7 +148,8 @@ func (s *Source) joiner(ctx context.Context, r dataset.Range) (join func(*format
 }
 
 // following is joiner for one kind of row; set copies its columns and returns its id.
-func following[T any](ctx context.Context, d *dataset.Dataset, r dataset.Range, set func(*formats.Trajectory, *T) string) (func(*formats.Trajectory) error, func()) {
+func following[T any](ctx context.Context, d *dataset.Dataset, r dataset.Range,
+	set func(*formats.Trajectory, *T) string) (func(*formats.Trajectory) error, func()) {
 	next, stop := iter.Pull2(dataset.Each[T](ctx, d, "", r))
 	row := r.First - 1
 	return func(t *formats.Trajectory) error {
@@ -160,7 +163,9 @@ func following[T any](ctx context.Context, d *dataset.Dataset, r dataset.Range, 
 			id = set(t, r)
 		}
 		if id != t.TrajectoryID {
-			return &formats.InputError{Place: d.URI(), Row: row, What: "it is about trajectory " + id + ", and its base's row about " + t.TrajectoryID, Help: "make the dataset again"}
+			return &formats.InputError{Place: d.URI(), Row: row,
+				What: "it is about trajectory " + id + ", and its base's row about " + t.TrajectoryID,
+				Help: "make the dataset again"}
 		}
 		return nil
 	}, stop

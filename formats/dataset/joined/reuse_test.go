@@ -25,7 +25,8 @@ func TestGroupsKeepTheirTokens(t *testing.T) {
 		for i := range rows {
 			for k := range rows[i].Messages {
 				got, want := &rows[i].Messages[k], &groups[n][i].Messages[k]
-				if !slices.Equal(got.TokenIDs, want.TokenIDs) || !slices.Equal(got.Logprobs, want.Logprobs) || !slices.Equal(got.PromptDeltaIDs, want.PromptDeltaIDs) {
+				if !slices.Equal(got.TokenIDs, want.TokenIDs) || !slices.Equal(got.Logprobs, want.Logprobs) ||
+					!slices.Equal(got.PromptDeltaIDs, want.PromptDeltaIDs) {
 					t.Fatalf("message %d of row %d of group %d has other tokens", k, i, n)
 				}
 				if len(got.TokenIDs) > 0 {

@@ -86,7 +86,9 @@ func (d *Drift) Notes() []string {
 	var out []string
 	trainer, compat := cmp.Or(d.Trainer, "ART"), cmp.Or(d.Compat, "art")
 	if d.differing > 0 {
-		out = append(out, fmt.Sprintf("%s recomputes advantages from the members it receives: in %d of %d groups they differ from the dataset's (by up to %.3g, trajectory %s); members were dropped, or group used another estimator than --compat %s",
+		out = append(out, fmt.Sprintf("%s recomputes advantages from the members it receives: in %d of %d groups they "+
+			"differ from the dataset's (by up to %.3g, trajectory %s); members were dropped, or group used another "+
+			"estimator than --compat %s",
 			trainer, d.differing, d.groups, d.worst, d.example, compat))
 	}
 	if d.without > 0 {

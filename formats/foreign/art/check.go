@@ -44,20 +44,23 @@ var Reasons = []string{Singleton, Flat, NoReward, BadReward, FirstRole, BadRole,
 
 // hints are what may help, by reason.
 var hints = map[string]string{
-	Singleton:      "sample more generations, or drop such groups with curate",
-	Flat:           "let curate drop flat groups",
-	NoReward:       "score them (`rollmill score --only missing`), or drop them with curate",
-	NoChoice:       "check --target-model and --target-function of rollout: no call counted as the policy's",
-	NoTokenIDs:     "the engine gave no token ids: serve with vLLM, or ask for return_tokens_as_token_ids",
-	TokenCount:     "the engine merged or lost logprobs; run rollout again on one that gives one per token",
-	BadLogprob:     "the engine returned a placeholder for an unknown value; drop such rows with curate's rule logprobs",
-	PrefixBreak:    "ART would train the turn on a history that the policy did not see; drop such rows with curate, or use a chat template that does not rewrite earlier turns",
-	TooLong:        "raise init_args.max_seq_length, or drop long rows with curate",
-	SharedTurn:     "ART has no way to give a turn as context without training it; drop such rows with curate, or train elsewhere",
+	Singleton:  "sample more generations, or drop such groups with curate",
+	Flat:       "let curate drop flat groups",
+	NoReward:   "score them (`rollmill score --only missing`), or drop them with curate",
+	NoChoice:   "check --target-model and --target-function of rollout: no call counted as the policy's",
+	NoTokenIDs: "the engine gave no token ids: serve with vLLM, or ask for return_tokens_as_token_ids",
+	TokenCount: "the engine merged or lost logprobs; run rollout again on one that gives one per token",
+	BadLogprob: "the engine returned a placeholder for an unknown value; drop such rows with curate's rule logprobs",
+	PrefixBreak: "ART would train the turn on a history that the policy did not see; drop such rows with curate, or use " +
+		"a chat template that does not rewrite earlier turns",
+	TooLong: "raise init_args.max_seq_length, or drop long rows with curate",
+	SharedTurn: "ART has no way to give a turn as context without training it; drop such rows with curate, or " +
+		"train elsewhere",
 	Branches:       "serve ART 0.4.11, which knows additional histories",
 	PlainAssistant: "ART 0.4 would train on it; if that is intended, set accept_plain_assistant",
 	ToolsDiffer:    "drop such rows with curate",
-	ToolsWrapped:   "ART 0.5 wraps each tool once more before its template sees it; serve 0.4.11, or call the library in process",
+	ToolsWrapped: "ART 0.5 wraps each tool once more before its template sees it; serve 0.4.11, or call the " +
+		"library in process",
 }
 
 // FlatTolerance is the reward spread below which a group counts as flat.

@@ -25,14 +25,16 @@ calls of a trained turn once more after its tokens. ART 0.4.11 does neither.
 
 // Log1 writes version 1 of ART's trajectory log.
 var Log1 = exporters.Format{
-	Name: "art-log-v1", For: exporters.Viewing, Help: "ART's trajectory log of 0.5, for people and its viewers", Of: exporters.Groups,
+	Name: "art-log-v1", For: exporters.Viewing, Help: "ART's trajectory log of 0.5, for people and its viewers",
+	Of:    exporters.Groups,
 	Whole: true, Files: []exporters.Extension{exporters.Parquet},
 	Table: exporters.Table(func(x *exporters.Item) []LogRow { return LogRows(x.Rows, x.Before) }),
 }
 
 // Log2 writes version 2 of ART's trajectory log.
 var Log2 = exporters.Format{
-	Name: "art-log-v2", For: exporters.Viewing, Help: "ART's trajectory log of version 2, which keeps everything", Of: exporters.Groups,
+	Name: "art-log-v2", For: exporters.Viewing, Help: "ART's trajectory log of version 2, which keeps everything",
+	Of:    exporters.Groups,
 	Whole: true, Files: []exporters.Extension{exporters.Parquet},
 	Table: exporters.NotedTable(LogVersionKey, LogVersion2,
 		func(x *exporters.Item) []LogRow2 { return LogRows2(x.Rows, x.Before) }),

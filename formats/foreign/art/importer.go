@@ -27,8 +27,9 @@ import (
 // same prompt are attempts at the same example. The training step in the name of a file, such as
 // trajectories/train/0007.parquet, is the epoch.
 var Importer = importers.Format{
-	Name:       "art",
-	Help:       "trajectory groups of OpenPipe's ART: its Parquet logs of version 1 and 2, its JSON lines, and what its server is sent",
+	Name: "art",
+	Help: "trajectory groups of OpenPipe's ART: its Parquet logs of version 1 and 2, its JSON lines, and what its " +
+		"server is sent",
 	Spec:       "OpenPipe/ART: src/art/utils/trajectory_logging.py, src/art/trajectories",
 	Unscored:   regexp.MustCompile(`^(trajectories\.)?reward$`),
 	Extensions: []string{".parquet", ".jsonl"},

@@ -28,7 +28,8 @@ import (
 //
 // Arguments of a tool call that are not a JSON object are in its extra.
 var Exporter = exporters.Format{
-	Name: "atif", For: exporters.Viewing, Help: "documents of the Agent Trajectory Interchange Format 1.7, one a trajectory", Of: exporters.Rows,
+	Name: "atif", For: exporters.Viewing, Help: "documents of the Agent Trajectory Interchange Format 1.7, one a trajectory",
+	Of:      exporters.Rows,
 	Exports: []exporters.Extension{exporters.Folder},
 	Folder: exporters.Documents(".json", func(dst []byte, t *formats.Trajectory, x *exporters.Item) ([]byte, error) {
 		if len(t.Messages) == 0 {

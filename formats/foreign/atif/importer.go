@@ -113,7 +113,8 @@ func versionOf(o jsontext.Object) (minor int, err error) {
 	text := jsontext.Unquote(v)
 	switch {
 	case len(v) == 0 && o.Has("trial_name"):
-		return 0, errors.New("schema_version is missing: this is the result of a Harbor trial; its trajectory is agent/trajectory.json beside it")
+		return 0, errors.New("schema_version is missing: this is the result of a Harbor trial; its trajectory is " +
+			"agent/trajectory.json beside it")
 	case len(v) == 0:
 		return 0, errors.New("schema_version is missing: it is not an ATIF document")
 	case !strings.HasPrefix(text, "ATIF-v1."):

@@ -60,7 +60,8 @@ func (r *row) alpaca() error {
 		for turn := range jsontext.Elements(r.take(history)) {
 			pair := elements(turn)
 			if len(pair) != 2 {
-				return fmt.Errorf("column %q: %s is not an instruction and its answer", r.name(history), importers.Brief(turn))
+				return fmt.Errorf("column %q: %s is not an instruction and its answer", r.name(history),
+					importers.Brief(turn))
 			}
 			say("user", pair[0])
 			say("assistant", pair[1])

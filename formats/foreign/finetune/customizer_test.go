@@ -30,7 +30,8 @@ func TestTheBestConversation(t *testing.T) {
 	damaged := member(1, ask("q"), say("a"))
 	damaged.Calls[0].Tools, damaged.ToolSets = 0, []string{"[{"}
 	for want, rows := range map[string][]formats.Trajectory{
-		`{"messages":[{"role":"user","content":"q"},{"role":"assistant","content":"good"}]}`:                            {member(0, ask("q"), say("bad")), member(1, ask("q"), say("good"))},
+		`{"messages":[{"role":"user","content":"q"},{"role":"assistant","content":"good"}]}`: {member(0, ask("q"), say("bad")),
+			member(1, ask("q"), say("good"))},
 		`{"messages":[{"role":"user","content":"q"},{"role":"assistant","content":"a"}],"tools":[{"type":"function"}]}`: {tools},
 	} {
 		c, reason := ConversationOf(rows)

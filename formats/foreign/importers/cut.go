@@ -41,7 +41,8 @@ func Document(f File) iter.Seq2[Record, error] {
 			yield(Record{}, fmt.Errorf("reading %q: %w", f.Name, err))
 			return
 		case len(data) > MaxDocument:
-			yield(Record{}, formats.Invalid(f.Name, "split it, one document a file", nil, "the document is longer than %d MiB",
+			yield(Record{}, formats.Invalid(f.Name, "split it, one document a file", nil,
+				"the document is longer than %d MiB",
 				MaxDocument>>20))
 			return
 		}

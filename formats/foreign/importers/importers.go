@@ -28,7 +28,8 @@ type Format struct {
 	Companions string                 // pattern of the base names of files that Records may read beside each; "" for none
 	Unscored   *regexp.Regexp         // paths of scores, at which NaN says that there is none; nil: there are no such
 	Fields     []Field                // what --map can name; nil when the format has fixed names
-	Columns    bool                   // the Fields are members of every record: a column of --map that no record has is refused
+	// the Fields are members of every record: a column of --map that no record has is refused
+	Columns bool
 
 	// Records cuts a file into records. It does as little as possible, since it
 	// is the only part of an import that does not run concurrently.

@@ -31,7 +31,8 @@ func archive(f importers.File) iter.Seq2[importers.Record, error] {
 		z, err := zip.NewReader(f.R, f.Size)
 		if err != nil {
 			yield(importers.Record{},
-				formats.Invalid(f.Name, "the file may be cut short, or not be an .eval log", err, "it cannot be read as a zip"))
+				formats.Invalid(f.Name, "the file may be cut short, or not be an .eval log", err,
+					"it cannot be read as a zip"))
 			return
 		}
 		z.RegisterDecompressor(zstd.ZipMethodWinZip, zstd.ZipDecompressor())
@@ -61,7 +62,8 @@ func archive(f importers.File) iter.Seq2[importers.Record, error] {
 // shell ends the name of the first entry of a sample in chunks.
 const shell = "/sample.json"
 
-var errChunked = errors.New("the sample is in chunks, a form that import does not read: inspect log convert --to json writes one that it does")
+var errChunked = errors.New("the sample is in chunks, a form that import does not read: inspect log convert --to json " +
+	"writes one that it does")
 
 // entries returns those of samples. Of several with one name, the last counts.
 func entries(z *zip.Reader) (out []*zip.File) {

@@ -16,7 +16,8 @@ func Candidates(t *formats.Trajectory, steps []Step) {
 			more, _ := json.Marshal(map[string]any{"step": s.Name, "input": s.Data.Input, "turn_index": s.Data.TurnIndex,
 				"candidate_index": s.Data.CandidateIndex})
 			t.Candidates = append(t.Candidates,
-				formats.Candidate{Message: -1, Turn: s.Data.TurnID, Content: content, Score: s.Data.Score, Metadata: string(more)})
+				formats.Candidate{Message: -1, Turn: s.Data.TurnID, Content: content, Score: s.Data.Score,
+					Metadata: string(more)})
 		}
 	}
 	settle(t)

@@ -36,8 +36,9 @@ import (
 // workflow_output_atif.json has the same items; in a folder it is not read, only
 // when --in names it.
 var Importer = importers.Format{
-	Name:       "nat",
-	Help:       "outputs of the NeMo Agent Toolkit's nat eval with the evaluators' scores, and trajectories of its finetuning",
+	Name: "nat",
+	Help: "outputs of the NeMo Agent Toolkit's nat eval with the evaluators' scores, and trajectories of " +
+		"its finetuning",
 	Spec:       "NVIDIA/NeMo-Agent-Toolkit: nat/data_models/{evaluator,intermediate_step,finetuning}.py",
 	Unscored:   regexp.MustCompile(`^[^.]+\.score$`),
 	Extensions: []string{".json", ".jsonl"},
@@ -132,7 +133,8 @@ func readScores(f importers.File) (map[string]jsontext.Object, error) {
 
 var (
 	errLog     = errors.New("it is a log of numbers: it holds no trajectories")
-	errUnknown = errors.New("it has neither intermediate steps nor an episode: it is nothing that NAT writes, or --map must name its fields")
+	errUnknown = errors.New("it has neither intermediate steps nor an episode: it is nothing that NAT writes, or --map " +
+		"must name its fields")
 )
 
 func parse(r *importers.Record) ([]importers.Item, error) {

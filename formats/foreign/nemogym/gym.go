@@ -20,9 +20,10 @@ import (
 
 // Importer reads the files of NeMo Gym.
 var Importer = importers.Format{
-	Name:       "nemo-gym",
-	Help:       "rollouts and token capture of NVIDIA NeMo Gym, in JSON lines",
-	Spec:       "NVIDIA-NeMo/Gym: fern/versions/latest/pages/reference/trajectory-capabilities.mdx, nemo_gym/rollout_collection.py and token_id_capture/records.py",
+	Name: "nemo-gym",
+	Help: "rollouts and token capture of NVIDIA NeMo Gym, in JSON lines",
+	Spec: "NVIDIA-NeMo/Gym: fern/versions/latest/pages/reference/trajectory-capabilities.mdx, " +
+		"nemo_gym/rollout_collection.py and token_id_capture/records.py",
 	Unscored:   regexp.MustCompile(`^reward$`),
 	Extensions: []string{".jsonl"},
 	Records:    cut,

@@ -26,9 +26,10 @@ const exampleID = "example_id"
 // such as run.logs.jsonl beside run.jsonl. Scores are those of evaluation
 // events, of annotations and of Langfuse, in the same file as the spans.
 var Importer = importers.Format{
-	Name:       "otel",
-	Help:       "traces of OpenTelemetry: GenAI and OpenInference spans, also as Langfuse and Phoenix export them",
-	Spec:       "open-telemetry/semantic-conventions-genai; Arize-ai/openinference: spec/; open-telemetry/opentelemetry-proto",
+	Name: "otel",
+	Help: "traces of OpenTelemetry: GenAI and OpenInference spans, also as Langfuse and Phoenix export them",
+	Spec: "open-telemetry/semantic-conventions-genai; Arize-ai/openinference: spec/; " +
+		"open-telemetry/opentelemetry-proto",
 	Extensions: []string{".jsonl", ".json", ".ndjson", ".parquet"},
 	Skip:       isLogs,
 	Companions: "*.logs.*",

@@ -79,8 +79,9 @@ func TestExampleID(t *testing.T) {
 
 func TestBounds(t *testing.T) {
 	for name, x := range map[string]struct{ data, want string }{
-		"lists in lists":     {strings.Repeat(`{"data":[`, 20) + strings.Repeat("]}", 20), "nested more than 10 deep"},
-		"values in values":   {`{"resourceSpans":[{"scopeSpans":[{"spans":[{"traceId":"a","attributes":[{"key":"gen_ai.request.model","value":` + strings.Repeat(`{"arrayValue":{"values":[`, 300) + strings.Repeat("]}}", 300) + `}]}]}]}]}`, "nested more than 200 deep"},
+		"lists in lists": {strings.Repeat(`{"data":[`, 20) + strings.Repeat("]}", 20), "nested more than 10 deep"},
+		"values in values": {`{"resourceSpans":[{"scopeSpans":[{"spans":[{"traceId":"a","attributes":[{"key":"gen_ai.request.model","value":` +
+			strings.Repeat(`{"arrayValue":{"values":[`, 300) + strings.Repeat("]}}", 300) + `}]}]}]}]}`, "nested more than 200 deep"},
 		"a span of no trace": {`{"resourceSpans":[{"scopeSpans":[{"spans":[{"name":"x"}]}]}]}`, "a span has no traceId"},
 		"another file":       {`{"messages":[]}`, "neither a span, nor a log record, nor a score"},
 		"cut short":          {"{\"resourceSpans\":[]}\n{\"resourceSpans\":[", "line 2: it is not JSON, or was cut short"},

@@ -20,7 +20,8 @@ type evaluation struct {
 func (t *trace) evaluations(s *sourceSpan) {
 	for _, e := range s.events {
 		if e.name == "gen_ai.evaluation.result" {
-			t.evaluation(jsontext.Unquote(e.attrs.Get("gen_ai.evaluation.name")), e.attrs.Get("gen_ai.evaluation.score.value"),
+			t.evaluation(jsontext.Unquote(e.attrs.Get("gen_ai.evaluation.name")),
+				e.attrs.Get("gen_ai.evaluation.score.value"),
 				e.attrs.Bytes())
 		}
 	}

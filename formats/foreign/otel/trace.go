@@ -66,7 +66,9 @@ func parse(r *importers.Record) ([]importers.Item, error) {
 	return []importers.Item{x}, nil
 }
 
-var errNoContent = errors.New("no call of a model has its messages: the instrumentation did not record them (OTEL_INSTRUMENTATION_GENAI_CAPTURE_MESSAGE_CONTENT), or wrote them to log records; put those into the same file, or beside it in a file of the same name with .logs before its extension")
+var errNoContent = errors.New("no call of a model has its messages: the instrumentation did not record them " +
+	"(OTEL_INSTRUMENTATION_GENAI_CAPTURE_MESSAGE_CONTENT), or wrote them to log records; put those into the same file, or " +
+	"beside it in a file of the same name with .logs before its extension")
 
 // read reads the pieces of a trace, and returns its id.
 func (t *trace) read(data []byte) (traceID string, err error) {

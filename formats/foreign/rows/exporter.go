@@ -26,7 +26,8 @@ import (
 // Columns of a newer minor version of the schema are not written. [Decode] reads
 // a line.
 var Exporter = exporters.Format{
-	Name: "rows", For: exporters.Own, Help: "our own rows, all columns and without loss, which import reads", Of: exporters.Rows,
+	Name: "rows", For: exporters.Own, Help: "our own rows, all columns and without loss, which import reads",
+	Of:      exporters.Rows,
 	Exports: []exporters.Extension{exporters.JSONL},
 	Lines: exporters.RawLines(func(dst []byte, x *exporters.Item) ([]byte, int64, error) {
 		for i := range x.Rows {

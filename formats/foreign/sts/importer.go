@@ -67,7 +67,8 @@ func parse(r *importers.Record) ([]importers.Item, error) {
 			return []importers.Item{s.item()}, nil
 		}
 	}
-	return nil, fmt.Errorf("none of %d lines is a session of Claude Code, Codex or Pi, or a header {\"type\":\"session\",\"harness\":…,\"id\":…}", len(lines))
+	return nil, fmt.Errorf("none of %d lines is a session of Claude Code, Codex or Pi, or a header "+
+		"{\"type\":\"session\",\"harness\":…,\"id\":…}", len(lines))
 }
 
 // split reads the lines, which are objects.

@@ -21,7 +21,8 @@ var ArrowFile = exporters.Format{
 
 // ArrowStream writes Arrow's streaming format.
 var ArrowStream = exporters.Format{
-	Name: "arrow-stream", For: exporters.Tables, Help: "our rows in Arrow's streaming format, all columns", Of: exporters.Rows,
+	Name: "arrow-stream", For: exporters.Tables, Help: "our rows in Arrow's streaming format, all columns",
+	Of:      exporters.Rows,
 	Exports: []exporters.Extension{exporters.ArrowStream},
 	Other:   open(true),
 }

@@ -29,7 +29,8 @@ import (
 // The layout is that of prime-rl 0.8 (MicroBatch in its transports): a MessagePack
 // array of arrays, whose fields have no names.
 var PrimeRL = exporters.Format{
-	Name: "prime-rl", Help: "prime-rl's micro batches for its trainer with one data rank: token ids, masks, log probabilities, advantages and weights, as rollouts/step_N/rank_0.bin", For: exporters.Training,
+	Name: "prime-rl", Help: "prime-rl's micro batches for its trainer with one data rank: token ids, masks, log " +
+		"probabilities, advantages and weights, as rollouts/step_N/rank_0.bin", For: exporters.Training,
 	Of: exporters.Rows, Files: []exporters.Extension{exporters.MessagePack}, Other: begin, Loss: sequences.TokenMean,
 }
 
@@ -93,7 +94,8 @@ func (b *batch) append(dst []byte) []byte {
 	dst = b.temperatures(dst)
 	dst = again(list(dst, n), n, msgp.AppendString(nil, environment)) // env_names
 	dst = msgp.AppendUint64(list(dst, 1), uint64(n))                  // seq_lens
-	for range 4 {                                                     // ref_logprobs, routed_experts, mm_kwargs, mm_token_type_ids
+	// ref_logprobs, routed_experts, mm_kwargs, mm_token_type_ids
+	for range 4 {
 		dst = msgp.AppendNil(dst)
 	}
 	if b.weight == 0 { // rl_weights

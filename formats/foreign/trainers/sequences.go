@@ -32,7 +32,9 @@ import (
 // Weight is that for a mean over tokens. With weights, that for a mean over
 // sequences is Weight times Tokens, divided by the mean of Tokens over all rows.
 var Sequences = exporters.Format{
-	Name: "sequences", For: exporters.Training, Help: "sequences of tokens with masks, log probabilities, policy versions, advantages and weights, for a trainer of your own, TRL, verl, OpenRLHF or NeMo-RL",
+	Name: "sequences", For: exporters.Training,
+	Help: "sequences of tokens with masks, log probabilities, policy versions, advantages and weights, for a trainer of " +
+		"your own, TRL, verl, OpenRLHF or NeMo-RL",
 	Of: exporters.Rows, Reads: sequences.Column, Files: []exporters.Extension{exporters.Parquet},
 	Exports: []exporters.Extension{exporters.JSONL}, Hub: 6, Loss: sequences.TokenMean,
 	Columns: exporters.ColumnsOf[SequenceRow](),
@@ -78,8 +80,9 @@ func sequencesRows(x *exporters.Item, t *formats.Trajectory, list []sequences.Se
 	for n := range list {
 		s := &list[n]
 		out[n] = SequenceRow{
-			TrajectoryID: t.TrajectoryID, ExampleID: t.ExampleID, GroupID: t.Group(), Epoch: t.Epoch, Generation: t.Generation,
-			Sequence: int32(n), Sequences: int32(len(list)), Cause: s.Cause,
+			TrajectoryID: t.TrajectoryID, ExampleID: t.ExampleID, GroupID: t.Group(), Epoch: t.Epoch,
+			Generation: t.Generation,
+			Sequence:   int32(n), Sequences: int32(len(list)), Cause: s.Cause,
 			PromptIDs: s.Prompt, ResponseIDs: s.Response, LossMask: s.Mask, Logprobs: s.Logprobs, Tokens: int32(s.Tokens),
 			Reward: t.Reward, Advantage: t.Advantage, Weight: x.Weights.Of(sequences.TokenMean, s, list), Status: t.Status,
 		}

@@ -27,7 +27,9 @@ import (
 // weight if there are weights; --custom-reward-post-process-path with the function
 // of that file gives it to slime.
 var Slime = exporters.Format{
-	Name: "slime", Help: "slime's samples: token ids, masks, log probabilities, for a rollout function; metadata has advantages times weights, exact for a clipped policy loss and not for a KL term", For: exporters.Training, Of: exporters.Groups, Files: []exporters.Extension{exporters.JSONL},
+	Name: "slime", Help: "slime's samples: token ids, masks, log probabilities, for a rollout function; metadata has " +
+		"advantages times weights, exact for a clipped policy loss and not for a KL term", For: exporters.Training,
+	Of: exporters.Groups, Files: []exporters.Extension{exporters.JSONL},
 	Lines: exporters.Lines(samples), Loss: sequences.TrajectoryMean,
 	Drift: func() exporters.Drift {
 		return &art.Drift{Trainer: "slime", Compat: "slime", Scale: true, Sample: true}

@@ -22,7 +22,8 @@ var TRLPreference = exporters.Format{
 
 // TRLKTO writes an unpaired preference dataset.
 var TRLKTO = exporters.Format{
-	Name: "trl-kto", For: exporters.Training, Help: "TRL's unpaired preference rows: single answers, good or bad", Of: exporters.Labels,
+	Name: "trl-kto", For: exporters.Training, Help: "TRL's unpaired preference rows: single answers, good or bad",
+	Of:    exporters.Labels,
 	Files: []exporters.Extension{exporters.JSONL}, Hub: 4,
 	Form: 2, Notes: exporters.TemplateNotes + toolNotes, Lines: exporters.Lines(trlAnswers),
 	Table: exporters.Table(trlAnswers),
@@ -30,7 +31,8 @@ var TRLKTO = exporters.Format{
 
 // TRLSFT writes a language modelling dataset.
 var TRLSFT = exporters.Format{
-	Name: "trl-sft", For: exporters.Training, Help: "TRL's conversations", Of: exporters.Top, Files: []exporters.Extension{exporters.JSONL}, Hub: 3,
+	Name: "trl-sft", For: exporters.Training, Help: "TRL's conversations", Of: exporters.Top,
+	Files: []exporters.Extension{exporters.JSONL}, Hub: 3,
 	Form: 2, Notes: exporters.TemplateNotes + toolNotes, Lines: exporters.Lines(conversations),
 	Table: exporters.Table(conversations),
 }

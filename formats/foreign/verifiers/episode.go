@@ -116,7 +116,8 @@ func exampleOf(data, task jsontext.Object) []byte {
 var failures = map[string]string{
 	"ProviderError": formats.FailEngine, "ModelError": formats.FailEngine,
 	"OverlongPromptError": formats.FailEngineRefused,
-	"HarnessError":        formats.FailAgentExit, "TimeoutError": formats.FailTimeout, "CancelledError": formats.FailCancelled,
+	"HarnessError":        formats.FailAgentExit, "TimeoutError": formats.FailTimeout,
+	"CancelledError": formats.FailCancelled,
 }
 
 // readFailure returns the class and the text of the last error; otherwise is the

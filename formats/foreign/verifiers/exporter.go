@@ -28,7 +28,8 @@ import (
 // A part of a prompt's message for which the form has no field (a participant's
 // name, an assistant's images) is refused, or dropped.
 var Exporter = exporters.Format{
-	Name: "verifiers", Help: "episodes of verifiers and prime-rl (traces.jsonl): message graphs with tokens, masks, rewards, advantages", For: exporters.Viewing, Of: exporters.Rows, Exports: []exporters.Extension{exporters.JSONL},
+	Name: "verifiers", Help: "episodes of verifiers and prime-rl (traces.jsonl): message graphs with tokens, masks, " +
+		"rewards, advantages", For: exporters.Viewing, Of: exporters.Rows, Exports: []exporters.Extension{exporters.JSONL},
 	Lines: exporters.RawLines(func(dst []byte, x *exporters.Item) (_ []byte, n int64, err error) {
 		for i := range x.Rows {
 			if len(x.Rows[i].Messages) == 0 {

@@ -121,7 +121,9 @@ func chosen(o Options) ([]validate.Check, error) {
 		return nil, err
 	}
 	skip, err := validate.Named(checks, o.Skip)
-	return slices.DeleteFunc(checks, func(c validate.Check) bool { return len(only) > 0 && !only[c.Name] || skip[c.Name] }), err
+	return slices.DeleteFunc(checks, func(c validate.Check) bool {
+		return len(only) > 0 && !only[c.Name] || skip[c.Name]
+	}), err
 }
 
 // one audits one dataset: its bytes, its inputs, then its rows. In a damaged

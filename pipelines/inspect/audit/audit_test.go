@@ -35,7 +35,8 @@ func TestEveryCheckFindsItsFault(t *testing.T) {
 				t.Fatalf("%s finds nothing; all: %+v", c.check, audited(t, sick.root).Findings)
 			}
 			for _, f := range found {
-				if f.Check != c.check || f.Severity != severity(c.check) || !strings.HasPrefix(f.URI, sick.root) || !strings.Contains(f.What+" "+listed(f), c.what) {
+				if f.Check != c.check || f.Severity != severity(c.check) || !strings.HasPrefix(f.URI, sick.root) ||
+					!strings.Contains(f.What+" "+listed(f), c.what) {
 					t.Errorf("%+v", f)
 				}
 			}

@@ -85,7 +85,8 @@ var faults = []fault{
 			w.bytes(base, flip)
 		}
 	}, "its base is damaged"},
-	{"repeated", "the last row is the first again", spoiled(func(rows []formats.Trajectory) { rows[39].TrajectoryID = rows[0].TrajectoryID }), "repeat a trajectory"},
+	{"repeated", "the last row is the first again", spoiled(func(rows []formats.Trajectory) { rows[39].TrajectoryID = rows[0].TrajectoryID }),
+		"repeat a trajectory"},
 	{"leak", "a validation's examples are rolled out", func(w *world, sick bool) {
 		w.wide("epoch-0/rollout", "rollout", trajectories(small))
 		leak(sick, w)
@@ -177,8 +178,10 @@ var faults = []fault{
 			rows[3].Messages[i].Logprobs = nil
 		}
 	}), "have no log probabilities"},
-	{"partial_logprobs", "an answer has no log probabilities", spoiled(func(rows []formats.Trajectory) { rows[3].Messages[2].Logprobs = nil }), "answers without log probabilities"},
-	{"no_token_ids", "an answer has no token ids", spoiled(func(rows []formats.Trajectory) { rows[3].Messages[2].TokenIDs = nil }), "answers without token ids"},
+	{"partial_logprobs", "an answer has no log probabilities", spoiled(func(rows []formats.Trajectory) { rows[3].Messages[2].Logprobs = nil }),
+		"answers without log probabilities"},
+	{"no_token_ids", "an answer has no token ids", spoiled(func(rows []formats.Trajectory) { rows[3].Messages[2].TokenIDs = nil }),
+		"answers without token ids"},
 	{"untrained", "only another model was asked", spoiled(func(rows []formats.Trajectory) {
 		for i := range rows[3].Calls {
 			rows[3].Calls[i].Target = false
@@ -193,9 +196,11 @@ var faults = []fault{
 	{"temperature", "the engine was not asked whether its logprobs are raw", spoiled(sampledBy(`{"temperature":0.7}`)), "rollmill check"},
 	{"reshaped", "a penalty", rollout(small, sampledAs(`{"presence_penalty":0}`, `{"presence_penalty":1.5}`)), "1 presence_penalty"},
 	{"support", "top_p and top_k", rollout(small, sampledAs(`{"top_p":1,"top_k":-1}`, `{"top_p":0.9,"top_k":20}`)), "1 top_p and top_k"},
-	{"grammar", "a tool was required", rollout(small, sampledAs(`{"tool_choice":"auto","response_format":{"type":"text"}}`, `{"tool_choice":"required"}`)), "1 tool_choice"},
+	{"grammar", "a tool was required", rollout(small, sampledAs(`{"tool_choice":"auto","response_format":{"type":"text"}}`, `{"tool_choice":"required"}`)),
+		"1 tool_choice"},
 	{"grammar", "a schema", spoiled(sampledBy(`{"response_format":{"type":"json_schema"}}`)), "1 response_format"},
-	{"logprob_floors", "a logprob is missing", spoiled(func(rows []formats.Trajectory) { rows[3].Messages[2].Logprobs[1] = -9999 }), "messages[2].logprobs[1] is -9999"},
+	{"logprob_floors", "a logprob is missing", spoiled(func(rows []formats.Trajectory) { rows[3].Messages[2].Logprobs[1] = -9999 }),
+		"messages[2].logprobs[1] is -9999"},
 	{"clamped", "low logprobs are cut at one value; the twin's differ", rollout(small, func(rows []formats.Trajectory, sick bool) {
 		for i := range 6 {
 			if rows[i].Messages[2].Logprobs[0] = -12.5; !sick {
@@ -211,15 +216,16 @@ var faults = []fault{
 		m := &rows[3].Messages[2]
 		m.TokenIDs, m.Logprobs = m.TokenIDs[1:], m.Logprobs[1:]
 	}), "the engine counted"},
-	{"disagreement", "two members begin with the same tokens and different logprobs; the twin's are equal", rollout(small, func(rows []formats.Trajectory, sick bool) {
-		a, b := &rows[0].Messages[2], &rows[1].Messages[2]
-		for i := range 5 {
-			b.TokenIDs[i], a.Logprobs[i], b.Logprobs[i] = a.TokenIDs[i], -0.5, -0.5
-			if sick {
-				b.Logprobs[i] = -3
+	{"disagreement", "two members begin with the same tokens and different logprobs; the twin's are equal",
+		rollout(small, func(rows []formats.Trajectory, sick bool) {
+			a, b := &rows[0].Messages[2], &rows[1].Messages[2]
+			for i := range 5 {
+				b.TokenIDs[i], a.Logprobs[i], b.Logprobs[i] = a.TokenIDs[i], -0.5, -0.5
+				if sick {
+					b.Logprobs[i] = -3
+				}
 			}
-		}
-	}), "has logprob -3 here and -0.5"},
+		}), "has logprob -3 here and -0.5"},
 	{"copies", "an attempt has two ids; the twin's began later", rollout(small, func(rows []formats.Trajectory, sick bool) {
 		if sick {
 			id, generation := rows[1].TrajectoryID, rows[1].Generation
@@ -283,7 +289,8 @@ var faults = []fault{
 			}
 		}
 	}), "ends with the first id after it"},
-	{"tool_calls", "a sampled call was lost", spoiled(func(rows []formats.Trajectory) { withTools(rows).Messages[2].ToolCalls = nil }), "which no message before it makes"},
+	{"tool_calls", "a sampled call was lost", spoiled(func(rows []formats.Trajectory) { withTools(rows).Messages[2].ToolCalls = nil }),
+		"which no message before it makes"},
 	{"unparsed_tools", "a call is in the text", spoiled(func(rows []formats.Trajectory) {
 		m := &rows[3].Messages[len(rows[3].Messages)-1]
 		m.Content, m.ToolCalls = "<tool_call>{}</tool_call>", nil
@@ -326,25 +333,29 @@ var faults = []fault{
 			stats[3].Valid = 1
 		}
 	}), "one valid member"},
-	{"same_answers", "in 3 of 10 groups all answered the same; in the twin 2, and some said nothing", rollout(small, func(rows []formats.Trajectory, sick bool) {
-		for i := range rows {
-			switch group := i / 4; {
-			case group < count4(sick)-2:
-				rows[i].Answer = "the same"
-			case group > 7 && i%4 < 2:
-				rows[i].Answer = ""
+	{"same_answers", "in 3 of 10 groups all answered the same; in the twin 2, and some said nothing",
+		rollout(small, func(rows []formats.Trajectory, sick bool) {
+			for i := range rows {
+				switch group := i / 4; {
+				case group < count4(sick)-2:
+					rows[i].Answer = "the same"
+				case group > 7 && i%4 < 2:
+					rows[i].Answer = ""
+				}
 			}
-		}
-	}), "answered the same"},
-	{"prefix_breaks", "a template renders the same messages differently", spoiled(func(rows []formats.Trajectory) { rows[3].Messages[2].PrefixBreak = "template" }), "1 template"},
+		}), "answered the same"},
+	{"prefix_breaks", "a template renders the same messages differently",
+		spoiled(func(rows []formats.Trajectory) { rows[3].Messages[2].PrefixBreak = "template" }), "1 template"},
 	{"no_tools", "a call was made without tools", spoiled(func(rows []formats.Trajectory) { withTools(rows).Calls[0].Tools = -1 }), "lost the definitions"},
-	{"unanswered_calls", "a tool's answer became the user's", spoiled(func(rows []formats.Trajectory) { withTools(rows).Messages[3].Role = "user" }), "lost the answers"},
+	{"unanswered_calls", "a tool's answer became the user's", spoiled(func(rows []formats.Trajectory) { withTools(rows).Messages[3].Role = "user" }),
+		"lost the answers"},
 	{"unanswered_calls", "two tools were called and one answered", spoiled(func(rows []formats.Trajectory) {
 		m := &withTools(rows).Messages[2]
 		m.ToolCalls = append(slices.Clone(m.ToolCalls), m.ToolCalls[0])
 	}), "lost the answers"},
 	{"models", "another model answered", spoiled(func(rows []formats.Trajectory) { rows[3].Calls[0].Model = "other" }), "1 other"},
-	{"models", "a group has two policy versions", spoiled(func(rows []formats.Trajectory) { rows[3].PolicyVersion = number(int64(1)) }), "several policy versions"},
+	{"models", "a group has two policy versions", spoiled(func(rows []formats.Trajectory) { rows[3].PolicyVersion = number(int64(1)) }),
+		"several policy versions"},
 	{"stale", "a group is 5 versions old; the twin 4", rollout(small, func(rows []formats.Trajectory, sick bool) {
 		for i := range rows {
 			if rows[i].PolicyVersion = number(int64(9)); i < 4 {

@@ -144,7 +144,8 @@ func (a *auditor) leaked(ctx context.Context, d *dataset.Dataset, held *heldOut)
 }
 
 func (e *example) clone() example {
-	out := example{strings.Clone(e.TrajectoryID), strings.Clone(e.ExampleID), strings.Clone(e.Example), make([]question, len(e.Messages))}
+	out := example{strings.Clone(e.TrajectoryID), strings.Clone(e.ExampleID), strings.Clone(e.Example),
+		make([]question, len(e.Messages))}
 	for i, m := range e.Messages {
 		out.Messages[i] = question{strings.Clone(m.Role), strings.Clone(m.Content)}
 	}

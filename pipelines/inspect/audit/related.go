@@ -97,6 +97,7 @@ func (a *auditor) unnamed(ctx context.Context, d *dataset.Dataset) error {
 	if err != nil || len(parts) == 0 {
 		return err
 	}
-	a.findIn(d, checkUnnamed, []validate.Finding{{What: "parts that the manifest does not name, such as " + parts[0], Count: int64(len(parts))}})
+	a.findIn(d, checkUnnamed,
+		[]validate.Finding{{What: "parts that the manifest does not name, such as " + parts[0], Count: int64(len(parts))}})
 	return nil
 }

@@ -60,7 +60,8 @@ func (w *world) wide(name, stage string, rows []formats.Trajectory, inputs ...da
 
 func thinSpec(w *world, base *dataset.Dataset, name string, kind formats.Kind) dataset.Spec {
 	ref := base.Ref("base", w.at(name))
-	return dataset.Spec{Stage: map[formats.Kind]string{formats.KindScores: "score", formats.KindGroups: "group"}[kind], Kind: kind, Inputs: []dataset.Ref{ref}, Base: &ref}
+	return dataset.Spec{Stage: map[formats.Kind]string{formats.KindScores: "score", formats.KindGroups: "group"}[kind], Kind: kind,
+		Inputs: []dataset.Ref{ref}, Base: &ref}
 }
 
 // bytes changes the bytes of a dataset's first part.

@@ -20,7 +20,8 @@ func synthetic(rows int64) *Index {
 		a, b := float64(i*7919%1000)/1000, float64(i*104729%999983)/999983
 		reward := (a + b) / 2
 		w := &wide{TrajectoryID: formats.TrajectoryID("run", example, 0, int(i%8)), Run: "run", ExampleID: example, Generation: i % 8, Status: formats.StatusOK,
-			StopReason: stops[i%3], Model: "model", PromptTokens: 500 + i%100, CompletionTokens: i % 5000, SampledTokens: i % 5000, Reward: &reward, Advantage: &a}
+			StopReason: stops[i%3], Model: "model", PromptTokens: 500 + i%100, CompletionTokens: i % 5000, SampledTokens: i % 5000, Reward: &reward,
+			Advantage: &a}
 		if i%50 == 0 {
 			w.Status, w.FailureClass, w.Reward, w.Advantage = formats.StatusFailed, formats.FailTimeout, nil, nil
 		}
@@ -107,11 +108,16 @@ func stored(b *testing.B, root string, groups int) {
 		for i := range 8 {
 			reward, style := float64((g*31+i*7)%100)/100, float64(g*8+i)/float64(groups*8)
 			id := formats.TrajectoryID("run", example, 0, i)
-			wides[g] = append(wides[g], formats.Trajectory{TrajectoryID: id, Run: "run", ExampleID: example, Generation: int32(i), Example: "{}", Status: formats.StatusOK,
-				StopReason: formats.StopDone, Model: "model", PromptTokens: 100, CompletionTokens: int32(g % 4000), SampledTokens: int32(g % 4000), Answer: "an answer",
-				Messages: []formats.Message{{Parent: -1, Role: "user", Content: "question", Call: -1}, {Role: "assistant", Content: "an answer", Sampled: true}}, Calls: []formats.Call{{Target: true}}})
-			thins[g] = append(thins[g], formats.Member{TrajectoryID: id, ExampleID: example, GroupID: formats.GroupID(example, 0), Generation: int32(i), Status: formats.StatusOK, Reward: &reward,
-				Rewards: []formats.NamedReward{{Name: "exact", Value: &reward, Weight: 1}, {Name: "style", Value: &style, Weight: 1}}, Advantage: &style})
+			wides[g] = append(wides[g],
+				formats.Trajectory{TrajectoryID: id, Run: "run", ExampleID: example, Generation: int32(i), Example: "{}", Status: formats.StatusOK,
+					StopReason: formats.StopDone, Model: "model", PromptTokens: 100, CompletionTokens: int32(g % 4000), SampledTokens: int32(g % 4000),
+					Answer: "an answer",
+					Messages: []formats.Message{{Parent: -1, Role: "user", Content: "question", Call: -1},
+						{Role: "assistant", Content: "an answer", Sampled: true}}, Calls: []formats.Call{{Target: true}}})
+			thins[g] = append(thins[g],
+				formats.Member{TrajectoryID: id, ExampleID: example, GroupID: formats.GroupID(example, 0), Generation: int32(i), Status: formats.StatusOK,
+					Reward:  &reward,
+					Rewards: []formats.NamedReward{{Name: "exact", Value: &reward, Weight: 1}, {Name: "style", Value: &style, Weight: 1}}, Advantage: &style})
 		}
 	}
 	base := written(b, storage.Join(root, "rollout"), dataset.Spec{Stage: "rollout", Kind: formats.KindTrajectories}, wides, -1, nil)

@@ -122,7 +122,9 @@ func listed(facets []*facet) []Facet {
 				out[i].Values = append(out[i].Values, FacetValue{v, n})
 			}
 		}
-		slices.SortFunc(out[i].Values, func(a, b FacetValue) int { return cmp.Or(cmp.Compare(b.Count, a.Count), cmp.Compare(a.Value, b.Value)) })
+		slices.SortFunc(out[i].Values, func(a, b FacetValue) int {
+			return cmp.Or(cmp.Compare(b.Count, a.Count), cmp.Compare(a.Value, b.Value))
+		})
 	}
 	return out
 }

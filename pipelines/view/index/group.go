@@ -110,7 +110,8 @@ func (x *Index) statistics(group uint32) Group {
 		if g.Valid++; g.Valid == 1 {
 			g.Min, g.Max, g.LengthMin, g.LengthMax = r, r, length, length
 		}
-		g.Min, g.Max, g.LengthMin, g.LengthMax = min(g.Min, r), max(g.Max, r), min(g.LengthMin, length), max(g.LengthMax, length)
+		g.Min, g.Max, g.LengthMin, g.LengthMax = min(g.Min, r), max(g.Max, r), min(g.LengthMin,
+			length), max(g.LengthMax, length)
 		sum, tokens = sum+r, tokens+length
 		if r >= x.solvedFrom {
 			g.Solved++

@@ -38,9 +38,11 @@ func (x *Index) groupRow(number uint32) *GroupRow {
 	id := x.GroupID(number)
 	return &GroupRow{
 		ID: id, GroupID: id, ExampleID: x.ExampleOf(number), Epoch: int(x.epoch.of(x.membersOf(number)[0])),
-		Count: int(g.Count), Valid: int(g.Valid), Failed: int(g.Failed), Unscored: int(g.Unscored), Kept: int(g.Kept), Dropped: int(g.Dropped),
-		Mean: g.Mean, Std: g.Std, StdPop: g.Std, Min: g.Min, Max: g.Max, Spread: g.Spread(), Solved: g.SolvedShare(), SolvedCount: int(g.Solved),
-		LengthMean: g.LengthMean, LengthMin: g.LengthMin, LengthMax: g.LengthMax,
+		Count: int(g.Count), Valid: int(g.Valid), Failed: int(g.Failed), Unscored: int(g.Unscored), Kept: int(g.Kept),
+		Dropped: int(g.Dropped),
+		Mean:    g.Mean, Std: g.Std, StdPop: g.Std, Min: g.Min, Max: g.Max, Spread: g.Spread(), Solved: g.SolvedShare(),
+		SolvedCount: int(g.Solved),
+		LengthMean:  g.LengthMean, LengthMin: g.LengthMin, LengthMax: g.LengthMax,
 	}
 }
 

@@ -78,10 +78,14 @@ type Component struct {
 // At returns the columns of a row.
 func (x *Index) At(row uint32) Trajectory {
 	t := Trajectory{
-		Row: row, ID: x.ids.of(row), Run: x.run.of(row), Group: x.groups.of(row), Example: x.examples.of(row), Epoch: x.epoch.of(row),
-		Generation: x.generation.of(row), Status: x.status.of(row), Stop: x.stop.of(row), Failure: x.failure.of(row), Model: x.model.of(row),
-		Policy: x.policy.of(row), Reward: x.reward[row], Advantage: x.advantage[row], Unscored: x.unscored.of(row), NoAdvantage: x.noAdvantage.of(row),
-		PromptTokens: x.prompt[row], CompletionTokens: x.completion[row], SampledTokens: x.sampled[row], Decision: x.drop.of(row),
+		Row: row, ID: x.ids.of(row), Run: x.run.of(row), Group: x.groups.of(row), Example: x.examples.of(row),
+		Epoch:      x.epoch.of(row),
+		Generation: x.generation.of(row), Status: x.status.of(row), Stop: x.stop.of(row), Failure: x.failure.of(row),
+		Model:  x.model.of(row),
+		Policy: x.policy.of(row), Reward: x.reward[row], Advantage: x.advantage[row], Unscored: x.unscored.of(row),
+		NoAdvantage:  x.noAdvantage.of(row),
+		PromptTokens: x.prompt[row], CompletionTokens: x.completion[row], SampledTokens: x.sampled[row],
+		Decision: x.drop.of(row),
 	}
 	for _, c := range x.components {
 		t.Components = append(t.Components, Component{c.name, c.values[row]})
@@ -123,8 +127,10 @@ func (x *Index) Decided() bool { return x.From.Decisions != nil }
 // Bytes returns the memory of the columns, and of the orders that it remembers.
 func (x *Index) Bytes() int64 {
 	rows := int64(x.Rows)
-	total := x.ids.bytes() + x.groups.bytes() + x.examples.bytes() + rows*(8+8+4+4+4) + 8*rows*int64(len(x.components)) + 4*int64(len(x.decisionRow)+len(x.members)+len(x.firstMember))
-	for _, c := range []codes{x.run.codes, x.epoch.codes, x.generation.codes, x.status.codes, x.stop.codes, x.failure.codes, x.model.codes, x.policy.codes, x.unscored.codes, x.noAdvantage.codes, x.drop.codes} {
+	total := x.ids.bytes() + x.groups.bytes() + x.examples.bytes() + rows*(8+8+4+4+4) + 8*rows*int64(len(x.components)) +
+		4*int64(len(x.decisionRow)+len(x.members)+len(x.firstMember))
+	for _, c := range []codes{x.run.codes, x.epoch.codes, x.generation.codes, x.status.codes, x.stop.codes, x.failure.codes,
+		x.model.codes, x.policy.codes, x.unscored.codes, x.noAdvantage.codes, x.drop.codes} {
 		total += c.bytes()
 	}
 	x.mu.Lock()
@@ -149,7 +155,8 @@ func number(v *float64) float64 {
 // read so far; it may be nil.
 func Build(ctx context.Context, s *Sources, read func(rows int64)) (*Index, error) {
 	if s.Base.Rows > math.MaxUint32/idBytes {
-		return nil, formats.Invalid(s.Rows.URI(), "look at its parts", nil, "it has %d rows, more than can be listed", s.Base.Rows)
+		return nil, formats.Invalid(s.Rows.URI(), "look at its parts", nil, "it has %d rows, more than can be listed",
+			s.Base.Rows)
 	}
 	if read == nil {
 		read = func(int64) {}

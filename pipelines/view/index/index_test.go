@@ -115,8 +115,10 @@ func TestColumns(t *testing.T) {
 			m, d := e.members[i], e.decisions[i]
 			decision := cmp.Or(d.Reason, Kept)
 			want := Trajectory{Row: uint32(i), ID: r.TrajectoryID, Run: r.Run, Group: m.GroupID, Example: r.ExampleID, Epoch: r.Epoch, Generation: r.Generation,
-				Status: r.Status, Stop: r.StopReason, Failure: r.FailureClass, Model: r.Model, Policy: -1, Reward: number(m.Reward), Advantage: number(m.Advantage),
-				NoAdvantage: m.NoAdvantage, PromptTokens: r.PromptTokens, CompletionTokens: r.CompletionTokens, SampledTokens: r.SampledTokens, Decision: decision}
+				Status: r.Status, Stop: r.StopReason, Failure: r.FailureClass, Model: r.Model, Policy: -1, Reward: number(m.Reward),
+				Advantage:   number(m.Advantage),
+				NoAdvantage: m.NoAdvantage, PromptTokens: r.PromptTokens, CompletionTokens: r.CompletionTokens, SampledTokens: r.SampledTokens,
+				Decision: decision}
 			if r.PolicyVersion != nil {
 				want.Policy = *r.PolicyVersion
 			}
@@ -148,7 +150,8 @@ func TestRecords(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if r.Detail != e.decisions[i].Detail || number(r.Trajectory.Advantage) != number(e.members[i].Advantage) && e.members[i].Advantage != nil || len(r.Messages) != len(e.rows[i].Messages) ||
+		if r.Detail != e.decisions[i].Detail || number(r.Trajectory.Advantage) != number(e.members[i].Advantage) && e.members[i].Advantage != nil ||
+			len(r.Messages) != len(e.rows[i].Messages) ||
 			len(r.Messages) > 0 && r.Messages[0].Content != e.rows[i].Messages[0].Content || len(r.Rewards) != len(e.members[i].Rewards) {
 			t.Errorf("row %d: %+v", i, r)
 		}
@@ -171,7 +174,8 @@ func TestPages(t *testing.T) {
 	e := &epoch{root: "mem://index-pages/epoch-3"}
 	e.write(t, small)
 	x := built(t, t.Context(), storage.Join(e.root, "group"))
-	wheres := []string{"", "reward > 0.5", "status == 'ok'", "rewards['style'] < 0.3", "len(answer) > 20 && generation > 1", "messages > 3", "calls != 0 || metadata != nil"}
+	wheres := []string{"", "reward > 0.5", "status == 'ok'", "rewards['style'] < 0.3", "len(answer) > 20 && generation > 1", "messages > 3",
+		"calls != 0 || metadata != nil"}
 	kept := map[string][]bool{} // by --where of the commands
 	for _, where := range wheres {
 		f, err := expression.NewFilter(nil, where)
@@ -198,7 +202,8 @@ func TestPages(t *testing.T) {
 		where := rapid.SampledFrom(wheres).Draw(t, "where")
 		column := rapid.SampledFrom(slices.Sorted(maps.Keys(columns))).Draw(t, "column")
 		q := Query{Where: where, Order: Order{column, rapid.Bool().Draw(t, "descending")}, Page: rapid.IntRange(0, 4).Draw(t, "page"),
-			Status: rapid.SampledFrom([]string{"", "", "ok", "failed"}).Draw(t, "status"), Decision: rapid.SampledFrom([]string{"", "", Kept, "no-advantage", "none"}).Draw(t, "decision")}
+			Status:   rapid.SampledFrom([]string{"", "", "ok", "failed"}).Draw(t, "status"),
+			Decision: rapid.SampledFrom([]string{"", "", Kept, "no-advantage", "none"}).Draw(t, "decision")}
 		var want []uint32
 		stops := map[string]int{}
 		for i := range e.rows {
@@ -292,7 +297,8 @@ func TestGroups(t *testing.T) {
 				above++
 			}
 		}
-		if g.Mean != sum/float64(len(rewards)) || g.Min != slices.Min(rewards) || g.Max != slices.Max(rewards) || g.SolvedShare() != above/float64(len(rewards)) {
+		if g.Mean != sum/float64(len(rewards)) || g.Min != slices.Min(rewards) || g.Max != slices.Max(rewards) ||
+			g.SolvedShare() != above/float64(len(rewards)) {
 			t.Errorf("group %d: %+v", n, g)
 		}
 		solved[x.GroupID(n)] = g.SolvedShare()
@@ -304,7 +310,8 @@ func TestGroups(t *testing.T) {
 	last := 1.0
 	for _, n := range p.Items {
 		s := solved[x.GroupID(n)]
-		if s <= 0.3 || s > last || !slices.ContainsFunc(x.Members(x.GroupID(n)), func(row uint32) bool { return e.rows[row].FailureClass == formats.FailTimeout }) {
+		if s <= 0.3 || s > last ||
+			!slices.ContainsFunc(x.Members(x.GroupID(n)), func(row uint32) bool { return e.rows[row].FailureClass == formats.FailTimeout }) {
 			t.Errorf("group %d with %g", n, s)
 		}
 		last = s
@@ -335,7 +342,8 @@ func TestConditionErrors(t *testing.T) {
 			t.Errorf("%s: %v", where, err)
 		}
 	}
-	for _, err := range []error{second(x.GroupPage(t.Context(), Query{Where: "reward > 1"})), second(x.GroupPage(t.Context(), Query{Order: Order{Column: "reward"}})),
+	for _, err := range []error{second(x.GroupPage(t.Context(), Query{Where: "reward > 1"})),
+		second(x.GroupPage(t.Context(), Query{Order: Order{Column: "reward"}})),
 		second(x.Trajectories(t.Context(), Query{Order: Order{Column: "mean"}}))} {
 		if !errors.Is(err, formats.ErrInvalid) {
 			t.Errorf("%v", err)
@@ -361,7 +369,8 @@ func TestCurated(t *testing.T) {
 	slices.Reverse(reversed)
 	base := built(t, t.Context(), storage.Join(e.root, "rollout"))
 	ref := base.From.Rows.Ref("groups", "mem://index-curated/other/curate")
-	base.From.Decisions = written(t, "mem://index-curated/other/curate", dataset.Spec{Stage: "curate", Kind: formats.KindTrajectories, Inputs: []dataset.Ref{ref}}, [][]formats.Trajectory{e.rows[:1]}, -1, reversed)
+	base.From.Decisions = written(t, "mem://index-curated/other/curate",
+		dataset.Spec{Stage: "curate", Kind: formats.KindTrajectories, Inputs: []dataset.Ref{ref}}, [][]formats.Trajectory{e.rows[:1]}, -1, reversed)
 	x, err := Build(t.Context(), base.From, nil)
 	if err != nil {
 		t.Fatal(err)

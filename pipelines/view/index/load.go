@@ -25,7 +25,8 @@ type Record struct {
 func (x *Index) Trajectory(ctx context.Context, id string) (*Record, error) {
 	row, ok := x.Find(id)
 	if !ok {
-		return nil, formats.Invalid(x.From.Rows.URI(), "the list of trajectories has their ids", storage.ErrNotExist, "it has no trajectory %q", id)
+		return nil, formats.Invalid(x.From.Rows.URI(), "the list of trajectories has their ids", storage.ErrNotExist,
+			"it has no trajectory %q", id)
 	}
 	out, err := x.Records(ctx, []uint32{row})
 	if err != nil {
@@ -39,7 +40,8 @@ func (x *Index) Trajectory(ctx context.Context, id string) (*Record, error) {
 func (x *Index) GroupRecords(ctx context.Context, id string) ([]Record, error) {
 	rows := x.Members(id)
 	if rows == nil {
-		return nil, formats.Invalid(x.From.Rows.URI(), "the list of groups has their ids", storage.ErrNotExist, "it has no group %q", id)
+		return nil, formats.Invalid(x.From.Rows.URI(), "the list of groups has their ids", storage.ErrNotExist,
+			"it has no group %q", id)
 	}
 	return x.Records(ctx, rows)
 }
@@ -116,7 +118,8 @@ func (x *Index) details(ctx context.Context, records []Record) error {
 			n++
 		}
 		at := rows[0]
-		for d, err := range dataset.Each[decision](ctx, x.From.Decisions, formats.TableDecisions, dataset.Range{First: at, Rows: rows[n-1] - at + 1}) {
+		for d, err := range dataset.Each[decision](ctx, x.From.Decisions, formats.TableDecisions,
+			dataset.Range{First: at, Rows: rows[n-1] - at + 1}) {
 			if err != nil {
 				return err
 			}

@@ -78,12 +78,20 @@ func (x *Index) rowKey(column string) key {
 // groupColumns are the columns of groups that pages can be sorted by.
 var groupColumns = map[string]func(*Group) float64{
 	"count": func(g *Group) float64 { return float64(g.Count) }, "valid": func(g *Group) float64 { return float64(g.Valid) },
-	"failed": func(g *Group) float64 { return float64(g.Failed) }, "unscored": func(g *Group) float64 { return float64(g.Unscored) },
-	"kept": func(g *Group) float64 { return float64(g.Kept) }, "dropped": func(g *Group) float64 { return float64(g.Dropped) },
+	"failed": func(g *Group) float64 { return float64(g.Failed) }, "unscored": func(g *Group) float64 {
+		return float64(g.Unscored)
+	},
+	"kept": func(g *Group) float64 { return float64(g.Kept) }, "dropped": func(g *Group) float64 {
+		return float64(g.Dropped)
+	},
 	"mean": func(g *Group) float64 { return g.Mean }, "std": func(g *Group) float64 { return g.Std },
 	"min": func(g *Group) float64 { return g.Min }, "max": func(g *Group) float64 { return g.Max },
-	"spread": (*Group).Spread, "solved": (*Group).SolvedShare, "solved_count": func(g *Group) float64 { return float64(g.Solved) },
-	"length_mean": func(g *Group) float64 { return g.LengthMean }, "length_min": func(g *Group) float64 { return g.LengthMin },
+	"spread": (*Group).Spread, "solved": (*Group).SolvedShare, "solved_count": func(g *Group) float64 {
+		return float64(g.Solved)
+	},
+	"length_mean": func(g *Group) float64 { return g.LengthMean }, "length_min": func(g *Group) float64 {
+		return g.LengthMin
+	},
 	"length_max": func(g *Group) float64 { return g.LengthMax },
 }
 

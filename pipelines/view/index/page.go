@@ -86,7 +86,8 @@ func (x *Index) ordered(o Order, of string, n uint32, keys func(column string) k
 	if k := keys(o.Column); k != nil {
 		order = sorted(n, k, o.Descending)
 	} else if of != ofRows || o.Column != idColumn {
-		return nil, formats.Invalid(x.From.Rows.URI(), "click on the head of a column", nil, "%s cannot be sorted by %q", of, o.Column)
+		return nil, formats.Invalid(x.From.Rows.URI(), "click on the head of a column", nil, "%s cannot be sorted by %q",
+			of, o.Column)
 	} else if order = x.byID(); o.Descending {
 		slices.Reverse(order)
 	}

@@ -17,9 +17,12 @@ const maxAhead = 4 << 20
 func newIndex(s *Sources) *Index {
 	n := min(s.Base.Rows, maxAhead)
 	return &Index{
-		From: s, ids: ids{packed: make([]byte, 0, n*idBytes)}, groups: *newNamed(n), examples: *newNamed(n), run: newTexts(n), epoch: newNumbers[int32](n),
-		generation: newNumbers[int32](n), status: newTexts(n), stop: newTexts(n), failure: newTexts(n), model: newTexts(n), policy: newNumbers[int64](n),
-		reward: make([]float64, 0, n), unscored: newTexts(n), advantage: make([]float64, 0, n), noAdvantage: newTexts(n), prompt: make([]int32, 0, n),
+		From: s, ids: ids{packed: make([]byte, 0, n*idBytes)}, groups: *newNamed(n), examples: *newNamed(n), run: newTexts(n),
+		epoch:      newNumbers[int32](n),
+		generation: newNumbers[int32](n), status: newTexts(n), stop: newTexts(n), failure: newTexts(n), model: newTexts(n),
+		policy: newNumbers[int64](n),
+		reward: make([]float64, 0, n), unscored: newTexts(n), advantage: make([]float64, 0, n), noAdvantage: newTexts(n),
+		prompt:     make([]int32, 0, n),
 		completion: make([]int32, 0, n), sampled: make([]int32, 0, n), drop: newTexts(n),
 	}
 }
@@ -108,7 +111,8 @@ func (x *Index) setRewards(row uint32, total *float64, rewards []reward) {
 		at := slices.IndexFunc(x.components, func(c component) bool { return c.name == r.Name })
 		if at < 0 {
 			at = len(x.components)
-			x.components = append(x.components, component{name: strings.Clone(r.Name), values: make([]float64, 0, cap(x.reward))})
+			x.components = append(x.components,
+				component{name: strings.Clone(r.Name), values: make([]float64, 0, cap(x.reward))})
 		}
 		c := &x.components[at]
 		for len(c.values) <= int(row) {
@@ -123,7 +127,8 @@ func (x *Index) same(d *dataset.Dataset, row uint32, id string) error {
 	if row < x.Rows && x.ids.is(row, id) {
 		return nil
 	}
-	return &formats.InputError{Place: d.URI(), Row: int64(row), What: "it is about trajectory " + id + ", which is not that of its base's row", Help: "make the dataset again"}
+	return &formats.InputError{Place: d.URI(), Row: int64(row),
+		What: "it is about trajectory " + id + ", which is not that of its base's row", Help: "make the dataset again"}
 }
 
 // thin calls add with each row of a dataset that is aligned with the index's rows; id
@@ -195,7 +200,8 @@ func (x *Index) readDecisions(ctx context.Context) error {
 	decided := make([]string, x.Rows)
 	var sorted []uint32
 	at := int64(-1)
-	for r, err := range dataset.Each[row](ctx, d, formats.TableDecisions, dataset.Range{Rows: d.Tables[formats.TableDecisions].Rows}) {
+	for r, err := range dataset.Each[row](ctx, d, formats.TableDecisions,
+		dataset.Range{Rows: d.Tables[formats.TableDecisions].Rows}) {
 		if err != nil {
 			return err
 		}
@@ -248,7 +254,9 @@ func (x *Index) byID() []uint32 {
 		slices.SortFunc(rows, x.ids.compare)
 		return rows
 	}
-	rows = resorted(rows, func(row uint32) uint64 { return uint64(binary.BigEndian.Uint32(x.ids.packed[row*idBytes+8:])) }, false)
+	rows = resorted(rows, func(row uint32) uint64 {
+		return uint64(binary.BigEndian.Uint32(x.ids.packed[row*idBytes+8:]))
+	}, false)
 	return resorted(rows, func(row uint32) uint64 { return binary.BigEndian.Uint64(x.ids.packed[row*idBytes:]) }, false)
 }
 

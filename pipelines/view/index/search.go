@@ -57,7 +57,8 @@ const around = 80
 // Search looks for a text in the messages and answers of a dataset of wide rows from a
 // row on, without regard to case. It calls found with the first place in each message,
 // and read with the number of rows that are done; both return false to end the search.
-func Search(ctx context.Context, base *dataset.Dataset, text string, from int64, found func(Find) bool, read func(rows int64) bool) error {
+func Search(ctx context.Context, base *dataset.Dataset, text string, from int64, found func(Find) bool,
+	read func(rows int64) bool) error {
 	if from < 0 || from > base.Rows {
 		return formats.Invalid(base.URI(), "rows count from 0", nil, "row %d is not among its %d", from, base.Rows)
 	}
@@ -116,7 +117,8 @@ func (w *wanted) in(t *searched, row int64, found func(Find) bool) bool {
 		if at < 0 {
 			return false, true
 		}
-		f := Find{Row: row, TrajectoryID: strings.Clone(t.TrajectoryID), Group: strings.Clone(group), Message: i, Role: strings.Clone(role), Column: column}
+		f := Find{Row: row, TrajectoryID: strings.Clone(t.TrajectoryID), Group: strings.Clone(group), Message: i,
+			Role: strings.Clone(role), Column: column}
 		f.Before, f.Text, f.After = cut(text, at, end)
 		return true, found(f)
 	}

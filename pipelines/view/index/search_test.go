@@ -21,7 +21,8 @@ import (
 func TestSearch(t *testing.T) {
 	rows := [][]formats.Trajectory{{
 		{TrajectoryID: "a", ExampleID: "e", Answer: "the Straße", Status: "ok", Messages: []formats.Message{
-			{Parent: -1, Role: "user", Content: "STRASSE straße straße"}, {Role: "assistant", Reasoning: "none", ToolCalls: []formats.ToolCall{{Name: "map", Arguments: `{"q":"Straße"}`}}},
+			{Parent: -1, Role: "user", Content: "STRASSE straße straße"},
+			{Role: "assistant", Reasoning: "none", ToolCalls: []formats.ToolCall{{Name: "map", Arguments: `{"q":"Straße"}`}}},
 			{Parent: 1, Role: "tool", ContentParts: `[{"text":"` + strings.Repeat("é", 500) + `straße"}]`}}},
 		{TrajectoryID: "b", ExampleID: "e", Generation: 1, Status: "ok", Answer: "stra"},
 		{TrajectoryID: "c", ExampleID: "e", Generation: 2, Status: "ok", Messages: []formats.Message{{Parent: -1, Role: "user", Reasoning: "a STRAßE"}}},

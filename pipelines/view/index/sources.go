@@ -54,7 +54,9 @@ func Beside(ctx context.Context, d *dataset.Dataset) (*Sources, error) {
 		s.Scores, err = s.beside(ctx, scoreFolder, s.madeOf)
 	}
 	if err == nil {
-		s.Decisions, err = s.beside(ctx, curateFolder, func(c *dataset.Dataset) bool { return hasDecisions(c) && s.madeOf(c) })
+		s.Decisions, err = s.beside(ctx, curateFolder, func(c *dataset.Dataset) bool {
+			return hasDecisions(c) && s.madeOf(c)
+		})
 	}
 	return s, err
 }

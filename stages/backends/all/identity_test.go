@@ -19,23 +19,28 @@ import (
 func TestIdentities(t *testing.T) {
 	half, seed, zero, many := 0.5, int64(7), 0.0, 4096
 	object := map[string]any{"a": 1, "b": "text", "c": true}
-	place := backends.Place{Begin: func(context.Context) (backends.Draft, error) { return nil, nil }, Read: func(context.Context, string) ([]byte, error) { return nil, nil }}
+	place := backends.Place{Begin: func(context.Context) (backends.Draft, error) { return nil, nil }, Read: func(context.Context, string) ([]byte, error) {
+		return nil, nil
+	}}
 	list := []struct {
 		name string
 		tr   func() (backends.Trainer, error)
 		want string
 	}{
-		{"art", func() (backends.Trainer, error) { return wrap(art.New(art.Config{})) }, `{"base-model":"\"Qwen/Qwen2.5-7B-Instruct\"","beta":"0","learning-rate":"0.00005"}`},
+		{"art", func() (backends.Trainer, error) { return wrap(art.New(art.Config{})) },
+			`{"base-model":"\"Qwen/Qwen2.5-7B-Instruct\"","beta":"0","learning-rate":"0.00005"}`},
 		{"art all", func() (backends.Trainer, error) {
 			return wrap(art.New(art.Config{Name: "n", Project: "p", BaseModel: "m", Training: art.Training{LearningRate: &half, Beta: &half, KLPenalty: &zero},
-				InitArgs: art.InitArgs{MaxSeqLength: &many, More: object}, PeftArgs: object, TrainArgs: object, Internal: object, DevConfig: object, ServerArgs: object, AcceptPlainAssistant: true, Target: "t", DeleteOldCheckpoints: true}))
+				InitArgs: art.InitArgs{MaxSeqLength: &many, More: object}, PeftArgs: object, TrainArgs: object, Internal: object, DevConfig: object,
+				ServerArgs: object, AcceptPlainAssistant: true, Target: "t", DeleteOldCheckpoints: true}))
 		}, `{"accept-plain-assistant":"true","base-model":"\"m\"","beta":"0.5","dev-config.a":"1","dev-config.b":"pbkdf2-sha256:eede9328b6f0055241a7ef229b873b9b","dev-config.c":"true","init-args.a":"1","init-args.b":"pbkdf2-sha256:eede9328b6f0055241a7ef229b873b9b","init-args.c":"true","init-args.max_seq_length":"4096","internal-config.a":"1","internal-config.b":"pbkdf2-sha256:eede9328b6f0055241a7ef229b873b9b","internal-config.c":"true","kl-penalty-coef":"0","learning-rate":"0.5","peft-args.a":"1","peft-args.b":"pbkdf2-sha256:eede9328b6f0055241a7ef229b873b9b","peft-args.c":"true","trainer-args.a":"1","trainer-args.b":"pbkdf2-sha256:eede9328b6f0055241a7ef229b873b9b","trainer-args.c":"true"}`},
 		{"art zero", func() (backends.Trainer, error) {
 			return wrap(art.New(art.Config{Training: art.Training{LearningRate: &zero}}))
 		}, `{"base-model":"\"Qwen/Qwen2.5-7B-Instruct\"","beta":"0","learning-rate":"0"}`},
 		{"openai", func() (backends.Trainer, error) { return wrap(openai.New(openai.Config{Model: "m", Best: 1})) }, `{}`},
 		{"openai all", func() (backends.Trainer, error) {
-			return wrap(openai.New(openai.Config{Model: "m", Best: 3, Suffix: "s", Seed: &seed, Hyperparameters: map[string]any{"n_epochs": 2}, Validation: 0.1, SplitSeed: 5}))
+			return wrap(openai.New(openai.Config{Model: "m", Best: 3, Suffix: "s", Seed: &seed, Hyperparameters: map[string]any{"n_epochs": 2}, Validation: 0.1,
+				SplitSeed: 5}))
 		}, `{"best":"3","hyperparameters.n_epochs":"2","job-seed":"7","split-seed":"5","suffix":"\"s\"","validation-share":"0.1"}`},
 		{"openai dpo", func() (backends.Trainer, error) {
 			return wrap(openai.New(openai.Config{Model: "m", Method: "dpo", Best: 3, SplitSeed: 5}))
@@ -47,7 +52,8 @@ func TestIdentities(t *testing.T) {
 			return wrap(customizer.New(customizer.Config{EntityURL: "http://a", DatastoreURL: "http://b", Config: "meta/m@v1", Best: 1}))
 		}, `{"validation-share":"0.2"}`},
 		{"customizer all", func() (backends.Trainer, error) {
-			return wrap(customizer.New(customizer.Config{EntityURL: "http://a", DatastoreURL: "http://b", Config: "meta/m@v1", Best: -1, OutputModel: "a/b", Hyperparameters: map[string]any{"epochs": 2}, DatasetParameters: object, Validation: 0.3, SplitSeed: 9, Project: "p"}))
+			return wrap(customizer.New(customizer.Config{EntityURL: "http://a", DatastoreURL: "http://b", Config: "meta/m@v1", Best: -1, OutputModel: "a/b",
+				Hyperparameters: map[string]any{"epochs": 2}, DatasetParameters: object, Validation: 0.3, SplitSeed: 9, Project: "p"}))
 		}, `{"best":"-1","dataset-parameters.a":"1","dataset-parameters.b":"pbkdf2-sha256:eede9328b6f0055241a7ef229b873b9b","dataset-parameters.c":"true","hyperparameters.epochs":"2","output-model":"\"a/b\"","split-seed":"9","validation-share":"0.3"}`},
 		{"hub", func() (backends.Trainer, error) { return wrap(hub.New(hub.Config{Repo: "a/b", Best: 1})) }, `{}`},
 		{"hub all", func() (backends.Trainer, error) {
@@ -74,7 +80,8 @@ func TestIdentities(t *testing.T) {
 			return wrap(command.New(command.Config{Words: []string{"x"}, Forms: []string{"trl-preference.parquet"}}, place))
 		}, `{"form":"[\"trl-preference-parquet\"]"}`},
 		{"command all", func() (backends.Trainer, error) {
-			return wrap(command.New(command.Config{Words: []string{"x"}, Settings: map[string]string{"lr": "1e-5", "t": "text"}, NewModel: true, Model: "m", Target: "t"}, backends.Place{}))
+			return wrap(command.New(command.Config{Words: []string{"x"}, Settings: map[string]string{"lr": "1e-5", "t": "text"}, NewModel: true, Model: "m",
+				Target: "t"}, backends.Place{}))
 		}, `{"settings.lr":"1e-5","settings.t":"pbkdf2-sha256:97a6835c2c65f16c81dd2db9b043339c"}`},
 	}
 	for _, c := range list {

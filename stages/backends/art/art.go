@@ -77,7 +77,8 @@ func New(cfg Config) (*Trainer, error) {
 		base: "http://" + net.JoinHostPort(reachable(cfg.IP), strconv.Itoa(cfg.Port)),
 		// No keep-alive between requests: a request that is never sent twice
 		// must not meet a connection that is just being closed.
-		http: remote.Staying(&http.Client{Transport: &http.Transport{Proxy: http.ProxyFromEnvironment, DialContext: dialer.DialContext, DisableKeepAlives: true}}),
+		http: remote.Staying(&http.Client{Transport: &http.Transport{Proxy: http.ProxyFromEnvironment,
+			DialContext: dialer.DialContext, DisableKeepAlives: true}}),
 	}, nil
 }
 
@@ -118,7 +119,8 @@ func (t *Trainer) Begin(ctx context.Context, known *formats.Policy) (backends.Tr
 	}
 	names := d.policyModels(t.cfg.Name, step)
 	policy := formats.Policy{Version: step}
-	if known != nil && slices.Contains(names, known.Model) && known.Version == step && t.serves(ctx, known.URL, known.Model) != "" {
+	if known != nil && slices.Contains(names, known.Model) && known.Version == step &&
+		t.serves(ctx, known.URL, known.Model) != "" {
 		policy.URL, policy.Model = known.URL, known.Model
 		return backends.TrainerState{Step: &step, Policy: &policy}, nil
 	}
@@ -142,7 +144,8 @@ func (t *Trainer) prepare(ctx context.Context) (string, error) {
 		return "", err
 	}
 	if len(answer) != 2 {
-		return "", &Error{What: fmt.Sprintf("preparing ART at %q: the answer has %d parts, not a URL and a key", t.base, len(answer))}
+		return "", &Error{What: fmt.Sprintf("preparing ART at %q: the answer has %d parts, not a URL and a key", t.base,
+			len(answer))}
 	}
 	redaction.AddInPath(secret.From(ctx), "policy", answer[0], true)
 	return t.visible(answer[0])

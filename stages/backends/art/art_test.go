@@ -83,32 +83,42 @@ func TestHowATrainingEnds(t *testing.T) {
 		says    string // in the message
 		refused string // in the error
 	}{
-		"trained":                         {state: formats.JobCompleted, step: 1},
-		"announced by the newer key":      {faults: arttest.Faults{StepsKey: "data/step_num_gradient_steps"}, state: formats.JobCompleted, step: 1},
-		"a line of NaN":                   {faults: arttest.Faults{NaN: true}, state: formats.JobCompleted, step: 1, says: "loss was NaN in 1 of 3"},
-		"a line of 200 kB":                {faults: arttest.Faults{LongLine: true}, state: formats.JobCompleted, step: 1},
-		"a line missing":                  {faults: arttest.Faults{LinesMissing: 1}, state: formats.JobCompleted, step: 1, says: "of 2 of 3 gradient steps were seen"},
-		"no line announces":               {faults: arttest.Faults{StepsKey: "other"}, state: formats.JobCompleted, step: 1, says: "announces"},
-		"nothing trainable":               {faults: arttest.Faults{Untrainable: true}, state: formats.JobUntrained, step: 1},
-		"the step stays":                  {faults: arttest.Faults{StepStays: true}, state: backends.JobUnknown, later: true, says: "the step is 0, as it was before"},
-		"the step jumps":                  {faults: arttest.Faults{StepJumps: true}, state: formats.JobCompleted, step: 2, says: "something else trained"},
-		"broken off at once":              {faults: arttest.Faults{CloseAfter: ptr(0)}, state: backends.JobUnknown, later: true, says: "as it was before"},
-		"broken off after two lines":      {faults: arttest.Faults{CloseAfter: ptr(2)}, state: backends.JobUnknown, later: true, says: "after 2 gradient steps"},
-		"failed at 100 %":                 {faults: arttest.Faults{CloseUnsaved: true}, state: backends.JobUnknown, later: true, says: "after 3 gradient steps"},
-		"broken off after saving":         {faults: arttest.Faults{CloseSaved: true}, state: formats.JobCompleted, step: 1, says: "from 0 to 1"},
-		"dropped without an answer":       {faults: arttest.Faults{CloseBefore: true}, state: formats.JobCompleted, step: 1, says: "from 0 to 1"},
-		"atomic, broken off":              {faults: arttest.Faults{Atomic: true, CloseAfter: ptr(1)}, state: formats.JobFailed, clean: true, says: "trained nothing"},
-		"atomic, broken off after saving": {faults: arttest.Faults{Atomic: true, CloseSaved: true}, state: formats.JobCompleted, step: 1, says: "it trained this submission"},
-		"refused with 422":                {faults: arttest.Faults{TrainStatus: 422}, state: formats.JobFailed, clean: true, refused: "422"},
-		"a proxy's 422":                   {faults: arttest.Faults{TrainStatus: 422, Proxy: true}, state: backends.JobUnknown, later: true, says: "422"},
-		"refused with 500":                {faults: arttest.Faults{TrainStatus: 500}, state: backends.JobUnknown, later: true, says: "as it was before"},
-		"a gateway's 502":                 {faults: arttest.Faults{TrainStatus: 502}, state: backends.JobUnknown, later: true, says: "as it was before"},
-		"a proxy's 404":                   {faults: arttest.Faults{TrainStatus: 404, Proxy: true}, state: backends.JobUnknown, later: true, says: "404"},
-		"a gateway's 503, and trained":    {faults: arttest.Faults{StatusAfter: 503, Proxy: true}, state: formats.JobCompleted, step: 1, says: "from 0 to 1"},
-		"a gateway's 429, training":       {faults: arttest.Faults{StatusAfter: 429, Proxy: true, TrainsOn: 2}, state: backends.JobUnknown, later: true, says: "may be training still"},
-		"cut off, training":               {faults: arttest.Faults{CloseAfter: ptr(1), TrainsOn: 2}, state: backends.JobUnknown, later: true, says: "after 1 gradient steps"},
-		"ended cleanly, training":         {faults: arttest.Faults{LinesMissing: 2, TrainsOn: 2}, state: backends.JobUnknown, later: true, says: "after 1 gradient steps"},
-		"ended cleanly at once, training": {faults: arttest.Faults{LinesMissing: 3, TrainsOn: 2}, state: backends.JobUnknown, later: true, says: "as it was before"},
+		"trained":                    {state: formats.JobCompleted, step: 1},
+		"announced by the newer key": {faults: arttest.Faults{StepsKey: "data/step_num_gradient_steps"}, state: formats.JobCompleted, step: 1},
+		"a line of NaN":              {faults: arttest.Faults{NaN: true}, state: formats.JobCompleted, step: 1, says: "loss was NaN in 1 of 3"},
+		"a line of 200 kB":           {faults: arttest.Faults{LongLine: true}, state: formats.JobCompleted, step: 1},
+		"a line missing": {faults: arttest.Faults{LinesMissing: 1}, state: formats.JobCompleted, step: 1,
+			says: "of 2 of 3 gradient steps were seen"},
+		"no line announces": {faults: arttest.Faults{StepsKey: "other"}, state: formats.JobCompleted, step: 1, says: "announces"},
+		"nothing trainable": {faults: arttest.Faults{Untrainable: true}, state: formats.JobUntrained, step: 1},
+		"the step stays": {faults: arttest.Faults{StepStays: true}, state: backends.JobUnknown, later: true,
+			says: "the step is 0, as it was before"},
+		"the step jumps":     {faults: arttest.Faults{StepJumps: true}, state: formats.JobCompleted, step: 2, says: "something else trained"},
+		"broken off at once": {faults: arttest.Faults{CloseAfter: ptr(0)}, state: backends.JobUnknown, later: true, says: "as it was before"},
+		"broken off after two lines": {faults: arttest.Faults{CloseAfter: ptr(2)}, state: backends.JobUnknown, later: true,
+			says: "after 2 gradient steps"},
+		"failed at 100 %": {faults: arttest.Faults{CloseUnsaved: true}, state: backends.JobUnknown, later: true,
+			says: "after 3 gradient steps"},
+		"broken off after saving":   {faults: arttest.Faults{CloseSaved: true}, state: formats.JobCompleted, step: 1, says: "from 0 to 1"},
+		"dropped without an answer": {faults: arttest.Faults{CloseBefore: true}, state: formats.JobCompleted, step: 1, says: "from 0 to 1"},
+		"atomic, broken off": {faults: arttest.Faults{Atomic: true, CloseAfter: ptr(1)}, state: formats.JobFailed, clean: true,
+			says: "trained nothing"},
+		"atomic, broken off after saving": {faults: arttest.Faults{Atomic: true, CloseSaved: true}, state: formats.JobCompleted, step: 1,
+			says: "it trained this submission"},
+		"refused with 422":             {faults: arttest.Faults{TrainStatus: 422}, state: formats.JobFailed, clean: true, refused: "422"},
+		"a proxy's 422":                {faults: arttest.Faults{TrainStatus: 422, Proxy: true}, state: backends.JobUnknown, later: true, says: "422"},
+		"refused with 500":             {faults: arttest.Faults{TrainStatus: 500}, state: backends.JobUnknown, later: true, says: "as it was before"},
+		"a gateway's 502":              {faults: arttest.Faults{TrainStatus: 502}, state: backends.JobUnknown, later: true, says: "as it was before"},
+		"a proxy's 404":                {faults: arttest.Faults{TrainStatus: 404, Proxy: true}, state: backends.JobUnknown, later: true, says: "404"},
+		"a gateway's 503, and trained": {faults: arttest.Faults{StatusAfter: 503, Proxy: true}, state: formats.JobCompleted, step: 1, says: "from 0 to 1"},
+		"a gateway's 429, training": {faults: arttest.Faults{StatusAfter: 429, Proxy: true, TrainsOn: 2}, state: backends.JobUnknown, later: true,
+			says: "may be training still"},
+		"cut off, training": {faults: arttest.Faults{CloseAfter: ptr(1), TrainsOn: 2}, state: backends.JobUnknown, later: true,
+			says: "after 1 gradient steps"},
+		"ended cleanly, training": {faults: arttest.Faults{LinesMissing: 2, TrainsOn: 2}, state: backends.JobUnknown, later: true,
+			says: "after 1 gradient steps"},
+		"ended cleanly at once, training": {faults: arttest.Faults{LinesMissing: 3, TrainsOn: 2}, state: backends.JobUnknown, later: true,
+			says: "as it was before"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			_, cfg := start(t, arttest.Legacy, c.faults)
@@ -223,7 +233,8 @@ func TestWhatIsUnsetIsAbsent(t *testing.T) {
 		t.Fatal(err)
 	}
 	b := server.Batches()[0]
-	if head := b.Raw[:bytes.Index(b.Raw, []byte(`"trajectory_groups"`))]; bytes.Contains(head, []byte("null")) || bytes.Contains(head, []byte("_internal_config")) {
+	if head := b.Raw[:bytes.Index(b.Raw, []byte(`"trajectory_groups"`))]; bytes.Contains(head, []byte("null")) ||
+		bytes.Contains(head, []byte("_internal_config")) {
 		t.Errorf("%s", head)
 	}
 	if got := string(server.Bodies("/_prepare_backend_for_training")[0]); got != `{"config":{},"model":{"name":"trainer_run","project":"trainer_project","base_model":"Qwen/Qwen2.5-7B-Instruct","trainable":true}}` {
@@ -365,7 +376,8 @@ func TestTheTestServerIsFaithful(t *testing.T) {
 		{"/_get_step", `[]`, 422, "detail"},
 		{"/_get_step", `{"name":"a","project":"p","base_model":"b","_internal_config":{"engine_args":null}}`, 500, "Internal Server Error"},
 		{"/_train_model", `{"model":` + model + `}`, 422, "trajectory_groups"},
-		{"/_train_model", `{"model":` + model + `,"config":{},"dev_config":{},"trajectory_groups":[{"trajectories":[{"messages_and_choices":[{"finish_reason":"stop","index":0,"message":{"role":"assistant"},"logprobs":{"content":[{"token":"token_id:1","logprob":-1}]}}],"reward":1}]}]}`, 422, "top_logprobs"},
+		{"/_train_model", `{"model":` + model +
+			`,"config":{},"dev_config":{},"trajectory_groups":[{"trajectories":[{"messages_and_choices":[{"finish_reason":"stop","index":0,"message":{"role":"assistant"},"logprobs":{"content":[{"token":"token_id:1","logprob":-1}]}}],"reward":1}]}]}`, 422, "top_logprobs"},
 	} {
 		if code, body, _ := post(c.path, c.body); code != c.code || !strings.Contains(body, c.says) {
 			t.Errorf("%s %s: %d %s", c.path, c.body, code, body)

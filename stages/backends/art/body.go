@@ -97,7 +97,8 @@ func shape(plain bool) func([]byte, []formats.Trajectory) []byte {
 	return art.AppendGroup
 }
 
-func (t *Trainer) encode(w io.Writer, groups backends.Groups, appendGroup func([]byte, []formats.Trajectory) []byte, fence func() error, sent func(int64)) error {
+func (t *Trainer) encode(w io.Writer, groups backends.Groups, appendGroup func([]byte, []formats.Trajectory) []byte,
+	fence func() error, sent func(int64)) error {
 	out := bufio.NewWriterSize(w, 256<<10)
 	if _, err := out.Write(t.head()); err != nil {
 		return err

@@ -20,22 +20,29 @@ type Config struct {
 	BaseModel string `yaml:"base_model" json:"base_model"` // default "Qwen/Qwen2.5-7B-Instruct"
 	APIKey    string `yaml:"api_key" json:"-"`             // of the inference port; default "default"
 
-	DeleteOldCheckpoints bool    `yaml:"delete_old_checkpoints" json:"delete_old_checkpoints"` // before training; keeps the newest and the best
-	CheckpointMetric     string  `yaml:"checkpoint_metric" json:"checkpoint_metric"`           // says which is the best, in the legacy dialect; default train/reward, which the server records by itself
-	KeepCheckpoints      []int64 `yaml:"keep_checkpoints" json:"keep_checkpoints"`             // steps to keep besides the newest, in the frontend dialect
+	// before training; keeps the newest and the best
+	DeleteOldCheckpoints bool `yaml:"delete_old_checkpoints" json:"delete_old_checkpoints"`
+	// says which is the best, in the legacy dialect; default train/reward, which the server records by itself
+	CheckpointMetric string `yaml:"checkpoint_metric" json:"checkpoint_metric"`
+	// steps to keep besides the newest, in the frontend dialect
+	KeepCheckpoints []int64 `yaml:"keep_checkpoints" json:"keep_checkpoints"`
 
 	InitArgs   InitArgs       `yaml:"init_args" json:"init_args"`
 	EngineArgs EngineArgs     `yaml:"engine_args" json:"engine_args"`
 	PeftArgs   map[string]any `yaml:"peft_args" json:"peft_args"`
 	TrainArgs  map[string]any `yaml:"trainer_args" json:"trainer_args"`
 	Internal   map[string]any `yaml:"internal_config" json:"internal_config"` // further keys of the model's _internal_config
-	ServerArgs map[string]any `yaml:"server_args" json:"server_args"`         // of the inference server: host, port, tool_call_parser, ...
+	// of the inference server: host, port, tool_call_parser, ...
+	ServerArgs map[string]any `yaml:"server_args" json:"server_args"`
 	Training   Training       `yaml:"training" json:"training"`
 	DevConfig  map[string]any `yaml:"dev_config" json:"dev_config"` // ART's dev.TrainConfig: scale_rewards, epsilon, ...
 
-	Target               string        `yaml:"target" json:"target"`                                 // names this trainer in the ledger when its address changes between runs; default its address
-	AcceptPlainAssistant bool          `yaml:"accept_plain_assistant" json:"accept_plain_assistant"` // send rows whose input holds assistant messages, although ART 0.4 trains on them
-	ReadTimeout          time.Duration `yaml:"read_timeout" json:"read_timeout"`                     // longest silence while training; default none
+	// names this trainer in the ledger when its address changes between runs; default its address
+	Target string `yaml:"target" json:"target"`
+	// send rows whose input holds assistant messages, although ART 0.4 trains on them
+	AcceptPlainAssistant bool `yaml:"accept_plain_assistant" json:"accept_plain_assistant"`
+	// longest silence while training; default none
+	ReadTimeout time.Duration `yaml:"read_timeout" json:"read_timeout"`
 }
 
 // InitArgs load the model.
@@ -53,9 +60,11 @@ type EngineArgs struct {
 
 // Training is sent with every batch.
 type Training struct {
-	LearningRate *float64 `yaml:"learning_rate" json:"learning_rate,omitempty"`     // default 5e-5
-	Beta         *float64 `yaml:"beta" json:"beta,omitempty"`                       // KL penalty; default 0.0; ignored from 0.5.12 on
-	KLPenalty    *float64 `yaml:"kl_penalty_coef" json:"kl_penalty_coef,omitempty"` // replaces beta; used only together with dev_config.kl_penalty_coef
+	LearningRate *float64 `yaml:"learning_rate" json:"learning_rate,omitempty"` // default 5e-5
+	// KL penalty; default 0.0; ignored from 0.5.12 on
+	Beta *float64 `yaml:"beta" json:"beta,omitempty"`
+	// replaces beta; used only together with dev_config.kl_penalty_coef
+	KLPenalty *float64 `yaml:"kl_penalty_coef" json:"kl_penalty_coef,omitempty"`
 }
 
 // WithDefaults fills in what is unset.
@@ -87,7 +96,8 @@ func (c Config) Validate() error {
 		return bad("port", c.Port, "1 to 65535")
 	case c.InitArgs.MaxSeqLength != nil && *c.InitArgs.MaxSeqLength < 1:
 		return bad("init_args.max_seq_length", *c.InitArgs.MaxSeqLength, "positive")
-	case c.EngineArgs.GPUMemoryUtilization != nil && (*c.EngineArgs.GPUMemoryUtilization <= 0 || *c.EngineArgs.GPUMemoryUtilization > 1):
+	case c.EngineArgs.GPUMemoryUtilization != nil &&
+		(*c.EngineArgs.GPUMemoryUtilization <= 0 || *c.EngineArgs.GPUMemoryUtilization > 1):
 		return bad("engine_args.gpu_memory_utilization", *c.EngineArgs.GPUMemoryUtilization, "above 0, at most 1")
 	case c.EngineArgs.TensorParallelSize != nil && *c.EngineArgs.TensorParallelSize < 1:
 		return bad("engine_args.tensor_parallel_size", *c.EngineArgs.TensorParallelSize, "positive")

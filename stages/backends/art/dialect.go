@@ -72,18 +72,23 @@ func (d dialect) plain() bool { return d.Frontend || !d.Choices }
 // was not asked for.
 func (d dialect) refuse(base string, textAlone bool) error {
 	const (
-		serve   = "run the server from openpipe-art[backend]==0.4.11 (with vllm==0.9.2), or call the library in process: --backend command with testdata/consumers/command/art_trainer.py"
-		orPlain = "; to train on the text alone, tokenized anew and without what was sampled: --dev-config allow_training_without_logprobs=true"
+		serve = "run the server from openpipe-art[backend]==0.4.11 (with vllm==0.9.2), or call the library in process: " +
+			"--backend command with testdata/consumers/command/art_trainer.py"
+		orPlain = "; to train on the text alone, tokenized anew and without what was sampled: --dev-config " +
+			"allow_training_without_logprobs=true"
 	)
 	switch {
 	case !d.Train:
-		return &Error{What: fmt.Sprintf("ART at %q cannot be told to train: it has no route /_train_model (ART 0.5.18 and later, or not an ART server)", base), Help: serve}
+		return &Error{What: fmt.Sprintf("ART at %q cannot be told to train: it has no route /_train_model (ART 0.5.18 and "+
+			"later, or not an ART server)", base), Help: serve}
 	case textAlone && d.plain():
 		return nil
 	case d.Frontend:
-		return &Error{What: fmt.Sprintf("ART at %q speaks the frontend dialect (0.5.8 to 0.5.17), which drops the token ids and logprobs that it is sent", base), Help: serve + orPlain}
+		return &Error{What: fmt.Sprintf("ART at %q speaks the frontend dialect (0.5.8 to 0.5.17), which drops the token "+
+			"ids and logprobs that it is sent", base), Help: serve + orPlain}
 	case !d.Choices:
-		return &Error{What: fmt.Sprintf("ART at %q is of a version (0.5.2 to 0.5.7) that drops the token ids and logprobs that it is sent", base), Help: serve + orPlain}
+		return &Error{What: fmt.Sprintf("ART at %q is of a version (0.5.2 to 0.5.7) that drops the token ids and logprobs "+
+			"that it is sent", base), Help: serve + orPlain}
 	}
 	return nil
 }

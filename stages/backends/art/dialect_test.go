@@ -58,7 +58,8 @@ func TestDialects(t *testing.T) {
 			t.Errorf("%s: %d batches were sent, %+v", c.dialect, len(server.Batches()), out)
 		}
 		if e, ok := err.(*art.Error); ok {
-			if orPlain := strings.Contains(e.Hint(), "allow_training_without_logprobs=true"); orPlain != (c.dialect != arttest.Later) || !strings.Contains(e.Hint(), "art_trainer.py") {
+			if orPlain := strings.Contains(e.Hint(), "allow_training_without_logprobs=true"); orPlain != (c.dialect != arttest.Later) ||
+				!strings.Contains(e.Hint(), "art_trainer.py") {
 				t.Errorf("%s: hint %s", c.dialect, e.Hint())
 			}
 		}
@@ -97,11 +98,13 @@ func TestAFrontendServerTrainsOnTheText(t *testing.T) {
 			t.Errorf("%+v, %v", out.Policy, err)
 		}
 		b := server.Batches()[0]
-		if b.Plain != 12 || len(b.Tokens) != 0 || b.Texts[3] != "answer 3" || b.Dev["allow_training_without_logprobs"] != true || int64(len(b.Raw)) != stats.Bytes {
+		if b.Plain != 12 || len(b.Tokens) != 0 || b.Texts[3] != "answer 3" || b.Dev["allow_training_without_logprobs"] != true ||
+			int64(len(b.Raw)) != stats.Bytes {
 			t.Errorf("%d plain, %d tokens, %v, %d bytes of %d", b.Plain, len(b.Tokens), b.Dev, len(b.Raw), stats.Bytes)
 		}
 		// The next epoch goes on where it stands: the engine is not prepared anew.
-		if again, err := tr.Begin(t.Context(), out.Policy); err != nil || *again.Policy != *out.Policy || len(server.Bodies("/_prepare_backend_for_training")) != 1 {
+		if again, err := tr.Begin(t.Context(), out.Policy); err != nil || *again.Policy != *out.Policy ||
+			len(server.Bodies("/_prepare_backend_for_training")) != 1 {
 			t.Errorf("%+v, %v", again.Policy, err)
 		}
 	}
@@ -123,14 +126,18 @@ func TestTextCannotExpressIsRefused(t *testing.T) {
 	rows[1].ToolSets = []string{"[]"}
 	rows[2].Messages[1].TokenIDs, rows[2].Messages[1].Logprobs = nil, nil // no hindrance: they do not travel
 	found := map[string]string{}
-	_, err := trainer(t, textAlone(cfg)).Preflight(t.Context(), func(yield func([]formats.Trajectory, error) bool) { yield(rows, nil) }, func(p backends.Problem) { found[p.TrajectoryID] = p.Reason })
+	_, err := trainer(t, textAlone(cfg)).
+		Preflight(t.Context(), func(yield func([]formats.Trajectory, error) bool) { yield(rows, nil) }, func(p backends.Problem) {
+			found[p.TrajectoryID] = p.Reason
+		})
 	if err != nil || len(found) != 2 || found[rows[0].TrajectoryID] != foreignart.PlainToolCalls || found[rows[1].TrajectoryID] != foreignart.ToolsWrapped {
 		t.Errorf("%v, %v", found, err)
 	}
 }
 
 func TestOldCheckpointsAreDeletedInEachDialect(t *testing.T) {
-	for dialect, path := range map[arttest.Dialect]string{arttest.V03: "/_delete_checkpoints", arttest.Legacy: "/_delete_checkpoints", arttest.V05: "/_delete_checkpoints", arttest.Frontend: "/_delete_checkpoint_files"} {
+	for dialect, path := range map[arttest.Dialect]string{arttest.V03: "/_delete_checkpoints", arttest.Legacy: "/_delete_checkpoints",
+		arttest.V05: "/_delete_checkpoints", arttest.Frontend: "/_delete_checkpoint_files"} {
 		server, cfg := start(t, dialect, arttest.Faults{})
 		server.Advance(9)
 		cfg = textAlone(cfg)

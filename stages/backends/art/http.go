@@ -53,7 +53,8 @@ func (t *Trainer) unreachable(err error) error {
 func (t *Trainer) explain(e *Error, r *http.Request, answer []byte) {
 	if e.Status == 0 {
 		e.What = fmt.Sprintf("failed to connect to ART backend %q", t.base)
-		e.Help = fmt.Sprintf("check that the server runs (curl %s/healthcheck), its address (submit --url), and firewalls", t.base)
+		e.Help = fmt.Sprintf("check that the server runs (curl %s/healthcheck), its address (submit --url), "+
+			"and firewalls", t.base)
 		return
 	}
 	said := strings.TrimSpace(string(answer[:min(len(answer), 4<<10)]))
@@ -69,4 +70,5 @@ func (t *Trainer) explain(e *Error, r *http.Request, answer []byte) {
 	}
 }
 
-const outOfMemory = "reduce engine_args.gpu_memory_utilization, init_args.max_seq_length or --generations, or raise engine_args.tensor_parallel_size"
+const outOfMemory = "reduce engine_args.gpu_memory_utilization, init_args.max_seq_length or --generations, or raise " +
+	"engine_args.tensor_parallel_size"

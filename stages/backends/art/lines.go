@@ -164,12 +164,14 @@ func decide(s backends.Submission, seen *lines, step int64) backends.Outcome {
 	before := s.Before.Step
 	switch {
 	case seen != nil && seen.idle(same(&step, before)):
-		out.State, out.Message = formats.JobUntrained, fmt.Sprintf("ART found nothing to train on: no gradient steps, step %d", step)
+		out.State, out.Message = formats.JobUntrained, fmt.Sprintf("ART found nothing to train on: no gradient "+
+			"steps, step %d", step)
 	case before == nil:
 		out.Message = fmt.Sprintf("the step is %d, and none was noted before", step)
 	case step == *before:
 		out.MayChange = true
-		out.Message = fmt.Sprintf("the step is %d, as it was before: the batch may never have arrived, may be training still, or may have failed half way%s", step, seen.progress())
+		out.Message = fmt.Sprintf("the step is %d, as it was before: the batch may never have arrived, may be training "+
+			"still, or may have failed half way%s", step, seen.progress())
 	case step < *before:
 		out.Message = fmt.Sprintf("the step went from %d back to %d: the server was reset", *before, step)
 	case seen != nil && seen.whole():
@@ -183,7 +185,8 @@ func decide(s backends.Submission, seen *lines, step int64) backends.Outcome {
 		out.State = formats.JobCompleted
 		out.Message = fmt.Sprintf("the step went from %d to %d: taken as trained; %s", *before, step, seen.missing())
 	default:
-		out.Message = fmt.Sprintf("the step went from %d to %d, and ART also advances it when it finds nothing to train on", *before, step)
+		out.Message = fmt.Sprintf("the step went from %d to %d, and ART also advances it when it finds nothing to train on",
+			*before, step)
 	}
 	return out
 }
@@ -193,7 +196,8 @@ func (l *lines) progress() string {
 	if l == nil || len(l.raw) == 0 {
 		return ""
 	}
-	return fmt.Sprintf(", after %d gradient steps; the server's log says which (for CUDA out of memory: %s)", len(l.raw), outOfMemory)
+	return fmt.Sprintf(", after %d gradient steps; the server's log says which (for CUDA out of memory: %s)", len(l.raw),
+		outOfMemory)
 }
 
 // missing says which metrics were not seen.
@@ -211,7 +215,8 @@ func (l *lines) missing() string {
 func (l *lines) ruined() (what string) {
 	for key, n := range l.nan {
 		if strings.Contains(key, "loss") {
-			what = join(what, fmt.Sprintf("%s was NaN in %d of %d gradient steps: the new weights may be ruined", key, n, len(l.raw)))
+			what = join(what, fmt.Sprintf("%s was NaN in %d of %d gradient steps: the new weights may be ruined", key, n,
+				len(l.raw)))
 		}
 	}
 	return what

@@ -9,7 +9,8 @@ import (
 
 // Preflight refuses a server that cannot train, then checks every row and
 // counts the bytes to send.
-func (t *Trainer) Preflight(ctx context.Context, groups backends.Groups, report func(backends.Problem)) (backends.BatchStats, error) {
+func (t *Trainer) Preflight(ctx context.Context, groups backends.Groups,
+	report func(backends.Problem)) (backends.BatchStats, error) {
 	d, err := t.detect(ctx)
 	if err == nil {
 		err = d.refuse(t.base, t.cfg.textAlone())
@@ -29,7 +30,10 @@ func (t *Trainer) preflight(groups backends.Groups, d dialect, report func(backe
 		if err != nil {
 			return stats, err
 		}
-		sequences, tokens := art.Check(rows, t.cfg.limits(d), func(p art.Problem) { sound = false; report(backends.Problem(p)) })
+		sequences, tokens := art.Check(rows, t.cfg.limits(d), func(p art.Problem) {
+			sound = false
+			report(backends.Problem(p))
+		})
 		stats.Groups++
 		stats.Trajectories += int64(len(rows))
 		stats.Sequences += sequences
@@ -45,10 +49,13 @@ func (t *Trainer) preflight(groups backends.Groups, d dialect, report func(backe
 	}
 	stats.Notes = drift.Notes()
 	if beta := t.cfg.Training.Beta; d.Frontend && beta != nil && *beta > 0 && t.cfg.Training.KLPenalty == nil {
-		stats.Notes = append(stats.Notes, "servers from 0.5.12 on ignore beta; they know kl_penalty_coef, of the training and of dev_config")
+		stats.Notes = append(stats.Notes,
+			"servers from 0.5.12 on ignore beta; they know kl_penalty_coef, of the training and of dev_config")
 	}
 	if d.plain() {
-		stats.Notes = append(stats.Notes, "this server trains on the text alone: it is tokenized anew, and neither the token ids nor the logprobs of what was sampled count")
+		stats.Notes = append(stats.Notes,
+			"this server trains on the text alone: it is tokenized anew, and neither the token ids nor the logprobs of "+
+				"what was sampled count")
 	}
 	return stats, nil
 }

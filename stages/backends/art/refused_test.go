@@ -35,7 +35,8 @@ func TestARefusalThatTheServerDoesNotGiveIsUnknown(t *testing.T) {
 	for _, code := range []int{408, 409, 413, 425, 429, 499, 500, 502, 503, 504} {
 		_, cfg := start(t, arttest.Legacy, arttest.Faults{TrainStatus: code})
 		out, err := submit(t, trainer(t, cfg))
-		if out.State != backends.JobUnknown || err != nil || !strings.Contains(out.Message, fmt.Sprint(code)) || !strings.Contains(out.Message, "may be training still") {
+		if out.State != backends.JobUnknown || err != nil || !strings.Contains(out.Message, fmt.Sprint(code)) ||
+			!strings.Contains(out.Message, "may be training still") {
 			t.Errorf("%d: %+v, %v", code, out, err)
 		}
 	}

@@ -16,7 +16,8 @@ import (
 
 // Submit posts the batch and reads the metrics until the server ends the
 // answer, which is when the new weights answer. It never posts twice.
-func (t *Trainer) Submit(ctx context.Context, s backends.Submission, groups backends.Groups, event func(backends.JobEvent)) (backends.Outcome, error) {
+func (t *Trainer) Submit(ctx context.Context, s backends.Submission, groups backends.Groups,
+	event func(backends.JobEvent)) (backends.Outcome, error) {
 	d, err := t.detect(ctx)
 	if err == nil {
 		err = d.refuse(t.base, t.cfg.textAlone())
@@ -43,7 +44,8 @@ func (t *Trainer) Submit(ctx context.Context, s backends.Submission, groups back
 	resp, err := t.http.Do(req)
 	if err != nil {
 		if body.stop() { // the server did not get the complete request
-			return backends.Outcome{State: formats.JobFailed, Clean: true, Message: "the batch was not handed over whole"}, t.unsent(body, err)
+			return backends.Outcome{State: formats.JobFailed, Clean: true, Message: "the batch was not handed over whole"},
+				t.unsent(body, err)
 		}
 		return t.ended(asked, s, nil, t.broken(err))
 	}
@@ -104,7 +106,8 @@ func beforeTraining(refusal error) bool {
 		return false
 	}
 	switch e.Status {
-	case http.StatusBadRequest, http.StatusUnauthorized, http.StatusForbidden, http.StatusNotFound, http.StatusMethodNotAllowed, http.StatusUnprocessableEntity:
+	case http.StatusBadRequest, http.StatusUnauthorized, http.StatusForbidden, http.StatusNotFound,
+		http.StatusMethodNotAllowed, http.StatusUnprocessableEntity:
 		return true
 	}
 	return false
@@ -158,12 +161,14 @@ func (t *Trainer) look(ctx context.Context, s backends.Submission, seen *lines) 
 func (t *Trainer) resolved(s backends.Submission, state *art.TrainingState) backends.Outcome {
 	switch {
 	case state.TrainedAtStep != nil:
-		return backends.Outcome{State: formats.JobCompleted, StepAfter: state.TrainedAtStep, Policy: policyAt(s, *state.TrainedAtStep),
+		return backends.Outcome{State: formats.JobCompleted, StepAfter: state.TrainedAtStep,
+			Policy:  policyAt(s, *state.TrainedAtStep),
 			Message: "the server says that it trained this submission"}
 	case state.Busy:
 		return backends.Outcome{State: formats.JobRunning, Message: "the server is training"}
 	}
-	return backends.Outcome{State: formats.JobFailed, Clean: true, StepAfter: &state.Step, Message: "the server says that it trained nothing of this submission"}
+	return backends.Outcome{State: formats.JobFailed, Clean: true, StepAfter: &state.Step,
+		Message: "the server says that it trained nothing of this submission"}
 }
 
 // policyAt returns the policy that answers after the batch: the earlier one
@@ -189,7 +194,8 @@ func (t *Trainer) deleteCheckpoints(ctx context.Context, d dialect, s backends.S
 	case s.Before.Step != nil:
 		keep := append(slices.Clone(t.cfg.KeepCheckpoints), *s.Before.Step)
 		slices.Sort(keep)
-		err = t.call(ctx, quick, "/_delete_checkpoint_files", map[string]any{"model": t.cfg.model(), "steps_to_keep": slices.Compact(keep)}, nil)
+		err = t.call(ctx, quick, "/_delete_checkpoint_files",
+			map[string]any{"model": t.cfg.model(), "steps_to_keep": slices.Compact(keep)}, nil)
 	}
 	if err != nil {
 		event(backends.JobEvent{Note: "old checkpoints were not deleted: " + err.Error()})

@@ -65,14 +65,17 @@ func Group(example int) []formats.Trajectory {
 	rows := make([]formats.Trajectory, 4)
 	for g := range rows {
 		rows[g] = formats.Trajectory{
-			TrajectoryID: formats.TrajectoryID("run", id, 0, g), Run: "run", ExampleID: id, GroupID: formats.GroupID(id, 0), Generation: int32(g),
-			Example: fmt.Sprintf(`{"id":%q}`, id), Status: formats.StatusOK, StopReason: formats.StopDone, SampledTokens: 2, Reward: number(float64(g) / 3),
+			TrajectoryID: formats.TrajectoryID("run", id, 0, g), Run: "run", ExampleID: id, GroupID: formats.GroupID(id, 0),
+			Generation: int32(g),
+			Example:    fmt.Sprintf(`{"id":%q}`, id), Status: formats.StatusOK, StopReason: formats.StopDone,
+			SampledTokens: 2, Reward: number(float64(g) / 3),
 			Messages: []formats.Message{
 				{Parent: -1, Role: "user", Content: "what is " + id, Call: -1},
 				{Parent: 0, Role: "assistant", Content: fmt.Sprint("answer ", g), Sampled: true, FinishReason: "stop",
 					TokenIDs: []int32{int32(100*example + 10*g), 2}, Logprobs: []float32{-0.5, -1}},
 			},
-			Calls: []formats.Call{{Model: "policy", Sampling: "{}", Tools: -1, Target: true, PromptTokens: 5, CompletionTokens: 2}},
+			Calls: []formats.Call{{Model: "policy", Sampling: "{}", Tools: -1, Target: true, PromptTokens: 5,
+				CompletionTokens: 2}},
 		}
 		rows[g].SetPayloadDigest()
 	}
@@ -145,7 +148,9 @@ func rows(t *testing.T, s Subject) {
 		t.Fatal(err)
 	}
 	shown := map[string]string{}
-	place := backends.Place{URI: "mem://shown", Begin: func(context.Context) (backends.Draft, error) { return &draft{files: shown}, nil },
+	place := backends.Place{URI: "mem://shown", Begin: func(context.Context) (backends.Draft, error) {
+		return &draft{files: shown}, nil
+	},
 		Read: func(context.Context, string) ([]byte, error) { return nil, fs.ErrNotExist }}
 	if err := w.WriteRows(t.Context(), submission("batch", before), Batch(), place); err != nil {
 		t.Fatal(err)
@@ -183,14 +188,17 @@ func submit(t *testing.T, s Subject) {
 		t.Fatal(err)
 	}
 	sent := int64(0)
-	out, err := s.Trainer.Submit(t.Context(), submission("batch", before), Batch(), func(e backends.JobEvent) { sent = max(sent, e.Sent) })
+	out, err := s.Trainer.Submit(t.Context(), submission("batch", before), Batch(), func(e backends.JobEvent) {
+		sent = max(sent, e.Sent)
+	})
 	if err == nil {
 		out, err = followed(t, s, out)
 	}
 	if err != nil || out.State != formats.JobCompleted || sent != 3 || s.Jobs() != 1 {
 		t.Fatalf("%+v, %v; %d groups sent, %d jobs", out, err, sent, s.Jobs())
 	}
-	if before.Step != nil && (out.StepAfter == nil || *out.StepAfter != *before.Step+1 || out.Policy == nil || out.Policy.Version != *out.StepAfter) {
+	if before.Step != nil && (out.StepAfter == nil || *out.StepAfter != *before.Step+1 || out.Policy == nil ||
+		out.Policy.Version != *out.StepAfter) {
 		t.Errorf("from %+v to %+v", before, out)
 	}
 	resolved, err := s.Trainer.Resolve(t.Context(), submission("batch", before))

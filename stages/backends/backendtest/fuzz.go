@@ -32,7 +32,8 @@ func (s *replies) RoundTrip(r *http.Request) (*http.Response, error) {
 	}
 	body := s.parts[s.asked%len(s.parts)]
 	s.asked++
-	return &http.Response{StatusCode: s.status, Header: http.Header{}, Body: io.NopCloser(bytes.NewReader(body)), Request: r}, nil
+	return &http.Response{StatusCode: s.status, Header: http.Header{}, Body: io.NopCloser(bytes.NewReader(body)),
+		Request: r}, nil
 }
 
 // codes are those that are not retried, which would take time.
@@ -73,7 +74,8 @@ func FuzzAnswers(f *testing.F, fresh func() backends.Trainer, seeds ...string) {
 	})
 }
 
-var states = []string{"", backends.JobUnknown, formats.JobNothing, formats.JobPending, formats.JobRunning, formats.JobCompleted, formats.JobFailed, formats.JobCancelled, formats.JobUntrained}
+var states = []string{"", backends.JobUnknown, formats.JobNothing, formats.JobPending, formats.JobRunning,
+	formats.JobCompleted, formats.JobFailed, formats.JobCancelled, formats.JobUntrained}
 
 func outcome(t *testing.T, out backends.Outcome, err error) {
 	short(t, err)

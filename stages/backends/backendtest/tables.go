@@ -21,8 +21,10 @@ func Tables() formats.Tables {
 		for i := range rows {
 			t := &rows[i]
 			labels = append(labels, formats.Label{
-				TrajectoryID: t.TrajectoryID, ExampleID: t.ExampleID, GroupID: t.GroupID, Epoch: t.Epoch, Generation: t.Generation,
-				Desirable: *t.Reward >= 1, Reward: *t.Reward, Prompt: Chat(t.Messages[:1]...), Completion: Chat(t.Messages[1:]...),
+				TrajectoryID: t.TrajectoryID, ExampleID: t.ExampleID, GroupID: t.GroupID, Epoch: t.Epoch,
+				Generation: t.Generation,
+				Desirable:  *t.Reward >= 1, Reward: *t.Reward, Prompt: Chat(t.Messages[:1]...),
+				Completion: Chat(t.Messages[1:]...),
 			})
 		}
 	}
@@ -48,7 +50,8 @@ func sound[T any](rows iter.Seq[T]) iter.Seq2[T, error] {
 func PairOf(rows []formats.Trajectory, better, worse int) formats.Pair {
 	a, b := &rows[better], &rows[worse]
 	return formats.Pair{
-		ExampleID: a.ExampleID, GroupID: a.GroupID, Epoch: a.Epoch, ChosenID: a.TrajectoryID, RejectedID: b.TrajectoryID, ChosenIndex: 1, RejectedIndex: 1,
+		ExampleID: a.ExampleID, GroupID: a.GroupID, Epoch: a.Epoch, ChosenID: a.TrajectoryID, RejectedID: b.TrajectoryID,
+		ChosenIndex: 1, RejectedIndex: 1,
 		ChosenScore: *a.Reward, RejectedScore: *b.Reward, Margin: *a.Reward - *b.Reward,
 		Prompt: Chat(a.Messages[:1]...), Chosen: Chat(a.Messages[1:]...), Rejected: Chat(b.Messages[1:]...),
 	}
@@ -67,7 +70,8 @@ func Chat(messages ...formats.Message) string {
 		}
 		var calls []any
 		for _, x := range m.ToolCalls {
-			calls = append(calls, map[string]any{"id": x.ID, "type": "function", "function": map[string]string{"name": x.Name, "arguments": x.Arguments}})
+			calls = append(calls, map[string]any{"id": x.ID, "type": "function",
+				"function": map[string]string{"name": x.Name, "arguments": x.Arguments}})
 		}
 		if calls != nil {
 			c["tool_calls"] = calls

@@ -81,11 +81,13 @@ type Config struct {
 	Model    string            `yaml:"model" json:"model"`     // what it trains; default "policy"
 	Target   string            `yaml:"target" json:"target"`   // its name in the ledger; default: the words
 	Settings map[string]string `yaml:"settings" json:"settings"`
-	NewModel bool              `yaml:"new_model" json:"new_model"` // each submission makes a new model; otherwise all advance one
-	PassEnv  []string          `yaml:"-" json:"-"`                 // environment variables for the program although they are named like secrets
+	// each submission makes a new model; otherwise all advance one
+	NewModel bool     `yaml:"new_model" json:"new_model"`
+	PassEnv  []string `yaml:"-" json:"-"` // environment variables for the program although they are named like secrets
 
-	Forms     []string      `yaml:"forms" json:"forms"`           // of file.Kinds: give the program these files of the batch
-	RowWeight sequences.Per `yaml:"row_weight" json:"row_weight"` // of forms of sequences: what counts the same in the loss; "": every weight is 1
+	Forms []string `yaml:"forms" json:"forms"` // of file.Kinds: give the program these files of the batch
+	// of forms of sequences: what counts the same in the loss; "": every weight is 1
+	RowWeight sequences.Per `yaml:"row_weight" json:"row_weight"`
 }
 
 // Trainer is a backends.Trainer, a Follower and a Canceller.
@@ -98,7 +100,8 @@ type Trainer struct {
 // go; without forms it may be the zero Place.
 func New(cfg Config, place backends.Place) (*Trainer, error) {
 	if len(cfg.Words) == 0 {
-		return nil, &Error{What: "command: no program", Help: "name it and its arguments: --trainer 'python trainer.py'", Usage: true}
+		return nil, &Error{What: "command: no program", Help: "name it and its arguments: --trainer 'python trainer.py'",
+			Usage: true}
 	}
 	if cfg.Model == "" {
 		cfg.Model = "policy"
@@ -143,9 +146,11 @@ func (t *Trainer) Target() formats.Target {
 // Preflight counts the batch, checks that its forms can be written, and looks for
 // the program. The program itself checks what it can train on. Without forms, bytes
 // are those of the messages' text.
-func (t *Trainer) Preflight(ctx context.Context, groups backends.Groups, report func(backends.Problem)) (stats backends.BatchStats, err error) {
+func (t *Trainer) Preflight(ctx context.Context, groups backends.Groups,
+	report func(backends.Problem)) (stats backends.BatchStats, err error) {
 	if _, err := exec.LookPath(t.cfg.Words[0]); err != nil {
-		return stats, &Error{What: fmt.Sprintf("command: the program %q", t.cfg.Words[0]), Err: err, Usage: true, Help: "check that it is installed, and its path"}
+		return stats, &Error{What: fmt.Sprintf("command: the program %q", t.cfg.Words[0]), Err: err, Usage: true,
+			Help: "check that it is installed, and its path"}
 	}
 	if t.files != nil {
 		return t.files.Preflight(ctx, groups, report)
@@ -223,18 +228,21 @@ func (t *Trainer) Begin(ctx context.Context, known *formats.Policy) (backends.Tr
 
 // says returns the error of an answer, in the program's words.
 func (t *Trainer) says(request string, a Answer) error {
-	return &Error{What: strings.TrimSuffix(fmt.Sprintf("command: %q, asked to %q, answered with the state %q: %s", t.cfg.Words[0], request, a.State, a.Message), ": ")}
+	return &Error{What: strings.TrimSuffix(fmt.Sprintf("command: %q, asked to %q, answered with the state %q: %s",
+		t.cfg.Words[0], request, a.State, a.Message), ": ")}
 }
 
 // Submit reads the whole batch once, to write its forms or to check that the program
 // can read it, and then sends the request.
-func (t *Trainer) Submit(ctx context.Context, s backends.Submission, groups backends.Groups, event func(backends.JobEvent)) (backends.Outcome, error) {
+func (t *Trainer) Submit(ctx context.Context, s backends.Submission, groups backends.Groups,
+	event func(backends.JobEvent)) (backends.Outcome, error) {
 	stats, forms, err := t.ready(ctx, s, groups)
 	if err == nil {
 		err = s.Fence()
 	}
 	if err != nil {
-		return backends.Outcome{State: formats.JobFailed, Clean: true, Message: "the request was not sent to the program"}, err
+		return backends.Outcome{State: formats.JobFailed, Clean: true,
+			Message: "the request was not sent to the program"}, err
 	}
 	r := t.about(s, "submit")
 	r.Stats, r.Forms = &stats, forms
@@ -282,7 +290,8 @@ func (t *Trainer) Cancel(ctx context.Context, job string) (backends.Outcome, err
 	r.Job = job
 	out, err := t.outcome(ctx, r, backends.TrainerState{})
 	if err == nil && out.State == backends.JobUnknown {
-		err = &Error{What: strings.TrimSuffix(fmt.Sprintf("command: %q did not report the state of the job %q: %s", t.cfg.Words[0], job, out.Message), ": "), Help: "it may not support cancel; stop the trainer itself"}
+		err = &Error{What: strings.TrimSuffix(fmt.Sprintf("command: %q did not report the state of the job %q: %s",
+			t.cfg.Words[0], job, out.Message), ": "), Help: "it may not support cancel; stop the trainer itself"}
 	}
 	return out, err
 }
@@ -373,17 +382,20 @@ const (
 // outcome converts the answer. An unknown state counts as running: waiting ends
 // by the time limits.
 func (a *Answer) outcome(before backends.TrainerState) backends.Outcome {
-	out := backends.Outcome{State: a.State, Clean: a.Clean && a.State == formats.JobFailed, Job: a.Job, StepAfter: a.Step, Policy: a.Policy, MetricSteps: a.steps, Files: a.Files, Message: a.Message}
+	out := backends.Outcome{State: a.State, Clean: a.Clean && a.State == formats.JobFailed, Job: a.Job, StepAfter: a.Step,
+		Policy: a.Policy, MetricSteps: a.steps, Files: a.Files, Message: a.Message}
 	out.Metrics = a.means
 	switch a.State {
 	case "":
 		out.State = backends.JobUnknown
 	case "canceled":
 		out.State = formats.JobCancelled
-	case formats.JobPending, formats.JobRunning, formats.JobCompleted, formats.JobFailed, formats.JobCancelled, formats.JobUntrained, backends.JobUnknown:
+	case formats.JobPending, formats.JobRunning, formats.JobCompleted, formats.JobFailed, formats.JobCancelled,
+		formats.JobUntrained, backends.JobUnknown:
 	default:
 		out.UnknownState = true
-		out.State, out.Message = formats.JobRunning, strings.TrimSuffix(fmt.Sprintf("the program reported %q, which is not a known state: %s", a.State, a.Message), ": ")
+		out.State, out.Message = formats.JobRunning, strings.TrimSuffix(fmt.Sprintf("the program reported %q, which is not "+
+			"a known state: %s", a.State, a.Message), ": ")
 	}
 	if out.State != formats.JobPending && out.State != formats.JobRunning { // other prints are no progress of a job
 		out.Message = strings.TrimPrefix(out.Message+a.printed(), "; ")

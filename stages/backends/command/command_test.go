@@ -160,7 +160,9 @@ func TestConformance(t *testing.T) {
 func submit(t *testing.T, tr *command.Trainer) (backends.Outcome, []backends.JobEvent, error) {
 	t.Helper()
 	var events []backends.JobEvent
-	out, err := tr.Submit(t.Context(), backends.Submission{Token: "t1", Guard: func() error { return nil }}, backendtest.Batch(), func(e backends.JobEvent) { events = append(events, e) })
+	out, err := tr.Submit(t.Context(), backends.Submission{Token: "t1", Guard: func() error { return nil }}, backendtest.Batch(), func(e backends.JobEvent) {
+		events = append(events, e)
+	})
 	return out, events, err
 }
 
@@ -343,7 +345,8 @@ func TestWhatIsLeftInASessionOfItsOwnIsKilled(t *testing.T) {
 		{"status", `{"job":"j","state":"running"}`, true}, // it may have begun the job again
 	} {
 		file := filepath.Join(t.TempDir(), "pid")
-		script := `cat >/dev/null; setsid sh -c 'echo $$ > ` + file + `; exec sleep 600' >/dev/null 2>&1 & while ! [ -s ` + file + ` ]; do sleep 0.01; done; echo '` + c.says + `'`
+		script := `cat >/dev/null; setsid sh -c 'echo $$ > ` + file + `; exec sleep 600' >/dev/null 2>&1 & while ! [ -s ` + file +
+			` ]; do sleep 0.01; done; echo '` + c.says + `'`
 		tr, err := command.New(command.Config{Words: []string{"sh", "-c", script}}, backends.Place{})
 		if err != nil {
 			t.Fatal(err)

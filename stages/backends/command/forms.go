@@ -30,7 +30,8 @@ func formed(cfg *Config, place backends.Place) (*file.Trainer, error) {
 	t, err := file.New(file.Config{Kinds: cfg.Forms, Best: 1, RowWeight: cfg.RowWeight}, place)
 	var misused *file.Error
 	if errors.As(err, &misused) {
-		return nil, &Error{What: "command: --form", Err: misused, Help: strings.ReplaceAll(misused.Help, "--kinds", "--form"), Usage: true}
+		return nil, &Error{What: "command: --form", Err: misused, Help: strings.ReplaceAll(misused.Help, "--kinds", "--form"),
+			Usage: true}
 	}
 	if t != nil {
 		cfg.Forms = t.Stored()
@@ -48,7 +49,8 @@ func (t *Trainer) At(to backends.Place) backends.Trainer {
 }
 
 // ready reads the whole batch and writes its forms.
-func (t *Trainer) ready(ctx context.Context, s backends.Submission, groups backends.Groups) (stats backends.BatchStats, forms map[string]form, err error) {
+func (t *Trainer) ready(ctx context.Context, s backends.Submission, groups backends.Groups) (stats backends.BatchStats,
+	forms map[string]form, err error) {
 	if t.files == nil {
 		for _, err := range counted(s.Guarded(groups, nil), &stats) {
 			if err != nil {

@@ -42,7 +42,8 @@ func beside(t *testing.T, dir string) backends.Place {
 func TestTheProgramGetsItsForms(t *testing.T) {
 	dir := t.TempDir()
 	t.Setenv("ROLLMILL_TEST_TRAINER", t.TempDir())
-	tr, err := command.New(command.Config{Words: []string{os.Args[0], "reads", "sequences"}, Forms: []string{"sequences"}, RowWeight: "trajectory"}, beside(t, dir))
+	tr, err := command.New(command.Config{Words: []string{os.Args[0], "reads", "sequences"}, Forms: []string{"sequences"}, RowWeight: "trajectory"},
+		beside(t, dir))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -87,7 +88,8 @@ func TestEachReceiptHasItsForms(t *testing.T) {
 	if moved.Target() != tr.Target() {
 		t.Errorf("%+v is another target than %+v", moved.Target(), tr.Target())
 	}
-	if out, err := moved.Submit(t.Context(), backends.Submission{Token: "t1", Guard: func() error { return nil }}, recorded, func(backends.JobEvent) {}); err != nil || out.State != formats.JobCompleted {
+	if out, err := moved.Submit(t.Context(), backends.Submission{Token: "t1", Guard: func() error { return nil }}, recorded,
+		func(backends.JobEvent) {}); err != nil || out.State != formats.JobCompleted {
 		t.Fatalf("%+v, %v", out, err)
 	}
 	if here, _ := os.ReadDir(first); len(here) > 0 {
@@ -108,7 +110,8 @@ func TestABatchThatAFormCannotHold(t *testing.T) {
 		t.Fatal(err)
 	}
 	reasons := ""
-	if _, err := tr.Preflight(t.Context(), backendtest.Batch(), func(p backends.Problem) { reasons += p.Reason + p.Detail }); err != nil || !strings.Contains(reasons, "no_prompt 12") {
+	if _, err := tr.Preflight(t.Context(), backendtest.Batch(), func(p backends.Problem) { reasons += p.Reason + p.Detail }); err != nil ||
+		!strings.Contains(reasons, "no_prompt 12") {
 		t.Errorf("%q, %v", reasons, err)
 	}
 	out, err := tr.Submit(t.Context(), backends.Submission{Token: "t1", Guard: func() error { return nil }}, backendtest.Batch(), func(backends.JobEvent) {})

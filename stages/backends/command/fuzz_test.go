@@ -11,7 +11,8 @@ import (
 // FuzzAnswer: whatever a program says, its outcome can be kept as JSON, and
 // little of it is kept.
 func FuzzAnswer(f *testing.F) {
-	for _, text := range []string{`{"metrics":{"loss":1e308}}` + "\n" + `{"metrics":{"loss":1e308}}` + "\n" + `{"metrics":{"loss":-1.7e308}}`, `null`, `{"metrics":null,"state":"canceled"}`,
+	for _, text := range []string{`{"metrics":{"loss":1e308}}` + "\n" + `{"metrics":{"loss":1e308}}` + "\n" + `{"metrics":{"loss":-1.7e308}}`, `null`,
+		`{"metrics":null,"state":"canceled"}`,
 		`{"metrics":[1],"job":"\u0000"}`, `{"state":"failed","clean":true}`, `{"metrics":{"a":{"b":1},"\ud800":2}}`, "{}\n\n[]"} {
 		f.Add(text)
 	}

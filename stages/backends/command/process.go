@@ -63,9 +63,11 @@ func (t *Trainer) ask(ctx context.Context, r Request, event func(backends.JobEve
 	case ctx.Err() != nil && wrong == nil:
 		return a, context.Cause(ctx)
 	case wrong != nil:
-		return a, &Error{What: fmt.Sprintf("command: what %q answered to %q", t.cfg.Words[0], r.Request), Err: wrong, Help: hint(errs)}
+		return a, &Error{What: fmt.Sprintf("command: what %q answered to %q", t.cfg.Words[0], r.Request), Err: wrong,
+			Help: hint(errs)}
 	case ended != nil:
-		return a, &Error{What: fmt.Sprintf("command: %q, asked to %q", t.cfg.Words[0], r.Request), Err: ended, Help: hint(errs)}
+		return a, &Error{What: fmt.Sprintf("command: %q, asked to %q", t.cfg.Words[0], r.Request), Err: ended,
+			Help: hint(errs)}
 	}
 	return a, nil
 }

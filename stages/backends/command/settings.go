@@ -16,11 +16,17 @@ var Kind = backends.Kind{
 func (c *Config) Declare(d *plugin.Declarer) {
 	d.Heading(plugin.Submission)
 	d.Words(&c.Words, "trainer", "run this program to train: `WORDS`, split as a shell would").FromReceipt(plugin.Address)
-	d.Strings(&c.PassEnv, "trainer-env", "pass the environment variable `NAME` to the program, which otherwise gets none that is named like a secret (KEY, TOKEN, PASSWORD, ...)")
+	d.Strings(&c.PassEnv, "trainer-env",
+		"pass the environment variable `NAME` to the program, which otherwise gets none that is named like a secret (KEY, "+
+			"TOKEN, PASSWORD, ...)")
 	d.Pairs(&c.Settings, "settings", "pass `KEY=VALUE` to the program").ID("settings")
-	d.Bool(&c.NewModel, "new-model", "make a new model of each submission, so that an epoch may be submitted in several forms; otherwise all submissions advance one policy, once per epoch")
+	d.Bool(&c.NewModel, "new-model",
+		"make a new model of each submission, so that an epoch may be submitted in several forms; otherwise all "+
+			"submissions advance one policy, once per epoch")
 	d.String(&c.Model, "name", "train the model `NAME`").Shown("policy").FromReceipt(nameIn).Open()
-	d.Strings(&c.Forms, "form", "write this `KIND` of file of the batch beside the receipt, one of backend file's such as sequences, and name it in the request").Shown("none").ID("form").Choices = file.Kinds()
+	d.Strings(&c.Forms, "form",
+		"write this `KIND` of file of the batch beside the receipt, one of backend file's such as sequences, and name it "+
+			"in the request").Shown("none").ID("form").Choices = file.Kinds()
 	backends.DeclareRowWeight(d, &c.RowWeight)
 	d.String(&c.Target, "target", "record this trainer as `NAME` in the ledger").Shown("the program's words")
 }

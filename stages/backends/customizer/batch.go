@@ -164,7 +164,8 @@ func (f *counted) add(l line) {
 
 // Preflight asks the service what can be trained, makes every line, and checks
 // for what the service would refuse or, worse, accept.
-func (t *Trainer) Preflight(ctx context.Context, groups backends.Groups, report func(backends.Problem)) (backends.BatchStats, error) {
+func (t *Trainer) Preflight(ctx context.Context, groups backends.Groups,
+	report func(backends.Problem)) (backends.BatchStats, error) {
 	var stats backends.BatchStats
 	c, err := t.configuration(ctx)
 	if err != nil {
@@ -189,7 +190,8 @@ func (t *Trainer) Preflight(ctx context.Context, groups backends.Groups, report 
 		err = t.lines(walk, rows, func(l line) error {
 			stats.Sequences++
 			if l.reason != "" {
-				p := backends.Problem{GroupID: rows[0].GroupID, Reason: NoRow, Detail: "it gives no line: " + l.reason, Hint: hints[l.reason]}
+				p := backends.Problem{GroupID: rows[0].GroupID, Reason: NoRow, Detail: "it gives no line: " + l.reason,
+					Hint: hints[l.reason]}
 				if len(l.ids) > 0 {
 					p.TrajectoryID = l.ids[0]
 				}
@@ -232,7 +234,9 @@ func tooLong(c configuration, rows []formats.Trajectory, used map[string]bool, r
 			}
 		}
 		if used[t.TrajectoryID] && longest > *c.MaxLength {
-			report(backends.Problem{GroupID: t.GroupID, TrajectoryID: t.TrajectoryID, Reason: TooLong, Detail: fmt.Sprintf("%d tokens, and the configuration's max_seq_length is %d", longest, *c.MaxLength), Hint: "drop long rows with curate, or take another configuration"})
+			report(backends.Problem{GroupID: t.GroupID, TrajectoryID: t.TrajectoryID, Reason: TooLong,
+				Detail: fmt.Sprintf("%d tokens, and the configuration's max_seq_length is %d", longest, *c.MaxLength),
+				Hint:   "drop long rows with curate, or take another configuration"})
 		}
 	}
 }
@@ -240,15 +244,22 @@ func tooLong(c configuration, rows []formats.Trajectory, used map[string]bool, r
 // whole checks what depends on the whole batch.
 func (t *Trainer) whole(train, held *counted, stats *backends.BatchStats, split sides, report func(backends.Problem)) {
 	if !split.examples {
-		report(backends.Problem{Reason: NoHeldOut, Detail: "all rows are of one example, and the service needs another to validate on", Hint: "take more examples"})
+		report(backends.Problem{Reason: NoHeldOut,
+			Detail: "all rows are of one example, and the service needs another to validate on", Hint: "take more examples"})
 	}
 	if size := t.cfg.whole("batch_size"); train.rows < size {
-		report(backends.Problem{Reason: TooFew, Detail: fmt.Sprintf("%d rows to train on, and batch_size is %d", train.rows, size), Hint: "lower batch_size, or take more groups"})
+		report(backends.Problem{Reason: TooFew,
+			Detail: fmt.Sprintf("%d rows to train on, and batch_size is %d", train.rows, size),
+			Hint:   "lower batch_size, or take more groups"})
 	}
 	if n := train.tools + held.tools; n > 0 && n < train.rows+held.rows {
-		report(backends.Problem{Reason: Mixed, Detail: fmt.Sprintf("%d of %d rows have tools, and rows of one file must be alike", n, train.rows+held.rows), Hint: "submit them apart"})
+		report(backends.Problem{Reason: Mixed,
+			Detail: fmt.Sprintf("%d of %d rows have tools, and rows of one file must be alike", n, train.rows+held.rows),
+			Hint:   "submit them apart"})
 	}
-	stats.Notes = append(stats.Notes, fmt.Sprintf("%d rows to train on, %d held out; the service tokenizes the text anew%s", train.rows, held.rows, t.fallback()))
+	stats.Notes = append(stats.Notes,
+		fmt.Sprintf("%d rows to train on, %d held out; the service tokenizes the text anew%s", train.rows, held.rows,
+			t.fallback()))
 	shared := 0
 	for p := range held.prompts {
 		if train.prompts[p] {
@@ -256,7 +267,9 @@ func (t *Trainer) whole(train, held *counted, stats *backends.BatchStats, split 
 		}
 	}
 	if shared > 0 {
-		stats.Notes = append(stats.Notes, fmt.Sprintf("%d prompts of examples held out are trained on too, by other examples with the same prompt: the validation loss will be too low", shared))
+		stats.Notes = append(stats.Notes,
+			fmt.Sprintf("%d prompts of examples held out are trained on too, by other examples with the same prompt: the "+
+				"validation loss will be too low", shared))
 	}
 }
 
@@ -278,7 +291,8 @@ func (t *Trainer) WriteRows(ctx context.Context, s backends.Submission, groups b
 }
 
 // write writes the lines of both files.
-func (t *Trainer) write(train, held io.Writer, s backends.Submission, groups backends.Groups, event func(backends.JobEvent)) error {
+func (t *Trainer) write(train, held io.Writer, s backends.Submission, groups backends.Groups,
+	event func(backends.JobEvent)) error {
 	split, err := t.cfg.sides(groups)
 	if err != nil {
 		return err

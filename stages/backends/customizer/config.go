@@ -28,7 +28,8 @@ var (
 // Config says where and how to train. Hyperparameters that are not named are
 // not sent: the service has its own defaults, which differ between releases.
 type Config struct {
-	EntityURL      string `yaml:"entity_url" json:"entity_url"`       // Entity Store, Customizer and deployments, behind one gateway
+	// Entity Store, Customizer and deployments, behind one gateway
+	EntityURL      string `yaml:"entity_url" json:"entity_url"`
 	DatastoreURL   string `yaml:"datastore_url" json:"datastore_url"` // not needed to follow a job
 	NIMURL         string `yaml:"nim_url" json:"nim_url"`             // serves the trained model; "" when it is not used
 	APIKey         string `yaml:"-" json:"-"`                         // of a gateway that requires one
@@ -36,16 +37,21 @@ type Config struct {
 	DatastoreToken string `yaml:"-" json:"-"`
 	WandBKey       string `yaml:"-" json:"-"`
 
-	Namespace   string `yaml:"namespace" json:"namespace"`       // default "default"; made in both stores unless it is there
-	Dataset     string `yaml:"dataset" json:"dataset"`           // begins the dataset's name, which ends in its content's digest; default "rollmill"
-	Project     string `yaml:"project" json:"project"`           //
-	Config      string `yaml:"config" json:"config"`             // the customization configuration, such as meta/llama-3.2-1b-instruct@v1.0.0+A100
-	OutputModel string `yaml:"output_model" json:"output_model"` // NAMESPACE/NAME[@VERSION]; without a version each submission gets its own
+	Namespace string `yaml:"namespace" json:"namespace"` // default "default"; made in both stores unless it is there
+	// begins the dataset's name, which ends in its content's digest; default "rollmill"
+	Dataset string `yaml:"dataset" json:"dataset"`
+	Project string `yaml:"project" json:"project"` //
+	// the customization configuration, such as meta/llama-3.2-1b-instruct@v1.0.0+A100
+	Config string `yaml:"config" json:"config"`
+	// NAMESPACE/NAME[@VERSION]; without a version each submission gets its own
+	OutputModel string `yaml:"output_model" json:"output_model"`
 
-	TrainingType      string           `yaml:"training_type" json:"training_type"`           // default dpo
-	Best              int              `yaml:"best" json:"best"`                             // of SFT: conversations of a group; default 1, below 0 all
-	FinetuningType    string           `yaml:"finetuning_type" json:"finetuning_type"`       // default all_weights
-	Hyperparameters   map[string]any   `yaml:"hyperparameters" json:"hyperparameters"`       // dpo.ref_policy_kl_penalty is that key of the block dpo
+	TrainingType string `yaml:"training_type" json:"training_type"` // default dpo
+	// of SFT: conversations of a group; default 1, below 0 all
+	Best           int    `yaml:"best" json:"best"`
+	FinetuningType string `yaml:"finetuning_type" json:"finetuning_type"` // default all_weights
+	// dpo.ref_policy_kl_penalty is that key of the block dpo
+	Hyperparameters   map[string]any   `yaml:"hyperparameters" json:"hyperparameters"`
 	DatasetParameters map[string]any   `yaml:"dataset_parameters" json:"dataset_parameters"` //
 	Integrations      []map[string]any `yaml:"integrations" json:"integrations"`
 
@@ -114,7 +120,8 @@ func (c Config) validate() error {
 	case c.NIMURL != "" && !address.MatchString(c.NIMURL):
 		return bad("write http://HOST", "address of the NIM %q", c.NIMURL)
 	case leaked(c.EntityURL, c.DatastoreURL, c.NIMURL) != nil:
-		return bad("put the keys into NEMO_API_KEY, NEMO_DATASTORE_TOKEN and ROLLMILL_API_KEY", "%v", leaked(c.EntityURL, c.DatastoreURL, c.NIMURL))
+		return bad("put the keys into NEMO_API_KEY, NEMO_DATASTORE_TOKEN and ROLLMILL_API_KEY", "%v",
+			leaked(c.EntityURL, c.DatastoreURL, c.NIMURL))
 	case c.Config == "":
 		return bad("name it: --customization-config meta/llama-3.2-1b-instruct@v1.0.0+A100", "no customization configuration")
 	case !slices.Contains(TrainingTypes, c.TrainingType):

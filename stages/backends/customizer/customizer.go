@@ -64,7 +64,8 @@ func New(cfg Config) (*Trainer, error) {
 	}
 	t := &Trainer{cfg: cfg, store: hfhub.New("customizer", cfg.DatastoreURL+"/v1/hf", cfg.DatastoreToken)}
 	t.store.Old, t.store.Help = true, "the Data Store's token: NEMO_DATASTORE_TOKEN"
-	t.entity = &remote.Client{Name: "customizer", Secrets: []string{cfg.APIKey, cfg.WandBKey, cfg.DatastoreToken}, Sign: bearer(cfg.APIKey), Explain: explain}
+	t.entity = &remote.Client{Name: "customizer", Secrets: []string{cfg.APIKey, cfg.WandBKey, cfg.DatastoreToken},
+		Sign: bearer(cfg.APIKey), Explain: explain}
 	return t, nil
 }
 
@@ -94,7 +95,8 @@ func (t *Trainer) at(route string, parts ...string) string {
 
 // Target is the service and what it trains by which method.
 func (t *Trainer) Target() formats.Target {
-	return formats.Target{Backend: "customizer", Address: t.cfg.EntityURL, Model: t.cfg.Config + ":" + t.cfg.TrainingType + ":" + t.cfg.FinetuningType}
+	return formats.Target{Backend: "customizer", Address: t.cfg.EntityURL,
+		Model: t.cfg.Config + ":" + t.cfg.TrainingType + ":" + t.cfg.FinetuningType}
 }
 
 // configuration describes what may be trained, and how.
@@ -146,11 +148,13 @@ func (t *Trainer) configuration(ctx context.Context) (c configuration, err error
 	})
 	switch {
 	case remote.Status(err) == http.StatusNotFound:
-		return c, bad("check --entity-url. The NeMo Platform, the successor of the 25.x microservices, has another API", "%s has no /v1/customization/configs", t.cfg.EntityURL)
+		return c, bad("check --entity-url. The NeMo Platform, the successor of the 25.x microservices, has another API",
+			"%s has no /v1/customization/configs", t.cfg.EntityURL)
 	case err != nil:
 		return c, err
 	case !found:
-		return c, bad(fmt.Sprintf("it has %s", strings.Join(names, ", ")), "%s has no customization configuration %q", t.cfg.EntityURL, t.cfg.Config)
+		return c, bad(fmt.Sprintf("it has %s", strings.Join(names, ", ")), "%s has no customization configuration %q",
+			t.cfg.EntityURL, t.cfg.Config)
 	}
 	return c, t.fits(c)
 }
@@ -160,14 +164,17 @@ func (t *Trainer) fits(c configuration) error {
 	for _, o := range c.Options {
 		if o.TrainingType == t.cfg.TrainingType && o.FinetuningType == t.cfg.FinetuningType {
 			size := t.cfg.whole("batch_size")
-			if o.MicroBatch != nil && o.DataParallel != nil && *o.MicroBatch**o.DataParallel > 0 && size%(*o.MicroBatch**o.DataParallel) != 0 {
-				return bad("", "batch_size %d cannot be divided into micro batches of %d on %d devices", size, *o.MicroBatch, *o.DataParallel)
+			if o.MicroBatch != nil && o.DataParallel != nil && *o.MicroBatch**o.DataParallel > 0 &&
+				size%(*o.MicroBatch**o.DataParallel) != 0 {
+				return bad("", "batch_size %d cannot be divided into micro batches of %d on %d devices", size, *o.MicroBatch,
+					*o.DataParallel)
 			}
 			return nil
 		}
 		offers = append(offers, o.TrainingType+" of "+o.FinetuningType)
 	}
-	return bad("it offers "+strings.Join(offers, ", ")+": --training-type, --finetuning-type", "the configuration %q does not train %s of %s", t.cfg.Config, t.cfg.TrainingType, t.cfg.FinetuningType)
+	return bad("it offers "+strings.Join(offers, ", ")+": --training-type, --finetuning-type",
+		"the configuration %q does not train %s of %s", t.cfg.Config, t.cfg.TrainingType, t.cfg.FinetuningType)
 }
 
 // Begin reads the configuration, and makes the namespaces.
@@ -197,7 +204,8 @@ func (t *Trainer) namespaces(ctx context.Context) error {
 	web := t.datastore()
 	return t.ensure(ctx, web, t.storeNamespace(), func() error {
 		form := url.Values{"namespace": {name}}.Encode()
-		_, err := web.Do(ctx, remote.Request{Method: http.MethodPost, URL: t.cfg.DatastoreURL + storeNamespaces, Type: "application/x-www-form-urlencoded", Body: strings.NewReader(form), Size: int64(len(form))}, nil)
+		_, err := web.Do(ctx, remote.Request{Method: http.MethodPost, URL: t.cfg.DatastoreURL + storeNamespaces,
+			Type: "application/x-www-form-urlencoded", Body: strings.NewReader(form), Size: int64(len(form))}, nil)
 		return err
 	})
 }

@@ -25,8 +25,9 @@ func start(t *testing.T, f customizertest.Faults, edit ...func(*customizer.Confi
 
 func trainer(t *testing.T, s *customizertest.Server, edit ...func(*customizer.Config)) *customizer.Trainer {
 	t.Helper()
-	cfg := customizer.Config{EntityURL: s.URL + "/", DatastoreURL: s.Datastore.URL, APIKey: customizertest.Key, NIMKey: customizertest.Key, DatastoreToken: customizertest.Token,
-		Namespace: "acme", Config: customizertest.Config, Settle: time.Millisecond}
+	cfg := customizer.Config{EntityURL: s.URL + "/", DatastoreURL: s.Datastore.URL, APIKey: customizertest.Key, NIMKey: customizertest.Key,
+		DatastoreToken: customizertest.Token,
+		Namespace:      "acme", Config: customizertest.Config, Settle: time.Millisecond}
 	for _, e := range edit {
 		e(&cfg)
 	}
@@ -45,7 +46,8 @@ func TestConformance(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			backendtest.Run(t, func(t *testing.T) backendtest.Subject {
 				tr, s := start(t, customizertest.Faults{}, edit)
-				return backendtest.Subject{Trainer: tr, Jobs: func() int { return len(s.Jobs()) }, Secrets: []string{customizertest.Key, customizertest.Token}, Sent: func() []string { return slices.Collect(maps.Values(s.Hub.Files(s.Hub.Repositories()[0]))) }}
+				return backendtest.Subject{Trainer: tr, Jobs: func() int { return len(s.Jobs()) }, Secrets: []string{customizertest.Key, customizertest.Token},
+					Sent: func() []string { return slices.Collect(maps.Values(s.Hub.Files(s.Hub.Repositories()[0]))) }}
 			})
 		})
 	}
@@ -89,13 +91,15 @@ func TestTheDatasetAndTheJob(t *testing.T) {
 		hyper string
 	}{
 		"dpo": {func(c *customizer.Config) {
-			c.Hyperparameters = map[string]any{"epochs": 3, "batch_size": 2, "learning_rate": 5e-05, "dpo.ref_policy_kl_penalty": 0.1, "dpo": map[string]any{"preference_average_log_probs": false}}
+			c.Hyperparameters = map[string]any{"epochs": 3, "batch_size": 2, "learning_rate": 5e-05, "dpo.ref_policy_kl_penalty": 0.1,
+				"dpo": map[string]any{"preference_average_log_probs": false}}
 		},
 			`{"prompt":[{"role":"user","content":"what is example-%d"}],"chosen_response":"answer 3","rejected_response":"answer 0"}` + "\n",
 			`{"batch_size":2,"dpo":{"preference_average_log_probs":false,"ref_policy_kl_penalty":0.1},"epochs":3,"finetuning_type":"all_weights","learning_rate":0.00005,"training_type":"dpo"}`},
 		"sft": {func(c *customizer.Config) {
 			c.TrainingType, c.FinetuningType = customizer.SFT, "lora"
-			c.Hyperparameters = map[string]any{"lora.adapter_dim": 16, "lora.target_modules": []any{"q_proj"}, "sft.ffn_dropout": 0.1, "max_steps": -1, "seed": nil, "sequence_packing_enabled": true}
+			c.Hyperparameters = map[string]any{"lora.adapter_dim": 16, "lora.target_modules": []any{"q_proj"}, "sft.ffn_dropout": 0.1, "max_steps": -1,
+				"seed": nil, "sequence_packing_enabled": true}
 		},
 			`{"messages":[{"role":"user","content":"what is example-%d"},{"role":"assistant","content":"answer 3"}]}` + "\n",
 			`{"finetuning_type":"lora","lora":{"adapter_dim":16,"target_modules":["q_proj"]},"max_steps":-1,"sequence_packing_enabled":true,"sft":{"ffn_dropout":0.1},"training_type":"sft"}`},
@@ -121,13 +125,15 @@ func TestTheDatasetAndTheJob(t *testing.T) {
 				}
 			}
 			body, _ := json.Marshal(j.Body)
-			for _, part := range []string{`"name":"rollmill-`, `"rollmill":"` + submission().Token + `"`, `"policy_version":"5"`, `"epoch":"2"`, `"project":"agents"`, `"output_model":"acme/chess-agent@e2-`, `"namespace":"acme"`, `"config":"` + customizertest.Config} {
+			for _, part := range []string{`"name":"rollmill-`, `"rollmill":"` + submission().Token + `"`, `"policy_version":"5"`, `"epoch":"2"`,
+				`"project":"agents"`, `"output_model":"acme/chess-agent@e2-`, `"namespace":"acme"`, `"config":"` + customizertest.Config} {
 				if !strings.Contains(string(body), part) {
 					t.Errorf("%s lacks %s", body, part)
 				}
 			}
 			end, said := follow(t, tr, out.Job)
-			if end.State != formats.JobCompleted || end.Metrics["train_loss"] != 0.42 || len(end.MetricSteps) != 2 || string(end.MetricSteps[1]) != `{"step":39,"train_loss":0.42,"val_loss":0.51}` || !strings.Contains(end.Message, "acme/chess-agent@e2-") {
+			if end.State != formats.JobCompleted || end.Metrics["train_loss"] != 0.42 || len(end.MetricSteps) != 2 ||
+				string(end.MetricSteps[1]) != `{"step":39,"train_loss":0.42,"val_loss":0.51}` || !strings.Contains(end.Message, "acme/chess-agent@e2-") {
 				t.Errorf("%+v after %q", end, said)
 			}
 		})
@@ -154,7 +160,8 @@ func TestWhatElseGoesWithAJob(t *testing.T) {
 		t.Fatal(err)
 	}
 	j = s.Jobs()[0]
-	if body, _ := json.Marshal(j.Body); j.WandB != "" || strings.Contains(string(body), "integrations") || strings.Contains(string(body), "dataset_parameters") || strings.Contains(string(body), `"project"`) {
+	if body, _ := json.Marshal(j.Body); j.WandB != "" || strings.Contains(string(body), "integrations") ||
+		strings.Contains(string(body), "dataset_parameters") || strings.Contains(string(body), `"project"`) {
 		t.Errorf("%q %s", j.WandB, body)
 	}
 }

@@ -110,7 +110,8 @@ func (t *Trainer) deploy(ctx context.Context, name, model string) error {
 	if t.cfg.Deployment.PVC != "" {
 		nim["pvc_size"] = t.cfg.Deployment.PVC
 	}
-	config := map[string]any{"name": name, "namespace": t.cfg.Namespace, "model": model, "description": "rollmill", "nim_deployment": nim}
+	config := map[string]any{"name": name, "namespace": t.cfg.Namespace, "model": model, "description": "rollmill",
+		"nim_deployment": nim}
 	if err := t.entity.Post(ctx, t.at("deployment/configs"), config, nil); err != nil {
 		if !remote.Unsure(err) {
 			return err
@@ -122,15 +123,18 @@ func (t *Trainer) deploy(ctx context.Context, name, model string) error {
 			return err
 		}
 		if there.Model != model {
-			return &remote.Error{What: fmt.Sprintf("customizer: the deployment configuration %q is of the model %q, not %q", name, there.Model, model), Help: "another name: --deployment-name"}
+			return &remote.Error{What: fmt.Sprintf("customizer: the deployment configuration %q is of the model %q, not %q",
+				name, there.Model, model), Help: "another name: --deployment-name"}
 		}
 	}
-	body := map[string]any{"name": name, "namespace": t.cfg.Namespace, "config": t.cfg.Namespace + "/" + name, "description": "rollmill"}
+	body := map[string]any{"name": name, "namespace": t.cfg.Namespace, "config": t.cfg.Namespace + "/" + name,
+		"description": "rollmill"}
 	if t.cfg.Project != "" {
 		body["project"] = t.cfg.Project
 	}
 	err := t.entity.Post(ctx, t.at("deployment/model-deployments"), body, nil)
-	if remote.Status(err) == http.StatusConflict || err != nil && strings.Contains(err.Error(), "already exists") { // said with a 500
+	// said with a 500
+	if remote.Status(err) == http.StatusConflict || err != nil && strings.Contains(err.Error(), "already exists") {
 		return nil
 	}
 	return err

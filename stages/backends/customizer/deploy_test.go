@@ -41,7 +41,8 @@ func TestTheModelIsDeployed(t *testing.T) {
 				t.Fatalf("%v, %v", bodies, configs)
 			}
 			model, _ := configs[0]["model"].(string)
-			if end.State != formats.JobCompleted || end.Policy == nil || end.Policy.Model != model || end.Policy.URL != s.URL+"/v1" || end.Policy.Version != 5 || model == "" {
+			if end.State != formats.JobCompleted || end.Policy == nil || end.Policy.Model != model || end.Policy.URL != s.URL+"/v1" ||
+				end.Policy.Version != 5 || model == "" {
 				t.Errorf("%+v, policy %+v after %q", end, end.Policy, said)
 			}
 			nim, _ := json.Marshal(configs[0]["nim_deployment"])
@@ -60,7 +61,8 @@ func TestADeploymentThatFailsWasTrainedAllTheSame(t *testing.T) {
 		s := customizertest.New(customizertest.Faults{DeploymentStates: []string{"pending", word}})
 		tr := trainer(t, s, deploy(s))
 		out, _ := submit(t, tr)
-		if end, _ := follow(t, tr, out.Job); end.State != formats.JobCompleted || end.Policy != nil || !strings.Contains(end.Message, "its deployment failed: "+word+": deployment "+word) {
+		if end, _ := follow(t, tr, out.Job); end.State != formats.JobCompleted || end.Policy != nil ||
+			!strings.Contains(end.Message, "its deployment failed: "+word+": deployment "+word) {
 			t.Errorf("%+v", end)
 		}
 		s.Close()

@@ -13,10 +13,12 @@ import (
 func FuzzService(f *testing.F) {
 	const (
 		job     = `{"id":"cust-1","status":"completed","output_model":"acme/m@cust-1","custom_fields":{"rollmill":"token-1"}}`
-		configs = `{"data":[{"name":"` + customizertest.Config + `","target":"meta/m","training_options":[{"training_type":"dpo","finetuning_type":"all_weights","micro_batch_size":1,"data_parallel_size":2}],"max_seq_length":4096}],"pagination":{"page":1,"total_pages":1}}`
+		configs = `{"data":[{"name":"` + customizertest.Config +
+			`","target":"meta/m","training_options":[{"training_type":"dpo","finetuning_type":"all_weights","micro_batch_size":1,"data_parallel_size":2}],"max_seq_length":4096}],"pagination":{"page":1,"total_pages":1}}`
 	)
 	backendtest.FuzzAnswers(f, func() backends.Trainer {
-		tr, err := customizer.New(customizer.Config{EntityURL: "http://entity.test", DatastoreURL: "http://store.test", Namespace: "acme", Config: customizertest.Config, Settle: time.Nanosecond})
+		tr, err := customizer.New(customizer.Config{EntityURL: "http://entity.test", DatastoreURL: "http://store.test", Namespace: "acme",
+			Config: customizertest.Config, Settle: time.Nanosecond})
 		if err != nil {
 			f.Fatal(err)
 		}

@@ -34,7 +34,8 @@ var (
 
 // known are the hyperparameters of a job; those of a block are sent in it.
 var known = map[string]kind{
-	"epochs": count, "batch_size": count, "learning_rate": positive, "max_steps": unlimited, "warmup_steps": none, "seed": none,
+	"epochs": count, "batch_size": count, "learning_rate": positive, "max_steps": unlimited, "warmup_steps": none,
+	"seed":              none,
 	"log_every_n_steps": count, "val_check_interval": positive, "optimizer": words, "adam_beta1": share, "adam_beta2": share,
 	"weight_decay": weight, "sequence_packing_enabled": flag,
 

@@ -21,7 +21,8 @@ const (
 
 // Submit uploads the batch and makes the job, once. It does not wait for the
 // job: Status does.
-func (t *Trainer) Submit(ctx context.Context, s backends.Submission, groups backends.Groups, event func(backends.JobEvent)) (backends.Outcome, error) {
+func (t *Trainer) Submit(ctx context.Context, s backends.Submission, groups backends.Groups,
+	event func(backends.JobEvent)) (backends.Outcome, error) {
 	clean := func(err error) (backends.Outcome, error) {
 		return backends.Outcome{State: formats.JobFailed, Clean: true, Message: "no job was made"}, err
 	}
@@ -34,8 +35,10 @@ func (t *Trainer) Submit(ctx context.Context, s backends.Submission, groups back
 		return clean(err)
 	}
 	j, out, err := t.jobs().Make(ctx, s, func() (*job, error) {
-		q := remote.Request{Method: http.MethodPost, URL: t.at("customization/jobs"), JSON: body, Header: http.Header{remote.IdempotencyHeader: {s.Token}}}
-		if t.cfg.WandBKey != "" && slices.ContainsFunc(t.cfg.Integrations, func(i map[string]any) bool { return i["type"] == "wandb" }) {
+		q := remote.Request{Method: http.MethodPost, URL: t.at("customization/jobs"), JSON: body,
+			Header: http.Header{remote.IdempotencyHeader: {s.Token}}}
+		if t.cfg.WandBKey != "" &&
+			slices.ContainsFunc(t.cfg.Integrations, func(i map[string]any) bool { return i["type"] == "wandb" }) {
 			q.Header.Set("Wandb-Api-Key", t.cfg.WandBKey)
 		}
 		var made job
@@ -58,11 +61,12 @@ func (t *Trainer) Submit(ctx context.Context, s backends.Submission, groups back
 
 // jobs finds a submission's job by its name and its fields.
 func (t *Trainer) jobs() backends.Jobs[job] {
-	return backends.Jobs[job]{Settle: t.cfg.Settle, Find: t.find, Outcome: func(ctx context.Context, j *job) (backends.Outcome, error) {
-		out, err := t.Status(ctx, j.ID)
-		out.Job = j.ID
-		return out, err
-	}}
+	return backends.Jobs[job]{Settle: t.cfg.Settle, Find: t.find,
+		Outcome: func(ctx context.Context, j *job) (backends.Outcome, error) {
+			out, err := t.Status(ctx, j.ID)
+			out.Job = j.ID
+			return out, err
+		}}
 }
 
 // jobName names a job after its submission, in characters that Kubernetes
@@ -93,10 +97,13 @@ func (t *Trainer) body(s backends.Submission, dataset string) (map[string]any, e
 		version = s.Before.Policy.Version + 1
 	}
 	body := map[string]any{
-		"config": t.cfg.Config, "dataset": map[string]string{"name": dataset, "namespace": t.cfg.Namespace}, "namespace": t.cfg.Namespace,
-		"name": jobName(s.Token), "description": fmt.Sprintf("rollmill: run %s, epoch %d", s.Run, s.Epoch), "output_model": t.outputModel(s),
+		"config": t.cfg.Config, "dataset": map[string]string{"name": dataset, "namespace": t.cfg.Namespace},
+		"namespace": t.cfg.Namespace,
+		"name":      jobName(s.Token), "description": fmt.Sprintf("rollmill: run %s, epoch %d", s.Run, s.Epoch),
+		"output_model":    t.outputModel(s),
 		"hyperparameters": hyper,
-		"custom_fields":   map[string]string{fieldToken: s.Token, "run": s.Run, "epoch": strconv.Itoa(s.Epoch), "curated_digest": s.Digest, fieldVersion: strconv.FormatInt(version, 10)},
+		"custom_fields": map[string]string{fieldToken: s.Token, "run": s.Run, "epoch": strconv.Itoa(s.Epoch),
+			"curated_digest": s.Digest, fieldVersion: strconv.FormatInt(version, 10)},
 	}
 	if t.cfg.Project != "" {
 		body["project"] = t.cfg.Project
@@ -157,7 +164,9 @@ func (t *Trainer) find(ctx context.Context, token string) (found *job, err error
 // Cancel asks the service to cancel a job, which continues for a while.
 func (t *Trainer) Cancel(ctx context.Context, id string) (backends.Outcome, error) {
 	_, err := t.entity.Do(ctx, remote.Request{Method: http.MethodPost, URL: t.at("customization/jobs", id) + "/cancel"}, nil)
-	if code := remote.Status(err); err != nil && code != http.StatusBadRequest && code != http.StatusConflict && code != http.StatusUnprocessableEntity { // those: it has ended
+	// those: it has ended
+	if code := remote.Status(err); err != nil && code != http.StatusBadRequest && code != http.StatusConflict &&
+		code != http.StatusUnprocessableEntity {
 		return backends.Outcome{State: backends.JobUnknown}, err
 	}
 	return t.Status(ctx, id)

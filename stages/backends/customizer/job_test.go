@@ -50,9 +50,11 @@ func TestHowAJobEnds(t *testing.T) {
 		faults         customizertest.Faults
 		state, message string
 	}{
-		"failed at 100 %":      {customizertest.Faults{Statuses: []string{"running", "failed"}, Failure: "CUDA out of memory"}, formats.JobFailed, "CUDA out of memory"},
+		"failed at 100 %": {customizertest.Faults{Statuses: []string{"running", "failed"}, Failure: "CUDA out of memory"}, formats.JobFailed,
+			"CUDA out of memory"},
 		"failed without words": {customizertest.Faults{Statuses: []string{"failed"}}, formats.JobFailed, "Trainingfailed"},
-		"canceled":             {customizertest.Faults{Statuses: []string{"cancelling", "canceled"}}, formats.JobCancelled, "a cancelled job leaves no checkpoint"},
+		"canceled": {customizertest.Faults{Statuses: []string{"cancelling", "canceled"}}, formats.JobCancelled,
+			"a cancelled job leaves no checkpoint"},
 		"no progress":          {customizertest.Faults{NullProgress: true}, formats.JobCompleted, "the model is "},
 		"ready":                {customizertest.Faults{Statuses: []string{"unknown", "pondering", "ready"}}, formats.JobCompleted, "the model is "},
 		"500 twice":            {customizertest.Faults{StatusFails: 2}, formats.JobCompleted, "the model is "},
@@ -77,7 +79,8 @@ func TestAnUnknownStatusIsNamed(t *testing.T) {
 	for _, word := range []string{"pondering", "unknown"} {
 		tr, _ := start(t, customizertest.Faults{Statuses: []string{word}})
 		out, _ := submit(t, tr)
-		if now, err := tr.Status(t.Context(), out.Job); err != nil || now.State != formats.JobRunning || !now.UnknownState || !strings.Contains(now.Message, word) {
+		if now, err := tr.Status(t.Context(), out.Job); err != nil || now.State != formats.JobRunning || !now.UnknownState ||
+			!strings.Contains(now.Message, word) {
 			t.Errorf("%+v, %v", now, err)
 		}
 	}

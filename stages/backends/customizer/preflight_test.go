@@ -68,11 +68,12 @@ func TestPreflightRefuses(t *testing.T) {
 		edit   func(*customizer.Config)
 		groups [][]formats.Trajectory
 	}{
-		"equal answers":         {customizer.NoRow, lora, [][]formats.Trajectory{alike, backendtest.Group(1)}},
-		"tools in a pair":       {customizer.NoRow, lora, [][]formats.Trajectory{tools, backendtest.Group(1)}},
-		"no question":           {customizer.NoRow, lora, [][]formats.Trajectory{last, backendtest.Group(1)}},
-		"one example":           {customizer.NoHeldOut, lora, [][]formats.Trajectory{backendtest.Group(0), backendtest.Group(0)}},
-		"fewer than a batch":    {customizer.TooFew, func(c *customizer.Config) { c.Hyperparameters = map[string]any{"batch_size": 4} }, [][]formats.Trajectory{backendtest.Group(0), backendtest.Group(1)}},
+		"equal answers":   {customizer.NoRow, lora, [][]formats.Trajectory{alike, backendtest.Group(1)}},
+		"tools in a pair": {customizer.NoRow, lora, [][]formats.Trajectory{tools, backendtest.Group(1)}},
+		"no question":     {customizer.NoRow, lora, [][]formats.Trajectory{last, backendtest.Group(1)}},
+		"one example":     {customizer.NoHeldOut, lora, [][]formats.Trajectory{backendtest.Group(0), backendtest.Group(0)}},
+		"fewer than a batch": {customizer.TooFew, func(c *customizer.Config) { c.Hyperparameters = map[string]any{"batch_size": 4} },
+			[][]formats.Trajectory{backendtest.Group(0), backendtest.Group(1)}},
 		"longer than the model": {customizer.TooLong, small, [][]formats.Trajectory{backendtest.Group(0), backendtest.Group(1)}},
 		"some rows with tools":  {customizer.Mixed, sft, [][]formats.Trajectory{backendtest.Group(0), withTools}},
 	} {
@@ -118,7 +119,8 @@ func TestAConfigurationThatDoesNotFit(t *testing.T) {
 	} {
 		tr, _ := start(t, customizertest.Faults{}, edit)
 		var misused interface{ Misused() bool }
-		if _, err := tr.Preflight(t.Context(), backendtest.Batch(), func(backends.Problem) {}); err == nil || !strings.Contains(err.Error(), want) || !errors.As(err, &misused) || !misused.Misused() {
+		if _, err := tr.Preflight(t.Context(), backendtest.Batch(),
+			func(backends.Problem) {}); err == nil || !strings.Contains(err.Error(), want) || !errors.As(err, &misused) || !misused.Misused() {
 			t.Errorf("%s: %v", want, err)
 		}
 	}

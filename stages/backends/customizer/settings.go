@@ -22,7 +22,8 @@ func defaults() *Config {
 // and its name, are part of the identity, except those that name the trainer.
 func (c *Config) Declare(d *plugin.Declarer) {
 	d.Heading(plugin.Submission)
-	d.String(&c.EntityURL, "entity-url", "use the gateway to the Entity Store, Customizer and deployments at this `URL`").FromReceipt(plugin.Address)
+	d.String(&c.EntityURL, "entity-url", "use the gateway to the Entity Store, Customizer and deployments at this `URL`").
+		FromReceipt(plugin.Address)
 	d.String(&c.DatastoreURL, "datastore-url", "upload to the Data Store at this `URL`")
 	d.String(&c.NIMURL, "nim-url", "sample the trained model from the NIM proxy at this `URL`").Shown("none")
 	backends.DeclareKeyFile(d, &c.APIKey, "NEMO_API_KEY")
@@ -31,17 +32,25 @@ func (c *Config) Declare(d *plugin.Declarer) {
 	d.SecretVariable(&c.WandBKey, "WANDB_API_KEY")
 	d.String(&c.Namespace, "namespace", "use the namespace `NAME` in both stores, created if missing")
 	d.String(&c.Project, "project", "create the job in this `PROJECT`").Open()
-	d.String(&c.Config, "customization-config", "train by this `CONFIGURATION`, such as meta/llama-3.2-1b-instruct@v1.0.0+A100").FromReceipt(modelPart(0))
-	plugin.Choice(d, &c.TrainingType, "training-type", "train by this `TYPE`: "+strings.Join(TrainingTypes, ", "), TrainingTypes...).FromReceipt(modelPart(1))
-	plugin.Choice(d, &c.FinetuningType, "finetuning-type", "train these `WEIGHTS`: "+strings.Join(FinetuningTypes, ", "), FinetuningTypes...).FromReceipt(modelPart(2))
-	d.Objects(&c.Hyperparameters, "hyperparameters", "set `KEY=VALUE`: epochs, learning_rate, dpo.ref_policy_kl_penalty, lora.adapter_dim, ...").ID("hyperparameters")
-	d.String(&c.OutputModel, "output-model", "name the new model `NAMESPACE/NAME[@VERSION]`").ID("output-model").Shown("after the dataset, each submission its own version").Open()
+	d.String(&c.Config, "customization-config",
+		"train by this `CONFIGURATION`, such as meta/llama-3.2-1b-instruct@v1.0.0+A100").FromReceipt(modelPart(0))
+	plugin.Choice(d, &c.TrainingType, "training-type", "train by this `TYPE`: "+strings.Join(TrainingTypes, ", "),
+		TrainingTypes...).FromReceipt(modelPart(1))
+	plugin.Choice(d, &c.FinetuningType, "finetuning-type", "train these `WEIGHTS`: "+strings.Join(FinetuningTypes, ", "),
+		FinetuningTypes...).FromReceipt(modelPart(2))
+	d.Objects(&c.Hyperparameters, "hyperparameters",
+		"set `KEY=VALUE`: epochs, learning_rate, dpo.ref_policy_kl_penalty, lora.adapter_dim, ...").ID("hyperparameters")
+	d.String(&c.OutputModel, "output-model", "name the new model `NAMESPACE/NAME[@VERSION]`").ID("output-model").
+		Shown("after the dataset, each submission its own version").Open()
 	d.String(&c.Dataset, "dataset-name", "begin the dataset's name with `NAME`; it ends in the content's digest")
-	d.Objects(&c.DatasetParameters, "dataset-parameters", "set `KEY=VALUE` of the job's dataset_parameters").ID("dataset-parameters")
-	d.JSONObjects(&c.Integrations, "integrations", "add an integration to the job, as a `JSON` object; the key of WandB comes from WANDB_API_KEY")
+	d.Objects(&c.DatasetParameters, "dataset-parameters", "set `KEY=VALUE` of the job's dataset_parameters").
+		ID("dataset-parameters")
+	d.JSONObjects(&c.Integrations, "integrations",
+		"add an integration to the job, as a `JSON` object; the key of WandB comes from WANDB_API_KEY")
 	backends.DeclareHeldOut(d, &c.Validation, &c.SplitSeed).Always = true
 	backends.DeclareBest(d, &c.Best)
-	d.String(&c.Deployment.Image, "deployment-image", "deploy the trained model with this NIM `IMAGE:TAG`").Shown("no deployment")
+	d.String(&c.Deployment.Image, "deployment-image", "deploy the trained model with this NIM `IMAGE:TAG`").
+		Shown("no deployment")
 	d.Int(&c.Deployment.GPUs, "deployment-gpus", "give the deployment `N` GPUs")
 	d.String(&c.Deployment.Name, "deployment-name", "begin the deployment's name with `NAME`")
 	d.Pairs(&c.Deployment.Env, "deployment-env", "set `NAME=VALUE` in the deployment's environment")

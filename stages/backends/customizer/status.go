@@ -68,8 +68,9 @@ func (t *Trainer) Status(ctx context.Context, id string) (backends.Outcome, erro
 // 100 %, and complete at less.
 func (s *status) outcome() backends.Outcome {
 	out := backends.Outcome{Metrics: map[string]float64{}, MetricSteps: s.steps()}
-	for name, v := range map[string]*float64{"steps_completed": s.Steps, "steps_per_epoch": s.PerEp, "epochs_completed": s.Epochs,
-		"percentage_done": s.Percent, "best_epoch": s.Best, "train_loss": s.Train, "val_loss": s.Val} {
+	for name, v := range map[string]*float64{"steps_completed": s.Steps, "steps_per_epoch": s.PerEp,
+		"epochs_completed": s.Epochs,
+		"percentage_done":  s.Percent, "best_epoch": s.Best, "train_loss": s.Train, "val_loss": s.Val} {
 		if v != nil {
 			out.Metrics[name] = *v
 		}
@@ -94,7 +95,8 @@ func (s *status) outcome() backends.Outcome {
 	case "cancelled", "canceled":
 		out.State, out.Message = formats.JobCancelled, "a cancelled job leaves no checkpoint"
 	default:
-		out.State, out.UnknownState, out.Message = formats.JobRunning, true, fmt.Sprintf("the service says %q, which is no known state", s.Status)
+		out.State, out.UnknownState, out.Message = formats.JobRunning, true, fmt.Sprintf("the service says %q, which is no "+
+			"known state", s.Status)
 	}
 	return out
 }

@@ -27,11 +27,13 @@ func TestPairsOfTheBatch(t *testing.T) {
 		t.Fatal(err)
 	}
 	files := s.Jobs()[0].Files
-	train, held := strings.Split(strings.TrimSpace(files["training/training_file.jsonl"]), "\n"), strings.Split(strings.TrimSpace(files["validation/validation_file.jsonl"]), "\n")
+	train, held := strings.Split(strings.TrimSpace(files["training/training_file.jsonl"]),
+		"\n"), strings.Split(strings.TrimSpace(files["validation/validation_file.jsonl"]), "\n")
 	if len(train) != 6 || len(held) != 3 {
 		t.Fatalf("%d and %d lines", len(train), len(held))
 	}
-	for i, want := range []string{`"chosen_response":"answer 3","rejected_response":"answer 0"}`, `"chosen_response":"answer 3","rejected_response":"answer 1"}`, `"chosen_response":"answer 2","rejected_response":"answer 0"}`} {
+	for i, want := range []string{`"chosen_response":"answer 3","rejected_response":"answer 0"}`,
+		`"chosen_response":"answer 3","rejected_response":"answer 1"}`, `"chosen_response":"answer 2","rejected_response":"answer 0"}`} {
 		if !strings.HasSuffix(train[i], want) || !strings.HasSuffix(held[i], want) {
 			t.Errorf("%s, %s", train[i], held[i])
 		}

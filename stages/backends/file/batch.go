@@ -40,7 +40,9 @@ func notes(e *exporters.Entry) []string {
 // cannot be written.
 func (t *Trainer) check(rows []formats.Trajectory, stats *backends.BatchStats, report func(backends.Problem)) {
 	if slices.ContainsFunc(t.files, func(f exporters.File) bool { return f.Format.Whole }) {
-		sequences, tokens := art.Check(rows, art.Limits{PlainAssistants: t.cfg.AcceptPlainAssistant}, func(p art.Problem) { report(backends.Problem(p)) })
+		sequences, tokens := art.Check(rows, art.Limits{PlainAssistants: t.cfg.AcceptPlainAssistant}, func(p art.Problem) {
+			report(backends.Problem(p))
+		})
 		stats.Groups++
 		stats.Trajectories += int64(len(rows))
 		stats.Sequences += sequences

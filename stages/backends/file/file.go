@@ -40,11 +40,14 @@ import (
 
 // Config says which files to write.
 type Config struct {
-	Kinds                []string `yaml:"kinds" json:"kinds"`                                   // of Kinds; default all
-	AcceptPlainAssistant bool     `yaml:"accept_plain_assistant" json:"accept_plain_assistant"` // of art: write rows whose input holds assistant messages
-	Best                 int      `yaml:"best" json:"best"`                                     // of trl-sft and customizer-sft: conversations of a group; default 1, below 0 all
+	Kinds []string `yaml:"kinds" json:"kinds"` // of Kinds; default all
+	// of art: write rows whose input holds assistant messages
+	AcceptPlainAssistant bool `yaml:"accept_plain_assistant" json:"accept_plain_assistant"`
+	// of trl-sft and customizer-sft: conversations of a group; default 1, below 0 all
+	Best int `yaml:"best" json:"best"`
 
-	RowWeight sequences.Per `yaml:"row_weight" json:"row_weight"` // of named kinds of sequences: what counts the same in the loss; "": every weight is 1
+	// of named kinds of sequences: what counts the same in the loss; "": every weight is 1
+	RowWeight sequences.Per `yaml:"row_weight" json:"row_weight"`
 
 	known Formats // what Kinds chooses from; the formats of the tree when it is zero
 }
@@ -74,10 +77,12 @@ func New(cfg Config, place backends.Place) (*Trainer, error) {
 	for _, name := range cfg.Kinds {
 		f, err := known.File(name)
 		if err != nil {
-			return nil, &Error{What: fmt.Sprintf("file: unknown kind %q (known: %s)", name, strings.Join(known.Files(), ", "))}
+			return nil, &Error{What: fmt.Sprintf("file: unknown kind %q (known: %s)", name,
+				strings.Join(known.Files(), ", "))}
 		}
 		if cfg.RowWeight != "" && f.Format.Loss == "" {
-			return nil, &Error{What: fmt.Sprintf("file: kind %s has no weights: its rows are not sequences of tokens, or its trainer computes advantages from rewards", name),
+			return nil, &Error{What: fmt.Sprintf("file: kind %s has no weights: its rows are not sequences of tokens, or "+
+				"its trainer computes advantages from rewards", name),
 				Help: "leave out --row-weight, or name kinds with weights: " + weighted(known)}
 		}
 		t.files = append(t.files, f)
@@ -128,7 +133,8 @@ func (t *Trainer) Target() formats.Target {
 const NoRows = "no_rows"
 
 // Preflight writes every file without storing it.
-func (t *Trainer) Preflight(_ context.Context, groups backends.Groups, report func(backends.Problem)) (backends.BatchStats, error) {
+func (t *Trainer) Preflight(_ context.Context, groups backends.Groups,
+	report func(backends.Problem)) (backends.BatchStats, error) {
 	stats, _, err := t.survey(groups, report)
 	return stats, err
 }
@@ -136,7 +142,8 @@ func (t *Trainer) Preflight(_ context.Context, groups backends.Groups, report fu
 // survey writes every file without storing it, and returns the kinds that can
 // be written. Every named kind must be; of all kinds, at least one. Sequences
 // have the weight 1: what they add up to decides their weights.
-func (t *Trainer) survey(groups backends.Groups, report func(backends.Problem)) (stats backends.BatchStats, fit []exporters.File, err error) {
+func (t *Trainer) survey(groups backends.Groups, report func(backends.Problem)) (stats backends.BatchStats,
+	fit []exporters.File, err error) {
 	whole, unfit := true, exporters.Skipped{}
 	drifts := t.drifts()
 	w := t.pass(func(string) (io.Writer, error) { return io.Discard, nil })
@@ -177,7 +184,9 @@ func (t *Trainer) survey(groups backends.Groups, report func(backends.Problem)) 
 		case whole && stats.Groups > 0 && one.Rows == 0:
 			why = cmp.Or(one.Skipped.String(), "the batch has nothing of the kind")
 		}
-		stats.Files = append(stats.Files, backends.FileStats{Name: one.Name, Rows: one.Rows, Skipped: one.Skipped, Unfit: why, Sequences: one.Entry.Sequences})
+		stats.Files = append(stats.Files,
+			backends.FileStats{Name: one.Name, Rows: one.Rows, Skipped: one.Skipped, Unfit: why,
+				Sequences: one.Entry.Sequences})
 		switch {
 		case why == "":
 			fit = append(fit, t.files[i])
@@ -186,11 +195,13 @@ func (t *Trainer) survey(groups backends.Groups, report func(backends.Problem)) 
 		case t.any:
 			stats.Notes = append(stats.Notes, fmt.Sprintf("%s is not written: %s", one.Name, why))
 		default:
-			report(backends.Problem{Reason: NoRows, Detail: fmt.Sprintf("%s would have no row: %s", one.Name, why), Hint: "leave the kind out of --kinds, or change what group and curate give"})
+			report(backends.Problem{Reason: NoRows, Detail: fmt.Sprintf("%s would have no row: %s", one.Name, why),
+				Hint: "leave the kind out of --kinds, or change what group and curate give"})
 		}
 	}
 	if t.any && stats.Groups > 0 && len(fit) == 0 {
-		report(backends.Problem{Reason: NoRows, Detail: "none of the kinds can be written: " + strings.Join(stats.Notes, "; ")})
+		report(backends.Problem{Reason: NoRows,
+			Detail: "none of the kinds can be written: " + strings.Join(stats.Notes, "; ")})
 	}
 	for _, d := range drifts {
 		stats.Notes = append(stats.Notes, d.Notes()...)
@@ -231,7 +242,8 @@ const (
 )
 
 // Submit writes all files, then their manifest.
-func (t *Trainer) Submit(ctx context.Context, s backends.Submission, groups backends.Groups, event func(backends.JobEvent)) (backends.Outcome, error) {
+func (t *Trainer) Submit(ctx context.Context, s backends.Submission, groups backends.Groups,
+	event func(backends.JobEvent)) (backends.Outcome, error) {
 	m, err := t.written(ctx, s, groups, event)
 	if err != nil {
 		return backends.Outcome{State: formats.JobFailed, Clean: true, Message: "the files were not written"}, err
@@ -241,7 +253,8 @@ func (t *Trainer) Submit(ctx context.Context, s backends.Submission, groups back
 
 // Write is Submit for a trainer that gives the files to a program: it returns what
 // was written, in the order of Config.Kinds, and the URI of each file.
-func (t *Trainer) Write(ctx context.Context, s backends.Submission, groups backends.Groups) (files []*exporters.Entry, uris []string, err error) {
+func (t *Trainer) Write(ctx context.Context, s backends.Submission, groups backends.Groups) (files []*exporters.Entry,
+	uris []string, err error) {
 	m, err := t.written(ctx, s, groups, func(backends.JobEvent) {})
 	if err != nil {
 		return nil, nil, err
@@ -249,7 +262,8 @@ func (t *Trainer) Write(ctx context.Context, s backends.Submission, groups backe
 	return m.Files, t.outcome(m).Files, nil
 }
 
-func (t *Trainer) written(ctx context.Context, s backends.Submission, groups backends.Groups, event func(backends.JobEvent)) (*manifest, error) {
+func (t *Trainer) written(ctx context.Context, s backends.Submission, groups backends.Groups,
+	event func(backends.JobEvent)) (*manifest, error) {
 	to := t
 	if t.any || t.cfg.RowWeight != "" {
 		stats, fit, err := t.survey(groups, func(backends.Problem) {})
@@ -278,7 +292,8 @@ func (t *Trainer) Elsewhere(to backends.Place) *Trainer {
 	return &there
 }
 
-func (t *Trainer) write(ctx context.Context, s backends.Submission, groups backends.Groups, event func(backends.JobEvent)) (*manifest, error) {
+func (t *Trainer) write(ctx context.Context, s backends.Submission, groups backends.Groups,
+	event func(backends.JobEvent)) (*manifest, error) {
 	drafts := map[string]backends.Draft{}
 	defer func() {
 		for _, d := range drafts {
@@ -315,7 +330,8 @@ func (t *Trainer) write(ctx context.Context, s backends.Submission, groups backe
 			return nil, err
 		}
 		if m.Groups > 0 && one.Rows == 0 {
-			return nil, formats.Invalid(s.Curated, "leave the kind out of --kinds", nil, "%s would have no row: %s", one.Name, one.Skipped)
+			return nil, formats.Invalid(s.Curated, "leave the kind out of --kinds", nil, "%s would have no row: %s", one.Name,
+				one.Skipped)
 		}
 		if err := s.Fence(); err != nil { // existing files are replaced
 			return nil, err

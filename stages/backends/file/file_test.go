@@ -109,7 +109,8 @@ func TestTheFiles(t *testing.T) {
 	}
 	text := func(v any) string { return v.([]any)[0].(map[string]any)["content"].(string) }
 	p := pairs[1]
-	if text(p["prompt"]) != "what is example-1" || text(p["chosen"]) != "answer 3" || text(p["rejected"]) != "answer 0" || p["score_chosen"] != 1.0 || p["score_rejected"] != 0.0 {
+	if text(p["prompt"]) != "what is example-1" || text(p["chosen"]) != "answer 3" || text(p["rejected"]) != "answer 0" || p["score_chosen"] != 1.0 ||
+		p["score_rejected"] != 0.0 {
 		t.Errorf("%v", p)
 	}
 	if _, there := p["tools"]; there {
@@ -122,7 +123,8 @@ func TestTheFiles(t *testing.T) {
 }
 
 func TestTheSameBatchGivesTheSameBytes(t *testing.T) {
-	one, two := write(t, file.Config{}, backendtest.Batch()), write(t, file.Config{}, backendtest.Batch()) // no slime, sequences or prime-rl: there are no prompt ids
+	// no slime, sequences or prime-rl: there are no prompt ids
+	one, two := write(t, file.Config{}, backendtest.Batch()), write(t, file.Config{}, backendtest.Batch())
 	files, err := filepath.Glob(one + "/*")
 	if err != nil || len(files) != len(file.Kinds())-2 {
 		t.Fatal(files, err)
@@ -222,7 +224,8 @@ func TestRowWeights(t *testing.T) {
 	for _, kinds := range [][]string{nil, {"slime", "trl-kto"}} {
 		_, err := file.New(file.Config{Kinds: kinds, RowWeight: sequences.Token}, place(t, t.TempDir()))
 		var invalid *file.Error
-		if !errors.As(err, &invalid) || !strings.Contains(invalid.What, "has no weights") || invalid.Help != "leave out --row-weight, or name kinds with weights: --kinds slime --kinds sequences --kinds prime-rl" {
+		if !errors.As(err, &invalid) || !strings.Contains(invalid.What, "has no weights") ||
+			invalid.Help != "leave out --row-weight, or name kinds with weights: --kinds slime --kinds sequences --kinds prime-rl" {
 			t.Errorf("%v: %+v", kinds, err)
 		}
 	}
@@ -279,12 +282,14 @@ func TestAFileWithoutARowIsAProblem(t *testing.T) {
 		}
 		return stats, problems
 	}
-	if _, problems := preflight(file.Config{Kinds: []string{"slime"}}); len(problems) != 1 || problems[0].Reason != file.NoRows || !strings.Contains(problems[0].Detail, "slime.jsonl would have no row: no_ids 12") {
+	if _, problems := preflight(file.Config{Kinds: []string{"slime"}}); len(problems) != 1 || problems[0].Reason != file.NoRows ||
+		!strings.Contains(problems[0].Detail, "slime.jsonl would have no row: no_ids 12") {
 		t.Errorf("%+v", problems)
 	}
 	stats, problems := preflight(file.Config{})
 	notes := strings.Join(stats.Notes, "\n")
-	if len(problems) != 0 || !strings.Contains(notes, "art.jsonl is not written: no_token_ids 12") || !strings.Contains(notes, "slime.jsonl is not written: no_ids 12") {
+	if len(problems) != 0 || !strings.Contains(notes, "art.jsonl is not written: no_token_ids 12") ||
+		!strings.Contains(notes, "slime.jsonl is not written: no_ids 12") {
 		t.Errorf("%+v\n%s", problems, notes)
 	}
 	dir := write(t, file.Config{}, withoutIDs())

@@ -143,7 +143,8 @@ func compared() formats.Tables {
 	plain, spoken, tools, branch := tables[0], tables[2], tables[3], tables[4]
 	pairs := []formats.Pair{backendtest.PairOf(plain, 3, 0), backendtest.PairOf(plain, 3, 1), backendtest.PairOf(plain, 2, 0)}
 	system := backendtest.PairOf(spoken, 0, 2)
-	system.Prompt, system.Chosen, system.Rejected = chat(spoken[0].Messages[:2]...), chat(spoken[0].Messages[2]), chat(spoken[2].Messages[2], told(-1, "user", "not trained on"))
+	system.Prompt, system.Chosen, system.Rejected = chat(spoken[0].Messages[:2]...), chat(spoken[0].Messages[2]), chat(spoken[2].Messages[2],
+		told(-1, "user", "not trained on"))
 	turn := backendtest.PairOf(tools, 1, 1) // two candidates of one turn
 	turn.Turn, turn.Tools, turn.ChosenScore, turn.RejectedScore, turn.Margin = "the sum", searchTool, 0.75, 0.5, 0.25
 	turn.Prompt, turn.Chosen, turn.Rejected = chat(tools[1].Messages[:3]...), chat(tools[1].Messages[3]), chat(says(-1, 0, "it is five"))
@@ -163,7 +164,8 @@ func compared() formats.Tables {
 				end = 1
 			}
 			labels = append(labels, formats.Label{
-				TrajectoryID: t.TrajectoryID, ExampleID: t.ExampleID, GroupID: t.GroupID, Generation: t.Generation, Desirable: *t.Reward >= 1, Reward: *t.Reward,
+				TrajectoryID: t.TrajectoryID, ExampleID: t.ExampleID, GroupID: t.GroupID, Generation: t.Generation, Desirable: *t.Reward >= 1,
+				Reward: *t.Reward,
 				Prompt: chat(t.Messages[:end]...), Completion: chat(t.Messages[end:]...),
 			})
 		}
@@ -181,7 +183,8 @@ func TestTheGoldenFiles(t *testing.T) {
 
 // TestTheGoldenFilesOfTables: the same batch with pairs and labels of its own.
 func TestTheGoldenFilesOfTables(t *testing.T) {
-	cfg := file.Config{Kinds: []string{"trl-preference", "trl-preference.parquet", "trl-kto", "openrlhf-preference", "openrlhf-kto", "nemo-rl-preference", "customizer-dpo"}}
+	cfg := file.Config{Kinds: []string{"trl-preference", "trl-preference.parquet", "trl-kto", "openrlhf-preference", "openrlhf-kto", "nemo-rl-preference",
+		"customizer-dpo"}}
 	theGoldenFiles(t, golden+"-tables", cfg, compared())
 }
 

@@ -19,7 +19,8 @@ func FormatsOf(files []exporters.File) Formats {
 	var out []plugin.Kind[*plugin.None]
 	for i, f := range files {
 		if i == 0 || f.Format.Name != files[i-1].Format.Name {
-			out = append(out, plugin.Kind[*plugin.None]{Name: f.Format.Name, Help: f.Format.Describe(), About: f.Format.About(), Purpose: string(f.Format.For), New: plugin.NewNone})
+			out = append(out, plugin.Kind[*plugin.None]{Name: f.Format.Name, Help: f.Format.Describe(),
+				About: f.Format.About(), Purpose: string(f.Format.For), New: plugin.NewNone})
 		}
 	}
 	return Formats{plugin.NewRegistry("format", out...), files}

@@ -16,7 +16,8 @@ var Kind = KindOf(foreign.Exporters)
 func KindOf(list []exporters.Format) backends.Kind {
 	kinds := FormatsOf(exporters.Files(list))
 	return backends.Kind{
-		Name: "file", Help: "files for trainers elsewhere: ART, TRL, verl, OpenRLHF, NeMo-RL, slime, prime-rl, NeMo Customizer",
+		Name: "file", Help: "files for trainers elsewhere: ART, TRL, verl, OpenRLHF, NeMo-RL, slime, prime-rl, " +
+			"NeMo Customizer",
 		New: func() backends.TrainerSettings {
 			c := defaults()
 			c.known = kinds
@@ -31,8 +32,11 @@ func defaults() *Config { return &Config{Best: 1} }
 // part of the identity.
 func (c *Config) Declare(d *plugin.Declarer) {
 	d.Heading(plugin.Submission)
-	c.registry().Select(d, &c.Kinds, "kinds", "write this `KIND` of file: NAME, a format below, or NAME.EXT for another of its files").Shown("all").FromReceipt(kindsIn)
-	d.Bool(&c.AcceptPlainAssistant, "accept-plain-assistant", "write rows for ART whose input holds assistant messages, although ART trains on them").ID("accept-plain-assistant")
+	c.registry().Select(d, &c.Kinds, "kinds",
+		"write this `KIND` of file: NAME, a format below, or NAME.EXT for another of its files").Shown("all").
+		FromReceipt(kindsIn)
+	d.Bool(&c.AcceptPlainAssistant, "accept-plain-assistant",
+		"write rows for ART whose input holds assistant messages, although ART trains on them").ID("accept-plain-assistant")
 	backends.DeclareBest(d, &c.Best).Tag = ""
 	backends.DeclareRowWeight(d, &c.RowWeight)
 }

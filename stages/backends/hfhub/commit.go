@@ -45,7 +45,8 @@ func (p *push) commit(ctx context.Context) (string, error) {
 		Type: "application/x-ndjson", Body: read, Size: size, Limit: slowly,
 	}, &answer)
 	if err == nil && answer.CommitOID == "" {
-		err = &remote.Error{What: fmt.Sprintf("%s: the answer to a commit of %q names no commit", p.Name, p.Repo), Status: http.StatusOK}
+		err = &remote.Error{What: fmt.Sprintf("%s: the answer to a commit of %q names no commit", p.Name, p.Repo),
+			Status: http.StatusOK}
 	}
 	return answer.CommitOID, err
 }
@@ -107,10 +108,12 @@ func (p *push) lines() ([]line, error) {
 		if err != nil {
 			return nil, err
 		}
-		out = append(out, line{before: []byte(`{"key":"file","value":{"content":"`), content: &f, after: fmt.Appendf(nil, `","path":%s,"encoding":"base64"}}`+"\n", path)})
+		out = append(out, line{before: []byte(`{"key":"file","value":{"content":"`), content: &f,
+			after: fmt.Appendf(nil, `","path":%s,"encoding":"base64"}}`+"\n", path)})
 	}
 	for _, f := range p.large {
-		if err := add("lfsFile", map[string]any{"path": f.Path, "algo": "sha256", "oid": f.SHA256, "size": f.Size}); err != nil {
+		if err := add("lfsFile", map[string]any{"path": f.Path, "algo": "sha256", "oid": f.SHA256,
+			"size": f.Size}); err != nil {
 			return nil, err
 		}
 	}

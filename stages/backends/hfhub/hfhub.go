@@ -106,7 +106,8 @@ func (c *Client) Create(ctx context.Context, id string, private bool) error {
 	switch remote.Status(err) {
 	case http.StatusConflict: // it exists
 		return nil
-	case http.StatusUnauthorized, http.StatusPaymentRequired, http.StatusForbidden: // a token may be able to write but not to create
+	// a token may be able to write but not to create
+	case http.StatusUnauthorized, http.StatusPaymentRequired, http.StatusForbidden:
 		if there, lookErr := c.Exists(ctx, id); lookErr == nil && there {
 			return nil
 		}
@@ -235,7 +236,8 @@ func (c *Client) Warnings(ctx context.Context, card string) error {
 			Message string `json:"message"`
 		} `json:"errors"`
 	}
-	q := remote.Request{Method: http.MethodPost, URL: c.Endpoint + "/api/validate-yaml", JSON: map[string]string{"content": card, "repoType": "dataset"}, Limit: 30 * time.Second}
+	q := remote.Request{Method: http.MethodPost, URL: c.Endpoint + "/api/validate-yaml",
+		JSON: map[string]string{"content": card, "repoType": "dataset"}, Limit: 30 * time.Second}
 	_, err := c.web().Do(ctx, q, &answer)
 	if e := (*remote.Error)(nil); remote.Status(err) == http.StatusBadRequest && asError(err, &e) {
 		if json.Unmarshal(e.Answer, &answer) == nil && len(answer.Errors) > 0 {

@@ -251,12 +251,14 @@ func TestNames(t *testing.T) {
 			t.Errorf("%q: %v", id, err)
 		}
 	}
-	for path, good := range map[string]bool{"a": true, "data/a.parquet": true, ".gitattributes": true, "": false, ".": false, "/a": false, "./a": false, "../a": false, "a/../b": false, "a/.git/b": false, ".git/b": false, "a//b": false} {
+	for path, good := range map[string]bool{"a": true, "data/a.parquet": true, ".gitattributes": true, "": false, ".": false, "/a": false, "./a": false,
+		"../a": false, "a/../b": false, "a/.git/b": false, ".git/b": false, "a//b": false} {
 		if err := hfhub.CheckPath(path); (err == nil) != good {
 			t.Errorf("%q: %v", path, err)
 		}
 	}
-	if _, err := (&hfhub.Client{}).Push(t.Context(), hfhub.Change{Repo: id, Summary: "x", Files: []hfhub.File{both[0], both[0]}}); err == nil || !strings.Contains(err.Error(), "occurs twice in a commit") {
+	if _, err := (&hfhub.Client{}).Push(t.Context(), hfhub.Change{Repo: id, Summary: "x", Files: []hfhub.File{both[0], both[0]}}); err == nil ||
+		!strings.Contains(err.Error(), "occurs twice in a commit") {
 		t.Error(err)
 	}
 	if _, err := (&hfhub.Client{}).Push(t.Context(), hfhub.Change{Repo: id, Summary: " "}); err == nil {

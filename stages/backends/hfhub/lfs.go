@@ -56,9 +56,11 @@ func (p *push) upload(ctx context.Context) error {
 		f, asked := files[o.OID]
 		switch {
 		case !asked || f.Size != o.Size:
-			return &remote.Error{What: fmt.Sprintf("%s: the store answers with an object %q of %d bytes that was not requested", p.Name, o.OID, o.Size)}
+			return &remote.Error{What: fmt.Sprintf("%s: the store answers with an object %q of %d bytes that was "+
+				"not requested", p.Name, o.OID, o.Size)}
 		case o.Error != nil:
-			return &remote.Error{What: fmt.Sprintf("%s: the store refuses %q: %d: %s", p.Name, f.Path, o.Error.Code, o.Error.Message)}
+			return &remote.Error{What: fmt.Sprintf("%s: the store refuses %q: %d: %s", p.Name, f.Path, o.Error.Code,
+				o.Error.Message)}
 		}
 	}
 	g, ctx := errgroup.WithContext(ctx)
@@ -74,7 +76,8 @@ func (p *push) upload(ctx context.Context) error {
 
 // batch asks for the upload addresses.
 func (p *push) batch(ctx context.Context, files []File) ([]lfsObject, error) {
-	ask := map[string]any{"operation": "upload", "transfers": []string{"basic", "multipart"}, "hash_algo": "sha256", "ref": map[string]string{"name": p.Revision}}
+	ask := map[string]any{"operation": "upload", "transfers": []string{"basic", "multipart"}, "hash_algo": "sha256",
+		"ref": map[string]string{"name": p.Revision}}
 	var objects []lfsObject
 	for _, f := range files {
 		if !slices.ContainsFunc(objects, func(o lfsObject) bool { return o.OID == f.SHA256 }) {
@@ -89,7 +92,8 @@ func (p *push) batch(ctx context.Context, files []File) ([]lfsObject, error) {
 		return p.lfs(ctx, p.web(), p.Endpoint+"/datasets/"+p.Repo+".git/info/lfs/objects/batch", ask, &answer)
 	})
 	if err == nil && len(answer.Objects) != len(objects) {
-		err = &remote.Error{What: fmt.Sprintf("%s: %d objects were requested, and the store answered with %d", p.Name, len(objects), len(answer.Objects))}
+		err = &remote.Error{What: fmt.Sprintf("%s: %d objects were requested, and the store answered with %d", p.Name,
+			len(objects), len(answer.Objects))}
 	}
 	return answer.Objects, err
 }
@@ -100,7 +104,8 @@ func (p *push) lfs(ctx context.Context, web *remote.Client, url string, body, an
 	if err != nil {
 		return err
 	}
-	_, err = web.Do(ctx, remote.Request{Method: http.MethodPost, URL: url, Type: lfsType, Header: http.Header{"Accept": {lfsType}}, Body: bytes.NewReader(data), Size: int64(len(data))}, answer)
+	_, err = web.Do(ctx, remote.Request{Method: http.MethodPost, URL: url, Type: lfsType,
+		Header: http.Header{"Accept": {lfsType}}, Body: bytes.NewReader(data), Size: int64(len(data))}, answer)
 	return err
 }
 
@@ -173,7 +178,8 @@ func (p *push) parts(ctx context.Context, f File, up *lfsAction, size string) er
 
 // put sends a part of a file. It may be repeated: the store identifies it by
 // its content.
-func (p *push) put(ctx context.Context, url string, f File, from, size int64, extra map[string]string) (header http.Header, err error) {
+func (p *push) put(ctx context.Context, url string, f File, from, size int64, extra map[string]string) (header http.Header,
+	err error) {
 	more := http.Header{}
 	for key, value := range extra {
 		if _, err := strconv.Atoi(key); err != nil && key != "chunk_size" {
@@ -182,7 +188,9 @@ func (p *push) put(ctx context.Context, url string, f File, from, size int64, ex
 	}
 	err = remote.Again(ctx, func() (err error) {
 		body := io.NewSectionReader(f.Content, from, size)
-		header, err = p.storage().Do(ctx, remote.Request{Method: http.MethodPut, URL: url, Body: body, Size: size, Header: more, Limit: slowly}, nil)
+		header, err = p.storage().
+			Do(ctx, remote.Request{Method: http.MethodPut, URL: url, Body: body, Size: size, Header: more,
+				Limit: slowly}, nil)
 		return err
 	})
 	return header, err

@@ -43,7 +43,8 @@ func CheckID(id string) error {
 
 // CheckPath refuses a path that could leave the repository.
 func CheckPath(p string) error {
-	if p == "" || p == "." || strings.HasPrefix(p, "/") || path.Clean(p) != p || strings.HasPrefix(p, "../") || p == ".." || strings.Contains("/"+p+"/", "/.git/") {
+	if p == "" || p == "." || strings.HasPrefix(p, "/") || path.Clean(p) != p || strings.HasPrefix(p, "../") || p == ".." ||
+		strings.Contains("/"+p+"/", "/.git/") {
 		return &remote.Error{What: fmt.Sprintf("path %q is not allowed in a repository", p), Usage: true}
 	}
 	return nil

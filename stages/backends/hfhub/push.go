@@ -263,7 +263,8 @@ type preuploaded struct {
 
 func (p *push) sort(f File, how preuploaded) error {
 	if how.Ignore {
-		return &remote.Error{What: fmt.Sprintf("%s: the repository %q ignores %q by its .gitignore", p.Name, p.Repo, f.Path), Usage: true}
+		return &remote.Error{What: fmt.Sprintf("%s: the repository %q ignores %q by its .gitignore", p.Name, p.Repo, f.Path),
+			Usage: true}
 	}
 	switch {
 	case how.OID != "" && how.Mode == "lfs" && how.OID == f.SHA256:
@@ -275,7 +276,8 @@ func (p *push) sort(f File, how preuploaded) error {
 	case how.Mode == "lfs":
 		p.large = append(p.large, f)
 	default:
-		return &remote.Error{What: fmt.Sprintf("%s: %q is to be uploaded as %q, which is neither regular nor lfs", p.Name, f.Path, how.Mode)}
+		return &remote.Error{What: fmt.Sprintf("%s: %q is to be uploaded as %q, which is neither regular nor lfs", p.Name,
+			f.Path, how.Mode)}
 	}
 	return nil
 }

@@ -18,7 +18,8 @@ import (
 // change returns the one commit of a submission.
 func (t *Trainer) change(ctx context.Context, s backends.Submission, b *batch, groups int64) (hfhub.Change, *record, error) {
 	files, recorded := b.files(t.mark(s))
-	rec := &record{Format: recordFormat, Token: s.Token, Run: s.Run, Epoch: s.Epoch, Digest: s.Digest, Groups: groups, Files: recorded, Skipped: map[string]any{}}
+	rec := &record{Format: recordFormat, Token: s.Token, Run: s.Run, Epoch: s.Epoch, Digest: s.Digest, Groups: groups,
+		Files: recorded, Skipped: map[string]any{}}
 	for _, sp := range b.splits {
 		if len(sp.skipped) > 0 {
 			rec.Skipped[sp.table.Name+"/"+sp.name] = sp.skipped
@@ -39,8 +40,9 @@ func (t *Trainer) change(ctx context.Context, s backends.Submission, b *batch, g
 	}
 	files = append(files, hfhub.Bytes(recordPath(s.Token), append(data, '\n')))
 	change := hfhub.Change{
-		Repo: t.cfg.Repo, Revision: t.cfg.Branch, Summary: fmt.Sprintf("rollmill: run %s, epoch %d", s.Run, s.Epoch), Description: "submission " + s.Token,
-		Guard: s.Guard, Fence: s.Fence, Settle: t.cfg.Settle,
+		Repo: t.cfg.Repo, Revision: t.cfg.Branch, Summary: fmt.Sprintf("rollmill: run %s, epoch %d", s.Run, s.Epoch),
+		Description: "submission " + s.Token,
+		Guard:       s.Guard, Fence: s.Fence, Settle: t.cfg.Settle,
 	}
 	if !t.cfg.Keep {
 		change.Delete = ours
@@ -129,9 +131,11 @@ func cardOf(id string, paths []string) string {
 		}
 	}
 	fmt.Fprintf(&b, "tags:\n- rollmill\n---\n\n# %s\n\n%s\n\n", id, cardMark)
-	fmt.Fprintf(&b, "A batch of agent trajectories that was chosen for training.\n\n```python\nfrom datasets import load_dataset\n\nrows = load_dataset(%q, %q)\n```\n\n", id, first)
+	fmt.Fprintf(&b, "A batch of agent trajectories that was chosen for training.\n\n```python\nfrom datasets import "+
+		"load_dataset\n\nrows = load_dataset(%q, %q)\n```\n\n", id, first)
 	fmt.Fprintf(&b, "```sql\nSELECT * FROM 'hf://datasets/%s/%s*.parquet';\n```\n\n", id, folder(first))
-	b.WriteString("Each commit is one submission; `.rollmill/` says which. To train on exactly one batch, pin its commit: `revision=...`.\n")
+	b.WriteString("Each commit is one submission; `.rollmill/` says which. To train on exactly one batch, pin its commit: " +
+		"`revision=...`.\n")
 	return b.String() + columns.String()
 }
 

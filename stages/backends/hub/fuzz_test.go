@@ -20,5 +20,6 @@ func FuzzService(f *testing.F) {
 			f.Fatal(err)
 		}
 		return tr
-	}, who, rec, who+"\x00{}\x00"+rec, who+"\x00{}\x00"+`[{"id":"0123456789abcdef","title":"token-1"}]`, `{"sha":"0123456789abcdef"}`, `{"error":"no"}`, "<html>", "null", "", "[[[")
+	}, who, rec, who+"\x00{}\x00"+rec, who+"\x00{}\x00"+`[{"id":"0123456789abcdef","title":"token-1"}]`, `{"sha":"0123456789abcdef"}`, `{"error":"no"}`,
+		"<html>", "null", "", "[[[")
 }

@@ -55,14 +55,18 @@ type Config struct {
 	Branch  string `yaml:"branch" json:"branch"` // default main; it must exist
 	Private bool   `yaml:"private" json:"private"`
 
-	Tables       []string      `yaml:"tables" json:"tables"`                 // of Tables; default trajectories
-	Best         int           `yaml:"best" json:"best"`                     // of trl-sft: conversations of a group; default 1, below 0 all
-	Keep         bool          `yaml:"keep" json:"keep"`                     // keep earlier batches next to this one
-	Validation   float64       `yaml:"validation" json:"validation"`         // share of the examples that is held out, chosen by SplitSeed
-	SplitSeed    int64         `yaml:"split_seed" json:"split_seed"`         //
-	RowWeight    sequences.Per `yaml:"row_weight" json:"row_weight"`         // of sequences: what counts the same in the loss; "": every weight is 1
+	Tables []string `yaml:"tables" json:"tables"` // of Tables; default trajectories
+	// of trl-sft: conversations of a group; default 1, below 0 all
+	Best int  `yaml:"best" json:"best"`
+	Keep bool `yaml:"keep" json:"keep"` // keep earlier batches next to this one
+	// share of the examples that is held out, chosen by SplitSeed
+	Validation float64 `yaml:"validation" json:"validation"`
+	SplitSeed  int64   `yaml:"split_seed" json:"split_seed"` //
+	// of sequences: what counts the same in the loss; "": every weight is 1
+	RowWeight    sequences.Per `yaml:"row_weight" json:"row_weight"`
 	MaxFileBytes int64         `yaml:"max_file_bytes" json:"max_file_bytes"` // begins another file; default 500 MB
-	Settle       time.Duration `yaml:"settle" json:"settle"`                 // until a commit whose answer was lost, or whose sender died, is certainly visible; default 5s
+	// until a commit whose answer was lost, or whose sender died, is certainly visible; default 5s
+	Settle time.Duration `yaml:"settle" json:"settle"`
 }
 
 // Trainer is a backends.Trainer.
@@ -106,7 +110,8 @@ func New(cfg Config) (*Trainer, error) {
 		t.formats = append(t.formats, tables[at])
 	}
 	if cfg.RowWeight != "" && !slices.ContainsFunc(t.formats, func(f exporters.Format) bool { return f.Loss != "" }) {
-		return nil, bad("leave out --row-weight, or push "+strings.Join(weighted(), ", "), "%s: rows have no weights", strings.Join(cfg.Tables, ", "))
+		return nil, bad("leave out --row-weight, or push "+strings.Join(weighted(), ", "), "%s: rows have no weights",
+			strings.Join(cfg.Tables, ", "))
 	}
 	return t, hfhub.CheckID(cfg.Repo)
 }
@@ -152,7 +157,8 @@ const NoRow = "no_row"
 
 // Preflight writes the batch without storing it, and checks whether the store
 // accepts the token.
-func (t *Trainer) Preflight(ctx context.Context, groups backends.Groups, report func(backends.Problem)) (backends.BatchStats, error) {
+func (t *Trainer) Preflight(ctx context.Context, groups backends.Groups,
+	report func(backends.Problem)) (backends.BatchStats, error) {
 	var stats backends.BatchStats
 	if err := t.entrance(ctx); err != nil {
 		return stats, err
@@ -177,7 +183,8 @@ func (t *Trainer) Preflight(ctx context.Context, groups backends.Groups, report 
 	}
 	stats.Notes, stats.Files = b.notes(), b.sequences()
 	if b.rows() == 0 {
-		report(backends.Problem{Reason: NoRow, Detail: "no group gives a row of " + strings.Join(t.cfg.Tables, ", "), Hint: "push the table " + Trajectories})
+		report(backends.Problem{Reason: NoRow, Detail: "no group gives a row of " + strings.Join(t.cfg.Tables, ", "),
+			Hint: "push the table " + Trajectories})
 	}
 	return stats, nil
 }
@@ -213,10 +220,12 @@ type record struct {
 	Files   []recordedFile `json:"files"`
 	Skipped map[string]any `json:"skipped,omitempty"` // what gave no row of a table, by reason
 
-	Of      map[string]string       `json:"of,omitempty"`      // by table: the batch's table that it is made of, where not its groups
+	// by table: the batch's table that it is made of, where not its groups
+	Of      map[string]string       `json:"of,omitempty"`
 	Balance map[string]chat.Balance `json:"balance,omitempty"` // of single answers, by table and side
 
-	Sequences map[string]formats.Balance `json:"sequences,omitempty"` // by table and side: the tokens that went in and came out
+	// by table and side: the tokens that went in and came out
+	Sequences map[string]formats.Balance `json:"sequences,omitempty"`
 }
 
 type recordedFile struct {
@@ -232,7 +241,8 @@ func recordPath(token string) string { return ".rollmill/" + token + ".json" }
 
 // Submit writes the files to disk, for their digests, and commits them. It may
 // be repeated: an existing submission is not made again.
-func (t *Trainer) Submit(ctx context.Context, s backends.Submission, groups backends.Groups, event func(backends.JobEvent)) (backends.Outcome, error) {
+func (t *Trainer) Submit(ctx context.Context, s backends.Submission, groups backends.Groups,
+	event func(backends.JobEvent)) (backends.Outcome, error) {
 	unsent := backends.Outcome{State: formats.JobFailed, Clean: true, Message: "nothing was committed"}
 	b, err := t.beginWeighed(groups)
 	if err != nil {
@@ -306,14 +316,16 @@ func (t *Trainer) look(ctx context.Context, s backends.Submission) (backends.Out
 		}
 		fallthrough
 	case http.StatusNotFound:
-		return backends.Outcome{State: formats.JobFailed, Clean: true, Message: "the repository does not hold this submission"}, nil
+		return backends.Outcome{State: formats.JobFailed, Clean: true,
+			Message: "the repository does not hold this submission"}, nil
 	}
 	if err != nil {
 		return backends.Outcome{State: backends.JobUnknown}, err
 	}
 	var rec record
 	if err := json.Unmarshal(data, &rec); err != nil || rec.Format != recordFormat {
-		return backends.Outcome{State: backends.JobUnknown, Message: fmt.Sprintf("%s in %q is not a record of rollmill", recordPath(s.Token), t.cfg.Repo)}, nil
+		return backends.Outcome{State: backends.JobUnknown,
+			Message: fmt.Sprintf("%s in %q is not a record of rollmill", recordPath(s.Token), t.cfg.Repo)}, nil
 	}
 	commit, err := t.store.LastCommit(ctx, t.cfg.Repo, t.cfg.Branch, recordPath(s.Token))
 	if err != nil {

@@ -45,11 +45,13 @@ func trainer(t *testing.T, s *hubtest.Server, edit ...func(*hub.Config)) *hub.Tr
 func tables(names ...string) func(*hub.Config) { return func(c *hub.Config) { c.Tables = names } }
 
 func TestConformance(t *testing.T) {
-	for name, edit := range map[string]func(*hub.Config){"trajectories": func(*hub.Config) {}, "all tables": tables(hub.Tables()...), "kept": func(c *hub.Config) { c.Keep = true }} {
+	for name, edit := range map[string]func(*hub.Config){"trajectories": func(*hub.Config) {}, "all tables": tables(hub.Tables()...),
+		"kept": func(c *hub.Config) { c.Keep = true }} {
 		t.Run(name, func(t *testing.T) {
 			backendtest.Run(t, func(t *testing.T) backendtest.Subject {
 				tr, s := start(t, hubtest.Faults{}, edit)
-				return backendtest.Subject{Trainer: tr, Jobs: func() int { return len(s.Commits(id)) }, Secrets: []string{hubtest.Token}, Sent: func() []string { return slices.Collect(maps.Values(s.Files(id))) }}
+				return backendtest.Subject{Trainer: tr, Jobs: func() int { return len(s.Commits(id)) }, Secrets: []string{hubtest.Token},
+					Sent: func() []string { return slices.Collect(maps.Values(s.Files(id))) }}
 			})
 		})
 	}
@@ -88,7 +90,8 @@ func paths(s *hubtest.Server) []string {
 func TestTheRepositoryHoldsTheRowsAndACard(t *testing.T) {
 	tr, s := start(t, hubtest.Faults{ChunkSize: 1000}, tables("trajectories", "trl-preference"))
 	out := must(t, tr, "token-1")
-	want := []string{".gitattributes", ".rollmill/token-1.json", "README.md", "data/trajectories/train-00000-of-00001.parquet", "data/trl-preference/train-00000-of-00001.parquet"}
+	want := []string{".gitattributes", ".rollmill/token-1.json", "README.md", "data/trajectories/train-00000-of-00001.parquet",
+		"data/trl-preference/train-00000-of-00001.parquet"}
 	if got := paths(s); !slices.Equal(got, want) {
 		t.Fatalf("%q", got)
 	}
@@ -117,7 +120,8 @@ func TestTheRepositoryHoldsTheRowsAndACard(t *testing.T) {
 		card.Configs[1].Files[0].Path != "data/trl-preference/train-*.parquet" || card.Configs[1].Files[0].Split != "train" {
 		t.Errorf("%+v, %v in %s", card, err, files["README.md"])
 	}
-	if n := len(s.Commits(id)); n != 1 || len(out.Job) != 40 || out.Files[0] != "hf://datasets/"+id+"@"+out.Job+"/"+want[3] || out.Metrics[want[3]] != 12 || out.Metrics[want[4]] != 3 {
+	if n := len(s.Commits(id)); n != 1 || len(out.Job) != 40 || out.Files[0] != "hf://datasets/"+id+"@"+out.Job+"/"+want[3] || out.Metrics[want[3]] != 12 ||
+		out.Metrics[want[4]] != 3 {
 		t.Errorf("%d commits, %+v", n, out)
 	}
 	again, err := tr.Resolve(t.Context(), submission("token-1"))
@@ -132,7 +136,8 @@ func TestTheNextBatchReplacesTheOneBefore(t *testing.T) {
 	s.Put(id, "data/trajectories/train-00001-of-00002.parquet", "stale")
 	s.Put(id, "notes.txt", "theirs")
 	two := must(t, tr, "token-2")
-	want := []string{".gitattributes", ".rollmill/token-1.json", ".rollmill/token-2.json", "README.md", "data/trajectories/train-00000-of-00001.parquet", "notes.txt"}
+	want := []string{".gitattributes", ".rollmill/token-1.json", ".rollmill/token-2.json", "README.md", "data/trajectories/train-00000-of-00001.parquet",
+		"notes.txt"}
 	if got := paths(s); !slices.Equal(got, want) || one.Job == two.Job {
 		t.Errorf("%q", got)
 	}
@@ -145,7 +150,8 @@ func TestKeepEarlierBatches(t *testing.T) {
 	tr, s := start(t, hubtest.Faults{}, func(c *hub.Config) { c.Keep, c.Tables = true, []string{"trl-sft"} })
 	must(t, tr, "token-1")
 	must(t, trainer(t, s, func(c *hub.Config) { c.Keep = true }), "token-2")
-	want := []string{".gitattributes", ".rollmill/token-1.json", ".rollmill/token-2.json", "README.md", "data/trajectories/train-token-2-00000-of-00001.parquet", "data/trl-sft/train-token-1-00000-of-00001.parquet"}
+	want := []string{".gitattributes", ".rollmill/token-1.json", ".rollmill/token-2.json", "README.md",
+		"data/trajectories/train-token-2-00000-of-00001.parquet", "data/trl-sft/train-token-1-00000-of-00001.parquet"}
 	if got := paths(s); !slices.Equal(got, want) {
 		t.Errorf("%q", got)
 	}
@@ -267,7 +273,9 @@ func TestABatchWithoutRows(t *testing.T) {
 		alike[i].Reward = alike[0].Reward
 	}
 	var reasons []string
-	stats, err := tr.Preflight(t.Context(), func(yield func([]formats.Trajectory, error) bool) { yield(alike, nil) }, func(p backends.Problem) { reasons = append(reasons, p.Reason) })
+	stats, err := tr.Preflight(t.Context(), func(yield func([]formats.Trajectory, error) bool) { yield(alike, nil) }, func(p backends.Problem) {
+		reasons = append(reasons, p.Reason)
+	})
 	if err != nil || fmt.Sprint(reasons) != "[no_row]" || !strings.Contains(fmt.Sprint(stats.Notes), "tie 1") {
 		t.Errorf("%q, %v, %+v", reasons, err, stats)
 	}

@@ -23,7 +23,9 @@ func TestPythonClient(t *testing.T) {
 	if exec.Command(python, "-c", "import huggingface_hub, datasets, duckdb").Run() != nil {
 		t.Skip("no Python with huggingface_hub: .ci/venv data, or set ROLLMILL_PYTHON_HUB")
 	}
-	tr, s := start(t, hubtest.Faults{ChunkSize: 100 << 10}, tables("trajectories", "trl-preference", "sequences"), func(c *hub.Config) { c.Validation, c.SplitSeed = 0.5, 1 })
+	tr, s := start(t, hubtest.Faults{ChunkSize: 100 << 10}, tables("trajectories", "trl-preference", "sequences"), func(c *hub.Config) {
+		c.Validation, c.SplitSeed = 0.5, 1
+	})
 	must(t, tr, "token-1")
 	folder := t.TempDir()
 	var files []hfhub.File

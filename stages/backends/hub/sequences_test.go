@@ -44,7 +44,8 @@ func TestSequencesAreAsTheBatch(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			tr, s := start(t, hubtest.Faults{}, edit)
 			stats, err := tr.Preflight(t.Context(), recorded(backendtest.Batch()), func(p backends.Problem) { t.Error(p) })
-			if err != nil || len(stats.Files) != 1 || stats.Files[0].Name != "sequences/train" || stats.Files[0].Rows != 12 || stats.Files[0].Sequences.In != 24 {
+			if err != nil || len(stats.Files) != 1 || stats.Files[0].Name != "sequences/train" || stats.Files[0].Rows != 12 ||
+				stats.Files[0].Sequences.In != 24 {
 				t.Errorf("%+v, %v", stats, err)
 			}
 			must(t, tr, "token-1")

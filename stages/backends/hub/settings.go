@@ -20,14 +20,18 @@ func defaults() *Config { return &Config{Branch: "main", Best: 1, MaxFileBytes: 
 // identity.
 func (c *Config) Declare(d *plugin.Declarer) {
 	d.Heading(plugin.Submission)
-	d.String(&c.Endpoint, "hub-url", "push to the store at this `URL`").Shown("HF_ENDPOINT, else https://huggingface.co").FromReceipt(plugin.Address)
+	d.String(&c.Endpoint, "hub-url", "push to the store at this `URL`").Shown("HF_ENDPOINT, else https://huggingface.co").
+		FromReceipt(plugin.Address)
 	d.Variable(&c.EndpointVariable, "HF_ENDPOINT")
 	backends.DeclareKeyFile(d, &c.Token, "HF_TOKEN")
-	d.String(&c.Repo, "repository", "push to the dataset repository `OWNER/NAME`, created if missing").FromReceipt(repositoryIn)
+	d.String(&c.Repo, "repository", "push to the dataset repository `OWNER/NAME`, created if missing").
+		FromReceipt(repositoryIn)
 	d.String(&c.Branch, "branch", "commit to this `BRANCH`").FromReceipt(branchIn)
 	d.Bool(&c.Private, "private", "make a new repository private")
-	d.Strings(&c.Tables, "tables", "push this `TABLE`: "+strings.Join(Tables(), ", ")).Shown(Trajectories).FromReceipt(tablesIn).Choices = Tables()
-	d.Bool(&c.Keep, "keep-earlier", "keep earlier batches next to this one; otherwise they remain only in the history").ID("keep-earlier")
+	d.Strings(&c.Tables, "tables", "push this `TABLE`: "+strings.Join(Tables(), ", ")).Shown(Trajectories).
+		FromReceipt(tablesIn).Choices = Tables()
+	d.Bool(&c.Keep, "keep-earlier", "keep earlier batches next to this one; otherwise they remain only in the history").
+		ID("keep-earlier")
 	d.Int64(&c.MaxFileBytes, "file-bytes", "begin another file after `N` bytes")
 	backends.DeclareHeldOut(d, &c.Validation, &c.SplitSeed)
 	backends.DeclareBest(d, &c.Best).Tag = ""

@@ -138,7 +138,9 @@ func (b *batch) group(rows []formats.Trajectory) error {
 	if formats.HeldOut(b.t.cfg.SplitSeed, b.t.cfg.Validation, rows[0].ExampleID) {
 		name = validation
 	}
-	return b.Group(rows, func(of exporters.Source, x exporters.Item, reason string) error { return b.give(name, of, x, reason) })
+	return b.Group(rows, func(of exporters.Source, x exporters.Item, reason string) error {
+		return b.give(name, of, x, reason)
+	})
 }
 
 func (b *batch) give(name string, of exporters.Source, x exporters.Item, reason string) error {
@@ -227,7 +229,8 @@ func (b *batch) rows() (n int64) {
 func (b *batch) notes() (out []string) {
 	for _, s := range b.splits {
 		if len(s.skipped) > 0 {
-			out = append(out, fmt.Sprintf("%s/%s has no row for some %s: %s", s.table.Name, s.name, b.t.madeOf(s.table), s.skipped))
+			out = append(out, fmt.Sprintf("%s/%s has no row for some %s: %s", s.table.Name, s.name,
+				b.t.madeOf(s.table), s.skipped))
 		}
 	}
 	return out

@@ -38,7 +38,8 @@ func TestTablesOfTheBatch(t *testing.T) {
 			got = append(got, fmt.Sprintf("%s: %s > %s by %.2g", side, content(p.Chosen[0]), content(p.Rejected[0]), p.Margin))
 		}
 	}
-	if len(got) != 9 || got[0] != "train: answer 3 > answer 0 by 1" || got[1] != "train: answer 3 > answer 1 by 0.67" || got[2] != "train: answer 2 > answer 0 by 0.67" {
+	if len(got) != 9 || got[0] != "train: answer 3 > answer 0 by 1" || got[1] != "train: answer 3 > answer 1 by 0.67" ||
+		got[2] != "train: answer 2 > answer 0 by 0.67" {
 		t.Errorf("%q", got)
 	}
 	if plain, _ := start(t, hubtest.Faults{}); plain.Compares() != nil {

@@ -107,7 +107,8 @@ func New(prefix string, f Faults) *Hub {
 	if f.PageSize == 0 {
 		f.PageSize = 1000
 	}
-	h := &Hub{Prefix: prefix, faults: f, mux: http.NewServeMux(), repos: map[string]*repository{}, objects: map[string][]byte{}, parts: map[string]map[int][]byte{}, busy: map[string]int{}}
+	h := &Hub{Prefix: prefix, faults: f, mux: http.NewServeMux(), repos: map[string]*repository{},
+		objects: map[string][]byte{}, parts: map[string]map[int][]byte{}, busy: map[string]int{}}
 	const repo = "/api/datasets/{owner}/{name}"
 	for pattern, serve := range map[string]http.HandlerFunc{
 		"POST /api/repos/create":                               h.create,
@@ -155,7 +156,8 @@ func (h *Hub) serve(w http.ResponseWriter, r *http.Request) {
 		fail(w, http.StatusTooManyRequests, "", "slow down")
 		return
 	}
-	if !strings.HasPrefix(r.URL.Path, h.Prefix+"/_store/") && !h.known(r) && r.Method != http.MethodGet && r.Method != http.MethodHead {
+	if !strings.HasPrefix(r.URL.Path, h.Prefix+"/_store/") && !h.known(r) && r.Method != http.MethodGet &&
+		r.Method != http.MethodHead {
 		said := "Invalid credentials"
 		if h.faults.EchoesToken {
 			said += ": " + r.Header.Get("Authorization")

@@ -54,7 +54,8 @@ func (h *Hub) create(w http.ResponseWriter, r *http.Request) {
 		Visibility   *string `json:"visibility"`
 		Private      *bool   `json:"private"`
 	}
-	if err := json.NewDecoder(r.Body).Decode(&body); err != nil || body.Name == "" || body.Type != "dataset" || h.faults.OldKeys && body.Visibility != nil {
+	if err := json.NewDecoder(r.Body).
+		Decode(&body); err != nil || body.Name == "" || body.Type != "dataset" || h.faults.OldKeys && body.Visibility != nil {
 		fail(w, http.StatusBadRequest, "", fmt.Sprintf("bad body: %+v %v", body, err))
 		return
 	}
@@ -110,7 +111,10 @@ func (h *Hub) whoami(w http.ResponseWriter, r *http.Request) {
 		}
 		fail(w, http.StatusUnauthorized, "", said)
 	default:
-		answer(w, map[string]any{"type": "user", "name": "tester", "fullname": "Tester", "orgs": []any{map[string]string{"name": "acme"}}, "auth": map[string]any{"type": "access_token", "accessToken": map[string]string{"displayName": "t", "role": "write"}}})
+		answer(w, map[string]any{"type": "user", "name": "tester", "fullname": "Tester",
+			"orgs": []any{map[string]string{"name": "acme"}},
+			"auth": map[string]any{"type": "access_token",
+				"accessToken": map[string]string{"displayName": "t", "role": "write"}}})
 	}
 }
 
@@ -119,7 +123,8 @@ func (h *Hub) card(w http.ResponseWriter, r *http.Request) {
 	if err := json.NewDecoder(r.Body).Decode(&body); err != nil || h.faults.CardError != "" {
 		w.Header().Set("Content-Type", "application/json")
 		w.WriteHeader(http.StatusBadRequest)
-		json.NewEncoder(w).Encode(map[string]any{"errors": []any{map[string]string{"message": h.faults.CardError}}, "warnings": []any{}})
+		json.NewEncoder(w).Encode(map[string]any{"errors": []any{map[string]string{"message": h.faults.CardError}},
+			"warnings": []any{}})
 		return
 	}
 	answer(w, map[string]any{"errors": []any{}, "warnings": []any{}})
@@ -134,18 +139,21 @@ func (h *Hub) info(w http.ResponseWriter, r *http.Request, p place) {
 	for _, path := range paths(p.rev) {
 		siblings = append(siblings, map[string]any{"rfilename": path})
 	}
-	answer(w, map[string]any{"_id": "1", "id": p.id, "author": strings.Split(p.id, "/")[0], "sha": p.rev.oid, "private": p.private, "gated": false, "disabled": false,
+	answer(w, map[string]any{"_id": "1", "id": p.id, "author": strings.Split(p.id, "/")[0], "sha": p.rev.oid,
+		"private": p.private, "gated": false, "disabled": false,
 		"tags": []any{}, "downloads": 0, "likes": 0, "createdAt": birth, "lastModified": birth, "siblings": siblings})
 }
 
 func (h *Hub) refs(w http.ResponseWriter, _ *http.Request, p place) {
-	answer(w, map[string]any{"branches": []any{map[string]string{"name": "main", "ref": "refs/heads/main", "targetCommit": p.head().oid}}, "converts": []any{}, "tags": []any{}})
+	answer(w, map[string]any{"branches": []any{map[string]string{"name": "main", "ref": "refs/heads/main",
+		"targetCommit": p.head().oid}}, "converts": []any{}, "tags": []any{}})
 }
 
 func (h *Hub) history(w http.ResponseWriter, _ *http.Request, p place) {
 	all := []any{}
 	for _, c := range slices.Backward(p.commits) {
-		all = append(all, map[string]any{"id": c.oid, "title": c.title, "message": c.message, "date": birth, "authors": []any{map[string]string{"user": "tester"}}})
+		all = append(all, map[string]any{"id": c.oid, "title": c.title, "message": c.message, "date": birth,
+			"authors": []any{map[string]string{"user": "tester"}}})
 	}
 	answer(w, all)
 }

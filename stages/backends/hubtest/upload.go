@@ -41,7 +41,8 @@ func (h *Hub) preupload(w http.ResponseWriter, r *http.Request, p place) {
 			fail(w, http.StatusBadRequest, "", fmt.Sprintf("%q: a sample of %d bytes: %v", f.Path, len(sample), err))
 			return
 		}
-		one := map[string]any{"path": f.Path, "uploadMode": h.mode(f.Path), "shouldIgnore": h.faults.Ignored != "" && path.Ext(f.Path) == h.faults.Ignored}
+		one := map[string]any{"path": f.Path, "uploadMode": h.mode(f.Path),
+			"shouldIgnore": h.faults.Ignored != "" && path.Ext(f.Path) == h.faults.Ignored}
 		if h.faults.NoIgnoreKey {
 			delete(one, "shouldIgnore")
 		}
@@ -142,7 +143,8 @@ func (h *Hub) complete(w http.ResponseWriter, r *http.Request) {
 			ETag   string `json:"etag"`
 		} `json:"parts"`
 	}
-	if err := json.NewDecoder(r.Body).Decode(&body); err != nil || body.OID != r.PathValue("oid") || r.Header.Get("Authorization") != "" {
+	if err := json.NewDecoder(r.Body).
+		Decode(&body); err != nil || body.OID != r.PathValue("oid") || r.Header.Get("Authorization") != "" {
 		fail(w, http.StatusBadRequest, "", fmt.Sprintf("bad completion: %+v %v", body, err))
 		return
 	}
@@ -216,7 +218,8 @@ func (h *Hub) commit(w http.ResponseWriter, r *http.Request, p place) {
 		h.faults.DropAfterCommit--
 		panic(http.ErrAbortHandler)
 	}
-	out := map[string]any{"success": true, "commitUrl": h.base(r) + "/datasets/" + p.id + "/commit/" + made.oid, "commitOid": made.oid}
+	out := map[string]any{"success": true, "commitUrl": h.base(r) + "/datasets/" + p.id + "/commit/" + made.oid,
+		"commitOid": made.oid}
 	if h.faults.EmptyCommitURL {
 		out["commitUrl"] = ""
 	}
@@ -284,7 +287,9 @@ func (c *change) read(body []byte, head string) (wrong string) {
 			}
 			delete(c.files, v.Path)
 		case "deletedFolder":
-			maps.DeleteFunc(c.files, func(p string, _ *file) bool { return strings.HasPrefix(p, strings.TrimSuffix(v.Path, "/")+"/") })
+			maps.DeleteFunc(c.files, func(p string, _ *file) bool {
+				return strings.HasPrefix(p, strings.TrimSuffix(v.Path, "/")+"/")
+			})
 		default:
 			return fmt.Sprintf("line %d: unknown key %q", n+1, l.Key)
 		}

@@ -35,17 +35,19 @@ type Client struct {
 // New returns a client of the server at an http URL.
 func New(uri string, l Login) (*Client, error) {
 	if u, err := url.Parse(uri); err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https" {
-		return nil, &remote.Error{What: "the address of the tracking server is not an http URL", Help: "start one: mlflow server", Usage: true}
+		return nil, &remote.Error{What: "the address of the tracking server is not an http URL",
+			Help: "start one: mlflow server", Usage: true}
 	}
 	secrets := []string{l.Token, l.Password}
 	if l.User != "" { // a server may repeat the header
 		secrets = append(secrets, base64.StdEncoding.EncodeToString([]byte(l.User+":"+l.Password)))
 	}
-	return &Client{strings.TrimSuffix(uri, "/") + "/api/2.0/mlflow/", remote.Client{Name: "mlflow", Secrets: secrets, Sign: func(r *http.Request) {
-		if remote.Authorize(r, l.Token); l.Token == "" && l.User != "" {
-			r.SetBasicAuth(l.User, l.Password)
-		}
-	}}}, nil
+	return &Client{strings.TrimSuffix(uri, "/") + "/api/2.0/mlflow/",
+		remote.Client{Name: "mlflow", Secrets: secrets, Sign: func(r *http.Request) {
+			if remote.Authorize(r, l.Token); l.Token == "" && l.User != "" {
+				r.SetBasicAuth(l.User, l.Password)
+			}
+		}}}, nil
 }
 
 func (c *Client) get(ctx context.Context, path string, query url.Values, answer any) error {
@@ -73,7 +75,9 @@ func (c *Client) Experiment(ctx context.Context, name string) (string, error) {
 	var made struct {
 		ID string `json:"experiment_id"`
 	}
-	if err = c.post(ctx, "experiments/create", map[string]string{"name": name}, &made); err != nil && remote.Status(err) == http.StatusBadRequest { // another process made it
+	// another process made it
+	if err = c.post(ctx, "experiments/create", map[string]string{"name": name}, &made); err != nil &&
+		remote.Status(err) == http.StatusBadRequest {
 		err = c.get(ctx, "experiments/get-by-name", query, &found)
 		made.ID = found.Experiment.ID
 	}
@@ -96,8 +100,10 @@ func (c *Client) Run(ctx context.Context, experiment, name string) (string, erro
 	var found struct {
 		Runs []run `json:"runs"`
 	}
-	err := c.post(ctx, "runs/search", map[string]any{"experiment_ids": []string{experiment}, "max_results": 1, "order_by": []string{"attributes.start_time ASC"},
-		"filter": fmt.Sprintf("tags.`%s` = '%s'", RunTag, tagValue(name))}, &found)
+	err := c.post(ctx, "runs/search",
+		map[string]any{"experiment_ids": []string{experiment}, "max_results": 1,
+			"order_by": []string{"attributes.start_time ASC"},
+			"filter":   fmt.Sprintf("tags.`%s` = '%s'", RunTag, tagValue(name))}, &found)
 	if err != nil {
 		return "", err
 	}
@@ -107,8 +113,9 @@ func (c *Client) Run(ctx context.Context, experiment, name string) (string, erro
 	var made struct {
 		Run run `json:"run"`
 	}
-	err = c.post(ctx, "runs/create", map[string]any{"experiment_id": experiment, "run_name": name, "start_time": time.Now().UnixMilli(),
-		"tags": []tag{{RunTag, tagValue(name)}, {"mlflow.source.name", "rollmill"}}}, &made)
+	err = c.post(ctx, "runs/create",
+		map[string]any{"experiment_id": experiment, "run_name": name, "start_time": time.Now().UnixMilli(),
+			"tags": []tag{{RunTag, tagValue(name)}, {"mlflow.source.name", "rollmill"}}}, &made)
 	return made.Run.Info.ID, err
 }
 

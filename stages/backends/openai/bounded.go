@@ -23,7 +23,8 @@ const (
 var renamed sync.Map // of [2]string{URL, model}
 
 // bounded is complete with max_tokens under the name that the service accepts.
-func (c Client) bounded(ctx context.Context, baseURL, apiKey, model string, messages []formats.Message, fields map[string]any) ([]byte, error) {
+func (c Client) bounded(ctx context.Context, baseURL, apiKey, model string, messages []formats.Message,
+	fields map[string]any) ([]byte, error) {
 	if _, has := fields[maxTokens]; !has {
 		return c.complete(ctx, baseURL, apiKey, model, messages, fields)
 	}

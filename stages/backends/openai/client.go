@@ -36,7 +36,8 @@ func (c Client) http() *http.Client {
 // Chat sends messages to baseURL/chat/completions and returns the model's.
 // fields are added to the request unchanged, and override everything else. The
 // request is sent over the given client, or over c.HTTP if that is nil.
-func (c Client) Chat(ctx context.Context, over *http.Client, baseURL, apiKey, model string, messages []formats.Message, fields map[string]any) (formats.Message, error) {
+func (c Client) Chat(ctx context.Context, over *http.Client, baseURL, apiKey, model string, messages []formats.Message,
+	fields map[string]any) (formats.Message, error) {
 	if over != nil {
 		c.HTTP = over
 	}
@@ -55,9 +56,11 @@ func (c Client) Chat(ctx context.Context, over *http.Client, baseURL, apiKey, mo
 }
 
 // complete returns the bytes of an answer.
-func (c Client) complete(ctx context.Context, baseURL, apiKey, model string, messages []formats.Message, fields map[string]any) ([]byte, error) {
+func (c Client) complete(ctx context.Context, baseURL, apiKey, model string, messages []formats.Message,
+	fields map[string]any) ([]byte, error) {
 	x := &exchange{fields: fields, http: c.http()}
-	_, err := x.client(baseURL, apiKey).CreateChatCompletion(ctx, openai.ChatCompletionRequest{Model: model, Messages: chatMessages(messages)})
+	_, err := x.client(baseURL, apiKey).
+		CreateChatCompletion(ctx, openai.ChatCompletionRequest{Model: model, Messages: chatMessages(messages)})
 	if err != nil {
 		return nil, remote.RetryAfter(plain(err), x.header)
 	}
@@ -80,7 +83,8 @@ func plain(err error) error {
 	var u *url.Error
 	switch {
 	case errors.As(err, &request): // first: when the body's error is a text, it wraps an APIError that is empty
-		return &Error{Status: request.HTTPStatusCode, Text: strings.TrimSpace(string(bytes.ToValidUTF8(request.Body[:min(len(request.Body), 200)], nil)))}
+		return &Error{Status: request.HTTPStatusCode,
+			Text: strings.TrimSpace(string(bytes.ToValidUTF8(request.Body[:min(len(request.Body), 200)], nil)))}
 	case errors.As(err, &api):
 		e := &Error{Status: api.HTTPStatusCode, Text: api.Message}
 		if api.Param != nil {
@@ -96,7 +100,8 @@ func plain(err error) error {
 func chatMessages(messages []formats.Message) []openai.ChatCompletionMessage {
 	out := make([]openai.ChatCompletionMessage, len(messages))
 	for i, m := range messages {
-		out[i] = openai.ChatCompletionMessage{Role: m.Role, Content: chat.ContentText(&m), Name: m.Name, ToolCallID: m.ToolCallID, ReasoningContent: m.Reasoning}
+		out[i] = openai.ChatCompletionMessage{Role: m.Role, Content: chat.ContentText(&m), Name: m.Name,
+			ToolCallID: m.ToolCallID, ReasoningContent: m.Reasoning}
 		for _, t := range m.ToolCalls {
 			out[i].ToolCalls = append(out[i].ToolCalls, openai.ToolCall{
 				ID: t.ID, Type: openai.ToolTypeFunction, Function: openai.FunctionCall{Name: t.Name, Arguments: t.Arguments},

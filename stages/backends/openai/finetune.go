@@ -30,18 +30,21 @@ var Methods = []string{Supervised, DPO, Reinforcement}
 
 // Config says where and how to train.
 type Config struct {
-	BaseURL      string `yaml:"base_url" json:"base_url"` // default OpenAI's; of Azure https://RESOURCE.openai.azure.com/openai
+	// default OpenAI's; of Azure https://RESOURCE.openai.azure.com/openai
+	BaseURL      string `yaml:"base_url" json:"base_url"`
 	APIKey       string `yaml:"-" json:"-"`
 	OpenAIKey    string `yaml:"-" json:"-"` // used in place of APIKey, at OpenAI and at Azure
 	AzureKey     string `yaml:"-" json:"-"`
 	Organization string `yaml:"organization" json:"organization"`
 	Project      string `yaml:"project" json:"project"`
-	Azure        bool   `yaml:"azure" json:"azure"`             // another header, an api-version, and beta next to the hyperparameters
-	APIVersion   string `yaml:"api_version" json:"api_version"` // of Azure
+	// another header, an api-version, and beta next to the hyperparameters
+	Azure      bool   `yaml:"azure" json:"azure"`
+	APIVersion string `yaml:"api_version" json:"api_version"` // of Azure
 
-	Model           string         `yaml:"model" json:"model"`
-	Method          string         `yaml:"method" json:"method"` // default supervised
-	Best            int            `yaml:"best" json:"best"`     // of supervised: conversations of a group; default 1, below 0 all
+	Model  string `yaml:"model" json:"model"`
+	Method string `yaml:"method" json:"method"` // default supervised
+	// of supervised: conversations of a group; default 1, below 0 all
+	Best            int            `yaml:"best" json:"best"`
 	Suffix          string         `yaml:"suffix" json:"suffix"` // of the new model's name
 	Seed            *int64         `yaml:"seed" json:"seed"`
 	Hyperparameters map[string]any `yaml:"hyperparameters" json:"hyperparameters"`
@@ -54,8 +57,9 @@ type Config struct {
 	MaxBytes     int64         `yaml:"max_bytes" json:"max_bytes"`           // of an upload in parts; default 8 GB
 	PartBytes    int           `yaml:"part_bytes" json:"part_bytes"`         // default 32 MiB; the service takes up to 64 MB
 	FileTimeout  time.Duration `yaml:"file_timeout" json:"file_timeout"`     // until a file is processed; default 15m
-	Settle       time.Duration `yaml:"settle" json:"settle"`                 // until a new job is certainly listed; default 30s
-	Poll         time.Duration `yaml:"poll" json:"poll"`                     // of files; default 2s
+	// until a new job is certainly listed; default 30s
+	Settle time.Duration `yaml:"settle" json:"settle"`
+	Poll   time.Duration `yaml:"poll" json:"poll"` // of files; default 2s
 }
 
 func (c Config) withDefaults() Config {
@@ -90,7 +94,8 @@ func (c Config) validate() error {
 	case len(c.Suffix) > 64:
 		return bad("", "the suffix has %d characters; at most 64 are allowed", len(c.Suffix))
 	case c.Method == Reinforcement && c.Grader == nil:
-		return bad("a grader is an object with a type: string_check, text_similarity, python, score_model or multi", "reinforcement needs a grader")
+		return bad("a grader is an object with a type: string_check, text_similarity, python, score_model or multi",
+			"reinforcement needs a grader")
 	case c.Method != Reinforcement && c.Grader != nil:
 		return bad("", "a grader is for reinforcement, not for %s", c.Method)
 	case c.Validation < 0 || c.Validation >= 1:
@@ -110,8 +115,10 @@ var limits = map[string]struct {
 	min, max float64
 	of       string // "" for every method
 }{
-	"batch_size": {1, 256, ""}, "learning_rate_multiplier": {0, 1e6, ""}, "n_epochs": {1, 50, ""}, "beta": {0, 2, DPO}, "l2_multiplier": {0, 1e6, DPO},
-	"compute_multiplier": {0.00001, 10, Reinforcement}, "eval_interval": {1, 1e9, Reinforcement}, "eval_samples": {1, 1e9, Reinforcement}, "reasoning_effort": {of: Reinforcement},
+	"batch_size": {1, 256, ""}, "learning_rate_multiplier": {0, 1e6, ""}, "n_epochs": {1, 50, ""}, "beta": {0, 2, DPO},
+	"l2_multiplier":      {0, 1e6, DPO},
+	"compute_multiplier": {0.00001, 10, Reinforcement}, "eval_interval": {1, 1e9, Reinforcement},
+	"eval_samples": {1, 1e9, Reinforcement}, "reasoning_effort": {of: Reinforcement},
 }
 
 func (c Config) checkHyperparameters(bad func(hint, format string, args ...any) error) error {
@@ -174,14 +181,16 @@ const (
 )
 
 // Preflight makes every line and checks for what the service would refuse.
-func (t *Trainer) Preflight(_ context.Context, groups backends.Groups, report func(backends.Problem)) (backends.BatchStats, error) {
+func (t *Trainer) Preflight(_ context.Context, groups backends.Groups,
+	report func(backends.Problem)) (backends.BatchStats, error) {
 	var stats backends.BatchStats
 	train, held := file{}, file{held: true}
 	names := t.cfg.graderItems()
 	err := t.each(groups, stats.AddGroup, func(m made) error {
 		stats.Sequences++
 		if m.reason != "" {
-			report(backends.Problem{GroupID: m.rows[0].GroupID, TrajectoryID: m.id, Reason: NoRow, Detail: "it gives no line: " + m.reason, Hint: hints[m.reason]})
+			report(backends.Problem{GroupID: m.rows[0].GroupID, TrajectoryID: m.id, Reason: NoRow,
+				Detail: "it gives no line: " + m.reason, Hint: hints[m.reason]})
 			return nil
 		}
 		stats.Bytes += int64(len(m.data))
@@ -196,24 +205,30 @@ func (t *Trainer) Preflight(_ context.Context, groups backends.Groups, report fu
 		return stats, err
 	}
 	if train.rows < t.cfg.MinRows {
-		report(backends.Problem{Reason: TooFew, Detail: fmt.Sprintf("%d rows; at least %d are required", train.rows, t.cfg.MinRows), Hint: "another service may take fewer: --min-rows"})
+		report(backends.Problem{Reason: TooFew,
+			Detail: fmt.Sprintf("%d rows; at least %d are required", train.rows, t.cfg.MinRows),
+			Hint:   "another service may take fewer: --min-rows"})
 	}
 	if t.cfg.Validation > 0 && held.rows == 0 {
-		report(backends.Problem{Reason: NoHeldOut, Detail: "no example was chosen for validation", Hint: "raise --validation-share, or leave it out"})
+		report(backends.Problem{Reason: NoHeldOut, Detail: "no example was chosen for validation",
+			Hint: "raise --validation-share, or leave it out"})
 	}
 	most := max(t.cfg.MaxFileBytes, t.cfg.MaxBytes)
 	if t.cfg.Azure {
 		most = t.cfg.MaxFileBytes
 	}
 	if n := max(train.bytes, held.bytes); n > most {
-		report(backends.Problem{Reason: TooLarge, Detail: fmt.Sprintf("a file would have %d bytes; at most %d are taken", n, most), Hint: "take fewer groups with curate"})
+		report(backends.Problem{Reason: TooLarge,
+			Detail: fmt.Sprintf("a file would have %d bytes; at most %d are taken", n, most),
+			Hint:   "take fewer groups with curate"})
 	}
 	stats.Checks = []string{NoRow, TooFew, TooLarge, GraderItem, NoHeldOut}
 	stats.Total = train.bytes/4 + 1 // of JSON; the service counts by its own tokenizer
 	if n, ok := backends.Number(t.cfg.Hyperparameters["n_epochs"]); ok {
 		stats.Passes = int64(n)
 	}
-	stats.Notes = []string{fmt.Sprintf("%d rows to train on, %d held out; the service tokenizes the text anew", train.rows, held.rows)}
+	stats.Notes = []string{fmt.Sprintf("%d rows to train on, %d held out; the service tokenizes the text anew",
+		train.rows, held.rows)}
 	if t.cfg.Method == DPO && t.tables.Pairs == nil {
 		stats.Notes[0] += "; there are no " + formats.TablePairs + ", so each group's best is compared with its worst"
 	}
@@ -246,7 +261,8 @@ func checkItems(names []string, group string, line []byte, report func(backends.
 	}
 	for _, name := range names {
 		if _, there := fields[name]; !there {
-			report(backends.Problem{GroupID: group, Reason: GraderItem, Detail: fmt.Sprintf("the grader names item.%s, and the example has no such field", name)})
+			report(backends.Problem{GroupID: group, Reason: GraderItem,
+				Detail: fmt.Sprintf("the grader names item.%s, and the example has no such field", name)})
 		}
 	}
 	return nil

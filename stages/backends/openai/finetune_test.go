@@ -34,7 +34,8 @@ func start(t *testing.T, f openaitest.Faults, edit ...func(*openai.Config)) (*op
 func method(name string) func(*openai.Config) {
 	return func(c *openai.Config) {
 		if c.Method = name; name == openai.Reinforcement {
-			c.Grader = map[string]any{"type": "string_check", "name": "exact", "operation": "eq", "input": "{{sample.output_text}}", "reference": "{{item.reference_answer}}"}
+			c.Grader = map[string]any{"type": "string_check", "name": "exact", "operation": "eq", "input": "{{sample.output_text}}",
+				"reference": "{{item.reference_answer}}"}
 		}
 	}
 }
@@ -44,14 +45,16 @@ func TestConformance(t *testing.T) {
 		t.Run(m, func(t *testing.T) {
 			backendtest.Run(t, func(t *testing.T) backendtest.Subject {
 				tr, server := start(t, openaitest.Faults{}, method(m))
-				return backendtest.Subject{Trainer: tr, Jobs: func() int { return len(server.Jobs()) }, Secrets: []string{openaitest.Key}, Sent: func() []string { return []string{server.File("training"), server.File("validation")} }}
+				return backendtest.Subject{Trainer: tr, Jobs: func() int { return len(server.Jobs()) }, Secrets: []string{openaitest.Key},
+					Sent: func() []string { return []string{server.File("training"), server.File("validation")} }}
 			})
 		})
 	}
 }
 
 func submission() backends.Submission {
-	return backends.Submission{Token: "token-1", Run: "run", Epoch: 2, Guard: func() error { return nil }, Before: backends.TrainerState{Policy: &formats.Policy{Model: "gpt-test", Version: 4}}}
+	return backends.Submission{Token: "token-1", Run: "run", Epoch: 2, Guard: func() error { return nil },
+		Before: backends.TrainerState{Policy: &formats.Policy{Model: "gpt-test", Version: 4}}}
 }
 
 func submit(t *testing.T, tr *openai.Trainer) (backends.Outcome, error) {
@@ -94,12 +97,14 @@ func TestTheFilesAndTheJob(t *testing.T) {
 			t.Errorf("%s: %s", m, lines)
 		}
 		body, _ := json.Marshal(server.Jobs()[0].Body)
-		for _, part := range []string{`"suffix":"agent"`, `"seed":7`, `"type":"` + m + `"`, `"hyperparameters":{"batch_size":"auto","n_epochs":2}`, `"rollmill":"token-1"`, `"epoch":"2"`, `"policy_version":"5"`} {
+		for _, part := range []string{`"suffix":"agent"`, `"seed":7`, `"type":"` + m + `"`, `"hyperparameters":{"batch_size":"auto","n_epochs":2}`,
+			`"rollmill":"token-1"`, `"epoch":"2"`, `"policy_version":"5"`} {
 			if !strings.Contains(string(body), part) {
 				t.Errorf("%s: %s lacks %s", m, body, part)
 			}
 		}
-		if end := follow(t, tr, out.Job); end.State != formats.JobCompleted || end.Policy.Model != "ft:ftjob-1" || end.Policy.Version != 5 || end.Metrics["train_loss"] != 0.25 || len(end.MetricSteps) != 2 {
+		if end := follow(t, tr, out.Job); end.State != formats.JobCompleted || end.Policy.Model != "ft:ftjob-1" || end.Policy.Version != 5 ||
+			end.Metrics["train_loss"] != 0.25 || len(end.MetricSteps) != 2 {
 			t.Errorf("%s: %+v", m, end)
 		}
 	}
@@ -129,7 +134,8 @@ func TestTheSplitIsByExample(t *testing.T) {
 }
 
 func TestAzure(t *testing.T) {
-	tr, server := start(t, openaitest.Faults{Azure: true, FileStatuses: []string{"pending", "pending", "processed"}, JobStatuses: []string{"created", "pending", "running", "succeeded"}}, method(openai.DPO),
+	tr, server := start(t, openaitest.Faults{Azure: true, FileStatuses: []string{"pending", "pending", "processed"},
+		JobStatuses: []string{"created", "pending", "running", "succeeded"}}, method(openai.DPO),
 		func(c *openai.Config) { c.Azure, c.Hyperparameters = true, map[string]any{"beta": 0.2} })
 	out, err := submit(t, tr)
 	if err != nil {
@@ -145,7 +151,8 @@ func TestAzure(t *testing.T) {
 
 // What the service may do wrong, and what comes of it.
 func TestTheConnectionDropsAfterTheJobWasStored(t *testing.T) {
-	for _, f := range []openaitest.Faults{{DropAfterJob: true}, {DropAfterJob: true, NoMetadata: true}, {DropAfterJob: true, OtherJobs: 250, PageSize: 20}, {EmptyJobAnswer: true}} {
+	for _, f := range []openaitest.Faults{{DropAfterJob: true}, {DropAfterJob: true, NoMetadata: true}, {DropAfterJob: true, OtherJobs: 250, PageSize: 20},
+		{EmptyJobAnswer: true}} {
 		tr, server := start(t, f)
 		out, err := submit(t, tr)
 		if err != nil || out.Job == "" || len(server.Jobs()) != 1 || out.State != formats.JobPending && out.State != formats.JobRunning {
@@ -165,7 +172,8 @@ func TestTheServiceIsClosed(t *testing.T) {
 	tr, _ := start(t, openaitest.Faults{JobStatus: 403})
 	out, err := submit(t, tr)
 	var hinted interface{ Hint() string }
-	if !out.Clean || err == nil || !strings.Contains(err.Error(), "403: fine-tuning is closed for this organization (model)") || !errors.As(err, &hinted) || !strings.Contains(hinted.Hint(), "compatible") {
+	if !out.Clean || err == nil || !strings.Contains(err.Error(), "403: fine-tuning is closed for this organization (model)") || !errors.As(err, &hinted) ||
+		!strings.Contains(hinted.Hint(), "compatible") {
 		t.Errorf("%+v, %v", out, err)
 	}
 }
@@ -203,7 +211,8 @@ func TestHowAJobEnds(t *testing.T) {
 		faults         openaitest.Faults
 		state, message string
 	}{
-		{openaitest.Faults{JobStatuses: []string{"running", "failed"}, JobError: `{"code":"invalid_training_file","message":"too short","param":null}`}, formats.JobFailed, "invalid_training_file: too short"},
+		{openaitest.Faults{JobStatuses: []string{"running", "failed"}, JobError: `{"code":"invalid_training_file","message":"too short","param":null}`},
+			formats.JobFailed, "invalid_training_file: too short"},
 		{openaitest.Faults{JobStatuses: []string{"failed"}, JobError: `{"code":400,"message":"bad"}`}, formats.JobFailed, "400: bad"},
 		{openaitest.Faults{JobStatuses: []string{"failed"}, JobError: `{"code":null,"message":null}`}, formats.JobFailed, ""},
 		{openaitest.Faults{JobStatuses: []string{"running", "canceled"}}, formats.JobCancelled, ""},
@@ -225,7 +234,8 @@ func TestHowAJobEnds(t *testing.T) {
 func TestAnUnknownStatusIsNamed(t *testing.T) {
 	tr, _ := start(t, openaitest.Faults{JobStatuses: []string{"pondering"}})
 	submit(t, tr)
-	if out, err := tr.Status(t.Context(), "ftjob-1"); err != nil || out.State != formats.JobRunning || !strings.Contains(out.Message, `"pondering"`) || !strings.Contains(out.Message, "Step") {
+	if out, err := tr.Status(t.Context(), "ftjob-1"); err != nil || out.State != formats.JobRunning || !strings.Contains(out.Message, `"pondering"`) ||
+		!strings.Contains(out.Message, "Step") {
 		t.Errorf("%+v, %v", out, err)
 	}
 }
@@ -274,7 +284,9 @@ func TestPreflightRefuses(t *testing.T) {
 	} {
 		tr, _ := start(t, openaitest.Faults{}, c.edit)
 		var reasons []string
-		_, err := tr.Preflight(t.Context(), func(yield func([]formats.Trajectory, error) bool) { yield(c.group, nil) }, func(p backends.Problem) { reasons = append(reasons, p.Reason) })
+		_, err := tr.Preflight(t.Context(), func(yield func([]formats.Trajectory, error) bool) { yield(c.group, nil) }, func(p backends.Problem) {
+			reasons = append(reasons, p.Reason)
+		})
 		if err != nil || !strings.Contains(fmt.Sprint(reasons), c.reason) {
 			t.Errorf("%s: %v, %v", c.reason, reasons, err)
 		}

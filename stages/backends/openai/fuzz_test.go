@@ -18,7 +18,9 @@ func FuzzService(f *testing.F) {
 		}
 		return tr
 	}, job, `{"data":[`+job+`],"has_more":false}`, `{"data":[{"id":"x"}],"has_more":true}`, `{"data":[]}`+"\x00"+`{"data":[`+job+`]}`+"\x00"+job,
-		`{"data":[{"id":"file-1","filename":"rollmill-token-1-training.jsonl","status":"processed"}]}`+"\x00"+`{"data":[{"id":"j","status":"running","training_file":"file-1"}]}`,
-		`{"data":[{"step_number":10,"fine_tuned_model_checkpoint":"ft:ck","metrics":{"train_loss":0.5}}]}`, `{"id":"j","status":"failed","error":{"message":"no"}}`,
+		`{"data":[{"id":"file-1","filename":"rollmill-token-1-training.jsonl","status":"processed"}]}`+"\x00"+
+			`{"data":[{"id":"j","status":"running","training_file":"file-1"}]}`,
+		`{"data":[{"step_number":10,"fine_tuned_model_checkpoint":"ft:ck","metrics":{"train_loss":0.5}}]}`,
+		`{"id":"j","status":"failed","error":{"message":"no"}}`,
 		`{"error":{"message":"no","param":"x"}}`, "<html>", "null", "", "[[[")
 }

@@ -28,7 +28,8 @@ const (
 
 // Submit uploads the batch, waits until its files are processed and makes the
 // job, once. It does not wait for the job: Status does.
-func (t *Trainer) Submit(ctx context.Context, s backends.Submission, groups backends.Groups, event func(backends.JobEvent)) (backends.Outcome, error) {
+func (t *Trainer) Submit(ctx context.Context, s backends.Submission, groups backends.Groups,
+	event func(backends.JobEvent)) (backends.Outcome, error) {
 	clean := func(err error) (backends.Outcome, error) {
 		return backends.Outcome{State: formats.JobFailed, Clean: true, Message: "no job was made"}, err
 	}
@@ -46,7 +47,8 @@ func (t *Trainer) Submit(ctx context.Context, s backends.Submission, groups back
 	}
 	j, out, err := t.jobs().Make(ctx, s, func() (*job, error) {
 		var made job
-		q := remote.Request{Method: http.MethodPost, URL: t.url("/fine_tuning/jobs"), JSON: body, Header: http.Header{remote.IdempotencyHeader: {s.Token}}}
+		q := remote.Request{Method: http.MethodPost, URL: t.url("/fine_tuning/jobs"), JSON: body,
+			Header: http.Header{remote.IdempotencyHeader: {s.Token}}}
 		_, err := t.web().Do(ctx, q, &made)
 		if err == nil && made.ID == "" {
 			err = &remote.Error{What: "openai: the answer that makes a job names none"}
@@ -88,7 +90,8 @@ func (t *Trainer) body(s backends.Submission, training string) map[string]any {
 	}
 	body := map[string]any{
 		"model": t.cfg.Model, "training_file": training, "method": map[string]any{"type": t.cfg.Method, t.cfg.Method: method},
-		"metadata": map[string]string{metaToken: s.Token, "run": short(s.Run), "epoch": strconv.Itoa(s.Epoch), metaVersion: strconv.FormatInt(version, 10)},
+		"metadata": map[string]string{metaToken: s.Token, "run": short(s.Run), "epoch": strconv.Itoa(s.Epoch),
+			metaVersion: strconv.FormatInt(version, 10)},
 	}
 	if t.cfg.Suffix != "" {
 		body["suffix"] = t.cfg.Suffix
@@ -124,7 +127,8 @@ type fileObject struct {
 
 // upload streams one file, after a pass that counts its length, and waits until
 // it is processed, if the service reports that.
-func (t *Trainer) upload(ctx context.Context, s backends.Submission, held bool, groups backends.Groups, event func(backends.JobEvent)) (string, error) {
+func (t *Trainer) upload(ctx context.Context, s backends.Submission, held bool, groups backends.Groups,
+	event func(backends.JobEvent)) (string, error) {
 	var size counter
 	if err := t.lines(&size, held, s.Guarded(groups, nil)); err != nil {
 		return "", err
@@ -144,7 +148,8 @@ func (t *Trainer) upload(ctx context.Context, s backends.Submission, held bool, 
 }
 
 // whole sends a file in one piece.
-func (t *Trainer) whole(ctx context.Context, name string, size int64, content func(io.Writer) error) (f fileObject, err error) {
+func (t *Trainer) whole(ctx context.Context, name string, size int64, content func(io.Writer) error) (f fileObject,
+	err error) {
 	read, write := io.Pipe()
 	defer read.Close()
 	form := multipart.NewWriter(write)
@@ -193,7 +198,9 @@ func (c *counter) Write(p []byte) (int, error) {
 }
 
 func (t *Trainer) processed(ctx context.Context, f fileObject) error {
-	ctx, cancel := context.WithTimeoutCause(ctx, t.cfg.FileTimeout, &remote.Error{What: fmt.Sprintf("openai: the file %q was not processed within %s", f.ID, t.cfg.FileTimeout), Retry: true})
+	ctx, cancel := context.WithTimeoutCause(ctx, t.cfg.FileTimeout,
+		&remote.Error{What: fmt.Sprintf("openai: the file %q was not processed within %s", f.ID, t.cfg.FileTimeout),
+			Retry: true})
 	defer cancel()
 	for {
 		switch f.Status {
@@ -349,12 +356,14 @@ func (t *Trainer) Cancel(ctx context.Context, id string) (backends.Outcome, erro
 	j, err := t.library().CancelFineTuningJob(ctx, url.PathEscape(id))
 	code := status(err)
 	switch {
-	case code == http.StatusBadRequest || code == http.StatusConflict || j.Status == "succeeded" || j.Status == "failed": // it may have ended already
+	// it may have ended already
+	case code == http.StatusBadRequest || code == http.StatusConflict || j.Status == "succeeded" || j.Status == "failed":
 		return t.Status(ctx, id)
 	case err != nil:
 		return backends.Outcome{State: backends.JobUnknown}, err
 	}
-	return t.outcome(&job{ID: j.ID, Status: j.Status, TrainedTokens: float64(j.TrainedTokens), ResultFiles: j.ResultFiles}), nil
+	return t.outcome(&job{ID: j.ID, Status: j.Status, TrainedTokens: float64(j.TrainedTokens),
+		ResultFiles: j.ResultFiles}), nil
 }
 
 // outcome converts a job's status to ours.

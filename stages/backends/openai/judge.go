@@ -73,24 +73,29 @@ func (j Judge) once(ctx context.Context, model string, messages []formats.Messag
 		return Judgement{}, errors.New("the answer has no choices")
 	}
 	m := answer.Choices[0].read()
-	return Judgement{Text: m.Content, FinishReason: m.FinishReason, PromptTokens: answer.Usage.Prompt, CompletionTokens: answer.Usage.Completion}, nil
+	return Judgement{Text: m.Content, FinishReason: m.FinishReason, PromptTokens: answer.Usage.Prompt,
+		CompletionTokens: answer.Usage.Completion}, nil
 }
 
 // Temporary reports whether the same request may succeed later.
 func (e *Error) Temporary() bool {
-	return e.Status == http.StatusRequestTimeout || e.Status == http.StatusConflict || e.Status == http.StatusTooManyRequests || e.Status >= 500
+	return e.Status == http.StatusRequestTimeout || e.Status == http.StatusConflict ||
+		e.Status == http.StatusTooManyRequests || e.Status >= 500
 }
 
 // OfRequest reports whether the request itself was refused: another may be
 // accepted.
 func (e *Error) OfRequest() bool {
-	return e.Status == http.StatusBadRequest || e.Status == http.StatusRequestEntityTooLarge || e.Status == http.StatusUnprocessableEntity
+	return e.Status == http.StatusBadRequest || e.Status == http.StatusRequestEntityTooLarge ||
+		e.Status == http.StatusUnprocessableEntity
 }
 
 // TooLong reports whether it was refused for its length, in the words of
 // engines and services.
 func (e *Error) TooLong() bool {
 	text := strings.ToLower(e.Text)
-	return e.Status == http.StatusRequestEntityTooLarge || e.OfRequest() && (strings.Contains(text, "context length") || strings.Contains(text, "context_length") ||
-		strings.Contains(text, "context window") || strings.Contains(text, "too long") || strings.Contains(text, "maximum input length"))
+	return e.Status == http.StatusRequestEntityTooLarge ||
+		e.OfRequest() && (strings.Contains(text, "context length") || strings.Contains(text, "context_length") ||
+			strings.Contains(text, "context window") || strings.Contains(text, "too long") ||
+			strings.Contains(text, "maximum input length"))
 }

@@ -91,7 +91,9 @@ func (t *Trainer) WriteRows(ctx context.Context, s backends.Submission, groups b
 		if held {
 			name = "validation.jsonl"
 		}
-		if err := to.WriteFile(ctx, name, func(w io.Writer) error { return t.lines(w, held, s.Guarded(groups, nil)) }); err != nil {
+		if err := to.WriteFile(ctx, name, func(w io.Writer) error {
+			return t.lines(w, held, s.Guarded(groups, nil))
+		}); err != nil {
 			return err
 		}
 	}

@@ -28,8 +28,9 @@ const hot = 2
 // completions, or does not name tokens by ids. An engine that refuses them is
 // left as before.
 func (c Client) logprobsMode(ctx context.Context, baseURL, apiKey, model string, prompt []int32) string {
-	sampled := c.completion(ctx, baseURL, apiKey, map[string]any{"model": model, "prompt": prompt, "max_tokens": 1, "temperature": hot, "top_p": 1,
-		"logprobs": 5, "return_tokens_as_token_ids": true})
+	sampled := c.completion(ctx, baseURL, apiKey,
+		map[string]any{"model": model, "prompt": prompt, "max_tokens": 1, "temperature": hot, "top_p": 1,
+			"logprobs": 5, "return_tokens_as_token_ids": true})
 	if sampled == nil || len(sampled.Logprobs.Tokens) == 0 || len(sampled.Logprobs.Top) == 0 {
 		return ""
 	}
@@ -37,8 +38,10 @@ func (c Client) logprobsMode(ctx context.Context, baseURL, apiKey, model string,
 	if !named {
 		return ""
 	}
-	judged := c.completion(ctx, baseURL, apiKey, map[string]any{"model": model, "prompt": append(prompt[:len(prompt):len(prompt)], id), "max_tokens": 1, "temperature": 1,
-		"prompt_logprobs": 5})
+	judged := c.completion(ctx, baseURL, apiKey,
+		map[string]any{"model": model, "prompt": append(prompt[:len(prompt):len(prompt)], id), "max_tokens": 1,
+			"temperature":     1,
+			"prompt_logprobs": 5})
 	if judged == nil || len(judged.Prompt) != len(prompt)+1 {
 		return ""
 	}
@@ -103,7 +106,8 @@ func (c Client) completion(ctx context.Context, baseURL, apiKey string, fields m
 		Choices []judgedCompletion `json:"choices"`
 	}
 	service := remote.Client{HTTP: c.http(), Most: maxError, Sign: func(r *http.Request) { remote.Authorize(r, apiKey) }}
-	_, err := service.Do(ctx, remote.Request{Method: http.MethodPost, URL: baseURL + "/completions", JSON: fields, Limit: -1}, &answer)
+	_, err := service.Do(ctx,
+		remote.Request{Method: http.MethodPost, URL: baseURL + "/completions", JSON: fields, Limit: -1}, &answer)
 	if err != nil || len(answer.Choices) == 0 {
 		return nil
 	}

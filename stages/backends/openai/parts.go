@@ -19,17 +19,20 @@ import (
 // inParts sends a file that is too large for one piece. A part has no effect
 // until the upload is completed, so a part whose answer was lost is sent again:
 // the first one is then never named.
-func (t *Trainer) inParts(ctx context.Context, name string, size int64, content func(io.Writer) error) (f fileObject, err error) {
+func (t *Trainer) inParts(ctx context.Context, name string, size int64, content func(io.Writer) error) (f fileObject,
+	err error) {
 	var u struct {
 		ID     string      `json:"id"`
 		Status string      `json:"status"`
 		File   *fileObject `json:"file"`
 	}
-	if err := t.post(ctx, "/uploads", map[string]any{"filename": name, "purpose": "fine-tune", "bytes": size, "mime_type": "text/jsonl"}, &u); err != nil {
+	if err := t.post(ctx, "/uploads",
+		map[string]any{"filename": name, "purpose": "fine-tune", "bytes": size, "mime_type": "text/jsonl"}, &u); err != nil {
 		return f, err
 	}
 	at := "/uploads/" + url.PathEscape(u.ID)
-	p := &parts{send: func(data []byte) (string, error) { return t.part(ctx, at, data) }, size: t.cfg.PartBytes, sum: md5.New()}
+	p := &parts{send: func(data []byte) (string, error) { return t.part(ctx, at, data) }, size: t.cfg.PartBytes,
+		sum: md5.New()}
 	if err = content(p); err == nil {
 		err = p.flush()
 	}

@@ -18,7 +18,9 @@ func small(c *openai.Config) { c.MaxFileBytes, c.PartBytes = 1, 100 }
 func TestConformanceInParts(t *testing.T) {
 	backendtest.Run(t, func(t *testing.T) backendtest.Subject {
 		tr, server := start(t, openaitest.Faults{}, small)
-		return backendtest.Subject{Trainer: tr, Jobs: func() int { return len(server.Jobs()) }, Secrets: []string{openaitest.Key}, Sent: func() []string { return []string{server.File("training"), server.File("validation")} }}
+		return backendtest.Subject{Trainer: tr, Jobs: func() int { return len(server.Jobs()) }, Secrets: []string{openaitest.Key}, Sent: func() []string {
+			return []string{server.File("training"), server.File("validation")}
+		}}
 	})
 }
 

@@ -91,7 +91,8 @@ func (f *Found) read(baseURL string, body []byte) (prompt []int32, err error) {
 		Choices []map[string]json.RawMessage `json:"choices"`
 	}
 	if err := json.Unmarshal(body, &answer); err != nil || len(answer.Choices) == 0 {
-		return nil, stages.Errorf(stages.KindFailed, "is this the base URL of an OpenAI-compatible server? it usually ends in /v1",
+		return nil, stages.Errorf(stages.KindFailed,
+			"is this the base URL of an OpenAI-compatible server? it usually ends in /v1",
 			"%q does not answer with a chat completion", baseURL)
 	}
 	json.Unmarshal(body, &ids)
@@ -100,7 +101,9 @@ func (f *Found) read(baseURL string, body []byte) (prompt []int32, err error) {
 		f.TokenIDs = f.TokenIDs || ids.Choices[0][name] != nil
 	}
 	if l := answer.Choices[0].Logprobs; l == nil || len(l.Content) == 0 {
-		return nil, stages.Errorf(stages.KindFailed, "start the engine with logprobs on (vLLM and SGLang give them unless --max-logprobs is 0; a hosted API may not offer them), or accept none with --no-logprobs",
+		return nil, stages.Errorf(stages.KindFailed,
+			"start the engine with logprobs on (vLLM and SGLang give them unless --max-logprobs is 0; a hosted API may not "+
+				"offer them), or accept none with --no-logprobs",
 			"the engine at %q gives no logprobs", baseURL)
 	}
 	return answer.Prompt, nil
@@ -126,15 +129,20 @@ func probeError(ctx context.Context, baseURL, model string, f Found, err error) 
 		}
 		return stages.Errorf(stages.KindTemporary, hint, "failed to connect to %q: %w", baseURL, err)
 	case e.Status == 401 || e.Status == 403:
-		return stages.Errorf(stages.KindUsage, "give the engine's key in the environment variable OPENAI_API_KEY", "%q refused the API key: %w", baseURL, err)
+		return stages.Errorf(stages.KindUsage, "give the engine's key in the environment variable OPENAI_API_KEY",
+			"%q refused the API key: %w", baseURL, err)
 	case e.Status == 404 && len(f.Models) > 0 && !slices.Contains(f.Models, model):
-		return stages.Errorf(stages.KindUsage, "it serves "+quoted(f.Models), "the engine at %q has no model %q: %w", baseURL, model, err)
+		return stages.Errorf(stages.KindUsage, "it serves "+quoted(f.Models), "the engine at %q has no model %q: %w",
+			baseURL, model, err)
 	case e.Status == 404:
-		return stages.Errorf(stages.KindUsage, "is this the base URL of an OpenAI-compatible server? it usually ends in /v1", "%q has no chat completions: %w", baseURL, err)
+		return stages.Errorf(stages.KindUsage, "is this the base URL of an OpenAI-compatible server? it usually ends in /v1",
+			"%q has no chat completions: %w", baseURL, err)
 	case e.Status == 429 || e.Status >= 500:
-		return stages.Errorf(stages.KindTemporary, "the engine may still be loading; try again, or look at its log", "the engine at %q is not ready: %w", baseURL, err)
+		return stages.Errorf(stages.KindTemporary, "the engine may still be loading; try again, or look at its log",
+			"the engine at %q is not ready: %w", baseURL, err)
 	}
-	return stages.Errorf(stages.KindFailed, "the engine must take logprobs and max_tokens in chat completions", "the engine at %q refused a chat completion: %w", baseURL, err)
+	return stages.Errorf(stages.KindFailed, "the engine must take logprobs and max_tokens in chat completions",
+		"the engine at %q refused a chat completion: %w", baseURL, err)
 }
 
 func quoted(names []string) string {

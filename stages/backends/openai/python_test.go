@@ -40,10 +40,12 @@ func TestPythonClient(t *testing.T) {
 			ours := follow(t, tr, out.Job)
 			seen := ask(t, python, server)
 			compareJobs(t, server)
-			if seen.Model != strings.Replace(ours.Policy.Model, "-1", "-2", 1) || float64(seen.Tokens) != ours.Metrics["trained_tokens"] || seen.Cancelled != formats.JobCancelled {
+			if seen.Model != strings.Replace(ours.Policy.Model, "-1", "-2", 1) || float64(seen.Tokens) != ours.Metrics["trained_tokens"] ||
+				seen.Cancelled != formats.JobCancelled {
 				t.Errorf("%+v, ours %+v", seen, ours)
 			}
-			if want := []string{"validating_files", "queued", "running", "succeeded"}; !slices.Equal(slices.Compact(seen.States), want) || !strings.HasPrefix(seen.Event, "Step ") {
+			if want := []string{"validating_files", "queued", "running", "succeeded"}; !slices.Equal(slices.Compact(seen.States), want) ||
+				!strings.HasPrefix(seen.Event, "Step ") {
 				t.Errorf("%+v", seen)
 			}
 			if len(seen.Checkpoints) != len(ours.MetricSteps) || seen.Checkpoints[0].Loss != ours.Metrics["train_loss"] {

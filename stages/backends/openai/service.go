@@ -31,7 +31,8 @@ func (t *Trainer) post(ctx context.Context, path string, body, answer any) error
 
 // send sends a stream of a known length, once.
 func (t *Trainer) send(ctx context.Context, path, kind string, body io.Reader, size int64, answer any) error {
-	_, err := t.web().Do(ctx, remote.Request{Method: http.MethodPost, URL: t.url(path), Body: body, Size: size, Type: kind}, answer)
+	_, err := t.web().Do(ctx,
+		remote.Request{Method: http.MethodPost, URL: t.url(path), Body: body, Size: size, Type: kind}, answer)
 	return err
 }
 
@@ -92,6 +93,7 @@ func explain(e *remote.Error, _ *http.Request, _ []byte) {
 	case http.StatusUnauthorized:
 		e.Help, e.Usage = "put the key into OPENAI_API_KEY, or name a file: --api-key-file", true
 	case http.StatusForbidden:
-		e.Help = "the key may lack the right, or the service takes no new jobs: OpenAI's own closes in 2026 and 2027; a compatible one: --fine-tuning-url"
+		e.Help = "the key may lack the right, or the service takes no new jobs: OpenAI's own closes in 2026 and 2027; a " +
+			"compatible one: --fine-tuning-url"
 	}
 }

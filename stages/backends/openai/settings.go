@@ -23,19 +23,22 @@ func defaults() *Config {
 // which name the trainer.
 func (c *Config) Declare(d *plugin.Declarer) {
 	d.Heading(plugin.Submission)
-	d.String(&c.BaseURL, "fine-tuning-url", "use the service at this base `URL`; for Azure https://RESOURCE.openai.azure.com/openai").FromReceipt(plugin.Address)
+	d.String(&c.BaseURL, "fine-tuning-url",
+		"use the service at this base `URL`; for Azure https://RESOURCE.openai.azure.com/openai").FromReceipt(plugin.Address)
 	backends.DeclareKeyFile(d, &c.APIKey)
 	d.SecretVariable(&c.OpenAIKey, "OPENAI_API_KEY")
 	d.SecretVariable(&c.AzureKey, "AZURE_OPENAI_API_KEY")
 	d.Variable(&c.Organization, "OPENAI_ORG_ID")
 	d.Variable(&c.Project, "OPENAI_PROJECT_ID")
 	d.String(&c.Model, "base-model", "train from this `MODEL`").FromReceipt(baseModelIn).Open()
-	plugin.Choice(d, &c.Method, "method", "train by this `METHOD`: supervised, dpo, reinforcement", Methods...).FromReceipt(methodIn)
+	plugin.Choice(d, &c.Method, "method", "train by this `METHOD`: supervised, dpo, reinforcement", Methods...).
+		FromReceipt(methodIn)
 	d.Bool(&c.Azure, "azure", "use Azure's form of the API")
 	d.String(&c.APIVersion, "api-version", "use this `VERSION` of Azure's API")
 	d.String(&c.Suffix, "suffix", "put `TEXT` into the new model's name").ID("suffix")
 	d.OptionalInt64(&c.Seed, "job-seed", "give the job this `SEED`").ID("job-seed").Shown("the service's")
-	d.Objects(&c.Hyperparameters, "hyperparameters", "set `KEY=VALUE` of the method: n_epochs, batch_size, learning_rate_multiplier, beta, ...").ID("hyperparameters")
+	d.Objects(&c.Hyperparameters, "hyperparameters",
+		"set `KEY=VALUE` of the method: n_epochs, batch_size, learning_rate_multiplier, beta, ...").ID("hyperparameters")
 	d.FileObject(&c.Grader, "grader", "grade with the reinforcement grader in this JSON `FILE`").ID("grader")
 	backends.DeclareHeldOut(d, &c.Validation, &c.SplitSeed)
 	d.Int(&c.MinRows, "min-rows", "refuse a batch of fewer than `N` rows")

@@ -59,7 +59,8 @@ func TestAPairWithoutALine(t *testing.T) {
 	if _, err := tr.Preflight(t.Context(), backendtest.Batch(), func(p backends.Problem) { problems = append(problems, p) }); err != nil {
 		t.Fatal(err)
 	}
-	if len(problems) != 2 || problems[0].Reason != openai.NoRow || problems[0].TrajectoryID != long.ChosenID || !strings.HasSuffix(problems[0].Detail, "turns") || problems[1].Reason != openai.TooFew {
+	if len(problems) != 2 || problems[0].Reason != openai.NoRow || problems[0].TrajectoryID != long.ChosenID ||
+		!strings.HasSuffix(problems[0].Detail, "turns") || problems[1].Reason != openai.TooFew {
 		t.Errorf("%+v", problems)
 	}
 }

@@ -40,9 +40,10 @@ const (
 // addition gives them (0.3 + 0.2 + 0.2 + 0.2 is 0.8999999999999999), which can
 // round up to one group more or less.
 var Curriculum = curate.RuleKind{
-	Kind: plugin.Kind[curate.RuleSettings]{Name: formats.RuleCurriculum, Help: "take the easiest groups first, and more of them every few epochs", New: func() curate.RuleSettings {
-		return &CurriculumSettings{Initial: initial, Increment: increment, Interval: interval, MinRewardDiff: 0.1}
-	}},
+	Kind: plugin.Kind[curate.RuleSettings]{Name: formats.RuleCurriculum,
+		Help: "take the easiest groups first, and more of them every few epochs", New: func() curate.RuleSettings {
+			return &CurriculumSettings{Initial: initial, Increment: increment, Interval: interval, MinRewardDiff: 0.1}
+		}},
 	Reasons: []string{reasonMinRewardDiff, reasonCurriculum, reasonSubsample},
 	More:    []string{reasonMinRewardDiff},
 	Seeded:  true,
@@ -73,9 +74,13 @@ func (s *CurriculumSettings) Declare(d *plugin.Declarer) {
 	d.Float(&s.Initial, "curriculum-initial", "begin with this `SHARE` of the groups").IDAlways("curriculum.initial")
 	d.Float(&s.Increment, "curriculum-increment", "add this `SHARE` at each expansion").IDAlways("curriculum.increment")
 	d.Int(&s.Interval, "curriculum-interval", "expand every `N` epochs").IDAlways("curriculum.interval")
-	d.Bool(&s.Ascending, "curriculum-ascending", "take the lowest mean reward first, instead of the highest").IDAlways("curriculum.ascending")
-	d.Float(&s.MinRewardDiff, "min-reward-diff", "drop groups whose rewards differ by less than `X`; with --curriculum").IDAlways("curriculum.min-reward-diff")
-	d.OptionalFloat(&s.RandomSubsample, "random-subsample", "keep a random `SHARE` of the trajectories of each chosen group; with --curriculum").IDAlways("curriculum.random-subsample")
+	d.Bool(&s.Ascending, "curriculum-ascending", "take the lowest mean reward first, instead of the highest").
+		IDAlways("curriculum.ascending")
+	d.Float(&s.MinRewardDiff, "min-reward-diff", "drop groups whose rewards differ by less than `X`; with --curriculum").
+		IDAlways("curriculum.min-reward-diff")
+	d.OptionalFloat(&s.RandomSubsample, "random-subsample",
+		"keep a random `SHARE` of the trajectories of each chosen group; with --curriculum").
+		IDAlways("curriculum.random-subsample")
 }
 
 // Rule makes the rule.
@@ -104,7 +109,8 @@ func (s *CurriculumSettings) Identity(curate.Setup) map[string]any {
 // filled returns the settings with defaults in place of 0.
 func (s *CurriculumSettings) filled() *CurriculumSettings {
 	out := *s
-	out.Initial, out.Increment, out.Interval = cmp.Or(s.Initial, initial), cmp.Or(s.Increment, increment), cmp.Or(s.Interval, interval)
+	out.Initial, out.Increment, out.Interval = cmp.Or(s.Initial, initial), cmp.Or(s.Increment,
+		increment), cmp.Or(s.Interval, interval)
 	return &out
 }
 
@@ -112,9 +118,11 @@ func (s *CurriculumSettings) check() error {
 	share := func(x float64) bool { return x > 0 && x <= 1 }
 	switch {
 	case !share(s.Initial):
-		return curate.Usage("a share is above 0 and at most 1: 0.3 begins with the easiest 30 %", "curate: --curriculum-initial %v", s.Initial)
+		return curate.Usage("a share is above 0 and at most 1: 0.3 begins with the easiest 30 %",
+			"curate: --curriculum-initial %v", s.Initial)
 	case !share(s.Increment):
-		return curate.Usage("a share is above 0 and at most 1: 0.2 adds 20 % at each expansion", "curate: --curriculum-increment %v", s.Increment)
+		return curate.Usage("a share is above 0 and at most 1: 0.2 adds 20 % at each expansion",
+			"curate: --curriculum-increment %v", s.Increment)
 	case s.Interval < 1:
 		return curate.Usage("give a number of epochs, at least 1", "curate: --curriculum-interval %d", s.Interval)
 	case !(s.MinRewardDiff >= 0) || math.IsInf(s.MinRewardDiff, 0):
@@ -194,7 +202,8 @@ func survivors(groups *curate.Groups, diff float64) (n int, err error) {
 		case g.Valid == 0:
 			err = groups.Refuse(g, curate.Verdict{Reason: reasonMinRewardDiff})
 		case g.Max-g.Min < diff:
-			err = groups.Refuse(g, curate.Verdict{Reason: reasonMinRewardDiff, Detail: fmt.Sprintf("spread %.6g", g.Max-g.Min)})
+			err = groups.Refuse(g, curate.Verdict{Reason: reasonMinRewardDiff,
+				Detail: fmt.Sprintf("spread %.6g", g.Max-g.Min)})
 		default:
 			n++
 		}

@@ -33,7 +33,8 @@ func enabled() *rules.CurriculumSettings {
 
 // chain runs epochs, each with the state of the one before, and returns the
 // shares.
-func chain(t *testing.T, compat curate.Compat, s *rules.CurriculumSettings, epochs []int, groups func(epoch int) []curate.Group) (shares []float64, kept []int) {
+func chain(t *testing.T, compat curate.Compat, s *rules.CurriculumSettings, epochs []int, groups func(epoch int) []curate.Group) (shares []float64,
+	kept []int) {
 	t.Helper()
 	rule, err := s.Rule(ruletest.Setup(compat))
 	if err != nil {
@@ -89,7 +90,8 @@ func TestTwentyEpochs(t *testing.T) {
 			"[3 3 3 3 3 5 5 5 5 5 7 7 7 7 7 9 9 9 9 9 10]",
 		},
 		curate.CompatNAT: {
-			"[0.3 0.3 0.3 0.3 0.5 0.5 0.5 0.5 0.5 0.7 0.7 0.7 0.7 0.7 0.8999999999999999 0.8999999999999999 0.8999999999999999 0.8999999999999999 0.8999999999999999 1 1]",
+			"[0.3 0.3 0.3 0.3 0.5 0.5 0.5 0.5 0.5 0.7 0.7 0.7 0.7 0.7 0.8999999999999999 0.8999999999999999 0.8999999999999999 0.8999999999999999 " +
+				"0.8999999999999999 1 1]",
 			"[3 3 3 3 5 5 5 5 5 7 7 7 7 7 9 9 9 9 9 10 10]",
 		},
 	}

@@ -17,7 +17,10 @@ const reasonDuplicate = "duplicate" // another member of its group has the same 
 // (apart from the calls' ids), after the same other messages. The member of the
 // lowest generation is kept. Package neardup refuses near duplicates.
 var Duplicate = curate.RuleKind{
-	Kind:    plugin.Kind[curate.RuleSettings]{Name: "duplicate", Help: "drop members with the same content as an earlier one of their group", New: func() curate.RuleSettings { return &DuplicateSettings{} }},
+	Kind: plugin.Kind[curate.RuleSettings]{Name: "duplicate",
+		Help: "drop members with the same content as an earlier one of their group", New: func() curate.RuleSettings {
+			return &DuplicateSettings{}
+		}},
 	Reasons: []string{reasonDuplicate},
 }
 
@@ -28,7 +31,8 @@ type DuplicateSettings struct {
 
 // Declare declares the settings.
 func (s *DuplicateSettings) Declare(d *plugin.Declarer) {
-	d.Bool(&s.Drop, "drop-duplicates", "drop members with the same content as an earlier one of their group").ID("drop-duplicates").Common()
+	d.Bool(&s.Drop, "drop-duplicates", "drop members with the same content as an earlier one of their group").
+		ID("drop-duplicates").Common()
 }
 
 // Rule makes the rule.
@@ -54,7 +58,8 @@ func (duplicateRule) Rows(_ curate.Batch, _ curate.Group, rows []curate.Row) []c
 	verdicts := make([]curate.Verdict, len(rows))
 	for i := range rows {
 		if at := first[keys[i]]; at != i {
-			verdicts[i] = curate.Verdict{Reason: reasonDuplicate, Detail: fmt.Sprintf("generation %d says the same", rows[at].Member.Generation)}
+			verdicts[i] = curate.Verdict{Reason: reasonDuplicate,
+				Detail: fmt.Sprintf("generation %d says the same", rows[at].Member.Generation)}
 		}
 	}
 	return verdicts

@@ -20,7 +20,10 @@ const reasonFilter = "filter" // an expression is false for it
 // the others judge members. If an expression fails for a trajectory, the
 // trajectory is refused.
 var Filter = curate.RuleKind{
-	Kind:    plugin.Kind[curate.RuleSettings]{Name: "filter", Help: "keep groups or members for which every filter expression is true", New: func() curate.RuleSettings { return &FilterSettings{} }},
+	Kind: plugin.Kind[curate.RuleSettings]{Name: "filter",
+		Help: "keep groups or members for which every filter expression is true", New: func() curate.RuleSettings {
+			return &FilterSettings{}
+		}},
 	Reasons: []string{reasonFilter},
 }
 
@@ -31,7 +34,9 @@ type FilterSettings struct {
 
 // Declare declares the settings.
 func (s *FilterSettings) Declare(d *plugin.Declarer) {
-	d.Strings(&s.Expressions, "filter", "keep groups or members for which `EXPRESSION` is true, such as 0 < group.mean && trajectory.sampled_tokens < 4000").ID("filter").Common()
+	d.Strings(&s.Expressions, "filter",
+		"keep groups or members for which `EXPRESSION` is true, such as 0 < group.mean && trajectory.sampled_tokens < 4000").
+		ID("filter").Common()
 }
 
 // Rule compiles the expressions.
@@ -124,7 +129,9 @@ type program struct {
 func compile(text string) (p *expression.Program, members bool, err error) {
 	p, err = expression.Condition(text, environment{})
 	if err != nil {
-		return nil, false, stages.Errorf(stages.KindUsage, "write a condition such as 0 < group.mean && trajectory.sampled_tokens < 4000", "curate: --filter %q: %w", text, err)
+		return nil, false, stages.Errorf(stages.KindUsage,
+			"write a condition such as 0 < group.mean && trajectory.sampled_tokens < 4000",
+			"curate: --filter %q: %w", text, err)
 	}
 	return p, expression.Reads(p)("trajectory"), nil
 }
@@ -168,9 +175,12 @@ func judge(programs []program, env environment) curate.Verdict {
 
 func trajectory(r curate.Row) Trajectory {
 	m, t := r.Member, r.Trajectory
-	out := Trajectory{ID: m.TrajectoryID, Generation: int(m.Generation), Status: m.Status, StopReason: t.StopReason, Model: t.Model, Answer: t.Answer,
-		Reward: number(m.Reward), Advantage: number(m.Advantage), Rewards: map[string]float64{}, PromptTokens: int(t.PromptTokens),
-		CompletionTokens: int(t.CompletionTokens), SampledTokens: int(t.SampledTokens), Messages: len(t.Main()), Calls: len(t.Calls), PolicyVersion: -1}
+	out := Trajectory{ID: m.TrajectoryID, Generation: int(m.Generation), Status: m.Status, StopReason: t.StopReason,
+		Model: t.Model, Answer: t.Answer,
+		Reward: number(m.Reward), Advantage: number(m.Advantage), Rewards: map[string]float64{},
+		PromptTokens:     int(t.PromptTokens),
+		CompletionTokens: int(t.CompletionTokens), SampledTokens: int(t.SampledTokens), Messages: len(t.Main()),
+		Calls: len(t.Calls), PolicyVersion: -1}
 	for _, x := range m.Rewards {
 		if x.Value != nil {
 			out.Rewards[x.Name] = *x.Value

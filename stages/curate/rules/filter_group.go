@@ -14,8 +14,10 @@ import (
 // that takes a while to compute.
 func group(g curate.Group, passes bool) Group {
 	nan := math.NaN()
-	out := Group{ID: g.ID, ExampleID: g.ExampleID, Epoch: g.Epoch, Count: g.Count, Valid: g.Valid, Failed: g.Failed, Unscored: g.Count - g.Valid - g.Failed,
-		Mean: nan, Std: nan, StdPop: nan, StdSample: nan, Min: nan, Max: nan, Spread: nan, Solved: nan, LengthMean: nan, SampledTokens: int(g.SampledTokens)}
+	out := Group{ID: g.ID, ExampleID: g.ExampleID, Epoch: g.Epoch, Count: g.Count, Valid: g.Valid, Failed: g.Failed,
+		Unscored: g.Count - g.Valid - g.Failed,
+		Mean:     nan, Std: nan, StdPop: nan, StdSample: nan, Min: nan, Max: nan, Spread: nan, Solved: nan, LengthMean: nan,
+		SampledTokens: int(g.SampledTokens)}
 	if g.Valid == 0 {
 		return out
 	}

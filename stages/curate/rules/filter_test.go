@@ -13,7 +13,9 @@ import (
 
 func TestFilter(t *testing.T) {
 	ruletest.Run(t, rules.Filter, &rules.FilterSettings{Expressions: []string{"0 < group.mean && group.mean < 1"}}, curate.CompatNone)
-	ruletest.Run(t, rules.Filter, &rules.FilterSettings{Expressions: []string{"group.valid > 1", "trajectory.reward > group.mean || trajectory.answer contains \"a\""}}, curate.CompatNone)
+	ruletest.Run(t, rules.Filter,
+		&rules.FilterSettings{Expressions: []string{"group.valid > 1", "trajectory.reward > group.mean || trajectory.answer contains \"a\""}},
+		curate.CompatNone)
 }
 
 func ruleOf(text string) (curate.Rule, error) {
@@ -46,7 +48,8 @@ func TestFailingFilter(t *testing.T) {
 
 // What an expression reads of a group is what _groups says of it.
 func TestColumnsOfGroups(t *testing.T) {
-	g := curate.Group{ID: "a@2", ExampleID: "a", Epoch: 2, Count: 6, Valid: 4, Failed: 1, Mean: 0.5, Min: 0, Max: 1, StdPop: 0.5, Solved: 0.5, SampledTokens: 100}
+	g := curate.Group{ID: "a@2", ExampleID: "a", Epoch: 2, Count: 6, Valid: 4, Failed: 1, Mean: 0.5, Min: 0, Max: 1, StdPop: 0.5, Solved: 0.5,
+		SampledTokens: 100}
 	none := curate.Group{ID: "b@2", Count: 2, Failed: 1}
 	for text, want := range map[string][2]bool{
 		"group.failed == 1 && group.unscored == 1":                      {true, true},

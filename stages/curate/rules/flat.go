@@ -14,7 +14,8 @@ const reasonFlat = "flat" // its group's rewards are all equal
 // learns nothing from them. Rewards that differ by rounding only count as equal
 // (formats.Flat).
 var Flat = curate.RuleKind{
-	Kind:    plugin.Kind[curate.RuleSettings]{Name: "flat", Help: "drop groups whose rewards are all equal", New: func() curate.RuleSettings { return &FlatSettings{} }},
+	Kind: plugin.Kind[curate.RuleSettings]{Name: "flat", Help: "drop groups whose rewards are all equal",
+		New: func() curate.RuleSettings { return &FlatSettings{} }},
 	Reasons: []string{reasonFlat},
 	More:    []string{reasonFlat},
 	Again:   true,

@@ -12,7 +12,9 @@ const reasonImages = "images" // images, audio, video or files come before a tok
 // video or a file before a token that trains. Token ids hold nothing of these,
 // so a trainer that learns from ids learns answers to what it does not see.
 var Images = curate.RuleKind{
-	Kind:    plugin.Kind[curate.RuleSettings]{Name: "images", Help: "drop trajectories with images, audio, video or files before a token that trains", New: func() curate.RuleSettings { return &ImagesSettings{} }},
+	Kind: plugin.Kind[curate.RuleSettings]{Name: "images",
+		Help: "drop trajectories with images, audio, video or files before a token that trains",
+		New:  func() curate.RuleSettings { return &ImagesSettings{} }},
 	Reasons: []string{reasonImages},
 }
 
@@ -23,7 +25,9 @@ type ImagesSettings struct {
 
 // Declare declares the settings.
 func (s *ImagesSettings) Declare(d *plugin.Declarer) {
-	d.Bool(&s.Drop, "drop-images", "drop trajectories with images, audio, video or files before a token that trains, which token ids do not hold").ID("drop-images")
+	d.Bool(&s.Drop, "drop-images",
+		"drop trajectories with images, audio, video or files before a token that trains, which token ids do not hold").
+		ID("drop-images")
 }
 
 // Rule makes the rule.

@@ -10,7 +10,8 @@ const reasonLeak = "leak" // its example is also held out
 // Leak refuses trajectories whose example is held out for validation:
 // by its id, unless that is only a row number, or by its content.
 var Leak = curate.RuleKind{
-	Kind:    plugin.Kind[curate.RuleSettings]{Name: "leak", Help: "drop trajectories whose example is held out", New: func() curate.RuleSettings { return &LeakSettings{} }},
+	Kind: plugin.Kind[curate.RuleSettings]{Name: "leak", Help: "drop trajectories whose example is held out",
+		New: func() curate.RuleSettings { return &LeakSettings{} }},
 	Reasons: []string{reasonLeak},
 }
 

@@ -16,7 +16,10 @@ const (
 // Length refuses trajectories that are too long to train on, in sampled
 // tokens or in the tokens of a single call, and those with too few messages.
 var Length = curate.RuleKind{
-	Kind:    plugin.Kind[curate.RuleSettings]{Name: "length", Help: "drop trajectories that are too long, or have too few messages", New: func() curate.RuleSettings { return &LengthSettings{} }},
+	Kind: plugin.Kind[curate.RuleSettings]{Name: "length",
+		Help: "drop trajectories that are too long, or have too few messages", New: func() curate.RuleSettings {
+			return &LengthSettings{}
+		}},
 	Reasons: []string{reasonLength, reasonFewMessages},
 }
 
@@ -31,7 +34,8 @@ type LengthSettings struct {
 // Declare declares the settings.
 func (s *LengthSettings) Declare(d *plugin.Declarer) {
 	d.Int(&s.Sampled, "max-sampled-tokens", "drop trajectories with more than `N` sampled tokens").ID("max-sampled-tokens")
-	d.Int(&s.Sequence, "max-sequence-tokens", "drop trajectories with a call of more than `N` tokens, prompt and answer").ID("max-sequence-tokens").Common()
+	d.Int(&s.Sequence, "max-sequence-tokens", "drop trajectories with a call of more than `N` tokens, prompt and answer").
+		ID("max-sequence-tokens").Common()
 	d.Int(&s.Messages, "min-messages", "drop trajectories with fewer than `N` messages").ID("min-messages")
 }
 

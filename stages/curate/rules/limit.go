@@ -20,9 +20,10 @@ const (
 var BestOf = curate.RuleKind{
 	Kind: plugin.Kind[curate.RuleSettings]{
 		Name: "best_of", Help: "keep the members of each group with the highest rewards",
-		New: curate.NewNumber("best-of", "keep the `N` best of each group, for supervised fine-tuning", func(n int64) curate.Rule {
-			return limitRule{keep: int(n), best: true, reason: reasonBestOf}
-		}),
+		New: curate.NewNumber("best-of", "keep the `N` best of each group, for supervised fine-tuning",
+			func(n int64) curate.Rule {
+				return limitRule{keep: int(n), best: true, reason: reasonBestOf}
+			}),
 	},
 	Reasons: []string{reasonBestOf},
 	Last:    true,

@@ -19,22 +19,28 @@ const reasonLogprobs = "logprobs" // its log probabilities cannot be trained on
 // are not those of the sampled distribution. An engine's logprobs count as raw
 // unless it was found to give processed ones (column calls.logprobs_mode).
 var Logprobs = curate.RuleKind{
-	Kind:    plugin.Kind[curate.RuleSettings]{Name: "logprobs", Help: "drop trajectories without valid log probabilities", New: func() curate.RuleSettings { return &LogprobsSettings{} }},
+	Kind: plugin.Kind[curate.RuleSettings]{Name: "logprobs", Help: "drop trajectories without valid log probabilities",
+		New: func() curate.RuleSettings { return &LogprobsSettings{} }},
 	Reasons: []string{reasonLogprobs},
 }
 
 // LogprobsSettings are the rule's settings.
 type LogprobsSettings struct {
-	Check          bool     // false: the rule does not run
-	AnyTemperature bool     // accept raw ones at a temperature other than 1
-	Floor          *float64 // this value or less means unknown; nil: the floor of audit and submit. In the identity when given, even at the default
+	Check          bool // false: the rule does not run
+	AnyTemperature bool // accept raw ones at a temperature other than 1
+	// this value or less means unknown; nil: the floor of audit and submit. In the identity when given, even at the default
+	Floor *float64
 }
 
 // Declare declares the settings.
 func (s *LogprobsSettings) Declare(d *plugin.Declarer) {
-	d.Bool(&s.Check, "check-logprobs", "drop trajectories without valid log probabilities: missing, NaN, too few, at a floor, raw at a temperature other than 1").ID("check-logprobs")
-	d.Bool(&s.AnyTemperature, "any-temperature", "accept raw log probabilities at any temperature; with --check-logprobs").ID("any-temperature")
-	d.OptionalFloat(&s.Floor, "logprob-floor", "treat a log probability of `X` or less as missing; with --check-logprobs").ID("logprob-floor").Shown(fmt.Sprint(validate.LogprobFloor))
+	d.Bool(&s.Check, "check-logprobs",
+		"drop trajectories without valid log probabilities: missing, NaN, too few, at a floor, raw at a temperature "+
+			"other than 1").ID("check-logprobs")
+	d.Bool(&s.AnyTemperature, "any-temperature", "accept raw log probabilities at any temperature; with --check-logprobs").
+		ID("any-temperature")
+	d.OptionalFloat(&s.Floor, "logprob-floor", "treat a log probability of `X` or less as missing; with --check-logprobs").
+		ID("logprob-floor").Shown(fmt.Sprint(validate.LogprobFloor))
 }
 
 // Rule makes the rule.
@@ -49,7 +55,8 @@ func (s *LogprobsSettings) Rule(curate.Setup) (curate.Rule, error) {
 	case !s.Check:
 		return nil, nil
 	case !(floor < 0):
-		return nil, curate.Usage("a log probability is 0 or less: give what the engine writes for an unknown one", "curate: --logprob-floor %v", floor)
+		return nil, curate.Usage("a log probability is 0 or less: give what the engine writes for an unknown one",
+			"curate: --logprob-floor %v", floor)
 	}
 	return logprobsRule{anyTemperature: s.AnyTemperature, floor: floor}, nil
 }

@@ -36,14 +36,16 @@ func TestEachFault(t *testing.T) {
 		{"raw at temperature 0.7", []int32{1}, []float32{-1}, `{"temperature":0.7,"logprobs_mode":"processed_logprobs"}`}, // the request decides nothing
 	} {
 		rule, _ := (&rules.LogprobsSettings{Check: true}).Rule(curate.Setup{})
-		row := formats.Trajectory{Messages: []formats.Message{{Parent: -1, Sampled: true, TokenIDs: c.ids, Logprobs: c.logprobs}}, Calls: []formats.Call{{Target: true, Sampling: c.sampling}}}
+		row := formats.Trajectory{Messages: []formats.Message{{Parent: -1, Sampled: true, TokenIDs: c.ids, Logprobs: c.logprobs}},
+			Calls: []formats.Call{{Target: true, Sampling: c.sampling}}}
 		v := rule.(curate.RowRule).Rows(curate.Batch{}, curate.Group{}, []curate.Row{{Member: &formats.Member{}, Trajectory: &row}})[0]
 		if (v.Reason == "") != (c.want == "") || !strings.Contains(v.Detail, c.want) {
 			t.Errorf("want %q, got %v", c.want, v)
 		}
 	}
 	rule, _ := (&rules.LogprobsSettings{Check: true, AnyTemperature: true}).Rule(curate.Setup{})
-	row := formats.Trajectory{Messages: []formats.Message{{Parent: -1, Sampled: true, TokenIDs: []int32{1}, Logprobs: []float32{-1}}}, Calls: []formats.Call{{Target: true, Sampling: `{"temperature":0.7}`}}}
+	row := formats.Trajectory{Messages: []formats.Message{{Parent: -1, Sampled: true, TokenIDs: []int32{1}, Logprobs: []float32{-1}}},
+		Calls: []formats.Call{{Target: true, Sampling: `{"temperature":0.7}`}}}
 	if v := rule.(curate.RowRule).Rows(curate.Batch{}, curate.Group{}, []curate.Row{{Member: &formats.Member{}, Trajectory: &row}})[0]; v.Reason != "" {
 		t.Errorf("at any temperature: %v", v)
 	}
@@ -62,7 +64,8 @@ func TestFloor(t *testing.T) {
 		t.Fatal(err)
 	}
 	for p, refused := range map[float32]bool{-99.5: false, -100: true, -9999: true} {
-		row := formats.Trajectory{Messages: []formats.Message{{Parent: -1, Sampled: true, TokenIDs: []int32{1}, Logprobs: []float32{p}}}, Calls: []formats.Call{{Target: true, Sampling: "{}"}}}
+		row := formats.Trajectory{Messages: []formats.Message{{Parent: -1, Sampled: true, TokenIDs: []int32{1}, Logprobs: []float32{p}}},
+			Calls: []formats.Call{{Target: true, Sampling: "{}"}}}
 		v := rule.(curate.RowRule).Rows(curate.Batch{}, curate.Group{}, []curate.Row{{Member: &formats.Member{}, Trajectory: &row}})[0]
 		if (v.Reason != "") != refused {
 			t.Errorf("%v: %v", p, v)

@@ -28,7 +28,10 @@ const reasonNearDuplicate = "near_duplicate" // another member of its group has 
 // estimate with a standard error of at most 1/64. Memory is 8 KiB per member of
 // one group.
 var NearDuplicate = curate.RuleKind{
-	Kind:    plugin.Kind[curate.RuleSettings]{Name: "near_duplicate", Help: "drop members that are nearly the same as an earlier one of their group", New: func() curate.RuleSettings { return &NearDuplicateSettings{} }},
+	Kind: plugin.Kind[curate.RuleSettings]{Name: "near_duplicate",
+		Help: "drop members that are nearly the same as an earlier one of their group", New: func() curate.RuleSettings {
+			return &NearDuplicateSettings{}
+		}},
 	Reasons: []string{reasonNearDuplicate},
 }
 
@@ -39,7 +42,9 @@ type NearDuplicateSettings struct {
 
 // Declare declares the settings.
 func (s *NearDuplicateSettings) Declare(d *plugin.Declarer) {
-	d.OptionalFloat(&s.Similarity, "drop-near-duplicates", "drop members at least this `SIMILARITY` to an earlier one of their group; 1 ignores only case and blanks").ID("drop-near-duplicates")
+	d.OptionalFloat(&s.Similarity, "drop-near-duplicates",
+		"drop members at least this `SIMILARITY` to an earlier one of their group; 1 ignores only case and blanks").
+		ID("drop-near-duplicates")
 }
 
 // Rule makes the rule.
@@ -48,7 +53,8 @@ func (s *NearDuplicateSettings) Rule(curate.Setup) (curate.Rule, error) {
 	case x == nil:
 		return nil, nil
 	case !(*x > 0 && *x <= 1):
-		return nil, curate.Usage("1 means equal apart from case and blanks, 0.9 nearly equal", "curate: --drop-near-duplicates %v is not above 0 and up to 1", *x)
+		return nil, curate.Usage("1 means equal apart from case and blanks, 0.9 nearly equal",
+			"curate: --drop-near-duplicates %v is not above 0 and up to 1", *x)
 	default:
 		return nearDuplicateRule{likeness: *x}, nil
 	}
@@ -84,7 +90,8 @@ func (r nearDuplicateRule) Rows(_ curate.Batch, _ curate.Group, rows []curate.Ro
 func (r nearDuplicateRule) against(sketches []sketch, rows []curate.Row, stay []int, i int) curate.Verdict {
 	for _, k := range stay {
 		if like := likeness(sketches[i], sketches[k]); like >= r.likeness {
-			return curate.Verdict{Reason: reasonNearDuplicate, Detail: fmt.Sprintf("%.3f like generation %d", like, rows[k].Member.Generation)}
+			return curate.Verdict{Reason: reasonNearDuplicate,
+				Detail: fmt.Sprintf("%.3f like generation %d", like, rows[k].Member.Generation)}
 		}
 	}
 	return curate.Verdict{}

@@ -31,7 +31,9 @@ const reasonPool = "pool" // its example was recently always or never solved, an
 // idea of weighted pools, apart from the gate that refuses flat groups, is
 // prime-rl's; there the weights choose prompts, here they choose groups.
 var Pools = curate.RuleKind{
-	Kind:    plugin.Kind[curate.RuleSettings]{Name: formats.RulePools, Help: "take fewer groups of examples that were always or never solved when last rolled out", New: func() curate.RuleSettings { return &PoolsSettings{EasyFrom: 1, EasyShare: 0.25, HardShare: 0.25} }},
+	Kind: plugin.Kind[curate.RuleSettings]{Name: formats.RulePools,
+		Help: "take fewer groups of examples that were always or never solved when last rolled out",
+		New:  func() curate.RuleSettings { return &PoolsSettings{EasyFrom: 1, EasyShare: 0.25, HardShare: 0.25} }},
 	Reasons: []string{reasonPool},
 	Seeded:  true,
 
@@ -51,7 +53,8 @@ type PoolsSettings struct {
 func (s *PoolsSettings) Declare(d *plugin.Declarer) {
 	d.Bool(&s.Enabled, "pools", "take fewer groups of examples that were always or never solved when last rolled out")
 	d.Float(&s.EasyFrom, "pool-easy-from", "treat an example as easy from this `SHARE` of solved members; with --pools")
-	d.Float(&s.HardTo, "pool-hard-to", "treat an example as hard up to this `SHARE` of solved members; with --pools").Shown("0")
+	d.Float(&s.HardTo, "pool-hard-to",
+		"treat an example as hard up to this `SHARE` of solved members; with --pools").Shown("0")
 	d.Float(&s.EasyShare, "pool-easy-share", "take this `SHARE` of easy examples' groups; with --pools")
 	d.Float(&s.HardShare, "pool-hard-share", "take this `SHARE` of hard examples' groups; with --pools")
 }
@@ -78,7 +81,8 @@ func (s *PoolsSettings) Rule(curate.Setup) (curate.Rule, error) {
 		}
 	}
 	if s.HardTo >= s.EasyFrom {
-		return nil, curate.Usage("hard is below easy", "curate: --pool-hard-to %v is not below --pool-easy-from %v", s.HardTo, s.EasyFrom)
+		return nil, curate.Usage("hard is below easy", "curate: --pool-hard-to %v is not below --pool-easy-from %v",
+			s.HardTo, s.EasyFrom)
 	}
 	return poolsRule(*s), nil
 }

@@ -15,7 +15,10 @@ const reasonSubsample = "subsample" // a seeded random choice excluded it
 // depend on the other groups: a group that is kept among ten is kept among
 // thousands, and a larger share keeps everything that a smaller one does.
 var Sample = curate.RuleKind{
-	Kind:    plugin.Kind[curate.RuleSettings]{Name: "sample", Help: "keep a random share of the groups, or of the trajectories", New: func() curate.RuleSettings { return &SampleSettings{} }},
+	Kind: plugin.Kind[curate.RuleSettings]{Name: "sample",
+		Help: "keep a random share of the groups, or of the trajectories", New: func() curate.RuleSettings {
+			return &SampleSettings{}
+		}},
 	Reasons: []string{reasonSubsample},
 	Seeded:  true,
 }
@@ -29,7 +32,8 @@ type SampleSettings struct {
 // Declare declares the settings.
 func (s *SampleSettings) Declare(d *plugin.Declarer) {
 	d.OptionalFloat(&s.Groups, "sample-groups", "keep a random `SHARE` of the groups").ID("sample-groups")
-	d.OptionalFloat(&s.Trajectories, "sample-trajectories", "keep a random `SHARE` of the trajectories").ID("sample-trajectories")
+	d.OptionalFloat(&s.Trajectories, "sample-trajectories", "keep a random `SHARE` of the trajectories").
+		ID("sample-trajectories")
 }
 
 // Rule makes the rule.

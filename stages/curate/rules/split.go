@@ -16,7 +16,8 @@ const reasonSplit = "split" // its example is in another part of the split
 // same seed and shares split every epoch alike. Curate once for each side
 // (--take) to get all of them.
 var Split = curate.RuleKind{
-	Kind:    plugin.Kind[curate.RuleSettings]{Name: "split", Help: "keep one side of a split of the examples", New: func() curate.RuleSettings { return &SplitSettings{} }},
+	Kind: plugin.Kind[curate.RuleSettings]{Name: "split", Help: "keep one side of a split of the examples",
+		New: func() curate.RuleSettings { return &SplitSettings{} }},
 	Reasons: []string{reasonSplit},
 	Seeded:  true,
 

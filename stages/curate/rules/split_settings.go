@@ -18,7 +18,8 @@ type SplitSettings struct {
 
 // Declare declares the settings.
 func (s *SplitSettings) Declare(d *plugin.Declarer) {
-	plugin.Var(d, &s.Sides, "split", "split the examples by the seed into `SIDES`, such as train=0.9,validation=0.1; with --take").ID("split")
+	plugin.Var(d, &s.Sides, "split",
+		"split the examples by the seed into `SIDES`, such as train=0.9,validation=0.1; with --take").ID("split")
 	d.String(&s.Take, "take", "keep this `SIDE` of the split; curate once for each").ID("take")
 }
 
@@ -91,7 +92,8 @@ func (s *SplitSettings) check() error {
 	sum, names := 0.0, make([]string, len(s.Sides))
 	for i, side := range s.Sides {
 		if side.Name == "" || !(side.Share > 0 && side.Share < 1) {
-			return curate.Usage("each side has a name and a share above 0 and below 1", "curate: --split: side %q with share %v", side.Name, side.Share)
+			return curate.Usage("each side has a name and a share above 0 and below 1",
+				"curate: --split: side %q with share %v", side.Name, side.Share)
 		}
 		for _, other := range names[:i] {
 			if other == side.Name {
@@ -108,5 +110,6 @@ func (s *SplitSettings) check() error {
 			return nil
 		}
 	}
-	return curate.Usage(fmt.Sprintf("curate once for each side: --take %s", strings.Join(names, ", then --take ")), "curate: --take %q is no side of the split", s.Take)
+	return curate.Usage(fmt.Sprintf("curate once for each side: --take %s", strings.Join(names, ", then --take ")),
+		"curate: --take %q is no side of the split", s.Take)
 }

@@ -15,7 +15,8 @@ const reasonStale = "stale" // too old a policy sampled it
 // target calls. An unknown version counts as stale, because it cannot be shown
 // to be recent.
 var Stale = curate.RuleKind{
-	Kind:    plugin.Kind[curate.RuleSettings]{Name: "stale", Help: "drop trajectories sampled by too old a policy", New: func() curate.RuleSettings { return &StaleSettings{} }},
+	Kind: plugin.Kind[curate.RuleSettings]{Name: "stale", Help: "drop trajectories sampled by too old a policy",
+		New: func() curate.RuleSettings { return &StaleSettings{} }},
 	Reasons: []string{reasonStale},
 }
 
@@ -27,8 +28,10 @@ type StaleSettings struct {
 
 // Declare declares the settings.
 func (s *StaleSettings) Declare(d *plugin.Declarer) {
-	d.OptionalInt64(&s.Version, "policy-version", "treat version `N` of the policy as the one that is trained now; with --max-staleness").ID("policy-version")
-	d.OptionalInt64(&s.Most, "max-staleness", "drop trajectories sampled by a policy more than `N` versions older").ID("max-staleness").Common()
+	d.OptionalInt64(&s.Version, "policy-version",
+		"treat version `N` of the policy as the one that is trained now; with --max-staleness").ID("policy-version")
+	d.OptionalInt64(&s.Most, "max-staleness", "drop trajectories sampled by a policy more than `N` versions older").
+		ID("max-staleness").Common()
 }
 
 // Rule makes the rule.
@@ -37,7 +40,8 @@ func (s *StaleSettings) Rule(curate.Setup) (curate.Rule, error) {
 	case s.Most != nil && *s.Most < 0:
 		return nil, curate.Usage("give a number of policy versions, 0 or more", "curate: --max-staleness %d", *s.Most)
 	case (s.Version == nil) != (s.Most == nil):
-		return nil, curate.Usage("give both: the version that is trained now, and how far behind it a trajectory may be", "curate: --max-staleness and --policy-version go together")
+		return nil, curate.Usage("give both: the version that is trained now, and how far behind it a trajectory may be",
+			"curate: --max-staleness and --policy-version go together")
 	case s.Most == nil:
 		return nil, nil
 	}
@@ -56,7 +60,8 @@ func (s staleRule) Rows(_ curate.Batch, _ curate.Group, rows []curate.Row) []cur
 		case v == nil:
 			verdicts[i] = curate.Verdict{Reason: reasonStale, Detail: "its policy version is unknown"}
 		case s.now-*v > s.most:
-			verdicts[i] = curate.Verdict{Reason: reasonStale, Detail: fmt.Sprintf("version %d sampled it, %d is trained", *v, s.now)}
+			verdicts[i] = curate.Verdict{Reason: reasonStale,
+				Detail: fmt.Sprintf("version %d sampled it, %d is trained", *v, s.now)}
 		}
 	}
 	return verdicts

@@ -19,7 +19,8 @@ import (
 // The other half of Dr.GRPO, a loss that is not divided by the length, is the
 // trainer's.
 var DrGRPO = group.EstimatorKind{
-	Kind:    plugin.Kind[group.EstimatorSettings]{Name: "drgrpo", Help: "distance from the group's mean", New: func() group.EstimatorSettings { return &DrGRPOSettings{} }},
+	Kind: plugin.Kind[group.EstimatorSettings]{Name: "drgrpo", Help: "distance from the group's mean",
+		New: func() group.EstimatorSettings { return &DrGRPOSettings{} }},
 	ZeroSum: true,
 }
 

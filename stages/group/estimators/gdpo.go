@@ -26,7 +26,10 @@ import (
 // out of that one's statistics and has nothing added for it, as in TRL.
 // Rewards that are equal in the whole group add exactly 0.
 var GDPO = group.EstimatorKind{
-	Kind: plugin.Kind[group.EstimatorSettings]{Name: "gdpo", Help: "each named reward in its own standard deviations, summed by weight", New: func() group.EstimatorSettings { return &GDPOSettings{} }},
+	Kind: plugin.Kind[group.EstimatorSettings]{Name: "gdpo",
+		Help: "each named reward in its own standard deviations, summed by weight", New: func() group.EstimatorSettings {
+			return &GDPOSettings{}
+		}},
 }
 
 // GDPOSettings are empty.

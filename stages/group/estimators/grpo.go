@@ -38,7 +38,8 @@ import (
 // noise makes advantages of 1e6 when all but one reward are 0.1; what is flat
 // but for rounding has std 0 here.
 var GRPO = group.EstimatorKind{
-	Kind:    plugin.Kind[group.EstimatorSettings]{Name: "grpo", Help: "distance from the group's mean in standard deviations", New: func() group.EstimatorSettings { return &GRPOSettings{} }},
+	Kind: plugin.Kind[group.EstimatorSettings]{Name: "grpo", Help: "distance from the group's mean in standard deviations",
+		New: func() group.EstimatorSettings { return &GRPOSettings{} }},
 	ZeroSum: true,
 }
 

@@ -15,7 +15,10 @@ import (
 //	none  (r - group's mean) / (the batch's population std + 1e-6); a singleton has none
 //	trl   (r - group's mean) / (the batch's sample std + 1e-4); a singleton has 0 (scale_rewards batch)
 var GRPOBatch = group.EstimatorKind{
-	Kind:    plugin.Kind[group.EstimatorSettings]{Name: "grpo-batch", Help: "distance from the group's mean in standard deviations of the batch", New: func() group.EstimatorSettings { return &GRPOBatchSettings{} }},
+	Kind: plugin.Kind[group.EstimatorSettings]{Name: "grpo-batch",
+		Help: "distance from the group's mean in standard deviations of the batch", New: func() group.EstimatorSettings {
+			return &GRPOBatchSettings{}
+		}},
 	ZeroSum: true,
 }
 
@@ -36,7 +39,8 @@ func (*GRPOBatchSettings) Estimator(s group.Setup) (group.Estimator, error) {
 	case group.CompatNone:
 		return grpoBatchEstimator{group.Centred{}, formats.BatchStep{Of: formats.BatchRewards, Epsilon: 1e-6}}, nil
 	case group.CompatTRL:
-		return grpoBatchEstimator{group.Centred{Singleton: group.SingletonZero}, formats.BatchStep{Of: formats.BatchRewards, Sample: true, Epsilon: 1e-4}}, nil
+		return grpoBatchEstimator{group.Centred{Singleton: group.SingletonZero},
+			formats.BatchStep{Of: formats.BatchRewards, Sample: true, Epsilon: 1e-4}}, nil
 	}
 	return nil, group.Refuse("grpo-batch", s, group.CompatNone, group.CompatTRL)
 }

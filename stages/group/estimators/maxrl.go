@@ -13,7 +13,8 @@ import (
 //	none      a singleton has no advantage
 //	prime-rl  a singleton has 0
 var MaxRL = group.EstimatorKind{
-	Kind:    plugin.Kind[group.EstimatorSettings]{Name: "maxrl", Help: "distance from the group's mean in means", New: func() group.EstimatorSettings { return &MaxRLSettings{} }},
+	Kind: plugin.Kind[group.EstimatorSettings]{Name: "maxrl", Help: "distance from the group's mean in means",
+		New: func() group.EstimatorSettings { return &MaxRLSettings{} }},
 	ZeroSum: true,
 }
 

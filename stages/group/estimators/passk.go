@@ -13,7 +13,10 @@ import (
 //
 // With NoScale nothing is divided (norm_adv_by_std_in_grpo false).
 var PassK = group.EstimatorKind{
-	Kind: plugin.Kind[group.EstimatorSettings]{Name: "passk", Help: "the best member's lead over the second, in standard deviations", New: func() group.EstimatorSettings { return &PassKSettings{} }},
+	Kind: plugin.Kind[group.EstimatorSettings]{Name: "passk",
+		Help: "the best member's lead over the second, in standard deviations", New: func() group.EstimatorSettings {
+			return &PassKSettings{}
+		}},
 }
 
 // PassKSettings are empty.
@@ -35,7 +38,8 @@ func (e passKEstimator) Advantages(v *group.Valid, out []float64) bool {
 	}
 	lead := group.Finite(v.Max - v.Second())
 	if !e.noScale {
-		lead = group.Finite((float64(v.Max/2) - float64(v.Second()/2)) / (float64(v.StdSample/2) + 1e-6/2)) // halves cannot overflow
+		// halves cannot overflow
+		lead = group.Finite((float64(v.Max/2) - float64(v.Second()/2)) / (float64(v.StdSample/2) + 1e-6/2))
 	}
 	for i, r := range v.Rewards {
 		if out[i] = 0; r == v.Max {

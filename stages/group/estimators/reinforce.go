@@ -17,7 +17,10 @@ import (
 //	verl      a singleton has its reward; variance of the sample, plus 1e-8
 //	slime     a singleton has 0; as verl (reinforce_plus_plus_baseline)
 var Reinforce = group.EstimatorKind{
-	Kind:    plugin.Kind[group.EstimatorSettings]{Name: "reinforce++-baseline", Help: "distance from the group's mean, whitened over tokens by the trainer", New: func() group.EstimatorSettings { return &ReinforceSettings{} }},
+	Kind: plugin.Kind[group.EstimatorSettings]{Name: "reinforce++-baseline",
+		Help: "distance from the group's mean, whitened over tokens by the trainer", New: func() group.EstimatorSettings {
+			return &ReinforceSettings{}
+		}},
 	ZeroSum: true,
 }
 
@@ -45,7 +48,8 @@ func (*ReinforceSettings) Estimator(s group.Setup) (group.Estimator, error) {
 	case group.CompatSlime:
 		return reinforceEstimator{group.Centred{Singleton: group.SingletonZero}, sample}, nil
 	}
-	return nil, group.Refuse("reinforce++-baseline", s, group.CompatNone, group.CompatVerl, group.CompatOpenRLHF, group.CompatSlime, group.CompatNemoRL)
+	return nil, group.Refuse("reinforce++-baseline", s, group.CompatNone, group.CompatVerl, group.CompatOpenRLHF,
+		group.CompatSlime, group.CompatNemoRL)
 }
 
 func (e reinforceEstimator) Finish() (*formats.BatchStep, *formats.Whitening) { return nil, &e.whiten }

@@ -14,7 +14,8 @@ import (
 //	verl      a singleton has its reward
 //	nemo-rl   a singleton has 0 (grpo, normalize_rewards false)
 var RLOO = group.EstimatorKind{
-	Kind:    plugin.Kind[group.EstimatorSettings]{Name: "rloo", Help: "distance from the mean of the other members", New: func() group.EstimatorSettings { return &RLOOSettings{} }},
+	Kind: plugin.Kind[group.EstimatorSettings]{Name: "rloo", Help: "distance from the mean of the other members",
+		New: func() group.EstimatorSettings { return &RLOOSettings{} }},
 	ZeroSum: true,
 }
 
@@ -36,7 +37,8 @@ func (*RLOOSettings) Estimator(s group.Setup) (group.Estimator, error) {
 	case group.CompatVerl:
 		return rlooEstimator{group.SingletonRaw}, nil
 	}
-	return nil, group.Refuse("rloo", s, group.CompatNone, group.CompatTRL, group.CompatVerl, group.CompatOpenRLHF, group.CompatNemoRL)
+	return nil, group.Refuse("rloo", s, group.CompatNone, group.CompatTRL, group.CompatVerl, group.CompatOpenRLHF,
+		group.CompatNemoRL)
 }
 
 func (e rlooEstimator) Advantages(v *group.Valid, out []float64) bool {

@@ -48,7 +48,8 @@ type Lease struct {
 
 // Take waits until no other process holds the place, and takes it. waiting is
 // called with each owner that it waits for.
-func Take(ctx context.Context, place Place, ttl time.Duration, waiting func(Owner, time.Time), log *slog.Logger) (*Lease, error) {
+func Take(ctx context.Context, place Place, ttl time.Duration, waiting func(Owner, time.Time),
+	log *slog.Logger) (*Lease, error) {
 	reported := "nobody"
 	for {
 		current, err := place.Read(ctx)
@@ -62,10 +63,11 @@ func Take(ctx context.Context, place Place, ttl time.Duration, waiting func(Owne
 				reported = there.Owner.ID
 				waiting(there.Owner, there.Since)
 			}
-			alive, err := Watch(ctx, Silence(cmp.Or(there.Seconds, ttl.Seconds())), func(ctx context.Context) (string, bool, error) {
-				now, err := place.Read(ctx)
-				return string(now), now == nil || there.Owner.Gone(), err
-			})
+			alive, err := Watch(ctx, Silence(cmp.Or(there.Seconds, ttl.Seconds())),
+				func(ctx context.Context) (string, bool, error) {
+					now, err := place.Read(ctx)
+					return string(now), now == nil || there.Owner.Gone(), err
+				})
 			if err != nil {
 				return nil, err
 			}

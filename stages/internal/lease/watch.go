@@ -32,7 +32,8 @@ func Silence(seconds float64) time.Duration {
 
 // Watch polls until the heartbeat differs from the first one, or stayed the
 // same for the time of silence. look may also report that the owner has ended.
-func Watch(ctx context.Context, silence time.Duration, look func(context.Context) (sign string, ended bool, err error)) (alive bool, err error) {
+func Watch(ctx context.Context, silence time.Duration,
+	look func(context.Context) (sign string, ended bool, err error)) (alive bool, err error) {
 	seen, ended, err := look(ctx)
 	var waited time.Duration // by the clock that stops while the machine sleeps, until before the last look
 	for first := time.Now(); err == nil && !ended && waited < silence; {

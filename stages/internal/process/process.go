@@ -58,7 +58,8 @@ type Process struct {
 // Start starts the program, and ends it when ctx ends. A program found by a
 // relative PATH is run, as in a shell.
 func (p Program) Start(ctx context.Context) (*Process, error) {
-	s := &Process{cmd: exec.CommandContext(ctx, p.Words[0], p.Words[1:]...), mark: newMark(), grace: cmp.Or(p.Grace, DefaultGrace), done: make(chan struct{})}
+	s := &Process{cmd: exec.CommandContext(ctx, p.Words[0], p.Words[1:]...), mark: newMark(),
+		grace: cmp.Or(p.Grace, DefaultGrace), done: make(chan struct{})}
 	if errors.Is(s.cmd.Err, exec.ErrDot) {
 		s.cmd.Err = nil
 	}

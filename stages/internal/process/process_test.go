@@ -181,12 +181,13 @@ func TestLoggedTail(t *testing.T) {
 	ctx := secret.With(t.Context(), known)
 	logged := func(level slog.Level, write func(*Tail)) string {
 		var out bytes.Buffer
-		tail := NewLoggedTail(ctx, 64, slog.New(slog.NewTextHandler(&out, &slog.HandlerOptions{Level: level, ReplaceAttr: func(_ []string, a slog.Attr) slog.Attr {
-			if a.Key == slog.TimeKey {
-				return slog.Attr{}
-			}
-			return a
-		}})).With("reward", "mine"))
+		tail := NewLoggedTail(ctx, 64,
+			slog.New(slog.NewTextHandler(&out, &slog.HandlerOptions{Level: level, ReplaceAttr: func(_ []string, a slog.Attr) slog.Attr {
+				if a.Key == slog.TimeKey {
+					return slog.Attr{}
+				}
+				return a
+			}})).With("reward", "mine"))
 		write(tail)
 		tail.Close()
 		if tail.String() == "" {

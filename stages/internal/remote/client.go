@@ -198,7 +198,8 @@ func (c *Client) Unreachable(r *http.Request, err error) *Error {
 	if r.Context().Err() != nil {
 		err = context.Cause(r.Context())
 	}
-	return c.explained(&Error{What: c.what(r), Err: err, Retry: true, Unsent: unsent, Help: "is the service up, and the address right?"}, r, nil)
+	return c.explained(&Error{What: c.what(r), Err: err, Retry: true, Unsent: unsent,
+		Help: "is the service up, and the address right?"}, r, nil)
 }
 
 // Refused returns the error of an answer with an error status, in the service's
@@ -216,7 +217,8 @@ func (c *Client) Refused(resp *http.Response) *Error {
 	e := &Error{
 		What:   fmt.Sprintf("%s: %d: %s", c.what(resp.Request), resp.StatusCode, Text(resp.Header, data)),
 		Status: resp.StatusCode, Answer: data, After: After(resp.Header, time.Now()),
-		Retry: resp.StatusCode == http.StatusRequestTimeout || resp.StatusCode == http.StatusTooManyRequests || resp.StatusCode >= 500,
+		Retry: resp.StatusCode == http.StatusRequestTimeout || resp.StatusCode == http.StatusTooManyRequests ||
+			resp.StatusCode >= 500,
 	}
 	return c.explained(e, resp.Request, data)
 }

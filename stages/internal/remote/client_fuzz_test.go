@@ -17,13 +17,15 @@ type answering struct {
 }
 
 func (a answering) RoundTrip(r *http.Request) (*http.Response, error) {
-	return &http.Response{StatusCode: a.status, Status: http.StatusText(a.status), Header: http.Header{}, Body: io.NopCloser(bytes.NewReader(a.body)), Request: r}, nil
+	return &http.Response{StatusCode: a.status, Status: http.StatusText(a.status), Header: http.Header{}, Body: io.NopCloser(bytes.NewReader(a.body)),
+		Request: r}, nil
 }
 
 // Whatever a service answers, it is decoded or an error of a bounded length
 // with the status.
 func FuzzAnswers(f *testing.F) {
-	for _, body := range []string{`{"id":"j-1","status":"running"}`, `{"error":{"message":"no","param":"x"}}`, `{"detail":[{"msg":"no"}]}`, `{"detail":"no"}`, `{"error":"no"}`, "<html>", "\xff", "", "null", "[[["} {
+	for _, body := range []string{`{"id":"j-1","status":"running"}`, `{"error":{"message":"no","param":"x"}}`, `{"detail":[{"msg":"no"}]}`, `{"detail":"no"}`,
+		`{"error":"no"}`, "<html>", "\xff", "", "null", "[[["} {
 		f.Add(200, []byte(body))
 		f.Add(422, []byte(body))
 		f.Add(301, []byte(body))

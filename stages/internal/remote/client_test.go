@@ -152,7 +152,8 @@ func TestAnAnswerThatIsTooLargeIsAnError(t *testing.T) {
 }
 
 func TestWhatMayHaveHadItsEffect(t *testing.T) {
-	for code, unsure := range map[int]bool{0: true, 400: false, 404: false, 408: true, 409: true, 413: false, 422: false, 425: true, 429: true, 499: true, 500: true, 503: true} {
+	for code, unsure := range map[int]bool{0: true, 400: false, 404: false, 408: true, 409: true, 413: false, 422: false, 425: true, 429: true, 499: true,
+		500: true, 503: true} {
 		if Unsure(&Error{Status: code}) != unsure {
 			t.Error(code)
 		}

@@ -8,7 +8,8 @@ import (
 
 // Whatever a service asks for, the wait is from none to Patience.
 func FuzzAfter(f *testing.F) {
-	for _, v := range []string{"1", "3600", "1e12", "-5", "NaN", "Inf", "Fri, 31 Dec 1999 23:59:59 GMT", "0x1p9", "", "9223372036854775808", `"api";r=0;t=55`, ";t=99999999999999999999"} {
+	for _, v := range []string{"1", "3600", "1e12", "-5", "NaN", "Inf", "Fri, 31 Dec 1999 23:59:59 GMT", "0x1p9", "", "9223372036854775808", `"api";r=0;t=55`,
+		";t=99999999999999999999"} {
 		f.Add(v, v, v)
 		f.Add("", v, "")
 	}

@@ -20,7 +20,8 @@ func TestNew(t *testing.T) {
 			t.Errorf("%s: %v", spec, err)
 		}
 	}
-	for spec, says := range map[string]string{"shat": `"shat"`, "command: 'sh": "Unterminated", "": `""`, "chat: x": "no arguments", "command": "needs a program"} {
+	for spec, says := range map[string]string{"shat": `"shat"`, "command: 'sh": "Unterminated", "": `""`, "chat: x": "no arguments",
+		"command": "needs a program"} {
 		if _, err := made(t, spec); err == nil || !strings.Contains(err.Error(), says) {
 			t.Errorf("%s: %v", spec, err)
 		}

@@ -55,25 +55,30 @@ func does(t *testing.T, program, breaks string, call formats.ToolCall, command f
 }
 
 func TestAgentClaudeCode(t *testing.T) {
-	agent(t, "claude", nil, formats.ToolCall{ID: "call_1", Name: "Bash", Arguments: `{"command": "echo made > made.txt", "description":"Make it"}`}, func(string, string) (args, environ []string) {
-		return []string{"-p", task, "--model", "policy", "--allowedTools", "Bash"}, []string{"CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC=1"}
-	})
+	agent(t, "claude", nil, formats.ToolCall{ID: "call_1", Name: "Bash", Arguments: `{"command": "echo made > made.txt", "description":"Make it"}`},
+		func(string, string) (args, environ []string) {
+			return []string{"-p", task, "--model", "policy", "--allowedTools", "Bash"}, []string{"CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC=1"}
+		})
 }
 
 func TestAgentCodex(t *testing.T) {
-	agent(t, "codex", nil, formats.ToolCall{ID: "call_1", Name: "exec_command", Arguments: `{"cmd": "echo made > made.txt"}`}, func(_, url string) (args, environ []string) {
-		provider := fmt.Sprintf(`model_providers.rollmill={name="rollmill",base_url=%q,env_key="OPENAI_API_KEY",wire_api="responses"}`, url)
-		return []string{"exec", "--skip-git-repo-check", "--dangerously-bypass-approvals-and-sandbox", "-c", "model_provider=rollmill", "-c", provider, "-m", "policy", task}, nil
-	})
+	agent(t, "codex", nil, formats.ToolCall{ID: "call_1", Name: "exec_command", Arguments: `{"cmd": "echo made > made.txt"}`},
+		func(_, url string) (args, environ []string) {
+			provider := fmt.Sprintf(`model_providers.rollmill={name="rollmill",base_url=%q,env_key="OPENAI_API_KEY",wire_api="responses"}`, url)
+			return []string{"exec", "--skip-git-repo-check", "--dangerously-bypass-approvals-and-sandbox", "-c", "model_provider=rollmill", "-c", provider,
+				"-m", "policy", task}, nil
+		})
 }
 
 // TestAgentOpenCode: through chat completions it writes arguments anew, and the
 // engine gets them as it sampled them.
 func TestAgentOpenCode(t *testing.T) {
 	packages := map[string]string{"chat": "@ai-sdk/openai-compatible", "messages": "@ai-sdk/anthropic"}
-	agent(t, "opencode", nil, formats.ToolCall{ID: "call_1", Name: "bash", Arguments: `{"command": "echo made > made.txt", "description":"Make it"}`}, func(protocol, url string) (args, environ []string) {
-		config, _ := json.Marshal(fields{"model": "rollmill/policy", "small_model": "rollmill/policy", "autoupdate": false, "share": "disabled",
-			"provider": fields{"rollmill": fields{"npm": packages[protocol], "options": fields{"baseURL": url, "apiKey": "x"}, "models": fields{"policy": fields{}}}}})
-		return []string{"run", task}, []string{"OPENCODE_CONFIG_CONTENT=" + string(config), "OPENCODE_DISABLE_MODELS_FETCH=1"}
-	})
+	agent(t, "opencode", nil, formats.ToolCall{ID: "call_1", Name: "bash", Arguments: `{"command": "echo made > made.txt", "description":"Make it"}`},
+		func(protocol, url string) (args, environ []string) {
+			config, _ := json.Marshal(fields{"model": "rollmill/policy", "small_model": "rollmill/policy", "autoupdate": false, "share": "disabled",
+				"provider": fields{"rollmill": fields{"npm": packages[protocol], "options": fields{"baseURL": url, "apiKey": "x"},
+					"models": fields{"policy": fields{}}}}})
+			return []string{"run", task}, []string{"OPENCODE_CONFIG_CONTENT=" + string(config), "OPENCODE_DISABLE_MODELS_FETCH=1"}
+		})
 }

@@ -90,7 +90,8 @@ func TestWhatTheAgentSeesKeepsItsBytes(t *testing.T) {
 
 // FuzzDecimals: a logprob is read to the bit as strconv reads it.
 func FuzzDecimals(f *testing.F) {
-	for _, text := range []string{"0.31326168775558472", "1.1920928955078125e-07", "16777217", "0.5", "12", "01", "1.", "9999.0", "99999999999999999999", "0.00000000000000000001", "1e400", "33554433.0000000001"} {
+	for _, text := range []string{"0.31326168775558472", "1.1920928955078125e-07", "16777217", "0.5", "12", "01", "1.", "9999.0", "99999999999999999999",
+		"0.00000000000000000001", "1e400", "33554433.0000000001"} {
 		f.Add(text)
 	}
 	f.Fuzz(func(t *testing.T, text string) {

@@ -128,7 +128,8 @@ func parseDecimal(b []byte, i int) (f float32, end int) {
 	switch {
 	case i == from, i >= len(b):
 		return 0, -1
-	case b[i] != ',' && b[i] != '}', point == i-1, point < 0 && i-from == most, b[from] == '0' && i > from+1 && point != from+1:
+	case b[i] != ',' && b[i] != '}', point == i-1, point < 0 && i-from == most,
+		b[from] == '0' && i > from+1 && point != from+1:
 		return parseFloat(b, from)
 	}
 	x := float64(mantissa) / tens[fraction] // at most two rounding errors
@@ -150,4 +151,5 @@ func parseFloat(b []byte, from int) (f float32, end int) {
 	return float32(x), end
 }
 
-var tens = [...]float64{1, 1e1, 1e2, 1e3, 1e4, 1e5, 1e6, 1e7, 1e8, 1e9, 1e10, 1e11, 1e12, 1e13, 1e14, 1e15, 1e16, 1e17, 1e18, 1e19}
+var tens = [...]float64{1, 1e1, 1e2, 1e3, 1e4, 1e5, 1e6, 1e7, 1e8, 1e9, 1e10, 1e11, 1e12, 1e13, 1e14, 1e15, 1e16,
+	1e17, 1e18, 1e19}

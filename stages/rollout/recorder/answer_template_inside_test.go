@@ -27,12 +27,14 @@ func FuzzChunkTemplate(f *testing.F) {
 		{ // what is in front of the choices
 			chunk(head, text, "null", ids), chunk(head, text, "null", ids), chunk(`"id":"1","model":"b",`, text, "null", ids), chunk(head, text, "null", ids),
 			`{"model":"c","error":null}`, chunk(head, text, "null", ids), chunk(`"prompt_token_ids":[1,2],`+head, text, "null", ids),
-			chunk(`"prompt_token_ids":[1,2],`+head, text, "null", ids), chunk(`"usage":null,`, text, "null", ids), chunk(`"usage":null,`, `"content":"bc"`, "null", ids),
+			chunk(`"prompt_token_ids":[1,2],`+head, text, "null", ids), chunk(`"usage":null,`, text, "null", ids),
+			chunk(`"usage":null,`, `"content":"bc"`, "null", ids),
 			chunk(`"usage":{"prompt_tokens":3,"completion_tokens":4},`, text, "null", ids), chunk(head, text, "null", ids+`,"finish_reason":"stop"`),
 			`{"id":"1","model":"a","choices":[],"usage":{"prompt_tokens":3,"completion_tokens":9}}`, chunk(head, text, "null", ids),
 		},
 		{ // one of another kind between
-			chunk(`"usage":{"completion_tokens":4},`, text, "null", ids), `{"choices":[],"usage":{"completion_tokens":9}}`, chunk(`"usage":{"completion_tokens":4},`, text, "null", ids),
+			chunk(`"usage":{"completion_tokens":4},`, text, "null", ids), `{"choices":[],"usage":{"completion_tokens":9}}`,
+			chunk(`"usage":{"completion_tokens":4},`, text, "null", ids),
 		},
 		{ // texts and tokens
 			chunk("", text, token(`"token_id:1"`, "-1.5", `,"bytes":[97],"top_logprobs":[]`), rest),
@@ -44,26 +46,35 @@ func FuzzChunkTemplate(f *testing.F) {
 			chunk("", text, token(`null`, "null", `,"bytes":null,"top_logprobs":[]`), `,"finish_reason":"stop","token_ids":null`),
 		},
 		{ // with ids, reasoning, and two tokens at once
-			chunk("", `"reasoning":"a","content":null`, token(`"a"`, "-1", `,"id":5`), ""), chunk("", `"reasoning":"b","content":null`, token(`"b"`, "-1", `,"id":67`), ""),
-			chunk("", `"reasoning":"b","content":null`, token(`"b"`, "-1", `,"id":-7`), ""), chunk("", `"reasoning":"b","content":null`, token(`"b"`, "-1", `,"id":1.5`), ""),
-			chunk("", `"reasoning":"a","reasoning_content":"b"`, `{"content":[{"logprob":-1},{"logprob":-2}]}`, ""), chunk("", `"reasoning":"","reasoning_content":"c"`, `{"content":[{"logprob":-1},{"logprob":-3}]}`, ""),
+			chunk("", `"reasoning":"a","content":null`, token(`"a"`, "-1", `,"id":5`), ""),
+			chunk("", `"reasoning":"b","content":null`, token(`"b"`, "-1", `,"id":67`), ""),
+			chunk("", `"reasoning":"b","content":null`, token(`"b"`, "-1", `,"id":-7`), ""),
+			chunk("", `"reasoning":"b","content":null`, token(`"b"`, "-1", `,"id":1.5`), ""),
+			chunk("", `"reasoning":"a","reasoning_content":"b"`, `{"content":[{"logprob":-1},{"logprob":-2}]}`, ""),
+			chunk("", `"reasoning":"","reasoning_content":"c"`, `{"content":[{"logprob":-1},{"logprob":-3}]}`, ""),
 			chunk("", `"reasoning":"a","reasoning_content":"b"`, "null", ""), chunk("", `"reasoning":"c","reasoning_content":"d"`, "null", ""),
 			chunk("", `"refusal":"no"`, `{"content":null,"refusal":[]}`, ""), chunk("", `"refusal":"n\u006f"`, `{"content":null,"refusal":[]}`, ""),
 			chunk("", `"refusal":"no"`, `{"content":[],"refusal":null}`, ""), chunk("", `"refusal":"yes"`, `{"content":[],"refusal":null}`, ""),
 		},
 		{ // texts of completions, tools, tokens elsewhere
-			`{"choices":[{"index":0,"text":"a","prompt_token_ids":null,"token_ids":[1]}]}`, `{"choices":[{"index":0,"text":"bc","prompt_token_ids":null,"token_ids":[2]}]}`,
-			`{"choices":[{"index":0,"text":"a","logprobs":{"tokens":["a"],"token_logprobs":[-1]}}]}`, `{"choices":[{"index":0,"text":"a","logprobs":{"tokens":["a"],"token_logprobs":[-1]}}]}`,
-			`{"choices":[{"delta":{"tool_calls":[{"index":0,"id":"x","function":{"name":"f","arguments":"{"}}]}}]}`, `{"choices":[{"delta":{"tool_calls":[{"index":0,"function":{"arguments":"}"}}]}}]}`,
-			`{"choices":[{"delta":{"content":"a"},"meta_info":{"output_token_logprobs":[[-1,2,null]]}}]}`, `{"choices":[{"delta":{"content":"b"},"meta_info":{"output_token_logprobs":[[-1,2,null]]}}]}`,
+			`{"choices":[{"index":0,"text":"a","prompt_token_ids":null,"token_ids":[1]}]}`,
+			`{"choices":[{"index":0,"text":"bc","prompt_token_ids":null,"token_ids":[2]}]}`,
+			`{"choices":[{"index":0,"text":"a","logprobs":{"tokens":["a"],"token_logprobs":[-1]}}]}`,
+			`{"choices":[{"index":0,"text":"a","logprobs":{"tokens":["a"],"token_logprobs":[-1]}}]}`,
+			`{"choices":[{"delta":{"tool_calls":[{"index":0,"id":"x","function":{"name":"f","arguments":"{"}}]}}]}`,
+			`{"choices":[{"delta":{"tool_calls":[{"index":0,"function":{"arguments":"}"}}]}}]}`,
+			`{"choices":[{"delta":{"content":"a"},"meta_info":{"output_token_logprobs":[[-1,2,null]]}}]}`,
+			`{"choices":[{"delta":{"content":"b"},"meta_info":{"output_token_logprobs":[[-1,2,null]]}}]}`,
 			`{"choices":[{"delta":{"content":"a","generation_token_ids":[1]}}]}`, `{"choices":[{"delta":{"content":"a","generation_token_ids":[1]}}]}`,
 			`{"choices":[{"delta":{},"response_token_ids":[1]}]}`, `{"choices":[{"delta":{},"response_token_ids":[1]}]}`,
 		},
 		{ // several choices, and what is no chunk
-			`{"choices":[{"index":0,"delta":{"content":"a"}}]}`, `{"choices":[{"index":1,"delta":{"content":"b"}}]}`, `{"choices":[{"index":0,"delta":{"content":"c"}}]}`,
+			`{"choices":[{"index":0,"delta":{"content":"a"}}]}`, `{"choices":[{"index":1,"delta":{"content":"b"}}]}`,
+			`{"choices":[{"index":0,"delta":{"content":"c"}}]}`,
 			`{"choices":[{"delta":{"content":"a"}},{"delta":{"content":"a"}}]}`, `{"choices":[{"delta":{"content":"a"}},{"delta":{"content":"a"}}]}`,
 			`{"choices":1,"choices":[{"delta":{"content":"a"}}]}`, `{"choices":[{"delta":{"content":"a"}}],"choices":[{"delta":{"content":"b"}}]}`,
-			`{"choices":[{"delta":{"content":"a"}`, `[]`, `{"choices":[5]}`, `{"choices":[5]}`, `{"choices":[{"delta":{"content":"a"}}],"error":{"message":"no"}}`,
+			`{"choices":[{"delta":{"content":"a"}`, `[]`, `{"choices":[5]}`, `{"choices":[5]}`,
+			`{"choices":[{"delta":{"content":"a"}}],"error":{"message":"no"}}`,
 		},
 	} {
 		var all []byte
@@ -133,13 +144,18 @@ func TestRandomChunksMatchTheTemplate(t *testing.T) {
 		return append(out, `"logprobs":null,`, "", `"logprobs":{"content":[],"refusal":null},`, `"logprobs":{"content":null,"refusal":[{"logprob":-1}]},`)
 	}
 	parts := [][]string{
-		{`{"id":"1",`, `{"id":"2",`, `{"model":"m",`, `{"usage":null,`, `{"usage":{"prompt_tokens":1,"completion_tokens":2},`, `{"prompt_token_ids":[1],`, "{ "},
+		{`{"id":"1",`, `{"id":"2",`, `{"model":"m",`, `{"usage":null,`, `{"usage":{"prompt_tokens":1,"completion_tokens":2},`,
+			`{"prompt_token_ids":[1],`, "{ "},
 		{`"choices":[{"index":0,`, `"choices":[{"index":0,`, `"choices":[{"index":1,`, `"choices":[{`, `"choices" : [ {`},
-		{`"delta":{"content":"a"},`, `"delta":{"content":"\n"},`, `"delta":{"content":""},`, `"delta":{},`, `"delta":null,`, `"delta":{"role":"assistant","content":"b","tool_calls":[]},`,
-			`"delta":{"reasoning":"a"},`, `"delta":{"reasoning":"b","reasoning_content":null},`, `"delta":{"reasoning":"","reasoning_content":"c"},`, `"delta":{"tool_calls":[{"index":0,"function":{"name":"f"}}]},`, `"text":"t",`, `"text":"",`, ""},
-		lists(slices.Concat(entry(""), entry(`,"bytes":[1,22],"top_logprobs":[]`), entry(`,"bytes":[],"top_logprobs":[{"token":"x","logprob":-3}]`), entry(`,"id":7`), entry(`,"id":8,"bytes":null`), []string{`{"logprob":-1},{"logprob":-2}`, `{"logprob":-1,"logprob":-3}`, "{}"})),
+		{`"delta":{"content":"a"},`, `"delta":{"content":"\n"},`, `"delta":{"content":""},`, `"delta":{},`, `"delta":null,`,
+			`"delta":{"role":"assistant","content":"b","tool_calls":[]},`,
+			`"delta":{"reasoning":"a"},`, `"delta":{"reasoning":"b","reasoning_content":null},`, `"delta":{"reasoning":"","reasoning_content":"c"},`,
+			`"delta":{"tool_calls":[{"index":0,"function":{"name":"f"}}]},`, `"text":"t",`, `"text":"",`, ""},
+		lists(slices.Concat(entry(""), entry(`,"bytes":[1,22],"top_logprobs":[]`), entry(`,"bytes":[],"top_logprobs":[{"token":"x","logprob":-3}]`),
+			entry(`,"id":7`), entry(`,"id":8,"bytes":null`), []string{`{"logprob":-1},{"logprob":-2}`, `{"logprob":-1,"logprob":-3}`, "{}"})),
 		{`"finish_reason":null`, `"finish_reason":null`, `"finish_reason":"stop"`, `"matched_stop":1`},
-		{`,"token_ids":[5]`, `,"token_ids":[678]`, `,"token_ids":[1,2]`, `,"token_ids":[]`, `,"token_ids":null`, `,"token_ids":[ 3 ]`, `,"token_ids":[0.5]`, `,"response_token_ids":[4]`, ""},
+		{`,"token_ids":[5]`, `,"token_ids":[678]`, `,"token_ids":[1,2]`, `,"token_ids":[]`, `,"token_ids":null`, `,"token_ids":[ 3 ]`, `,"token_ids":[0.5]`,
+			`,"response_token_ids":[4]`, ""},
 		{`}]}`, `}]}`, `}],"usage":null}`, `}],"error":null}`, `},{}]}`, `} ] }`},
 	}
 	random, alikes := rand.New(rand.NewPCG(1, 2)), 0
@@ -171,7 +187,8 @@ func recordedSoFar(a *answer) string {
 			out += fmt.Sprint(t.fallback.logprobs)
 		}
 		t.fallback = nil
-		out += fmt.Sprintf("\n%d %+v %q %q %q %q %d %+v", c.index, c.message, c.finish, c.streamed.content.String(), c.streamed.reasoning.String(), c.streamed.refusal.String(), c.textChunks, t)
+		out += fmt.Sprintf("\n%d %+v %q %q %q %q %d %+v", c.index, c.message, c.finish, c.streamed.content.String(), c.streamed.reasoning.String(),
+			c.streamed.refusal.String(), c.textChunks, t)
 	}
 	return out
 }

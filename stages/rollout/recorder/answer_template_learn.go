@@ -11,7 +11,8 @@ func (l *chunkTemplate) learn(b []byte, cuts []cut, c *choice) {
 		return
 	}
 	l.unused++
-	*l = chunkTemplate{chunk: append(l.chunk[:0], b...), cuts: append(l.cuts[:0], cuts...), holes: l.holes[:0], choice: c, unused: l.unused}
+	*l = chunkTemplate{chunk: append(l.chunk[:0], b...), cuts: append(l.cuts[:0], cuts...), holes: l.holes[:0], choice: c,
+		unused: l.unused}
 	l.known = l.learnChunk()
 }
 

@@ -191,7 +191,8 @@ func BenchmarkAddedLatency(b *testing.B) {
 	copier := httptest.NewServer(copyingProxy(engine.URL))
 	defer copier.Close()
 	for _, c := range []struct{ name, asks string }{{"whole", ""}, {"logprobs", `,"logprobs":true`},
-		{"top-1", `,"logprobs":true,"top_logprobs":1`}, {"top-5", `,"logprobs":true,"top_logprobs":5`}, {"stream-top-5", `,"stream":true,"paced":true,"logprobs":true,"top_logprobs":5`},
+		{"top-1", `,"logprobs":true,"top_logprobs":1`}, {"top-5", `,"logprobs":true,"top_logprobs":5`},
+		{"stream-top-5", `,"stream":true,"paced":true,"logprobs":true,"top_logprobs":5`},
 		{"stream", `,"stream":true,"paced":true`}, {"burst", `,"stream":true`}} {
 		b.Run(c.name, func(b *testing.B) {
 			r, err := New(Options{Endpoints: []string{engine.URL}, Model: "policy"})
@@ -203,7 +204,8 @@ func BenchmarkAddedLatency(b *testing.B) {
 			defer client.CloseIdleConnections()
 			call := func(url string, all *calls) {
 				from, cpu := time.Now(), usedTime()
-				resp, err := client.Post(url+"/chat/completions", "application/json", strings.NewReader(`{"model":"policy","messages":[{"role":"user","content":"what is 2+2?"}]`+c.asks+`}`))
+				resp, err := client.Post(url+"/chat/completions", "application/json",
+					strings.NewReader(`{"model":"policy","messages":[{"role":"user","content":"what is 2+2?"}]`+c.asks+`}`))
 				if err != nil {
 					b.Fatal(err)
 				}
@@ -274,7 +276,8 @@ func longStream(n int) (events [][]byte) {
 		if i == n-1 {
 			finish = `"stop"`
 		}
-		events = append(events, fmt.Appendf(nil, `data: {"id":"chatcmpl-1","object":"chat.completion.chunk","created":1,"model":"policy","choices":[{"index":0,"delta":{"content":"word%d "},"logprobs":{"content":[{"token":"token_id:%d","logprob":%s,"bytes":[119,111,114,100],"top_logprobs":[]}]},"finish_reason":%s,"token_ids":[%d]}]}`+"\n\n",
+		events = append(events, fmt.Appendf(nil,
+			`data: {"id":"chatcmpl-1","object":"chat.completion.chunk","created":1,"model":"policy","choices":[{"index":0,"delta":{"content":"word%d "},"logprobs":{"content":[{"token":"token_id:%d","logprob":%s,"bytes":[119,111,114,100],"top_logprobs":[]}]},"finish_reason":%s,"token_ids":[%d]}]}`+"\n\n",
 			i, i*7, logprobText(i), finish, i*7))
 	}
 	return append(events, []byte("data: [DONE]\n\n"))

@@ -42,17 +42,24 @@ func TestCausesOfBreaks(t *testing.T) {
 		{"none", plain, plain, [2]string{"[1,2]", "[1,2,7,3]"}, "2 assistant | b | ends stop | [8] [-1] after [3]"},
 		{"template", plain, plain, [2]string{"[1,2]", "[1,9,7,3]"}, "2 assistant | b | ends stop | break template | [8] [-1] after [1 9 7 3]"},
 		{"a shorter prompt", plain, plain, [2]string{"[1,2]", "[1]"}, "2 assistant | b | ends stop | break template | [8] [-1] after [1]"},
-		{"content", `{"role":"assistant","content":" a\n"}`, plain, [2]string{"[1,2]", "[1,2,5,3]"}, "2 assistant | b | ends stop | break content | [8] [-1] after [1 2 5 3]"},
-		{"thinking in the text", `{"role":"assistant","content":"<think>hm</think>a"}`, plain, [2]string{"[1,2]", "[1,2,5]"}, "2 assistant | b | ends stop | break reasoning | [8] [-1] after [1 2 5]"},
-		{"reasoning left out by the agent", `{"role":"assistant","content":"a","reasoning":"hm"}`, plain, [2]string{"[1,2]", "[1,2,5]"}, "2 assistant | b | ends stop | break reasoning | [8] [-1] after [1 2 5]"},
-		{"reasoning left out by the template", `{"role":"assistant","content":"a","reasoning_content":"hm"}`, `{"role":"assistant","content":"a","reasoning_content":"hm"}`, [2]string{"[1,2]", "[1,2,7,5]"},
+		{"content", `{"role":"assistant","content":" a\n"}`, plain, [2]string{"[1,2]", "[1,2,5,3]"},
+			"2 assistant | b | ends stop | break content | [8] [-1] after [1 2 5 3]"},
+		{"thinking in the text", `{"role":"assistant","content":"<think>hm</think>a"}`, plain, [2]string{"[1,2]", "[1,2,5]"},
+			"2 assistant | b | ends stop | break reasoning | [8] [-1] after [1 2 5]"},
+		{"reasoning left out by the agent", `{"role":"assistant","content":"a","reasoning":"hm"}`, plain, [2]string{"[1,2]", "[1,2,5]"},
+			"2 assistant | b | ends stop | break reasoning | [8] [-1] after [1 2 5]"},
+		{"reasoning left out by the template", `{"role":"assistant","content":"a","reasoning_content":"hm"}`,
+			`{"role":"assistant","content":"a","reasoning_content":"hm"}`, [2]string{"[1,2]", "[1,2,7,5]"},
 			"2 assistant | b | ends stop | break reasoning | [8] [-1] after [1 2 7 5]"},
-		{"reasoning that stays, and another template", `{"role":"assistant","content":"a","reasoning":"hm"}`, `{"role":"assistant","content":"a","reasoning":"hm"}`, [2]string{"[1,2]", "[1,9,6,7,5]"},
+		{"reasoning that stays, and another template", `{"role":"assistant","content":"a","reasoning":"hm"}`,
+			`{"role":"assistant","content":"a","reasoning":"hm"}`, [2]string{"[1,2]", "[1,9,6,7,5]"},
 			"2 assistant | b | ends stop | break template | [8] [-1] after [1 9 6 7 5]"},
 		{"reasoning left out, and the text changed", `{"role":"assistant","content":" a\n","reasoning":"hm"}`, plain, [2]string{"[1,2]", "[1,2,5]"},
 			"2 assistant | b | ends stop | break content | [8] [-1] after [1 2 5]"},
-		{"reasoning left out, and no break", `{"role":"assistant","content":"a","reasoning":"hm"}`, plain, [2]string{"[1,2]", "[1,2,7,3]"}, "2 assistant | b | ends stop | [8] [-1] after [3]"},
-		{"arguments, restored", tooled, strings.Replace(tooled, `: 1`, `:1`, 1), [2]string{"[1,2]", "[1,2,5]"}, "2 assistant | b | ends stop | break template | [8] [-1] after [1 2 5]"},
+		{"reasoning left out, and no break", `{"role":"assistant","content":"a","reasoning":"hm"}`, plain, [2]string{"[1,2]", "[1,2,7,3]"},
+			"2 assistant | b | ends stop | [8] [-1] after [3]"},
+		{"arguments, restored", tooled, strings.Replace(tooled, `: 1`, `:1`, 1), [2]string{"[1,2]", "[1,2,5]"},
+			"2 assistant | b | ends stop | break template | [8] [-1] after [1 2 5]"},
 		{"the first prompt unknown", plain, plain, [2]string{"", "[1,2,7,3]"}, "2 assistant | b | ends stop | break unknown | [8] [-1] after [1 2 7 3]"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
@@ -78,7 +85,8 @@ func TestCausesOfBreaks(t *testing.T) {
 // break, nor is reasoning that the prompt still has.
 func TestACauseIsOfItsOwnBreak(t *testing.T) {
 	_, s := play(t, said(`{"role":"assistant","content":"a","reasoning":"hm"}`, "[1,2]", 6, 7), said(`{"role":"assistant","content":"b"}`, "[1,2,7,3]", 8),
-		said(`{"role":"assistant","content":"c"}`, "[1,2,7,3,9]", 10), said(`{"role":"assistant","content":"d","reasoning":"so"}`, "[1,2,7,3,9,10,11]", 12, 13), said(`{"role":"assistant","content":"e"}`, "[5]", 14))
+		said(`{"role":"assistant","content":"c"}`, "[1,2,7,3,9]", 10), said(`{"role":"assistant","content":"d","reasoning":"so"}`, "[1,2,7,3,9,10,11]", 12, 13),
+		said(`{"role":"assistant","content":"e"}`, "[5]", 14))
 	var prompt []fields
 	for i, answer := range []string{"a", "b", "c", "d", "e"} {
 		prompt = append(prompt, user(fmt.Sprint(i)))
@@ -106,7 +114,8 @@ func TestAConversationGoesOnFromTheChoiceTaken(t *testing.T) {
 	ask(t, s, fields{"n": 2}, user("one"))
 	ask(t, s, nil, user("one"), assistant("b"), user("two"))
 	rec := s.End()
-	want := []string{"-1 user | one", "0 assistant | a | ends stop | [7] [-1] after [1 2]", "0 assistant | b | branch choice | ends stop | [8] [-2] after [1 2]",
+	want := []string{"-1 user | one", "0 assistant | a | ends stop | [7] [-1] after [1 2]",
+		"0 assistant | b | branch choice | ends stop | [8] [-2] after [1 2]",
 		"2 user | two", "3 assistant | c | ends stop | [9] [-1] after [3]"}
 	if d := cmp.Diff(want, outlines(rec)); d != "" {
 		t.Error(d)
@@ -119,16 +128,19 @@ func TestAConversationGoesOnFromTheChoiceTaken(t *testing.T) {
 func TestCompactionAndSubagents(t *testing.T) {
 	system, helper := fields{"role": "system", "content": "be brief"}, fields{"role": "system", "content": "you help"}
 	_, s := play(t, said(`{"role":"assistant","content":"a"}`, "[1,2]", 7), said(`{"role":"assistant","content":"a and b were added"}`, "[1,2,7,3]", 8),
-		said(`{"role":"assistant","content":"found"}`, "[40,41]", 42), said(`{"role":"assistant","content":"c"}`, "[1,5]", 9), said(`{"role":"assistant","content":"d"}`, "[1,5,9,6]", 10))
+		said(`{"role":"assistant","content":"found"}`, "[40,41]", 42), said(`{"role":"assistant","content":"c"}`, "[1,5]", 9),
+		said(`{"role":"assistant","content":"d"}`, "[1,5,9,6]", 10))
 	ask(t, s, nil, system, user("one"))
 	ask(t, s, nil, system, user("one"), assistant("a"), user("two"))
 	ask(t, s, nil, helper, user("look"))                                                              // a sub-agent
 	ask(t, s, nil, system, user("summary: a and b were added"))                                       // the agent compacted its context
 	ask(t, s, nil, system, user("summary: a and b were added"), assistant("c"), user("and the rest")) // and goes on there
 	rec := s.End()
-	want := []string{"-1 system | be brief", "0 user | one", "1 assistant | a | ends stop | [7] [-1] after [1 2]", "2 user | two", "3 assistant | a and b were added | ends stop | [8] [-1] after [3]",
+	want := []string{"-1 system | be brief", "0 user | one", "1 assistant | a | ends stop | [7] [-1] after [1 2]", "2 user | two",
+		"3 assistant | a and b were added | ends stop | [8] [-1] after [3]",
 		"-1 system | you help | branch subagent", "5 user | look", "6 assistant | found | ends stop | [42] [-1] after [40 41]",
-		"0 user | summary: a and b were added | branch compaction", "8 assistant | c | ends stop | [9] [-1] after [1 5]", "9 user | and the rest", "10 assistant | d | ends stop | [10] [-1] after [6]"}
+		"0 user | summary: a and b were added | branch compaction", "8 assistant | c | ends stop | [9] [-1] after [1 5]", "9 user | and the rest",
+		"10 assistant | d | ends stop | [10] [-1] after [6]"}
 	if d := cmp.Diff(want, outlines(rec)); d != "" {
 		t.Error(d)
 	}
@@ -139,10 +151,12 @@ func TestCompactionAndSubagents(t *testing.T) {
 // on from the same prompt; one that has its answer and asks again branches.
 func TestAnAgentThatAsksAgain(t *testing.T) {
 	arrived := make(chan struct{}, 3)
-	e := &recordertest.Engine{Source: formats.TokensChoice, PromptIDs: true, Fault: first(fault{Kind: recordertest.Hang}), Arrived: func(int, recordertest.Request) { arrived <- struct{}{} }}
+	e := &recordertest.Engine{Source: formats.TokensChoice, PromptIDs: true, Fault: first(fault{Kind: recordertest.Hang}),
+		Arrived: func(int, recordertest.Request) { arrived <- struct{}{} }}
 	s := record(t, e).Begin(context.Background(), "t", "g")
 	ctx, cancel := context.WithCancel(context.Background())
-	req, _ := http.NewRequestWithContext(ctx, "POST", s.BaseURL()+"/chat/completions", strings.NewReader(`{"model":"policy","messages":[{"role":"user","content":"one"}]}`))
+	req, _ := http.NewRequestWithContext(ctx, "POST", s.BaseURL()+"/chat/completions",
+		strings.NewReader(`{"model":"policy","messages":[{"role":"user","content":"one"}]}`))
 	done := make(chan error)
 	go func() {
 		resp, err := http.DefaultClient.Do(req)

@@ -74,7 +74,8 @@ func (q *request) setResponseFormat(name []byte, format jsontext.Object) {
 			o.Set(key, format.Get(key))
 		}
 	}
-	q.fields.Set("response_format", jsontext.Object{field("type", encode("json_schema")), field("json_schema", o.Bytes())}.Bytes())
+	q.fields.Set("response_format",
+		jsontext.Object{field("type", encode("json_schema")), field("json_schema", o.Bytes())}.Bytes())
 }
 
 // chatPrompt builds the messages of a prompt of chat completions.
@@ -135,6 +136,7 @@ func imagePart(url string) []byte {
 func (p *chatPrompt) addToolResult(id, text string, images [][]byte) {
 	p.messages = append(p.messages, formats.Message{Role: "tool", ToolCallID: id, Content: text, Parent: -1, Call: -1})
 	if images != nil {
-		p.messages = append(p.messages, formats.Message{Role: "user", ContentParts: jsontext.Compact(array(images)), Parent: -1, Call: -1})
+		p.messages = append(p.messages,
+			formats.Message{Role: "user", ContentParts: jsontext.Compact(array(images)), Parent: -1, Call: -1})
 	}
 }

@@ -9,7 +9,8 @@ import (
 	"github.com/rollmill/rollmill/formats/jsontext"
 )
 
-var completionsAPI = &api{name: "completions", route: "/completions", path: "/completions", translator: completionsTranslator{}}
+var completionsAPI = &api{name: "completions", route: "/completions", path: "/completions",
+	translator: completionsTranslator{}}
 
 // completionsTranslator forwards OpenAI's older Completions API.
 type completionsTranslator struct{ forwarded }

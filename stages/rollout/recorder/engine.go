@@ -215,21 +215,25 @@ func (u *engines) rememberRefused(endpoint string, q *request, field string) {
 	}
 	u.refused[endpoint] = append(slices.Clone(u.refused[endpoint]), field)
 	if field == streamed {
-		u.opts.Log.Info("the engine's streams lack logprobs; from now on it is asked for whole answers, which agents get when they are complete",
+		u.opts.Log.Info("the engine's streams lack logprobs; from now on it is asked for whole answers, which agents get "+
+			"when they are complete",
 			"endpoint", endpoint, "request", field)
 		return
 	}
-	u.opts.Log.Error("the engine refuses a request field; it is left out from now on, and the data that it requests will be missing from the rows",
+	u.opts.Log.Error("the engine refuses a request field; it is left out from now on, and the data that it requests will "+
+		"be missing from the rows",
 		"endpoint", endpoint, "field", field)
 }
 
 // refuses reports whether an engine refused a request because of a field.
 func (r *result) refuses(name string) bool {
-	return (r.status == http.StatusBadRequest || r.status == http.StatusUnprocessableEntity) && bytes.Contains(r.body, []byte(name))
+	return (r.status == http.StatusBadRequest || r.status == http.StatusUnprocessableEntity) &&
+		bytes.Contains(r.body, []byte(name))
 }
 
 // send makes one HTTP request. A stream takes over cancel.
-func (u *engines) send(ctx context.Context, cancel context.CancelFunc, endpoint string, q *request, header http.Header, without []string) (*result, error) {
+func (u *engines) send(ctx context.Context, cancel context.CancelFunc, endpoint string, q *request, header http.Header,
+	without []string) (*result, error) {
 	req, err := http.NewRequestWithContext(ctx, http.MethodPost, endpoint+q.api.path, bytes.NewReader(q.body(without)))
 	if err != nil {
 		return nil, remote.Permanent(err)
@@ -241,7 +245,8 @@ func (u *engines) send(ctx context.Context, cancel context.CancelFunc, endpoint 
 	if err != nil {
 		return nil, transportError(ctx, err)
 	}
-	if resp.StatusCode/100 == 2 && strings.HasPrefix(resp.Header.Get("Content-Type"), "text/event-stream") && (!q.api.translated() || q.streamTranslated()) {
+	if resp.StatusCode/100 == 2 && strings.HasPrefix(resp.Header.Get("Content-Type"), "text/event-stream") &&
+		(!q.api.translated() || q.streamTranslated()) {
 		return u.openStream(ctx, cancel, resp, q)
 	}
 	defer resp.Body.Close()
@@ -253,7 +258,8 @@ func (u *engines) send(ctx context.Context, cancel context.CancelFunc, endpoint 
 	body, err := readAll(buffer, resp.Body, resp.ContentLength, most)
 	switch {
 	case errors.Is(err, errTooLarge):
-		return nil, remote.Permanent(&tryError{err: fmt.Errorf("HTTP %d: the answer is larger than %d MiB", resp.StatusCode, most>>20)})
+		return nil, remote.Permanent(&tryError{err: fmt.Errorf("HTTP %d: the answer is larger than %d MiB",
+			resp.StatusCode, most>>20)})
 	case err != nil:
 		return nil, transportError(ctx, err)
 	}
@@ -323,7 +329,8 @@ func readAll(b *bytes.Buffer, r io.Reader, size int64, most int) ([]byte, error)
 	}
 }
 
-func (u *engines) openStream(ctx context.Context, cancel context.CancelFunc, resp *http.Response, q *request) (*result, error) {
+func (u *engines) openStream(ctx context.Context, cancel context.CancelFunc, resp *http.Response,
+	q *request) (*result, error) {
 	e := newEventReader(resp.Body, func() { cancel(); resp.Body.Close() })
 	r := &result{status: resp.StatusCode, header: resp.Header, answer: &answer{}, events: e}
 	err := r.open(q)

@@ -190,7 +190,8 @@ func TestConcurrencyAdapts(t *testing.T) {
 		fmt.Fprint(w, `{"model":"policy","choices":[{"index":0,"message":{"role":"assistant","content":"a"},"logprobs":{"content":[{"logprob":-1}]},"finish_reason":"stop"}]}`)
 	}))
 	defer engine.Close()
-	r, err := recorder.New(recorder.Options{Endpoints: []string{engine.URL + "/v1"}, Model: "policy", Backoff: time.Millisecond, Retries: 50, Connections: many, Slowdown: -1})
+	r, err := recorder.New(recorder.Options{Endpoints: []string{engine.URL + "/v1"}, Model: "policy", Backoff: time.Millisecond, Retries: 50, Connections: many,
+		Slowdown: -1})
 	if err != nil {
 		t.Fatal(err)
 	}

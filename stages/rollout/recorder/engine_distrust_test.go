@@ -275,7 +275,8 @@ func TestTokenTextsAreKeptWhereThereAreNoIDs(t *testing.T) {
 			s := record(t, e).Begin(context.Background(), "t", "g")
 			ask(t, s, fields{"stream": stream}, user("one"))
 			m := sampled(s.End())[0]
-			if (m.TokenTexts != nil) != want || want && (len(m.TokenTexts) != len(m.Logprobs) || !strings.HasPrefix(strings.Join(m.TokenTexts, ""), m.Content)) {
+			if (m.TokenTexts != nil) != want ||
+				want && (len(m.TokenTexts) != len(m.Logprobs) || !strings.HasPrefix(strings.Join(m.TokenTexts, ""), m.Content)) {
 				t.Errorf("source %q, stream=%v: %q of %q", source, stream, m.TokenTexts, m.Content)
 			}
 		}

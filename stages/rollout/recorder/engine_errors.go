@@ -17,7 +17,8 @@ import (
 func statusError(r *result) error {
 	text := fmt.Sprintf("HTTP %d: %s", r.status, errorText(r.body))
 	if r.status/100 == 3 {
-		text = fmt.Sprintf("HTTP %d: the engine redirects elsewhere, which is not followed; give its address itself (--url)", r.status)
+		text = fmt.Sprintf("HTTP %d: the engine redirects elsewhere, which is not followed; give its address "+
+			"itself (--url)", r.status)
 		r.body = nil // the agent must not follow it either
 	}
 	try := &tryError{result: r, err: errors.New(text)}
@@ -33,7 +34,8 @@ func statusError(r *result) error {
 // context, by the messages of vLLM, OpenAI, SGLang and llama.cpp.
 func tooLong(text string) bool {
 	text = strings.ToLower(text)
-	return slices.ContainsFunc([]string{"maximum context length", "context_length_exceeded", "exceed_context_size", "exceeds the available context size",
+	return slices.ContainsFunc([]string{"maximum context length", "context_length_exceeded", "exceed_context_size",
+		"exceeds the available context size",
 		"longer than the model's context length"}, func(words string) bool { return strings.Contains(text, words) })
 }
 
@@ -63,7 +65,8 @@ func errorText(body []byte) string {
 // notForwarded are headers that belong to one connection, or that the recorder
 // sets itself.
 var notForwarded = []string{"Connection", "Keep-Alive", "Proxy-Authenticate", "Proxy-Authorization", "Te", "Trailer",
-	"Transfer-Encoding", "Upgrade", "Host", "Content-Length", "Accept-Encoding", "Content-Encoding", "Authorization", "X-Api-Key", Function,
+	"Transfer-Encoding", "Upgrade", "Host", "Content-Length", "Accept-Encoding", "Content-Encoding", "Authorization",
+	"X-Api-Key", Function,
 	// These make some servers act on another method or path.
 	"X-Http-Method-Override", "X-Http-Method", "X-Method-Override", "X-Original-Url", "X-Rewrite-Url"}
 

@@ -42,7 +42,8 @@ var lessTapes = map[string]struct {
 		formats.FailNoLogprobs, "the engine gave no logprobs",
 	},
 	"no end mark in a stream": {
-		200, fields{"stream": true}, "data: {\"choices\":[{\"finish_reason\":null,\"index\":0,\"delta\":{\"content\":\"y\"},\"logprobs\":{\"content\":[{\"id\":121,\"token\":\"y\",\"logprob\":-1.5}]}}],\"model\":\"policy\"}\n\ndata: {\"choices\":[{\"finish_reason\":\"stop\",\"index\":0,\"delta\":{}}],\"model\":\"policy\"}\n\ndata: {\"choices\":[],\"usage\":{\"completion_tokens\":2,\"prompt_tokens\":20}}\n\ndata: [DONE]\n\n",
+		200, fields{"stream": true},
+		"data: {\"choices\":[{\"finish_reason\":null,\"index\":0,\"delta\":{\"content\":\"y\"},\"logprobs\":{\"content\":[{\"id\":121,\"token\":\"y\",\"logprob\":-1.5}]}}],\"model\":\"policy\"}\n\ndata: {\"choices\":[{\"finish_reason\":\"stop\",\"index\":0,\"delta\":{}}],\"model\":\"policy\"}\n\ndata: {\"choices\":[],\"usage\":{\"completion_tokens\":2,\"prompt_tokens\":20}}\n\ndata: [DONE]\n\n",
 		formats.FailLogprobMismatch, "1 logprobs for 2 completion tokens: the end mark's is missing",
 	},
 	"one of two choices counted": {

@@ -229,7 +229,8 @@ func TestStreamsFlow(t *testing.T) {
 	}
 	s := record(t, e).Begin(context.Background(), "t", "g")
 	next <- struct{}{}
-	resp, err := http.Post(s.BaseURL()+"/chat/completions", "application/json", strings.NewReader(`{"model":"policy","stream":true,"messages":[{"role":"user","content":"one"}]}`))
+	resp, err := http.Post(s.BaseURL()+"/chat/completions", "application/json",
+		strings.NewReader(`{"model":"policy","stream":true,"messages":[{"role":"user","content":"one"}]}`))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -80,7 +80,8 @@ func TestAStreamWithoutEndIsCutOff(t *testing.T) {
 				}
 			})
 			s := r.Begin(context.Background(), "t", "g")
-			resp, err := http.Post(s.BaseURL()+"/chat/completions", "application/json", strings.NewReader(`{"model":"policy","stream":true,"messages":[{"role":"user","content":"x"}]}`))
+			resp, err := http.Post(s.BaseURL()+"/chat/completions", "application/json",
+				strings.NewReader(`{"model":"policy","stream":true,"messages":[{"role":"user","content":"x"}]}`))
 			if err == nil { // else nothing had been passed on when it was cut off
 				_, _ = io.Copy(io.Discard, resp.Body)
 				resp.Body.Close()
@@ -126,7 +127,8 @@ func TestEngineSecretsAreRedactedForAgents(t *testing.T) {
 			var text bytes.Buffer
 			_, _ = text.ReadFrom(resp.Body)
 			resp.Body.Close()
-			if all := text.String() + fmt.Sprint(resp.Header); strings.Contains(all, key) || !strings.Contains(text.String(), "refused Bearer [redacted:API_KEY]") {
+			if all := text.String() + fmt.Sprint(resp.Header); strings.Contains(all, key) ||
+				!strings.Contains(text.String(), "refused Bearer [redacted:API_KEY]") {
 				t.Errorf("stream=%v, %s: %s", stream, path, all)
 			}
 		}

@@ -10,7 +10,8 @@ import (
 	"github.com/rollmill/rollmill/formats/jsontext"
 )
 
-var messagesAPI = &api{name: "messages", route: "/messages", path: "/chat/completions", ownErrors: true, translator: messagesTranslator{}}
+var messagesAPI = &api{name: "messages", route: "/messages", path: "/chat/completions", ownErrors: true,
+	translator: messagesTranslator{}}
 
 // messagesTranslator translates Anthropic's Messages API.
 type messagesTranslator struct{ chatLogprobs }
@@ -29,7 +30,8 @@ func (messagesTranslator) decode(q *request, _ func(string) ([]formats.Message, 
 
 // messagesOnly are fields of the Messages API that chat completions do not have and
 // that change no prompt of an engine.
-var messagesOnly = []string{"system", "messages", "metadata", "cache_control", "service_tier", "container", "inference_geo", "speed", "diagnostics",
+var messagesOnly = []string{"system", "messages", "metadata", "cache_control", "service_tier", "container", "inference_geo",
+	"speed", "diagnostics",
 	"context_management", "thinking"}
 
 // setFromMessages sets what a field of the Messages API is in chat completions.
@@ -52,21 +54,24 @@ func (q *request) setFromMessages(key string, v []byte) error {
 	case key == "output_format":
 		q.setResponseFormat(encode("output"), o)
 	case key == "mcp_servers" && len(v) > len("[]"):
-		return errors.New("mcp_servers: only Anthropic's servers call MCP servers; the agent has to call them and offer their tools itself")
+		return errors.New("mcp_servers: only Anthropic's servers call MCP servers; the agent has to call them and offer " +
+			"their tools itself")
 	default:
 		q.fields.Set(key, v)
 	}
 	return nil
 }
 
-var functionFields = [][2]string{{"name", "name"}, {"description", "description"}, {"input_schema", "parameters"}, {"strict", "strict"}}
+var functionFields = [][2]string{{"name", "name"}, {"description", "description"}, {"input_schema", "parameters"},
+	{"strict", "strict"}}
 
 func (q *request) setMessagesTools(v []byte) error {
 	var list [][]byte
 	for raw := range jsontext.Elements(v) {
 		o := jsontext.ParseObject(raw)
 		if !o.Has("input_schema") {
-			return fmt.Errorf("tools.%d: %q has no input_schema: only Anthropic's servers know such tools", len(list), jsontext.Unquote(o.Get("type")))
+			return fmt.Errorf("tools.%d: %q has no input_schema: only Anthropic's servers know such tools", len(list),
+				jsontext.Unquote(o.Get("type")))
 		}
 		list = append(list, functionTool(o, functionFields))
 	}
@@ -145,7 +150,8 @@ const billing = "x-anthropic-billing-header"
 func (p *messagesPrompt) block(o jsontext.Object) error {
 	switch kind := jsontext.Unquote(o.Get("type")); kind {
 	case "text":
-		if text := jsontext.Unquote(o.Get("text")); text != "" && !(p.current.Role == "system" && strings.HasPrefix(text, billing)) {
+		if text := jsontext.Unquote(o.Get("text")); text != "" &&
+			!(p.current.Role == "system" && strings.HasPrefix(text, billing)) {
 			p.addText(text, o.Get("text"))
 		}
 	case "image":
@@ -168,7 +174,8 @@ func (p *messagesPrompt) block(o jsontext.Object) error {
 		if o.Has("input") {
 			input = jsontext.Compact(o.Get("input"))
 		}
-		p.current.ToolCalls = append(p.current.ToolCalls, formats.ToolCall{ID: jsontext.Unquote(o.Get("id")), Name: jsontext.Unquote(o.Get("name")), Arguments: input})
+		p.current.ToolCalls = append(p.current.ToolCalls,
+			formats.ToolCall{ID: jsontext.Unquote(o.Get("id")), Name: jsontext.Unquote(o.Get("name")), Arguments: input})
 	case "tool_result":
 		return p.toolResult(o)
 	default:

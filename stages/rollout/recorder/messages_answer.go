@@ -52,14 +52,16 @@ func (messagesTranslator) encode(_ *request, r *result) []byte {
 	if !a.usage.known {
 		prompt = int32(len(a.prompt))
 	}
-	out := messagesBody{ID: jsontext.Unquote(top.Get("id")), Type: "message", Role: "assistant", Model: a.model, Content: []messagesBlock{},
-		Usage: messagesUsage{Input: max(0, prompt-a.usage.cached), Cached: a.usage.cached, Output: a.usage.completion}}
+	out := messagesBody{ID: jsontext.Unquote(top.Get("id")), Type: "message", Role: "assistant", Model: a.model,
+		Content: []messagesBlock{},
+		Usage:   messagesUsage{Input: max(0, prompt-a.usage.cached), Cached: a.usage.cached, Output: a.usage.completion}}
 	refusal := refusalOf(&m)
 	for _, p := range r.segments.split(m.Reasoning, chat.ContentText(&m)+refusal) {
 		out.Content = append(out.Content, blockOf(p))
 	}
 	for _, c := range m.ToolCalls {
-		out.Content = append(out.Content, messagesBlock{Type: "tool_use", ID: c.ID, Name: c.Name, Input: inputOf(c.Arguments)})
+		out.Content = append(out.Content,
+			messagesBlock{Type: "tool_use", ID: c.ID, Name: c.Name, Input: inputOf(c.Arguments)})
 	}
 	for choice := range jsontext.Elements(top.Get("choices")) {
 		if stopped := jsontext.Unquote(jsontext.ParseObject(choice).Get("stop_reason")); stopped != "" {

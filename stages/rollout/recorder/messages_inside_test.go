@@ -15,7 +15,8 @@ func FuzzMessages(f *testing.F) {
 	given := `{"id":"c","model":"m","choices":[{"index":0,"message":{"role":"assistant","content":"a","reasoning":"b","tool_calls":[{"id":"1","function":{"name":"f","arguments":"{\"x\": 1}"}}]},"finish_reason":"stop","stop_reason":"X"}],"usage":{"prompt_tokens":3,"completion_tokens":1}}`
 	f.Add([]byte(`{"system":[{"type":"text","text":"s"}],"tools":[{"name":"f","input_schema":{}}],"messages":[{"role":"user","content":[{"type":"text","text":"a"},{"type":"image","source":{"type":"url","url":"u"}}]},{"role":"system","content":"n"}]}`), []byte(given))
 	f.Add([]byte(`{"messages":[{"role":"user","content":[{"type":"tool_result","content":[{"type":"image","source":{"type":"base64"}}]},{"type":"thinking"}]}],"tool_choice":{"type":"any"},"output_config":{"format":{"schema":NaN}}}`), []byte(`{"choices":[{"message":{"refusal":"no","tool_calls":[{}]}}]}`))
-	f.Add([]byte(`{"system":null,"messages":[{"role":"assistant","content":[{"type":"tool_use","input":[1]},5]},null]}`), []byte(`{"choices":[{"message":null},{"message":{"tool_calls":[{"function":{"arguments":"NaN"}}]}}]}`))
+	f.Add([]byte(`{"system":null,"messages":[{"role":"assistant","content":[{"type":"tool_use","input":[1]},5]},null]}`),
+		[]byte(`{"choices":[{"message":null},{"message":{"tool_calls":[{"function":{"arguments":"NaN"}}]}}]}`))
 	f.Fuzz(func(t *testing.T, request, body []byte) {
 		s := &Session{}
 		q, err := parseRequest(messagesAPI, request, nil)
@@ -48,7 +49,8 @@ func FuzzMessages(f *testing.F) {
 				t.Fatalf("%v: %q has the event %q", err, body, e.data)
 			}
 		}
-		back := jsontext.Object{field("messages", array([][]byte{jsontext.Object{field("role", []byte(`"assistant"`)), field("content", m.Get("content"))}.Bytes()}))}
+		back := jsontext.Object{field("messages",
+			array([][]byte{jsontext.Object{field("role", []byte(`"assistant"`)), field("content", m.Get("content"))}.Bytes()}))}
 		if q, err = parseRequest(messagesAPI, back.Bytes(), nil); err != nil {
 			t.Fatal(err)
 		}

@@ -38,7 +38,8 @@ func TestAPromptOfMessages(t *testing.T) {
 		t.Fatalf("%d %s", status, out)
 	}
 	got := fields{}
-	for _, key := range []string{"messages", "tools", "tool_choice", "max_tokens", "temperature", "top_p", "top_k", "min_p", "stop", "parallel_tool_calls", "reasoning_effort", "response_format", "logprobs"} {
+	for _, key := range []string{"messages", "tools", "tool_choice", "max_tokens", "temperature", "top_p", "top_k", "min_p", "stop", "parallel_tool_calls",
+		"reasoning_effort", "response_format", "logprobs"} {
 		var v any
 		json.Unmarshal(p.asked[0][key], &v)
 		got[key] = v
@@ -47,12 +48,15 @@ func TestAPromptOfMessages(t *testing.T) {
 		return fields{"id": id, "type": "function", "function": fields{"name": "add", "arguments": arguments}}
 	}
 	image := func(url string) fields { return fields{"type": "image_url", "image_url": fields{"url": url}} }
-	want := fields{"max_tokens": 9.0, "temperature": 0.5, "top_p": 0.9, "top_k": 4.0, "min_p": 0.1, "stop": list{"X"}, "parallel_tool_calls": false, "reasoning_effort": "low", "logprobs": true,
+	want := fields{"max_tokens": 9.0, "temperature": 0.5, "top_p": 0.9, "top_k": 4.0, "min_p": 0.1, "stop": list{"X"}, "parallel_tool_calls": false,
+		"reasoning_effort": "low", "logprobs": true,
 		"response_format": fields{"type": "json_schema", "json_schema": fields{"name": "output", "schema": fields{"type": "object"}}},
-		"tools":           list{fields{"type": "function", "function": fields{"name": "add", "description": "Add.", "parameters": fields{"type": "object", "properties": fields{}}}}},
-		"tool_choice":     fields{"type": "function", "function": fields{"name": "add"}},
+		"tools": list{fields{"type": "function",
+			"function": fields{"name": "add", "description": "Add.", "parameters": fields{"type": "object", "properties": fields{}}}}},
+		"tool_choice": fields{"type": "function", "function": fields{"name": "add"}},
 		"messages": list{fields{"role": "system", "content": "You help."},
-			fields{"role": "user", "content": list{fields{"type": "text", "text": "look"}, image("data:image/png;base64,aGk="), image("http://h/i.png"), fields{"type": "text", "text": "doc"}}},
+			fields{"role": "user", "content": list{fields{"type": "text", "text": "look"}, image("data:image/png;base64,aGk="), image("http://h/i.png"),
+				fields{"type": "text", "text": "doc"}}},
 			fields{"role": "assistant", "content": "I add", "reasoning": "hm", "tool_calls": list{call("t1", `{"a":1}`), call("t2", "{}")}},
 			fields{"role": "tool", "tool_call_id": "t1", "content": "3"},
 			fields{"role": "tool", "tool_call_id": "t2", "content": "4\n5"},
@@ -68,7 +72,8 @@ func TestAPromptOfMessages(t *testing.T) {
 	}
 	rec := s.End()
 	checkRow(t, rec)
-	if p.paths[0] != "/v1/chat/completions" || rec.ToolSets[0] != string(p.asked[0]["tools"]) || !strings.Contains(rec.Calls[0].Sampling, `"api":"messages","constrained_by":"tool_choice"`) {
+	if p.paths[0] != "/v1/chat/completions" || rec.ToolSets[0] != string(p.asked[0]["tools"]) ||
+		!strings.Contains(rec.Calls[0].Sampling, `"api":"messages","constrained_by":"tool_choice"`) {
 		t.Errorf("%s %s %s", p.paths[0], rec.ToolSets, rec.Calls[0].Sampling)
 	}
 }
@@ -121,9 +126,11 @@ func TestAnswersAsMessages(t *testing.T) {
 		{chat(`{"role":"assistant","content":"a"}`, "stop", `,"stop_reason":128009`), "end_turn", nil, list{text}, []string{"text_delta"}},
 		{chat(`{"role":"assistant","content":"a"}`, "length", ""), "max_tokens", nil, list{text}, []string{"text_delta"}},
 		{chat(`{"role":"assistant","content":"a"}`, "content_filter", ""), "refusal", nil, list{text}, []string{"text_delta"}},
-		{chat(`{"role":"assistant","content":null,"refusal":"no"}`, "stop", ""), "refusal", nil, list{fields{"type": "text", "text": "no"}}, []string{"text_delta"}},
+		{chat(`{"role":"assistant","content":null,"refusal":"no"}`, "stop", ""), "refusal", nil, list{fields{"type": "text", "text": "no"}},
+			[]string{"text_delta"}},
 		{chat(`{"role":"assistant","content":""}`, "stop", ""), "end_turn", nil, list{}, nil},
-		{chat(`{"role":"assistant","content":"a","reasoning":"hm"}`, "stop", ""), "end_turn", nil, list{fields{"type": "thinking", "thinking": "hm", "signature": "rollmill"}, text},
+		{chat(`{"role":"assistant","content":"a","reasoning":"hm"}`, "stop", ""), "end_turn", nil,
+			list{fields{"type": "thinking", "thinking": "hm", "signature": "rollmill"}, text},
 			[]string{"thinking_delta", "signature_delta", "text_delta"}},
 		{chat(tool(`{"x": 1.0}`), "tool_calls", ""), "tool_use", nil, list{use(fields{"x": 1.0})}, []string{"input_json_delta"}},
 		{chat(tool(""), "stop", ""), "tool_use", nil, list{use(fields{})}, []string{"input_json_delta"}},
@@ -135,8 +142,9 @@ func TestAnswersAsMessages(t *testing.T) {
 		status, out := post(t, s.BaseURL()+"/messages", ask)
 		var got fields
 		json.Unmarshal(out, &got)
-		want := fields{"id": "c1", "type": "message", "role": "assistant", "model": "policy@3", "content": c.content, "stop_reason": c.stop, "stop_sequence": c.sequence,
-			"usage": fields{"input_tokens": 5.0, "output_tokens": 1.0, "cache_read_input_tokens": 4.0, "cache_creation_input_tokens": 0.0}}
+		want := fields{"id": "c1", "type": "message", "role": "assistant", "model": "policy@3", "content": c.content, "stop_reason": c.stop,
+			"stop_sequence": c.sequence,
+			"usage":         fields{"input_tokens": 5.0, "output_tokens": 1.0, "cache_read_input_tokens": 4.0, "cache_creation_input_tokens": 0.0}}
 		if d := cmp.Diff(want, got); d != "" || status != 200 {
 			t.Errorf("%d %s: %s", status, c.answer, d)
 		}
@@ -222,7 +230,8 @@ func TestAConversationOfMessages(t *testing.T) {
 				if len(q.Messages) > 2 {
 					return recordertest.Reply{Content: "done"}
 				}
-				return recordertest.Reply{Content: "I look", ToolCalls: []formats.ToolCall{{ID: "t1", Name: "look", Arguments: arguments}, {ID: "t1", Name: "look", Arguments: `{"other":1}`}}}
+				return recordertest.Reply{Content: "I look",
+					ToolCalls: []formats.ToolCall{{ID: "t1", Name: "look", Arguments: arguments}, {ID: "t1", Name: "look", Arguments: `{"other":1}`}}}
 			}}
 			s := record(t, e).Begin(context.Background(), "t", "g")
 			q := fields{"model": "policy", "max_tokens": 99, "stream": stream, "system": "You look.", "messages": list{user("hi")}}
@@ -267,7 +276,8 @@ func TestAConversationOfMessages(t *testing.T) {
 
 // TestErrorsAsMessages have the engine's status, Anthropic's form, and no secret.
 func TestErrorsAsMessages(t *testing.T) {
-	for status, want := range map[int]string{400: "invalid_request_error", 401: "authentication_error", 404: "not_found_error", 413: "request_too_large", 429: "rate_limit_error", 500: "api_error", 529: "overloaded_error"} {
+	for status, want := range map[int]string{400: "invalid_request_error", 401: "authentication_error", 404: "not_found_error", 413: "request_too_large",
+		429: "rate_limit_error", 500: "api_error", 529: "overloaded_error"} {
 		body := `{"object":"error","message":"This model's maximum context length is 8 tokens"}`
 		_, s := playAs(t, "policy", &tape{bodies: []string{body, body}, status: []int{status, status}})
 		for _, stream := range []bool{false, true} {
@@ -286,7 +296,8 @@ func TestErrorsAsMessages(t *testing.T) {
 			}
 		}
 		s.End()
-		if got, out := post(t, s.BaseURL()+"/messages", fields{}); got != http.StatusGone || !strings.HasPrefix(string(out), `{"error":{`) || !strings.Contains(string(out), `"type":"error"`) {
+		if got, out := post(t, s.BaseURL()+"/messages", fields{}); got != http.StatusGone || !strings.HasPrefix(string(out), `{"error":{`) ||
+			!strings.Contains(string(out), `"type":"error"`) {
 			t.Errorf("after the end: %d %s", got, out)
 		}
 	}
@@ -295,7 +306,8 @@ func TestErrorsAsMessages(t *testing.T) {
 // TestSessionsByHeader: a new session's prompt that shares a beginning is a
 // sub-agent's; without a header the same prompt is an edit.
 func TestSessionsByHeader(t *testing.T) {
-	for header, want := range map[string]string{"X-Session-Id": "subagent", "X-Claude-Code-Agent-Id": "subagent", "session_id": "subagent", "X-Other": "history"} {
+	for header, want := range map[string]string{"X-Session-Id": "subagent", "X-Claude-Code-Agent-Id": "subagent", "session_id": "subagent",
+		"X-Other": "history"} {
 		p := &tape{bodies: []string{said(`{"role":"assistant","content":"a"}`, "[1,2]", 7), said(`{"role":"assistant","content":"b"}`, "[1,3]", 8)}}
 		_, s := playAs(t, "policy", p)
 		post(t, s.BaseURL()+"/messages", fields{"model": "policy", "messages": list{user("env"), user("one")}}, header, "main")

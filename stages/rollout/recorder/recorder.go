@@ -42,7 +42,8 @@ type Options struct {
 	MaxTokens   int64         // of prompts and answers of one trajectory's calls; 0 means no limit
 	Connections int           // to each endpoint at once, at most; 0 means 64
 	RateLimit   float64       // requests a second to all endpoints together; 0 means no limit
-	Slowdown    float64       // times the best time per token from which an engine gets fewer calls at once; 0 means 10, negative never
+	// times the best time per token from which an engine gets fewer calls at once; 0 means 10, negative never
+	Slowdown    float64
 	PingEvery   time.Duration // of silence, until an agent whose stream is translated gets a ping; 0 means 4 s
 	HealthEvery time.Duration // between checks of an endpoint that fails, at first; 0 means 1 s
 
@@ -135,7 +136,8 @@ func New(o Options) (*Recorder, error) {
 	r.engines = newEngines(&r.opts)
 	handler := r.route()
 	r.direct = &http.Client{Transport: direct{handler}}
-	r.server = &http.Server{Handler: handler, ReadHeaderTimeout: time.Minute, ErrorLog: slog.NewLogLogger(o.Log.Handler(), slog.LevelDebug)}
+	r.server = &http.Server{Handler: handler, ReadHeaderTimeout: time.Minute,
+		ErrorLog: slog.NewLogLogger(o.Log.Handler(), slog.LevelDebug)}
 	go r.server.Serve(l)
 	return r, nil
 }
@@ -149,7 +151,9 @@ func newClient(o Options) *http.Client {
 	t.MaxIdleConns = 0
 	t.MaxIdleConnsPerHost = o.Connections
 	t.ReadBufferSize = readBuffer(o.Connections)
-	return &http.Client{Transport: t, CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}
+	return &http.Client{Transport: t, CheckRedirect: func(*http.Request, []*http.Request) error {
+		return http.ErrUseLastResponse
+	}}
 }
 
 // readBuffer is the size of a connection's buffer: 64 KiB, since answers with
@@ -191,7 +195,8 @@ func (r *Recorder) route() http.Handler {
 		mux.HandleFunc(base+"/v1/{path...}", r.in(r.serve))
 	}
 	mux.HandleFunc("/", func(w http.ResponseWriter, req *http.Request) {
-		writeError(w, http.StatusNotFound, "not_found_error", fmt.Sprintf("there is no %s %s: the address of a trajectory's model ends in /v1", req.Method, req.URL.Path))
+		writeError(w, http.StatusNotFound, "not_found_error",
+			fmt.Sprintf("there is no %s %s: the address of a trajectory's model ends in /v1", req.Method, req.URL.Path))
 	})
 	return mux
 }
@@ -240,7 +245,8 @@ func (s *Session) bound(w http.ResponseWriter) (served func()) {
 // writeError answers in a form that the clients of OpenAI and of Anthropic read,
 // and asks them not to retry: this process has retried already.
 func writeError(w http.ResponseWriter, status int, kind, text string) {
-	body, _ := json.Marshal(map[string]any{"type": "error", "error": map[string]any{"message": text, "type": kind, "code": nil, "param": nil}})
+	body, _ := json.Marshal(map[string]any{"type": "error",
+		"error": map[string]any{"message": text, "type": kind, "code": nil, "param": nil}})
 	w.Header().Set("Content-Type", "application/json")
 	w.Header().Set("X-Should-Retry", "false")
 	w.WriteHeader(status)

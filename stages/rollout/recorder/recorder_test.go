@@ -151,7 +151,8 @@ func TestTheAgentSeesWhatItAskedFor(t *testing.T) {
 		if !strings.Contains(string(plain), `"service_note":"unknown field"`) {
 			t.Errorf("stream=%v: an unknown field of the answer is gone: %s", stream, plain)
 		}
-		_, full := ask(t, s, fields{"stream": stream, "logprobs": true, "return_token_ids": true, "stream_options": fields{"include_usage": true}}, user("hello"))
+		_, full := ask(t, s, fields{"stream": stream, "logprobs": true, "return_token_ids": true, "stream_options": fields{"include_usage": true}},
+			user("hello"))
 		for _, there := range []string{"token_ids", `"logprob"`, `"usage":{"completion`, "prompt_token_ids"} {
 			if !strings.Contains(string(full), there) {
 				t.Errorf("stream=%v: the agent asked for %s: %s", stream, there, full)
@@ -251,7 +252,8 @@ func TestBranches(t *testing.T) {
 	for _, m := range rec.Messages {
 		got = append(got, fmt.Sprintf("%s<%d %s", m.Role, m.Parent, m.Branch))
 	}
-	want := []string{"user<-1 ", "assistant<0 ", "assistant<0 retry", "user<2 ", "assistant<3 ", "user<0 history", "assistant<5 ", "system<-1 subagent", "user<7 ", "assistant<8 "}
+	want := []string{"user<-1 ", "assistant<0 ", "assistant<0 retry", "user<2 ", "assistant<3 ", "user<0 history", "assistant<5 ", "system<-1 subagent",
+		"user<7 ", "assistant<8 "}
 	// The retry's answer is the same text, so the conversation goes on from the newest of the two.
 	if d := cmp.Diff(want, got); d != "" {
 		t.Error(d)
@@ -316,7 +318,8 @@ func TestPrefixBreaks(t *testing.T) {
 		s := record(t, e).Begin(context.Background(), "t", "g")
 		tools := fields{"tools": []fields{{"type": "function", "function": fields{"name": "look"}}}}
 		ask(t, s, tools, user("one"))
-		back := fields{"role": "assistant", "content": nil, "tool_calls": []fields{{"id": "c1", "type": "function", "function": fields{"name": "look", "arguments": `{"at":1,"b":2}`}}}}
+		back := fields{"role": "assistant", "content": nil,
+			"tool_calls": []fields{{"id": "c1", "type": "function", "function": fields{"name": "look", "arguments": `{"at":1,"b":2}`}}}}
 		ask(t, s, tools, user("one"), back, fields{"role": "tool", "tool_call_id": "c1", "content": "seen"})
 		rec := s.End()
 		if len(rec.Messages) != 4 || rec.Messages[3].PrefixBreak != "" {

@@ -15,10 +15,12 @@ func (q *request) constrainedBy() string {
 	if len(choice) > 0 && choice[0] == '{' || slices.Contains([]string{"required", "any"}, jsontext.Unquote(choice)) {
 		return "tool_choice"
 	}
-	if kind := jsontext.Unquote(jsontext.ParseObject(q.fields.Get("response_format")).Get("type")); kind != "" && kind != "text" {
+	if kind := jsontext.Unquote(jsontext.ParseObject(q.fields.Get("response_format")).Get("type")); kind != "" &&
+		kind != "text" {
 		return "response_format"
 	}
-	if kind := jsontext.Unquote(jsontext.ParseObject(jsontext.ParseObject(q.fields.Get("text")).Get("format")).Get("type")); kind != "" && kind != "text" {
+	if kind := jsontext.Unquote(jsontext.ParseObject(jsontext.ParseObject(q.fields.Get("text")).Get("format")).
+		Get("type")); kind != "" && kind != "text" {
 		return "text.format"
 	}
 	for _, name := range []string{

@@ -50,7 +50,8 @@ func (responsesTranslator) decode(q *request, stored func(string) ([]formats.Mes
 		for raw := range jsontext.Elements(input) {
 			o := jsontext.ParseObject(raw)
 			if !t.item(o) {
-				return fmt.Errorf("input.%d: an item of type %q cannot be given to a chat completions engine", n, jsontext.Unquote(o.Get("type")))
+				return fmt.Errorf("input.%d: an item of type %q cannot be given to a chat completions engine", n,
+					jsontext.Unquote(o.Get("type")))
 			}
 			n++
 		}
@@ -76,8 +77,10 @@ func (responsesTranslator) decode(q *request, stored func(string) ([]formats.Mes
 
 // responsesOnly are fields of the Responses API that chat completions do not
 // have and that change no prompt of an engine.
-var responsesOnly = []string{"input", "instructions", "previous_response_id", "include", "store", "metadata", "truncation", "service_tier", "user", "max_tool_calls",
-	"prompt_cache_key", "prompt_cache_retention", "safety_identifier", "client_metadata", "background", "enable_response_messages"}
+var responsesOnly = []string{"input", "instructions", "previous_response_id", "include", "store", "metadata", "truncation",
+	"service_tier", "user", "max_tool_calls",
+	"prompt_cache_key", "prompt_cache_retention", "safety_identifier", "client_metadata", "background",
+	"enable_response_messages"}
 
 // setFromResponses sets what a field of the Responses API is in chat
 // completions. Fields of the same name, and those that only engines have, are
@@ -130,7 +133,8 @@ func (q *request) setPrompt(stored func(string) ([]formats.Message, error)) erro
 	}
 	var p responsesPrompt
 	if q.responses.instructions != "" {
-		p.messages = append(p.messages, formats.Message{Role: "system", Content: q.responses.instructions, Parent: -1, Call: -1})
+		p.messages = append(p.messages,
+			formats.Message{Role: "system", Content: q.responses.instructions, Parent: -1, Call: -1})
 	}
 	for _, m := range append(list, q.responses.items...) {
 		if err := p.add(m); err != nil {

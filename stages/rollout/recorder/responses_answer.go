@@ -72,9 +72,12 @@ type responsesPart struct {
 
 // echoed are the fields of a response that repeat the request, with their
 // defaults.
-var echoed = jsontext.Object{field("instructions", []byte("null")), field("max_output_tokens", []byte("null")), field("metadata", []byte("{}")),
-	field("parallel_tool_calls", []byte("true")), field("previous_response_id", []byte("null")), field("reasoning", []byte("null")), field("store", []byte("true")),
-	field("temperature", []byte("null")), field("text", []byte(`{"format":{"type":"text"}}`)), field("tool_choice", []byte(`"auto"`)), field("tools", emptyList),
+var echoed = jsontext.Object{field("instructions", []byte("null")), field("max_output_tokens", []byte("null")),
+	field("metadata", []byte("{}")),
+	field("parallel_tool_calls", []byte("true")), field("previous_response_id", []byte("null")),
+	field("reasoning", []byte("null")), field("store", []byte("true")),
+	field("temperature", []byte("null")), field("text", []byte(`{"format":{"type":"text"}}`)),
+	field("tool_choice", []byte(`"auto"`)), field("tools", emptyList),
 	field("top_p", []byte("null")), field("truncation", []byte(`"disabled"`)), field("user", []byte("null"))}
 
 // encode returns an answer of chat completions as a response. Of several choices,
@@ -83,15 +86,18 @@ func (responsesTranslator) encode(q *request, r *result) []byte {
 	a := r.answer
 	top := jsontext.ParseObject(r.visible)
 	m := &a.choices[0].message
-	out := responsesBody{ID: q.responses.id, Object: "response", Created: []byte("0"), Status: "completed", Model: a.model, Output: q.items(r, m, top)}
+	out := responsesBody{ID: q.responses.id, Object: "response", Created: []byte("0"), Status: "completed", Model: a.model,
+		Output: q.items(r, m, top)}
 	if created := top.Get("created"); json.Valid(created) {
 		out.Created = created
 	}
-	if reason := map[string]string{"length": "max_output_tokens", "content_filter": "content_filter"}[m.FinishReason]; reason != "" {
+	if reason := map[string]string{"length": "max_output_tokens",
+		"content_filter": "content_filter"}[m.FinishReason]; reason != "" {
 		out.Status, out.Incomplete = "incomplete", &responsesIncomplete{reason}
 	}
 	u := &out.Usage
-	u.Input, u.Output, u.Total, u.InputDetails.Cached = a.usage.prompt, a.usage.completion, a.usage.prompt+a.usage.completion, a.usage.cached
+	u.Input, u.Output, u.Total, u.InputDetails.Cached = a.usage.prompt, a.usage.completion, a.usage.prompt+
+		a.usage.completion, a.usage.cached
 	details := jsontext.ParseObject(jsontext.ParseObject(top.Get("usage")).Get("completion_tokens_details"))
 	u.OutputDetails.Reasoning = int32Of(details.Get("reasoning_tokens"))
 	o := jsontext.ParseObject(encode(out))

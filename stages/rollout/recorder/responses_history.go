@@ -42,8 +42,10 @@ func (s *Session) storeResponse(q *request, a *answer) {
 		s.stored = map[string]storedResponse{}
 	}
 	m := a.choices[0].message
-	s.stored[q.responses.id] = storedResponse{q.previous, append(slices.Clone(q.responses.items), formats.Message{Role: "assistant", Content: m.Content, ContentParts: m.ContentParts,
-		Reasoning: m.Reasoning, ToolCalls: m.ToolCalls, Parent: -1, Call: -1})}
+	s.stored[q.responses.id] = storedResponse{q.previous,
+		append(slices.Clone(q.responses.items),
+			formats.Message{Role: "assistant", Content: m.Content, ContentParts: m.ContentParts,
+				Reasoning: m.Reasoning, ToolCalls: m.ToolCalls, Parent: -1, Call: -1})}
 }
 
 // responseID names the response of a call, so that it is the same in a run that

@@ -75,9 +75,13 @@ func readItem(m *formats.Message, o jsontext.Object) {
 		}
 		m.Reasoning += unsealReasoning(jsontext.Unquote(o.Get("encrypted_content")))
 	case "function_call":
-		m.ToolCalls = append(m.ToolCalls, formats.ToolCall{ID: jsontext.Unquote(o.Get("call_id")), Name: fullName(o), Arguments: jsontext.Unquote(o.Get("arguments"))})
+		m.ToolCalls = append(m.ToolCalls,
+			formats.ToolCall{ID: jsontext.Unquote(o.Get("call_id")), Name: fullName(o),
+				Arguments: jsontext.Unquote(o.Get("arguments"))})
 	case "custom_tool_call":
-		m.ToolCalls = append(m.ToolCalls, formats.ToolCall{ID: jsontext.Unquote(o.Get("call_id")), Name: fullName(o), Arguments: jsontext.Unquote(o.Get("input"))})
+		m.ToolCalls = append(m.ToolCalls,
+			formats.ToolCall{ID: jsontext.Unquote(o.Get("call_id")), Name: fullName(o),
+				Arguments: jsontext.Unquote(o.Get("input"))})
 	default:
 		if role := jsontext.Unquote(o.Get("role")); role != "" {
 			m.Role = role

@@ -129,7 +129,8 @@ func (w *responsesEvents) writeText(p segment) {
 func (w *responsesEvents) fail(kind, text string) {
 	said := jsontext.Object{field("code", encode(kind)), field("message", encode(text))}
 	w.writeNumbered("error", append(slices.Clone(said), field("param", []byte("null")), field("error", said.Bytes()))...)
-	o := jsontext.Object{field("id", encode(w.q.responses.id)), field("object", encode("response")), field("status", encode("failed")),
+	o := jsontext.Object{field("id", encode(w.q.responses.id)), field("object", encode("response")),
+		field("status", encode("failed")),
 		field("model", encode(w.q.model)), field("output", emptyList), field("error", said.Bytes())}
 	w.writeNumbered("response.failed", field("response", o.Bytes()))
 }
@@ -155,7 +156,8 @@ func (w *responsesEvents) partEvents(id, at, index jsontext.Member, o jsontext.O
 	}
 	switch kind := jsontext.Unquote(o.Get("type")); kind {
 	case "output_text":
-		w.textEvents("response.output_text", "text", o, jsontext.Member{}, id, at, index, field("logprobs", o.Get("logprobs")))
+		w.textEvents("response.output_text", "text", o, jsontext.Member{}, id, at, index,
+			field("logprobs", o.Get("logprobs")))
 	case "reasoning_text":
 		w.textEvents("response.reasoning_text", "text", o, jsontext.Member{}, id, at, index)
 	case "refusal":

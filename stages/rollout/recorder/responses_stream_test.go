@@ -37,7 +37,8 @@ func sentEvents(t *testing.T, stream []byte) (events []sent, kinds []string) {
 // TestStreamsOfEveryKindOfItem come in the order of OpenAI's events.
 func TestStreamsOfEveryKindOfItem(t *testing.T) {
 	call := func(name, arguments string) string {
-		return fmt.Sprintf(`{"role":"assistant","content":null,"tool_calls":[{"id":"1","type":"function","function":{"name":%q,"arguments":%q}}]}`, name, arguments)
+		return fmt.Sprintf(`{"role":"assistant","content":null,"tool_calls":[{"id":"1","type":"function","function":{"name":%q,"arguments":%q}}]}`,
+			name, arguments)
 	}
 	for message, want := range map[string][]string{
 		`{"role":"assistant","content":"a","reasoning":"so"}`: {

@@ -54,17 +54,21 @@ func TestAPromptOfResponses(t *testing.T) {
 		return fields{"id": id, "type": "function", "function": fields{"name": name, "arguments": arguments}}
 	}
 	tool := func(function fields) fields { return fields{"type": "function", "function": function} }
-	want := fields{"model": "policy", "max_tokens": 9.0, "temperature": 0.5, "top_p": 0.9, "top_k": 4.0, "parallel_tool_calls": false, "reasoning_effort": "low",
-		"logprobs": true, "return_token_ids": true, "return_tokens_as_token_ids": true,
+	want := fields{"model": "policy", "max_tokens": 9.0, "temperature": 0.5, "top_p": 0.9, "top_k": 4.0, "parallel_tool_calls": false,
+		"reasoning_effort": "low",
+		"logprobs":         true, "return_token_ids": true, "return_tokens_as_token_ids": true,
 		"response_format": fields{"type": "json_schema", "json_schema": fields{"name": "sum", "strict": true, "schema": fields{"type": "object"}}},
 		"tools": list{tool(fields{"name": "add", "description": "Add.", "strict": false, "parameters": fields{"type": "object", "properties": fields{}}}),
 			tool(fields{"name": "patch", "description": "Patch.\n\nThe input follows this grammar (lark):\nstart: X",
-				"parameters": fields{"type": "object", "properties": fields{"input": fields{"type": "string"}}, "required": list{"input"}, "additionalProperties": false}}),
+				"parameters": fields{"type": "object", "properties": fields{"input": fields{"type": "string"}}, "required": list{"input"},
+					"additionalProperties": false}}),
 			tool(fields{"name": "team__ask", "parameters": fields{}})},
 		"tool_choice": tool(fields{"name": "add"}),
 		"messages": list{fields{"role": "system", "content": "Be brief.\n\nAdd."},
-			fields{"role": "user", "content": list{fields{"type": "text", "text": "look"}, fields{"type": "image_url", "image_url": fields{"url": "data:image/png;base64,aGk=", "detail": "low"}}}},
-			fields{"role": "assistant", "content": "I add", "reasoning": "hm", "tool_calls": list{call("t1", "add", `{"a": 1}`), call("t2", "team__ask", "{}"), call("t3", "patch", `{"input":"a < b"}`)}},
+			fields{"role": "user", "content": list{fields{"type": "text", "text": "look"},
+				fields{"type": "image_url", "image_url": fields{"url": "data:image/png;base64,aGk=", "detail": "low"}}}},
+			fields{"role": "assistant", "content": "I add", "reasoning": "hm",
+				"tool_calls": list{call("t1", "add", `{"a": 1}`), call("t2", "team__ask", "{}"), call("t3", "patch", `{"input":"a < b"}`)}},
 			fields{"role": "tool", "tool_call_id": "t1", "content": "3"},
 			fields{"role": "tool", "tool_call_id": "t2", "content": "4\n5"},
 			fields{"role": "user", "content": list{fields{"type": "image_url", "image_url": fields{"url": "http://h/j.png"}}}},
@@ -76,7 +80,8 @@ func TestAPromptOfResponses(t *testing.T) {
 	rec := s.End()
 	checkRow(t, rec)
 	if p.paths[0] != "/v1/chat/completions" || rec.ToolSets[0] != string(p.asked[0]["tools"]) ||
-		!strings.Contains(rec.Calls[0].Sampling, `"api":"responses","constrained_by":"tool_choice"`) || !strings.Contains(rec.Calls[0].Sampling, `"tools_left_out":["web_search"]`) {
+		!strings.Contains(rec.Calls[0].Sampling, `"api":"responses","constrained_by":"tool_choice"`) ||
+		!strings.Contains(rec.Calls[0].Sampling, `"tools_left_out":["web_search"]`) {
 		t.Errorf("%s %s %s", p.paths[0], rec.ToolSets, rec.Calls[0].Sampling)
 	}
 }
@@ -91,9 +96,11 @@ func TestAnswersAsResponses(t *testing.T) {
 		return fmt.Sprintf(`{"role":"assistant","content":null,"tool_calls":[{"id":"t1","type":"function","function":{"name":%q,"arguments":%s}}]}`, name, text)
 	}
 	text := func(status, text string, logprobs ...any) fields {
-		return fields{"type": "message", "role": "assistant", "status": status, "content": list{fields{"type": "output_text", "text": text, "annotations": list{}, "logprobs": append(list{}, logprobs...)}}}
+		return fields{"type": "message", "role": "assistant", "status": status,
+			"content": list{fields{"type": "output_text", "text": text, "annotations": list{}, "logprobs": append(list{}, logprobs...)}}}
 	}
-	thought := fields{"type": "reasoning", "summary": list{}, "content": list{fields{"type": "reasoning_text", "text": "hm"}}, "encrypted_content": "rollmill:aG0=", "status": "completed"}
+	thought := fields{"type": "reasoning", "summary": list{}, "content": list{fields{"type": "reasoning_text", "text": "hm"}},
+		"encrypted_content": "rollmill:aG0=", "status": "completed"}
 	use := func(kind, name, key, value string) fields {
 		return fields{"type": kind, "status": "completed", "call_id": "t1", "name": name, key: value}
 	}
@@ -109,7 +116,8 @@ func TestAnswersAsResponses(t *testing.T) {
 		{answered(`{"role":"assistant","content":"a"}`, "length"), "max_output_tokens", list{text("incomplete", "a")}, false},
 		{answered(`{"role":"assistant","content":"a"}`, "content_filter"), "content_filter", list{text("completed", "a")}, false},
 		{answered(`{"role":"assistant","content":""}`, "stop"), "completed", list{text("completed", "")}, false},
-		{answered(`{"role":"assistant","content":null,"refusal":"no"}`, "stop"), "completed", list{fields{"type": "message", "role": "assistant", "status": "completed", "content": list{fields{"type": "refusal", "refusal": "no"}}}}, false},
+		{answered(`{"role":"assistant","content":null,"refusal":"no"}`, "stop"), "completed",
+			list{fields{"type": "message", "role": "assistant", "status": "completed", "content": list{fields{"type": "refusal", "refusal": "no"}}}}, false},
 		{answered(`{"role":"assistant","content":"a","reasoning":"hm"}`, "stop"), "completed", list{thought, text("completed", "a")}, false},
 		{answered(called("f", `{"x": 1.0}`), "tool_calls"), "completed", list{use("function_call", "f", "arguments", `{"x": 1.0}`)}, false},
 		{answered(called("team__ask", `{}`), "tool_calls"), "completed", list{inTeam}, false},
@@ -122,7 +130,8 @@ func TestAnswersAsResponses(t *testing.T) {
 			include = append(include, "message.output_text.logprobs")
 		}
 		ask := fields{"model": "policy", "input": "hi", "include": include, "metadata": fields{"a": "b"},
-			"tools": list{fields{"type": "custom", "name": "patch"}, fields{"type": "namespace", "name": "team", "tools": list{fields{"type": "function", "name": "ask"}}}}}
+			"tools": list{fields{"type": "custom", "name": "patch"},
+				fields{"type": "namespace", "name": "team", "tools": list{fields{"type": "function", "name": "ask"}}}}}
 		for _, stream := range []bool{false, true} {
 			ask["stream"] = stream
 			status, out := post(t, s.BaseURL()+"/responses", ask)
@@ -143,10 +152,14 @@ func TestAnswersAsResponses(t *testing.T) {
 			if len(ids) != len(c.output) || status != 200 || !strings.HasPrefix(got["id"].(string), "resp_") {
 				t.Errorf("%d %s", status, out)
 			}
-			want := fields{"id": got["id"], "object": "response", "created_at": 5.0, "status": "completed", "error": nil, "incomplete_details": nil, "model": "policy@3", "output": c.output,
-				"usage":        fields{"input_tokens": 9.0, "output_tokens": 1.0, "total_tokens": 10.0, "input_tokens_details": fields{"cached_tokens": 4.0}, "output_tokens_details": fields{"reasoning_tokens": 1.0}},
-				"instructions": nil, "max_output_tokens": nil, "metadata": fields{"a": "b"}, "parallel_tool_calls": true, "previous_response_id": nil, "reasoning": nil, "store": true,
-				"temperature": nil, "text": fields{"format": fields{"type": "text"}}, "tool_choice": "auto", "tools": decoded(string(mustJSON(ask["tools"]))), "top_p": nil, "truncation": "disabled", "user": nil}
+			want := fields{"id": got["id"], "object": "response", "created_at": 5.0, "status": "completed", "error": nil, "incomplete_details": nil,
+				"model": "policy@3", "output": c.output,
+				"usage": fields{"input_tokens": 9.0, "output_tokens": 1.0, "total_tokens": 10.0, "input_tokens_details": fields{"cached_tokens": 4.0},
+					"output_tokens_details": fields{"reasoning_tokens": 1.0}},
+				"instructions": nil, "max_output_tokens": nil, "metadata": fields{"a": "b"}, "parallel_tool_calls": true, "previous_response_id": nil,
+				"reasoning": nil, "store": true,
+				"temperature": nil, "text": fields{"format": fields{"type": "text"}}, "tool_choice": "auto", "tools": decoded(string(mustJSON(ask["tools"]))),
+				"top_p": nil, "truncation": "disabled", "user": nil}
 			if c.end != "completed" {
 				want["status"], want["incomplete_details"] = "incomplete", fields{"reason": c.end}
 			}
@@ -179,10 +192,12 @@ func TestAConversationOfResponses(t *testing.T) {
 				if len(q.Messages) > 2 {
 					return recordertest.Reply{Content: "done"}
 				}
-				return recordertest.Reply{Content: "I look", ToolCalls: []formats.ToolCall{{ID: "t1", Name: "look", Arguments: arguments}, {ID: "t2", Name: "look", Arguments: `{"other":1}`}}}
+				return recordertest.Reply{Content: "I look",
+					ToolCalls: []formats.ToolCall{{ID: "t1", Name: "look", Arguments: arguments}, {ID: "t2", Name: "look", Arguments: `{"other":1}`}}}
 			}}
 			s := record(t, e).Begin(context.Background(), "t", "g")
-			q := fields{"model": "policy", "instructions": "You look.", "input": list{user("hi")}, "tools": list{fields{"type": "custom", "name": "look"}}, "n": 2}
+			q := fields{"model": "policy", "instructions": "You look.", "input": list{user("hi")},
+				"tools": list{fields{"type": "custom", "name": "look"}}, "n": 2}
 			_, out := post(t, s.BaseURL()+"/responses", q)
 			var r struct {
 				ID     string
@@ -283,7 +298,8 @@ func TestRequestsOfResponsesThatAreRefused(t *testing.T) {
 		`{"input":[{"role":"user","content":[{"type":"input_file","file_id":"f"}]}]}`:  `a part of type "input_file"`,
 		`{"input":[{"role":"user","content":[{"type":"input_image","file_id":"f"}]}]}`: "an image without an image_url",
 	} {
-		if status, out := post(t, s.BaseURL()+"/responses", []byte(body)); status != 400 || !strings.Contains(string(out), strings.ReplaceAll(says, `"`, `\"`)) {
+		if status, out := post(t, s.BaseURL()+"/responses", []byte(body)); status != 400 ||
+			!strings.Contains(string(out), strings.ReplaceAll(says, `"`, `\"`)) {
 			t.Errorf("%s: %d %s", body, status, out)
 		}
 	}

@@ -6,7 +6,8 @@ import (
 	"github.com/rollmill/rollmill/formats/jsontext"
 )
 
-var sameFunctionFields = [][2]string{{"name", "name"}, {"description", "description"}, {"parameters", "parameters"}, {"strict", "strict"}}
+var sameFunctionFields = [][2]string{{"name", "name"}, {"description", "description"}, {"parameters", "parameters"},
+	{"strict", "strict"}}
 
 // setResponsesTools offers the tools that the agent runs, those of a namespace by
 // their full names. Those that only OpenAI's servers run are left out, because
@@ -64,7 +65,8 @@ func customTool(o jsontext.Object) []byte {
 	description := jsontext.Unquote(o.Get("description"))
 	format := jsontext.ParseObject(o.Get("format"))
 	if definition := jsontext.Unquote(format.Get("definition")); definition != "" {
-		description += fmt.Sprintf("\n\nThe input follows this grammar (%s):\n%s", jsontext.Unquote(format.Get("syntax")), definition)
+		description += fmt.Sprintf("\n\nThe input follows this grammar (%s):\n%s",
+			jsontext.Unquote(format.Get("syntax")), definition)
 	}
 	function := jsontext.Object{field("name", orEmpty(o.Get("name"))), field("description", encode(description)),
 		field("parameters", []byte(`{"type":"object","properties":{"input":{"type":"string"}},"required":["input"],"additionalProperties":false}`))}

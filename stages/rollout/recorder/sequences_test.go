@@ -76,7 +76,8 @@ func script(q recordertest.Request) recordertest.Reply {
 	fmt.Fprint(h, q.Messages, string(q.Fields["seed"]), q.Choice)
 	answer := fmt.Sprintf("answer %d of %x", q.Choice, h.Sum32())
 	if last := q.Messages[len(q.Messages)-1]; strings.HasPrefix(last.Content, "look up") {
-		return recordertest.Reply{Content: answer, ToolCalls: []formats.ToolCall{{ID: fmt.Sprintf("call_%x", h.Sum32()), Name: "search", Arguments: fmt.Sprintf(`{"q":%d}`, h.Sum32())}}}
+		return recordertest.Reply{Content: answer,
+			ToolCalls: []formats.ToolCall{{ID: fmt.Sprintf("call_%x", h.Sum32()), Name: "search", Arguments: fmt.Sprintf(`{"q":%d}`, h.Sum32())}}}
 	}
 	return recordertest.Reply{Content: answer}
 }
@@ -232,7 +233,9 @@ func (b *harnessed) check() sequences.Tally {
 	var out bytes.Buffer
 	sink := trainers.Sequences.Lines(&out)
 	weights := &sequences.Weights{Per: sequences.Trajectory, Totals: sum.Totals}
-	if err := sink.Give(&exporters.Item{Rows: b.rows, Weights: weights, Tally: &tally, Skip: func(reason string) { b.t.Errorf("a trajectory is skipped: %s", reason) }}); err != nil {
+	if err := sink.Give(&exporters.Item{Rows: b.rows, Weights: weights, Tally: &tally, Skip: func(reason string) {
+		b.t.Errorf("a trajectory is skipped: %s", reason)
+	}}); err != nil {
 		b.t.Fatal(err)
 	}
 	exported := map[string][]trainers.SequenceRow{}
@@ -269,7 +272,8 @@ func (b *harnessed) same(i int, rows []trainers.SequenceRow, log []recordertest.
 		for _, v := range r.Versions {
 			before := slices.Concat(r.PromptIDs, r.ResponseIDs[:v.Start])
 			at := slices.IndexFunc(log, func(s recordertest.Sample) bool {
-				return slices.Equal(s.Prompt, before) && slices.Equal(s.IDs, r.ResponseIDs[v.Start:v.End]) && slices.Equal(s.Logprobs, r.Logprobs[v.Start:v.End])
+				return slices.Equal(s.Prompt, before) && slices.Equal(s.IDs, r.ResponseIDs[v.Start:v.End]) &&
+					slices.Equal(s.Logprobs, r.Logprobs[v.Start:v.End])
 			})
 			if at < 0 {
 				b.t.Fatalf("%s, sequence %d: tokens %d to %d are in no answer of the engine", r.TrajectoryID, r.Sequence, v.Start, v.End)
@@ -287,7 +291,8 @@ func (b *harnessed) same(i int, rows []trainers.SequenceRow, log []recordertest.
 		}
 	}
 	if len(log) != b.unchosen[i] || len(b.rows[i].Candidates) != b.unchosen[i] {
-		b.t.Fatalf("%s: %d answers are in no sequence and %d are candidates, but the harness threw %d away", b.rows[i].TrajectoryID, len(log), len(b.rows[i].Candidates), b.unchosen[i])
+		b.t.Fatalf("%s: %d answers are in no sequence and %d are candidates, but the harness threw %d away", b.rows[i].TrajectoryID, len(log),
+			len(b.rows[i].Candidates), b.unchosen[i])
 	}
 	for _, c := range b.rows[i].Candidates {
 		if !slices.ContainsFunc(log, func(s recordertest.Sample) bool {

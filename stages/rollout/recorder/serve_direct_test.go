@@ -104,7 +104,8 @@ func TestDirectCallEndsWithItsContext(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	go func() { <-arrived; cancel() }()
 	ask := func(ctx context.Context) (*http.Response, error) {
-		req, err := http.NewRequestWithContext(ctx, http.MethodPost, s.BaseURL()+"/chat/completions", strings.NewReader(`{"messages":[{"role":"user","content":"a"}]}`))
+		req, err := http.NewRequestWithContext(ctx, http.MethodPost, s.BaseURL()+"/chat/completions",
+			strings.NewReader(`{"messages":[{"role":"user","content":"a"}]}`))
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -113,7 +113,8 @@ func (s *Session) beginPassing(w http.ResponseWriter, r *http.Request, path stri
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.passed == maxPassing {
-		writeError(w, http.StatusForbidden, "trajectory_limit", fmt.Sprintf("this trajectory has made %d requests besides its model calls, which is the limit", maxPassing))
+		writeError(w, http.StatusForbidden, "trajectory_limit",
+			fmt.Sprintf("this trajectory has made %d requests besides its model calls, which is the limit", maxPassing))
 		return nil, false
 	}
 	s.passed++
@@ -123,8 +124,10 @@ func (s *Session) beginPassing(w http.ResponseWriter, r *http.Request, path stri
 	}
 	c = &call{index: len(s.calls), at: s.rec.opts.Now()}
 	api := strings.ToValidUTF8(path, "\uFFFD")
-	s.calls = append(s.calls, formats.Call{Model: strings.ToValidUTF8(model, "\uFFFD"), Sampling: string(jsontext.Object{field("api", encode(api))}.Bytes()),
-		Tools: -1, Attempts: 1, Function: strings.ToValidUTF8(functionOf(r), "\uFFFD")})
+	s.calls = append(s.calls,
+		formats.Call{Model: strings.ToValidUTF8(model, "\uFFFD"),
+			Sampling: string(jsontext.Object{field("api", encode(api))}.Bytes()),
+			Tools:    -1, Attempts: 1, Function: strings.ToValidUTF8(functionOf(r), "\uFFFD")})
 	return c, true
 }
 
@@ -175,7 +178,8 @@ func (s *Session) count(r *http.Request, endpoint string, q *request, body []byt
 	s.mu.Lock()
 	s.restore(q)
 	s.mu.Unlock()
-	tokenize := jsontext.Object{field("model", encode(q.model)), field("messages", q.fields.Get("messages")), field("add_generation_prompt", []byte("true"))}
+	tokenize := jsontext.Object{field("model", encode(q.model)), field("messages", q.fields.Get("messages")),
+		field("add_generation_prompt", []byte("true"))}
 	if q.tools != "" {
 		tokenize.Set("tools", []byte(q.tools))
 	}

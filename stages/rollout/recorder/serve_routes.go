@@ -64,7 +64,8 @@ func (r *Recorder) serve(s *Session, w http.ResponseWriter, req *http.Request) {
 	case req.Method == http.MethodPost && path == "messages/count_tokens":
 		s.countTokens(w, req)
 	case !r.opts.mayPass(req.Method, path) || !isCleanPath(path):
-		const text = "%s /v1/%s is not a request that an agent may send to the engine; rollout --allow-path '%[1]s /v1/%[2]s' allows it"
+		const text = "%s /v1/%s is not a request that an agent may send to the engine; rollout --allow-path '%[1]s " +
+			"/v1/%[2]s' allows it"
 		writeError(w, http.StatusForbidden, "permission_error", fmt.Sprintf(text, req.Method, path))
 	default:
 		s.pass(w, req, path)

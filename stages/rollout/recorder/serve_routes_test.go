@@ -75,18 +75,21 @@ func TestAnAgentReachesNoMoreThanItNeeds(t *testing.T) {
 	for _, line := range []string{"DELETE /models/ft:policy", "DELETE /files/f-1", "GET /files/f-1/content", "POST /fine_tuning/jobs", "POST /batches",
 		"GET /organization/admin_api_keys", "POST /organization/admin_api_keys", "GET /chat/completions", "GET /responses/resp_1", "DELETE /responses/resp_1",
 		"GET /responses", "POST /chat/completions/batch", "POST /chat/completions/tokens", "POST /load_lora_adapter", "POST /assistants", "PUT /embeddings",
-		"GET /messages/batches", "POST /messages/batches", "POST /models", "GET /", "POST /sleep", "POST /chat/completions/", "POST /Chat/Completions", "POST /a%2fb"} {
+		"GET /messages/batches", "POST /messages/batches", "POST /models", "GET /", "POST /sleep", "POST /chat/completions/", "POST /Chat/Completions",
+		"POST /a%2fb"} {
 		method, path, _ := strings.Cut(line, " ")
 		status, out := request(t, s, method, path, "{}")
 		var v struct {
 			Type  string
 			Error struct{ Type, Message string }
 		}
-		if err := json.Unmarshal(out, &v); err != nil || status != 403 || v.Type != "error" || v.Error.Type != "permission_error" || !strings.Contains(v.Error.Message, "--allow-path") {
+		if err := json.Unmarshal(out, &v); err != nil || status != 403 || v.Type != "error" || v.Error.Type != "permission_error" ||
+			!strings.Contains(v.Error.Message, "--allow-path") {
 			t.Errorf("%s: %d %s", line, status, out)
 		}
 	}
-	for _, path := range []string{"/models/%2e%2e/files", "/models/a%2f..%2f..%2ffiles", "/models/a%252f..%252ffiles", "/models/a%5c..%5cfiles", "/models/%2e", "/models//a"} {
+	for _, path := range []string{"/models/%2e%2e/files", "/models/a%2f..%2f..%2ffiles", "/models/a%252f..%252ffiles", "/models/a%5c..%5cfiles", "/models/%2e",
+		"/models//a"} {
 		if status, out := request(t, s, "GET", path, ""); status != 404 && status != 403 && status != 301 && status != 307 {
 			t.Errorf("%s: %d %s", path, status, out)
 		}
@@ -94,7 +97,8 @@ func TestAnAgentReachesNoMoreThanItNeeds(t *testing.T) {
 	if got := asked(); len(got) > 0 {
 		t.Errorf("the engine was asked %q", got)
 	}
-	for _, line := range []string{"GET /models", "GET /models/policy", "GET /models/org/policy", "POST /embeddings", "POST /rerank", "POST /score", "POST /tokenize", "POST /detokenize",
+	for _, line := range []string{"GET /models", "GET /models/policy", "GET /models/org/policy", "POST /embeddings", "POST /rerank", "POST /score",
+		"POST /tokenize", "POST /detokenize",
 		"POST /moderations", "POST /audio/transcriptions"} {
 		method, path, _ := strings.Cut(line, " ")
 		status, out := request(t, s, method, path, "", "X-HTTP-Method-Override", "DELETE", "X-Original-URL", "/v1/files", "X-Rewrite-URL", "/v1/files")
@@ -124,8 +128,9 @@ func TestAnEscapedPathIsRecordedAsThePathThatItIs(t *testing.T) {
 // TestMorePathsByOption pass as they are.
 func TestMorePathsByOption(t *testing.T) {
 	s, asked := gated(t, "POST /v1/images/*", "GET /v1/files/a b?c")
-	for line, want := range map[string]string{"POST /images/generations": "POST /v1/images/generations", "GET /files/a%20b%3Fc": "GET /v1/files/a%20b%3Fc", "GET /images/generations": "",
-		"POST /images/a/b": "", "POST /images": "", "GET /files/a": ""} {
+	for line, want := range map[string]string{"POST /images/generations": "POST /v1/images/generations", "GET /files/a%20b%3Fc": "GET /v1/files/a%20b%3Fc",
+		"GET /images/generations": "",
+		"POST /images/a/b":        "", "POST /images": "", "GET /files/a": ""} {
 		method, path, _ := strings.Cut(line, " ")
 		status, out := request(t, s, method, path, "")
 		if got := strings.Join(asked(), " "); got != want || (status == 200) != (want != "") {

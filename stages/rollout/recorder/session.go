@@ -109,7 +109,8 @@ func (s *Session) End() Record {
 	s.busy.Wait()
 	late.Stop()
 	s.cutOff()
-	return Record{Messages: s.tree.Messages, Calls: s.calls, ToolSets: s.tools, TokenSource: s.source, Unfit: s.unfit, LastCall: s.last, Lost: s.lost, Limit: s.limit}
+	return Record{Messages: s.tree.Messages, Calls: s.calls, ToolSets: s.tools, TokenSource: s.source, Unfit: s.unfit,
+		LastCall: s.last, Lost: s.lost, Limit: s.limit}
 }
 
 // endGrace is how long the handlers of an ended session have to return before
@@ -145,7 +146,9 @@ func (s *Session) begin(q *request, function, session string) *call {
 	}
 	c.target = o.isTarget(c.asked, function)
 	q.enrich(o, s.seed(k-s.passed), c.target)
-	s.calls = append(s.calls, formats.Call{Model: c.asked, Sampling: q.sampling(o), Tools: s.toolSet(q.tools), Target: c.target, Function: strings.ToValidUTF8(function, "\uFFFD")})
+	s.calls = append(s.calls,
+		formats.Call{Model: c.asked, Sampling: q.sampling(o), Tools: s.toolSet(q.tools), Target: c.target,
+			Function: strings.ToValidUTF8(function, "\uFFFD")})
 	return c
 }
 

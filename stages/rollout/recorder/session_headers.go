@@ -7,7 +7,8 @@ import (
 
 // sessionHeaders name an agent's conversation: those of Claude Code (which also
 // names its sub-agents), Codex and OpenCode, and the general one.
-var sessionHeaders = []string{"X-Claude-Code-Session-Id", "X-Claude-Code-Agent-Id", "Session_id", "Session-Id", "X-Openai-Subagent", "X-Opencode-Session", "X-Session-Id"}
+var sessionHeaders = []string{"X-Claude-Code-Session-Id", "X-Claude-Code-Agent-Id", "Session_id", "Session-Id",
+	"X-Openai-Subagent", "X-Opencode-Session", "X-Session-Id"}
 
 // sessionOf returns what the headers of a request say about its session.
 func sessionOf(h http.Header) string {

@@ -60,7 +60,8 @@ func TestAClientThatWritesArgumentsAnew(t *testing.T) {
 		for k := range 2 {
 			list = append(list, formats.ToolCall{ID: fmt.Sprintf("c%d.%d", turn, k), Name: "look", Arguments: sampled[(turn+k)%len(sampled)]})
 		}
-		chat = append(chat, rewritten("I look.", list...), fields{"role": "tool", "tool_call_id": list[0].ID, "content": "seen"}, fields{"role": "tool", "tool_call_id": list[1].ID, "content": "seen"})
+		chat = append(chat, rewritten("I look.", list...), fields{"role": "tool", "tool_call_id": list[0].ID, "content": "seen"},
+			fields{"role": "tool", "tool_call_id": list[1].ID, "content": "seen"})
 	}
 	rec := s.End()
 	breaks := 0
@@ -98,7 +99,8 @@ func TestArgumentsThatAreNotTheSampledOnes(t *testing.T) {
 		s := record(t, e).Begin(context.Background(), "t", "g")
 		ask(t, s, nil, user("one"))
 		answer := func(id string) fields {
-			return fields{"role": "assistant", "content": "", "tool_calls": []fields{{"id": id, "type": "function", "function": fields{"name": "look", "arguments": back}}}}
+			return fields{"role": "assistant", "content": "",
+				"tool_calls": []fields{{"id": id, "type": "function", "function": fields{"name": "look", "arguments": back}}}}
 		}
 		ask(t, s, nil, user("one"), answer("c"), fields{"role": "tool", "tool_call_id": "c", "content": "seen"})
 		ask(t, s, nil, user("summary"), answer("c"), fields{"role": "tool", "tool_call_id": "c", "content": "seen"}) // a turn that was kept
@@ -129,7 +131,8 @@ func TestEqualIDs(t *testing.T) {
 	chat := []fields{user("one")}
 	for range 4 {
 		ask(t, s, nil, chat...)
-		chat = append(chat, rewritten("", formats.ToolCall{ID: "0", Name: "look", Arguments: `{"a":1}`}), fields{"role": "tool", "tool_call_id": "0", "content": "seen"})
+		chat = append(chat, rewritten("", formats.ToolCall{ID: "0", Name: "look", Arguments: `{"a":1}`}),
+			fields{"role": "tool", "tool_call_id": "0", "content": "seen"})
 	}
 	var got []string
 	for _, m := range e.Asked()[3].Messages {

@@ -19,14 +19,16 @@ import (
 type streaming []byte
 
 func (s streaming) RoundTrip(r *http.Request) (*http.Response, error) {
-	return &http.Response{StatusCode: http.StatusOK, Header: http.Header{"Content-Type": {"text/event-stream"}}, Body: io.NopCloser(bytes.NewReader(s)), Request: r}, nil
+	return &http.Response{StatusCode: http.StatusOK, Header: http.Header{"Content-Type": {"text/event-stream"}}, Body: io.NopCloser(bytes.NewReader(s)),
+		Request: r}, nil
 }
 
 // FuzzMadeStreams: whatever an engine streams, the agent gets events of its API
 // that end as the API's do, or its error, and the call is recorded as it ended.
 func FuzzTranslatedStreams(f *testing.F) {
 	token := func(delta, finish string) string {
-		return `data: {"id":"c","created":5,"model":"policy","choices":[{"index":0,"delta":` + delta + `,"finish_reason":` + finish + `,"logprobs":{"content":[{"logprob":-1}]},"token_ids":[7]}]}` + "\n\n"
+		return `data: {"id":"c","created":5,"model":"policy","choices":[{"index":0,"delta":` + delta + `,"finish_reason":` + finish +
+			`,"logprobs":{"content":[{"logprob":-1}]},"token_ids":[7]}]}` + "\n\n"
 	}
 	usage := `data: {"choices":[],"usage":{"prompt_tokens":2,"completion_tokens":2}}` + "\n\n"
 	text, end, done := token(`{"content":"one"}`, "null"), token(`{}`, `"stop"`), "data: [DONE]\n\n"
@@ -39,15 +41,19 @@ func FuzzTranslatedStreams(f *testing.F) {
 		token(`[]`, "null") + end + done, token(`null`, "null") + end + done, token(`{"content":{"a":1},"reasoning":7,"refusal":[]}`, `["stop"]`) + end + done,
 		strings.ReplaceAll(text, "-1", "NaN") + strings.ReplaceAll(end, "5", "NaN") + done,
 		strings.ReplaceAll(text, "-1", "-Infinity") + end + strings.ReplaceAll(usage, "2", "1e999") + done,
-		"event: response.created\ndata: {\"type\":\"response.created\"}\n\n" + text + "event: unknown\ndata: {\"choices\":null}\n\n: comment\n\nid: 7\nretry: 1\n\n" + end + done,
-		"data: " + strings.Repeat("x", 100_000) + "\n\n" + text, text + "data: {\"choices\":[{\"delta\":{\"content\":\"" + strings.Repeat("y", 100_000) + "\"}}]}\n\n" + end + done,
+		"event: response.created\ndata: {\"type\":\"response.created\"}\n\n" + text +
+			"event: unknown\ndata: {\"choices\":null}\n\n: comment\n\nid: 7\nretry: 1\n\n" + end + done,
+		"data: " + strings.Repeat("x", 100_000) + "\n\n" + text,
+		text + "data: {\"choices\":[{\"delta\":{\"content\":\"" + strings.Repeat("y", 100_000) + "\"}}]}\n\n" + end + done,
 		text + end + done + text + "data: {\"error\":{\"message\":\"late\"}}\n\n", // after the end
 		text + "data: {\"error\":{\"message\":\"no memory\"}}\n\n" + end + done, "data: {\"error\":\"no\"}\n\n",
-		token(`{"content":"one"}`, `"length"`) + usage + done, token(`{"reasoning":"a"}`, "null") + text + token(`{"reasoning":"b","content":"c"}`, `"stop"`) + done,
+		token(`{"content":"one"}`, `"length"`) + usage + done,
+		token(`{"reasoning":"a"}`, "null") + text + token(`{"reasoning":"b","content":"c"}`, `"stop"`) + done,
 		text + call + token(`{"tool_calls":[{"index":9,"function":{"arguments":"1}"}},{"index":-1},7]}`, `"tool_calls"`) + done,
 		strings.ReplaceAll(text, `"index":0`, `"index":3`) + text + end + done, text + strings.ReplaceAll(end, `"index":0`, `"index":1`) + done,
 		`data: {"choices":[{"message":{"role":"assistant","content":"whole"},"delta":{"content":"piece"},"finish_reason":"stop"}]}` + "\n\n" + done,
-		`data: {"choices":[{"delta":{"content":"\ud83d"}},{"delta":{"content":"\ude00\u0000"}}]}` + "\n\n" + end + done, "data: [[[[\n\n" + text, "data: {}\n\n" + text + end + done,
+		`data: {"choices":[{"delta":{"content":"\ud83d"}},{"delta":{"content":"\ude00\u0000"}}]}` + "\n\n" + end + done, "data: [[[[\n\n" + text,
+		"data: {}\n\n" + text + end + done,
 		text + token(`{"refusal":"no"}`, "null") + token(`{"reasoning":"late"}`, "null") + token(`{"refusal":"!"}`, `"content_filter"`) + done,
 	} {
 		f.Add([]byte(seed))

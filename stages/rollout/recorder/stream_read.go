@@ -90,5 +90,6 @@ func lacksLogprobs(f *Failure) bool {
 
 // hasOutput reports whether a stream has text or a call yet.
 func (c *choice) hasOutput() bool {
-	return c.streamed.content.Len() > 0 || c.streamed.reasoning.Len() > 0 || c.streamed.refusal.Len() > 0 || len(c.message.ToolCalls) > 0
+	return c.streamed.content.Len() > 0 || c.streamed.reasoning.Len() > 0 || c.streamed.refusal.Len() > 0 ||
+		len(c.message.ToolCalls) > 0
 }

@@ -75,7 +75,8 @@ var made = map[string]struct {
 	ping  string
 	fails string // what is in an event with an error
 }{
-	"messages":  {"/messages", fields{"model": "policy", "max_tokens": 9, "stream": true, "messages": list{user("hi")}}, "content_block_delta", "event: ping", `"error":{"message":`},
+	"messages": {"/messages", fields{"model": "policy", "max_tokens": 9, "stream": true, "messages": list{user("hi")}}, "content_block_delta", "event: ping",
+		`"error":{"message":`},
 	"responses": {"/responses", fields{"model": "policy", "stream": true, "input": "hi"}, "response.output_text.delta", ": ping", `"type":"error"`},
 }
 
@@ -142,7 +143,8 @@ func TestTranslatedStreamsComeAsTheEngineStreams(t *testing.T) {
 				}
 			})
 			a := open(t, s, api.path, api.ask)
-			if a.StatusCode != 200 || a.Header.Get("X-Request-Id") != "engine-request" || !strings.HasPrefix(a.Header.Get("Content-Type"), "text/event-stream") {
+			if a.StatusCode != 200 || a.Header.Get("X-Request-Id") != "engine-request" ||
+				!strings.HasPrefix(a.Header.Get("Content-Type"), "text/event-stream") {
 				t.Fatalf("%d %v", a.StatusCode, a.Header)
 			}
 			for _, text := range []string{`"hm"`, `"one"`, `" two"`} {
@@ -167,7 +169,8 @@ func TestTranslatedStreamsComeAsTheEngineStreams(t *testing.T) {
 				}
 			}
 			rec := s.End()
-			want := []string{"-1 user | hi", `0 assistant | one two | thinks hm | ends tool_calls | calls t1 f{"a":1} | [3 4 5 6 7] [-1 -1 -1 -1 -1] after [1 2]`}
+			want := []string{"-1 user | hi",
+				`0 assistant | one two | thinks hm | ends tool_calls | calls t1 f{"a":1} | [3 4 5 6 7] [-1 -1 -1 -1 -1] after [1 2]`}
 			if d := cmp.Diff(want, outlines(rec)); d != "" || rec.Unfit != nil {
 				t.Error(d, rec.Unfit)
 			}
@@ -183,28 +186,29 @@ func TestSilentEnginesArePinged(t *testing.T) {
 		for _, fault := range []string{"429", "400", "cut", "error event", "no finish", "hang up"} {
 			t.Run(name+", "+fault, func(t *testing.T) {
 				pinged := make(chan bool)
-				s := engineOf(t, recorder.Options{PingEvery: time.Millisecond}, func(n int, q map[string]json.RawMessage, w http.ResponseWriter, r *http.Request) {
-					<-pinged
-					switch fault {
-					case "429", "400":
-						w.WriteHeader(map[string]int{"429": 429, "400": 400}[fault])
-						io.WriteString(w, `{"error":{"message":"the engine says so"}}`)
-						return
-					case "hang up":
-						panic(http.ErrAbortHandler)
-					}
-					begins(w)
-					says(w, role, chunk(`{"content":"one"}`, 3))
-					<-pinged
-					switch fault {
-					case "cut":
-						panic(http.ErrAbortHandler)
-					case "error event":
-						says(w, `data: {"error":{"message":"the engine says so"}}`+"\n\n")
-					case "no finish":
-						says(w, "data: [DONE]\n\n")
-					}
-				})
+				s := engineOf(t, recorder.Options{PingEvery: time.Millisecond},
+					func(n int, q map[string]json.RawMessage, w http.ResponseWriter, r *http.Request) {
+						<-pinged
+						switch fault {
+						case "429", "400":
+							w.WriteHeader(map[string]int{"429": 429, "400": 400}[fault])
+							io.WriteString(w, `{"error":{"message":"the engine says so"}}`)
+							return
+						case "hang up":
+							panic(http.ErrAbortHandler)
+						}
+						begins(w)
+						says(w, role, chunk(`{"content":"one"}`, 3))
+						<-pinged
+						switch fault {
+						case "cut":
+							panic(http.ErrAbortHandler)
+						case "error event":
+							says(w, `data: {"error":{"message":"the engine says so"}}`+"\n\n")
+						case "no finish":
+							says(w, "data: [DONE]\n\n")
+						}
+					})
 				a := open(t, s, api.path, api.ask)
 				a.until(api.ping)
 				pinged <- true
@@ -268,18 +272,19 @@ func TestEnginesWhoseStreamsLackLogprobsAnswerWhole(t *testing.T) {
 			t.Run(engine+", "+name, func(t *testing.T) {
 				pinged := make(chan bool)
 				var streams []string
-				s := engineOf(t, recorder.Options{PingEvery: time.Millisecond}, func(_ int, q map[string]json.RawMessage, w http.ResponseWriter, r *http.Request) {
-					streams = append(streams, string(q["stream"]))
-					if string(q["stream"]) == "true" {
-						stream(w)
-						return
-					}
-					if q["stream_options"] != nil {
-						t.Error("a whole answer is asked for with stream_options")
-					}
-					<-pinged
-					io.WriteString(w, `{"id":"c1","model":"policy","choices":[{"index":0,"message":{"role":"assistant","content":"one"},"logprobs":{"content":[{"logprob":-1},{"logprob":-2}]},"token_ids":[3,4],"finish_reason":"stop"}],"usage":{"prompt_tokens":2,"completion_tokens":2}}`)
-				})
+				s := engineOf(t, recorder.Options{PingEvery: time.Millisecond},
+					func(_ int, q map[string]json.RawMessage, w http.ResponseWriter, r *http.Request) {
+						streams = append(streams, string(q["stream"]))
+						if string(q["stream"]) == "true" {
+							stream(w)
+							return
+						}
+						if q["stream_options"] != nil {
+							t.Error("a whole answer is asked for with stream_options")
+						}
+						<-pinged
+						io.WriteString(w, `{"id":"c1","model":"policy","choices":[{"index":0,"message":{"role":"assistant","content":"one"},"logprobs":{"content":[{"logprob":-1},{"logprob":-2}]},"token_ids":[3,4],"finish_reason":"stop"}],"usage":{"prompt_tokens":2,"completion_tokens":2}}`)
+					})
 				ask := fields{"tools": tools[api.path]}
 				for k, v := range api.ask {
 					ask[k] = v
@@ -309,9 +314,11 @@ func TestEnginesWhoseStreamsLackLogprobsAnswerWhole(t *testing.T) {
 func TestTranslatedStreamsEqualWholeAnswers(t *testing.T) {
 	for name, c := range map[string]struct{ stream, whole string }{
 		"text": {chunk(`{"content":"one"}`, 3) + chunk(`{"content":" t\u00e9\n"}`, 4), `"content":"one té\n"`},
-		"thought, text and call": {chunk(`{"reasoning_content":"hm"}`, 3) + chunk(`{"content":"one"}`, 4) + chunk(`{"tool_calls":[{"index":0,"id":"t1","function":{"name":"f","arguments":"{}"}}]}`, 5),
+		"thought, text and call": {chunk(`{"reasoning_content":"hm"}`, 3) + chunk(`{"content":"one"}`, 4) +
+			chunk(`{"tool_calls":[{"index":0,"id":"t1","function":{"name":"f","arguments":"{}"}}]}`, 5),
 			`"content":"one","reasoning_content":"hm","tool_calls":[{"id":"t1","function":{"name":"f","arguments":"{}"}}]`},
-		"call alone":         {chunk(`{"tool_calls":[{"index":0,"id":"t1","function":{"name":"f","arguments":"{}"}}]}`, 3), `"content":null,"tool_calls":[{"id":"t1","function":{"name":"f","arguments":"{}"}}]`},
+		"call alone": {chunk(`{"tool_calls":[{"index":0,"id":"t1","function":{"name":"f","arguments":"{}"}}]}`, 3),
+			`"content":null,"tool_calls":[{"id":"t1","function":{"name":"f","arguments":"{}"}}]`},
 		"text, then refusal": {chunk(`{"content":"one"}`, 3) + chunk(`{"refusal":"no"}`, 4), `"content":"one","refusal":"no"`},
 		"nothing":            {chunk(`{}`, 3), `"content":""`},
 	} {
@@ -399,7 +406,8 @@ func itemsOf(t *testing.T, events []sent, want []any) {
 
 // TestThoughtsBetweenTexts are shown in the order in which they came.
 func TestThoughtsBetweenTexts(t *testing.T) {
-	stream := role + chunk(`{"content":"one"}`, 3) + chunk(`{"reasoning":"hm"}`, 4) + chunk(`{"content":" two"}`, 5) + chunk(`{"reasoning":"so"}`, 6) + ending("stop", 4)
+	stream := role + chunk(`{"content":"one"}`, 3) + chunk(`{"reasoning":"hm"}`, 4) + chunk(`{"content":" two"}`, 5) + chunk(`{"reasoning":"so"}`, 6) +
+		ending("stop", 4)
 	for kind, api := range made {
 		_, s := playAs(t, "policy", &tape{bodies: []string{stream}})
 		_, out := post(t, s.BaseURL()+api.path, api.ask)

@@ -121,7 +121,8 @@ var tapes = map[string]struct {
 	"two choices": {
 		"/chat/completions", fields{"n": 2, "messages": []fields{user("hi")}},
 		`{"id":"x","model":"policy","prompt_token_ids":[1,2,3],"choices":[{"index":1,"message":{"role":"assistant","content":"b"},"logprobs":{"content":[{"token":"b","logprob":-2}]},"finish_reason":"stop","token_ids":[8]},{"index":0,"message":{"role":"assistant","content":"a"},"logprobs":{"content":[{"token":"a","logprob":-1}]},"finish_reason":"length","token_ids":[7],"stop_reason":null}],` + usage2 + `,"new_thing":{"a":[]}}`,
-		[]string{"-1 user | hi", "0 assistant | a | ends length | [7] [-1] after [1 2 3]", "0 assistant | b | branch choice | ends stop | [8] [-2] after [1 2 3]"},
+		[]string{"-1 user | hi", "0 assistant | a | ends length | [7] [-1] after [1 2 3]",
+			"0 assistant | b | branch choice | ends stop | [8] [-2] after [1 2 3]"},
 		`{"id":"x","model":"policy","choices":[{"index":1,"message":{"role":"assistant","content":"b"},"logprobs":null,"finish_reason":"stop"},{"index":0,"message":{"role":"assistant","content":"a"},"logprobs":null,"finish_reason":"length","stop_reason":null}],` + usage2 + `,"new_thing":{"a":[]}}`,
 		formats.TokensChoice,
 	},
@@ -140,7 +141,8 @@ data: {"model":"policy","choices":[],` + usage2 + `}
 data: [DONE]
 
 `,
-		[]string{"-1 user | hi", "0 assistant | a | ends stop | [7] [-1] after [1 2 3]", "0 assistant | b | branch choice | ends stop | [8] [-2] after [1 2 3]"},
+		[]string{"-1 user | hi", "0 assistant | a | ends stop | [7] [-1] after [1 2 3]",
+			"0 assistant | b | branch choice | ends stop | [8] [-2] after [1 2 3]"},
 		`data: {"model":"policy","choices":[{"index":0,"delta":{"role":"assistant","content":""}}]}
 
 data: {"model":"policy","choices":[{"index":1,"delta":{"content":"b"},"logprobs":null}]}
@@ -155,7 +157,8 @@ data: [DONE]
 		formats.TokensChoice,
 	},
 	"parallel tool calls and reasoning": {
-		"/chat/completions", fields{"parallel_tool_calls": true, "tools": []fields{{"type": "function", "function": fields{"name": "f"}}}, "messages": []fields{user("hi")}},
+		"/chat/completions", fields{"parallel_tool_calls": true, "tools": []fields{{"type": "function", "function": fields{"name": "f"}}},
+			"messages": []fields{user("hi")}},
 		`{"model":"policy","choices":[{"index":0,"message":{"role":"assistant","content":null,"reasoning":"hm","reasoning_content":"hm","tool_calls":[{"id":"1","type":"function","function":{"name":"f","arguments":"{\"a\": 1}"}},{"id":"2","type":"function","function":{"name":"f","arguments":"{}"}}]},"logprobs":{"content":[{"token":"token_id:5","logprob":-1},{"token":"token_id:6","logprob":0}]},"finish_reason":"tool_calls"}],` + usage2 + `}`,
 		[]string{"-1 user | hi", `0 assistant | thinks hm | ends tool_calls | calls 1 f{"a": 1} | calls 2 f{} | [5 6] [-1 0] after []`},
 		`{"model":"policy","choices":[{"index":0,"message":{"role":"assistant","content":null,"reasoning":"hm","reasoning_content":"hm","tool_calls":[{"id":"1","type":"function","function":{"name":"f","arguments":"{\"a\": 1}"}},{"id":"2","type":"function","function":{"name":"f","arguments":"{}"}}]},"logprobs":null,"finish_reason":"tool_calls"}],` + usage2 + `}`,
@@ -165,25 +168,31 @@ data: [DONE]
 		"/chat/completions", fields{"messages": []fields{user("hi")}},
 		`{"model":"policy","choices":[{"index":0,"message":{"role":"assistant","content":null,"refusal":"no"},"logprobs":{"content":null,"refusal":[{"token":"n","logprob":-1,"id":3},{"token":"o","logprob":-2,"id":4}]},"finish_reason":"stop"}],` + usage2 + `}`,
 		[]string{"-1 user | hi", `0 assistant | parts [{"refusal":"no","type":"refusal"}] | ends stop | [3 4] [-1 -2] after []`},
-		`{"model":"policy","choices":[{"index":0,"message":{"role":"assistant","content":null,"refusal":"no"},"logprobs":null,"finish_reason":"stop"}],` + usage2 + `}`,
+		`{"model":"policy","choices":[{"index":0,"message":{"role":"assistant","content":null,"refusal":"no"},"logprobs":null,"finish_reason":"stop"}],` +
+			usage2 + `}`,
 		formats.TokensEntryID,
 	},
 	"refusal, streamed": {
 		"/chat/completions", fields{"stream": true, "messages": []fields{user("hi")}},
-		"data: {\"model\":\"policy\",\"choices\":[{\"index\":0,\"delta\":{\"refusal\":\"n\"},\"logprobs\":{\"refusal\":[{\"logprob\":-1}]}}]}\n\ndata: {\"model\":\"policy\",\"choices\":[{\"index\":0,\"delta\":{\"refusal\":\"o\"},\"logprobs\":{\"refusal\":[{\"logprob\":-2}]},\"finish_reason\":\"stop\"}]}\n\ndata: [DONE]\n\n",
+		"data: {\"model\":\"policy\",\"choices\":[{\"index\":0,\"delta\":{\"refusal\":\"n\"},\"logprobs\":{\"refusal\":[{\"logprob\":-1}]}}]}\n\ndata: " +
+			"{\"model\":\"policy\",\"choices\":[{\"index\":0,\"delta\":{\"refusal\":\"o\"},\"logprobs\":{\"refusal\":[{\"logprob\":-2}]},\"finish_reason\":\"stop\"}]}\n\ndata: [DONE]\n\n",
 		[]string{"-1 user | hi", `0 assistant | parts [{"refusal":"no","type":"refusal"}] | ends stop | [] [-1 -2] after []`},
-		"data: {\"model\":\"policy\",\"choices\":[{\"index\":0,\"delta\":{\"refusal\":\"n\"},\"logprobs\":null}]}\n\ndata: {\"model\":\"policy\",\"choices\":[{\"index\":0,\"delta\":{\"refusal\":\"o\"},\"logprobs\":null,\"finish_reason\":\"stop\"}]}\n\ndata: [DONE]\n\n",
+		"data: {\"model\":\"policy\",\"choices\":[{\"index\":0,\"delta\":{\"refusal\":\"n\"},\"logprobs\":null}]}\n\ndata: " +
+			"{\"model\":\"policy\",\"choices\":[{\"index\":0,\"delta\":{\"refusal\":\"o\"},\"logprobs\":null,\"finish_reason\":\"stop\"}]}\n\ndata: [DONE]\n\n",
 		"",
 	},
 	"NeMo's tokens in a stream's last piece": {
 		"/chat/completions", fields{"stream": true, "messages": []fields{user("hi")}},
-		"data: {\"model\":\"policy\",\"choices\":[{\"index\":0,\"delta\":{\"role\":\"assistant\",\"content\":\"yes\"}}]}\n\ndata: {\"model\":\"policy\",\"choices\":[{\"index\":0,\"delta\":{\"prompt_token_ids\":[1,2],\"generation_token_ids\":[5,6],\"generation_log_probs\":[-1,-2]},\"finish_reason\":\"stop\"}]}\n\ndata: [DONE]\n\n",
+		"data: {\"model\":\"policy\",\"choices\":[{\"index\":0,\"delta\":{\"role\":\"assistant\",\"content\":\"yes\"}}]}\n\ndata: " +
+			"{\"model\":\"policy\",\"choices\":[{\"index\":0,\"delta\":{\"prompt_token_ids\":[1,2],\"generation_token_ids\":[5,6],\"generation_log_probs\":[-1,-2]},\"finish_reason\":\"stop\"}]}\n\ndata: [DONE]\n\n",
 		[]string{"-1 user | hi", "0 assistant | yes | ends stop | [5 6] [-1 -2] after [1 2]"}, "", formats.TokensMessage,
 	},
 	"image by reference": {
-		"/chat/completions", fields{"messages": []fields{{"role": "user", "content": []fields{{"type": "text", "text": "what is this?"}, {"type": "image_url", "image_url": fields{"url": "https://example.org/a.png"}}}}}},
+		"/chat/completions", fields{"messages": []fields{{"role": "user",
+			"content": []fields{{"type": "text", "text": "what is this?"}, {"type": "image_url", "image_url": fields{"url": "https://example.org/a.png"}}}}}},
 		`{"model":"policy","choices":[{"index":0,"message":{"role":"assistant","content":"a cat"},"logprobs":{"content":[{"logprob":-1},{"logprob":-1}]},"finish_reason":"stop"}],` + usage2 + `}`,
-		[]string{`-1 user | parts [{"text":"what is this?","type":"text"},{"image_url":{"url":"https://example.org/a.png"},"type":"image_url"}]`, "0 assistant | a cat | ends stop | [] [-1 -1] after []"},
+		[]string{`-1 user | parts [{"text":"what is this?","type":"text"},{"image_url":{"url":"https://example.org/a.png"},"type":"image_url"}]`,
+			"0 assistant | a cat | ends stop | [] [-1 -1] after []"},
 		`{"model":"policy","choices":[{"index":0,"message":{"role":"assistant","content":"a cat"},"logprobs":null,"finish_reason":"stop"}],` + usage2 + `}`,
 		"",
 	},
@@ -191,19 +200,24 @@ data: [DONE]
 		"/completions", fields{"prompt": "Once", "x_unknown": 1},
 		`{"object":"text_completion","model":"policy","choices":[{"index":0,"text":" upon","logprobs":{"text_offset":[0,3],"token_logprobs":[-0.5,-1],"tokens":["token_id:11","token_id:12"],"top_logprobs":[{}]},"finish_reason":"length","stop_reason":null,"prompt_token_ids":[9],"token_ids":[11,12]}],` + usage2 + `}`,
 		[]string{"-1 user | Once", "0 assistant |  upon | ends length | [11 12] [-0.5 -1] after [9]"},
-		`{"object":"text_completion","model":"policy","choices":[{"index":0,"text":" upon","logprobs":null,"finish_reason":"length","stop_reason":null}],` + usage2 + `}`,
+		`{"object":"text_completion","model":"policy","choices":[{"index":0,"text":" upon","logprobs":null,"finish_reason":"length","stop_reason":null}],` +
+			usage2 + `}`,
 		formats.TokensChoice,
 	},
 	"completion that asks for logprobs": {
 		"/completions", fields{"prompt": []string{"Once"}, "logprobs": 0},
-		`{"model":"policy","choices":[{"index":0,"text":" upon","logprobs":{"token_logprobs":[-0.5,-1],"tokens":[" u","pon"]},"finish_reason":"stop"}],` + usage2 + `}`,
+		`{"model":"policy","choices":[{"index":0,"text":" upon","logprobs":{"token_logprobs":[-0.5,-1],"tokens":[" u","pon"]},"finish_reason":"stop"}],` +
+			usage2 + `}`,
 		[]string{"-1 user | Once", "0 assistant |  upon | ends stop | [] [-0.5 -1] after []"}, "", "",
 	},
 	"completion of token ids, streamed": {
 		"/completions", fields{"prompt": []int{4, 5}, "stream": true},
-		"data: {\"model\":\"policy\",\"choices\":[{\"index\":0,\"text\":\" u\",\"logprobs\":{\"token_logprobs\":[-0.5],\"tokens\":[\"token_id:11\"]},\"finish_reason\":null}]}\n\ndata: {\"model\":\"policy\",\"choices\":[{\"index\":0,\"text\":\"pon\",\"logprobs\":{\"token_logprobs\":[-1],\"tokens\":[\"token_id:12\"]},\"finish_reason\":\"stop\"}]}\n\ndata: {\"model\":\"policy\",\"choices\":[],\"usage\":{\"prompt_tokens\":2,\"completion_tokens\":2}}\n\ndata: [DONE]\n\n",
+		"data: {\"model\":\"policy\",\"choices\":[{\"index\":0,\"text\":\" " +
+			"u\",\"logprobs\":{\"token_logprobs\":[-0.5],\"tokens\":[\"token_id:11\"]},\"finish_reason\":null}]}\n\ndata: " +
+			"{\"model\":\"policy\",\"choices\":[{\"index\":0,\"text\":\"pon\",\"logprobs\":{\"token_logprobs\":[-1],\"tokens\":[\"token_id:12\"]},\"finish_reason\":\"stop\"}]}\n\ndata: {\"model\":\"policy\",\"choices\":[],\"usage\":{\"prompt_tokens\":2,\"completion_tokens\":2}}\n\ndata: [DONE]\n\n",
 		[]string{`-1 user | parts [{"type":"token_ids","token_ids":[4,5]}]`, "0 assistant |  upon | ends stop | [11 12] [-0.5 -1] after [4 5]"},
-		"data: {\"model\":\"policy\",\"choices\":[{\"index\":0,\"text\":\" u\",\"logprobs\":null,\"finish_reason\":null}]}\n\ndata: {\"model\":\"policy\",\"choices\":[{\"index\":0,\"text\":\"pon\",\"logprobs\":null,\"finish_reason\":\"stop\"}]}\n\ndata: [DONE]\n\n",
+		"data: {\"model\":\"policy\",\"choices\":[{\"index\":0,\"text\":\" u\",\"logprobs\":null,\"finish_reason\":null}]}\n\ndata: " +
+			"{\"model\":\"policy\",\"choices\":[{\"index\":0,\"text\":\"pon\",\"logprobs\":null,\"finish_reason\":\"stop\"}]}\n\ndata: [DONE]\n\n",
 		formats.TokensInLogprobs,
 	},
 }
@@ -313,7 +327,8 @@ func TestRequestsThatCannotBeRecorded(t *testing.T) {
 		"/completions":      {`{}`, `{"prompt":["a","b"]}`, `{"prompt":[[1],[2]]}`, `{"prompt":null}`, `{`},
 		"/responses":        {`{}`, `{"input":7}`},
 		"/chat/completions": {`{}`, `{"messages":"hi"}`},
-		"/messages": {`{}`, `{"messages":7}`, `{"messages":[],"tools":[{"type":"web_search_20250305","name":"web_search"}]}`, `{"messages":[],"mcp_servers":[{}]}`,
+		"/messages": {`{}`, `{"messages":7}`, `{"messages":[],"tools":[{"type":"web_search_20250305","name":"web_search"}]}`,
+			`{"messages":[],"mcp_servers":[{}]}`,
 			`{"messages":[{"role":"user","content":[{"type":"document","source":{"type":"base64","data":"JVBE"}}]}]}`,
 			`{"messages":[{"role":"user","content":[{"type":"image","source":{"type":"file","file_id":"f"}}]}]}`,
 			`{"messages":[{"role":"user","content":[{"type":"tool_result","tool_use_id":"1","content":[{"type":"search_result"}]}]}]}`},

@@ -46,11 +46,15 @@ func TestTargets(t *testing.T) {
 		options recorder.Options
 		want    want
 	}{
-		"default":      {recorder.Options{}, want{"policy ": true, "judge ": false, "policy plan": true, "policy act": true, "judge act": false}},
-		"model":        {recorder.Options{Target: "judge"}, want{"policy ": false, "judge ": true, "policy plan": false, "policy act": false, "judge act": true}},
-		"function":     {recorder.Options{Functions: []string{"act"}}, want{"policy ": false, "judge ": false, "policy plan": false, "policy act": true, "judge act": false}},
-		"two":          {recorder.Options{Functions: []string{"act", "plan"}}, want{"policy ": false, "judge ": false, "policy plan": true, "policy act": true, "judge act": false}},
-		"model and fn": {recorder.Options{Target: "judge", Functions: []string{"act"}}, want{"policy ": false, "judge ": false, "policy plan": false, "policy act": false, "judge act": true}},
+		"default": {recorder.Options{}, want{"policy ": true, "judge ": false, "policy plan": true, "policy act": true, "judge act": false}},
+		"model": {recorder.Options{Target: "judge"},
+			want{"policy ": false, "judge ": true, "policy plan": false, "policy act": false, "judge act": true}},
+		"function": {recorder.Options{Functions: []string{"act"}},
+			want{"policy ": false, "judge ": false, "policy plan": false, "policy act": true, "judge act": false}},
+		"two": {recorder.Options{Functions: []string{"act", "plan"}},
+			want{"policy ": false, "judge ": false, "policy plan": true, "policy act": true, "judge act": false}},
+		"model and fn": {recorder.Options{Target: "judge", Functions: []string{"act"}},
+			want{"policy ": false, "judge ": false, "policy plan": false, "policy act": false, "judge act": true}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			e := &recordertest.Engine{Source: formats.TokensChoice, PromptIDs: true}
@@ -62,7 +66,8 @@ func TestTargets(t *testing.T) {
 				} else if at[1] != "" {
 					url = strings.TrimSuffix(url, "/v1") + "/f/" + at[1] + "/v1"
 				}
-				if status, body := post(t, url+"/chat/completions", fields{"model": at[0], "messages": []fields{user(at[0] + at[1])}}, header...); status != 200 {
+				if status, body := post(t, url+"/chat/completions", fields{"model": at[0], "messages": []fields{user(at[0] + at[1])}},
+					header...); status != 200 {
 					t.Fatalf("%d %s", status, body)
 				}
 			}

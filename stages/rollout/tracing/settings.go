@@ -36,7 +36,9 @@ type Settings struct {
 // Declare declares the settings.
 func (s *Settings) Declare(d *plugin.Declarer) {
 	d.Heading(plugin.Execution)
-	plugin.Choice(d, &s.Mode, "otel", "send an OpenTelemetry trace of each finished trajectory to OTEL_EXPORTER_OTLP_ENDPOINT, with `WHAT`: spans, without any text of messages; content, with it", Spans, Content).Shown("no traces")
+	plugin.Choice(d, &s.Mode, "otel",
+		"send an OpenTelemetry trace of each finished trajectory to OTEL_EXPORTER_OTLP_ENDPOINT, with `WHAT`: spans, "+
+			"without any text of messages; content, with it", Spans, Content).Shown("no traces")
 	d.Variable(&s.endpoint, "OTEL_EXPORTER_OTLP_ENDPOINT")
 	d.Variable(&s.tracesEndpoint, "OTEL_EXPORTER_OTLP_TRACES_ENDPOINT")
 	d.SecretVariable(&s.headers, "OTEL_EXPORTER_OTLP_HEADERS")
@@ -70,14 +72,17 @@ func (s *Settings) target() (t target, err error) {
 		t.url = strings.TrimSuffix(base, "/") + "/v1/traces"
 	}
 	if u, err := url.Parse(t.url); err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https" {
-		return t, stages.Errorf(stages.KindUsage, "write http://HOST:4318 or https://HOST/PATH in OTEL_EXPORTER_OTLP_ENDPOINT", "--otel: the endpoint is not an http URL")
+		return t, stages.Errorf(stages.KindUsage,
+			"write http://HOST:4318 or https://HOST/PATH in OTEL_EXPORTER_OTLP_ENDPOINT",
+			"--otel: the endpoint is not an http URL")
 	}
 	text := s.tracesHeaders
 	if text == "" {
 		text = s.headers
 	}
 	if t.header, err = pairs(text); err != nil {
-		return t, stages.Errorf(stages.KindUsage, "write NAME=VALUE,NAME=VALUE with values escaped as in URLs", "--otel: OTEL_EXPORTER_OTLP_HEADERS has an entry that is not NAME=VALUE")
+		return t, stages.Errorf(stages.KindUsage, "write NAME=VALUE,NAME=VALUE with values escaped as in URLs",
+			"--otel: OTEL_EXPORTER_OTLP_HEADERS has an entry that is not NAME=VALUE")
 	}
 	text = s.tracesTimeout
 	if text == "" {
@@ -86,7 +91,8 @@ func (s *Settings) target() (t target, err error) {
 	if text != "" {
 		ms, err := strconv.Atoi(text)
 		if err != nil || ms < 1 {
-			return t, stages.Errorf(stages.KindUsage, "write a number of milliseconds", "--otel: OTEL_EXPORTER_OTLP_TIMEOUT=%q", text)
+			return t, stages.Errorf(stages.KindUsage, "write a number of milliseconds",
+				"--otel: OTEL_EXPORTER_OTLP_TIMEOUT=%q", text)
 		}
 		t.timeout = time.Duration(ms) * time.Millisecond
 	}
@@ -97,7 +103,8 @@ func (s *Settings) target() (t target, err error) {
 func (s *Settings) attributes() (out []otel.Attribute, err error) {
 	list, err := pairs(s.resource)
 	if err != nil {
-		return nil, stages.Errorf(stages.KindUsage, "write NAME=VALUE,NAME=VALUE with values escaped as in URLs", "--otel: OTEL_RESOURCE_ATTRIBUTES has an entry that is not NAME=VALUE")
+		return nil, stages.Errorf(stages.KindUsage, "write NAME=VALUE,NAME=VALUE with values escaped as in URLs",
+			"--otel: OTEL_RESOURCE_ATTRIBUTES has an entry that is not NAME=VALUE")
 	}
 	if s.service != "" {
 		list["service.name"] = s.service

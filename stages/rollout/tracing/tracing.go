@@ -73,7 +73,8 @@ func New(s *Settings, log *slog.Logger) (*Sender, error) {
 	if err != nil {
 		return nil, err
 	}
-	out := &Sender{target: t, resource: attributes, content: s.Mode == Content, log: log, queue: make(chan queued, maxQueued), done: make(chan struct{})}
+	out := &Sender{target: t, resource: attributes, content: s.Mode == Content, log: log, queue: make(chan queued, maxQueued),
+		done: make(chan struct{})}
 	out.client = remote.Client{Name: "otel", Sign: func(r *http.Request) {
 		for name, value := range t.header {
 			r.Header.Set(name, value)
@@ -116,7 +117,8 @@ func sizeOf(t *formats.Trajectory) int64 {
 	n := 1 << 10
 	for i := range t.Messages {
 		m := &t.Messages[i]
-		n += 200 + len(m.Content) + len(m.ContentParts) + len(m.Reasoning) + 4*(len(m.TokenIDs)+len(m.Logprobs)+len(m.PromptDeltaIDs))
+		n += 200 + len(m.Content) + len(m.ContentParts) + len(m.Reasoning) +
+			4*(len(m.TokenIDs)+len(m.Logprobs)+len(m.PromptDeltaIDs))
 		for _, c := range m.ToolCalls {
 			n += len(c.Arguments)
 		}
@@ -143,7 +145,8 @@ func (s *Sender) Close() error {
 	late.Stop()
 	s.stop()
 	if s.dropped+s.lost > 0 {
-		s.log.Warn("some traces were not sent; export --to otel writes them", "trajectories_dropped", s.dropped, "spans_lost", s.lost, "spans_sent", s.sent)
+		s.log.Warn("some traces were not sent; export --to otel writes them", "trajectories_dropped", s.dropped, "spans_lost",
+			s.lost, "spans_sent", s.sent)
 	} else if s.sent > 0 {
 		s.log.Info("traces were sent", "spans", s.sent)
 	}
@@ -213,8 +216,9 @@ func (s *Sender) send(r otel.Request) {
 	body := r.Protobuf()
 	var answer []byte
 	err := remote.Again(s.ctx, func() error {
-		_, err := s.client.Do(s.ctx, remote.Request{Method: http.MethodPost, URL: s.target.url, Body: bytes.NewReader(body), Size: int64(len(body)),
-			Type: "application/x-protobuf", Limit: s.target.timeout}, &answer)
+		_, err := s.client.Do(s.ctx,
+			remote.Request{Method: http.MethodPost, URL: s.target.url, Body: bytes.NewReader(body), Size: int64(len(body)),
+				Type: "application/x-protobuf", Limit: s.target.timeout}, &answer)
 		return err
 	})
 	rejected, why := int64(0), ""

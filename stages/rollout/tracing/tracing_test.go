@@ -92,7 +92,8 @@ func sender(t *testing.T, h http.Handler) (*Sender, *bytes.Buffer) {
 	web := httptest.NewServer(h)
 	t.Cleanup(web.Close)
 	log := &bytes.Buffer{}
-	s, err := New(&Settings{Mode: Content, endpoint: web.URL, headers: "x-key=top%20secret", service: "mine", resource: "team=a"}, slog.New(slog.NewTextHandler(log, nil)))
+	s, err := New(&Settings{Mode: Content, endpoint: web.URL, headers: "x-key=top%20secret", service: "mine", resource: "team=a"},
+		slog.New(slog.NewTextHandler(log, nil)))
 	if err != nil {
 		t.Fatal(err)
 	}

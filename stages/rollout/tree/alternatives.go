@@ -40,7 +40,8 @@ func SplitAlternatives(messages []formats.Message, calls []formats.Call) ([]form
 		}
 	}
 	for i := range kept { // the first remaining child is no branch any more
-		if kept[i].Sampled && isAlternative(kept[i].Branch) && !slices.ContainsFunc(kept[:i], func(m formats.Message) bool { return m.Sampled && m.Parent == kept[i].Parent }) {
+		if kept[i].Sampled && isAlternative(kept[i].Branch) &&
+			!slices.ContainsFunc(kept[:i], func(m formats.Message) bool { return m.Sampled && m.Parent == kept[i].Parent }) {
 			kept[i].Branch = ""
 		}
 	}
@@ -95,7 +96,8 @@ func unchosen(messages []formats.Message, calls []formats.Call) map[int]int {
 }
 
 func candidate(m *formats.Message, chosen, call int32) formats.Candidate {
-	c := formats.Candidate{Message: chosen, Content: m.Content, Reason: formats.CandidateAlternative, Reasoning: m.Reasoning, ToolCalls: m.ToolCalls,
+	c := formats.Candidate{Message: chosen, Content: m.Content, Reason: formats.CandidateAlternative, Reasoning: m.Reasoning,
+		ToolCalls:    m.ToolCalls,
 		FinishReason: m.FinishReason, Call: &m.Call, TokenIDs: m.TokenIDs, Logprobs: m.Logprobs, TokenTexts: m.TokenTexts}
 	if m.Call != call {
 		c.Reason = formats.CandidateRetried

@@ -13,7 +13,8 @@ import (
 // TestAnswersThatWereNotChosenBecomeCandidates.
 func TestAnswersThatWereNotChosenBecomeCandidates(t *testing.T) {
 	said := func(parent int32, text string, call int32, branch string) formats.Message {
-		return formats.Message{Parent: parent, Role: "assistant", Content: text, Sampled: true, Call: call, Branch: branch, TokenIDs: []int32{call}, Logprobs: []float32{-1}}
+		return formats.Message{Parent: parent, Role: "assistant", Content: text, Sampled: true, Call: call, Branch: branch, TokenIDs: []int32{call},
+			Logprobs: []float32{-1}}
 	}
 	asked := func(parent int32, text string) formats.Message {
 		return formats.Message{Parent: parent, Role: "user", Content: text, Call: -1}

@@ -22,7 +22,8 @@ const (
 )
 
 func isEqual(a, b *formats.Message) bool {
-	return a.Role == b.Role && a.Reasoning == b.Reasoning && a.ToolCallID == b.ToolCallID && (a.Name == b.Name || a.Sampled) &&
+	return a.Role == b.Role && a.Reasoning == b.Reasoning && a.ToolCallID == b.ToolCallID &&
+		(a.Name == b.Name || a.Sampled) &&
 		slices.Equal(a.ToolCalls, b.ToolCalls) && sameContent(a, b)
 }
 

@@ -108,7 +108,8 @@ func TestTreeComparesAsItsOwnerSays(t *testing.T) {
 
 // TestReturnedAnswersNameTheChange that explains most of a break.
 func TestReturnedAnswersNameTheChange(t *testing.T) {
-	sampled := formats.Message{Role: "assistant", Content: "a", Reasoning: "hm", Sampled: true, ToolCalls: []formats.ToolCall{{ID: "1", Name: "f", Arguments: `{"x": 1}`}}}
+	sampled := formats.Message{Role: "assistant", Content: "a", Reasoning: "hm", Sampled: true,
+		ToolCalls: []formats.ToolCall{{ID: "1", Name: "f", Arguments: `{"x": 1}`}}}
 	for want, change := range map[string]func(m *formats.Message){
 		"":                   func(*formats.Message) {},
 		tree.BreakReasoning:  func(m *formats.Message) { m.Reasoning = "" },
@@ -161,7 +162,8 @@ func TestTreeTellsSubagentsFromCompaction(t *testing.T) {
 	const summary = "<analysis>\nlong thoughts about it\n</analysis>\n<summary>\nThe task is to add numbers.\nThree were added.\n</summary>"
 	system := formats.Message{Role: "system", Content: "You add.", Call: -1}
 	for want, prompts := range map[string][2][]formats.Message{
-		"compaction: a summary":                    {prompt("task", "a:one", "more", "a:two", "sum up"), prompt("Continued from before:\nSummary:\nThe task is to add numbers.\nThree were added.\nGo on.")},
+		"compaction: a summary": {prompt("task", "a:one", "more", "a:two", "sum up"),
+			prompt("Continued from before:\nSummary:\nThe task is to add numbers.\nThree were added.\nGo on.")},
 		"compaction: the last turns":               {prompt("task", "a:one", "more", "a:two", "sum up"), prompt("task", "a:"+summary, "go on")},
 		"subagent: another first message":          {prompt("task", "a:one", "more"), prompt("another task")},
 		"history: an edit":                         {prompt("task", "a:one", "more"), prompt("task", "a:one, or two", "more")},
@@ -195,7 +197,8 @@ func TestTreeTellsSubagentsFromCompaction(t *testing.T) {
 func TestTreeKnowsSubagentsBySession(t *testing.T) {
 	var tr tree.Tree
 	for _, c := range []struct{ session, texts, want string }{
-		{"main", "env|task", ""}, {"one", "env|its task", "subagent"}, {"one", "env|its task, edited", "history"}, {"main", "env|task, edited", "history"}, {"two", "env|task", ""},
+		{"main", "env|task", ""}, {"one", "env|its task", "subagent"}, {"one", "env|its task, edited", "history"}, {"main", "env|task, edited", "history"},
+		{"two", "env|task", ""},
 	} {
 		before := len(tr.Messages)
 		p := tr.WalkIn(c.session, start, prompt(strings.Split(c.texts, "|")...))

@@ -72,7 +72,8 @@ type HTTPSettings struct{ Address string }
 
 // Declare declares the settings.
 func (s *HTTPSettings) Declare(d *plugin.Declarer) {
-	d.String(&s.Address, "address", "post to this URL, `[version=V,]URL`; a service that changed needs another version").Whole()
+	d.String(&s.Address, "address",
+		"post to this URL, `[version=V,]URL`; a service that changed needs another version").Whole()
 }
 
 // split separates the version, "" if there is none, from the URL.
@@ -117,12 +118,14 @@ func (s *HTTPSettings) Reward(setup score.Setup) (score.Reward, error) {
 	}
 	for name := range u.Query() {
 		if secret.MatchString(name) {
-			return nil, fmt.Errorf("the URL's parameter %q looks like a secret, and is kept with the scores: put a key into ROLLMILL_REWARD_API_KEY", name)
+			return nil, fmt.Errorf("the URL's parameter %q looks like a secret, and is kept with the scores: put a key "+
+				"into ROLLMILL_REWARD_API_KEY", name)
 		}
 	}
 	key := os.Getenv("ROLLMILL_REWARD_API_KEY")
-	return &httpReward{Setup: setup, url: u.String(), service: remote.Client{HTTP: remote.NewHTTP(64), Most: maxResponse, Explain: explain,
-		Sign: func(r *http.Request) { remote.Authorize(r, key) }}}, nil
+	return &httpReward{Setup: setup, url: u.String(),
+		service: remote.Client{HTTP: remote.NewHTTP(64), Most: maxResponse, Explain: explain,
+			Sign: func(r *http.Request) { remote.Authorize(r, key) }}}, nil
 }
 
 func (r *httpReward) Needs() score.Needs { return score.Text }
@@ -164,13 +167,16 @@ func (r *httpReward) send(ctx context.Context, batch exchange.Batch[[]byte]) (sc
 	case ctx.Err() != nil:
 		return score.Value{}, ctx.Err()
 	case errors.As(err, &failed) && failed.Unsent:
-		return score.Value{}, stages.Errorf(stages.KindTemporary, "check that the service runs, and the URL", "reward %q: %w", r.Name, err)
+		return score.Value{}, stages.Errorf(stages.KindTemporary, "check that the service runs, and the URL", "reward %q: %w",
+			r.Name, err)
 	case status == http.StatusUnauthorized || status == http.StatusForbidden || status == http.StatusNotFound:
-		return score.Value{}, stages.Errorf(stages.KindFailed, "check the URL and ROLLMILL_REWARD_API_KEY", "reward %q: %w", r.Name, err)
+		return score.Value{}, stages.Errorf(stages.KindFailed, "check the URL and ROLLMILL_REWARD_API_KEY", "reward %q: %w",
+			r.Name, err)
 	case errors.As(err, &late):
 		return score.Failed(formats.RewardTimeout, "%v", late), nil
 	case errors.As(err, &large):
-		return score.Failed(formats.RewardCrashed, "the response is longer than %d MiB; --batch-rows asks for fewer rows at once", maxResponse>>20), nil
+		return score.Failed(formats.RewardCrashed,
+			"the response is longer than %d MiB; --batch-rows asks for fewer rows at once", maxResponse>>20), nil
 	case status > 0:
 		return score.Failed(formats.RewardError, "%v", err), nil
 	case err != nil:
@@ -181,8 +187,10 @@ func (r *httpReward) send(ctx context.Context, batch exchange.Batch[[]byte]) (sc
 
 // post sends one request.
 func (r *httpReward) post(ctx context.Context, body []byte) (answer []byte, err error) {
-	_, err = r.service.Do(ctx, remote.Request{Method: http.MethodPost, URL: r.url, Header: http.Header{"Rollmill-Reward": {r.Name}},
-		Body: bytes.NewReader(body), Size: int64(len(body)), Type: "application/x-ndjson", Limit: cmp.Or(r.Timeout, -1)}, &answer)
+	_, err = r.service.Do(ctx,
+		remote.Request{Method: http.MethodPost, URL: r.url, Header: http.Header{"Rollmill-Reward": {r.Name}},
+			Body: bytes.NewReader(body), Size: int64(len(body)), Type: "application/x-ndjson",
+			Limit: cmp.Or(r.Timeout, -1)}, &answer)
 	return answer, err
 }
 

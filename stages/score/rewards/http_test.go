@@ -56,8 +56,10 @@ var misbehaviours = map[string]struct {
 	do   func(w http.ResponseWriter, rows []score.Request) bool
 	want score.Value
 }{
-	"500":     {func(w http.ResponseWriter, _ []score.Request) bool { http.Error(w, "no board", 500); return true }, score.Value{Failure: formats.RewardError, Error: `HTTP 500: "no board"`}},
-	"prose":   {func(w http.ResponseWriter, _ []score.Request) bool { fmt.Fprintln(w, "Good."); return true }, score.Value{Failure: formats.RewardAnswer, Error: `"Good." is not an answer`}},
+	"500": {func(w http.ResponseWriter, _ []score.Request) bool { http.Error(w, "no board", 500); return true },
+		score.Value{Failure: formats.RewardError, Error: `HTTP 500: "no board"`}},
+	"prose": {func(w http.ResponseWriter, _ []score.Request) bool { fmt.Fprintln(w, "Good."); return true },
+		score.Value{Failure: formats.RewardAnswer, Error: `"Good." is not an answer`}},
 	"nothing": {func(http.ResponseWriter, []score.Request) bool { return true }, score.Value{Failure: formats.RewardAnswer, Error: "did not answer"}},
 	"dropped": {func(w http.ResponseWriter, _ []score.Request) bool { panic(http.ErrAbortHandler) }, score.Value{Failure: formats.RewardCrashed, Error: "EOF"}},
 	"half": {func(w http.ResponseWriter, _ []score.Request) bool {
@@ -171,7 +173,8 @@ func TestAnAddressIsNoVersion(t *testing.T) {
 		}
 	}
 	seen := map[string]string{}
-	for _, other := range []string{"http://x/score", "http://x/score/", "http://x/", "http://x/score?model=a", "http://x/score?model=b", "version=2,http://x/score", "version=3,http://x/score"} {
+	for _, other := range []string{"http://x/score", "http://x/score/", "http://x/", "http://x/score?model=a", "http://x/score?model=b",
+		"version=2,http://x/score", "version=3,http://x/score"} {
 		if was, twice := seen[decides(other)]; twice {
 			t.Errorf("%s and %s are the same reward", other, was)
 		}
@@ -183,7 +186,9 @@ func TestAnAddressIsNoVersion(t *testing.T) {
 }
 
 func TestBadURLsAreErrors(t *testing.T) {
-	for arguments, want := range map[string]string{"": "not an http", "ftp://x": "not an http", "localhost:80": "not an http", "http://me:secret@x/": "ROLLMILL_REWARD_API_KEY", "http://x/?api_key=s": "looks like a secret", "version=,http://x/": "names none", "version=2": "not an http"} {
+	for arguments, want := range map[string]string{"": "not an http", "ftp://x": "not an http", "localhost:80": "not an http",
+		"http://me:secret@x/": "ROLLMILL_REWARD_API_KEY", "http://x/?api_key=s": "looks like a secret", "version=,http://x/": "names none",
+		"version=2": "not an http"} {
 		_, err := rewards.HTTP.Make(arguments, score.Setup{})
 		if err == nil || !strings.Contains(err.Error(), want) || strings.Contains(err.Error(), "me:secret") {
 			t.Errorf("http:%s: %v does not mention %q", arguments, err, want)

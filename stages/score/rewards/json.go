@@ -53,7 +53,8 @@ type JSONSettings struct {
 
 // Declare declares the settings.
 func (s *JSONSettings) Declare(d *plugin.Declarer) {
-	plugin.Choice(d, &s.Mode, "mode", "read this `PART` of the answer: the whole of it, or its last fenced block", whole, fenced).First()
+	plugin.Choice(d, &s.Mode, "mode", "read this `PART` of the answer: the whole of it, or its last fenced block", whole,
+		fenced).First()
 	d.String(&s.Schema, "schema", "require the JSON schema in this `FILE`")
 	d.OptionalString(&s.At, "at", "compare the value at this `PATH` of keys and indexes, separated by dots")
 	d.OptionalString(&s.Field, "field", "require the value of this `FIELD` of the example")
@@ -92,7 +93,8 @@ type jsonReward struct {
 
 // drafts are the supported values of $schema; a schema without one is of the
 // last.
-var drafts = []string{"", "http://json-schema.org/draft-07/schema#", "https://json-schema.org/draft-07/schema#", "https://json-schema.org/draft/2020-12/schema"}
+var drafts = []string{"", "http://json-schema.org/draft-07/schema#", "https://json-schema.org/draft-07/schema#",
+	"https://json-schema.org/draft/2020-12/schema"}
 
 func compile(file string) (*jsonschema.Resolved, error) {
 	data, err := plugin.ReadFile(file)
@@ -107,7 +109,8 @@ func compile(file string) (*jsonschema.Resolved, error) {
 		return nil, fmt.Errorf("schema %q: $schema is %s; draft 2020-12 and draft-07 are read", file, schema.Schema)
 	}
 	if document, _ := parse(string(data)); fractional(document) {
-		return nil, fmt.Errorf("schema %q: multipleOf takes whole numbers only: multiples of a fraction cannot be computed exactly", file)
+		return nil, fmt.Errorf("schema %q: multipleOf takes whole numbers only: multiples of a fraction cannot be "+
+			"computed exactly", file)
 	}
 	resolved, err := schema.Resolve(nil) // which loads nothing
 	if err != nil {

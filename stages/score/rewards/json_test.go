@@ -68,7 +68,8 @@ func TestJSON(t *testing.T) {
 
 func TestJSONBadArgumentsAreNamed(t *testing.T) {
 	for arguments, want := range map[string]string{
-		"some": `"some"`, "whole,at=a": "needs field=NAME", "whole,text={": "is not JSON", "whole,field=a,text=1": "not both", "whole,schema=no-such.json": "no-such.json",
+		"some": `"some"`, "whole,at=a": "needs field=NAME", "whole,text={": "is not JSON", "whole,field=a,text=1": "not both",
+		"whole,schema=no-such.json":                                                          "no-such.json",
 		"whole,schema=" + schema(t, `{"type":7}`):                                            "schema",
 		"whole,schema=" + schema(t, `{"$ref":"http://example.org/other.json"}`):              "example.org",
 		"whole,schema=" + schema(t, `{"$ref":"file:///etc/hostname"}`):                       "hostname",
@@ -86,17 +87,23 @@ func TestJSONBadArgumentsAreNamed(t *testing.T) {
 
 // Another library agrees on which answers fit which schemas.
 func TestSchemasMeanWhatTheyMeanElsewhere(t *testing.T) {
-	schemas := []string{move, `true`, `false`, `{}`, `{"type":["integer","null"]}`, `{"multipleOf":2}`, `{"enum":[1,"a",null,[1,2],{"a":1}]}`, `{"const":{"a":[1]}}`,
-		`{"type":"string","minLength":2,"maxLength":3,"pattern":"^[a-z]+$"}`, `{"format":"date"}`, `{"type":"array","items":{"type":"number","exclusiveMinimum":0},"uniqueItems":true}`,
+	schemas := []string{move, `true`, `false`, `{}`, `{"type":["integer","null"]}`, `{"multipleOf":2}`, `{"enum":[1,"a",null,[1,2],{"a":1}]}`,
+		`{"const":{"a":[1]}}`,
+		`{"type":"string","minLength":2,"maxLength":3,"pattern":"^[a-z]+$"}`, `{"format":"date"}`,
+		`{"type":"array","items":{"type":"number","exclusiveMinimum":0},"uniqueItems":true}`,
 		`{"prefixItems":[{"type":"integer"}],"items":false}`, `{"contains":{"const":2},"maxContains":1}`, `{"minItems":1,"maxItems":2}`,
-		`{"required":["a"],"properties":{"a":{"$ref":"#/$defs/n"}},"$defs":{"n":{"type":"integer"}}}`, `{"patternProperties":{"^x":{"type":"string"}},"additionalProperties":{"type":"integer"}}`,
+		`{"required":["a"],"properties":{"a":{"$ref":"#/$defs/n"}},"$defs":{"n":{"type":"integer"}}}`,
+		`{"patternProperties":{"^x":{"type":"string"}},"additionalProperties":{"type":"integer"}}`,
 		`{"propertyNames":{"maxLength":1}}`, `{"dependentRequired":{"a":["b"]}}`, `{"if":{"type":"integer"},"then":{"minimum":2},"else":{"type":"string"}}`,
-		`{"anyOf":[{"type":"integer"},{"type":"string"}]}`, `{"oneOf":[{"minimum":1},{"maximum":1}]}`, `{"not":{"type":"object"}}`, `{"allOf":[{"required":["a"]}],"unevaluatedProperties":false}`,
+		`{"anyOf":[{"type":"integer"},{"type":"string"}]}`, `{"oneOf":[{"minimum":1},{"maximum":1}]}`, `{"not":{"type":"object"}}`,
+		`{"allOf":[{"required":["a"]}],"unevaluatedProperties":false}`,
 		`{"$ref":"#/$defs/tree","$defs":{"tree":{"type":"object","properties":{"a":{"$ref":"#/$defs/tree"}}}}}`,
 		`{"$schema":"http://json-schema.org/draft-07/schema#","items":[{"type":"integer"}],"additionalItems":false}`,
 		`{"$schema":"http://json-schema.org/draft-07/schema#","definitions":{"n":{"type":"integer"}},"properties":{"a":{"$ref":"#/definitions/n"}}}`}
-	answers := []string{`null`, `true`, `0`, `1`, `1.0`, `2`, `0.07`, `1e300`, `-3.5`, `""`, `"a"`, `"ab"`, `"é"`, `"éé"`, `"abcd"`, `"not a date"`, `[]`, `[1]`, `[1,2]`, `[1,1]`, `[2,2]`,
-		`["a",1]`, `[0]`, `{}`, `{"a":1}`, `{"a":"x"}`, `{"a":[1]}`, `{"a":{}}`, `{"a":{"a":1}}`, `{"a":1,"b":2}`, `{"row":2}`, `{"row":3}`, `{"xy":1}`, `{"xy":"s"}`, `{"long":1}`}
+	answers := []string{`null`, `true`, `0`, `1`, `1.0`, `2`, `0.07`, `1e300`, `-3.5`, `""`, `"a"`, `"ab"`, `"é"`, `"éé"`, `"abcd"`, `"not a date"`, `[]`,
+		`[1]`, `[1,2]`, `[1,1]`, `[2,2]`,
+		`["a",1]`, `[0]`, `{}`, `{"a":1}`, `{"a":"x"}`, `{"a":[1]}`, `{"a":{}}`, `{"a":{"a":1}}`, `{"a":1,"b":2}`, `{"row":2}`, `{"row":3}`, `{"xy":1}`,
+		`{"xy":"s"}`, `{"long":1}`}
 	for _, text := range schemas {
 		reward := rewardtest.New(t, rewards.JSON, "whole,schema="+schema(t, text))
 		document, err := other.UnmarshalJSON(strings.NewReader(text))

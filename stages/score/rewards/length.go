@@ -46,7 +46,9 @@ type LengthSettings struct {
 func (s *LengthSettings) Declare(d *plugin.Declarer) {
 	d.Int(&s.Max, "max", "give -1 above `N` tokens")
 	d.Int(&s.Cache, "cache", "fall from 0 to -1 over the last `N` tokens before max")
-	plugin.Choice(d, &s.Of, "of", "count `WHAT`: sampled tokens, whose ids were recorded; completion tokens, as the engine counted them; or characters of the answer", ofSampled, ofCompletion, ofCharacters)
+	plugin.Choice(d, &s.Of, "of",
+		"count `WHAT`: sampled tokens, whose ids were recorded; completion tokens, as the engine counted them; or "+
+			"characters of the answer", ofSampled, ofCompletion, ofCharacters)
 }
 
 // Reward makes the reward.
@@ -96,7 +98,8 @@ func (r *lengthReward) length(row *score.Row) (int, error) {
 		return int(row.CompletionTokens), nil
 	}
 	if row.SampledTokens == 0 && row.CompletionTokens > 0 {
-		return 0, errors.New("the engine gave no token ids, so sampled tokens are not known; of=completion counts as the engine did")
+		return 0, errors.New("the engine gave no token ids, so sampled tokens are not known; of=completion counts as " +
+			"the engine did")
 	}
 	return int(row.SampledTokens), nil
 }

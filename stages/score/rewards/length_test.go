@@ -30,7 +30,8 @@ func TestDAPO(t *testing.T) {
 }
 
 func TestLengthBadArgumentsAreNamed(t *testing.T) {
-	for arguments, want := range map[string]string{"": "max=", "max=0": "max=0", "max=5,cache=6": "cache=6", "max=5,of=words": "of=words", "5": `"5"`, "max=5,max=6": "twice", "max=5,min=1": `"min"`} {
+	for arguments, want := range map[string]string{"": "max=", "max=0": "max=0", "max=5,cache=6": "cache=6", "max=5,of=words": "of=words", "5": `"5"`,
+		"max=5,max=6": "twice", "max=5,min=1": `"min"`} {
 		_, err := rewards.Length.Make(arguments, score.Setup{})
 		if err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("length:%s: error %v does not mention %q", arguments, err, want)

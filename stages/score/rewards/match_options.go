@@ -41,12 +41,17 @@ const (
 
 // Declare declares the settings.
 func (s *MatchSettings) Declare(d *plugin.Declarer) {
-	plugin.Choice(d, &s.Mode, "mode", "match in this `MODE`: exact, contains, regexp or number (the last one of the answer)", matchModes...).First()
+	plugin.Choice(d, &s.Mode, "mode", "match in this `MODE`: exact, contains, regexp or number (the last one of the answer)",
+		matchModes...).First()
 	d.String(&s.Field, "field", "take the reference from this `FIELD` of the example; a list holds alternatives")
 	plugin.Choice(d, &s.Case, "case", "compare case in this `WAY`: keep or ignore it", keep, ignore)
-	plugin.Choice(d, &s.Space, "space", "compare white space in this `WAY`: keep it, trim both ends, or fold each run into one space", keep, trim, fold)
-	plugin.Var(d, &s.Tolerance, "tolerance", "accept numbers that differ by at most this `NUMBER`, or by this share of the reference if it ends in %").Shown("1e-6")
-	d.OptionalString(&s.Text, "text", "compare with this `TEXT` in place of a field; it must be last, and may contain commas").Last()
+	plugin.Choice(d, &s.Space, "space",
+		"compare white space in this `WAY`: keep it, trim both ends, or fold each run into one space", keep, trim, fold)
+	plugin.Var(d, &s.Tolerance, "tolerance",
+		"accept numbers that differ by at most this `NUMBER`, or by this share of the reference if it ends in %").
+		Shown("1e-6")
+	d.OptionalString(&s.Text, "text",
+		"compare with this `TEXT` in place of a field; it must be last, and may contain commas").Last()
 }
 
 // tolerance is the largest accepted difference of numbers.

@@ -14,7 +14,8 @@ import (
 )
 
 func TestReturnsConformance(t *testing.T) {
-	for _, arguments := range []string{"of=tree", "of=tree,gamma=0.9", "gamma=0.5", "positions,of=tree", "positions,of=tree,gamma=1,bonus=0.5", "of=tree,gamma=0.9,at=end"} {
+	for _, arguments := range []string{"of=tree", "of=tree,gamma=0.9", "gamma=0.5", "positions,of=tree", "positions,of=tree,gamma=1,bonus=0.5",
+		"of=tree,gamma=0.9,at=end"} {
 		t.Run(arguments, func(t *testing.T) {
 			rewardtest.Run(t, rewardtest.Suite{Kind: rewards.Returns, Arguments: arguments, Earlier: []string{"tree"}})
 		})
@@ -64,7 +65,8 @@ func TestReturns(t *testing.T) {
 			}
 		}
 	}
-	for arguments, want := range map[string]string{"of=tree": "gave no shaped rewards", "of=slow": "reward slow has no value", "of=slow,at=end": "reward slow has no value"} {
+	for arguments, want := range map[string]string{"of=tree": "gave no shaped rewards", "of=slow": "reward slow has no value",
+		"of=slow,at=end": "reward slow has no value"} {
 		if v := of(t, arguments); v.Failure != formats.RewardComponent || !strings.Contains(v.Error, want) {
 			t.Errorf("%s is %+v", arguments, v)
 		}
@@ -101,8 +103,10 @@ func TestPositionsAreTheReferences(t *testing.T) {
 
 func TestReturnsBadArgumentsAreNamed(t *testing.T) {
 	for arguments, want := range map[string]string{
-		"of=tre": `no reward "tre" is computed before this one (there are: [tree])`, "of=tree,gamma=0": "gamma=0", "of=tree,gamma=1.1": "gamma=1.1", "of=tree,gamma=NaN": "gamma=NaN",
-		"positions,of=tree,bonus=-1": "bonus=-1", "of=tree,bonus=0.9": "positions only", "most,of=tree": `"most"`, "at=end": "needs of=NAME", "of=tree,at=start": "at=start", "positions,of=tree,at=end": "cannot be used with positions", "of=tree,lambda=1": `"lambda"`,
+		"of=tre": `no reward "tre" is computed before this one (there are: [tree])`, "of=tree,gamma=0": "gamma=0", "of=tree,gamma=1.1": "gamma=1.1",
+		"of=tree,gamma=NaN":          "gamma=NaN",
+		"positions,of=tree,bonus=-1": "bonus=-1", "of=tree,bonus=0.9": "positions only", "most,of=tree": `"most"`, "at=end": "needs of=NAME",
+		"of=tree,at=start": "at=start", "positions,of=tree,at=end": "cannot be used with positions", "of=tree,lambda=1": `"lambda"`,
 	} {
 		_, err := rewards.Returns.Make(arguments, score.Setup{Earlier: []string{"tree"}})
 		if err == nil || !strings.Contains(err.Error(), want) {

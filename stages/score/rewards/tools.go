@@ -51,9 +51,12 @@ type ToolsSettings struct {
 
 // Declare declares the settings.
 func (s *ToolsSettings) Declare(d *plugin.Declarer) {
-	plugin.Choice(d, &s.Mode, "mode", "reward by this `MODE`: 1 when all expected calls were made, the share of them, or 1 when exactly these were made, in order", toolsModes...).First()
+	plugin.Choice(d, &s.Mode, "mode",
+		"reward by this `MODE`: 1 when all expected calls were made, the share of them, or 1 when exactly these were "+
+			"made, in order", toolsModes...).First()
 	d.String(&s.Field, "field", "take the expected calls from this `FIELD` of the example")
-	d.OptionalString(&s.Text, "text", "expect the calls of this `JSON` list, in place of a field; it must be last, and may contain commas").Last()
+	d.OptionalString(&s.Text, "text",
+		"expect the calls of this `JSON` list, in place of a field; it must be last, and may contain commas").Last()
 }
 
 // Reward makes the reward.

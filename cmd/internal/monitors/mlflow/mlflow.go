@@ -28,7 +28,9 @@ type Settings struct {
 
 // Declare declares the settings.
 func (s *Settings) Declare(d *plugin.Declarer) {
-	d.String(&s.URI, "mlflow", "send metrics, with the epoch as the step, to the MLflow tracking server at this `URI`; the experiment is MLFLOW_EXPERIMENT_NAME").Shown("none")
+	d.String(&s.URI, "mlflow",
+		"send metrics, with the epoch as the step, to the MLflow tracking server at this `URI`; the experiment is "+
+			"MLFLOW_EXPERIMENT_NAME").Shown("none")
 	d.Variable(&s.experiment, "MLFLOW_EXPERIMENT_NAME")
 	d.Variable(&s.runID, "MLFLOW_RUN_ID")
 	d.Variable(&s.login.User, "MLFLOW_TRACKING_USERNAME")

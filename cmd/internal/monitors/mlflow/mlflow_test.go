@@ -64,7 +64,8 @@ func TestClose(t *testing.T) {
 	for code, want := range map[int]string{0: "FINISHED", 1: "FAILED", 3: "FAILED", 130: "KILLED", 143: "KILLED"} {
 		m, got := tracking(t, Settings{})
 		_ = m.Update(t.Context(), figures("demo", 0, false))
-		if err := m.Close(t.Context(), monitors.End{ExitCode: code, At: time.Now()}); err != nil || len(got["runs/update"]) != 1 || got["runs/update"][0]["status"] != want {
+		if err := m.Close(t.Context(), monitors.End{ExitCode: code, At: time.Now()}); err != nil || len(got["runs/update"]) != 1 ||
+			got["runs/update"][0]["status"] != want {
 			t.Errorf("exit code %d: %v, %v", code, got["runs/update"], err)
 		}
 	}

@@ -29,9 +29,10 @@ var (
 	failures = metric{"rollmill_failures_total", "Rows that failed, by class.", counter}
 	retries  = metric{"rollmill_retries_total", "Repeated requests to services and stores.", counter}
 	tokens   = metric{"rollmill_tokens_total", "Tokens of the calls to models that this stage pays for.", counter}
-	cost     = metric{"rollmill_cost_total", "What these calls cost, in whatever the prices are in; absent without prices.", counter}
-	reward   = metric{"rollmill_reward_mean", "Mean of a reward over the rows that have it; reward=\"\" is the total.", gauge}
-	trainer  = metric{"rollmill_trainer_metric", "A figure that the trainer reported.", gauge}
+	cost     = metric{"rollmill_cost_total",
+		"What these calls cost, in whatever the prices are in; absent without prices.", counter}
+	reward  = metric{"rollmill_reward_mean", "Mean of a reward over the rows that have it; reward=\"\" is the total.", gauge}
+	trainer = metric{"rollmill_trainer_metric", "A figure that the trainer reported.", gauge}
 
 	running  = metric{"rollmill_running", "1 while the command runs, then 0.", gauge}
 	exit     = metric{"rollmill_exit_code", "Exit code of the last run that has ended.", gauge}
@@ -71,7 +72,9 @@ func valid(text string) string { return strings.ToValidUTF8(text, "\uFFFD") }
 
 // sorted returns the metrics in the order of their names.
 func (s set) sorted() []*dto.MetricFamily {
-	return slices.SortedFunc(maps.Values(s), func(a, b *dto.MetricFamily) int { return strings.Compare(a.GetName(), b.GetName()) })
+	return slices.SortedFunc(maps.Values(s), func(a, b *dto.MetricFamily) int {
+		return strings.Compare(a.GetName(), b.GetName())
+	})
 }
 
 // stage adds the figures of a stage.

@@ -33,7 +33,9 @@ type Settings struct{ File string }
 
 // Declare declares the settings.
 func (s *Settings) Declare(d *plugin.Declarer) {
-	d.String(&s.File, "metrics-file", "keep metrics in this `FILE.prom`, or in rollmill-COMMAND.prom of an existing folder, for Prometheus's textfile collector").Shown("none").Open()
+	d.String(&s.File, "metrics-file",
+		"keep metrics in this `FILE.prom`, or in rollmill-COMMAND.prom of an existing folder, for Prometheus's "+
+			"textfile collector").Shown("none").Open()
 }
 
 // Open returns the monitor, or nil without a file.
@@ -46,7 +48,8 @@ func (s *Settings) Open(job monitors.Job) (monitors.Monitor, error) {
 		path = filepath.Join(path, "rollmill-"+strings.ReplaceAll(job.Command, " ", "-")+ending)
 	}
 	if !strings.HasSuffix(path, ending) {
-		return nil, stages.Errorf(stages.KindUsage, "end the name in "+ending+", or name a folder that exists", "--metrics-file %q: the textfile collector does not read files of that name", s.File)
+		return nil, stages.Errorf(stages.KindUsage, "end the name in "+ending+", or name a folder that exists",
+			"--metrics-file %q: the textfile collector does not read files of that name", s.File)
 	}
 	return &file{path: path, command: job.Command}, nil
 }

@@ -100,7 +100,8 @@ func TestFile(t *testing.T) {
 	if got := values(t, path); got["rollmill_exit_code command=score "+run] != 0 || len(got) != 10 {
 		t.Errorf("%d metrics: %v", len(got), got)
 	}
-	report := &stages.Report{Stage: "score", Counts: map[string]int64{"scored": 5, "failed": 3}, Failures: map[string]int64{"invalid": 1}, Drops: map[string]int64{"flat": 2},
+	report := &stages.Report{Stage: "score", Counts: map[string]int64{"scored": 5, "failed": 3}, Failures: map[string]int64{"invalid": 1},
+		Drops: map[string]int64{"flat": 2},
 		Facts: map[string]float64{"reward_sum": 10, "rewards.exact.sum": 3, "rewards.exact.scored": 4, "rewards.none.sum": 0, "attempted": 5}}
 	if err := errors.Join(m.Update(ctx, figures(at, report)), m.Close(ctx, monitors.End{Place: at, Begun: begun, At: later})); err != nil {
 		t.Fatal(err)

@@ -16,7 +16,8 @@ type summary []byte
 
 // scalar adds a number.
 func (s *summary) scalar(tag string, v float64) {
-	value := protowire.AppendFixed32(protowire.AppendTag(text(nil, 1, tag), 2, protowire.Fixed32Type), math.Float32bits(float32(v)))
+	value := protowire.AppendFixed32(protowire.AppendTag(text(nil, 1, tag), 2, protowire.Fixed32Type),
+		math.Float32bits(float32(v)))
 	*s = message(*s, 1, value)
 }
 

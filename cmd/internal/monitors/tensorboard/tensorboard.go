@@ -26,7 +26,9 @@ type Settings struct{ Dir string }
 
 // Declare declares the settings.
 func (s *Settings) Declare(d *plugin.Declarer) {
-	d.String(&s.Dir, "tensorboard", "write event files for TensorBoard, with the epoch as the step, into this local `FOLDER`, one for each run").Shown("none")
+	d.String(&s.Dir, "tensorboard",
+		"write event files for TensorBoard, with the epoch as the step, into this local `FOLDER`, one for each run").
+		Shown("none")
 }
 
 // Open returns the monitor, or nil without a folder.
@@ -92,7 +94,8 @@ func fileName(g monitors.Figures) string {
 	if g.Validation {
 		kind = "before" // validation comes first, also in the order of names
 	}
-	return fmt.Sprintf("events.out.tfevents.%010d.%s-%d-%s", g.Step(), kind, slices.Index(order, g.Report.Stage)+1, filepath.Base(g.Report.Stage))
+	return fmt.Sprintf("events.out.tfevents.%010d.%s-%d-%s", g.Step(), kind, slices.Index(order, g.Report.Stage)+1,
+		filepath.Base(g.Report.Stage))
 }
 
 // replace writes a file at once.

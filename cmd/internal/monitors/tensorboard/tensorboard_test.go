@@ -43,7 +43,8 @@ func TestFiles(t *testing.T) {
 	m := open(t, dir)
 	var want []string
 	for _, e := range []int{0, 1, 2, 10, 100} {
-		for _, f := range []monitors.Figures{figures(e, "rollout", true, false), figures(e, "score", true, false), figures(e, "rollout", false, false), figures(e, "score", false, false),
+		for _, f := range []monitors.Figures{figures(e, "rollout", true, false), figures(e, "score", true, false), figures(e, "rollout", false, false),
+			figures(e, "score", false, false),
 			figures(e, "group", false, false), figures(e, "curate", false, false), figures(e, "submit", false, false)} {
 			if err := m.Update(t.Context(), f); err != nil {
 				t.Fatal(err)

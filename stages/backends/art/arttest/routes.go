@@ -14,7 +14,8 @@ import (
 // routes are those of a dialect, with the method of each.
 func routes(d Dialect) map[string]string {
 	out := map[string]string{"/healthcheck": "GET"}
-	for _, path := range []string{"/close", "/register", "/_get_step", "/_prepare_backend_for_training", "/_experimental_pull_from_s3"} {
+	for _, path := range []string{"/close", "/register", "/_get_step", "/_prepare_backend_for_training",
+		"/_experimental_pull_from_s3"} {
 		out[path] = "POST"
 	}
 	if d != Later {
@@ -79,7 +80,8 @@ func (s *Server) post(w http.ResponseWriter, r *http.Request, d Dialect, f Fault
 				Server map[string]any `json:"server_args"`
 			} `json:"config"`
 		}
-		if !object(w, body, &req) || !needs(w, map[string]json.RawMessage{"model": req.Model}) || !s.model(w, req.Model, true) {
+		if !object(w, body, &req) || !needs(w, map[string]json.RawMessage{"model": req.Model}) ||
+			!s.model(w, req.Model, true) {
 			return
 		}
 		if f.NewPort {
@@ -108,7 +110,8 @@ func (s *Server) post(w http.ResponseWriter, r *http.Request, d Dialect, f Fault
 			Model json.RawMessage `json:"model"`
 			Steps json.RawMessage `json:"steps_to_keep"`
 		}
-		if object(w, body, &req) && needs(w, map[string]json.RawMessage{"model": req.Model, "steps_to_keep": req.Steps}) && s.model(w, req.Model, true) {
+		if object(w, body, &req) && needs(w, map[string]json.RawMessage{"model": req.Model, "steps_to_keep": req.Steps}) &&
+			s.model(w, req.Model, true) {
 			reply(w, 200, nil)
 		}
 	default:
@@ -204,5 +207,6 @@ func openapi(d Dialect) any {
 		properties["initial_policy_version"] = 0
 	}
 	schemas := map[string]any{"Trajectory": map[string]any{"properties": properties}}
-	return map[string]any{"openapi": "3.1.0", "info": map[string]any{"title": "FastAPI", "version": "0.1.0"}, "paths": paths, "components": map[string]any{"schemas": schemas}}
+	return map[string]any{"openapi": "3.1.0", "info": map[string]any{"title": "FastAPI", "version": "0.1.0"}, "paths": paths,
+		"components": map[string]any{"schemas": schemas}}
 }

@@ -37,7 +37,9 @@ func (s *Server) train(w http.ResponseWriter, r *http.Request, d Dialect, f Faul
 		Config json.RawMessage `json:"config"`
 		Dev    json.RawMessage `json:"dev_config"`
 	}
-	if !object(w, body, &req) || !needs(w, map[string]json.RawMessage{"model": req.Model, "trajectory_groups": req.Groups, "config": req.Config, "dev_config": req.Dev}) {
+	if !object(w, body, &req) ||
+		!needs(w, map[string]json.RawMessage{"model": req.Model, "trajectory_groups": req.Groups, "config": req.Config,
+			"dev_config": req.Dev}) {
 		return
 	}
 	groups, wrong := art.Validate(req.Groups)
@@ -168,7 +170,8 @@ func line(i, steps int, f Faults) string {
 	if f.LongLine {
 		more = `,"note":"` + strings.Repeat("NaN ", 50_000) + `"`
 	}
-	return fmt.Sprintf(`{"loss": %s, "grad_norm": 0.42, "learning_rate": 5e-06, "policy_loss": -0.002, %q: %d%s}`, loss, key, steps, more)
+	return fmt.Sprintf(`{"loss": %s, "grad_norm": 0.42, "learning_rate": 5e-06, "policy_loss": -0.002, %q: %d%s}`, loss, key,
+		steps, more)
 }
 
 // save keeps a batch that is trained, now or after its answer has ended.

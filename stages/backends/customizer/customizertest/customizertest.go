@@ -112,9 +112,11 @@ func New(f Faults) *Server {
 	if f.Store.Modes == nil {
 		f.Store.Modes = map[string]string{".jsonl": "lfs"}
 	}
-	s := &Server{faults: f, Hub: hubtest.New("/v1/hf", f.Store), entity: map[string]bool{}, datastore: map[string]bool{}, datasets: map[string]map[string]any{}, configs: map[string]map[string]any{}, deployments: map[string]*deployment{}}
+	s := &Server{faults: f, Hub: hubtest.New("/v1/hf", f.Store), entity: map[string]bool{}, datastore: map[string]bool{},
+		datasets: map[string]map[string]any{}, configs: map[string]map[string]any{}, deployments: map[string]*deployment{}}
 	for n := range f.OtherJobs {
-		s.jobs = append(s.jobs, &Job{ID: fmt.Sprint("cust-other-", n), Body: map[string]json.RawMessage{"name": []byte(`"theirs"`), "custom_fields": []byte(`null`)}})
+		s.jobs = append(s.jobs, &Job{ID: fmt.Sprint("cust-other-", n),
+			Body: map[string]json.RawMessage{"name": []byte(`"theirs"`), "custom_fields": []byte(`null`)}})
 	}
 	for n := range f.OtherDeployments {
 		s.deployments[fmt.Sprint("acme/a-", n)] = &deployment{}
@@ -194,7 +196,8 @@ func answer(w http.ResponseWriter, code int, v any) {
 }
 
 func invalid(w http.ResponseWriter, field, message string) {
-	fail(w, http.StatusUnprocessableEntity, []any{map[string]any{"loc": []string{"body", field}, "msg": message, "type": "value_error"}})
+	fail(w, http.StatusUnprocessableEntity,
+		[]any{map[string]any{"loc": []string{"body", field}, "msg": message, "type": "value_error"}})
 }
 
 // page gives one page of a list, in the service's envelope.

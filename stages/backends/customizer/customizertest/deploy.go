@@ -57,7 +57,8 @@ func (s *Server) makeDeployment(w http.ResponseWriter, r *http.Request) {
 }
 
 func (d *deployment) show(status string) map[string]any {
-	out := map[string]any{"url": "", "deployed": status == "ready", "status_details": map[string]any{"status": status, "description": "deployment " + status}, "models": []any{}}
+	out := map[string]any{"url": "", "deployed": status == "ready",
+		"status_details": map[string]any{"status": status, "description": "deployment " + status}, "models": []any{}}
 	for k, v := range d.body {
 		out[k] = v
 	}
@@ -98,7 +99,8 @@ func (s *Server) models(w http.ResponseWriter, _ *http.Request) {
 		ready := hyper.Finetuning == "lora"
 		for key, d := range s.deployments {
 			if d.body != nil && s.configs[key]["model"] == name && d.asked >= len(s.faults.DeploymentStates) {
-				ready = slices.Contains([]string{"ready", "deployed"}, strings.ToLower(s.faults.DeploymentStates[len(s.faults.DeploymentStates)-1]))
+				ready = slices.Contains([]string{"ready", "deployed"},
+					strings.ToLower(s.faults.DeploymentStates[len(s.faults.DeploymentStates)-1]))
 			}
 		}
 		if ready && s.lists > s.faults.LateList {

@@ -60,18 +60,24 @@ func (s *Server) patchDataset(w http.ResponseWriter, r *http.Request) {
 func (s *Server) listConfigs(w http.ResponseWriter, r *http.Request) {
 	var all []map[string]any
 	for n := range 12 { // the one that is meant is not on the first page of 10
-		all = append(all, map[string]any{"name": fmt.Sprintf("other-%d@v1.0.0+A100", n), "namespace": "meta", "target": fmt.Sprintf("meta/other-%d@1.0", n), "training_options": []any{}, "max_seq_length": nil})
+		all = append(all, map[string]any{"name": fmt.Sprintf("other-%d@v1.0.0+A100", n), "namespace": "meta",
+			"target": fmt.Sprintf("meta/other-%d@1.0", n), "training_options": []any{}, "max_seq_length": nil})
 	}
 	var options []any
 	for _, training := range []string{"sft", "dpo"} {
 		for _, finetuning := range []string{"lora", "lora_merged", "all_weights"} {
-			options = append(options, map[string]any{"training_type": training, "finetuning_type": finetuning, "num_gpus": 2, "num_nodes": 1, "micro_batch_size": 1, "data_parallel_size": 2})
+			options = append(options,
+				map[string]any{"training_type": training, "finetuning_type": finetuning, "num_gpus": 2, "num_nodes": 1,
+					"micro_batch_size": 1, "data_parallel_size": 2})
 		}
 	}
 	name := strings.TrimPrefix(Config, "meta/")
 	all = append(all,
-		map[string]any{"name": name, "namespace": "meta", "target": Model + "@2.0", "training_options": options, "max_seq_length": 4096},
-		map[string]any{"name": "cfg-8b", "namespace": "acme", "target": map[string]any{"name": "llama-3.1-8b-instruct@2.0", "namespace": "meta"}, "training_options": options[:1], "max_seq_length": 6})
+		map[string]any{"name": name, "namespace": "meta", "target": Model + "@2.0", "training_options": options,
+			"max_seq_length": 4096},
+		map[string]any{"name": "cfg-8b", "namespace": "acme",
+			"target":           map[string]any{"name": "llama-3.1-8b-instruct@2.0", "namespace": "meta"},
+			"training_options": options[:1], "max_seq_length": 6})
 	page(s, w, r, all)
 }
 
@@ -150,7 +156,8 @@ func (s *Server) check(j *Job) (field, wrong string) {
 
 // checkFolder holds the rows of a folder's files to the training type.
 func checkFolder(files map[string]string, folder, training string) string {
-	keys := map[string][]string{"dpo": {"prompt", "chosen_response", "rejected_response"}, "sft": {"messages", "tools"}}[training]
+	keys := map[string][]string{"dpo": {"prompt", "chosen_response", "rejected_response"},
+		"sft": {"messages", "tools"}}[training]
 	rows := 0
 	for path, text := range files {
 		if !strings.HasPrefix(path, folder) {
@@ -195,9 +202,12 @@ func (s *Server) now(j *Job, move bool) string {
 
 // look is the job's object.
 func (s *Server) look(j *Job) map[string]any {
-	out := map[string]any{"id": j.ID, "created_at": "2026-06-01T10:00:00", "updated_at": "2026-06-01T10:00:00", "namespace": "default", "name": j.Body["name"],
-		"config": j.Body["config"], "config_snapshot": map[string]any{}, "dataset": j.Body["dataset"], "hyperparameters": j.Body["hyperparameters"],
-		"output_model": j.Body["output_model"], "status": s.now(j, false), "status_details": nil, "warnings": []any{}, "project": nil, "integrations": []any{}}
+	out := map[string]any{"id": j.ID, "created_at": "2026-06-01T10:00:00", "updated_at": "2026-06-01T10:00:00",
+		"namespace": "default", "name": j.Body["name"],
+		"config": j.Body["config"], "config_snapshot": map[string]any{}, "dataset": j.Body["dataset"],
+		"hyperparameters": j.Body["hyperparameters"],
+		"output_model":    j.Body["output_model"], "status": s.now(j, false), "status_details": nil, "warnings": []any{},
+		"project": nil, "integrations": []any{}}
 	if !s.faults.NoFields {
 		out["custom_fields"] = j.Body["custom_fields"]
 	}
@@ -247,22 +257,28 @@ func (s *Server) jobStatus(w http.ResponseWriter, r *http.Request) {
 	}
 	status := s.now(j, true)
 	if s.faults.NullProgress {
-		answer(w, http.StatusOK, map[string]any{"status": status, "steps_completed": nil, "percentage_done": nil, "train_loss": nil, "metrics": nil, "status_logs": nil})
+		answer(w, http.StatusOK, map[string]any{"status": status, "steps_completed": nil, "percentage_done": nil,
+			"train_loss": nil, "metrics": nil, "status_logs": nil})
 		return
 	}
 	done := 100 * float64(min(j.asked, len(s.faults.Statuses))) / float64(len(s.faults.Statuses))
-	logs := []any{map[string]any{"updated_at": "2026-06-01T10:00:02", "message": "Training" + status, "detail": nil}, map[string]any{"updated_at": "2026-06-01T10:00:00", "message": "created"}}
+	logs := []any{map[string]any{"updated_at": "2026-06-01T10:00:02", "message": "Training" + status, "detail": nil},
+		map[string]any{"updated_at": "2026-06-01T10:00:00", "message": "created"}}
 	if s.faults.Failure != "" {
-		logs = append([]any{map[string]any{"updated_at": "2026-06-01T10:00:01", "message": "failed", "detail": s.faults.Failure}}, logs...)
+		logs = append([]any{map[string]any{"updated_at": "2026-06-01T10:00:01", "message": "failed",
+			"detail": s.faults.Failure}}, logs...)
 	}
 	if s.faults.NoResources {
-		logs = append(logs, map[string]any{"updated_at": "2026-06-01T10:00:03", "message": "NotEnoughResources", "detail": "The job will be scheduled later"})
+		logs = append(logs, map[string]any{"updated_at": "2026-06-01T10:00:03", "message": "NotEnoughResources",
+			"detail": "The job will be scheduled later"})
 	}
 	answer(w, http.StatusOK, map[string]any{
-		"created_at": "2026-06-01T10:00:00", "status": status, "steps_completed": 40, "steps_per_epoch": 20, "epochs_completed": 2, "percentage_done": done, "best_epoch": 2,
+		"created_at": "2026-06-01T10:00:00", "status": status, "steps_completed": 40, "steps_per_epoch": 20,
+		"epochs_completed": 2, "percentage_done": done, "best_epoch": 2,
 		"elapsed_time": 310.5 + float64(j.asked), "train_loss": 0.42, "val_loss": 0.51, "status_logs": logs,
 		"metrics": map[string]any{"keys": []string{"train_loss", "val_loss"}, "metrics": map[string]any{
-			"train_loss": []any{map[string]any{"step": 39, "value": 0.42}, map[string]any{"step": 19, "value": 0.6}}, "val_loss": []any{map[string]any{"step": 39, "value": 0.51}, map[string]any{"step": nil, "value": nil}}}},
+			"train_loss": []any{map[string]any{"step": 39, "value": 0.42}, map[string]any{"step": 19, "value": 0.6}},
+			"val_loss":   []any{map[string]any{"step": 39, "value": 0.51}, map[string]any{"step": nil, "value": nil}}}},
 	})
 }
 

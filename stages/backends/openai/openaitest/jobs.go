@@ -97,8 +97,10 @@ func (s *Server) look(j *Job, move bool) map[string]any {
 	if move {
 		j.asked++
 	}
-	out := map[string]any{"object": "fine_tuning.job", "id": j.ID, "status": status, "fine_tuned_model": model, "training_file": j.Body["training_file"],
-		"error": map[string]any{}, "result_files": []string{}, "trained_tokens": 12, "finished_at": nil, "shared_with_openai": false}
+	out := map[string]any{"object": "fine_tuning.job", "id": j.ID, "status": status, "fine_tuned_model": model,
+		"training_file": j.Body["training_file"],
+		"error":         map[string]any{}, "result_files": []string{}, "trained_tokens": 12, "finished_at": nil,
+		"shared_with_openai": false}
 	if s.faults.JobError != "" && status == "failed" {
 		out["error"] = json.RawMessage(s.faults.JobError)
 	}
@@ -147,15 +149,19 @@ func (s *Server) cancel(w http.ResponseWriter, r *http.Request) {
 
 func (s *Server) events(w http.ResponseWriter, r *http.Request) {
 	if j := s.job(w, r); j != nil {
-		s.page(w, r, []map[string]any{{"id": "e2", "level": "info", "message": fmt.Sprintf("Step %d/100: training loss=0.42", j.asked), "type": "metrics"}, {"id": "e1", "message": "Created"}})
+		s.page(w, r, []map[string]any{{"id": "e2", "level": "info",
+			"message": fmt.Sprintf("Step %d/100: training loss=0.42", j.asked), "type": "metrics"},
+			{"id": "e1", "message": "Created"}})
 	}
 }
 
 func (s *Server) checkpoints(w http.ResponseWriter, r *http.Request) {
 	if j := s.job(w, r); j != nil {
 		s.page(w, r, []map[string]any{
-			{"id": "c2", "step_number": 20, "fine_tuned_model_checkpoint": "ft:" + j.ID + ":20", "metrics": map[string]any{"train_loss": 0.25, "step": 20}},
-			{"id": "c1", "step_number": 10, "fine_tuned_model_checkpoint": "ft:" + j.ID + ":10", "metrics": map[string]any{"train_loss": 0.5, "step": 10}},
+			{"id": "c2", "step_number": 20, "fine_tuned_model_checkpoint": "ft:" + j.ID + ":20",
+				"metrics": map[string]any{"train_loss": 0.25, "step": 20}},
+			{"id": "c1", "step_number": 10, "fine_tuned_model_checkpoint": "ft:" + j.ID + ":10",
+				"metrics": map[string]any{"train_loss": 0.5, "step": 10}},
 		})
 	}
 }

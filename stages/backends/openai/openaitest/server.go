@@ -85,7 +85,9 @@ func New(f Faults) *Server {
 	}
 	s := &Server{faults: f, busy: map[string]int{}}
 	for i := range f.OtherJobs {
-		s.jobs = append(s.jobs, &Job{ID: fmt.Sprint("ftjob-other-", i), Body: map[string]json.RawMessage{"model": []byte(`"m"`), "training_file": []byte(`"file-x"`), "metadata": []byte(`{"rollmill":"another"}`)}})
+		s.jobs = append(s.jobs, &Job{ID: fmt.Sprint("ftjob-other-", i),
+			Body: map[string]json.RawMessage{"model": []byte(`"m"`), "training_file": []byte(`"file-x"`),
+				"metadata": []byte(`{"rollmill":"another"}`)}})
 	}
 	mux := http.NewServeMux()
 	mux.HandleFunc("POST /files", s.postFile)
@@ -141,7 +143,8 @@ func (s *Server) gate(next http.Handler) http.Handler {
 func fail(w http.ResponseWriter, code int, message, param string) {
 	w.Header().Set("Content-Type", "application/json")
 	w.WriteHeader(code)
-	json.NewEncoder(w).Encode(map[string]any{"error": map[string]any{"message": message, "type": "invalid_request_error", "param": param, "code": nil}})
+	json.NewEncoder(w).Encode(map[string]any{"error": map[string]any{"message": message, "type": "invalid_request_error",
+		"param": param, "code": nil}})
 }
 
 func (s *Server) answer(w http.ResponseWriter, v any) {
@@ -237,7 +240,8 @@ func checkLines(data []byte) string {
 func (s *Server) shown(f *upload) map[string]any {
 	status := s.faults.FileStatuses[min(f.asked, len(s.faults.FileStatuses)-1)]
 	f.asked++
-	return map[string]any{"id": f.id, "object": "file", "bytes": nil, "filename": f.name, "purpose": "fine-tune", "status": status, "status_details": "line 3 is bad", "news": 1}
+	return map[string]any{"id": f.id, "object": "file", "bytes": nil, "filename": f.name, "purpose": "fine-tune",
+		"status": status, "status_details": "line 3 is bad", "news": 1}
 }
 
 func (s *Server) getFile(w http.ResponseWriter, r *http.Request) {
@@ -269,5 +273,6 @@ func (s *Server) page(w http.ResponseWriter, r *http.Request, all []map[string]a
 		limit = 20
 	}
 	to := min(len(all), from+min(limit, s.faults.PageSize))
-	s.answer(w, map[string]any{"object": "list", "data": append([]map[string]any{}, all[from:to]...), "has_more": to < len(all)})
+	s.answer(w, map[string]any{"object": "list", "data": append([]map[string]any{}, all[from:to]...),
+		"has_more": to < len(all)})
 }

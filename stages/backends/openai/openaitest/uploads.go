@@ -35,7 +35,8 @@ func (s *Server) postUpload(w http.ResponseWriter, r *http.Request) {
 		MimeType          string `json:"mime_type"`
 		Bytes             int64
 	}{}
-	if json.NewDecoder(r.Body).Decode(&u) != nil || u.Purpose != "fine-tune" || u.MimeType != "text/jsonl" || !strings.HasSuffix(u.Filename, ".jsonl") || u.Bytes <= 0 || u.Bytes > 8e9 {
+	if json.NewDecoder(r.Body).Decode(&u) != nil || u.Purpose != "fine-tune" || u.MimeType != "text/jsonl" ||
+		!strings.HasSuffix(u.Filename, ".jsonl") || u.Bytes <= 0 || u.Bytes > 8e9 {
 		fail(w, http.StatusBadRequest, "the upload is wrong", "purpose")
 		return
 	}

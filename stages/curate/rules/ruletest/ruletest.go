@@ -93,7 +93,8 @@ func groups(t *rapid.T) []curate.Group {
 	row := int64(0)
 	for i := range out {
 		n := rapid.IntRange(1, 6).Draw(t, "members")
-		g := curate.Group{ID: fmt.Sprintf("e%d@3", i), ExampleID: fmt.Sprintf("e%d", i/2), FirstRow: row, Count: n, Valid: rapid.IntRange(0, n).Draw(t, "valid")}
+		g := curate.Group{ID: fmt.Sprintf("e%d@3", i), ExampleID: fmt.Sprintf("e%d", i/2), FirstRow: row, Count: n,
+			Valid: rapid.IntRange(0, n).Draw(t, "valid")}
 		if g.Valid > 0 {
 			a := float64(rapid.IntRange(0, 8).Draw(t, "a")) / 8
 			b := float64(rapid.IntRange(0, 8).Draw(t, "b")) / 8
@@ -194,7 +195,8 @@ func (s suite) members(t *rapid.T, m curate.MemberRule) {
 	members := make([]formats.Member, n)
 	for i := range members {
 		reward := float64(rapid.IntRange(0, 4).Draw(t, "reward")) / 4
-		members[i] = formats.Member{TrajectoryID: formats.TrajectoryID("run", "e", 0, i), Status: formats.StatusOK, Reward: &reward}
+		members[i] = formats.Member{TrajectoryID: formats.TrajectoryID("run", "e", 0, i), Status: formats.StatusOK,
+			Reward: &reward}
 	}
 	b := batch(t, make([]curate.Group, rapid.IntRange(1, 3).Draw(t, "total")))
 	verdicts := s.orNone(m.Members(b, members), n)
@@ -222,7 +224,8 @@ func (s suite) rows(t *rapid.T, m curate.RowRule) {
 	rows := make([]curate.Row, n)
 	for i := range rows {
 		reward := float64(rapid.IntRange(0, 4).Draw(t, "reward")) / 4
-		members[i] = formats.Member{TrajectoryID: formats.TrajectoryID("run", "e", 0, i), ExampleID: "e", Generation: int32(i), Status: formats.StatusOK, Reward: &reward}
+		members[i] = formats.Member{TrajectoryID: formats.TrajectoryID("run", "e", 0, i), ExampleID: "e",
+			Generation: int32(i), Status: formats.StatusOK, Reward: &reward}
 		whole[i] = trajectory(t, members[i])
 		rows[i] = curate.Row{Member: &members[i], Trajectory: &whole[i]}
 	}
@@ -251,18 +254,23 @@ func (s suite) rows(t *rapid.T, m curate.RowRule) {
 
 func trajectory(t *rapid.T, m formats.Member) formats.Trajectory {
 	out := formats.Trajectory{
-		TrajectoryID: m.TrajectoryID, ExampleID: m.ExampleID, Generation: m.Generation, Status: m.Status, StopReason: formats.StopDone,
-		Example: rapid.SampledFrom([]string{"{}", `{"id":"e","question":"q"}`, "no object"}).Draw(t, "example"),
-		Calls:   []formats.Call{{Model: "m", Sampling: rapid.SampledFrom([]string{"{}", `{"temperature":0.5}`, "no object"}).Draw(t, "sampling"), Tools: -1, Target: true}},
+		TrajectoryID: m.TrajectoryID, ExampleID: m.ExampleID, Generation: m.Generation, Status: m.Status,
+		StopReason: formats.StopDone,
+		Example:    rapid.SampledFrom([]string{"{}", `{"id":"e","question":"q"}`, "no object"}).Draw(t, "example"),
+		Calls: []formats.Call{{Model: "m",
+			Sampling: rapid.SampledFrom([]string{"{}", `{"temperature":0.5}`, "no object"}).Draw(t, "sampling"), Tools: -1,
+			Target: true}},
 	}
 	if rapid.Bool().Draw(t, "version known") {
 		v := rapid.Int64Range(0, 9).Draw(t, "version")
 		out.PolicyVersion, out.Calls[0].PolicyVersion = &v, &v
 	}
 	k := rapid.IntRange(0, 3).Draw(t, "tokens")
-	sampled := formats.Message{Role: "assistant", Content: rapid.SampledFrom([]string{"a", "b"}).Draw(t, "content"), Sampled: true,
+	sampled := formats.Message{Role: "assistant", Content: rapid.SampledFrom([]string{"a", "b"}).Draw(t, "content"),
+		Sampled:  true,
 		TokenIDs: make([]int32, k), Logprobs: make([]float32, rapid.IntRange(0, 3).Draw(t, "logprobs"))}
-	out.Messages = []formats.Message{{Parent: -1, Role: "user", Content: "go", Call: -1}, sampled}[rapid.IntRange(0, 1).Draw(t, "root"):]
+	out.Messages = []formats.Message{{Parent: -1, Role: "user", Content: "go", Call: -1}, sampled}[rapid.IntRange(0, 1).
+		Draw(t, "root"):]
 	if len(out.Messages) == 1 {
 		out.Messages[0].Parent = -1
 	}

@@ -209,7 +209,8 @@ func (s suite) zeroSum(t *rapid.T) {
 		largest = max(largest, math.Abs(r[i]))
 		spread = max(spread, math.Abs(r[i]-r[0]))
 	}
-	if slack := 1e-9 + float64(n)*most*0x1p-48 + float64(n)*largest*0x1p-50*max(1, 1/(spread/float64(n)+1e-6)); math.Abs(sum) > slack {
+	if slack := 1e-9 + float64(n)*most*0x1p-48 +
+		float64(n)*largest*0x1p-50*max(1, 1/(spread/float64(n)+1e-6)); math.Abs(sum) > slack {
 		t.Fatalf("the advantages of %v sum to %v", r, sum)
 	}
 }

@@ -89,7 +89,8 @@ func Attempt(ctx context.Context, r *recorder.Recorder, a rollout.Agent, i int) 
 func Recorder(t *testing.T, e *recordertest.Engine) *recorder.Recorder {
 	t.Helper()
 	e.Start(t)
-	r, err := recorder.New(recorder.Options{Endpoints: []string{e.URL()}, Model: "policy", Retries: -1, NoLogprobs: e.Source == ""})
+	r, err := recorder.New(recorder.Options{Endpoints: []string{e.URL()}, Model: "policy", Retries: -1,
+		NoLogprobs: e.Source == ""})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -153,7 +154,9 @@ func atOnce(t *testing.T, a rollout.Agent) {
 }
 
 func fails(t *testing.T, a rollout.Agent) {
-	e := &recordertest.Engine{Fault: func(int, recordertest.Request) recordertest.Fault { return recordertest.Fault{Status: 500} }}
+	e := &recordertest.Engine{Fault: func(int, recordertest.Request) recordertest.Fault {
+		return recordertest.Fault{Status: 500}
+	}}
 	_, rec, err := Attempt(context.Background(), Recorder(t, e), a, 1)
 	var f *rollout.Failure
 	if err == nil || !errors.As(err, &f) || f.Class == "" {

@@ -63,8 +63,10 @@ type Settings struct {
 // Declare declares the settings.
 func (s *Settings) Declare(d *plugin.Declarer) {
 	d.Heading(plugin.Rows)
-	d.String(&s.System, "system", "build the system message from this `TEMPLATE` over the example's fields").Open().ForModels().Common()
-	d.String(&s.User, "user", "build the user message from this `TEMPLATE` over the example's fields").Shown(defaultUser).Open().ForModels().Common()
+	d.String(&s.System, "system", "build the system message from this `TEMPLATE` over the example's fields").Open().
+		ForModels().Common()
+	d.String(&s.User, "user", "build the user message from this `TEMPLATE` over the example's fields").Shown(defaultUser).
+		Open().ForModels().Common()
 	plugin.Var(d, &s.Programs, "tool", "let the model call this program, `NAME=WORDS` split as a shell would").Repeats = true
 	d.String(&s.Tools, "tools", "read the tools' definitions from this `FILE`, the JSON array of a request's \"tools\"")
 	d.Int(&s.Turns, "turns", "end a conversation with tools after `N` answers of the model").Shown(strconv.Itoa(defaultTurns))
@@ -144,7 +146,8 @@ func parse(flag, text string) (*template.Template, error) {
 
 // Describe is part of rollout.Agent.
 func (a *agent) Describe() rollout.Description {
-	d := rollout.Description{Kind: "chat", Params: map[string]any{"system": a.config.System, "user": a.config.User}, Files: a.files}
+	d := rollout.Description{Kind: "chat", Params: map[string]any{"system": a.config.System, "user": a.config.User},
+		Files: a.files}
 	if len(a.tools) > 0 {
 		d.Params["turns"], d.Params["stop_tools"] = a.config.Turns, a.config.StopTools
 		var programs [][]string
@@ -197,7 +200,9 @@ func (a *agent) ends(reply formats.Message) bool {
 	if len(reply.ToolCalls) == 0 || len(a.tools) == 0 || a.stop != nil && a.stop.MatchString(reply.Content) {
 		return true
 	}
-	return slices.ContainsFunc(reply.ToolCalls, func(c formats.ToolCall) bool { return slices.Contains(a.config.StopTools, c.Name) })
+	return slices.ContainsFunc(reply.ToolCalls, func(c formats.ToolCall) bool {
+		return slices.Contains(a.config.StopTools, c.Name)
+	})
 }
 
 func (a *agent) opening(e formats.Example) ([]formats.Message, error) {

@@ -34,7 +34,8 @@ func TestTemplates(t *testing.T) {
 	r := agenttest.Recorder(t, e)
 	for _, c := range []struct{ system, user, fields, want string }{
 		{"", "", `{"question":"2+2?"}`, "user: 2+2?"},
-		{"You are {{.role}}.", "{{.question}} {{.n}}", `{"question":"q","role":"a pirate","n":12345678901234567890}`, "system: You are a pirate.|user: q 12345678901234567890"},
+		{"You are {{.role}}.", "{{.question}} {{.n}}", `{"question":"q","role":"a pirate","n":12345678901234567890}`,
+			"system: You are a pirate.|user: q 12345678901234567890"},
 		{"", "{{json .list}} {{range .list}}<{{.}}>{{end}}", `{"list":["a","b"]}`, `user: ["a","b"] <a><b>`},
 		{"", "{{.question}}{{if .empty}}x{{end}}", `{"question":"","empty":""}`, "user: "},
 	} {

@@ -65,7 +65,8 @@ func (s *Settings) tools() ([]tool, error) {
 		case i >= 0:
 			out[i].Words = p.Words
 		case s.Tools != "":
-			return nil, rollout.Usage("it defines each tool that --tool gives a program", "--tool %q: --tools %q does not define it, or it was given before", p.Name, s.Tools)
+			return nil, rollout.Usage("it defines each tool that --tool gives a program",
+				"--tool %q: --tools %q does not define it, or it was given before", p.Name, s.Tools)
 		default:
 			out = append(out, tool{Program: p})
 		}
@@ -90,7 +91,8 @@ func readTools(file string) ([]tool, error) {
 	}
 	var list []json.RawMessage
 	if err := json.Unmarshal(data, &list); err != nil {
-		return nil, rollout.Usage(`it is a JSON array: [{"type":"function","function":{"name":…,"parameters":{…}}}]`, "--tools %q: %w", file, err)
+		return nil, rollout.Usage(`it is a JSON array: [{"type":"function","function":{"name":…,"parameters":{…}}}]`,
+			"--tools %q: %w", file, err)
 	}
 	var out []tool
 	for i, raw := range list {
@@ -136,7 +138,8 @@ func (s *Settings) digestTools(tools []tool) (map[string]string, error) {
 		case t.Name == "" || slices.Contains(seen, t.Name):
 			return nil, rollout.Usage("--tool 'NAME=PROGRAM'", "tool %q has no name, or another's", t.Name)
 		case len(t.Words) == 0 && !slices.Contains(s.StopTools, t.Name):
-			return nil, rollout.Usage("--tool 'NAME=PROGRAM', or --stop-tool NAME when its call only ends the conversation", "tool %q has no program", t.Name)
+			return nil, rollout.Usage("--tool 'NAME=PROGRAM', or --stop-tool NAME when its call only ends the conversation",
+				"tool %q has no program", t.Name)
 		}
 		seen = append(seen, t.Name)
 		if len(t.Words) == 0 {
@@ -153,7 +156,8 @@ func (s *Settings) digestTools(tools []tool) (map[string]string, error) {
 	}
 	for _, name := range s.StopTools {
 		if !slices.Contains(seen, name) {
-			return nil, rollout.Usage("a tool that ends the conversation needs a definition, too", "--stop-tool %q is not among the tools", name)
+			return nil, rollout.Usage("a tool that ends the conversation needs a definition, too",
+				"--stop-tool %q is not among the tools", name)
 		}
 	}
 	return files, nil
@@ -161,7 +165,8 @@ func (s *Settings) digestTools(tools []tool) (map[string]string, error) {
 
 // answerTools runs a reply's tool calls, all at once, and returns their
 // messages in order.
-func (a *agent) answerTools(ctx context.Context, at rollout.Attempt, calls []formats.ToolCall, log io.Writer) ([]formats.Message, error) {
+func (a *agent) answerTools(ctx context.Context, at rollout.Attempt, calls []formats.ToolCall,
+	log io.Writer) ([]formats.Message, error) {
 	out := make([]formats.Message, len(calls))
 	errs := make([]error, len(calls))
 	log = &locked{w: log}
@@ -191,7 +196,8 @@ func (a *agent) answerTool(ctx context.Context, at rollout.Attempt, call formats
 	if !json.Valid([]byte(arguments)) {
 		return "error: the arguments are not JSON", nil
 	}
-	p := rollout.Program{Words: a.tools[i].Words, Dir: a.config.Dir, Grace: a.config.Grace, Stdin: []byte(arguments + "\n"), Stderr: log}
+	p := rollout.Program{Words: a.tools[i].Words, Dir: a.config.Dir, Grace: a.config.Grace, Stdin: []byte(arguments + "\n"),
+		Stderr: log}
 	p.Env = append(append(slices.Clone(a.config.Env), at.Environ()...), "ROLLMILL_TOOL="+call.Name)
 	result, err := p.Run(ctx)
 	var failure *rollout.Failure

@@ -80,7 +80,8 @@ func (s *Settings) Declare(d *plugin.Declarer) {
 	d.Words(&s.Command, "command", "run this program, `WORDS` split as a shell would, if --agent has no words")
 	d.Include(&s.ProgramSettings)
 	d.Heading(plugin.Execution)
-	d.Int(&s.Workers, "agent-workers", "start the program `N` times and give it trajectories as JSON lines; 0 starts it for each")
+	d.Int(&s.Workers, "agent-workers",
+		"start the program `N` times and give it trajectories as JSON lines; 0 starts it for each")
 }
 
 type agent struct {
@@ -93,7 +94,8 @@ type agent struct {
 func (s *Settings) Agent(ctx context.Context, set rollout.Setup) (_ rollout.Agent, err error) {
 	c := *s
 	if len(c.Words) > 0 && len(c.Command) > 0 {
-		return nil, rollout.Usage("say it once", "--agent 'command: %s' and --command %q both name a program", shellquote.Join(c.Words...), shellquote.Join(c.Command...))
+		return nil, rollout.Usage("say it once", "--agent 'command: %s' and --command %q both name a program",
+			shellquote.Join(c.Words...), shellquote.Join(c.Command...))
 	}
 	if len(c.Words) == 0 {
 		c.Words = c.Command

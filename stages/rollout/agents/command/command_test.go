@@ -63,7 +63,8 @@ func program(mode string) int {
 	switch mode {
 	case "metadata":
 		dir, _ := os.Getwd()
-		fmt.Printf(`{"metadata":{"dir":%q,"id":%q,"base":%q,"seed":%q,"extra":%q,"key":%q},"stop":"turns"}`, dir, in.ID, os.Getenv("OPENAI_API_BASE"), os.Getenv("ROLLMILL_SEED"), os.Getenv("EXTRA"), os.Getenv("ROLLMILL_API_KEY")+os.Getenv("OPENAI_API_KEY"))
+		fmt.Printf(`{"metadata":{"dir":%q,"id":%q,"base":%q,"seed":%q,"extra":%q,"key":%q},"stop":"turns"}`, dir, in.ID, os.Getenv("OPENAI_API_BASE"),
+			os.Getenv("ROLLMILL_SEED"), os.Getenv("EXTRA"), os.Getenv("ROLLMILL_API_KEY")+os.Getenv("OPENAI_API_KEY"))
 	case "chatter":
 		fmt.Println("the answer is 42")
 	case "loads":
@@ -161,7 +162,8 @@ func TestFolderAndEnvironment(t *testing.T) {
 	}
 	r := agenttest.Recorder(t, &recordertest.Engine{Source: formats.TokensChoice})
 	for words, workers := range map[string]int{"agent metadata": 0, "worker folder": 1} {
-		a := made(t, command.Settings{Command: append([]string{self}, strings.Fields(words)...), Workers: workers, ProgramSettings: rollout.ProgramSettings{Dir: dir, Env: []string{"EXTRA=more"}}})
+		a := made(t, command.Settings{Command: append([]string{self}, strings.Fields(words)...), Workers: workers,
+			ProgramSettings: rollout.ProgramSettings{Dir: dir, Env: []string{"EXTRA=more"}}})
 		result, _, err := agenttest.Attempt(context.Background(), r, a, 1)
 		var m map[string]string
 		if json.Unmarshal(result.Metadata, &m); err != nil || m["dir"] != dir || m["extra"] != "more" {

@@ -18,7 +18,8 @@ type pool struct {
 }
 
 func newPool(n int, p rollout.Program) *pool {
-	p.Env = append(p.Env[:len(p.Env):len(p.Env)], "OPENAI_API_KEY=rollmill", "ANTHROPIC_API_KEY=rollmill") // clients require one at start
+	// clients require one at start
+	p.Env = append(p.Env[:len(p.Env):len(p.Env)], "OPENAI_API_KEY=rollmill", "ANTHROPIC_API_KEY=rollmill")
 	return &pool{program: p, slots: make(chan struct{}, n)}
 }
 

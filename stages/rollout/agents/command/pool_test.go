@@ -76,7 +76,8 @@ func newPool(t *testing.T, mode string, workers int) rollout.Agent {
 	if err != nil {
 		t.Fatal(err)
 	}
-	a := made(t, command.Settings{Command: []string{self, "worker", mode}, Workers: workers, ProgramSettings: rollout.ProgramSettings{Grace: 100 * time.Millisecond, Logs: t.TempDir()}})
+	a := made(t, command.Settings{Command: []string{self, "worker", mode}, Workers: workers,
+		ProgramSettings: rollout.ProgramSettings{Grace: 100 * time.Millisecond, Logs: t.TempDir()}})
 	t.Cleanup(func() { a.(rollout.Closer).Close() })
 	return a
 }
@@ -99,7 +100,8 @@ func TestWorkersLiveOn(t *testing.T) {
 			}
 			var f *rollout.Failure
 			if err != nil {
-				if !errors.As(err, &f) || f.Class != formats.FailAgentExit || !strings.Contains(err.Error(), says) || !strings.Contains(err.Error(), "exit status 3") {
+				if !errors.As(err, &f) || f.Class != formats.FailAgentExit || !strings.Contains(err.Error(), says) ||
+					!strings.Contains(err.Error(), "exit status 3") {
 					t.Errorf("%s %d: %v", mode, i, err)
 				}
 				continue

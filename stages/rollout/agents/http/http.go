@@ -64,8 +64,9 @@ func (s *Settings) Agent(context.Context, rollout.Setup) (rollout.Agent, error) 
 	if err != nil {
 		return nil, err
 	}
-	return &agent{service: service, client: remote.Client{HTTP: remote.NewHTTP(math.MaxInt), Most: maxAnswer, Explain: explain,
-		Sign: func(r *http.Request) { remote.Authorize(r, service.Key) }}}, nil
+	return &agent{service: service,
+		client: remote.Client{HTTP: remote.NewHTTP(math.MaxInt), Most: maxAnswer, Explain: explain,
+			Sign: func(r *http.Request) { remote.Authorize(r, service.Key) }}}, nil
 }
 
 // Describe is part of rollout.Agent.
@@ -96,7 +97,8 @@ func (a *agent) Attempt(ctx context.Context, at rollout.Attempt) (rollout.Result
 	case err != nil && ctx.Err() != nil:
 		return rollout.Result{}, context.Cause(ctx)
 	case errors.As(err, &large):
-		return rollout.Result{}, &rollout.Failure{Class: formats.FailAgentOutput, Err: fmt.Errorf("the agent service answered with more than %d bytes", maxAnswer)}
+		return rollout.Result{}, &rollout.Failure{Class: formats.FailAgentOutput,
+			Err: fmt.Errorf("the agent service answered with more than %d bytes", maxAnswer)}
 	case err != nil:
 		return rollout.Result{}, &rollout.Failure{Class: formats.FailAgentExit, Err: err}
 	}
@@ -104,8 +106,10 @@ func (a *agent) Attempt(ctx context.Context, at rollout.Attempt) (rollout.Result
 }
 
 func (a *agent) post(ctx context.Context, task []byte) (answer []byte, err error) {
-	_, err = a.client.Do(ctx, remote.Request{Method: http.MethodPost, URL: a.service.URL.String(), Body: bytes.NewReader(task), Size: int64(len(task)),
-		Type: "application/json", Limit: -1}, &answer)
+	_, err = a.client.Do(ctx,
+		remote.Request{Method: http.MethodPost, URL: a.service.URL.String(), Body: bytes.NewReader(task),
+			Size: int64(len(task)),
+			Type: "application/json", Limit: -1}, &answer)
 	return answer, err
 }
 
@@ -114,6 +118,7 @@ func (a *agent) post(ctx context.Context, task []byte) (answer []byte, err error
 func explain(e *remote.Error, _ *http.Request, answer []byte) {
 	e.What, e.Retry = "the agent service", e.Unsent
 	if e.Status > 0 {
-		e.What = fmt.Sprintf("the agent service: HTTP %d: %s", e.Status, strings.TrimSpace(string(answer[:min(len(answer), 1000)])))
+		e.What = fmt.Sprintf("the agent service: HTTP %d: %s", e.Status,
+			strings.TrimSpace(string(answer[:min(len(answer), 1000)])))
 	}
 }

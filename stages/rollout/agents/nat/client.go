@@ -21,7 +21,8 @@ var routes = []string{"/v1/workflow/full", "/generate/full"}
 
 // The steps from which an attempt is rebuilt; the server is asked for no
 // others. Any START may be the parent of a step.
-var wanted = []string{"LLM_START", "LLM_END", "TTC_END", "FUNCTION_START", "WORKFLOW_START", "TOOL_START", "TASK_START", "TTC_START", "CUSTOM_START", "SPAN_START"}
+var wanted = []string{"LLM_START", "LLM_END", "TTC_END", "FUNCTION_START", "WORKFLOW_START", "TOOL_START", "TASK_START",
+	"TTC_START", "CUSTOM_START", "SPAN_START"}
 
 const (
 	tries = 6                      // of a server that is away or busy
@@ -73,7 +74,8 @@ func (a *agent) post(ctx context.Context, to string, at rollout.Attempt, body []
 	}
 	req.Header.Set("Content-Type", "application/json")
 	remote.Authorize(req, a.service.Key)
-	req.AddCookie(&http.Cookie{Name: "nat-session", Value: at.TrajectoryID}) // workflows that keep a user's state start a new one
+	// workflows that keep a user's state start a new one
+	req.AddCookie(&http.Cookie{Name: "nat-session", Value: at.TrajectoryID})
 	resp, err := a.client.Do(req)
 	var u *url.Error
 	if errors.As(err, &u) {
@@ -90,13 +92,16 @@ func refusal(route string, status int, text string) error {
 	case status == http.StatusTooManyRequests || status >= 500:
 		return failure(formats.FailAgentExit, "the workflow's server: %s: HTTP %d: %s", route, status, text)
 	case status == http.StatusAccepted:
-		return remote.Permanent(failure(formats.FailAgentExit, "the workflow waits for a person, which a rollout has none of: %s", text))
+		return remote.Permanent(failure(formats.FailAgentExit,
+			"the workflow waits for a person, which a rollout has none of: %s", text))
 	case status == http.StatusUnprocessableEntity && strings.Contains(text, `"code"`):
 		return remote.Permanent(failure(formats.FailAgentExit, "the workflow failed: %s", text))
 	case status == http.StatusUnprocessableEntity:
-		return remote.Permanent(failure(formats.FailExample, "the workflow does not take this request (see --request): %s", text))
+		return remote.Permanent(failure(formats.FailExample,
+			"the workflow does not take this request (see --request): %s", text))
 	case status == http.StatusNotFound, status == http.StatusMethodNotAllowed:
-		return remote.Permanent(failure(formats.FailAgentExit, "the server has no stream of steps at %s: HTTP %d: %s", strings.Join(routes, " or "), status, text))
+		return remote.Permanent(failure(formats.FailAgentExit, "the server has no stream of steps at %s: HTTP %d: %s",
+			strings.Join(routes, " or "), status, text))
 	}
 	return remote.Permanent(failure(formats.FailAgentExit, "the workflow's server: %s: HTTP %d: %s", route, status, text))
 }

@@ -76,7 +76,8 @@ type Settings struct {
 func (s *Settings) Declare(d *plugin.Declarer) {
 	d.Include(&s.ServiceSettings)
 	d.Heading(plugin.Rows)
-	d.String(&s.Request, "request", "send this `TEMPLATE`, JSON over the example's fields").Shown(defaultBody).Open().ForModels()
+	d.String(&s.Request, "request", "send this `TEMPLATE`, JSON over the example's fields").Shown(defaultBody).
+		Open().ForModels()
 	d.String(&s.ResultPath, "result-path", "take the answer at this JSON `PATH` of the workflow's").Shown("$")
 }
 
@@ -101,7 +102,8 @@ func (s *Settings) Agent(_ context.Context, set rollout.Setup) (rollout.Agent, e
 		return nil, err
 	}
 	if service.URL.RawQuery != "" {
-		return nil, rollout.Usage("write http://HOST:PORT", "agent nat: the URL has a query, which the server's routes do not support")
+		return nil, rollout.Usage("write http://HOST:PORT",
+			"agent nat: the URL has a query, which the server's routes do not support")
 	}
 	service.URL = base(service.URL)
 	a := &agent{config: c, setup: set, service: service, url: service.URL.String(), client: remote.NewHTTP(math.MaxInt)}
@@ -109,13 +111,15 @@ func (s *Settings) Agent(_ context.Context, set rollout.Setup) (rollout.Agent, e
 	if a.config.Request == "" {
 		a.config.Request = defaultBody
 	}
-	a.body, err = template.New("--request").Option("missingkey=error").Funcs(template.FuncMap{"json": toJSON}).Parse(a.config.Request)
+	a.body, err = template.New("--request").Option("missingkey=error").Funcs(template.FuncMap{"json": toJSON}).
+		Parse(a.config.Request)
 	if err != nil {
 		return nil, rollout.Usage("a template names an example's fields: {{json .question}}", "%w", err)
 	}
 	if c.ResultPath != "" && c.ResultPath != "$" {
 		if a.result, err = jp.ParseString(c.ResultPath); err != nil {
-			return nil, rollout.Usage("a JSON path, such as $.output or $.items[0].text", "--result-path %q: %w", c.ResultPath, err)
+			return nil, rollout.Usage("a JSON path, such as $.output or $.items[0].text", "--result-path %q: %w",
+				c.ResultPath, err)
 		}
 	}
 	return a, nil
@@ -193,7 +197,8 @@ func (a *agent) request(at rollout.Attempt) ([]byte, error) {
 		return nil, failure(formats.FailExample, "example %q: %w", at.Example.ID, err)
 	}
 	if !json.Valid(b.Bytes()) {
-		return nil, failure(formats.FailExample, "example %q: --request makes no JSON of it: %.200s", at.Example.ID, b.Bytes())
+		return nil, failure(formats.FailExample, "example %q: --request makes no JSON of it: %.200s",
+			at.Example.ID, b.Bytes())
 	}
 	return b.Bytes(), nil
 }
@@ -201,8 +206,9 @@ func (a *agent) request(at rollout.Attempt) ([]byte, error) {
 // row returns the attempt that a stream describes. broken is why the stream
 // ended early, or nil.
 func (a *agent) row(s *stream, broken error) formats.Trajectory {
-	b := &builder{model: a.setup.TargetModel, functions: a.setup.Functions, loose: a.setup.NoLogprobs, accept: a.setup.AcceptFinish,
-		tree: tree.Tree{Same: same, Oldest: true}, ids: map[string]int{}} // the oldest, as in all rows so far
+	b := &builder{model: a.setup.TargetModel, functions: a.setup.Functions, loose: a.setup.NoLogprobs,
+		accept: a.setup.AcceptFinish,
+		tree:   tree.Tree{Same: same, Oldest: true}, ids: map[string]int{}} // the oldest, as in all rows so far
 	for _, c := range nat.Calls(s.steps) {
 		b.add(c)
 	}
@@ -232,7 +238,8 @@ func (a *agent) answer(s *stream) (string, error) {
 	}
 	found := a.result.Get(value)
 	if len(found) == 0 {
-		return "", failure(formats.FailAgentOutput, "--result-path %s finds nothing in the answer %.200s", a.config.ResultPath, text)
+		return "", failure(formats.FailAgentOutput, "--result-path %s finds nothing in the answer %.200s",
+			a.config.ResultPath, text)
 	}
 	if one, ok := found[0].(string); ok {
 		return one, nil
@@ -296,11 +303,13 @@ func (b *builder) conclude(s *stream, broken, answer error) {
 	case len(t.Calls) == 0:
 		fail(formats.FailNoCalls, "the workflow's steps hold no call of a model")
 	case !target:
-		fail(formats.FailNoCalls, fmt.Sprintf("none of the %d calls is to the target model and function; they were of %s", len(t.Calls), b.seen()))
+		fail(formats.FailNoCalls,
+			fmt.Sprintf("none of the %d calls is to the target model and function; they were of %s", len(t.Calls), b.seen()))
 	case b.failed != "":
 		fail(b.failed, b.error)
 	case lost:
-		fail(formats.FailAgentOutput, "an answer ended with tool calls that no step holds: the server streams, and no later prompt brings them back")
+		fail(formats.FailAgentOutput,
+			"an answer ended with tool calls that no step holds: the server streams, and no later prompt brings them back")
 	case state == formats.FinishFailed:
 		fail(formats.FailUnfinished, rollout.Unfinished(last))
 	}

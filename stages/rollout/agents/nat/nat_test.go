@@ -44,18 +44,25 @@ func langchain() []string {
 	first := object{"type": "ai", "content": "", "tool_calls": []object{{"name": "add", "args": object{"a": 2, "b": 3}, "id": "call-1", "type": "tool_call"}},
 		"response_metadata": object{"finish_reason": "tool_calls", "model_name": "policy", "logprobs": logprobs("call", "add")}}
 	tool := object{"type": "tool", "content": "5", "tool_call_id": "call-1", "status": "success"}
-	second := object{"type": "ai", "content": "five", "response_metadata": object{"finish_reason": "stop", "model_name": "policy", "logprobs": logprobs("five")}}
+	second := object{"type": "ai", "content": "five",
+		"response_metadata": object{"finish_reason": "stop", "model_name": "policy", "logprobs": logprobs("five")}}
 	schema := []object{{"type": "function", "function": object{"name": "add", "parameters": object{"type_": "object"}}}}
 	return []string{
 		nattest.Step("WORKFLOW_START", "w", "root", "react_agent", "", 1, nil),
-		nattest.Step("LLM_END", "l2", "f", "policy", "langchain", 6, object{"data": object{"input": "5", "output": "five", "payload": object{"text": "five", "type": "ChatGeneration", "message": second}}, "usage_info": used(9, 1)}),
+		nattest.Step("LLM_END", "l2", "f", "policy", "langchain", 6,
+			object{"data": object{"input": "5", "output": "five", "payload": object{"text": "five", "type": "ChatGeneration", "message": second}},
+				"usage_info": used(9, 1)}),
 		nattest.Step("FUNCTION_START", "f", "w", "solver", "", 1.5, nil),
 		nattest.Step("FUNCTION_START", "chain", "f", "RunnableSequence", "langchain", 1.7, nil),
-		nattest.Step("LLM_START", "l1", "chain", "policy", "langchain", 2, object{"data": object{"input": []object{human}}, "metadata": object{"tools_schema": schema}}),
-		nattest.Step("LLM_END", "l1", "f", "policy", "langchain", 3, object{"data": object{"input": "2+3?", "output": "\n\nTool calls: [...]", "payload": object{"text": "", "type": "ChatGeneration", "message": first}}, "usage_info": used(4, 2)}),
+		nattest.Step("LLM_START", "l1", "chain", "policy", "langchain", 2,
+			object{"data": object{"input": []object{human}}, "metadata": object{"tools_schema": schema}}),
+		nattest.Step("LLM_END", "l1", "f", "policy", "langchain", 3,
+			object{"data": object{"input": "2+3?", "output": "\n\nTool calls: [...]",
+				"payload": object{"text": "", "type": "ChatGeneration", "message": first}}, "usage_info": used(4, 2)}),
 		nattest.Step("TOOL_START", "t1", "f", "add", "langchain", 3.5, nil),
 		nattest.Step("TOOL_END", "t1", "f", "add", "langchain", 4, object{"data": object{"output": "5"}}),
-		nattest.Step("LLM_START", "l2", "t1", "policy", "langchain", 5, object{"data": object{"input": []object{human, first, tool}}, "metadata": object{"tools_schema": schema}}),
+		nattest.Step("LLM_START", "l2", "t1", "policy", "langchain", 5,
+			object{"data": object{"input": []object{human, first, tool}}, "metadata": object{"tools_schema": schema}}),
 		nattest.Value("fi"), nattest.Value("ve"),
 		nattest.Step("WORKFLOW_END", "w", "root", "react_agent", "", 7, nil),
 		`observability_trace: {"observability_trace_id":"trace-9"}`,
@@ -69,7 +76,8 @@ type config struct {
 }
 
 func at(url string) config {
-	return config{nat.Settings{ServiceSettings: rollout.ServiceSettings{Arguments: rollout.Arguments{Words: []string{url}}}}, rollout.Setup{TargetModel: "policy"}}
+	return config{nat.Settings{ServiceSettings: rollout.ServiceSettings{Arguments: rollout.Arguments{Words: []string{url}}}},
+		rollout.Setup{TargetModel: "policy"}}
 }
 
 func newAgent(t *testing.T, c config) rollout.Stored {
@@ -109,7 +117,8 @@ func plays(t *testing.T, lines ...string) *nattest.Server {
 func TestLangChainsStepsBecomeAConversation(t *testing.T) {
 	s := plays(t, langchain()...)
 	row := attempt(t, at(s.URL))
-	if row.Status != formats.StatusOK || row.Answer != "five" || row.Model != "policy" || row.SampledTokens != 3 || row.PromptTokens != 13 || row.CompletionTokens != 3 {
+	if row.Status != formats.StatusOK || row.Answer != "five" || row.Model != "policy" || row.SampledTokens != 3 || row.PromptTokens != 13 ||
+		row.CompletionTokens != 3 {
 		t.Errorf("%+v", row)
 	}
 	var roles []string
@@ -123,7 +132,8 @@ func TestLangChainsStepsBecomeAConversation(t *testing.T) {
 	if fmt.Sprint(asked.ToolCalls) != `[{call-1 add {"a":2,"b":3}}]` || row.Messages[2].ToolCallID != "call-1" || row.Messages[2].Content != "5" {
 		t.Errorf("%+v, %+v", asked, row.Messages[2])
 	}
-	if !slices.Equal(asked.TokenIDs, []int32{10, 11}) || !slices.Equal(asked.Logprobs, []float32{-0.5, -1}) || said.FinishReason != "stop" || said.Content != "five" {
+	if !slices.Equal(asked.TokenIDs, []int32{10, 11}) || !slices.Equal(asked.Logprobs, []float32{-0.5, -1}) || said.FinishReason != "stop" ||
+		said.Content != "five" {
 		t.Errorf("%+v, %+v", asked, said)
 	}
 	if len(row.ToolSets) != 1 || !strings.Contains(row.ToolSets[0], `"type":"object"`) || row.Calls[1].Tools != 0 || row.Calls[0].LatencyMS != 1000 {
@@ -146,13 +156,18 @@ func streaming() []string {
 		return object{"type": "AIMessageChunk", "id": "lc_run--" + id, "content": text, "name": nil, "additional_kwargs": object{},
 			"response_metadata": object{"finish_reason": finish, "model_name": "policy", "logprobs": logprobs(words...)}}
 	}
-	back := object{"type": "ai", "id": "lc_run--one", "content": "", "tool_calls": []object{{"name": "add", "args": object{"a": 2, "b": 3}, "id": "call-1", "type": "tool_call"}}}
+	back := object{"type": "ai", "id": "lc_run--one", "content": "",
+		"tool_calls": []object{{"name": "add", "args": object{"a": 2, "b": 3}, "id": "call-1", "type": "tool_call"}}}
 	tool := object{"type": "tool", "content": "5", "tool_call_id": "call-1"}
 	return []string{
 		nattest.Step("LLM_START", "l1", "root", "policy", "langchain", 2, object{"data": object{"input": []object{human}}}),
-		nattest.Step("LLM_END", "l1", "root", "policy", "langchain", 3, object{"data": object{"output": "", "payload": object{"text": "", "message": end("one", "", "tool_calls", "call", "add")}}, "usage_info": used(4, 2)}),
+		nattest.Step("LLM_END", "l1", "root", "policy", "langchain", 3,
+			object{"data": object{"output": "", "payload": object{"text": "", "message": end("one", "", "tool_calls", "call", "add")}},
+				"usage_info": used(4, 2)}),
 		nattest.Step("LLM_START", "l2", "root", "policy", "langchain", 5, object{"data": object{"input": []object{human, back, tool}}}),
-		nattest.Step("LLM_END", "l2", "root", "policy", "langchain", 6, object{"data": object{"output": "five", "payload": object{"text": "five", "message": end("two", "five", "stop", "five")}}, "usage_info": used(9, 1)}),
+		nattest.Step("LLM_END", "l2", "root", "policy", "langchain", 6,
+			object{"data": object{"output": "five", "payload": object{"text": "five", "message": end("two", "five", "stop", "five")}},
+				"usage_info": used(9, 1)}),
 		nattest.Value("five"),
 	}
 }
@@ -210,7 +225,9 @@ func TestLlamaIndexAndADKAreReadToo(t *testing.T) {
 		nattest.Value("hello"),
 	}
 	adk := []string{
-		nattest.Step("LLM_START", "a", "root", "policy", "adk", 1, object{"data": object{"input": "hi", "payload": []object{{"role": "system", "content": "be brief"}, {"role": "user", "content": []object{{"type": "text", "text": "hi\nthere"}}}}}}),
+		nattest.Step("LLM_START", "a", "root", "policy", "adk", 1,
+			object{"data": object{"input": "hi",
+				"payload": []object{{"role": "system", "content": "be brief"}, {"role": "user", "content": []object{{"type": "text", "text": "hi\nthere"}}}}}}),
 		nattest.Step("LLM_END", "a", "root", "policy", "adk", 2, object{"data": object{"output": "hello", "payload": object{
 			"message": object{"role": "assistant", "content": "hello"}, "finish_reason": "stop", "logprobs": logprobs("hello")}}}),
 		nattest.Value("hello"),
@@ -221,7 +238,8 @@ func TestLlamaIndexAndADKAreReadToo(t *testing.T) {
 			t.Fatalf("%s: %s %s: %+v", name, row.Status, row.Error, row.Messages)
 		}
 		m := row.Messages
-		if m[0].Role != "system" || m[0].Content != "be brief" || m[1].Role != "user" || m[1].Content != "hi\nthere" || m[2].Content != "hello" || len(m[2].TokenIDs) != 1 || m[2].FinishReason != "stop" {
+		if m[0].Role != "system" || m[0].Content != "be brief" || m[1].Role != "user" || m[1].Content != "hi\nthere" || m[2].Content != "hello" ||
+			len(m[2].TokenIDs) != 1 || m[2].FinishReason != "stop" {
 			t.Errorf("%s: %+v", name, m)
 		}
 	}
@@ -232,8 +250,9 @@ func TestTreesAndTargets(t *testing.T) {
 	ask := func(id, parent, model string, at float64, prompt []object, answer string) []string {
 		return []string{
 			nattest.Step("LLM_START", id, parent, model, "langchain", at, object{"data": object{"input": prompt}}),
-			nattest.Step("LLM_END", id, parent, model, "langchain", at+1.5, object{"data": object{"payload": object{"message": object{"type": "ai", "content": answer,
-				"response_metadata": object{"model_name": model, "finish_reason": "stop", "logprobs": logprobs(answer)}}}}}),
+			nattest.Step("LLM_END", id, parent, model, "langchain", at+1.5,
+				object{"data": object{"payload": object{"message": object{"type": "ai", "content": answer,
+					"response_metadata": object{"model_name": model, "finish_reason": "stop", "logprobs": logprobs(answer)}}}}}),
 		}
 	}
 	yes := object{"type": "human", "content": "yes"}
@@ -281,7 +300,8 @@ func TestTreesAndTargets(t *testing.T) {
 // alone, which is what its next copy is compared with.
 func TestMessagesOfPartsAreContinued(t *testing.T) {
 	picture := object{"type": "human", "content": []object{{"type": "image_url", "image_url": object{"url": "data:,"}}}, "blocks": []object{{"text": "look"}}}
-	answer := object{"type": "ai", "content": "a cat", "response_metadata": object{"model_name": "policy", "finish_reason": "stop", "logprobs": logprobs("a cat")}}
+	answer := object{"type": "ai", "content": "a cat",
+		"response_metadata": object{"model_name": "policy", "finish_reason": "stop", "logprobs": logprobs("a cat")}}
 	call := func(id string, at float64, prompt ...object) []string {
 		return []string{
 			nattest.Step("LLM_START", id, "root", "policy", "langchain", at, object{"data": object{"input": prompt}}),
@@ -299,7 +319,8 @@ func TestCandidatesAreKeptForPairs(t *testing.T) {
 	lines := langchain()
 	for i, text := range []string{"five", "six"} {
 		lines = append(lines, nattest.Step("TTC_END", fmt.Sprint("c", i), "w", "dpo_candidate_move", "", 5.5, object{"data": object{
-			"input": []object{{"role": "user", "content": "2+3?"}}, "output": text, "turn_id": "turn-1", "turn_index": 0, "candidate_index": i, "score": 0.75 - 0.5*float64(i)}}))
+			"input": []object{{"role": "user", "content": "2+3?"}}, "output": text, "turn_id": "turn-1", "turn_index": 0, "candidate_index": i,
+			"score": 0.75 - 0.5*float64(i)}}))
 	}
 	row := attempt(t, at(plays(t, lines...).URL))
 	if len(row.Candidates) != 2 || *row.Candidates[1].Score != 0.25 {
@@ -335,10 +356,13 @@ func TestWhatGoesWrongIsNamed(t *testing.T) {
 		class string
 		says  string
 	}{
-		"bare error":     {nattest.Play{Lines: ends(`{"code":"workflow_error","message":"boom","details":"ValueError"}`)}, formats.FailAgentExit, "boom (ValueError)"},
-		"error event":    {nattest.Play{Lines: []string{"event: error\ndata: {\"code\":\"user_auth_error\",\"message\":\"who?\"}"}}, formats.FailAgentExit, "who?"},
-		"error as data":  {nattest.Play{Lines: ends(`data: {"code":"workflow_error","message":"late"}`)}, formats.FailAgentExit, "late"},
-		"a person":       {nattest.Play{Lines: []string{"event: interaction_required\ndata: {\"prompt\":\"sure?\"}"}}, formats.FailAgentExit, "interaction_required"},
+		"bare error": {nattest.Play{Lines: ends(`{"code":"workflow_error","message":"boom","details":"ValueError"}`)}, formats.FailAgentExit,
+			"boom (ValueError)"},
+		"error event": {nattest.Play{Lines: []string{"event: error\ndata: {\"code\":\"user_auth_error\",\"message\":\"who?\"}"}},
+			formats.FailAgentExit, "who?"},
+		"error as data": {nattest.Play{Lines: ends(`data: {"code":"workflow_error","message":"late"}`)}, formats.FailAgentExit, "late"},
+		"a person": {nattest.Play{Lines: []string{"event: interaction_required\ndata: {\"prompt\":\"sure?\"}"}}, formats.FailAgentExit,
+			"interaction_required"},
 		"202":            {nattest.Play{Fault: nattest.Interaction}, formats.FailAgentExit, "person"},
 		"422, invalid":   {nattest.Play{Fault: nattest.Invalid}, formats.FailExample, "--request"},
 		"422, raised":    {nattest.Play{Fault: nattest.Raised}, formats.FailAgentExit, "boom"},

@@ -129,10 +129,12 @@ func tokens(m *formats.Message, logprobs json.RawMessage, completion int32) (cla
 		}
 	}
 	if json.Unmarshal(logprobs, &l); len(l.Content) == 0 {
-		return formats.FailNoLogprobs, "the workflow's steps carry no logprobs: set logprobs: true in the workflow's configuration of the model"
+		return formats.FailNoLogprobs,
+			"the workflow's steps carry no logprobs: set logprobs: true in the workflow's configuration of the model"
 	}
 	if completion > 0 && int(completion) != len(l.Content) {
-		return formats.FailLogprobMismatch, "an answer of " + strconv.Itoa(int(completion)) + " tokens has " + strconv.Itoa(len(l.Content)) + " logprobs"
+		return formats.FailLogprobMismatch,
+			"an answer of " + strconv.Itoa(int(completion)) + " tokens has " + strconv.Itoa(len(l.Content)) + " logprobs"
 	}
 	var ids []int32
 	for i, e := range l.Content {

@@ -181,8 +181,10 @@ func TestAimedAtAnotherModel(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	row := formats.Trajectory{TrajectoryID: "t", ExampleID: "ex-1", Example: "{}", Status: formats.StatusOK, StopReason: formats.StopDone, Model: "policy", SampledTokens: 2,
-		Calls: []formats.Call{{Model: "policy", Function: "act", Tools: -1, Target: true}, {Model: "judge", Function: "weigh", Tools: -1}, {Model: "policy", Function: "plan", Tools: -1}},
+	row := formats.Trajectory{TrajectoryID: "t", ExampleID: "ex-1", Example: "{}", Status: formats.StatusOK, StopReason: formats.StopDone, Model: "policy",
+		SampledTokens: 2,
+		Calls: []formats.Call{{Model: "policy", Function: "act", Tools: -1, Target: true}, {Model: "judge", Function: "weigh", Tools: -1},
+			{Model: "policy", Function: "plan", Tools: -1}},
 		Messages: []formats.Message{{Parent: -1, Role: "user", Content: "q", Call: -1},
 			{Parent: 0, Role: "assistant", Content: "a", Sampled: true, Call: 0, TokenIDs: []int32{1, 2}, Logprobs: []float32{-1, -2}},
 			{Parent: 0, Role: "assistant", Content: "b", Sampled: true, Call: 1},

@@ -83,8 +83,9 @@ type object = map[string]any
 
 func (e *Engine) body(turns ...turn) []byte {
 	t := turns[0]
-	top := object{"id": "chatcmpl-1", "object": "chat.completion", "created": 1, "model": t.model, "service_note": "unknown field",
-		"usage": usage(turns...)}
+	top := object{"id": "chatcmpl-1", "object": "chat.completion", "created": 1, "model": t.model,
+		"service_note": "unknown field",
+		"usage":        usage(turns...)}
 	choices := []object{}
 	for i, t := range turns {
 		choices = append(choices, e.choice(t, i, top))
@@ -167,7 +168,8 @@ func (e *Engine) logprobs(t turn, from, to int) any {
 	}
 	list := []object{}
 	for i := from; i < to; i++ {
-		entry := object{"token": t.pieces[i], "logprob": t.sample.Logprobs[i], "bytes": []byte(t.pieces[i]), "top_logprobs": []any{}}
+		entry := object{"token": t.pieces[i], "logprob": t.sample.Logprobs[i], "bytes": []byte(t.pieces[i]),
+			"top_logprobs": []any{}}
 		entry["bytes"] = byteList(t.pieces[i])
 		switch {
 		case e.Source == formats.TokensInLogprobs && t.q.flag("return_tokens_as_token_ids"):

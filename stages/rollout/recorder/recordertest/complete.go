@@ -42,7 +42,8 @@ func (e *Engine) complete(w http.ResponseWriter, r *http.Request) {
 		top[name(int32(id))] = logprob
 	}
 	choice := object{"index": 0, "text": "x", "finish_reason": "length",
-		"logprobs": object{"tokens": []string{name(chosen)}, "token_logprobs": []float64{sampled[chosen]}, "top_logprobs": []object{top}}}
+		"logprobs": object{"tokens": []string{name(chosen)}, "token_logprobs": []float64{sampled[chosen]},
+			"top_logprobs": []object{top}}}
 	if q.Judge != nil {
 		list := []object{nil}
 		for at := 1; at < len(q.Prompt); at++ {
@@ -55,7 +56,8 @@ func (e *Engine) complete(w http.ResponseWriter, r *http.Request) {
 		choice["prompt_logprobs"] = list
 	}
 	w.Header().Set("Content-Type", "application/json")
-	_ = json.NewEncoder(w).Encode(object{"id": "cmpl-1", "object": "text_completion", "model": e.Model, "choices": []object{choice}})
+	_ = json.NewEncoder(w).Encode(object{"id": "cmpl-1", "object": "text_completion", "model": e.Model,
+		"choices": []object{choice}})
 }
 
 // next returns the distribution of five tokens after a prompt.

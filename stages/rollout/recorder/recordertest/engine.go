@@ -22,10 +22,11 @@ import (
 
 // Engine is the server. Set its fields before the first request.
 type Engine struct {
-	Model     string                                     // answers as this; "" echoes the request's
-	Source    string                                     // where token ids are: a formats.Tokens… constant, or ""
-	PromptIDs bool                                       // give the prompt's ids
-	Logprobs  string                                     // what those of completions are of, as vLLM's --logprobs-mode says; "": it has no completions
+	Model     string // answers as this; "" echoes the request's
+	Source    string // where token ids are: a formats.Tokens… constant, or ""
+	PromptIDs bool   // give the prompt's ids
+	// what those of completions are of, as vLLM's --logprobs-mode says; "": it has no completions
+	Logprobs  string
 	Reasoning bool                                       // put a thought before each answer
 	Script    func(q Request) Reply                      // what to say; nil: a short text that depends on prompt and seed
 	Fault     func(n int, q Request) Fault               // what goes wrong with request n, from 0; nil: nothing
@@ -216,7 +217,8 @@ func messages(raw json.RawMessage) (out []formats.Message) {
 	for _, m := range list {
 		msg := formats.Message{Role: m.Role, Content: joined(m.Content)}
 		for _, c := range m.ToolCalls {
-			msg.ToolCalls = append(msg.ToolCalls, formats.ToolCall{ID: c.ID, Name: c.Function.Name, Arguments: c.Function.Arguments})
+			msg.ToolCalls = append(msg.ToolCalls,
+				formats.ToolCall{ID: c.ID, Name: c.Function.Name, Arguments: c.Function.Arguments})
 		}
 		out = append(out, msg)
 	}

@@ -40,7 +40,8 @@ func (e *Engine) stream(w http.ResponseWriter, r *http.Request, t turn) {
 
 func (e *Engine) chunks(t turn) (out []object) {
 	chunk := func(delta object, finish any, from, to int) object {
-		top := object{"id": "chatcmpl-1", "object": "chat.completion.chunk", "created": 1, "model": t.model, "service_note": "unknown field"}
+		top := object{"id": "chatcmpl-1", "object": "chat.completion.chunk", "created": 1, "model": t.model,
+			"service_note": "unknown field"}
 		c := object{"index": 0, "delta": delta, "finish_reason": finish, "logprobs": nil}
 		if to > from {
 			e.addTokens(t, c, delta, top, from, to)
@@ -62,7 +63,8 @@ func (e *Engine) chunks(t turn) (out []object) {
 	}
 	out = append(out, chunk(object{}, t.reply.Finish, 0, 0))
 	if strings.Contains(string(t.q.Fields["stream_options"]), `"include_usage":true`) {
-		out = append(out, object{"id": "chatcmpl-1", "object": "chat.completion.chunk", "model": t.model, "choices": []any{}, "usage": usage(t)})
+		out = append(out, object{"id": "chatcmpl-1", "object": "chat.completion.chunk", "model": t.model, "choices": []any{},
+			"usage": usage(t)})
 	}
 	return out
 }

@@ -165,7 +165,8 @@ func arrowMisbehave(mode string, columns []string) []string {
 }
 
 func TestArrowConformance(t *testing.T) {
-	for _, mode := range []string{"plain", "chatty", "crash", "prose", "noid", "text", "stranger", "nan", "null", "error", "quit", "flood", "endless", "twice", "reversed", "seed", "shaped"} {
+	for _, mode := range []string{"plain", "chatty", "crash", "prose", "noid", "text", "stranger", "nan", "null", "error", "quit", "flood", "endless", "twice",
+		"reversed", "seed", "shaped"} {
 		t.Run(mode, func(t *testing.T) {
 			bad := badAnswer
 			if mode == "plain" || mode == "chatty" || mode == "prose" || mode == "twice" || mode == "reversed" || mode == "seed" || mode == "shaped" {

@@ -50,9 +50,11 @@ func (p *worker) send(ctx context.Context, all batch, timeout time.Duration) *fa
 			return &failure{class: formats.RewardError, text: ctx.Err().Error()}
 		case <-timer.C:
 			if p.noise != nil {
-				return &failure{class: formats.RewardAnswer, text: score.Quote(p.noise) + " is not an answer, and none came within " + timeout.String()}
+				return &failure{class: formats.RewardAnswer,
+					text: score.Quote(p.noise) + " is not an answer, and none came within " + timeout.String()}
 			}
-			return &failure{class: formats.RewardTimeout, text: "no answer within " + timeout.String() + "; does the program flush its output after every line?"}
+			return &failure{class: formats.RewardTimeout,
+				text: "no answer within " + timeout.String() + "; does the program flush its output after every line?"}
 		case <-written:
 			written = nil
 		case r, more := <-replies:
@@ -113,7 +115,8 @@ func (p *worker) ignore(line []byte) *failure {
 		p.noise = line
 	}
 	if p.noisy++; p.noisy > maxNoise {
-		return &failure{class: formats.RewardAnswer, text: fmt.Sprintf("%s is not an answer, and neither is one of %d lines after it", score.Quote(p.noise), maxNoise)}
+		return &failure{class: formats.RewardAnswer,
+			text: fmt.Sprintf("%s is not an answer, and neither is one of %d lines after it", score.Quote(p.noise), maxNoise)}
 	}
 	return nil
 }

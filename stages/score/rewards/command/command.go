@@ -153,7 +153,8 @@ func (r *reward) put(p *worker) {
 func (r *reward) start(ctx context.Context) (*worker, error) {
 	seed := formats.Seed(r.Seed, "reward", r.Name)
 	p, err := start(ctx, r.wire(), process.Program{Words: r.words, PassEnv: r.PassEnv, Grace: grace,
-		Env: []string{fmt.Sprintf("ROLLMILL_SEED=%d", seed), "ROLLMILL_REWARD=" + r.Name, "PYTHONUNBUFFERED=1"}}, r.Log.With("reward", r.Name))
+		Env: []string{fmt.Sprintf("ROLLMILL_SEED=%d", seed), "ROLLMILL_REWARD=" + r.Name, "PYTHONUNBUFFERED=1"}},
+		r.Log.With("reward", r.Name))
 	if err != nil {
 		return nil, fmt.Errorf("starting %q: %w", r.words[0], err)
 	}
@@ -164,7 +165,8 @@ func (r *reward) start(ctx context.Context) (*worker, error) {
 // warn names the first line that is no answer.
 func (r *reward) warn(line []byte) {
 	r.noise.Do(func() {
-		r.Log.Warn("a reward's program writes lines that are no answers to its standard output; they are ignored, and belong on standard error", "reward", r.Name, "line", score.Quote(line))
+		r.Log.Warn("a reward's program writes lines that are no answers to its standard output; they are ignored, and "+
+			"belong on standard error", "reward", r.Name, "line", score.Quote(line))
 	})
 }
 

@@ -26,7 +26,8 @@ func words(mode ...string) string {
 }
 
 func TestConformance(t *testing.T) {
-	for _, mode := range []string{"plain", "chatty", "crash", "noid", "stranger", "nan", "null", "error", "quit", "flood", "twice", "reversed", "seed", "shaped"} {
+	for _, mode := range []string{"plain", "chatty", "crash", "noid", "stranger", "nan", "null", "error", "quit", "flood", "twice", "reversed",
+		"seed", "shaped"} {
 		t.Run(mode, func(t *testing.T) {
 			bad := badAnswer
 			if mode == "plain" || mode == "chatty" || mode == "twice" || mode == "reversed" || mode == "seed" || mode == "shaped" {
@@ -99,7 +100,8 @@ func TestPrintsAreIgnored(t *testing.T) {
 					}
 				}
 			}
-			if text := log.String(); strings.Count(text, "level=") != 1 || !strings.Contains(text, "level=WARN") || !strings.Contains(text, `line="\"loading the model\""`) || !strings.Contains(text, "reward=tried") {
+			if text := log.String(); strings.Count(text, "level=") != 1 || !strings.Contains(text, "level=WARN") ||
+				!strings.Contains(text, `line="\"loading the model\""`) || !strings.Contains(text, "reward=tried") {
 				t.Errorf("the log is %s", text)
 			}
 		})

@@ -21,7 +21,8 @@ func TestAChildInASessionOfItsOwnEndsWithTheProgram(t *testing.T) {
 	}
 	dir := t.TempDir()
 	name, child := filepath.Join(dir, "reward.sh"), filepath.Join(dir, "child")
-	script := fmt.Sprintf("#!/bin/sh\nsetsid sh -c 'echo $$ >%s.part; mv %s.part %s; exec sleep 1000' >/dev/null 2>&1 </dev/null &\nwhile [ ! -e %s ]; do sleep 0.01; done\nread line\n", child, child, child, child)
+	script := fmt.Sprintf("#!/bin/sh\nsetsid sh -c 'echo $$ >%s.part; mv %s.part %s; exec sleep 1000' >/dev/null 2>&1 </dev/null &\nwhile [ ! -e %s ]; do "+
+		"sleep 0.01; done\nread line\n", child, child, child, child)
 	if err := os.WriteFile(name, []byte(script), 0o777); err != nil {
 		t.Fatal(err)
 	}

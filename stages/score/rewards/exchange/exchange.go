@@ -74,7 +74,8 @@ type Send[T any] func(ctx context.Context, batch Batch[T]) (unanswered score.Val
 // Score is a reward's Score: it sends all rows at once, and then those without an
 // answer one by one, so that a row only fails alone. A row that cannot be encoded
 // fails and is not sent.
-func Score[T any](ctx context.Context, rows []*score.Row, values []score.Value, encode func(*score.Row) (T, error), send Send[T]) error {
+func Score[T any](ctx context.Context, rows []*score.Row, values []score.Value, encode func(*score.Row) (T, error),
+	send Send[T]) error {
 	var all Batch[T]
 	for i, row := range rows {
 		p := &Pending[T]{Row: row, value: &values[i]}

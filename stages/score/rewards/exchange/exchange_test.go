@@ -30,21 +30,22 @@ func encode(r *score.Row) (string, error) {
 func TestScore(t *testing.T) {
 	var sent []string
 	values := make([]score.Value, 4)
-	err := exchange.Score(t.Context(), rows("a", "broken", "dies", "b"), values, encode, func(_ context.Context, batch exchange.Batch[string]) (score.Value, error) {
-		text := ""
-		for _, p := range batch {
-			text += p.Request + " "
-		}
-		sent = append(sent, text)
-		if batch[0].Row.TrajectoryID == "dies" {
+	err := exchange.Score(t.Context(), rows("a", "broken", "dies", "b"), values, encode,
+		func(_ context.Context, batch exchange.Batch[string]) (score.Value, error) {
+			text := ""
+			for _, p := range batch {
+				text += p.Request + " "
+			}
+			sent = append(sent, text)
+			if batch[0].Row.TrajectoryID == "dies" {
+				return score.Failed(formats.RewardCrashed, "it died"), nil
+			}
+			first, err := exchange.Answer(batch.ByID(), score.Answer{ID: batch[0].Row.TrajectoryID, Value: score.Value{Reward: float64(len(sent))}})
+			if !first || err != nil {
+				t.Errorf("%v, %v", first, err)
+			}
 			return score.Failed(formats.RewardCrashed, "it died"), nil
-		}
-		first, err := exchange.Answer(batch.ByID(), score.Answer{ID: batch[0].Row.TrajectoryID, Value: score.Value{Reward: float64(len(sent))}})
-		if !first || err != nil {
-			t.Errorf("%v, %v", first, err)
-		}
-		return score.Failed(formats.RewardCrashed, "it died"), nil
-	})
+		})
 	want := "<nil> [a dies b  dies  b ] [{1 []  } {0 [] error not JSON} {0 [] crashed it died} {3 []  }]"
 	if got := fmt.Sprint(err, " ", sent, " ", values); got != want {
 		t.Errorf("\n got %s\nwant %s", got, want)
@@ -61,7 +62,8 @@ func TestAnswer(t *testing.T) {
 			t.Error(err)
 		}
 		for i, want := range []bool{true, false} {
-			if first, err := exchange.Answer(byID, score.Answer{ID: "a", Value: score.Value{Reward: float64(i), Shaped: []float64{1}}}); first != want || err != nil {
+			if first, err := exchange.Answer(byID, score.Answer{ID: "a", Value: score.Value{Reward: float64(i), Shaped: []float64{1}}}); first != want ||
+				err != nil {
 				t.Errorf("%v, %v", first, err)
 			}
 		}

@@ -83,7 +83,9 @@ func compile(source string, s score.Setup, env any) (*reward, error) {
 	}
 	for _, use := range r.reads.rewards {
 		if !s.Partial && !slices.Contains(s.Earlier, use.name) {
-			e := &file.Error{Location: use.at, Message: fmt.Sprintf("no reward %q is computed before this one (there are: %s)", use.name, strings.Join(s.Earlier, ", "))}
+			e := &file.Error{Location: use.at,
+				Message: fmt.Sprintf("no reward %q is computed before this one (there are: %s)", use.name,
+					strings.Join(s.Earlier, ", "))}
 			return nil, e.Bind(program.Source())
 		}
 	}
@@ -145,7 +147,8 @@ func (r *reward) Score(ctx context.Context, rows []*score.Row, values []score.Va
 }
 
 // each sets the value of each row.
-func (r *reward) each(ctx context.Context, rows []*score.Row, values []score.Value, value func(*expression.Evaluations, *score.Row) score.Value) error {
+func (r *reward) each(ctx context.Context, rows []*score.Row, values []score.Value,
+	value func(*expression.Evaluations, *score.Row) score.Value) error {
 	e, err := r.program.Begin(ctx)
 	if err != nil {
 		return err

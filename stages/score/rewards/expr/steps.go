@@ -13,8 +13,9 @@ import (
 // wrote.
 var Steps = score.RewardKind{Kind: plugin.Kind[score.RewardSettings]{
 	Name: "steps",
-	Help: "compute an expression for each message that the model wrote, over message, replies, step (from 0), steps and all that expr reads; the reward is the sum",
-	New:  func() score.RewardSettings { return &Settings{steps: true} },
+	Help: "compute an expression for each message that the model wrote, over message, replies, step (from 0), steps and " +
+		"all that expr reads; the reward is the sum",
+	New: func() score.RewardSettings { return &Settings{steps: true} },
 }}
 
 // stepEnvironment is what an expression over a step may read, in addition to

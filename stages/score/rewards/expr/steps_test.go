@@ -39,7 +39,8 @@ func TestSteps(t *testing.T) {
 			t.Errorf("%s is %+v, want %v", source, v, want)
 		}
 	}
-	for source, want := range map[string]string{`1 / (step - 1)`: formats.RewardNotFinite, `rewards.slow + step`: formats.RewardComponent, `replies[0].content == "1"`: formats.RewardError, `step == 1 ? nil : 0`: formats.RewardAnswer} {
+	for source, want := range map[string]string{`1 / (step - 1)`: formats.RewardNotFinite, `rewards.slow + step`: formats.RewardComponent,
+		`replies[0].content == "1"`: formats.RewardError, `step == 1 ? nil : 0`: formats.RewardAnswer} {
 		if v := rewardtest.Score(t, rewardtest.New(t, expr.Steps, source, "tree", "slow"), []*score.Row{row})[0]; v.Failure != want || v.Shaped != nil {
 			t.Errorf("%s is %+v, want %s", source, v, want)
 		}

@@ -48,13 +48,17 @@ func (a *Asking) Declare(d *plugin.Declarer) {
 	d.String(&a.Rubric, "rubric", "judge by the rubric in this `FILE`").Shown("a general one")
 	d.Float(&a.Repeats, "repeats", "ask `N` times, each with another seed, and use the mean of a majority")
 	d.Float(&a.Agree, "agree", "give no reward when the repeats differ by more than `NUMBER`; 0: no limit")
-	plugin.Choice(d, &a.Outside, "outside", "handle a score out of range in this `WAY`: refuse it, or clamp it to the end of the range", outsideRefuse, outsideClamp)
+	plugin.Choice(d, &a.Outside, "outside",
+		"handle a score out of range in this `WAY`: refuse it, or clamp it to the end of the range", outsideRefuse,
+		outsideClamp)
 	d.Float(&a.Repairs, "repairs", "send an answer that cannot be used back up to `N` times")
 	d.Float(&a.Context, "context", "refuse a question that exceeds the model's context of `N` tokens; 0: the server checks")
 	d.Float(&a.MaxTokens, "max-tokens", "allow an answer of `N` tokens")
 	d.OptionalFloat(&a.Temperature, "temperature", "sample at `TEMPERATURE`").Shown("the server's")
 	d.OptionalString(&a.Effort, "effort", "ask for the reasoning effort `LEVEL`").Shown("the server's")
-	plugin.Choice(d, &a.Format, "format", "ask for an answer in this `FORMAT`: that of a JSON schema, any JSON object, or none", formatSchema, formatObject, formatNone)
+	plugin.Choice(d, &a.Format, "format",
+		"ask for an answer in this `FORMAT`: that of a JSON schema, any JSON object, or none", formatSchema,
+		formatObject, formatNone)
 	d.OptionalString(&a.Text, "text", "judge by this `RUBRIC`; it must be last, and may contain commas").Last()
 }
 
@@ -69,7 +73,8 @@ func (a *Asking) check() error {
 		key          string
 		value, least float64
 	}{
-		{"repeats", a.Repeats, 1}, {"repairs", a.Repairs, 0}, {"agree", a.Agree, 0}, {"context", a.Context, 0}, {"max-tokens", a.MaxTokens, 1},
+		{"repeats", a.Repeats, 1}, {"repairs", a.Repairs, 0}, {"agree", a.Agree, 0}, {"context", a.Context, 0},
+		{"max-tokens", a.MaxTokens, 1},
 		{"temperature", value(a.Temperature), 0},
 	} {
 		if !(n.value >= n.least && n.value < 1e9) {
@@ -97,7 +102,8 @@ func (a *Asking) fields(schema map[string]any) map[string]any {
 	}
 	switch a.Format {
 	case formatSchema:
-		fields["response_format"] = map[string]any{"type": "json_schema", "json_schema": map[string]any{"name": "scores", "strict": true, "schema": schema}}
+		fields["response_format"] = map[string]any{"type": "json_schema",
+			"json_schema": map[string]any{"name": "scores", "strict": true, "schema": schema}}
 	case formatObject:
 		fields["response_format"] = map[string]any{"type": "json_object"}
 	}

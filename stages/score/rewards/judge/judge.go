@@ -55,7 +55,8 @@ func (s *Settings) Reward(setup score.Setup) (score.Reward, error) {
 	}
 	p, err := NewPanel(setup, s.Asking, map[string]any{
 		"type": "object", "additionalProperties": false, "required": []string{"explanation", "score"},
-		"properties": map[string]any{"explanation": map[string]any{"type": "string"}, "score": map[string]any{"type": "number"}},
+		"properties": map[string]any{"explanation": map[string]any{"type": "string"},
+			"score": map[string]any{"type": "number"}},
 	}, rubric)
 	if err != nil {
 		return nil, err
@@ -102,10 +103,11 @@ func (r *reward) value(ctx context.Context, row *score.Row) (score.Value, error)
 	}
 	messages := []formats.Message{{Role: "system", Content: fmt.Sprintf(instructions, r.least, r.most, r.Rubric)},
 		{Role: "user", Content: "<conversation>\n" + string(content) + "\n</conversation>"}}
-	values, err := r.Vote(ctx, 1, func(int64) []formats.Message { return messages }, func(_ int64, text string) ([]float64, error) {
-		n, err := r.read(text)
-		return []float64{n}, err
-	})
+	values, err := r.Vote(ctx, 1, func(int64) []formats.Message { return messages },
+		func(_ int64, text string) ([]float64, error) {
+			n, err := r.read(text)
+			return []float64{n}, err
+		})
 	if err != nil {
 		return score.Value{}, err
 	}

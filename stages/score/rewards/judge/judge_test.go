@@ -147,7 +147,9 @@ func TestStructuredOutputIsAskedFor(t *testing.T) {
 		s := judgetest.New(t)
 		s.Answer = func(r judgetest.Request, say string) (int, string) {
 			schema := string(r.Format.Schema.Schema)
-			if r.Format.Type != want || want == "json_schema" && (!r.Format.Schema.Strict || !strings.Contains(schema, `"additionalProperties":false`) || !strings.Contains(schema, `"score"`)) {
+			if r.Format.Type != want ||
+				want == "json_schema" && (!r.Format.Schema.Strict || !strings.Contains(schema, `"additionalProperties":false`) ||
+					!strings.Contains(schema, `"score"`)) {
 				t.Errorf("judge:model=m%s asked for %+v: %s", format, r.Format, schema)
 			}
 			return 200, say
@@ -199,7 +201,8 @@ func TestTheBudgetStops(t *testing.T) {
 		err := made(t, j, 0, "model=m,max-tokens=100").Score(t.Context(), rows, make([]score.Value, len(rows)))
 		var staged *stages.Error
 		spent := ledger.Spent()
-		if !errors.As(err, &staged) || staged.Kind != stages.KindBudget || spent.Calls == 0 || spent.Calls >= 12 || spent.PromptTokens+spent.CompletionTokens > 1000 || spent.Cost > 0.001 {
+		if !errors.As(err, &staged) || staged.Kind != stages.KindBudget || spent.Calls == 0 || spent.Calls >= 12 ||
+			spent.PromptTokens+spent.CompletionTokens > 1000 || spent.Cost > 0.001 {
 			t.Fatalf("%s: %v, spent %+v", name, err, spent)
 		}
 		asked := s.Asked.Load()
@@ -239,17 +242,20 @@ func TestServerFaults(t *testing.T) {
 		t.Errorf("busy twice: %+v after %d questions", v, n.Load())
 	}
 	s.Answer = func(judgetest.Request, string) (int, string) { return 401, "no such key" }
-	if err := made(t, s.Judging(ask), 0, "model=m").Score(t.Context(), rewardtest.Rows()[:1], make([]score.Value, 1)); err == nil || !strings.Contains(err.Error(), "401") {
+	if err := made(t, s.Judging(ask), 0, "model=m").
+		Score(t.Context(), rewardtest.Rows()[:1], make([]score.Value, 1)); err == nil || !strings.Contains(err.Error(), "401") {
 		t.Errorf("a wrong key: %v", err)
 	}
 	s.Answer = func(judgetest.Request, string) (int, string) {
 		return 400, "This model's maximum context length is 10 tokens"
 	}
-	if v := rewardtest.Score(t, made(t, s.Judging(ask), 0, "model=m"), rewardtest.Rows()[:1])[0]; v.Failure != formats.RewardError || !strings.Contains(v.Error, "too long") {
+	if v := rewardtest.Score(t, made(t, s.Judging(ask), 0, "model=m"), rewardtest.Rows()[:1])[0]; v.Failure != formats.RewardError ||
+		!strings.Contains(v.Error, "too long") {
 		t.Errorf("too long for the server: %+v", v)
 	}
 	asked := s.Asked.Load()
-	if v := rewardtest.Score(t, made(t, s.Judging(ask), 0, "model=m,context=1000,max-tokens=900"), rewardtest.Rows()[:1])[0]; v.Failure != formats.RewardError || s.Asked.Load() != asked {
+	if v := rewardtest.Score(t, made(t, s.Judging(ask), 0, "model=m,context=1000,max-tokens=900"),
+		rewardtest.Rows()[:1])[0]; v.Failure != formats.RewardError || s.Asked.Load() != asked {
 		t.Errorf("too long to be asked: %+v", v)
 	}
 }
@@ -257,7 +263,8 @@ func TestServerFaults(t *testing.T) {
 func TestBadOptionsAreErrors(t *testing.T) {
 	s := judgetest.New(t)
 	for arguments, want := range map[string]string{
-		"": "model=", "m": `"m" is not one of the options min, max, model`, "model=m,min=2": "not a range", "model=m,repeats=0": "repeats=0", "model=m,outside=drop": "outside=drop",
+		"": "model=", "m": `"m" is not one of the options min, max, model`, "model=m,min=2": "not a range", "model=m,repeats=0": "repeats=0",
+		"model=m,outside=drop":    "outside=drop",
 		"model=m,rubric=/no/such": "no such file", "model=m,format=xml": "format=xml", "model=m,colour=red": "colour",
 	} {
 		if _, err := judge.Kind.Make(arguments, score.Setup{Judging: s.Judging(ask)}); err == nil || !strings.Contains(err.Error(), want) {
@@ -287,7 +294,8 @@ func TestAKeyTwiceIsRefused(t *testing.T) {
 
 // FuzzObject: whatever a model writes ends in an object or an error.
 func FuzzObject(f *testing.F) {
-	for _, text := range []string{"{}", "{\"score\": 0.5}", "<think>{</think>{\"score\":1}", "```json\n{\"score\":1}\n```", "{{{{", "{\"scores\":[{\"trajectory_id\":\"t1\",\"score\":1}]}"} {
+	for _, text := range []string{"{}", "{\"score\": 0.5}", "<think>{</think>{\"score\":1}", "```json\n{\"score\":1}\n```", "{{{{",
+		"{\"scores\":[{\"trajectory_id\":\"t1\",\"score\":1}]}"} {
 		f.Add(text)
 	}
 	f.Fuzz(func(t *testing.T, text string) {

@@ -46,7 +46,8 @@ func NewPanel(s score.Setup, a Asking, schema map[string]any, otherwise string) 
 		return nil, errors.New("no judge server: set --judge-url")
 	}
 	p := &Panel{
-		Judging: s.Judging, Model: a.Model, Rubric: otherwise, Repeats: int(a.Repeats), Repairs: int(a.Repairs), Agree: a.Agree,
+		Judging: s.Judging, Model: a.Model, Rubric: otherwise, Repeats: int(a.Repeats), Repairs: int(a.Repairs),
+		Agree: a.Agree,
 		Clamp: a.Outside == outsideClamp, Context: int64(a.Context), MaxTokens: int64(a.MaxTokens), Seed: s.Seed,
 		fields: a.fields(schema), places: make(chan struct{}, cmp.Or(s.Judging.Concurrency, score.DefaultJudgeConcurrency)),
 	}
@@ -71,7 +72,8 @@ func (p *Panel) Files() []string { return p.files }
 //
 // A seed depends only on the stage's seed and the repeat: the same content is
 // the same question, whichever trajectory it is from.
-func (p *Panel) Vote(ctx context.Context, n int, ask func(seed int64) []formats.Message, read func(seed int64, text string) ([]float64, error)) ([]score.Value, error) {
+func (p *Panel) Vote(ctx context.Context, n int, ask func(seed int64) []formats.Message,
+	read func(seed int64, text string) ([]float64, error)) ([]score.Value, error) {
 	var votes [][]float64
 	failed := score.Value{}
 	for k := range p.Repeats {
@@ -107,7 +109,8 @@ func (p *Panel) mean(votes [][]float64, i int) score.Value {
 		least, most, sum = min(least, v[i]), max(most, v[i]), sum+v[i]
 	}
 	if p.Agree > 0 && most-least > p.Agree {
-		return score.Failed(formats.RewardAnswer, "%d answers do not agree: they range from %v to %v", len(votes), least, most)
+		return score.Failed(formats.RewardAnswer, "%d answers do not agree: they range from %v to %v", len(votes),
+			least, most)
 	}
 	return score.Value{Reward: sum / float64(len(votes))}
 }
@@ -148,7 +151,8 @@ func (p *Panel) ask(ctx context.Context, seed int64, messages []formats.Message,
 			return nil
 		}
 		q.Messages = append(slices.Clip(q.Messages), formats.Message{Role: "assistant", Content: text},
-			formats.Message{Role: "user", Content: "This answer cannot be used: " + reason.Error() + ". Answer again, with the JSON object alone."})
+			formats.Message{Role: "user",
+				Content: "This answer cannot be used: " + reason.Error() + ". Answer again, with the JSON object alone."})
 	}
 	return &nonsense{reason}
 }
@@ -160,7 +164,8 @@ func (p *Panel) once(ctx context.Context, q score.Question) (string, error) {
 		prompt += int64(len(m.Content))/3 + 8 // an upper estimate for most languages
 	}
 	if p.Context > 0 && prompt+p.MaxTokens > p.Context {
-		return "", fmt.Errorf("%w: about %d tokens with the answer's, and it takes %d", score.ErrTooLong, prompt+p.MaxTokens, p.Context)
+		return "", fmt.Errorf("%w: about %d tokens with the answer's, and it takes %d", score.ErrTooLong,
+			prompt+p.MaxTokens, p.Context)
 	}
 	select {
 	case p.places <- struct{}{}:

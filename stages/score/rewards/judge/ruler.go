@@ -49,7 +49,8 @@ type RulerSettings struct{ Asking }
 func (s *RulerSettings) Reward(setup score.Setup) (score.Reward, error) {
 	one := map[string]any{
 		"type": "object", "additionalProperties": false, "required": []string{"trajectory_id", "explanation", "score"},
-		"properties": map[string]any{"trajectory_id": map[string]any{"type": "string"}, "explanation": map[string]any{"type": "string"}, "score": map[string]any{"type": "number"}},
+		"properties": map[string]any{"trajectory_id": map[string]any{"type": "string"},
+			"explanation": map[string]any{"type": "string"}, "score": map[string]any{"type": "number"}},
 	}
 	panel, err := NewPanel(setup, s.Asking, map[string]any{
 		"type": "object", "additionalProperties": false, "required": []string{"scores"},
@@ -113,9 +114,10 @@ func (r *rulerReward) group(ctx context.Context, rows []*score.Row, values []sco
 		}
 	}
 	b := newBallot(paths, tools)
-	got, err := r.Vote(ctx, len(b.tails), func(seed int64) []formats.Message { return b.ask(seed, r.Rubric) }, func(seed int64, text string) ([]float64, error) {
-		return b.read(r.Panel, seed, text)
-	})
+	got, err := r.Vote(ctx, len(b.tails), func(seed int64) []formats.Message { return b.ask(seed, r.Rubric) },
+		func(seed int64, text string) ([]float64, error) {
+			return b.read(r.Panel, seed, text)
+		})
 	if err != nil {
 		return err
 	}
@@ -206,7 +208,8 @@ func (b *ballot) ask(seed int64, rubric string) []formats.Message {
 	for _, i := range order {
 		fmt.Fprintf(&text, "<trajectory id=%q>\n%s\n</trajectory>\n\n", labels[i], b.tails[i])
 	}
-	return []formats.Message{{Role: "system", Content: fmt.Sprintf(rulerInstructions, rubric)}, {Role: "user", Content: strings.TrimSpace(text.String())}}
+	return []formats.Message{{Role: "system", Content: fmt.Sprintf(rulerInstructions, rubric)},
+		{Role: "user", Content: strings.TrimSpace(text.String())}}
 }
 
 // read returns the tails' scores, in the order of the tails.

@@ -117,7 +117,8 @@ func TestOutOfRangeMayBeClamped(t *testing.T) {
 	s := judgetest.New(t)
 	s.Answer = func(r judgetest.Request, _ string) (int, string) {
 		l := r.Labels()
-		return 200, fmt.Sprintf(`{"scores":[{"trajectory_id":%q,"score":7},{"trajectory_id":%q,"score":0.5},{"trajectory_id":%q,"score":-1}]}`, l[0], l[1], l[2])
+		return 200, fmt.Sprintf(`{"scores":[{"trajectory_id":%q,"score":7},{"trajectory_id":%q,"score":0.5},{"trajectory_id":%q,"score":-1}]}`,
+			l[0], l[1], l[2])
 	}
 	var got []float64
 	for _, v := range rewardtest.Score(t, rulerMade(t, s.Judging(rulerAsk), 0, "model=m,outside=clamp"), group()) {
@@ -205,7 +206,8 @@ func TestRulerRepeatsHaveToAgree(t *testing.T) {
 		var scores []string
 		for _, label := range r.Labels() {
 			score := 0.5
-			if _, after, _ := strings.Cut(r.User(), fmt.Sprintf("<trajectory id=%q>", label)); second && strings.Contains(strings.SplitN(after, "</trajectory>", 2)[0], "The answer is 1.") {
+			if _, after, _ := strings.Cut(r.User(), fmt.Sprintf("<trajectory id=%q>", label)); second &&
+				strings.Contains(strings.SplitN(after, "</trajectory>", 2)[0], "The answer is 1.") {
 				score = 0.9
 			}
 			scores = append(scores, fmt.Sprintf(`{"trajectory_id":%q,"explanation":"so","score":%v}`, label, score))

@@ -37,10 +37,12 @@ func row(e, g int, earlier []string) *score.Row {
 		Messages: []formats.Message{
 			{Parent: -1, Role: "system", Content: "Count.", Call: -1},
 			{Parent: 0, Role: "user", Content: "how many?", Call: -1},
-			{Parent: 1, Role: "assistant", Sampled: true, FinishReason: "tool_calls", Call: 0, TokenIDs: []int32{1, 2}, Logprobs: []float32{-1, -2},
+			{Parent: 1, Role: "assistant", Sampled: true, FinishReason: "tool_calls", Call: 0, TokenIDs: []int32{1, 2},
+				Logprobs:  []float32{-1, -2},
 				ToolCalls: []formats.ToolCall{{ID: "call-1", Name: "count", Arguments: fmt.Sprintf(`{"upto":%d}`, e)}}},
 			{Parent: 2, Role: "tool", ToolCallID: "call-1", Content: fmt.Sprint(e + g), Call: -1},
-			{Parent: 3, Role: "assistant", Content: answer, Sampled: true, FinishReason: "stop", Call: 1, TokenIDs: []int32{3}, Logprobs: []float32{-0.5}},
+			{Parent: 3, Role: "assistant", Content: answer, Sampled: true, FinishReason: "stop", Call: 1,
+				TokenIDs: []int32{3}, Logprobs: []float32{-0.5}},
 		},
 	}
 	if g == 2 {
@@ -76,9 +78,11 @@ func rewards(names []string, value float64) []formats.NamedReward {
 
 // Empty returns rows in which everything optional is null.
 func Empty(earlier ...string) []*score.Row {
-	bare := &formats.Trajectory{TrajectoryID: "empty-1", ExampleID: "empty", Status: formats.StatusOK, StopReason: formats.StopDone}
-	hollow := &formats.Trajectory{TrajectoryID: "empty-2", ExampleID: "empty", Status: formats.StatusOK, StopReason: formats.StopDone,
-		Example: `{"answer": null}`, Messages: []formats.Message{{Parent: -1, Role: "assistant", Sampled: true, Call: 7}}}
+	bare := &formats.Trajectory{TrajectoryID: "empty-1", ExampleID: "empty", Status: formats.StatusOK,
+		StopReason: formats.StopDone}
+	hollow := &formats.Trajectory{TrajectoryID: "empty-2", ExampleID: "empty", Status: formats.StatusOK,
+		StopReason: formats.StopDone,
+		Example:    `{"answer": null}`, Messages: []formats.Message{{Parent: -1, Role: "assistant", Sampled: true, Call: 7}}}
 	return []*score.Row{{Trajectory: bare, Earlier: rewards(earlier, 2)}, {Trajectory: hollow}}
 }
 

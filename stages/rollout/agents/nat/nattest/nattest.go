@@ -89,7 +89,8 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 	text, _ := io.ReadAll(r.Body)
 	if json.Unmarshal(text, &a.Body) != nil || a.Body["input_message"] == nil && a.Body["messages"] == nil {
-		refuse(w, http.StatusUnprocessableEntity, `{"detail":[{"type":"missing","loc":["body","input_message"],"msg":"Field required"}]}`)
+		refuse(w, http.StatusUnprocessableEntity,
+			`{"detail":[{"type":"missing","loc":["body","input_message"],"msg":"Field required"}]}`)
 		return
 	}
 	s.mu.Lock()
@@ -180,6 +181,7 @@ func Step(kind, id, parent, name, framework string, at float64, more map[string]
 		payload[k] = v
 	}
 	inner, _ := json.Marshal(payload)
-	outer, _ := json.Marshal(map[string]any{"id": id, "parent_id": parent, "type": kind, "name": name, "payload": string(inner)})
+	outer, _ := json.Marshal(map[string]any{"id": id, "parent_id": parent, "type": kind, "name": name,
+		"payload": string(inner)})
 	return "intermediate_data: " + string(outer)
 }
