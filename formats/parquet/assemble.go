@@ -184,7 +184,7 @@ func (c *cursor) element(p unsafe.Pointer, l *list, i int) (unsafe.Pointer, erro
 		if at == 0 {
 			n = c.length(l)
 		}
-		if err := c.column.hand(int64(n) * int64(l.size)); err != nil {
+		if err := c.column.budget.acquireRows(int64(n) * int64(l.size)); err != nil {
 			return nil, err
 		}
 		if at == 0 {

@@ -9,9 +9,9 @@ import "sync/atomic"
 // shrinks to a tenth, and rarely to a hundredth; and it is small enough for a
 // machine of 4 GiB, where the garbage collector needs as much again.
 const (
-	budgetBase = 512 << 20 // a page of the largest size twice: uncompressed, and as text
-	budgetRate = 64        // bytes for each byte of the file
-	budgetMost = 1 << 30
+	budgetBase  = 512 << 20 // a page of the largest size twice: uncompressed, and as text
+	budgetRate  = 64        // bytes for each byte of the file
+	budgetLimit = 1 << 30
 )
 
 // Budget sets the number of bytes that each reader of the file may hold at once
@@ -21,70 +21,63 @@ const (
 func (f *File) Budget(bytes int64) { f.budget = bytes }
 
 func defaultBudget(size int64) int64 {
-	return min(budgetBase+budgetRate*min(size, budgetMost/budgetRate), budgetMost)
+	return min(budgetBase+budgetRate*min(size, budgetLimit/budgetRate), budgetLimit)
 }
 
-// budget is the remaining budget of one Reader, or of copying rows of one row
-// group: their columns share it.
+// budget counts the memory that the columns of one Reader hold, or those that copy
+// rows of one row group.
 type budget struct {
-	limit  int64
-	used   atomic.Int64
-	handed int64 // of used: memory of returned rows, which is released when the next call begins
+	limit int64
+	used  atomic.Int64
+	rows  int64 // of used: memory of returned rows, which is released when the next call begins
 }
 
 func (f *File) newBudget() *budget { return &budget{limit: f.budget} }
 
-// take claims memory before it is allocated.
-func (b *budget) take(n int64) error {
+// acquire counts memory before it is allocated.
+func (b *budget) acquire(n int64) error {
 	if used := b.used.Add(n); used > b.limit || n < 0 {
 		return badPage("it needs %d bytes of memory at once; the budget for this file is %d (512 MiB and 64 times its size, at most 1 GiB, unless it was given another budget)", used, b.limit)
 	}
 	return nil
 }
 
-func (b *budget) give(n int64) { b.used.Add(-n) }
+func (b *budget) release(n int64) { b.used.Add(-n) }
 
-// hand claims memory that returned rows keep.
-func (b *budget) hand(n int64) error {
-	b.handed += n
-	return b.take(n)
+// acquireRows counts memory that returned rows use.
+func (b *budget) acquireRows(n int64) error {
+	b.rows += n
+	return b.acquire(n)
 }
 
-// next begins a call of Read: the rows of the last call belong to the caller.
-func (b *budget) next() {
-	b.give(b.handed)
-	b.handed = 0
+// releaseRows begins a call of Read: the rows of the last call belong to the caller.
+func (b *budget) releaseRows() {
+	b.release(b.rows)
+	b.rows = 0
 }
 
-// holding is what a column has claimed from a budget.
-type holding struct {
-	*budget
-	page  int64 // for the current page
-	kept  int64 // of page: kept by rows
-	words int64 // for the dictionary: kept by rows
-}
-
-// claim takes n bytes for the current page; keep says that rows keep them.
-func (h *holding) claim(n int64, keep bool) error {
-	h.page += n
-	if keep {
-		h.kept += n
+// acquirePage counts n bytes for the column's current page; rows says that
+// returned rows use them.
+func (c *column) acquirePage(n int64, rows bool) error {
+	c.pageBytes += n
+	if rows {
+		c.rowBytes += n
 	}
-	return h.take(n)
+	return c.budget.acquire(n)
 }
 
-// turn ends the current page.
-func (h *holding) turn() {
-	h.give(h.page - h.kept)
-	if h.kept > 0 { // never when columns are read concurrently, which copies
-		h.handed += h.kept
+// releasePage ends the current page.
+func (c *column) releasePage() {
+	c.budget.release(c.pageBytes - c.rowBytes)
+	if c.rowBytes > 0 { // never when columns are read concurrently, which copies
+		c.budget.rows += c.rowBytes
 	}
-	h.page, h.kept = 0, 0
+	c.pageBytes, c.rowBytes = 0, 0
 }
 
-// end releases what the column holds.
-func (h *holding) end() {
-	h.turn()
-	h.handed += h.words
-	h.words = 0
+// releaseChunk releases what the column holds. Returned rows use its dictionary.
+func (c *column) releaseChunk() {
+	c.releasePage()
+	c.budget.rows += c.dictBytes
+	c.dictBytes = 0
 }

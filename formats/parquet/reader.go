@@ -69,7 +69,7 @@ func (r *Reader[T]) Read(rows []T) (n int, err error) {
 			err = r.fail("", badPage("%v", v))
 		}
 	}()
-	r.budget.next()
+	r.budget.releaseRows()
 	if r.uses != nil {
 		r.uses.read = r.next + int64(len(rows))
 	}
@@ -102,7 +102,7 @@ func (r *reader) Skip(rows int64) (err error) {
 	if rows > r.end-r.next {
 		return io.EOF
 	}
-	r.budget.next()
+	r.budget.releaseRows()
 	for rows > 0 {
 		if r.f.ahead > 0 { // what is fetched passes every row group
 			err = r.open()
@@ -153,7 +153,7 @@ func (r *reader) open() error {
 		if r.cursors != nil {
 			r.spent, r.cursors = r.cursors, nil
 			for _, c := range r.spent {
-				c.column.end()
+				c.column.releaseChunk()
 			}
 		}
 	}

@@ -65,7 +65,7 @@ func (c *column) reuse(u *uses) { c.lists.uses, c.texts.uses = u, u }
 // textRoom returns room for this many bytes of text; keep says that it is used
 // as long as the chunk is read.
 func (c *column) textRoom(size int64, keep bool) ([]byte, error) {
-	if err := c.claim(size, !c.scratch); err != nil {
+	if err := c.acquirePage(size, !c.scratch); err != nil {
 		return nil, err
 	}
 	switch u := c.texts.uses; {

@@ -207,7 +207,7 @@ func (r *UnknownReader) Read(rows []formats.Unknown) (n int, err error) {
 			err = r.fail("", badPage("%v", v))
 		}
 	}()
-	r.budget.next()
+	r.budget.releaseRows()
 	stride := r.of.typ.Size()
 	all := reflect.MakeSlice(reflect.SliceOf(r.of.typ), len(rows), len(rows)).UnsafePointer()
 	for n < len(rows) {
