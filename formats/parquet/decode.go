@@ -107,7 +107,7 @@ func (c *column) data(raw *rawPage, p *page) error {
 	}
 	if c.keep {
 		c.lists.retire(c.spare)
-		c.spare = c.lists.take()
+		c.spare = c.lists.get()
 	}
 	p.values = c.spare
 	err = c.decode(&p.values, data, enc, n)

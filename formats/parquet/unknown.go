@@ -217,7 +217,7 @@ func (r *UnknownReader) Read(rows []formats.Unknown) (n int, err error) {
 		if err := r.open(); err != nil {
 			return n, err
 		}
-		k := r.run(len(rows) - n)
+		k := r.adjacent(len(rows) - n)
 		if err := r.fill(rowsIn{base: unsafe.Add(all, uintptr(n)*stride), stride: stride, n: k}); err != nil {
 			return n, err
 		}
