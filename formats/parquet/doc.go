@@ -12,5 +12,16 @@
 // Rows without heavy leaves are copied by the row group and the column into rows
 // of another kind that have the same columns: see Writer.Repeat.
 //
+// The files by topic, on the side of the reader:
+//
+//   - read_*.go: a Reader opens a row group's columns (read_rows), decodes pages into
+//     values (read_pages, read_column, read_levels, read_values) and sets the fields
+//     of rows (read_assemble, read_fields); read_budget bounds its memory, and
+//     read_json makes JSON of files of other tools.
+//   - remote_*.go: files in an object store. remote_open has the ranges that are one
+//     request, remote_plan what a reader needs and in which order, remote_requests
+//     the requests and their memory, remote_stream the reader's side, remote_next
+//     the prefetch of the next file.
+//
 // To make a leaf heavy, mark it in formats.Columns.
 package parquet

@@ -34,8 +34,7 @@ func takenApart(t testing.TB, data []byte) *laidOut {
 		for c := range group.Columns {
 			m := &group.Columns[c].MetaData
 			start, end := span(m)
-			w, raw, inflater := window{src: f.src, at: start, end: end, ahead: readAhead}, rawPage{}, column{codec: m.Codec,
-				holding: holding{budget: f.newBudget()}}
+			w, raw, inflater := window{src: f.src, at: start, end: end, ahead: readAhead}, rawPage{}, column{codec: m.Codec, budget: f.newBudget()}
 			var pages []plainPage
 			for {
 				if err := w.next(&raw); errors.Is(err, io.EOF) {

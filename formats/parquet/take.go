@@ -28,13 +28,13 @@ func newTaker(c *chunk, b *batch, m *columnMeta) *taker {
 	t := takers.Get().(*taker)
 	t.chunk, t.page, t.torn = c, page{}, false
 	t.column.node, t.column.codec, t.column.left, t.column.dict = b.f.leaves[c.node.leaf], m.Codec, m.NumValues, values{}
-	t.column.holding = holding{budget: b.budget}
+	t.column.budget, t.column.pageBytes, t.column.rowBytes, t.column.dictBytes = b.budget, 0, 0, 0
 	return t
 }
 
 func (t *taker) free() {
 	t.chunk = nil
-	t.column.give(t.column.page + t.column.words)
+	t.column.budget.release(t.column.pageBytes + t.column.dictBytes)
 	takers.Put(t)
 }
 

@@ -211,7 +211,7 @@ func (r *UnknownReader) Read(rows []formats.Unknown) (n int, err error) {
 			err = r.fail("", badPage("%v", v))
 		}
 	}()
-	r.budget.next()
+	r.budget.releaseRows()
 	stride := r.of.typ.Size()
 	all := reflect.MakeSlice(reflect.SliceOf(r.of.typ), len(rows), len(rows)).UnsafePointer()
 	for n < len(rows) {
@@ -221,7 +221,7 @@ func (r *UnknownReader) Read(rows []formats.Unknown) (n int, err error) {
 		if err := r.open(); err != nil {
 			return n, err
 		}
-		k := r.run(len(rows) - n)
+		k := r.adjacent(len(rows) - n)
 		if err := r.fill(rowsIn{base: unsafe.Add(all, uintptr(n)*stride), stride: stride, n: k}); err != nil {
 			return n, err
 		}

@@ -90,15 +90,15 @@ func TestLargeRowGroupsAreFetchedAhead(t *testing.T) {
 		t.Error("other rows than from a local file")
 	}
 	size := int64(len(data))
-	t.Logf("%d requests, %d bytes of %d, at most %d held", src.requests.Load(), src.bytes.Load(), size, r.stream.most)
+	t.Logf("%d requests, %d bytes of %d, at most %d held", src.requests.Load(), src.bytes.Load(), size, r.stream.maxHeld)
 	if n := src.requests.Load(); n > size/r.f.pieceSize()+10 {
 		t.Errorf("%d requests for %d bytes", n, size)
 	}
 	if n := src.bytes.Load(); n > size*103/100 {
 		t.Errorf("%d bytes were read of %d", n, size)
 	}
-	if r.stream.most > limit*3/2 {
-		t.Errorf("%d bytes were held", r.stream.most)
+	if r.stream.maxHeld > limit*3/2 {
+		t.Errorf("%d bytes were held", r.stream.maxHeld)
 	}
 }
 
@@ -188,7 +188,7 @@ func TestLightRowsHoldHalf(t *testing.T) {
 			if n, err := r.Read(rows); n < len(rows) {
 				t.Fatal(n, err)
 			}
-			most = max(most, r.stream.most)
+			most = max(most, r.stream.maxHeld)
 			r.Close()
 		}
 		return most

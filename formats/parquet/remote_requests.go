@@ -12,12 +12,12 @@ import (
 // time and in the order in which the pieces began. Only the requests run in
 // other goroutines than the reader's.
 type pool struct {
-	held, most int64    // bytes of the pieces that were begun, now and at most
-	free       [][]byte // by size
-	spare      int64    // bytes of these
+	held, maxHeld int64    // bytes of the pieces that were begun, now and at most
+	free          [][]byte // by size
+	spare         int64    // bytes of these
 
 	mu      sync.Mutex
-	waiting []*piece // begun, and no request for them yet
+	queue   []*piece // begun, and no request for them yet
 	workers int
 }
 
@@ -27,10 +27,10 @@ func (o *pool) begin(p *piece, src io.ReaderAt, limit int64) {
 	p.begun, p.src = true, src
 	p.data = o.buffer(p.end-p.off, limit)
 	o.held += int64(cap(p.data))
-	o.most = max(o.most, o.held)
+	o.maxHeld = max(o.maxHeld, o.held)
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	o.waiting = append(o.waiting, p)
+	o.queue = append(o.queue, p)
 	if o.workers < atOnce {
 		o.workers++
 		go o.work()
@@ -53,8 +53,8 @@ func (o *pool) buffer(size, limit int64) []byte {
 	return make([]byte, size)
 }
 
-// end takes back the memory of a piece that nobody reads any more.
-func (o *pool) end(p *piece) {
+// recycle takes back the memory of a piece that nobody reads any more.
+func (o *pool) recycle(p *piece) {
 	o.held -= int64(cap(p.data))
 	if !p.fetched() {
 		return // a request may still write there
@@ -69,11 +69,11 @@ func (o *pool) end(p *piece) {
 // them any more.
 func (o *pool) forget(pieces []*piece) {
 	o.mu.Lock()
-	o.waiting = slices.DeleteFunc(o.waiting, func(p *piece) bool { return slices.Contains(pieces, p) })
+	o.queue = slices.DeleteFunc(o.queue, func(p *piece) bool { return slices.Contains(pieces, p) })
 	o.mu.Unlock()
 	for _, p := range pieces {
 		if p.begun {
-			o.end(p)
+			o.recycle(p)
 		}
 	}
 }
@@ -89,12 +89,12 @@ func (o *pool) work() {
 func (o *pool) next() *piece {
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	if len(o.waiting) == 0 {
+	if len(o.queue) == 0 {
 		o.workers--
 		return nil
 	}
-	p := o.waiting[0]
-	o.waiting = o.waiting[1:]
+	p := o.queue[0]
+	o.queue = o.queue[1:]
 	return p
 }
 

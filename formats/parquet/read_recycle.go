@@ -9,7 +9,7 @@ func (r *reader) Done(row int64, texts bool) {
 	if r.uses == nil {
 		r.uses = &uses{read: r.next}
 		for _, c := range r.cursors {
-			c.column.reuse(r.uses)
+			c.column.recycle(r.uses)
 		}
 	}
 	r.uses.done, r.uses.texts = row, texts
@@ -43,8 +43,8 @@ func (r *recycler[V]) retire(v V) {
 	}
 }
 
-// take returns memory that no row uses.
-func (r *recycler[V]) take() (v V) {
+// get returns memory that no row uses.
+func (r *recycler[V]) get() (v V) {
 	if r.uses == nil {
 		return v
 	}
@@ -59,13 +59,13 @@ func (r *recycler[V]) take() (v V) {
 	return v
 }
 
-// reuse makes the column use its memory again as uses says.
-func (c *column) reuse(u *uses) { c.lists.uses, c.texts.uses = u, u }
+// recycle makes the column use its memory again as uses says.
+func (c *column) recycle(u *uses) { c.lists.uses, c.texts.uses = u, u }
 
 // textRoom returns room for this many bytes of text; keep says that it is used
 // as long as the chunk is read.
 func (c *column) textRoom(size int64, keep bool) ([]byte, error) {
-	if err := c.claim(size, !c.scratch); err != nil {
+	if err := c.acquirePage(size, !c.scratch); err != nil {
 		return nil, err
 	}
 	switch u := c.texts.uses; {
@@ -73,7 +73,7 @@ func (c *column) textRoom(size int64, keep bool) ([]byte, error) {
 		return make([]byte, 0, size), nil
 	case !c.scratch:
 		c.texts.retire(c.text)
-		c.text = c.texts.take()
+		c.text = c.texts.get()
 	}
 	if int64(cap(c.text)) < size {
 		c.text = make([]byte, 0, size+size/4) // pages are about as long as each other

@@ -12,7 +12,7 @@ import (
 )
 
 // room claims the memory of n values, before they are decoded.
-func (c *column) room(n int, keep bool) error { return c.claim(int64(n)*valueSize(c.kind), keep) }
+func (c *column) room(n int, keep bool) error { return c.acquirePage(int64(n)*valueSize(c.kind), keep) }
 
 // valueSize returns the memory of a value, without a string's text.
 func valueSize(kind format.Type) int64 {
@@ -195,7 +195,7 @@ func (c *column) runs(v *values, data []byte, n int) error {
 	if err != nil {
 		return err
 	}
-	if err := c.claim(int64(n), false); err != nil {
+	if err := c.acquirePage(int64(n), false); err != nil {
 		return err
 	}
 	packed, err := (&rle.Encoding{BitWidth: 1}).DecodeLevels(nil, runs)
@@ -256,7 +256,7 @@ func (c *column) indexed(v *values, data []byte, n int) error {
 	if err != nil {
 		return err
 	}
-	if err := c.claim(4*int64(n), false); err != nil {
+	if err := c.acquirePage(4*int64(n), false); err != nil {
 		return err
 	}
 	c.index, err = (&rle.Encoding{BitWidth: int(data[0])}).DecodeInt32(grown(c.index, n+8), runs)

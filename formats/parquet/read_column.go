@@ -38,7 +38,11 @@ type column struct {
 	scratch bool // strings too are valid only until the next page
 	text    []byte
 	texts   recycler[[]byte]
-	holding
+
+	budget    *budget
+	pageBytes int64 // of the budget: of the current page
+	rowBytes  int64 // of pageBytes: those that returned rows use
+	dictBytes int64 // of the budget: of the dictionary, which returned rows use
 
 	inflated, levels []byte
 	index            []int32
@@ -70,21 +74,21 @@ func (c *column) dictionary(raw *rawPage) error {
 	if !h.DictionaryPageHeader.Valid || n < 0 || n > maxValues {
 		return badPage("a dictionary of %d values", n)
 	}
-	c.turn()
+	c.releasePage()
 	data, err := c.inflate(raw.body, int(h.UncompressedPageSize))
 	if err != nil {
 		return err
 	}
 	c.dict = values{}
 	err = c.direct(&c.dict, data, format.Plain, n, true)
-	c.words += c.page // until the end of the chunk
-	c.page, c.kept = 0, 0
+	c.dictBytes += c.pageBytes // until the end of the chunk
+	c.pageBytes, c.rowBytes = 0, 0
 	return err
 }
 
 func (c *column) data(raw *rawPage, p *page) error {
 	h := &raw.header
-	c.turn()
+	c.releasePage()
 	var err error
 	var data []byte
 	var enc format.Encoding
@@ -103,7 +107,7 @@ func (c *column) data(raw *rawPage, p *page) error {
 	}
 	if c.keep {
 		c.lists.retire(c.spare)
-		c.spare = c.lists.take()
+		c.spare = c.lists.get()
 	}
 	p.values = c.spare
 	err = c.decode(&p.values, data, enc, n)

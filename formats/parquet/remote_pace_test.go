@@ -67,15 +67,15 @@ func TestAScanTakesAsLongAsADownload(t *testing.T) {
 		from := time.Now()
 		r := readSlow(t, f, nil)
 		scan, requests := time.Since(from), src.requests.Load()
-		t.Logf("%s, and %s to download %d bytes; %d requests; at most %d held", scan, plain, len(data), requests, r.stream.most)
+		t.Logf("%s, and %s to download %d bytes; %d requests; at most %d held", scan, plain, len(data), requests, r.stream.maxHeld)
 		if scan > plain*5/4 {
 			t.Errorf("%s, and %s to download it", scan, plain)
 		}
 		if most := int64(len(data))/slowPiece*2 + 1; requests > most {
 			t.Errorf("%d requests; more than %d", requests, most)
 		}
-		if r.stream.most > slowLimit*11/10 {
-			t.Errorf("%d bytes were held", r.stream.most)
+		if r.stream.maxHeld > slowLimit*11/10 {
+			t.Errorf("%d bytes were held", r.stream.maxHeld)
 		}
 	})
 }
@@ -110,12 +110,12 @@ func TestPartsAreFetchedAhead(t *testing.T) {
 		}
 		pool := readers[0].stream.pool
 		scan := time.Since(from)
-		t.Logf("%s, and %s to download %d files; at most %d held", scan, plain, parts, pool.most)
+		t.Logf("%s, and %s to download %d files; at most %d held", scan, plain, parts, pool.maxHeld)
 		if scan > plain*23/20 {
 			t.Errorf("%s, and %s to download them", scan, plain)
 		}
-		if pool.most > slowLimit*11/10 || pool.held != 0 || pool.spare > slowLimit {
-			t.Errorf("%d bytes were held, %d at the end, and %d are kept", pool.most, pool.held, pool.spare)
+		if pool.maxHeld > slowLimit*11/10 || pool.held != 0 || pool.spare > slowLimit {
+			t.Errorf("%d bytes were held, %d at the end, and %d are kept", pool.maxHeld, pool.held, pool.spare)
 		}
 	})
 }

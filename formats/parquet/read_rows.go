@@ -69,7 +69,7 @@ func (r *Reader[T]) Read(rows []T) (n int, err error) {
 			err = r.fail("", badPage("%v", v))
 		}
 	}()
-	r.budget.next()
+	r.budget.releaseRows()
 	if r.uses != nil {
 		r.uses.read = r.next + int64(len(rows))
 	}
@@ -80,7 +80,7 @@ func (r *Reader[T]) Read(rows []T) (n int, err error) {
 		if err := r.open(); err != nil {
 			return n, err
 		}
-		some := rows[n : n+r.run(len(rows)-n)]
+		some := rows[n : n+r.adjacent(len(rows)-n)]
 		clear(some)
 		if err := r.fill(rowsAt(some)); err != nil {
 			clear(some)
@@ -102,7 +102,7 @@ func (r *reader) Skip(rows int64) (err error) {
 	if rows > r.end-r.next {
 		return io.EOF
 	}
-	r.budget.next()
+	r.budget.releaseRows()
 	for rows > 0 {
 		if r.f.ahead > 0 { // what is fetched passes every row group
 			err = r.open()
@@ -127,8 +127,8 @@ func (r *reader) Skip(rows int64) (err error) {
 	return err
 }
 
-// run returns how many of the next n rows are in the open row group.
-func (r *reader) run(n int) int {
+// adjacent returns how many of the next n rows are in the open row group.
+func (r *reader) adjacent(n int) int {
 	left := r.first + r.f.meta.RowGroups[r.group].NumRows - r.next
 	return int(min(int64(n), r.end-r.next, left))
 }
@@ -153,7 +153,7 @@ func (r *reader) open() error {
 		if r.cursors != nil {
 			r.spent, r.cursors = r.cursors, nil
 			for _, c := range r.spent {
-				c.column.end()
+				c.column.releaseChunk()
 			}
 		}
 	}
@@ -168,7 +168,7 @@ func (r *reader) open() error {
 	for i, l := range r.leaves {
 		c := newCursor(r.source(i), l, &groups[r.group].Columns[l.node.leaf].MetaData, whole)
 		c.column.budget = r.budget
-		c.column.reuse(r.uses)
+		c.column.recycle(r.uses)
 		if i < len(r.spent) {
 			c.inherit(r.spent[i])
 		}

@@ -78,11 +78,11 @@ func (s *jsonScan) next() (row json.RawMessage, err error) {
 		}
 	}()
 	for s.left == 0 {
-		if err := s.turn(); err != nil {
+		if err := s.nextGroup(); err != nil {
 			return nil, err
 		}
 	}
-	s.budget.next()
+	s.budget.releaseRows()
 	a := appender{leaves: s.leaves, most: s.f.budget}
 	b, err := a.value(make([]byte, 0, min(s.size, readAhead)), s.root, 0, 0)
 	if err != nil {
@@ -94,8 +94,8 @@ func (s *jsonScan) next() (row json.RawMessage, err error) {
 	return b, nil
 }
 
-// turn begins the next row group.
-func (s *jsonScan) turn() error {
+// nextGroup begins the next row group.
+func (s *jsonScan) nextGroup() error {
 	if s.group >= 0 {
 		for _, c := range s.leaves {
 			if ok, err := c.more(); err != nil || ok {
@@ -104,7 +104,7 @@ func (s *jsonScan) turn() error {
 				}
 				return s.f.fail(c.name, s.group, s.row, err)
 			}
-			c.column.end()
+			c.column.releaseChunk()
 		}
 	}
 	if s.group++; s.group == len(s.f.meta.RowGroups) {
@@ -123,8 +123,7 @@ func (s *jsonScan) turn() error {
 func (s *jsonScan) cursor(n *node, m *columnMeta) *cursor {
 	start, end := span(m)
 	c := &cursor{leaf: &leaf{node: n, name: columnName(n.path)}}
-	c.column = column{node: n, codec: m.Codec, left: m.NumValues, scratch: true, holding: holding{budget: s.budget}}
-	c.window = window{src: s.f.src, at: start, end: end,
-		ahead: max(headerRead, min(readAhead, 64*readAhead/int64(len(s.f.leaves))))}
+	c.column = column{node: n, codec: m.Codec, left: m.NumValues, scratch: true, budget: s.budget}
+	c.window = window{src: s.f.src, at: start, end: end, ahead: max(headerRead, min(readAhead, 64*readAhead/int64(len(s.f.leaves))))}
 	return c
 }

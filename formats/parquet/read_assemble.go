@@ -135,7 +135,7 @@ func (c *cursor) entry(p unsafe.Pointer) error {
 			c.index[i]++
 		}
 		if i == last && c.bulk && c.index[i] == 0 {
-			return c.run(p, l)
+			return c.setNumbers(p, l)
 		}
 		var err error
 		if p, err = c.element(p, l, i); err != nil {
@@ -184,7 +184,7 @@ func (c *cursor) element(p unsafe.Pointer, l *list, i int) (unsafe.Pointer, erro
 		if at == 0 {
 			n = c.length(l)
 		}
-		if err := c.column.hand(int64(n) * int64(l.size)); err != nil {
+		if err := c.column.budget.acquireRows(int64(n) * int64(l.size)); err != nil {
 			return nil, err
 		}
 		if at == 0 {
@@ -237,9 +237,9 @@ func (c *cursor) length(l *list) int {
 	return n
 }
 
-// run sets the slice at p to the values of a whole list of numbers. They stay
+// setNumbers sets the slice at p to the values of a whole list of numbers. They stay
 // in the memory of the page; a null element is 0.
-func (c *cursor) run(p unsafe.Pointer, l *list) error {
+func (c *cursor) setNumbers(p unsafe.Pointer, l *list) error {
 	reps, defs := c.page.reps, c.page.defs
 	max := byte(c.node.def)
 	end := c.at

@@ -63,14 +63,14 @@ func (f *File) pieceSize() int64 { return max(f.ahead/(9*atOnce/4), nearGap) }
 const wholePieces = 3
 
 func newStream(r *reader, o *pool) *stream {
-	return &stream{r: r, limit: r.most(), planned: r.group, first: r.first, pages: map[chunkID][]format.PageLocation{},
+	return &stream{r: r, limit: r.memoryLimit(), planned: r.group, first: r.first, pages: map[chunkID][]format.PageLocation{},
 		passed: make([]int64, len(r.leaves)), pool: o}
 }
 
-// most returns how many bytes the reader's pieces may have. Where it reads no heavy
+// memoryLimit returns how many bytes the reader's pieces may have. Where it reads no heavy
 // leaf, decoding takes longer than fetching, and half of the file's limit is
 // enough: as much as it plans together.
-func (r *reader) most() int64 {
+func (r *reader) memoryLimit() int64 {
 	if slices.ContainsFunc(r.leaves, func(l *leaf) bool { return heavy[l.name] }) {
 		return r.f.ahead
 	}
@@ -132,7 +132,7 @@ func (s *stream) fill() error {
 		if more, err := s.plan(); err != nil {
 			return err
 		} else if !more {
-			s.follow()
+			s.prefetchNext()
 			return nil
 		}
 	}
@@ -162,7 +162,7 @@ func (s *stream) release() {
 		if !p.fetched() {
 			return false
 		}
-		s.end(p)
+		s.recycle(p)
 		return true
 	})
 }

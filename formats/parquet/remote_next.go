@@ -8,18 +8,19 @@ type Follower interface {
 	// read next, by the same goroutine, or closed.
 	Then(next func() Follower)
 
-	follows() *reader
+	embedded() *reader
 }
 
+// Then implements Follower.
 func (r *reader) Then(next func() Follower) { r.then = next }
 
-func (r *reader) follows() *reader { return r }
+func (r *reader) embedded() *reader { return r }
 
-// follow begins what the next reader needs first. An error is the next reader's.
-func (s *stream) follow() {
+// prefetchNext begins what the next reader needs first. An error is the next reader's.
+func (s *stream) prefetchNext() {
 	if s.follower == nil && s.r.then != nil {
 		if f := s.r.then(); f != nil {
-			s.follower = f.follows()
+			s.follower = f.embedded()
 		}
 	}
 	next := s.follower

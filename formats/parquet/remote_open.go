@@ -77,8 +77,8 @@ func openWith(src io.ReaderAt, size int64, name string, limit int64, end extent,
 	return f, nil
 }
 
-// kept returns from which byte on the file is in memory.
-func (f *File) kept() int64 {
+// fetchedFrom returns from which byte on the file is in memory.
+func (f *File) fetchedFrom() int64 {
 	if s, is := f.src.(*fetched); is {
 		return s.extents[0].off
 	}

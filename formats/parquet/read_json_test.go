@@ -402,9 +402,8 @@ func TestPrefixesAreBounded(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	c := column{node: &node{kind: format.ByteArray}, scratch: true, holding: holding{budget: &budget{limit: budgetBase}}}
-	if err := c.decode(new(values), append(append(data, more...), text...), format.DeltaByteArray, n); err == nil ||
-		!strings.Contains(err.Error(), "bytes of memory at once") {
+	c := column{node: &node{kind: format.ByteArray}, scratch: true, budget: &budget{limit: budgetBase}}
+	if err := c.decode(new(values), append(append(data, more...), text...), format.DeltaByteArray, n); err == nil || !strings.Contains(err.Error(), "bytes of memory at once") {
 		t.Errorf("%v", err)
 	}
 }

@@ -87,7 +87,7 @@ func setLists[V any](c *cursor, values []V, base unsafe.Pointer, stride uintptr,
 		}
 		s := (*slice)(unsafe.Add(base, uintptr(rows)*stride+l.off))
 		if s.len == 0 && elements > 0 && l.makes {
-			if err := c.column.hand(int64(elements) * int64(l.size)); err != nil {
+			if err := c.column.budget.acquireRows(int64(elements) * int64(l.size)); err != nil {
 				return rows, err
 			}
 			*s = c.elements(l, 0, elements)

@@ -150,12 +150,12 @@ func (r *reader) rowsIn(group int) (from, to int64) {
 
 // add makes pieces of ranges: see join.
 func (s *stream) add(wanted []want, walls []extent, far int64) {
-	kept := s.r.f.kept()
-	wanted = slices.DeleteFunc(wanted, func(w want) bool { return w.off >= min(w.end, kept) })
+	footer := s.r.f.fetchedFrom()
+	wanted = slices.DeleteFunc(wanted, func(w want) bool { return w.off >= min(w.end, footer) })
 	slices.SortFunc(wanted, func(a, b want) int { return byOffset(a.extent, b.extent) })
 	ranges := make([]extent, len(wanted))
 	for i, w := range wanted {
-		ranges[i] = extent{off: w.off, end: min(w.end, kept)}
+		ranges[i] = extent{off: w.off, end: min(w.end, footer)}
 	}
 	for _, e := range join(ranges, walls, math.MaxInt64, far) {
 		for _, p := range s.r.f.cut(e, wanted) {

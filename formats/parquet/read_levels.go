@@ -85,7 +85,7 @@ func (c *column) level(data []byte, max, n int) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := c.claim(2*int64(n), false); err != nil {
+	if err := c.acquirePage(2*int64(n), false); err != nil {
 		return nil, err
 	}
 	from := len(c.levels)
@@ -150,7 +150,7 @@ func (c *column) inflate(data []byte, size int) ([]byte, error) {
 			return nil, badPage("it inflates to %d bytes, not %d", n, size)
 		}
 	}
-	if err = c.claim(int64(len(data))+int64(size), false); err != nil {
+	if err = c.acquirePage(int64(len(data))+int64(size), false); err != nil {
 		return nil, err
 	}
 	switch c.codec {

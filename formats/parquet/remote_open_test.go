@@ -89,7 +89,7 @@ func TestFetchingAheadKeepsToItsLimit(t *testing.T) {
 			var n int
 			n, err = r.Read(buf)
 			rows += int64(n)
-			most = r.stream.most
+			most = r.stream.maxHeld
 		}
 		requests := src.requests.Load()
 		t.Logf("limit %d: %d requests, %d bytes of %d, at most %d held", limit, requests, src.bytes.Load(), len(data), most)
