@@ -60,7 +60,8 @@ func TestTruncated(t *testing.T) {
 }
 
 func TestNotParquet(t *testing.T) {
-	for _, text := range []string{"", "PAR1", "{\"id\":1}\n{\"id\":2}\n", strings.Repeat("PAR1", 100), "PAR1\xff\xff\xff\xffPAR1"} {
+	for _, text := range []string{"", "PAR1", "{\"id\":1}\n{\"id\":2}\n", strings.Repeat("PAR1", 100),
+		"PAR1\xff\xff\xff\xffPAR1"} {
 		_, err := readAll[formats.Trajectory]([]byte(text))
 		refused(t, text, err)
 	}
@@ -128,10 +129,12 @@ func forge(page format.PageHeader, body []byte, change func(*format.FileMetaData
 	}
 	var out bytes.Buffer
 	t := &tail{out: bufio.NewWriter(&out), waits: []bool{false}}
-	t.meta = format.FileMetaData{Version: 2, Schema: l.meta.Schema, NumRows: 1, RowGroups: []format.RowGroup{{NumRows: 1, Columns: []format.ColumnChunk{{
-		MetaData: format.ColumnMetaData{Type: format.Int64, PathInSchema: []string{"n"}, Codec: format.Zstd, NumValues: 1 << 40, DataPageOffset: 4,
-			TotalCompressedSize: int64(len(head) + len(body))},
-	}}}}}
+	t.meta = format.FileMetaData{Version: 2, Schema: l.meta.Schema, NumRows: 1,
+		RowGroups: []format.RowGroup{{NumRows: 1, Columns: []format.ColumnChunk{{
+			MetaData: format.ColumnMetaData{Type: format.Int64, PathInSchema: []string{"n"}, Codec: format.Zstd,
+				NumValues: 1 << 40, DataPageOffset: 4,
+				TotalCompressedSize: int64(len(head) + len(body))},
+		}}}}}
 	if change != nil {
 		change(&t.meta)
 	}
@@ -147,8 +150,10 @@ func forge(page format.PageHeader, body []byte, change func(*format.FileMetaData
 }
 
 func v2(values int, enc format.Encoding, compressed, inflated int) format.PageHeader {
-	return format.PageHeader{Type: format.DataPageV2, CompressedPageSize: int32(compressed), UncompressedPageSize: int32(inflated),
-		DataPageHeaderV2: thrift.New(format.DataPageHeaderV2{NumValues: int32(values), NumRows: int32(values), Encoding: enc, IsCompressed: thrift.New(true)})}
+	return format.PageHeader{Type: format.DataPageV2, CompressedPageSize: int32(compressed),
+		UncompressedPageSize: int32(inflated),
+		DataPageHeaderV2: thrift.New(format.DataPageHeaderV2{NumValues: int32(values), NumRows: int32(values),
+			Encoding: enc, IsCompressed: thrift.New(true)})}
 }
 
 func squeezed(data []byte, o ...zstd.EOption) []byte {
@@ -192,12 +197,15 @@ func TestFalseClaimsInPages(t *testing.T) {
 		"claims more bytes than it has":     forge(v2(1, format.Plain, 1<<30, 8), one, nil),
 		"claims more than it inflates to":   forge(v2(1, format.Plain, len(one), 200<<20), one, nil),
 		"claims a billion values":           forge(v2(1<<30, format.Plain, len(one), 8), one, nil),
-		"claims a billion delta values":     forge(v2(1, format.DeltaBinaryPacked, len(squeezed(delta)), len(delta)), squeezed(delta), nil),
-		"claims fewer values":               forge(v2(0, format.Plain, len(one), 8), one, nil),
-		"is in an encoding of its own":      forge(v2(1, format.Encoding(77), len(one), 8), one, nil),
-		"is a dictionary page alone": forge(format.PageHeader{Type: format.DictionaryPage, CompressedPageSize: int32(len(one)), UncompressedPageSize: 8,
+		"claims a billion delta values": forge(v2(1, format.DeltaBinaryPacked, len(squeezed(delta)), len(delta)),
+			squeezed(delta), nil),
+		"claims fewer values":          forge(v2(0, format.Plain, len(one), 8), one, nil),
+		"is in an encoding of its own": forge(v2(1, format.Encoding(77), len(one), 8), one, nil),
+		"is a dictionary page alone": forge(format.PageHeader{Type: format.DictionaryPage,
+			CompressedPageSize: int32(len(one)), UncompressedPageSize: 8,
 			DictionaryPageHeader: thrift.New(format.DictionaryPageHeader{NumValues: 1})}, one, nil),
-		"indexes no dictionary": forge(v2(1, format.RLEDictionary, len(squeezed([]byte{1, 2, 1})), 3), squeezed([]byte{1, 2, 1}), nil),
+		"indexes no dictionary": forge(v2(1, format.RLEDictionary, len(squeezed([]byte{1, 2, 1})), 3),
+			squeezed([]byte{1, 2, 1}), nil),
 		"has runs without end": forge(v2(1, format.RLEDictionary, len(squeezed([]byte{1, 254, 255, 255, 255, 15, 0})), 7),
 			squeezed([]byte{1, 254, 255, 255, 255, 15, 0}), nil),
 	} {

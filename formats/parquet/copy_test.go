@@ -133,7 +133,8 @@ func sameRows(t testing.TB, want, got []formats.Trajectory) {
 		a, b := want[i], got[i]
 		a.SetPayloadDigest()
 		b.SetPayloadDigest()
-		if formats.Digest(&a) != formats.Digest(&b) || want[i].PayloadDigest != got[i].PayloadDigest || want[i].StartedAt != got[i].StartedAt {
+		if formats.Digest(&a) != formats.Digest(&b) || want[i].PayloadDigest != got[i].PayloadDigest ||
+			want[i].StartedAt != got[i].StartedAt {
 			same(t, want[i], got[i])
 			t.Fatalf("row %d differs", i)
 		}

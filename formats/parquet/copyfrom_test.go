@@ -14,8 +14,10 @@ import (
 // were written together: whole groups in a row group, in files that can be
 // copied again and that other tools read.
 func TestCopyFromSeveralFiles(t *testing.T) {
-	large := slices.Collect(random.Trajectories(3, random.Options{Groups: 4, Generations: 4, Messages: 3, SampledTokens: 150_000}))
-	for name, groups := range map[string][][]formats.Trajectory{"large groups": large, "everything that rows have": varied(60)} {
+	large := slices.Collect(random.Trajectories(3,
+		random.Options{Groups: 4, Generations: 4, Messages: 3, SampledTokens: 150_000}))
+	for name, groups := range map[string][][]formats.Trajectory{"large groups": large,
+		"everything that rows have": varied(60)} {
 		t.Run(name, func(t *testing.T) {
 			r := rand.New(rand.NewPCG(1, 2))
 			old := make([][]formats.Trajectory, len(groups))

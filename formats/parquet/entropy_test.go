@@ -20,7 +20,8 @@ func TestPlanesAreRead(t *testing.T) {
 		n := rapid.IntRange(1, 8).Draw(t, "planes")
 		var plane []byte
 		for range rapid.IntRange(0, 6).Draw(t, "parts") {
-			length := rapid.SampledFrom([]int{1, 7, 255, 256, 257, 600, 1023, 1024, 5000, 128 << 10, 300_000}).Draw(t, "length")
+			length := rapid.SampledFrom([]int{1, 7, 255, 256, 257, 600, 1023, 1024, 5000, 128 << 10, 300_000}).
+				Draw(t, "length")
 			if part := make([]byte, length); rapid.Bool().Draw(t, "run") {
 				plane = append(plane, part...)
 			} else {

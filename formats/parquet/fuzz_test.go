@@ -101,7 +101,8 @@ func seedFiles(t testing.TB) (wide, scores, groups, lists []byte) {
 	}
 	stats := []formats.GroupStats{{GroupID: "g"}, {GroupID: "h"}}
 	plain := func(data []byte) []byte { return takenApart(t, data).put(t) }
-	return plain(fileOf(t, trajectories)), plain(fileOf(t, thin)), plain(fileOf(t, [][]formats.GroupStats{stats})), plain(fileOf(t, [][]listed{listedRows()}))
+	return plain(fileOf(t, trajectories)), plain(fileOf(t, thin)), plain(fileOf(t, [][]formats.GroupStats{stats})),
+		plain(fileOf(t, [][]listed{listedRows()}))
 }
 
 // Whatever bytes a file has whose pages no checksum protects (levels, indexes
@@ -162,7 +163,8 @@ func mutated[T any](t testing.TB, r *rand.Rand, file []byte) {
 		}
 		p := &pages[r.IntN(len(pages))]
 		h := &p.header.DataPageHeaderV2.V
-		levels := min(max(0, int(h.RepetitionLevelsByteLength+h.DefinitionLevelsByteLength)), len(p.body)) // an earlier change may have made it wrong
+		// an earlier change may have made it wrong
+		levels := min(max(0, int(h.RepetitionLevelsByteLength+h.DefinitionLevelsByteLength)), len(p.body))
 		switch r.IntN(6) {
 		case 0, 1: // levels
 			if levels > 0 {
@@ -175,7 +177,8 @@ func mutated[T any](t testing.TB, r *rand.Rand, file []byte) {
 		case 4: // encoding
 			h.Encoding = format.Encoding(r.IntN(10))
 		case 5: // counts and lengths
-			field := []*int32{&h.NumValues, &h.NumRows, &h.NumNulls, &h.RepetitionLevelsByteLength, &h.DefinitionLevelsByteLength,
+			field := []*int32{&h.NumValues, &h.NumRows, &h.NumNulls, &h.RepetitionLevelsByteLength,
+				&h.DefinitionLevelsByteLength,
 				&p.header.DictionaryPageHeader.V.NumValues}[r.IntN(6)]
 			*field = []int32{0, 1, *field - 1, *field + 1, 1 << 26, -1}[r.IntN(6)]
 		}

@@ -76,7 +76,8 @@ func TestWriteGroupsOfLightRows(t *testing.T) {
 	for i := range 3000 {
 		x := float64(i) / 7
 		full := formats.Score{TrajectoryID: fmt.Sprint(i), ExampleID: fmt.Sprint(i / 3), Reward: &x,
-			Rewards: []formats.NamedReward{{Name: "a", Value: &x, Weight: 1, Error: strings.Repeat("why ", i%300)}, {Name: "b", Failure: "missing"}}}
+			Rewards: []formats.NamedReward{{Name: "a", Value: &x, Weight: 1, Error: strings.Repeat("why ", i%300)},
+				{Name: "b", Failure: "missing"}}}
 		none := formats.Score{TrajectoryID: fmt.Sprint(i, "none"), Status: "failed"}
 		group := []formats.Score{full, none, full}[:1+i%3]
 		if err := one.Write(group); err != nil {

@@ -33,7 +33,8 @@ func epoch(t testing.TB) (groups [][]formats.Trajectory, data []byte, f *File) {
 }
 
 var madeEpoch = sync.OnceValues(func() (groups [][]formats.Trajectory, data []byte) {
-	for rows := range random.Trajectories(5, random.Options{Groups: 1100, Generations: 8, SampledTokens: 50, PromptTokens: 30, Messages: 3, Scored: true}) {
+	for rows := range random.Trajectories(5,
+		random.Options{Groups: 1100, Generations: 8, SampledTokens: 50, PromptTokens: 30, Messages: 3, Scored: true}) {
 		groups = append(groups, rows)
 	}
 	for i := 10; i < len(groups); i += 50 {
@@ -76,7 +77,8 @@ func TestSplitsHoldEveryRowGroup(t *testing.T) {
 	for i, g := range wholeFooter(t, f).RowGroups {
 		start, _ := span(&f.meta.RowGroups[i].Columns[0].MetaData)
 		if middle := start + g.TotalCompressedSize/2; g.TotalCompressedSize == 0 || middle >= int64(len(data)) {
-			t.Errorf("row group %d begins at %d and has %d bytes: its middle lies behind the end of the file, at %d", i, start,
+			t.Errorf("row group %d begins at %d and has %d bytes: its middle lies behind the end of the "+
+				"file, at %d", i, start,
 				g.TotalCompressedSize, len(data))
 		}
 	}
@@ -244,8 +246,10 @@ func TestHeavyLeavesHaveNoStatisticsAndNoDictionary(t *testing.T) {
 func TestEncodings(t *testing.T) {
 	_, _, f := epoch(t)
 	want := map[string]format.Encoding{
-		"messages.token_ids": format.Plain, "messages.prompt_delta_ids": format.Plain, "messages.logprobs": format.ByteStreamSplit,
-		"messages.content": format.DeltaLengthByteArray, "trajectory_id": format.DeltaLengthByteArray, "example_id": format.RLEDictionary,
+		"messages.token_ids": format.Plain, "messages.prompt_delta_ids": format.Plain,
+		"messages.logprobs": format.ByteStreamSplit,
+		"messages.content":  format.DeltaLengthByteArray, "trajectory_id": format.DeltaLengthByteArray,
+		"example_id": format.RLEDictionary,
 		"generation": format.DeltaBinaryPacked, "reward": format.Plain, "messages.role": format.RLEDictionary,
 	}
 	for c := range f.meta.RowGroups[0].Columns {

@@ -131,7 +131,8 @@ func TestDamagedAnswerIsNotCopied(t *testing.T) {
 	err = w.Copy(f, at, slices.Clone(groups[0]))
 	err = errors.Join(err, w.Close())
 	var bad *formats.InputError
-	if !errors.As(err, &bad) || !strings.Contains(err.Error(), "column answer") || !strings.Contains(err.Error(), "checksum") {
+	if !errors.As(err, &bad) || !strings.Contains(err.Error(), "column answer") ||
+		!strings.Contains(err.Error(), "checksum") {
 		t.Errorf("the error is %v", err)
 	}
 }

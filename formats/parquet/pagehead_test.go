@@ -13,7 +13,8 @@ import (
 func ownHead(rows int32) *format.PageHeader {
 	return &format.PageHeader{Type: format.DataPageV2, UncompressedPageSize: 70000, CompressedPageSize: 20000, CRC: -5,
 		DataPageHeaderV2: thrift.New(format.DataPageHeaderV2{
-			NumValues: 3 * rows, NumNulls: rows, NumRows: rows, Encoding: format.DeltaLengthByteArray, RepetitionLevelsByteLength: 300,
+			NumValues: 3 * rows, NumNulls: rows, NumRows: rows, Encoding: format.DeltaLengthByteArray,
+			RepetitionLevelsByteLength: 300,
 			DefinitionLevelsByteLength: 40,
 			IsCompressed:               thrift.New(true), Statistics: format.Statistics{NullCount: int64(rows)},
 		})}

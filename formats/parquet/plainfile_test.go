@@ -34,7 +34,8 @@ func takenApart(t testing.TB, data []byte) *laidOut {
 		for c := range group.Columns {
 			m := &group.Columns[c].MetaData
 			start, end := span(m)
-			w, raw, inflater := window{src: f.src, at: start, end: end, ahead: readAhead}, rawPage{}, column{codec: m.Codec, budget: f.newBudget()}
+			w, raw, inflater := window{src: f.src, at: start, end: end, ahead: readAhead}, rawPage{}, column{codec: m.Codec,
+				budget: f.newBudget()}
 			var pages []plainPage
 			for {
 				if err := w.next(&raw); errors.Is(err, io.EOF) {
@@ -43,7 +44,8 @@ func takenApart(t testing.TB, data []byte) *laidOut {
 					t.Fatal(err)
 				}
 				h := raw.header
-				levels := int(h.DataPageHeaderV2.V.RepetitionLevelsByteLength + h.DataPageHeaderV2.V.DefinitionLevelsByteLength)
+				levels := int(h.DataPageHeaderV2.V.RepetitionLevelsByteLength +
+					h.DataPageHeaderV2.V.DefinitionLevelsByteLength)
 				values, err := inflater.inflate(raw.body[levels:], int(h.UncompressedPageSize)-levels)
 				if err != nil {
 					t.Fatal(err)

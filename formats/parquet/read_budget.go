@@ -37,7 +37,8 @@ func (f *File) newBudget() *budget { return &budget{limit: f.budget} }
 // acquire counts memory before it is allocated.
 func (b *budget) acquire(n int64) error {
 	if used := b.used.Add(n); used > b.limit || n < 0 {
-		return badPage("it needs %d bytes of memory at once; the budget for this file is %d (512 MiB and 64 times its size, at most 1 GiB, unless it was given another budget)", used, b.limit)
+		return badPage("it needs %d bytes of memory at once; the budget for this file is %d (512 MiB and 64 times its "+
+			"size, at most 1 GiB, unless it was given another budget)", used, b.limit)
 	}
 	return nil
 }

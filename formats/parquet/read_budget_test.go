@@ -39,7 +39,8 @@ func claiming(t testing.TB, n int) []byte {
 	page.DataPageHeaderV2.V.IsCompressed = thrift.New(false)
 	chunk = append(chunk, header(page, indexes)...)
 	data := []byte(magic)
-	meta := format.FileMetaData{Version: version, Schema: layoutOf[numbers]().meta.Schema, NumRows: int64(n), RowGroups: []format.RowGroup{{NumRows: int64(n)}}}
+	meta := format.FileMetaData{Version: version, Schema: layoutOf[numbers]().meta.Schema, NumRows: int64(n),
+		RowGroups: []format.RowGroup{{NumRows: int64(n)}}}
 	for i, name := range []string{"a", "b", "c", "d"} {
 		meta.RowGroups[0].Columns = append(meta.RowGroups[0].Columns, format.ColumnChunk{MetaData: format.ColumnMetaData{
 			Type: format.Int64, PathInSchema: []string{name}, NumValues: int64(n), TotalCompressedSize: int64(len(chunk)),

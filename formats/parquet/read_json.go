@@ -124,6 +124,7 @@ func (s *jsonScan) cursor(n *node, m *columnMeta) *cursor {
 	start, end := span(m)
 	c := &cursor{leaf: &leaf{node: n, name: columnName(n.path)}}
 	c.column = column{node: n, codec: m.Codec, left: m.NumValues, scratch: true, budget: s.budget}
-	c.window = window{src: s.f.src, at: start, end: end, ahead: max(headerRead, min(readAhead, 64*readAhead/int64(len(s.f.leaves))))}
+	c.window = window{src: s.f.src, at: start, end: end,
+		ahead: max(headerRead, min(readAhead, 64*readAhead/int64(len(s.f.leaves))))}
 	return c
 }

@@ -50,7 +50,8 @@ func write(t testing.TB, codec compress.Compression, schema *arrow.Schema, fill 
 	b := array.NewRecordBuilder(memory.DefaultAllocator, schema)
 	fill(b)
 	var out bytes.Buffer
-	w, err := pqarrow.NewFileWriter(schema, &out, parquet.NewWriterProperties(parquet.WithCompression(codec)), pqarrow.DefaultWriterProps())
+	w, err := pqarrow.NewFileWriter(schema, &out, parquet.NewWriterProperties(parquet.WithCompression(codec)),
+		pqarrow.DefaultWriterProps())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -294,7 +295,8 @@ func TestStoredDictionariesAreReadAsTheirValues(t *testing.T) {
 		}
 	}
 	var out bytes.Buffer
-	w, err := pqarrow.NewFileWriter(schema, &out, parquet.NewWriterProperties(), pqarrow.NewArrowWriterProperties(pqarrow.WithStoreSchema()))
+	w, err := pqarrow.NewFileWriter(schema, &out, parquet.NewWriterProperties(),
+		pqarrow.NewArrowWriterProperties(pqarrow.WithStoreSchema()))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -328,16 +330,21 @@ func TestUnsupportedTypesAreNamed(t *testing.T) {
 		{func(e *format.SchemaElement) {
 			e.LogicalType.Value, e.ConvertedType = nil, thrift.New(deprecated.Interval)
 		}, `column "deep.at" has the type INTERVAL of INT64`},
-		{func(e *format.SchemaElement) { e.LogicalType.Value = new(format.VariantType) }, `column "deep.at" has the type VARIANT of INT64`},
-		{func(e *format.SchemaElement) { e.LogicalType.Value = new(format.DateType) }, `column "deep.at" has the type DATE of INT64`},
-		{func(e *format.SchemaElement) { e.LogicalType.Value = &format.DecimalType{Precision: 100} }, `column "deep.at" has the type DECIMAL(100,0) of INT64`},
+		{func(e *format.SchemaElement) { e.LogicalType.Value = new(format.VariantType) },
+			`column "deep.at" has the type VARIANT of INT64`},
+		{func(e *format.SchemaElement) { e.LogicalType.Value = new(format.DateType) },
+			`column "deep.at" has the type DATE of INT64`},
+		{func(e *format.SchemaElement) { e.LogicalType.Value = &format.DecimalType{Precision: 100} },
+			`column "deep.at" has the type DECIMAL(100,0) of INT64`},
 	} {
 		file := withSchema(t, buf.Bytes(), func(schema []format.SchemaElement) { c.change(&schema[2]) })
 		if _, err := rowsOf(t, file); !errors.Is(err, formats.ErrInvalid) || !strings.Contains(err.Error(), c.want) {
 			t.Errorf("%v, want %s", err, c.want)
 		}
 	}
-	file := withSchema(t, buf.Bytes(), func(schema []format.SchemaElement) { schema[1].ConvertedType = thrift.New(deprecated.List) })
+	file := withSchema(t, buf.Bytes(), func(schema []format.SchemaElement) {
+		schema[1].ConvertedType = thrift.New(deprecated.List)
+	})
 	if _, err := rowsOf(t, file); err == nil || !strings.Contains(err.Error(), `column "deep" is a list of a form`) {
 		t.Error(err)
 	}
@@ -403,7 +410,8 @@ func TestPrefixesAreBounded(t *testing.T) {
 		t.Fatal(err)
 	}
 	c := column{node: &node{kind: format.ByteArray}, scratch: true, budget: &budget{limit: budgetBase}}
-	if err := c.decode(new(values), append(append(data, more...), text...), format.DeltaByteArray, n); err == nil || !strings.Contains(err.Error(), "bytes of memory at once") {
+	if err := c.decode(new(values), append(append(data, more...), text...), format.DeltaByteArray, n); err == nil ||
+		!strings.Contains(err.Error(), "bytes of memory at once") {
 		t.Errorf("%v", err)
 	}
 }

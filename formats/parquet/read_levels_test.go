@@ -22,7 +22,8 @@ type pair struct {
 
 func listedRows() []listed {
 	full := pair{A: 1, B: "b", C: []string{"c", "d"}, D: []int32{1, 2, 3}}
-	return []listed{{"none", nil}, {"one", []pair{full}}, {"two", []pair{{}, full}}, {"empty", []pair{}}, {"last", []pair{full, full}}}
+	return []listed{{"none", nil}, {"one", []pair{full}}, {"two", []pair{{}, full}}, {"empty", []pair{}},
+		{"last", []pair{full, full}}}
 }
 
 // levelled writes rows with changed levels; the pages are complete and have
@@ -49,7 +50,8 @@ func TestListContinuesOnlyAfterAnElement(t *testing.T) {
 		column string
 		entry  int // that follows a null or an empty list
 		rep    byte
-	}{{"list.a", 1, 1}, {"list.b", 1, 1}, {"list.c", 1, 1}, {"list.c", 1, 2}, {"list.c", 4, 2}, {"list.d", 1, 2}, {"list.d", 5, 2}} {
+	}{{"list.a", 1, 1}, {"list.b", 1, 1}, {"list.c", 1, 1}, {"list.c", 1, 2}, {"list.c", 4, 2}, {"list.d", 1, 2},
+		{"list.d", 5, 2}} {
 		data := levelled(t, listedRows(), func(name string, reps, defs []byte) {
 			if name == c.column {
 				reps[c.entry] = c.rep

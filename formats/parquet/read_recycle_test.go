@@ -17,7 +17,8 @@ func withAnswers(t testing.TB, rows int) *File {
 	w := NewWriter[formats.Trajectory](&out)
 	for i := range rows {
 		reward := float64(i)
-		row := formats.Trajectory{TrajectoryID: fmt.Sprint("row ", i), Answer: answerOf(i), Reward: &reward, Rewards: []formats.NamedReward{{Name: "length"}}}
+		row := formats.Trajectory{TrajectoryID: fmt.Sprint("row ", i), Answer: answerOf(i), Reward: &reward,
+			Rewards: []formats.NamedReward{{Name: "length"}}}
 		if err := w.Write([]formats.Trajectory{row}); err != nil {
 			t.Fatal(err)
 		}

@@ -94,7 +94,8 @@ func TestFetchingAheadKeepsToItsLimit(t *testing.T) {
 		requests := src.requests.Load()
 		t.Logf("limit %d: %d requests, %d bytes of %d, at most %d held", limit, requests, src.bytes.Load(), len(data), most)
 		if err != io.EOF || rows != f.Rows() || requests > before {
-			t.Errorf("limit %d: %v; %d rows of %d; %d requests, and %d with less", limit, err, rows, f.Rows(), requests, before)
+			t.Errorf("limit %d: %v; %d rows of %d; %d requests, and %d with less", limit, err, rows, f.Rows(),
+				requests, before)
 		}
 		if most == 0 || most > limit*3/2 {
 			t.Errorf("limit %d: %d bytes were held", limit, most)

@@ -67,7 +67,8 @@ func TestAScanTakesAsLongAsADownload(t *testing.T) {
 		from := time.Now()
 		r := readSlow(t, f, nil)
 		scan, requests := time.Since(from), src.requests.Load()
-		t.Logf("%s, and %s to download %d bytes; %d requests; at most %d held", scan, plain, len(data), requests, r.stream.maxHeld)
+		t.Logf("%s, and %s to download %d bytes; %d requests; at most %d held", scan, plain, len(data), requests,
+			r.stream.maxHeld)
 		if scan > plain*5/4 {
 			t.Errorf("%s, and %s to download it", scan, plain)
 		}

@@ -86,7 +86,8 @@ func TestLargeRowGroupsAreFetchedAhead(t *testing.T) {
 	src := &gate{counting: counting{ReaderAt: bytes.NewReader(data)}, open: make(chan struct{}), first: 1}
 	src.wait.Store(atOnce)
 	got, r := rowsFrom[formats.Trajectory](t, src, int64(len(data)), limit, 0, -1)
-	if want, _ := rowsFrom[formats.Trajectory](t, bytes.NewReader(data), int64(len(data)), 0, 0, -1); !reflect.DeepEqual(got, want) {
+	if want, _ := rowsFrom[formats.Trajectory](t, bytes.NewReader(data), int64(len(data)), 0, 0,
+		-1); !reflect.DeepEqual(got, want) {
 		t.Error("other rows than from a local file")
 	}
 	size := int64(len(data))

@@ -14,9 +14,11 @@ import (
 func scores() (groups [][]formats.Score) {
 	for i := range 3500 {
 		x := float64(i) / 7
-		full := formats.Score{TrajectoryID: fmt.Sprint(i), ExampleID: fmt.Sprint(i / 2), Status: "ok", Reward: &x, ShapedRewards: []float64{x, 1},
-			Failure: "none",
-			Rewards: []formats.NamedReward{{Name: "a", Value: &x, Weight: 1, Error: strings.Repeat("why ", i%300)}, {Name: "b", Failure: "missing"}}}
+		full := formats.Score{TrajectoryID: fmt.Sprint(i), ExampleID: fmt.Sprint(i / 2), Status: "ok", Reward: &x,
+			ShapedRewards: []float64{x, 1},
+			Failure:       "none",
+			Rewards: []formats.NamedReward{{Name: "a", Value: &x, Weight: 1, Error: strings.Repeat("why ", i%300)},
+				{Name: "b", Failure: "missing"}}}
 		none := formats.Score{TrajectoryID: fmt.Sprint(i, "none"), Status: "failed", Error: "x"}
 		if i > 2900 {
 			none.Rewards = []formats.NamedReward{{Name: "a", Error: strings.Repeat("so ", i)}}
@@ -27,8 +29,9 @@ func scores() (groups [][]formats.Score) {
 }
 
 func member(s formats.Score) formats.Member {
-	return formats.Member{TrajectoryID: s.TrajectoryID, ExampleID: s.ExampleID, GroupID: s.ExampleID + "@0", Epoch: s.Epoch, Generation: s.Generation,
-		Status: s.Status, Reward: s.Reward, Rewards: s.Rewards, ShapedRewards: s.ShapedRewards, Advantage: s.Reward}
+	return formats.Member{TrajectoryID: s.TrajectoryID, ExampleID: s.ExampleID, GroupID: s.ExampleID + "@0", Epoch: s.Epoch,
+		Generation: s.Generation,
+		Status:     s.Status, Reward: s.Reward, Rewards: s.Rewards, ShapedRewards: s.ShapedRewards, Advantage: s.Reward}
 }
 
 // Rows that repeat those of a file give the bytes that they give when all their

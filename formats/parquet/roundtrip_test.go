@@ -18,17 +18,20 @@ import (
 // tool calls, candidates, nulls and empty lists.
 func varied(groups int) [][]formats.Trajectory {
 	var out [][]formats.Trajectory
-	for rows := range random.Trajectories(7, random.Options{Groups: groups, Generations: 4, SampledTokens: 60, PromptTokens: 40,
-		Messages: 6, Failures: 0.3, Branches: 0.3, Unscored: 0.2, Scored: true}) {
+	for rows := range random.Trajectories(7,
+		random.Options{Groups: groups, Generations: 4, SampledTokens: 60, PromptTokens: 40,
+			Messages: 6, Failures: 0.3, Branches: 0.3, Unscored: 0.2, Scored: true}) {
 		for i := range rows {
 			if i%2 == 0 {
 				score := float64(i) / 3
-				rows[i].Candidates = []formats.Candidate{{Message: 1, Content: "other"}, {Message: -1, Turn: "t", Score: &score}}
+				rows[i].Candidates = []formats.Candidate{{Message: 1, Content: "other"},
+					{Message: -1, Turn: "t", Score: &score}}
 				rows[i].ShapedRewards = []float64{0.5, score}
 				rows[i].ToolSets = []string{`[{"name":"a"}]`, ""}
 			}
 			if i%3 == 1 && len(rows[i].Messages) > 1 {
-				rows[i].Messages[0].ToolCalls = []formats.ToolCall{{ID: "1", Name: "f", Arguments: "{}"}, {ID: "2", Name: "g"}}
+				rows[i].Messages[0].ToolCalls = []formats.ToolCall{{ID: "1", Name: "f", Arguments: "{}"},
+					{ID: "2", Name: "g"}}
 				rows[i].Messages[1].PromptDeltaIDs = []int32{9, 8, 7}
 			}
 		}

@@ -60,7 +60,8 @@ func TestTokensAreRead(t *testing.T) {
 		}
 		for i := range want {
 			g, w := got[i], want[i]
-			if g.Name != w.Name || !slices.Equal(g.IDs, w.IDs) || !slices.Equal(g.Maybe, w.Maybe) || !slices.Equal(g.Mask, w.Mask) ||
+			if g.Name != w.Name || !slices.Equal(g.IDs, w.IDs) || !slices.Equal(g.Maybe, w.Maybe) ||
+				!slices.Equal(g.Mask, w.Mask) ||
 				!slices.Equal(g.Logprobs, w.Logprobs) {
 				t.Fatalf("row %d of %d differs", i, len(want))
 			}
