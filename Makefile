@@ -39,7 +39,7 @@ GO    ?= go
 export CGO_ENABLED := 0
 export GOFLAGS := $(shell $(GO) env GOFLAGS)
 ifeq ($(findstring disable_grpc_modules,$(GOFLAGS)),)
-GOFLAGS := -trimpath -tags=disable_grpc_modules,grpcnotrace,minimal,urfave_cli_no_docs -vet=off $(GOFLAGS)
+GOFLAGS := -trimpath -tags=disable_grpc_modules,grpcnotrace,minimal,arrow_json_stdlib,urfave_cli_no_docs -vet=off -gcflags=all=-dwarf=false $(GOFLAGS)
 endif
 COUNT ?= 3
 SEEDS ?= 2
@@ -62,6 +62,7 @@ BUILD   = -ldflags \
 
 build: bin/rollmill bin/tictactoe
 bin/rollmill: FORCE
+	@[ -e $@ ] || echo "building $@: the first build compiles the dependencies and takes some minutes" >&2
 	@$(GO) build $(BUILD) -o $@ ./cmd/rollmill
 bin/tictactoe: FORCE
 	@$(GO) build -ldflags "-s -w" -o $@ ./cmd/tictactoe
@@ -105,6 +106,7 @@ demo: build $(DEMO)/train.jsonl $(DEMO)/held-out.jsonl
 	else \
 	  $(SANDBOX) '$(EPOCHS_MK)' && bin/rollmill report --root '$(DEMO_RUN)'; \
 	fi
+	@echo "next: bin/rollmill view '$(DEMO_RUN)'"
 
 # The same epochs in one process.
 demo-train: build $(DEMO)/train.jsonl $(DEMO)/held-out.jsonl
