@@ -20,7 +20,6 @@ var layers = []struct {
 }{
 	{`cmd/tictactoe`, ``},
 	{`cmd/rollmill`, `.*`},
-	{`cmd/internal/release`, ``},
 	{`cmd/internal/began`, ``},
 	{`cmd/internal/config`, `stages`},
 	{`cmd/internal/monitors`, `stages stages/plugin`},
@@ -63,7 +62,6 @@ var homes = []struct{ library, home string }{
 	{`github.com/apache/arrow-go`, `formats/arrow`},
 	{`github.com/apache/arrow-go/v18/parquet`, `formats/arrow/arrowtest`}, // 30 MB of code, for tests
 	{`github.com/santhosh-tekuri/jsonschema`, ``},                         // 5 ms at the start of every command: for tests
-	{`github.com/CycloneDX`, `cmd/internal/release`},
 	{`gocloud.dev`, `storage`},
 	{`github.com/cenkalti/backoff`, `stages/internal/remote storage`},
 	{`github.com/sashabaranov/go-openai`, `stages/backends/openai`},

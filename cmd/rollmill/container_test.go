@@ -12,7 +12,7 @@ import (
 // the program that starts is the one that was copied, and that the Go version is that
 // of go.mod.
 func TestContainerfile(t *testing.T) {
-	const root = "../../.."
+	const root = "../.."
 	data, err := os.ReadFile(filepath.Join(root, ".github/Containerfile"))
 	if err != nil {
 		t.Fatal(err)
