@@ -39,7 +39,7 @@ GO    ?= go
 export CGO_ENABLED := 0
 export GOFLAGS := $(shell $(GO) env GOFLAGS)
 ifeq ($(findstring disable_grpc_modules,$(GOFLAGS)),)
-GOFLAGS := -trimpath -tags=disable_grpc_modules,grpcnotrace,minimal,urfave_cli_no_docs -vet=off $(GOFLAGS)
+GOFLAGS := -trimpath -tags=disable_grpc_modules,grpcnotrace,minimal,arrow_json_stdlib,urfave_cli_no_docs -vet=off -gcflags=all=-dwarf=false $(GOFLAGS)
 endif
 COUNT ?= 3
 SEEDS ?= 2
@@ -51,7 +51,7 @@ TRAJECTORIES ?= 400
 KILLS  ?= 4
 STORES ?= minio gcs azure
 
-.PHONY: all announce build release wheels demo demo-train test check bench bench/score bench/rewards bench/submit bench/rollout bench/open bench/shards bench/group bench/curate bench/import bench/export bench/view bench/remote bench/recorder bench/rounds bench/scale bench/all view/shots stores slurm airflow ray docs versions golden chaos chaos-rollout chaos-stages chaos-submit learn learn/torch llama vllm clean FORCE
+.PHONY: all build release gnu-tar wheels demo demo-train test check bench bench/score bench/rewards bench/submit bench/rollout bench/open bench/shards bench/group bench/curate bench/import bench/export bench/view bench/remote bench/recorder bench/rounds bench/scale bench/all view/shots stores slurm airflow ray docs versions golden chaos chaos-rollout chaos-stages chaos-submit learn learn/torch llama vllm clean FORCE
 all: build
 
 VERSION = $(shell git describe --tags --always --dirty 2>/dev/null)
@@ -62,19 +62,34 @@ BUILD   = -ldflags \
 
 build: bin/rollmill bin/tictactoe
 bin/rollmill: FORCE
+	@[ -e $@ ] || echo "building $@: the first build compiles the dependencies and takes some minutes" >&2
 	@$(GO) build $(BUILD) -o $@ ./cmd/rollmill
 bin/tictactoe: FORCE
 	@$(GO) build -ldflags "-s -w" -o $@ ./cmd/tictactoe
 
 PLATFORMS ?= linux-amd64 linux-arm64 darwin-amd64 darwin-arm64
-RELEASE_FILES = README.md LICENSE bin/release/LICENCES.txt $(SHELLS:%=bin/release/rollmill.%)
-SHELLS       := bash zsh
-release: bin/rollmill $(PLATFORMS:%=bin/release/rollmill-%)
-	@cp cmd/rollmill/licences.txt bin/release/LICENCES.txt
-	@for shell in $(SHELLS); do bin/rollmill completion $$shell > bin/release/rollmill.$$shell || exit; done
-	@rm -f bin/release/*.tar.gz bin/release/*.json
-	@for p in $(PLATFORMS); do .github/release "$$p" '$(VERSION)' '$(DATE)' $(RELEASE_FILES) || exit; done
-	@cd bin/release && sha256sum *.tar.gz *.json > SHA256SUMS
+SHELLS    := bash zsh
+TAR       ?= $(shell command -v gtar || command -v tar)
+SHA256    := $(shell command -v sha256sum || echo shasum -a 256)
+BILL      := github.com/CycloneDX/cyclonedx-gomod/cmd/cyclonedx-gomod@v1.10.0
+# The same binaries give the same bytes: the date of everything is the commit's.
+release: gnu-tar bin/rollmill $(PLATFORMS:%=bin/release/rollmill-%)
+	@rm -rf bin/release/*.tar.gz bin/release/*.json bin/release/files
+	@mkdir bin/release/files && cp README.md LICENSE bin/release/files && cp cmd/rollmill/licences.txt bin/release/files/LICENCES.txt
+	@for shell in $(SHELLS); do bin/rollmill completion $$shell > bin/release/files/rollmill.$$shell || exit; done
+	@set -e; for platform in $(PLATFORMS); do \
+	  name=rollmill-$(VERSION)-$$platform; echo "release: $$name"; \
+	  $(GO) run $(BILL) bin -json -std -notimestamp -noserial -version '$(VERSION)' bin/release/rollmill-$$platform > bin/release/bill; \
+	  python3 .ci/bill.py '$(DATE)' pipelines/view/static/*.min.* < bin/release/bill > bin/release/$$name.cdx.json; \
+	  cp bin/release/rollmill-$$platform bin/release/files/rollmill; chmod 644 bin/release/files/*; chmod 755 bin/release/files/rollmill; \
+	  (cd bin/release/files && LC_ALL=C $(TAR) -cf ../$$name.tar --format=ustar --mtime='$(DATE) 00:00:00Z' \
+	    --owner=0 --group=0 --numeric-owner --transform="s,^,$$name/," -- *); \
+	  gzip -9n bin/release/$$name.tar; \
+	done
+	@rm -r bin/release/files bin/release/bill
+	@cd bin/release && LC_ALL=C $(SHA256) *.cdx.json *.tar.gz > SHA256SUMS
+gnu-tar:
+	@$(TAR) --version | grep -q 'GNU tar' || { echo "release: install GNU tar (on macOS: brew install gnu-tar), or name it with TAR=" >&2; exit 1; }
 bin/release/rollmill-%: FORCE
 	GOOS=$(word 1,$(subst -, ,$*)) GOARCH=$(word 2,$(subst -, ,$*)) $(GO) build $(BUILD) -o $@ ./cmd/rollmill
 
@@ -100,16 +115,13 @@ EPOCHS_MK := ROOT="$$DEMO_RUN" $(MAKE) --no-print-directory -f pipelines/make/ep
 STORE_KEYS := AWS_ACCESS_KEY_ID AWS_SECRET_ACCESS_KEY AWS_SESSION_TOKEN AZURE_STORAGE_KEY AZURE_STORAGE_SAS_TOKEN
 SANDBOX   := bin/rollmill sandbox --dir $(DEMO)/sandbox --listen 127.0.0.1:$(DEMO_PORT) $(STORE_KEYS:%=--exec-env %) --exec
 
-demo: announce build $(DEMO)/train.jsonl $(DEMO)/held-out.jsonl
+demo: build $(DEMO)/train.jsonl $(DEMO)/held-out.jsonl
 	@if $(EPOCHS_MK) -q >/dev/null 2>&1; then \
 	  echo "demo: up to date: all $(DEMO_EPOCHS) epochs are in $(DEMO) (make clean removes them)"; \
 	else \
 	  $(SANDBOX) '$(EPOCHS_MK)' && bin/rollmill report --root '$(DEMO_RUN)'; \
-	fi && echo 'next: bin/rollmill view $(DEMO_RUN)'
-
-# The first build is silent for minutes.
-announce:
-	@[ -x bin/rollmill ] || echo 'demo: building bin/rollmill; the first build compiles all dependencies, which takes minutes'
+	fi
+	@echo "next: bin/rollmill view '$(DEMO_RUN)'"
 
 # The same epochs in one process.
 demo-train: build $(DEMO)/train.jsonl $(DEMO)/held-out.jsonl

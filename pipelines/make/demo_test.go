@@ -217,8 +217,12 @@ func (r run) killAtRandom(random *rand.Rand, took time.Duration) (kills int) {
 // process give the same rows.
 func TestDemo(t *testing.T) {
 	r := newRun(t)
-	if out := r.demo(); !strings.Contains(out, "epoch") {
+	out := r.demo()
+	if !strings.Contains(out, "epoch") {
 		t.Fatalf("no table:\n%s", out)
+	}
+	if next := "next: bin/rollmill view '" + r.dir + "'\n"; !strings.HasSuffix(out, next) {
+		t.Errorf("the end is not %q:\n%s", next, out)
 	}
 	want := r.digests()
 	t.Run("twice", func(t *testing.T) {
