@@ -130,9 +130,9 @@ func (a *auditor) leaked(ctx context.Context, d *dataset.Dataset, held *heldOut)
 		asked.Of++
 		switch at := (&validate.Row{Number: row, TrajectoryID: e.TrajectoryID}); {
 		case held.has(e):
-			same.Add(at, "", "example "+e.ExampleID)
+			same.Add(at, "", "example %s", e.ExampleID)
 		case held.asks(e):
-			asked.Add(at, "", "example "+e.ExampleID)
+			asked.Add(at, "", "example %s", e.ExampleID)
 		}
 	})
 	if err != nil {
