@@ -23,8 +23,7 @@ type Commands uint8
 const (
 	Import Commands = 1 << iota // the report of an import, of the rows of a source
 	Audit                       // of complete datasets
-	// of the rows that preflight reads; a trainer's own preflight has the checks that depend on it
-	Submit
+	Submit                      // of the rows that preflight reads, for every trainer; its own preflight has further ones
 )
 
 // Scope is what a check sees at once.
@@ -48,7 +47,7 @@ type Check struct {
 	In       Commands // that make it
 	Sees     Scope
 	Payload  bool    // it reads messages, calls or the example
-	Share    float64 // the share of a dataset's rows or groups up to which it is no finding; an import's report counts each
+	Share    float64 // of a dataset's rows or groups, up to which it is no finding; an import's report counts each
 	Blocks   uses    // what such rows, or the rows of such groups, cannot be used for
 	What     string  // what a finding in a dataset says of what it counts; "" for Help
 	Help     string  // what is the case: a lower-case phrase

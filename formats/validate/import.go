@@ -17,12 +17,11 @@ const maxFiles = 100
 // it keeps of them is in sorters, so its own memory does not grow with rows, only
 // with the number of files; their names' memory is the caller's.
 type SourceCheck struct {
-	files  []string
-	n      uint64               // rows
-	sorter func() *spill.Sorter // a new one
-	ids    *spill.Sorter        // the hash of an id and its row: the hash of the group
-	// the hash of a group and a row: the facts of it and of the next rows, if they are of the group too
-	runs    *spill.Sorter
+	files   []string
+	n       uint64               // rows
+	sorter  func() *spill.Sorter // a new one
+	ids     *spill.Sorter        // the hash of an id and its row: the hash of the group
+	runs    *spill.Sorter        // the hash of a group and a row: the facts of it and of the group's rows next to it
 	rowwise []rowwise
 	row     Row // the last one
 	source  Source
@@ -91,8 +90,8 @@ func (sc *SourceCheck) Add(group string, s Source, t *formats.Trajectory) error 
 
 // find returns what a row shows by itself.
 func (sc *SourceCheck) find(group string, s Source, t *formats.Trajectory) (found set) {
-	sc.source, sc.row = s, Row{TrajectoryID: t.TrajectoryID, Group: group, Status: t.Status, Reward: t.Reward, Trajectory: t,
-		Source: &sc.source}
+	sc.source = s
+	sc.row = Row{TrajectoryID: t.TrajectoryID, Group: group, Status: t.Status, Reward: t.Reward, Trajectory: t, Source: &sc.source}
 	for i := range sc.rowwise {
 		c := &sc.rowwise[i]
 		before := *c.n

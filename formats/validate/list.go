@@ -23,8 +23,8 @@ var All = []Check{
 	{Name: "resubmitted", Severity: Warning, In: Audit, Sees: WholeRun,
 		Help: "one batch was submitted twice"},
 	{Name: "unnamed", Severity: Warning, In: Audit, Sees: WholeRun,
-		Help: "parts that the manifest does not name: readers of plain Parquet read them as rows; rollmill seal " +
-			"removes those " +
+		Help: "parts that the manifest does not name: readers of plain Parquet read them as rows; " +
+			"rollmill seal removes those " +
 			"that a killed writer left, rollmill prune those that compact replaced"},
 	{Name: "unfinished", Severity: Note, In: Audit, Sees: WholeRun,
 		Help: "shards are missing: the dataset is being written, or its stage ended early; it is not checked"},
@@ -63,8 +63,8 @@ var All = []Check{
 		Payload: true, Blocks: recorded, row: ofTokens(noLogprobs),
 		What: "trajectories have no log probabilities, so they cannot be trained on as they were sampled",
 		Help: "no sampled message has logprobs",
-		Hint: "sample again through rollmill's recording proxy, or switch on logprobs in the software that made the file " +
-			"and export again"},
+		Hint: "sample again through rollmill's recording proxy, or switch on logprobs in the software " +
+			"that made the file and export again"},
 	{Name: "partial_logprobs", Was: []string{"logprobs"}, Severity: Error, AtImport: Warning, In: Import | Audit,
 		Payload: true, Blocks: recorded, row: ofTokens(partialLogprobs),
 		What: "trajectories have answers without log probabilities, so they cannot be trained on as they were sampled",
@@ -78,8 +78,9 @@ var All = []Check{
 		What: "answers have placeholders for missing logprobs",
 		Help: "a logprob is NaN, infinite or a placeholder such as -9999",
 		Hint: "sample again; submit refuses such rows unless told --accept-finding logprob_floors"},
-	{Name: "clamped", Severity: Warning, Inferred: true, In: Audit | Submit, Sees: AllRows, Payload: true, start: newClamped,
-		Help: "low logprobs repeat to the last bit: they were clamped"},
+	{Name: "clamped", Severity: Warning, Inferred: true, In: Audit | Submit, Sees: AllRows, Payload: true,
+		start: newClamped,
+		Help:  "low logprobs repeat to the last bit: they were clamped"},
 	{Name: "no_token_ids", Was: []string{"logprobs"}, Severity: Error, AtImport: Warning, In: Import | Audit,
 		Payload: true, Blocks: forTokens, row: ofTokens(noTokenIDs),
 		What: "trajectories have answers without token ids, so they cannot be trained on as they were sampled",
@@ -89,21 +90,22 @@ var All = []Check{
 		Help: "a sampled message has token ids, but its prompt has none",
 		Hint: "record with rollmill's proxy, or export the prompt's token ids too"},
 	{Name: "prompt_ids", Severity: Error, In: Audit | Submit, Payload: true, row: promptTokens,
-		What: "prompts have another number of ids than the engine counted: the history was tokenised again, or ids " +
-			"are missing",
+		What: "prompts have another number of ids than the engine counted: the history was tokenised " +
+			"again, or ids are missing",
 		Help: "a prompt has another number of ids than the engine counted: the history was tokenised again"},
 	{Name: "answer_ids", Severity: Error, In: Audit | Submit, Payload: true, row: answerTokens,
 		What: "calls have another number of sampled ids than the engine counted: ids were tokenised again, cut or shifted",
 		Help: "an answer has another number of ids than the engine counted"},
-	{Name: "shifted", Severity: Warning, Inferred: true, In: Audit | Submit, Sees: AllRows, Payload: true, start: newShifted,
-		What: "answers have end-of-turn ids in the wrong place: the ids look shifted by one",
-		Help: "end-of-turn ids are in impossible positions: ids look off by one"},
+	{Name: "shifted", Severity: Warning, Inferred: true, In: Audit | Submit, Sees: AllRows, Payload: true,
+		start: newShifted,
+		What:  "answers have end-of-turn ids in the wrong place: the ids look shifted by one",
+		Help:  "end-of-turn ids are in impossible positions: ids look off by one"},
 	{Name: "disagreement", Severity: Error, In: Audit | Submit, Sees: OneGroup, Payload: true, Share: 0.01,
 		start: newAgreement,
 		What: "answers have other logprobs than another member of their group for the same tokens after the same tokens: " +
 			"ids are shifted against logprobs, or other weights or settings sampled them than recorded",
-		Help: "members of a group have different logprobs for the same token after the same tokens: ids off by one, or " +
-			"mixed weights"},
+		Help: "members of a group have different logprobs for the same token after the same tokens: ids " +
+			"off by one, or mixed weights"},
 	{Name: "prefix_breaks", Severity: Warning, In: Audit, Payload: true, row: prefixBreaks,
 		What: "answers whose prompt is not the earlier tokens and more",
 		Help: "a prompt does not continue the earlier tokens: training would see other tokens than the policy did"},
@@ -140,8 +142,8 @@ var All = []Check{
 		start:  newSingleton,
 		What:   "groups have one valid member",
 		Help:   "only one row of the group can be compared; the others failed or have no reward, if there are any",
-		Hint: "choose what makes a group with --group-by (a field, the prompt, or a file of ids), or sample each prompt " +
-			"several times"},
+		Hint: "choose what makes a group with --group-by (a field, the prompt, or a file of ids), or " +
+			"sample each prompt several times"},
 	{Name: "same_answers", Severity: Warning, In: Audit, Sees: OneGroup, Share: 0.2, start: newSameAnswers,
 		What: "groups whose members all answered the same",
 		Help: "all members of the group answered the same"},
@@ -150,8 +152,8 @@ var All = []Check{
 
 	{Name: "duplicate_ids", Severity: Warning, In: Import, Sees: AllRows,
 		Help: "an earlier row has the same id in the source",
-		Hint: "if each file numbers its own rows, do not map these numbers as ids; else look for rows that were " +
-			"exported twice"},
+		Hint: "if each file numbers its own rows, do not map these numbers as ids; else look for rows " +
+			"that were exported twice"},
 	{Name: "duplicate_content", Severity: Note, In: Import, Sees: OneGroup,
 		Help: "an earlier row of the group has the same conversation",
 		Hint: "fine if the model gave the same answer twice; else drop near-duplicates with curate"},
@@ -177,8 +179,8 @@ var All = []Check{
 		Hint: "SFT would train on them too: mark them as sampled if they are worth imitating, or cut the conversation there"},
 	{Name: "several_answers", Severity: Note, In: Import, Blocks: forKTO, row: severalAnswers,
 		Help: "more than one message was sampled",
-		Hint: "KTO needs one: cut each conversation before its last answer; DPO pairs only rows that differ in their " +
-			"last answer"},
+		Hint: "KTO needs one: cut each conversation before its last answer; DPO pairs only rows that " +
+			"differ in their last answer"},
 	{Name: "last_not_assistant", Severity: Note, In: Import, row: ofRows(lastNotAssistant),
 		Help: "the last message is not the assistant's",
 		Hint: "nothing to do: messages after the last answer are not trained; check that no answer is missing"},
@@ -202,8 +204,8 @@ var All = []Check{
 		Hint: "compare the names in calls and definitions; a model that invents tools is a matter for the reward"},
 	{Name: "bad_arguments", Severity: Warning, In: Import, Blocks: forToolRewards, row: ofRows(badArguments),
 		Help: "the arguments of a tool call are not JSON",
-		Hint: "export the arguments as the engine returned them; if the model wrote them so, drop the rows or " +
-			"score them low"},
+		Hint: "export the arguments as the engine returned them; if the model wrote them so, drop the " +
+			"rows or score them low"},
 	{Name: "unanswered_calls", Was: []string{"tools_lost"}, Severity: Warning, In: Import | Audit, Payload: true,
 		Blocks: forSFT | forToolRewards, row: unansweredCalls,
 		What: "trajectories have lost the answers of their tools",

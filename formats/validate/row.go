@@ -53,8 +53,8 @@ func WideRow(n int64, t *formats.Trajectory) Row {
 
 // ScoreRow returns row n of a dataset of scores, without its base.
 func ScoreRow(n int64, s *formats.Score) Row {
-	return Row{Number: n, TrajectoryID: s.TrajectoryID, Group: formats.GroupID(s.ExampleID, int(s.Epoch)), Status: s.Status,
-		Reward: s.Reward, Score: s}
+	group := formats.GroupID(s.ExampleID, int(s.Epoch))
+	return Row{Number: n, TrajectoryID: s.TrajectoryID, Group: group, Status: s.Status, Reward: s.Reward, Score: s}
 }
 
 // MemberRow returns row n of a dataset of groups, without its base.

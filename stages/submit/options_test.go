@@ -22,12 +22,25 @@ func TestOptionsAreCheckedFirst(t *testing.T) {
 		"no ledger":        func(o *submit.Options) { o.Ledger = nil },
 		"exclude":          func(o *submit.Options) { o.Resubmit, o.AssumeTrained = true, true },
 		"must be at least": func(o *submit.Options) { o.LeaseTTL = time.Millisecond },
+		`no check "none"`:  func(o *submit.Options) { o.AcceptFindings = []string{"keys", "none"} },
+		`no check "leak"`:  func(o *submit.Options) { o.AcceptFindings = []string{"leak"} },
 	} {
 		o := options(t, place)
 		spoil(&o)
 		if e := kind(t, o, stages.KindUsage); !strings.Contains(e.Error(), name) {
 			t.Errorf("%s: %v", name, e)
 		}
+	}
+}
+
+// TestEarlierNamesAreAccepted checks that a finding can be accepted by a name that its
+// check had earlier.
+func TestEarlierNamesAreAccepted(t *testing.T) {
+	_, place := place(t, arttest.Faults{})
+	o := options(t, place)
+	o.AcceptFindings = []string{"logprob_floors", "logprob-placeholders", "result-without-call", "tools_lost", "logprobs"}
+	if err := o.Validate(); err != nil {
+		t.Error(err)
 	}
 }
 
