@@ -1,7 +1,7 @@
 // Package curate decides what is worth training on. It reads groups and writes
 // a self-contained wide dataset of the chosen trajectories, with a table
 // _decisions that has a row for every input trajectory, and a table _plan of
-// the examples that deserve more generations (see Next). Group datasets of
+// the examples that deserve more generations (see PlanTable). Group datasets of
 // other epochs may be trained on again with the first (Options.Replay): all of
 // them are one plan.
 //

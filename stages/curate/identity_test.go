@@ -48,7 +48,9 @@ func TestIdentityHoldsWhatItAlwaysHeld(t *testing.T) {
 		"per group":           {[]any{"max-per-group", 2}, nil, `{"compat":"none","epoch":2,` + usual + `"max-per-group":2,"min-valid":2,"seed":0}`},
 		"token budget":        {[]any{"token-budget", 20}, nil, `{"compat":"none","epoch":2,` + usual + `"min-valid":2,"seed":0,"token-budget":20}`},
 		"sample trajectories": {[]any{"sample-trajectories", 0.7}, nil, `{"compat":"none","epoch":2,` + usual + `"min-valid":2,"sample-trajectories":0.7,"seed":0}`},
-		"plan": {nil, func(o *curate.Options) { o.Next = curate.Next{Generations: 6, MaxPerExample: 5, Budget: budget(0)} },
+		"plan": {nil, func(o *curate.Options) {
+			o.PlanTable = curate.PlanTable{Generations: 6, MaxPerExample: 5, Budget: budget(0)}
+		},
 			`{"compat":"none","epoch":2,` + usual + `"min-valid":2,"plan-budget":0,"plan-generations":6,"plan-max-per-example":5,"seed":0}`},
 		"recompute": {nil, func(o *curate.Options) { o.Recompute = true }, `{"compat":"none","epoch":2,` + usual + `"min-valid":2,"recompute":true}`},
 	} {

@@ -13,9 +13,9 @@
 // named in Options.Scores join the input's (joined).
 //
 // Rollout writes the rows of a group next to each other, so that one pass over
-// the light columns is enough (scan). Columns that members repeat of scores are
+// the light columns is enough (groupAdjacent). Columns that members repeat of scores are
 // copied by the row group, encoded as they are (dataset.Repeated). If it meets a
-// group again, rows are sorted by group and back, on disk (gather). In either case
+// group again, rows are sorted by group and back, on disk (groupScattered). In either case
 // members are in the base's order, and rows of _groups in the order of their first
 // members; so readers that need a group's rows together check whether first_row
 // and count of one group end where the next begins. A group, unlike the dataset, is held

@@ -73,9 +73,9 @@ const (
 	SingletonRaw // its mean counts as 0: the reward itself
 )
 
-// Alone sets the advantage of a single member, if it has one. unit is the
+// Advantage sets the advantage of a single member, if it has one. unit is the
 // number by which the trainer divides its reward.
-func (s Singleton) Alone(reward, unit float64, out []float64) bool {
+func (s Singleton) Advantage(reward, unit float64, out []float64) bool {
 	switch s {
 	case SingletonZero:
 		out[0] = 0
@@ -94,7 +94,7 @@ type Centred struct{ Singleton Singleton }
 // Advantages is a part of Estimator.
 func (c Centred) Advantages(v *Valid, out []float64) bool {
 	if len(out) == 1 {
-		return c.Singleton.Alone(v.Rewards[0], 1, out)
+		return c.Singleton.Advantage(v.Rewards[0], 1, out)
 	}
 	for i, r := range v.Rewards {
 		out[i] = v.Centred(r)

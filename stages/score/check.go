@@ -15,7 +15,7 @@ type Starter interface{ Start(context.Context) error }
 // TryRewards starts every reward that needs something outside this process, for
 // `rollmill check`, and returns a sentence with their number.
 func (o Options) TryRewards(ctx context.Context) (found string, err error) {
-	rewards, err := build(o, nil, false)
+	rewards, err := makeRewards(o, nil, false)
 	if err != nil {
 		return "", err
 	}

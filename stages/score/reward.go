@@ -149,8 +149,8 @@ type Row struct {
 
 	fields map[string]any // of the example, decoded when first needed
 	err    error
-	shaped []float64 // carried forward
-	fresh  []float64 // the weighted sum of all shaped rewards
-	steps  []string  // the rewards that gave shaped ones
-	before *before   // its scores that may be carried over; nil without
+	shaped []float64  // carried forward
+	fresh  []float64  // the weighted sum of all shaped rewards
+	steps  []string   // the rewards that gave shaped ones
+	copied *copiedRow // its scores that may be carried over; nil without
 }
