@@ -4,6 +4,16 @@
 // _pairs, preferences among the members or the candidates of a turn (Pairs),
 // and _labels, desirable and undesirable answers for KTO.
 //
+//	group, options, input, write        Run; its settings; the datasets it reads; groups of adjacent rows, written
+//	estimator, grouper, valid           Estimator and its optional interfaces; what it gets: rewards that are valid
+//	components, lengths, recompute      named rewards, tokens, advantages again for curate
+//	by, by_columns, keys                what a group is: --by, and the key of each row
+//	read, joined_scores, unscored       rows by group, with the rewards of several scores
+//	adjacency, repeated_ids             whether the rows of groups are adjacent, and ids that occur twice
+//	scattered, scattered_write, spilled groups whose rows are not adjacent, sorted on disk
+//	pairs, pairer, shared_prompt, labels, compares   preferences and labels
+//	tally                               counts and the report
+//
 // A group is all trajectories of one example in one epoch, or of one value of
 // Options.By in one epoch. Failed and unscored trajectories are members that
 // are excluded, never scored as 0: they are in no sum and no count, their

@@ -7,6 +7,13 @@ import (
 
 // Estimator computes advantages from the rewards of one group. It is a pure
 // function, safe for concurrent use.
+//
+// An Estimator may implement further interfaces, declared below:
+//
+//	interface           adds                                       asked by
+//	ComponentEstimator  named rewards one by one                   Grouper
+//	Finisher            a step that needs the whole batch          the manifest's state, for curate and trainers
+//	Uneven              advantages that need not sum to zero       estimatortest
 type Estimator interface {
 	// Advantages sets out[i] to the advantage of v.Rewards[i]; both have the
 	// same length, at least 1. It returns false if the group is too small to

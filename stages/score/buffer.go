@@ -6,7 +6,9 @@ import (
 	"github.com/rollmill/rollmill/formats"
 )
 
-// buffer is the memory of a job's scores, which is used again.
+// buffer is the memory of a job's scores, which is used again. With a new one for
+// each job, thin rows take 1.16 times the processor time, and with an allocation for each
+// row 1.26 times: see spans.go.
 type buffer struct {
 	scores  []formats.Score
 	rewards []formats.NamedReward // of all of them

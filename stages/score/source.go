@@ -36,7 +36,8 @@ type rowReader interface {
 	Close() error
 }
 
-// reuse makes read use the memory of the rows that it returned before.
+// reuse makes read use the memory of the rows that it returned before. Without it,
+// thin rows take 1.5 times the processor time: see spans.go.
 func (s *source) reuse() {
 	s.rows = []Row{}
 	s.base.reuse()
