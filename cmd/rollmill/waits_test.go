@@ -49,7 +49,7 @@ var endlessWaits = map[string]string{
 	"stages/backends/openai whole":           "the pipe is closed before, which ends the writer",
 	"stages/backends/hfhub upload":           "of requests with a time limit",
 	"stages/curate run":                      "the group's context ends every side",
-	"stages/group runs":                      "the group's context ends every side",
+	"stages/group readRuns":                  "the group's context ends every side",
 	"pipelines/convert each":                 "of records, which are converted; reading them has a time, and the context ends it",
 	"stages/internal/lease Release":          "the renewal is stopped before, and each write has a time",
 	"stages/rollout attempts":                "of attempts, each of which has --trajectory-timeout",

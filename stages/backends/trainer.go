@@ -21,6 +21,20 @@ import (
 //
 // It guarantees that a batch is trained at most once: Submit never repeats a
 // request that may have had an effect, and Resolve never guesses.
+//
+// A Trainer may implement further interfaces, declared below:
+//
+//	interface      adds                                            asked by
+//	Comparer       it trains on the tables of pairs or labels      submit, which makes them part of the batch
+//	RowWriter      it can write what it would send                 submit --dry-run --rows
+//	PerReceipt     files in the folder of the receipt              pipelines that run several epochs
+//	Keeper         it stores the batch and trains nothing          submit's checks of epochs and of the age of rows
+//	Uploader       it stores the batch at a service                submit's search for keys
+//	DatasetReader  it reads the dataset by its URI                 submit's redaction
+//	ModelMaker     a model of its own for each submission          submit's check of epochs
+//	Identified     settings that change the outcome                the submission's key
+//	Follower       jobs that outlive the connection                submit, job
+//	Canceller      jobs that can be cancelled                      job --cancel
 type Trainer interface {
 	// Target names where this trainer trains.
 	Target() formats.Target
@@ -67,9 +81,9 @@ type RowWriter interface {
 	WriteRows(ctx context.Context, s Submission, groups Groups, to Place) error
 }
 
-// Beside is a Trainer that writes files beside the receipt, for the program that
+// PerReceipt is a Trainer that writes files in the folder of the receipt, for the program that
 // trains. A run of several epochs has a receipt for each.
-type Beside interface {
+type PerReceipt interface {
 	// At returns the trainer for another receipt.
 	At(Place) Trainer
 }
@@ -83,8 +97,8 @@ type Keeper interface {
 
 // Uploader is a Trainer that stores the batch at a service which keeps the
 // files: submit gives it no batch in which it found a key, unless the user
-// allows it. A trainer that only writes files, starts a program or sends the
-// batch to the server of the policy is none.
+// allows it. Trainers that only write files, start a program or send the batch to
+// the server of the policy do not implement it.
 type Uploader interface {
 	Uploads() bool
 }

@@ -8,9 +8,9 @@ type Ruling struct {
 	State    any       // for the next epoch; nil for none
 }
 
-// Judge applies one rule to a list of groups, as the plan of an epoch would.
-func Judge(rule Rule, b Batch, list []Group) (Ruling, error) {
-	groups := newGroups(stages.Spill{Memory: mostInMemory})
+// Apply applies one rule to a list of groups, as the plan of an epoch would.
+func Apply(rule Rule, b Batch, list []Group) (Ruling, error) {
+	groups := newGroups(stages.Spill{Memory: maxInMemory})
 	defer groups.close()
 	for i := range list {
 		if err := groups.add(&list[i]); err != nil {

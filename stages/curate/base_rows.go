@@ -9,8 +9,8 @@ import (
 	"github.com/rollmill/rollmill/formats/dataset"
 )
 
-// source reads runs of rows of the base, in ascending order.
-type source struct {
+// baseRows reads runs of rows of the base, in ascending order.
+type baseRows struct {
 	ctx  context.Context
 	base *dataset.Dataset
 	head bool  // without the payload
@@ -20,15 +20,15 @@ type source struct {
 	r    *dataset.Reader[formats.Trajectory]
 }
 
-// farAway is the gap from which a new reader pays: it skips whole row groups,
+// seekGap is the gap from which a new reader pays: it skips whole row groups,
 // while rows in between would be decoded.
-const farAway = 4096
+const seekGap = 4096
 
-// ofMembers are the columns that every kept row gets from its member.
-var ofMembers = []string{"reward", "rewards", "shaped_rewards", "group_id", "advantage"}
+// memberColumns are the columns that every kept row gets from its member.
+var memberColumns = []string{"reward", "rewards", "shaped_rewards", "group_id", "advantage"}
 
-func (s *source) read(first int64, rows []formats.Trajectory) error {
-	if s.r == nil || first-s.next > farAway {
+func (s *baseRows) read(first int64, rows []formats.Trajectory) error {
+	if s.r == nil || first-s.next > seekGap {
 		s.close()
 		r, err := s.open(dataset.Range{First: first, Rows: s.end - first})
 		if err != nil {
@@ -46,14 +46,14 @@ func (s *source) read(first int64, rows []formats.Trajectory) error {
 	return s.fill(rows)
 }
 
-func (s *source) open(r dataset.Range) (*dataset.Reader[formats.Trajectory], error) {
+func (s *baseRows) open(r dataset.Range) (*dataset.Reader[formats.Trajectory], error) {
 	if s.head {
-		return dataset.NewHeadReader[formats.Trajectory](s.ctx, s.base, r, ofMembers...)
+		return dataset.NewHeadReader[formats.Trajectory](s.ctx, s.base, r, memberColumns...)
 	}
 	return dataset.NewReader[formats.Trajectory](s.ctx, s.base, "", r)
 }
 
-func (s *source) fill(rows []formats.Trajectory) error {
+func (s *baseRows) fill(rows []formats.Trajectory) error {
 	n, err := s.r.Read(rows)
 	s.next += int64(n)
 	if n == len(rows) {
@@ -65,7 +65,7 @@ func (s *source) fill(rows []formats.Trajectory) error {
 	return err
 }
 
-func (s *source) close() {
+func (s *baseRows) close() {
 	if s.r != nil {
 		_ = s.r.Close() // it was only read
 		s.r = nil

@@ -10,9 +10,9 @@ import (
 	"github.com/rollmill/rollmill/formats/dataset"
 )
 
-// handed reads what group recorded about its advantages. In a dataset without
+// readGroupState reads what group recorded about its advantages. In a dataset without
 // it, they are final.
-func handed(d *dataset.Dataset) (*formats.GroupState, error) {
+func readGroupState(d *dataset.Dataset) (*formats.GroupState, error) {
 	if len(d.State) == 0 {
 		return nil, nil
 	}
@@ -25,10 +25,10 @@ func handed(d *dataset.Dataset) (*formats.GroupState, error) {
 
 // step returns the remaining step on the advantages; nil for none.
 func (s *set) step(ctx context.Context) (*batchStep, error) {
-	if s.handed == nil {
+	if s.groupState == nil {
 		return nil, nil
 	}
-	return newBatchStep(ctx, s.members, s.handed.Batch)
+	return newBatchStep(ctx, s.members, s.groupState.Batch)
 }
 
 // batchStep is a formats.BatchStep whose moments are known. A nil one changes

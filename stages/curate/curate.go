@@ -78,10 +78,10 @@ func decide(ctx context.Context, o *Options, in *input, shard *dataset.Shard) (d
 		side:      newSideTables(in, shard),
 	}
 	defer w.side.close()
-	if w.next, err = o.newNext(ctx, in, p, shard); err != nil {
+	if w.planTable, err = o.newPlanTable(ctx, in, p, shard); err != nil {
 		return dataset.Outcome{}, err
 	}
-	defer w.next.close()
+	defer w.planTable.close()
 	total := int64(0)
 	for _, s := range in.sets {
 		rows, err := w.writeSet(ctx, o, in, s)
@@ -123,9 +123,9 @@ func (w *writer) writeSet(ctx context.Context, o *Options, in *input, s *set) (i
 		return 0, err
 	}
 	defer w.members.Close()
-	w.whole = &source{ctx: ctx, base: s.base, end: end}
+	w.whole = &baseRows{ctx: ctx, base: s.base, end: end}
 	defer w.whole.close()
-	w.heads = &source{ctx: ctx, base: s.base, end: end, head: true}
+	w.heads = &baseRows{ctx: ctx, base: s.base, end: end, head: true}
 	defer w.heads.close()
 	w.payload = dataset.NewPayload(ctx, s.base)
 	defer w.payload.Close() // it was only read

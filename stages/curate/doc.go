@@ -1,16 +1,26 @@
 // Package curate decides what is worth training on. It reads groups and writes
 // a self-contained wide dataset of the chosen trajectories, with a table
 // _decisions that has a row for every input trajectory, and a table _plan of
-// the examples that deserve more generations (see Next). Group datasets of
+// the examples that deserve more generations (see PlanTable). Group datasets of
 // other epochs may be trained on again with the first (Options.Replay): all of
 // them are one plan.
+//
+//	curate, options, input, write       Run; its settings; the datasets it reads; what it writes
+//	rule, number_settings, apply        Rule and its kinds; settings of one number; one rule on a list of groups
+//	groups, group_stats, shard_groups   groups, read from _groups; those that a shard writes
+//	group_rules, member_rules           the rules of groups, then those of members
+//	holdout                             examples that are never trained on
+//	base_rows, scattered, batch_step    rows of the base; those of scattered groups; the estimator's batch step
+//	plan_table, requests                the table _plan
+//	side_tables                         _pairs and _labels
+//	funnel, tally                       counts by rule and the report
 //
 // Members are dropped in this order: failed ones (failed), then unscored ones
 // (unscored); then each Rule of the registry refuses groups by their
 // statistics; then rules that are RowRules or MemberRules refuse single members
-// of the remaining groups; and some GroupRules (Kind.Again) judge again the
-// groups that lost members, unless a rule took them apart on purpose
-// (Kind.Last). So a rule that compares groups, such as the curriculum, counts
+// of the remaining groups; and some GroupRules (RuleKind.Again) judge again the
+// groups that lost members, unless a rule splits them on purpose
+// (RuleKind.Last). So a rule that compares groups, such as the curriculum, counts
 // groups of which a later rule may leave nothing. A trajectory has the first
 // reason that refused it; the state in the manifest lists the rules as they
 // ran.

@@ -34,13 +34,12 @@ func newPlan(o *Options, in *input) (*plan, error) {
 	p := &plan{
 		batch:  Batch{Epoch: in.epoch, Seed: o.Seed, Total: in.groups.Len(), Holdout: in.holdout},
 		groups: in.groups,
-		state: formats.CurateState{Epoch: in.epoch, Compat: string(o.Compat), Rules: maps.Clone(in.before.Rules),
-			Advantages: in.handed(), Recomputed: o.recompute != nil},
+		state:  formats.CurateState{Epoch: in.epoch, Compat: string(o.Compat), Rules: maps.Clone(in.previousState.Rules), Advantages: in.groupState(), Recomputed: o.recompute != nil},
 	}
 	p.active = slices.Clone(o.running)
 	for i := range p.active {
 		a := &p.active[i]
-		a.state = in.before.Rules[a.Name]
+		a.state = in.previousState.Rules[a.Name]
 		p.state.Order = append(p.state.Order, a.Name)
 		if _, ok := a.rule.(RowRule); ok {
 			p.needRows = true

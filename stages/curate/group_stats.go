@@ -12,8 +12,8 @@ import (
 	"github.com/rollmill/rollmill/formats/spill"
 )
 
-// stats are the columns of _groups that matter here.
-type stats struct {
+// statsRow are the columns of _groups that matter here.
+type statsRow struct {
 	GroupID  string   `parquet:"group_id"`
 	Example  string   `parquet:"example_id,dict"`
 	Epoch    int32    `parquet:"epoch,delta"`
@@ -32,8 +32,8 @@ type stats struct {
 // statsWithTokens is the version of group whose statistics count tokens.
 const statsWithTokens = 2
 
-// loader checks that groups cover the rows, in the order of their first rows.
-type loader struct {
+// statsReader checks that groups cover the rows, in the order of their first rows.
+type statsReader struct {
 	in    *input
 	set   *set
 	names *spill.Set // of the groups of all sets
@@ -42,15 +42,14 @@ type loader struct {
 	next  int64 // the row after it, if groups are adjacent
 }
 
-// load reads every group's statistics and determines the epoch.
-func (l *loader) load(ctx context.Context, tokens bool) error {
+// read reads every group's statistics and determines the epoch.
+func (l *statsReader) read(ctx context.Context, tokens bool) error {
 	d := l.set.members
 	if tokens && d.Version < statsWithTokens {
 		return formats.Invalid(d.URI(), "group the scores again with this version", nil,
 			"--token-budget, or a --filter: its statistics do not say how many tokens were sampled")
 	}
-	for s, err := range dataset.Each[stats](ctx, d, formats.TableGroups,
-		dataset.Range{Rows: d.Tables[formats.TableGroups].Rows}) {
+	for s, err := range dataset.Each[statsRow](ctx, d, formats.TableGroups, dataset.Range{Rows: d.Tables[formats.TableGroups].Rows}) {
 		if err == nil {
 			err = l.add(s)
 		}
@@ -72,9 +71,8 @@ func (o *Options) tokens() bool {
 	})
 }
 
-func (l *loader) add(s *stats) error {
-	if s.FirstRow > l.next || l.next > 0 && s.FirstRow <= l.first || s.Count < 1 ||
-		s.Valid > 0 && (s.Mean == nil || s.Min == nil || s.Max == nil) {
+func (l *statsReader) add(s *statsRow) error {
+	if s.FirstRow > l.next || l.next > 0 && s.FirstRow <= l.first || s.Count < 1 || s.Valid > 0 && (s.Mean == nil || s.Min == nil || s.Max == nil) {
 		return l.set.damaged("table %s: group %q does not follow the previous one", formats.TableGroups, s.GroupID)
 	}
 	if l.epoch == nil {
@@ -103,9 +101,9 @@ func (l *loader) add(s *stats) error {
 	return l.in.groups.add(&g)
 }
 
-// named refuses two groups with one name. It is called when there are such
+// refuseRepeatedNames refuses two groups with one name. It is called when there are such
 // groups, or two names with the same hash.
-func (in *input) named() error {
+func (in *input) refuseRepeatedNames() error {
 	sorter := spill.New(in.groups.spill.Dir, in.groups.spill.Memory)
 	defer sorter.Close()
 	for g, err := range in.groups.All() {

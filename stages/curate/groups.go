@@ -39,12 +39,12 @@ type Groups struct {
 	buf     []byte
 }
 
-// mostInMemory is the size of a list of groups, and of the data sorted from it,
+// maxInMemory is the size of a list of groups, and of the data sorted from it,
 // that is held in memory: more saves no time.
-const mostInMemory = 8 << 20
+const maxInMemory = 8 << 20
 
 func newGroups(s stages.Spill) *Groups {
-	s.Memory = min(s.Memory, mostInMemory)
+	s.Memory = min(s.Memory, maxInMemory)
 	return &Groups{list: spill.NewList(s.Dir, s.Memory), notes: spill.New(s.Dir, s.Memory), spill: s}
 }
 

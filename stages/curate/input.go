@@ -12,25 +12,25 @@ import (
 )
 
 // input is the data to decide about: the groups of one epoch, and perhaps of
-// earlier ones that are trained on again.
+// other epochs that are trained on again.
 type input struct {
-	sets     []*set
-	previous *dataset.Dataset    // nil without --previous
-	before   formats.CurateState // its state
-	epoch    int
-	groups   *Groups // of all sets, in their bases' order
-	several  bool    // some are of several examples
-	holdout  *Holdout
+	sets          []*set
+	previous      *dataset.Dataset    // nil without --previous
+	previousState formats.CurateState // its state
+	epoch         int
+	groups        *Groups // of all sets, in their bases' order
+	several       bool    // some are of several examples
+	holdout       *Holdout
 }
 
 // set is one group dataset and the base of its rows.
 type set struct {
-	members   *dataset.Dataset
-	base      *dataset.Dataset
-	handed    *formats.GroupState // what group recorded about its advantages
-	scattered bool                // members of a group are not adjacent
-	first     int                 // its groups, by index
-	end       int
+	members    *dataset.Dataset
+	base       *dataset.Dataset
+	groupState *formats.GroupState // what group recorded about its advantages
+	scattered  bool                // members of a group are not adjacent
+	first      int                 // its groups, by index
+	end        int
 }
 
 func openInput(ctx context.Context, o *Options) (*input, error) {
@@ -50,24 +50,23 @@ func (in *input) open(ctx context.Context, o *Options) error {
 		if err != nil {
 			return err
 		}
-		l := loader{in: in, set: s, names: names, epoch: o.Epoch}
+		l := statsReader{in: in, set: s, names: names, epoch: o.Epoch}
 		s.first = in.groups.Len()
-		if err := l.load(ctx, o.tokens()); err != nil {
+		if err := l.read(ctx, o.tokens()); err != nil {
 			return err
 		}
 		s.end = in.groups.Len()
 		if i == 0 && l.epoch != nil {
 			in.epoch = *l.epoch
 		}
-		if first := in.handed(); i > 0 && !sameEstimator(first, s.handed) {
-			return formats.Invalid(s.members.URI(), "group both in the same way", nil,
-				"its advantages are not those of %q: another estimator or compat", in.sets[0].members.URI())
+		if first := in.groupState(); i > 0 && !sameEstimator(first, s.groupState) {
+			return formats.Invalid(s.members.URI(), "group both in the same way", nil, "its advantages are not those of %q: another estimator or compat", in.sets[0].members.URI())
 		}
 		in.sets = append(in.sets, s)
 	}
 	twice, err := names.Twice()
 	if err == nil && twice {
-		err = in.named()
+		err = in.refuseRepeatedNames()
 	}
 	if err != nil {
 		return err
@@ -92,7 +91,7 @@ func openSet(ctx context.Context, from stages.Input) (*set, error) {
 		return nil, err
 	}
 	s := &set{members: d, base: base}
-	if s.handed, err = handed(d); err != nil {
+	if s.groupState, err = readGroupState(d); err != nil {
 		return nil, err
 	}
 	if base.Rows != d.Rows {
@@ -102,11 +101,11 @@ func openSet(ctx context.Context, from stages.Input) (*set, error) {
 }
 
 // handed returns what group recorded about the advantages of every set.
-func (in *input) handed() *formats.GroupState {
+func (in *input) groupState() *formats.GroupState {
 	if len(in.sets) == 0 {
 		return nil
 	}
-	return in.sets[0].handed
+	return in.sets[0].groupState
 }
 
 func sameEstimator(a, b *formats.GroupState) bool {
@@ -134,12 +133,11 @@ func (in *input) openPrevious(ctx context.Context, o *Options) error {
 	if d.Stage != stage {
 		return formats.Invalid(d.URI(), hint, nil, "--previous: %s wrote it, not curate", d.Stage)
 	}
-	if err := json.Unmarshal(d.State, &in.before); err != nil {
+	if err := json.Unmarshal(d.State, &in.previousState); err != nil {
 		return formats.Invalid(d.URI(), hint, err, "--previous: its manifest has no state")
 	}
-	if in.before.Epoch >= in.epoch {
-		return formats.Invalid(d.URI(), hint, nil, "--previous: it is of epoch %d, and this is epoch %d",
-			in.before.Epoch, in.epoch)
+	if in.previousState.Epoch >= in.epoch {
+		return formats.Invalid(d.URI(), hint, nil, "--previous: it is of epoch %d, and this is epoch %d", in.previousState.Epoch, in.epoch)
 	}
 	in.previous = d
 	return nil

@@ -28,8 +28,8 @@ type Options struct {
 	FlatTolerance *float64 // relative spread up to which a group is flat; default formats.FlatTolerance
 	MinValid      int      // fewest valid members of a group worth training on; default 2
 
-	Next  Next
-	Spill stages.Spill // for groups whose rows are not adjacent
+	PlanTable PlanTable
+	Spill     stages.Spill // for groups whose rows are not adjacent
 
 	Recompute bool // compute advantages again from the remaining members
 	// Recomputer returns the function that computes a group's advantages again.
@@ -52,7 +52,7 @@ func (o *Options) Declare(d *plugin.Declarer) {
 	d.Int(&o.MinValid, "min-valid", "drop groups with fewer than `N` scored members").
 		Shown(strconv.Itoa(DefaultMinValid)).Common()
 	d.Bool(&o.Recompute, "recompute", "compute advantages again from the remaining members").ID("recompute")
-	d.Include(&o.Next)
+	d.Include(&o.PlanTable)
 	d.Include(o.Rules)
 	d.Heading(plugin.Checks)
 	d.OptionalFloat(&o.MinGroups, "min-groups", "refuse a result with fewer than `N` groups")
@@ -101,7 +101,7 @@ func (o *Options) Validate() error {
 	if err := o.compat(); err != nil {
 		return err
 	}
-	if err := o.Next.validate(); err != nil {
+	if err := o.PlanTable.validate(); err != nil {
 		return err
 	}
 	return o.makeRules()
@@ -146,7 +146,7 @@ func (o *Options) params(epoch int) map[string]any {
 	p := plugin.Identity(o, &Options{})
 	plugin.Put(p, "epoch", epoch)
 	plugin.Put(p, "compat", string(o.Compat))
-	seeded := o.Next.Budget != nil
+	seeded := o.PlanTable.Budget != nil
 	for _, r := range o.Rules.All() {
 		runs := o.runs(r.Entry.Name)
 		if own, ok := r.Settings.(Identified); ok {
@@ -192,7 +192,7 @@ func (o *Options) prepare(in *input) error {
 			}
 		}
 	}
-	s := in.handed()
+	s := in.groupState()
 	if !o.Recompute {
 		return nil
 	}

@@ -11,7 +11,7 @@ import (
 	"github.com/rollmill/rollmill/stages/plugin"
 )
 
-// Next are the settings of the table _plan, which asks for more generations of
+// PlanTable are the settings of the table _plan, which asks for more generations of
 // examples whose groups have too few valid members, or no training signal yet.
 // The table is always written, and decides nothing about the kept rows.
 //
@@ -28,13 +28,13 @@ import (
 // rule refused for what their example is (the other side of a split, held out,
 // an easy pool, a filter), for those with enough members, for replayed epochs,
 // and when groups are not formed by example.
-type Next struct {
+type PlanTable struct {
 	Generations   int    // target size of a group; default: rollout's --generations, or else the most frequent size
 	MaxPerExample int    // of an example in all, including failed ones; default twice Generations
 	Budget        *int64 // of all examples together; nil: no limit, and nothing for varied groups
 }
 
-func (n Next) validate() error {
+func (n PlanTable) validate() error {
 	switch {
 	case n.Generations < 0:
 		return usage("give the number of trajectories that a group should have", "curate: --plan-generations %d",
@@ -49,15 +49,10 @@ func (n Next) validate() error {
 }
 
 // Declare declares the settings of the plan.
-func (n *Next) Declare(d *plugin.Declarer) {
-	d.Int(&n.Generations, "plan-generations",
-		"plan more generations for groups with fewer than `N` trajectories that did not fail, and N more for flat groups").
-		ID("plan-generations").Shown("rollout's --generations").Common()
-	d.Int(&n.MaxPerExample, "plan-max-per-example", "plan at most `N` trajectories of an example in all").
-		ID("plan-max-per-example").Shown("twice --plan-generations")
-	d.OptionalInt64(&n.Budget, "plan-budget",
-		"plan at most `N` trajectories in all; the rest of them goes to groups whose rewards differ most").ID("plan-budget").
-		Shown("no limit")
+func (n *PlanTable) Declare(d *plugin.Declarer) {
+	d.Int(&n.Generations, "plan-generations", "plan more generations for groups with fewer than `N` trajectories that did not fail, and N more for flat groups").ID("plan-generations").Shown("rollout's --generations")
+	d.Int(&n.MaxPerExample, "plan-max-per-example", "plan at most `N` trajectories of an example in all").ID("plan-max-per-example").Shown("twice --plan-generations")
+	d.OptionalInt64(&n.Budget, "plan-budget", "plan at most `N` trajectories in all; the rest of them goes to groups whose rewards differ most").ID("plan-budget").Shown("no limit")
 }
 
 // request is a request for more members of one group.
@@ -77,14 +72,14 @@ func (o *Options) requests(ctx context.Context, in *input, p *plan) (*requestLis
 	if _, other := in.sets[0].members.Params["by"]; other {
 		return all, nil // its groups do not say how often an example was tried
 	}
-	size := cmp.Or(o.Next.Generations, rolled(in.sets[0].base))
+	size := cmp.Or(o.PlanTable.Generations, rolled(in.sets[0].base))
 	if size == 0 {
 		var err error
 		if size, err = in.usual(); err != nil {
 			return all, err
 		}
 	}
-	most := cmp.Or(o.Next.MaxPerExample, 2*size)
+	most := cmp.Or(o.PlanTable.MaxPerExample, 2*size)
 	for j, err := range p.verdicts(0, in.sets[0].end) {
 		if err != nil {
 			return all, err
@@ -93,14 +88,14 @@ func (o *Options) requests(ctx context.Context, in *input, p *plan) (*requestLis
 			continue
 		}
 		w := o.request(j.Group, size)
-		if w.Reason == requestVaried && o.Next.Budget == nil {
+		if w.Reason == requestVaried && o.PlanTable.Budget == nil {
 			continue
 		}
 		if w.N = min(w.N, most-j.Count); w.N <= 0 {
 			continue
 		}
 		w.Group, w.Row = j.index, j.FirstRow
-		if o.Next.Budget != nil {
+		if o.PlanTable.Budget != nil {
 			w.Std, w.Lot = j.StdPop, formats.Seed(o.Seed, "plan", j.ID)
 		}
 		if err := all.add(&w); err != nil {
@@ -108,8 +103,8 @@ func (o *Options) requests(ctx context.Context, in *input, p *plan) (*requestLis
 		}
 	}
 	all, err := in.withoutHeldOut(ctx, all)
-	if err == nil && o.Next.Budget != nil {
-		all, err = all.afford(*o.Next.Budget)
+	if err == nil && o.PlanTable.Budget != nil {
+		all, err = all.afford(*o.PlanTable.Budget)
 	}
 	return all, err
 }
@@ -213,7 +208,7 @@ func (o *Options) request(g *Group, size int) request {
 }
 
 // next writes a shard's slice of _plan.
-type next struct {
+type planTableWriter struct {
 	list  *requestList
 	to    func() (*request, error, bool) // the remaining requests
 	stop  func()
@@ -222,13 +217,13 @@ type next struct {
 	rows  []formats.Planned
 }
 
-func (o *Options) newNext(ctx context.Context, in *input, p *plan, shard *dataset.Shard) (*next, error) {
+func (o *Options) newPlanTable(ctx context.Context, in *input, p *plan, shard *dataset.Shard) (*planTableWriter, error) {
 	list, err := o.requests(ctx, in, p)
 	if err != nil {
 		list.close()
 		return nil, err
 	}
-	n := &next{list: list, out: dataset.NewTable[formats.Planned](shard, formats.TablePlan, -1)}
+	n := &planTableWriter{list: list, out: dataset.NewTable[formats.Planned](shard, formats.TablePlan, -1)}
 	n.to, n.stop = iter.Pull2(list.each())
 	if n.first, err, _ = n.to(); err != nil {
 		n.close()
@@ -236,13 +231,13 @@ func (o *Options) newNext(ctx context.Context, in *input, p *plan, shard *datase
 	return n, err
 }
 
-func (n *next) close() {
+func (n *planTableWriter) close() {
 	n.stop()
 	n.list.close()
 }
 
 // add is called with every group, in the base's order.
-func (n *next) add(ctx context.Context, g *Group, members []formats.Member) error {
+func (n *planTableWriter) add(ctx context.Context, g *Group, members []formats.Member) error {
 	var err error
 	for err == nil && n.first != nil && n.first.Group < g.index {
 		n.first, err, _ = n.to()
@@ -268,7 +263,7 @@ func (n *next) add(ctx context.Context, g *Group, members []formats.Member) erro
 	return n.flush(ctx)
 }
 
-func (n *next) flush(ctx context.Context) error {
+func (n *planTableWriter) flush(ctx context.Context) error {
 	err := n.out.Write(ctx, n.rows)
 	n.rows = n.rows[:0]
 	return err

@@ -42,16 +42,14 @@ func TestPlanRequests(t *testing.T) {
 		change func(*curate.Options)
 		want   string
 	}{
-		"default": {func(*curate.Options) {}, "failed +2 from 4 failed, gone +4 from 4 failed, few +1 from 3 few, never +4 from 4 flat"},
-		"most": {func(o *curate.Options) { o.Next.MaxPerExample = 6 },
-			"failed +2 from 4 failed, gone +2 from 4 failed, few +1 from 3 few, never +2 from 4 flat"},
-		"generations": {func(o *curate.Options) { o.Next.Generations = 3 }, "failed +1 from 4 failed, gone +2 from 4 failed, never +2 from 4 flat"},
-		"budget":      {func(o *curate.Options) { o.Next.Budget = budget(4) }, "failed +2 from 4 failed, gone +2 from 4 failed"},
-		"much": {func(o *curate.Options) { o.Next.Budget = budget(16) },
+		"default":     {func(*curate.Options) {}, "failed +2 from 4 failed, gone +4 from 4 failed, few +1 from 3 few, never +4 from 4 flat"},
+		"most":        {func(o *curate.Options) { o.PlanTable.MaxPerExample = 6 }, "failed +2 from 4 failed, gone +2 from 4 failed, few +1 from 3 few, never +2 from 4 flat"},
+		"generations": {func(o *curate.Options) { o.PlanTable.Generations = 3 }, "failed +1 from 4 failed, gone +2 from 4 failed, never +2 from 4 flat"},
+		"budget":      {func(o *curate.Options) { o.PlanTable.Budget = budget(4) }, "failed +2 from 4 failed, gone +2 from 4 failed"},
+		"much": {func(o *curate.Options) { o.PlanTable.Budget = budget(16) },
 			"failed +2 from 4 failed, gone +4 from 4 failed, few +1 from 3 few, never +4 from 4 flat, even +4 from 4 varied, odd +1 from 4 varied"},
-		"none": {func(o *curate.Options) { o.Next.Budget = budget(0) }, ""},
-		"nat": {func(o *curate.Options) { o.Compat = curate.CompatNAT },
-			"failed +2 from 4 failed, gone +4 from 4 failed, few +1 from 3 few, never +4 from 4 flat"},
+		"none": {func(o *curate.Options) { o.PlanTable.Budget = budget(0) }, ""},
+		"nat":  {func(o *curate.Options) { o.Compat = curate.CompatNAT }, "failed +2 from 4 failed, gone +4 from 4 failed, few +1 from 3 few, never +4 from 4 flat"},
 	} {
 		o := options(in, in+"-"+name)
 		c.change(&o)
@@ -113,24 +111,24 @@ func TestPlanKeepsToItsLimits(t *testing.T) {
 		in := groups(t, fmt.Sprint("groups", tries), 0, parts...)
 		o := options(in, in+"-curate")
 		o.Seed = rapid.Int64().Draw(r, "seed")
-		o.Next.Generations = rapid.IntRange(1, 5).Draw(r, "generations")
-		o.Next.MaxPerExample = rapid.IntRange(1, 8).Draw(r, "most")
+		o.PlanTable.Generations = rapid.IntRange(1, 5).Draw(r, "generations")
+		o.PlanTable.MaxPerExample = rapid.IntRange(1, 8).Draw(r, "most")
 		if rapid.Bool().Draw(r, "limited") {
-			o.Next.Budget = budget(rapid.Int64Range(0, 20).Draw(r, "budget"))
+			o.PlanTable.Budget = budget(rapid.Int64Range(0, 20).Draw(r, "budget"))
 		}
 		_, d := run(t, o)
 		sum := int64(0)
 		for _, p := range readAll[formats.Planned](t, d, formats.TablePlan) {
 			sum += int64(p.Generations)
-			if p.Generations < 1 || int(p.Count+p.Generations) > o.Next.MaxPerExample || p.First != p.Count || int(p.Failed) != failed[p.ExampleID] {
-				t.Errorf("%+v under %+v", p, o.Next)
+			if p.Generations < 1 || int(p.Count+p.Generations) > o.PlanTable.MaxPerExample || p.First != p.Count || int(p.Failed) != failed[p.ExampleID] {
+				t.Errorf("%+v under %+v", p, o.PlanTable)
 			}
-			if (p.Reason == formats.PlanFailed && p.Failed == 0) || (p.Reason == formats.PlanVaried && o.Next.Budget == nil) {
+			if (p.Reason == formats.PlanFailed && p.Failed == 0) || (p.Reason == formats.PlanVaried && o.PlanTable.Budget == nil) {
 				t.Errorf("%+v", p)
 			}
 		}
-		if o.Next.Budget != nil && sum > *o.Next.Budget {
-			t.Errorf("%d are planned of at most %d", sum, *o.Next.Budget)
+		if o.PlanTable.Budget != nil && sum > *o.PlanTable.Budget {
+			t.Errorf("%d are planned of at most %d", sum, *o.PlanTable.Budget)
 		}
 		o.Out.URI += "-shards"
 		for i := range 2 {
@@ -145,9 +143,9 @@ func TestPlanKeepsToItsLimits(t *testing.T) {
 }
 
 func TestPlanOptionsAreChecked(t *testing.T) {
-	for _, n := range []curate.Next{{Generations: -1}, {MaxPerExample: -1}, {Budget: budget(-1)}} {
+	for _, n := range []curate.PlanTable{{Generations: -1}, {MaxPerExample: -1}, {Budget: budget(-1)}} {
 		o := options("mem://nothing", "mem://nothing-else")
-		o.Next = n
+		o.PlanTable = n
 		if err := o.Validate(); err == nil || !strings.Contains(err.Error(), "--plan-") {
 			t.Errorf("%+v: %v", n, err)
 		}

@@ -84,7 +84,7 @@ func (l *requestList) afford(left int64) (*requestList, error) {
 	return out, nil
 }
 
-// urgency returns a key that orders requests: see Next.
+// urgency returns a key that orders requests: see PlanTable.
 func urgency(w *request) []byte {
 	r := Rank{Value: float64(w.N), Lot: w.Lot}
 	if w.Reason == requestVaried {

@@ -12,21 +12,21 @@ import (
 	"github.com/rollmill/rollmill/formats/spill"
 )
 
-// bringer collects the members of groups that are scattered over the base. A
+// scatteredReader collects the members of groups that are scattered over the base. A
 // group belongs to the slice that has its first row, and its members may be
 // anywhere after it. So every member is read, and also the rows of groups that
 // no rule refused as a whole. Both are sorted by group, and spill. Kept rows
 // are written decoded: pages hold rows of several groups.
-type bringer struct {
+type scatteredReader struct {
 	*writer
 	sorter *spill.Sorter
-	mine   map[xxh3.Uint128]int // the slice's groups, by name: index
+	groups map[xxh3.Uint128]int // the slice's groups, by name: index
 	key    []byte
 	value  []byte
 }
 
-// brought is a member, with its row unless its group was refused as a whole.
-type brought struct {
+// scatteredMember is a member, with its row unless its group was refused as a whole.
+type scatteredMember struct {
 	Member  formats.Member
 	Row     *formats.Trajectory
 	Unknown bool // the row has columns that this version does not know, which do not spill
@@ -34,15 +34,15 @@ type brought struct {
 
 // decideScattered is decide for scattered groups.
 func (w *writer) decideScattered(ctx context.Context, full chan<- *decided, free <-chan *decided) error {
-	b := &bringer{writer: w, sorter: spill.New(w.spill.Dir, w.spill.Memory), mine: map[xxh3.Uint128]int{}}
+	b := &scatteredReader{writer: w, sorter: spill.New(w.spill.Dir, w.spill.Memory), groups: map[xxh3.Uint128]int{}}
 	defer b.sorter.Close()
 	for g, err := range w.plan.groups.every(w.own.from, w.own.to) {
 		if err != nil {
 			return err
 		}
-		b.mine[xxh3.HashString128(g.ID)] = g.index
+		b.groups[xxh3.HashString128(g.ID)] = g.index
 	}
-	if err := b.bring(ctx); err != nil {
+	if err := b.sortMembers(ctx); err != nil {
 		return err
 	}
 	next, stop := iter.Pull2(b.sorter.Sorted())
@@ -57,10 +57,10 @@ func (w *writer) decideScattered(ctx context.Context, full chan<- *decided, free
 }
 
 // collect reads the members of a group, which come next.
-func (b *bringer) collect(next func() (spill.Record, error, bool), d *decided) error {
+func (b *scatteredReader) collect(next func() (spill.Record, error, bool), d *decided) error {
 	g := &d.group
 	d.members, d.verdicts, d.rows = sized(d.members, g.Count), sized(d.verdicts, g.Count), sized(d.rows, g.Count)
-	d.have = haveNothing
+	d.read = readNone
 	for k := range g.Count {
 		r, err, more := next()
 		if err != nil {
@@ -69,10 +69,10 @@ func (b *bringer) collect(next func() (spill.Record, error, bool), d *decided) e
 		if !more || binary.BigEndian.Uint64(r.Key) != uint64(g.index) {
 			return b.set.damaged("group %q, or the previous one, does not have as many members as its statistics say", g.ID)
 		}
-		var x brought
+		var x scatteredMember
 		spill.Decode(r.Value, &x)
 		if d.members[k] = x.Member; x.Row != nil {
-			d.rows[k], d.have = *x.Row, haveWhole
+			d.rows[k], d.read = *x.Row, readWhole
 		}
 		if x.Unknown {
 			if err := b.unknown(&d.rows[k], int64(binary.BigEndian.Uint64(r.Key[8:]))); err != nil {
@@ -84,7 +84,7 @@ func (b *bringer) collect(next func() (spill.Record, error, bool), d *decided) e
 }
 
 // unknown reads the columns of a base row that this version does not know.
-func (b *bringer) unknown(t *formats.Trajectory, at int64) error {
+func (b *scatteredReader) unknown(t *formats.Trajectory, at int64) error {
 	rows, err := dataset.ReadAll[formats.Trajectory](b.whole.ctx, b.set.base, "", dataset.Range{First: at, Rows: 1})
 	if err != nil {
 		return err
@@ -93,19 +93,19 @@ func (b *bringer) unknown(t *formats.Trajectory, at int64) error {
 	return nil
 }
 
-// bring sorts the members of the slice's groups.
-func (b *bringer) bring(ctx context.Context) error {
+// sortMembers sorts the members of the slice's groups.
+func (b *scatteredReader) sortMembers(ctx context.Context) error {
 	at := int64(-1)
 	for m, err := range dataset.Each[formats.Member](ctx, b.set.members, "", b.set.members.All()) {
 		if err != nil {
 			return err
 		}
 		at++
-		i, mine := b.mine[xxh3.HashString128(m.GroupID)]
+		i, mine := b.groups[xxh3.HashString128(m.GroupID)]
 		if !mine {
 			continue
 		}
-		x := brought{Member: *m}
+		x := scatteredMember{Member: *m}
 		x.Member.SetUnknown(nil)
 		if b.plan.groups.refused[i] == 0 {
 			var row [1]formats.Trajectory

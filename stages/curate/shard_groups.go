@@ -4,20 +4,20 @@ import "github.com/rollmill/rollmill/formats/dataset"
 
 // own is the groups of a set whose first row is in one shard's slice of its
 // base: those that the shard writes.
-type own struct {
+type shardGroups struct {
 	from, to int   // indexes, up to below
 	first    int64 // row
 	rows     int64 // members
 }
 
-func (gs *Groups) owned(s *set, slice dataset.Range) (own, error) {
+func (gs *Groups) owned(s *set, slice dataset.Range) (shardGroups, error) {
 	if slice == s.base.All() {
-		return own{s.first, s.end, 0, s.base.Rows}, nil
+		return shardGroups{s.first, s.end, 0, s.base.Rows}, nil
 	}
-	out := own{from: s.end, to: s.end, first: slice.First}
+	out := shardGroups{from: s.end, to: s.end, first: slice.First}
 	for g, err := range gs.every(s.first, s.end) {
 		if err != nil {
-			return own{}, err
+			return shardGroups{}, err
 		}
 		switch {
 		case g.FirstRow >= slice.First+slice.Rows:

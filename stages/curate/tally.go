@@ -141,18 +141,18 @@ func reasons(drops map[string]int64, steps []formats.FunnelStep) (list []string)
 	if len(own) > 0 && len(mixed) != 1 { // a manifest without these facts
 		byRule, own = drops, nil
 	}
-	for _, name := range most(byRule) {
+	for _, name := range byCount(byRule) {
 		text := fmt.Sprintf("%d %s", byRule[name], name)
 		if len(own) > 0 && name == mixed[0] {
-			text += " (" + strings.Join(most(own), ", ") + ")"
+			text += " (" + strings.Join(byCount(own), ", ") + ")"
 		}
 		list = append(list, text)
 	}
 	return list
 }
 
-// most returns the names, that with the highest count first.
-func most(counts map[string]int64) []string {
+// byCount returns the names, that with the highest count first.
+func byCount(counts map[string]int64) []string {
 	return slices.SortedFunc(maps.Keys(counts), func(a, b string) int {
 		return cmp.Or(cmp.Compare(counts[b], counts[a]), cmp.Compare(a, b))
 	})

@@ -17,7 +17,7 @@ import (
 // and reads their kept rows, the other writes.
 type writer struct {
 	set       *set
-	own       own // its groups that are written here
+	own       shardGroups // its groups that are written here
 	plan      *plan
 	recompute func([]formats.Member) error // nil: advantages stay as group made them
 	step      *batchStep
@@ -25,11 +25,11 @@ type writer struct {
 	decode    bool             // no payload is copied
 	spill     stages.Spill     // for scattered groups
 	payload   *dataset.Payload // of the base
-	heads     *source          // the base's rows without it
-	whole     *source          // with it, for rules that read it and for rows that cannot be copied
+	heads     *baseRows        // the base's rows without it
+	whole     *baseRows        // with it, for rules that read it and for rows that cannot be copied
 	rows      *dataset.TableWriter[formats.Trajectory]
 	decisions *dataset.TableWriter[formats.Decision]
-	next      *next
+	planTable *planTableWriter
 	side      *sideTables
 	meter     *stages.Meter
 	tally     tally
@@ -44,19 +44,19 @@ type decided struct {
 	members  []formats.Member
 	verdicts []Verdict
 	rows     []formats.Trajectory // of the whole group, when anything is kept
-	have     have                 // what is in rows
+	read     rowsRead             // what is in rows
 	ended    string               // the rule that left nothing of the group, or ""
 	kept     []formats.Trajectory // at the beginning of rows
 	at       []int64              // their rows in the base, if their payload is copied
 }
 
 // have says which of a group's rows were read.
-type have int
+type rowsRead int
 
 const (
-	haveNothing have = iota
-	haveHeads
-	haveWhole
+	readNone rowsRead = iota
+	readHeads
+	readWhole
 )
 
 const inFlight = 4 // groups between reading and writing
@@ -113,7 +113,7 @@ func (w *writer) decide(ctx context.Context, full chan<- *decided, free <-chan *
 // group reads the members of the next group.
 func (w *writer) group(d *decided) error {
 	g := &d.group
-	d.have = haveNothing
+	d.read = readNone
 	d.members, d.verdicts = sized(d.members, g.Count), sized(d.verdicts, g.Count)
 	if n, err := w.members.Read(d.members); n < g.Count {
 		if err = notEOF(err); err == nil {
@@ -150,11 +150,11 @@ func (w *writer) keep(d *decided) error {
 	if !slices.ContainsFunc(d.verdicts, func(v Verdict) bool { return v.Reason == "" }) {
 		return nil
 	}
-	copies, err := w.take(d)
+	copies, err := w.readKept(d)
 	if err != nil {
 		return err
 	}
-	if err := w.again(d); err != nil {
+	if err := w.recomputeKept(d); err != nil {
 		return err
 	}
 	d.kept = d.rows[:0]
@@ -175,9 +175,9 @@ func (w *writer) keep(d *decided) error {
 	return nil
 }
 
-// take reads a group's rows, and reports whether their payload can be copied:
+// readKept reads a group's rows, and reports whether their payload can be copied:
 // then it may be missing in them.
-func (w *writer) take(d *decided) (copies bool, err error) {
+func (w *writer) readKept(d *decided) (copies bool, err error) {
 	if !w.decode && !w.set.scattered {
 		copies, err = w.payload.Copyable(d.group.FirstRow, int64(d.group.Count))
 	}
@@ -194,16 +194,16 @@ func (w *writer) take(d *decided) (copies bool, err error) {
 }
 
 // base reads a group's rows from a source, unless they were read already.
-func (w *writer) base(from *source, d *decided) error {
+func (w *writer) base(from *baseRows, d *decided) error {
 	g := &d.group
-	want := haveWhole
+	want := readWhole
 	if from.head {
-		want = haveHeads
+		want = readHeads
 	}
-	if d.have >= want {
+	if d.read >= want {
 		return nil
 	}
-	d.rows, d.have = sized(d.rows, g.Count), want
+	d.rows, d.read = sized(d.rows, g.Count), want
 	if err := from.read(g.FirstRow, d.rows); err != nil {
 		return err
 	}
@@ -226,9 +226,9 @@ func (w *writer) same(m *formats.Member, t *formats.Trajectory, at int64) error 
 	return e
 }
 
-// again recomputes the advantages of the remaining members, if the options say
+// recomputeKept recomputes the advantages of the remaining members, if the options say
 // so.
-func (w *writer) again(d *decided) error {
+func (w *writer) recomputeKept(d *decided) error {
 	if w.recompute == nil {
 		return nil
 	}
@@ -263,7 +263,7 @@ func (w *writer) write(ctx context.Context, d *decided) error {
 	if err := w.side.add(ctx, d); err != nil {
 		return err
 	}
-	if err := w.next.add(ctx, &d.group, d.members); err != nil {
+	if err := w.planTable.add(ctx, &d.group, d.members); err != nil {
 		return err
 	}
 	for k := range d.members {
@@ -286,7 +286,7 @@ func (w *writer) store(ctx context.Context, d *decided) error {
 func (w *writer) flush(ctx context.Context) error {
 	err := w.decisions.Write(ctx, w.decided)
 	w.decided = w.decided[:0]
-	return errors.Join(err, w.next.flush(ctx))
+	return errors.Join(err, w.planTable.flush(ctx))
 }
 
 func decision(m *formats.Member, v Verdict) formats.Decision {

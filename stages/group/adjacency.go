@@ -8,49 +8,49 @@ import (
 	"github.com/rollmill/rollmill/formats/spill"
 )
 
-// errApart means that the rows of a group are not adjacent, so that they have
+// errScattered means that the rows of a group are not adjacent, so that they have
 // to be gathered first.
-var errApart = errors.New("the rows of a group are not adjacent")
+var errScattered = errors.New("the rows of a group are not adjacent")
 
 // setMemory is the memory for finding repeated groups before it spills: a
 // quarter of a million of them.
 const setMemory = 2 << 20
 
-// together notices groups that occur twice. Two groups with the same hash cost
+// adjacency notices groups that occur twice. Two groups with the same hash cost
 // time, and nothing else.
-type together struct {
+type adjacency struct {
 	set  *spill.Set
 	hash hasher
 }
 
-func newTogether(o *Options) *together {
-	return &together{set: spill.NewSet(o.Spill.Dir, min(setMemory, o.Spill.Memory))}
+func newAdjacency(o *Options) *adjacency {
+	return &adjacency{set: spill.NewSet(o.Spill.Dir, min(setMemory, o.Spill.Memory))}
 }
 
-func (t *together) begins(key string, epoch int32) error {
+func (t *adjacency) begins(key string, epoch int32) error {
 	twice, err := t.set.Add(t.hash.sum(key, epoch).Lo)
 	if err == nil && twice {
-		err = errApart
+		err = errScattered
 	}
 	return err
 }
 
-func (t *together) end() error {
+func (t *adjacency) end() error {
 	twice, err := t.set.Twice()
 	if err == nil && twice {
-		err = errApart
+		err = errScattered
 	}
 	return err
 }
 
-func (t *together) close() { _ = t.set.Close() } // its content is no longer needed
+func (t *adjacency) close() { _ = t.set.Close() } // its content is no longer needed
 
-// apart reports whether it is known, before a row of the slice is grouped, that
+// scattered reports whether it is known, before a row of the slice is grouped, that
 // the rows of groups are not adjacent within slices. A dataset in one slice is
 // checked while it is grouped. So is one that rollout or curate wrote, grouped
 // by example: both keep an example's rows of one epoch together. Otherwise the
 // keys of all rows have to be read.
-func (in *input) apart(ctx context.Context, o *Options, slice dataset.Range) (bool, error) {
+func (in *input) scattered(ctx context.Context, o *Options, slice dataset.Range) (bool, error) {
 	if slice == in.base.All() {
 		return false, nil
 	}
@@ -63,7 +63,7 @@ func (in *input) apart(ctx context.Context, o *Options, slice dataset.Range) (bo
 	if in.by == nil && (in.base.Stage == "rollout" || in.base.Stage == "curate") {
 		return false, nil
 	}
-	t := newTogether(o)
+	t := newAdjacency(o)
 	defer t.close()
 	var last string
 	var lastEpoch int32
@@ -77,7 +77,7 @@ func (in *input) apart(ctx context.Context, o *Options, slice dataset.Range) (bo
 	if err == nil {
 		err = t.end()
 	}
-	if errors.Is(err, errApart) {
+	if errors.Is(err, errScattered) {
 		return true, nil
 	}
 	return false, err

@@ -4,6 +4,16 @@
 // _pairs, preferences among the members or the candidates of a turn (Pairs),
 // and _labels, desirable and undesirable answers for KTO.
 //
+//	group, options, input, write        Run; its settings; the datasets it reads; groups of adjacent rows, written
+//	estimator, grouper, valid           Estimator and its optional interfaces; what it gets: rewards that are valid
+//	components, lengths, recompute      named rewards, tokens, advantages again for curate
+//	by, by_columns, keys                what a group is: --by, and the key of each row
+//	read, joined_scores, unscored       rows by group, with the rewards of several scores
+//	adjacency, repeated_ids             whether the rows of groups are adjacent, and ids that occur twice
+//	scattered, scattered_write, spilled groups whose rows are not adjacent, sorted on disk
+//	pairs, pairer, shared_prompt, labels, compares   preferences and labels
+//	tally                               counts and the report
+//
 // A group is all trajectories of one example in one epoch, or of one value of
 // Options.By in one epoch. Failed and unscored trajectories are members that
 // are excluded, never scored as 0: they are in no sum and no count, their
@@ -13,9 +23,9 @@
 // named in Options.Scores join the input's (joined).
 //
 // Rollout writes the rows of a group next to each other, so that one pass over
-// the light columns is enough (scan). Columns that members repeat of scores are
+// the light columns is enough (groupAdjacent). Columns that members repeat of scores are
 // copied by the row group, encoded as they are (dataset.Repeated). If it meets a
-// group again, rows are sorted by group and back, on disk (gather). In either case
+// group again, rows are sorted by group and back, on disk (groupScattered). In either case
 // members are in the base's order, and rows of _groups in the order of their first
 // members; so readers that need a group's rows together check whether first_row
 // and count of one group end where the next begins. A group, unlike the dataset, is held

@@ -7,6 +7,13 @@ import (
 
 // Estimator computes advantages from the rewards of one group. It is a pure
 // function, safe for concurrent use.
+//
+// An Estimator may implement further interfaces, declared below:
+//
+//	interface           adds                                       asked by
+//	ComponentEstimator  named rewards one by one                   Grouper
+//	Finisher            a step that needs the whole batch          the manifest's state, for curate and trainers
+//	Uneven              advantages that need not sum to zero       estimatortest
 type Estimator interface {
 	// Advantages sets out[i] to the advantage of v.Rewards[i]; both have the
 	// same length, at least 1. It returns false if the group is too small to
@@ -73,9 +80,9 @@ const (
 	SingletonRaw // its mean counts as 0: the reward itself
 )
 
-// Alone sets the advantage of a single member, if it has one. unit is the
+// Advantage sets the advantage of a single member, if it has one. unit is the
 // number by which the trainer divides its reward.
-func (s Singleton) Alone(reward, unit float64, out []float64) bool {
+func (s Singleton) Advantage(reward, unit float64, out []float64) bool {
 	switch s {
 	case SingletonZero:
 		out[0] = 0
@@ -94,7 +101,7 @@ type Centred struct{ Singleton Singleton }
 // Advantages is a part of Estimator.
 func (c Centred) Advantages(v *Valid, out []float64) bool {
 	if len(out) == 1 {
-		return c.Singleton.Alone(v.Rewards[0], 1, out)
+		return c.Singleton.Advantage(v.Rewards[0], 1, out)
 	}
 	for i, r := range v.Rewards {
 		out[i] = v.Centred(r)

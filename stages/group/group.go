@@ -71,11 +71,11 @@ func (j *job) run(ctx context.Context) (err error) {
 		return err
 	}
 	if !j.o.AllowUnscored {
-		if err := j.in.scored(ctx); err != nil {
+		if err := j.in.checkScored(ctx); err != nil {
 			return err
 		}
 	}
-	if err := j.in.distinct(ctx, j.o); err != nil {
+	if err := j.in.checkRepeatedIDs(ctx, j.o); err != nil {
 		return err
 	}
 	of := j.o.Out.Shard.Of()
@@ -84,12 +84,12 @@ func (j *job) run(ctx context.Context) (err error) {
 	}
 	j.meter = j.o.Meter(stage, "trajectories", j.slice.Rows)
 	defer func() { j.meter.Done() }()
-	apart, err := j.in.apart(ctx, j.o, j.slice)
+	apart, err := j.in.scattered(ctx, j.o, j.slice)
 	if err != nil {
 		return err
 	}
 	if !apart {
-		if err := j.scan(ctx); !errors.Is(err, errApart) {
+		if err := j.groupAdjacent(ctx); !errors.Is(err, errScattered) {
 			return err
 		}
 		if err := j.shard.Discard(); err != nil {
@@ -102,7 +102,7 @@ func (j *job) run(ctx context.Context) (err error) {
 		j.meter.Done()
 		j.meter = j.o.Meter(stage, "trajectories", j.slice.Rows)
 	}
-	return j.gather(ctx)
+	return j.groupScattered(ctx)
 }
 
 func (j *job) grouper() Grouper {

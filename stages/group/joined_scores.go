@@ -26,7 +26,7 @@ func open[T any](ctx context.Context, in *input, r dataset.Range) (reader[T], er
 	if err != nil || !rewards || len(in.more) == 0 {
 		return rows, err
 	}
-	j := &joined{in: in, Reader: first, next: r.First}
+	j := &joinedScores{in: in, Reader: first, next: r.First}
 	for _, d := range in.more {
 		more, err := dataset.NewReader[row](ctx, d, "", r)
 		if err != nil {
@@ -37,9 +37,9 @@ func open[T any](ctx context.Context, in *input, r dataset.Range) (reader[T], er
 	return any(j).(reader[T]), nil
 }
 
-// joined reads rows with the named rewards of several scores of the same
+// joinedScores reads rows with the named rewards of several scores of the same
 // trajectories, and their total, summed as score would.
-type joined struct {
+type joinedScores struct {
 	in *input
 	*dataset.Reader[row]
 	more []*dataset.Reader[row]
@@ -47,7 +47,7 @@ type joined struct {
 	next int64 // row of the base
 }
 
-func (j *joined) Read(rows []row) (int, error) {
+func (j *joinedScores) Read(rows []row) (int, error) {
 	n, err := j.Reader.Read(rows)
 	j.buf = slices.Grow(j.buf[:0], n)[:n]
 	for k, r := range j.more {
@@ -74,7 +74,7 @@ func (j *joined) Read(rows []row) (int, error) {
 	return n, err
 }
 
-func (j *joined) Close() error {
+func (j *joinedScores) Close() error {
 	err := j.Reader.Close()
 	for _, r := range j.more {
 		err = errors.Join(err, r.Close())

@@ -105,7 +105,7 @@ func (p *pairer) group(ctx context.Context, members []formats.Member, words []pa
 	}
 	err := make(ctx, members, all)
 	if err = errors.Join(err, p.flush(ctx)); p.facts[factPairs] == before {
-		p.facts[factUnpaired+strings.TrimPrefix(cmp.Or(p.why, factPairsAlone), factPairs+"_")]++
+		p.facts[factUnpaired+strings.TrimPrefix(cmp.Or(p.why, factPairsFew), factPairs+"_")]++
 	}
 	return err
 }
@@ -150,7 +150,7 @@ func (p *pairer) trajectories(ctx context.Context, members []formats.Member, all
 	return p.take(ctx, p.options(scores, p.refuse), func(o option) (formats.Pair, string) {
 		a, b := &all[valid[o.better]], &all[valid[o.worse]]
 		pathA, pathB := paths[o.better], paths[o.worse]
-		shared, refused := part(a, b, pathA, pathB)
+		shared, refused := sharedPrompt(a, b, pathA, pathB)
 		if refused != "" {
 			return formats.Pair{}, refused
 		}

@@ -13,11 +13,11 @@ import (
 // batch is rows of some groups on their way from the reader to the writer.
 type batch struct {
 	rows []row
-	runs []run
+	runs []groupRun
 }
 
-// run is adjacent rows of one group.
-type run struct {
+// groupRun is adjacent rows of one group.
+type groupRun struct {
 	first int64 // in the base
 	key   string
 	end   int // in the batch's rows
@@ -28,9 +28,9 @@ const (
 	batches   = 3 // one being read, one being written, one between
 )
 
-// runs calls f with each run of adjacent rows of one group, in order, while the
+// readRuns calls f with each run of adjacent rows of one group, in order, while the
 // next rows are being read. f may keep the rows only until it returns.
-func runs(ctx context.Context, in *input, slice dataset.Range, f func(first int64, key string, rows []row) error) error {
+func readRuns(ctx context.Context, in *input, slice dataset.Range, f func(first int64, key string, rows []row) error) error {
 	full, free := make(chan *batch, batches), make(chan *batch, batches)
 	for range batches {
 		free <- &batch{}
@@ -43,7 +43,7 @@ func runs(ctx context.Context, in *input, slice dataset.Range, f func(first int6
 			return err
 		}
 		defer rows.close()
-		return (&cutter{ctx: ctx, rows: rows, full: full, free: free, next: slice.First}).cut()
+		return (&batchReader{ctx: ctx, rows: rows, full: full, free: free, next: slice.First}).read()
 	})
 	g.Go(func() error {
 		for b := range full {
@@ -63,8 +63,8 @@ func runs(ctx context.Context, in *input, slice dataset.Range, f func(first int6
 	return g.Wait()
 }
 
-// cutter fills batches with whole runs.
-type cutter struct {
+// batchReader fills batches with whole runs.
+type batchReader struct {
 	ctx  context.Context
 	rows *keyed[row]
 	full chan<- *batch
@@ -73,7 +73,7 @@ type cutter struct {
 	b    *batch
 }
 
-func (c *cutter) cut() error {
+func (c *batchReader) read() error {
 	buf := make([]row, 256)
 	for {
 		n, err := c.rows.read(buf)
@@ -95,8 +95,8 @@ func (c *cutter) cut() error {
 	return c.send()
 }
 
-func (c *cutter) add(r *row, key string) error {
-	if !c.goesOn(r, key) {
+func (c *batchReader) add(r *row, key string) error {
+	if !c.continues(r, key) {
 		if c.b != nil && len(c.b.rows) >= batchRows {
 			if err := c.send(); err != nil {
 				return err
@@ -109,7 +109,7 @@ func (c *cutter) add(r *row, key string) error {
 				return c.ctx.Err()
 			}
 		}
-		c.b.runs = append(c.b.runs, run{first: c.next, key: key})
+		c.b.runs = append(c.b.runs, groupRun{first: c.next, key: key})
 	}
 	c.b.rows = append(c.b.rows, *r)
 	c.b.runs[len(c.b.runs)-1].end = len(c.b.rows)
@@ -117,12 +117,12 @@ func (c *cutter) add(r *row, key string) error {
 	return nil
 }
 
-// goesOn reports whether a row belongs to the last row's group.
-func (c *cutter) goesOn(r *row, key string) bool {
+// continues reports whether a row belongs to the last row's group.
+func (c *batchReader) continues(r *row, key string) bool {
 	return c.b != nil && c.b.runs[len(c.b.runs)-1].key == key && c.b.rows[len(c.b.rows)-1].Epoch == r.Epoch
 }
 
-func (c *cutter) send() error {
+func (c *batchReader) send() error {
 	select {
 	case c.full <- c.b: // never blocks: it holds every batch there is
 		c.b = nil

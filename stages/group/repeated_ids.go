@@ -12,10 +12,10 @@ import (
 	"github.com/rollmill/rollmill/formats/spill"
 )
 
-// distinct refuses a base in which a trajectory occurs twice: each copy would get
+// checkRepeatedIDs refuses a base in which a trajectory occurs twice: each copy would get
 // an advantage, and decide those of the others. Only files that another tool wrote
 // can have one. Every shard looks at all rows.
-func (in *input) distinct(ctx context.Context, o *Options) error {
+func (in *input) checkRepeatedIDs(ctx context.Context, o *Options) error {
 	if !in.base.Plain {
 		return nil
 	}

@@ -11,18 +11,18 @@ import (
 	"github.com/rollmill/rollmill/formats/spill"
 )
 
-// gather writes a slice of rows whose groups are scattered over the base. What
+// groupScattered writes a slice of rows whose groups are scattered over the base. What
 // the numbers need of each row is sorted by group; the results are sorted back
 // into the base's order and written with the rows, which are read a second
 // time. A group's statistics are written with its first row, by the shard whose
 // slice has it. Both sorts spill; a single group is held in memory.
-func (j *job) gather(ctx context.Context) error {
+func (j *job) groupScattered(ctx context.Context) error {
 	half := j.o.Spill.Memory / 2
-	g := &gatherer{job: j, byGroup: spill.New(j.o.Spill.Dir, half), byPlace: spill.New(j.o.Spill.Dir, half)}
+	g := &scatteredGroups{job: j, byGroup: spill.New(j.o.Spill.Dir, half), byPlace: spill.New(j.o.Spill.Dir, half)}
 	defer g.byGroup.Close()
 	defer g.byPlace.Close()
 	_, g.components = j.estimator.(ComponentEstimator)
-	if err := g.bring(ctx); err != nil {
+	if err := g.sortRows(ctx); err != nil {
 		return err
 	}
 	if err := g.compute(ctx); err != nil {
@@ -43,11 +43,11 @@ func (j *job) log(text string, sorters ...*spill.Sorter) {
 	j.o.Logger().Info(text, "spilled", runs)
 }
 
-type gatherer struct {
+type scatteredGroups struct {
 	*job
 	components bool          // the estimator looks at named rewards
 	byGroup    *spill.Sorter // rows by group: a digest of its key, the row's position
-	byPlace    *spill.Sorter // findings about rows, by position
+	byPlace    *spill.Sorter // results of rows, by position
 	hash       hasher
 	key, value []byte
 	row        spilledRow // that is encoded
@@ -57,9 +57,9 @@ type gatherer struct {
 // holds reports whether the shard writes a row of the base.
 func (j *job) holds(at int64) bool { return at >= j.slice.First && at < j.slice.First+j.slice.Rows }
 
-// bring sorts by group what the numbers need of every row that may belong to a
+// sortRows sorts by group what the numbers need of every row that may belong to a
 // group in the slice.
-func (g *gatherer) bring(ctx context.Context) error {
+func (g *scatteredGroups) sortRows(ctx context.Context) error {
 	mine, err := g.filter(ctx)
 	if err != nil {
 		return err
@@ -97,7 +97,7 @@ func (g *gatherer) bring(ctx context.Context) error {
 
 // filter finds the groups that have rows in the slice. The result may let
 // through rows of others too.
-func (g *gatherer) filter(ctx context.Context) (groupFilter, error) {
+func (g *scatteredGroups) filter(ctx context.Context) (groupFilter, error) {
 	if g.slice == g.in.base.All() {
 		return nil, nil
 	}
@@ -118,8 +118,8 @@ func (s groupFilter) add(n uint64)      { s[n%filterBits/64] |= 1 << (n % 64) }
 func (s groupFilter) has(n uint64) bool { return s == nil || s[n%filterBits/64]&(1<<(n%64)) != 0 }
 
 // compute processes the groups one after the other.
-func (g *gatherer) compute(ctx context.Context) error {
-	c := &collected{grouper: g.grouper()}
+func (g *scatteredGroups) compute(ctx context.Context) error {
+	c := &groupRows{grouper: g.grouper()}
 	for r, err := range g.byGroup.Sorted() {
 		if err != nil {
 			return err
@@ -135,8 +135,8 @@ func (g *gatherer) compute(ctx context.Context) error {
 	return g.group(ctx, c)
 }
 
-// collected is the rows of one group.
-type collected struct {
+// groupRows is the rows of one group.
+type groupRows struct {
 	grouper Grouper
 	group   []byte
 	members []formats.Member
@@ -145,24 +145,24 @@ type collected struct {
 	row     spilledRow // decoded last
 }
 
-func (c *collected) reset(group []byte) {
+func (c *groupRows) reset(group []byte) {
 	c.group = append(c.group[:0], group...)
 	c.members, c.tokens, c.at = c.members[:0], c.tokens[:0], c.at[:0]
 }
 
-func (c *collected) add(at int64, value []byte) {
+func (c *groupRows) add(at int64, value []byte) {
 	spill.Decode(value, &c.row)
 	c.members, c.tokens, c.at = append(c.members, c.row.member()), append(c.tokens, length{c.row.Tokens}), append(c.at, at)
 }
 
-// group computes a group, and sorts the findings about its rows by position.
-func (g *gatherer) group(ctx context.Context, c *collected) error {
+// group computes a group, and sorts the results of its rows by position.
+func (g *scatteredGroups) group(ctx context.Context, c *groupRows) error {
 	if err := ctx.Err(); err != nil || !g.touches(c) {
 		return err
 	}
 	stats, err := c.grouper.Fill(c.members)
 	if err != nil {
-		return g.place(ctx, err, c)
+		return g.rowError(ctx, err, c)
 	}
 	stats.FirstRow = c.at[0]
 	describeLengths(c.members, c.tokens, &stats)
@@ -186,7 +186,7 @@ func (g *gatherer) group(ctx context.Context, c *collected) error {
 	return nil
 }
 
-func (g *gatherer) touches(c *collected) bool {
+func (g *scatteredGroups) touches(c *groupRows) bool {
 	for _, at := range c.at {
 		if g.holds(at) {
 			return true
@@ -195,8 +195,8 @@ func (g *gatherer) touches(c *collected) bool {
 	return false
 }
 
-// place adds the row of an invalid reward to its error.
-func (g *gatherer) place(ctx context.Context, err error, c *collected) error {
+// rowError adds the row of an invalid reward to its error.
+func (g *scatteredGroups) rowError(ctx context.Context, err error, c *groupRows) error {
 	var bad *BadReward
 	if !errors.As(err, &bad) {
 		return err
@@ -212,9 +212,9 @@ func (g *gatherer) place(ctx context.Context, err error, c *collected) error {
 	return g.in.badReward(bad, names[0].TrajectoryID, at)
 }
 
-// write reads the rows in the base's order together with their findings.
-func (g *gatherer) write(ctx context.Context) error {
-	w, err := g.newAligned(ctx)
+// write reads the rows in the base's order together with their results.
+func (g *scatteredGroups) write(ctx context.Context) error {
+	w, err := g.newRowWriter(ctx)
 	if err != nil {
 		return err
 	}

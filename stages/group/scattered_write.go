@@ -12,11 +12,11 @@ import (
 	"github.com/rollmill/rollmill/formats/spill"
 )
 
-// aligned writes members in the base's order, given their findings in the same
+// rowWriter writes members in the base's order, given their results in the same
 // order. With preferences it reads on beyond the slice, where members of its
 // groups may be, and collects their messages.
-type aligned struct {
-	*gatherer
+type rowWriter struct {
+	*scatteredGroups
 	ctx   context.Context
 	rows  reader[row]
 	next  int64 // row of the base that is read next
@@ -31,8 +31,8 @@ type aligned struct {
 	pairs    *spill.Sorter            // the messages of members, by the group's first row and their own
 }
 
-func (g *gatherer) newAligned(ctx context.Context) (*aligned, error) {
-	w := &aligned{gatherer: g, ctx: ctx, table: g.members(), stats: g.groups(), next: g.slice.First}
+func (g *scatteredGroups) newRowWriter(ctx context.Context) (*rowWriter, error) {
+	w := &rowWriter{scatteredGroups: g, ctx: ctx, table: g.members(), stats: g.groups(), next: g.slice.First}
 	scope := g.slice
 	var err error
 	if g.o.preferences() {
@@ -47,7 +47,7 @@ func (g *gatherer) newAligned(ctx context.Context) (*aligned, error) {
 	return w, err
 }
 
-func (w *aligned) close() {
+func (w *rowWriter) close() {
 	_ = w.rows.Close() // it was only read
 	if w.pairs != nil {
 		_ = w.messages.Close()
@@ -55,8 +55,8 @@ func (w *aligned) close() {
 	}
 }
 
-// add writes the row of a finding.
-func (w *aligned) add(at int64, f rowResult) error {
+// add writes the row of a result.
+func (w *rowWriter) add(at int64, f rowResult) error {
 	r, s, err := w.read(at)
 	if err != nil {
 		return err
@@ -83,7 +83,7 @@ func (w *aligned) add(at int64, f rowResult) error {
 }
 
 // read reads up to a row.
-func (w *aligned) read(at int64) (r row, s pairRow, err error) {
+func (w *rowWriter) read(at int64) (r row, s pairRow, err error) {
 	var rows [1]row
 	var messages [1]pairRow
 	for ; w.next <= at && err == nil; w.next++ {
@@ -97,7 +97,7 @@ func (w *aligned) read(at int64) (r row, s pairRow, err error) {
 	return rows[0], messages[0], err
 }
 
-func (w *aligned) flush() error {
+func (w *rowWriter) flush() error {
 	if err := w.table.Write(w.ctx, w.buf); err != nil {
 		return err
 	}
@@ -115,7 +115,7 @@ type memberRow struct {
 }
 
 // keep stores what preferences need.
-func (w *aligned) keep(at, first int64, m formats.Member, s pairRow) error {
+func (w *rowWriter) keep(at, first int64, m formats.Member, s pairRow) error {
 	m.Rewards, m.ShapedRewards = nil, nil
 	for i := range s.Messages {
 		x := &s.Messages[i]
@@ -126,7 +126,7 @@ func (w *aligned) keep(at, first int64, m formats.Member, s pairRow) error {
 }
 
 // pair makes the preferences of each group that begins in the slice.
-func (w *aligned) pair() error {
+func (w *rowWriter) pair() error {
 	if w.pairs == nil {
 		return nil
 	}

@@ -5,9 +5,9 @@ import (
 	"github.com/rollmill/rollmill/formats/chat"
 )
 
-// part finds where two main paths diverge: the number of equal messages. It
+// sharedPrompt finds where two main paths diverge: the number of equal messages. It
 // returns a fact as refused if they are not two answers to one prompt.
-func part(a, b *formats.Trajectory, pathA, pathB []int) (shared int, refused string) {
+func sharedPrompt(a, b *formats.Trajectory, pathA, pathB []int) (shared int, refused string) {
 	shared = chat.Shared(a, b, pathA, pathB)
 	switch {
 	case shared == len(pathA) && shared == len(pathB):

@@ -41,8 +41,8 @@ const (
 	factPairsAgain   = "pairs_again" // refused: an earlier pair is identical
 
 	// Groups without a pair; the reason of the first that was refused follows.
-	factUnpaired   = "groups_unpaired_"
-	factPairsAlone = "pairs_alone" // there were not two to compare
+	factUnpaired = "groups_unpaired_"
+	factPairsFew = "pairs_alone" // there were not two to compare
 
 	// Made, but not possible in the files of preference trainers; the
 	// exporter's reason follows.
@@ -142,18 +142,16 @@ func report(result dataset.Result, outcome dataset.Outcome, seconds float64) sta
 	return r
 }
 
-// alone reports whether no group has two scored members, and none of them has
+// singletonsOnly reports whether no group has two scored members, and none of them has
 // an advantage other than 0.
-func alone(f map[string]float64) bool {
+func singletonsOnly(f map[string]float64) bool {
 	return f[factScored] > 0 && f[factScored] <= f[factGroups] && f[factCompared] == f[factFlat]
 }
 
 func message(f map[string]float64) string {
-	text := fmt.Sprintf("%s, %.0f with advantages, %.0f of them flat", plural.Of(f[factGroups], "group"), f[factCompared],
-		f[factFlat])
-	if alone(f) {
-		text += "; every group has one scored member, so there is nothing to compare and nothing to train on: attempt each " +
-			"example several times (rollout --generations 8 is usual, 2 is the least)"
+	text := fmt.Sprintf("%s, %.0f with advantages, %.0f of them flat", plural.Of(f[factGroups], "group"), f[factCompared], f[factFlat])
+	if singletonsOnly(f) {
+		text += "; every group has one scored member, so there is nothing to compare and nothing to train on: attempt each example several times (rollout --generations 8 is usual, 2 is the least)"
 	}
 	if n := f[factScored]; n > 0 {
 		text += fmt.Sprintf("; mean reward %.4g", f[factRewardSum]/n)

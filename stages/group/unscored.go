@@ -9,10 +9,10 @@ import (
 	"github.com/rollmill/rollmill/formats/dataset"
 )
 
-// scored refuses trajectories that were never scored: some ended well, and none
+// checkScored refuses trajectories that were never scored: some ended well, and none
 // has a reward or a component of one. A dataset that score wrote is always
 // accepted, even when it could compute no reward.
-func (in *input) scored(ctx context.Context) error {
+func (in *input) checkScored(ctx context.Context) error {
 	if in.rows.Kind == formats.KindScores {
 		return nil
 	}

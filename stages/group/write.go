@@ -9,8 +9,8 @@ import (
 	"github.com/rollmill/rollmill/stages"
 )
 
-// scanner converts rows to members, one group after the other.
-type scanner struct {
+// groupWriter converts rows to members, one group after the other.
+type groupWriter struct {
 	ctx     context.Context
 	in      *input
 	tally   *tally
@@ -19,26 +19,26 @@ type scanner struct {
 	groups  *dataset.TableWriter[formats.GroupStats]
 	meter   *stages.Meter
 
-	lengths  lengths
-	pairer   *pairer // nil without pairs
-	together *together
-	buf      []formats.Member // of groups that are not written yet
-	ends     []int            // of each of them in buf
-	first    int64            // row of the base of the first of them
-	stats    []formats.GroupStats
+	lengths   lengths
+	pairer    *pairer // nil without pairs
+	adjacency *adjacency
+	buf       []formats.Member // of groups that are not written yet
+	ends      []int            // of each of them in buf
+	first     int64            // row of the base of the first of them
+	stats     []formats.GroupStats
 
 	repeated *dataset.Repeated // the scores whose columns members repeat; nil if they do not repeat those of one dataset
 	until    int               // rows of buf that are a row group of it; 0 for none
 }
 
-// scan reads a slice whose groups have adjacent rows; otherwise it returns
+// groupAdjacent reads a slice whose groups have adjacent rows; otherwise it returns
 // errApart.
-func (j *job) scan(ctx context.Context) error {
-	s := &scanner{
+func (j *job) groupAdjacent(ctx context.Context) error {
+	s := &groupWriter{
 		ctx: ctx, in: j.in, tally: j.tally, grouper: j.grouper(),
-		members: j.members(), groups: j.groups(), meter: j.meter, together: newTogether(j.o),
+		members: j.members(), groups: j.groups(), meter: j.meter, adjacency: newAdjacency(j.o),
 	}
-	defer s.together.close()
+	defer s.adjacency.close()
 	if j.in.rows.Kind == formats.KindScores && len(j.in.more) == 0 {
 		s.repeated = dataset.NewRepeated(ctx, j.in.rows)
 		defer s.repeated.Close()
@@ -55,17 +55,17 @@ func (j *job) scan(ctx context.Context) error {
 		}
 		defer s.pairer.rows.Close()
 	}
-	if err := runs(ctx, j.in, j.slice, s.group); err != nil {
+	if err := readRuns(ctx, j.in, j.slice, s.group); err != nil {
 		return err
 	}
-	if err := s.together.end(); err != nil {
+	if err := s.adjacency.end(); err != nil {
 		return err
 	}
 	return s.flush()
 }
 
-func (s *scanner) group(first int64, key string, rows []row) error {
-	if err := s.together.begins(key, rows[0].Epoch); err != nil {
+func (s *groupWriter) group(first int64, key string, rows []row) error {
+	if err := s.adjacency.begins(key, rows[0].Epoch); err != nil {
 		return err
 	}
 	if err := s.begin(first); err != nil {
@@ -74,7 +74,7 @@ func (s *scanner) group(first int64, key string, rows []row) error {
 	members := s.fill(groupID(key, rows[0].Epoch), rows)
 	stats, err := s.grouper.Fill(members)
 	if err != nil {
-		return s.place(err, members, first)
+		return s.rowError(err, members, first)
 	}
 	stats.FirstRow = first
 	tokens, err := s.lengths.read(len(rows))
@@ -103,11 +103,11 @@ func (s *scanner) group(first int64, key string, rows []row) error {
 }
 
 // flush writes what is left.
-func (s *scanner) flush() error { return errors.Join(s.writeMembers(), s.writeStats()) }
+func (s *groupWriter) flush() error { return errors.Join(s.writeMembers(), s.writeStats()) }
 
 // begin begins a group at a row of the base. One with which a row group of the
 // scores begins is the first of those that are written next.
-func (s *scanner) begin(first int64) error {
+func (s *groupWriter) begin(first int64) error {
 	if s.repeated != nil {
 		if rows := s.repeated.RowGroup(first); rows > 0 {
 			if err := s.writeMembers(); err != nil {
@@ -119,7 +119,7 @@ func (s *scanner) begin(first int64) error {
 	return nil
 }
 
-func (s *scanner) writeMembers() (err error) {
+func (s *groupWriter) writeMembers() (err error) {
 	if s.until > 0 && len(s.buf) == s.until {
 		err = s.members.Repeat(s.ctx, s.repeated, s.first, s.buf, s.ends)
 	} else {
@@ -130,7 +130,7 @@ func (s *scanner) writeMembers() (err error) {
 	return err
 }
 
-func (s *scanner) writeStats() error {
+func (s *groupWriter) writeStats() error {
 	err := s.groups.Write(s.ctx, s.stats)
 	s.stats = s.stats[:0]
 	return err
@@ -138,7 +138,7 @@ func (s *scanner) writeStats() error {
 
 // fill copies the rows of a group into members, which share the data behind
 // pointers.
-func (s *scanner) fill(group string, rows []row) []formats.Member {
+func (s *groupWriter) fill(group string, rows []row) []formats.Member {
 	from := len(s.buf)
 	for i := range rows {
 		s.buf = append(s.buf, rows[i].member(group))
@@ -153,8 +153,8 @@ func (r *row) member(group string) formats.Member {
 	}
 }
 
-// place adds the row of an invalid reward to its error.
-func (s *scanner) place(err error, members []formats.Member, first int64) error {
+// rowError adds the row of an invalid reward to its error.
+func (s *groupWriter) rowError(err error, members []formats.Member, first int64) error {
 	var bad *BadReward
 	if !errors.As(err, &bad) {
 		return err

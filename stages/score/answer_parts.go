@@ -25,33 +25,33 @@ type partAnswers struct {
 
 // openParts returns nil for rows that no stage wrote without these texts, and if
 // no reward reads the answer.
-func openParts(ctx context.Context, d *dataset.Dataset, r dataset.Range, rewards built) *partAnswers {
+func openParts(ctx context.Context, d *dataset.Dataset, r dataset.Range, rewards rewardSet) *partAnswers {
 	if since, known := answersWithParts[d.Stage]; known && d.Version >= since || slices.Contains(rewards.unread(), "answer") {
 		return nil
 	}
 	return &partAnswers{open: func(first int64) (rowReader, error) {
-		return openColumns(ctx, d, dataset.Range{First: first, Rows: r.First + r.Rows - first}, (*spoken).trajectory, nil)
+		return openColumns(ctx, d, dataset.Range{First: first, Rows: r.First + r.Rows - first}, (*answerColumns).trajectory, nil)
 	}}
 }
 
-// spoken are the columns that say what the parts of the last answer are.
-type spoken struct {
-	Messages []spokenMessage `parquet:"messages,list"`
-	Calls    []spokenCall    `parquet:"calls,list"`
+// answerColumns are the columns that say what the parts of the last answer are.
+type answerColumns struct {
+	Messages []answerMessage `parquet:"messages,list"`
+	Calls    []answerCall    `parquet:"calls,list"`
 }
 
-type spokenMessage struct {
+type answerMessage struct {
 	Parent       int32  `parquet:"parent,delta"`
 	ContentParts string `parquet:"content_parts,optional"`
 	Sampled      bool   `parquet:"sampled"`
 	Call         int32  `parquet:"call,delta"`
 }
 
-type spokenCall struct {
+type answerCall struct {
 	Target bool `parquet:"target"`
 }
 
-func (s *spoken) trajectory(out *formats.Trajectory) {
+func (s *answerColumns) trajectory(out *formats.Trajectory) {
 	out.Messages = make([]formats.Message, len(s.Messages))
 	for i, m := range s.Messages {
 		out.Messages[i] = formats.Message{Parent: m.Parent, ContentParts: m.ContentParts, Sampled: m.Sampled, Call: m.Call}

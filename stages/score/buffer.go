@@ -6,8 +6,10 @@ import (
 	"github.com/rollmill/rollmill/formats"
 )
 
-// room is the memory of a job's scores, which is used again.
-type room struct {
+// buffer is the memory of a job's scores, which is used again. With a new one for
+// each job, thin rows take 1.16 times the processor time, and with an allocation for each
+// row 1.26 times: see spans.go.
+type buffer struct {
 	scores  []formats.Score
 	rewards []formats.NamedReward // of all of them
 	numbers []float64             // that these point to
@@ -16,23 +18,23 @@ type room struct {
 	values []Value
 }
 
-// room returns room for the scores of n rows.
-func (p *pipeline) room(n int) *room {
-	var r *room
+// buffer returns an empty buffer for the scores of n rows.
+func (p *pipeline) buffer(n int) *buffer {
+	var r *buffer
 	select {
 	case r = <-p.spare:
 	default:
-		r = &room{}
+		r = &buffer{}
 	}
-	each := len(p.kept) + len(p.rewards)
+	each := len(p.carried) + len(p.rewards)
 	r.scores = slices.Grow(r.scores[:0], n)
 	r.rewards = slices.Grow(r.rewards[:0], n*each)
 	r.numbers = slices.Grow(r.numbers[:0], n*(each+1))
 	return r
 }
 
-// release makes the room free. What it refers to is the memory of whole pages.
-func (p *pipeline) release(r *room) {
+// release gives a buffer back. It clears what refers to the memory of whole pages.
+func (p *pipeline) release(r *buffer) {
 	clear(r.scores[:cap(r.scores)])
 	clear(r.rewards[:cap(r.rewards)])
 	clear(r.alive[:cap(r.alive)])
@@ -44,13 +46,13 @@ func (p *pipeline) release(r *room) {
 }
 
 // named returns an empty list with the capacity for a row's rewards.
-func (r *room) named(each int) []formats.NamedReward {
+func (r *buffer) named(each int) []formats.NamedReward {
 	n := len(r.rewards)
 	r.rewards = slices.Grow(r.rewards, each)[:n+each]
 	return r.rewards[n : n : n+each]
 }
 
-func (r *room) number(n float64) *float64 {
+func (r *buffer) number(n float64) *float64 {
 	r.numbers = append(r.numbers, n)
 	return &r.numbers[len(r.numbers)-1]
 }

@@ -8,14 +8,10 @@ import (
 	"github.com/rollmill/rollmill/formats/plural"
 )
 
-// Starter is an optional interface of a Reward: Start checks whether it can be
-// computed at all, without a row.
-type Starter interface{ Start(context.Context) error }
-
 // TryRewards starts every reward that needs something outside this process, for
 // `rollmill check`, and returns a sentence with their number.
 func (o Options) TryRewards(ctx context.Context) (found string, err error) {
-	rewards, err := build(o, nil, false)
+	rewards, err := makeRewards(o, nil, false)
 	if err != nil {
 		return "", err
 	}

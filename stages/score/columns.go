@@ -30,7 +30,7 @@ type light struct {
 var carriedColumns = []string{"trajectory_id", "example_id", "epoch", "generation", "status"}
 
 // unread returns the columns of light that no reward reads.
-func (b built) unread() []string {
+func (b rewardSet) unread() []string {
 	read := map[string]bool{}
 	for _, name := range carriedColumns {
 		read[name] = true
@@ -60,13 +60,15 @@ func (l *light) trajectory(to *formats.Trajectory) {
 	to.PromptTokens, to.CompletionTokens, to.SampledTokens = l.PromptTokens, l.CompletionTokens, l.SampledTokens
 }
 
-// brought are the rewards with which a trajectory came.
-type brought struct {
+// storedRewards are the rewards with which a trajectory came.
+type storedRewards struct {
 	Reward  *float64              `parquet:"reward,optional"`
 	Rewards []formats.NamedReward `parquet:"rewards,list"`
 }
 
-func (b *brought) trajectory(to *formats.Trajectory) { to.Reward, to.Rewards = b.Reward, b.Rewards }
+func (b *storedRewards) trajectory(to *formats.Trajectory) {
+	to.Reward, to.Rewards = b.Reward, b.Rewards
+}
 
 // head adds the example.
 type head struct {

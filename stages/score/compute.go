@@ -14,17 +14,17 @@ import (
 func (p *pipeline) score(ctx context.Context, j *job, rows []*Row) error {
 	alive := slices.Grow(j.alive[:0], len(rows))
 	for _, r := range rows {
-		p.carry(r, j.named(len(p.kept)+len(p.rewards)))
+		p.carry(r, j.named(len(p.carried)+len(p.rewards)))
 		if Scorable(r.Status) {
 			alive = append(alive, r)
 		}
 	}
 	j.alive = alive
-	if p.in.earlier != nil {
-		p.in.earlier.look(alive, p.rewards)
+	if p.in.copies != nil {
+		p.in.copies.markRecomputed(alive, p.rewards)
 	}
 	for _, c := range p.rewards {
-		if err := p.component(ctx, j.room, c, alive); err != nil {
+		if err := p.component(ctx, j.buffer, c, alive); err != nil {
 			return err
 		}
 	}
@@ -36,8 +36,8 @@ func (p *pipeline) score(ctx context.Context, j *job, rows []*Row) error {
 		for _, name := range r.steps {
 			j.facts[factSteps(name)]++
 		}
-		if r.before != nil {
-			for _, name := range r.before.computed {
+		if r.copied != nil {
+			for _, name := range r.copied.computed {
 				j.facts[factComputed(name)]++
 			}
 		}
@@ -46,24 +46,24 @@ func (p *pipeline) score(ctx context.Context, j *job, rows []*Row) error {
 }
 
 // component gives every row one reward: computed, or carried over.
-func (p *pipeline) component(ctx context.Context, to *room, c component, rows []*Row) error {
-	if p.in.earlier == nil {
+func (p *pipeline) component(ctx context.Context, to *buffer, c component, rows []*Row) error {
+	if p.in.copies == nil {
 		return p.compute(ctx, to, c, rows)
 	}
-	due, kept := p.in.earlier.split(rows, c)
+	due, kept := p.in.copies.split(rows, c)
 	for _, r := range kept {
-		r.Earlier = append(r.Earlier, r.before.kept(c.Spec))
-		if p.in.earlier.steps[c.Name] {
+		r.Earlier = append(r.Earlier, r.copied.value(c.Spec))
+		if p.in.copies.steps[c.Name] {
 			r.steps = append(r.steps, c.Name)
 		}
 	}
 	for _, r := range due {
-		r.before.computed = append(r.before.computed, c.Name)
+		r.copied.computed = append(r.copied.computed, c.Name)
 	}
 	return p.compute(ctx, to, c, due)
 }
 
-func (p *pipeline) compute(ctx context.Context, to *room, c component, rows []*Row) error {
+func (p *pipeline) compute(ctx context.Context, to *buffer, c component, rows []*Row) error {
 	if len(rows) == 0 {
 		return ctx.Err()
 	}
@@ -124,7 +124,7 @@ func (p *pipeline) show(r *Row, name string, shaped []float64) {
 func (p *pipeline) carry(r *Row, room []formats.NamedReward) {
 	before := r.Earlier
 	r.Earlier = room
-	for _, spec := range p.kept {
+	for _, spec := range p.carried {
 		n := formats.NamedReward{Name: spec.Name, Weight: spec.Weight, Failure: formats.RewardMissing}
 		for i := range before {
 			if before[i].Name == spec.Name {
@@ -134,7 +134,7 @@ func (p *pipeline) carry(r *Row, room []formats.NamedReward) {
 		r.Earlier = append(r.Earlier, n)
 	}
 	switch {
-	case len(p.kept) != len(before) || r.shaped == nil:
+	case len(p.carried) != len(before) || r.shaped == nil:
 	case p.shown[""]:
 		p.show(r, "", r.shaped)
 	default:
@@ -145,7 +145,7 @@ func (p *pipeline) carry(r *Row, room []formats.NamedReward) {
 
 // unscored gives a trajectory that failed every reward, all null.
 func (p *pipeline) unscored(r *Row) {
-	r.Earlier = r.Earlier[:len(p.kept)]
+	r.Earlier = r.Earlier[:len(p.carried)]
 	for _, c := range p.rewards {
 		r.Earlier = append(r.Earlier, named(c.Spec, Value{Failure: formats.RewardTrajectory}, nil))
 	}

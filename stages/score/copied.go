@@ -19,21 +19,21 @@ const (
 	onlyChanged = "changed" // every row, when its spec, a file or the seed changed
 )
 
-// earlier is the score dataset whose values are kept where no new ones are
+// copySource is the score dataset whose values are copied where no new ones are
 // asked for.
-type earlier struct {
+type copySource struct {
 	*dataset.Dataset
-	specs map[string]Spec
-	modes []string // of --only
-	fresh map[string]bool
-	moved bool // the sum of the shaped rewards has changed
+	specs      map[string]Spec
+	modes      []string // of --only
+	all        map[string]bool
+	sumChanged bool // the sum of the shaped rewards has changed
 
 	extended bool // its base is a dataset that this base extends
 	steps    map[string]bool
 }
 
-// openEarlier opens Options.From; the default is In if that holds scores.
-func (in *input) openEarlier(ctx context.Context, o Options) error {
+// openCopies opens Options.From; the default is In if that holds scores.
+func (in *input) openCopies(ctx context.Context, o Options) error {
 	d := in.scores
 	if o.From.URI != "" {
 		var err error
@@ -62,20 +62,19 @@ func (in *input) openEarlier(ctx context.Context, o Options) error {
 	if err := json.Unmarshal(d.State, &s); err != nil {
 		return formats.Invalid(d.URI(), "score the trajectories again", err, "its manifest does not say which rewards it has")
 	}
-	in.earlier = &earlier{Dataset: d, extended: extended, specs: map[string]Spec{}, modes: o.Only, fresh: map[string]bool{},
-		steps: map[string]bool{}}
+	in.copies = &copySource{Dataset: d, extended: extended, specs: map[string]Spec{}, modes: o.Only, all: map[string]bool{}, steps: map[string]bool{}}
 	for _, spec := range s.Rewards {
-		in.earlier.specs[spec.Name] = spec
+		in.copies.specs[spec.Name] = spec
 	}
 	if len(o.Rewards) == 0 {
-		in.again = s.Rewards
+		in.copiedSpecs = s.Rewards
 	}
 	return nil
 }
 
 // compare finds which rewards have to be computed for every row, and refuses to
 // mix the values of two definitions unless asked to.
-func (e *earlier) compare(o Options, rewards built, names []string) error {
+func (e *copySource) compare(o Options, rewards rewardSet, names []string) error {
 	files, err := rewards.files(o.DependsOn)
 	if err != nil {
 		return err
@@ -96,7 +95,7 @@ func (e *earlier) compare(o Options, rewards built, names []string) error {
 		asked := slices.Contains(e.modes, c.Name)
 		switch {
 		case asked || changed && slices.Contains(e.modes, onlyChanged):
-			e.fresh[c.Name] = true
+			e.all[c.Name] = true
 		case redefined:
 			return usage("add --only changed, or --only "+c.Name, "reward %q is %s in %q and %s now", c.Name, was,
 				e.URI(), c.Spec)
@@ -104,14 +103,14 @@ func (e *earlier) compare(o Options, rewards built, names []string) error {
 			o.Logger().Warn("the definition of a reward has changed: rows carried over keep their earlier value", "reward",
 				c.Name, "from", e.URI())
 		}
-		e.moved = e.moved || !known || was.Weight != c.Weight
+		e.sumChanged = e.sumChanged || !known || was.Weight != c.Weight
 		e.steps[c.Name] = e.Facts[factSteps(c.Name)] > 0
 	}
-	e.moved = e.moved || len(e.specs) != len(names)
+	e.sumChanged = e.sumChanged || len(e.specs) != len(names)
 	return nil
 }
 
-func (e *earlier) otherSeed(o Options, c component) bool {
+func (e *copySource) otherSeed(o Options, c component) bool {
 	kind, _ := o.Registry.Find(c.Kind)
 	was, _ := e.Int("seed")
 	return kind.Seeded && was != o.Seed
@@ -120,7 +119,7 @@ func (e *earlier) otherSeed(o Options, c component) bool {
 // sameFiles reports whether the files of a reward are unchanged. Files of
 // --depends-on count for every reward.
 func sameFiles(c component, then, now map[string]string, dependsOn []string) bool {
-	own, err := built{c}.files(dependsOn)
+	own, err := rewardSet{c}.files(dependsOn)
 	if err != nil {
 		return false
 	}
@@ -132,19 +131,19 @@ func sameFiles(c component, then, now map[string]string, dependsOn []string) boo
 	return true
 }
 
-// before is the earlier state of a row's rewards.
-type before struct {
-	rewards map[string]formats.NamedReward
-	shaped  []float64
-	again   bool // a reward of the row is computed: its shaped rewards are summed again
+// copiedRow is the rewards of a row in a copySource.
+type copiedRow struct {
+	rewards    map[string]formats.NamedReward
+	shaped     []float64
+	recomputed bool // a reward of the row is computed: its shaped rewards are summed again
 
 	computed []string // the rewards that were computed
 }
 
-// look decides which rows need any computation, before any is done.
-func (e *earlier) look(rows []*Row, rewards built) {
+// markRecomputed decides which rows need any computation, before any is done.
+func (e *copySource) markRecomputed(rows []*Row, rewards rewardSet) {
 	for _, r := range rows {
-		e.lookAt(r, rewards)
+		e.markRow(r, rewards)
 	}
 	if !slices.ContainsFunc(rewards, component.relative) {
 		return
@@ -156,34 +155,34 @@ func (e *earlier) look(rows []*Row, rewards built) {
 	again := map[group]bool{}
 	for _, r := range rows {
 		g := group{r.ExampleID, r.Epoch}
-		again[g] = again[g] || r.before.again
+		again[g] = again[g] || r.copied.recomputed
 	}
 	for _, r := range rows {
-		r.before.again = again[group{r.ExampleID, r.Epoch}]
+		r.copied.recomputed = again[group{r.ExampleID, r.Epoch}]
 	}
 }
 
 func (c component) relative() bool { _, ok := c.Reward.(Relative); return ok }
 
-func (e *earlier) lookAt(r *Row, rewards built) {
-	b := r.before
-	b.again = e.moved
+func (e *copySource) markRow(r *Row, rewards rewardSet) {
+	b := r.copied
+	b.recomputed = e.sumChanged
 	for name, was := range b.rewards {
 		if now, known := r.Reward(name); known && !sameValue(was.Value, now) {
-			b.again = true
+			b.recomputed = true
 		}
 	}
 	for _, c := range rewards {
-		b.again = b.again || e.asks(r, c)
+		b.recomputed = b.recomputed || e.requested(r, c)
 	}
 }
 
-// asks reports whether --only requests this reward for this row.
-func (e *earlier) asks(r *Row, c component) bool {
-	if e.fresh[c.Name] {
+// requested reports whether --only requests this reward for this row.
+func (e *copySource) requested(r *Row, c component) bool {
+	if e.all[c.Name] {
 		return true
 	}
-	was, known := r.before.rewards[c.Name]
+	was, known := r.copied.rewards[c.Name]
 	if known = known && was.Failure != formats.RewardMissing; !known {
 		return slices.Contains(e.modes, onlyMissing)
 	}
@@ -193,8 +192,8 @@ func (e *earlier) asks(r *Row, c component) bool {
 // due reports whether a reward of a row has to be computed: it is requested, or
 // reads another one that changed, or is a part of the shaped rewards, of which
 // only the sum was kept.
-func (e *earlier) due(r *Row, c component) bool {
-	if e.asks(r, c) || r.before.again && e.steps[c.Name] {
+func (e *copySource) due(r *Row, c component) bool {
+	if e.requested(r, c) || r.copied.recomputed && e.steps[c.Name] {
 		return true
 	}
 	reader, ok := c.Reward.(Reader)
@@ -203,7 +202,7 @@ func (e *earlier) due(r *Row, c component) bool {
 	}
 	for _, name := range reader.Reads() {
 		now, _ := r.Reward(name)
-		if was := r.before.rewards[name]; !sameValue(was.Value, now) {
+		if was := r.copied.rewards[name]; !sameValue(was.Value, now) {
 			return true
 		}
 	}
@@ -215,8 +214,8 @@ func sameValue(a, b *float64) bool { return a == b || a != nil && b != nil && *a
 // notComputed is the error of a row that only --only left out.
 const notComputed = "it was not computed for this row; --only missing does"
 
-// kept returns the value that is carried over for a row.
-func (b *before) kept(spec Spec) formats.NamedReward {
+// value returns the value that is carried over for a row.
+func (b *copiedRow) value(spec Spec) formats.NamedReward {
 	n, ok := b.rewards[spec.Name]
 	if !ok {
 		n = named(spec, Failed(formats.RewardMissing, notComputed), nil)
@@ -228,11 +227,11 @@ func (b *before) kept(spec Spec) formats.NamedReward {
 // split separates the rows for which a reward is due from those that keep
 // theirs. If the members of a group are compared with one another, all are due
 // or none.
-func (e *earlier) split(rows []*Row, c component) (due, kept []*Row) {
+func (e *copySource) split(rows []*Row, c component) (due, kept []*Row) {
 	relative := c.relative()
 	for first := 0; first < len(rows); {
 		end := first + 1
-		for relative && end < len(rows) && together(rows[first], rows[end]) {
+		for relative && end < len(rows) && sameGroupRows(rows[first], rows[end]) {
 			end++
 		}
 		if slices.ContainsFunc(rows[first:end], func(r *Row) bool { return e.due(r, c) }) {
@@ -245,16 +244,16 @@ func (e *earlier) split(rows []*Row, c component) (due, kept []*Row) {
 	return due, kept
 }
 
-func newBefore(s *formats.Score) *before {
-	b := &before{rewards: make(map[string]formats.NamedReward, len(s.Rewards)), shaped: s.ShapedRewards}
+func newCopiedRow(s *formats.Score) *copiedRow {
+	b := &copiedRow{rewards: make(map[string]formats.NamedReward, len(s.Rewards)), shaped: s.ShapedRewards}
 	for _, r := range s.Rewards {
 		b.rewards[r.Name] = r
 	}
 	return b
 }
 
-// only returns --only as the manifest stores it.
-func only(modes []string) []string {
+// sortedModes returns --only as the manifest stores it.
+func sortedModes(modes []string) []string {
 	out := map[string]bool{}
 	for _, m := range modes {
 		out[m] = true

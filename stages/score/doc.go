@@ -2,6 +2,16 @@
 // writes a thin one of named rewards and their weighted sum, aligned with it
 // row by row. Scores can be made again, years later, from what is stored.
 //
+//	score, options, input, write       Run; its settings; the datasets it reads; what it writes
+//	reward, spec, rewards              Reward and its optional interfaces; --reward; the rewards of a run
+//	row, request, answer, judge        what a reward gets, what programs are sent and answer, models
+//	source, columns, answer_parts      rows of the base, read with the columns that are needed
+//	pipeline, compute, total           batches of groups, one reward after the other, the weighted sum
+//	spans, buffer                      the faster path for rewards that need only the row, and its memory
+//	score_reader, copied, extended     rewards carried forward from the input, and values copied by --only
+//	program_check, check, digests      programs tried on the first rows, rollmill check, files in the identity
+//	tally                              counts, gates and the report
+//
 // It does not run agents, compare the members of a group with one another
 // (package group does) or decide what is worth training on.
 //
@@ -14,13 +24,13 @@
 // total is summed again.
 //
 // Options.Only limits which rewards and rows are computed at all; the rest is
-// carried over from an earlier score dataset of the same trajectories. With
+// copied from a former score dataset of the same trajectories. With
 // pure rewards the result equals a complete computation: a reward that reads
 // another one is computed wherever that one changed, and if a row's shaped
 // rewards are a sum, every part of it is computed.
 //
-// To add a reward in Go: a folder under rewards/ with its Kind and a Settings
-// struct that makes the Reward, one line in rewards, and a test that passes
+// To add a reward in Go: a file or folder in rewards/ with its Kind and a Settings
+// struct that makes the Reward, one line in its list, and a test that passes
 // the Kind to rewardtest.Run. A spec's arguments, help and the generated page
 // come from the settings' Declare. ExampleRewardKind is a complete one.
 //

@@ -30,22 +30,22 @@ func extends(ctx context.Context, d *dataset.Dataset, other *dataset.Ref) (bool,
 	return false, nil
 }
 
-// previous reads the scores of a dataset that the base extends: scores
-// of some rows of the base, in its order. A nil previous has none.
-type previous struct {
+// extendedScores reads the scores of a dataset that the base extends: scores
+// of some rows of the base, in its order. A nil extendedScores has none.
+type extendedScores struct {
 	*ahead[formats.Score]
 	place string // for errors
 	end   int64  // rows of the base
 }
 
-// openPrevious finds the scores of a slice of the base.
-func openPrevious(ctx context.Context, d, base *dataset.Dataset, slice dataset.Range) (*previous, error) {
+// openExtended finds the scores of a slice of the base.
+func openExtended(ctx context.Context, d, base *dataset.Dataset, slice dataset.Range) (*extendedScores, error) {
 	first, err := scoresBefore(ctx, d, base, slice.First)
 	if err != nil {
 		return nil, err
 	}
 	scores, err := readAhead[formats.Score](ctx, d, dataset.Range{First: first, Rows: d.Rows - first})
-	return &previous{scores, d.URI(), base.Rows}, err
+	return &extendedScores{scores, d.URI(), base.Rows}, err
 }
 
 // scoresBefore counts the scores of the base's first rows.
@@ -80,17 +80,17 @@ func scoresBefore(ctx context.Context, d, base *dataset.Dataset, rows int64) (n 
 
 // join gives the rows, beginning at row first, the scores that some of them
 // had.
-func (f *previous) join(rows []*Row, first int64) error {
+func (f *extendedScores) join(rows []*Row, first int64) error {
 	if f == nil {
 		return nil
 	}
 	for _, r := range rows {
-		r.before = newBefore(&formats.Score{})
+		r.copied = newCopiedRow(&formats.Score{})
 		if f.row == nil || f.row.TrajectoryID != r.TrajectoryID {
 			continue
 		}
 		was := *f.row
-		r.before = newBefore(&was)
+		r.copied = newCopiedRow(&was)
 		if err := f.next(); err != nil {
 			return err
 		}
@@ -102,7 +102,7 @@ func (f *previous) join(rows []*Row, first int64) error {
 	return nil
 }
 
-func (f *previous) close() error {
+func (f *extendedScores) close() error {
 	if f == nil || f.ahead == nil {
 		return nil
 	}

@@ -19,8 +19,8 @@ const (
 type input struct {
 	base, scores *dataset.Dataset // scores is nil when In is wide
 	carried      []Spec           // of scores, in order
-	earlier      *earlier         // nil without --only
-	again        []Spec           // of earlier, when no reward is named
+	copies       *copySource      // nil without --only
+	copiedSpecs  []Spec           // of earlier, when no reward is named
 }
 
 // state is in the manifest: the rewards of the rows.
@@ -61,7 +61,7 @@ func openScores(ctx context.Context, d *dataset.Dataset) (*input, error) {
 }
 
 // kept returns the rewards carried forward: those that are not computed again.
-func (in *input) kept(specs []Spec) []Spec {
+func (in *input) carriedExcept(specs []Spec) []Spec {
 	out := []Spec{}
 	for _, c := range in.carried {
 		if !has(specs, c.Name) {
@@ -74,7 +74,7 @@ func (in *input) kept(specs []Spec) []Spec {
 // stepped returns those of them that may have given shaped rewards.
 func (in *input) stepped(specs []Spec) []string {
 	var out []string
-	for _, s := range in.kept(specs) {
+	for _, s := range in.carriedExcept(specs) {
 		if in.scores.Facts[factSteps(s.Name)] > 0 {
 			out = append(out, s.Name)
 		}
@@ -92,7 +92,7 @@ func has(specs []Spec, name string) bool {
 }
 
 // spec returns the dataset's identity.
-func (in *input) spec(o Options, rewards built) (dataset.Spec, error) {
+func (in *input) spec(o Options, rewards rewardSet) (dataset.Spec, error) {
 	files, err := rewards.files(o.DependsOn)
 	if err != nil {
 		return dataset.Spec{}, err
@@ -104,9 +104,9 @@ func (in *input) spec(o Options, rewards built) (dataset.Spec, error) {
 	}
 	specs := make([]string, len(o.Rewards))
 	params := map[string]any{"reward": specs}
-	if in.earlier != nil {
-		inputs = append(inputs, in.earlier.Ref("from", o.Out.URI))
-		params["only"] = only(o.Only)
+	if in.copies != nil {
+		inputs = append(inputs, in.copies.Ref("from", o.Out.URI))
+		params["only"] = sortedModes(o.Only)
 	}
 	for i, s := range o.Rewards {
 		specs[i] = deciding(o.Registry, s).String()

@@ -99,7 +99,7 @@ func (o Options) Validate() error {
 	if _, err := digestFiles(o.DependsOn); err != nil {
 		return err
 	}
-	rewards, err := build(o, nil, true)
+	rewards, err := makeRewards(o, nil, true)
 	if err != nil {
 		return err
 	}

@@ -16,10 +16,10 @@ import (
 type pipeline struct {
 	in      *input
 	slice   dataset.Range
-	kept    []Spec          // rewards carried forward
+	carried []Spec          // rewards carried forward
 	stepped []string        // those among them that may have given shaped rewards
 	shown   map[string]bool // whose shaped rewards other rewards read
-	rewards built
+	rewards rewardSet
 	out     *dataset.TableWriter[formats.Score]
 	workers int
 
@@ -28,16 +28,16 @@ type pipeline struct {
 	meter      *stages.Meter
 	log        *slog.Logger
 	tally      *tally
-	spare      chan *room        // of jobs that were written
+	spare      chan *buffer      // of jobs that were written
 	warned     map[string]bool   // failure classes already logged, by reward
-	same       *dataset.Repeated // the base, whose columns of ids the scores repeat
+	repeated   *dataset.Repeated // the base, whose columns of ids the scores repeat
 }
 
 // job is rows in progress; done is closed when they are scored.
 type job struct {
 	rows []*Row        // nil: the worker reads those of span
 	span dataset.Range // of the base
-	*room
+	*buffer
 	facts map[string]int // counts of rows, for the tally
 	done  chan struct{}
 }
@@ -49,7 +49,7 @@ func (p *pipeline) run(ctx context.Context) error {
 		read, work, workers = p.spans, p.workSpans, p.readers()
 	}
 	todo := make(chan *job)
-	p.spare = make(chan *room, workers)
+	p.spare = make(chan *buffer, workers)
 	ordered := make(chan *job, workers) // bounds what is in memory
 	g.Go(func() error {
 		defer close(todo)
@@ -81,14 +81,14 @@ func (p *pipeline) readBatches(ctx context.Context, next func(*job) error) error
 		return err
 	}
 	defer source.close()
-	try := tryout{pipeline: p}
+	try := programCheck{pipeline: p}
 	for {
-		first := source.first - int64(len(source.held))
+		first := source.first - int64(len(source.pending))
 		rows, err := source.batch(p.batch)
 		if err != nil || len(rows) == 0 {
 			return err
 		}
-		if err := try.next(ctx, rows); err != nil {
+		if err := try.batch(ctx, rows); err != nil {
 			return err
 		}
 		if err := next(&job{rows: rows, span: dataset.Range{First: first, Rows: int64(len(rows))}}); err != nil {
@@ -99,7 +99,7 @@ func (p *pipeline) readBatches(ctx context.Context, next func(*job) error) error
 
 func (p *pipeline) work(ctx context.Context, todo <-chan *job) error {
 	for j := range todo {
-		j.room = p.room(len(j.rows))
+		j.buffer = p.buffer(len(j.rows))
 		j.alive = nil // rewards may keep it
 		if err := p.score(ctx, j, j.rows); err != nil {
 			return err

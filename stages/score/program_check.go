@@ -11,33 +11,33 @@ import (
 	"github.com/rollmill/rollmill/stages"
 )
 
-// tryRows is how many rows have to fail for a program's own fault, before any has
+// checkedRows is how many rows have to fail for a program's own fault, before any has
 // a value, until the program is taken for broken.
-const tryRows = 8
+const checkedRows = 8
 
 // programFaults are the failures of a program that does not do what its protocol
 // says, whatever the row: most often one that cannot start.
 var programFaults = []string{formats.RewardCrashed, formats.RewardTimeout, formats.RewardAnswer}
 
-// tryout runs the programs on the first row before a row is written, and on the
+// programCheck runs the programs on the first row before a row is written, and on the
 // next ones if it fails for a program's fault. When all of them do, the stage ends:
 // a misspelt program would fail every row, and its dataset would be in the way of
 // the mended one.
-type tryout struct {
+type programCheck struct {
 	*pipeline
 	failed int // rows so far
 	done   bool
 }
 
-// next is called with each batch, until one row has a value.
-func (t *tryout) next(ctx context.Context, rows []*Row) error {
-	programs := t.rewards.tried()
-	t.done = t.done || len(programs) == 0 || t.in.earlier != nil || t.keepBroken
+// batch is called with each batch, until one row has a value.
+func (t *programCheck) batch(ctx context.Context, rows []*Row) error {
+	programs := t.rewards.checkable()
+	t.done = t.done || len(programs) == 0 || t.in.copies != nil || t.keepBroken
 	for from := 0; !t.done; {
 		alive := slices.DeleteFunc(slices.Clone(rows[from:]), func(r *Row) bool { return !Scorable(r.Status) })
 		n := min(len(alive), 1)
 		if t.failed > 0 {
-			n = min(len(alive), tryRows-t.failed)
+			n = min(len(alive), checkedRows-t.failed)
 		}
 		if n == 0 {
 			return nil
@@ -50,8 +50,8 @@ func (t *tryout) next(ctx context.Context, rows []*Row) error {
 	return nil
 }
 
-// rows runs the programs on rows, each row alone.
-func (t *tryout) rows(ctx context.Context, programs []component, rows []*Row) error {
+// rows runs the programs on rows, each by itself.
+func (t *programCheck) rows(ctx context.Context, programs []component, rows []*Row) error {
 	faults := make([]*formats.NamedReward, len(rows))
 	g, within := errgroup.WithContext(ctx)
 	for i, r := range rows {
@@ -67,7 +67,7 @@ func (t *tryout) rows(ctx context.Context, programs []component, rows []*Row) er
 		t.done = true
 		return nil
 	}
-	if t.failed += len(rows); t.failed < tryRows {
+	if t.failed += len(rows); t.failed < checkedRows {
 		return nil
 	}
 	last := faults[len(faults)-1]
@@ -76,9 +76,9 @@ func (t *tryout) rows(ctx context.Context, programs []component, rows []*Row) er
 
 // fault returns the first program's reward of a row that failed for the program's
 // own fault, or nil.
-func (t *tryout) fault(ctx context.Context, programs []component, r *Row) (*formats.NamedReward, error) {
-	row, room := *r, &room{}
-	t.carry(&row, room.named(len(t.kept)+len(t.rewards)))
+func (t *programCheck) fault(ctx context.Context, programs []component, r *Row) (*formats.NamedReward, error) {
+	row, room := *r, &buffer{}
+	t.carry(&row, room.named(len(t.carried)+len(t.rewards)))
 	for _, c := range programs {
 		if err := t.compute(ctx, room, c, []*Row{&row}); err != nil {
 			return nil, err
@@ -99,10 +99,10 @@ func broken(rows string, r *formats.NamedReward) error {
 		"score: reward %q: %s trajectories failed: %s: %s", r.Name, rows, r.Failure, r.Error)
 }
 
-// tried returns the programs, with the rewards before them that cost nothing.
+// checkable returns the programs, with the rewards before them that cost nothing.
 // Those after a service, a judge or a reward of a whole group are not tried: they
 // may read its value.
-func (b built) tried() []component {
+func (b rewardSet) checkable() []component {
 	var out []component
 	programs := 0
 	for _, c := range b {

@@ -12,6 +12,19 @@ import (
 
 // Reward computes one named reward. Score is called from several goroutines
 // at once, for different rows.
+//
+// A Reward may implement further interfaces, declared below:
+//
+//	interface  adds                                             asked by
+//	Immediate  it needs nothing but the row                     the pipeline, which then reads row groups concurrently
+//	Columner   the few columns that it reads                    the source of rows
+//	Filer      files that decide the values                     the identity, --only changed
+//	Program    the words of a program that decides the values   the identity, the check of programs on the first rows
+//	Reader     rewards whose values it reads                    --only, which computes it where one of them changed
+//	Stepper    the reward whose shaped rewards it reads         the check before the run, the pipeline
+//	Storer     it reads the rewards with which rows came        the source of rows
+//	Relative   a value depends on the row's whole group         --only and the check of programs
+//	Starter    a start without a row                            rollmill check
 type Reward interface {
 	// Needs returns which columns Score reads; the others may be zero.
 	Needs() Needs
@@ -74,6 +87,10 @@ type Storer interface{ Stored() }
 
 // Relative is a Reward whose value for a row depends on the row's whole group.
 type Relative interface{ Relative() }
+
+// Starter is a Reward that needs something outside this process: Start checks
+// whether it can be computed at all, without a row.
+type Starter interface{ Start(context.Context) error }
 
 // Value is a reward's result for one row: a number, or why there is none.
 type Value struct {
@@ -149,8 +166,8 @@ type Row struct {
 
 	fields map[string]any // of the example, decoded when first needed
 	err    error
-	shaped []float64 // carried forward
-	fresh  []float64 // the weighted sum of all shaped rewards
-	steps  []string  // the rewards that gave shaped ones
-	before *before   // its scores that may be carried over; nil without
+	shaped []float64  // carried forward
+	fresh  []float64  // the weighted sum of all shaped rewards
+	steps  []string   // the rewards that gave shaped ones
+	copied *copiedRow // its scores that may be carried over; nil without
 }

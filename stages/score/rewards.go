@@ -9,19 +9,19 @@ import (
 	"github.com/rollmill/rollmill/stages/plugin"
 )
 
-// built are a run's rewards, in the order they are computed.
-type built []component
+// rewardSet are a run's rewards, in the order they are computed.
+type rewardSet []component
 
 type component struct {
 	Spec
 	Reward
 }
 
-// build makes every reward; carried are the names of the rewards before them.
+// makeRewards makes every reward; carried are the names of the rewards before them.
 // Nothing is started yet.
-func build(o Options, carried []string, partial bool) (built, error) {
+func makeRewards(o Options, carried []string, partial bool) (rewardSet, error) {
 	o = o.defaults()
-	var out built
+	var out rewardSet
 	earlier := carried
 	for _, spec := range o.Rewards {
 		kind, err := o.Registry.Find(spec.Kind)
@@ -41,7 +41,7 @@ func build(o Options, carried []string, partial bool) (built, error) {
 	return out, nil
 }
 
-func (b built) close() error {
+func (b rewardSet) close() error {
 	var errs []error
 	for _, c := range b {
 		errs = append(errs, c.Close())
@@ -49,7 +49,7 @@ func (b built) close() error {
 	return errors.Join(errs...)
 }
 
-func (b built) needs() Needs {
+func (b rewardSet) needs() Needs {
 	most := Light
 	for _, c := range b {
 		most = max(most, c.Needs())
@@ -58,7 +58,7 @@ func (b built) needs() Needs {
 }
 
 // stored reports whether a reward reads those with which trajectories came.
-func (b built) stored() bool {
+func (b rewardSet) stored() bool {
 	return slices.ContainsFunc(b, func(c component) bool {
 		_, ok := c.Reward.(Storer)
 		return ok
@@ -67,7 +67,7 @@ func (b built) stored() bool {
 
 // shown returns the rewards whose shaped rewards other rewards read; "" are the
 // stored ones.
-func (b built) shown() map[string]bool {
+func (b rewardSet) shown() map[string]bool {
 	out := map[string]bool{}
 	for _, c := range b {
 		if s, ok := c.Reward.(Stepper); ok {
@@ -81,7 +81,7 @@ func (b built) shown() map[string]bool {
 
 // checkSteps refuses a reward that reads shaped rewards which are not
 // available: a dataset keeps only their sum.
-func (b built) checkSteps(stored bool) error {
+func (b rewardSet) checkSteps(stored bool) error {
 	computed := map[string]bool{"": stored}
 	for _, c := range b {
 		if s, ok := c.Reward.(Stepper); ok {
@@ -102,7 +102,7 @@ func (b built) checkSteps(stored bool) error {
 
 // files digests the files that the rewards depend on, and those of
 // --depends-on.
-func (b built) files(dependsOn []string) (map[string]string, error) {
+func (b rewardSet) files(dependsOn []string) (map[string]string, error) {
 	out, err := digestFiles(dependsOn)
 	if err != nil {
 		return nil, err

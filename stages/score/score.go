@@ -25,12 +25,12 @@ func Run(ctx context.Context, o Options) (stages.Report, error) {
 		return stages.Report{}, err
 	}
 	if len(o.Only) > 0 {
-		if err := in.openEarlier(ctx, o); err != nil {
+		if err := in.openCopies(ctx, o); err != nil {
 			return stages.Report{}, err
 		}
-		o.Rewards = append(o.Rewards, in.again...)
+		o.Rewards = append(o.Rewards, in.copiedSpecs...)
 	}
-	rewards, err := in.build(o)
+	rewards, err := in.makeRewards(o)
 	if err != nil {
 		return stages.Report{}, err
 	}
@@ -41,10 +41,10 @@ func Run(ctx context.Context, o Options) (stages.Report, error) {
 	return r, err
 }
 
-func (in *input) build(o Options) (built, error) {
+func (in *input) makeRewards(o Options) (rewardSet, error) {
 	var names []string
 	weighed := false
-	for _, s := range in.kept(o.Rewards) {
+	for _, s := range in.carriedExcept(o.Rewards) {
 		names = append(names, s.Name)
 		weighed = weighed || s.Weight != 0
 	}
@@ -54,20 +54,20 @@ func (in *input) build(o Options) (built, error) {
 	if !weighed {
 		return nil, usage("the total is the weighted sum: give one reward a weight", "every reward has weight 0")
 	}
-	rewards, err := build(o, names, false)
+	rewards, err := makeRewards(o, names, false)
 	if err == nil {
 		err = rewards.checkSteps(in.scores != nil)
 	}
-	if err != nil || in.earlier == nil {
+	if err != nil || in.copies == nil {
 		return rewards, err
 	}
 	for _, s := range o.Rewards {
 		names = append(names, s.Name)
 	}
-	return rewards, in.earlier.compare(o, rewards, names)
+	return rewards, in.copies.compare(o, rewards, names)
 }
 
-func runShard(ctx context.Context, o Options, in *input, rewards built) (dataset.Result, dataset.Outcome, error) {
+func runShard(ctx context.Context, o Options, in *input, rewards rewardSet) (dataset.Result, dataset.Outcome, error) {
 	spec, err := in.spec(o, rewards)
 	if err != nil {
 		return dataset.Result{}, dataset.Outcome{}, err
@@ -88,7 +88,7 @@ func runShard(ctx context.Context, o Options, in *input, rewards built) (dataset
 	return result, outcome, err
 }
 
-func writeShard(ctx context.Context, o Options, in *input, rewards built, shard *dataset.Shard) (dataset.Outcome, error) {
+func writeShard(ctx context.Context, o Options, in *input, rewards rewardSet, shard *dataset.Shard) (dataset.Outcome, error) {
 	started, spent := o.Clock(), o.Judging.Ledger.Spent()
 	of := o.Out.Shard.Of()
 	slice, err := in.base.Slice(ctx, of.Index, of.Count)
@@ -96,15 +96,14 @@ func writeShard(ctx context.Context, o Options, in *input, rewards built, shard 
 		return dataset.Outcome{}, err
 	}
 	p := &pipeline{
-		in: in, slice: slice, kept: in.kept(o.Rewards), stepped: in.stepped(o.Rewards), rewards: rewards,
-		shown: rewards.shown(), workers: o.Concurrency, batch: o.BatchRows,
+		in: in, slice: slice, carried: in.carriedExcept(o.Rewards), stepped: in.stepped(o.Rewards), rewards: rewards, shown: rewards.shown(), workers: o.Concurrency, batch: o.BatchRows,
 		meter: o.Meter(stage, "trajectories", slice.Rows), log: o.Logger(), tally: newTally(),
 		keepBroken: o.KeepBroken, out: dataset.NewTable[formats.Score](shard, "", slice.First),
 	}
 	defer p.meter.Done()
 	in.base.ShareFooters()
-	p.same = dataset.NewRepeated(ctx, in.base, carriedColumns...)
-	defer p.same.Close()
+	p.repeated = dataset.NewRepeated(ctx, in.base, carriedColumns...)
+	defer p.repeated.Close()
 	p.meter.Spending(func() stages.Spend { return o.Judging.Ledger.Spent().since(spent) })
 	if err := p.run(ctx); err != nil {
 		return dataset.Outcome{}, err
@@ -117,6 +116,6 @@ func writeShard(ctx context.Context, o Options, in *input, rewards built, shard 
 	outcome := p.tally.outcome()
 	maps.Copy(outcome.Facts, o.Judging.Ledger.Spent().facts(spent))
 	outcome.Timings = map[string]float64{"score_seconds": o.Clock().Sub(started).Seconds()}
-	outcome.State, err = json.Marshal(state{append(in.kept(o.Rewards), o.Rewards...)})
+	outcome.State, err = json.Marshal(state{append(in.carriedExcept(o.Rewards), o.Rewards...)})
 	return outcome, err
 }

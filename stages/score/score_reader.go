@@ -10,29 +10,29 @@ import (
 	"github.com/rollmill/rollmill/formats/dataset"
 )
 
-// aligned reads scores row by row together with their trajectories. A nil
-// aligned has none.
-type aligned struct {
+// scoreReader reads scores row by row together with their trajectories. A nil
+// scoreReader has none.
+type scoreReader struct {
 	*dataset.Reader[formats.Score]
 	place string // for errors
 }
 
-func openAligned(ctx context.Context, d *dataset.Dataset, r dataset.Range) (*aligned, error) {
+func openScoreReader(ctx context.Context, d *dataset.Dataset, r dataset.Range) (*scoreReader, error) {
 	reader, err := dataset.NewReader[formats.Score](ctx, d, "", r)
 	if err != nil {
 		return nil, err
 	}
-	return &aligned{reader, d.URI()}, nil
+	return &scoreReader{reader, d.URI()}, nil
 }
 
-func (a *aligned) close() error {
+func (a *scoreReader) close() error {
 	if a == nil {
 		return nil
 	}
 	return a.Close()
 }
 
-func (a *aligned) skip(rows int64) error {
+func (a *scoreReader) skip(rows int64) error {
 	if a == nil {
 		return nil
 	}
@@ -41,7 +41,7 @@ func (a *aligned) skip(rows int64) error {
 
 // next returns the scores of the next rows, beginning at row first; none when
 // a is nil.
-func (a *aligned) next(rows []*Row, first int64) ([]formats.Score, error) {
+func (a *scoreReader) next(rows []*Row, first int64) ([]formats.Score, error) {
 	if a == nil {
 		return nil, nil
 	}
@@ -65,7 +65,7 @@ func (a *aligned) next(rows []*Row, first int64) ([]formats.Score, error) {
 	return scores, nil
 }
 
-func (a *aligned) misaligned(row int64, what string) error {
+func (a *scoreReader) misaligned(row int64, what string) error {
 	err := formats.Invalid(a.place, "score the trajectories again, into another dataset", nil, "%s", what)
 	err.Row = row
 	return err

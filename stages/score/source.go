@@ -17,14 +17,14 @@ type source struct {
 	base     rowReader
 	stored   rowReader // the rewards with which trajectories came; nil when no reward reads them
 	parts    *partAnswers
-	scores   *aligned  // to carry forward; nil without
-	before   *aligned  // whose rows are carried over; nil without
-	previous *previous // the same, of a dataset that the base extends; nil without
-	first    int64     // row of the next trajectory
-	held     []*Row    // read, but its group may continue
+	scores   *scoreReader    // to carry forward; nil without
+	copied   *scoreReader    // whose rows are carried over; nil without
+	extended *extendedScores // the same, of a dataset that the base extends; nil without
+	first    int64           // row of the next trajectory
+	pending  []*Row          // read, but its group may continue
 	ended    bool
 	rows     []Row  // nil, or used again by every read
-	at       []*Row // to each of them
+	pointers []*Row // to each of them
 }
 
 // rowReader reads trajectories. Those that next returns are the caller's, or valid
@@ -36,7 +36,8 @@ type rowReader interface {
 	Close() error
 }
 
-// reuse makes read use the memory of the rows that it returned before.
+// reuse makes read use the memory of the rows that it returned before. Without it,
+// thin rows take 1.5 times the processor time: see spans.go.
 func (s *source) reuse() {
 	s.rows = []Row{}
 	s.base.reuse()
@@ -56,27 +57,27 @@ func (s *source) skip(to int64) error {
 	if s.stored != nil && err == nil {
 		err = s.stored.Skip(rows)
 	}
-	return errors.Join(err, s.scores.skip(rows), s.before.skip(rows))
+	return errors.Join(err, s.scores.skip(rows), s.copied.skip(rows))
 }
 
-func openSource(ctx context.Context, in *input, r dataset.Range, rewards built) (*source, error) {
+func openSource(ctx context.Context, in *input, r dataset.Range, rewards rewardSet) (*source, error) {
 	base, err := openRows(ctx, in.base, r, rewards)
 	if err != nil {
 		return nil, err
 	}
 	s := &source{place: in.base.URI(), base: base, first: r.First, parts: openParts(ctx, in.base, r, rewards)}
 	if rewards.stored() {
-		s.stored, err = openColumns(ctx, in.base, r, (*brought).trajectory, nil)
+		s.stored, err = openColumns(ctx, in.base, r, (*storedRewards).trajectory, nil)
 	}
 	if in.scores != nil && err == nil {
-		s.scores, err = openAligned(ctx, in.scores, r)
+		s.scores, err = openScoreReader(ctx, in.scores, r)
 	}
 	switch {
-	case in.earlier == nil || err != nil:
-	case in.earlier.extended:
-		s.previous, err = openPrevious(ctx, in.earlier.Dataset, in.base, r)
+	case in.copies == nil || err != nil:
+	case in.copies.extended:
+		s.extended, err = openExtended(ctx, in.copies.Dataset, in.base, r)
 	default:
-		s.before, err = openAligned(ctx, in.earlier.Dataset, r)
+		s.copied, err = openScoreReader(ctx, in.copies.Dataset, r)
 	}
 	if err != nil {
 		return nil, errors.Join(err, s.close())
@@ -84,7 +85,7 @@ func openSource(ctx context.Context, in *input, r dataset.Range, rewards built) 
 	return s, nil
 }
 
-func openRows(ctx context.Context, d *dataset.Dataset, r dataset.Range, rewards built) (rowReader, error) {
+func openRows(ctx context.Context, d *dataset.Dataset, r dataset.Range, rewards rewardSet) (rowReader, error) {
 	unread := rewards.unread()
 	switch rewards.needs() {
 	case Light:
@@ -103,14 +104,14 @@ func (s *source) close() error {
 	if s.stored != nil {
 		stored = s.stored.Close()
 	}
-	return errors.Join(s.base.Close(), stored, s.parts.close(), s.scores.close(), s.before.close(), s.previous.close())
+	return errors.Join(s.base.Close(), stored, s.parts.close(), s.scores.close(), s.copied.close(), s.extended.close())
 }
 
 // batch returns the next whole groups, about n rows or one larger group; none
 // after the last.
 func (s *source) batch(n int) ([]*Row, error) {
-	rows := s.held
-	s.held = nil
+	rows := s.pending
+	s.pending = nil
 	for !s.ended {
 		more, err := s.read(n)
 		if err != nil {
@@ -118,7 +119,7 @@ func (s *source) batch(n int) ([]*Row, error) {
 		}
 		rows = append(rows, more...)
 		if cut := lastOfRows(rows); !s.ended && len(rows) >= n && cut > 0 {
-			s.held = rows[cut:]
+			s.pending = rows[cut:]
 			return rows[:cut:cut], nil
 		}
 	}
@@ -133,14 +134,14 @@ func (s *source) short(r dataset.Range) error {
 // lastOfRows returns the index at which the last group among rows begins.
 func lastOfRows(rows []*Row) int {
 	i := len(rows) - 1
-	for i > 0 && together(rows[i-1], rows[i]) {
+	for i > 0 && sameGroupRows(rows[i-1], rows[i]) {
 		i--
 	}
 	return i
 }
 
-// together reports whether rows are of one group.
-func together(a, b *Row) bool { return a.ExampleID == b.ExampleID && a.Epoch == b.Epoch }
+// sameGroupRows reports whether rows are of one group.
+func sameGroupRows(a, b *Row) bool { return a.ExampleID == b.ExampleID && a.Epoch == b.Epoch }
 
 // read returns the next rows, as many as there are.
 func (s *source) read(n int) ([]*Row, error) {
@@ -169,7 +170,7 @@ func (s *source) rowsOf(trajectories []formats.Trajectory) []*Row {
 	var all []Row
 	var at []*Row
 	if s.rows != nil {
-		all, at = s.rows, s.at
+		all, at = s.rows, s.pointers
 	}
 	all, at = slices.Grow(all[:0], len(trajectories))[:len(trajectories)], at[:0]
 	for i := range all {
@@ -177,7 +178,7 @@ func (s *source) rowsOf(trajectories []formats.Trajectory) []*Row {
 		at = append(at, &all[i])
 	}
 	if s.rows != nil {
-		s.rows, s.at = all, at
+		s.rows, s.pointers = all, at
 	}
 	return at
 }
@@ -192,11 +193,11 @@ func (s *source) join(rows []*Row) error {
 		rows[i].Earlier = scores[i].Rewards
 		rows[i].shaped = scores[i].ShapedRewards
 	}
-	scores, err = s.before.next(rows, s.first)
+	scores, err = s.copied.next(rows, s.first)
 	for i := range scores {
-		rows[i].before = newBefore(&scores[i])
+		rows[i].copied = newCopiedRow(&scores[i])
 	}
-	return errors.Join(err, s.previous.join(rows, s.first))
+	return errors.Join(err, s.extended.join(rows, s.first))
 }
 
 // columnReader reads rows of T, some of a trajectory's columns.

@@ -135,7 +135,7 @@ func (t *tally) attempted() int64 { return t.scored + t.unscored }
 // gives no row a value, if the gate would refuse the dataset anyway: the reward is
 // wrong, and nothing is kept. It is for a dataset that one process makes, since
 // the rows of one shard of several may all be of one kind.
-func (t *tally) check(o Options, rewards built) error {
+func (t *tally) check(o Options, rewards rewardSet) error {
 	for _, c := range rewards {
 		_, program := c.Reward.(Program)
 		if f := t.faults[c.Name]; program && !o.KeepBroken && f != nil && f.rows == t.attempted() && t.scored == 0 &&

@@ -50,8 +50,8 @@ func clip(text string) string {
 	return strings.ToValidUTF8(text, "\uFFFD")
 }
 
-// named returns a reward; its value, if there is one, is put into the room.
-func named(spec Spec, v Value, to *room) formats.NamedReward {
+// named returns a reward; its value, if there is one, is stored in the buffer.
+func named(spec Spec, v Value, to *buffer) formats.NamedReward {
 	n := formats.NamedReward{Name: spec.Name, Weight: spec.Weight, Failure: v.Failure, Error: v.Error}
 	if v.Failure == "" {
 		n.Value = to.number(v.Reward)
@@ -60,7 +60,7 @@ func named(spec Spec, v Value, to *room) formats.NamedReward {
 }
 
 // add adds the thin row of a trajectory whose rewards are all computed.
-func (to *room) add(r *Row) {
+func (to *buffer) add(r *Row) {
 	to.scores = append(to.scores, formats.Score{})
 	s, t := &to.scores[len(to.scores)-1], r.Trajectory
 	s.TrajectoryID, s.ExampleID, s.Epoch, s.Generation, s.Status = t.TrajectoryID, t.ExampleID, t.Epoch, t.Generation, t.Status
@@ -70,15 +70,15 @@ func (to *room) add(r *Row) {
 	}
 	sum(s, to)
 	if s.Failure == "" {
-		if s.ShapedRewards = r.fresh; r.before != nil && !r.before.again {
-			s.ShapedRewards = r.before.shaped
+		if s.ShapedRewards = r.fresh; r.copied != nil && !r.copied.recomputed {
+			s.ShapedRewards = r.copied.shaped
 		}
 	}
 }
 
 // sum computes the total of a row's rewards. Those of weight 0 do not count,
 // even when they have no value. If only one counts, its failure is the row's.
-func sum(s *formats.Score, to *room) {
+func sum(s *formats.Score, to *buffer) {
 	total, counting, failed := 0.0, 0, (*formats.NamedReward)(nil)
 	for i := range s.Rewards {
 		c := &s.Rewards[i]

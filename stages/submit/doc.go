@@ -2,6 +2,14 @@
 // writes a receipt. It knows no trainer: those are in stages/backends, and the
 // command line passes one in.
 //
+//	submit, options, input, write       Run; its settings; the batch; the receipt
+//	prepare, job, list                  the other commands: a trainer made ready, one submission, all of them
+//	preflight, row_checks, lineage, redact, tables, estimate   the batch before it is sent
+//	send, settle, stall                 an attempt, how it ended, a job that does not advance
+//	ledger, record, lease               what is recorded, and who owns an attempt
+//	epoch, other_submissions            a policy trains an epoch once
+//	errors                              kinds of errors
+//
 // A batch is never trained twice. Each submission is recorded in a ledger,
 // keyed by (digest of what is submitted, settings, target, model); ledger.go
 // describes its records and what a crash after each of them means. Trainers

@@ -83,7 +83,7 @@ func TestEachReceiptHasItsForms(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	var there backends.Beside = tr
+	var there backends.PerReceipt = tr
 	moved := there.At(beside(t, second))
 	if moved.Target() != tr.Target() {
 		t.Errorf("%+v is another target than %+v", moved.Target(), tr.Target())

@@ -19,7 +19,7 @@ func TestBudgetIsNotExceeded(t *testing.T) {
 	for i := range groups {
 		groups[i] = curate.Group{ID: fmt.Sprint(i), SampledTokens: int64(1 + 7*i%30)}
 	}
-	r, err := curate.Judge(rule, curate.Batch{Seed: 1}, groups)
+	r, err := curate.Apply(rule, curate.Batch{Seed: 1}, groups)
 	if err != nil {
 		t.Fatal(err)
 	}

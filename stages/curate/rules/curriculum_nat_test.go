@@ -113,7 +113,7 @@ func (s *sequence) replay() error {
 	for e, want := range s.Epochs {
 		rewards := s.rewards(&x)
 		b := curate.Batch{Epoch: e, Seed: 5, Total: len(rewards), State: state}
-		r, err := curate.Judge(rule, b, groupsOf(rewards))
+		r, err := curate.Apply(rule, b, groupsOf(rewards))
 		if err != nil {
 			return err
 		}

@@ -43,7 +43,7 @@ func chain(t *testing.T, compat curate.Compat, s *rules.CurriculumSettings, epoc
 	var state json.RawMessage
 	for _, e := range epochs {
 		g := groups(e)
-		r, err := curate.Judge(rule, curate.Batch{Epoch: e, Total: len(g), State: state}, g)
+		r, err := curate.Apply(rule, curate.Batch{Epoch: e, Total: len(g), State: state}, g)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -144,7 +144,7 @@ func TestEasiestOrHardestFirst(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		r, err := curate.Judge(rule, curate.Batch{Total: 10}, ten(0))
+		r, err := curate.Apply(rule, curate.Batch{Total: 10}, ten(0))
 		if err != nil {
 			t.Fatal(err)
 		}

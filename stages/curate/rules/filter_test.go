@@ -64,7 +64,7 @@ func TestColumnsOfGroups(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		r, err := curate.Judge(rule, curate.Batch{}, []curate.Group{g, none})
+		r, err := curate.Apply(rule, curate.Batch{}, []curate.Group{g, none})
 		if err != nil {
 			t.Fatal(err)
 		}

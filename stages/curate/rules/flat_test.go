@@ -24,7 +24,7 @@ func TestNoiseIsFlat(t *testing.T) {
 		{Valid: 2, Min: 1e15 / 3, Max: 1e15/3 + 0.0625},
 		{Valid: 2, Min: 0.3, Max: 0.3001},
 	}
-	r, err := curate.Judge(rule, curate.Batch{}, groups)
+	r, err := curate.Apply(rule, curate.Batch{}, groups)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -17,7 +17,7 @@ func TestMinValid(t *testing.T) {
 
 func TestDefaultIsTwo(t *testing.T) {
 	rule, _ := (&rules.MinValidSettings{}).Rule(ruletest.Setup(curate.CompatNone))
-	r, _ := curate.Judge(rule, curate.Batch{}, []curate.Group{{Valid: 1}, {Valid: 2}})
+	r, _ := curate.Apply(rule, curate.Batch{}, []curate.Group{{Valid: 1}, {Valid: 2}})
 	if r.Verdicts[0].Reason != "min_valid" || r.Verdicts[1].Reason != "" {
 		t.Errorf("%v", r.Verdicts)
 	}

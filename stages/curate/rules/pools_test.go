@@ -46,7 +46,7 @@ func poolsEpoch(t *testing.T, o *rules.PoolsSettings, n int, before any, solved 
 			t.Fatal(err)
 		}
 	}
-	r, err := curate.Judge(rule, b, groups)
+	r, err := curate.Apply(rule, b, groups)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -94,7 +94,7 @@ func TestOldGroupsMoveNoExample(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	r, err := curate.Judge(rule, curate.Batch{Epoch: 3, State: state}, []curate.Group{
+	r, err := curate.Apply(rule, curate.Batch{Epoch: 3, State: state}, []curate.Group{
 		group("c", 3, 0), group("a", 0, 0), group("b", 1, 0.5), group("d", 0, 1), group("b", 2, 1), group("e", 2, 0), group("e", 3, 0.5),
 	})
 	if err != nil {
@@ -103,7 +103,7 @@ func TestOldGroupsMoveNoExample(t *testing.T) {
 	if diff := cmp.Diff(formats.PoolsState{Epoch: 3, Easy: []string{"a", "b"}, Hard: []string{"c"}}, r.State); diff != "" {
 		t.Error(diff)
 	}
-	first, err := curate.Judge(rule, curate.Batch{Epoch: 3}, []curate.Group{group("a", 3, 0.5), group("a", 0, 1), group("b", 0, 0), group("b", 1, 1)})
+	first, err := curate.Apply(rule, curate.Batch{Epoch: 3}, []curate.Group{group("a", 3, 0.5), group("a", 0, 1), group("b", 0, 0), group("b", 1, 1)})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -138,7 +138,7 @@ func TestSharesOfPools(t *testing.T) {
 		for i := range groups {
 			groups[i].ID = fmt.Sprint(groups[i].ExampleID, "@", n)
 		}
-		r, err := curate.Judge(rule, curate.Batch{Epoch: n, State: state}, groups)
+		r, err := curate.Apply(rule, curate.Batch{Epoch: n, State: state}, groups)
 		if err != nil {
 			t.Fatal(err)
 		}

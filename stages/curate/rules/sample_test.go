@@ -24,7 +24,7 @@ func TestSampleShares(t *testing.T) {
 	var smaller []curate.Verdict
 	for _, share := range []float64{0.1, 0.5, 0.9, 1} {
 		rule, _ := (&rules.SampleSettings{Groups: &share}).Rule(curate.Setup{})
-		r, err := curate.Judge(rule, curate.Batch{Seed: 3}, groups)
+		r, err := curate.Apply(rule, curate.Batch{Seed: 3}, groups)
 		if err != nil {
 			t.Fatal(err)
 		}

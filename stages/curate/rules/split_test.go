@@ -34,7 +34,7 @@ func TestEveryExampleIsOnOneSide(t *testing.T) {
 				if err != nil {
 					t.Fatal(err)
 				}
-				r, err := curate.Judge(rule, curate.Batch{Epoch: epoch, Seed: seed}, groups)
+				r, err := curate.Apply(rule, curate.Batch{Epoch: epoch, Seed: seed}, groups)
 				if err != nil {
 					t.Fatal(err)
 				}
@@ -66,7 +66,7 @@ func TestSplitShares(t *testing.T) {
 	}
 	for _, side := range sides {
 		rule, _ := (&rules.SplitSettings{Sides: sides, Take: side.Name}).Rule(curate.Setup{})
-		r, err := curate.Judge(rule, curate.Batch{Seed: 11}, groups)
+		r, err := curate.Apply(rule, curate.Batch{Seed: 11}, groups)
 		if err != nil {
 			t.Fatal(err)
 		}

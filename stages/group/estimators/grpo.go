@@ -91,7 +91,7 @@ func (e grpoEstimator) Advantages(v *group.Valid, out []float64) bool {
 		if e.noScale {
 			unit = 1
 		}
-		return e.singleton.Alone(v.Rewards[0], unit, out)
+		return e.singleton.Advantage(v.Rewards[0], unit, out)
 	}
 	std := v.StdPop
 	if e.sample {

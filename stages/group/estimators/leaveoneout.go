@@ -19,7 +19,7 @@ var others = sync.Pool{New: func() any { return new(group.Valid) }}
 // Advantages implements group.Estimator.
 func (l *LeaveOneOut) Advantages(v *group.Valid, out []float64) bool {
 	if len(out) == 1 {
-		return group.SingletonZero.Alone(v.Rewards[0], 1, out)
+		return group.SingletonZero.Advantage(v.Rewards[0], 1, out)
 	}
 	o := others.Get().(*group.Valid)
 	defer others.Put(o)

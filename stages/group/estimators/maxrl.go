@@ -39,7 +39,7 @@ func (*MaxRLSettings) Estimator(s group.Setup) (group.Estimator, error) {
 
 func (e maxRLEstimator) Advantages(v *group.Valid, out []float64) bool {
 	if len(out) == 1 {
-		return e.singleton.Alone(v.Rewards[0], 1, out)
+		return e.singleton.Advantage(v.Rewards[0], 1, out)
 	}
 	for i, r := range v.Rewards {
 		if out[i] = 0; v.Mean > 0 {

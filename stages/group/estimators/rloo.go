@@ -44,7 +44,7 @@ func (*RLOOSettings) Estimator(s group.Setup) (group.Estimator, error) {
 func (e rlooEstimator) Advantages(v *group.Valid, out []float64) bool {
 	n := float64(len(out))
 	if n == 1 {
-		return e.singleton.Alone(v.Rewards[0], 1, out)
+		return e.singleton.Advantage(v.Rewards[0], 1, out)
 	}
 	for i, r := range v.Rewards {
 		out[i] = group.Finite(v.Centred(r) * (n / (n - 1)))

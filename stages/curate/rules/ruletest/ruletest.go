@@ -111,7 +111,7 @@ func groups(t *rapid.T) []curate.Group {
 }
 
 func (s suite) judge(t *rapid.T, b curate.Batch, g []curate.Group) curate.Ruling {
-	r, err := curate.Judge(s.rule, b, g)
+	r, err := curate.Apply(s.rule, b, g)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -169,7 +169,7 @@ func (s suite) state(t *rapid.T) {
 		t.Fatalf("the state is not a function of its past: %s, %s", data, again)
 	}
 	b.State = json.RawMessage(`"nonsense"`)
-	if _, err := curate.Judge(s.rule, b, g); err == nil {
+	if _, err := curate.Apply(s.rule, b, g); err == nil {
 		t.Fatal("a nonsensical state is accepted")
 	}
 }
