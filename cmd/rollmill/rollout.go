@@ -30,7 +30,7 @@ every two seconds (--journal-every); after a crash the same command runs only th
 trajectories that are not in it. The text of a large task file is kept in a
 temporary file (in the folder TMPDIR).
 
-  rollmill rollout --examples tasks.jsonl --agent chat --user '{{.question}}' --url http://127.0.0.1:8000/v1 --model my-model
+  rollmill rollout --examples tasks.jsonl --user '{{.question}}' --url http://127.0.0.1:8000/v1 --model my-model
   rollmill rollout --examples tasks.jsonl --agent command --command './agent --fast' --generations 8 --policy runs/demo/epoch-0/submit
 
 With --plan it makes the additional generations that curate planned, numbered

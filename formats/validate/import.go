@@ -91,7 +91,8 @@ func (sc *SourceCheck) Add(group string, s Source, t *formats.Trajectory) error 
 // find returns what a row shows by itself.
 func (sc *SourceCheck) find(group string, s Source, t *formats.Trajectory) (found set) {
 	sc.source = s
-	sc.row = Row{TrajectoryID: t.TrajectoryID, Group: group, Status: t.Status, Reward: t.Reward, Trajectory: t, Source: &sc.source}
+	sc.row = Row{TrajectoryID: t.TrajectoryID, Group: group, Status: t.Status, Reward: t.Reward, Trajectory: t,
+		Source: &sc.source}
 	for i := range sc.rowwise {
 		c := &sc.rowwise[i]
 		before := *c.n

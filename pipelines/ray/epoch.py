@@ -31,18 +31,15 @@ def shard(stage: str, epoch: int, index: int, config: str, root: str) -> None:
 
 
 @ray.remote(max_retries=RETRIES, retry_exceptions=RETRIED)
-def seal(uri: str) -> None:
-    rollmill.run("seal", in_=uri)
+def seal(stage: str, epoch: int, root: str) -> str:
+    return rollmill.run("seal", root=root, epoch=epoch, stage=stage).uri
 
 
 def run(epoch: int, stages: tuple[str, ...] = STAGES) -> None:
     config, root = os.environ["CONFIG"], os.environ["ROOT"]
-    at, mark, query = root.partition("?")
     for stage in stages:
         ray.get([shard.options(name=f"{stage} {epoch} {i}/{SHARDS}").remote(stage, epoch, i, config, root) for i in range(SHARDS)])
-        uri = f"{at}/epoch-{epoch}/{stage}{mark}{query}"
-        ray.get(seal.remote(uri))
-        print(uri, flush=True)
+        print(ray.get(seal.remote(stage, epoch, root)), flush=True)
 
 
 def main() -> None:

@@ -34,7 +34,8 @@ func newPlan(o *Options, in *input) (*plan, error) {
 	p := &plan{
 		batch:  Batch{Epoch: in.epoch, Seed: o.Seed, Total: in.groups.Len(), Holdout: in.holdout},
 		groups: in.groups,
-		state:  formats.CurateState{Epoch: in.epoch, Compat: string(o.Compat), Rules: maps.Clone(in.previousState.Rules), Advantages: in.groupState(), Recomputed: o.recompute != nil},
+		state: formats.CurateState{Epoch: in.epoch, Compat: string(o.Compat), Rules: maps.Clone(in.previousState.Rules),
+			Advantages: in.groupState(), Recomputed: o.recompute != nil},
 	}
 	p.active = slices.Clone(o.running)
 	for i := range p.active {

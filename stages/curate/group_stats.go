@@ -49,7 +49,8 @@ func (l *statsReader) read(ctx context.Context, tokens bool) error {
 		return formats.Invalid(d.URI(), "group the scores again with this version", nil,
 			"--token-budget, or a --filter: its statistics do not say how many tokens were sampled")
 	}
-	for s, err := range dataset.Each[statsRow](ctx, d, formats.TableGroups, dataset.Range{Rows: d.Tables[formats.TableGroups].Rows}) {
+	for s, err := range dataset.Each[statsRow](ctx, d, formats.TableGroups,
+		dataset.Range{Rows: d.Tables[formats.TableGroups].Rows}) {
 		if err == nil {
 			err = l.add(s)
 		}
@@ -72,7 +73,8 @@ func (o *Options) tokens() bool {
 }
 
 func (l *statsReader) add(s *statsRow) error {
-	if s.FirstRow > l.next || l.next > 0 && s.FirstRow <= l.first || s.Count < 1 || s.Valid > 0 && (s.Mean == nil || s.Min == nil || s.Max == nil) {
+	if s.FirstRow > l.next || l.next > 0 && s.FirstRow <= l.first || s.Count < 1 ||
+		s.Valid > 0 && (s.Mean == nil || s.Min == nil || s.Max == nil) {
 		return l.set.damaged("table %s: group %q does not follow the previous one", formats.TableGroups, s.GroupID)
 	}
 	if l.epoch == nil {

@@ -52,10 +52,11 @@ func TestIdentityHoldsWhatItAlwaysHeld(t *testing.T) {
 			"drop-near-duplicates", 0.9, "max-per-example", 1, "filter", []string{"group.mean != 2", "trajectory.reward != 2"}}, nil,
 			`{"any-temperature":true,"check-logprobs":true,"compat":"none","drop-duplicates":true,"drop-near-duplicates":0.9,"epoch":2,"filter":["group.mean != 2","trajectory.reward != 2"],` + usual +
 				`"max-per-example":1,"max-sampled-tokens":50,"max-sequence-tokens":300,"min-messages":1,"min-valid":2}`},
-		"best of":             {[]any{"best-of", 1}, nil, `{"best-of":1,"compat":"none","epoch":2,` + usual + `"min-valid":2,"seed":0}`},
-		"per group":           {[]any{"max-per-group", 2}, nil, `{"compat":"none","epoch":2,` + usual + `"max-per-group":2,"min-valid":2,"seed":0}`},
-		"token budget":        {[]any{"token-budget", 20}, nil, `{"compat":"none","epoch":2,` + usual + `"min-valid":2,"seed":0,"token-budget":20}`},
-		"sample trajectories": {[]any{"sample-trajectories", 0.7}, nil, `{"compat":"none","epoch":2,` + usual + `"min-valid":2,"sample-trajectories":0.7,"seed":0}`},
+		"best of":      {[]any{"best-of", 1}, nil, `{"best-of":1,"compat":"none","epoch":2,` + usual + `"min-valid":2,"seed":0}`},
+		"per group":    {[]any{"max-per-group", 2}, nil, `{"compat":"none","epoch":2,` + usual + `"max-per-group":2,"min-valid":2,"seed":0}`},
+		"token budget": {[]any{"token-budget", 20}, nil, `{"compat":"none","epoch":2,` + usual + `"min-valid":2,"seed":0,"token-budget":20}`},
+		"sample trajectories": {[]any{"sample-trajectories", 0.7}, nil,
+			`{"compat":"none","epoch":2,` + usual + `"min-valid":2,"sample-trajectories":0.7,"seed":0}`},
 		"plan": {nil, func(o *curate.Options) {
 			o.PlanTable = curate.PlanTable{Generations: 6, MaxPerExample: 5, Budget: budget(0)}
 		},

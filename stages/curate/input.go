@@ -60,7 +60,8 @@ func (in *input) open(ctx context.Context, o *Options) error {
 			in.epoch = *l.epoch
 		}
 		if first := in.groupState(); i > 0 && !sameEstimator(first, s.groupState) {
-			return formats.Invalid(s.members.URI(), "group both in the same way", nil, "its advantages are not those of %q: another estimator or compat", in.sets[0].members.URI())
+			return formats.Invalid(s.members.URI(), "group both in the same way", nil,
+				"its advantages are not those of %q: another estimator or compat", in.sets[0].members.URI())
 		}
 		in.sets = append(in.sets, s)
 	}
@@ -137,7 +138,8 @@ func (in *input) openPrevious(ctx context.Context, o *Options) error {
 		return formats.Invalid(d.URI(), hint, err, "--previous: its manifest has no state")
 	}
 	if in.previousState.Epoch >= in.epoch {
-		return formats.Invalid(d.URI(), hint, nil, "--previous: it is of epoch %d, and this is epoch %d", in.previousState.Epoch, in.epoch)
+		return formats.Invalid(d.URI(), hint, nil, "--previous: it is of epoch %d, and this is epoch %d",
+			in.previousState.Epoch, in.epoch)
 	}
 	in.previous = d
 	return nil

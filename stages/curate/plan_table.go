@@ -50,9 +50,14 @@ func (n PlanTable) validate() error {
 
 // Declare declares the settings of the plan.
 func (n *PlanTable) Declare(d *plugin.Declarer) {
-	d.Int(&n.Generations, "plan-generations", "plan more generations for groups with fewer than `N` trajectories that did not fail, and N more for flat groups").ID("plan-generations").Shown("rollout's --generations")
-	d.Int(&n.MaxPerExample, "plan-max-per-example", "plan at most `N` trajectories of an example in all").ID("plan-max-per-example").Shown("twice --plan-generations")
-	d.OptionalInt64(&n.Budget, "plan-budget", "plan at most `N` trajectories in all; the rest of them goes to groups whose rewards differ most").ID("plan-budget").Shown("no limit")
+	d.Int(&n.Generations, "plan-generations",
+		"plan more generations for groups with fewer than `N` trajectories that did not fail, and N more for flat groups").
+		ID("plan-generations").Shown("rollout's --generations")
+	d.Int(&n.MaxPerExample, "plan-max-per-example", "plan at most `N` trajectories of an example in all").
+		ID("plan-max-per-example").Shown("twice --plan-generations")
+	d.OptionalInt64(&n.Budget, "plan-budget",
+		"plan at most `N` trajectories in all; the rest of them goes to groups whose rewards differ most").ID("plan-budget").
+		Shown("no limit")
 }
 
 // request is a request for more members of one group.

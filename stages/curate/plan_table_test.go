@@ -42,14 +42,16 @@ func TestPlanRequests(t *testing.T) {
 		change func(*curate.Options)
 		want   string
 	}{
-		"default":     {func(*curate.Options) {}, "failed +2 from 4 failed, gone +4 from 4 failed, few +1 from 3 few, never +4 from 4 flat"},
-		"most":        {func(o *curate.Options) { o.PlanTable.MaxPerExample = 6 }, "failed +2 from 4 failed, gone +2 from 4 failed, few +1 from 3 few, never +2 from 4 flat"},
+		"default": {func(*curate.Options) {}, "failed +2 from 4 failed, gone +4 from 4 failed, few +1 from 3 few, never +4 from 4 flat"},
+		"most": {func(o *curate.Options) { o.PlanTable.MaxPerExample = 6 },
+			"failed +2 from 4 failed, gone +2 from 4 failed, few +1 from 3 few, never +2 from 4 flat"},
 		"generations": {func(o *curate.Options) { o.PlanTable.Generations = 3 }, "failed +1 from 4 failed, gone +2 from 4 failed, never +2 from 4 flat"},
 		"budget":      {func(o *curate.Options) { o.PlanTable.Budget = budget(4) }, "failed +2 from 4 failed, gone +2 from 4 failed"},
 		"much": {func(o *curate.Options) { o.PlanTable.Budget = budget(16) },
 			"failed +2 from 4 failed, gone +4 from 4 failed, few +1 from 3 few, never +4 from 4 flat, even +4 from 4 varied, odd +1 from 4 varied"},
 		"none": {func(o *curate.Options) { o.PlanTable.Budget = budget(0) }, ""},
-		"nat":  {func(o *curate.Options) { o.Compat = curate.CompatNAT }, "failed +2 from 4 failed, gone +4 from 4 failed, few +1 from 3 few, never +4 from 4 flat"},
+		"nat": {func(o *curate.Options) { o.Compat = curate.CompatNAT },
+			"failed +2 from 4 failed, gone +4 from 4 failed, few +1 from 3 few, never +4 from 4 flat"},
 	} {
 		o := options(in, in+"-"+name)
 		c.change(&o)

@@ -149,9 +149,11 @@ func singletonsOnly(f map[string]float64) bool {
 }
 
 func message(f map[string]float64) string {
-	text := fmt.Sprintf("%s, %.0f with advantages, %.0f of them flat", plural.Of(f[factGroups], "group"), f[factCompared], f[factFlat])
+	text := fmt.Sprintf("%s, %.0f with advantages, %.0f of them flat", plural.Of(f[factGroups], "group"), f[factCompared],
+		f[factFlat])
 	if singletonsOnly(f) {
-		text += "; every group has one scored member, so there is nothing to compare and nothing to train on: attempt each example several times (rollout --generations 8 is usual, 2 is the least)"
+		text += "; every group has one scored member, so there is nothing to compare and nothing to train on: attempt each " +
+			"example several times (rollout --generations 8 is usual, 2 is the least)"
 	}
 	if n := f[factScored]; n > 0 {
 		text += fmt.Sprintf("; mean reward %.4g", f[factRewardSum]/n)

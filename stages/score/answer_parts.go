@@ -30,7 +30,8 @@ func openParts(ctx context.Context, d *dataset.Dataset, r dataset.Range, rewards
 		return nil
 	}
 	return &partAnswers{open: func(first int64) (rowReader, error) {
-		return openColumns(ctx, d, dataset.Range{First: first, Rows: r.First + r.Rows - first}, (*answerColumns).trajectory, nil)
+		return openColumns(ctx, d, dataset.Range{First: first, Rows: r.First + r.Rows - first},
+			(*answerColumns).trajectory, nil)
 	}}
 }
 

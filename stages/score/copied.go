@@ -62,7 +62,8 @@ func (in *input) openCopies(ctx context.Context, o Options) error {
 	if err := json.Unmarshal(d.State, &s); err != nil {
 		return formats.Invalid(d.URI(), "score the trajectories again", err, "its manifest does not say which rewards it has")
 	}
-	in.copies = &copySource{Dataset: d, extended: extended, specs: map[string]Spec{}, modes: o.Only, all: map[string]bool{}, steps: map[string]bool{}}
+	in.copies = &copySource{Dataset: d, extended: extended, specs: map[string]Spec{}, modes: o.Only, all: map[string]bool{},
+		steps: map[string]bool{}}
 	for _, spec := range s.Rewards {
 		in.copies.specs[spec.Name] = spec
 	}

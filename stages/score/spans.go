@@ -34,7 +34,8 @@ func (b rewardSet) immediate() bool {
 // within large row groups; and for scores of which the base has more rows.
 func (p *pipeline) readers() int {
 	in := p.in
-	if in.copies != nil && in.copies.extended || !in.base.Local() || in.scores != nil && !in.scores.Local() || in.copies != nil && !in.copies.Local() {
+	if in.copies != nil && in.copies.extended || !in.base.Local() || in.scores != nil && !in.scores.Local() ||
+		in.copies != nil && !in.copies.Local() {
 		return 1
 	}
 	for _, part := range in.base.PartsOf("") {

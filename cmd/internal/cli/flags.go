@@ -34,9 +34,7 @@ func (g *globals) Declare(d *plugin.Declarer) {
 	d.Heading(globalHeading)
 	d.String(&g.Config, "config", "read settings from this YAML `FILE`, a section per command")
 	d.Strings(&g.Sets, "set", "set `SECTION.KEY=VALUE`, as the config file does")
-	d.Strings(&g.Bases, "base",
-		"read a dataset that the input was made from at this `URI` instead of the recorded one, for example after "+
-			"it was moved")
+	d.Strings(&g.Bases, "base", "read a dataset that the input was made from at this `URI`, such as after a move")
 	d.Bool(&g.JSON, "json", "print one JSON object on stdout instead of a URI")
 	d.Bool(&g.Quiet, "quiet", "print no progress and no summary on stderr")
 	plugin.Choice(d, &g.LogLevel, "log-level", "log messages of this `LEVEL` and above: debug, info, warn, error", "debug",

@@ -35,7 +35,7 @@ type LengthSettings struct {
 func (s *LengthSettings) Declare(d *plugin.Declarer) {
 	d.Int(&s.Sampled, "max-sampled-tokens", "drop trajectories with more than `N` sampled tokens").ID("max-sampled-tokens")
 	d.Int(&s.Sequence, "max-sequence-tokens", "drop trajectories with a call of more than `N` tokens, prompt and answer").
-		ID("max-sequence-tokens").Common()
+		ID("max-sequence-tokens")
 	d.Int(&s.Messages, "min-messages", "drop trajectories with fewer than `N` messages").ID("min-messages")
 }
 
