@@ -82,7 +82,7 @@ func newBatchStep(ctx context.Context, d *dataset.Dataset, step *formats.BatchSt
 		n--
 	}
 	std := 0.0
-	if n > 0 && !formats.Flat(values.least, values.most, formats.FlatTolerance) {
+	if n > 0 && !formats.Flat(values.min, values.max, formats.FlatTolerance) {
 		std = math.Sqrt(squares.mean()*(float64(values.n)/n)) * unit
 	}
 	if std+step.Epsilon > 0 {
@@ -93,18 +93,18 @@ func newBatchStep(ctx context.Context, d *dataset.Dataset, step *formats.BatchSt
 
 // moments sums numbers exactly.
 type moments struct {
-	n           int64
-	sum         big.Float
-	least, most float64
+	n        int64
+	sum      big.Float
+	min, max float64
 }
 
 func (m *moments) add(x float64) {
 	if m.n == 0 {
 		m.sum.SetPrec(2200) // holds any sum of 2^50 doubles
-		m.least, m.most = x, x
+		m.min, m.max = x, x
 	}
 	m.n++
-	m.least, m.most = min(m.least, x), max(m.most, x)
+	m.min, m.max = min(m.min, x), max(m.max, x)
 	m.sum.Add(&m.sum, new(big.Float).SetFloat64(x))
 }
 
@@ -115,7 +115,7 @@ func (m *moments) mean() float64 {
 
 // unit returns a power of two to count in so that no square overflows.
 func (m *moments) unit() float64 {
-	if max(math.Abs(m.least), math.Abs(m.most)) < 1e150 {
+	if max(math.Abs(m.min), math.Abs(m.max)) < 1e150 {
 		return 1
 	}
 	return math.Ldexp(1, 600)

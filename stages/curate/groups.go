@@ -27,7 +27,7 @@ type Group struct {
 }
 
 // Groups is every group that curate decides about, in the order of the bases.
-// There may be more than memory holds: beyond mostInMemory they are in a
+// There may be more than memory holds: beyond maxInMemory they are in a
 // temporary file, and a byte per group stays in memory.
 type Groups struct {
 	list    *spill.List

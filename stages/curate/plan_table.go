@@ -84,7 +84,7 @@ func (o *Options) requests(ctx context.Context, in *input, p *plan) (*requestLis
 			return all, err
 		}
 	}
-	most := cmp.Or(o.PlanTable.MaxPerExample, 2*size)
+	limit := cmp.Or(o.PlanTable.MaxPerExample, 2*size)
 	for j, err := range p.verdicts(0, in.sets[0].end) {
 		if err != nil {
 			return all, err
@@ -96,7 +96,7 @@ func (o *Options) requests(ctx context.Context, in *input, p *plan) (*requestLis
 		if w.Reason == requestVaried && o.PlanTable.Budget == nil {
 			continue
 		}
-		if w.N = min(w.N, most-j.Count); w.N <= 0 {
+		if w.N = min(w.N, limit-j.Count); w.N <= 0 {
 			continue
 		}
 		w.Group, w.Row = j.index, j.FirstRow

@@ -101,8 +101,8 @@ func (b *scatteredReader) sortMembers(ctx context.Context) error {
 			return err
 		}
 		at++
-		i, mine := b.groups[xxh3.HashString128(m.GroupID)]
-		if !mine {
+		i, found := b.groups[xxh3.HashString128(m.GroupID)]
+		if !found {
 			continue
 		}
 		x := scatteredMember{Member: *m}

@@ -84,11 +84,11 @@ func (j *job) run(ctx context.Context) (err error) {
 	}
 	j.meter = j.o.Meter(stage, "trajectories", j.slice.Rows)
 	defer func() { j.meter.Done() }()
-	apart, err := j.in.scattered(ctx, j.o, j.slice)
+	scattered, err := j.in.scattered(ctx, j.o, j.slice)
 	if err != nil {
 		return err
 	}
-	if !apart {
+	if !scattered {
 		if err := j.groupAdjacent(ctx); !errors.Is(err, errScattered) {
 			return err
 		}

@@ -85,7 +85,7 @@ func (j *joinedScores) Close() error {
 // join adds the rewards of another score of the same trajectory.
 func (r *row) join(o *row) error {
 	if r.TrajectoryID != o.TrajectoryID {
-		return fmt.Errorf("it scores trajectory %q where %q stands", o.TrajectoryID, r.TrajectoryID)
+		return fmt.Errorf("it scores trajectory %q where the other has %q", o.TrajectoryID, r.TrajectoryID)
 	}
 	for _, a := range o.Rewards {
 		if slices.ContainsFunc(r.Rewards, func(b formats.NamedReward) bool { return a.Name == b.Name }) {

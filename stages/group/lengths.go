@@ -39,18 +39,18 @@ func describeLengths(members []formats.Member, tokens []length, s *formats.Group
 	if s.Valid == 0 {
 		return
 	}
-	var least, most int32 = -1, 0
+	var smallest, largest int32 = -1, 0
 	for i, m := range members {
 		n := tokens[i].SampledTokens
 		if m.NoAdvantage == formats.NoAdvantageFailed || m.NoAdvantage == formats.NoAdvantageUnscored {
 			continue
 		}
 		s.SampledTokens += int64(n)
-		most = max(most, n)
-		if least < 0 || n < least {
-			least = n
+		largest = max(largest, n)
+		if smallest < 0 || n < smallest {
+			smallest = n
 		}
 	}
 	mean := float64(s.SampledTokens) / float64(s.Valid)
-	s.LengthMean, s.LengthMin, s.LengthMax = &mean, &least, &most
+	s.LengthMean, s.LengthMin, s.LengthMax = &mean, &smallest, &largest
 }

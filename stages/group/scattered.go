@@ -60,7 +60,7 @@ func (j *job) holds(at int64) bool { return at >= j.slice.First && at < j.slice.
 // sortRows sorts by group what the numbers need of every row that may belong to a
 // group in the slice.
 func (g *scatteredGroups) sortRows(ctx context.Context) error {
-	mine, err := g.filter(ctx)
+	inSlice, err := g.filter(ctx)
 	if err != nil {
 		return err
 	}
@@ -80,7 +80,7 @@ func (g *scatteredGroups) sortRows(ctx context.Context) error {
 			return err
 		}
 		sum := g.hash.sum(key, r.Epoch)
-		if !mine.has(sum.Lo) {
+		if !inSlice.has(sum.Lo) {
 			return nil
 		}
 		g.key = binary.BigEndian.AppendUint64(binary.BigEndian.AppendUint64(g.key[:0], sum.Hi), sum.Lo)
@@ -101,9 +101,9 @@ func (g *scatteredGroups) filter(ctx context.Context) (groupFilter, error) {
 	if g.slice == g.in.base.All() {
 		return nil, nil
 	}
-	mine := make(groupFilter, filterBits/64)
-	return mine, g.in.eachKey(ctx, g.slice, func(_ int64, key string, epoch int32) error {
-		mine.add(g.hash.sum(key, epoch).Lo)
+	inSlice := make(groupFilter, filterBits/64)
+	return inSlice, g.in.eachKey(ctx, g.slice, func(_ int64, key string, epoch int32) error {
+		inSlice.add(g.hash.sum(key, epoch).Lo)
 		return nil
 	})
 }

@@ -95,9 +95,9 @@ func number(text json.RawMessage) (float64, string) {
 
 // Quote returns the beginning of a program's or service's output, for an error.
 func Quote(data []byte) string {
-	const most = 200
-	if len(data) > most {
-		return strconv.QuoteToGraphic(string(data[:most])) + "..."
+	const limit = 200
+	if len(data) > limit {
+		return strconv.QuoteToGraphic(string(data[:limit])) + "..."
 	}
 	return strconv.QuoteToGraphic(string(data))
 }

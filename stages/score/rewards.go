@@ -50,11 +50,11 @@ func (b rewardSet) close() error {
 }
 
 func (b rewardSet) needs() Needs {
-	most := Light
+	needs := Light
 	for _, c := range b {
-		most = max(most, c.Needs())
+		needs = max(needs, c.Needs())
 	}
-	return most
+	return needs
 }
 
 // stored reports whether a reward reads those with which trajectories came.

@@ -311,26 +311,24 @@ func (l *ledger) createAt(ctx context.Context, key string, v any) (bool, error) 
 
 // claim makes this process the owner of a new attempt, or reports that another
 // was faster. It then tries to create the same record again: a store that
-// allows that cannot keep two owners apart.
+// allows that cannot tell two owners from each other.
 func (l *ledger) claim(ctx context.Context, in intent) (bool, error) {
 	won, err := l.create(ctx, in.Attempt, "intent", in)
 	if err != nil || !won {
 		return false, err
 	}
-	mine, err := l.store.Read(ctx, l.path(in.Attempt, "intent"))
+	own, err := l.store.Read(ctx, l.path(in.Attempt, "intent"))
 	if err != nil {
 		return false, fmt.Errorf("reading the ledger: %w", err)
 	}
-	refused := l.store.Create(ctx, l.path(in.Attempt, "intent"), append([]byte(" "), mine...))
+	refused := l.store.Create(ctx, l.path(in.Attempt, "intent"), append([]byte(" "), own...))
 	now, err := l.store.Read(ctx, l.path(in.Attempt, "intent"))
 	if err != nil {
 		return false, fmt.Errorf("reading the ledger: %w", err)
 	}
-	if refused == nil || !bytes.Equal(now, mine) {
-		return false, stages.Errorf(stages.KindUsage,
-			"keep the ledger on a local disk, or in a store with conditional writes: --ledger URI",
-			"submit: the ledger's store overwrites a record that must only be created: it cannot keep a batch from being "+
-				"trained twice")
+	if refused == nil || !bytes.Equal(now, own) {
+		return false, stages.Errorf(stages.KindUsage, "keep the ledger on a local disk, or in a store with conditional writes: --ledger URI",
+			"submit: the ledger's store overwrites a record that must only be created: it cannot keep a batch from being trained twice")
 	}
 	return true, nil
 }

@@ -92,7 +92,7 @@ func (s *session) follow(ctx context.Context, a *attempt, out backends.Outcome) 
 	follower, _ := s.Trainer.(backends.Follower)
 	submission := a.submission()
 	still := s.newStall()
-	failed, told := 0, false
+	failed, reported := 0, false
 	for first := true; ; first = false {
 		var err error
 		seen := out
@@ -117,11 +117,10 @@ func (s *session) follow(ctx context.Context, a *attempt, out backends.Outcome) 
 				return out, err
 			}
 		case running && (s.Wait || within), out.MayChange && within:
-			if within && !told {
-				s.Logger().Warn("the end of the training was not seen; the trainer is asked again until it shows", "trainer",
-					out.Message, "limit", s.Stall)
+			if within && !reported {
+				s.Logger().Warn("the end of the training was not seen; the trainer is asked again until it shows", "trainer", out.Message, "limit", s.Stall)
 			}
-			told = true
+			reported = true
 			failed = 0
 			if stalled := still.look(out); stalled != nil && running {
 				return out, stalled

@@ -156,7 +156,7 @@ func (d documented) Groups(b curate.Batch, groups *curate.Groups) (any, error) {
 // advance returns the state with the share of this epoch.
 func (d documented) advance(b curate.Batch) (formats.CurriculumState, error) {
 	s := formats.CurriculumState{Share: d.Initial}
-	if err := curriculumRestore(b, &s); err != nil {
+	if err := readCurriculumState(b, &s); err != nil {
 		return s, err
 	}
 	for s.Share < 1 && b.Epoch-s.LastExpansion >= d.Interval {
@@ -182,8 +182,8 @@ func direction(ascending bool, mean float64) float64 {
 	return -mean
 }
 
-// curriculumRestore reads the state of the previous epoch, if any.
-func curriculumRestore(b curate.Batch, s *formats.CurriculumState) error {
+// readCurriculumState reads the state of the previous epoch, if any.
+func readCurriculumState(b curate.Batch, s *formats.CurriculumState) error {
 	if b.State == nil {
 		return nil
 	}

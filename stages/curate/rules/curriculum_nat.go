@@ -17,7 +17,7 @@ type nat struct{ CurriculumSettings }
 
 func (n nat) Groups(b curate.Batch, groups *curate.Groups) (any, error) {
 	s := formats.CurriculumState{Share: n.Initial, LastExpansion: -1}
-	if err := curriculumRestore(b, &s); err != nil {
+	if err := readCurriculumState(b, &s); err != nil {
 		return nil, err
 	}
 	s.Surviving, s.Included = 0, 0

@@ -68,7 +68,7 @@ func (s *FilterSettings) Rule(curate.Setup) (curate.Rule, error) {
 // Tokens reports whether an expression reads the groups' sampled tokens.
 func (r filterRule) Tokens() bool { return r.tokens }
 
-// Tokens is Tokens of rule.
+// Tokens implements curate.TokenReader.
 func (g groups) Tokens() bool { return g.r.tokens }
 
 // Group is what an expression may read of a group, named as the columns of

@@ -90,7 +90,7 @@ func (s *PoolsSettings) Rule(curate.Setup) (curate.Rule, error) {
 type poolsRule PoolsSettings
 
 func (r poolsRule) Groups(b curate.Batch, groups *curate.Groups) (any, error) {
-	was, until, err := poolsRestore(b.State)
+	was, until, err := readPoolsState(b.State)
 	if err != nil {
 		return nil, err
 	}
@@ -182,9 +182,9 @@ func (r poolsRule) of(g *curate.Group) pool {
 	return normal
 }
 
-// poolsRestore reads the state of the previous epoch, if any, and the last epoch in
+// readPoolsState reads the state of the previous epoch, if any, and the last epoch in
 // it.
-func poolsRestore(data json.RawMessage) (was map[string]pool, until int, err error) {
+func readPoolsState(data json.RawMessage) (was map[string]pool, until int, err error) {
 	out := map[string]pool{}
 	if data == nil {
 		return out, -1, nil
