@@ -40,13 +40,11 @@ const (
 
 // Faults are the misbehaviours. The zero value has none.
 type Faults struct {
-	NoOpenAPI    bool   // the route list is switched off
-	PrepareHost  string // host in the answer of prepare; default 0.0.0.0, as the server's
-	SuffixedOnly bool   // inference refuses the bare model name, as a frontend server's
-	BareNames    bool   // and the other way round, as up to 0.5.9
-	NewPort      bool   // each prepare starts another inference server, and ends the one before
+	NoOpenAPI   bool   // the route list is switched off
+	PrepareHost string // host in the answer of prepare; default 0.0.0.0, as the server's
+	BareNames   bool   // a frontend server's inference takes the bare model name, as up to 0.5.9
+	NewPort     bool   // each prepare starts another inference server, and ends the one before
 
-	Steps         int                // gradient steps of a batch; default 3
 	StepsKey      string             // default num_gradient_steps
 	NaN           bool               // a line's loss is NaN
 	LongLine      bool               // a line of 200 kB
@@ -144,8 +142,8 @@ func (s *Server) Set(f Faults) {
 	s.faults = f
 }
 
-// Step is the newest checkpoint's number.
-func (s *Server) Step() int64 {
+// latest returns the newest checkpoint's number.
+func (s *Server) latest() int64 {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.step
@@ -231,8 +229,8 @@ func (s *Server) infer(w http.ResponseWriter, r *http.Request) {
 		_ = json.Unmarshal(posted[len(posted)-1], &m)
 		name = m.Name
 	}
-	if f.SuffixedOnly || d == Frontend && !f.BareNames {
-		name = fmt.Sprintf("%s@%d", name, s.Step())
+	if d == Frontend && !f.BareNames {
+		name = fmt.Sprintf("%s@%d", name, s.latest())
 	}
 	switch {
 	case r.URL.Path == "/v1/models":
