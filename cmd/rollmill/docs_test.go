@@ -11,7 +11,7 @@ import (
 	"github.com/rollmill/rollmill/formats"
 )
 
-var update = flag.Bool("update", false, "rewrite the generated pages, and what the scripts expect")
+var update = flag.Bool("update", false, "rewrite the generated pages")
 
 // TestDocs compares the pages under doc/ with the flags.
 func TestDocs(t *testing.T) {

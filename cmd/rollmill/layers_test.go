@@ -20,6 +20,7 @@ var layers = []struct {
 }{
 	{`cmd/tictactoe`, ``},
 	{`cmd/rollmill`, `.*`},
+	{`cmd/rollmill/systemtest`, ``},
 	{`cmd/internal/began`, ``},
 	{`cmd/internal/config`, `stages`},
 	{`cmd/internal/monitors`, `stages stages/plugin`},
