@@ -187,7 +187,7 @@ bench/submit:
 
 bench/rollout:
 	.ci/venv bench-rollout
-	BENCH_EPISODES=$(EPISODES) $(GO) test ./cmd/rollmill -run TestRolloutCost -count 1 -timeout 60m -v
+	BENCH_EPISODES=$(EPISODES) $(GO) test ./cmd/rollmill/systemtest -run TestRolloutCost -count 1 -timeout 60m -v
 
 # Trajectories that are open at once: OPEN chats, and OPEN_SERVICE of a service,
 # each of which takes three open files of rollmill's and of the test's.
@@ -199,11 +199,11 @@ bench/open:
 VIEW ?= 1000000
 bench/view:
 	@mkdir -p $(BENCH)/view
-	VIEW_RUN=$(abspath $(BENCH))/view VIEW_TRAJECTORIES=$(VIEW) $(GO) test ./cmd/rollmill -run TestViewOfManyEpochs -count 1 -timeout 60m -v
+	VIEW_RUN=$(abspath $(BENCH))/view VIEW_TRAJECTORIES=$(VIEW) $(GO) test ./cmd/rollmill/systemtest -run TestViewOfManyEpochs -count 1 -timeout 60m -v
 
 view/shots:
 	.ci/install browser
-	VIEW_SHOTS=$(abspath runs/shots) $(GO) test ./cmd/rollmill -run TestBrowserOpensEveryPage -count 1 -timeout 60m -v
+	VIEW_SHOTS=$(abspath runs/shots) $(GO) test ./cmd/rollmill/systemtest -run TestBrowserOpensEveryPage -count 1 -timeout 60m -v
 
 bench/shards:
 	ROWS=$(ROWS) bash .ci/shards shards
@@ -240,13 +240,13 @@ versions:
 	$(GO) test ./cmd/rollmill -run TestEveryVersionIsReadable -count 1 -update
 
 golden:
-	$(GO) test ./cmd/rollmill -run TestScripts -update
+	$(GO) test ./cmd/rollmill/systemtest -run TestScripts -update
 
 chaos-rollout:
-	COUNT=$(TRAJECTORIES) KILLS=$(KILLS) $(GO) test ./cmd/rollmill -run TestChaosRollout -count 1 -timeout 60m -v
+	COUNT=$(TRAJECTORIES) KILLS=$(KILLS) $(GO) test ./cmd/rollmill/systemtest -run TestChaosRollout -count 1 -timeout 60m -v
 
 chaos-stages:
-	COUNT=$(COUNT) $(GO) test ./cmd/rollmill -run 'TestStagesKilledAtRandom|TestOverwriteRaces|TestPruneKilledAtRandom|TestCompactKilledAtRandom' -count 1 -timeout 120m -v
+	COUNT=$(COUNT) $(GO) test ./cmd/rollmill/systemtest -run 'TestStagesKilledAtRandom|TestOverwriteRaces|TestPruneKilledAtRandom|TestCompactKilledAtRandom' -count 1 -timeout 120m -v
 	COUNT=$(COUNT) $(GO) test ./pipelines/tidy ./formats/dataset -run 'TestKilledAnywhere|TestCompactKilledAnywhere' -count 1 -timeout 60m -v
 
 chaos-submit:
@@ -269,11 +269,11 @@ learn/torch: build
 # Uses the server on the PATH, or installs Debian's into runs/llama, which needs
 # root and debootstrap.
 llama:
-	LLAMA_SERVER=testdata/llama/server.sh $(GO) test ./cmd/rollmill -run TestLlamaServer -count 1 -timeout 30m -v
+	LLAMA_SERVER=testdata/llama/server.sh $(GO) test ./cmd/rollmill/systemtest -run TestLlamaServer -count 1 -timeout 30m -v
 
 vllm:
 	sh testdata/vllm/venv.sh
-	VLLM=1 $(GO) test ./cmd/rollmill -run TestVLLM -count 1 -timeout 30m -v
+	VLLM=1 $(GO) test ./cmd/rollmill/systemtest -run TestVLLM -count 1 -timeout 30m -v
 
 clean:
 	rm -rf bin runs

@@ -20,6 +20,7 @@ var layers = []struct {
 }{
 	{`cmd/tictactoe`, ``},
 	{`cmd/rollmill`, `.*`},
+	{`cmd/rollmill/systemtest`, ``},
 	{`cmd/internal/began`, ``},
 	{`cmd/internal/monitors/mlflow`, `cmd/internal/monitors stages stages/plugin stages/backends/mlflow`},
 	{`cmd/internal/monitors(/.*)?`, `cmd/internal/monitors(/.*)? stages stages/plugin`},

@@ -348,7 +348,7 @@ func TestConfigIsChecked(t *testing.T) {
 
 // TestTheTestServerIsFaithful holds arttest to the habits that matter.
 func TestTheTestServerIsFaithful(t *testing.T) {
-	server, _ := start(t, arttest.Legacy, arttest.Faults{SuffixedOnly: true})
+	server, _ := start(t, arttest.Legacy, arttest.Faults{})
 	host, port := server.Addr()
 	post := func(path, body string) (int, string, http.Header) {
 		resp, err := http.Post("http://"+net.JoinHostPort(host, strconv.Itoa(port))+path, "application/json", strings.NewReader(body))

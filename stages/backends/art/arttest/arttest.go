@@ -40,35 +40,32 @@ const (
 
 // Faults are the misbehaviours. The zero value has none.
 type Faults struct {
-	NoOpenAPI    bool   // the route list is switched off
-	PrepareHost  string // host in the answer of prepare; default 0.0.0.0, as the server's
-	SuffixedOnly bool   // inference refuses the bare model name, as a frontend server's
-	BareNames    bool   // and the other way round, as up to 0.5.9
-	NewPort      bool   // each prepare starts another inference server, and ends the one before
+	NoOpenAPI   bool   // the route list is switched off
+	PrepareHost string // host in the answer of prepare; default 0.0.0.0, as the server's
+	BareNames   bool   // a frontend server's inference takes the bare model name, as up to 0.5.9
+	NewPort     bool   // each prepare starts another inference server, and ends the one before
 
-	Steps         int    // gradient steps of a batch; default 3
-	StepsKey      string // default num_gradient_steps
-	NaN           bool   // a line's loss is NaN
-	LongLine      bool   // a line of 200 kB
-	LinesMissing  int    // so many lines less than announced, with a clean end
-	CloseAfter    *int   // break off after k lines, without the last chunk
-	CloseBefore   bool   // take the batch, train, and drop the connection without an answer
-	CloseSaved    bool   // break off after all lines, the checkpoint saved
-	CloseUnsaved  bool   // break off after all lines, no checkpoint saved
-	Untrainable   bool   // find nothing to train on
-	StayUntrained bool   // and do not advance the step then, as 0.3
-	StepStays     bool   // train, and do not advance the step
-	StepJumps     bool   // advance the step by two
-	TrainStatus   int    // answer the batch with this status, before training
-	StatusAfter   int    // train, then answer with this status
-	// the answer ends early, as by a gateway, and the server trains on: the step advances when it is asked for this often
-	TrainsOn  int
-	AwayAfter bool               // answer nothing but 503 after the first batch
-	Proxy     bool               // such an answer is a proxy's, in its own words
-	Atomic    bool               // be a server that trains atomically and says so
-	Discard   bool               // count a batch's bytes and look at none of them
-	Hold      <-chan struct{}    // wait before the first line
-	Received  func(token string) // called when a batch has arrived whole
+	StepsKey      string             // default num_gradient_steps
+	NaN           bool               // a line's loss is NaN
+	LongLine      bool               // a line of 200 kB
+	LinesMissing  int                // so many lines less than announced, with a clean end
+	CloseAfter    *int               // break off after k lines, without the last chunk
+	CloseBefore   bool               // take the batch, train, and drop the connection without an answer
+	CloseSaved    bool               // break off after all lines, the checkpoint saved
+	CloseUnsaved  bool               // break off after all lines, no checkpoint saved
+	Untrainable   bool               // find nothing to train on
+	StayUntrained bool               // and do not advance the step then, as 0.3
+	StepStays     bool               // train, and do not advance the step
+	StepJumps     bool               // advance the step by two
+	TrainStatus   int                // answer the batch with this status, before training
+	StatusAfter   int                // train, then answer with this status
+	TrainsOn      int                // the answer ends early, as by a gateway, and the server trains on: the step advances when it is asked for this often
+	AwayAfter     bool               // answer nothing but 503 after the first batch
+	Proxy         bool               // such an answer is a proxy's, in its own words
+	Atomic        bool               // be a server that trains atomically and says so
+	Discard       bool               // count a batch's bytes and look at none of them
+	Hold          <-chan struct{}    // wait before the first line
+	Received      func(token string) // called when a batch has arrived whole
 }
 
 // Batch is one training request that arrived whole.
@@ -145,8 +142,8 @@ func (s *Server) Set(f Faults) {
 	s.faults = f
 }
 
-// Step is the newest checkpoint's number.
-func (s *Server) Step() int64 {
+// latest returns the newest checkpoint's number.
+func (s *Server) latest() int64 {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.step
@@ -232,8 +229,8 @@ func (s *Server) infer(w http.ResponseWriter, r *http.Request) {
 		_ = json.Unmarshal(posted[len(posted)-1], &m)
 		name = m.Name
 	}
-	if f.SuffixedOnly || d == Frontend && !f.BareNames {
-		name = fmt.Sprintf("%s@%d", name, s.Step())
+	if d == Frontend && !f.BareNames {
+		name = fmt.Sprintf("%s@%d", name, s.latest())
 	}
 	switch {
 	case r.URL.Path == "/v1/models":

@@ -95,7 +95,7 @@ func (s *Server) post(w http.ResponseWriter, r *http.Request, d Dialect, f Fault
 				return
 			}
 			s.looked()
-			reply(w, 200, s.Step())
+			reply(w, 200, s.latest())
 		}
 	case "/_delete_checkpoints":
 		if q := r.URL.Query(); q.Get("benchmark") == "" || q.Get("benchmark_smoothing") == "" {

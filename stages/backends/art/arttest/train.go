@@ -105,10 +105,7 @@ func (s *Server) admit(token string) bool {
 // answer streams the metric lines. The checkpoint is saved after the last
 // line and before the end of the answer.
 func (s *Server) answer(w http.ResponseWriter, b *Batch, trainable, sound bool, f Faults) {
-	steps := f.Steps
-	if steps == 0 {
-		steps = 3
-	}
+	const steps = 3                  // gradient steps of a batch
 	w.Header()["Content-Type"] = nil // the handler sets none
 	broken := func() {
 		if f.TrainsOn > 0 {

@@ -1,0 +1,26 @@
+package systemtest
+
+import (
+	"path/filepath"
+	"testing"
+
+	"github.com/rogpeppe/go-internal/testscript"
+)
+
+// TestScripts runs the scripts under testdata/script.
+func TestScripts(t *testing.T) {
+	testscript.Run(t, testscript.Params{
+		Dir:                 "../../../testdata/script",
+		RequireExplicitExec: true,
+		UpdateScripts:       *update,
+		Setup: func(e *testscript.Env) error {
+			module, err := filepath.Abs("../../python/src")
+			e.Setenv("MODULE", module) // for PYTHONPATH
+			return err
+		},
+		Cmds: map[string]func(*testscript.TestScript, bool, []string){
+			"exits": exits, "sandbox": serveSandbox, "faults": setFaults, "truncate": truncate, "finetuning": serveFineTuning,
+			"customizer": serveCustomizer, "hub": serveHub, "recital": serveRecital, "weighing": serveWeighing,
+		},
+	})
+}

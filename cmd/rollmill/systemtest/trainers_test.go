@@ -1,0 +1,39 @@
+package systemtest
+
+import (
+	"github.com/rogpeppe/go-internal/testscript"
+
+	"github.com/rollmill/rollmill/stages/backends/customizer/customizertest"
+	"github.com/rollmill/rollmill/stages/backends/hubtest"
+)
+
+// serveCustomizer starts a test server of NeMo Customizer and puts its
+// addresses into $ENTITY and $DATASTORE, its configuration into $CONFIGURATION
+// and its keys into the environment:
+//
+//	customizer
+func serveCustomizer(ts *testscript.TestScript, neg bool, _ []string) {
+	if neg {
+		ts.Fatalf("unsupported: ! customizer")
+	}
+	server := customizertest.New(customizertest.Faults{})
+	ts.Defer(server.Close)
+	for name, value := range map[string]string{"ENTITY": server.URL, "DATASTORE": server.Datastore.URL, "CONFIGURATION": customizertest.Config,
+		"NEMO_API_KEY": customizertest.Key, "ROLLMILL_API_KEY": customizertest.Key, "NEMO_DATASTORE_TOKEN": customizertest.Token} {
+		ts.Setenv(name, value)
+	}
+}
+
+// serveHub starts a test server of the Hugging Face hub and puts its URL into
+// $HF_ENDPOINT and its token into $HF_TOKEN:
+//
+//	hub
+func serveHub(ts *testscript.TestScript, neg bool, _ []string) {
+	if neg {
+		ts.Fatalf("unsupported: ! hub")
+	}
+	server := hubtest.Serve(hubtest.Faults{})
+	ts.Defer(server.Close)
+	ts.Setenv("HF_ENDPOINT", server.URL)
+	ts.Setenv("HF_TOKEN", hubtest.Token)
+}
