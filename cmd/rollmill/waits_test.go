@@ -114,7 +114,7 @@ var unsized = map[string]string{
 	"stages/rollout/recorder parseIDs": "commas that are there",
 	"stages/rollout/recorder readAll":  "most",
 	"stages/rollout/recorder room":     "min(size/64+1, 1<<16)",
-	"stages/rollout/recorder seen":     "shorter than the text it is cut from",
+	"stages/rollout/recorder visible":  "shorter than the text it is cut from",
 	"storage readMost":                 "limit, two lines above",
 }
 
