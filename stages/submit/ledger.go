@@ -327,8 +327,10 @@ func (l *ledger) claim(ctx context.Context, in intent) (bool, error) {
 		return false, fmt.Errorf("reading the ledger: %w", err)
 	}
 	if refused == nil || !bytes.Equal(now, own) {
-		return false, stages.Errorf(stages.KindUsage, "keep the ledger on a local disk, or in a store with conditional writes: --ledger URI",
-			"submit: the ledger's store overwrites a record that must only be created: it cannot keep a batch from being trained twice")
+		return false, stages.Errorf(stages.KindUsage,
+			"keep the ledger on a local disk, or in a store with conditional writes: --ledger URI",
+			"submit: the ledger's store overwrites a record that must only be created: it cannot keep a batch from being "+
+				"trained twice")
 	}
 	return true, nil
 }

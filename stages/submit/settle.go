@@ -118,7 +118,8 @@ func (s *session) follow(ctx context.Context, a *attempt, out backends.Outcome) 
 			}
 		case running && (s.Wait || within), out.MayChange && within:
 			if within && !reported {
-				s.Logger().Warn("the end of the training was not seen; the trainer is asked again until it shows", "trainer", out.Message, "limit", s.Stall)
+				s.Logger().Warn("the end of the training was not seen; the trainer is asked again until it shows", "trainer",
+					out.Message, "limit", s.Stall)
 			}
 			reported = true
 			failed = 0

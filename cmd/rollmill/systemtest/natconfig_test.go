@@ -123,7 +123,8 @@ func TestRealWorkflowServerConverted(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	served := strings.Replace(string(workflow), "model_name: rollmill/sandbox", "model_name: demo\n    model_kwargs: {extra_body: {return_tokens_as_token_ids: true}}", 1)
+	served := strings.Replace(string(workflow), "model_name: rollmill/sandbox",
+		"model_name: demo\n    model_kwargs: {extra_body: {return_tokens_as_token_ids: true}}", 1)
 	config := converted(t, served+natART)
 	if err := os.WriteFile("workflow.yml", []byte(served), 0o644); err != nil { // that server lacks NAT's package for ART
 		t.Fatal(err)
@@ -183,7 +184,8 @@ func TestConvertedConfigMakesPairs(t *testing.T) {
 	t.Setenv("NAT_SERVER", workflow.URL)
 	t.Setenv("ROLLMILL_CONFIG", config)
 	in := "run/epoch-0/rollout"
-	for _, stage := range [][]string{{"rollout", "--model", "demo", "--run", "r"}, {"score", "--in"}, {"group", "--in"}, {"curate", "--in"}, {"submit", "--backend", "file", "--kinds", "customizer-dpo", "--in"}} {
+	for _, stage := range [][]string{{"rollout", "--model", "demo", "--run", "r"}, {"score", "--in"}, {"group", "--in"}, {"curate", "--in"},
+		{"submit", "--backend", "file", "--kinds", "customizer-dpo", "--in"}} {
 		if stage[len(stage)-1] == "--in" {
 			stage = append(stage, in)
 		}
@@ -252,7 +254,8 @@ func TestNATEvaluatorReward(t *testing.T) {
 	} {
 		cmd := exec.Command(python, "-c", program, evaluator)
 		cmd.Env = append(os.Environ(), "NAT_SERVER="+server.URL)
-		cmd.Stdin = strings.NewReader(`{"id":"x","answer":"4","example":{"id":1,"question":"2+2?","answer":"4"}}` + "\n" + `{"id":"y","answer":"5","example":{"id":1,"question":"2+2?","answer":"4"}}` + "\n")
+		cmd.Stdin = strings.NewReader(`{"id":"x","answer":"4","example":{"id":1,"question":"2+2?","answer":"4"}}` + "\n" +
+			`{"id":"y","answer":"5","example":{"id":1,"question":"2+2?","answer":"4"}}` + "\n")
 		out, err := cmd.CombinedOutput()
 		if got := strings.Join(strings.Split(strings.TrimSpace(string(out)), "\n"), " "); err != nil || got != want {
 			t.Errorf("%s: %v: %s", evaluator, err, got)

@@ -45,27 +45,28 @@ type Faults struct {
 	BareNames   bool   // a frontend server's inference takes the bare model name, as up to 0.5.9
 	NewPort     bool   // each prepare starts another inference server, and ends the one before
 
-	StepsKey      string             // default num_gradient_steps
-	NaN           bool               // a line's loss is NaN
-	LongLine      bool               // a line of 200 kB
-	LinesMissing  int                // so many lines less than announced, with a clean end
-	CloseAfter    *int               // break off after k lines, without the last chunk
-	CloseBefore   bool               // take the batch, train, and drop the connection without an answer
-	CloseSaved    bool               // break off after all lines, the checkpoint saved
-	CloseUnsaved  bool               // break off after all lines, no checkpoint saved
-	Untrainable   bool               // find nothing to train on
-	StayUntrained bool               // and do not advance the step then, as 0.3
-	StepStays     bool               // train, and do not advance the step
-	StepJumps     bool               // advance the step by two
-	TrainStatus   int                // answer the batch with this status, before training
-	StatusAfter   int                // train, then answer with this status
-	TrainsOn      int                // the answer ends early, as by a gateway, and the server trains on: the step advances when it is asked for this often
-	AwayAfter     bool               // answer nothing but 503 after the first batch
-	Proxy         bool               // such an answer is a proxy's, in its own words
-	Atomic        bool               // be a server that trains atomically and says so
-	Discard       bool               // count a batch's bytes and look at none of them
-	Hold          <-chan struct{}    // wait before the first line
-	Received      func(token string) // called when a batch has arrived whole
+	StepsKey      string // default num_gradient_steps
+	NaN           bool   // a line's loss is NaN
+	LongLine      bool   // a line of 200 kB
+	LinesMissing  int    // so many lines less than announced, with a clean end
+	CloseAfter    *int   // break off after k lines, without the last chunk
+	CloseBefore   bool   // take the batch, train, and drop the connection without an answer
+	CloseSaved    bool   // break off after all lines, the checkpoint saved
+	CloseUnsaved  bool   // break off after all lines, no checkpoint saved
+	Untrainable   bool   // find nothing to train on
+	StayUntrained bool   // and do not advance the step then, as 0.3
+	StepStays     bool   // train, and do not advance the step
+	StepJumps     bool   // advance the step by two
+	TrainStatus   int    // answer the batch with this status, before training
+	StatusAfter   int    // train, then answer with this status
+	// the answer ends early, as by a gateway, and the server trains on: the step advances when it is asked for this often
+	TrainsOn  int
+	AwayAfter bool               // answer nothing but 503 after the first batch
+	Proxy     bool               // such an answer is a proxy's, in its own words
+	Atomic    bool               // be a server that trains atomically and says so
+	Discard   bool               // count a batch's bytes and look at none of them
+	Hold      <-chan struct{}    // wait before the first line
+	Received  func(token string) // called when a batch has arrived whole
 }
 
 // Batch is one training request that arrived whole.
