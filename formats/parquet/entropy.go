@@ -14,7 +14,9 @@ import (
 // zstd's encoder. So such pages are zstd frames without sequences: the planes in
 // blocks of entropy-coded literals, and long runs of one byte (of tokens that do
 // not train) in blocks of their own. Such a frame takes half the time. A block
-// that would hardly be smaller is stored as it is, and read at no cost.
+// that would hardly be smaller is stored as it is, and read at no cost. Without this
+// and without repeats, wide rows take 14 % more processor time to write and 4 % more
+// to read, and their files are 2.4 % larger.
 
 const (
 	maxBlock   = 128 << 10 // the format's limit

