@@ -1,13 +1,15 @@
 // Testsum reads `go test -json` and prints failures, skipped tests, a line for
-// each package, and counts. It fails when a test failed, or when a test was
-// skipped that is not listed in the file named by its argument ("package test"
-// on each line, # for comments).
+// each package, and counts. It fails when a test failed, when a package did not
+// end, or when a test was skipped that is not listed in the file named by its
+// argument ("package test" on each line, # for comments).
 package main
 
 import (
 	"bufio"
 	"encoding/json"
+	"errors"
 	"fmt"
+	"io"
 	"maps"
 	"os"
 	"slices"
@@ -28,16 +30,22 @@ func main() {
 		os.Exit(2)
 	}
 	passed, failed, skipped := 0, 0, []string{}
-	output := map[string]*strings.Builder{}
+	output, unended := map[string]*strings.Builder{}, map[string]bool{}
 	in := bufio.NewReaderSize(os.Stdin, 1<<20)
 	dec := json.NewDecoder(in)
 	for {
 		var e event
-		if err := dec.Decode(&e); err != nil {
+		if err := dec.Decode(&e); errors.Is(err, io.EOF) {
+			break
+		} else if err != nil {
+			fmt.Println("testsum: reading what go test printed:", err)
+			failed++
 			break
 		}
 		name := e.Package + " " + e.Test
 		switch e.Action {
+		case "start":
+			unended[e.Package] = true
 		case "build-output":
 			fmt.Print(e.Output)
 		case "output":
@@ -47,6 +55,7 @@ func main() {
 			output[name].WriteString(e.Output)
 		case "pass", "skip", "fail":
 			if e.Test == "" {
+				delete(unended, e.Package)
 				if e.Action == "fail" {
 					failed++
 					printUnended(output, e.Package)
@@ -65,6 +74,11 @@ func main() {
 			}
 			delete(output, name)
 		}
+	}
+	for _, pkg := range slices.Sorted(maps.Keys(unended)) {
+		failed++
+		printUnended(output, pkg)
+		fmt.Printf("%s did not end\n", pkg)
 	}
 	sort.Strings(skipped)
 	bad := failed > 0 || passed == 0
