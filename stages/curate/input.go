@@ -101,7 +101,7 @@ func openSet(ctx context.Context, from stages.Input) (*set, error) {
 	return s, nil
 }
 
-// handed returns what group recorded about the advantages of every set.
+// groupState returns what group recorded about the advantages of every set.
 func (in *input) groupState() *formats.GroupState {
 	if len(in.sets) == 0 {
 		return nil

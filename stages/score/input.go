@@ -60,7 +60,7 @@ func openScores(ctx context.Context, d *dataset.Dataset) (*input, error) {
 	return &input{base: base, scores: d, carried: s.Rewards}, nil
 }
 
-// kept returns the rewards carried forward: those that are not computed again.
+// carriedExcept returns the rewards carried forward: those that are not computed again.
 func (in *input) carriedExcept(specs []Spec) []Spec {
 	out := []Spec{}
 	for _, c := range in.carried {
