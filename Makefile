@@ -87,7 +87,7 @@ release: gnu-tar bin/rollmill $(PLATFORMS:%=bin/release/rollmill-%)
 	  gzip -9n bin/release/$$name.tar; \
 	done
 	@rm -r bin/release/files bin/release/bill
-	@cd bin/release && LC_ALL=C $(SHA256) *.cdx.json *.tar.gz > SHA256SUMS
+	@cd bin/release && $(SHA256) $$(LC_ALL=C ls *.cdx.json *.tar.gz) > SHA256SUMS
 gnu-tar:
 	@$(TAR) --version | grep -q 'GNU tar' || { echo "release: install GNU tar (on macOS: brew install gnu-tar), or name it with TAR=" >&2; exit 1; }
 bin/release/rollmill-%: FORCE
