@@ -77,7 +77,8 @@ release: gnu-tar bin/rollmill $(PLATFORMS:%=bin/release/rollmill-%)
 	@rm -rf bin/release/*.tar.gz bin/release/*.json bin/release/files
 	@mkdir bin/release/files && cp README.md LICENSE bin/release/files && cp cmd/rollmill/licences.txt bin/release/files/LICENCES.txt
 	@for shell in $(SHELLS); do bin/rollmill completion $$shell > bin/release/files/rollmill.$$shell || exit; done
-	@set -e; for platform in $(PLATFORMS); do \
+	@set -e; for binary in bin/release/rollmill-*; do \
+	  [ -f $$binary ] || continue; platform=$${binary#bin/release/rollmill-}; \
 	  name=rollmill-$(VERSION)-$$platform; echo "release: $$name"; \
 	  $(GO) run $(BILL) bin -json -std -notimestamp -noserial -version '$(VERSION)' bin/release/rollmill-$$platform > bin/release/bill; \
 	  python3 .ci/bill.py '$(DATE)' pipelines/view/static/*.min.* < bin/release/bill > bin/release/$$name.cdx.json; \
