@@ -147,7 +147,7 @@ func TestBrowserWatchesARollout(t *testing.T) {
 	t.Cleanup(see)
 	_, examples := newEngine(t)
 	root := filepath.Join(t.TempDir(), "run")
-	stage := exec.Command("rollmill", "rollout", "--root", root, "--epoch", "0", "--examples", examples, "--generations", "4", "--url", web.URL+"/v1",
+	stage := exec.Command("rollmill", "rollout", "--root", root, "--epoch", "0", "--examples", examples, "--generations", "48", "--url", web.URL+"/v1",
 		"--model", "rollmill/sandbox", "--journal-every", "100ms", "--quiet")
 	stage.Stderr = os.Stderr
 	if err := stage.Start(); err != nil {
