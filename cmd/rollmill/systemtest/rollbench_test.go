@@ -58,7 +58,7 @@ func TestRolloutCost(t *testing.T) {
 	}
 	checkBench(t, filepath.Join(dir, "rollout"), episodes)
 	if full {
-		root := filepath.Join("..", "..")
+		root := filepath.Join("..", "..", "..")
 		python, err := filepath.Abs(filepath.Join(root, ".venv-bench-rollout", "bin", "python"))
 		if err != nil {
 			t.Fatal(err)
