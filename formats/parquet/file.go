@@ -4,6 +4,7 @@ import (
 	"errors"
 	"io"
 	"slices"
+	"strings"
 	"sync"
 
 	"github.com/parquet-go/parquet-go/format"
@@ -71,6 +72,11 @@ func (f *File) describe(footer []byte, codecs []format.CompressionCodec) error {
 	meta, err := decodeFooter(footer, f.name)
 	if err != nil {
 		return err
+	}
+	if strings.HasPrefix(meta.CreatedBy, createdBy+" ") { // files of earlier versions have another order
+		if err := heavyFirst(meta); err != nil {
+			return formats.Invalid(f.name, "", err, "damaged footer")
+		}
 	}
 	f.meta = keep(meta)
 	if f.root, f.leaves, err = newSchema(f.meta.Schema); err == nil {

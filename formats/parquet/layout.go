@@ -3,6 +3,7 @@ package parquet
 import (
 	"bytes"
 	"reflect"
+	"slices"
 	"strings"
 	"sync"
 	"unicode"
@@ -67,8 +68,7 @@ func columnName(path []string) string {
 
 // layout is how rows of one type are laid out in a file. Writers share it.
 type layout struct {
-	empty  []byte               // a file without rows
-	meta   *format.FileMetaData // its footer
+	meta   *format.FileMetaData // of a file without rows
 	leaves []*leaf              // in schema order
 	paths  [][]string
 	encs   []format.Encoding
@@ -86,12 +86,15 @@ func layoutOf[T any]() *layout {
 	}
 	schema := pq.NewSchema(kindName(t), pq.SchemaOf(reflect.New(t).Interface()))
 	var empty bytes.Buffer
-	w := pq.NewGenericWriter[T](&empty, schema, pq.CreatedBy("rollmill", formats.SchemaVersion, ""))
+	w := pq.NewGenericWriter[T](&empty, schema, pq.CreatedBy(createdBy, formats.SchemaVersion, ""))
 	if err := w.Close(); err != nil {
 		panic(err)
 	}
 	meta, _, err := readFooter(bytes.NewReader(empty.Bytes()), int64(empty.Len()), t.String())
 	if err != nil {
+		panic(err)
+	}
+	if err := heavyFirst(meta); err != nil {
 		panic(err)
 	}
 	root, nodes, err := newSchema(meta.Schema)
@@ -102,16 +105,54 @@ func layoutOf[T any]() *layout {
 	if err != nil {
 		panic(err)
 	}
-	l := &layout{empty: empty.Bytes(), meta: meta, leaves: make([]*leaf, len(nodes)), paths: schema.Columns()}
+	l := &layout{meta: meta, leaves: make([]*leaf, len(nodes))}
 	for _, b := range bound {
 		l.leaves[b.node.leaf] = b
 	}
-	for _, path := range l.paths {
-		column, _ := schema.Lookup(path...)
+	for _, n := range nodes {
+		column, _ := schema.Lookup(n.path...)
+		l.paths = append(l.paths, n.path)
 		l.encs = append(l.encs, encodingOf(column.Node))
 	}
 	layouts.Store(t, l)
 	return l
+}
+
+// heavyFirst makes the first heavy leaf at the top of the schema the first of all
+// columns. parquet-java (Spark, Hive, Iceberg in Java) takes a row group to begin at
+// its first column, to have total_compressed_size bytes from there, and reads it with
+// the split that holds the middle: a heavy column is where the row group is, a light
+// one is at the end of the file, and Spark would lose rows without an error.
+func heavyFirst(meta *format.FileMetaData) error {
+	root, _, err := newSchema(meta.Schema)
+	if err != nil {
+		return err
+	}
+	i := slices.IndexFunc(root.children, func(n *node) bool { return n.leaf >= 0 && heavy[n.name] })
+	if i < 0 {
+		return nil
+	}
+	first := root.children[i]
+	for at := range meta.Schema {
+		if &meta.Schema[at] == first.schema {
+			toFront(meta.Schema[1:], at-1)
+			break
+		}
+	}
+	toFront(meta.ColumnOrders, first.leaf)
+	for g := range meta.RowGroups {
+		toFront(meta.RowGroups[g].Columns, first.leaf)
+	}
+	return nil
+}
+
+// toFront moves an element to the front. A slice without the element is unchanged.
+func toFront[E any](s []E, at int) {
+	if at < len(s) {
+		e := s[at]
+		copy(s[1:], s[:at])
+		s[0] = e
+	}
 }
 
 // encodingOf returns the encoding in the tag, else PLAIN for numbers and

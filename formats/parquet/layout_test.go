@@ -3,6 +3,8 @@ package parquet
 import (
 	"bytes"
 	"context"
+	"os"
+	"path/filepath"
 	"strings"
 	"sync"
 
@@ -70,18 +72,102 @@ func wholeFooter(t testing.TB, f *File) *format.FileMetaData {
 	return meta
 }
 
-// TestSplitsHoldEveryRowGroup takes the splits of a file as parquet-java does: the
-// middle of a row group, counted from its first column, lies in one of them.
+// TestSplitsHoldEveryRowGroup takes the splits of a file as parquet-java does: a split
+// has the row groups whose middle, counted from their first column, lies in it.
 func TestSplitsHoldEveryRowGroup(t *testing.T) {
-	_, data, f := epoch(t)
-	for i, g := range wholeFooter(t, f).RowGroups {
-		start, _ := span(&f.meta.RowGroups[i].Columns[0].MetaData)
-		if middle := start + g.TotalCompressedSize/2; g.TotalCompressedSize == 0 || middle >= int64(len(data)) {
-			t.Errorf("row group %d begins at %d and has %d bytes: its middle lies behind the end of the "+
-				"file, at %d", i, start,
-				g.TotalCompressedSize, len(data))
+	type nested struct { // its heavy leaves are all within a list
+		TrajectoryID string            `parquet:"trajectory_id"`
+		Messages     []formats.Message `parquet:"messages,list"`
+	}
+	groups, data, f := epoch(t)
+	var out bytes.Buffer
+	w := NewWriter[nested](&out)
+	for _, rows := range groups {
+		var some []nested
+		for i := range rows {
+			some = append(some, nested{rows[i].TrajectoryID, rows[i].Messages})
+		}
+		if err := w.Write(some); err != nil {
+			t.Fatal(err)
 		}
 	}
+	if err := w.Close(); err != nil {
+		t.Fatal(err)
+	}
+	g, err := Open(bytes.NewReader(out.Bytes()), int64(out.Len()), "nested")
+	if err != nil {
+		t.Fatal(err)
+	}
+	inSplits(t, f, int64(len(data)))
+	inSplits(t, g, int64(out.Len()))
+}
+
+func inSplits(t *testing.T, f *File, size int64) {
+	t.Helper()
+	meta := wholeFooter(t, f)
+	used := map[int64]bool{}
+	each := size / int64(len(meta.RowGroups))
+	before := int64(-1)
+	for i, g := range meta.RowGroups {
+		var compressed, inflated int64
+		for c := range g.Columns {
+			compressed += g.Columns[c].MetaData.TotalCompressedSize
+			inflated += g.Columns[c].MetaData.TotalUncompressedSize
+		}
+		if g.TotalCompressedSize != compressed || g.TotalByteSize != inflated {
+			t.Errorf("row group %d has %d bytes, %d inflated; its chunks have %d and %d", i, g.TotalCompressedSize,
+				g.TotalByteSize, compressed, inflated)
+		}
+		m := &g.Columns[0].MetaData
+		start := firstPage(m.DataPageOffset, m.DictionaryPageOffset)
+		if g.FileOffset != start {
+			t.Errorf("row group %d begins at %d, its first column at %d", i, g.FileOffset, start)
+		}
+		middle := start + g.TotalCompressedSize/2
+		if middle <= before || middle >= size {
+			t.Errorf("the middle of row group %d is at %d of %d, that of the one before at %d", i, middle, size, before)
+		}
+		used[middle/each], before = true, middle
+	}
+	if len(meta.RowGroups) < 3 || len(used) < 2 { // the last row group is small
+		t.Errorf("%d row groups lie in %d splits of %d bytes", len(meta.RowGroups), len(used), each)
+	}
+}
+
+// TestFilesOfEarlierVersionsAreCopied although their columns have another order.
+func TestFilesOfEarlierVersionsAreCopied(t *testing.T) {
+	names, err := filepath.Glob("../../testdata/versions/2.0/rollout/*.parquet")
+	if err != nil || len(names) != 1 {
+		t.Fatal(names, err)
+	}
+	data, err := os.ReadFile(names[0])
+	if err != nil {
+		t.Fatal(err)
+	}
+	f, err := Open(bytes.NewReader(data), int64(len(data)), "earlier")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if name := wholeFooter(t, f).RowGroups[0].Columns[0].MetaData.PathInSchema[0]; name != "trajectory_id" {
+		t.Fatalf("the first column is %s: the test wants a file of an earlier version", name)
+	}
+	if !Copyable[formats.Trajectory](f) {
+		t.Fatal("its rows are not copyable")
+	}
+	rows := read[formats.Trajectory](t, data, 0, f.Rows())
+	var out bytes.Buffer
+	w := NewWriter[formats.Trajectory](&out)
+	at := make([]int64, len(rows))
+	for i := range at {
+		at[i] = int64(i)
+	}
+	if err := w.Copy(f, at, rows); err != nil {
+		t.Fatal(err)
+	}
+	if err := w.Close(); err != nil {
+		t.Fatal(err)
+	}
+	sameInArrow(t, rows, out.Bytes())
 }
 
 func TestRowGroupsHoldWholeGroups(t *testing.T) {

@@ -4,13 +4,15 @@ import (
 	"bufio"
 	"encoding/binary"
 	"io"
-	"slices"
 
 	"github.com/parquet-go/parquet-go/encoding/thrift"
 	"github.com/parquet-go/parquet-go/format"
 )
 
-const version = 2 // of the format: data pages are version 2
+const (
+	version   = 2 // of the format: data pages are version 2
+	createdBy = "rollmill"
+)
 
 // tail joins row groups into a file with the light chunks at its end. It must
 // keep these invariants: page indexes are one block in (row group, column)
@@ -32,18 +34,14 @@ type tail struct {
 	footerDigest string // set once it is written
 }
 
-// newTail begins a file. A file without heavy leaves has no reason to move the
-// others to the end, and all chunks are written at once.
+// newTail begins a file. Light chunks wait only if the first column is heavy: see
+// heavyFirst. A file without heavy leaves has no reason to move the others.
 func newTail(out io.Writer, l *layout, chunks []*chunk) *tail {
 	t := &tail{out: bufio.NewWriterSize(out, 64<<10), waits: make([]bool, len(chunks))}
 	t.meta = format.FileMetaData{Version: version, Schema: l.meta.Schema, CreatedBy: l.meta.CreatedBy,
 		ColumnOrders: l.meta.ColumnOrders}
-	wide := false
-	for _, c := range chunks {
-		wide = wide || c.heavy
-	}
 	for i, c := range chunks {
-		t.waits[i] = wide && !c.heavy
+		t.waits[i] = chunks[0].heavy && !c.heavy
 	}
 	return t
 }
@@ -171,14 +169,8 @@ func (t *tail) footer() error {
 	return t.out.Flush()
 }
 
-// sum sets the totals of a row group from its chunks. In a file whose light
-// chunks are at its end, the compressed size is that of these alone. parquet-java
-// (Spark, Hive, Iceberg in Java) takes a row group to begin at its first column
-// and to be that long, and reads it with the split that holds its middle. With
-// the heavy chunks counted, the middle lies behind the end of the file, and
-// Spark reads no rows, without an error.
+// sum sets the totals of a row group from its chunks, and where it begins.
 func (t *tail) sum(group *format.RowGroup) {
-	wide := slices.Contains(t.waits, true)
 	for c := range group.Columns {
 		m := &group.Columns[c].MetaData
 		start := firstPage(m.DataPageOffset, m.DictionaryPageOffset)
@@ -186,9 +178,7 @@ func (t *tail) sum(group *format.RowGroup) {
 			group.FileOffset = start
 		}
 		group.TotalByteSize += m.TotalUncompressedSize
-		if t.waits[c] || !wide {
-			group.TotalCompressedSize += m.TotalCompressedSize
-		}
+		group.TotalCompressedSize += m.TotalCompressedSize
 	}
 }
 
@@ -216,16 +206,6 @@ func (t *tail) indexes() error {
 		chunk.OffsetIndexLength = int32(n)
 	}
 	return nil
-}
-
-// empty writes a file with a schema and no rows.
-func (t *tail) empty(l *layout) error {
-	n := len(l.empty)
-	t.footerDigest = digestOf(l.empty[n-footerEnd-int(binary.LittleEndian.Uint32(l.empty[n-footerEnd:])):])
-	if err := t.write(l.empty); err != nil {
-		return err
-	}
-	return t.out.Flush()
 }
 
 // encode writes a Thrift structure and returns its length.

@@ -344,11 +344,7 @@ func (w *Writer[T]) Close() error {
 		return err
 	}
 	w.closed, w.sources = true, nil
-	if w.rows == 0 && len(w.tail.meta.KeyValueMetadata) == 0 {
-		w.failed = w.tail.empty(w.layout)
-	} else {
-		w.failed = w.tail.close()
-	}
+	w.failed = w.tail.close()
 	w.settled = w.tail.at
 	return w.failed
 }
