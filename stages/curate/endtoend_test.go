@@ -83,13 +83,13 @@ func statistics(e example, epoch int, first int64) formats.GroupStats {
 	}
 	s.SampledTokens = 3 * int64(len(valid))
 	if s.Valid = int32(len(valid)); s.Valid > 0 {
-		mean, least, most := sum/float64(len(valid)), slices.Min(valid), slices.Max(valid)
+		mean, low, high := sum/float64(len(valid)), slices.Min(valid), slices.Max(valid)
 		std, solved := 0.0, float64(s.SolvedCount)/float64(s.Valid)
 		for _, r := range valid {
 			std += (r - mean) * (r - mean) / float64(len(valid))
 		}
 		std = math.Sqrt(std)
-		s.Mean, s.Min, s.Max, s.StdPop, s.Solved = &mean, &least, &most, &std, &solved
+		s.Mean, s.Min, s.Max, s.StdPop, s.Solved = &mean, &low, &high, &std, &solved
 	}
 	return s
 }

@@ -95,13 +95,13 @@ func TestExtendingWithOtherParametersWarns(t *testing.T) {
 	o := options(e, filepath.Join(dir, "rollout"), 2)
 	run(t, o)
 	p := planOf(t, o.Out.URI, filepath.Join(dir, "curate"), wish{"ex-1", 1})
-	for temperature, told := range map[float64]int{0.7: 0, 1.5: 1} {
+	for temperature, warnings := range map[float64]int{0.7: 0, 1.5: 1} {
 		var log bytes.Buffer
 		o := extending(o, filepath.Join(dir, "rollout"), p, filepath.Join(dir, fmt.Sprint("extended-", temperature)))
 		o.Log = slog.New(slog.NewTextHandler(&log, nil))
 		o.Sampling = map[string]any{"temperature": temperature}
 		run(t, o)
-		if n := strings.Count(log.String(), "made with another parameter"); n != told {
+		if n := strings.Count(log.String(), "made with another parameter"); n != warnings {
 			t.Errorf("temperature %v: %s", temperature, log.String())
 		}
 	}

@@ -69,10 +69,10 @@ func TestKillNine(t *testing.T) {
 		t.Errorf("digest %s, undisturbed %s", report.RowsDigest, want.RowsDigest)
 	}
 	const concurrency = 4
-	asked, most := len(e.Asked()), killExamples*3+kills*3*concurrency
+	asked, limit := len(e.Asked()), killExamples*3+kills*3*concurrency
 	t.Logf("%d trajectories, %d kills, %d calls", killExamples*3, kills, asked)
-	if asked > most {
-		t.Errorf("asked %d times, at most %d allowed", asked, most)
+	if asked > limit {
+		t.Errorf("asked %d times, at most %d allowed", asked, limit)
 	}
 }
 

@@ -268,12 +268,12 @@ func asMisused(err error, as *interface {
 
 func TestABatchWithoutRows(t *testing.T) {
 	tr, _ := start(t, hubtest.Faults{}, tables("trl-preference"))
-	alike := backendtest.Group(0)
-	for i := range alike {
-		alike[i].Reward = alike[0].Reward
+	tied := backendtest.Group(0)
+	for i := range tied {
+		tied[i].Reward = tied[0].Reward
 	}
 	var reasons []string
-	stats, err := tr.Preflight(t.Context(), func(yield func([]formats.Trajectory, error) bool) { yield(alike, nil) }, func(p backends.Problem) {
+	stats, err := tr.Preflight(t.Context(), func(yield func([]formats.Trajectory, error) bool) { yield(tied, nil) }, func(p backends.Problem) {
 		reasons = append(reasons, p.Reason)
 	})
 	if err != nil || fmt.Sprint(reasons) != "[no_row]" || !strings.Contains(fmt.Sprint(stats.Notes), "tie 1") {

@@ -203,13 +203,13 @@ func discounted(steps []float64, gamma float64) score.Value {
 
 func positions(steps []float64, gamma, bonus float64) score.Value {
 	out := make([]float64, len(steps))
-	weights, most, at := 0.0, 0.0, -1
+	weights, highest, at := 0.0, 0.0, -1
 	weight, fade := 1.0, 1.0
 	for t, v := range steps {
 		out[t] = weight * min(v, 1)
 		weights += weight
-		if excess := fade * (v - 1); excess > most {
-			most, at = excess, t
+		if excess := fade * (v - 1); excess > highest {
+			highest, at = excess, t
 		}
 		weight *= gamma
 		fade *= bonus
@@ -220,7 +220,7 @@ func positions(steps []float64, gamma, bonus float64) score.Value {
 		out[t] /= weights
 	}
 	if at >= 0 {
-		out[at] += most
+		out[at] += highest
 	}
-	return score.Value{Reward: base/weights + most, Shaped: out}
+	return score.Value{Reward: base/weights + highest, Shaped: out}
 }
