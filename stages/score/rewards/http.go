@@ -129,7 +129,7 @@ func (s *HTTPSettings) Reward(setup score.Setup) (score.Reward, error) {
 }
 
 func (r *httpReward) Needs() score.Needs { return score.Text }
-func (r *httpReward) Reads() []string    { return r.Earlier }
+func (r *httpReward) Reads() []string    { return r.Known }
 
 // Close ends the connections.
 func (r *httpReward) Close() error {

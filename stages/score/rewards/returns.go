@@ -101,8 +101,8 @@ func (s *ReturnsSettings) Reward(setup score.Setup) (score.Reward, error) {
 		return nil, errors.New("at=end cannot be used with positions")
 	case r.atEnd && r.of == "":
 		return nil, errors.New("at=end needs of=NAME, the reward to discount")
-	case r.of != "" && !setup.Partial && !slices.Contains(setup.Earlier, r.of):
-		return nil, fmt.Errorf("no reward %q is computed before this one (there are: %v)", r.of, setup.Earlier)
+	case r.of != "" && !setup.Partial && !slices.Contains(setup.Known, r.of):
+		return nil, fmt.Errorf("no reward %q is computed before this one (there are: %v)", r.of, setup.Known)
 	}
 	return r, errors.Join(setFactor(&r.gamma, "gamma", s.Gamma), setFactor(&r.bonus, "bonus", s.Bonus))
 }
