@@ -44,6 +44,10 @@ func trainer(t *testing.T, s *hubtest.Server, edit ...func(*hub.Config)) *hub.Tr
 
 func tables(names ...string) func(*hub.Config) { return func(c *hub.Config) { c.Tables = names } }
 
+func TestKind(t *testing.T) {
+	backendtest.Kind(t, hub.Kind, map[string]string{"repository": "acme/rollouts"})
+}
+
 func TestConformance(t *testing.T) {
 	for name, edit := range map[string]func(*hub.Config){"trajectories": func(*hub.Config) {}, "all tables": tables(hub.Tables()...),
 		"kept": func(c *hub.Config) { c.Keep = true }} {
