@@ -59,9 +59,9 @@ func TestManifestLies(t *testing.T) {
 				strange, err := other.Read(ctx, x.of)
 				check(t, err)
 				altered := lies(good, strange)
-				tell := sampleOf(t, len(altered), 150)
+				chosen := sampleOf(t, len(altered), 150)
 				refused, silent, lost := 0, 0, 0
-				for _, i := range tell {
+				for _, i := range chosen {
 					check(t, b.Write(ctx, x.key, altered[i].text))
 					if x.key != ManifestFile {
 						check(t, b.Delete(ctx, ManifestFile))
@@ -92,7 +92,7 @@ func TestManifestLies(t *testing.T) {
 						check(t, b.Write(ctx, key, text))
 					}
 				}
-				t.Logf("%s: %d of %d lies were told; %d reads refused them, %d gave other rows, %d lost some", x.key, len(tell), len(altered), refused,
+				t.Logf("%s: %d of %d lies were told; %d reads refused them, %d gave other rows, %d lost some", x.key, len(chosen), len(altered), refused,
 					silent, lost)
 			}
 		})

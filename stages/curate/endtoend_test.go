@@ -101,8 +101,8 @@ func groups(t testing.TB, name string, epoch int, parts ...[]example) string {
 	return recipe{epoch: epoch, version: 1}.write(t, name, parts...)
 }
 
-// troubled writes groups whose trajectories are changed as told.
-func troubled(t testing.TB, name string, epoch int, part []example, change func(*formats.Trajectory)) string {
+// changed writes groups whose trajectories change has changed.
+func changed(t testing.TB, name string, epoch int, part []example, change func(*formats.Trajectory)) string {
 	t.Helper()
 	state, err := json.Marshal(formats.GroupState{Estimator: "drgrpo", Compat: "none"})
 	check(t, err)

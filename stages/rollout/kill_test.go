@@ -87,15 +87,15 @@ func TestKillAnExtension(t *testing.T) {
 	at := func(name string) string { return filepath.Join(dir, name) }
 	quiet := newEngine(t, &engine{})
 	run(t, options(quiet, at("rollout"), killExamples))
-	var wishes []wish
+	var planRows []planRow
 	planned := 0
 	for i := range killExamples {
 		if n := r.IntN(9); n > 0 {
-			wishes = append(wishes, wish{fmt.Sprint("ex-", i), n})
+			planRows = append(planRows, planRow{fmt.Sprint("ex-", i), n})
 			planned += n
 		}
 	}
-	p := planOf(t, at("rollout"), at("curate"), wishes...)
+	p := planOf(t, at("rollout"), at("curate"), planRows...)
 	want := run(t, extending(options(quiet, "", killExamples), at("rollout"), p, at("want")))
 	e := newEngine(t, &engine{})
 	var paid []durable
