@@ -126,7 +126,7 @@ func TestNullAndEmptyAreTheSameRows(t *testing.T) {
 }
 
 // Values cannot move between neighbouring fields without changing the digest.
-func TestDigestKeepsFieldsApart(t *testing.T) {
+func TestDigestSeparatesFields(t *testing.T) {
 	a, b := full(), full()
 	a.Messages[0].Role, a.Messages[0].Content = "ab", "c"
 	b.Messages[0].Role, b.Messages[0].Content = "a", "bc"

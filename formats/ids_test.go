@@ -24,7 +24,7 @@ func TestIDsAreStable(t *testing.T) {
 	}
 }
 
-func TestIDsKeepTheirPartsApart(t *testing.T) {
+func TestIDsSeparateTheirParts(t *testing.T) {
 	if TrajectoryID("a", "bc", 0, 0) == TrajectoryID("ab", "c", 0, 0) {
 		t.Error("run and example run together")
 	}

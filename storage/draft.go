@@ -159,12 +159,12 @@ func (d *Draft) publishFile(key string, createOnly bool) error {
 
 // is reports whether a file is the draft itself.
 func (d *Draft) is(path string) bool {
-	mine, err := d.file.Stat()
+	own, err := d.file.Stat()
 	if err != nil {
 		return false
 	}
 	there, err := os.Lstat(path)
-	return err == nil && os.SameFile(mine, there)
+	return err == nil && os.SameFile(own, there)
 }
 
 // replaceFile links the draft under a name that no other process uses, and

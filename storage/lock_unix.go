@@ -59,8 +59,8 @@ func lockFile(name string) (*os.File, error) {
 		}
 		return nil, err
 	}
-	mine, err := f.Stat()
-	if there, look := os.Lstat(name); err != nil || look != nil || !os.SameFile(mine, there) {
+	own, err := f.Stat()
+	if there, look := os.Lstat(name); err != nil || look != nil || !os.SameFile(own, there) {
 		f.Close()
 		return nil, errLocked
 	}

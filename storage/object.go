@@ -21,27 +21,27 @@ const readLimit = 64 << 20
 // Read returns the whole object, or ErrNotExist. It is for small objects
 // (manifests, records, ledgers): more than 64 MiB is an error.
 func (b *Bucket) Read(ctx context.Context, key string) ([]byte, error) {
-	return b.ReadMost(ctx, key, readLimit)
+	return b.ReadLimited(ctx, key, readLimit)
 }
 
-// ReadMost is Read for an object of at most limit bytes.
-func (b *Bucket) ReadMost(ctx context.Context, key string, limit int64) ([]byte, error) {
+// ReadLimited is Read for an object of at most limit bytes.
+func (b *Bucket) ReadLimited(ctx context.Context, key string, limit int64) ([]byte, error) {
 	if err := b.begin(ctx, "read", key); err != nil {
 		return nil, err
 	}
 	var data []byte
 	err := b.retry(ctx, func(ctx request) (err error) {
-		data, err = b.readMost(ctx, key, limit)
+		data, err = b.readLimited(ctx, key, limit)
 		return err
 	})
 	b.moved("read", key, len(data))
 	return data, b.fail("read", key, err)
 }
 
-// readMost opens the object once: its size and its bytes are of one version,
+// readLimited opens the object once: its size and its bytes are of one version,
 // even if others replace it meanwhile. It checks the size before it allocates
 // memory, and reads at most one byte more than limit.
-func (b *Bucket) readMost(ctx request, key string, limit int64) ([]byte, error) {
+func (b *Bucket) readLimited(ctx request, key string, limit int64) ([]byte, error) {
 	r, size, err := b.whole(ctx, key)
 	if err != nil {
 		return nil, err

@@ -189,10 +189,10 @@ func TestReadIsBounded(t *testing.T) {
 	if err := s3.Write(t.Context(), "k", make([]byte, 100)); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := s3.ReadMost(t.Context(), "k", 99); err == nil || !strings.Contains(err.Error(), "at most 99 are read") {
+	if _, err := s3.ReadLimited(t.Context(), "k", 99); err == nil || !strings.Contains(err.Error(), "at most 99 are read") {
 		t.Error(err)
 	}
-	if data, err := s3.ReadMost(t.Context(), "k", 100); err != nil || len(data) != 100 {
+	if data, err := s3.ReadLimited(t.Context(), "k", 100); err != nil || len(data) != 100 {
 		t.Error(len(data), err)
 	}
 }

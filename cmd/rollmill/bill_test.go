@@ -68,7 +68,7 @@ func TestStoreRequestsOfEachStage(t *testing.T) {
 	})
 	const (
 		everyLook = 7 // requests: each record of an attempt, and a check for a later one
-		leastLook = 2 // before the first group, and before an existing file is replaced
+		minLooks  = 2 // before the first group, and before an existing file is replaced
 	)
 	for _, c := range []struct {
 		args     []string
@@ -97,7 +97,7 @@ func TestStoreRequestsOfEachStage(t *testing.T) {
 		}
 		got := s.Counts()
 		share := float64(got.BytesOut) / float64(whole)
-		requests := got.Requests() - int(segments.Load()) - everyLook*max(0, int(looks.Load())-leastLook)
+		requests := got.Requests() - int(segments.Load()) - everyLook*max(0, int(looks.Load())-minLooks)
 		t.Logf("%-8s %3d requests %+v, %.1f %% of the wide part read", c.args[0], requests, got, 100*share)
 		if requests > c.requests || got.List > c.listings || share > c.share {
 			t.Errorf("%s: %d requests, %d of them listings, and %.2f of the part, at most %d, %d and %.2f", c.args[0], requests, got.List, share, c.requests,

@@ -147,7 +147,7 @@ func (run openRun) measure(t *testing.T) openResult {
 		cmd, stderr = command()
 	}
 	if err := cmd.Run(); err != nil {
-		t.Fatalf("%s: %v, with at most %d calls at once: %s", run.name, err, e.most, stderr)
+		t.Fatalf("%s: %v, with at most %d calls at once: %s", run.name, err, e.peak, stderr)
 	}
 	used := cmd.ProcessState
 	r := openResult{openRun: run, wall: time.Since(from), cpu: cpu + used.UserTime() + used.SystemTime(),
@@ -216,9 +216,9 @@ func checkOpen(t *testing.T, uri string, r openResult) {
 			t.Fatalf("%s: %s, %d tokens of %d: %s", row.ExampleID, row.Status, row.SampledTokens, want, row.Error)
 		}
 	}
-	if calls := r.total*r.engine.turns + r.again; len(rows) != r.total || r.engine.answers != calls || r.engine.most != r.open ||
+	if calls := r.total*r.engine.turns + r.again; len(rows) != r.total || r.engine.answers != calls || r.engine.peak != r.open ||
 		r.again > max(0, r.engine.before-1) {
-		t.Errorf("%s: %d rows of %d, %d calls of %d, %d open at once of %d", r.name, len(rows), r.total, r.engine.answers, calls, r.engine.most, r.open)
+		t.Errorf("%s: %d rows of %d, %d calls of %d, %d open at once of %d", r.name, len(rows), r.total, r.engine.answers, calls, r.engine.peak, r.open)
 	}
 }
 
@@ -231,9 +231,10 @@ func (r openResult) checkCounts(t *testing.T) {
 	if r.service {
 		goroutines, files = 8, 3
 	}
-	if most := (openCounts{Goroutines: goroutines*r.open + 32, Files: files*r.open + 32}); r.full.Goroutines > most.Goroutines || r.full.Files > most.Files {
+	if limit := (openCounts{Goroutines: goroutines*r.open + 32, Files: files*r.open + 32}); r.full.Goroutines > limit.Goroutines ||
+		r.full.Files > limit.Files {
 		t.Errorf("%s: %d goroutines and %d open files with %d trajectories; more than %d and %d", r.name, r.full.Goroutines, r.full.Files, r.open,
-			most.Goroutines, most.Files)
+			limit.Goroutines, limit.Files)
 	}
 	if r.end.Goroutines > r.before.Goroutines+16 || r.end.Files > r.before.Files+16 {
 		t.Errorf("%s: %+v at the end, %+v at the beginning", r.name, r.end, r.before)

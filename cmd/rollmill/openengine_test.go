@@ -35,7 +35,7 @@ type openEngine struct {
 	filled  chan struct{} // closed when `open` calls were here
 	held    dueFirst      // of step
 	here    int           // calls
-	most    int           // calls here at once
+	peak    int           // calls here at once
 	answers int           // given
 	ended   []moment      // of trajectories, in their order
 	ready   map[int]moment
@@ -148,7 +148,7 @@ func (e *openEngine) arrive(i, turn, tokens int) *heldCall {
 		e.waits = append(e.waits, wait{e.answers - could.answers, time.Since(could.at)})
 	}
 	e.here++
-	e.most = max(e.most, e.here)
+	e.peak = max(e.peak, e.here)
 	c := &heldCall{due: e.answers + tokens, trajectory: i, turn: turn, answer: make(chan struct{})}
 	if e.killAt > 0 {
 		e.calls = append(e.calls, c)

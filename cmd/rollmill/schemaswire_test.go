@@ -83,7 +83,7 @@ func TestMessagesMatchSchemas(t *testing.T) {
 func TestRewardRequestsMatchTheSchema(t *testing.T) {
 	for group := range random.Trajectories(5, random.Options{Groups: 4, Generations: 8, Messages: 20, SampledTokens: 200}) {
 		for i := range group {
-			request, err := score.NewRequest(&score.Row{Trajectory: &group[i], Earlier: []formats.NamedReward{{Name: "none"}}}, "x", 1)
+			request, err := score.NewRequest(&score.Row{Trajectory: &group[i], Known: []formats.NamedReward{{Name: "none"}}}, "x", 1)
 			if err != nil {
 				t.Fatal(err)
 			}

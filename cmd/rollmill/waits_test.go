@@ -112,10 +112,10 @@ var unsized = map[string]string{
 	"formats/spill next":               "a record of our own file",
 	"formats/spill spilled":            "a record of our own file",
 	"stages/rollout/recorder parseIDs": "commas that are there",
-	"stages/rollout/recorder readAll":  "most",
+	"stages/rollout/recorder readAll":  "limit",
 	"stages/rollout/recorder room":     "min(size/64+1, 1<<16)",
 	"stages/rollout/recorder visible":  "shorter than the text it is cut from",
-	"storage readMost":                 "limit, two lines above",
+	"storage readLimited":              "limit, two lines above",
 }
 
 // TestWaitsEnd finds new waits that may never end.

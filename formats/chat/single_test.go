@@ -57,7 +57,7 @@ func TestEqualAnswersGiveNoPair(t *testing.T) {
 }
 
 func TestTheBestConversation(t *testing.T) {
-	told := formats.Message{Parent: 0, Role: "assistant", Content: "an example", Call: -1}
+	given := formats.Message{Parent: 0, Role: "assistant", Content: "an example", Call: -1}
 	for name, c := range map[string]struct {
 		rows   []formats.Trajectory
 		reason string
@@ -67,7 +67,7 @@ func TestTheBestConversation(t *testing.T) {
 		"all turns":          {[]formats.Trajectory{member(1, ask(), say(0, 0), say(1, 1))}, "", 3},
 		"cut after the last": {[]formats.Trajectory{member(1, ask(), say(0, 0), formats.Message{Parent: 1, Role: "tool", Content: "x", Call: -1})}, "", 2},
 		"a branch":           {[]formats.Trajectory{member(1, ask(), say(0, 0), ask(), say(2, 1))}, Branches, 0},
-		"a turn not sampled": {[]formats.Trajectory{member(1, ask(), told, say(1, 0))}, Others, 0},
+		"a turn not sampled": {[]formats.Trajectory{member(1, ask(), given, say(1, 0))}, Others, 0},
 		"nothing sampled":    {[]formats.Trajectory{member(1, ask())}, Empty, 0},
 		"content that is parts": {[]formats.Trajectory{member(1, formats.Message{Parent: -1, Role: "user", ContentParts: "[]", Call: -1},
 			say(0, 0))}, Parts, 0},

@@ -101,8 +101,8 @@ func TestNewGatesDoNotBelieveAChangedManifest(t *testing.T) {
 		raw, err := b.Read(t.Context(), ManifestFile)
 		check(t, err)
 		check(t, b.Write(t.Context(), ManifestFile, bytes.Replace(raw, []byte(`"ok": 12`), []byte(`"ok": 13`), 1)))
-		least := 12.5
-		spec.Gates = []Gate{{Name: "min-ok", Count: "ok", Min: &least}}
+		lowest := 12.5
+		spec.Gates = []Gate{{Name: "min-ok", Count: "ok", Min: &lowest}}
 		s, err := Begin(t.Context(), uri, spec, Options{})
 		check(t, err)
 		_, err = s.Commit(t.Context(), Outcome{})

@@ -62,29 +62,29 @@ func interleaved(t *testing.T, uri string, exists bool, of int, other Spec, at i
 	if exists {
 		write(ctx, t, uri, specOf(2), Options{}, 3)
 	}
-	mine := Options{Shard: of - 1, Of: of, Overwrite: exists}
+	first := Options{Shard: of - 1, Of: of, Overwrite: exists}
 	for shard := range of - 1 {
 		_, err := attempt(ctx, uri, specOf(3), Options{Shard: shard, Of: of, Overwrite: exists})
 		check(t, err)
 	}
 	var one sync.Mutex // operations are concurrent
 	n := 0
-	mine.hook = func(string, string) error {
+	first.hook = func(string, string) error {
 		one.Lock()
 		defer one.Unlock()
 		if n++; n == at+1 {
 			others := Options{Overwrite: exists}
 			if other.Identity() == specOf(3).Identity() {
-				others.Shard, others.Of = mine.Shard, of
+				others.Shard, others.Of = first.Shard, of
 			}
 			tolerable(t, "the other", second(attempt(ctx, uri, other, others)))
 		}
 		return nil
 	}
-	res, err := attempt(ctx, uri, specOf(3), mine)
+	res, err := attempt(ctx, uri, specOf(3), first)
 	tolerable(t, "the first", err)
 	d := open(t, uri)
-	if err == nil && (slices.Contains(res.Missing, mine.Shard) || res.Missing == nil && res.Sealed.Identity != specOf(3).Identity()) {
+	if err == nil && (slices.Contains(res.Missing, first.Shard) || res.Missing == nil && res.Sealed.Identity != specOf(3).Identity()) {
 		t.Errorf("the first one ends with %+v", res)
 	}
 	if id := d.Identity; id != specOf(3).Identity() && id != other.Identity() {

@@ -116,7 +116,7 @@ func (j *Journal[T]) list() []segment {
 // names it: generating its rows cost money, so only the user may delete them.
 func (j *Journal[T]) load(ctx context.Context, s segment) ([]T, error) {
 	place := storage.Join(j.bucket.URI(), s.key)
-	data, err := j.bucket.ReadMost(ctx, s.key, s.size)
+	data, err := j.bucket.ReadLimited(ctx, s.key, s.size)
 	if err != nil {
 		return nil, err
 	}

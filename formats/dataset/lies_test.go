@@ -58,11 +58,11 @@ func TestManifestLies(t *testing.T) {
 				check(t, err)
 				strange, err := other.Read(ctx, x.of)
 				check(t, err)
-				told := lies(good, strange)
-				tell := sampleOf(t, len(told), 150)
+				altered := lies(good, strange)
+				chosen := sampleOf(t, len(altered), 150)
 				refused, silent, lost := 0, 0, 0
-				for _, i := range tell {
-					check(t, b.Write(ctx, x.key, told[i].text))
+				for _, i := range chosen {
+					check(t, b.Write(ctx, x.key, altered[i].text))
 					if x.key != ManifestFile {
 						check(t, b.Delete(ctx, ManifestFile))
 					}
@@ -78,21 +78,21 @@ func TestManifestLies(t *testing.T) {
 							refused++
 						case got != truth:
 							silent++
-							t.Errorf("%s: %s (seal: %v): %s was read, the rows are %s", x.key, told[i].what, seal, got, truth)
-						case !seal && strings.HasPrefix(told[i].what, ".dataset") && x.key == ManifestFile && Verify(ctx, open(t, uri)) == nil:
-							t.Errorf("%s: nobody notices that %s", x.key, told[i].what)
+							t.Errorf("%s: %s (seal: %v): %s was read, the rows are %s", x.key, altered[i].what, seal, got, truth)
+						case !seal && strings.HasPrefix(altered[i].what, ".dataset") && x.key == ManifestFile && Verify(ctx, open(t, uri)) == nil:
+							t.Errorf("%s: nobody notices that %s", x.key, altered[i].what)
 						}
 					}
 					check(t, b.Write(ctx, ManifestFile, whole[ManifestFile]))
 					if got, err := rowsRead(ctx, uri); got != truth {
 						lost++
-						t.Errorf("%s: %s: sealing it lost rows: %v", x.key, told[i].what, err)
+						t.Errorf("%s: %s: sealing it lost rows: %v", x.key, altered[i].what, err)
 					}
 					for key, text := range whole {
 						check(t, b.Write(ctx, key, text))
 					}
 				}
-				t.Logf("%s: %d of %d lies were told; %d reads refused them, %d gave other rows, %d lost some", x.key, len(tell), len(told), refused,
+				t.Logf("%s: %d of %d lies were told; %d reads refused them, %d gave other rows, %d lost some", x.key, len(chosen), len(altered), refused,
 					silent, lost)
 			}
 		})

@@ -180,13 +180,13 @@ func TestRowsOfTwoVersionsInOneTable(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	mine := make([]formats.Trajectory, 4)
-	copy(mine, rows[4:8])
-	for i := range mine {
-		mine[i].SetUnknown(nil)
+	known := make([]formats.Trajectory, 4)
+	copy(known, rows[4:8])
+	for i := range known {
+		known[i].SetUnknown(nil)
 	}
 	both := writeAgain(t, filepath.Join(t.TempDir(), "both"), func(w *dataset.TableWriter[formats.Trajectory]) error {
-		for _, group := range [][]formats.Trajectory{mine, rows[:4], mine, append(rows[8:10:10], mine[:1]...)} {
+		for _, group := range [][]formats.Trajectory{known, rows[:4], known, append(rows[8:10:10], known[:1]...)} {
 			if err := w.Write(t.Context(), group); err != nil {
 				return err
 			}

@@ -60,7 +60,7 @@ func OpenRun(ctx context.Context, root string) (Run, error) {
 }
 
 func readRun(ctx context.Context, b *storage.Bucket) (Run, error) {
-	data, err := b.ReadMost(ctx, RunFile, maxRunFile)
+	data, err := b.ReadLimited(ctx, RunFile, maxRunFile)
 	if errors.Is(err, storage.ErrTooLarge) {
 		err = formats.Invalid(storage.Join(b.URI(), RunFile), damagedRun, err, "not the id of a run")
 	}

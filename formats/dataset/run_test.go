@@ -64,9 +64,9 @@ func TestARunIsFoundByItsID(t *testing.T) {
 		}
 		return root, r
 	}
-	found := func(t *testing.T, in string, r dataset.Run, want string, told ...string) {
+	found := func(t *testing.T, in string, r dataset.Run, want string, given ...string) {
 		t.Helper()
-		if root, err := dataset.FindRun(t.Context(), in, r, told...); err != nil || root != want {
+		if root, err := dataset.FindRun(t.Context(), in, r, given...); err != nil || root != want {
 			t.Errorf("found %q, %v; want %q", root, err, want)
 		}
 	}
@@ -158,7 +158,7 @@ func TestARunIsFoundByItsID(t *testing.T) {
 // TestARecordedRootIsFollowedWithinItsStoreOnly: a manifest cannot cause
 // requests to another host.
 func TestARecordedRootIsFollowedWithinItsStoreOnly(t *testing.T) {
-	mine, other := fakes3.Start(t), fakes3.Start(t)
+	own, other := fakes3.Start(t), fakes3.Start(t)
 	r, err := dataset.OpenRun(t.Context(), other.URI("run"))
 	if err != nil {
 		t.Fatal(err)
@@ -167,7 +167,7 @@ func TestARecordedRootIsFollowedWithinItsStoreOnly(t *testing.T) {
 		t.Fatalf("it records %q", r.Root)
 	}
 	before := other.Counts().Requests()
-	for _, in := range []string{mine.URI("copy/curate"), t.TempDir()} {
+	for _, in := range []string{own.URI("copy/curate"), t.TempDir()} {
 		if root, err := dataset.FindRun(t.Context(), in, r); !errors.Is(err, formats.ErrInvalid) || !strings.Contains(err.Error(), "not followed") {
 			t.Errorf("from %q: found %q, %v", in, root, err)
 		}
@@ -178,13 +178,13 @@ func TestARecordedRootIsFollowedWithinItsStoreOnly(t *testing.T) {
 	if root, err := dataset.FindRun(t.Context(), other.URI("elsewhere/curate"), r); err != nil || root != r.Root {
 		t.Errorf("in its own store: %q, %v", root, err)
 	}
-	told := strings.Replace(r.Root, "us-east-1", "us-west-2", 1) // the same place, spelled differently
-	for _, told := range [][]string{nil, {told}} {
-		if root, err := dataset.FindRun(t.Context(), other.URI("run/epoch-0/curate"), r, told...); err != nil || root != r.Root {
+	given := strings.Replace(r.Root, "us-east-1", "us-west-2", 1) // the same place, spelled differently
+	for _, given := range [][]string{nil, {given}} {
+		if root, err := dataset.FindRun(t.Context(), other.URI("run/epoch-0/curate"), r, given...); err != nil || root != r.Root {
 			t.Errorf("beneath it: %q, %v", root, err)
 		}
 	}
-	if root, err := dataset.FindRun(t.Context(), t.TempDir(), r, told); err != nil || root != told {
+	if root, err := dataset.FindRun(t.Context(), t.TempDir(), r, given); err != nil || root != given {
 		t.Errorf("told of it: %q, %v", root, err)
 	}
 }

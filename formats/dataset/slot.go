@@ -24,7 +24,7 @@ func (s *Shard) Slot() Slot {
 
 // Read returns the content of the slot, nil when it is empty.
 func (l Slot) Read(ctx context.Context) ([]byte, error) {
-	data, err := l.bucket.ReadMost(ctx, l.key, 1<<20)
+	data, err := l.bucket.ReadLimited(ctx, l.key, 1<<20)
 	if errors.Is(err, storage.ErrNotExist) {
 		return nil, nil
 	}

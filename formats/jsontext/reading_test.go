@@ -78,10 +78,10 @@ func TestKeysHaveALimit(t *testing.T) {
 		}
 		return "{" + b.String()[1:] + "}"
 	}
-	most, over := object(MaxKeys), object(MaxKeys+1)
+	full, over := object(MaxKeys), object(MaxKeys+1)
 	for text, want := range map[string]string{
-		most:                                  "",
-		`{"a":` + most + `,"b":` + most + `}`: "",
+		full:                                  "",
+		`{"a":` + full + `,"b":` + full + `}`: "",
 		over:                                  "more than 100000 keys, which are not read: the value",
 		`{"a":{"b":[` + over + `]}}`:          "more than 100000 keys, which are not read: a.b",
 	} {

@@ -23,9 +23,9 @@ func Fields(object json.RawMessage) (map[string]json.RawMessage, []string, error
 }
 
 func brief(b []byte) string {
-	const most = 40
-	if b = bytes.TrimSpace(b); len(b) > most {
-		return fmt.Sprintf("%q…", b[:most])
+	const limit = 40
+	if b = bytes.TrimSpace(b); len(b) > limit {
+		return fmt.Sprintf("%q…", b[:limit])
 	}
 	return fmt.Sprintf("%q", b)
 }

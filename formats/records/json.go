@@ -49,7 +49,7 @@ var maxColumnMap int64 = 512 << 20
 // columnMap reads the one object of a column map. In JSON lines the first
 // object ends long before the file does, so no more than that object is held.
 func (s File) columnMap(text *text, in *bufio.Reader, start int64, yield func(Record, error) bool) {
-	text.most, text.tooLong = maxColumnMap, errLongColumnMap
+	text.limit, text.tooLong = maxColumnMap, errLongColumnMap
 	dec := json.NewDecoder(in)
 	var object json.RawMessage
 	err := dec.Decode(&object)
@@ -118,7 +118,7 @@ type array struct {
 
 // next decodes the next value if it is not too long.
 func (a *array) next() (v json.RawMessage, err error) {
-	a.text.most = a.at() + MaxRecord
+	a.text.limit = a.at() + MaxRecord
 	if err = a.dec.Decode(&v); err == nil {
 		v = a.text.restore(v, a.at())
 	}

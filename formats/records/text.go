@@ -44,7 +44,7 @@ type text struct {
 	words   []word // that were replaced; restore puts them back
 	keep    bool   // words
 	in      *bufio.Reader
-	most    int64 // how far the text may be read; 0: to its end
+	limit   int64 // how far the text may be read; 0: to its end
 	tooLong error // the error of reading further; nil: errLongRecord
 	given   int64
 	buf     []byte
@@ -69,7 +69,7 @@ func (t *text) failed() bool { return t.err != nil && t.err != io.EOF }
 
 // Read implements io.Reader.
 func (t *text) Read(p []byte) (int, error) {
-	if t.most > 0 && t.given > t.most {
+	if t.limit > 0 && t.given > t.limit {
 		t.err = cmp.Or(t.tooLong, errLongRecord)
 		return 0, t.err
 	}

@@ -55,12 +55,12 @@ var (
 	dotted   = classOf("._-")
 )
 
-// most is how far a key is looked at before it counts as one: many prefixes in a
+// scanLimit is how far a key is looked at before it counts as one: many prefixes in a
 // row must not each be followed to the end of a long text.
-const most = 512
+const scanLimit = 512
 
-// near returns the end of the run of a class from at, within most bytes.
-func (c *class) near(text string, at int) int { return c.run(text[:min(len(text), at+most)], at) }
+// near returns the end of the run of a class from at, within scanLimit bytes.
+func (c *class) near(text string, at int) int { return c.run(text[:min(len(text), at+scanLimit)], at) }
 
 // run returns the end of the longest run of a class from at.
 func (c *class) run(text string, at int) int {
@@ -74,13 +74,13 @@ func (c *class) run(text string, at int) int {
 // names in code and styles have shorter words.
 const minRun = 12
 
-// prefixed finds a prefix and at least least bytes of a class, among them a
+// prefixed finds a prefix and at least minLength bytes of a class, among them a
 // digit and a long run of letters and digits.
-func prefixed(prefix string, of *class, least int) func(string, int) (int, int) {
+func prefixed(prefix string, of *class, minLength int) func(string, int) (int, int) {
 	return func(text string, at int) (int, int) {
 		begin := at + len(prefix)
 		end := of.near(text, begin)
-		if !begins(text, at) || end-begin < least || !random(text[begin:end]) {
+		if !begins(text, at) || end-begin < minLength || !random(text[begin:end]) {
 			return -1, 0
 		}
 		return at, of.run(text, end)

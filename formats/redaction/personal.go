@@ -34,10 +34,10 @@ func classOfBytes(list string) *class {
 }
 
 // back returns the begin of the longest run of a class that ends at at, within
-// most bytes.
+// scanLimit bytes.
 func (c *class) back(text string, at int) int {
-	least := max(0, at-most)
-	for at > least && c[text[at-1]] {
+	lowest := max(0, at-scanLimit)
+	for at > lowest && c[text[at-1]] {
 		at--
 	}
 	return at

@@ -41,7 +41,7 @@ func hash(text string) uint32 {
 
 // rarest returns the three bytes of a literal with the fewest small letters.
 func rarest(text string) (at int) {
-	least := 4
+	fewest := 4
 	for i := range len(text) - 2 {
 		n := 0
 		for _, c := range []byte(text[i : i+3]) {
@@ -49,8 +49,8 @@ func rarest(text string) (at int) {
 				n++
 			}
 		}
-		if n < least {
-			at, least = i, n
+		if n < fewest {
+			at, fewest = i, n
 		}
 	}
 	return at

@@ -58,13 +58,13 @@ const markBegin = "[redacted:"
 // marked reports whether a place is within a mark that these rules write. Any
 // other text in such brackets may be a key.
 func (r *Rules) marked(text string, s span) bool {
-	near := max(0, s.from-most)
+	near := max(0, s.from-scanLimit)
 	begin := strings.LastIndex(text[near:min(s.from+len(markBegin), len(text))], markBegin)
 	if begin < 0 || near+begin > s.from {
 		return false
 	}
 	name := text[near+begin+len(markBegin):]
-	end := strings.IndexByte(name[:min(len(name), most)], ']')
+	end := strings.IndexByte(name[:min(len(name), scanLimit)], ']')
 	return end >= 0 && s.to <= near+begin+len(markBegin)+end+1 && slices.Contains(r.names, name[:end])
 }
 

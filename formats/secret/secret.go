@@ -28,8 +28,8 @@ import (
 
 const (
 	// Short is the length below which a value is found as a whole word only.
-	Short = 8
-	least = 4 // the length of the shortest secret
+	Short     = 8
+	minLength = 4 // the length of the shortest secret
 )
 
 // Set is the secret values of a process. It is safe for concurrent use, and
@@ -63,7 +63,7 @@ var placeholders = []string{"empty", "none", "null", "true", "false", "test", "d
 
 // IsPlaceholder reports whether a key is a placeholder that is not secret.
 func IsPlaceholder(value string) bool {
-	return len(value) < least || slices.Contains(placeholders, strings.ToLower(value))
+	return len(value) < minLength || slices.Contains(placeholders, strings.ToLower(value))
 }
 
 // Add adds a value under a name, usually the environment variable that it came

@@ -61,11 +61,11 @@ func Text(b formats.Balance) string {
 // repeat a prefix of an earlier sequence.
 func shared(list []Sequence) (n int64) {
 	for i := range list {
-		most := 0
+		longest := 0
 		for j := range list[:i] {
-			most = max(most, repeated(&list[i], &list[j]))
+			longest = max(longest, repeated(&list[i], &list[j]))
 		}
-		n += int64(most)
+		n += int64(longest)
 	}
 	return n
 }

@@ -25,11 +25,11 @@ type opening struct {
 }
 
 const (
-	minShared   = 4    // ids that two answers must share before they are compared
-	maxOpening  = 256  // ids of an answer that are kept
-	maxApart    = 1.0  // nats; rounding in bf16 and in batches is well below this
-	wellBelow   = -5.0 // a logprob below it is not compared: rounding errors grow there
-	maxCompared = 8    // different answers that each member is compared with
+	minShared     = 4    // ids that two answers must share before they are compared
+	maxOpening    = 256  // ids of an answer that are kept
+	maxDifference = 1.0  // nats; rounding in bf16 and in batches is well below this
+	wellBelow     = -5.0 // a logprob below it is not compared: rounding errors grow there
+	maxCompared   = 8    // different answers that each member is compared with
 )
 
 var (
@@ -83,7 +83,7 @@ func disagree(c *Count, _ string, members []opening) {
 		m := &members[i]
 		others := compared[m.prompt]
 		for _, o := range others {
-			at, shared := apart(m, o)
+			at, shared := firstDifference(m, o)
 			if shared < minShared {
 				continue
 			}
@@ -100,13 +100,13 @@ func disagree(c *Count, _ string, members []opening) {
 	}
 }
 
-// apart returns where two answers first disagree, or -1, and how many leading
+// firstDifference returns where two answers first disagree, or -1, and how many leading
 // ids they share.
-func apart(a, b *opening) (at, shared int) {
+func firstDifference(a, b *opening) (at, shared int) {
 	at = -1
 	for shared < min(len(a.ids), len(b.ids)) && a.ids[shared] == b.ids[shared] {
 		x, y := float64(a.logprobs[shared]), float64(b.logprobs[shared])
-		if at < 0 && max(x, y) > wellBelow && math.Abs(x-y) > maxApart {
+		if at < 0 && max(x, y) > wellBelow && math.Abs(x-y) > maxDifference {
 			at = shared
 		}
 		shared++

@@ -33,12 +33,12 @@ type edge struct {
 }
 
 const (
-	minEnded  = 20   // the smallest number of answers for which shares are meaningful
-	endShare  = 0.2  // the share of answers that an id must end to be an end of turn
-	mostOf    = 0.8  // the share of answers that begin, or nearly end, with one id when no id ends them
-	maxIDs    = 4096 // different ids that are counted for each position
-	beginning = "begins with"
-	beforeEnd = "has before its last id"
+	minEnded    = 20   // the smallest number of answers for which shares are meaningful
+	endShare    = 0.2  // the share of answers that an id must end to be an end of turn
+	commonShare = 0.8  // the share of answers that begin, or nearly end, with one id when no id ends them
+	maxIDs      = 4096 // different ids that are counted for each position
+	beginning   = "begins with"
+	beforeEnd   = "has before its last id"
 )
 
 func newShifted() checker { return &shifted{last: edges{}, first: edges{}, prior: edges{}} }
@@ -100,14 +100,14 @@ func (c *shifted) found(k *Check) []Finding {
 	if !ended {
 		for _, place := range []edges{c.first, c.prior} {
 			for _, e := range place {
-				if float64(e.n) >= mostOf*float64(c.Of) {
+				if float64(e.n) >= commonShare*float64(c.Of) {
 					c.odd(e)
 				}
 			}
 		}
 	}
 	for _, s := range []*seam{&c.before, &c.after} {
-		if s.of >= minEnded && float64(s.same.N) >= mostOf*float64(s.of) {
+		if s.of >= minEnded && float64(s.same.N) >= commonShare*float64(s.of) {
 			c.N = max(c.N, s.same.N)
 			c.Count.First = s.same.First
 		}

@@ -96,8 +96,8 @@ func TestTooManyKeysAreRefused(t *testing.T) {
 	for i := range jsontext.MaxKeys + 1 {
 		fmt.Fprintf(&keys, `,"k%d":1`, i)
 	}
-	const talk = `"messages":[{"role":"user","content":"q"},{"role":"assistant","content":"a"}]`
-	o := options(filepath.Join(t.TempDir(), "out"), text("a", "{"+talk+"}\n{"+talk+`,"log":{`+keys.String()[1:]+"}}\n"))
+	const messages = `"messages":[{"role":"user","content":"q"},{"role":"assistant","content":"a"}]`
+	o := options(filepath.Join(t.TempDir(), "out"), text("a", "{"+messages+"}\n{"+messages+`,"log":{`+keys.String()[1:]+"}}\n"))
 	o.Format = chat.Importer
 	_, err := convert.Import(t.Context(), o)
 	if in, ok := errors.AsType[*formats.InputError](err); !ok || in.Hint() == "" ||

@@ -54,8 +54,8 @@ func (c *check) close() { _ = c.source.Close() } // its content is no longer nee
 // sorterMemory is the memory for a sorter of the checks: they have at most three.
 const sorterMemory = 8 << 20
 
-// mostRefusals is how many records the report lists.
-const mostRefusals = 100
+// maxRefusals is how many records the report lists.
+const maxRefusals = 100
 
 // read passes every row of the shard to add, in the order of the source. done
 // returns how many of them are needed no more; nil: each only during add.
@@ -119,13 +119,13 @@ func (c *check) record(ctx context.Context, file int, p *parsed, add func(contex
 			return p.Refused(name, "import --check lists what no row can hold, --lossy drops and counts it",
 				fmt.Errorf("it cannot be represented: %s", l))
 		}
-		if len(p.rows) == 0 || c.o.mine(&p.rows[0]) {
+		if len(p.rows) == 0 || c.o.inShard(&p.rows[0]) {
 			c.lose(l.String())
 		}
 	}
 	for i := range p.rows {
 		r := &p.rows[i]
-		if !c.o.mine(r) {
+		if !c.o.inShard(r) {
 			continue
 		}
 		c.redacted.Add(r.redacted)
@@ -172,7 +172,7 @@ func preferred(r *row) *bool {
 
 // refuse lists a record or a file that was refused.
 func (c *check) refuse(file int, place string, err error) {
-	if len(c.refusals) >= mostRefusals {
+	if len(c.refusals) >= maxRefusals {
 		return
 	}
 	x := Refusal{File: c.o.Files[file].URI, Place: place, Reason: err.Error()}

@@ -111,8 +111,8 @@ func (r *row) key() key {
 	return key{sum.Hi, sum.Lo + uint64(uint32(r.Row.Epoch))*0x9e3779b97f4a7c15}
 }
 
-// mine reports whether an example belongs to the shard.
-func (o *ImportOptions) mine(r *row) bool {
+// inShard reports whether an example belongs to the shard.
+func (o *ImportOptions) inShard(r *row) bool {
 	s := o.Out.Shard.Of()
 	return s.Count == 1 || xxh3.HashString(r.Row.ExampleID)%uint64(s.Count) == uint64(s.Index)
 }

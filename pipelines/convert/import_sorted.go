@@ -80,7 +80,7 @@ func (s *sorted) end(ctx context.Context) error {
 	}
 	byGroup := spill.New(s.o.Spill.Dir, s.o.Spill.Memory)
 	defer byGroup.Close() // the same
-	if err := s.gather(first, byGroup); err != nil {
+	if err := s.addByGroup(first, byGroup); err != nil {
 		return err
 	}
 	s.close()
@@ -109,8 +109,8 @@ func (s *sorted) firsts(to *spill.Sorter) error {
 	return nil
 }
 
-// gather adds the rows by the first of their group, and then by their own place.
-func (s *sorted) gather(first, to *spill.Sorter) error {
+// addByGroup adds the rows by the first of their group, and then by their own place.
+func (s *sorted) addByGroup(first, to *spill.Sorter) error {
 	next, stop := iter.Pull2(first.Sorted())
 	defer stop()
 	for row, err := range s.rows.All() {

@@ -45,7 +45,7 @@ type PassAtK struct {
 func figures(examples []*example, o MeasureOptions, passes bool) Figures {
 	f := Figures{Examples: len(examples)}
 	var all, means, shares, within []float64
-	most := 0
+	maxAttempts := 0
 	for _, e := range examples {
 		var rewards []float64
 		for _, r := range e.rewards {
@@ -64,7 +64,7 @@ func figures(examples []*example, o MeasureOptions, passes bool) Figures {
 			within = append(within, std(rewards))
 		}
 		n, c := e.attempts(o)
-		if most = max(most, n); n > 0 {
+		if maxAttempts = max(maxAttempts, n); n > 0 {
 			shares = append(shares, float64(c)/float64(n))
 		}
 	}
@@ -83,7 +83,7 @@ func figures(examples []*example, o MeasureOptions, passes bool) Figures {
 		f.Within = &w
 	}
 	if passes {
-		f.PassAtK = passAtK(examples, o, most)
+		f.PassAtK = passAtK(examples, o, maxAttempts)
 	}
 	return f
 }
@@ -102,9 +102,9 @@ func (e *example) attempts(o MeasureOptions) (n, solved int) {
 	return n, solved
 }
 
-func passAtK(examples []*example, o MeasureOptions, most int) []PassAtK {
+func passAtK(examples []*example, o MeasureOptions, maxAttempts int) []PassAtK {
 	ks := slices.Clone(o.K)
-	for k := 1; o.K == nil && k <= most; k *= 2 {
+	for k := 1; o.K == nil && k <= maxAttempts; k *= 2 {
 		ks = append(ks, k)
 	}
 	slices.Sort(ks)
@@ -127,14 +127,14 @@ func passAtK(examples []*example, o MeasureOptions, most int) []PassAtK {
 
 // estimate returns the mean of values and its Student interval, cut to a range. It
 // returns nil if there are no values.
-func estimate(values []float64, confidence, least, most float64) *Estimate {
+func estimate(values []float64, confidence, lowest, highest float64) *Estimate {
 	if len(values) == 0 {
 		return nil
 	}
 	e := &Estimate{Value: mean(values), Examples: len(values)}
 	if n := float64(len(values)); n > 1 {
 		half := studentT(0.5+confidence/2, n-1) * std(values) / math.Sqrt(n)
-		low, high := max(least, e.Value-half), min(most, e.Value+half)
+		low, high := max(lowest, e.Value-half), min(highest, e.Value+half)
 		e.Low, e.High = &low, &high
 	}
 	return e

@@ -12,17 +12,17 @@ import (
 func signs(values []*float64) (out []int, flat bool) {
 	out = make([]int, len(values))
 	n, sum := 0, 0.0
-	least, most := math.Inf(1), math.Inf(-1)
+	low, high := math.Inf(1), math.Inf(-1)
 	for _, v := range values {
 		if v != nil {
-			n, sum, least, most = n+1, sum+*v, min(least, *v), max(most, *v)
+			n, sum, low, high = n+1, sum+*v, min(low, *v), max(high, *v)
 		}
 	}
-	if n < 2 || least == most {
+	if n < 2 || low == high {
 		return out, n >= 2
 	}
 	mean := sum / float64(n)
-	rounding := 1e-12 * max(math.Abs(least), math.Abs(most))
+	rounding := 1e-12 * max(math.Abs(low), math.Abs(high))
 	for i, v := range values {
 		if v != nil && math.Abs(*v-mean) > rounding {
 			out[i] = cmp.Compare(*v, mean)

@@ -21,15 +21,15 @@ type Mover struct {
 }
 
 // mover keeps the rows that changed most; of equal changes the first rows.
-func (d *Difference) mover(m Mover, most int) {
+func (d *Difference) mover(m Mover, limit int) {
 	far := func(m Mover) float64 { return math.Abs(m.B - m.A) }
 	at := len(d.Movers)
 	for at > 0 && far(d.Movers[at-1]) < far(m) {
 		at--
 	}
-	if at < most {
+	if at < limit {
 		d.Movers = slices.Insert(d.Movers, at, m)
-		d.Movers = d.Movers[:min(len(d.Movers), most)]
+		d.Movers = d.Movers[:min(len(d.Movers), limit)]
 	}
 }
 

@@ -55,15 +55,15 @@ const minShared = 4
 // nearest returns a hint with the ids that have the longest common prefix with an
 // unknown id.
 func (g *Found) nearest(ctx context.Context, id string) (string, error) {
-	most := minShared
+	longest := minShared
 	near := map[string]bool{}
 	err := g.everyID(ctx, func(other string) bool {
 		n := shared(id, other)
-		if n > most {
-			most = n
+		if n > longest {
+			longest = n
 			clear(near)
 		}
-		if n == most && len(near) < maxNamed {
+		if n == longest && len(near) < maxNamed {
 			near[strings.Clone(other)] = true
 		}
 		return false

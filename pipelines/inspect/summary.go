@@ -90,7 +90,7 @@ type light struct {
 // is there. Rewards are read twice, for the bins.
 func summarized(ctx context.Context, d *dataset.Dataset) (*Summary, error) {
 	s := &Summary{Statuses: map[string]int64{}, Lacking: map[string]int64{}}
-	least := math.Inf(1)
+	lowest := math.Inf(1)
 	err := eachLight(ctx, d, func(r light) {
 		s.Statuses[r.status]++
 		if r.failure != "" {
@@ -102,8 +102,8 @@ func summarized(ctx context.Context, d *dataset.Dataset) (*Summary, error) {
 		if r.reward == nil {
 			return
 		}
-		if s.Reward.add(*r.reward); *r.reward < least {
-			least, s.Lowest = *r.reward, strings.Clone(r.id)
+		if s.Reward.add(*r.reward); *r.reward < lowest {
+			lowest, s.Lowest = *r.reward, strings.Clone(r.id)
 		}
 	})
 	if err != nil {

@@ -97,16 +97,16 @@ func (v View) rewards(p *page) {
 		return
 	}
 	p.field("reward", "%s; %d of %d rows have one", s.Reward, s.Reward.Count, v.Manifest.Rows)
-	most := int64(1)
+	maxCount := int64(1)
 	for _, b := range s.Reward.Bins {
-		most = max(most, b.Count)
+		maxCount = max(maxCount, b.Count)
 	}
 	for _, b := range s.Reward.Bins {
 		name := fmt.Sprintf("%.3g", b.From)
 		if b.To != b.From {
 			name += fmt.Sprintf(" to %.3g", b.To)
 		}
-		p.field("", "%-18s %s %d", name, bar(b.Count, most), b.Count)
+		p.field("", "%-18s %s %d", name, bar(b.Count, maxCount), b.Count)
 	}
 	if s.Advantage.Count > 0 {
 		p.field("advantage", "%s; %d of %d rows have one", s.Advantage, s.Advantage.Count, v.Manifest.Rows)
@@ -117,8 +117,8 @@ func (v View) rewards(p *page) {
 var eighths = []rune(" ▏▎▍▌▋▊▉")
 
 // bar draws a count as a bar. A count that is not 0 can be seen.
-func bar(count, most int64) string {
-	n := int(float64(count) / float64(most) * barWidth * 8)
+func bar(count, maxCount int64) string {
+	n := int(float64(count) / float64(maxCount) * barWidth * 8)
 	if count > 0 {
 		n = max(n, 1)
 	}

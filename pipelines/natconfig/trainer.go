@@ -46,7 +46,7 @@ func (c *converter) pairing(b block) {
 	}
 	c.put("group.pairs", text(mode))
 	c.put("group.pairs-from", text("candidates"))
-	if least, err := strconv.ParseFloat(b.text("min_score_diff", "0"), 64); err == nil && least == 0 {
+	if margin, err := strconv.ParseFloat(b.text("min_score_diff", "0"), 64); err == nil && margin == 0 {
 		c.note(join(b.path, "min_score_diff"), b.at["min_score_diff"], Changed, "group.pair-margin",
 			"with 0, NAT pairs equal scores too; here they are no preference (group.pair-ties pairs them)")
 	}

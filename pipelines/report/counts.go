@@ -69,15 +69,15 @@ func (c *counts) bars(p *plot.Plot, t theme, ink int, low, high float64) error {
 	for i := range list {
 		list[i].Min, list[i].Max = low+float64(i)*width, low+float64(i+1)*width
 	}
-	most := 1.0
+	tallest := 1.0
 	for k, n := range c.bins {
 		at := min(bars-1, max(0, int((c.value(k)-low)/width)))
 		list[at].Weight += float64(n)
-		most = max(most, list[at].Weight)
+		tallest = max(tallest, list[at].Weight)
 	}
 	p.Add(&plotter.Histogram{Bins: list, Width: width, FillColor: t.inks[ink]})
 	p.Y.Tick.Marker = wholeTicks(5)
-	p.X.Min, p.X.Max, p.Y.Min, p.Y.Max = low, high, 0, most*1.05
+	p.X.Min, p.X.Max, p.Y.Min, p.Y.Max = low, high, 0, tallest*1.05
 	return nil
 }
 

@@ -54,14 +54,14 @@ func viewOf(r *shownRow, budget int, images *int) *shownTrajectory {
 	v := &shownTrajectory{ID: visible(short(r.TrajectoryID, 200)), Row: r,
 		Example: Cut(jsontext.Indent(r.Example), min(2500, budget/8)), Answer: Cut(r.Answer, min(1500, budget/8)),
 		Error: Cut(r.Error, min(1500, budget/8))}
-	for _, most := range caps {
+	for _, limit := range caps {
 		v.Messages = v.Messages[:0]
 		total := 0
 		for i := range r.Messages {
-			m := messageOf(r.Messages, i, most)
+			m := messageOf(r.Messages, i, limit)
 			total += m.cost
 			v.Messages = append(v.Messages, m)
-			if total > budget && most != caps[len(caps)-1] {
+			if total > budget && limit != caps[len(caps)-1] {
 				break
 			}
 		}
@@ -111,15 +111,15 @@ func (v *shownTrajectory) dropMiddle(budget int) {
 	v.Messages = slices.Delete(v.Messages, head, tail)
 }
 
-func messageOf(all []shownMessage, i, most int) messageView {
+func messageOf(all []shownMessage, i, limit int) messageView {
 	m := &all[i]
 	text, lost := chat.Text(&formats.Message{Content: m.Content, ContentParts: m.ContentParts})
 	v := messageView{Number: i, Role: visible(short(m.Role, 40)), Name: visible(short(m.Name, 80)),
 		From: visible(short(m.ToolCallID, 60)), Sampled: m.Sampled,
-		Branches: int(m.Parent) != i-1, Finish: visible(short(m.FinishReason, 40)), Text: Cut(text, most),
-		Reasoning: Cut(m.Reasoning, most)}
+		Branches: int(m.Parent) != i-1, Finish: visible(short(m.FinishReason, 40)), Text: Cut(text, limit),
+		Reasoning: Cut(m.Reasoning, limit)}
 	if m.Role == "tool" {
-		v.Text = Cut(jsontext.Indent(text), most)
+		v.Text = Cut(jsontext.Indent(text), limit)
 	}
 	for n, what := range lost {
 		if n < 10 {
@@ -132,7 +132,7 @@ func messageOf(all []shownMessage, i, most int) messageView {
 			v.Lost = append(v.Lost, "further tool calls")
 			break
 		}
-		call := callView{visible(short(c.Name, 100)), Cut(jsontext.Indent(c.Arguments), most)}
+		call := callView{visible(short(c.Name, 100)), Cut(jsontext.Indent(c.Arguments), limit)}
 		v.Calls = append(v.Calls, call)
 		v.cost += call.Arguments.cost + 500
 	}

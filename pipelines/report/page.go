@@ -250,14 +250,14 @@ func (s *study) html(ctx context.Context, run Run, figures []FigureView, budget 
 
 func (s *study) trajectories(ctx context.Context, p *page, budget int) error {
 	images, n := min(maxImages, budget), 0
-	most := min(maxTrajectories, maxTrajectories*8*budget/textBytes) // fewer only if shorter ones did not help
+	limit := min(maxTrajectories, maxTrajectories*8*budget/textBytes) // fewer only if shorter ones did not help
 	for _, from := range s.strata {
 		p.Of += from.d.Rows
 		n += len(from.picks)
 	}
 	for _, from := range s.strata {
 		err := from.read(ctx, func(r *shownRow) {
-			if len(p.Trajectories) >= most {
+			if len(p.Trajectories) >= limit {
 				return
 			}
 			v := viewOf(r, budget/max(1, n), &images)

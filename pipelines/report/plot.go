@@ -294,9 +294,9 @@ func (l line) thumbnails(t theme) []plot.Thumbnailer {
 type wholeTicks int
 
 // Ticks returns the labelled numbers.
-func (most wholeTicks) Ticks(low, high float64) []plot.Tick {
+func (limit wholeTicks) Ticks(low, high float64) []plot.Tick {
 	step := 1.0
-	for n := 0; (high-low)/step > float64(most); n++ {
+	for n := 0; (high-low)/step > float64(limit); n++ {
 		step *= []float64{2, 2.5, 2}[n%3]
 		if n%3 == 1 { // 2.5 times 2 is 5
 			step = math.Round(step)

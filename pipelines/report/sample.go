@@ -65,8 +65,8 @@ func seedOf(run Run) uint64 {
 
 // choose keeps those that must be shown, and takes the others in turns from every
 // stratum, the last epochs first.
-func choose(strata []*stratum, most int) {
-	left := most
+func choose(strata []*stratum, limit int) {
+	left := limit
 	for _, s := range strata {
 		left -= len(s.must)
 	}

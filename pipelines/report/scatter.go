@@ -110,17 +110,17 @@ func (s Scatter) grid(p *plot.Plot, t theme, low, high float64) error {
 	for _, q := range s.Points {
 		g.rows[g.cell(q[1])][g.cell(q[0])]++
 	}
-	most := 1.0
+	maxRows := 1.0
 	for _, row := range g.rows {
 		for _, n := range row {
-			most = max(most, n)
+			maxRows = max(maxRows, n)
 		}
 	}
 	ramp := ramp(t)
 	heat := plotter.NewHeatMap(g, ramp)
-	heat.Min, heat.Max, heat.NaN = 0, max(math.Log10(most), 1e-9), color.Transparent
+	heat.Min, heat.Max, heat.NaN = 0, max(math.Log10(maxRows), 1e-9), color.Transparent
 	p.Add(heat)
-	for n := 1.0; n <= most; n *= 10 {
+	for n := 1.0; n <= maxRows; n *= 10 {
 		at := int(math.Round(math.Log10(n) / heat.Max * float64(len(ramp)-1)))
 		p.Legend.Add(plural.Of(int64(n), "row"), swatch{ramp[at]})
 	}

@@ -175,7 +175,7 @@ func assemble(t *testing.T, stream string) chatResponse {
 	return out
 }
 
-func TestAnswersEndWhereTheyAreToldTo(t *testing.T) {
+func TestAnswersEndAtLimits(t *testing.T) {
 	h := start(t, Options{})
 	c := h.chat(ask(DefaultBaseModel, emptyBoard, `"max_tokens":2,"temperature":0`)).Choices[0]
 	if *c.FinishReason != "length" || len(c.TokenIDs) != 2 {

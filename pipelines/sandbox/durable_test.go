@@ -236,7 +236,7 @@ func TestLearningRateAndPenaltyAreTheClients(t *testing.T) {
 	}
 }
 
-func TestModelsLearnApart(t *testing.T) {
+func TestModelsLearnSeparately(t *testing.T) {
 	h := start(t, Options{Models: []string{"demo/other", "elsewhere/student"}})
 	untrained := h.spoken("other")
 	h.train(1).want(t, 200, nil)

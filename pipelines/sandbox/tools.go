@@ -19,10 +19,10 @@ type calling struct {
 // calls a tool more often than not, and after a tool's result it answers in
 // words more often than not.
 const (
-	chanceAsked    = 0.9
-	chanceTold     = 0.1
-	chanceParallel = 0.1 // of one more call in the same answer
-	maxCalls       = 4
+	chanceAsked     = 0.9
+	chanceAfterTool = 0.1
+	chanceParallel  = 0.1 // of one more call in the same answer
+	maxCalls        = 4
 )
 
 // offer appends the logit of a call to the logits of the words.
@@ -110,7 +110,7 @@ func (r *chatRequest) calling() (*calling, *apiError) {
 	}
 	for i := len(r.Messages) - 1; i >= 0 && r.Messages[i].Role != "user"; i-- {
 		if r.Messages[i].Role == "tool" {
-			c.chance = chanceTold
+			c.chance = chanceAfterTool
 		}
 	}
 	return c, c.choose(r.ToolChoice)

@@ -137,7 +137,7 @@ func TestGroupSizes(t *testing.T) {
 	var rows []formats.Trajectory
 	add := func(example string, members int) {
 		for k := range members {
-			row := toolTalk(fmt.Sprint(k))
+			row := toolTrajectory(fmt.Sprint(k))
 			row.TrajectoryID, row.ExampleID, row.Generation = formats.TrajectoryID("run", example, 0, k), example, int32(k)
 			row.Status, row.StopReason, row.Example = formats.StatusOK, formats.StopDone, "{}"
 			rows = append(rows, row)
@@ -164,7 +164,7 @@ func TestGroupSizes(t *testing.T) {
 // TestManyMessages checks the pages of a trajectory of more messages than a page has.
 func TestManyMessages(t *testing.T) {
 	root := t.TempDir() + "/run"
-	row := longTalk(450)
+	row := longTrajectory(450)
 	row.TrajectoryID, row.ExampleID, row.Status, row.StopReason, row.Example = "many", "e", formats.StatusOK, formats.StopDone, "{}"
 	writeEpoch(t, root+"/epoch-0", []formats.Trajectory{row})
 	r := reads(t, root)

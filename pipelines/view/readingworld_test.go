@@ -45,15 +45,15 @@ func readingRun(t *testing.T) (root string, ids map[string]string) {
 		{"tools", []struct {
 			name string
 			row  formats.Trajectory
-		}{{"tools", toolTalk("391")}, {"tree", treeTalk()}, {"failed", failedTalk()}, {"other", toolTalk("390")}}},
+		}{{"tools", toolTrajectory("391")}, {"tree", treeTrajectory()}, {"failed", failedTrajectory()}, {"other", toolTrajectory("390")}}},
 		{"odd", []struct {
 			name string
 			row  formats.Trajectory
-		}{{"hostile", hostileTalk()}, {"plain", noTokens()}}},
+		}{{"hostile", hostileTrajectory()}, {"plain", noTokens()}}},
 		{"long", []struct {
 			name string
 			row  formats.Trajectory
-		}{{"long", longTalk(200)}, {"big", bigTalk()}}},
+		}{{"long", longTrajectory(200)}, {"big", bigTrajectory()}}},
 	} {
 		for k, m := range g.members {
 			row := m.row
@@ -186,9 +186,9 @@ func pngURL() string {
 	return "data:image/png;base64," + base64.StdEncoding.EncodeToString(b.Bytes())
 }
 
-// toolTalk has reasoning, two calls of tools in one message, an image, and a prefix
+// toolTrajectory has reasoning, two calls of tools in one message, an image, and a prefix
 // break.
-func toolTalk(answer string) formats.Trajectory {
+func toolTrajectory(answer string) formats.Trajectory {
 	first := sampled(1, "Let me compute this with two tools.")
 	first.Reasoning, first.FinishReason = "The product of 17 and 23.\nI could compute 17 × 20 + 17 × 3, but a tool is safer.", "tool_calls"
 	first.ToolCalls = []formats.ToolCall{{ID: "call_1", Name: "multiply", Arguments: `{"a":17,"b":23,"options":{"exact":true,"unit":null}}`},
@@ -204,8 +204,8 @@ func toolTalk(answer string) formats.Trajectory {
 		Calls: calls(), Answer: answer, SampledTokens: int32(len(first.TokenIDs) + len(last.TokenIDs)), TokenSource: formats.TokensChoice}
 }
 
-// treeTalk has a branch, a sub-agent, and a candidate.
-func treeTalk() formats.Trajectory {
+// treeTrajectory has a branch, a sub-agent, and a candidate.
+func treeTrajectory() formats.Trajectory {
 	helper := sampled(4, "The helper found it.")
 	helper.Call = 1
 	other := sampled(1, "Another choice.")
@@ -217,15 +217,15 @@ func treeTalk() formats.Trajectory {
 		Calls: calls(), Answer: "391", Candidates: []formats.Candidate{{Message: 3, Content: "I guess.", Score: &score}}}
 }
 
-func failedTalk() formats.Trajectory {
+func failedTrajectory() formats.Trajectory {
 	return formats.Trajectory{Status: formats.StatusFailed, StopReason: formats.StopError, FailureClass: formats.FailAgentExit,
 		Error:    "exit status 1: <b>Traceback</b>",
 		Messages: []formats.Message{said(-1, "system", "You are careful."), said(0, "user", "What is 17 times 23?")}}
 }
 
-// hostileTalk has markup, control characters and text from right to left in each of
+// hostileTrajectory has markup, control characters and text from right to left in each of
 // its texts.
-func hostileTalk() formats.Trajectory {
+func hostileTrajectory() formats.Trajectory {
 	m := sampled(0, "x "+rightToLeft+" y")
 	m.Role, m.Reasoning, m.FinishReason, m.Name = "assistant", hostile, hostile, hostile
 	m.ToolCalls = []formats.ToolCall{{ID: hostile, Name: hostile, Arguments: `{"html":` + fmt.Sprintf("%q", "<script>") + `}`}, {Name: "n", Arguments: hostile}}
@@ -251,7 +251,7 @@ func noTokens() formats.Trajectory {
 		{Parent: 0, Role: "assistant", Content: "bare", Sampled: true, Call: 0, FinishReason: "stop"}, said(1, "user", "again"), ids}, Calls: calls()}
 }
 
-func longTalk(n int) formats.Trajectory {
+func longTrajectory(n int) formats.Trajectory {
 	t := formats.Trajectory{Calls: calls(), Answer: "done"}
 	for i := range n {
 		text := fmt.Sprintf("Turn %d: ", i) + strings.Repeat("the quick brown fox jumps over the lazy dog ", 30)
@@ -264,8 +264,8 @@ func longTalk(n int) formats.Trajectory {
 	return t
 }
 
-// bigTalk has a tool's output of 1 MB, and an answer of 20,000 tokens.
-func bigTalk() formats.Trajectory {
+// bigTrajectory has a tool's output of 1 MB, and an answer of 20,000 tokens.
+func bigTrajectory() formats.Trajectory {
 	tool := said(1, "tool", strings.Repeat("0123456789abcdef line of a log <tag>\n", 1<<20/37))
 	return formats.Trajectory{Messages: []formats.Message{said(-1, "user", "read the log"), sampled(0, "Reading."), tool,
 		sampled(2, strings.TrimSpace(strings.Repeat("word ", 20_000)))}, Calls: calls(), Answer: "read"}

@@ -36,14 +36,14 @@ type token struct {
 const tokenBytes = 400
 
 // tokensOf returns at most so many tokens of a sampled message, from one on.
-func tokensOf(c *inspect.Conversation, i, from, most int) *tokenRun {
+func tokensOf(c *inspect.Conversation, i, from, limit int) *tokenRun {
 	t := c.Trajectory()
 	m := &t.Messages[i]
 	r := &tokenRun{From: from, Of: max(len(m.TokenIDs), len(m.Logprobs)), Why: fateOf(c, i).Why}
 	note, texts, logprobs := aligned(m)
 	r.Note = note
 	policy := policyOf(t, i)
-	for n := from; n < r.Of && n < from+most; n++ {
+	for n := from; n < r.Of && n < from+limit; n++ {
 		x := token{Number: n, Class: "none"}
 		label := []string{fmt.Sprintf("token %d", n)}
 		if n < len(m.TokenIDs) {

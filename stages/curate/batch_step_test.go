@@ -89,10 +89,10 @@ func stepped(t *testing.T, n int, step *formats.BatchStep, rewards [][]float64, 
 	stats := dataset.NewTable[formats.GroupStats](s, formats.TableGroups, -1)
 	first := int64(0)
 	for g := range rewards {
-		mean, least, most := 0.0, math.Inf(1), math.Inf(-1)
+		mean, low, high := 0.0, math.Inf(1), math.Inf(-1)
 		for _, r := range rewards[g] {
 			mean += r / float64(len(rewards[g]))
-			least, most = min(least, r), max(most, r)
+			low, high = min(low, r), max(high, r)
 		}
 		var rows []formats.Member
 		for k := range rewards[g] {
@@ -106,7 +106,7 @@ func stepped(t *testing.T, n int, step *formats.BatchStep, rewards [][]float64, 
 		}
 		check(t, members.Write(t.Context(), rows))
 		check(t, stats.Write(t.Context(), []formats.GroupStats{{GroupID: rows[0].GroupID, ExampleID: id(g), FirstRow: first,
-			Count: int32(len(rows)), Valid: int32(len(rows)), Mean: &mean, Min: &least, Max: &most}}))
+			Count: int32(len(rows)), Valid: int32(len(rows)), Mean: &mean, Min: &low, Max: &high}}))
 		first += int64(len(rows))
 	}
 	state, err := json.Marshal(formats.GroupState{Estimator: "grpo-batch", Compat: "trl", Batch: step})

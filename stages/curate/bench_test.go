@@ -77,9 +77,9 @@ func statisticsOf(rows []formats.Member, first int64) formats.GroupStats {
 		}
 	}
 	if s.Valid = int32(len(rewards)); s.Valid > 0 {
-		least, most := slices.Min(rewards), slices.Max(rewards)
+		low, high := slices.Min(rewards), slices.Max(rewards)
 		mean /= float64(len(rewards))
-		s.Mean, s.Min, s.Max = &mean, &least, &most
+		s.Mean, s.Min, s.Max = &mean, &low, &high
 	}
 	return s
 }

@@ -15,7 +15,7 @@ import (
 	"github.com/rollmill/rollmill/stages/curate"
 )
 
-var story = []example{
+var fiveExamples = []example{
 	{"a", "1 f 0 0"},     // kept, but for the failure
 	{"b", "0.5 0.5 u"},   // flat
 	{"c", "0.7 f"},       // alone
@@ -24,7 +24,7 @@ var story = []example{
 }
 
 func TestFlatGroupsAreDropped(t *testing.T) {
-	in := groups(t, "groups", 0, story)
+	in := groups(t, "groups", 0, fiveExamples)
 	r, d := run(t, options(in, in+"-curate"))
 	want := "a0 kept, a1 failed, a2 kept, a3 kept, b0 flat, b1 flat, b2 unscored, c0 min_valid, c1 failed, d0 failed, d1 unscored, " +
 		"e0 kept, e1 kept, e2 unscored, e3 kept, e4 failed, e5 kept"
@@ -50,7 +50,7 @@ func TestFlatGroupsAreDropped(t *testing.T) {
 
 // What is kept is the base's row, with the member's rewards and advantage.
 func TestRowsAreWholeAndCarryTheirAdvantage(t *testing.T) {
-	in := groups(t, "groups", 2, story)
+	in := groups(t, "groups", 2, fiveExamples)
 	_, d := run(t, options(in, in+"-curate"))
 	for _, row := range readAll[formats.Trajectory](t, d, "") {
 		base := trajectory(example{id: row.ExampleID}, 2, int(row.Generation))
@@ -69,7 +69,7 @@ func TestRowsAreWholeAndCarryTheirAdvantage(t *testing.T) {
 }
 
 func TestKeepFlatAndMinimum(t *testing.T) {
-	in := groups(t, "groups", 0, story)
+	in := groups(t, "groups", 0, fiveExamples)
 	for want, change := range map[string]func(*curate.Options){
 		"a0 a2 a3 b0 b1 e0 e1 e3 e5":     func(o *curate.Options) { ask(*o, "keep-flat", true) },
 		"a0 a2 a3 b0 b1 c0 e0 e1 e3 e5":  func(o *curate.Options) { ask(*o, "keep-flat", true); o.MinValid = 1 },
@@ -152,7 +152,7 @@ func TestShardsGiveTheRowsOfOne(t *testing.T) {
 func compact(j json.RawMessage) string { return strings.Join(strings.Fields(string(j)), "") }
 
 func TestSecondRunDoesNothing(t *testing.T) {
-	in := groups(t, "groups", 0, story)
+	in := groups(t, "groups", 0, fiveExamples)
 	o := options(in, in+"-curate")
 	first, _ := run(t, o)
 	again, _ := run(t, o)
@@ -167,7 +167,7 @@ func TestSecondRunDoesNothing(t *testing.T) {
 }
 
 func TestGateKeepsTheRows(t *testing.T) {
-	in := groups(t, "groups", 0, story)
+	in := groups(t, "groups", 0, fiveExamples)
 	three := 3.0
 	o := options(in, in+"-curate")
 	o.MinGroups = &three
@@ -179,7 +179,7 @@ func TestGateKeepsTheRows(t *testing.T) {
 }
 
 func TestWrongInputs(t *testing.T) {
-	in := groups(t, "groups", 3, story)
+	in := groups(t, "groups", 3, fiveExamples)
 	o := options(in, in+"-curate")
 	run(t, o)
 	for want, change := range map[string]func(*curate.Options){
@@ -195,7 +195,7 @@ func TestWrongInputs(t *testing.T) {
 			t.Errorf("%s: %v", want, err)
 		}
 	}
-	next := groups(t, "next", 4, story)
+	next := groups(t, "next", 4, fiveExamples)
 	o = options(next, next+"-curate")
 	o.Previous.URI = in + "-curate"
 	run(t, o)

@@ -83,13 +83,13 @@ func statistics(e example, epoch int, first int64) formats.GroupStats {
 	}
 	s.SampledTokens = 3 * int64(len(valid))
 	if s.Valid = int32(len(valid)); s.Valid > 0 {
-		mean, least, most := sum/float64(len(valid)), slices.Min(valid), slices.Max(valid)
+		mean, low, high := sum/float64(len(valid)), slices.Min(valid), slices.Max(valid)
 		std, solved := 0.0, float64(s.SolvedCount)/float64(s.Valid)
 		for _, r := range valid {
 			std += (r - mean) * (r - mean) / float64(len(valid))
 		}
 		std = math.Sqrt(std)
-		s.Mean, s.Min, s.Max, s.StdPop, s.Solved = &mean, &least, &most, &std, &solved
+		s.Mean, s.Min, s.Max, s.StdPop, s.Solved = &mean, &low, &high, &std, &solved
 	}
 	return s
 }
@@ -101,8 +101,8 @@ func groups(t testing.TB, name string, epoch int, parts ...[]example) string {
 	return recipe{epoch: epoch, version: 1}.write(t, name, parts...)
 }
 
-// troubled writes groups whose trajectories are changed as told.
-func troubled(t testing.TB, name string, epoch int, part []example, change func(*formats.Trajectory)) string {
+// changed writes groups whose trajectories change has changed.
+func changed(t testing.TB, name string, epoch int, part []example, change func(*formats.Trajectory)) string {
 	t.Helper()
 	state, err := json.Marshal(formats.GroupState{Estimator: "drgrpo", Compat: "none"})
 	check(t, err)

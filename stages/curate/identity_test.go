@@ -12,7 +12,7 @@ import (
 // The identity holds of the options what it held when datasets were made with
 // them, to the letter, whatever a flag is called today.
 func TestIdentityHoldsWhatItAlwaysHeld(t *testing.T) {
-	in := troubled(t, "groups", 2, three, func(*formats.Trajectory) {})
+	in := changed(t, "groups", 2, three, func(*formats.Trajectory) {})
 	const usual = `"flat-tolerance":1e-12,"keep-flat":false,`
 	for name, c := range map[string]struct {
 		given  []any // to rules

@@ -21,7 +21,7 @@ func at(names string, row *formats.Trajectory) bool {
 
 func TestRulesEndToEnd(t *testing.T) {
 	for name, c := range map[string]struct {
-		trouble func(*formats.Trajectory)
+		change  func(*formats.Trajectory)
 		options func(*curate.Options)
 		want    string // what is kept
 		drops   string
@@ -141,10 +141,10 @@ func TestRulesEndToEnd(t *testing.T) {
 		},
 	} {
 		t.Run(strings.ReplaceAll(name, " ", "-"), func(t *testing.T) {
-			if c.trouble == nil {
-				c.trouble = func(*formats.Trajectory) {}
+			if c.change == nil {
+				c.change = func(*formats.Trajectory) {}
 			}
-			in := troubled(t, "in", 0, three, c.trouble)
+			in := changed(t, "in", 0, three, c.change)
 			o := options(in, in+"-curate")
 			c.options(&o)
 			r, d := run(t, o)
@@ -173,9 +173,9 @@ func TestHeldOutExamples(t *testing.T) {
 	says := func(text map[string]string) func(*formats.Trajectory) {
 		return func(r *formats.Trajectory) { r.Example = text[r.ExampleID] }
 	}
-	in := troubled(t, "in", 0, []example{{"a", "1 0"}, {"b", "0 1"}, {"row-3", "0 1"}, {"d", "0 1"}},
+	in := changed(t, "in", 0, []example{{"a", "1 0"}, {"b", "0 1"}, {"row-3", "0 1"}, {"d", "0 1"}},
 		says(map[string]string{"a": `{"id":"a","q":1}`, "b": `{"id":"b","q":2,"z":0}`, "row-3": `{"q":3}`, "d": `{"q":4}`}))
-	validation := troubled(t, "validation", 0, []example{{"a", "1"}, {"x", "1"}, {"row-3", "1"}},
+	validation := changed(t, "validation", 0, []example{{"a", "1"}, {"x", "1"}, {"row-3", "1"}},
 		says(map[string]string{"a": `{"id":"a","q":99}`, "x": `{"z":0,"q":2}`, "row-3": `{"q":77}`})) + "-rollout"
 	o := options(in, in+"-curate")
 	ask(o, "holdout", validation)
@@ -196,8 +196,8 @@ func TestHeldOutExamples(t *testing.T) {
 // Older epochs are trained on again; all of them are one plan.
 func TestReplay(t *testing.T) {
 	nothing := func(*formats.Trajectory) {}
-	now := troubled(t, "now", 3, three, nothing)
-	old := troubled(t, "old", 1, []example{{"a", "0 0.5"}, {"z", "1 1"}}, nothing)
+	now := changed(t, "now", 3, three, nothing)
+	old := changed(t, "old", 1, []example{{"a", "0 0.5"}, {"z", "1 1"}}, nothing)
 	o := options(now, now+"-curate")
 	o.Replay = []stages.Input{{URI: old}}
 	r, d := run(t, o)
@@ -231,7 +231,7 @@ func TestReplay(t *testing.T) {
 
 // With --recompute the baseline is of those who are left, without it is not.
 func TestRecompute(t *testing.T) {
-	in := troubled(t, "in", 0, three, func(r *formats.Trajectory) {
+	in := changed(t, "in", 0, three, func(r *formats.Trajectory) {
 		if at("a0", r) {
 			r.SampledTokens = 50
 		}
@@ -299,7 +299,7 @@ func TestOptionsOfRulesAreCheckedFirst(t *testing.T) {
 
 // What an older version of group left out is asked for by name.
 func TestBudgetNeedsTokenCounts(t *testing.T) {
-	in := groups(t, "older", 0, story) // of version 1
+	in := groups(t, "older", 0, fiveExamples) // of version 1
 	o := options(in, in+"-curate")
 	ask(o, "token-budget", 10)
 	var bad *formats.InputError

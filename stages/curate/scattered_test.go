@@ -152,7 +152,7 @@ func TestScatteredRowsKeepColumnsOfANewerVersion(t *testing.T) {
 	rows := readAll[formats.Trajectory](t, open(t, base), "")
 	var members []formats.Member
 	var stats []formats.GroupStats
-	least, mean, most := 0.0, 1.5, 3.0
+	low, mean, high := 0.0, 1.5, 3.0
 	out := filepath.Join(dir, "groups")
 	s := begin(t, out+"-base", dataset.Spec{Stage: "import", Version: 1, Kind: formats.KindTrajectories}, 0, 1)
 	table := dataset.NewTable[formats.Trajectory](s, "", -1)
@@ -165,8 +165,8 @@ func TestScatteredRowsKeepColumnsOfANewerVersion(t *testing.T) {
 				formats.Member{TrajectoryID: row.TrajectoryID, ExampleID: row.ExampleID, Generation: row.Generation, GroupID: id, Status: row.Status,
 					Reward: &one, Advantage: &one})
 			if k == 0 {
-				stats = append(stats, formats.GroupStats{GroupID: id, ExampleID: row.ExampleID, FirstRow: int64(g), Count: 4, Valid: 4, Min: &least,
-					Mean: &mean, Max: &most})
+				stats = append(stats, formats.GroupStats{GroupID: id, ExampleID: row.ExampleID, FirstRow: int64(g), Count: 4, Valid: 4, Min: &low,
+					Mean: &mean, Max: &high})
 			}
 		}
 	}

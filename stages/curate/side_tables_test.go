@@ -67,7 +67,7 @@ func sideFacts(d *dataset.Dataset) (out []string) {
 }
 
 func TestPairsAndLabelsOfWhatIsKept(t *testing.T) {
-	in := compared(t, 0).write(t, "groups", story)
+	in := compared(t, 0).write(t, "groups", fiveExamples)
 	for name, c := range map[string]struct {
 		change        func(*curate.Options)
 		pairs, labels string
@@ -157,7 +157,7 @@ func TestPairsOfShardsAndOfOtherEpochs(t *testing.T) {
 }
 
 func TestNoSideTables(t *testing.T) {
-	in := groups(t, "groups", 0, story)
+	in := groups(t, "groups", 0, fiveExamples)
 	r, d := run(t, options(in, in+"-curate"))
 	if _, pairs := d.Tables[formats.TablePairs]; pairs || sideFacts(d) != nil || strings.Contains(r.Message, "pairs") || d.Params["carried"] != nil {
 		t.Errorf("tables %v, facts %v, %q", d.Tables, sideFacts(d), r.Message)

@@ -26,7 +26,7 @@ type example struct {
 	rewards string
 }
 
-var story = []example{
+var fiveExamples = []example{
 	{"a", "1 f 0 0"},
 	{"b", "0.5 0.5 0.5"},
 	{"c", "0.7"},
@@ -126,7 +126,7 @@ func words(members []formats.Member) string {
 }
 
 func TestGroupsEndToEnd(t *testing.T) {
-	in := trajectories(t, "rollout", [][]example{story})
+	in := trajectories(t, "rollout", [][]example{fiveExamples})
 	r, d := run(t, options(in, in+"-group"))
 	want := "a0 1.414, a1 failed, a2 -0.707, a3 -0.707, b0 0.000, b1 0.000, b2 0.000, c0 singleton, d0 failed, d1 unscored, " +
 		"e0 -1.225, e1 1.225, e2 unscored, e3 0.000, e4 failed"
@@ -165,7 +165,7 @@ func TestGroupsEndToEnd(t *testing.T) {
 
 // Lengths and pass@k are of the valid members alone.
 func TestSolvedAndLengths(t *testing.T) {
-	in := trajectories(t, "rollout", [][]example{story})
+	in := trajectories(t, "rollout", [][]example{fiveExamples})
 	_, d := run(t, options(in, in+"-group"))
 	var lines []string
 	for _, g := range readAll[formats.GroupStats](t, d, formats.TableGroups) {
@@ -207,7 +207,7 @@ func TestPassAtK(t *testing.T) {
 }
 
 func TestSecondRunDoesNothing(t *testing.T) {
-	in := trajectories(t, "rollout", [][]example{story})
+	in := trajectories(t, "rollout", [][]example{fiveExamples})
 	o := options(in, in+"-group")
 	first, _ := run(t, o)
 	again, _ := run(t, o)
@@ -328,7 +328,7 @@ func TestInvalidRewards(t *testing.T) {
 }
 
 func TestGates(t *testing.T) {
-	in := trajectories(t, "rollout", [][]example{story})
+	in := trajectories(t, "rollout", [][]example{fiveExamples})
 	few, flat, ok := 4.0, 0.2, 3.0
 	for name, o := range map[string]group.Options{"min-groups": {MinGroups: &few}, "max-flat-groups": {MaxFlatGroups: &flat}} {
 		with := options(in, in+"-"+name)
@@ -374,7 +374,7 @@ func TestOptionsAreCheckedFirst(t *testing.T) {
 }
 
 func TestWrongInput(t *testing.T) {
-	in := trajectories(t, "rollout", [][]example{story})
+	in := trajectories(t, "rollout", [][]example{fiveExamples})
 	run(t, options(in, in+"-group"))
 	if _, err := group.Run(t.Context(), options(in+"-group", in+"-again")); !errors.Is(err, formats.ErrInvalid) {
 		t.Errorf("groups of groups: %v", err)

@@ -25,7 +25,7 @@ func (p *pairer) labels(ctx context.Context, members []formats.Member, all []for
 		x := formats.Label{
 			TrajectoryID: m.TrajectoryID, ExampleID: m.ExampleID, GroupID: m.GroupID, Epoch: m.Epoch,
 			Generation: m.Generation,
-			Desirable:  *m.Reward >= p.least, Reward: *m.Reward,
+			Desirable:  *m.Reward >= p.minDesirable, Reward: *m.Reward,
 			Prompt: chat.JSON(t, path[:at]), Completion: chat.JSON(t, path[at:]), Tools: chat.ToolsOf(t, path[at]),
 		}
 		fact := factUndesirable

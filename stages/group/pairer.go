@@ -19,11 +19,11 @@ import (
 // pairer reads messages, group by group, and writes pairs and labels.
 type pairer struct {
 	Pairs
-	rows  *dataset.Reader[pairRow]            // of the base, for next
-	out   *dataset.TableWriter[formats.Pair]  // nil: no pairs
-	label *dataset.TableWriter[formats.Label] // nil: no labels
-	least float64                             // least reward of a desirable answer
-	facts map[string]float64
+	rows         *dataset.Reader[pairRow]            // of the base, for next
+	out          *dataset.TableWriter[formats.Pair]  // nil: no pairs
+	label        *dataset.TableWriter[formats.Label] // nil: no labels
+	minDesirable float64                             // lowest reward of a desirable answer
+	facts        map[string]float64
 
 	buf  []pairRow
 	of   *formats.Member // one of the group, for its pairs' ids
@@ -49,7 +49,7 @@ type pairRow struct {
 
 // newPairer creates the tables that the options ask for.
 func newPairer(o *Options, shard *dataset.Shard, t *tally) *pairer {
-	p := &pairer{Pairs: o.Pairs, least: o.solved(), facts: map[string]float64{}}
+	p := &pairer{Pairs: o.Pairs, minDesirable: o.solved(), facts: map[string]float64{}}
 	t.pairs = p.facts
 	if o.Pairs.Mode != "" {
 		p.out = dataset.NewTable[formats.Pair](shard, formats.TablePairs, -1)

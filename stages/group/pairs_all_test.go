@@ -24,7 +24,7 @@ func TestPairsWithinATurn(t *testing.T) {
 	}
 	b := say(1, 0, "u:q", "a:other") // it says the same as the first turn of the other
 	b.Candidates = []formats.Candidate{{Message: 1, Content: "first 0", Score: score(1)}, {Message: 1, Content: "first 3", Score: score(0)}}
-	in := talks(t, "rollout", []formats.Trajectory{a, b})
+	in := conversations(t, "rollout", []formats.Trajectory{a, b})
 	for name, c := range map[string]struct {
 		group.Pairs
 		want  string
@@ -78,7 +78,7 @@ func TestAllPairs(t *testing.T) {
 				}
 			}
 		}
-		in := talks(t, fmt.Sprint("rollout-", n), members)
+		in := conversations(t, fmt.Sprint("rollout-", n), members)
 		o := options(in, in+"-group")
 		o.AllowUnscored, o.Pairs = true, group.Pairs{Mode: group.PairExhaustive}
 		_, d := run(t, o)

@@ -41,7 +41,7 @@ func say(generation int, reward float64, lines ...string) formats.Trajectory {
 	return t
 }
 
-func talks(t *testing.T, name string, groups ...[]formats.Trajectory) string {
+func conversations(t *testing.T, name string, groups ...[]formats.Trajectory) string {
 	t.Helper()
 	uri := "mem://" + strings.NewReplacer("/", "-", " ", "-", "'", "").Replace(t.Name()+"-"+name) + "/rollout" // a bucket of its own: memory lists slowly
 	s := must(dataset.Begin(t.Context(), uri, dataset.Spec{Stage: "rollout", Version: 1, Kind: formats.KindTrajectories}, dataset.Options{}))
@@ -93,7 +93,7 @@ func TestPairsOfTrajectories(t *testing.T) {
 	failed.Status, failed.StopReason, failed.FailureClass = formats.StatusFailed, formats.StopError, formats.FailEngine
 	unscored := say(6, 0, "u:q", "a:unscored")
 	unscored.Reward = nil
-	in := talks(t, "rollout", []formats.Trajectory{
+	in := conversations(t, "rollout", []formats.Trajectory{
 		say(0, 1, "u:q", "a:<best> & more"), say(1, 0.5, "u:q", "a:fair"), say(2, 0.5, "u:q", "a:as fair"), say(3, 0, "u:q", "a:worst"),
 		say(4, 0.2, "u:another question", "a:poor"), failed, unscored,
 	})
@@ -148,21 +148,21 @@ func TestWhereTrajectoriesDiverge(t *testing.T) {
 		"the same":                 {[]string{"u:q", "a:yes"}, []string{"u:q", "a:yes"}, "", "pairs_same"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			in := talks(t, "rollout", []formats.Trajectory{say(0, 1, c.a...), say(1, 0, c.b...)})
+			in := conversations(t, "rollout", []formats.Trajectory{say(0, 1, c.a...), say(1, 0, c.b...)})
 			d, got := pairsOf(t, in, in+"-group", group.Pairs{Mode: group.PairExhaustive}, group.CompatNone)
 			if strings.Join(got, "; ") != c.want || d.Facts[c.fact] != 1 {
 				t.Errorf("got %v, facts %v", got, d.Facts)
 			}
 		})
 	}
-	in := talks(t, "first", []formats.Trajectory{say(0, 1, "u:q", `a!{"x":1}`, "t:7", "a:yes"), say(1, 0, "u:q", "a:no", "u:sure?", "a:no")})
+	in := conversations(t, "first", []formats.Trajectory{say(0, 1, "u:q", `a!{"x":1}`, "t:7", "a:yes"), say(1, 0, "u:q", "a:no", "u:sure?", "a:no")})
 	d, got := pairsOf(t, in, in+"-group", group.Pairs{Mode: group.PairExhaustive, At: group.PairFirstDifference}, group.CompatNone)
 	if strings.Join(got, "; ") != "t0.1>t1.1 1: u:q + a: | a:no" || d.Facts["pairs_unfit_turns"] != 0 {
 		t.Errorf("at the first difference: %v, facts %v", got, d.Facts)
 	}
 	a, b := say(0, 1, "u:q", "a:yes"), say(1, 0, "u:q", "a:no")
 	b.ToolSets, b.Calls[0].Tools = []string{`[{"type":"function"}]`}, 0
-	in = talks(t, "tools", []formats.Trajectory{a, b})
+	in = conversations(t, "tools", []formats.Trajectory{a, b})
 	if d, got := pairsOf(t, in, in+"-group", group.Pairs{Mode: group.PairBestWorst}, group.CompatNone); got != nil || d.Facts["pairs_prompts"] != 1 {
 		t.Errorf("other tools on offer: %v", got)
 	}
@@ -181,7 +181,7 @@ func TestPairsOfCandidates(t *testing.T) {
 	failed := say(2, 0, "u:q", "a:x")
 	failed.Status, failed.StopReason, failed.FailureClass = formats.StatusFailed, formats.StopError, formats.FailEngine
 	failed.Candidates = []formats.Candidate{{Message: 1, Content: "x", Score: score(0)}, {Message: 1, Content: "y", Score: score(1)}}
-	in := talks(t, "rollout", []formats.Trajectory{a, b, failed})
+	in := conversations(t, "rollout", []formats.Trajectory{a, b, failed})
 	d, got := pairsOf(t, in, in+"-group", group.Pairs{Mode: group.PairExhaustive, From: group.PairCandidates}, group.CompatNone)
 	if diff := cmp.Diff([]string{"t0.1>t0.0 0.7: u:q + a:uno | a:one"}, got); diff != "" {
 		t.Error(diff)
@@ -218,7 +218,7 @@ func TestPairsOfNAT(t *testing.T) {
 				names = append(names, i)
 			}
 		}
-		in := talks(t, fmt.Sprint("rollout-", n), []formats.Trajectory{one})
+		in := conversations(t, fmt.Sprint("rollout-", n), []formats.Trajectory{one})
 		p := group.Pairs{Mode: group.PairBestWorst, Margin: c.Margin, Limit: c.Limit}
 		if c.Exhaustive {
 			p.Mode = group.PairExhaustive
@@ -247,7 +247,7 @@ func TestPairsOfNAT(t *testing.T) {
 func TestLabels(t *testing.T) {
 	failed := say(3, 9, "u:q", "a:never")
 	failed.Status, failed.StopReason, failed.FailureClass = formats.StatusFailed, formats.StopError, formats.FailEngine
-	in := talks(t, "rollout", []formats.Trajectory{
+	in := conversations(t, "rollout", []formats.Trajectory{
 		say(0, 1, "u:q", "a:yes", "u:sure?", "a:sure"), say(1, 0.9, "u:q", "a:no"), say(2, 0, "u:q"), failed, say(4, 2, "u:q", "a:very"),
 		say(5, 1, "u:q", "a:yes"),
 	})
@@ -297,7 +297,7 @@ func TestPairsThatCannotBeExportedAreCounted(t *testing.T) {
 	for i := range turns {
 		turns[i].TrajectoryID, turns[i].ExampleID = turns[i].TrajectoryID+"-turns", "turns"
 	}
-	o := options(talks(t, "rollout-unfit", one, turns), "mem://unfit/group")
+	o := options(conversations(t, "rollout-unfit", one, turns), "mem://unfit/group")
 	o.Pairs, o.Labels = group.Pairs{Mode: group.PairExhaustive}, true
 	report, d := run(t, o)
 	for _, want := range []string{"4 pairs (2 of them unfit for the files of preference trainers: several answers after the prompt 2)",

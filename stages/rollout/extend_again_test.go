@@ -43,12 +43,12 @@ func TestExtendingIsRollingOutMore(t *testing.T) {
 			agent := remembered{}
 			o := rollout.Options{Run: "run", Agent: agent, Concurrency: 4, MaxFailureRate: new(float64)}
 			*o.MaxFailureRate = 1
-			var wishes []wish
+			var planRows []planRow
 			var list []formats.Example
 			for rows := range random.Trajectories(11, like) {
 				id := rows[0].ExampleID
 				list = append(list, formats.Example{ID: id, Row: len(list)})
-				wishes = append(wishes, wish{id, 2})
+				planRows = append(planRows, planRow{id, 2})
 				for _, row := range rows {
 					agent[row.TrajectoryID] = row
 				}
@@ -68,7 +68,7 @@ func TestExtendingIsRollingOutMore(t *testing.T) {
 			}
 			want := sharded(o, "all", 5, 1)
 			sharded(o, "rollout", 3, 3)
-			p := planOf(t, dir+"/rollout", dir+"/curate", wishes...)
+			p := planOf(t, dir+"/rollout", dir+"/curate", planRows...)
 			for _, n := range []int{1, 2} {
 				more := extending(o, dir+"/rollout", p, "")
 				got := sharded(more, fmt.Sprint("extended-", n), 0, n)
@@ -94,14 +94,14 @@ func TestExtendingWithOtherParametersWarns(t *testing.T) {
 	dir := t.TempDir()
 	o := options(e, filepath.Join(dir, "rollout"), 2)
 	run(t, o)
-	p := planOf(t, o.Out.URI, filepath.Join(dir, "curate"), wish{"ex-1", 1})
-	for temperature, told := range map[float64]int{0.7: 0, 1.5: 1} {
+	p := planOf(t, o.Out.URI, filepath.Join(dir, "curate"), planRow{"ex-1", 1})
+	for temperature, warnings := range map[float64]int{0.7: 0, 1.5: 1} {
 		var log bytes.Buffer
 		o := extending(o, filepath.Join(dir, "rollout"), p, filepath.Join(dir, fmt.Sprint("extended-", temperature)))
 		o.Log = slog.New(slog.NewTextHandler(&log, nil))
 		o.Sampling = map[string]any{"temperature": temperature}
 		run(t, o)
-		if n := strings.Count(log.String(), "made with another parameter"); n != told {
+		if n := strings.Count(log.String(), "made with another parameter"); n != warnings {
 			t.Errorf("temperature %v: %s", temperature, log.String())
 		}
 	}

@@ -101,12 +101,12 @@ func unfit(rows []formats.Trajectory) error {
 	for i, class := range classes {
 		classes[i] = fmt.Sprintf("%d %s", counts[class], class)
 	}
-	most := strings.Fields(classes[0])[1]
-	last := slices.IndexFunc(rows, func(t formats.Trajectory) bool { return t.FailureClass == most })
+	class := strings.Fields(classes[0])[1]
+	last := slices.IndexFunc(rows, func(t formats.Trajectory) bool { return t.FailureClass == class })
 	kind := stages.KindFailed
-	if most == formats.FailEngine {
+	if class == formats.FailEngine {
 		kind = stages.KindTemporary
 	}
-	return stages.Errorf(kind, advice[most], "rollout: all of the first %d trajectories failed (%s): %s", len(rows),
+	return stages.Errorf(kind, advice[class], "rollout: all of the first %d trajectories failed (%s): %s", len(rows),
 		strings.Join(classes, ", "), rows[last].Error)
 }

@@ -69,10 +69,10 @@ func TestKillNine(t *testing.T) {
 		t.Errorf("digest %s, undisturbed %s", report.RowsDigest, want.RowsDigest)
 	}
 	const concurrency = 4
-	asked, most := len(e.Asked()), killExamples*3+kills*3*concurrency
+	asked, limit := len(e.Asked()), killExamples*3+kills*3*concurrency
 	t.Logf("%d trajectories, %d kills, %d calls", killExamples*3, kills, asked)
-	if asked > most {
-		t.Errorf("asked %d times, at most %d allowed", asked, most)
+	if asked > limit {
+		t.Errorf("asked %d times, at most %d allowed", asked, limit)
 	}
 }
 
@@ -87,15 +87,15 @@ func TestKillAnExtension(t *testing.T) {
 	at := func(name string) string { return filepath.Join(dir, name) }
 	quiet := newEngine(t, &engine{})
 	run(t, options(quiet, at("rollout"), killExamples))
-	var wishes []wish
+	var planRows []planRow
 	planned := 0
 	for i := range killExamples {
 		if n := r.IntN(9); n > 0 {
-			wishes = append(wishes, wish{fmt.Sprint("ex-", i), n})
+			planRows = append(planRows, planRow{fmt.Sprint("ex-", i), n})
 			planned += n
 		}
 	}
-	p := planOf(t, at("rollout"), at("curate"), wishes...)
+	p := planOf(t, at("rollout"), at("curate"), planRows...)
 	want := run(t, extending(options(quiet, "", killExamples), at("rollout"), p, at("want")))
 	e := newEngine(t, &engine{})
 	var paid []durable

@@ -32,7 +32,7 @@ func (e echo) Stored(context.Context, rollout.Attempt) (formats.Trajectory, erro
 type weighed struct {
 	rollout.Examples
 	read, sought    atomic.Int64
-	making, writing least
+	making, writing lowest
 }
 
 func (w *weighed) At(i int) (formats.Example, error) {
@@ -45,14 +45,14 @@ func (w *weighed) Find(id string) (int, bool, error) {
 	return w.Examples.Find(id)
 }
 
-// least is the least that was weighed.
-type least struct {
+// lowest is the smallest heap that was measured.
+type lowest struct {
 	mu    sync.Mutex
 	bytes int64
 	times int
 }
 
-func (l *least) look(left int64) {
+func (l *lowest) look(left int64) {
 	const looks, every = 8, 100
 	if left < 0 || left >= looks*every || left%every > 0 {
 		return

@@ -2,5 +2,5 @@
 
 package rollout
 
-// mostFiles returns how many files this process may open.
-func mostFiles() (n int64, known bool) { return 0, false }
+// fileLimit returns how many files this process may open.
+func fileLimit() (n int64, known bool) { return 0, false }

@@ -4,8 +4,8 @@ package rollout
 
 import "syscall"
 
-// mostFiles returns how many files this process may open.
-func mostFiles() (n int64, known bool) {
+// fileLimit returns how many files this process may open.
+func fileLimit() (n int64, known bool) {
 	var limit syscall.Rlimit
 	if err := syscall.Getrlimit(syscall.RLIMIT_NOFILE, &limit); err != nil || limit.Cur > 1<<62 {
 		return 0, false

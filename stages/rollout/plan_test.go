@@ -12,14 +12,14 @@ import (
 	"github.com/rollmill/rollmill/stages/rollout"
 )
 
-// wish is a row of a plan.
-type wish struct {
+// planRow is a row of a plan.
+type planRow struct {
 	example string
 	n       int
 }
 
 // planOf writes what curate would of a dataset, and opens its plan.
-func planOf(t testing.TB, base, out string, wishes ...wish) *rollout.Plan {
+func planOf(t testing.TB, base, out string, planRows ...planRow) *rollout.Plan {
 	t.Helper()
 	ctx := context.Background()
 	d, err := dataset.Open(ctx, base, dataset.OpenOptions{AcceptGates: []string{"max-failure-rate"}})
@@ -29,14 +29,14 @@ func planOf(t testing.TB, base, out string, wishes ...wish) *rollout.Plan {
 		epoch = row.Epoch
 		next[row.ExampleID] = max(next[row.ExampleID], row.Generation+1)
 	}
-	params := map[string]any{"epoch": epoch, "wishes": fmt.Sprint(wishes)}
+	params := map[string]any{"epoch": epoch, "wishes": fmt.Sprint(planRows)}
 	s, err := dataset.Begin(ctx, out, dataset.Spec{Stage: "curate", Kind: formats.KindTrajectories, Params: params, Inputs: []dataset.Ref{d.Ref("base", out)}},
 		dataset.Options{})
 	check(t, err)
 	if !s.UpToDate() {
 		check(t, dataset.NewTable[formats.Trajectory](s, "", -1).Write(ctx, nil))
 		var list []formats.Planned
-		for _, w := range wishes {
+		for _, w := range planRows {
 			list = append(list, formats.Planned{ExampleID: w.example, GroupID: formats.GroupID(w.example, int(epoch)), Epoch: epoch,
 				Generations: int32(w.n), First: next[w.example], Reason: formats.PlanFlat})
 		}

@@ -41,7 +41,7 @@ type Program struct {
 func (p Program) Run(ctx context.Context) ([]byte, error) {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
-	out := &limited{most: maxOutput, over: func() { cancel(errFlood) }}
+	out := &limited{limit: maxOutput, over: func() { cancel(errFlood) }}
 	errs := process.NewTail(ctx, keptErrors)
 	program := p.program()
 	program.Stdin, program.Stdout, program.Stderr = bytes.NewReader(p.Stdin), out, both(errs, p.Stderr)

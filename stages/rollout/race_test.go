@@ -28,25 +28,25 @@ func places(t *testing.T) map[string]string {
 	return map[string]string{"folder": filepath.Join(t.TempDir(), "out"), "bucket": fakes3.Start(t).URI("runs/out")}
 }
 
-// talk keeps what is logged.
-type talk struct {
+// logText keeps what is logged.
+type logText struct {
 	mu   sync.Mutex
 	text strings.Builder
 }
 
-func (k *talk) Write(p []byte) (int, error) {
+func (k *logText) Write(p []byte) (int, error) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	return k.text.Write(p)
 }
 
-func (k *talk) String() string {
+func (k *logText) String() string {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	return k.text.String()
 }
 
-func (k *talk) env() stages.Env { return stages.Env{Log: slog.New(slog.NewTextHandler(k, nil))} }
+func (k *logText) env() stages.Env { return stages.Env{Log: slog.New(slog.NewTextHandler(k, nil))} }
 
 // TestTwoRolloutsOfOneShardPayOnce: the second says once that it waits, and
 // ends with the same dataset.
@@ -58,7 +58,7 @@ func TestTwoRolloutsOfOneShardPayOnce(t *testing.T) {
 				return recordertest.Fault{}
 			}})
 			const racers = 3
-			reports, errs, said := [racers]stages.Report{}, [racers]error{}, talk{}
+			reports, errs, said := [racers]stages.Report{}, [racers]error{}, logText{}
 			var all sync.WaitGroup
 			for i := range racers {
 				all.Go(func() {
@@ -106,7 +106,7 @@ func TestARolloutTakesOverFromOneThatSleeps(t *testing.T) {
 			cmd, ended := victimOf(t, "ROLLOUT_TEST_VICTIM="+e.URL(), "ROLLOUT_TEST_OUT="+out, "ROLLOUT_TEST_LEASE="+shortLease.String())
 			<-begun
 			check(t, cmd.Process.Signal(syscall.SIGSTOP))
-			said := talk{}
+			said := logText{}
 			o := options(e, out, killExamples)
 			o.Env = said.env()
 			began := time.Now()
@@ -122,8 +122,8 @@ func TestARolloutTakesOverFromOneThatSleeps(t *testing.T) {
 			if more := asked.Load() - before; more > 4 { // what its attempts under way were about to ask
 				t.Errorf("it asked %d times more", more)
 			}
-			if n, most := asked.Load(), int64(3*killExamples+4*4); n > most { // what was in flight, and what no segment held yet
-				t.Errorf("%d calls, at most %d", n, most)
+			if n, limit := asked.Load(), int64(3*killExamples+4*4); n > limit { // what was in flight, and what no segment held yet
+				t.Errorf("%d calls, at most %d", n, limit)
 			}
 			if after := run(t, options(e, out, killExamples)); !after.UpToDate || after.RowsDigest != report.RowsDigest {
 				t.Errorf("%+v, was %+v", after, report)
@@ -163,8 +163,8 @@ func TestARolloutThatSleptWaitsForTheOneThatTookOver(t *testing.T) {
 	if err := <-ended; err != nil {
 		t.Errorf("the one that slept: %v", err)
 	}
-	if n, most := asked.Load(), int64(3*killExamples+4*4); n > most { // and what it began before it noticed
-		t.Errorf("%d calls, at most %d", n, most)
+	if n, limit := asked.Load(), int64(3*killExamples+4*4); n > limit { // and what it began before it noticed
+		t.Errorf("%d calls, at most %d", n, limit)
 	}
 	check(t, dataset.Verify(t.Context(), opened(t, out)))
 }
@@ -184,7 +184,7 @@ func TestRestartDoesNotWaitForDeadOwner(t *testing.T) {
 			<-begun
 			cmd.Process.Kill()
 			<-ended
-			said := talk{}
+			said := logText{}
 			o := options(e, out, killExamples)
 			o.Env = said.env()
 			run(t, o)
@@ -210,7 +210,7 @@ func TestAnInterruptedRolloutLeavesNobodyWaiting(t *testing.T) {
 			if _, err := rollout.Run(ctx, o); !errors.Is(err, context.Canceled) {
 				t.Fatal(err)
 			}
-			said := talk{}
+			said := logText{}
 			o.Env = said.env()
 			run(t, o)
 			if strings.Contains(said.String(), "waiting") {

@@ -214,8 +214,8 @@ func TestInterruptedAndResumed(t *testing.T) {
 		}
 		interruptions++
 	}
-	if asked, most := len(e.Asked()), 30+interruptions*4; interruptions != 2 || asked > most {
-		t.Errorf("%d interruptions, asked %d times, at most %d allowed", interruptions, asked, most)
+	if asked, limit := len(e.Asked()), 30+interruptions*4; interruptions != 2 || asked > limit {
+		t.Errorf("%d interruptions, asked %d times, at most %d allowed", interruptions, asked, limit)
 	}
 }
 

@@ -12,8 +12,8 @@ import (
 func TestTargetsDecideTheRows(t *testing.T) {
 	e := newEngine(t, &engine{})
 	o := options(e, filepath.Join(t.TempDir(), "out"), 2)
-	most := 1.0
-	o.MaxFailureRate = &most
+	maxRate := 1.0
+	o.MaxFailureRate = &maxRate
 	plain := run(t, o)
 	o.TargetModel = "policy"
 	if again := run(t, o); !again.UpToDate {

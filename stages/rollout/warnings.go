@@ -26,14 +26,14 @@ type failureCount struct {
 	n, logged   int
 }
 
-// mostTexts is the most texts remembered; further ones are counted by class.
-const mostTexts = 200
+// maxTexts is how many texts are remembered; further ones are counted by class.
+const maxTexts = 200
 
 func (w *warnings) failed(log *slog.Logger, t *formats.Trajectory) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	key := t.FailureClass + ": " + signature(t)
-	if w.seen[key] == nil && len(w.seen) >= mostTexts {
+	if w.seen[key] == nil && len(w.seen) >= maxTexts {
 		key = t.FailureClass
 	}
 	a := w.seen[key]
@@ -71,11 +71,11 @@ func (a *failureCount) log(log *slog.Logger) {
 // ending returns the end of a long text: the last line of a traceback names the
 // cause.
 func ending(text string) string {
-	const most = 200
-	if len(text) <= most {
+	const limit = 200
+	if len(text) <= limit {
 		return text
 	}
-	return "…" + strings.ToValidUTF8(text[len(text)-most:], "")
+	return "…" + strings.ToValidUTF8(text[len(text)-limit:], "")
 }
 
 var numbers = regexp.MustCompile(`[0-9a-fA-F]*[0-9][0-9a-fA-F]*`)

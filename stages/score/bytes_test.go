@@ -72,11 +72,11 @@ func TestARewardOverTheAnswerReadsLittle(t *testing.T) {
 					}
 				}
 				declared += footer
-				most := 2 + 2*16*len(p.RowGroups) // the footer, and one or two a column
+				limit := 2 + 2*16*len(p.RowGroups) // the footer, and one or two a column
 				if name != "disk" {
-					most = 3
+					limit = 3
 				}
-				if n := moved.Of("range", p.Name); n == 0 || n > most {
+				if n := moved.Of("range", p.Name); n == 0 || n > limit {
 					t.Errorf("%d ranges of %s, which has %d row groups", n, p.Name, len(p.RowGroups))
 				}
 			}
@@ -84,8 +84,8 @@ func TestARewardOverTheAnswerReadsLittle(t *testing.T) {
 			t.Logf("of %d bytes read %.2f %% in %d ranges, where the columns have %.2f %%; wrote %.2f %%", d.Bytes, 100*read, moved.Ops("range"),
 				100*float64(declared)/float64(d.Bytes), 100*written)
 			// Manifests and records come on top, and what was guessed to be the footer.
-			if most := declared + declared/4 + 64<<10; moved.Read() == 0 || moved.Read() > most {
-				t.Errorf("read %d bytes, more than the %d of what is declared and a bit (%s)", moved.Read(), most, &moved)
+			if limit := declared + declared/4 + 64<<10; moved.Read() == 0 || moved.Read() > limit {
+				t.Errorf("read %d bytes, more than the %d of what is declared and a bit (%s)", moved.Read(), limit, &moved)
 			}
 			if float64(forbidden) < 0.9*float64(d.Bytes) {
 				t.Errorf("only %d bytes must not be read", forbidden)

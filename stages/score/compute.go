@@ -52,7 +52,7 @@ func (p *pipeline) component(ctx context.Context, to *buffer, c component, rows 
 	}
 	due, kept := p.in.copies.split(rows, c)
 	for _, r := range kept {
-		r.Earlier = append(r.Earlier, r.copied.value(c.Spec))
+		r.Known = append(r.Known, r.copied.value(c.Spec))
 		if p.in.copies.steps[c.Name] {
 			r.steps = append(r.steps, c.Name)
 		}
@@ -84,7 +84,7 @@ func (p *pipeline) compute(ctx context.Context, to *buffer, c component, rows []
 	}
 	for i, r := range rows {
 		if v := &values[i]; v.plain() {
-			r.Earlier = append(r.Earlier, formats.NamedReward{Name: c.Name, Weight: c.Weight, Value: to.number(v.Reward)})
+			r.Known = append(r.Known, formats.NamedReward{Name: c.Name, Weight: c.Weight, Value: to.number(v.Reward)})
 			continue
 		}
 		v := checked(values[i])
@@ -101,7 +101,7 @@ func (p *pipeline) compute(ctx context.Context, to *buffer, c component, rows []
 				p.show(r, c.Name, v.Shaped)
 			}
 		}
-		r.Earlier = append(r.Earlier, named(c.Spec, v, to))
+		r.Known = append(r.Known, named(c.Spec, v, to))
 	}
 	return nil
 }
@@ -117,13 +117,13 @@ func (p *pipeline) show(r *Row, name string, shaped []float64) {
 	r.Shaped[name] = shaped
 }
 
-// carry keeps those of a row's earlier rewards that are not computed again, in
+// carry keeps those of a row's known rewards that are not computed again, in
 // one order for all rows. Shaped rewards are the sum of all components, so they
 // are kept only if none of these is replaced; new ones are added to them, and
 // rewards computed from them replace them.
 func (p *pipeline) carry(r *Row, room []formats.NamedReward) {
-	before := r.Earlier
-	r.Earlier = room
+	before := r.Known
+	r.Known = room
 	for _, spec := range p.carried {
 		n := formats.NamedReward{Name: spec.Name, Weight: spec.Weight, Failure: formats.RewardMissing}
 		for i := range before {
@@ -131,7 +131,7 @@ func (p *pipeline) carry(r *Row, room []formats.NamedReward) {
 				n = before[i]
 			}
 		}
-		r.Earlier = append(r.Earlier, n)
+		r.Known = append(r.Known, n)
 	}
 	switch {
 	case len(p.carried) != len(before) || r.shaped == nil:
@@ -145,8 +145,8 @@ func (p *pipeline) carry(r *Row, room []formats.NamedReward) {
 
 // unscored gives a trajectory that failed every reward, all null.
 func (p *pipeline) unscored(r *Row) {
-	r.Earlier = r.Earlier[:len(p.carried)]
+	r.Known = r.Known[:len(p.carried)]
 	for _, c := range p.rewards {
-		r.Earlier = append(r.Earlier, named(c.Spec, Value{Failure: formats.RewardTrajectory}, nil))
+		r.Known = append(r.Known, named(c.Spec, Value{Failure: formats.RewardTrajectory}, nil))
 	}
 }

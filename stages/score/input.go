@@ -20,7 +20,7 @@ type input struct {
 	base, scores *dataset.Dataset // scores is nil when In is wide
 	carried      []Spec           // of scores, in order
 	copies       *copySource      // nil without --only
-	copiedSpecs  []Spec           // of earlier, when no reward is named
+	copiedSpecs  []Spec           // of the scores that are copied, when no reward is named
 }
 
 // state is in the manifest: the rewards of the rows.

@@ -97,10 +97,10 @@ func TestAFieldThatNoShardHasIsAGate(t *testing.T) {
 	}{{"gold", false}, {"silver", true}} {
 		out := "mem://missing-sharded/" + c.field
 		var last error
-		most := 1.0
+		maxRate := 1.0
 		for i := range 3 {
 			o := options(t, in, out, "one=expr:1", "a=expr:example."+c.field+" == answer")
-			o.MaxFailureRate, o.Out.Shard = &most, stages.Shard{Index: i, Count: 3}
+			o.MaxFailureRate, o.Out.Shard = &maxRate, stages.Shard{Index: i, Count: 3}
 			if last != nil {
 				t.Fatalf("%s: shard %d of 3 fails: %v", c.field, i-1, last)
 			}

@@ -83,7 +83,7 @@ func (t *programCheck) fault(ctx context.Context, programs []component, r *Row) 
 		if err := t.compute(ctx, room, c, []*Row{&row}); err != nil {
 			return nil, err
 		}
-		made := &row.Earlier[len(row.Earlier)-1]
+		made := &row.Known[len(row.Known)-1]
 		if slices.Contains(programFaults, made.Failure) {
 			return made, nil
 		}

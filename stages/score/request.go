@@ -68,7 +68,7 @@ func NewRequest(row *Row, name string, seed int64) (Request, error) {
 		}
 		r.ToolSets = append(r.ToolSets, json.RawMessage(set))
 	}
-	for _, e := range row.Earlier {
+	for _, e := range row.Known {
 		r.Rewards[e.Name] = e.Value
 	}
 	for _, i := range row.Main() {

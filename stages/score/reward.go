@@ -128,8 +128,8 @@ type RewardSettings interface {
 // Setup is what a reward is made from besides its settings.
 type Setup struct {
 	Name    string
-	Earlier []string // names of the rewards computed before this one
-	Partial bool     // Earlier is not complete: the input is not open yet
+	Known   []string // names of the rewards that rows have before this one: carried forward, or computed in this run
+	Partial bool     // Known is not complete: the input is not open yet
 	Seed    int64
 	Timeout time.Duration
 	PassEnv []string // environment variables for programs although they are named like secrets
@@ -161,8 +161,8 @@ func deciding(r Registry, s Spec) Spec {
 // Row is one trajectory to score. A reward reads it and changes nothing.
 type Row struct {
 	*formats.Trajectory
-	Earlier []formats.NamedReward // computed before, including those carried forward
-	Shaped  map[string][]float64  // that they gave in this run, by name; under "" those stored, for a Stepper
+	Known  []formats.NamedReward // carried forward from scores, then those computed in this run
+	Shaped map[string][]float64  // that they gave in this run, by name; under "" those stored, for a Stepper
 
 	fields map[string]any // of the example, decoded when first needed
 	err    error

@@ -22,7 +22,7 @@ type component struct {
 func makeRewards(o Options, carried []string, partial bool) (rewardSet, error) {
 	o = o.defaults()
 	var out rewardSet
-	earlier := carried
+	known := carried
 	for _, spec := range o.Rewards {
 		kind, err := o.Registry.Find(spec.Kind)
 		if err != nil {
@@ -30,13 +30,13 @@ func makeRewards(o Options, carried []string, partial bool) (rewardSet, error) {
 				"reward %q: there is no kind %q", spec.String(), spec.Kind)
 		}
 		reward, err := kind.Make(spec.Arguments,
-			Setup{Name: spec.Name, Earlier: earlier, Partial: partial, Seed: o.Seed, Timeout: o.Timeout, PassEnv: o.PassEnv,
+			Setup{Name: spec.Name, Known: known, Partial: partial, Seed: o.Seed, Timeout: o.Timeout, PassEnv: o.PassEnv,
 				Judging: o.Judging, Log: o.Logger()})
 		if err != nil {
 			return nil, usage("see `rollmill help reward "+kind.Name+"`", "reward %q: %w", spec.Name, err)
 		}
 		out = append(out, component{spec, reward})
-		earlier = append(earlier[:len(earlier):len(earlier)], spec.Name)
+		known = append(known[:len(known):len(known)], spec.Name)
 	}
 	return out, nil
 }

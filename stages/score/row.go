@@ -103,11 +103,11 @@ func at(fields map[string]any, path string) (any, bool) {
 	return found, true
 }
 
-// Reward returns the value of a reward computed before; null is (nil, true).
+// Reward returns the value of a known reward; null is (nil, true).
 func (r *Row) Reward(name string) (value *float64, known bool) {
-	for i := range r.Earlier {
-		if r.Earlier[i].Name == name {
-			return r.Earlier[i].Value, true
+	for i := range r.Known {
+		if r.Known[i].Name == name {
+			return r.Known[i].Value, true
 		}
 	}
 	return nil, false

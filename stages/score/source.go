@@ -183,14 +183,14 @@ func (s *source) rowsOf(trajectories []formats.Trajectory) []*Row {
 	return at
 }
 
-// join gives each row its earlier rewards.
+// join gives each row the rewards of its scores.
 func (s *source) join(rows []*Row) error {
 	scores, err := s.scores.next(rows, s.first)
 	if err != nil {
 		return err
 	}
 	for i := range scores {
-		rows[i].Earlier = scores[i].Rewards
+		rows[i].Known = scores[i].Rewards
 		rows[i].shaped = scores[i].ShapedRewards
 	}
 	scores, err = s.copied.next(rows, s.first)

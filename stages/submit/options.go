@@ -131,8 +131,8 @@ func (o Options) Validate() error {
 			"submit: %s reads the dataset itself, so --redact cannot change what it reads", o.Trainer.Target().Backend)
 	case o.Price < 0:
 		return usage("", "submit: a price of %g: must be 0 or more", o.Price)
-	case o.LeaseTTL < 0 || o.LeaseTTL > 0 && o.LeaseTTL < time.Second || o.LeaseTTL > lease.Most:
-		return usage("", "submit: lease of %s: must be at least 1s and at most %s", o.LeaseTTL, lease.Most)
+	case o.LeaseTTL < 0 || o.LeaseTTL > 0 && o.LeaseTTL < time.Second || o.LeaseTTL > lease.MaxTTL:
+		return usage("", "submit: lease of %s: must be at least 1s and at most %s", o.LeaseTTL, lease.MaxTTL)
 	}
 	return nil
 }

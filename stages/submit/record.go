@@ -23,13 +23,13 @@ const (
 // A bounded store refuses a record over the given limit before reading it; a
 // *storage.Bucket is one.
 type bounded interface {
-	ReadMost(ctx context.Context, key string, limit int64) ([]byte, error)
+	ReadLimited(ctx context.Context, key string, limit int64) ([]byte, error)
 }
 
 // fetch reads a record of at most limit bytes.
 func fetch(ctx context.Context, s Store, key string, limit int64) ([]byte, error) {
 	if b, ok := s.(bounded); ok {
-		return b.ReadMost(ctx, key, limit)
+		return b.ReadLimited(ctx, key, limit)
 	}
 	data, err := s.Read(ctx, key)
 	if err == nil && int64(len(data)) > limit {

@@ -66,16 +66,16 @@ func draws(results, out string) error {
 // proportional is a dotted line through the point with the most rows, for the eye:
 // what costs the same for each row is parallel to it.
 func proportional(lines map[string][]measured, p *plot.Plot) *plotter.Line {
-	var most measured
+	var largest measured
 	low := math.Inf(1)
 	for _, points := range lines {
-		if last := points[len(points)-1]; last.Rows > most.Rows {
-			most = last
+		if last := points[len(points)-1]; last.Rows > largest.Rows {
+			largest = last
 		}
 		low = min(low, points[0].CPU)
 	}
-	each := most.CPU / most.Rows
-	guide := &plotter.Line{XYs: plotter.XYs{{X: max(low/each, p.X.Min), Y: max(low, p.X.Min*each)}, {X: most.Rows, Y: most.CPU}}}
+	each := largest.CPU / largest.Rows
+	guide := &plotter.Line{XYs: plotter.XYs{{X: max(low/each, p.X.Min), Y: max(low, p.X.Min*each)}, {X: largest.Rows, Y: largest.CPU}}}
 	guide.Color, guide.Width, guide.Dashes = color.Gray{0x60}, vg.Points(1), []vg.Length{vg.Points(1), vg.Points(3)}
 	p.Legend.Add("proportional to rows", guide)
 	return guide

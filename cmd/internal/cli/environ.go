@@ -82,13 +82,13 @@ func (a *App) renamedVariable(name string) string {
 // nearestVariable returns the known variable with the smallest edit distance,
 // and that distance.
 func nearestVariable(name string, known map[string]bool) (string, int) {
-	best, least := "", len(name)
+	best, distance := "", len(name)
 	for _, k := range slices.Sorted(maps.Keys(known)) {
-		if d := smetrics.WagnerFischer(name, k, 1, 1, 1); d < least {
-			best, least = k, d
+		if d := smetrics.WagnerFischer(name, k, 1, 1, 1); d < distance {
+			best, distance = k, d
 		}
 	}
-	return best, least
+	return best, distance
 }
 
 // sectionOf returns the command whose prefix a variable's name has, or "".

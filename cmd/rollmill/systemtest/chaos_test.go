@@ -223,17 +223,17 @@ func segments(t *testing.T, out string) []string {
 // durable before it.
 func checkNotRepeated(t *testing.T, e *chaosEngine, held []durable) {
 	t.Helper()
-	asked, most := e.Asked(), 0
+	asked, maxDurable := e.Asked(), 0
 	for kill, d := range held {
 		for _, q := range asked[d.asked:] {
 			if d.seeds[string(q.Fields["seed"])] {
 				t.Errorf("a trajectory that was durable at kill %d was asked for again", kill)
 			}
 		}
-		most = max(most, len(d.seeds)/2)
+		maxDurable = max(maxDurable, len(d.seeds)/2)
 	}
-	t.Logf("%d trajectories were durable at the last kill", most)
-	if most == 0 {
+	t.Logf("%d trajectories were durable at the last kill", maxDurable)
+	if maxDurable == 0 {
 		t.Error("no kill found anything durable")
 	}
 }

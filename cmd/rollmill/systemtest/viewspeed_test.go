@@ -134,12 +134,12 @@ func TestViewOfManyEpochs(t *testing.T) {
 		slowest = max(slowest, took)
 	}
 	t.Logf("the first page of trajectories of any epoch, at most: %d ms (aim: at most 300)", slowest.Milliseconds())
-	t.Logf("%-44s %6.0f MB", "most memory", mostMemory(t, process))
+	t.Logf("%-44s %6.0f MB", "peak memory", peakMemory(t, process))
 }
 
-// mostMemory returns the most resident memory of a process, in MB; 0 where there is
+// peakMemory returns the highest resident memory of a process, in MB; 0 where there is
 // no /proc.
-func mostMemory(t *testing.T, process *os.Process) float64 {
+func peakMemory(t *testing.T, process *os.Process) float64 {
 	status, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", process.Pid))
 	if err != nil {
 		return 0
@@ -167,7 +167,7 @@ func TestViewRequests(t *testing.T) {
 		defer mu.Unlock()
 		asked = append(asked, fmt.Sprintln(r.Method, r.URL.Path, r.Header.Get("Range")))
 	})
-	counted := func(what string, most int, do func() string) string {
+	counted := func(what string, limit int, do func() string) string {
 		s.Reset()
 		mu.Lock()
 		asked = nil
@@ -175,10 +175,10 @@ func TestViewRequests(t *testing.T) {
 		body := do()
 		got := s.Counts()
 		t.Logf("%-40s %2d requests %+v", what, got.Requests(), got)
-		if got.Requests() > most {
+		if got.Requests() > limit {
 			mu.Lock()
 			defer mu.Unlock()
-			t.Errorf("%s: %d requests, at most %d:\n%s", what, got.Requests(), most, asked)
+			t.Errorf("%s: %d requests, at most %d:\n%s", what, got.Requests(), limit, asked)
 		}
 		return body
 	}
@@ -189,8 +189,8 @@ func TestViewRequests(t *testing.T) {
 		return ""
 	}
 	counted("the start and the run: a listing and the report's files", 4, start)
-	ask := func(what string, most int, path string) string {
-		return counted(what, most, func() string { body, _ := v.page(path); return body })
+	ask := func(what string, limit int, path string) string {
+		return counted(what, limit, func() string { body, _ := v.page(path); return body })
 	}
 	// The epoch's page reads manifests and two tables; behind it the index is built,
 	// and once the list is there, it has been.

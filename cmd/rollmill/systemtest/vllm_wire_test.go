@@ -94,8 +94,6 @@ func (w *wire) take(t *testing.T) []wireAnswer {
 			out = append(out, chatAnswers(t, c)...)
 		case strings.HasSuffix(c.path, "/completions"):
 			out = append(out, completionAnswers(t, c)...)
-		case strings.HasSuffix(c.path, "/responses"):
-			out = append(out, responseAnswers(t, c)...)
 		}
 	}
 	w.calls = nil
@@ -177,48 +175,6 @@ func completionAnswers(t *testing.T, c wireCall) []wireAnswer {
 		}
 	}
 	return out
-}
-
-func responseAnswers(t *testing.T, c wireCall) []wireAnswer {
-	t.Helper()
-	type tokens []struct{ Tokens []int32 }
-	type response struct {
-		Input  tokens `json:"input_messages"`
-		Output tokens `json:"output_messages"`
-		Items  []struct {
-			Content []struct {
-				Text     string
-				Logprobs []struct{ Logprob float32 }
-			}
-		} `json:"output"`
-		Status string
-	}
-	docs := c.documents()
-	var last struct {
-		response
-		Wrapped *response `json:"response"`
-	}
-	decodeWire(t, docs[len(docs)-1], &last)
-	r := last.response
-	if last.Wrapped != nil {
-		r = *last.Wrapped
-	}
-	a := wireAnswer{finish: r.Status}
-	for _, m := range r.Input {
-		a.prompt = append(a.prompt, m.Tokens...)
-	}
-	for _, m := range r.Output {
-		a.ids = append(a.ids, m.Tokens...)
-	}
-	for _, item := range r.Items {
-		for _, part := range item.Content {
-			a.text += part.Text
-			for _, l := range part.Logprobs {
-				a.logprobs = append(a.logprobs, l.Logprob)
-			}
-		}
-	}
-	return []wireAnswer{a}
 }
 
 func decodeWire(t *testing.T, data []byte, into any) {

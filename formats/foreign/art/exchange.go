@@ -49,13 +49,13 @@ func (b *builder) exchange(o jsontext.Object) error {
 	if err != nil {
 		return err
 	}
-	known := len(b.talk.Messages)
-	for i, at := range b.talk.Walk(prompt) {
+	known := len(b.conversation.Messages)
+	for i, at := range b.conversation.Walk(prompt) {
 		if at >= known {
 			b.keep(at, kept[i])
 		}
 	}
-	b.talk.Offer(tools)
+	b.conversation.Offer(tools)
 	return b.answers(&in, response, call)
 }
 
@@ -86,7 +86,7 @@ func (b *builder) call(in *value.Reader, o, request, response jsontext.Object) (
 // answers adds the choices of a response after the prompt. Tokens are counted
 // once, for the first.
 func (b *builder) answers(in *value.Reader, response jsontext.Object, call formats.Call) error {
-	after := b.talk.Last()
+	after := b.conversation.Last()
 	n := 0
 	for raw := range jsontext.Elements(in.List("response.choices", response.Get("choices"))) {
 		c, err := value.ReadChoice(raw)
@@ -96,17 +96,17 @@ func (b *builder) answers(in *value.Reader, response jsontext.Object, call forma
 		if c.Prompt == nil {
 			c.Prompt = in.IDs("response.prompt_token_ids", response.Get("prompt_token_ids"))
 		}
-		b.talk.Continue(after)
+		b.conversation.Continue(after)
 		if b.source == "" {
 			b.source = c.Source
 		}
 		m := c.Message
-		m.PromptDeltaIDs, m.PrefixBreak = b.talk.PromptDelta(c.Prompt)
-		if m.Branch = b.talk.Again(); n > 0 {
+		m.PromptDeltaIDs, m.PrefixBreak = b.conversation.PromptDelta(c.Prompt)
+		if m.Branch = b.conversation.Again(); n > 0 {
 			m.Branch = importers.BranchChoice
 			call.PromptTokens, call.CompletionTokens, call.CachedTokens = 0, 0, 0
 		}
-		b.keep(b.talk.Sampled(m, call), c.Rest)
+		b.keep(b.conversation.Sampled(m, call), c.Rest)
 		n++
 	}
 	return in.Err

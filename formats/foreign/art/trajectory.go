@@ -12,11 +12,11 @@ import (
 
 // builder builds a row.
 type builder struct {
-	record  *importers.Record
-	talk    importers.Conversation
-	meta    importers.Metadata
-	version *int64 // of the policy, when it is the same in the whole trajectory
-	source  string // of the token ids
+	record       *importers.Record
+	conversation importers.Conversation
+	meta         importers.Metadata
+	version      *int64 // of the policy, when it is the same in the whole trajectory
+	source       string // of the token ids
 
 	began, done int64
 }
@@ -49,7 +49,7 @@ func trajectory(r *importers.Record, g *group, o jsontext.Object) (x importers.I
 		return x, err
 	}
 	b.rest(g, o)
-	b.talk.Into(t)
+	b.conversation.Into(t)
 	relabel(t)
 	if !slices.ContainsFunc(t.Messages, func(m formats.Message) bool { return m.Role == "assistant" }) {
 		importers.Fail(t, formats.FailNoCalls, "the trajectory has no answer of a model")
@@ -136,8 +136,8 @@ func (b *builder) history(o jsontext.Object) error {
 	if err != nil {
 		return err
 	}
-	b.talk.Offer(tools)
-	b.talk.Continue(-1)
+	b.conversation.Offer(tools)
+	b.conversation.Continue(-1)
 	n := 0
 	for raw := range jsontext.Elements(list) {
 		if err := add(raw); err != nil {
@@ -193,31 +193,31 @@ func (b *builder) flat(raw []byte) error {
 
 // input adds a message unless an earlier history has it at the same place.
 func (b *builder) input(m formats.Message, kept jsontext.Object) {
-	at := b.talk.Find(&m, func(known *formats.Message) bool { return !known.Sampled && known.Name == m.Name })
+	at := b.conversation.Find(&m, func(known *formats.Message) bool { return !known.Sampled && known.Name == m.Name })
 	if at >= 0 {
-		b.talk.Continue(at)
+		b.conversation.Continue(at)
 		return
 	}
-	m.Branch = b.talk.Diverges()
-	b.keep(b.talk.Input(m), kept)
+	m.Branch = b.conversation.Diverges()
+	b.keep(b.conversation.Input(m), kept)
 }
 
 // sampled adds an answer unless an earlier history has it at the same place.
 func (b *builder) sampled(c value.Choice, call formats.Call) {
 	m := c.Message
-	at := b.talk.Find(&m, func(known *formats.Message) bool {
+	at := b.conversation.Find(&m, func(known *formats.Message) bool {
 		return known.Sampled && slices.Equal(known.TokenIDs, m.TokenIDs) && slices.Equal(known.Logprobs, m.Logprobs)
 	})
 	if at >= 0 {
-		b.talk.Continue(at)
+		b.conversation.Continue(at)
 		return
 	}
 	if c.Source != "" && b.source == "" {
 		b.source = c.Source
 	}
-	m.PromptDeltaIDs, m.PrefixBreak = b.talk.PromptDelta(c.Prompt)
-	m.Branch = b.talk.Diverges()
-	b.keep(b.talk.Sampled(m, call), c.Rest)
+	m.PromptDeltaIDs, m.PrefixBreak = b.conversation.PromptDelta(c.Prompt)
+	m.Branch = b.conversation.Diverges()
+	b.keep(b.conversation.Sampled(m, call), c.Rest)
 }
 
 func (b *builder) keep(at int, kept jsontext.Object) {

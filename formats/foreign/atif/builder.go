@@ -15,9 +15,9 @@ type builder struct {
 	source string // token_source
 	own    bool   // Rollmill wrote it
 
-	talk   importers.Conversation
-	meta   importers.Metadata
-	tokens bool // the ids of some sampled tokens are known
+	conversation importers.Conversation
+	meta         importers.Metadata
+	tokens       bool // the ids of some sampled tokens are known
 
 	model string // the root agent's: subagents of other models do not train
 	times value.Times
@@ -48,15 +48,15 @@ func (b *builder) trajectory(o jsontext.Object, branch string) (first int, err e
 			return -1, fmt.Errorf("a subagent: %w", err)
 		}
 	}
-	b.talk.Offer(tools)
-	b.talk.Continue(-1)
-	first = len(b.talk.Messages)
+	b.conversation.Offer(tools)
+	b.conversation.Continue(-1)
+	first = len(b.conversation.Messages)
 	run := run{builder: b, model: model, branch: branch, trained: branch == "" || model == b.model}
 	run.systemPrompt(extra, steps)
 	if err := value.Each("steps", steps, run.step); err != nil {
 		return -1, err
 	}
-	if first == len(b.talk.Messages) {
+	if first == len(b.conversation.Messages) {
 		return -1, nil
 	}
 	return first, nil
@@ -105,7 +105,7 @@ func onlyObjects(list []byte) bool {
 
 // into sets the columns that the messages decide.
 func (b *builder) into(row *formats.Trajectory) {
-	b.talk.Into(row)
+	b.conversation.Into(row)
 	row.Metadata = b.meta.String()
 	row.StartedAt, row.FinishedAt = b.times.Began, b.times.Done
 	if b.tokens {

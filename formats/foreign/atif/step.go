@@ -21,7 +21,7 @@ type run struct {
 
 func (r *run) input(m formats.Message) int {
 	m.Branch, r.branch = r.branch, ""
-	return r.talk.Input(m)
+	return r.conversation.Input(m)
 }
 
 // systemPrompt adds the system prompt that some exporters keep with the agent.
@@ -124,7 +124,8 @@ func (r *run) sampled(o jsontext.Object, m formats.Message, metrics jsontext.Obj
 	if !several {
 		m.TokenIDs = in.IDs("completion_token_ids", metrics.Get("completion_token_ids"))
 		m.Logprobs = in.Logprobs("logprobs", metrics.Get("logprobs"))
-		m.PromptDeltaIDs, m.PrefixBreak = r.talk.PromptDelta(in.IDs("prompt_token_ids", metrics.Get("prompt_token_ids")))
+		prompt := in.IDs("prompt_token_ids", metrics.Get("prompt_token_ids"))
+		m.PromptDeltaIDs, m.PrefixBreak = r.conversation.PromptDelta(prompt)
 		metrics.Drop("completion_token_ids")
 		metrics.Drop("logprobs")
 		metrics.Drop("prompt_token_ids")
@@ -134,7 +135,7 @@ func (r *run) sampled(o jsontext.Object, m formats.Message, metrics jsontext.Obj
 	metrics.Drop("completion_tokens")
 	metrics.Drop("cached_tokens")
 	m.Branch, r.branch = r.branch, ""
-	at := r.talk.Sampled(m, call)
+	at := r.conversation.Sampled(m, call)
 	r.keep(at, "metrics", metrics)
 	return at, in.Err
 }
@@ -142,15 +143,15 @@ func (r *run) sampled(o jsontext.Object, m formats.Message, metrics jsontext.Obj
 // replaceContext begins another root with what a step observed: the model saw
 // nothing of what came before.
 func (r *run) replaceContext(o jsontext.Object, m formats.Message, results []byte) error {
-	r.talk.Continue(-1)
-	first := len(r.talk.Messages)
+	r.conversation.Continue(-1)
+	first := len(r.conversation.Messages)
 	if first > 0 {
 		r.branch = importers.BranchHistory
 	}
 	if err := r.results(results); err != nil {
 		return err
 	}
-	if len(r.talk.Messages) == first {
+	if len(r.conversation.Messages) == first {
 		r.input(m)
 	} else {
 		r.keepRaw(first, "step_message", o.Get("message"))

@@ -269,9 +269,9 @@ func one[From, T any](x *Item, row func(From) (T, string)) func(From) []T {
 	}
 }
 
-// mostBuffer is how large a buffer is kept for the next item: each format of an export
+// maxBuffer is how large a buffer is kept for the next item: each format of an export
 // keeps one.
-const mostBuffer = 4 << 20
+const maxBuffer = 4 << 20
 
 type lines struct {
 	out        io.Writer
@@ -285,7 +285,7 @@ func (l *lines) Give(x *Item) error {
 	if err != nil {
 		return err
 	}
-	if cap(buf) <= mostBuffer {
+	if cap(buf) <= maxBuffer {
 		l.buf = buf
 	}
 	l.rows += n

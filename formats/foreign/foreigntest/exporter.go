@@ -92,6 +92,8 @@ func described(t *testing.T, f exporters.Format) {
 	switch {
 	case f.Name == "" || f.Help == "":
 		t.Fatalf("%q has no name or no help: %q", f.Name, f.Help)
+	case !slices.Contains(exporters.Purposes, f.For):
+		t.Fatalf("%s has no purpose of those that help lists: %q", f.Name, f.For)
 	case f.Lines == nil && f.Table == nil && f.Other == nil && f.Folder == nil:
 		t.Fatalf("%s has no way to be written", f.Name)
 	case f.Hub > 0 && f.Table == nil:

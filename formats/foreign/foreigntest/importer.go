@@ -168,13 +168,13 @@ func Fuzz(f *testing.F, format importers.Format, o importers.Options, name strin
 }
 
 // Seeds returns the content of files, cut to a size that a fuzzer can work with.
-func Seeds(f *testing.F, most int, paths ...string) (seeds [][]byte) {
+func Seeds(f *testing.F, limit int, paths ...string) (seeds [][]byte) {
 	for _, path := range paths {
 		data, err := os.ReadFile(path)
 		if err != nil {
 			f.Fatal(err)
 		}
-		seeds = append(seeds, data[:min(len(data), most)])
+		seeds = append(seeds, data[:min(len(data), limit)])
 	}
 	return seeds
 }

@@ -40,7 +40,7 @@ func ones() (groups [][]formats.Trajectory) {
 // extreme has the limits of every type, texts that need escapes, and empty
 // lists inside lists that are not empty.
 func extreme() formats.Trajectory {
-	most, least, tiny, zero := math.MaxFloat64, -math.MaxFloat64, math.SmallestNonzeroFloat64, math.Copysign(0, -1)
+	highest, lowest, tiny, zero := math.MaxFloat64, -math.MaxFloat64, math.SmallestNonzeroFloat64, math.Copysign(0, -1)
 	version, text := int64(math.MinInt64), "é 日本 \U0001F600 \"quoted\" \\ <&> \u2028 \n\t"
 	return formats.Trajectory{
 		TrajectoryID: text, Run: text, ExampleID: text, Epoch: math.MaxInt32, Generation: math.MinInt32,
@@ -63,10 +63,10 @@ func extreme() formats.Trajectory {
 				Function: text, Error: text, Endpoint: text, LatencyMS: math.MaxInt64, Attempts: 3}},
 		ToolSets:   []string{"", text},
 		Candidates: []formats.Candidate{{Message: -1, Content: text, Score: &tiny, Metadata: "{}"}, {}},
-		Answer:     text, Status: formats.StatusOK, StopReason: formats.StopDone, PolicyVersion: &version, Reward: &most,
-		Rewards: []formats.NamedReward{{Name: "a", Value: &least, Weight: most},
+		Answer:     text, Status: formats.StatusOK, StopReason: formats.StopDone, PolicyVersion: &version, Reward: &highest,
+		Rewards: []formats.NamedReward{{Name: "a", Value: &lowest, Weight: highest},
 			{Name: "b", Failure: formats.RewardCrashed, Error: text}, {Name: "c", Value: &zero}},
-		ShapedRewards: []float64{zero, tiny, least}, GroupID: text, Advantage: &zero,
+		ShapedRewards: []float64{zero, tiny, lowest}, GroupID: text, Advantage: &zero,
 		StartedAt: 1, FinishedAt: 253_402_300_799_999_999, Metadata: "{}",
 	}
 }

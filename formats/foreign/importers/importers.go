@@ -145,9 +145,9 @@ const (
 
 // Brief returns the beginning of a value, for messages.
 func Brief(v []byte) string {
-	const most = 60
-	if len(v) > most {
-		return fmt.Sprintf("%.*q…", most, v)
+	const limit = 60
+	if len(v) > limit {
+		return fmt.Sprintf("%.*q…", limit, v)
 	}
 	return fmt.Sprintf("%q", v)
 }

@@ -20,13 +20,13 @@ func TestCausesOfBreaks(t *testing.T) {
 		{"another system message", []int32{6, 2, 7, 8, 9, 3, 4, 5}, "template"},
 		{"another end of an answer that did not reason", []int32{1, 2, 7, 8, 9, 3, 4, 6}, "template"},
 	} {
-		var talk importers.Conversation
-		talk.Input(formats.Message{Role: "user"})
-		talk.Sampled(formats.Message{Role: "assistant", Reasoning: "hm", PromptDeltaIDs: []int32{1, 2},
+		var conversation importers.Conversation
+		conversation.Input(formats.Message{Role: "user"})
+		conversation.Sampled(formats.Message{Role: "assistant", Reasoning: "hm", PromptDeltaIDs: []int32{1, 2},
 			TokenIDs: []int32{7, 8, 9}}, formats.Call{})
-		talk.Input(formats.Message{Role: "user"})
-		talk.Sampled(formats.Message{Role: "assistant", PromptDeltaIDs: []int32{3}, TokenIDs: []int32{4, 5}}, formats.Call{})
-		if _, cause := talk.PromptDelta(c.prompt); cause != c.cause {
+		conversation.Input(formats.Message{Role: "user"})
+		conversation.Sampled(formats.Message{Role: "assistant", PromptDeltaIDs: []int32{3}, TokenIDs: []int32{4, 5}}, formats.Call{})
+		if _, cause := conversation.PromptDelta(c.prompt); cause != c.cause {
 			t.Errorf("%s: the cause is %q, not %q", c.name, cause, c.cause)
 		}
 	}

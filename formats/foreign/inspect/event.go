@@ -146,21 +146,21 @@ func (e *event) call(model string) (formats.Call, error) {
 
 // prompt returns the messages that a call was given: its own, or those of the
 // pool that it refers to.
-func (t *talk) prompt(e *event) ([]message, error) {
+func (b *builder) prompt(e *event) ([]message, error) {
 	var in value.Reader
 	if !e.o.Has("input_refs") {
-		input, err := t.resolve(e.o.Get("input"))
+		input, err := b.resolve(e.o.Get("input"))
 		if err != nil {
 			return nil, err
 		}
 		return messages("input", input)
 	}
-	if t.pooled == nil {
-		pool, err := t.resolve(t.pool)
+	if b.pooled == nil {
+		pool, err := b.resolve(b.pool)
 		if err != nil {
 			return nil, err
 		}
-		if t.pooled, err = messages("events_data.messages", pool); err != nil {
+		if b.pooled, err = messages("events_data.messages", pool); err != nil {
 			return nil, err
 		}
 	}
@@ -169,15 +169,15 @@ func (t *talk) prompt(e *event) ([]message, error) {
 		var ends []int
 		for v := range jsontext.Elements(in.List("input_refs", raw)) {
 			n := in.Whole("input_refs", v)
-			if n == nil || *n < 0 || *n > int64(len(t.pooled)) {
-				return nil, fmt.Errorf("input_refs refer to messages %s of %d", raw, len(t.pooled))
+			if n == nil || *n < 0 || *n > int64(len(b.pooled)) {
+				return nil, fmt.Errorf("input_refs refer to messages %s of %d", raw, len(b.pooled))
 			}
 			ends = append(ends, int(*n))
 		}
 		if len(ends) != 2 || ends[0] > ends[1] {
 			return nil, fmt.Errorf("input_refs has the range %s", raw)
 		}
-		if out = append(out, t.pooled[ends[0]:ends[1]]...); len(out) > maxPrompt {
+		if out = append(out, b.pooled[ends[0]:ends[1]]...); len(out) > maxPrompt {
 			return nil, fmt.Errorf("input_refs refer to more than %d messages", maxPrompt)
 		}
 	}

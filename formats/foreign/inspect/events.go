@@ -12,7 +12,7 @@ type span struct{ parent, kind, name string }
 
 // reader reads the events of a sample.
 type reader struct {
-	*talk
+	*builder
 	spans   map[string]span
 	scoring int // steps of scorers that are open, in logs without spans
 	kept    [][]byte
@@ -20,17 +20,17 @@ type reader struct {
 
 // readEvents reads the calls of models. What has no place in a trajectory is
 // kept or counted.
-func (t *talk) readEvents(list []byte) error {
-	r := &reader{talk: t, spans: map[string]span{}}
+func (b *builder) readEvents(list []byte) error {
+	r := &reader{builder: b, spans: map[string]span{}}
 	if err := r.list(list, 0); err != nil {
 		return err
 	}
 	if len(r.kept) > 0 {
-		events, err := t.resolve(value.Join(r.kept))
+		events, err := b.resolve(value.Join(r.kept))
 		if err != nil {
 			return err
 		}
-		t.meta.Add("events", events)
+		b.meta.Add("events", events)
 	}
 	return nil
 }

@@ -67,7 +67,7 @@ func trajectory(r *importers.Record, o jsontext.Object) (out []importers.Item, e
 	if err := value.Each("episode", episode, func(raw []byte) error { return e.episodeItem(raw, &meta) }); err != nil {
 		return nil, err
 	}
-	e.talk.Into(&x.Row)
+	e.conversation.Into(&x.Row)
 	x.Row.TokenSource, x.Row.Metadata = e.source, meta.String()
 	if len(x.Row.Calls) == 0 {
 		importers.Fail(&x.Row, formats.FailNoCalls, "the episode has no answer of a model")
@@ -103,9 +103,9 @@ func (b *builder) episodeItem(raw []byte, meta *importers.Metadata) error {
 	}
 	at := 0
 	if role == "assistant" {
-		at = b.talk.Sampled(m, formats.Call{Target: true, CompletionTokens: int32(len(m.Logprobs))})
+		at = b.conversation.Sampled(m, formats.Call{Target: true, CompletionTokens: int32(len(m.Logprobs))})
 	} else {
-		at = b.talk.Input(m)
+		at = b.conversation.Input(m)
 	}
 	if m.Role != role {
 		meta.OfMessage(at, "role", o.Get("role"))

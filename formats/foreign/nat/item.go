@@ -69,7 +69,7 @@ func example(o jsontext.Object, m members, id string) string {
 // into sets the columns that the steps decide. An attempt without an answer, or
 // without a call of a model, has failed.
 func (b *builder) into(t *formats.Trajectory) {
-	b.talk.Into(t)
+	b.conversation.Into(t)
 	Candidates(t, b.all)
 	t.TokenSource = b.source
 	t.StartedAt, t.FinishedAt = b.times.Began, b.times.Done

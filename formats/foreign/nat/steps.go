@@ -16,12 +16,12 @@ import (
 
 // builder builds a conversation of steps.
 type builder struct {
-	record *importers.Record
-	talk   importers.Conversation
-	meta   importers.Metadata
-	all    []Step
-	ids    map[string]int  // the framework's ids of answers
-	heads  map[string]head // by the run of a function
+	record       *importers.Record
+	conversation importers.Conversation
+	meta         importers.Metadata
+	all          []Step
+	ids          map[string]int  // the framework's ids of answers
+	heads        map[string]head // by the run of a function
 
 	source     string // of the token ids
 	incomplete int    // prompts of which only the last message is known
@@ -70,8 +70,8 @@ func (b *builder) steps(field string, list []byte) error {
 	if len(kept) > 0 {
 		b.meta.Add(field, slices.Concat([]byte{'['}, slices.Concat(separated(kept)...), []byte{']'}))
 	}
-	for i, m := range b.talk.Messages {
-		b.lost = b.lost || m.Sampled && m.FinishReason == "tool_calls" && len(b.talk.Messages[i].ToolCalls) == 0
+	for i, m := range b.conversation.Messages {
+		b.lost = b.lost || m.Sampled && m.FinishReason == "tool_calls" && len(b.conversation.Messages[i].ToolCalls) == 0
 	}
 	return nil
 }
@@ -112,7 +112,7 @@ func (b *builder) call(c *Call, results map[string][]byte) error {
 	} else {
 		b.guess(c, results)
 	}
-	b.talk.Offer(tools)
+	b.conversation.Offer(tools)
 	call := formats.Call{Model: model, Function: c.Function, Target: true, PromptTokens: c.End.Prompt,
 		CompletionTokens: c.End.Completion, CachedTokens: c.End.Cached, LatencyMS: latency(c)}
 	var in value.Reader
@@ -125,8 +125,8 @@ func (b *builder) call(c *Call, results map[string][]byte) error {
 		m.Logprobs, m.TokenIDs, m.TokenTexts, source = nil, nil, nil, ""
 	}
 	b.source = cmp.Or(b.source, source)
-	m.Branch = b.talk.Again()
-	at := b.talk.Sampled(m, call)
+	m.Branch = b.conversation.Again()
+	at := b.conversation.Sampled(m, call)
 	b.heads[c.End.Invocation] = head{at, c.End.Time}
 	if id != "" {
 		b.ids[id] = at
@@ -143,20 +143,20 @@ func latency(c *Call) int64 {
 	if began <= 0 {
 		return 0
 	}
-	const most = 1e12 // 30 years
-	return int64(math.Round(max(0, min((c.End.Time-began)*1000, most))))
+	const maxLatency = 1e12 // ms: 30 years
+	return int64(math.Round(max(0, min((c.End.Time-began)*1000, maxLatency))))
 }
 
 // place follows a prompt, and adds the messages that are not known. An answer
 // whose LLM_END did not have its tool calls gets them from the prompt in which it
 // comes back.
 func (b *builder) place(prompt []formats.Message, ids []string) {
-	b.talk.Continue(-1)
+	b.conversation.Continue(-1)
 	for i := range prompt {
 		m := prompt[i]
 		if at, known := b.ids[ids[i]]; known && ids[i] != "" {
-			if s := &b.talk.Messages[at]; int(s.Parent) == b.talk.Last() && len(s.ToolCalls) == 0 {
-				b.talk.SetCalls(at, m.ToolCalls)
+			if s := &b.conversation.Messages[at]; int(s.Parent) == b.conversation.Last() && len(s.ToolCalls) == 0 {
+				b.conversation.SetCalls(at, m.ToolCalls)
 			}
 		}
 		b.add(m)
@@ -165,12 +165,12 @@ func (b *builder) place(prompt []formats.Message, ids []string) {
 
 // add goes on to a message, and adds it unless it is known.
 func (b *builder) add(m formats.Message) {
-	at := b.talk.Find(&m, nil)
+	at := b.conversation.Find(&m, nil)
 	if at < 0 {
-		m.Branch = b.talk.Diverges()
-		at = b.talk.Input(m)
+		m.Branch = b.conversation.Diverges()
+		at = b.conversation.Input(m)
 	}
-	b.talk.Continue(at)
+	b.conversation.Continue(at)
 }
 
 // guess goes on to the prompt of a call of which only the last message is known.
@@ -184,7 +184,7 @@ func (b *builder) guess(c *Call, results map[string][]byte) {
 			return
 		}
 	}
-	b.talk.Continue(-1)
+	b.conversation.Continue(-1)
 	b.add(formats.Message{Parent: -1, Call: -1, Role: "user", Content: input})
 }
 
@@ -207,7 +207,7 @@ func (b *builder) between(h head, end *Step, results map[string][]byte) (out []*
 // results adds the results of tools after the answer that called them, in the
 // order of its calls.
 func (b *builder) results(h head, between []*Step, results map[string][]byte) {
-	asked := &b.talk.Messages[h.at]
+	asked := &b.conversation.Messages[h.at]
 	at := func(s *Step) int {
 		return slices.IndexFunc(asked.ToolCalls, func(c formats.ToolCall) bool { return c.ID == s.Result().ToolCallID })
 	}
@@ -218,8 +218,8 @@ func (b *builder) results(h head, between []*Step, results map[string][]byte) {
 				formats.ToolCall{ID: id, Name: s.Name, Arguments: printed(value.AnyText(s.Data.Input))})
 		}
 	}
-	b.talk.SetCalls(h.at, asked.ToolCalls)
-	b.talk.Continue(h.at)
+	b.conversation.SetCalls(h.at, asked.ToolCalls)
+	b.conversation.Continue(h.at)
 	for _, s := range between {
 		b.add(s.Result())
 		delete(results, s.ID)

@@ -26,13 +26,13 @@ func rollout(r *importers.Record, o jsontext.Object) (x importers.Item, err erro
 	if in.Err != nil {
 		return x, in.Err
 	}
-	t := talk{record: r, model: in.Text("response.model", response.Get("model")), sampling: sampling(params)}
-	if err := t.read(params, response); err != nil {
+	b := builder{record: r, model: in.Text("response.model", response.Get("model")), sampling: sampling(params)}
+	if err := b.read(params, response); err != nil {
 		return x, err
 	}
-	t.usage(&in, response)
-	t.Into(row)
-	row.TokenSource = t.source
+	b.usage(&in, response)
+	b.Into(row)
+	row.TokenSource = b.source
 	row.Reward = in.Number("reward", o.Get("reward"))
 	row.StartedAt = value.Micros(response.Get("created_at"))
 	if row.FinishedAt = value.Micros(response.Get("completed_at")); row.FinishedAt == 0 {
@@ -40,8 +40,8 @@ func rollout(r *importers.Record, o jsontext.Object) (x importers.Item, err erro
 	}
 	status(&in, row, response, class)
 	row.Example = example(params, o)
-	keepRest(&t.meta, o, response)
-	row.Metadata = t.meta.String()
+	keepRest(&b.meta, o, response)
+	row.Metadata = b.meta.String()
 	return x, in.Err
 }
 

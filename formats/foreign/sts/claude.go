@@ -163,12 +163,12 @@ func (c *claude) assistant(l *line, parent int) (int, error) {
 		return at, fmt.Errorf("message.id %q is that of an earlier answer, but others came between", id)
 	}
 	c.readBlocks(&in, &c.blocks, o.Get("content"), nil)
-	m := &c.talk.Messages[at]
+	m := &c.conversation.Messages[at]
 	if stop := in.Text("message.stop_reason", o.Get("stop_reason")); stop != "" && m.Sampled {
 		m.FinishReason = stop
 	}
 	if u := in.Object("message.usage", o.Get("usage")); u != nil && m.Sampled {
-		c.count(&in, &c.talk.Calls[m.Call], u)
+		c.count(&in, &c.conversation.Calls[m.Call], u)
 		c.keep(at, "usage", o.Get("usage"))
 	}
 	c.rest(at, o, "role", "content", "model", "stop_reason", "usage", "type")
@@ -187,7 +187,7 @@ func (c *claude) count(in *value.Reader, call *formats.Call, u jsontext.Object) 
 // write sets the open answer to the blocks that were read.
 func (c *claude) write() {
 	c.blocks.Set()
-	m, read := &c.talk.Messages[c.open], c.blocks.Message
+	m, read := &c.conversation.Messages[c.open], c.blocks.Message
 	m.Content, m.ContentParts, m.Reasoning, m.ToolCalls = read.Content, read.ContentParts, read.Reasoning, read.ToolCalls
 	if len(c.blocks.Reasoning) > 0 {
 		c.keep(c.open, "thinking", value.Join(c.blocks.Reasoning))
@@ -248,10 +248,10 @@ func (c *claude) user(l *line, parent int) (int, error) {
 // owner returns the answer whose tool calls the results after a message answer;
 // -1 for none.
 func (c *claude) owner(at int) int {
-	for at >= 0 && c.talk.Messages[at].Role == "tool" {
-		at = int(c.talk.Messages[at].Parent)
+	for at >= 0 && c.conversation.Messages[at].Role == "tool" {
+		at = int(c.conversation.Messages[at].Parent)
 	}
-	if at >= 0 && len(c.talk.Messages[at].ToolCalls) > 0 {
+	if at >= 0 && len(c.conversation.Messages[at].ToolCalls) > 0 {
 		return at
 	}
 	return -1

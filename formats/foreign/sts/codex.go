@@ -130,8 +130,8 @@ func (c *codex) flush(usage func(call *formats.Call)) {
 	} else if usage == nil {
 		return
 	}
-	if n := len(c.talk.Calls); usage != nil && n > 0 && c.talk.Calls[n-1].PromptTokens == 0 {
-		usage(&c.talk.Calls[n-1])
+	if n := len(c.conversation.Calls); usage != nil && n > 0 && c.conversation.Calls[n-1].PromptTokens == 0 {
+		usage(&c.conversation.Calls[n-1])
 	}
 }
 

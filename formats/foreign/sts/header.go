@@ -57,7 +57,7 @@ func (p *pi) column(in *value.Reader, key string, v []byte) bool {
 		if err != nil {
 			in.Fail("%w", err)
 		}
-		p.talk.Offer(tools)
+		p.conversation.Offer(tools)
 	case "example":
 		in.Object(key, v)
 		row.Example = jsontext.Compact(v)

@@ -238,14 +238,14 @@ func (p *pi) kept(o jsontext.Object, parent int) (int, error) {
 
 // copyOf adds an earlier message again, as input.
 func (p *pi) copyOf(i, parent int) int {
-	m := p.talk.Messages[i]
+	m := p.conversation.Messages[i]
 	m.FinishReason, m.Branch = "", ""
 	return p.input(m, parent)
 }
 
 // path returns the messages from the root to one.
 func (p *pi) path(leaf int) (path []int) {
-	for at := leaf; at >= 0; at = int(p.talk.Messages[at].Parent) {
+	for at := leaf; at >= 0; at = int(p.conversation.Messages[at].Parent) {
 		path = append(path, at)
 	}
 	slices.Reverse(path)

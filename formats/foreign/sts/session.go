@@ -12,9 +12,9 @@ type session struct {
 	record *importers.Record
 	found  importers.Item
 
-	talk   importers.Conversation
-	meta   importers.Metadata
-	others [][]byte // lines that are no messages
+	conversation importers.Conversation
+	meta         importers.Metadata
+	others       [][]byte // lines that are no messages
 
 	nodes   map[string]int // the message of a line's id; -1 for none
 	parents map[int]bool   // messages with a continuation, -1 for a root
@@ -33,14 +33,14 @@ func newSession(r *importers.Record) *session {
 // for a root.
 func (s *session) input(m formats.Message, parent int) int {
 	s.after(&m, parent)
-	return s.talk.Input(m)
+	return s.conversation.Input(m)
 }
 
 // sampled adds an answer of the model.
 func (s *session) sampled(m formats.Message, call formats.Call, parent int) int {
 	s.after(&m, parent)
 	s.failure, s.reason = "", ""
-	return s.talk.Sampled(m, call)
+	return s.conversation.Sampled(m, call)
 }
 
 func (s *session) after(m *formats.Message, parent int) {
@@ -53,11 +53,11 @@ func (s *session) after(m *formats.Message, parent int) {
 		m.Branch = importers.BranchHistory
 	}
 	s.parents[parent] = true
-	s.talk.Continue(parent)
+	s.conversation.Continue(parent)
 }
 
 // last returns the last message, -1 for none.
-func (s *session) last() int { return len(s.talk.Messages) - 1 }
+func (s *session) last() int { return len(s.conversation.Messages) - 1 }
 
 // keep keeps a value of a message that no column has.
 func (s *session) keep(at int, name string, v []byte) {
@@ -81,7 +81,7 @@ func (s *session) time(v []byte) { s.times.Add(value.Micros(v)) }
 // item returns the trajectory.
 func (s *session) item() importers.Item {
 	row := &s.found.Row
-	s.talk.Into(row)
+	s.conversation.Into(row)
 	if len(s.others) > 0 {
 		s.meta.Add("other_lines", value.Join(s.others))
 	}

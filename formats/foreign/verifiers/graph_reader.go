@@ -16,12 +16,12 @@ type graphReader struct {
 	target  bool
 	version *int64
 
-	talk   importers.Conversation
-	meta   importers.Metadata
-	source string // token_source
-	nodes  []knownNode
-	calls  map[int64]jsontext.Object // by node
-	tools  string                    // of the trace: those of its last call
+	conversation importers.Conversation
+	meta         importers.Metadata
+	source       string // token_source
+	nodes        []knownNode
+	calls        map[int64]jsontext.Object // by node
+	tools        string                    // of the trace: those of its last call
 }
 
 // knownNode is what its descendants need to know of a node.
@@ -62,7 +62,7 @@ func (g *graphReader) read(o jsontext.Object) (err error) {
 			return err
 		}
 		call.Tools, call.Sampling = -1, orEmpty(call.Sampling)
-		g.talk.Calls = append(g.talk.Calls, call)
+		g.conversation.Calls = append(g.conversation.Calls, call)
 	}
 	return nil
 }
@@ -101,13 +101,13 @@ func (g *graphReader) node(raw []byte) error {
 	}
 	m.Branch = g.branch(parent, n.sampled)
 	g.nodes = append(g.nodes, n)
-	g.talk.Continue(int(parent))
+	g.conversation.Continue(int(parent))
 	for f := range value.Rest(o, "parent", "message", "sampled", "token_ids", "mask", "logprobs", "tools") {
 		g.keep(at, f.Key, f.Raw)
 	}
 	if !n.sampled {
 		g.nodes[at].tokens = ids
-		g.talk.Input(m)
+		g.conversation.Input(m)
 		return nil
 	}
 	return g.answer(at, int(parent), m, o, ids, logprobs)
@@ -155,8 +155,8 @@ func (g *graphReader) answer(at, parent int, m formats.Message, o jsontext.Objec
 	if len(logprobs) == 0 {
 		m.Logprobs = nil
 	}
-	g.talk.Offer(g.toolsAt(at, parent))
-	g.talk.Sampled(m, call)
+	g.conversation.Offer(g.toolsAt(at, parent))
+	g.conversation.Sampled(m, call)
 	for _, key := range []string{"usage", "policy", "error"} {
 		g.keep(at, "call_"+key, c.Get(key))
 	}
@@ -177,7 +177,7 @@ func (g *graphReader) parent(i, at, parent int) int {
 	if i == at {
 		return parent
 	}
-	return int(g.talk.Messages[i].Parent)
+	return int(g.conversation.Messages[i].Parent)
 }
 
 // tokens sets the tokens of an answer: those that its mask marks, which are
@@ -217,7 +217,7 @@ func (g *graphReader) tokens(at, parent int, m *formats.Message, ids []int32, ma
 func (g *graphReader) delta(from int) (delta []int32, known bool) {
 	var pieces [][]int32
 	known = true
-	for i := from; i >= 0; i = int(g.talk.Messages[i].Parent) {
+	for i := from; i >= 0; i = int(g.conversation.Messages[i].Parent) {
 		pieces = append(pieces, g.nodes[i].tokens)
 		if g.nodes[i].sampled {
 			known = g.nodes[i].known

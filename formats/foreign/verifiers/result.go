@@ -30,7 +30,7 @@ func result(o jsontext.Object) (x importers.Item, err error) {
 		return x, err
 	}
 	var s steps
-	s.talk.Offer(tools)
+	s.conversation.Offer(tools)
 	list := in.List("trajectory", o.Get("trajectory"))
 	if in.Err != nil {
 		return x, in.Err
@@ -43,7 +43,7 @@ func result(o jsontext.Object) (x importers.Item, err error) {
 	if err != nil {
 		return x, err
 	}
-	s.talk.Into(row)
+	s.conversation.Into(row)
 	row.TokenSource = s.source
 	metrics := in.Object("metrics", o.Get("metrics"))
 	for f := range value.Rest(o, "example_id", "prompt", "completion", "reward", "answer", "info", "error", "tool_defs",
@@ -112,9 +112,9 @@ func truncation(in *value.Reader, o jsontext.Object) (stop string, cut bool) {
 
 // steps builds the messages of a result.
 type steps struct {
-	talk   importers.Conversation
-	meta   importers.Metadata
-	source string
+	conversation importers.Conversation
+	meta         importers.Metadata
+	source       string
 }
 
 // plain reads the prompt and the completion: messages, or texts.
@@ -125,11 +125,11 @@ func (s *steps) plain(o jsontext.Object) error {
 			return err
 		}
 		for _, m := range messages {
-			at := len(s.talk.Messages)
+			at := len(s.conversation.Messages)
 			if key == "completion" && m.Role == "assistant" {
-				s.talk.Sampled(m.Message, formats.Call{Target: true})
+				s.conversation.Sampled(m.Message, formats.Call{Target: true})
 			} else {
-				s.talk.Input(m.Message)
+				s.conversation.Input(m.Message)
 			}
 			s.meta.AllOfMessage(at, m.others)
 		}
@@ -187,9 +187,9 @@ func (s *steps) step(raw []byte) error {
 	}
 	s.follow(prompt)
 	for i, m := range answers {
-		at := len(s.talk.Messages)
+		at := len(s.conversation.Messages)
 		if m.Role != "assistant" {
-			s.talk.Input(m.Message)
+			s.conversation.Input(m.Message)
 		} else if err := s.answer(o, m.Message, i == len(answers)-1); err != nil {
 			return err
 		}
@@ -204,7 +204,7 @@ func (s *steps) answer(o jsontext.Object, m formats.Message, last bool) error {
 	response := jsontext.ParseObject(o.Get("response"))
 	usage := jsontext.ParseObject(response.Get("usage"))
 	call := formats.Call{Target: true, Model: in.Text("response.model", response.Get("model"))}
-	at := len(s.talk.Messages)
+	at := len(s.conversation.Messages)
 	if last {
 		call.PromptTokens = in.Count("usage.prompt_tokens", usage.Get("prompt_tokens"))
 		call.CompletionTokens = in.Count("usage.completion_tokens", usage.Get("completion_tokens"))
@@ -212,7 +212,7 @@ func (s *steps) answer(o jsontext.Object, m formats.Message, last bool) error {
 		t := in.Object("tokens", o.Get("tokens"))
 		m.TokenIDs = in.IDs("tokens.completion_ids", t.Get("completion_ids"))
 		m.Logprobs = in.Logprobs("tokens.completion_logprobs", t.Get("completion_logprobs"))
-		m.PromptDeltaIDs, m.PrefixBreak = s.talk.PromptDelta(in.IDs("tokens.prompt_ids", t.Get("prompt_ids")))
+		m.PromptDeltaIDs, m.PrefixBreak = s.conversation.PromptDelta(in.IDs("tokens.prompt_ids", t.Get("prompt_ids")))
 		if len(m.TokenIDs) > 0 {
 			s.source = "tokens.completion_ids"
 		}
@@ -223,7 +223,7 @@ func (s *steps) answer(o jsontext.Object, m formats.Message, last bool) error {
 			}
 		}
 	}
-	s.talk.Sampled(m, call)
+	s.conversation.Sampled(m, call)
 	return in.Err
 }
 
@@ -247,16 +247,16 @@ func (s *steps) keepTokens(at int, t jsontext.Object) {
 // follow goes along the messages that are there already, and adds the rest of a
 // prompt.
 func (s *steps) follow(prompt []read) {
-	s.talk.Continue(-1)
+	s.conversation.Continue(-1)
 	for _, m := range prompt {
-		at := s.talk.Find(&m.Message, nil)
+		at := s.conversation.Find(&m.Message, nil)
 		if at < 0 {
-			if s.talk.Diverges() != "" {
+			if s.conversation.Diverges() != "" {
 				m.Branch = importers.BranchHistory
 			}
-			at = s.talk.Input(m.Message)
+			at = s.conversation.Input(m.Message)
 			s.meta.AllOfMessage(at, m.others)
 		}
-		s.talk.Continue(at)
+		s.conversation.Continue(at)
 	}
 }

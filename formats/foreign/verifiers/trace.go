@@ -35,7 +35,7 @@ func readTrace(r *importers.Record, o jsontext.Object, e *shared) (x importers.I
 	if err := g.read(o); err != nil {
 		return x, err
 	}
-	g.talk.Into(row)
+	g.conversation.Into(row)
 	row.TokenSource = g.source
 	for f := range value.Rest(o, "id", "task", "tools", "nodes", "calls", "rewards", "ok") {
 		g.meta.Add(f.Key, f.Raw)

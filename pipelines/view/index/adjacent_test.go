@@ -6,9 +6,9 @@ import (
 	"github.com/rollmill/rollmill/formats/random"
 )
 
-// TestBeside walks through lists by their neighbours, which must be those of the
+// TestAdjacent walks through lists by their neighbours, which must be those of the
 // pages.
-func TestBeside(t *testing.T) {
+func TestAdjacent(t *testing.T) {
 	e := epoch{root: t.TempDir()}
 	e.write(t, random.Options{Groups: 30, Generations: 5, Scored: true, Failures: 0.2, Unscored: 0.1, SampledTokens: 60, PromptTokens: 40})
 	x := built(t, t.Context(), e.root+"/rollout")

@@ -93,7 +93,7 @@ func (c *Cache) entry(d *dataset.Dataset) *entry {
 }
 
 func (c *Cache) build(d *dataset.Dataset, e *entry) (*Index, error) {
-	s, err := Beside(c.ctx, d)
+	s, err := SourcesOf(c.ctx, d)
 	if err != nil {
 		return nil, err
 	}

@@ -54,8 +54,8 @@ const (
 	defaultSolvedThreshold = 1
 )
 
-// gather lists the members of each group and computes its statistics.
-func (x *Index) gather() {
+// listMembers lists the members of each group and computes its statistics.
+func (x *Index) listMembers() {
 	x.solvedFrom = defaultSolvedThreshold
 	if d := x.From.Members; d != nil {
 		if n, ok := d.Params[solvedThreshold].(json.Number); ok {

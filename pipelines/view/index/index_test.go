@@ -89,7 +89,7 @@ func built(t testing.TB, ctx context.Context, uri string) *Index {
 	if err != nil {
 		t.Fatal(err)
 	}
-	s, err := Beside(ctx, d)
+	s, err := SourcesOf(ctx, d)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -273,5 +273,5 @@ func (x *Index) complete() {
 		}
 	}
 	x.groups.number, x.examples.number = nil, nil
-	x.gather()
+	x.listMembers()
 }

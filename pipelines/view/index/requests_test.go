@@ -20,7 +20,7 @@ func TestRequests(t *testing.T) {
 	e.write(t, random.Options{Groups: 300, Failures: 0.1, Epoch: 3})
 	rounds := counting.Rounds{Latency: 20 * time.Millisecond}
 	ctx := storage.Wrapping(t.Context(), rounds.Wrap)
-	ask := func(what string, most, maxRounds int, f func() error) {
+	ask := func(what string, maxRequests, maxRounds int, f func() error) {
 		t.Helper()
 		server.Reset()
 		before, _ := rounds.Count()
@@ -30,8 +30,8 @@ func TestRequests(t *testing.T) {
 		c := server.Counts()
 		after, _ := rounds.Count()
 		t.Logf("%s: %d requests in %d rounds, %d bytes", what, c.Requests(), after-before, c.BytesOut)
-		if c.Requests() > most || after-before > maxRounds {
-			t.Errorf("%s: %+v in %d rounds, more than %d requests in %d", what, c, after-before, most, maxRounds)
+		if c.Requests() > maxRequests || after-before > maxRounds {
+			t.Errorf("%s: %+v in %d rounds, more than %d requests in %d", what, c, after-before, maxRequests, maxRounds)
 		}
 	}
 	d, err := dataset.Open(ctx, storage.Join(e.root, "group"), dataset.OpenOptions{IgnoreGates: true})

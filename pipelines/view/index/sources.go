@@ -30,9 +30,9 @@ const (
 	curateFolder = "curate"
 )
 
-// Beside returns a dataset with its base and with what was made of it in the same
+// SourcesOf returns a dataset with its base and with what was made of it in the same
 // folder: scores, groups and decisions. It reads a manifest for each.
-func Beside(ctx context.Context, d *dataset.Dataset) (*Sources, error) {
+func SourcesOf(ctx context.Context, d *dataset.Dataset) (*Sources, error) {
 	whole, err := joined.Of(ctx, d)
 	if err != nil {
 		return nil, err
@@ -48,13 +48,13 @@ func Beside(ctx context.Context, d *dataset.Dataset) (*Sources, error) {
 		s.Scores = d
 	}
 	if s.Members == nil {
-		s.Members, err = s.beside(ctx, groupFolder, s.madeOf)
+		s.Members, err = s.sibling(ctx, groupFolder, s.madeOf)
 	}
 	if err == nil && s.Members == nil && s.Scores == nil {
-		s.Scores, err = s.beside(ctx, scoreFolder, s.madeOf)
+		s.Scores, err = s.sibling(ctx, scoreFolder, s.madeOf)
 	}
 	if err == nil {
-		s.Decisions, err = s.beside(ctx, curateFolder, func(c *dataset.Dataset) bool {
+		s.Decisions, err = s.sibling(ctx, curateFolder, func(c *dataset.Dataset) bool {
 			return hasDecisions(c) && s.madeOf(c)
 		})
 	}
@@ -82,8 +82,8 @@ func (s *Sources) madeOf(d *dataset.Dataset) bool {
 	})
 }
 
-// beside opens a dataset in the folder of the named one, nil if there is none.
-func (s *Sources) beside(ctx context.Context, name string, ours func(*dataset.Dataset) bool) (*dataset.Dataset, error) {
+// sibling opens a dataset in the folder of the named one, nil if there is none.
+func (s *Sources) sibling(ctx context.Context, name string, is func(*dataset.Dataset) bool) (*dataset.Dataset, error) {
 	folder, _ := storage.Split(s.Rows.URI())
 	if s.Rows.Plain || folder == "" {
 		return nil, nil
@@ -97,7 +97,7 @@ func (s *Sources) beside(ctx context.Context, name string, ours func(*dataset.Da
 	case err != nil:
 		s.Problems = append(s.Problems, err.Error())
 		return nil, nil
-	case !ours(d):
+	case !is(d):
 		return nil, nil
 	}
 	return d, nil

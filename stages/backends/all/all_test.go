@@ -1,7 +1,6 @@
 package all
 
 import (
-	"context"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -10,36 +9,9 @@ import (
 
 	"github.com/rollmill/rollmill/stages/backends"
 	"github.com/rollmill/rollmill/stages/backends/file"
-	"github.com/rollmill/rollmill/stages/plugin"
-	"github.com/rollmill/rollmill/stages/plugin/plugintest"
 )
 
-func TestEveryBackendIsMade(t *testing.T) {
-	place := backends.Place{
-		URI:   "mem://out",
-		Begin: func(context.Context) (backends.Draft, error) { return nil, nil },
-		Read:  func(context.Context, string) ([]byte, error) { return nil, nil },
-	}
-	needed := map[string]map[string]string{
-		"command":    {"trainer": "trainer"},
-		"openai":     {"base-model": "m"},
-		"customizer": {"entity-url": "http://nemo.test", "datastore-url": "http://data-store.test", "customization-config": "meta/m@v1"},
-		"hub":        {"repository": "acme/rollouts"},
-	}
-	for _, k := range Backends.All() {
-		settings := k.New()
-		for _, s := range plugin.Declared(settings) {
-			if text, ok := needed[k.Name][s.Name]; ok {
-				if err := s.Set(text); err != nil {
-					t.Errorf("%s: %v", k.Name, err)
-				}
-			}
-		}
-		tr, err := settings.Trainer(backends.Setup{Place: place})
-		if err != nil || tr.Target().Backend != k.Name || k.Help == "" {
-			t.Errorf("%s: %v", k.Name, err)
-		}
-	}
+func TestBackendsThatAreNotMade(t *testing.T) {
 	if _, err := Backends.Find("artt"); err == nil || !strings.Contains(err.Error(), "artt") {
 		t.Error(err)
 	}
@@ -48,15 +20,8 @@ func TestEveryBackendIsMade(t *testing.T) {
 	}
 }
 
-// TestSettings holds the settings of every backend to what all settings must.
-func TestSettings(t *testing.T) {
-	for _, k := range Backends.All() {
-		t.Run(k.Name, func(t *testing.T) { plugintest.Settings(t, func() plugin.Settings { return k.New() }) })
-	}
-}
-
-// TestEveryBackendConforms: the package of each that is listed hands its
-// trainer to the suite.
+// TestEveryBackendConforms checks that the tests of each listed package hand its
+// trainer and its Kind to the suite.
 func TestEveryBackendConforms(t *testing.T) {
 	source, err := os.ReadFile("all.go")
 	if err != nil {
@@ -68,16 +33,18 @@ func TestEveryBackendConforms(t *testing.T) {
 	}
 	for _, m := range listed {
 		files, _ := filepath.Glob("../" + m[1] + "/*_test.go")
-		tried := false
+		all := ""
 		for _, f := range files {
 			text, err := os.ReadFile(f)
 			if err != nil {
 				t.Fatal(err)
 			}
-			tried = tried || strings.Contains(string(text), "backendtest.Run(")
+			all += string(text)
 		}
-		if !tried {
-			t.Errorf("no test of package %s hands its trainer to backendtest.Run", m[1])
+		for _, call := range []string{"backendtest.Run(", "backendtest.Kind(t, " + m[1] + ".Kind,"} {
+			if !strings.Contains(all, call) {
+				t.Errorf("no test of package %s calls %s", m[1], call)
+			}
 		}
 	}
 }

@@ -39,6 +39,10 @@ func trainer(t *testing.T, cfg art.Config) *art.Trainer {
 	return tr
 }
 
+func TestKind(t *testing.T) {
+	backendtest.Kind(t, art.Kind, nil)
+}
+
 func TestConformance(t *testing.T) {
 	for name, atomic := range map[string]bool{"plain": false, "atomic": true} {
 		t.Run(name, func(t *testing.T) {

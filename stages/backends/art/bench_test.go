@@ -64,18 +64,18 @@ func TestMemoryDoesNotGrowWithTheBatch(t *testing.T) {
 	var base, now runtime.MemStats
 	runtime.GC()
 	runtime.ReadMemStats(&base)
-	var most uint64
+	var peak uint64
 	out, err := tr.Submit(t.Context(), backends.Submission{Token: "large", Before: before}, batch, func(e backends.JobEvent) {
 		if e.Sent%20 == 1 {
 			runtime.GC()
 			runtime.ReadMemStats(&now)
-			most = max(most, now.HeapAlloc)
+			peak = max(peak, now.HeapAlloc)
 		}
 	})
 	if err != nil || out.State != formats.JobCompleted {
 		t.Fatal(out, err)
 	}
-	if grown := int64(most) - int64(base.HeapAlloc); grown > 16<<20 || size < 150<<20 {
+	if grown := int64(peak) - int64(base.HeapAlloc); grown > 16<<20 || size < 150<<20 {
 		t.Errorf("the heap grew by %d bytes for %d sent", grown, size)
 	}
 }

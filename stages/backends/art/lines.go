@@ -27,9 +27,9 @@ type lines struct {
 	nan  map[string]int // values that were NaN or infinite
 
 	announced float64 // gradient steps; -1 when no line says
-	most      float64
-	err       error // nil: the answer ended as it should
-	old       bool  // ART 0.3, whose step stays when there is nothing to train on
+	maxSteps  float64 // the largest number of a line
+	err       error   // nil: the answer ended as it should
+	old       bool    // ART 0.3, whose step stays when there is nothing to train on
 }
 
 // errEnded means that the server ended the answer without its last chunk, which
@@ -132,7 +132,7 @@ func (l *lines) add(line []byte) error {
 			l.mean[key] += v/float64(l.n[key]) - l.mean[key]/float64(l.n[key]) // a sum could overflow
 			if key == "num_gradient_steps" || key == "data/step_num_gradient_steps" {
 				l.announced = v
-				l.most = max(l.most, v)
+				l.maxSteps = max(l.maxSteps, v)
 			}
 		case nil:
 			l.nan[key]++
@@ -148,7 +148,7 @@ func (l *lines) idle(stays bool) bool {
 	if len(l.raw) == 0 { // a proxy may have ended the answer while the server trains
 		return l.err == nil && (l.old || !stays)
 	}
-	return l.announced >= 0 && l.most == 0
+	return l.announced >= 0 && l.maxSteps == 0
 }
 
 // whole reports whether the answer shows the training to its end.

@@ -27,7 +27,7 @@ type Subject struct {
 
 // Run tests a trainer; each scenario gets a fresh subject.
 func Run(t *testing.T, fresh func(t *testing.T) Subject) {
-	for _, story := range []struct {
+	for _, scenario := range []struct {
 		name string
 		run  func(t *testing.T, s Subject)
 	}{
@@ -42,7 +42,7 @@ func Run(t *testing.T, fresh func(t *testing.T) Subject) {
 		{"a sender whose place was taken sends nothing whole", fenced},
 		{"a cancelled sender ends at once", cancelled},
 	} {
-		t.Run(story.name, func(t *testing.T) { story.run(t, fresh(t)) })
+		t.Run(scenario.name, func(t *testing.T) { scenario.run(t, fresh(t)) })
 	}
 }
 

@@ -1,6 +1,7 @@
 // Package backendtest tests what every trainer must do. A new backend's own
-// test makes a Subject and calls Run; example_test.go is a complete backend
-// that does, the smallest possible one, and a good place to begin.
+// tests make a Subject and call Run, and call Kind with its Kind; example_test.go
+// is a complete backend that calls Run, the smallest possible one, and a good
+// place to begin.
 //
 // # How to add a backend
 //

@@ -21,9 +21,9 @@ type replies struct {
 	asked  int
 }
 
-// most is more requests than resolving one submission takes, however many pages
+// maxRequests is more requests than resolving one submission takes, however many pages
 // a service claims to have.
-const most = 2000
+const maxRequests = 2000
 
 func (s *replies) RoundTrip(r *http.Request) (*http.Response, error) {
 	if r.Body != nil {
@@ -68,7 +68,7 @@ func FuzzAnswers(f *testing.F, fresh func() backends.Trainer, seeds ...string) {
 			out, err := follower.Status(ctx, "job-1")
 			outcome(t, out, err)
 		}
-		if s.asked > most {
+		if s.asked > maxRequests {
 			t.Fatalf("%d requests", s.asked)
 		}
 	})

@@ -147,6 +147,10 @@ func trainer(t *testing.T, behaviour ...string) (*command.Trainer, string) {
 	return tr, dir
 }
 
+func TestKind(t *testing.T) {
+	backendtest.Kind(t, command.Kind, map[string]string{"trainer": "trainer"})
+}
+
 func TestConformance(t *testing.T) {
 	backendtest.Run(t, func(t *testing.T) backendtest.Subject {
 		tr, dir := trainer(t)

@@ -28,7 +28,7 @@ func recorded(yield func([]formats.Trajectory, error) bool) {
 	}
 }
 
-func beside(t *testing.T, dir string) backends.Place {
+func placeIn(t *testing.T, dir string) backends.Place {
 	t.Helper()
 	b, err := storage.Open(t.Context(), dir)
 	if err != nil {
@@ -43,7 +43,7 @@ func TestTheProgramGetsItsForms(t *testing.T) {
 	dir := t.TempDir()
 	t.Setenv("ROLLMILL_TEST_TRAINER", t.TempDir())
 	tr, err := command.New(command.Config{Words: []string{os.Args[0], "reads", "sequences"}, Forms: []string{"sequences"}, RowWeight: "trajectory"},
-		beside(t, dir))
+		placeIn(t, dir))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -79,12 +79,12 @@ func TestTheProgramGetsItsForms(t *testing.T) {
 func TestEachReceiptHasItsForms(t *testing.T) {
 	first, second := t.TempDir(), t.TempDir()
 	t.Setenv("ROLLMILL_TEST_TRAINER", t.TempDir())
-	tr, err := command.New(command.Config{Words: []string{os.Args[0], "reads", "sequences"}, Forms: []string{"sequences"}}, beside(t, first))
+	tr, err := command.New(command.Config{Words: []string{os.Args[0], "reads", "sequences"}, Forms: []string{"sequences"}}, placeIn(t, first))
 	if err != nil {
 		t.Fatal(err)
 	}
 	var there backends.PerReceipt = tr
-	moved := there.At(beside(t, second))
+	moved := there.At(placeIn(t, second))
 	if moved.Target() != tr.Target() {
 		t.Errorf("%+v is another target than %+v", moved.Target(), tr.Target())
 	}
@@ -105,7 +105,7 @@ func TestEachReceiptHasItsForms(t *testing.T) {
 func TestABatchThatAFormCannotHold(t *testing.T) {
 	jobs := t.TempDir()
 	t.Setenv("ROLLMILL_TEST_TRAINER", jobs)
-	tr, err := command.New(command.Config{Words: []string{os.Args[0]}, Forms: []string{"sequences"}}, beside(t, t.TempDir()))
+	tr, err := command.New(command.Config{Words: []string{os.Args[0]}, Forms: []string{"sequences"}}, placeIn(t, t.TempDir()))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -127,7 +127,7 @@ func TestFormsThatAreNotThere(t *testing.T) {
 		"without a form":           {RowWeight: "token"},
 	} {
 		cfg.Words = []string{"true"}
-		_, err := command.New(cfg, beside(t, t.TempDir()))
+		_, err := command.New(cfg, placeIn(t, t.TempDir()))
 		var e *command.Error
 		if err == nil || !errors.As(err, &e) || !e.Usage || !strings.Contains(err.Error(), want) || strings.Contains(e.Help, "--kinds") {
 			t.Errorf("%s: %v", want, err)

@@ -41,6 +41,11 @@ func trainer(t *testing.T, s *customizertest.Server, edit ...func(*customizer.Co
 func sft(c *customizer.Config)  { c.TrainingType = customizer.SFT }
 func lora(c *customizer.Config) { c.FinetuningType = "lora" }
 
+func TestKind(t *testing.T) {
+	backendtest.Kind(t, customizer.Kind, map[string]string{"entity-url": "http://nemo.test", "datastore-url": "http://data-store.test",
+		"customization-config": "meta/m@v1"})
+}
+
 func TestConformance(t *testing.T) {
 	for name, edit := range map[string]func(*customizer.Config){"dpo": func(*customizer.Config) {}, "sft": sft} {
 		t.Run(name, func(t *testing.T) {

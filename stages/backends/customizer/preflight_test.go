@@ -50,9 +50,9 @@ func TestKeyIsRedacted(t *testing.T) {
 }
 
 func TestPreflightRefuses(t *testing.T) {
-	alike, tools, last := backendtest.Group(0), backendtest.Group(0), backendtest.Group(0)
-	for i := range alike {
-		alike[i].Messages[1].Content = "equal"
+	same, tools, last := backendtest.Group(0), backendtest.Group(0), backendtest.Group(0)
+	for i := range same {
+		same[i].Messages[1].Content = "equal"
 		tools[i].Messages[1].ToolCalls = []formats.ToolCall{{ID: "1", Name: "f", Arguments: "{}"}}
 		last[i].Messages[0].Role = "system"
 	}
@@ -68,7 +68,7 @@ func TestPreflightRefuses(t *testing.T) {
 		edit   func(*customizer.Config)
 		groups [][]formats.Trajectory
 	}{
-		"equal answers":   {customizer.NoRow, lora, [][]formats.Trajectory{alike, backendtest.Group(1)}},
+		"equal answers":   {customizer.NoRow, lora, [][]formats.Trajectory{same, backendtest.Group(1)}},
 		"tools in a pair": {customizer.NoRow, lora, [][]formats.Trajectory{tools, backendtest.Group(1)}},
 		"no question":     {customizer.NoRow, lora, [][]formats.Trajectory{last, backendtest.Group(1)}},
 		"one example":     {customizer.NoHeldOut, lora, [][]formats.Trajectory{backendtest.Group(0), backendtest.Group(0)}},

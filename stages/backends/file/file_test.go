@@ -38,6 +38,10 @@ func trainer(t *testing.T, cfg file.Config, p backends.Place) *file.Trainer {
 	return tr
 }
 
+func TestKind(t *testing.T) {
+	backendtest.Kind(t, file.Kind, nil)
+}
+
 func TestConformance(t *testing.T) {
 	for _, uri := range []string{"", "mem://files"} {
 		backendtest.Run(t, func(t *testing.T) backendtest.Subject {

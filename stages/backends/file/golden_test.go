@@ -73,7 +73,7 @@ func says(parent, call int32, text string, ids ...int32) formats.Message {
 	return m
 }
 
-func told(parent int32, role, text string) formats.Message {
+func input(parent int32, role, text string) formats.Message {
 	return formats.Message{Parent: parent, Role: role, Content: text, Call: -1}
 }
 
@@ -92,7 +92,7 @@ func attempt(example string, generation int, reward float64, messages ...formats
 }
 
 func spoken() []formats.Trajectory {
-	ask := []formats.Message{told(-1, "system", "Answer briefly.\nNo \"quotes\" \\ tabs\t."), told(0, "user", "héllo <b>&amp;</b> \u2028 日本 🙂")}
+	ask := []formats.Message{input(-1, "system", "Answer briefly.\nNo \"quotes\" \\ tabs\t."), input(0, "user", "héllo <b>&amp;</b> \u2028 日本 🙂")}
 	rows := []formats.Trajectory{
 		attempt("spoken", 0, 1, ask[0], ask[1], says(1, 0, "日本 <ok> 🙂", 11, 12, 13)),
 		attempt("spoken", 1, 0, ask[0], ask[1], says(1, 0, "no\n", 14, 15)),
@@ -110,9 +110,9 @@ func withTools() []formats.Trajectory {
 		asks := says(0, 0, "", 21, 22, 23)
 		asks.FinishReason = "tool_calls"
 		asks.ToolCalls = []formats.ToolCall{{ID: fmt.Sprint("call_", g), Name: "search", Arguments: fmt.Sprintf(`{"q":"two plus two","n":%d}`, g)}}
-		result := told(1, "tool", "4")
+		result := input(1, "tool", "4")
 		result.ToolCallID = asks.ToolCalls[0].ID
-		t := attempt("tools", g, float64(g), told(-1, "user", "look up 2+2"), asks, result, says(2, 1, fmt.Sprint("it is ", 3+g), 24, int32(25+g)))
+		t := attempt("tools", g, float64(g), input(-1, "user", "look up 2+2"), asks, result, says(2, 1, fmt.Sprint("it is ", 3+g), 24, int32(25+g)))
 		t.ToolSets = []string{searchTool}
 		for i := range t.Calls {
 			t.Calls[i].Tools = 0
@@ -126,8 +126,8 @@ func withBranch() []formats.Trajectory {
 	var rows []formats.Trajectory
 	for g := range 2 {
 		rows = append(rows, attempt("branch", g, 1-float64(g),
-			told(-1, "user", "plan, then ask the sub-agent"), says(0, 0, "sub-plan", 31, 32),
-			told(-1, "user", "what is the whole?"), says(2, 1, fmt.Sprint("the whole ", g), 33, 34)))
+			input(-1, "user", "plan, then ask the sub-agent"), says(0, 0, "sub-plan", 31, 32),
+			input(-1, "user", "what is the whole?"), says(2, 1, fmt.Sprint("the whole ", g), 33, 34)))
 	}
 	return rows
 }
@@ -144,7 +144,7 @@ func compared() formats.Tables {
 	pairs := []formats.Pair{backendtest.PairOf(plain, 3, 0), backendtest.PairOf(plain, 3, 1), backendtest.PairOf(plain, 2, 0)}
 	system := backendtest.PairOf(spoken, 0, 2)
 	system.Prompt, system.Chosen, system.Rejected = chat(spoken[0].Messages[:2]...), chat(spoken[0].Messages[2]), chat(spoken[2].Messages[2],
-		told(-1, "user", "not trained on"))
+		input(-1, "user", "not trained on"))
 	turn := backendtest.PairOf(tools, 1, 1) // two candidates of one turn
 	turn.Turn, turn.Tools, turn.ChosenScore, turn.RejectedScore, turn.Margin = "the sum", searchTool, 0.75, 0.5, 0.25
 	turn.Prompt, turn.Chosen, turn.Rejected = chat(tools[1].Messages[:3]...), chat(tools[1].Messages[3]), chat(says(-1, 0, "it is five"))

@@ -44,6 +44,10 @@ func trainer(t *testing.T, s *hubtest.Server, edit ...func(*hub.Config)) *hub.Tr
 
 func tables(names ...string) func(*hub.Config) { return func(c *hub.Config) { c.Tables = names } }
 
+func TestKind(t *testing.T) {
+	backendtest.Kind(t, hub.Kind, map[string]string{"repository": "acme/rollouts"})
+}
+
 func TestConformance(t *testing.T) {
 	for name, edit := range map[string]func(*hub.Config){"trajectories": func(*hub.Config) {}, "all tables": tables(hub.Tables()...),
 		"kept": func(c *hub.Config) { c.Keep = true }} {
@@ -268,12 +272,12 @@ func asMisused(err error, as *interface {
 
 func TestABatchWithoutRows(t *testing.T) {
 	tr, _ := start(t, hubtest.Faults{}, tables("trl-preference"))
-	alike := backendtest.Group(0)
-	for i := range alike {
-		alike[i].Reward = alike[0].Reward
+	tied := backendtest.Group(0)
+	for i := range tied {
+		tied[i].Reward = tied[0].Reward
 	}
 	var reasons []string
-	stats, err := tr.Preflight(t.Context(), func(yield func([]formats.Trajectory, error) bool) { yield(alike, nil) }, func(p backends.Problem) {
+	stats, err := tr.Preflight(t.Context(), func(yield func([]formats.Trajectory, error) bool) { yield(tied, nil) }, func(p backends.Problem) {
 		reasons = append(reasons, p.Reason)
 	})
 	if err != nil || fmt.Sprint(reasons) != "[no_row]" || !strings.Contains(fmt.Sprint(stats.Notes), "tie 1") {

@@ -213,13 +213,13 @@ func (t *Trainer) Preflight(_ context.Context, groups backends.Groups,
 		report(backends.Problem{Reason: NoHeldOut, Detail: "no example was chosen for validation",
 			Hint: "raise --validation-share, or leave it out"})
 	}
-	most := max(t.cfg.MaxFileBytes, t.cfg.MaxBytes)
+	limit := max(t.cfg.MaxFileBytes, t.cfg.MaxBytes)
 	if t.cfg.Azure {
-		most = t.cfg.MaxFileBytes
+		limit = t.cfg.MaxFileBytes
 	}
-	if n := max(train.bytes, held.bytes); n > most {
+	if n := max(train.bytes, held.bytes); n > limit {
 		report(backends.Problem{Reason: TooLarge,
-			Detail: fmt.Sprintf("a file would have %d bytes; at most %d are taken", n, most),
+			Detail: fmt.Sprintf("a file would have %d bytes; at most %d are taken", n, limit),
 			Hint:   "take fewer groups with curate"})
 	}
 	stats.Checks = []string{NoRow, TooFew, TooLarge, GraderItem, NoHeldOut}

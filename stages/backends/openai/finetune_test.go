@@ -40,6 +40,10 @@ func method(name string) func(*openai.Config) {
 	}
 }
 
+func TestKind(t *testing.T) {
+	backendtest.Kind(t, openai.Kind, map[string]string{"base-model": "m"})
+}
+
 func TestConformance(t *testing.T) {
 	for _, m := range openai.Methods {
 		t.Run(m, func(t *testing.T) {

@@ -66,8 +66,8 @@ func compareSpread(sampled map[string]float64, model map[string]judgedToken) str
 			high, highest = m.Logprob, logprob
 		}
 	}
-	const least = 0.2 // nearer ones prove nothing
-	if !(high-low > least) {
+	const minSpread = 0.2 // nearer ones prove nothing
+	if !(high-low > minSpread) {
 		return ""
 	}
 	switch ratio := (highest - lowest) / (high - low); {
@@ -105,7 +105,8 @@ func (c Client) completion(ctx context.Context, baseURL, apiKey string, fields m
 	var answer struct {
 		Choices []judgedCompletion `json:"choices"`
 	}
-	service := remote.Client{HTTP: c.http(), Most: maxError, Sign: func(r *http.Request) { remote.Authorize(r, apiKey) }}
+	service := remote.Client{HTTP: c.http(), MaxBytes: maxError,
+		Sign: func(r *http.Request) { remote.Authorize(r, apiKey) }}
 	_, err := service.Do(ctx,
 		remote.Request{Method: http.MethodPost, URL: baseURL + "/completions", JSON: fields, Limit: -1}, &answer)
 	if err != nil || len(answer.Choices) == 0 {

@@ -23,16 +23,16 @@ func TestBudgetIsNotExceeded(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	spent, least := int64(0), int64(1000)
+	spent, smallest := int64(0), int64(1000)
 	for i, v := range r.Verdicts {
 		if v.Reason == "" {
 			spent += groups[i].SampledTokens
 		} else {
-			least = min(least, groups[i].SampledTokens)
+			smallest = min(smallest, groups[i].SampledTokens)
 		}
 	}
-	if spent > 100 || spent+least <= 100 {
-		t.Errorf("%d of 100 are spent, and a group of %d is left out", spent, least)
+	if spent > 100 || spent+smallest <= 100 {
+		t.Errorf("%d of 100 are spent, and a group of %d is left out", spent, smallest)
 	}
 }
 

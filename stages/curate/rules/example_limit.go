@@ -24,7 +24,7 @@ var ExampleLimit = curate.RuleKind{
 
 type perExample int
 
-func (most perExample) Groups(_ curate.Batch, groups *curate.Groups) (any, error) {
+func (limit perExample) Groups(_ curate.Batch, groups *curate.Groups) (any, error) {
 	example, rank := "", 0
 	for g, err := range groups.Sorted(func(g *curate.Group) (curate.Rank, bool) {
 		return curate.Rank{Text: g.ExampleID, Value: -float64(g.Epoch)}, true
@@ -35,10 +35,10 @@ func (most perExample) Groups(_ curate.Batch, groups *curate.Groups) (any, error
 		if rank++; g.ExampleID != example {
 			example, rank = g.ExampleID, 1
 		}
-		if rank <= int(most) {
+		if rank <= int(limit) {
 			continue
 		}
-		v := curate.Verdict{Reason: reasonLimit, Detail: fmt.Sprintf("%d newer groups of its example are kept", most)}
+		v := curate.Verdict{Reason: reasonLimit, Detail: fmt.Sprintf("%d newer groups of its example are kept", limit)}
 		if err := groups.Refuse(g, v); err != nil {
 			return nil, err
 		}

@@ -61,8 +61,8 @@ func (s *NearDuplicateSettings) Rule(curate.Setup) (curate.Rule, error) {
 }
 
 const (
-	shingle = 5    // characters
-	most    = 1024 // hashes of a sketch
+	shingle    = 5    // characters
+	sketchSize = 1024 // hashes of a sketch
 )
 
 type nearDuplicateRule struct{ likeness float64 }
@@ -136,7 +136,7 @@ func sketchOf(text string) sketch {
 	var s sketch
 	for i := 0; i == 0 || i+shingle < len(starts); i++ {
 		s = append(s, xxh3.HashString(text[starts[i]:starts[min(i+shingle, len(starts)-1)]]))
-		if len(s) == 16*most { // keep what is sorted small
+		if len(s) == 16*sketchSize { // keep what is sorted small
 			s = s.lowest()
 		}
 	}
@@ -147,13 +147,13 @@ func sketchOf(text string) sketch {
 func (s sketch) lowest() sketch {
 	slices.Sort(s)
 	s = slices.Compact(s)
-	return s[:min(len(s), most)]
+	return s[:min(len(s), sketchSize)]
 }
 
 // likeness returns the share of the lowest hashes of both that both have.
 func likeness(a, b sketch) float64 {
 	both, seen := 0, 0
-	for i, k := 0, 0; seen < most && (i < len(a) || k < len(b)); seen++ {
+	for i, k := 0, 0; seen < sketchSize && (i < len(a) || k < len(b)); seen++ {
 		switch {
 		case k == len(b) || i < len(a) && a[i] < b[k]:
 			i++

@@ -85,7 +85,7 @@ func TestSimilarityIsJaccardIndex(t *testing.T) {
 			exact := float64(both) / float64(2*size-both)
 			got := likeness(a.lowest(), b.lowest())
 			off := math.Abs(got - exact)
-			if size <= most/2 && off > 1e-12 || off > 4.0/64 {
+			if size <= sketchSize/2 && off > 1e-12 || off > 4.0/64 {
 				t.Errorf("%d shingles, %.3f alike: %.3f", size, exact, got)
 			}
 		}

@@ -22,34 +22,36 @@ var Stale = curate.RuleKind{
 
 // StaleSettings are the rule's settings; both or neither are given.
 type StaleSettings struct {
-	Version *int64 // of the policy that is trained now
-	Most    *int64 // versions that a trajectory may be older; nil: the rule does not run
+	Version      *int64 // of the policy that is trained now
+	MaxStaleness *int64 // versions that a trajectory may be older; nil: the rule does not run
 }
 
 // Declare declares the settings.
 func (s *StaleSettings) Declare(d *plugin.Declarer) {
 	d.OptionalInt64(&s.Version, "policy-version",
 		"treat version `N` of the policy as the one that is trained now; with --max-staleness").ID("policy-version")
-	d.OptionalInt64(&s.Most, "max-staleness", "drop trajectories sampled by a policy more than `N` versions older").
+	d.OptionalInt64(&s.MaxStaleness, "max-staleness",
+		"drop trajectories sampled by a policy more than `N` versions older").
 		ID("max-staleness").Common()
 }
 
 // Rule makes the rule.
 func (s *StaleSettings) Rule(curate.Setup) (curate.Rule, error) {
 	switch {
-	case s.Most != nil && *s.Most < 0:
-		return nil, curate.Usage("give a number of policy versions, 0 or more", "curate: --max-staleness %d", *s.Most)
-	case (s.Version == nil) != (s.Most == nil):
+	case s.MaxStaleness != nil && *s.MaxStaleness < 0:
+		return nil, curate.Usage("give a number of policy versions, 0 or more", "curate: --max-staleness %d",
+			*s.MaxStaleness)
+	case (s.Version == nil) != (s.MaxStaleness == nil):
 		return nil, curate.Usage("give both: the version that is trained now, and how far behind it a trajectory may be",
 			"curate: --max-staleness and --policy-version go together")
-	case s.Most == nil:
+	case s.MaxStaleness == nil:
 		return nil, nil
 	}
-	return staleRule{now: *s.Version, most: *s.Most}, nil
+	return staleRule{now: *s.Version, maxStaleness: *s.MaxStaleness}, nil
 }
 
 type staleRule struct {
-	now, most int64
+	now, maxStaleness int64
 }
 
 func (s staleRule) Rows(_ curate.Batch, _ curate.Group, rows []curate.Row) []curate.Verdict {
@@ -59,7 +61,7 @@ func (s staleRule) Rows(_ curate.Batch, _ curate.Group, rows []curate.Row) []cur
 		switch {
 		case v == nil:
 			verdicts[i] = curate.Verdict{Reason: reasonStale, Detail: "its policy version is unknown"}
-		case s.now-*v > s.most:
+		case s.now-*v > s.maxStaleness:
 			verdicts[i] = curate.Verdict{Reason: reasonStale,
 				Detail: fmt.Sprintf("version %d sampled it, %d is trained", *v, s.now)}
 		}

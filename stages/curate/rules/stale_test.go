@@ -10,14 +10,14 @@ import (
 )
 
 func TestStale(t *testing.T) {
-	now, most := int64(5), int64(2)
-	ruletest.Run(t, rules.Stale, &rules.StaleSettings{Version: &now, Most: &most}, curate.CompatNone)
+	now, limit := int64(5), int64(2)
+	ruletest.Run(t, rules.Stale, &rules.StaleSettings{Version: &now, MaxStaleness: &limit}, curate.CompatNone)
 }
 
 // The oldest target call counts; what is not under training does not.
 func TestOldestTargetCall(t *testing.T) {
-	now, most, v2, v3, v5 := int64(5), int64(2), int64(2), int64(3), int64(5)
-	rule, err := (&rules.StaleSettings{Version: &now, Most: &most}).Rule(curate.Setup{})
+	now, limit, v2, v3, v5 := int64(5), int64(2), int64(2), int64(3), int64(5)
+	rule, err := (&rules.StaleSettings{Version: &now, MaxStaleness: &limit}).Rule(curate.Setup{})
 	if err != nil {
 		t.Fatal(err)
 	}

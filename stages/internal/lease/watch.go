@@ -17,15 +17,15 @@ import (
 	"time"
 )
 
-// Most is the longest lease, and so bounds how long others have to wait.
-const Most = time.Hour
+// MaxTTL is the longest lease, and so bounds how long others have to wait.
+const MaxTTL = time.Hour
 
 // Silence returns how long the heartbeat of a lease of so many seconds must
 // stay unchanged until its owner counts as dead.
 func Silence(seconds float64) time.Duration {
 	ttl := time.Duration(seconds * float64(time.Second))
-	if ttl <= 0 || ttl > Most {
-		ttl = Most
+	if ttl <= 0 || ttl > MaxTTL {
+		ttl = MaxTTL
 	}
 	return ttl + ttl/2
 }

@@ -16,7 +16,7 @@ func TestAChildInASessionOfItsOwnIsFound(t *testing.T) {
 	if _, err := exec.LookPath("setsid"); err != nil {
 		t.Skip(err)
 	}
-	mine, other := newMark(), newMark()
+	own, other := newMark(), newMark()
 	start := func(m mark) int {
 		cmd := exec.Command("sh", "-c", "setsid sleep 600 >/dev/null 2>&1 & echo $!")
 		cmd.Env = append(os.Environ(), m.env())
@@ -30,10 +30,10 @@ func TestAChildInASessionOfItsOwnIsFound(t *testing.T) {
 		}
 		return pid
 	}
-	gone, stays := start(mine), start(other)
+	gone, stays := start(own), start(other)
 	defer other.kill()
-	mine.kill()
-	for end := time.Now().Add(10 * time.Second); marked(mine, gone); {
+	own.kill()
+	for end := time.Now().Add(10 * time.Second); marked(own, gone); {
 		if time.Now().After(end) {
 			t.Fatal("it survived")
 		}

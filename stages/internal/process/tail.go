@@ -21,18 +21,18 @@ type Tail struct {
 	logged *lines // nil for none
 }
 
-// NewTail keeps the last bytes written, up to most, without the secrets of the
+// NewTail keeps the last bytes written, up to limit, without the secrets of the
 // context.
-func NewTail(ctx context.Context, most int) *Tail {
-	t := &Tail{kept: end{most: most}}
+func NewTail(ctx context.Context, limit int) *Tail {
+	t := &Tail{kept: end{limit: limit}}
 	t.in = secret.From(ctx).NewWriter(&t.kept)
 	return t
 }
 
 // NewLoggedTail is NewTail, and also logs each line at level debug, the first MiB
 // of all.
-func NewLoggedTail(ctx context.Context, most int, log *slog.Logger) *Tail {
-	t := NewTail(ctx, most)
+func NewLoggedTail(ctx context.Context, limit int, log *slog.Logger) *Tail {
+	t := NewTail(ctx, limit)
 	if log.Enabled(ctx, slog.LevelDebug) {
 		t.logged = &lines{log: log, left: maxLogged}
 		t.in = secret.From(ctx).NewWriter(io.MultiWriter(&t.kept, t.logged))
@@ -70,9 +70,9 @@ func (t *Tail) String() string {
 // end keeps the end of what is written. It holds up to four times as much, so
 // that most writes move nothing.
 type end struct {
-	data []byte
-	most int
-	cut  bool
+	data  []byte
+	limit int
+	cut   bool
 
 	line   []byte // the beginning of the unfinished line
 	failed traceback.Finder
@@ -86,14 +86,14 @@ func (e *end) Write(p []byte) (int, error) {
 			e.line = e.line[:0]
 		}
 	}
-	if e.data = append(e.data, p...); len(e.data) > 4*e.most {
+	if e.data = append(e.data, p...); len(e.data) > 4*e.limit {
 		e.trim()
 	}
 	return len(p), nil
 }
 
 func (e *end) trim() {
-	if extra := len(e.data) - e.most; extra > 0 {
+	if extra := len(e.data) - e.limit; extra > 0 {
 		e.data, e.cut = append(e.data[:0], e.data[extra:]...), true
 	}
 }

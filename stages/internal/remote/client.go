@@ -37,11 +37,11 @@ const (
 
 // Client sends requests to services. It is safe for concurrent use.
 type Client struct {
-	Name    string              // begins each error
-	HTTP    *http.Client        // nil: one that keeps connections
-	Sign    func(*http.Request) // adds credentials; nil for none
-	Secrets []string            // never appear in an error
-	Most    int64               // bytes of an answer; 0 for MaxAnswer
+	Name     string              // begins each error
+	HTTP     *http.Client        // nil: one that keeps connections
+	Sign     func(*http.Request) // adds credentials; nil for none
+	Secrets  []string            // never appear in an error
+	MaxBytes int64               // of an answer; 0 for MaxAnswer
 
 	// Explain completes the error of a request that failed; e.Status is 0 if
 	// there was no answer. nil: the error stays as it is.
@@ -84,13 +84,13 @@ func (c *Client) Do(ctx context.Context, q Request, answer any) (http.Header, er
 	if resp.StatusCode/100 != 2 {
 		return resp.Header, c.Refused(resp)
 	}
-	most := cmp.Or(c.Most, MaxAnswer)
-	data, err := io.ReadAll(io.LimitReader(resp.Body, most+1))
+	limit := cmp.Or(c.MaxBytes, MaxAnswer)
+	data, err := io.ReadAll(io.LimitReader(resp.Body, limit+1))
 	if err != nil {
 		return resp.Header, c.Unreachable(r, fmt.Errorf("reading the response: %w", err))
 	}
-	if int64(len(data)) > most {
-		return resp.Header, c.clean(&Error{What: c.what(r), Err: TooLargeError(most), Status: resp.StatusCode})
+	if int64(len(data)) > limit {
+		return resp.Header, c.clean(&Error{What: c.what(r), Err: TooLargeError(limit), Status: resp.StatusCode})
 	}
 	switch answer := answer.(type) {
 	case nil:

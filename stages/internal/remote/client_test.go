@@ -96,7 +96,7 @@ func TestUnsent(t *testing.T) {
 
 func TestAClientsOwnLimits(t *testing.T) {
 	s := serve(t, func(w http.ResponseWriter, _ *http.Request) { w.Write(make([]byte, 1<<20+1)) })
-	_, err := (&Client{Most: 1 << 20}).Do(t.Context(), Request{URL: s.URL, Limit: -1}, nil)
+	_, err := (&Client{MaxBytes: 1 << 20}).Do(t.Context(), Request{URL: s.URL, Limit: -1}, nil)
 	var large TooLargeError
 	if !errors.As(err, &large) || large != 1<<20 {
 		t.Error(err)

@@ -334,12 +334,12 @@ func int32Of(raw []byte) int32 {
 }
 
 func excerpt(b []byte) string {
-	const most = 200
+	const limit = 200
 	if len(b) == 0 {
 		return "empty"
 	}
-	if len(b) > most {
-		return strconv.Quote(strings.ToValidUTF8(string(b[:most]), "?")) + "…"
+	if len(b) > limit {
+		return strconv.Quote(strings.ToValidUTF8(string(b[:limit]), "?")) + "…"
 	}
 	return strconv.Quote(strings.ToValidUTF8(string(b), "?"))
 }

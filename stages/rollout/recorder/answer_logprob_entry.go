@@ -110,9 +110,9 @@ func skipNumbers(b []byte, i int) int {
 // parseDecimal reads a number that is not negative and has no exponent, as
 // strconv.ParseFloat does at 32 bits. end is -1 if it is anything else.
 func parseDecimal(b []byte, i int) (f float32, end int) {
-	const most = 20 // so many digits and a point fit 64 bits
+	const maxBytes = 20 // so many digits and a point fit 64 bits
 	from, mantissa, point := i, uint64(0), -1
-	for ; i < len(b) && i-from < most; i++ {
+	for ; i < len(b) && i-from < maxBytes; i++ {
 		if d := b[i] - '0'; d <= 9 {
 			mantissa = 10*mantissa + uint64(d)
 		} else if b[i] == '.' && point < 0 && i > from {
@@ -128,7 +128,7 @@ func parseDecimal(b []byte, i int) (f float32, end int) {
 	switch {
 	case i == from, i >= len(b):
 		return 0, -1
-	case b[i] != ',' && b[i] != '}', point == i-1, point < 0 && i-from == most,
+	case b[i] != ',' && b[i] != '}', point == i-1, point < 0 && i-from == maxBytes,
 		b[from] == '0' && i > from+1 && point != from+1:
 		return parseFloat(b, from)
 	}

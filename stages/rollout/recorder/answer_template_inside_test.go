@@ -96,13 +96,13 @@ func FuzzChunkTemplate(f *testing.F) {
 	}
 	f.Fuzz(func(t *testing.T, stream []byte) {
 		for _, see := range streamViews {
-			checkAlike(t, stream, see)
+			checkTemplate(t, stream, see)
 		}
 	})
 }
 
-// checkAlike returns how many chunks were not read in full.
-func checkAlike(t *testing.T, stream []byte, see view) (alikes int) {
+// checkTemplate returns how many chunks were not read in full.
+func checkTemplate(t *testing.T, stream []byte, see view) (matched int) {
 	t.Helper()
 	one, full := &answer{}, &answer{template: chunkTemplate{unused: maxUnused}}
 	for body := range bytes.Lines(stream) {
@@ -116,13 +116,13 @@ func checkAlike(t *testing.T, stream []byte, see view) (alikes int) {
 			t.Fatalf("%s is recorded as\n%s\nread in full as\n%s", body, got, want)
 		}
 		if learned && one.template.unused == 0 {
-			alikes++
+			matched++
 		}
 		if err != nil {
 			break
 		}
 	}
-	return alikes
+	return matched
 }
 
 // TestRandomChunksAreAlike: each part of a chunk is that of the one before, or
@@ -158,7 +158,7 @@ func TestRandomChunksMatchTheTemplate(t *testing.T) {
 			`,"response_token_ids":[4]`, ""},
 		{`}]}`, `}]}`, `}],"usage":null}`, `}],"error":null}`, `},{}]}`, `} ] }`},
 	}
-	random, alikes := rand.New(rand.NewPCG(1, 2)), 0
+	random, matched := rand.New(rand.NewPCG(1, 2)), 0
 	for range 3000 {
 		var stream []byte
 		chosen := make([]int, len(parts))
@@ -171,10 +171,10 @@ func TestRandomChunksMatchTheTemplate(t *testing.T) {
 			}
 			stream = append(stream, '\n')
 		}
-		alikes += checkAlike(t, stream, streamViews[random.IntN(len(streamViews))])
+		matched += checkTemplate(t, stream, streamViews[random.IntN(len(streamViews))])
 	}
-	if alikes < 2000 {
-		t.Errorf("only %d chunks were alike", alikes)
+	if matched < 2000 {
+		t.Errorf("only %d chunks were alike", matched)
 	}
 }
 
@@ -197,7 +197,7 @@ func recordedSoFar(a *answer) string {
 // and the last chunk are read in full.
 func TestNearlyAllChunksMatchTheTemplate(t *testing.T) {
 	for _, see := range streamViews {
-		a, alike := &answer{}, 0
+		a, matched := &answer{}, 0
 		for _, event := range longStream(20) {
 			data := dataOf(bytes.TrimSpace(event))
 			if string(data) == "[DONE]" {
@@ -208,11 +208,11 @@ func TestNearlyAllChunksMatchTheTemplate(t *testing.T) {
 				t.Fatal(err)
 			}
 			if a.template.unused == 0 {
-				alike++
+				matched++
 			}
 		}
-		if ids, _ := a.choices[0].tokens.bestIDs(); alike != 18 || len(ids) != 20 {
-			t.Errorf("%d of 20 chunks were alike, with %d ids", alike, len(ids))
+		if ids, _ := a.choices[0].tokens.bestIDs(); matched != 18 || len(ids) != 20 {
+			t.Errorf("%d of 20 chunks were alike, with %d ids", matched, len(ids))
 		}
 	}
 }

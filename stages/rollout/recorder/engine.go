@@ -250,16 +250,16 @@ func (u *engines) send(ctx context.Context, cancel context.CancelFunc, endpoint 
 		return u.openStream(ctx, cancel, resp, q)
 	}
 	defer resp.Body.Close()
-	most := maxAnswer
+	limit := maxAnswer
 	if resp.StatusCode/100 != 2 {
-		most = maxRefusal
+		limit = maxRefusal
 	}
 	buffer := bodies.Get().(*bytes.Buffer)
-	body, err := readAll(buffer, resp.Body, resp.ContentLength, most)
+	body, err := readAll(buffer, resp.Body, resp.ContentLength, limit)
 	switch {
 	case errors.Is(err, errTooLarge):
 		return nil, remote.Permanent(&tryError{err: fmt.Errorf("HTTP %d: the answer is larger than %d MiB",
-			resp.StatusCode, most>>20)})
+			resp.StatusCode, limit>>20)})
 	case err != nil:
 		return nil, transportError(ctx, err)
 	}
@@ -300,10 +300,10 @@ func (r *result) release() {
 
 var errTooLarge = errors.New("too large")
 
-// readAll reads at most most bytes, or returns errTooLarge; size is the
+// readAll reads at most limit bytes, or returns errTooLarge; size is the
 // announced length. It allocates at most one and a half times the limit.
-func readAll(b *bytes.Buffer, r io.Reader, size int64, most int) ([]byte, error) {
-	if size > int64(most) {
+func readAll(b *bytes.Buffer, r io.Reader, size int64, limit int) ([]byte, error) {
+	if size > int64(limit) {
 		return nil, errTooLarge
 	}
 	if size > 0 {
@@ -311,15 +311,15 @@ func readAll(b *bytes.Buffer, r io.Reader, size int64, most int) ([]byte, error)
 	}
 	for {
 		if b.Available() == 0 {
-			grown := make([]byte, b.Len(), min(max(2*b.Len(), 8<<10), most+1))
+			grown := make([]byte, b.Len(), min(max(2*b.Len(), 8<<10), limit+1))
 			copy(grown, b.Bytes())
 			*b = *bytes.NewBuffer(grown)
 		}
 		room := b.AvailableBuffer()
-		n, err := r.Read(room[:min(cap(room), most+1-b.Len())])
+		n, err := r.Read(room[:min(cap(room), limit+1-b.Len())])
 		b.Write(room[:n])
 		switch {
-		case b.Len() > most:
+		case b.Len() > limit:
 			return nil, errTooLarge
 		case err == io.EOF:
 			return b.Bytes(), nil

@@ -159,12 +159,12 @@ func (b *balance) choose(name string, avoid *endpoint) *endpoint {
 	if g != nil && g.at != nil && !g.at.down && g.at != avoid && g.at.free() {
 		return g.at
 	}
-	best := b.least(func(e *endpoint) bool { return !e.down && e != avoid && e.free() })
+	best := b.lowestLoad(func(e *endpoint) bool { return !e.down && e != avoid && e.free() })
 	if best == nil {
-		best = b.least(func(e *endpoint) bool { return !e.down && e.free() })
+		best = b.lowestLoad(func(e *endpoint) bool { return !e.down && e.free() })
 	}
-	if best == nil && b.least(func(e *endpoint) bool { return !e.down }) == nil {
-		best = b.least((*endpoint).free) // all are down: the call itself is the test
+	if best == nil && b.lowestLoad(func(e *endpoint) bool { return !e.down }) == nil {
+		best = b.lowestLoad((*endpoint).free) // all are down: the call itself is the test
 	}
 	if best != nil && g != nil && (g.at == nil || g.at.down && !best.down) {
 		if g.at != nil {
@@ -178,8 +178,8 @@ func (b *balance) choose(name string, avoid *endpoint) *endpoint {
 
 func (e *endpoint) free() bool { return float64(e.calls) < max(1, e.limit) }
 
-// least returns the least loaded endpoint for which will returns true.
-func (b *balance) least(will func(*endpoint) bool) (best *endpoint) {
+// lowestLoad returns the endpoint with the lowest load for which will returns true.
+func (b *balance) lowestLoad(will func(*endpoint) bool) (best *endpoint) {
 	for _, e := range b.list {
 		if will(e) && (best == nil || e.busy() < best.busy() || e.busy() == best.busy() && e.groups < best.groups) {
 			best = e
@@ -198,7 +198,7 @@ func (b *balance) home(name string) string {
 	if g := b.groups[name]; g != nil && g.at != nil {
 		return g.at.url
 	}
-	if e := b.least(func(e *endpoint) bool { return !e.down }); e != nil {
+	if e := b.lowestLoad(func(e *endpoint) bool { return !e.down }); e != nil {
 		return e.url
 	}
 	return b.list[0].url

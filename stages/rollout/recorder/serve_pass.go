@@ -50,8 +50,8 @@ func (s *Session) pass(w http.ResponseWriter, r *http.Request, path string) {
 // passContext is during, for at most the time of a call.
 func (s *Session) passContext(r *http.Request) (context.Context, context.CancelFunc) {
 	ctx, end := s.callContext(r)
-	most := s.rec.opts.CallTimeout
-	ctx, cancel := context.WithTimeoutCause(ctx, most, remote.LateError(most))
+	timeout := s.rec.opts.CallTimeout
+	ctx, cancel := context.WithTimeoutCause(ctx, timeout, remote.LateError(timeout))
 	return ctx, func() { cancel(); end(nil) }
 }
 

@@ -124,12 +124,12 @@ func (s *HTTPSettings) Reward(setup score.Setup) (score.Reward, error) {
 	}
 	key := os.Getenv("ROLLMILL_REWARD_API_KEY")
 	return &httpReward{Setup: setup, url: u.String(),
-		service: remote.Client{HTTP: remote.NewHTTP(64), Most: maxResponse, Explain: explain,
+		service: remote.Client{HTTP: remote.NewHTTP(64), MaxBytes: maxResponse, Explain: explain,
 			Sign: func(r *http.Request) { remote.Authorize(r, key) }}}, nil
 }
 
 func (r *httpReward) Needs() score.Needs { return score.Text }
-func (r *httpReward) Reads() []string    { return r.Earlier }
+func (r *httpReward) Reads() []string    { return r.Known }
 
 // Close ends the connections.
 func (r *httpReward) Close() error {

@@ -82,7 +82,7 @@ var misbehaviours = map[string]struct {
 }
 
 func TestHTTPConformance(t *testing.T) {
-	rewardtest.Run(t, rewardtest.Suite{Kind: rewards.HTTP, Arguments: service(t, nil), Earlier: []string{"tree"}})
+	rewardtest.Run(t, rewardtest.Suite{Kind: rewards.HTTP, Arguments: service(t, nil), Known: []string{"tree"}})
 	for name, m := range misbehaviours {
 		t.Run(name, func(t *testing.T) {
 			rewardtest.Run(t, rewardtest.Suite{Kind: rewards.HTTP, Arguments: service(t, m.do), Bad: bad})

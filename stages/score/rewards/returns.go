@@ -101,8 +101,8 @@ func (s *ReturnsSettings) Reward(setup score.Setup) (score.Reward, error) {
 		return nil, errors.New("at=end cannot be used with positions")
 	case r.atEnd && r.of == "":
 		return nil, errors.New("at=end needs of=NAME, the reward to discount")
-	case r.of != "" && !setup.Partial && !slices.Contains(setup.Earlier, r.of):
-		return nil, fmt.Errorf("no reward %q is computed before this one (there are: %v)", r.of, setup.Earlier)
+	case r.of != "" && !setup.Partial && !slices.Contains(setup.Known, r.of):
+		return nil, fmt.Errorf("no reward %q is computed before this one (there are: %v)", r.of, setup.Known)
 	}
 	return r, errors.Join(setFactor(&r.gamma, "gamma", s.Gamma), setFactor(&r.bonus, "bonus", s.Bonus))
 }
@@ -203,13 +203,13 @@ func discounted(steps []float64, gamma float64) score.Value {
 
 func positions(steps []float64, gamma, bonus float64) score.Value {
 	out := make([]float64, len(steps))
-	weights, most, at := 0.0, 0.0, -1
+	weights, highest, at := 0.0, 0.0, -1
 	weight, fade := 1.0, 1.0
 	for t, v := range steps {
 		out[t] = weight * min(v, 1)
 		weights += weight
-		if excess := fade * (v - 1); excess > most {
-			most, at = excess, t
+		if excess := fade * (v - 1); excess > highest {
+			highest, at = excess, t
 		}
 		weight *= gamma
 		fade *= bonus
@@ -220,7 +220,7 @@ func positions(steps []float64, gamma, bonus float64) score.Value {
 		out[t] /= weights
 	}
 	if at >= 0 {
-		out[at] += most
+		out[at] += highest
 	}
-	return score.Value{Reward: base/weights + most, Shaped: out}
+	return score.Value{Reward: base/weights + highest, Shaped: out}
 }

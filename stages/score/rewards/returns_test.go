@@ -17,7 +17,7 @@ func TestReturnsConformance(t *testing.T) {
 	for _, arguments := range []string{"of=tree", "of=tree,gamma=0.9", "gamma=0.5", "positions,of=tree", "positions,of=tree,gamma=1,bonus=0.5",
 		"of=tree,gamma=0.9,at=end"} {
 		t.Run(arguments, func(t *testing.T) {
-			rewardtest.Run(t, rewardtest.Suite{Kind: rewards.Returns, Arguments: arguments, Earlier: []string{"tree"}})
+			rewardtest.Run(t, rewardtest.Suite{Kind: rewards.Returns, Arguments: arguments, Known: []string{"tree"}})
 		})
 	}
 }
@@ -30,7 +30,7 @@ func of(t *testing.T, arguments string, shaped ...float64) score.Value {
 	row := &score.Row{Trajectory: &formats.Trajectory{Messages: []formats.Message{
 		{Parent: -1, Role: "user"}, {Parent: 0, Sampled: true}, {Parent: 1, Role: "user"}, {Parent: 2, Sampled: true}, {Parent: 3, Sampled: true},
 	}, Calls: []formats.Call{{Target: true}}}}
-	row.Earlier = []formats.NamedReward{{Name: "tree", Weight: 1, Value: &two}, {Name: "slow", Weight: 1, Failure: formats.RewardTimeout}}
+	row.Known = []formats.NamedReward{{Name: "tree", Weight: 1, Value: &two}, {Name: "slow", Weight: 1, Failure: formats.RewardTimeout}}
 	row.Shaped = map[string][]float64{"tree": shaped, "": {1, 1}}
 	return rewardtest.Score(t, rewardtest.New(t, rewards.Returns, arguments, "tree", "slow"), []*score.Row{row})[0]
 }
@@ -108,7 +108,7 @@ func TestReturnsBadArgumentsAreNamed(t *testing.T) {
 		"positions,of=tree,bonus=-1": "bonus=-1", "of=tree,bonus=0.9": "positions only", "most,of=tree": `"most"`, "at=end": "needs of=NAME",
 		"of=tree,at=start": "at=start", "positions,of=tree,at=end": "cannot be used with positions", "of=tree,lambda=1": `"lambda"`,
 	} {
-		_, err := rewards.Returns.Make(arguments, score.Setup{Earlier: []string{"tree"}})
+		_, err := rewards.Returns.Make(arguments, score.Setup{Known: []string{"tree"}})
 		if err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("returns:%s: error %v does not mention %q", arguments, err, want)
 		}

@@ -222,12 +222,12 @@ func checkLines(data []byte) string {
 		if err := json.Unmarshal([]byte(line), &row); err != nil {
 			return fmt.Sprintf("line %d: %v", n+1, err)
 		}
-		for _, tell := range []string{"input", "reference_answer", "messages"} {
-			if _, there := row[tell]; !there {
+		for _, field := range []string{"input", "reference_answer", "messages"} {
+			if _, there := row[field]; !there {
 				continue
 			}
 			for key := range row {
-				if allowed := keys[tell]; allowed != nil && !slices.Contains(allowed, key) {
+				if allowed := keys[field]; allowed != nil && !slices.Contains(allowed, key) {
 					return fmt.Sprintf("line %d: unexpected key %q", n+1, key)
 				}
 			}

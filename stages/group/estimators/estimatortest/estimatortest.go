@@ -202,14 +202,14 @@ func (s suite) zeroSum(t *rapid.T) {
 	if !ok {
 		t.Fatalf("%v has no advantages", r)
 	}
-	sum, largest, spread, most := 0.0, 0.0, 0.0, 0.0
+	sum, largest, spread, maxAdvantage := 0.0, 0.0, 0.0, 0.0
 	for i := range r {
 		sum += a[i]
-		most = max(most, math.Abs(a[i]))
+		maxAdvantage = max(maxAdvantage, math.Abs(a[i]))
 		largest = max(largest, math.Abs(r[i]))
 		spread = max(spread, math.Abs(r[i]-r[0]))
 	}
-	if slack := 1e-9 + float64(n)*most*0x1p-48 +
+	if slack := 1e-9 + float64(n)*maxAdvantage*0x1p-48 +
 		float64(n)*largest*0x1p-50*max(1, 1/(spread/float64(n)+1e-6)); math.Abs(sum) > slack {
 		t.Fatalf("the advantages of %v sum to %v", r, sum)
 	}

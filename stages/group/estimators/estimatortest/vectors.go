@@ -194,12 +194,12 @@ func noise(compat, estimator string, rewards []*float64, k int) bool {
 	if compat != string(group.CompatNemoRL) || estimator != "grpo" {
 		return false
 	}
-	least, most := math.Inf(1), math.Inf(-1)
+	low, high := math.Inf(1), math.Inf(-1)
 	for i, r := range rewards {
 		if i != k && r != nil {
-			least, most = min(least, *r), max(most, *r)
+			low, high = min(low, *r), max(high, *r)
 		}
 	}
-	exact := least == most && (least == 0 || *rewards[k] == least)
-	return !exact && most-least < 1e-4*max(math.Abs(least), math.Abs(most))
+	exact := low == high && (low == 0 || *rewards[k] == low)
+	return !exact && high-low < 1e-4*max(math.Abs(low), math.Abs(high))
 }

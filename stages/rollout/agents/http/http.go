@@ -65,7 +65,7 @@ func (s *Settings) Agent(context.Context, rollout.Setup) (rollout.Agent, error) 
 		return nil, err
 	}
 	return &agent{service: service,
-		client: remote.Client{HTTP: remote.NewHTTP(math.MaxInt), Most: maxAnswer, Explain: explain,
+		client: remote.Client{HTTP: remote.NewHTTP(math.MaxInt), MaxBytes: maxAnswer, Explain: explain,
 			Sign: func(r *http.Request) { remote.Authorize(r, service.Key) }}}, nil
 }
 

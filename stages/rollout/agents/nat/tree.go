@@ -28,8 +28,8 @@ type builder struct {
 // latency returns the time between a call's events, in milliseconds; 0 if the
 // server's clock was set back or its times are invalid.
 func latency(start, end float64) int64 {
-	const most = 1e12 // 30 years
-	return int64(math.Round(max(0, min((end-start)*1000, most))))
+	const maxLatency = 1e12 // ms: 30 years
+	return int64(math.Round(max(0, min((end-start)*1000, maxLatency))))
 }
 
 // add adds a call to the row, and its prompt and answer to the tree.

@@ -93,8 +93,8 @@ func rows(t *testing.T, uri string) []formats.Trajectory {
 func TestReplayIsTheSameRowsUnderNewIds(t *testing.T) {
 	uri, o := record(t)
 	o.Out.URI, o.Run, o.Epoch, o.Generations = filepath.Join(t.TempDir(), "again"), "second", new(4), 3
-	most := 1.0
-	o.Agent, o.Model, o.Endpoints, o.MaxFailureRate = newAgent(t, uri), "", nil, &most
+	maxRate := 1.0
+	o.Agent, o.Model, o.Endpoints, o.MaxFailureRate = newAgent(t, uri), "", nil, &maxRate
 	if _, err := rollout.Run(context.Background(), o); err != nil {
 		t.Fatal(err)
 	}
@@ -123,8 +123,8 @@ func TestReplayIsTheSameRowsUnderNewIds(t *testing.T) {
 // TestOtherTargets: a replay trains on the calls that it is told to.
 func TestOtherTargets(t *testing.T) {
 	uri, o := record(t)
-	most := 1.0
-	o.Model, o.Endpoints, o.MaxFailureRate = "", nil, &most
+	maxRate := 1.0
+	o.Model, o.Endpoints, o.MaxFailureRate = "", nil, &maxRate
 	again := func(c rollout.Setup) map[string]int {
 		t.Helper()
 		o.Agent, o.Out.URI, o.TargetModel, o.Functions = made(t, uri, c), filepath.Join(t.TempDir(), "again"), c.TargetModel, c.Functions

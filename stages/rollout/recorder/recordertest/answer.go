@@ -65,9 +65,10 @@ func (e *Engine) sample(q Request, fault Fault) turn {
 		t.thought = "let me see"
 	}
 	t.pieces = tokenTexts(t.thought, t.reply.Content, t.reply.ToolCalls)
-	var most int
-	if json.Unmarshal(q.Fields["max_tokens"], &most); most > 0 && most < len(t.pieces) {
-		t.pieces, t.reply.Finish, t.reply.Content = t.pieces[:most], "length", truncated(t.reply.Content, most)
+	var maxTokens int
+	if json.Unmarshal(q.Fields["max_tokens"], &maxTokens); maxTokens > 0 && maxTokens < len(t.pieces) {
+		t.pieces, t.reply.Finish = t.pieces[:maxTokens], "length"
+		t.reply.Content = truncated(t.reply.Content, maxTokens)
 	}
 	t.sample = Sample{Prompt: ids(render(q.Messages)), IDs: ids(t.pieces), Content: t.reply.Content}
 	for i, p := range t.pieces {

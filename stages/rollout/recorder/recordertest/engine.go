@@ -253,8 +253,8 @@ func logprob(prompt []int32, i int, piece string) float32 {
 	return -float32(h.Sum32()%100000) / 33333
 }
 
-func truncated(text string, most int) string {
-	return strings.Join(tokenize(text)[:min(most, len(tokenize(text)))], "")
+func truncated(text string, maxTokens int) string {
+	return strings.Join(tokenize(text)[:min(maxTokens, len(tokenize(text)))], "")
 }
 
 // joined returns a text, or the texts of parts.

@@ -172,7 +172,7 @@ func TestArrowConformance(t *testing.T) {
 			if mode == "plain" || mode == "chatty" || mode == "prose" || mode == "twice" || mode == "reversed" || mode == "seed" || mode == "shaped" {
 				bad = ""
 			}
-			rewardtest.Run(t, rewardtest.Suite{Kind: command.Arrow, Arguments: words("arrow-" + mode), Earlier: []string{"tree"}, Bad: bad})
+			rewardtest.Run(t, rewardtest.Suite{Kind: command.Arrow, Arguments: words("arrow-" + mode), Known: []string{"tree"}, Bad: bad})
 		})
 	}
 }

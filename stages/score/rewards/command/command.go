@@ -91,7 +91,7 @@ type reward struct {
 
 func (r *reward) Needs() score.Needs { return score.Text }
 func (r *reward) Words() []string    { return r.words }
-func (r *reward) Reads() []string    { return r.Earlier }
+func (r *reward) Reads() []string    { return r.Known }
 
 // Score sends all rows to one process, and then those without an answer one by
 // one.

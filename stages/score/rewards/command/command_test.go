@@ -33,7 +33,7 @@ func TestConformance(t *testing.T) {
 			if mode == "plain" || mode == "chatty" || mode == "twice" || mode == "reversed" || mode == "seed" || mode == "shaped" {
 				bad = ""
 			}
-			rewardtest.Run(t, rewardtest.Suite{Kind: command.Kind, Arguments: words(mode), Earlier: []string{"tree"}, Bad: bad})
+			rewardtest.Run(t, rewardtest.Suite{Kind: command.Kind, Arguments: words(mode), Known: []string{"tree"}, Bad: bad})
 		})
 	}
 }

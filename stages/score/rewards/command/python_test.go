@@ -58,15 +58,15 @@ func TestPythonExamples(t *testing.T) {
 	py := python(t)
 	jsonWords, arrowWords := fmt.Sprintf("'%s' %sjson_reward.py", py, examples), fmt.Sprintf("'%s' %sarrow_reward.py", py, examples)
 	t.Run("json", func(t *testing.T) {
-		rewardtest.Run(t, rewardtest.Suite{Kind: command.Kind, Arguments: jsonWords, Earlier: []string{"tree"}})
+		rewardtest.Run(t, rewardtest.Suite{Kind: command.Kind, Arguments: jsonWords, Known: []string{"tree"}})
 	})
 	t.Run("arrow", func(t *testing.T) {
-		rewardtest.Run(t, rewardtest.Suite{Kind: command.Arrow, Arguments: arrowWords, Earlier: []string{"tree"}})
+		rewardtest.Run(t, rewardtest.Suite{Kind: command.Arrow, Arguments: arrowWords, Known: []string{"tree"}})
 	})
 	module(t)
 	moduleLines, moduleBatches := fmt.Sprintf("'%s' %s:short", py, moduleReward), fmt.Sprintf("'%s' %s:shorts", py, moduleReward)
 	t.Run("module, json", func(t *testing.T) {
-		rewardtest.Run(t, rewardtest.Suite{Kind: command.Kind, Arguments: moduleLines, Earlier: []string{"tree"}})
+		rewardtest.Run(t, rewardtest.Suite{Kind: command.Kind, Arguments: moduleLines, Known: []string{"tree"}})
 	})
 	t.Run("all the same", func(t *testing.T) {
 		want := rewardtest.Score(t, madeOf(t, command.Kind, jsonWords, time.Minute), wide(64))
@@ -119,7 +119,7 @@ func TestPythonSeesTheSameColumns(t *testing.T) {
 		r.Metadata, r.Example, r.ExampleID = fmt.Sprintf(`{"row":%d,"deep":{"a":[1,2.5,null]}}`, i), `{"question":"é","n":1}`, fmt.Sprint("ex-", i)
 		r.Epoch, r.Generation, r.ToolSets = int32(i), int32(i%8), []string{`[{"type":"function","function":{"name":"f"}}]`, `[]`}[:i%3]
 		value := float64(i) / 3
-		r.Earlier = []formats.NamedReward{{Name: "first", Value: &value}, {Name: "none"}}[:i%3]
+		r.Known = []formats.NamedReward{{Name: "first", Value: &value}, {Name: "none"}}[:i%3]
 	}
 	lines := rewardtest.Score(t, madeOf(t, command.Kind, words+"lines", time.Minute), rows)
 	batches := rewardtest.Score(t, madeOf(t, command.Arrow, words+"arrow", time.Minute), rows)

@@ -102,7 +102,7 @@ func (b *batches) encode(row *score.Row, s score.Setup) (request, error) {
 	t := *row.Trajectory
 	t.Example = b.example
 	// The row may change once its value is settled: this may still be being written then.
-	return request{arrow: arrow.Request{Trajectory: &t, Path: row.Main(), Rewards: row.Earlier,
+	return request{arrow: arrow.Request{Trajectory: &t, Path: row.Main(), Rewards: row.Known,
 		Seed: score.RowSeed(row, s.Name, s.Seed)}}, nil
 }
 

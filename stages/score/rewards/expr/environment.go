@@ -53,15 +53,15 @@ type toolCall struct {
 
 // reads is what an expression mentions.
 type reads struct {
-	example, messages, metadata, earlier bool
-	rewards                              []use
-	mentions                             int      // of rewards, by name or not
-	anyReward                            bool     // not only by name
-	null                                 bool     // it deals with null itself
-	fields                               []string // of the example, by constant names
-	metas                                []string // of the metadata
-	names                                []string // of variables
-	length                               bool     // of the answer
+	example, messages, metadata, known bool
+	rewards                            []use
+	mentions                           int      // of rewards, by name or not
+	anyReward                          bool     // not only by name
+	null                               bool     // it deals with null itself
+	fields                             []string // of the example, by constant names
+	metas                              []string // of the metadata
+	names                              []string // of variables
+	length                             bool     // of the answer
 }
 
 type use struct {
@@ -86,11 +86,11 @@ func (r *reads) Visit(node *ast.Node) {
 		r.messages = r.messages || n.Value == "messages"
 		r.metadata = r.metadata || n.Value == "metadata"
 		if n.Value == "rewards" {
-			r.earlier = true
+			r.known = true
 			r.mentions++
 		}
 		if n.Value == "$env" {
-			r.example, r.messages, r.metadata, r.earlier, r.anyReward = true, true, true, true, true
+			r.example, r.messages, r.metadata, r.known, r.anyReward = true, true, true, true, true
 			for _, f := range reflect.VisibleFields(reflect.TypeFor[environment]()) {
 				r.names = append(r.names, f.Tag.Get("expr"))
 			}
@@ -189,9 +189,9 @@ func (r *reads) environment(row *score.Row, env *environment) error {
 	if r.messages {
 		env.Messages = messages(row)
 	}
-	if r.earlier {
+	if r.known {
 		env.Rewards = map[string]any{}
-		for _, e := range row.Earlier {
+		for _, e := range row.Known {
 			if env.Rewards[e.Name] = nil; e.Value != nil {
 				env.Rewards[e.Name] = *e.Value
 			}

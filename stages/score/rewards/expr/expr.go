@@ -66,7 +66,7 @@ func (s *Settings) Reward(setup score.Setup) (score.Reward, error) {
 type reward struct {
 	program *expression.Program
 	reads   reads
-	earlier []string
+	known   []string
 }
 
 func compile(source string, s score.Setup, env any) (*reward, error) {
@@ -77,15 +77,15 @@ func compile(source string, s score.Setup, env any) (*reward, error) {
 	if err != nil {
 		return nil, err
 	}
-	r := &reward{program: program, earlier: s.Earlier, reads: readsOf(program.Node())}
+	r := &reward{program: program, known: s.Known, reads: readsOf(program.Node())}
 	if err := numeric(program.Node().Type()); err != nil {
 		return nil, err
 	}
 	for _, use := range r.reads.rewards {
-		if !s.Partial && !slices.Contains(s.Earlier, use.name) {
+		if !s.Partial && !slices.Contains(s.Known, use.name) {
 			e := &file.Error{Location: use.at,
 				Message: fmt.Sprintf("no reward %q is computed before this one (there are: %s)", use.name,
-					strings.Join(s.Earlier, ", "))}
+					strings.Join(s.Known, ", "))}
 			return nil, e.Bind(program.Source())
 		}
 	}
@@ -127,7 +127,7 @@ func (r *reward) Immediate() {}
 // other than by name.
 func (r *reward) Reads() []string {
 	if r.reads.anyReward {
-		return r.earlier
+		return r.known
 	}
 	var names []string
 	for _, use := range r.reads.rewards {

@@ -18,14 +18,14 @@ func TestConformance(t *testing.T) {
 		`count(messages, .sampled) + len(messages[2].tool_calls)`, `rewards.tree + 1`, `rewards.tree ?? -1`, `metadata.turns`,
 	} {
 		t.Run(source, func(t *testing.T) {
-			rewardtest.Run(t, rewardtest.Suite{Kind: expr.Kind, Arguments: source, Earlier: []string{"tree"}})
+			rewardtest.Run(t, rewardtest.Suite{Kind: expr.Kind, Arguments: source, Known: []string{"tree"}})
 		})
 	}
 }
 
 func TestValues(t *testing.T) {
 	row := rewardtest.Rows("tree", "slow")[1]
-	row.Earlier[1].Value, row.Earlier[1].Failure = nil, formats.RewardTimeout
+	row.Known[1].Value, row.Known[1].Failure = nil, formats.RewardTimeout
 	for source, want := range map[string]score.Value{
 		`answer contains "answer"`:                              {Reward: 1},
 		`answer == "no"`:                                        {Reward: 0},
@@ -69,7 +69,7 @@ func TestCompileErrorsHaveAPlace(t *testing.T) {
 		`len(keys(example))`:         "unknown name keys",
 		`sampled_tokens + "1" > "2"`: "(1:16)",
 	} {
-		_, err := expr.Kind.Make(source, score.Setup{Earlier: []string{"tree"}, Log: slog.New(slog.DiscardHandler)})
+		_, err := expr.Kind.Make(source, score.Setup{Known: []string{"tree"}, Log: slog.New(slog.DiscardHandler)})
 		if err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%s: error %v does not mention %q", source, err, want)
 		}

@@ -13,7 +13,7 @@ import (
 func TestStepsConform(t *testing.T) {
 	for _, source := range []string{`len(message.content)`, `step + 1 == steps ? rewards.tree : 0`, `answer == message.content`} {
 		t.Run(source, func(t *testing.T) {
-			rewardtest.Run(t, rewardtest.Suite{Kind: expr.Steps, Arguments: source, Earlier: []string{"tree"}})
+			rewardtest.Run(t, rewardtest.Suite{Kind: expr.Steps, Arguments: source, Known: []string{"tree"}})
 		})
 	}
 }
@@ -22,7 +22,7 @@ func TestStepsConform(t *testing.T) {
 // answer.
 func TestSteps(t *testing.T) {
 	row := rewardtest.Rows("tree", "slow")[1]
-	row.Earlier[1].Value, row.Earlier[1].Failure = nil, formats.RewardTimeout
+	row.Known[1].Value, row.Known[1].Failure = nil, formats.RewardTimeout
 	for source, want := range map[string][]float64{
 		`step`:         {0, 1},
 		`steps - step`: {2, 1},

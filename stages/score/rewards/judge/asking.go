@@ -70,15 +70,15 @@ func (a *Asking) check() error {
 		return errors.New("rubric= and text= are both given")
 	}
 	for _, n := range []struct {
-		key          string
-		value, least float64
+		key        string
+		value, min float64
 	}{
 		{"repeats", a.Repeats, 1}, {"repairs", a.Repairs, 0}, {"agree", a.Agree, 0}, {"context", a.Context, 0},
 		{"max-tokens", a.MaxTokens, 1},
 		{"temperature", value(a.Temperature), 0},
 	} {
-		if !(n.value >= n.least && n.value < 1e9) {
-			return fmt.Errorf("%s=%v is not a number from %v on", n.key, n.value, n.least)
+		if !(n.value >= n.min && n.value < 1e9) {
+			return fmt.Errorf("%s=%v is not a number from %v on", n.key, n.value, n.min)
 		}
 	}
 	return nil

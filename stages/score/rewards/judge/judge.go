@@ -61,13 +61,13 @@ func (s *Settings) Reward(setup score.Setup) (score.Reward, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &reward{Panel: p, name: setup.Name, least: s.Min, most: s.Max}, nil
+	return &reward{Panel: p, name: setup.Name, min: s.Min, max: s.Max}, nil
 }
 
 type reward struct {
 	*Panel
-	name        string
-	least, most float64
+	name     string
+	min, max float64
 }
 
 func (r *reward) Needs() score.Needs { return score.Text }
@@ -101,7 +101,7 @@ func (r *reward) value(ctx context.Context, row *score.Row) (score.Value, error)
 	if err != nil {
 		return score.Failed(formats.RewardError, "%v", err), nil
 	}
-	messages := []formats.Message{{Role: "system", Content: fmt.Sprintf(instructions, r.least, r.most, r.Rubric)},
+	messages := []formats.Message{{Role: "system", Content: fmt.Sprintf(instructions, r.min, r.max, r.Rubric)},
 		{Role: "user", Content: "<conversation>\n" + string(content) + "\n</conversation>"}}
 	values, err := r.Vote(ctx, 1, func(int64) []formats.Message { return messages },
 		func(_ int64, text string) ([]float64, error) {
@@ -132,5 +132,5 @@ func (r *reward) read(text string) (float64, error) {
 	if err := Object(text, &answer); err != nil {
 		return 0, err
 	}
-	return r.InRange(answer.Score, r.least, r.most)
+	return r.InRange(answer.Score, r.min, r.max)
 }

@@ -62,14 +62,14 @@ func lastObject(text []byte) ([]byte, error) {
 
 // InRange returns the score to use: within the range, clamped to its end, or
 // refused.
-func (p *Panel) InRange(n *float64, least, most float64) (float64, error) {
+func (p *Panel) InRange(n *float64, low, high float64) (float64, error) {
 	switch {
 	case n == nil:
 		return 0, errors.New("there is no score")
-	case *n >= least && *n <= most:
+	case *n >= low && *n <= high:
 		return *n, nil
 	case p.Clamp:
-		return min(max(*n, least), most), nil
+		return min(max(*n, low), high), nil
 	}
-	return 0, fmt.Errorf("score %v is not from %v to %v", *n, least, most)
+	return 0, fmt.Errorf("score %v is not from %v to %v", *n, low, high)
 }

@@ -104,13 +104,13 @@ func (p *Panel) Vote(ctx context.Context, n int, ask func(seed int64) []formats.
 }
 
 func (p *Panel) mean(votes [][]float64, i int) score.Value {
-	least, most, sum := votes[0][i], votes[0][i], 0.0
+	low, high, sum := votes[0][i], votes[0][i], 0.0
 	for _, v := range votes {
-		least, most, sum = min(least, v[i]), max(most, v[i]), sum+v[i]
+		low, high, sum = min(low, v[i]), max(high, v[i]), sum+v[i]
 	}
-	if p.Agree > 0 && most-least > p.Agree {
+	if p.Agree > 0 && high-low > p.Agree {
 		return score.Failed(formats.RewardAnswer, "%d answers do not agree: they range from %v to %v", len(votes),
-			least, most)
+			low, high)
 	}
 	return score.Value{Reward: sum / float64(len(votes))}
 }

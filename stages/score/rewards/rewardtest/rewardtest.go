@@ -28,7 +28,7 @@ import (
 type Suite struct {
 	Kind      score.RewardKind
 	Arguments string
-	Earlier   []string // rewards that rows bring along; Rows gives them values
+	Known     []string // rewards that rows bring along; Rows gives them values
 	Judging   score.Judging
 	Bad       string // an answer that the reward fails on or dies of; "" for none
 }
@@ -48,15 +48,15 @@ func Run(t *testing.T, s Suite) {
 }
 
 // New makes a reward as the stage would.
-func New(t testing.TB, kind score.RewardKind, arguments string, earlier ...string) score.Reward {
+func New(t testing.TB, kind score.RewardKind, arguments string, known ...string) score.Reward {
 	t.Helper()
-	return Suite{Kind: kind, Arguments: arguments, Earlier: earlier}.reward(t)
+	return Suite{Kind: kind, Arguments: arguments, Known: known}.reward(t)
 }
 
 func (s Suite) reward(t testing.TB) score.Reward {
 	t.Helper()
 	r, err := s.Kind.Make(s.Arguments, score.Setup{
-		Name: "tried", Earlier: s.Earlier, Judging: s.Judging, Timeout: 20 * time.Second, Log: slog.New(slog.DiscardHandler),
+		Name: "tried", Known: s.Known, Judging: s.Judging, Timeout: 20 * time.Second, Log: slog.New(slog.DiscardHandler),
 	})
 	if err != nil {
 		t.Fatalf("%s:%s: %v", s.Kind.Name, s.Arguments, err)
@@ -76,7 +76,7 @@ func Score(t testing.TB, r score.Reward, rows []*score.Row) []score.Value {
 }
 
 func (s Suite) values(t *testing.T) {
-	rows := append(Rows(s.Earlier...), Empty(s.Earlier...)...)
+	rows := append(Rows(s.Known...), Empty(s.Known...)...)
 	for i, v := range Score(t, s.reward(t), rows) {
 		switch {
 		case v.Failure != "" && !slices.Contains(formats.RewardFailures, v.Failure):
@@ -90,12 +90,12 @@ func (s Suite) values(t *testing.T) {
 }
 
 func (s Suite) boundaries(t *testing.T) {
-	rows := Rows(s.Earlier...)
+	rows := Rows(s.Known...)
 	want := Score(t, s.reward(t), rows)
 	for _, size := range []int{1, 3, len(rows) - 1} {
 		r := s.reward(t)
 		var got []score.Value
-		for batch := range batches(r, Rows(s.Earlier...), size) {
+		for batch := range batches(r, Rows(s.Known...), size) {
 			got = append(got, Score(t, r, batch)...)
 		}
 		if diff := cmp.Diff(want, got); diff != "" {
@@ -113,12 +113,12 @@ func batches(r score.Reward, rows []*score.Row, size int) iter.Seq[[]*score.Row]
 }
 
 func (s Suite) determinism(t *testing.T) {
-	want := Score(t, s.reward(t), Rows(s.Earlier...))
+	want := Score(t, s.reward(t), Rows(s.Known...))
 	r := s.reward(t)
 	var wait sync.WaitGroup
 	for range 4 {
 		wait.Go(func() {
-			rows := Rows(s.Earlier...)
+			rows := Rows(s.Known...)
 			slices.Reverse(rows)
 			got := make([]score.Value, len(rows))
 			if err := r.Score(t.Context(), rows, got); err != nil {
@@ -135,8 +135,8 @@ func (s Suite) determinism(t *testing.T) {
 
 func (s Suite) columns(t *testing.T) {
 	r := s.reward(t)
-	want := Score(t, r, Rows(s.Earlier...))
-	less := Rows(s.Earlier...)
+	want := Score(t, r, Rows(s.Known...))
+	less := Rows(s.Known...)
 	for _, row := range less {
 		if some, is := r.(score.Columner); is {
 			dropColumns(row.Trajectory, some.Columns())
@@ -164,9 +164,9 @@ func dropTokens(t *formats.Trajectory) {
 }
 
 func (s Suite) neighbours(t *testing.T) {
-	want := Score(t, s.reward(t), Rows(s.Earlier...))
-	rows := Rows(s.Earlier...)
-	for i, bad := range Broken(s.Bad, s.Earlier...) {
+	want := Score(t, s.reward(t), Rows(s.Known...))
+	rows := Rows(s.Known...)
+	for i, bad := range Broken(s.Bad, s.Known...) {
 		rows = slices.Insert(rows, 2*i+1, bad)
 	}
 	values := Score(t, s.reward(t), rows)
@@ -187,23 +187,23 @@ func (s Suite) neighbours(t *testing.T) {
 func (s Suite) cancellation(t *testing.T) {
 	defer goleak.VerifyNone(t, goleak.IgnoreCurrent())
 	r := s.reward(t)
-	want := Score(t, r, Rows(s.Earlier...))
+	want := Score(t, r, Rows(s.Known...))
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	rows := Rows(s.Earlier...)
+	rows := Rows(s.Known...)
 	if err := r.Score(ctx, rows, make([]score.Value, len(rows))); !errors.Is(err, context.Canceled) {
 		t.Errorf("a cancelled batch ended with %v", err)
 	}
 	for range 2 { // and while it is at it, which it may be done with before
 		ctx, cancel := context.WithCancel(t.Context())
-		rows := Rows(s.Earlier...)
+		rows := Rows(s.Known...)
 		go cancel()
 		if err := r.Score(ctx, rows, make([]score.Value, len(rows))); err != nil && !errors.Is(err, context.Canceled) {
 			t.Errorf("a batch that was cancelled under way ended with %v", err)
 		}
 		cancel()
 	}
-	if diff := cmp.Diff(want, Score(t, r, Rows(s.Earlier...))); diff != "" {
+	if diff := cmp.Diff(want, Score(t, r, Rows(s.Known...))); diff != "" {
 		t.Errorf("after cancelled batches it gives other values:\n%s", diff)
 	}
 	if err := r.Close(); err != nil {
@@ -213,13 +213,13 @@ func (s Suite) cancellation(t *testing.T) {
 
 func (s Suite) restart(t *testing.T) {
 	first := s.reward(t)
-	want := Score(t, first, Rows(s.Earlier...))
+	want := Score(t, first, Rows(s.Known...))
 	for range 2 {
 		if err := first.Close(); err != nil {
 			t.Errorf("closing: %v", err)
 		}
 	}
-	if diff := cmp.Diff(want, Score(t, s.reward(t), Rows(s.Earlier...))); diff != "" {
+	if diff := cmp.Diff(want, Score(t, s.reward(t), Rows(s.Known...))); diff != "" {
 		t.Errorf("made again, it gives other values:\n%s", diff)
 	}
 }

@@ -14,17 +14,17 @@ const (
 
 // Rows returns 12 ordinary trajectories of 4 examples: some right, some wrong,
 // some truncated, some with branches and tool calls. Each call makes new ones.
-func Rows(earlier ...string) []*score.Row {
+func Rows(known ...string) []*score.Row {
 	var rows []*score.Row
 	for e := range 4 {
 		for g := range groupSize {
-			rows = append(rows, row(e, g, earlier))
+			rows = append(rows, row(e, g, known))
 		}
 	}
 	return rows
 }
 
-func row(e, g int, earlier []string) *score.Row {
+func row(e, g int, known []string) *score.Row {
 	id := fmt.Sprintf("example-%d", e)
 	answer := fmt.Sprintf("The answer is %d.", e+g)
 	t := &formats.Trajectory{
@@ -48,11 +48,11 @@ func row(e, g int, earlier []string) *score.Row {
 	if g == 2 {
 		t.Status, t.StopReason = formats.StatusTruncated, formats.StopLength
 	}
-	return &score.Row{Trajectory: t, Earlier: rewards(earlier, float64(g)), Shaped: shaped(earlier, g)}
+	return &score.Row{Trajectory: t, Known: rewards(known, float64(g)), Shaped: shaped(known, g)}
 }
 
 // shaped returns the shaped rewards of the two messages that the model wrote,
-// of each earlier reward that has a value and, under "", as stored.
+// of each known reward that has a value and, under "", as stored.
 func shaped(names []string, g int) map[string][]float64 {
 	out := map[string][]float64{}
 	if g < 2 {
@@ -63,7 +63,7 @@ func shaped(names []string, g int) map[string][]float64 {
 	return out
 }
 
-// rewards gives the earlier rewards values; the last generation has none.
+// rewards gives the known rewards values; the last generation has none.
 func rewards(names []string, value float64) []formats.NamedReward {
 	var out []formats.NamedReward
 	for _, name := range names {
@@ -77,26 +77,26 @@ func rewards(names []string, value float64) []formats.NamedReward {
 }
 
 // Empty returns rows in which everything optional is null.
-func Empty(earlier ...string) []*score.Row {
+func Empty(known ...string) []*score.Row {
 	bare := &formats.Trajectory{TrajectoryID: "empty-1", ExampleID: "empty", Status: formats.StatusOK,
 		StopReason: formats.StopDone}
 	hollow := &formats.Trajectory{TrajectoryID: "empty-2", ExampleID: "empty", Status: formats.StatusOK,
 		StopReason: formats.StopDone,
 		Example:    `{"answer": null}`, Messages: []formats.Message{{Parent: -1, Role: "assistant", Sampled: true, Call: 7}}}
-	return []*score.Row{{Trajectory: bare, Earlier: rewards(earlier, 2)}, {Trajectory: hollow}}
+	return []*score.Row{{Trajectory: bare, Known: rewards(known, 2)}, {Trajectory: hollow}}
 }
 
 // Broken returns invalid rows, and one with a bad answer.
-func Broken(bad string, earlier ...string) []*score.Row {
+func Broken(bad string, known ...string) []*score.Row {
 	var rows []*score.Row
 	for i, example := range []string{`{"answer": `, `["a list"]`, "{\"answer\": \"\xff\"}", `{"answer": {"deep": [[[]]]}}`} {
-		r := row(1, i%2, earlier)
+		r := row(1, i%2, known)
 		r.TrajectoryID, r.ExampleID, r.Example = fmt.Sprintf("broken-%d", i), brokenExample, example
 		r.Messages[2].Parent = 4 // a loop
 		rows = append(rows, r)
 	}
 	if bad != "" {
-		r := row(1, 0, earlier)
+		r := row(1, 0, known)
 		r.TrajectoryID, r.ExampleID, r.Answer = "broken-answer", brokenExample, bad
 		rows = append(rows, r)
 	}

@@ -12,8 +12,8 @@ import (
 	"github.com/rollmill/rollmill/formats/jsontext"
 )
 
-// talk builds the messages of a sample.
-type talk struct {
+// builder builds the messages of a sample.
+type builder struct {
 	importers.Conversation
 	*attachments
 	meta  importers.Metadata
@@ -35,69 +35,69 @@ type talk struct {
 	source     string // token_source
 }
 
-func (t *talk) read(o jsontext.Object) (err error) {
+func (b *builder) read(o jsontext.Object) (err error) {
 	var in value.Reader
-	if t.path, err = messages("messages", o.Get("messages")); err != nil {
+	if b.path, err = messages("messages", o.Get("messages")); err != nil {
 		return err
 	}
-	if t.unmarked && !slices.ContainsFunc(t.path, func(m message) bool { return m.generated() }) {
-		for i := range t.path {
-			if m := &t.path[i]; m.Role == "assistant" && m.Source == "" {
+	if b.unmarked && !slices.ContainsFunc(b.path, func(m message) bool { return m.generated() }) {
+		for i := range b.path {
+			if m := &b.path[i]; m.Role == "assistant" && m.Source == "" {
 				m.Source = "generate"
 			}
 		}
 	}
 	data := in.Object("events_data", o.Get("events_data"))
-	t.pool = in.List("events_data.messages", data.Get("messages"))
+	b.pool = in.List("events_data.messages", data.Get("messages"))
 	list := in.List("events", o.Get("events"))
 	output := in.Object("output", o.Get("output"))
 	if in.Err != nil {
 		return in.Err
 	}
-	if err := t.readEvents(list); err != nil {
+	if err := b.readEvents(list); err != nil {
 		return err
 	}
-	if err := t.match(output); err != nil {
+	if err := b.match(output); err != nil {
 		return err
 	}
-	return t.build()
+	return b.build()
 }
 
 // match finds the call of each answer of the path: by the id of its message, or
 // in logs without ids by its content. The sample's output is the last call of a
 // log without events.
-func (t *talk) match(output jsontext.Object) error {
+func (b *builder) match(output jsontext.Object) error {
 	if output.Has("choices") {
 		e, err := newEvent(jsontext.Object{{Key: "output", Raw: output.Bytes()}})
 		if err != nil {
 			return fmt.Errorf("output: %w", err)
 		}
 		e.only = true
-		t.events = append(t.events, e)
+		b.events = append(b.events, e)
 	}
-	t.calls = map[int]*event{}
+	b.calls = map[int]*event{}
 	byID := map[string]*event{}
-	for _, e := range t.events {
+	for _, e := range b.events {
 		if e.answer != nil && e.answer.ID != "" && byID[e.answer.ID] == nil && !e.judge {
 			byID[e.answer.ID] = e
 		}
 	}
 	next := 0 // events are in the order of the path
-	for i := range t.path {
-		m := &t.path[i]
+	for i := range b.path {
+		m := &b.path[i]
 		if m.Role != "assistant" || m.Source == "input" {
 			continue
 		}
 		e := byID[m.ID]
-		for k := next; e == nil && k < len(t.events); k++ {
-			if c := t.events[k]; c.answer != nil && !c.judge && c.path < 0 && (c.answer.ID == "" || m.ID == "") &&
+		for k := next; e == nil && k < len(b.events); k++ {
+			if c := b.events[k]; c.answer != nil && !c.judge && c.path < 0 && (c.answer.ID == "" || m.ID == "") &&
 				importers.Same(&c.answer.Message, &m.Message) {
 				e, next = c, k+1
 			}
 		}
 		if e != nil && e.path < 0 {
 			e.path = i
-			t.calls[i] = e
+			b.calls[i] = e
 		}
 	}
 	return nil
@@ -105,64 +105,64 @@ func (t *talk) match(output jsontext.Object) error {
 
 // build adds the calls in order, each after its prompt, and then the rest of the
 // path.
-func (t *talk) build() error {
-	t.at = -1
+func (b *builder) build() error {
+	b.at = -1
 	last := -1 // the last event of the path
-	for i, e := range t.events {
+	for i, e := range b.events {
 		if e.path >= 0 {
 			last = i
 		}
 	}
-	for i, e := range t.events {
+	for i, e := range b.events {
 		var err error
 		switch {
 		case e.path >= 0:
-			err = t.until(e.path + 1)
+			err = b.until(e.path + 1)
 		case e.only || e.pending:
 		case e.judge:
-			t.count("scorer_model_calls")
+			b.count("scorer_model_calls")
 		case e.failure != "":
-			err = t.failed(e)
+			err = b.failed(e)
 		case e.answer != nil:
-			err = t.branch(e, last < 0 || i < last)
+			err = b.branch(e, last < 0 || i < last)
 		}
 		if err != nil {
 			return fmt.Errorf("a model event: %w", err)
 		}
 	}
-	if err := t.until(len(t.path)); err != nil {
+	if err := b.until(len(b.path)); err != nil {
 		return fmt.Errorf("a model event: %w", err)
 	}
-	t.sampled = slices.ContainsFunc(t.Messages, func(m formats.Message) bool { return m.Sampled })
-	if len(t.counts) > 0 {
-		t.meta.Add("event_counts", countsJSON(t.counts))
+	b.sampled = slices.ContainsFunc(b.Messages, func(m formats.Message) bool { return m.Sampled })
+	if len(b.counts) > 0 {
+		b.meta.Add("event_counts", countsJSON(b.counts))
 	}
 	return nil
 }
 
 // until adds the messages of the path before one of them. Those that a model
 // generated have a call even when no event says anything of it.
-func (t *talk) until(end int) error {
-	for ; t.next < end; t.next++ {
-		m, e := t.path[t.next], t.calls[t.next]
-		t.Continue(t.at)
+func (b *builder) until(end int) error {
+	for ; b.next < end; b.next++ {
+		m, e := b.path[b.next], b.calls[b.next]
+		b.Continue(b.at)
 		switch {
 		case e != nil:
-			at, err := t.add(e, m, true)
+			at, err := b.add(e, m, true)
 			if err != nil {
 				return err
 			}
-			t.at = at
+			b.at = at
 		case m.generated():
-			m.Branch = t.Again()
-			t.Offer("")
-			t.at = t.Sampled(m.Message, formats.Call{Target: true, Model: m.Model})
-			t.keep(t.at, m.Others)
+			m.Branch = b.Again()
+			b.Offer("")
+			b.at = b.Sampled(m.Message, formats.Call{Target: true, Model: m.Model})
+			b.keep(b.at, m.Others)
 		default:
-			if t.at = t.Find(&m.Message, func(known *formats.Message) bool { return !known.Sampled }); t.at < 0 {
-				m.Branch = t.Diverges()
-				t.at = t.Input(m.Message)
-				t.keep(t.at, m.Others)
+			if b.at = b.Find(&m.Message, func(known *formats.Message) bool { return !known.Sampled }); b.at < 0 {
+				m.Branch = b.Diverges()
+				b.at = b.Input(m.Message)
+				b.keep(b.at, m.Others)
 			}
 		}
 	}
@@ -170,8 +170,8 @@ func (t *talk) until(end int) error {
 }
 
 // branch adds a call that is not on the path.
-func (t *talk) branch(e *event, trained bool) error {
-	prompt, err := t.prompt(e)
+func (b *builder) branch(e *event, trained bool) error {
+	prompt, err := b.prompt(e)
 	if err != nil {
 		return err
 	}
@@ -179,19 +179,19 @@ func (t *talk) branch(e *event, trained bool) error {
 	for i := range prompt {
 		plain[i] = prompt[i].Message
 	}
-	before := len(t.Messages)
-	for i, at := range t.Walk(plain) {
+	before := len(b.Messages)
+	for i, at := range b.Walk(plain) {
 		if at >= before {
-			t.keep(at, prompt[i].Others)
+			b.keep(at, prompt[i].Others)
 		}
 	}
-	_, err = t.add(e, *e.answer, trained)
+	_, err = b.add(e, *e.answer, trained)
 	return err
 }
 
 // add adds an answer with its call, after the message that is set.
-func (t *talk) add(e *event, m message, trained bool) (at int, err error) {
-	tools, err := t.resolve(e.o.Get("tools"))
+func (b *builder) add(e *event, m message, trained bool) (at int, err error) {
+	tools, err := b.resolve(e.o.Get("tools"))
 	if err != nil {
 		return -1, err
 	}
@@ -203,30 +203,30 @@ func (t *talk) add(e *event, m message, trained bool) (at int, err error) {
 	if err != nil {
 		return -1, err
 	}
-	call.Target = trained && (t.model == "" || e.model == "" || e.model == t.model || !t.evaluated())
-	t.lastError = ""
-	t.Offer(text)
-	m.Branch = t.Again()
+	call.Target = trained && (b.model == "" || e.model == "" || e.model == b.model || !b.evaluated())
+	b.lastError = ""
+	b.Offer(text)
+	m.Branch = b.Again()
 	source, err := e.sampled(&m)
 	if err != nil {
 		return -1, err
 	}
-	t.source = cmp.Or(t.source, source)
-	at = t.Sampled(m.Message, call)
-	t.keep(at, m.Others)
+	b.source = cmp.Or(b.source, source)
+	at = b.Sampled(m.Message, call)
+	b.keep(at, m.Others)
 	for _, c := range e.others {
-		call := int32(len(t.Calls) - 1)
+		call := int32(len(b.Calls) - 1)
 		c.Message, c.Call = int32(at), &call
-		t.candidates = append(t.candidates, c)
+		b.candidates = append(b.candidates, c)
 	}
 	return at, nil
 }
 
 // evaluated reports whether a call was to the evaluated model; an agent may
 // choose its models itself.
-func (t *talk) evaluated() bool {
-	for _, e := range t.events {
-		if e.model == t.model && !e.judge && !e.only {
+func (b *builder) evaluated() bool {
+	for _, e := range b.events {
+		if e.model == b.model && !e.judge && !e.only {
 			return true
 		}
 	}
@@ -234,30 +234,30 @@ func (t *talk) evaluated() bool {
 }
 
 // failed adds a call without an answer.
-func (t *talk) failed(e *event) error {
+func (b *builder) failed(e *event) error {
 	call, err := e.call("")
 	if err != nil {
 		return err
 	}
-	call.Target, call.Tools = t.model == "" || e.model == t.model, -1
-	t.Calls = append(t.Calls, call)
-	t.lastError = e.failure
+	call.Target, call.Tools = b.model == "" || e.model == b.model, -1
+	b.Calls = append(b.Calls, call)
+	b.lastError = e.failure
 	return nil
 }
 
-func (t *talk) keep(at int, others jsontext.Object) {
+func (b *builder) keep(at int, others jsontext.Object) {
 	for _, f := range others {
 		if text := string(f.Raw); text != "{}" && text != "[]" {
-			t.meta.OfMessage(at, f.Key, f.Raw)
+			b.meta.OfMessage(at, f.Key, f.Raw)
 		}
 	}
 }
 
-func (t *talk) count(kind string) {
-	if t.counts == nil {
-		t.counts = map[string]int{}
+func (b *builder) count(kind string) {
+	if b.counts == nil {
+		b.counts = map[string]int{}
 	}
-	t.counts[kind]++
+	b.counts[kind]++
 }
 
 func countsJSON(counts map[string]int) []byte {

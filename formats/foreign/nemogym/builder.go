@@ -7,10 +7,10 @@ import (
 	"github.com/rollmill/rollmill/formats/jsontext"
 )
 
-// talk builds the messages of a rollout from items of the Responses API. Adjacent
+// builder builds the messages of a rollout from items of the Responses API. Adjacent
 // items that the model generated are one message: an answer ends with the item
 // that has its tokens, or with what the model did not generate.
-type talk struct {
+type builder struct {
 	importers.Conversation
 	record   *importers.Record
 	meta     importers.Metadata
@@ -25,42 +25,42 @@ type talk struct {
 	tokens  jsontext.Object // the item that has its tokens; nil: none
 }
 
-func (t *talk) read(params, response jsontext.Object) error {
+func (b *builder) read(params, response jsontext.Object) error {
 	var in value.Reader
 	tools, err := value.ChatTools(params.Get("tools"))
 	if err != nil {
 		return err
 	}
-	t.Offer(tools)
+	b.Offer(tools)
 	if text := in.Text("instructions", params.Get("instructions")); text != "" {
-		t.Input(formats.Message{Role: "system", Content: text})
+		b.Input(formats.Message{Role: "system", Content: text})
 	}
 	input := params.Get("input")
 	if len(input) > 0 && input[0] == '"' {
-		t.Input(formats.Message{Role: "user", Content: in.Text("input", input)})
-	} else if err := t.items("input", in.List("input", input), false); err != nil {
+		b.Input(formats.Message{Role: "user", Content: in.Text("input", input)})
+	} else if err := b.items("input", in.List("input", input), false); err != nil {
 		return err
 	}
 	if in.Err != nil {
 		return in.Err
 	}
-	if err := t.items("output", in.List("output", response.Get("output")), true); err != nil {
+	if err := b.items("output", in.List("output", response.Get("output")), true); err != nil {
 		return err
 	}
-	if n := len(t.Messages); n > 0 && t.Messages[n-1].Sampled {
+	if n := len(b.Messages); n > 0 && b.Messages[n-1].Sampled {
 		details := in.Object("incomplete_details", response.Get("incomplete_details"))
-		t.Messages[n-1].FinishReason = in.Text("incomplete_details.reason", details.Get("reason"))
+		b.Messages[n-1].FinishReason = in.Text("incomplete_details.reason", details.Get("reason"))
 	}
 	return in.Err
 }
 
 // items adds items; sampled reports whether those that a model generated were
 // generated in this rollout.
-func (t *talk) items(field string, list []byte, sampled bool) error {
+func (b *builder) items(field string, list []byte, sampled bool) error {
 	err := value.Each(field, list, func(raw []byte) error {
 		var in value.Reader
 		if o := in.Object("it", raw); in.Err == nil {
-			t.item(&in, o, raw, sampled)
+			b.item(&in, o, raw, sampled)
 		}
 		return in.Err
 	})
@@ -68,36 +68,36 @@ func (t *talk) items(field string, list []byte, sampled bool) error {
 		return err
 	}
 	var in value.Reader
-	t.flush(&in, sampled)
+	b.flush(&in, sampled)
 	return in.Err
 }
 
-func (t *talk) item(in *value.Reader, o jsontext.Object, raw []byte, sampled bool) {
+func (b *builder) item(in *value.Reader, o jsontext.Object, raw []byte, sampled bool) {
 	if !value.Generated(o) {
-		t.flush(in, sampled)
+		b.flush(in, sampled)
 		m, rest := value.InputItem(in, o)
 		if in.Err == nil {
-			at := t.Input(m)
-			t.keep(at, "output", rest)
+			at := b.Input(m)
+			b.keep(at, "output", rest)
 		}
 		return
 	}
-	if !t.open {
-		t.open, t.message = true, formats.Message{Role: "assistant"}
-		t.content, t.rest, t.tokens = value.Content{Message: &t.message}, nil, nil
+	if !b.open {
+		b.open, b.message = true, formats.Message{Role: "assistant"}
+		b.content, b.rest, b.tokens = value.Content{Message: &b.message}, nil, nil
 	}
 	has := o.Has("generation_token_ids")
 	item := raw
 	if has {
-		t.tokens = o
+		b.tokens = o
 		item = without(o, "prompt_token_ids", "generation_token_ids", "generation_log_probs").Bytes()
 	}
-	t.content.Item(in, o, item)
-	t.rest = append(t.rest, jsontext.Member{Key: text(o, "type", "message"),
+	b.content.Item(in, o, item)
+	b.rest = append(b.rest, jsontext.Member{Key: text(o, "type", "message"),
 		Raw: without(o, "type", "role", "content", "summary", "name", "arguments", "call_id", "input",
 			"prompt_token_ids", "generation_token_ids", "generation_log_probs", "encrypted_content").Bytes()})
 	if has {
-		t.flush(in, sampled)
+		b.flush(in, sampled)
 	}
 }
 
@@ -125,60 +125,60 @@ next:
 }
 
 // flush adds the answer that is open.
-func (t *talk) flush(in *value.Reader, sampled bool) {
-	if !t.open {
+func (b *builder) flush(in *value.Reader, sampled bool) {
+	if !b.open {
 		return
 	}
-	t.open = false
-	t.content.Set()
-	m := t.message
-	call := formats.Call{Model: t.model, Sampling: t.sampling, Target: true}
-	if t.tokens != nil {
-		prompt := in.IDs("prompt_token_ids", t.tokens.Get("prompt_token_ids"))
-		m.TokenIDs = in.IDs("generation_token_ids", t.tokens.Get("generation_token_ids"))
-		m.Logprobs = in.Logprobs("generation_log_probs", t.tokens.Get("generation_log_probs"))
+	b.open = false
+	b.content.Set()
+	m := b.message
+	call := formats.Call{Model: b.model, Sampling: b.sampling, Target: true}
+	if b.tokens != nil {
+		prompt := in.IDs("prompt_token_ids", b.tokens.Get("prompt_token_ids"))
+		m.TokenIDs = in.IDs("generation_token_ids", b.tokens.Get("generation_token_ids"))
+		m.Logprobs = in.Logprobs("generation_log_probs", b.tokens.Get("generation_log_probs"))
 		call.PromptTokens, call.CompletionTokens = int32(len(prompt)), int32(len(m.TokenIDs))
-		m.PromptDeltaIDs, m.PrefixBreak = t.PromptDelta(prompt)
+		m.PromptDeltaIDs, m.PrefixBreak = b.PromptDelta(prompt)
 	}
-	at := len(t.Messages)
+	at := len(b.Messages)
 	switch {
 	case !sampled:
 		m.TokenIDs, m.Logprobs, m.PromptDeltaIDs, m.PrefixBreak = nil, nil, nil, ""
-		t.Input(m)
+		b.Input(m)
 	default:
 		if len(m.TokenIDs) > 0 {
-			t.source = formats.TokensMessage
+			b.source = formats.TokensMessage
 		}
-		t.Sampled(m, call)
+		b.Sampled(m, call)
 	}
-	if len(t.content.Reasoning) > 0 {
-		t.meta.OfMessage(at, "reasoning", value.Join(t.content.Reasoning))
+	if len(b.content.Reasoning) > 0 {
+		b.meta.OfMessage(at, "reasoning", value.Join(b.content.Reasoning))
 	}
 	var items [][]byte
-	for _, f := range t.rest {
+	for _, f := range b.rest {
 		if len(f.Raw) > len("{}") && f.Key != "reasoning" {
 			items = append(items, jsontext.Object{{Key: f.Key, Raw: f.Raw}}.Bytes())
 		}
 	}
 	if len(items) > 0 {
-		t.meta.OfMessage(at, "items", value.Join(items))
+		b.meta.OfMessage(at, "items", value.Join(items))
 	}
 }
 
-func (t *talk) keep(at int, name string, o jsontext.Object) {
+func (b *builder) keep(at int, name string, o jsontext.Object) {
 	if len(o) > 0 {
-		t.meta.OfMessage(at, name, o.Bytes())
+		b.meta.OfMessage(at, name, o.Bytes())
 	}
 }
 
 // usage sets the tokens of the only call; those of several are summed in the
 // response, and only their own ids tell them apart.
-func (t *talk) usage(in *value.Reader, response jsontext.Object) {
+func (b *builder) usage(in *value.Reader, response jsontext.Object) {
 	u := in.Object("usage", response.Get("usage"))
-	if len(t.Calls) != 1 || u == nil {
+	if len(b.Calls) != 1 || u == nil {
 		return
 	}
-	c := &t.Calls[0]
+	c := &b.Calls[0]
 	c.PromptTokens = in.Count("usage.input_tokens", u.Get("input_tokens"))
 	c.CompletionTokens = in.Count("usage.output_tokens", u.Get("output_tokens"))
 	c.CachedTokens = in.Count("usage.cached_tokens",
