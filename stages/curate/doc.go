@@ -1,8 +1,8 @@
 // Package curate decides what is worth training on. It reads groups and writes
-// a self-contained wide dataset of the chosen trajectories, with a table
-// _decisions that has a row for every input trajectory, and a table _plan of
-// the examples that deserve more generations (see PlanTable). Options.Replay adds
-// group datasets of other epochs, to be trained on again; one plan covers them all.
+// a self-contained wide dataset of the chosen trajectories. Table _decisions has a
+// row for every input trajectory, and table _plan has the examples that deserve
+// more generations (see PlanTable). Options.Replay adds group datasets of other
+// epochs, to be trained on again; one plan covers them all.
 //
 //	curate, options, input, write       Run; its settings; the datasets it reads; what it writes
 //	rule, number_settings, apply        Rule and its kinds; settings of one number; one rule on a list of groups

@@ -25,12 +25,12 @@
 //
 // Options.Only limits which rewards and rows are computed; the rest is copied from
 // a previous score dataset of the same trajectories. With pure rewards the result
-// equals a complete computation: a reward that reads another one is computed
+// equals a complete computation. A reward that reads another one is computed
 // wherever that one changed, and if a row's shaped rewards are a sum, every part
 // of the sum is computed.
 //
 // To add a reward in Go, write a file or folder in rewards/ with its Kind and a
-// Settings struct that makes the Reward, add a line to the list, and pass the Kind
+// Settings struct that makes the Reward. Add a line to the list, and pass the Kind
 // to rewardtest.Run in a test. A spec's arguments, help and the generated page
 // come from the settings' Declare. ExampleRewardKind is a complete reward.
 //

@@ -38,8 +38,8 @@
 //
 // Trainer uses go-openai's calls to read a file, to read a job's events and to
 // cancel it. It does not use them to make or read jobs, because they lack
-// metadata, method, seed and error, or to send or list files, because they keep a
-// whole file in memory and read only the first page.
+// metadata, method, seed and error. Nor does it use them to send or list files,
+// because they keep a whole file in memory and read only the first page.
 //
 // Files and parts of files train nothing by themselves.
 //

@@ -32,11 +32,11 @@
 //     from the bytes while they are read (answer_cursor.go, answer_view.go).
 //     Two fast paths read most of the bytes: answer_logprob_entry.go an entry of
 //     logprobs, answer_template.go a chunk that resembles the last one.
-//  6. The agent gets the body; or the engine's events as they come
-//     (stream_relay.go); or, if its API is translated, the encoded answer
+//  6. The agent gets the body, or the engine's events as they come
+//     (stream_relay.go). If its API is translated, it gets the encoded answer
 //     (messages_answer.go, responses_answer.go) or events made from the engine's
-//     (stream_translate.go; stream_read.go reads the engine's end,
-//     stream_encode.go is what the encoders of both APIs share).
+//     (stream_translate.go). stream_read.go reads the engine's end;
+//     stream_encode.go is what the encoders of both APIs share.
 //  7. session.go records the answer before its last bytes reach the agent.
 //     answer_check.go and answer_model.go decide whether it can be trained on.
 //
@@ -88,7 +88,7 @@
 //   - Reasoning is also shown as "encrypted" content to a client that asks for
 //     that, readable and with our mark, because such clients send back that alone.
 //   - The sampled text of tool arguments is restored when a call returns in a
-//     later prompt with arguments that are equal as JSON: an API without that
+//     later prompt with arguments that are equal as JSON. An API without that
 //     text lost it, and clients of chat completions encode arguments again.
 //   - Requests of other kinds are forwarded unchanged, but only those in a closed
 //     list (serve_routes.go), because the engine gets the operator's key with
