@@ -105,9 +105,9 @@ See which harnesses and trainers Rollmill was tested with, and which test proves
 
 ## Harnesses
 
-These run unmodified, against an engine that logs what it sampled. Every id and logprob in the record equals the log and trains
-in exactly one sequence. Each conversation has a tool call and its result. The tests are in ` + "`stages/rollout/recorder`" + `; the SDKs
-run in every CI run, the coding agents in ` + "`.ci/full`" + `. ` + "`-`" + ` is what a harness does not do.
+These run unmodified against an engine that logs what it sampled. Every recorded id and logprob equals the log and trains
+in exactly one sequence. Each conversation has a tool call and its result. The tests are in ` + "`stages/rollout/recorder`" + `. Every
+CI run tests the SDKs, and ` + "`.ci/full`" + ` the coding agents. ` + "`-`" + ` means that the harness does not do this.
 
 | harness | protocol | whole | streaming |
 |---|---|---|---|
@@ -117,8 +117,8 @@ const testedTrainers = `
 ## Trainers
 
 "its code" means that the trainer's own code reads what Rollmill hands over, in every CI run, on a CPU. "its schema" means that
-the fields are compared with the form that the trainer documents, or that a server of its API takes them. The forms: *rows* are
-conversations with rewards, *samples* and *sequences* have token ids, *preference* has pairs, *kto* has labels.
+the fields are compared with the form that the trainer documents, or that a test server of its API accepts them. The forms: *rows* are
+conversations with rewards, *samples* and *sequences* have token ids, *preference* has pairs, and *kto* has labels.
 
 | trainer | form | handed over by | checked by | tests |
 |---|---|---|---|---|

@@ -7,7 +7,7 @@
 // the examples: the mean of the examples' means, with Student's t over their
 // spread. pass@k is the mean over the examples of 1 - C(n-c,k)/C(n,k), where n
 // of an example's trajectories have a reward and c of these reach the
-// threshold; an example with fewer than k is excluded and counted.
+// threshold. An example with fewer than k is excluded and counted.
 //
 // A trajectory that failed or has no reward is not counted as 0: it is excluded,
 // and the number of such trajectories is reported. With
@@ -18,13 +18,13 @@
 // # Try
 //
 // Try makes a few attempts at the first examples of a run, before an epoch
-// is paid for: it runs rollout, score and group with the run's own settings in a
-// folder that its caller removes, and says what came of each attempt and what an
-// epoch would cost. It has no rollout, reward or estimator of its own, and trains
-// nothing.
+// is paid for. It runs rollout, score and group with the run's own settings, in a
+// folder that its caller removes. It reports the result of each attempt and what
+// an epoch would cost. It has no rollout, reward or estimator of its own, and
+// trains nothing.
 //
-// Gates refuse nothing here: a dataset that they would refuse is what somebody who
-// tries settings has to see. What they would have said is in TryResult.Gates.
+// Gates refuse nothing here, because users who try settings must see the dataset
+// that a gate would refuse. TryResult.Gates has what the gates would have reported.
 //
 // To add a figure, add a field to Attempt or TryResult and a line to try_text.go.
 package eval

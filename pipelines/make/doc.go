@@ -1,5 +1,5 @@
-// Package make holds epoch.mk, which chains the five subcommands with GNU make,
-// and tests that run it against the sandbox as a user would. The rows are those of
+// Package make holds epoch.mk, which chains the five stages with GNU make, and
+// tests that run it against the sandbox as a user would. It makes the same rows as
 // `rollmill train`, however often it is killed. All settings are in the config
 // file.
 //

@@ -1,7 +1,7 @@
 // Package natconfig converts a finetuning configuration of NVIDIA NeMo Agent
-// Toolkit (NAT) to a config file of rollmill. It reads what NAT's own data
-// models read; it does not run NAT, and it knows rollmill's keys only as words,
-// which a test of cmd/rollmill compares with the flags.
+// Toolkit (NAT) to a config file of rollmill. It accepts what NAT's own data
+// models accept, and does not run NAT. It knows rollmill's keys only as text; a
+// test of cmd/rollmill compares them with the flags.
 //
 // The workflow itself (llms, functions, workflow, ...) stays in NAT's file:
 // `nat serve` reads it, and rollout's agent nat calls that server. A reference
@@ -13,8 +13,7 @@
 // several fields, such as a URL from a host and a port, are made in sample.go
 // (examples and rewards), trainer.go (pairs, ART) and customizer.go.
 //
-// Nothing is dropped silently. A field that means something else in rollmill,
-// that NAT itself ignores, that has no counterpart, or that NAT does not know has
-// a Note, and the note is also a comment in the result. Keys and tokens are never
-// copied.
+// Nothing is dropped silently. A field gets a Note if it means something else in
+// rollmill, has no counterpart there, or is ignored by or unknown to NAT. The note
+// is also a comment in the result. Keys and tokens are never copied.
 package natconfig

@@ -1,18 +1,18 @@
-// Package tidy removes from a run what is no longer needed, and makes the many
-// small parts of a dataset few large ones (Compact; dataset.Compact does the work).
+// Package tidy removes from a run what is no longer needed, and merges the many
+// small parts of a dataset into few large ones (Compact; dataset.Compact does the
+// work).
 //
-// What is removed is what killed writers
-// left, and datasets of old epochs by rule. Look makes the plan and changes
-// nothing; Apply carries it out.
+// It removes what killed writers left, and datasets of old epochs by rule. Look
+// makes the plan and changes nothing; Apply carries it out.
 //
-// A dataset is removed in two steps: its manifest is replaced by one that says
-// when and why it was removed, if no other process changed it meanwhile; then its
-// parts are removed. A process that dies in between leaves a dataset that opens
-// with a clear error, and the next prune finishes.
+// A dataset is removed in two steps. First, unless another process changed the
+// manifest meanwhile, it is replaced by one that says when and why the dataset was
+// removed. Then the parts are removed. A process that dies in between leaves a
+// dataset that opens with a clear error, and the next prune finishes.
 //
 // The ledger, receipts, the policy, the newest epoch and an epoch whose
-// submission is not finished are never touched; neither is a folder in which a
-// command wrote a short time ago.
+// submission is not finished are never touched. Neither is a folder in which a
+// command wrote recently.
 //
 // By default only rollouts are removed. The thin datasets of their epoch keep
 // every figure that the report and explain show, and the curated dataset has

@@ -6,13 +6,13 @@
 // template of the route's name in templates. Every state of a page is in its URL, and
 // every page works without JavaScript.
 //
-// Trajectories are untrusted text. security.go has what keeps others out: loopback
-// only, a token, the Host and Origin headers, and a policy under which no page can
-// run a script or send a request that is not the server's own. Of a run only what
-// datasets.go found below the root can be opened.
+// Trajectories are untrusted text. security.go keeps others out: it allows loopback
+// only, requires a token, and checks the Host and Origin headers. Its policy lets no
+// page run a script or send a request that is not the server's own. Only what
+// datasets.go found below the run's root can be opened.
 //
-// Decisions. Plots are the SVG images of package report, not a plotting library in
-// the browser: they are the same figures as in the report, need no script, and follow
+// Decisions. Plots are the SVG images of package report; no plotting library runs in
+// the browser. They are the same figures as in the report, need no script, and follow
 // the colours of the page. htmx replaces parts of a page, for a rollout under way
-// and for filters: one file of 52 kB, without a build step. keys.js is ours.
+// and for filters: it is one file of 52 kB, without a build step. keys.js is ours.
 package view

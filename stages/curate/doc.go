@@ -1,9 +1,8 @@
 // Package curate decides what is worth training on. It reads groups and writes
-// a self-contained wide dataset of the chosen trajectories, with a table
-// _decisions that has a row for every input trajectory, and a table _plan of
-// the examples that deserve more generations (see PlanTable). Group datasets of
-// other epochs may be trained on again with the first (Options.Replay): all of
-// them are one plan.
+// a self-contained wide dataset of the chosen trajectories. Table _decisions has a
+// row for every input trajectory, and table _plan has the examples that deserve
+// more generations (see PlanTable). Options.Replay adds group datasets of other
+// epochs, to be trained on again; one plan covers them all.
 //
 //	curate, options, input, write       Run; its settings; the datasets it reads; what it writes
 //	rule, number_settings, apply        Rule and its kinds; settings of one number; one rule on a list of groups
@@ -15,35 +14,36 @@
 //	side_tables                         _pairs and _labels
 //	funnel, tally                       counts by rule and the report
 //
-// Members are dropped in this order: failed ones (failed), then unscored ones
-// (unscored); then each Rule of the registry refuses groups by their
-// statistics; then rules that are RowRules or MemberRules refuse single members
-// of the remaining groups; and some GroupRules (RuleKind.Again) judge again the
-// groups that lost members, unless a rule splits them on purpose
-// (RuleKind.Last). So a rule that compares groups, such as the curriculum, counts
-// groups of which a later rule may leave nothing. A trajectory has the first
-// reason that refused it; the state in the manifest lists the rules as they
-// ran.
+// Members are dropped in this order:
+//
+//  1. Failed members (failed), then unscored ones (unscored).
+//  2. Each Rule of the registry refuses groups by their statistics.
+//  3. RowRules and MemberRules refuse single members of the remaining groups.
+//  4. Some GroupRules (RuleKind.Again) judge again the groups that lost members,
+//     unless a rule splits them on purpose (RuleKind.Last).
+//
+// So a rule that compares groups, such as the curriculum, counts groups that a
+// later rule may empty. A trajectory has the first reason that refused it; the
+// state in the manifest lists the rules in the order in which they ran.
 //
 // Advantages keep the values that group gave them, whichever members are
-// dropped here, unless Options.Recompute asks for those of the remaining
-// members. A step that an estimator left for the whole batch
-// (formats.BatchStep) is done here, over every member that has an advantage.
+// dropped here. With Options.Recompute they are those of the remaining members.
+// A step that an estimator left for the whole batch (formats.BatchStep) is done
+// here, over every member that has an advantage.
 //
-// The tables that group wrote with the rows are copied: _pairs with both
-// members kept, and _labels of kept members; the others are counted by reason
-// in the facts (see sideTables). So one trajectory with alternatives to compare
-// at its turns is kept only if the rules accept a group of one (KeepFlat,
-// MinValid 1).
+// Of the tables that group wrote with the rows, a pair is copied if both members
+// are kept, and a label if its member is. The others are counted by reason in the
+// facts (see sideTables). So one trajectory with alternatives to compare at its
+// turns is kept only if the rules accept a group of one (KeepFlat, MinValid 1).
 //
 // Decisions are a pure function of the groups, their rows, the epoch, the seed
 // and the state of the previous epoch. Every shard computes the same plan for
 // the whole epoch from the group statistics, and writes its slice. Memory holds
-// a byte per group: if there are many, the statistics are in a temporary file
+// a byte per group; if there are many, the statistics are in a temporary file
 // (Groups).
 //
-// Kept rows are copied from the base by the page and not decoded, unless
+// Kept rows are copied from the base page by page and not decoded, unless
 // another tool or version wrote the base; the rows are the same either way.
 //
-// To add a rule: see rules.
+// To add a rule, see package rules.
 package curate

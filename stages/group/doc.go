@@ -20,23 +20,24 @@
 // advantage is null, and no other advantage depends on their number.
 //
 // Rewards may come from several score datasets of the same trajectories: those
-// named in Options.Scores join the input's (joined).
+// named in Options.Scores are joined with the input's (joinedScores).
 //
 // Rollout writes the rows of a group next to each other, so that one pass over
-// the light columns is enough (groupAdjacent). Columns that members repeat of scores are
-// copied by the row group, encoded as they are (dataset.Repeated). If it meets a
-// group again, rows are sorted by group and back, on disk (groupScattered). In either case
-// members are in the base's order, and rows of _groups in the order of their first
-// members; so readers that need a group's rows together check whether first_row
-// and count of one group end where the next begins. A group, unlike the dataset, is held
-// in memory.
+// the light columns is enough (groupAdjacent). Columns that members repeat from
+// scores are copied by the row group, without decoding (dataset.Repeated). If a
+// group's rows are not adjacent, rows are sorted on disk by group, and then back
+// (groupScattered).
 //
-// Sorting is better than a hash table of groups here: running sums would do for
-// mean and deviation, but estimators that compare members need all rewards of a
-// group at once, and statistics must not depend on the rows' order to the last
-// bit.
+// In either case members are in the base's order, and rows of _groups in the order
+// of their first members. So readers that need a group's rows together check
+// whether each group ends, by its first_row and count, where the next begins.
+// Memory holds one group, not the dataset.
 //
-// An Estimator computes the advantages of a group. To add one, see
+// Groups are sorted, not collected in a hash table. Running sums would do for mean
+// and deviation, but estimators that compare members need all rewards of a group
+// at once, and no bit of the statistics may depend on the rows' order.
+//
+// An Estimator computes the advantages of a group. To add one, see package
 // estimators. Steps that need the whole batch are left to curate, and those
 // that need tokens to the trainer; the manifest's state names both (Finisher,
 // formats.GroupState). This package drops nothing; curate does.

@@ -1,6 +1,6 @@
-// Package plugin is the one way to plug into a stage: agents, rewards,
-// estimators, rules, backends and kinds of file are all a [Kind] in a
-// [Registry], and the settings of each are a Settings struct.
+// Package plugin is the one way to plug into a stage. Agents, rewards,
+// estimators, rules, backends and kinds of file are each a [Kind] in a
+// [Registry], with a Settings struct.
 //
 // A setting is declared once, by the Declare method of the struct that holds it,
 // in the manner of package flag:
@@ -25,15 +25,14 @@
 // # Identity
 //
 // A setting that decides rows has an identity tag, which is separate from the
-// flag's name, and enters the identity only when its value differs from the
-// default: so a new setting, or a renamed flag, changes the identity of no
-// dataset. A changed default raises the stage's version. Settings that were in
-// the identity at their default before this rule use IDAlways, for the same
-// reason.
+// flag's name. It enters the identity only if its value differs from the default.
+// So a new setting, or a renamed flag, changes the identity of no dataset. A
+// changed default raises the stage's version. Settings that were in the identity
+// at their default before this rule use IDAlways, for the same reason.
 //
 // # To add a plug-in
 //
-// Write a folder with a Settings struct and its Kind, add a line to the list in
-// the neighbouring package all, and call the suite of its sort (ruletest,
+// Write a file or a folder with a Settings struct and its Kind, add a line to the
+// list (rules.All, agents.All, ...), and call the suite of its kind (ruletest,
 // agenttest, ...). Nothing else changes.
 package plugin

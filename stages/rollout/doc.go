@@ -52,8 +52,8 @@
 //     *Failure with its class; the runner decides the state of the row. Closer,
 //     Limited and Stored are optional interfaces.
 //  2. Write its Settings, an AgentSettings: Declare declares the agent's options,
-//     and Agent makes it. Arguments and ProgramSettings are there to embed.
-//     What plugin.Identity finds in them serves as Description.Params.
+//     and Agent makes it. Embed Arguments or ProgramSettings where they fit.
+//     What plugin.Identity finds in the Settings serves as Description.Params.
 //  3. Give the package a variable Kind: its name, a phrase of help and New, which
 //     returns Settings at their defaults. List it in agents.
 //  4. In its test call agents/agenttest.Run, which defines the interface, and

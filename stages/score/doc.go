@@ -1,6 +1,6 @@
 // Package score gives trajectories their rewards: it reads a wide dataset and
 // writes a thin one of named rewards and their weighted sum, aligned with it
-// row by row. Scores can be made again, years later, from what is stored.
+// row by row. Scores can be computed again, years later, from what is stored.
 //
 //	score, options, input, write       Run; its settings; the datasets it reads; what it writes
 //	reward, spec, rewards              Reward and its optional interfaces; --reward; the rewards of a run
@@ -23,19 +23,19 @@
 // carried forward, rewards of the same name are replaced by new ones, and the
 // total is summed again.
 //
-// Options.Only limits which rewards and rows are computed at all; the rest is
-// copied from a former score dataset of the same trajectories. With
-// pure rewards the result equals a complete computation: a reward that reads
-// another one is computed wherever that one changed, and if a row's shaped
-// rewards are a sum, every part of it is computed.
+// Options.Only limits which rewards and rows are computed; the rest is copied from
+// a previous score dataset of the same trajectories. With pure rewards the result
+// equals a complete computation. A reward that reads another one is computed
+// wherever that one changed, and if a row's shaped rewards are a sum, every part
+// of the sum is computed.
 //
-// To add a reward in Go: a file or folder in rewards/ with its Kind and a Settings
-// struct that makes the Reward, one line in its list, and a test that passes
-// the Kind to rewardtest.Run. A spec's arguments, help and the generated page
-// come from the settings' Declare. ExampleRewardKind is a complete one.
+// To add a reward in Go, write a file or folder in rewards/ with its Kind and a
+// Settings struct that makes the Reward. Add a line to the list, and pass the Kind
+// to rewardtest.Run in a test. A spec's arguments, help and the generated page
+// come from the settings' Declare. ExampleRewardKind is a complete reward.
 //
-// To add one in any other language: a program that reads Requests and writes
-// Answers, or a service that gets them by POST, named by a spec of kind
+// To add one in another language, write a program that reads Requests and writes
+// Answers, or a service that gets Requests by POST, and name it in a spec of kind
 // command, arrow or http. testdata/rewards has one of each in Python, with
 // explanations.
 package score

@@ -17,14 +17,14 @@
 // rows: see epoch.go.
 //
 // The ledger is under .rollmill/ in the folder of the run. Rollout gives the
-// run a random id (dataset.OpenRun), every later dataset copies it, and the
-// ledger of a dataset is where that id is (dataset.FindRun): in a folder above
-// the dataset, else at the root that the dataset records. So a second working
-// folder, another machine and a copy of the dataset find the same ledger, and
-// epochs belong to the run's id, not to its name. If no place has the id, or
-// two do, the command line requires --ledger: with an empty ledger the batch
-// could be trained again. The ledger of a dataset without an id, which another
-// program made, is in the folder above the dataset.
+// run a random id (dataset.OpenRun), and every later dataset copies it. The
+// ledger of a dataset is where that id is found (dataset.FindRun): in a folder
+// above the dataset, else at the root that the dataset records. So a second
+// working folder, another machine and a copy of the dataset find the same ledger,
+// and epochs belong to the run's id, not to its name. If no place has the id, or
+// two do, the command line requires --ledger, because with an empty ledger the
+// batch could be trained again. A dataset that another program made has no id; its
+// ledger is in the folder above the dataset.
 //
 // A trainer that compares answers also gets the batch's _pairs or _labels
 // (backends.Comparer), which are then part of the batch.

@@ -1,7 +1,6 @@
 // Package backendtest tests what every trainer must do. A new backend's own
-// tests make a Subject and call Run, and call Kind with its Kind; example_test.go
-// is a complete backend that calls Run, the smallest possible one, and a good
-// place to begin.
+// test makes a Subject and calls Run, and calls Kind with its Kind. example_test.go
+// does so for the smallest complete backend, and is a good place to begin.
 //
 // # How to add a backend
 //
@@ -11,37 +10,36 @@
 //  1. Make a folder of stages/backends, named after the provider, with a Config
 //     and a Trainer, which is a backends.Trainer: the interface says what its
 //     methods guarantee. A backend imports stages/backends, formats and its
-//     codecs, and no stage. The shape of what is sent is a package of formats if
-//     anything else could want it. A backend that is a service asks it by
-//     stages/backends/remote; one that lists its jobs makes them by
-//     stages/backends.
-//  2. Decide how a submission is found again, before anything else. Submission's
-//     Token names the batch, and is the same for every attempt: put it where the
-//     trainer keeps it (a job's name, metadata, a file's name), so that Resolve
-//     can look for it. Where a trainer keeps nothing, Resolve answers
-//     backends.JobUnknown, and a person is asked; it never guesses.
+//     codecs, and no stage. If other code could use the shape of what is sent,
+//     that shape is a package of formats. Requests to a service go through
+//     stages/internal/remote; if the service lists its jobs, backends.Jobs makes
+//     them.
+//  2. First decide how a submission is found again. Submission's Token names the
+//     batch, and is the same for every attempt: put it where the trainer keeps it
+//     (a job's name, metadata, a file's name), so that Resolve can look for it.
+//     If a trainer keeps nothing, Resolve returns backends.JobUnknown, and a
+//     person is asked; it never guesses.
 //  3. Preflight reports every row that the trainer would refuse, crash on or
-//     misread, each by a reason from a closed list, and lists that in
-//     BatchStats.Checks. It has no effect.
-//  4. Submit streams: the groups that it ranges over are read as it goes, and no
-//     more than one is kept. It asks Guard before each piece (Guarded does so for
-//     each group), Fence right before the request that cannot be undone, and
-//     never repeats one that may have had an effect. The package's comment has a
-//     table: which request that is, and what each answer to it proves. A refusal
-//     of it proves little, since a proxy may have answered: RefusedAfter is the
-//     suite for that.
-//  5. Jobs that outlive the connection: add Status (backends.Follower), and Cancel
-//     (backends.Canceller). A state that is not known is formats.JobRunning with
-//     Outcome.UnknownState, which is waited for no longer than the stall limit.
-//     A backend that only keeps the batch says so (backends.Keeper), and so does
-//     one that makes a new model for each submission (backends.ModelMaker): all
-//     others advance one policy, and get an epoch of a run once. Settings that
-//     change the outcome are named by Identity (backends.Identified).
+//     misread, each with a reason from a closed list. BatchStats.Checks has the
+//     list. Preflight has no effect.
+//  4. Submit streams: it reads the groups while it ranges over them, and keeps at
+//     most one. It calls Guard before each piece (Guarded does so for each group)
+//     and Fence right before the request that cannot be undone, and never repeats
+//     a request that may have had an effect. The package comment has a table that
+//     says which request that is, and what each answer to it proves. A refusal
+//     proves little, since a proxy may have sent it: RefusedAfter tests this.
+//  5. If jobs outlive the connection, add Status (backends.Follower) and Cancel
+//     (backends.Canceller). An unknown state is formats.JobRunning with
+//     Outcome.UnknownState; submit waits for it no longer than the stall limit.
+//     A backend that only keeps the batch implements backends.Keeper; one that
+//     makes a new model for each submission implements backends.ModelMaker. All
+//     others advance one policy, and get an epoch of a run once. Identity
+//     (backends.Identified) names the settings that change the outcome.
 //  6. Errors describe themselves by methods: Temporary, Misused, Hint
 //     (remote.Error has them). No error, note or record holds a secret.
-//  7. Write the test server from the service's documents, each misbehaviour a
-//     switch of its own, in a folder next to the backend, named after it
-//     (art/arttest, openai/openaitest), and run this suite over it.
+//  7. Write the test server from the service's documentation, with a switch for
+//     each fault, in a folder next to the backend and named after it
+//     (art/arttest, openai/openaitest). Run this suite against it.
 //  8. Add a line to the list in stages/backends/all, and a subject to the random
 //     kills of stages/submit (kill_random_test.go).
 package backendtest

@@ -1,5 +1,5 @@
-// Package openai is OpenAI's API, at both ends of an epoch: a client of engines
-// with this API, and a trainer by its fine-tuning.
+// Package openai uses OpenAI's API at both ends of an epoch: it has a client of
+// engines, and a trainer that uses fine-tuning.
 //
 // # Engines
 //
@@ -7,12 +7,11 @@
 // agent, the probe before a run, a judge's questions (Judge). It records
 // nothing; the calls of a rollout pass through stages/rollout/recorder.
 //
-// go-openai builds the requests and reads the errors. A transport around it
-// restores what it loses: it leaves out a temperature or top_p of 0 and an
-// empty content, cannot send fields that it does not know, drops unknown fields
-// of answers, and would write a token's bytes as base64. So the transport
-// completes each request and reads each answer itself. Every such case has its
-// test.
+// go-openai builds the requests and reads the errors. It leaves out a
+// temperature or top_p of 0 and an empty content, cannot send fields that it does
+// not know, drops unknown fields of answers, and would write a token's bytes as
+// base64. So a transport around it completes each request and reads each answer
+// itself. Every such case has its test.
 //
 // # Fine-tuning
 //
@@ -24,9 +23,9 @@
 // name, so that a job whose sender died is found by listing.
 //
 // The one request that cannot be undone is POST /fine_tuning/jobs. Right before
-// it the jobs are listed and the ledger is read again. The request has the
-// token as its idempotency key, which OpenAI does not document and other
-// services may support, and it is never repeated.
+// it the jobs are listed and the ledger is read again. The request is never
+// repeated. Its idempotency key is the token; OpenAI does not document such keys,
+// but other services may support them.
 //
 //	answer to it                               what it proves             outcome
 //	2xx with an id                             the job was made           followed
@@ -37,15 +36,16 @@
 //	a job is found                             it was made                followed, whatever was answered
 //	the jobs cannot be listed                  nothing                    unknown: the next run looks again
 //
-// go-openai's calls read a file, read a job's events and cancel it. They do not
-// make or read jobs, for they know no metadata, method, seed and error; nor send
-// or list files, for they keep one in memory whole, and read no second page.
+// Trainer uses go-openai's calls to read a file, to read a job's events and to
+// cancel it. It does not use them to make or read jobs, because they lack
+// metadata, method, seed and error. Nor does it use them to send or list files,
+// because they keep a whole file in memory and read only the first page.
 //
 // Files and parts of files train nothing by themselves.
 //
-// DPO trains on the preferences of the batch's table _pairs; in a batch without
-// one each group's best is compared with its worst, and a note says so. With
-// the other methods each group gives one row, or several for its best
+// DPO trains on the preferences of the batch's table _pairs. If the batch has no
+// such table, each group's best is compared with its worst, and a note says so.
+// With the other methods each group gives one row, or several for its best
 // conversations (Config.Best).
 //
 // Files over Config.MaxFileBytes are uploaded in parts, one of which is kept in

@@ -15,8 +15,8 @@
 //     Requests of other kinds are refused, or forwarded by serve_pass.go.
 //     Agents in this process call without a connection (serve_direct.go).
 //  2. serve.go reads the request. The API's translator (api.go) decodes it
-//     (request.go): the prompt becomes messages, and the fields become those by
-//     which the engine is asked. chat.go and completions.go forward; messages.go
+//     (request.go): the prompt becomes messages, and the fields become those of
+//     the engine's request. chat.go and completions.go forward; messages.go
 //     and responses.go, with the files that begin with their names, translate to
 //     chat completions. Both build the prompt with chat_prompt.go.
 //  3. session.go records that the call began: it restores rewritten tool
@@ -30,13 +30,13 @@
 //     choices with a message and tokens. answer_tokens.go reads token ids and
 //     logprobs wherever engines put them. What the agent did not request is cut
 //     from the bytes while they are read (answer_cursor.go, answer_view.go).
-//     Two fast paths read what most bytes are: answer_logprob_entry.go an entry
-//     of logprobs, answer_template.go a chunk that resembles the last one.
-//  6. The agent gets the body; or the engine's events as they come
-//     (stream_relay.go); or, if its API is translated, the encoded answer
+//     Two fast paths read most of the bytes: answer_logprob_entry.go an entry of
+//     logprobs, answer_template.go a chunk that resembles the last one.
+//  6. The agent gets the body, or the engine's events as they come
+//     (stream_relay.go). If its API is translated, it gets the encoded answer
 //     (messages_answer.go, responses_answer.go) or events made from the engine's
-//     (stream_translate.go; stream_read.go reads the engine's end,
-//     stream_encode.go is what the encoders of both APIs share).
+//     (stream_translate.go). stream_read.go reads the engine's end;
+//     stream_encode.go is what the encoders of both APIs share.
 //  7. session.go records the answer before its last bytes reach the agent.
 //     answer_check.go and answer_model.go decide whether it can be trained on.
 //
@@ -77,20 +77,20 @@
 //   - Their streams are made of the engine's stream. Text and reasoning are sent
 //     as they come. A tool call may need its whole arguments to be shown, so
 //     calls are sent at the end. While the engine is silent the agent gets
-//     pings, because clients have limits for silence. An engine whose streams
-//     lack logprobs is asked for whole answers: it refuses them by name, sends
+//     pings, because clients have limits for silence. An engine is asked for
+//     whole answers if its streams lack logprobs: it refuses them by name, sends
 //     text without them, or is llama-server, which leaves out those of the end
-//     mark. So is one whose tokens did not fit after a stream.
+//     mark. So is an engine whose tokens did not fit after a stream.
 //   - Tools that only OpenAI's servers run are left out of a request of
 //     responses, because clients offer them to every server; the call's sampling
-//     names them. What the prompt would miss (files, references, stored
-//     conversations) is refused.
+//     names them. Requests with files, references or stored conversations are
+//     refused, because the prompt would lack these.
 //   - Reasoning is also shown as "encrypted" content to a client that asks for
 //     that, readable and with our mark, because such clients send back that alone.
 //   - The sampled text of tool arguments is restored when a call returns in a
-//     later prompt with arguments that are equal as JSON: an API without that
+//     later prompt with arguments that are equal as JSON. An API without that
 //     text lost it, and clients of chat completions encode arguments again.
-//   - Requests of other kinds are forwarded as they are if they are in a closed
+//   - Requests of other kinds are forwarded unchanged, but only those in a closed
 //     list (serve_routes.go), because the engine gets the operator's key with
 //     them. They count for no limit of model calls and take no place in the
 //     order of seeds.
