@@ -144,7 +144,8 @@ func TestPluginsFromOutside(t *testing.T) {
 // file, and checks its help, page, identity and that --kinds takes it.
 func TestFormatFromOutside(t *testing.T) {
 	format := exporters.Format{
-		Name: "outside", Help: "the ids of groups", Of: exporters.Groups, Files: []exporters.Extension{exporters.JSONL},
+		Name: "outside", For: exporters.Tables, Help: "the ids of groups", Of: exporters.Groups,
+		Files: []exporters.Extension{exporters.JSONL},
 		Lines: exporters.Lines(func(x *exporters.Item) []string { return []string{x.Rows[0].GroupID} }),
 	}
 	foreigntest.Exporter(t, format, [][]formats.Trajectory{random.Group(1, 0, random.Options{})})
