@@ -10,41 +10,41 @@ import (
 type chunkPages struct {
 	f     *File
 	group int
-	pages []located
+	pages []pageLocation
 }
 
 // copyPaged adds rows to a paged leaf: their pages, if these have no other rows,
-// else their values. The picks are those of the rows.
-func (c *chunk) copyPaged(picks []pick, rows rowsIn) error {
-	for at := 0; len(picks) > 0; {
-		n, to := 1, at+int(picks[0].to-picks[0].from)
-		for ; n < len(picks) && picks[n].f == picks[0].f && picks[n].group == picks[0].group; n++ {
-			to += int(picks[n].to - picks[n].from)
+// else their values. The ranges are those of the rows.
+func (c *chunk) copyPaged(ranges []rowRange, rows rowSlice) error {
+	for at := 0; len(ranges) > 0; {
+		n, to := 1, at+int(ranges[0].to-ranges[0].from)
+		for ; n < len(ranges) && ranges[n].f == ranges[0].f && ranges[n].group == ranges[0].group; n++ {
+			to += int(ranges[n].to - ranges[n].from)
 		}
-		b := &batch{f: picks[0].f, src: picks[0].f.src, group: picks[0].group, picks: picks[:n]}
+		b := &batch{f: ranges[0].f, src: ranges[0].f.src, group: ranges[0].group, ranges: ranges[:n]}
 		pages, err := c.wholePages(b)
 		if err != nil {
 			return b.fail(c, err)
 		}
 		if pages == nil {
-			err = c.group(rows.part(at, to))
+			err = c.group(rows.between(at, to))
 		}
 		for n := 0; len(pages) > 0 && err == nil; pages = pages[n:] {
-			n = runOf(pages)
-			err = c.splice(b, pages[:n])
+			n = adjacentPages(pages)
+			err = c.appendPages(b, pages[:n])
 		}
 		if err != nil {
 			return err
 		}
-		picks, at = picks[n:], to
+		ranges, at = ranges[n:], to
 	}
 	return nil
 }
 
-// wholePages returns the pages that have the picked rows and no others, nil if
+// wholePages returns the pages that have the selected rows and no others, nil if
 // there are none. Files that are fetched ahead have none: their rows were fetched
 // already, with the values.
-func (c *chunk) wholePages(b *batch) (pages []wanted, err error) {
+func (c *chunk) wholePages(b *batch) (pages []selectedPage, err error) {
 	if b.f.ahead > 0 {
 		return nil, nil
 	}
@@ -57,9 +57,9 @@ func (c *chunk) wholePages(b *batch) (pages []wanted, err error) {
 			}
 		}
 	}
-	for i := range b.picks {
-		k := &b.picks[i]
-		at, found := slices.BinarySearchFunc(c.source.pages, k.from, func(p located, row int64) int {
+	for i := range b.ranges {
+		k := &b.ranges[i]
+		at, found := slices.BinarySearchFunc(c.source.pages, k.from, func(p pageLocation, row int64) int {
 			return cmp.Compare(p.FirstRowIndex, row)
 		})
 		if !found {
@@ -72,7 +72,7 @@ func (c *chunk) wholePages(b *batch) (pages []wanted, err error) {
 			if p.end > k.to {
 				return nil, nil
 			}
-			pages = append(pages, wanted{p, b.picks[i : i+1], true})
+			pages = append(pages, selectedPage{p, b.ranges[i : i+1], true})
 		}
 	}
 	return pages, nil

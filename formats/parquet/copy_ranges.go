@@ -7,70 +7,73 @@ import (
 	"github.com/parquet-go/parquet-go/format"
 )
 
-// runBytes is the size of what is copied at once, unless a page is larger.
-const runBytes = 1 << 20
+// rangeBytes is the size of what is copied at once, unless a page is larger.
+const rangeBytes = 1 << 20
 
-// run is adjacent pages of a file that are copied unchanged when the chunk is
-// written, so that memory holds two runs and not the pages of a row group.
-type run struct {
+// pageRange is adjacent pages of a file that are copied unchanged when the chunk is
+// written, so that memory holds two ranges and not the pages of a row group.
+type pageRange struct {
 	after int // bytes that are the chunk's own before it
-	b     *batch
-	pages []wanted
+	batch *batch
+	pages []selectedPage
 }
 
-// runOf returns how many of the first pages, of which one is whole, are a run.
-func runOf(pages []wanted) int {
+// adjacentPages returns how many of the first pages, of which one is whole, are a
+// range.
+func adjacentPages(pages []selectedPage) int {
 	n := 1
 	for n < len(pages) && pages[n].whole && pages[n].Offset == pages[n-1].stop() &&
-		pages[n].stop()-pages[0].Offset <= runBytes {
+		pages[n].stop()-pages[0].Offset <= rangeBytes {
 		n++
 	}
 	return n
 }
 
-// splice appends whole adjacent pages.
-func (c *chunk) splice(b *batch, pages []wanted) error {
+// appendPages appends whole adjacent pages.
+func (c *chunk) appendPages(b *batch, pages []selectedPage) error {
 	if err := c.endPage(); err != nil {
 		return err
 	}
-	c.runs = append(c.runs, run{after: c.body.Len(), b: b, pages: pages})
+	c.pageRanges = append(c.pageRanges, pageRange{after: c.body.Len(), batch: b, pages: pages})
 	if !c.heavy {
 		c.bounds = append(c.bounds, bounds{}) // not recorded
 	}
 	for i := range pages {
 		p := &pages[i]
-		p.picks = nil // they are not needed any more, and hold their file
+		p.ranges = nil // they are not needed any more, and hold their file
 		c.pages = append(c.pages,
 			format.PageLocation{Offset: c.length(), CompressedPageSize: p.CompressedPageSize, FirstRowIndex: c.rows})
 		c.rows += p.end - p.FirstRowIndex
-		c.away += int64(p.CompressedPageSize)
+		c.rangeSize += int64(p.CompressedPageSize)
 	}
 	return nil
 }
 
-// loaded is the bytes of a run.
-type loaded struct {
+// rangeData is the bytes of a range.
+type rangeData struct {
 	data *[]byte
 	err  error
 }
 
-// blocks keep the memory of runs.
-var blocks = sync.Pool{New: func() any { return new([]byte) }}
+// rangeBuffers keep the memory of ranges.
+var rangeBuffers = sync.Pool{New: func() any { return new([]byte) }}
 
 // write writes the chunk's pages.
-func (c *chunk) write(out func([]byte) error) error { return c.writeRuns(c.body.Bytes(), c.runs, out) }
+func (c *chunk) write(out func([]byte) error) error {
+	return c.writeRanges(c.body.Bytes(), c.pageRanges, out)
+}
 
-// writeRuns writes runs and the chunk's own bytes between them. The next run is
+// writeRanges writes ranges and the chunk's own bytes between them. The next range is
 // read and verified while one is written.
-func (c *chunk) writeRuns(own []byte, runs []run, out func([]byte) error) error {
-	if len(runs) == 0 {
+func (c *chunk) writeRanges(own []byte, ranges []pageRange, out func([]byte) error) error {
+	if len(ranges) == 0 {
 		return out(own)
 	}
-	ahead, stop := make(chan loaded, 1), make(chan struct{})
+	ahead, stop := make(chan rangeData, 1), make(chan struct{})
 	var reading sync.WaitGroup
 	reading.Go(func() {
-		for i := range runs {
-			l := c.load(&runs[i])
+		for i := range ranges {
+			l := c.readRange(&ranges[i])
 			select {
 			case ahead <- l:
 			case <-stop:
@@ -81,10 +84,10 @@ func (c *chunk) writeRuns(own []byte, runs []run, out func([]byte) error) error 
 	defer reading.Wait()
 	defer close(stop)
 	at := 0
-	for i := range runs {
-		r, l := &runs[i], <-ahead
+	for i := range ranges {
+		r, l := &ranges[i], <-ahead
 		if l.err != nil {
-			return r.b.fail(c, l.err)
+			return r.batch.fail(c, l.err)
 		}
 		if err := out(own[at:r.after]); err != nil {
 			return err
@@ -92,36 +95,36 @@ func (c *chunk) writeRuns(own []byte, runs []run, out func([]byte) error) error 
 		if err := out(*l.data); err != nil {
 			return err
 		}
-		blocks.Put(l.data)
+		rangeBuffers.Put(l.data)
 		at = r.after
 	}
 	return out(own[at:])
 }
 
-// load reads a run, verifies its pages and counts what they hold.
-func (c *chunk) load(r *run) (l loaded) {
+// readRange reads a range, verifies its pages and counts what they hold.
+func (c *chunk) readRange(r *pageRange) (l rangeData) {
 	defer refusePanic(&l.err)
 	first := r.pages[0].Offset
 	size := int(r.pages[len(r.pages)-1].stop() - first)
-	l.data = blocks.Get().(*[]byte)
+	l.data = rangeBuffers.Get().(*[]byte)
 	if cap(*l.data) < size {
 		*l.data = make([]byte, size+size/4)
 	}
 	*l.data = (*l.data)[:size]
-	if l.err = readAt(r.b.src, *l.data, first); l.err != nil {
+	if l.err = readAt(r.batch.src, *l.data, first); l.err != nil {
 		return l
 	}
 	var protocol thrift.CompactProtocol
 	var head format.PageHeader
 	for i := range r.pages {
-		p := &r.pages[i].located
+		p := &r.pages[i].pageLocation
 		page := (*l.data)[p.Offset-first : p.stop()-first]
 		length, err := decodeHeader(&protocol, page, &head)
 		if err != nil {
 			l.err = badPage("its header: %v", err)
 			return l
 		}
-		if l.err = c.spliceable(&head, p, page[length:]); l.err != nil {
+		if l.err = c.checkPage(&head, p, page[length:]); l.err != nil {
 			return l
 		}
 		h := &head.DataPageHeaderV2.V

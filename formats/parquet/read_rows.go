@@ -82,7 +82,7 @@ func (r *Reader[T]) Read(rows []T) (n int, err error) {
 		}
 		some := rows[n : n+r.adjacent(len(rows)-n)]
 		clear(some)
-		if err := r.fill(rowsAt(some)); err != nil {
+		if err := r.fill(rowSliceOf(some)); err != nil {
 			clear(some)
 			return n, err
 		}
@@ -134,7 +134,7 @@ func (r *reader) adjacent(n int) int {
 }
 
 // fill reads rows, which must be zero, from the open row group.
-func (r *reader) fill(rows rowsIn) error {
+func (r *reader) fill(rows rowSlice) error {
 	for _, c := range r.cursors {
 		if err := c.fill(rows.base, rows.stride, rows.n); err != nil {
 			return r.fail(c.name, err)

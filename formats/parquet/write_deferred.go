@@ -6,37 +6,40 @@ import (
 	"github.com/parquet-go/parquet-go/format"
 )
 
-// waiting is a chunk that is written at the end of the file: its bytes, and runs
-// of pages that stay in their files until then.
-type waiting struct {
-	own  []byte
-	runs []run
-	c    *chunk // reads and verifies the runs, and counts what they hold; nil for none
+// deferredChunk is a chunk that is written at the end of the file: its bytes, and
+// ranges of pages that stay in their files until then.
+type deferredChunk struct {
+	own        []byte
+	pageRanges []pageRange
+	c          *chunk // reads and verifies the ranges, and counts what they hold; nil for none
 }
 
-// newWaiting takes over a chunk.
-func newWaiting(c *chunk) (w waiting) {
+// newDeferredChunk takes over a chunk.
+func newDeferredChunk(c *chunk) (w deferredChunk) {
 	w.own = append(append(make([]byte, 0, len(c.dictBytes)+c.body.Len()), c.dictBytes...), c.body.Bytes()...)
-	if len(c.runs) == 0 {
+	if len(c.pageRanges) == 0 {
 		return w
 	}
-	w.c = &chunk{gathered: gathered{leaf: c.leaf}, enc: c.enc}
-	w.runs = slices.Clone(c.runs)
+	w.c = &chunk{columnBuffer: columnBuffer{leaf: c.leaf}, enc: c.enc}
+	w.pageRanges = slices.Clone(c.pageRanges)
 	var bare, of *batch
-	for i := range w.runs {
-		r := &w.runs[i]
-		if r.after += len(c.dictBytes); r.b != of {
-			of, bare = r.b, &batch{f: r.b.f.bare, src: r.b.src, group: r.b.group, picks: []pick{{from: r.b.picks[0].from}}}
+	for i := range w.pageRanges {
+		r := &w.pageRanges[i]
+		if r.after += len(c.dictBytes); r.batch != of {
+			of = r.batch
+			bare = &batch{f: of.f.bare, src: of.src, group: of.group, ranges: []rowRange{{from: of.ranges[0].from}}}
 		}
-		r.b = bare
+		r.batch = bare
 	}
 	return w
 }
 
-func (w *waiting) write(out func([]byte) error) error { return w.c.writeRuns(w.own, w.runs, out) }
+func (w *deferredChunk) write(out func([]byte) error) error {
+	return w.c.writeRanges(w.own, w.pageRanges, out)
+}
 
-// count adds what was read of runs to the chunk's entry in the footer.
-func (w *waiting) count(m *format.ColumnMetaData) {
+// count adds what was read of ranges to the chunk's entry in the footer.
+func (w *deferredChunk) count(m *format.ColumnMetaData) {
 	if w.c != nil {
 		m.NumValues += w.c.entries
 		m.TotalUncompressedSize += w.c.inflated
@@ -44,9 +47,9 @@ func (w *waiting) count(m *format.ColumnMetaData) {
 	}
 }
 
-// load reads the runs into memory, so that their files may be closed.
-func (w *waiting) load() error {
-	if len(w.runs) == 0 {
+// loadRanges reads the ranges into memory, so that their files may be closed.
+func (w *deferredChunk) loadRanges() error {
+	if len(w.pageRanges) == 0 {
 		return nil
 	}
 	var all []byte
@@ -54,16 +57,16 @@ func (w *waiting) load() error {
 		all = append(all, data...)
 		return nil
 	})
-	w.own, w.runs = all, nil
+	w.own, w.pageRanges = all, nil
 	return err
 }
 
-// load reads all runs of chunks that wait into memory.
-func (t *tail) load() error {
-	t.held = t.late
-	for _, row := range t.light {
+// loadDeferred reads all ranges of deferred chunks into memory.
+func (t *fileWriter) loadDeferred() error {
+	t.heldBytes = t.deferredBytes
+	for _, row := range t.deferredChunks {
 		for i := range row {
-			if err := row[i].load(); err != nil {
+			if err := row[i].loadRanges(); err != nil {
 				return err
 			}
 		}
@@ -71,13 +74,13 @@ func (t *tail) load() error {
 	return nil
 }
 
-// files returns those that have runs of chunks that wait.
-func (t *tail) files() (files []*File) {
-	for _, row := range t.light {
+// deferredFiles returns the files with ranges of deferred chunks.
+func (t *fileWriter) deferredFiles() (files []*File) {
+	for _, row := range t.deferredChunks {
 		for i := range row {
-			for _, r := range row[i].runs {
-				if len(files) == 0 || files[len(files)-1] != r.b.f {
-					files = append(files, r.b.f)
+			for _, r := range row[i].pageRanges {
+				if len(files) == 0 || files[len(files)-1] != r.batch.f {
+					files = append(files, r.batch.f)
 				}
 			}
 		}

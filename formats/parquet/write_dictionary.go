@@ -20,15 +20,15 @@ func (d *dictionary) reset() {
 	d.text, d.ends = d.text[:0], append(d.ends[:0], 0)
 }
 
-// indexes looks up the gathered strings, and adds new ones.
-func (d *dictionary) indexes(g *gathered) []int32 {
+// indexes looks up the buffered strings, and adds new ones.
+func (d *dictionary) indexes(g *columnBuffer) []int32 {
 	if d.places == nil {
 		d.places = map[string]int32{}
 	}
 	d.index = d.index[:0]
 	var last []byte
 	at, known := int32(0), false
-	for i := range g.there {
+	for i := range g.present {
 		s := g.text[g.offsets[i]:g.offsets[i+1]]
 		if known && bytes.Equal(s, last) { // adjacent values are often equal
 			d.index = append(d.index, at)

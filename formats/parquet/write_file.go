@@ -14,56 +14,56 @@ const (
 	createdBy = "rollmill"
 )
 
-// tail joins row groups into a file with the light chunks at its end. It must
+// fileWriter joins row groups into a file with the light chunks at its end. It must
 // keep these invariants: page indexes are one block in (row group, column)
 // order, all column indexes before all offset indexes, or parquet-go panics;
 // chunks are listed in schema order, wherever they are; ordinals count up;
 // column orders match the schema.
-type tail struct {
-	out  *bufio.Writer
-	at   int64 // bytes written
-	late int64 // bytes of chunks that wait for the end of the file
-	held int64 // of these, bytes in memory
+type fileWriter struct {
+	out           *bufio.Writer
+	at            int64 // bytes written
+	deferredBytes int64 // bytes of deferred chunks
+	heldBytes     int64 // of these, bytes in memory
 
-	waits   []bool // by column: its chunks are written at the end
-	light   [][]waiting
-	meta    format.FileMetaData
-	columns []*format.ColumnIndex // (row group, column)
-	offsets []format.OffsetIndex
+	deferred       []bool // by column: its chunks are written at the end
+	deferredChunks [][]deferredChunk
+	meta           format.FileMetaData
+	columns        []*format.ColumnIndex // (row group, column)
+	offsets        []format.OffsetIndex
 
 	footerDigest string // set once it is written
 }
 
-// newTail begins a file. Light chunks wait only if the first column is heavy: see
+// newFileWriter begins a file. Light chunks are deferred only if the first column is heavy: see
 // heavyFirst. A file without heavy leaves has no reason to move the others.
-func newTail(out io.Writer, l *layout, chunks []*chunk) *tail {
-	t := &tail{out: bufio.NewWriterSize(out, 64<<10), waits: make([]bool, len(chunks))}
+func newFileWriter(out io.Writer, l *layout, chunks []*chunk) *fileWriter {
+	t := &fileWriter{out: bufio.NewWriterSize(out, 64<<10), deferred: make([]bool, len(chunks))}
 	t.meta = format.FileMetaData{Version: version, Schema: l.meta.Schema, CreatedBy: l.meta.CreatedBy,
 		ColumnOrders: l.meta.ColumnOrders}
 	for i, c := range chunks {
-		t.waits[i] = chunks[0].heavy && !c.heavy
+		t.deferred[i] = chunks[0].heavy && !c.heavy
 	}
 	return t
 }
 
-func (t *tail) write(p []byte) error {
+func (t *fileWriter) write(p []byte) error {
 	n, err := t.out.Write(p)
 	t.at += int64(n)
 	return err
 }
 
-// begin writes the magic number at the beginning of the file.
-func (t *tail) begin() error {
+// writeMagic writes the magic number at the beginning of the file.
+func (t *fileWriter) writeMagic() error {
 	if t.at > 0 {
 		return nil
 	}
 	return t.write([]byte(magic))
 }
 
-// add begins a row group and writes the chunks that do not wait: these must
-// have ended.
-func (t *tail) add(chunks []*chunk, rows int64) error {
-	if err := t.begin(); err != nil {
+// addRowGroup begins a row group and writes the chunks that are not deferred: these
+// must have ended.
+func (t *fileWriter) addRowGroup(chunks []*chunk, rows int64) error {
+	if err := t.writeMagic(); err != nil {
 		return err
 	}
 	group := format.RowGroup{NumRows: rows, Ordinal: int16(len(t.meta.RowGroups)),
@@ -73,7 +73,7 @@ func (t *tail) add(chunks []*chunk, rows int64) error {
 	t.columns = append(t.columns, make([]*format.ColumnIndex, len(chunks))...)
 	t.offsets = append(t.offsets, make([]format.OffsetIndex, len(chunks))...)
 	for i, c := range chunks {
-		if t.waits[i] {
+		if t.deferred[i] {
 			continue
 		}
 		at := t.at
@@ -84,37 +84,37 @@ func (t *tail) add(chunks []*chunk, rows int64) error {
 			return err
 		}
 		t.describe(i, c)
-		t.place(len(t.meta.RowGroups)-1, i, at)
+		t.setOffsets(len(t.meta.RowGroups)-1, i, at)
 	}
 	return nil
 }
 
-// hold takes over the other chunks of the row group that was added last.
-func (t *tail) hold(chunks []*chunk) {
-	row := make([]waiting, len(chunks))
+// deferChunks takes over the other chunks of the row group that was added last.
+func (t *fileWriter) deferChunks(chunks []*chunk) {
+	row := make([]deferredChunk, len(chunks))
 	for i, c := range chunks {
-		if !t.waits[i] {
+		if !t.deferred[i] {
 			continue
 		}
 		t.describe(i, c)
-		row[i] = newWaiting(c)
-		t.held += int64(len(row[i].own))
-		t.late += int64(len(c.dictBytes)) + c.length()
+		row[i] = newDeferredChunk(c)
+		t.heldBytes += int64(len(row[i].own))
+		t.deferredBytes += int64(len(c.dictBytes)) + c.length()
 	}
-	t.light = append(t.light, row)
+	t.deferredChunks = append(t.deferredChunks, row)
 }
 
 // describe enters a chunk of the last row group into the footer and the page
 // indexes.
-func (t *tail) describe(column int, c *chunk) {
+func (t *fileWriter) describe(column int, c *chunk) {
 	last := len(t.meta.RowGroups) - 1
-	at := last*len(t.waits) + column
+	at := last*len(t.deferred) + column
 	t.meta.RowGroups[last].Columns[column], t.offsets[at] = c.describe()
 	t.columns[at] = c.columnIndex()
 }
 
-// place sets a chunk's offsets to the position that it has.
-func (t *tail) place(group, column int, at int64) {
+// setOffsets sets a chunk's offsets to the position that it has.
+func (t *fileWriter) setOffsets(group, column int, at int64) {
 	columns := t.meta.RowGroups[group].Columns
 	m := &columns[column].MetaData
 	if m.DataPageOffset > 0 {
@@ -129,34 +129,34 @@ func (t *tail) place(group, column int, at int64) {
 
 // close writes the light chunks, column by column so that a few columns of all
 // row groups are a few ranges, then the page indexes and the footer.
-func (t *tail) close() error {
-	if err := t.begin(); err != nil {
+func (t *fileWriter) close() error {
+	if err := t.writeMagic(); err != nil {
 		return err
 	}
-	for c, waits := range t.waits {
-		for g := range t.light {
-			if !waits {
+	for c, deferred := range t.deferred {
+		for g := range t.deferredChunks {
+			if !deferred {
 				continue
 			}
-			t.place(g, c, t.at)
-			w := &t.light[g][c]
+			t.setOffsets(g, c, t.at)
+			w := &t.deferredChunks[g][c]
 			if err := w.write(t.write); err != nil {
 				return err
 			}
 			w.count(&t.meta.RowGroups[g].Columns[c].MetaData)
 		}
 	}
-	t.light, t.held, t.late = nil, 0, 0
+	t.deferredChunks, t.heldBytes, t.deferredBytes = nil, 0, 0
 	for g := range t.meta.RowGroups {
-		t.sum(&t.meta.RowGroups[g])
+		t.setTotals(&t.meta.RowGroups[g])
 	}
-	if err := t.indexes(); err != nil {
+	if err := t.writeIndexes(); err != nil {
 		return err
 	}
-	return t.footer()
+	return t.writeFooter()
 }
 
-func (t *tail) footer() error {
+func (t *fileWriter) writeFooter() error {
 	data, err := thrift.Marshal(new(thrift.CompactProtocol), &t.meta)
 	if err != nil {
 		return err
@@ -169,8 +169,8 @@ func (t *tail) footer() error {
 	return t.out.Flush()
 }
 
-// sum sets the totals of a row group from its chunks, and where it begins.
-func (t *tail) sum(group *format.RowGroup) {
+// setTotals sets the totals of a row group from its chunks, and where it begins.
+func (t *fileWriter) setTotals(group *format.RowGroup) {
 	for c := range group.Columns {
 		m := &group.Columns[c].MetaData
 		start := firstPage(m.DataPageOffset, m.DictionaryPageOffset)
@@ -182,15 +182,15 @@ func (t *tail) sum(group *format.RowGroup) {
 	}
 }
 
-func (t *tail) indexes() error {
-	width := len(t.waits)
+func (t *fileWriter) writeIndexes() error {
+	width := len(t.deferred)
 	for i, x := range t.columns {
 		if x == nil {
 			continue
 		}
 		chunk := &t.meta.RowGroups[i/width].Columns[i%width]
 		chunk.ColumnIndexOffset = t.at
-		n, err := t.encode(x)
+		n, err := t.writeThrift(x)
 		if err != nil {
 			return err
 		}
@@ -199,7 +199,7 @@ func (t *tail) indexes() error {
 	for i := range t.offsets {
 		chunk := &t.meta.RowGroups[i/width].Columns[i%width]
 		chunk.OffsetIndexOffset = t.at
-		n, err := t.encode(&t.offsets[i])
+		n, err := t.writeThrift(&t.offsets[i])
 		if err != nil {
 			return err
 		}
@@ -208,8 +208,8 @@ func (t *tail) indexes() error {
 	return nil
 }
 
-// encode writes a Thrift structure and returns its length.
-func (t *tail) encode(v any) (int, error) {
+// writeThrift writes a Thrift structure and returns its length.
+func (t *fileWriter) writeThrift(v any) (int, error) {
 	data, err := thrift.Marshal(new(thrift.CompactProtocol), v)
 	if err != nil {
 		return 0, err
