@@ -50,31 +50,31 @@ func (n *node) same(o *node, path []string) int {
 // of a Writer there, their pages are copied, after their checksums were verified.
 // The others are encoded as WriteGroups does, which takes the same ends. T has no
 // heavy leaves.
-func (w *Writer[T]) CopyColumns(from *Common, group int, rows []T, ends []int) error {
+func (w *Writer[T]) CopyColumns(from *Common, rowGroup int, rows []T, ends []int) error {
 	if w.closed {
 		return fmt.Errorf("write Parquet: %w", io.ErrClosedPipe)
 	}
 	if w.failed == nil {
-		w.failed = w.copyColumns(from, group, rowSliceOf(rows), ends)
+		w.failed = w.copyColumns(from, rowGroup, rowSliceOf(rows), ends)
 	}
 	return w.failed
 }
 
-func (w *Writer[T]) copyColumns(from *Common, group int, rows rowSlice, ends []int) error {
+func (w *Writer[T]) copyColumns(from *Common, rowGroup int, rows rowSlice, ends []int) error {
 	if err := w.flush(); err != nil {
 		return err
 	}
-	g, src := w.current, &from.f.meta.RowGroups[group]
+	g, src := w.current, &from.f.meta.RowGroups[rowGroup]
 	if src.NumRows != int64(rows.n) || w.unknown != nil || w.sizes != nil {
-		return fmt.Errorf("write Parquet: %d rows do not match row group %d of %q", rows.n, group, from.f.name)
+		return fmt.Errorf("write Parquet: %d rows do not match row group %d of %q", rows.n, rowGroup, from.f.name)
 	}
 	for i, c := range g.chunks {
 		if at := from.at[i]; at >= 0 && c.sameLayout(&src.Columns[at]) {
 			if err := c.copyPages(from.f.src, &src.Columns[at], src.NumRows); err != nil {
-				b := batch{f: from.f, group: group}
-				return from.f.fail(c.name, group, b.first(), err)
+				b := batch{f: from.f, rowGroup: rowGroup}
+				return from.f.fail(c.name, rowGroup, b.first(), err)
 			}
-		} else if err := c.groups(rows, ends, c.bytesOf(rows), nil); err != nil {
+		} else if err := c.addExampleGroups(rows, ends, c.bytesOf(rows), nil); err != nil {
 			return err
 		}
 	}
@@ -87,7 +87,7 @@ func (w *Writer[T]) copyColumns(from *Common, group int, rows rowSlice, ends []i
 func (c *chunk) sameLayout(from *chunkMeta) bool {
 	m := &from.MetaData
 	dict := m.DictionaryPageOffset > 0
-	return !c.heavy && !c.tokens && m.Codec == format.Zstd && m.TotalCompressedSize <= groupBytes && wholeRows(m) &&
+	return !c.heavy && !c.tokens && m.Codec == format.Zstd && m.TotalCompressedSize <= rowGroupBytes && wholeRows(m) &&
 		dict == (c.enc == format.RLEDictionary) &&
 		!slices.ContainsFunc(m.EncodingStats, func(s format.PageEncodingStats) bool {
 			return s.PageType == format.DataPageV2 && s.Encoding != c.enc

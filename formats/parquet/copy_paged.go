@@ -8,9 +8,9 @@ import (
 // chunkPages are the pages of a chunk of a file from which a paged leaf is
 // copied; none if they cannot be copied.
 type chunkPages struct {
-	f     *File
-	group int
-	pages []pageLocation
+	f        *File
+	rowGroup int
+	pages    []pageLocation
 }
 
 // copyPaged adds rows to a paged leaf: their pages, if these have no other rows,
@@ -18,16 +18,16 @@ type chunkPages struct {
 func (c *chunk) copyPaged(ranges []rowRange, rows rowSlice) error {
 	for at := 0; len(ranges) > 0; {
 		n, to := 1, at+int(ranges[0].to-ranges[0].from)
-		for ; n < len(ranges) && ranges[n].f == ranges[0].f && ranges[n].group == ranges[0].group; n++ {
+		for ; n < len(ranges) && ranges[n].f == ranges[0].f && ranges[n].rowGroup == ranges[0].rowGroup; n++ {
 			to += int(ranges[n].to - ranges[n].from)
 		}
-		b := &batch{f: ranges[0].f, src: ranges[0].f.src, group: ranges[0].group, ranges: ranges[:n]}
+		b := &batch{f: ranges[0].f, src: ranges[0].f.src, rowGroup: ranges[0].rowGroup, ranges: ranges[:n]}
 		pages, err := c.wholePages(b)
 		if err != nil {
 			return b.fail(c, err)
 		}
 		if pages == nil {
-			err = c.group(rows.between(at, to))
+			err = c.addExampleGroup(rows.between(at, to))
 		}
 		for n := 0; len(pages) > 0 && err == nil; pages = pages[n:] {
 			n = adjacentPages(pages)
@@ -48,9 +48,9 @@ func (c *chunk) wholePages(b *batch) (pages []selectedPage, err error) {
 	if b.f.ahead > 0 {
 		return nil, nil
 	}
-	if s := &c.source; s.f != b.f || s.group != b.group {
-		*s = chunkPages{f: b.f, group: b.group}
-		x := &b.f.meta.RowGroups[b.group].Columns[c.node.leaf]
+	if s := &c.source; s.f != b.f || s.rowGroup != b.rowGroup {
+		*s = chunkPages{f: b.f, rowGroup: b.rowGroup}
+		x := &b.f.meta.RowGroups[b.rowGroup].Columns[c.node.leaf]
 		if plainPages(x, c.enc) && x.ColumnIndexLength == 0 { // pages with bounds would lose them
 			if s.pages, err = b.locate(b.src, c); err != nil {
 				return nil, err

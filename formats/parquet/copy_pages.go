@@ -9,17 +9,17 @@ import (
 
 // batch is rows of one row group, ascending, that are copied together.
 type batch struct {
-	f      *File
-	src    io.ReaderAt
-	group  int
-	ranges []rowRange
+	f        *File
+	src      io.ReaderAt
+	rowGroup int
+	ranges   []rowRange
 
 	budget *budget // of all columns
 }
 
 // first returns the row group's first row in the file.
 func (b *batch) first() (rows int64) {
-	for _, g := range b.f.meta.RowGroups[:b.group] {
+	for _, g := range b.f.meta.RowGroups[:b.rowGroup] {
 		rows += g.NumRows
 	}
 	return rows
@@ -28,7 +28,7 @@ func (b *batch) first() (rows int64) {
 // fetch reads the needed pages into memory with a few requests: first the
 // positions of the heavy pages, then these pages and the light chunks.
 func (b *batch) fetch(chunks []*chunk) error {
-	columns := b.f.meta.RowGroups[b.group].Columns
+	columns := b.f.meta.RowGroups[b.rowGroup].Columns
 	var indexes, wanted []extent
 	for _, c := range chunks {
 		x := &columns[c.node.leaf]
@@ -100,8 +100,8 @@ func (b *batch) pages(src io.ReaderAt, c *chunk, f func(pageLocation, []rowRange
 
 // locate returns the pages of a leaf, which must follow each other without a gap.
 func (b *batch) locate(src io.ReaderAt, c *chunk) ([]pageLocation, error) {
-	group := &b.f.meta.RowGroups[b.group]
-	x := &group.Columns[c.node.leaf]
+	rowGroup := &b.f.meta.RowGroups[b.rowGroup]
+	x := &rowGroup.Columns[c.node.leaf]
 	locations, err := pagesOf(src, x)
 	if err != nil {
 		return nil, err
@@ -109,12 +109,12 @@ func (b *batch) locate(src io.ReaderAt, c *chunk) ([]pageLocation, error) {
 	pages := make([]pageLocation, len(locations))
 	at, end := span(&x.MetaData)
 	for i, l := range locations {
-		p := pageLocation{l, group.NumRows}
+		p := pageLocation{l, rowGroup.NumRows}
 		if i+1 < len(locations) {
 			p.end = locations[i+1].FirstRowIndex
 		}
 		if p.Offset != at || p.CompressedPageSize < 0 || i == 0 && p.FirstRowIndex != 0 || p.end <= p.FirstRowIndex ||
-			p.end > group.NumRows {
+			p.end > rowGroup.NumRows {
 			return nil, badPage("its index places page %d at byte %d, rows %d to %d", i, p.Offset, p.FirstRowIndex, p.end)
 		}
 		at += int64(p.CompressedPageSize)
@@ -157,12 +157,12 @@ func (c *chunk) copyBatches(batches []*batch) error {
 }
 
 func (b *batch) fail(c *chunk, err error) error {
-	return b.f.fail(c.name, b.group, b.first()+b.ranges[0].from, err)
+	return b.f.fail(c.name, b.rowGroup, b.first()+b.ranges[0].from, err)
 }
 
 func (c *chunk) copyBatch(b *batch) (err error) {
 	defer refusePanic(&err)
-	m := &b.f.meta.RowGroups[b.group].Columns[c.node.leaf].MetaData
+	m := &b.f.meta.RowGroups[b.rowGroup].Columns[c.node.leaf].MetaData
 	t := newRowCopier(c, b, m)
 	defer t.free()
 	if !c.heavy {

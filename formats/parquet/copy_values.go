@@ -16,7 +16,7 @@ type rowCopier struct {
 	raw     rawPage
 	page    page
 	buf     []byte // of the window
-	partial bool   // the buffered entries begin within a group of rows
+	partial bool   // the buffered entries begin within an example group
 }
 
 // rowCopiers keep the memory of pages: as many as columns that are copied

@@ -3,11 +3,12 @@
 // files make up a dataset. It reads files of other tools as rows of JSON: see
 // JSON. To support another column type there, add a case to writerOf.
 //
-// The layout (see Layout): a row group has whole groups of rows. The heavy
-// leaves have neither dictionary nor statistics, and their pages begin at a
-// group, so that whole groups can be copied without decoding. The light leaves
-// of all row groups are together at the end of the file, column by column, so
-// that one or two ranged reads fetch any few of them.
+// The layout (see Layout): a row group has whole example groups, each of them the
+// trajectories of one example in one epoch, which are written together. The heavy
+// leaves have neither dictionary nor statistics, and their pages begin at an
+// example group, so that whole ones can be copied without decoding. The light
+// leaves of all row groups are together at the end of the file, column by column,
+// so that one or two ranged reads fetch any few of them.
 //
 // Rows without heavy leaves are copied by the row group and the column into rows
 // of another kind that have the same columns: see Writer.CopyColumns.

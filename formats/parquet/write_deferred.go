@@ -27,7 +27,7 @@ func newDeferredChunk(c *chunk) (w deferredChunk) {
 		r := &w.pageRanges[i]
 		if r.after += len(c.dictBytes); r.batch != of {
 			of = r.batch
-			bare = &batch{f: of.f.bare, src: of.src, group: of.group, ranges: []rowRange{{from: of.ranges[0].from}}}
+			bare = &batch{f: of.f.bare, src: of.src, rowGroup: of.rowGroup, ranges: []rowRange{{from: of.ranges[0].from}}}
 		}
 		r.batch = bare
 	}

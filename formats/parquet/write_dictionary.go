@@ -73,16 +73,16 @@ func (d *ids) reset() {
 
 // encode appends the page of some values to data, and adds the new ones.
 func (d *ids) encode(data []byte, values []int32) []byte {
-	from, groups := len(data), (len(values)+7)/8
+	from, eights := len(data), (len(values)+7)/8
 	width := 2
 	for len(d.values) > 1<<(8*width) {
 		width++
 	}
 	for ; ; width++ {
 		data = append(data[:from], byte(8*width))
-		data = binary.AppendUvarint(data, uint64(groups)<<1|1) // one run of packed values
+		data = binary.AppendUvarint(data, uint64(eights)<<1|1) // one run of packed values
 		head := len(data)
-		data = extended(data, 8*groups*width)
+		data = extended(data, 8*eights*width)
 		if out := data[head:]; width == 2 {
 			d.pack(out, values)
 		} else {

@@ -66,9 +66,9 @@ func (t *fileWriter) addRowGroup(chunks []*chunk, rows int64) error {
 	if err := t.writeMagic(); err != nil {
 		return err
 	}
-	group := format.RowGroup{NumRows: rows, Ordinal: int16(len(t.meta.RowGroups)),
+	rowGroup := format.RowGroup{NumRows: rows, Ordinal: int16(len(t.meta.RowGroups)),
 		Columns: make([]format.ColumnChunk, len(chunks))}
-	t.meta.RowGroups = append(t.meta.RowGroups, group)
+	t.meta.RowGroups = append(t.meta.RowGroups, rowGroup)
 	t.meta.NumRows += rows
 	t.columns = append(t.columns, make([]*format.ColumnIndex, len(chunks))...)
 	t.offsets = append(t.offsets, make([]format.OffsetIndex, len(chunks))...)
@@ -114,14 +114,14 @@ func (t *fileWriter) describe(column int, c *chunk) {
 }
 
 // setOffsets sets a chunk's offsets to the position that it has.
-func (t *fileWriter) setOffsets(group, column int, at int64) {
-	columns := t.meta.RowGroups[group].Columns
+func (t *fileWriter) setOffsets(rowGroup, column int, at int64) {
+	columns := t.meta.RowGroups[rowGroup].Columns
 	m := &columns[column].MetaData
 	if m.DataPageOffset > 0 {
 		m.DictionaryPageOffset = at
 	}
 	m.DataPageOffset += at
-	pages := t.offsets[group*len(columns)+column].PageLocations
+	pages := t.offsets[rowGroup*len(columns)+column].PageLocations
 	for i := range pages {
 		pages[i].Offset += at
 	}
@@ -170,15 +170,15 @@ func (t *fileWriter) writeFooter() error {
 }
 
 // setTotals sets the totals of a row group from its chunks, and where it begins.
-func (t *fileWriter) setTotals(group *format.RowGroup) {
-	for c := range group.Columns {
-		m := &group.Columns[c].MetaData
+func (t *fileWriter) setTotals(rowGroup *format.RowGroup) {
+	for c := range rowGroup.Columns {
+		m := &rowGroup.Columns[c].MetaData
 		start := firstPage(m.DataPageOffset, m.DictionaryPageOffset)
-		if c == 0 || start < group.FileOffset {
-			group.FileOffset = start
+		if c == 0 || start < rowGroup.FileOffset {
+			rowGroup.FileOffset = start
 		}
-		group.TotalByteSize += m.TotalUncompressedSize
-		group.TotalCompressedSize += m.TotalCompressedSize
+		rowGroup.TotalByteSize += m.TotalUncompressedSize
+		rowGroup.TotalCompressedSize += m.TotalCompressedSize
 	}
 }
 

@@ -5,7 +5,7 @@ import "unsafe"
 // MaxTogether bounds the uncompressed bytes that WriteGroups adds.
 const MaxTogether = 2 << 20
 
-// WriteGroups adds several groups, of which each ends before the row with its
+// WriteGroups adds several example groups, of which each ends before the row with its
 // index in ends, and gives the same bytes as a Write for each. It takes a
 // fraction of the time for groups of few small rows, as it goes through the
 // columns once for all of them. It returns false, and adds nothing, for groups
@@ -26,11 +26,11 @@ func (w *Writer[T]) WriteGroups(rows []T, ends []int) (bool, error) {
 	}
 	s.measureAll(in)
 	// Pages with their levels have less than twice the bytes of their values.
-	if s.total > MaxTogether || w.sizes != nil && (g.bytes+s.total > groupBytes || g.heavySize()+2*s.total > heavyBytes) {
+	if s.total > MaxTogether || w.sizes != nil && (g.bytes+s.total > rowGroupBytes || g.heavySize()+2*s.total > heavyBytes) {
 		return false, nil
 	}
 	for _, c := range g.chunks {
-		if w.failed = c.groups(in, ends, s.columns[c.node.leaf], s.lists[c.node.leaf]); w.failed != nil {
+		if w.failed = c.addExampleGroups(in, ends, s.columns[c.node.leaf], s.lists[c.node.leaf]); w.failed != nil {
 			return false, w.failed
 		}
 	}
@@ -42,10 +42,10 @@ func (w *Writer[T]) WriteGroups(rows []T, ends []int) (bool, error) {
 	return true, nil
 }
 
-// groups adds groups of rows that have so many bytes in the column together,
+// addExampleGroups adds example groups that have so many bytes in the column together,
 // and ends its pages where Writer.add ends them. list is the list above the
 // column, nil for none.
-func (c *chunk) groups(rows rowSlice, ends []int, bytes int64, list *sharedList) error {
+func (c *chunk) addExampleGroups(rows rowSlice, ends []int, bytes int64, list *sharedList) error {
 	full := int64(pageBytes)
 	if c.heavy {
 		full = joinPage
@@ -61,7 +61,7 @@ func (c *chunk) groups(rows rowSlice, ends []int, bytes int64, list *sharedList)
 		group := rows.between(from, end)
 		from = end
 		if c.paged {
-			if err := c.group(group); err != nil {
+			if err := c.addExampleGroup(group); err != nil {
 				return err
 			}
 			continue
@@ -81,8 +81,8 @@ func (c *chunk) groups(rows rowSlice, ends []int, bytes int64, list *sharedList)
 	return nil
 }
 
-// group adds a group of rows of a paged leaf, and ends its pages.
-func (c *chunk) group(rows rowSlice) error {
+// addExampleGroup adds an example group to a paged leaf, and ends its pages.
+func (c *chunk) addExampleGroup(rows rowSlice) error {
 	alone := c.bytesOf(rows) >= joinPage
 	if alone {
 		if err := c.endPage(); err != nil {

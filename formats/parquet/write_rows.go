@@ -25,7 +25,7 @@ type Writer[T any] struct {
 	unknown      *Unknown // columns that are written in addition to those of T; nil for none
 	unknownSizes *sizes
 
-	current, spare *rowGroup
+	current, spare *rowGroupBuffer
 	ending         chan error // of the row group before; nil for none
 	endingRanges   []rowRange // its ranges, until it has ended
 	sources        []*File    // files with pages that are copied when the file is closed
@@ -39,7 +39,7 @@ type Writer[T any] struct {
 }
 
 // rowGroup is the buffered entries of one row group.
-type rowGroup struct {
+type rowGroupBuffer struct {
 	chunks []*chunk // by column
 	heavy  []*chunk
 	ranges []rowRange // rows whose payload is still to be copied
@@ -47,8 +47,8 @@ type rowGroup struct {
 	bytes  int64 // uncompressed
 }
 
-func newRowGroup(l *layout) *rowGroup {
-	g := &rowGroup{}
+func newRowGroupBuffer(l *layout) *rowGroupBuffer {
+	g := &rowGroupBuffer{}
 	for i := range l.leaves {
 		c := newChunk(l, i)
 		g.chunks = append(g.chunks, c)
@@ -59,7 +59,7 @@ func newRowGroup(l *layout) *rowGroup {
 	return g
 }
 
-func (g *rowGroup) reset() {
+func (g *rowGroupBuffer) reset() {
 	for _, c := range g.chunks {
 		c.reset()
 	}
@@ -71,7 +71,7 @@ func (g *rowGroup) reset() {
 func NewWriter[T any](out io.Writer) *Writer[T] { return newWriter[T](out, layoutOf[T]()) }
 
 func newWriter[T any](out io.Writer, l *layout) *Writer[T] {
-	w := &Writer[T]{layout: l, current: newRowGroup(l)}
+	w := &Writer[T]{layout: l, current: newRowGroupBuffer(l)}
 	if len(w.current.heavy) > 0 {
 		w.sizes = newSizes(l.leaves, false)
 	}
@@ -79,7 +79,7 @@ func newWriter[T any](out io.Writer, l *layout) *Writer[T] {
 	return w
 }
 
-// Write adds one group: its rows stay in one row group, and their heavy pages
+// Write adds one example group: its rows stay in one row group, and their heavy pages
 // begin with them. After an error the file cannot be finished.
 func (w *Writer[T]) Write(rows []T) error {
 	if w.closed {
@@ -92,7 +92,7 @@ func (w *Writer[T]) Write(rows []T) error {
 }
 
 func (w *Writer[T]) add(rows []T) error {
-	total, group, err := w.measure(rows)
+	total, columnSizes, err := w.measure(rows)
 	if err != nil {
 		return err
 	}
@@ -111,33 +111,33 @@ func (w *Writer[T]) add(rows []T) error {
 		}
 		g = w.current
 	}
-	// A leaf for which the group alone fills a page shares no page.
-	if err := endPages(g.heavy, func(c *chunk) bool { return group[c.node.leaf] >= joinPage }); err != nil {
+	// A leaf for which the example group alone fills a page shares no page.
+	if err := endPages(g.heavy, func(c *chunk) bool { return columnSizes[c.node.leaf] >= joinPage }); err != nil {
 		return err
 	}
-	if err := g.addRows(in, group); err != nil {
+	if err := g.addRows(in, columnSizes); err != nil {
 		return err
 	}
 	w.rows += int64(len(rows))
 	g.rows += int64(len(rows))
 	g.bytes += total
 	return endPages(g.chunks, func(c *chunk) bool {
-		if c.heavy { // the rest of a group that was split must not be joined with the next group
-			return c.size >= joinPage || group[c.node.leaf] > splitPage
+		if c.heavy { // the rest of a split group must not be joined with the next
+			return c.size >= joinPage || columnSizes[c.node.leaf] > splitPage
 		}
 		return c.size >= pageBytes
 	})
 }
 
-// full reports whether a group with this many rows and bytes belongs in the next
+// full reports whether an example group with this many rows and bytes belongs in the next
 // row group. Its heavy pages are assumed to have half its bytes.
-func (g *rowGroup) full(rows, bytes int64) bool {
-	return g.rows+rows > groupRows || g.bytes+bytes > groupBytes || g.heavySize()+bytes/2 > heavyBytes ||
+func (g *rowGroupBuffer) full(rows, bytes int64) bool {
+	return g.rows+rows > rowGroupRows || g.bytes+bytes > rowGroupBytes || g.heavySize()+bytes/2 > heavyBytes ||
 		g.tokenSize() > tokenBytes
 }
 
 // heavySize returns the bytes of the heavy pages so far.
-func (g *rowGroup) heavySize() (bytes int64) {
+func (g *rowGroupBuffer) heavySize() (bytes int64) {
 	for _, c := range g.heavy {
 		bytes += int64(c.body.Len())
 	}
@@ -156,11 +156,11 @@ func rowSliceOf[T any](rows []T) rowSlice {
 	return rowSlice{base: unsafe.Pointer(unsafe.SliceData(rows)), stride: unsafe.Sizeof(rows[0]), n: len(rows)}
 }
 
-// addRows adds the rows of a group whose columns have these sizes.
-func (g *rowGroup) addRows(rows rowSlice, sizes []int64) error {
+// addRows adds the rows of an example group whose columns have these sizes.
+func (g *rowGroupBuffer) addRows(rows rowSlice, sizes []int64) error {
 	for _, c := range g.chunks {
 		if c.paged {
-			if err := c.group(rows); err != nil {
+			if err := c.addExampleGroup(rows); err != nil {
 				return err
 			}
 			continue
@@ -182,28 +182,28 @@ func (g *rowGroup) addRows(rows rowSlice, sizes []int64) error {
 	return nil
 }
 
-// measure returns the uncompressed size of a group, and of each of its columns.
+// measure returns the uncompressed size of an example group, and of each of its columns.
 // Without heavy leaves it measures nothing: row groups are bounded by rows. The
 // sizes of columns are valid until the next call.
-func (w *Writer[T]) measure(rows []T) (total int64, group []int64, err error) {
+func (w *Writer[T]) measure(rows []T) (total int64, columnSizes []int64, err error) {
 	if w.sizes == nil {
 		return 0, nil, nil
 	}
-	group = w.sizes.group
-	clear(group)
+	columnSizes = w.sizes.sums
+	clear(columnSizes)
 	for i := range rows {
 		w.sizes.measure(unsafe.Pointer(&rows[i]))
 		total += w.sizes.total
 		for _, c := range w.current.heavy {
 			n := w.sizes.columns[c.node.leaf]
-			group[c.node.leaf] += n
+			columnSizes[c.node.leaf] += n
 			if n > maxPage/2 {
 				return 0, nil, fmt.Errorf("row %d: %s has %d bytes; at most %d fit in a page", w.rows+int64(i), c.name,
 					n, maxPage/2)
 			}
 		}
 	}
-	return total, group, nil
+	return total, columnSizes, nil
 }
 
 // endPages ends the pages of some columns, each on its own processor:
@@ -238,7 +238,7 @@ func (w *Writer[T]) flush() error {
 	g, done := w.current, make(chan error, 1)
 	w.ending, w.endingRanges, w.endingBytes = done, g.ranges, g.stored()
 	if w.current, w.spare = w.spare, g; w.current == nil {
-		w.current = newRowGroup(w.layout)
+		w.current = newRowGroupBuffer(w.layout)
 	}
 	go func() { done <- g.end(w.file) }()
 	return nil
@@ -258,7 +258,7 @@ func (w *Writer[T]) awaitRowGroup() error {
 
 // end makes a row group from the buffered entries. Chunks that are
 // deferred to the end of the file are made while the others are written.
-func (g *rowGroup) end(t *fileWriter) error {
+func (g *rowGroupBuffer) end(t *fileWriter) error {
 	batches, err := g.batches()
 	if err != nil {
 		return err
@@ -288,7 +288,7 @@ func (g *rowGroup) end(t *fileWriter) error {
 	return err
 }
 
-func (g *rowGroup) stored() (bytes int64) {
+func (g *rowGroupBuffer) stored() (bytes int64) {
 	for _, c := range g.chunks {
 		bytes += c.stored()
 	}
@@ -298,8 +298,8 @@ func (g *rowGroup) stored() (bytes int64) {
 // Ended returns how many row groups have ended, or are ending.
 func (w *Writer[T]) Ended() int { return w.ended }
 
-// Fits reports whether a group of this many rows fits into the row group.
-func (w *Writer[T]) Fits(rows int) bool { return w.current.rows+int64(rows) <= groupRows }
+// Fits reports whether an example group of this many rows fits into the row group.
+func (w *Writer[T]) Fits(rows int) bool { return w.current.rows+int64(rows) <= rowGroupRows }
 
 // Rows returns how many rows were written.
 func (w *Writer[T]) Rows() int64 { return w.rows }

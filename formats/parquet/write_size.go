@@ -10,15 +10,15 @@ type sizes struct {
 	leaves  []*leaf
 	total   int64
 	columns []int64
-	group   []int64       // for Writer.measure
-	lists   []*sharedList // by column, for all
-	maxima  bool          // all counts every number behind a pointer, null or not
+	sums    []int64       // of columns of an example group, for Writer.measure
+	lists   []*sharedList // by column, for measureAll
+	maxima  bool          // measureAll counts every number behind a pointer, null or not
 }
 
 // newSizes measures the known or the unknown columns of rows in a file with these
 // leaves.
 func newSizes(leaves []*leaf, unknown bool) *sizes {
-	s := &sizes{columns: make([]int64, len(leaves)), group: make([]int64, len(leaves)), lists: newLists(leaves)}
+	s := &sizes{columns: make([]int64, len(leaves)), sums: make([]int64, len(leaves)), lists: newLists(leaves)}
 	for _, l := range leaves {
 		if l.unknown == unknown {
 			s.leaves = append(s.leaves, l)

@@ -27,7 +27,7 @@ func ofTokens(l *leaf, enc format.Encoding) bool {
 }
 
 // tokenSize returns the compressed bytes of such lists so far.
-func (g *rowGroup) tokenSize() (bytes int64) {
+func (g *rowGroupBuffer) tokenSize() (bytes int64) {
 	for _, c := range g.chunks {
 		if c.tokens {
 			bytes += c.length()
