@@ -137,8 +137,8 @@ func TestPartsEndBeforeTheyFillTheMemory(t *testing.T) {
 		if err := w.EndRowGroup(); err != nil {
 			t.Fatal(err)
 		}
-		if w.w != nil && w.w.Waiting() > 8000 { // a row group more, until the next row
-			t.Fatalf("%d bytes wait", w.w.Waiting())
+		if w.w != nil && w.w.Deferred() > 8000 { // a row group more, until the next row
+			t.Fatalf("%d bytes wait", w.w.Deferred())
 		}
 	}
 	if _, err := s.Commit(t.Context(), Outcome{Counts: map[string]int64{"ok": 240}}); err != nil {

@@ -114,7 +114,7 @@ func (w *TableWriter[T]) Repeat(ctx context.Context, from *Repeated, first int64
 	if err != nil {
 		return w.fail(err)
 	}
-	if err := w.add(ctx, rows, nil, func() error { return w.w.Repeat(common, g.index, rows, ends) }); err != nil {
+	if err := w.add(ctx, rows, nil, func() error { return w.w.CopyColumns(common, g.index, rows, ends) }); err != nil {
 		return err
 	}
 	return w.cut(ctx)

@@ -183,7 +183,7 @@ func (w *TableWriter[T]) add(ctx context.Context, rows []T, unknown *parquet.Unk
 	if err := write(); err != nil {
 		return w.fail(err)
 	}
-	if w.w.Size() < w.s.partSize && w.w.Waiting() < w.s.partHeld {
+	if w.w.Size() < w.s.partSize && w.w.Deferred() < w.s.partHeld {
 		return nil
 	}
 	return w.end(ctx)

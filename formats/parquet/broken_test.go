@@ -128,7 +128,7 @@ func forge(page format.PageHeader, body []byte, change func(*format.FileMetaData
 		head, body = nil, instead
 	}
 	var out bytes.Buffer
-	t := &tail{out: bufio.NewWriter(&out), waits: []bool{false}}
+	t := &fileWriter{out: bufio.NewWriter(&out), deferred: []bool{false}}
 	t.meta = format.FileMetaData{Version: 2, Schema: l.meta.Schema, NumRows: 1,
 		RowGroups: []format.RowGroup{{NumRows: 1, Columns: []format.ColumnChunk{{
 			MetaData: format.ColumnMetaData{Type: format.Int64, PathInSchema: []string{"n"}, Codec: format.Zstd,
@@ -143,7 +143,7 @@ func forge(page format.PageHeader, body []byte, change func(*format.FileMetaData
 			panic(err)
 		}
 	}
-	if err := t.footer(); err != nil {
+	if err := t.writeFooter(); err != nil {
 		panic(err)
 	}
 	return out.Bytes()

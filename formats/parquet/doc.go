@@ -3,21 +3,39 @@
 // files make up a dataset. It reads files of other tools as rows of JSON: see
 // JSON. To support another column type there, add a case to writerOf.
 //
-// The layout (see Layout): a row group has whole groups of rows. The heavy
-// leaves have neither dictionary nor statistics, and their pages begin at a
-// group, so that whole groups can be copied without decoding. The light leaves
-// of all row groups are together at the end of the file, column by column, so
-// that one or two ranged reads fetch any few of them.
+// The layout (see Layout): a row group has whole example groups, each of them the
+// trajectories of one example in one epoch, which are written together. The heavy
+// leaves have neither dictionary nor statistics, and their pages begin at an
+// example group, so that whole ones can be copied without decoding. The light
+// leaves of all row groups are together at the end of the file, column by column,
+// so that one or two ranged reads fetch any few of them.
 //
 // Rows without heavy leaves are copied by the row group and the column into rows
-// of another kind that have the same columns: see Writer.Repeat.
+// of another kind that have the same columns: see Writer.CopyColumns.
 //
-// The files by topic, on the side of the reader:
+// The files by topic:
 //
+//   - Shared: file (an open File), footer (reads and checks it, with the help of
+//     thrift), meta (what is kept of it), schema (its columns), leaf (a column and the
+//     field of a row type), layout (how rows of a type lie in a file), unknown (columns
+//     without a field), foreign (files of other tools), codec (zstd).
+//   - write_*.go: a Writer adds rows to a row group (write_rows, several groups at once
+//     in write_groups and write_lists). A column of a row group buffers values
+//     (write_values, write_tokens), and makes pages (write_chunk, write_dictionary,
+//     write_statistics; write_zstd and write_matches choose the compression). Chunks of
+//     light leaves are written at the end (write_deferred), before page indexes and
+//     footer (write_file). write_size bounds row groups and pages, write_maxsize what
+//     one row may have.
+//   - copy_*.go: Writer.Copy adds rows of other files (copy_rows). Pages of which every
+//     row is copied are found (copy_pages; copy_paged for light leaves) and copied
+//     without decoding, many in one range of bytes (copy_ranges); of other pages, rows
+//     are decoded and encoded (copy_values). Writer.CopyColumns copies whole columns of
+//     a row group (copy_columns).
 //   - read_*.go: a Reader opens a row group's columns (read_rows), decodes pages into
-//     values (read_pages, read_column, read_levels, read_values) and sets the fields
-//     of rows (read_assemble, read_fields); read_budget bounds its memory, and
-//     read_json makes JSON of files of other tools.
+//     values (read_pageheader, read_pages, read_column, read_levels, read_values;
+//     read_convert for other types of values) and sets the fields of rows
+//     (read_assemble, read_fields); read_budget and read_recycle bound its memory, and
+//     read_json*.go make JSON of files of other tools.
 //   - remote_*.go: files in an object store. remote_open has the ranges that are one
 //     request, remote_plan what a reader needs and in which order, remote_requests
 //     the requests and their memory, remote_stream the reader's side, remote_next

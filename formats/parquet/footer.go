@@ -109,21 +109,21 @@ func check(meta *format.FileMetaData, leaves []*node, size int64) error {
 		return fmt.Errorf("%d row groups", len(meta.RowGroups))
 	}
 	for g := range meta.RowGroups {
-		group := &meta.RowGroups[g]
-		if len(group.Columns) != len(leaves) {
-			return fmt.Errorf("row group %d has %d columns, the schema %d", g, len(group.Columns), len(leaves))
+		rowGroup := &meta.RowGroups[g]
+		if len(rowGroup.Columns) != len(leaves) {
+			return fmt.Errorf("row group %d has %d columns, the schema %d", g, len(rowGroup.Columns), len(leaves))
 		}
-		if group.NumRows < 0 || rows+group.NumRows < rows {
-			return fmt.Errorf("row group %d has %d rows", g, group.NumRows)
+		if rowGroup.NumRows < 0 || rows+rowGroup.NumRows < rows {
+			return fmt.Errorf("row group %d has %d rows", g, rowGroup.NumRows)
 		}
-		rows += group.NumRows
-		for c := range group.Columns {
-			m := &group.Columns[c].MetaData
+		rows += rowGroup.NumRows
+		for c := range rowGroup.Columns {
+			m := &rowGroup.Columns[c].MetaData
 			if l := leaves[c]; !slices.Equal(m.PathInSchema, l.path) || m.Type != l.kind {
 				return fmt.Errorf("row group %d has the column %q of %s where the schema has %q of %s", g,
 					columnName(m.PathInSchema), m.Type, columnName(l.path), l.kind)
 			}
-			if err := checkChunk(&group.Columns[c], size); err != nil {
+			if err := checkChunk(&rowGroup.Columns[c], size); err != nil {
 				return fmt.Errorf("row group %d, column %s: %w", g, columnName(m.PathInSchema), err)
 			}
 		}

@@ -15,18 +15,18 @@ import (
 )
 
 const (
-	// These bound a row group; a group of rows that exceeds one of them has a row
+	// These bound a row group; an example group that exceeds one of them has a row
 	// group of its own. With heavyBytes, all pages of a row lie near one another:
 	// in an object store they are one or two ranges, and the gaps between them
 	// are a few MB. A row group of light rows ends at groupRows long before.
-	groupRows  = 4096
-	groupBytes = 64 << 20 // uncompressed
-	heavyBytes = 8 << 20  // of heavy pages, compressed
-	copyBytes  = 16 << 20 // uncompressed, of copied rows: they become about heavyBytes
-	tokenBytes = 16 << 20 // of lists of tokens that are not heavy, compressed: sequences of any length
+	rowGroupRows  = 4096
+	rowGroupBytes = 64 << 20 // uncompressed
+	heavyBytes    = 8 << 20  // of heavy pages, compressed
+	copyBytes     = 16 << 20 // uncompressed, of copied rows: they become about heavyBytes
+	tokenBytes    = 16 << 20 // of lists of tokens that are not heavy, compressed: sequences of any length
 
-	joinPage  = 4 << 10   // heavy pages of groups below this are joined
-	splitPage = 8 << 20   // heavy pages of a group above this are split between rows
+	joinPage  = 4 << 10   // heavy pages of example groups below this are joined
+	splitPage = 8 << 20   // heavy pages of an example group above this are split between rows
 	pageBytes = 1 << 20   // of a light page
 	maxPage   = 256 << 20 // no larger page is written, nor read
 
@@ -39,7 +39,7 @@ const (
 var heavy = marked(func(c *formats.Column) bool { return c.Heavy })
 
 // paged lists light leaves that are texts as long as those of heavy ones. A page
-// of theirs has whole groups, unless these are small, so that Writer.Copy copies
+// of theirs has whole example groups, unless these are small, so that Writer.Copy copies
 // them by the page as well.
 var paged = marked(func(c *formats.Column) bool { return c.Paged })
 

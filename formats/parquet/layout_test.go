@@ -183,7 +183,7 @@ func TestRowGroupsHoldWholeGroups(t *testing.T) {
 		if !starts[at] {
 			t.Errorf("a row group begins at row %d, inside a group", at)
 		}
-		if rows > groupRows {
+		if rows > rowGroupRows {
 			t.Errorf("a row group has %d rows", rows)
 		}
 		at += rows

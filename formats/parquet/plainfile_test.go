@@ -63,8 +63,8 @@ func takenApart(t testing.TB, data []byte) *laidOut {
 func (l *laidOut) put(t testing.TB) []byte {
 	t.Helper()
 	var out bytes.Buffer
-	f := &tail{out: bufio.NewWriter(&out), meta: l.meta}
-	if err := f.begin(); err != nil {
+	f := &fileWriter{out: bufio.NewWriter(&out), meta: l.meta}
+	if err := f.writeMagic(); err != nil {
 		t.Fatal(err)
 	}
 	next := 0
@@ -79,7 +79,7 @@ func (l *laidOut) put(t testing.TB) []byte {
 				if p.header.Type == format.DataPageV2 {
 					p.header.DataPageHeaderV2.V.IsCompressed = thrift.New(false)
 				}
-				if _, err := f.encode(&p.header); err != nil {
+				if _, err := f.writeThrift(&p.header); err != nil {
 					t.Fatal(err)
 				}
 				if err := f.write(p.body); err != nil {
@@ -90,7 +90,7 @@ func (l *laidOut) put(t testing.TB) []byte {
 			next++
 		}
 	}
-	if err := f.footer(); err != nil {
+	if err := f.writeFooter(); err != nil {
 		t.Fatal(err)
 	}
 	return out.Bytes()

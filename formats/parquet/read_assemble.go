@@ -343,7 +343,7 @@ func (c *cursor) skip(n int64) error {
 		}
 		if c.node.rep == 0 {
 			take := int(min(n, int64(c.page.entries-c.at)))
-			c.value += c.page.there(&c.column, c.at, c.at+take)
+			c.value += c.page.present(&c.column, c.at, c.at+take)
 			c.at += take
 			n -= int64(take)
 			continue

@@ -45,14 +45,14 @@ func JSON(name string, src io.ReaderAt, size int64) iter.Seq2[json.RawMessage, e
 
 // jsonScan reads a file's rows as JSON.
 type jsonScan struct {
-	f      *File
-	root   *shape
-	budget *budget
-	leaves []*cursor
-	group  int   // whose rows are read, -1 before the first
-	left   int64 // rows of it
-	row    int64
-	size   int // of the longest row so far
+	f        *File
+	root     *shape
+	budget   *budget
+	leaves   []*cursor
+	rowGroup int   // whose rows are read, -1 before the first
+	left     int64 // rows of it
+	row      int64
+	size     int // of the longest row so far
 }
 
 func newJSONScan(name string, src io.ReaderAt, size int64) (*jsonScan, error) {
@@ -63,7 +63,7 @@ func newJSONScan(name string, src io.ReaderAt, size int64) (*jsonScan, error) {
 		}
 		return nil, err
 	}
-	s := &jsonScan{f: f, budget: f.newBudget(), group: -1, leaves: make([]*cursor, len(f.leaves))}
+	s := &jsonScan{f: f, budget: f.newBudget(), rowGroup: -1, leaves: make([]*cursor, len(f.leaves))}
 	if s.root, err = newShape(f.root); err != nil {
 		return nil, formats.Invalid(name, "write the file without it, or as JSON Lines", nil, "%s", err)
 	}
@@ -74,11 +74,11 @@ func newJSONScan(name string, src io.ReaderAt, size int64) (*jsonScan, error) {
 func (s *jsonScan) next() (row json.RawMessage, err error) {
 	defer func() {
 		if v := recover(); v != nil { // parquet-go, on bytes that all checks accepted
-			err = s.f.fail("", s.group, s.row, badPage("%v", v))
+			err = s.f.fail("", s.rowGroup, s.row, badPage("%v", v))
 		}
 	}()
 	for s.left == 0 {
-		if err := s.nextGroup(); err != nil {
+		if err := s.nextRowGroup(); err != nil {
 			return nil, err
 		}
 	}
@@ -86,7 +86,7 @@ func (s *jsonScan) next() (row json.RawMessage, err error) {
 	a := appender{leaves: s.leaves, most: s.f.budget}
 	b, err := a.value(make([]byte, 0, min(s.size, readAhead)), s.root, 0, 0)
 	if err != nil {
-		return nil, s.f.fail(a.column, s.group, s.row, err)
+		return nil, s.f.fail(a.column, s.rowGroup, s.row, err)
 	}
 	s.left--
 	s.row++
@@ -95,25 +95,25 @@ func (s *jsonScan) next() (row json.RawMessage, err error) {
 }
 
 // nextGroup begins the next row group.
-func (s *jsonScan) nextGroup() error {
-	if s.group >= 0 {
+func (s *jsonScan) nextRowGroup() error {
+	if s.rowGroup >= 0 {
 		for _, c := range s.leaves {
 			if ok, err := c.more(); err != nil || ok {
 				if err == nil {
 					err = badPage("it has more rows than its row group")
 				}
-				return s.f.fail(c.name, s.group, s.row, err)
+				return s.f.fail(c.name, s.rowGroup, s.row, err)
 			}
 			c.column.releaseChunk()
 		}
 	}
-	if s.group++; s.group == len(s.f.meta.RowGroups) {
+	if s.rowGroup++; s.rowGroup == len(s.f.meta.RowGroups) {
 		return io.EOF
 	}
-	group := &s.f.meta.RowGroups[s.group]
-	s.left = group.NumRows
+	rowGroup := &s.f.meta.RowGroups[s.rowGroup]
+	s.left = rowGroup.NumRows
 	for i, n := range s.f.leaves {
-		s.leaves[i] = s.cursor(n, &group.Columns[i].MetaData)
+		s.leaves[i] = s.cursor(n, &rowGroup.Columns[i].MetaData)
 	}
 	return nil
 }

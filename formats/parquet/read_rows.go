@@ -82,7 +82,7 @@ func (r *Reader[T]) Read(rows []T) (n int, err error) {
 		}
 		some := rows[n : n+r.adjacent(len(rows)-n)]
 		clear(some)
-		if err := r.fill(rowsAt(some)); err != nil {
+		if err := r.fill(rowSliceOf(some)); err != nil {
 			clear(some)
 			return n, err
 		}
@@ -134,7 +134,7 @@ func (r *reader) adjacent(n int) int {
 }
 
 // fill reads rows, which must be zero, from the open row group.
-func (r *reader) fill(rows rowsIn) error {
+func (r *reader) fill(rows rowSlice) error {
 	for _, c := range r.cursors {
 		if err := c.fill(rows.base, rows.stride, rows.n); err != nil {
 			return r.fail(c.name, err)
@@ -146,9 +146,9 @@ func (r *reader) fill(rows rowsIn) error {
 
 // open moves to the row group of the next row.
 func (r *reader) open() error {
-	groups := r.f.meta.RowGroups
-	for r.first+groups[r.group].NumRows <= r.next {
-		r.first += groups[r.group].NumRows
+	rowGroups := r.f.meta.RowGroups
+	for r.first+rowGroups[r.group].NumRows <= r.next {
+		r.first += rowGroups[r.group].NumRows
 		r.group++
 		if r.cursors != nil {
 			r.spent, r.cursors = r.cursors, nil
@@ -164,9 +164,9 @@ func (r *reader) open() error {
 		return r.fail("", err)
 	}
 	skip := r.next - r.first
-	whole := skip == 0 && r.end >= r.first+groups[r.group].NumRows
+	whole := skip == 0 && r.end >= r.first+rowGroups[r.group].NumRows
 	for i, l := range r.leaves {
-		c := newCursor(r.source(i), l, &groups[r.group].Columns[l.node.leaf].MetaData, whole)
+		c := newCursor(r.source(i), l, &rowGroups[r.group].Columns[l.node.leaf].MetaData, whole)
 		c.column.budget = r.budget
 		c.column.recycle(r.uses)
 		if i < len(r.spent) {
@@ -319,14 +319,14 @@ func (r *reader) fail(column string, err error) error {
 
 // fail adds the place to an error. An error of the source is not the file's
 // fault and is returned unchanged.
-func (f *File) fail(column string, group int, row int64, err error) error {
+func (f *File) fail(column string, rowGroup int, row int64, err error) error {
 	truncated := errors.Is(err, io.ErrUnexpectedEOF)
 	if !errors.Is(err, errPage) && !errors.Is(err, errValue) && !errors.Is(err, errThrift) && !truncated {
 		return fmt.Errorf("read %q: %w", f.name, err)
 	}
 	what := "unreadable"
 	if column != "" {
-		what = fmt.Sprintf("column %s, row group %d", column, group)
+		what = fmt.Sprintf("column %s, row group %d", column, rowGroup)
 	}
 	e := formats.Invalid(f.name, "", err, "%s", what)
 	e.Row = row

@@ -16,14 +16,14 @@ type node struct {
 	rep, def int // levels of an entry that has a value
 	children []*node
 
-	leaf   int // column, -1 for a group
+	leaf   int // column, -1 for a group of columns
 	kind   format.Type
 	length int // of a value with a fixed number of bytes
 
 	schema *format.SchemaElement
 }
 
-const maxNesting = 32 // of groups within groups
+const maxNesting = 32 // of groups of columns within each other
 
 // newSchema builds the tree from the flat list in a footer.
 func newSchema(elements []format.SchemaElement) (root *node, leaves []*node, err error) {

@@ -108,11 +108,11 @@ func TestPageIndexesInAnotherOrder(t *testing.T) {
 	columns[0].ColumnIndexOffset, columns[0].ColumnIndexLength = columns[2].ColumnIndexOffset, columns[2].ColumnIndexLength
 	columns[2].ColumnIndexOffset, columns[2].ColumnIndexLength = first.ColumnIndexOffset, first.ColumnIndexLength
 	var out bytes.Buffer
-	re := &tail{out: bufio.NewWriter(&out), meta: *meta, waits: make([]bool, len(columns))}
+	re := &fileWriter{out: bufio.NewWriter(&out), meta: *meta, deferred: make([]bool, len(columns))}
 	if err := re.write(data); err != nil { // the new footer is after the old one
 		t.Fatal(err)
 	}
-	if err := re.footer(); err != nil {
+	if err := re.writeFooter(); err != nil {
 		t.Fatal(err)
 	}
 	func() {
@@ -167,7 +167,7 @@ func TestMergeRowGroupsLosesTheSchema(t *testing.T) {
 
 // parquet-go writes nulls of an optional field that is not a pointer as zero
 // values when the first nulls are followed by as many values and then only by
-// nulls, here null, value, null. So gather.go converts rows to columns.
+// nulls, here null, value, null. So write_values.go converts rows to columns.
 func TestNullsStayNull(t *testing.T) {
 	type row struct {
 		S string `parquet:"s,optional"`

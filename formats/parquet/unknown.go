@@ -222,7 +222,7 @@ func (r *UnknownReader) Read(rows []formats.Unknown) (n int, err error) {
 			return n, err
 		}
 		k := r.adjacent(len(rows) - n)
-		if err := r.fill(rowsIn{base: unsafe.Add(all, uintptr(n)*stride), stride: stride, n: k}); err != nil {
+		if err := r.fill(rowSlice{base: unsafe.Add(all, uintptr(n)*stride), stride: stride, n: k}); err != nil {
 			return n, err
 		}
 		for range k {

@@ -14,9 +14,9 @@ import (
 	"github.com/rollmill/rollmill/formats"
 )
 
-// wideFile returns a file with n columns in the group of this name, "" for none,
+// wideFile returns a file with n columns in the group of columns of this name, "" for none,
 // and one row, which has the same page in each column.
-func wideFile(t testing.TB, n int, group string, change func(*format.FileMetaData)) []byte {
+func wideFile(t testing.TB, n int, parent string, change func(*format.FileMetaData)) []byte {
 	t.Helper()
 	body := binary.LittleEndian.AppendUint64(nil, 7)
 	page := v2(1, format.Plain, len(body), len(body))
@@ -26,10 +26,10 @@ func wideFile(t testing.TB, n int, group string, change func(*format.FileMetaDat
 		chunk.MetaData.NumValues = 1
 		m.Schema, m.RowGroups[0].Columns = m.Schema[:1:1], nil
 		path := []string{}
-		if group != "" {
+		if parent != "" {
 			m.Schema[0].NumChildren = thrift.New(int32(1))
-			m.Schema = append(m.Schema, format.SchemaElement{Name: group, RepetitionType: thrift.New(format.Required)})
-			path = []string{group}
+			m.Schema = append(m.Schema, format.SchemaElement{Name: parent, RepetitionType: thrift.New(format.Required)})
+			path = []string{parent}
 		}
 		m.Schema[len(m.Schema)-1].NumChildren = thrift.New(int32(n))
 		for i := range n {

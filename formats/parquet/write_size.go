@@ -10,15 +10,15 @@ type sizes struct {
 	leaves  []*leaf
 	total   int64
 	columns []int64
-	group   []int64       // for Writer.measure
-	lists   []*sharedList // by column, for all
-	most    bool          // all counts every number behind a pointer, null or not
+	sums    []int64       // of columns of an example group, for Writer.measure
+	lists   []*sharedList // by column, for measureAll
+	maxima  bool          // measureAll counts every number behind a pointer, null or not
 }
 
 // newSizes measures the known or the unknown columns of rows in a file with these
 // leaves.
 func newSizes(leaves []*leaf, unknown bool) *sizes {
-	s := &sizes{columns: make([]int64, len(leaves)), group: make([]int64, len(leaves)), lists: newLists(leaves)}
+	s := &sizes{columns: make([]int64, len(leaves)), sums: make([]int64, len(leaves)), lists: newLists(leaves)}
 	for _, l := range leaves {
 		if l.unknown == unknown {
 			s.leaves = append(s.leaves, l)
@@ -37,8 +37,8 @@ func (s *sizes) measure(p unsafe.Pointer) {
 	}
 }
 
-// all measures rows together, and replaces the last result.
-func (s *sizes) all(rows rowsIn) {
+// measureAll measures rows together, and replaces the last result.
+func (s *sizes) measureAll(rows rowSlice) {
 	s.total = 0
 	var last *sharedList
 	for _, l := range s.leaves {
@@ -58,7 +58,7 @@ func (s *sizes) all(rows rowsIn) {
 		case len(l.lists) == 1 && kind != reflect.String && kind != reflect.Pointer:
 			n = int64(list.elements) * int64(l.typ.Size())
 		case list != nil && list.blank(l):
-		case s.most && len(l.lists) < 2 && kind == reflect.Pointer && l.typ.Elem().Kind() != reflect.String:
+		case s.maxima && len(l.lists) < 2 && kind == reflect.Pointer && l.typ.Elem().Kind() != reflect.String:
 			if n = int64(rows.n); list != nil {
 				n = int64(list.elements)
 			}

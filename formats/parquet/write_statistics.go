@@ -16,10 +16,10 @@ type bounds struct {
 	empty    bool // there is no value
 }
 
-// bounds returns the bounds of the gathered values. Long strings are not
+// bounds returns the bounds of the buffered values. Long strings are not
 // recorded: whole texts would be written into the footer.
-func (g *gathered) bounds() bounds {
-	b := bounds{nulls: int64(g.entries - g.there), empty: g.there == 0}
+func (g *columnBuffer) bounds() bounds {
+	b := bounds{nulls: int64(g.entries - g.present), empty: g.present == 0}
 	if b.empty {
 		return b
 	}
@@ -46,19 +46,19 @@ func (g *gathered) bounds() bounds {
 			b.min, b.max = le.AppendUint64(nil, math.Float64bits(lo)), le.AppendUint64(nil, math.Float64bits(hi))
 		}
 	case format.ByteArray:
-		b.strings(g.text, g.offsets, g.there)
+		b.strings(g.text, g.offsets, g.present)
 	}
 	return b
 }
 
-// pageBounds returns the bounds of the gathered values, which are encoded. In the
+// pageBounds returns the bounds of the buffered values, which are encoded. In the
 // first page of a chunk with a dictionary they are those of the dictionary.
 func (c *chunk) pageBounds() bounds {
 	d := &c.strings
 	if c.rows > 0 || len(d.places) == 0 {
-		return c.gathered.bounds()
+		return c.columnBuffer.bounds()
 	}
-	b := bounds{nulls: int64(c.gathered.entries - c.there)}
+	b := bounds{nulls: int64(c.columnBuffer.entries - c.present)}
 	b.strings(d.text, d.ends, len(d.places))
 	return b
 }

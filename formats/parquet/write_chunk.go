@@ -14,32 +14,32 @@ import (
 // chunk is one column of the row group that is being written: its compressed
 // pages, and the entries that are not in a page yet.
 type chunk struct {
-	gathered
+	columnBuffer
 	path  []string
 	enc   format.Encoding
 	heavy bool
 	paged bool // not heavy, and its pages may be copied
 
-	body      bytes.Buffer // data pages, but for those in runs
-	runs      []run
-	away      int64      // bytes in runs
-	source    chunkPages // of a paged leaf: the last chunk that it was copied from
-	pages     []format.PageLocation
-	bounds    []bounds // of each page of a light leaf
-	rows      int64    // in pages
-	entries   int64
-	nulls     int64
-	inflated  int64
-	strings   dictionary // of a chunk in RLE_DICTIONARY, by its kind
-	ids       ids
-	dictBytes []byte // the dictionary page, after the chunk has ended
-	repeated  bool   // it is that of another file: see Writer.Repeat
+	body       bytes.Buffer // data pages, but for those in pageRanges
+	pageRanges []pageRange
+	rangeSize  int64      // bytes of pageRanges
+	source     chunkPages // of a paged leaf: the last chunk that it was copied from
+	pages      []format.PageLocation
+	bounds     []bounds // of each page of a light leaf
+	rows       int64    // in pages
+	entries    int64
+	nulls      int64
+	inflated   int64
+	strings    dictionary // of a chunk in RLE_DICTIONARY, by its kind
+	ids        ids
+	dictBytes  []byte // the dictionary page, after the chunk has ended
+	copied     bool   // its pages are those of another file: see Writer.CopyColumns
 
 	levels, data, packed []byte
 }
 
 func newChunk(l *layout, column int) *chunk {
-	c := &chunk{gathered: gathered{leaf: l.leaves[column]}, path: l.paths[column], enc: l.encs[column]}
+	c := &chunk{columnBuffer: columnBuffer{leaf: l.leaves[column]}, path: l.paths[column], enc: l.encs[column]}
 	c.heavy, c.paged = heavy[columnName(c.path)], paged[columnName(c.path)]
 	if c.enc == format.RLEDictionary && (c.heavy || c.node.kind != format.ByteArray && c.node.kind != format.Int32) {
 		c.enc = format.Plain // dictionaries are for short strings that repeat, and for token ids
@@ -51,20 +51,20 @@ func newChunk(l *layout, column int) *chunk {
 
 // reset begins the next row group.
 func (c *chunk) reset() {
-	c.gathered.reset()
+	c.columnBuffer.reset()
 	c.body.Reset()
-	clear(c.runs)
-	c.runs, c.away, c.source = c.runs[:0], 0, chunkPages{}
+	clear(c.pageRanges)
+	c.pageRanges, c.rangeSize, c.source = c.pageRanges[:0], 0, chunkPages{}
 	c.pages, c.bounds = c.pages[:0:0], c.bounds[:0]
 	c.rows, c.entries, c.nulls, c.inflated = 0, 0, 0, 0
 	c.strings.reset()
 	c.ids.reset()
-	c.dictBytes, c.repeated = nil, false
+	c.dictBytes, c.copied = nil, false
 }
 
-// endPage makes a page from the gathered entries.
+// endPage makes a page from the buffered entries.
 func (c *chunk) endPage() error {
-	g := &c.gathered
+	g := &c.columnBuffer
 	if g.entries == 0 {
 		return nil
 	}
@@ -81,7 +81,7 @@ func (c *chunk) endPage() error {
 	if len(c.data) > maxPage {
 		return fmt.Errorf("column %s: a page of %d bytes; at most %d are read", columnName(c.path), len(c.data), maxPage)
 	}
-	nulls := g.entries - g.there
+	nulls := g.entries - g.present
 	head := format.PageHeader{Type: format.DataPageV2, DataPageHeaderV2: thrift.New(format.DataPageHeaderV2{
 		NumValues: int32(g.entries), NumNulls: int32(nulls), NumRows: int32(g.rows), Encoding: c.enc,
 		RepetitionLevelsByteLength: int32(reps), DefinitionLevelsByteLength: int32(defs), IsCompressed: thrift.New(true),
@@ -173,9 +173,9 @@ func (c *chunk) idSize() int {
 	return 4
 }
 
-// encode encodes the gathered values into c.data.
+// encode encodes the buffered values into c.data.
 func (c *chunk) encode() (err error) {
-	g := &c.gathered
+	g := &c.columnBuffer
 	switch {
 	case c.enc == format.RLEDictionary && c.node.kind == format.Int32:
 		c.data = c.ids.encode(c.data[:0], g.i32)
@@ -200,7 +200,7 @@ func (c *chunk) encode() (err error) {
 }
 
 func (c *chunk) plain() (err error) {
-	g := &c.gathered
+	g := &c.columnBuffer
 	switch c.node.kind {
 	case format.Boolean:
 		c.data = appendBits(c.data[:0], g.bits)
@@ -223,7 +223,7 @@ func (c *chunk) end() error {
 	if err := c.endPage(); err != nil {
 		return err
 	}
-	if c.enc != format.RLEDictionary || c.repeated {
+	if c.enc != format.RLEDictionary || c.copied {
 		return nil
 	}
 	var err error
@@ -249,7 +249,7 @@ func (c *chunk) end() error {
 }
 
 // length returns the bytes of the chunk's data pages.
-func (c *chunk) length() int64 { return int64(c.body.Len()) + c.away }
+func (c *chunk) length() int64 { return int64(c.body.Len()) + c.rangeSize }
 
 // stored returns the bytes of the chunk so far, compressed or not.
 func (c *chunk) stored() int64 { return c.length() + c.size }

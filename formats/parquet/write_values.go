@@ -7,16 +7,16 @@ import (
 	"github.com/parquet-go/parquet-go/format"
 )
 
-// gathered is the entries of one leaf that are not in a page yet: a repetition
+// columnBuffer is the entries of one leaf that are not in a page yet: a repetition
 // and a definition level for each, and the values of those that have one, in
 // the list of the leaf's type. parquet-go's own conversion of rows to columns
 // is not used: version 0.32 writes some nulls after a value as empty strings.
-type gathered struct {
+type columnBuffer struct {
 	*leaf
 	reps, defs []byte
 	entries    int
 	rows       int
-	there      int // values
+	present    int // values
 	size       int64
 
 	tokens  bool    // a list with an element for each token of a row: it has lengths instead of levels
@@ -31,89 +31,89 @@ type gathered struct {
 	offsets []uint32
 }
 
-func (g *gathered) reset() {
-	*g = gathered{leaf: g.leaf, tokens: g.tokens, lengths: g.lengths[:0], reps: g.reps[:0], defs: g.defs[:0],
+func (g *columnBuffer) reset() {
+	*g = columnBuffer{leaf: g.leaf, tokens: g.tokens, lengths: g.lengths[:0], reps: g.reps[:0], defs: g.defs[:0],
 		bits: g.bits[:0], i32: g.i32[:0], i64: g.i64[:0],
 		f32: g.f32[:0], f64: g.f64[:0], text: g.text[:0], offsets: append(g.offsets[:0], 0)}
 }
 
-// all gathers the leaf's entries of rows.
-func (g *gathered) all(rows rowsIn) {
+// addRows adds the leaf's entries of rows.
+func (g *columnBuffer) addRows(rows rowSlice) {
 	if g.unknown {
 		for _, p := range rows.unknown {
-			g.row(p)
+			g.addRow(p)
 		}
 		return
 	}
 	if len(g.lists) > 1 || g.bulk || g.tokens {
 		for i := range rows.n {
-			g.row(unsafe.Add(rows.base, uintptr(i)*rows.stride))
+			g.addRow(unsafe.Add(rows.base, uintptr(i)*rows.stride))
 		}
 		return
 	}
 	g.rows += rows.n
 	if len(g.lists) == 0 {
-		g.values(unsafe.Add(rows.base, g.off), rows.stride, rows.n, 0, 0)
+		g.addFields(unsafe.Add(rows.base, g.off), rows.stride, rows.n, 0, 0)
 		return
 	}
 	l := &g.lists[0]
 	for i := range rows.n {
 		s := (*slice)(unsafe.Add(rows.base, l.off+uintptr(i)*rows.stride))
 		if s.len == 0 {
-			g.entry(0, l.missing())
+			g.addLevels(0, l.emptyLevel())
 			continue
 		}
-		g.values(unsafe.Add(s.data, g.off), l.size, s.len, 0, l.rep)
+		g.addFields(unsafe.Add(s.data, g.off), l.size, s.len, 0, l.rep)
 	}
 }
 
-// row gathers the leaf's entries of the row at p.
-func (g *gathered) row(p unsafe.Pointer) {
+// addRow adds the leaf's entries of the row at p.
+func (g *columnBuffer) addRow(p unsafe.Pointer) {
 	g.rows++
 	if !g.tokens {
-		g.walk(p, 0, 0)
+		g.addNested(p, 0, 0)
 		return
 	}
 	s := (*slice)(unsafe.Add(p, g.lists[0].off))
 	g.lengths = append(g.lengths, int32(s.len))
 	g.entries += max(s.len, 1)
-	g.there += s.len
-	g.numbers(s)
+	g.present += s.len
+	g.addNumbers(s)
 }
 
-// walk gathers the entries below list i on the path from the row to the leaf.
+// addNested adds the entries below list i on the path from the row to the leaf.
 // An empty list is null if the schema allows it: rows do not distinguish the
 // two.
-func (g *gathered) walk(p unsafe.Pointer, i int, rep byte) {
+func (g *columnBuffer) addNested(p unsafe.Pointer, i int, rep byte) {
 	if i == len(g.lists) {
-		g.value(unsafe.Add(p, g.off), rep)
+		g.addField(unsafe.Add(p, g.off), rep)
 		return
 	}
 	l := &g.lists[i]
 	s := (*slice)(unsafe.Add(p, l.off))
 	if s.len == 0 {
-		g.entry(rep, l.missing())
+		g.addLevels(rep, l.emptyLevel())
 		return
 	}
 	if g.bulk && i == len(g.lists)-1 {
-		g.run(s, rep, l.rep)
+		g.addList(s, rep, l.rep)
 		return
 	}
 	for j := range s.len {
-		g.walk(unsafe.Add(s.data, uintptr(j)*l.size), i+1, rep)
+		g.addNested(unsafe.Add(s.data, uintptr(j)*l.size), i+1, rep)
 		rep = l.rep
 	}
 }
 
-// missing is the definition level of a list without elements.
-func (l *list) missing() byte {
+// emptyLevel is the definition level of a list without elements.
+func (l *list) emptyLevel() byte {
 	if l.optional {
 		return l.def - 2
 	}
 	return l.def - 1
 }
 
-func (g *gathered) entry(rep, def byte) {
+func (g *columnBuffer) addLevels(rep, def byte) {
 	g.entries++
 	if g.node.rep > 0 {
 		g.reps = append(g.reps, rep)
@@ -123,20 +123,20 @@ func (g *gathered) entry(rep, def byte) {
 	}
 }
 
-// run gathers a whole list of numbers.
-func (g *gathered) run(s *slice, rep, again byte) {
+// addList adds a whole list of numbers.
+func (g *columnBuffer) addList(s *slice, rep, again byte) {
 	n := s.len
 	g.entries += n
-	g.there += n
+	g.present += n
 	from := len(g.reps)
 	g.reps = fillBytes(g.reps, n, again)
 	g.reps[from] = rep
 	g.defs = fillBytes(g.defs, n, byte(g.node.def))
-	g.numbers(s)
+	g.addNumbers(s)
 }
 
-// numbers gathers the values of a list of numbers or booleans.
-func (g *gathered) numbers(s *slice) {
+// addNumbers adds the values of a list of numbers or booleans.
+func (g *columnBuffer) addNumbers(s *slice) {
 	n := s.len
 	switch g.node.kind {
 	case format.Boolean:
@@ -169,9 +169,9 @@ func fillBytes(s []byte, n int, v byte) []byte {
 	return s
 }
 
-// values gathers n fields, stride bytes apart, of which the first is at p. The
+// addFields adds n fields, stride bytes apart, of which the first is at p. The
 // first repeats at the level rep, the others at the level again.
-func (g *gathered) values(p unsafe.Pointer, stride uintptr, n int, rep, again byte) {
+func (g *columnBuffer) addFields(p unsafe.Pointer, stride uintptr, n int, rep, again byte) {
 	g.entries += n
 	if g.node.rep > 0 {
 		from := len(g.reps)
@@ -182,45 +182,45 @@ func (g *gathered) values(p unsafe.Pointer, stride uintptr, n int, rep, again by
 	if g.node.def > 0 {
 		g.defs = fillBytes(g.defs, n, byte(g.node.def))
 	}
-	g.fields(p, stride, n, g.defs[from:])
+	g.addValues(p, stride, n, g.defs[from:])
 }
 
-// fields gathers the values of n fields. defs are their levels, which it lowers
+// addValues adds the values of n fields. defs are their levels, which it lowers
 // where a pointer is nil, or where zero is null.
-func (g *gathered) fields(p unsafe.Pointer, stride uintptr, n int, defs []byte) {
+func (g *columnBuffer) addValues(p unsafe.Pointer, stride uintptr, n int, defs []byte) {
 	var nullable []byte
 	if g.optional {
 		nullable = defs
 	}
-	there := g.there
+	before := g.present
 	switch g.node.kind {
 	case format.Boolean:
 		g.bits = appendFields(g, g.bits, p, stride, n, nullable)
-		g.size += int64(g.there - there)
+		g.size += int64(g.present - before)
 	case format.Int32:
 		g.i32 = appendFields(g, g.i32, p, stride, n, nullable)
-		g.size += 4 * int64(g.there-there)
+		g.size += 4 * int64(g.present-before)
 	case format.Int64:
 		g.i64 = appendFields(g, g.i64, p, stride, n, nullable)
-		g.size += 8 * int64(g.there-there)
+		g.size += 8 * int64(g.present-before)
 	case format.Float:
 		g.f32 = appendFields(g, g.f32, p, stride, n, nullable)
-		g.size += 4 * int64(g.there-there)
+		g.size += 4 * int64(g.present-before)
 	case format.Double:
 		g.f64 = appendFields(g, g.f64, p, stride, n, nullable)
-		g.size += 8 * int64(g.there-there)
+		g.size += 8 * int64(g.present-before)
 	case format.ByteArray:
 		if g.typ.Kind() == reflect.Pointer {
-			g.pointedStrings(p, stride, n, nullable)
+			g.addPointedStrings(p, stride, n, nullable)
 		} else {
-			g.strings(p, stride, n, nullable)
+			g.addStrings(p, stride, n, nullable)
 		}
 	}
 }
 
-// appendPointed appends the numbers behind n pointers to those of g; see fields.
-func appendPointed[V byte | int32 | int64 | float32 | float64](g *gathered, to []V, p unsafe.Pointer, stride uintptr, n int,
-	defs []byte) []V {
+// appendPointed appends the numbers behind n pointers to those of g; see addValues.
+func appendPointed[V byte | int32 | int64 | float32 | float64](g *columnBuffer, to []V, p unsafe.Pointer, stride uintptr,
+	n int, defs []byte) []V {
 	before := len(to)
 	for i := range n {
 		v := *(**V)(unsafe.Add(p, uintptr(i)*stride))
@@ -230,25 +230,25 @@ func appendPointed[V byte | int32 | int64 | float32 | float64](g *gathered, to [
 		}
 		to = append(to, *v)
 	}
-	g.there += len(to) - before
+	g.present += len(to) - before
 	return to
 }
 
-// pointedStrings gathers the strings behind n pointers; see fields.
-func (g *gathered) pointedStrings(p unsafe.Pointer, stride uintptr, n int, defs []byte) {
+// addPointedStrings adds the strings behind n pointers; see addValues.
+func (g *columnBuffer) addPointedStrings(p unsafe.Pointer, stride uintptr, n int, defs []byte) {
 	for i := range n {
 		s := *(**string)(unsafe.Add(p, uintptr(i)*stride))
 		if s == nil {
 			defs[i]--
 			continue
 		}
-		g.strings(unsafe.Pointer(s), 0, 1, nil)
+		g.addStrings(unsafe.Pointer(s), 0, 1, nil)
 	}
 }
 
-// appendFields appends n numbers, or booleans as bytes, to those of g; see fields.
-func appendFields[V byte | int32 | int64 | float32 | float64](g *gathered, to []V, p unsafe.Pointer, stride uintptr, n int,
-	nullable []byte) []V {
+// appendFields appends n numbers, or booleans as bytes, to those of g; see addValues.
+func appendFields[V byte | int32 | int64 | float32 | float64](g *columnBuffer, to []V, p unsafe.Pointer, stride uintptr,
+	n int, nullable []byte) []V {
 	if g.typ.Kind() == reflect.Pointer {
 		return appendPointed(g, to, p, stride, n, nullable)
 	}
@@ -258,40 +258,40 @@ func appendFields[V byte | int32 | int64 | float32 | float64](g *gathered, to []
 			nullable[i]--
 			continue
 		}
-		g.there++
+		g.present++
 		to = append(to, v)
 	}
 	return to
 }
 
-// strings gathers n strings; see fields.
-func (g *gathered) strings(p unsafe.Pointer, stride uintptr, n int, nullable []byte) {
+// addStrings adds n strings; see addValues.
+func (g *columnBuffer) addStrings(p unsafe.Pointer, stride uintptr, n int, nullable []byte) {
 	for i := range n {
 		s := *(*string)(unsafe.Add(p, uintptr(i)*stride))
 		if nullable != nil && len(s) == 0 {
 			nullable[i]--
 			continue
 		}
-		g.there++
+		g.present++
 		g.text = append(g.text, s...)
 		g.offsets = append(g.offsets, uint32(len(g.text)))
 		g.size += int64(len(s))
 	}
 }
 
-// value gathers the field at p. In a nullable column the zero value of a field
+// addField adds the field at p. In a nullable column the zero value of a field
 // that is not a pointer is null.
-func (g *gathered) value(p unsafe.Pointer, rep byte) {
+func (g *columnBuffer) addField(p unsafe.Pointer, rep byte) {
 	pointer := g.typ.Kind() == reflect.Pointer
 	if pointer {
 		p = *(*unsafe.Pointer)(p)
 	}
 	if g.optional && (pointer && p == nil || !pointer && zero(p, g.node.kind)) {
-		g.entry(rep, byte(g.node.def-1))
+		g.addLevels(rep, byte(g.node.def-1))
 		return
 	}
-	g.entry(rep, byte(g.node.def))
-	g.there++
+	g.addLevels(rep, byte(g.node.def))
+	g.present++
 	switch g.node.kind {
 	case format.Boolean:
 		g.bits = append(g.bits, *(*byte)(p))

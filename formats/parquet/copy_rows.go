@@ -61,15 +61,15 @@ func plainPages(chunk *chunkMeta, enc format.Encoding) bool {
 	return true
 }
 
-// pick is a sequence of adjacent rows of a row group that are copied.
-type pick struct {
+// rowRange is a sequence of adjacent rows of a row group that are copied.
+type rowRange struct {
 	f            *File
-	group        int
+	rowGroup     int
 	from, to     int64 // in the row group
-	begins, ends bool  // it has the first or the last row of a group of rows
+	begins, ends bool  // it has the first or the last row of an example group
 }
 
-// Copy adds one group of rows, as Write does, with their payload from another
+// Copy adds one example group, as Write does, with their payload from another
 // file: it ignores fields with the tag rollmill:"payload", and the payload of
 // rows[i] is that of row at[i] of f; the indexes ascend. Other fields may differ
 // from that row, except those of paged leaves. Heavy and paged pages of which
@@ -86,7 +86,7 @@ type Source struct {
 	At   []int64
 }
 
-// CopyFrom is Copy for one group of rows whose payload is in several files:
+// CopyFrom is Copy for one example group whose payload is in several files:
 // rows has those of the first source, then those of the next.
 func (w *Writer[T]) CopyFrom(from []Source, rows []T) error {
 	if w.closed {
@@ -99,21 +99,21 @@ func (w *Writer[T]) CopyFrom(from []Source, rows []T) error {
 }
 
 func (w *Writer[T]) copy(from []Source, rows []T) error {
-	var picks []pick
+	var ranges []rowRange
 	total := int64(0)
 	for _, s := range from {
-		some, bytes, err := s.File.picks(s.At)
+		some, bytes, err := s.File.rowRanges(s.At)
 		if err != nil {
 			return err
 		}
-		picks = append(picks, some...)
+		ranges = append(ranges, some...)
 		total += bytes
 	}
-	if len(picks) > 0 {
-		picks[0].begins, picks[len(picks)-1].ends = true, true
+	if len(ranges) > 0 {
+		ranges[0].begins, ranges[len(ranges)-1].ends = true, true
 	}
-	full := w.current.rows+int64(len(rows)) > groupRows || w.current.bytes+total > copyBytes
-	if w.current.rows > 0 && (full || len(w.current.picks) == 0) {
+	full := w.current.rows+int64(len(rows)) > rowGroupRows || w.current.bytes+total > copyBytes
+	if w.current.rows > 0 && (full || len(w.current.ranges) == 0) {
 		if err := w.flush(); err != nil {
 			return err
 		}
@@ -121,39 +121,39 @@ func (w *Writer[T]) copy(from []Source, rows []T) error {
 	g := w.current
 	for _, c := range g.chunks {
 		if c.paged {
-			if err := c.copyPaged(picks, rowsAt(rows)); err != nil {
+			if err := c.copyPaged(ranges, rowSliceOf(rows)); err != nil {
 				return err
 			}
 		} else if !c.payload {
-			c.gathered.all(rowsAt(rows))
+			c.columnBuffer.addRows(rowSliceOf(rows))
 		}
 	}
-	g.picks = append(g.picks, picks...)
+	g.ranges = append(g.ranges, ranges...)
 	g.rows += int64(len(rows))
 	g.bytes += total
 	w.rows += int64(len(rows))
 	return endPages(g.chunks, func(c *chunk) bool { return !c.payload && !c.paged && c.size >= pageBytes })
 }
 
-// picks locates rows, and estimates their bytes.
-func (f *File) picks(at []int64) (out []pick, bytes int64, err error) {
-	group, first := 0, int64(0)
+// rowRanges locates rows, and estimates their bytes.
+func (f *File) rowRanges(at []int64) (out []rowRange, bytes int64, err error) {
+	rowGroup, first := 0, int64(0)
 	for i, row := range at {
 		if row < 0 || row >= f.Rows() || i > 0 && row <= at[i-1] {
 			return nil, 0, formats.Invalid(f.name, "", nil, "row %d is not among its %d after row %d", row, f.Rows(),
 				at[max(i-1, 0)])
 		}
-		for first+f.meta.RowGroups[group].NumRows <= row {
-			first += f.meta.RowGroups[group].NumRows
-			group++
+		for first+f.meta.RowGroups[rowGroup].NumRows <= row {
+			first += f.meta.RowGroups[rowGroup].NumRows
+			rowGroup++
 		}
-		g := &f.meta.RowGroups[group]
+		g := &f.meta.RowGroups[rowGroup]
 		bytes += g.TotalByteSize / g.NumRows
-		if n := len(out); n > 0 && out[n-1].group == group && out[n-1].to == row-first {
+		if n := len(out); n > 0 && out[n-1].rowGroup == rowGroup && out[n-1].to == row-first {
 			out[n-1].to++
 			continue
 		}
-		out = append(out, pick{f: f, group: group, from: row - first, to: row - first + 1})
+		out = append(out, rowRange{f: f, rowGroup: rowGroup, from: row - first, to: row - first + 1})
 	}
 	return out, bytes, nil
 }
@@ -161,36 +161,39 @@ func (f *File) picks(at []int64) (out []pick, bytes int64, err error) {
 // Holds reports whether rows of f are still to be copied. It may be asked about
 // f.Bare() instead.
 func (w *Writer[T]) Holds(f *File) bool {
-	of := func(p pick) bool { return p.f.bare == f.bare }
-	return slices.ContainsFunc(w.current.picks, of) || slices.ContainsFunc(w.held, of) || slices.Contains(w.sources, f.bare)
+	of := func(p rowRange) bool { return p.f.bare == f.bare }
+	return slices.ContainsFunc(w.current.ranges, of) || slices.ContainsFunc(w.endingRanges, of) ||
+		slices.Contains(w.sources, f.bare)
 }
 
-// batches returns the picked rows by file and row group, with what must be
+// batches returns the selected rows by file and row group, with what must be
 // fetched of them.
-func (g *rowGroup) batches() (batches []*batch, err error) {
-	for rest := g.picks; len(rest) > 0; {
+func (g *rowGroupBuffer) batches() (batches []*batch, err error) {
+	for rest := g.ranges; len(rest) > 0; {
 		n := 1
-		for n < len(rest) && rest[n].f == rest[0].f && rest[n].group == rest[0].group && rest[n].from >= rest[n-1].to {
+		for n < len(rest) && rest[n].f == rest[0].f && rest[n].rowGroup == rest[0].rowGroup &&
+			rest[n].from >= rest[n-1].to {
 			n++
 		}
 		batches = append(batches,
-			&batch{f: rest[0].f, src: rest[0].f.src, group: rest[0].group, picks: rest[:n], budget: rest[0].f.newBudget()})
+			&batch{f: rest[0].f, src: rest[0].f.src, rowGroup: rest[0].rowGroup, ranges: rest[:n],
+				budget: rest[0].f.newBudget()})
 		rest = rest[n:]
 	}
 	for _, b := range batches {
 		if b.f.ahead > 0 {
 			if err := b.fetch(g.chunks); err != nil {
-				return nil, b.f.fail("", b.group, b.picks[0].from, err)
+				return nil, b.f.fail("", b.rowGroup, b.ranges[0].from, err)
 			}
 		}
 	}
 	return batches, nil
 }
 
-// complete copies the chunk's picked rows, if it is of the payload, and ends it.
-func (c *chunk) complete(batches []*batch) error {
+// finish copies the chunk's selected rows, if it is of the payload, and ends it.
+func (c *chunk) finish(batches []*batch) error {
 	if c.payload {
-		if err := c.copy(batches); err != nil {
+		if err := c.copyBatches(batches); err != nil {
 			return err
 		}
 	}

@@ -20,15 +20,15 @@ func (d *dictionary) reset() {
 	d.text, d.ends = d.text[:0], append(d.ends[:0], 0)
 }
 
-// indexes looks up the gathered strings, and adds new ones.
-func (d *dictionary) indexes(g *gathered) []int32 {
+// indexes looks up the buffered strings, and adds new ones.
+func (d *dictionary) indexes(g *columnBuffer) []int32 {
 	if d.places == nil {
 		d.places = map[string]int32{}
 	}
 	d.index = d.index[:0]
 	var last []byte
 	at, known := int32(0), false
-	for i := range g.there {
+	for i := range g.present {
 		s := g.text[g.offsets[i]:g.offsets[i+1]]
 		if known && bytes.Equal(s, last) { // adjacent values are often equal
 			d.index = append(d.index, at)
@@ -73,16 +73,16 @@ func (d *ids) reset() {
 
 // encode appends the page of some values to data, and adds the new ones.
 func (d *ids) encode(data []byte, values []int32) []byte {
-	from, groups := len(data), (len(values)+7)/8
+	from, eights := len(data), (len(values)+7)/8
 	width := 2
 	for len(d.values) > 1<<(8*width) {
 		width++
 	}
 	for ; ; width++ {
 		data = append(data[:from], byte(8*width))
-		data = binary.AppendUvarint(data, uint64(groups)<<1|1) // one run of packed values
+		data = binary.AppendUvarint(data, uint64(eights)<<1|1) // one run of packed values
 		head := len(data)
-		data = extended(data, 8*groups*width)
+		data = extended(data, 8*eights*width)
 		if out := data[head:]; width == 2 {
 			d.pack(out, values)
 		} else {

@@ -9,46 +9,46 @@ import (
 	"github.com/parquet-go/parquet-go/format"
 )
 
-// taker decodes pages of one chunk and gathers some of their rows in another.
-type taker struct {
+// rowCopier decodes pages of one chunk and adds some of their rows to another.
+type rowCopier struct {
 	*chunk
-	column column
-	raw    rawPage
-	page   page
-	buf    []byte // of the window
-	torn   bool   // the gathered entries begin within a group of rows
+	column  column
+	raw     rawPage
+	page    page
+	buf     []byte // of the window
+	partial bool   // the buffered entries begin within an example group
 }
 
-// takers keep the memory of pages: as many as columns that are copied
+// rowCopiers keep the memory of pages: as many as columns that are copied
 // concurrently.
-var takers = sync.Pool{New: func() any { return &taker{column: column{scratch: true}} }}
+var rowCopiers = sync.Pool{New: func() any { return &rowCopier{column: column{scratch: true}} }}
 
-// newTaker returns a taker that gathers rows of a chunk of b in c.
-func newTaker(c *chunk, b *batch, m *columnMeta) *taker {
-	t := takers.Get().(*taker)
-	t.chunk, t.page, t.torn = c, page{}, false
+// newRowCopier returns one that adds rows of a chunk of b to c.
+func newRowCopier(c *chunk, b *batch, m *columnMeta) *rowCopier {
+	t := rowCopiers.Get().(*rowCopier)
+	t.chunk, t.page, t.partial = c, page{}, false
 	t.column.node, t.column.codec, t.column.left, t.column.dict = b.f.leaves[c.node.leaf], m.Codec, m.NumValues, values{}
 	t.column.budget, t.column.pageBytes, t.column.rowBytes, t.column.dictBytes = b.budget, 0, 0, 0
 	return t
 }
 
-func (t *taker) free() {
+func (t *rowCopier) free() {
 	t.chunk = nil
 	t.column.budget.release(t.column.pageBytes + t.column.dictBytes)
-	takers.Put(t)
+	rowCopiers.Put(t)
 }
 
-func (t *taker) window(src io.ReaderAt, at, end, ahead int64) window {
+func (t *rowCopier) window(src io.ReaderAt, at, end, ahead int64) window {
 	return window{src: src, at: at, end: end, ahead: ahead, buf: t.buf[:0]}
 }
 
-// all reads the chunk of a light leaf.
-func (t *taker) all(b *batch, m *columnMeta) error {
+// addChunk reads the chunk of a light leaf.
+func (t *rowCopier) addChunk(b *batch, m *columnMeta) error {
 	start, end := span(m)
 	w := t.window(b.src, start, end, readAhead)
 	defer func() { t.buf = w.buf }()
-	picks, next := b.picks, int64(0)
-	for len(picks) > 0 {
+	ranges, next := b.ranges, int64(0)
+	for len(ranges) > 0 {
 		if err := t.column.next(&w, &t.raw, &t.page); errors.Is(err, io.EOF) {
 			return badPage("the column ended after %d rows", next)
 		} else if err != nil {
@@ -57,19 +57,19 @@ func (t *taker) all(b *batch, m *columnMeta) error {
 		if t.page.rows < 0 {
 			return badPage("it does not say how many rows it has")
 		}
-		if err := t.take(next, picks); err != nil {
+		if err := t.addRanges(next, ranges); err != nil {
 			return err
 		}
 		next += int64(t.page.rows)
-		for len(picks) > 0 && picks[0].to <= next {
-			picks = picks[1:]
+		for len(ranges) > 0 && ranges[0].to <= next {
+			ranges = ranges[1:]
 		}
 	}
 	return nil
 }
 
-// some decodes one page of a heavy leaf.
-func (t *taker) some(src io.ReaderAt, p located, picks []pick) error {
+// addPage decodes one page of a heavy leaf.
+func (t *rowCopier) addPage(src io.ReaderAt, p pageLocation, ranges []rowRange) error {
 	w := t.window(src, p.Offset, p.Offset+int64(p.CompressedPageSize), int64(p.CompressedPageSize))
 	defer func() { t.buf = w.buf }()
 	t.column.left = maxValues
@@ -79,11 +79,11 @@ func (t *taker) some(src io.ReaderAt, p located, picks []pick) error {
 	if int64(t.page.rows) != p.end-p.FirstRowIndex {
 		return badPage("it has %d rows; its index says %d", t.page.rows, p.end-p.FirstRowIndex)
 	}
-	return t.take(p.FirstRowIndex, picks)
+	return t.addRanges(p.FirstRowIndex, ranges)
 }
 
-// take gathers the picked rows of a page whose first row is first.
-func (t *taker) take(first int64, picks []pick) error {
+// addRanges adds the selected rows of a page whose first row is first.
+func (t *rowCopier) addRanges(first int64, ranges []rowRange) error {
 	p := &t.page
 	if p.reps == nil && p.rows != p.entries ||
 		p.reps != nil && (bytes.Count(p.reps, []byte{0}) != p.rows || p.rows > 0 && p.reps[0] != 0) {
@@ -95,52 +95,52 @@ func (t *taker) take(first int64, picks []pick) error {
 		}
 	}
 	at, value, next, end := 0, 0, first, first+int64(p.rows)
-	for i := range picks {
-		k := &picks[i]
+	for i := range ranges {
+		k := &ranges[i]
 		from, to := max(k.from, first), min(k.to, end)
 		if from >= to {
 			continue
 		}
 		begin := p.entry(at, from-next)
-		value += p.there(&t.column, at, begin)
+		value += p.present(&t.column, at, begin)
 		at = p.entry(begin, to-from)
-		there := p.there(&t.column, begin, at)
-		if err := t.before(k, from, at-begin); err != nil {
+		present := p.present(&t.column, begin, at)
+		if err := t.beginRange(k, from, at-begin); err != nil {
 			return err
 		}
-		t.gathered.take(p, begin, at, value, value+there)
-		t.gathered.rows += int(to - from)
-		value, next = value+there, to
-		if err := t.after(k, to); err != nil {
+		t.columnBuffer.addEntries(p, begin, at, value, value+present)
+		t.columnBuffer.rows += int(to - from)
+		value, next = value+present, to
+		if err := t.endRange(k, to); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// before ends the page of a heavy leaf when it must not be shared with the next
+// beginRange ends the page of a heavy leaf when it must not be shared with the next
 // entries.
-func (t *taker) before(k *pick, from int64, entries int) error {
+func (t *rowCopier) beginRange(k *rowRange, from int64, entries int) error {
 	if !t.heavy {
 		return nil
 	}
 	size := int64(t.raw.header.UncompressedPageSize) * int64(entries) / int64(t.page.entries)
-	if t.gathered.entries > 0 && size >= joinPage {
+	if t.columnBuffer.entries > 0 && size >= joinPage {
 		if err := t.endPage(); err != nil {
 			return err
 		}
 	}
-	if t.gathered.entries == 0 {
-		t.torn = !k.begins || from > k.from
+	if t.columnBuffer.entries == 0 {
+		t.partial = !k.begins || from > k.from
 	}
 	return nil
 }
 
-// after ends a full page.
-func (t *taker) after(k *pick, to int64) error {
+// endRange ends a full page.
+func (t *rowCopier) endRange(k *rowRange, to int64) error {
 	full := t.size >= pageBytes
 	if t.heavy && k.ends && to == k.to {
-		full = t.size >= joinPage || t.torn
+		full = t.size >= joinPage || t.partial
 	}
 	if !full {
 		return nil
@@ -179,18 +179,18 @@ func skipRows(reps []byte, n *int64) (at int) {
 	return at
 }
 
-// there returns the number of values of entries [from, to).
-func (p *page) there(c *column, from, to int) int {
+// present returns the number of values of entries [from, to).
+func (p *page) present(c *column, from, to int) int {
 	if p.defs == nil {
 		return to - from
 	}
 	return count(p.defs[from:to], byte(c.def))
 }
 
-// take gathers entries [from, to) of a page, whose values are [first, end).
-func (g *gathered) take(p *page, from, to, first, end int) {
+// addEntries adds entries [from, to) of a page, whose values are [first, end).
+func (g *columnBuffer) addEntries(p *page, from, to, first, end int) {
 	g.entries += to - from
-	g.there += end - first
+	g.present += end - first
 	if p.reps != nil {
 		g.reps = append(g.reps, p.reps[from:to]...)
 	}

@@ -181,7 +181,7 @@ func TestCopyAmongWrites(t *testing.T) {
 	var out bytes.Buffer
 	w := NewWriter[formats.Trajectory](&out)
 	var want []formats.Trajectory
-	take := func(f *File, first int64, rows []formats.Trajectory) {
+	copyRows := func(f *File, first int64, rows []formats.Trajectory) {
 		t.Helper()
 		at := make([]int64, len(rows))
 		for i := range at {
@@ -200,9 +200,9 @@ func TestCopyAmongWrites(t *testing.T) {
 		want = append(want, rows...)
 	}
 	write(a[0])
-	take(fa, 8, a[2])
-	take(fb, 4, b[1])
-	take(fa, 4, a[1]) // back
+	copyRows(fa, 8, a[2])
+	copyRows(fb, 4, b[1])
+	copyRows(fa, 4, a[1]) // back
 	if !w.Holds(fa) || !w.Holds(fb) {
 		t.Error("the files are not held")
 	}
@@ -213,7 +213,7 @@ func TestCopyAmongWrites(t *testing.T) {
 	if w.Holds(fa) || w.Holds(fb) {
 		t.Error("the files are held although their row group has ended")
 	}
-	take(fb, 44, b[11])
+	copyRows(fb, 44, b[11])
 	if err := w.Close(); err != nil {
 		t.Fatal(err)
 	}

@@ -34,9 +34,9 @@ func member(s formats.Score) formats.Member {
 		Status:     s.Status, Reward: s.Reward, Rewards: s.Rewards, ShapedRewards: s.ShapedRewards, Advantage: s.Reward}
 }
 
-// Rows that repeat those of a file give the bytes that they give when all their
-// columns are encoded, and so does what repeats the result.
-func TestRepeat(t *testing.T) {
+// Rows with columns of a file give the bytes that they give when all their
+// columns are encoded, and so does a copy of the result.
+func TestCopyColumns(t *testing.T) {
 	file := opened(t, fileOf(t, scores()))
 	var groups [][]formats.Member
 	for _, rows := range scores() {
@@ -56,19 +56,19 @@ func TestRepeat(t *testing.T) {
 	if err := w.Close(); err != nil {
 		t.Fatal(err)
 	}
-	if pages := len(w.tail.offsets[2*len(w.tail.waits)+11].PageLocations); pages < 2 {
+	if pages := len(w.file.offsets[2*len(w.file.deferred)+11].PageLocations); pages < 2 {
 		t.Errorf("the last row group has %d pages of errors; want several", pages)
 	}
 	for range 2 {
-		out := repeated(t, file, groups)
+		out := columnsCopied(t, file, groups)
 		if !bytes.Equal(out, want.Bytes()) {
 			t.Error("another file than when all columns are encoded")
 		}
-		file = opened(t, out) // every column is repeated now
+		file = opened(t, out) // every column is copied now
 	}
 }
 
-func repeated(t *testing.T, file *File, groups [][]formats.Member) []byte {
+func columnsCopied(t *testing.T, file *File, groups [][]formats.Member) []byte {
 	t.Helper()
 	common, err := NewCommon[formats.Member](file)
 	if err != nil {
@@ -83,7 +83,7 @@ func repeated(t *testing.T, file *File, groups [][]formats.Member) []byte {
 			rows = append(rows, groups[0]...)
 			groups, ends = groups[1:], append(ends, len(rows))
 		}
-		if err := w.Repeat(common, i, rows, ends); err != nil {
+		if err := w.CopyColumns(common, i, rows, ends); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -115,14 +115,14 @@ func TestCommon(t *testing.T) {
 		if want := name == "trajectory_id" || name == "generation" || name == "group_id"; want != (at >= 0) {
 			t.Errorf("%s is column %d of the file", name, at)
 		}
-		if at >= 0 && newChunk(l, i).repeatable(&file.meta.RowGroups[0].Columns[at]) != (name == "generation") {
-			t.Errorf("%s can be repeated, or cannot", name)
+		if at >= 0 && newChunk(l, i).sameLayout(&file.meta.RowGroups[0].Columns[at]) != (name == "generation") {
+			t.Errorf("%s can be copied, or cannot", name)
 		}
 	}
 }
 
 // A file that was damaged after it was opened is refused.
-func TestRepeatOfDamagedPages(t *testing.T) {
+func TestDamagedColumnsAreNotCopied(t *testing.T) {
 	data := fileOf(t, scores())
 	file := opened(t, data)
 	for c, chunk := range file.meta.RowGroups[0].Columns {
@@ -133,7 +133,7 @@ func TestRepeatOfDamagedPages(t *testing.T) {
 			t.Fatal(err)
 		}
 		n := file.RowGroups()[0]
-		err = NewWriter[formats.Score](&bytes.Buffer{}).Repeat(common, 0, flat(scores())[:n], []int{int(n)})
+		err = NewWriter[formats.Score](&bytes.Buffer{}).CopyColumns(common, 0, flat(scores())[:n], []int{int(n)})
 		if err == nil || !strings.Contains(err.Error(), columnName(file.leaves[c].path)) {
 			t.Errorf("column %d: %v", c, err)
 		}

@@ -26,8 +26,8 @@ func ofTokens(l *leaf, enc format.Encoding) bool {
 	return l.typ.Kind() == reflect.Bool
 }
 
-// tokens returns the compressed bytes of such lists so far.
-func (g *rowGroup) tokens() (bytes int64) {
+// tokenSize returns the compressed bytes of such lists so far.
+func (g *rowGroupBuffer) tokenSize() (bytes int64) {
 	for _, c := range g.chunks {
 		if c.tokens {
 			bytes += c.length()
@@ -60,7 +60,7 @@ func (r *levelRuns) end() {
 }
 
 // appendReps appends the repetition levels: the first element of each row has 0.
-func (g *gathered) appendReps(to []byte) []byte {
+func (g *columnBuffer) appendReps(to []byte) []byte {
 	r := levelRuns{out: to}
 	for _, n := range g.lengths {
 		r.add(0, 1)
@@ -73,11 +73,11 @@ func (g *gathered) appendReps(to []byte) []byte {
 }
 
 // appendDefs appends the definition levels.
-func (g *gathered) appendDefs(to []byte) []byte {
+func (g *columnBuffer) appendDefs(to []byte) []byte {
 	r := levelRuns{out: to}
 	for _, n := range g.lengths {
 		if n == 0 {
-			r.add(g.lists[0].missing(), 1)
+			r.add(g.lists[0].emptyLevel(), 1)
 		} else {
 			r.add(byte(g.node.def), int(n))
 		}
@@ -88,9 +88,9 @@ func (g *gathered) appendDefs(to []byte) []byte {
 
 // appendBits packs booleans of a byte each.
 func appendBits(to, bools []byte) []byte {
-	const gather = 0x0102040810204080 // moves the lowest bit of byte i to bit i of the highest byte
+	const spread = 0x0102040810204080 // moves the lowest bit of byte i to bit i of the highest byte
 	for ; len(bools) >= 8; bools = bools[8:] {
-		to = append(to, byte(binary.LittleEndian.Uint64(bools)*gather>>56))
+		to = append(to, byte(binary.LittleEndian.Uint64(bools)*spread>>56))
 	}
 	if len(bools) == 0 {
 		return to

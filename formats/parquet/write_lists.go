@@ -5,7 +5,7 @@ import (
 	"unsafe"
 )
 
-// sharedList is a list of rows that are gathered together, as each of its leaves has
+// sharedList is a list of rows that are added together, as each of its leaves has
 // it: the levels of its entries, and which fields no element has. Most columns of
 // most rows are such fields, and their entries are then copied.
 type sharedList struct {
@@ -63,7 +63,7 @@ func (l *leaf) nullWord() (at uintptr, ok bool) {
 }
 
 // look looks at the list in some rows.
-func (n *sharedList) look(rows rowsIn) {
+func (n *sharedList) look(rows rowSlice) {
 	n.set = append(n.set[:0], make([]uint64, len(n.checks))...)
 	n.elements, n.reps, n.gaps = 0, n.reps[:0], n.gaps[:0]
 	for i := range rows.n {
@@ -91,9 +91,9 @@ func (n *sharedList) blank(l *leaf) bool {
 	return n.elements == 0 || check >= 0 && n.set[check] == 0
 }
 
-// listed gathers the leaf's entries of rows, whose list n is. It returns false,
-// and gathers nothing, for a leaf that must be walked.
-func (g *gathered) listed(rows rowsIn, n *sharedList) bool {
+// addShared adds the leaf's entries of rows, whose list n is. It returns false,
+// and adds nothing, for a leaf that must be walked.
+func (g *columnBuffer) addShared(rows rowSlice, n *sharedList) bool {
 	blank := n.blank(g.leaf)
 	if g.tokens || !blank && (len(g.lists) > 1 || g.bulk) {
 		return false
@@ -102,7 +102,7 @@ func (g *gathered) listed(rows rowsIn, n *sharedList) bool {
 	switch {
 	case !blank || n.elements == 0:
 	case len(g.lists) > 1:
-		def = g.lists[1].missing()
+		def = g.lists[1].emptyLevel()
 	default:
 		def--
 	}
@@ -113,7 +113,7 @@ func (g *gathered) listed(rows rowsIn, n *sharedList) bool {
 	g.defs = fillBytes(g.defs, len(n.reps), def)
 	defs := g.defs[from:]
 	for _, at := range n.gaps {
-		defs[at] = first.missing()
+		defs[at] = first.emptyLevel()
 	}
 	if blank {
 		return true
@@ -121,7 +121,7 @@ func (g *gathered) listed(rows rowsIn, n *sharedList) bool {
 	for i := range rows.n {
 		s := (*slice)(unsafe.Add(rows.base, first.off+uintptr(i)*rows.stride))
 		if s.len > 0 {
-			g.fields(unsafe.Add(s.data, g.off), first.size, s.len, defs)
+			g.addValues(unsafe.Add(s.data, g.off), first.size, s.len, defs)
 		}
 		defs = defs[max(s.len, 1):]
 	}

@@ -45,36 +45,36 @@ func (n *node) same(o *node, path []string) int {
 	return n.leaf
 }
 
-// Repeat adds rows as a row group of their own. Those of their columns that are in
+// CopyColumns adds rows as a row group of their own. Those of their columns that are in
 // common have the same values in a row group of the file: if they have the layout
 // of a Writer there, their pages are copied, after their checksums were verified.
 // The others are encoded as WriteGroups does, which takes the same ends. T has no
 // heavy leaves.
-func (w *Writer[T]) Repeat(from *Common, group int, rows []T, ends []int) error {
+func (w *Writer[T]) CopyColumns(from *Common, rowGroup int, rows []T, ends []int) error {
 	if w.closed {
 		return fmt.Errorf("write Parquet: %w", io.ErrClosedPipe)
 	}
 	if w.failed == nil {
-		w.failed = w.repeat(from, group, rowsAt(rows), ends)
+		w.failed = w.copyColumns(from, rowGroup, rowSliceOf(rows), ends)
 	}
 	return w.failed
 }
 
-func (w *Writer[T]) repeat(from *Common, group int, rows rowsIn, ends []int) error {
+func (w *Writer[T]) copyColumns(from *Common, rowGroup int, rows rowSlice, ends []int) error {
 	if err := w.flush(); err != nil {
 		return err
 	}
-	g, src := w.current, &from.f.meta.RowGroups[group]
+	g, src := w.current, &from.f.meta.RowGroups[rowGroup]
 	if src.NumRows != int64(rows.n) || w.unknown != nil || w.sizes != nil {
-		return fmt.Errorf("write Parquet: %d rows do not repeat row group %d of %q", rows.n, group, from.f.name)
+		return fmt.Errorf("write Parquet: %d rows do not match row group %d of %q", rows.n, rowGroup, from.f.name)
 	}
 	for i, c := range g.chunks {
-		if at := from.at[i]; at >= 0 && c.repeatable(&src.Columns[at]) {
-			if err := c.repeat(from.f.src, &src.Columns[at], src.NumRows); err != nil {
-				b := batch{f: from.f, group: group}
-				return from.f.fail(c.name, group, b.first(), err)
+		if at := from.at[i]; at >= 0 && c.sameLayout(&src.Columns[at]) {
+			if err := c.copyPages(from.f.src, &src.Columns[at], src.NumRows); err != nil {
+				b := batch{f: from.f, rowGroup: rowGroup}
+				return from.f.fail(c.name, rowGroup, b.first(), err)
 			}
-		} else if err := c.groups(rows, ends, c.bytesOf(rows), nil); err != nil {
+		} else if err := c.addExampleGroups(rows, ends, c.bytesOf(rows), nil); err != nil {
 			return err
 		}
 	}
@@ -83,19 +83,19 @@ func (w *Writer[T]) repeat(from *Common, group int, rows rowsIn, ends []int) err
 	return w.flush()
 }
 
-// repeatable reports whether a chunk has the layout that this one would get.
-func (c *chunk) repeatable(from *chunkMeta) bool {
+// sameLayout reports whether a chunk has the layout that this one would get.
+func (c *chunk) sameLayout(from *chunkMeta) bool {
 	m := &from.MetaData
 	dict := m.DictionaryPageOffset > 0
-	return !c.heavy && !c.tokens && m.Codec == format.Zstd && m.TotalCompressedSize <= groupBytes && wholeRows(m) &&
+	return !c.heavy && !c.tokens && m.Codec == format.Zstd && m.TotalCompressedSize <= rowGroupBytes && wholeRows(m) &&
 		dict == (c.enc == format.RLEDictionary) &&
 		!slices.ContainsFunc(m.EncodingStats, func(s format.PageEncodingStats) bool {
 			return s.PageType == format.DataPageV2 && s.Encoding != c.enc
 		})
 }
 
-// repeat makes the chunk the same as one of a file, with this many rows.
-func (c *chunk) repeat(src io.ReaderAt, from *chunkMeta, rows int64) (err error) {
+// copyPages makes the chunk the same as one of a file, with this many rows.
+func (c *chunk) copyPages(src io.ReaderAt, from *chunkMeta, rows int64) (err error) {
 	defer refusePanic(&err)
 	m := &from.MetaData
 	start, end := span(m)
@@ -121,9 +121,9 @@ func (c *chunk) repeat(src io.ReaderAt, from *chunkMeta, rows int64) (err error)
 			continue
 		}
 		h := &head.DataPageHeaderV2.V
-		at := located{format.PageLocation{Offset: c.length(), CompressedPageSize: int32(size), FirstRowIndex: c.rows},
+		at := pageLocation{format.PageLocation{Offset: c.length(), CompressedPageSize: int32(size), FirstRowIndex: c.rows},
 			c.rows + int64(h.NumRows)}
-		if err := c.spliceable(&head, &at, page[length:]); err != nil {
+		if err := c.checkPage(&head, &at, page[length:]); err != nil {
 			return err
 		}
 		c.body.Write(page)
@@ -135,7 +135,7 @@ func (c *chunk) repeat(src io.ReaderAt, from *chunkMeta, rows int64) (err error)
 	if c.rows != rows || c.entries != m.NumValues {
 		return badPage("its pages have %d rows and %d values, not %d and %d", c.rows, c.entries, rows, m.NumValues)
 	}
-	c.inflated, c.repeated = m.TotalUncompressedSize, true
+	c.inflated, c.copied = m.TotalUncompressedSize, true
 	c.bounds, err = boundsOf(src, from, len(c.pages))
 	return err
 }

@@ -67,7 +67,7 @@ func TestAnswersAreCopiedByThePage(t *testing.T) {
 					if part && len(rows) > 1 {
 						at, heads = at[1:], heads[1:]
 					}
-					before := len(answers(w).runs)
+					before := len(answers(w).pageRanges)
 					if err := w.Copy(c.f, at, heads); err != nil {
 						t.Fatal(err)
 					}
@@ -75,8 +75,8 @@ func TestAnswersAreCopiedByThePage(t *testing.T) {
 						before = 0
 					}
 					whole := len(heads) == len(rows)
-					if g%3 == 0 && (len(answers(w).runs) > before) != (c.pages && whole) {
-						t.Errorf("group %d: %d pages were copied", g, len(answers(w).runs)-before)
+					if g%3 == 0 && (len(answers(w).pageRanges) > before) != (c.pages && whole) {
+						t.Errorf("group %d: %d pages were copied", g, len(answers(w).pageRanges)-before)
 					}
 					want = append(want, heads...)
 				}
@@ -200,8 +200,8 @@ func TestCopiedAnswersHoldTheirFile(t *testing.T) {
 			if w.Holds(f) {
 				t.Error("the file is held after the row group ended")
 			}
-		} else if err := errors.Join(w.flush(), w.settle()); err != nil || !w.Holds(f) || w.Waiting() >= w.Size() {
-			t.Errorf("held: %v, waiting: %d of %d bytes, error %v", w.Holds(f), w.Waiting(), w.Size(), err)
+		} else if err := errors.Join(w.flush(), w.awaitRowGroup()); err != nil || !w.Holds(f) || w.Deferred() >= w.Size() {
+			t.Errorf("held: %v, waiting: %d of %d bytes, error %v", w.Holds(f), w.Deferred(), w.Size(), err)
 		}
 		size := w.Size()
 		if err := w.Close(); err != nil {

@@ -14,41 +14,41 @@ import (
 // calls give the same bytes. Its memory is two row groups, compressed, but for
 // the pages that it copies unchanged, and about 200 bytes a row of light chunks.
 // A Writer is for one goroutine; it compresses columns on several, and ends a
-// row group while the next is gathered, so it writes to its output until Close
+// row group while the next is filled, so it writes to its output until Close
 // or Abandon returns.
 type Writer[T any] struct {
-	layout *layout
-	tail   *tail
-	sizes  *sizes // nil without heavy leaves
-	bounds *sizes // at least those of rows that are written together; nil before the first, and with heavy leaves
+	layout   *layout
+	file     *fileWriter
+	sizes    *sizes // nil without heavy leaves
+	maxSizes *sizes // at least those of rows that are written together; nil before the first, and with heavy leaves
 
 	unknown      *Unknown // columns that are written in addition to those of T; nil for none
 	unknownSizes *sizes
 
-	current, spare *rowGroup
+	current, spare *rowGroupBuffer
 	ending         chan error // of the row group before; nil for none
-	held           []pick     // its picks, until it has ended
+	endingRanges   []rowRange // its ranges, until it has ended
 	sources        []*File    // files with pages that are copied when the file is closed
 
-	rows               int64 // of the file
-	settled, unsettled int64 // stored bytes of row groups that have ended, and of the one that is ending
-	waiting            int64 // of the settled bytes, those in memory
-	ended              int   // row groups
-	failed             error
-	closed             bool
+	rows                    int64 // of the file
+	endedBytes, endingBytes int64 // stored bytes of row groups that have ended, and of the one that is ending
+	deferred                int64 // of the ended bytes, those in memory
+	ended                   int   // row groups
+	failed                  error
+	closed                  bool
 }
 
-// rowGroup is the gathered entries of one row group.
-type rowGroup struct {
+// rowGroup is the buffered entries of one row group.
+type rowGroupBuffer struct {
 	chunks []*chunk // by column
 	heavy  []*chunk
-	picks  []pick // rows whose payload is still to be copied
+	ranges []rowRange // rows whose payload is still to be copied
 	rows   int64
 	bytes  int64 // uncompressed
 }
 
-func newRowGroup(l *layout) *rowGroup {
-	g := &rowGroup{}
+func newRowGroupBuffer(l *layout) *rowGroupBuffer {
+	g := &rowGroupBuffer{}
 	for i := range l.leaves {
 		c := newChunk(l, i)
 		g.chunks = append(g.chunks, c)
@@ -59,11 +59,11 @@ func newRowGroup(l *layout) *rowGroup {
 	return g
 }
 
-func (g *rowGroup) reset() {
+func (g *rowGroupBuffer) reset() {
 	for _, c := range g.chunks {
 		c.reset()
 	}
-	g.picks, g.rows, g.bytes = nil, 0, 0
+	g.ranges, g.rows, g.bytes = nil, 0, 0
 }
 
 // NewWriter begins a file on out. T is a struct with parquet tags, as in
@@ -71,15 +71,15 @@ func (g *rowGroup) reset() {
 func NewWriter[T any](out io.Writer) *Writer[T] { return newWriter[T](out, layoutOf[T]()) }
 
 func newWriter[T any](out io.Writer, l *layout) *Writer[T] {
-	w := &Writer[T]{layout: l, current: newRowGroup(l)}
+	w := &Writer[T]{layout: l, current: newRowGroupBuffer(l)}
 	if len(w.current.heavy) > 0 {
 		w.sizes = newSizes(l.leaves, false)
 	}
-	w.tail = newTail(out, l, w.current.chunks)
+	w.file = newFileWriter(out, l, w.current.chunks)
 	return w
 }
 
-// Write adds one group: its rows stay in one row group, and their heavy pages
+// Write adds one example group: its rows stay in one row group, and their heavy pages
 // begin with them. After an error the file cannot be finished.
 func (w *Writer[T]) Write(rows []T) error {
 	if w.closed {
@@ -92,11 +92,11 @@ func (w *Writer[T]) Write(rows []T) error {
 }
 
 func (w *Writer[T]) add(rows []T) error {
-	total, group, err := w.measure(rows)
+	total, columnSizes, err := w.measure(rows)
 	if err != nil {
 		return err
 	}
-	in := rowsAt(rows)
+	in := rowSliceOf(rows)
 	if w.unknown != nil {
 		bytes := int64(0)
 		if in.unknown, bytes, err = w.unknown.of(w.carriers(rows), w.unknownSizes); err != nil {
@@ -105,71 +105,72 @@ func (w *Writer[T]) add(rows []T) error {
 		total += bytes
 	}
 	g := w.current
-	if g.rows > 0 && (len(g.picks) > 0 || g.full(int64(len(rows)), total)) {
+	if g.rows > 0 && (len(g.ranges) > 0 || g.full(int64(len(rows)), total)) {
 		if err := w.flush(); err != nil {
 			return err
 		}
 		g = w.current
 	}
-	// A leaf for which the group alone fills a page shares no page.
-	if err := endPages(g.heavy, func(c *chunk) bool { return group[c.node.leaf] >= joinPage }); err != nil {
+	// A leaf for which the example group alone fills a page shares no page.
+	if err := endPages(g.heavy, func(c *chunk) bool { return columnSizes[c.node.leaf] >= joinPage }); err != nil {
 		return err
 	}
-	if err := g.gather(in, group); err != nil {
+	if err := g.addRows(in, columnSizes); err != nil {
 		return err
 	}
 	w.rows += int64(len(rows))
 	g.rows += int64(len(rows))
 	g.bytes += total
 	return endPages(g.chunks, func(c *chunk) bool {
-		if c.heavy { // the rest of a group that was split must not be joined with the next group
-			return c.size >= joinPage || group[c.node.leaf] > splitPage
+		if c.heavy { // the rest of a split group must not be joined with the next
+			return c.size >= joinPage || columnSizes[c.node.leaf] > splitPage
 		}
 		return c.size >= pageBytes
 	})
 }
 
-// full reports whether a group with this many rows and bytes belongs in the next
-// row group. Its heavy pages are taken to have half its bytes.
-func (g *rowGroup) full(rows, bytes int64) bool {
-	return g.rows+rows > groupRows || g.bytes+bytes > groupBytes || g.packed()+bytes/2 > heavyBytes || g.tokens() > tokenBytes
+// full reports whether an example group with this many rows and bytes belongs in the next
+// row group. Its heavy pages are assumed to have half its bytes.
+func (g *rowGroupBuffer) full(rows, bytes int64) bool {
+	return g.rows+rows > rowGroupRows || g.bytes+bytes > rowGroupBytes || g.heavySize()+bytes/2 > heavyBytes ||
+		g.tokenSize() > tokenBytes
 }
 
-// packed returns the bytes of the heavy pages so far.
-func (g *rowGroup) packed() (bytes int64) {
+// heavySize returns the bytes of the heavy pages so far.
+func (g *rowGroupBuffer) heavySize() (bytes int64) {
 	for _, c := range g.heavy {
 		bytes += int64(c.body.Len())
 	}
 	return bytes
 }
 
-// rowsIn is rows of any type, in memory.
-type rowsIn struct {
+// rowSlice is rows of any type, in memory.
+type rowSlice struct {
 	base    unsafe.Pointer
 	stride  uintptr
 	n       int
 	unknown []unsafe.Pointer // the unknown columns of each, where these are written
 }
 
-func rowsAt[T any](rows []T) rowsIn {
-	return rowsIn{base: unsafe.Pointer(unsafe.SliceData(rows)), stride: unsafe.Sizeof(rows[0]), n: len(rows)}
+func rowSliceOf[T any](rows []T) rowSlice {
+	return rowSlice{base: unsafe.Pointer(unsafe.SliceData(rows)), stride: unsafe.Sizeof(rows[0]), n: len(rows)}
 }
 
-// gather gathers the rows of a group whose columns have these sizes.
-func (g *rowGroup) gather(rows rowsIn, sizes []int64) error {
+// addRows adds the rows of an example group whose columns have these sizes.
+func (g *rowGroupBuffer) addRows(rows rowSlice, sizes []int64) error {
 	for _, c := range g.chunks {
 		if c.paged {
-			if err := c.group(rows); err != nil {
+			if err := c.addExampleGroup(rows); err != nil {
 				return err
 			}
 			continue
 		}
 		if !c.heavy || sizes[c.node.leaf] <= splitPage {
-			c.gathered.all(rows)
+			c.columnBuffer.addRows(rows)
 			continue
 		}
 		for i := range rows.n {
-			c.row(unsafe.Add(rows.base, uintptr(i)*rows.stride))
+			c.addRow(unsafe.Add(rows.base, uintptr(i)*rows.stride))
 			if c.size < pageBytes {
 				continue
 			}
@@ -181,28 +182,28 @@ func (g *rowGroup) gather(rows rowsIn, sizes []int64) error {
 	return nil
 }
 
-// measure returns the uncompressed size of a group, and of each of its columns.
+// measure returns the uncompressed size of an example group, and of each of its columns.
 // Without heavy leaves it measures nothing: row groups are bounded by rows. The
 // sizes of columns are valid until the next call.
-func (w *Writer[T]) measure(rows []T) (total int64, group []int64, err error) {
+func (w *Writer[T]) measure(rows []T) (total int64, columnSizes []int64, err error) {
 	if w.sizes == nil {
 		return 0, nil, nil
 	}
-	group = w.sizes.group
-	clear(group)
+	columnSizes = w.sizes.sums
+	clear(columnSizes)
 	for i := range rows {
 		w.sizes.measure(unsafe.Pointer(&rows[i]))
 		total += w.sizes.total
 		for _, c := range w.current.heavy {
 			n := w.sizes.columns[c.node.leaf]
-			group[c.node.leaf] += n
+			columnSizes[c.node.leaf] += n
 			if n > maxPage/2 {
 				return 0, nil, fmt.Errorf("row %d: %s has %d bytes; at most %d fit in a page", w.rows+int64(i), c.name,
 					n, maxPage/2)
 			}
 		}
 	}
-	return total, group, nil
+	return total, columnSizes, nil
 }
 
 // endPages ends the pages of some columns, each on its own processor:
@@ -228,46 +229,46 @@ func endPages(columns []*chunk, full func(*chunk) bool) error {
 	return all.Wait()
 }
 
-// flush starts to end the row group while the next is gathered.
+// flush starts to end the row group while the next is filled.
 func (w *Writer[T]) flush() error {
-	if err := w.settle(); err != nil || w.current.rows == 0 {
+	if err := w.awaitRowGroup(); err != nil || w.current.rows == 0 {
 		return err
 	}
 	w.ended++
 	g, done := w.current, make(chan error, 1)
-	w.ending, w.held, w.unsettled = done, g.picks, g.stored()
+	w.ending, w.endingRanges, w.endingBytes = done, g.ranges, g.stored()
 	if w.current, w.spare = w.spare, g; w.current == nil {
-		w.current = newRowGroup(w.layout)
+		w.current = newRowGroupBuffer(w.layout)
 	}
-	go func() { done <- g.end(w.tail) }()
+	go func() { done <- g.end(w.file) }()
 	return nil
 }
 
-// settle waits for the row group that is ending.
-func (w *Writer[T]) settle() error {
+// awaitRowGroup waits for the row group that is ending.
+func (w *Writer[T]) awaitRowGroup() error {
 	if w.ending == nil {
 		return nil
 	}
 	err := <-w.ending
-	w.ending, w.held, w.sources = nil, nil, w.tail.files()
-	w.settled, w.unsettled, w.waiting = w.tail.at+w.tail.late, 0, w.tail.held
+	w.ending, w.endingRanges, w.sources = nil, nil, w.file.deferredFiles()
+	w.endedBytes, w.endingBytes, w.deferred = w.file.at+w.file.deferredBytes, 0, w.file.heldBytes
 	w.spare.reset()
 	return err
 }
 
-// end makes a row group from the gathered entries. Chunks that wait for the
-// end of the file are made while the others are written.
-func (g *rowGroup) end(t *tail) error {
+// end makes a row group from the buffered entries. Chunks that are
+// deferred to the end of the file are made while the others are written.
+func (g *rowGroupBuffer) end(t *fileWriter) error {
 	batches, err := g.batches()
 	if err != nil {
 		return err
 	}
-	finish := func(waits bool) error {
+	finish := func(deferred bool) error {
 		var all errgroup.Group
 		all.SetLimit(runtime.GOMAXPROCS(0))
 		for i, c := range g.chunks {
-			if t.waits[i] == waits {
-				all.Go(func() error { return c.complete(batches) })
+			if t.deferred[i] == deferred {
+				all.Go(func() error { return c.finish(batches) })
 			}
 		}
 		return all.Wait()
@@ -277,17 +278,17 @@ func (g *rowGroup) end(t *tail) error {
 	}
 	var light errgroup.Group
 	light.Go(func() error { return finish(true) })
-	err = t.add(g.chunks, g.rows)
+	err = t.addRowGroup(g.chunks, g.rows)
 	if e := light.Wait(); err == nil {
 		err = e
 	}
 	if err == nil {
-		t.hold(g.chunks)
+		t.deferChunks(g.chunks)
 	}
 	return err
 }
 
-func (g *rowGroup) stored() (bytes int64) {
+func (g *rowGroupBuffer) stored() (bytes int64) {
 	for _, c := range g.chunks {
 		bytes += c.stored()
 	}
@@ -297,8 +298,8 @@ func (g *rowGroup) stored() (bytes int64) {
 // Ended returns how many row groups have ended, or are ending.
 func (w *Writer[T]) Ended() int { return w.ended }
 
-// Fits reports whether a group of this many rows fits into the row group.
-func (w *Writer[T]) Fits(rows int) bool { return w.current.rows+int64(rows) <= groupRows }
+// Fits reports whether an example group of this many rows fits into the row group.
+func (w *Writer[T]) Fits(rows int) bool { return w.current.rows+int64(rows) <= rowGroupRows }
 
 // Rows returns how many rows were written.
 func (w *Writer[T]) Rows() int64 { return w.rows }
@@ -307,32 +308,32 @@ func (w *Writer[T]) Rows() int64 { return w.rows }
 // far. It is the same after the same calls.
 func (w *Writer[T]) Size() int64 {
 	if w.closed {
-		return w.settled
+		return w.endedBytes
 	}
-	return w.settled + w.unsettled + w.current.stored()
+	return w.endedBytes + w.endingBytes + w.current.stored()
 }
 
-// Waiting returns how many bytes of ended row groups are in memory until the
+// Deferred returns how many bytes of ended row groups are in memory until the
 // end of the file.
-func (w *Writer[T]) Waiting() int64 { return w.waiting }
+func (w *Writer[T]) Deferred() int64 { return w.deferred }
 
 // RowGroups returns the number of rows of each row group; complete after Close.
 func (w *Writer[T]) RowGroups() []int64 {
-	out := make([]int64, len(w.tail.meta.RowGroups))
+	out := make([]int64, len(w.file.meta.RowGroups))
 	for i := range out {
-		out[i] = w.tail.meta.RowGroups[i].NumRows
+		out[i] = w.file.meta.RowGroups[i].NumRows
 	}
 	return out
 }
 
 // FooterDigest returns the SHA-256 of the file's footer, from its first byte to
 // the file's end, in hex; "" before Close.
-func (w *Writer[T]) FooterDigest() string { return w.tail.footerDigest }
+func (w *Writer[T]) FooterDigest() string { return w.file.footerDigest }
 
 // Note adds a pair to the footer's key-value metadata, for consumers that look
 // for it.
 func (w *Writer[T]) Note(key, value string) {
-	w.tail.meta.KeyValueMetadata = append(w.tail.meta.KeyValueMetadata, format.KeyValue{Key: key, Value: value})
+	w.file.meta.KeyValueMetadata = append(w.file.meta.KeyValueMetadata, format.KeyValue{Key: key, Value: value})
 }
 
 // Close writes the rest and the footer. It does not close the output.
@@ -344,8 +345,8 @@ func (w *Writer[T]) Close() error {
 		return err
 	}
 	w.closed, w.sources = true, nil
-	w.failed = w.tail.close()
-	w.settled = w.tail.at
+	w.failed = w.file.close()
+	w.endedBytes = w.file.at
 	return w.failed
 }
 
@@ -354,8 +355,8 @@ func (w *Writer[T]) EndRowGroup() error {
 	if err := w.endRowGroup(); err != nil || w.closed || len(w.sources) == 0 {
 		return err
 	}
-	w.failed = w.tail.load()
-	w.waiting, w.sources = w.tail.held, nil
+	w.failed = w.file.loadDeferred()
+	w.deferred, w.sources = w.file.heldBytes, nil
 	return w.failed
 }
 
@@ -366,7 +367,7 @@ func (w *Writer[T]) endRowGroup() error {
 	if w.failed == nil {
 		w.failed = w.flush()
 	}
-	if err := w.settle(); w.failed == nil {
+	if err := w.awaitRowGroup(); w.failed == nil {
 		w.failed = err
 	}
 	return w.failed
@@ -383,7 +384,7 @@ func (w *Writer[T]) CutRowGroup() error {
 // Abandon ends a file that is not needed: nothing more is written to its output
 // or read from the files that it holds.
 func (w *Writer[T]) Abandon() {
-	_ = w.settle()
+	_ = w.awaitRowGroup()
 	if w.failed == nil {
 		w.failed = fmt.Errorf("write Parquet: %w", io.ErrClosedPipe)
 	}

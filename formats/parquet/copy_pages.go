@@ -9,17 +9,17 @@ import (
 
 // batch is rows of one row group, ascending, that are copied together.
 type batch struct {
-	f     *File
-	src   io.ReaderAt
-	group int
-	picks []pick
+	f        *File
+	src      io.ReaderAt
+	rowGroup int
+	ranges   []rowRange
 
 	budget *budget // of all columns
 }
 
 // first returns the row group's first row in the file.
 func (b *batch) first() (rows int64) {
-	for _, g := range b.f.meta.RowGroups[:b.group] {
+	for _, g := range b.f.meta.RowGroups[:b.rowGroup] {
 		rows += g.NumRows
 	}
 	return rows
@@ -28,7 +28,7 @@ func (b *batch) first() (rows int64) {
 // fetch reads the needed pages into memory with a few requests: first the
 // positions of the heavy pages, then these pages and the light chunks.
 func (b *batch) fetch(chunks []*chunk) error {
-	columns := b.f.meta.RowGroups[b.group].Columns
+	columns := b.f.meta.RowGroups[b.rowGroup].Columns
 	var indexes, wanted []extent
 	for _, c := range chunks {
 		x := &columns[c.node.leaf]
@@ -46,7 +46,7 @@ func (b *batch) fetch(chunks []*chunk) error {
 		if !c.payload || !c.heavy {
 			continue
 		}
-		err := b.pages(found, c, func(p located, picks []pick) error {
+		err := b.pages(found, c, func(p pageLocation, ranges []rowRange) error {
 			wanted = append(wanted, extent{off: p.Offset, end: p.Offset + int64(p.CompressedPageSize)})
 			return nil
 		})
@@ -63,35 +63,35 @@ func (b *batch) fetch(chunks []*chunk) error {
 	return nil
 }
 
-// located is a page's position, and the row after its last.
-type located struct {
+// pageLocation is a page's position, and the row after its last.
+type pageLocation struct {
 	format.PageLocation
 	end int64
 }
 
 // stop returns where the page ends in its file.
-func (p *located) stop() int64 { return p.Offset + int64(p.CompressedPageSize) }
+func (p *pageLocation) stop() int64 { return p.Offset + int64(p.CompressedPageSize) }
 
 // pages calls f with every page of a heavy leaf that has rows to copy, and with
-// the picks that have rows in it.
-func (b *batch) pages(src io.ReaderAt, c *chunk, f func(located, []pick) error) error {
+// the ranges that have rows in it.
+func (b *batch) pages(src io.ReaderAt, c *chunk, f func(pageLocation, []rowRange) error) error {
 	pages, err := b.locate(src, c)
 	if err != nil {
 		return err
 	}
-	picks := b.picks
+	ranges := b.ranges
 	for _, p := range pages {
-		for len(picks) > 0 && picks[0].to <= p.FirstRowIndex {
-			picks = picks[1:]
+		for len(ranges) > 0 && ranges[0].to <= p.FirstRowIndex {
+			ranges = ranges[1:]
 		}
 		n := 0
-		for n < len(picks) && picks[n].from < p.end {
+		for n < len(ranges) && ranges[n].from < p.end {
 			n++
 		}
 		if n == 0 {
 			continue
 		}
-		if err := f(p, picks[:n]); err != nil {
+		if err := f(p, ranges[:n]); err != nil {
 			return err
 		}
 	}
@@ -99,22 +99,22 @@ func (b *batch) pages(src io.ReaderAt, c *chunk, f func(located, []pick) error) 
 }
 
 // locate returns the pages of a leaf, which must follow each other without a gap.
-func (b *batch) locate(src io.ReaderAt, c *chunk) ([]located, error) {
-	group := &b.f.meta.RowGroups[b.group]
-	x := &group.Columns[c.node.leaf]
+func (b *batch) locate(src io.ReaderAt, c *chunk) ([]pageLocation, error) {
+	rowGroup := &b.f.meta.RowGroups[b.rowGroup]
+	x := &rowGroup.Columns[c.node.leaf]
 	locations, err := pagesOf(src, x)
 	if err != nil {
 		return nil, err
 	}
-	pages := make([]located, len(locations))
+	pages := make([]pageLocation, len(locations))
 	at, end := span(&x.MetaData)
 	for i, l := range locations {
-		p := located{l, group.NumRows}
+		p := pageLocation{l, rowGroup.NumRows}
 		if i+1 < len(locations) {
 			p.end = locations[i+1].FirstRowIndex
 		}
 		if p.Offset != at || p.CompressedPageSize < 0 || i == 0 && p.FirstRowIndex != 0 || p.end <= p.FirstRowIndex ||
-			p.end > group.NumRows {
+			p.end > rowGroup.NumRows {
 			return nil, badPage("its index places page %d at byte %d, rows %d to %d", i, p.Offset, p.FirstRowIndex, p.end)
 		}
 		at += int64(p.CompressedPageSize)
@@ -127,9 +127,9 @@ func (b *batch) locate(src io.ReaderAt, c *chunk) ([]located, error) {
 }
 
 // whole reports whether every row of the page is copied.
-func (p *located) whole(picks []pick) bool {
+func (p *pageLocation) whole(ranges []rowRange) bool {
 	next := p.FirstRowIndex
-	for _, k := range picks {
+	for _, k := range ranges {
 		if k.from > next {
 			return false
 		}
@@ -138,16 +138,16 @@ func (p *located) whole(picks []pick) bool {
 	return next >= p.end
 }
 
-// wanted is a page of a heavy leaf, and the picks that have rows in it.
-type wanted struct {
-	located
-	picks []pick
-	whole bool // every row of it is copied
+// selectedPage is a page of a heavy leaf, and the ranges that have rows in it.
+type selectedPage struct {
+	pageLocation
+	ranges []rowRange
+	whole  bool // every row of it is copied
 }
 
-// copy copies the chunk's column of every batch; whole pages are only located:
+// copyBatches copies the chunk's column of every batch; whole pages are only located:
 // see write.
-func (c *chunk) copy(batches []*batch) error {
+func (c *chunk) copyBatches(batches []*batch) error {
 	for _, b := range batches {
 		if err := c.copyBatch(b); err != nil {
 			return b.fail(c, err)
@@ -157,30 +157,30 @@ func (c *chunk) copy(batches []*batch) error {
 }
 
 func (b *batch) fail(c *chunk, err error) error {
-	return b.f.fail(c.name, b.group, b.first()+b.picks[0].from, err)
+	return b.f.fail(c.name, b.rowGroup, b.first()+b.ranges[0].from, err)
 }
 
 func (c *chunk) copyBatch(b *batch) (err error) {
 	defer refusePanic(&err)
-	m := &b.f.meta.RowGroups[b.group].Columns[c.node.leaf].MetaData
-	t := newTaker(c, b, m)
+	m := &b.f.meta.RowGroups[b.rowGroup].Columns[c.node.leaf].MetaData
+	t := newRowCopier(c, b, m)
 	defer t.free()
 	if !c.heavy {
-		return t.all(b, m)
+		return t.addChunk(b, m)
 	}
-	var pages []wanted
-	err = b.pages(b.src, c, func(p located, picks []pick) error {
-		pages = append(pages, wanted{p, picks, p.whole(picks)})
+	var pages []selectedPage
+	err = b.pages(b.src, c, func(p pageLocation, ranges []rowRange) error {
+		pages = append(pages, selectedPage{p, ranges, p.whole(ranges)})
 		return nil
 	})
 	for n := 0; len(pages) > 0 && err == nil; pages = pages[n:] {
 		n = 1
 		if !pages[0].whole {
-			err = t.some(b.src, pages[0].located, pages[0].picks)
+			err = t.addPage(b.src, pages[0].pageLocation, pages[0].ranges)
 			continue
 		}
-		n = runOf(pages)
-		err = c.splice(b, pages[:n])
+		n = adjacentPages(pages)
+		err = c.appendPages(b, pages[:n])
 	}
 	return err
 }
@@ -193,8 +193,8 @@ func refusePanic(err *error) {
 	}
 }
 
-// spliceable checks a page against its chunk and its index.
-func (c *chunk) spliceable(head *format.PageHeader, p *located, body []byte) error {
+// checkPage checks a page against its chunk and its index.
+func (c *chunk) checkPage(head *format.PageHeader, p *pageLocation, body []byte) error {
 	h := &head.DataPageHeaderV2.V
 	switch {
 	case head.Type != format.DataPageV2 || !head.DataPageHeaderV2.Valid || h.Encoding != c.enc:
