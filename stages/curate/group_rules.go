@@ -135,7 +135,7 @@ func (p *plan) verdicts(from, to int) iter.Seq2[judged, error] {
 				return
 			}
 			j := judged{Group: g}
-			if by := p.groups.refused[g.index]; by > 0 {
+			if by := p.groups.refused[g.Index]; by > 0 {
 				if j.Verdict, err = p.verdict(p.active[by-1], g, note); err != nil {
 					yield(judged{}, err)
 					return
@@ -163,7 +163,7 @@ func (p *plan) verdict(a active, g *Group, next func() (spill.Record, error, boo
 		if !more {
 			return v, fmt.Errorf("curate: rule %s: no note of group %q", a.Name, g.ID)
 		}
-		if binary.BigEndian.Uint64(r.Key) == uint64(g.index) {
+		if binary.BigEndian.Uint64(r.Key) == uint64(g.Index) {
 			var n note
 			spill.Decode(r.Value, &n)
 			return Verdict{Reason: n.Reason, Detail: n.Detail, rule: a.Name}, nil

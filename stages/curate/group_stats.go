@@ -2,7 +2,6 @@ package curate
 
 import (
 	"context"
-	"encoding/binary"
 	"slices"
 
 	"github.com/zeebo/xxh3"
@@ -110,28 +109,27 @@ func (in *input) refuseRepeatedNames() error {
 	defer sorter.Close()
 	for g, err := range in.groups.All() {
 		if err == nil {
-			value := appendText(binary.AppendUvarint(nil, uint64(g.index)), g.ID)
-			err = sorter.Add(appendRank(nil, Rank{Text: g.ID, Lot: int64(g.index)}), value)
+			err = sorter.Add(appendRank(nil, Rank{Text: g.ID, Lot: int64(g.Index)}), spill.Append(nil, g))
 		}
 		if err != nil {
 			return err
 		}
 	}
-	last, at := "", -1
+	var g, last Group
+	last.Index = -1
 	for r, err := range sorter.Sorted() {
 		if err != nil {
 			return err
 		}
-		index, n := binary.Uvarint(r.Value)
-		id, _ := readText(r.Value[n:])
-		if here := in.of(int(index)); at >= 0 && id == last {
+		spill.Decode(r.Value, &g)
+		if here := in.of(g.Index); last.Index >= 0 && g.ID == last.ID {
 			hint := "name the groups of each epoch once"
-			if here == in.of(at) {
+			if here == in.of(last.Index) {
 				hint = "the trajectories of an example must be adjacent; sort the rollouts by example_id"
 			}
-			return formats.Invalid(here.members.URI(), hint, nil, "group %q occurs twice", id)
+			return formats.Invalid(here.members.URI(), hint, nil, "group %q occurs twice", g.ID)
 		}
-		last, at = id, int(index)
+		last = g
 	}
 	return nil
 }

@@ -4,7 +4,6 @@ import (
 	"encoding/binary"
 	"iter"
 	"math"
-	"strings"
 
 	"github.com/rollmill/rollmill/formats/spill"
 	"github.com/rollmill/rollmill/stages"
@@ -23,7 +22,7 @@ type Group struct {
 	Failed        int
 	SampledTokens int64 // of valid members; 0 when old statistics lack it (Kind.Tokens)
 
-	index int // in Groups
+	Index int // among all groups; Groups sets it
 }
 
 // Groups is every group that curate decides about, in the order of the bases.
@@ -36,6 +35,7 @@ type Groups struct {
 	by      uint8         // the current rule
 	notes   *spill.Sorter // verdicts that cannot be computed again, by index
 	spill   stages.Spill
+	last    Group // that was added
 	buf     []byte
 }
 
@@ -49,7 +49,9 @@ func newGroups(s stages.Spill) *Groups {
 }
 
 func (gs *Groups) add(g *Group) error {
-	gs.buf = appendGroup(gs.buf[:0], g)
+	gs.last = *g
+	gs.last.Index = len(gs.refused)
+	gs.buf = spill.Append(gs.buf[:0], &gs.last)
 	gs.refused = append(gs.refused, 0)
 	gs.left++
 	return gs.list.Add(gs.buf)
@@ -63,7 +65,7 @@ func (gs *Groups) Len() int { return gs.left }
 func (gs *Groups) All() iter.Seq2[*Group, error] {
 	return func(yield func(*Group, error) bool) {
 		for g, err := range gs.every(0, len(gs.refused)) {
-			if err == nil && gs.refused[g.index] != 0 {
+			if err == nil && gs.refused[g.Index] != 0 {
 				continue
 			}
 			if !yield(g, err) || err != nil {
@@ -85,8 +87,7 @@ func (gs *Groups) every(from, to int) iter.Seq2[*Group, error] {
 			case i == to:
 				return
 			case i >= from:
-				g = readGroup(record)
-				if g.index = i; !yield(&g, nil) {
+				if spill.Decode(record, &g); !yield(&g, nil) {
 					return
 				}
 			}
@@ -117,7 +118,7 @@ func (gs *Groups) Sorted(rank func(*Group) (Rank, bool)) iter.Seq2[*Group, error
 					continue
 				}
 				key = append(appendRank(key[:0], r), g.ID...)
-				value = appendGroup(binary.AppendUvarint(value[:0], uint64(g.index)), g)
+				value = spill.Append(value[:0], g)
 				err = sorter.Add(key, value)
 			}
 			if err != nil {
@@ -131,9 +132,7 @@ func (gs *Groups) Sorted(rank func(*Group) (Rank, bool)) iter.Seq2[*Group, error
 				yield(nil, err)
 				return
 			}
-			index, n := binary.Uvarint(r.Value)
-			g = readGroup(r.Value[n:])
-			if g.index = int(index); !yield(&g, nil) {
+			if spill.Decode(r.Value, &g); !yield(&g, nil) {
 				return
 			}
 		}
@@ -143,12 +142,12 @@ func (gs *Groups) Sorted(rank func(*Group) (Rank, bool)) iter.Seq2[*Group, error
 // Refuse drops a group permanently.
 func (gs *Groups) Refuse(g *Group, v Verdict) error {
 	gs.leaveOut(g)
-	key := binary.BigEndian.AppendUint64(nil, uint64(g.index))
+	key := binary.BigEndian.AppendUint64(nil, uint64(g.Index))
 	return gs.notes.Add(key, spill.Append(nil, &note{v.Reason, v.Detail}))
 }
 
 func (gs *Groups) leaveOut(g *Group) {
-	gs.refused[g.index] = gs.by
+	gs.refused[g.Index] = gs.by
 	gs.left--
 }
 
@@ -179,53 +178,4 @@ func ordered(x float64) uint64 {
 		return ^bits
 	}
 	return bits | 1<<63
-}
-
-func appendGroup(b []byte, g *Group) []byte {
-	b = appendText(b, g.ID)
-	if strings.HasPrefix(g.ID, g.ExampleID) { // it is usually named after it
-		b = binary.AppendUvarint(append(b, 1), uint64(len(g.ExampleID)))
-	} else {
-		b = appendText(append(b, 0), g.ExampleID)
-	}
-	for _, n := range [...]int64{int64(g.Epoch), g.FirstRow, int64(g.Count), int64(g.Valid), int64(g.Failed),
-		g.SampledTokens} {
-		b = binary.AppendVarint(b, n)
-	}
-	for _, x := range [...]float64{g.Mean, g.Min, g.Max, g.StdPop, g.Solved} {
-		b = binary.LittleEndian.AppendUint64(b, math.Float64bits(x))
-	}
-	return b
-}
-
-func appendText(b []byte, s string) []byte {
-	return append(binary.AppendUvarint(b, uint64(len(s))), s...)
-}
-
-func readGroup(b []byte) Group {
-	var g Group
-	g.ID, b = readText(b)
-	same := b[0] == 1
-	if b = b[1:]; same {
-		size, n := binary.Uvarint(b)
-		g.ExampleID, b = g.ID[:size], b[n:]
-	} else {
-		g.ExampleID, b = readText(b)
-	}
-	var whole [6]int64
-	for i := range whole {
-		x, n := binary.Varint(b)
-		whole[i], b = x, b[n:]
-	}
-	g.Epoch, g.FirstRow, g.Count, g.Valid, g.Failed, g.SampledTokens = int(whole[0]), whole[1], int(whole[2]), int(whole[3]), int(whole[4]), whole[5]
-	for _, x := range [...]*float64{&g.Mean, &g.Min, &g.Max, &g.StdPop, &g.Solved} {
-		*x, b = math.Float64frombits(binary.LittleEndian.Uint64(b)), b[8:]
-	}
-	return g
-}
-
-func readText(b []byte) (string, []byte) {
-	size, n := binary.Uvarint(b)
-	end := n + int(size)
-	return string(b[n:end]), b[end:]
 }

@@ -26,7 +26,7 @@ func TestGroups(t *testing.T) {
 			number := rapid.SampledFrom([]float64{0, math.Copysign(0, -1), -1.5, 0.25, 1e300, -1e300, math.Inf(1), math.Inf(-1), math.SmallestNonzeroFloat64})
 			g := Group{ID: fmt.Sprint("g", i), ExampleID: rapid.SampledFrom([]string{"", "g", "x\x00", "é"}).Draw(t, "example"), Epoch: i % 3,
 				FirstRow: int64(i) << 33, Count: i + 1, Valid: i,
-				Mean: number.Draw(t, "mean"), Min: -1, Max: 2, StdPop: 0.5, Solved: 0.75, Failed: 1, SampledTokens: 1 << 40, index: i}
+				Mean: number.Draw(t, "mean"), Min: -1, Max: 2, StdPop: 0.5, Solved: 0.75, Failed: 1, SampledTokens: 1 << 40, Index: i}
 			ranks[i] = Rank{
 				Text:  rapid.SampledFrom([]string{"", "\x00", "\x00\x01", "a", "a\x00", "ab", "a\xff"}).Draw(t, "text"),
 				Value: number.Draw(t, "value"), Lot: rapid.SampledFrom([]int64{math.MinInt64, -1, 0, 1, math.MaxInt64}).Draw(t, "lot"),
@@ -53,9 +53,9 @@ func TestGroups(t *testing.T) {
 			}
 			got = append(got, *g)
 		}
-		want = slices.DeleteFunc(want, func(g Group) bool { return g.index%5 == 0 })
+		want = slices.DeleteFunc(want, func(g Group) bool { return g.Index%5 == 0 })
 		slices.SortFunc(want, func(a, b Group) int {
-			x, y := ranks[a.index], ranks[b.index]
+			x, y := ranks[a.Index], ranks[b.Index]
 			return cmp.Or(cmp.Compare(x.Text, y.Text), cmp.Compare(x.Value, y.Value), cmp.Compare(x.Lot, y.Lot), cmp.Compare(a.ID, b.ID))
 		})
 		if !slices.Equal(got, want) {
@@ -77,7 +77,7 @@ func TestGroupsAreNotHeld(t *testing.T) {
 				t.Fatal(err)
 			}
 			gs.by = 1
-			g.index = i
+			g.Index = i
 			if err := gs.Refuse(&g, Verdict{Reason: "limit", Detail: "a reason that takes some bytes to say"}); err != nil {
 				t.Fatal(err)
 			}

@@ -99,7 +99,7 @@ func (o *Options) requests(ctx context.Context, in *input, p *plan) (*requestLis
 		if w.N = min(w.N, limit-j.Count); w.N <= 0 {
 			continue
 		}
-		w.Group, w.Row = j.index, j.FirstRow
+		w.Group, w.Row = j.Index, j.FirstRow
 		if o.PlanTable.Budget != nil {
 			w.Std, w.Lot = j.StdPop, formats.Seed(o.Seed, "plan", j.ID)
 		}
@@ -244,10 +244,10 @@ func (n *planTableWriter) close() {
 // add is called with every group, in the base's order.
 func (n *planTableWriter) add(ctx context.Context, g *Group, members []formats.Member) error {
 	var err error
-	for err == nil && n.first != nil && n.first.Group < g.index {
+	for err == nil && n.first != nil && n.first.Group < g.Index {
 		n.first, err, _ = n.to()
 	}
-	if err != nil || n.first == nil || n.first.Group > g.index {
+	if err != nil || n.first == nil || n.first.Group > g.Index {
 		return err
 	}
 	row := formats.Planned{

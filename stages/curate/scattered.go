@@ -40,7 +40,7 @@ func (w *writer) decideScattered(ctx context.Context, full chan<- *decided, free
 		if err != nil {
 			return err
 		}
-		b.groups[xxh3.HashString128(g.ID)] = g.index
+		b.groups[xxh3.HashString128(g.ID)] = g.Index
 	}
 	if err := b.sortMembers(ctx); err != nil {
 		return err
@@ -66,7 +66,7 @@ func (b *scatteredReader) collect(next func() (spill.Record, error, bool), d *de
 		if err != nil {
 			return err
 		}
-		if !more || binary.BigEndian.Uint64(r.Key) != uint64(g.index) {
+		if !more || binary.BigEndian.Uint64(r.Key) != uint64(g.Index) {
 			return b.set.damaged("group %q, or the previous one, does not have as many members as its statistics say", g.ID)
 		}
 		var x scatteredMember

@@ -21,10 +21,10 @@ func (gs *Groups) owned(s *set, slice dataset.Range) (shardGroups, error) {
 		}
 		switch {
 		case g.FirstRow >= slice.First+slice.Rows:
-			out.to = min(out.to, g.index)
+			out.to = min(out.to, g.Index)
 		case g.FirstRow >= slice.First:
-			if g.index < out.from {
-				out.from, out.first = g.index, g.FirstRow
+			if g.Index < out.from {
+				out.from, out.first = g.Index, g.FirstRow
 			}
 			out.rows += int64(g.Count)
 		}
