@@ -32,7 +32,7 @@ type groupWriter struct {
 }
 
 // groupAdjacent reads a slice whose groups have adjacent rows; otherwise it returns
-// errApart.
+// errScattered.
 func (j *job) groupAdjacent(ctx context.Context) error {
 	s := &groupWriter{
 		ctx: ctx, in: j.in, tally: j.tally, grouper: j.grouper(),
