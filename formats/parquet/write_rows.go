@@ -17,10 +17,9 @@ import (
 // row group while the next is filled, so it writes to its output until Close
 // or Abandon returns.
 type Writer[T any] struct {
-	layout   *layout
-	file     *fileWriter
-	sizes    *sizes // nil without heavy leaves
-	maxSizes *sizes // at least those of rows that are written together; nil before the first, and with heavy leaves
+	layout *layout
+	file   *fileWriter
+	sizes  *sizes // nil without heavy leaves
 
 	unknown      *Unknown // columns that are written in addition to those of T; nil for none
 	unknownSizes *sizes
