@@ -1,7 +1,5 @@
 package parquet
 
-import "unsafe"
-
 // MaxTogether bounds the uncompressed bytes that WriteGroups adds.
 const MaxTogether = 2 << 20
 
@@ -87,9 +85,4 @@ func (c *chunk) addExampleGroup(rows rowSlice) error {
 		return nil
 	}
 	return c.endPage()
-}
-
-// between returns the rows from one index to before another.
-func (r rowSlice) between(from, end int) rowSlice {
-	return rowSlice{base: unsafe.Add(r.base, uintptr(from)*r.stride), stride: r.stride, n: end - from}
 }

@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"io"
 	"runtime"
-	"unsafe"
 
 	"github.com/parquet-go/parquet-go/format"
 	"golang.org/x/sync/errgroup"
@@ -143,18 +142,6 @@ func (g *rowGroupBuffer) heavySize() (bytes int64) {
 	return bytes
 }
 
-// rowSlice is rows of any type, in memory.
-type rowSlice struct {
-	base    unsafe.Pointer
-	stride  uintptr
-	n       int
-	unknown []unsafe.Pointer // the unknown columns of each, where these are written
-}
-
-func rowSliceOf[T any](rows []T) rowSlice {
-	return rowSlice{base: unsafe.Pointer(unsafe.SliceData(rows)), stride: unsafe.Sizeof(rows[0]), n: len(rows)}
-}
-
 // addRows adds the rows of an example group whose columns have these sizes.
 func (g *rowGroupBuffer) addRows(rows rowSlice, sizes []int64) error {
 	for _, c := range g.chunks {
@@ -169,7 +156,7 @@ func (g *rowGroupBuffer) addRows(rows rowSlice, sizes []int64) error {
 			continue
 		}
 		for i := range rows.n {
-			c.addRow(unsafe.Add(rows.base, uintptr(i)*rows.stride))
+			c.addRow(rows.at(i))
 			if c.size < pageBytes {
 				continue
 			}
@@ -190,8 +177,9 @@ func (w *Writer[T]) measure(rows []T) (total int64, columnSizes []int64, err err
 	}
 	columnSizes = w.sizes.sums
 	clear(columnSizes)
+	in := rowSliceOf(rows)
 	for i := range rows {
-		w.sizes.measure(unsafe.Pointer(&rows[i]))
+		w.sizes.measure(in.at(i))
 		total += w.sizes.total
 		for _, c := range w.current.heavy {
 			n := w.sizes.columns[c.node.leaf]

@@ -2,7 +2,7 @@ package parquet
 
 import (
 	"reflect"
-	"unsafe"
+	"unsafe" // sizes of the fields of rows of any type, by their offsets
 )
 
 // sizes measures the uncompressed bytes of rows: of all columns, and of each.
@@ -51,7 +51,7 @@ func (l *leaf) bytesOf(rows rowSlice) (n int64) {
 		return int64(rows.n) * int64(l.typ.Size())
 	}
 	for i := range rows.n {
-		n += l.bytes(unsafe.Add(rows.base, uintptr(i)*rows.stride), l.lists)
+		n += l.bytes(rows.at(i), l.lists)
 	}
 	return n
 }
