@@ -17,8 +17,9 @@
 //
 //   - Shared: file (an open File), footer (reads and checks it, with the help of
 //     thrift), meta (what is kept of it), schema (its columns), leaf (a column and the
-//     field of a row type), layout (how rows of a type lie in a file), unknown (columns
-//     without a field), foreign (files of other tools), codec (zstd).
+//     field of a row type), memory (rows of any type), layout (how rows of a type lie
+//     in a file), unknown (columns without a field), foreign (files of other tools),
+//     codec (zstd).
 //   - write_*.go: a Writer adds rows to a row group (write_rows, several groups at once
 //     in write_groups). A column of a row group buffers values (write_values,
 //     write_tokens), and makes pages (write_chunk, write_dictionary, write_statistics;
