@@ -10,7 +10,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
-	"unsafe"
+	"unsafe" // hashes fields of rows of any type, by their offsets
 
 	"github.com/zeebo/xxh3"
 )

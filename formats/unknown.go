@@ -2,7 +2,7 @@ package formats
 
 import (
 	"reflect"
-	"unsafe"
+	"unsafe" // values of generated types, by the offsets of their fields
 )
 
 // Unknown is the part of a row in columns for which its type has no field: a

@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"strings"
 	"unicode/utf8"
-	"unsafe"
 
 	"github.com/apache/arrow-go/v18/arrow"
 	"github.com/apache/arrow-go/v18/arrow/array"
@@ -91,7 +90,7 @@ func bufferOf[T int32 | int64 | float64](s []T) *memory.Buffer {
 	if len(s) == 0 {
 		return memory.NewBufferBytes(nil)
 	}
-	return memory.NewBufferBytes(unsafe.Slice((*byte)(unsafe.Pointer(&s[0])), len(s)*int(unsafe.Sizeof(s[0]))))
+	return memory.NewBufferBytes(arrow.GetBytes(s))
 }
 
 // columns is one batch of requests.

@@ -5,11 +5,24 @@ import (
 	"fmt"
 	"reflect"
 	"sync"
-	"unsafe"
+	"unsafe" // moves fields between rows of any type, by their offsets
 
 	"github.com/rollmill/rollmill/formats"
 	"github.com/rollmill/rollmill/formats/parquet"
 )
+
+// plainRowsOf returns plainRows of the rows' own type.
+func plainRowsOf[T any](rd *Reader[T], head bool) partReader[T] {
+	return plainRows(rd, head, func(row *T) unsafe.Pointer { return unsafe.Pointer(row) }, reflect.TypeFor[T]())
+}
+
+// plainNamed returns plainRows of named columns.
+func plainNamed(rd *Reader[formats.Unknown], columns namedColumns) partReader[formats.Unknown] {
+	return plainRows(rd, false, func(row *formats.Unknown) unsafe.Pointer {
+		*row = formats.Unknown{Columns: columns, At: reflect.New(columns.typ).UnsafePointer()}
+		return row.At
+	}, columns.typ)
+}
 
 // plainRows returns what makes readers of rows of a file that no stage wrote.
 // They read trajectories, fill in what these lack, and set those columns of a

@@ -6,9 +6,7 @@ import (
 	"fmt"
 	"io"
 	"maps"
-	"reflect"
 	"slices"
-	"unsafe"
 
 	"github.com/rollmill/rollmill/formats"
 	"github.com/rollmill/rollmill/formats/parquet"
@@ -91,7 +89,7 @@ func (r *Reader[T]) rowsOf(head bool) partReader[T] {
 	if r.d.plain == nil {
 		return readRows[T](head)
 	}
-	return plainRows(r, head, func(row *T) unsafe.Pointer { return unsafe.Pointer(row) }, reflect.TypeFor[T]())
+	return plainRowsOf(r, head)
 }
 
 // NewHeadReader reads rows of the main table of a wide dataset without their
@@ -150,10 +148,7 @@ func NewColumnReader(ctx context.Context, d *Dataset, table string, r Range,
 		if err != nil {
 			return nil, err
 		}
-		rd.rows = plainRows(rd, false, func(row *formats.Unknown) unsafe.Pointer {
-			*row = formats.Unknown{Columns: columns, At: reflect.New(columns.typ).UnsafePointer()}
-			return row.At
-		}, columns.typ)
+		rd.rows = plainNamed(rd, columns)
 		return rd, nil
 	}
 	rd.rows = func(f *parquet.File, first, rows int64) (rowReader[formats.Unknown], *parquet.UnknownReader, error) {

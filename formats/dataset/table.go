@@ -126,7 +126,8 @@ func (w *TableWriter[T]) fitting(from int, ends []int) int {
 // group and none of them can end the part. Else it returns false.
 func (w *TableWriter[T]) together(ctx context.Context, all []T, from int, ends []int) (bool, error) {
 	rows := all[from:]
-	if w.w == nil || w.unknown != nil || !w.w.Fits(len(rows)) || w.w.Size() >= w.s.partSize-2*parquet.MaxTogether {
+	if w.w == nil || !w.w.Heavy() || w.unknown != nil || !w.w.Fits(len(rows)) ||
+		w.w.Size() >= w.s.partSize-2*parquet.MaxTogether {
 		return false, ctx.Err()
 	}
 	if unknown, err := unknownOf(rows); unknown != nil || err != nil {

@@ -5,7 +5,7 @@ import (
 	"reflect"
 	"strconv"
 	"time"
-	"unsafe"
+	"unsafe" // encoders of rows of any type, by the offsets of their fields
 
 	"github.com/rollmill/rollmill/formats"
 )

@@ -7,7 +7,8 @@ import (
 	"strings"
 	"unicode/utf16"
 	"unicode/utf8"
-	"unsafe"
+
+	"github.com/rollmill/rollmill/formats"
 )
 
 // Unquote decodes a JSON string; "" for any other value.
@@ -37,7 +38,7 @@ func View(raw []byte) string {
 	if len(raw) < 3 || raw[0] != '"' || bytes.IndexByte(raw, '\\') >= 0 || !utf8.Valid(raw) {
 		return Unquote(raw)
 	}
-	return unsafe.String(&raw[1], len(raw)-2)
+	return formats.Text(raw[1 : len(raw)-1])
 }
 
 // simple are the characters of the escapes of one letter.

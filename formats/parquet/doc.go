@@ -17,15 +17,16 @@
 //
 //   - Shared: file (an open File), footer (reads and checks it, with the help of
 //     thrift), meta (what is kept of it), schema (its columns), leaf (a column and the
-//     field of a row type), layout (how rows of a type lie in a file), unknown (columns
-//     without a field), foreign (files of other tools), codec (zstd).
+//     field of a row type), memory (rows of any type), layout (how rows of a type lie
+//     in a file), unknown (columns without a field), foreign (files of other tools),
+//     codec (zstd).
 //   - write_*.go: a Writer adds rows to a row group (write_rows, several groups at once
-//     in write_groups and write_lists). A column of a row group buffers values
-//     (write_values, write_tokens), and makes pages (write_chunk, write_dictionary,
-//     write_statistics; write_zstd and write_matches choose the compression). Chunks of
-//     light leaves are written at the end (write_deferred), before page indexes and
-//     footer (write_file). write_size bounds row groups and pages, write_maxsize what
-//     one row may have.
+//     in write_groups). A column of a row group buffers values (write_values,
+//     write_tokens), and makes pages (write_chunk, write_dictionary, write_statistics;
+//     write_zstd and write_matches choose the compression). Chunks of light leaves are
+//     written at the end (write_deferred), before page indexes and footer (write_file).
+//     write_size measures rows: this bounds row groups and pages, and what a row may
+//     have.
 //   - copy_*.go: Writer.Copy adds rows of other files (copy_rows). Pages of which every
 //     row is copied are found (copy_pages; copy_paged for light leaves) and copied
 //     without decoding, many in one range of bytes (copy_ranges); of other pages, rows

@@ -4,7 +4,7 @@ import (
 	"encoding/binary"
 	"io"
 	"reflect"
-	"unsafe"
+	"unsafe" // sets fields of rows of any type, by their offsets
 
 	"github.com/parquet-go/parquet-go/format"
 )
@@ -163,12 +163,6 @@ func (c *cursor) close(rep byte) error {
 		}
 	}
 	return nil
-}
-
-// slice is the header of any Go slice.
-type slice struct {
-	data     unsafe.Pointer
-	len, cap int
 }
 
 // element returns the current element of the cursor's i-th list, which is at p.

@@ -2,7 +2,7 @@ package parquet
 
 import (
 	"reflect"
-	"unsafe"
+	"unsafe" // sets fields of many rows of any type at once, by their offsets
 
 	"github.com/parquet-go/parquet-go/format"
 )

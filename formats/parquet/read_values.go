@@ -3,12 +3,13 @@ package parquet
 import (
 	"bytes"
 	"errors"
-	"unsafe"
 
 	pq "github.com/parquet-go/parquet-go"
 	"github.com/parquet-go/parquet-go/encoding"
 	"github.com/parquet-go/parquet-go/encoding/rle"
 	"github.com/parquet-go/parquet-go/format"
+
+	"github.com/rollmill/rollmill/formats"
 )
 
 // room claims the memory of n values, before they are decoded.
@@ -212,7 +213,7 @@ func (c *column) runs(v *values, data []byte, n int) error {
 // strings splits a page's text into values that share its memory.
 func (c *column) strings(v *values, text []byte, n int) {
 	v.strs = grown(v.strs, n)[:0]
-	all := unsafe.String(unsafe.SliceData(text), len(text))
+	all := formats.Text(text)
 	for i := 0; i+1 < len(c.offsets) && i < n; i++ {
 		v.strs = append(v.strs, all[c.offsets[i]:c.offsets[i+1]])
 	}

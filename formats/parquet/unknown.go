@@ -7,7 +7,6 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"unsafe"
 
 	"github.com/parquet-go/parquet-go/format"
 
@@ -212,8 +211,8 @@ func (r *UnknownReader) Read(rows []formats.Unknown) (n int, err error) {
 		}
 	}()
 	r.budget.releaseRows()
-	stride := r.of.typ.Size()
-	all := reflect.MakeSlice(reflect.SliceOf(r.of.typ), len(rows), len(rows)).UnsafePointer()
+	all := rowSlice{base: reflect.MakeSlice(reflect.SliceOf(r.of.typ), len(rows), len(rows)).UnsafePointer(),
+		stride: r.of.typ.Size(), n: len(rows)}
 	for n < len(rows) {
 		if r.next >= r.end {
 			return n, io.EOF
@@ -222,11 +221,11 @@ func (r *UnknownReader) Read(rows []formats.Unknown) (n int, err error) {
 			return n, err
 		}
 		k := r.adjacent(len(rows) - n)
-		if err := r.fill(rowSlice{base: unsafe.Add(all, uintptr(n)*stride), stride: stride, n: k}); err != nil {
+		if err := r.fill(all.between(n, n+k)); err != nil {
 			return n, err
 		}
 		for range k {
-			rows[n] = formats.Unknown{Columns: r.of, At: unsafe.Add(all, uintptr(n)*stride)}
+			rows[n] = formats.Unknown{Columns: r.of, At: all.at(n)}
 			n++
 		}
 	}
@@ -324,9 +323,8 @@ func (w *Writer[T]) carriers(rows []T) []formats.Carrier {
 	return out
 }
 
-// of returns the positions of the unknown columns of rows, and their
-// uncompressed bytes.
-func (u *Unknown) of(rows []formats.Carrier, sizes *sizes) (out []unsafe.Pointer, bytes int64, err error) {
+// of returns the unknown columns of rows, and their uncompressed bytes.
+func (u *Unknown) of(rows []formats.Carrier, sizes *sizes) (out []*formats.Unknown, bytes int64, err error) {
 	for i, row := range rows {
 		its := row.Unknown()
 		if its == nil || its.Columns.Type() != u.typ {
@@ -337,7 +335,7 @@ func (u *Unknown) of(rows []formats.Carrier, sizes *sizes) (out []unsafe.Pointer
 				"does not know", i)
 		}
 		sizes.measure(its.At)
-		out, bytes = append(out, its.At), bytes+sizes.total
+		out, bytes = append(out, its), bytes+sizes.total
 	}
 	return out, bytes, nil
 }

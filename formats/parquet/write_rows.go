@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"io"
 	"runtime"
-	"unsafe"
 
 	"github.com/parquet-go/parquet-go/format"
 	"golang.org/x/sync/errgroup"
@@ -17,10 +16,9 @@ import (
 // row group while the next is filled, so it writes to its output until Close
 // or Abandon returns.
 type Writer[T any] struct {
-	layout   *layout
-	file     *fileWriter
-	sizes    *sizes // nil without heavy leaves
-	maxSizes *sizes // at least those of rows that are written together; nil before the first, and with heavy leaves
+	layout *layout
+	file   *fileWriter
+	sizes  *sizes // nil without heavy leaves
 
 	unknown      *Unknown // columns that are written in addition to those of T; nil for none
 	unknownSizes *sizes
@@ -144,18 +142,6 @@ func (g *rowGroupBuffer) heavySize() (bytes int64) {
 	return bytes
 }
 
-// rowSlice is rows of any type, in memory.
-type rowSlice struct {
-	base    unsafe.Pointer
-	stride  uintptr
-	n       int
-	unknown []unsafe.Pointer // the unknown columns of each, where these are written
-}
-
-func rowSliceOf[T any](rows []T) rowSlice {
-	return rowSlice{base: unsafe.Pointer(unsafe.SliceData(rows)), stride: unsafe.Sizeof(rows[0]), n: len(rows)}
-}
-
 // addRows adds the rows of an example group whose columns have these sizes.
 func (g *rowGroupBuffer) addRows(rows rowSlice, sizes []int64) error {
 	for _, c := range g.chunks {
@@ -170,7 +156,7 @@ func (g *rowGroupBuffer) addRows(rows rowSlice, sizes []int64) error {
 			continue
 		}
 		for i := range rows.n {
-			c.addRow(unsafe.Add(rows.base, uintptr(i)*rows.stride))
+			c.addRow(rows.at(i))
 			if c.size < pageBytes {
 				continue
 			}
@@ -191,8 +177,9 @@ func (w *Writer[T]) measure(rows []T) (total int64, columnSizes []int64, err err
 	}
 	columnSizes = w.sizes.sums
 	clear(columnSizes)
+	in := rowSliceOf(rows)
 	for i := range rows {
-		w.sizes.measure(unsafe.Pointer(&rows[i]))
+		w.sizes.measure(in.at(i))
 		total += w.sizes.total
 		for _, c := range w.current.heavy {
 			n := w.sizes.columns[c.node.leaf]

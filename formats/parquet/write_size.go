@@ -2,7 +2,7 @@ package parquet
 
 import (
 	"reflect"
-	"unsafe"
+	"unsafe" // sizes of the fields of rows of any type, by their offsets
 )
 
 // sizes measures the uncompressed bytes of rows: of all columns, and of each.
@@ -10,15 +10,13 @@ type sizes struct {
 	leaves  []*leaf
 	total   int64
 	columns []int64
-	sums    []int64       // of columns of an example group, for Writer.measure
-	lists   []*sharedList // by column, for measureAll
-	maxima  bool          // measureAll counts every number behind a pointer, null or not
+	sums    []int64 // of columns of an example group, for Writer.measure
 }
 
 // newSizes measures the known or the unknown columns of rows in a file with these
 // leaves.
 func newSizes(leaves []*leaf, unknown bool) *sizes {
-	s := &sizes{columns: make([]int64, len(leaves)), sums: make([]int64, len(leaves)), lists: newLists(leaves)}
+	s := &sizes{columns: make([]int64, len(leaves)), sums: make([]int64, len(leaves))}
 	for _, l := range leaves {
 		if l.unknown == unknown {
 			s.leaves = append(s.leaves, l)
@@ -40,37 +38,22 @@ func (s *sizes) measure(p unsafe.Pointer) {
 // measureAll measures rows together, and replaces the last result.
 func (s *sizes) measureAll(rows rowSlice) {
 	s.total = 0
-	var last *sharedList
 	for _, l := range s.leaves {
-		n := int64(0)
-		list := s.lists[l.node.leaf]
-		if list != nil && list != last {
-			list.look(rows)
-			last = list
-		}
-		switch kind := l.typ.Kind(); {
-		case len(l.lists) == 0 && kind == reflect.String:
-			for i := range rows.n {
-				n += int64(len(*(*string)(unsafe.Add(rows.base, uintptr(i)*rows.stride+l.off))))
-			}
-		case len(l.lists) == 0 && kind != reflect.Pointer:
-			n = int64(rows.n) * int64(l.typ.Size())
-		case len(l.lists) == 1 && kind != reflect.String && kind != reflect.Pointer:
-			n = int64(list.elements) * int64(l.typ.Size())
-		case list != nil && list.blank(l):
-		case s.maxima && len(l.lists) < 2 && kind == reflect.Pointer && l.typ.Elem().Kind() != reflect.String:
-			if n = int64(rows.n); list != nil {
-				n = int64(list.elements)
-			}
-			n *= int64(l.typ.Elem().Size())
-		default:
-			for i := range rows.n {
-				n += l.bytes(unsafe.Add(rows.base, uintptr(i)*rows.stride), l.lists)
-			}
-		}
+		n := l.bytesOf(rows)
 		s.columns[l.node.leaf] = n
 		s.total += n
 	}
+}
+
+// bytesOf returns the uncompressed bytes of the leaf's values in rows.
+func (l *leaf) bytesOf(rows rowSlice) (n int64) {
+	if kind := l.typ.Kind(); len(l.lists) == 0 && kind != reflect.String && kind != reflect.Pointer {
+		return int64(rows.n) * int64(l.typ.Size())
+	}
+	for i := range rows.n {
+		n += l.bytes(rows.at(i), l.lists)
+	}
+	return n
 }
 
 // bytes returns the uncompressed bytes of the leaf's values in the row at p, or
@@ -108,4 +91,22 @@ func valueBytes(t reflect.Type, p unsafe.Pointer) int64 {
 		return int64(len(*(*string)(p)))
 	}
 	return int64(t.Size())
+}
+
+// MaxColumnBytes is the largest number of bytes of one row in one column: more
+// would not fit into any page that is written or read.
+const MaxColumnBytes = maxPage / 2
+
+// Oversize returns the column in which a row has more than MaxColumnBytes, and
+// the number of bytes. The name is "" when the row can be written.
+func Oversize[T any](row *T) (column string, bytes int64) {
+	l := layoutOf[T]()
+	s := newSizes(l.leaves, false)
+	s.measure(unsafe.Pointer(row))
+	for i, n := range s.columns {
+		if n > MaxColumnBytes && n > bytes {
+			column, bytes = columnName(l.paths[i]), n
+		}
+	}
+	return column, bytes
 }

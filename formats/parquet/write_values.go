@@ -2,7 +2,7 @@ package parquet
 
 import (
 	"reflect"
-	"unsafe"
+	"unsafe" // copies fields of rows of any type, by their offsets
 
 	"github.com/parquet-go/parquet-go/format"
 )
@@ -40,14 +40,14 @@ func (g *columnBuffer) reset() {
 // addRows adds the leaf's entries of rows.
 func (g *columnBuffer) addRows(rows rowSlice) {
 	if g.unknown {
-		for _, p := range rows.unknown {
-			g.addRow(p)
+		for _, u := range rows.unknown {
+			g.addRow(u.At)
 		}
 		return
 	}
 	if len(g.lists) > 1 || g.bulk || g.tokens {
 		for i := range rows.n {
-			g.addRow(unsafe.Add(rows.base, uintptr(i)*rows.stride))
+			g.addRow(rows.at(i))
 		}
 		return
 	}

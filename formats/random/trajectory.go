@@ -5,7 +5,6 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"unsafe"
 
 	"github.com/rollmill/rollmill/formats"
 )
@@ -68,7 +67,7 @@ func (w *writer) words(n int, sampled bool) (string, []int32, []float32) {
 	if sampled {
 		logprobs = w.logprobs(ids)
 	}
-	return unsafe.String(unsafe.SliceData(text), len(text)), slices.Clip(ids), logprobs
+	return formats.Text(text), slices.Clip(ids), logprobs
 }
 
 // logprobs draws one log probability for each token: its logit minus a

@@ -7,7 +7,6 @@ import (
 	"strconv"
 	"strings"
 	"time"
-	"unsafe"
 
 	"github.com/rollmill/rollmill/formats"
 	"github.com/rollmill/rollmill/formats/foreign/chat"
@@ -24,16 +23,11 @@ func (r *row) decode(t *formats.Trajectory) error {
 		if v == nil || name == "messages" || name == "metadata" {
 			continue
 		}
-		if err := r.value(at(reflect.ValueOf(t).Elem(), f), name, v); err != nil {
+		if err := r.value(f.In(reflect.ValueOf(t).Elem()), name, v); err != nil {
 			return fmt.Errorf("column %q: %w", r.column(name), err)
 		}
 	}
 	return nil
-}
-
-// at returns a field of a struct.
-func at(in reflect.Value, f formats.Field) reflect.Value {
-	return reflect.NewAt(f.Type, unsafe.Add(in.Addr().UnsafePointer(), f.Offset)).Elem()
 }
 
 // objects are columns of JSON objects.
@@ -148,10 +142,10 @@ func (r *row) members(to reflect.Value, path string, v []byte) error {
 			if err != nil {
 				return err
 			}
-			at(to, f).Set(reflect.ValueOf(calls))
+			f.In(to).Set(reflect.ValueOf(calls))
 			continue
 		}
-		if err := r.value(at(to, f), path+"."+f.Name, v); err != nil {
+		if err := r.value(f.In(to), path+"."+f.Name, v); err != nil {
 			return fmt.Errorf("%s: %w", f.Name, err)
 		}
 	}

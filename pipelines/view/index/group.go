@@ -3,7 +3,7 @@ package index
 import (
 	"encoding/json"
 	"math"
-	"unsafe"
+	"reflect"
 
 	"github.com/rollmill/rollmill/formats"
 )
@@ -19,7 +19,7 @@ type Group struct {
 	LengthMean, LengthMin, LengthMax float64 // sampled tokens a member
 }
 
-const groupBytes = int64(unsafe.Sizeof(Group{}))
+var groupBytes = int64(reflect.TypeFor[Group]().Size())
 
 // Spread is the range of the rewards.
 func (g *Group) Spread() float64 { return g.Max - g.Min }

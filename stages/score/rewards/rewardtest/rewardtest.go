@@ -13,7 +13,6 @@ import (
 	"sync"
 	"testing"
 	"time"
-	"unsafe"
 
 	"github.com/google/go-cmp/cmp"
 	"go.uber.org/goleak"
@@ -232,7 +231,7 @@ var mayLack = []string{"run", "answer", "stop_reason", "failure_class", "model",
 func dropColumns(t *formats.Trajectory, read []string) {
 	for _, f := range formats.FieldsOf(reflect.TypeFor[formats.Trajectory]()) {
 		if slices.Contains(mayLack, f.Name) && !slices.Contains(read, f.Name) {
-			reflect.NewAt(f.Type, unsafe.Add(unsafe.Pointer(t), f.Offset)).Elem().SetZero()
+			f.In(reflect.ValueOf(t).Elem()).SetZero()
 		}
 	}
 }
