@@ -92,7 +92,7 @@ func TestLargeRowGroupsAreFetchedAhead(t *testing.T) {
 	}
 	size := int64(len(data))
 	t.Logf("%d requests, %d bytes of %d, at most %d held", src.requests.Load(), src.bytes.Load(), size, r.stream.maxHeld)
-	if n := src.requests.Load(); n > size/r.f.pieceSize()+10 {
+	if n := src.requests.Load(); n > size/r.f.requestSize()+10 {
 		t.Errorf("%d requests for %d bytes", n, size)
 	}
 	if n := src.bytes.Load(); n > size*103/100 {
