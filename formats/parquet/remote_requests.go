@@ -65,6 +65,7 @@ func (s *stream) passed(q *request) {
 	}
 	if !s.closed.Load() {
 		<-q.done
+		q.data = nil // lists of requests may still refer to it
 	}
 	s.held -= q.end - q.off
 }

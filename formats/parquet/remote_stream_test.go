@@ -5,9 +5,11 @@ import (
 	"errors"
 	"io"
 	"reflect"
+	"runtime"
 	"sync"
 	"sync/atomic"
 	"testing"
+	"weak"
 
 	"github.com/rollmill/rollmill/formats"
 	"github.com/rollmill/rollmill/formats/random"
@@ -100,6 +102,59 @@ func TestLargeRowGroupsAreFetchedAhead(t *testing.T) {
 	}
 	if r.stream.maxHeld > limit*3/2 {
 		t.Errorf("%d bytes were held", r.stream.maxHeld)
+	}
+}
+
+// buffers is a source that knows which of the memory it has filled is still used.
+type buffers struct {
+	counting
+	mu     sync.Mutex
+	filled []weak.Pointer[byte]
+	sizes  []int64
+}
+
+func (b *buffers) ReadAt(p []byte, off int64) (int, error) {
+	b.mu.Lock()
+	b.filled, b.sizes = append(b.filled, weak.Make(&p[0])), append(b.sizes, int64(len(p)))
+	b.mu.Unlock()
+	return b.counting.ReadAt(p, off)
+}
+
+// used returns the bytes of all buffers but the footer's that are not garbage.
+func (b *buffers) used() (sum int64) {
+	runtime.GC()
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	for i := range b.filled {
+		if i > 0 && b.filled[i].Value() != nil {
+			sum += b.sizes[i]
+		}
+	}
+	return sum
+}
+
+// TestPassedBytesAreGarbage: within a row group, bytes that all columns have passed
+// are referred to by nothing.
+func TestPassedBytesAreGarbage(t *testing.T) {
+	data := large()
+	const limit = 6 << 20
+	src := &buffers{counting: counting{ReaderAt: bytes.NewReader(data)}}
+	f, err := OpenAhead(src, int64(len(data)), "x", limit)
+	if err != nil {
+		t.Fatal(err)
+	}
+	r, err := NewReader[formats.Trajectory](f, 0, f.Rows())
+	if err != nil {
+		t.Fatal(err)
+	}
+	most := int64(0)
+	for rows := make([]formats.Trajectory, 20); err == nil; {
+		_, err = r.Read(rows)
+		most = max(most, src.used())
+	}
+	t.Logf("at most %d bytes of %d are used; %d counted", most, len(data), r.stream.maxHeld)
+	if err != io.EOF || most == 0 || most > limit*11/10 {
+		t.Errorf("%d bytes of requests are used, of a limit of %d: %v", most, limit, err)
 	}
 }
 
