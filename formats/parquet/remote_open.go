@@ -15,8 +15,13 @@ import (
 )
 
 const (
-	maxGap = 1 << 20 // bytes between two ranges that are read to save a request
 	atOnce = 8       // concurrent requests
+	maxGap = 1 << 20 // bytes between two ranges that are read to save a request
+
+	// The same if only some pages of large chunks are read: then the pages of a row
+	// group are one request, and the light columns another. With maxGap they were 5
+	// to 7 in files of 9 to 29 MB, and read 1 to 4 MB instead of 9.
+	pageGap = heavyBytes / 2
 )
 
 // FetchAhead makes readers of the file fetch what they need in a few large

@@ -50,7 +50,11 @@ func (s *stream) plan() (more bool, err error) {
 	if err != nil || len(wanted)+len(some) == 0 {
 		return false, err
 	}
-	s.add(append(wanted, some...))
+	gap := int64(maxGap)
+	if len(some) > 0 {
+		gap = pageGap
+	}
+	s.add(append(wanted, some...), gap)
 	return true, nil
 }
 
@@ -135,20 +139,21 @@ func (r *reader) rowsIn(group int) (from, to int64) {
 	return max(0, r.next-first), min(r.end-first, r.f.meta.RowGroups[group].NumRows)
 }
 
-// add makes requests of ranges, in order of need. Near ranges are one request, but
-// not across a heavy chunk that the reader does not need. A run of them that is much
-// larger than a request is cut where chunks end, so that no column holds what
-// another one has passed, and large chunks are cut equally.
-func (s *stream) add(wanted []want) {
+// add makes requests of ranges, in order of need. Small gaps are read where the
+// ranges are then one request, but never a heavy chunk that the reader does not need.
+// Adjacent ranges that are much larger than a request are cut where chunks end, so
+// that no column holds what another one has passed; large chunks are cut equally.
+func (s *stream) add(wanted []want, gap int64) {
 	inMemory := s.r.f.fetchedFrom()
 	slices.SortFunc(wanted, func(a, b want) int { return cmp.Compare(a.off, b.off) })
 	for len(wanted) > 0 {
-		n, from, end := 0, wanted[0].off, wanted[0].end
-		for n < len(wanted) && wanted[n].leaf >= 0 && wanted[n].off <= end+maxGap && wanted[n].off < inMemory {
+		size, n, from, end := s.r.f.requestSize(), 0, wanted[0].off, wanted[0].end
+		for ; n < len(wanted) && wanted[n].leaf >= 0 && wanted[n].off < inMemory; n++ {
+			if w := wanted[n]; w.off > end && (w.off > end+gap || w.end-from > maxWhole*size) {
+				break
+			}
 			end = max(end, wanted[n].end)
-			n++
 		}
-		size := s.r.f.requestSize()
 		if end = min(end, inMemory); end-from <= maxWhole*size {
 			size = end - from
 		}

@@ -175,6 +175,36 @@ func TestSomeRowsOfLargeRowGroups(t *testing.T) {
 	}
 }
 
+// TestSomeRowsOfAFullRowGroup: the heavy chunks have 2 to 3 MB, and a few rows still
+// cost at most two requests after the one for the footer.
+func TestSomeRowsOfAFullRowGroup(t *testing.T) {
+	var groups [][]formats.Trajectory
+	for rows := range random.Trajectories(1,
+		random.Options{Groups: 100, Scored: true, SampledTokens: 2000, PromptTokens: 500, Messages: 20}) {
+		groups = append(groups, rows)
+	}
+	var buf bytes.Buffer
+	w := NewWriter[formats.Trajectory](&buf)
+	for _, rows := range groups {
+		if err := w.Write(rows); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := w.Close(); err != nil {
+		t.Fatal(err)
+	}
+	all := flat(groups)
+	for _, c := range []struct{ first, rows int64 }{{0, 1}, {200, 8}, {440, 8}, {791, 9}} {
+		src := &counting{ReaderAt: bytes.NewReader(buf.Bytes())}
+		got, _ := rowsFrom[formats.Trajectory](t, src, int64(buf.Len()), 48<<20, c.first, c.rows)
+		sameRows(t, all[c.first:c.first+c.rows], got)
+		t.Logf("rows %d to %d: %d requests, %d bytes of %d", c.first, c.first+c.rows, src.requests.Load(), src.bytes.Load(), buf.Len())
+		if n := src.requests.Load(); n > 3 {
+			t.Errorf("rows %d to %d: %d requests", c.first, c.first+c.rows, n)
+		}
+	}
+}
+
 // losing is a source whose later requests fail.
 type losing struct {
 	io.ReaderAt
