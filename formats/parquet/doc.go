@@ -18,10 +18,10 @@
 //     values (read_pages, read_column, read_levels, read_values) and sets the fields
 //     of rows (read_assemble, read_fields); read_budget bounds its memory, and
 //     read_json makes JSON of files of other tools.
-//   - remote_*.go: files in an object store. remote_open has the ranges that are one
-//     request, remote_plan what a reader needs and in which order, remote_requests
-//     the requests and their memory, remote_stream the reader's side, remote_next
-//     the prefetch of the next file.
+//   - remote_*.go: files in an object store. remote_open opens them, remote_plan
+//     lists the ranges that a reader needs in the order of need, remote_requests has
+//     the budget and the requests, remote_stream the reader's side, remote_next the
+//     prefetch of the next file.
 //
 // To make a leaf heavy, mark it in formats.Columns.
 package parquet

@@ -35,7 +35,7 @@ func (s *stream) plan() (more bool, err error) {
 			}
 			start, end := span(&chunk.MetaData)
 			wanted = append(wanted, want{start, end, id})
-			if end-start <= r.f.requestSize()/2 {
+			if end-start <= r.f.requestSize()/3 {
 				small += end - start
 			}
 		}
