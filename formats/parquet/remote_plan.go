@@ -20,6 +20,15 @@ type want struct {
 func (s *stream) plan() (more bool, err error) {
 	r := s.r
 	groups := r.f.meta.RowGroups
+	if s.planned == len(groups) || s.first >= r.end {
+		return false, nil
+	}
+	var unread []int // heavy leaves, too large to be fetched just to save a request
+	for i, n := range r.f.leaves {
+		if heavy[columnName(n.path)] && !slices.ContainsFunc(r.leaves, func(l *leaf) bool { return l.node.leaf == i }) {
+			unread = append(unread, i)
+		}
+	}
 	var wanted []want
 	var indexed []chunkID // chunks of which only some pages are needed
 	for small := int64(0); s.planned < len(groups) && s.first < r.end && small < s.limit/2; s.planned++ {
@@ -39,11 +48,9 @@ func (s *stream) plan() (more bool, err error) {
 				small += end - start
 			}
 		}
-		for i, n := range r.f.leaves {
-			if heavy[columnName(n.path)] && !slices.ContainsFunc(r.leaves, func(l *leaf) bool { return l.node.leaf == i }) {
-				start, end := span(&group.Columns[i].MetaData)
-				wanted = append(wanted, want{start, end, chunkID{s.planned, -1}})
-			}
+		for _, i := range unread {
+			start, end := span(&group.Columns[i].MetaData)
+			wanted = append(wanted, want{start, end, chunkID{s.planned, -1}})
 		}
 	}
 	some, err := s.wantPages(indexed)

@@ -47,9 +47,9 @@ func newStream(r *reader, shared *requests) *stream {
 		pages: map[chunkID][]format.PageLocation{}, requests: shared}
 }
 
-// memoryLimit returns how many bytes the reader's requests may have. Where it reads no heavy
-// leaf, decoding takes longer than fetching, and half of the file's limit is
-// enough: as much as it plans together.
+// memoryLimit returns how many bytes the reader's requests may have. Where it reads
+// no heavy leaf, decoding takes longer than fetching, and half of the file's limit
+// is enough.
 func (r *reader) memoryLimit() int64 {
 	if slices.ContainsFunc(r.leaves, func(l *leaf) bool { return heavy[l.name] }) {
 		return r.f.ahead
