@@ -198,7 +198,8 @@ func TestSomeRowsOfAFullRowGroup(t *testing.T) {
 		src := &counting{ReaderAt: bytes.NewReader(buf.Bytes())}
 		got, _ := rowsFrom[formats.Trajectory](t, src, int64(buf.Len()), 48<<20, c.first, c.rows)
 		sameRows(t, all[c.first:c.first+c.rows], got)
-		t.Logf("rows %d to %d: %d requests, %d bytes of %d", c.first, c.first+c.rows, src.requests.Load(), src.bytes.Load(), buf.Len())
+		t.Logf("rows %d to %d: %d requests, %d bytes of %d", c.first, c.first+c.rows, src.requests.Load(),
+			src.bytes.Load(), buf.Len())
 		if n := src.requests.Load(); n > 3 {
 			t.Errorf("rows %d to %d: %d requests", c.first, c.first+c.rows, n)
 		}
