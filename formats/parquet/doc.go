@@ -37,10 +37,10 @@
 //     read_convert for other types of values) and sets the fields of rows
 //     (read_assemble, read_fields); read_budget and read_recycle bound its memory, and
 //     read_json*.go make JSON of files of other tools.
-//   - remote_*.go: files in an object store. remote_open has the ranges that are one
-//     request, remote_plan what a reader needs and in which order, remote_requests
-//     the requests and their memory, remote_stream the reader's side, remote_next
-//     the prefetch of the next file.
+//   - remote_*.go: files in an object store. remote_open opens them, remote_plan
+//     lists the ranges that a reader needs in the order of need, remote_requests has
+//     the budget and the requests, remote_stream the reader's side, remote_next the
+//     prefetch of the next file.
 //
 // To make a leaf heavy, mark it in formats.Columns.
 package parquet

@@ -28,7 +28,7 @@ func (s *stream) prefetchNext() {
 		return
 	}
 	if next.stream == nil {
-		next.stream = newStream(next, s.pool)
+		next.stream = newStream(next, s.requests)
 	}
 	if next.stream.err == nil {
 		next.stream.err = next.stream.fill()

@@ -121,9 +121,9 @@ func (m *meeting) ReadAt(p []byte, off int64) (int, error) {
 
 // TestRangesAreFetchedAtOnce: one after the other they would wait for ever.
 func TestRangesAreFetchedAtOnce(t *testing.T) {
-	data := make([]byte, 1<<20)
+	data := make([]byte, 3*maxGap)
 	f := &File{src: &meeting{bytes.NewReader(data), make(chan struct{})}, ahead: 1 << 20}
-	got, err := f.fetch([]extent{{off: 0, end: 10}, {off: 1 << 19, end: 1<<19 + 10}})
+	got, err := f.fetch([]extent{{off: 0, end: 10}, {off: 2 * maxGap, end: 2*maxGap + 10}})
 	if err != nil || len(got.extents) != 2 {
 		t.Errorf("%+v, %v", got, err)
 	}

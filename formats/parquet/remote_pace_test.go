@@ -109,14 +109,14 @@ func TestPartsAreFetchedAhead(t *testing.T) {
 			readSlow(t, files[i], r)
 			r.Close()
 		}
-		pool := readers[0].stream.pool
+		shared := readers[0].stream.requests
 		scan := time.Since(from)
-		t.Logf("%s, and %s to download %d files; at most %d held", scan, plain, parts, pool.maxHeld)
+		t.Logf("%s, and %s to download %d files; at most %d held", scan, plain, parts, shared.maxHeld)
 		if scan > plain*23/20 {
 			t.Errorf("%s, and %s to download them", scan, plain)
 		}
-		if pool.maxHeld > slowLimit*11/10 || pool.held != 0 || pool.spare > slowLimit {
-			t.Errorf("%d bytes were held, %d at the end, and %d are kept", pool.maxHeld, pool.held, pool.spare)
+		if shared.maxHeld > slowLimit*11/10 || shared.held != 0 {
+			t.Errorf("%d bytes were held, and %d at the end", shared.maxHeld, shared.held)
 		}
 	})
 }

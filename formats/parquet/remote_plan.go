@@ -2,68 +2,66 @@ package parquet
 
 import (
 	"cmp"
-	"math"
 	"slices"
 
 	"github.com/parquet-go/parquet-go/format"
 )
 
-// want is a range that a chunk of the reader needs.
+// want is a range that a chunk of the reader needs, or a chunk of which no byte
+// is read: its leaf is -1.
 type want struct {
-	extent
+	off, end int64
 	chunkID
-	from, to int64 // of the chunk's bytes, for the order of need
 }
 
-// plan adds the pieces of further row groups. It returns false if there are
-// none. Row groups are planned together as long as their small chunks, which
-// may be held until the last of these row groups, fit into half the memory.
+// plan adds the requests of further row groups. It returns false if there are
+// none. Row groups are planned together until their small chunks, which may be
+// held until the last of these row groups, are half of the memory.
 func (s *stream) plan() (more bool, err error) {
 	r := s.r
 	groups := r.f.meta.RowGroups
+	if s.planned == len(groups) || s.first >= r.end {
+		return false, nil
+	}
+	var unread []int // heavy leaves, too large to be fetched just to save a request
+	for i, n := range r.f.leaves {
+		if heavy[columnName(n.path)] && !slices.ContainsFunc(r.leaves, func(l *leaf) bool { return l.node.leaf == i }) {
+			unread = append(unread, i)
+		}
+	}
 	var wanted []want
 	var indexed []chunkID // chunks of which only some pages are needed
-	var small int64
-	from := s.planned
-	for ; s.planned < len(groups) && s.first < r.end; s.planned++ {
+	for small := int64(0); s.planned < len(groups) && s.first < r.end && small < s.limit/2; s.planned++ {
 		group := &groups[s.planned]
-		if group.NumRows == 0 {
-			continue
-		}
-		for _, l := range r.leaves {
-			start, end := span(&group.Columns[l.node.leaf].MetaData)
-			if end-start <= r.f.ahead/48 {
-				small += end - start
-			}
-		}
-		if small > r.f.ahead/2 && s.planned > from {
-			break
-		}
 		whole := s.first >= r.next && s.first+group.NumRows <= r.end
+		s.first += group.NumRows
 		for i, l := range r.leaves {
 			chunk := &group.Columns[l.node.leaf]
-			start, end := span(&chunk.MetaData)
 			id := chunkID{s.planned, i}
 			if !whole && byPages(chunk) {
 				indexed = append(indexed, id)
 				continue
 			}
-			wanted = append(wanted, want{extent{off: start, end: end}, id, start, end})
+			start, end := span(&chunk.MetaData)
+			wanted = append(wanted, want{start, end, id})
+			if end-start <= r.f.requestSize()/3 {
+				small += end - start
+			}
 		}
-		s.first += group.NumRows
+		for _, i := range unread {
+			start, end := span(&group.Columns[i].MetaData)
+			wanted = append(wanted, want{start, end, chunkID{s.planned, -1}})
+		}
 	}
 	some, err := s.wantPages(indexed)
 	if err != nil || len(wanted)+len(some) == 0 {
 		return false, err
 	}
-	far := int64(farGap)
+	gap := int64(maxGap)
 	if len(some) > 0 {
-		far = pageGap
+		gap = pageGap
 	}
-	s.add(append(wanted, some...), r.walls(groups[from:s.planned]), far)
-	slices.SortStableFunc(s.order, func(a, b *piece) int {
-		return cmp.Or(cmp.Compare(a.need, b.need), cmp.Compare(a.off, b.off))
-	})
+	s.add(append(wanted, some...), gap)
 	return true, nil
 }
 
@@ -102,18 +100,18 @@ func (s *stream) wantPages(chunks []chunkID) ([]want, error) {
 		start, end := span(&c.MetaData)
 		at, until := pagesOfRows(pages, from, to)
 		if at < 0 {
-			out = append(out, want{extent{off: start, end: end}, id, start, end})
+			out = append(out, want{start, end, id})
 			continue
 		}
 		if c.MetaData.DictionaryPageOffset > 0 && pages[0].Offset > start {
-			out = append(out, want{extent{off: start, end: min(end, pages[0].Offset)}, id, start, end})
+			out = append(out, want{start, min(end, pages[0].Offset), id})
 		}
 		first, last := max(start, pages[at].Offset), end
 		if until < len(pages) {
 			last = min(end, pages[until].Offset)
 		}
 		if first < last { // else the index is damaged, which seek reports
-			out = append(out, want{extent{off: first, end: last}, id, first, last})
+			out = append(out, want{first, last, id})
 		}
 	}
 	return out, nil
@@ -148,75 +146,50 @@ func (r *reader) rowsIn(group int) (from, to int64) {
 	return max(0, r.next-first), min(r.end-first, r.f.meta.RowGroups[group].NumRows)
 }
 
-// add makes pieces of ranges: see join.
-func (s *stream) add(wanted []want, walls []extent, far int64) {
-	footer := s.r.f.fetchedFrom()
-	wanted = slices.DeleteFunc(wanted, func(w want) bool { return w.off >= min(w.end, footer) })
-	slices.SortFunc(wanted, func(a, b want) int { return byOffset(a.extent, b.extent) })
-	ranges := make([]extent, len(wanted))
-	for i, w := range wanted {
-		ranges[i] = extent{off: w.off, end: min(w.end, footer)}
-	}
-	for _, e := range join(ranges, walls, math.MaxInt64, far) {
-		for _, p := range s.r.f.cut(e, wanted) {
-			if wanted = p.uses(wanted); len(p.ends) > 0 {
-				s.pieces, s.order = append(s.pieces, p), append(s.order, p)
+// add makes requests of ranges, in order of need. Small gaps are read where the
+// ranges are then one request, but never a heavy chunk that the reader does not need.
+// Adjacent ranges that are much larger than a request are cut where chunks end, so
+// that no column holds what another one has passed; large chunks are cut equally.
+func (s *stream) add(wanted []want, gap int64) {
+	inMemory := s.r.f.fetchedFrom()
+	slices.SortFunc(wanted, func(a, b want) int { return cmp.Compare(a.off, b.off) })
+	for len(wanted) > 0 {
+		size, n, from, end := s.r.f.requestSize(), 0, wanted[0].off, wanted[0].end
+		for ; n < len(wanted) && wanted[n].leaf >= 0 && wanted[n].off < inMemory; n++ {
+			if w := wanted[n]; w.off > end && (w.off > end+gap || w.end-from > maxWhole*size) {
+				break
+			}
+			end = max(end, wanted[n].end)
+		}
+		if end = min(end, inMemory); end-from <= maxWhole*size {
+			size = end - from
+		}
+		var q *request
+		for _, w := range wanted[:n] {
+			w.end = min(w.end, inMemory)
+			if q != nil && w.end-q.off <= size {
+				q.end = max(q.end, w.end)
+				s.use(q, w.chunkID, 0)
+				continue
+			}
+			parts := (w.end - w.off + size - 1) / max(1, size)
+			for i := range parts {
+				q = &request{extent: extent{off: w.off + (w.end-w.off)*i/parts, end: w.off + (w.end-w.off)*(i+1)/parts},
+					need: float64(w.group + 1)}
+				s.waiting = append(s.waiting, q)
+				s.use(q, w.chunkID, float64(i)/float64(parts))
 			}
 		}
+		wanted = wanted[max(n, 1):]
 	}
+	slices.SortStableFunc(s.waiting, func(a, b *request) int { return cmp.Compare(a.need, b.need) })
 }
 
-// cut makes pieces of a range. A large one is cut where a chunk ends that fills
-// much of a piece, so that no column holds what another one has passed; what is
-// between is cut equally.
-func (f *File) cut(e extent, wanted []want) (out []*piece) {
-	each := f.pieceSize()
-	ends := []int64{e.end}
-	if e.end-e.off > wholePieces*each {
-		ends = ends[:0]
-		for _, w := range wanted {
-			if w.end-w.off > each/3 && w.end < e.end-each/4 {
-				ends = append(ends, w.end)
-			}
-		}
-		ends = append(ends, e.end)
-	} else {
-		each *= wholePieces
+// use notes that a chunk needs a request once a part of its bytes is read.
+func (s *stream) use(q *request, id chunkID, part float64) {
+	q.need = min(q.need, float64(id.group)+part)
+	if of := s.chunks[id]; len(of) == 0 || of[len(of)-1] != q {
+		s.chunks[id] = append(of, q)
+		q.users++
 	}
-	for at := e.off; len(ends) > 0; at, ends = ends[0], ends[1:] {
-		size := ends[0] - at
-		n := (size + each - 1) / each
-		for i := range n {
-			out = append(out, &piece{extent: extent{off: at + size*i/n, end: at + size*(i+1)/n}, done: make(chan struct{})})
-		}
-	}
-	return out
-}
-
-// uses sets when a piece is needed, and until when. It returns the rest of the
-// wanted ranges.
-func (p *piece) uses(wanted []want) []want {
-	for len(wanted) > 0 && wanted[0].end <= p.off {
-		wanted = wanted[1:]
-	}
-	for i := range wanted {
-		w := &wanted[i]
-		if w.off >= p.end {
-			break
-		}
-		if w.end <= p.off {
-			continue
-		}
-		if need := float64(w.group) + float64(max(0, p.off-w.from))/float64(w.to-w.from+1); len(p.ends) == 0 ||
-			need < p.need {
-			p.need = need
-		}
-		switch {
-		case len(p.ends) == 0 || w.group > p.group:
-			p.group, p.ends = w.group, append(p.ends[:0], use{w.leaf, min(w.end, p.end)})
-		case w.group == p.group:
-			p.ends = append(p.ends, use{w.leaf, min(w.end, p.end)})
-		}
-	}
-	return wanted
 }

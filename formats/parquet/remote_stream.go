@@ -2,8 +2,8 @@ package parquet
 
 import (
 	"io"
-	"math"
 	"slices"
+	"sync/atomic"
 
 	"github.com/parquet-go/parquet-go/format"
 )
@@ -12,23 +12,21 @@ import (
 // in which it needs it, while it decodes what came before. Only the reader's
 // goroutine uses it.
 //
-// The wanted chunks are planned for many row groups together: near ones are one
-// range (join), and a large range is several pieces. A piece begins when there
-// is room for it, or when the reader waits for it, and its memory is used again
-// once all columns have passed it. So a row group may be larger than the memory:
-// its columns advance through their pieces together.
+// The needed ranges are a list of requests (plan). One begins when there is room
+// for it, or when the reader waits for it, and its memory is released once all
+// chunks have passed it. So a row group may be larger than the memory: its
+// columns advance through their requests together.
 type stream struct {
 	r       *reader
-	limit   int64    // bytes of the pieces that have begun
-	pieces  []*piece // planned and not released, in no order
-	order   []*piece // planned and not begun, in order of need
-	planned int      // row groups before this one are
-	first   int64    // first row of that row group
+	limit   int64                  // bytes of the requests that have begun
+	chunks  map[chunkID][]*request // planned and not passed, ascending
+	waiting []*request             // planned and not begun, in order of need
+	planned int                    // row groups before this one are
+	first   int64                  // first row of that row group
 	pages   map[chunkID][]format.PageLocation
+	closed  atomic.Bool
 
-	passed []int64 // by leaf of the reader: its position in the current row group
-
-	*pool
+	*requests
 	follower *reader // read after this one; nil while it is not known
 	err      error   // from before its turn
 }
@@ -36,40 +34,22 @@ type stream struct {
 // chunkID is a chunk of a reader: its row group and the index of its leaf.
 type chunkID struct{ group, leaf int }
 
-// piece is a range of the file that is fetched with one request.
-type piece struct {
-	extent
-	need  float64 // row group and fraction of its rows from which on it is needed
-	group int     // the last row group that needs it
-	ends  []use   // what that row group needs of it
-	begun bool
-	src   io.ReaderAt
-	done  chan struct{} // closed when data or err is set
-	err   error
-}
-
-// use is where a leaf's need of a piece ends.
-type use struct {
-	leaf int
-	end  int64
-}
-
-// pieceSize returns the most bytes of a piece of a large range. A reader has
-// atOnce pieces under way; as much room again, and some more, is for those that
+// requestSize returns how many bytes of a large chunk are one request. A reader has
+// atOnce requests under way; as much room again, and some more, is for those that
 // its columns are in, and for what all row groups share.
-func (f *File) pieceSize() int64 { return max(f.ahead/(9*atOnce/4), nearGap) }
+func (f *File) requestSize() int64 { return max(f.ahead/(9*atOnce/4), 64<<10) }
 
-// wholePieces is how many times as large a range may be that is one piece.
-const wholePieces = 3
+// maxWhole is how many times as large neighbours may be that are one request.
+const maxWhole = 3
 
-func newStream(r *reader, o *pool) *stream {
-	return &stream{r: r, limit: r.memoryLimit(), planned: r.group, first: r.first, pages: map[chunkID][]format.PageLocation{},
-		passed: make([]int64, len(r.leaves)), pool: o}
+func newStream(r *reader, shared *requests) *stream {
+	return &stream{r: r, limit: r.memoryLimit(), planned: r.group, first: r.first, chunks: map[chunkID][]*request{},
+		pages: map[chunkID][]format.PageLocation{}, requests: shared}
 }
 
-// memoryLimit returns how many bytes the reader's pieces may have. Where it reads no heavy
-// leaf, decoding takes longer than fetching, and half of the file's limit is
-// enough: as much as it plans together.
+// memoryLimit returns how many bytes the reader's requests may have. Where it reads
+// no heavy leaf, decoding takes longer than fetching, and half of the file's limit
+// is enough.
 func (r *reader) memoryLimit() int64 {
 	if slices.ContainsFunc(r.leaves, func(l *leaf) bool { return heavy[l.name] }) {
 		return r.f.ahead
@@ -83,7 +63,7 @@ func (r *reader) fetchAhead() error {
 		return nil
 	}
 	if r.stream == nil {
-		r.stream = newStream(r, new(pool))
+		r.stream = newStream(r, newRequests())
 	}
 	return r.stream.enter()
 }
@@ -93,7 +73,7 @@ func (r *reader) source(leaf int) io.ReaderAt {
 	if r.stream == nil {
 		return r.f.src
 	}
-	return &chunkSource{r.stream, leaf}
+	return &chunkSource{r.stream, chunkID{r.group, leaf}}
 }
 
 // pagesAhead returns the pages of a chunk of which only some are fetched.
@@ -109,22 +89,38 @@ func (s *stream) enter() error {
 	if s.err != nil {
 		return s.err
 	}
-	clear(s.passed)
-	s.release()
+	for id, of := range s.chunks {
+		if id.group < s.r.group {
+			s.pass(id, len(of))
+		}
+	}
 	return s.fill()
 }
 
-// fill begins as many pieces as there is room for, plans further row groups
-// when all pieces were begun, and then goes on with the next reader.
+// pass releases a chunk's first n requests.
+func (s *stream) pass(id chunkID, n int) {
+	of := s.chunks[id]
+	for _, q := range of[:n] {
+		s.passed(q)
+	}
+	if s.chunks[id] = of[n:]; n == len(of) {
+		delete(s.chunks, id)
+	}
+}
+
+// fill begins as many requests as there is room for, plans further row groups
+// when all were begun, and then goes on with the next reader.
 func (s *stream) fill() error {
 	for {
-		for len(s.order) > 0 {
-			p := s.order[0]
-			if !p.begun && s.held > 0 && s.held+p.end-p.off > s.limit {
-				return nil
+		for len(s.waiting) > 0 {
+			q := s.waiting[0]
+			if q.users > 0 && q.done == nil {
+				if s.held > 0 && s.held+q.end-q.off > s.limit {
+					return nil
+				}
+				s.begin(q)
 			}
-			s.begin(p)
-			s.order = s.order[1:]
+			s.waiting = s.waiting[1:]
 		}
 		if s.held >= s.limit {
 			return nil
@@ -138,88 +134,56 @@ func (s *stream) fill() error {
 	}
 }
 
-func (s *stream) begin(p *piece) {
-	if !p.begun {
-		s.pool.begin(p, s.r.f.src, s.limit)
-	}
-}
-
-// release forgets the pieces that every column has passed.
-func (s *stream) release() {
-	s.pieces = slices.DeleteFunc(s.pieces, func(p *piece) bool {
-		if p.group > s.r.group {
-			return false
-		}
-		for _, u := range p.ends {
-			if p.group == s.r.group && s.passed[u.leaf] < u.end {
-				return false
-			}
-		}
-		if !p.begun {
-			p.begun = true // never: nobody needs it
-			return true
-		}
-		if !p.fetched() {
-			return false
-		}
-		s.recycle(p)
-		return true
-	})
-}
-
-// chunkSource is the stream as one column reads it, forwards.
+// chunkSource is the stream as one chunk is read, forwards.
 type chunkSource struct {
 	*stream
-	leaf int
+	id chunkID
 }
 
-// ReadAt copies from the pieces, and waits for them. What is in no piece is read
-// from the file.
+// ReadAt copies from the chunk's requests, and waits for them. What is in none is
+// read from the file.
 func (s *chunkSource) ReadAt(p []byte, off int64) (n int, err error) {
-	if off > s.passed[s.leaf] {
-		s.passed[s.leaf] = off
-		s.release()
-		if err := s.fill(); err != nil {
-			return 0, err
-		}
+	passed := 0
+	for of := s.chunks[s.id]; passed < len(of) && of[passed].end <= off; passed++ {
 	}
-	for n < len(p) {
+	s.pass(s.id, passed)
+	if err := s.fill(); err != nil {
+		return 0, err
+	}
+	for _, q := range s.chunks[s.id] {
 		at := off + int64(n)
-		from, next := s.at(at)
-		if from == nil {
-			to := int(min(int64(len(p)), next-off))
+		if at >= q.end {
+			continue
+		}
+		if to := int(min(int64(len(p)), q.off-off)); to > n {
 			k, err := s.r.f.src.ReadAt(p[n:to], at)
 			if n += k; n < to {
 				return n, err
 			}
-			continue
+			at = off + int64(n)
 		}
-		s.begin(from)
-		if <-from.done; from.err != nil {
-			return n, from.err
+		if n == len(p) {
+			return n, nil
 		}
-		n += copy(p[n:], from.data[at-from.off:])
+		s.begin(q)
+		if <-q.done; q.err != nil {
+			return n, q.err
+		}
+		n += copy(p[n:], q.data[at-q.off:])
 	}
-	return n, nil
+	if n == len(p) {
+		return n, nil
+	}
+	k, err := s.r.f.src.ReadAt(p[n:], off+int64(n))
+	return n + k, err
 }
 
-// at returns the piece that has a byte of the file; if none has it, where the
-// next one begins.
-func (s *stream) at(off int64) (has *piece, next int64) {
-	next = math.MaxInt64
-	for _, p := range s.pieces {
-		if off >= p.off && off < p.end {
-			return p, 0
-		}
-		if p.off > off {
-			next = min(next, p.off)
-		}
-	}
-	return nil, next
-}
-
-// close ends the stream; requests that have begun end by themselves.
+// close ends the stream: no request begins any more, and those under way end by
+// themselves.
 func (s *stream) close() {
-	s.forget(s.pieces)
-	s.pieces, s.order = nil, nil
+	s.closed.Store(true)
+	for id, of := range s.chunks {
+		s.pass(id, len(of))
+	}
+	s.waiting = nil
 }

@@ -5,9 +5,11 @@ import (
 	"errors"
 	"io"
 	"reflect"
+	"runtime"
 	"sync"
 	"sync/atomic"
 	"testing"
+	"weak"
 
 	"github.com/rollmill/rollmill/formats"
 	"github.com/rollmill/rollmill/formats/random"
@@ -92,7 +94,7 @@ func TestLargeRowGroupsAreFetchedAhead(t *testing.T) {
 	}
 	size := int64(len(data))
 	t.Logf("%d requests, %d bytes of %d, at most %d held", src.requests.Load(), src.bytes.Load(), size, r.stream.maxHeld)
-	if n := src.requests.Load(); n > size/r.f.pieceSize()+10 {
+	if n := src.requests.Load(); n > size/r.f.requestSize()+10 {
 		t.Errorf("%d requests for %d bytes", n, size)
 	}
 	if n := src.bytes.Load(); n > size*103/100 {
@@ -100,6 +102,59 @@ func TestLargeRowGroupsAreFetchedAhead(t *testing.T) {
 	}
 	if r.stream.maxHeld > limit*3/2 {
 		t.Errorf("%d bytes were held", r.stream.maxHeld)
+	}
+}
+
+// buffers is a source that knows which of the memory it has filled is still used.
+type buffers struct {
+	counting
+	mu     sync.Mutex
+	filled []weak.Pointer[byte]
+	sizes  []int64
+}
+
+func (b *buffers) ReadAt(p []byte, off int64) (int, error) {
+	b.mu.Lock()
+	b.filled, b.sizes = append(b.filled, weak.Make(&p[0])), append(b.sizes, int64(len(p)))
+	b.mu.Unlock()
+	return b.counting.ReadAt(p, off)
+}
+
+// used returns the bytes of all buffers but the footer's that are not garbage.
+func (b *buffers) used() (sum int64) {
+	runtime.GC()
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	for i := range b.filled {
+		if i > 0 && b.filled[i].Value() != nil {
+			sum += b.sizes[i]
+		}
+	}
+	return sum
+}
+
+// TestPassedBytesAreGarbage: within a row group, bytes that all columns have passed
+// are referred to by nothing.
+func TestPassedBytesAreGarbage(t *testing.T) {
+	data := large()
+	const limit = 6 << 20
+	src := &buffers{counting: counting{ReaderAt: bytes.NewReader(data)}}
+	f, err := OpenAhead(src, int64(len(data)), "x", limit)
+	if err != nil {
+		t.Fatal(err)
+	}
+	r, err := NewReader[formats.Trajectory](f, 0, f.Rows())
+	if err != nil {
+		t.Fatal(err)
+	}
+	most := int64(0)
+	for rows := make([]formats.Trajectory, 20); err == nil; {
+		_, err = r.Read(rows)
+		most = max(most, src.used())
+	}
+	t.Logf("at most %d bytes of %d are used; %d counted", most, len(data), r.stream.maxHeld)
+	if err != io.EOF || most == 0 || most > limit*11/10 {
+		t.Errorf("%d bytes of requests are used, of a limit of %d: %v", most, limit, err)
 	}
 }
 
@@ -114,6 +169,37 @@ func TestSomeRowsOfLargeRowGroups(t *testing.T) {
 		if !reflect.DeepEqual(got, all[c.first:c.first+c.rows]) {
 			t.Errorf("rows %d to %d are others", c.first, c.first+c.rows)
 		}
+		if n := src.requests.Load(); n > 3 {
+			t.Errorf("rows %d to %d: %d requests", c.first, c.first+c.rows, n)
+		}
+	}
+}
+
+// TestSomeRowsOfAFullRowGroup: the heavy chunks have 2 to 3 MB, and a few rows still
+// cost at most two requests after the one for the footer.
+func TestSomeRowsOfAFullRowGroup(t *testing.T) {
+	var groups [][]formats.Trajectory
+	for rows := range random.Trajectories(1,
+		random.Options{Groups: 100, Scored: true, SampledTokens: 2000, PromptTokens: 500, Messages: 20}) {
+		groups = append(groups, rows)
+	}
+	var buf bytes.Buffer
+	w := NewWriter[formats.Trajectory](&buf)
+	for _, rows := range groups {
+		if err := w.Write(rows); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := w.Close(); err != nil {
+		t.Fatal(err)
+	}
+	all := flat(groups)
+	for _, c := range []struct{ first, rows int64 }{{0, 1}, {200, 8}, {440, 8}, {791, 9}} {
+		src := &counting{ReaderAt: bytes.NewReader(buf.Bytes())}
+		got, _ := rowsFrom[formats.Trajectory](t, src, int64(buf.Len()), 48<<20, c.first, c.rows)
+		sameRows(t, all[c.first:c.first+c.rows], got)
+		t.Logf("rows %d to %d: %d requests, %d bytes of %d", c.first, c.first+c.rows, src.requests.Load(),
+			src.bytes.Load(), buf.Len())
 		if n := src.requests.Load(); n > 3 {
 			t.Errorf("rows %d to %d: %d requests", c.first, c.first+c.rows, n)
 		}
