@@ -45,7 +45,7 @@ var recursion = map[string]string{
 	"formats/parquet typ":             "as deep as a schema may be: see maxNesting",
 	"formats/parquet bytes":           "as deep as the Go type of the rows",
 	"formats/parquet value":           "as deep as the Go type of the rows, or as a schema may be: see maxNesting",
-	"formats/parquet walk":            "as deep as the Go type of the rows",
+	"formats/parquet addNested":       "as deep as the Go type of the rows",
 	"stages/rollout/tree withNumbers": "json.Decoder bounds the depth of what it decodes",
 	"stages/rollout/tree longestText": "as deep as the messages of a trajectory, each of which is a call that was recorded",
 }
