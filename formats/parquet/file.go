@@ -96,7 +96,7 @@ func (f *File) describe(footer []byte, codecs []format.CompressionCodec) error {
 			}
 		}
 	}
-	bare := &File{name: f.name, meta: &fileMeta{RowGroups: make([]groupMeta, len(meta.RowGroups))}}
+	bare := &File{name: f.name, meta: &fileMeta{RowGroups: make([]rowGroupMeta, len(meta.RowGroups))}}
 	for g := range meta.RowGroups {
 		bare.meta.RowGroups[g].NumRows = meta.RowGroups[g].NumRows
 	}

@@ -13,12 +13,12 @@ import (
 type fileMeta struct {
 	Schema           []format.SchemaElement
 	NumRows          int64
-	RowGroups        []groupMeta
+	RowGroups        []rowGroupMeta
 	KeyValueMetadata []format.KeyValue
 	ColumnOrders     []format.ColumnOrder
 }
 
-type groupMeta struct {
+type rowGroupMeta struct {
 	NumRows, TotalByteSize int64
 	Columns                []chunkMeta
 }
@@ -52,7 +52,7 @@ func keep(meta *format.FileMetaData) *fileMeta {
 		m.KeyValueMetadata = append(m.KeyValueMetadata,
 			format.KeyValue{Key: strings.Clone(kv.Key), Value: strings.Clone(kv.Value)})
 	}
-	m.RowGroups = make([]groupMeta, len(meta.RowGroups))
+	m.RowGroups = make([]rowGroupMeta, len(meta.RowGroups))
 	var before []chunkMeta // of the row group before
 	for g := range meta.RowGroups {
 		from, to := &meta.RowGroups[g], &m.RowGroups[g]

@@ -94,7 +94,7 @@ func (s *jsonScan) next() (row json.RawMessage, err error) {
 	return b, nil
 }
 
-// nextGroup begins the next row group.
+// nextRowGroup begins the next row group.
 func (s *jsonScan) nextRowGroup() error {
 	if s.rowGroup >= 0 {
 		for _, c := range s.leaves {

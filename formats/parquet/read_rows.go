@@ -28,16 +28,16 @@ type Reader[T any] struct {
 
 // reader reads rows of any type.
 type reader struct {
-	f       *File
-	leaves  []*leaf
-	next    int64 // row of the file
-	end     int64
-	group   int   // row group that holds next
-	first   int64 // its first row
-	cursors []*cursor
-	spent   []*cursor // of the row group before
-	budget  *budget
-	uses    *uses // nil when the caller does not say it
+	f        *File
+	leaves   []*leaf
+	next     int64 // row of the file
+	end      int64
+	rowGroup int   // that holds next
+	first    int64 // its first row
+	cursors  []*cursor
+	spent    []*cursor // of the row group before
+	budget   *budget
+	uses     *uses // nil when the caller does not say it
 
 	stream *stream // of a file that is fetched ahead; else nil
 	then   func() Follower
@@ -110,7 +110,7 @@ func (r *reader) Skip(rows int64) (err error) {
 		if r.cursors == nil || err != nil {
 			break
 		}
-		left := r.first + r.f.meta.RowGroups[r.group].NumRows - r.next
+		left := r.first + r.f.meta.RowGroups[r.rowGroup].NumRows - r.next
 		if rows >= left && r.f.ahead == 0 {
 			break
 		}
@@ -129,7 +129,7 @@ func (r *reader) Skip(rows int64) (err error) {
 
 // adjacent returns how many of the next n rows are in the open row group.
 func (r *reader) adjacent(n int) int {
-	left := r.first + r.f.meta.RowGroups[r.group].NumRows - r.next
+	left := r.first + r.f.meta.RowGroups[r.rowGroup].NumRows - r.next
 	return int(min(int64(n), r.end-r.next, left))
 }
 
@@ -147,9 +147,9 @@ func (r *reader) fill(rows rowSlice) error {
 // open moves to the row group of the next row.
 func (r *reader) open() error {
 	rowGroups := r.f.meta.RowGroups
-	for r.first+rowGroups[r.group].NumRows <= r.next {
-		r.first += rowGroups[r.group].NumRows
-		r.group++
+	for r.first+rowGroups[r.rowGroup].NumRows <= r.next {
+		r.first += rowGroups[r.rowGroup].NumRows
+		r.rowGroup++
 		if r.cursors != nil {
 			r.spent, r.cursors = r.cursors, nil
 			for _, c := range r.spent {
@@ -164,9 +164,9 @@ func (r *reader) open() error {
 		return r.fail("", err)
 	}
 	skip := r.next - r.first
-	whole := skip == 0 && r.end >= r.first+rowGroups[r.group].NumRows
+	whole := skip == 0 && r.end >= r.first+rowGroups[r.rowGroup].NumRows
 	for i, l := range r.leaves {
-		c := newCursor(r.source(i), l, &rowGroups[r.group].Columns[l.node.leaf].MetaData, whole)
+		c := newCursor(r.source(i), l, &rowGroups[r.rowGroup].Columns[l.node.leaf].MetaData, whole)
 		c.column.budget = r.budget
 		c.column.recycle(r.uses)
 		if i < len(r.spent) {
@@ -253,7 +253,7 @@ func (r *reader) LeaveOut(columns ...string) {
 // returns how many rows of the page are before it. For a chunk of a page or two
 // the page index is not worth a request.
 func (r *reader) seek(c *cursor, leaf int, row int64) (rest int64, err error) {
-	id := chunkID{r.group, leaf}
+	id := chunkID{r.rowGroup, leaf}
 	chunk := r.chunk(id)
 	pages, planned := r.pagesAhead(id)
 	if !planned {
@@ -264,7 +264,7 @@ func (r *reader) seek(c *cursor, leaf int, row int64) (rest int64, err error) {
 			return 0, err
 		}
 	}
-	_, end := r.rowsIn(r.group)
+	_, end := r.rowsIn(r.rowGroup)
 	to, until := pagesOfRows(pages, row, end)
 	if planned && until < len(pages) { // what follows is not fetched
 		if pages[until].Offset <= c.window.at || pages[until].Offset > c.window.end {
@@ -314,7 +314,7 @@ func readIndex[I any](src io.ReaderAt, offset int64, length int32) (index I, err
 }
 
 func (r *reader) fail(column string, err error) error {
-	return r.f.fail(column, r.group, r.next, err)
+	return r.f.fail(column, r.rowGroup, r.next, err)
 }
 
 // fail adds the place to an error. An error of the source is not the file's

@@ -96,7 +96,7 @@ func (s *stream) wantPages(chunks []chunkID) ([]want, error) {
 			return nil, err
 		}
 		s.pages[id] = pages
-		from, to := r.rowsIn(id.group)
+		from, to := r.rowsIn(id.rowGroup)
 		start, end := span(&c.MetaData)
 		at, until := pagesOfRows(pages, from, to)
 		if at < 0 {
@@ -133,14 +133,14 @@ func pagesOfRows(pages []format.PageLocation, from, to int64) (first, end int) {
 }
 
 func (r *reader) chunk(id chunkID) *chunkMeta {
-	return &r.f.meta.RowGroups[id.group].Columns[r.leaves[id.leaf].node.leaf]
+	return &r.f.meta.RowGroups[id.rowGroup].Columns[r.leaves[id.leaf].node.leaf]
 }
 
 // rowsIn returns the rows of a row group, relative to it, that the reader will
 // read.
 func (r *reader) rowsIn(group int) (from, to int64) {
 	first := r.first
-	for g := r.group; g < group; g++ {
+	for g := r.rowGroup; g < group; g++ {
 		first += r.f.meta.RowGroups[g].NumRows
 	}
 	return max(0, r.next-first), min(r.end-first, r.f.meta.RowGroups[group].NumRows)
@@ -175,7 +175,7 @@ func (s *stream) add(wanted []want, gap int64) {
 			parts := (w.end - w.off + size - 1) / max(1, size)
 			for i := range parts {
 				q = &request{extent: extent{off: w.off + (w.end-w.off)*i/parts, end: w.off + (w.end-w.off)*(i+1)/parts},
-					need: float64(w.group + 1)}
+					need: float64(w.rowGroup + 1)}
 				s.waiting = append(s.waiting, q)
 				s.use(q, w.chunkID, float64(i)/float64(parts))
 			}
@@ -187,7 +187,7 @@ func (s *stream) add(wanted []want, gap int64) {
 
 // use notes that a chunk needs a request once a part of its bytes is read.
 func (s *stream) use(q *request, id chunkID, part float64) {
-	q.need = min(q.need, float64(id.group)+part)
+	q.need = min(q.need, float64(id.rowGroup)+part)
 	if of := s.chunks[id]; len(of) == 0 || of[len(of)-1] != q {
 		s.chunks[id] = append(of, q)
 		q.users++

@@ -32,7 +32,7 @@ type stream struct {
 }
 
 // chunkID is a chunk of a reader: its row group and the index of its leaf.
-type chunkID struct{ group, leaf int }
+type chunkID struct{ rowGroup, leaf int }
 
 // requestSize returns how many bytes of a large chunk are one request. A reader has
 // atOnce requests under way; as much room again, and some more, is for those that
@@ -43,7 +43,7 @@ func (f *File) requestSize() int64 { return max(f.ahead/(9*atOnce/4), 64<<10) }
 const maxWhole = 3
 
 func newStream(r *reader, shared *requests) *stream {
-	return &stream{r: r, limit: r.memoryLimit(), planned: r.group, first: r.first, chunks: map[chunkID][]*request{},
+	return &stream{r: r, limit: r.memoryLimit(), planned: r.rowGroup, first: r.first, chunks: map[chunkID][]*request{},
 		pages: map[chunkID][]format.PageLocation{}, requests: shared}
 }
 
@@ -73,7 +73,7 @@ func (r *reader) source(leaf int) io.ReaderAt {
 	if r.stream == nil {
 		return r.f.src
 	}
-	return &chunkSource{r.stream, chunkID{r.group, leaf}}
+	return &chunkSource{r.stream, chunkID{r.rowGroup, leaf}}
 }
 
 // pagesAhead returns the pages of a chunk of which only some are fetched.
@@ -90,7 +90,7 @@ func (s *stream) enter() error {
 		return s.err
 	}
 	for id, of := range s.chunks {
-		if id.group < s.r.group {
+		if id.rowGroup < s.r.rowGroup {
 			s.pass(id, len(of))
 		}
 	}

@@ -36,7 +36,7 @@ type Writer[T any] struct {
 	closed                  bool
 }
 
-// rowGroup is the buffered entries of one row group.
+// rowGroupBuffer is the buffered entries of one row group.
 type rowGroupBuffer struct {
 	chunks []*chunk // by column
 	heavy  []*chunk

@@ -13,7 +13,7 @@ import (
 // views of agents that stream.
 var streamViews = []view{{stream: true}, {stream: true, ids: true}, {stream: true, usage: true, logprobs: true}}
 
-// FuzzAlike: the chunks of a stream, a line each, are recorded and shown as if
+// FuzzChunkTemplate: the chunks of a stream, a line each, are recorded and shown as if
 // each was read in full.
 func FuzzChunkTemplate(f *testing.F) {
 	chunk := func(head, delta, logprobs, rest string) string {
@@ -125,7 +125,7 @@ func checkTemplate(t *testing.T, stream []byte, see view) (matched int) {
 	return matched
 }
 
-// TestRandomChunksAreAlike: each part of a chunk is that of the one before, or
+// TestRandomChunksMatchTheTemplate: each part of a chunk is that of the one before, or
 // another.
 func TestRandomChunksMatchTheTemplate(t *testing.T) {
 	entry := func(more string) []string {
@@ -193,7 +193,7 @@ func recordedSoFar(a *answer) string {
 	return out
 }
 
-// TestNearlyAllChunksAreAlike: of a stream as engines send it, only the first
+// TestNearlyAllChunksMatchTheTemplate: of a stream as engines send it, only the first
 // and the last chunk are read in full.
 func TestNearlyAllChunksMatchTheTemplate(t *testing.T) {
 	for _, see := range streamViews {

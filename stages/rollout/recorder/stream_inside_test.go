@@ -23,7 +23,7 @@ func (s streaming) RoundTrip(r *http.Request) (*http.Response, error) {
 		Request: r}, nil
 }
 
-// FuzzMadeStreams: whatever an engine streams, the agent gets events of its API
+// FuzzTranslatedStreams: whatever an engine streams, the agent gets events of its API
 // that end as the API's do, or its error, and the call is recorded as it ended.
 func FuzzTranslatedStreams(f *testing.F) {
 	token := func(delta, finish string) string {

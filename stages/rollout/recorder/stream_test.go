@@ -122,7 +122,7 @@ func (a *listener) rest() string {
 	return string(out)
 }
 
-// TestMadeStreamsComeAsTheEngineStreams: the status when the engine accepts the
+// TestTranslatedStreamsComeAsTheEngineStreams: the status when the engine accepts the
 // call, each text as it comes, and the end once the call is recorded.
 func TestTranslatedStreamsComeAsTheEngineStreams(t *testing.T) {
 	for name, api := range made {
@@ -309,7 +309,7 @@ func TestEnginesWhoseStreamsLackLogprobsAnswerWhole(t *testing.T) {
 	}
 }
 
-// TestMadeStreamsEqualWholeAnswers: an agent that puts a stream together has what
+// TestTranslatedStreamsEqualWholeAnswers: an agent that puts a stream together has what
 // a call without one gives, and the record is the same.
 func TestTranslatedStreamsEqualWholeAnswers(t *testing.T) {
 	for name, c := range map[string]struct{ stream, whole string }{
