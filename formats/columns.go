@@ -22,8 +22,8 @@ type Column struct {
 }
 
 // Columns returns the documented columns of a row kind, or of a further table
-// (by its name), in schema order. Columns are documented only here; a test
-// compares them with the structs.
+// (by its name), in the order of the structs' fields, which a test compares. Columns
+// are documented only here. Parquet files of trajectories have `example` first.
 func Columns(kind Kind) []Column {
 	switch kind {
 	case KindTrajectories:

@@ -118,8 +118,8 @@ func layoutOf[T any]() *layout {
 	return l
 }
 
-// heavyFirst makes the first heavy leaf at the top of the schema the first of all
-// columns. parquet-java (Spark, Hive, Iceberg in Java) takes a row group to begin at
+// heavyFirst makes the first heavy leaf at the top of the schema of trajectories the
+// first of all columns. parquet-java (Spark, Hive, Iceberg in Java) takes a row group to begin at
 // its first column, to have total_compressed_size bytes from there, and reads it with
 // the split that holds the middle: a heavy column is where the row group is, a light
 // one is at the end of the file, and Spark would lose rows without an error.
@@ -129,7 +129,7 @@ func heavyFirst(meta *format.FileMetaData) error {
 		return err
 	}
 	i := slices.IndexFunc(root.children, func(n *node) bool { return n.leaf >= 0 && heavy[n.name] })
-	if i < 0 {
+	if i < 0 || root.name != kindName(reflect.TypeFor[formats.Trajectory]()) {
 		return nil
 	}
 	first := root.children[i]

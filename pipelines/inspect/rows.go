@@ -1,6 +1,7 @@
 package inspect
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -77,10 +78,25 @@ func eachRow(ctx context.Context, d *dataset.Dataset, table string, names []stri
 		} else if err != nil {
 			return err
 		}
-		if more, err := f(Row{row, valuesOf(reflect.ValueOf(one[0].Value()).Elem())}); err != nil || !more {
+		is := valuesOf(reflect.ValueOf(one[0].Value()).Elem())
+		if len(names) == 0 && table == "" {
+			is.asDocumented(d.Kind)
+		}
+		if more, err := f(Row{row, is}); err != nil || !more {
 			return err
 		}
 	}
+}
+
+// asDocumented orders the columns of a row as their documentation does: a file may
+// have others first (see parquet.Layout). Columns of a newer version are the last.
+func (v Values) asDocumented(kind formats.Kind) {
+	place, columns := map[string]int{}, formats.Columns(kind)
+	for i, c := range columns {
+		name, _, _ := strings.Cut(c.Path, ".")
+		place[name] = i - len(columns)
+	}
+	slices.SortStableFunc(v, func(a, b Value) int { return cmp.Compare(place[a.Name], place[b.Name]) })
 }
 
 // selected calls f with the requested columns of the requested rows.
