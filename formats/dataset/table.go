@@ -99,18 +99,25 @@ func (w *TableWriter[T]) WriteGroups(ctx context.Context, rows []T, ends []int) 
 	for from := 0; len(ends) > 0 && w.err == nil; {
 		n := w.fitting(from, ends)
 		ok, err := w.together(ctx, rows[:ends[n-1]], from, ends[:n])
+		if err == nil && !ok {
+			err = w.writeEach(ctx, rows, from, ends[:n])
+		}
 		if err != nil {
 			return err
-		}
-		if !ok {
-			n = 1
-			if err := w.Write(ctx, rows[from:ends[0]]); err != nil {
-				return err
-			}
 		}
 		from, ends = ends[n-1], ends[n:]
 	}
 	return w.err
+}
+
+func (w *TableWriter[T]) writeEach(ctx context.Context, rows []T, from int, ends []int) error {
+	for _, end := range ends {
+		if err := w.Write(ctx, rows[from:end]); err != nil {
+			return err
+		}
+		from = end
+	}
+	return nil
 }
 
 // fitting returns how many of the groups from an index on fit into the row group,
@@ -126,8 +133,7 @@ func (w *TableWriter[T]) fitting(from int, ends []int) int {
 // group and none of them can end the part. Else it returns false.
 func (w *TableWriter[T]) together(ctx context.Context, all []T, from int, ends []int) (bool, error) {
 	rows := all[from:]
-	if w.w == nil || !w.w.Heavy() || w.unknown != nil || !w.w.Fits(len(rows)) ||
-		w.w.Size() >= w.s.partSize-2*parquet.MaxTogether {
+	if w.w == nil || w.unknown != nil || !w.w.Fits(len(rows)) || w.w.Size() >= w.s.partSize-2*parquet.MaxTogether {
 		return false, ctx.Err()
 	}
 	if unknown, err := unknownOf(rows); unknown != nil || err != nil {

@@ -74,7 +74,7 @@ func (w *Writer[T]) copyColumns(from *Common, rowGroup int, rows rowSlice, ends 
 				b := batch{f: from.f, rowGroup: rowGroup}
 				return from.f.fail(c.name, rowGroup, b.first(), err)
 			}
-		} else if err := c.addExampleGroups(rows, ends, c.bytesOf(rows)); err != nil {
+		} else if err := c.endTogether(c.addTogether(rows), rows, ends); err != nil {
 			return err
 		}
 	}

@@ -3,52 +3,87 @@ package parquet
 // MaxTogether bounds the uncompressed bytes that WriteGroups adds.
 const MaxTogether = 2 << 20
 
-// Heavy reports whether rows have heavy leaves. Others are for Write, which takes 15 %
-// more processor time for them than WriteGroups would; that of score and group as a
-// whole is the same.
-func (w *Writer[T]) Heavy() bool { return w.sizes != nil }
-
 // WriteGroups adds several example groups, of which each ends before the row with its
 // index in ends, and gives the same bytes as a Write for each. It goes through the
 // columns once for all of them: without it, importing chats of some hundred bytes, a
 // row each, takes 11 % more processor time. It returns false, and adds nothing, for
-// groups that do not all fit into the row group, have more than MaxTogether bytes, or
-// are not Heavy: these are for Write.
+// groups that do not all fit into the row group, or have more than MaxTogether bytes:
+// these are for Write.
 func (w *Writer[T]) WriteGroups(rows []T, ends []int) (bool, error) {
 	g := w.current
-	if !w.Heavy() || w.closed || w.failed != nil || len(rows) == 0 || w.unknown != nil || len(g.ranges) > 0 ||
-		!w.Fits(len(rows)) {
+	if w.closed || w.failed != nil || len(rows) == 0 || w.unknown != nil || len(g.ranges) > 0 || !w.Fits(len(rows)) {
 		return false, w.failed
 	}
-	in := rowSliceOf(rows)
-	w.sizes.measureAll(in)
-	total := w.sizes.total
+	in, total := rowSliceOf(rows), int64(0)
+	w.together = w.together[:0]
+	for _, c := range g.chunks {
+		t := c.addTogether(in)
+		w.together = append(w.together, t)
+		total += t.bytes
+	}
+	heavy := w.sizes != nil // else only rows bound a row group
 	// Pages with their levels have less than twice the bytes of their values.
-	if total > MaxTogether || g.bytes+total > rowGroupBytes || g.heavySize()+2*total > heavyBytes {
+	if total > MaxTogether || heavy && (g.bytes+total > rowGroupBytes || g.heavySize()+2*total > heavyBytes) {
+		for i, c := range g.chunks {
+			c.columnBuffer = w.together[i].before
+		}
 		return false, nil
 	}
-	for _, c := range g.chunks {
-		if w.failed = c.addExampleGroups(in, ends, w.sizes.columns[c.node.leaf]); w.failed != nil {
+	if heavy {
+		g.bytes += total
+	}
+	for i, c := range g.chunks {
+		if w.failed = c.endTogether(w.together[i], in, ends); w.failed != nil {
 			return false, w.failed
 		}
 	}
 	w.rows += int64(len(rows))
 	g.rows += int64(len(rows))
-	g.bytes += total
 	return true, nil
 }
 
-// addExampleGroups adds example groups that have so many bytes in the column together,
-// and ends its pages where Writer.add ends them.
-func (c *chunk) addExampleGroups(rows rowSlice, ends []int, bytes int64) error {
-	full := int64(pageBytes)
-	if c.heavy {
-		full = joinPage
+// together is what rows add to a column. The rows of most columns are added at once,
+// although a page may end among them: to take them back then costs less than to
+// measure all rows before.
+type together struct {
+	before columnBuffer
+	bytes  int64 // uncompressed
+	added  bool
+}
+
+func (c *chunk) addTogether(rows rowSlice) together {
+	before := c.columnBuffer
+	// Pages of heavy leaves are small. A column's size has no nulls, the bytes of rows have them.
+	if c.heavy || c.zeroIsNull() {
+		return together{before: before, bytes: c.bytesOf(rows)}
 	}
-	if c.size+bytes < full && !(c.paged && bytes >= joinPage) {
+	c.addRows(rows)
+	return together{before: before, bytes: c.size - before.size, added: true}
+}
+
+// endTogether ends pages where Writer.add ends them: if there are any, it adds the groups
+// of the rows one by one.
+func (c *chunk) endTogether(t together, rows rowSlice, ends []int) error {
+	switch end := t.before.size+t.bytes >= c.full() || c.paged && t.bytes >= joinPage; {
+	case end:
+		c.columnBuffer = t.before
+		return c.addExampleGroups(rows, ends)
+	case !t.added:
 		c.addRows(rows)
-		return nil
 	}
+	return nil
+}
+
+// full is the size from which a page of several example groups ends.
+func (c *chunk) full() int64 {
+	if c.heavy {
+		return joinPage
+	}
+	return pageBytes
+}
+
+// addExampleGroups adds example groups, and ends their pages.
+func (c *chunk) addExampleGroups(rows rowSlice, ends []int) error {
 	from := 0
 	for _, end := range ends {
 		group := rows.between(from, end)
@@ -64,7 +99,7 @@ func (c *chunk) addExampleGroups(rows rowSlice, ends []int, bytes int64) error {
 				return err
 			}
 		}
-		if c.addRows(group); c.size < full {
+		if c.addRows(group); c.size < c.full() {
 			continue
 		}
 		if err := c.endPage(); err != nil {

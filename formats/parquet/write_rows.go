@@ -20,6 +20,8 @@ type Writer[T any] struct {
 	file   *fileWriter
 	sizes  *sizes // nil without heavy leaves
 
+	together []together // of the last WriteGroups, by column
+
 	unknown      *Unknown // columns that are written in addition to those of T; nil for none
 	unknownSizes *sizes
 

@@ -35,16 +35,6 @@ func (s *sizes) measure(p unsafe.Pointer) {
 	}
 }
 
-// measureAll measures rows together, and replaces the last result.
-func (s *sizes) measureAll(rows rowSlice) {
-	s.total = 0
-	for _, l := range s.leaves {
-		n := l.bytesOf(rows)
-		s.columns[l.node.leaf] = n
-		s.total += n
-	}
-}
-
 // bytesOf returns the uncompressed bytes of the leaf's values in rows.
 func (l *leaf) bytesOf(rows rowSlice) (n int64) {
 	if kind := l.typ.Kind(); len(l.lists) == 0 && kind != reflect.String && kind != reflect.Pointer {
@@ -54,6 +44,12 @@ func (l *leaf) bytesOf(rows rowSlice) (n int64) {
 		n += l.bytes(rows.at(i), l.lists)
 	}
 	return n
+}
+
+// zeroIsNull reports whether the leaf has numbers of which zero is null.
+func (l *leaf) zeroIsNull() bool {
+	kind := l.typ.Kind()
+	return l.optional && kind != reflect.String && kind != reflect.Pointer
 }
 
 // bytes returns the uncompressed bytes of the leaf's values in the row at p, or

@@ -62,41 +62,20 @@ func comparesCandidates(t *formats.Trajectory) bool {
 	return false
 }
 
-// has reports whether any message of a trajectory is so.
-func has(t *formats.Trajectory, is func(*formats.Message) bool) bool {
-	for i := range t.Messages {
-		if is(&t.Messages[i]) {
-			return true
-		}
-	}
-	return false
-}
+func noAssistant(r *Row, _ *formats.Trajectory) bool    { return !r.shows().assistant }
+func noSystemPrompt(r *Row, _ *formats.Trajectory) bool { return !r.shows().system }
+func noToolCalls(r *Row, _ *formats.Trajectory) bool    { return !r.shows().calls }
+func contentParts(r *Row, _ *formats.Trajectory) bool   { return r.shows().parts }
 
-func noAssistant(_ *Row, t *formats.Trajectory) bool {
-	return !has(t, func(m *formats.Message) bool { return m.Role == "assistant" })
-}
-
-func noSystemPrompt(_ *Row, t *formats.Trajectory) bool {
-	return !has(t, func(m *formats.Message) bool { return m.Role == "system" || m.Role == "developer" })
-}
-
-func noToolCalls(_ *Row, t *formats.Trajectory) bool {
-	return !has(t, func(m *formats.Message) bool { return len(m.ToolCalls) > 0 })
-}
-
-func contentParts(_ *Row, t *formats.Trajectory) bool {
-	return has(t, func(m *formats.Message) bool { return m.ContentParts != "" })
-}
-
-func badArguments(_ *Row, t *formats.Trajectory) bool {
-	return has(t, func(m *formats.Message) bool {
+func badArguments(r *Row, t *formats.Trajectory) bool {
+	return r.shows().calls && slices.ContainsFunc(t.Messages, func(m formats.Message) bool {
 		return slices.ContainsFunc(m.ToolCalls, func(c formats.ToolCall) bool { return !json.Valid([]byte(c.Arguments)) })
 	})
 }
 
-func lastNotAssistant(_ *Row, t *formats.Trajectory) bool {
+func lastNotAssistant(r *Row, t *formats.Trajectory) bool {
 	last := len(t.Messages) - 1
-	if !linear(t) {
+	if r.shows().branched {
 		if path := t.Main(); len(path) > 0 {
 			last = path[len(path)-1]
 		}
@@ -104,33 +83,14 @@ func lastNotAssistant(_ *Row, t *formats.Trajectory) bool {
 	return last >= 0 && t.Messages[last].Role != "assistant"
 }
 
-// linear reports whether each message continues the one before it.
-func linear(t *formats.Trajectory) bool {
-	for i := range t.Messages {
-		if int(t.Messages[i].Parent) != i-1 {
-			return false
-		}
-	}
-	return true
-}
-
 func branchedAnswers(r *Row, t *formats.Trajectory) bool { return r.refused(t) == chat.Branches }
 func foreignAnswers(r *Row, t *formats.Trajectory) bool  { return r.refused(t) == chat.Others }
 
 // refused returns why the whole conversation is no text that trains, or "".
 func (r *Row) refused(t *formats.Trajectory) string {
-	if !r.hasWhole {
-		others := func() bool {
-			for i := range t.Messages {
-				if t.Messages[i].Role == "assistant" && !t.Trained(i) {
-					return true
-				}
-			}
-			return false
-		}
-		if r.whole, r.hasWhole = "", true; !linear(t) || others() {
-			_, r.whole = chat.Whole(t)
-		}
+	if s := r.shows(); !r.hasWhole && (s.branched || s.foreign) {
+		_, r.whole = chat.Whole(t)
+		r.hasWhole = true
 	}
 	return r.whole
 }

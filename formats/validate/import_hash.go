@@ -17,8 +17,10 @@ func contentHash(t *formats.Trajectory) (h uint64) {
 	for i := range t.Messages {
 		m := &t.Messages[i]
 		h = with(h, uint64(m.Parent))
-		for _, text := range [...]string{m.Role, m.Content, m.ContentParts, m.Name, m.Reasoning} {
-			h = with(h, xxh3.HashString(text))
+		for k, text := range [...]string{m.Role, m.Content, m.ContentParts, m.Name, m.Reasoning} {
+			if text != "" {
+				h = with(h, xxh3.HashString(text)+uint64(k))
+			}
 		}
 		for k := range m.ToolCalls {
 			h = with(with(h, xxh3.HashString(m.ToolCalls[k].Name)), xxh3.HashString(m.ToolCalls[k].Arguments))

@@ -25,8 +25,8 @@ type Row struct {
 	Source *Source // of an import; nil for a row of a dataset
 
 	// What several checks ask of a wide row is found out once.
-	tokens    tokens
-	hasTokens bool
+	traits    traits
+	hasTraits bool
 	whole     string // why chat.Whole refuses the row
 	hasWhole  bool
 }

@@ -6,57 +6,6 @@ import (
 	"github.com/rollmill/rollmill/formats"
 )
 
-// tokens is what the messages of a trajectory that are trained have recorded. A
-// message is given by its index, and is -1 when there is none.
-type tokens struct {
-	trained  int // messages
-	logprobs int // of them with logprobs
-
-	last       int // the last message that is trained
-	noIDs      int // the first without token ids
-	noLogprobs int // the first without logprobs
-	noPrompt   int // the first with token ids whose prompt's ids are unknown
-	unequal    int // the first with another number of logprobs than of token ids
-}
-
-// recorded returns what the trained messages of a valid wide row have recorded, or
-// nil.
-func (r *Row) recorded() *tokens {
-	t := r.wide()
-	if t == nil {
-		return nil
-	}
-	if !r.hasTokens {
-		r.tokens, r.hasTokens = tokensOf(t), true
-	}
-	return &r.tokens
-}
-
-func tokensOf(t *formats.Trajectory) tokens {
-	has := tokens{last: -1, noIDs: -1, noLogprobs: -1, noPrompt: -1, unequal: -1}
-	first := func(at *int, i int, is bool) {
-		if is && *at < 0 {
-			*at = i
-		}
-	}
-	for i := range t.Messages {
-		if !t.Trained(i) {
-			continue
-		}
-		m := &t.Messages[i]
-		has.trained++
-		has.last = i
-		if len(m.Logprobs) > 0 {
-			has.logprobs++
-		}
-		first(&has.noIDs, i, len(m.TokenIDs) == 0)
-		first(&has.noLogprobs, i, len(m.Logprobs) == 0)
-		first(&has.noPrompt, i, len(m.TokenIDs) > 0 && m.PromptDeltaIDs == nil)
-		first(&has.unequal, i, unequal(m))
-	}
-	return has
-}
-
 // unequal reports whether a message has another number of logprobs than of token
 // ids.
 func unequal(m *formats.Message) bool {
@@ -65,9 +14,9 @@ func unequal(m *formats.Message) bool {
 
 // ofTokens returns a check of what the trained messages have recorded: missing
 // returns the first message with the fault, or -1.
-func ofTokens(missing func(*tokens) int) func(*Count, *Row) {
+func ofTokens(missing func(*traits) int) func(*Count, *Row) {
 	return func(c *Count, r *Row) {
-		has := r.recorded()
+		has := r.shows()
 		if has == nil {
 			return
 		}
@@ -78,26 +27,26 @@ func ofTokens(missing func(*tokens) int) func(*Count, *Row) {
 	}
 }
 
-func noLogprobs(has *tokens) int {
+func noLogprobs(has *traits) int {
 	if has.logprobs > 0 {
 		return -1
 	}
 	return has.noLogprobs
 }
 
-func partialLogprobs(has *tokens) int {
+func partialLogprobs(has *traits) int {
 	if has.logprobs == 0 {
 		return -1
 	}
 	return has.noLogprobs
 }
 
-func noTokenIDs(has *tokens) int   { return has.noIDs }
-func noPromptIDs(has *tokens) int  { return has.noPrompt }
-func logprobCount(has *tokens) int { return has.unequal }
+func noTokenIDs(has *traits) int   { return has.noIDs }
+func noPromptIDs(has *traits) int  { return has.noPrompt }
+func logprobCount(has *traits) int { return has.unequal }
 
 func untrained(c *Count, r *Row) {
-	has := r.recorded()
+	has := r.shows()
 	if has == nil {
 		return
 	}
@@ -107,13 +56,13 @@ func untrained(c *Count, r *Row) {
 }
 
 func severalAnswers(c *Count, r *Row) {
-	if has := r.recorded(); has != nil && has.trained > 1 {
+	if has := r.shows(); has != nil && has.trained > 1 {
 		c.Add(r, "", "%d messages", has.trained)
 	}
 }
 
 func emptyAnswer(c *Count, r *Row) {
-	has := r.recorded()
+	has := r.shows()
 	if has == nil || has.last < 0 {
 		return
 	}
