@@ -7,6 +7,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"sync/atomic"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -16,9 +17,15 @@ import (
 	"github.com/rollmill/rollmill/storage/fakes3"
 )
 
+var memories atomic.Int64
+
+// memory returns the URI of a store in memory that nothing else uses, as often as the
+// test runs in one process.
+func memory(t testing.TB) string { return fmt.Sprintf("mem://%s-%d", t.Name(), memories.Add(1)) }
+
 // places runs a test on every kind of store.
 func places(t *testing.T, test func(t *testing.T, uri string)) {
-	t.Run("mem", func(t *testing.T) { test(t, "mem://"+t.Name()+"/ds") })
+	t.Run("mem", func(t *testing.T) { test(t, memory(t)+"/ds") })
 	t.Run("local", func(t *testing.T) { test(t, filepath.Join(t.TempDir(), "ds")) })
 	t.Run("s3", func(t *testing.T) { test(t, fakes3.Start(t).URI("ds")) })
 }

@@ -168,7 +168,7 @@ func TestCompactKeepsEveryRow(t *testing.T) {
 
 // Pages of heavy columns are copied: their bytes are in the new part as they were.
 func TestCompactCopiesPages(t *testing.T) {
-	uri := "mem://" + t.Name()
+	uri := memory(t)
 	old := dealt(t, uri, 3, true, 8, 0)
 	payload := NewPayload(t.Context(), old)
 	defer payload.Close()
@@ -228,7 +228,7 @@ func TestCompactUnderReaders(t *testing.T) {
 
 // The parts of an earlier compaction are treated as those of the shards.
 func TestCompactAgain(t *testing.T) {
-	uri := "mem://" + t.Name()
+	uri := memory(t)
 	old := dealt(t, uri, 2, true, 12, 0)
 	small, err := compactOnce(t.Context(), uri, 3*old.Parts[0].Bytes, Options{})
 	check(t, err)
@@ -474,7 +474,7 @@ func TestCompactBetweenShardsOfALaterStage(t *testing.T) {
 // A version that knows nothing of compaction refuses the manifest, and so does
 // this one if the field and the format do not go together.
 func TestCompactedManifestIsRefusedByOlderVersions(t *testing.T) {
-	uri := "mem://" + t.Name()
+	uri := memory(t)
 	dealt(t, uri, 1, true, 3, 0)
 	d := compacted(t, uri)
 	data := d.encode()

@@ -45,7 +45,8 @@ func TestABitFlippedInAColumnsNameIsNoticed(t *testing.T) {
 // A part must have the columns of its schema even when the footer digest
 // matches.
 func TestPartWithoutAColumnOfItsSchema(t *testing.T) {
-	s, err := Begin(t.Context(), "mem://columns/d", wideSpec(), Options{})
+	uri := memory(t) + "/d"
+	s, err := Begin(t.Context(), uri, wideSpec(), Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -58,7 +59,7 @@ func TestPartWithoutAColumnOfItsSchema(t *testing.T) {
 	if _, err := s.Commit(t.Context(), Outcome{}); err != nil {
 		t.Fatal(err)
 	}
-	d := open(t, "mem://columns/d")
+	d := open(t, uri)
 	_, err = ReadAll[formats.Trajectory](t.Context(), d, "", d.All())
 	invalid(t, err, "has no column run, which schema "+formats.SchemaVersion+" has")
 }
@@ -135,15 +136,16 @@ func TestLargeIntegersStayExact(t *testing.T) {
 }
 
 func TestParametersThatAreNotUTF8AreRefused(t *testing.T) {
+	uri := memory(t) + "/d"
 	for name, value := range map[string]any{"a": "\xff", "b": []string{"x", "\xfe"}, "\xff": 1} {
 		spec := wideSpec()
 		spec.Params[name] = value
-		_, err := Begin(context.Background(), "mem://utf8/d", spec, Options{})
+		_, err := Begin(context.Background(), uri, spec, Options{})
 		invalid(t, err, "is not UTF-8")
 	}
 	spec := wideSpec()
 	spec.Params["a"] = "\ufffd and \\ufffd"
-	if _, err := Begin(context.Background(), "mem://utf8/d", spec, Options{}); err != nil {
+	if _, err := Begin(context.Background(), uri, spec, Options{}); err != nil {
 		t.Error(err)
 	}
 }

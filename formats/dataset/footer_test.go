@@ -40,7 +40,7 @@ func TestFlippedBitsOfFooters(t *testing.T) {
 func flippedFooters[T any](t *testing.T, name string, spec Spec, groups [][]T) {
 	t.Helper()
 	ctx := context.Background()
-	uri := "mem://" + t.Name() + "/" + name
+	uri := memory(t) + "/" + name
 	s, err := Begin(ctx, uri, spec, Options{})
 	if err != nil {
 		t.Fatal(err)

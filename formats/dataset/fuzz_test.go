@@ -36,7 +36,7 @@ func drained[T any](ctx context.Context, d *Dataset) (rows []T, err error) {
 // rows as it counts, or an error.
 func FuzzManifest(f *testing.F) {
 	ctx := context.Background()
-	const uri = "mem://fuzz-manifest/d"
+	uri := memory(f) + "/d"
 	s, err := Begin(ctx, uri, wideSpec(), Options{})
 	if err != nil {
 		f.Fatal(err)
@@ -67,7 +67,7 @@ func FuzzManifest(f *testing.F) {
 		}
 		d, err := Open(ctx, uri, OpenOptions{})
 		if err != nil {
-			if !strings.Contains(err.Error(), "fuzz-manifest") {
+			if !strings.Contains(err.Error(), uri) {
 				t.Fatalf("an error without a place: %v", err)
 			}
 			return
@@ -87,7 +87,7 @@ func FuzzManifest(f *testing.F) {
 // the segment.
 func FuzzSegment(f *testing.F) {
 	ctx := context.Background()
-	const uri = "mem://fuzz-segment/d"
+	uri := memory(f) + "/d"
 	s, err := Begin(ctx, uri, wideSpec(), Options{})
 	if err != nil {
 		f.Fatal(err)
@@ -133,7 +133,7 @@ func FuzzSegment(f *testing.F) {
 // many rows as it counts, or an error that names it.
 func FuzzRecord(f *testing.F) {
 	ctx := context.Background()
-	const uri = "mem://fuzz-record/d"
+	uri := memory(f) + "/d"
 	var s *Shard
 	for i := range 2 {
 		var err error
@@ -172,7 +172,7 @@ func FuzzRecord(f *testing.F) {
 			d, err = Open(ctx, uri, OpenOptions{})
 		}
 		if err != nil {
-			if !strings.Contains(err.Error(), "fuzz-record") {
+			if !strings.Contains(err.Error(), uri) {
 				t.Fatalf("an error without a place: %v", err)
 			}
 			return

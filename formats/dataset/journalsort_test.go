@@ -21,7 +21,7 @@ import (
 // returns a function that gives how often each segment was read since.
 func segmented(t testing.TB, segments [][]formats.Trajectory) (*Journal[formats.Trajectory], func() map[string]int) {
 	t.Helper()
-	s, err := Begin(t.Context(), "mem://"+t.Name()+"/d", wideSpec(), Options{})
+	s, err := Begin(t.Context(), memory(t)+"/d", wideSpec(), Options{})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -24,7 +24,7 @@ func TestManifestLies(t *testing.T) {
 	for name, compact := range map[string]bool{"sharded": false, "compacted": true} {
 		t.Run(name, func(t *testing.T) {
 			ctx := t.Context()
-			uri := "mem://" + t.Name() + "/ds"
+			uri := memory(t) + "/ds"
 			for _, place := range []string{uri, uri + "-other"} {
 				spec := wideSpec()
 				if place != uri {

@@ -183,8 +183,9 @@ func TestManifestIsAFunctionOfTheRecords(t *testing.T) {
 }
 
 func TestOptionsAreChecked(t *testing.T) {
+	uri := memory(t) + "/d"
 	for _, o := range []Options{{Shard: 1}, {Shard: -1, Of: 2}, {Shard: 2, Of: 2}, {Of: -1}} {
-		if _, err := Begin(context.Background(), "mem://options/d", wideSpec(), o); err == nil {
+		if _, err := Begin(context.Background(), uri, wideSpec(), o); err == nil {
 			t.Errorf("%+v is taken", o)
 		}
 	}
@@ -194,8 +195,9 @@ func TestOptionsAreChecked(t *testing.T) {
 }
 
 func TestShardEndsOnce(t *testing.T) {
+	uri := memory(t) + "/d"
 	ctx := context.Background()
-	s, err := Begin(ctx, "mem://once/d", wideSpec(), Options{})
+	s, err := Begin(ctx, uri, wideSpec(), Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -215,7 +217,7 @@ func TestShardEndsOnce(t *testing.T) {
 	if _, err := s.Commit(ctx, Outcome{}); err == nil {
 		t.Error("a discarded shard was committed")
 	}
-	if left := keys(t, "mem://once/d"); len(left) > 0 {
+	if left := keys(t, uri); len(left) > 0 {
 		t.Errorf("%v is left", left)
 	}
 	if fmt.Sprint(s.Identity()) != wideSpec().Identity() {

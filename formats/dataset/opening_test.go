@@ -12,7 +12,7 @@ import (
 // the second time.
 func TestPartsAreOpenedAhead(t *testing.T) {
 	const parts = 60
-	uri := "mem://" + t.Name() + "/d"
+	uri := memory(t) + "/d"
 	for i := range parts {
 		write(t.Context(), t, uri, wideSpec(), Options{Shard: i, Of: parts}, parts)
 	}

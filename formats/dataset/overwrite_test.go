@@ -220,14 +220,15 @@ func TestLostAnswersOfAnObjectStore(t *testing.T) {
 // A folder with more shards than a dataset may have was not written by
 // rollmill.
 func TestFolderOfTooManyShardsIsIgnored(t *testing.T) {
+	uri := memory(t) + "/d"
 	ctx := context.Background()
-	b, err := storage.Open(ctx, "mem://shards/d")
+	b, err := storage.Open(ctx, uri)
 	check(t, err)
 	check(t, b.Create(ctx, ".rollmill/0123456789abcdef-400000000/shard-0.json", []byte("{}")))
-	if _, err := Open(ctx, "mem://shards/d", OpenOptions{}); !errors.Is(err, storage.ErrNotExist) {
+	if _, err := Open(ctx, uri, OpenOptions{}); !errors.Is(err, storage.ErrNotExist) {
 		t.Error(err)
 	}
-	if _, err := Begin(ctx, "mem://shards/d", wideSpec(), Options{Of: MaxShards + 1}); err == nil {
+	if _, err := Begin(ctx, uri, wideSpec(), Options{Of: MaxShards + 1}); err == nil {
 		t.Error("too many shards are begun")
 	}
 }

@@ -408,7 +408,7 @@ func TestPlainBaseChanged(t *testing.T) {
 
 // To open costs one listing, and one read for each small file.
 func TestPlainRequests(t *testing.T) {
-	root := "mem://" + t.Name() + "/d"
+	root := memory(t) + "/d"
 	for i := range 5 {
 		filed(t, fmt.Sprintf("%s/%d.parquet", root, i), minimum, minimalRows)
 	}
@@ -457,7 +457,7 @@ func FuzzPlain(f *testing.F) {
 	}
 	ctx := context.Background()
 	f.Fuzz(func(t *testing.T, data []byte) {
-		root := "mem://fuzz-plain/d"
+		root := memory(t) + "/d"
 		stored(t, root+"/1.parquet", data)
 		d, err := Open(ctx, root+"/*.parquet", OpenOptions{})
 		if err == nil {

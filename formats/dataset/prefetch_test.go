@@ -39,7 +39,7 @@ func largeParts(t *testing.T, uri string, parts, rows int) *Dataset {
 // once and no more than when the parts are read by themselves.
 func TestRowsOfTheNextPartsAreFetchedAhead(t *testing.T) {
 	const parts, rows = 4, 12
-	d := largeParts(t, "mem://"+t.Name()+"/d", parts, rows)
+	d := largeParts(t, memory(t)+"/d", parts, rows)
 	if len(d.Parts) != parts {
 		t.Fatalf("%d parts", len(d.Parts))
 	}
@@ -90,7 +90,7 @@ func TestRowsOfTheNextPartsAreFetchedAhead(t *testing.T) {
 // A reader that is closed early closes the parts that it has begun.
 func TestPartsBegunAheadAreClosed(t *testing.T) {
 	const rows = 3
-	d := largeParts(t, "mem://"+t.Name()+"/d", 3, rows)
+	d := largeParts(t, memory(t)+"/d", 3, rows)
 	r, err := NewReader[formats.Trajectory](t.Context(), d, "", Range{First: 1, Rows: 2*rows - 2}) // not all of the second, nothing of the third
 	check(t, err)
 	row := make([]formats.Trajectory, 1)

@@ -238,7 +238,7 @@ func TestPruneSparesWhoMakesItAgain(t *testing.T) {
 }
 
 func TestDamagedRestIsNamed(t *testing.T) {
-	uri := "mem://" + t.Name()
+	uri := memory(t)
 	b, err := storage.Open(t.Context(), uri)
 	check(t, err)
 	for _, text := range []string{`{"format": "rollmill-pruned/2"}`, `{"format": "rollmill-pruned/2", "dataset": {"schema": "2.0"}, "pruned": 3}`} {

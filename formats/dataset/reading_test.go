@@ -45,6 +45,7 @@ func TestDamagedParts(t *testing.T) {
 }
 
 func TestVolatileColumnsDoNotCount(t *testing.T) {
+	root := memory(t)
 	ctx := context.Background()
 	digest := func(uri string, change func(*formats.Trajectory)) formats.RowsDigest {
 		s, err := Begin(ctx, uri, wideSpec(), Options{})
@@ -62,20 +63,21 @@ func TestVolatileColumnsDoNotCount(t *testing.T) {
 		}
 		return res.Sealed.RowsDigest
 	}
-	same := digest("mem://volatile/a", func(*formats.Trajectory) {})
-	if got := digest("mem://volatile/b", func(r *formats.Trajectory) {
+	same := digest(root+"/a", func(*formats.Trajectory) {})
+	if got := digest(root+"/b", func(r *formats.Trajectory) {
 		r.StartedAt, r.FinishedAt, r.Attempts, r.Calls[0].LatencyMS, r.Calls[0].Endpoint = 1, 2, 3, 4, "http://other"
 	}); got != same {
 		t.Error("volatile columns changed the rows digest")
 	}
-	if got := digest("mem://volatile/c", func(r *formats.Trajectory) { r.Messages[1].Logprobs[0] = -0.25 }); got == same {
+	if got := digest(root+"/c", func(r *formats.Trajectory) { r.Messages[1].Logprobs[0] = -0.25 }); got == same {
 		t.Error("a log probability did not change the rows digest")
 	}
 }
 
 func TestUnsupportedVersions(t *testing.T) {
+	uri := memory(t) + "/d"
 	ctx := context.Background()
-	b, err := storage.Open(ctx, "mem://versions/d")
+	b, err := storage.Open(ctx, uri)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -89,18 +91,18 @@ func TestUnsupportedVersions(t *testing.T) {
 		if err := b.Write(ctx, ManifestFile, []byte(manifest)); err != nil {
 			t.Fatal(err)
 		}
-		_, err := Open(ctx, "mem://versions/d", OpenOptions{})
+		_, err := Open(ctx, uri, OpenOptions{})
 		invalid(t, err, says)
-		_, err = Begin(ctx, "mem://versions/d", wideSpec(), Options{})
+		_, err = Begin(ctx, uri, wideSpec(), Options{})
 		invalid(t, err, says)
 	}
 	if err := b.Write(ctx, ManifestFile, []byte(`{"format":"rollmill-dataset/2","dataset":{"schema":"2.9","kind":"scores","new":1},"newer":1}`)); err != nil {
 		t.Fatal(err)
 	}
-	if d := open(t, "mem://versions/d"); d.Schema != "2.9" {
+	if d := open(t, uri); d.Schema != "2.9" {
 		t.Error("a newer minor version is not read")
 	}
-	_, err = Open(ctx, "mem://versions/d", OpenOptions{Kind: formats.KindGroups})
+	_, err = Open(ctx, uri, OpenOptions{Kind: formats.KindGroups})
 	invalid(t, err, "holds scores, not groups")
 }
 
@@ -125,7 +127,8 @@ func TestPartsRollOver(t *testing.T) {
 // Light chunks are held in memory until their part ends, so their number is
 // limited.
 func TestPartsEndBeforeTheyFillTheMemory(t *testing.T) {
-	s, err := Begin(t.Context(), "mem://held/d", wideSpec(), Options{partHeld: 4000})
+	uri := memory(t) + "/d"
+	s, err := Begin(t.Context(), uri, wideSpec(), Options{partHeld: 4000})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -144,7 +147,7 @@ func TestPartsEndBeforeTheyFillTheMemory(t *testing.T) {
 	if _, err := s.Commit(t.Context(), Outcome{Counts: map[string]int64{"ok": 240}}); err != nil {
 		t.Fatal(err)
 	}
-	if d := open(t, "mem://held/d"); len(d.Parts) < 10 || d.Rows != 240 {
+	if d := open(t, uri); len(d.Parts) < 10 || d.Rows != 240 {
 		t.Errorf("%d parts, %d rows", len(d.Parts), d.Rows)
 	}
 }

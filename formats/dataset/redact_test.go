@@ -12,7 +12,7 @@ import (
 
 // The value of ${TOKEN} is part of the identity and is not stored anywhere.
 func TestSecretsInSettingsAreNotStored(t *testing.T) {
-	uri := "mem://" + t.Name() + "/d"
+	uri := memory(t) + "/d"
 	spec := Spec{Stage: "rollout", Version: 1, Kind: formats.KindTrajectories,
 		Params: map[string]any{"command": []string{"agent", "--token=s3cr3t-s3cr3t"}, "short": "abc", "has": "abcd", "n": 4},
 		Files:  map[string]string{"s3cr3t-s3cr3t/agent": "00"}}

@@ -17,7 +17,7 @@ import (
 // whatever the number of row groups.
 func TestPrunedReadsTakeThreeRequestsAPart(t *testing.T) {
 	ctx := context.Background()
-	uri := "mem://" + t.Name() + "/d"
+	uri := memory(t) + "/d"
 	s, err := Begin(ctx, uri, wideSpec(), Options{})
 	if err != nil {
 		t.Fatal(err)

@@ -59,7 +59,7 @@ func atMost(t *testing.T, r *counting.Rounds, rounds, requests int) {
 // many at once.
 func TestSealingReadsRecordsConcurrently(t *testing.T) {
 	shards := sized(400)
-	uri := "mem://" + t.Name() + "/d"
+	uri := memory(t) + "/d"
 	for i := range shards - 1 {
 		s, err := Begin(t.Context(), uri, wideSpec(), Options{Shard: i, Of: shards})
 		if err != nil {
@@ -97,7 +97,7 @@ func recordOfNothing(t *testing.T, s *Shard) []byte {
 // its rows are written in order.
 func TestJournalsAreReadConcurrently(t *testing.T) {
 	segments := sized(100)
-	uri := "mem://" + t.Name() + "/d"
+	uri := memory(t) + "/d"
 	j := journal(t, uri, wideSpec(), Options{})
 	for i := range segments {
 		if err := j.Append(t.Context(), []formats.Trajectory{wideRow(i%7, i)}); err != nil {

@@ -1,6 +1,7 @@
 package dataset_test
 
 import (
+	"fmt"
 	"context"
 	"errors"
 	"os"
@@ -18,7 +19,8 @@ import (
 // TestRacingCallersShareOneRunID: the first caller that opens a run makes its
 // id, and all callers return it, then and later.
 func TestRacingCallersShareOneRunID(t *testing.T) {
-	for name, root := range map[string]string{"disk": t.TempDir(), "memory": "mem://racing/run", "bucket": fakes3.Start(t).URI("run")} {
+	roots := map[string]string{"disk": t.TempDir(), "memory": fmt.Sprintf("mem://%p/run", t), "bucket": fakes3.Start(t).URI("run")}
+	for name, root := range roots {
 		t.Run(name, func(t *testing.T) {
 			ids := make([]string, 16)
 			var all sync.WaitGroup

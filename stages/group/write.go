@@ -27,8 +27,8 @@ type groupWriter struct {
 	first     int64            // row of the base of the first of them
 	stats     []formats.GroupStats
 
-	repeated *dataset.Repeated // the scores whose columns members repeat; nil if they do not repeat those of one dataset
-	until    int               // rows of buf that are a row group of it; 0 for none
+	copied *dataset.ColumnSource // the scores whose columns members repeat; nil if they do not repeat those of one dataset
+	until  int                   // rows of buf that are a row group of it; 0 for none
 }
 
 // groupAdjacent reads a slice whose groups have adjacent rows; otherwise it returns
@@ -40,8 +40,8 @@ func (j *job) groupAdjacent(ctx context.Context) error {
 	}
 	defer s.adjacency.close()
 	if j.in.rows.Kind == formats.KindScores && len(j.in.more) == 0 {
-		s.repeated = dataset.NewRepeated(ctx, j.in.rows)
-		defer s.repeated.Close()
+		s.copied = dataset.NewColumnSource(ctx, j.in.rows)
+		defer s.copied.Close()
 	}
 	var err error
 	if s.lengths.r, err = dataset.NewReader[length](ctx, j.in.base, "", j.slice); err != nil {
@@ -108,8 +108,8 @@ func (s *groupWriter) flush() error { return errors.Join(s.writeMembers(), s.wri
 // begin begins a group at a row of the base. One with which a row group of the
 // scores begins is the first of those that are written next.
 func (s *groupWriter) begin(first int64) error {
-	if s.repeated != nil {
-		if rows := s.repeated.RowGroup(first); rows > 0 {
+	if s.copied != nil {
+		if rows := s.copied.RowGroup(first); rows > 0 {
 			if err := s.writeMembers(); err != nil {
 				return err
 			}
@@ -121,7 +121,7 @@ func (s *groupWriter) begin(first int64) error {
 
 func (s *groupWriter) writeMembers() (err error) {
 	if s.until > 0 && len(s.buf) == s.until {
-		err = s.members.Repeat(s.ctx, s.repeated, s.first, s.buf, s.ends)
+		err = s.members.CopyColumns(s.ctx, s.copied, s.first, s.buf, s.ends)
 	} else {
 		err = s.members.WriteGroups(s.ctx, s.buf, s.ends)
 	}

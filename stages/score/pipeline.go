@@ -28,9 +28,9 @@ type pipeline struct {
 	meter      *stages.Meter
 	log        *slog.Logger
 	tally      *tally
-	spare      chan *buffer      // of jobs that were written
-	warned     map[string]bool   // failure classes already logged, by reward
-	repeated   *dataset.Repeated // the base, whose columns of ids the scores repeat
+	spare      chan *buffer          // of jobs that were written
+	warned     map[string]bool       // failure classes already logged, by reward
+	copied     *dataset.ColumnSource // the base, whose columns of ids the scores repeat
 }
 
 // job is rows in progress; done is closed when they are scored.

@@ -103,8 +103,8 @@ func writeShard(ctx context.Context, o Options, in *input, rewards rewardSet, sh
 	}
 	defer p.meter.Done()
 	in.base.ShareFooters()
-	p.repeated = dataset.NewRepeated(ctx, in.base, carriedColumns...)
-	defer p.repeated.Close()
+	p.copied = dataset.NewColumnSource(ctx, in.base, carriedColumns...)
+	defer p.copied.Close()
 	p.meter.Spending(func() stages.Spend { return o.Judging.Ledger.Spent().since(spent) })
 	if err := p.run(ctx); err != nil {
 		return dataset.Outcome{}, err

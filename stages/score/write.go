@@ -62,8 +62,8 @@ func (p *pipeline) writeJob(ctx context.Context, j, next *job) (err error) {
 			ends = append(ends, i+1)
 		}
 	}
-	if n := len(scores); n > 0 && p.repeated.RowGroup(j.span.First) == int64(n) {
-		err = p.out.Repeat(ctx, p.repeated, j.span.First, scores, ends)
+	if n := len(scores); n > 0 && p.copied.RowGroup(j.span.First) == int64(n) {
+		err = p.out.CopyColumns(ctx, p.copied, j.span.First, scores, ends)
 	} else {
 		err = p.out.WriteGroups(ctx, scores, ends)
 	}

@@ -12,7 +12,7 @@ import (
 )
 
 // repeatable writes scores in row groups of 4096, 4096 and 8 rows.
-func repeatable(t *testing.T, uri string) *Dataset {
+func scored(t *testing.T, uri string) *Dataset {
 	t.Helper()
 	s, err := Begin(t.Context(), uri, Spec{Stage: "score", Version: 1, Kind: formats.KindScores}, Options{})
 	if err != nil {
@@ -63,7 +63,7 @@ func repeating(ctx context.Context, t *testing.T, scores *Dataset, uri string) *
 		t.Fatal(err)
 	}
 	w := NewTable[formats.Member](s, "", 0)
-	from := NewRepeated(ctx, scores)
+	from := NewColumnSource(ctx, scores)
 	defer from.Close()
 	for at := int64(0); at < scores.Rows; {
 		n := from.RowGroup(at)
@@ -72,7 +72,7 @@ func repeating(ctx context.Context, t *testing.T, scores *Dataset, uri string) *
 		}
 		if n > 0 {
 			rows, ends := membersOf(t, scores, at, n)
-			err = w.Repeat(ctx, from, at, rows, ends)
+			err = w.CopyColumns(ctx, from, at, rows, ends)
 		} else {
 			n = min(2048, scores.Rows-at)
 			rows, ends := membersOf(t, scores, at, n)
@@ -97,11 +97,11 @@ func repeating(ctx context.Context, t *testing.T, scores *Dataset, uri string) *
 // the same.
 func TestRepeat(t *testing.T) {
 	ctx := t.Context()
-	local := repeating(ctx, t, repeatable(t, filepath.Join(t.TempDir(), "score")), filepath.Join(t.TempDir(), "group"))
+	local := repeating(ctx, t, scored(t, filepath.Join(t.TempDir(), "score")), filepath.Join(t.TempDir(), "group"))
 	if got, want := local.Parts[0].RowGroups, []int64{4096, 4096, 8}; !slices.Equal(got, want) {
 		t.Errorf("row groups of %d rows, want %d", got, want)
 	}
-	mem := repeating(ctx, t, repeatable(t, "mem://"+t.Name()+"/score"), "mem://"+t.Name()+"/group")
+	mem := repeating(ctx, t, scored(t, memory(t)+"/score"), memory(t)+"/group")
 	if len(mem.Parts) != 1 || mem.Parts[0].Digest != local.Parts[0].Digest {
 		t.Errorf("parts %+v in memory, and %+v in files", mem.Parts, local.Parts)
 	}
@@ -112,7 +112,7 @@ func TestRepeatWithoutSecrets(t *testing.T) {
 	set := &secret.Set{}
 	set.Add("NAME", "example 700")
 	ctx := secret.With(t.Context(), set)
-	d := repeating(ctx, t, repeatable(t, filepath.Join(t.TempDir(), "score")), filepath.Join(t.TempDir(), "group"))
+	d := repeating(ctx, t, scored(t, filepath.Join(t.TempDir(), "score")), filepath.Join(t.TempDir(), "group"))
 	rows, err := ReadAll[formats.Member](ctx, d, "", Range{700 * 8, 8})
 	if err != nil {
 		t.Fatal(err)
@@ -125,12 +125,12 @@ func TestRepeatWithoutSecrets(t *testing.T) {
 // Parts have as many row groups as other parts have at most.
 func TestRepeatEndsParts(t *testing.T) {
 	ctx, root := t.Context(), t.TempDir()
-	scores := repeatable(t, filepath.Join(root, "score"))
+	scores := scored(t, filepath.Join(root, "score"))
 	s, err := Begin(ctx, filepath.Join(root, "group"), Spec{Stage: "group", Version: 1, Kind: formats.KindGroups}, Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
-	from := NewRepeated(ctx, scores)
+	from := NewColumnSource(ctx, scores)
 	defer from.Close()
 	w := NewTable[formats.Member](s, "", 0)
 	rows, ends := membersOf(t, scores, 0, 4096)
@@ -138,7 +138,7 @@ func TestRepeatEndsParts(t *testing.T) {
 		t.Fatal(err)
 	}
 	for range partGroups {
-		if err := w.Repeat(ctx, from, 0, rows, ends); err != nil {
+		if err := w.CopyColumns(ctx, from, 0, rows, ends); err != nil {
 			t.Fatal(err)
 		}
 	}

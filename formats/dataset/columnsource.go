@@ -8,40 +8,40 @@ import (
 	"github.com/rollmill/rollmill/storage"
 )
 
-// Repeated is a dataset of which another one repeats columns, as group does with
-// scores, and score with trajectories. TableWriter.Repeat copies them by the row group, encoded as they
-// are. It is for one goroutine.
-type Repeated struct {
+// ColumnSource is a dataset of which another one has columns too, as members have
+// those of scores, and scores those of trajectories. TableWriter.CopyColumns copies
+// them by the row group, encoded as they are. It is for one goroutine.
+type ColumnSource struct {
 	ctx    context.Context
 	d      *Dataset
 	names  []string // of the columns; none: all that both have
 	parts  []Part
-	groups []repeatedGroup
+	groups []sourceGroup
 	part   int // the open one, -1 for none
 	src    storage.Reader
 	f      *parquet.File
-	common any // *parquet.Common of f and the rows that repeat it
+	common any // *parquet.Common of f and the rows that have its columns
 }
 
-// repeatedGroup is a row group.
-type repeatedGroup struct {
+// sourceGroup is a row group.
+type sourceGroup struct {
 	first, rows int64
 	part, index int // in the part
 }
 
-// repeatedRows is from how many rows on a row group is repeated as it is; the rows
+// sourceRows is from how many rows on a row group is copied as it is; the rows
 // of smaller ones are put together.
-const repeatedRows = 2048
+const sourceRows = 2048
 
-// NewRepeated names the columns that are repeated; without names, these are all
+// NewColumnSource names the columns that are copied; without names, these are all
 // that both datasets have. It opens nothing yet; what is opened later uses ctx.
-func NewRepeated(ctx context.Context, d *Dataset, names ...string) *Repeated {
-	r := &Repeated{ctx: ctx, d: d, names: names, parts: d.PartsOf(""), part: -1}
+func NewColumnSource(ctx context.Context, d *Dataset, names ...string) *ColumnSource {
+	r := &ColumnSource{ctx: ctx, d: d, names: names, parts: d.PartsOf(""), part: -1}
 	first := int64(0)
 	for p := range r.parts {
 		for i, rows := range r.parts[p].RowGroups {
-			if rows >= repeatedRows {
-				r.groups = append(r.groups, repeatedGroup{first, rows, p, i})
+			if rows >= sourceRows {
+				r.groups = append(r.groups, sourceGroup{first, rows, p, i})
 			}
 			first += rows
 		}
@@ -50,15 +50,15 @@ func NewRepeated(ctx context.Context, d *Dataset, names ...string) *Repeated {
 }
 
 // RowGroup returns the number of rows of the row group that begins at a row; 0 if
-// none does that can be repeated.
-func (r *Repeated) RowGroup(first int64) int64 {
+// none does that can be copied.
+func (r *ColumnSource) RowGroup(first int64) int64 {
 	if g := r.at(first); g != nil {
 		return g.rows
 	}
 	return 0
 }
 
-func (r *Repeated) at(first int64) *repeatedGroup {
+func (r *ColumnSource) at(first int64) *sourceGroup {
 	i := sort.Search(len(r.groups), func(i int) bool { return r.groups[i].first >= first })
 	if i == len(r.groups) || r.groups[i].first != first {
 		return nil
@@ -67,7 +67,7 @@ func (r *Repeated) at(first int64) *repeatedGroup {
 }
 
 // Close closes the part that is open.
-func (r *Repeated) Close() error {
+func (r *ColumnSource) Close() error {
 	if r.part < 0 {
 		return nil
 	}
@@ -76,7 +76,7 @@ func (r *Repeated) Close() error {
 }
 
 // commonOf opens a part for rows of T.
-func commonOf[T any](r *Repeated, part int) (*parquet.Common, error) {
+func commonOf[T any](r *ColumnSource, part int) (*parquet.Common, error) {
 	if r.part != part {
 		if err := r.Close(); err != nil {
 			return nil, err
@@ -93,12 +93,12 @@ func commonOf[T any](r *Repeated, part int) (*parquet.Common, error) {
 	return r.common.(*parquet.Common), nil
 }
 
-// Repeat adds groups as WriteGroups does: the rows of the row group of from that
-// begins at first, in a row group of their own. The repeated columns have the same
+// CopyColumns adds groups as WriteGroups does: the rows of the row group of from that
+// begins at first, in a row group of their own. The copied columns have the same
 // values in both, and are copied. They are encoded instead when from is in
 // an object store, where reading them twice takes longer, or when a secret was
 // removed from the rows; the row groups are the same.
-func (w *TableWriter[T]) Repeat(ctx context.Context, from *Repeated, first int64, rows []T, ends []int) error {
+func (w *TableWriter[T]) CopyColumns(ctx context.Context, from *ColumnSource, first int64, rows []T, ends []int) error {
 	if err := w.cut(ctx); err != nil {
 		return err
 	}
