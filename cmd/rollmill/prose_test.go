@@ -1,8 +1,6 @@
 package main
 
 import (
-	"go/scanner"
-	"go/token"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -18,22 +16,20 @@ const (
 	wideShare   = 0.01
 )
 
-// TestLinesAreShort holds the width of product code. Texts in backquotes do not
-// count: a line break would be part of them.
+// TestLinesAreShort holds the width of product code.
 func TestLinesAreShort(t *testing.T) {
 	lines, wide := 0, 0
 	eachSource(t, func(path string, text []string) {
 		if strings.HasSuffix(path, "_test.go") {
 			return
 		}
-		quoted := quotedLines(text)
 		for i, line := range text {
 			n := len([]rune(strings.ReplaceAll(line, "\t", "    ")))
 			lines++
 			if n > wideColumns {
 				wide++
 			}
-			if n > maxColumns && !quoted[i] {
+			if n > maxColumns {
 				t.Errorf("%s:%d has %d columns", path, i+1, n)
 			}
 		}
@@ -63,28 +59,6 @@ func TestCommentsHaveNoTails(t *testing.T) {
 			before = comment
 		}
 	})
-}
-
-// quotedLines returns the lines that hold a part of a text in backquotes.
-func quotedLines(text []string) map[int]bool {
-	source := []byte(strings.Join(text, "\n"))
-	set := token.NewFileSet()
-	file := set.AddFile("", -1, len(source))
-	var in scanner.Scanner
-	in.Init(file, source, func(token.Position, string) {}, 0)
-	lines := map[int]bool{}
-	for {
-		at, kind, literal := in.Scan()
-		if kind == token.EOF {
-			return lines
-		}
-		if kind == token.STRING && literal[0] == '`' {
-			first := file.Line(at) - 1
-			for i := range strings.Count(literal, "\n") + 1 {
-				lines[first+i] = true
-			}
-		}
-	}
 }
 
 // eachSource calls visit with the lines of each Go file of the module.

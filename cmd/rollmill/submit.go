@@ -35,7 +35,8 @@ reads.
   rollmill submit --in runs/demo/epoch-0/curate --backend file
   rollmill submit --in runs/demo/epoch-0/curate --backend command --trainer 'python trainer.py jobs' --wait
   rollmill submit --in runs/demo/epoch-0/curate --backend openai --method dpo --base-model gpt-4.1-mini-2025-04-14
-  rollmill submit --in runs/demo/epoch-0/curate --backend customizer --entity-url http://nemo.test --datastore-url http://data-store.test --customization-config meta/llama-3.2-1b-instruct@v1.0.0+A100 --wait
+  rollmill submit --in runs/demo/epoch-0/curate --backend customizer --entity-url http://nemo.test --datastore-url http://data-store.test \
+      --customization-config meta/llama-3.2-1b-instruct@v1.0.0+A100 --wait
   rollmill submit --in runs/demo/epoch-0/curate --backend hub --repository acme/rollouts`,
 	Body: cli.With(newSubmitSettings, runSubmit),
 }

@@ -23,7 +23,7 @@ type Task struct {
 	Seed         *int64          `json:"seed" jsonschema:"of this trajectory; null without --sampling-seed"`
 
 	// The model's address, for agents without an environment of their own.
-	BaseURL string `json:"base_url,omitempty" jsonschema:"where this trajectory's model calls go, ending in /v1; for workers and services, a program finds it in OPENAI_BASE_URL"`
+	BaseURL string `json:"base_url,omitempty" jsonschema:"where model calls go, ending in /v1; a program finds it in OPENAI_BASE_URL"`
 	APIKey  string `json:"api_key,omitempty" jsonschema:"a key for clients that require one"`
 	Model   string `json:"model,omitempty" jsonschema:"the model's name"`
 }

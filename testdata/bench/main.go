@@ -119,7 +119,8 @@ func write(ctx context.Context, rollout, score string, o random.Options) error {
 	})
 }
 
-func shards[T any](ctx context.Context, uri string, spec dataset.Spec, of int, o random.Options, add func(*dataset.TableWriter[T], int64, []formats.Trajectory) error) error {
+func shards[T any](ctx context.Context, uri string, spec dataset.Spec, of int, o random.Options,
+	add func(*dataset.TableWriter[T], int64, []formats.Trajectory) error) error {
 	var all errgroup.Group
 	for i := range of {
 		all.Go(func() error {

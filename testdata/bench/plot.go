@@ -104,7 +104,8 @@ func read(results string) (map[string][]measured, error) {
 }
 
 // The colours of Okabe and Ito, which people with colour-blindness can tell apart.
-var inks = []color.RGBA{{0, 0x72, 0xb2, 255}, {0xd5, 0x5e, 0, 255}, {0, 0x9e, 0x73, 255}, {0xcc, 0x79, 0xa7, 255}, {0x76, 0x76, 0x76, 255}, {0xe6, 0x9f, 0, 255}}
+var inks = []color.RGBA{{0, 0x72, 0xb2, 255}, {0xd5, 0x5e, 0, 255}, {0, 0x9e, 0x73, 255}, {0xcc, 0x79, 0xa7, 255},
+	{0x76, 0x76, 0x76, 255}, {0xe6, 0x9f, 0, 255}}
 
 func graph(lines map[string][]measured, axis string, value func(measured) float64) (*plot.Plot, error) {
 	p := plot.New()

@@ -250,7 +250,8 @@ func (a *App) indexPage() string {
 const settingsText = `A flag takes precedence over ` + "`--set section.key=value`" + `, then come the environment, the config file and the default.
 The config file is YAML, with a section for each command and the names of flags as keys. Unknown keys are errors.
 
-- ` + "`${NAME}`" + ` in a value is replaced by the environment variable, ` + "`${NAME:-default}`" + ` has a default, and ` + "`$${`" + ` is a literal ` + "`${`" + `.
+- ` + "`${NAME}`" + ` in a value is replaced by the environment variable, ` + "`${NAME:-default}`" + ` has a default,
+  and ` + "`$${`" + ` is a literal ` + "`${`" + `.
 - A repeatable flag takes a list; one that takes ` + "`KEY=VALUE`" + ` may be written as a mapping. Its environment variable
   holds one value per line.
 - These may be set at the top level of the file: ` + "`%s`" + `, for every command that has them.

@@ -54,12 +54,12 @@ type SequenceRow struct {
 	Generation   int32             `parquet:"generation,delta" json:"generation" meaning:"which attempt at the example, from 0"`
 	Sequence     int32             `parquet:"sequence,delta" json:"sequence" meaning:"its number in the trajectory, from 0: the main path first"`
 	Sequences    int32             `parquet:"sequences,delta" json:"sequences" meaning:"how many the trajectory gave"`
-	Cause        string            `parquet:"cause,optional,dict" json:"cause,omitempty" meaning:"why it is apart from the one before: a branch's cause, or that of a prefix break; null for the first"`
+	Cause        string            `parquet:"cause,optional,dict" json:"cause,omitempty" meaning:"that of the branch or prefix break; null for the first"`
 	Messages     []int32           `parquet:"messages,list" json:"messages" meaning:"indexes of the trajectory's messages that train in it"`
-	PromptIDs    []int32           `parquet:"prompt_ids,list" parquet-element:",dict" json:"prompt_ids" meaning:"the ids that the engine saw before the first token that trains"`
-	ResponseIDs  []int32           `parquet:"response_ids,list" parquet-element:",dict" json:"response_ids" meaning:"the ids from the first token that trains to the last"`
-	LossMask     []bool            `parquet:"loss_mask,list" json:"loss_mask" meaning:"for each of response_ids: true where the token was sampled and trains here"`
-	Logprobs     jsontext.Floats   `parquet:"logprobs,list" parquet-element:",split" json:"logprobs" meaning:"for each of response_ids, in nats, of the policy that sampled; 0 where loss_mask is false"`
+	PromptIDs    []int32           `parquet:"prompt_ids,list" parquet-element:",dict" json:"prompt_ids" meaning:"the ids before response_ids"`
+	ResponseIDs  []int32           `parquet:"response_ids,list" parquet-element:",dict" json:"response_ids" meaning:"from the first trained token to the last"`
+	LossMask     []bool            `parquet:"loss_mask,list" json:"loss_mask" meaning:"for each of response_ids: true where it was sampled and trains here"`
+	Logprobs     jsontext.Floats   `parquet:"logprobs,list" parquet-element:",split" json:"logprobs" meaning:"in nats; 0 where loss_mask is false"`
 	Versions     []SequenceVersion `parquet:"versions,list" json:"versions" meaning:"which version of the policy sampled which range of response_ids"`
 	Tokens       int32             `parquet:"tokens,delta" json:"tokens" meaning:"how often loss_mask is true"`
 	Reward       *float64          `parquet:"reward,optional" json:"reward" meaning:"that of the trajectory; null without one"`
