@@ -17,6 +17,7 @@ import (
 	"github.com/rollmill/rollmill/formats/dataset"
 	"github.com/rollmill/rollmill/formats/foreign"
 	"github.com/rollmill/rollmill/formats/foreign/exporters"
+	"github.com/rollmill/rollmill/formats/foreign/importers"
 	"github.com/rollmill/rollmill/formats/foreign/rows"
 	"github.com/rollmill/rollmill/formats/random"
 	"github.com/rollmill/rollmill/formats/redaction"
@@ -90,11 +91,11 @@ func files(t *testing.T, names ...string) (out []exporters.File) {
 func decoded(t *testing.T, data []byte) (out []formats.Trajectory) {
 	t.Helper()
 	for line := range bytes.Lines(data) {
-		row, err := rows.Decode(line)
+		items, err := rows.Importer.Parse(&importers.Record{Data: line})
 		if err != nil {
 			t.Fatal(err)
 		}
-		out = append(out, row)
+		out = append(out, items[0].Row)
 	}
 	return out
 }

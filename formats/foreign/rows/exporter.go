@@ -1,8 +1,6 @@
 package rows
 
 import (
-	"reflect"
-
 	"github.com/rollmill/rollmill/formats"
 	"github.com/rollmill/rollmill/formats/foreign/exporters"
 	"github.com/rollmill/rollmill/formats/jsontext"
@@ -23,7 +21,7 @@ import (
 //   - JSON that a column holds as text (example, tool_sets, sampling, metadata,
 //     content_parts) is that text, with its spaces and the order of its keys.
 //
-// Columns of a newer minor version of the schema are not written. [Decode] reads
+// Columns of a newer minor version of the schema are not written. [Importer] reads
 // a line.
 var Exporter = exporters.Format{
 	Name: "rows", For: exporters.Own, Help: "our own rows, all columns and without loss, which import reads",
@@ -44,16 +42,3 @@ var Exporter = exporters.Format{
 func Append(dst []byte, t *formats.Trajectory) []byte { return appendRow(dst, t) }
 
 var appendRow = jsontext.Rows[formats.Trajectory]()
-
-// Decode reads an object that Append wrote. It refuses an object with other
-// keys.
-func Decode(line []byte) (formats.Trajectory, error) {
-	v := reflect.New(mirror)
-	if err := strict(line, v.Interface()); err != nil {
-		return formats.Trajectory{}, err
-	}
-	return *(*formats.Trajectory)(v.UnsafePointer()), nil
-}
-
-// mirror is the row with tags for encoding/json, and with the same layout.
-var mirror = mirrorOf(reflect.TypeFor[formats.Trajectory](), false)

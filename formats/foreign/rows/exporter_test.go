@@ -20,7 +20,7 @@ func roundTrip(t *testing.T, row formats.Trajectory) {
 	if !json.Valid(line) || bytes.ContainsRune(line, '\n') {
 		t.Fatalf("not JSON on one line: %.300s", line)
 	}
-	got, err := Decode(line)
+	got, err := decode(line)
 	if err != nil {
 		t.Fatalf("%v: %.300s", err, line)
 	}
@@ -86,7 +86,7 @@ func TestTheKeysAreTheColumns(t *testing.T) {
 func TestOtherKeysAreRefused(t *testing.T) {
 	for _, line := range []string{`{"trajectory_id":"a","more":1}`, `{"messages":[{"text":"x"}]}`, `{} {}`,
 		`{"reward":"one"}`, `{"started_at":5}`, `[]`} {
-		if _, err := Decode([]byte(line)); err == nil {
+		if _, err := decode([]byte(line)); err == nil {
 			t.Errorf("%s is read", line)
 		}
 	}

@@ -14,6 +14,19 @@ import (
 	"github.com/rollmill/rollmill/formats/jsontext"
 )
 
+// decode reads an object that Append wrote. It refuses an object with other
+// keys.
+func decode(line []byte) (formats.Trajectory, error) {
+	v := reflect.New(mirror)
+	if err := strict(line, v.Interface()); err != nil {
+		return formats.Trajectory{}, err
+	}
+	return *(*formats.Trajectory)(v.UnsafePointer()), nil
+}
+
+// mirror is the row with tags for encoding/json, and with the same layout.
+var mirror = mirrorOf(reflect.TypeFor[formats.Trajectory](), false)
+
 // wide and narrow are floats, and instant microseconds, that read what jsontext.Rows
 // writes.
 type (
