@@ -234,7 +234,7 @@ func TestChoicesHoldTheSampledTokens(t *testing.T) {
 	if last.Logprob != floor {
 		t.Errorf("minus infinity became %g", last.Logprob)
 	}
-	if got.Metadata["scenario_id"] != "e-1" || got.Metadata["trajectory_id"] != "t-1" || got.Reward != 1 ||
+	if got.Metadata["scenario_id"] != "e-1" || got.Metadata["trajectory_id"] != "t-1" || *got.Reward != 1 ||
 		got.Metrics["win"] != 1.0 || len(got.Metrics) != 1 {
 		t.Errorf("%+v", got)
 	}

@@ -17,7 +17,7 @@ type Group struct {
 type Trajectory struct {
 	History
 	AdditionalHistories []History      `json:"additional_histories"`
-	Reward              float64        `json:"reward"`
+	Reward              *float64       `json:"reward"`
 	Metrics             map[string]any `json:"metrics"`  // numbers and booleans
 	Metadata            map[string]any `json:"metadata"` // flat
 	Logs                []string       `json:"logs"`
@@ -47,7 +47,7 @@ type Message struct {
 // Choice is a sampled message with its logprobs.
 type Choice struct {
 	FinishReason string    `json:"finish_reason"`
-	Index        int       `json:"index"`
+	Index        *int      `json:"index"`
 	Logprobs     *Logprobs `json:"logprobs"`
 	Message      Message   `json:"message"`
 }
@@ -67,11 +67,9 @@ type Token struct {
 	TopLogprobs []Token `json:"top_logprobs"`
 }
 
-const tokenPrefix = "token_id:"
-
 // ID returns the number in "token_id:<n>".
 func (t *Token) ID() (int32, bool) {
-	digits, found := strings.CutPrefix(t.Token, tokenPrefix)
+	digits, found := strings.CutPrefix(t.Token, "token_id:")
 	if !found {
 		return 0, false
 	}
@@ -93,14 +91,6 @@ func (e *Entry) UnmarshalJSON(data []byte) error {
 	}
 	e.Message = &Message{}
 	return json.Unmarshal(data, e.Message)
-}
-
-// MarshalJSON writes the message or the choice, whichever is set.
-func (e Entry) MarshalJSON() ([]byte, error) {
-	if e.Choice != nil {
-		return json.Marshal(e.Choice)
-	}
-	return json.Marshal(e.Message)
 }
 
 // Model is an art.Model or art.TrainableModel.

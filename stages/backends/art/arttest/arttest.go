@@ -210,6 +210,13 @@ func reply(w http.ResponseWriter, code int, v any) {
 	_ = json.NewEncoder(w).Encode(v)
 }
 
+// wrong is one entry of a 422 response.
+type wrong struct {
+	Type string `json:"type"`
+	Loc  []any  `json:"loc"`
+	Msg  string `json:"msg"`
+}
+
 func detail(w http.ResponseWriter, code int, text any) {
 	reply(w, code, map[string]any{"detail": text})
 }

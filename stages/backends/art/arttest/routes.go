@@ -99,7 +99,7 @@ func (s *Server) post(w http.ResponseWriter, r *http.Request, d Dialect, f Fault
 		}
 	case "/_delete_checkpoints":
 		if q := r.URL.Query(); q.Get("benchmark") == "" || q.Get("benchmark_smoothing") == "" {
-			detail(w, 422, []art.Detail{{Type: "missing", Loc: []any{"query", "benchmark"}, Msg: "Field required"}})
+			detail(w, 422, []wrong{{"missing", []any{"query", "benchmark"}, "Field required"}})
 			return
 		}
 		if s.model(w, body, true) {
@@ -144,16 +144,16 @@ func object(w http.ResponseWriter, body []byte, v any) bool {
 	if bytes.HasPrefix(bytes.TrimSpace(body), []byte("{")) && json.Unmarshal(body, v) == nil {
 		return true
 	}
-	detail(w, 422, []art.Detail{{Type: "json_invalid", Loc: []any{"body"}, Msg: "JSON decode error"}})
+	detail(w, 422, []wrong{{"json_invalid", []any{"body"}, "JSON decode error"}})
 	return false
 }
 
 // needs refuses a body that lacks a top-level key.
 func needs(w http.ResponseWriter, keys map[string]json.RawMessage) bool {
-	var missing []art.Detail
+	var missing []wrong
 	for key, value := range keys {
 		if value == nil {
-			missing = append(missing, art.Detail{Type: "missing", Loc: []any{"body", key}, Msg: "Field required"})
+			missing = append(missing, wrong{"missing", []any{"body", key}, "Field required"})
 		}
 	}
 	if missing != nil {

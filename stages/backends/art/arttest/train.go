@@ -42,9 +42,9 @@ func (s *Server) train(w http.ResponseWriter, r *http.Request, d Dialect, f Faul
 			"dev_config": req.Dev}) {
 		return
 	}
-	groups, wrong := art.Validate(req.Groups)
-	if wrong != nil {
-		detail(w, 422, wrong)
+	groups, err := art.Validate(req.Groups)
+	if err != nil {
+		detail(w, 422, []wrong{{"value_error", []any{"body", "trajectory_groups"}, err.Error()}})
 		return
 	}
 	if !s.model(w, req.Model, true) {
@@ -231,7 +231,7 @@ func (b *Batch) look(d Dialect) (trainable, sound bool) {
 	for _, g := range b.Groups {
 		rewards := make([]float64, len(g.Trajectories))
 		for i, t := range g.Trajectories {
-			rewards[i] = t.Reward
+			rewards[i] = *t.Reward
 		}
 		for i, advantage := range art.Advantages(rewards, true) {
 			if advantage == 0 {
