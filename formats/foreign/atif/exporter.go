@@ -4,7 +4,6 @@ import (
 	"encoding/json"
 
 	"github.com/rollmill/rollmill/formats"
-	"github.com/rollmill/rollmill/formats/foreign/chat"
 	"github.com/rollmill/rollmill/formats/foreign/exporters"
 	"github.com/rollmill/rollmill/formats/jsontext"
 )
@@ -32,10 +31,6 @@ var Exporter = exporters.Format{
 	Of:      exporters.Rows,
 	Exports: []exporters.Extension{exporters.Folder},
 	Folder: exporters.Documents(".json", func(dst []byte, t *formats.Trajectory, x *exporters.Item) ([]byte, error) {
-		if len(t.Messages) == 0 {
-			x.Skip(chat.NoMessages)
-			return dst, nil
-		}
 		return jsontext.AppendLine(dst, documentOf(t, x.Lose))
 	}),
 }

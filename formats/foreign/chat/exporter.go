@@ -61,20 +61,7 @@ const notes = exporters.TemplateNotes + `
 With --lossy such arguments stay text.
 `
 
-// NoMessages is the reason of a trajectory without messages.
-const NoMessages = "no_messages"
-
-func rowsOf(x *exporters.Item) (out []Row) {
-	for i := range x.Rows {
-		t := &x.Rows[i]
-		if len(t.Messages) == 0 {
-			x.Skip(NoMessages)
-			continue
-		}
-		out = append(out, rowOf(t, x))
-	}
-	return out
-}
+var rowsOf = exporters.EachRow(rowOf)
 
 func rowOf(t *formats.Trajectory, x *exporters.Item) Row {
 	path, tools := chat.Transcript(t, x.Lose)

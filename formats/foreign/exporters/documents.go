@@ -7,8 +7,7 @@ import "github.com/rollmill/rollmill/formats"
 type Put func(name string, data []byte) error
 
 // Documents returns a function that begins a folder with a document for each
-// trajectory, named after its id. add appends the document, or reports with
-// x.Skip why there is none and returns dst unchanged.
+// trajectory with messages, named after its id. add appends the document.
 func Documents(extension string, add func(dst []byte, t *formats.Trajectory, x *Item) ([]byte, error)) func(Put) Sink {
 	return func(put Put) Sink { return &documents{put: put, add: add, extension: extension} }
 }
@@ -24,16 +23,17 @@ type documents struct {
 func (d *documents) Give(x *Item) error {
 	for i := range x.Rows {
 		t := &x.Rows[i]
-		buf, err := d.add(d.buf[:0], t, x)
-		if err != nil {
-			return err
-		}
-		if d.buf = buf; len(buf) == 0 {
+		if len(t.Messages) == 0 {
+			x.Skip(NoMessages)
 			continue
 		}
+		var err error
+		if d.buf, err = d.add(d.buf[:0], t, x); err != nil {
+			return err
+		}
 		d.rows++
-		d.size += int64(len(buf))
-		if err := d.put(FileName(t.TrajectoryID)+d.extension, buf); err != nil {
+		d.size += int64(len(d.buf))
+		if err := d.put(FileName(t.TrajectoryID)+d.extension, d.buf); err != nil {
 			return err
 		}
 	}

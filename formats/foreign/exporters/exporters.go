@@ -219,9 +219,34 @@ func NotedTable[T any](key, value string, rows func(*Item) []T) func(io.Writer) 
 	}
 }
 
-// Each returns a function that makes at most one row from the rows of an item.
-func Each[T any](row func([]formats.Trajectory) (T, string)) func(*Item) []T {
-	return func(x *Item) []T { return one(x, row)(x.Rows) }
+// One returns a function that makes a row from an item, or skips it for a reason.
+func One[T any](row func(x *Item) (T, string)) func(*Item) []T {
+	return func(x *Item) []T {
+		r, reason := row(x)
+		if reason != "" {
+			x.Skip(reason)
+			return nil
+		}
+		return []T{r}
+	}
+}
+
+// NoMessages is why a trajectory without messages is skipped.
+const NoMessages = "no_messages"
+
+// EachRow returns a function that makes a row from each trajectory of an item that
+// has messages.
+func EachRow[T any](row func(t *formats.Trajectory, x *Item) T) func(*Item) []T {
+	return func(x *Item) (out []T) {
+		for i := range x.Rows {
+			if len(x.Rows[i].Messages) == 0 {
+				x.Skip(NoMessages)
+				continue
+			}
+			out = append(out, row(&x.Rows[i], x))
+		}
+		return out
+	}
 }
 
 // Sequenced returns a function that makes rows from the sequences of each
@@ -245,27 +270,6 @@ func Sequenced[T any](rows func(x *Item, t *formats.Trajectory, list []sequences
 			x.Tally.Add(&x.Rows[i], list)
 		}
 		return out
-	}
-}
-
-// Pair returns a function that makes at most one row from a preference.
-func Pair[T any](row func(chat.Preference) (T, string)) func(*Item) []T {
-	return func(x *Item) []T { return one(x, row)(x.Pair) }
-}
-
-// Single returns a function that makes at most one row from a single answer.
-func Single[T any](row func(chat.Unpaired) (T, string)) func(*Item) []T {
-	return func(x *Item) []T { return one(x, row)(x.Single) }
-}
-
-func one[From, T any](x *Item, row func(From) (T, string)) func(From) []T {
-	return func(from From) []T {
-		r, reason := row(from)
-		if reason != "" {
-			x.Skip(reason)
-			return nil
-		}
-		return []T{r}
 	}
 }
 

@@ -12,14 +12,16 @@ import (
 var CustomizerDPO = exporters.Format{
 	Name: "customizer-dpo", For: exporters.Training, Help: "NeMo Customizer's pairs", Of: exporters.Pairs,
 	Files: []exporters.Extension{exporters.JSONL},
-	Lines: exporters.Lines(exporters.Pair(CustomizerPreferenceOf)),
+	Lines: exporters.Lines(exporters.One(func(x *exporters.Item) (CustomizerPreference, string) {
+		return CustomizerPreferenceOf(x.Pair)
+	})),
 }
 
 // CustomizerSFT writes the conversations on which NeMo Customizer trains supervised.
 var CustomizerSFT = exporters.Format{
 	Name: "customizer-sft", For: exporters.Training, Help: "NeMo Customizer's conversations", Of: exporters.Top,
 	Files: []exporters.Extension{exporters.JSONL},
-	Lines: exporters.Lines(exporters.Each(ConversationOf)),
+	Lines: exporters.Lines(exporters.One(func(x *exporters.Item) (Conversation, string) { return ConversationOf(x.Rows) })),
 }
 
 // CustomizerPreference is one pair.

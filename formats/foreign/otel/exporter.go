@@ -1,9 +1,8 @@
 package otel
 
 import (
-	"github.com/rollmill/rollmill/formats/foreign/chat"
+	"github.com/rollmill/rollmill/formats"
 	"github.com/rollmill/rollmill/formats/foreign/exporters"
-	"github.com/rollmill/rollmill/formats/jsontext"
 )
 
 // Exporter writes trajectories as traces of OpenTelemetry, by its semantic
@@ -28,18 +27,7 @@ var Exporter = exporters.Format{
 	Name: "otel", For: exporters.Viewing, Help: "traces of OpenTelemetry by the GenAI conventions, an OTLP request a line",
 	Omits: "token ids, log probabilities and examples",
 	Of:    exporters.Rows, Exports: []exporters.Extension{exporters.JSONL},
-	Lines: exporters.RawLines(func(dst []byte, x *exporters.Item) (_ []byte, n int64, err error) {
-		for i := range x.Rows {
-			t := &x.Rows[i]
-			if len(t.Messages) == 0 {
-				x.Skip(chat.NoMessages)
-				continue
-			}
-			if dst, err = jsontext.AppendLine(dst, Request{Spans: Spans(t, true, x.Lose)}); err != nil {
-				return dst, n, err
-			}
-			n++
-		}
-		return dst, n, nil
-	}),
+	Lines: exporters.Lines(exporters.EachRow(func(t *formats.Trajectory, x *exporters.Item) Request {
+		return Request{Spans: Spans(t, true, x.Lose)}
+	})),
 }

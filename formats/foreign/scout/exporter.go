@@ -54,16 +54,9 @@ var Exporter = exporters.Format{
 	Name: "inspect-scout", For: exporters.Viewing, Help: "transcripts for Inspect Scout's scanners and viewer",
 	Omits: "token ids, log probabilities, calls, tools, candidates and the example",
 	Of:    exporters.Rows, Exports: []exporters.Extension{exporters.Parquet},
-	Table: exporters.Table(func(x *exporters.Item) (out []Row) {
-		for i := range x.Rows {
-			if len(x.Rows[i].Messages) == 0 {
-				x.Skip(foreignchat.NoMessages)
-				continue
-			}
-			out = append(out, rowOf(&x.Rows[i], x.Lose))
-		}
-		return out
-	}),
+	Table: exporters.Table(exporters.EachRow(func(t *formats.Trajectory, x *exporters.Item) Row {
+		return rowOf(t, x.Lose)
+	})),
 }
 
 func rowOf(t *formats.Trajectory, lose func(string)) Row {

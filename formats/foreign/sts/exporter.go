@@ -73,10 +73,6 @@ type function struct {
 }
 
 func appendSession(dst []byte, t *formats.Trajectory, x *exporters.Item) ([]byte, error) {
-	if len(t.Messages) == 0 {
-		x.Skip(foreignchat.NoMessages)
-		return dst, nil
-	}
 	path, tools := chat.Transcript(t, x.Lose)
 	dst, err := jsontext.AppendLine(dst, header{
 		Type: "session", Harness: "rollmill", ID: t.TrajectoryID, Name: t.ExampleID,

@@ -15,7 +15,7 @@ import (
 var NemoRL = exporters.Format{
 	Name: "nemo-rl-preference", For: exporters.Training, Help: "NeMo-RL's pairs by rank", Of: exporters.Pairs,
 	Files: []exporters.Extension{exporters.JSONL},
-	Form:  2, Notes: nemoRLNotes, Lines: exporters.Lines(nemoRLRows),
+	Form:  2, Notes: nemoRLNotes, Lines: exporters.Lines(exporters.One(nemoRLRow)),
 }
 
 const nemoRLNotes = exporters.TemplateNotes + `
@@ -36,12 +36,11 @@ type Completion struct {
 	Completion []jsontext.Raw `json:"completion"`
 }
 
-func nemoRLRows(x *exporters.Item) []Row {
-	return exporters.Pair(func(p chat.Preference) (Row, string) {
-		context, prompt := x.Template(p.Prompt)
-		best, chosen := x.Template(p.Chosen)
-		worst, rejected := x.Template(p.Rejected)
-		return Row{Context: context, Completions: []Completion{{0, best}, {1, worst}}},
-			cmp.Or(prompt, chosen, rejected, chat.NoTools(p.Tools))
-	})(x)
+func nemoRLRow(x *exporters.Item) (Row, string) {
+	p := x.Pair
+	context, prompt := x.Template(p.Prompt)
+	best, chosen := x.Template(p.Chosen)
+	worst, rejected := x.Template(p.Rejected)
+	return Row{Context: context, Completions: []Completion{{0, best}, {1, worst}}},
+		cmp.Or(prompt, chosen, rejected, chat.NoTools(p.Tools))
 }

@@ -22,7 +22,7 @@ import (
 var OpenRLHFPrompts = exporters.Format{
 	Name: "openrlhf-prompts", For: exporters.Training, Help: "OpenRLHF's prompts", Of: exporters.Groups,
 	Files: []exporters.Extension{exporters.JSONL},
-	Form:  2, Notes: openRLHFNotes, Lines: exporters.Lines(openRLHFPrompts),
+	Form:  2, Notes: openRLHFNotes, Lines: exporters.Lines(exporters.One(openRLHFPrompt)),
 }
 
 // OpenRLHFPreferences writes the pairs that OpenRLHF's trainers for DPO and reward
@@ -30,14 +30,14 @@ var OpenRLHFPrompts = exporters.Format{
 var OpenRLHFPreferences = exporters.Format{
 	Name: "openrlhf-preference", For: exporters.Training, Help: "OpenRLHF's pairs", Of: exporters.Pairs,
 	Files: []exporters.Extension{exporters.JSONL},
-	Form:  2, Notes: openRLHFNotes, Lines: exporters.Lines(openRLHFPreferences),
+	Form:  2, Notes: openRLHFNotes, Lines: exporters.Lines(exporters.One(openRLHFPreference)),
 }
 
 // OpenRLHFKTO writes the single answers that OpenRLHF's KTO trainer loads.
 var OpenRLHFKTO = exporters.Format{
 	Name: "openrlhf-kto", For: exporters.Training, Help: "OpenRLHF's single answers, good or bad", Of: exporters.Labels,
 	Files: []exporters.Extension{exporters.JSONL},
-	Form:  2, Notes: openRLHFNotes, Lines: exporters.Lines(openRLHFAnswers),
+	Form:  2, Notes: openRLHFNotes, Lines: exporters.Lines(exporters.One(openRLHFAnswer)),
 }
 
 const openRLHFNotes = exporters.TemplateNotes + `
@@ -68,34 +68,30 @@ type Unpaired struct {
 	Label  bool           `json:"label"`
 }
 
-func openRLHFPrompts(x *exporters.Item) []Prompt {
-	return exporters.Each(func(rows []formats.Trajectory) (row Prompt, reason string) {
-		p, reason := chat.PromptOf(rows)
-		row = Prompt{Label: formats.AnswerOf(p.Example), DataSource: "rollmill", ExampleID: p.ExampleID}
-		if reason == "" {
-			row.Input, reason = x.Template(p.Prompt)
-		}
-		return row, cmp.Or(reason, chat.NoTools(p.Tools))
-	})(x)
+func openRLHFPrompt(x *exporters.Item) (row Prompt, reason string) {
+	p, reason := chat.PromptOf(x.Rows)
+	row = Prompt{Label: formats.AnswerOf(p.Example), DataSource: "rollmill", ExampleID: p.ExampleID}
+	if reason == "" {
+		row.Input, reason = x.Template(p.Prompt)
+	}
+	return row, cmp.Or(reason, chat.NoTools(p.Tools))
 }
 
-func openRLHFPreferences(x *exporters.Item) []Preference {
-	return exporters.Pair(func(p chat.Preference) (Preference, string) {
-		row := Preference{Margin: p.Margin}
-		var prompt, chosen, rejected string
-		row.Prompt, prompt = x.Template(p.Prompt)
-		row.Chosen, chosen = x.Template(p.Chosen)
-		row.Rejected, rejected = x.Template(p.Rejected)
-		return row, cmp.Or(prompt, chosen, rejected, chat.NoTools(p.Tools))
-	})(x)
+func openRLHFPreference(x *exporters.Item) (Preference, string) {
+	p := x.Pair
+	row := Preference{Margin: p.Margin}
+	var prompt, chosen, rejected string
+	row.Prompt, prompt = x.Template(p.Prompt)
+	row.Chosen, chosen = x.Template(p.Chosen)
+	row.Rejected, rejected = x.Template(p.Rejected)
+	return row, cmp.Or(prompt, chosen, rejected, chat.NoTools(p.Tools))
 }
 
-func openRLHFAnswers(x *exporters.Item) []Unpaired {
-	return exporters.Single(func(u chat.Unpaired) (Unpaired, string) {
-		row := Unpaired{Label: u.Label}
-		var prompt, completion string
-		row.Input, prompt = x.Template(u.Prompt)
-		row.Output, completion = x.Template(u.Completion)
-		return row, cmp.Or(prompt, completion, chat.NoTools(u.Tools))
-	})(x)
+func openRLHFAnswer(x *exporters.Item) (Unpaired, string) {
+	u := x.Single
+	row := Unpaired{Label: u.Label}
+	var prompt, completion string
+	row.Input, prompt = x.Template(u.Prompt)
+	row.Output, completion = x.Template(u.Completion)
+	return row, cmp.Or(prompt, completion, chat.NoTools(u.Tools))
 }

@@ -3,7 +3,6 @@ package trainers
 import (
 	"cmp"
 
-	"github.com/rollmill/rollmill/formats"
 	"github.com/rollmill/rollmill/formats/chat"
 	"github.com/rollmill/rollmill/formats/foreign/exporters"
 	"github.com/rollmill/rollmill/formats/jsontext"
@@ -16,8 +15,8 @@ import (
 var TRLPreference = exporters.Format{
 	Name: "trl-preference", For: exporters.Training, Help: "TRL's preference rows", Of: exporters.Pairs,
 	Files: []exporters.Extension{exporters.JSONL, exporters.Parquet}, Hub: 2,
-	Form: 2, Notes: exporters.TemplateNotes + toolNotes, Lines: exporters.Lines(trlPreferences),
-	Table: exporters.Table(trlPreferences),
+	Form: 2, Notes: exporters.TemplateNotes + toolNotes, Lines: exporters.Lines(exporters.One(trlPreference)),
+	Table: exporters.Table(exporters.One(trlPreference)),
 }
 
 // TRLKTO writes an unpaired preference dataset.
@@ -25,24 +24,24 @@ var TRLKTO = exporters.Format{
 	Name: "trl-kto", For: exporters.Training, Help: "TRL's unpaired preference rows: single answers, good or bad",
 	Of:    exporters.Labels,
 	Files: []exporters.Extension{exporters.JSONL}, Hub: 4,
-	Form: 2, Notes: exporters.TemplateNotes + toolNotes, Lines: exporters.Lines(trlAnswers),
-	Table: exporters.Table(trlAnswers),
+	Form: 2, Notes: exporters.TemplateNotes + toolNotes, Lines: exporters.Lines(exporters.One(trlAnswer)),
+	Table: exporters.Table(exporters.One(trlAnswer)),
 }
 
 // TRLSFT writes a language modelling dataset.
 var TRLSFT = exporters.Format{
 	Name: "trl-sft", For: exporters.Training, Help: "TRL's conversations", Of: exporters.Top,
 	Files: []exporters.Extension{exporters.JSONL}, Hub: 3,
-	Form: 2, Notes: exporters.TemplateNotes + toolNotes, Lines: exporters.Lines(conversations),
-	Table: exporters.Table(conversations),
+	Form: 2, Notes: exporters.TemplateNotes + toolNotes, Lines: exporters.Lines(exporters.One(trlConversation)),
+	Table: exporters.Table(exporters.One(trlConversation)),
 }
 
 // TRLPrompts writes a prompt-only dataset.
 var TRLPrompts = exporters.Format{
 	Name: "trl-prompts", For: exporters.Training, Help: "TRL's prompt-only rows, for GRPO and RLOO", Of: exporters.Groups,
 	Files: []exporters.Extension{exporters.JSONL}, Hub: 5,
-	Form: 2, Notes: exporters.TemplateNotes + promptNotes, Lines: exporters.Lines(trlPrompts),
-	Table: exporters.Table(trlPrompts),
+	Form: 2, Notes: exporters.TemplateNotes + promptNotes, Lines: exporters.Lines(exporters.One(trlPrompt)),
+	Table: exporters.Table(exporters.One(trlPrompt)),
 }
 
 const toolNotes = `
@@ -67,16 +66,15 @@ type preference struct {
 	RejectedID    string         `json:"rejected_id" parquet:"rejected_id"`
 }
 
-func trlPreferences(x *exporters.Item) []preference {
-	return exporters.Pair(func(p chat.Preference) (preference, string) {
-		row := preference{Tools: p.Tools, ScoreChosen: p.ScoreChosen, ScoreRejected: p.ScoreRejected, Margin: p.Margin,
-			ChosenID: p.ChosenID, RejectedID: p.RejectedID}
-		var prompt, chosen, rejected string
-		row.Prompt, prompt = x.Template(p.Prompt)
-		row.Chosen, chosen = x.Template(p.Chosen)
-		row.Rejected, rejected = x.Template(p.Rejected)
-		return row, cmp.Or(prompt, chosen, rejected, unread(p.Tools))
-	})(x)
+func trlPreference(x *exporters.Item) (preference, string) {
+	p := x.Pair
+	row := preference{Tools: p.Tools, ScoreChosen: p.ScoreChosen, ScoreRejected: p.ScoreRejected, Margin: p.Margin,
+		ChosenID: p.ChosenID, RejectedID: p.RejectedID}
+	var prompt, chosen, rejected string
+	row.Prompt, prompt = x.Template(p.Prompt)
+	row.Chosen, chosen = x.Template(p.Chosen)
+	row.Rejected, rejected = x.Template(p.Rejected)
+	return row, cmp.Or(prompt, chosen, rejected, unread(p.Tools))
 }
 
 type answer struct {
@@ -88,14 +86,13 @@ type answer struct {
 	TrajectoryID string         `json:"trajectory_id" parquet:"trajectory_id"`
 }
 
-func trlAnswers(x *exporters.Item) []answer {
-	return exporters.Single(func(u chat.Unpaired) (answer, string) {
-		row := answer{Label: u.Label, Tools: u.Tools, Score: u.Score, TrajectoryID: u.TrajectoryID}
-		var prompt, completion string
-		row.Prompt, prompt = x.Template(u.Prompt)
-		row.Completion, completion = x.Template(u.Completion)
-		return row, cmp.Or(prompt, completion, unread(u.Tools))
-	})(x)
+func trlAnswer(x *exporters.Item) (answer, string) {
+	u := x.Single
+	row := answer{Label: u.Label, Tools: u.Tools, Score: u.Score, TrajectoryID: u.TrajectoryID}
+	var prompt, completion string
+	row.Prompt, prompt = x.Template(u.Prompt)
+	row.Completion, completion = x.Template(u.Completion)
+	return row, cmp.Or(prompt, completion, unread(u.Tools))
 }
 
 type conversation struct {
@@ -105,15 +102,13 @@ type conversation struct {
 	TrajectoryID string          `json:"trajectory_id" parquet:"trajectory_id"`
 }
 
-func conversations(x *exporters.Item) []conversation {
-	return exporters.Each(func(rows []formats.Trajectory) (row conversation, reason string) {
-		c, reason := chat.Best(rows)
-		row = conversation{Tools: c.Tools, Score: c.Score, TrajectoryID: c.TrajectoryID}
-		if reason == "" {
-			row.Messages, reason = x.Template(c.Messages)
-		}
-		return row, cmp.Or(reason, unread(c.Tools))
-	})(x)
+func trlConversation(x *exporters.Item) (row conversation, reason string) {
+	c, reason := chat.Best(x.Rows)
+	row = conversation{Tools: c.Tools, Score: c.Score, TrajectoryID: c.TrajectoryID}
+	if reason == "" {
+		row.Messages, reason = x.Template(c.Messages)
+	}
+	return row, cmp.Or(reason, unread(c.Tools))
 }
 
 // prompt has an example: reward functions get the other columns as arguments.
@@ -124,15 +119,13 @@ type prompt struct {
 	Example   string         `json:"example" parquet:"example"` // JSON object
 }
 
-func trlPrompts(x *exporters.Item) []prompt {
-	return exporters.Each(func(rows []formats.Trajectory) (row prompt, reason string) {
-		p, reason := chat.PromptOf(rows)
-		row = prompt{Tools: p.Tools, ExampleID: p.ExampleID, Example: p.Example}
-		if reason == "" {
-			row.Prompt, reason = x.Template(p.Prompt)
-		}
-		return row, cmp.Or(reason, unread(p.Tools))
-	})(x)
+func trlPrompt(x *exporters.Item) (row prompt, reason string) {
+	p, reason := chat.PromptOf(x.Rows)
+	row = prompt{Tools: p.Tools, ExampleID: p.ExampleID, Example: p.Example}
+	if reason == "" {
+		row.Prompt, reason = x.Template(p.Prompt)
+	}
+	return row, cmp.Or(reason, unread(p.Tools))
 }
 
 // unread returns a reason for tools that are no list of objects.

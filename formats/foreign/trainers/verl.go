@@ -15,9 +15,7 @@ var Verl = exporters.Format{
 	Name: "verl", For: exporters.Training, Help: "verl's prompts with reference answers", Of: exporters.Groups,
 	Files: []exporters.Extension{exporters.Parquet},
 	Notes: verlNotes,
-	Table: exporters.Table(func(x *exporters.Item) []VerlRow {
-		return exporters.Each(func(rows []formats.Trajectory) (VerlRow, string) { return VerlRowOf(rows, x.Given) })(x)
-	}),
+	Table: exporters.Table(exporters.One(verlRow)),
 }
 
 const verlNotes = `Rows hold the role and the content of messages, and no tools. What verl gives the
@@ -61,16 +59,16 @@ type VerlExtra struct {
 // VerlTools is the reason for a prompt with tool calls or tool messages.
 const VerlTools = "tools"
 
-// VerlRowOf returns the row of a group. index counts rows from 0. The data source
-// is "rollmill": set a reward function for it with custom_reward_function.
-func VerlRowOf(rows []formats.Trajectory, index int64) (r VerlRow, reason string) {
-	prompt, reason := chat.PromptOf(rows)
+// verlRow returns the row of a group. The data source is "rollmill": set a reward
+// function for it with custom_reward_function.
+func verlRow(x *exporters.Item) (r VerlRow, reason string) {
+	prompt, reason := chat.PromptOf(x.Rows)
 	if reason != "" {
 		return r, reason
 	}
 	r = VerlRow{DataSource: "rollmill",
 		RewardModel: VerlReward{Style: "rule", GroundTruth: formats.AnswerOf(prompt.Example)},
-		ExtraInfo:   VerlExtra{Split: "train", Index: index, ExampleID: prompt.ExampleID, Example: prompt.Example}}
+		ExtraInfo:   VerlExtra{Split: "train", Index: x.Given, ExampleID: prompt.ExampleID, Example: prompt.Example}}
 	for _, m := range prompt.Prompt {
 		if m.ToolCallID != "" || len(m.ToolCalls) > 0 {
 			return r, VerlTools

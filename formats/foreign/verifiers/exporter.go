@@ -6,7 +6,6 @@ import (
 
 	"github.com/rollmill/rollmill/formats"
 	"github.com/rollmill/rollmill/formats/chat"
-	foreignchat "github.com/rollmill/rollmill/formats/foreign/chat"
 	"github.com/rollmill/rollmill/formats/foreign/exporters"
 	"github.com/rollmill/rollmill/formats/jsontext"
 )
@@ -30,19 +29,9 @@ import (
 var Exporter = exporters.Format{
 	Name: "verifiers", Help: "episodes of verifiers and prime-rl (traces.jsonl): message graphs with tokens, masks, " +
 		"rewards, advantages", For: exporters.Viewing, Of: exporters.Rows, Exports: []exporters.Extension{exporters.JSONL},
-	Lines: exporters.RawLines(func(dst []byte, x *exporters.Item) (_ []byte, n int64, err error) {
-		for i := range x.Rows {
-			if len(x.Rows[i].Messages) == 0 {
-				x.Skip(foreignchat.NoMessages)
-				continue
-			}
-			if dst, err = jsontext.AppendLine(dst, episodeOf(&x.Rows[i], x.Lose)); err != nil {
-				return dst, n, err
-			}
-			n++
-		}
-		return dst, n, nil
-	}),
+	Lines: exporters.Lines(exporters.EachRow(func(t *formats.Trajectory, x *exporters.Item) episode {
+		return episodeOf(t, x.Lose)
+	})),
 }
 
 type episode struct {
