@@ -1,7 +1,6 @@
 package tables
 
 import (
-	"bytes"
 	"encoding/csv"
 	"io"
 	"reflect"
@@ -22,7 +21,7 @@ var CSV = exporters.Format{
 	Name: "csv", For: exporters.Tables, Help: "the columns with one number or text, for spreadsheets",
 	Omits: "messages, calls, tools, candidates and the example",
 	Of:    exporters.Rows, Exports: []exporters.Extension{exporters.CSV},
-	Other: func(out io.Writer) exporters.Sink { return &csvSink{out: out} },
+	Other: newCSV,
 }
 
 // fields are the columns, in our order. The example is an object, not a scalar.
@@ -33,70 +32,50 @@ var fields = slices.DeleteFunc(slices.Clone(formats.FieldsOf(reflect.TypeFor[for
 
 type csvSink struct {
 	out        io.Writer
-	buf        bytes.Buffer
+	w          *csv.Writer // to the sink, which counts what goes out
 	rows, size int64
-	begun      bool
 }
 
-func (s *csvSink) Give(x *exporters.Item) error {
-	s.begin()
-	w := csv.NewWriter(&s.buf)
-	record := make([]string, len(fields))
-	for i := range x.Rows {
-		v := reflect.ValueOf(&x.Rows[i]).Elem()
-		for c, f := range fields {
-			record[c] = text(f, v.FieldByIndex(index[f.Name]))
-		}
-		if err := w.Write(record); err != nil {
-			return err
-		}
-		s.rows++
-	}
-	w.Flush()
-	return s.flush()
-}
-
-// begin writes the header, which a file without rows has, too.
-func (s *csvSink) begin() {
-	if s.begun {
-		return
-	}
-	s.begun = true
-	w := csv.NewWriter(&s.buf)
+// newCSV writes the header, which a file without rows has, too.
+func newCSV(out io.Writer) exporters.Sink {
+	s := &csvSink{out: out}
+	s.w = csv.NewWriter(s)
 	var names []string
 	for _, f := range fields {
 		names = append(names, f.Name)
 	}
-	_ = w.Write(names) // to memory
-	w.Flush()
+	_ = s.w.Write(names) // Flush reports an error
+	return s
 }
 
-func (s *csvSink) flush() error {
-	n, err := s.out.Write(s.buf.Bytes())
+func (s *csvSink) Write(p []byte) (int, error) {
+	n, err := s.out.Write(p)
 	s.size += int64(n)
-	s.buf.Reset()
-	return err
+	return n, err
+}
+
+func (s *csvSink) Give(x *exporters.Item) error {
+	record := make([]string, len(fields))
+	for i := range x.Rows {
+		row := reflect.ValueOf(&x.Rows[i]).Elem()
+		for c, f := range fields {
+			record[c] = text(f, f.In(row))
+		}
+		if err := s.w.Write(record); err != nil {
+			return err
+		}
+		s.rows++
+	}
+	return s.Close()
 }
 
 func (s *csvSink) Rows() int64 { return s.rows }
 func (s *csvSink) Size() int64 { return s.size }
-func (s *csvSink) Close() error {
-	s.begin()
-	return s.flush()
-}
 
-// index maps a column to its field.
-var index = func() map[string][]int {
-	out := map[string][]int{}
-	for _, f := range reflect.VisibleFields(reflect.TypeFor[formats.Trajectory]()) {
-		for _, c := range fields {
-			if c.Offset == f.Offset && !f.Anonymous && len(f.Index) == 1 {
-				out[c.Name] = f.Index
-			}
-		}
-	}
-	return out
-}()
+func (s *csvSink) Close() error {
+	s.w.Flush()
+	return s.w.Error()
+}
 
 func text(f formats.Field, v reflect.Value) string {
 	if v.Kind() == reflect.Pointer {
