@@ -1,6 +1,7 @@
 package art
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"math"
@@ -252,10 +253,7 @@ func (c *checker) plain(t *formats.Trajectory, i int) {
 
 // length compares with the engine's own count in the last call on the path.
 func (c *checker) length(t *formats.Trajectory, s Sequence) {
-	limit := c.limits.MaxSeqLength
-	if limit == 0 {
-		limit = DefaultMaxSeqLength
-	}
+	limit := cmp.Or(c.limits.MaxSeqLength, DefaultMaxSeqLength)
 	last := &t.Messages[s.Path[s.last]]
 	if n := int(t.Calls[last.Call].PromptTokens) + len(last.TokenIDs); n > limit {
 		c.problem(TooLong, "%d tokens, and max_seq_length is %d", n, limit)
@@ -267,12 +265,7 @@ var finishes = map[string]bool{"stop": true, "length": true, "tool_calls": true,
 
 // finish returns the finish reason as recorded; "stop" when the engine gave
 // none.
-func finish(m *formats.Message) string {
-	if m.FinishReason == "" {
-		return "stop"
-	}
-	return m.FinishReason
-}
+func finish(m *formats.Message) string { return cmp.Or(m.FinishReason, "stop") }
 
 // text returns a message's content as one string. Parts that are all text are
 // joined by newlines, as vLLM does for templates that take strings.

@@ -137,13 +137,13 @@ func appendMessage(dst []byte, m *formats.Message) []byte {
 		dst = jsontext.AppendText(append(dst, `,"tool_call_id":`...), m.ToolCallID)
 	}
 	if len(m.ToolCalls) > 0 {
-		dst = appendToolCalls(dst, m.ToolCalls)
+		dst = appendToolCalls(append(dst, `,"tool_calls":`...), m.ToolCalls)
 	}
 	return append(dst, '}')
 }
 
 func appendToolCalls(dst []byte, calls []formats.ToolCall) []byte {
-	dst = append(dst, `,"tool_calls":[`...)
+	dst = append(dst, '[')
 	for i, call := range calls {
 		if i > 0 {
 			dst = append(dst, ',')

@@ -1,6 +1,7 @@
 package art
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 
@@ -97,9 +98,7 @@ func (b *builder) answers(in *value.Reader, response jsontext.Object, call forma
 			c.Prompt = in.IDs("response.prompt_token_ids", response.Get("prompt_token_ids"))
 		}
 		b.conversation.Continue(after)
-		if b.source == "" {
-			b.source = c.Source
-		}
+		b.source = cmp.Or(b.source, c.Source)
 		m := c.Message
 		m.PromptDeltaIDs, m.PrefixBreak = b.conversation.PromptDelta(c.Prompt)
 		if m.Branch = b.conversation.Again(); n > 0 {

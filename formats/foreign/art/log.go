@@ -1,10 +1,6 @@
 package art
 
-import (
-	"encoding/json"
-
-	"github.com/rollmill/rollmill/formats"
-)
+import "github.com/rollmill/rollmill/formats"
 
 // LogRow is a row of ART's Parquet trajectory log, version 1 (0.5), which is
 // meant for reading: it has no ids, no logprobs and no additional histories.
@@ -104,12 +100,7 @@ func logMessage(m *formats.Message, trainable bool) LogMessage {
 	content, _ := text(m)
 	out := LogMessage{Role: m.Role, Content: content, ToolCallID: m.ToolCallID, Trainable: trainable}
 	if len(m.ToolCalls) > 0 {
-		var calls struct {
-			ToolCalls json.RawMessage `json:"tool_calls"`
-		}
-		if json.Unmarshal(append(appendToolCalls([]byte(`{"role":""`), m.ToolCalls), '}'), &calls) == nil {
-			out.ToolCalls = string(calls.ToolCalls)
-		}
+		out.ToolCalls = string(appendToolCalls(nil, m.ToolCalls))
 	}
 	return out
 }

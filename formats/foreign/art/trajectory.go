@@ -1,6 +1,7 @@
 package art
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 
@@ -212,9 +213,7 @@ func (b *builder) sampled(c value.Choice, call formats.Call) {
 		b.conversation.Continue(at)
 		return
 	}
-	if c.Source != "" && b.source == "" {
-		b.source = c.Source
-	}
+	b.source = cmp.Or(b.source, c.Source)
 	m.PromptDeltaIDs, m.PrefixBreak = b.conversation.PromptDelta(c.Prompt)
 	m.Branch = b.conversation.Diverges()
 	b.keep(b.conversation.Sampled(m, call), c.Rest)

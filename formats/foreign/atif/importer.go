@@ -45,10 +45,7 @@ func parse(r *importers.Record) ([]importers.Item, error) {
 	}
 	if data[0] != '[' {
 		x, err := Trajectory(r, data)
-		if err != nil {
-			return nil, err
-		}
-		return []importers.Item{x}, nil
+		return []importers.Item{x}, err
 	}
 	var out []importers.Item
 	for doc := range jsontext.Elements(data) {

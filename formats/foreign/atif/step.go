@@ -1,6 +1,7 @@
 package atif
 
 import (
+	"cmp"
 	"fmt"
 	"strings"
 
@@ -108,13 +109,10 @@ func (r *run) message(o jsontext.Object, m formats.Message, agent bool) (int, er
 // several answers: then its tokens are of no one call.
 func (r *run) sampled(o jsontext.Object, m formats.Message, metrics jsontext.Object, several bool) (int, error) {
 	var in value.Reader
-	call := formats.Call{Model: in.Text("model_name", o.Get("model_name")), Target: r.trained,
+	call := formats.Call{Model: cmp.Or(in.Text("model_name", o.Get("model_name")), r.model), Target: r.trained,
 		PromptTokens:     in.Count("prompt_tokens", metrics.Get("prompt_tokens")),
 		CompletionTokens: in.Count("completion_tokens", metrics.Get("completion_tokens")),
 		CachedTokens:     in.Count("cached_tokens", metrics.Get("cached_tokens"))}
-	if call.Model == "" {
-		call.Model = r.model
-	}
 	if o.Has("reasoning_effort") {
 		call.Sampling = string(jsontext.Object{{Key: "reasoning_effort", Raw: o.Get("reasoning_effort")}}.Bytes())
 	}

@@ -117,7 +117,7 @@ func (w *writer) steps(path []int) (out []step) {
 			if len(out) == 0 {
 				out = append(out, step{Source: "system", Message: "", CopiedContext: old})
 			}
-			observe(&out[len(out)-1], w.result(m))
+			observe(&out[len(out)-1], result{SourceCallID: m.ToolCallID, Content: w.content(m)})
 		}
 		out[len(out)-1].ID = len(out)
 	}
@@ -134,10 +134,6 @@ func observe(s *step, r result) {
 		}
 	}
 	s.Observation.Results = append(s.Observation.Results, r)
-}
-
-func (w *writer) result(m *formats.Message) result {
-	return result{SourceCallID: m.ToolCallID, Content: w.content(m)}
 }
 
 func (w *writer) step(i int, role string, old bool) step {

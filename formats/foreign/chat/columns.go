@@ -188,15 +188,20 @@ func (r *row) metadata() (m importers.Metadata) {
 // unknown returns the error about a row that has none of the columns that a
 // shape needs.
 func (r *row) unknown() error {
-	var have []string
-	for key := range jsontext.Members(r.Data) {
-		have = append(have, string(key))
-	}
+	have := Columns(r.Data)
 	if len(have) == 0 {
 		return fmt.Errorf("the row has no columns")
 	}
 	known := "messages, prompt, completion, chosen and rejected, or text"
 	return fmt.Errorf("the row has none of the columns %s; it has %s%s", known, strings.Join(have, ", "), Nearest(r.Data))
+}
+
+// Columns returns the names of the columns of a row.
+func Columns(row []byte) (names []string) {
+	for key := range jsontext.Members(row) {
+		names = append(names, string(key))
+	}
+	return names
 }
 
 // similar are names of columns that other programs use for a field.

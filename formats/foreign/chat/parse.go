@@ -32,11 +32,11 @@ func Parse(record *importers.Record) ([]importers.Item, error) {
 	case r.has(completions) && r.has(prompt):
 		return r.stepwise()
 	case r.has(completion) && r.has(prompt):
-		return r.completion()
+		return r.prompted()
 	case r.has(messages):
 		return r.conversation()
 	case r.has(prompt):
-		return r.promptOnly()
+		return r.prompted()
 	case r.has(text):
 		return r.plain()
 	}
@@ -138,23 +138,16 @@ func (r *row) conversation() ([]importers.Item, error) {
 	return items, err
 }
 
-// completion reads a prompt and its answer.
-func (r *row) completion() ([]importers.Item, error) {
+// prompted reads a prompt, and its answer if one was sampled.
+func (r *row) prompted() ([]importers.Item, error) {
 	var c Reader
 	if err := r.begin(&c, prompt, false); err != nil {
 		return nil, err
 	}
-	if err := r.append(&c, completion, true); err != nil {
-		return nil, err
-	}
-	return r.single(&c)
-}
-
-// promptOnly reads a prompt for which nothing was sampled.
-func (r *row) promptOnly() ([]importers.Item, error) {
-	var c Reader
-	if err := r.begin(&c, prompt, false); err != nil {
-		return nil, err
+	if r.has(completion) {
+		if err := r.append(&c, completion, true); err != nil {
+			return nil, err
+		}
 	}
 	return r.single(&c)
 }

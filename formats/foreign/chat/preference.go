@@ -353,12 +353,7 @@ func (c *Reader) completion(raw []byte) (rank float64, err error) {
 }
 
 // elements returns the elements of a list.
-func elements(list []byte) (out [][]byte) {
-	for e := range jsontext.Elements(list) {
-		out = append(out, e)
-	}
-	return out
-}
+func elements(list []byte) [][]byte { return slices.Collect(jsontext.Elements(list)) }
 
 // sameJSON reports whether values are equal but for space and nulls.
 func sameJSON(a, b []byte) bool {

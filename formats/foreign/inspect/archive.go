@@ -68,33 +68,32 @@ var errChunked = errors.New("the sample is in chunks, a form that import does no
 // entries returns those of samples. Of several with one name, the last counts.
 func entries(z *zip.Reader) (out []*zip.File) {
 	at, groups := map[string]int{}, map[string]int{}
-	var order []int // the group of each
+	type entry struct {
+		*zip.File
+		group int
+	}
+	var found []entry
 	for _, e := range z.File {
 		name, is := strings.CutPrefix(e.Name, samples)
 		if !is || !strings.HasSuffix(name, ".json") || strings.Contains(name, "/") && !strings.HasSuffix(name, shell) {
 			continue
 		}
 		if i, again := at[name]; again {
-			out[i] = e
+			found[i].File = e
 			continue
 		}
 		group := name[:max(0, strings.LastIndex(name, "_epoch_"))]
 		if _, known := groups[group]; !known {
 			groups[group] = len(groups)
 		}
-		at[name] = len(out)
-		out, order = append(out, e), append(order, groups[group])
+		at[name] = len(found)
+		found = append(found, entry{e, groups[group]})
 	}
-	index := make([]int, len(out))
-	for i := range index {
-		index[i] = i
+	slices.SortStableFunc(found, func(a, b entry) int { return a.group - b.group })
+	for _, e := range found {
+		out = append(out, e.File)
 	}
-	slices.SortStableFunc(index, func(a, b int) int { return order[a] - order[b] })
-	sorted := make([]*zip.File, len(out))
-	for i, from := range index {
-		sorted[i] = out[from]
-	}
-	return sorted
+	return out
 }
 
 // aboutOf returns what the log says of all its samples; nil when it has no

@@ -2,9 +2,9 @@ package inspect
 
 import (
 	"cmp"
+	"encoding/json"
 	"fmt"
 	"slices"
-	"strconv"
 
 	"github.com/rollmill/rollmill/formats"
 	"github.com/rollmill/rollmill/formats/foreign/importers"
@@ -135,7 +135,8 @@ func (b *builder) build() error {
 	}
 	b.sampled = slices.ContainsFunc(b.Messages, func(m formats.Message) bool { return m.Sampled })
 	if len(b.counts) > 0 {
-		b.meta.Add("event_counts", countsJSON(b.counts))
+		counts, _ := json.Marshal(b.counts) // by name
+		b.meta.Add("event_counts", counts)
 	}
 	return nil
 }
@@ -258,12 +259,4 @@ func (b *builder) count(kind string) {
 		b.counts = map[string]int{}
 	}
 	b.counts[kind]++
-}
-
-func countsJSON(counts map[string]int) []byte {
-	var o jsontext.Object
-	for _, kind := range sortedKeys(counts) {
-		o = append(o, jsontext.Member{Key: kind, Raw: []byte(strconv.Itoa(counts[kind]))})
-	}
-	return o.Bytes()
 }

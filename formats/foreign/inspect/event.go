@@ -3,8 +3,6 @@ package inspect
 import (
 	"cmp"
 	"fmt"
-	"maps"
-	"slices"
 
 	"github.com/rollmill/rollmill/formats"
 	"github.com/rollmill/rollmill/formats/foreign/value"
@@ -61,8 +59,8 @@ func newEvent(o jsontext.Object) (*event, error) {
 	return e, nil
 }
 
-// sampled adds to an answer what its choice says of it.
-// It returns where the token ids are from.
+// sampled adds to an answer what its choice says of it, and returns where the token
+// ids are from.
 func (e *event) sampled(m *message) (source string, err error) {
 	if e.choice == nil {
 		return "", nil
@@ -92,10 +90,7 @@ func alternatives(v []byte) []byte {
 	others := false
 	for raw := range jsontext.Elements(jsontext.ParseObject(v).Get("content")) {
 		o := jsontext.ParseObject(raw)
-		top := o.Get("top_logprobs")
-		if len(top) == 0 {
-			top = []byte("null")
-		}
+		top := value.OrNull(o.Get("top_logprobs"))
 		for t := range jsontext.Elements(top) {
 			others = others || string(jsontext.ParseObject(t).Get("token")) != string(o.Get("token"))
 		}
@@ -186,5 +181,3 @@ func (b *builder) prompt(e *event) ([]message, error) {
 
 // maxPrompt bounds a prompt that is made of references.
 const maxPrompt = 1 << 20
-
-func sortedKeys(m map[string]int) []string { return slices.Sorted(maps.Keys(m)) }

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"errors"
 	"regexp"
+	"slices"
 	"strings"
 
 	"github.com/rollmill/rollmill/formats"
@@ -25,10 +26,7 @@ func parse(r *importers.Record) ([]importers.Item, error) {
 		return nil, err
 	}
 	x, err := Sample(o, log, false)
-	if err != nil {
-		return nil, err
-	}
-	return []importers.Item{x}, nil
+	return []importers.Item{x}, err
 }
 
 // Sample converts a sample; log is the part of its log's header with eval and
@@ -107,14 +105,8 @@ func example(in *value.Reader, o jsontext.Object) string {
 
 // single returns the one value of a list, or a list of several as it is.
 func single(list []byte) []byte {
-	var one []byte
-	n := 0
-	for v := range jsontext.Elements(list) {
-		one = v
-		n++
-	}
-	if n == 1 {
-		return one
+	if values := slices.Collect(jsontext.Elements(list)); len(values) == 1 {
+		return values[0]
 	}
 	return list
 }

@@ -1,6 +1,7 @@
 package nat
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 
@@ -84,14 +85,11 @@ func (b *builder) episodeItem(raw []byte, meta *importers.Metadata) error {
 	var in value.Reader
 	o := in.Object("it", raw)
 	role := in.Text("role", o.Get("role"))
-	m := formats.Message{Role: role, Content: in.Text("content", o.Get("content"))}
+	m := formats.Message{Role: cmp.Or(episodeRoles[role], role), Content: in.Text("content", o.Get("content"))}
 	more := in.Object("metadata", o.Get("metadata"))
 	m.Name, m.ToolCallID = in.Text("metadata.name", more.Get("name")),
 		in.Text("metadata.tool_call_id", more.Get("tool_call_id"))
 	m.ToolCalls = ToolCalls(more.Get("tool_calls"))
-	if as, ok := episodeRoles[role]; ok {
-		m.Role = as
-	}
 	var rest []byte
 	if role == "assistant" {
 		rest = b.logprobs(&in, &m, o.Get("logprobs"))
@@ -135,9 +133,8 @@ func (b *builder) logprobs(in *value.Reader, m *formats.Message, v []byte) (rest
 	if o := jsontext.ParseObject(v); len(o.Get("content")) == 0 || o.Get("content")[0] != '[' {
 		return v
 	}
-	if source := in.ChoiceLogprobs(m, v); b.source == "" {
-		b.source = source
-	}
+	source := in.ChoiceLogprobs(m, v)
+	b.source = cmp.Or(b.source, source)
 	return nil
 }
 

@@ -1,6 +1,7 @@
 package nat
 
 import (
+	"cmp"
 	"encoding/json"
 	"regexp"
 	"strings"
@@ -46,17 +47,9 @@ var stepRoles = map[string]string{"human": "user", "ai": "assistant", "AIMessage
 	"model": "assistant", "function": "tool"}
 
 func (w *wire) message() formats.Message {
-	m := formats.Message{Parent: -1, Call: -1, Role: w.Role, Name: w.Name, ToolCallID: w.ToolCallID,
-		Reasoning: w.Reasoning}
-	if m.Role == "" {
-		m.Role = w.Type
-	}
-	if as, ok := stepRoles[m.Role]; ok {
-		m.Role = as
-	}
-	if m.Role == "" {
-		m.Role = "user"
-	}
+	role := cmp.Or(w.Role, w.Type, "user")
+	m := formats.Message{Parent: -1, Call: -1, Role: cmp.Or(stepRoles[role], role), Name: w.Name,
+		ToolCallID: w.ToolCallID, Reasoning: w.Reasoning}
 	m.Content, m.ContentParts = stepText(w.Content)
 	if m.ContentParts == "" {
 		for _, b := range w.Blocks {
@@ -73,12 +66,8 @@ func (w *wire) message() formats.Message {
 		if len(more) == 0 {
 			more = additional.ToolCalls
 		}
-		if m.ToolCallID == "" {
-			m.ToolCallID = additional.ToolCallID
-		}
-		if m.Reasoning == "" {
-			m.Reasoning = additional.Reasoning
-		}
+		m.ToolCallID = cmp.Or(m.ToolCallID, additional.ToolCallID)
+		m.Reasoning = cmp.Or(m.Reasoning, additional.Reasoning)
 	}
 	for _, c := range more {
 		m.ToolCalls = append(m.ToolCalls, c.call())
@@ -159,10 +148,7 @@ func splitRoles(joined string) []formats.Message {
 			end = at[i+1][0]
 		}
 		role := joined[m[2]:m[3]]
-		if as, ok := stepRoles[role]; ok {
-			role = as
-		}
-		out = append(out, formats.Message{Parent: -1, Call: -1, Role: role,
+		out = append(out, formats.Message{Parent: -1, Call: -1, Role: cmp.Or(stepRoles[role], role),
 			Content: strings.TrimSuffix(joined[m[1]:end], "\n")})
 	}
 	return out
@@ -194,18 +180,14 @@ func (c *Call) Answered() (m formats.Message, id, model string, logprobs json.Ra
 	} else if p.Text == "" {
 		m.Content, _ = stepText(c.End.Data.Output)
 	}
-	if m.FinishReason == "" {
-		m.FinishReason = p.FinishReason
-	}
+	m.FinishReason = cmp.Or(m.FinishReason, p.FinishReason)
 	if empty(logprobs) {
 		logprobs = p.Logprobs
 	}
 	if n := len(p.Raw.Choices); n > 0 {
 		first := &p.Raw.Choices[0]
 		model = p.Raw.Model
-		if m.FinishReason == "" {
-			m.FinishReason = first.FinishReason
-		}
+		m.FinishReason = cmp.Or(m.FinishReason, first.FinishReason)
 		if empty(logprobs) {
 			logprobs = first.Logprobs
 		}
@@ -214,10 +196,7 @@ func (c *Call) Answered() (m formats.Message, id, model string, logprobs json.Ra
 		}
 	}
 	m.Role, m.Sampled = "assistant", true
-	if model == "" {
-		model = c.End.Name
-	}
-	return m, id, model, logprobs
+	return m, id, cmp.Or(model, c.End.Name), logprobs
 }
 
 // Result returns what a tool returned: a message of the tool if it names the call,

@@ -1,6 +1,7 @@
 package nat
 
 import (
+	"cmp"
 	"strconv"
 	"strings"
 	"unicode/utf8"
@@ -155,9 +156,7 @@ func (p *printer) word() {
 		p.at++
 	}
 	word := p.text[begin:p.at]
-	if as, ok := words[word]; ok {
-		word = as
-	}
+	word = cmp.Or(words[word], word)
 	p.bad = p.bad || word == "" || !jsontext.Valid([]byte(word))
 	p.out = append(p.out, word...)
 }

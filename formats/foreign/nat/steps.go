@@ -68,22 +68,12 @@ func (b *builder) steps(field string, list []byte) error {
 		}
 	}
 	if len(kept) > 0 {
-		b.meta.Add(field, slices.Concat([]byte{'['}, slices.Concat(separated(kept)...), []byte{']'}))
+		b.meta.Add(field, value.Join(kept))
 	}
-	for i, m := range b.conversation.Messages {
-		b.lost = b.lost || m.Sampled && m.FinishReason == "tool_calls" && len(b.conversation.Messages[i].ToolCalls) == 0
-	}
+	b.lost = slices.ContainsFunc(b.conversation.Messages, func(m formats.Message) bool {
+		return m.Sampled && m.FinishReason == "tool_calls" && len(m.ToolCalls) == 0
+	})
 	return nil
-}
-
-func separated(list [][]byte) (out [][]byte) {
-	for i, v := range list {
-		if i > 0 {
-			out = append(out, []byte{','})
-		}
-		out = append(out, v)
-	}
-	return out
 }
 
 func (b *builder) time(s *Step) {

@@ -1,6 +1,8 @@
 package nemogym
 
 import (
+	"cmp"
+
 	"github.com/rollmill/rollmill/formats"
 	"github.com/rollmill/rollmill/formats/foreign/importers"
 	"github.com/rollmill/rollmill/formats/foreign/value"
@@ -93,7 +95,7 @@ func (b *builder) item(in *value.Reader, o jsontext.Object, raw []byte, sampled 
 		item = without(o, "prompt_token_ids", "generation_token_ids", "generation_log_probs").Bytes()
 	}
 	b.content.Item(in, o, item)
-	b.rest = append(b.rest, jsontext.Member{Key: text(o, "type", "message"),
+	b.rest = append(b.rest, jsontext.Member{Key: cmp.Or(jsontext.Unquote(o.Get("type")), "message"),
 		Raw: without(o, "type", "role", "content", "summary", "name", "arguments", "call_id", "input",
 			"prompt_token_ids", "generation_token_ids", "generation_log_probs", "encrypted_content").Bytes()})
 	if has {
@@ -101,22 +103,9 @@ func (b *builder) item(in *value.Reader, o jsontext.Object, raw []byte, sampled 
 	}
 }
 
-func text(o jsontext.Object, key, otherwise string) string {
-	if s := jsontext.Unquote(o.Get(key)); s != "" {
-		return s
-	}
-	return otherwise
-}
-
 // without returns an object without some members, and without nulls.
 func without(o jsontext.Object, keys ...string) (out jsontext.Object) {
-next:
-	for _, f := range o {
-		for _, k := range keys {
-			if f.Key == k {
-				continue next
-			}
-		}
+	for f := range value.Rest(o, keys...) {
 		if string(f.Raw) != "null" {
 			out = append(out, f)
 		}

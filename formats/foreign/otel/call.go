@@ -54,9 +54,7 @@ func readCall(s *sourceSpan) (c *call, err error) {
 		if m.FinishReason == "" && i < len(reasons) {
 			m.FinishReason = finishReason(reasons[i].text())
 		}
-		if m.FinishReason == "" {
-			m.FinishReason = finishReason(s.text("llm.finish_reason"))
-		}
+		m.FinishReason = cmp.Or(m.FinishReason, finishReason(s.text("llm.finish_reason")))
 	}
 	c.logprobs(&in, s)
 	if c.tools, err = toolsOf(s); err != nil {
@@ -275,7 +273,7 @@ func response(v []byte) []byte {
 			c := jsontext.ParseObject(raw)
 			m := jsontext.ParseObject(c.Get("message"))
 			if m == nil {
-				m = jsontext.Object{{Key: "content", Raw: orNull(c.Get("text"))}}
+				m = jsontext.Object{{Key: "content", Raw: value.OrNull(c.Get("text"))}}
 			}
 			if c.Has("finish_reason") {
 				m.Set("finish_reason", c.Get("finish_reason"))
@@ -286,13 +284,6 @@ func response(v []byte) []byte {
 	}
 	if o != nil && !o.Has("role") && !o.Has("content") {
 		return importers.Quote(string(v))
-	}
-	return v
-}
-
-func orNull(v []byte) []byte {
-	if len(v) == 0 {
-		return []byte("null")
 	}
 	return v
 }
@@ -309,9 +300,7 @@ func (c *call) logprobs(in *value.Reader, s *sourceSpan) {
 		if o.Has("logprobs") {
 			c.source = cmp.Or(in.ChoiceLogprobs(&m.Message, o.Get("logprobs")), c.source)
 		}
-		if m.FinishReason == "" {
-			m.FinishReason = jsontext.Unquote(o.Get("finish_reason"))
-		}
+		m.FinishReason = cmp.Or(m.FinishReason, jsontext.Unquote(o.Get("finish_reason")))
 		i++
 	}
 }

@@ -144,16 +144,13 @@ func readPart(in *value.Reader, c *value.Content, raw []byte) (result sourceMess
 	case "tool_call_response":
 		m := newMessage("tool")
 		m.ToolCallID = in.ID("parts.id", o.Get("id"))
-		toolContent(&m.Message, first(o, "response", "result", "content"))
+		m.Content = chat.Arguments(first(o, "response", "result", "content")) // a text as it is
 		return m, true
 	default:
 		c.Parts = append(c.Parts, raw)
 	}
 	return sourceMessage{}, false
 }
-
-// toolContent sets the result of a tool: a text as it is, another value as JSON.
-func toolContent(m *formats.Message, v []byte) { m.Content = chat.Arguments(v) }
 
 // openInference reads a list of messages by OpenInference.
 func openInference(n *node, role string) (out []sourceMessage) {

@@ -1,6 +1,7 @@
 package otel
 
 import (
+	"cmp"
 	"fmt"
 	"strconv"
 	"strings"
@@ -93,9 +94,7 @@ func readLog(raw []byte) (e event, span string, at int64, err error) {
 	if e.attrs, err = readAttributes(o.Get("attributes")); err != nil {
 		return e, "", 0, err
 	}
-	if e.name == "" {
-		e.name = jsontext.Unquote(e.attrs.Get("event.name"))
-	}
+	e.name = cmp.Or(e.name, jsontext.Unquote(e.attrs.Get("event.name")))
 	if o.Has("body") {
 		if e.body, err = readAnyValue(o.Get("body"), 0); err != nil {
 			return e, "", 0, err

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/rollmill/rollmill/formats"
@@ -74,15 +75,8 @@ var errNoContent = errors.New("no call of a model has its messages: the instrume
 func (t *trace) read(data []byte) (traceID string, err error) {
 	var resource []byte
 	for raw := range jsontext.Elements(data) {
-		var parts [3][]byte
-		n := 0
-		for v := range jsontext.Elements(raw) {
-			if n < 3 {
-				parts[n] = v
-			}
-			n++
-		}
-		if n != 3 {
+		parts := slices.Collect(jsontext.Elements(raw))
+		if len(parts) != 3 {
 			return "", fmt.Errorf("a part of the trace is %s", importers.Brief(raw))
 		}
 		if string(parts[1]) != "null" {

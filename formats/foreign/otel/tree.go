@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"github.com/rollmill/rollmill/formats"
+	"github.com/rollmill/rollmill/formats/chat"
 	"github.com/rollmill/rollmill/formats/foreign/importers"
 )
 
@@ -140,8 +141,8 @@ func (t *trace) results() {
 			continue
 		}
 		delete(after, id)
-		m := formats.Message{Role: "tool", ToolCallID: id, Name: s.text("gen_ai.tool.name", "tool.name")}
-		toolContent(&m, []byte(result))
+		m := formats.Message{Role: "tool", ToolCallID: id, Name: s.text("gen_ai.tool.name", "tool.name"),
+			Content: chat.Arguments([]byte(result))}
 		parent, more := last[at]
 		if !more {
 			parent = at

@@ -1,10 +1,12 @@
 package rows
 
 import (
+	"cmp"
 	"fmt"
 	"reflect"
 	"regexp"
 	"slices"
+	"strings"
 
 	"github.com/rollmill/rollmill/formats"
 	"github.com/rollmill/rollmill/formats/foreign/chat"
@@ -148,8 +150,8 @@ func (r *row) column(field string) string {
 func (r *row) conversation(t *formats.Trajectory) error {
 	list := r.values["messages"]
 	if list == nil {
-		return fmt.Errorf("the row has no column %q with messages; it has %s%s", r.column("messages"), r.names(),
-			chat.Nearest(r.Data))
+		return fmt.Errorf("the row has no column %q with messages; it has %s%s", r.column("messages"),
+			cmp.Or(strings.Join(chat.Columns(r.Data), ", "), "none"), chat.Nearest(r.Data))
 	}
 	c := chat.Reader{Record: r.Record, Tree: true, Called: r.values["calls"] != nil}
 	if v := r.values["model"]; v != nil {
@@ -219,20 +221,6 @@ func (r *row) metadata(t *formats.Trajectory, c *chat.Reader) (err error) {
 		t.Metadata = string(o.Bytes())
 	}
 	return nil
-}
-
-func (r *row) names() string {
-	text := ""
-	for key := range jsontext.Members(r.Data) {
-		if text != "" {
-			text += ", "
-		}
-		text += string(key)
-	}
-	if text == "" {
-		return "none"
-	}
-	return text
 }
 
 // set sets what belongs to an item.

@@ -32,10 +32,7 @@ func parse(r *importers.Record) ([]importers.Item, error) {
 		return nil, err
 	}
 	x, err := transcript(r, o)
-	if err != nil {
-		return nil, err
-	}
-	return []importers.Item{x}, nil
+	return []importers.Item{x}, err
 }
 
 // columns are the members of a sample by the column; JSON columns hold text.
@@ -79,8 +76,8 @@ func transcript(r *importers.Record, o jsontext.Object) (x importers.Item, err e
 			sample.Set(name, f.Raw)
 		}
 	}
-	eval.Set("model", orNull(o.Get("model")))
-	eval.Set("task", orNull(o.Get("task_set")))
+	eval.Set("model", value.OrNull(o.Get("model")))
+	eval.Set("task", value.OrNull(o.Get("task_set")))
 	if in.Err != nil {
 		return x, in.Err
 	}
@@ -107,13 +104,6 @@ var inspectMember = map[string]bool{"uuid": true, "id": true, "input": true, "ta
 	"metadata": true, "files": true, "setup": true,
 	"sandbox": true, "output": true, "scores": true, "attachments": true, "started_at": true, "completed_at": true,
 	"eval": true}
-
-func orNull(v []byte) []byte {
-	if len(v) == 0 {
-		return []byte("null")
-	}
-	return v
-}
 
 // decoded returns the value of a column that holds JSON as text.
 func decoded(r *importers.Record, in *value.Reader, name string, v []byte) []byte {

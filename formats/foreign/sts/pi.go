@@ -1,6 +1,7 @@
 package sts
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 
@@ -79,10 +80,7 @@ func (p *pi) entry(l *line) error {
 	if id != "" {
 		p.nodes[id], p.entries[id] = at, l
 	}
-	if err == nil {
-		err = in.Err
-	}
-	return err
+	return cmp.Or(err, in.Err)
 }
 
 // message adds a message; at is parent when the model does not see it.
@@ -134,10 +132,7 @@ func (p *pi) message(o jsontext.Object, parent int) (at int, err error) {
 	if len(c.Reasoning) > 0 {
 		p.keep(at, "thinking", value.Join(c.Reasoning))
 	}
-	if err == nil {
-		err = in.Err
-	}
-	return at, err
+	return at, cmp.Or(err, in.Err)
 }
 
 func (p *pi) content(in *value.Reader, c *value.Content, v []byte) {
@@ -159,20 +154,13 @@ func (p *pi) content(in *value.Reader, c *value.Content, v []byte) {
 	}
 }
 
-// finishes are the finish reasons by those of Pi that are named otherwise.
-var finishes = map[string]string{"toolUse": "tool_use"}
-
 func (p *pi) answer(o jsontext.Object, m formats.Message, parent int) (int, error) {
 	var in value.Reader
 	stop := in.Text("stopReason", o.Get("stopReason"))
-	m.FinishReason = stop
-	if f := finishes[stop]; f != "" {
-		m.FinishReason = f
+	if m.FinishReason = stop; stop == "toolUse" {
+		m.FinishReason = "tool_use"
 	}
-	call := formats.Call{Target: true, Model: in.Text("model", o.Get("model"))}
-	if call.Model == "" {
-		call.Model = p.model
-	}
+	call := formats.Call{Target: true, Model: cmp.Or(in.Text("model", o.Get("model")), p.model)}
 	if len(p.level) > 0 {
 		call.Sampling = string(jsontext.Object{{Key: "thinking_level", Raw: p.level}}.Bytes())
 	}

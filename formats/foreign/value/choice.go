@@ -1,6 +1,7 @@
 package value
 
 import (
+	"cmp"
 	"fmt"
 	"strconv"
 	"strings"
@@ -42,9 +43,7 @@ func ReadChoice(raw []byte) (c Choice, err error) {
 			break
 		}
 	}
-	if c.Source == "" {
-		c.Source = fromLogprobs
-	}
+	c.Source = cmp.Or(c.Source, fromLogprobs)
 	for f := range Rest(o, "message", "finish_reason", "index", "logprobs", "token_ids", "response_token_ids",
 		"prompt_token_ids") {
 		if string(f.Raw) != "null" {

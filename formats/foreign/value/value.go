@@ -92,6 +92,14 @@ func AnyText(v []byte) string {
 	return jsontext.Compact(v)
 }
 
+// OrNull returns a value, null for a missing one.
+func OrNull(v []byte) []byte {
+	if len(v) == 0 {
+		return []byte("null")
+	}
+	return v
+}
+
 // Rest yields the members of an object whose keys are not among known ones: those
 // that have a column.
 func Rest(o jsontext.Object, known ...string) iter.Seq[jsontext.Member] {

@@ -1,6 +1,7 @@
 package verifiers
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 
@@ -96,9 +97,7 @@ func readTask(in *value.Reader, row *formats.Trajectory, v []byte) {
 	if id := in.ID("task.data.id", data.Get("id")); id != "" && (row.ExampleID == "" || row.ExampleID == hash) {
 		row.ExampleID = id
 	}
-	if row.ExampleID == "" {
-		row.ExampleID = hash
-	}
+	row.ExampleID = cmp.Or(row.ExampleID, hash)
 }
 
 // exampleOf returns the data of a task; of one that Rollmill's export wrote,

@@ -1,6 +1,7 @@
 package verifiers
 
 import (
+	"cmp"
 	"encoding/json"
 	"math"
 
@@ -185,12 +186,9 @@ func traceOf(t *formats.Trajectory, e *episode, lose func(string)) trace {
 	tr := trace{
 		Version: 1, ID: t.TrajectoryID, Verifiers: map[string]string{"version": "0.4.0"}, Task: e.Task,
 		Agent:       agent{map[string]any{}, "agent", true},
-		IsCompleted: t.Status != formats.StatusSkipped, OK: e.OK, StopCondition: t.StopReason,
+		IsCompleted: t.Status != formats.StatusSkipped, OK: e.OK, StopCondition: cmp.Or(stops[t.StopReason], t.StopReason),
 		IsTimeout: t.StopReason == formats.StopTimeout, Errors: []failure{},
 		Timing: timing{start, span{start, jsontext.Float(float64(t.FinishedAt) / 1e6)}}, Rewards: rewardsOf(t, lose),
-	}
-	if name, ok := stops[t.StopReason]; ok {
-		tr.StopCondition = name
 	}
 	if t.Error != "" || t.FailureClass != "" {
 		tr.Errors = append(tr.Errors, failure{t.FailureClass, t.Error})

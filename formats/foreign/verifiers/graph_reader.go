@@ -1,6 +1,8 @@
 package verifiers
 
 import (
+	"cmp"
+	"encoding/json"
 	"fmt"
 
 	"github.com/rollmill/rollmill/formats"
@@ -61,17 +63,10 @@ func (g *graphReader) read(o jsontext.Object) (err error) {
 		if err != nil {
 			return err
 		}
-		call.Tools, call.Sampling = -1, orEmpty(call.Sampling)
+		call.Tools, call.Sampling = -1, cmp.Or(call.Sampling, "{}")
 		g.conversation.Calls = append(g.conversation.Calls, call)
 	}
 	return nil
-}
-
-func orEmpty(object string) string {
-	if object == "" {
-		return "{}"
-	}
-	return object
 }
 
 func (g *graphReader) node(raw []byte) error {
@@ -164,20 +159,11 @@ func (g *graphReader) answer(at, parent int, m formats.Message, o jsontext.Objec
 }
 
 func (g *graphReader) toolsAt(at, parent int) string {
-	for i := at; i >= 0; i = g.parent(i, at, parent) {
-		if g.nodes[i].tools != "" {
-			return g.nodes[i].tools
-		}
+	tools := g.nodes[at].tools
+	for i := parent; i >= 0 && tools == ""; i = int(g.conversation.Messages[i].Parent) {
+		tools = g.nodes[i].tools
 	}
-	return g.tools
-}
-
-// parent returns the parent of node i; at is not yet a message.
-func (g *graphReader) parent(i, at, parent int) int {
-	if i == at {
-		return parent
-	}
-	return int(g.conversation.Messages[i].Parent)
+	return cmp.Or(tools, g.tools)
 }
 
 // tokens sets the tokens of an answer: those that its mask marks, which are
@@ -237,20 +223,10 @@ func (g *graphReader) delta(from int) (delta []int32, known bool) {
 func (g *graphReader) unused() {
 	for i := range g.nodes {
 		if n := &g.nodes[i]; len(n.tokens) > 0 && !n.child {
-			g.meta.OfMessage(i, "token_ids", appendIDs(n.tokens))
+			ids, _ := json.Marshal(n.tokens)
+			g.meta.OfMessage(i, "token_ids", ids)
 		}
 	}
-}
-
-func appendIDs(ids []int32) []byte {
-	out := []byte{'['}
-	for i, id := range ids {
-		if i > 0 {
-			out = append(out, ',')
-		}
-		out = fmt.Append(out, id)
-	}
-	return append(out, ']')
 }
 
 // call reads a call of the model; nil for one that was not recorded.
@@ -259,9 +235,7 @@ func (g *graphReader) call(o jsontext.Object) (formats.Call, error) {
 	call := formats.Call{Target: g.target, PolicyVersion: g.version, Model: in.Text("calls.model", o.Get("model")),
 		Endpoint: in.Text("calls.endpoint", o.Get("endpoint"))}
 	config := in.Object("agent.config", g.agent.Get("config"))
-	if call.Model == "" {
-		call.Model = jsontext.Unquote(config.Get("model"))
-	}
+	call.Model = cmp.Or(call.Model, jsontext.Unquote(config.Get("model")))
 	var sampling jsontext.Object
 	for _, f := range in.Object("calls.sampling", o.Get("sampling")) {
 		if string(f.Raw) != "null" {

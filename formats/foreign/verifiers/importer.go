@@ -34,16 +34,10 @@ func parse(r *importers.Record) ([]importers.Item, error) {
 		return readEpisode(r, o)
 	case o.Has("nodes"): // a trace without its episode
 		x, err := readTrace(r, o, nil)
-		if err != nil {
-			return nil, err
-		}
-		return []importers.Item{x}, nil
+		return []importers.Item{x}, err
 	case o.Has("completion") || o.Has("trajectory") || o.Has("example_id"):
 		x, err := result(o)
-		if err != nil {
-			return nil, err
-		}
-		return []importers.Item{x}, nil
+		return []importers.Item{x}, err
 	}
 	return nil, errors.New("it has neither traces (of an episode), nor nodes (of a trace), nor a completion (of a result)")
 }
