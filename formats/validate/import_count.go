@@ -75,16 +75,9 @@ func (t *tally) add(c int, count, rows int64, p place) {
 
 // counter counts group after group.
 type counter struct {
-	tallies  []tally // of each of the first files, and of all others
-	group    uint64  // a hash
-	rows     []fact  // of the group
-	contents []content
-}
-
-// content is the hash of a row's conversation.
-type content struct {
-	hash uint64
-	row  int // of the group
+	tallies []tally // of each of the first files, and of all others
+	group   uint64  // a hash
+	rows    []fact  // of the group
 }
 
 // count counts all rows, a group after the other.
@@ -137,7 +130,7 @@ func (c *counter) end() {
 	if len(rows) == 0 {
 		return
 	}
-	c.repeats(rows)
+	repeats(rows)
 	first := c.of(&rows[0])
 	first.groups++
 	fault := faultOf(rows)
@@ -182,23 +175,19 @@ func faultOf(rows []fact) set {
 
 // repeats notes which of the rows have the conversation of an earlier one. That of a
 // failed row may be empty, so it is not compared.
-func (c *counter) repeats(rows []fact) {
-	c.contents = c.contents[:0]
+func repeats(rows []fact) {
+	seen := make(map[uint64]bool, len(rows))
 	for i := range rows {
-		if !rows[i].found.has(failedSet) {
-			c.contents = append(c.contents, content{rows[i].content, i})
+		f := &rows[i]
+		if f.found.has(failedSet) {
+			continue
 		}
-	}
-	slices.SortFunc(c.contents, func(a, b content) int {
-		return cmp.Or(cmp.Compare(a.hash, b.hash), cmp.Compare(a.row, b.row))
-	})
-	for i := 1; i < len(c.contents); i++ {
-		if x := c.contents[i]; x.hash == c.contents[i-1].hash {
-			f := &rows[x.row]
+		if seen[f.content] {
 			if f.found |= sameContentSet; f.found.has(sameIDSet) {
 				f.found |= copiesSet
 			}
 		}
+		seen[f.content] = true
 	}
 }
 

@@ -63,8 +63,10 @@ func MemberRow(n int64, m *formats.Member) Row {
 }
 
 // Valid reports whether the trajectory itself can be trained on.
-func (r *Row) Valid() bool {
-	return r.Status == formats.StatusOK || r.Status == formats.StatusTruncated
+func (r *Row) Valid() bool { return valid(r.Status) }
+
+func valid(status string) bool {
+	return status == formats.StatusOK || status == formats.StatusTruncated
 }
 
 // wide returns the trajectory of a valid wide row, else nil.

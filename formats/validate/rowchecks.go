@@ -103,11 +103,7 @@ func truncatedScored(c *Count, r *Row) {
 }
 
 // prefixBreaks counts messages whose prompt did not continue the tokens before it.
-func prefixBreaks(c *Count, r *Row) {
-	t := r.wide()
-	if t == nil {
-		return
-	}
+func prefixBreaks(c *Count, r *Row, t *formats.Trajectory) {
 	for i := range t.Messages {
 		m := &t.Messages[i]
 		if m.Sampled {

@@ -27,24 +27,6 @@ func ofTokens(missing func(*traits) int) func(*Count, *Row) {
 	}
 }
 
-func noLogprobs(has *traits) int {
-	if has.logprobs > 0 {
-		return -1
-	}
-	return has.noLogprobs
-}
-
-func partialLogprobs(has *traits) int {
-	if has.logprobs == 0 {
-		return -1
-	}
-	return has.noLogprobs
-}
-
-func noTokenIDs(has *traits) int   { return has.noIDs }
-func noPromptIDs(has *traits) int  { return has.noPrompt }
-func logprobCount(has *traits) int { return has.unequal }
-
 func untrained(c *Count, r *Row) {
 	has := r.shows()
 	if has == nil {

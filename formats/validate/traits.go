@@ -13,11 +13,12 @@ type traits struct {
 	trained  int // messages
 	logprobs int // of them with logprobs
 
-	last       int // the last message that is trained
-	noIDs      int // the first without token ids
-	noLogprobs int // the first without logprobs
-	noPrompt   int // the first with token ids whose prompt's ids are unknown
-	unequal    int // the first with another number of logprobs than of token ids
+	last           int // the last message that is trained
+	noIDs          int // the first without token ids
+	noLogprobs     int // the first, if none has logprobs
+	partlyLogprobs int // the first without logprobs, if another has some
+	noPrompt       int // the first with token ids whose prompt's ids are unknown
+	unequal        int // the first with another number of logprobs than of token ids
 }
 
 // shows returns the traits of a valid wide row, or nil.
@@ -33,7 +34,7 @@ func (r *Row) shows() *traits {
 }
 
 func traitsOf(t *formats.Trajectory) traits {
-	s := traits{last: -1, noIDs: -1, noLogprobs: -1, noPrompt: -1, unequal: -1}
+	s := traits{last: -1, noIDs: -1, noLogprobs: -1, partlyLogprobs: -1, noPrompt: -1, unequal: -1}
 	for i := range t.Messages {
 		m, trained := &t.Messages[i], t.Trained(i)
 		switch m.Role {
@@ -49,6 +50,9 @@ func traitsOf(t *formats.Trajectory) traits {
 		if trained {
 			s.train(i, m)
 		}
+	}
+	if s.logprobs > 0 {
+		s.noLogprobs, s.partlyLogprobs = -1, s.noLogprobs
 	}
 	return s
 }

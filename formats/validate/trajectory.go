@@ -104,8 +104,7 @@ func (c *checks) state(t *formats.Trajectory) {
 		c.unless(!slices.Contains(allowed, t.StopReason), "stop_reason", "is %q, but status is %q", t.StopReason, t.Status)
 	}
 	sampled := slices.ContainsFunc(t.Messages, func(m formats.Message) bool { return m.Sampled })
-	complete := t.Status == formats.StatusOK || t.Status == formats.StatusTruncated
-	c.unless(complete && !sampled, "messages", "hold nothing sampled, but status is %q", t.Status)
+	c.unless(valid(t.Status) && !sampled, "messages", "hold nothing sampled, but status is %q", t.Status)
 	c.unless(t.Status == formats.StatusSkipped && sampled, "messages", "hold sampled ones, but the trajectory was skipped")
 }
 

@@ -44,8 +44,7 @@ func Trajectory(t *formats.Trajectory) []Problem {
 	c.state(t)
 	c.tokens(t)
 	c.digest(t)
-	valid := t.Status == formats.StatusOK || t.Status == formats.StatusTruncated
-	c.reward(t.Reward, t.Rewards, t.ShapedRewards, valid)
+	c.reward(t.Reward, t.Rewards, t.ShapedRewards, t.Status)
 	c.number("advantage", t.Advantage)
 	c.unless(t.Advantage != nil && t.Reward == nil, "advantage", "is set, but there is no reward")
 	c.unless(t.StartedAt > t.FinishedAt && t.FinishedAt != 0, "finished_at", "is before started_at")
@@ -60,7 +59,7 @@ func Score(s *formats.Score) []Problem {
 	var c checks
 	c.ids(s.TrajectoryID, s.ExampleID, s.Epoch, s.Generation)
 	c.listed("status", s.Status, formats.Statuses)
-	c.reward(s.Reward, s.Rewards, s.ShapedRewards, s.Status == formats.StatusOK || s.Status == formats.StatusTruncated)
+	c.reward(s.Reward, s.Rewards, s.ShapedRewards, s.Status)
 	c.unless((s.Reward == nil) != (s.Failure != ""), "failure", "is %q, but reward is %s", s.Failure, shown{s.Reward})
 	if s.Failure != "" {
 		c.listed("failure", s.Failure, formats.RewardFailures)
@@ -75,7 +74,7 @@ func Member(m *formats.Member) []Problem {
 	c.listed("status", m.Status, formats.Statuses)
 	of := formats.GroupID("", int(m.Epoch)) // a group may have any name that ends in the epoch
 	c.unless(!strings.HasSuffix(m.GroupID, of), "group_id", "is %q, want something that ends in %q", m.GroupID, of)
-	c.reward(m.Reward, m.Rewards, m.ShapedRewards, m.Status == formats.StatusOK || m.Status == formats.StatusTruncated)
+	c.reward(m.Reward, m.Rewards, m.ShapedRewards, m.Status)
 	c.number("advantage", m.Advantage)
 	c.unless(m.Advantage != nil && m.Reward == nil, "advantage", "is set, but there is no reward")
 	c.unless((m.Advantage == nil) != (m.NoAdvantage != ""), "no_advantage", "is %q, but advantage is %s", m.NoAdvantage,
@@ -140,9 +139,9 @@ func finite(v float64) bool { return !math.IsNaN(v) && !math.IsInf(v, 0) }
 
 // reward compares a total with its components. Failed trajectories have no
 // total: they are excluded and never scored as 0.
-func (c *checks) reward(total *float64, rewards []formats.NamedReward, shaped []float64, valid bool) {
+func (c *checks) reward(total *float64, rewards []formats.NamedReward, shaped []float64, status string) {
 	c.number("reward", total)
-	c.unless(total != nil && !valid, "reward", "is %s, but the trajectory is not valid", shown{total})
+	c.unless(total != nil && !valid(status), "reward", "is %s, but the trajectory is not valid", shown{total})
 	names := make(map[string]bool, len(rewards))
 	for i := range rewards {
 		r := &rewards[i]

@@ -21,7 +21,9 @@ var CustomizerDPO = exporters.Format{
 var CustomizerSFT = exporters.Format{
 	Name: "customizer-sft", For: exporters.Training, Help: "NeMo Customizer's conversations", Of: exporters.Top,
 	Files: []exporters.Extension{exporters.JSONL},
-	Lines: exporters.Lines(exporters.One(func(x *exporters.Item) (Conversation, string) { return ConversationOf(x.Rows) })),
+	Lines: exporters.Lines(exporters.One(func(x *exporters.Item) (Conversation, string) {
+		return ConversationOf(x.Rows)
+	})),
 }
 
 // CustomizerPreference is one pair.
