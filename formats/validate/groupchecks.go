@@ -76,17 +76,6 @@ func (s *spread) flat() bool {
 	return s.scored > 1 && formats.Flat(s.lo, s.hi, formats.FlatTolerance)
 }
 
-// single reports whether only one member can be compared. In an import's report, the
-// group may have had that one member only, and the scores may come later: the
-// remedy is another --group-by. Of a dataset, a group of one was intended, and rows
-// without any reward are not compared yet.
-func (s *spread) single(imported bool) bool {
-	if imported {
-		return s.valid == 1 || s.scored == 1
-	}
-	return s.members > 1 && s.scored == 1
-}
-
 // spreads is a check of the scores of groups, which also sees their statistics.
 type spreads struct {
 	*grouped[scored]
@@ -138,7 +127,7 @@ var newSingleton = ofSpreads(func(c *Count, group string, s *spread) {
 	if s.members == 1 { // one member was intended
 		return
 	}
-	if c.Of++; s.single(false) {
+	if c.Of++; s.scored == 1 { // rows without any reward are not compared yet
 		c.add(s.first, "", "group %s, of %d", group, s.members)
 	}
 })

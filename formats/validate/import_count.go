@@ -99,7 +99,10 @@ func (sc *SourceCheck) count() ([]tally, error) {
 			return nil, err
 		}
 		group, n := split(run.Key)
-		c.begin(group)
+		if group != c.group {
+			c.end()
+			c.group = group
+		}
 		for facts := range slices.Chunk(run.Value, factBytes) {
 			f := decoded(n, facts)
 			if more && bytes.Equal(again.Key, ordered(sc.key[:0], group, n)) {
@@ -112,14 +115,6 @@ func (sc *SourceCheck) count() ([]tally, error) {
 	}
 	c.end()
 	return c.tallies, err
-}
-
-// begin begins a group, unless it is the one that it counts.
-func (c *counter) begin(group uint64) {
-	if group != c.group {
-		c.end()
-		c.group = group
-	}
 }
 
 func (c *counter) of(f *fact) *tally { return &c.tallies[min(f.file, maxFiles)] }
@@ -157,7 +152,8 @@ func (c *counter) end() {
 }
 
 // faultOf returns the finding of a group, if it has one. A group without scores
-// may get them later.
+// may get them later. One with a single member that can be compared may have had that
+// one only: the remedy is another --group-by.
 func faultOf(rows []fact) set {
 	var s spread
 	for i := range rows {
@@ -165,7 +161,7 @@ func faultOf(rows []fact) set {
 		s.add(kept{}, !f.found.has(failedSet), f.scored, f.score)
 	}
 	switch {
-	case s.single(true):
+	case s.valid == 1 || s.scored == 1:
 		return singleSet
 	case s.flat():
 		return flatSet

@@ -1,6 +1,7 @@
 package validate
 
 import (
+	"cmp"
 	"fmt"
 	"io"
 	"strconv"
@@ -89,13 +90,11 @@ func (f limit) write(b *strings.Builder) {
 		paragraph(b, "blocks: "+strings.Join(f.Blocks, ", "))
 	}
 	paragraph(b, "help: "+f.Help)
-	for i, p := range f.First {
-		label := "first: "
-		if i > 0 {
-			label = "       "
-		}
+	label := "  first: "
+	for _, p := range f.First {
 		within := p.within()
-		fmt.Fprintf(b, "  %s%s%s\n", label, ending(p.File, width-len("  "+label)-len(within)), within)
+		fmt.Fprintf(b, "%s%s%s\n", label, ending(p.File, width-len(label)-len(within)), within)
+		label = strings.Repeat(" ", len(label))
 	}
 }
 
@@ -152,30 +151,31 @@ func (r Report) places(b *strings.Builder) {
 			if x.Count == 0 {
 				text = x.Name + ": " + plural.Of(x.Rows, "row") + " of groups that begin in other files"
 			}
-			for i, p := range x.First {
-				text += p.after(i, len(x.First))
-			}
-			if len(x.First) > 0 && x.Count > int64(len(x.First)) {
-				text += ", ..."
-			}
-			paragraph(b, text)
+			paragraph(b, text+x.at())
 		}
 	}
 }
 
-// after returns the place of a finding in a file as the i-th of n in a list.
-func (p sourcePlace) after(i, n int) string {
-	noun, at := "line", p.Line
-	if p.Line == 0 {
-		noun, at = "record", p.Record
+// at returns the places of a finding in a file: " at lines 3, 5, ...".
+func (f limit) at() string {
+	if len(f.First) == 0 {
+		return ""
 	}
-	switch {
-	case i > 0:
-		return fmt.Sprintf(", %d", at)
-	case n > 1:
+	noun := "line"
+	if f.First[0].Line == 0 {
+		noun = "record"
+	}
+	if len(f.First) > 1 {
 		noun += "s"
 	}
-	return fmt.Sprintf(" at %s %d", noun, at)
+	var at []string
+	for _, p := range f.First {
+		at = append(at, strconv.FormatInt(cmp.Or(p.Line, p.Record), 10))
+	}
+	if f.Count > int64(len(f.First)) {
+		at = append(at, "...")
+	}
+	return " at " + noun + " " + strings.Join(at, ", ")
 }
 
 // aligned returns a table.
