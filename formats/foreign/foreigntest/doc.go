@@ -1,0 +1,2 @@
+// Package foreigntest has the suites that formats pass: Exporter and Importer.
+package foreigntest
