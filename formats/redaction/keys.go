@@ -171,21 +171,18 @@ func slackKey(text string, at int) (int, int) {
 }
 
 func googleKey(text string, at int) (int, int) {
-	switch text[at] {
-	case 'A':
-		end := dashed.run(text, at)
-		if !begins(text, at) || end-at < 39 {
-			return -1, 0
-		}
-		return at, end
-	case 'G':
-		end := dashed.run(text, at)
-		if !begins(text, at) || end-at < 27 {
-			return -1, 0
-		}
-		return at, end
+	if text[at] == 'y' {
+		return prefixed("ya29.", dotted, 20)(text, at)
 	}
-	return prefixed("ya29.", dotted, 20)(text, at)
+	shortest := 39
+	if text[at] == 'G' {
+		shortest = 27
+	}
+	end := dashed.run(text, at)
+	if !begins(text, at) || end-at < shortest {
+		return -1, 0
+	}
+	return at, end
 }
 
 // The longest header of a block of a private key, the longest block, and how

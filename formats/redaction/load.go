@@ -2,6 +2,7 @@ package redaction
 
 import (
 	"bytes"
+	"cmp"
 	"errors"
 	"fmt"
 	"io"
@@ -213,15 +214,15 @@ func (l *loader) patterns(n *yaml.Node) error {
 	return nil
 }
 
-// action reports whether a rule removes; the default is to mask.
-func (l *loader) action(n *yaml.Node, v map[string]string) (remove bool, err error) {
-	switch v["action"] {
-	case "", "mask":
-		return false, nil
-	case "remove":
-		return true, nil
+const removes = "remove"
+
+// action returns what a rule does: it masks, the default, or removes.
+func (l *loader) action(n *yaml.Node, v map[string]string) (string, error) {
+	action := cmp.Or(v["action"], "mask")
+	if action != "mask" && action != removes {
+		return "", l.bad(n, "the actions are mask and remove", "no action %q", action)
 	}
-	return false, l.bad(n, "the actions are mask and remove", "no action %q", v["action"])
+	return action, nil
 }
 
 func (l *loader) fields(n *yaml.Node) error {
@@ -229,12 +230,13 @@ func (l *loader) fields(n *yaml.Node) error {
 	if err != nil {
 		return err
 	}
-	remove, err := l.action(n, v)
+	action, err := l.action(n, v)
 	if err != nil {
 		return err
 	}
 	parts := strings.Split(v["path"], ".")
-	f := field{path: parts[1:], name: v["path"], remove: remove, put: string(jsontext.AppendString(nil, mark(v["path"])))}
+	f := field{path: parts[1:], name: v["path"], remove: action == removes,
+		put: string(jsontext.AppendString(nil, mark(v["path"])))}
 	switch {
 	case len(f.path) == 0 || slices.Contains(f.path, "") || parts[0] != "example" && parts[0] != "metadata":
 		return l.bad(n, "write example.KEY.KEY or metadata.KEY; * stands for every key, and for every element of a list",
@@ -244,7 +246,7 @@ func (l *loader) fields(n *yaml.Node) error {
 	default:
 		l.r.meta = append(l.r.meta, f)
 	}
-	l.r.canonical.Fields = append(l.r.canonical.Fields, [2]string{v["path"], actionName(remove)})
+	l.r.canonical.Fields = append(l.r.canonical.Fields, [2]string{v["path"], action})
 	return nil
 }
 
@@ -253,7 +255,7 @@ func (l *loader) messages(n *yaml.Node) error {
 	if err != nil {
 		return err
 	}
-	remove, err := l.action(n, v)
+	action, err := l.action(n, v)
 	if err != nil {
 		return err
 	}
@@ -265,19 +267,12 @@ func (l *loader) messages(n *yaml.Node) error {
 		return l.bad(n, "write role: system, or tool: NAME for the results of a tool",
 			"messages are named by a role or by a tool")
 	}
-	if !remove {
+	if action != removes {
 		m.put = mark(m.name)
 	}
 	l.r.roles = append(l.r.roles, m)
-	l.r.canonical.Messages = append(l.r.canonical.Messages, [3]string{m.role, m.tool, actionName(remove)})
+	l.r.canonical.Messages = append(l.r.canonical.Messages, [3]string{m.role, m.tool, action})
 	return nil
-}
-
-func actionName(remove bool) string {
-	if remove {
-		return "remove"
-	}
-	return "mask"
 }
 
 // finish builds the finders.
