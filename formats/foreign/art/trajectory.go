@@ -194,13 +194,12 @@ func (b *builder) flat(raw []byte) error {
 
 // input adds a message unless an earlier history has it at the same place.
 func (b *builder) input(m formats.Message, kept jsontext.Object) {
-	at := b.conversation.Find(&m, func(known *formats.Message) bool { return !known.Sampled && known.Name == m.Name })
-	if at >= 0 {
-		b.conversation.Continue(at)
-		return
+	at, added := b.conversation.Follow(m, func(known *formats.Message) bool {
+		return !known.Sampled && known.Name == m.Name
+	})
+	if added {
+		b.keep(at, kept)
 	}
-	m.Branch = b.conversation.Diverges()
-	b.keep(b.conversation.Input(m), kept)
 }
 
 // sampled adds an answer unless an earlier history has it at the same place.

@@ -66,21 +66,17 @@ func (w *Writer) open() error {
 	if w.sink != nil {
 		return nil
 	}
-	var to io.Writer
-	if w.File.Extension != Folder {
-		f, err := w.place.Begin(w.Name)
-		if err != nil {
-			return err
-		}
-		to = f
-	}
 	counted := io.MultiWriter(w.sum, (*counter)(&w.Bytes))
-	if to == nil {
+	if w.File.Extension == Folder {
 		w.sink = w.File.Format.Folder(func(name string, document []byte) error {
 			counted.Write(document) // never fails
 			return w.place.Put(w.Name, name, document)
 		})
 		return nil
+	}
+	to, err := w.place.Begin(w.Name)
+	if err != nil {
+		return err
 	}
 	w.out = bufio.NewWriterSize(io.MultiWriter(to, counted), 256<<10)
 	w.sink = w.File.Format.Open(w.File.Extension)(w.out)

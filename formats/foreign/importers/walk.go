@@ -16,15 +16,20 @@ import (
 func (c *Conversation) Walk(prompt []formats.Message) (indexes []int) {
 	c.Continue(-1)
 	for _, m := range prompt {
-		at := c.Find(&m, nil)
-		if at < 0 {
-			m.Branch = c.Diverges()
-			at = c.Input(m)
-		}
-		c.Continue(at)
+		at, _ := c.Follow(m, nil)
 		indexes = append(indexes, at)
 	}
 	return indexes
+}
+
+// Follow goes on to a message (see Find), and adds it as input unless it is known.
+func (c *Conversation) Follow(m formats.Message, want func(known *formats.Message) bool) (at int, added bool) {
+	if at = c.Find(&m, want); at < 0 {
+		m.Branch = c.Diverges()
+		return c.Input(m), true
+	}
+	c.Continue(at)
+	return at, false
 }
 
 // Again returns the branch of an answer that is added next: a retry when its

@@ -160,10 +160,9 @@ func (b *builder) until(end int) error {
 			b.at = b.Sampled(m.Message, formats.Call{Target: true, Model: m.Model})
 			b.keep(b.at, m.Others)
 		default:
-			if b.at = b.Find(&m.Message, func(known *formats.Message) bool { return !known.Sampled }); b.at < 0 {
-				m.Branch = b.Diverges()
-				b.at = b.Input(m.Message)
-				b.keep(b.at, m.Others)
+			at, added := b.Follow(m.Message, func(known *formats.Message) bool { return !known.Sampled })
+			if b.at = at; added {
+				b.keep(at, m.Others)
 			}
 		}
 	}

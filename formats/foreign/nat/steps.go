@@ -149,18 +149,8 @@ func (b *builder) place(prompt []formats.Message, ids []string) {
 				b.conversation.SetCalls(at, m.ToolCalls)
 			}
 		}
-		b.add(m)
+		b.conversation.Follow(m, nil)
 	}
-}
-
-// add goes on to a message, and adds it unless it is known.
-func (b *builder) add(m formats.Message) {
-	at := b.conversation.Find(&m, nil)
-	if at < 0 {
-		m.Branch = b.conversation.Diverges()
-		at = b.conversation.Input(m)
-	}
-	b.conversation.Continue(at)
 }
 
 // guess goes on to the prompt of a call of which only the last message is known.
@@ -175,7 +165,7 @@ func (b *builder) guess(c *Call, results map[string][]byte) {
 		}
 	}
 	b.conversation.Continue(-1)
-	b.add(formats.Message{Parent: -1, Call: -1, Role: "user", Content: input})
+	b.conversation.Follow(formats.Message{Parent: -1, Call: -1, Role: "user", Content: input}, nil)
 }
 
 // between returns the results of tools that a run of a function got between an
@@ -211,7 +201,7 @@ func (b *builder) results(h head, between []*Step, results map[string][]byte) {
 	b.conversation.SetCalls(h.at, asked.ToolCalls)
 	b.conversation.Continue(h.at)
 	for _, s := range between {
-		b.add(s.Result())
+		b.conversation.Follow(s.Result(), nil)
 		delete(results, s.ID)
 	}
 }
