@@ -79,10 +79,9 @@ func (g *group) failed(r *importers.Record, items []importers.Item) ([]importers
 		x := base
 		t := &x.Row
 		t.Messages = slices.Clone(base.Row.Messages)
-		t.Status, t.FailureClass = formats.StatusFailed,
-			class(in.Text("exceptions.type", e.Get("type")), in.Text("exceptions.message", e.Get("message")))
-		t.Error = cmp.Or(strings.Join(nonEmpty(typeName(in.Text("type", e.Get("type"))),
-			in.Text("message", e.Get("message"))), ": "), "an exception")
+		kind, message := in.Text("exceptions.type", e.Get("type")), in.Text("exceptions.message", e.Get("message"))
+		importers.Fail(t, class(kind, message),
+			cmp.Or(strings.Join(nonEmpty(typeName(kind), message), ": "), "an exception"))
 		var meta importers.Metadata
 		g.into(&meta)
 		context(r, &meta)

@@ -46,13 +46,7 @@ func Parse(record *importers.Record) ([]importers.Item, error) {
 // alpaca makes a prompt of an instruction, its input and what was said before,
 // and a completion of the output.
 func (r *row) alpaca() error {
-	list := []byte("[")
-	say := func(role string, content []byte) {
-		if len(list) > 1 {
-			list = append(list, ',')
-		}
-		list = append(append(fmt.Appendf(list, `{"role":%q,"content":`, role), content...), '}')
-	}
+	var list [][]byte
 	if r.has(history) {
 		if v := r.columns[history].value; v[0] != '[' {
 			return fmt.Errorf("column %q is %s, not a list", r.name(history), importers.Brief(v))
@@ -63,20 +57,24 @@ func (r *row) alpaca() error {
 				return fmt.Errorf("column %q: %s is not an instruction and its answer", r.name(history),
 					importers.Brief(turn))
 			}
-			say("user", pair[0])
-			say("assistant", pair[1])
+			list = append(list, said("user", pair[0]), said("assistant", pair[1]))
 		}
 	}
 	instructed := r.text(instruction)
 	if about := r.text(input); about != "" {
 		instructed += "\n" + about
 	}
-	say("user", importers.Quote(instructed))
-	r.columns[prompt] = column{name: r.name(instruction), value: append(list, ']')}
+	list = append(list, said("user", importers.Quote(instructed)))
+	r.columns[prompt] = column{name: r.name(instruction), value: value.Join(list)}
 	if r.has(output) && !r.has(completion) {
 		r.columns[completion] = column{name: r.name(output), value: r.take(output)}
 	}
 	return nil
+}
+
+// said returns a message; its content is JSON.
+func said(role string, content []byte) []byte {
+	return append(append(fmt.Appendf(nil, `{"role":%q,"content":`, role), content...), '}')
 }
 
 // start gives a conversation the system prompt, the tools and the model of the

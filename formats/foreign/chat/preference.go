@@ -212,7 +212,7 @@ func dialogue(text string) []byte {
 	if !strings.HasPrefix(text, human) {
 		return nil
 	}
-	b := []byte("[")
+	var list [][]byte
 	for len(text) > 0 {
 		role, mark := "user", human
 		if strings.HasPrefix(text, assistant) {
@@ -225,14 +225,10 @@ func dialogue(text string) []byte {
 				end = min(end, i)
 			}
 		}
-		if len(b) > 1 {
-			b = append(b, ',')
-		}
-		b = fmt.Appendf(b, `{"role":%q,"content":`, role)
-		b = append(append(b, importers.Quote(strings.TrimSpace(text[:end]))...), '}')
+		list = append(list, said(role, importers.Quote(strings.TrimSpace(text[:end]))))
 		text = text[end:]
 	}
-	return append(b, ']')
+	return value.Join(list)
 }
 
 // answerOf adds the prompt and an answer to a conversation.

@@ -225,12 +225,7 @@ func (b *builder) add(e *event, m message, trained bool) (at int, err error) {
 // evaluated reports whether a call was to the evaluated model; an agent may
 // choose its models itself.
 func (b *builder) evaluated() bool {
-	for _, e := range b.events {
-		if e.model == b.model && !e.judge && !e.only {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(b.events, func(e *event) bool { return e.model == b.model && !e.judge && !e.only })
 }
 
 // failed adds a call without an answer.

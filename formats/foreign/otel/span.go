@@ -197,18 +197,15 @@ func readAnyValue(raw []byte, depth int) ([]byte, error) {
 			}
 			return []byte(text), nil
 		case "arrayValue", "array_value":
-			out := []byte{'['}
+			var out [][]byte
 			for e := range jsontext.Elements(jsontext.ParseObject(v).Get("values")) {
 				x, err := readAnyValue(e, depth+1)
 				if err != nil {
 					return nil, err
 				}
-				if len(out) > 1 {
-					out = append(out, ',')
-				}
-				out = append(out, x...)
+				out = append(out, x)
 			}
-			return append(out, ']'), nil
+			return value.Join(out), nil
 		case "kvlistValue", "kvlist_value":
 			var out jsontext.Object
 			for e := range jsontext.Elements(jsontext.ParseObject(v).Get("values")) {

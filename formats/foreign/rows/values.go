@@ -107,15 +107,12 @@ func (r *row) list(to reflect.Value, path string, v []byte) error {
 // namedRewards returns an object of named rewards as the list that the column
 // is.
 func namedRewards(v []byte) []byte {
-	list := []byte("[")
+	var list [][]byte
 	for name, x := range jsontext.Members(v) {
-		if len(list) > 1 {
-			list = append(list, ',')
-		}
-		list = append(append(list, `{"weight":1,"name":`...), importers.Quote(string(name))...)
-		list = append(append(append(list, `,"value":`...), x...), '}')
+		list = append(list, jsontext.Object{{Key: "weight", Raw: []byte("1")},
+			{Key: "name", Raw: importers.Quote(string(name))}, {Key: "value", Raw: x}}.Bytes())
 	}
-	return append(list, ']')
+	return value.Join(list)
 }
 
 // members reads an object.

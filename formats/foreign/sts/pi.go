@@ -203,7 +203,8 @@ func (p *pi) compaction(l *line, parent int) (int, error) {
 		return at, in.Err
 	}
 	copied := false
-	for _, i := range p.path(parent) {
+	before := formats.Trajectory{Messages: p.conversation.Messages}
+	for _, i := range before.Path(parent) {
 		if copied = copied || i == first; copied {
 			at = p.copyOf(i, at)
 		}
@@ -229,13 +230,4 @@ func (p *pi) copyOf(i, parent int) int {
 	m := p.conversation.Messages[i]
 	m.FinishReason, m.Branch = "", ""
 	return p.input(m, parent)
-}
-
-// path returns the messages from the root to one.
-func (p *pi) path(leaf int) (path []int) {
-	for at := leaf; at >= 0; at = int(p.conversation.Messages[at].Parent) {
-		path = append(path, at)
-	}
-	slices.Reverse(path)
-	return path
 }

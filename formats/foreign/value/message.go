@@ -140,11 +140,8 @@ func ChatTools(v []byte) (string, error) {
 	if err != nil || text == "" {
 		return "", err
 	}
-	out := []byte{'['}
+	var out [][]byte
 	for tool := range jsontext.Elements([]byte(text)) {
-		if len(out) > 1 {
-			out = append(out, ',')
-		}
 		o := jsontext.ParseObject(tool)
 		kind := jsontext.Unquote(o.Get("type"))
 		switch {
@@ -154,7 +151,7 @@ func ChatTools(v []byte) (string, error) {
 			o.Drop("type")
 			tool = jsontext.Object{{Key: "type", Raw: []byte(`"function"`)}, {Key: "function", Raw: o.Bytes()}}.Bytes()
 		}
-		out = append(out, tool...)
+		out = append(out, tool)
 	}
-	return string(append(out, ']')), nil
+	return string(Join(out)), nil
 }
