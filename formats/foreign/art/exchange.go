@@ -53,7 +53,7 @@ func (b *builder) exchange(o jsontext.Object) error {
 	known := len(b.conversation.Messages)
 	for i, at := range b.conversation.Walk(prompt) {
 		if at >= known {
-			b.keep(at, kept[i])
+			b.meta.NonEmptyOfMessage(at, kept[i])
 		}
 	}
 	b.conversation.Offer(tools)
@@ -105,7 +105,7 @@ func (b *builder) answers(in *value.Reader, response jsontext.Object, call forma
 			m.Branch = importers.BranchChoice
 			call.PromptTokens, call.CompletionTokens, call.CachedTokens = 0, 0, 0
 		}
-		b.keep(b.conversation.Sampled(m, call), c.Rest)
+		b.meta.NonEmptyOfMessage(b.conversation.Sampled(m, call), c.Rest)
 		n++
 	}
 	return in.Err

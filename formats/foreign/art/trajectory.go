@@ -198,7 +198,7 @@ func (b *builder) input(m formats.Message, kept jsontext.Object) {
 		return !known.Sampled && known.Name == m.Name
 	})
 	if added {
-		b.keep(at, kept)
+		b.meta.NonEmptyOfMessage(at, kept)
 	}
 }
 
@@ -215,22 +215,7 @@ func (b *builder) sampled(c value.Choice, call formats.Call) {
 	b.source = cmp.Or(b.source, c.Source)
 	m.PromptDeltaIDs, m.PrefixBreak = b.conversation.PromptDelta(c.Prompt)
 	m.Branch = b.conversation.Diverges()
-	b.keep(b.conversation.Sampled(m, call), c.Rest)
-}
-
-func (b *builder) keep(at int, kept jsontext.Object) {
-	for _, f := range kept {
-		keepOf(&b.meta, at, f)
-	}
-}
-
-// keepOf keeps a value of a message that is not empty.
-func keepOf(meta *importers.Metadata, at int, f jsontext.Member) {
-	switch string(f.Raw) {
-	case "null", "{}", "[]":
-	default:
-		meta.OfMessage(at, f.Key, f.Raw)
-	}
+	b.meta.NonEmptyOfMessage(b.conversation.Sampled(m, call), c.Rest)
 }
 
 // relabel makes branches of the messages that are not on the main path, and of

@@ -61,6 +61,17 @@ func (m *Metadata) AllOfMessage(index int, o jsontext.Object) {
 	}
 }
 
+// NonEmptyOfMessage is AllOfMessage without the members that are null or empty.
+func (m *Metadata) NonEmptyOfMessage(index int, o jsontext.Object) {
+	for _, f := range o {
+		switch string(f.Raw) {
+		case "null", "{}", "[]":
+		default:
+			m.OfMessage(index, f.Key, f.Raw)
+		}
+	}
+}
+
 // String returns the JSON object, "" when nothing was added.
 func (m *Metadata) String() string {
 	fields := m.fields.Object

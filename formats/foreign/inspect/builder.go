@@ -158,11 +158,11 @@ func (b *builder) until(end int) error {
 			m.Branch = b.Again()
 			b.Offer("")
 			b.at = b.Sampled(m.Message, formats.Call{Target: true, Model: m.Model})
-			b.keep(b.at, m.Others)
+			b.meta.NonEmptyOfMessage(b.at, m.Others)
 		default:
 			at, added := b.Follow(m.Message, func(known *formats.Message) bool { return !known.Sampled })
 			if b.at = at; added {
-				b.keep(at, m.Others)
+				b.meta.NonEmptyOfMessage(at, m.Others)
 			}
 		}
 	}
@@ -182,7 +182,7 @@ func (b *builder) branch(e *event, trained bool) error {
 	before := len(b.Messages)
 	for i, at := range b.Walk(plain) {
 		if at >= before {
-			b.keep(at, prompt[i].Others)
+			b.meta.NonEmptyOfMessage(at, prompt[i].Others)
 		}
 	}
 	_, err = b.add(e, *e.answer, trained)
@@ -213,7 +213,7 @@ func (b *builder) add(e *event, m message, trained bool) (at int, err error) {
 	}
 	b.source = cmp.Or(b.source, source)
 	at = b.Sampled(m.Message, call)
-	b.keep(at, m.Others)
+	b.meta.NonEmptyOfMessage(at, m.Others)
 	for _, c := range e.others {
 		call := int32(len(b.Calls) - 1)
 		c.Message, c.Call = int32(at), &call
@@ -238,14 +238,6 @@ func (b *builder) failed(e *event) error {
 	b.Calls = append(b.Calls, call)
 	b.lastError = e.failure
 	return nil
-}
-
-func (b *builder) keep(at int, others jsontext.Object) {
-	for _, f := range others {
-		if text := string(f.Raw); text != "{}" && text != "[]" {
-			b.meta.OfMessage(at, f.Key, f.Raw)
-		}
-	}
 }
 
 func (b *builder) count(kind string) {

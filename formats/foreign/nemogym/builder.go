@@ -78,9 +78,11 @@ func (b *builder) item(in *value.Reader, o jsontext.Object, raw []byte, sampled 
 	if !value.Generated(o) {
 		b.flush(in, sampled)
 		m, rest := value.InputItem(in, o)
-		if in.Err == nil {
-			at := b.Input(m)
-			b.keep(at, "output", rest)
+		if in.Err != nil {
+			return
+		}
+		if at := b.Input(m); len(rest) > 0 {
+			b.meta.OfMessage(at, "output", rest.Bytes())
 		}
 		return
 	}
@@ -151,12 +153,6 @@ func (b *builder) flush(in *value.Reader, sampled bool) {
 	}
 	if len(items) > 0 {
 		b.meta.OfMessage(at, "items", value.Join(items))
-	}
-}
-
-func (b *builder) keep(at int, name string, o jsontext.Object) {
-	if len(o) > 0 {
-		b.meta.OfMessage(at, name, o.Bytes())
 	}
 }
 

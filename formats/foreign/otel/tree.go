@@ -30,7 +30,9 @@ func (t *trace) call(s *sourceSpan) error {
 	if len(c.answers) == 0 {
 		c.Tools = -1
 		t.Calls = append(t.Calls, c.Call)
-		t.keepCall(s, len(t.Calls)-1)
+		if rest := unread(s.attrs); len(rest) > 0 {
+			t.meta.Add(fmt.Sprintf("call_%d", len(t.Calls)-1), rest.Bytes())
+		}
 		return nil
 	}
 	t.answered = t.answered || c.Target
@@ -107,13 +109,6 @@ func (t *trace) agent(s *sourceSpan) string {
 		return s.parent
 	}
 	return ""
-}
-
-// keepCall keeps the attributes of a call without an answer.
-func (t *trace) keepCall(s *sourceSpan, n int) {
-	if rest := unread(s.attrs); len(rest) > 0 {
-		t.meta.Add(fmt.Sprintf("call_%d", n), rest.Bytes())
-	}
 }
 
 // results adds the results of tools that no later call was given: the trace ended

@@ -60,7 +60,7 @@ func parse(r *importers.Record) ([]importers.Item, error) {
 			if !d.knows(i == 0, &lines[i]) {
 				continue
 			}
-			s := newSession(r)
+			s := &session{record: r, nodes: map[string]int{}, parents: map[int]bool{}}
 			if err := d.read(s, lines); err != nil {
 				return nil, err
 			}

@@ -42,7 +42,7 @@ func (p *pi) entry(l *line) error {
 	if in.Err != nil {
 		return in.Err
 	}
-	parent := p.last()
+	parent := len(p.conversation.Messages) - 1
 	if l.Has("parentId") {
 		at, known := p.nodes[in.ID("parentId", l.Get("parentId"))]
 		if in.Err == nil && !known {
@@ -206,7 +206,9 @@ func (p *pi) compaction(l *line, parent int) (int, error) {
 	before := formats.Trajectory{Messages: p.conversation.Messages}
 	for _, i := range before.Path(parent) {
 		if copied = copied || i == first; copied {
-			at = p.copyOf(i, at)
+			m := before.Messages[i] // as input
+			m.FinishReason, m.Branch = "", ""
+			at = p.input(m, at)
 		}
 	}
 	return at, in.Err
@@ -223,11 +225,4 @@ func (p *pi) kept(o jsontext.Object, parent int) (int, error) {
 	p.content(&in, &c, o.Get("content"))
 	c.Set()
 	return p.input(m, parent), in.Err
-}
-
-// copyOf adds an earlier message again, as input.
-func (p *pi) copyOf(i, parent int) int {
-	m := p.conversation.Messages[i]
-	m.FinishReason, m.Branch = "", ""
-	return p.input(m, parent)
 }

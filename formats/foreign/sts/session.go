@@ -25,10 +25,6 @@ type session struct {
 	times   value.Times
 }
 
-func newSession(r *importers.Record) *session {
-	return &session{record: r, nodes: map[string]int{}, parents: map[int]bool{}}
-}
-
 // input adds a message that the model did not generate after another one; -1
 // for a root.
 func (s *session) input(m formats.Message, parent int) int {
@@ -55,9 +51,6 @@ func (s *session) after(m *formats.Message, parent int) {
 	s.parents[parent] = true
 	s.conversation.Continue(parent)
 }
-
-// last returns the last message, -1 for none.
-func (s *session) last() int { return len(s.conversation.Messages) - 1 }
 
 // keep keeps a value of a message that no column has.
 func (s *session) keep(at int, name string, v []byte) {
