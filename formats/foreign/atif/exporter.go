@@ -141,12 +141,3 @@ func (w *writer) row() *row {
 	}
 	return r
 }
-
-// floats are log probabilities; JSON has no infinities, and ATIF no nulls.
-func (w *writer) floats(list []float32) jsontext.Floats {
-	out, changed := exporters.Logprobs(list)
-	if changed {
-		w.lose("log probabilities that are not finite")
-	}
-	return out
-}

@@ -7,6 +7,7 @@ import (
 
 	"github.com/rollmill/rollmill/formats"
 	"github.com/rollmill/rollmill/formats/chat"
+	"github.com/rollmill/rollmill/formats/foreign/exporters"
 	"github.com/rollmill/rollmill/formats/jsontext"
 )
 
@@ -105,10 +106,7 @@ func (w *writer) call(i int) *formats.Call {
 func (w *writer) steps(path []int) (out []step) {
 	for _, i := range path {
 		m := &w.t.Messages[i]
-		role, ok := chat.Role(m.Role)
-		if !ok {
-			w.lose("role " + m.Role)
-		}
+		role := exporters.Role(m, w.lose)
 		old := w.written[i]
 		w.written[i] = true
 		if role != "tool" {
@@ -159,7 +157,7 @@ func (w *writer) step(i int, role string, old bool) step {
 		s.ModelName = c.Model
 		extra.Call = c
 		s.Metrics = &metrics{PromptTokens: c.PromptTokens, CompletionTokens: c.CompletionTokens, CachedTokens: c.CachedTokens,
-			PromptTokenIDs: w.prompt(i), CompletionTokenIDs: m.TokenIDs, Logprobs: w.floats(m.Logprobs)}
+			PromptTokenIDs: w.prompt(i), CompletionTokenIDs: m.TokenIDs, Logprobs: exporters.Logprobs(m, w.lose)}
 	}
 	s.Extra = appendStepExtra(nil, &extra)
 	return s.compact()
@@ -235,12 +233,8 @@ func (w *writer) content(m *formats.Message) any {
 	if m.ContentParts == "" {
 		return m.Content
 	}
-	parts, lost := chat.PartsOf(m)
-	for _, kind := range lost {
-		w.lose("content parts of type " + kind)
-	}
 	out := []contentPart{}
-	for _, p := range parts {
+	for _, p := range exporters.Parts(m, w.lose) {
 		switch kind := p.MediaType(); {
 		case p.URL == "":
 			out = append(out, contentPart{Type: "text", Text: &p.Text})

@@ -2,7 +2,6 @@ package chat
 
 import (
 	"math"
-	"strings"
 
 	"github.com/rollmill/rollmill/formats"
 	"github.com/rollmill/rollmill/formats/chat"
@@ -91,12 +90,8 @@ var lost = map[string]string{
 }
 
 func messageOf(m *formats.Message, lose func(string)) chat.Message {
-	text, lost := chat.Text(m)
-	if len(lost) > 0 {
-		lose("content parts of type " + strings.Join(lost, ", "))
-	}
-	return chat.Message{Role: m.Role, Content: text, Name: m.Name, Reasoning: m.Reasoning, ToolCallID: m.ToolCallID,
-		ToolCalls: chat.ToolCalls(m.ToolCalls)}
+	return chat.Message{Role: m.Role, Content: exporters.Text(m, lose), Name: m.Name, Reasoning: m.Reasoning,
+		ToolCallID: m.ToolCallID, ToolCalls: chat.ToolCalls(m.ToolCalls)}
 }
 
 // finite returns nil for a number that JSON does not have.

@@ -3,6 +3,7 @@ package nemogym
 import (
 	"bytes"
 	"fmt"
+	"slices"
 
 	"github.com/rollmill/rollmill/formats/jsontext"
 )
@@ -71,11 +72,9 @@ func (l *lines) place(i int) error {
 		}
 		i = at
 	}
-	for len(path) > 0 {
-		x := &l.all[path[len(path)-1]]
-		path = path[:len(path)-1]
-		x.state = placed
-		l.ordered = append(l.ordered, x.o)
+	for _, at := range slices.Backward(path) {
+		l.all[at].state = placed
+		l.ordered = append(l.ordered, l.all[at].o)
 	}
 	return nil
 }

@@ -4,6 +4,7 @@ import (
 	"strings"
 
 	"github.com/rollmill/rollmill/formats/chat"
+	"github.com/rollmill/rollmill/formats/foreign/exporters"
 	"github.com/rollmill/rollmill/formats/jsontext"
 )
 
@@ -67,11 +68,7 @@ func (b *builder) messageOf(i int) message {
 	if m.Reasoning != "" {
 		out.Parts = append(out.Parts, textPart{"reasoning", m.Reasoning})
 	}
-	parts, lost := chat.PartsOf(m)
-	for _, kind := range lost {
-		b.lost("content parts of type " + kind)
-	}
-	for _, p := range parts {
+	for _, p := range exporters.Parts(m, b.lost) {
 		switch {
 		case p.URL != "":
 			out.Parts = append(out.Parts, image(p))

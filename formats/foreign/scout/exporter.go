@@ -133,10 +133,7 @@ type part struct {
 
 func messageOf(t *formats.Trajectory, i int, lose func(string)) message {
 	m := &t.Messages[i]
-	role, ok := chat.Role(m.Role)
-	if !ok {
-		lose("role " + m.Role)
-	}
+	role := exporters.Role(m, lose)
 	out := message{ID: fmt.Sprintf("%s-%d", t.TrajectoryID, i), Role: role, Content: content(m, lose), Source: "input"}
 	switch role {
 	case "assistant":
@@ -165,10 +162,7 @@ func callOf(c formats.ToolCall, lose func(string)) toolCall {
 }
 
 func content(m *formats.Message, lose func(string)) any {
-	parts, other := chat.PartsOf(m)
-	for _, kind := range other {
-		lose("content parts of type " + kind)
-	}
+	parts := exporters.Parts(m, lose)
 	if m.ContentParts == "" && m.Reasoning == "" {
 		return m.Content
 	}

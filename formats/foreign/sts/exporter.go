@@ -2,7 +2,6 @@ package sts
 
 import (
 	"encoding/json"
-	"strings"
 
 	"github.com/rollmill/rollmill/formats"
 	"github.com/rollmill/rollmill/formats/chat"
@@ -93,15 +92,8 @@ func appendSession(dst []byte, t *formats.Trajectory, x *exporters.Item) ([]byte
 }
 
 func messageOf(t *formats.Trajectory, m *formats.Message, lose func(string)) message {
-	role, ok := chat.Role(m.Role)
-	if !ok {
-		lose("role " + m.Role)
-	}
-	text, lost := chat.Text(m)
-	if len(lost) > 0 {
-		lose("content parts of type " + strings.Join(lost, ", "))
-	}
-	out := message{Role: role, Content: text, ReasoningContent: m.Reasoning, ToolCallID: m.ToolCallID}
+	out := message{Role: exporters.Role(m, lose), Content: exporters.Text(m, lose), ReasoningContent: m.Reasoning,
+		ToolCallID: m.ToolCallID}
 	if m.Sampled && m.Call >= 0 && int(m.Call) < len(t.Calls) {
 		out.Model = t.Calls[m.Call].Model
 	}

@@ -37,9 +37,9 @@ var Exporter = exporters.Format{
 
 type episode struct {
 	ID        string    `json:"id"`
-	Env       env       `json:"env"`
+	Env       ref       `json:"env"`
 	Task      task      `json:"task"`
-	Group     *group    `json:"group,omitempty"`
+	Group     *ref      `json:"group,omitempty"`
 	Run       run       `json:"run"`
 	OK        bool      `json:"ok"`
 	IsTimeout bool      `json:"is_timeout"`
@@ -47,11 +47,7 @@ type episode struct {
 	Traces    []trace   `json:"traces"`
 }
 
-type env struct {
-	ID string `json:"id"`
-}
-
-type group struct {
+type ref struct {
 	ID string `json:"id"`
 }
 
@@ -156,7 +152,7 @@ var appendInfo = jsontext.Rows[info]()
 
 func episodeOf(t *formats.Trajectory, lose func(string)) episode {
 	e := episode{
-		ID: t.TrajectoryID, Env: env{"rollmill"},
+		ID: t.TrajectoryID, Env: ref{"rollmill"},
 		Task: task{Type: "Task", Data: taskData{t.ExampleID, chat.Object(t.Example)}, Key: t.ExampleID},
 		Run:  run{"train", t.Run, work{Type: "train", Step: t.Epoch}}, OK: t.Status == formats.StatusOK ||
 			t.Status == formats.StatusTruncated, Errors: []failure{},
@@ -165,7 +161,7 @@ func episodeOf(t *formats.Trajectory, lose func(string)) episode {
 		lose("an example that is not a JSON object")
 	}
 	if t.GroupID != "" {
-		e.Group = &group{t.GroupID}
+		e.Group = &ref{t.GroupID}
 	}
 	if v := t.PolicyVersion; v != nil {
 		e.Run.Work.Policy = &policy{*v, *v}

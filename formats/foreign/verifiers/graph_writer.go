@@ -156,10 +156,7 @@ func (g *graphWriter) tokens(i int) {
 		n.Mask[k] = true
 	}
 	if len(m.Logprobs) == len(m.TokenIDs) {
-		var changed bool
-		if n.Logprobs, changed = exporters.Logprobs(m.Logprobs); changed {
-			g.lose("log probabilities that are not finite")
-		}
+		n.Logprobs = exporters.Logprobs(m, g.lose)
 	} else if len(m.Logprobs) > 0 {
 		g.lose("log probabilities that are not one for each token")
 	}
@@ -169,10 +166,7 @@ func (g *graphWriter) tokens(i int) {
 }
 
 func (g *graphWriter) message(m *formats.Message) message {
-	role, ok := chat.Role(m.Role)
-	if !ok {
-		g.lose("role " + m.Role)
-	}
+	role := exporters.Role(m, g.lose)
 	out := message{Role: role, Content: g.content(m, role)}
 	switch role {
 	case "assistant":
@@ -202,12 +196,8 @@ func (g *graphWriter) content(m *formats.Message, role string) any {
 		}
 		return text
 	}
-	parts, lost := chat.PartsOf(m)
-	for _, kind := range lost {
-		g.lose("content parts of type " + kind)
-	}
 	out := []contentPart{}
-	for _, p := range parts {
+	for _, p := range exporters.Parts(m, g.lose) {
 		if p.URL != "" {
 			out = append(out, contentPart{Type: "image_url", ImageURL: map[string]string{"url": p.URL}})
 			continue

@@ -1,0 +1,59 @@
+package exporters
+
+import (
+	"math"
+	"slices"
+	"strings"
+
+	"github.com/rollmill/rollmill/formats"
+	"github.com/rollmill/rollmill/formats/chat"
+	"github.com/rollmill/rollmill/formats/jsontext"
+	"github.com/rollmill/rollmill/formats/validate"
+)
+
+// The functions below return what forms write of a message. lose is told of parts
+// of it that they cannot hold (see Item.Lose).
+
+// Role returns one of the roles that chat templates know.
+func Role(m *formats.Message, lose func(part string)) string {
+	role, known := chat.Role(m.Role)
+	if !known {
+		lose("role " + m.Role)
+	}
+	return role
+}
+
+// Parts returns the texts and images of the content.
+func Parts(m *formats.Message, lose func(part string)) []chat.Part {
+	parts, lost := chat.PartsOf(m)
+	for _, kind := range lost {
+		lose("content parts of type " + kind)
+	}
+	return parts
+}
+
+// Text returns the content as text.
+func Text(m *formats.Message, lose func(part string)) string {
+	text, lost := chat.Text(m)
+	if len(lost) > 0 {
+		lose("content parts of type " + strings.Join(lost, ", "))
+	}
+	return text
+}
+
+// Logprobs returns the log probabilities for a form whose JSON has no infinities:
+// one that is not finite becomes the value that vLLM sends in its place.
+func Logprobs(m *formats.Message, lose func(part string)) jsontext.Floats {
+	infinite := func(f float32) bool { return math.IsNaN(float64(f)) || math.IsInf(float64(f), 0) }
+	if !slices.ContainsFunc(m.Logprobs, infinite) {
+		return m.Logprobs
+	}
+	lose("log probabilities that are not finite")
+	out := slices.Clone(m.Logprobs)
+	for i, f := range out {
+		if infinite(f) {
+			out[i] = validate.LogprobFloor
+		}
+	}
+	return out
+}
