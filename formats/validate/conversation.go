@@ -10,15 +10,6 @@ import (
 
 // The checks of conversations, and of what a source may leave out.
 
-// ofWide returns a check that sees valid wide rows.
-func ofWide(check func(*Count, *Row, *formats.Trajectory)) func(*Count, *Row) {
-	return func(c *Count, r *Row) {
-		if t := r.wide(); t != nil {
-			check(c, r, t)
-		}
-	}
-}
-
 // ofRows returns a check that counts the valid wide rows that are bad.
 func ofRows(bad func(*Row, *formats.Trajectory) bool) func(*Count, *Row) {
 	return func(c *Count, r *Row) {

@@ -35,7 +35,7 @@ type SourceCheck struct {
 
 // rowwise is a check that sees one row.
 type rowwise struct {
-	checker
+	row   func(*Count, *Row)
 	count *Count
 	one   set
 }
@@ -51,12 +51,20 @@ func NewSourceCheck(dir string, memory int64) *SourceCheck {
 	sc := &SourceCheck{sorter: sorter, ids: sorter(), runs: sorter()}
 	for i := range imported {
 		if imported[i].Sees == OneRow {
-			c := imported[i].checker()
-			c.counted().bare = true
-			sc.rowwise = append(sc.rowwise, rowwise{c, c.counted(), 1 << i})
+			sc.rowwise = append(sc.rowwise, rowwiseOf(&imported[i], 1<<i))
 		}
 	}
 	return sc
+}
+
+func rowwiseOf(c *Check, one set) rowwise {
+	made := c.checker()
+	w := rowwise{func(_ *Count, r *Row) { made.Row(r) }, made.counted(), one}
+	if c.row != nil {
+		w.row = c.row
+	}
+	w.count.bare = true
+	return w
 }
 
 // Close closes the sorters.
@@ -96,7 +104,7 @@ func (sc *SourceCheck) find(group string, s Source, t *formats.Trajectory) (foun
 	for i := range sc.rowwise {
 		c := &sc.rowwise[i]
 		before := c.count.N
-		if c.Row(&sc.row); c.count.N > before {
+		if c.row(c.count, &sc.row); c.count.N > before {
 			found |= c.one
 		}
 	}

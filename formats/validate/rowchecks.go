@@ -103,7 +103,11 @@ func truncatedScored(c *Count, r *Row) {
 }
 
 // prefixBreaks counts messages whose prompt did not continue the tokens before it.
-func prefixBreaks(c *Count, r *Row, t *formats.Trajectory) {
+func prefixBreaks(c *Count, r *Row) {
+	t := r.wide()
+	if t == nil {
+		return
+	}
 	for i := range t.Messages {
 		m := &t.Messages[i]
 		if m.Sampled {

@@ -6,7 +6,11 @@ import "github.com/rollmill/rollmill/formats"
 // ancestors' ids and prompt_delta_ids, with the number of prompt tokens that
 // the engine counted. A history that was tokenized again has other ids, and
 // nearly always another number of them.
-func promptTokens(c *Count, r *Row, t *formats.Trajectory) {
+func promptTokens(c *Count, r *Row) {
+	t := r.wide()
+	if t == nil {
+		return
+	}
 	lengths := make([]int, len(t.Messages)) // of each message's prompt and its own ids; -1 unknown
 	for i := range t.Messages {
 		m := &t.Messages[i]
@@ -48,7 +52,11 @@ func promptLength(t *formats.Trajectory, lengths []int, i int) int {
 
 // answerTokens compares the sampled ids and logprobs of each call with the
 // number of completion tokens that the engine counted.
-func answerTokens(c *Count, r *Row, t *formats.Trajectory) {
+func answerTokens(c *Count, r *Row) {
+	t := r.wide()
+	if t == nil {
+		return
+	}
 	kept := make([]int, len(t.Calls))
 	for i := range t.Messages {
 		m := &t.Messages[i]

@@ -8,7 +8,11 @@ import (
 
 // noTools counts trajectories in which a sampled message calls a tool although its
 // request defined none.
-func noTools(c *Count, r *Row, t *formats.Trajectory) {
+func noTools(c *Count, r *Row) {
+	t := r.wide()
+	if t == nil {
+		return
+	}
 	c.Of++
 	for i := range t.Messages {
 		m := &t.Messages[i]
@@ -21,7 +25,11 @@ func noTools(c *Count, r *Row, t *formats.Trajectory) {
 
 // unansweredCalls counts trajectories that go on although not all calls of a sampled
 // message are answered.
-func unansweredCalls(c *Count, r *Row, t *formats.Trajectory) {
+func unansweredCalls(c *Count, r *Row) {
+	t := r.wide()
+	if t == nil {
+		return
+	}
 	c.Of++
 	if i, answers, on := unanswered(t); i >= 0 {
 		calls := t.Messages[i].ToolCalls
@@ -79,7 +87,11 @@ func answered(t *formats.Trajectory, next []int, i int) (answers, on int) {
 
 // toolCalls counts trajectories with a tool message that answers no call: the calls
 // were lost, and a trainer would teach the model to continue without them.
-func toolCalls(c *Count, r *Row, t *formats.Trajectory) {
+func toolCalls(c *Count, r *Row) {
+	t := r.wide()
+	if t == nil {
+		return
+	}
 	c.Of++
 	for i := range t.Messages {
 		if t.Messages[i].Role == "tool" && !called(t, i) {
