@@ -67,14 +67,20 @@ type Options struct {
 }
 
 // Column returns the source's column for a field: the one that --map names,
-// else the field's own name. mapped reports whether --map names it.
-func (o *Options) Column(field string) (column string, mapped bool) {
-	if o != nil {
-		if c, ok := o.Map[field]; ok {
-			return c, true
-		}
+// else the field's own name.
+func (o *Options) Column(field string) string {
+	if column, mapped := o.Mapped(field); mapped {
+		return column
 	}
-	return field, false
+	return field
+}
+
+// Mapped returns the column that --map names for a field.
+func (o *Options) Mapped(field string) (column string, mapped bool) {
+	if o != nil {
+		column, mapped = o.Map[field]
+	}
+	return column, mapped
 }
 
 // Record is a piece of a file that is converted by itself.

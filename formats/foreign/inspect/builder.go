@@ -207,7 +207,7 @@ func (b *builder) add(e *event, m message, trained bool) (at int, err error) {
 	b.lastError = ""
 	b.Offer(text)
 	m.Branch = b.Again()
-	source, err := e.sampled(&m)
+	source, err := readChoice(e.choice, &m)
 	if err != nil {
 		return -1, err
 	}

@@ -59,15 +59,8 @@ func newEvent(o jsontext.Object) (*event, error) {
 	return e, nil
 }
 
-// sampled adds to an answer what its choice says of it, and returns where the token
-// ids are from.
-func (e *event) sampled(m *message) (source string, err error) {
-	if e.choice == nil {
-		return "", nil
-	}
-	return readChoice(e.choice, m)
-}
-
+// readChoice adds to an answer what its choice says of it, and returns where the
+// token ids are from.
 func readChoice(c jsontext.Object, m *message) (source string, err error) {
 	var in value.Reader
 	m.FinishReason = in.Text("stop_reason", c.Get("stop_reason"))

@@ -79,7 +79,7 @@ func records(f importers.File) iter.Seq2[importers.Record, error] {
 			yield(importers.Record{}, err)
 			return
 		}
-		id, _ := f.Column("id")
+		id := f.Column("id")
 		for r, err := range cut(f) {
 			if err == nil && len(scores) > 0 {
 				o := jsontext.ParseObject(r.Data)
@@ -142,7 +142,6 @@ func parse(r *importers.Record) ([]importers.Item, error) {
 	if err != nil {
 		return nil, err
 	}
-	steps, _ := r.Column("intermediate_steps")
 	switch {
 	case o.Has("eval_output_items"):
 		return nil, nil // the evaluators' scores, which come with the items
@@ -155,7 +154,7 @@ func parse(r *importers.Record) ([]importers.Item, error) {
 	case o.Has("schema_version"):
 		x, err := atif.Trajectory(r, r.Data)
 		return []importers.Item{x}, err
-	case o.Has(steps), o.Has("input_obj"):
+	case o.Has(r.Column("intermediate_steps")), o.Has("input_obj"):
 		x, err := item(r, o)
 		return []importers.Item{x}, err
 	case o.Has("run_id") && o.Has("timestamp"):

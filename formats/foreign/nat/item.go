@@ -15,8 +15,8 @@ type members struct{ id, answer, steps, expected string }
 // item converts an item of workflow_output.json, or an EvalInputItem.
 func item(r *importers.Record, o jsontext.Object) (x importers.Item, err error) {
 	var in value.Reader
-	m := members{id: column(r, "id"), answer: column(r, "generated_answer"), steps: column(r, "intermediate_steps"),
-		expected: column(r, "expected_intermediate_steps")}
+	m := members{id: r.Column("id"), answer: r.Column("generated_answer"), steps: r.Column("intermediate_steps"),
+		expected: r.Column("expected_intermediate_steps")}
 	if !o.Has(m.steps) {
 		m = members{"id", "output_obj", "trajectory", "expected_trajectory"}
 	}
@@ -43,11 +43,6 @@ func item(r *importers.Record, o jsontext.Object) (x importers.Item, err error) 
 	}
 	t.Metadata = b.meta.String()
 	return x, nil
-}
-
-func column(r *importers.Record, field string) string {
-	name, _ := r.Column(field)
-	return name
 }
 
 // example returns the task: the item without what the workflow made of it. All

@@ -11,7 +11,7 @@ import (
 // no column has. A failed row has no reward.
 func scores(r *importers.Record, row *formats.Trajectory) (rest jsontext.Object, err error) {
 	var in value.Reader
-	chosen, named := r.Column("reward")
+	chosen, named := r.Mapped("reward")
 	found := false
 	all, err := value.Context(r)
 	if err != nil {

@@ -214,7 +214,7 @@ func (t *trace) into(row *formats.Trajectory) {
 // example returns the attribute that the user named as the example's id: of the
 // outermost span that has it, or of the resource.
 func (t *trace) example() string {
-	name, _ := t.record.Column(exampleID)
+	name := t.record.Column(exampleID)
 	var found string
 	best := maxDepth + 1
 	for _, s := range t.spans {

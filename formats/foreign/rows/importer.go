@@ -114,7 +114,7 @@ func (r *row) split() (err error) {
 
 func (r *row) add(key, v []byte) {
 	if string(v) == "null" {
-		if string(key) != r.column("messages") {
+		if string(key) != r.Column("messages") {
 			return
 		}
 		v = []byte("[]") // none
@@ -127,7 +127,7 @@ func (r *row) add(key, v []byte) {
 			}
 		}
 	}
-	if _, mapped := r.Column(string(key)); !used && !mapped && known(string(key)) {
+	if _, mapped := r.Mapped(string(key)); !used && !mapped && known(string(key)) {
 		r.values[string(key)], used = v, true
 	}
 	if !used {
@@ -140,17 +140,11 @@ func known(name string) bool {
 	return ok || slices.ContainsFunc(more, func(f importers.Field) bool { return f.Name == name })
 }
 
-// column returns the column of a field, for messages.
-func (r *row) column(field string) string {
-	c, _ := r.Column(field)
-	return c
-}
-
 // conversation reads the messages, calls and tool sets.
 func (r *row) conversation(t *formats.Trajectory) error {
 	list := r.values["messages"]
 	if list == nil {
-		return fmt.Errorf("the row has no column %q with messages; it has %s%s", r.column("messages"),
+		return fmt.Errorf("the row has no column %q with messages; it has %s%s", r.Column("messages"),
 			cmp.Or(strings.Join(chat.Columns(r.Data), ", "), "none"), chat.Nearest(r.Data))
 	}
 	c := chat.Reader{Record: r.Record, Tree: true, Called: r.values["calls"] != nil}
@@ -159,7 +153,7 @@ func (r *row) conversation(t *formats.Trajectory) error {
 	}
 	if v := r.values["system"]; v != nil {
 		if v[0] != '"' {
-			return fmt.Errorf("column %q is %s, not text", r.column("system"), importers.Brief(v))
+			return fmt.Errorf("column %q is %s, not text", r.Column("system"), importers.Brief(v))
 		}
 		c.System = jsontext.Unquote(v)
 	}
@@ -167,7 +161,7 @@ func (r *row) conversation(t *formats.Trajectory) error {
 		return err
 	}
 	if err := c.AddList(list); err != nil {
-		return fmt.Errorf("column %q: %w", r.column("messages"), err)
+		return fmt.Errorf("column %q: %w", r.Column("messages"), err)
 	}
 	c.Into(t)
 	return r.metadata(t, &c)
@@ -178,7 +172,7 @@ func (r *row) conversation(t *formats.Trajectory) error {
 func (r *row) offer(c *chat.Reader) error {
 	definitions, err := value.Tools(r.values["tools"])
 	if err != nil {
-		return fmt.Errorf("column %q: %w", r.column("tools"), err)
+		return fmt.Errorf("column %q: %w", r.Column("tools"), err)
 	}
 	if definitions == "" && !c.Called {
 		n := 0
@@ -198,7 +192,7 @@ func (r *row) offer(c *chat.Reader) error {
 // metadata sets the metadata: the column, and what has no column.
 func (r *row) metadata(t *formats.Trajectory, c *chat.Reader) (err error) {
 	if t.Metadata, err = r.object(r.values["metadata"]); err != nil {
-		return fmt.Errorf("column %q: %w", r.column("metadata"), err)
+		return fmt.Errorf("column %q: %w", r.Column("metadata"), err)
 	}
 	var more importers.Metadata
 	for _, column := range r.rest.Object {
@@ -245,7 +239,7 @@ func (r *row) set(x *importers.Item) error {
 	if v := r.values["label"]; v != nil {
 		on, ok := value.Truth(v)
 		if !ok {
-			return fmt.Errorf("column %q is %s, neither true nor false", r.column("label"), importers.Brief(v))
+			return fmt.Errorf("column %q is %s, neither true nor false", r.Column("label"), importers.Brief(v))
 		}
 		x.Label = &on
 	}

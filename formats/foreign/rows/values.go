@@ -24,7 +24,7 @@ func (r *row) decode(t *formats.Trajectory) error {
 			continue
 		}
 		if err := r.value(f.In(reflect.ValueOf(t).Elem()), name, v); err != nil {
-			return fmt.Errorf("column %q: %w", r.column(name), err)
+			return fmt.Errorf("column %q: %w", r.Column(name), err)
 		}
 	}
 	return nil

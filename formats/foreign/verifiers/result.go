@@ -55,7 +55,7 @@ func result(o jsontext.Object) (x importers.Item, err error) {
 	s.meta.Add("error", o.Get("error"))
 	row.Metadata = s.meta.String()
 	timing := in.Object("timing", o.Get("timing"))
-	times(&in, row, append(jsontext.Object{{Key: "start", Raw: timing.Get("start_time")}}, timing...))
+	times(row, append(jsontext.Object{{Key: "start", Raw: timing.Get("start_time")}}, timing...))
 	resultStatus(&in, row, o)
 	if reward := in.Number("reward", o.Get("reward")); row.Status != formats.StatusFailed {
 		row.Reward = reward // of a failed rollout it is 0

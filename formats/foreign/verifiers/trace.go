@@ -41,14 +41,14 @@ func readTrace(r *importers.Record, o jsontext.Object, e *shared) (x importers.I
 		g.meta.Add(f.Key, f.Raw)
 	}
 	row.Metadata = g.meta.String()
-	times(&in, row, in.Object("timing", o.Get("timing")))
+	times(row, in.Object("timing", o.Get("timing")))
 	status(&in, row, o)
 	readRewards(&in, row, in.Object("rewards", o.Get("rewards")))
 	return x, in.Err
 }
 
 // times sets when the rollout began, and when its last phase ended.
-func times(in *value.Reader, row *formats.Trajectory, timing jsontext.Object) {
+func times(row *formats.Trajectory, timing jsontext.Object) {
 	row.StartedAt = value.Micros(timing.Get("start"))
 	for _, f := range timing {
 		if end := value.Micros(jsontext.ParseObject(f.Raw).Get("end")); end > row.FinishedAt {
