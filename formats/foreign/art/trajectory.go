@@ -54,7 +54,6 @@ func trajectory(r *importers.Record, g *group, o jsontext.Object) (x importers.I
 	relabel(t)
 	if !slices.ContainsFunc(t.Messages, func(m formats.Message) bool { return m.Role == "assistant" }) {
 		importers.Fail(t, formats.FailNoCalls, "the trajectory has no answer of a model")
-		t.Reward = nil
 	}
 	t.TokenSource, t.StartedAt, t.FinishedAt, t.Metadata = b.source, b.began, b.done, b.meta.String()
 	return x, nil

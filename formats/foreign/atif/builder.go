@@ -113,6 +113,5 @@ func (b *builder) into(row *formats.Trajectory) {
 	}
 	if len(row.Calls) == 0 {
 		importers.Fail(row, formats.FailNoCalls, "no step of the agent called a model")
-		row.Reward = nil
 	}
 }

@@ -86,20 +86,11 @@ func (w *writer) branch(leaf int, a agent, n int) document {
 // tools returns the tools of the last call of a path.
 func (w *writer) tools(path []int) json.RawMessage {
 	for _, i := range slices.Backward(path) {
-		if c := w.call(i); c != nil && c.Tools >= 0 {
+		if c := exporters.Call(w.t, &w.t.Messages[i]); c != nil && c.Tools >= 0 {
 			return chat.List(chat.ToolSet(w.t, c.Tools))
 		}
 	}
 	return nil
-}
-
-// call returns the call that answered with a message, or nil.
-func (w *writer) call(i int) *formats.Call {
-	c := w.t.Messages[i].Call
-	if c < 0 || int(c) >= len(w.t.Calls) {
-		return nil
-	}
-	return &w.t.Calls[c]
 }
 
 // steps returns the steps of a path. Tool messages join the step before them.
@@ -153,7 +144,7 @@ func (w *writer) step(i int, role string, old bool) step {
 	}
 	s.LLMCallCount = &calls
 	extra := stepExtra{Name: m.Name, FinishReason: m.FinishReason, PrefixBreak: m.PrefixBreak, TokenTexts: m.TokenTexts}
-	if c := w.call(i); c != nil {
+	if c := exporters.Call(w.t, m); c != nil {
 		s.ModelName = c.Model
 		extra.Call = c
 		s.Metrics = &metrics{PromptTokens: c.PromptTokens, CompletionTokens: c.CompletionTokens, CachedTokens: c.CachedTokens,

@@ -11,10 +11,16 @@ import (
 	"github.com/rollmill/rollmill/formats/validate"
 )
 
-// The functions below return what forms write of a message. lose is told of parts
-// of it that they cannot hold (see Item.Lose).
+// Call returns the call that a message answered, nil for none.
+func Call(t *formats.Trajectory, m *formats.Message) *formats.Call {
+	if m.Call < 0 || int(m.Call) >= len(t.Calls) {
+		return nil
+	}
+	return &t.Calls[m.Call]
+}
 
-// Role returns one of the roles that chat templates know.
+// Role returns the role of a message, as one of those that chat templates know. Here
+// and below, lose is told of what a form cannot hold (see Item.Lose).
 func Role(m *formats.Message, lose func(part string)) string {
 	role, known := chat.Role(m.Role)
 	if !known {

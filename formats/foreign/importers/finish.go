@@ -47,9 +47,9 @@ func Finish(x *Item) error {
 	return nil
 }
 
-// Fail makes a row a failed one.
+// Fail makes a row a failed one, which has no reward.
 func Fail(row *formats.Trajectory, class, text string) {
-	row.Status, row.FailureClass, row.Error = formats.StatusFailed, class, text
+	row.Status, row.FailureClass, row.Error, row.Reward = formats.StatusFailed, class, text, nil
 }
 
 func stopReason(status string) string {

@@ -72,7 +72,6 @@ func trajectory(r *importers.Record, o jsontext.Object) (out []importers.Item, e
 	x.Row.TokenSource, x.Row.Metadata = e.source, meta.String()
 	if len(x.Row.Calls) == 0 {
 		importers.Fail(&x.Row, formats.FailNoCalls, "the episode has no answer of a model")
-		x.Row.Reward = nil
 	}
 	return []importers.Item{x}, nil
 }

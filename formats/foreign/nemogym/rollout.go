@@ -57,14 +57,11 @@ func status(in *value.Reader, row *formats.Trajectory, response jsontext.Object,
 	case len(e) > 0 && string(e) != "null":
 		importers.Fail(row, formats.FailEngine, errorText(e))
 	case in.Text("response.status", response.Get("status")) == "cancelled":
-		row.Status, row.FailureClass = formats.StatusFailed, formats.FailCancelled
+		importers.Fail(row, formats.FailCancelled, "")
 	case in.Text("response.status", response.Get("status")) == "failed":
-		row.Status, row.FailureClass = formats.StatusFailed, formats.FailEngine
+		importers.Fail(row, formats.FailEngine, "")
 	case len(row.Calls) == 0:
 		importers.Fail(row, formats.FailNoCalls, "the response has no output of the model")
-	}
-	if row.Status == formats.StatusFailed {
-		row.Reward = nil
 	}
 }
 

@@ -140,8 +140,8 @@ func messageOf(t *formats.Trajectory, i int, lose func(string)) message {
 		if out.Source = ""; m.Sampled {
 			out.Source = "generate"
 		}
-		if m.Call >= 0 && int(m.Call) < len(t.Calls) {
-			out.Model = t.Calls[m.Call].Model
+		if c := exporters.Call(t, m); c != nil {
+			out.Model = c.Model
 		}
 		for _, c := range m.ToolCalls {
 			out.ToolCalls = append(out.ToolCalls, callOf(c, lose))

@@ -94,8 +94,8 @@ func appendSession(dst []byte, t *formats.Trajectory, x *exporters.Item) ([]byte
 func messageOf(t *formats.Trajectory, m *formats.Message, lose func(string)) message {
 	out := message{Role: exporters.Role(m, lose), Content: exporters.Text(m, lose), ReasoningContent: m.Reasoning,
 		ToolCallID: m.ToolCallID}
-	if m.Sampled && m.Call >= 0 && int(m.Call) < len(t.Calls) {
-		out.Model = t.Calls[m.Call].Model
+	if c := exporters.Call(t, m); m.Sampled && c != nil {
+		out.Model = c.Model
 	}
 	for _, c := range m.ToolCalls {
 		out.ToolCalls = append(out.ToolCalls, toolCall{c.ID, function{c.Name, c.Arguments}})

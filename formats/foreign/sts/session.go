@@ -87,12 +87,9 @@ func (s *session) item() importers.Item {
 			row.StopReason = formats.StopCancelled
 		}
 	case row.Status == formats.StatusFailed: // of a header, which has no class
-		row.FailureClass = formats.FailInternal
+		row.FailureClass, row.Reward = formats.FailInternal, nil
 	case len(row.Calls) == 0 && row.Status == "":
 		importers.Fail(row, formats.FailNoCalls, "the session has no answer of the model")
-	}
-	if row.Status == formats.StatusFailed {
-		row.Reward = nil
 	}
 	return s.found
 }

@@ -89,7 +89,7 @@ func (g *graphWriter) build() {
 		}
 		g.at[i] = g.add(m, parent)
 		g.tokens(i)
-		if c := g.call(m); c != nil && c.Tools >= 0 {
+		if c := exporters.Call(g.t, m); c != nil && c.Tools >= 0 {
 			if _, known := offered[c.Tools]; !known {
 				offered[c.Tools] = g.toolsOf(c.Tools)
 			}
@@ -100,13 +100,6 @@ func (g *graphWriter) build() {
 	if g.tools == nil {
 		g.tools = []tool{}
 	}
-}
-
-func (g *graphWriter) call(m *formats.Message) *formats.Call {
-	if m.Call < 0 || int(m.Call) >= len(g.t.Calls) {
-		return nil
-	}
-	return &g.t.Calls[m.Call]
 }
 
 // offer notes the tools at the root of a node.
