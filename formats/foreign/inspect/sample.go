@@ -124,8 +124,8 @@ func (b *builder) status(in *value.Reader, row *formats.Trajectory, o jsontext.O
 	limit := in.Object("limit", o.Get("limit"))
 	switch {
 	case failure != nil:
-		row.Error = in.Text("error.message", failure.Get("message"))
-		row.Status, row.FailureClass = formats.StatusFailed, b.class(row.Error)
+		text := in.Text("error.message", failure.Get("message"))
+		importers.Fail(row, b.class(text), text)
 	case limit != nil:
 		row.Status = formats.StatusTruncated
 		row.StopReason = cmp.Or(limits[strings.TrimSuffix(in.Text("limit.type", limit.Get("type")), "s")], formats.StopLength)

@@ -1,6 +1,7 @@
 package verifiers
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 
@@ -66,17 +67,14 @@ func result(o jsontext.Object) (x importers.Item, err error) {
 // resultStatus sets the status by the error, and by what stopped the rollout.
 func resultStatus(in *value.Reader, row *formats.Trajectory, o jsontext.Object) {
 	if v := o.Get("error"); len(v) > 0 && string(v) != "null" {
-		row.Status, row.FailureClass = formats.StatusFailed, formats.FailInternal
 		kind, text := "", jsontext.Unquote(v)
 		if e := jsontext.ParseObject(v); e != nil {
 			kind, text = in.Text("error.error", e.Get("error")), in.Text("error.message", e.Get("message"))
 		}
-		if class := failures[kind]; class != "" {
-			row.FailureClass = class
+		if kind != "" {
+			text = kind + ": " + text
 		}
-		if row.Error = text; kind != "" {
-			row.Error = kind + ": " + text
-		}
+		importers.Fail(row, cmp.Or(failures[kind], formats.FailInternal), text)
 		return
 	}
 	stop, cut := truncation(in, o)
