@@ -151,44 +151,31 @@ func (c *call) current(s *sourceSpan) (err error) {
 // for each message.
 func (c *call) ofEvents(s *sourceSpan) error {
 	for _, e := range s.events {
+		to, v, role := &c.prompt, []byte(nil), ""
 		switch e.name {
 		case "gen_ai.content.prompt":
-			m, err := readMessages(e.name, e.attrs.Get("gen_ai.prompt"), "user")
-			if err != nil {
-				return err
-			}
-			c.prompt = append(c.prompt, m...)
-			continue
+			v, role = e.attrs.Get("gen_ai.prompt"), "user"
 		case "gen_ai.content.completion":
-			m, err := readMessages(e.name, e.attrs.Get("gen_ai.completion"), "assistant")
-			if err != nil {
-				return err
+			to, v, role = &c.answers, e.attrs.Get("gen_ai.completion"), "assistant"
+		case "gen_ai.choice":
+			to, v, role = &c.answers, choiceMessage(eventBody(e)), "assistant"
+		default:
+			name, ours := strings.CutPrefix(e.name, "gen_ai.")
+			of, message := strings.CutSuffix(name, ".message")
+			if !ours || !message {
+				continue
 			}
-			c.answers = append(c.answers, m...)
-			continue
-		}
-		role, is := strings.CutPrefix(e.name, "gen_ai.")
-		role = strings.TrimSuffix(role, ".message")
-		if !is || e.name != "gen_ai.choice" && role+".message" != strings.TrimPrefix(e.name, "gen_ai.") {
-			continue
-		}
-		o := eventBody(e)
-		if e.name == "gen_ai.choice" {
-			m, err := readChoice(o)
-			if err != nil {
-				return err
+			o := eventBody(e)
+			if o.Has("tool_calls") {
+				o.Set("tool_calls", decoded(o.Get("tool_calls")))
 			}
-			c.answers = append(c.answers, m...)
-			continue
+			v, role = o.Bytes(), of
 		}
-		if o.Has("tool_calls") {
-			o.Set("tool_calls", decoded(o.Get("tool_calls")))
-		}
-		m, err := readMessages(e.name, o.Bytes(), role)
+		m, err := readMessages(e.name, v, role)
 		if err != nil {
 			return err
 		}
-		c.prompt = append(c.prompt, m...)
+		*to = append(*to, m...)
 	}
 	return nil
 }
@@ -215,7 +202,8 @@ func eventBody(e event) jsontext.Object {
 	return o
 }
 
-func readChoice(o jsontext.Object) ([]sourceMessage, error) {
+// choiceMessage returns the message of a choice.
+func choiceMessage(o jsontext.Object) []byte {
 	m := jsontext.ParseObject(decoded(o.Get("message")))
 	if m == nil {
 		m = jsontext.Object{}
@@ -231,7 +219,7 @@ func readChoice(o jsontext.Object) ([]sourceMessage, error) {
 	if m.Has("tool_calls") {
 		m.Set("tool_calls", decoded(m.Get("tool_calls")))
 	}
-	return readMessages("gen_ai.choice", m.Bytes(), "assistant")
+	return m.Bytes()
 }
 
 // decoded returns the value that a text is the JSON of; another value as it is.
