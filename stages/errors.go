@@ -1,6 +1,9 @@
 package stages
 
-import "fmt"
+import (
+	"errors"
+	"fmt"
+)
 
 // Kind is the kind of an error that a calling program may act on; each has one
 // exit code (see cmd/internal/cli/exit.go). Bad input is formats.ErrInvalid, and a
@@ -26,14 +29,7 @@ type Error struct {
 // Errorf makes an Error; a %w in the format is its cause.
 func Errorf(kind Kind, hint, format string, args ...any) *Error {
 	err := fmt.Errorf(format, args...)
-	return &Error{Kind: kind, What: err.Error(), Help: hint, Err: unwrap(err)}
-}
-
-func unwrap(err error) error {
-	if u, ok := err.(interface{ Unwrap() error }); ok {
-		return u.Unwrap()
-	}
-	return nil
+	return &Error{Kind: kind, What: err.Error(), Help: hint, Err: errors.Unwrap(err)}
 }
 
 func (e *Error) Error() string { return e.What }

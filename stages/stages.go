@@ -12,7 +12,6 @@
 package stages
 
 import (
-	"context"
 	"io"
 	"log/slog"
 	"sync/atomic"
@@ -83,6 +82,3 @@ type Input struct {
 	URI         string
 	AcceptGates []string // read it although these gates refused it
 }
-
-// Func is the signature of a stage, for callers that run several.
-type Func func(ctx context.Context) (Report, error)
