@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"net/http"
 	"strconv"
+	"strings"
 
 	"github.com/rollmill/rollmill/formats"
 )
@@ -127,7 +128,7 @@ func encode(t turn, v any) []byte {
 		panic(err)
 	}
 	if t.fault.Kind == NaN {
-		return []byte(replaceAll(string(b), fmt.Sprint(notANumber), "NaN"))
+		return []byte(strings.ReplaceAll(string(b), fmt.Sprint(notANumber), "NaN"))
 	}
 	return b
 }
@@ -169,9 +170,8 @@ func (e *Engine) logprobs(t turn, from, to int) any {
 	}
 	list := []object{}
 	for i := from; i < to; i++ {
-		entry := object{"token": t.pieces[i], "logprob": t.sample.Logprobs[i], "bytes": []byte(t.pieces[i]),
+		entry := object{"token": t.pieces[i], "logprob": t.sample.Logprobs[i], "bytes": byteList(t.pieces[i]),
 			"top_logprobs": []any{}}
-		entry["bytes"] = byteList(t.pieces[i])
 		switch {
 		case e.Source == formats.TokensInLogprobs && t.q.flag("return_tokens_as_token_ids"):
 			entry["token"] = fmt.Sprintf("token_id:%d", t.sample.IDs[i])

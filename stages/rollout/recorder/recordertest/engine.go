@@ -13,6 +13,7 @@ import (
 	"hash/fnv"
 	"net/http"
 	"net/http/httptest"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -92,14 +93,14 @@ func (e *Engine) URL() string { return e.server.URL + "/v1" }
 func (e *Engine) Asked() []Request {
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	return append([]Request(nil), e.asked...)
+	return slices.Clone(e.asked)
 }
 
 // Sampled returns the answers so far.
 func (e *Engine) Sampled() []Sample {
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	return append([]Sample(nil), e.log...)
+	return slices.Clone(e.log)
 }
 
 func (e *Engine) models(w http.ResponseWriter, r *http.Request) {

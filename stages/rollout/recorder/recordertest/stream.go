@@ -8,8 +8,6 @@ import (
 	"github.com/rollmill/rollmill/formats"
 )
 
-func replaceAll(s, old, new string) string { return strings.ReplaceAll(s, old, new) }
-
 // stream writes a turn as server-sent events, a token each.
 func (e *Engine) stream(w http.ResponseWriter, r *http.Request, t turn) {
 	w.Header().Set("Content-Type", "text/event-stream")
