@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"runtime/debug"
 	"strings"
+	"syscall"
 	"time"
 
 	"github.com/rollmill/rollmill/formats"
@@ -32,17 +33,14 @@ func (r *runner) attempt(ctx context.Context, e formats.Example, j job) (t forma
 		TrajectoryID: id, Run: o.Run, ExampleID: e.ID, Epoch: int32(o.AtEpoch()), Generation: j.generation,
 		Example: exampleRow(e), Attempts: j.attempts + 1, StartedAt: o.Clock().UnixMicro(),
 	}
+	a := Attempt{Example: o.hidden(e), TrajectoryID: id, Run: o.Run, Epoch: o.AtEpoch(), Generation: generation}
 	if from, ok := o.Agent.(Stored); ok {
-		return r.stored(ctx, t, from,
-			Attempt{Example: o.hidden(e), TrajectoryID: id, Run: o.Run, Epoch: o.AtEpoch(), Generation: generation})
+		return r.stored(ctx, t, from, a)
 	}
 	limited, cancel := context.WithTimeoutCause(ctx, o.TrajectoryTimeout, errTimeout)
 	defer cancel()
 	session := r.recorder.Begin(limited, id, formats.GroupID(e.ID, o.AtEpoch()))
-	a := Attempt{
-		Example: o.hidden(e), TrajectoryID: id, Run: o.Run, Epoch: o.AtEpoch(), Generation: generation,
-		BaseURL: session.BaseURL(), APIKey: agentKey, Model: o.Model, HTTP: r.recorder.Client(),
-	}
+	a.BaseURL, a.APIKey, a.Model, a.HTTP = session.BaseURL(), agentKey, o.Model, r.recorder.Client()
 	if o.SamplingSeed != nil {
 		seed := formats.Seed(*o.SamplingSeed, id)
 		a.Seed = &seed
@@ -55,7 +53,7 @@ func (r *runner) attempt(ctx context.Context, e formats.Example, j job) (t forma
 		return t, false
 	}
 	if exhausted(err) || record.LastCall != nil && exhaustedText(record.LastCall.Text) {
-		r.stop(noRoom(cmp.Or(err, error(errFiles))))
+		r.stop(noRoom(cmp.Or(err, error(syscall.EMFILE))))
 		return t, false
 	}
 	r.fill(&t, record)
@@ -149,15 +147,4 @@ func (r *runner) fill(t *formats.Trajectory, rec recorder.Record) {
 		}
 	}
 	t.Answer = chat.Answer(t)
-}
-
-// lastSampled is the main path's last sampled message, or nil.
-func lastSampled(t *formats.Trajectory) *formats.Message {
-	path := t.Main()
-	for i := len(path) - 1; i >= 0; i-- {
-		if m := &t.Messages[path[i]]; m.Sampled {
-			return m
-		}
-	}
-	return nil
 }

@@ -2,6 +2,7 @@ package rollout
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -17,27 +18,27 @@ import (
 // engine's errors: if its last call failed, or got only part of an answer, the
 // trajectory may not be scored, even when the agent ended normally.
 func (o *Options) conclude(t *formats.Trajectory, result Result, err error, rec recorder.Record, timedOut bool) {
-	last := lastSampled(t)
+	answered := slices.ContainsFunc(t.Main(), func(i int) bool { return t.Messages[i].Sampled })
 	switch {
 	case rec.Unfit != nil:
-		fail(t, formats.StopError, rec.Unfit.Class, rec.Unfit.Text)
+		Fail(t, formats.StopError, rec.Unfit.Class, rec.Unfit.Text)
 	case timedOut && err != nil:
-		fail(t, formats.StopTimeout, formats.FailTimeout, errTimeout.Error())
+		Fail(t, formats.StopTimeout, formats.FailTimeout, errTimeout.Error())
 	case err != nil && rec.Limit == "": // at its limit the trajectory ends, and with it the agent
 		class, text := classify(err, rec.LastCall)
-		fail(t, formats.StopError, class, text)
-	case last == nil && engineFailed(rec.LastCall):
-		fail(t, formats.StopError, rec.LastCall.Class, rec.LastCall.Text)
-	case last == nil:
-		fail(t, formats.StopError, formats.FailNoCalls, "the agent ended without an answer from the model")
+		Fail(t, formats.StopError, class, text)
+	case !answered && engineFailed(rec.LastCall):
+		Fail(t, formats.StopError, rec.LastCall.Class, rec.LastCall.Text)
+	case !answered:
+		Fail(t, formats.StopError, formats.FailNoCalls, "the agent ended without an answer from the model")
 	case !slices.ContainsFunc(t.Calls, func(c formats.Call) bool { return c.Target }):
-		fail(t, formats.StopError, formats.FailNoCalls,
+		Fail(t, formats.StopError, formats.FailNoCalls,
 			fmt.Sprintf("none of the agent's %d calls was to the target model and function; the first asked for %q",
 				len(t.Calls), t.Calls[0].Model))
 	case rec.Lost != nil && rec.Lost.TooLong:
 		t.Status, t.StopReason = formats.StatusTruncated, formats.StopLength
 	case rec.Lost != nil && !o.TolerateEngineErrors:
-		fail(t, formats.StopError, rec.Lost.Class,
+		Fail(t, formats.StopError, rec.Lost.Class,
 			rec.Lost.Text+"; the agent ended without an answer to this call (--tolerate-engine-errors keeps such "+
 				"trajectories)")
 	default:
@@ -69,7 +70,7 @@ func (o *Options) finished(t *formats.Trajectory, result Result, limit string) {
 	}
 	switch state := formats.FinishState(reason, o.AcceptFinish); {
 	case state == formats.FinishFailed:
-		fail(t, formats.StopError, formats.FailUnfinished, Unfinished(reason))
+		Fail(t, formats.StopError, formats.FailUnfinished, Unfinished(reason))
 	case limit != "":
 		t.Status, t.StopReason = formats.StatusTruncated, limit
 	case result.Stop == formats.StopTurns:
@@ -84,9 +85,7 @@ func (o *Options) finished(t *formats.Trajectory, result Result, limit string) {
 // Unfinished returns the error of a trajectory whose last answer has a finish
 // reason that stands neither for a complete nor for a truncated answer.
 func Unfinished(reason string) string {
-	if reason == "" {
-		reason = formats.NoFinishReason
-	}
+	reason = cmp.Or(reason, formats.NoFinishReason)
 	return fmt.Sprintf("the last answer's finish reason is %q, so the model did not end it (--accept-finish %s keeps "+
 		"such answers)", reason, reason)
 }
@@ -111,7 +110,8 @@ func engineFailed(f *recorder.Failure) bool {
 	return f != nil && (f.Class == formats.FailEngine || f.Class == formats.FailEngineRefused)
 }
 
-func fail(t *formats.Trajectory, stop, class, text string) {
+// Fail makes a row a failed one. class is one of formats.FailureClasses.
+func Fail(t *formats.Trajectory, stop, class, text string) {
 	t.Status, t.StopReason, t.FailureClass = formats.StatusFailed, stop, class
 	t.Reward, t.Rewards = nil, nil
 	t.Error = strings.ToValidUTF8(text, "\uFFFD")

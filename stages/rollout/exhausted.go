@@ -2,6 +2,7 @@ package rollout
 
 import (
 	"errors"
+	"slices"
 	"strings"
 	"syscall"
 
@@ -12,12 +13,8 @@ import (
 // cannot open another file or start another process. The agent did not cause
 // that, so no trajectory fails: the run ends and keeps the finished ones.
 func exhausted(err error) bool {
-	for _, limit := range []error{syscall.EMFILE, syscall.ENFILE, syscall.EAGAIN, syscall.ENOMEM} {
-		if errors.Is(err, limit) {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc([]error{syscall.EMFILE, syscall.ENFILE, syscall.EAGAIN, syscall.ENOMEM},
+		func(limit error) bool { return errors.Is(err, limit) })
 }
 
 // exhaustedText is exhausted for a call of the recorder, of which only the text
@@ -28,8 +25,6 @@ func exhaustedText(text string) bool {
 		(strings.Contains(text, "socket: "+syscall.EMFILE.Error()) ||
 			strings.Contains(text, "socket: "+syscall.ENFILE.Error()))
 }
-
-var errFiles = syscall.EMFILE
 
 func noRoom(err error) error {
 	return stages.Errorf(stages.KindTemporary,

@@ -65,7 +65,7 @@ func (o Options) openExtended(ctx context.Context) (*dataset.Dataset, error) {
 	}
 	if old, err := dataset.Open(ctx, o.Out.URI, dataset.OpenOptions{AcceptGates: []string{gateName}}); err == nil &&
 		old.Ref("", "").Digest == d.Ref("", "").Digest {
-		return nil, usage("write the extended dataset elsewhere", "--out and --extend are both %q", d.URI())
+		return nil, Usage("write the extended dataset elsewhere", "--out and --extend are both %q", d.URI())
 	}
 	for _, in := range o.Plan.d.Inputs {
 		if in.Role != "base" {
@@ -183,7 +183,7 @@ func (o Options) eachGroup(ctx context.Context, d *dataset.Dataset, f func(group
 			return err
 		}
 		if c.Run != o.Run {
-			return usage(fmt.Sprintf("say --run %s: it is part of the trajectories' ids", c.Run),
+			return Usage(fmt.Sprintf("say --run %s: it is part of the trajectories' ids", c.Run),
 				"the dataset that is extended is of run %q, this one of run %q", c.Run, o.Run)
 		}
 		if g.rows > 0 && (c.ExampleID != g.example || c.Epoch != g.epoch) {

@@ -54,7 +54,7 @@ func without(fields []byte, path string) (rest []byte, found bool) {
 func (o *Options) checkHide() error {
 	for _, path := range o.Hide {
 		if path == cmp.Or(o.Columns.ID, "id") {
-			return usage("rename the column, or choose another with --id-key",
+			return Usage("rename the column, or choose another with --id-key",
 				"--hide %s: agents always get the example's id", path)
 		}
 		found := false
@@ -66,7 +66,7 @@ func (o *Options) checkHide() error {
 			_, found = without(e.Fields, path)
 		}
 		if !found {
-			return usage("name a column of the examples, or a path such as grading.rubric",
+			return Usage("name a column of the examples, or a path such as grading.rubric",
 				"--hide %s: no example has this field", path)
 		}
 	}

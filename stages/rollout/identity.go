@@ -69,7 +69,7 @@ func (o Options) spec(all tasks, extended *dataset.Dataset) (dataset.Spec, error
 		spec.Inputs = append(spec.Inputs, extended.Ref("base", o.Out.URI))
 	}
 	if _, err := json.Marshal(params); err != nil {
-		return dataset.Spec{}, usage("", "the agent's parameters: %w", err)
+		return dataset.Spec{}, Usage("", "the agent's parameters: %w", err)
 	}
 	return spec, nil
 }
@@ -79,7 +79,7 @@ func digestFiles(names []string) (map[string]string, error) {
 	for _, name := range names {
 		digest, err := DigestFile(name)
 		if err != nil {
-			return nil, usage("--depends-on names files whose content decides the rows", "%w", err)
+			return nil, Usage("--depends-on names files whose content decides the rows", "%w", err)
 		}
 		out[name] = digest
 	}

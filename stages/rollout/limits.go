@@ -12,9 +12,9 @@ import (
 func (o Options) checkLimits() error {
 	switch {
 	case o.MaxCalls < 0 || o.MaxTokens < 0:
-		return usage("0 means no limit", "--max-calls or --max-tokens-per-trajectory is negative")
+		return Usage("0 means no limit", "--max-calls or --max-tokens-per-trajectory is negative")
 	case (o.MaxCalls > 0 || o.MaxTokens > 0) && !o.asksEngine():
-		return usage("limit the calls where the agent makes them",
+		return Usage("limit the calls where the agent makes them",
 			"--max-calls and --max-tokens-per-trajectory limit calls that pass the recording proxy, and those of "+
 				"agent %s do not", o.Agent.Describe().Kind)
 	}
@@ -49,7 +49,7 @@ func fit(t *formats.Trajectory) {
 	if column == "" {
 		return
 	}
-	fail(t, formats.StopError, formats.FailTooLarge,
+	Fail(t, formats.StopError, formats.FailTooLarge,
 		fmt.Sprintf("column %s has %d bytes in %d messages, and a dataset holds at most %d in one row; let the agent send "+
 			"less, such as fewer or smaller images",
 			column, n, len(t.Messages), parquet.MaxColumnBytes))

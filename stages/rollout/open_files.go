@@ -20,7 +20,7 @@ func (o Options) checkFiles(left int64) error {
 	open := min(int64(o.atOnce()), left)
 	if need := open*each + otherFiles; known && each > 0 && need > limit {
 		fit := max(1, (limit-otherFiles)/each)
-		return usage(fmt.Sprintf("--concurrency %d, or raise the limit: ulimit -Hn %d before the command, LimitNOFILE of a "+
+		return Usage(fmt.Sprintf("--concurrency %d, or raise the limit: ulimit -Hn %d before the command, LimitNOFILE of a "+
 			"systemd unit, --ulimit nofile of a container", fit, need),
 			"%d trajectories at once need about %d open files, and this process may open %d", open, need, limit)
 	}

@@ -91,6 +91,24 @@ func EnvParams(env []string) map[string]string {
 	return out
 }
 
+// limited keeps the beginning of a program's output, up to a limit.
+type limited struct {
+	b     bytes.Buffer
+	limit int
+	over  func() // called once, when the limit is passed
+}
+
+func (l *limited) Write(p []byte) (int, error) {
+	if l.over != nil && l.b.Len()+len(p) > l.limit {
+		l.over()
+		l.over = nil
+	}
+	if l.over != nil {
+		l.b.Write(p)
+	}
+	return len(p), nil
+}
+
 func both(a, b io.Writer) io.Writer {
 	if b == nil {
 		return a
@@ -112,8 +130,7 @@ func OpenLog(ctx context.Context, folder, trajectoryID string) (io.WriteCloser, 
 	if err != nil {
 		return nil, fmt.Errorf("the agents' logs: %w", err)
 	}
-	file := &logFile{f: f, left: maxLog}
-	return &redactedLog{secret.From(ctx).NewWriter(file), file}, nil
+	return &redactedLog{secret.From(ctx).NewWriter(&logFile{f: f, left: maxLog}), f}, nil
 }
 
 type discard struct{}
@@ -124,7 +141,7 @@ func (discard) Close() error                { return nil }
 // redactedLog is a log without secrets.
 type redactedLog struct {
 	*secret.Writer
-	file *logFile
+	file *os.File
 }
 
 func (l *redactedLog) Close() error { return errors.Join(l.Writer.Close(), l.file.Close()) }
@@ -144,5 +161,3 @@ func (l *logFile) Write(p []byte) (int, error) {
 	}
 	return len(p), nil
 }
-
-func (l *logFile) Close() error { return l.f.Close() }

@@ -294,8 +294,6 @@ func (r *runner) one(ctx context.Context, j job) (ended bool, err error) {
 	redact(ctx, &t)
 	if t.Status == formats.StatusFailed {
 		r.warnings.failed(r.opts.Logger(), &t)
-	}
-	if t.Status == formats.StatusFailed {
 		r.meter.Failed(t.FailureClass)
 	}
 	r.meter.Add(1)

@@ -13,7 +13,7 @@ import (
 func redact(ctx context.Context, t *formats.Trajectory) {
 	_, redacted := secret.From(ctx).Trajectory(t)
 	if redacted && t.Status != formats.StatusFailed {
-		fail(t, formats.StopError, formats.FailSecret,
+		Fail(t, formats.StopError, formats.FailSecret,
 			"the conversation held a secret of this process, which is redacted; keep the secret from the agent, or give it "+
 				"another value if it is a common word")
 	}

@@ -37,25 +37,25 @@ var secretName = regexp.MustCompile(`(?i)(key|token|secret|passw|signature|^sig$
 func (set *ServiceSettings) Service(agent string) (s Service, err error) {
 	words := set.Words
 	if len(words) != 1 {
-		return s, usage("--agent '"+agent+": http://127.0.0.1:9000/run'", "agent %s needs one URL", agent)
+		return s, Usage("--agent '"+agent+": http://127.0.0.1:9000/run'", "agent %s needs one URL", agent)
 	}
 	address := words[0]
 	if rest, versioned := strings.CutPrefix(address, "version="); versioned {
 		if s.Version, address, _ = strings.Cut(rest, ","); s.Version == "" {
-			return s, usage("version=2,http://HOST:PORT/PATH", "agent %s: version= names none", agent)
+			return s, Usage("version=2,http://HOST:PORT/PATH", "agent %s: version= names none", agent)
 		}
 	}
 	const key = "put a key into ROLLMILL_AGENT_API_KEY: it is sent as a bearer token and kept nowhere"
 	s.URL, err = url.Parse(address)
 	switch {
 	case err != nil || s.URL.Host == "" || s.URL.Scheme != "http" && s.URL.Scheme != "https":
-		return s, usage("write http://HOST:PORT/PATH", "agent %s: %q is not an HTTP URL", agent, redactURL(address))
+		return s, Usage("write http://HOST:PORT/PATH", "agent %s: %q is not an HTTP URL", agent, redactURL(address))
 	case s.URL.User != nil:
-		return s, usage(key, "agent %s: the URL holds a user or a password", agent)
+		return s, Usage(key, "agent %s: the URL holds a user or a password", agent)
 	}
 	for name := range s.URL.Query() {
 		if secretName.MatchString(name) {
-			return s, usage(key, "agent %s: the URL's parameter %q looks like a secret", agent, name)
+			return s, Usage(key, "agent %s: the URL's parameter %q looks like a secret", agent, name)
 		}
 	}
 	s.Key = set.Key

@@ -2,8 +2,10 @@ package rollout
 
 import (
 	"context"
+	"encoding/json"
 	"os"
 	"strings"
+	"text/template"
 	"time"
 
 	"github.com/rollmill/rollmill/formats/secret"
@@ -58,6 +60,21 @@ func (o *Options) MakeAgent(ctx context.Context, client Client, lookup func(stri
 				TrainAlternatives: o.Alternatives == TrainAlternatives, Lookup: lookup})
 	}
 	return err
+}
+
+// Template reads a template over an example's fields, with the function json. Its
+// error is of kind usage; example is a template for its hint.
+func Template(flag, text, example string) (*template.Template, error) {
+	t, err := template.New(flag).Option("missingkey=error").Funcs(template.FuncMap{"json": toJSON}).Parse(text)
+	if err != nil {
+		return nil, Usage("a template names an example's fields: "+example, "%w", err)
+	}
+	return t, nil
+}
+
+func toJSON(v any) (string, error) {
+	b, err := json.Marshal(v)
+	return string(b), err
 }
 
 // Arguments are the words that follow an agent's name: --agent 'NAME: WORDS'.

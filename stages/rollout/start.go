@@ -8,7 +8,6 @@ import (
 	"net"
 	"net/http"
 	"strings"
-	"sync"
 	"time"
 
 	"github.com/rollmill/rollmill/formats"
@@ -66,7 +65,7 @@ func (o Options) TryAgent(ctx context.Context) (found string, err error) {
 		return fmt.Sprintf("it starts; it asked the model nothing within %s", startTime), nil
 	case err != nil:
 		return "", stages.Errorf(stages.KindUsage,
-			"it was given example "+fmt.Sprintf("%q", e.ID)+" and ended before it asked the model",
+			fmt.Sprintf("it was given example %q and ended before it asked the model", e.ID),
 			"rollout: the agent cannot start: %w", err)
 	}
 	return "it starts; it ended without asking the model", nil
@@ -74,21 +73,16 @@ func (o Options) TryAgent(ctx context.Context) (found string, err error) {
 
 // serveNothing listens at the recording proxy's address and refuses every call.
 func serveNothing(o Options, asked func()) (url string, stop func(), err error) {
-	address := o.Listen
-	if address == "" {
-		address = "127.0.0.1:0"
-	}
-	l, err := net.Listen("tcp", address)
+	l, err := net.Listen("tcp", cmp.Or(o.Listen, "127.0.0.1:0"))
 	if err != nil {
 		return "", nil, fmt.Errorf("rollout: listening for the agents' calls: %w", err)
 	}
-	var once sync.Once
 	server := &http.Server{ReadHeaderTimeout: startTime,
 		Handler: http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 			w.Header().Set("X-Should-Retry", "false")
 			http.Error(w, `{"error":{"message":"this is a check: no model answers","type":"rollmill_check"}}`,
 				http.StatusServiceUnavailable)
-			once.Do(asked)
+			asked()
 		})}
 	go server.Serve(l)
 	url = "http://" + l.Addr().String()

@@ -23,16 +23,19 @@ func (o Options) pays() bool {
 func (r *runner) stored(ctx context.Context, t formats.Trajectory, from Stored, a Attempt) (formats.Trajectory, bool) {
 	limited, cancel := context.WithTimeoutCause(ctx, r.opts.TrajectoryTimeout, errTimeout)
 	defer cancel()
+	failed := func(stop, class, text string) (formats.Trajectory, bool) {
+		Fail(&t, stop, class, text)
+		t.FinishedAt = r.opts.Clock().UnixMicro()
+		t.SetPayloadDigest()
+		return t, true
+	}
 	old, err := from.Stored(limited, a)
 	var failure *Failure
 	switch {
 	case ctx.Err() != nil:
 		return t, false
 	case err != nil && limited.Err() != nil:
-		fail(&t, formats.StopTimeout, formats.FailTimeout, errTimeout.Error())
-		t.FinishedAt = r.opts.Clock().UnixMicro()
-		t.SetPayloadDigest()
-		return t, true
+		return failed(formats.StopTimeout, formats.FailTimeout, errTimeout.Error())
 	case exhausted(err):
 		r.stop(noRoom(err))
 		return t, false
@@ -40,10 +43,7 @@ func (r *runner) stored(ctx context.Context, t formats.Trajectory, from Stored, 
 		r.stop(err) // the input is damaged or cannot be read: no trajectory failed
 		return t, false
 	case err != nil:
-		fail(&t, formats.StopError, failure.Class, err.Error())
-		t.FinishedAt = r.opts.Clock().UnixMicro()
-		t.SetPayloadDigest()
-		return t, true
+		return failed(formats.StopError, failure.Class, err.Error())
 	}
 	if r.opts.pays() {
 		r.spending.add(int64(old.PromptTokens), int64(old.CompletionTokens))

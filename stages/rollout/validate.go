@@ -25,41 +25,41 @@ func (o Options) Validate() error {
 	o = o.defaults()
 	switch {
 	case o.Out.URI == "":
-		return usage("name the dataset to write with --out", "no output")
+		return Usage("name the dataset to write with --out", "no output")
 	case o.Run == "":
-		return usage("it is part of every trajectory's id", "the run has no name")
+		return Usage("it is part of every trajectory's id", "the run has no name")
 	case o.Examples == nil:
-		return usage("name the task file with --examples", "no examples")
+		return Usage("name the task file with --examples", "no examples")
 	case o.AtEpoch() < 0:
-		return usage("epochs count from 0", "--epoch %d is negative", o.AtEpoch())
+		return Usage("epochs count from 0", "--epoch %d is negative", o.AtEpoch())
 	case o.Generations < 1:
-		return usage("make at least 1 attempt at each example", "--generations %d is not positive", o.Generations)
+		return Usage("make at least 1 attempt at each example", "--generations %d is not positive", o.Generations)
 	case o.Agent == nil:
-		return usage("`--agent chat` asks the model once; `--agent 'command: PROGRAM'` runs a program", "no agent")
+		return Usage("`--agent chat` asks the model once; `--agent 'command: PROGRAM'` runs a program", "no agent")
 	case o.Model == "" && o.asksEngine():
-		return usage("name it with --model, or take it from a receipt with --policy", "no model")
+		return Usage("name it with --model, or take it from a receipt with --policy", "no model")
 	case o.Policy != nil && o.Policy.Model != "" && o.asksEngine() && !o.Policy.Names(cmp.Or(o.TargetModel, o.Model)):
-		return usage("leave out --model and --target-model, or --policy: rows of another model cannot train this policy",
+		return Usage("leave out --model and --target-model, or --policy: rows of another model cannot train this policy",
 			"%q is sampled, but the policy is %q", cmp.Or(o.TargetModel, o.Model), o.Policy.Model)
 	case o.Concurrency < 0:
-		return usage("0 means the default", "--concurrency %d is negative", o.Concurrency)
+		return Usage("0 means the default", "--concurrency %d is negative", o.Concurrency)
 	case o.TrajectoryTimeout < 0 || o.CallTimeout < 0 || o.Backoff < 0:
-		return usage("0 means the default", "a time limit is negative")
+		return Usage("0 means the default", "a time limit is negative")
 	case *o.MaxFailureRate < 0 || *o.MaxFailureRate > 1 || *o.MaxFailureRate != *o.MaxFailureRate:
-		return usage("0.1 lets one trajectory in ten fail", "--max-failure-rate %v is not between 0 and 1", *o.MaxFailureRate)
+		return Usage("0.1 lets one trajectory in ten fail", "--max-failure-rate %v is not between 0 and 1", *o.MaxFailureRate)
 	}
 	if s := o.Out.Shard.Of(); s.Index < 0 || s.Index >= s.Count {
-		return usage("shards are counted from 0: the last of 4 is 3/4", "--shard %d/%d is out of range", s.Index, s.Count)
+		return Usage("shards are counted from 0: the last of 4 is 3/4", "--shard %d/%d is out of range", s.Index, s.Count)
 	}
 	if err := o.checkPlan(); err != nil {
 		return err
 	}
 	if o.RateLimit < 0 || o.RateLimit != o.RateLimit {
-		return usage("0 means no limit", "--rate-limit %v is negative", o.RateLimit)
+		return Usage("0 means no limit", "--rate-limit %v is negative", o.RateLimit)
 	}
 	for _, request := range o.AllowPaths {
 		if err := recorder.CheckPath(request); err != nil {
-			return usage("write a method and a path, such as --allow-path 'GET /v1/files/*'", "--allow-path: %v", err)
+			return Usage("write a method and a path, such as --allow-path 'GET /v1/files/*'", "--allow-path: %v", err)
 		}
 	}
 	if err := o.Budget.check(); err != nil {
@@ -82,10 +82,10 @@ func (o Options) checkPlan() error {
 	switch {
 	case o.Extend.URI == "":
 	case o.Plan == nil:
-		return usage("--plan names the curated dataset that says which examples deserve more", "--extend %q without --plan",
+		return Usage("--plan names the curated dataset that says which examples deserve more", "--extend %q without --plan",
 			o.Extend.URI)
 	case o.AtEpoch() != o.Plan.epoch:
-		return usage("leave --epoch out", "--epoch %d: the plan is of epoch %d, and so is what is extended", o.AtEpoch(),
+		return Usage("leave --epoch out", "--epoch %d: the plan is of epoch %d, and so is what is extended", o.AtEpoch(),
 			o.Plan.epoch)
 	}
 	return nil
@@ -97,21 +97,21 @@ func (o Options) checkEndpoints() error {
 	}
 	if o.Advertise != "" {
 		if u, err := url.Parse(o.Advertise); err != nil || u.Host == "" {
-			return usage("write http://HOST:PORT, as agents are to reach the recording proxy",
+			return Usage("write http://HOST:PORT, as agents are to reach the recording proxy",
 				"--advertise %q is not an HTTP URL", o.Advertise)
 		}
 	}
 	if len(o.Endpoints) == 0 {
-		return usage("name one with --url http://HOST:PORT/v1, or take it from a receipt with --policy", "no endpoint")
+		return Usage("name one with --url http://HOST:PORT/v1, or take it from a receipt with --policy", "no endpoint")
 	}
 	for _, e := range o.Endpoints {
 		if strings.Contains(e, secret.Mark("")[:len(secret.Mark(""))-1]) {
-			return usage("give the engine's URL with --url; the key in its path was not kept",
+			return Usage("give the engine's URL with --url; the key in its path was not kept",
 				"endpoint %q, of the receipt, has a redacted part", e)
 		}
 		u, err := url.Parse(e)
 		if err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https" {
-			return usage("an endpoint is a base URL such as http://127.0.0.1:8000/v1", "endpoint %q is not an HTTP URL", e)
+			return Usage("an endpoint is a base URL such as http://127.0.0.1:8000/v1", "endpoint %q is not an HTTP URL", e)
 		}
 	}
 	return nil
@@ -120,13 +120,13 @@ func (o Options) checkEndpoints() error {
 func (o Options) checkFields() error {
 	for name := range o.Sampling {
 		if slices.Contains(reserved, name) {
-			return usage("sampling holds temperature, top_p, max_tokens, stop and their like",
+			return Usage("sampling holds temperature, top_p, max_tokens, stop and their like",
 				"sampling field %q cannot be set here", name)
 		}
 	}
 	for what, fields := range map[string]map[string]any{"sampling": o.Sampling, "extra": o.Extra} {
 		if _, err := json.Marshal(fields); err != nil {
-			return usage("", "%s fields: %w", what, err)
+			return Usage("", "%s fields: %w", what, err)
 		}
 	}
 	return nil
@@ -135,15 +135,10 @@ func (o Options) checkFields() error {
 // defaults returns the options with zero values replaced by their defaults.
 func (o Options) defaults() Options {
 	if o.Policy != nil {
-		if o.Model == "" {
-			o.Model = o.Policy.Model
-		}
+		o.Model = cmp.Or(o.Model, o.Policy.Model)
 		if len(o.Endpoints) == 0 && o.Policy.URL != "" {
 			o.Endpoints = []string{o.Policy.URL}
 		}
-	}
-	if o.ExamplesRef.Role == "" {
-		o.ExamplesRef.Role = "examples"
 	}
 	if o.Extra == nil {
 		o.Extra = recorder.DefaultExtra
@@ -152,26 +147,18 @@ func (o Options) defaults() Options {
 		rate := 0.5
 		o.MaxFailureRate = &rate
 	}
-	setDefault(&o.Alternatives, KeepAlternatives)
-	setDefault(&o.Generations, 1)
-	setDefault(&o.Concurrency, DefaultConcurrency)
-	setDefault(&o.TrajectoryTimeout, 30*time.Minute)
-	setDefault(&o.JournalEvery, 2*time.Second)
-	setDefault(&o.Lease, 30*time.Second)
-	setDefault(&o.MaxInitialFailures, max(8, 2*o.Concurrency))
+	o.ExamplesRef.Role = cmp.Or(o.ExamplesRef.Role, "examples")
+	o.Alternatives = cmp.Or(o.Alternatives, KeepAlternatives)
+	o.Generations = cmp.Or(o.Generations, 1)
+	o.Concurrency = cmp.Or(o.Concurrency, DefaultConcurrency)
+	o.TrajectoryTimeout = cmp.Or(o.TrajectoryTimeout, 30*time.Minute)
+	o.JournalEvery = cmp.Or(o.JournalEvery, 2*time.Second)
+	o.Lease = cmp.Or(o.Lease, 30*time.Second)
+	o.MaxInitialFailures = cmp.Or(o.MaxInitialFailures, max(8, 2*o.Concurrency))
 	return o
 }
 
-func setDefault[T comparable](v *T, to T) {
-	var zero T
-	if *v == zero {
-		*v = to
-	}
-}
-
-// Usage returns an error of kind usage, for agents.
-func Usage(hint, format string, args ...any) error { return usage(hint, format, args...) }
-
-func usage(hint, format string, args ...any) error {
-	return stages.Errorf(stages.KindUsage, hint, stage+": "+strings.TrimSpace(format), args...)
+// Usage returns an error of kind usage.
+func Usage(hint, format string, args ...any) error {
+	return stages.Errorf(stages.KindUsage, hint, stage+": "+format, args...)
 }

@@ -5,45 +5,27 @@ import "google.golang.org/protobuf/encoding/protowire"
 // partial reads what a collector says of spans that it did not take, from
 // ExportTraceServiceResponse.
 func partial(answer []byte) (rejected int64, why string) {
-	inner, ok := find(answer, 1)
-	if !ok {
-		return 0, ""
-	}
-	message, _ := find(inner, 2)
-	for len(inner) > 0 {
-		n, kind, size := protowire.ConsumeTag(inner)
-		if size < 0 {
-			break
-		}
-		inner = inner[size:]
-		if n == 1 && kind == protowire.VarintType {
-			v, _ := protowire.ConsumeVarint(inner)
-			rejected = int64(v)
-		}
-		if size = protowire.ConsumeFieldValue(n, kind, inner); size < 0 {
-			break
-		}
-		inner = inner[size:]
-	}
-	return rejected, string(message[:min(len(message), 500)])
+	inner, _ := protowire.ConsumeBytes(find(answer, 1, protowire.BytesType))
+	count, _ := protowire.ConsumeVarint(find(inner, 1, protowire.VarintType))
+	message, _ := protowire.ConsumeBytes(find(inner, 2, protowire.BytesType))
+	return int64(count), string(message[:min(len(message), 500)])
 }
 
-// find returns a field of bytes.
-func find(b []byte, want protowire.Number) ([]byte, bool) {
+// find returns the encoded value of a field of this type; nil if there is none.
+func find(b []byte, want protowire.Number, as protowire.Type) []byte {
 	for len(b) > 0 {
 		n, kind, size := protowire.ConsumeTag(b)
 		if size < 0 {
-			return nil, false
+			return nil
 		}
 		b = b[size:]
-		if n == want && kind == protowire.BytesType {
-			v, size := protowire.ConsumeBytes(b)
-			return v, size >= 0
-		}
 		if size = protowire.ConsumeFieldValue(n, kind, b); size < 0 {
-			return nil, false
+			return nil
+		}
+		if n == want && kind == as {
+			return b[:size]
 		}
 		b = b[size:]
 	}
-	return nil, false
+	return nil
 }

@@ -1,6 +1,7 @@
 package tracing
 
 import (
+	"cmp"
 	"errors"
 	"maps"
 	"net/url"
@@ -63,32 +64,18 @@ const (
 
 // target reads the variables. The ones for traces have precedence.
 func (s *Settings) target() (t target, err error) {
-	t.url, t.timeout = s.tracesEndpoint, defaultTimeout
-	if t.url == "" {
-		base := s.endpoint
-		if base == "" {
-			base = defaultEndpoint
-		}
-		t.url = strings.TrimSuffix(base, "/") + "/v1/traces"
-	}
+	base := strings.TrimSuffix(cmp.Or(s.endpoint, defaultEndpoint), "/")
+	t.url, t.timeout = cmp.Or(s.tracesEndpoint, base+"/v1/traces"), defaultTimeout
 	if u, err := url.Parse(t.url); err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https" {
 		return t, stages.Errorf(stages.KindUsage,
 			"write http://HOST:4318 or https://HOST/PATH in OTEL_EXPORTER_OTLP_ENDPOINT",
 			"--otel: the endpoint is not an http URL")
 	}
-	text := s.tracesHeaders
-	if text == "" {
-		text = s.headers
-	}
-	if t.header, err = pairs(text); err != nil {
+	if t.header, err = pairs(cmp.Or(s.tracesHeaders, s.headers)); err != nil {
 		return t, stages.Errorf(stages.KindUsage, "write NAME=VALUE,NAME=VALUE with values escaped as in URLs",
 			"--otel: OTEL_EXPORTER_OTLP_HEADERS has an entry that is not NAME=VALUE")
 	}
-	text = s.tracesTimeout
-	if text == "" {
-		text = s.timeout
-	}
-	if text != "" {
+	if text := cmp.Or(s.tracesTimeout, s.timeout); text != "" {
 		ms, err := strconv.Atoi(text)
 		if err != nil || ms < 1 {
 			return t, stages.Errorf(stages.KindUsage, "write a number of milliseconds",

@@ -209,7 +209,7 @@ func weigh(s *otel.Span) int {
 func (s *Sender) send(r otel.Request) {
 	n := int64(len(r.Spans))
 	if s.ctx.Err() != nil {
-		s.count(0, n)
+		s.lost += n
 		return
 	}
 	r.Resource = s.resource
@@ -228,16 +228,11 @@ func (s *Sender) send(r otel.Request) {
 		err = fmt.Errorf("otel: the collector rejected %d of %d spans: %s", rejected, n, why)
 	}
 	rejected = min(n, max(0, rejected))
-	s.count(n-rejected, rejected)
+	s.sent, s.lost = s.sent+n-rejected, s.lost+rejected
 	if err != nil && !s.warned {
 		s.warned = true
 		s.log.Warn("traces could not be sent; the rollout goes on", "error", err)
 	} else if err != nil {
 		s.log.Debug("traces could not be sent", "error", err)
 	}
-}
-
-func (s *Sender) count(sent, lost int64) {
-	s.sent += sent
-	s.lost += lost
 }

@@ -47,8 +47,8 @@ func (c *collector) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		c.answer(n, taken)
 	}
 	if taken.Code == http.StatusOK {
-		resource, _ := find(body, 1)
-		scope, _ := find(resource, 2)
+		resource, _ := protowire.ConsumeBytes(find(body, 1, protowire.BytesType))
+		scope, _ := protowire.ConsumeBytes(find(resource, 2, protowire.BytesType))
 		c.mu.Lock()
 		c.spans += occurrences(scope, 2)
 		c.mu.Unlock()

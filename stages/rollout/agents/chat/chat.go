@@ -21,6 +21,7 @@ package chat
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -91,15 +92,10 @@ func (s *Settings) Agent(ctx context.Context, set rollout.Setup) (_ rollout.Agen
 	if set.Client == nil {
 		return nil, rollout.Usage("", "agent chat was given no model client")
 	}
-	if c.User == "" {
-		c.User = defaultUser
-	}
 	if c.Turns < 0 {
 		return nil, rollout.Usage("0 means 16", "%d turns", c.Turns)
 	}
-	if c.Turns == 0 {
-		c.Turns = defaultTurns
-	}
+	c.User, c.Turns = cmp.Or(c.User, defaultUser), cmp.Or(c.Turns, defaultTurns)
 	if c.Env, err = c.Environ(ctx, set); err != nil {
 		return nil, err
 	}
@@ -118,30 +114,15 @@ func (s *Settings) Agent(ctx context.Context, set rollout.Setup) (_ rollout.Agen
 			return nil, rollout.Usage("it is a regular expression, as Go's package regexp has them", "--stop-match: %w", err)
 		}
 	}
-	if a.user, err = parse("--user", c.User); err != nil {
+	if a.user, err = rollout.Template("--user", c.User, defaultUser); err != nil {
 		return nil, err
 	}
 	if c.System != "" {
-		if a.system, err = parse("--system", c.System); err != nil {
+		if a.system, err = rollout.Template("--system", c.System, defaultUser); err != nil {
 			return nil, err
 		}
 	}
 	return a, nil
-}
-
-var functions = template.FuncMap{
-	"json": func(v any) (string, error) {
-		b, err := json.Marshal(v)
-		return string(b), err
-	},
-}
-
-func parse(flag, text string) (*template.Template, error) {
-	t, err := template.New(flag).Option("missingkey=error").Funcs(functions).Parse(text)
-	if err != nil {
-		return nil, rollout.Usage(`a template names an example's fields: {{.question}}`, "%w", err)
-	}
-	return t, nil
 }
 
 // Describe is part of rollout.Agent.

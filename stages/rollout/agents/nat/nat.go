@@ -45,6 +45,7 @@ import (
 	"math"
 	"net/http"
 	"net/url"
+	"slices"
 	"strings"
 	"text/template"
 
@@ -108,13 +109,9 @@ func (s *Settings) Agent(_ context.Context, set rollout.Setup) (rollout.Agent, e
 	service.URL = base(service.URL)
 	a := &agent{config: c, setup: set, service: service, url: service.URL.String(), client: remote.NewHTTP(math.MaxInt)}
 	a.setup.TargetModel = cmp.Or(set.TargetModel, set.Model)
-	if a.config.Request == "" {
-		a.config.Request = defaultBody
-	}
-	a.body, err = template.New("--request").Option("missingkey=error").Funcs(template.FuncMap{"json": toJSON}).
-		Parse(a.config.Request)
-	if err != nil {
-		return nil, rollout.Usage("a template names an example's fields: {{json .question}}", "%w", err)
+	a.config.Request = cmp.Or(c.Request, defaultBody)
+	if a.body, err = rollout.Template("--request", a.config.Request, "{{json .question}}"); err != nil {
+		return nil, err
 	}
 	if c.ResultPath != "" && c.ResultPath != "$" {
 		if a.result, err = jp.ParseString(c.ResultPath); err != nil {
@@ -136,11 +133,6 @@ func base(u *url.URL) *url.URL {
 		}
 	}
 	return out
-}
-
-func toJSON(v any) (string, error) {
-	b, err := json.Marshal(v)
-	return string(b), err
 }
 
 // Describe is part of rollout.Agent.
@@ -180,8 +172,7 @@ func (a *agent) Stored(ctx context.Context, at rollout.Attempt) (formats.Traject
 	if s == nil {
 		return formats.Trajectory{}, broken
 	}
-	t := a.row(s, broken)
-	return t, nil
+	return a.row(s, broken), nil
 }
 
 func (a *agent) request(at rollout.Attempt) ([]byte, error) {
@@ -285,33 +276,30 @@ func (b *builder) conclude(s *stream, broken, answer error) {
 	if state == formats.FinishTruncated {
 		t.Status, t.StopReason = formats.StatusTruncated, formats.StopLength
 	}
-	fail := func(class, text string) {
-		if t.Status != formats.StatusFailed {
-			t.Status, t.StopReason, t.FailureClass, t.Error = formats.StatusFailed, formats.StopError, class, strings.ToValidUTF8(text, "\uFFFD")
-		}
-	}
 	var f *rollout.Failure
 	switch {
 	case s.failed != nil:
-		fail(s.failed.Class, s.failed.Error())
+		f = s.failed
 	case broken != nil:
-		fail(formats.FailAgentExit, fmt.Sprintf("the workflow's stream broke: %v", broken))
+		f = failure(formats.FailAgentExit, "the workflow's stream broke: %v", broken)
 	case errors.As(answer, &f):
-		fail(f.Class, f.Error())
 	case len(s.values) == 0:
-		fail(formats.FailAgentOutput, "the workflow ended without an answer")
+		f = failure(formats.FailAgentOutput, "the workflow ended without an answer")
 	case len(t.Calls) == 0:
-		fail(formats.FailNoCalls, "the workflow's steps hold no call of a model")
+		f = failure(formats.FailNoCalls, "the workflow's steps hold no call of a model")
 	case !target:
-		fail(formats.FailNoCalls,
-			fmt.Sprintf("none of the %d calls is to the target model and function; they were of %s", len(t.Calls), b.seen()))
-	case b.failed != "":
-		fail(b.failed, b.error)
+		f = failure(formats.FailNoCalls, "none of the %d calls is to the target model and function; they were of %s",
+			len(t.Calls), b.seen())
+	case b.failed != nil:
+		f = b.failed
 	case lost:
-		fail(formats.FailAgentOutput,
+		f = failure(formats.FailAgentOutput,
 			"an answer ended with tool calls that no step holds: the server streams, and no later prompt brings them back")
 	case state == formats.FinishFailed:
-		fail(formats.FailUnfinished, rollout.Unfinished(last))
+		f = failure(formats.FailUnfinished, "%s", rollout.Unfinished(last))
+	}
+	if f != nil {
+		rollout.Fail(t, formats.StopError, f.Class, f.Error())
 	}
 }
 
@@ -319,10 +307,8 @@ func (b *builder) conclude(s *stream, broken, answer error) {
 // targeted.
 func (b *builder) seen() string {
 	var out []string
-	known := map[string]bool{}
 	for _, c := range b.t.Calls {
-		if one := fmt.Sprintf("%q in %q", c.Model, c.Function); !known[one] {
-			known[one] = true
+		if one := fmt.Sprintf("%q in %q", c.Model, c.Function); !slices.Contains(out, one) {
 			out = append(out, one)
 		}
 	}

@@ -9,6 +9,7 @@ import (
 
 	"github.com/rollmill/rollmill/formats"
 	"github.com/rollmill/rollmill/formats/foreign/nat"
+	"github.com/rollmill/rollmill/stages/rollout"
 	"github.com/rollmill/rollmill/stages/rollout/tree"
 )
 
@@ -17,12 +18,11 @@ type builder struct {
 	t         formats.Trajectory
 	model     string   // the target, "" for any
 	functions []string // the targets, none for any
-	failed    string   // the class of what is wrong with a target call's logprobs
-	error     string
-	loose     bool // logprobs are not needed
+	loose     bool     // logprobs are not needed
 	accept    []string
 	tree      tree.Tree
-	ids       map[string]int // the framework's ids of sampled messages
+	ids       map[string]int   // the framework's ids of sampled messages
+	failed    *rollout.Failure // what is wrong with a target call's logprobs
 }
 
 // latency returns the time between a call's events, in milliseconds; 0 if the
@@ -48,9 +48,9 @@ func (b *builder) add(c *nat.Call) {
 		record.LatencyMS = latency(c.Start.Time, c.End.Time)
 	}
 	m.Call = int32(len(b.t.Calls))
-	class, text := tokens(&m, logprobs, record.CompletionTokens)
-	if record.Target && class != "" && b.failed == "" && !(b.loose && class == formats.FailNoLogprobs) {
-		b.failed, b.error = class, text
+	fault := tokens(&m, logprobs, record.CompletionTokens)
+	if record.Target && fault != nil && b.failed == nil && !(b.loose && fault.Class == formats.FailNoLogprobs) {
+		b.failed = fault
 	}
 	b.t.Calls = append(b.t.Calls, record)
 	at := b.tree.AddSampled(path, m, 0, when)
@@ -92,15 +92,7 @@ func (b *builder) targets(c *nat.Call, model string) bool {
 	if b.model != "" && b.model != model && b.model != c.End.Name {
 		return false
 	}
-	if len(b.functions) == 0 {
-		return true
-	}
-	for _, f := range b.functions {
-		if f == c.Function || f == c.Alias {
-			return true
-		}
-	}
-	return false
+	return len(b.functions) == 0 || slices.Contains(b.functions, c.Function) || slices.Contains(b.functions, c.Alias)
 }
 
 // toolSet returns the index of the call's tool definitions among the row's.
@@ -109,18 +101,16 @@ func (b *builder) toolSet(c *nat.Call) int32 {
 	if set == "" {
 		return -1
 	}
-	for i, known := range b.t.ToolSets {
-		if known == set {
-			return int32(i)
-		}
+	if i := slices.Index(b.t.ToolSets, set); i >= 0 {
+		return int32(i)
 	}
 	b.t.ToolSets = append(b.t.ToolSets, set)
 	return int32(len(b.t.ToolSets) - 1)
 }
 
 // tokens gives a sampled message its logprobs and, if the entries have them,
-// token ids; otherwise it returns the class and the text of the fault.
-func tokens(m *formats.Message, logprobs json.RawMessage, completion int32) (class, text string) {
+// token ids; otherwise it returns the fault.
+func tokens(m *formats.Message, logprobs json.RawMessage, completion int32) *rollout.Failure {
 	var l struct {
 		Content []struct {
 			Token   string
@@ -129,18 +119,17 @@ func tokens(m *formats.Message, logprobs json.RawMessage, completion int32) (cla
 		}
 	}
 	if json.Unmarshal(logprobs, &l); len(l.Content) == 0 {
-		return formats.FailNoLogprobs,
-			"the workflow's steps carry no logprobs: set logprobs: true in the workflow's configuration of the model"
+		return failure(formats.FailNoLogprobs,
+			"the workflow's steps carry no logprobs: set logprobs: true in the workflow's configuration of the model")
 	}
 	if completion > 0 && int(completion) != len(l.Content) {
-		return formats.FailLogprobMismatch,
-			"an answer of " + strconv.Itoa(int(completion)) + " tokens has " + strconv.Itoa(len(l.Content)) + " logprobs"
+		return failure(formats.FailLogprobMismatch, "an answer of %d tokens has %d logprobs", completion, len(l.Content))
 	}
 	var ids []int32
 	for i, e := range l.Content {
 		if e.Logprob == nil || math.IsNaN(*e.Logprob) || *e.Logprob > 0 {
 			m.Logprobs = nil
-			return formats.FailBadLogprobs, "logprob " + strconv.Itoa(i) + " of an answer is none"
+			return failure(formats.FailBadLogprobs, "logprob %d of an answer is none", i)
 		}
 		m.Logprobs = append(m.Logprobs, float32(*e.Logprob))
 		if id, ok := tokenID(e.Token, e.ID); ok && len(ids) == i {
@@ -150,7 +139,7 @@ func tokens(m *formats.Message, logprobs json.RawMessage, completion int32) (cla
 	if len(ids) == len(l.Content) {
 		m.TokenIDs = ids
 	}
-	return "", ""
+	return nil
 }
 
 // tokenID returns the id in an entry: vLLM's token_id:N, or a field.

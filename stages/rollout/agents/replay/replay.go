@@ -78,20 +78,11 @@ func (a *agent) index(ctx context.Context) error {
 		ExampleID  string `parquet:"example_id,dict"`
 		Generation int32  `parquet:"generation,delta"`
 	}
-	r, err := dataset.NewReader[id](ctx, a.data, "", a.data.All())
-	if err != nil {
-		return fmt.Errorf("rollout: agent replay: %w", err)
-	}
-	defer r.Close()
-	buffer := make([]id, 1024)
-	for at := int64(0); at < a.data.Rows; {
-		n, err := r.Read(buffer)
-		for i, row := range buffer[:n] {
-			a.places = append(a.places, place{hash(row.ExampleID, row.Generation), at + int64(i)})
-		}
-		if at += int64(n); n == 0 {
+	for row, err := range dataset.Each[id](ctx, a.data, "", a.data.All()) {
+		if err != nil {
 			return fmt.Errorf("rollout: agent replay: %w", err)
 		}
+		a.places = append(a.places, place{hash(row.ExampleID, row.Generation), int64(len(a.places))})
 	}
 	slices.SortFunc(a.places, func(a, b place) int { return cmp.Or(cmp.Compare(a.hash, b.hash), cmp.Compare(a.row, b.row)) })
 	return nil
@@ -157,12 +148,10 @@ func (a *agent) aim(t *formats.Trajectory) {
 	switch {
 	case t.Status == formats.StatusFailed || t.Status == formats.StatusSkipped:
 	case !found:
-		spoil(t, formats.FailNoCalls, "none of its %d calls was to the target model and function", len(t.Calls))
+		rollout.Fail(t, formats.StopError, formats.FailNoCalls,
+			fmt.Sprintf("none of its %d calls was to the target model and function", len(t.Calls)))
 	case bare >= 0 && !a.setup.NoLogprobs:
-		spoil(t, formats.FailNoLogprobs, "message %d was recorded without log probabilities", bare)
+		rollout.Fail(t, formats.StopError, formats.FailNoLogprobs,
+			fmt.Sprintf("message %d was recorded without log probabilities", bare))
 	}
-}
-
-func spoil(t *formats.Trajectory, class, text string, args ...any) {
-	t.Status, t.StopReason, t.FailureClass, t.Error = formats.StatusFailed, formats.StopError, class, fmt.Sprintf(text, args...)
 }

@@ -12,6 +12,7 @@ import (
 	"io"
 	"net/http"
 	"net/http/httptest"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -66,7 +67,7 @@ func New(t testing.TB, script func(body map[string]any) *Play) *Server {
 func (s *Server) Asked() []Asked {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return append([]Asked(nil), s.asked...)
+	return slices.Clone(s.asked)
 }
 
 // ServeHTTP implements http.Handler.
@@ -154,12 +155,7 @@ func sent(line, filter string) bool {
 	}
 	var e struct{ Type string }
 	_ = json.Unmarshal([]byte(text), &e)
-	for _, name := range strings.Split(filter, ",") {
-		if name == e.Type {
-			return true
-		}
-	}
-	return false
+	return slices.Contains(strings.Split(filter, ","), e.Type)
 }
 
 func refuse(w http.ResponseWriter, status int, body string) {
