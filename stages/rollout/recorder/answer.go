@@ -17,12 +17,12 @@ import (
 // answer is an engine's answer, assembled from one body or from the chunks of a
 // stream.
 type answer struct {
-	model   string
-	prompt  []int32 // ids of the whole prompt; nil when the engine gave none
-	choices []*choice
-	usage   usage
-	err     error    // an error that the engine sent in the middle of a stream
-	unfit   *Failure // why its tokens are not kept; known once it was recorded
+	model     string
+	promptIDs []int32 // of the whole prompt; nil when the engine gave none
+	choices   []*choice
+	usage     usage
+	err       error    // an error that the engine sent in the middle of a stream
+	unfit     *Failure // why its tokens are not kept; known once it was recorded
 
 	cursor   cursor // over a chunk, and what the agent sees of it: used again for the next
 	text     []byte
@@ -107,12 +107,12 @@ func (a *answer) add(body []byte, see view) (seen []byte, err error) {
 			}
 		case "prompt_token_ids":
 			a.setPrompt(c.value())
-			e.hide(!see.ids)
+			e.hidden = !see.ids
 		case "usage":
 			v := c.value()
 			usage = usage || string(v) != "null"
 			a.usage.read(v)
-			e.hide(see.stream && !see.usage && string(v) == "null")
+			e.hidden = see.stream && !see.usage && string(v) == "null"
 		case "error":
 			if string(c.value()) != "null" {
 				a.err = fmt.Errorf("the engine reported: %s", errorText(body))
@@ -152,8 +152,8 @@ func (a *answer) visible(see view) []byte {
 }
 
 func (a *answer) setPrompt(v []byte) {
-	if ids, ok := parseIDs(v); ok && a.prompt == nil {
-		a.prompt = ids
+	if ids, ok := parseIDs(v); ok && a.promptIDs == nil {
+		a.promptIDs = ids
 	}
 }
 
@@ -215,17 +215,17 @@ func (a *answer) addChoice(at *cursor, position int64, see view) *choice {
 			from := at.i
 			c.tokens.readLogprobs(at)
 			if !see.logprobs && !at.bad && string(at.b[from:at.i]) != "null" {
-				e.write(from, at.i, "null")
+				at.cuts = append(at.cuts, cut{from, at.i, "null"})
 			}
 		case "token_ids":
-			c.tokens.addIDs(choiceIDs, at.value())
-			e.hide(!see.ids)
+			c.tokens.readIDs(choiceIDs, at.value())
+			e.hidden = !see.ids
 		case "response_token_ids":
-			c.tokens.addIDs(responseIDs, at.value())
-			e.hide(!see.ids)
+			c.tokens.readIDs(responseIDs, at.value())
+			e.hidden = !see.ids
 		case "prompt_token_ids":
 			a.setPrompt(at.value())
-			e.hide(!see.ids)
+			e.hidden = !see.ids
 		case "meta_info":
 			c.tokens.readMetaInfo(at.value())
 		}
@@ -335,11 +335,12 @@ func int32Of(raw []byte) int32 {
 
 func excerpt(b []byte) string {
 	const limit = 200
-	if len(b) == 0 {
+	text := strconv.Quote(strings.ToValidUTF8(string(b[:min(len(b), limit)]), "?"))
+	switch {
+	case len(b) == 0:
 		return "empty"
+	case len(b) > limit:
+		return text + "…"
 	}
-	if len(b) > limit {
-		return strconv.Quote(strings.ToValidUTF8(string(b[:limit]), "?")) + "…"
-	}
-	return strconv.Quote(strings.ToValidUTF8(string(b), "?"))
+	return text
 }

@@ -17,6 +17,10 @@ type Failure struct {
 
 func (f *Failure) Error() string { return f.Text }
 
+func mismatch(format string, args ...any) *Failure {
+	return &Failure{Class: formats.FailLogprobMismatch, Text: fmt.Sprintf(format, args...)}
+}
+
 // keepTokens stores the tokens of a choice in its message if there is exactly one
 // logprob per completion token; otherwise it returns the fault and stores none.
 // completion is the engine's token count for this choice; -1 when unknown.
@@ -27,20 +31,16 @@ func (c *choice) keepTokens(completion int) (source string, f *Failure) {
 	case !listed && (completion > 0 || len(ids) > 0 || c.message.Content != "" || len(c.message.ToolCalls) > 0):
 		return "", &Failure{Class: formats.FailNoLogprobs, Text: "the engine gave no logprobs"}
 	case completion == len(logprobs)+1 && c.finish == "stop":
-		return "", &Failure{Class: formats.FailLogprobMismatch,
-			Text: fmt.Sprintf("%d logprobs for %d completion tokens: the end mark's is missing, as where "+
-				"llama-server streams", len(logprobs), completion)}
+		return "", mismatch("%d logprobs for %d completion tokens: the end mark's is missing, as where "+
+			"llama-server streams", len(logprobs), completion)
 	case completion >= 0 && len(logprobs) != completion:
-		return "", &Failure{Class: formats.FailLogprobMismatch,
-			Text: fmt.Sprintf("%d logprobs for %d completion tokens", len(logprobs), completion)}
+		return "", mismatch("%d logprobs for %d completion tokens", len(logprobs), completion)
 	case len(ids) > 0 && len(ids) != len(logprobs):
-		return "", &Failure{Class: formats.FailLogprobMismatch,
-			Text: fmt.Sprintf("%d logprobs for %d token ids (%s)", len(logprobs), len(ids), source)}
+		return "", mismatch("%d logprobs for %d token ids (%s)", len(logprobs), len(ids), source)
 	case c.duplicate:
-		return "", &Failure{Class: formats.FailLogprobMismatch,
-			Text: fmt.Sprintf("the answer has two choices of index %d", c.index)}
+		return "", mismatch("the answer has two choices of index %d", c.index)
 	case c.tokens.contradiction() != "":
-		return "", &Failure{Class: formats.FailLogprobMismatch, Text: c.tokens.contradiction()}
+		return "", mismatch("%s", c.tokens.contradiction())
 	case bad != "":
 		return "", &Failure{Class: formats.FailBadLogprobs, Text: bad}
 	}
@@ -68,8 +68,7 @@ func (a *answer) keepTokens() (source string, failure *Failure) {
 		total += len(c.message.Logprobs)
 	}
 	if failure == nil && a.usage.known && total != int(a.usage.completion) {
-		failure = &Failure{Class: formats.FailLogprobMismatch,
-			Text: fmt.Sprintf("%d logprobs for %d completion tokens", total, a.usage.completion)}
+		failure = mismatch("%d logprobs for %d completion tokens", total, a.usage.completion)
 		for _, c := range a.choices {
 			c.message.Logprobs, c.message.TokenIDs, c.message.TokenTexts = nil, nil, nil
 		}

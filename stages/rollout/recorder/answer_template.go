@@ -121,12 +121,12 @@ func (l *chunkTemplate) apply(b []byte) {
 				t.addLogprob(v)
 			}
 		case idsHole:
-			t.addIDs(choiceIDs, v)
+			t.readIDs(choiceIDs, v)
 		}
 	}
 	if l.token {
-		t.putAll(entryIDs, []int32{id})
-		t.putAll(inLogprobs, []int32{text})
+		t.addIDs(entryIDs, id)
+		t.addIDs(inLogprobs, text)
 	}
 }
 

@@ -180,7 +180,7 @@ func TestRandomChunksMatchTheTemplate(t *testing.T) {
 
 // recordedSoFar is all that an answer has become.
 func recordedSoFar(a *answer) string {
-	out := fmt.Sprint(a.model, a.prompt, a.usage, a.err)
+	out := fmt.Sprint(a.model, a.promptIDs, a.usage, a.err)
 	for _, c := range a.choices {
 		t := c.tokens
 		if t.fallback != nil {

@@ -81,30 +81,33 @@ func (t *tokens) contradiction() string {
 	return ""
 }
 
-func (t *tokens) addIDs(from source, raw []byte) {
-	if string(raw) == "null" {
+// readIDs reads a list of ids.
+func (t *tokens) readIDs(from source, raw []byte) {
+	if isNull(raw) {
 		return
 	}
 	if len(raw) > 2 && raw[0] == '[' {
 		if id, end := parseDigits(raw, 1); id >= 0 && end == len(raw)-1 { // one, as in a chunk
-			t.put(from, id)
+			t.addIDs(from, id)
 			return
 		}
 	}
 	ids, ok := parseIDs(raw)
 	if !ok {
-		t.markMissing(from)
+		ids = []int32{-1}
+	}
+	t.addIDs(from, ids...)
+}
+
+// addIDs adds ids, in which -1 marks a missing one.
+func (t *tokens) addIDs(from source, ids ...int32) {
+	f := &t.ids[from]
+	if slices.Contains(ids, -1) {
+		f.missing = true
 		return
 	}
-	t.put(from, ids...)
-}
-
-func (t *tokens) put(from source, ids ...int32) {
-	f := &t.ids[from]
 	f.ids = append(f.ids, ids...)
 }
-
-func (t *tokens) markMissing(from source) { t.ids[from].missing = true }
 
 // readLogprobs reads {"content":[{"token","logprob","id"?}…],"refusal":[…]}, or
 // of text completions {"tokens":[…],"token_logprobs":[…]}.
@@ -128,7 +131,7 @@ func (t *tokens) readLogprobs(c *cursor) {
 				texts = append(texts, idInText(v))
 				t.addText(v)
 			}
-			t.putAll(inLogprobs, texts)
+			t.addIDs(inLogprobs, texts...)
 		}
 	}
 }
@@ -148,8 +151,8 @@ func (t *tokens) readEntries(c *cursor) {
 		id, text := t.readEntry(c)
 		entries, texts = append(entries, id), append(texts, text)
 	}
-	t.putAll(entryIDs, entries)
-	t.putAll(inLogprobs, texts)
+	t.addIDs(entryIDs, entries...)
+	t.addIDs(inLogprobs, texts...)
 }
 
 // idInText reads "token_id:N"; -1 for another text.
@@ -168,23 +171,12 @@ func (t *tokens) room(entries, texts []int32, size int) (_, _ []int32) {
 	return slices.Grow(entries, n), slices.Grow(texts, n)
 }
 
-// putAll adds ids, in which -1 marks a missing one.
-func (t *tokens) putAll(from source, ids []int32) {
-	for _, id := range ids {
-		if id < 0 {
-			t.markMissing(from)
-			return
-		}
-	}
-	t.put(from, ids...)
-}
-
 var tokenIDPrefix = []byte(`"token_id:`)
 
 func (t *tokens) addLogprob(raw []byte) {
 	f, err := strconv.ParseFloat(string(raw), 32)
 	if t.invalid == "" && (err != nil || !(f <= 0) || math.IsInf(f, -1)) {
-		t.invalid = fmt.Sprintf("logprob %d is %s", len(t.logprobs), truncateValue(raw))
+		t.invalid = fmt.Sprintf("logprob %d is %s", len(t.logprobs), raw[:min(len(raw), 40)])
 	}
 	t.logprobs = append(t.logprobs, float32(f))
 }
@@ -192,7 +184,7 @@ func (t *tokens) addLogprob(raw []byte) {
 // readMetaInfo reads SGLang's [[logprob, id, text]…].
 func (t *tokens) readMetaInfo(raw []byte) {
 	list := jsontext.ParseObject(raw).Get("output_token_logprobs")
-	if list == nil || string(list) == "null" {
+	if list == nil || isNull(list) {
 		return
 	}
 	var logprobs [][]byte
@@ -203,7 +195,7 @@ func (t *tokens) readMetaInfo(raw []byte) {
 			case 1:
 				logprobs = append(logprobs, v)
 			case 2:
-				t.putAll(metaInfo, []int32{parseID(v)})
+				t.addIDs(metaInfo, parseID(v))
 			}
 		}
 	}
@@ -214,17 +206,13 @@ func (t *tokens) readMetaInfo(raw []byte) {
 func (t *tokens) readMessage(raw []byte, a *answer) {
 	o := jsontext.ParseObject(raw)
 	if ids := o.Get("generation_token_ids"); ids != nil {
-		t.addIDs(messageIDs, ids)
+		t.readIDs(messageIDs, ids)
 	}
 	if ids := o.Get("prompt_token_ids"); ids != nil {
 		a.setPrompt(ids)
 	}
 	if list := o.Get("generation_log_probs"); list != nil {
-		var logprobs [][]byte
-		for v := range jsontext.Elements(list) {
-			logprobs = append(logprobs, v)
-		}
-		t.addFallback(logprobs)
+		t.addFallback(slices.Collect(jsontext.Elements(list)))
 	}
 }
 
@@ -281,25 +269,9 @@ func parseIDs(raw []byte) (ids []int32, ok bool) {
 
 // parseID reads a whole number of at most 31 bits; -1 for anything else.
 func parseID(raw []byte) int32 {
-	if len(raw) == 0 || len(raw) > 10 {
-		return -1
-	}
-	n := int64(0)
-	for _, c := range raw {
-		if c < '0' || c > '9' {
-			return -1
-		}
-		n = 10*n + int64(c-'0')
-	}
-	if n > math.MaxInt32 {
+	n, err := strconv.ParseUint(string(raw), 10, 31)
+	if err != nil || len(raw) > 10 {
 		return -1
 	}
 	return int32(n)
-}
-
-func truncateValue(raw []byte) string {
-	if len(raw) > 40 {
-		raw = raw[:40]
-	}
-	return string(raw)
 }

@@ -18,23 +18,24 @@ type cut struct {
 // objectEdit drops and replaces members of the object that a cursor reads, as text:
 // everything else keeps its bytes.
 type objectEdit struct {
-	c        *cursor
-	first    int // index in the cursor's cuts of this object's first
-	kept     int // end of the last member that stays; the position after the bracket at first
-	begins   int // position of the current member's key
-	dropping bool
+	first  int  // index in the cursor's cuts of this object's first
+	kept   int  // end of the last member that stays; the position after the bracket at first
+	begins int  // position of the current member's key
+	hidden bool // the current member is left out
 }
 
 // object loops over an object's members with an edit of the object.
 func (c *cursor) object(yield func(key []byte, e *objectEdit) bool) {
-	e := c.beginEdit()
+	e := &c.edits[c.depth]
+	*e = objectEdit{first: len(c.cuts)}
+	c.depth++
 	defer func() { c.depth-- }()
 	if !c.open('{') {
 		return
 	}
 	e.kept = c.i
 	for {
-		e.begins, e.dropping = c.i, false
+		e.begins, e.hidden = c.i, false
 		key := jsontext.Key(c.key())
 		if c.bad {
 			return
@@ -48,9 +49,9 @@ func (c *cursor) object(yield func(key []byte, e *objectEdit) bool) {
 		}
 		ends := c.i
 		more := c.more('}')
-		if !e.dropping {
+		if !e.hidden {
 			e.kept = ends
-		} else if e.close(ends, more); c.bad {
+		} else if c.cutMember(e, ends, more); c.bad {
 			return
 		}
 		if !more {
@@ -59,25 +60,9 @@ func (c *cursor) object(yield func(key []byte, e *objectEdit) bool) {
 	}
 }
 
-// beginEdit begins an edit of the object at the cursor.
-func (c *cursor) beginEdit() *objectEdit {
-	c.depth++
-	e := &c.edits[c.depth-1]
-	*e = objectEdit{c: c, first: len(c.cuts)}
-	return e
-}
-
-// hide leaves out the current member if so is true.
-func (e *objectEdit) hide(so bool) { e.dropping = so }
-
-// write replaces a value inside the member by text.
-func (e *objectEdit) write(from, to int, text string) {
-	e.c.cuts = append(e.c.cuts, cut{from, to, text})
-}
-
-// close cuts a member with the comma after it, or before it if it is the last.
-func (e *objectEdit) close(ends int, more bool) {
-	c := e.c
+// cutMember cuts the current member with the comma after it, or before it if it is
+// the last.
+func (c *cursor) cutMember(e *objectEdit, ends int, more bool) {
 	keep := len(c.cuts)
 	for keep > e.first && c.cuts[keep-1].from >= e.begins {
 		keep-- // what was cut inside

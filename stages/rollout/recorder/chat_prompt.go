@@ -15,9 +15,9 @@ import (
 // convert replaces the request's fields by those of chat completions. set gets
 // each field of the agent's that is not null.
 func (q *request) convert(set func(key string, v []byte) error) error {
-	q.asked, q.fields, q.tools = q.fields, nil, ""
+	q.original, q.fields, q.tools = q.fields, nil, ""
 	q.fields.Set("messages", nil) // set by setMessages
-	for _, f := range q.asked {
+	for _, f := range q.original {
 		if string(f.Raw) == "null" {
 			continue
 		}
@@ -37,11 +37,12 @@ func (q *request) setMessages() {
 	q.fields.Set("messages", []byte(chat.JSON(&formats.Trajectory{Messages: q.messages}, path)))
 }
 
-// functionTool returns a tool as chat completions describe it. fields has the
-// names of its members, as they are in o and as they become.
-func functionTool(o jsontext.Object, fields [][2]string) []byte {
+// functionTool returns a tool as chat completions describe it. schema is the name
+// that its parameters have in o.
+func functionTool(o jsontext.Object, schema string) []byte {
 	var function jsontext.Object
-	for _, f := range fields {
+	for _, f := range [][2]string{{"name", "name"}, {"description", "description"}, {schema, "parameters"},
+		{"strict", "strict"}} {
 		if o.Has(f[0]) {
 			function.Set(f[1], o.Get(f[0]))
 		}

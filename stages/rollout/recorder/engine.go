@@ -73,7 +73,7 @@ func (e *tryError) Unwrap() error { return e.err }
 func (u *engines) call(ctx context.Context, group string, q *request, header http.Header) *result {
 	tries := 0
 	var at *endpoint
-	r, err := remote.Retry(ctx, uint(u.opts.retries()+1), u.opts.Backoff, func() (*result, error) {
+	r, err := remote.Retry(ctx, uint(u.opts.Retries+1), u.opts.Backoff, func() (*result, error) {
 		if err := u.rate.Wait(ctx); err != nil {
 			return nil, remote.Permanent(&tryError{err: err})
 		}
@@ -240,7 +240,7 @@ func (u *engines) send(ctx context.Context, cancel context.CancelFunc, endpoint 
 	}
 	forward(req.Header, header)
 	req.Header.Set("Content-Type", "application/json")
-	u.authorize(req)
+	remote.Authorize(req, u.opts.APIKey)
 	resp, err := u.client.Do(req)
 	if err != nil {
 		return nil, transportError(ctx, err)
@@ -333,8 +333,7 @@ func (u *engines) openStream(ctx context.Context, cancel context.CancelFunc, res
 	q *request) (*result, error) {
 	e := newEventReader(resp.Body, func() { cancel(); resp.Body.Close() })
 	r := &result{status: resp.StatusCode, header: resp.Header, answer: &answer{}, events: e}
-	err := r.open(q)
-	if err != nil {
+	if err := r.open(q); err != nil {
 		resp.Body.Close()
 		return nil, transportError(ctx, err)
 	}
@@ -354,11 +353,6 @@ func (r *result) open(q *request) error {
 		return err
 	}
 	return r.answer.err
-}
-
-func (u *engines) authorize(req *http.Request) {
-	req.Header.Del("Authorization")
-	remote.Authorize(req, u.opts.APIKey)
 }
 
 // transportError removes the URL: rows have a column for the endpoint, and no

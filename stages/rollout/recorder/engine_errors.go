@@ -3,6 +3,7 @@ package recorder
 import (
 	"errors"
 	"fmt"
+	"maps"
 	"net/http"
 	"slices"
 	"strings"
@@ -41,10 +42,10 @@ func tooLong(text string) bool {
 
 func temporary(status int) bool {
 	switch status {
-	case http.StatusRequestTimeout, http.StatusTooEarly, http.StatusTooManyRequests, http.StatusNotImplemented:
-		return status != http.StatusNotImplemented
+	case http.StatusRequestTimeout, http.StatusTooEarly, http.StatusTooManyRequests:
+		return true
 	}
-	return status >= 500
+	return status >= 500 && status != http.StatusNotImplemented
 }
 
 // errorText returns the message of an error body in any usual form.
@@ -71,9 +72,7 @@ var notForwarded = []string{"Connection", "Keep-Alive", "Proxy-Authenticate", "P
 	"X-Http-Method-Override", "X-Http-Method", "X-Method-Override", "X-Original-Url", "X-Rewrite-Url"}
 
 func forward(to, from http.Header) {
-	for name, values := range from {
-		to[name] = values
-	}
+	maps.Copy(to, from)
 	for _, name := range notForwarded {
 		to.Del(name)
 	}

@@ -62,9 +62,6 @@ func (q *request) setFromMessages(key string, v []byte) error {
 	return nil
 }
 
-var functionFields = [][2]string{{"name", "name"}, {"description", "description"}, {"input_schema", "parameters"},
-	{"strict", "strict"}}
-
 func (q *request) setMessagesTools(v []byte) error {
 	var list [][]byte
 	for raw := range jsontext.Elements(v) {
@@ -73,7 +70,7 @@ func (q *request) setMessagesTools(v []byte) error {
 			return fmt.Errorf("tools.%d: %q has no input_schema: only Anthropic's servers know such tools", len(list),
 				jsontext.Unquote(o.Get("type")))
 		}
-		list = append(list, functionTool(o, functionFields))
+		list = append(list, functionTool(o, "input_schema"))
 	}
 	q.setChatTools(list)
 	return nil

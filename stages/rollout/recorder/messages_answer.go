@@ -50,7 +50,7 @@ func (messagesTranslator) encode(_ *request, r *result) []byte {
 	top := jsontext.ParseObject(r.visible)
 	prompt := a.usage.prompt
 	if !a.usage.known {
-		prompt = int32(len(a.prompt))
+		prompt = int32(len(a.promptIDs))
 	}
 	out := messagesBody{ID: jsontext.Unquote(top.Get("id")), Type: "message", Role: "assistant", Model: a.model,
 		Content: []messagesBlock{},
@@ -112,24 +112,23 @@ func inputOf(arguments string) []byte {
 
 // errorKind is the type that Anthropic's API gives to errors of a status.
 func errorKind(status int) string {
-	switch status {
-	case http.StatusUnauthorized:
-		return "authentication_error"
-	case http.StatusForbidden:
-		return "permission_error"
-	case http.StatusNotFound:
-		return "not_found_error"
-	case http.StatusRequestEntityTooLarge:
-		return "request_too_large"
-	case http.StatusTooManyRequests:
-		return "rate_limit_error"
-	case http.StatusGatewayTimeout:
-		return "timeout_error"
-	case http.StatusServiceUnavailable, 529:
-		return "overloaded_error"
-	}
-	if status >= 500 {
+	kind, known := errorKinds[status]
+	switch {
+	case known:
+		return kind
+	case status >= 500:
 		return "api_error"
 	}
 	return "invalid_request_error"
+}
+
+var errorKinds = map[int]string{
+	http.StatusUnauthorized:          "authentication_error",
+	http.StatusForbidden:             "permission_error",
+	http.StatusNotFound:              "not_found_error",
+	http.StatusRequestEntityTooLarge: "request_too_large",
+	http.StatusTooManyRequests:       "rate_limit_error",
+	http.StatusGatewayTimeout:        "timeout_error",
+	http.StatusServiceUnavailable:    "overloaded_error",
+	529:                              "overloaded_error",
 }

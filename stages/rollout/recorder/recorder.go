@@ -1,6 +1,7 @@
 package recorder
 
 import (
+	"cmp"
 	"context"
 	"crypto/rand"
 	"encoding/json"
@@ -57,33 +58,16 @@ func (o Options) withDefaults() Options {
 	if o.Extra == nil {
 		o.Extra = DefaultExtra
 	}
-	if o.Backoff == 0 {
-		o.Backoff = 500 * time.Millisecond
-	}
-	if o.CallTimeout == 0 {
-		o.CallTimeout = 10 * time.Minute
-	}
-	if o.Target == "" {
-		o.Target = o.Model
-	}
-	if o.Listen == "" {
-		o.Listen = "127.0.0.1:0"
-	}
-	if o.Connections == 0 {
-		o.Connections = 64
-	}
-	if o.PingEvery == 0 {
-		o.PingEvery = 4 * time.Second // many clients wait for 5 s
-	}
-	if o.HealthEvery == 0 {
-		o.HealthEvery = time.Second
-	}
-	if o.Slowdown == 0 {
-		o.Slowdown = 10
-	}
-	if o.Log == nil {
-		o.Log = slog.New(slog.DiscardHandler)
-	}
+	o.Retries = max(0, cmp.Or(o.Retries, 5))
+	o.Backoff = cmp.Or(o.Backoff, 500*time.Millisecond)
+	o.CallTimeout = cmp.Or(o.CallTimeout, 10*time.Minute)
+	o.Target = cmp.Or(o.Target, o.Model)
+	o.Listen = cmp.Or(o.Listen, "127.0.0.1:0")
+	o.Connections = cmp.Or(o.Connections, 64)
+	o.PingEvery = cmp.Or(o.PingEvery, 4*time.Second) // many clients wait for 5 s
+	o.HealthEvery = cmp.Or(o.HealthEvery, time.Second)
+	o.Slowdown = cmp.Or(o.Slowdown, 10)
+	o.Log = cmp.Or(o.Log, slog.New(slog.DiscardHandler))
 	if o.Now == nil {
 		o.Now = time.Now
 	}
@@ -95,13 +79,6 @@ func (o Options) withDefaults() Options {
 	return o
 }
 
-func (o *Options) retries() int {
-	if o.Retries == 0 {
-		return 5
-	}
-	return max(0, o.Retries)
-}
-
 // Recorder is the proxy. It is safe for concurrent use.
 type Recorder struct {
 	opts    Options
@@ -111,7 +88,7 @@ type Recorder struct {
 	direct  *http.Client // of Client
 
 	mu       sync.RWMutex
-	sessions map[string]*Session
+	sessions map[string]*Session // by key
 }
 
 // New begins to listen. The caller must Close the recorder.
@@ -173,12 +150,12 @@ func (r *Recorder) Close() error {
 // prompts on one endpoint. The session's calls end with ctx.
 func (r *Recorder) Begin(ctx context.Context, trajectoryID, group string) *Session {
 	ctx, cancel := context.WithCancelCause(ctx)
-	s := &Session{rec: r, id: trajectoryID, group: group, token: rand.Text(), ctx: ctx, cancel: cancel}
+	s := &Session{recorder: r, id: trajectoryID, group: group, key: rand.Text(), ctx: ctx, cancel: cancel}
 	s.cut, s.cutOff = context.WithCancel(context.WithoutCancel(ctx))
 	r.engines.balance.join(group)
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	r.sessions[s.token] = s
+	r.sessions[s.key] = s
 	return s
 }
 
@@ -186,12 +163,12 @@ func (r *Recorder) forget(s *Session) {
 	r.engines.balance.leave(s.group)
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	delete(r.sessions, s.token)
+	delete(r.sessions, s.key)
 }
 
 func (r *Recorder) route() http.Handler {
 	mux := http.NewServeMux()
-	for _, base := range []string{"/t/{token}", "/t/{token}/f/{function}"} {
+	for _, base := range []string{"/t/{key}", "/t/{key}/f/{function}"} {
 		mux.HandleFunc(base+"/v1/{path...}", r.in(r.serve))
 	}
 	mux.HandleFunc("/", func(w http.ResponseWriter, req *http.Request) {
@@ -204,7 +181,7 @@ func (r *Recorder) route() http.Handler {
 func (r *Recorder) in(serve func(*Session, http.ResponseWriter, *http.Request)) http.HandlerFunc {
 	return func(w http.ResponseWriter, req *http.Request) {
 		r.mu.RLock()
-		s := r.sessions[req.PathValue("token")]
+		s := r.sessions[req.PathValue("key")]
 		r.mu.RUnlock()
 		if s == nil || !s.enter() {
 			writeError(w, http.StatusGone, "not_found_error", "this trajectory has ended")

@@ -3,6 +3,7 @@ package recorder
 import (
 	"encoding/json"
 	"errors"
+	"maps"
 	"net/http"
 	"slices"
 	"strconv"
@@ -21,7 +22,7 @@ var DefaultExtra = map[string]any{"return_token_ids": true, "return_tokens_as_to
 type request struct {
 	api      *api
 	fields   jsontext.Object // as the agent sent them, then with what was added
-	asked    jsontext.Object // as the agent sent them, of another API than the engine's
+	original jsontext.Object // as the agent sent them, of another API than the engine's
 	model    string          // as the agent named it
 	messages []formats.Message
 
@@ -69,7 +70,7 @@ func (q *request) enrich(o *Options, seed *int64, target bool) {
 	if q.model == "" {
 		q.fields.Set("model", encode(o.Model))
 	}
-	for _, key := range sortedKeys(o.Sampling) {
+	for _, key := range slices.Sorted(maps.Keys(o.Sampling)) {
 		if !q.sets(key) {
 			q.fields.Set(key, encode(o.Sampling[key]))
 		}
@@ -89,7 +90,7 @@ func (q *request) enrich(o *Options, seed *int64, target bool) {
 		if o.NoLogprobs && !q.view.logprobs {
 			q.optional = "logprobs"
 		}
-		for _, name := range sortedKeys(o.Extra) {
+		for _, name := range slices.Sorted(maps.Keys(o.Extra)) {
 			q.addExtra(name, o.Extra[name])
 		}
 	}
@@ -185,13 +186,4 @@ func (q *request) sampling(o *Options) string {
 		return "{}"
 	}
 	return strings.ToValidUTF8(string(text), "\uFFFD")
-}
-
-func sortedKeys(m map[string]any) []string {
-	keys := make([]string, 0, len(m))
-	for k := range m {
-		keys = append(keys, k)
-	}
-	slices.Sort(keys)
-	return keys
 }

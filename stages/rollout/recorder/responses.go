@@ -71,7 +71,7 @@ func (responsesTranslator) decode(q *request, stored func(string) ([]formats.Mes
 	} else {
 		q.fields.Set("logprobs", []byte("true"))
 	}
-	q.responses.store = string(q.asked.Get("store")) != "false"
+	q.responses.store = string(q.original.Get("store")) != "false"
 	return q.setPrompt(stored)
 }
 

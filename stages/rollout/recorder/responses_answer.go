@@ -102,8 +102,8 @@ func (responsesTranslator) encode(q *request, r *result) []byte {
 	u.OutputDetails.Reasoning = int32Of(details.Get("reasoning_tokens"))
 	o := jsontext.ParseObject(encode(out))
 	for _, f := range echoed {
-		if q.asked.Has(f.Key) {
-			f.Raw = q.asked.Get(f.Key)
+		if q.original.Has(f.Key) {
+			f.Raw = q.original.Get(f.Key)
 		}
 		o.Set(f.Key, f.Raw)
 	}

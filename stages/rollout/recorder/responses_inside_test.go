@@ -55,7 +55,7 @@ func FuzzResponses(f *testing.F) {
 			return
 		}
 		ways := []jsontext.Object{{field("input", o.Get("output"))}}
-		if string(q.asked.Get("store")) != "false" {
+		if string(q.original.Get("store")) != "false" {
 			ways = append(ways, jsontext.Object{field("input", emptyList), field("previous_response_id", o.Get("id"))})
 		}
 		for _, way := range ways {

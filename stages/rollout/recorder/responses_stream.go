@@ -31,10 +31,9 @@ func (w *responsesEvents) begin(o jsontext.Object) {
 		return
 	}
 	w.begun = true
-	begun := o.With("status", encode("in_progress")).With("output", emptyList)
-	for _, key := range []string{"usage", "incomplete_details"} {
-		begun = begun.With(key, []byte("null"))
-	}
+	null := []byte("null")
+	begun := o.With("status", encode("in_progress")).With("output", emptyList).
+		With("usage", null).With("incomplete_details", null)
 	w.writeNumbered("response.created", field("response", begun.Bytes()))
 	w.writeNumbered("response.in_progress", field("response", begun.Bytes()))
 }
@@ -94,13 +93,8 @@ func (w *responsesEvents) itemOf(p segment) jsontext.Object {
 }
 
 func (w *responsesEvents) beginItem(at jsontext.Member, o jsontext.Object) {
-	begun := o.With("status", encode("in_progress"))
-	for _, key := range []string{"content", "summary"} {
-		begun = begun.With(key, emptyList)
-	}
-	for _, key := range []string{"arguments", "input"} {
-		begun = begun.With(key, emptyText)
-	}
+	begun := o.With("status", encode("in_progress")).With("content", emptyList).With("summary", emptyList).
+		With("arguments", emptyText).With("input", emptyText)
 	w.writeNumbered("response.output_item.added", at, field("item", begun.Bytes()))
 }
 

@@ -6,9 +6,6 @@ import (
 	"github.com/rollmill/rollmill/formats/jsontext"
 )
 
-var sameFunctionFields = [][2]string{{"name", "name"}, {"description", "description"}, {"parameters", "parameters"},
-	{"strict", "strict"}}
-
 // setResponsesTools offers the tools that the agent runs, those of a namespace by
 // their full names. Those that only OpenAI's servers run are left out, because
 // clients offer them to every server.
@@ -44,7 +41,7 @@ func (q *request) setResponsesTools(v []byte) {
 func (q *request) responsesTool(o jsontext.Object) []byte {
 	switch jsontext.Unquote(o.Get("type")) {
 	case "function":
-		return functionTool(o, sameFunctionFields)
+		return functionTool(o, "parameters")
 	case "custom":
 		setEntry(&q.responses.custom, jsontext.Unquote(o.Get("name")), true)
 		return customTool(o)

@@ -34,7 +34,7 @@ func (s *Session) ask(kind *api, w http.ResponseWriter, r *http.Request) {
 		s.translateStream(ctx, w, q, c, r.Header)
 		return
 	}
-	res := s.rec.engines.call(ctx, s.group, q, r.Header)
+	res := s.recorder.engines.call(ctx, s.group, q, r.Header)
 	switch {
 	case res.failure != nil:
 		s.end(c, res)
@@ -60,7 +60,7 @@ var errHungUp = errors.New("the agent hung up before the answer came")
 
 func (s *Session) stopIfUnfit() {
 	s.mu.Lock()
-	unfit := s.unfit
+	unfit := s.record.Unfit
 	s.mu.Unlock()
 	if unfit != nil {
 		s.cancel(unfit)

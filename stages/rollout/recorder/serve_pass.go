@@ -35,7 +35,7 @@ func (s *Session) pass(w http.ResponseWriter, r *http.Request, path string) {
 	}
 	ctx, cancel := s.passContext(r)
 	defer cancel()
-	endpoint := s.rec.engines.balance.home(s.group)
+	endpoint := s.recorder.engines.balance.home(s.group)
 	target := endpoint + "/" + (&url.URL{Path: path}).EscapedPath()
 	if r.URL.RawQuery != "" {
 		target += "?" + r.URL.RawQuery
@@ -47,10 +47,10 @@ func (s *Session) pass(w http.ResponseWriter, r *http.Request, path string) {
 	}
 }
 
-// passContext is during, for at most the time of a call.
+// passContext is callContext, for at most the time of a call.
 func (s *Session) passContext(r *http.Request) (context.Context, context.CancelFunc) {
 	ctx, end := s.callContext(r)
-	timeout := s.rec.opts.CallTimeout
+	timeout := s.recorder.opts.CallTimeout
 	ctx, cancel := context.WithTimeoutCause(ctx, timeout, remote.LateError(timeout))
 	return ctx, func() { cancel(); end(nil) }
 }
@@ -61,7 +61,6 @@ var errCut = errors.New("the answer broke off")
 // forwardAll sends the request to an address and writes the answer. An error of
 // the engine's is also written.
 func (s *Session) forwardAll(w http.ResponseWriter, r *http.Request, target string, body []byte) error {
-	up := s.rec.engines
 	failed := func(text string) error {
 		text = secret.From(r.Context()).Redact(text)
 		writeError(w, http.StatusBadGateway, "rollmill_upstream_error", text)
@@ -72,8 +71,8 @@ func (s *Session) forwardAll(w http.ResponseWriter, r *http.Request, target stri
 		return failed(err.Error())
 	}
 	forward(req.Header, r.Header)
-	up.authorize(req)
-	resp, err := up.client.Do(req)
+	remote.Authorize(req, s.recorder.opts.APIKey)
+	resp, err := s.recorder.engines.client.Do(req)
 	if err != nil {
 		return failed(transportError(r.Context(), err).Error())
 	}
@@ -122,9 +121,9 @@ func (s *Session) beginPassing(w http.ResponseWriter, r *http.Request, path stri
 	if jsontext.Valid(body) {
 		model = jsontext.Unquote(jsontext.ParseObject(body).Get("model"))
 	}
-	c = &call{index: len(s.calls), at: s.rec.opts.Now()}
+	c = &call{index: len(s.record.Calls), at: s.recorder.opts.Now()}
 	api := strings.ToValidUTF8(path, "\uFFFD")
-	s.calls = append(s.calls,
+	s.record.Calls = append(s.record.Calls,
 		formats.Call{Model: strings.ToValidUTF8(model, "\uFFFD"),
 			Sampling: string(jsontext.Object{field("api", encode(api))}.Bytes()),
 			Tools:    -1, Attempts: 1, Function: strings.ToValidUTF8(functionOf(r), "\uFFFD")})
@@ -134,13 +133,13 @@ func (s *Session) beginPassing(w http.ResponseWriter, r *http.Request, path stri
 func (s *Session) endPassing(c *call, endpoint string, err error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	rec := &s.calls[c.index]
-	rec.Endpoint, rec.LatencyMS = endpoint, s.rec.opts.Now().Sub(c.at).Milliseconds()
+	recorded := &s.record.Calls[c.index]
+	recorded.Endpoint, recorded.LatencyMS = endpoint, s.recorder.opts.Now().Sub(c.at).Milliseconds()
 	if err != nil {
-		rec.Error = strings.ToValidUTF8(err.Error(), "\uFFFD")
+		recorded.Error = strings.ToValidUTF8(err.Error(), "\uFFFD")
 	}
-	if ended := s.rec.opts.Ended; ended != nil {
-		ended(*rec)
+	if ended := s.recorder.opts.Ended; ended != nil {
+		ended(*recorded)
 	}
 }
 
@@ -164,7 +163,7 @@ func (s *Session) countTokens(w http.ResponseWriter, r *http.Request) {
 	}
 	ctx, cancel := s.passContext(r)
 	defer cancel()
-	endpoint := s.rec.engines.balance.home(s.group)
+	endpoint := s.recorder.engines.balance.home(s.group)
 	out := s.count(r.WithContext(ctx), endpoint, q, body)
 	s.endPassing(c, endpoint, nil)
 	w.Header().Set("Content-Type", "application/json")
@@ -198,8 +197,8 @@ func (s *Session) askSmall(r *http.Request, target string, body []byte) []byte {
 		return nil
 	}
 	req.Header.Set("Content-Type", "application/json")
-	remote.Authorize(req, s.rec.opts.APIKey)
-	resp, err := s.rec.engines.client.Do(req)
+	remote.Authorize(req, s.recorder.opts.APIKey)
+	resp, err := s.recorder.engines.client.Do(req)
 	if err != nil {
 		return nil
 	}

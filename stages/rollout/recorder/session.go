@@ -18,55 +18,49 @@ import (
 
 // Session records the calls of one trajectory.
 type Session struct {
-	rec              *Recorder
-	id, group, token string
-	ctx              context.Context
-	cancel           context.CancelCauseFunc
-	busy             sync.WaitGroup
-	cut              context.Context // ends when agents' connections are cut off
-	cutOff           context.CancelFunc
+	recorder  *Recorder
+	id, group string
+	key       string // in the URL
+	ctx       context.Context
+	cancel    context.CancelCauseFunc
+	busy      sync.WaitGroup
+	cut       context.Context // ends when agents' connections are cut off
+	cutOff    context.CancelFunc
 
 	mu     sync.Mutex
 	ended  bool
 	clock  int // counts the beginnings and ends of calls
 	tree   tree.Tree
-	calls  []formats.Call
-	tools  []string
-	source string   // of token ids
-	unfit  *Failure // the first reason why this cannot be trained on
-	last   *Failure // of the last call to end, when it failed
+	record Record // without the messages, which are in the tree
+	lostAt int    // when the call of record.Lost ended, by clock
 
-	lost   *Failure // of a target call that failed at the engine; nil once a later one was answered
-	lostAt int      // when it ended, by clock
-
-	admitted, underway int // calls
-	passed             int // calls that passed through
-	tokens             int64
-	limit              string // the stop reason, once a call was refused by it
+	admitted, underway int   // calls
+	passed             int   // calls that passed through
+	usedTokens         int64 // of the calls that ended, for MaxTokens
 
 	stored map[string]storedResponse // by the id of the response
 }
 
 // call is one request under way.
 type call struct {
-	index  int
+	index  int // in record.Calls
 	path   tree.Path
 	began  int
 	at     time.Time
-	asked  string // model
+	model  string // requested
 	target bool
 
 	request *request
 }
 
 // BaseURL is where the trajectory's calls go; it ends in /v1.
-func (s *Session) BaseURL() string { return s.rec.url + "/t/" + s.token + "/v1" }
+func (s *Session) BaseURL() string { return s.recorder.url + "/t/" + s.key + "/v1" }
 
 // Function is the header that names the calling function, for calls at BaseURL.
 const Function = "X-Rollmill-Function"
 
 // functionOf returns the function of the agent that makes a call: from the URL,
-// /t/TOKEN/f/FUNCTION/v1, or from the header.
+// /t/KEY/f/FUNCTION/v1, or from the header.
 func functionOf(r *http.Request) string {
 	if name := r.PathValue("function"); name != "" {
 		return name
@@ -89,7 +83,7 @@ type Record struct {
 	Calls       []formats.Call
 	ToolSets    []string
 	TokenSource string
-	Unfit       *Failure // why the trajectory must not be trained on, or nil
+	Unfit       *Failure // the first reason why the trajectory must not be trained on, or nil
 	LastCall    *Failure // how the last call to end failed, or nil
 	Lost        *Failure // how a target call failed at the engine that no later successful call followed, or nil
 	Limit       string   // stop reason of a trajectory that exceeded a limit; "" for none
@@ -102,15 +96,16 @@ func (s *Session) End() Record {
 	s.ended = true
 	s.mu.Unlock()
 	if !again {
-		s.rec.forget(s)
+		s.recorder.forget(s)
 	}
 	s.cancel(errEnded)
 	late := time.AfterFunc(endGrace, s.cutOff)
 	s.busy.Wait()
 	late.Stop()
 	s.cutOff()
-	return Record{Messages: s.tree.Messages, Calls: s.calls, ToolSets: s.tools, TokenSource: s.source, Unfit: s.unfit,
-		LastCall: s.last, Lost: s.lost, Limit: s.limit}
+	record := s.record
+	record.Messages = s.tree.Messages
+	return record
 }
 
 // endGrace is how long the handlers of an ended session have to return before
@@ -133,21 +128,19 @@ func (s *Session) enter() bool {
 func (s *Session) begin(q *request, function, session string) *call {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	o := &s.rec.opts
-	k := len(s.calls)
+	o := &s.recorder.opts
+	k := len(s.record.Calls)
 	s.clock++
 	if !q.plainText {
 		s.restore(q)
 	}
 	q.responses.id = s.responseID(k)
-	c := &call{index: k, path: s.walk(q, session), began: s.clock, at: o.Now(), asked: q.model, request: q}
-	if c.asked == "" {
-		c.asked = o.Model
-	}
-	c.target = o.isTarget(c.asked, function)
+	c := &call{index: k, path: s.walk(q, session), began: s.clock, at: o.Now(), model: cmp.Or(q.model, o.Model),
+		request: q}
+	c.target = o.isTarget(c.model, function)
 	q.enrich(o, s.seed(k-s.passed), c.target)
-	s.calls = append(s.calls,
-		formats.Call{Model: c.asked, Sampling: q.sampling(o), Tools: s.toolSet(q.tools), Target: c.target,
+	s.record.Calls = append(s.record.Calls,
+		formats.Call{Model: c.model, Sampling: q.sampling(o), Tools: s.toolSet(q.tools), Target: c.target,
 			Function: strings.ToValidUTF8(function, "\uFFFD")})
 	return c
 }
@@ -161,7 +154,7 @@ func (s *Session) walk(q *request, session string) tree.Path {
 }
 
 func (s *Session) seed(k int) *int64 {
-	base := s.rec.opts.Seed
+	base := s.recorder.opts.Seed
 	if base == nil {
 		return nil
 	}
@@ -173,11 +166,11 @@ func (s *Session) toolSet(tools string) int32 {
 	if tools == "" {
 		return -1
 	}
-	if i := slices.Index(s.tools, tools); i >= 0 {
+	if i := slices.Index(s.record.ToolSets, tools); i >= 0 {
 		return int32(i)
 	}
-	s.tools = append(s.tools, tools)
-	return int32(len(s.tools) - 1)
+	s.record.ToolSets = append(s.record.ToolSets, tools)
+	return int32(len(s.record.ToolSets) - 1)
 }
 
 // end records how a call ended, answered or not.
@@ -185,30 +178,31 @@ func (s *Session) end(c *call, r *result) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.clock++
-	rec := &s.calls[c.index]
-	defer func() { s.tokens += int64(rec.PromptTokens) + int64(rec.CompletionTokens) }()
-	if ended := s.rec.opts.Ended; ended != nil {
-		defer func() { ended(*rec) }()
+	recorded := &s.record.Calls[c.index]
+	defer func() { s.usedTokens += int64(recorded.PromptTokens) + int64(recorded.CompletionTokens) }()
+	if ended := s.recorder.opts.Ended; ended != nil {
+		defer func() { ended(*recorded) }()
 	}
-	rec.Endpoint, rec.Attempts = r.endpoint, r.tries
-	rec.LatencyMS = s.rec.opts.Now().Sub(c.at).Milliseconds()
-	s.last = r.failure
+	recorded.Endpoint, recorded.Attempts = r.endpoint, r.tries
+	recorded.LatencyMS = s.recorder.opts.Now().Sub(c.at).Milliseconds()
+	s.record.LastCall = r.failure
 	s.noteLost(c, r.failure)
 	if r.failure != nil {
-		rec.Error = r.failure.Text
-		countSpent(rec, r.answer)
+		recorded.Error = r.failure.Text
+		countSpent(recorded, r.answer)
 		return
 	}
 	a := r.answer
 	if a.model != "" {
-		rec.Model = a.model
+		recorded.Model = a.model
 	}
-	rec.PromptTokens, rec.CompletionTokens, rec.CachedTokens = a.usage.prompt, a.usage.completion, a.usage.cached
-	if len(a.prompt) > 0 && rec.PromptTokens == 0 {
-		rec.PromptTokens = int32(len(a.prompt))
+	recorded.PromptTokens, recorded.CompletionTokens = a.usage.prompt, a.usage.completion
+	recorded.CachedTokens = a.usage.cached
+	if len(a.promptIDs) > 0 && recorded.PromptTokens == 0 {
+		recorded.PromptTokens = int32(len(a.promptIDs))
 	}
-	rec.LogprobsMode = s.rec.opts.Logprobs[r.endpoint]
-	s.checkModel(c, rec, a)
+	recorded.LogprobsMode = s.recorder.opts.Logprobs[r.endpoint]
+	s.checkModel(c, recorded, a)
 	s.addAnswer(c, a)
 }
 
@@ -218,33 +212,33 @@ func (s *Session) noteLost(c *call, f *Failure) {
 	switch {
 	case !c.target:
 	case f == nil && c.began > s.lostAt:
-		s.lost = nil
+		s.record.Lost = nil
 	case f != nil && (f.Class == formats.FailEngine || f.Class == formats.FailEngineRefused):
-		s.lost, s.lostAt = f, s.clock
+		s.record.Lost, s.lostAt = f, s.clock
 	}
 }
 
-func (s *Session) checkModel(c *call, rec *formats.Call, a *answer) {
-	o := &s.rec.opts
-	version, ok := matchModel(c.asked, a.model, o.Accept)
-	rec.PolicyVersion = version
+func (s *Session) checkModel(c *call, recorded *formats.Call, a *answer) {
+	o := &s.recorder.opts
+	version, ok := matchModel(c.model, a.model, o.Accept)
+	recorded.PolicyVersion = version
 	if !c.target {
 		return
 	}
 	if o.Version != nil && version == nil {
-		rec.PolicyVersion = o.Version
+		recorded.PolicyVersion = o.Version
 	}
 	switch {
 	case !ok:
-		s.reject(formats.FailModelMismatch, fmt.Sprintf("asked for model %q, answered by %q", c.asked, a.model))
+		s.reject(formats.FailModelMismatch, fmt.Sprintf("asked for model %q, answered by %q", c.model, a.model))
 	case o.Version != nil && version != nil && *version != *o.Version:
 		s.reject(formats.FailModelMismatch, fmt.Sprintf("asked for policy version %d, answered by %q", *o.Version, a.model))
 	}
 }
 
 func (s *Session) reject(class, text string) {
-	if s.unfit == nil {
-		s.unfit = &Failure{Class: class, Text: text}
+	if s.record.Unfit == nil {
+		s.record.Unfit = &Failure{Class: class, Text: text}
 	}
 }
 
@@ -254,16 +248,16 @@ func (s *Session) addAnswer(c *call, a *answer) {
 	}
 	source, failure := a.keepTokens()
 	a.unfit = failure
-	if failure != nil && c.target && !s.rec.opts.NoLogprobs {
+	if failure != nil && c.target && !s.recorder.opts.NoLogprobs {
 		s.reject(failure.Class, failure.Text)
 	}
-	if s.source == "" && c.target {
-		s.source = source
+	if s.record.TokenSource == "" && c.target {
+		s.record.TokenSource = source
 	}
-	if a.prompt == nil {
-		a.prompt = c.request.promptIDs
+	if a.promptIDs == nil {
+		a.promptIDs = c.request.promptIDs
 	}
-	delta, broke := chat.PromptDelta(s.tree.Messages, c.path.At, a.prompt, c.path.Changed)
+	delta, broke := chat.PromptDelta(s.tree.Messages, c.path.At, a.promptIDs, c.path.Changed)
 	slices.SortStableFunc(a.choices, func(x, y *choice) int { return cmp.Compare(x.index, y.index) })
 	for k, choice := range a.choices {
 		m := choice.message
@@ -271,27 +265,27 @@ func (s *Session) addAnswer(c *call, a *answer) {
 		s.tree.AddSampled(c.path, m, k, tree.Span{Began: float64(c.began), Ended: float64(s.clock)})
 	}
 	s.storeResponse(c.request, a)
-	if rec := &s.calls[c.index]; rec.CompletionTokens == 0 {
-		countSpent(rec, a)
+	if recorded := &s.record.Calls[c.index]; recorded.CompletionTokens == 0 {
+		countSpent(recorded, a)
 	}
 }
 
 // countSpent estimates, for budgets, the tokens of an answer without usage: the
 // engine did not report it, or its stream broke off.
-func countSpent(rec *formats.Call, a *answer) {
+func countSpent(recorded *formats.Call, a *answer) {
 	if a == nil {
 		return
 	}
-	rec.PromptTokens, rec.CompletionTokens = a.usage.prompt, a.usage.completion
-	if rec.PromptTokens == 0 {
-		rec.PromptTokens = int32(len(a.prompt))
+	recorded.PromptTokens, recorded.CompletionTokens = a.usage.prompt, a.usage.completion
+	if recorded.PromptTokens == 0 {
+		recorded.PromptTokens = int32(len(a.promptIDs))
 	}
-	if rec.CompletionTokens > 0 {
+	if recorded.CompletionTokens > 0 {
 		return
 	}
 	for _, c := range a.choices {
 		logprobs, _, _ := c.tokens.allLogprobs()
 		ids, _ := c.tokens.bestIDs()
-		rec.CompletionTokens += int32(max(len(logprobs), len(ids), c.textChunks))
+		recorded.CompletionTokens += int32(max(len(logprobs), len(ids), c.textChunks))
 	}
 }

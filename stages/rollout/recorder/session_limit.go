@@ -17,14 +17,15 @@ var ErrLimit = errors.New("the trajectory has reached its limit of calls or toke
 func (s *Session) admit() (refused string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	o := &s.rec.opts
+	o := &s.recorder.opts
 	switch {
 	case o.MaxCalls > 0 && s.admitted >= o.MaxCalls:
-		s.limit = formats.StopMaxCalls
+		s.record.Limit = formats.StopMaxCalls
 		return fmt.Sprintf("this trajectory has made %d calls, as many as it may", s.admitted)
-	case o.MaxTokens > 0 && s.tokens >= o.MaxTokens:
-		s.limit = formats.StopMaxTokens
-		return fmt.Sprintf("the calls of this trajectory have taken %d tokens, of %d that they may", s.tokens, o.MaxTokens)
+	case o.MaxTokens > 0 && s.usedTokens >= o.MaxTokens:
+		s.record.Limit = formats.StopMaxTokens
+		return fmt.Sprintf("the calls of this trajectory have taken %d tokens, of %d that they may", s.usedTokens,
+			o.MaxTokens)
 	}
 	s.admitted++
 	s.underway++
@@ -43,7 +44,7 @@ func (s *Session) leave() {
 // way.
 func (s *Session) stopAtLimit() {
 	s.mu.Lock()
-	reached := s.limit != "" && s.underway == 0
+	reached := s.record.Limit != "" && s.underway == 0
 	s.mu.Unlock()
 	if reached {
 		s.cancel(ErrLimit)

@@ -35,7 +35,7 @@ type agentStream struct {
 }
 
 func (s *Session) newAgentStream(w http.ResponseWriter, q *request) *agentStream {
-	m := &agentStream{s: s, q: q, every: s.rec.opts.PingEvery, w: w}
+	m := &agentStream{s: s, q: q, every: s.recorder.opts.PingEvery, w: w}
 	m.events = q.api.encodeEvents(q, &m.batch)
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -106,7 +106,7 @@ func (s *Session) translateStream(ctx context.Context, w http.ResponseWriter, q 
 	m := s.newAgentStream(w, q)
 	defer m.end()
 	q.onAccepted = m.begin
-	r := s.rec.engines.call(ctx, s.group, q, header)
+	r := s.recorder.engines.call(ctx, s.group, q, header)
 	var shown *choice
 	if r.failure == nil && r.events != nil {
 		shown = m.follow(ctx, r)
@@ -120,7 +120,7 @@ func (s *Session) translateStream(ctx context.Context, w http.ResponseWriter, q 
 		r.answer.choices[0], r.answer.choices[i] = shown, r.answer.choices[0]
 	}
 	if r.events != nil && q.needsLogprobs && lacksLogprobs(r.answer.unfit) {
-		s.rec.engines.rememberRefused(r.endpoint, q, q.streamed())
+		s.recorder.engines.rememberRefused(r.endpoint, q, q.streamed())
 	}
 	m.events.end(r.encoded(q))
 	m.send(r.header)
