@@ -125,8 +125,8 @@ func (l *chunkTemplate) apply(b []byte) {
 		}
 	}
 	if l.token {
-		t.addIDs(entryIDs, id)
-		t.addIDs(inLogprobs, text)
+		t.addID(entryIDs, id)
+		t.addID(inLogprobs, text)
 	}
 }
 

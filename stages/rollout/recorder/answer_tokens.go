@@ -88,25 +88,35 @@ func (t *tokens) readIDs(from source, raw []byte) {
 	}
 	if len(raw) > 2 && raw[0] == '[' {
 		if id, end := parseDigits(raw, 1); id >= 0 && end == len(raw)-1 { // one, as in a chunk
-			t.addIDs(from, id)
+			t.addID(from, id)
 			return
 		}
 	}
 	ids, ok := parseIDs(raw)
 	if !ok {
-		ids = []int32{-1}
+		t.ids[from].missing = true
 	}
-	t.addIDs(from, ids...)
+	t.addIDs(from, ids)
 }
 
 // addIDs adds ids, in which -1 marks a missing one.
-func (t *tokens) addIDs(from source, ids ...int32) {
+func (t *tokens) addIDs(from source, ids []int32) {
 	f := &t.ids[from]
 	if slices.Contains(ids, -1) {
 		f.missing = true
 		return
 	}
 	f.ids = append(f.ids, ids...)
+}
+
+// addID adds an id, or notes that it is missing: -1.
+func (t *tokens) addID(from source, id int32) {
+	f := &t.ids[from]
+	if id < 0 {
+		f.missing = true
+		return
+	}
+	f.ids = append(f.ids, id)
 }
 
 // readLogprobs reads {"content":[{"token","logprob","id"?}…],"refusal":[…]}, or
@@ -131,7 +141,7 @@ func (t *tokens) readLogprobs(c *cursor) {
 				texts = append(texts, idInText(v))
 				t.addText(v)
 			}
-			t.addIDs(inLogprobs, texts...)
+			t.addIDs(inLogprobs, texts)
 		}
 	}
 }
@@ -151,8 +161,8 @@ func (t *tokens) readEntries(c *cursor) {
 		id, text := t.readEntry(c)
 		entries, texts = append(entries, id), append(texts, text)
 	}
-	t.addIDs(entryIDs, entries...)
-	t.addIDs(inLogprobs, texts...)
+	t.addIDs(entryIDs, entries)
+	t.addIDs(inLogprobs, texts)
 }
 
 // idInText reads "token_id:N"; -1 for another text.
@@ -195,7 +205,7 @@ func (t *tokens) readMetaInfo(raw []byte) {
 			case 1:
 				logprobs = append(logprobs, v)
 			case 2:
-				t.addIDs(metaInfo, parseID(v))
+				t.addID(metaInfo, parseID(v))
 			}
 		}
 	}
@@ -269,8 +279,17 @@ func parseIDs(raw []byte) (ids []int32, ok bool) {
 
 // parseID reads a whole number of at most 31 bits; -1 for anything else.
 func parseID(raw []byte) int32 {
-	n, err := strconv.ParseUint(string(raw), 10, 31)
-	if err != nil || len(raw) > 10 {
+	if len(raw) == 0 || len(raw) > 10 {
+		return -1
+	}
+	n := int64(0)
+	for _, c := range raw {
+		if c < '0' || c > '9' {
+			return -1
+		}
+		n = 10*n + int64(c-'0')
+	}
+	if n > math.MaxInt32 {
 		return -1
 	}
 	return int32(n)
