@@ -12,7 +12,8 @@ import (
 // requests claim; where it cannot tell the column stays empty.
 func TestTheEngineIsAskedWhatItsLogprobsAre(t *testing.T) {
 	for _, mode := range []string{formats.LogprobsRaw, formats.LogprobsProcessed, ""} {
-		e := newEngine(t, &engine{Logprobs: mode})
+		c := &completions{mode: mode}
+		e := newEngine(t, &engine{Completions: c})
 		o := options(e, filepath.Join(t.TempDir(), "out"), 4)
 		o.Probe, o.Prober = true, openai.Probe
 		o.Sampling = map[string]any{"temperature": 0.7, "logprobs_mode": "processed_logprobs"}
@@ -27,11 +28,11 @@ func TestTheEngineIsAskedWhatItsLogprobsAre(t *testing.T) {
 				}
 			}
 		}
-		asked, judged := len(e.Asked()), e.Judged()
+		asked, judged := len(e.Asked()), c.asked.Load()
 		if asked != 4*3+1 || judged > 2 || mode == "" && judged > 1 {
 			t.Errorf("%q: %d chats and %d completions for %d rows", mode, asked, judged, report.Rows)
 		}
-		if again := run(t, o); !again.UpToDate || e.Judged() != judged {
+		if again := run(t, o); !again.UpToDate || c.asked.Load() != judged {
 			t.Errorf("%q: asked again when nothing is left to do", mode)
 		}
 	}

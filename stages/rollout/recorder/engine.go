@@ -58,15 +58,10 @@ type result struct {
 	ended    bool // nothing more of the stream is read
 }
 
-// tryError is one failed try.
-type tryError struct {
-	result *result // what the engine answered; nil when it did not
-	err    error
-}
+// refusedError is the error of a try that the engine answered with an error status.
+type refusedError struct{ result *result }
 
-func (e *tryError) Error() string { return e.err.Error() }
-
-func (e *tryError) Unwrap() error { return e.err }
+func (e *refusedError) Error() string { return e.result.failure.Text }
 
 // call sends a request until it is answered, refused or out of retries. A retry
 // goes to another endpoint, if there is one.
@@ -75,11 +70,11 @@ func (u *engines) call(ctx context.Context, group string, q *request, header htt
 	var at *endpoint
 	r, err := remote.Retry(ctx, uint(u.opts.Retries+1), u.opts.Backoff, func() (*result, error) {
 		if err := u.rate.Wait(ctx); err != nil {
-			return nil, remote.Permanent(&tryError{err: err})
+			return nil, remote.Permanent(err)
 		}
 		e, err := u.balance.acquire(ctx, group, at)
 		if err != nil {
-			return nil, remote.Permanent(&tryError{err: err})
+			return nil, remote.Permanent(err)
 		}
 		at = e
 		tries++
@@ -117,27 +112,27 @@ func (u *engines) tryAt(ctx context.Context, e *endpoint, q *request, header htt
 
 // verdictOf returns what a failed try shows about the endpoint.
 func verdictOf(ctx context.Context, err error) verdict {
-	var try *tryError
+	var refused *refusedError
 	switch {
 	case ctx.Err() != nil:
 		return neither
-	case !errors.As(err, &try) || try.result == nil:
+	case !errors.As(err, &refused):
 		return failing
-	case try.result.status == http.StatusTooManyRequests || try.result.status == http.StatusServiceUnavailable:
+	case refused.result.status == http.StatusTooManyRequests || refused.result.status == http.StatusServiceUnavailable:
 		return throttled
-	case try.result.status >= 500:
+	case refused.result.status >= 500:
 		return failing
 	}
 	return neither
 }
 
 func failedResult(ctx context.Context, err error) *result {
-	var try *tryError
+	var refused *refusedError
 	switch {
 	case ctx.Err() != nil:
 		return &result{failure: &Failure{Class: formats.FailCancelled, Text: context.Cause(ctx).Error()}}
-	case errors.As(err, &try) && try.result != nil:
-		return try.result
+	case errors.As(err, &refused):
+		return refused.result
 	}
 	return &result{failure: &Failure{Class: formats.FailEngine, Text: err.Error()}}
 }
@@ -168,7 +163,6 @@ func (u *engines) try(ctx context.Context, endpoint string, q *request, header h
 
 // refusedField returns an added field that a refusal names and that was sent, or "".
 func (q *request) refusedField(without []string, err error) string {
-	var try *tryError
 	streamed := q.streamed()
 	if slices.Contains(without, streamed) {
 		streamed = ""
@@ -176,19 +170,20 @@ func (q *request) refusedField(without []string, err error) string {
 	if errors.Is(err, errNoStreamLogprobs) {
 		return streamed
 	}
-	if !errors.As(err, &try) || try.result == nil {
+	var refused *refusedError
+	if !errors.As(err, &refused) {
 		return ""
 	}
-	refused := func(name string) bool {
-		return name != "" && !slices.Contains(without, name) && try.result.refuses(name)
+	because := func(name string) bool {
+		return name != "" && !slices.Contains(without, name) && refused.result.refuses(name)
 	}
-	if i := slices.IndexFunc(q.added, refused); i >= 0 {
+	if i := slices.IndexFunc(q.added, because); i >= 0 {
 		return q.added[i]
 	}
-	if streamed != "" && (try.result.refuses("stream") || q.needsLogprobs && try.result.refuses("logprobs")) {
+	if streamed != "" && (refused.result.refuses("stream") || q.needsLogprobs && refused.result.refuses("logprobs")) {
 		return streamed
 	}
-	if refused(q.optional) {
+	if because(q.optional) {
 		return q.optional
 	}
 	return ""
@@ -258,8 +253,7 @@ func (u *engines) send(ctx context.Context, cancel context.CancelFunc, endpoint 
 	body, err := readAll(buffer, resp.Body, resp.ContentLength, limit)
 	switch {
 	case errors.Is(err, errTooLarge):
-		return nil, remote.Permanent(&tryError{err: fmt.Errorf("HTTP %d: the answer is larger than %d MiB",
-			resp.StatusCode, limit>>20)})
+		return nil, remote.Permanent(fmt.Errorf("HTTP %d: the answer is larger than %d MiB", resp.StatusCode, limit>>20))
 	case err != nil:
 		return nil, transportError(ctx, err)
 	}
@@ -270,13 +264,13 @@ func (u *engines) send(ctx context.Context, cancel context.CancelFunc, endpoint 
 	see := q.view
 	see.stream = see.stream && !q.streamTranslated()
 	if r.visible, err = r.answer.add(body, see); err != nil {
-		return nil, &tryError{err: err}
+		return nil, err
 	}
 	switch {
 	case r.answer.err != nil:
-		return nil, &tryError{err: r.answer.err}
+		return nil, r.answer.err
 	case len(r.answer.choices) == 0:
-		return nil, &tryError{err: fmt.Errorf("%w: no choices: %s", errNotCompletion, excerpt(body))}
+		return nil, fmt.Errorf("%w: no choices: %s", errNotCompletion, excerpt(body))
 	}
 	r.buffer = buffer
 	return r, nil
@@ -363,7 +357,7 @@ func transportError(ctx context.Context, err error) error {
 		err = u.Err
 	}
 	if cause := context.Cause(ctx); cause != nil {
-		err = cause // the cause says more than "context deadline exceeded"
+		return cause // it says more than "context deadline exceeded"
 	}
-	return &tryError{err: err}
+	return err
 }

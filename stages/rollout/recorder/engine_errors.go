@@ -1,7 +1,6 @@
 package recorder
 
 import (
-	"errors"
 	"fmt"
 	"maps"
 	"net/http"
@@ -22,13 +21,13 @@ func statusError(r *result) error {
 			"itself (--url)", r.status)
 		r.body = nil // the agent must not follow it either
 	}
-	try := &tryError{result: r, err: errors.New(text)}
+	err := &refusedError{r}
 	if temporary(r.status) {
 		r.failure = &Failure{Class: formats.FailEngine, Text: text}
-		return remote.RetryAfter(try, r.header)
+		return remote.RetryAfter(err, r.header)
 	}
 	r.failure = &Failure{Class: formats.FailEngineRefused, Text: text, TooLong: tooLong(text)}
-	return remote.Permanent(try)
+	return remote.Permanent(err)
 }
 
 // tooLong reports whether an engine refused a prompt that does not fit its

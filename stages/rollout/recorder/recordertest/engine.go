@@ -26,20 +26,19 @@ type Engine struct {
 	Model     string // answers as this; "" echoes the request's
 	Source    string // where token ids are: a formats.Tokens… constant, or ""
 	PromptIDs bool   // give the prompt's ids
-	// what those of completions are of, as vLLM's --logprobs-mode says; "": it has no completions
-	Logprobs  string
-	Reasoning bool                                       // put a thought before each answer
-	Script    func(q Request) Reply                      // what to say; nil: a short text that depends on prompt and seed
-	Fault     func(n int, q Request) Fault               // what goes wrong with request n, from 0; nil: nothing
-	Refuses   []string                                   // request fields that are answered with 400
-	Pace      func(q Request, event int) <-chan struct{} // before each event of a stream; nil: at once
-	Arrived   func(n int, q Request)                     // called as request n arrives
+	Reasoning bool   // put a thought before each answer
+
+	Completions http.Handler                               // answers requests for completions; nil: it has none
+	Script      func(q Request) Reply                      // what to say; nil: a short text that depends on prompt and seed
+	Fault       func(n int, q Request) Fault               // what goes wrong with request n, from 0; nil: nothing
+	Refuses     []string                                   // request fields that are answered with 400
+	Pace        func(q Request, event int) <-chan struct{} // before each event of a stream; nil: at once
+	Arrived     func(n int, q Request)                     // called as request n arrives
 
 	server *httptest.Server
 	mu     sync.Mutex
 	asked  []Request
 	log    []Sample
-	judged int // requests for completions
 }
 
 // Request is one chat request as it arrived.
@@ -76,7 +75,9 @@ func (e *Engine) StartServer() {
 	mux := http.NewServeMux()
 	mux.HandleFunc("POST /v1/chat/completions", e.chat)
 	mux.HandleFunc("GET /v1/models", e.models)
-	mux.HandleFunc("POST /v1/completions", e.complete)
+	if e.Completions != nil {
+		mux.Handle("POST /v1/completions", e.Completions)
+	}
 	e.server = httptest.NewServer(mux)
 }
 

@@ -1,28 +1,34 @@
-package recordertest
+package rollout_test
 
 import (
 	"encoding/json"
 	"fmt"
 	"math"
 	"net/http"
+	"sync/atomic"
 
 	"github.com/rollmill/rollmill/formats"
 )
 
-// complete answers completions of token ids with one token, as vLLM does: with
+// completions answers completions of token ids with one token, as vLLM does: with
 // the logprobs of its mode, and with those of the prompt, which are the model's
 // in every mode.
-func (e *Engine) complete(w http.ResponseWriter, r *http.Request) {
-	e.mu.Lock()
-	e.judged++
-	e.mu.Unlock()
+type completions struct {
+	mode  string // as vLLM's --logprobs-mode says; "": it has no completions
+	asked atomic.Int64
+}
+
+type object = map[string]any
+
+func (e *completions) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	e.asked.Add(1)
 	var q struct {
 		Prompt      []int32 `json:"prompt"`
 		Temperature float64 `json:"temperature"`
 		AsIDs       bool    `json:"return_tokens_as_token_ids"`
 		Judge       *int    `json:"prompt_logprobs"`
 	}
-	if e.Logprobs == "" || json.NewDecoder(r.Body).Decode(&q) != nil {
+	if e.mode == "" || json.NewDecoder(r.Body).Decode(&q) != nil {
 		http.Error(w, `{"error":{"message":"not found"}}`, http.StatusNotFound)
 		return
 	}
@@ -34,7 +40,7 @@ func (e *Engine) complete(w http.ResponseWriter, r *http.Request) {
 	}
 	first := next(q.Prompt, 1)
 	sampled := first
-	if e.Logprobs == formats.LogprobsProcessed {
+	if e.mode == formats.LogprobsProcessed {
 		sampled = next(q.Prompt, q.Temperature)
 	}
 	top, chosen := object{}, int32(3)
@@ -56,7 +62,7 @@ func (e *Engine) complete(w http.ResponseWriter, r *http.Request) {
 		choice["prompt_logprobs"] = list
 	}
 	w.Header().Set("Content-Type", "application/json")
-	_ = json.NewEncoder(w).Encode(object{"id": "cmpl-1", "object": "text_completion", "model": e.Model,
+	_ = json.NewEncoder(w).Encode(object{"id": "cmpl-1", "object": "text_completion", "model": "",
 		"choices": []object{choice}})
 }
 
@@ -72,11 +78,4 @@ func next(prompt []int32, temperature float64) [5]float64 {
 		out[id] -= math.Log(sum)
 	}
 	return out
-}
-
-// Judged returns how many completions were requested.
-func (e *Engine) Judged() int {
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	return e.judged
 }
