@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"context"
 	"errors"
-	"fmt"
 	"net/http"
 	"strings"
 	"time"
@@ -54,8 +53,7 @@ func listModels(ctx context.Context, baseURL, apiKey, _ string) (string, error) 
 	_, err := c.Do(ctx, remote.Request{URL: baseURL + "/models", Limit: 30 * time.Second}, nil)
 	switch status := remote.Status(err); {
 	case status == http.StatusUnauthorized || status == http.StatusForbidden:
-		return "", stages.Errorf(stages.KindUsage, "give the engine's key in the environment", "rollout: %w",
-			fmt.Errorf("%q refused the API key: HTTP %d", baseURL, status))
+		return "", Usage("give the engine's key in the environment", "%q refused the API key: HTTP %d", baseURL, status)
 	case ctx.Err() != nil:
 		return "", ctx.Err()
 	case err != nil && status == 0:

@@ -62,25 +62,33 @@ func (o Options) readDone(ctx context.Context, t tasks, shard *dataset.Shard, ca
 		return nil, err
 	}
 	d := newDone(t)
-	for row, err := range journal.Rows(ctx) {
-		if err != nil {
-			return nil, err
-		}
-		at, ok, err := o.locate(t, row.key())
-		if err != nil {
-			return nil, err
-		}
-		if o.pays() && !(ok && carried.has(at.slot)) {
+	err = o.eachFinished(t, journal.Rows(ctx), func(row *finished, slot int64, ok bool) {
+		if o.pays() && !(ok && carried.has(slot)) {
 			spent.add(int64(row.PromptTokens), int64(row.CompletionTokens))
 		}
 		if ok {
-			d.add(at.slot, row.Status, row.Attempts)
+			d.add(slot, row.Status, row.Attempts)
 		}
-	}
-	return d, nil
+	})
+	return d, err
 }
 
-func (f *finished) key() key { return key{f.Run, f.ExampleID, f.Epoch, f.Generation} }
+// eachFinished calls f with each row and its slot; ok is false if it is not among
+// the tasks.
+func (o Options) eachFinished(t tasks, rows iter.Seq2[*finished, error],
+	f func(row *finished, slot int64, ok bool)) error {
+	for row, err := range rows {
+		if err != nil {
+			return err
+		}
+		at, ok, err := o.locate(t, key{row.Run, row.ExampleID, row.Epoch, row.Generation})
+		if err != nil {
+			return err
+		}
+		f(row, at.slot, ok)
+	}
+	return nil
+}
 
 // left returns the number of attempts that remain.
 func (o Options) left(d *done) int64 {

@@ -54,22 +54,13 @@ func (o Options) good(ctx context.Context, t tasks, before *dataset.Dataset) (*d
 	if before == nil {
 		return d, nil
 	}
-	for row, err := range dataset.Each[finished](ctx, before, "", before.All()) {
-		if err != nil {
-			return nil, err
+	rows := dataset.Each[finished](ctx, before, "", before.All())
+	err := o.eachFinished(t, rows, func(row *finished, slot int64, ok bool) {
+		if ok && row.Status != formats.StatusFailed && row.Status != formats.StatusSkipped {
+			d.add(slot, row.Status, row.Attempts)
 		}
-		if row.Status == formats.StatusFailed || row.Status == formats.StatusSkipped {
-			continue
-		}
-		at, ok, err := o.locate(t, row.key())
-		if err != nil {
-			return nil, err
-		}
-		if ok {
-			d.add(at.slot, row.Status, row.Attempts)
-		}
-	}
-	return d, nil
+	})
+	return d, err
 }
 
 // carry copies the rows of this shard that did not fail from the dataset before
@@ -102,28 +93,22 @@ func (o Options) carry(ctx context.Context, d *dataset.Dataset, journal *dataset
 
 // findGood finds the runs of rows to copy from the dataset before.
 func (o Options) findGood(ctx context.Context, d *dataset.Dataset, done *done) (runs []dataset.Range, err error) {
-	row := int64(-1)
-	for t, err := range dataset.Each[finished](ctx, d, "", d.All()) {
-		if err != nil {
-			return nil, err
+	at := int64(-1)
+	rows := dataset.Each[finished](ctx, d, "", d.All())
+	err = o.eachFinished(done.tasks, rows, func(row *finished, slot int64, ok bool) {
+		at++
+		if !ok || row.Status == formats.StatusSkipped || done.has(slot) {
+			return
 		}
-		row++
-		where, wanted, err := o.locate(done.tasks, t.key())
-		if err != nil {
-			return nil, err
+		done.add(slot, row.Status, row.Attempts)
+		if row.Status == formats.StatusFailed {
+			return
 		}
-		if !wanted || t.Status == formats.StatusSkipped || done.has(where.slot) {
-			continue
-		}
-		done.add(where.slot, t.Status, t.Attempts)
-		if t.Status == formats.StatusFailed {
-			continue
-		}
-		if k := len(runs) - 1; k >= 0 && runs[k].First+runs[k].Rows == row {
+		if k := len(runs) - 1; k >= 0 && runs[k].First+runs[k].Rows == at {
 			runs[k].Rows++
 		} else {
-			runs = append(runs, dataset.Range{First: row, Rows: 1})
+			runs = append(runs, dataset.Range{First: at, Rows: 1})
 		}
-	}
-	return runs, nil
+	})
+	return runs, err
 }

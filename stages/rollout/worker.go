@@ -36,7 +36,7 @@ type Worker struct {
 // question is one attempt that a worker was asked to make.
 type question struct {
 	id     string
-	answer chan reply // holds one
+	answer chan reply // holds the program's, and errGone if it does not take the question
 }
 
 type reply struct {
@@ -94,36 +94,27 @@ func (w *Worker) Ask(ctx context.Context, trajectoryID string, line []byte, log 
 	w.stderr.to(both(errs, log))
 	defer w.stderr.to(nil)
 	defer w.stderr.sync()
-	q := &question{id: trajectoryID, answer: make(chan reply, 1)}
+	q := &question{id: trajectoryID, answer: make(chan reply, 2)}
 	w.mu.Lock()
 	w.asked = q
 	w.mu.Unlock()
-	written := make(chan error, 1)
 	go func() {
-		_, err := w.stdin.Write(line)
-		written <- err
+		if _, err := w.stdin.Write(line); err != nil {
+			q.answer <- reply{err: errGone}
+		}
 	}()
 	var a reply
-	for waiting := true; waiting; {
+	select {
+	case a = <-q.answer:
+	case <-w.silent:
 		select {
 		case a = <-q.answer:
-			waiting = false
-		case err := <-written:
-			written = nil
-			if err != nil {
-				a, waiting = reply{err: errGone}, false
-			}
-		case <-w.silent:
-			select {
-			case a = <-q.answer:
-			default:
-				a.err = errGone
-			}
-			waiting = false
-		case <-ctx.Done():
-			w.Stop()
-			return nil, context.Cause(ctx)
+		default:
+			a.err = errGone
 		}
+	case <-ctx.Done():
+		w.Stop()
+		return nil, context.Cause(ctx)
 	}
 	if a.err == nil {
 		return a.line, nil

@@ -17,6 +17,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"net"
 	"net/http"
 	"net/url"
@@ -134,18 +135,10 @@ func (c *Client) Post(ctx context.Context, url string, body, answer any) error {
 // http returns a client that does not follow a redirect to another host or
 // port, which would get the key.
 func (c *Client) http() *http.Client {
-	if c.HTTP == nil {
-		return staying
-	}
-	return Staying(c.HTTP)
+	return Staying(cmp.Or(c.HTTP, http.DefaultClient))
 }
 
-var staying = Staying(http.DefaultClient)
-
 func (c *Client) request(ctx context.Context, q Request) (*http.Request, error) {
-	if q.Method == "" {
-		q.Method = http.MethodGet
-	}
 	if q.Body == nil && q.JSON != nil {
 		data, err := json.Marshal(q.JSON)
 		if err != nil {
@@ -165,9 +158,7 @@ func (c *Client) request(ctx context.Context, q Request) (*http.Request, error) 
 			r.Header.Set("Content-Type", q.Type)
 		}
 	}
-	for name, values := range q.Header {
-		r.Header[name] = values
-	}
+	maps.Copy(r.Header, q.Header)
 	if c.Sign != nil {
 		c.Sign(r)
 	}

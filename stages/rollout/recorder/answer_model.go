@@ -19,9 +19,7 @@ func matchModel(asked, got string, accept []string) (version *int64, ok bool) {
 	case got == "":
 		_, v = checkpoint(asked)
 		return v, true
-	case got == asked:
-		return v, true
-	case name == asked && v != nil:
+	case got == asked, name == asked && v != nil:
 		return v, true
 	case strings.HasPrefix(got, asked) && snapshot.MatchString(got[len(asked):]):
 		return nil, true

@@ -4,7 +4,6 @@ import (
 	"container/list"
 	"context"
 	"io"
-	"log/slog"
 	"net/http"
 	"sync"
 	"time"
@@ -19,19 +18,16 @@ import (
 // answers 429 or 503, or takes much longer per token than at its best, and
 // grows with each answer.
 type balance struct {
-	maxLimit float64 // calls at once, of one endpoint
-	slowdown float64 // 0: latency does not matter
-	every    time.Duration
-	healthy  func(ctx context.Context, url string) bool
-	log      *slog.Logger
-	ctx      context.Context // of health checks
-	stop     context.CancelFunc
-	checks   sync.WaitGroup
+	opts   *Options
+	client *http.Client
+	ctx    context.Context // of health checks
+	stop   context.CancelFunc
+	checks sync.WaitGroup
 
 	mu     sync.Mutex
 	list   []*endpoint
 	groups map[string]*group
-	queue  list.List // of *waiting, in the order in which they came
+	queue  list.List // of *waiter, in the order in which they came
 }
 
 // waiter is a call that waits for a free place.
@@ -70,12 +66,10 @@ const (
 )
 
 func newBalance(o *Options, client *http.Client) *balance {
-	b := &balance{maxLimit: float64(o.Connections), slowdown: o.Slowdown, every: o.HealthEvery, log: o.Log,
-		groups: map[string]*group{}}
+	b := &balance{opts: o, client: client, groups: map[string]*group{}}
 	b.ctx, b.stop = context.WithCancel(context.Background())
-	b.healthy = func(ctx context.Context, url string) bool { return healthy(ctx, client, url, o.APIKey) }
 	for _, url := range o.Endpoints {
-		b.list = append(b.list, &endpoint{url: url, limit: b.maxLimit})
+		b.list = append(b.list, &endpoint{url: url, limit: float64(o.Connections)})
 	}
 	return b
 }
@@ -216,10 +210,10 @@ func (b *balance) release(e *endpoint, v verdict, began, now time.Time, took tim
 		if took > 0 && (e.best == 0 || took < e.best) {
 			e.best = took
 		}
-		if b.slowdown > 0 && took > 0 && float64(took) > b.slowdown*float64(e.best) {
+		if b.opts.Slowdown > 0 && took > 0 && float64(took) > b.opts.Slowdown*float64(e.best) {
 			e.shrink(began, now, 0.9)
 		} else {
-			e.limit = min(b.maxLimit, e.limit+1/max(1, e.limit))
+			e.limit = min(float64(b.opts.Connections), e.limit+1/max(1, e.limit))
 		}
 	case throttled:
 		e.failures = 0
@@ -227,7 +221,7 @@ func (b *balance) release(e *endpoint, v verdict, began, now time.Time, took tim
 	case failing:
 		if e.failures++; e.failures >= 3 && !e.down && len(b.list) > 1 {
 			e.down = true
-			b.log.Warn("an endpoint gets no calls until it answers again", "endpoint", e.url)
+			b.opts.Log.Warn("an endpoint gets no calls until it answers again", "endpoint", e.url)
 			b.checks.Add(1)
 			go b.watch(e)
 		}
@@ -247,17 +241,17 @@ func (e *endpoint) shrink(began, now time.Time, share float64) {
 // watch checks an endpoint that is down until it answers.
 func (b *balance) watch(e *endpoint) {
 	defer b.checks.Done()
-	for pause := b.every; ; pause = min(2*pause, 16*b.every) {
+	for pause := b.opts.HealthEvery; ; pause = min(2*pause, 16*b.opts.HealthEvery) {
 		select {
 		case <-time.After(pause):
 		case <-b.ctx.Done():
 			return
 		}
-		if b.healthy(b.ctx, e.url) {
+		if b.healthy(e.url) {
 			b.mu.Lock()
 			defer b.mu.Unlock()
 			e.down, e.failures = false, 0
-			b.log.Info("an endpoint answers again", "endpoint", e.url)
+			b.opts.Log.Info("an endpoint answers again", "endpoint", e.url)
 			b.serve()
 			return
 		}
@@ -266,15 +260,15 @@ func (b *balance) watch(e *endpoint) {
 
 // healthy requests the list of models, which every engine has and which costs
 // nothing.
-func healthy(ctx context.Context, client *http.Client, url, key string) bool {
-	ctx, cancel := context.WithTimeout(ctx, 10*time.Second)
+func (b *balance) healthy(url string) bool {
+	ctx, cancel := context.WithTimeout(b.ctx, 10*time.Second)
 	defer cancel()
 	req, err := http.NewRequestWithContext(ctx, http.MethodGet, url+"/models", nil)
 	if err != nil {
 		return false
 	}
-	remote.Authorize(req, key)
-	resp, err := client.Do(req)
+	remote.Authorize(req, b.opts.APIKey)
+	resp, err := b.client.Do(req)
 	if err != nil {
 		return false
 	}

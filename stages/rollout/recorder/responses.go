@@ -39,13 +39,10 @@ func (responsesTranslator) decode(q *request, stored func(string) ([]formats.Mes
 	q.previous = jsontext.Unquote(q.fields.Get("previous_response_id"))
 	q.responses.instructions = jsontext.Unquote(q.fields.Get("instructions"))
 	var t inputReader
-	switch input := orEmpty(q.fields.Get("input")); input[0] {
-	case '"':
-		if !q.fields.Has("input") {
-			return errors.New(`the request has no "input"`)
-		}
+	switch input := q.fields.Get("input"); {
+	case len(input) > 0 && input[0] == '"':
 		t.add(formats.Message{Role: "user", Content: jsontext.Unquote(input)})
-	case '[':
+	case len(input) > 0 && input[0] == '[':
 		n := 0
 		for raw := range jsontext.Elements(input) {
 			o := jsontext.ParseObject(raw)

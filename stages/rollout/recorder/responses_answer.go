@@ -121,8 +121,7 @@ func (q *request) items(r *result, m *formats.Message, top jsontext.Object) (out
 			thoughts++
 			continue
 		}
-		last = q.messageItem(texts)
-		last.Content = append(last.Content, outputText(p.text))
+		last = q.messageItem(texts, outputText(p.text))
 		out = append(out, last)
 		texts++
 	}
@@ -134,8 +133,7 @@ func (q *request) items(r *result, m *formats.Message, top jsontext.Object) (out
 		}
 		last.Content = append(last.Content, responsesPart{Type: "refusal", Refusal: &refusal})
 	case last == nil && len(m.ToolCalls) == 0:
-		last = q.messageItem(0)
-		last.Content = append(last.Content, outputText(""))
+		last = q.messageItem(0, outputText(""))
 		out = append(out, last)
 	}
 	if last != nil && last.Content[0].Type == "output_text" {
@@ -173,8 +171,9 @@ func (q *request) reasoningItem(text string, k int) *responsesReasoning {
 	return &item
 }
 
-func (q *request) messageItem(k int) *responsesItem {
-	return &responsesItem{Type: "message", ID: q.itemID("msg_", k), Status: "completed", Role: "assistant"}
+func (q *request) messageItem(k int, parts ...responsesPart) *responsesItem {
+	return &responsesItem{Type: "message", ID: q.itemID("msg_", k), Status: "completed", Role: "assistant",
+		Content: parts}
 }
 
 func outputText(text string) responsesPart {

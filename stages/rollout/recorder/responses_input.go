@@ -30,17 +30,11 @@ func (t *inputReader) add(m formats.Message) {
 	t.messages, t.open = append(t.messages, m), false
 }
 
-// item adds an item, and reports whether its type is known. The input of a custom
-// tool becomes the argument of a function.
+// item adds an item, and reports whether its type is known.
 func (t *inputReader) item(o jsontext.Object) bool {
-	switch kind := jsontext.Unquote(o.Get("type")); kind {
+	switch jsontext.Unquote(o.Get("type")) {
 	case "reasoning", "function_call", "custom_tool_call":
-		m := t.assistant()
-		readItem(m, o)
-		if kind == "custom_tool_call" {
-			call := &m.ToolCalls[len(m.ToolCalls)-1]
-			call.Arguments = string(customArguments(call.Arguments))
-		}
+		readItem(t.assistant(), o)
 	case "message", "":
 		if jsontext.Unquote(o.Get("role")) == "assistant" {
 			readItem(t.assistant(), o)
@@ -59,9 +53,10 @@ func (t *inputReader) item(o jsontext.Object) bool {
 	return true
 }
 
-// readItem adds one item of a response to m.
+// readItem adds one item of a response to m. The input of a custom tool becomes the
+// argument of a function.
 func readItem(m *formats.Message, o jsontext.Object) {
-	switch jsontext.Unquote(o.Get("type")) {
+	switch kind := jsontext.Unquote(o.Get("type")); kind {
 	case "reasoning":
 		for _, key := range []string{"content", "summary"} {
 			var text string
@@ -74,14 +69,13 @@ func readItem(m *formats.Message, o jsontext.Object) {
 			}
 		}
 		m.Reasoning += unsealReasoning(jsontext.Unquote(o.Get("encrypted_content")))
-	case "function_call":
+	case "function_call", "custom_tool_call":
+		arguments := jsontext.Unquote(o.Get("arguments"))
+		if kind == "custom_tool_call" {
+			arguments = string(customArguments(jsontext.Unquote(o.Get("input"))))
+		}
 		m.ToolCalls = append(m.ToolCalls,
-			formats.ToolCall{ID: jsontext.Unquote(o.Get("call_id")), Name: fullName(o),
-				Arguments: jsontext.Unquote(o.Get("arguments"))})
-	case "custom_tool_call":
-		m.ToolCalls = append(m.ToolCalls,
-			formats.ToolCall{ID: jsontext.Unquote(o.Get("call_id")), Name: fullName(o),
-				Arguments: jsontext.Unquote(o.Get("input"))})
+			formats.ToolCall{ID: jsontext.Unquote(o.Get("call_id")), Name: fullName(o), Arguments: arguments})
 	default:
 		if role := jsontext.Unquote(o.Get("role")); role != "" {
 			m.Role = role

@@ -87,9 +87,7 @@ func (w *responsesEvents) itemOf(p segment) jsontext.Object {
 	if p.reasoning {
 		return objectOf(w.q.reasoningItem(p.text, k))
 	}
-	item := w.q.messageItem(k)
-	item.Content = append(item.Content, outputText(p.text))
-	return objectOf(item)
+	return objectOf(w.q.messageItem(k, outputText(p.text)))
 }
 
 func (w *responsesEvents) beginItem(at jsontext.Member, o jsontext.Object) {

@@ -20,9 +20,8 @@ import (
 // everything from the finish reason on, are sent once the call is recorded. While
 // nothing else is sent, it sends pings.
 type agentStream struct {
-	s     *Session
-	q     *request
-	every time.Duration
+	s *Session
+	q *request
 
 	events eventEncoder
 	batch  bytes.Buffer // events that were not sent
@@ -35,11 +34,11 @@ type agentStream struct {
 }
 
 func (s *Session) newAgentStream(w http.ResponseWriter, q *request) *agentStream {
-	m := &agentStream{s: s, q: q, every: s.recorder.opts.PingEvery, w: w}
+	m := &agentStream{s: s, q: q, w: w}
 	m.events = q.api.encodeEvents(q, &m.batch)
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	m.timer = time.AfterFunc(m.every, m.ping)
+	m.timer = time.AfterFunc(s.recorder.opts.PingEvery, m.ping)
 	return m
 }
 
@@ -65,7 +64,7 @@ func (m *agentStream) head(header http.Header) {
 func (m *agentStream) flush() {
 	_ = http.NewResponseController(m.w).Flush()
 	if !m.ended {
-		m.timer.Reset(m.every)
+		m.timer.Reset(m.s.recorder.opts.PingEvery)
 	}
 }
 

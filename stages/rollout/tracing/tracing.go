@@ -159,17 +159,8 @@ func (s *Sender) run() {
 	for q := range s.queue {
 		var r otel.Request
 		size := s.add(&r, q, 0)
-	more:
-		for size < requestSize && len(r.Spans) < maxSpans {
-			select {
-			case q, ok := <-s.queue:
-				if !ok {
-					break more
-				}
-				size = s.add(&r, q, size)
-			default:
-				break more
-			}
+		for size < requestSize && len(r.Spans) < maxSpans && len(s.queue) > 0 { // nobody else takes from it
+			size = s.add(&r, <-s.queue, size)
 		}
 		s.send(r)
 	}
