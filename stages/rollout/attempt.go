@@ -17,7 +17,6 @@ import (
 	"github.com/rollmill/rollmill/stages/rollout/tree"
 )
 
-// job is one attempt to make.
 type job struct {
 	example    int // index among the examples
 	generation int32

@@ -78,7 +78,6 @@ func (s *spending) money() float64 {
 	return (float64(float64(s.prompt)*s.budget.PromptPrice) + float64(float64(s.completion)*s.budget.CompletionPrice)) / 1e6
 }
 
-// spent returns what the calls have cost.
 func (s *spending) spent() stages.Spend {
 	s.mu.Lock()
 	defer s.mu.Unlock()

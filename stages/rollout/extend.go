@@ -32,7 +32,6 @@ type base struct {
 	written      int // groups
 }
 
-// held is a group of the base.
 type held struct {
 	first int64
 	rows  int32
@@ -147,7 +146,6 @@ func (o Options) newBase(ctx context.Context, d *dataset.Dataset, planned tasks)
 	return b, err
 }
 
-// plannedTask finds the task of a group.
 func (o Options) plannedTask(planned tasks, g group) (i int, ok bool, err error) {
 	if int(g.epoch) != o.AtEpoch() {
 		return 0, false, nil

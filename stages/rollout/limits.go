@@ -21,7 +21,6 @@ func (o Options) checkLimits() error {
 	return nil
 }
 
-// noExamples returns the error of a task file without an example to attempt.
 func (o Options) noExamples() error {
 	return formats.Invalid(o.ExamplesRef.URI, "is it the right file, and do --allow and --deny leave any?", nil,
 		"there is no example in it")

@@ -27,7 +27,6 @@ func (o Options) checkFiles(left int64) error {
 	return nil
 }
 
-// filesEach is how many files an attempt holds open.
 func (o Options) filesEach() int64 {
 	if f, ok := o.Agent.(Files); ok {
 		return int64(f.Files())

@@ -39,7 +39,6 @@ func OpenPlan(ctx context.Context, in stages.Input) (*Plan, error) {
 // Epoch returns the epoch of the groups that the plan was made from.
 func (p *Plan) Epoch() int { return p.epoch }
 
-// planned is a row of the plan.
 type planned struct {
 	ExampleID   string `parquet:"example_id"`
 	Epoch       int32  `parquet:"epoch,delta"`
@@ -84,7 +83,6 @@ func (p *Plan) tasks(ctx context.Context, all Examples, epoch int) (tasks, error
 	return listed(list), nil
 }
 
-// each calls f with every row.
 func (p *Plan) each(ctx context.Context, f func(*planned) error) error {
 	at := -1
 	for row, err := range dataset.Each[planned](ctx, p.d, formats.TablePlan, dataset.Range{Rows: p.rows}) {

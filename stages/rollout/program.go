@@ -138,7 +138,6 @@ type discard struct{}
 func (discard) Write(p []byte) (int, error) { return len(p), nil }
 func (discard) Close() error                { return nil }
 
-// redactedLog is a log without secrets.
 type redactedLog struct {
 	*secret.Writer
 	file *os.File

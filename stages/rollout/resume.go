@@ -90,7 +90,6 @@ func (o Options) eachFinished(t tasks, rows iter.Seq2[*finished, error],
 	return nil
 }
 
-// left returns the number of attempts that remain.
 func (o Options) left(d *done) int64 {
 	n := d.tasks.attempts() - d.n
 	if o.RetryFailed {

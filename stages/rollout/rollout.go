@@ -161,7 +161,6 @@ func (o Options) attempted(ctx context.Context, t tasks, turn *turn,
 	return journal, skip, err
 }
 
-// runner makes the attempts of one shard.
 type runner struct {
 	opts     Options
 	journal  *dataset.Journal[formats.Trajectory]
@@ -274,7 +273,6 @@ func (r *runner) attempts(ctx context.Context, done *done) error {
 	return errors.Join(err, r.keeper.close())
 }
 
-// atOnce returns how many trajectories run at once.
 func (o Options) atOnce() int {
 	if l, ok := o.Agent.(Limited); ok && l.Limit() > 0 {
 		return min(o.Concurrency, l.Limit())

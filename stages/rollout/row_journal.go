@@ -36,10 +36,8 @@ func newKeeper(ctx context.Context, j *dataset.Journal[formats.Trajectory], ever
 	return k
 }
 
-// keep queues a row.
 func (k *keeper) keep(t formats.Trajectory) { k.rows <- t }
 
-// close writes the last segment.
 func (k *keeper) close() error {
 	close(k.rows)
 	<-k.done

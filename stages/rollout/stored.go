@@ -7,7 +7,6 @@ import (
 	"github.com/rollmill/rollmill/formats"
 )
 
-// asksEngine reports whether the agent needs an engine.
 func (o Options) asksEngine() bool {
 	_, stored := o.Agent.(Stored)
 	return !stored

@@ -87,7 +87,6 @@ func (t tasks) slice(index, count int) tasks {
 	return every(t.from+from, t.from+to, int(t.each))
 }
 
-// attempts returns the total number of attempts.
 func (t tasks) attempts() int64 {
 	if t.len() == 0 {
 		return 0
@@ -117,7 +116,6 @@ func (o Options) locate(t tasks, k key) (at located, ok bool, err error) {
 	return at, k.generation >= task.first && k.generation < task.first+task.n, nil
 }
 
-// key identifies an attempt.
 type key struct {
 	run        string
 	example    string

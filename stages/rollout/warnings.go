@@ -20,7 +20,6 @@ type warnings struct {
 	seen map[string]*failureCount
 }
 
-// failureCount counts failures of one text.
 type failureCount struct {
 	class, text string
 	n, logged   int

@@ -32,7 +32,6 @@ func (l *lines) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// flush logs what there is of a line.
 func (l *lines) flush() {
 	text := strings.TrimRight(strings.ToValidUTF8(string(l.rest), "\uFFFD"), "\r\n")
 	l.rest = l.rest[:0]

@@ -23,7 +23,6 @@ type mark string
 
 func newMark() mark { return mark("_ROLLMILL_PROCESS_" + rand.Text()) }
 
-// env returns the variable for the program's environment.
 func (m mark) env() string { return string(m) + "=1" }
 
 // kill kills every process that has the mark. A process may start another one

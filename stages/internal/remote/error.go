@@ -86,7 +86,6 @@ func Unsure(err error) bool {
 // clientClosed is the status of proxies for a client that disconnected.
 const clientClosed = 499
 
-// clean removes secrets from an error.
 func (c *Client) clean(e *Error) *Error {
 	for _, secret := range c.Secrets {
 		if secret == "" {

@@ -44,14 +44,12 @@ type choice struct {
 	duplicate  bool // a non-streamed answer has two choices with this index
 }
 
-// streamedText joins the text of a stream.
 type streamedText struct {
 	content, reasoning, refusal strings.Builder
 
 	parts [][]byte // of content that is more than text, up to what content has; nil: all is text
 }
 
-// addList adds a list of content parts.
 func (p *streamedText) addList(list []byte) {
 	for part := range jsontext.Elements(list) {
 		if o := jsontext.ParseObject(part); string(o.Get("type")) == `"text"` {
@@ -157,7 +155,6 @@ func (a *answer) setPrompt(v []byte) {
 	}
 }
 
-// read reads the usage of an answer.
 func (u *usage) read(v []byte) {
 	o := jsontext.ParseObject(v)
 	if o == nil {

@@ -26,7 +26,6 @@ func (c *cursor) over(b []byte) *cursor {
 	return c
 }
 
-// value reads the value at the cursor.
 func (c *cursor) value() []byte {
 	from := c.i
 	to := jsontext.CheckValue(c.b, from, 0)
@@ -62,7 +61,6 @@ func (c *cursor) members() iter.Seq[[]byte] {
 	}
 }
 
-// key reads a member's key and its colon.
 func (c *cursor) key() []byte {
 	from := c.i
 	to := jsontext.CheckString(c.b, from)

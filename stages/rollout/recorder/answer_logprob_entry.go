@@ -139,7 +139,6 @@ func parseDecimal(b []byte, i int) (f float32, end int) {
 	return float32(x), i
 }
 
-// parseFloat parses the number by strconv.
 func parseFloat(b []byte, from int) (f float32, end int) {
 	if end = jsontext.CheckNumber(b, from); end < 0 {
 		return 0, -1

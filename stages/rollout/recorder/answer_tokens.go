@@ -26,7 +26,6 @@ const (
 var sources = [...]string{formats.TokensChoice, formats.TokensResponse, formats.TokensInLogprobs,
 	formats.TokensEntryID, formats.TokensMetaInfo, formats.TokensMessage}
 
-// idList are the ids of one source.
 type idList struct {
 	ids     []int32
 	missing bool // one is missing
@@ -81,7 +80,6 @@ func (t *tokens) contradiction() string {
 	return ""
 }
 
-// readIDs reads a list of ids.
 func (t *tokens) readIDs(from source, raw []byte) {
 	if isNull(raw) {
 		return

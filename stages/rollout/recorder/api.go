@@ -10,7 +10,6 @@ import (
 // files that begin with its name, and add it here.
 var apis = []*api{chatAPI, completionsAPI, messagesAPI, responsesAPI}
 
-// api is one of the APIs that agents speak.
 type api struct {
 	name      string // recorded with a call
 	route     string // where agents call it, below /v1

@@ -28,7 +28,6 @@ func (q *request) convert(set func(key string, v []byte) error) error {
 	return nil
 }
 
-// setMessages writes the messages into the request.
 func (q *request) setMessages() {
 	path := make([]int, len(q.messages))
 	for i := range path {
@@ -50,7 +49,6 @@ func functionTool(o jsontext.Object, schema string) []byte {
 	return jsontext.Object{field("type", encode("function")), field("function", function.Bytes())}.Bytes()
 }
 
-// setChatTools sets the tools, if there are any.
 func (q *request) setChatTools(tools [][]byte) {
 	if len(tools) > 0 {
 		q.tools = jsontext.Compact(array(tools))
@@ -58,7 +56,6 @@ func (q *request) setChatTools(tools [][]byte) {
 	}
 }
 
-// forceTool makes the model call a tool.
 func (q *request) forceTool(name string) {
 	q.fields.Set("tool_choice", encode(map[string]any{"type": "function", "function": map[string]string{"name": name}}))
 }

@@ -20,7 +20,6 @@ import (
 	"github.com/rollmill/rollmill/stages/internal/remote"
 )
 
-// engines sends requests to the engines.
 type engines struct {
 	opts    *Options
 	client  *http.Client

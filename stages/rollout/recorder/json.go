@@ -27,7 +27,6 @@ func encode(v any) []byte {
 // objectOf returns a value as the JSON object that encode makes of it.
 func objectOf(v any) jsontext.Object { return jsontext.ParseObject(encode(v)) }
 
-// array returns a JSON array of values.
 func array(list [][]byte) []byte {
 	return slices.Concat([]byte("["), bytes.Join(list, []byte(",")), []byte("]"))
 }

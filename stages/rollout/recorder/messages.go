@@ -16,9 +16,8 @@ var messagesAPI = &api{name: "messages", route: "/messages", path: "/chat/comple
 // messagesTranslator translates Anthropic's Messages API.
 type messagesTranslator struct{ chatLogprobs }
 
-// decode turns a request into one of chat completions, because only those have
-// logprobs and token ids. It converts as vLLM's own /v1/messages does, so the
-// prompt is the same.
+// decode converts the prompt as vLLM's own /v1/messages does, so that it is the
+// same.
 func (messagesTranslator) decode(q *request, _ func(string) ([]formats.Message, error)) error {
 	var p messagesPrompt
 	if err := p.prompt(q.fields); err != nil {
@@ -193,7 +192,6 @@ func imageURL(o jsontext.Object) (string, error) {
 	}
 }
 
-// toolResult adds a tool message.
 func (p *messagesPrompt) toolResult(o jsontext.Object) error {
 	p.endMessage(false)
 	content := orEmpty(o.Get("content"))

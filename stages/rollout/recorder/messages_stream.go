@@ -13,7 +13,6 @@ func (messagesTranslator) encodeEvents(_ *request, w io.Writer) eventEncoder {
 	return &messagesEvents{eventWriter{to: w, ping: "event: ping\ndata: {\"type\":\"ping\"}\n\n"}}
 }
 
-// begin writes the events before the first block.
 func (w *messagesEvents) begin(o jsontext.Object) {
 	if w.begun {
 		return
@@ -25,7 +24,6 @@ func (w *messagesEvents) begin(o jsontext.Object) {
 	w.write("ping", nil)
 }
 
-// end writes what is left of a message.
 func (w *messagesEvents) end(o jsontext.Object) {
 	w.begin(o)
 	i := 0
@@ -40,7 +38,6 @@ func (w *messagesEvents) end(o jsontext.Object) {
 	w.write("message_stop", nil)
 }
 
-// closeText writes what is left of a text.
 func (w *messagesEvents) closeText(p segment) { w.writeBlock(objectOf(blockOf(p))) }
 
 // writeBlock writes the events of the next content block, or those that are left.
@@ -68,7 +65,6 @@ func (w *messagesEvents) beginBlock(o jsontext.Object) {
 	w.open = true
 }
 
-// delta writes a delta of the open block.
 func (w *messagesEvents) delta(kind, key string, v []byte) {
 	if string(v) == `""` {
 		return
@@ -77,7 +73,6 @@ func (w *messagesEvents) delta(kind, key string, v []byte) {
 	w.write("content_block_delta", jsontext.Object{field("index", encode(w.done)), field("delta", piece.Bytes())})
 }
 
-// writeText writes more of a text.
 func (w *messagesEvents) writeText(p segment) {
 	if !w.open {
 		w.beginBlock(objectOf(blockOf(p)))
@@ -90,7 +85,6 @@ func (w *messagesEvents) writeText(p segment) {
 	w.shown += len(p.text)
 }
 
-// fail writes the error of a message that has begun.
 func (w *messagesEvents) fail(kind, text string) {
 	w.write("error", jsontext.Object{field("error", encode(map[string]string{"type": kind, "message": text}))})
 }

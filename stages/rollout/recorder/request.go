@@ -18,7 +18,6 @@ import (
 // without.
 var DefaultExtra = map[string]any{"return_token_ids": true, "return_tokens_as_token_ids": true}
 
-// request is one request of an agent.
 type request struct {
 	api      *api
 	fields   jsontext.Object // as the agent sent them, then with what was added

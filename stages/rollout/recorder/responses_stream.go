@@ -25,7 +25,6 @@ func (w *responsesEvents) writeNumbered(kind string, fields ...jsontext.Member) 
 	w.write(kind, append(jsontext.Object{field("sequence_number", encode(w.n-1))}, fields...))
 }
 
-// begin writes the events before the first item.
 func (w *responsesEvents) begin(o jsontext.Object) {
 	if w.begun {
 		return
@@ -38,7 +37,6 @@ func (w *responsesEvents) begin(o jsontext.Object) {
 	w.writeNumbered("response.in_progress", field("response", begun.Bytes()))
 }
 
-// end writes what is left of a response.
 func (w *responsesEvents) end(o jsontext.Object) {
 	w.begin(o)
 	i := 0
@@ -77,7 +75,6 @@ func (w *responsesEvents) itemEvents(index int, o jsontext.Object) {
 	w.closeBlock()
 }
 
-// closeText writes what is left of a text.
 func (w *responsesEvents) closeText(p segment) { w.itemEvents(w.done, w.itemOf(p)) }
 
 // itemOf returns a text or reasoning as the item that it becomes. Texts and reasoning
@@ -96,7 +93,6 @@ func (w *responsesEvents) beginItem(at jsontext.Member, o jsontext.Object) {
 	w.writeNumbered("response.output_item.added", at, field("item", begun.Bytes()))
 }
 
-// writeText writes more of a text.
 func (w *responsesEvents) writeText(p segment) {
 	at, index := field("output_index", encode(w.done)), field("content_index", encode(0))
 	if !w.open {

@@ -145,7 +145,6 @@ func (s *Session) begin(q *request, function, session string) *call {
 	return c
 }
 
-// walk adds a prompt to the tree.
 func (s *Session) walk(q *request, session string) tree.Path {
 	if q.plainText {
 		return s.tree.WalkText(q.messages[0])
@@ -173,7 +172,6 @@ func (s *Session) toolSet(tools string) int32 {
 	return int32(len(s.record.ToolSets) - 1)
 }
 
-// end records how a call ended, answered or not.
 func (s *Session) end(c *call, r *result) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

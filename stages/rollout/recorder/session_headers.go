@@ -10,7 +10,6 @@ import (
 var sessionHeaders = []string{"X-Claude-Code-Session-Id", "X-Claude-Code-Agent-Id", "Session_id", "Session-Id",
 	"X-Openai-Subagent", "X-Opencode-Session", "X-Session-Id"}
 
-// sessionOf returns what the headers of a request say about its session.
 func sessionOf(h http.Header) string {
 	var out []string
 	for _, name := range sessionHeaders {

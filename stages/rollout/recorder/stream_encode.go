@@ -40,7 +40,6 @@ func (w *eventWriter) rest(raw []byte) []byte {
 	return encode(text[min(w.shown, len(text)):])
 }
 
-// closeBlock notes that the open block is complete.
 func (w *eventWriter) closeBlock() { w.done, w.open, w.shown = w.done+1, false, 0 }
 
 // write writes an event, whose data repeats its kind.

@@ -28,7 +28,6 @@ type event struct {
 // last reports whether the event ends the stream.
 func (e *event) last() bool { return string(e.data) == "[DONE]" }
 
-// addTo adds an event to an answer.
 func (e *event) addTo(a *answer, q *request) error {
 	if e.read {
 		return nil
@@ -67,7 +66,6 @@ func (e *event) appendWith(out, data []byte) []byte {
 
 var dataField = []byte("data:")
 
-// eventReader reads server-sent events.
 type eventReader struct {
 	r       io.Reader
 	close   func()
@@ -84,7 +82,6 @@ func newEventReader(r io.Reader, close func()) *eventReader {
 	return &eventReader{r: r, close: close, buf: make([]byte, 32<<10)}
 }
 
-// peek waits for the first event.
 func (s *eventReader) peek() (err error) {
 	s.first, err = s.read()
 	if err == io.EOF {
@@ -183,7 +180,6 @@ func (s *eventReader) cut(end int) {
 	}
 }
 
-// dataOf returns what is in a line of data.
 func dataOf(line []byte) []byte {
 	line = line[len(dataField):]
 	if len(line) > 0 && line[0] == ' ' {

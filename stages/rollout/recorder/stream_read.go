@@ -10,7 +10,6 @@ import (
 	"github.com/rollmill/rollmill/formats/jsontext"
 )
 
-// readEvent adds the next event to the answer.
 func (r *result) readEvent(q *request) error {
 	e, err := r.events.next()
 	if err == io.EOF {

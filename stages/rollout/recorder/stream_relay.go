@@ -62,7 +62,6 @@ type sender struct {
 	batch []byte
 }
 
-// now sends what was collected.
 func (s *sender) now() {
 	if len(s.batch) > 0 {
 		s.w.Write(s.batch)
@@ -90,7 +89,6 @@ func (s *Session) breakOff(ctx context.Context, c *call, r *result, err error) {
 	panic(http.ErrAbortHandler)
 }
 
-// finished reports whether n choices have a finish reason.
 func (a *answer) finished(n int) bool {
 	for _, c := range a.choices {
 		if c.finish != "" {

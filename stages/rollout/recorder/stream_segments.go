@@ -14,7 +14,6 @@ type segmentList struct {
 	reasoning, content int // bytes that were read
 }
 
-// segmentSpan is a part of the text, or of the reasoning.
 type segmentSpan struct {
 	reasoning bool
 	from, to  int

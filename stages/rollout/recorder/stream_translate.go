@@ -78,7 +78,6 @@ func (m *agentStream) ping() {
 	}
 }
 
-// send sends the events that were written.
 func (m *agentStream) send(header http.Header) {
 	m.mu.Lock()
 	defer m.mu.Unlock()

@@ -50,7 +50,6 @@ func (s *Settings) Declare(d *plugin.Declarer) {
 	d.Variable(&s.resource, "OTEL_RESOURCE_ATTRIBUTES")
 }
 
-// target is where requests go.
 type target struct {
 	url     string
 	header  map[string]string
@@ -86,7 +85,6 @@ func (s *Settings) target() (t target, err error) {
 	return t, nil
 }
 
-// attributes returns those of the resource.
 func (s *Settings) attributes() (out []otel.Attribute, err error) {
 	list, err := pairs(s.resource)
 	if err != nil {

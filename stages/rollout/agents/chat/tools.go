@@ -45,7 +45,6 @@ func (p *Programs) Parse(texts []string) error {
 	return nil
 }
 
-// tool is a tool that the model may call.
 type tool struct {
 	Program                    // without words for a tool that only ends the conversation
 	definition json.RawMessage // as in a request's "tools"; nil makes one with open parameters
@@ -129,7 +128,6 @@ func definitions(tools []tool) []json.RawMessage {
 	return out
 }
 
-// digestTools checks the tools and digests their programs.
 func (s *Settings) digestTools(tools []tool) (map[string]string, error) {
 	var files map[string]string
 	var seen []string

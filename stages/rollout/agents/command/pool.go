@@ -62,7 +62,6 @@ func (p *pool) take() (*rollout.Worker, error) {
 	return rollout.StartWorker(p.program)
 }
 
-// close ends the idle workers, all at once.
 func (p *pool) close() {
 	p.mu.Lock()
 	idle := p.idle

@@ -261,7 +261,6 @@ func (b *builder) count() {
 	}
 }
 
-// conclude gives the row its state.
 func (b *builder) conclude(s *stream, broken, answer error) {
 	t := &b.t
 	target, last, lost := false, "", false

@@ -18,7 +18,6 @@ import (
 // maxStream is the most that one attempt's stream may hold.
 const maxStream = 128 << 20
 
-// stream is the content of a workflow's stream.
 type stream struct {
 	values []json.RawMessage // pieces of the answer, in order
 	steps  []nat.Step        // in the order of their arrival
@@ -101,7 +100,6 @@ func (s *stream) data(line []byte) {
 	s.values = append(s.values, d.Value)
 }
 
-// fail reads an error record.
 func (s *stream) fail(line []byte) {
 	var e struct{ Code, Message, Details string }
 	if json.Unmarshal(line, &e) != nil || e.Message == "" {

@@ -13,7 +13,6 @@ import (
 	"github.com/rollmill/rollmill/stages/rollout/tree"
 )
 
-// builder builds a row from the calls of one attempt.
 type builder struct {
 	t         formats.Trajectory
 	model     string   // the target, "" for any
