@@ -12,7 +12,6 @@
 package stages
 
 import (
-	"io"
 	"log/slog"
 	"sync/atomic"
 	"time"
@@ -34,7 +33,7 @@ type Progressing func(*Meter) (ended func())
 // Logger returns e.Log or a logger that discards.
 func (e Env) Logger() *slog.Logger {
 	if e.Log == nil {
-		return slog.New(slog.NewTextHandler(io.Discard, nil))
+		return slog.New(slog.DiscardHandler)
 	}
 	return e.Log
 }

@@ -62,17 +62,10 @@ func (o Options) Validate() error {
 			return Usage("write a method and a path, such as --allow-path 'GET /v1/files/*'", "--allow-path: %v", err)
 		}
 	}
-	if err := o.Budget.check(); err != nil {
-		return err
-	}
-	if err := o.checkLimits(); err != nil {
-		return err
-	}
-	if err := o.checkEndpoints(); err != nil {
-		return err
-	}
-	if err := o.checkFields(); err != nil {
-		return err
+	for _, check := range []func() error{o.Budget.check, o.checkLimits, o.checkEndpoints, o.checkFields} {
+		if err := check(); err != nil {
+			return err
+		}
 	}
 	_, err := digestFiles(o.DependsOn)
 	return err

@@ -131,7 +131,7 @@ var errGone = errors.New("the worker ended before it answered")
 
 func (w *Worker) how() error {
 	if w.Ended() {
-		return cmp.Or(w.process.Err(), errGone)
+		return cmp.Or(w.process.Wait(), errGone)
 	}
 	return errGone
 }

@@ -8,10 +8,6 @@ import (
 	"github.com/rollmill/rollmill/formats/jsontext"
 )
 
-// A request of the Messages or the Responses API becomes one of chat
-// completions, because only those have logprobs and token ids in every engine.
-// What both conversions share is in this file.
-
 // convert replaces the request's fields by those of chat completions. set gets
 // each field of the agent's that is not null.
 func (q *request) convert(set func(key string, v []byte) error) error {

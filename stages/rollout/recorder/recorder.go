@@ -169,7 +169,7 @@ func (r *Recorder) forget(s *Session) {
 func (r *Recorder) route() http.Handler {
 	mux := http.NewServeMux()
 	for _, base := range []string{"/t/{key}", "/t/{key}/f/{function}"} {
-		mux.HandleFunc(base+"/v1/{path...}", r.in(r.serve))
+		mux.HandleFunc(base+"/v1/{path...}", r.handle)
 	}
 	mux.HandleFunc("/", func(w http.ResponseWriter, req *http.Request) {
 		writeError(w, http.StatusNotFound, "not_found_error",
@@ -178,22 +178,20 @@ func (r *Recorder) route() http.Handler {
 	return mux
 }
 
-func (r *Recorder) in(serve func(*Session, http.ResponseWriter, *http.Request)) http.HandlerFunc {
-	return func(w http.ResponseWriter, req *http.Request) {
-		r.mu.RLock()
-		s := r.sessions[req.PathValue("key")]
-		r.mu.RUnlock()
-		if s == nil || !s.enter() {
-			writeError(w, http.StatusGone, "not_found_error", "this trajectory has ended")
-			return
-		}
-		defer s.busy.Done()
-		func() {
-			defer s.bound(w)()
-			serve(s, w, req)
-		}()
-		s.stopIfUnfit()
+func (r *Recorder) handle(w http.ResponseWriter, req *http.Request) {
+	r.mu.RLock()
+	s := r.sessions[req.PathValue("key")]
+	r.mu.RUnlock()
+	if s == nil || !s.enter() {
+		writeError(w, http.StatusGone, "not_found_error", "this trajectory has ended")
+		return
 	}
+	defer s.busy.Done()
+	func() {
+		defer s.bound(w)()
+		r.serve(s, w, req)
+	}()
+	s.stopIfUnfit()
 }
 
 // writeGrace is how long an agent has to read the end of an answer after its

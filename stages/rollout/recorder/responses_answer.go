@@ -13,19 +13,15 @@ import (
 // responsesBody is an answer in the form of OpenAI's Responses API. What it repeats
 // of the request follows it.
 type responsesBody struct {
-	ID         string               `json:"id"`
-	Object     string               `json:"object"`
-	Created    json.RawMessage      `json:"created_at"`
-	Status     string               `json:"status"`
-	Error      *string              `json:"error"`
-	Incomplete *responsesIncomplete `json:"incomplete_details"`
-	Model      string               `json:"model"`
-	Output     []any                `json:"output"`
-	Usage      responsesUsage       `json:"usage"`
-}
-
-type responsesIncomplete struct {
-	Reason string `json:"reason"`
+	ID         string            `json:"id"`
+	Object     string            `json:"object"`
+	Created    json.RawMessage   `json:"created_at"`
+	Status     string            `json:"status"`
+	Error      *string           `json:"error"`
+	Incomplete map[string]string `json:"incomplete_details"` // its reason; nil for a whole answer
+	Model      string            `json:"model"`
+	Output     []any             `json:"output"`
+	Usage      responsesUsage    `json:"usage"`
 }
 
 type responsesUsage struct {
@@ -93,7 +89,7 @@ func (responsesTranslator) encode(q *request, r *result) []byte {
 	}
 	if reason := map[string]string{"length": "max_output_tokens",
 		"content_filter": "content_filter"}[m.FinishReason]; reason != "" {
-		out.Status, out.Incomplete = "incomplete", &responsesIncomplete{reason}
+		out.Status, out.Incomplete = "incomplete", map[string]string{"reason": reason}
 	}
 	u := &out.Usage
 	u.Input, u.Output, u.Total, u.InputDetails.Cached = a.usage.prompt, a.usage.completion, a.usage.prompt+

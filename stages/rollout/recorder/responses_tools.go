@@ -7,8 +7,7 @@ import (
 )
 
 // setResponsesTools offers the tools that the agent runs, those of a namespace by
-// their full names. Those that only OpenAI's servers run are left out, because
-// clients offer them to every server.
+// their full names. Those that only OpenAI's servers run are left out.
 func (q *request) setResponsesTools(v []byte) {
 	var list [][]byte
 	add := func(o jsontext.Object) {

@@ -23,7 +23,8 @@ func (s *Session) ask(kind *api, w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	if why := s.admit(); why != "" {
-		s.refuse(w, why)
+		writeError(w, http.StatusForbidden, "trajectory_limit", why)
+		s.stopAtLimit()
 		return
 	}
 	defer s.leave()

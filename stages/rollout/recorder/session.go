@@ -131,25 +131,21 @@ func (s *Session) begin(q *request, function, session string) *call {
 	o := &s.recorder.opts
 	k := len(s.record.Calls)
 	s.clock++
-	if !q.plainText {
-		s.restore(q)
-	}
 	q.responses.id = s.responseID(k)
-	c := &call{index: k, path: s.walk(q, session), began: s.clock, at: o.Now(), model: cmp.Or(q.model, o.Model),
-		request: q}
+	var path tree.Path
+	if q.plainText {
+		path = s.tree.WalkText(q.messages[0])
+	} else {
+		s.restore(q)
+		path = s.tree.WalkIn(session, tree.Path{At: -1}, q.messages)
+	}
+	c := &call{index: k, path: path, began: s.clock, at: o.Now(), model: cmp.Or(q.model, o.Model), request: q}
 	c.target = o.isTarget(c.model, function)
 	q.enrich(o, s.seed(k-s.passed), c.target)
 	s.record.Calls = append(s.record.Calls,
 		formats.Call{Model: c.model, Sampling: q.sampling(o), Tools: s.toolSet(q.tools), Target: c.target,
 			Function: strings.ToValidUTF8(function, "\uFFFD")})
 	return c
-}
-
-func (s *Session) walk(q *request, session string) tree.Path {
-	if q.plainText {
-		return s.tree.WalkText(q.messages[0])
-	}
-	return s.tree.WalkIn(session, tree.Path{At: -1}, q.messages)
 }
 
 func (s *Session) seed(k int) *int64 {

@@ -3,7 +3,6 @@ package recorder
 import (
 	"errors"
 	"fmt"
-	"net/http"
 
 	"github.com/rollmill/rollmill/formats"
 )
@@ -49,10 +48,4 @@ func (s *Session) stopAtLimit() {
 	if reached {
 		s.cancel(ErrLimit)
 	}
-}
-
-// refuse answers a call over the limit with an error that clients do not retry.
-func (s *Session) refuse(w http.ResponseWriter, why string) {
-	writeError(w, http.StatusForbidden, "trajectory_limit", why)
-	s.stopAtLimit()
 }

@@ -8,12 +8,8 @@ import (
 	"github.com/rollmill/rollmill/stages/rollout/tree"
 )
 
-// Clients write the arguments of tool calls anew: many parse and encode them, and
-// some APIs have no text for them. The functions of this file put the sampled
-// text back into a prompt, so that it has the tokens that were sampled.
-
-// restore restores a request's tool calls, each by the answer that the prompt
-// continues, or else by the latest with that call.
+// restore gives a request's tool calls the text of arguments that was sampled, each
+// by the answer that the prompt continues, or else by the latest with that call.
 func (s *Session) restore(q *request) {
 	at, known := -1, true
 	var changed []int

@@ -1,6 +1,7 @@
 package recordertest
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"net/http"
@@ -49,10 +50,7 @@ func (e *Engine) answer(w http.ResponseWriter, r *http.Request, q Request, fault
 }
 
 func (e *Engine) sample(q Request, fault Fault) turn {
-	t := turn{q: q, fault: fault, model: q.Text("model"), reply: e.say(q)}
-	if e.Model != "" {
-		t.model = e.Model
-	}
+	t := turn{q: q, fault: fault, model: cmp.Or(e.Model, q.Text("model")), reply: e.say(q)}
 	if fault.Kind == BaseModel {
 		t.model = "base/model"
 	}
