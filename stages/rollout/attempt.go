@@ -13,6 +13,7 @@ import (
 
 	"github.com/rollmill/rollmill/formats"
 	"github.com/rollmill/rollmill/formats/chat"
+	"github.com/rollmill/rollmill/formats/secret"
 	"github.com/rollmill/rollmill/stages/rollout/recorder"
 	"github.com/rollmill/rollmill/stages/rollout/tree"
 )
@@ -26,13 +27,11 @@ type job struct {
 // attempt makes a trajectory. ok is false when ctx ended first: then there is
 // nothing to keep.
 func (r *runner) attempt(ctx context.Context, e formats.Example, j job) (t formats.Trajectory, ok bool) {
-	o, generation := &r.opts, int(j.generation)
-	id := formats.TrajectoryID(o.Run, e.ID, o.AtEpoch(), generation)
-	t = formats.Trajectory{
-		TrajectoryID: id, Run: o.Run, ExampleID: e.ID, Epoch: int32(o.AtEpoch()), Generation: j.generation,
-		Example: exampleRow(e), Attempts: j.attempts + 1, StartedAt: o.Clock().UnixMicro(),
-	}
-	a := Attempt{Example: o.hidden(e), TrajectoryID: id, Run: o.Run, Epoch: o.AtEpoch(), Generation: generation}
+	o := &r.opts
+	t = o.row(e, j.generation)
+	t.Attempts, t.StartedAt = j.attempts+1, o.Clock().UnixMicro()
+	id := t.TrajectoryID
+	a := Attempt{Example: o.hidden(e), TrajectoryID: id, Run: o.Run, Epoch: o.AtEpoch(), Generation: int(j.generation)}
 	if from, ok := o.Agent.(Stored); ok {
 		return r.stored(ctx, t, from, a)
 	}
@@ -109,6 +108,26 @@ func safely(ctx context.Context, agent Agent, a Attempt) (result Result, err err
 		}
 	}()
 	return agent.Attempt(ctx, a)
+}
+
+// redact removes the process's secrets from a trajectory. A trajectory that
+// contained one fails: its text is no longer what the model read and wrote, so
+// it cannot be trained on.
+func redact(ctx context.Context, t *formats.Trajectory) {
+	_, redacted := secret.From(ctx).Trajectory(t)
+	if redacted && t.Status != formats.StatusFailed {
+		Fail(t, formats.StopError, formats.FailSecret,
+			"the conversation held a secret of this process, which is redacted; keep the secret from the agent, or give it "+
+				"another value if it is a common word")
+	}
+}
+
+// row returns the row of an attempt that was not made yet.
+func (o *Options) row(e formats.Example, generation int32) formats.Trajectory {
+	return formats.Trajectory{
+		TrajectoryID: formats.TrajectoryID(o.Run, e.ID, o.AtEpoch(), int(generation)), Run: o.Run, ExampleID: e.ID,
+		Epoch: int32(o.AtEpoch()), Generation: generation, Example: exampleRow(e),
+	}
 }
 
 func exampleRow(e formats.Example) string {

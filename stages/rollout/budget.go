@@ -132,12 +132,3 @@ func (s *spending) stopped(total int64, log *slog.Logger) (skip bool, err error)
 		"rollout: the budget is spent (%s): %d of %d trajectories are kept, %d were not made", over, total-s.left,
 		total, s.left)
 }
-
-// skipped is the row of a trajectory that was not made.
-func (o Options) skipped(e formats.Example, generation int) formats.Trajectory {
-	return formats.Trajectory{
-		TrajectoryID: formats.TrajectoryID(o.Run, e.ID, o.AtEpoch(), generation), Run: o.Run, ExampleID: e.ID,
-		Epoch:      int32(o.AtEpoch()),
-		Generation: int32(generation), Example: exampleRow(e), Status: formats.StatusSkipped, StopReason: formats.StopBudget,
-	}
-}

@@ -41,7 +41,7 @@ func (o Options) announce(d *done, left int64) {
 // fit turns a trajectory that no dataset can hold into a failed row, so that
 // the others are kept and it is not attempted, and paid for, again and again.
 func fit(t *formats.Trajectory) {
-	if weight(t) < parquet.MaxColumnBytes { // of all columns together
+	if Weight(t) < parquet.MaxColumnBytes { // of all columns together
 		return
 	}
 	column, n := parquet.Oversize(t)

@@ -67,7 +67,7 @@ func (k *keeper) run(ctx context.Context) {
 			if pending = append(pending, t); due == nil {
 				due = time.After(time.Until(k.next))
 			}
-			if size += weight(&t); size > pendingBytes {
+			if size += Weight(&t); size > pendingBytes {
 				flush()
 			}
 		case <-due:
@@ -96,8 +96,8 @@ func (k *keeper) append(ctx context.Context, rows []formats.Trajectory) error {
 	return err
 }
 
-// weight returns about how many bytes a row takes.
-func weight(t *formats.Trajectory) int {
+// Weight returns about how many bytes a row takes.
+func Weight(t *formats.Trajectory) int {
 	n := rowBytes + len(t.Example) + len(t.Metadata) + len(t.Error)
 	for i := range t.Messages {
 		m := &t.Messages[i]

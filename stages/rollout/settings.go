@@ -42,13 +42,6 @@ type Setup struct {
 	Lookup func(name string) (value string, ok bool)
 }
 
-func (s Setup) lookup(name string) (string, bool) {
-	if s.Lookup == nil {
-		return os.LookupEnv(name)
-	}
-	return s.Lookup(name)
-}
-
 // MakeAgent makes the chosen agent. Its calls go through client, unless it has
 // its own. lookup reads the environment of this process.
 func (o *Options) MakeAgent(ctx context.Context, client Client, lookup func(string) (string, bool)) error {
@@ -117,11 +110,15 @@ func (p *ProgramSettings) Declare(d *plugin.Declarer) {
 // values from the environment. Values that look like secrets are added to the
 // secrets of ctx.
 func (p *ProgramSettings) Environ(ctx context.Context, s Setup) ([]string, error) {
+	lookup := s.Lookup
+	if lookup == nil {
+		lookup = os.LookupEnv
+	}
 	var out []string
 	for _, variable := range p.Env {
 		name, value, ok := strings.Cut(variable, "=")
 		if !ok {
-			if value, ok = s.lookup(name); !ok {
+			if value, ok = lookup(name); !ok {
 				return nil, Usage("write --agent-env NAME=VALUE, or set it in the environment",
 					"--agent-env %q is not set", name)
 			}

@@ -77,7 +77,7 @@ func started(name string, err error) error {
 // wait notices the program's end. It waits no longer than the grace for other
 // processes that hold its output.
 func (w *Worker) wait() {
-	_ = w.process.Wait() // how reports its error
+	_ = w.process.Wait() // Ask reports its error
 	w.stdin.Close()
 	w.stderr.close(w.grace)
 	w.stdout.SetReadDeadline(time.Now().Add(w.grace))
@@ -122,19 +122,16 @@ func (w *Worker) Ask(ctx context.Context, trajectoryID string, line []byte, log 
 	w.Stop()
 	w.stderr.to(nil)
 	if errors.Is(a.err, errGone) {
-		return nil, &Failure{formats.FailAgentExit, exitError(w.name, w.how(), errs)}
+		how := errGone
+		if w.Ended() {
+			how = cmp.Or(w.process.Wait(), errGone)
+		}
+		return nil, &Failure{formats.FailAgentExit, exitError(w.name, how, errs)}
 	}
 	return nil, &Failure{formats.FailAgentOutput, a.err}
 }
 
 var errGone = errors.New("the worker ended before it answered")
-
-func (w *Worker) how() error {
-	if w.Ended() {
-		return cmp.Or(w.process.Wait(), errGone)
-	}
-	return errGone
-}
 
 // read reads the program's output until it ends. Lines between attempts are
 // dropped, so that none is taken for a later answer.

@@ -113,7 +113,9 @@ func (w *writer) fillUp(t task, rows []formats.Trajectory) ([]formats.Trajectory
 	e, err := w.o.Examples.At(t.example)
 	for g, is := range made {
 		if !is {
-			rows = append(rows, w.o.skipped(e, int(t.first)+g))
+			row := w.o.row(e, t.first+int32(g))
+			row.Status, row.StopReason = formats.StatusSkipped, formats.StopBudget
+			rows = append(rows, row)
 		}
 	}
 	return rows, err

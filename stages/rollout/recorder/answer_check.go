@@ -25,10 +25,11 @@ func mismatch(format string, args ...any) *Failure {
 // logprob per completion token; otherwise it returns the fault and stores none.
 // completion is the engine's token count for this choice; -1 when unknown.
 func (c *choice) keepTokens(completion int) (source string, f *Failure) {
-	logprobs, listed, bad := c.tokens.allLogprobs()
+	found := c.tokens.withLogprobs()
+	logprobs := found.logprobs
 	ids, source := c.tokens.bestIDs()
 	switch {
-	case !listed && (completion > 0 || len(ids) > 0 || c.message.Content != "" || len(c.message.ToolCalls) > 0):
+	case !found.listed && (completion > 0 || len(ids) > 0 || c.message.Content != "" || len(c.message.ToolCalls) > 0):
 		return "", &Failure{Class: formats.FailNoLogprobs, Text: "the engine gave no logprobs"}
 	case completion == len(logprobs)+1 && c.finish == "stop":
 		return "", mismatch("%d logprobs for %d completion tokens: the end mark's is missing, as where "+
@@ -41,8 +42,8 @@ func (c *choice) keepTokens(completion int) (source string, f *Failure) {
 		return "", mismatch("the answer has two choices of index %d", c.index)
 	case c.tokens.contradiction() != "":
 		return "", mismatch("%s", c.tokens.contradiction())
-	case bad != "":
-		return "", &Failure{Class: formats.FailBadLogprobs, Text: bad}
+	case found.invalid != "":
+		return "", &Failure{Class: formats.FailBadLogprobs, Text: found.invalid}
 	}
 	c.message.Logprobs, c.message.TokenIDs = logprobs, ids
 	if len(ids) == 0 {

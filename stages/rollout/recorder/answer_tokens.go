@@ -55,9 +55,7 @@ func (t *tokens) addText(v []byte) {
 // textList returns the texts of the tokens, one for each logprob; nil unless all
 // have one.
 func (t *tokens) textList() []string {
-	if len(t.logprobs) == 0 && t.fallback != nil {
-		t = t.fallback
-	}
+	t = t.withLogprobs()
 	if len(t.textEnds) == 0 || len(t.textEnds) != len(t.logprobs) {
 		return nil
 	}
@@ -236,13 +234,12 @@ func (t *tokens) addFallback(logprobs [][]byte) {
 	}
 }
 
-// allLogprobs returns the logprobs, whether there was a list of them, and the first
-// invalid one.
-func (t *tokens) allLogprobs() (logprobs []float32, listed bool, bad string) {
+// withLogprobs returns the tokens with logprobs: t, or else its fallback.
+func (t *tokens) withLogprobs() *tokens {
 	if len(t.logprobs) == 0 && t.fallback != nil {
-		return t.fallback.logprobs, true, t.fallback.invalid
+		return t.fallback
 	}
-	return t.logprobs, t.listed, t.invalid
+	return t
 }
 
 func parseIDs(raw []byte) (ids []int32, ok bool) {

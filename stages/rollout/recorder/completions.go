@@ -22,11 +22,9 @@ type completionsTranslator struct{ forwarded }
 func (completionsTranslator) decode(q *request, _ func(string) ([]formats.Message, error)) error {
 	q.view.logprobs = q.fields.Has("logprobs")
 	prompt := q.fields.Get("prompt")
-	if len(prompt) > 0 && prompt[0] == '[' {
-		list := slices.Collect(jsontext.Elements(prompt))
-		if len(list) == 1 && len(list[0]) > 0 && (list[0][0] == '"' || list[0][0] == '[') {
-			prompt = list[0] // one prompt in a list
-		}
+	list := slices.Collect(jsontext.Elements(prompt))
+	if len(list) == 1 && len(list[0]) > 0 && (list[0][0] == '"' || list[0][0] == '[') {
+		prompt = list[0] // one prompt in a list
 	}
 	m := formats.Message{Role: "user", Parent: -1, Call: -1}
 	switch {

@@ -22,7 +22,7 @@
 //  3. session.go records that the call began: it restores rewritten tool
 //     arguments (session_restore.go), adds the prompt to the tree, and adds
 //     the fields that training needs. session_limit.go refuses a call over the
-//     limit, session_headers.go reads the agent's session from the headers.
+//     limit.
 //  4. engine.go sends the request and retries it. engine_balance.go selects the
 //     endpoint, engine_errors.go decides what an error means. The result has a
 //     whole body, or a stream of events (stream_events.go).
@@ -42,8 +42,8 @@
 //
 // # Who owns a token
 //
-// The engine samples a token, and no file but answer_tokens.go reads one. While
-// a call runs, its tokens lie in choice.tokens, one list of ids for each source
+// The engine samples a token, and only the files of step 5 read one. While a call
+// runs, its tokens lie in choice.tokens, one list of ids for each source
 // that the answer has, and one list of logprobs. choice.keepTokens stores one
 // list of ids and the logprobs in the choice's message if they agree with each
 // other and with the engine's count; otherwise it stores none and names the

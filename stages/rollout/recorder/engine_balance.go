@@ -94,9 +94,6 @@ func (b *balance) leave(name string) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	g := b.groups[name]
-	if g == nil {
-		return
-	}
 	if g.sessions--; g.sessions > 0 {
 		return
 	}

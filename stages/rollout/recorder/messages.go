@@ -103,8 +103,7 @@ func (p *messagesPrompt) prompt(q jsontext.Object) error {
 	if len(list) == 0 || list[0] != '[' {
 		return errors.New(`the request has no list "messages"`)
 	}
-	n := 0
-	for raw := range jsontext.Elements(list) {
+	for n, raw := range slices.Collect(jsontext.Elements(list)) {
 		o := jsontext.ParseObject(raw)
 		role := jsontext.Unquote(o.Get("role"))
 		before := len(p.messages)
@@ -114,7 +113,6 @@ func (p *messagesPrompt) prompt(q jsontext.Object) error {
 		if role == "system" && len(p.messages) > before {
 			p.promoteSystem("")
 		}
-		n++
 	}
 	return nil
 }
@@ -127,12 +125,11 @@ func (p *messagesPrompt) message(where, role string, content []byte) error {
 		p.messages = append(p.messages, p.current)
 		return nil
 	}
-	before, n := len(p.messages), 0
-	for raw := range jsontext.Elements(content) {
+	before := len(p.messages)
+	for n, raw := range slices.Collect(jsontext.Elements(content)) {
 		if err := p.block(jsontext.ParseObject(raw)); err != nil {
 			return fmt.Errorf("%s.content.%d: %w", where, n, err)
 		}
-		n++
 	}
 	p.endMessage(len(p.messages) == before && role != "system")
 	return nil

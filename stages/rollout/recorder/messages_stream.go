@@ -2,6 +2,7 @@ package recorder
 
 import (
 	"io"
+	"slices"
 
 	"github.com/rollmill/rollmill/formats/jsontext"
 )
@@ -26,12 +27,10 @@ func (w *messagesEvents) begin(o jsontext.Object) {
 
 func (w *messagesEvents) end(o jsontext.Object) {
 	w.begin(o)
-	i := 0
-	for raw := range jsontext.Elements(o.Get("content")) {
+	for i, raw := range slices.Collect(jsontext.Elements(o.Get("content"))) {
 		if i >= w.done {
 			w.writeBlock(jsontext.ParseObject(raw))
 		}
-		i++
 	}
 	end := jsontext.Object{field("stop_reason", o.Get("stop_reason")), field("stop_sequence", o.Get("stop_sequence"))}
 	w.write("message_delta", jsontext.Object{field("delta", end.Bytes()), field("usage", o.Get("usage"))})

@@ -127,16 +127,13 @@ func newClient(o Options) *http.Client {
 	t.DisableCompression = true
 	t.MaxIdleConns = 0
 	t.MaxIdleConnsPerHost = o.Connections
-	t.ReadBufferSize = readBuffer(o.Connections)
+	// Answers with logprobs are long, but the buffers of many connections may take
+	// no more than 64 MiB together.
+	t.ReadBufferSize = min(64<<10, max(4<<10, (64<<20)/o.Connections))
 	return &http.Client{Transport: t, CheckRedirect: func(*http.Request, []*http.Request) error {
 		return http.ErrUseLastResponse
 	}}
 }
-
-// readBuffer is the size of a connection's buffer: 64 KiB, since answers with
-// logprobs are long, but less where the buffers of many connections would take
-// too much memory together.
-func readBuffer(connections int) int { return min(64<<10, max(4<<10, (64<<20)/connections)) }
 
 // Close stops listening and ends every session's calls.
 func (r *Recorder) Close() error {

@@ -15,12 +15,14 @@ func (q *request) constrainedBy() string {
 	if len(choice) > 0 && choice[0] == '{' || slices.Contains([]string{"required", "any"}, jsontext.Unquote(choice)) {
 		return "tool_choice"
 	}
-	if kind := jsontext.Unquote(jsontext.ParseObject(q.fields.Get("response_format")).Get("type")); kind != "" &&
-		kind != "text" {
+	restricts := func(format []byte) bool {
+		kind := jsontext.Unquote(jsontext.ParseObject(format).Get("type"))
+		return kind != "" && kind != "text"
+	}
+	if restricts(q.fields.Get("response_format")) {
 		return "response_format"
 	}
-	if kind := jsontext.Unquote(jsontext.ParseObject(jsontext.ParseObject(q.fields.Get("text")).Get("format")).
-		Get("type")); kind != "" && kind != "text" {
+	if restricts(jsontext.ParseObject(q.fields.Get("text")).Get("format")) {
 		return "text.format"
 	}
 	for _, name := range []string{

@@ -43,14 +43,12 @@ func (responsesTranslator) decode(q *request, stored func(string) ([]formats.Mes
 	case len(input) > 0 && input[0] == '"':
 		t.add(formats.Message{Role: "user", Content: jsontext.Unquote(input)})
 	case len(input) > 0 && input[0] == '[':
-		n := 0
-		for raw := range jsontext.Elements(input) {
+		for n, raw := range slices.Collect(jsontext.Elements(input)) {
 			o := jsontext.ParseObject(raw)
 			if !t.item(o) {
 				return fmt.Errorf("input.%d: an item of type %q cannot be given to a chat completions engine", n,
 					jsontext.Unquote(o.Get("type")))
 			}
-			n++
 		}
 	default:
 		return errors.New(`the request has no "input"`)

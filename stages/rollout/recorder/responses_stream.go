@@ -39,12 +39,10 @@ func (w *responsesEvents) begin(o jsontext.Object) {
 
 func (w *responsesEvents) end(o jsontext.Object) {
 	w.begin(o)
-	i := 0
-	for raw := range jsontext.Elements(o.Get("output")) {
+	for i, raw := range slices.Collect(jsontext.Elements(o.Get("output"))) {
 		if i >= w.done {
 			w.itemEvents(i, jsontext.ParseObject(raw))
 		}
-		i++
 	}
 	kind := "completed"
 	if jsontext.Unquote(o.Get("status")) == "incomplete" {
@@ -59,17 +57,15 @@ func (w *responsesEvents) itemEvents(index int, o jsontext.Object) {
 	if !w.open {
 		w.beginItem(at, o)
 	}
-	i := 0
-	for raw := range jsontext.Elements(o.Get("content")) {
+	for i, raw := range slices.Collect(jsontext.Elements(o.Get("content"))) {
 		w.partEvents(id, at, field("content_index", encode(i)), jsontext.ParseObject(raw))
 		w.open, w.shown = false, 0 // only the first part can have begun
-		i++
 	}
 	switch jsontext.Unquote(o.Get("type")) {
 	case "function_call":
-		w.textEvents("response.function_call_arguments", "arguments", o, field("name", orEmpty(o.Get("name"))), id, at)
+		w.textEvents("response.function_call_arguments", "arguments", o, id, at)
 	case "custom_tool_call":
-		w.textEvents("response.custom_tool_call_input", "input", o, jsontext.Member{}, id, at)
+		w.textEvents("response.custom_tool_call_input", "input", o, id, at)
 	}
 	w.writeNumbered("response.output_item.done", at, field("item", o.Bytes()))
 	w.closeBlock()
@@ -123,16 +119,15 @@ func (w *responsesEvents) fail(kind, text string) {
 	w.writeNumbered("response.failed", field("response", o.Bytes()))
 }
 
-// textEvents writes the delta and the end of the text at key. more, unless it is
-// empty, is a further field of the end.
-func (w *responsesEvents) textEvents(kind, key string, o jsontext.Object, more jsontext.Member, where ...jsontext.Member) {
+// textEvents writes the delta and the end of the text at key.
+func (w *responsesEvents) textEvents(kind, key string, o jsontext.Object, where ...jsontext.Member) {
 	text := orEmpty(o.Get(key))
 	if rest := w.rest(text); !bytes.Equal(rest, emptyText) {
 		w.writeNumbered(kind+".delta", append(slices.Clone(where), field("delta", rest))...)
 	}
 	done := append(slices.Clone(where), field(key, text))
-	if more.Key != "" {
-		done = append(done, more)
+	if key == "arguments" {
+		done = append(done, field("name", orEmpty(o.Get("name"))))
 	}
 	w.writeNumbered(kind+".done", done...)
 }
@@ -144,12 +139,11 @@ func (w *responsesEvents) partEvents(id, at, index jsontext.Member, o jsontext.O
 	}
 	switch kind := jsontext.Unquote(o.Get("type")); kind {
 	case "output_text":
-		w.textEvents("response.output_text", "text", o, jsontext.Member{}, id, at, index,
-			field("logprobs", o.Get("logprobs")))
+		w.textEvents("response.output_text", "text", o, id, at, index, field("logprobs", o.Get("logprobs")))
 	case "reasoning_text":
-		w.textEvents("response.reasoning_text", "text", o, jsontext.Member{}, id, at, index)
+		w.textEvents("response.reasoning_text", "text", o, id, at, index)
 	case "refusal":
-		w.textEvents("response.refusal", "refusal", o, jsontext.Member{}, id, at, index)
+		w.textEvents("response.refusal", "refusal", o, id, at, index)
 	}
 	w.writeNumbered("response.content_part.done", id, at, index, field("part", o.Bytes()))
 }

@@ -61,10 +61,9 @@ var errHungUp = errors.New("the agent hung up before the answer came")
 
 func (s *Session) stopIfUnfit() {
 	s.mu.Lock()
-	unfit := s.record.Unfit
-	s.mu.Unlock()
-	if unfit != nil {
-		s.cancel(unfit)
+	defer s.mu.Unlock()
+	if s.record.Unfit != nil {
+		s.cancel(s.record.Unfit)
 	}
 }
 

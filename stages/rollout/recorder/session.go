@@ -68,6 +68,21 @@ func functionOf(r *http.Request) string {
 	return r.Header.Get(Function)
 }
 
+// sessionHeaders name an agent's conversation: those of Claude Code (which also
+// names its sub-agents), Codex and OpenCode, and the general one.
+var sessionHeaders = []string{"X-Claude-Code-Session-Id", "X-Claude-Code-Agent-Id", "Session_id", "Session-Id",
+	"X-Openai-Subagent", "X-Opencode-Session", "X-Session-Id"}
+
+func sessionOf(h http.Header) string {
+	var out []string
+	for _, name := range sessionHeaders {
+		if v := h.Get(name); v != "" {
+			out = append(out, v)
+		}
+	}
+	return strings.Join(out, " ")
+}
+
 // isTarget reports whether a call is trained on.
 func (o *Options) isTarget(model, function string) bool {
 	return model == o.Target && (len(o.Functions) == 0 || slices.Contains(o.Functions, function))
@@ -278,7 +293,7 @@ func countSpent(recorded *formats.Call, a *answer) {
 		return
 	}
 	for _, c := range a.choices {
-		logprobs, _, _ := c.tokens.allLogprobs()
+		logprobs := c.tokens.withLogprobs().logprobs
 		ids, _ := c.tokens.bestIDs()
 		recorded.CompletionTokens += int32(max(len(logprobs), len(ids), c.textChunks))
 	}

@@ -43,9 +43,8 @@ func (s *Session) leave() {
 // way.
 func (s *Session) stopAtLimit() {
 	s.mu.Lock()
-	reached := s.record.Limit != "" && s.underway == 0
-	s.mu.Unlock()
-	if reached {
+	defer s.mu.Unlock()
+	if s.record.Limit != "" && s.underway == 0 {
 		s.cancel(ErrLimit)
 	}
 }

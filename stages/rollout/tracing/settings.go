@@ -56,15 +56,10 @@ type target struct {
 	timeout time.Duration
 }
 
-const (
-	defaultEndpoint = "http://localhost:4318"
-	defaultTimeout  = 10 * time.Second
-)
-
 // target reads the variables. The ones for traces have precedence.
 func (s *Settings) target() (t target, err error) {
-	base := strings.TrimSuffix(cmp.Or(s.endpoint, defaultEndpoint), "/")
-	t.url, t.timeout = cmp.Or(s.tracesEndpoint, base+"/v1/traces"), defaultTimeout
+	base := strings.TrimSuffix(cmp.Or(s.endpoint, "http://localhost:4318"), "/")
+	t.url, t.timeout = cmp.Or(s.tracesEndpoint, base+"/v1/traces"), 10*time.Second
 	if u, err := url.Parse(t.url); err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https" {
 		return t, stages.Errorf(stages.KindUsage,
 			"write http://HOST:4318 or https://HOST/PATH in OTEL_EXPORTER_OTLP_ENDPOINT",

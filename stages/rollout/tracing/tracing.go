@@ -21,6 +21,7 @@ import (
 	"github.com/rollmill/rollmill/formats"
 	"github.com/rollmill/rollmill/formats/foreign/otel"
 	"github.com/rollmill/rollmill/stages/internal/remote"
+	"github.com/rollmill/rollmill/stages/rollout"
 )
 
 const (
@@ -95,7 +96,7 @@ func (s *Sender) Add(t formats.Trajectory) {
 	if s == nil {
 		return
 	}
-	q := queued{t, sizeOf(&t)}
+	q := queued{t, int64(rollout.Weight(&t))}
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.closed {
@@ -110,20 +111,6 @@ func (s *Sender) Add(t formats.Trajectory) {
 		}
 	}
 	s.dropped++
-}
-
-// sizeOf returns about how many bytes a trajectory holds.
-func sizeOf(t *formats.Trajectory) int64 {
-	n := 1 << 10
-	for i := range t.Messages {
-		m := &t.Messages[i]
-		n += 200 + len(m.Content) + len(m.ContentParts) + len(m.Reasoning) +
-			4*(len(m.TokenIDs)+len(m.Logprobs)+len(m.PromptDeltaIDs))
-		for _, c := range m.ToolCalls {
-			n += len(c.Arguments)
-		}
-	}
-	return int64(n)
 }
 
 // Close sends what is queued, for a few seconds at most, and logs what was not sent.

@@ -40,7 +40,7 @@ func SplitAlternatives(messages []formats.Message, calls []formats.Call) ([]form
 		}
 	}
 	for i := range kept { // the first remaining child is no branch any more
-		if kept[i].Sampled && isAlternative(kept[i].Branch) &&
+		if kept[i].Sampled && slices.Contains(alternativeBranches, kept[i].Branch) &&
 			!slices.ContainsFunc(kept[:i], func(m formats.Message) bool { return m.Sampled && m.Parent == kept[i].Parent }) {
 			kept[i].Branch = ""
 		}
@@ -48,9 +48,7 @@ func SplitAlternatives(messages []formats.Message, calls []formats.Call) ([]form
 	return kept, candidates
 }
 
-func isAlternative(branch string) bool {
-	return branch == BranchChoice || branch == BranchRetry || branch == BranchParallel
-}
+var alternativeBranches = []string{BranchChoice, BranchRetry, BranchParallel}
 
 // unchosen maps each answer that was not chosen to the chosen one.
 func unchosen(messages []formats.Message, calls []formats.Call) map[int]int {

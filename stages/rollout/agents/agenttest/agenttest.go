@@ -28,7 +28,9 @@ import (
 func Run(t *testing.T, k plugin.Kind[rollout.AgentSettings], make func(t *testing.T) rollout.Agent) {
 	newAgent := func(t *testing.T) rollout.Agent {
 		a := make(t)
-		closeLater(t, a)
+		if c, ok := a.(rollout.Closer); ok {
+			t.Cleanup(func() { c.Close() })
+		}
 		return a
 	}
 	t.Run("describes itself", func(t *testing.T) { describes(t, k, newAgent) })
@@ -96,12 +98,6 @@ func Recorder(t *testing.T, e *recordertest.Engine) *recorder.Recorder {
 	}
 	t.Cleanup(func() { r.Close() })
 	return r
-}
-
-func closeLater(t *testing.T, a rollout.Agent) {
-	if c, ok := a.(rollout.Closer); ok {
-		t.Cleanup(func() { c.Close() })
-	}
 }
 
 func describes(t *testing.T, k plugin.Kind[rollout.AgentSettings], newAgent func(t *testing.T) rollout.Agent) {

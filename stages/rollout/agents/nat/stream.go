@@ -84,9 +84,8 @@ func (s *stream) record(line []byte, event string) string {
 
 func (s *stream) data(line []byte) {
 	var d struct {
-		Value   json.RawMessage
-		Code    string
-		Message string
+		Value json.RawMessage
+		Code  string
 	}
 	standard, _ := jsontext.Standard(line)
 	if err := json.Unmarshal(standard, &d); err != nil {

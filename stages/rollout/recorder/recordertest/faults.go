@@ -3,7 +3,6 @@ package recordertest
 import (
 	"fmt"
 	"net/http"
-	"strconv"
 	"time"
 )
 
@@ -42,7 +41,7 @@ func (f Fault) instead(w http.ResponseWriter, r *http.Request) bool {
 		}
 		w.Header().Set("Content-Type", "application/json")
 		w.WriteHeader(f.Status)
-		fmt.Fprintf(w, `{"error":{"message":"refused with %s","type":"test"}}`, strconv.Itoa(f.Status))
+		fmt.Fprintf(w, `{"error":{"message":"refused with %d","type":"test"}}`, f.Status)
 	case f.Kind == Hang:
 		<-r.Context().Done()
 	case f.Kind == Garbage:
