@@ -30,17 +30,17 @@ func (r *runner) attempt(ctx context.Context, e formats.Example, j job) (t forma
 	o := &r.opts
 	t = o.row(e, j.generation)
 	t.Attempts, t.StartedAt = j.attempts+1, o.Clock().UnixMicro()
-	id := t.TrajectoryID
-	a := Attempt{Example: o.hidden(e), TrajectoryID: id, Run: o.Run, Epoch: o.AtEpoch(), Generation: int(j.generation)}
+	a := Attempt{Example: o.hidden(e), TrajectoryID: t.TrajectoryID, Run: o.Run, Epoch: o.AtEpoch(),
+		Generation: int(j.generation)}
 	if from, ok := o.Agent.(Stored); ok {
 		return r.stored(ctx, t, from, a)
 	}
 	limited, cancel := context.WithTimeoutCause(ctx, o.TrajectoryTimeout, errTimeout)
 	defer cancel()
-	session := r.recorder.Begin(limited, id, formats.GroupID(e.ID, o.AtEpoch()))
+	session := r.recorder.Begin(limited, t.TrajectoryID, formats.GroupID(e.ID, o.AtEpoch()))
 	a.BaseURL, a.APIKey, a.Model, a.HTTP = session.BaseURL(), agentKey, o.Model, r.recorder.Client()
 	if o.SamplingSeed != nil {
-		seed := formats.Seed(*o.SamplingSeed, id)
+		seed := formats.Seed(*o.SamplingSeed, t.TrajectoryID)
 		a.Seed = &seed
 	}
 	result, err := r.ask(session.Context(), a)
