@@ -252,7 +252,8 @@ func (u *engines) send(ctx context.Context, cancel context.CancelFunc, endpoint 
 	body, err := readAll(buffer, resp.Body, resp.ContentLength, limit)
 	switch {
 	case errors.Is(err, errTooLarge):
-		return nil, remote.Permanent(fmt.Errorf("HTTP %d: the answer is larger than %d MiB", resp.StatusCode, limit>>20))
+		return nil, remote.Permanent(fmt.Errorf("HTTP %d: the answer is larger than %d MiB", resp.StatusCode,
+			limit>>20))
 	case err != nil:
 		return nil, transportError(ctx, err)
 	}

@@ -122,7 +122,8 @@ func tokens(m *formats.Message, logprobs json.RawMessage, completion int32) *rol
 			"the workflow's steps carry no logprobs: set logprobs: true in the workflow's configuration of the model")
 	}
 	if completion > 0 && int(completion) != len(l.Content) {
-		return failure(formats.FailLogprobMismatch, "an answer of %d tokens has %d logprobs", completion, len(l.Content))
+		return failure(formats.FailLogprobMismatch, "an answer of %d tokens has %d logprobs", completion,
+			len(l.Content))
 	}
 	var ids []int32
 	for i, e := range l.Content {

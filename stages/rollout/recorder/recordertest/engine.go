@@ -28,12 +28,13 @@ type Engine struct {
 	PromptIDs bool   // give the prompt's ids
 	Reasoning bool   // put a thought before each answer
 
-	Completions http.Handler                               // answers requests for completions; nil: it has none
-	Script      func(q Request) Reply                      // what to say; nil: a short text that depends on prompt and seed
-	Fault       func(n int, q Request) Fault               // what goes wrong with request n, from 0; nil: nothing
-	Refuses     []string                                   // request fields that are answered with 400
-	Pace        func(q Request, event int) <-chan struct{} // before each event of a stream; nil: at once
-	Arrived     func(n int, q Request)                     // called as request n arrives
+	Completions http.Handler // answers requests for completions; nil: it has none
+
+	Script  func(q Request) Reply                      // what to say; nil: a short text that depends on prompt and seed
+	Fault   func(n int, q Request) Fault               // what goes wrong with request n, from 0; nil: nothing
+	Refuses []string                                   // request fields that are answered with 400
+	Pace    func(q Request, event int) <-chan struct{} // before each event of a stream; nil: at once
+	Arrived func(n int, q Request)                     // called as request n arrives
 
 	server *httptest.Server
 	mu     sync.Mutex
