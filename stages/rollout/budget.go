@@ -124,8 +124,7 @@ func (s *spending) stopped(total int64, log *slog.Logger) (skip bool, err error)
 	}
 	if s.budget.SkipRest {
 		log.Warn("the budget is spent; the other trajectories are written as skipped rows, which --retry-failed makes with "+
-			"a larger budget",
-			"spent", over, "kept", total-s.left, "skipped", s.left)
+			"a larger budget", "spent", over, "kept", total-s.left, "skipped", s.left)
 		return true, nil
 	}
 	return false, stages.Errorf(stages.KindBudget, "the same command with a larger budget does the rest",

@@ -14,6 +14,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/rollmill/rollmill/formats"
+	"github.com/rollmill/rollmill/formats/chat"
 	"github.com/rollmill/rollmill/stages/rollout/recorder/recordertest"
 	"github.com/rollmill/rollmill/stages/rollout/tree"
 )
@@ -100,7 +101,7 @@ func TestACauseIsOfItsOwnBreak(t *testing.T) {
 			got = append(got, m.PrefixBreak)
 		}
 	}
-	if want := []string{"", tree.BreakReasoning, tree.BreakTemplate, "", tree.BreakTemplate}; !slices.Equal(got, want) {
+	if want := []string{"", tree.BreakReasoning, chat.BreakTemplate, "", chat.BreakTemplate}; !slices.Equal(got, want) {
 		t.Errorf("%q, want %q", got, want)
 	}
 	checkRow(t, rec)

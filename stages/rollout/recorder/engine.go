@@ -210,13 +210,11 @@ func (u *engines) rememberRefused(endpoint string, q *request, field string) {
 	u.refused[endpoint] = append(slices.Clone(u.refused[endpoint]), field)
 	if field == streamed {
 		u.opts.Log.Info("the engine's streams lack logprobs; from now on it is asked for whole answers, which agents get "+
-			"when they are complete",
-			"endpoint", endpoint, "request", field)
+			"when they are complete", "endpoint", endpoint, "request", field)
 		return
 	}
 	u.opts.Log.Error("the engine refuses a request field; it is left out from now on, and the data that it requests will "+
-		"be missing from the rows",
-		"endpoint", endpoint, "field", field)
+		"be missing from the rows", "endpoint", endpoint, "field", field)
 }
 
 // refuses reports whether an engine refused a request because of a field.

@@ -30,8 +30,7 @@ func (messagesTranslator) decode(q *request, _ func(string) ([]formats.Message, 
 // messagesOnly are fields of the Messages API that chat completions do not have and
 // that change no prompt of an engine.
 var messagesOnly = []string{"system", "messages", "metadata", "cache_control", "service_tier", "container", "inference_geo",
-	"speed", "diagnostics",
-	"context_management", "thinking"}
+	"speed", "diagnostics", "context_management", "thinking"}
 
 // setFromMessages sets what a field of the Messages API is in chat completions.
 // Fields of the same name, and those that only engines have, are unchanged.

@@ -9,6 +9,7 @@ import (
 	"log/slog"
 	"net"
 	"net/http"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -71,11 +72,10 @@ func (o Options) withDefaults() Options {
 	if o.Now == nil {
 		o.Now = time.Now
 	}
-	endpoints := make([]string, len(o.Endpoints))
+	o.Endpoints = slices.Clone(o.Endpoints)
 	for i, e := range o.Endpoints {
-		endpoints[i] = strings.TrimRight(e, "/")
+		o.Endpoints[i] = strings.TrimRight(e, "/")
 	}
-	o.Endpoints = endpoints
 	return o
 }
 

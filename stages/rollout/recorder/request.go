@@ -160,8 +160,7 @@ func (q *request) body(without []string) []byte {
 // notSampling are the fields that do not change what is sampled, or that have
 // columns of their own.
 var notSampling = []string{"model", "messages", "prompt", "input", "instructions", "previous_response_id", "include", "tools",
-	"stream", "stream_options", "logprobs", "top_logprobs",
-	"prompt_logprobs", "user", "metadata", "store"}
+	"stream", "stream_options", "logprobs", "top_logprobs", "prompt_logprobs", "user", "metadata", "store"}
 
 // sampling returns the request's other fields as one JSON object, keys sorted.
 func (q *request) sampling(o *Options) string {

@@ -73,9 +73,8 @@ func (responsesTranslator) decode(q *request, stored func(string) ([]formats.Mes
 // responsesOnly are fields of the Responses API that chat completions do not
 // have and that change no prompt of an engine.
 var responsesOnly = []string{"input", "instructions", "previous_response_id", "include", "store", "metadata", "truncation",
-	"service_tier", "user", "max_tool_calls",
-	"prompt_cache_key", "prompt_cache_retention", "safety_identifier", "client_metadata", "background",
-	"enable_response_messages"}
+	"service_tier", "user", "max_tool_calls", "prompt_cache_key", "prompt_cache_retention", "safety_identifier",
+	"client_metadata", "background", "enable_response_messages"}
 
 // setFromResponses sets what a field of the Responses API is in chat
 // completions. Fields of the same name, and those that only engines have, are

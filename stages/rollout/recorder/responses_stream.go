@@ -114,8 +114,8 @@ func (w *responsesEvents) fail(kind, text string) {
 	said := jsontext.Object{field("code", encode(kind)), field("message", encode(text))}
 	w.writeNumbered("error", append(slices.Clone(said), field("param", []byte("null")), field("error", said.Bytes()))...)
 	o := jsontext.Object{field("id", encode(w.q.responses.id)), field("object", encode("response")),
-		field("status", encode("failed")),
-		field("model", encode(w.q.model)), field("output", emptyList), field("error", said.Bytes())}
+		field("status", encode("failed")), field("model", encode(w.q.model)), field("output", emptyList),
+		field("error", said.Bytes())}
 	w.writeNumbered("response.failed", field("response", o.Bytes()))
 }
 

@@ -2,7 +2,6 @@ package tracing
 
 import (
 	"cmp"
-	"errors"
 	"maps"
 	"net/url"
 	"slices"
@@ -65,9 +64,8 @@ func (s *Settings) target() (t target, err error) {
 			"write http://HOST:4318 or https://HOST/PATH in OTEL_EXPORTER_OTLP_ENDPOINT",
 			"--otel: the endpoint is not an http URL")
 	}
-	if t.header, err = pairs(cmp.Or(s.tracesHeaders, s.headers)); err != nil {
-		return t, stages.Errorf(stages.KindUsage, "write NAME=VALUE,NAME=VALUE with values escaped as in URLs",
-			"--otel: OTEL_EXPORTER_OTLP_HEADERS has an entry that is not NAME=VALUE")
+	if t.header, err = pairs("OTEL_EXPORTER_OTLP_HEADERS", cmp.Or(s.tracesHeaders, s.headers)); err != nil {
+		return t, err
 	}
 	if text := cmp.Or(s.tracesTimeout, s.timeout); text != "" {
 		ms, err := strconv.Atoi(text)
@@ -81,10 +79,9 @@ func (s *Settings) target() (t target, err error) {
 }
 
 func (s *Settings) attributes() (out []otel.Attribute, err error) {
-	list, err := pairs(s.resource)
+	list, err := pairs("OTEL_RESOURCE_ATTRIBUTES", s.resource)
 	if err != nil {
-		return nil, stages.Errorf(stages.KindUsage, "write NAME=VALUE,NAME=VALUE with values escaped as in URLs",
-			"--otel: OTEL_RESOURCE_ATTRIBUTES has an entry that is not NAME=VALUE")
+		return nil, err
 	}
 	if s.service != "" {
 		list["service.name"] = s.service
@@ -98,10 +95,9 @@ func (s *Settings) attributes() (out []otel.Attribute, err error) {
 	return out, nil
 }
 
-var errPair = errors.New("not NAME=VALUE")
-
-// pairs reads NAME=VALUE,NAME=VALUE, in which values are escaped as in URLs.
-func pairs(text string) (map[string]string, error) {
+// pairs reads the variable's NAME=VALUE,NAME=VALUE, in which values are escaped as in
+// URLs.
+func pairs(variable, text string) (map[string]string, error) {
 	out := map[string]string{}
 	for part := range strings.SplitSeq(text, ",") {
 		if strings.TrimSpace(part) == "" {
@@ -111,7 +107,8 @@ func pairs(text string) (map[string]string, error) {
 		name = strings.TrimSpace(name)
 		value, err := url.PathUnescape(strings.TrimSpace(value))
 		if !ok || name == "" || err != nil {
-			return nil, errPair
+			return nil, stages.Errorf(stages.KindUsage, "write NAME=VALUE,NAME=VALUE with values escaped as in URLs",
+				"--otel: %s has an entry that is not NAME=VALUE", variable)
 		}
 		out[name] = value
 	}

@@ -95,8 +95,8 @@ func unchosen(messages []formats.Message, calls []formats.Call) map[int]int {
 
 func candidate(m *formats.Message, chosen, call int32) formats.Candidate {
 	c := formats.Candidate{Message: chosen, Content: m.Content, Reason: formats.CandidateAlternative, Reasoning: m.Reasoning,
-		ToolCalls:    m.ToolCalls,
-		FinishReason: m.FinishReason, Call: &m.Call, TokenIDs: m.TokenIDs, Logprobs: m.Logprobs, TokenTexts: m.TokenTexts}
+		ToolCalls: m.ToolCalls, FinishReason: m.FinishReason, Call: &m.Call,
+		TokenIDs: m.TokenIDs, Logprobs: m.Logprobs, TokenTexts: m.TokenTexts}
 	if m.Call != call {
 		c.Reason = formats.CandidateRetried
 	}

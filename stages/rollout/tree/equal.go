@@ -12,13 +12,12 @@ import (
 	"github.com/rollmill/rollmill/formats/jsontext"
 )
 
-// Why a prompt does not begin with its ancestor's tokens (column messages.prefix_break).
+// Why a prompt does not begin with its ancestor's tokens (column messages.prefix_break),
+// because of what the agent changed. Package chat has the causes that no message shows.
 const (
 	BreakReasoning = chat.BreakReasoning
 	BreakArguments = "arguments" // tool arguments were rewritten; not in new rows: the recorder restores their text
 	BreakContent   = "content"   // the agent changed its own earlier message
-	BreakTemplate  = chat.BreakTemplate
-	BreakUnknown   = chat.BreakUnknown
 )
 
 func isEqual(a, b *formats.Message) bool {

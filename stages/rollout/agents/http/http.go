@@ -106,10 +106,9 @@ func (a *agent) Attempt(ctx context.Context, at rollout.Attempt) (rollout.Result
 }
 
 func (a *agent) post(ctx context.Context, task []byte) (answer []byte, err error) {
-	_, err = a.client.Do(ctx,
-		remote.Request{Method: http.MethodPost, URL: a.service.URL.String(), Body: bytes.NewReader(task),
-			Size: int64(len(task)),
-			Type: "application/json", Limit: -1}, &answer)
+	q := remote.Request{Method: http.MethodPost, URL: a.service.URL.String(), Body: bytes.NewReader(task),
+		Size: int64(len(task)), Type: "application/json", Limit: -1}
+	_, err = a.client.Do(ctx, q, &answer)
 	return answer, err
 }
 

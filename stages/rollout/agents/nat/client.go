@@ -49,7 +49,7 @@ func (a *agent) ask(ctx context.Context, at rollout.Attempt, body []byte) (*stre
 func (a *agent) begin(ctx context.Context, at rollout.Attempt, body []byte) (*http.Response, error) {
 	var last error
 	for _, route := range routes {
-		resp, err := a.post(ctx, a.url+route, at, body)
+		resp, err := a.post(ctx, a.service.URL.String()+route, at, body)
 		if err != nil {
 			return nil, err // not there, or away: asked again
 		}

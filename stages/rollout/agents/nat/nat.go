@@ -85,8 +85,7 @@ func (s *Settings) Declare(d *plugin.Declarer) {
 type agent struct {
 	config  Settings
 	setup   rollout.Setup
-	service rollout.Service
-	url     string // without route
+	service rollout.Service // its URL has no route
 	body    *template.Template
 	result  jp.Expr // nil for the whole answer
 	client  *http.Client
@@ -107,7 +106,7 @@ func (s *Settings) Agent(_ context.Context, set rollout.Setup) (rollout.Agent, e
 			"agent nat: the URL has a query, which the server's routes do not support")
 	}
 	service.URL = base(service.URL)
-	a := &agent{config: c, setup: set, service: service, url: service.URL.String(), client: remote.NewHTTP(math.MaxInt)}
+	a := &agent{config: c, setup: set, service: service, client: remote.NewHTTP(math.MaxInt)}
 	a.setup.TargetModel = cmp.Or(set.TargetModel, set.Model)
 	a.config.Request = cmp.Or(c.Request, defaultBody)
 	if a.body, err = rollout.Template("--request", a.config.Request, "{{json .question}}"); err != nil {
