@@ -116,7 +116,10 @@ func DigestWords(dir string, words []string) (map[string]string, error) {
 	out := map[string]string{}
 	for i, word := range words {
 		word = stages.WordFile(dir, word)
-		name := In(dir, word)
+		name := word
+		if dir != "" && !strings.HasPrefix(word, string(os.PathSeparator)) {
+			name = dir + string(os.PathSeparator) + word
+		}
 		if i == 0 && !strings.ContainsRune(word, os.PathSeparator) {
 			found, err := exec.LookPath(word)
 			if err != nil && !errors.Is(err, exec.ErrDot) {
@@ -138,12 +141,4 @@ func DigestWords(dir string, words []string) (map[string]string, error) {
 		}
 	}
 	return out, nil
-}
-
-// In returns a path as seen from dir; "" is the process's working folder.
-func In(dir, path string) string {
-	if dir == "" || strings.HasPrefix(path, string(os.PathSeparator)) {
-		return path
-	}
-	return dir + string(os.PathSeparator) + path
 }

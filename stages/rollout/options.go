@@ -179,7 +179,7 @@ func (o Options) AtEpoch() int {
 	case o.Epoch != nil:
 		return *o.Epoch
 	case o.Plan != nil:
-		return o.Plan.Epoch()
+		return o.Plan.epoch
 	}
 	return 0
 }

@@ -16,7 +16,7 @@ import (
 // curated dataset.
 type Plan struct {
 	d     *dataset.Dataset
-	epoch int
+	epoch int // of the groups that the plan was made from
 	rows  int64
 }
 
@@ -35,9 +35,6 @@ func OpenPlan(ctx context.Context, in stages.Input) (*Plan, error) {
 	}
 	return &Plan{d: d, epoch: int(epoch), rows: table.Rows}, nil
 }
-
-// Epoch returns the epoch of the groups that the plan was made from.
-func (p *Plan) Epoch() int { return p.epoch }
 
 type planned struct {
 	ExampleID   string `parquet:"example_id"`

@@ -63,8 +63,8 @@ func runShard(ctx context.Context, o Options) (dataset.Result, dataset.Outcome, 
 	}
 	var outcome dataset.Outcome
 	if !shard.UpToDate() {
-		turn, err := o.take(ctx, shard)
-		if err != nil {
+		turn := &turn{shard: shard}
+		if err := turn.take(ctx, o); err != nil {
 			return dataset.Result{}, outcome, errors.Join(err, shard.Discard())
 		}
 		defer func() {

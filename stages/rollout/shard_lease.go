@@ -19,11 +19,6 @@ type turn struct {
 
 // take waits until no other rollout of the shard is running. If another has
 // finished it, the shard is UpToDate.
-func (o Options) take(ctx context.Context, shard *dataset.Shard) (*turn, error) {
-	t := &turn{shard: shard}
-	return t, t.take(ctx, o)
-}
-
 func (t *turn) take(ctx context.Context, o Options) (err error) {
 	waiting := func(owner lease.Owner, since time.Time) {
 		o.Logger().Warn("another rollout of this shard is at work; waiting", "host", owner.Host, "pid", owner.PID,

@@ -124,7 +124,7 @@ func (w *Worker) Ask(ctx context.Context, trajectoryID string, line []byte, log 
 	if errors.Is(a.err, errGone) {
 		how := errGone
 		if w.Ended() {
-			how = cmp.Or(w.process.Wait(), errGone)
+			how = cmp.Or(w.process.Err(), errGone)
 		}
 		return nil, &Failure{formats.FailAgentExit, exitError(w.name, how, errs)}
 	}

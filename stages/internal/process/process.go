@@ -93,6 +93,9 @@ func (s *Process) Wait() error {
 	return s.err
 }
 
+// Err returns what Wait returns. Only after Done.
+func (s *Process) Err() error { return s.err }
+
 // Done is closed when the program has ended.
 func (s *Process) Done() <-chan struct{} { return s.done }
 

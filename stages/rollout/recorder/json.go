@@ -34,7 +34,7 @@ func array(list [][]byte) []byte {
 // orEmpty returns a value, or an empty text if there is none.
 func orEmpty(raw []byte) []byte {
 	if len(raw) == 0 {
-		return []byte(`""`)
+		return emptyText
 	}
 	return raw
 }

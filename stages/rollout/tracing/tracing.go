@@ -146,8 +146,15 @@ func (s *Sender) run() {
 	for q := range s.queue {
 		var r otel.Request
 		size := s.add(&r, q, 0)
-		for size < requestSize && len(r.Spans) < maxSpans && len(s.queue) > 0 { // nobody else takes from it
-			size = s.add(&r, <-s.queue, size)
+		for more := true; more && size < requestSize && len(r.Spans) < maxSpans; {
+			select {
+			case q, more = <-s.queue:
+				if more {
+					size = s.add(&r, q, size)
+				}
+			default:
+				more = false
+			}
 		}
 		s.send(r)
 	}

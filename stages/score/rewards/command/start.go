@@ -40,7 +40,7 @@ func (r *reward) tryStart(ctx context.Context, waits bool) error {
 	switch {
 	case ctx.Err() != nil:
 		return ctx.Err()
-	case ended && (waits || p.Wait() != nil):
+	case ended && (waits || p.Err() != nil):
 		return p.explain(&failure{class: formats.RewardCrashed, text: "the program ended before any request", ended: true})
 	}
 	return nil
