@@ -28,17 +28,14 @@ func newAdjacency(o *Options) *adjacency {
 }
 
 func (t *adjacency) begins(key string, epoch int32) error {
-	twice, err := t.set.Add(t.hash.sum(key, epoch).Lo)
-	if err == nil && twice {
-		err = errScattered
-	}
-	return err
+	return scatteredIf(t.set.Add(t.hash.sum(key, epoch).Lo))
 }
 
-func (t *adjacency) end() error {
-	twice, err := t.set.Twice()
+func (t *adjacency) end() error { return scatteredIf(t.set.Twice()) }
+
+func scatteredIf(twice bool, err error) error {
 	if err == nil && twice {
-		err = errScattered
+		return errScattered
 	}
 	return err
 }

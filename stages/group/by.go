@@ -4,7 +4,6 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
-	"io"
 	"maps"
 	"slices"
 
@@ -68,18 +67,8 @@ func column[T any](set func(*byColumns, *T) error) opener {
 	}
 }
 
-func (v *valuesOf[T]) read(n int) error {
-	if cap(v.buf) < n {
-		v.buf = make([]T, n)
-	}
-	v.buf = v.buf[:n]
-	k, err := v.r.Read(v.buf)
-	if k == n {
-		return nil
-	}
-	if errors.Is(err, io.EOF) {
-		err = io.ErrUnexpectedEOF
-	}
+func (v *valuesOf[T]) read(n int) (err error) {
+	v.buf, err = readNext(v.r, v.buf, n)
 	return err
 }
 

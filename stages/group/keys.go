@@ -8,7 +8,6 @@ import (
 
 	"github.com/zeebo/xxh3"
 
-	"github.com/rollmill/rollmill/formats"
 	"github.com/rollmill/rollmill/formats/dataset"
 )
 
@@ -106,7 +105,3 @@ func (h *hasher) sum(key string, epoch int32) xxh3.Uint128 {
 	h.buf = append(h.buf, key...)
 	return xxh3.Hash128(h.buf)
 }
-
-// groupID returns the name of the group of a key in an epoch; for an example it
-// is formats.GroupID.
-func groupID(key string, epoch int32) string { return formats.GroupID(key, int(epoch)) }

@@ -21,17 +21,25 @@ type lengths struct {
 
 // read returns the lengths of the next rows, valid until the next call.
 func (l *lengths) read(rows int) ([]length, error) {
-	if cap(l.buf) < rows {
-		l.buf = make([]length, 2*rows)
+	var err error
+	l.buf, err = readNext(l.r, l.buf, rows)
+	return l.buf, err
+}
+
+// readNext reads the next n rows of a reader that has as many, into the memory of buf
+// if that is enough.
+func readNext[T any](r *dataset.Reader[T], buf []T, n int) ([]T, error) {
+	if cap(buf) < n {
+		buf = make([]T, 2*n)
 	}
-	l.buf = l.buf[:rows]
-	if n, err := l.r.Read(l.buf); n < rows {
+	buf = buf[:n]
+	if k, err := r.Read(buf); k < n {
 		if errors.Is(err, io.EOF) {
 			err = io.ErrUnexpectedEOF
 		}
 		return nil, err
 	}
-	return l.buf, nil
+	return buf, nil
 }
 
 // describeLengths summarises the lengths of valid members.

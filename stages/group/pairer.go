@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"context"
 	"errors"
-	"io"
 	"math"
 	"strconv"
 	"strings"
@@ -69,14 +68,8 @@ func (p *pairer) refuse(fact string) {
 
 // next makes the pairs and labels of the next group of the base.
 func (p *pairer) next(ctx context.Context, members []formats.Member) error {
-	if cap(p.buf) < len(members) {
-		p.buf = make([]pairRow, 2*len(members))
-	}
-	p.buf = p.buf[:len(members)]
-	if n, err := p.rows.Read(p.buf); n < len(p.buf) {
-		if errors.Is(err, io.EOF) {
-			err = io.ErrUnexpectedEOF
-		}
+	var err error
+	if p.buf, err = readNext(p.rows, p.buf, len(members)); err != nil {
 		return err
 	}
 	return p.group(ctx, members, p.buf)
@@ -197,7 +190,7 @@ func (p *pairer) candidates(ctx context.Context, members []formats.Member, all [
 				ExampleID: a.t.ExampleID, Turn: turn.name, ChosenID: a.t.TrajectoryID, RejectedID: b.t.TrajectoryID,
 				ChosenIndex: int32(a.index), RejectedIndex: int32(b.index),
 				ChosenScore: scores[o.better], RejectedScore: scores[o.worse],
-				Prompt: "[]", Chosen: answer(a.get().Content), Rejected: answer(b.get().Content),
+				Prompt: "[]", Chosen: chat.AnswerJSON(a.get().Content), Rejected: chat.AnswerJSON(b.get().Content),
 			}
 			if m := int(a.get().Message); m >= 0 && m < len(a.t.Messages) {
 				path := a.t.Path(m)
@@ -212,10 +205,6 @@ func (p *pairer) candidates(ctx context.Context, members []formats.Member, all [
 		}
 	}
 	return nil
-}
-
-func answer(content string) string {
-	return chat.AnswerJSON(content)
 }
 
 // turns gathers candidates with a score, in order of appearance.

@@ -1,6 +1,7 @@
 package group
 
 import (
+	"cmp"
 	"math"
 	"slices"
 	"strconv"
@@ -147,7 +148,7 @@ func (p *Pairs) options(scores []float64, refuse func(fact string)) []option {
 	for i := range order {
 		order[i] = i
 	}
-	slices.SortStableFunc(order, func(i, j int) int { return descending(scores[i], scores[j]) })
+	slices.SortStableFunc(order, func(i, j int) int { return cmp.Compare(scores[j], scores[i]) })
 	var out []option
 	add := func(i, j int) {
 		o := option{order[i], order[j], Finite(scores[order[i]] - scores[order[j]])}
@@ -168,7 +169,7 @@ func (p *Pairs) options(scores []float64, refuse func(fact string)) []option {
 				add(i, j)
 			}
 		}
-		slices.SortStableFunc(out, func(a, b option) int { return descending(a.margin, b.margin) })
+		slices.SortStableFunc(out, func(a, b option) int { return cmp.Compare(b.margin, a.margin) })
 	case PairBestWorst:
 		if n > 1 {
 			add(0, n-1)
@@ -179,14 +180,4 @@ func (p *Pairs) options(scores []float64, refuse func(fact string)) []option {
 		}
 	}
 	return out
-}
-
-func descending(a, b float64) int {
-	switch {
-	case a > b:
-		return -1
-	case a < b:
-		return 1
-	}
-	return 0
 }

@@ -5,6 +5,7 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
+	"slices"
 
 	"github.com/rollmill/rollmill/formats"
 	"github.com/rollmill/rollmill/formats/dataset"
@@ -31,16 +32,8 @@ func (j *job) groupScattered(ctx context.Context) error {
 	if err := g.byGroup.Close(); err != nil {
 		return err
 	}
-	j.log("rows of groups are not adjacent: sorted by group", g.byGroup, g.byPlace)
+	j.o.Logger().Info("rows of groups are not adjacent: sorted by group", "spilled", g.byGroup.Runs()+g.byPlace.Runs())
 	return g.write(ctx)
-}
-
-func (j *job) log(text string, sorters ...*spill.Sorter) {
-	runs := 0
-	for _, s := range sorters {
-		runs += s.Runs()
-	}
-	j.o.Logger().Info(text, "spilled", runs)
 }
 
 type scatteredGroups struct {
@@ -157,7 +150,7 @@ func (c *groupRows) add(at int64, value []byte) {
 
 // group computes a group, and sorts the results of its rows by position.
 func (g *scatteredGroups) group(ctx context.Context, c *groupRows) error {
-	if err := ctx.Err(); err != nil || !g.touches(c) {
+	if err := ctx.Err(); err != nil || !slices.ContainsFunc(c.at, g.holds) {
 		return err
 	}
 	stats, err := c.grouper.Fill(c.members)
@@ -184,15 +177,6 @@ func (g *scatteredGroups) group(ctx context.Context, c *groupRows) error {
 		}
 	}
 	return nil
-}
-
-func (g *scatteredGroups) touches(c *groupRows) bool {
-	for _, at := range c.at {
-		if g.holds(at) {
-			return true
-		}
-	}
-	return false
 }
 
 // rowError adds the row of an invalid reward to its error.

@@ -12,8 +12,8 @@ type spilledRow struct {
 }
 
 func (r *spilledRow) member() formats.Member {
-	return formats.Member{Epoch: r.Epoch, GroupID: groupID(r.Key, r.Epoch), ExampleID: r.ExampleID, Status: r.Status,
-		Reward: r.Reward, Rewards: r.Rewards}
+	return formats.Member{Epoch: r.Epoch, GroupID: formats.GroupID(r.Key, int(r.Epoch)), ExampleID: r.ExampleID,
+		Status: r.Status, Reward: r.Reward, Rewards: r.Rewards}
 }
 
 // rowResult is the result for a row.

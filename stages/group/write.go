@@ -71,7 +71,7 @@ func (s *groupWriter) group(first int64, key string, rows []row) error {
 	if err := s.begin(first); err != nil {
 		return err
 	}
-	members := s.fill(groupID(key, rows[0].Epoch), rows)
+	members := s.fill(formats.GroupID(key, int(rows[0].Epoch)), rows)
 	stats, err := s.grouper.Fill(members)
 	if err != nil {
 		return s.rowError(err, members, first)

@@ -3,6 +3,7 @@ package plugin
 import (
 	"fmt"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 )
@@ -112,17 +113,17 @@ func optional[T any](d *Declarer, p **T, name, help string, t Type, parse func(s
 
 // String declares a text.
 func (d *Declarer) String(p *string, name, help string) *Setting {
-	return scalar(d, p, name, help, Text, func(s string) (string, error) { return s, nil })
+	return scalar(d, p, name, help, Text, anyText)
 }
 
 // Bool declares a switch.
 func (d *Declarer) Bool(p *bool, name, help string) *Setting {
-	return scalar(d, p, name, help, Switch, parseBool)
+	return scalar(d, p, name, help, Switch, strconv.ParseBool)
 }
 
 // Int declares a whole number.
 func (d *Declarer) Int(p *int, name, help string) *Setting {
-	return scalar(d, p, name, help, Integer, parseInt)
+	return scalar(d, p, name, help, Integer, strconv.Atoi)
 }
 
 // Int64 declares a whole number of 64 bits.
@@ -142,12 +143,12 @@ func (d *Declarer) Duration(p *time.Duration, name, help string) *Setting {
 
 // OptionalString declares a text that is nil until it is given.
 func (d *Declarer) OptionalString(p **string, name, help string) *Setting {
-	return optional(d, p, name, help, Text, func(s string) (string, error) { return s, nil })
+	return optional(d, p, name, help, Text, anyText)
 }
 
 // OptionalInt declares a whole number that is nil until it is given.
 func (d *Declarer) OptionalInt(p **int, name, help string) *Setting {
-	return optional(d, p, name, help, Integer, parseInt)
+	return optional(d, p, name, help, Integer, strconv.Atoi)
 }
 
 // OptionalInt64 declares a whole number that is nil until it is given.
@@ -162,12 +163,7 @@ func (d *Declarer) OptionalFloat(p **float64, name, help string) *Setting {
 
 // Strings declares a list of texts.
 func (d *Declarer) Strings(p *[]string, name, help string) *Setting {
-	s := d.add(name, help, Text, func() any { return *p }, func(texts []string) error {
-		*p = append([]string(nil), texts...) // an empty list is nil, as it is before it is given
-		return nil
-	})
-	s.Repeats = true
-	return s
+	return List(d, p, name, help, anyText)
 }
 
 // Value is a field that reads its own text.
@@ -219,7 +215,8 @@ func (d *Declarer) Func(get func() any, set func(text string) error, name, help 
 	return d.add(name, help, Text, get, func(texts []string) error { return set(strings.Join(texts, "\n")) })
 }
 
-// List declares a list of texts, each of which parse reads.
+// List declares a list of texts, each of which parse reads. An empty list is nil, as
+// it is before it is given.
 func List[T any](d *Declarer, p *[]T, name, help string, parse func(text string) (T, error)) *Setting {
 	s := d.add(name, help, Text, func() any { return *p }, func(texts []string) error {
 		var out []T

@@ -11,8 +11,7 @@ import (
 	"go.yaml.in/yaml/v4"
 )
 
-func parseBool(text string) (bool, error)     { return strconv.ParseBool(text) }
-func parseInt(text string) (int, error)       { return strconv.Atoi(text) }
+func anyText(text string) (string, error)     { return text, nil }
 func parseInt64(text string) (int64, error)   { return strconv.ParseInt(text, 0, 64) }
 func parseFloat(text string) (float64, error) { return strconv.ParseFloat(text, 64) }
 
@@ -21,23 +20,16 @@ var errPair = errors.New("write it as KEY=VALUE")
 // Objects declares KEY=VALUE texts with typed values, parsed as YAML. The field
 // is nil until one is given.
 func (d *Declarer) Objects(p *map[string]any, name, help string) *Setting {
-	s := d.add(name, help, Object, func() any { return *p }, func(texts []string) error {
-		var out map[string]any
-		for _, text := range texts {
-			key, value, err := pair(text)
-			if err != nil {
-				return err
+	return d.pairs(Object, name, help, func() any { return *p }, func(list [][2]string) error {
+		*p = nil
+		for _, kv := range list {
+			if *p == nil {
+				*p = map[string]any{}
 			}
-			if out == nil {
-				out = map[string]any{}
-			}
-			out[key] = typed(value)
+			(*p)[kv[0]] = typed(kv[1])
 		}
-		*p = out
 		return nil
 	})
-	s.Repeats = true
-	return s
 }
 
 // typed returns the YAML value of a text, or the text itself.
@@ -76,7 +68,7 @@ func Into[T any](d *Declarer, p *T, name, help string) *Setting {
 
 // Pairs declares NAME=VALUE texts. The field is nil until one is given.
 func (d *Declarer) Pairs(p *map[string]string, name, help string) *Setting {
-	return d.pairs(name, help, func() any { return *p }, func(list [][2]string) error {
+	return d.pairs(Text, name, help, func() any { return *p }, func(list [][2]string) error {
 		out := map[string]string{}
 		for _, kv := range list {
 			out[kv[0]] = kv[1]
@@ -88,7 +80,7 @@ func (d *Declarer) Pairs(p *map[string]string, name, help string) *Setting {
 
 // Lists declares NAME=VALUE texts in which a name may have several values.
 func (d *Declarer) Lists(p *map[string][]string, name, help string) *Setting {
-	return d.pairs(name, help, func() any { return *p }, func(list [][2]string) error {
+	return d.pairs(Text, name, help, func() any { return *p }, func(list [][2]string) error {
 		out := map[string][]string{}
 		for _, kv := range list {
 			out[kv[0]] = append(out[kv[0]], kv[1])
@@ -98,8 +90,8 @@ func (d *Declarer) Lists(p *map[string][]string, name, help string) *Setting {
 	})
 }
 
-func (d *Declarer) pairs(name, help string, get func() any, keep func([][2]string) error) *Setting {
-	s := d.add(name, help, Text, get, func(texts []string) error {
+func (d *Declarer) pairs(t Type, name, help string, get func() any, keep func([][2]string) error) *Setting {
+	s := d.add(name, help, t, get, func(texts []string) error {
 		var list [][2]string
 		for _, text := range texts {
 			key, value, err := pair(text)
