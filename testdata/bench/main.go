@@ -162,7 +162,7 @@ func scan(ctx context.Context, uri string) error {
 	var all errgroup.Group
 	for i := range slices {
 		all.Go(func() error {
-			estimator, err := new(estimators.GRPOSettings).Estimator(group.Setup{Compat: group.CompatNone})
+			estimator, err := estimators.GRPO.New().Estimator(group.Setup{Compat: group.CompatNone})
 			if err != nil {
 				return err
 			}

@@ -1,9 +1,6 @@
 package estimators
 
-import (
-	"github.com/rollmill/rollmill/stages/group"
-	"github.com/rollmill/rollmill/stages/plugin"
-)
+import "github.com/rollmill/rollmill/stages/group"
 
 // DrGRPO is Dr.GRPO: a reward's distance from its group's mean, not
 // divided by a standard deviation.
@@ -19,16 +16,11 @@ import (
 // The other half of Dr.GRPO, a loss that is not divided by the length, is the
 // trainer's.
 var DrGRPO = group.EstimatorKind{
-	Kind: plugin.Kind[group.EstimatorSettings]{Name: "drgrpo", Help: "distance from the group's mean",
-		New: func() group.EstimatorSettings { return &DrGRPOSettings{} }},
+	Kind:    kind("drgrpo", "distance from the group's mean", drGRPO),
 	ZeroSum: true,
 }
 
-// DrGRPOSettings are empty.
-type DrGRPOSettings struct{ plugin.None }
-
-// Estimator makes the estimator.
-func (*DrGRPOSettings) Estimator(s group.Setup) (group.Estimator, error) {
+func drGRPO(s group.Setup) (group.Estimator, error) {
 	switch s.Compat {
 	case group.CompatNone:
 		return group.Centred{}, nil

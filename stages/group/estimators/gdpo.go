@@ -5,7 +5,6 @@ import (
 
 	"github.com/rollmill/rollmill/formats"
 	"github.com/rollmill/rollmill/stages/group"
-	"github.com/rollmill/rollmill/stages/plugin"
 )
 
 // GDPO normalises each named reward within its group by itself and then
@@ -26,14 +25,8 @@ import (
 // out of that one's statistics and has nothing added for it, as in TRL.
 // Rewards that are equal in the whole group add exactly 0.
 var GDPO = group.EstimatorKind{
-	Kind: plugin.Kind[group.EstimatorSettings]{Name: "gdpo",
-		Help: "each named reward in its own standard deviations, summed by weight", New: func() group.EstimatorSettings {
-			return &GDPOSettings{}
-		}},
+	Kind: kind("gdpo", "each named reward in its own standard deviations, summed by weight", gdpo),
 }
-
-// GDPOSettings are empty.
-type GDPOSettings struct{ plugin.None }
 
 type gdpoEstimator struct {
 	group.Estimator // of each reward
@@ -41,8 +34,7 @@ type gdpoEstimator struct {
 	whiten          *formats.Whitening
 }
 
-// Estimator makes the estimator.
-func (*GDPOSettings) Estimator(s group.Setup) (group.Estimator, error) {
+func gdpo(s group.Setup) (group.Estimator, error) {
 	if s.NoScale {
 		return nil, group.RefuseNoScale("gdpo")
 	}
@@ -60,7 +52,7 @@ func (*GDPOSettings) Estimator(s group.Setup) (group.Estimator, error) {
 		return nil, group.Refuse("gdpo", s, group.CompatNone, group.CompatTRL, group.CompatVerl, group.CompatNemoRL)
 	}
 	var err error
-	e.Estimator, err = new(GRPOSettings).Estimator(s)
+	e.Estimator, err = grpo(s)
 	return e, err
 }
 

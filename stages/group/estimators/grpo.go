@@ -1,9 +1,6 @@
 package estimators
 
-import (
-	"github.com/rollmill/rollmill/stages/group"
-	"github.com/rollmill/rollmill/stages/plugin"
-)
+import "github.com/rollmill/rollmill/stages/group"
 
 // GRPO is group-relative policy optimisation: a reward's distance
 // from its group's mean, in standard deviations.
@@ -38,13 +35,9 @@ import (
 // noise makes advantages of 1e6 when all but one reward are 0.1; what is flat
 // but for rounding has std 0 here.
 var GRPO = group.EstimatorKind{
-	Kind: plugin.Kind[group.EstimatorSettings]{Name: "grpo", Help: "distance from the group's mean in standard deviations",
-		New: func() group.EstimatorSettings { return &GRPOSettings{} }},
+	Kind:    kind("grpo", "distance from the group's mean in standard deviations", grpo),
 	ZeroSum: true,
 }
-
-// GRPOSettings are empty.
-type GRPOSettings struct{ plugin.None }
 
 type grpoEstimator struct {
 	sample    bool // divisor n-1
@@ -53,8 +46,7 @@ type grpoEstimator struct {
 	noScale   bool
 }
 
-// Estimator makes the estimator.
-func (*GRPOSettings) Estimator(s group.Setup) (group.Estimator, error) {
+func grpo(s group.Setup) (group.Estimator, error) {
 	e := grpoEstimator{sample: true, noScale: s.NoScale}
 	switch s.Compat {
 	case group.CompatNone, group.CompatART, group.CompatNAT:

@@ -3,7 +3,6 @@ package estimators
 import (
 	"github.com/rollmill/rollmill/formats"
 	"github.com/rollmill/rollmill/stages/group"
-	"github.com/rollmill/rollmill/stages/plugin"
 )
 
 // GRPOBatch is GRPO with the standard deviation of the whole batch: a
@@ -15,23 +14,16 @@ import (
 //	none  (r - group's mean) / (the batch's population std + 1e-6); a singleton has none
 //	trl   (r - group's mean) / (the batch's sample std + 1e-4); a singleton has 0 (scale_rewards batch)
 var GRPOBatch = group.EstimatorKind{
-	Kind: plugin.Kind[group.EstimatorSettings]{Name: "grpo-batch",
-		Help: "distance from the group's mean in standard deviations of the batch", New: func() group.EstimatorSettings {
-			return &GRPOBatchSettings{}
-		}},
+	Kind:    kind("grpo-batch", "distance from the group's mean in standard deviations of the batch", grpoBatch),
 	ZeroSum: true,
 }
-
-// GRPOBatchSettings are empty.
-type GRPOBatchSettings struct{ plugin.None }
 
 type grpoBatchEstimator struct {
 	group.Centred
 	step formats.BatchStep
 }
 
-// Estimator makes the estimator.
-func (*GRPOBatchSettings) Estimator(s group.Setup) (group.Estimator, error) {
+func grpoBatch(s group.Setup) (group.Estimator, error) {
 	if s.NoScale {
 		return nil, group.RefuseNoScale("grpo-batch")
 	}

@@ -1,9 +1,6 @@
 package estimators
 
-import (
-	"github.com/rollmill/rollmill/stages/group"
-	"github.com/rollmill/rollmill/stages/plugin"
-)
+import "github.com/rollmill/rollmill/stages/group"
 
 // MaxRL is maximum-likelihood RL: a reward's distance from its group's
 // mean, in means. Hard examples, which are rarely solved, weigh more. It is
@@ -13,18 +10,13 @@ import (
 //	none      a singleton has no advantage
 //	prime-rl  a singleton has 0
 var MaxRL = group.EstimatorKind{
-	Kind: plugin.Kind[group.EstimatorSettings]{Name: "maxrl", Help: "distance from the group's mean in means",
-		New: func() group.EstimatorSettings { return &MaxRLSettings{} }},
+	Kind:    kind("maxrl", "distance from the group's mean in means", maxRL),
 	ZeroSum: true,
 }
 
-// MaxRLSettings are empty.
-type MaxRLSettings struct{ plugin.None }
-
 type maxRLEstimator struct{ singleton group.Singleton }
 
-// Estimator makes the estimator.
-func (*MaxRLSettings) Estimator(s group.Setup) (group.Estimator, error) {
+func maxRL(s group.Setup) (group.Estimator, error) {
 	if s.NoScale {
 		return nil, group.RefuseNoScale("maxrl")
 	}

@@ -1,9 +1,6 @@
 package estimators
 
-import (
-	"github.com/rollmill/rollmill/stages/group"
-	"github.com/rollmill/rollmill/stages/plugin"
-)
+import "github.com/rollmill/rollmill/stages/group"
 
 // PassK is the pass@k advantage: only the best member has one, its lead
 // over the second in standard deviations; with two equal best members it is 0.
@@ -13,19 +10,12 @@ import (
 //
 // With NoScale nothing is divided (norm_adv_by_std_in_grpo false).
 var PassK = group.EstimatorKind{
-	Kind: plugin.Kind[group.EstimatorSettings]{Name: "passk",
-		Help: "the best member's lead over the second, in standard deviations", New: func() group.EstimatorSettings {
-			return &PassKSettings{}
-		}},
+	Kind: kind("passk", "the best member's lead over the second, in standard deviations", passK),
 }
-
-// PassKSettings are empty.
-type PassKSettings struct{ plugin.None }
 
 type passKEstimator struct{ noScale bool }
 
-// Estimator makes the estimator.
-func (*PassKSettings) Estimator(s group.Setup) (group.Estimator, error) {
+func passK(s group.Setup) (group.Estimator, error) {
 	if s.Compat != group.CompatNone && s.Compat != group.CompatVerl {
 		return nil, group.Refuse("passk", s, group.CompatNone, group.CompatVerl)
 	}

@@ -3,7 +3,6 @@ package estimators
 import (
 	"github.com/rollmill/rollmill/formats"
 	"github.com/rollmill/rollmill/stages/group"
-	"github.com/rollmill/rollmill/stages/plugin"
 )
 
 // Reinforce is the group part of REINFORCE++-baseline: a reward's
@@ -17,23 +16,16 @@ import (
 //	verl      a singleton has its reward; variance of the sample, plus 1e-8
 //	slime     a singleton has 0; as verl (reinforce_plus_plus_baseline)
 var Reinforce = group.EstimatorKind{
-	Kind: plugin.Kind[group.EstimatorSettings]{Name: "reinforce++-baseline",
-		Help: "distance from the group's mean, whitened over tokens by the trainer", New: func() group.EstimatorSettings {
-			return &ReinforceSettings{}
-		}},
+	Kind:    kind("reinforce++-baseline", "distance from the group's mean, whitened over tokens by the trainer", reinforce),
 	ZeroSum: true,
 }
-
-// ReinforceSettings are empty.
-type ReinforceSettings struct{ plugin.None }
 
 type reinforceEstimator struct {
 	group.Centred
 	whiten formats.Whitening
 }
 
-// Estimator makes the estimator.
-func (*ReinforceSettings) Estimator(s group.Setup) (group.Estimator, error) {
+func reinforce(s group.Setup) (group.Estimator, error) {
 	if s.NoScale {
 		return nil, group.RefuseNoScale("reinforce++-baseline")
 	}

@@ -1,9 +1,6 @@
 package estimators
 
-import (
-	"github.com/rollmill/rollmill/stages/group"
-	"github.com/rollmill/rollmill/stages/plugin"
-)
+import "github.com/rollmill/rollmill/stages/group"
 
 // RLOO is REINFORCE with a leave-one-out baseline: a reward minus the
 // mean of the others, which is n/(n-1) times its distance from the mean.
@@ -14,18 +11,13 @@ import (
 //	verl      a singleton has its reward
 //	nemo-rl   a singleton has 0 (grpo, normalize_rewards false)
 var RLOO = group.EstimatorKind{
-	Kind: plugin.Kind[group.EstimatorSettings]{Name: "rloo", Help: "distance from the mean of the other members",
-		New: func() group.EstimatorSettings { return &RLOOSettings{} }},
+	Kind:    kind("rloo", "distance from the mean of the other members", rloo),
 	ZeroSum: true,
 }
 
-// RLOOSettings are empty.
-type RLOOSettings struct{ plugin.None }
-
 type rlooEstimator struct{ singleton group.Singleton }
 
-// Estimator makes the estimator.
-func (*RLOOSettings) Estimator(s group.Setup) (group.Estimator, error) {
+func rloo(s group.Setup) (group.Estimator, error) {
 	if s.NoScale {
 		return nil, group.RefuseNoScale("rloo")
 	}
