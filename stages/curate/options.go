@@ -77,23 +77,23 @@ const DefaultMinValid = 2
 // byte is read.
 func (o *Options) Validate() error {
 	if o.In.URI == "" {
-		return usage("name a group dataset with --in", "curate: no input")
+		return Usage("name a group dataset with --in", "curate: no input")
 	}
 	if o.Out.URI == "" {
-		return usage("name the dataset to write with --out", "curate: no output")
+		return Usage("name the dataset to write with --out", "curate: no output")
 	}
 	if o.Epoch != nil && *o.Epoch < 0 {
-		return usage("epochs count from 0", "curate: --epoch %d", *o.Epoch)
+		return Usage("epochs count from 0", "curate: --epoch %d", *o.Epoch)
 	}
 	if o.MinValid < 0 {
-		return usage("give a number of trajectories", "curate: --min-valid %d", o.MinValid)
+		return Usage("give a number of trajectories", "curate: --min-valid %d", o.MinValid)
 	}
 	if t := o.FlatTolerance; t != nil && !(*t >= 0 && *t < 1) {
-		return usage("give a number from 0 to below 1; it is relative to the group's largest reward",
+		return Usage("give a number from 0 to below 1; it is relative to the group's largest reward",
 			"curate: --flat-tolerance %v", *t)
 	}
 	if n := o.MinGroups; n != nil && !(*n >= 0) {
-		return usage("give a number of groups", "curate: --min-groups %v", *n)
+		return Usage("give a number of groups", "curate: --min-groups %v", *n)
 	}
 	if err := o.Spill.Validate(stage); err != nil {
 		return err
@@ -171,13 +171,13 @@ func (o *Options) compat() error {
 	case CompatNAT:
 		const hint = "NAT drops groups in its curriculum only (--curriculum, --min-reward-diff); leave the option out"
 		if o.FlatTolerance != nil {
-			return usage(hint, "curate: --flat-tolerance has no meaning under --compat nat")
+			return Usage(hint, "curate: --flat-tolerance has no meaning under --compat nat")
 		}
 		if o.MinValid != 0 {
-			return usage(hint, "curate: --min-valid has no meaning under --compat nat")
+			return Usage(hint, "curate: --min-valid has no meaning under --compat nat")
 		}
 	default:
-		return usage("use none or nat", "curate: unknown --compat %q", o.Compat)
+		return Usage("use none or nat", "curate: unknown --compat %q", o.Compat)
 	}
 	return nil
 }
@@ -187,7 +187,7 @@ func (o *Options) prepare(in *input) error {
 	if in.several {
 		for _, a := range o.running {
 			if a.OfExamples {
-				return usage("group by example, or leave the rule out",
+				return Usage("group by example, or leave the rule out",
 					"curate: rule %s is about examples, and there are groups of several", a.Name)
 			}
 		}
@@ -201,7 +201,7 @@ func (o *Options) prepare(in *input) error {
 			"--recompute: its manifest does not say how the advantages were made")
 	}
 	if s.Batch != nil {
-		return usage("leave --recompute out",
+		return Usage("leave --recompute out",
 			"curate: --recompute: estimator %q looks at the whole batch, of which only a part is left", s.Estimator)
 	}
 	var err error
@@ -210,8 +210,6 @@ func (o *Options) prepare(in *input) error {
 }
 
 // Usage returns an error of kind usage.
-func Usage(hint, format string, args ...any) error { return usage(hint, format, args...) }
-
-func usage(hint, format string, args ...any) error {
+func Usage(hint, format string, args ...any) error {
 	return stages.Errorf(stages.KindUsage, hint, format, args...)
 }

@@ -37,13 +37,13 @@ type PlanTable struct {
 func (n PlanTable) validate() error {
 	switch {
 	case n.Generations < 0:
-		return usage("give the number of trajectories that a group should have", "curate: --plan-generations %d",
+		return Usage("give the number of trajectories that a group should have", "curate: --plan-generations %d",
 			n.Generations)
 	case n.MaxPerExample < 0:
-		return usage("give the most trajectories of an example, including existing ones", "curate: --plan-max-per-example %d",
+		return Usage("give the most trajectories of an example, including existing ones", "curate: --plan-max-per-example %d",
 			n.MaxPerExample)
 	case n.Budget != nil && *n.Budget < 0:
-		return usage("give a number of trajectories; 0 plans none", "curate: --plan-budget %d", *n.Budget)
+		return Usage("give a number of trajectories; 0 plans none", "curate: --plan-budget %d", *n.Budget)
 	}
 	return nil
 }

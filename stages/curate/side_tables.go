@@ -1,11 +1,9 @@
 package curate
 
 import (
-	"cmp"
 	"context"
 	"fmt"
 	"iter"
-	"maps"
 	"slices"
 	"strings"
 
@@ -26,7 +24,8 @@ import (
 type sideTables struct {
 	pairs  carriedTable[formats.Pair]
 	labels carriedTable[formats.Label]
-	kinds  [2]int64 // labels copied: undesirable, desirable
+
+	desirable, undesirable int64 // labels copied
 }
 
 func newSideTables(in *input, shard *dataset.Shard) *sideTables {
@@ -38,7 +37,11 @@ func newSideTables(in *input, shard *dataset.Shard) *sideTables {
 		return l.GroupID, l.TrajectoryID, l.TrajectoryID
 	}, kept: func(l *formats.Label) {
 		s.labels.bytes += l.Size()
-		s.kinds[number01(l.Desirable)]++
+		if l.Desirable {
+			s.desirable++
+		} else {
+			s.undesirable++
+		}
 	}}
 	for _, table := range in.carried() {
 		if table == formats.TablePairs {
@@ -48,13 +51,6 @@ func newSideTables(in *input, shard *dataset.Shard) *sideTables {
 		}
 	}
 	return s
-}
-
-func number01(b bool) int {
-	if b {
-		return 1
-	}
-	return 0
 }
 
 // carried lists the tables that any set has.
@@ -112,7 +108,7 @@ func (s *sideTables) facts(into map[string]float64) {
 		}
 	}
 	if s.labels.out != nil {
-		into[factUndesirable], into[factDesirable] = float64(s.kinds[0]), float64(s.kinds[1])
+		into[factUndesirable], into[factDesirable] = float64(s.undesirable), float64(s.desirable)
 		for reason, n := range s.labels.drops {
 			into[factLabelsDropped+reason] = float64(n)
 		}
@@ -142,9 +138,7 @@ func lost(f map[string]float64, prefix string) (sum float64, text string) {
 		}
 	}
 	var why []string
-	for _, reason := range slices.SortedFunc(maps.Keys(drops), func(a, b string) int {
-		return cmp.Or(cmp.Compare(drops[b], drops[a]), cmp.Compare(a, b))
-	}) {
+	for _, reason := range byCount(drops) {
 		why = append(why, fmt.Sprintf("%.0f %s", drops[reason], reason))
 	}
 	if why != nil {
@@ -319,10 +313,7 @@ func (a *carriedTable[T]) flush(ctx context.Context) error {
 
 // end checks for rows that belong to no group.
 func (a *carriedTable[T]) end() error {
-	if a.r == nil {
-		return nil
-	}
-	if len(a.buf) == 0 && a.left == 0 {
+	if a.r == nil || len(a.buf) == 0 && a.left == 0 {
 		return nil
 	}
 	group := "another"

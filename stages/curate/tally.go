@@ -152,7 +152,7 @@ func reasons(drops map[string]int64, steps []formats.FunnelStep) (list []string)
 }
 
 // byCount returns the names, that with the highest count first.
-func byCount(counts map[string]int64) []string {
+func byCount[N int64 | float64](counts map[string]N) []string {
 	return slices.SortedFunc(maps.Keys(counts), func(a, b string) int {
 		return cmp.Or(cmp.Compare(counts[b], counts[a]), cmp.Compare(a, b))
 	})

@@ -243,3 +243,12 @@ func cut(s *formats.CurriculumState, groups *curate.Groups, rank func(*curate.Gr
 }
 
 func ceil(x float64) int { return int(math.Ceil(x)) }
+
+// sampleMembers keeps so many members, those with the smallest seeds.
+func sampleMembers(seed int64, members []formats.Member, keep int) []curate.Verdict {
+	verdicts := make([]curate.Verdict, len(members))
+	for _, i := range drawn(seed, "subsample", members, false)[min(keep, len(members)):] {
+		verdicts[i].Reason = reasonSubsample
+	}
+	return verdicts
+}

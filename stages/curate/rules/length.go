@@ -44,13 +44,10 @@ func (s *LengthSettings) Rule(curate.Setup) (curate.Rule, error) {
 	if *s == (LengthSettings{}) {
 		return nil, nil
 	}
-	return lengthRule{sampled: s.Sampled, sequence: s.Sequence, messages: s.Messages}, curate.NotNegative(s)
+	return lengthRule(*s), curate.NotNegative(s)
 }
 
-// lengthRule has 0 for no limit.
-type lengthRule struct {
-	sampled, sequence, messages int
-}
+type lengthRule LengthSettings
 
 func (l lengthRule) Rows(_ curate.Batch, _ curate.Group, rows []curate.Row) []curate.Verdict {
 	verdicts := make([]curate.Verdict, len(rows))
@@ -61,13 +58,13 @@ func (l lengthRule) Rows(_ curate.Batch, _ curate.Group, rows []curate.Row) []cu
 }
 
 func (l lengthRule) judge(t *formats.Trajectory) curate.Verdict {
-	if n := int(t.SampledTokens); l.sampled > 0 && n > l.sampled {
+	if n := int(t.SampledTokens); l.Sampled > 0 && n > l.Sampled {
 		return curate.Verdict{Reason: reasonLength, Detail: fmt.Sprintf("%d sampled tokens", n)}
 	}
-	if n := sequence(t); l.sequence > 0 && n > l.sequence {
+	if n := sequence(t); l.Sequence > 0 && n > l.Sequence {
 		return curate.Verdict{Reason: reasonLength, Detail: fmt.Sprintf("a call of %d tokens", n)}
 	}
-	if n := len(t.Main()); n < l.messages {
+	if n := len(t.Main()); n < l.Messages {
 		return curate.Verdict{Reason: reasonFewMessages, Detail: fmt.Sprintf("%d messages", n)}
 	}
 	return curate.Verdict{}

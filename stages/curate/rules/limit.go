@@ -50,21 +50,27 @@ type limitRule struct {
 
 func (r limitRule) Members(b curate.Batch, members []formats.Member) []curate.Verdict {
 	verdicts := make([]curate.Verdict, len(members))
-	order, seeds := make([]int, len(members)), make([]int64, len(members))
-	for i := range members {
-		order[i], seeds[i] = i, formats.Seed(b.Seed, r.reason, members[i].TrajectoryID)
-	}
-	slices.SortFunc(order, func(i, j int) int {
-		better := 0
-		if r.best {
-			better = cmp.Compare(*members[j].Reward, *members[i].Reward)
-		}
-		return cmp.Or(better, cmp.Compare(seeds[i], seeds[j]), cmp.Compare(members[i].TrajectoryID, members[j].TrajectoryID))
-	})
-	for rank, i := range order {
+	for rank, i := range drawn(b.Seed, r.reason, members, r.best) {
 		if rank >= r.keep {
 			verdicts[i] = curate.Verdict{Reason: r.reason, Detail: fmt.Sprintf("rank %d, %d are kept", rank+1, r.keep)}
 		}
 	}
 	return verdicts
+}
+
+// drawn returns the indexes of members in an order that the seed draws for a rule, by
+// ids alone; with best, those with the highest reward come first.
+func drawn(seed int64, rule string, members []formats.Member, best bool) []int {
+	order, seeds := make([]int, len(members)), make([]int64, len(members))
+	for i := range members {
+		order[i], seeds[i] = i, formats.Seed(seed, rule, members[i].TrajectoryID)
+	}
+	slices.SortFunc(order, func(i, j int) int {
+		better := 0
+		if best {
+			better = cmp.Compare(*members[j].Reward, *members[i].Reward)
+		}
+		return cmp.Or(better, cmp.Compare(seeds[i], seeds[j]), cmp.Compare(members[i].TrajectoryID, members[j].TrajectoryID))
+	})
+	return order
 }

@@ -21,10 +21,7 @@ var MinValid = curate.RuleKind{
 
 // MinValidSettings are empty: the number of valid members is curate's own option,
 // because its plan of further generations uses it too.
-type MinValidSettings struct{}
-
-// Declare declares nothing.
-func (*MinValidSettings) Declare(*plugin.Declarer) {}
+type MinValidSettings struct{ plugin.None }
 
 // Rule makes the rule; NAT has no such rule.
 func (*MinValidSettings) Rule(set curate.Setup) (curate.Rule, error) {

@@ -46,19 +46,19 @@ func (s *SampleSettings) Rule(curate.Setup) (curate.Rule, error) {
 	if *s == (SampleSettings{}) {
 		return nil, nil
 	}
-	return sampleRule{s.Groups, s.Trajectories}, nil
+	return sampleRule(*s), nil
 }
 
-type sampleRule struct{ groups, trajectories *float64 }
+type sampleRule SampleSettings
 
 func (r sampleRule) Group(b curate.Batch, g *curate.Group) curate.Verdict {
-	return draw(r.groups, b.Seed, "group", g.ID)
+	return draw(r.Groups, b.Seed, "group", g.ID)
 }
 
 func (r sampleRule) Members(b curate.Batch, members []formats.Member) []curate.Verdict {
 	verdicts := make([]curate.Verdict, len(members))
 	for i := range members {
-		verdicts[i] = draw(r.trajectories, b.Seed, "trajectory", members[i].TrajectoryID)
+		verdicts[i] = draw(r.Trajectories, b.Seed, "trajectory", members[i].TrajectoryID)
 	}
 	return verdicts
 }

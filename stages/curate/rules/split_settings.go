@@ -3,6 +3,7 @@ package rules
 import (
 	"fmt"
 	"math"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -95,20 +96,16 @@ func (s *SplitSettings) check() error {
 			return curate.Usage("each side has a name and a share above 0 and below 1",
 				"curate: --split: side %q with share %v", side.Name, side.Share)
 		}
-		for _, other := range names[:i] {
-			if other == side.Name {
-				return curate.Usage("", "curate: --split: two sides named %q", side.Name)
-			}
+		if slices.Contains(names[:i], side.Name) {
+			return curate.Usage("", "curate: --split: two sides named %q", side.Name)
 		}
 		sum, names[i] = sum+side.Share, side.Name
 	}
 	if math.Abs(sum-1) > 1e-6 {
 		return curate.Usage("shares add up to 1", "curate: --split: the shares add up to %.6g", sum)
 	}
-	for _, name := range names {
-		if name == s.Take {
-			return nil
-		}
+	if slices.Contains(names, s.Take) {
+		return nil
 	}
 	return curate.Usage(fmt.Sprintf("curate once for each side: --take %s", strings.Join(names, ", then --take ")),
 		"curate: --take %q is no side of the split", s.Take)
