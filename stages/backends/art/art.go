@@ -160,13 +160,14 @@ func (t *Trainer) visible(base string) (string, error) {
 	}
 	u.User, u.RawQuery, u.Fragment = nil, "", "" // the URL is written into receipts
 	control, _ := url.Parse(t.base)
+	port := u.Port()
 	switch host := u.Hostname(); host {
 	case "", "0.0.0.0", "::", "localhost", "127.0.0.1", "::1":
 		u.Host = control.Hostname()
 		if strings.Contains(u.Host, ":") {
 			u.Host = "[" + u.Host + "]"
 		}
-		if port := portOf(base); port != "" {
+		if port != "" {
 			u.Host += ":" + port
 		}
 	}
@@ -174,14 +175,6 @@ func (t *Trainer) visible(base string) (string, error) {
 		u.Scheme = "http"
 	}
 	return strings.TrimSuffix(u.String(), "/"), nil
-}
-
-func portOf(base string) string {
-	u, err := url.Parse(base)
-	if err != nil {
-		return ""
-	}
-	return u.Port()
 }
 
 func (t *Trainer) step(ctx context.Context) (int64, error) {
@@ -220,7 +213,7 @@ func (t *Trainer) state(ctx context.Context, token string) (*art.TrainingState, 
 	q := url.Values{"model": {t.cfg.Name}, "project": {t.cfg.Project}, "submission": {token}}
 	var s art.TrainingState
 	err := t.get(ctx, t.base+art.TrainingRoute+"?"+q.Encode(), "", &s)
-	if status(err) == http.StatusNotFound {
+	if remote.Status(err) == http.StatusNotFound {
 		return nil, nil
 	}
 	if err != nil || !s.Atomic {

@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"net/http"
 	"strings"
+
+	"github.com/rollmill/rollmill/stages/internal/remote"
 )
 
 // dialect is what a server can do, read from its own list of routes.
@@ -31,7 +33,7 @@ func (t *Trainer) detect(ctx context.Context) (dialect, error) {
 		} `json:"components"`
 	}
 	err := t.get(ctx, t.base+"/openapi.json", "", &api)
-	if status(err) != 0 || err == nil && len(api.Paths) == 0 {
+	if remote.Status(err) != 0 || err == nil && len(api.Paths) == 0 {
 		return t.probe(ctx)
 	}
 	if err != nil {
@@ -57,10 +59,10 @@ func (t *Trainer) probe(ctx context.Context) (dialect, error) {
 	d := dialect{Choices: true}
 	for path, found := range map[string]*bool{"/_train_model": &d.Train, "/_delete_checkpoint_files": &d.Frontend} {
 		err := t.call(ctx, quick, path, struct{}{}, nil)
-		if err != nil && status(err) == 0 {
+		if err != nil && remote.Status(err) == 0 {
 			return d, err
 		}
-		*found = status(err) != http.StatusNotFound && status(err) != http.StatusMethodNotAllowed
+		*found = remote.Status(err) != http.StatusNotFound && remote.Status(err) != http.StatusMethodNotAllowed
 	}
 	return d, nil
 }

@@ -13,8 +13,6 @@ import (
 // Error is what went wrong with the server.
 type Error = remote.Error
 
-func status(err error) int { return remote.Status(err) }
-
 // Time limits of an answer. Preparing loads a model.
 const (
 	quick = 30 * time.Second

@@ -8,7 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"maps"
+	"math"
 	"strings"
 	"time"
 
@@ -43,31 +43,21 @@ const (
 	maxLines = 64 << 20
 )
 
-// watch ends a connection that is silent for too long. A limit of 0 means none.
+// watch ends a connection that is silent for too long.
 type watch struct {
+	*time.Timer
 	limit time.Duration
-	timer *time.Timer
 }
 
+// newWatch returns a running watch. A limit of 0 means none.
 func newWatch(limit time.Duration, cancel context.CancelCauseFunc) *watch {
-	w := &watch{limit: limit}
-	if limit > 0 {
-		w.timer = time.AfterFunc(limit, func() { cancel(fmt.Errorf("no news for %s", limit)) })
+	if limit <= 0 {
+		limit = math.MaxInt64
 	}
-	return w
+	return &watch{time.AfterFunc(limit, func() { cancel(fmt.Errorf("no news for %s", limit)) }), limit}
 }
 
-func (w *watch) touch() {
-	if w.timer != nil {
-		w.timer.Reset(w.limit)
-	}
-}
-
-func (w *watch) stop() {
-	if w.timer != nil {
-		w.timer.Stop()
-	}
-}
+func (w *watch) touch() { w.Reset(w.limit) }
 
 // readLines reads to the end of the answer.
 func readLines(r io.Reader, w *watch, event func(backends.JobEvent)) *lines {
@@ -140,8 +130,6 @@ func (l *lines) add(line []byte) error {
 	}
 	return nil
 }
-
-func (l *lines) means() map[string]float64 { return maps.Clone(l.mean) }
 
 // idle reports whether the server said that it found nothing to train on.
 func (l *lines) idle(stays bool) bool {

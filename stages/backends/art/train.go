@@ -32,7 +32,7 @@ func (t *Trainer) Submit(ctx context.Context, s backends.Submission, groups back
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
 	watch := newWatch(t.cfg.ReadTimeout, cancel)
-	defer watch.stop()
+	defer watch.Stop()
 	body := t.body(s, groups, d.plain(), func(n int64) { watch.touch(); event(backends.JobEvent{Sent: n}) })
 	defer body.Close()
 	req, err := http.NewRequestWithContext(ctx, http.MethodPost, t.base+"/_train_model", body)
@@ -105,12 +105,8 @@ func beforeTraining(refusal error) bool {
 	if !errors.As(refusal, &e) || !bytes.HasPrefix(bytes.TrimSpace(e.Answer), []byte(`{"detail":`)) {
 		return false
 	}
-	switch e.Status {
-	case http.StatusBadRequest, http.StatusUnauthorized, http.StatusForbidden, http.StatusNotFound,
-		http.StatusMethodNotAllowed, http.StatusUnprocessableEntity:
-		return true
-	}
-	return false
+	return slices.Contains([]int{http.StatusBadRequest, http.StatusUnauthorized, http.StatusForbidden, http.StatusNotFound,
+		http.StatusMethodNotAllowed, http.StatusUnprocessableEntity}, e.Status)
 }
 
 // ended returns the outcome after the whole batch was sent. The batch is never
@@ -122,7 +118,7 @@ func (t *Trainer) ended(ctx context.Context, s backends.Submission, seen *lines,
 		out, err = t.look(ctx, s, seen)
 	}
 	if seen != nil {
-		out.MetricSteps, out.Metrics = seen.raw, seen.means()
+		out.MetricSteps, out.Metrics = seen.raw, seen.mean
 		out.Message = join(out.Message, seen.ruined())
 	}
 	if why != nil {

@@ -73,6 +73,7 @@ import (
 	"github.com/rollmill/rollmill/formats/sequences"
 	"github.com/rollmill/rollmill/stages/backends"
 	"github.com/rollmill/rollmill/stages/backends/file"
+	"github.com/rollmill/rollmill/stages/internal/remote"
 )
 
 // Config says what to run.
@@ -111,28 +112,7 @@ func New(cfg Config, place backends.Place) (*Trainer, error) {
 }
 
 // Error is the error of a run of the program.
-type Error struct {
-	What  string
-	Help  string
-	Usage bool
-	Err   error
-}
-
-func (e *Error) Error() string {
-	if e.Err != nil {
-		return e.What + ": " + e.Err.Error()
-	}
-	return e.What
-}
-
-// Unwrap returns the cause.
-func (e *Error) Unwrap() error { return e.Err }
-
-// Hint returns what the command line prints after the error.
-func (e *Error) Hint() string { return e.Help }
-
-// Misused reports that the config is wrong.
-func (e *Error) Misused() bool { return e.Usage }
+type Error = remote.Error
 
 // Target names the program, unless the config gives it a name of its own.
 func (t *Trainer) Target() formats.Target {
@@ -246,7 +226,7 @@ func (t *Trainer) Submit(ctx context.Context, s backends.Submission, groups back
 	}
 	r := t.about(s, "submit")
 	r.Stats, r.Forms = &stats, forms
-	a, err := t.ask(ctx, r, func(e backends.JobEvent) { event(e) })
+	a, err := t.ask(ctx, r, event)
 	out := a.outcome(s.Before)
 	var misused *Error
 	if errors.As(err, &misused) && misused.Usage { // it did not start

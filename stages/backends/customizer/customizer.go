@@ -70,11 +70,7 @@ func New(cfg Config) (*Trainer, error) {
 }
 
 func bearer(key string) func(*http.Request) {
-	return func(r *http.Request) {
-		if key != "" { // an empty one would be an illegal header
-			r.Header.Set("Authorization", "Bearer "+key)
-		}
-	}
+	return func(r *http.Request) { remote.Authorize(r, key) }
 }
 
 func explain(e *remote.Error, _ *http.Request, _ []byte) {

@@ -36,6 +36,7 @@ import (
 	"github.com/rollmill/rollmill/formats/foreign/exporters"
 	"github.com/rollmill/rollmill/formats/sequences"
 	"github.com/rollmill/rollmill/stages/backends"
+	"github.com/rollmill/rollmill/stages/internal/remote"
 )
 
 // Config says which files to write.
@@ -78,12 +79,12 @@ func New(cfg Config, place backends.Place) (*Trainer, error) {
 		f, err := known.File(name)
 		if err != nil {
 			return nil, &Error{What: fmt.Sprintf("file: unknown kind %q (known: %s)", name,
-				strings.Join(known.Files(), ", "))}
+				strings.Join(known.Files(), ", ")), Usage: true}
 		}
 		if cfg.RowWeight != "" && f.Format.Loss == "" {
 			return nil, &Error{What: fmt.Sprintf("file: kind %s has no weights: its rows are not sequences of tokens, or "+
 				"its trainer computes advantages from rewards", name),
-				Help: "leave out --row-weight, or name kinds with weights: " + weighted(known)}
+				Help: "leave out --row-weight, or name kinds with weights: " + weighted(known), Usage: true}
 		}
 		t.files = append(t.files, f)
 	}
@@ -102,15 +103,7 @@ func weighted(known Formats) string {
 }
 
 // Error is the error of an invalid config.
-type Error struct{ What, Help string }
-
-func (e *Error) Error() string { return e.What }
-
-// Hint returns what the command line prints after the error.
-func (e *Error) Hint() string { return e.Help }
-
-// Misused reports that the config is wrong.
-func (e *Error) Misused() bool { return true }
+type Error = remote.Error
 
 // Stored returns the kinds by the names that identities hold.
 func (t *Trainer) Stored() (names []string) {

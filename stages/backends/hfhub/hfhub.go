@@ -13,6 +13,7 @@ package hfhub
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"net/http"
 	"net/url"
@@ -51,9 +52,7 @@ func New(name, endpoint, token string) *Client {
 func (c *Client) web() *remote.Client {
 	return &remote.Client{Name: c.Name, HTTP: c.HTTP, Secrets: []string{c.Token}, Sign: func(r *http.Request) {
 		r.Header.Set("User-Agent", "rollmill")
-		if c.Token != "" {
-			r.Header.Set("Authorization", "Bearer "+c.Token)
-		}
+		remote.Authorize(r, c.Token)
 	}, Explain: func(e *remote.Error, _ *http.Request, _ []byte) {
 		if e.Status == http.StatusUnauthorized || e.Status == http.StatusForbidden {
 			e.Help, e.Usage = c.Help, true
@@ -74,16 +73,14 @@ func (c *Client) api(id string, parts ...string) string {
 	return c.Endpoint + "/api/datasets/" + id + "/" + strings.Join(parts, "/")
 }
 
-// Whoami checks the token and returns its user; "" at a store that has none.
-func (c *Client) Whoami(ctx context.Context) (string, error) {
-	var who struct {
-		Name string `json:"name"`
-	}
-	err := c.web().Get(ctx, c.Endpoint+"/api/whoami-v2", &who)
+// CheckToken checks whether the store knows the token, if it can say so.
+func (c *Client) CheckToken(ctx context.Context) error {
+	var user struct{ Name string }
+	err := c.web().Get(ctx, c.Endpoint+"/api/whoami-v2", &user)
 	if remote.Status(err) == http.StatusNotFound {
-		return "", nil
+		return nil
 	}
-	return who.Name, err
+	return err
 }
 
 // Create makes a repository unless it exists.
@@ -239,7 +236,7 @@ func (c *Client) Warnings(ctx context.Context, card string) error {
 	q := remote.Request{Method: http.MethodPost, URL: c.Endpoint + "/api/validate-yaml",
 		JSON: map[string]string{"content": card, "repoType": "dataset"}, Limit: 30 * time.Second}
 	_, err := c.web().Do(ctx, q, &answer)
-	if e := (*remote.Error)(nil); remote.Status(err) == http.StatusBadRequest && asError(err, &e) {
+	if e := (*remote.Error)(nil); remote.Status(err) == http.StatusBadRequest && errors.As(err, &e) {
 		if json.Unmarshal(e.Answer, &answer) == nil && len(answer.Errors) > 0 {
 			return &remote.Error{What: fmt.Sprintf("%s: the card is refused: %s", c.Name, answer.Errors[0].Message)}
 		}

@@ -182,7 +182,7 @@ func TestWhatIsRefused(t *testing.T) {
 			var err error
 			if f.EchoesToken {
 				c.Token = "hf_another_secret"
-				_, err = c.Whoami(t.Context())
+				err = c.CheckToken(t.Context())
 			} else {
 				_, err = c.Push(t.Context(), change(both...))
 			}

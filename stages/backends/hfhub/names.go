@@ -1,7 +1,6 @@
 package hfhub
 
 import (
-	"errors"
 	"fmt"
 	"path"
 	"regexp"
@@ -49,5 +48,3 @@ func CheckPath(p string) error {
 	}
 	return nil
 }
-
-func asError(err error, e **remote.Error) bool { return errors.As(err, e) }

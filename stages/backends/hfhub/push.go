@@ -164,7 +164,7 @@ func (c *Client) pushOnce(ctx context.Context, change Change) (commit string, po
 
 func afterOf(err error) time.Duration {
 	var e *remote.Error
-	if asError(err, &e) {
+	if errors.As(err, &e) {
 		return e.After
 	}
 	return 0

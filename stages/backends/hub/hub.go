@@ -160,7 +160,7 @@ const NoRow = "no_row"
 func (t *Trainer) Preflight(ctx context.Context, groups backends.Groups,
 	report func(backends.Problem)) (backends.BatchStats, error) {
 	var stats backends.BatchStats
-	if err := t.entrance(ctx); err != nil {
+	if err := t.store.CheckToken(ctx); err != nil {
 		return stats, err
 	}
 	b := t.begin(counting)
@@ -189,18 +189,12 @@ func (t *Trainer) Preflight(ctx context.Context, groups backends.Groups,
 	return stats, nil
 }
 
-// entrance checks that the store knows the token.
-func (t *Trainer) entrance(ctx context.Context) error {
-	_, err := t.store.Whoami(ctx)
-	return err
-}
-
 // Keeps reports that the batch may also be given to a trainer.
 func (t *Trainer) Keeps() bool { return true }
 
 // Begin makes the repository, unless it exists.
 func (t *Trainer) Begin(ctx context.Context, known *formats.Policy) (backends.TrainerState, error) {
-	if err := t.entrance(ctx); err != nil {
+	if err := t.store.CheckToken(ctx); err != nil {
 		return backends.TrainerState{}, err
 	}
 	if err := t.store.Create(ctx, t.cfg.Repo, t.cfg.Private); err != nil {
@@ -311,7 +305,7 @@ func (t *Trainer) look(ctx context.Context, s backends.Submission) (backends.Out
 	data, err := t.store.Read(ctx, t.cfg.Repo, t.cfg.Branch, recordPath(s.Token))
 	switch remote.Status(err) {
 	case http.StatusUnauthorized: // also the answer for a missing repository
-		if err := t.entrance(ctx); err != nil {
+		if err := t.store.CheckToken(ctx); err != nil {
 			return backends.Outcome{State: backends.JobUnknown}, err
 		}
 		fallthrough

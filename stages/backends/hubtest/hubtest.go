@@ -8,7 +8,6 @@ import (
 	"crypto/sha1" //nolint:gosec // git's names
 	"crypto/sha256"
 	"encoding/hex"
-	"encoding/json"
 	"fmt"
 	"net/http"
 	"net/http/httptest"
@@ -177,15 +176,10 @@ func fail(w http.ResponseWriter, code int, kind, message string) {
 		w.Header().Set("X-Error-Code", kind)
 	}
 	w.Header().Set("X-Error-Message", message)
-	w.Header().Set("Content-Type", "application/json")
-	w.WriteHeader(code)
-	json.NewEncoder(w).Encode(map[string]string{"error": message})
+	backendtest.JSON(w, code, map[string]string{"error": message})
 }
 
-func answer(w http.ResponseWriter, v any) {
-	w.Header().Set("Content-Type", "application/json")
-	json.NewEncoder(w).Encode(v)
-}
+func answer(w http.ResponseWriter, v any) { backendtest.JSON(w, http.StatusOK, v) }
 
 func sum256(data []byte) string {
 	sum := sha256.Sum256(data)

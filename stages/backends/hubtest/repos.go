@@ -8,6 +8,8 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+
+	"github.com/rollmill/rollmill/stages/backends/backendtest"
 )
 
 // place is a repository at a revision.
@@ -76,10 +78,8 @@ func (h *Hub) create(w http.ResponseWriter, r *http.Request) {
 	url := map[string]any{"url": h.base(r) + "/datasets/" + id, "name": id, "id": "1"}
 	if h.repos[id] != nil {
 		w.Header().Set("X-Error-Message", "You already created this dataset repo")
-		w.Header().Set("Content-Type", "application/json")
-		w.WriteHeader(http.StatusConflict)
 		url["error"] = "You already created this dataset repo"
-		json.NewEncoder(w).Encode(url)
+		backendtest.JSON(w, http.StatusConflict, url)
 		return
 	}
 	h.repo(id).private = body.Private != nil && *body.Private || body.Visibility != nil && *body.Visibility == "private"
@@ -121,10 +121,8 @@ func (h *Hub) whoami(w http.ResponseWriter, r *http.Request) {
 func (h *Hub) card(w http.ResponseWriter, r *http.Request) {
 	var body struct{ Content, RepoType string }
 	if err := json.NewDecoder(r.Body).Decode(&body); err != nil || h.faults.CardError != "" {
-		w.Header().Set("Content-Type", "application/json")
-		w.WriteHeader(http.StatusBadRequest)
-		json.NewEncoder(w).Encode(map[string]any{"errors": []any{map[string]string{"message": h.faults.CardError}},
-			"warnings": []any{}})
+		backendtest.JSON(w, http.StatusBadRequest,
+			map[string]any{"errors": []any{map[string]string{"message": h.faults.CardError}}, "warnings": []any{}})
 		return
 	}
 	answer(w, map[string]any{"errors": []any{}, "warnings": []any{}})

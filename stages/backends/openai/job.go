@@ -354,7 +354,7 @@ func (t *Trainer) addCheckpoints(ctx context.Context, id string, out *backends.O
 // Cancel asks the service to cancel a job.
 func (t *Trainer) Cancel(ctx context.Context, id string) (backends.Outcome, error) {
 	j, err := t.library().CancelFineTuningJob(ctx, url.PathEscape(id))
-	code := status(err)
+	code := remote.Status(err)
 	switch {
 	// it may have ended already
 	case code == http.StatusBadRequest || code == http.StatusConflict || j.Status == "succeeded" || j.Status == "failed":

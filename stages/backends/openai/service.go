@@ -13,8 +13,6 @@ import (
 	"github.com/rollmill/rollmill/stages/internal/remote"
 )
 
-func status(err error) int { return remote.Status(err) }
-
 func (t *Trainer) web() *remote.Client {
 	return &remote.Client{Name: "openai", HTTP: t.http, Sign: t.sign, Secrets: []string{t.cfg.APIKey}, Explain: explain}
 }
@@ -73,12 +71,10 @@ func (t *Trainer) url(path string) string {
 }
 
 func (t *Trainer) sign(req *http.Request) {
-	switch {
-	case t.cfg.APIKey == "":
-	case t.cfg.Azure:
+	if !t.cfg.Azure {
+		remote.Authorize(req, t.cfg.APIKey)
+	} else if t.cfg.APIKey != "" {
 		req.Header.Set("api-key", t.cfg.APIKey)
-	default:
-		req.Header.Set("Authorization", "Bearer "+t.cfg.APIKey)
 	}
 	if t.cfg.Organization != "" {
 		req.Header.Set("OpenAI-Organization", t.cfg.Organization)

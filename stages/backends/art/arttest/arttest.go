@@ -25,6 +25,7 @@ import (
 	"sync"
 
 	"github.com/rollmill/rollmill/formats/foreign/art"
+	"github.com/rollmill/rollmill/stages/backends/backendtest"
 )
 
 // Dialect is the set of routes and types, by the age of the server.
@@ -204,12 +205,6 @@ func (s *Server) get() (Dialect, Faults) {
 	return s.dialect, s.faults
 }
 
-func reply(w http.ResponseWriter, code int, v any) {
-	w.Header().Set("Content-Type", "application/json")
-	w.WriteHeader(code)
-	_ = json.NewEncoder(w).Encode(v)
-}
-
 // wrong is one entry of a 422 response.
 type wrong struct {
 	Type string `json:"type"`
@@ -218,7 +213,7 @@ type wrong struct {
 }
 
 func detail(w http.ResponseWriter, code int, text any) {
-	reply(w, code, map[string]any{"detail": text})
+	backendtest.JSON(w, code, map[string]any{"detail": text})
 }
 
 // crash is what an exception in a handler looks like.
@@ -242,16 +237,16 @@ func (s *Server) infer(w http.ResponseWriter, r *http.Request) {
 	}
 	switch {
 	case r.URL.Path == "/v1/models":
-		reply(w, 200, map[string]any{"object": "list", "data": []any{map[string]any{"id": name, "object": "model"}}})
+		backendtest.JSON(w, 200, map[string]any{"object": "list", "data": []any{map[string]any{"id": name, "object": "model"}}})
 	case strings.HasSuffix(r.URL.Path, "/chat/completions"):
 		var body struct{ Model string }
 		_ = json.NewDecoder(r.Body).Decode(&body)
 		if body.Model != name {
-			reply(w, 404, map[string]any{"error": map[string]any{"message": fmt.Sprintf("The model `%s` does not exist.",
+			backendtest.JSON(w, 404, map[string]any{"error": map[string]any{"message": fmt.Sprintf("The model `%s` does not exist.",
 				body.Model), "code": 404}})
 			return
 		}
-		reply(w, 200, map[string]any{"model": name, "choices": []any{}})
+		backendtest.JSON(w, 200, map[string]any{"model": name, "choices": []any{}})
 	default:
 		detail(w, 404, "Not Found")
 	}

@@ -9,6 +9,7 @@ import (
 	"strconv"
 
 	"github.com/rollmill/rollmill/formats/foreign/art"
+	"github.com/rollmill/rollmill/stages/backends/backendtest"
 )
 
 // routes are those of a dialect, with the method of each.
@@ -40,7 +41,7 @@ func (s *Server) serve(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	if r.URL.Path == "/openapi.json" && !f.NoOpenAPI {
-		reply(w, 200, openapi(d))
+		backendtest.JSON(w, 200, openapi(d))
 		return
 	}
 	if r.URL.Path == art.TrainingRoute && f.Atomic {
@@ -54,7 +55,7 @@ func (s *Server) serve(w http.ResponseWriter, r *http.Request) {
 	case method != r.Method:
 		detail(w, 405, "Method Not Allowed")
 	case r.URL.Path == "/healthcheck":
-		reply(w, 200, map[string]any{"status": "ok"})
+		backendtest.JSON(w, 200, map[string]any{"status": "ok"})
 	case r.URL.Path == "/_train_model":
 		s.train(w, r, d, f)
 	default:
@@ -72,7 +73,7 @@ func (s *Server) post(w http.ResponseWriter, r *http.Request, d Dialect, f Fault
 	s.mu.Unlock()
 	switch r.URL.Path {
 	case "/close":
-		reply(w, 200, nil)
+		backendtest.JSON(w, 200, nil)
 	case "/_prepare_backend_for_training":
 		var req struct {
 			Model  json.RawMessage `json:"model"`
@@ -87,15 +88,15 @@ func (s *Server) post(w http.ResponseWriter, r *http.Request, d Dialect, f Fault
 		if f.NewPort {
 			s.move()
 		}
-		reply(w, 200, []string{"http://" + net.JoinHostPort(host(f), s.port()) + "/v1", key(req.Config.Server)})
+		backendtest.JSON(w, 200, []string{"http://" + net.JoinHostPort(host(f), s.port()) + "/v1", key(req.Config.Server)})
 	case "/_get_step", "/register":
 		if s.model(w, body, r.URL.Path == "/_get_step") {
 			if r.URL.Path == "/register" {
-				reply(w, 200, nil)
+				backendtest.JSON(w, 200, nil)
 				return
 			}
 			s.looked()
-			reply(w, 200, s.latest())
+			backendtest.JSON(w, 200, s.latest())
 		}
 	case "/_delete_checkpoints":
 		if q := r.URL.Query(); q.Get("benchmark") == "" || q.Get("benchmark_smoothing") == "" {
@@ -103,7 +104,7 @@ func (s *Server) post(w http.ResponseWriter, r *http.Request, d Dialect, f Fault
 			return
 		}
 		if s.model(w, body, true) {
-			reply(w, 200, nil)
+			backendtest.JSON(w, 200, nil)
 		}
 	case "/_delete_checkpoint_files":
 		var req struct {
@@ -112,10 +113,10 @@ func (s *Server) post(w http.ResponseWriter, r *http.Request, d Dialect, f Fault
 		}
 		if object(w, body, &req) && needs(w, map[string]json.RawMessage{"model": req.Model, "steps_to_keep": req.Steps}) &&
 			s.model(w, req.Model, true) {
-			reply(w, 200, nil)
+			backendtest.JSON(w, 200, nil)
 		}
 	default:
-		reply(w, 200, nil)
+		backendtest.JSON(w, 200, nil)
 	}
 }
 

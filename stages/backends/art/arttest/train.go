@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/rollmill/rollmill/formats/foreign/art"
+	"github.com/rollmill/rollmill/stages/backends/backendtest"
 )
 
 // train reads a batch. It continues after the client has disconnected, which is
@@ -221,7 +222,7 @@ func (s *Server) training(w http.ResponseWriter, r *http.Request) {
 	if step, ok := s.trained[r.URL.Query().Get("submission")]; ok && step >= 0 {
 		state.TrainedAtStep = &step
 	}
-	reply(w, 200, state)
+	backendtest.JSON(w, 200, state)
 }
 
 // look reads a batch as the trainer's tokenizer does. sound is false where

@@ -184,16 +184,10 @@ func (s *Server) gate(next http.Handler) http.Handler {
 }
 
 func fail(w http.ResponseWriter, code int, detail any) {
-	w.Header().Set("Content-Type", "application/json")
-	w.WriteHeader(code)
-	json.NewEncoder(w).Encode(map[string]any{"detail": detail})
+	backendtest.JSON(w, code, map[string]any{"detail": detail})
 }
 
-func answer(w http.ResponseWriter, code int, v any) {
-	w.Header().Set("Content-Type", "application/json")
-	w.WriteHeader(code)
-	json.NewEncoder(w).Encode(v)
-}
+func answer(w http.ResponseWriter, v any) { backendtest.JSON(w, http.StatusOK, v) }
 
 func invalid(w http.ResponseWriter, field, message string) {
 	fail(w, http.StatusUnprocessableEntity,
@@ -217,7 +211,7 @@ func page[T any](s *Server, w http.ResponseWriter, r *http.Request, all []T) {
 	if !s.faults.NoPages {
 		pages["total_pages"] = (len(all) + size - 1) / size
 	}
-	answer(w, http.StatusOK, map[string]any{"object": "list", "data": append([]T{}, all[from:to]...), "pagination": pages})
+	answer(w, map[string]any{"object": "list", "data": append([]T{}, all[from:to]...), "pagination": pages})
 }
 
 // Jobs are those that rollmill made.
@@ -269,7 +263,7 @@ func (s *Server) makeNamespace(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	s.entity[body.ID] = true
-	answer(w, http.StatusOK, map[string]any{"id": body.ID})
+	answer(w, map[string]any{"id": body.ID})
 }
 
 func (s *Server) namespace(w http.ResponseWriter, r *http.Request) {
@@ -277,7 +271,7 @@ func (s *Server) namespace(w http.ResponseWriter, r *http.Request) {
 		fail(w, http.StatusNotFound, "no such namespace")
 		return
 	}
-	answer(w, http.StatusOK, map[string]any{"id": r.PathValue("ns")})
+	answer(w, map[string]any{"id": r.PathValue("ns")})
 }
 
 func (s *Server) makeStoreNamespace(w http.ResponseWriter, r *http.Request) {
@@ -296,7 +290,7 @@ func (s *Server) makeStoreNamespace(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	s.datastore[ns] = true
-	answer(w, http.StatusCreated, map[string]any{"namespace": ns})
+	backendtest.JSON(w, http.StatusCreated, map[string]any{"namespace": ns})
 }
 
 func (s *Server) storeNamespace(w http.ResponseWriter, r *http.Request) {
@@ -306,5 +300,5 @@ func (s *Server) storeNamespace(w http.ResponseWriter, r *http.Request) {
 		fail(w, http.StatusNotFound, "no such namespace")
 		return
 	}
-	answer(w, http.StatusCreated, map[string]any{"namespace": r.PathValue("ns"), "created_at": "2026-01-02T03:04:05"})
+	backendtest.JSON(w, http.StatusCreated, map[string]any{"namespace": r.PathValue("ns"), "created_at": "2026-01-02T03:04:05"})
 }

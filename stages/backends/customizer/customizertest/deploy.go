@@ -24,7 +24,7 @@ func (s *Server) makeDeploymentConfig(w http.ResponseWriter, r *http.Request) {
 		fail(w, http.StatusConflict, "config exists")
 	default:
 		s.configs[key] = body
-		answer(w, http.StatusOK, body)
+		answer(w, body)
 	}
 }
 
@@ -33,7 +33,7 @@ func (s *Server) deploymentConfig(w http.ResponseWriter, r *http.Request) {
 		fail(w, http.StatusNotFound, "no such config")
 		return
 	}
-	answer(w, http.StatusOK, s.configs[id(r)])
+	answer(w, s.configs[id(r)])
 }
 
 func (s *Server) makeDeployment(w http.ResponseWriter, r *http.Request) {
@@ -52,7 +52,7 @@ func (s *Server) makeDeployment(w http.ResponseWriter, r *http.Request) {
 			fail(w, http.StatusInternalServerError, "Error: model deployment already exists")
 			return
 		}
-		answer(w, http.StatusOK, s.deployments[key].show("created"))
+		answer(w, s.deployments[key].show("created"))
 	}
 }
 
@@ -73,7 +73,7 @@ func (s *Server) deployment(w http.ResponseWriter, r *http.Request) {
 	}
 	status := s.faults.DeploymentStates[min(d.asked, len(s.faults.DeploymentStates)-1)]
 	d.asked++
-	answer(w, http.StatusOK, d.show(status))
+	answer(w, d.show(status))
 }
 
 func (s *Server) listDeployments(w http.ResponseWriter, r *http.Request) {
@@ -107,5 +107,5 @@ func (s *Server) models(w http.ResponseWriter, _ *http.Request) {
 			out = append(out, map[string]any{"id": name, "object": "model"})
 		}
 	}
-	answer(w, http.StatusOK, map[string]any{"object": "list", "data": out})
+	answer(w, map[string]any{"object": "list", "data": out})
 }

@@ -30,7 +30,7 @@ func (s *Server) makeDataset(w http.ResponseWriter, r *http.Request) {
 	default:
 		body["id"] = "dataset-1"
 		s.datasets[key] = body
-		answer(w, http.StatusOK, body)
+		answer(w, body)
 	}
 }
 
@@ -40,7 +40,7 @@ func (s *Server) dataset(w http.ResponseWriter, r *http.Request) {
 		fail(w, http.StatusNotFound, "no such dataset")
 		return
 	}
-	answer(w, http.StatusOK, d)
+	answer(w, d)
 }
 
 func (s *Server) patchDataset(w http.ResponseWriter, r *http.Request) {
@@ -54,7 +54,7 @@ func (s *Server) patchDataset(w http.ResponseWriter, r *http.Request) {
 	if !s.faults.DatasetStuck {
 		d["files_url"] = body["files_url"]
 	}
-	answer(w, http.StatusOK, d)
+	answer(w, d)
 }
 
 func (s *Server) listConfigs(w http.ResponseWriter, r *http.Request) {
@@ -103,11 +103,11 @@ func (s *Server) makeJob(w http.ResponseWriter, r *http.Request) {
 	case s.faults.DropAfterJob:
 		panic(http.ErrAbortHandler)
 	case s.faults.EmptyJobAnswer:
-		answer(w, http.StatusOK, map[string]any{})
+		answer(w, map[string]any{})
 	case s.faults.StatusAfterJob != 0:
 		fail(w, s.faults.StatusAfterJob, "refused")
 	default:
-		answer(w, http.StatusOK, s.look(j))
+		answer(w, s.look(j))
 	}
 }
 
@@ -229,7 +229,7 @@ func (s *Server) job(w http.ResponseWriter, r *http.Request) *Job {
 
 func (s *Server) getJob(w http.ResponseWriter, r *http.Request) {
 	if j := s.job(w, r); j != nil {
-		answer(w, http.StatusOK, s.look(j))
+		answer(w, s.look(j))
 		j.late++
 	}
 }
@@ -257,7 +257,7 @@ func (s *Server) jobStatus(w http.ResponseWriter, r *http.Request) {
 	}
 	status := s.now(j, true)
 	if s.faults.NullProgress {
-		answer(w, http.StatusOK, map[string]any{"status": status, "steps_completed": nil, "percentage_done": nil,
+		answer(w, map[string]any{"status": status, "steps_completed": nil, "percentage_done": nil,
 			"train_loss": nil, "metrics": nil, "status_logs": nil})
 		return
 	}
@@ -272,7 +272,7 @@ func (s *Server) jobStatus(w http.ResponseWriter, r *http.Request) {
 		logs = append(logs, map[string]any{"updated_at": "2026-06-01T10:00:03", "message": "NotEnoughResources",
 			"detail": "The job will be scheduled later"})
 	}
-	answer(w, http.StatusOK, map[string]any{
+	answer(w, map[string]any{
 		"created_at": "2026-06-01T10:00:00", "status": status, "steps_completed": 40, "steps_per_epoch": 20,
 		"epochs_completed": 2, "percentage_done": done, "best_epoch": 2,
 		"elapsed_time": 310.5 + float64(j.asked), "train_loss": 0.42, "val_loss": 0.51, "status_logs": logs,
@@ -290,6 +290,6 @@ func (s *Server) cancel(w http.ResponseWriter, r *http.Request) {
 		fail(w, http.StatusConflict, "the job has ended")
 	default:
 		j.status = "cancelling"
-		answer(w, http.StatusOK, s.look(j))
+		answer(w, s.look(j))
 	}
 }

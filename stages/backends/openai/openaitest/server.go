@@ -141,18 +141,16 @@ func (s *Server) gate(next http.Handler) http.Handler {
 }
 
 func fail(w http.ResponseWriter, code int, message, param string) {
-	w.Header().Set("Content-Type", "application/json")
-	w.WriteHeader(code)
-	json.NewEncoder(w).Encode(map[string]any{"error": map[string]any{"message": message, "type": "invalid_request_error",
+	backendtest.JSON(w, code, map[string]any{"error": map[string]any{"message": message, "type": "invalid_request_error",
 		"param": param, "code": nil}})
 }
 
 func (s *Server) answer(w http.ResponseWriter, v any) {
-	w.Header().Set("Content-Type", "application/json")
+	code := http.StatusOK
 	if s.faults.Azure {
-		w.WriteHeader(http.StatusCreated)
+		code = http.StatusCreated
 	}
-	json.NewEncoder(w).Encode(v)
+	backendtest.JSON(w, code, v)
 }
 
 // Jobs are those that rollmill made.
