@@ -22,21 +22,23 @@ func (s Identity) Add(name string, v any) {
 		(r.Kind() == reflect.Map || r.Kind() == reflect.Slice) && r.Len() == 0 {
 		return
 	}
+	s[name] = string(asJSON(v))
+}
+
+// asJSON returns a value as JSON, or otherwise in the form of fmt.
+func asJSON(v any) []byte {
 	data, err := json.Marshal(v)
 	if err != nil {
-		data = fmt.Append(nil, v)
+		return fmt.Append(nil, v)
 	}
-	s[name] = string(data)
+	return data
 }
 
 // AddAll adds settings whose names a user chose. Numbers and booleans are kept;
 // any other value may hold a secret, and is replaced by its slow digest.
 func AddAll[V any](s Identity, prefix string, all map[string]V) {
 	for name, v := range all {
-		data, err := json.Marshal(v)
-		if err != nil {
-			data = fmt.Append(nil, v)
-		}
+		data := asJSON(v)
 		if text, is := any(v).(string); is { // numbers may be given as text
 			var plain any
 			if json.Unmarshal([]byte(text), &plain) == nil {

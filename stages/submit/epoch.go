@@ -50,10 +50,7 @@ type epochClaim struct {
 const epochFormat = "rollmill-epoch/1"
 
 func (c *epochClaim) check() string {
-	if c.Format != epochFormat || c.Key == "" {
-		return "it does not say which submission trains the epoch"
-	}
-	return ""
+	return lacks(c.Format != epochFormat || c.Key == "", "it does not say which submission trains the epoch")
 }
 
 // epochKey names an epoch of a run for a target. A run is known by its random

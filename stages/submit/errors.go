@@ -22,14 +22,10 @@ func kinded(err error) error {
 		return err
 	case errors.As(err, &misused) && misused.Misused():
 		return stages.Errorf(stages.KindUsage, hint(err), "submit: %w", err)
-	case temporarily(err, &temporary):
+	case errors.As(err, &temporary) && temporary.Temporary():
 		return stages.Errorf(stages.KindTemporary, hint(err), "submit: %w", err)
 	}
 	return stages.Errorf(stages.KindFailed, hint(err), "submit: %w", err)
-}
-
-func temporarily(err error, as *interface{ Temporary() bool }) bool {
-	return errors.As(err, as) && (*as).Temporary()
 }
 
 func hint(err error) string {

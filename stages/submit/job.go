@@ -79,7 +79,8 @@ func (s *session) job(ctx context.Context, cancel bool) error {
 		return err
 	case a == nil && receipt != nil: // nothing was sent, or it is another ledger
 		s.result.Attached, s.result.UpToDate = true, true
-		return s.setReceipt(receipt)
+		s.setReceipt(receipt)
+		return nil
 	case a != nil && a.damage != nil:
 		return s.damaged(a)
 	case a == nil:
@@ -142,7 +143,8 @@ func (s *session) conclusion(ctx context.Context, a *attempt) error {
 	if err := s.deliver(ctx, end.Receipt); err != nil && s.Wait {
 		return err
 	}
-	return s.setReceipt(end.Receipt)
+	s.setReceipt(end.Receipt)
+	return nil
 }
 
 // observe looks at an attempt whose owner may be alive: only the owner records
@@ -159,7 +161,8 @@ func (s *session) observe(ctx context.Context, a *attempt) error {
 			out.Job = a.job.Job
 		}
 		if !s.Wait {
-			return s.setReceipt(s.receipt(a.intent, a.sent, out))
+			s.setReceipt(s.receipt(a.intent, a.sent, out))
+			return nil
 		}
 		if out.State != formats.JobPending && out.State != formats.JobRunning {
 			return s.conclusion(ctx, a)
@@ -203,13 +206,12 @@ func (s *session) cancel(ctx context.Context, a *attempt) error {
 }
 
 // setReceipt puts a receipt into the result.
-func (s *session) setReceipt(r *formats.Receipt) error {
+func (s *session) setReceipt(r *formats.Receipt) {
 	s.result.Receipt = r
 	s.result.Message = fmt.Sprintf("%s: %s", r.Backend, r.State)
 	if r.Message != "" {
 		s.result.Message += ": " + r.Message
 	}
-	return nil
 }
 
 // noReceipt is the store of a submission that is named only by its key.

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"slices"
 	"strings"
 
 	"github.com/rollmill/rollmill/formats"
@@ -77,29 +78,25 @@ func (i *intent) check() string {
 }
 
 func (s *sent) check() string {
-	if s.Owner == "" || s.At.IsZero() {
-		return "it does not say who sent, and when"
-	}
-	return ""
+	return lacks(s.Owner == "" || s.At.IsZero(), "it does not say who sent, and when")
 }
 
 func (j *job) check() string {
-	if j.Job == "" {
-		return "it names no job"
-	}
-	return ""
+	return lacks(j.Job == "", "it names no job")
 }
 
 func (l *heartbeat) check() string {
-	if l.Owner == "" {
-		return "it names no owner"
-	}
-	return ""
+	return lacks(l.Owner == "", "it names no owner")
 }
 
 func (t *taken) check() string {
-	if t.Owner == "" {
-		return "it does not say by whom"
+	return lacks(t.Owner == "", "it does not say by whom")
+}
+
+// lacks returns what a record lacks, if it does.
+func lacks(yes bool, what string) string {
+	if yes {
+		return what
 	}
 	return ""
 }
@@ -110,21 +107,16 @@ func (d *done) check() string {
 		return "it does not say who ended the attempt"
 	case d.Void == (d.Receipt != nil):
 		return "it must hold a receipt or say that nothing was trained"
-	case d.Receipt != nil && (d.Receipt.Format != formats.ReceiptFormat || d.Receipt.Key == "" || !ended(d.Receipt) ||
-		!knownState(d.Receipt.State)):
+	case d.Receipt != nil && (d.Receipt.Format != formats.ReceiptFormat || d.Receipt.Key == "" ||
+		!slices.Contains(endStates, d.Receipt.State)):
 		return "its receipt is not one of a submission that ended"
 	}
 	return ""
 }
 
-func knownState(state string) bool {
-	switch state {
-	case formats.JobNothing, formats.JobPending, formats.JobRunning, formats.JobCompleted, formats.JobFailed,
-		formats.JobCancelled, formats.JobUntrained:
-		return true
-	}
-	return false
-}
+// endStates are the states of the receipt of a submission that ended.
+var endStates = []string{formats.JobNothing, formats.JobCompleted, formats.JobFailed, formats.JobCancelled,
+	formats.JobUntrained}
 
 // damaged returns the error of an attempt with damaged records.
 func (s *session) damaged(a *attempt) error {

@@ -50,9 +50,8 @@ func (s *session) takeOver(ctx context.Context, a *attempt) (*done, error) {
 			return nil, stages.Errorf(stages.KindTemporary, "run the same command again",
 				"submit: %s has just begun to send this batch", a.Owner)
 		}
-		return s.ledger.finish(ctx, a.Attempt, done{Void: true, Why: "its owner ended before anything was sent"})
 	}
-	if a.sent.Void {
+	if a.sent == nil || a.sent.Void {
 		return s.ledger.finish(ctx, a.Attempt, done{Void: true, Why: "its owner ended before anything was sent"})
 	}
 	if a.taken == nil { // before the trainer is asked: its answer is final only if nothing is sent after it

@@ -214,10 +214,10 @@ func (s *session) oldReceipt(ctx context.Context) (*formats.Receipt, error) {
 		return nil, nil
 	case err != nil:
 		return nil, fmt.Errorf("reading the receipt at %q: %w", s.Out, err)
-	case r.Key == s.ledger.key:
-		return r, nil
 	case r.Key == "":
 		return nil, nil
+	case r.Key == s.ledger.key:
+		return r, nil
 	}
 	what := fmt.Sprintf("%q holds the receipt of another batch (%s, digest %s)", s.Out, r.Curated, r.CuratedDigest)
 	if r.CuratedDigest == s.data.RowsDigest.String() && r.Target != nil && *r.Target == s.target {
@@ -291,11 +291,7 @@ func (s *session) attach(ctx context.Context, r *formats.Receipt) error {
 
 // deliver writes the receipt, unless it already exists.
 func (s *session) deliver(ctx context.Context, r *formats.Receipt) error {
-	s.result.Receipt = r
-	s.result.Message = fmt.Sprintf("%s: %s", r.Backend, r.State)
-	if r.Message != "" {
-		s.result.Message += ": " + r.Message
-	}
+	s.setReceipt(r)
 	there, err := ReadReceipt(ctx, s.Receipt)
 	if err == nil && there.Key != "" && there.Key != r.Key && (s.replaced == nil || !sameReceipt(there, s.replaced)) {
 		return stages.Errorf(stages.KindUsage,

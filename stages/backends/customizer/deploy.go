@@ -71,12 +71,8 @@ func (t *Trainer) deployed(ctx context.Context, j *job) (state string, failed bo
 	mark := slug(j.ID)
 	name := t.cfg.Deployment.Name + "-" + mark[max(0, len(mark)-22):] // 63 letters at most
 	at := t.at("deployment/model-deployments", t.cfg.Namespace, name)
-	type details struct {
-		Status      string `json:"status"`
-		Description string `json:"description"`
-	}
 	var d struct {
-		Details details `json:"status_details"`
+		Details struct{ Status, Description string } `json:"status_details"`
 	}
 	err = t.entity.Get(ctx, at, &d)
 	if remote.Status(err) == http.StatusNotFound {
@@ -99,11 +95,9 @@ func (t *Trainer) deployed(ctx context.Context, j *job) (state string, failed bo
 }
 
 func (t *Trainer) deploy(ctx context.Context, name, model string) error {
-	image, tag := t.cfg.Deployment.Image, ""
-	if i := strings.LastIndex(image, ":"); i >= 0 {
-		image, tag = image[:i], image[i+1:]
-	}
-	nim := map[string]any{"image_name": image, "image_tag": tag, "gpu": t.cfg.Deployment.GPUs}
+	image := t.cfg.Deployment.Image
+	tag := strings.LastIndex(image, ":") // validate requires one
+	nim := map[string]any{"image_name": image[:tag], "image_tag": image[tag+1:], "gpu": t.cfg.Deployment.GPUs}
 	if len(t.cfg.Deployment.Env) > 0 {
 		nim["additional_envs"] = t.cfg.Deployment.Env
 	}

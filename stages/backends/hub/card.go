@@ -68,8 +68,6 @@ func put[V any](m *map[string]V, key string, value V) {
 	(*m)[key] = value
 }
 
-func short(token string) string { return token[:min(len(token), 12)] }
-
 // ours reports whether a file of a repository belongs to a batch.
 func ours(path string) bool {
 	return slices.ContainsFunc(tables, func(t exporters.Format) bool { return strings.HasPrefix(path, folder(t.Name)) })
@@ -155,5 +153,5 @@ func (t *Trainer) mark(s backends.Submission) string {
 	if !t.cfg.Keep {
 		return ""
 	}
-	return short(s.Token) + "-"
+	return s.Token[:min(len(s.Token), 12)] + "-"
 }

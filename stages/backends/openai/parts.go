@@ -5,7 +5,6 @@ import (
 	"context"
 	"crypto/md5"
 	"encoding/hex"
-	"errors"
 	"fmt"
 	"hash"
 	"io"
@@ -42,15 +41,14 @@ func (t *Trainer) inParts(ctx context.Context, name string, size int64, content 
 	if err != nil {
 		tidy, cancel := context.WithTimeout(context.WithoutCancel(ctx), 10*time.Second)
 		defer cancel()
-		return f, errors.Join(err, ignored(t.post(tidy, at+"/cancel", struct{}{}, nil))) // it would expire by itself
+		_ = t.post(tidy, at+"/cancel", struct{}{}, nil) // it would expire by itself
+		return f, err
 	}
 	if u.Status != "completed" || u.File == nil {
 		return f, &remote.Error{What: fmt.Sprintf("openai: the upload %q is %q, and should be completed", u.ID, u.Status)}
 	}
 	return *u.File, nil
 }
-
-func ignored(error) error { return nil }
 
 // partTries is how often a part is sent.
 const partTries = 4
