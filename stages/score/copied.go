@@ -3,7 +3,6 @@ package score
 import (
 	"context"
 	"encoding/json"
-	"maps"
 	"slices"
 	"strings"
 
@@ -149,17 +148,12 @@ func (e *copySource) markRecomputed(rows []*Row, rewards rewardSet) {
 	if !slices.ContainsFunc(rewards, component.relative) {
 		return
 	}
-	type group struct {
-		example string
-		epoch   int32
-	}
-	again := map[group]bool{}
+	again := map[groupKey]bool{}
 	for _, r := range rows {
-		g := group{r.ExampleID, r.Epoch}
-		again[g] = again[g] || r.copied.recomputed
+		again[groupOf(r)] = again[groupOf(r)] || r.copied.recomputed
 	}
 	for _, r := range rows {
-		r.copied.recomputed = again[group{r.ExampleID, r.Epoch}]
+		r.copied.recomputed = again[groupOf(r)]
 	}
 }
 
@@ -232,7 +226,7 @@ func (e *copySource) split(rows []*Row, c component) (due, kept []*Row) {
 	relative := c.relative()
 	for first := 0; first < len(rows); {
 		end := first + 1
-		for relative && end < len(rows) && sameGroupRows(rows[first], rows[end]) {
+		for relative && end < len(rows) && groupOf(rows[first]) == groupOf(rows[end]) {
 			end++
 		}
 		if slices.ContainsFunc(rows[first:end], func(r *Row) bool { return e.due(r, c) }) {
@@ -255,9 +249,5 @@ func newCopiedRow(s *formats.Score) *copiedRow {
 
 // sortedModes returns --only as the manifest stores it.
 func sortedModes(modes []string) []string {
-	out := map[string]bool{}
-	for _, m := range modes {
-		out[m] = true
-	}
-	return slices.Sorted(maps.Keys(out))
+	return slices.Compact(slices.Sorted(slices.Values(modes)))
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"io"
+	"slices"
 
 	"github.com/rollmill/rollmill/formats"
 	"github.com/rollmill/rollmill/formats/dataset"
@@ -13,17 +14,12 @@ import (
 // with more among them: rollout wrote it so, in one or more steps.
 func extends(ctx context.Context, d *dataset.Dataset, other *dataset.Ref) (bool, error) {
 	for other != nil && d.Stage == "rollout" {
-		var base *dataset.Ref
-		for i := range d.Inputs {
-			if d.Inputs[i].Role == "base" {
-				base = &d.Inputs[i]
-			}
-		}
-		if base == nil || base.Digest == other.Digest {
-			return base != nil, nil
+		at := slices.IndexFunc(d.Inputs, func(r dataset.Ref) bool { return r.Role == "base" })
+		if at < 0 || d.Inputs[at].Digest == other.Digest {
+			return at >= 0, nil
 		}
 		var err error
-		if d, err = d.OpenRef(ctx, *base); err != nil {
+		if d, err = d.OpenRef(ctx, d.Inputs[at]); err != nil {
 			return false, err
 		}
 	}

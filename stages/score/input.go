@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"math"
+	"slices"
 
 	"github.com/rollmill/rollmill/formats"
 	"github.com/rollmill/rollmill/formats/dataset"
@@ -83,12 +84,7 @@ func (in *input) stepped(specs []Spec) []string {
 }
 
 func has(specs []Spec, name string) bool {
-	for _, s := range specs {
-		if s.Name == name {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(specs, func(s Spec) bool { return s.Name == name })
 }
 
 // spec returns the dataset's identity.

@@ -93,8 +93,8 @@ func (o Options) Validate() error {
 			return err
 		}
 	}
-	if err := o.checkShard(); err != nil {
-		return err
+	if s := o.Out.Shard.Of(); s.Index < 0 || s.Index >= s.Count {
+		return usage("shards are counted from 0: the last of 4 is 3/4", "--shard %d/%d is out of range", s.Index, s.Count)
 	}
 	if _, err := digestFiles(o.DependsOn); err != nil {
 		return err
@@ -104,13 +104,6 @@ func (o Options) Validate() error {
 		return err
 	}
 	return rewards.close()
-}
-
-func (o Options) checkShard() error {
-	if s := o.Out.Shard.Of(); s.Index < 0 || s.Index >= s.Count {
-		return usage("shards are counted from 0: the last of 4 is 3/4", "--shard %d/%d is out of range", s.Index, s.Count)
-	}
-	return nil
 }
 
 // defaults returns the options with zero values replaced by their defaults.

@@ -134,14 +134,19 @@ func (s *source) short(r dataset.Range) error {
 // lastOfRows returns the index at which the last group among rows begins.
 func lastOfRows(rows []*Row) int {
 	i := len(rows) - 1
-	for i > 0 && sameGroupRows(rows[i-1], rows[i]) {
+	for i > 0 && groupOf(rows[i-1]) == groupOf(rows[i]) {
 		i--
 	}
 	return i
 }
 
-// sameGroupRows reports whether rows are of one group.
-func sameGroupRows(a, b *Row) bool { return a.ExampleID == b.ExampleID && a.Epoch == b.Epoch }
+// groupKey is what the rows of a group have in common.
+type groupKey struct {
+	example string
+	epoch   int32
+}
+
+func groupOf(r *Row) groupKey { return groupKey{r.ExampleID, r.Epoch} }
 
 // read returns the next rows, as many as there are.
 func (s *source) read(n int) ([]*Row, error) {

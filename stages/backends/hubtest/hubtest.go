@@ -111,13 +111,10 @@ func New(prefix string, f Faults) *Hub {
 	const repo = "/api/datasets/{owner}/{name}"
 	for pattern, serve := range map[string]http.HandlerFunc{
 		"POST /api/repos/create":                               h.create,
-		"DELETE /api/repos/delete":                             h.remove,
 		"GET /api/whoami-v2":                                   h.whoami,
 		"POST /api/validate-yaml":                              h.card,
 		"GET " + repo:                                          h.at(h.info),
 		"GET " + repo + "/revision/{rev}":                      h.at(h.info),
-		"GET " + repo + "/refs":                                h.at(h.refs),
-		"GET " + repo + "/commits/{rev}":                       h.at(h.history),
 		"GET " + repo + "/tree/{rev}":                          h.at(h.tree),
 		"GET " + repo + "/tree/{rev}/{path...}":                h.at(h.tree),
 		"POST " + repo + "/paths-info/{rev}":                   h.at(h.pathsInfo),

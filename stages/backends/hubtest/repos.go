@@ -86,13 +86,6 @@ func (h *Hub) create(w http.ResponseWriter, r *http.Request) {
 	answer(w, url)
 }
 
-func (h *Hub) remove(w http.ResponseWriter, r *http.Request) {
-	var body struct{ Name, Organization string }
-	_ = json.NewDecoder(r.Body).Decode(&body)
-	delete(h.repos, body.Organization+"/"+body.Name)
-	answer(w, "OK")
-}
-
 func (h *Hub) base(r *http.Request) string { return "http://" + r.Host + h.Prefix }
 
 // storage is on another host, as the hub's is: who goes there leaves the hub.
@@ -140,20 +133,6 @@ func (h *Hub) info(w http.ResponseWriter, r *http.Request, p place) {
 	answer(w, map[string]any{"_id": "1", "id": p.id, "author": strings.Split(p.id, "/")[0], "sha": p.rev.oid,
 		"private": p.private, "gated": false, "disabled": false,
 		"tags": []any{}, "downloads": 0, "likes": 0, "createdAt": birth, "lastModified": birth, "siblings": siblings})
-}
-
-func (h *Hub) refs(w http.ResponseWriter, _ *http.Request, p place) {
-	answer(w, map[string]any{"branches": []any{map[string]string{"name": "main", "ref": "refs/heads/main",
-		"targetCommit": p.head().oid}}, "converts": []any{}, "tags": []any{}})
-}
-
-func (h *Hub) history(w http.ResponseWriter, _ *http.Request, p place) {
-	all := []any{}
-	for _, c := range slices.Backward(p.commits) {
-		all = append(all, map[string]any{"id": c.oid, "title": c.title, "message": c.message, "date": birth,
-			"authors": []any{map[string]string{"user": "tester"}}})
-	}
-	answer(w, all)
 }
 
 func paths(c *commit) []string {

@@ -86,6 +86,7 @@ func (s *JSONSettings) Reward(score.Setup) (score.Reward, error) {
 }
 
 type jsonReward struct {
+	ofRow
 	*JSONSettings
 	schema *jsonschema.Resolved // nil: any JSON
 	wanted func(*score.Row) (any, error)
@@ -146,11 +147,6 @@ func (r *jsonReward) Needs() score.Needs {
 	}
 	return score.Light
 }
-
-func (r *jsonReward) Close() error { return nil }
-
-// Immediate marks a reward of the row alone.
-func (r *jsonReward) Immediate() {}
 
 // Files returns the schema.
 func (r *jsonReward) Files() []string {

@@ -63,20 +63,17 @@ func (s *LengthSettings) Reward(score.Setup) (score.Reward, error) {
 }
 
 type lengthReward struct {
+	ofRow
 	max, cache int
 	of         string
 }
 
 func (r *lengthReward) Needs() score.Needs { return score.Light }
-func (r *lengthReward) Close() error       { return nil }
 
 // Columns returns what can be counted.
 func (r *lengthReward) Columns() []string {
 	return []string{"answer", "sampled_tokens", "completion_tokens"}
 }
-
-// Immediate marks a reward of the row alone.
-func (r *lengthReward) Immediate() {}
 
 func (r *lengthReward) Score(ctx context.Context, rows []*score.Row, values []score.Value) error {
 	for i, row := range rows {

@@ -31,6 +31,7 @@ var Match = score.RewardKind{Kind: plugin.Kind[score.RewardSettings]{
 }}
 
 type matchReward struct {
+	ofRow
 	*MatchSettings
 	matches func(answer, reference string) (bool, error)
 }
@@ -74,11 +75,6 @@ func (r *matchReward) Needs() score.Needs {
 
 // Columns returns the answer.
 func (r *matchReward) Columns() []string { return []string{"answer"} }
-
-func (r *matchReward) Close() error { return nil }
-
-// Immediate marks a reward of the row alone.
-func (r *matchReward) Immediate() {}
 
 func (r *matchReward) Score(ctx context.Context, rows []*score.Row, values []score.Value) error {
 	for i, row := range rows {

@@ -108,6 +108,7 @@ func (s *ReturnsSettings) Reward(setup score.Setup) (score.Reward, error) {
 }
 
 type returnsReward struct {
+	ofRow
 	of           string
 	atEnd        bool
 	gamma, bonus float64
@@ -133,11 +134,6 @@ func (r *returnsReward) Needs() score.Needs {
 	}
 	return score.Light
 }
-
-func (r *returnsReward) Close() error { return nil }
-
-// Immediate marks a reward of the row alone.
-func (r *returnsReward) Immediate() {}
 
 // Reads returns the reward that this one is computed from.
 func (r *returnsReward) Reads() []string {

@@ -26,3 +26,11 @@ var All = plugin.NewRegistry("reward",
 	judge.Ruler,
 	Stored,
 )
+
+// ofRow is embedded in the rewards that need nothing but the row.
+type ofRow struct{}
+
+// Immediate marks a reward of the row alone.
+func (ofRow) Immediate() {}
+
+func (ofRow) Close() error { return nil }

@@ -40,14 +40,13 @@ func (s *StoredSettings) Reward(score.Setup) (score.Reward, error) {
 	return &storedReward{name: s.Name}, nil
 }
 
-type storedReward struct{ name string }
+type storedReward struct {
+	ofRow
+	name string
+}
 
 func (r *storedReward) Needs() score.Needs { return score.Light }
 func (r *storedReward) Stored()            {}
-func (r *storedReward) Close() error       { return nil }
-
-// Immediate marks a reward of the row alone.
-func (r *storedReward) Immediate() {}
 
 func (r *storedReward) Score(ctx context.Context, rows []*score.Row, values []score.Value) error {
 	for i, row := range rows {

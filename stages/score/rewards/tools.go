@@ -78,6 +78,7 @@ func (s *ToolsSettings) Reward(score.Setup) (score.Reward, error) {
 }
 
 type toolsReward struct {
+	ofRow
 	mode   string
 	field  string
 	wanted []call // when given as a literal
@@ -114,10 +115,6 @@ func (r *toolsReward) calls(v any) ([]call, error) {
 }
 
 func (r *toolsReward) Needs() score.Needs { return score.Text }
-func (r *toolsReward) Close() error       { return nil }
-
-// Immediate marks a reward of the row alone.
-func (r *toolsReward) Immediate() {}
 
 func (r *toolsReward) Score(ctx context.Context, rows []*score.Row, values []score.Value) error {
 	for i, row := range rows {

@@ -8,6 +8,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"strconv"
 	"time"
@@ -124,9 +125,7 @@ func (n *nonsense) Error() string { return n.reason.Error() }
 // the reason, and not stored.
 func (p *Panel) ask(ctx context.Context, seed int64, messages []formats.Message, read func(string) error) error {
 	q := score.Question{Model: p.Model, Messages: messages, Fields: map[string]any{"seed": seed & (1<<53 - 1)}}
-	for k, v := range p.fields {
-		q.Fields[k] = v
-	}
+	maps.Copy(q.Fields, p.fields)
 	key := digest(q)
 	if p.Store != nil {
 		text, known, err := p.Store.Get(ctx, key)
