@@ -12,7 +12,17 @@ import (
 // Jobs makes a job at most once at a service that lists its jobs, and finds it
 // again when its sender died or the answer was lost. J is a job as the service
 // returns it. Jobs knows no service: a trainer defines how its jobs are found by the
-// submission's token, and what their states mean.
+// submission's token, and what their states mean. The request that makes a job cannot
+// be undone:
+//
+//	answer to it                               what it proves             outcome
+//	2xx with an id                             the job was made           followed
+//	400, 401, 403, 404, 413, 415, 422, ...     refused, by the service    clean, if a look finds no job
+//	                                           or by a proxy
+//	408, 409, 425, 429, 499, every 5xx, a      nothing                    clean, if neither a look nor
+//	redirect, no answer, 2xx without an id                                another after Settle finds one
+//	a job is found                             it was made                followed, whatever was answered
+//	the jobs cannot be listed                  nothing                    unknown: the next run looks again
 type Jobs[J any] struct {
 	Settle time.Duration // until a new job is certainly listed
 

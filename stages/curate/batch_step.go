@@ -23,14 +23,6 @@ func readGroupState(d *dataset.Dataset) (*formats.GroupState, error) {
 	return &s, nil
 }
 
-// step returns the remaining step on the advantages; nil for none.
-func (s *set) step(ctx context.Context) (*batchStep, error) {
-	if s.groupState == nil {
-		return nil, nil
-	}
-	return newBatchStep(ctx, s.members, s.groupState.Batch)
-}
-
 // batchStep is a formats.BatchStep whose moments are known. A nil one changes
 // nothing.
 type batchStep struct{ shift, divisor float64 }
@@ -43,17 +35,18 @@ func (s *batchStep) apply(advantage *float64) *float64 {
 	return &a
 }
 
-// newBatchStep computes the moments over every member that has an advantage,
-// whatever rules drop later: dropping a member must not change the advantages
-// of others. They are exact sums, so that they do not depend on order or
-// shards.
-func newBatchStep(ctx context.Context, d *dataset.Dataset, step *formats.BatchStep) (*batchStep, error) {
-	if step == nil {
+// step returns the remaining step on the advantages; nil for none. It computes the
+// moments over every member that has an advantage, whatever rules drop later:
+// dropping a member must not change the advantages of others. They are exact sums,
+// so that they do not depend on order or shards.
+func (s *set) step(ctx context.Context) (*batchStep, error) {
+	if s.groupState == nil || s.groupState.Batch == nil {
 		return nil, nil
 	}
+	step := s.groupState.Batch
 	var values, shift moments
 	walk := func(f func(value, advantage float64)) error {
-		return advantages(ctx, d, func(reward, advantage float64) {
+		return advantages(ctx, s.members, func(reward, advantage float64) {
 			if step.Of == formats.BatchRewards {
 				f(reward, advantage)
 			} else {

@@ -1,17 +1,11 @@
 package curate
 
-import (
-	"github.com/rollmill/rollmill/formats"
-	"github.com/rollmill/rollmill/stages"
-)
+import "github.com/rollmill/rollmill/formats"
 
 // funnel counts what each rule refused: groups (those of which it left nothing)
 // and trajectories. It is part of the manifest's facts, which are summed over
 // shards; formats.Funnel reads it there.
 type funnel struct{ groups, trajectories map[string]int64 }
-
-func (f *funnel) group(ended string)     { stages.Count(&f.groups, ended, 1) }
-func (f *funnel) trajectory(rule string) { stages.Count(&f.trajectories, rule, 1) }
 
 func (f *funnel) sum() (groups, trajectories int64) {
 	for _, n := range f.groups {

@@ -18,13 +18,6 @@ type Holdout struct {
 	contents map[xxh3.Uint128]struct{}
 }
 
-func (h *Holdout) datasets() []*dataset.Dataset {
-	if h == nil {
-		return nil
-	}
-	return h.from
-}
-
 // Holds reports whether an example is held out, and why. An id that is only a
 // row number identifies nothing; two rows of a task are equal if they are,
 // apart from the order of keys and a field "id".

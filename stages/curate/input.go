@@ -161,8 +161,10 @@ func (in *input) spec(o *Options) dataset.Spec {
 	for _, s := range in.sets {
 		inputs = append(inputs, s.base.Ref("base", o.Out.URI), s.members.Ref("groups", o.Out.URI))
 	}
-	for _, d := range in.holdout.datasets() {
-		inputs = append(inputs, d.Ref("holdout", o.Out.URI))
+	if in.holdout != nil {
+		for _, d := range in.holdout.from {
+			inputs = append(inputs, d.Ref("holdout", o.Out.URI))
+		}
 	}
 	if in.previous != nil {
 		inputs = append(inputs, in.previous.Ref("previous", o.Out.URI))

@@ -77,7 +77,8 @@ func (o *Options) requests(ctx context.Context, in *input, p *plan) (*requestLis
 	if _, other := in.sets[0].members.Params["by"]; other {
 		return all, nil // its groups do not say how often an example was tried
 	}
-	size := cmp.Or(o.PlanTable.Generations, rolled(in.sets[0].base))
+	asked, _ := in.sets[0].base.Int("generations") // of rollout, if the dataset extends no other; 0 when unknown
+	size := cmp.Or(o.PlanTable.Generations, int(asked))
 	if size == 0 {
 		var err error
 		if size, err = in.usual(); err != nil {
@@ -150,13 +151,6 @@ func (in *input) withoutHeldOut(ctx context.Context, all *requestList) (*request
 		}
 	}
 	return left, nil
-}
-
-// rolled returns the number of generations that rollout was asked for, if the
-// dataset extends no other; 0 when unknown.
-func rolled(d *dataset.Dataset) int {
-	n, _ := d.Int("generations")
-	return int(n)
 }
 
 // usual returns the most frequent size of the groups of the first set, the

@@ -41,11 +41,11 @@ type tally struct {
 func (t *tally) add(d *decided) {
 	members, kept := d.members, d.kept
 	t.groups++
-	t.funnel.group(d.ended)
+	stages.Count(&t.funnel.groups, d.ended, 1)
 	for i, v := range d.verdicts {
 		if v.Reason != "" {
 			stages.Count(&t.drops, v.Reason, 1)
-			t.funnel.trajectory(v.rule)
+			stages.Count(&t.funnel.trajectories, v.rule, 1)
 		}
 		if v.Reason != formats.DropFailed && v.Reason != formats.DropUnscored {
 			t.scored++

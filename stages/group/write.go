@@ -71,7 +71,11 @@ func (s *groupWriter) group(first int64, key string, rows []row) error {
 	if err := s.begin(first); err != nil {
 		return err
 	}
-	members := s.fill(formats.GroupID(key, int(rows[0].Epoch)), rows)
+	from, id := len(s.buf), formats.GroupID(key, int(rows[0].Epoch))
+	for i := range rows {
+		s.buf = append(s.buf, rows[i].member(id))
+	}
+	members := s.buf[from:]
 	stats, err := s.grouper.Fill(members)
 	if err != nil {
 		return s.rowError(err, members, first)
@@ -136,16 +140,7 @@ func (s *groupWriter) writeStats() error {
 	return err
 }
 
-// fill copies the rows of a group into members, which share the data behind
-// pointers.
-func (s *groupWriter) fill(group string, rows []row) []formats.Member {
-	from := len(s.buf)
-	for i := range rows {
-		s.buf = append(s.buf, rows[i].member(group))
-	}
-	return s.buf[from:]
-}
-
+// member returns the row as a member, which shares the data behind pointers.
 func (r *row) member(group string) formats.Member {
 	return formats.Member{
 		TrajectoryID: r.TrajectoryID, ExampleID: r.ExampleID, GroupID: group, Epoch: r.Epoch, Generation: r.Generation,

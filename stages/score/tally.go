@@ -68,13 +68,6 @@ func factSteps(name string) string { return "rewards." + name + ".shaped" }
 
 func factComputed(name string) string { return "rewards." + name + ".computed" }
 
-// count adds counts of rows.
-func (t *tally) count(facts map[string]int) {
-	for name, n := range facts {
-		t.facts[name] += float64(n)
-	}
-}
-
 // add counts a row. Rows come in their order, so that sums are always the same.
 func (t *tally) add(s *formats.Score) {
 	if s.Failure != "" {

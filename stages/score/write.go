@@ -35,7 +35,9 @@ func (p *pipeline) count(j *job) {
 			p.warn(s)
 		}
 	}
-	p.tally.count(j.facts)
+	for name, n := range j.facts {
+		p.tally.facts[name] += float64(n)
+	}
 	p.meter.Add(int64(len(j.scores)))
 }
 

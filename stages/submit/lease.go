@@ -22,10 +22,6 @@ type heartbeat struct {
 	Released bool   `json:"released,omitempty"` // the owner has ended and left the attempt open
 }
 
-// silence returns how long an attempt's lease must stay unchanged before its
-// owner counts as dead.
-func (l *ledger) silence(a *attempt) time.Duration { return lease.Silence(a.Lease) }
-
 // gone reports whether an attempt's owner has certainly ended: its process does
 // not exist, or it released the lease.
 func (a *attempt) gone() bool {
@@ -37,7 +33,7 @@ func (a *attempt) gone() bool {
 // the attempt within the time of silence; a dead one does neither.
 func (l *ledger) watch(ctx context.Context, a *attempt) (_ *attempt, alive bool, err error) {
 	looked := false
-	alive, err = lease.Watch(ctx, l.silence(a), func(ctx context.Context) (string, bool, error) {
+	alive, err = lease.Watch(ctx, lease.Silence(a.Lease), func(ctx context.Context) (string, bool, error) {
 		if looked {
 			next, err := l.last(ctx)
 			if err != nil {

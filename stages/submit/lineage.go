@@ -9,6 +9,7 @@ import (
 	"github.com/rollmill/rollmill/formats"
 	"github.com/rollmill/rollmill/formats/dataset"
 	"github.com/rollmill/rollmill/formats/redaction"
+	"github.com/rollmill/rollmill/formats/validate"
 	"github.com/rollmill/rollmill/stages"
 	"github.com/rollmill/rollmill/stages/backends"
 )
@@ -44,7 +45,7 @@ type origin struct {
 func (s *session) watched(ctx context.Context) backends.Groups {
 	return func(yield func([]formats.Trajectory, error) bool) {
 		l := &lineage{versions: map[int64]*origin{}, models: map[string]*origin{}, epochs: map[int64]*origin{}}
-		s.made, s.doctor, s.redacted = l, newDoctor(), redaction.Counts{}
+		s.made, s.doctor, s.redacted = l, validate.NewDoctor(validate.In(validate.Submit)), redaction.Counts{}
 		s.rows = dataset.NewRowCheck(s.data)
 		for rows, err := range groups(ctx, s.data) {
 			if err == nil {

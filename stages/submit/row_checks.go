@@ -9,15 +9,9 @@ import (
 	"github.com/rollmill/rollmill/formats/validate"
 )
 
-// newDoctor returns a doctor that examines the rows that preflight reads
-// anyway, for faults that affect every trainer. What only some trainers cannot
-// use, such as rows without logprobs, is refused by the trainer's own
-// preflight.
-func newDoctor() *validate.Doctor {
-	return validate.NewDoctor(validate.In(validate.Submit))
-}
-
-// look passes a group's rows to the doctor.
+// look passes a group's rows to the doctor, which looks for faults that affect every
+// trainer. What only some trainers cannot use, such as rows without logprobs, is
+// refused by the trainer's own preflight.
 func look(d *validate.Doctor, first int64, rows []formats.Trajectory) {
 	for i := range rows {
 		r := validate.WideRow(first+int64(i), &rows[i])

@@ -41,12 +41,6 @@ func (t *Trainer) get(ctx context.Context, url, key string, answer any) error {
 	return err
 }
 
-func (t *Trainer) unreachable(err error) error {
-	e := &Error{Err: err, Retry: true}
-	t.explain(e, nil, nil)
-	return e
-}
-
 // explain adds a hint, and the server's own words.
 func (t *Trainer) explain(e *Error, r *http.Request, answer []byte) {
 	if e.Status == 0 {

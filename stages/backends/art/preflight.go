@@ -18,10 +18,6 @@ func (t *Trainer) Preflight(ctx context.Context, groups backends.Groups,
 	if err != nil {
 		return backends.BatchStats{}, err
 	}
-	return t.preflight(groups, d, report)
-}
-
-func (t *Trainer) preflight(groups backends.Groups, d dialect, report func(backends.Problem)) (backends.BatchStats, error) {
 	stats := backends.BatchStats{Bytes: int64(len(t.head()) + len(tail)), Checks: art.Reasons}
 	drift := art.Drift{Scale: t.cfg.scales()}
 	sound := true

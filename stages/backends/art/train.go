@@ -82,7 +82,9 @@ func (t *Trainer) unsent(b *body, err error) error {
 	if errors.As(err, &network) {
 		err = network.Err
 	}
-	return t.unreachable(err)
+	e := &Error{Err: err, Retry: true}
+	t.explain(e, nil, nil)
+	return e
 }
 
 // afterRefusal returns the outcome after a refusal of the whole batch. A

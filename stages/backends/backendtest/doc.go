@@ -25,8 +25,8 @@
 //  4. Submit streams: it reads the groups while it ranges over them, and keeps at
 //     most one. It calls Guard before each piece (Guarded does so for each group)
 //     and Fence right before the request that cannot be undone, and never repeats
-//     a request that may have had an effect. The package comment has a table that
-//     says which request that is, and what each answer to it proves. A refusal
+//     a request that may have had an effect. The package comment
+//     says which request that is, and what each answer to it proves: see Jobs. A refusal
 //     proves little, since a proxy may have sent it: RefusedAfter tests this.
 //  5. If jobs outlive the connection, add Status (backends.Follower) and Cancel
 //     (backends.Canceller). An unknown state is formats.JobRunning with

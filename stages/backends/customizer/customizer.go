@@ -12,16 +12,7 @@
 // The one request that cannot be undone is POST /v1/customization/jobs. Right
 // before it the jobs are listed and the ledger is read again. The API documents
 // no idempotency key; the request has the token as one all the same, and is
-// never repeated.
-//
-//	answer to it                               what it proves             outcome
-//	2xx with an id                             the job was made           followed
-//	400, 401, 403, 404, 413, 422, ...          refused, by the service    clean, if a look finds no job
-//	                                           or by a proxy
-//	408, 409, 425, 429, 499, every 5xx, a      nothing                    clean, if neither a look nor
-//	redirect, no answer, 2xx without an id                                another after Config.Settle finds one
-//	a job is found                             it was made                followed, whatever was answered
-//	the jobs cannot be listed                  nothing                    unknown: the next run looks again
+// never repeated. backends.Jobs says what each answer to it proves.
 //
 // A commit of the Data Store, the dataset's record and a deployment train
 // nothing and may be repeated.

@@ -154,20 +154,14 @@ func (c *Client) pushOnce(ctx context.Context, change Change) (commit string, po
 		return "", true, false, err
 	}
 	// It may have been made, or may still be in progress: look again.
+	var unsure *remote.Error
+	errors.As(err, &unsure)
 	select {
 	case <-ctx.Done():
 		return "", true, false, err
-	case <-time.After(max(change.Settle, afterOf(err))):
+	case <-time.After(max(change.Settle, unsure.After)):
 		return "", true, true, err
 	}
-}
-
-func afterOf(err error) time.Duration {
-	var e *remote.Error
-	if errors.As(err, &e) {
-		return e.After
-	}
-	return 0
 }
 
 // push is one round of a change.

@@ -9,6 +9,7 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"fmt"
+	"maps"
 	"net/http"
 	"net/http/httptest"
 	"path"
@@ -79,8 +80,8 @@ type repository struct {
 }
 
 type commit struct {
-	oid, title, message string
-	files               map[string]*file
+	oid, title string
+	files      map[string]*file
 }
 
 type file struct {
@@ -220,16 +221,14 @@ func (r *repository) find(rev string) *commit {
 }
 
 // add makes a commit after the head.
-func (r *repository) add(title, message string, change func(files map[string]*file)) *commit {
+func (r *repository) add(title string, change func(files map[string]*file)) *commit {
 	files := map[string]*file{}
 	parent := ""
 	if len(r.commits) > 0 {
 		parent = r.head().oid
-		for p, f := range r.head().files {
-			files[p] = f
-		}
+		maps.Copy(files, r.head().files)
 	}
-	c := &commit{title: title, message: message, files: files}
+	c := &commit{title: title, files: files}
 	c.oid = blob(fmt.Append(nil, parent, title, len(r.commits)))
 	change(files)
 	for _, f := range files {
@@ -274,12 +273,7 @@ func (h *Hub) Commits(id string) []string {
 func (h *Hub) Repositories() []string {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	var out []string
-	for id := range h.repos {
-		out = append(out, id)
-	}
-	slices.Sort(out)
-	return out
+	return slices.Sorted(maps.Keys(h.repos))
 }
 
 // Log is every request so far, as METHOD PATH.
@@ -293,13 +287,13 @@ func (h *Hub) Log() []string {
 func (h *Hub) Put(id, path, content string) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	h.repo(id).add("by somebody else", "", func(files map[string]*file) { files[path] = &file{data: []byte(content)} })
+	h.repo(id).add("by somebody else", func(files map[string]*file) { files[path] = &file{data: []byte(content)} })
 }
 
 func (h *Hub) repo(id string) *repository {
 	if h.repos[id] == nil {
 		r := &repository{}
-		r.add("initial commit", "", func(files map[string]*file) {
+		r.add("initial commit", func(files map[string]*file) {
 			files[".gitattributes"] = &file{data: []byte("*.parquet filter=lfs diff=lfs merge=lfs -text\n")}
 		})
 		h.repos[id] = r

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"maps"
 	"net/http"
 	"slices"
 	"strconv"
@@ -127,21 +128,12 @@ func (h *Hub) info(w http.ResponseWriter, r *http.Request, p place) {
 		return
 	}
 	siblings := []any{}
-	for _, path := range paths(p.rev) {
+	for _, path := range slices.Sorted(maps.Keys(p.rev.files)) {
 		siblings = append(siblings, map[string]any{"rfilename": path})
 	}
 	answer(w, map[string]any{"_id": "1", "id": p.id, "author": strings.Split(p.id, "/")[0], "sha": p.rev.oid,
 		"private": p.private, "gated": false, "disabled": false,
 		"tags": []any{}, "downloads": 0, "likes": 0, "createdAt": birth, "lastModified": birth, "siblings": siblings})
-}
-
-func paths(c *commit) []string {
-	var out []string
-	for p := range c.files {
-		out = append(out, p)
-	}
-	slices.Sort(out)
-	return out
 }
 
 func (f *file) entry(path string, expand bool) map[string]any {
@@ -162,7 +154,7 @@ func (f *file) entry(path string, expand bool) map[string]any {
 func (c *commit) list(folder string, recursive, expand bool) []map[string]any {
 	var out []map[string]any
 	seen := map[string]bool{}
-	for _, p := range paths(c) {
+	for _, p := range slices.Sorted(maps.Keys(c.files)) {
 		rest, ok := strings.CutPrefix(p, folder)
 		if !ok {
 			continue

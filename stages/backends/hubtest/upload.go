@@ -189,7 +189,7 @@ func (h *Hub) commit(w http.ResponseWriter, r *http.Request, p place) {
 	}
 	if h.faults.Intruders > 0 {
 		h.faults.Intruders--
-		p.add("by somebody else", "", func(files map[string]*file) {
+		p.add("by somebody else", func(files map[string]*file) {
 			files["theirs.txt"] = &file{data: []byte(strconv.Itoa(h.faults.Intruders))}
 		})
 	}
@@ -202,7 +202,7 @@ func (h *Hub) commit(w http.ResponseWriter, r *http.Request, p place) {
 		fail(w, code, "", wrong)
 		return
 	}
-	made := p.add(c.summary, c.description, func(files map[string]*file) {
+	made := p.add(c.summary, func(files map[string]*file) {
 		clear(files)
 		maps.Copy(files, c.files)
 	})
@@ -231,10 +231,10 @@ func (h *Hub) commit(w http.ResponseWriter, r *http.Request, p place) {
 
 // change is a commit's body as it is read.
 type change struct {
-	hub                  *Hub
-	files                map[string]*file
-	summary, description string
-	stale                bool
+	hub     *Hub
+	files   map[string]*file
+	summary string
+	stale   bool
 }
 
 func (c *change) read(body []byte, head string) (wrong string) {
@@ -246,8 +246,8 @@ func (c *change) read(body []byte, head string) (wrong string) {
 		var l struct {
 			Key   string
 			Value struct {
-				Summary, Description, ParentCommit, Content, Path, Encoding, Algo, OID string
-				Size                                                                   int
+				Summary, ParentCommit, Content, Path, Encoding, Algo, OID string
+				Size                                                      int
 			}
 		}
 		if err := json.Unmarshal([]byte(line), &l); err != nil {
@@ -265,7 +265,7 @@ func (c *change) read(body []byte, head string) (wrong string) {
 				c.stale = true
 				return "A commit has happened since. Please refresh and try again."
 			}
-			c.summary, c.description = v.Summary, v.Description
+			c.summary = v.Summary
 		case "file":
 			data, err := base64.StdEncoding.DecodeString(v.Content)
 			if err != nil || v.Encoding != "base64" {

@@ -24,17 +24,9 @@
 //
 // The one request that cannot be undone is POST /fine_tuning/jobs. Right before
 // it the jobs are listed and the ledger is read again. The request is never
-// repeated. Its idempotency key is the token; OpenAI does not document such keys,
-// but other services may support them.
-//
-//	answer to it                               what it proves             outcome
-//	2xx with an id                             the job was made           followed
-//	400, 401, 403, 404, 413, 415, 422, ...     refused, by the service    clean, if a look finds no job
-//	                                           or by a proxy
-//	408, 409, 425, 429, 499, every 5xx, a      nothing                    clean, if neither a look nor
-//	redirect, no answer, 2xx without an id                                another after Config.Settle finds one
-//	a job is found                             it was made                followed, whatever was answered
-//	the jobs cannot be listed                  nothing                    unknown: the next run looks again
+// repeated; backends.Jobs says what each answer to it proves. Its idempotency key
+// is the token; OpenAI does not document such keys, but other services may support
+// them.
 //
 // Trainer uses go-openai's calls to read a file, to read a job's events and to
 // cancel it. It does not use them to make or read jobs, because they lack

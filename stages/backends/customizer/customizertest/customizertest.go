@@ -9,7 +9,6 @@ import (
 	"fmt"
 	"net/http"
 	"net/http/httptest"
-	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -45,7 +44,6 @@ type Faults struct {
 	OtherJobs      int
 	LateModel      int  // requests after the end that name no model yet
 	CancelTooLate  bool // answers 409
-	CancelIgnored  bool // cancelling, for ever
 
 	Newer          bool // the NeMo Platform: no such routes
 	NamespaceGone  bool // 422 to namespaces that are not there: they may not be made
@@ -89,7 +87,6 @@ type Server struct {
 	configs     map[string]map[string]any // of deployments
 	deployments map[string]*deployment
 	lists       int // of the NIM's models
-	log         []string
 }
 
 type deployment struct {
@@ -166,7 +163,6 @@ func (s *Server) gate(next http.Handler) http.Handler {
 	return backendtest.Whole(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		s.mu.Lock()
 		defer s.mu.Unlock()
-		s.log = append(s.log, r.Method+" "+r.URL.Path)
 		if at, sent := r.Header["Authorization"]; !s.faults.Open && (!sent || at[0] != "Bearer "+Key) {
 			detail := "unauthorized"
 			if s.faults.EchoesKey {
@@ -223,13 +219,6 @@ func (s *Server) Jobs() []Job {
 		out = append(out, *j)
 	}
 	return out
-}
-
-// Log is every request to the gateway so far, as METHOD PATH.
-func (s *Server) Log() []string {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return slices.Clone(s.log)
 }
 
 // Deployments are the bodies of those that were made, with their configs.

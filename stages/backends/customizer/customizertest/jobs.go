@@ -193,7 +193,7 @@ func (s *Server) now(j *Job, move bool) string {
 		status = states[min(j.asked, len(states)-1)]
 	}
 	if move {
-		if j.asked++; j.status == "cancelling" && !s.faults.CancelIgnored {
+		if j.asked++; j.status == "cancelling" {
 			j.status = "cancelled"
 		}
 	}
