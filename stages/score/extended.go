@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"io"
+	"iter"
 	"slices"
 
 	"github.com/rollmill/rollmill/formats"
@@ -29,9 +30,14 @@ func extends(ctx context.Context, d *dataset.Dataset, other *dataset.Ref) (bool,
 // extendedScores reads the scores of a dataset that the base extends: scores
 // of some rows of the base, in its order. A nil extendedScores has none.
 type extendedScores struct {
-	*ahead[formats.Score]
+	r     *dataset.Reader[formats.Score]
 	place string // for errors
 	end   int64  // rows of the base
+
+	buf []formats.Score
+	at  int            // of row in buf
+	n   int            // rows in buf
+	row *formats.Score // the next; nil after the last
 }
 
 // openExtended finds the scores of a slice of the base.
@@ -40,8 +46,12 @@ func openExtended(ctx context.Context, d, base *dataset.Dataset, slice dataset.R
 	if err != nil {
 		return nil, err
 	}
-	scores, err := readAhead[formats.Score](ctx, d, dataset.Range{First: first, Rows: d.Rows - first})
-	return &extendedScores{scores, d.URI(), base.Rows}, err
+	r, err := dataset.NewReader[formats.Score](ctx, d, "", dataset.Range{First: first, Rows: d.Rows - first})
+	if err != nil {
+		return nil, err
+	}
+	f := &extendedScores{r: r, place: d.URI(), end: base.Rows, at: -1}
+	return f, f.next()
 }
 
 // scoresBefore counts the scores of the base's first rows.
@@ -52,26 +62,22 @@ func scoresBefore(ctx context.Context, d, base *dataset.Dataset, rows int64) (n 
 	type id struct {
 		TrajectoryID string `parquet:"trajectory_id"`
 	}
-	all, err := readAhead[id](ctx, base, dataset.Range{Rows: rows})
-	if err != nil {
-		return 0, err
-	}
-	defer all.close()
-	some, err := readAhead[id](ctx, d, d.All())
-	if err != nil {
-		return 0, err
-	}
-	defer some.close()
-	for all.row != nil && some.row != nil {
-		if *all.row == *some.row {
-			n++
-			err = some.next()
-		}
-		if err = errors.Join(err, all.next()); err != nil {
+	next, stop := iter.Pull2(dataset.Each[id](ctx, d, "", d.All()))
+	defer stop()
+	scored, err, more := next()
+	for row, bad := range dataset.Each[id](ctx, base, "", dataset.Range{Rows: rows}) {
+		if err = errors.Join(err, bad); err != nil {
 			return 0, err
 		}
+		if !more {
+			break
+		}
+		if *row == *scored {
+			n++
+			scored, err, more = next()
+		}
 	}
-	return n, nil
+	return n, err
 }
 
 // join gives the rows, beginning at row first, the scores that some of them
@@ -99,43 +105,24 @@ func (f *extendedScores) join(rows []*Row, first int64) error {
 }
 
 func (f *extendedScores) close() error {
-	if f == nil || f.ahead == nil {
+	if f == nil {
 		return nil
 	}
-	return f.ahead.close()
+	return f.r.Close()
 }
 
-// ahead reads rows of a table one by one, and gives access to the next.
-type ahead[T any] struct {
-	r   *dataset.Reader[T]
-	buf []T
-	at  int // of row in buf
-	n   int // rows in buf
-	row *T  // nil after the last
-}
-
-func readAhead[T any](ctx context.Context, d *dataset.Dataset, slice dataset.Range) (*ahead[T], error) {
-	r, err := dataset.NewReader[T](ctx, d, "", slice)
-	if err != nil {
-		return nil, err
-	}
-	a := &ahead[T]{r: r, at: -1}
-	return a, a.next()
-}
-
-func (a *ahead[T]) next() error {
-	if a.at++; a.at >= a.n {
-		a.buf = make([]T, 256) // the rows before may be kept
-		n, err := a.r.Read(a.buf)
+// next goes on to the next row.
+func (f *extendedScores) next() error {
+	if f.at++; f.at >= f.n {
+		f.buf = make([]formats.Score, 256) // the rows before may be kept
+		n, err := f.r.Read(f.buf)
 		if err != nil && !errors.Is(err, io.EOF) {
 			return err
 		}
-		a.at, a.n = 0, n
+		f.at, f.n = 0, n
 	}
-	if a.row = nil; a.at < a.n {
-		a.row = &a.buf[a.at]
+	if f.row = nil; f.at < f.n {
+		f.row = &f.buf[f.at]
 	}
 	return nil
 }
-
-func (a *ahead[T]) close() error { return a.r.Close() }

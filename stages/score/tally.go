@@ -32,22 +32,16 @@ type tally struct {
 	scored, unscored, failed int64
 	sum                      float64 // of rewards
 	failures                 map[string]int64
-	facts                    map[string]float64  // of jobs
-	missing                  map[string]*missing // fields that rewards read, by reward
-	faults                   map[string]*fault   // of programs, by reward
-	rewards                  []*rewardFacts      // in the order of a row's
+	facts                    map[string]float64 // of jobs
+	missing                  map[string]string  // the first error of a field that rewards read, by reward
+	faults                   map[string]*fault  // of programs, by reward
+	rewards                  []*rewardFacts     // in the order of a row's
 }
 
 // rewardFacts are three facts of a reward.
 type rewardFacts struct {
 	name                string
 	sum, scored, failed float64
-}
-
-// missing counts the rows without a field that a reward reads.
-type missing struct {
-	rows int64
-	text string // of the first
 }
 
 // fault counts the rows in which a reward failed by itself.
@@ -57,7 +51,7 @@ type fault struct {
 }
 
 func newTally() *tally {
-	return &tally{failures: map[string]int64{}, facts: map[string]float64{}, missing: map[string]*missing{},
+	return &tally{failures: map[string]int64{}, facts: map[string]float64{}, missing: map[string]string{},
 		faults: map[string]*fault{}}
 }
 
@@ -87,10 +81,7 @@ func (t *tally) add(s *formats.Score) {
 		r := &s.Rewards[i]
 		if r.Failure == formats.RewardMissing && r.Error != "" && r.Error != notComputed {
 			t.facts[factMissing(r.Name)]++
-			if t.missing[r.Name] == nil {
-				t.missing[r.Name] = &missing{text: r.Error}
-			}
-			t.missing[r.Name].rows++
+			t.missing[r.Name] = cmp.Or(t.missing[r.Name], r.Error)
 		}
 		if r.Failure == formats.RewardError || slices.Contains(programFaults, r.Failure) {
 			if t.faults[r.Name] == nil {
@@ -137,9 +128,9 @@ func (t *tally) check(o Options, rewards rewardSet) error {
 		}
 	}
 	for _, s := range o.Rewards {
-		if m := t.missing[s.Name]; m != nil && m.rows == t.attempted() {
+		if text := t.missing[s.Name]; text != "" && t.facts[factMissing(s.Name)] == float64(t.attempted()) {
 			return usage("name one that the rows have; an expression may say what a missing one is worth: example.x ?? 0",
-				"reward %q: of all %d trajectories: %s", s.Name, m.rows, m.text)
+				"reward %q: of all %d trajectories: %s", s.Name, t.attempted(), text)
 		}
 	}
 	return nil

@@ -334,15 +334,11 @@ func (t *Trainer) write(ctx context.Context, s backends.Submission, groups backe
 		}
 		m.Files = append(m.Files, &one.Entry)
 	}
-	return m, t.commit(ctx, m)
-}
-
-func (t *Trainer) commit(ctx context.Context, m *manifest) error {
 	data, err := json.MarshalIndent(m, "", "  ")
 	if err != nil {
-		return err
+		return nil, err
 	}
-	return t.place.WriteFile(ctx, manifestFile, func(w io.Writer) error {
+	return m, t.place.WriteFile(ctx, manifestFile, func(w io.Writer) error {
 		_, err := w.Write(append(data, '\n'))
 		return err
 	})

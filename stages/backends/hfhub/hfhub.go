@@ -36,8 +36,6 @@ type Client struct {
 	Name     string // begins each error
 	Old      bool   // the store was written against clients up to 1.3: "private", not "visibility"
 	Help     string // hint of a refusal for missing rights
-
-	HTTP *http.Client // nil for the default
 }
 
 // New makes a client; an empty endpoint is the public hub.
@@ -50,7 +48,7 @@ func New(name, endpoint, token string) *Client {
 
 // web returns the client for the endpoint itself.
 func (c *Client) web() *remote.Client {
-	return &remote.Client{Name: c.Name, HTTP: c.HTTP, Secrets: []string{c.Token}, Sign: func(r *http.Request) {
+	return &remote.Client{Name: c.Name, Secrets: []string{c.Token}, Sign: func(r *http.Request) {
 		r.Header.Set("User-Agent", "rollmill")
 		remote.Authorize(r, c.Token)
 	}, Explain: func(e *remote.Error, _ *http.Request, _ []byte) {
@@ -65,7 +63,7 @@ func (c *Client) web() *remote.Client {
 
 // storage returns the client for uploads; it must not get the token.
 func (c *Client) storage() *remote.Client {
-	return &remote.Client{Name: c.Name, HTTP: c.HTTP, Secrets: []string{c.Token}}
+	return &remote.Client{Name: c.Name, Secrets: []string{c.Token}}
 }
 
 // api returns the URL of an API route of a repository.
@@ -105,20 +103,11 @@ func (c *Client) Create(ctx context.Context, id string, private bool) error {
 		return nil
 	// a token may be able to write but not to create
 	case http.StatusUnauthorized, http.StatusPaymentRequired, http.StatusForbidden:
-		if there, lookErr := c.Exists(ctx, id); lookErr == nil && there {
+		if c.web().Get(ctx, c.Endpoint+"/api/datasets/"+id, nil) == nil { // it exists
 			return nil
 		}
 	}
 	return err
-}
-
-// Exists reports whether the token can see a repository.
-func (c *Client) Exists(ctx context.Context, id string) (bool, error) {
-	err := c.web().Get(ctx, c.Endpoint+"/api/datasets/"+id, nil)
-	if code := remote.Status(err); code == http.StatusNotFound || code == http.StatusUnauthorized {
-		return false, nil // the hub answers 401 for repositories that it does not show
-	}
-	return err == nil, err
 }
 
 // Head returns the newest commit of a branch; "" if the store does not report

@@ -18,9 +18,7 @@ var Budget = curate.RuleKind{
 	Kind: plugin.Kind[curate.RuleSettings]{
 		Name: "token_budget", Help: "keep groups, in seeded order, while their sampled tokens fit into a budget",
 		New: curate.NewNumber("token-budget", "keep groups, in random order, while their sampled tokens fit into `N`",
-			func(n int64) curate.Rule {
-				return budgetRule(n)
-			}),
+			func(n int64) curate.Rule { return budgetRule(n) }),
 	},
 	Reasons: []string{reasonTokenBudget},
 	Seeded:  true,

@@ -41,7 +41,8 @@ const (
 // round up to one group more or less.
 var Curriculum = curate.RuleKind{
 	Kind: plugin.Kind[curate.RuleSettings]{Name: formats.RuleCurriculum,
-		Help: "take the easiest groups first, and more of them every few epochs", New: func() curate.RuleSettings {
+		Help: "take the easiest groups first, and more of them every few epochs",
+		New: func() curate.RuleSettings {
 			return &CurriculumSettings{Initial: initial, Increment: increment, Interval: interval, MinRewardDiff: 0.1}
 		}},
 	Reasons: []string{reasonMinRewardDiff, reasonCurriculum, reasonSubsample},

@@ -18,9 +18,8 @@ const reasonDuplicate = "duplicate" // another member of its group has the same 
 // lowest generation is kept. Package neardup refuses near duplicates.
 var Duplicate = curate.RuleKind{
 	Kind: plugin.Kind[curate.RuleSettings]{Name: "duplicate",
-		Help: "drop members with the same content as an earlier one of their group", New: func() curate.RuleSettings {
-			return &DuplicateSettings{}
-		}},
+		Help: "drop members with the same content as an earlier one of their group",
+		New:  func() curate.RuleSettings { return &DuplicateSettings{} }},
 	Reasons: []string{reasonDuplicate},
 }
 

@@ -13,9 +13,8 @@ var ExampleLimit = curate.RuleKind{
 	Kind: plugin.Kind[curate.RuleSettings]{
 		Name: "example_limit", Help: "keep the newest groups of each example, when epochs are trained on again",
 		New: curate.NewNumber("max-per-example",
-			"keep the `N` newest groups of each example, when epochs are trained on again", func(n int64) curate.Rule {
-				return perExample(n)
-			}),
+			"keep the `N` newest groups of each example, when epochs are trained on again",
+			func(n int64) curate.Rule { return perExample(n) }),
 	},
 	Reasons: []string{reasonLimit},
 

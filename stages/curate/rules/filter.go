@@ -21,9 +21,8 @@ const reasonFilter = "filter" // an expression is false for it
 // trajectory is refused.
 var Filter = curate.RuleKind{
 	Kind: plugin.Kind[curate.RuleSettings]{Name: "filter",
-		Help: "keep groups or members for which every filter expression is true", New: func() curate.RuleSettings {
-			return &FilterSettings{}
-		}},
+		Help: "keep groups or members for which every filter expression is true",
+		New:  func() curate.RuleSettings { return &FilterSettings{} }},
 	Reasons: []string{reasonFilter},
 }
 

@@ -17,9 +17,8 @@ const (
 // tokens or in the tokens of a single call, and those with too few messages.
 var Length = curate.RuleKind{
 	Kind: plugin.Kind[curate.RuleSettings]{Name: "length",
-		Help: "drop trajectories that are too long, or have too few messages", New: func() curate.RuleSettings {
-			return &LengthSettings{}
-		}},
+		Help: "drop trajectories that are too long, or have too few messages",
+		New:  func() curate.RuleSettings { return &LengthSettings{} }},
 	Reasons: []string{reasonLength, reasonFewMessages},
 }
 

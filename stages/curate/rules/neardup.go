@@ -29,9 +29,8 @@ const reasonNearDuplicate = "near_duplicate" // another member of its group has 
 // one group.
 var NearDuplicate = curate.RuleKind{
 	Kind: plugin.Kind[curate.RuleSettings]{Name: "near_duplicate",
-		Help: "drop members that are nearly the same as an earlier one of their group", New: func() curate.RuleSettings {
-			return &NearDuplicateSettings{}
-		}},
+		Help: "drop members that are nearly the same as an earlier one of their group",
+		New:  func() curate.RuleSettings { return &NearDuplicateSettings{} }},
 	Reasons: []string{reasonNearDuplicate},
 }
 

@@ -16,9 +16,8 @@ const reasonSubsample = "subsample" // a seeded random choice excluded it
 // thousands, and a larger share keeps everything that a smaller one does.
 var Sample = curate.RuleKind{
 	Kind: plugin.Kind[curate.RuleSettings]{Name: "sample",
-		Help: "keep a random share of the groups, or of the trajectories", New: func() curate.RuleSettings {
-			return &SampleSettings{}
-		}},
+		Help: "keep a random share of the groups, or of the trajectories",
+		New:  func() curate.RuleSettings { return &SampleSettings{} }},
 	Reasons: []string{reasonSubsample},
 	Seeded:  true,
 }
