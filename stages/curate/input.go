@@ -121,7 +121,6 @@ func (s *set) damaged(format string, args ...any) error {
 	return formats.Invalid(s.members.URI(), "group the scores again", nil, format, args...)
 }
 
-// openPrevious reads the state of the previous epoch.
 func (in *input) openPrevious(ctx context.Context, o *Options) error {
 	if o.Previous.URI == "" {
 		return nil
@@ -155,7 +154,6 @@ func (in *input) run() dataset.Run {
 	return dataset.RunOf(all...)
 }
 
-// spec returns the dataset's identity.
 func (in *input) spec(o *Options) dataset.Spec {
 	var inputs []dataset.Ref
 	for _, s := range in.sets {

@@ -83,7 +83,6 @@ func (p *plan) memberRules(group Group, members []formats.Member, whole []format
 	return left, ""
 }
 
-// judge applies one rule to the remaining members.
 func (p *plan) judge(a active, group Group, members []formats.Member, whole []formats.Trajectory, left []int) []Verdict {
 	switch rule := a.rule.(type) {
 	case RowRule:

@@ -107,7 +107,6 @@ func (o *Options) Validate() error {
 	return o.makeRules()
 }
 
-// makeRules makes the rules that the settings ask for.
 func (o *Options) makeRules() error {
 	o.running = nil
 	for _, r := range o.Rules.All() {
@@ -122,7 +121,6 @@ func (o *Options) makeRules() error {
 	return nil
 }
 
-// runs reports whether the settings ask for a rule.
 func (o *Options) runs(name string) bool {
 	return slices.ContainsFunc(o.running, func(a active) bool { return a.Name == name })
 }

@@ -206,7 +206,7 @@ func (o *Options) request(g *Group, size int) request {
 	return request{}
 }
 
-// next writes a shard's slice of _plan.
+// planTableWriter writes a shard's slice of _plan.
 type planTableWriter struct {
 	list  *requestList
 	to    func() (*request, error, bool) // the remaining requests

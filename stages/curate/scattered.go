@@ -93,7 +93,6 @@ func (b *scatteredReader) unknown(t *formats.Trajectory, at int64) error {
 	return nil
 }
 
-// sortMembers sorts the members of the slice's groups.
 func (b *scatteredReader) sortMembers(ctx context.Context) error {
 	at := int64(-1)
 	for m, err := range dataset.Each[formats.Member](ctx, b.set.members, "", b.set.members.All()) {

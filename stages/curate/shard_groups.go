@@ -2,7 +2,7 @@ package curate
 
 import "github.com/rollmill/rollmill/formats/dataset"
 
-// own is the groups of a set whose first row is in one shard's slice of its
+// shardGroups are the groups of a set whose first row is in one shard's slice of its
 // base: those that the shard writes.
 type shardGroups struct {
 	from, to int   // indexes, up to below

@@ -74,7 +74,6 @@ func (t *tally) dropped() (n int64) {
 	return n
 }
 
-// check verifies that the funnel adds up.
 func (t *tally) check(rows int64) error {
 	groups, trajectories := t.funnel.sum()
 	if t.kept+t.dropped() != rows || trajectories != t.dropped() || groups != t.groups-t.groupsKept {

@@ -50,7 +50,7 @@ type decided struct {
 	at       []int64              // their rows in the base, if their payload is copied
 }
 
-// have says which of a group's rows were read.
+// rowsRead says which of a group's rows were read.
 type rowsRead int
 
 const (
@@ -110,7 +110,6 @@ func (w *writer) decide(ctx context.Context, full chan<- *decided, free <-chan *
 	return nil
 }
 
-// group reads the members of the next group.
 func (w *writer) group(d *decided) error {
 	g := &d.group
 	d.read = readNone

@@ -44,7 +44,6 @@ func newBy(text string) (*by, error) {
 	return b, nil
 }
 
-// opener opens a column of a range of the base.
 type opener func(context.Context, *dataset.Dataset, dataset.Range) (values, error)
 
 // values are those of one column.
@@ -60,7 +59,11 @@ type valuesOf[T any] struct {
 	buf []T
 }
 
-func column[T any](set func(*byColumns, *T) error) opener {
+func column[T any](set func(*byColumns, *T)) opener {
+	return parsed(func(e *byColumns, c *T) error { set(e, c); return nil })
+}
+
+func parsed[T any](set func(*byColumns, *T) error) opener {
 	return func(ctx context.Context, base *dataset.Dataset, r dataset.Range) (values, error) {
 		rows, err := dataset.NewReader[T](ctx, base, "", r)
 		return &valuesOf[T]{r: rows, set: set}, err

@@ -29,96 +29,82 @@ type byColumns struct {
 var columns = map[string]opener{
 	"trajectory_id": column(func(e *byColumns, c *struct {
 		X string `parquet:"trajectory_id"`
-	}) error {
+	}) {
 		e.TrajectoryID = c.X
-		return nil
 	}),
 	"run": column(func(e *byColumns, c *struct {
 		X string `parquet:"run,dict"`
-	}) error {
+	}) {
 		e.Run = c.X
-		return nil
 	}),
 	"example_id": column(func(e *byColumns, c *struct {
 		X string `parquet:"example_id,dict"`
-	}) error {
+	}) {
 		e.ExampleID = c.X
-		return nil
 	}),
 	"epoch": column(func(e *byColumns, c *struct {
 		X int32 `parquet:"epoch,delta"`
-	}) error {
+	}) {
 		e.Epoch = int(c.X)
-		return nil
 	}),
 	"generation": column(func(e *byColumns, c *struct {
 		X int32 `parquet:"generation,delta"`
-	}) error {
+	}) {
 		e.Generation = int(c.X)
-		return nil
 	}),
 	"answer": column(func(e *byColumns, c *struct {
 		X string `parquet:"answer,optional"`
-	}) error {
+	}) {
 		e.Answer = c.X
-		return nil
 	}),
 	"status": column(func(e *byColumns, c *struct {
 		X string `parquet:"status,dict"`
-	}) error {
+	}) {
 		e.Status = c.X
-		return nil
 	}),
 	"stop_reason": column(func(e *byColumns, c *struct {
 		X string `parquet:"stop_reason,dict"`
-	}) error {
+	}) {
 		e.StopReason = c.X
-		return nil
 	}),
 	"failure_class": column(func(e *byColumns, c *struct {
 		X string `parquet:"failure_class,optional,dict"`
-	}) error {
+	}) {
 		e.FailureClass = c.X
-		return nil
 	}),
 	"model": column(func(e *byColumns, c *struct {
 		X string `parquet:"model,optional,dict"`
-	}) error {
+	}) {
 		e.Model = c.X
-		return nil
 	}),
 	"policy_version": column(func(e *byColumns, c *struct {
 		X *int64 `parquet:"policy_version,optional"`
-	}) error {
+	}) {
 		e.PolicyVersion = -1
 		if c.X != nil {
 			e.PolicyVersion = int(*c.X)
 		}
-		return nil
 	}),
 	"prompt_tokens": column(func(e *byColumns, c *struct {
 		X int32 `parquet:"prompt_tokens,delta"`
-	}) error {
+	}) {
 		e.PromptTokens = int(c.X)
-		return nil
 	}),
 	"completion_tokens": column(func(e *byColumns, c *struct {
 		X int32 `parquet:"completion_tokens,delta"`
-	}) error {
+	}) {
 		e.CompletionTokens = int(c.X)
-		return nil
 	}),
-	"sampled_tokens": column(func(e *byColumns, c *length) error {
+	"sampled_tokens": column(func(e *byColumns, c *length) {
 		e.SampledTokens = int(c.SampledTokens)
-		return nil
 	}),
-	"metadata": column(func(e *byColumns, c *struct {
+	"metadata": parsed(func(e *byColumns, c *struct {
 		X string `parquet:"metadata,optional"`
 	}) (err error) {
 		e.Metadata, err = object("metadata", c.X)
 		return err
 	}),
-	"example": column(func(e *byColumns, c *struct {
+	"example": parsed(func(e *byColumns, c *struct {
 		X string `parquet:"example"`
 	}) (err error) {
 		e.Example, err = object("example", c.X)

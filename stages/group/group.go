@@ -44,7 +44,6 @@ func Run(ctx context.Context, o Options) (stages.Report, error) {
 	return report(result, outcome, seconds), err
 }
 
-// job is one shard's work.
 type job struct {
 	o     *Options
 	in    *input

@@ -73,7 +73,6 @@ func (in *input) join(ctx context.Context, scores []stages.Input) error {
 	return nil
 }
 
-// spec returns the dataset's identity.
 func (in *input) spec(o *Options) dataset.Spec {
 	base := in.base.Ref("base", o.Out.URI)
 	inputs := []dataset.Ref{base}

@@ -42,7 +42,6 @@ func readNext[T any](r *dataset.Reader[T], buf []T, n int) ([]T, error) {
 	return buf, nil
 }
 
-// describeLengths summarises the lengths of valid members.
 func describeLengths(members []formats.Member, tokens []length, s *formats.GroupStats) {
 	if s.Valid == 0 {
 		return

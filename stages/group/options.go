@@ -128,10 +128,8 @@ func (o *Options) Validate() error {
 	return nil
 }
 
-// preferences reports whether the options ask for pairs or labels.
 func (o *Options) preferences() bool { return o.Pairs.Mode != "" || o.Labels }
 
-// estimator makes the chosen estimator.
 func (o *Options) estimator() (Estimator, error) {
 	if o.Compat == "" {
 		o.Compat = CompatNone

@@ -103,7 +103,6 @@ func (p *pairer) group(ctx context.Context, members []formats.Member, words []pa
 	return err
 }
 
-// put adds a pair of the group.
 func (p *pairer) put(ctx context.Context, x formats.Pair) error {
 	x.GroupID, x.Epoch = p.of.GroupID, p.of.Epoch
 	if p.some = append(p.some, x); len(p.some) < pairsAtOnce {

@@ -110,7 +110,6 @@ const filterBits = 1 << 26
 func (s groupFilter) add(n uint64)      { s[n%filterBits/64] |= 1 << (n % 64) }
 func (s groupFilter) has(n uint64) bool { return s == nil || s[n%filterBits/64]&(1<<(n%64)) != 0 }
 
-// compute processes the groups one after the other.
 func (g *scatteredGroups) compute(ctx context.Context) error {
 	c := &groupRows{grouper: g.grouper()}
 	for r, err := range g.byGroup.Sorted() {
@@ -128,7 +127,6 @@ func (g *scatteredGroups) compute(ctx context.Context) error {
 	return g.group(ctx, c)
 }
 
-// groupRows is the rows of one group.
 type groupRows struct {
 	grouper Grouper
 	group   []byte

@@ -55,7 +55,6 @@ func (w *rowWriter) close() {
 	}
 }
 
-// add writes the row of a result.
 func (w *rowWriter) add(at int64, f rowResult) error {
 	r, s, err := w.read(at)
 	if err != nil {
@@ -108,7 +107,6 @@ func (w *rowWriter) flush() error {
 	return err
 }
 
-// memberRow is a member with its messages.
 type memberRow struct {
 	Member   formats.Member
 	Messages pairRow

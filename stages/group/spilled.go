@@ -16,7 +16,6 @@ func (r *spilledRow) member() formats.Member {
 		Status: r.Status, Reward: r.Reward, Rewards: r.Rewards}
 }
 
-// rowResult is the result for a row.
 type rowResult struct {
 	GroupID     string
 	First       int64 // the group's first row
@@ -25,7 +24,6 @@ type rowResult struct {
 	Group       *groupResult // in the group's first row; else nil
 }
 
-// groupResult is the result for a whole group.
 type groupResult struct {
 	Stats          formats.GroupStats
 	Compared, Flat bool

@@ -58,7 +58,6 @@ type tally struct {
 	pairs                                  map[string]float64 // facts of pairs and labels; nil without --pairs and --labels
 }
 
-// add counts a group and its members.
 func (t *tally) add(members []formats.Member, stats *formats.GroupStats, g *Grouper) {
 	for i := range members {
 		t.member(&members[i], g.Solved)
@@ -174,7 +173,6 @@ func message(f map[string]float64) string {
 	return text
 }
 
-// unpaired describes the groups that gave no pair.
 func unpaired(f map[string]float64) string {
 	sum, why := reasons(f, factUnpaired, unpairedReasons)
 	if why == "" {
@@ -183,7 +181,6 @@ func unpaired(f map[string]float64) string {
 	return fmt.Sprintf("; %s gave no pair: %s", plural.Of(sum, "group"), why)
 }
 
-// unpairedReasons are the reasons in words.
 var unpairedReasons = map[string]string{
 	"tie":     "scores are equal",
 	"margin":  "scores are closer than the margin",

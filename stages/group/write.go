@@ -106,7 +106,6 @@ func (s *groupWriter) group(first int64, key string, rows []row) error {
 	return s.writeStats()
 }
 
-// flush writes what is left.
 func (s *groupWriter) flush() error { return errors.Join(s.writeMembers(), s.writeStats()) }
 
 // begin begins a group at a row of the base. One with which a row group of the

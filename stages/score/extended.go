@@ -111,7 +111,6 @@ func (f *extendedScores) close() error {
 	return f.r.Close()
 }
 
-// next goes on to the next row.
 func (f *extendedScores) next() error {
 	if f.at++; f.at >= f.n {
 		f.buf = make([]formats.Score, 256) // the rows before may be kept

@@ -87,7 +87,6 @@ func has(specs []Spec, name string) bool {
 	return slices.ContainsFunc(specs, func(s Spec) bool { return s.Name == name })
 }
 
-// spec returns the dataset's identity.
 func (in *input) spec(o Options, rewards rewardSet) (dataset.Spec, error) {
 	files, err := rewards.files(o.DependsOn)
 	if err != nil {

@@ -106,7 +106,6 @@ func (o Options) Validate() error {
 	return rewards.close()
 }
 
-// defaults returns the options with zero values replaced by their defaults.
 func (o Options) defaults() Options {
 	if o.Concurrency == 0 {
 		o.Concurrency = runtime.GOMAXPROCS(0)

@@ -46,7 +46,6 @@ func (s *source) reuse() {
 	}
 }
 
-// skip goes forward to a row.
 func (s *source) skip(to int64) error {
 	rows := to - s.first
 	if rows <= 0 {

@@ -36,7 +36,6 @@ func (s *session) price(stats *backends.BatchStats) {
 	}
 }
 
-// estimate describes the tokens and cost of a batch.
 func estimate(stats backends.BatchStats) string {
 	text := fmt.Sprintf("about %d tokens with their context", stats.Total)
 	if stats.Passes > 1 {

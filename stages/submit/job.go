@@ -183,7 +183,6 @@ func (s *session) observe(ctx context.Context, a *attempt) error {
 	}
 }
 
-// ask asks the trainer once.
 func (s *session) ask(ctx context.Context, a *attempt) (backends.Outcome, error) {
 	if follower, ok := s.Trainer.(backends.Follower); ok && a.job != nil {
 		return follower.Status(ctx, a.job.Job)
@@ -205,7 +204,6 @@ func (s *session) cancel(ctx context.Context, a *attempt) error {
 	return kinded(err)
 }
 
-// setReceipt puts a receipt into the result.
 func (s *session) setReceipt(r *formats.Receipt) {
 	s.result.Receipt = r
 	s.result.Message = fmt.Sprintf("%s: %s", r.Backend, r.State)

@@ -188,7 +188,6 @@ func (l *ledger) remains(ctx context.Context, n int) bool {
 	return false
 }
 
-// records loads the other records of an attempt.
 func (l *ledger) records(ctx context.Context, a *attempt) error {
 	n := a.Attempt
 	err := errors.Join(

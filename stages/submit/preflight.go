@@ -76,7 +76,6 @@ func (s *session) preflight(ctx context.Context) error {
 		plural.Of(len(bad), "problem"), s.target.Backend, strings.Join(reasons, ", "), place(first), first.Detail)
 }
 
-// name adds a problem to the result.
 func (s *session) name(p backends.Problem) {
 	keep := keepProblems
 	if s.DryRun {

@@ -126,5 +126,4 @@ func (s *session) damaged(a *attempt) error {
 	return stages.Errorf(stages.KindPerson, help, "submit: the ledger is damaged: %w", a.damage)
 }
 
-// missing reports whether an error means that a record does not exist.
 func missing(err error) bool { return errors.Is(err, fs.ErrNotExist) }

@@ -126,7 +126,6 @@ func (c Config) internal() map[string]any {
 	return out
 }
 
-// section adds keys to a section of the config.
 func section[T any](config map[string]any, name string, more map[string]any, key string, value *T) {
 	keys := present(more)
 	if value != nil {

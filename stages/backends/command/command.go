@@ -311,7 +311,6 @@ func (a *Answer) printed() string {
 	return fmt.Sprintf("; it printed %.200q (lines that are no answer: %d)", a.stray, a.strays)
 }
 
-// add adds a line.
 func (a *Answer) add(line Answer) {
 	if line.Job != "" {
 		a.Job = line.Job

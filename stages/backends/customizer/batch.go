@@ -73,7 +73,6 @@ func (t *Trainer) lines(walk *chat.Preferences, rows []formats.Trajectory, f fun
 	})
 }
 
-// of completes a line.
 func (l line) of(row, prompt any, f func(line) error) error {
 	text, err := json.Marshal(prompt)
 	if err != nil {

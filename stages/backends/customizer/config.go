@@ -109,7 +109,6 @@ func leaked(addresses ...string) error {
 	return nil
 }
 
-// validate reports the first invalid field.
 func (c Config) validate() error {
 	image, tag, tagged := strings.Cut(c.Deployment.Image[strings.LastIndex(c.Deployment.Image, "/")+1:], ":")
 	switch {

@@ -104,7 +104,6 @@ type option struct {
 
 func (c configuration) id() string { return strings.TrimPrefix(c.Namespace+"/"+c.Name, "/") }
 
-// model returns the name of the base model.
 func (c configuration) model() string {
 	var object struct{ Name, Namespace string }
 	var name string

@@ -38,7 +38,6 @@ type entry struct {
 	Detail  *string `json:"detail"`
 }
 
-// noResources is the message of a job that waits for resources.
 const noResources = "NotEnoughResources"
 
 // Status returns the state of a job. If it completed, Status goes on to deploy
@@ -101,7 +100,6 @@ func (s *status) outcome() backends.Outcome {
 	return out
 }
 
-// newest returns the newest message, and the newest detail.
 func (s *status) newest() (message, detail string) {
 	logs := slices.Clone(s.Logs)
 	slices.SortStableFunc(logs, func(a, b entry) int { return strings.Compare(a.At, b.At) })
@@ -141,7 +139,6 @@ func (s *status) steps() (out []json.RawMessage) {
 	return out
 }
 
-// version returns the version of the policy that a job makes.
 func (j *job) version() int64 {
 	if v, err := strconv.ParseInt(j.field(fieldVersion), 10, 64); err == nil {
 		return v

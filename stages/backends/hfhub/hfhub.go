@@ -66,7 +66,6 @@ func (c *Client) storage() *remote.Client {
 	return &remote.Client{Name: c.Name, Secrets: []string{c.Token}}
 }
 
-// api returns the URL of an API route of a repository.
 func (c *Client) api(id string, parts ...string) string {
 	return c.Endpoint + "/api/datasets/" + id + "/" + strings.Join(parts, "/")
 }

@@ -43,7 +43,6 @@ func (f File) blob() (string, error) {
 	return hex.EncodeToString(sum.Sum(nil)), err
 }
 
-// same reports whether a repository's file has this content.
 func (f File) same(e Entry) (bool, error) {
 	if e.LFS != nil {
 		return e.LFS.OID == f.SHA256, nil

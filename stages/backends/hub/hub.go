@@ -141,7 +141,6 @@ func (t *Trainer) Compares() []string { return exporters.Compares(t.formats) }
 // UseTables takes the tables of the batch.
 func (t *Trainer) UseTables(tables formats.Tables) { t.tables = tables }
 
-// madeOf names the source of a table's rows.
 func (t *Trainer) madeOf(k exporters.Format) string {
 	if table := k.MadeOf(t.tables); table != "" {
 		return "rows of " + table

@@ -236,7 +236,6 @@ func (b *batch) notes() (out []string) {
 	return out
 }
 
-// sequences returns what is in each file of sequences.
 func (b *batch) sequences() (out []backends.FileStats) {
 	for _, s := range b.splits {
 		if s.tally == nil || s.tally.In == 0 {

@@ -220,7 +220,6 @@ func (r *repository) find(rev string) *commit {
 	return r.commits[at]
 }
 
-// add makes a commit after the head.
 func (r *repository) add(title string, change func(files map[string]*file)) *commit {
 	files := map[string]*file{}
 	parent := ""

@@ -55,7 +55,6 @@ func (c Client) Chat(ctx context.Context, over *http.Client, baseURL, apiKey, mo
 	return answer.Choices[0].read(), nil
 }
 
-// complete returns the bytes of an answer.
 func (c Client) complete(ctx context.Context, baseURL, apiKey, model string, messages []formats.Message,
 	fields map[string]any) ([]byte, error) {
 	x := &exchange{fields: fields, http: c.http()}

@@ -77,7 +77,6 @@ func (c Config) withDefaults() Config {
 	return c
 }
 
-// validate reports the first invalid field.
 func (c Config) validate() error {
 	bad := func(hint, format string, args ...any) error {
 		return &remote.Error{What: "openai: " + fmt.Sprintf(format, args...), Help: hint, Usage: true}
@@ -159,7 +158,6 @@ func (t *Trainer) Target() formats.Target {
 	return formats.Target{Backend: "openai", Address: t.cfg.BaseURL, Model: t.cfg.Model + ":" + t.cfg.Method}
 }
 
-// held reports whether an example is for validation.
 func (c Config) held(example string) bool {
 	return formats.HeldOut(c.SplitSeed, c.Validation, example)
 }

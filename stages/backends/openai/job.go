@@ -175,7 +175,6 @@ func (t *Trainer) whole(ctx context.Context, name string, size int64, content fu
 	return f, err
 }
 
-// form writes the fields of an upload.
 func (t *Trainer) form(form *multipart.Writer, name string, content func(io.Writer) error) error {
 	if err := form.WriteField("purpose", "fine-tune"); err != nil {
 		return err
@@ -366,7 +365,6 @@ func (t *Trainer) Cancel(ctx context.Context, id string) (backends.Outcome, erro
 		ResultFiles: j.ResultFiles}), nil
 }
 
-// outcome converts a job's status to ours.
 func (t *Trainer) outcome(j *job) backends.Outcome {
 	out := backends.Outcome{Job: j.ID, Metrics: map[string]float64{}, Files: j.ResultFiles, Message: j.failure()}
 	if j.TrainedTokens > 0 {

@@ -100,7 +100,6 @@ func (t *Trainer) WriteRows(ctx context.Context, s backends.Submission, groups b
 	return nil
 }
 
-// lines writes the lines of one of the two files.
 func (t *Trainer) lines(w io.Writer, held bool, groups backends.Groups) error {
 	return t.each(groups, func([]formats.Trajectory) {}, func(m made) error {
 		if t.cfg.held(m.rows[0].ExampleID) != held {

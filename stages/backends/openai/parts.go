@@ -50,7 +50,6 @@ func (t *Trainer) inParts(ctx context.Context, name string, size int64, content 
 	return *u.File, nil
 }
 
-// partTries is how often a part is sent.
 const partTries = 4
 
 func (t *Trainer) part(ctx context.Context, at string, data []byte) (id string, err error) {

@@ -22,7 +22,6 @@ func (t *Trainer) get(ctx context.Context, path string, answer any) error {
 	return t.web().Get(ctx, t.url(path), answer)
 }
 
-// post sends a POST once.
 func (t *Trainer) post(ctx context.Context, path string, body, answer any) error {
 	return t.web().Post(ctx, t.url(path), body, answer)
 }

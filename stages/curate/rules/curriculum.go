@@ -183,7 +183,6 @@ func direction(ascending bool, mean float64) float64 {
 	return -mean
 }
 
-// readCurriculumState reads the state of the previous epoch, if any.
 func readCurriculumState(b curate.Batch, s *formats.CurriculumState) error {
 	if b.State == nil {
 		return nil

@@ -76,7 +76,6 @@ func (c logprobsRule) Rows(_ curate.Batch, _ curate.Group, rows []curate.Row) []
 	return verdicts
 }
 
-// fault returns the first fault.
 func (c logprobsRule) fault(t *formats.Trajectory) string {
 	trained := 0
 	for i := range t.Messages {

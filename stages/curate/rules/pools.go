@@ -111,7 +111,6 @@ func (r poolsRule) Groups(b curate.Batch, groups *curate.Groups) (any, error) {
 	return state, nil
 }
 
-// pool is the pool of an example.
 type pool string
 
 const (

@@ -142,7 +142,6 @@ func (r *httpReward) Score(ctx context.Context, rows []*score.Row, values []scor
 	return exchange.Score(ctx, rows, values, r.encode, r.send)
 }
 
-// encode returns the line of a row.
 func (r *httpReward) encode(row *score.Row) ([]byte, error) {
 	request, err := score.NewRequest(row, r.Name, r.Seed)
 	if err != nil {
@@ -185,7 +184,6 @@ func (r *httpReward) send(ctx context.Context, batch exchange.Batch[[]byte]) (sc
 	return read(answer, batch), nil
 }
 
-// post sends one request.
 func (r *httpReward) post(ctx context.Context, body []byte) (answer []byte, err error) {
 	_, err = r.service.Do(ctx,
 		remote.Request{Method: http.MethodPost, URL: r.url, Header: http.Header{"Rollmill-Reward": {r.Name}},

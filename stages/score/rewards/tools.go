@@ -89,7 +89,6 @@ type call struct {
 	arguments map[string]any // nil: any
 }
 
-// calls reads a list of expected calls.
 func (r *toolsReward) calls(v any) ([]call, error) {
 	list, ok := v.([]any)
 	if !ok {

@@ -10,7 +10,6 @@ import (
 	"strings"
 )
 
-// partial is a file that comes in parts.
 type partial struct {
 	Filename string
 	Bytes    int64
