@@ -101,6 +101,11 @@ type Outcome struct {
 	Message      string
 }
 
+// Clean returns the outcome of a submission of which certainly nothing was trained.
+func Clean(message string) Outcome {
+	return Outcome{State: formats.JobFailed, Clean: true, Message: message}
+}
+
 // JobUnknown is the state of a submission if it is unknown whether it was
 // trained. It is never the state of a receipt.
 const JobUnknown = "unknown"

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"time"
 
-	"github.com/rollmill/rollmill/formats"
 	"github.com/rollmill/rollmill/stages/internal/remote"
 )
 
@@ -41,7 +40,7 @@ type Jobs[J any] struct {
 // So the service is searched for it. After a refusal that the service gives
 // before it makes a job, a single search decides.
 func (s Jobs[J]) Make(ctx context.Context, sub Submission, create func() (*J, error)) (*J, Outcome, error) {
-	clean := Outcome{State: formats.JobFailed, Clean: true, Message: "no job was made"}
+	clean := Clean("no job was made")
 	j, err := s.Find(ctx, sub.Token)
 	if err == nil && j == nil {
 		err = sub.Fence()
@@ -94,7 +93,7 @@ func (s Jobs[J]) look(ctx context.Context, sub Submission, settle time.Duration)
 			return s.Outcome(ctx, j)
 		}
 		if again {
-			return Outcome{State: formats.JobFailed, Clean: true, Message: "the service has no job of this submission"}, nil
+			return Clean("the service has no job of this submission"), nil
 		}
 		select {
 		case <-ctx.Done():

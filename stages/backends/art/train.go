@@ -23,7 +23,7 @@ func (t *Trainer) Submit(ctx context.Context, s backends.Submission, groups back
 		err = d.refuse(t.base, t.cfg.textAlone())
 	}
 	if err != nil {
-		return backends.Outcome{State: formats.JobFailed, Clean: true, Message: "the batch was not sent"}, err
+		return backends.Clean("the batch was not sent"), err
 	}
 	if t.cfg.DeleteOldCheckpoints {
 		t.deleteCheckpoints(ctx, d, s, event)
@@ -37,15 +37,14 @@ func (t *Trainer) Submit(ctx context.Context, s backends.Submission, groups back
 	defer body.Close()
 	req, err := http.NewRequestWithContext(ctx, http.MethodPost, t.base+"/_train_model", body)
 	if err != nil {
-		return backends.Outcome{State: formats.JobFailed, Clean: true}, err
+		return backends.Clean(""), err
 	}
 	req.Header.Set("Content-Type", "application/json")
 	req.Header.Set(art.SubmissionHeader, s.Token)
 	resp, err := t.http.Do(req)
 	if err != nil {
 		if body.stop() { // the server did not get the complete request
-			return backends.Outcome{State: formats.JobFailed, Clean: true, Message: "the batch was not handed over whole"},
-				t.unsent(body, err)
+			return backends.Clean("the batch was not handed over whole"), t.unsent(body, err)
 		}
 		return t.ended(asked, s, nil, t.broken(err))
 	}
@@ -53,7 +52,7 @@ func (t *Trainer) Submit(ctx context.Context, s backends.Submission, groups back
 	if resp.StatusCode != http.StatusOK {
 		refusal := t.web().Refused(resp)
 		if body.stop() {
-			return backends.Outcome{State: formats.JobFailed, Clean: true, Message: refusal.Error()}, refusal
+			return backends.Clean(refusal.Error()), refusal
 		}
 		return t.afterRefusal(asked, s, refusal)
 	}
@@ -94,7 +93,7 @@ func (t *Trainer) unsent(b *body, err error) error {
 func (t *Trainer) afterRefusal(ctx context.Context, s backends.Submission, refusal error) (backends.Outcome, error) {
 	out, err := t.ended(ctx, s, nil, refusal)
 	if err == nil && (out.Clean || out.MayChange && beforeTraining(refusal)) {
-		return backends.Outcome{State: formats.JobFailed, Clean: true, Message: refusal.Error()}, refusal
+		return backends.Clean(refusal.Error()), refusal
 	}
 	return out, err
 }

@@ -221,8 +221,7 @@ func (t *Trainer) Submit(ctx context.Context, s backends.Submission, groups back
 		err = s.Fence()
 	}
 	if err != nil {
-		return backends.Outcome{State: formats.JobFailed, Clean: true,
-			Message: "the request was not sent to the program"}, err
+		return backends.Clean("the request was not sent to the program"), err
 	}
 	r := t.about(s, "submit")
 	r.Stats, r.Forms = &stats, forms
@@ -230,7 +229,7 @@ func (t *Trainer) Submit(ctx context.Context, s backends.Submission, groups back
 	out := a.outcome(s.Before)
 	var misused *Error
 	if errors.As(err, &misused) && misused.Usage { // it did not start
-		return backends.Outcome{State: formats.JobFailed, Clean: true, Message: err.Error()}, err
+		return backends.Clean(err.Error()), err
 	}
 	if err == nil || a.State != "" {
 		event(backends.JobEvent{Sent: stats.Groups})
@@ -239,11 +238,10 @@ func (t *Trainer) Submit(ctx context.Context, s backends.Submission, groups back
 		// Its output before it broke off is not the end.
 		out.State, out.Clean = backends.JobUnknown, false
 	}
-	if out.State == formats.JobFailed && err == nil && out.Clean {
-		err = &Error{What: "command: " + out.Message}
-	}
 	switch {
 	case err != nil:
+	case out.State == formats.JobFailed && out.Clean:
+		err = &Error{What: "command: " + out.Message}
 	case a.State == "":
 		err = &Error{What: fmt.Sprintf("command: %q ended without a state%s", t.cfg.Words[0], a.printed())}
 	case out.State == backends.JobUnknown:

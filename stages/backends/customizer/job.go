@@ -23,16 +23,13 @@ const (
 // job: Status does.
 func (t *Trainer) Submit(ctx context.Context, s backends.Submission, groups backends.Groups,
 	event func(backends.JobEvent)) (backends.Outcome, error) {
-	clean := func(err error) (backends.Outcome, error) {
-		return backends.Outcome{State: formats.JobFailed, Clean: true, Message: "no job was made"}, err
-	}
 	dataset, err := t.data(ctx, s, groups, event)
 	if err != nil {
-		return clean(err)
+		return backends.Clean("no job was made"), err
 	}
 	body, err := t.body(s, dataset)
 	if err != nil {
-		return clean(err)
+		return backends.Clean("no job was made"), err
 	}
 	j, out, err := t.jobs().Make(ctx, s, func() (*job, error) {
 		q := remote.Request{Method: http.MethodPost, URL: t.at("customization/jobs"), JSON: body,

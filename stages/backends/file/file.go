@@ -239,7 +239,7 @@ func (t *Trainer) Submit(ctx context.Context, s backends.Submission, groups back
 	event func(backends.JobEvent)) (backends.Outcome, error) {
 	m, err := t.written(ctx, s, groups, event)
 	if err != nil {
-		return backends.Outcome{State: formats.JobFailed, Clean: true, Message: "the files were not written"}, err
+		return backends.Clean("the files were not written"), err
 	}
 	return t.outcome(m), nil
 }
@@ -363,7 +363,7 @@ func (t *Trainer) outcome(m *manifest) backends.Outcome {
 // Resolve looks for the manifest, which is written last. Without it nothing
 // counts, and writing again gives the same files.
 func (t *Trainer) Resolve(ctx context.Context, s backends.Submission) (backends.Outcome, error) {
-	unwritten := backends.Outcome{State: formats.JobFailed, Clean: true, Message: "the files are not written whole"}
+	unwritten := backends.Clean("the files are not written whole")
 	data, err := t.place.Read(ctx, manifestFile)
 	if errors.Is(err, fs.ErrNotExist) {
 		return unwritten, nil

@@ -236,7 +236,7 @@ func recordPath(token string) string { return ".rollmill/" + token + ".json" }
 // be repeated: an existing submission is not made again.
 func (t *Trainer) Submit(ctx context.Context, s backends.Submission, groups backends.Groups,
 	event func(backends.JobEvent)) (backends.Outcome, error) {
-	unsent := backends.Outcome{State: formats.JobFailed, Clean: true, Message: "nothing was committed"}
+	unsent := backends.Clean("nothing was committed")
 	b, err := t.beginWeighed(groups)
 	if err != nil {
 		return unsent, err
@@ -280,7 +280,7 @@ func (t *Trainer) lost(ctx context.Context, s backends.Submission, broken error)
 	case hfhub.Open(broken):
 		return unknown, broken
 	}
-	return backends.Outcome{State: formats.JobFailed, Clean: true, Message: "nothing was committed"}, broken
+	return backends.Clean("nothing was committed"), broken
 }
 
 // Resolve looks for the submission's record, until Config.Settle has passed:
@@ -309,8 +309,7 @@ func (t *Trainer) look(ctx context.Context, s backends.Submission) (backends.Out
 		}
 		fallthrough
 	case http.StatusNotFound:
-		return backends.Outcome{State: formats.JobFailed, Clean: true,
-			Message: "the repository does not hold this submission"}, nil
+		return backends.Clean("the repository does not hold this submission"), nil
 	}
 	if err != nil {
 		return backends.Outcome{State: backends.JobUnknown}, err

@@ -1,6 +1,7 @@
 package openai
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
@@ -30,18 +31,15 @@ const (
 // job, once. It does not wait for the job: Status does.
 func (t *Trainer) Submit(ctx context.Context, s backends.Submission, groups backends.Groups,
 	event func(backends.JobEvent)) (backends.Outcome, error) {
-	clean := func(err error) (backends.Outcome, error) {
-		return backends.Outcome{State: formats.JobFailed, Clean: true, Message: "no job was made"}, err
-	}
 	training, err := t.upload(ctx, s, false, groups, event)
 	if err != nil {
-		return clean(err)
+		return backends.Clean("no job was made"), err
 	}
 	body := t.body(s, training)
 	if t.cfg.Validation > 0 {
 		held, err := t.upload(ctx, s, true, groups, nil)
 		if err != nil {
-			return clean(err)
+			return backends.Clean("no job was made"), err
 		}
 		body["validation_file"] = held
 	}
@@ -150,43 +148,27 @@ func (t *Trainer) upload(ctx context.Context, s backends.Submission, held bool, 
 // whole sends a file in one piece.
 func (t *Trainer) whole(ctx context.Context, name string, size int64, content func(io.Writer) error) (f fileObject,
 	err error) {
+	var around bytes.Buffer // what is before the content, and after it
+	form := multipart.NewWriter(&around)
+	_ = form.WriteField("purpose", "fine-tune")
+	_, _ = form.CreateFormFile("file", name)
+	before := around.Len()
+	_ = form.Close()
 	read, write := io.Pipe()
 	defer read.Close()
-	form := multipart.NewWriter(write)
 	failed := make(chan error, 1)
 	go func() {
-		err := t.form(form, name, content)
+		err := content(write)
 		failed <- err
 		write.CloseWithError(err)
 	}()
-	var overhead counter
-	twin := multipart.NewWriter(&overhead)
-	if err := twin.SetBoundary(form.Boundary()); err != nil {
-		return f, err
-	}
-	if err := t.form(twin, name, func(io.Writer) error { return nil }); err != nil {
-		return f, err
-	}
-	err = t.send(ctx, "/files", form.FormDataContentType(), read, size+int64(overhead), &f)
+	body := io.MultiReader(bytes.NewReader(around.Bytes()[:before]), read, bytes.NewReader(around.Bytes()[before:]))
+	err = t.send(ctx, "/files", form.FormDataContentType(), body, size+int64(around.Len()), &f)
 	read.CloseWithError(io.ErrClosedPipe)
 	if ours := <-failed; ours != nil && !errors.Is(ours, io.ErrClosedPipe) {
 		return f, ours
 	}
 	return f, err
-}
-
-func (t *Trainer) form(form *multipart.Writer, name string, content func(io.Writer) error) error {
-	if err := form.WriteField("purpose", "fine-tune"); err != nil {
-		return err
-	}
-	w, err := form.CreateFormFile("file", name)
-	if err != nil {
-		return err
-	}
-	if err := content(w); err != nil {
-		return err
-	}
-	return form.Close()
 }
 
 type counter int64
