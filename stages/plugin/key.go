@@ -19,13 +19,13 @@ type Variable struct {
 func (v Variable) Set(text string) { *v.field = text }
 
 // Variable declares a field that an environment variable fills.
-func (d *Declarer) Variable(p *string, name string) { d.variable(p, name, false) }
+func (d *Declarer) Variable(p *string, name string) {
+	d.variables = append(d.variables, Variable{Name: name, field: p})
+}
 
 // SecretVariable is Variable for a key. The value is never written anywhere.
-func (d *Declarer) SecretVariable(p *string, name string) { d.variable(p, name, true) }
-
-func (d *Declarer) variable(p *string, name string, secret bool) {
-	d.variables = append(d.variables, Variable{Name: name, Secret: secret, field: p})
+func (d *Declarer) SecretVariable(p *string, name string) {
+	d.variables = append(d.variables, Variable{Name: name, Secret: true, field: p})
 }
 
 // Variables returns the environment variables that fill fields of settings,
@@ -39,8 +39,7 @@ func (d *Declarer) Key(p *string, name, help string, variables ...string) *Setti
 	s := d.String(&path, name, help)
 	s.key = &key{field: p, file: &path, variables: variables}
 	for _, v := range variables {
-		var unused string
-		d.variable(&unused, v, true)
+		d.SecretVariable(new(string), v) // Resolve looks it up
 	}
 	return s
 }

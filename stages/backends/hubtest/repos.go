@@ -203,21 +203,10 @@ func truth(text string) bool {
 }
 
 func (h *Hub) pathsInfo(w http.ResponseWriter, r *http.Request, p place) {
-	var want []string
-	expand := false
-	if strings.HasPrefix(r.Header.Get("Content-Type"), "application/json") {
-		var body struct {
-			Paths  []string `json:"paths"`
-			Expand bool     `json:"expand"`
-		}
-		_ = json.NewDecoder(r.Body).Decode(&body)
-		want, expand = body.Paths, body.Expand
-	} else {
-		_ = r.ParseForm()
-		want, expand = r.PostForm["paths"], truth(r.PostForm.Get("expand"))
-	}
+	_ = r.ParseForm()
+	expand := truth(r.PostForm.Get("expand"))
 	out := []map[string]any{}
-	for _, path := range want {
+	for _, path := range r.PostForm["paths"] {
 		path = strings.Trim(path, "/")
 		if f := p.rev.files[path]; f != nil {
 			out = append(out, f.entry(path, expand))

@@ -72,8 +72,6 @@ func (s *Server) post(w http.ResponseWriter, r *http.Request, d Dialect, f Fault
 	s.bodies[r.URL.Path] = append(s.bodies[r.URL.Path], body)
 	s.mu.Unlock()
 	switch r.URL.Path {
-	case "/close":
-		backendtest.JSON(w, 200, nil)
 	case "/_prepare_backend_for_training":
 		var req struct {
 			Model  json.RawMessage `json:"model"`

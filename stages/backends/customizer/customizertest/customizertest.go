@@ -244,15 +244,18 @@ func (s *Server) makeNamespace(w http.ResponseWriter, r *http.Request) {
 		invalid(w, "id", "no such namespace may be made")
 		return
 	}
-	if s.faults.NamespaceExist {
-		s.entity[body.ID] = true
+	if s.named(w, s.entity, body.ID) {
+		answer(w, map[string]any{"id": body.ID})
 	}
-	if s.entity[body.ID] {
+}
+
+// named adds a namespace, unless it is there.
+func (s *Server) named(w http.ResponseWriter, all map[string]bool, name string) bool {
+	there := all[name] || s.faults.NamespaceExist
+	if all[name] = true; there {
 		fail(w, http.StatusConflict, "namespace exists")
-		return
 	}
-	s.entity[body.ID] = true
-	answer(w, map[string]any{"id": body.ID})
+	return !there
 }
 
 func (s *Server) namespace(w http.ResponseWriter, r *http.Request) {
@@ -271,15 +274,9 @@ func (s *Server) makeStoreNamespace(w http.ResponseWriter, r *http.Request) {
 		invalid(w, "namespace", "field required")
 		return
 	}
-	if s.faults.NamespaceExist {
-		s.datastore[ns] = true
+	if s.named(w, s.datastore, ns) {
+		backendtest.JSON(w, http.StatusCreated, map[string]any{"namespace": ns})
 	}
-	if s.datastore[ns] {
-		fail(w, http.StatusConflict, "namespace exists")
-		return
-	}
-	s.datastore[ns] = true
-	backendtest.JSON(w, http.StatusCreated, map[string]any{"namespace": ns})
 }
 
 func (s *Server) storeNamespace(w http.ResponseWriter, r *http.Request) {
