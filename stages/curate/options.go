@@ -76,24 +76,20 @@ const DefaultMinValid = 2
 // Validate fills in the defaults and reports the first invalid option, before a
 // byte is read.
 func (o *Options) Validate() error {
-	if o.In.URI == "" {
+	switch tolerance, groups := o.FlatTolerance, o.MinGroups; {
+	case o.In.URI == "":
 		return Usage("name a group dataset with --in", "curate: no input")
-	}
-	if o.Out.URI == "" {
+	case o.Out.URI == "":
 		return Usage("name the dataset to write with --out", "curate: no output")
-	}
-	if o.Epoch != nil && *o.Epoch < 0 {
+	case o.Epoch != nil && *o.Epoch < 0:
 		return Usage("epochs count from 0", "curate: --epoch %d", *o.Epoch)
-	}
-	if o.MinValid < 0 {
+	case o.MinValid < 0:
 		return Usage("give a number of trajectories", "curate: --min-valid %d", o.MinValid)
-	}
-	if t := o.FlatTolerance; t != nil && !(*t >= 0 && *t < 1) {
+	case tolerance != nil && !(*tolerance >= 0 && *tolerance < 1):
 		return Usage("give a number from 0 to below 1; it is relative to the group's largest reward",
-			"curate: --flat-tolerance %v", *t)
-	}
-	if n := o.MinGroups; n != nil && !(*n >= 0) {
-		return Usage("give a number of groups", "curate: --min-groups %v", *n)
+			"curate: --flat-tolerance %v", *tolerance)
+	case groups != nil && !(*groups >= 0):
+		return Usage("give a number of groups", "curate: --min-groups %v", *groups)
 	}
 	if err := o.Spill.Validate(stage); err != nil {
 		return err

@@ -232,24 +232,20 @@ func (w *writer) recomputeKept(d *decided) error {
 		return nil
 	}
 	var left []formats.Member
+	var at []int
 	for k, v := range d.verdicts {
 		if v.Reason == "" {
-			left = append(left, d.members[k])
+			left, at = append(left, d.members[k]), append(at, k)
 		}
 	}
 	if err := w.recompute(left); err != nil {
 		return err
 	}
-	next := 0
-	for k, v := range d.verdicts {
-		if v.Reason != "" {
-			continue
-		}
-		if d.members[k].Advantage = nil; left[next].Advantage != nil {
-			a := *left[next].Advantage // the estimator reuses its memory
+	for i, k := range at {
+		if d.members[k].Advantage = nil; left[i].Advantage != nil {
+			a := *left[i].Advantage // the estimator reuses its memory
 			d.members[k].Advantage = &a
 		}
-		next++
 	}
 	return nil
 }

@@ -36,7 +36,6 @@ type Question struct {
 // Reply is the model's answer.
 type Reply struct {
 	Text             string
-	FinishReason     string
 	PromptTokens     int64
 	CompletionTokens int64
 }

@@ -109,6 +109,8 @@ func (o Options) Validate() error {
 	if _, err := o.accepted(); err != nil {
 		return err
 	}
+	_, writesRows := o.Trainer.(backends.RowWriter)
+	reader, readsDataset := o.Trainer.(backends.DatasetReader)
 	switch {
 	case o.In.URI == "":
 		return usage("name the curated dataset: --in URI", "submit: no input")
@@ -123,10 +125,10 @@ func (o Options) Validate() error {
 			"submit: --resubmit and --assume-trained exclude each other")
 	case o.Rows != nil && !o.DryRun:
 		return usage("add --dry-run", "submit: --rows without --dry-run")
-	case o.Rows != nil && !writesRows(o.Trainer):
+	case o.Rows != nil && !writesRows:
 		return usage("its rows are those of the dataset: rollmill show prints them",
 			"submit: %s reads the dataset itself, so --rows has nothing to write", o.Trainer.Target().Backend)
-	case o.Redact != nil && readsDataset(o.Trainer):
+	case o.Redact != nil && readsDataset && reader.ReadsDataset():
 		return usage("submit a dataset that was redacted before, or leave out --redact",
 			"submit: %s reads the dataset itself, so --redact cannot change what it reads", o.Trainer.Target().Backend)
 	case o.Price < 0:

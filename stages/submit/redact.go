@@ -39,16 +39,6 @@ func (s *session) keepsSecrets() bool {
 	return ok && u.Uploads() && !s.AllowSecrets
 }
 
-func readsDataset(t backends.Trainer) bool {
-	r, ok := t.(backends.DatasetReader)
-	return ok && r.ReadsDataset()
-}
-
-func writesRows(t backends.Trainer) bool {
-	_, ok := t.(backends.RowWriter)
-	return ok
-}
-
 // lookAtTables counts what is redacted in the tables that are sent, and looks
 // for keys in the rest, if the batch would be refused for them.
 func (s *session) lookAtTables() error {

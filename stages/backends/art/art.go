@@ -103,11 +103,8 @@ func (t *Trainer) Target() formats.Target {
 // Begin registers the model, starts the inference server unless it still serves
 // the known policy, and reads the step.
 func (t *Trainer) Begin(ctx context.Context, known *formats.Policy) (backends.TrainerState, error) {
-	d, err := t.detect(ctx)
+	d, err := t.trainable(ctx)
 	if err != nil {
-		return backends.TrainerState{}, err
-	}
-	if err := d.refuse(t.base, t.cfg.textAlone()); err != nil {
 		return backends.TrainerState{}, err
 	}
 	if err := t.call(ctx, quick, "/register", t.cfg.model(), nil); err != nil {

@@ -170,12 +170,6 @@ func (c Config) scales() bool {
 	return scale || !given
 }
 
-// textAlone reports whether training on the text alone is asked for.
-func (c Config) textAlone() bool {
-	allow, _ := c.DevConfig["allow_training_without_logprobs"].(bool)
-	return allow
-}
-
 func (c Config) limits(d dialect) art.Limits {
 	l := art.Limits{NoHistories: !d.Histories, PlainAssistants: c.AcceptPlainAssistant, Plain: d.plain()}
 	if c.InitArgs.MaxSeqLength != nil {

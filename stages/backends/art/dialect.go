@@ -18,6 +18,16 @@ type dialect struct {
 	Histories bool // it knows additional histories: from 0.4
 }
 
+// trainable detects the dialect of a server that can train as asked.
+func (t *Trainer) trainable(ctx context.Context) (dialect, error) {
+	d, err := t.detect(ctx)
+	if err == nil {
+		textAlone, _ := t.cfg.DevConfig["allow_training_without_logprobs"].(bool)
+		err = d.refuse(t.base, textAlone)
+	}
+	return d, err
+}
+
 // detect checks the health route, then reads the route list; if that is
 // switched off, it tries the routes.
 func (t *Trainer) detect(ctx context.Context) (dialect, error) {

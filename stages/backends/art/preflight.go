@@ -11,10 +11,7 @@ import (
 // counts the bytes to send.
 func (t *Trainer) Preflight(ctx context.Context, groups backends.Groups,
 	report func(backends.Problem)) (backends.BatchStats, error) {
-	d, err := t.detect(ctx)
-	if err == nil {
-		err = d.refuse(t.base, t.cfg.textAlone())
-	}
+	d, err := t.trainable(ctx)
 	if err != nil {
 		return backends.BatchStats{}, err
 	}

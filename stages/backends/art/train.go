@@ -18,10 +18,7 @@ import (
 // answer, which is when the new weights answer. It never posts twice.
 func (t *Trainer) Submit(ctx context.Context, s backends.Submission, groups backends.Groups,
 	event func(backends.JobEvent)) (backends.Outcome, error) {
-	d, err := t.detect(ctx)
-	if err == nil {
-		err = d.refuse(t.base, t.cfg.textAlone())
-	}
+	d, err := t.trainable(ctx)
 	if err != nil {
 		return backends.Clean("the batch was not sent"), err
 	}

@@ -164,7 +164,6 @@ func (c Config) held(example string) bool {
 
 // file is one of the two files of a batch, as counted.
 type file struct {
-	held  bool
 	rows  int
 	bytes int64
 }
@@ -182,7 +181,7 @@ const (
 func (t *Trainer) Preflight(_ context.Context, groups backends.Groups,
 	report func(backends.Problem)) (backends.BatchStats, error) {
 	var stats backends.BatchStats
-	train, held := file{}, file{held: true}
+	var train, held file
 	names := t.cfg.graderItems()
 	err := t.each(groups, stats.AddGroup, func(m made) error {
 		stats.Sequences++

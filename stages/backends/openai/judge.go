@@ -30,7 +30,6 @@ const answerLimit = 10 * time.Minute
 // Judgement is an answer with its cost.
 type Judgement struct {
 	Text             string
-	FinishReason     string
 	PromptTokens     int64
 	CompletionTokens int64
 }
@@ -73,8 +72,7 @@ func (j Judge) once(ctx context.Context, model string, messages []formats.Messag
 		return Judgement{}, errors.New("the answer has no choices")
 	}
 	m := answer.Choices[0].read()
-	return Judgement{Text: m.Content, FinishReason: m.FinishReason, PromptTokens: answer.Usage.Prompt,
-		CompletionTokens: answer.Usage.Completion}, nil
+	return Judgement{Text: m.Content, PromptTokens: answer.Usage.Prompt, CompletionTokens: answer.Usage.Completion}, nil
 }
 
 // Temporary reports whether the same request may succeed later.

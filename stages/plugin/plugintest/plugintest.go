@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"reflect"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 
@@ -63,10 +64,8 @@ func check(t *testing.T, of plugin.Settings, s *plugin.Setting) {
 }
 
 func always(list []*plugin.Setting, tag string) bool {
-	for _, s := range list {
-		if outer, _, _ := strings.Cut(s.Tag, "."); outer == tag && s.Always {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(list, func(s *plugin.Setting) bool {
+		outer, _, _ := strings.Cut(s.Tag, ".")
+		return outer == tag && s.Always
+	})
 }

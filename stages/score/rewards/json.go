@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
 	"math"
 	"reflect"
 	"regexp"
@@ -129,11 +130,7 @@ func fractional(schema any) bool {
 		if n, is := v["multipleOf"].(float64); is && n != math.Trunc(n) {
 			return true
 		}
-		for _, part := range v {
-			if fractional(part) {
-				return true
-			}
-		}
+		return slices.ContainsFunc(slices.Collect(maps.Values(v)), fractional)
 	case []any:
 		return slices.ContainsFunc(v, fractional)
 	}

@@ -69,26 +69,22 @@ func (a *Asking) check() error {
 	if a.Rubric != "" && a.Text != nil {
 		return errors.New("rubric= and text= are both given")
 	}
+	temperature := 0.0
+	if a.Temperature != nil {
+		temperature = *a.Temperature
+	}
 	for _, n := range []struct {
 		key        string
 		value, min float64
 	}{
 		{"repeats", a.Repeats, 1}, {"repairs", a.Repairs, 0}, {"agree", a.Agree, 0}, {"context", a.Context, 0},
-		{"max-tokens", a.MaxTokens, 1},
-		{"temperature", value(a.Temperature), 0},
+		{"max-tokens", a.MaxTokens, 1}, {"temperature", temperature, 0},
 	} {
 		if !(n.value >= n.min && n.value < 1e9) {
 			return fmt.Errorf("%s=%v is not a number from %v on", n.key, n.value, n.min)
 		}
 	}
 	return nil
-}
-
-func value(p *float64) float64 {
-	if p == nil {
-		return 0
-	}
-	return *p
 }
 
 // fields returns the fields of a question besides its model, messages and seed.
