@@ -31,8 +31,7 @@ func (s *batchStep) apply(advantage *float64) *float64 {
 	if s == nil || advantage == nil {
 		return advantage
 	}
-	a := max(-math.MaxFloat64, min((*advantage-s.shift)/s.divisor, math.MaxFloat64))
-	return &a
+	return new(max(-math.MaxFloat64, min((*advantage-s.shift)/s.divisor, math.MaxFloat64)))
 }
 
 // step returns the remaining step on the advantages; nil for none. It computes the

@@ -77,8 +77,7 @@ func (l *statsReader) add(s *statsRow) error {
 		return l.set.damaged("table %s: group %q does not follow the previous one", formats.TableGroups, s.GroupID)
 	}
 	if l.epoch == nil {
-		e := int(s.Epoch)
-		l.epoch = &e
+		l.epoch = new(int(s.Epoch))
 	}
 	g := Group{ID: s.GroupID, ExampleID: s.Example, Epoch: int(s.Epoch), FirstRow: s.FirstRow, Count: int(s.Count),
 		Valid: int(s.Valid)}

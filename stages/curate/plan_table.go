@@ -253,8 +253,7 @@ func (n *planTableWriter) add(ctx context.Context, g *Group, members []formats.M
 		row.First = max(row.First, members[k].Generation+1)
 	}
 	if g.Valid > 0 {
-		solved, std := g.Solved, g.StdPop
-		row.Solved, row.StdPop = &solved, &std
+		row.Solved, row.StdPop = new(g.Solved), new(g.StdPop)
 	}
 	if n.rows = append(n.rows, row); len(n.rows) < 1000 {
 		return nil

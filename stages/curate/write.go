@@ -243,8 +243,7 @@ func (w *writer) recomputeKept(d *decided) error {
 	}
 	for i, k := range at {
 		if d.members[k].Advantage = nil; left[i].Advantage != nil {
-			a := *left[i].Advantage // the estimator reuses its memory
-			d.members[k].Advantage = &a
+			d.members[k].Advantage = new(*left[i].Advantage) // the estimator reuses its memory
 		}
 	}
 	return nil

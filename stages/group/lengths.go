@@ -58,6 +58,5 @@ func describeLengths(members []formats.Member, tokens []length, s *formats.Group
 			smallest = n
 		}
 	}
-	mean := float64(s.SampledTokens) / float64(s.Valid)
-	s.LengthMean, s.LengthMin, s.LengthMax = &mean, &smallest, &largest
+	s.LengthMean, s.LengthMin, s.LengthMax = new(float64(s.SampledTokens)/float64(s.Valid)), &smallest, &largest
 }

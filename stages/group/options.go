@@ -110,21 +110,19 @@ func (o *Options) Validate() error {
 	if err := o.Pairs.validate(o.Compat); err != nil {
 		return err
 	}
-	if t := o.SolvedThreshold; t != nil && (math.IsNaN(*t) || math.IsInf(*t, 0)) {
-		return usage("give a finite number", "group: --solved-threshold %v", *t)
-	}
-	if t := o.FlatTolerance; t != nil && !(*t >= 0 && *t < 1) {
-		return usage("give a number from 0 to below 1; it is relative to the group's largest reward",
-			"group: --flat-tolerance %v", *t)
-	}
 	solved, tolerance := o.solved(), o.tolerance()
+	switch groups, flat := o.MinGroups, o.MaxFlatGroups; {
+	case math.IsNaN(solved) || math.IsInf(solved, 0):
+		return usage("give a finite number", "group: --solved-threshold %v", solved)
+	case !(tolerance >= 0 && tolerance < 1):
+		return usage("give a number from 0 to below 1; it is relative to the group's largest reward",
+			"group: --flat-tolerance %v", tolerance)
+	case groups != nil && !(*groups >= 0):
+		return usage("give a number of groups", "group: --min-groups %v", *groups)
+	case flat != nil && !(*flat >= 0 && *flat <= 1):
+		return usage("give a share from 0 to 1", "group: --max-flat-groups %v", *flat)
+	}
 	o.SolvedThreshold, o.FlatTolerance = &solved, &tolerance
-	if n := o.MinGroups; n != nil && !(*n >= 0) {
-		return usage("give a number of groups", "group: --min-groups %v", *n)
-	}
-	if s := o.MaxFlatGroups; s != nil && !(*s >= 0 && *s <= 1) {
-		return usage("give a share from 0 to 1", "group: --max-flat-groups %v", *s)
-	}
 	return nil
 }
 

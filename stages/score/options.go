@@ -117,8 +117,7 @@ func (o Options) defaults() Options {
 		o.Timeout = defaultTimeout
 	}
 	if o.MaxFailureRate == nil {
-		rate := defaultMaxFailureRate
-		o.MaxFailureRate = &rate
+		o.MaxFailureRate = new(defaultMaxFailureRate)
 	}
 	return o
 }

@@ -31,8 +31,7 @@ func (s *session) price(stats *backends.BatchStats) {
 		stats.Total = s.made.tokens
 	}
 	if s.Price > 0 {
-		cost := float64(stats.Total) * float64(max(1, stats.Passes)) / 1e6 * s.Price
-		stats.Cost = &cost
+		stats.Cost = new(float64(stats.Total) * float64(max(1, stats.Passes)) / 1e6 * s.Price)
 	}
 }
 

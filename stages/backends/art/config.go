@@ -77,8 +77,7 @@ func (c Config) WithDefaults() Config {
 	c.APIKey = cmp.Or(c.APIKey, "default")
 	c.CheckpointMetric = cmp.Or(c.CheckpointMetric, "train/reward")
 	if c.Training.LearningRate == nil {
-		rate := 5e-5
-		c.Training.LearningRate = &rate
+		c.Training.LearningRate = new(5e-5)
 	}
 	if c.Training.Beta == nil {
 		c.Training.Beta = new(float64)

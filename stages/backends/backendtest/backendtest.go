@@ -46,8 +46,6 @@ func Run(t *testing.T, fresh func(t *testing.T) Subject) {
 	}
 }
 
-func number(f float64) *float64 { return &f }
-
 // Batch returns three groups that any trainer accepts.
 func Batch() backends.Groups {
 	return func(yield func([]formats.Trajectory, error) bool) {
@@ -68,7 +66,7 @@ func Group(example int) []formats.Trajectory {
 			TrajectoryID: formats.TrajectoryID("run", id, 0, g), Run: "run", ExampleID: id, GroupID: formats.GroupID(id, 0),
 			Generation: int32(g),
 			Example:    fmt.Sprintf(`{"id":%q}`, id), Status: formats.StatusOK, StopReason: formats.StopDone,
-			SampledTokens: 2, Reward: number(float64(g) / 3),
+			SampledTokens: 2, Reward: new(float64(g) / 3),
 			Messages: []formats.Message{
 				{Parent: -1, Role: "user", Content: "what is " + id, Call: -1},
 				{Parent: 0, Role: "assistant", Content: fmt.Sprint("answer ", g), Sampled: true, FinishReason: "stop",

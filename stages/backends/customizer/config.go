@@ -99,17 +99,9 @@ func bad(hint, format string, args ...any) error {
 	return &remote.Error{What: "customizer: " + fmt.Sprintf(format, args...), Help: hint, Usage: true}
 }
 
-// leaked refuses addresses with a secret: they are written into receipts.
-func leaked(addresses ...string) error {
-	for _, a := range addresses {
-		if err := secret.InURL(a); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
 func (c Config) validate() error {
+	// addresses are written into receipts
+	leaked := cmp.Or(secret.InURL(c.EntityURL), secret.InURL(c.DatastoreURL), secret.InURL(c.NIMURL))
 	image, tag, tagged := strings.Cut(c.Deployment.Image[strings.LastIndex(c.Deployment.Image, "/")+1:], ":")
 	switch {
 	case !address.MatchString(c.EntityURL):
@@ -118,9 +110,8 @@ func (c Config) validate() error {
 		return bad("write http://HOST", "address of the Data Store %q", c.DatastoreURL)
 	case c.NIMURL != "" && !address.MatchString(c.NIMURL):
 		return bad("write http://HOST", "address of the NIM %q", c.NIMURL)
-	case leaked(c.EntityURL, c.DatastoreURL, c.NIMURL) != nil:
-		return bad("put the keys into NEMO_API_KEY, NEMO_DATASTORE_TOKEN and ROLLMILL_API_KEY", "%v",
-			leaked(c.EntityURL, c.DatastoreURL, c.NIMURL))
+	case leaked != nil:
+		return bad("put the keys into NEMO_API_KEY, NEMO_DATASTORE_TOKEN and ROLLMILL_API_KEY", "%v", leaked)
 	case c.Config == "":
 		return bad("name it: --customization-config meta/llama-3.2-1b-instruct@v1.0.0+A100", "no customization configuration")
 	case !slices.Contains(TrainingTypes, c.TrainingType):

@@ -1,7 +1,6 @@
 package file
 
 import (
-	"fmt"
 	"io"
 	"slices"
 
@@ -23,17 +22,6 @@ func (t *Trainer) UseTables(tables formats.Tables) { t.tables = tables }
 // pass writes every file in one pass over the batch. It must be closed.
 func (t *Trainer) pass(begin func(name string) (io.Writer, error)) *exporters.Pass {
 	return exporters.NewPass(t.files, t.cfg.Best, t.tables, exporters.Place{Begin: begin})
-}
-
-func notes(e *exporters.Entry) []string {
-	if len(e.Skipped) == 0 {
-		return nil
-	}
-	what := "groups"
-	if e.Of != "" {
-		what = "rows of " + e.Of
-	}
-	return []string{fmt.Sprintf("%s has no row for some %s: %s", e.Name, what, e.Skipped)}
 }
 
 // check counts a group and, for files that must be complete, refuses rows that

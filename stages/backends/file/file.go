@@ -184,7 +184,13 @@ func (t *Trainer) survey(groups backends.Groups, report func(backends.Problem)) 
 		case why == "":
 			fit = append(fit, t.files[i])
 			stats.Bytes += one.Bytes
-			stats.Notes = append(stats.Notes, notes(&one.Entry)...)
+			if len(one.Skipped) > 0 {
+				what := "groups"
+				if one.Of != "" {
+					what = "rows of " + one.Of
+				}
+				stats.Notes = append(stats.Notes, fmt.Sprintf("%s has no row for some %s: %s", one.Name, what, one.Skipped))
+			}
 		case t.any:
 			stats.Notes = append(stats.Notes, fmt.Sprintf("%s is not written: %s", one.Name, why))
 		default:

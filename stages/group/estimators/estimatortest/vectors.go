@@ -117,8 +117,7 @@ func (b *batch) compare(t *testing.T, i int, e group.Estimator) {
 		fill(t, e, members)
 		for k := range members {
 			if x := members[k].Advantage; x != nil {
-				copied := *x // the group's memory is reused
-				members[k].Advantage = &copied
+				members[k].Advantage = new(*x) // the group's memory is reused
 			}
 		}
 		all, want = append(all, members...), append(want, b.Advantages[g]...)
