@@ -1,6 +1,7 @@
 package group
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"maps"
@@ -129,9 +130,7 @@ func (o *Options) Validate() error {
 func (o *Options) preferences() bool { return o.Pairs.Mode != "" || o.Labels }
 
 func (o *Options) estimator() (Estimator, error) {
-	if o.Compat == "" {
-		o.Compat = CompatNone
-	}
+	o.Compat = cmp.Or(o.Compat, CompatNone)
 	_, settings, err := o.Estimator.Get()
 	if err != nil {
 		return nil, err

@@ -1,6 +1,7 @@
 package score
 
 import (
+	"cmp"
 	"fmt"
 	"runtime"
 	"slices"
@@ -107,18 +108,10 @@ func (o Options) Validate() error {
 }
 
 func (o Options) defaults() Options {
-	if o.Concurrency == 0 {
-		o.Concurrency = runtime.GOMAXPROCS(0)
-	}
-	if o.BatchRows == 0 {
-		o.BatchRows = defaultBatchRows
-	}
-	if o.Timeout == 0 {
-		o.Timeout = defaultTimeout
-	}
-	if o.MaxFailureRate == nil {
-		o.MaxFailureRate = new(defaultMaxFailureRate)
-	}
+	o.Concurrency = cmp.Or(o.Concurrency, runtime.GOMAXPROCS(0))
+	o.BatchRows = cmp.Or(o.BatchRows, defaultBatchRows)
+	o.Timeout = cmp.Or(o.Timeout, defaultTimeout)
+	o.MaxFailureRate = cmp.Or(o.MaxFailureRate, new(defaultMaxFailureRate))
 	return o
 }
 

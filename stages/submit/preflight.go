@@ -1,6 +1,7 @@
 package submit
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"maps"
@@ -68,10 +69,7 @@ func (s *session) preflight(ctx context.Context) error {
 	for _, r := range slices.Sorted(maps.Keys(s.result.Failures)) {
 		reasons = append(reasons, fmt.Sprintf("%s %d", r, s.result.Failures[r]))
 	}
-	hint := first.Hint
-	if hint == "" {
-		hint = "see the row with `rollmill show DATASET`, and drop such rows with curate"
-	}
+	hint := cmp.Or(first.Hint, "see the row with `rollmill show DATASET`, and drop such rows with curate")
 	return formats.Invalid(s.data.URI(), hint, nil, "%s in what would be sent to %s (%s); the first: %s: %s",
 		plural.Of(len(bad), "problem"), s.target.Backend, strings.Join(reasons, ", "), place(first), first.Detail)
 }

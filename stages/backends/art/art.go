@@ -39,6 +39,7 @@
 package art
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"net"
@@ -93,10 +94,7 @@ func reachable(host string) string {
 
 // Target names the server, unless the config gives it a name of its own.
 func (t *Trainer) Target() formats.Target {
-	address := t.cfg.Target
-	if address == "" {
-		address = strings.ToLower(t.base)
-	}
+	address := cmp.Or(t.cfg.Target, strings.ToLower(t.base))
 	return formats.Target{Backend: "art", Address: address, Model: t.cfg.Project + "/" + t.cfg.Name}
 }
 
@@ -168,9 +166,7 @@ func (t *Trainer) visible(base string) (string, error) {
 			u.Host += ":" + port
 		}
 	}
-	if u.Scheme == "" {
-		u.Scheme = "http"
-	}
+	u.Scheme = cmp.Or(u.Scheme, "http")
 	return strings.TrimSuffix(u.String(), "/"), nil
 }
 

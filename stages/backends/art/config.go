@@ -76,12 +76,8 @@ func (c Config) WithDefaults() Config {
 	c.BaseModel = cmp.Or(c.BaseModel, "Qwen/Qwen2.5-7B-Instruct")
 	c.APIKey = cmp.Or(c.APIKey, "default")
 	c.CheckpointMetric = cmp.Or(c.CheckpointMetric, "train/reward")
-	if c.Training.LearningRate == nil {
-		c.Training.LearningRate = new(5e-5)
-	}
-	if c.Training.Beta == nil {
-		c.Training.Beta = new(float64)
-	}
+	c.Training.LearningRate = cmp.Or(c.Training.LearningRate, new(5e-5))
+	c.Training.Beta = cmp.Or(c.Training.Beta, new(0.0))
 	return c
 }
 

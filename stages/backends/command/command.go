@@ -62,6 +62,7 @@
 package command
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -104,9 +105,7 @@ func New(cfg Config, place backends.Place) (*Trainer, error) {
 		return nil, &Error{What: "command: no program", Help: "name it and its arguments: --trainer 'python trainer.py'",
 			Usage: true}
 	}
-	if cfg.Model == "" {
-		cfg.Model = "policy"
-	}
+	cfg.Model = cmp.Or(cfg.Model, "policy")
 	files, err := formed(&cfg, place)
 	return &Trainer{cfg: cfg, files: files}, err
 }
@@ -116,10 +115,7 @@ type Error = remote.Error
 
 // Target names the program, unless the config gives it a name of its own.
 func (t *Trainer) Target() formats.Target {
-	address := t.cfg.Target
-	if address == "" {
-		address = strings.Join(t.cfg.Words, " ")
-	}
+	address := cmp.Or(t.cfg.Target, strings.Join(t.cfg.Words, " "))
 	return formats.Target{Backend: "command", Address: address, Model: t.cfg.Model}
 }
 
@@ -199,11 +195,7 @@ func (t *Trainer) Begin(ctx context.Context, known *formats.Policy) (backends.Tr
 	if a.State == formats.JobFailed || a.State == backends.JobUnknown {
 		return backends.TrainerState{}, t.says("begin", a)
 	}
-	state := backends.TrainerState{Step: a.Step, Policy: a.Policy}
-	if state.Policy == nil {
-		state.Policy = known
-	}
-	return state, nil
+	return backends.TrainerState{Step: a.Step, Policy: cmp.Or(a.Policy, known)}, nil
 }
 
 // says returns the error of an answer, in the program's words.
@@ -310,21 +302,13 @@ func (a *Answer) printed() string {
 }
 
 func (a *Answer) add(line Answer) {
-	if line.Job != "" {
-		a.Job = line.Job
-	}
+	a.Job = cmp.Or(line.Job, a.Job)
 	if line.State != "" {
 		a.State, a.Clean = line.State, line.Clean
 	}
-	if line.Step != nil {
-		a.Step = line.Step
-	}
-	if line.Policy != nil {
-		a.Policy = line.Policy
-	}
-	if line.Message != "" {
-		a.Message = line.Message
-	}
+	a.Step = cmp.Or(line.Step, a.Step)
+	a.Policy = cmp.Or(line.Policy, a.Policy)
+	a.Message = cmp.Or(line.Message, a.Message)
 	a.Files = append(a.Files, line.Files...)
 	if line.Metrics == nil {
 		return

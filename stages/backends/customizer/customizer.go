@@ -25,6 +25,7 @@
 package customizer
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -110,10 +111,7 @@ func (c configuration) model() string {
 	if json.Unmarshal(c.Target, &name) != nil && json.Unmarshal(c.Target, &object) == nil {
 		name = strings.TrimPrefix(object.Namespace+"/"+object.Name, "/")
 	}
-	if name == "" {
-		name = c.id()
-	}
-	name, _, _ = strings.Cut(name, "@")
+	name, _, _ = strings.Cut(cmp.Or(name, c.id()), "@")
 	return name
 }
 

@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/rollmill/rollmill/stages/backends"
+	"github.com/rollmill/rollmill/stages/plugin"
 )
 
 // kind is the type and range of a hyperparameter's value.
@@ -70,7 +71,7 @@ func (c Config) hyperparameters() (map[string]any, error) {
 	}
 	for _, name := range slices.Sorted(maps.Keys(flat)) {
 		v := flat[name]
-		block, key, inBlock := strings.Cut(name, ".")
+		block, _, _ := strings.Cut(name, ".")
 		k, ok := known[name]
 		switch {
 		case !ok:
@@ -82,15 +83,8 @@ func (c Config) hyperparameters() (map[string]any, error) {
 		case v == nil: // as if it were not named
 		case !k.takes(v):
 			return nil, bad("", "%s %v: must be %s", name, v, k.what)
-		case !inBlock:
-			out[name] = v
 		default:
-			inner, _ := out[block].(map[string]any)
-			if inner == nil {
-				inner = map[string]any{}
-				out[block] = inner
-			}
-			inner[key] = v
+			plugin.Put(out, name, v)
 		}
 	}
 	return out, nil

@@ -1,6 +1,7 @@
 package customizer
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"net/http"
@@ -117,10 +118,7 @@ func (t *Trainer) body(s backends.Submission, dataset string) (map[string]any, e
 // outputModel returns the name of the trained model. No two submissions share a
 // name.
 func (t *Trainer) outputModel(s backends.Submission) string {
-	name := t.cfg.OutputModel
-	if name == "" {
-		name = t.cfg.Namespace + "/" + t.cfg.Dataset
-	}
+	name := cmp.Or(t.cfg.OutputModel, t.cfg.Namespace+"/"+t.cfg.Dataset)
 	if strings.Contains(name, "@") {
 		return name
 	}

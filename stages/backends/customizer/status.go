@@ -1,6 +1,7 @@
 package customizer
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -104,9 +105,7 @@ func (s *status) newest() (message, detail string) {
 	logs := slices.Clone(s.Logs)
 	slices.SortStableFunc(logs, func(a, b entry) int { return strings.Compare(a.At, b.At) })
 	for _, l := range slices.Backward(logs) {
-		if message == "" {
-			message = l.Message
-		}
+		message = cmp.Or(message, l.Message)
 		if detail == "" && l.Detail != nil {
 			detail = *l.Detail
 		}

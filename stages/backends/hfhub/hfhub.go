@@ -11,6 +11,7 @@
 package hfhub
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -40,10 +41,7 @@ type Client struct {
 
 // New makes a client; an empty endpoint is the public hub.
 func New(name, endpoint, token string) *Client {
-	if endpoint == "" {
-		endpoint = Hub
-	}
-	return &Client{Name: name, Endpoint: strings.TrimRight(endpoint, "/"), Token: token}
+	return &Client{Name: name, Endpoint: strings.TrimRight(cmp.Or(endpoint, Hub), "/"), Token: token}
 }
 
 // web returns the client for the endpoint itself.

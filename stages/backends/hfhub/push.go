@@ -1,6 +1,7 @@
 package hfhub
 
 import (
+	"cmp"
 	"context"
 	"encoding/base64"
 	"errors"
@@ -43,12 +44,8 @@ const rounds = 8
 // If Open is true for an error, it is unknown whether the commit was made;
 // repeating the push finds out.
 func (c *Client) Push(ctx context.Context, change Change) (commit string, err error) {
-	if change.Revision == "" {
-		change.Revision = Main
-	}
-	if change.Settle == 0 {
-		change.Settle = 5 * time.Second
-	}
+	change.Revision = cmp.Or(change.Revision, Main)
+	change.Settle = cmp.Or(change.Settle, 5*time.Second)
 	guard, mu := change.Guard, sync.Mutex{}
 	change.Guard = func() error { // files are uploaded concurrently
 		mu.Lock()

@@ -328,10 +328,7 @@ func (t *Trainer) look(ctx context.Context, s backends.Submission) (backends.Out
 
 func (t *Trainer) outcome(rec *record, commit string, s backends.Submission) backends.Outcome {
 	out := backends.Outcome{State: formats.JobCompleted, Job: commit, Policy: s.Before.Policy, Metrics: map[string]float64{}}
-	rev := commit
-	if rev == "" {
-		rev = t.cfg.Branch
-	}
+	rev := cmp.Or(commit, t.cfg.Branch)
 	for _, f := range rec.Files {
 		out.Files = append(out.Files, fmt.Sprintf("hf://datasets/%s@%s/%s", t.cfg.Repo, rev, f.Path))
 		out.Metrics[f.Path] = float64(f.Rows)

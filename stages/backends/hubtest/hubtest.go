@@ -5,6 +5,7 @@
 package hubtest
 
 import (
+	"cmp"
 	"crypto/sha1" //nolint:gosec // git's names
 	"crypto/sha256"
 	"encoding/hex"
@@ -104,9 +105,7 @@ func Serve(f Faults) *Server {
 
 // New makes a store that is mounted under a prefix.
 func New(prefix string, f Faults) *Hub {
-	if f.PageSize == 0 {
-		f.PageSize = 1000
-	}
+	f.PageSize = cmp.Or(f.PageSize, 1000)
 	h := &Hub{Prefix: prefix, faults: f, mux: http.NewServeMux(), repos: map[string]*repository{},
 		objects: map[string][]byte{}, parts: map[string]map[int][]byte{}, busy: map[string]int{}}
 	const repo = "/api/datasets/{owner}/{name}"
@@ -231,9 +230,7 @@ func (r *repository) add(title string, change func(files map[string]*file)) *com
 	c.oid = blob(fmt.Append(nil, parent, title, len(r.commits)))
 	change(files)
 	for _, f := range files {
-		if f.in == "" {
-			f.in = c.oid
-		}
+		f.in = cmp.Or(f.in, c.oid)
 	}
 	r.commits = append(r.commits, c)
 	return c

@@ -2,6 +2,7 @@ package openai
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -127,8 +128,6 @@ type choice struct {
 func (c choice) read() formats.Message {
 	m := chat.ReadMessage(c.Message, jsontext.Unquote)
 	m.FinishReason, m.Sampled = c.FinishReason, true
-	if m.Role == "" {
-		m.Role = "assistant"
-	}
+	m.Role = cmp.Or(m.Role, "assistant")
 	return m
 }

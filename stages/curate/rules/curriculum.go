@@ -216,9 +216,7 @@ func survivors(groups *curate.Groups, diff float64) (n int, err error) {
 
 // include records that n of the surviving groups are kept, at least one.
 func include(s *formats.CurriculumState, surviving, n int) {
-	if s.TotalGroups == 0 {
-		s.TotalGroups = surviving
-	}
+	s.TotalGroups = cmp.Or(s.TotalGroups, surviving)
 	s.Surviving, s.Included = surviving, min(max(1, n), surviving)
 }
 

@@ -59,16 +59,13 @@ func (s *FilterSettings) Rule(curate.Setup) (curate.Rule, error) {
 		}
 	}
 	if r.members == nil {
-		return groups{r}, nil
+		return r.groupFilter, nil
 	}
 	return r, nil
 }
 
 // Tokens reports whether an expression reads the groups' sampled tokens.
-func (r filterRule) Tokens() bool { return r.tokens }
-
-// Tokens implements curate.TokenReader.
-func (g groups) Tokens() bool { return g.r.tokens }
+func (r groupFilter) Tokens() bool { return r.tokens }
 
 // Group is what an expression may read of a group, named as the columns of
 // _groups; statistics are of its valid members, NaN if there is none.
@@ -135,17 +132,18 @@ func compile(text string) (p *expression.Program, members bool, err error) {
 	return p, expression.Reads(p)("trajectory"), nil
 }
 
-// groups is a rule whose expressions are only about groups.
-type groups struct{ r filterRule }
-
-func (g groups) Group(b curate.Batch, of *curate.Group) curate.Verdict { return g.r.Group(b, of) }
-
-type filterRule struct {
-	groups, members []program
-	passes, tokens  bool // an expression reads pass_at_k, or counts of tokens
+// groupFilter is a rule whose expressions are only about groups.
+type groupFilter struct {
+	groups         []program
+	passes, tokens bool // an expression reads pass_at_k, or counts of tokens
 }
 
-func (r filterRule) Group(_ curate.Batch, g *curate.Group) curate.Verdict {
+type filterRule struct {
+	groupFilter
+	members []program
+}
+
+func (r groupFilter) Group(_ curate.Batch, g *curate.Group) curate.Verdict {
 	return judge(r.groups, environment{Group: group(*g, r.passes)})
 }
 

@@ -1,6 +1,7 @@
 package rules
 
 import (
+	"cmp"
 	"fmt"
 
 	"github.com/rollmill/rollmill/formats"
@@ -78,10 +79,7 @@ func oldest(t *formats.Trajectory) *int64 {
 		if !c.Target || c.Error != "" {
 			continue
 		}
-		v := c.PolicyVersion
-		if v == nil {
-			v = t.PolicyVersion
-		}
+		v := cmp.Or(c.PolicyVersion, t.PolicyVersion)
 		if v == nil {
 			return nil
 		}

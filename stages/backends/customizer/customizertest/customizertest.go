@@ -5,6 +5,7 @@
 package customizertest
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"net/http"
@@ -102,9 +103,7 @@ func New(f Faults) *Server {
 	if f.DeploymentStates == nil {
 		f.DeploymentStates = []string{"pending", "ready"}
 	}
-	if f.PageSize == 0 {
-		f.PageSize = 10
-	}
+	f.PageSize = cmp.Or(f.PageSize, 10)
 	f.Store.OldKeys, f.Store.OpenToAll = true, true
 	if f.Store.Modes == nil {
 		f.Store.Modes = map[string]string{".jsonl": "lfs"}

@@ -1,6 +1,7 @@
 package customizertest
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"net/http"
@@ -188,10 +189,7 @@ func checkFolder(files map[string]string, folder, training string) string {
 // now is a job's status; asking moves it on.
 func (s *Server) now(j *Job, move bool) string {
 	states := s.faults.Statuses
-	status := j.status
-	if status == "" {
-		status = states[min(j.asked, len(states)-1)]
-	}
+	status := cmp.Or(j.status, states[min(j.asked, len(states)-1)])
 	if move {
 		if j.asked++; j.status == "cancelling" {
 			j.status = "cancelled"

@@ -1,6 +1,7 @@
 package openaitest
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"net/http"
@@ -86,10 +87,7 @@ func (s *Server) checkJob(body map[string]json.RawMessage) (wrong, param string)
 // look shows a job; asking moves it on.
 func (s *Server) look(j *Job, move bool) map[string]any {
 	states := s.faults.JobStatuses
-	status := j.status
-	if status == "" {
-		status = states[min(j.asked, len(states)-1)]
-	}
+	status := cmp.Or(j.status, states[min(j.asked, len(states)-1)])
 	var model any
 	if status == "succeeded" && j.asked >= len(states)-1+s.faults.LateModel {
 		model = "ft:" + j.ID

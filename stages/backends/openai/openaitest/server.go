@@ -4,6 +4,7 @@
 package openaitest
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"io"
@@ -80,9 +81,7 @@ func New(f Faults) *Server {
 	if f.JobStatuses == nil {
 		f.JobStatuses = []string{"validating_files", "queued", "running", "succeeded"}
 	}
-	if f.PageSize == 0 {
-		f.PageSize = 100
-	}
+	f.PageSize = cmp.Or(f.PageSize, 100)
 	s := &Server{faults: f, busy: map[string]int{}}
 	for i := range f.OtherJobs {
 		s.jobs = append(s.jobs, &Job{ID: fmt.Sprint("ftjob-other-", i),

@@ -6,6 +6,7 @@ package exchange
 import (
 	"context"
 	"errors"
+	"slices"
 
 	"github.com/rollmill/rollmill/formats"
 	"github.com/rollmill/rollmill/stages/score"
@@ -35,13 +36,7 @@ type Batch[T any] []*Pending[T]
 
 // Unanswered returns those without an answer.
 func (b Batch[T]) Unanswered() Batch[T] {
-	var out Batch[T]
-	for _, p := range b {
-		if !p.answered {
-			out = append(out, p)
-		}
-	}
-	return out
+	return slices.DeleteFunc(slices.Clone(b), func(p *Pending[T]) bool { return p.answered })
 }
 
 // ByID returns the requests by the id that an answer repeats.
