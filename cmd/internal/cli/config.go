@@ -49,25 +49,6 @@ func addOptions(all map[string][]*option, section string, options []*option) {
 	}
 }
 
-// keySchema derives the schema of the config file from the options.
-func (a *App) keySchema(all map[string][]*option) Schema {
-	find := func(key string, is func(*option) bool) bool {
-		for _, options := range all {
-			if o := optionNamed(options, key); o != nil && is(o) {
-				return true
-			}
-		}
-		return false
-	}
-	return Schema{
-		Has:    func(section string) bool { return all[section] != nil },
-		Check:  func(where, section, key string) error { return a.checkKey(where, section, key, all) },
-		Object: func(key string) bool { return find(key, func(o *option) bool { return o.Type == plugin.Object }) },
-		Public: func(key string) bool { return find(key, func(o *option) bool { return o.Public }) },
-		Prompt: func(key string) bool { return find(key, func(o *option) bool { return o.Prompt }) },
-	}
-}
-
 // keys returns the config keys of a section.
 func (a *App) keys(section string, all map[string][]*option) []string {
 	var names []string
@@ -84,20 +65,19 @@ func (a *App) keys(section string, all map[string][]*option) []string {
 
 // readConfig reads --config, ROLLMILL_CONFIG and --set.
 func (a *App) readConfig(s *console, g *globals) (*configured, error) {
-	cfg := &configured{app: a, lookup: s.Lookup}
 	path := g.Config
 	if path == "" {
 		path, _ = s.Lookup("ROLLMILL_CONFIG")
 	}
+	cfg := &configured{app: a, path: path, lookup: s.Lookup}
 	var err error
 	if path != "" {
-		cfg.path = path
 		data, err := plugin.ReadFile(path)
 		if err != nil {
 			return nil, Usagef("name the config file with --config, or unset ROLLMILL_CONFIG", "config: %w", err)
 		}
 		var expanded map[string]Expansion
-		cfg.file, expanded, err = Parse(path, data, a.keySchema(a.schema()), s.Lookup)
+		cfg.file, expanded, err = a.parse(path, data, a.schema(), s.Lookup)
 		for name, e := range expanded {
 			s.secrets.AddExpanded(name, e.Value, e.Public)
 		}
@@ -173,34 +153,27 @@ func (cfg *configured) find(places []string, name string) (Setting, bool) {
 // variable returns the name of a flag's environment variable. For a repeatable
 // flag the variable holds one value per line.
 func variable(section, name string) string {
-	full := "ROLLMILL_" + section + "_" + name
-	if section == "" {
-		full = "ROLLMILL_" + name
+	if section != "" {
+		name = section + "_" + name
 	}
-	return strings.ToUpper(strings.ReplaceAll(full, "-", "_"))
+	return variablePrefix + strings.ToUpper(strings.ReplaceAll(name, "-", "_"))
 }
 
 // assign sets an option from its text values.
 func assign(o *option, section string, st Setting) error {
-	key := o.Name
-	if section != "" {
-		key = section + "." + key
+	key := strings.TrimPrefix(section+"."+o.Name, ".")
+	values, text := st.Values, strings.Join(st.Values, ", ")
+	if !o.Repeats {
+		if st.List {
+			return Usagef("", "%s: %s takes one value, not a list", st.Where, key)
+		}
+		text = strings.Join(st.Values, "\n") // a variable may have several lines
+		values = []string{text}
 	}
-	if o.Repeats {
-		return assigned(o, st, key, strings.Join(st.Values, ", "), o.assign(st.Values))
+	if err := o.assign(values); err != nil {
+		return o.refused(st.Where+": "+key, text, err)
 	}
-	text := strings.Join(st.Values, "\n") // a variable may have several lines
-	if st.List {
-		return Usagef("", "%s: %s takes one value, not a list", st.Where, key)
-	}
-	return assigned(o, st, key, text, o.assign([]string{text}))
-}
-
-func assigned(o *option, st Setting, key, text string, err error) error {
-	if err == nil {
-		return nil
-	}
-	return o.refused(st.Where+": "+key, text, err)
+	return nil
 }
 
 // parseSets reads --set SECTION.KEY=VALUE. A VALUE in brackets is a YAML list;
@@ -227,17 +200,13 @@ func (a *App) parseSets(sets []string) (Settings, error) {
 			}
 			st.Values, st.List = list, true
 		}
-		if before, ok := out[section][key]; ok && repeats(all[section], key) {
+		before, again := out[section][key]
+		if o := optionNamed(all[section], key); again && o != nil && o.Repeats {
 			st.Values = append(before.Values, st.Values...)
 		}
 		out.Add(section, key, st)
 	}
 	return out, nil
-}
-
-func repeats(options []*option, name string) bool {
-	o := optionNamed(options, name)
-	return o != nil && o.Repeats
 }
 
 // checkKey refuses a section or key that does not exist.

@@ -32,7 +32,7 @@ func configuredFrom(t *testing.T, file string, env map[string]string, args ...st
 	settings := &tried{}
 	options := optionsOf(plugin.Declared(settings))
 	a := sample()
-	parsed, _, err := Parse("test.yaml", []byte(file), a.keySchema(map[string][]*option{"": {}, "rollout": options}), lookup)
+	parsed, _, err := a.parse("test.yaml", []byte(file), map[string][]*option{"": {}, "rollout": options}, lookup)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -5,7 +5,6 @@ import (
 	"io"
 	"slices"
 	"strings"
-	"time"
 
 	"github.com/rollmill/rollmill/stages/plugin"
 )
@@ -15,14 +14,10 @@ func shownDefault(s *plugin.Setting) string {
 	if s.Default != "" || s.Repeats || s.Type == plugin.Switch {
 		return s.Default
 	}
-	switch v := s.Initial().(type) {
-	case nil:
-		return ""
-	case time.Duration:
-		return v.String()
-	default:
+	if v := s.Initial(); v != nil {
 		return fmt.Sprint(v)
 	}
+	return ""
 }
 
 // notes returns the text in parentheses after a flag's phrase.

@@ -38,15 +38,6 @@ func optionsOf(list []*plugin.Setting) []*option {
 	return out
 }
 
-// flag returns the option as a flag of the command line's parser.
-func (o *option) flag() urfave.Flag {
-	flag := &urfave.GenericFlag{Name: o.Name, Usage: o.Help, Value: o}
-	if o.Name == "help" {
-		flag.Aliases = []string{"h"}
-	}
-	return flag
-}
-
 // Set, String and IsBoolFlag implement the parser's flag.Value. Set assigns a
 // value, or adds one to a repeatable option. A second value of another option is an
 // error, but a switch may be set twice, such as before and after the command.
@@ -103,10 +94,10 @@ func (o *option) on() bool {
 	return on
 }
 
-// chosen returns the settings that are in effect: the command's own, and those of
-// chosen plug-ins.
-func (o *option) chosen() []*plugin.Setting {
-	return slices.DeleteFunc(slices.Clone(o.all), func(s *plugin.Setting) bool { return !s.Owner.Chosen() })
+// chosen reports whether a setting of the name is in effect: the command's own, or
+// that of a chosen plug-in.
+func (o *option) chosen() bool {
+	return slices.ContainsFunc(o.all, func(s *plugin.Setting) bool { return s.Owner.Chosen() })
 }
 
 // refused returns the usage error for a refused value. where names the flag or
@@ -136,7 +127,7 @@ func (o *option) hint() string { return form(o.Setting) + ": " + o.Phrase() }
 // settings for others.
 func checkChosen(options []*option) error {
 	for _, o := range options {
-		if o.texts == nil || len(o.chosen()) > 0 {
+		if o.texts == nil || o.chosen() {
 			continue
 		}
 		if chooser := optionNamed(options, o.Owner.Sort); !o.given && (chooser == nil || chooser.texts != nil) {
@@ -162,10 +153,15 @@ func optionNamed(options []*option, name string) *option {
 	return nil
 }
 
+// flagsOf returns the options as flags of the command line's parser.
 func flagsOf(options []*option) []urfave.Flag {
-	flags := make([]urfave.Flag, len(options))
-	for i, o := range options {
-		flags[i] = o.flag()
+	var flags []urfave.Flag
+	for _, o := range options {
+		flag := &urfave.GenericFlag{Name: o.Name, Value: o}
+		if o.Name == "help" {
+			flag.Aliases = []string{"h"}
+		}
+		flags = append(flags, flag)
 	}
 	return flags
 }

@@ -9,19 +9,10 @@ import (
 	"regexp"
 	"strings"
 
-	"github.com/rollmill/rollmill/stages"
 	"go.yaml.in/yaml/v4"
-)
 
-// Schema describes the sections and keys of a config file. Global and shared
-// keys are in section "".
-type Schema struct {
-	Has    func(section string) bool
-	Check  func(where, section, key string) error // refuses an unknown section or key, with a hint
-	Object func(key string) bool                  // whether a key's values are typed and become JSON
-	Public func(key string) bool                  // whether a key's value is meant to be written into rows
-	Prompt func(key string) bool                  // whether a model reads a key's value, which rows hold as it was sent
-}
+	"github.com/rollmill/rollmill/stages/plugin"
+)
 
 // Setting is one value or several, as text.
 type Setting struct {
@@ -47,13 +38,14 @@ type Expansion struct {
 	Public bool // also used in a setting that is meant to be written into rows
 }
 
-// Parse reads a config file: global and shared keys, and a section per
-// command. Every value stays text until its flag parses it. Parse also returns
+// parse reads a config file: global and shared keys, and a section per
+// command. Every value stays text until its flag parses it. parse also returns
 // the values of the environment variables that the file used, by name, even when
 // it returns an error. Errors are usage errors that name the file and line.
-func Parse(path string, data []byte, schema Schema, lookup func(string) (string, bool)) (Settings,
+func (a *App) parse(path string, data []byte, schema map[string][]*option, lookup func(string) (string, bool)) (Settings,
 	map[string]Expansion, error) {
-	p := &parser{name: filepath.Base(path), lookup: lookup, schema: schema, out: Settings{}, expanded: map[string]Expansion{}}
+	p := &parser{app: a, name: filepath.Base(path), lookup: lookup, schema: schema, out: Settings{},
+		expanded: map[string]Expansion{}}
 	root, err := p.document(data)
 	if err != nil || root == nil {
 		return nil, nil, err
@@ -62,17 +54,24 @@ func Parse(path string, data []byte, schema Schema, lookup func(string) (string,
 }
 
 type parser struct {
+	app    *App
 	name   string
 	lookup func(string) (string, bool)
-	schema Schema
+	schema map[string][]*option
 	out    Settings
 
 	key      string // the key being read
 	expanded map[string]Expansion
 }
 
-func usage(hint, format string, args ...any) error {
-	return stages.Errorf(stages.KindUsage, hint, format, args...)
+// is reports whether the option of a key has a property, in any section.
+func (p *parser) is(key string, property func(*option) bool) bool {
+	for _, options := range p.schema {
+		if o := optionNamed(options, key); o != nil && property(o) {
+			return true
+		}
+	}
+	return false
 }
 
 func (p *parser) at(n *yaml.Node) string { return fmt.Sprintf("%s:%d", p.name, n.Line) }
@@ -91,7 +90,7 @@ func (p *parser) document(data []byte) (*yaml.Node, error) {
 		return nil, p.broken(err)
 	}
 	if err := loader.Load(&second); !errors.Is(err, io.EOF) {
-		return nil, usage("", "%s: more than one document", p.name)
+		return nil, Usagef("", "%s: more than one document", p.name)
 	}
 	root := resolve(&doc)
 	if root.Kind == yaml.DocumentNode && len(root.Content) == 1 {
@@ -101,7 +100,7 @@ func (p *parser) document(data []byte) (*yaml.Node, error) {
 		return nil, nil
 	}
 	if root.Kind != yaml.MappingNode {
-		return nil, usage("", "%s: not a mapping of sections", p.at(root))
+		return nil, Usagef("", "%s: not a mapping of sections", p.at(root))
 	}
 	return root, nil
 }
@@ -110,22 +109,22 @@ func (p *parser) document(data []byte) (*yaml.Node, error) {
 func (p *parser) broken(err error) error {
 	var at *yaml.LoadError
 	if !errors.As(err, &at) {
-		return usage("", "%s: %w", p.name, err)
+		return Usagef("", "%s: %w", p.name, err)
 	}
 	line := at.Mark.Line
 	// a quote or bracket begins there; a block's first line is not at fault
 	if at.ContextMark.Line > 0 && !strings.Contains(at.ContextMsg, "block") {
 		line = at.ContextMark.Line
 	}
-	return usage("look for a wrong indentation, a tab, or an unclosed quote or bracket", "%s:%d: not YAML: %s", p.name,
+	return Usagef("look for a wrong indentation, a tab, or an unclosed quote or bracket", "%s:%d: not YAML: %s", p.name,
 		line, at.Message)
 }
 
 func (p *parser) top(root *yaml.Node) error {
 	return p.pairs(root, func(key, value *yaml.Node) error {
-		if key.Value == "" || !p.schema.Has(key.Value) {
+		if key.Value == "" || p.schema[key.Value] == nil {
 			if value.Kind == yaml.MappingNode {
-				return p.schema.Check(p.at(key), key.Value, "")
+				return p.app.checkKey(p.at(key), key.Value, "", p.schema)
 			}
 			return p.add("", key, value)
 		}
@@ -133,7 +132,7 @@ func (p *parser) top(root *yaml.Node) error {
 			return nil
 		}
 		if value.Kind != yaml.MappingNode {
-			return usage("", "%s: section %s is not a mapping", p.at(value), key.Value)
+			return Usagef("", "%s: section %s is not a mapping", p.at(value), key.Value)
 		}
 		return p.pairs(value, func(k, v *yaml.Node) error { return p.add(key.Value, k, v) })
 	})
@@ -145,10 +144,10 @@ func (p *parser) pairs(n *yaml.Node, f func(key, value *yaml.Node) error) error 
 	for i := 0; i+1 < len(n.Content); i += 2 {
 		key, value := resolve(n.Content[i]), resolve(n.Content[i+1])
 		if key.Kind != yaml.ScalarNode {
-			return usage("", "%s: a key must be a word", p.at(key))
+			return Usagef("", "%s: a key must be a word", p.at(key))
 		}
 		if line, ok := seen[key.Value]; ok {
-			return usage("", "%s: %q is already set on line %d", p.at(key), key.Value, line)
+			return Usagef("", "%s: %q is already set on line %d", p.at(key), key.Value, line)
 		}
 		seen[key.Value] = key.Line
 		if err := f(key, value); err != nil {
@@ -160,14 +159,15 @@ func (p *parser) pairs(n *yaml.Node, f func(key, value *yaml.Node) error) error 
 
 // add stores one setting. A key without a value is treated as absent.
 func (p *parser) add(section string, key, value *yaml.Node) error {
-	if err := p.schema.Check(p.at(key), section, key.Value); err != nil {
+	if err := p.app.checkKey(p.at(key), section, key.Value, p.schema); err != nil {
 		return err
 	}
 	if empty(value) {
 		return nil
 	}
 	p.key = key.Value
-	st, err := p.setting(value, p.schema.Object(key.Value))
+	object := p.is(key.Value, func(o *option) bool { return o.Type == plugin.Object })
+	st, err := p.setting(value, object)
 	if err != nil {
 		return err
 	}
@@ -183,7 +183,7 @@ func (p *parser) setting(n *yaml.Node, object bool) (Setting, error) {
 	var err error
 	add := func(prefix string, n *yaml.Node) error {
 		if n.Kind != yaml.ScalarNode {
-			return usage("", "%s: a value must be text, a number, true or false", p.at(n))
+			return Usagef("", "%s: a value must be text, a number, true or false", p.at(n))
 		}
 		text, err := p.expand(n)
 		st.Values = append(st.Values, prefix+text)
@@ -218,11 +218,11 @@ func (p *parser) json(n *yaml.Node) (string, error) {
 	}
 	var v any
 	if err := n.Load(&v); err != nil {
-		return "", usage("", "%s: %w", p.at(n), err)
+		return "", Usagef("", "%s: %w", p.at(n), err)
 	}
 	data, err := json.Marshal(v)
 	if err != nil {
-		return "", usage("", "%s: %w", p.at(n), err)
+		return "", Usagef("", "%s: %w", p.at(n), err)
 	}
 	return string(data), nil
 }
@@ -255,20 +255,21 @@ func (p *parser) expand(n *yaml.Node) (string, error) {
 		if strings.HasPrefix(ref, "$$") {
 			return ref[1:]
 		}
-		if p.schema.Prompt(p.key) {
-			err = usage("write the text itself, or take it from the examples' fields; $${ is a literal ${",
+		if p.is(p.key, func(o *option) bool { return o.Prompt }) {
+			err = Usagef("write the text itself, or take it from the examples' fields; $${ is a literal ${",
 				"%s: %s takes no %s: rows hold this text as the model read it", p.at(n), p.key, ref)
 			return ""
 		}
 		name, fallback, hasDefault := strings.Cut(ref[2:len(ref)-1], ":-")
 		if v, ok := p.lookup(name); ok && (v != "" || !hasDefault) {
 			if v != "" {
-				p.expanded[name] = Expansion{v, p.expanded[name].Public || p.schema.Public(p.key)}
+				public := p.is(p.key, func(o *option) bool { return o.Public })
+				p.expanded[name] = Expansion{v, p.expanded[name].Public || public}
 			}
 			return v
 		}
 		if !hasDefault {
-			err = usage("set it in the environment, or write ${"+name+":-default}", "%s: ${%s} is not set", p.at(n), name)
+			err = Usagef("set it in the environment, or write ${"+name+":-default}", "%s: ${%s} is not set", p.at(n), name)
 		}
 		return fallback
 	})

@@ -1,10 +1,10 @@
 package cli
 
 import (
-	"fmt"
-	"slices"
 	"strings"
 	"testing"
+
+	"github.com/rollmill/rollmill/stages/plugin"
 )
 
 // FuzzConfig checks that any config file is read within bounds, and takes only
@@ -14,22 +14,12 @@ func FuzzConfig(f *testing.F) {
 		"run: !!binary AA==\n", "---\n---\n", "score: [", "\t", "run: $${X}", "rollout: {sampling: {a: {b: [1, ${RUN}]}, stop: [x]}}"} {
 		f.Add([]byte(s))
 	}
-	sections := []string{"", "rollout", "score"}
-	schema := Schema{
-		Has: func(section string) bool { return slices.Contains(sections, section) },
-		Check: func(where, section, key string) error {
-			if slices.Contains(sections, section) && slices.Contains([]string{"run", "generations", "sampling", "reward"}, key) {
-				return nil
-			}
-			return fmt.Errorf("%s: there is no %s in %s", where, key, section)
-		},
-		Object: func(key string) bool { return key == "sampling" },
-		Public: func(key string) bool { return key == "run" },
-		Prompt: func(key string) bool { return key == "reward" },
-	}
+	options := optionsOf([]*plugin.Setting{{Name: "run", Public: true}, {Name: "generations"}, {Name: "sampling", Type: plugin.Object},
+		{Name: "reward", Prompt: true}})
+	a, schema := sample(), map[string][]*option{"": options, "rollout": options, "score": options}
 	f.Fuzz(func(t *testing.T, data []byte) {
 		lookup := func(name string) (string, bool) { return "value-of-" + name, name == "RUN" }
-		settings, expanded, err := Parse("rollmill.yaml", data, schema, lookup)
+		settings, expanded, err := a.parse("rollmill.yaml", data, schema, lookup)
 		if err != nil {
 			if strings.Contains(err.Error(), "value-of-RUN") && !strings.Contains(string(data), "RUN") {
 				t.Fatalf("the environment is in %v", err)

@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"slices"
 	"strings"
 
 	"github.com/rollmill/rollmill/stages/plugin"
@@ -15,16 +16,6 @@ func (a *App) runnable() []Command {
 	return out
 }
 
-// part returns the subcommand with this name.
-func (cmd Command) part(word string) (Command, bool) {
-	for _, p := range cmd.Parts {
-		if p.Name == cmd.Name+" "+word {
-			return p, true
-		}
-	}
-	return Command{}, false
-}
-
 // partNames returns the names of the subcommands, without the command's.
 func (cmd Command) partNames() []string {
 	var names []string
@@ -36,10 +27,8 @@ func (cmd Command) partNames() []string {
 
 // subcommand returns the first argument if it names a subcommand.
 func (cmd Command) subcommand(args []string) []string {
-	if len(args) > 0 {
-		if _, ok := cmd.part(args[0]); ok {
-			return args[:1]
-		}
+	if len(args) > 0 && slices.Contains(cmd.partNames(), args[0]) {
+		return args[:1]
 	}
 	return nil
 }
