@@ -116,7 +116,7 @@ func runExport(ctx context.Context, s *cli.Session, c *exportSettings) error {
 		s.Say("export: %s", exportLine(f))
 	}
 	if len(r.Filtered) > 0 {
-		s.Say("export: left out of %s: %s", plural.Of(r.Rows, "row"), tally(r.Filtered))
+		s.Say("export: left out of %s: %s", plural.Of(r.Rows, "row"), cli.Tally(r.Filtered))
 	}
 	if r.Redacted.Rows > 0 {
 		s.Say("export: redacted %s", r.Redacted)
@@ -131,10 +131,10 @@ func runExport(ctx context.Context, s *cli.Session, c *exportSettings) error {
 func exportLine(f convert.Written) string {
 	text := fmt.Sprintf("%s: %s", f.Format, plural.Of(f.Rows, "row"))
 	if len(f.Skipped) > 0 {
-		text += "; without a row: " + tally(f.Skipped)
+		text += "; without a row: " + cli.Tally(f.Skipped)
 	}
 	if len(f.Dropped) > 0 {
-		text += "; written without: " + tally(f.Dropped)
+		text += "; written without: " + cli.Tally(f.Dropped)
 	}
 	if s := f.Entry.Sequences; s != nil {
 		text += "; " + s.String()

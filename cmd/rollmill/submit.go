@@ -249,7 +249,7 @@ func fileLine(f backends.FileStats) string {
 		text = fmt.Sprintf("%-26s not written: %s", f.Name, f.Unfit)
 	}
 	if len(f.Skipped) > 0 && f.Unfit == "" {
-		text += "; skipped: " + tally(f.Skipped)
+		text += "; skipped: " + cli.Tally(f.Skipped)
 	}
 	if f.Sequences != nil && f.Unfit == "" {
 		text += "; " + f.Sequences.String()

@@ -3,7 +3,6 @@ package main
 import (
 	"errors"
 	"fmt"
-	"slices"
 	"strings"
 
 	"github.com/rollmill/rollmill/cmd/internal/cli"
@@ -52,29 +51,11 @@ func counts(r stages.Report) string {
 		name   string
 		counts map[string]int64
 	}{{"", r.Counts}, {"dropped: ", r.Drops}, {"failed: ", r.Failures}} {
-		if list := tally(table.counts); list != "" {
+		if list := cli.Tally(table.counts); list != "" {
 			text += "; " + table.name + list
 		}
 	}
 	return text
-}
-
-// tally returns a list of counts, the largest first.
-func tally(counts map[string]int64) string {
-	var names []string
-	for name := range counts {
-		names = append(names, name)
-	}
-	slices.SortFunc(names, func(a, b string) int {
-		if counts[a] != counts[b] {
-			return int(counts[b] - counts[a])
-		}
-		return strings.Compare(a, b)
-	})
-	for i, name := range names {
-		names[i] = fmt.Sprintf("%s %d", name, counts[name])
-	}
-	return strings.Join(names, ", ")
 }
 
 // numbers returns a list of at most ten numbers, and how many more there are.

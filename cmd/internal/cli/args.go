@@ -45,19 +45,18 @@ func (a *App) argsLast(args []string) []string {
 			if o == nil || o.IsBoolFlag() {
 				break
 			}
-			if len(rest) == 0 {
-				// the value is missing, which the parser says
-				return append(append(slices.Clone(args[:at+1]), cmd.subcommand(words)...), flags...)
+			if len(rest) == 0 { // the value is missing, which the parser says
+				return slices.Concat(args[:at+1], cmd.subcommand(words), flags)
 			}
 			flags, rest = append(flags, rest[0]), rest[1:]
 		}
 	}
 	sub := cmd.subcommand(words)
+	moved := slices.Concat(args[:at+1], sub, flags)
 	if help {
-		return append(append(append(slices.Clone(args[:at+1]), sub...), flags...), "--help")
+		return append(moved, "--help")
 	}
-	moved := append(append(slices.Clone(args[:at+1]), sub...), flags...)
-	return append(append(moved, "--"), words[len(sub):]...)
+	return slices.Concat(moved, []string{"--"}, words[len(sub):])
 }
 
 // commandAt returns the index of the command in args, or -1.

@@ -1,4 +1,4 @@
-//go:build unix && !(darwin || dragonfly || freebsd || netbsd || openbsd)
+//go:build !(darwin || dragonfly || freebsd || netbsd || openbsd)
 
 package cli
 

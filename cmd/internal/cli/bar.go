@@ -2,7 +2,6 @@ package cli
 
 import (
 	"strings"
-	"sync"
 
 	"github.com/vbauerster/mpb/v8"
 	"github.com/vbauerster/mpb/v8/decor"
@@ -10,9 +9,8 @@ import (
 
 // bar shows a gauge on a terminal.
 type bar struct {
-	t    *stderr
-	bar  *mpb.Bar
-	once sync.Once
+	t   *stderr
+	bar *mpb.Bar
 }
 
 // bar adds a bar for g.
@@ -40,14 +38,12 @@ func (b *bar) set(s state) { b.bar.SetCurrent(s.Done) }
 // end leaves the bar where it is. After the last bar, output goes directly to the
 // terminal again.
 func (b *bar) end() {
-	b.once.Do(func() {
-		b.bar.Abort(false)
-		t := b.t
-		t.mu.Lock()
-		defer t.mu.Unlock()
-		if t.live--; t.live == 0 {
-			t.bars.Wait()
-			t.bars = nil
-		}
-	})
+	b.bar.Abort(false)
+	t := b.t
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.live--; t.live == 0 {
+		t.bars.Wait()
+		t.bars = nil
+	}
 }

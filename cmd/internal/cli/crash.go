@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"os"
 	"runtime/debug"
+	"syscall"
 )
 
 // bugReports is where to report a crash.
@@ -32,4 +33,13 @@ func (a *App) recoverCrash(f func() int) (code int) {
 		}
 	}()
 	return f()
+}
+
+// noMemoryDump keeps a crash from writing the process's memory to disk.
+func noMemoryDump() {
+	var limit syscall.Rlimit
+	if syscall.Getrlimit(syscall.RLIMIT_CORE, &limit) == nil {
+		limit.Cur = 0
+		_ = syscall.Setrlimit(syscall.RLIMIT_CORE, &limit) // the dump is the system's, which may not allow it
+	}
 }

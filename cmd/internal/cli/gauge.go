@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"cmp"
 	"fmt"
 	"log/slog"
 	"maps"
@@ -109,9 +110,7 @@ func (s state) tail() string {
 	say(s.Retries > 0, "%s", plural.Of(s.Retries, "retry"))
 	say(s.Spend.Tokens() > 0, "%s", plural.Of(s.Spend.Tokens(), "token"))
 	say(s.Spend.Cost > 0, "cost %.4g", s.Spend.Cost)
-	if failed := s.failed(); failed > 0 {
-		parts = append(parts, fmt.Sprintf("%d failed (%s)", failed, s.classes()))
-	}
+	say(s.failed() > 0, "%d failed (%s)", s.failed(), Tally(s.Failures))
 	say(s.Note != "", "%s", s.Note)
 	if parts == nil {
 		return ""
@@ -129,16 +128,13 @@ func (s state) failed() (n int64) {
 	return n
 }
 
-// classes returns the failures by class, the most frequent first.
-func (s state) classes() string {
-	names := slices.SortedFunc(maps.Keys(s.Failures), func(a, b string) int {
-		if s.Failures[a] != s.Failures[b] {
-			return int(s.Failures[b] - s.Failures[a])
-		}
-		return strings.Compare(a, b)
+// Tally returns a list of counts, the largest first.
+func Tally(counts map[string]int64) string {
+	names := slices.SortedFunc(maps.Keys(counts), func(a, b string) int {
+		return cmp.Or(cmp.Compare(counts[b], counts[a]), strings.Compare(a, b))
 	})
 	for i, name := range names {
-		names[i] = fmt.Sprintf("%s %d", name, s.Failures[name])
+		names[i] = fmt.Sprintf("%s %d", name, counts[name])
 	}
 	return strings.Join(names, ", ")
 }

@@ -18,7 +18,6 @@ type Style string
 const (
 	Plain Style = ""
 	Bold  Style = "1"
-	Dim   Style = "2"
 	Good  Style = "32"
 	Bad   Style = "31"
 )
@@ -39,16 +38,12 @@ func screenOf(s Streams) screen {
 	if !ok || !term.IsTerminal(int(f.Fd())) {
 		return screen{}
 	}
-	lookup := s.Lookup
-	if lookup == nil {
-		lookup = os.LookupEnv
-	}
 	var out screen
 	out.width, out.height, _ = term.GetSize(int(f.Fd()))
-	noColour, _ := lookup("NO_COLOR")
-	kind, _ := lookup("TERM")
+	noColour, _ := s.Lookup("NO_COLOR")
+	kind, _ := s.Lookup("TERM")
 	out.colours = noColour == "" && kind != "dumb"
-	pager, set := lookup("PAGER")
+	pager, set := s.Lookup("PAGER")
 	if out.pager = strings.Fields(pager); !set {
 		out.pager = defaultPager
 	}

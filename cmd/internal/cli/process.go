@@ -44,9 +44,7 @@ func (i Interrupted) Error() string {
 // on they do not end the process.
 func asked() <-chan os.Signal {
 	signals := make(chan os.Signal, 1)
-	if len(askSignals) > 0 { // package signal would take none for all
-		signal.Notify(signals, askSignals...)
-	}
+	signal.Notify(signals, askSignals...)
 	return signals
 }
 

@@ -50,6 +50,7 @@ func (b *board) end(g *gauge) {
 	b.gauges = slices.DeleteFunc(b.gauges, func(o *gauge) bool { return o == g })
 	if g.bar != nil {
 		g.bar.end()
+		g.bar = nil
 	}
 }
 

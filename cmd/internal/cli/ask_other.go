@@ -1,8 +1,0 @@
-//go:build !unix
-
-package cli
-
-import "os"
-
-// askSignals are the signals that print the progress: none here.
-var askSignals []os.Signal
