@@ -55,6 +55,16 @@ type Monitor interface {
 	Close(ctx context.Context, e End) error
 }
 
+// Keeper is a monitor that keeps the figures of every epoch, not only of the present
+// one. Command report gives it those of a run's datasets, for runs that were not
+// watched.
+type Keeper interface {
+	Monitor
+
+	// Distribution gets the rewards of a stage, after its figures. It may do nothing.
+	Distribution(ctx context.Context, f Figures) error
+}
+
 // Figures are the figures of one stage.
 //
 // While it runs, Progress has what its meter counts: rows done, failures, spend. When

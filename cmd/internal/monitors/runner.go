@@ -68,23 +68,20 @@ func Start(ctx context.Context, job Job, list []Settings) (*Runner, error) {
 
 // Begin adds the meter of a stage that begins, or of its next part.
 func (r *Runner) Begin(m *stages.Meter) {
-	if r == nil {
-		return
-	}
 	p := m.Progress()
 	r.update(p.Place, p.Stage, func(s *stage) { s.meter = m })
 }
 
 // Report adds the report of a stage that has ended well.
 func (r *Runner) Report(at stages.Place, report stages.Report) {
-	if r == nil {
-		return
-	}
 	r.update(at, report.Stage, func(s *stage) { s.report = &report })
 }
 
 // update changes the stage that runs, or one that begins.
 func (r *Runner) update(at stages.Place, name string, change func(*stage)) {
+	if r == nil {
+		return
+	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	var s *stage

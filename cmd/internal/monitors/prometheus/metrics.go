@@ -45,14 +45,11 @@ var (
 type set map[string]*dto.MetricFamily
 
 // add adds a value with labels, given as names and values.
-func (s *set) add(m metric, value float64, labels ...string) {
-	if *s == nil {
-		*s = set{}
-	}
-	family := (*s)[m.name]
+func (s set) add(m metric, value float64, labels ...string) {
+	family := s[m.name]
 	if family == nil {
 		family = &dto.MetricFamily{Name: &m.name, Help: &m.help, Type: &m.kind}
-		(*s)[m.name] = family
+		s[m.name] = family
 	}
 	x := &dto.Metric{}
 	for i := 0; i < len(labels); i += 2 {
@@ -78,7 +75,7 @@ func (s set) sorted() []*dto.MetricFamily {
 }
 
 // stage adds the figures of a stage.
-func (s *set) stage(g monitors.Figures) {
+func (s set) stage(g monitors.Figures) {
 	split := "training"
 	if g.Validation {
 		split = "validation"

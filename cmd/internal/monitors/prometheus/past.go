@@ -53,7 +53,7 @@ func labelled(x *dto.Metric, name, value string) bool {
 }
 
 // command adds how the command runs or has ended, and what is known of earlier runs.
-func (s *set) command(name, run string, before past, end *monitors.End) {
+func (s set) command(name, run string, before past, end *monitors.End) {
 	now := 1.0
 	if end != nil {
 		now = 0

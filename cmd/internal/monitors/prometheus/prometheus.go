@@ -17,6 +17,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"github.com/prometheus/common/expfmt"
@@ -58,21 +59,21 @@ func (s *Settings) Open(job monitors.Job) (monitors.Monitor, error) {
 type file struct {
 	path, command string
 	stages        []monitors.Figures // the last figures of each
-	read          bool               // the file before was read, for
-	before        past
+	before        past               // nil until it is read
 }
 
 func (f *file) Name() string { return "prometheus" }
 
 // Update writes the file with the stage's figures.
 func (f *file) Update(_ context.Context, g monitors.Figures) error {
-	at := len(f.stages)
-	for i, known := range f.stages {
-		if known.Stage == g.Stage && known.Validation == g.Validation {
-			at = i
-		}
+	at := slices.IndexFunc(f.stages, func(known monitors.Figures) bool {
+		return known.Stage == g.Stage && known.Validation == g.Validation
+	})
+	if at < 0 {
+		f.stages = append(f.stages, g)
+	} else {
+		f.stages[at] = g
 	}
-	f.stages = append(f.stages[:at:at], append([]monitors.Figures{g}, f.stages[min(at+1, len(f.stages)):]...)...)
 	return f.write(nil, g.Run)
 }
 
@@ -81,10 +82,10 @@ func (f *file) Close(_ context.Context, e monitors.End) error { return f.write(&
 
 // write replaces the file. end is nil while the command runs.
 func (f *file) write(end *monitors.End, run string) error {
-	if !f.read {
-		f.read, f.before = true, readPast(f.path, f.command, run)
+	if f.before == nil {
+		f.before = readPast(f.path, f.command, run)
 	}
-	var s set
+	s := set{}
 	for _, g := range f.stages {
 		s.stage(g)
 	}
@@ -95,30 +96,5 @@ func (f *file) write(end *monitors.End, run string) error {
 			return fmt.Errorf("metrics: %w", err)
 		}
 	}
-	return replace(f.path, text.Bytes())
-}
-
-// replace replaces a file as a whole. Everybody may read it: the collector runs as
-// another user.
-func replace(path string, data []byte) (err error) {
-	draft, err := os.CreateTemp(filepath.Dir(path), ".rollmill-metrics-*") // the collector ignores this name
-	if err != nil {
-		return err
-	}
-	defer func() {
-		if err != nil {
-			os.Remove(draft.Name())
-		}
-	}()
-	_, err = draft.Write(data)
-	if err == nil {
-		err = draft.Chmod(0o644)
-	}
-	if closed := draft.Close(); err == nil {
-		err = closed
-	}
-	if err != nil {
-		return err
-	}
-	return os.Rename(draft.Name(), path)
+	return monitors.Replace(f.path, text.Bytes())
 }

@@ -79,7 +79,7 @@ func write(path string, g monitors.Figures, s summary) error {
 	if err := os.MkdirAll(filepath.Dir(path), 0o777); err != nil {
 		return err
 	}
-	return replace(path, record(record(nil, version(g.At)), event(g.At, g.Step(), s)))
+	return monitors.Replace(path, record(record(nil, version(g.At)), event(g.At, g.Step(), s)))
 }
 
 func (f *folder) Close(context.Context, monitors.End) error { return nil }
@@ -96,18 +96,4 @@ func fileName(g monitors.Figures) string {
 	}
 	return fmt.Sprintf("events.out.tfevents.%010d.%s-%d-%s", g.Step(), kind, slices.Index(order, g.Report.Stage)+1,
 		filepath.Base(g.Report.Stage))
-}
-
-// replace writes a file at once.
-func replace(path string, data []byte) error {
-	f, err := os.CreateTemp(filepath.Dir(path), ".rollmill-*")
-	if err != nil {
-		return err
-	}
-	defer os.Remove(f.Name()) // fails after the rename
-	_, err = f.Write(data)
-	if err = errors.Join(err, f.Chmod(0o644), f.Close()); err != nil {
-		return err
-	}
-	return os.Rename(f.Name(), path)
 }
