@@ -14,8 +14,8 @@ type App struct {
 	DataFlow string // one line: how data moves through the commands
 	Version  string // what --version prints
 	Commands []Command
-	Guides   fs.FS  // pages written by hand, NAME.md each, that help prints; nil for none
-	Schemas  fs.FS  // JSON schemas of messages, NAME.json each, that help prints; nil for none
+	Guides   fs.FS  // pages written by hand, NAME.md each, that help prints
+	Schemas  fs.FS  // JSON schemas of messages, NAME.json each, that help prints
 	Licences string // what `help licences` prints
 
 	Replaced map[string]string // former commands, and what to run now

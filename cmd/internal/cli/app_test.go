@@ -5,6 +5,7 @@ import (
 	"context"
 	"strings"
 	"testing"
+	"testing/fstest"
 
 	"github.com/rollmill/rollmill/stages/plugin"
 )
@@ -44,6 +45,7 @@ func sample() *App {
 			{Name: "job", Heading: "Others", Usage: "handle jobs", Parts: []Command{command("job list", ""), command("job wait", "")}},
 			Completion(),
 		},
+		Guides: fstest.MapFS{}, Schemas: fstest.MapFS{},
 		Renamed: map[string]string{"lines": "rows"},
 	}
 }

@@ -231,11 +231,9 @@ func (a *App) indexPage() string {
 	for _, of := range a.pluginSorts() {
 		fmt.Fprintf(&b, "- [%ss](%s)\n", of.title(), of.page())
 	}
-	if a.Guides != nil {
-		b.WriteString("\n## Guides\n\n")
-		for _, name := range a.guideNames() {
-			fmt.Fprintf(&b, "- [%s](guides/%s.md): %s\n", guideTitle(a.guide(name)), name, firstSentence(a.guide(name)))
-		}
+	b.WriteString("\n## Guides\n\n")
+	for _, name := range a.guideNames() {
+		fmt.Fprintf(&b, "- [%s](guides/%s.md): %s\n", guideTitle(a.guide(name)), name, firstSentence(a.guide(name)))
 	}
 	a.writeTables(&b, "##", "", declared(globalOptions()))
 	fmt.Fprintf(&b, "\n## Settings\n\n"+settingsText+"\n## Exit codes\n\n| code | |\n|---|---|\n",

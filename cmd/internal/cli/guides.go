@@ -13,15 +13,18 @@ var firstGuides = []string{"quick-start", "concepts"}
 // guideNames returns the names of the guides: those of their files without the
 // extension, first the ones to begin with.
 func (a *App) guideNames() []string {
-	if a.Guides == nil {
-		return nil
+	names := namesIn(a.Guides, ".md")
+	slices.SortStableFunc(names, func(a, b string) int { return rank(a) - rank(b) })
+	return names
+}
+
+// namesIn returns the names of files, in order and without their extension.
+func namesIn(files fs.FS, extension string) []string {
+	names, _ := fs.Glob(files, "*"+extension) // the only error is that of a bad pattern
+	for i, name := range names {
+		names[i] = strings.TrimSuffix(name, extension)
 	}
-	files, _ := fs.Glob(a.Guides, "*.md") // the only error is that of a bad pattern
-	for i, f := range files {
-		files[i] = strings.TrimSuffix(f, ".md")
-	}
-	slices.SortStableFunc(files, func(a, b string) int { return rank(a) - rank(b) })
-	return files
+	return names
 }
 
 func rank(guide string) int {
@@ -33,9 +36,6 @@ func rank(guide string) int {
 
 // guide returns the text of a guide, or "" when no guide has this name.
 func (a *App) guide(name string) string {
-	if a.Guides == nil {
-		return ""
-	}
 	text, _ := fs.ReadFile(a.Guides, name+".md")
 	return string(text)
 }

@@ -155,45 +155,44 @@ func (cmd Command) full(settings plugin.Settings, options []*option) string {
 
 // help prints help on a command, on a plug-in, or on the whole program, or a guide.
 func (a *App) help(s *console, args []string) error {
-	text := ""
+	text, err := a.helpOn(args)
+	if err == nil {
+		_, err = io.WriteString(s.Out, text)
+	}
+	return err
+}
+
+// helpOn returns what `rollmill help` prints with arguments.
+func (a *App) helpOn(args []string) (string, error) {
+	name := strings.Join(args, " ")
 	for _, cmd := range a.runnable() {
-		if cmd.Name == strings.Join(args, " ") {
-			text = cmd.full(cmd.fresh())
+		if cmd.Name == name {
+			return cmd.full(cmd.fresh()), nil
 		}
 	}
 	switch {
-	case text != "":
 	case len(args) == 0:
-		text = a.appHelp()
-	case len(args) == 1 && args[0] == "guides":
-		text = a.guideList()
-	case len(args) == 1 && args[0] == "licences" && a.Licences != "":
-		text = a.Licences
-	case len(args) == 1 && args[0] == "schemas" && a.Schemas != nil:
-		text = a.schemaList()
-	case len(args) == 1:
-		if text = a.guide(args[0]); text == "" {
-			names := slices.Concat(a.commandNames(), a.guideNames(), []string{"guides"})
-			return Usagef(plugin.Nearest(args[0], names, firstStep),
-				"there is no command %q, and no guide of that name", args[0])
-		}
-		text = a.onTerminal(text)
-	case len(args) == 2 && args[0] == "schema" && a.Schemas != nil:
-		var err error
-		if text, err = a.schemaText(args[1]); err != nil {
-			return err
-		}
+		return a.appHelp(), nil
+	case name == "guides":
+		return a.guideList(), nil
+	case name == "licences":
+		return a.Licences, nil
+	case name == "schemas":
+		return a.schemaList(), nil
+	case len(args) == 2 && args[0] == "schema":
+		return a.schemaText(args[1])
 	case len(args) == 2:
-		var err error
-		if text, err = a.pluginHelp(args[0], args[1]); err != nil {
-			return err
-		}
-	default:
-		return Usagef("write `rollmill help COMMAND` or `rollmill help KIND NAME`, such as `rollmill help backend art`",
+		return a.pluginHelp(args[0], args[1])
+	case len(args) > 2:
+		return "", Usagef("write `rollmill help COMMAND` or `rollmill help KIND NAME`, such as `rollmill help backend art`",
 			"unexpected argument %q", args[2])
 	}
-	_, err := io.WriteString(s.Out, text)
-	return err
+	text := a.guide(name)
+	if text == "" {
+		names := slices.Concat(a.commandNames(), a.guideNames(), []string{"guides"})
+		return "", Usagef(plugin.Nearest(name, names, firstStep), "there is no command %q, and no guide of that name", name)
+	}
+	return a.onTerminal(text), nil
 }
 
 func (cmd Command) synopsis() string {
@@ -274,17 +273,7 @@ func (a *App) appHelp() string {
 
 // more returns what else help prints, and commands without a heading.
 func (a *App) more() string {
-	more := []string{"a command (`rollmill help COMMAND`)", "a plug-in (`rollmill help backend art`)"}
-	if a.Guides != nil {
-		more = append(more, "guides")
-	}
-	if a.Schemas != nil {
-		more = append(more, "schemas")
-	}
-	if a.Licences != "" {
-		more = append(more, "licences")
-	}
-	text := "Help on " + strings.Join(more, ", ") + "."
+	text := "Help on a command (`rollmill help COMMAND`), a plug-in (`rollmill help backend art`), guides, schemas, licences."
 	for _, cmd := range a.Commands {
 		if cmd.Heading == "" {
 			text += fmt.Sprintf("\n`rollmill %s %s`: %s.", cmd.Name, cmd.Args, cmd.Usage)

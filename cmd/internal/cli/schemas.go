@@ -9,22 +9,12 @@ import (
 	"github.com/rollmill/rollmill/stages/plugin"
 )
 
-// schemaNames returns the names of the JSON schemas, in order: those of their
-// files without the extension.
-func (a *App) schemaNames() []string {
-	files, _ := fs.Glob(a.Schemas, "*.json") // the only error is that of a bad pattern
-	for i, f := range files {
-		files[i] = strings.TrimSuffix(f, ".json")
-	}
-	return files
-}
-
 // schemaList returns what `rollmill help schemas` prints: the name and the title
 // of each schema.
 func (a *App) schemaList() string {
 	var b strings.Builder
 	b.WriteString("JSON schemas of the messages to and from programs (rollmill help schema NAME prints one):\n")
-	for _, name := range a.schemaNames() {
+	for _, name := range namesIn(a.Schemas, ".json") {
 		var schema struct{ Title string }
 		text, _ := a.schemaText(name)
 		_ = json.Unmarshal([]byte(text), &schema) // a schema without a title is still listed
@@ -37,7 +27,7 @@ func (a *App) schemaList() string {
 func (a *App) schemaText(name string) (string, error) {
 	text, err := fs.ReadFile(a.Schemas, name+".json")
 	if err != nil {
-		names := a.schemaNames()
+		names := namesIn(a.Schemas, ".json")
 		return "", Usagef(plugin.Nearest(name, names, "schemas are "+strings.Join(names, ", ")),
 			"there is no schema %q", name)
 	}

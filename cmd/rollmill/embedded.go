@@ -13,7 +13,17 @@ import (
 //go:embed doc/guides/*.md
 var guideFiles embed.FS
 
-func guides() fs.FS { return folder(guideFiles, "doc/guides") }
+// schemaFiles are the JSON schemas of the messages to and from programs, which
+// TestSchemas makes of the Go types.
+//
+//go:embed doc/schemas/*.json
+var schemaFiles embed.FS
+
+// licences are the notices that go with a copy of the program: of its modules, of Go
+// and of the scripts in pages of view. TestLicences writes them.
+//
+//go:embed licences.txt
+var licences string
 
 // folder returns a folder of embedded files.
 func folder(files embed.FS, name string) fs.FS {
