@@ -113,10 +113,7 @@ func runEval(ctx context.Context, s *cli.Session, c *evalSettings) error {
 func (c *evalSettings) options(ctx context.Context, s *cli.Session) (eval.Options, error) {
 	run, root := c.both()
 	c.place(s, nil, true)
-	o := eval.Options{Root: c.Out, Env: s.Env()}
-	if o.Root == "" {
-		o.Root = storage.Join(root, "eval")
-	}
+	o := eval.Options{Root: cmp.Or(c.Out, storage.Join(root, "eval")), Env: s.Env()}
 	var err error
 	o.Rollout, o.Score, err = sampleOptions(ctx, s, root, func(r *rolloutSettings) {
 		r.runPlace.Run, r.runPlace.Root, r.Validation = run, root, true

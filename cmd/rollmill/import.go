@@ -120,7 +120,11 @@ func (c *importSettings) Declare(d *plugin.Declarer) {
 }
 
 func runImport(ctx context.Context, s *cli.Session, c *importSettings) error {
-	c.place(s, new(epochOr(c.ImportOptions.Epoch)), false)
+	epoch := 0
+	if c.ImportOptions.Epoch != nil {
+		epoch = *c.ImportOptions.Epoch
+	}
+	c.place(s, &epoch, false)
 	o, err := c.options(ctx, s)
 	if err != nil {
 		return err
@@ -136,7 +140,7 @@ func runImport(ctx context.Context, s *cli.Session, c *importSettings) error {
 		}
 		return cli.Exit{Code: cli.ExitInput, What: "an import would be refused for what is listed first"}
 	}
-	if o.Out, err = c.target.open(s, c.layout().Stage(epochOr(o.Epoch), "rollout")); err != nil {
+	if o.Out, err = c.target.open(s, c.layout().Stage(epoch, "rollout")); err != nil {
 		return err
 	}
 	r, err := convert.Import(ctx, o)
@@ -144,13 +148,6 @@ func runImport(ctx context.Context, s *cli.Session, c *importSettings) error {
 		s.Say("%s", text(&r))
 	}
 	return finishStage(s, r.Report, r, err)
-}
-
-func epochOr(n *int) int {
-	if n == nil {
-		return 0
-	}
-	return *n
 }
 
 // text returns the summary of an import for people.

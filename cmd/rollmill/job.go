@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/rollmill/rollmill/cmd/internal/cli"
+	"github.com/rollmill/rollmill/formats"
 	"github.com/rollmill/rollmill/stages/backends/all"
 	"github.com/rollmill/rollmill/stages/plugin"
 	"github.com/rollmill/rollmill/stages/submit"
@@ -73,21 +74,26 @@ func (c *jobSettings) Declare(d *plugin.Declarer) {
 	plugin.Choose(d, &c.Backend, "backend", "ask this `BACKEND`").Shown("that of the receipt, else art")
 }
 
-// find reads the receipt, if any, and opens the ledger.
-func (c *jobSettings) find(ctx context.Context, s *cli.Session) (in string, ledger *storage.Bucket, err error) {
+// find opens the receipt, nil for none, and the ledger. in is the receipt's URI.
+func (c *jobSettings) find(ctx context.Context, s *cli.Session) (in string, receipt, ledger *storage.Bucket, err error) {
 	if in, err = s.URI("in", c.In); err != nil {
-		return "", nil, err
+		return "", nil, nil, err
 	}
-	receipt, err := c.adopt(ctx, s, in)
-	if err != nil {
-		return "", nil, err
+	var r *formats.Receipt
+	if in != "" {
+		if receipt, err = storage.Open(ctx, in); err != nil {
+			return "", nil, nil, cli.Usagef("", "--in: %w", err)
+		}
+		if r, err = c.adopt(ctx, s, receipt); err != nil {
+			return "", nil, nil, err
+		}
 	}
-	ledger, err = c.findLedger(ctx, in, receipt)
-	return in, ledger, err
+	ledger, err = c.findLedger(ctx, in, r)
+	return in, receipt, ledger, err
 }
 
 func runJobList(ctx context.Context, s *cli.Session, c *jobSettings) error {
-	_, ledger, err := c.find(ctx, s)
+	_, _, ledger, err := c.find(ctx, s)
 	if err != nil {
 		return err
 	}
@@ -96,17 +102,13 @@ func runJobList(ctx context.Context, s *cli.Session, c *jobSettings) error {
 
 // one runs a subcommand on one submission.
 func (c *jobSettings) one(ctx context.Context, s *cli.Session, verb string) error {
-	in, ledger, err := c.find(ctx, s)
+	in, receipt, ledger, err := c.find(ctx, s)
 	if err != nil {
 		return err
 	}
 	o := c.Wait
 	o.Env, o.Out, o.Ledger, o.Wait, o.Cancel = s.Env(), in, ledger, verb == "wait", verb == "cancel"
-	var receipt *storage.Bucket
-	if in != "" {
-		if receipt, err = storage.Open(ctx, in); err != nil {
-			return cli.Usagef("", "--in: %w", err)
-		}
+	if receipt != nil {
 		o.Receipt = receipt
 	}
 	if o.Trainer, err = trainer(&c.Backend, receipt, in); err != nil {

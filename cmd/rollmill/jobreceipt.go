@@ -12,17 +12,10 @@ import (
 	"github.com/rollmill/rollmill/storage"
 )
 
-// adopt reads the receipt and takes the backend and its target from it, except
+// adopt reads the receipt in b and takes the backend and its target from it, except
 // where flags give them. So a user who can read the receipt can query the job
 // from any folder. It returns the receipt, or nil when there is none.
-func (c *jobSettings) adopt(ctx context.Context, s *cli.Session, in string) (*formats.Receipt, error) {
-	if in == "" {
-		return nil, nil
-	}
-	b, err := storage.Open(ctx, in)
-	if err != nil {
-		return nil, cli.Usagef("", "--in: %w", err)
-	}
+func (c *jobSettings) adopt(ctx context.Context, s *cli.Session, b *storage.Bucket) (*formats.Receipt, error) {
 	r, err := submit.ReadReceipt(ctx, b)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, nil // reported by the caller that needs it

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -61,12 +62,8 @@ func (j *judgeSettings) open(ctx context.Context, out string) (score.Judging, er
 	if err := j.check(); err != nil {
 		return score.Judging{}, err
 	}
-	uri := j.Cache
-	if uri == "" {
-		dir, _ := storage.Split(out)
-		uri = storage.Join(dir, judgeFolder)
-	}
-	b, err := storage.Open(ctx, uri)
+	dir, _ := storage.Split(out)
+	b, err := storage.Open(ctx, cmp.Or(j.Cache, storage.Join(dir, judgeFolder)))
 	if err != nil {
 		return score.Judging{}, err
 	}

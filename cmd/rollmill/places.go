@@ -82,13 +82,8 @@ func (out *target) Declare(d *plugin.Declarer) {
 
 // open returns the output; otherwise is the default URI.
 func (out *target) open(s *cli.Session, otherwise string) (stages.Output, error) {
-	o := stages.Output{URI: out.URI, Overwrite: out.Overwrite}
-	if o.URI == "" {
-		o.URI = otherwise
-	}
 	shard, err := stages.ParseShard(out.Shard, s.Lookup)
-	o.Shard = shard
-	return o, err
+	return stages.Output{URI: cmp.Or(out.URI, otherwise), Shard: shard, Overwrite: out.Overwrite}, err
 }
 
 // openSibling is open with the default of most stages: a sibling of the input,
@@ -154,15 +149,10 @@ func (p *runPlace) input(s *cli.Session, in source, epoch *int, validation bool)
 // both returns the run's name and folder; each defaults to a value derived from
 // the other.
 func (p *runPlace) both() (run, root string) {
-	run, root = p.Run, p.Root
-	if run == "" && root != "" {
-		_, run = storage.Split(root)
+	run = p.Run
+	if run == "" && p.Root != "" {
+		_, run = storage.Split(p.Root)
 	}
-	if run == "" {
-		run = "run"
-	}
-	if root == "" {
-		root = storage.Join("runs", run)
-	}
-	return run, root
+	run = cmp.Or(run, "run")
+	return run, cmp.Or(p.Root, storage.Join("runs", run))
 }

@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"io"
+	"slices"
 	"strings"
 
 	"github.com/rollmill/rollmill/cmd/internal/cli"
@@ -123,12 +124,7 @@ func runShow(ctx context.Context, s *cli.Session, o *showSettings) error {
 
 // chooses reports whether a flag chooses rows.
 func chooses(s *cli.Session) bool {
-	for _, flag := range []string{"table", "first", "rows", "failed", "where", "columns"} {
-		if s.Given(flag) {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc([]string{"table", "first", "rows", "failed", "where", "columns"}, s.Given)
 }
 
 func (o *showSettings) check(s *cli.Session) error {

@@ -54,11 +54,16 @@ type columns struct {
 	Seed *int64 `json:"seed"`
 }
 
-func (t task) mark() (Mark, error) {
-	side := t.Side
+// row returns the row's own columns. A "seed" next to fields is the sampling seed.
+func (t task) row() columns {
 	if t.Fields != nil {
-		side = t.Fields.Side
+		return *t.Fields
 	}
+	return columns{t.Side, t.Seed}
+}
+
+func (t task) mark() (Mark, error) {
+	side := t.row().Side
 	if side != string(X) && side != string(O) {
 		return 0, fmt.Errorf(`example: side %q: must be "X" or "O"`, side)
 	}
@@ -66,10 +71,7 @@ func (t task) mark() (Mark, error) {
 }
 
 func (t task) opponent() (int64, error) {
-	seed := t.Seed
-	if t.Fields != nil {
-		seed = t.Fields.Seed // a "seed" next to fields is the sampling seed
-	}
+	seed := t.row().Seed
 	if seed == nil {
 		return 0, fmt.Errorf("example: no seed")
 	}

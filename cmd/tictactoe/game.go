@@ -108,11 +108,6 @@ func readRow(line string, name byte, into []Mark) bool {
 	return true
 }
 
-// SquareName returns the name of a square, "A1" to "C3".
-func SquareName(square int) string {
-	return string([]byte{byte('A' + square/3), byte('1' + square%3)})
-}
-
 // ReadMove returns the square in the first <move>…</move> of an answer.
 func ReadMove(answer string) (square int, ok bool) {
 	_, rest, found := strings.Cut(answer, "<move>")

@@ -95,6 +95,11 @@ func TestValuesOfPositions(t *testing.T) {
 	}
 }
 
+// SquareName returns the name of a square, "A1" to "C3".
+func SquareName(square int) string {
+	return string([]byte{byte('A' + square/3), byte('1' + square%3)})
+}
+
 // TestValuesAgreeWithAPlainSearch compares the values with those of a search
 // without memory and without shortcuts.
 func TestValuesAgreeWithAPlainSearch(t *testing.T) {

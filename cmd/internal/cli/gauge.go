@@ -76,13 +76,12 @@ func (g *gauge) stateAt(now time.Time) state {
 	return s
 }
 
-// name returns the stage, with its epoch if there are several.
+// name returns the stage, and whether it is about held-out examples.
 func (s state) name() string {
-	name := s.Stage
 	if s.Validation {
-		name = "validation " + name
+		return "validation " + s.Stage
 	}
-	return name
+	return s.Stage
 }
 
 // head is the text before a bar: what is done.
