@@ -46,7 +46,7 @@ func (f *taskFile) read(ctx context.Context, s *cli.Session) (*examples.Set, dat
 	if uri == "" {
 		return nil, ref, cli.Usagef(s.SettingHint("name the task file", "rollout", "examples"), "no examples")
 	}
-	file, size, digest, err := openFile(ctx, uri)
+	file, digest, err := openFile(ctx, uri)
 	if errors.Is(err, storage.ErrNotExist) {
 		return nil, ref, formats.Invalid(ref.URI, "check --examples; a path is relative to where rollmill is run",
 			storage.ErrNotExist, "no task file")
@@ -56,7 +56,7 @@ func (f *taskFile) read(ctx context.Context, s *cli.Session) (*examples.Set, dat
 	}
 	defer file.Close() // read only: nothing is lost
 	ref.Digest = digest
-	set, report, err := examples.Read(ref.URI, file, size, f.Format)
+	set, report, err := examples.Read(ref.URI, file, file.Size(), f.Format)
 	if err == nil {
 		s.Defer(set)
 	}
@@ -69,20 +69,20 @@ func (f *taskFile) read(ctx context.Context, s *cli.Session) (*examples.Set, dat
 	return set, ref, err
 }
 
-// openFile opens one object for random access and returns its size and digest.
-func openFile(ctx context.Context, uri string) (storage.Reader, int64, string, error) {
+// openFile opens one object for random access and returns its digest.
+func openFile(ctx context.Context, uri string) (storage.Reader, string, error) {
 	dir, name := storage.Split(uri)
 	bucket, err := storage.Open(ctx, dir)
 	if err != nil {
-		return nil, 0, "", cli.Usagef("", "--examples: %w", err)
+		return nil, "", cli.Usagef("", "--examples: %w", err)
 	}
 	file, err := bucket.Open(ctx, name)
 	if err != nil {
-		return nil, 0, "", err
+		return nil, "", err
 	}
 	sum := sha256.New()
 	if _, err := io.CopyBuffer(sum, io.NewSectionReader(file, 0, file.Size()), make([]byte, 1<<20)); err != nil {
-		return nil, 0, "", errors.Join(err, file.Close())
+		return nil, "", errors.Join(err, file.Close())
 	}
-	return file, file.Size(), hex.EncodeToString(sum.Sum(nil)), nil
+	return file, hex.EncodeToString(sum.Sum(nil)), nil
 }

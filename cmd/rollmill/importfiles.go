@@ -145,12 +145,12 @@ func importFile(b *storage.Bucket, key string) convert.File {
 // readGroups reads a file of ids: CSV with a trajectory's id and its example's
 // in each line, and no header.
 func readGroups(ctx context.Context, uri string) (map[string]string, error) {
-	file, size, _, err := openFile(ctx, uri)
+	file, _, err := openFile(ctx, uri)
 	if err != nil {
 		return nil, cli.Usagef("each line is TRAJECTORY,EXAMPLE", "--group-by @%s: %w", storage.Redact(uri), err)
 	}
 	defer file.Close() // read only: nothing is lost
-	r := csv.NewReader(io.NewSectionReader(file, 0, size))
+	r := csv.NewReader(io.NewSectionReader(file, 0, file.Size()))
 	r.FieldsPerRecord = 2
 	groups := map[string]string{}
 	for {

@@ -204,3 +204,21 @@ func scan(ctx context.Context, uri string) error {
 	fmt.Printf("%d groups, mean std %.9f, sum of squared advantages %.6f\n", n, s/float64(n), a)
 	return nil
 }
+
+// remove deletes everything at a URI.
+func remove(ctx context.Context, uri string) error {
+	b, err := storage.Open(ctx, uri)
+	if err != nil {
+		return err
+	}
+	var all errgroup.Group
+	all.SetLimit(16)
+	for object, err := range b.List(ctx, "") {
+		if err != nil {
+			_ = all.Wait()
+			return err
+		}
+		all.Go(func() error { return b.Delete(ctx, object.Key) })
+	}
+	return all.Wait()
+}

@@ -2,6 +2,7 @@ package main
 
 import (
 	"bufio"
+	"bytes"
 	"cmp"
 	"encoding/json"
 	"fmt"
@@ -52,15 +53,11 @@ func draws(results, out string) error {
 	for i, c := range plot.Align(plots, pads, draw.New(canvas)) {
 		plots[i][0].Draw(c[0])
 	}
-	f, err := os.Create(out)
-	if err != nil {
+	var svg bytes.Buffer
+	if _, err := canvas.WriteTo(&svg); err != nil {
 		return err
 	}
-	if _, err := canvas.WriteTo(f); err != nil {
-		f.Close()
-		return err
-	}
-	return f.Close()
+	return os.WriteFile(out, svg.Bytes(), 0o666)
 }
 
 // proportional is a dotted line through the point with the most rows, for the eye:

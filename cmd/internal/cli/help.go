@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"cmp"
 	"fmt"
 	"io"
 	"slices"
@@ -45,16 +46,17 @@ func form(s *plugin.Setting) string {
 
 // byHeading groups settings by heading, in the order of the first setting of each.
 func byHeading(settings []*plugin.Setting) (order []string, in map[string][]*plugin.Setting) {
-	in = map[string][]*plugin.Setting{}
-	for _, s := range settings {
-		heading := s.Heading
-		if heading == "" {
-			heading = "Options"
+	return grouped(settings, func(s *plugin.Setting) string { return cmp.Or(s.Heading, "Options") })
+}
+
+// grouped groups a list by a text of each element, in the order of the first of each.
+func grouped[T any](list []T, by func(T) string) (order []string, in map[string][]T) {
+	in = map[string][]T{}
+	for _, x := range list {
+		if in[by(x)] == nil {
+			order = append(order, by(x))
 		}
-		if in[heading] == nil {
-			order = append(order, heading)
-		}
-		in[heading] = append(in[heading], s)
+		in[by(x)] = append(in[by(x)], x)
 	}
 	return order, in
 }

@@ -25,15 +25,9 @@ type option struct {
 // optionsOf groups settings by name, in the order of the first of each.
 func optionsOf(list []*plugin.Setting) []*option {
 	var out []*option
-	at := map[string]*option{}
-	for _, s := range list {
-		o := at[s.Name]
-		if o == nil {
-			o = &option{Setting: s}
-			at[s.Name] = o
-			out = append(out, o)
-		}
-		o.all = append(o.all, s)
+	order, in := grouped(list, func(s *plugin.Setting) string { return s.Name })
+	for _, name := range order {
+		out = append(out, &option{Setting: in[name][0], all: in[name]})
 	}
 	return out
 }

@@ -26,12 +26,9 @@ func sortsOf(settings plugin.Settings) []*pluginSort {
 // sorted groups plug-ins by their kind.
 func sorted(plugins []*plugin.Owner) []*pluginSort {
 	var out []*pluginSort
-	for _, o := range plugins {
-		i := slices.IndexFunc(out, func(p *pluginSort) bool { return p.name == o.Sort })
-		if i < 0 {
-			i, out = len(out), append(out, &pluginSort{name: o.Sort})
-		}
-		out[i].plugins = append(out[i].plugins, o)
+	order, in := grouped(plugins, func(p *plugin.Owner) string { return p.Sort })
+	for _, name := range order {
+		out = append(out, &pluginSort{name: name, plugins: in[name]})
 	}
 	return out
 }
@@ -197,14 +194,7 @@ func (of *pluginSort) listBriefly(b *strings.Builder) {
 
 // byPurpose groups plug-ins by purpose, in the order of the first of each.
 func (of *pluginSort) byPurpose() (order []string, in map[string][]*plugin.Owner) {
-	in = map[string][]*plugin.Owner{}
-	for _, p := range of.plugins {
-		if in[p.Purpose] == nil {
-			order = append(order, p.Purpose)
-		}
-		in[p.Purpose] = append(in[p.Purpose], p)
-	}
-	return order, in
+	return grouped(of.plugins, func(p *plugin.Owner) string { return p.Purpose })
 }
 
 // ownSettings returns the settings that are not of plug-ins.
