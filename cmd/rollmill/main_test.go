@@ -5,8 +5,25 @@ import (
 	"testing"
 
 	"github.com/rogpeppe/go-internal/testscript"
+
+	"github.com/rollmill/rollmill/formats"
+	"github.com/rollmill/rollmill/formats/dataset"
 )
 
 func TestMain(m *testing.M) {
 	testscript.Main(m, map[string]func(){"rollmill": func() { os.Exit(app().Main()) }, "opencounted": openCounted})
+}
+
+// trajectoriesAt returns the rows of a dataset of trajectories.
+func trajectoriesAt(t *testing.T, uri string) []formats.Trajectory {
+	t.Helper()
+	d, err := dataset.Open(t.Context(), uri, dataset.OpenOptions{Kind: formats.KindTrajectories})
+	if err != nil {
+		t.Fatal(err)
+	}
+	rows, err := dataset.ReadAll[formats.Trajectory](t.Context(), d, "", d.All())
+	if err != nil {
+		t.Fatal(err)
+	}
+	return rows
 }

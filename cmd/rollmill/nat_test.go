@@ -7,8 +7,6 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/rollmill/rollmill/formats"
-	"github.com/rollmill/rollmill/formats/dataset"
 	"github.com/rollmill/rollmill/stages/rollout/agents/nat/nattest"
 )
 
@@ -47,14 +45,7 @@ func TestNATWorkflows(t *testing.T) {
 	if code != 0 {
 		t.Fatalf("exit code %d:\n%s", code, stderr)
 	}
-	d, err := dataset.Open(t.Context(), out, dataset.OpenOptions{Kind: formats.KindTrajectories})
-	if err != nil {
-		t.Fatal(err)
-	}
-	rows, err := dataset.ReadAll[formats.Trajectory](t.Context(), d, "", d.All())
-	if err != nil {
-		t.Fatal(err)
-	}
+	rows := trajectoriesAt(t, out)
 	var got []string
 	for _, r := range rows {
 		got = append(got, fmt.Sprintf("%s/%d %s %s %q %d", r.ExampleID, r.Generation, r.Status, r.FailureClass, r.Answer, r.SampledTokens))

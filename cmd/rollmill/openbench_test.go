@@ -22,7 +22,6 @@ import (
 	"time"
 
 	"github.com/rollmill/rollmill/formats"
-	"github.com/rollmill/rollmill/formats/dataset"
 )
 
 // openTurns is the number of calls of a trajectory of the service.
@@ -199,14 +198,7 @@ func waitForCounts(t *testing.T, file string, n int) (all []openCounts) {
 // checkOpen compares the dataset with the engine's answers.
 func checkOpen(t *testing.T, uri string, r openResult) {
 	t.Helper()
-	d, err := dataset.Open(t.Context(), uri, dataset.OpenOptions{Kind: formats.KindTrajectories})
-	if err != nil {
-		t.Fatal(err)
-	}
-	rows, err := dataset.ReadAll[formats.Trajectory](t.Context(), d, "", d.All())
-	if err != nil {
-		t.Fatal(err)
-	}
+	rows := trajectoriesAt(t, uri)
 	for i, row := range rows {
 		want := 0
 		for turn := range r.engine.turns {

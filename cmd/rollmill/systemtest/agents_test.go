@@ -12,7 +12,6 @@ import (
 	"testing"
 
 	"github.com/rollmill/rollmill/formats"
-	"github.com/rollmill/rollmill/formats/dataset"
 	"github.com/rollmill/rollmill/pipelines/sandbox"
 )
 
@@ -126,13 +125,7 @@ func rolloutOfSandbox(t *testing.T, agent string, more ...string) (rows []format
 	if err := server.Close(); err != nil {
 		t.Fatal(err)
 	}
-	d, err := dataset.Open(t.Context(), out, dataset.OpenOptions{Kind: formats.KindTrajectories})
-	if err != nil {
-		t.Fatal(err)
-	}
-	if rows, err = dataset.ReadAll[formats.Trajectory](t.Context(), d, "", d.All()); err != nil {
-		t.Fatal(err)
-	}
+	_, rows = trajectoriesAt(t, out)
 	return rows, readSamples(t, samples)
 }
 

@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"os/exec"
-	"syscall"
 	"testing"
 	"time"
 
@@ -33,18 +32,11 @@ func TestCompactKilledAtRandom(t *testing.T) {
 				finish(t, words)
 				took = time.Since(began)
 			} else {
-				cmd := exec.Command("rollmill", words...)
-				if err := cmd.Start(); err != nil {
-					t.Fatal(err)
-				}
-				reads := make(chan error, 1)
-				go func() { reads <- readAll(t, before) }()
-				time.Sleep(time.Duration(dice.Int64N(int64(took) * 5 / 4)))
-				if cmd.Process.Signal(syscall.SIGKILL) == nil {
+				killed, err := killedAtRandom(t, dice, took, words, before)
+				if killed {
 					kills++
 				}
-				_ = cmd.Wait()
-				if err := <-reads; err != nil {
+				if err != nil {
 					t.Errorf("trial %d: the reader: %v", trial, err)
 				}
 				finish(t, []string{"seal", "--in", uri})

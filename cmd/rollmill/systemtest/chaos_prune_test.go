@@ -33,18 +33,11 @@ func TestPruneKilledAtRandom(t *testing.T) {
 				finish(t, words)
 				took = time.Since(began)
 			} else {
-				reads := make(chan error, 1)
-				go func() { reads <- readAll(t, before) }()
-				cmd := exec.Command("rollmill", words...)
-				if err := cmd.Start(); err != nil {
-					t.Fatal(err)
-				}
-				time.Sleep(time.Duration(dice.Int64N(int64(took) * 5 / 4)))
-				if cmd.Process.Signal(syscall.SIGKILL) == nil {
+				killed, err := killedAtRandom(t, dice, took, words, before)
+				if killed {
 					kills++
 				}
-				_ = cmd.Wait()
-				if err := <-reads; err != nil && dataset.PrunedIn(err) == nil {
+				if err != nil && dataset.PrunedIn(err) == nil {
 					t.Errorf("trial %d: the reader: %v", trial, err)
 				}
 				finish(t, words)
@@ -53,6 +46,23 @@ func TestPruneKilledAtRandom(t *testing.T) {
 		}
 		t.Logf("%d trials, %d kills", trials(), kills)
 	})
+}
+
+// killedAtRandom starts a command and kills it at a moment that is drawn from a little
+// more than the time that it took undisturbed, while a dataset is read to its end. It
+// reports whether the command was still there, and returns the reader's error.
+func killedAtRandom(t *testing.T, dice *rand.Rand, took time.Duration, words []string, read *dataset.Dataset) (killed bool, err error) {
+	t.Helper()
+	reads := make(chan error, 1)
+	go func() { reads <- readAll(t, read) }()
+	cmd := exec.Command("rollmill", words...)
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	time.Sleep(time.Duration(dice.Int64N(int64(took) * 5 / 4)))
+	killed = cmd.Process.Signal(syscall.SIGKILL) == nil
+	_ = cmd.Wait()
+	return killed, <-reads
 }
 
 // chaosRun writes a run of two epochs and returns the rollout of the first.

@@ -250,14 +250,7 @@ func finish(t *testing.T, args []string) {
 
 func chaosRows(t *testing.T, uri string, examples int) []formats.Trajectory {
 	t.Helper()
-	d, err := dataset.Open(t.Context(), uri, dataset.OpenOptions{Kind: formats.KindTrajectories})
-	if err != nil {
-		t.Fatal(err)
-	}
-	rows, err := dataset.ReadAll[formats.Trajectory](t.Context(), d, "", d.All())
-	if err != nil {
-		t.Fatal(err)
-	}
+	d, rows := trajectoriesAt(t, uri)
 	counts := map[string]int64{}
 	for _, r := range rows {
 		counts[r.Status]++

@@ -9,7 +9,6 @@ import (
 	"time"
 
 	"github.com/rollmill/rollmill/formats"
-	"github.com/rollmill/rollmill/formats/dataset"
 )
 
 // rolloutAt makes two attempts at each of count examples with the model "tiny" of
@@ -37,14 +36,7 @@ func rolloutAt(t *testing.T, url string, count int, args ...string) []formats.Tr
 	if code != 0 {
 		t.Fatalf("exit code %d: %s", code, stderr)
 	}
-	d, err := dataset.Open(t.Context(), out, dataset.OpenOptions{Kind: formats.KindTrajectories})
-	if err != nil {
-		t.Fatal(err)
-	}
-	rows, err := dataset.ReadAll[formats.Trajectory](t.Context(), d, "", d.All())
-	if err != nil {
-		t.Fatal(err)
-	}
+	_, rows := trajectoriesAt(t, out)
 	states, calls, sampled, called := map[string]int{}, 0, 0, 0
 	for _, r := range rows {
 		states[strings.TrimSpace(r.Status+" "+r.FailureClass)]++

@@ -17,6 +17,8 @@ import (
 
 	"github.com/rogpeppe/go-internal/testscript"
 
+	"github.com/rollmill/rollmill/formats"
+	"github.com/rollmill/rollmill/formats/dataset"
 	"github.com/rollmill/rollmill/pipelines/sandbox"
 )
 
@@ -85,4 +87,18 @@ func newEngine(t *testing.T, models ...string) (url, examples string) {
 		t.Fatal(err)
 	}
 	return web.URL, examples
+}
+
+// trajectoriesAt returns a dataset of trajectories and its rows.
+func trajectoriesAt(t *testing.T, uri string) (*dataset.Dataset, []formats.Trajectory) {
+	t.Helper()
+	d, err := dataset.Open(t.Context(), uri, dataset.OpenOptions{Kind: formats.KindTrajectories})
+	if err != nil {
+		t.Fatal(err)
+	}
+	rows, err := dataset.ReadAll[formats.Trajectory](t.Context(), d, "", d.All())
+	if err != nil {
+		t.Fatal(err)
+	}
+	return d, rows
 }

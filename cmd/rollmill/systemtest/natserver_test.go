@@ -16,7 +16,6 @@ import (
 	"time"
 
 	"github.com/rollmill/rollmill/formats"
-	"github.com/rollmill/rollmill/formats/dataset"
 	"github.com/rollmill/rollmill/pipelines/sandbox"
 )
 
@@ -54,14 +53,7 @@ func TestRealWorkflowServer(t *testing.T) {
 	if err := server.Close(); err != nil {
 		t.Fatal(err)
 	}
-	d, err := dataset.Open(t.Context(), out, dataset.OpenOptions{Kind: formats.KindTrajectories})
-	if err != nil {
-		t.Fatal(err)
-	}
-	rows, err := dataset.ReadAll[formats.Trajectory](t.Context(), d, "", d.All())
-	if err != nil {
-		t.Fatal(err)
-	}
+	_, rows := trajectoriesAt(t, out)
 	var want, got []string
 	for _, s := range readSamples(t, samples) {
 		short := make([]float32, len(s.Logprobs))

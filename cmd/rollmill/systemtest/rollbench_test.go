@@ -20,7 +20,6 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"github.com/rollmill/rollmill/formats"
-	"github.com/rollmill/rollmill/formats/dataset"
 )
 
 const (
@@ -90,14 +89,7 @@ func measure(t *testing.T, name string, words ...string) benchRow {
 // checkBench compares the dataset with the engine's answers.
 func checkBench(t *testing.T, uri string, episodes int) {
 	t.Helper()
-	d, err := dataset.Open(t.Context(), uri, dataset.OpenOptions{Kind: formats.KindTrajectories})
-	if err != nil {
-		t.Fatal(err)
-	}
-	rows, err := dataset.ReadAll[formats.Trajectory](t.Context(), d, "", d.All())
-	if err != nil {
-		t.Fatal(err)
-	}
+	_, rows := trajectoriesAt(t, uri)
 	for _, r := range rows {
 		if r.Status != formats.StatusOK || r.SampledTokens != 2*benchTokens || len(r.Messages) != 4 || len(r.Messages[3].TokenIDs) != benchTokens {
 			t.Fatalf("%s: %s, %d messages, %d tokens: %s", r.TrajectoryID, r.Status, len(r.Messages), r.SampledTokens, r.Error)

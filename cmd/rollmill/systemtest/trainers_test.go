@@ -5,6 +5,7 @@ import (
 
 	"github.com/rollmill/rollmill/stages/backends/customizer/customizertest"
 	"github.com/rollmill/rollmill/stages/backends/hubtest"
+	"github.com/rollmill/rollmill/stages/backends/openai/openaitest"
 )
 
 // serveCustomizer starts a test server of NeMo Customizer and puts its
@@ -36,4 +37,18 @@ func serveHub(ts *testscript.TestScript, neg bool, _ []string) {
 	ts.Defer(server.Close)
 	ts.Setenv("HF_ENDPOINT", server.URL)
 	ts.Setenv("HF_TOKEN", hubtest.Token)
+}
+
+// serveFineTuning starts a test server of the OpenAI fine-tuning API and sets
+// $FINETUNING to its URL and $OPENAI_API_KEY to its key:
+//
+//	finetuning
+func serveFineTuning(ts *testscript.TestScript, neg bool, _ []string) {
+	if neg {
+		ts.Fatalf("unsupported: ! finetuning")
+	}
+	server := openaitest.New(openaitest.Faults{})
+	ts.Defer(server.Close)
+	ts.Setenv("FINETUNING", server.URL)
+	ts.Setenv("OPENAI_API_KEY", openaitest.Key)
 }
