@@ -1,7 +1,6 @@
 package formats
 
 import (
-	"fmt"
 	"slices"
 	"strings"
 )
@@ -24,32 +23,23 @@ type Column struct {
 // Columns returns the documented columns of a row kind, or of a further table
 // (by its name), in the order of the structs' fields, which a test compares. Columns
 // are documented only here. Parquet files of trajectories have `example` first.
-func Columns(kind Kind) []Column {
-	switch kind {
-	case KindTrajectories:
-		return slices.Clone(trajectoryColumns)
-	case KindScores:
-		return slices.Clone(scoreColumns)
-	case KindGroups:
-		return slices.Clone(memberColumns)
-	case TableGroups:
-		return slices.Clone(groupStatsColumns)
-	case TablePairs:
-		return slices.Clone(pairColumns)
-	case TableLabels:
-		return slices.Clone(labelColumns)
-	case TableDecisions:
-		return slices.Clone(decisionColumns)
-	case TablePlan:
-		return slices.Clone(plannedColumns)
-	}
-	return nil
+func Columns(kind Kind) []Column { return slices.Clone(columns[kind]) }
+
+var columns = map[Kind][]Column{
+	KindTrajectories: trajectoryColumns,
+	KindScores:       scoreColumns,
+	KindGroups:       memberColumns,
+	TableGroups:      groupStatsColumns,
+	TablePairs:       pairColumns,
+	TableLabels:      labelColumns,
+	TableDecisions:   decisionColumns,
+	TablePlan:        plannedColumns,
 }
 
-// documented lists what Columns knows, with a title for the page.
-var documented = []struct {
-	kind  Kind
-	title string
+// Documented lists what Columns knows, with a title for the page of columns.
+var Documented = []struct {
+	Kind  Kind
+	Title string
 }{
 	{KindTrajectories, "The wide row: one recorded attempt at an example, written by rollout and curate."},
 	{KindScores, "The thin row that score writes for each row of its base."},
@@ -62,47 +52,6 @@ var documented = []struct {
 	{TablePlan, "A row for each example that should get more generations, in the curated dataset; `rollout --plan` " +
 		"makes them."},
 }
-
-// ColumnsMarkdown returns the documentation of every column as a Markdown page;
-// reasons are those for which curate drops a trajectory, in the order it checks them.
-func ColumnsMarkdown(reasons []string) string {
-	var b strings.Builder
-	b.WriteString("# Columns\n\nNames are API. *Volatile* columns depend on time and machines and are in no digest;\n" +
-		"*payload* columns are what `payload_digest` covers; *heavy* ones hold nearly all bytes.\n")
-	for _, d := range documented {
-		fmt.Fprintf(&b, "\n## %s\n\n%s\n\n| column | type | meaning | null | |\n|---|---|---|---|---|\n", d.kind, d.title)
-		for _, c := range Columns(d.kind) {
-			if d.kind == TableDecisions && c.Path == "reason" {
-				c.Meaning += ": " + oneOf(reasons)
-			}
-			fmt.Fprintf(&b, "| `%s` | %s | %s | %s | %s |\n", c.Path, c.typeAndUnit(), cell(c.Meaning),
-				cell(c.Null), c.marks())
-		}
-	}
-	return b.String()
-}
-
-func (c Column) typeAndUnit() string {
-	if c.Unit == "" {
-		return c.Type
-	}
-	return c.Type + ", " + c.Unit
-}
-
-func (c Column) marks() string {
-	var out []string
-	for _, m := range []struct {
-		on   bool
-		name string
-	}{{c.Volatile, "volatile"}, {c.Payload, "payload"}, {c.Heavy, "heavy"}} {
-		if m.on {
-			out = append(out, m.name)
-		}
-	}
-	return strings.Join(out, ", ")
-}
-
-func cell(text string) string { return strings.ReplaceAll(text, "|", `\|`) }
 
 // under returns columns as children of a list of structs.
 func under(parent string, columns []Column) []Column {

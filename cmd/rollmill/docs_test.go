@@ -7,7 +7,6 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/rollmill/rollmill/formats"
 	"github.com/rollmill/rollmill/formats/foreign/foreigntest"
 	"github.com/rollmill/rollmill/stages/curate"
 	"github.com/rollmill/rollmill/stages/curate/rules"
@@ -19,7 +18,7 @@ var update = foreigntest.Update
 // TestDocs compares the pages under doc/ with the flags.
 func TestDocs(t *testing.T) {
 	pages := app().Pages()
-	pages["columns.md"] = "<!-- Generated from package formats: `make docs` rewrites it. -->\n\n" + formats.ColumnsMarkdown(curate.Reasons(rules.All))
+	pages["columns.md"] = "<!-- Generated from package formats: `make docs` rewrites it. -->\n\n" + columnsPage(curate.Reasons(rules.All))
 	pages["guides/tested.md"] = testedPage(t)
 	if *update {
 		writePages(t, pages)

@@ -76,10 +76,30 @@ func verified(t *testing.T, uri string) *dataset.Dataset {
 	if err := dataset.Verify(t.Context(), d); err != nil {
 		t.Fatal(err)
 	}
-	if err := dataset.VerifyRows(t.Context(), d); err != nil {
-		t.Fatal(err)
+	if d.Kind == formats.KindTrajectories {
+		verifyHeads(t, d)
 	}
 	return d
+}
+
+// verifyHeads compares the rows digest with the rows read without their payload.
+func verifyHeads(t *testing.T, d *dataset.Dataset) {
+	t.Helper()
+	heads, err := dataset.NewHeadReader[formats.Trajectory](t.Context(), d, d.All())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer heads.Close()
+	rows := make([]formats.Trajectory, d.Rows)
+	n, err := heads.Read(rows)
+	if err != nil {
+		t.Fatal(err)
+	}
+	check := dataset.NewRowCheck(d)
+	check.Add(rows[:n])
+	if err := check.End(); err != nil {
+		t.Fatal(err)
+	}
 }
 
 func writeVersion(t *testing.T, dir string) {

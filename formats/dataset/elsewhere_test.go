@@ -37,7 +37,7 @@ func TestBaseInAnotherStoreIsNotRead(t *testing.T) {
 			if said := (*formats.InputError)(nil); !errors.As(err, &said) || !strings.Contains(said.Hint(), "--base") {
 				t.Errorf("%#v", err)
 			}
-			_, err = thin.OpenInput(ctx, "base")
+			_, err = thin.OpenRef(ctx, thin.Inputs[0])
 			invalid(t, err, "another store")
 			if n := asked.Load(); n > 0 {
 				t.Errorf("%d requests were made there", n)

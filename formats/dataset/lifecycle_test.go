@@ -3,7 +3,6 @@ package dataset
 import (
 	"context"
 	"errors"
-	"fmt"
 	"slices"
 	"strings"
 	"testing"
@@ -220,7 +219,7 @@ func TestShardEndsOnce(t *testing.T) {
 	if left := keys(t, uri); len(left) > 0 {
 		t.Errorf("%v is left", left)
 	}
-	if fmt.Sprint(s.Identity()) != wideSpec().Identity() {
-		t.Error(s.Identity())
+	if s.run.identity != wideSpec().Identity() {
+		t.Error(s.run.identity)
 	}
 }

@@ -93,29 +93,17 @@ func (d *Dataset) OpenBase(ctx context.Context) (*Dataset, error) {
 		}
 		return d, nil
 	}
-	return d.follow(ctx, *d.Base)
+	return d.OpenRef(ctx, *d.Base)
 }
-
-// OpenInput opens the input with a role, with the same checks.
-func (d *Dataset) OpenInput(ctx context.Context, role string) (*Dataset, error) {
-	for _, r := range d.Inputs {
-		if r.Role == role {
-			return d.follow(ctx, r)
-		}
-	}
-	return nil, formats.Invalid(d.URI(), "", nil, "the manifest names no input %q", role)
-}
-
-// OpenRef opens one of the manifest's inputs, with the same checks.
-func (d *Dataset) OpenRef(ctx context.Context, r Ref) (*Dataset, error) { return d.follow(ctx, r) }
 
 // Is reports whether a Ref refers to this dataset in its present state.
 func (d *Dataset) Is(r *Ref) bool { return r != nil && d.digest == r.Digest }
 
-// follow opens the dataset that a Ref refers to: among the bases of the
-// context, or at the Ref's URI if that may be read (see Follows). It ignores
-// gates that refused it: the user accepted them when this dataset was made.
-func (d *Dataset) follow(ctx context.Context, r Ref) (*Dataset, error) {
+// OpenRef opens the dataset that one of the manifest's references names, with the
+// checks of OpenBase: among the bases of the context, or at the Ref's URI if that
+// may be read (see Follows). It ignores gates that refused it: the user accepted
+// them when this dataset was made.
+func (d *Dataset) OpenRef(ctx context.Context, r Ref) (*Dataset, error) {
 	if out, err := d.given(ctx, r); out != nil || err != nil {
 		return out, err
 	}

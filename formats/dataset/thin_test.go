@@ -64,7 +64,7 @@ func TestThinRowsAreAlignedWithTheirBase(t *testing.T) {
 		if wide, err := back.OpenBase(ctx); err != nil || wide != back {
 			t.Error("a wide dataset is its own base:", err)
 		}
-		if in, err := thin.OpenInput(ctx, "base"); err != nil || in.Identity != base.Identity {
+		if in, err := thin.OpenRef(ctx, thin.Inputs[0]); err != nil || in.Identity != base.Identity {
 			t.Error(err)
 		}
 		wide, err := ReadAll[formats.Trajectory](ctx, back, "", back.All())
@@ -99,7 +99,7 @@ func TestChangedBaseIsRefused(t *testing.T) {
 		write(ctx, t, wide, spec, Options{Overwrite: true}, 5)
 		_, err := d.OpenBase(ctx)
 		invalid(t, err, "score", "rollout", "changed")
-		_, err = d.OpenInput(ctx, "base")
+		_, err = d.OpenRef(ctx, d.Inputs[0])
 		invalid(t, err, "changed")
 
 		b, err := storage.Open(ctx, wide)

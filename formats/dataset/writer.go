@@ -165,6 +165,3 @@ func (s *Shard) announce(ctx context.Context) error {
 
 // UpToDate reports whether there is nothing to do.
 func (s *Shard) UpToDate() bool { return s.upToDate }
-
-// Identity returns the identity of the dataset.
-func (s *Shard) Identity() string { return s.run.identity }
