@@ -1,6 +1,7 @@
 package records
 
 import (
+	"cmp"
 	"encoding/json"
 	"errors"
 	"slices"
@@ -11,11 +12,10 @@ import (
 )
 
 // columns yields the rows of a column map in the order of their indexes.
-func (s File) columns(data []byte, yield func(Record, error) bool) {
+func (s File) columns(data []byte, yield func(Record) bool) error {
 	columns, names, err := Fields(data)
 	if err != nil {
-		yield(Record{}, formats.Invalid(s.Name, s.wantJSON(), err, "it cannot be read"))
-		return
+		return formats.Invalid(s.Name, s.wantJSON(), err, "it cannot be read")
 	}
 	var order []string
 	cells := map[string]map[string]json.RawMessage{}
@@ -23,8 +23,7 @@ func (s File) columns(data []byte, yield func(Record, error) bool) {
 	for _, name := range names {
 		values, index, err := Fields(columns[name])
 		if err != nil {
-			yield(Record{}, formats.Invalid(s.Name, s.wantJSON(), err, "column %q is not a map from row to value", name))
-			return
+			return formats.Invalid(s.Name, s.wantJSON(), err, "column %q is not a map from row to value", name)
 		}
 		cells[name] = values
 		for _, i := range index {
@@ -36,10 +35,11 @@ func (s File) columns(data []byte, yield func(Record, error) bool) {
 	}
 	slices.SortStableFunc(order, byNumber)
 	for _, i := range order {
-		if !yield(Record{Object: assemble(names, func(name string) json.RawMessage { return cells[name][i] })}, nil) {
-			return
+		if !yield(Record{Object: assemble(names, func(name string) json.RawMessage { return cells[name][i] })}) {
+			break
 		}
 	}
+	return nil
 }
 
 // byNumber compares indexes that are numbers by value, and leaves the order of
@@ -47,13 +47,10 @@ func (s File) columns(data []byte, yield func(Record, error) bool) {
 func byNumber(a, b string) int {
 	x, errX := strconv.ParseInt(a, 10, 64)
 	y, errY := strconv.ParseInt(b, 10, 64)
-	if errX != nil || errY != nil || x == y {
+	if errX != nil || errY != nil {
 		return 0
 	}
-	if x < y {
-		return -1
-	}
-	return 1
+	return cmp.Compare(x, y)
 }
 
 // offsetOf returns the offset of an error, or of the decoder.

@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"iter"
 
 	"github.com/rollmill/rollmill/formats"
 	"github.com/rollmill/rollmill/formats/jsontext"
@@ -16,36 +15,31 @@ import (
 // written, line ends too: an empty field is "", and the words NA, None and null stay words. A
 // record with fewer fields than the header lacks the last columns; one with
 // more is an error.
-func readCSV(s File) iter.Seq2[Record, error] {
-	return func(yield func(Record, error) bool) {
-		buf := s.Reader()
-		if err := skipBOM(s.Name, buf); err != nil {
-			yield(Record{}, err)
-			return
+func readCSV(s File, yield func(Record) bool) error {
+	buf := s.Reader()
+	if err := skipBOM(s.Name, buf); err != nil {
+		return err
+	}
+	r := csv.NewReader(&lineEnds{in: buf})
+	r.FieldsPerRecord = -1
+	names, err := s.header(r)
+	if err != nil {
+		return err
+	}
+	for row := 0; ; row++ {
+		record, err := r.Read()
+		if errors.Is(err, io.EOF) {
+			return nil
 		}
-		r := csv.NewReader(&lineEnds{in: buf})
-		r.FieldsPerRecord = -1
-		names, err := s.header(r)
+		var l Record
+		if err == nil {
+			l, err = cells(r, names, record)
+		}
 		if err != nil {
-			yield(Record{}, err)
-			return
+			return s.csvError(row, err)
 		}
-		for row := 0; ; row++ {
-			record, err := r.Read()
-			if errors.Is(err, io.EOF) {
-				return
-			}
-			var l Record
-			if err == nil {
-				l, err = cells(r, names, record)
-			}
-			if err != nil {
-				yield(Record{}, s.csvError(row, err))
-				return
-			}
-			if !yield(l, nil) {
-				return
-			}
+		if !yield(l) {
+			return nil
 		}
 	}
 }

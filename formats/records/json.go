@@ -7,7 +7,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"iter"
 
 	"github.com/rollmill/rollmill/formats"
 )
@@ -16,30 +15,26 @@ import (
 // pandas writes it: {"id":{"0":"q1"},"question":{"0":"2+2?"}}. A column map is
 // held in memory while it is read, because its first row ends in the last
 // column.
-func readJSON(s File) iter.Seq2[Record, error] {
-	return func(yield func(Record, error) bool) {
-		text, err := s.text()
-		if err != nil {
-			yield(Record{}, err)
-			return
-		}
-		text.keep = true
-		in := bufio.NewReader(text)
-		start, first, err := skipSpace(in)
-		switch {
-		case errors.Is(err, io.EOF):
-			yield(Record{}, formats.Invalid(s.Name, s.wantJSON(), nil, "the file is empty"))
-		case err != nil:
-			yield(Record{}, s.textError(err))
-		case first == '[':
-			s.records(&array{text: text, dec: json.NewDecoder(in), start: start}, yield)
-		case first == '{':
-			s.columnMap(text, in, start, yield)
-		default:
-			head, _ := in.Peek(64)
-			yield(Record{}, formats.Invalid(s.Name, s.wantJSON(), nil, "the file begins with %s", brief(head)))
-		}
+func readJSON(s File, yield func(Record) bool) error {
+	text, err := s.text()
+	if err != nil {
+		return err
 	}
+	text.keep = true
+	in := bufio.NewReader(text)
+	start, first, err := skipSpace(in)
+	switch {
+	case errors.Is(err, io.EOF):
+		return formats.Invalid(s.Name, s.wantJSON(), nil, "the file is empty")
+	case err != nil:
+		return s.textError(err)
+	case first == '[':
+		return s.records(&array{text: text, dec: json.NewDecoder(in), start: start}, yield)
+	case first == '{':
+		return s.columnMap(text, in, start, yield)
+	}
+	head, _ := in.Peek(64)
+	return formats.Invalid(s.Name, s.wantJSON(), nil, "the file begins with %s", brief(head))
 }
 
 // maxColumnMap bounds the size of a column map, which is held in memory. Tests
@@ -48,31 +43,26 @@ var maxColumnMap int64 = 512 << 20
 
 // columnMap reads the one object of a column map. In JSON lines the first
 // object ends long before the file does, so no more than that object is held.
-func (s File) columnMap(text *text, in *bufio.Reader, start int64, yield func(Record, error) bool) {
+func (s File) columnMap(text *text, in *bufio.Reader, start int64, yield func(Record) bool) error {
 	text.limit, text.tooLong = maxColumnMap, errLongColumnMap
 	dec := json.NewDecoder(in)
 	var object json.RawMessage
 	err := dec.Decode(&object)
 	end := start + dec.InputOffset()
-	if err != nil {
-		if text.failed() {
-			yield(Record{}, s.textError(text.err))
-			return
-		}
-		yield(Record{}, formats.Invalid(s.Name, s.wantJSON(), unexpected(err), "%s is not JSON",
-			s.lineOf(start+offsetOf(err, dec))))
-		return
+	var after error
+	if err == nil {
+		_, after = dec.Token()
 	}
-	if _, err := dec.Token(); err != io.EOF {
-		if text.failed() {
-			yield(Record{}, s.textError(text.err))
-			return
-		}
-		yield(Record{}, formats.Invalid(s.Name, "this looks like JSON lines: "+s.asLines(), nil,
-			"%s: a second value follows the first", s.lineOf(start+dec.InputOffset())))
-		return
+	switch {
+	case err == nil && after == io.EOF:
+		return s.columns(text.restore(object, end), yield)
+	case text.failed():
+		return s.textError(text.err)
+	case err != nil:
+		return formats.Invalid(s.Name, s.wantJSON(), unexpected(err), "%s is not JSON", s.lineOf(start+offsetOf(err, dec)))
 	}
-	s.columns(text.restore(object, end), yield)
+	return formats.Invalid(s.Name, "this looks like JSON lines: "+s.asLines(), nil,
+		"%s: a second value follows the first", s.lineOf(start+dec.InputOffset()))
 }
 
 func (s File) wantJSON() string {
@@ -128,40 +118,34 @@ func (a *array) next() (v json.RawMessage, err error) {
 // at returns where the last token ended in the text.
 func (a *array) at() int64 { return a.start + a.dec.InputOffset() }
 
-func (s File) records(a *array, yield func(Record, error) bool) {
-	_, err := a.dec.Token()
-	for row := 0; err == nil && a.dec.More(); row++ {
-		var record json.RawMessage
-		if record, err = a.next(); err != nil {
-			if a.text.failed() {
-				yield(Record{}, s.textError(a.text.err))
-				return
-			}
-			yield(Record{}, invalid(s.Name, row, err, "%s is not JSON", s.lineOfError(a.at())))
-			return
+func (s File) records(a *array, yield func(Record) bool) error {
+	_, _ = a.dec.Token() // the bracket, which is there
+	for row := 0; a.dec.More(); row++ {
+		record, err := a.next()
+		if err != nil && a.text.failed() {
+			return s.textError(a.text.err)
 		}
-		if !yield(Record{Object: record}, nil) {
-			return
+		if err != nil {
+			return invalid(s.Name, row, err, "%s is not JSON", s.lineOfError(a.at()))
+		}
+		if !yield(Record{Object: record}) {
+			return nil
 		}
 	}
+	_, err := a.dec.Token()
+	var after error
 	if err == nil {
-		_, err = a.dec.Token()
+		_, after = a.dec.Token()
 	}
 	switch {
-	case err != nil && a.text.failed():
-		yield(Record{}, s.textError(a.text.err))
-		return
+	case err == nil && after == io.EOF:
+		return nil
+	case a.text.failed():
+		return s.textError(a.text.err)
 	case err != nil:
-		yield(Record{}, formats.Invalid(s.Name, wantWhole, unexpected(err), "%s: the array does not end", s.lineOf(a.at())))
-		return
+		return formats.Invalid(s.Name, wantWhole, unexpected(err), "%s: the array does not end", s.lineOf(a.at()))
 	}
-	if _, err := a.dec.Token(); err != io.EOF {
-		if a.text.failed() {
-			yield(Record{}, s.textError(a.text.err))
-			return
-		}
-		yield(Record{}, formats.Invalid(s.Name, s.wantJSON(), nil, "%s: something follows the array", s.lineOf(a.at())))
-	}
+	return formats.Invalid(s.Name, s.wantJSON(), nil, "%s: something follows the array", s.lineOf(a.at()))
 }
 
 func unexpected(err error) error {

@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"iter"
 
 	"github.com/rollmill/rollmill/formats"
 )
@@ -16,33 +15,28 @@ import (
 const MaxRecord = 64 << 20
 
 // readJSONL yields one object for each line. Blank lines are skipped.
-func readJSONL(s File) iter.Seq2[Record, error] {
-	return func(yield func(Record, error) bool) {
-		r := s.Reader()
-		if err := skipBOM(s.Name, r); err != nil {
-			yield(Record{}, err)
-			return
+func readJSONL(s File, yield func(Record) bool) error {
+	r := s.Reader()
+	if err := skipBOM(s.Name, r); err != nil {
+		return err
+	}
+	var lines slab
+	for number := 1; ; number++ {
+		text, err := readLine(r)
+		last := errors.Is(err, io.EOF)
+		if err != nil && !last {
+			return s.lineError(number, err)
 		}
-		var lines slab
-		for number := 1; ; number++ {
-			text, err := readLine(r)
-			if err != nil && !errors.Is(err, io.EOF) {
-				yield(Record{}, s.lineError(number, err))
-				return
+		if text = bytes.TrimSpace(text); len(text) > 0 {
+			if err := checkUTF8(text); err != nil {
+				return s.lineError(number, err)
 			}
-			last := err != nil
-			if text = bytes.TrimSpace(text); len(text) > 0 {
-				if err := checkUTF8(text); err != nil {
-					yield(Record{}, s.lineError(number, err))
-					return
-				}
-				if !yield(Record{Object: lines.clone(text), Line: number}, nil) {
-					return
-				}
+			if !yield(Record{Object: lines.clone(text), Line: number}) {
+				return nil
 			}
-			if last {
-				return
-			}
+		}
+		if last {
+			return nil
 		}
 	}
 }

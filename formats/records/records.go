@@ -49,8 +49,9 @@ type Record struct {
 	Short  bool            // it has fewer fields than the header of its CSV
 }
 
-// readers is the list of formats.
-var readers = map[string]func(File) iter.Seq2[Record, error]{
+// readers is the list of formats. Each calls yield with the rows until it returns
+// false.
+var readers = map[string]func(s File, yield func(Record) bool) error{
 	"csv":     readCSV,
 	"json":    readJSON,
 	"jsonl":   readJSONL,
@@ -78,13 +79,13 @@ func (s File) Read(format string) (iter.Seq2[Record, error], error) {
 	known := "known formats are " + strings.Join(Formats(), ", ")
 	if format != "" {
 		if read, ok := readers[format]; ok {
-			return read(s), nil
+			return s.rows(read), nil
 		}
 		return nil, formats.Invalid(s.Name, known, nil, "unknown format %q", format)
 	}
 	ext := Extension(s.Name)
 	if f, ok := extensions[ext]; ok {
-		return readers[f](s), nil
+		return s.rows(readers[f]), nil
 	}
 	hint := known
 	if s.Flag != "" {
@@ -94,6 +95,14 @@ func (s File) Read(format string) (iter.Seq2[Record, error], error) {
 		hint = "save the sheet as CSV; " + known
 	}
 	return nil, formats.Invalid(s.Name, hint, nil, "the extension %q names no known format", ext)
+}
+
+func (s File) rows(read func(File, func(Record) bool) error) iter.Seq2[Record, error] {
+	return func(yield func(Record, error) bool) {
+		if err := read(s, func(r Record) bool { return yield(r, nil) }); err != nil {
+			yield(Record{}, err)
+		}
+	}
 }
 
 // asLines is a hint to read a file as JSON lines.
