@@ -66,7 +66,7 @@ func (d *Draft) Write(p []byte) (int, error) {
 		return 0, err
 	}
 	n, err := d.file.Write(p)
-	d.b.moved("write", "", n)
+	d.b.moved("write", "", 0, n)
 	if d.written += int64(n); d.b.disk != "" && d.written-d.begun >= behind {
 		writeBehind(d.file, d.begun, d.written)
 		d.begun = d.written

@@ -3,7 +3,6 @@ package storage
 import (
 	"context"
 	"errors"
-	"io"
 	"sync"
 	"time"
 
@@ -17,26 +16,11 @@ const draftMark = "rollmill_draft"
 
 // upload sends the draft's bytes as the object.
 func (d *Draft) upload(ctx context.Context, key string, createOnly bool, mark string) error {
-	drv, err := d.b.driver()
-	if err != nil {
-		return err
-	}
-	o := &blob.WriterOptions{ContentType: "application/octet-stream", IfNotExist: createOnly,
-		DisableContentTypeDetection: true}
+	o := &blob.WriterOptions{IfNotExist: createOnly}
 	if mark != "" {
 		o.Metadata = map[string]string{draftMark: mark}
 	}
-	size, err := d.file.Seek(0, io.SeekEnd)
-	if err != nil {
-		return err
-	}
-	err = d.b.retry(ctx, func(ctx request) error {
-		ctx.moves(size)
-		if _, err := d.file.Seek(0, io.SeekStart); err != nil {
-			return err
-		}
-		return drv.Upload(ctx, d.b.prefix+key, d.file, o)
-	})
+	err := d.b.upload(ctx, key, d.file, o)
 	if d.b.far != nil && kindOf(err) == ErrNotExist {
 		return errors.Join(ErrNoBucket, err) // the only other thing that can be missing when one writes
 	}
@@ -70,15 +54,7 @@ func (d *Draft) uploadNew(ctx context.Context, key string) error {
 
 // owner returns the mark of the draft that an object was.
 func (d *Draft) owner(ctx context.Context, key string) (string, error) {
-	drv, err := d.b.driver()
-	if err != nil {
-		return "", err
-	}
-	var a *blob.Attributes
-	err = d.b.retry(ctx, func(ctx request) error {
-		a, err = drv.Attributes(ctx, d.b.prefix+key)
-		return err
-	})
+	a, err := d.b.attributes(ctx, key)
 	if err != nil {
 		return "", err
 	}

@@ -8,8 +8,6 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
-
-	"gocloud.dev/blob"
 )
 
 // PageSize is how many objects a store lists with one request: the largest
@@ -21,22 +19,7 @@ const PageSize = 1000
 // However many objects a folder has, it costs what one object does. The order is
 // not defined.
 func (b *Bucket) Level(ctx context.Context, folder string) iter.Seq2[Object, error] {
-	return func(yield func(Object, error) bool) {
-		err := ctx.Err()
-		if err == nil {
-			err = b.hook("list", folder)
-		}
-		switch {
-		case err != nil:
-		case b.disk != "":
-			err = b.fail("list", folder, b.levelDisk(folder, yield))
-		default:
-			err = b.fail("list", folder, b.pages(ctx, blob.ListOptions{Prefix: b.prefix + folder, Delimiter: "/"}, yield))
-		}
-		if err != nil {
-			yield(Object{}, err)
-		}
-	}
+	return b.list(ctx, folder, "/", func(yield func(Object, error) bool) error { return b.levelDisk(folder, yield) })
 }
 
 func (b *Bucket) levelDisk(folder string, yield func(Object, error) bool) error {

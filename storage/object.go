@@ -34,7 +34,7 @@ func (b *Bucket) ReadLimited(ctx context.Context, key string, limit int64) ([]by
 		data, err = b.readLimited(ctx, key, limit)
 		return err
 	})
-	b.moved("read", key, len(data))
+	b.moved("read", key, 0, len(data))
 	return data, b.fail("read", key, err)
 }
 
@@ -139,24 +139,35 @@ func (b *Bucket) Stat(ctx context.Context, key string) (Object, error) {
 	if err := b.begin(ctx, "stat", key); err != nil {
 		return Object{}, err
 	}
-	drv, err := b.reading(key)
+	a, err := b.attributes(ctx, key)
 	if err != nil {
 		return Object{}, b.fail("stat", key, err)
 	}
-	var a *blob.Attributes
+	return Object{Key: key, Size: a.Size, ModTime: a.ModTime}, nil
+}
+
+func (b *Bucket) attributes(ctx context.Context, key string) (a *blob.Attributes, err error) {
+	drv, err := b.reading(key)
+	if err != nil {
+		return nil, err
+	}
 	err = b.retry(ctx, func(ctx request) error {
 		a, err = drv.Attributes(ctx, b.prefix+key)
 		return err
 	})
-	if err != nil {
-		return Object{}, b.fail("stat", key, err)
-	}
-	return Object{Key: key, Size: a.Size, ETag: a.ETag, ModTime: a.ModTime}, nil
+	return a, err
 }
 
 // List yields every object whose key begins with prefix, in key order. Objects
 // that are created or deleted meanwhile may or may not be included.
 func (b *Bucket) List(ctx context.Context, prefix string) iter.Seq2[Object, error] {
+	return b.list(ctx, prefix, "", func(yield func(Object, error) bool) error { return walk(ctx, b.disk, prefix, yield) })
+}
+
+// list yields what local does on a local disk, and what an object store lists
+// below a prefix, up to the delimiter.
+func (b *Bucket) list(ctx context.Context, prefix, delimiter string,
+	local func(yield func(Object, error) bool) error) iter.Seq2[Object, error] {
 	return func(yield func(Object, error) bool) {
 		err := ctx.Err()
 		if err == nil {
@@ -165,9 +176,10 @@ func (b *Bucket) List(ctx context.Context, prefix string) iter.Seq2[Object, erro
 		switch {
 		case err != nil:
 		case b.disk != "":
-			err = b.fail("list", prefix, walk(ctx, b.disk, prefix, yield))
+			err = b.fail("list", prefix, local(yield))
 		default:
-			err = b.fail("list", prefix, b.pages(ctx, blob.ListOptions{Prefix: b.prefix + prefix}, yield))
+			o := blob.ListOptions{Prefix: b.prefix + prefix, Delimiter: delimiter}
+			err = b.fail("list", prefix, b.pages(ctx, o, yield))
 		}
 		if err != nil {
 			yield(Object{}, err)

@@ -5,9 +5,10 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"maps"
 	"os"
 	"path/filepath"
-	"sort"
+	"slices"
 	"strings"
 	"sync"
 
@@ -26,16 +27,6 @@ var openers = map[string]func(ctx context.Context, uri string) (*Bucket, error){
 	"azblob": remote(dialAzure),
 }
 
-// Schemes returns the URI schemes that Open knows, sorted.
-func Schemes() []string {
-	var out []string
-	for s := range openers {
-		out = append(out, s)
-	}
-	sort.Strings(out)
-	return out
-}
-
 // Open returns the bucket at a URI prefix or a local path. The folder or
 // prefix need not exist yet.
 func Open(ctx context.Context, uri string) (*Bucket, error) {
@@ -49,7 +40,7 @@ func Open(ctx context.Context, uri string) (*Bucket, error) {
 	open, ok := openers[scheme]
 	if !ok {
 		return nil, addressError(fmt.Sprintf("open storage %q: unknown scheme %q (known: %s)", Redact(uri), scheme,
-			strings.Join(Schemes(), ", ")))
+			strings.Join(slices.Sorted(maps.Keys(openers)), ", ")))
 	}
 	b, err := open(ctx, uri)
 	if err != nil {
@@ -110,10 +101,10 @@ func (f *folder) open() (*blob.Bucket, error) {
 	return drv, err
 }
 
-var mem struct {
+var mem = struct {
 	sync.Mutex
 	buckets map[string]*blob.Bucket
-}
+}{buckets: map[string]*blob.Bucket{}}
 
 // openMem opens mem://name/prefix. All buckets of one name in this process
 // share their content.
@@ -122,9 +113,6 @@ func openMem(_ context.Context, uri string) (*Bucket, error) {
 	name, prefix, _ := strings.Cut(strings.TrimPrefix(base, "mem://"), "/")
 	mem.Lock()
 	defer mem.Unlock()
-	if mem.buckets == nil {
-		mem.buckets = map[string]*blob.Bucket{}
-	}
 	drv, ok := mem.buckets[name]
 	if !ok {
 		drv = memblob.OpenBucket(nil)

@@ -79,7 +79,7 @@ func (r *fileReader) ReadAt(p []byte, off int64) (int, error) {
 		return 0, err
 	}
 	n, err := r.f.ReadAt(p, off)
-	r.b.movedRange(r.key, off, n)
+	r.b.moved("range", r.key, off, n)
 	if err == io.EOF {
 		return n, io.EOF // ReadAt's contract: not wrapped
 	}
@@ -111,7 +111,7 @@ func (r *rangeReader) ReadAt(p []byte, off int64) (int, error) {
 			n, err = r.request(ctx, p[:want], off)
 			return err
 		})
-		r.b.movedRange(r.key, off, n)
+		r.b.moved("range", r.key, off, n)
 		if err != nil {
 			return n, r.b.fail("range", r.key, err)
 		}

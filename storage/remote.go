@@ -62,10 +62,10 @@ type client struct {
 // and refuses the rest.
 type dialer func(ctx context.Context, at location) (*client, error)
 
-var clients struct {
+var clients = struct {
 	sync.Mutex
 	open map[string]*client
-}
+}{open: map[string]*client{}}
 
 // remote returns the opener for the buckets that dial connects to.
 func remote(dial dialer) func(context.Context, string) (*Bucket, error) {
@@ -97,9 +97,6 @@ func shared(ctx context.Context, at location, dial dialer) (*client, error) {
 	c, err := dial(context.WithoutCancel(ctx), at)
 	if err != nil {
 		return nil, err
-	}
-	if clients.open == nil {
-		clients.open = map[string]*client{}
 	}
 	clients.open[key] = c
 	return c, nil

@@ -41,14 +41,12 @@ type Bucket struct {
 	driver func() (*blob.Bucket, error)
 	wrap   Hook
 	meter  Meter
-	ranges Ranges
 }
 
 // Object describes a stored object.
 type Object struct {
 	Key     string
 	Size    int64 // bytes
-	ETag    string
 	ModTime time.Time
 }
 
@@ -60,11 +58,8 @@ type Object struct {
 type Hook func(op, key string) error
 
 // Meter is called after an operation with the number of bytes that it
-// transferred: read, range and write.
-type Meter func(op, key string, bytes int64)
-
-// Ranges is called after a range of an object was read, with its bytes.
-type Ranges func(key string, off, bytes int64)
+// transferred: read, range and write. off is where the range began, else 0.
+type Meter func(op, key string, off, bytes int64)
 
 // WithHook returns the same bucket with its operations reported to h before any
 // hook that it already has.
@@ -89,27 +84,12 @@ func (b *Bucket) WithMeter(m Meter) *Bucket {
 	c := *b
 	if inner := b.meter; inner != nil {
 		outer := m
-		m = func(op, key string, bytes int64) {
-			outer(op, key, bytes)
-			inner(op, key, bytes)
+		m = func(op, key string, off, bytes int64) {
+			outer(op, key, off, bytes)
+			inner(op, key, off, bytes)
 		}
 	}
 	c.meter = m
-	return &c
-}
-
-// WithRanges returns the same bucket with the ranges read from its objects
-// reported to r and to any Ranges that it already has.
-func (b *Bucket) WithRanges(r Ranges) *Bucket {
-	c := *b
-	if inner := b.ranges; inner != nil {
-		outer := r
-		r = func(key string, off, bytes int64) {
-			outer(key, off, bytes)
-			inner(key, off, bytes)
-		}
-	}
-	c.ranges = r
 	return &c
 }
 
@@ -138,16 +118,9 @@ func (b *Bucket) hook(op, key string) error {
 	return b.fail(op, key, b.wrap(op, key))
 }
 
-func (b *Bucket) moved(op, key string, bytes int) {
+func (b *Bucket) moved(op, key string, off int64, bytes int) {
 	if b.meter != nil {
-		b.meter(op, key, int64(bytes))
-	}
-}
-
-func (b *Bucket) movedRange(key string, off int64, bytes int) {
-	b.moved("range", key, bytes)
-	if b.ranges != nil && bytes > 0 {
-		b.ranges(key, off, int64(bytes))
+		b.meter(op, key, off, int64(bytes))
 	}
 }
 

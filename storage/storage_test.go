@@ -185,7 +185,7 @@ func TestHooksAndMetersAddUp(t *testing.T) {
 	}
 	var read, again int64
 	b := open(t, "mem://hooks").WithHook(note("inner")).WithHook(note("outer")).
-		WithMeter(func(_, _ string, n int64) { read += n }).WithMeter(func(_, _ string, n int64) { again += n })
+		WithMeter(func(_, _ string, _, n int64) { read += n }).WithMeter(func(_, _ string, _, n int64) { again += n })
 	if err := b.Write(t.Context(), "k", []byte("abc")); err != nil {
 		t.Fatal(err)
 	}

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"io"
 	"path/filepath"
 	"sync"
 
@@ -75,18 +76,26 @@ func (b *Bucket) swapInMemory(ctx context.Context, key string, old, data []byte)
 	if err := b.holds(ctx, key, old); err != nil {
 		return err
 	}
-	return b.upload(ctx, key, data, &blob.WriterOptions{})
+	return b.upload(ctx, key, bytes.NewReader(data), &blob.WriterOptions{})
 }
 
-func (b *Bucket) upload(ctx context.Context, key string, data []byte, o *blob.WriterOptions) error {
+// upload sends bytes as the object.
+func (b *Bucket) upload(ctx context.Context, key string, data io.ReadSeeker, o *blob.WriterOptions) error {
 	drv, err := b.driver()
 	if err != nil {
 		return err
 	}
 	o.ContentType, o.DisableContentTypeDetection = "application/octet-stream", true
+	size, err := data.Seek(0, io.SeekEnd)
+	if err != nil {
+		return err
+	}
 	return b.retry(ctx, func(ctx request) error {
-		ctx.moves(int64(len(data)))
-		return drv.Upload(ctx, b.prefix+key, bytes.NewReader(data), o)
+		ctx.moves(size)
+		if _, err := data.Seek(0, io.SeekStart); err != nil {
+			return err
+		}
+		return drv.Upload(ctx, b.prefix+key, data, o)
 	})
 }
 
@@ -97,15 +106,7 @@ func (b *Bucket) swapFar(ctx context.Context, key string, old, data []byte) erro
 	if err := b.replaces(ctx); err != nil {
 		return err
 	}
-	drv, err := b.driver()
-	if err != nil {
-		return err
-	}
-	var version *blob.Attributes
-	err = b.retry(ctx, func(ctx request) error {
-		version, err = drv.Attributes(ctx, b.prefix+key)
-		return err
-	})
+	version, err := b.attributes(ctx, key)
 	if kindOf(err) == ErrNotExist {
 		return ErrChanged
 	}
@@ -115,7 +116,7 @@ func (b *Bucket) swapFar(ctx context.Context, key string, old, data []byte) erro
 	if err != nil {
 		return err
 	}
-	err = b.upload(ctx, key, data, b.far.ifVersion(version))
+	err = b.upload(ctx, key, bytes.NewReader(data), b.far.ifVersion(version))
 	if kind := kindOf(err); kind != ErrExist && kind != ErrNotExist {
 		return err
 	}
@@ -147,7 +148,8 @@ func (b *Bucket) replaces(ctx context.Context) error {
 	p.Lock()
 	defer p.Unlock()
 	if !p.done {
-		err := b.upload(ctx, probeKey, nil, b.far.ifVersion(&blob.Attributes{ETag: `"00000000000000000000000000000000"`}))
+		never := b.far.ifVersion(&blob.Attributes{ETag: `"00000000000000000000000000000000"`})
+		err := b.upload(ctx, probeKey, bytes.NewReader(nil), never)
 		refused := kindOf(err) == ErrExist || kindOf(err) == ErrNotExist
 		if err != nil && !refused {
 			return err

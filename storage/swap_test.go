@@ -52,7 +52,7 @@ func TestASwapNeverOverwritesAnotherWriter(t *testing.T) {
 		if err := b.Create(t.Context(), "k", old); err != nil {
 			t.Fatal(err)
 		}
-		compared := b.WithMeter(func(op, key string, _ int64) {
+		compared := b.WithMeter(func(op, key string, _, _ int64) {
 			if op != "read" || key != "k" || other == nil {
 				return
 			}

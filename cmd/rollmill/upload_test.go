@@ -3,6 +3,7 @@ package main
 import (
 	"bytes"
 	"context"
+	"net/http"
 	"os"
 	"strings"
 	"sync"
@@ -43,12 +44,14 @@ func TestTerminatedWhileUploading(t *testing.T) {
 	ctx, cancel := context.WithCancelCause(t.Context())
 	var once sync.Once
 	var parts atomic.Int64
-	server.OnPart(func() {
-		once.Do(func() { cancel(cli.Interrupted{Signal: syscall.SIGTERM}) })
-		parts.Add(1)
+	server.OnRequest(func(r *http.Request) {
+		if fakes3.IsPart(r) {
+			once.Do(func() { cancel(cli.Interrupted{Signal: syscall.SIGTERM}) })
+			parts.Add(1)
+		}
 	})
 	code, stderr := curate(ctx, at("stopped"))
-	server.OnPart(nil)
+	server.OnRequest(nil)
 	if code != cli.ExitTerminated {
 		t.Fatalf("exit code %d: %s", code, stderr)
 	}

@@ -28,7 +28,7 @@ type Span struct{ First, End int64 }
 
 // Wrap returns the bucket with its operations counted.
 func (c *Counter) Wrap(b *storage.Bucket) *storage.Bucket {
-	return b.WithHook(c.count).WithMeter(c.meter).WithRanges(c.span)
+	return b.WithHook(c.count).WithMeter(c.meter)
 }
 
 func (c *Counter) count(op, key string) error {
@@ -48,22 +48,16 @@ func (c *Counter) count(op, key string) error {
 	return nil
 }
 
-func (c *Counter) meter(op, _ string, n int64) {
+func (c *Counter) meter(op, key string, off, n int64) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.bytes == nil {
-		c.bytes = map[string]int64{}
+		c.bytes, c.spans = map[string]int64{}, map[string][]Span{}
 	}
 	c.bytes[op] += n
-}
-
-func (c *Counter) span(key string, off, bytes int64) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if c.spans == nil {
-		c.spans = map[string][]Span{}
+	if op == "range" && n > 0 {
+		c.spans[key] = append(c.spans[key], Span{off, off + n})
 	}
-	c.spans[key] = append(c.spans[key], Span{off, off + bytes})
 }
 
 // Spans returns the ranges of an object that were read, in order of time.

@@ -43,7 +43,7 @@ func (s *Server) count(r *http.Request, m *metered) {
 		c.List++
 	case r.Method == http.MethodHead:
 		c.Head++
-	case r.Method == http.MethodPut && r.URL.Query().Has("partNumber"):
+	case r.Method == http.MethodPut && IsPart(r):
 		c.Part++
 	case r.Method == http.MethodPut:
 		c.Put++

@@ -36,7 +36,6 @@ type Server struct {
 	asked  map[string]int // how often each request was made, for the random choice of faults
 	counts Counts
 	failed int
-	onPart func()
 	onAny  func(*http.Request)
 }
 
@@ -74,20 +73,15 @@ func (s *Server) Uploads() int {
 	return strings.Count(w.Body.String(), "<Upload>")
 }
 
-// OnPart calls f when a part of a multipart upload arrives, before it is
-// stored.
-func (s *Server) OnPart(f func()) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.onPart = f
-}
-
 // OnRequest calls f with every request before it is processed.
 func (s *Server) OnRequest(f func(*http.Request)) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.onAny = f
 }
+
+// IsPart reports whether a request sends a part of a multipart upload.
+func IsPart(r *http.Request) bool { return r.URL.Query().Has("partNumber") }
 
 // DropBucket removes the bucket with everything in it.
 func (s *Server) DropBucket() error { return s.backend.ForceDeleteBucket(Bucket) }
@@ -117,11 +111,7 @@ func (s *Server) serve(w http.ResponseWriter, r *http.Request) {
 	if f.IgnoreConditions || f.IgnoreVersions {
 		r.Header.Del("If-Match")
 	}
-	part := r.URL.Query().Has("partNumber")
-	if watch := s.watcher(); part && watch != nil {
-		watch()
-	}
-	if r.Method == http.MethodGet || r.Method == http.MethodHead || part {
+	if r.Method == http.MethodGet || r.Method == http.MethodHead || IsPart(r) {
 		s.objects.ServeHTTP(w, r)
 		return
 	}
@@ -150,12 +140,6 @@ func (s *Server) observer() func(*http.Request) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.onAny
-}
-
-func (s *Server) watcher() func() {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.onPart
 }
 
 func (s *Server) version(path string) (etag string, exists bool) {

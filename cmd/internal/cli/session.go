@@ -48,7 +48,7 @@ func (s *Session) Env() stages.Env {
 func (s *Session) countBytes(ctx context.Context) context.Context {
 	m := s.Env().Meter(s.Command, unitBytes, 0)
 	return storage.Wrapping(ctx, func(b *storage.Bucket) *storage.Bucket {
-		return b.WithMeter(func(_, _ string, n int64) { m.Add(n) })
+		return b.WithMeter(func(_, _ string, _, n int64) { m.Add(n) })
 	})
 }
 
