@@ -36,13 +36,10 @@ func (m *Manifest) check(place string) error {
 	if m.Plain && (m.Kind != formats.KindTrajectories || m.Tables != nil) {
 		return bad("plain parts hold trajectories and no other tables")
 	}
-	tables := map[string]Table{"": {m.Rows, m.RowsDigest, m.Parts}}
-	for name, t := range m.Tables {
-		tables[name] = t
-	}
 	var bytes int64
 	seen := map[string]bool{}
-	for name, t := range tables {
+	for _, name := range m.tables() {
+		t, _ := m.table(name)
 		if err := t.check(name, m.Shards, seen); err != nil {
 			return bad("%s", err)
 		}
@@ -53,7 +50,7 @@ func (m *Manifest) check(place string) error {
 	if bytes != m.Bytes {
 		return bad("it counts %d bytes, its parts have %d", m.Bytes, bytes)
 	}
-	if err := m.checkCompacted(tables, seen); err != nil {
+	if err := m.checkCompacted(seen); err != nil {
 		return bad("%s", err)
 	}
 	for _, counts := range []map[string]int64{m.Counts, m.Drops, m.Failures} {
@@ -112,12 +109,4 @@ func (p *Part) check(table string, shards int) error {
 		return fmt.Errorf("part %q has %d rows, its row groups %d", p.Name, p.Rows, rows)
 	}
 	return nil
-}
-
-// kindOf returns the row kind of a part.
-func (d *Dataset) kindOf(p Part) formats.Kind {
-	if table, _, further := strings.Cut(p.Name, "/"); further {
-		return formats.Kind(table)
-	}
-	return d.Kind
 }

@@ -1,8 +1,9 @@
 package dataset
 
 import (
+	"cmp"
 	"context"
-	"sort"
+	"slices"
 
 	"github.com/rollmill/rollmill/formats/parquet"
 	"github.com/rollmill/rollmill/storage"
@@ -59,8 +60,10 @@ func (r *ColumnSource) RowGroup(first int64) int64 {
 }
 
 func (r *ColumnSource) at(first int64) *sourceGroup {
-	i := sort.Search(len(r.groups), func(i int) bool { return r.groups[i].first >= first })
-	if i == len(r.groups) || r.groups[i].first != first {
+	i, found := slices.BinarySearchFunc(r.groups, first, func(g sourceGroup, first int64) int {
+		return cmp.Compare(g.first, first)
+	})
+	if !found {
 		return nil
 	}
 	return &r.groups[i]

@@ -109,10 +109,8 @@ func (s *Shard) leave(ctx context.Context, data []byte) (lost bool, err error) {
 // published reports whether this shard made a part visible.
 func (s *Shard) published(name string) bool {
 	for _, t := range s.tables {
-		for _, p := range t.parts {
-			if p.Name == name {
-				return true
-			}
+		if slices.ContainsFunc(t.parts, func(p Part) bool { return p.Name == name }) {
+			return true
 		}
 	}
 	return false

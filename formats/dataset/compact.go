@@ -72,16 +72,10 @@ func (d *Dataset) nextCompaction(ctx context.Context) (time.Time, error) {
 
 // merge writes the rows of a table again, and compares them with the manifest.
 func (s *Shard) merge(ctx context.Context, d *Dataset, name string) error {
-	kind, want := name, d.RowsDigest
-	if name == "" {
-		kind = string(d.Kind)
-	} else {
-		want = d.Tables[name].RowsDigest
-	}
-	if err := rowKinds[kind].merge(ctx, s, d, name); err != nil {
+	if err := rowKinds[d.kindOf(name)].merge(ctx, s, d, name); err != nil {
 		return err
 	}
-	return d.sameRows(name, s.tables[name].digest, want)
+	return d.sameRows(name, s.tables[name].digest)
 }
 
 // part returns the name of a part that is not there yet. That of a compaction has
@@ -147,11 +141,8 @@ func mergeRows[T any](ctx context.Context, s *Shard, d *Dataset, table string) e
 	if at := parts[0].BaseFirst; at != nil {
 		first = *at
 	}
-	total := d.Rows
-	if table != "" {
-		total = d.Tables[table].Rows
-	}
-	rd, err := NewReader[T](ctx, d, table, Range{0, total})
+	all, _ := d.table(table)
+	rd, err := NewReader[T](ctx, d, table, Range{0, all.Rows})
 	if err != nil {
 		return err
 	}

@@ -64,7 +64,7 @@ func sameDataset(t *testing.T, a, b *Dataset) {
 	}
 	check(t, Verify(t.Context(), b))
 	check(t, VerifyRows(t.Context(), b))
-	check(t, b.CheckCounts())
+	check(t, b.check(b.uri))
 	for n := 1; n < 8; n++ {
 		for i := range n {
 			x, err := a.Slice(t.Context(), i, n)

@@ -52,10 +52,26 @@ func (m *Manifest) PartsOf(table string) []Part {
 	if parts := m.Compacted.of(table); parts != nil {
 		return parts
 	}
-	if table == "" {
-		return m.Parts
+	t, _ := m.table(table)
+	return t.Parts
+}
+
+// table returns a table as the shards wrote it, and whether there is one; "" is the
+// main one.
+func (m *Manifest) table(name string) (t Table, ok bool) {
+	if name == "" {
+		return Table{m.Rows, m.RowsDigest, m.Parts}, true
 	}
-	return m.Tables[table].Parts
+	t, ok = m.Tables[name]
+	return t, ok
+}
+
+// kindOf returns the row kind of a table.
+func (m *Manifest) kindOf(table string) formats.Kind {
+	if table == "" {
+		return m.Kind
+	}
+	return formats.Kind(table)
 }
 
 // tables returns the names of the tables, the main one first.
@@ -89,7 +105,7 @@ func (m *Manifest) StoredBytes() (bytes int64) {
 }
 
 // checkCompacted compares the parts of the compaction with the tables.
-func (m *Manifest) checkCompacted(tables map[string]Table, seen map[string]bool) error {
+func (m *Manifest) checkCompacted(seen map[string]bool) error {
 	c := m.Compacted
 	if (c != nil) != (m.Format == compactedFormat) && m.Format != prunedFormat {
 		return fmt.Errorf("the format %q does not go with the field \"compacted\"", m.Format)
@@ -101,11 +117,12 @@ func (m *Manifest) checkCompacted(tables map[string]Table, seen map[string]bool)
 		return fmt.Errorf("the field \"compacted\" is not of a compaction")
 	}
 	for name := range c.Tables {
-		if _, ok := tables[name]; !ok || name == "" {
+		if _, ok := m.Tables[name]; !ok || name == "" {
 			return fmt.Errorf("the compacted table %q is not a table of the dataset", name)
 		}
 	}
-	for name, t := range tables {
+	for _, name := range m.tables() {
+		t, _ := m.table(name)
 		if t.Parts = c.of(name); t.Parts == nil {
 			continue
 		}
@@ -145,11 +162,7 @@ func (d *Dataset) Small(partSize int64) (tables []string) {
 		return nil
 	}
 	for _, table := range d.tables() {
-		kind := table
-		if table == "" {
-			kind = string(d.Kind)
-		}
-		if _, known := rowKinds[kind]; known && d.mergeable(d.PartsOf(table), partSize) {
+		if _, known := rowKinds[d.kindOf(table)]; known && d.mergeable(d.PartsOf(table), partSize) {
 			tables = append(tables, table)
 		}
 	}

@@ -10,6 +10,11 @@ import (
 // Each yields the rows of a range of a table ("": the dataset's own rows), in
 // order. A row is valid until the next; an error is the last that is yielded.
 func Each[T any](ctx context.Context, d *Dataset, table string, r Range) iter.Seq2[*T, error] {
+	return each[T](ctx, d, table, r, 1024)
+}
+
+// each is Each with the number of rows that are decoded at once.
+func each[T any](ctx context.Context, d *Dataset, table string, r Range, rows int) iter.Seq2[*T, error] {
 	return func(yield func(*T, error) bool) {
 		rd, err := NewReader[T](ctx, d, table, r)
 		if err != nil {
@@ -17,7 +22,7 @@ func Each[T any](ctx context.Context, d *Dataset, table string, r Range) iter.Se
 			return
 		}
 		defer rd.Close()
-		buf := make([]T, 1024)
+		buf := make([]T, rows)
 		for {
 			n, err := rd.Read(buf)
 			for i := range buf[:n] {

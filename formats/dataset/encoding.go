@@ -19,10 +19,10 @@ func (m *Manifest) encode() []byte {
 		if out.Len() > 0 {
 			out.WriteString(",")
 		}
-		out.WriteString("\n " + string(encodeText(name)) + ": ")
+		out.WriteString("\n " + string(indented(name)) + ": ")
 		out.Write(value)
 	}
-	field("format", encodeText(m.Format))
+	field("format", indented(m.Format))
 	field("dataset", m.raw)
 	if len(m.Gates) > 0 {
 		field("gates", indented(m.Gates))
@@ -42,20 +42,13 @@ func (m *Manifest) encode() []byte {
 	return slices.Concat([]byte("{"), out.Bytes(), []byte("\n}\n"))
 }
 
-// encodeContent returns the same bytes for equal values.
-func encodeContent(c Content) json.RawMessage { return indented(c) }
-
-// indented returns a value as a field of the manifest.
+// indented returns a value as a field of the manifest: the same bytes for equal
+// values.
 func indented(v any) []byte {
 	data, err := json.MarshalIndent(v, " ", " ")
 	if err != nil {
 		panic("dataset: not JSON: " + err.Error()) // Identity and Commit have checked what callers pass in
 	}
-	return data
-}
-
-func encodeText(s string) []byte {
-	data, _ := json.Marshal(s) // a string always is JSON
 	return data
 }
 

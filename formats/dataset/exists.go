@@ -3,6 +3,7 @@ package dataset
 import (
 	"encoding/json"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 )
@@ -96,17 +97,9 @@ func value[V any](m map[string]V, key string) any {
 }
 
 func keysOf[V any](a, b map[string]V) []string {
-	var out []string
-	for k := range a {
-		out = append(out, k)
-	}
-	for k := range b {
-		if _, both := a[k]; !both {
-			out = append(out, k)
-		}
-	}
-	slices.Sort(out)
-	return out
+	keys := slices.AppendSeq(slices.Collect(maps.Keys(a)), maps.Keys(b))
+	slices.Sort(keys)
+	return slices.Compact(keys)
 }
 
 // short returns a value for a message: JSON, cut when it is long.

@@ -99,7 +99,7 @@ func FuzzSegment(f *testing.F) {
 	if err := j.Append(ctx, group(0, 2)); err != nil {
 		f.Fatal(err)
 	}
-	key := j.list()[0].key
+	key := j.list()[0].Key
 	good, err := j.bucket.Read(ctx, key)
 	if err != nil {
 		f.Fatal(err)

@@ -39,17 +39,12 @@ type Journal[T any] struct {
 	Expected int64
 
 	mu       sync.Mutex
-	segments []segment // in name order
+	segments []storage.Object // in the order of their keys
 	next     int
 }
 
 // noteExpected is the key of Journal.Expected in a segment's metadata.
 const noteExpected = "rollmill.journal.expected"
-
-type segment struct {
-	key  string
-	size int64
-}
 
 // OpenJournal returns the journal with what earlier runs of this shard left.
 func OpenJournal[T any](ctx context.Context, s *Shard) (*Journal[T], error) {
@@ -62,7 +57,7 @@ func OpenJournal[T any](ctx context.Context, s *Shard) (*Journal[T], error) {
 		if _, err := fmt.Sscanf(strings.TrimPrefix(o.Key, j.dir), "%d-", &n); err != nil {
 			return nil, formats.Invalid(storage.Join(s.bucket.URI(), o.Key), "", nil, "not a journal segment")
 		}
-		j.segments = append(j.segments, segment{o.Key, o.Size})
+		j.segments = append(j.segments, o)
 		j.next = max(j.next, n+1)
 	}
 	return j, nil
@@ -93,8 +88,8 @@ func (j *Journal[T]) Append(ctx context.Context, rows []T) error {
 	}
 	j.mu.Lock()
 	defer j.mu.Unlock()
-	j.segments = append(j.segments, segment{key, int64(len(data))})
-	slices.SortFunc(j.segments, func(a, b segment) int { return strings.Compare(a.key, b.key) })
+	j.segments = append(j.segments, storage.Object{Key: key, Size: int64(len(data))})
+	slices.SortFunc(j.segments, func(a, b storage.Object) int { return strings.Compare(a.Key, b.Key) })
 	return nil
 }
 
@@ -106,7 +101,7 @@ func segmentDigest(data []byte) string {
 }
 
 // list returns the present segments.
-func (j *Journal[T]) list() []segment {
+func (j *Journal[T]) list() []storage.Object {
 	j.mu.Lock()
 	defer j.mu.Unlock()
 	return slices.Clone(j.segments)
@@ -114,13 +109,13 @@ func (j *Journal[T]) list() []segment {
 
 // load reads a whole segment. A segment that cannot be read is an error that
 // names it: generating its rows cost money, so only the user may delete them.
-func (j *Journal[T]) load(ctx context.Context, s segment) ([]T, error) {
-	place := storage.Join(j.bucket.URI(), s.key)
-	data, err := j.bucket.ReadLimited(ctx, s.key, s.size)
+func (j *Journal[T]) load(ctx context.Context, s storage.Object) ([]T, error) {
+	place := storage.Join(j.bucket.URI(), s.Key)
+	data, err := j.bucket.ReadLimited(ctx, s.Key, s.Size)
 	if err != nil {
 		return nil, err
 	}
-	if digest := segmentDigest(data); !strings.HasSuffix(s.key, "-"+digest+".parquet") {
+	if digest := segmentDigest(data); !strings.HasSuffix(s.Key, "-"+digest+".parquet") {
 		return nil, formats.Invalid(place, "restore it, or delete it to have its trajectories made again", nil,
 			"damaged journal segment: its digest is %s, which its name does not say", digest)
 	}
@@ -128,7 +123,7 @@ func (j *Journal[T]) load(ctx context.Context, s segment) ([]T, error) {
 	if err != nil {
 		return nil, err
 	}
-	r, more, err := readRows[T](false)(f, 0, f.Rows())
+	r, more, err := readRows[T](false, nil)(f, 0, f.Rows())
 	if err != nil {
 		return nil, err
 	}
@@ -159,17 +154,17 @@ func (j *Journal[T]) Rows(ctx context.Context) iter.Seq2[*T, error] {
 }
 
 // all yields the rows of each segment, and loads several concurrently.
-func (j *Journal[T]) all(ctx context.Context, segments []segment) iter.Seq2[[]T, error] {
+func (j *Journal[T]) all(ctx context.Context, segments []storage.Object) iter.Seq2[[]T, error] {
 	return inOrder(ctx, len(segments), window(segments), func(ctx context.Context, i int) ([]T, error) {
 		return j.load(ctx, segments[i])
 	})
 }
 
 // window returns how many segments may be loaded concurrently.
-func window(segments []segment) int {
+func window(segments []storage.Object) int {
 	var largest int64
 	for _, s := range segments {
-		largest = max(largest, s.decoded(0))
+		largest = max(largest, decodedBytes(s, 0))
 	}
 	return int(min(max(1, loadBytes/max(1, largest)), atOnce))
 }
@@ -185,4 +180,4 @@ const (
 	rowBytes  = 3 << 10
 )
 
-func (s segment) decoded(rows int) int64 { return s.size*inflation + int64(rows)*rowBytes }
+func decodedBytes(s storage.Object, rows int) int64 { return s.Size*inflation + int64(rows)*rowBytes }

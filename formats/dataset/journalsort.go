@@ -6,6 +6,8 @@ import (
 	"iter"
 	"reflect"
 	"slices"
+
+	"github.com/rollmill/rollmill/storage"
 )
 
 // sortBytes bounds the memory of the rows that Sorted holds. It is more than
@@ -63,7 +65,7 @@ type entry struct {
 
 // index reads every segment once and sorts the rows. With the places it takes
 // 20 bytes of memory for each.
-func (j *Journal[T]) index(ctx context.Context, segments []segment, rank func(*T) int64) ([]entry, error) {
+func (j *Journal[T]) index(ctx context.Context, segments []storage.Object, rank func(*T) int64) ([]entry, error) {
 	var out []entry
 	s := int32(0)
 	for rows, err := range j.all(ctx, segments) {

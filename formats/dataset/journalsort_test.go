@@ -91,7 +91,7 @@ func TestSortingLoadsSegmentsRarely(t *testing.T) {
 			j, reads := segmented(t, inSegments(c.order, size))
 			total := int64(0)
 			for _, s := range j.list() {
-				total += s.decoded(size)
+				total += decodedBytes(s, size)
 			}
 			next := 0
 			for rows, err := range j.sorted(t.Context(), byGeneration, total/c.windows+1) {

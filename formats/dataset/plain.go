@@ -143,7 +143,7 @@ func newPlain(ctx context.Context, b *storage.Bucket, uri string, files []storag
 	d.digest = hex.EncodeToString(sum.Sum(nil))
 	d.Identity = d.digest[:16]
 	d.standIn(d.digest)
-	d.raw = encodeContent(d.Content)
+	d.raw = indented(d.Content)
 	return d, nil
 }
 
@@ -182,9 +182,9 @@ func checkMinimum(f *parquet.File, has map[string]bool) error {
 	known := f.Names()
 	var missing []string
 	for _, c := range plainMinimum {
-		list, _, nested := cutLast(c.path)
-		there := func(name string) bool { return strings.HasPrefix(name, list+".") }
-		if has[c.path] || nested && list != "messages" && !slices.ContainsFunc(known, there) {
+		list := c.path[:strings.LastIndex(c.path, ".")+1] // with its dot; "" for a column of the row
+		there := func(name string) bool { return strings.HasPrefix(name, list) }
+		if has[c.path] || list != "" && list != "messages." && !slices.ContainsFunc(known, there) {
 			continue
 		}
 		missing = append(missing, fmt.Sprintf("%s (%s)%s", c.path, c.meaning, nearest(c.path, known)))
@@ -202,15 +202,6 @@ func counted(n int) string {
 		return "a column"
 	}
 	return fmt.Sprintf("%d columns", n)
-}
-
-// cutLast splits a path at its last dot.
-func cutLast(name string) (list, column string, nested bool) {
-	i := strings.LastIndex(name, ".")
-	if i < 0 {
-		return "", name, false
-	}
-	return name[:i], name[i+1:], true
 }
 
 // nearest returns a remark that names the known column with the most similar

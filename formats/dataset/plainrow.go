@@ -1,6 +1,7 @@
 package dataset
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -125,8 +126,8 @@ func (p *plainRow) trajectory(c *plainColumns) (*formats.Trajectory, error) {
 	if !slices.Contains(formats.Statuses, t.Status) {
 		return nil, fmt.Errorf("status %q is none of %s", t.Status, strings.Join(formats.Statuses, ", "))
 	}
-	t.StopReason = or(t.StopReason, stopReasons[t.Status])
-	t.Example = or(t.Example, "{}")
+	t.StopReason = cmp.Or(t.StopReason, stopReasons[t.Status])
+	t.Example = cmp.Or(t.Example, "{}")
 	t.Generation = value32(p.Generation, 0)
 	t.PayloadDigest = ""
 	if err := p.conversation(); err != nil {
@@ -161,7 +162,7 @@ func (p *plainRow) conversation() error {
 		t.Calls[i] = from.Call
 		t.Calls[i].Tools = value32(from.Tools, -1)
 		t.Calls[i].Target = from.Target == nil || *from.Target
-		t.Calls[i].Sampling = or(from.Sampling, "{}")
+		t.Calls[i].Sampling = cmp.Or(from.Sampling, "{}")
 	}
 	tools := int32(-1)
 	if len(t.ToolSets) == 1 {
@@ -204,13 +205,6 @@ func sampledTokens(t *formats.Trajectory, logprobs bool) (n int32) {
 		}
 	}
 	return n
-}
-
-func or(s, otherwise string) string {
-	if s == "" {
-		return otherwise
-	}
-	return s
 }
 
 func value32(p *int32, otherwise int32) int32 {

@@ -6,7 +6,9 @@ import (
 	"fmt"
 	"io"
 	"maps"
+	"path"
 	"slices"
+	"strings"
 
 	"github.com/rollmill/rollmill/formats"
 	"github.com/rollmill/rollmill/formats/parquet"
@@ -67,27 +69,23 @@ type rowReader[T any] interface {
 
 // NewReader reads a range of rows of a table; table "" is the main one.
 func NewReader[T any](ctx context.Context, d *Dataset, table string, r Range) (*Reader[T], error) {
-	rows := d.Rows
-	if table != "" {
-		t, ok := d.Tables[table]
-		if !ok {
-			return nil, formats.Invalid(d.URI(), fmt.Sprintf("its further tables are %q", slices.Sorted(maps.Keys(d.Tables))),
-				nil, "has no table %q", table)
-		}
-		rows = t.Rows
+	t, ok := d.table(table)
+	if !ok {
+		return nil, formats.Invalid(d.URI(), fmt.Sprintf("its further tables are %q", slices.Sorted(maps.Keys(d.Tables))),
+			nil, "has no table %q", table)
 	}
-	if r.First < 0 || r.Rows < 0 || r.First > rows || r.Rows > rows-r.First {
-		return nil, formats.Invalid(d.URI(), "", nil, "rows %d to %d are not among its %d", r.First, r.First+r.Rows, rows)
+	if r.First < 0 || r.Rows < 0 || r.First > t.Rows || r.Rows > t.Rows-r.First {
+		return nil, formats.Invalid(d.URI(), "", nil, "rows %d to %d are not among its %d", r.First, r.First+r.Rows, t.Rows)
 	}
 	rd := &Reader[T]{ctx: ctx, d: d, parts: d.PartsOf(table), next: r.First, end: r.First + r.Rows}
-	rd.rows = rd.rowsOf(false)
+	rd.rows = rd.rowsOf(false, nil)
 	return rd, nil
 }
 
 // rowsOf returns what makes readers of rows of a part.
-func (r *Reader[T]) rowsOf(head bool) partReader[T] {
+func (r *Reader[T]) rowsOf(head bool, without []string) partReader[T] {
 	if r.d.plain == nil {
-		return readRows[T](head)
+		return readRows[T](head, without)
 	}
 	return plainRowsOf(r, head)
 }
@@ -100,8 +98,7 @@ func NewHeadReader[T any](ctx context.Context, d *Dataset, r Range, without ...s
 	if err != nil {
 		return nil, err
 	}
-	rd.rows = rd.rowsOf(true)
-	rd.leaveOut(true, without)
+	rd.rows = rd.rowsOf(true, without)
 	return rd, nil
 }
 
@@ -113,25 +110,8 @@ func NewReaderWithout[T any](ctx context.Context, d *Dataset, r Range, columns [
 	if err != nil {
 		return nil, err
 	}
-	rd.leaveOut(false, columns)
+	rd.rows = rd.rowsOf(false, columns)
 	return rd, nil
-}
-
-func (r *Reader[T]) leaveOut(head bool, columns []string) {
-	if r.d.plain != nil || len(columns) == 0 {
-		return
-	}
-	read := parquet.NewReader[T]
-	if head {
-		read = parquet.NewHeadReader[T]
-	}
-	r.rows = rowsBy(func(f *parquet.File, first, rows int64) (*parquet.Reader[T], error) {
-		rd, err := read(f, first, rows)
-		if err == nil {
-			rd.LeaveOut(columns...)
-		}
-		return rd, err
-	}, head)
 }
 
 // NewColumnReader reads columns of a table by name, or all columns for no names:
@@ -344,7 +324,8 @@ func (d *Dataset) checkPart(f *parquet.File, p Part, place string) error {
 	if marks.Schema == "" {
 		marks.Schema = d.Schema
 	}
-	if name := formats.Missing(d.kindOf(p), marks.Schema, f.Columns()); name != "" {
+	table, _ := path.Split(p.Name)
+	if name := formats.Missing(d.kindOf(strings.TrimSuffix(table, "/")), marks.Schema, f.Columns()); name != "" {
 		return formats.Invalid(place, "", nil, "has no column %s, which schema %s has", name, marks.Schema)
 	}
 	return nil
@@ -357,10 +338,11 @@ func (d *Dataset) explain(ctx context.Context, p Part, err error) error {
 	o, statErr := d.bucket.Stat(ctx, p.Name)
 	switch {
 	case errors.Is(statErr, storage.ErrNotExist):
-		if now, err := readCurrent(ctx, d.bucket); err == nil && PrunedIn(now.damage) != nil {
+		now, err := readCurrent(ctx, d.bucket)
+		switch {
+		case err == nil && PrunedIn(now.damage) != nil:
 			return now.damage
-		}
-		if now, err := readCurrent(ctx, d.bucket); err == nil && now.replaced(p.Name) {
+		case err == nil && now.replaced(p.Name):
 			return formats.Invalid(place, "run the command again: the rows are in other parts", statErr,
 				"the dataset was compacted since it was opened, and the part is gone")
 		}
@@ -432,36 +414,22 @@ func drain[T any](read func([]T) (int, error), claimed int64) ([]T, error) {
 // same string. The slice is reused between calls.
 func Groups[T any](ctx context.Context, d *Dataset, table string, r Range, key func(*T) string,
 	f func(first int64, rows []T) error) error {
-	rd, err := NewReader[T](ctx, d, table, r)
-	if err != nil {
-		return err
-	}
-	defer rd.Close()
-	buf := make([]T, 64)
 	var group []T
 	var name string
 	first := r.First
-	for {
-		n, err := rd.Read(buf)
-		for i := range buf[:n] {
-			if k := key(&buf[i]); len(group) > 0 && k != name {
-				if err := f(first, group); err != nil {
-					return err
-				}
-				first += int64(len(group))
-				group = group[:0]
-				name = k
-			} else {
-				name = k
-			}
-			group = append(group, buf[i])
-		}
-		if errors.Is(err, io.EOF) {
-			break
-		}
+	for row, err := range each[T](ctx, d, table, r, 64) {
 		if err != nil {
 			return err
 		}
+		k := key(row)
+		if len(group) > 0 && k != name {
+			if err := f(first, group); err != nil {
+				return err
+			}
+			first += int64(len(group))
+			group = group[:0]
+		}
+		name, group = k, append(group, *row)
 	}
 	if len(group) == 0 {
 		return nil

@@ -1,10 +1,10 @@
 package dataset
 
 import (
+	"cmp"
 	"context"
 	"maps"
 	"slices"
-	"sort"
 
 	"github.com/rollmill/rollmill/formats"
 	"github.com/rollmill/rollmill/storage"
@@ -76,7 +76,7 @@ func merge(all []record) Manifest {
 		gates = append(gates, g.Gate)
 	}
 	m.Gates = judge(&m, gates)
-	m.raw = encodeContent(m.Content)
+	m.raw = indented(m.Content)
 	return m
 }
 
@@ -131,12 +131,7 @@ func readAllRecords(ctx context.Context, b *storage.Bucket, r run) ([]record, er
 }
 
 func sortedRuns(found map[run]map[int]bool) []run {
-	out := slices.Collect(maps.Keys(found))
-	sort.Slice(out, func(i, j int) bool {
-		if out[i].identity != out[j].identity {
-			return out[i].identity < out[j].identity
-		}
-		return out[i].of < out[j].of
+	return slices.SortedFunc(maps.Keys(found), func(a, b run) int {
+		return cmp.Or(cmp.Compare(a.identity, b.identity), cmp.Compare(a.of, b.of))
 	})
-	return out
 }

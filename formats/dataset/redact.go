@@ -1,9 +1,6 @@
 package dataset
 
 import (
-	"bytes"
-	"encoding/json"
-
 	"github.com/rollmill/rollmill/formats"
 	"github.com/rollmill/rollmill/formats/secret"
 )
@@ -37,10 +34,8 @@ func (s Spec) redacted(set *secret.Set) Spec {
 	}
 	settings := set.Settings()
 	if s.Params != nil {
-		dec := json.NewDecoder(bytes.NewReader(encode(s.Params)))
-		dec.UseNumber()
 		var params map[string]any
-		if dec.Decode(&params) == nil {
+		if unmarshal(encode(s.Params), &params) == nil {
 			settings.Value(&params)
 			s.Params = params
 		}

@@ -91,12 +91,6 @@ func hint(ctx context.Context, root string) string {
 	return root
 }
 
-// stored returns the run as a dataset may hold it.
-func (r Run) stored(ctx context.Context) Run {
-	r.Root = hint(ctx, r.Root)
-	return r
-}
-
 // RunOf returns the first run that is set: that of a thin dataset, else of its
 // base, and so on. A nil dataset has none.
 func RunOf(all ...*Dataset) Run {

@@ -1,6 +1,10 @@
 package dataset
 
-import "context"
+import (
+	"context"
+
+	"github.com/rollmill/rollmill/storage"
+)
 
 // sortWindow holds the next rows of a sorted index, as many as fit the limit.
 // When a row is missing, its segment is loaded, and those of its rows that are
@@ -8,7 +12,7 @@ import "context"
 // the limit away from where it was loaded, in whatever order its rows are.
 type sortWindow[T any] struct {
 	journal  *Journal[T]
-	segments []segment
+	segments []storage.Object
 	index    []entry
 	places   [][]int32 // in the index, of each segment's rows
 	sizes    []int64   // of a row of each segment, approximately
@@ -27,7 +31,7 @@ type loaded[T any] struct {
 	err  error
 }
 
-func newSortWindow[T any](j *Journal[T], segments []segment, index []entry, limit int64) *sortWindow[T] {
+func newSortWindow[T any](j *Journal[T], segments []storage.Object, index []entry, limit int64) *sortWindow[T] {
 	w := &sortWindow[T]{
 		journal: j, segments: segments, index: index, places: make([][]int32, len(segments)),
 		sizes: make([]int64, len(segments)),
@@ -39,7 +43,7 @@ func newSortWindow[T any](j *Journal[T], segments []segment, index []entry, limi
 	}
 	for s, n := range rows {
 		w.places[s] = make([]int32, n)
-		w.sizes[s] = segments[s].decoded(n) / int64(max(1, n))
+		w.sizes[s] = decodedBytes(segments[s], n) / int64(max(1, n))
 	}
 	for i, e := range index {
 		w.places[e.segment][e.row] = int32(i)

@@ -31,7 +31,7 @@ func tidy(ctx context.Context, b *storage.Bucket, m *Manifest) error {
 	if err != nil {
 		return err
 	}
-	return left.remove(ctx, b)
+	return removeAll(ctx, b, left.records, left.rest, left.parts, left.journals)
 }
 
 // leftAt returns what can be removed of the objects of a place; none once the
@@ -43,7 +43,7 @@ func leftAt(ctx context.Context, b *storage.Bucket, at current, all []storage.Ob
 	if !at.manifest.isIn(all) {
 		left.parts, left.records, left.rest, left.journals = nil, nil, nil, nil
 	}
-	if left.none() {
+	if len(left.records)+len(left.rest)+len(left.parts)+len(left.journals) == 0 {
 		return left, nil
 	}
 	// A writer announces itself before its first part. So the writer of a part
@@ -84,11 +84,6 @@ func (m *Manifest) isIn(all []storage.Object) bool {
 	return !slices.ContainsFunc(m.storedParts(), func(p Part) bool { return !there[p.Name] })
 }
 
-// remove removes what was found.
-func (l *leftovers) remove(ctx context.Context, b *storage.Bucket) error {
-	return removeAll(ctx, b, l.records, l.rest, l.parts, l.journals)
-}
-
 func list(ctx context.Context, b *storage.Bucket, prefix string) ([]storage.Object, error) {
 	var out []storage.Object
 	for o, err := range b.List(ctx, prefix) {
@@ -109,10 +104,6 @@ type leftovers struct {
 	journals []storage.Object // of this identity
 	live     map[run][]int    // runs that may still replace the dataset, and their records
 	begun    []storage.Object // of live runs, and journals of others: their rows cost money and may still be needed
-}
-
-func (l *leftovers) none() bool {
-	return len(l.records)+len(l.rest)+len(l.parts)+len(l.journals) == 0
 }
 
 // find sorts the objects of two lists into those that stay and those that do
@@ -199,7 +190,7 @@ func (l *leftovers) spare(ctx context.Context, b *storage.Bucket) error {
 		if named[o.Key] {
 			continue
 		}
-		digest, err := digestOf(ctx, b, o)
+		digest, err := digestAt(ctx, b, o.Key)
 		if errors.Is(err, storage.ErrNotExist) {
 			continue
 		}
@@ -218,12 +209,17 @@ func (l *leftovers) spare(ctx context.Context, b *storage.Bucket) error {
 	return nil
 }
 
-func digestOf(ctx context.Context, b *storage.Bucket, o storage.Object) (string, error) {
-	src, err := b.Open(ctx, o.Key)
+func digestAt(ctx context.Context, b *storage.Bucket, key string) (string, error) {
+	src, err := b.Open(ctx, key)
 	if err != nil {
 		return "", err
 	}
 	defer src.Close()
+	return digestOf(src)
+}
+
+// digestOf returns the SHA-256 of a part, hex.
+func digestOf(src storage.Reader) (string, error) {
 	h := sha256.New()
 	if _, err := io.CopyBuffer(h, io.NewSectionReader(src, 0, src.Size()), make([]byte, 1<<20)); err != nil {
 		return "", err

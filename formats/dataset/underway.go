@@ -37,8 +37,7 @@ type Segment struct {
 	Shard int
 	Time  time.Time
 
-	key  string
-	size int64
+	object storage.Object
 }
 
 // LookUnderway lists what exists of the dataset at a URI. If several runs left
@@ -89,7 +88,7 @@ func (u *Underway) add(r run, file string, o storage.Object) {
 	text, is := strings.CutPrefix(folder, "journal-")
 	shard, err := strconv.Atoi(strings.TrimSuffix(text, "/"))
 	if is && err == nil && path.Ext(name) == ".parquet" {
-		u.Segments = append(u.Segments, Segment{Name: file, Shard: shard, Time: o.ModTime, key: o.Key, size: o.Size})
+		u.Segments = append(u.Segments, Segment{Name: file, Shard: shard, Time: o.ModTime, object: o})
 	}
 }
 
@@ -102,12 +101,12 @@ func (u *Underway) Record(ctx context.Context, s FinishedShard) (Manifest, error
 // ReadSegment returns the rows of a segment, with the columns that T has.
 func ReadSegment[T any](ctx context.Context, u *Underway, s Segment) ([]T, error) {
 	j := &Journal[T]{bucket: u.bucket}
-	return j.load(ctx, segment{s.key, s.size})
+	return j.load(ctx, s.object)
 }
 
 // Expected returns how many rows the segment's shard will have, or 0 if it does not
 // say.
 func (u *Underway) Expected(ctx context.Context, s Segment) (int64, error) {
-	_, of, err := segmentRows(ctx, u.bucket, storage.Object{Key: s.key, Size: s.size})
+	_, of, err := segmentRows(ctx, u.bucket, s.object)
 	return of, err
 }

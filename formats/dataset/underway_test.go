@@ -96,7 +96,7 @@ func TestADamagedSegmentIsNamed(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	name := filepath.Join(uri, u.Segments[0].key)
+	name := filepath.Join(uri, u.Segments[0].object.Key)
 	data, err := os.ReadFile(name)
 	if err != nil {
 		t.Fatal(err)

@@ -10,14 +10,21 @@ import (
 )
 
 // readRows returns what makes readers of rows of a file, without the payload if
-// head is true. When a newer minor version wrote columns for which T has no
-// field, and T keeps such columns, it also makes a reader of these.
-func readRows[T any](head bool) partReader[T] {
+// head is true, and without the columns named. When a newer minor version wrote
+// columns for which T has no field, and T keeps such columns, it also makes a
+// reader of these.
+func readRows[T any](head bool, without []string) partReader[T] {
 	read := parquet.NewReader[T]
 	if head {
 		read = parquet.NewHeadReader[T]
 	}
-	return rowsBy(read, head)
+	return rowsBy(func(f *parquet.File, first, rows int64) (*parquet.Reader[T], error) {
+		r, err := read(f, first, rows)
+		if err == nil && len(without) > 0 {
+			r.LeaveOut(without...)
+		}
+		return r, err
+	}, head)
 }
 
 // rowsBy is readRows with a function that makes a reader of the known columns.

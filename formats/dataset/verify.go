@@ -3,11 +3,6 @@ package dataset
 import (
 	"bytes"
 	"context"
-	"crypto/sha256"
-	"encoding/hex"
-	"errors"
-	"io"
-	"maps"
 	"slices"
 
 	"github.com/rollmill/rollmill/formats"
@@ -29,11 +24,8 @@ func Verify(ctx context.Context, d *Dataset) error {
 	if err := d.verifyRecords(ctx); err != nil {
 		return err
 	}
-	if err := d.verifyRows(ctx, "", d.Rows, d.RowsDigest); err != nil {
-		return err
-	}
-	for _, name := range slices.Sorted(maps.Keys(d.Tables)) {
-		if err := d.verifyRows(ctx, name, d.Tables[name].Rows, d.Tables[name].RowsDigest); err != nil {
+	for _, name := range d.tables() {
+		if err := d.verifyRows(ctx, name); err != nil {
 			return err
 		}
 	}
@@ -83,11 +75,11 @@ func (d *Dataset) verifyBytes(ctx context.Context, p Part) error {
 		return err
 	}
 	defer src.Close()
-	h := sha256.New()
-	if _, err := io.CopyBuffer(h, io.NewSectionReader(src, 0, p.Bytes), make([]byte, 1<<20)); err != nil {
+	got, err := digestOf(src)
+	if err != nil {
 		return err
 	}
-	if got := hex.EncodeToString(h.Sum(nil)); got != p.Digest && p.Digest != "" {
+	if got != p.Digest && p.Digest != "" {
 		return formats.Invalid(storage.Join(d.URI(), p.Name), "", nil, "the part's digest is %s; the manifest says %s",
 			got, p.Digest)
 	}
@@ -96,78 +88,65 @@ func (d *Dataset) verifyBytes(ctx context.Context, p Part) error {
 
 // verifyRows counts and digests a table's rows. For a table of an unknown row
 // kind only the digests of the parts are compared.
-func (d *Dataset) verifyRows(ctx context.Context, table string, rows int64, want formats.RowsDigest) error {
-	kind := table
-	if table == "" {
-		kind = string(d.Kind)
-	}
-	of, known := rowKinds[kind]
+func (d *Dataset) verifyRows(ctx context.Context, table string) error {
+	of, known := rowKinds[d.kindOf(table)]
 	if !known {
 		return nil
 	}
-	got, err := of.digest(ctx, d, table, Range{0, rows})
+	got, err := of.digest(ctx, d, table)
 	if err != nil {
 		return err
 	}
-	return d.sameRows(table, got, want)
+	return d.sameRows(table, got)
 }
 
-func (d *Dataset) sameRows(table string, got, want formats.RowsDigest) error {
-	if got != want {
-		return formats.Invalid(d.URI(), "", nil, "table %q has rows digest %s; the manifest says %s", table, got, want)
+// sameRows compares the digest of a table's rows with the manifest.
+func (d *Dataset) sameRows(table string, got formats.RowsDigest) error {
+	if t, _ := d.table(table); got != t.RowsDigest {
+		return formats.Invalid(d.URI(), "", nil, "table %q has rows digest %s; the manifest says %s", table, got, t.RowsDigest)
 	}
 	return nil
 }
 
 // rowKind is what can be done with the rows of a table whatever they are.
 type rowKind struct {
-	digest func(context.Context, *Dataset, string, Range) (formats.RowsDigest, error)
+	digest func(context.Context, *Dataset, string) (formats.RowsDigest, error)
 	merge  func(context.Context, *Shard, *Dataset, string) error
 }
 
 // rowKinds are the known kinds of rows, by the kind of the main table or the name
 // of a further one.
-var rowKinds = map[string]rowKind{
-	string(formats.KindTrajectories): {digestRows[formats.Trajectory], mergeWide},
-	string(formats.KindScores):       thin[formats.Score](),
-	string(formats.KindGroups):       thin[formats.Member](),
-	formats.TableGroups:              thin[formats.GroupStats](),
-	formats.TablePairs:               thin[formats.Pair](),
-	formats.TableLabels:              thin[formats.Label](),
-	formats.TableDecisions:           thin[formats.Decision](),
-	formats.TablePlan:                thin[formats.Planned](),
+var rowKinds = map[formats.Kind]rowKind{
+	formats.KindTrajectories: {digestRows[formats.Trajectory], mergeWide},
+	formats.KindScores:       thin[formats.Score](),
+	formats.KindGroups:       thin[formats.Member](),
+	formats.TableGroups:      thin[formats.GroupStats](),
+	formats.TablePairs:       thin[formats.Pair](),
+	formats.TableLabels:      thin[formats.Label](),
+	formats.TableDecisions:   thin[formats.Decision](),
+	formats.TablePlan:        thin[formats.Planned](),
 }
 
 func thin[T any]() rowKind { return rowKind{digestRows[T], mergeRows[T]} }
 
-func digestRows[T any](ctx context.Context, d *Dataset, table string, r Range) (formats.RowsDigest, error) {
-	var sum formats.RowsDigest
-	rd, err := NewReader[T](ctx, d, table, r)
-	if err != nil {
-		return sum, err
-	}
-	defer rd.Close()
-	buf := make([]T, 64)
-	for at := r.First; ; {
-		n, err := rd.Read(buf)
-		for i := range buf[:n] {
-			if t, wide := any(&buf[i]).(*formats.Trajectory); wide {
-				written := t.PayloadDigest
-				if t.SetPayloadDigest(); t.PayloadDigest != written {
-					e := formats.Invalid(d.URI(), "", nil, "the payload digest of trajectory %q is %s; its row says %s",
-						t.TrajectoryID, t.PayloadDigest, written)
-					e.Row = at + int64(i)
-					return sum, e
-				}
-			}
-			sum.Add(formats.Digest(&buf[i]))
-		}
-		at += int64(n)
-		if errors.Is(err, io.EOF) {
-			return sum, nil
-		}
+func digestRows[T any](ctx context.Context, d *Dataset, table string) (sum formats.RowsDigest, err error) {
+	all, _ := d.table(table)
+	at := int64(0)
+	for row, err := range each[T](ctx, d, table, Range{0, all.Rows}, 64) {
 		if err != nil {
 			return sum, err
 		}
+		if t, wide := any(row).(*formats.Trajectory); wide {
+			written := t.PayloadDigest
+			if t.SetPayloadDigest(); t.PayloadDigest != written {
+				e := formats.Invalid(d.URI(), "", nil, "the payload digest of trajectory %q is %s; its row says %s",
+					t.TrajectoryID, t.PayloadDigest, written)
+				e.Row = at
+				return sum, e
+			}
+		}
+		sum.Add(formats.Digest(row))
+		at++
 	}
+	return sum, nil
 }

@@ -20,7 +20,7 @@ func VerifyRows(ctx context.Context, d *Dataset) error {
 		return err
 	}
 	if d.Kind != formats.KindTrajectories {
-		return d.verifyRows(ctx, "", d.Rows, d.RowsDigest)
+		return d.verifyRows(ctx, "")
 	}
 	rd, err := NewHeadReader[formats.Trajectory](ctx, d, d.All())
 	if err != nil {
@@ -35,7 +35,7 @@ func VerifyRows(ctx context.Context, d *Dataset) error {
 			got.Add(formats.Digest(&buf[i]))
 		}
 		if errors.Is(err, io.EOF) {
-			return d.sameRows("", got, d.RowsDigest)
+			return d.sameRows("", got)
 		}
 		if err != nil {
 			return err

@@ -1,6 +1,7 @@
 package dataset
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"sync"
@@ -50,9 +51,7 @@ type Shard struct {
 // was there when the command began: see Began. If there is another one at the end,
 // Commit fails and leaves the newer dataset unchanged.
 func Begin(ctx context.Context, uri string, spec Spec, o Options) (*Shard, error) {
-	if o.Of == 0 {
-		o.Of = 1
-	}
+	o.Of = cmp.Or(o.Of, 1)
 	if o.Shard < 0 || o.Of < 1 || o.Of > MaxShards || o.Shard >= o.Of {
 		return nil, fmt.Errorf("begin %q: no shard %d of %d", storage.Redact(uri), o.Shard, o.Of)
 	}
@@ -66,16 +65,10 @@ func Begin(ctx context.Context, uri string, spec Spec, o Options) (*Shard, error
 	if o.hook != nil {
 		bucket = bucket.WithHook(o.hook)
 	}
-	if o.partSize == 0 {
-		o.partSize = partBytes
-	}
-	if o.partHeld == 0 {
-		o.partHeld = partLight
-	}
-	spec.Run = spec.Run.stored(ctx)
+	spec.Run.Root = hint(ctx, spec.Run.Root)
 	s := &Shard{bucket: bucket, uri: uri, spec: spec.redacted(secret.From(ctx)), secrets: secret.From(ctx),
 		run: run{identity: spec.Identity(), of: o.Of}, shard: o.Shard,
-		partSize: o.partSize, partHeld: o.partHeld, tables: map[string]*table{}}
+		partSize: cmp.Or(o.partSize, partBytes), partHeld: cmp.Or(o.partHeld, partLight), tables: map[string]*table{}}
 	if err := s.look(ctx, o.Overwrite); err != nil {
 		return nil, err
 	}

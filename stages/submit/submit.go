@@ -48,9 +48,6 @@ func Run(ctx context.Context, o Options) (Result, error) {
 	if err != nil {
 		return Result{}, fmt.Errorf("opening the curated dataset: %w", err)
 	}
-	if err := d.CheckCounts(); err != nil {
-		return Result{}, fmt.Errorf("opening the curated dataset: %w", err)
-	}
 	if o.Run == "" {
 		if o.Run, err = runOf(ctx, d); err != nil {
 			return Result{}, fmt.Errorf("reading the curated dataset: %w", err)
