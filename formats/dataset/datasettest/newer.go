@@ -50,7 +50,8 @@ func Newer(ctx context.Context, folder string, groups int) ([]Trajectory, error)
 	return all, relabel(folder)
 }
 
-// fill copies the fields that both structs have.
+// fill copies the fields that both structs have. The elements of lists that differ
+// begin with those of formats.
 func fill(to, from reflect.Value) {
 	for i := range to.NumField() {
 		source := from.FieldByName(to.Type().Field(i).Name)
@@ -61,7 +62,7 @@ func fill(to, from reflect.Value) {
 		default:
 			to.Field(i).Set(reflect.MakeSlice(to.Field(i).Type(), source.Len(), source.Len()))
 			for k := range source.Len() {
-				fill(to.Field(i).Index(k), source.Index(k))
+				to.Field(i).Index(k).Field(0).Set(source.Index(k))
 			}
 		}
 	}

@@ -74,23 +74,7 @@ type Origin struct {
 
 // Message is that of formats with additional columns.
 type Message struct {
-	Parent         int32              `parquet:"parent,delta"`
-	Role           string             `parquet:"role,dict"`
-	Content        string             `parquet:"content,optional"`
-	ContentParts   string             `parquet:"content_parts,optional"`
-	Name           string             `parquet:"name,optional,dict"`
-	Reasoning      string             `parquet:"reasoning,optional"`
-	ToolCallID     string             `parquet:"tool_call_id,optional"`
-	ToolCalls      []formats.ToolCall `parquet:"tool_calls,list"`
-	Sampled        bool               `parquet:"sampled"`
-	FinishReason   string             `parquet:"finish_reason,optional,dict"`
-	Call           int32              `parquet:"call,delta"`
-	Branch         string             `parquet:"branch,optional,dict"`
-	TokenIDs       []int32            `parquet:"token_ids,optional,list"`
-	Logprobs       []float32          `parquet:"logprobs,optional,list" parquet-element:",split"`
-	TokenTexts     []string           `parquet:"token_texts,optional,list"`
-	PromptDeltaIDs []int32            `parquet:"prompt_delta_ids,optional,list"`
-	PrefixBreak    string             `parquet:"prefix_break,optional,dict"`
+	formats.Message
 
 	Certainty *float64  `parquet:"certainty,optional"`
 	Spans     []Span    `parquet:"spans,optional,list"`
@@ -105,20 +89,7 @@ type Span struct {
 
 // Call is that of formats with additional columns.
 type Call struct {
-	Model            string `parquet:"model,dict"`
-	PolicyVersion    *int64 `parquet:"policy_version,optional"`
-	Sampling         string `parquet:"sampling"`
-	Tools            int32  `parquet:"tools,delta"`
-	PromptTokens     int32  `parquet:"prompt_tokens,delta"`
-	CompletionTokens int32  `parquet:"completion_tokens,delta"`
-	CachedTokens     int32  `parquet:"cached_tokens,delta" rollmill:"volatile"`
-	Target           bool   `parquet:"target"`
-	LogprobsMode     string `parquet:"logprobs_mode,optional,dict"`
-	Function         string `parquet:"function,optional,dict"`
-	Error            string `parquet:"error,optional"`
-	Endpoint         string `parquet:"endpoint,optional,dict" rollmill:"volatile"`
-	LatencyMS        int64  `parquet:"latency_ms,delta" rollmill:"volatile"`
-	Attempts         int32  `parquet:"attempts,delta" rollmill:"volatile"`
+	formats.Call
 
 	QueueMS int64  `parquet:"queue_ms,optional" rollmill:"volatile"`
 	Adapter string `parquet:"adapter,optional,dict"`
@@ -126,11 +97,7 @@ type Call struct {
 
 // NamedReward is that of formats with additional columns.
 type NamedReward struct {
-	Name    string   `parquet:"name,dict"`
-	Value   *float64 `parquet:"value,optional"`
-	Weight  float64  `parquet:"weight"`
-	Failure string   `parquet:"failure,optional,dict"`
-	Error   string   `parquet:"error,optional"`
+	formats.NamedReward
 
 	Unit string `parquet:"unit,optional"`
 }
