@@ -137,8 +137,14 @@ func (s *Sorter) merge(yield func(Record) bool) error {
 		}
 	}
 	s.arena, s.list = nil, nil
+	return s.file.merge(s.memory/2, yield)
+}
+
+// merge yields the records of all runs, which are sorted, in order. It reads the
+// runs at once, through buffers that take about this much memory.
+func (s *file) merge(memory int64, yield func(Record) bool) error {
 	var runs merging
-	for _, r := range s.file.readers(s.memory / 2) {
+	for _, r := range s.readers(memory) {
 		run := &run{from: r}
 		if err := run.next(); err != nil {
 			return err
@@ -200,8 +206,7 @@ func (m merging) Less(i, j int) bool { return bytes.Compare(m[i].Key, m[j].Key) 
 func (m merging) Swap(i, j int)      { m[i], m[j] = m[j], m[i] }
 func (m *merging) Push(x any)        { *m = append(*m, x.(*run)) }
 func (m *merging) Pop() any {
-	old := *m
-	last := old[len(old)-1]
-	*m = old[:len(old)-1]
+	last := (*m)[len(*m)-1]
+	*m = (*m)[:len(*m)-1]
 	return last
 }
