@@ -190,14 +190,13 @@ func (p *page) present(c *column, from, to int) int {
 // addEntries adds entries [from, to) of a page, whose values are [first, end).
 func (g *columnBuffer) addEntries(p *page, from, to, first, end int) {
 	g.entries += to - from
-	g.present += end - first
 	if p.reps != nil {
 		g.reps = append(g.reps, p.reps[from:to]...)
 	}
 	if p.defs != nil {
 		g.defs = append(g.defs, p.defs[from:to]...)
 	}
-	v, n := &p.values, int64(end-first)
+	v := &p.values
 	switch g.node.kind {
 	case format.Boolean:
 		for _, b := range v.bools[first:end] {
@@ -207,24 +206,19 @@ func (g *columnBuffer) addEntries(p *page, from, to, first, end int) {
 			}
 			g.bits = append(g.bits, bit)
 		}
-		g.size += n
 	case format.Int32:
 		g.i32 = append(g.i32, v.i32[first:end]...)
-		g.size += 4 * n
 	case format.Int64:
 		g.i64 = append(g.i64, v.i64[first:end]...)
-		g.size += 8 * n
 	case format.Float:
 		g.f32 = append(g.f32, v.f32[first:end]...)
-		g.size += 4 * n
 	case format.Double:
 		g.f64 = append(g.f64, v.f64[first:end]...)
-		g.size += 8 * n
 	case format.ByteArray:
 		for _, s := range v.strs[first:end] {
-			g.text = append(g.text, s...)
-			g.offsets = append(g.offsets, uint32(len(g.text)))
-			g.size += int64(len(s))
+			g.addString(s)
 		}
+		return
 	}
+	g.addedNumbers(end - first)
 }
