@@ -5,7 +5,6 @@ import (
 	"io"
 	"sync"
 	"testing"
-	"unsafe"
 
 	pq "github.com/parquet-go/parquet-go"
 	"golang.org/x/sys/unix"
@@ -16,12 +15,11 @@ import (
 
 // wide is 2048 rows of about 28 kB, made once.
 var wide = sync.OnceValues(func() (groups [][]formats.Trajectory, logical int64) {
-	s := newSizes(layoutOf[formats.Trajectory]().leaves, false)
+	leaves := layoutOf[formats.Trajectory]().leaves
 	for rows := range random.Trajectories(1, random.Options{Groups: 256, Scored: true}) {
 		groups = append(groups, rows)
-		for i := range rows {
-			s.measure(unsafe.Pointer(&rows[i]))
-			logical += s.total
+		for _, l := range leaves {
+			logical += l.bytesOf(rowSliceOf(rows))
 		}
 	}
 	return groups, logical

@@ -246,7 +246,7 @@ func NewWriterWith[T any](out io.Writer, u *Unknown) (*Writer[T], error) {
 		return nil, err
 	}
 	w := newWriter[T](out, l)
-	w.unknown, w.unknownSizes = u, newSizes(l.leaves, true)
+	w.unknown = u
 	if u.note != "" {
 		w.Note(formats.MarksKey, u.note)
 	}
@@ -314,28 +314,19 @@ func (u *Unknown) encoding(n *node) format.Encoding {
 	return plain
 }
 
-// carriers returns the rows as carriers.
-func (w *Writer[T]) carriers(rows []T) []formats.Carrier {
-	out := make([]formats.Carrier, len(rows))
+// unknownOf returns the unknown columns of rows, which are carriers.
+func unknownOf[T any](rows []T, u *Unknown) (out []*formats.Unknown, err error) {
 	for i := range rows {
-		out[i], _ = any(&rows[i]).(formats.Carrier)
-	}
-	return out
-}
-
-// of returns the unknown columns of rows, and their uncompressed bytes.
-func (u *Unknown) of(rows []formats.Carrier, sizes *sizes) (out []*formats.Unknown, bytes int64, err error) {
-	for i, row := range rows {
+		row, _ := any(&rows[i]).(formats.Carrier)
 		its := row.Unknown()
 		if its == nil || its.Columns.Type() != u.typ {
-			return nil, 0, fmt.Errorf("row %d has other columns that this version does not know than the row before", i)
+			return nil, fmt.Errorf("row %d has other columns that this version does not know than the row before", i)
 		}
 		if !its.Fits(row) {
-			return nil, 0, fmt.Errorf("row %d: its lists have other lengths than in columns that this version "+
+			return nil, fmt.Errorf("row %d: its lists have other lengths than in columns that this version "+
 				"does not know", i)
 		}
-		sizes.measure(its.At)
-		out, bytes = append(out, its), bytes+sizes.total
+		out = append(out, its)
 	}
-	return out, bytes, nil
+	return out, nil
 }

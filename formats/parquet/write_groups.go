@@ -21,7 +21,7 @@ func (w *Writer[T]) WriteGroups(rows []T, ends []int) (bool, error) {
 		w.together = append(w.together, t)
 		total += t.bytes
 	}
-	heavy := w.sizes != nil // else only rows bound a row group
+	heavy := len(g.heavy) > 0 // else only rows bound a row group
 	// Pages with their levels have less than twice the bytes of their values.
 	if total > MaxTogether || heavy && (g.bytes+total > rowGroupBytes || g.heavySize()+2*total > heavyBytes) {
 		for i, c := range g.chunks {
@@ -86,38 +86,24 @@ func (c *chunk) full() int64 {
 func (c *chunk) addExampleGroups(rows rowSlice, ends []int) error {
 	from := 0
 	for _, end := range ends {
-		group := rows.between(from, end)
-		from = end
-		if c.paged {
-			if err := c.addExampleGroup(group); err != nil {
-				return err
-			}
-			continue
-		}
-		if c.heavy && c.bytesOf(group) >= joinPage {
-			if err := c.endPage(); err != nil {
-				return err
-			}
-		}
-		if c.addRows(group); c.size < c.full() {
-			continue
-		}
-		if err := c.endPage(); err != nil {
+		if err := c.addExampleGroup(rows.between(from, end)); err != nil {
 			return err
 		}
+		from = end
 	}
 	return nil
 }
 
-// addExampleGroup adds an example group to a paged leaf, and ends its pages.
+// addExampleGroup adds an example group, and ends its pages: of a heavy or paged leaf
+// for which it alone fills a page, it shares none.
 func (c *chunk) addExampleGroup(rows rowSlice) error {
-	alone := c.bytesOf(rows) >= joinPage
+	alone := (c.heavy || c.paged) && c.bytesOf(rows) >= joinPage
 	if alone {
 		if err := c.endPage(); err != nil {
 			return err
 		}
 	}
-	if c.addRows(rows); !alone && c.size < pageBytes {
+	if c.addRows(rows); !alone && c.size < c.full() {
 		return nil
 	}
 	return c.endPage()

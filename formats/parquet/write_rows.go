@@ -18,12 +18,11 @@ import (
 type Writer[T any] struct {
 	layout *layout
 	file   *fileWriter
-	sizes  *sizes // nil without heavy leaves
+	sizes  []int64 // of the last example group, by column: see measure
 
 	together []together // of the last WriteGroups, by column
 
-	unknown      *Unknown // columns that are written in addition to those of T; nil for none
-	unknownSizes *sizes
+	unknown *Unknown // columns that are written in addition to those of T; nil for none
 
 	current, spare *rowGroupBuffer
 	ending         chan error // of the row group before; nil for none
@@ -71,10 +70,7 @@ func (g *rowGroupBuffer) reset() {
 func NewWriter[T any](out io.Writer) *Writer[T] { return newWriter[T](out, layoutOf[T]()) }
 
 func newWriter[T any](out io.Writer, l *layout) *Writer[T] {
-	w := &Writer[T]{layout: l, current: newRowGroupBuffer(l)}
-	if len(w.current.heavy) > 0 {
-		w.sizes = newSizes(l.leaves, false)
-	}
+	w := &Writer[T]{layout: l, sizes: make([]int64, len(l.leaves)), current: newRowGroupBuffer(l)}
 	w.file = newFileWriter(out, l, w.current.chunks)
 	return w
 }
@@ -91,19 +87,17 @@ func (w *Writer[T]) Write(rows []T) error {
 	return w.failed
 }
 
-func (w *Writer[T]) add(rows []T) error {
-	total, columnSizes, err := w.measure(rows)
-	if err != nil {
+func (w *Writer[T]) add(rows []T) (err error) {
+	in := rowSliceOf(rows)
+	if err := w.checkRows(in); err != nil {
 		return err
 	}
-	in := rowSliceOf(rows)
 	if w.unknown != nil {
-		bytes := int64(0)
-		if in.unknown, bytes, err = w.unknown.of(w.carriers(rows), w.unknownSizes); err != nil {
+		if in.unknown, err = unknownOf(rows, w.unknown); err != nil {
 			return err
 		}
-		total += bytes
 	}
+	total := w.measure(in)
 	g := w.current
 	if g.rows > 0 && (len(g.ranges) > 0 || g.full(int64(len(rows)), total)) {
 		if err := w.flush(); err != nil {
@@ -112,10 +106,10 @@ func (w *Writer[T]) add(rows []T) error {
 		g = w.current
 	}
 	// A leaf for which the example group alone fills a page shares no page.
-	if err := endPages(g.heavy, func(c *chunk) bool { return columnSizes[c.node.leaf] >= joinPage }); err != nil {
+	if err := endPages(g.heavy, func(c *chunk) bool { return w.sizes[c.node.leaf] >= joinPage }); err != nil {
 		return err
 	}
-	if err := g.addRows(in, columnSizes); err != nil {
+	if err := g.addRows(in, w.sizes); err != nil {
 		return err
 	}
 	w.rows += int64(len(rows))
@@ -123,7 +117,7 @@ func (w *Writer[T]) add(rows []T) error {
 	g.bytes += total
 	return endPages(g.chunks, func(c *chunk) bool {
 		if c.heavy { // the rest of a split group must not be joined with the next
-			return c.size >= joinPage || columnSizes[c.node.leaf] > splitPage
+			return c.size >= joinPage || w.sizes[c.node.leaf] > splitPage
 		}
 		return c.size >= pageBytes
 	})
@@ -170,29 +164,30 @@ func (g *rowGroupBuffer) addRows(rows rowSlice, sizes []int64) error {
 	return nil
 }
 
-// measure returns the uncompressed size of an example group, and of each of its columns.
-// Without heavy leaves it measures nothing: row groups are bounded by rows. The
-// sizes of columns are valid until the next call.
-func (w *Writer[T]) measure(rows []T) (total int64, columnSizes []int64, err error) {
-	if w.sizes == nil {
-		return 0, nil, nil
-	}
-	columnSizes = w.sizes.sums
-	clear(columnSizes)
-	in := rowSliceOf(rows)
-	for i := range rows {
-		w.sizes.measure(in.at(i))
-		total += w.sizes.total
+// checkRows refuses a row with more bytes in a heavy column than fit in a page.
+func (w *Writer[T]) checkRows(rows rowSlice) error {
+	for i := range rows.n {
 		for _, c := range w.current.heavy {
-			n := w.sizes.columns[c.node.leaf]
-			columnSizes[c.node.leaf] += n
-			if n > maxPage/2 {
-				return 0, nil, fmt.Errorf("row %d: %s has %d bytes; at most %d fit in a page", w.rows+int64(i), c.name,
-					n, maxPage/2)
+			if n := c.bytes(rows.at(i), c.lists); n > MaxColumnBytes {
+				return fmt.Errorf("row %d: %s has %d bytes; at most %d fit in a page", w.rows+int64(i), c.name, n,
+					MaxColumnBytes)
 			}
 		}
 	}
-	return total, columnSizes, nil
+	return nil
+}
+
+// measure returns the uncompressed size of an example group, and sets those of its
+// columns. Without heavy leaves it measures only unknown columns: row groups are
+// bounded by rows.
+func (w *Writer[T]) measure(rows rowSlice) (total int64) {
+	for i, c := range w.current.chunks {
+		if len(w.current.heavy) > 0 || c.unknown {
+			w.sizes[i] = c.bytesOf(rows)
+			total += w.sizes[i]
+		}
+	}
+	return total
 }
 
 // endPages ends the pages of some columns, each on its own processor:

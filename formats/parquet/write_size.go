@@ -5,38 +5,14 @@ import (
 	"unsafe" // sizes of the fields of rows of any type, by their offsets
 )
 
-// sizes measures the uncompressed bytes of rows: of all columns, and of each.
-type sizes struct {
-	leaves  []*leaf
-	total   int64
-	columns []int64
-	sums    []int64 // of columns of an example group, for Writer.measure
-}
-
-// newSizes measures the known or the unknown columns of rows in a file with these
-// leaves.
-func newSizes(leaves []*leaf, unknown bool) *sizes {
-	s := &sizes{columns: make([]int64, len(leaves)), sums: make([]int64, len(leaves))}
-	for _, l := range leaves {
-		if l.unknown == unknown {
-			s.leaves = append(s.leaves, l)
-		}
-	}
-	return s
-}
-
-// measure measures the row at p, and replaces the last result.
-func (s *sizes) measure(p unsafe.Pointer) {
-	s.total = 0
-	for _, l := range s.leaves {
-		n := l.bytes(p, l.lists)
-		s.columns[l.node.leaf] = n
-		s.total += n
-	}
-}
-
 // bytesOf returns the uncompressed bytes of the leaf's values in rows.
 func (l *leaf) bytesOf(rows rowSlice) (n int64) {
+	if l.unknown {
+		for _, u := range rows.unknown {
+			n += l.bytes(u.At, l.lists)
+		}
+		return n
+	}
 	if kind := l.typ.Kind(); len(l.lists) == 0 && kind != reflect.String && kind != reflect.Pointer {
 		return int64(rows.n) * int64(l.typ.Size())
 	}
@@ -96,12 +72,9 @@ const MaxColumnBytes = maxPage / 2
 // Oversize returns the column in which a row has more than MaxColumnBytes, and
 // the number of bytes. The name is "" when the row can be written.
 func Oversize[T any](row *T) (column string, bytes int64) {
-	l := layoutOf[T]()
-	s := newSizes(l.leaves, false)
-	s.measure(unsafe.Pointer(row))
-	for i, n := range s.columns {
-		if n > MaxColumnBytes && n > bytes {
-			column, bytes = columnName(l.paths[i]), n
+	for _, leaf := range layoutOf[T]().leaves {
+		if n := leaf.bytes(unsafe.Pointer(row), leaf.lists); n > MaxColumnBytes && n > bytes {
+			column, bytes = leaf.name, n
 		}
 	}
 	return column, bytes
