@@ -4,7 +4,6 @@ import (
 	"sync"
 
 	"github.com/klauspost/compress/zstd"
-	"github.com/parquet-go/parquet-go/format"
 )
 
 // codec is zstd level 1 with entropy-coded literals. parquet-go's own codec does
@@ -41,9 +40,6 @@ var decoders = sync.Pool{New: func() any {
 	}
 	return d
 }}
-
-func (codec) String() string                            { return "ZSTD" }
-func (codec) CompressionCodec() format.CompressionCodec { return format.Zstd }
 
 func (codec) Encode(dst, src []byte) ([]byte, error) {
 	pool := encoders

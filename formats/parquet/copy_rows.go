@@ -10,7 +10,7 @@ import (
 	"github.com/rollmill/rollmill/formats"
 )
 
-// Copyable reports whether Writer.Copy can copy the payload of a file's rows:
+// Copyable reports whether Writer.CopyFrom can copy the payload of a file's rows:
 // its columns are those of T, and its heavy leaves have the layout of a Writer,
 // in pages that can be located without reading others. Files of other tools and
 // of other versions of T are not copyable and are decoded.
@@ -69,25 +69,19 @@ type rowRange struct {
 	begins, ends bool  // it has the first or the last row of an example group
 }
 
-// Copy adds one example group, as Write does, with their payload from another
-// file: it ignores fields with the tag rollmill:"payload", and the payload of
-// rows[i] is that of row at[i] of f; the indexes ascend. Other fields may differ
-// from that row, except those of paged leaves. Heavy and paged pages of which
-// every row is copied are copied unchanged after their checksums were verified.
-// Other heavy pages, and light leaves, are decoded. f must be Copyable[T] and
-// stay open as long as Holds says.
-func (w *Writer[T]) Copy(f *File, at []int64, rows []T) error {
-	return w.CopyFrom([]Source{{f, at}}, rows)
-}
-
 // Source is some rows of a file, in ascending order.
 type Source struct {
 	File *File
 	At   []int64
 }
 
-// CopyFrom is Copy for one example group whose payload is in several files:
-// rows has those of the first source, then those of the next.
+// CopyFrom adds one example group, as Write does, with its payload from other files:
+// rows has those of the first source, then those of the next. It ignores fields with
+// the tag rollmill:"payload", and takes these from the rows of the sources. Other
+// fields may differ from those rows, except those of paged leaves. Heavy and paged
+// pages of which every row is copied are copied unchanged after their checksums were
+// verified. Other heavy pages, and light leaves, are decoded. Each file must be
+// Copyable[T] and stay open as long as Holds says.
 func (w *Writer[T]) CopyFrom(from []Source, rows []T) error {
 	if w.closed {
 		return fmt.Errorf("write Parquet: %w", io.ErrClosedPipe)

@@ -284,3 +284,8 @@ func TestDamageIsNotCopied(t *testing.T) {
 		refused(t, l.name, err)
 	}
 }
+
+// Copy adds one example group whose payload is in one file.
+func (w *Writer[T]) Copy(f *File, at []int64, rows []T) error {
+	return w.CopyFrom([]Source{{f, at}}, rows)
+}

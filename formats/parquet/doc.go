@@ -27,7 +27,7 @@
 //     written at the end (write_deferred), before page indexes and footer (write_file).
 //     write_size measures rows: this bounds row groups and pages, and what a row may
 //     have.
-//   - copy_*.go: Writer.Copy adds rows of other files (copy_rows). Pages of which every
+//   - copy_*.go: Writer.CopyFrom adds rows of other files (copy_rows). Pages of which every
 //     row is copied are found (copy_pages; copy_paged for light leaves) and copied
 //     without decoding, many in one range of bytes (copy_ranges); of other pages, rows
 //     are decoded and encoded (copy_values). Writer.CopyColumns copies whole columns of

@@ -158,15 +158,8 @@ func (f *File) Names() []string {
 // "messages.content".
 func (f *File) Columns() []string {
 	var out []string
-	var walk func(n *node, path []string)
-	walk = func(n *node, path []string) {
-		if n.leaf >= 0 {
-			out = append(out, columnName(path))
-		}
-		for _, c := range n.children {
-			walk(c, append(path[:len(path):len(path)], c.name))
-		}
+	for _, n := range f.leaves {
+		out = append(out, columnName(n.path))
 	}
-	walk(f.root, nil)
 	return out
 }

@@ -25,17 +25,6 @@ const (
 	maxIndex   = 16 << 20  // for the pages of one chunk: enough for a million
 )
 
-// readFooter reads the metadata of a file, which must not be trusted before
-// check, and the digest of the footer.
-func readFooter(src io.ReaderAt, size int64, name string) (*format.FileMetaData, string, error) {
-	footer, err := footerBytes(src, size, name)
-	if err != nil {
-		return nil, "", err
-	}
-	meta, err := decodeFooter(footer, name)
-	return meta, digestOf(footer), err
-}
-
 // footerBytes reads the footer, with its length and the magic number.
 func footerBytes(src io.ReaderAt, size int64, name string) ([]byte, error) {
 	bad := func(text string, args ...any) ([]byte, error) {
@@ -62,6 +51,7 @@ func footerBytes(src io.ReaderAt, size int64, name string) ([]byte, error) {
 	return whole, readAt(src, whole, size-n)
 }
 
+// decodeFooter returns the metadata of a file, which must not be trusted before check.
 func decodeFooter(footer []byte, name string) (*format.FileMetaData, error) {
 	data := footer[:len(footer)-footerEnd]
 	if err := checkWidth(schemaLen(data), name); err != nil { // it may be too much to decode

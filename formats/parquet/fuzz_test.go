@@ -43,7 +43,7 @@ func readSome[T any](t testing.TB, data []byte) (rows []T, err error) {
 	t.Helper()
 	f, err := Open(bytes.NewReader(data), int64(len(data)), "broken.parquet")
 	if err == nil {
-		f.Budget(smallBudget)
+		f.budget = smallBudget
 		var r *Reader[T]
 		if r, err = NewReader[T](f, 0, f.Rows()); err == nil {
 			for err == nil && len(rows) < 1000 {

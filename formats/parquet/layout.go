@@ -35,11 +35,11 @@ const (
 
 // heavy lists the leaves that hold nearly all bytes of wide rows, as marked in
 // the column documentation. They have neither dictionary nor statistics, and
-// Writer.Copy copies them by the page.
+// Writer.CopyFrom copies them by the page.
 var heavy = marked(func(c *formats.Column) bool { return c.Heavy })
 
 // paged lists light leaves that are texts as long as those of heavy ones. A page
-// of theirs has whole example groups, unless these are small, so that Writer.Copy copies
+// of theirs has whole example groups, unless these are small, so that Writer.CopyFrom copies
 // them by the page as well.
 var paged = marked(func(c *formats.Column) bool { return c.Paged })
 
@@ -90,7 +90,11 @@ func layoutOf[T any]() *layout {
 	if err := w.Close(); err != nil {
 		panic(err)
 	}
-	meta, _, err := readFooter(bytes.NewReader(empty.Bytes()), int64(empty.Len()), t.String())
+	footer, err := footerBytes(bytes.NewReader(empty.Bytes()), int64(empty.Len()), t.String())
+	if err != nil {
+		panic(err)
+	}
+	meta, err := decodeFooter(footer, t.String())
 	if err != nil {
 		panic(err)
 	}

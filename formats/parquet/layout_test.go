@@ -3,6 +3,7 @@ package parquet
 import (
 	"bytes"
 	"context"
+	"io"
 	"os"
 	"path/filepath"
 	"strings"
@@ -398,4 +399,14 @@ func arrowTable(t testing.TB, data []byte) arrow.Table {
 		t.Fatal(err)
 	}
 	return table
+}
+
+// readFooter returns the metadata of a file, and the digest of its footer.
+func readFooter(src io.ReaderAt, size int64, name string) (*format.FileMetaData, string, error) {
+	footer, err := footerBytes(src, size, name)
+	if err != nil {
+		return nil, "", err
+	}
+	meta, err := decodeFooter(footer, name)
+	return meta, digestOf(footer), err
 }

@@ -142,12 +142,10 @@ func (c *cursor) entry(p unsafe.Pointer) error {
 			return err
 		}
 	}
-	if def == byte(c.node.def) {
-		c.set(unsafe.Add(p, c.off))
-	} else if c.foreign && c.member {
+	if def < byte(c.node.def) && c.foreign && c.member {
 		return badValue("a list has an element that is null")
 	}
-	c.at++
+	c.setFields(unsafe.Add(p, c.off), 0, 1)
 	return nil
 }
 
@@ -250,10 +248,7 @@ func (c *cursor) setNumbers(p unsafe.Pointer, l *list) error {
 		if err != nil {
 			return err
 		}
-		if defs[c.at] == max {
-			c.set(first)
-		}
-		c.at++
+		c.setFields(first, 0, 1)
 		return nil
 	}
 	n := end - c.at
@@ -284,28 +279,6 @@ func prefixOf(levels []byte, v byte) int {
 		n++
 	}
 	return n
-}
-
-// set stores the next value in the field at p.
-func (c *cursor) set(p unsafe.Pointer) {
-	i := c.value
-	c.value++
-	v := &c.page.values
-	pointer := c.typ.Kind() == reflect.Pointer
-	switch c.leaf.kind {
-	case format.ByteArray:
-		put(p, v.strs, i, pointer)
-	case format.Int32:
-		put(p, v.i32, i, pointer)
-	case format.Int64:
-		put(p, v.i64, i, pointer)
-	case format.Float:
-		put(p, v.f32, i, pointer)
-	case format.Double:
-		put(p, v.f64, i, pointer)
-	case format.Boolean:
-		put(p, v.bools, i, pointer)
-	}
 }
 
 func put[V any](p unsafe.Pointer, values []V, i int, pointer bool) {

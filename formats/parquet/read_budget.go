@@ -14,12 +14,9 @@ const (
 	budgetLimit = 1 << 30
 )
 
-// Budget sets the number of bytes that each reader of the file may hold at once
-// and return in one call of Read. By default it is 512 MiB plus 64 times the
-// file's size, at most 1 GiB. A file that needs more is a formats.InputError
-// that names the budget. Call it before NewReader.
-func (f *File) Budget(bytes int64) { f.budget = bytes }
-
+// defaultBudget returns the number of bytes that each reader of a file may hold at
+// once and return in one call of Read. A file that needs more is a formats.InputError
+// that names the budget.
 func defaultBudget(size int64) int64 {
 	return min(budgetBase+budgetRate*min(size, budgetLimit/budgetRate), budgetLimit)
 }

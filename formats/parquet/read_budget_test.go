@@ -104,7 +104,7 @@ func TestABudgetIsKept(t *testing.T) {
 		ok     bool
 	}{{1 << 20, true}, {4 * 12 << 12, false}, {0, false}} {
 		f := opened(t, data)
-		f.Budget(c.budget)
+		f.budget = c.budget
 		r, err := NewReader[numbers](f, 0, f.Rows())
 		if err != nil {
 			t.Fatal(err)
@@ -120,7 +120,7 @@ func TestABudgetIsKept(t *testing.T) {
 func TestABudgetIsForWhatIsHeldAtOnce(t *testing.T) {
 	data := fileOf(t, varied(40))
 	f := opened(t, data)
-	f.Budget(2 << 20)
+	f.budget = 2 << 20
 	r, err := NewReader[formats.Trajectory](f, 0, f.Rows())
 	if err != nil {
 		t.Fatal(err)

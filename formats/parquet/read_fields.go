@@ -10,7 +10,7 @@ import (
 // Most columns are fields of a row, or of the elements of one list of a row. Many
 // values of these are set at once here; cursor.entry sets one of any column.
 
-// setFields sets the leaf's field, which is in no list, in the next n rows of the
+// setFields sets n fields of the leaf, stride bytes apart, to the next entries of the
 // page. The first field is at p.
 func (c *cursor) setFields(p unsafe.Pointer, stride uintptr, n int) {
 	v := &c.page.values

@@ -27,7 +27,7 @@ var foreign = append(slices.Clone(codecs), format.Gzip, format.Brotli, format.Lz
 // An error in the bytes, or a type that is not supported, is a
 // formats.InputError that names the file, and the column and row if there is
 // one; errors of src are returned wrapped. Memory is bounded like that of a
-// Reader: see File.Budget.
+// Reader: see defaultBudget.
 func JSON(name string, src io.ReaderAt, size int64) iter.Seq2[json.RawMessage, error] {
 	return func(yield func(json.RawMessage, error) bool) {
 		s, err := newJSONScan(name, src, size)

@@ -64,11 +64,7 @@ func (f *File) newReader(leaves []*leaf, first, rows int64) (reader, error) {
 // Read fills rows and returns how many it set, and io.EOF after the last row. A
 // damaged file is a formats.InputError with the row.
 func (r *Reader[T]) Read(rows []T) (n int, err error) {
-	defer func() {
-		if v := recover(); v != nil { // parquet-go, on bytes that all checks accepted
-			err = r.fail("", badPage("%v", v))
-		}
-	}()
+	defer r.refusePanic(&err)
 	r.budget.releaseRows()
 	if r.uses != nil {
 		r.uses.read = r.next + int64(len(rows))
@@ -94,11 +90,7 @@ func (r *Reader[T]) Read(rows []T) (n int, err error) {
 // Skip skips rows, of which it decodes as little as it can. It returns io.EOF if
 // there are not as many.
 func (r *reader) Skip(rows int64) (err error) {
-	defer func() {
-		if v := recover(); v != nil { // parquet-go, on bytes that all checks accepted
-			err = r.fail("", badPage("%v", v))
-		}
-	}()
+	defer r.refusePanic(&err)
 	if rows > r.end-r.next {
 		return io.EOF
 	}
@@ -212,17 +204,12 @@ func (c *cursor) inherit(spent *cursor) {
 // NewHeadReader returns a reader of rows without their payload: fields with the
 // tag rollmill:"payload" stay empty, and their columns are not fetched.
 func NewHeadReader[T any](f *File, first, rows int64) (*Reader[T], error) {
-	r, err := NewReader[T](f, first, rows)
-	if err != nil {
-		return nil, err
-	}
-	r.dropPayload(nil)
-	return r, nil
+	return NewPartReader[T](f, first, rows, nil)
 }
 
 // NewPartReader returns a reader of rows with only those columns of their payload
-// for which keep returns true. Its argument is a column's name, as in
-// "messages.content".
+// for which keep returns true, none if it is nil. Its argument is a column's name, as
+// in "messages.content".
 func NewPartReader[T any](f *File, first, rows int64, keep func(column string) bool) (*Reader[T], error) {
 	r, err := NewReader[T](f, first, rows)
 	if err != nil {
@@ -311,6 +298,14 @@ func readIndex[I any](src io.ReaderAt, offset int64, length int32) (index I, err
 		return index, badPage("its index: %v", err)
 	}
 	return index, nil
+}
+
+// refusePanic turns a panic of parquet-go, on bytes that all checks accepted, into an
+// error.
+func (r *reader) refusePanic(err *error) {
+	if v := recover(); v != nil {
+		*err = r.fail("", badPage("%v", v))
+	}
 }
 
 func (r *reader) fail(column string, err error) error {

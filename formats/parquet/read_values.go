@@ -86,6 +86,7 @@ func (c *column) direct(v *values, data []byte, enc format.Encoding, n int, keep
 	if err := c.room(n, keep); err != nil {
 		return err
 	}
+	got := n
 	switch {
 	case c.kind == format.Boolean && enc == format.Plain:
 		v.bools = v.bools[:0]
@@ -94,21 +95,31 @@ func (c *column) direct(v *values, data []byte, enc format.Encoding, n int, keep
 		}
 	case c.kind == format.Int32:
 		v.i32, err = e.DecodeInt32(grown(v.i32, n), data)
+		got = len(v.i32)
 	case c.kind == format.Int64:
 		v.i64, err = e.DecodeInt64(grown(v.i64, n), data)
+		got = len(v.i64)
 	case c.kind == format.Float:
 		v.f32, err = e.DecodeFloat(grown(v.f32, n), data)
+		got = len(v.f32)
 	case c.kind == format.Double:
 		v.f64, err = e.DecodeDouble(grown(v.f64, n), data)
+		got = len(v.f64)
 	case c.kind == format.ByteArray || c.length > 0:
 		err = c.decodeTexts(v, data, e, n, keep)
+		got = len(v.strs)
 	default:
 		return c.unread(enc)
 	}
-	if errors.Is(err, encoding.ErrNotSupported) {
+	switch {
+	case errors.Is(err, encoding.ErrNotSupported):
 		return c.unread(enc)
+	case err != nil:
+		return badPage("%v", err)
+	case got != n:
+		return badPage("%d values where there are %d", got, n)
 	}
-	return c.counted(v, n, err)
+	return nil
 }
 
 func (c *column) unread(enc format.Encoding) error {
@@ -217,32 +228,6 @@ func (c *column) strings(v *values, text []byte, n int) {
 	for i := 0; i+1 < len(c.offsets) && i < n; i++ {
 		v.strs = append(v.strs, all[c.offsets[i]:c.offsets[i+1]])
 	}
-}
-
-// counted checks that decoding returned as many values as the levels say.
-func (c *column) counted(v *values, n int, err error) error {
-	if err != nil {
-		return badPage("%v", err)
-	}
-	var got int
-	switch c.kind {
-	case format.Boolean:
-		got = len(v.bools)
-	case format.Int32:
-		got = len(v.i32)
-	case format.Int64:
-		got = len(v.i64)
-	case format.Float:
-		got = len(v.f32)
-	case format.Double:
-		got = len(v.f64)
-	default:
-		got = len(v.strs)
-	}
-	if got != n {
-		return badPage("%d values where there are %d", got, n)
-	}
-	return nil
 }
 
 // indexed looks up values in the chunk's dictionary.

@@ -205,11 +205,7 @@ func (u *Unknown) NewReader(f *File, first, rows int64, head bool) (*UnknownRead
 // Read sets the unknown columns of rows and returns how many it set, and io.EOF
 // after the last row.
 func (r *UnknownReader) Read(rows []formats.Unknown) (n int, err error) {
-	defer func() {
-		if v := recover(); v != nil { // parquet-go, on bytes that all checks accepted
-			err = r.fail("", badPage("%v", v))
-		}
-	}()
+	defer r.refusePanic(&err)
 	r.budget.releaseRows()
 	all := rowSlice{base: reflect.MakeSlice(reflect.SliceOf(r.of.typ), len(rows), len(rows)).UnsafePointer(),
 		stride: r.of.typ.Size(), n: len(rows)}

@@ -334,7 +334,7 @@ func (w *Writer[T]) Close() error {
 	return w.failed
 }
 
-// EndRowGroup ends the row group, after which no file is held (see Copy).
+// EndRowGroup ends the row group, after which no file is held (see Holds).
 func (w *Writer[T]) EndRowGroup() error {
 	if err := w.endRowGroup(); err != nil || w.closed || len(w.sources) == 0 {
 		return err

@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/klauspost/compress/zstd"
+	"github.com/parquet-go/parquet-go/format"
 	"pgregory.net/rapid"
 )
 
@@ -53,3 +54,7 @@ func TestRunsAreShort(t *testing.T) {
 		t.Errorf("a megabyte of zeros is packed into %d bytes", n)
 	}
 }
+
+// parquet-go compresses with codec in tests.
+func (codec) String() string                            { return "ZSTD" }
+func (codec) CompressionCodec() format.CompressionCodec { return format.Zstd }
