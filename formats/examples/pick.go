@@ -64,8 +64,7 @@ func (p *picker) add(l records.Record) error {
 	if err := json.Compact(&compact, object); err != nil {
 		return invalid(p.name, row, err, "the row is not JSON")
 	}
-	e := record{}
-	e.ID, e.Row, e.Fields = p.id(values[p.o.Names.ID]), row, compact.Bytes()
+	e := record{Example: formats.Example{ID: p.id(values[p.o.Names.ID]), Row: row, Fields: compact.Bytes()}}
 	if p.o.Unstructured {
 		e.Question = string(e.Fields)
 	} else {
@@ -76,7 +75,7 @@ func (p *picker) add(l records.Record) error {
 	if e.GeneratedAnswer != "" {
 		p.done++
 	}
-	e.Refusals = refusals(p.filters, values)
+	e.refusals = refusals(p.filters, values)
 	return p.set.spool(&e)
 }
 
@@ -133,7 +132,7 @@ func (p *picker) finish() error {
 
 // pick keeps a row or drops it.
 func (p *picker) pick(e record, underscores int) error {
-	if by := p.refusedBy(e.Refusals); by != "" {
+	if by := p.refusedBy(e.refusals); by != "" {
 		p.drop(e, DropFiltered, by)
 		return nil
 	}

@@ -9,7 +9,6 @@ import (
 	"iter"
 
 	"github.com/rollmill/rollmill/formats"
-	"github.com/rollmill/rollmill/formats/spill"
 )
 
 // Set is the examples of a task file, in the file's order. Their text is in a
@@ -39,7 +38,7 @@ func Of(list ...formats.Example) (*Set, error) {
 			err = formats.Invalid("examples", "every example needs an id of its own", nil,
 				"the id %q of example %d is empty or a duplicate", e.ID, i)
 		}
-		r := record{content: content{Example: e}}
+		r := record{Example: e}
 		if err == nil {
 			err = s.spool(&r)
 		}
@@ -133,7 +132,7 @@ func (s *Set) named(number int64) (formats.Example, error) {
 
 // spool appends a row after its length, and sets its position.
 func (s *Set) spool(r *record) error {
-	body := spill.Append(make([]byte, lengthBytes, 512), &r.content)
+	body := r.encode(make([]byte, lengthBytes, 512))
 	binary.LittleEndian.PutUint64(body, uint64(len(body)-lengthBytes))
 	at, err := s.rows.append(body)
 	r.at = span{at + lengthBytes, at + int64(len(body))}
@@ -143,12 +142,12 @@ func (s *Set) spool(r *record) error {
 const lengthBytes = 8
 
 // read decodes the row at a span.
-func (s *Set) read(at span) (r record, err error) {
+func (s *Set) read(at span) (record, error) {
 	b := make([]byte, at.to-at.from)
-	if _, err = s.rows.ReadAt(b, at.from); err == nil {
-		spill.Decode(b, &r.content)
+	if _, err := s.rows.ReadAt(b, at.from); err != nil {
+		return record{}, err
 	}
-	return r, err
+	return decode(b)
 }
 
 // record decodes the row that begins at an offset.
@@ -188,7 +187,7 @@ func (s *Set) next(in *bufio.Reader, at int64) (record, error) {
 	if _, err := io.ReadFull(in, body); err != nil {
 		return record{}, err
 	}
-	r := record{at: span{from, from + int64(n)}}
-	spill.Decode(body, &r.content)
-	return r, nil
+	r, err := decode(body)
+	r.at = span{from, from + int64(n)}
+	return r, err
 }

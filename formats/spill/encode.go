@@ -1,7 +1,6 @@
 package spill
 
 import (
-	"bytes"
 	"encoding/binary"
 	"fmt"
 	"math"
@@ -51,9 +50,6 @@ func appendValue(b []byte, v reflect.Value) []byte {
 			return append(b, 0)
 		}
 		b = binary.AppendUvarint(b, uint64(v.Len())+1)
-		if v.Type().Elem().Kind() == reflect.Uint8 {
-			return append(b, v.Bytes()...)
-		}
 		for i := range v.Len() {
 			b = appendValue(b, v.Index(i))
 		}
@@ -103,10 +99,6 @@ func (d *decoder) value(v reflect.Value) {
 	case reflect.Slice:
 		n := d.count()
 		if v.SetZero(); n == 0 {
-			return
-		}
-		if v.Type().Elem().Kind() == reflect.Uint8 {
-			v.SetBytes(bytes.Clone(d.take(n - 1)))
 			return
 		}
 		v.Set(reflect.MakeSlice(v.Type(), n-1, n-1))

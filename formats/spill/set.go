@@ -2,8 +2,10 @@ package spill
 
 import (
 	"bufio"
-	"bytes"
+	"container/heap"
 	"encoding/binary"
+	"errors"
+	"io"
 	"slices"
 )
 
@@ -46,13 +48,12 @@ func (s *Set) sort() {
 	}
 }
 
-// spill writes the numbers as keys of records without a value.
 func (s *Set) spill() error {
 	err := s.file.append(func(w *bufio.Writer) error {
-		record := [10]byte{8, 0} // the lengths of key and value
+		var b [8]byte
 		for _, n := range s.list {
-			binary.BigEndian.PutUint64(record[2:], n)
-			if _, err := w.Write(record[:]); err != nil {
+			binary.LittleEndian.PutUint64(b[:], n)
+			if _, err := w.Write(b[:]); err != nil {
 				return err
 			}
 		}
@@ -73,13 +74,61 @@ func (s *Set) Twice() (bool, error) {
 		return false, err
 	}
 	s.list = nil
-	var last []byte
-	err := s.file.merge(int64(s.limit)*4, func(r Record) bool {
-		s.twice = bytes.Equal(r.Key, last)
-		last = append(last[:0], r.Key...)
-		return !s.twice
-	})
-	return s.twice, err
+	return s.merge()
+}
+
+// merge reads all runs at once, the smallest number first.
+func (s *Set) merge() (bool, error) {
+	var runs numbers
+	for _, r := range s.file.readers(int64(s.limit) * 4) {
+		run := &numberRun{from: r}
+		if err := run.next(); err != nil {
+			return false, err
+		}
+		runs = append(runs, run)
+	}
+	heap.Init(&runs)
+	for last, begun := uint64(0), false; len(runs) > 0; begun = true {
+		n := runs[0].head
+		if begun && n == last {
+			return true, nil
+		}
+		last = n
+		switch err := runs[0].next(); {
+		case errors.Is(err, io.EOF):
+			heap.Pop(&runs)
+		case err != nil:
+			return false, err
+		default:
+			heap.Fix(&runs, 0)
+		}
+	}
+	return false, nil
+}
+
+// numberRun is one sorted run of numbers being read.
+type numberRun struct {
+	from *bufio.Reader
+	head uint64
+	buf  [8]byte
+}
+
+func (r *numberRun) next() error {
+	_, err := io.ReadFull(r.from, r.buf[:])
+	r.head = binary.LittleEndian.Uint64(r.buf[:])
+	return err
+}
+
+type numbers []*numberRun
+
+func (m numbers) Len() int           { return len(m) }
+func (m numbers) Less(i, j int) bool { return m[i].head < m[j].head }
+func (m numbers) Swap(i, j int)      { m[i], m[j] = m[j], m[i] }
+func (m *numbers) Push(x any)        { *m = append(*m, x.(*numberRun)) }
+func (m *numbers) Pop() any {
+	last := (*m)[len(*m)-1]
+	*m = (*m)[:len(*m)-1]
+	return last
 }
 
 // Close removes the file.

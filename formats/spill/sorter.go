@@ -137,14 +137,8 @@ func (s *Sorter) merge(yield func(Record) bool) error {
 		}
 	}
 	s.arena, s.list = nil, nil
-	return s.file.merge(s.memory/2, yield)
-}
-
-// merge yields the records of all runs, which are sorted, in order. It reads the
-// runs at once, through buffers that take about this much memory.
-func (s *file) merge(memory int64, yield func(Record) bool) error {
 	var runs merging
-	for _, r := range s.readers(memory) {
+	for _, r := range s.file.readers(s.memory / 2) {
 		run := &run{from: r}
 		if err := run.next(); err != nil {
 			return err
@@ -206,7 +200,8 @@ func (m merging) Less(i, j int) bool { return bytes.Compare(m[i].Key, m[j].Key) 
 func (m merging) Swap(i, j int)      { m[i], m[j] = m[j], m[i] }
 func (m *merging) Push(x any)        { *m = append(*m, x.(*run)) }
 func (m *merging) Pop() any {
-	last := (*m)[len(*m)-1]
-	*m = (*m)[:len(*m)-1]
+	old := *m
+	last := old[len(old)-1]
+	*m = old[:len(old)-1]
 	return last
 }
