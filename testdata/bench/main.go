@@ -84,7 +84,8 @@ func makes(ctx context.Context, what, much, uri, shape string) error {
 		o.Groups, o.Scored = max(1, n/shape.bytes/o.Generations), true
 		return write(ctx, rollout, "", o)
 	case "real":
-		return write(ctx, rollout, "", random.Options{Groups: max(1, n/generations), Generations: generations, Messages: 20, SampledTokens: 2000, Failures: 0.05})
+		return write(ctx, rollout, "", random.Options{Groups: max(1, n/generations), Generations: generations,
+			Messages: 20, SampledTokens: 2000, Failures: 0.05})
 	case "base":
 		score = ""
 	}
