@@ -15,6 +15,7 @@ import os
 import pathlib
 import random
 import shutil
+import signal
 import subprocess
 import sys
 import tempfile
@@ -39,11 +40,13 @@ def run(command, kill_after=None):
     start = time.perf_counter()
     with tempfile.TemporaryFile("w+") as err:
         p = subprocess.Popen([str(c) for c in command], stdout=subprocess.DEVNULL, stderr=err)
-        timer = threading.Timer(kill_after or 0, p.kill)
+        timer = threading.Timer(kill_after or 0, os.kill, (p.pid, signal.SIGKILL))  # p.kill would reap a process that has ended
         if kill_after is not None:
             timer.start()
-        os.waitid(os.P_PID, p.pid, os.WEXITED | os.WNOWAIT)  # so that the timer never meets another process of that id
+        os.waitid(os.P_PID, p.pid, os.WEXITED | os.WNOWAIT)  # the id stays taken until wait4, so the timer meets no other process
         timer.cancel()
+        if kill_after is not None:
+            timer.join()
         _, status, usage = os.wait4(p.pid, 0)
         p.returncode = os.waitstatus_to_exitcode(status)
         if p.returncode not in (0, -9) or p.returncode == -9 and kill_after is None:
