@@ -57,7 +57,7 @@ type jobSettings struct {
 
 func newJobSettings() *jobSettings {
 	o := submit.Defaults()
-	return &jobSettings{Backend: plugin.Pick(all.Backends, "art"),
+	return &jobSettings{Backend: plugin.Pick(all.Backends, ""),
 		Wait: submit.JobOptions{PollInterval: o.PollInterval, Stall: o.Stall, LeaseTTL: o.LeaseTTL}}
 }
 
@@ -71,7 +71,7 @@ func (c *jobSettings) Declare(d *plugin.Declarer) {
 	d.Heading(plugin.Execution)
 	submit.DeclareWaiting(d, &c.Wait.PollInterval, &c.Wait.Timeout, &c.Wait.Stall, &c.Wait.LeaseTTL)
 	d.Heading(plugin.Submission)
-	plugin.Choose(d, &c.Backend, "backend", "ask this `BACKEND`").Shown("that of the receipt, else art")
+	plugin.Choose(d, &c.Backend, "backend", "ask this `BACKEND`").Shown("that of the receipt")
 }
 
 // find opens the receipt, nil for none, and the ledger. in is the receipt's URI.

@@ -53,7 +53,7 @@ func TestEveryCommandPrintsJSON(t *testing.T) {
 	tasks := filepath.Join(dir, "tasks.jsonl")
 	line := []string{
 		"--set", "rollout.examples=" + tasks, "--set", "rollout.generations=2",
-		"--set", "score.reward=n=expr:generation", "--set", "submit.url=" + url, "--set", "submit.target=project/name", "--root", filepath.Join(dir, "train"),
+		"--set", "score.reward=n=expr:generation", "--set", "submit.backend=art", "--set", "submit.url=" + url, "--set", "submit.target=project/name", "--root", filepath.Join(dir, "train"),
 	}
 	chats := filepath.Join(dir, "chats.jsonl")
 	if err := os.WriteFile(chats, []byte(`{"messages":[{"role":"user","content":"q"},{"role":"assistant","content":"a"}]}`), 0o666); err != nil {
@@ -74,7 +74,7 @@ func TestEveryCommandPrintsJSON(t *testing.T) {
 		{[]string{"curate", "--in", at("group")}, 0},
 		{[]string{"submit", "--in", at("curate"), "--backend", "file", "--dry-run"}, 0},
 		{[]string{"submit", "--in", at("curate"), "--backend", "file"}, 0},
-		{[]string{"submit", "--prepare", "--url", url, "--target", "project/name", "--out", filepath.Join(dir, "policy"), "--root",
+		{[]string{"submit", "--prepare", "--backend", "art", "--url", url, "--target", "project/name", "--out", filepath.Join(dir, "policy"), "--root",
 			filepath.Join(dir, "demo")}, 0},
 		{append([]string{"check"}, line...), 0},
 		{append([]string{"train"}, line...), 0},

@@ -175,7 +175,7 @@ func TestTrainRefusesCopyOfRun(t *testing.T) {
 		code, _, stderr := rollmill(t,
 			append([]string{"train", "--run", "demo", "--root", root, "--set", "rollout.examples=" + examples, "--set", "rollout.generations=2", "--set",
 				"score.reward=x=expr:generation",
-				"--set", "submit.url=" + engine, "--set", "submit.project=tictactoe", "--set", "submit.name=demo", "--set",
+				"--set", "submit.backend=art", "--set", "submit.url=" + engine, "--set", "submit.project=tictactoe", "--set", "submit.name=demo", "--set",
 				"submit.base-model=rollmill/sandbox"}, more...)...)
 		return code, stderr
 	}

@@ -27,7 +27,7 @@ prints its URL when it is ready, and serves until it is interrupted, or until th
 command of --exec ends.
 
   rollmill sandbox --dir runs/sandbox
-  rollmill sandbox --listen 127.0.0.1:0 --exec 'rollmill train --config rollmill.yaml --set submit.url=$ROLLMILL_SANDBOX_URL'`,
+  rollmill sandbox --listen 127.0.0.1:0 --exec 'rollmill train --config rollmill.yaml --set submit.backend=art --set submit.url=$ROLLMILL_SANDBOX_URL'`,
 	Body: cli.With(newSandboxSettings, runSandbox),
 }
 

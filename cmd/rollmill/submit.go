@@ -14,6 +14,7 @@ import (
 	"github.com/rollmill/rollmill/stages"
 	"github.com/rollmill/rollmill/stages/backends"
 	"github.com/rollmill/rollmill/stages/backends/all"
+	"github.com/rollmill/rollmill/stages/backends/file"
 	"github.com/rollmill/rollmill/stages/plugin"
 	"github.com/rollmill/rollmill/stages/submit"
 	"github.com/rollmill/rollmill/storage"
@@ -23,16 +24,16 @@ var submitCommand = cli.Command{
 	Name:    "submit",
 	Heading: stagesHeading,
 	Usage:   "submit a curated dataset to a trainer, never twice",
-	Needs:   "--in, or --root and --epoch; the trainer: --backend and its address, such as --url for art",
+	Needs:   "--in, or --root and --epoch; a trainer: --backend and its address, such as --url for art",
 	About: `A batch is never trained twice: every submission is recorded in the ledger before
 it is sent. If the command is run again, it attaches to the existing job, or says
 what to do (exit code 6). It prints the URI of the receipt, which rollout --policy
-reads.
+reads. Without --backend it writes files for trainers elsewhere.
 
 ` + ledgerLocation + `
 
+  rollmill submit --in runs/demo/epoch-0/curate
   rollmill submit --in runs/demo/epoch-0/curate --backend art --url http://127.0.0.1:7999 --wait
-  rollmill submit --in runs/demo/epoch-0/curate --backend file
   rollmill submit --in runs/demo/epoch-0/curate --backend command --trainer 'python trainer.py jobs' --wait
   rollmill submit --in runs/demo/epoch-0/curate --backend openai --method dpo --base-model gpt-4.1-mini-2025-04-14
   rollmill submit --in runs/demo/epoch-0/curate --backend customizer --entity-url http://nemo.test --datastore-url http://data-store.test \
@@ -62,7 +63,7 @@ type submitSettings struct {
 type backend = plugin.Chosen[backends.TrainerSettings, backends.Kind]
 
 func newSubmitSettings() *submitSettings {
-	return &submitSettings{Stage: submit.Defaults(), Backend: plugin.Pick(all.Backends, "art"),
+	return &submitSettings{Stage: submit.Defaults(), Backend: plugin.Pick(all.Backends, file.Kind.Name),
 		In: source{what: "the curated dataset"}}
 }
 
@@ -129,6 +130,9 @@ func placeOf(b *storage.Bucket, uri string) backends.Place {
 // trainer returns the trainer of the chosen backend. The file backend writes to
 // b, whose URI is uri.
 func trainer(chosen *backend, b *storage.Bucket, uri string) (backends.Trainer, error) {
+	if chosen.Name == "" {
+		return nil, noTrainer()
+	}
 	_, settings, err := chosen.Get()
 	if err != nil {
 		return nil, err
@@ -140,7 +144,16 @@ func trainer(chosen *backend, b *storage.Bucket, uri string) (backends.Trainer, 
 	return settings.Trainer(setup)
 }
 
+// noTrainer is the error of a command that does nothing without a trainer.
+func noTrainer() error {
+	return cli.Usagef("name it: --backend, or backend in section submit of the config file; one of "+
+		strings.Join(all.Backends.Names(), ", "), "no trainer is named")
+}
+
 func runSubmit(ctx context.Context, s *cli.Session, c *submitSettings) error {
+	if c.Prepare && !s.Given("backend") {
+		return noTrainer()
+	}
 	in, out, root, err := c.places(s)
 	if err != nil {
 		return err

@@ -64,6 +64,10 @@ func runTrain(ctx context.Context, s *cli.Session, c *trainSettings) error {
 	if err != nil {
 		return err
 	}
+	if o.Submit.Trainer.Target().Backend == file.Kind.Name {
+		return cli.Usagef("name a trainer with backend in section submit; or run the five commands, which write the files",
+			"no trainer is named: --backend file, the default, trains nothing, so there is no next epoch")
+	}
 	if err := checkStages(o); err != nil {
 		return err
 	}
@@ -122,10 +126,6 @@ func (c *trainSettings) options(ctx context.Context, s *cli.Session) (train.Opti
 	})
 	if err != nil {
 		return o, err
-	}
-	if submitting.Backend.Name == file.Kind.Name {
-		return o, cli.Usagef("use the five commands, and train with another program",
-			"--backend file trains nothing, so there is no next epoch")
 	}
 	ledger := cmp.Or(submitting.Ledger, root)
 	o.FindLedger = func(ctx context.Context, in string, run dataset.Run, o *submit.Options) error {

@@ -87,7 +87,7 @@ func TestViewShowsARun(t *testing.T) {
 	code, _, stderr := rollmill(t, "train", "--root", root, "--epochs", "2", "--validation-interval", "1", "--validation-examples", tasks,
 		"--set", "rollout.examples="+tasks, "--set", "rollout.generations=4", "--set", "score.reward=n=expr:generation", "--set",
 		"score.reward=half*0.5=expr:0.5",
-		"--set", "validation.reward=n=expr:generation", "--set", "submit.url="+url, "--set", "submit.target=project/name")
+		"--set", "validation.reward=n=expr:generation", "--set", "submit.backend=art", "--set", "submit.url="+url, "--set", "submit.target=project/name")
 	if code != 0 {
 		t.Fatal(stderr)
 	}
