@@ -131,7 +131,7 @@ func parts(batch []episode, n int) [][]sample {
 		for _, e := range batch[len(batch)*k/n : len(batch)*(k+1)/n] {
 			for _, t := range e.tokens {
 				out[k] = append(out[k], sample{
-					view: t.view, phase: t.phase, word: t.id - firstWord, old: t.old,
+					view: t.view, phase: t.phase, word: t.view.word(t.id), old: t.old,
 					weight: 1 / float64(len(e.tokens)), gain: e.gain,
 				})
 			}

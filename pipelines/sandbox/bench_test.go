@@ -28,7 +28,7 @@ func BenchmarkStep(b *testing.B) {
 	p := newPolicy(64, 1)
 	samples := make([]sample, 1000)
 	for i := range samples {
-		v := newView(board{own, other, square(i % 3), own})
+		v := newView(board{own, other, square(i % 3), own}, false)
 		samples[i] = sample{view: v, phase: phase(i % 4), word: i % words, old: -1, weight: 1, gain: 1}
 	}
 	l := newLearner(p, p, &optimiser{Mean: make([]float64, len(p.weights)), Square: make([]float64, len(p.weights))}, rules{rate: 0.01, low: 100, high: 100})

@@ -78,7 +78,7 @@ func (s *Server) complete(w http.ResponseWriter, r *http.Request) (*completion, 
 	if bad != nil {
 		return nil, bad
 	}
-	v := newView(readBoard(turns))
+	v := readView(turns)
 	for i := range choices {
 		c.answers = append(c.answers, c.served.policy.sample(v, draw, i))
 	}

@@ -289,7 +289,7 @@ func TestTheUntrainedPolicyPlaysLegally(t *testing.T) {
 		const n = 2000
 		for i := range n {
 			b := board{own, other, free, free, other, free, own, free, free}
-			a := p.sample(newView(b), sampling{temperature: 1, topP: 1, maxTokens: 16, seed: uint64(i)}, 0)
+			a := p.sample(newView(b, false), sampling{temperature: 1, topP: 1, maxTokens: 16, seed: uint64(i)}, 0)
 			var cell int
 			if _, err := fmt.Sscanf(a.text, "<move>%c%d</move>", new(rune), &cell); err == nil && len(a.ids) == 4 && b[a.ids[1]-tokenCell] == free {
 				legal++

@@ -16,6 +16,10 @@
 // well-formed move to a free square, each with equal probability, and errs in
 // about one move of a hundred. Prompts without a board get a move, too.
 //
+// A prompt whose last board or sum is a sum "a + b" of digits, up to 9, gets one digit
+// instead: the untrained policy writes each with equal probability. The network sees
+// the two digits as two marks on the board, so it learns sums from rewards alone.
+//
 // # Chat
 //
 // It serves GET /v1/models and POST /v1/chat/completions, streaming or not. An
@@ -38,8 +42,8 @@
 // enum, const, the first of anyOf or oneOf, and the required properties;
 // numbers have one or two digits, texts up to eight letters, lists are empty.
 // Calls do not depend on the prompt and are not learnt: training leaves out the
-// tokens of calls and the choice whether to call. A truncated answer shows as
-// much of its calls as a stream does.
+// tokens of calls and the choice whether to call (the first digit of a sum is trained at
+// its present probability). A truncated answer shows as much of its calls as a stream does.
 //
 // Options.SampleLog names a file that gets a JSON line for each choice of each
 // answer, before the answer is sent: see Sample. Tests compare a recorder's

@@ -117,7 +117,7 @@ func batch(t *testing.T, n int) []any {
 	for g, prompt := range []string{"A . . .\nB . . .\nC . . .", "A X . .\nB . O .\nC . . ."} {
 		var members []any
 		for i := range 4 {
-			v := newView(readBoard([]turn{{"user", prompt}}))
+			v := readView([]turn{{"user", prompt}})
 			a := p.sample(v, sampling{temperature: 1, topP: 1, maxTokens: 16, seed: uint64(n*100 + g*10 + i)}, 0)
 			members = append(members, map[string]any{
 				"messages_and_choices": []any{map[string]any{"role": "user", "content": prompt}, choiceOf(a)},

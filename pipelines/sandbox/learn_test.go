@@ -38,7 +38,7 @@ func TestTheGradientIsThatOfTheObjective(t *testing.T) {
 		for i := range b {
 			b[i] = square(random.IntN(3))
 		}
-		s := sample{view: newView(b), phase: phase(random.IntN(int(phases))), word: random.IntN(words), weight: random.Float64(), gain: random.NormFloat64()}
+		s := sample{view: newView(b, false), phase: phase(random.IntN(int(phases))), word: random.IntN(words), weight: random.Float64(), gain: random.NormFloat64()}
 		var logp [words]float64
 		p.logits(s.view, s.phase, make([]float64, p.hidden), &logp)
 		normalise(logp[:])
@@ -164,7 +164,7 @@ func TestWhatIsTrainedOnAndWhatIsContext(t *testing.T) {
 func TestSamplesCarryWhatTheAnswerWas(t *testing.T) {
 	p := newPolicy(8, 1)
 	b := board{own, other}
-	a := p.sample(newView(b), sampling{temperature: 1, topP: 1, maxTokens: 16, seed: 3}, 0)
+	a := p.sample(newView(b, false), sampling{temperature: 1, topP: 1, maxTokens: 16, seed: 3}, 0)
 	raw, err := json.Marshal(map[string]any{"messages_and_choices": []any{
 		map[string]any{"role": "user", "content": "A X O .\nB . . .\nC . . ."}, choiceOf(a)}})
 	if err != nil {
@@ -185,6 +185,56 @@ func TestSamplesCarryWhatTheAnswerWas(t *testing.T) {
 		normalise(logp[:])
 		if now := logp[w.id-firstWord]; now != w.old || w.old != a.logprobs[i] {
 			t.Errorf("token %d: %v when trained, %v when sent, %v when drawn", i, now, w.old, a.logprobs[i])
+		}
+	}
+}
+
+// TestSumIsRead reads sums in prompts; a later board or sum counts.
+func TestSumIsRead(t *testing.T) {
+	for text, want := range map[string][]int{"What is 2 + 3?": {2, 3}, "1 + 1 = 2. And 4 + 5": {4, 5}, "4 + 4": {4, 4},
+		"2+3": nil, "12 + 3": nil, "2 + 31": nil, "5 + 5": nil, "0 + 3": nil, " + ": nil, "3 + ": nil, "2 + x": nil} {
+		b, ok := sumIn(text)
+		if ok != (want != nil) || ok && (b[want[0]-1] != own || want[0] != want[1] && b[want[1]-1] != other) {
+			t.Errorf("%q: %v, %v", text, b, ok)
+		}
+	}
+	sum, drawn := turn{"user", "2 + 3"}, turn{"user", "A . . .\nB . . .\nC . . ."}
+	if readView([]turn{sum, drawn}).sum || !readView([]turn{drawn, sum, {"tool", "17"}}).sum {
+		t.Error("the last board or sum does not count")
+	}
+}
+
+// TestSumIsLearnt trains on 2 + 3 by rewards alone. The first token is a digit with the
+// probability that the network gives it, with and without tools.
+func TestSumIsLearnt(t *testing.T) {
+	for _, tools := range []bool{false, true} {
+		p := newPolicy(24, 1)
+		l := newLearner(p, newPolicy(24, 1), &optimiser{Mean: make([]float64, len(p.weights)), Square: make([]float64, len(p.weights))}, rules{rate: 0.02, low: 0.2, high: 0.28})
+		v := readView([]turn{{"user", "What is 2 + 3?"}})
+		right := func() (n int, samples []sample) {
+			for i := range 200 {
+				a := p.sample(v, sampling{temperature: 1, topP: 1, maxTokens: 16, seed: uint64(i)}, 0)
+				gain := -0.2
+				if a.text == "5" {
+					n, gain = n+1, 1
+				}
+				var tokens []written
+				for k, id := range a.ids {
+					tokens = append(tokens, written{id: id, old: a.logprobs[k]})
+				}
+				for _, w := range appendWritten(nil, v, tokens, tools) {
+					samples = append(samples, sample{view: v, phase: w.phase, word: v.word(w.id), old: w.old, weight: 1, gain: gain})
+				}
+			}
+			return n, samples
+		}
+		before, samples := right()
+		for range 20 {
+			l.step(samples)
+			_, samples = right()
+		}
+		if after, _ := right(); before > 50 || after < 150 {
+			t.Errorf("tools %v: %d of 200 answers are right before training, %d after", tools, before, after)
 		}
 	}
 }

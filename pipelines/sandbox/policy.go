@@ -27,6 +27,8 @@ const (
 
 func phaseAfter(id int) phase {
 	switch {
+	case isDigit(byte(id)) && id < 256:
+		return phaseClose
 	case id == tokenOpen:
 		return phaseOpen
 	case id == tokenClose:
@@ -46,11 +48,11 @@ const (
 	priorTaken = 6 // of a free square over a taken one
 )
 
-func prior(b *board, p phase, w int) float64 {
+func prior(v *view, p phase, w int) float64 {
 	id := firstWord + w
 	switch {
 	case p == phaseOpen && id >= tokenCell:
-		if b[id-tokenCell] != free {
+		if !v.sum && v.board[id-tokenCell] != free {
 			return priorForm - priorTaken
 		}
 		return priorForm
@@ -91,11 +93,36 @@ func (p *policy) bias() []float64   { return p.weights[(inputs+words)*p.hidden:]
 // view is a prompt as the network sees it.
 type view struct {
 	board  board
+	sum    bool  // the nine squares stand for the digits 1 to 9
 	active []int // inputs that are 1, without the phase
 }
 
-func newView(b board) *view {
-	v := &view{board: b}
+// begin returns the phase in which an answer begins: that to a sum is one digit.
+func (v *view) begin() phase {
+	if v.sum {
+		return phaseOpen
+	}
+	return phaseStart
+}
+
+// token returns the token that the policy writes for a word.
+func (v *view) token(w int) int {
+	if v.sum && firstWord+w >= tokenCell {
+		return '1' + firstWord + w - tokenCell
+	}
+	return firstWord + w
+}
+
+// word is the inverse of token; it is below 0 for a token that is no word.
+func (v *view) word(id int) int {
+	if v.sum && id > '0' && id <= '9' {
+		return tokenCell - firstWord + id - '1'
+	}
+	return id - firstWord
+}
+
+func newView(b board, sum bool) *view {
+	v := &view{board: b, sum: sum}
 	for i, s := range b {
 		if s != free {
 			v.active = append(v.active, inputSquares+2*i+int(s)-1)
@@ -132,7 +159,7 @@ func (p *policy) logits(v *view, ph phase, h []float64, out *[words]float64) {
 	}
 	for w := range out {
 		row := w2[w*n:][:n]
-		sum := bias[w] + prior(&v.board, ph, w)
+		sum := bias[w] + prior(v, ph, w)
 		for i, x := range h {
 			sum += row[i] * x
 		}

@@ -43,7 +43,7 @@ func (p *policy) sample(v *view, s sampling, choice int) answer {
 	a := answer{}
 	random := rand.New(rand.NewPCG(s.seed, uint64(choice)*0x9e3779b97f4a7c15+1))
 	h := make([]float64, p.hidden)
-	for ph := phaseStart; ; ph = phaseAfter(a.ids[len(a.ids)-1]) {
+	for ph := v.begin(); ; ph = phaseAfter(a.ids[len(a.ids)-1]) {
 		if len(a.ids) == s.maxTokens {
 			a.finish = "length"
 			return a
@@ -59,12 +59,16 @@ func (p *policy) sample(v *view, s sampling, choice int) answer {
 		if first && w == words {
 			return s.call(random, logp)
 		}
-		a.ids = append(a.ids, firstWord+w)
+		a.ids = append(a.ids, v.token(w))
 		a.logprobs = append(a.logprobs, logp[w])
 		if s.top > 0 {
-			a.tops = append(a.tops, rank(logp, s.top))
+			top := rank(logp, s.top)
+			for i := range top {
+				top[i].id = v.token(top[i].id - firstWord)
+			}
+			a.tops = append(a.tops, top)
 		}
-		if a.ended(firstWord+w, s.stop) {
+		if a.ended(v.token(w), s.stop) {
 			a.finish = "stop"
 			return a
 		}

@@ -189,7 +189,7 @@ func TestCallsAreNotLearnt(t *testing.T) {
 	p := newPolicy(8, 1)
 	learnt := map[bool]int{}
 	for seed := range uint64(60) {
-		a := p.sample(newView(board{}), sampling{temperature: 1, topP: 1, maxTokens: 200, seed: seed, calling: calling}, 0)
+		a := p.sample(newView(board{}, false), sampling{temperature: 1, topP: 1, maxTokens: 200, seed: seed, calling: calling}, 0)
 		body, _ := json.Marshal([]any{map[string]any{"role": "user", "content": "?"}, choiceOf(a)})
 		h := history{Tools: tools}
 		if err := json.Unmarshal(body, &h.Entries); err != nil {

@@ -104,7 +104,7 @@ func (r reader) read(h history) ([]written, error) {
 			if fits := r.maxTokens - prompt; len(tokens) > fits {
 				tokens = tokens[:max(fits, 0)]
 			}
-			out = appendWritten(out, newView(readBoard(turns)), tokens, hasTools(h.Tools))
+			out = appendWritten(out, readView(turns), tokens, hasTools(h.Tools))
 		}
 		turns = append(turns, turn{role, text})
 	}
@@ -114,14 +114,18 @@ func (r reader) read(h history) ([]written, error) {
 // appendWritten leaves out what the network does not decide: words that it can
 // never write, tool calls, and, if tools were offered, whether to call.
 func appendWritten(out []written, v *view, tokens []written, tools bool) []written {
-	ph := phaseStart
+	ph := v.begin()
 	for i, t := range tokens {
 		if t.id >= tokenCall {
 			break
 		}
 		t.view, t.phase = v, ph
 		ph = phaseAfter(t.id)
-		if t.id >= firstWord && !(tools && i == 0) {
+		first := tools && i == 0 // its probability is also that of not calling
+		if first && v.sum {
+			t.old, first = math.NaN(), false
+		}
+		if v.word(t.id) >= 0 && !first {
 			out = append(out, t)
 		}
 	}
