@@ -52,7 +52,7 @@ func TestOneTableInEveryFormat(t *testing.T) {
 		{ID: "007", Question: "trois\nlignes é <b>?", Answer: "", Row: 2},
 	}
 	paths, err := filepath.Glob("../../testdata/examples/table.*")
-	if err != nil || len(paths) != 5 {
+	if err != nil || len(paths) != 6 {
 		t.Fatalf("%v, %v", paths, err)
 	}
 	for _, path := range paths {
@@ -275,7 +275,7 @@ func TestFormatIsChosenByNameUnlessGiven(t *testing.T) {
 	if _, _, err := read(t, "x.json", "[]", Options{Format: "xls"}); err == nil || !strings.Contains(err.Error(), `"xls"`) {
 		t.Errorf("got %v", err)
 	}
-	if got := records.Formats(); !slices.Equal(got, []string{"csv", "json", "jsonl", "parquet"}) {
+	if got := records.Formats(); !slices.Equal(got, []string{"arrow", "csv", "json", "jsonl", "parquet"}) {
 		t.Errorf("formats %v", got)
 	}
 }

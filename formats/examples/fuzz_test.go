@@ -3,6 +3,7 @@ package examples
 import (
 	"encoding/json"
 	"errors"
+	"os"
 	"strings"
 	"testing"
 
@@ -20,6 +21,11 @@ func FuzzRead(f *testing.F) {
 			f.Add(format, text)
 		}
 	}
+	stream, err := os.ReadFile("../../testdata/examples/table.arrow")
+	if err != nil {
+		f.Fatal(err)
+	}
+	f.Add("arrow", string(stream))
 	f.Fuzz(func(t *testing.T, format, text string) {
 		if format == "parquet" {
 			return

@@ -52,6 +52,7 @@ type Record struct {
 // readers is the list of formats. Each calls yield with the rows until it returns
 // false.
 var readers = map[string]func(s File, yield func(Record) bool) error{
+	"arrow":   readArrow,
 	"csv":     readCSV,
 	"json":    readJSON,
 	"jsonl":   readJSONL,
@@ -59,6 +60,7 @@ var readers = map[string]func(s File, yield func(Record) bool) error{
 }
 
 var extensions = map[string]string{
+	".arrow":   "arrow",
 	".csv":     "csv",
 	".json":    "json",
 	".jsonl":   "jsonl",

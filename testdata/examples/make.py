@@ -10,15 +10,18 @@ foreign-* Parquet by pyarrow and DuckDB, with features that our own files never
           use options of pyarrow that are defaults of other tools. The rows of
           all these must equal those that arrow-go reads.
 
-Made in a virtual environment outside of the tree with pyarrow, duckdb, polars
-and pyspark from PyPI, and Java; make.py NAME ... makes only those foreign files again.
+Made in a virtual environment outside of the tree with pyarrow, datasets, duckdb,
+polars and pyspark from PyPI, and Java; make.py NAME ... makes only those foreign files again.
 """
 import csv
 import datetime as dt
 import json
+import shutil
 import sys
+import tempfile
 from decimal import Decimal
 
+import datasets
 import duckdb
 import polars as pl
 import pyarrow as pa
@@ -47,6 +50,9 @@ def tables():
         w.writeheader()
         w.writerows(rows)
     pq.write_table(pa.Table.from_pylist(rows), "table.parquet", compression="lz4")
+    with tempfile.TemporaryDirectory() as saved:  # a shard as Hugging Face's datasets writes it
+        datasets.Dataset.from_list(rows).save_to_disk(saved)
+        shutil.copy(f"{saved}/data-00000-of-00001.arrow", "table.arrow")
 
 
 turn = pa.struct([("role", pa.string()), ("n", pa.int8())])

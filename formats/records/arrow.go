@@ -1,0 +1,46 @@
+package records
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+
+	"github.com/rollmill/rollmill/formats"
+	"github.com/rollmill/rollmill/formats/arrow"
+)
+
+// readArrow yields the rows of a stream of record batches: a shard of a folder that
+// Hugging Face's datasets wrote with save_to_disk.
+func readArrow(s File, yield func(Record) bool) error {
+	in, row := &observed{in: s.Reader()}, 0
+	for object, err := range arrow.Objects(in) {
+		if in.err != nil {
+			return fmt.Errorf("%q: %w", s.Name, in.err)
+		}
+		if err != nil {
+			e := formats.Invalid(s.Name, "a file .arrow is a stream, as save_to_disk of datasets writes it", err, "not readable")
+			e.Row = int64(row)
+			return e
+		}
+		if !yield(Record{Object: bytes.Clone(object)}) {
+			return nil
+		}
+		row++
+	}
+	return nil
+}
+
+// observed keeps the error of a reader, apart from its end.
+type observed struct {
+	in  io.Reader
+	err error
+}
+
+func (o *observed) Read(p []byte) (int, error) {
+	n, err := o.in.Read(p)
+	if err != nil && !errors.Is(err, io.EOF) {
+		o.err = err
+	}
+	return n, err
+}
