@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -9,8 +10,10 @@ import (
 	"github.com/kballard/go-shellquote"
 
 	"github.com/rollmill/rollmill/cmd/internal/cli"
+	"github.com/rollmill/rollmill/formats"
 	"github.com/rollmill/rollmill/pipelines/starter"
 	"github.com/rollmill/rollmill/stages/plugin"
+	"github.com/rollmill/rollmill/storage"
 )
 
 var initCommand = cli.Command{
@@ -19,13 +22,19 @@ var initCommand = cli.Command{
 	Usage:   "write a config, an agent and a reward to begin with",
 	About: `Asks three things on a terminal: what the agent is written in, which engine answers
 it and which trainer learns from it. Flags answer them; elsewhere it asks nothing
-and takes the defaults. It writes rollmill.yaml, examples.jsonl, an agent, a
-reward and a Makefile of four lines, whose comments say what to change, and
-replaces no file. With the sandbox they run at once: "make try" makes four
-attempts, "make" runs an epoch, "make report" and "make view" show it.
+and takes the defaults. It writes rollmill.yaml, examples.jsonl with tasks of
+arithmetic, an agent, a reward and a Makefile, whose comments say what to change,
+and replaces no file. All of it runs at once: "make try" makes four attempts,
+"make" runs an epoch, "make EPOCH=1" the next, "make report" and "make view" show
+them, "make rescore REWARD=..." scores one again and compares, and "make check"
+tests the engine and the programs first.
+
+With --from it takes your own examples, says which of their fields are the question
+and the answer, and writes a reward that compares with the answer.
 
   rollmill init first-run
-  rollmill init --agent program --engine http://127.0.0.1:8000/v1 --model my-model --trainer art`,
+  rollmill init --agent openai-tools --engine http://127.0.0.1:8000/v1 --model my-model
+  rollmill init mine --agent langgraph --from tasks.parquet`,
 	Args:        "[FOLDER]",
 	ArgSettings: []string{"out"},
 	Body:        cli.With(newInitSettings, runInit),
@@ -33,6 +42,7 @@ attempts, "make" runs an epoch, "make report" and "make view" show it.
 
 type initSettings struct {
 	starter.Choices
+	From   string
 	Folder string
 }
 
@@ -44,36 +54,77 @@ func newInitSettings() *initSettings {
 func (c *initSettings) Declare(d *plugin.Declarer) {
 	d.Heading(plugin.Execution)
 	plugin.Choice(d, &c.Agent, "agent",
-		"write an agent of this `KIND`: python; program, a shell script to replace by a program in any language; or "+
-			"prompt, which needs no code", starter.Agents...)
+		"write an agent of this `KIND`: python; prompt, which needs no code; program, a shell script to replace by a "+
+			"program in any language; openai-tools, anthropic or langgraph, which call a tool; or service, which answers "+
+			"requests", starter.Agents...)
 	d.String(&c.Engine, "engine",
 		"sample from this engine: sandbox, or the `URL` of an OpenAI-compatible server, which ends in /v1")
 	d.String(&c.Trainer, "trainer",
 		"train with `NAME`: sandbox, art, or files, which are written for a trainer that runs elsewhere").
 		Shown("sandbox with the sandbox, else files")
 	d.String(&c.Model, "model", "request the model `NAME` of the engine").Open()
+	d.String(&c.From, "from", "take the examples from this `FILE`: JSON, JSON lines, CSV, Parquet or Arrow; or from a folder "+
+		"with one, as Hugging Face's datasets writes it").Shown("tasks of arithmetic").Open()
 	d.Heading(plugin.Output)
 	d.String(&c.Folder, "out", "write the files into this `FOLDER`")
 }
 
-func runInit(_ context.Context, s *cli.Session, c *initSettings) error {
+func runInit(ctx context.Context, s *cli.Session, c *initSettings) error {
 	if err := c.ask(s); err != nil {
+		return err
+	}
+	if err := c.readTasks(ctx); err != nil {
 		return err
 	}
 	names, err := c.Write(c.Folder)
 	if err != nil {
 		return err
 	}
+	if c.Tasks != nil {
+		s.Say("init: %s", c.Tasks)
+	}
 	s.Say("init: wrote %s", strings.Join(names, ", "))
 	next := "make try && make && make report"
 	if c.Engine != starter.Sandbox {
-		next = "read rollmill.yaml, then make try"
+		next = "make check && " + next
 	}
 	if folder := filepath.Clean(c.Folder); folder != "." {
 		next = "cd " + shellquote.Join(atPath(folder)) + " && " + next
 	}
 	s.Say("next: %s", next)
 	return s.Result(c.Folder, map[string]any{"folder": filepath.Clean(c.Folder), "files": names})
+}
+
+// readTasks reads the file of --from. The config names it relative to its own folder.
+func (c *initSettings) readTasks(ctx context.Context) error {
+	if c.From == "" {
+		return nil
+	}
+	uri, err := starter.TaskFile(c.From)
+	if err != nil {
+		return err
+	}
+	file, _, err := openFile(ctx, uri)
+	if errors.Is(err, storage.ErrNotExist) {
+		return formats.Invalid(uri, "check --from; a path is relative to where rollmill is run", storage.ErrNotExist, "no task file")
+	}
+	if err != nil {
+		return err
+	}
+	defer file.Close() // read only: nothing is lost
+	if c.Tasks, err = starter.ReadTasks(uri, file, file.Size()); err != nil {
+		return err
+	}
+	if strings.Contains(uri, "://") {
+		return nil
+	}
+	from, err := filepath.Abs(c.Folder)
+	if err == nil {
+		if uri, err = filepath.Abs(uri); err == nil {
+			c.Tasks.URI, err = filepath.Rel(from, uri)
+		}
+	}
+	return err
 }
 
 // atPath returns a path that no command takes for a flag.

@@ -29,7 +29,7 @@ func TestInitConfigs(t *testing.T) {
 					}
 				}
 				makefile, err := os.ReadFile(filepath.Join(folder, "Makefile"))
-				if err != nil || strings.Count(string(makefile), "\n") != 4 || strings.Contains(string(makefile), "<no value>") {
+				if err != nil || strings.Count(string(makefile), "\n") != 8 || strings.Contains(string(makefile), "<no value>") {
 					t.Errorf("%s, %s, %s: %v: a Makefile\n%s", agent, engine, trainer, err, makefile)
 				}
 			}

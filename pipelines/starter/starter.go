@@ -1,9 +1,8 @@
 // Package starter writes the files of a first run: a config, examples, an agent, a
 // reward and a Makefile, which run at once. The files lie in templates, as they are
-// written; rollmill.yaml and the Makefiles are templates of package text/template.
+// written; those outside the folders of agents are templates of package text/template.
 //
-// To add a language, add a folder of templates, its name to Agents, and its
-// commands to templates/rollmill.yaml.
+// To add a way to write an agent, add a folder of templates and a line to kinds.
 package starter
 
 import (
@@ -17,6 +16,7 @@ import (
 	"path"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 	"text/template"
 
@@ -34,6 +34,7 @@ type Choices struct {
 	Engine  string // Sandbox, or the URL of an OpenAI-compatible server
 	Trainer string // one of TrainersOf the engine
 	Model   string // that the engine serves, or that ART trains; not used with the sandbox
+	Tasks   *Tasks // the user's own; nil for tasks of arithmetic
 }
 
 // Sandbox is the engine and the trainer for machines without a GPU.
@@ -44,9 +45,6 @@ const (
 	art   = "art"
 	files = "files"
 )
-
-// Agents are what an agent may be written in.
-var Agents = []string{"python", "program", "prompt"}
 
 // Trainers are all trainers.
 var Trainers = []string{Sandbox, art, files}
@@ -70,6 +68,8 @@ func (c Choices) Validate() error {
 	case !slices.Contains(TrainersOf(c.Engine), c.Trainer):
 		return usage("with this engine choose one of "+strings.Join(TrainersOf(c.Engine), ", "),
 			"trainer %q does not fit engine %q", c.Trainer, c.Engine)
+	case c.Tasks != nil && strings.Contains(c.Tasks.URI, "$"):
+		return usage("give the file a name without $", "--from %q", c.Tasks.URI)
 	case strings.ContainsFunc(c.Model+c.Engine, func(r rune) bool { return r < ' ' || strings.ContainsRune(` "'#$`, r) }):
 		return usage("write it without spaces, quotes, # and $", "engine %q, model %q", c.Engine, c.Model)
 	}
@@ -122,17 +122,21 @@ type file struct {
 
 // files returns the files for the choices.
 func (c Choices) files() ([]file, error) {
-	makefile := "Makefile.engine"
-	if c.Engine == Sandbox {
-		makefile = "Makefile.sandbox"
+	sources := []struct{ from, to string }{{"rollmill.yaml", "rollmill.yaml"}, {"Makefile", "Makefile"}}
+	if c.Tasks == nil {
+		sources = append(sources, struct{ from, to string }{"examples.jsonl", "examples.jsonl"})
 	}
-	sources := []struct{ from, to string }{{"rollmill.yaml", "rollmill.yaml"}, {"examples.jsonl", "examples.jsonl"},
-		{makefile, "Makefile"}}
+	if c.Kind().Reward == pythonReward {
+		sources = append(sources, struct{ from, to string }{"reward.py", "reward.py"})
+	}
 	programs, err := templates.ReadDir(path.Join("templates", c.Agent))
 	if err != nil && !errors.Is(err, fs.ErrNotExist) { // a prompt has no program
 		return nil, err
 	}
 	for _, p := range programs {
+		if p.Name() == "reward.sh" && c.Tasks != nil { // it knows the tasks of arithmetic alone
+			continue
+		}
 		sources = append(sources, struct{ from, to string }{c.Agent + "/" + p.Name(), p.Name()})
 	}
 	var out []file
@@ -150,7 +154,7 @@ func (c Choices) files() ([]file, error) {
 }
 
 func (c Choices) filled(name, text string) ([]byte, error) {
-	t, err := template.New(name).Option("missingkey=error").Funcs(template.FuncMap{"yaml": quoted}).Parse(text)
+	t, err := template.New(name).Option("missingkey=error").Funcs(template.FuncMap{"yaml": quoted, "python": strconv.Quote}).Parse(text)
 	if err != nil {
 		return nil, err
 	}
@@ -163,16 +167,6 @@ func (c Choices) filled(name, text string) ([]byte, error) {
 func quoted(text string) (string, error) {
 	data, err := yaml.Marshal(text)
 	return strings.TrimSuffix(string(data), "\n"), err
-}
-
-// Epoch is the command of one epoch, for the Makefile. A run without a trainer has no
-// next epoch: its stages are commands of their own.
-func (c Choices) Epoch() string {
-	if c.Trainer == files {
-		return "for stage in rollout score group curate submit; do rollmill $$stage --config rollmill.yaml --root " +
-			"runs/first --epoch 0 || exit; done"
-	}
-	return "rollmill train --config rollmill.yaml --epochs $(or $(EPOCHS),1)"
 }
 
 func usage(hint, format string, args ...any) error {

@@ -14,8 +14,9 @@ func TestScripts(t *testing.T) {
 		RequireExplicitExec: true,
 		UpdateScripts:       *update,
 		Setup: func(e *testscript.Env) error {
-			module, err := filepath.Abs("../../python/src")
-			e.Setenv("MODULE", module) // for PYTHONPATH
+			top, err := filepath.Abs("../../..")
+			e.Setenv("MODULE", filepath.Join(top, "cmd/python/src")) // for PYTHONPATH
+			e.Setenv("TESTDATA", filepath.Join(top, "testdata"))
 			return err
 		},
 		Cmds: map[string]func(*testscript.TestScript, bool, []string){

@@ -30,6 +30,8 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
+	"maps"
+	"slices"
 	"strings"
 
 	"github.com/rollmill/rollmill/formats"
@@ -166,6 +168,7 @@ func (t *Trainer) survey(groups backends.Groups, report func(backends.Problem)) 
 	if err := w.End(); err != nil && whole {
 		return stats, nil, err
 	}
+	unwritten := map[string][]string{} // names of files, by the reason
 	for i, one := range w.Writers {
 		if err := one.End(); err != nil {
 			return stats, nil, err
@@ -192,11 +195,14 @@ func (t *Trainer) survey(groups backends.Groups, report func(backends.Problem)) 
 				stats.Notes = append(stats.Notes, fmt.Sprintf("%s has no row for some %s: %s", one.Name, what, one.Skipped))
 			}
 		case t.any:
-			stats.Notes = append(stats.Notes, fmt.Sprintf("%s is not written: %s", one.Name, why))
+			unwritten[why] = append(unwritten[why], one.Name)
 		default:
 			report(backends.Problem{Reason: NoRows, Detail: fmt.Sprintf("%s would have no row: %s", one.Name, why),
 				Hint: "leave the kind out of --kinds, or change what group and curate give"})
 		}
+	}
+	for _, why := range slices.Sorted(maps.Keys(unwritten)) {
+		stats.Notes = append(stats.Notes, fmt.Sprintf("not written: %s: %s", strings.Join(unwritten[why], ", "), why))
 	}
 	if t.any && stats.Groups > 0 && len(fit) == 0 {
 		report(backends.Problem{Reason: NoRows,

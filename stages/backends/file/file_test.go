@@ -292,8 +292,8 @@ func TestAFileWithoutARowIsAProblem(t *testing.T) {
 	}
 	stats, problems := preflight(file.Config{})
 	notes := strings.Join(stats.Notes, "\n")
-	if len(problems) != 0 || !strings.Contains(notes, "art.jsonl is not written: no_token_ids 12") ||
-		!strings.Contains(notes, "slime.jsonl is not written: no_ids 12") {
+	if len(problems) != 0 || !strings.Contains(notes, "not written: art.jsonl, art-log-v1.parquet, art-log-v2.parquet: no_token_ids 12") ||
+		!strings.Contains(notes, "not written: slime.jsonl, sequences.parquet, prime-rl.bin: no_ids 12") {
 		t.Errorf("%+v\n%s", problems, notes)
 	}
 	dir := write(t, file.Config{}, withoutIDs())

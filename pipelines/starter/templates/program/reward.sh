@@ -1,10 +1,11 @@
-# The reward, in any language: for each line of JSON, an attempt with its "id" and
-# "answer", it prints one line with the same id and a number.
+# The reward, in any language: for each line of JSON, an attempt with its "id", its
+# "answer" and the "example", it prints one line with the same id and a number.
+value() { printf '%s\n' "$line" | sed -E "s/^.*$1\"answer\": ?\"([^\"]*)\".*/\1/"; }
+
 while IFS= read -r line; do
   id=$(printf '%s\n' "$line" | sed -E 's/^\{"id": ?"([^"]*)".*/\1/')
-  case $(printf '%s\n' "$line" | sed -E 's/.*"answer": ?"[^"]*([A-C][1-3])[^"]*".*/\1/') in
-    A1 | A3 | C1 | C3) reward=1 ;;
-    [A-C][1-3]) reward=0.2 ;;
+  case " $(value '') " in
+    *[!0-9-]"$(value '"example": ?\{[^}]*')"[!0-9]*) reward=1 ;;
     *) reward=0 ;;
   esac
   printf '{"id": "%s", "reward": %s}\n' "$id" "$reward"

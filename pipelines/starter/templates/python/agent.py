@@ -19,7 +19,7 @@ from rollmill import agent
 
 
 @agent
-def play(example):
+def solve(example):
     # One question, one answer. An agent may call the model as often as it likes.
     return ask([{"role": "user", "content": example["question"]}])
 

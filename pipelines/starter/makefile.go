@@ -1,0 +1,32 @@
+package starter
+
+import "strings"
+
+// In returns a recipe of the Makefile that runs a command where the engine and the
+// agent are: in the sandbox, beside the service.
+func (c Choices) In(command string) string {
+	if c.Agent == "service" {
+		command = `python3 service.py & trap "kill $$!" EXIT; ` + command
+	}
+	if c.Engine != Sandbox {
+		return command
+	}
+	return "rollmill sandbox --dir runs/sandbox --listen 127.0.0.1:0 --exec '" + command + "'"
+}
+
+// Epoch is the command of one epoch. A run without a trainer has no next epoch: its
+// stages are commands of their own.
+func (c Choices) Epoch() string {
+	if c.Trainer == files {
+		return "for stage in rollout score group curate submit; do rollmill $$stage --config rollmill.yaml --root " +
+			"runs/first --epoch $(EPOCH) || exit; done"
+	}
+	return "rollmill train --config rollmill.yaml --epochs $$(($(EPOCH) + 1))"
+}
+
+// Rescore is the command that scores the attempts of an epoch again, and compares.
+func (c Choices) Rescore() string {
+	const at = "runs/first/epoch-$(EPOCH)"
+	return strings.ReplaceAll(`rollmill score --config rollmill.yaml --in AT/rollout --out AT/rescore --overwrite `+
+		`--reward "$$REWARD" && rollmill diff AT/score AT/rescore`, "AT", at)
+}
