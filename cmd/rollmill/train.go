@@ -71,6 +71,12 @@ func runTrain(ctx context.Context, s *cli.Session, c *trainSettings) error {
 	if err := checkStages(o); err != nil {
 		return err
 	}
+	o.Rollout.KeepAgent = true // its processes import their packages once
+	defer o.Rollout.CloseAgent()
+	if v := o.Validation; v != nil {
+		v.Rollout.KeepAgent = true
+		defer v.Rollout.CloseAgent()
+	}
 	if _, err := check(ctx, probes(o)); err != nil {
 		return err
 	}

@@ -68,6 +68,14 @@ func (f *Failure) Unwrap() error { return f.Err }
 // between attempts. The next attempt starts it anew.
 type Closer interface{ Close() error }
 
+// CloseAgent ends what the agent keeps running.
+func (o Options) CloseAgent() error {
+	if c, ok := o.Agent.(Closer); ok {
+		return c.Close()
+	}
+	return nil
+}
+
 // Limited is an optional interface of an Agent: at most Limit attempts are made
 // at once.
 type Limited interface{ Limit() int }

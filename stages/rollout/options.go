@@ -33,7 +33,9 @@ type Options struct {
 	Extend stages.Input // with Plan: rollouts that are copied, with the new attempts among them; URI "" for none
 	Agent  Agent        // MakeAgent makes it as Agents says
 	Agents ChosenAgent
-	Model  string // requested; default: the policy's
+	// the agent's processes stay for the caller's next rollout; it calls CloseAgent
+	KeepAgent bool
+	Model     string // requested; default: the policy's
 	// of the last receipt, or nil: gives model, endpoint and version, and answers are checked against it
 	Policy       *formats.Policy
 	TargetModel  string         // calls to this model are the ones to train on; default: Model

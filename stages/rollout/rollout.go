@@ -199,8 +199,8 @@ func (r *runner) run(ctx context.Context, done *done) error {
 		}
 		defer r.recorder.Close()
 	}
-	if c, ok := o.Agent.(Closer); ok {
-		defer c.Close()
+	if !o.KeepAgent {
+		defer o.CloseAgent()
 	}
 	r.watch.after = o.MaxInitialFailures
 	if !o.pays() {

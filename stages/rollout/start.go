@@ -8,6 +8,7 @@ import (
 	"net"
 	"net/http"
 	"strings"
+	"sync/atomic"
 	"time"
 
 	"github.com/rollmill/rollmill/formats"
@@ -21,15 +22,18 @@ type Starter interface{ Start(context.Context) error }
 // startTime is how long a check waits for an agent's first call.
 const startTime = 20 * time.Second
 
+// failTime is how long it then waits for the attempt to fail by itself.
+const failTime = 2 * time.Second
+
 var errAsked = errors.New("the agent asked the model")
 
 // TryAgent starts the agent's first attempt, for `rollmill check`. The model's
 // address is a server that refuses every call, so nothing is paid for; the
-// attempt is ended at the first call. It returns a sentence with the result.
+// attempt is ended at the first call, or soon after with KeepAgent. It returns a sentence with the result.
 func (o Options) TryAgent(ctx context.Context) (found string, err error) {
 	o = o.defaults()
-	if c, ok := o.Agent.(Closer); ok {
-		defer func() { err = errors.Join(err, c.Close()) }()
+	if !o.KeepAgent {
+		defer func() { err = errors.Join(err, o.CloseAgent()) }()
 	}
 	if !o.asksEngine() {
 		if s, ok := o.Agent.(Starter); ok {
@@ -47,7 +51,15 @@ func (o Options) TryAgent(ctx context.Context) (found string, err error) {
 	limited, cancel := context.WithTimeoutCause(ctx, startTime, errTimeout)
 	defer cancel()
 	begun, asked := context.WithCancelCause(limited)
-	url, stop, err := serveNothing(o, func() { asked(errAsked) })
+	var called atomic.Bool
+	url, stop, err := serveNothing(o, func() {
+		called.Store(true)
+		if o.KeepAgent { // a process that fails by itself need not be ended
+			time.AfterFunc(failTime, func() { asked(errAsked) })
+			return
+		}
+		asked(errAsked)
+	})
 	if err != nil {
 		return "", err
 	}
@@ -57,7 +69,7 @@ func (o Options) TryAgent(ctx context.Context) (found string, err error) {
 		TrajectoryID: formats.TrajectoryID(o.Run+"-check", e.ID, o.AtEpoch(), 0), Run: o.Run, Epoch: o.AtEpoch(),
 		BaseURL: url, APIKey: agentKey, Model: cmp.Or(o.Model, "check")}) // a receipt may name the model only later
 	switch cause := context.Cause(begun); {
-	case errors.Is(cause, errAsked):
+	case called.Load():
 		return "it starts, and asks the model", nil
 	case ctx.Err() != nil:
 		return "", ctx.Err()
