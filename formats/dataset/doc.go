@@ -6,6 +6,7 @@
 //	_dataset.json                                the manifest
 //	.rollmill/<identity>-<n>/shard-<i>.json      one create-only record a shard
 //	.rollmill/<identity>-<n>/journal-<i>/…       finished rows not yet in a part
+//	.rollmill/failures/<digest>.txt              what a program said when it failed, see Failures
 //	.rollmill/<identity>-<n>/lease-<i>.json      who is at work on the shard, see Slot
 //
 // A shard writes parts under names that no other writer can use, then its

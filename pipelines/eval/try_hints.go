@@ -8,8 +8,8 @@ const rewardHint = "give the reward's program one trajectory by hand: `rollmill 
 // hints say what to look at after a failure of each class. A class without a hint
 // explains itself.
 var hints = map[string]string{
-	formats.FailAgentExit: "the end of the agent's standard error is in the message; --set rollout.agent-logs=FOLDER " +
-		"keeps all of it",
+	formats.FailAgentExit: "--set rollout.agent-logs=FOLDER keeps all of the agent's standard error; of a run, `rollmill " +
+		"explain` prints the traceback",
 	formats.FailAgentOutput: "an agent prints one whole JSON object last, or none; logs belong on standard error: see " +
 		"`rollmill help agent command`",
 	formats.FailTimeout:       "raise rollout.trajectory-timeout, or give the agent fewer turns",

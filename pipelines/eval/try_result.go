@@ -30,6 +30,8 @@ type TryResult struct {
 	Best  inspect.Values `json:"best,omitempty"` // all columns of the attempt with the highest reward
 	Worst inspect.Values `json:"worst,omitempty"`
 
+	Parting *Parting `json:"parting,omitempty"`
+
 	best, worst *inspect.Conversation // nil for none
 }
 
@@ -57,6 +59,7 @@ type Attempt struct {
 type Component struct {
 	Name    string   `json:"name"`
 	Value   *float64 `json:"value"`
+	Weight  float64  `json:"weight"`
 	Failure string   `json:"failure,omitempty"`
 	Error   string   `json:"error,omitempty"`
 }
@@ -118,7 +121,7 @@ func (r *TryResult) add(t *formats.Trajectory, prices rollout.Budget) {
 		PromptTokens: t.PromptTokens, CompletionTokens: t.CompletionTokens, Seconds: float64(t.FinishedAt-t.StartedAt) / 1e6,
 		Answer: t.Answer}
 	for _, c := range t.Rewards {
-		a.Rewards = append(a.Rewards, Component{c.Name, c.Value, c.Failure, c.Error})
+		a.Rewards = append(a.Rewards, Component{c.Name, c.Value, c.Weight, c.Failure, c.Error})
 	}
 	r.Cost.Trajectories++
 	r.Cost.PromptTokens += int64(t.PromptTokens)
@@ -163,10 +166,11 @@ func (r *TryResult) converse(ctx context.Context, uri string) (err error) {
 	if len(order) == 1 {
 		return nil
 	}
-	if r.worst, err = inspect.Converse(ctx, uri, order[len(order)-1].TrajectoryID); err == nil {
-		r.Worst = r.worst.Is
+	if r.worst, err = inspect.Converse(ctx, uri, order[len(order)-1].TrajectoryID); err != nil {
+		return err
 	}
-	return err
+	r.Worst = r.worst.Is
+	return r.part(ctx, uri, order)
 }
 
 // judged adds what the judges cost.

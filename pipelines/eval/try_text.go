@@ -33,6 +33,9 @@ func (r *TryResult) WriteText(w io.Writer, height int) error {
 	if err := writeConversation(&b, "worst", r.worst, room); err != nil {
 		return err
 	}
+	if r.Parting != nil {
+		r.Parting.write(&b)
+	}
 	_, err := io.WriteString(w, b.String())
 	return err
 }
@@ -68,6 +71,9 @@ func (a *Attempt) components() string {
 	}
 	for _, c := range a.Rewards {
 		text := inspect.Line(c.Name) + " " + tryNumber(c.Value)
+		if c.Weight != 1 {
+			text += fmt.Sprintf(" * %.4g", c.Weight)
+		}
 		if c.Failure != "" {
 			text += " (" + c.Failure + ")"
 		}
@@ -170,6 +176,9 @@ func writeConversation(w io.Writer, which string, c *inspect.Conversation, lines
 	}
 	if more := len(all) - lines; more > 0 {
 		fmt.Fprintf(w, "    ... %s more\n", plural.Of(more, "line"))
+		if t.Answer != "" { // what the reward saw
+			fmt.Fprintf(w, "answer: %s\n", cut(inspect.Line(strings.TrimSpace(t.Answer)), 160))
+		}
 	}
 	return nil
 }

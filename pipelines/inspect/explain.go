@@ -37,6 +37,7 @@ type RolloutStep struct {
 	StopReason    string           `json:"stop_reason"`
 	FailureClass  string           `json:"failure_class,omitempty"`
 	Error         string           `json:"error,omitempty"`
+	Traceback     string           `json:"traceback,omitempty"` // the whole of it, if the error is its last line
 	Model         string           `json:"model"`
 	PolicyVersion *int64           `json:"policy_version"`
 	Attempts      int32            `json:"attempts"`

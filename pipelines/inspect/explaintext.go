@@ -53,6 +53,10 @@ func (t *RolloutStep) text(b *strings.Builder) {
 	fmt.Fprintf(b, "; model %s, policy version %s\n", orDash(Line(t.Model)), whole(t.PolicyVersion))
 	fmt.Fprintf(b, "          %s, %s, %s, %s\n", plural.Of(t.Calls, "call"), plural.Of(t.PromptTokens, "prompt token"),
 		plural.Of(t.SampledTokens, "sampled token"), plural.Of(t.Branches, "branch"))
+	for line := range strings.Lines(strings.TrimRight(t.Traceback, "\n")) {
+		indent := line[:len(line)-len(strings.TrimLeft(line, " "))]
+		fmt.Fprintf(b, "          | %s%s\n", indent, Line(line))
+	}
 	for i, m := range t.Messages {
 		fmt.Fprintf(b, "          %s\n", m.line(i, t.Messages))
 	}

@@ -28,6 +28,9 @@ func (s *Trace) rolled(ctx context.Context, d *dataset.Dataset, where Appearance
 		PromptTokens: t.PromptTokens, SampledTokens: t.SampledTokens, Answer: t.Answer,
 		Reference: formats.AnswerOf(t.Example), Reward: t.Reward, Rewards: componentsOf(t.Rewards),
 	}
+	if s.Rollout.Traceback, err = d.Failure(ctx, t.Error); err != nil {
+		return err
+	}
 	for i := range t.Messages {
 		s.Rollout.Messages = append(s.Rollout.Messages, summarize(&t, i))
 	}

@@ -25,15 +25,16 @@ type job struct {
 }
 
 // attempt makes a trajectory. ok is false when ctx ended first: then there is
-// nothing to keep.
-func (r *runner) attempt(ctx context.Context, e formats.Example, j job) (t formats.Trajectory, ok bool) {
+// nothing to keep. trace is the traceback of one that failed, if there is one.
+func (r *runner) attempt(ctx context.Context, e formats.Example, j job) (t formats.Trajectory, trace string, ok bool) {
 	o := &r.opts
 	t = o.row(e, j.generation)
 	t.Attempts, t.StartedAt = j.attempts+1, o.Clock().UnixMicro()
 	a := Attempt{Example: o.hidden(e), TrajectoryID: t.TrajectoryID, Run: o.Run, Epoch: o.AtEpoch(),
 		Generation: int(j.generation)}
 	if from, ok := o.Agent.(Stored); ok {
-		return r.stored(ctx, t, from, a)
+		t, ok = r.stored(ctx, t, from, a)
+		return t, "", ok
 	}
 	limited, cancel := context.WithTimeoutCause(ctx, o.TrajectoryTimeout, errTimeout)
 	defer cancel()
@@ -48,19 +49,19 @@ func (r *runner) attempt(ctx context.Context, e formats.Example, j job) (t forma
 	record := session.End()
 	t.FinishedAt = o.Clock().UnixMicro()
 	if err != nil && ctx.Err() != nil {
-		return t, false
+		return t, "", false
 	}
 	if exhausted(err) || record.LastCall != nil && exhaustedText(record.LastCall.Text) {
 		r.stop(noRoom(cmp.Or(err, error(syscall.EMFILE))))
-		return t, false
+		return t, "", false
 	}
 	r.fill(&t, record)
 	o.conclude(&t, result, err, record, timedOut)
 	if t.Status == formats.StatusFailed && ctx.Err() != nil {
-		return t, false // an agent may hide that the end of the run cut its call off
+		return t, "", false // an agent may hide that the end of the run cut its call off
 	}
 	fit(&t)
-	return t, true
+	return t, traceOf(err), true
 }
 
 // agentKey is the API key that agents send to the proxy. OpenAI clients do not

@@ -13,15 +13,17 @@ import (
 
 	"github.com/rollmill/rollmill/formats"
 	"github.com/rollmill/rollmill/formats/secret"
+	"github.com/rollmill/rollmill/formats/traceback"
 	"github.com/rollmill/rollmill/stages"
 	"github.com/rollmill/rollmill/stages/internal/process"
 )
 
 const (
-	afterKill  = 5 * time.Second // for the system to take a killed process away
-	maxOutput  = 1 << 20         // of a program's standard output; more is a failure
-	keptErrors = 4 << 10         // of standard error, its end, in a failure's text
-	maxLog     = 16 << 20        // of standard error in a log
+	afterKill    = 5 * time.Second // for the system to take a killed process away
+	maxOutput    = 1 << 20         // of a program's standard output; more is a failure
+	keptErrors   = 16 << 10        // of standard error, its end
+	quotedErrors = 4 << 10         // of that, in a failure's text
+	maxLog       = 16 << 20        // of standard error in a log
 )
 
 // Program is a process to run for an attempt. It is ended together with all
@@ -71,10 +73,31 @@ func (p Program) program() process.Program {
 var errFlood = fmt.Errorf("the program wrote more than %d bytes to its standard output", maxOutput)
 
 func exitError(name string, err error, errs *process.Tail) error {
-	if text := errs.String(); text != "" {
-		return fmt.Errorf("%s: %w: %s", name, err, text)
+	text := errs.String()
+	if said := traceback.Summary(text); said != "" {
+		return &traced{fmt.Errorf("%s: %w: %s", name, err, said), text}
+	}
+	if text != "" {
+		return fmt.Errorf("%s: %w: %s", name, err, errs.End(quotedErrors))
 	}
 	return fmt.Errorf("%s: %w", name, err)
+}
+
+// traced is the error of a program that said more than its text: a traceback.
+type traced struct {
+	error
+	trace string
+}
+
+func (t *traced) Unwrap() error { return t.error }
+
+// traceOf returns the traceback of an attempt's error, "" if there is none.
+func traceOf(err error) string {
+	var t *traced
+	if errors.As(err, &t) {
+		return t.trace
+	}
+	return ""
 }
 
 // EnvParams returns what an identity holds of KEY=VALUE variables: a digest of

@@ -140,7 +140,7 @@ func (o Options) attempted(ctx context.Context, t tasks, turn *turn,
 		return nil, false, err
 	}
 	journal.Expected = t.attempts()
-	r := &runner{opts: o, journal: journal, lease: turn.lease, spending: spending{budget: o.Budget}}
+	r := &runner{opts: o, journal: journal, failures: turn.shard.Failures(), lease: turn.lease, spending: spending{budget: o.Budget}}
 	carried, err := o.good(ctx, t, before)
 	if err != nil {
 		return nil, false, err
@@ -164,6 +164,7 @@ func (o Options) attempted(ctx context.Context, t tasks, turn *turn,
 type runner struct {
 	opts     Options
 	journal  *dataset.Journal[formats.Trajectory]
+	failures *dataset.Failures
 	lease    *lease.Lease
 	recorder *recorder.Recorder
 	keeper   *keeper
@@ -285,12 +286,17 @@ func (r *runner) one(ctx context.Context, j job) (ended bool, err error) {
 	if err != nil {
 		return false, err
 	}
-	t, ok := r.attempt(ctx, e, j)
+	t, trace, ok := r.attempt(ctx, e, j)
 	if !ok {
 		return false, nil
 	}
 	redact(ctx, &t)
 	if t.Status == formats.StatusFailed {
+		if trace != "" {
+			if err := r.failures.Keep(ctx, t.Error, trace); err != nil {
+				return false, fmt.Errorf("rollout: keeping a traceback: %w", err)
+			}
+		}
 		r.warnings.failed(r.opts.Logger(), &t)
 		r.meter.Failed(t.FailureClass)
 	}

@@ -75,6 +75,7 @@ type Output struct {
 	Metadata     json.RawMessage `json:"metadata,omitempty" jsonschema:"stored with the trajectory"`
 	Stop         string          `json:"stop,omitempty" jsonschema:"turns if it ran out of turns"`
 	Error        string          `json:"error,omitempty" jsonschema:"why the attempt failed; the trajectory then has no reward"`
+	Traceback    string          `json:"traceback,omitempty" jsonschema:"with error: the whole of it, kept once for each error"`
 }
 
 // ReadResult reads the last output of a program or service, an Output. Output
@@ -93,7 +94,11 @@ func ReadResult(out []byte) (Result, error) {
 		return bad(err)
 	}
 	if result.Error != "" {
-		return Result{}, &Failure{formats.FailAgentExit, fmt.Errorf("the agent failed: %s", result.Error)}
+		err := fmt.Errorf("the agent failed: %s", result.Error)
+		if result.Traceback != "" {
+			err = &traced{err, result.Traceback}
+		}
+		return Result{}, &Failure{formats.FailAgentExit, err}
 	}
 	if result.Stop != "" && result.Stop != formats.StopDone && result.Stop != formats.StopTurns {
 		return bad(fmt.Errorf("stop %q is neither %q nor %q", result.Stop, formats.StopDone, formats.StopTurns))

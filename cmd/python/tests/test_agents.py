@@ -56,7 +56,9 @@ class Agents(Served):
         self.assertEqual([{k: v for k, v in a.items() if k != "trajectory_id"} for a in out[:3]], [{}, {"answer": "text"}, {"answer": "a", "reward": 1.0}])
         self.assertIn("TypeError: an agent returns text", out[3]["error"])
         self.assertIn("not ['score']", out[4]["error"])
-        self.assertEqual(out[5], {"trajectory_id": "t-[][0]", "error": "IndexError: list index out of range (agents.py, line 11)"})
+        trace = out[5].pop("traceback")
+        self.assertEqual(out[5], {"trajectory_id": "t-[][0]", "error": "IndexError: list index out of range (agents.py, line 11, in play)"})
+        self.assertTrue(trace.endswith("IndexError: list index out of range\n") and trace.count("  File ") == 2, trace)
         self.assertIn("Traceback", errors)
 
     def test_what_is_no_json_fails_its_attempt(self) -> None:

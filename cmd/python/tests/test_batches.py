@@ -56,7 +56,7 @@ class Batches(Served):
 
     def test_one_row_that_fails(self) -> None:
         out, errors = self.answers("lists", [["1", "crash", "3"]])
-        bad = "ValueError: a bad board (batches.py, line 13)"
+        bad = "ValueError: a bad board (batches.py, line 13, in lists)"
         self.assertEqual([(a["reward"], a["error"]) for a in out], [(1.0, None), (None, bad), (3.0, None)])
         self.assertIn("Traceback", errors)
 

@@ -86,7 +86,7 @@ class Lines(Served):
         self.assertEqual([a.get("error") for a in out[:3]], [None, None, "the function returned None"])
         self.assertEqual(out[5]["error"], "no board")
         self.assertIn("TypeError: a reward is a number", out[6]["error"])
-        self.assertEqual(out[7]["error"], "ZeroDivisionError: division by zero (several.py, line 19)")
+        self.assertEqual(out[7]["error"], "ZeroDivisionError: division by zero (several.py, line 19, in kinds)")
         self.assertIn("not ['score']", out[8]["error"])
         self.assertNotEqual(out[9]["reward"], out[9]["reward"])
         self.assertIsNone(out[10]["reward"])
@@ -98,7 +98,7 @@ class Lines(Served):
         self.assertEqual(sorted(a["id"] for a in out), ["0", "1", "2", "3", "4"])
         self.assertEqual(out[-1]["id"], "0", "the slow row was waited for")
         self.assertEqual(out[-1]["reward"], 3.0)
-        self.assertEqual([a["error"] for a in out if a["id"] == "4"], ["ValueError: no wait (several.py, line 31)"])
+        self.assertEqual([a["error"] for a in out if a["id"] == "4"], ["ValueError: no wait (several.py, line 31, in waits)"])
 
     def test_choice_of_a_function(self) -> None:
         for word, text in {

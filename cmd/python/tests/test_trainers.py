@@ -50,8 +50,8 @@ class Trainers(Served):
     def test_failures(self) -> None:
         request = {"request": "submit", "curated": "runs/c", "token": "t"}
         for name, settings, want in (
-            ("train", {"fail": "1"}, {"state": "failed", "clean": False, "message": "ValueError: no rows in runs/c (train.py, line 12)"}),
-            ("careful", {}, {"state": "failed", "clean": True, "message": "KeyError: 'lr' (train.py, line 24)"}),
+            ("train", {"fail": "1"}, {"state": "failed", "clean": False, "message": "ValueError: no rows in runs/c (train.py, line 12, in train)"}),
+            ("careful", {}, {"state": "failed", "clean": True, "message": "KeyError: 'lr' (train.py, line 24, in careful)"}),
         ):
             with self.subTest(name):
                 out, errors = self.ask("-m", "rollmill", f"train.py:{name}", rows=[{**request, "settings": settings}], code=1)

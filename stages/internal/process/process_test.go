@@ -164,7 +164,7 @@ func TestTailKeepsThePlaceInTheUsersCode(t *testing.T) {
 		fmt.Fprintf(tail, "  File \"/venv/lib/python3.12/site-packages/httpx/_client.py\", line %d, in post\n", i)
 	}
 	fmt.Fprintln(tail, "httpx.ReadTimeout")
-	if got := tail.String(); !strings.HasPrefix(got, "in agent.py, line 7: …") || !strings.HasSuffix(got, "httpx.ReadTimeout") {
+	if got := tail.String(); !strings.HasPrefix(got, "in agent.py, line 7, in play: …") || !strings.HasSuffix(got, "httpx.ReadTimeout") {
 		t.Errorf("%q", got)
 	}
 	short := NewTail(t.Context(), 256)

@@ -60,11 +60,16 @@ func (t *Tail) Close() error {
 
 // String returns the end, trimmed; it begins with "…" if there was more, and with
 // the place in the user's code if the traceback that has it is not in the end.
-func (t *Tail) String() string {
+func (t *Tail) String() string { return t.End(t.kept.limit) }
+
+// End is String for a smaller limit.
+func (t *Tail) End(limit int) string {
 	_ = t.Close()
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	return t.kept.String()
+	short := t.kept
+	short.data, short.limit = bytes.Clone(t.kept.data), limit
+	return short.String()
 }
 
 // end keeps the end of what is written. It holds up to four times as much, so

@@ -60,7 +60,7 @@ class Agent(Generic[P, T]):
                 said = result(loop.run_until_complete(value) if loop else value)
                 line = _stdio.encode({"trajectory_id": id, **said}, allow_nan=False)
             except Exception as error:
-                line = _stdio.encode({"trajectory_id": id, "error": _stdio.failure(error, function)})
+                line = _stdio.encode({"trajectory_id": id, "error": _stdio.failure(error, function), "traceback": _stdio.trace(error)})
             io.answers.write(line)
             io.answers.flush()
         if loop:

@@ -55,8 +55,19 @@ _EARLY = "_ROLLMILL_STDIO_TAKEN"
 def failure(error: BaseException, function: Callable[..., Any]) -> str:
     """A short message for the row, with the place in the user's code; the traceback
     goes to standard error."""
-    traceback.print_exception(type(error), error, error.__traceback__)
+    sys.stderr.write(trace(error))
     return f"{describe(error)} ({_place(error, function)})"
+
+
+def trace(error: BaseException) -> str:
+    """The traceback without the frames of this module."""
+    lines = traceback.TracebackException.from_exception(error)
+    lines.stack = traceback.StackSummary.from_list([f for f in lines.stack if not _ours(f.filename)])
+    return "".join(lines.format())
+
+
+def _ours(file: str) -> bool:
+    return os.path.dirname(os.path.abspath(file)) == os.path.dirname(os.path.abspath(__file__))
 
 
 def describe(error: BaseException) -> str:
@@ -69,7 +80,7 @@ def _place(error: BaseException, function: Callable[..., Any]) -> str:
     """The last line that is neither ours nor a library's, or where the function begins."""
     for frame in reversed(traceback.extract_tb(error.__traceback__)):
         if os.path.isfile(frame.filename) and not _library(frame.filename):
-            return f"{_short(frame.filename)}, line {frame.lineno}"
+            return f"{_short(frame.filename)}, line {frame.lineno}, in {frame.name}"
     code = getattr(inspect.unwrap(function), "__code__", None)
     return f"{_short(code.co_filename)}, line {code.co_firstlineno}" if code else "no line of Python"
 

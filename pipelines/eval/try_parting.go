@@ -1,0 +1,81 @@
+package eval
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+
+	"github.com/rollmill/rollmill/formats"
+	"github.com/rollmill/rollmill/pipelines/inspect"
+)
+
+// Parting is where another attempt at the best attempt's example did something else.
+type Parting struct {
+	ExampleID   string      `json:"example_id"`
+	Generations [2]int32    `json:"generations"` // the best's and the other's
+	Message     int         `json:"message"`     // on the main path, from 0
+	Texts       [2]string   `json:"texts"`       // of that message; "" where an attempt had ended
+	Rewards     [2]*float64 `json:"rewards"`
+}
+
+// part finds the parting from the worst other attempt at the best one's example. order
+// has the best first.
+func (r *TryResult) part(ctx context.Context, uri string, order []Attempt) error {
+	for _, other := range slices.Backward(order[1:]) {
+		if other.ExampleID != order[0].ExampleID {
+			continue
+		}
+		c, err := inspect.Converse(ctx, uri, other.TrajectoryID)
+		if err == nil {
+			r.Parting = partingOf(r.best.Trajectory(), c.Trajectory())
+		}
+		return err
+	}
+	return nil
+}
+
+// partingOf returns nil for attempts that said the same.
+func partingOf(a, b *formats.Trajectory) *Parting {
+	p := &Parting{ExampleID: a.ExampleID, Generations: [2]int32{a.Generation, b.Generation}, Rewards: [2]*float64{a.Reward, b.Reward}}
+	one, two := said(a), said(b)
+	for p.Message < max(len(one), len(two)) {
+		for i, texts := range [][]string{one, two} {
+			p.Texts[i] = ""
+			if p.Message < len(texts) {
+				p.Texts[i] = texts[p.Message]
+			}
+		}
+		if p.Texts[0] != p.Texts[1] {
+			return p
+		}
+		p.Message++
+	}
+	return nil
+}
+
+// said returns the messages of the main path, each as one text.
+func said(t *formats.Trajectory) (out []string) {
+	for _, i := range t.Main() {
+		m := &t.Messages[i]
+		text := m.Role + ": " + m.Content + m.ContentParts
+		for _, c := range m.ToolCalls {
+			text += fmt.Sprintf(" %s(%s)", c.Name, c.Arguments)
+		}
+		out = append(out, text)
+	}
+	return out
+}
+
+func (p *Parting) write(w io.Writer) {
+	fmt.Fprintf(w, "\nattempts %d and %d at %s part at message [%d]\n", p.Generations[0], p.Generations[1],
+		cut(inspect.Line(p.ExampleID), 32), p.Message)
+	for i, text := range p.Texts {
+		if text == "" {
+			text = "had ended"
+		}
+		fmt.Fprintf(w, "    attempt %d, reward %s: %s\n", p.Generations[i], tryNumber(p.Rewards[i]),
+			cut(inspect.Line(strings.TrimSpace(text)), 120))
+	}
+}
