@@ -2,7 +2,6 @@ package dataset
 
 import (
 	"context"
-	"errors"
 	"time"
 
 	"github.com/rollmill/rollmill/storage"
@@ -15,19 +14,21 @@ const clockKey = private + "clock"
 // again. The times of other objects are compared with it alone: the clocks of two
 // machines may differ by hours. What a process that dies leaves of it, the next
 // call removes.
+//
+// The time is the one of a listing, as those that it is compared with are: a
+// store may list parts of a second and answer a question about one object in
+// whole seconds, and then what was written just before would seem to be later.
 func Now(ctx context.Context, b *storage.Bucket) (time.Time, error) {
 	for {
 		if err := b.Write(ctx, clockKey, nil); err != nil {
 			return time.Time{}, err
 		}
-		o, err := b.Stat(ctx, clockKey)
-		if errors.Is(err, storage.ErrNotExist) {
-			continue // another process removed it
-		}
-		if err == nil {
-			err = b.Delete(ctx, clockKey)
-		}
-		return o.ModTime, err
+		for o, err := range b.List(ctx, clockKey) {
+			if err == nil {
+				err = b.Delete(ctx, clockKey)
+			}
+			return o.ModTime, err
+		} // else another process removed it
 	}
 }
 
