@@ -70,6 +70,7 @@ type target struct {
 	Overwrite bool
 
 	otherwise string // the default of URI, for help
+	as        string // name of the sibling; "" for the command's
 }
 
 func (out *target) Declare(d *plugin.Declarer) {
@@ -87,14 +88,15 @@ func (out *target) open(s *cli.Session, otherwise string) (stages.Output, error)
 }
 
 // openSibling is open with the default of most stages: a sibling of the input,
-// named after the command.
+// named after the command, or as --as says.
 func (out *target) openSibling(s *cli.Session, in string) (stages.Output, error) {
 	dir, name := storage.Split(in)
-	if name == s.Command && out.URI == "" {
+	as := cmp.Or(out.as, s.Command)
+	if name == as && out.URI == "" {
 		return stages.Output{}, cli.Usagef("set --out", "the input %q has the name that the output would get",
 			storage.Redact(in))
 	}
-	return out.open(s, storage.Join(dir, s.Command))
+	return out.open(s, storage.Join(dir, as))
 }
 
 // spilling sets the memory for sorting, and the folder of temporary files for larger

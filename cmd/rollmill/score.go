@@ -4,6 +4,7 @@ import (
 	"context"
 
 	"github.com/rollmill/rollmill/cmd/internal/cli"
+	layout "github.com/rollmill/rollmill/pipelines/run"
 	"github.com/rollmill/rollmill/stages"
 	"github.com/rollmill/rollmill/stages/plugin"
 	"github.com/rollmill/rollmill/stages/score"
@@ -14,7 +15,7 @@ var scoreCommand = cli.Command{
 	Name:    "score",
 	Heading: stagesHeading,
 	Usage:   "compute named rewards from stored trajectories",
-	Needs:   "--in, or --root and --epoch; at least one --reward",
+	Needs:   "--in, or --root and --epoch or --epochs; at least one --reward",
 	About: `A reward is a finite number, or null with the reason; a failed trajectory is
 never scored. If the input is scores instead of trajectories, their named rewards
 are kept and the total is recomputed.
@@ -22,6 +23,13 @@ are kept and the total is recomputed.
   rollmill score --in runs/demo/epoch-0/rollout --reward 'tree=command:./bin/tictactoe reward'
   rollmill score --in DATASET --reward 'exact*0.5=match:exact' --reward 'short=expr:len(answer) < 100 ? 1 : 0'
   rollmill score --in SCORES --only failed --out SCORES-2
+
+With --epochs, epochs of a run are scored one after the other, each beside its
+other scores. An epoch that is done is not scored again, and one that fails does
+not stop the others:
+
+  rollmill score --root runs/demo --epochs 3..7 --as strict --reward 'exact=match:exact'
+  rollmill diff --root runs/demo --score score --score strict
 
 A reward is NAME[*WEIGHT]=KIND:ARGUMENTS; without *WEIGHT its weight is 1.
 
@@ -39,6 +47,7 @@ type scoreSettings struct {
 	From       string
 	Validation bool
 	Epoch      *int
+	Epochs     epochRange
 	judges     judgeSettings
 	runPlace
 	source
@@ -69,28 +78,44 @@ func (c *scoreSettings) Declare(d *plugin.Declarer) {
 	d.Heading(plugin.Input)
 	d.OptionalInt(&c.Epoch, "epoch",
 		"read and write in the folder of epoch `N` of --root, when --in names no dataset").Common()
+	c.Epochs.declare(d, "score these epochs of --root: `RANGE`, such as 3..7 or 3..").Common()
 	d.Include(&c.runPlace)
 	d.Include(&c.target)
+	d.String(&c.target.as, "as", "name the dataset `NAME`, in the folder of the input").Shown("score").Common()
 	d.Include(&c.monitored)
 }
 
 func runScore(ctx context.Context, s *cli.Session, c *scoreSettings) error {
+	if s.Given("as") && (c.target.URI != "" || !layout.OfUser(c.target.as)) {
+		return cli.Usagef("a name such as strict; --out takes a URI", "--as %q", c.target.as)
+	}
+	if c.Epochs.text != "" {
+		return runScoreEpochs(ctx, s, c)
+	}
+	r, err := c.score(ctx, s, c.Epoch, nil)
+	return finishStage(s, r, r, err)
+}
+
+// score scores one dataset: that of --in, or of an epoch. It asks its own judges
+// if judging is nil.
+func (c *scoreSettings) score(ctx context.Context, s *cli.Session, epoch *int, judging *score.Judging) (stages.Report, error) {
 	o := c.Options
 	var err error
-	if o.In, err = c.runPlace.input(s, c.source, c.Epoch, c.Validation); err != nil {
-		return err
+	if o.In, err = c.runPlace.input(s, c.source, epoch, c.Validation); err != nil {
+		return stages.Report{}, err
 	}
 	if o.Out, err = c.target.openSibling(s, o.In.URI); err != nil {
-		return err
+		return stages.Report{}, err
 	}
-	if o.Judging, err = c.judges.open(ctx, o.Out.URI); err != nil {
-		return err
+	if judging != nil {
+		o.Judging = *judging
+	} else if o.Judging, err = c.judges.open(ctx, o.Out.URI); err != nil {
+		return stages.Report{}, err
 	}
 	o.Only = c.Only
 	o.From = stages.Input{URI: c.From, AcceptGates: o.In.AcceptGates}
-	c.place(s, c.Epoch, c.Validation)
+	c.place(s, epoch, c.Validation)
 	o.Env = s.Env()
 	defer collectEvenly()()
-	r, err := score.Run(ctx, o)
-	return finishStage(s, r, r, err)
+	return score.Run(ctx, o)
 }

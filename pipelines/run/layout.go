@@ -4,6 +4,7 @@
 //	<root>/policy                                              the first receipt, of submit --prepare
 //	<root>/epoch-<e>/{rollout,score,group,curate,submit}
 //	<root>/epoch-<e>/validation/{rollout,score}
+//	<root>/epoch-<e>/<name>, <root>/epoch-<e>/validation/<name>  further scores, of score --as
 //	<root>/epoch-<e>/extended/{rollout,score,group,curate,submit}  refills of a plan
 //	<root>/.rollmill                                           the run's id, and the ledger
 //
@@ -12,6 +13,9 @@
 package run
 
 import (
+	"regexp"
+	"slices"
+
 	"github.com/rollmill/rollmill/formats/dataset"
 	"github.com/rollmill/rollmill/storage"
 )
@@ -68,3 +72,11 @@ func (l Layout) Input(e int, stage string, validation bool) string {
 // output it reads.
 var inputs = map[string]string{"score": "rollout", "group": "score", "curate": "group", "submit": "curate",
 	"export": "curate"}
+
+// own are the names of the folders in an epoch that the layout gives a meaning.
+var own = []string{"rollout", "score", "group", "curate", "submit", "validation", "extended"}
+
+var name = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._-]*$`)
+
+// OfUser reports whether further scores of an epoch may have a folder of this name.
+func OfUser(folder string) bool { return name.MatchString(folder) && !slices.Contains(own, folder) }
