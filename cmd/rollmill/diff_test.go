@@ -3,6 +3,7 @@ package main
 import (
 	"encoding/json"
 	"os"
+	"reflect"
 	"strings"
 	"testing"
 
@@ -38,5 +39,65 @@ func TestDiff(t *testing.T) {
 	}
 	if code, _, stderr := rollmill(t, "diff", "--a", root+"/a", "--b", root+"/rollout"); code != 4 {
 		t.Errorf("trajectories: exit code %d: %s", code, stderr)
+	}
+}
+
+// TestDiffEpochs compares two score datasets of a run's epochs: a line for each, and
+// one that adds them up. An epoch without one of the two is named, and one whose
+// datasets are about other trajectories.
+func TestDiffEpochs(t *testing.T) {
+	l := storedRun(t, t.TempDir(), 4)
+	score := func(args ...string) {
+		t.Helper()
+		if code, _, stderr := rollmill(t, append([]string{"score", "--root", l.Root}, args...)...); code != 0 {
+			t.Fatal(stderr)
+		}
+	}
+	score("--epochs", "0..", "--reward", "r=expr:generation == 0 ? 1 : 0")
+	score("--epochs", "1..2", "--as", "b", "--reward", "r=expr:generation == 0 && epoch == 0 && len(answer) % 2 == 0 ? 1 : 0.5")
+	words := []string{"diff", "--root", l.Root, "--score", "score", "--score", "b", "--movers", "3"}
+	code, text, stderr := rollmill(t, words...)
+	if code != 0 || !strings.Contains(text, "\nall    32") || !strings.Contains(text, "not in both: epoch 0, 3") {
+		t.Errorf("exit code %d\n%s%s", code, text, stderr)
+	}
+	_, out, _ := rollmill(t, append(words, "--json", "--epochs", "1..2", "--plot", l.Root+"/moved.svg")...)
+	var r inspect.RunDifference
+	if err := json.Unmarshal([]byte(out), &r); err != nil || len(r.Epochs) != 2 || r.Absent != nil {
+		t.Fatalf("%v: %s", err, out)
+	}
+	var flipped int64
+	for i, e := range r.Epochs {
+		_, one, _ := rollmill(t, "diff", l.Stage(i+1, "score"), l.Stage(i+1, "b"), "--json", "--movers", "3")
+		alone := inspect.EpochDifference{Epoch: i + 1}
+		if err := json.Unmarshal([]byte(one), &alone); err != nil || !reflect.DeepEqual(alone, e) {
+			t.Errorf("%v: epoch %d is %+v, alone %+v", err, i+1, e.Difference, alone.Difference)
+		}
+		flipped += e.Flipped
+	}
+	all := r.All
+	if all.Rows != 32 || all.Groups != 8 || flipped == 0 || all.Flipped != flipped || len(all.Flips) != int(min(3, flipped)) ||
+		len(all.Movers) != 3 || all.Movers[0].Answer == "" || *all.MeanA != 0.25 || all.ChangeStdErr == nil {
+		t.Errorf("all: %+v of %d flipped", all, flipped)
+	}
+	if svg, err := os.ReadFile(l.Root + "/moved.svg"); err != nil || !strings.Contains(string(svg), "<svg") {
+		t.Errorf("the plot is %.10q, %v", svg, err)
+	}
+	stored(t, l.Root+"/other")
+	if code, _, stderr := rollmill(t, "score", "--in", l.Root+"/other", "--out", l.Stage(0, "b"), "--reward", "r=expr:1"); code != 0 {
+		t.Fatal(stderr)
+	}
+	for _, c := range []struct {
+		args string
+		code int
+		says string
+	}{
+		{"--epochs 2..3", 4, `epoch 3: "score" or "b" is not there`},
+		{"--epochs 9", 4, "there is no epoch 9"},
+		{"--score c", 2, "two times --score"},
+		{"--a x", 2, "no other dataset"},
+	} {
+		if code, _, stderr := rollmill(t, append(words, strings.Fields(c.args)...)...); code != c.code || !strings.Contains(stderr, c.says) {
+			t.Errorf("%s: exit code %d: %s", c.args, code, stderr)
+		}
 	}
 }

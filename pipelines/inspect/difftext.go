@@ -6,6 +6,8 @@ import (
 	"maps"
 	"slices"
 	"text/tabwriter"
+
+	"github.com/rollmill/rollmill/formats/plural"
 )
 
 // WriteText writes the difference as text.
@@ -26,6 +28,9 @@ func (d *Difference) WriteText(w io.Writer) error {
 		line("lost to", "%s %d", why, d.LostTo[why])
 	}
 	line("mean", "%s -> %s, movement %s", float(d.MeanA), float(d.MeanB), float(d.MeanMovement))
+	line("change", "%s", d.change())
+	line("solved", "%d -> %d of %s, %d flipped (a reward of at least %v)", d.SolvedA, d.SolvedB,
+		plural.Of(d.Groups, "group"), d.Flipped, d.SolvedThreshold)
 	line("rank correlation", "%s (Spearman)", float(d.Spearman))
 	line("groups", "%d: flat %d -> %d; %d became flat, %d stopped being flat", d.Groups, d.FlatA, d.FlatB, d.BecameFlat,
 		d.StoppedFlat)
@@ -37,6 +42,18 @@ func (d *Difference) WriteText(w io.Writer) error {
 		fmt.Fprintf(out, "%d\t%s\t%d\t%.4g\t%.4g\t%s\n", m.Row, short(m.ExampleID), m.Generation, m.A, m.B, short(m.Answer))
 	}
 	return out.Flush()
+}
+
+// change returns the change of the mean, with its band of 95 %.
+func (d *Difference) change() string {
+	if d.MeanA == nil {
+		return float(nil)
+	}
+	text := fmt.Sprintf("%+.4g", *d.MeanB-*d.MeanA)
+	if d.ChangeStdErr != nil {
+		text += fmt.Sprintf(" ± %.2g", Z95**d.ChangeStdErr)
+	}
+	return text
 }
 
 func float(v *float64) string {

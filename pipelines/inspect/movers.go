@@ -13,6 +13,7 @@ type Mover struct {
 	Row          int64   `json:"row"`
 	TrajectoryID string  `json:"trajectory_id"`
 	ExampleID    string  `json:"example_id"`
+	Epoch        int32   `json:"epoch"`
 	Generation   int32   `json:"generation"`
 	A            float64 `json:"a"`
 	B            float64 `json:"b"`

@@ -13,6 +13,7 @@ import (
 
 	"github.com/rollmill/rollmill/formats"
 	"github.com/rollmill/rollmill/formats/dataset"
+	"github.com/rollmill/rollmill/pipelines/inspect"
 	"github.com/rollmill/rollmill/pipelines/run"
 	"github.com/rollmill/rollmill/storage"
 )
@@ -237,22 +238,22 @@ func ReadReceipt(ctx context.Context, uri string) (*formats.Receipt, error) {
 type summary struct {
 	rows, failed, groups, scored int64
 	sum, min, max                float64
-	errors                       clusters
+	errors                       inspect.Clusters
 	named                        map[string]*mean
 }
 
 type mean struct {
 	sum, weight float64
 	n           int64
-	errors      clusters
+	errors      inspect.Clusters
 }
 
 // end ends a group.
 func (s *summary) end() {
 	s.groups++
-	s.errors.end()
+	s.errors.End()
 	for _, m := range s.named {
-		m.errors.end()
+		m.errors.End()
 	}
 }
 
@@ -275,7 +276,7 @@ func (s *summary) add(status string, reward *float64, named []formats.NamedRewar
 		}
 		m.sum += *r.Value
 		m.n++
-		m.errors.add(*r.Value)
+		m.errors.Add(*r.Value)
 	}
 	if reward == nil {
 		return
@@ -285,7 +286,7 @@ func (s *summary) add(status string, reward *float64, named []formats.NamedRewar
 	}
 	s.scored++
 	s.sum += *reward
-	s.errors.add(*reward)
+	s.errors.Add(*reward)
 	s.min, s.max = math.Min(s.min, *reward), math.Max(s.max, *reward)
 }
 
@@ -293,14 +294,14 @@ func (s *summary) sample() *Sample {
 	out := &Sample{Trajectories: s.rows, Groups: s.groups, Examples: s.groups, Scored: s.scored, Failed: s.failed}
 	if s.scored > 0 {
 		mean, min, max := s.sum/float64(s.scored), s.min, s.max
-		out.Mean, out.Min, out.Max, out.StdErr = &mean, &min, &max, s.errors.err()
+		out.Mean, out.Min, out.Max, out.StdErr = &mean, &min, &max, s.errors.Err()
 	}
 	for name, m := range s.named {
 		if out.Rewards == nil {
 			out.Rewards, out.RewardStdErrs, out.weights = map[string]float64{}, map[string]float64{}, map[string]float64{}
 		}
 		out.Rewards[name], out.weights[name] = m.sum/float64(m.n), m.weight
-		if e := m.errors.err(); e != nil {
+		if e := m.errors.Err(); e != nil {
 			out.RewardStdErrs[name] = *e
 		}
 	}

@@ -11,6 +11,8 @@ import (
 	"gonum.org/v1/plot/plotter"
 	"gonum.org/v1/plot/vg"
 	"gonum.org/v1/plot/vg/draw"
+
+	"github.com/rollmill/rollmill/pipelines/inspect"
 )
 
 // panel is one plot over epochs: the lines of one reward.
@@ -146,7 +148,7 @@ func meanOf(s *Sample) *float64 {
 }
 
 // rewardFigure draws the rewards of a run by epoch with bands of 95 % (see
-// clusters), and the curriculum's share of groups.
+// inspect.Clusters), and the curriculum's share of groups.
 func rewardFigure(run Run) figure {
 	return figure{width: 8 * vg.Inch, row: 2.6 * vg.Inch, plots: func(t theme) ([]*plot.Plot, error) {
 		var out []*plot.Plot
@@ -209,7 +211,7 @@ func (p panel) plot(t theme, epochs []Epoch) (*plot.Plot, error) {
 			return nil, err
 		}
 		for _, q := range l.points {
-			low, high = min(low, q.y-z95*q.err), max(high, q.y+z95*q.err)
+			low, high = min(low, q.y-inspect.Z95*q.err), max(high, q.y+inspect.Z95*q.err)
 		}
 	}
 	for _, l := range p.lines {
@@ -253,11 +255,11 @@ func (l line) draw(p *plot.Plot, t theme) error {
 	banded := false
 	for i, q := range l.points {
 		xy[i] = plotter.XY{X: q.x, Y: q.y}
-		edge = append(edge, plotter.XY{X: q.x, Y: q.y + z95*q.err})
+		edge = append(edge, plotter.XY{X: q.x, Y: q.y + inspect.Z95*q.err})
 		banded = banded || q.err > 0
 	}
 	for _, q := range slices.Backward(l.points) {
-		edge = append(edge, plotter.XY{X: q.x, Y: q.y - z95*q.err})
+		edge = append(edge, plotter.XY{X: q.x, Y: q.y - inspect.Z95*q.err})
 	}
 	if banded && len(l.points) > 1 {
 		band, err := plotter.NewPolygon(edge)

@@ -1,12 +1,12 @@
-package report
+package inspect
 
 import "math"
 
-// z95 is the 97.5 % quantile of the normal distribution: a band of 95 % reaches
-// z95 standard errors to both sides of a mean.
-const z95 = 1.959964
+// Z95 is the 97.5 % quantile of the normal distribution: a band of 95 % reaches
+// Z95 standard errors to both sides of a mean.
+const Z95 = 1.959964
 
-// clusters computes the standard error of a mean over rows that come in groups.
+// Clusters computes the standard error of a mean over rows that come in groups.
 // Attempts at one example resemble each other, so rows are not independent, but
 // groups are. With G groups, n values, mean m, and in group g the sum S of its c
 // values:
@@ -18,13 +18,14 @@ const z95 = 1.959964
 // Cameron and Miller, "A Practitioner's Guide to Cluster-Robust Inference" (2015).
 // With one value per group it is the usual standard error. It needs one pass and
 // constant memory; values are taken relative to the first one, against rounding.
-type clusters struct {
+type Clusters struct {
 	shift, n, sum, groups float64
 	ss, sc, cc            float64 // sums over groups of S², S·c and c²
 	s, c                  float64 // of the group that is being read
 }
 
-func (k *clusters) add(v float64) {
+// Add adds a value of the group that is being read.
+func (k *Clusters) Add(v float64) {
 	if k.n == 0 {
 		k.shift = v
 	}
@@ -32,8 +33,8 @@ func (k *clusters) add(v float64) {
 	k.s, k.c = k.s+v-k.shift, k.c+1
 }
 
-// end ends a group.
-func (k *clusters) end() {
+// End ends a group.
+func (k *Clusters) End() {
 	if k.c == 0 {
 		return
 	}
@@ -43,8 +44,8 @@ func (k *clusters) end() {
 	k.s, k.c = 0, 0
 }
 
-// err returns the standard error, or nil for fewer than two groups.
-func (k *clusters) err() *float64 {
+// Err returns the standard error, or nil for fewer than two groups.
+func (k *Clusters) Err() *float64 {
 	if k.groups < 2 {
 		return nil
 	}
