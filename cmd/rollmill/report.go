@@ -22,6 +22,9 @@ stdout, and writes:
   training_metrics.jsonl, reward_history.json, validation_history.json,
   curriculum_state.json    the figures of each epoch
 
+Each further score dataset of an epoch (score --as) has a column and a plot of its
+own, named after its folder.
+
   rollmill report runs/demo`,
 	Args:        "ROOT",
 	ArgSettings: []string{"root"},

@@ -110,6 +110,9 @@ func collectEpoch(ctx context.Context, root string, e int) (Epoch, bool, error) 
 	if !found {
 		return epoch, false, nil
 	}
+	if err := epoch.readScores(ctx, dir); err != nil {
+		return epoch, false, err
+	}
 	epoch.Receipt, err = ReadReceipt(ctx, storage.Join(last, "submit"))
 	return epoch, true, err
 }

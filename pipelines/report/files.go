@@ -38,6 +38,7 @@ type metrics struct {
 	NumFailed  int64              `json:"num_failed"`
 	FlatGroups int64              `json:"flat_groups"`
 	Rewards    map[string]float64 `json:"rewards,omitempty"` // mean of each named reward
+	Scores     map[string]*Sample `json:"scores,omitempty"`  // further score datasets, by the folder's name
 	Drops      map[string]int64   `json:"drops,omitempty"`
 	Submission string             `json:"submission,omitempty"` // the receipt's state
 	StepBefore *int64             `json:"step_before,omitempty"`
@@ -69,6 +70,7 @@ type reward struct {
 	RewardWeights map[string]float64 `json:"reward_weights,omitempty"`
 
 	// Of an epoch that has only a validation, and so no line in training_metrics.jsonl.
+	Scores   map[string]*Sample `json:"scores,omitempty"`
 	Seconds  map[string]float64 `json:"seconds,omitempty"`
 	Cost     Cost               `json:"cost,omitzero"`
 	Datasets map[string]string  `json:"datasets,omitempty"`
@@ -95,7 +97,7 @@ func render(run Run) ([]file, error) {
 		if e.Validation != nil {
 			r := rewardOf(e, e.Validation, nil, &e.Validation.Examples)
 			if e.Train == nil {
-				r.Seconds, r.Cost, r.Datasets = e.Seconds, e.Cost, e.Datasets
+				r.Scores, r.Seconds, r.Cost, r.Datasets = e.Scores, e.Seconds, e.Cost, e.Datasets
 			}
 			validation = append(validation, r)
 		}
@@ -126,7 +128,7 @@ func metricsOf(e Epoch) metrics {
 		MaxReward:       e.Train.Max,
 		NumTrajectories: e.Train.Trajectories, NumGroups: e.Train.Groups, NumScored: e.Train.Scored,
 		NumFailed:  e.Train.Failed,
-		FlatGroups: e.Flat, Rewards: e.Train.Rewards, Drops: e.Drops, CurriculumState: stateOf(e), Seconds: e.Seconds,
+		FlatGroups: e.Flat, Scores: e.Scores, Rewards: e.Train.Rewards, Drops: e.Drops, CurriculumState: stateOf(e), Seconds: e.Seconds,
 		Failures: e.Failures, Cost: e.Cost,
 		Datasets: e.Datasets}
 	if k := e.Kept; k != nil {

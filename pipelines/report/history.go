@@ -55,7 +55,8 @@ func ReadHistory(ctx context.Context, b *storage.Bucket) ([]Epoch, error) {
 	}
 	for _, r := range validation {
 		if of[r.Epoch] == nil {
-			of[r.Epoch] = &Epoch{Epoch: r.Epoch, Time: r.Timestamp, Seconds: r.Seconds, Cost: r.Cost, Datasets: r.Datasets}
+			of[r.Epoch] = &Epoch{Epoch: r.Epoch, Time: r.Timestamp, Scores: r.Scores, Seconds: r.Seconds, Cost: r.Cost,
+				Datasets: r.Datasets}
 		}
 		n := r.NumScored
 		if r.NumExamples != nil {
@@ -67,6 +68,9 @@ func ReadHistory(ctx context.Context, b *storage.Bucket) ([]Epoch, error) {
 	}
 	out := make([]Epoch, 0, len(of))
 	for _, e := range slices.Sorted(maps.Keys(of)) {
+		for _, s := range of[e].Scores {
+			s.weights = weightsOf(reward{Rewards: s.Rewards})
+		}
 		out = append(out, *of[e])
 	}
 	return out, nil
@@ -93,7 +97,7 @@ func weightsOf(r reward) map[string]float64 {
 func (m *metrics) epoch() *Epoch {
 	e := &Epoch{Epoch: m.Epoch, Time: m.Timestamp, RunID: m.RunID, Flat: m.FlatGroups, Drops: m.Drops, Seconds: m.Seconds,
 		Failures: m.Failures, Cost: m.Cost,
-		Datasets: m.Datasets,
+		Datasets: m.Datasets, Scores: m.Scores,
 		Train: &Sample{Trajectories: m.NumTrajectories, Groups: m.NumGroups, Examples: m.NumGroups, Scored: m.NumScored,
 			Failed: m.NumFailed,
 			Mean:   m.AvgReward, Min: m.MinReward, Max: m.MaxReward, Rewards: m.Rewards}}

@@ -23,6 +23,8 @@ func TestHistoryHasTheFigures(t *testing.T) {
 	}
 	writeScores(t, root+"/epoch-1/validation", [][]*float64{{ptr(0.25)}, {ptr(1)}})
 	writeScores(t, root+"/epoch-3/validation", [][]*float64{{ptr(0.75)}, {ptr(1)}})
+	scoreAgain(t, root+"/epoch-1", "b", 7)
+	scoreAgain(t, root+"/epoch-3/validation", "b", 7)
 	ctx := context.Background()
 	run, err := Make(ctx, Options{Root: root})
 	if err != nil {
@@ -42,7 +44,8 @@ func TestHistoryHasTheFigures(t *testing.T) {
 			got.Cost != want.Cost || !maps.Equal(got.Seconds, want.Seconds) || !maps.Equal(got.Datasets, want.Datasets) {
 			t.Errorf("epoch %d: %+v, want %+v", i, got, want)
 		}
-		for _, s := range []struct{ got, want *Sample }{{got.Train, want.Train}, {got.Validation, want.Validation}} {
+		for _, s := range []struct{ got, want *Sample }{{got.Train, want.Train}, {got.Validation, want.Validation},
+			{got.Scores["b"], want.Scores["b"]}, {got.Scores["validation/b"], want.Scores["validation/b"]}} {
 			if (s.got == nil) != (s.want == nil) {
 				t.Errorf("epoch %d: %+v, want %+v", i, s.got, s.want)
 				continue

@@ -78,11 +78,15 @@ func (c Column) At(e Epoch) string { return namedOf(c.of(e), c.Name) }
 // Columns returns the named rewards of a run's epochs.
 func Columns(epochs []Epoch) []Column {
 	var out []Column
-	for _, c := range []Column{
+	sides := []Column{
 		{"", "training", func(e Epoch) *Sample { return e.Train }},
 		{"", "kept", func(e Epoch) *Sample { return e.Kept }},
 		{"", "validation", func(e Epoch) *Sample { return e.Validation }},
-	} {
+	}
+	for _, name := range scoreNames(epochs) {
+		sides = append(sides, Column{"", name, scoresOf(name)})
+	}
+	for _, c := range sides {
 		for _, c.Name = range slices.Sorted(maps.Keys(partsOf(epochs, c.of))) {
 			out = append(out, c)
 		}

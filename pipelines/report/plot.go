@@ -62,6 +62,11 @@ func panels(epochs []Epoch) []panel {
 			out = append(out, p)
 		}
 	}
+	for _, name := range scoreNames(epochs) { // apart: other rewards have another scale
+		if len(out) < maxPanels {
+			out = append(out, panel{"reward: " + short(name, 26), []line{totals("", 0, epochs, scoresOf(name))}})
+		}
+	}
 	share := line{ink: 3}
 	for _, e := range epochs {
 		if e.Curriculum != nil {

@@ -55,6 +55,7 @@ type Epoch struct {
 	Train      *Sample            `json:"train,omitempty"`
 	Kept       *Sample            `json:"kept,omitempty"`
 	Validation *Sample            `json:"validation,omitempty"`
+	Scores     map[string]*Sample `json:"scores,omitempty"` // further score datasets, by the folder: "b", "validation/b"
 	Flat       int64              `json:"flat_groups"`
 	Drops      map[string]int64   `json:"drops,omitempty"`
 	Curriculum *Curriculum        `json:"curriculum,omitempty"`

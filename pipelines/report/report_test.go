@@ -4,8 +4,11 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"fmt"
 	"image/png"
 	"math"
+	"os"
+	"slices"
 	"strings"
 	"testing"
 
@@ -40,6 +43,76 @@ func writeScores(t *testing.T, dir string, rewards [][]*float64) {
 	}
 	r := ref.Ref("base", dir+"/score")
 	write(t, dir+"/score", dataset.Spec{Stage: "score", Kind: formats.KindScores, Inputs: []dataset.Ref{r}, Base: &r}, thin, 0)
+}
+
+type scoreKey struct {
+	ID      string `parquet:"trajectory_id"`
+	Example string `parquet:"example_id,dict"`
+}
+
+// scoreAgain writes further scores of the rollout in a folder, all of one reward.
+func scoreAgain(t *testing.T, dir, name string, reward float64) {
+	t.Helper()
+	base, err := dataset.Open(t.Context(), dir+"/rollout", dataset.OpenOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	rows, err := dataset.ReadAll[scoreKey](t.Context(), base, "", base.All())
+	if err != nil {
+		t.Fatal(err)
+	}
+	scores := make([]formats.Score, len(rows))
+	for i, r := range rows {
+		scores[i] = formats.Score{TrajectoryID: r.ID, ExampleID: r.Example, Status: formats.StatusOK, Reward: &reward,
+			Rewards: []formats.NamedReward{{Name: "new", Value: &reward, Weight: 1}}}
+	}
+	r := base.Ref("base", dir+"/"+name)
+	write(t, dir+"/"+name, dataset.Spec{Stage: "score", Kind: formats.KindScores, Inputs: []dataset.Ref{r}, Base: &r}, scores, 0)
+}
+
+// TestFurtherScores: each score dataset of an epoch has its column and its plot,
+// whose name is the folder's. What else is in an epoch's folder is none.
+func TestFurtherScores(t *testing.T) {
+	root := t.TempDir()
+	for e := range 2 {
+		writeScores(t, fmt.Sprintf("%s/epoch-%d", root, e), [][]*float64{{ptr(1), ptr(0.5)}, {ptr(0), nil}})
+	}
+	writeScores(t, root+"/epoch-1/validation", [][]*float64{{ptr(0.25)}, {ptr(1)}})
+	scoreAgain(t, root+"/epoch-1", "strict", 7)
+	scoreAgain(t, root+"/epoch-1/validation", "strict", 9)
+	write(t, root+"/epoch-1/copy", dataset.Spec{Stage: "rollout", Kind: formats.KindTrajectories}, []formats.Trajectory{}, -1)
+	if err := os.MkdirAll(root+"/epoch-1/notes", 0o777); err != nil {
+		t.Fatal(err)
+	}
+	run, err := Make(t.Context(), Options{Root: root, Page: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	one := run.Epochs[1].Scores
+	if run.Epochs[0].Scores != nil || len(one) != 2 || *one["strict"].Mean != 7 || *one["validation/strict"].Mean != 9 ||
+		*run.Epochs[1].Train.Mean != 0.5 {
+		t.Errorf("%+v, %+v", run.Epochs[0].Scores, one)
+	}
+	var axes []string
+	for _, p := range panels(run.Epochs) {
+		axes = append(axes, p.axis)
+	}
+	if want := []string{"mean reward", "reward: strict", "reward: validation/strict"}; !slices.Equal(axes, want) {
+		t.Errorf("the plots are %q", axes)
+	}
+	var text strings.Builder
+	if err := run.WriteTable(&text); err != nil {
+		t.Fatal(err)
+	}
+	lines := strings.Split(text.String(), "\n")
+	if !strings.Contains(lines[0], "reward strict  reward validation/strict") || !strings.Contains(lines[1], " -  ") ||
+		!strings.Contains(lines[2], "7.0000                    9.0000") {
+		t.Errorf("%s", text.String())
+	}
+	page, err := os.ReadFile(root + "/report.html")
+	if err != nil || !strings.Contains(string(page), "validation/strict") {
+		t.Errorf("the page has no further scores: %v", err)
+	}
 }
 
 func write[T any](t *testing.T, uri string, spec dataset.Spec, rows []T, baseFirst int64) string {

@@ -14,18 +14,18 @@ import (
 // WriteTable prints a line per epoch, and below what was handed over as sequences
 // and the advice.
 func (r Run) WriteTable(w io.Writer) error {
-	names := namedRewards(r.Epochs)
+	names, scores := namedRewards(r.Epochs), scoreNames(r.Epochs)
 	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', tabwriter.AlignRight)
 	fmt.Fprintf(t, "epoch\ttrajectories\tfailed\tgroups\tflat\tkept\tcurriculum\treward\tkept "+
-		"reward\tvalidation\t%sstep\tsubmission\t\n", headings(names))
+		"reward\tvalidation\t%s%sstep\tsubmission\t\n", headings("validation ", names), headings("reward ", scores))
 	for _, e := range r.Epochs {
-		fmt.Fprintf(t, "%d\t%s\t%s\t%s\t%d\t%s\t%s\t%s\t%s\t%s\t%s%s\t%s\t\n", e.Epoch,
+		fmt.Fprintf(t, "%d\t%s\t%s\t%s\t%d\t%s\t%s\t%s\t%s\t%s\t%s%s%s\t%s\t\n", e.Epoch,
 			count(e.Train, func(s *Sample) int64 { return s.Trajectories }),
 			count(e.Train, func(s *Sample) int64 { return s.Failed }),
 			count(e.Train, func(s *Sample) int64 { return s.Groups }), e.Flat,
 			count(e.Kept, func(s *Sample) int64 { return s.Trajectories }),
 			share(e.Curriculum), number(meanOf(e.Train)), number(meanOf(e.Kept)), number(meanOf(e.Validation)),
-			cells(names, e.Validation), step(e), submission(e))
+			cells(names, e.Validation), e.means(scores), step(e), submission(e))
 	}
 	if err := t.Flush(); err != nil {
 		return err
@@ -88,10 +88,19 @@ func namedRewards(epochs []Epoch) []string {
 	return slices.Sorted(maps.Keys(names))
 }
 
-func headings(names []string) string {
+func headings(before string, names []string) string {
 	var b strings.Builder
 	for _, n := range names {
-		b.WriteString("validation " + n + "\t")
+		b.WriteString(before + n + "\t")
+	}
+	return b.String()
+}
+
+// means returns the mean rewards of further score datasets, as cells.
+func (e Epoch) means(names []string) string {
+	var b strings.Builder
+	for _, n := range names {
+		b.WriteString(number(meanOf(e.Scores[n])) + "\t")
 	}
 	return b.String()
 }
