@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"io"
 	"slices"
 	"strings"
@@ -11,6 +12,7 @@ import (
 	"github.com/rollmill/rollmill/formats/plural"
 	"github.com/rollmill/rollmill/pipelines/inspect"
 	"github.com/rollmill/rollmill/stages/plugin"
+	"github.com/rollmill/rollmill/storage"
 )
 
 var showCommand = cli.Command{
@@ -20,11 +22,16 @@ var showCommand = cli.Command{
 	About: `Without flags the output is a summary that fits a screen: rows by status, tokens,
 rewards with a histogram, advantages, parameters. With a flag that chooses rows it
 is the whole manifest and a table of the rows. Rows of a thin dataset are joined
-with its base where they are needed: for --where, --trajectory and --group. Also
-shows datasets that a gate refused.
+with its base where they are needed: for --where, --sort, --columns, --trajectory and
+--group. Also shows datasets that a gate refused. Of a run's folder, show lists the
+epochs with their datasets, and the next command.
+
+  rollmill show runs/demo
 
   rollmill show runs/demo/epoch-0/group
   rollmill show runs/demo/epoch-0/group --where 'reward == 0 && calls > 3' --rows 20
+  rollmill show runs/demo/epoch-0/score --sort sampled_tokens --desc --rows 10
+  rollmill show runs/demo/epoch-0/score --worst 10
   rollmill show runs/demo/epoch-0/group --trajectory 3f8a2c
   rollmill show runs/demo/epoch-0/group --group a@0
   rollmill show runs/demo/epoch-0/group --table _groups --rows 20
@@ -44,6 +51,7 @@ type showSettings struct {
 
 	Trajectory, Group, Format string
 	Full                      bool
+	Worst                     *int
 }
 
 // The values of --format.
@@ -70,10 +78,13 @@ func (o *showSettings) Declare(d *plugin.Declarer) {
 	d.Int(&o.Rows, "rows", "show at most `N` rows").Common()
 	d.Bool(&o.Failed, "failed", "show only rows of failed trajectories").Common()
 	d.String(&o.Where, "where", "show only rows for which `EXPRESSION` is true, as in export --where").Common()
+	d.String(&o.Sort, "sort", "sort by this `COLUMN`, also of the base; the smallest first, nulls last").Common()
+	d.Bool(&o.Desc, "desc", "sort the largest first").Common()
+	d.OptionalInt(&o.Worst, "worst", "show the `N` rows with the lowest rewards: --sort reward --rows N").Common()
 	d.Func(func() any { return o.Columns }, func(names string) error {
 		o.Columns = strings.Split(names, ",")
 		return nil
-	}, "columns", "show these `COLUMNS`, such as run,messages, in this order, or all").Shown("the usual ones")
+	}, "columns", "show these `COLUMNS`, such as run,messages, also of the base, in this order, or all").Shown("the usual ones")
 	d.Heading(plugin.Output)
 	plugin.Choice(d, &o.Format, "format", "print in this `FORMAT`; json is each row on a line, with all its columns",
 		formatText, formatMarkdown, formatJSON).Common()
@@ -106,6 +117,11 @@ func runShow(ctx context.Context, s *cli.Session, o *showSettings) error {
 	}
 	o.Summary = !chooses(s)
 	view, err := inspect.Show(ctx, uri, o.Options)
+	if errors.Is(err, storage.ErrNotExist) && o.Summary {
+		if r, found := inspect.ShowRun(ctx, uri); found == nil && r != nil {
+			return s.Page(r, r.WriteText, styleOf)
+		}
+	}
 	if err != nil {
 		return err
 	}
@@ -124,19 +140,30 @@ func runShow(ctx context.Context, s *cli.Session, o *showSettings) error {
 
 // chooses reports whether a flag chooses rows.
 func chooses(s *cli.Session) bool {
-	return slices.ContainsFunc([]string{"table", "first", "rows", "failed", "where", "columns"}, s.Given)
+	return slices.ContainsFunc([]string{"table", "first", "rows", "failed", "where", "columns", "sort", "worst"}, s.Given)
 }
 
 func (o *showSettings) check(s *cli.Session) error {
 	switch {
 	case o.Rows < 0 || o.First < 0:
 		return cli.Usagef("", "--rows %d, --first %d: must not be negative", o.Rows, o.First)
+	case o.Worst != nil && (s.Given("sort") || s.Given("rows") || s.Given("desc")):
+		return cli.Usagef("--worst 10 is --sort reward --rows 10", "--worst is given with --sort, --desc or --rows")
+	case o.Worst != nil && *o.Worst < 0:
+		return cli.Usagef("", "--worst %d is negative", *o.Worst)
+	case o.Desc && o.Sort == "":
+		return cli.Usagef("name a column with --sort", "--desc has nothing to sort")
+	case s.Given("first") && (o.Sort != "" || o.Worst != nil):
+		return cli.Usagef("--rows says how many", "--first is a row of the dataset, and sorted rows are shown from the first")
 	case o.Trajectory != "" && o.Group != "":
 		return cli.Usagef("give one of them", "--trajectory and --group are both given")
 	case o.Trajectory+o.Group != "" && chooses(s):
 		return cli.Usagef("these show all of what they name", "--trajectory and --group take no flag that chooses rows")
 	case o.Full && o.Trajectory == "":
 		return cli.Usagef("name one with --trajectory", "--full is for a conversation")
+	}
+	if o.Worst != nil {
+		o.Sort, o.Rows = "reward", *o.Worst
 	}
 	return nil
 }
@@ -157,7 +184,11 @@ func (o *showSettings) raw(ctx context.Context, s *cli.Session, uri string) erro
 	if o.Columns == nil {
 		o.Columns = []string{"all"}
 	}
-	return inspect.Raw(ctx, uri, o.Options, print)
+	note, err := inspect.Raw(ctx, uri, o.Options, print)
+	if note != "" {
+		s.Say("show: %s", note)
+	}
+	return err
 }
 
 // styleOf is how a line of a view looks on a terminal: headings stand out, and

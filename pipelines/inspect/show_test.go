@@ -24,6 +24,7 @@ func TestShowReadsOnlyItsColumns(t *testing.T) {
 		{Rows: 5, First: 700},
 		{Rows: 5, Columns: []string{"model", "metadata"}},
 		{Rows: 5, Columns: []string{"model"}, Failed: true},
+		{Rows: 5, Sort: "reward", Desc: true},
 	} {
 		var moved counting.Counter
 		v, err := Show(storage.Wrapping(t.Context(), moved.Wrap), rollout.URI(), o)
