@@ -59,7 +59,7 @@ func (o *diffSettings) Declare(d *plugin.Declarer) {
 	d.Strings(&o.Scores, "score", "compare the dataset `NAME` of each epoch, the folder's name; twice, a and then b").Common()
 	d.String(&o.Reward, "reward", "compare the reward `NAME`").Shown("the total")
 	d.Int(&o.Movers, "movers", "show the `N` rows that changed most, and as many examples that flipped")
-	d.Float(&o.Solved, "solved-threshold", "count an example as solved from a reward of `X` on")
+	declareSolved(d, &o.Solved)
 	d.Heading(plugin.Output)
 	d.String(&o.Plot, "plot", "draw the comparison into this `FILE`: SVG if its name ends in .svg, otherwise PNG")
 }

@@ -59,7 +59,7 @@ func (c *evalSettings) Declare(d *plugin.Declarer) {
 	d.Heading("Measures")
 	plugin.List(d, &c.Measure.K, "k", "measure pass@`K`, K attempts at an example", parseK).
 		Shown("1, 2, 4, ... up to the attempts").Common()
-	d.Float(&c.Measure.Solved, "solved-threshold", "count a reward of at least `X` as solved")
+	declareSolved(d, &c.Measure.Solved)
 	d.Strings(&c.Measure.Slices, "slice", "add a table by this `FIELD` of the examples").Common()
 	d.Float(&c.Measure.Confidence, "confidence", "compute intervals at this confidence level, a `SHARE` between 0 and 1")
 	d.Bool(&c.Measure.FailuresCount, "failures-count", "count a trajectory without a reward as an unsolved attempt")
@@ -68,6 +68,10 @@ func (c *evalSettings) Declare(d *plugin.Declarer) {
 	d.String(&c.Out, "out", "write the datasets rollout and score under this `URI`").Shown("the root's folder eval").
 		Open().Common()
 	d.Include(&c.monitored)
+}
+
+func declareSolved(d *plugin.Declarer, p *float64) {
+	d.Float(p, "solved-threshold", "count a reward of at least `X` as solved")
 }
 
 func parseK(text string) (int, error) {

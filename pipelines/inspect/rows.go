@@ -179,6 +179,7 @@ func selected(ctx context.Context, d *dataset.Dataset, o Options, total int64, f
 	}
 	rest := dataset.Range{First: o.First, Rows: total - o.First}
 	if o.Sort != "" {
+		d.ShareFooters()
 		rows, err := sorted(ctx, d, o, rest)
 		for i := 0; i < len(rows) && err == nil; i++ {
 			err = eachRow(ctx, d, o.Table, names, dataset.Range{First: rows[i].row, Rows: 1}, show)
