@@ -64,6 +64,10 @@ func (in *input) join(ctx context.Context, scores []stages.Input) error {
 		if err != nil {
 			return err
 		}
+		if mine, other := dataset.RunOf(in.rows, in.base).ID, dataset.RunOf(d).ID; mine != "" && other != "" && mine != other {
+			return formats.Invalid(d.URI(), "group the scores of each run by themselves", nil,
+				"it scores the trajectories of another run than %q does", in.rows.URI())
+		}
 		if !in.base.Is(d.Base) || d.Rows != in.base.Rows {
 			return formats.Invalid(d.URI(), "give scores of one dataset of trajectories", nil,
 				"it does not score the trajectories that %q does", in.rows.URI())
