@@ -26,12 +26,9 @@ changed most, with their text. Datasets that a gate refused can be compared too.
 
   rollmill diff runs/demo/epoch-0/score runs/demo/epoch-0/score-2 --plot moved.png
 
-With --root it compares two datasets of each epoch, by their folders' names: a line
-for each epoch and one for all, with the examples that only one of them solves. An
-epoch that has not both is left out and named.
+With --root it compares two datasets of each epoch, a line for each and their sum:
 
-  rollmill diff --root runs/demo --epochs 3..7 --score score --score strict
-  rollmill diff --root runs/demo --score validation/score --score validation/strict`,
+  rollmill diff --root runs/demo --epochs 3..7 --score score --score strict`,
 	Args:        "A B",
 	ArgSettings: []string{"a", "b"},
 	Scans:       true,
@@ -40,10 +37,9 @@ epoch that has not both is left out and named.
 
 type diffSettings struct {
 	inspect.DiffOptions
-	Root   string
-	Epochs epochRange
-	Scores []string
-	Plot   string
+	Root, Plot string
+	Epochs     epochRange
+	Scores     []string
 }
 
 func newDiffSettings() *diffSettings {
@@ -54,78 +50,68 @@ func (o *diffSettings) Declare(d *plugin.Declarer) {
 	d.Heading(plugin.Input)
 	d.String(&o.A, "a", "compare the scores at this `URI`")
 	d.String(&o.B, "b", "compare them with the scores at this `URI`")
-	d.String(&o.Root, "root", "compare datasets of epochs of the run at this `URI`").Open().Common()
-	o.Epochs.declare(d, "compare these epochs: `RANGE`, such as 3..7 or 3..").Shown("all that have both").Common()
-	d.Strings(&o.Scores, "score", "compare the dataset `NAME` of each epoch, the folder's name; twice, a and then b").Common()
+	d.String(&o.Root, "root", "compare datasets in the epochs of the run at this `URI`").Open().Common()
+	d.Strings(&o.Scores, "score", "compare the dataset `NAME` of each epoch, its folder: twice, a and b").Common()
+	d.String((*string)(&o.Epochs), "epochs", "compare these epochs of --root, a `RANGE` such as 3..7 or 3..").
+		Shown("all that have both").Common()
 	d.String(&o.Reward, "reward", "compare the reward `NAME`").Shown("the total")
-	d.Int(&o.Movers, "movers", "show the `N` rows that changed most, and as many examples that flipped")
+	d.Int(&o.Movers, "movers", "show the `N` rows that changed most, and `N` examples that flipped")
 	declareSolved(d, &o.Solved)
 	d.Heading(plugin.Output)
 	d.String(&o.Plot, "plot", "draw the comparison into this `FILE`: SVG if its name ends in .svg, otherwise PNG")
 }
 
 func runDiff(ctx context.Context, s *cli.Session, o *diffSettings) error {
+	switch run := o.Root != ""; {
+	case run && (len(o.Scores) != 2 || o.A+o.B != ""):
+		return cli.Usagef("--score score --score strict", "--root takes two times --score, and no other datasets")
+	case !run && (o.A == "" || o.B == "" || o.Scores != nil || o.Epochs != ""):
+		return cli.Usagef("name two datasets: rollmill diff A B, or --root and two times --score", "diff compares two datasets")
+	}
 	if o.Movers < 0 {
 		return cli.Usagef("0 shows none", "--movers %d is negative", o.Movers)
 	}
-	if o.Root != "" || o.Scores != nil || o.Epochs.text != "" {
-		return runDiffEpochs(ctx, s, o)
+	d, failed := o.diff(ctx)
+	if d == nil {
+		return failed
 	}
-	if o.A == "" || o.B == "" {
-		return cli.Usagef("name two datasets: rollmill diff A B", "diff compares two datasets")
+	if o.Plot != "" {
+		if err := plotDiff(d, o.Plot); err != nil {
+			return err
+		}
 	}
-	d, err := inspect.Diff(ctx, o.DiffOptions)
-	if err != nil {
-		return err
-	}
-	if err := o.plot(d); err != nil {
-		return err
-	}
-	return s.Print(d, d.WriteText)
+	return errors.Join(s.Print(d, d.WriteText), failed)
 }
 
-// runDiffEpochs compares epochs of a run. What could be compared is printed also if
-// an epoch failed.
-func runDiffEpochs(ctx context.Context, s *cli.Session, o *diffSettings) error {
-	if o.Root == "" || len(o.Scores) != 2 || o.A+o.B != "" {
-		return cli.Usagef("rollmill diff --root R --score score --score strict", "diff of epochs needs --root and two times --score, "+
-			"and no other dataset")
+func (o *diffSettings) diff(ctx context.Context) (*inspect.Difference, error) {
+	if o.Root == "" {
+		return inspect.Diff(ctx, o.DiffOptions)
 	}
 	epochs, err := o.Epochs.of(ctx, o.Root)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	o.A, o.B = o.Scores[0], o.Scores[1]
-	r, failed := inspect.DiffRun(ctx, o.Root, epochs, o.DiffOptions)
-	if r == nil {
-		return failed
+	d, err := inspect.DiffEpochs(ctx, o.Root, epochs, o.DiffOptions)
+	if d != nil && o.Epochs != "" && d.Absent != nil {
+		err = errors.Join(err, formats.Invalid(o.Root, "score --epochs makes what is missing", storage.ErrNotExist,
+			"epoch %s has not both %q and %q", numbers(d.Absent), o.A, o.B))
 	}
-	if o.Epochs.text != "" && r.Absent != nil {
-		failed = errors.Join(failed, formats.Invalid(r.Root, "score --epochs makes what is missing", storage.ErrNotExist,
-			"epoch %s: %q or %q is not there", numbers(r.Absent), o.A, o.B))
-	}
-	if err := o.plot(r.All); err != nil {
-		return err
-	}
-	return errors.Join(s.Print(r, r.WriteText), failed)
+	return d, err
 }
 
-// plot draws the rows compared, if it was asked for.
-func (o *diffSettings) plot(d *inspect.Difference) error {
-	if o.Plot == "" {
-		return nil
-	}
+func plotDiff(d *inspect.Difference, file string) error {
 	plot := report.Scatter{Title: "reward " + d.Reward, X: "a", Y: "b"}
 	for _, p := range d.Points() {
 		plot.Points = append(plot.Points, [2]float64{p.A, p.B})
 	}
 	draw := plot.PNG
-	if strings.EqualFold(filepath.Ext(o.Plot), ".svg") {
+	if strings.EqualFold(filepath.Ext(file), ".svg") {
 		draw = plot.SVG
 	}
 	image, err := draw()
 	if err != nil {
 		return err
 	}
-	return os.WriteFile(o.Plot, image, 0o644)
+	return os.WriteFile(file, image, 0o644)
 }

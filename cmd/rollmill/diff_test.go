@@ -57,24 +57,25 @@ func TestDiffEpochs(t *testing.T) {
 	score("--epochs", "1..2", "--as", "b", "--reward", "r=expr:generation == 0 && epoch == 0 && len(answer) % 2 == 0 ? 1 : 0.5")
 	words := []string{"diff", "--root", l.Root, "--score", "score", "--score", "b", "--movers", "3"}
 	code, text, stderr := rollmill(t, words...)
-	if code != 0 || !strings.Contains(text, "\nall    32") || !strings.Contains(text, "not in both: epoch 0, 3") {
+	if code != 0 || !strings.Contains(text, "\nepochs            2 added up; not in both: [0,3]") {
 		t.Errorf("exit code %d\n%s%s", code, text, stderr)
 	}
 	_, out, _ := rollmill(t, append(words, "--json", "--epochs", "1..2", "--plot", l.Root+"/moved.svg")...)
-	var r inspect.RunDifference
+	var r inspect.Difference
 	if err := json.Unmarshal([]byte(out), &r); err != nil || len(r.Epochs) != 2 || r.Absent != nil {
 		t.Fatalf("%v: %s", err, out)
 	}
 	var flipped int64
 	for i, e := range r.Epochs {
 		_, one, _ := rollmill(t, "diff", l.Stage(i+1, "score"), l.Stage(i+1, "b"), "--json", "--movers", "3")
-		alone := inspect.EpochDifference{Epoch: i + 1}
-		if err := json.Unmarshal([]byte(one), &alone); err != nil || !reflect.DeepEqual(alone, e) {
-			t.Errorf("%v: epoch %d is %+v, alone %+v", err, i+1, e.Difference, alone.Difference)
+		var alone inspect.Difference
+		err := json.Unmarshal([]byte(one), &alone)
+		if alone.Epoch = i + 1; err != nil || !reflect.DeepEqual(alone, *e) {
+			t.Errorf("%v: epoch %d is %+v, alone %+v", err, i+1, *e, alone)
 		}
 		flipped += e.Flipped
 	}
-	all := r.All
+	all := r
 	if all.Rows != 32 || all.Groups != 8 || flipped == 0 || all.Flipped != flipped || len(all.Flips) != int(min(3, flipped)) ||
 		len(all.Movers) != 3 || all.Movers[0].Answer == "" || *all.MeanA != 0.25 || all.ChangeStdErr == nil {
 		t.Errorf("all: %+v of %d flipped", all, flipped)
@@ -91,10 +92,10 @@ func TestDiffEpochs(t *testing.T) {
 		code int
 		says string
 	}{
-		{"--epochs 2..3", 4, `epoch 3: "score" or "b" is not there`},
+		{"--epochs 2..3", 4, `epoch 3 has not both "score" and "b"`},
 		{"--epochs 9", 4, "there is no epoch 9"},
 		{"--score c", 2, "two times --score"},
-		{"--a x", 2, "no other dataset"},
+		{"--a x", 2, "no other datasets"},
 	} {
 		if code, _, stderr := rollmill(t, append(words, strings.Fields(c.args)...)...); code != c.code || !strings.Contains(stderr, c.says) {
 			t.Errorf("%s: exit code %d: %s", c.args, code, stderr)

@@ -6,7 +6,6 @@ import (
 	"encoding/hex"
 	"errors"
 	"io"
-	"path"
 	"strings"
 
 	"github.com/rollmill/rollmill/cmd/internal/cli"
@@ -26,7 +25,7 @@ type taskFile struct {
 func (f *taskFile) Declare(d *plugin.Declarer) {
 	o := &f.Format
 	d.Heading(plugin.Input)
-	d.String(&f.Examples, "examples", "read the examples from the task file at this `URI`, or files such as 'tasks/*.jsonl': JSON, JSON lines, CSV or Parquet").
+	d.String(&f.Examples, "examples", "read the examples from the task file at this `URI`: JSON, JSON lines, CSV or Parquet").
 		Open().Common()
 	d.String(&o.Format, "examples-format", "read the task file in this `FORMAT`").Shown("by its extension")
 	d.String(&o.Names.ID, "id-key", "read the id from this `COLUMN`").Shown("id")
@@ -48,34 +47,20 @@ func (f *taskFile) read(ctx context.Context, s *cli.Session) (*examples.Set, dat
 	if uri == "" {
 		return nil, ref, cli.Usagef(s.SettingHint("name the task file", "rollout", "examples"), "no examples")
 	}
-	uris, err := filesNamed(ctx, uri)
+	file, digest, err := openFile(ctx, uri)
+	if errors.Is(err, storage.ErrNotExist) {
+		hint := "check --examples; a path is relative to where rollmill is run"
+		if strings.Contains(uri, "*") {
+			hint = "--examples takes one file, and no pattern: write the rows of all into one, as cat does with JSON lines"
+		}
+		return nil, ref, formats.Invalid(ref.URI, hint, storage.ErrNotExist, "no task file")
+	}
 	if err != nil {
 		return nil, ref, err
 	}
-	var digests []string
-	set, report, err := examples.ReadAll(ref.URI, func(yield func(examples.File, error) bool) {
-		if len(uris) == 0 {
-			yield(examples.File{}, storage.ErrNotExist)
-		}
-		for more, i := true, 0; more && i < len(uris); i++ {
-			file, digest, err := openFile(ctx, uris[i])
-			if err != nil {
-				yield(examples.File{}, err)
-				return
-			}
-			digests = append(digests, digest)
-			more = yield(examples.File{Name: storage.Redact(uris[i]), ReaderAt: file, Size: file.Size()}, nil)
-			file.Close() // read only: nothing is lost
-		}
-	}, f.Format)
-	if errors.Is(err, storage.ErrNotExist) {
-		return nil, ref, formats.Invalid(ref.URI, "check --examples; a path is relative to where rollmill is run, and a * in "+
-			"the name stands for any text", storage.ErrNotExist, "no task file")
-	}
-	if ref.Digest = strings.Join(digests, ""); len(digests) > 1 {
-		sum := sha256.Sum256([]byte(ref.Digest))
-		ref.Digest = hex.EncodeToString(sum[:])
-	}
+	defer file.Close() // read only: nothing is lost
+	ref.Digest = digest
+	set, report, err := examples.Read(ref.URI, file, file.Size(), f.Format)
 	if err == nil {
 		s.Defer(set)
 	}
@@ -86,30 +71,6 @@ func (f *taskFile) read(ctx context.Context, s *cli.Session) (*examples.Set, dat
 		s.Logger().Warn("examples dropped", "examples", ref.URI, "reason", reason, "rows", n)
 	}
 	return set, ref, err
-}
-
-// filesNamed returns the files that a URI names, in the order of their names: those
-// that match if the name has a *.
-func filesNamed(ctx context.Context, uri string) ([]string, error) {
-	dir, name := storage.Split(uri)
-	before, _, pattern := strings.Cut(name, "*")
-	if !pattern {
-		return []string{uri}, nil
-	}
-	bucket, err := storage.Open(ctx, dir)
-	if err != nil {
-		return nil, cli.Usagef("", "--examples: %w", err)
-	}
-	var out []string
-	for o, err := range bucket.List(ctx, before) {
-		if err != nil {
-			return nil, err
-		}
-		if ok, _ := path.Match(name, o.Key); ok {
-			out = append(out, storage.Join(dir, o.Key))
-		}
-	}
-	return out, nil
 }
 
 // openFile opens one object for random access and returns its digest.

@@ -2,13 +2,19 @@ package main
 
 import (
 	"context"
+	"errors"
+	"fmt"
+	"io"
 
 	"github.com/rollmill/rollmill/cmd/internal/cli"
+	"github.com/rollmill/rollmill/formats/dataset"
+	"github.com/rollmill/rollmill/formats/plural"
 	layout "github.com/rollmill/rollmill/pipelines/run"
 	"github.com/rollmill/rollmill/stages"
 	"github.com/rollmill/rollmill/stages/plugin"
 	"github.com/rollmill/rollmill/stages/score"
 	"github.com/rollmill/rollmill/stages/score/rewards"
+	"github.com/rollmill/rollmill/storage"
 )
 
 var scoreCommand = cli.Command{
@@ -24,12 +30,10 @@ are kept and the total is recomputed.
   rollmill score --in DATASET --reward 'exact*0.5=match:exact' --reward 'short=expr:len(answer) < 100 ? 1 : 0'
   rollmill score --in SCORES --only failed --out SCORES-2
 
-With --epochs, epochs of a run are scored one after the other, each beside its
-other scores. An epoch that is done is not scored again, and one that fails does
+With --epochs, an epoch that is done is not scored again, and one that fails does
 not stop the others:
 
   rollmill score --root runs/demo --epochs 3..7 --as strict --reward 'exact=match:exact'
-  rollmill diff --root runs/demo --score score --score strict
 
 A reward is NAME[*WEIGHT]=KIND:ARGUMENTS; without *WEIGHT its weight is 1.
 
@@ -78,7 +82,7 @@ func (c *scoreSettings) Declare(d *plugin.Declarer) {
 	d.Heading(plugin.Input)
 	d.OptionalInt(&c.Epoch, "epoch",
 		"read and write in the folder of epoch `N` of --root, when --in names no dataset").Common()
-	c.Epochs.declare(d, "score these epochs of --root: `RANGE`, such as 3..7 or 3..").Common()
+	d.String((*string)(&c.Epochs), "epochs", "score these epochs of --root, a `RANGE` such as 3..7 or 3..").Common()
 	d.Include(&c.runPlace)
 	d.Include(&c.target)
 	d.String(&c.target.as, "as", "name the dataset `NAME`, in the folder of the input").Shown("score").Common()
@@ -86,18 +90,17 @@ func (c *scoreSettings) Declare(d *plugin.Declarer) {
 }
 
 func runScore(ctx context.Context, s *cli.Session, c *scoreSettings) error {
-	if s.Given("as") && (c.target.URI != "" || !layout.OfUser(c.target.as)) {
-		return cli.Usagef("a name such as strict; --out takes a URI", "--as %q", c.target.as)
-	}
-	if c.Epochs.text != "" {
-		return runScoreEpochs(ctx, s, c)
+	switch {
+	case c.as != "" && (c.target.URI != "" || !layout.OfUser(c.as)):
+		return cli.Usagef("a name such as strict; --out takes a URI", "--as %q", c.as)
+	case c.Epochs != "":
+		return c.scoreEpochs(ctx, s)
 	}
 	r, err := c.score(ctx, s, c.Epoch, nil)
 	return finishStage(s, r, r, err)
 }
 
-// score scores one dataset: that of --in, or of an epoch. It asks its own judges
-// if judging is nil.
+// score scores the input, or that of an epoch. Its judges are new for nil.
 func (c *scoreSettings) score(ctx context.Context, s *cli.Session, epoch *int, judging *score.Judging) (stages.Report, error) {
 	o := c.Options
 	var err error
@@ -118,4 +121,46 @@ func (c *scoreSettings) score(ctx context.Context, s *cli.Session, epoch *int, j
 	o.Env = s.Env()
 	defer collectEvenly()()
 	return score.Run(ctx, o)
+}
+
+// scoreEpochs scores each epoch of the range. The error names those that failed; the
+// judges' budget is for all.
+func (c *scoreSettings) scoreEpochs(ctx context.Context, s *cli.Session) error {
+	if c.source.URI+c.target.URI+c.From != "" || c.Epoch != nil {
+		return cli.Usagef("--as names the output in each epoch", "--epochs takes no --in, --out, --from or --epoch")
+	}
+	_, root := c.both()
+	epochs, err := c.Epochs.of(ctx, root)
+	if err != nil {
+		return err
+	}
+	judging, err := c.judges.open(ctx, storage.Join(root, s.Command))
+	if err != nil {
+		return err
+	}
+	done, uris := []stages.Report{}, ""
+	var failed []error
+	for _, e := range epochs {
+		r, err := c.score(ctx, s, &e, &judging)
+		if gate := (*dataset.GateError)(nil); err == nil || errors.As(err, &gate) {
+			s.Reported(s.Place, r)
+		}
+		if err == nil {
+			s.Say("epoch %d: %s", e, summary(r))
+			done, uris = append(done, r), uris+r.URI+"\n"
+			continue
+		}
+		failed = append(failed, fmt.Errorf("epoch %d: %w", e, err))
+		var every *stages.Error // of the settings, a spent budget or a server: the next epoch's too
+		if ctx.Err() != nil || errors.As(err, &every) && every.Kind != stages.KindFailed {
+			break
+		}
+	}
+	if failed != nil {
+		err = fmt.Errorf("%d of %s scored:\n%w", len(done), plural.Of(len(epochs), "epoch"), errors.Join(failed...))
+	}
+	return errors.Join(s.Print(map[string]any{"epochs": done}, func(w io.Writer) error {
+		_, err := io.WriteString(w, uris)
+		return err
+	}), err)
 }

@@ -32,7 +32,7 @@ func TestScoreEpochs(t *testing.T) {
 	}
 	code, out, stderr := rollmill(t, append(words, "1..3")...)
 	if want := l.Stage(1, "b") + "\n" + l.Stage(3, "b"); code != 4 || out != want ||
-		!strings.Contains(stderr, "1 of 3 epochs failed:\nepoch 2: ") {
+		!strings.Contains(stderr, "2 of 3 epochs scored:\nepoch 2: ") {
 		t.Errorf("exit code %d, %q\n%s", code, out, stderr)
 	}
 	if err := os.Rename(rollout+"-away", rollout); err != nil {
@@ -65,7 +65,7 @@ func TestScoreEpochsThatAreNotThere(t *testing.T) {
 		{"--epochs 7..", 4, "there is no epoch 7"},
 		{"--epochs 3..1", 2, "write 3..7"},
 		{"--epochs one", 2, "write 3..7"},
-		{"--epochs 0.. --in x", 2, "--epochs and --in are both given"},
+		{"--epochs 0.. --in x", 2, "--epochs takes no --in"},
 		{"--epochs 0.. --as group", 2, `--as "group"`},
 		{"--epoch 0 --as ../b", 2, `--as "../b"`},
 		{"--epochs 0.. --reward x=nothing:y", 2, "epoch 0: "},

@@ -78,7 +78,7 @@ func (o *showSettings) Declare(d *plugin.Declarer) {
 	d.Int(&o.Rows, "rows", "show at most `N` rows").Common()
 	d.Bool(&o.Failed, "failed", "show only rows of failed trajectories").Common()
 	d.String(&o.Where, "where", "show only rows for which `EXPRESSION` is true, as in export --where").Common()
-	d.String(&o.Sort, "sort", "sort by this `COLUMN`, also of the base; the smallest first, nulls last").Common()
+	d.String(&o.Sort, "sort", "sort by this `COLUMN`, also of the base, or an expression; the smallest first, nulls last").Common()
 	d.Bool(&o.Desc, "desc", "sort the largest first").Common()
 	d.OptionalInt(&o.Worst, "worst", "show the `N` rows with the lowest rewards: --sort reward --rows N").Common()
 	d.Func(func() any { return o.Columns }, func(names string) error {
@@ -118,8 +118,8 @@ func runShow(ctx context.Context, s *cli.Session, o *showSettings) error {
 	o.Summary = !chooses(s)
 	view, err := inspect.Show(ctx, uri, o.Options)
 	if errors.Is(err, storage.ErrNotExist) && o.Summary {
-		if r, found := inspect.ShowRun(ctx, uri); found == nil && r != nil {
-			return s.Page(r, r.WriteText, styleOf)
+		if run, found := showRun(ctx, uri); found == nil {
+			return s.Page(run, run.writeText, styleOf)
 		}
 	}
 	if err != nil {

@@ -77,44 +77,18 @@ func (r *Report) warn(format string, args ...any) {
 // formats.InputError with file, row and cause; read errors of r are returned
 // wrapped.
 func Read(name string, r io.ReaderAt, size int64, o Options) (*Set, Report, error) {
-	return ReadAll(name, func(yield func(File, error) bool) { yield(File{name, r, size}, nil) }, o)
-}
-
-// File is one of the files of a task.
-type File struct {
-	Name string // its path or URI
-	io.ReaderAt
-	Size int64
-}
-
-// ReadAll is Read for several files whose rows follow each other. A file is read
-// before the next is yielded.
-func ReadAll(name string, files iter.Seq2[File, error], o Options) (*Set, Report, error) {
+	rows, err := records.File{Name: name, R: r, Size: size, Flag: "--examples-format", Buffer: readBytes}.Read(o.Format)
+	if err != nil {
+		return nil, Report{}, err
+	}
 	p, err := newPicker(name, o)
 	if err != nil {
 		return nil, Report{}, err
 	}
-	if err := p.readAll(files); err != nil {
+	if err := p.read(rows); err != nil {
 		return nil, p.report, errors.Join(err, p.set.Close())
 	}
 	return p.set, p.report, nil
-}
-
-func (p *picker) readAll(files iter.Seq2[File, error]) error {
-	for f, err := range files {
-		if err != nil {
-			return err
-		}
-		p.file, p.first = f.Name, p.report.Rows
-		rows, err := records.File{Name: f.Name, R: f, Size: f.Size, Flag: "--examples-format", Buffer: readBytes}.Read(p.o.Format)
-		if err != nil {
-			return err
-		}
-		if err := p.read(rows); err != nil {
-			return err
-		}
-	}
-	return p.finish()
 }
 
 func (p *picker) read(rows iter.Seq2[records.Record, error]) error {
@@ -126,5 +100,5 @@ func (p *picker) read(rows iter.Seq2[records.Record, error]) error {
 			return err
 		}
 	}
-	return nil
+	return p.finish()
 }

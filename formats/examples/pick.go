@@ -18,8 +18,6 @@ import (
 // read, because a generated id must differ from the ids of later rows.
 type picker struct {
 	name    string
-	file    string // the file that is read, and its first row
-	first   int
 	o       Options
 	filters []filter
 	report  Report
@@ -51,7 +49,7 @@ func (p *picker) add(l records.Record) error {
 		if l.Line > 0 {
 			err = fmt.Errorf("line %d: %w", l.Line, err)
 		}
-		return invalid(p.file, row-p.first, err, "the row is not a JSON object")
+		return invalid(p.name, row, err, "the row is not a JSON object")
 	}
 	for _, k := range keys {
 		if !p.columns[k] {
@@ -64,7 +62,7 @@ func (p *picker) add(l records.Record) error {
 	}
 	var compact bytes.Buffer
 	if err := json.Compact(&compact, object); err != nil {
-		return invalid(p.file, row-p.first, err, "the row is not JSON")
+		return invalid(p.name, row, err, "the row is not JSON")
 	}
 	e := record{Example: formats.Example{ID: p.id(values[p.o.Names.ID]), Row: row, Fields: compact.Bytes()}}
 	if p.o.Unstructured {

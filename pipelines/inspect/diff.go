@@ -15,7 +15,7 @@ type DiffOptions struct {
 	A, B   string  // score datasets over the same trajectories
 	Reward string  // name of the reward; "" for the total
 	Movers int     // number of most changed rows to show, with their text, and of flipped examples
-	Solved float64 // the reward from which a trajectory solves its example
+	Solved float64 // reward from which an example is solved
 }
 
 // Difference is the change of the rewards from A to B.
@@ -42,7 +42,7 @@ type Difference struct {
 	MeanA        *float64 `json:"mean_a"` // over the rows compared
 	MeanB        *float64 `json:"mean_b"`
 	MeanMovement *float64 `json:"mean_movement"` // of |b - a|
-	// ChangeStdErr is the standard error of MeanB - MeanA, by groups: null for fewer than two.
+	// standard error of the mean of b - a, by groups; null for fewer than two
 	ChangeStdErr *float64 `json:"change_std_err"`
 	// rank correlation, ties at their mean rank; null without two different values on either side
 	Spearman *float64 `json:"spearman"`
@@ -57,24 +57,16 @@ type Difference struct {
 	SignToZero  int64 `json:"sign_to_zero"`
 	SignFrom0   int64 `json:"sign_from_zero"`
 
-	SolvedThreshold float64 `json:"solved_threshold"`
-	SolvedA         int64   `json:"solved_a"` // groups with a reward of at least the threshold, of the rows compared
-	SolvedB         int64   `json:"solved_b"`
-	Flipped         int64   `json:"flipped"` // groups that one of the two solves, and the other does not
-	Flips           []Flip  `json:"flips"`
+	Movers  []Mover `json:"movers"`
+	Flipped int64   `json:"flipped"` // groups that the best reward solves on one side only
+	Flips   []Mover `json:"flips"`   // the first of them: the first row, and the best rewards
 
-	Movers []Mover `json:"movers"`
+	Epoch  int           `json:"epoch"`            // of one in Epochs
+	Epochs []*Difference `json:"epochs,omitempty"` // of a run: those added up here, where no row has a number
+	Absent []int         `json:"absent,omitempty"` // epochs that have not both datasets
 
 	points []Point
-	ends   []int // of each group, in points
-}
-
-// Flip is an example that one side solves and the other does not.
-type Flip struct {
-	ExampleID string  `json:"example_id"`
-	Epoch     int32   `json:"epoch"`
-	A         float64 `json:"a"` // the greatest reward of the rows compared
-	B         float64 `json:"b"`
+	ends   []int // of the groups in points
 }
 
 // Point is a row with a value in both.
@@ -109,37 +101,30 @@ func (s *scored) value(name string) (*float64, string) {
 // Diff compares two score datasets over the same trajectories, even if a gate
 // refused them. It keeps three numbers per row in memory.
 func Diff(ctx context.Context, o DiffOptions) (*Difference, error) {
-	d := o.begin()
-	if err := d.compare(ctx, o); err != nil {
-		return nil, err
-	}
-	d.sums()
-	return d, nil
-}
-
-func (o DiffOptions) begin() *Difference {
-	return &Difference{A: o.A, B: o.B, Reward: o.Reward, SolvedThreshold: o.Solved, LostTo: map[string]int64{},
-		Movers: []Mover{}, Flips: []Flip{}, MovedRows: []int64{}, GainedRows: []int64{}, LostRows: []int64{}}
-}
-
-func (d *Difference) compare(ctx context.Context, o DiffOptions) error {
 	a, err := openScores(ctx, o.A)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	b, err := openScores(ctx, o.B)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	if a.Base == nil || b.Base == nil || a.Base.Digest != b.Base.Digest || a.Rows != b.Rows {
-		return formats.Invalid(b.URI(), "compare scores of one dataset of trajectories", nil,
+		return nil, formats.Invalid(b.URI(), "compare scores of one dataset of trajectories", nil,
 			"it does not score the trajectories that %q does", a.URI())
 	}
-	d.A, d.B = a.URI(), b.URI()
+	d := noDifference(a.URI(), b.URI(), o)
+	d.Rows = a.Rows
 	if err := d.read(ctx, a, b, o); err != nil {
-		return err
+		return nil, err
 	}
-	return d.texts(ctx, b)
+	d.sums()
+	return d, d.texts(ctx, b)
+}
+
+func noDifference(a, b string, o DiffOptions) *Difference {
+	return &Difference{A: a, B: b, Reward: o.Reward, LostTo: map[string]int64{}, Movers: []Mover{}, Flips: []Mover{},
+		MovedRows: []int64{}, GainedRows: []int64{}, LostRows: []int64{}}
 }
 
 func openScores(ctx context.Context, uri string) (*dataset.Dataset, error) {
@@ -196,7 +181,6 @@ func (d *Difference) read(ctx context.Context, a, b *dataset.Dataset, o DiffOpti
 
 func (d *Difference) group(first int64, rows, others []scored, o DiffOptions) {
 	d.Groups++
-	d.Rows += int64(len(rows))
 	as, bs := make([]*float64, len(rows)), make([]*float64, len(rows))
 	for i := range rows {
 		as[i], _ = rows[i].value(o.Reward)
@@ -205,11 +189,11 @@ func (d *Difference) group(first int64, rows, others []scored, o DiffOptions) {
 		d.row(first+int64(i), as[i], bs[i], why)
 		if as[i] != nil && bs[i] != nil && *as[i] != *bs[i] {
 			r := &rows[i]
-			d.mover(Mover{Row: first + int64(i), TrajectoryID: r.TrajectoryID, ExampleID: r.ExampleID, Epoch: r.Epoch,
-				Generation: r.Generation, A: *as[i], B: *bs[i]}, o.Movers)
+			d.mover(Mover{Row: first + int64(i), TrajectoryID: r.TrajectoryID, ExampleID: r.ExampleID,
+				Epoch: r.Epoch, Generation: r.Generation, A: *as[i], B: *bs[i]}, o.Movers)
 		}
 	}
-	d.solved(d.endGroup(), Flip{ExampleID: rows[0].ExampleID, Epoch: rows[0].Epoch}, o)
+	d.flip(Mover{Row: first, TrajectoryID: rows[0].TrajectoryID, ExampleID: rows[0].ExampleID, Epoch: rows[0].Epoch}, o)
 	signsA, flatA := signs(as)
 	signsB, flatB := signs(bs)
 	count := func(n *int64, when bool) {

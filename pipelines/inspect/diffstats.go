@@ -31,57 +31,41 @@ func signs(values []*float64) (out []int, flat bool) {
 	return out, false
 }
 
-// endGroup returns the rows compared of the group that was read last.
-func (d *Difference) endGroup() []Point {
+// flip ends a group, and counts it if its best reward solves it on one side only. Rows
+// without a value on either side do not count.
+func (d *Difference) flip(m Mover, o DiffOptions) {
 	first := 0
 	if n := len(d.ends); n > 0 {
 		first = d.ends[n-1]
 	}
 	d.ends = append(d.ends, len(d.points))
-	return d.points[first:]
-}
-
-// solved counts which sides solve an example. One without a row that has a value in
-// both is not counted.
-func (d *Difference) solved(of []Point, f Flip, o DiffOptions) {
-	if len(of) == 0 {
-		return
+	m.A, m.B = math.Inf(-1), math.Inf(-1)
+	for _, p := range d.points[first:] {
+		m.A, m.B = max(m.A, p.A), max(m.B, p.B)
 	}
-	f.A, f.B = math.Inf(-1), math.Inf(-1)
-	for _, p := range of {
-		f.A, f.B = max(f.A, p.A), max(f.B, p.B)
-	}
-	a, b := f.A >= o.Solved, f.B >= o.Solved
-	if a {
-		d.SolvedA++
-	}
-	if b {
-		d.SolvedB++
-	}
-	if a == b {
+	if (m.A >= o.Solved) == (m.B >= o.Solved) {
 		return
 	}
 	if d.Flipped++; len(d.Flips) < o.Movers {
-		d.Flips = append(d.Flips, f)
+		d.Flips = append(d.Flips, m)
 	}
 }
 
-// sums computes what is over all rows compared.
 func (d *Difference) sums() {
 	if len(d.points) == 0 {
 		return
 	}
 	var a, b, moved float64
 	var changes Clusters
-	first := 0
-	for _, end := range d.ends {
-		for _, p := range d.points[first:end] {
-			a, b, moved = a+p.A, b+p.B, moved+math.Abs(p.B-p.A)
-			changes.Add(p.B - p.A)
+	ends := d.ends
+	for i, p := range d.points {
+		for ; ends[0] == i; ends = ends[1:] {
+			changes.End()
 		}
-		changes.End()
-		first = end
+		a, b, moved = a+p.A, b+p.B, moved+math.Abs(p.B-p.A)
+		changes.Add(p.B - p.A)
 	}
+	changes.End()
 	d.ChangeStdErr = changes.Err()
 	n := float64(len(d.points))
 	a, b, moved = a/n, b/n, moved/n

@@ -23,14 +23,11 @@ type Found struct {
 	Problems []string // what could not be opened, with the reason
 
 	Unfinished []string // datasets with missing shards, and which shards
-
-	folders map[*dataset.Dataset]string // of those under the URI, relative to it
 }
 
 // Receipt is a receipt and its URI.
 type Receipt struct {
-	URI    string
-	folder string // relative to the URI of Find
+	URI string
 	formats.Receipt
 }
 
@@ -38,7 +35,7 @@ type Receipt struct {
 // epoch or a dataset. A damaged dataset is listed under Problems; it is an error
 // only if nothing else was found.
 func Find(ctx context.Context, uri string) (*Found, error) {
-	g := &Found{Root: storage.Redact(uri), folders: map[*dataset.Dataset]string{}}
+	g := &Found{Root: storage.Redact(uri)}
 	if dataset.Plain(uri) {
 		d, err := dataset.Open(ctx, uri, dataset.OpenOptions{IgnoreGates: true})
 		if err == nil {
@@ -85,7 +82,7 @@ func (g *Found) add(ctx context.Context, b *storage.Bucket, uri, key string, fol
 	folder := path.Dir(key)
 	switch name := path.Base(key); {
 	case name == formats.ReceiptFile:
-		return g.receipt(ctx, b, key, uri, folder)
+		return g.receipt(ctx, b, key, within(uri, folder))
 	case strings.HasPrefix(name, "shard-") && path.Base(path.Dir(folder)) == privateFolder:
 		folder = path.Dir(path.Dir(folder))
 	case name != dataset.ManifestFile:
@@ -95,12 +92,7 @@ func (g *Found) add(ctx context.Context, b *storage.Bucket, uri, key string, fol
 		return nil
 	}
 	folders[folder] = true
-	n := len(g.Datasets)
-	err := g.open(ctx, within(uri, folder))
-	for _, d := range g.Datasets[n:] {
-		g.folders[d] = folder
-	}
-	return err
+	return g.open(ctx, within(uri, folder))
 }
 
 // privateFolder is the folder with the records of a dataset's shards.
@@ -152,17 +144,16 @@ func (g *Found) open(ctx context.Context, uri string) error {
 	return err
 }
 
-func (g *Found) receipt(ctx context.Context, b *storage.Bucket, key, root, folder string) error {
-	uri := storage.Redact(within(root, folder))
+func (g *Found) receipt(ctx context.Context, b *storage.Bucket, key, folder string) error {
 	data, err := b.Read(ctx, key)
 	if err != nil {
 		return err
 	}
 	var r formats.Receipt
 	if err := json.Unmarshal(data, &r); err != nil {
-		return formats.Invalid(uri, "submit again", err, "its receipt cannot be read")
+		return formats.Invalid(storage.Redact(folder), "submit again", err, "its receipt cannot be read")
 	}
-	g.Receipts = append(g.Receipts, Receipt{uri, folder, r})
+	g.Receipts = append(g.Receipts, Receipt{storage.Redact(folder), r})
 	return nil
 }
 

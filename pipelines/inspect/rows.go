@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"iter"
 	"reflect"
 	"slices"
 	"strings"
@@ -59,63 +58,6 @@ type Value struct {
 	Value any
 }
 
-// eachRow calls f with columns of the rows of a range, until it returns false. A
-// thin dataset also has the columns of its base. It returns an error for a table or a
-// column that does not exist.
-func eachRow(ctx context.Context, d *dataset.Dataset, table string, names []string, of dataset.Range,
-	f func(Row) (bool, error)) error {
-	own, ofBase := split(d, table, names)
-	if len(ofBase) == 0 {
-		return eachOwn(ctx, d, table, names, of, f)
-	}
-	s, err := joined.Of(ctx, d)
-	if err != nil {
-		return err
-	}
-	if len(own) == 0 {
-		return eachOwn(ctx, s.Base, "", names, of, f)
-	}
-	next, stop := iter.Pull2(func(yield func(Row, error) bool) {
-		if err := eachOwn(ctx, d, "", own, of, func(r Row) (bool, error) { return yield(r, nil), nil }); err != nil {
-			yield(Row{}, err)
-		}
-	})
-	defer stop()
-	return eachOwn(ctx, s.Base, "", ofBase, of, func(base Row) (bool, error) {
-		thin, err, _ := next()
-		if err != nil {
-			return false, err
-		}
-		both, is := append(thin.Is, base.Is...), make(Values, len(names))
-		for i, name := range names {
-			is[i] = Value{name, both.of(name)}
-		}
-		return f(Row{base.Row, is})
-	})
-}
-
-// split splits the names of columns into those of the dataset and those of its base.
-// The advantages of a base were made of other rewards than scores have.
-func split(d *dataset.Dataset, table string, names []string) (own, ofBase []string) {
-	if table != "" || d.Base == nil {
-		return names, nil
-	}
-	has := func(kind formats.Kind, name string) bool {
-		return slices.ContainsFunc(formats.Columns(kind), func(c formats.Column) bool {
-			top, _, _ := strings.Cut(c.Path, ".")
-			return top == name
-		})
-	}
-	for _, name := range names {
-		if has(formats.KindTrajectories, name) && !has(d.Kind, name) && name != "advantage" {
-			ofBase = append(ofBase, name)
-		} else {
-			own = append(own, name)
-		}
-	}
-	return own, ofBase
-}
-
 // eachOwn is eachRow without the columns of the base.
 //
 // It reads columns by name and has no row types, so that only the columns shown
@@ -163,8 +105,8 @@ func selected(ctx context.Context, d *dataset.Dataset, o Options, total int64, f
 	if hidden {
 		names = append(slices.Clip(names), statusColumn)
 	}
-	if o.Sort != "" && len(o.Columns) == 0 && !slices.Contains(names, o.Sort) {
-		names = slices.Insert(slices.Clone(names), min(1, len(names)), o.Sort)
+	if len(o.Columns) == 0 && !slices.Contains(names, o.Sort) && hasColumn(formats.KindTrajectories, o.Sort) {
+		names = slices.Insert(slices.Clone(names), 1, o.Sort)
 	}
 	left := o.Rows
 	show := func(row Row) (bool, error) {
@@ -178,15 +120,7 @@ func selected(ctx context.Context, d *dataset.Dataset, o Options, total int64, f
 		return left > 0, f(row)
 	}
 	rest := dataset.Range{First: o.First, Rows: total - o.First}
-	if o.Sort != "" {
-		d.ShareFooters()
-		rows, err := sorted(ctx, d, o, rest)
-		for i := 0; i < len(rows) && err == nil; i++ {
-			err = eachRow(ctx, d, o.Table, names, dataset.Range{First: rows[i].row, Rows: 1}, show)
-		}
-		return err
-	}
-	if o.Where == "" {
+	if o.Where == "" && o.Sort == "" {
 		if left == 0 {
 			rest.Rows = 0 // a column that does not exist is still an error
 		}
@@ -220,58 +154,64 @@ type run struct {
 const maxGap = 64
 
 // matching returns the first rows for which the condition is true, as many as are
-// requested.
+// requested, in the order of the dataset or sorted. It reads the light columns only, unless the condition is about others.
 func matching(ctx context.Context, d *dataset.Dataset, o Options, of dataset.Range) ([]run, error) {
+	if o.Table != "" {
+		return nil, misuse{"leave out --table", "--where and --sort are about trajectories, and not rows of table " + o.Table}
+	}
+	var statuses []string
+	if o.Failed {
+		statuses = []string{formats.StatusFailed}
+	}
+	keep, err := expression.NewFilter(statuses, o.Where)
+	if err != nil {
+		return nil, err
+	}
+	if o.Sort != "" {
+		if err := keep.Sort(o.Sort); err != nil {
+			return nil, err
+		}
+		d.ShareFooters()
+	}
+	s, err := joined.Of(ctx, d)
+	if err != nil {
+		return nil, err
+	}
+	top := &top{desc: o.Desc, limit: o.Rows}
 	var runs []run
-	found := 0
-	for row, err := range matches(ctx, d, o, of) {
-		if err != nil || found == o.Rows {
+	row, found := of.First, 0
+	for t, err := range s.Each(ctx, of, joined.Part(keep.Payload())) {
+		if err != nil || found == o.Rows && o.Sort == "" {
 			return runs, err
 		}
-		found++
-		if n := len(runs); n == 0 || row-runs[n-1].last > maxGap {
-			runs = append(runs, run{first: row})
+		why, err := keep.Refuses(ctx, t)
+		if err != nil {
+			return nil, fmt.Errorf("trajectory %q: %w", t.TrajectoryID, err)
 		}
-		at := &runs[len(runs)-1]
-		at.last, at.rows = row, append(at.rows, row)
+		switch {
+		case why != "":
+		case o.Sort != "":
+			key, err := keep.Key(ctx, t)
+			if err == nil {
+				err = top.add(row, key)
+			}
+			if err != nil {
+				return nil, fmt.Errorf("--sort %q: trajectory %q: %w", o.Sort, t.TrajectoryID, err)
+			}
+		default:
+			found++
+			if n := len(runs); n == 0 || row-runs[n-1].last > maxGap {
+				runs = append(runs, run{first: row})
+			}
+			at := &runs[len(runs)-1]
+			at.last, at.rows = row, append(at.rows, row)
+		}
+		row++
+	}
+	for _, r := range top.first() {
+		runs = append(runs, run{r.row, r.row, []int64{r.row}})
 	}
 	return runs, nil
-}
-
-// matches yields the numbers of the rows for which the condition is true. It reads
-// the light columns only, unless the condition is about others.
-func matches(ctx context.Context, d *dataset.Dataset, o Options, of dataset.Range) iter.Seq2[int64, error] {
-	return func(yield func(int64, error) bool) {
-		if o.Table != "" {
-			yield(0, misuse{"leave out --table, or --where", "--where chooses trajectories, and not rows of table " + o.Table})
-			return
-		}
-		var statuses []string
-		if o.Failed {
-			statuses = []string{formats.StatusFailed}
-		}
-		keep, err := expression.NewFilter(statuses, o.Where)
-		var s *joined.Source
-		if err == nil {
-			s, err = joined.Of(ctx, d)
-		}
-		if err != nil {
-			yield(0, err)
-			return
-		}
-		row := of.First - 1
-		for t, err := range s.Each(ctx, of, joined.Part(keep.Payload())) {
-			why := ""
-			if row++; err == nil {
-				if why, err = keep.Refuses(ctx, t); err != nil {
-					err = fmt.Errorf("trajectory %q: %w", t.TrajectoryID, err)
-				}
-			}
-			if (err != nil || why == "") && !yield(row, err) || err != nil {
-				return
-			}
-		}
-	}
 }
 
 // misuse is the error of flags that do not go together.

@@ -21,7 +21,7 @@ type Options struct {
 	Columns []string // to show, in this order, or "all"; empty for the usual ones
 	Where   string   // only rows for which this expression is true; "": all
 
-	Sort string // column to sort by, nulls last; "": the order of the dataset
+	Sort string // expression to sort by, nulls last; "": the order of the dataset
 	Desc bool   // largest first
 
 	Summary bool // read what the rows add up to

@@ -14,7 +14,6 @@ package run
 
 import (
 	"regexp"
-	"slices"
 
 	"github.com/rollmill/rollmill/formats/dataset"
 	"github.com/rollmill/rollmill/storage"
@@ -73,10 +72,7 @@ func (l Layout) Input(e int, stage string, validation bool) string {
 var inputs = map[string]string{"score": "rollout", "group": "score", "curate": "group", "submit": "curate",
 	"export": "curate"}
 
-// own are the names of the folders in an epoch that the layout gives a meaning.
-var own = []string{"rollout", "score", "group", "curate", "submit", "validation", "extended"}
-
-var name = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._-]*$`)
+var own = regexp.MustCompile(`^(rollout|score|group|curate|submit|validation|extended|[^A-Za-z0-9].*|.*[^A-Za-z0-9._-].*|)$`)
 
 // OfUser reports whether further scores of an epoch may have a folder of this name.
-func OfUser(folder string) bool { return name.MatchString(folder) && !slices.Contains(own, folder) }
+func OfUser(folder string) bool { return !own.MatchString(folder) }
