@@ -2,9 +2,14 @@ package main
 
 import (
 	"cmp"
+	"context"
+	"slices"
 	"strconv"
+	"strings"
 
 	"github.com/rollmill/rollmill/cmd/internal/cli"
+	"github.com/rollmill/rollmill/formats"
+	"github.com/rollmill/rollmill/formats/dataset"
 	layout "github.com/rollmill/rollmill/pipelines/run"
 	"github.com/rollmill/rollmill/stages"
 	"github.com/rollmill/rollmill/stages/plugin"
@@ -157,4 +162,38 @@ func (p *runPlace) both() (run, root string) {
 	}
 	run = cmp.Or(run, "run")
 	return run, cmp.Or(p.Root, storage.Join("runs", run))
+}
+
+// epochRange is a range of a run's epochs: "3..7", "3.." up to the last, "3", or ""
+// for all.
+type epochRange string
+
+// of returns the epochs of the range, in order. Each has a folder in the run.
+func (r epochRange) of(ctx context.Context, root string) ([]int, error) {
+	b, err := storage.Open(ctx, root)
+	if err != nil {
+		return nil, err
+	}
+	there, err := dataset.Epochs(ctx, b)
+	if err != nil || r == "" {
+		return there, err
+	}
+	from, to, ranged := strings.Cut(string(r), "..")
+	first, err := strconv.Atoi(from)
+	last := first
+	if to != "" && err == nil {
+		last, err = strconv.Atoi(to)
+	} else if ranged && len(there) > 0 {
+		last = max(first, there[len(there)-1])
+	}
+	if err != nil || first < 0 || last < first {
+		return nil, cli.Usagef("write 3..7, 3.. up to the last, or 3", "--epochs %q is no range", r)
+	}
+	for e := first; e <= last; e++ {
+		if !slices.Contains(there, e) {
+			return nil, formats.Invalid(storage.Redact(root), "name the folder of epoch-0, and epochs that are in it",
+				storage.ErrNotExist, "--epochs %s: there is no epoch %d", r, e)
+		}
+	}
+	return slices.DeleteFunc(there, func(e int) bool { return e < first || e > last }), nil
 }

@@ -3,7 +3,9 @@ package main
 import (
 	"context"
 	"errors"
+	"fmt"
 	"io"
+	"maps"
 	"slices"
 	"strings"
 
@@ -11,6 +13,7 @@ import (
 	"github.com/rollmill/rollmill/formats/dataset"
 	"github.com/rollmill/rollmill/formats/plural"
 	"github.com/rollmill/rollmill/pipelines/inspect"
+	"github.com/rollmill/rollmill/pipelines/report"
 	"github.com/rollmill/rollmill/stages/plugin"
 	"github.com/rollmill/rollmill/storage"
 )
@@ -128,6 +131,7 @@ func runShow(ctx context.Context, s *cli.Session, o *showSettings) error {
 	if err := warnUnnamed(ctx, s, uri); err != nil {
 		return err
 	}
+	o.keptNone(s, len(view.Rows))
 	write := view.WriteText
 	switch markdown := o.Format == formatMarkdown; {
 	case o.Summary:
@@ -136,6 +140,13 @@ func runShow(ctx context.Context, s *cli.Session, o *showSettings) error {
 		write = view.WriteMarkdown
 	}
 	return s.Page(view, write, styleOf)
+}
+
+// keptNone says that no row was kept, if one was searched for.
+func (o *showSettings) keptNone(s *cli.Session, rows int) {
+	if rows == 0 && o.Rows > 0 && (o.Where != "" || o.Failed) {
+		s.Say("show: no row: --where or --failed keeps none")
+	}
 }
 
 // chooses reports whether a flag chooses rows.
@@ -170,7 +181,11 @@ func (o *showSettings) check(s *cli.Session) error {
 
 // raw prints rows as JSON, one after the other.
 func (o *showSettings) raw(ctx context.Context, s *cli.Session, uri string) error {
-	print := func(row inspect.Row) error { return s.PrintJSON(row.Is) }
+	rows := 0
+	print := func(row inspect.Row) error {
+		rows++
+		return s.PrintJSON(row.Is)
+	}
 	switch {
 	case o.Trajectory != "":
 		c, err := inspect.Converse(ctx, uri, o.Trajectory)
@@ -184,9 +199,9 @@ func (o *showSettings) raw(ctx context.Context, s *cli.Session, uri string) erro
 	if o.Columns == nil {
 		o.Columns = []string{"all"}
 	}
-	note, err := inspect.Raw(ctx, uri, o.Options, print)
-	if note != "" {
-		s.Say("show: %s", note)
+	err := inspect.Raw(ctx, uri, o.Options, print)
+	if err == nil {
+		o.keptNone(s, rows)
 	}
 	return err
 }
@@ -203,6 +218,39 @@ func styleOf(line string) cli.Style {
 		return cli.Bold
 	}
 	return cli.Plain
+}
+
+// shownRun is what show prints of a run's folder.
+type shownRun struct {
+	report.Run
+	Next string `json:"next"` // the command of the first stage that the last epoch lacks, or report
+}
+
+func showRun(ctx context.Context, uri string) (*shownRun, error) {
+	run, err := report.Make(ctx, report.Options{Root: uri, NoFiles: true})
+	if err != nil {
+		return nil, err
+	}
+	last := run.Epochs[len(run.Epochs)-1]
+	v := &shownRun{run, fmt.Sprintf("rollmill report '%s'", run.Root)}
+	for _, stage := range []string{"rollout", "score", "group", "curate", "submit"} {
+		if last.Datasets[stage] == "" && (stage != "submit" || last.Receipt == nil) {
+			v.Next = fmt.Sprintf("rollmill %s --root '%s' --epoch %d", stage, run.Root, last.Epoch)
+			break
+		}
+	}
+	return v, nil
+}
+
+func (v *shownRun) writeText(w io.Writer) error {
+	fmt.Fprintf(w, "run %s\n", v.Root)
+	for _, e := range v.Epochs {
+		all := slices.Concat(slices.Sorted(maps.Keys(e.Datasets)), slices.Sorted(maps.Keys(e.Scores)))
+		fmt.Fprintf(w, "epoch-%d/{%s}\n", e.Epoch, strings.Join(all, ","))
+	}
+	err := v.WriteTable(w)
+	fmt.Fprintf(w, "next: %s\n", v.Next)
+	return err
 }
 
 // warnUnnamed warns of part files in the dataset's folder that do not belong to

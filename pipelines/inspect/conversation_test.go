@@ -223,7 +223,7 @@ func TestWhereReadsLightColumns(t *testing.T) {
 		t.Errorf("%d of %d bytes were read", n, rollout.Bytes)
 	}
 	found := 0
-	_, err = Raw(t.Context(), rollout.URI(), Options{Rows: 2, Columns: []string{"all"}, Where: "messages > 5"}, func(row Row) error {
+	err = Raw(t.Context(), rollout.URI(), Options{Rows: 2, Columns: []string{"all"}, Where: "messages > 5"}, func(row Row) error {
 		data, err := json.Marshal(row.Is)
 		if found++; err != nil || !strings.Contains(string(data), `"messages":[{"parent":-1`) {
 			t.Errorf("%.200s, %v", data, err)

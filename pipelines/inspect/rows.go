@@ -58,18 +58,32 @@ type Value struct {
 	Value any
 }
 
-// eachOwn is eachRow without the columns of the base.
+// eachRow calls f with columns of the rows of a range, until it returns false. A thin
+// dataset also has the columns of its base. It returns an error for a table or a column
+// that does not exist.
 //
 // It reads columns by name and has no row types, so that only the columns shown
 // are fetched, and those of a newer version can be shown. Package arrow does not
 // serve here: it makes batches of one fixed schema from rows in memory.
-func eachOwn(ctx context.Context, d *dataset.Dataset, table string, names []string, of dataset.Range,
+func eachRow(ctx context.Context, d *dataset.Dataset, table string, names []string, of dataset.Range,
 	f func(Row) (bool, error)) error {
-	r, err := dataset.NewColumnReader(ctx, d, table, of, names)
+	own, ofBase := split(d, table, names)
+	r, err := dataset.NewColumnReader(ctx, d, table, of, own)
 	if err != nil {
 		return err
 	}
 	defer r.Close()
+	var more *dataset.Reader[formats.Unknown]
+	if len(ofBase) > 0 {
+		s, err := joined.Of(ctx, d)
+		if err != nil {
+			return err
+		}
+		if more, err = dataset.NewColumnReader(ctx, s.Base, "", of, ofBase); err != nil {
+			return err
+		}
+		defer more.Close()
+	}
 	one := make([]formats.Unknown, 1)
 	for row := of.First; ; row++ {
 		if _, err := r.Read(one); errors.Is(err, io.EOF) {
@@ -78,6 +92,16 @@ func eachOwn(ctx context.Context, d *dataset.Dataset, table string, names []stri
 			return err
 		}
 		is := valuesOf(reflect.ValueOf(one[0].Value()).Elem())
+		if more != nil {
+			if _, err := more.Read(one); err != nil {
+				return err
+			}
+			both := append(is, valuesOf(reflect.ValueOf(one[0].Value()).Elem())...)
+			is = nil
+			for _, name := range names {
+				is = append(is, Value{name, both.of(name)})
+			}
+		}
 		if len(names) == 0 && table == "" {
 			is.asDocumented(d.Kind)
 		}
@@ -85,6 +109,32 @@ func eachOwn(ctx context.Context, d *dataset.Dataset, table string, names []stri
 			return err
 		}
 	}
+}
+
+// split splits columns into those of the dataset, always some, and those of its base. The
+// advantages of a base were made of other rewards than scores have.
+func split(d *dataset.Dataset, table string, names []string) (own, ofBase []string) {
+	if table != "" || d.Base == nil || len(names) == 0 {
+		return names, nil
+	}
+	own = []string{"trajectory_id"}
+	for _, name := range names {
+		if name != "advantage" && hasColumn(formats.KindTrajectories, name) && !hasColumn(d.Kind, name) {
+			ofBase = append(ofBase, name)
+		} else {
+			own = append(own, name)
+		}
+	}
+	if len(ofBase) == 0 {
+		return names, nil
+	}
+	return own, ofBase
+}
+
+func hasColumn(kind formats.Kind, name string) bool {
+	return slices.ContainsFunc(formats.Columns(kind), func(c formats.Column) bool {
+		return c.Path == name || strings.HasPrefix(c.Path, name+".")
+	})
 }
 
 // asDocumented orders the columns of a row as their documentation does: a file may

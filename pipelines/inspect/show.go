@@ -3,7 +3,6 @@ package inspect
 import (
 	"context"
 	"fmt"
-	"strings"
 
 	"github.com/rollmill/rollmill/formats"
 	"github.com/rollmill/rollmill/formats/dataset"
@@ -35,7 +34,6 @@ type View struct {
 	Table    string           `json:"table,omitempty"`
 	First    int64            `json:"first"`
 	Rows     []Row            `json:"rows"`
-	Note     string           `json:"note,omitempty"`    // why there are no rows, though some were asked for
 	Summary  *Summary         `json:"summary,omitempty"` // if it was asked for
 }
 
@@ -54,9 +52,6 @@ func Show(ctx context.Context, uri string, o Options) (View, error) {
 	if err != nil {
 		return v, err
 	}
-	if len(v.Rows) == 0 {
-		v.Note = o.keptNone(d)
-	}
 	if v.Groups, err = groupSizes(ctx, d); err != nil {
 		return v, err
 	}
@@ -66,33 +61,14 @@ func Show(ctx context.Context, uri string, o Options) (View, error) {
 	return v, err
 }
 
-// keptNone returns why no row was selected, or "" if none was asked for.
-func (o Options) keptNone(d *dataset.Dataset) string {
-	var by []string
-	if o.Where != "" {
-		by = append(by, "--where")
-	}
-	if o.Failed && o.Table == "" {
-		by = append(by, "--failed")
-	}
-	if by == nil || o.Rows == 0 {
-		return ""
-	}
-	return strings.Join(by, " and ") + " keeps none of " + plural.Of(d.Manifest.Rows-o.First, "row")
-}
-
 // Raw calls f with each selected row of the dataset at a URI. It holds one row at a
-// time. The note is why there is none.
-func Raw(ctx context.Context, uri string, o Options, f func(Row) error) (note string, err error) {
+// time.
+func Raw(ctx context.Context, uri string, o Options, f func(Row) error) error {
 	d, err := dataset.Open(ctx, uri, dataset.OpenOptions{IgnoreGates: true})
 	if err != nil {
-		return "", err
+		return err
 	}
-	note = o.keptNone(d)
-	return note, eachSelected(ctx, d, o, func(row Row) error {
-		note = ""
-		return f(row)
-	})
+	return eachSelected(ctx, d, o, f)
 }
 
 // RawGroup is Raw for the members of a group, with all their columns and those of

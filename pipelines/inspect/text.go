@@ -86,9 +86,6 @@ func Line(text string) string {
 // writeRows writes the rows as a table, columns named as on disk.
 func (v View) writeRows(out io.Writer) {
 	if len(v.Rows) == 0 {
-		if v.Note != "" {
-			fmt.Fprintf(out, "\n%s\n", v.Note)
-		}
 		return
 	}
 	head, rows := v.cells()
@@ -119,9 +116,6 @@ func (v View) WriteMarkdown(w io.Writer) error {
 	var b strings.Builder
 	p := &page{w: &b, markdown: true}
 	p.field("dataset", "%s", Line(v.URI))
-	if v.Note != "" {
-		p.field("rows", "%s", v.Note)
-	}
 	if len(v.Rows) > 0 {
 		head, cells := v.cells()
 		p.table(head, cells)

@@ -2,7 +2,12 @@ package report
 
 import (
 	"context"
+	"maps"
+	"path"
+	"slices"
+	"strings"
 
+	"github.com/rollmill/rollmill/formats"
 	"github.com/rollmill/rollmill/formats/dataset"
 	"github.com/rollmill/rollmill/pipelines/run"
 	"github.com/rollmill/rollmill/storage"
@@ -39,4 +44,54 @@ func Stages(ctx context.Context, root string, epoch int) (out []Stage, err error
 		}
 	}
 	return out, nil
+}
+
+// readScores reads the further score datasets of an epoch, whose folders are beside
+// the epoch's own, and beside those of its validation.
+func (e *Epoch) readScores(ctx context.Context, dir string) error {
+	b, err := storage.Open(ctx, dir)
+	if err != nil {
+		return err
+	}
+	for _, in := range []string{"", "validation/"} {
+		for o, err := range b.Level(ctx, in) {
+			if err != nil {
+				return err
+			}
+			name, folder := strings.CutSuffix(o.Key, "/")
+			if !folder || !run.OfUser(path.Base(name)) {
+				continue
+			}
+			d, err := open(ctx, storage.Join(dir, name))
+			if err != nil {
+				return err
+			}
+			if d == nil || d.Kind != formats.KindScores {
+				continue
+			}
+			if e.Scores == nil {
+				e.Scores = map[string]*Sample{}
+			}
+			if e.Scores[name], err = sampleOf(ctx, d); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// scoreNames returns the names of the further score datasets of all epochs.
+func scoreNames(epochs []Epoch) []string {
+	names := map[string]bool{}
+	for _, e := range epochs {
+		for name := range e.Scores {
+			names[name] = true
+		}
+	}
+	return slices.Sorted(maps.Keys(names))
+}
+
+// scoresOf returns the function that finds the dataset of a name in an epoch.
+func scoresOf(name string) func(Epoch) *Sample {
+	return func(e Epoch) *Sample { return e.Scores[name] }
 }
