@@ -83,6 +83,12 @@ func TestDiffEpochs(t *testing.T) {
 	if svg, err := os.ReadFile(l.Root + "/moved.svg"); err != nil || !strings.Contains(string(svg), "<svg") {
 		t.Errorf("the plot is %.10q, %v", svg, err)
 	}
+	if err := os.RemoveAll(l.Stage(2, "rollout")); err != nil { // as prune does
+		t.Fatal(err)
+	}
+	if code, out, stderr := rollmill(t, append(words, "--epochs", "1..2")...); code != 0 || !strings.Contains(out, "2 added up") {
+		t.Errorf("without trajectories: exit code %d\n%s%s", code, out, stderr)
+	}
 	stored(t, l.Root+"/other")
 	if code, _, stderr := rollmill(t, "score", "--in", l.Root+"/other", "--out", l.Stage(0, "b"), "--reward", "r=expr:1"); code != 0 {
 		t.Fatal(stderr)

@@ -54,7 +54,7 @@ type showSettings struct {
 
 	Trajectory, Group, Format string
 	Full                      bool
-	Worst                     *int
+	Worst                     int
 }
 
 // The values of --format.
@@ -83,7 +83,7 @@ func (o *showSettings) Declare(d *plugin.Declarer) {
 	d.String(&o.Where, "where", "show only rows for which `EXPRESSION` is true, as in export --where").Common()
 	d.String(&o.Sort, "sort", "sort by this `COLUMN`, also of the base, or an expression; the smallest first, nulls last").Common()
 	d.Bool(&o.Desc, "desc", "sort the largest first").Common()
-	d.OptionalInt(&o.Worst, "worst", "show the `N` rows with the lowest rewards: --sort reward --rows N").Common()
+	d.Int(&o.Worst, "worst", "show the `N` rows with the lowest rewards: --sort reward --rows N").Common()
 	d.Func(func() any { return o.Columns }, func(names string) error {
 		o.Columns = strings.Split(names, ",")
 		return nil
@@ -156,15 +156,13 @@ func chooses(s *cli.Session) bool {
 
 func (o *showSettings) check(s *cli.Session) error {
 	switch {
-	case o.Rows < 0 || o.First < 0:
-		return cli.Usagef("", "--rows %d, --first %d: must not be negative", o.Rows, o.First)
-	case o.Worst != nil && (s.Given("sort") || s.Given("rows") || s.Given("desc")):
+	case o.Rows < 0 || o.First < 0 || o.Worst < 0:
+		return cli.Usagef("", "--rows %d, --first %d, --worst %d: must not be negative", o.Rows, o.First, o.Worst)
+	case o.Worst > 0 && (s.Given("sort") || s.Given("rows") || s.Given("desc")):
 		return cli.Usagef("--worst 10 is --sort reward --rows 10", "--worst is given with --sort, --desc or --rows")
-	case o.Worst != nil && *o.Worst < 0:
-		return cli.Usagef("", "--worst %d is negative", *o.Worst)
 	case o.Desc && o.Sort == "":
 		return cli.Usagef("name a column with --sort", "--desc has nothing to sort")
-	case s.Given("first") && (o.Sort != "" || o.Worst != nil):
+	case s.Given("first") && (o.Sort != "" || o.Worst > 0):
 		return cli.Usagef("--rows says how many", "--first is a row of the dataset, and sorted rows are shown from the first")
 	case o.Trajectory != "" && o.Group != "":
 		return cli.Usagef("give one of them", "--trajectory and --group are both given")
@@ -173,8 +171,8 @@ func (o *showSettings) check(s *cli.Session) error {
 	case o.Full && o.Trajectory == "":
 		return cli.Usagef("name one with --trajectory", "--full is for a conversation")
 	}
-	if o.Worst != nil {
-		o.Sort, o.Rows = "reward", *o.Worst
+	if o.Worst > 0 {
+		o.Sort, o.Rows = "reward", o.Worst
 	}
 	return nil
 }

@@ -34,14 +34,15 @@ func (d *Difference) mover(m Mover, limit int) {
 	}
 }
 
-// texts reads the questions and answers of the movers from the trajectories.
+// texts reads the questions and answers of the movers from the trajectories. If these
+// are gone, as after prune, there are none.
 func (d *Difference) texts(ctx context.Context, b *dataset.Dataset) error {
 	if len(d.Movers) == 0 {
 		return nil
 	}
 	base, err := b.OpenBase(ctx)
 	if err != nil {
-		return err
+		return context.Cause(ctx)
 	}
 	type said struct {
 		Example string `parquet:"example"`
