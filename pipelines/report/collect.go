@@ -237,6 +237,9 @@ func ReadReceipt(ctx context.Context, uri string) (*formats.Receipt, error) {
 	return r, nil
 }
 
+// z95 times a standard error is half a band of 95 %.
+const z95 = inspect.Z95
+
 // summary accumulates rows for a Sample.
 type summary struct {
 	rows, failed, groups, scored int64

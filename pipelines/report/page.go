@@ -18,7 +18,6 @@ import (
 
 	"github.com/rollmill/rollmill/formats"
 	"github.com/rollmill/rollmill/formats/validate"
-	"github.com/rollmill/rollmill/pipelines/inspect"
 	"github.com/rollmill/rollmill/storage"
 )
 
@@ -125,7 +124,7 @@ func band(v, err *float64) string {
 	if v == nil || err == nil {
 		return number(v)
 	}
-	return fmt.Sprintf("%.4f ± %.4f", *v, inspect.Z95**err)
+	return fmt.Sprintf("%.4f ± %.4f", *v, z95**err)
 }
 
 // namedOf returns a named reward of a sample, with its band.

@@ -11,8 +11,6 @@ import (
 	"gonum.org/v1/plot/plotter"
 	"gonum.org/v1/plot/vg"
 	"gonum.org/v1/plot/vg/draw"
-
-	"github.com/rollmill/rollmill/pipelines/inspect"
 )
 
 // panel is one plot over epochs: the lines of one reward.
@@ -216,7 +214,7 @@ func (p panel) plot(t theme, epochs []Epoch) (*plot.Plot, error) {
 			return nil, err
 		}
 		for _, q := range l.points {
-			low, high = min(low, q.y-inspect.Z95*q.err), max(high, q.y+inspect.Z95*q.err)
+			low, high = min(low, q.y-z95*q.err), max(high, q.y+z95*q.err)
 		}
 	}
 	for _, l := range p.lines {
@@ -260,11 +258,11 @@ func (l line) draw(p *plot.Plot, t theme) error {
 	banded := false
 	for i, q := range l.points {
 		xy[i] = plotter.XY{X: q.x, Y: q.y}
-		edge = append(edge, plotter.XY{X: q.x, Y: q.y + inspect.Z95*q.err})
+		edge = append(edge, plotter.XY{X: q.x, Y: q.y + z95*q.err})
 		banded = banded || q.err > 0
 	}
 	for _, q := range slices.Backward(l.points) {
-		edge = append(edge, plotter.XY{X: q.x, Y: q.y - inspect.Z95*q.err})
+		edge = append(edge, plotter.XY{X: q.x, Y: q.y - z95*q.err})
 	}
 	if banded && len(l.points) > 1 {
 		band, err := plotter.NewPolygon(edge)
