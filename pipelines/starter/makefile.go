@@ -1,7 +1,5 @@
 package starter
 
-import "strings"
-
 // In returns a recipe of the Makefile that runs a command where the engine and the
 // agent are: in the sandbox, beside the service.
 func (c Choices) In(command string) string {
@@ -26,7 +24,6 @@ func (c Choices) Epoch() string {
 
 // Rescore is the command that scores the attempts of an epoch again, and compares.
 func (c Choices) Rescore() string {
-	const at = "runs/first/epoch-$(EPOCH)"
-	return strings.ReplaceAll(`rollmill score --config rollmill.yaml --in AT/rollout --out AT/rescore --overwrite `+
-		`--reward "$$REWARD" && rollmill diff AT/score AT/rescore`, "AT", at)
+	return `rollmill score --config rollmill.yaml --root runs/first --epochs $(EPOCH) --as rescore --overwrite ` +
+		`--reward "$$REWARD" && rollmill diff --root runs/first --epochs $(EPOCH) --score score --score rescore`
 }
