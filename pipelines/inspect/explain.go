@@ -83,6 +83,8 @@ type Component struct {
 	Weight  float64  `json:"weight"`
 	Failure string   `json:"failure,omitempty"`
 	Error   string   `json:"error,omitempty"`
+
+	Traceback string `json:"traceback,omitempty"` // the whole of it, if the error is its last line
 }
 
 // Grouped is the result in one group dataset.

@@ -53,10 +53,7 @@ func (t *RolloutStep) text(b *strings.Builder) {
 	fmt.Fprintf(b, "; model %s, policy version %s\n", orDash(Line(t.Model)), whole(t.PolicyVersion))
 	fmt.Fprintf(b, "          %s, %s, %s, %s\n", plural.Of(t.Calls, "call"), plural.Of(t.PromptTokens, "prompt token"),
 		plural.Of(t.SampledTokens, "sampled token"), plural.Of(t.Branches, "branch"))
-	for line := range strings.Lines(strings.TrimRight(t.Traceback, "\n")) {
-		indent := line[:len(line)-len(strings.TrimLeft(line, " "))]
-		fmt.Fprintf(b, "          | %s%s\n", indent, Line(line))
-	}
+	writeTraceback(b, t.Traceback)
 	for i, m := range t.Messages {
 		fmt.Fprintf(b, "          %s\n", m.line(i, t.Messages))
 	}
@@ -68,6 +65,13 @@ func (t *RolloutStep) text(b *strings.Builder) {
 	}
 	if t.Reward != nil || len(t.Rewards) > 0 {
 		fmt.Fprintf(b, "          reward %s, recorded with it%s\n", number(t.Reward), listed(t.Rewards))
+	}
+}
+
+func writeTraceback(b *strings.Builder, text string) {
+	for line := range strings.Lines(strings.TrimRight(text, "\n")) {
+		indent := line[:len(line)-len(strings.TrimLeft(line, " "))]
+		fmt.Fprintf(b, "          | %s%s\n", indent, Line(line))
 	}
 }
 
@@ -104,6 +108,7 @@ func (r *Scored) text(b *strings.Builder) {
 	for _, n := range r.Rewards {
 		fmt.Fprintf(b, "          %s = %s, weight %g%s\n", Line(n.Name), number(n.Value), n.Weight,
 			because(n.Failure, n.Error))
+		writeTraceback(b, n.Traceback)
 	}
 }
 

@@ -85,15 +85,24 @@ func shorten(text string, width int) string {
 
 func (s *Trace) scored(ctx context.Context, d *dataset.Dataset, where Appearance) error {
 	r, err := one[formats.Score](ctx, d, "", where.Row)
+	if err != nil {
+		return err
+	}
 	s.named(r.TrajectoryID, r.ExampleID, r.Epoch, r.Generation)
-	s.Scores = append(s.Scores, Scored{where, r.Reward, componentsOf(r.Rewards), r.Failure, r.Error})
-	return err
+	components := componentsOf(r.Rewards)
+	for i := range components {
+		if components[i].Traceback, err = d.Failure(ctx, components[i].Error); err != nil {
+			return err
+		}
+	}
+	s.Scores = append(s.Scores, Scored{where, r.Reward, components, r.Failure, r.Error})
+	return nil
 }
 
 func componentsOf(rewards []formats.NamedReward) []Component {
 	components := make([]Component, len(rewards))
-	for i := range rewards {
-		components[i] = Component(rewards[i])
+	for i, r := range rewards {
+		components[i] = Component{Name: r.Name, Value: r.Value, Weight: r.Weight, Failure: r.Failure, Error: r.Error}
 	}
 	return components
 }

@@ -27,6 +27,7 @@ type AnswerLine struct {
 	Reward json.RawMessage   `json:"reward,omitempty" jsonschema:"a finite number; null if there is none, and error says why"`
 	Shaped []json.RawMessage `json:"shaped_rewards,omitempty" jsonschema:"one for each message of the request with sampled"`
 	Error  *string           `json:"error,omitempty" jsonschema:"why there is no reward; the trajectory is then excluded"`
+	Trace  string            `json:"traceback,omitempty" jsonschema:"with error: the whole of it, kept once for each error"`
 }
 
 // ReadAnswer reads one answer. Its value is a failure if the answer's row is
@@ -61,7 +62,7 @@ func (w *AnswerLine) value(data []byte, odd bool) Value {
 	case odd:
 		return Failed(formats.RewardNotFinite, "%s: NaN and infinities are no rewards", Quote(data))
 	case w.Error != nil && *w.Error != "":
-		return Failed(formats.RewardError, "%s", *w.Error)
+		return Value{Failure: formats.RewardError, Error: *w.Error, Traceback: w.Trace}
 	case w.Reward == nil:
 		return Failed(formats.RewardAnswer, "%s has no reward", Quote(data))
 	case string(w.Reward) == "null":

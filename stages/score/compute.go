@@ -3,6 +3,7 @@ package score
 import (
 	"context"
 	"errors"
+	"fmt"
 	"slices"
 
 	"github.com/rollmill/rollmill/formats"
@@ -88,6 +89,11 @@ func (p *pipeline) compute(ctx context.Context, to *buffer, c component, rows []
 			continue
 		}
 		v := checked(values[i])
+		if trace := values[i].Traceback; trace != "" {
+			if err := p.failures.Keep(ctx, v.Error, trace); err != nil {
+				return fmt.Errorf("score: keeping a traceback: %w", err)
+			}
+		}
 		if v.Failure == "" {
 			shaped, ok := addShaped(r.fresh, v.Shaped, c.Weight)
 			if !ok {

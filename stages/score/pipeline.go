@@ -23,6 +23,7 @@ type pipeline struct {
 	out     *dataset.TableWriter[formats.Score]
 	workers int
 
+	failures   *dataset.Failures
 	keepBroken bool
 	batch      int
 	meter      *stages.Meter

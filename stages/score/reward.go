@@ -98,6 +98,8 @@ type Value struct {
 	Shaped  []float64 // of the sampled messages, in order; nil for none
 	Failure string    // one of formats.RewardFailures; "" when Reward is set
 	Error   string
+
+	Traceback string // of the user's program, whose last line is Error; "" for none
 }
 
 // Failed returns the value of a row that could not be scored.

@@ -96,7 +96,8 @@ func writeShard(ctx context.Context, o Options, in *input, rewards rewardSet, sh
 		return dataset.Outcome{}, err
 	}
 	p := &pipeline{
-		in: in, slice: slice, carried: in.carriedExcept(o.Rewards), stepped: in.stepped(o.Rewards), rewards: rewards,
+		failures: shard.Failures(),
+		in:       in, slice: slice, carried: in.carriedExcept(o.Rewards), stepped: in.stepped(o.Rewards), rewards: rewards,
 		shown: rewards.shown(), workers: o.Concurrency, batch: o.BatchRows,
 		meter: o.Meter(stage, "trajectories", slice.Rows), log: o.Logger(), tally: newTally(),
 		keepBroken: o.KeepBroken, out: dataset.NewTable[formats.Score](shard, "", slice.First),

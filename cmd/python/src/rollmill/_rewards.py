@@ -124,7 +124,7 @@ def _serve(function: Callable[[Any], Any], io: _stdio.Stdio) -> None:
 
 
 def _failed(id: str, error: Exception, function: Callable[..., Any]) -> bytes:
-    return _stdio.encode({"id": id, "reward": None, "error": _stdio.failure(error, function)})
+    return _stdio.encode({"id": id, "reward": None, "error": _stdio.failure(error, function), "traceback": _stdio.trace(error)})
 
 
 async def _serve_async(function: Callable[[Any], Awaitable[Any]], io: _stdio.Stdio, concurrency: int) -> None:
