@@ -115,7 +115,7 @@ func (g *grouping) member(t index.Trajectory) memberView {
 	}
 	c := conversationOf(&index.Record{Trajectory: formats.Trajectory{Status: t.Status, FailureClass: t.Failure,
 		Advantage: v.Advantage}, Is: t})
-	v.Fate = fate{c.Trains, c.Why}
+	v.Fate = fateOfAll(c)
 	return v
 }
 

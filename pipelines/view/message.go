@@ -21,6 +21,8 @@ type messageModel struct {
 	PromptIDs     int
 	Tokens        *tokenRun
 	Earlier, More string
+	Plain         bool
+	PlainURL      string
 }
 
 // messagePage shows a message whole, with its tokens in a table too.
@@ -39,15 +41,17 @@ func (s *Server) messagePage(r *http.Request) (any, error) {
 		return nil, err
 	}
 	self := func(i int, pairs ...any) string {
-		return listed(r, link("d", v.Key, "t", t.TrajectoryID, "message", i), pairs...)
+		return listed(r, link("d", v.Key, "t", t.TrajectoryID, "message", i), append([]any{"text", r.FormValue("text")}, pairs...)...)
 	}
-	p := &painter{c: v.c, text: wholeText, images: pageImages, url: func(i int) string { return self(i) }}
+	plain := r.FormValue("text") == plainText
+	p := &painter{c: v.c, text: wholeText, images: pageImages, plain: plain, whole: true, url: func(i int) string { return self(i) }}
 	raw := &t.Messages[n]
 	m := &messageModel{Frame: Frame{Title: fmt.Sprintf("Message %d", n),
 		Trail: append(s.trailOf(v.Found),
 			Crumb{"trajectory " + t.TrajectoryID,
 				v.url(r, v.t.Is.Row, "from", zero(pageOf(t, n))) + fmt.Sprintf("#m%d", n)})},
-		Message: p.message(n, 0, n-1), PromptIDs: len(raw.PromptDeltaIDs)}
+		Message: p.message(n, 0, n-1), PromptIDs: len(raw.PromptDeltaIDs),
+		Plain: plain, PlainURL: otherText(r, link("d", v.Key, "t", t.TrajectoryID, "message", n))}
 	if n > 0 {
 		m.Prev = self(n - 1)
 	}

@@ -34,6 +34,10 @@ type messageView struct {
 // shown.
 type partView struct {
 	Text  report.Piece
+	HTML  template.HTML // of a text in Markdown, unless it is to be shown as it is
+	Fold  string        // the size of a text that is folded
+	First string        // line of it
+	Open  bool
 	Image template.URL
 	Label string
 }
@@ -45,8 +49,15 @@ type callView struct {
 
 // fate says whether something trains, and why.
 type fate struct {
-	State string // inspect.TrainsYes, TrainsNo, TrainsUndecided; "input" for what was not sampled
-	Why   string
+	State   string // inspect.TrainsYes, TrainsNo, TrainsUndecided; "input" for what was not sampled
+	Why     string // "" of an input that goes without saying
+	Against bool   // it trains with a negative advantage
+}
+
+// fateOfAll returns whether a trajectory trains, and why.
+func fateOfAll(c *inspect.Conversation) fate {
+	a := c.Trajectory().Advantage
+	return fate{c.Trains, c.Why, c.Trains != inspect.TrainsNo && a != nil && *a < 0}
 }
 
 const notSampled = "input"
@@ -56,14 +67,18 @@ const (
 	nameBytes  = 200
 	imageBytes = 2 << 20 // of one image's URL
 	pageImages = 6 << 20 // of all on a page
+	foldLines  = 10      // of a tool's result; a longer one is folded
+	foldBytes  = 2000
 )
 
 // painter makes the messages of one page.
 type painter struct {
 	c      *inspect.Conversation
-	text   int // bytes of a text
-	images int // bytes left for images
-	tokens int // tokens of a message; 0 for none
+	text   int  // bytes of a text
+	images int  // bytes left for images
+	tokens int  // tokens of a message; 0 for none
+	plain  bool // show Markdown as it is
+	whole  bool // fold nothing
 	url    func(message int) string
 }
 
@@ -101,7 +116,7 @@ func (p *painter) parts(m *formats.Message) (out []partView) {
 	for _, part := range list {
 		if part.URL == "" {
 			if part.Text != "" {
-				out = append(out, partView{Text: p.cut(part.Text, !m.Sampled)})
+				out = append(out, p.part(m, part.Text))
 			}
 			continue
 		}
@@ -118,9 +133,31 @@ func (p *painter) parts(m *formats.Message) (out []partView) {
 	return out
 }
 
+// part returns a text of a message: what a tool said is folded if it is long, and what
+// others said is rendered if it is Markdown.
+func (p *painter) part(m *formats.Message, text string) partView {
+	shown := text
+	if !m.Sampled {
+		shown = jsontext.Lines(text)
+	}
+	v := partView{Text: report.Cut(shown, p.text)}
+	if m.Role != "tool" {
+		if !p.plain && shown == text {
+			v.HTML = markdownOf(v.Text.Text)
+		}
+		return v
+	}
+	if lines := strings.Count(strings.TrimRight(shown, "\n"), "\n") + 1; lines > foldLines || len(text) > foldBytes {
+		v.Fold = plural.Of(lines, "line") + ", " + plural.Bytes(int64(len(text)))
+		v.First, _, _ = strings.Cut(strings.TrimSpace(v.Text.Text), "\n")
+		v.First, v.Open = name(v.First), p.whole
+	}
+	return v
+}
+
 func (p *painter) cut(text string, indent bool) report.Piece {
 	if indent {
-		text = jsontext.Indent(text)
+		text = jsontext.Lines(text)
 	}
 	return report.Cut(text, p.text)
 }
@@ -195,17 +232,17 @@ func fateOf(c *inspect.Conversation, i int) fate {
 	m := &t.Messages[i]
 	switch why := c.Training(i); {
 	case !m.Sampled && m.Role == "assistant":
-		return fate{notSampled, "input: the agent wrote it, or a call that is not recorded"}
+		return fate{State: notSampled, Why: "input: the agent wrote it, or a call that is not recorded"}
 	case !m.Sampled:
-		return fate{notSampled, "input: not sampled"}
+		return fate{State: notSampled}
 	case strings.HasPrefix(why, "does not train"):
-		return fate{inspect.TrainsNo, why}
+		return fate{State: inspect.TrainsNo, Why: why}
 	case c.Trains == inspect.TrainsUndecided:
-		return fate{inspect.TrainsUndecided, why}
+		return fate{State: inspect.TrainsUndecided, Why: why}
 	case t.Advantage != nil:
-		return fate{inspect.TrainsYes, fmt.Sprintf("%s with advantage %+.4g", why, *t.Advantage)}
+		return fate{inspect.TrainsYes, fmt.Sprintf("%s with advantage %+.4g", why, *t.Advantage), *t.Advantage < 0}
 	default:
-		return fate{inspect.TrainsYes, why}
+		return fate{State: inspect.TrainsYes, Why: why}
 	}
 }
 

@@ -18,6 +18,17 @@ func countOf(r *http.Request, name string) (int, error) {
 	return int(n), nil
 }
 
+// plainText is the parameter text of pages that show Markdown as it is.
+const plainText = "plain"
+
+// otherText returns a page's path with the other value of text.
+func otherText(r *http.Request, path string, pairs ...any) string {
+	if r.FormValue("text") != plainText {
+		pairs = append(pairs, "text", plainText)
+	}
+	return listed(r, path, pairs...)
+}
+
 // zero returns a number for a query, "" for 0.
 func zero(n int) string {
 	if n == 0 {

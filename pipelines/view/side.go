@@ -67,8 +67,8 @@ func (g *grouping) side(m *groupModel) error {
 	for i, row := range rows {
 		shown[i] = &records[slices.Index(sorted, row)]
 	}
-	m.Example = report.Cut(jsontext.Indent(shown[0].Example), exampleBytes)
-	m.Reference = report.Cut(jsontext.Indent(formats.AnswerOf(shown[0].Example)), maxText)
+	m.Example = report.Cut(jsontext.Lines(shown[0].Example), exampleBytes)
+	m.Reference = report.Cut(jsontext.Lines(formats.AnswerOf(shown[0].Example)), maxText)
 	more := g.align(&m.Side, shown, from, steps, text)
 	for i := range m.Members {
 		for _, head := range m.Side.Heads {
@@ -117,7 +117,7 @@ func (g *grouping) align(side *sideModel, shown []*index.Record, from, steps, te
 	painters := make([]*painter, len(shown))
 	for i, t := range shown {
 		c, head := conversationOf(t), g.member(t.Is)
-		head.Fate = fate{c.Trains, c.Why} // with the detail of the decision
+		head.Fate = fateOfAll(c) // with the detail of the decision
 		side.Heads = append(side.Heads, head)
 		painters[i] = &painter{c: c, text: text, images: pageImages / len(shown),
 			url: func(n int) string { return link("d", g.key, "t", t.TrajectoryID, "message", n) }}

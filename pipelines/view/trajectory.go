@@ -13,13 +13,13 @@ import (
 
 // The sizes of a trajectory's page.
 const (
-	pageMessages = 200
-	pageTexts    = 600_000 // bytes of texts, shared by the messages
-	maxText      = 6000    // bytes of a text
+	pageMessages = 1000
+	pageTexts    = 3_000_000 // bytes of texts, shared by the messages
+	maxText      = 6000      // bytes of a text
 	minText      = 600
 	exampleBytes = 20_000
 	pageTokens   = 6000 // shared by the sampled messages
-	minTokens    = 40
+	minTokens    = 20
 	maxCandidate = 50
 )
 
@@ -31,20 +31,23 @@ type trajectoryModel struct {
 	Reward     *float64
 	NoReward   string // why it is null
 	Components []componentView
-	Steps      []float64 // shaped rewards
+	Steps      []float64 // shaped rewards, if they are not those of the messages
 	Error      report.Piece
 	Example    report.Piece
 	Reference  report.Piece
 	Answer     report.Piece
 	Branches   []branch
 	Messages   []*messageView
-	From, Of   int // of the messages
+	Outline    []outlineItem // of these messages
+	From, Of   int           // of the messages
 	Earlier    string
 	Later      string
 	Candidates []candidateView
 	Sequences  *sequencesView
 	Tokens     bool
 	TokensURL  string // the other view of the tokens
+	Plain      bool   // Markdown is shown as it is
+	PlainURL   string // the other view of Markdown
 	Problems   []string
 }
 
@@ -78,7 +81,7 @@ func (s *Server) trajectoryPage(r *http.Request) (any, error) {
 	t, self := &v.t.Trajectory, v.t.Is.Row
 	m := &trajectoryModel{Frame: Frame{Title: "Trajectory " + t.TrajectoryID,
 		Trail: append(s.trailOf(v.Found), Crumb{"group " + t.Group(), link("d", v.Key, "g", v.t.Is.Group)})},
-		Tokens: r.FormValue("tokens") != "", Problems: v.x.From.Problems}
+		Tokens: r.FormValue("tokens") != "", Plain: r.FormValue("text") == plainText, Problems: v.x.From.Problems}
 	if err := v.setAdjacent(r, &m.Frame); err != nil {
 		return nil, err
 	}
@@ -87,12 +90,13 @@ func (s *Server) trajectoryPage(r *http.Request) (any, error) {
 	if m.Tokens {
 		m.TokensURL = v.url(r, self)
 	}
-	m.Trains = fate{v.c.Trains, v.c.Why}
-	m.Reward, m.NoReward, m.Steps = t.Reward, name(cmp.Or(v.t.Is.Unscored, v.t.Is.NoAdvantage)), t.ShapedRewards
+	m.PlainURL = otherText(r, link("d", v.Key, "t", t.TrajectoryID), "tokens", r.FormValue("tokens"), "from", zero(from))
+	m.Trains = fateOfAll(v.c)
+	m.Reward, m.NoReward = t.Reward, name(cmp.Or(v.t.Is.Unscored, v.t.Is.NoAdvantage))
 	m.Components = componentsOf(t.Rewards)
 	m.Error, m.Answer = report.Cut(t.Error, maxText), report.Cut(t.Answer, maxText)
-	m.Example, m.Reference = report.Cut(jsontext.Indent(t.Example),
-		exampleBytes), report.Cut(jsontext.Indent(formats.AnswerOf(t.Example)), maxText)
+	m.Example = report.Cut(jsontext.Lines(t.Example), exampleBytes)
+	m.Reference = report.Cut(jsontext.Lines(formats.AnswerOf(t.Example)), maxText)
 	m.messages(r, v, from)
 	for i := range t.Candidates[:min(len(t.Candidates), maxCandidate)] {
 		m.Candidates = append(m.Candidates, candidateOf(t, i))
@@ -120,14 +124,25 @@ func (m *trajectoryModel) messages(r *http.Request, v *reading, from int) {
 		m.Later = page(end)
 	}
 	n := max(1, end-m.From)
-	p := &painter{c: v.c, text: min(maxText, max(minText, pageTexts/n)), images: pageImages,
+	p := &painter{c: v.c, text: min(maxText, max(minText, pageTexts/n)), images: pageImages, plain: m.Plain,
 		url: func(i int) string {
-			return listed(r, link("d", v.Key, "t", t.TrajectoryID, "message", i), "tokens", tokens)
+			return listed(r, link("d", v.Key, "t", t.TrajectoryID, "message", i), "tokens", tokens, "text", r.FormValue("text"))
 		}}
 	if m.Tokens {
-		p.tokens = max(minTokens, pageTokens/n)
+		sampled := 1
+		for _, place := range places[m.From:end] {
+			if t.Messages[place.message].Sampled {
+				sampled++
+			}
+		}
+		p.tokens = max(minTokens, pageTokens/sampled)
+	}
+	steps := stepRewards(t)
+	if steps == nil {
+		m.Steps = t.ShapedRewards
 	}
 	for at := m.From; at < end; at++ {
+		m.Outline = append(m.Outline, outlineOf(t, places[at], steps))
 		m.Messages = append(m.Messages, p.message(places[at].message, places[at].depth, shownBefore(places, at)))
 	}
 }
