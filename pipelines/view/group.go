@@ -56,6 +56,9 @@ type memberView struct {
 	Fate        fate
 }
 
+// Negative reports whether training works against the member.
+func (m memberView) Negative() bool { return m.Advantage != nil && *m.Advantage < 0 }
+
 // choice is a member in a list to choose from.
 type choice struct {
 	memberView

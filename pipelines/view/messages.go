@@ -33,7 +33,7 @@ type messageView struct {
 // partView is a part of a message: a text, an image, or the label of what is not
 // shown.
 type partView struct {
-	Text  report.Piece
+	Text  passage
 	HTML  template.HTML // of a text in Markdown, unless it is to be shown as it is
 	Fold  string        // the size of a text that is folded
 	First string        // line of it
@@ -44,7 +44,7 @@ type partView struct {
 
 type callView struct {
 	ID, Name  string
-	Arguments report.Piece
+	Arguments passage
 }
 
 // fate says whether something trains, and why.
@@ -94,7 +94,7 @@ func (p *painter) message(i, depth, before int) *messageView {
 	}
 	v.Parts = p.parts(m)
 	for _, c := range m.ToolCalls {
-		v.Calls = append(v.Calls, callView{name(c.ID), name(c.Name), p.cut(c.Arguments, true)})
+		v.Calls = append(v.Calls, callView{name(c.ID), name(c.Name), passage{Piece: p.cut(c.Arguments, true)}})
 	}
 	v.Cut = v.Reasoning.Left > 0
 	for _, part := range v.Parts {
@@ -140,7 +140,7 @@ func (p *painter) part(m *formats.Message, text string) partView {
 	if !m.Sampled {
 		shown = jsontext.Lines(text)
 	}
-	v := partView{Text: report.Cut(shown, p.text)}
+	v := partView{Text: passage{Piece: report.Cut(shown, p.text)}}
 	if m.Role != "tool" {
 		if !p.plain && shown == text {
 			v.HTML = markdownOf(v.Text.Text)
@@ -240,7 +240,7 @@ func fateOf(c *inspect.Conversation, i int) fate {
 	case c.Trains == inspect.TrainsUndecided:
 		return fate{State: inspect.TrainsUndecided, Why: why}
 	case t.Advantage != nil:
-		return fate{inspect.TrainsYes, fmt.Sprintf("%s with advantage %+.4g", why, *t.Advantage), *t.Advantage < 0}
+		return fate{inspect.TrainsYes, fmt.Sprintf("%s, advantage %+.4g", why, *t.Advantage), *t.Advantage < 0}
 	default:
 		return fate{State: inspect.TrainsYes, Why: why}
 	}

@@ -29,7 +29,7 @@ func TestTrajectoryPages(t *testing.T) {
 			"format &lt;b&gt;", "Reference answer", "391",
 			"Reasoning, ", "I could compute 17 × 20", "multiply</b>", "\n  &#34;a&#34;: 17", "not JSON: &#34;17", "&#34;steps&#34;: [",
 			"<img src=\"data:image/png;base64,",
-			"image, not loaded: https://example.com/track.png", "part of type input_audio", "trains with advantage -1",
+			"image, not loaded: https://example.com/track.png", "part of type input_audio", "trains, advantage -1",
 			"Prefix break</b> reasoning: earlier reasoning was left out", "Sequences", "which token ids do not hold", "prefix_break"},
 		"tree": {"Branches", "main path", "another choice of the same call", "sub-agent search_agent",
 			"does not train: its call is not to the target: search_agent",
@@ -77,7 +77,7 @@ func TestTokens(t *testing.T) {
 	root, ids := readingRun(t)
 	r := reads(t, root)
 	page := r.page(trajectoryPath(ids["tools"]) + "?tokens=1")
-	r.has(page, "hide tokens", `class="t p90" tabindex="-1" title="token 0, id 1000, logprob -0.01 (99 %), policy 41, trains with advantage -1">Let </span>`,
+	r.has(page, "hide tokens", `class="t p90" tabindex="-1" title="token 0, id 1000, logprob -0.01 (99 %), policy 41, trains, advantage -1">Let </span>`,
 		`class="t p50"`, `class="t p10"`, `class="t p1"`, `class="t p0"`,
 		`class="t bad" tabindex="-1" title="token 5, id 1005, logprob -9999 (no valid log probability)`)
 	page = r.page(trajectoryPath(ids["plain"]) + "?tokens=1")
@@ -219,12 +219,12 @@ func TestGroupPages(t *testing.T) {
 		t.Errorf("what all have is there %d times", n)
 	}
 	page = r.page(groupPath("tools") + "?a=" + ids["tools"] + "&b=" + ids["other"])
-	r.has(page, "5 messages that all have", `<th scope="row">5</th>`, "The answer is 391", "The answer is 390")
+	r.has(page, "5 messages that all have", `<th scope="row">5</th>`, "The answer is <mark>391</mark>", "The answer is <mark>390</mark>")
 	if strings.Contains(page, "I ask a helper.") {
 		t.Error("a member that was not asked for")
 	}
 	page = r.page(groupPath("tools") + "?a=" + ids["tree"] + "&b=" + ids["tools"])
-	r.has(page, `<th scope="row">2</th>`, "I ask a helper.", "Let me compute")
+	r.has(page, `<th scope="row">2</th>`, "<mark>I ask a helper</mark>.", "<mark>Let me compute")
 	page = r.page(groupPath("long"))
 	r.has(page, "They differ from the first message on", `<th scope="row">7</th>`, "Further messages")
 	r.has(r.page(groupPath("long")+"?from=8"), `<th scope="row">8</th>`)

@@ -18,6 +18,8 @@ type sideModel struct {
 	All    int            // of these
 	Hidden int            // before the first that is shown
 	Steps  []step
+
+	Answers []answerView
 }
 
 // step is a message of each trajectory, at the same distance from the first that
@@ -114,14 +116,16 @@ func (g *grouping) align(side *sideModel, shown []*index.Record, from, steps, te
 		paths[i] = t.Main()
 		shared = min(shared, chat.Shared(&shown[0].Trajectory, &t.Trajectory, paths[0], paths[i]))
 	}
-	painters := make([]*painter, len(shown))
+	painters, texts := make([]*painter, len(shown)), make([]string, len(shown))
 	for i, t := range shown {
 		c, head := conversationOf(t), g.member(t.Is)
+		texts[i] = t.Answer
 		head.Fate = fateOfAll(c) // with the detail of the decision
 		side.Heads = append(side.Heads, head)
-		painters[i] = &painter{c: c, text: text, images: pageImages / len(shown),
+		painters[i] = &painter{c: c, text: text, images: pageImages / len(shown), plain: true,
 			url: func(n int) string { return link("d", g.key, "t", t.TrajectoryID, "message", n) }}
 	}
+	side.Answers = answers(side.Heads, texts, text)
 	side.All, side.Hidden = shared, max(0, shared-steps)
 	for _, n := range paths[0][side.Hidden:shared] {
 		side.Shared = append(side.Shared, painters[0].message(n, 0, int(shown[0].Messages[n].Parent)))
@@ -137,6 +141,7 @@ func (g *grouping) align(side *sideModel, shown []*index.Record, from, steps, te
 			s.Cells[i].Message = painters[i].message(paths[i][k], 0, before(paths[i], k))
 			s.Cells[i].Same = i > 0 && k < len(paths[0]) &&
 				chat.Shared(&shown[0].Trajectory, &t.Trajectory, paths[0][k:k+1], paths[i][k:k+1]) == 1
+			s.mark(i)
 		}
 		if !some {
 			return false
@@ -144,6 +149,19 @@ func (g *grouping) align(side *sideModel, shown []*index.Record, from, steps, te
 		side.Steps = append(side.Steps, s)
 	}
 	return slices.ContainsFunc(paths, func(p []int) bool { return len(p) > shared+from+steps })
+}
+
+// mark marks what the message of a trajectory has otherwise than that of the first; of two,
+// in both.
+func (s *step) mark(i int) {
+	first, other := s.Cells[0].Message, s.Cells[i].Message
+	if i == 0 || first == nil || s.Cells[i].Same {
+		return
+	}
+	other.markWords(first)
+	if len(s.Cells) == 2 {
+		first.markWords(other)
+	}
 }
 
 // before returns the message before a place of a path, -1 for the first.
