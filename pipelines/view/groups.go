@@ -23,6 +23,7 @@ func (s *Server) groupsPage(r *http.Request) (any, error) {
 		return nil, err
 	}
 	m.head("group", "group_id", true)
+	m.Heads = append(m.Heads, head{Name: "question", Words: true})
 	for _, h := range groupHeads {
 		m.head(h[0], h[1], false)
 	}
@@ -33,17 +34,25 @@ func (s *Server) groupsPage(r *http.Request) (any, error) {
 	if m.Problem != "" {
 		return m, nil
 	}
+	var first []uint32 // members, which have the same question as the others
 	for _, n := range page.Items {
-		cells := groupCells(m.Key, x, n)
+		first = append(first, x.First(n))
+	}
+	texts, err := m.firstTexts(r, x, first)
+	if err != nil {
+		return nil, err
+	}
+	for i, n := range page.Items {
+		cells := groupCells(m.Key, x, n, texts[first[i]].question)
 		cells[0].URL = listed(r, cells[0].URL)
-		m.Rows = append(m.Rows, cells)
+		m.Rows = append(m.Rows, listRow{n, cells})
 	}
 	return m, nil
 }
 
-func groupCells(key string, x *index.Index, number uint32) []listCell {
+func groupCells(key string, x *index.Index, number uint32, question string) []listCell {
 	g, id := x.Group(number), x.GroupID(number)
-	row := []listCell{{Text: id, URL: link("d", key, "g", id), Words: true}}
+	row := []listCell{shortID(id, link("d", key, "g", id)), {Text: question, First: true}}
 	for _, text := range []string{count(g.Count), count(g.Valid), count(g.Failed), figure(g.Mean), figure(g.Std),
 		figure(g.Min), figure(g.Max),
 		figure(g.Spread()), figure(g.SolvedShare()), figure(g.LengthMean), figure(g.LengthMax)} {

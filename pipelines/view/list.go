@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"math"
 	"net/http"
 	"net/url"
@@ -35,7 +36,8 @@ type listModel struct {
 	Names    []string // what a condition can read
 	Hidden   []pair   // parameters of the form besides the condition
 	Heads    []head
-	Rows     [][]listCell
+	Rows     []listRow
+	TextsURL string // of the page with the beginnings of texts, "" if it has them
 	Facets   []facetModel
 	Total    int
 	Page     int
@@ -70,12 +72,39 @@ type head struct {
 	Words  bool   // the column has texts
 }
 
+// listRow is a line of a list.
+type listRow struct {
+	Number uint32
+	Cells  []listCell
+}
+
 // listCell is a value of a row.
 type listCell struct {
 	Text  string
 	URL   string
+	Whole string // what Text is the beginning of, "" if it is all
 	Words bool
+	First bool // the beginning of a text of the dataset
+	Bad   bool
 }
+
+// shortID returns the cell of an id: the first digits of those that rollmill makes.
+func shortID(id, url string) listCell {
+	c := listCell{Text: id, URL: url, Words: true}
+	switch {
+	case len(id) == wholeID && strings.Trim(id, "0123456789abcdef") == "":
+		c.Text, c.Whole = id[:shortDigits], id
+	case len(id) > wholeID:
+		c.Text, c.Whole = firstWords(id, wholeID), id
+	}
+	return c
+}
+
+// The lengths of ids.
+const (
+	wholeID     = 24 // hex digits of one that rollmill made; more of another are cut
+	shortDigits = 8
+)
 
 type facetModel struct {
 	Name   string
@@ -92,7 +121,7 @@ type facetLink struct {
 // facetNames are the parameters of the facets, and what pages call them.
 var facetNames = []struct{ facet, parameter, name string }{
 	{"status", "status", "status"}, {"stop", "stop", "stop reason"}, {"failure", "failure", "failure"},
-	{"decision", "drop", "curate"},
+	{"decision", "drop", "why dropped"},
 }
 
 // listOf returns the model of a list and the index of its dataset, nil while that is
@@ -126,6 +155,12 @@ func (m *listModel) read(values url.Values) error {
 	m.Query = index.Query{
 		Where: strings.TrimSpace(values.Get("where")), Order: index.Order{Column: column, Descending: descending},
 		Status: values.Get("status"), Stop: values.Get("stop"), Failure: values.Get("failure"), Decision: values.Get("drop"),
+		Components: map[string]string{},
+	}
+	for parameter := range values {
+		if name, is := strings.CutPrefix(parameter, componentParameter); is {
+			m.Query.Components[name] = values.Get(parameter)
+		}
 	}
 	if page := values.Get("page"); page != "" {
 		n, err := strconv.Atoi(page)
@@ -146,8 +181,12 @@ func (m *listModel) url(q index.Query) string {
 	if q.Order.Descending {
 		sort = "-" + sort
 	}
-	return query(m.path, "where", q.Where, "status", q.Status, "stop", q.Stop, "failure", q.Failure, "drop", q.Decision,
-		"sort", sort, "page", page)
+	pairs := []any{"where", q.Where, "status", q.Status, "stop", q.Stop, "failure", q.Failure, "drop", q.Decision, "sort", sort,
+		"page", page}
+	for name, band := range q.Components {
+		pairs = append(pairs, componentParameter+name, band)
+	}
+	return query(m.path, pairs...)
 }
 
 // show sets what all lists show of a page. A condition that cannot be evaluated is
@@ -178,8 +217,12 @@ func (m *listModel) show(p *index.Page, err error) error {
 	for _, f := range p.Facets {
 		m.facet(f)
 	}
-	for _, pair := range []pair{{"status", m.Query.Status}, {"stop", m.Query.Stop}, {"failure", m.Query.Failure},
-		{"drop", m.Query.Decision}, {"sort", sortOf(m.Query.Order)}} {
+	hidden := []pair{{"status", m.Query.Status}, {"stop", m.Query.Stop}, {"failure", m.Query.Failure},
+		{"drop", m.Query.Decision}, {"sort", sortOf(m.Query.Order)}}
+	for name, band := range m.Query.Components {
+		hidden = append(hidden, pair{componentParameter + name, band})
+	}
+	for _, pair := range hidden {
 		if pair.Value != "" {
 			m.Hidden = append(m.Hidden, pair)
 		}
@@ -196,8 +239,12 @@ func sortOf(o index.Order) string {
 
 // facet adds the links of a facet.
 func (m *listModel) facet(f index.Facet) {
-	at := slices.IndexFunc(facetNames, func(n struct{ facet, parameter, name string }) bool { return n.facet == f.Name })
-	out := facetModel{Name: facetNames[at].name}
+	component, isComponent := strings.CutPrefix(f.Name, index.ComponentColumn(""))
+	out := facetModel{Name: component}
+	if !isComponent {
+		at := slices.IndexFunc(facetNames, func(n struct{ facet, parameter, name string }) bool { return n.facet == f.Name })
+		out.Name = facetNames[at].name
+	}
 	for _, v := range f.Values {
 		q := m.Query
 		q.Page = 0
@@ -205,7 +252,12 @@ func (m *listModel) facet(f index.Facet) {
 		if v.Value == f.Chosen {
 			to = ""
 		}
-		*map[string]*string{"status": &q.Status, "stop": &q.Stop, "failure": &q.Failure, "decision": &q.Decision}[f.Name] = to
+		if isComponent {
+			q.Components = maps.Clone(q.Components)
+			q.Components[component] = to
+		} else {
+			*map[string]*string{"status": &q.Status, "stop": &q.Stop, "failure": &q.Failure, "decision": &q.Decision}[f.Name] = to
+		}
 		out.Values = append(out.Values, facetLink{v.Value, v.Count, m.url(q), v.Value == f.Chosen})
 	}
 	if out.Values != nil {

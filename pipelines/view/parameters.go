@@ -3,6 +3,7 @@ package view
 import (
 	"net/http"
 	"strconv"
+	"strings"
 )
 
 // countOf returns a parameter that counts from 0.
@@ -37,6 +38,9 @@ func zero(n int) string {
 	return strconv.Itoa(n)
 }
 
+// componentParameter begins the names of parameters that choose a band of a named reward.
+const componentParameter = "reward."
+
 // listState are the parameters of a list that pages of its rows pass on.
 var listState = []string{"sort", "where", "status", "failure", "stop", "drop", "page"}
 
@@ -45,6 +49,11 @@ var listState = []string{"sort", "where", "status", "failure", "stop", "drop", "
 func listed(r *http.Request, path string, pairs ...any) string {
 	for _, name := range listState {
 		pairs = append(pairs, name, r.FormValue(name))
+	}
+	for name := range r.URL.Query() {
+		if strings.HasPrefix(name, componentParameter) {
+			pairs = append(pairs, name, r.FormValue(name))
+		}
 	}
 	return query(path, pairs...)
 }

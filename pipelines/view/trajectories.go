@@ -3,6 +3,7 @@ package view
 import (
 	"net/http"
 
+	"github.com/rollmill/rollmill/formats"
 	"github.com/rollmill/rollmill/pipelines/view/index"
 )
 
@@ -20,47 +21,61 @@ func (s *Server) trajectoriesPage(r *http.Request) (any, error) {
 		return nil, err
 	}
 	m.head("trajectory", "trajectory_id", true)
+	m.Heads = append(m.Heads, head{Name: "question", Words: true}, head{Name: "answer", Words: true})
+	m.head("reward", "reward", false)
+	m.head("advantage", "advantage", false)
+	m.head("tokens", "sampled_tokens", false)
+	m.head("status", "status", true)
+	if x.Decided() {
+		m.head("why dropped", "decision", true)
+	}
+	for _, name := range shownComponents(x) {
+		m.head(name, index.ComponentColumn(name), false)
+	}
+	m.head("prompt tokens", "prompt_tokens", false)
 	m.head("group", "group_id", true)
 	m.head("generation", "generation", false)
-	m.head("status", "status", true)
-	m.head("stop", "stop_reason", true)
-	m.head("failure", "failure_class", true)
-	m.head("reward", "reward", false)
-	for i, name := range x.Components() {
-		if i < maxComponents {
-			m.head(name, index.ComponentColumn(name), false)
-		}
-	}
-	m.head("advantage", "advantage", false)
-	m.head("prompt tokens", "prompt_tokens", false)
-	m.head("sampled tokens", "sampled_tokens", false)
-	if x.Decided() {
-		m.head("curate", "decision", true)
-	}
 	if m.Problem != "" {
 		return m, nil
 	}
+	texts, err := m.firstTexts(r, x, page.Items)
+	if err != nil {
+		return nil, err
+	}
 	for _, row := range page.Items {
-		cells := trajectoryCells(m.Key, x, x.At(row))
+		cells := trajectoryCells(m.Key, x, x.At(row), texts[row])
 		cells[0].URL = listed(r, cells[0].URL)
-		m.Rows = append(m.Rows, cells)
+		m.Rows = append(m.Rows, listRow{row, cells})
 	}
 	return m, nil
 }
 
-func trajectoryCells(key string, x *index.Index, t index.Trajectory) []listCell {
-	row := []listCell{{Text: t.ID, URL: link("d", key, "t", t.ID), Words: true},
-		{Text: t.Group, URL: link("d", key, "g", t.Group), Words: true}, {Text: count(t.Generation)},
-		{Text: t.Status, Words: true}, {Text: t.Stop, Words: true}, {Text: t.Failure, Words: true}, {Text: figure(t.Reward)}}
-	for i, c := range t.Components {
-		if i < maxComponents {
-			row = append(row, listCell{Text: figure(c.Value)})
-		}
+func shownComponents(x *index.Index) []string {
+	names := x.Components()
+	return names[:min(len(names), maxComponents)]
+}
+
+func trajectoryCells(key string, x *index.Index, t index.Trajectory, texts firsts) []listCell {
+	status := t.Status
+	switch {
+	case t.Failure != "":
+		status += ": " + t.Failure
+	case t.Status != formats.StatusOK || t.Stop != formats.StopDone:
+		status += ": " + t.Stop
 	}
-	row = append(row, listCell{Text: figure(t.Advantage)}, listCell{Text: count(t.PromptTokens)},
-		listCell{Text: count(t.SampledTokens)})
+	row := []listCell{shortID(t.ID, link("d", key, "t", t.ID)), {Text: texts.question, First: true}, {Text: texts.answer, First: true},
+		{Text: figure(t.Reward)}, {Text: figure(t.Advantage), Bad: t.Advantage < 0}, {Text: count(t.SampledTokens)},
+		{Text: status, Words: true, Bad: t.Failure != ""}}
 	if x.Decided() {
-		row = append(row, listCell{Text: t.Decision, Words: true})
+		why := t.Decision
+		if why == index.Kept {
+			why = ""
+		}
+		row = append(row, listCell{Text: why, Words: true})
 	}
-	return row
+	for _, c := range t.Components[:min(len(t.Components), maxComponents)] {
+		row = append(row, listCell{Text: figure(c.Value)})
+	}
+	return append(row, listCell{Text: count(t.PromptTokens)}, shortID(t.Group, link("d", key, "g", t.Group)),
+		listCell{Text: count(t.Generation)})
 }

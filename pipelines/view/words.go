@@ -22,7 +22,7 @@ type span struct {
 // The sizes of texts that are compared word by word.
 const (
 	maxWords   = 600 // between their common beginning and end; more are marked as a whole
-	fewWords   = 40  // of a text that is marked even if it has nothing in common with the other
+	fewWords   = 12  // of a text that is marked even if it has nothing in common with the other
 	commonPart = 4   // one word in so many must be common in a longer one, else marks say nothing
 )
 

@@ -57,7 +57,7 @@ func TestMemory(t *testing.T) {
 
 func BenchmarkPage(b *testing.B) {
 	x := synthetic(1_000_000)
-	forget := func() { x.orders, x.finds = recent[[]uint32]{}, recent[*match]{} }
+	forget := func() { x.orders, x.finds = recent[[]uint32]{}, recent[*match]{}; x.choices = recent[choices]{} }
 	for _, c := range []struct {
 		name string
 		q    Query

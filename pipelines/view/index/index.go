@@ -43,6 +43,8 @@ type Index struct {
 	mu     sync.Mutex
 	orders recent[[]uint32] // of rows, by column
 	finds  recent[*match]   // by condition
+
+	choices recent[choices] // by query
 }
 
 // component is a named reward.
@@ -107,6 +109,9 @@ func (x *Index) Members(group string) []uint32 {
 	}
 	return x.membersOf(uint32(n))
 }
+
+// First returns the first row of a group, by its number.
+func (x *Index) First(group uint32) uint32 { return x.members[x.firstMember[group]] }
 
 func (x *Index) membersOf(group uint32) []uint32 {
 	return x.members[x.firstMember[group]:x.firstMember[group+1]]

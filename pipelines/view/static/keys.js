@@ -44,6 +44,11 @@
     if (id && !link.hash) link.hash = id;
     link.click();
   };
+  // cycle puts the focus on the next of some links.
+  const cycle = (selector) => {
+    const all = [...document.querySelectorAll(selector)];
+    all[(all.indexOf(document.activeElement) + 1) % all.length]?.focus();
+  };
   const go = (selector) => {
     const links = document.querySelectorAll(selector);
     if (links.length) links[links.length - 1].click();
@@ -59,6 +64,8 @@
     g: () => end(0),
     G: () => end(-1),
     o: fold,
+    f: () => cycle("main .facets a"),
+    s: () => cycle("main a[data-sort]"),
     u: () => go("[data-up]"),
     "[": () => go("a[rel=prev]"),
     "]": () => go("a[rel=next]"),
