@@ -23,7 +23,7 @@ func (s *Server) groupsPage(r *http.Request) (any, error) {
 		return nil, err
 	}
 	m.head("group", "group_id", true)
-	m.Heads = append(m.Heads, head{Name: "question", Words: true})
+	m.Heads = append(m.Heads, head{Name: "question", First: true})
 	for _, h := range groupHeads {
 		m.head(h[0], h[1], false)
 	}

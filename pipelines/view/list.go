@@ -70,6 +70,7 @@ type head struct {
 	URL    string // of the list sorted by it; "" if it cannot be
 	Sorted string // ascending or descending, of the column that is sorted by
 	Words  bool   // the column has texts
+	First  bool   // the beginnings of texts
 }
 
 // listRow is a line of a list.

@@ -21,7 +21,7 @@ func (s *Server) trajectoriesPage(r *http.Request) (any, error) {
 		return nil, err
 	}
 	m.head("trajectory", "trajectory_id", true)
-	m.Heads = append(m.Heads, head{Name: "question", Words: true}, head{Name: "answer", Words: true})
+	m.Heads = append(m.Heads, head{Name: "question", First: true}, head{Name: "answer", First: true})
 	m.head("reward", "reward", false)
 	m.head("advantage", "advantage", false)
 	m.head("tokens", "sampled_tokens", false)

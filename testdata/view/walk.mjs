@@ -3,7 +3,7 @@
 //
 //	node walk.mjs LINK
 import assert from 'node:assert/strict'
-import { end, inspect, open } from './browser.mjs'
+import { end, inspect, narrow, open, wide } from './browser.mjs'
 
 const view = await open(process.argv[2])
 const { page, faults } = view
@@ -75,11 +75,36 @@ await step('choose a facet', async () => {
   await page.waitForURL((u) => u.href !== url)
   assert.equal(await total(), count)
 })
+await step('the list has first words, and whole ids on hover', async () => {
+  await page.locator('#rows:not([hx-get])').waitFor()
+  const [group] = await column(1), [question] = await column(2)
+  assert.ok(question.length > 5, `the question of ${group} is "${question}"`)
+  await page.getByRole('link', { name: 'Trajectories' }).click()
+  await page.locator('#rows:not([hx-get])').waitFor()
+  const id = page.locator('#rows td').first()
+  assert.match(await id.innerText(), /^[0-9a-f]{8}$/)
+  assert.match(await id.getAttribute('title'), /^[0-9a-f]{24}$/)
+  assert.ok((await column(3)).filter((text) => text.length > 5).length > 50, 'few answers have words')
+})
+await step('choose a reward of a component; the address has the query', async () => {
+  const facet = page.locator('.facets p', { hasText: 'odd:' }).locator('a', { hasText: /^1 / })
+  const count = Number((await facet.innerText()).match(/\d+$/)[0])
+  await facet.click()
+  await page.waitForURL(/reward\.odd=1/)
+  await click('main thead a', 'reward')
+  await page.waitForURL(/sort=-reward/)
+  assert.equal(await total(), count)
+  await page.goto(page.url())
+  assert.equal(await total(), count)
+  assert.equal(await page.locator('th[aria-sort=descending]').innerText(), 'reward ↓')
+})
 await step('open a group and see its members', async () => {
-  await page.goBack()
+  await page.goto(view.origin + '/d/epoch-1%2Fgroup/groups?where=spread+%3E+0.7')
   await click('main tbody a')
   await page.waitForURL(/\/g\//)
   assert.equal(await page.locator('table').first().locator('tbody tr').count(), 8)
+  assert.equal(await page.locator('.answers article').count(), 8)
+  assert.ok((await page.locator('.answers .fate-against').count()) > 0, 'no advantage is negative')
 })
 await step('compare two members', async () => {
   await page.selectOption('select[name=a]', { index: 0 })
@@ -120,7 +145,63 @@ await step('open the raw row', async () => {
   const row = JSON.parse(await answer.text())
   assert.ok(JSON.stringify(row).includes('trajectory_id'))
 })
+await step('two answers have their difference marked, and d leads to it', async () => {
+  await page.goto(view.origin + '/d/epoch-0%2Fgroup/g/markdown@0')
+  assert.deepEqual(await page.locator('.answers mark').allInnerTexts(), ['0', '1'])
+  await page.keyboard.press('d')
+  assert.ok(await page.evaluate(() => !!document.activeElement.closest('article').querySelector('mark')))
+})
+await step('Markdown is rendered and inert', async () => {
+  await click('.answers a')
+  await page.waitForURL(/\/t\//)
+  assert.equal(await page.locator('.md h4').innerText(), 'Attempt 0')
+  assert.equal(await page.locator('.md td').count(), 2)
+  assert.equal(await page.locator('main article img, main article a[href^=javascript], main article [onclick]').count(), 0)
+  assert.match(await page.locator('.md').nth(1).innerText(), /javascript:window\.hit=1.*track\.png.*<b onclick/)
+  assert.equal(await page.getByText('not sampled').count(), 0)
+})
+await step('arguments have real lines', async () => {
+  assert.match(await page.locator('.call pre').innerText(), /"text":\n {2}│ def f\(\):\n {2}│ {5}return 1\n/)
+})
+await step('a long result is folded', async () => {
+  const result = page.locator('details.result')
+  assert.match(await result.locator('summary').innerText(), /^42 lines, 798 bytes/)
+  assert.ok(!(await result.locator('pre').isVisible()))
+  await result.locator('summary').click()
+  assert.ok(await result.locator('pre').isVisible())
+})
+await step('the text as it is', async () => {
+  await page.getByRole('link', { name: 'text as it is' }).click()
+  await page.waitForURL(/text=plain/)
+  assert.equal(await page.locator('.md').count(), 0)
+  assert.match(await page.locator('#m1 pre').first().innerText(), /^# Attempt 0/)
+})
+await step('the outline of 1,000 messages follows the scroll', async () => {
+  await page.goto(view.origin + '/d/epoch-0%2Fgroup/g/long@0')
+  await click('.answers a')
+  await page.waitForURL(/\/t\//)
+  assert.equal(await page.locator('#outline a').count(), 1000)
+  assert.equal(await page.locator('article.message').count(), 1000)
+  await page.locator('#m700').evaluate((e) => e.scrollIntoView())
+  await page.locator('#outline a[href="#m700"][aria-current]').waitFor()
+  assert.ok(await page.locator('#outline a[href="#m700"]').evaluate((e) => {
+    const box = e.getBoundingClientRect()
+    return box.top >= 0 && box.bottom <= innerHeight
+  }), 'the current message is not in sight in the outline')
+  await page.locator('#outline a[href="#m720"]').click()
+  await page.waitForURL(/#m720/)
+  await page.locator('#outline a[href="#m720"][aria-current]').waitFor()
+})
+await step('on a narrow screen the outline is folded above', async () => {
+  await page.setViewportSize(narrow)
+  assert.ok(!(await page.locator('#outline nav').isVisible()))
+  await page.locator('#outline summary').click()
+  await page.locator('#outline a[href="#m3"]').click()
+  await page.waitForURL(/#m3$/)
+  assert.ok(!(await page.locator('#outline nav').isVisible()))
+})
 await step('compare scores', async () => {
+  await page.setViewportSize(wide)
   await page.goto(view.origin + '/diff?a=epoch-0%2Fscore')
   await page.selectOption('select[name=b]', 'epoch-0/again')
   await click('form.filter button')

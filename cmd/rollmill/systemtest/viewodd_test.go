@@ -30,7 +30,8 @@ const hostileName = `<img src=x onerror=window.hit=1>"'&amp;`
 
 // Ids of the odd run's examples.
 const (
-	oddLong     = "long"     // 200 messages
+	oddLong     = "long"     // 1,000 messages
+	oddMarkdown = "markdown" // Markdown, also of the kind that would load or run something
 	oddTool     = "tool"     // a tool output of 1 MB
 	oddHostile  = hostile    // hostile text in every field
 	oddRTL      = "عربي"     // right-to-left text, and characters that change the direction
@@ -90,7 +91,7 @@ type oddMaker struct {
 func oddGroups() iter.Seq[[]formats.Trajectory] {
 	makers := []oddMaker{
 		{oddLong, 2, fillLong}, {oddTool, 2, fillTool}, {oddHostile, 3, fillHostile}, {oddRTL, 2, fillRTL}, {oddImage, 2, fillImage},
-		{oddTree, 2, fillTree}, {oddTokens, 3, fillTokens}, {oddFailures, len(formats.FailureClasses) + 2, fillFailure},
+		{oddTree, 2, fillTree}, {oddMarkdown, 2, fillMarkdown}, {oddTokens, 3, fillTokens}, {oddFailures, len(formats.FailureClasses) + 2, fillFailure},
 	}
 	slices.SortFunc(makers, func(a, b oddMaker) int { return strings.Compare(a.id, b.id) })
 	return func(yield func([]formats.Trajectory) bool) {
@@ -142,7 +143,7 @@ func add(r *formats.Trajectory, parent int, m formats.Message) int {
 
 func fillLong(r *formats.Trajectory, generation int) {
 	at := add(r, -1, formats.Message{Role: "system", Content: "Count."})
-	for i := 1; i < 200; i++ {
+	for i := 1; i < 1000; i++ {
 		m := formats.Message{Role: "user", Content: fmt.Sprintf("What comes after %d?", i)}
 		if i%2 == 0 {
 			m = formats.Message{Role: "assistant", Content: fmt.Sprintf("After %d comes %d, in attempt %d.", i-1, i, generation),
@@ -150,6 +151,16 @@ func fillLong(r *formats.Trajectory, generation int) {
 		}
 		at = add(r, at, m)
 	}
+}
+
+func fillMarkdown(r *formats.Trajectory, generation int) {
+	at := add(r, -1, formats.Message{Role: "user", Content: "Write **bold**.\n\n- one\n- two\n"})
+	at = add(r, at, formats.Message{Role: "assistant", Content: fmt.Sprintf("# Attempt %d\n\n| a | b |\n|---|---|\n| 1 | 2 |\n\n", generation) +
+		"[link](javascript:window.hit=1) ![picture](https://images.example.com/track.png) <b onclick=window.hit=1>b</b>\n\n" +
+		"<script>window.hit=1</script>\n\n```go\nfunc main() {}\n```\n",
+		ToolCalls: []formats.ToolCall{{ID: "call-1", Name: "write", Arguments: `{"path":"a.py","text":"def f():\n    return 1\n"}`}}})
+	at = add(r, at, formats.Message{Role: "tool", ToolCallID: "call-1", Content: strings.Repeat("a line of a result\n", 42)})
+	add(r, at, formats.Message{Role: "assistant", Content: fmt.Sprintf("It is **written**, in attempt %d of two.", generation), PrefixBreak: "template"})
 }
 
 func fillTool(r *formats.Trajectory, generation int) {
