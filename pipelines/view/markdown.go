@@ -6,6 +6,7 @@ import (
 	"math"
 	"regexp"
 	"strconv"
+	"strings"
 
 	"github.com/yuin/goldmark"
 	"github.com/yuin/goldmark/ast"
@@ -17,11 +18,24 @@ import (
 )
 
 // maxMarkdown is the longest text that is rendered; a longer one is shown as it is.
-const maxMarkdown = 32 << 10
+const maxMarkdown = 16 << 10
 
-// isMarkdown finds what only Markdown has: other texts are shown as they are, with their
-// spaces.
-var isMarkdown = regexp.MustCompile("(?m)^ {0,3}(#{1,6} |[-*+] |[0-9]{1,3}[.)] |> |```|~~~|\\|.*\\|[ \t]*$)|\\*\\*[^ ]|\\]\\(|`[^`\n]+`")
+// blockStart finds lines that only Markdown has.
+var blockStart = regexp.MustCompile("^ {0,3}(#{1,6} |[-*+] |[0-9]{1,3}[.)] |> |```|~~~|\\|.*\\|[ \t]*$)")
+
+// isMarkdown reports whether a text is written in Markdown. Others are shown as they are,
+// with their spaces.
+func isMarkdown(text string) bool {
+	if strings.Contains(text, "**") || strings.Contains(text, "](") || strings.Count(text, "`") > 1 {
+		return true
+	}
+	for line := range strings.Lines(text) {
+		if strings.ContainsAny(line[:1], " #-*+>~|0123456789") && blockStart.MatchString(strings.TrimRight(line, "\n")) {
+			return true
+		}
+	}
+	return false
+}
 
 var markdown = goldmark.New(
 	goldmark.WithExtensions(extensions.Strikethrough,
@@ -32,15 +46,18 @@ var markdown = goldmark.New(
 // text says cannot load or run anything, or lead elsewhere: HTML is shown as text, and so
 // are the addresses of links and images.
 func markdownOf(text string) template.HTML {
-	if len(text) > maxMarkdown || !isMarkdown.MatchString(text) {
+	if len(text) > maxMarkdown || !isMarkdown(text) {
 		return ""
 	}
 	var out bytes.Buffer
 	if markdown.Convert([]byte(text), &out) != nil {
 		return ""
 	}
-	visible := report.Cut(out.String(), math.MaxInt).Text // an entity may stand for an invisible character
-	return template.HTML(visible)                         //nolint:gosec // the renderer escapes all text
+	rendered := out.String()
+	if strings.Contains(text, "&") { // an entity may stand for an invisible character
+		rendered = report.Cut(rendered, math.MaxInt).Text
+	}
+	return template.HTML(rendered) //nolint:gosec // the renderer escapes all text
 }
 
 // inert renders the nodes that could do something.

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/rollmill/rollmill/formats"
+	"github.com/rollmill/rollmill/formats/dataset"
 )
 
 const rollouts = "/d/epoch-0%2Frollout"
@@ -230,4 +231,37 @@ func TestGroupPages(t *testing.T) {
 	r.has(r.page(groupPath("long")+"?from=8"), `<th scope="row">8</th>`)
 	r.get(groupPath("tools")+"?a="+ids["tools"]+"&b="+ids["plain"], http.StatusBadRequest)
 	r.get(groupPath("nothing"), http.StatusNotFound)
+}
+
+// TestThousandMessages logs how long a page of 1,000 messages takes that has Markdown,
+// tool calls and results of 3 kB each.
+func TestThousandMessages(t *testing.T) {
+	root := t.TempDir() + "/run"
+	row := longTrajectory(1000)
+	markdown := strings.Repeat("## Step\n\nThe **plan** is:\n\n- read `a.go`\n- write [it](https://example.com)\n\n```go\nfunc main() {}\n```\n", 30)
+	for i := range row.Messages {
+		switch m := &row.Messages[i]; i % 4 {
+		case 1:
+			m.Content = markdown
+			m.ToolCalls = []formats.ToolCall{{ID: fmt.Sprint(i), Name: "write", Arguments: fmt.Sprintf(`{"path":"a.go","text":%q}`, markdown)}}
+			row.ShapedRewards = append(row.ShapedRewards, float64(i))
+		case 2:
+			m.Role, m.ToolCallID, m.Content = "tool", fmt.Sprint(i-1), strings.Repeat("a line of a log of a program\n", 100)
+		case 3:
+			row.ShapedRewards = append(row.ShapedRewards, -0.5)
+		}
+	}
+	row.TrajectoryID, row.ExampleID, row.Status, row.StopReason, row.Example = "many", "e", formats.StatusOK, formats.StopDone, "{}"
+	writeTable(t, root+"/epoch-0/rollout", dataset.Spec{Stage: "rollout", Kind: formats.KindTrajectories}, []formats.Trajectory{row}, -1, "",
+		[]formats.Decision(nil))
+	r := reads(t, root)
+	r.get(trajectoryPath("many"), http.StatusOK) // the index is built
+	start := time.Now()
+	page := r.get(trajectoryPath("many"), http.StatusOK)
+	t.Logf("%d kB in %v (aim: at most 200 ms)", len(page)>>10, time.Since(start))
+	r.has(page, "Outline of 1000 messages", `<b dir="auto">write</b>`, `title="sampled tokens">`, `title="reward of the step">-0.5<`, `href="#m999"`,
+		"<h5>Step</h5>", "<summary>100 lines, 2.9 kB")
+	if strings.Contains(page, "Step rewards of the main path") {
+		t.Error("the rewards of steps are there twice")
+	}
 }

@@ -14,7 +14,7 @@ import (
 // The sizes of a trajectory's page.
 const (
 	pageMessages = 1000
-	pageTexts    = 3_000_000 // bytes of texts, shared by the messages
+	pageTexts    = 2_000_000 // bytes of texts, shared by the messages
 	maxText      = 6000      // bytes of a text
 	minText      = 600
 	exampleBytes = 20_000
