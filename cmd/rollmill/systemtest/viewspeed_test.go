@@ -15,6 +15,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/rollmill/rollmill/formats"
 	"github.com/rollmill/rollmill/storage/fakes3"
 )
 
@@ -212,4 +213,49 @@ func TestViewRequests(t *testing.T) {
 	ask("a trajectory", 3, trajectoryLink.FindStringSubmatch(rows)[1])
 	counted("another start", 4, start)
 	ask("a link to a group: manifests, light columns, the group", 8, all[1][1])
+}
+
+// TestViewOfManyRows opens a dataset of VIEW_ROWS rows without conversations, and bounds
+// the memory of the viewer: what it keeps of a row, and what sorting takes besides.
+func TestViewOfManyRows(t *testing.T) {
+	rows := 100_000
+	if n, err := strconv.Atoi(os.Getenv("VIEW_ROWS")); err == nil {
+		rows = n
+	}
+	const perRow, besides, generations = 150, 150_000_000, 10 // bytes
+	root := filepath.Join(t.TempDir(), "run")
+	group := make([]formats.Trajectory, generations)
+	err := storeRollout(t.Context(), filepath.Join(root, "epoch-0", "rollout"), 0, func(yield func([]formats.Trajectory) bool) {
+		for n := range rows / generations {
+			example := fmt.Sprintf("example-%07d", n)
+			for g := range group {
+				reward := float64((n*31+g*7)%1000) / 1000
+				group[g] = formats.Trajectory{TrajectoryID: formats.TrajectoryID("view", example, 0, g), Run: "view", ExampleID: example, Generation: int32(g),
+					Example: "{}", Status: formats.StatusOK, StopReason: formats.StopDone, Model: "policy", SampledTokens: int32(n % 4000), Answer: "an answer",
+					Reward: &reward, Rewards: []formats.NamedReward{{Name: "exact", Value: &reward, Weight: 1}}}
+			}
+			if !yield(group) {
+				return
+			}
+		}
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	link, process := serveView(t, root)
+	v := viewAs(t, link)
+	const at = "/d/epoch-0%2Frollout"
+	for _, path := range []string{"/trajectories", "/trajectories?page=2", "/trajectories?sort=-reward", "/trajectories?sort=-reward&reward.exact=0&texts=1",
+		"/groups?sort=-mean", "/trajectories?where=reward+%3E+0.5", "/t/" + formats.TrajectoryID("view", "example-0000007", 0, 3)} {
+		body, took := v.page(at + path)
+		t.Logf("%-50s %6d ms", path, took.Milliseconds())
+		if path == "/trajectories" && !strings.Contains(strings.ReplaceAll(body, ",", ""), fmt.Sprint(rows)) {
+			t.Errorf("the list does not say that it has %d rows", rows)
+		}
+	}
+	used := peakMemory(t, process)
+	t.Logf("%d rows: %.0f MB at most, %.0f bytes a row", rows, used, used*1e6/float64(rows))
+	if limit := float64(besides+perRow*rows) / 1e6; used > limit {
+		t.Errorf("the viewer used %.0f MB for %d rows, more than %.0f", used, rows, limit)
+	}
 }

@@ -156,12 +156,17 @@ func number(v *float64) float64 {
 	return *v
 }
 
+// MaxRows is how many rows an index may have. Building one takes about 130 bytes of memory
+// a row.
+const MaxRows = 20_000_000
+
 // Build reads the light columns. read is called now and then with the number of rows
 // read so far; it may be nil.
 func Build(ctx context.Context, s *Sources, read func(rows int64)) (*Index, error) {
-	if s.Base.Rows > math.MaxUint32/idBytes {
-		return nil, formats.Invalid(s.Rows.URI(), "look at its parts", nil, "it has %d rows, more than can be listed",
-			s.Base.Rows)
+	if s.Base.Rows > MaxRows {
+		return nil, formats.Invalid(s.Rows.URI(), "narrow it: rollmill show --where CONDITION finds rows without a list, "+
+			"and rollmill curate --filter CONDITION writes a smaller dataset", nil,
+			"it has %d rows, more than the %d of which the viewer keeps a list in memory", s.Base.Rows, MaxRows)
 	}
 	if read == nil {
 		read = func(int64) {}

@@ -12,8 +12,8 @@ import (
 
 // How the texts of a page's rows are read.
 const (
-	maxApart  = 32 // rows between two that are read in one go
-	textReads = 8  // at a time
+	readAcross = 128 << 10 // bytes of rows between two that are read in one go
+	textReads  = 8         // at a time
 )
 
 // Texts calls f with the example and the answer of rows, which are in any order; f is
@@ -23,6 +23,7 @@ func (x *Index) Texts(ctx context.Context, rows []uint32, f func(row uint32, exa
 		Example string `parquet:"example"`
 		Answer  string `parquet:"answer,optional"`
 	}
+	apart := uint32(readAcross * x.From.Base.Rows / max(1, x.From.Base.Bytes))
 	sorted := slices.Clone(rows)
 	slices.Sort(sorted)
 	var mu sync.Mutex
@@ -30,7 +31,7 @@ func (x *Index) Texts(ctx context.Context, rows []uint32, f func(row uint32, exa
 	all.SetLimit(textReads)
 	for len(sorted) > 0 {
 		n := 1
-		for n < len(sorted) && sorted[n]-sorted[n-1] <= maxApart {
+		for n < len(sorted) && sorted[n]-sorted[n-1] <= max(1, apart) {
 			n++
 		}
 		near := sorted[:n]

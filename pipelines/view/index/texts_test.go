@@ -1,0 +1,39 @@
+package index
+
+import (
+	"errors"
+	"strings"
+	"testing"
+
+	"github.com/rollmill/rollmill/formats"
+	"github.com/rollmill/rollmill/formats/dataset"
+	"github.com/rollmill/rollmill/formats/random"
+	"github.com/rollmill/rollmill/storage"
+)
+
+// TestTexts reads the texts of rows in an order of their own.
+func TestTexts(t *testing.T) {
+	e := &epoch{root: t.TempDir()}
+	e.write(t, random.Options{Groups: 300, Failures: 0.1, Epoch: 3})
+	x := built(t, t.Context(), storage.Join(e.root, "rollout"))
+	wanted := []uint32{x.Rows - 1, 0, 700, 1, 250}
+	got := map[uint32]bool{}
+	if err := x.Texts(t.Context(), wanted, func(row uint32, example, answer string) {
+		if want := e.rows[row]; example != want.Example || answer != want.Answer || got[row] {
+			t.Errorf("row %d: %q, %q", row, example, answer)
+		}
+		got[row] = true
+	}); err != nil || len(got) != len(wanted) {
+		t.Errorf("%d texts, %v", len(got), err)
+	}
+}
+
+// TestTooManyRows: a dataset of which a list would not fit says what to do.
+func TestTooManyRows(t *testing.T) {
+	d := &dataset.Dataset{Manifest: dataset.Manifest{Content: dataset.Content{Rows: MaxRows + 1}}}
+	_, err := Build(t.Context(), &Sources{Rows: d, Base: d}, nil)
+	var hinted interface{ Hint() string }
+	if !errors.Is(err, formats.ErrInvalid) || !errors.As(err, &hinted) || !strings.Contains(hinted.Hint(), "narrow it") {
+		t.Errorf("%v", err)
+	}
+}
