@@ -30,6 +30,7 @@ var endlessWaits = map[string]string{
 	"formats/parquet passed":        "of reads, whose storage gives each a time",
 	"formats/parquet inTurn":        "of reads, whose storage gives each a time",
 	"pipelines/view/index build":    "of reads, whose storage gives each a time",
+	"pipelines/view/index Texts":    "of reads, whose storage gives each a time; the request's context ends them",
 	"formats/parquet writeRanges":   "of reads, one for each range, whose storage gives each a time",
 	"formats/parquet fetch":         "of reads, whose storage gives each a time",
 	"formats/parquet awaitRowGroup": "of a row group, which is encoded and written",

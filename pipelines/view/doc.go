@@ -14,5 +14,8 @@
 // Decisions. Plots are the SVG images of package report; no plotting library runs in
 // the browser. They are the same figures as in the report, need no script, and follow
 // the colours of the page. htmx replaces parts of a page, for a rollout under way
-// and for filters: it is one file of 52 kB, without a build step. keys.js is ours.
+// and for texts in lists: it is one file of 52 kB, without a build step. keys.js and
+// reading.js are ours. goldmark renders Markdown on the server, where tests can look at
+// what comes out; a sanitizer in the browser would be one more script to trust. Links in
+// data are text: a click on one would tell its host what is being read.
 package view
