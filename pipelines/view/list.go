@@ -1,6 +1,7 @@
 package view
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -91,19 +92,15 @@ type listCell struct {
 
 // shortID returns the cell of an id: the first digits of those that rollmill makes.
 func shortID(id, url string) listCell {
-	c := listCell{Text: id, URL: url, Words: true}
-	switch {
-	case len(id) == wholeID && strings.Trim(id, "0123456789abcdef") == "":
-		c.Text, c.Whole = id[:shortDigits], id
-	case len(id) > wholeID:
-		c.Text, c.Whole = firstWords(id, wholeID), id
+	c := listCell{Text: firstWords(id, idDigits), URL: url, Whole: id, Words: true}
+	if len(id) == idDigits && strings.Trim(id, "0123456789abcdef") == "" {
+		c.Text = id[:shortDigits]
 	}
 	return c
 }
 
-// The lengths of ids.
 const (
-	wholeID     = 24 // hex digits of one that rollmill made; more of another are cut
+	idDigits    = 24 // of an id that rollmill made
 	shortDigits = 8
 )
 
@@ -119,11 +116,8 @@ type facetLink struct {
 	Chosen bool
 }
 
-// facetNames are the parameters of the facets, and what pages call them.
-var facetNames = []struct{ facet, parameter, name string }{
-	{"status", "status", "status"}, {"stop", "stop", "stop reason"}, {"failure", "failure", "failure"},
-	{"decision", "drop", "why dropped"},
-}
+// facetLabels are what pages call facets whose names say too little.
+var facetLabels = map[string]string{"stop": "stop reason", "drop": "why dropped"}
 
 // listOf returns the model of a list and the index of its dataset, nil while that is
 // being built.
@@ -155,12 +149,11 @@ func (m *listModel) read(values url.Values) error {
 	column, descending := strings.CutPrefix(values.Get("sort"), "-")
 	m.Query = index.Query{
 		Where: strings.TrimSpace(values.Get("where")), Order: index.Order{Column: column, Descending: descending},
-		Status: values.Get("status"), Stop: values.Get("stop"), Failure: values.Get("failure"), Decision: values.Get("drop"),
-		Components: map[string]string{},
+		Choices: map[string]string{},
 	}
-	for parameter := range values {
-		if name, is := strings.CutPrefix(parameter, componentParameter); is {
-			m.Query.Components[name] = values.Get(parameter)
+	for name := range values {
+		if index.IsFacet(name) {
+			m.Query.Choices[name] = values.Get(name)
 		}
 	}
 	if page := values.Get("page"); page != "" {
@@ -175,17 +168,13 @@ func (m *listModel) read(values url.Values) error {
 
 // url returns the URL of the list with another query.
 func (m *listModel) url(q index.Query) string {
-	page, sort := "", q.Order.Column
+	page := ""
 	if q.Page > 1 {
 		page = strconv.Itoa(q.Page)
 	}
-	if q.Order.Descending {
-		sort = "-" + sort
-	}
-	pairs := []any{"where", q.Where, "status", q.Status, "stop", q.Stop, "failure", q.Failure, "drop", q.Decision, "sort", sort,
-		"page", page}
-	for name, band := range q.Components {
-		pairs = append(pairs, componentParameter+name, band)
+	pairs := []any{"where", q.Where, "sort", sortOf(q.Order), "page", page}
+	for name, value := range q.Choices {
+		pairs = append(pairs, name, value)
 	}
 	return query(m.path, pairs...)
 }
@@ -218,15 +207,11 @@ func (m *listModel) show(p *index.Page, err error) error {
 	for _, f := range p.Facets {
 		m.facet(f)
 	}
-	hidden := []pair{{"status", m.Query.Status}, {"stop", m.Query.Stop}, {"failure", m.Query.Failure},
-		{"drop", m.Query.Decision}, {"sort", sortOf(m.Query.Order)}}
-	for name, band := range m.Query.Components {
-		hidden = append(hidden, pair{componentParameter + name, band})
+	if sort := sortOf(m.Query.Order); sort != "" {
+		m.Hidden = append(m.Hidden, pair{"sort", sort})
 	}
-	for _, pair := range hidden {
-		if pair.Value != "" {
-			m.Hidden = append(m.Hidden, pair)
-		}
+	for _, name := range slices.Sorted(maps.Keys(m.Query.Choices)) {
+		m.Hidden = append(m.Hidden, pair{name, m.Query.Choices[name]})
 	}
 	return nil
 }
@@ -240,12 +225,7 @@ func sortOf(o index.Order) string {
 
 // facet adds the links of a facet.
 func (m *listModel) facet(f index.Facet) {
-	component, isComponent := strings.CutPrefix(f.Name, index.ComponentColumn(""))
-	out := facetModel{Name: component}
-	if !isComponent {
-		at := slices.IndexFunc(facetNames, func(n struct{ facet, parameter, name string }) bool { return n.facet == f.Name })
-		out.Name = facetNames[at].name
-	}
+	out := facetModel{Name: cmp.Or(facetLabels[f.Name], strings.TrimPrefix(f.Name, index.ComponentColumn("")))}
 	for _, v := range f.Values {
 		q := m.Query
 		q.Page = 0
@@ -253,12 +233,8 @@ func (m *listModel) facet(f index.Facet) {
 		if v.Value == f.Chosen {
 			to = ""
 		}
-		if isComponent {
-			q.Components = maps.Clone(q.Components)
-			q.Components[component] = to
-		} else {
-			*map[string]*string{"status": &q.Status, "stop": &q.Stop, "failure": &q.Failure, "decision": &q.Decision}[f.Name] = to
-		}
+		q.Choices = maps.Clone(q.Choices)
+		q.Choices[f.Name] = to
 		out.Values = append(out.Values, facetLink{v.Value, v.Count, m.url(q), v.Value == f.Chosen})
 	}
 	if out.Values != nil {

@@ -118,8 +118,8 @@ func TestLists(t *testing.T) {
 	has(list+"?where=reward+%3E+9", "No trajectories like these")
 	has("/d/epoch-0%2Fscore/groups?sort=-spread", "150 groups, page 1 of 2")
 	second := scores[1].TrajectoryID
-	has(list, fmt.Sprintf(`title="%s"><a href="/d/epoch-0%%2Fscore/t/%[1]s" id="r1">%s</a>`, second, second[:8]), "texts=1", "reward.style=0&#43;to&#43;1")
-	if body := has(list+"?texts=1&reward.style=0+to+1&sort=-reward", `name="reward.style" value="0 to 1"`, `class="first" dir="auto">`); strings.Contains(body,
+	has(list, fmt.Sprintf(`title="%s"><a href="/d/epoch-0%%2Fscore/t/%[1]s" id="r1">%s</a>`, second, second[:8]), "texts=1", "rewards.style=0&#43;to&#43;1")
+	if body := has(list+"?texts=1&rewards.style=0+to+1&sort=-reward", `name="rewards.style" value="0 to 1"`, `class="first" dir="auto">`); strings.Contains(body,
 		"hx-get") || strings.Count(body, `class="first" dir="auto"></td>`) > 150 {
 		t.Errorf("the texts are not there:\n%s", body)
 	}

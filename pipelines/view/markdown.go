@@ -64,61 +64,38 @@ func markdownOf(text string) template.HTML {
 type inert struct{}
 
 func (inert) RegisterFuncs(r renderer.NodeRendererFuncRegisterer) {
-	r.Register(ast.KindHeading, heading)
-	r.Register(ast.KindLink, address)
-	r.Register(ast.KindImage, address)
-	r.Register(ast.KindAutoLink, rawText)
-	r.Register(ast.KindRawHTML, rawText)
-	r.Register(ast.KindHTMLBlock, rawText)
-}
-
-// heading writes a heading below those of the page.
-func heading(w util.BufWriter, _ []byte, n ast.Node, entering bool) (ast.WalkStatus, error) {
-	tag := "h" + strconv.Itoa(min(6, n.(*ast.Heading).Level+3)) + ">"
-	if !entering {
-		tag = "/" + tag
+	for _, kind := range []ast.NodeKind{ast.KindHeading, ast.KindLink, ast.KindImage, ast.KindAutoLink, ast.KindRawHTML,
+		ast.KindHTMLBlock} {
+		r.Register(kind, writeInert)
 	}
-	_, err := w.WriteString("<" + tag)
-	return ast.WalkContinue, err
 }
 
-// address writes a link or an image as its text and its address.
-func address(w util.BufWriter, _ []byte, n ast.Node, entering bool) (ast.WalkStatus, error) {
-	var to []byte
-	open := "<u>"
+// writeInert writes headings below those of the page, links and images as their text and
+// their address, and HTML as text.
+func writeInert(w util.BufWriter, source []byte, n ast.Node, entering bool) (ast.WalkStatus, error) {
+	before, after, status := "", "", ast.WalkContinue
+	text := func(b []byte) string { return template.HTMLEscapeString(string(b)) }
 	switch n := n.(type) {
+	case *ast.Heading:
+		tag := "h" + strconv.Itoa(min(6, n.Level+3)) + ">"
+		before, after = "<"+tag, "</"+tag
 	case *ast.Link:
-		to = n.Destination
+		before, after = "<u>", "</u> <code>"+text(n.Destination)+"</code>"
 	case *ast.Image:
-		to, open = n.Destination, "image: <u>"
-	}
-	if entering {
-		_, err := w.WriteString(open)
-		return ast.WalkContinue, err
-	}
-	_, err := w.WriteString("</u> <code>" + template.HTMLEscapeString(string(to)) + "</code>")
-	return ast.WalkContinue, err
-}
-
-// rawText writes HTML as text.
-func rawText(w util.BufWriter, source []byte, n ast.Node, entering bool) (ast.WalkStatus, error) {
-	if !entering {
-		return ast.WalkContinue, nil
-	}
-	var text []byte
-	switch n := n.(type) {
+		before, after = "image: <u>", "</u> <code>"+text(n.Destination)+"</code>"
 	case *ast.AutoLink:
-		text = n.Label(source)
+		before, status = text(n.Label(source)), ast.WalkSkipChildren
 	case *ast.RawHTML:
-		text = n.Segments.Value(source)
+		before, status = text(n.Segments.Value(source)), ast.WalkSkipChildren
 	case *ast.HTMLBlock:
-		text = n.Lines().Value(source)
+		before, after, status = "<pre>"+text(n.Lines().Value(source)), "</pre>\n", ast.WalkSkipChildren
 		if n.HasClosure() {
-			text = append(text, n.ClosureLine.Value(source)...)
+			after = text(n.ClosureLine.Value(source)) + after
 		}
-		_, err := w.WriteString("<pre>" + template.HTMLEscapeString(string(text)) + "</pre>\n")
-		return ast.WalkSkipChildren, err
 	}
-	_, err := w.WriteString(template.HTMLEscapeString(string(text)))
-	return ast.WalkSkipChildren, err
+	if !entering {
+		before = after
+	}
+	_, err := w.WriteString(before)
+	return status, err
 }

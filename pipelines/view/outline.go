@@ -1,13 +1,11 @@
 package view
 
 import (
+	"cmp"
 	"strings"
 
 	"github.com/rollmill/rollmill/formats"
 )
-
-// maxAbove is how far above a tool's result its call is looked for.
-const maxAbove = 100
 
 // outlineItem is a message in the outline of a conversation.
 type outlineItem struct {
@@ -19,35 +17,29 @@ type outlineItem struct {
 	Break         bool // its prompt does not continue the tokens before it
 }
 
-func outlineOf(t *formats.Trajectory, at node, steps map[int]float64) outlineItem {
-	m := &t.Messages[at.message]
-	o := outlineItem{Number: at.message, Depth: min(at.depth, 6), Role: name(m.Role), Tool: name(toolOf(t, at.message)),
-		Tokens: max(len(m.TokenIDs), len(m.Logprobs)), Sampled: m.Sampled, Break: m.PrefixBreak != ""}
-	if r, known := steps[at.message]; known {
-		o.Reward = &r
-	}
-	return o
-}
-
-// toolOf returns the names of the tools that a message calls, or of the one that it is
-// the result of; else the message's own name.
-func toolOf(t *formats.Trajectory, i int) string {
-	m := &t.Messages[i]
-	var names []string
-	for _, c := range m.ToolCalls {
-		names = append(names, c.Name)
-	}
-	if names != nil || m.ToolCallID == "" || m.Name != "" {
-		return strings.Join(append(names, m.Name), " ")
-	}
-	for before, n := i, 0; before >= 0 && before < len(t.Messages) && n < maxAbove; before, n = int(t.Messages[before].Parent), n+1 {
-		for _, c := range t.Messages[before].ToolCalls {
-			if c.ID == m.ToolCallID {
-				return c.Name
-			}
+// outlineOf returns the outline of messages in the order in which they are shown.
+func outlineOf(t *formats.Trajectory, shown []node, steps map[int]float64) (out []outlineItem) {
+	tools := map[string]string{} // names by id of a call
+	for i := range t.Messages {
+		for _, c := range t.Messages[i].ToolCalls {
+			tools[c.ID] = c.Name
 		}
 	}
-	return ""
+	for _, at := range shown {
+		m := &t.Messages[at.message]
+		o := outlineItem{Number: at.message, Depth: min(at.depth, 6), Role: name(m.Role), Sampled: m.Sampled,
+			Tokens: max(len(m.TokenIDs), len(m.Logprobs)), Break: m.PrefixBreak != ""}
+		names := []string{cmp.Or(m.Name, tools[m.ToolCallID])}
+		for _, c := range m.ToolCalls {
+			names = append(names, c.Name)
+		}
+		o.Tool = name(strings.TrimSpace(strings.Join(names, " ")))
+		if r, known := steps[at.message]; known {
+			o.Reward = &r
+		}
+		out = append(out, o)
+	}
+	return out
 }
 
 // stepRewards returns the shaped rewards by message: there is one for each message of the

@@ -2,8 +2,10 @@ package view
 
 import (
 	"net/http"
+	"slices"
 	"strconv"
-	"strings"
+
+	"github.com/rollmill/rollmill/pipelines/view/index"
 )
 
 // countOf returns a parameter that counts from 0.
@@ -38,20 +40,14 @@ func zero(n int) string {
 	return strconv.Itoa(n)
 }
 
-// componentParameter begins the names of parameters that choose a band of a named reward.
-const componentParameter = "reward."
-
-// listState are the parameters of a list that pages of its rows pass on.
-var listState = []string{"sort", "where", "status", "failure", "stop", "drop", "page"}
+// listState are the parameters of a list, besides its facets, that pages of its rows pass on.
+var listState = []string{"sort", "where", "page"}
 
 // listed returns a path with further parameters and the state of the list from which
 // the reader came.
 func listed(r *http.Request, path string, pairs ...any) string {
-	for _, name := range listState {
-		pairs = append(pairs, name, r.FormValue(name))
-	}
 	for name := range r.URL.Query() {
-		if strings.HasPrefix(name, componentParameter) {
+		if slices.Contains(listState, name) || index.IsFacet(name) {
 			pairs = append(pairs, name, r.FormValue(name))
 		}
 	}

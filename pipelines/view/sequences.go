@@ -16,8 +16,7 @@ import (
 type sequencesView struct {
 	List     []sequenceView
 	Problem  *sequences.Problem // why there are none
-	Problems []art.Problem      // why ART does not take it: the first few
-	More     int                // further problems
+	Problems []art.Problem      // why ART does not take it
 	Outcomes []outcome          // nil: not asked
 	URL      string             // that asks
 }
@@ -42,9 +41,6 @@ type outcome struct {
 	Lost       string // what the form cannot hold
 }
 
-// maxProblems is how many of ART's reasons a page shows.
-const maxProblems = 5
-
 // sequencesOf splits a trajectory into the sequences that package sequences defines.
 func sequencesOf(t *formats.Trajectory, outcomes bool, url string) *sequencesView {
 	v := &sequencesView{URL: url}
@@ -60,12 +56,8 @@ func sequencesOf(t *formats.Trajectory, outcomes bool, url string) *sequencesVie
 		v.List = append(v.List, q)
 	}
 	art.Check([]formats.Trajectory{*t}, art.Limits{}, func(p art.Problem) {
-		switch {
-		case p.TrajectoryID == "": // it is without its group
-		case len(v.Problems) < maxProblems:
+		if p.TrajectoryID != "" { // not that it is without its group
 			v.Problems = append(v.Problems, p)
-		default:
-			v.More++
 		}
 	})
 	if outcomes {

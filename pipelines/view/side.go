@@ -141,7 +141,12 @@ func (g *grouping) align(side *sideModel, shown []*index.Record, from, steps, te
 			s.Cells[i].Message = painters[i].message(paths[i][k], 0, before(paths[i], k))
 			s.Cells[i].Same = i > 0 && k < len(paths[0]) &&
 				chat.Shared(&shown[0].Trajectory, &t.Trajectory, paths[0][k:k+1], paths[i][k:k+1]) == 1
-			s.mark(i)
+			if first := s.Cells[0].Message; i > 0 && first != nil && !s.Cells[i].Same {
+				s.Cells[i].Message.markWords(first)
+				if len(shown) == 2 {
+					first.markWords(s.Cells[i].Message)
+				}
+			}
 		}
 		if !some {
 			return false
@@ -149,19 +154,6 @@ func (g *grouping) align(side *sideModel, shown []*index.Record, from, steps, te
 		side.Steps = append(side.Steps, s)
 	}
 	return slices.ContainsFunc(paths, func(p []int) bool { return len(p) > shared+from+steps })
-}
-
-// mark marks what the message of a trajectory has otherwise than that of the first; of two,
-// in both.
-func (s *step) mark(i int) {
-	first, other := s.Cells[0].Message, s.Cells[i].Message
-	if i == 0 || first == nil || s.Cells[i].Same {
-		return
-	}
-	other.markWords(first)
-	if len(s.Cells) == 2 {
-		first.markWords(other)
-	}
 }
 
 // before returns the message before a place of a path, -1 for the first.

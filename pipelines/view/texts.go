@@ -31,18 +31,12 @@ var questionKeys = []string{"question", "prompt", "problem", "instruction", "inp
 
 // questionOf returns the question of an example, else the example itself.
 func questionOf(example string) string {
-	var fields map[string]json.RawMessage
-	if json.Unmarshal([]byte(example), &fields) != nil {
-		return example
-	}
-	for _, key := range questionKeys {
-		var text string
-		switch value := fields[key]; {
-		case value == nil:
-		case json.Unmarshal(value, &text) == nil:
-			return text
-		default:
-			return string(value)
+	var fields map[string]any
+	if json.Unmarshal([]byte(example), &fields) == nil {
+		for _, key := range questionKeys {
+			if text, is := fields[key].(string); is {
+				return text
+			}
 		}
 	}
 	return example

@@ -141,8 +141,8 @@ func (m *trajectoryModel) messages(r *http.Request, v *reading, from int) {
 	if steps == nil {
 		m.Steps = t.ShapedRewards
 	}
+	m.Outline = outlineOf(t, places[m.From:end], steps)
 	for at := m.From; at < end; at++ {
-		m.Outline = append(m.Outline, outlineOf(t, places[at], steps))
 		m.Messages = append(m.Messages, p.message(places[at].message, places[at].depth, shownBefore(places, at)))
 	}
 }

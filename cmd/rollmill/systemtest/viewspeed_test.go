@@ -245,7 +245,7 @@ func TestViewOfManyRows(t *testing.T) {
 	link, process := serveView(t, root)
 	v := viewAs(t, link)
 	const at = "/d/epoch-0%2Frollout"
-	for _, path := range []string{"/trajectories", "/trajectories?page=2", "/trajectories?sort=-reward", "/trajectories?sort=-reward&reward.exact=0&texts=1",
+	for _, path := range []string{"/trajectories", "/trajectories?page=2", "/trajectories?sort=-reward", "/trajectories?sort=-reward&rewards.exact=0&texts=1",
 		"/groups?sort=-mean", "/trajectories?where=reward+%3E+0.5", "/t/" + formats.TrajectoryID("view", "example-0000007", 0, 3)} {
 		body, took := v.page(at + path)
 		t.Logf("%-50s %6d ms", path, took.Milliseconds())

@@ -13,7 +13,7 @@ func TestAdjacent(t *testing.T) {
 	e.write(t, random.Options{Groups: 30, Generations: 5, Scored: true, Failures: 0.2, Unscored: 0.1, SampledTokens: 60, PromptTokens: 40})
 	x := built(t, t.Context(), e.root+"/rollout")
 	for _, q := range []Query{{}, {Order: Order{Column: "reward", Descending: true}}, {Where: "reward > 0.3", Order: Order{Column: "sampled_tokens"}},
-		{Decision: Kept}} {
+		{Choices: map[string]string{"drop": Kept}}} {
 		var rows []uint32
 		for q.Page = 1; ; q.Page++ {
 			page, err := x.Trajectories(t.Context(), q)

@@ -57,7 +57,7 @@ func TestMemory(t *testing.T) {
 
 func BenchmarkPage(b *testing.B) {
 	x := synthetic(1_000_000)
-	forget := func() { x.orders, x.finds = recent[[]uint32]{}, recent[*match]{}; x.choices = recent[choices]{} }
+	forget := func() { x.orders, x.finds = recent[[]uint32]{}, recent[*match]{} }
 	for _, c := range []struct {
 		name string
 		q    Query
@@ -67,7 +67,7 @@ func BenchmarkPage(b *testing.B) {
 		{"trajectories-by-reward", Query{Order: Order{"reward", true}}, rowsPage},
 		{"trajectories-by-id", Query{Order: Order{"trajectory_id", false}}, rowsPage},
 		{"trajectories-by-reward-last", Query{Order: Order{"reward", true}, Page: 10000}, rowsPage},
-		{"trajectories-failed", Query{Status: "failed", Order: Order{"sampled_tokens", true}}, rowsPage},
+		{"trajectories-failed", Query{Choices: map[string]string{"status": "failed"}, Order: Order{"sampled_tokens", true}}, rowsPage},
 		{"trajectories-where", Query{Where: "reward > 0.5 && sampled_tokens < 4000"}, rowsPage},
 		{"trajectories-where-components", Query{Where: "rewards['style'] > 0.5"}, rowsPage},
 		{"groups-by-spread", Query{Order: Order{"spread", true}}, groupsPage},

@@ -2,8 +2,8 @@ package index
 
 import (
 	"cmp"
-	"fmt"
 	"slices"
+	"strings"
 )
 
 // facet counts one column.
@@ -17,6 +17,14 @@ type facet struct {
 	seen   []uint32
 }
 
+// facetNames are those that every dataset has; others are the columns of named rewards.
+var facetNames = []string{"status", "stop", "failure", "drop"}
+
+// IsFacet reports whether a name may be that of a facet.
+func IsFacet(name string) bool {
+	return slices.Contains(facetNames, name) || strings.HasPrefix(name, componentPrefix)
+}
+
 // maxFacets is the number of named rewards that have a facet.
 const maxFacets = 6
 
@@ -24,36 +32,29 @@ const maxFacets = 6
 var bands = []string{"none", "below 0", "0", "0 to 1", "1", "above 1"}
 
 // bandOf returns the number of a value's band.
-func bandOf(v float64) uint32 {
-	switch {
-	case v != v: // NaN
-		return 0
-	case v < 0:
-		return 1
-	case v == 0:
-		return 2
-	case v < 1:
-		return 3
-	case v == 1:
-		return 4
+func bandOf(v float64) (band uint32) {
+	for i, is := range [...]bool{v == v, v >= 0, v > 0, v >= 1, v > 1} { // none of NaN
+		if is {
+			band = uint32(i) + 1
+		}
 	}
-	return 5
+	return band
 }
 
 // notThere is the code of a choice that no row has.
 const notThere = 1<<32 - 1
 
 func (x *Index) facets(q Query) []*facet {
-	texts := func(name, chosen string, n *numbered[string]) *facet {
-		return &facet{name: name, chosen: chosen, at: n.at, values: n.values}
+	var out []*facet
+	for i, n := range []*numbered[string]{x.status, x.stop, x.failure, x.drop} {
+		out = append(out, &facet{name: facetNames[i], at: n.at, values: n.values})
 	}
-	out := []*facet{texts("status", q.Status, x.status), texts("stop", q.Stop, x.stop),
-		texts("failure", q.Failure, x.failure), texts("decision", q.Decision, x.drop)}
 	for _, c := range x.components[:min(len(x.components), maxFacets)] {
-		out = append(out, &facet{name: ComponentColumn(c.name), chosen: q.Components[c.name], values: bands,
-			at: func(row uint32) uint32 { return bandOf(c.values[row]) }})
+		at := func(row uint32) uint32 { return bandOf(c.values[row]) }
+		out = append(out, &facet{name: ComponentColumn(c.name), at: at, values: bands})
 	}
 	for _, f := range out {
+		f.chosen = q.Choices[f.name]
 		f.counts, f.seen, f.code = make([]int, len(f.values)), make([]uint32, len(f.values)), notThere
 		if i := slices.Index(f.values, f.chosen); i >= 0 {
 			f.code = uint32(i)
@@ -79,35 +80,9 @@ func only(facets []*facet, row uint32) (f *facet, ok bool) {
 	return f, true
 }
 
-// choices are what the choices of a query leave in, with the counts.
-type choices struct {
-	set    set
-	facets []Facet
-}
-
-// chosen returns what find returned for the same choices among the same rows or groups
-// before.
-func (x *Index) chosen(of string, q Query, where set, find func(Query, set) (set, []Facet)) (set, []Facet) {
-	name := fmt.Sprintf("%s %q %q", of, []string{q.Where, q.Status, q.Failure, q.Stop, q.Decision}, q.Components)
-	x.mu.Lock()
-	c, known := x.choices.get(name)
-	x.mu.Unlock()
-	if !known {
-		c.set, c.facets = find(q, where)
-		x.mu.Lock()
-		x.choices.put(name, c)
-		x.mu.Unlock()
-	}
-	return c.set, c.facets
-}
-
 // rowFacets returns the rows that the choices leave in, of those in where (nil: all),
 // and counts of them.
 func (x *Index) rowFacets(q Query, where set) (set, []Facet) {
-	return x.chosen(ofRows, q, where, x.findRows)
-}
-
-func (x *Index) findRows(q Query, where set) (set, []Facet) {
 	facets := x.facets(q)
 	chosen := newSet(x.Rows)
 	for row := range x.Rows {
@@ -133,10 +108,6 @@ func (x *Index) findRows(q Query, where set) (set, []Facet) {
 // groupFacets returns the groups with a member that the choices leave in, of those in
 // where (nil: all), and counts of groups.
 func (x *Index) groupFacets(q Query, where set) (set, []Facet) {
-	return x.chosen("groups", q, where, x.findGroups)
-}
-
-func (x *Index) findGroups(q Query, where set) (set, []Facet) {
 	facets := x.facets(q)
 	chosen := newSet(uint32(len(x.table)))
 	for g := range uint32(len(x.table)) {

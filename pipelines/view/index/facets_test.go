@@ -1,6 +1,7 @@
 package index
 
 import (
+	"math"
 	"slices"
 	"testing"
 )
@@ -24,27 +25,25 @@ func TestComponentFacets(t *testing.T) {
 	if all["0"] != 8 || all["0 to 1"] != 7992 || all["total"] != 8000 { // i*7919%1000 is 0 for each thousandth
 		t.Errorf("%v", all)
 	}
-	chosen := Query{Components: map[string]string{"exact": "0"}}
-	for range 2 { // the second time it is remembered
-		if got := counts(chosen, "exact"); got["total"] != 8 || got["0"] != 8 || got["0 to 1"] != 7992 {
-			t.Errorf("%v", got)
-		}
-		if got := counts(chosen, "style"); got["0"]+got["0 to 1"] != 8 {
-			t.Errorf("%v", got)
-		}
+	chosen := Query{Choices: map[string]string{"rewards.exact": "0"}}
+	if got := counts(chosen, "exact"); got["total"] != 8 || got["0"] != 8 || got["0 to 1"] != 7992 {
+		t.Errorf("%v", got)
 	}
-	chosen.Status = "failed"
+	if got := counts(chosen, "style"); got["0"]+got["0 to 1"] != 8 {
+		t.Errorf("%v", got)
+	}
+	chosen.Choices["status"] = "failed"
 	if got := counts(chosen, "exact"); got["total"] != 8 { // each thousandth row fails
 		t.Errorf("%v", got)
 	}
-	if got := counts(Query{Components: map[string]string{"exact": "2"}}, "exact"); got["total"] != 0 {
+	if got := counts(Query{Choices: map[string]string{"rewards.exact": "2"}}, "exact"); got["total"] != 0 {
 		t.Errorf("%v", got)
 	}
-	groups, err := x.GroupPage(t.Context(), Query{Components: map[string]string{"exact": "0"}})
+	groups, err := x.GroupPage(t.Context(), Query{Choices: map[string]string{"rewards.exact": "0"}})
 	if err != nil || groups.Total != 8 {
 		t.Errorf("%v, %v", groups, err)
 	}
-	if got := []uint32{bandOf(-1), bandOf(0), bandOf(0.5), bandOf(1), bandOf(2)}; !slices.Equal(got, []uint32{1, 2, 3, 4, 5}) {
+	if got := []uint32{bandOf(-1), bandOf(0), bandOf(0.5), bandOf(1), bandOf(2), bandOf(math.NaN())}; !slices.Equal(got, []uint32{1, 2, 3, 4, 5, 0}) {
 		t.Errorf("%v", got)
 	}
 }

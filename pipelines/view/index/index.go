@@ -43,8 +43,6 @@ type Index struct {
 	mu     sync.Mutex
 	orders recent[[]uint32] // of rows, by column
 	finds  recent[*match]   // by condition
-
-	choices recent[choices] // by query
 }
 
 // component is a named reward.

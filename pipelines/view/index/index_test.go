@@ -202,12 +202,13 @@ func TestPages(t *testing.T) {
 		where := rapid.SampledFrom(wheres).Draw(t, "where")
 		column := rapid.SampledFrom(slices.Sorted(maps.Keys(columns))).Draw(t, "column")
 		q := Query{Where: where, Order: Order{column, rapid.Bool().Draw(t, "descending")}, Page: rapid.IntRange(0, 4).Draw(t, "page"),
-			Status:   rapid.SampledFrom([]string{"", "", "ok", "failed"}).Draw(t, "status"),
-			Decision: rapid.SampledFrom([]string{"", "", Kept, "no-advantage", "none"}).Draw(t, "decision")}
+			Choices: map[string]string{"status": rapid.SampledFrom([]string{"", "", "ok", "failed"}).Draw(t, "status"),
+				"drop": rapid.SampledFrom([]string{"", "", Kept, "no-advantage", "none"}).Draw(t, "decision")}}
+		status, decision := q.Choices["status"], q.Choices["drop"]
 		var want []uint32
 		stops := map[string]int{}
 		for i := range e.rows {
-			if kept[where][i] && (q.Status == "" || q.Status == e.rows[i].Status) && (q.Decision == "" || q.Decision == columns["decision"](i)) {
+			if kept[where][i] && (status == "" || status == e.rows[i].Status) && (decision == "" || decision == columns["decision"](i)) {
 				want = append(want, uint32(i))
 				stops[e.rows[i].StopReason]++
 			}
@@ -303,7 +304,7 @@ func TestGroups(t *testing.T) {
 		}
 		solved[x.GroupID(n)] = g.SolvedShare()
 	}
-	p, err := x.GroupPage(t.Context(), Query{Where: "solved > 0.3", Order: Order{"solved", true}, Failure: formats.FailTimeout})
+	p, err := x.GroupPage(t.Context(), Query{Where: "solved > 0.3", Order: Order{"solved", true}, Choices: map[string]string{"failure": formats.FailTimeout}})
 	if err != nil || p.Total == 0 {
 		t.Fatal(p, err)
 	}
@@ -415,7 +416,7 @@ func TestOtherIDs(t *testing.T) {
 func TestNothing(t *testing.T) {
 	written(t, "mem://index-nothing/rollout", dataset.Spec{Stage: "rollout", Kind: formats.KindTrajectories}, [][]formats.Trajectory{}, -1, nil)
 	x := built(t, t.Context(), "mem://index-nothing/rollout")
-	for _, q := range []Query{{}, {Where: "1 == 1", Order: Order{Column: "group_id"}, Page: 9, Status: "ok"}} {
+	for _, q := range []Query{{}, {Where: "1 == 1", Order: Order{Column: "group_id"}, Page: 9, Choices: map[string]string{"status": "ok"}}} {
 		rows, err := x.Trajectories(t.Context(), q)
 		groups, groupErr := x.GroupPage(t.Context(), q)
 		if err != nil || groupErr != nil || rows.Total+groups.Total != 0 || rows.Page != 1 || groups.Pages != 1 {

@@ -16,9 +16,7 @@ type Query struct {
 	Order Order
 	Page  int // from 1
 
-	Status, Failure, Stop, Decision string // of a trajectory, or of one member of a group; "": any
-
-	Components map[string]string // a band of values of a named reward, by its name
+	Choices map[string]string // the value of a trajectory, or of one member of a group, by facet; "": any
 }
 
 // Page is one page of a list.
@@ -34,7 +32,7 @@ type Page struct {
 // Facet counts the trajectories, or the groups with one, by a column. Its own choice
 // does not limit its counts.
 type Facet struct {
-	Name   string // status, failure, stop, decision, or the column of a named reward
+	Name   string // status, failure, stop, drop (what curate decided), or the column of a named reward
 	Chosen string
 	Values []FacetValue // those that appear, the most frequent first
 }
