@@ -199,9 +199,9 @@ await step('on a narrow screen the outline is folded above', async () => {
   await page.locator('#outline a[href="#m3"]').click()
   await page.waitForURL(/#m3$/)
   assert.ok(!(await page.locator('#outline nav').isVisible()))
+  await page.setViewportSize(wide)
 })
 await step('compare scores', async () => {
-  await page.setViewportSize(wide)
   await page.goto(view.origin + '/diff?a=epoch-0%2Fscore')
   await page.selectOption('select[name=b]', 'epoch-0/again')
   await click('form.filter button')
