@@ -42,8 +42,9 @@ var markdown = goldmark.New(
 		extensions.NewTable(extensions.WithTableCellAlignMethod(extensions.TableCellAlignNone))), // no inline style
 	goldmark.WithRendererOptions(renderer.WithNodeRenderers(util.Prioritized(inert{}, 0))))
 
-// markdownOf returns the page's HTML of a text in Markdown, "" of any other text. What the
-// text says cannot load or run anything, or lead elsewhere: HTML is shown as text, and so
+// markdownOf returns the page's HTML of a text in Markdown, "" of any other text. The text
+// comes from report.Cut, without invisible characters. What it
+// says cannot load or run anything, or lead elsewhere: HTML is shown as text, and so
 // are the addresses of links and images.
 func markdownOf(text string) template.HTML {
 	if len(text) > maxMarkdown || !isMarkdown(text) {

@@ -20,7 +20,7 @@ function kind(url) {
   if (parts[1] === 'd') parts[2] = '*'
   if (parts.length > 4) parts[4] = '*'
   if (parts.length > 6) parts[6] = '*'
-  const names = [...new Set(url.searchParams.keys())].filter((name) => name !== 'page')
+  const names = [...new Set([...url.searchParams.keys()].map((name) => name.split('.')[0]))].filter((name) => name !== 'page')
   return parts.join('/') + '?' + (names.length > 1 ? 'several' : names.join())
 }
 
