@@ -41,10 +41,12 @@ func (s *Server) messagePage(r *http.Request) (any, error) {
 		return nil, err
 	}
 	self := func(i int, pairs ...any) string {
-		return listed(r, link("d", v.Key, "t", t.TrajectoryID, "message", i), append([]any{"text", r.FormValue("text")}, pairs...)...)
+		pairs = append(pairs, "text", r.FormValue("text"))
+		return listed(r, link("d", v.Key, "t", t.TrajectoryID, "message", i), pairs...)
 	}
 	plain := r.FormValue("text") == plainText
-	p := &painter{c: v.c, text: wholeText, images: pageImages, plain: plain, whole: true, url: func(i int) string { return self(i) }}
+	p := &painter{c: v.c, text: wholeText, images: pageImages, plain: plain, whole: true,
+		url: func(i int) string { return self(i) }}
 	raw := &t.Messages[n]
 	m := &messageModel{Frame: Frame{Title: fmt.Sprintf("Message %d", n),
 		Trail: append(s.trailOf(v.Found),

@@ -57,7 +57,7 @@ func conversationOf(t *index.Record) *inspect.Conversation {
 // url returns the link to a trajectory of the same dataset, with the state of the list
 // from which the reader came, and whether Markdown is shown as it is.
 func (v *reading) url(r *http.Request, row uint32, pairs ...any) string {
-	return listed(r, link("d", v.Key, "t", v.x.At(row).ID), append([]any{"text", r.FormValue("text")}, pairs...)...)
+	return listed(r, link("d", v.Key, "t", v.x.At(row).ID), append(pairs, "text", r.FormValue("text"))...)
 }
 
 // index returns the index of a dataset, built at the first request.

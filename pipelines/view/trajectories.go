@@ -2,6 +2,7 @@ package view
 
 import (
 	"net/http"
+	"strings"
 
 	"github.com/rollmill/rollmill/formats"
 	"github.com/rollmill/rollmill/pipelines/view/index"
@@ -29,7 +30,8 @@ func (s *Server) trajectoriesPage(r *http.Request) (any, error) {
 	if x.Decided() {
 		m.head("why dropped", "decision", true)
 	}
-	for _, name := range shownComponents(x) {
+	names := x.Components()
+	for _, name := range names[:min(len(names), maxComponents)] {
 		m.head(name, index.ComponentColumn(name), false)
 	}
 	m.head("prompt tokens", "prompt_tokens", false)
@@ -50,11 +52,6 @@ func (s *Server) trajectoriesPage(r *http.Request) (any, error) {
 	return m, nil
 }
 
-func shownComponents(x *index.Index) []string {
-	names := x.Components()
-	return names[:min(len(names), maxComponents)]
-}
-
 func trajectoryCells(key string, x *index.Index, t index.Trajectory, texts firsts) []listCell {
 	status := t.Status
 	switch {
@@ -63,15 +60,12 @@ func trajectoryCells(key string, x *index.Index, t index.Trajectory, texts first
 	case t.Status != formats.StatusOK || t.Stop != formats.StopDone:
 		status += ": " + t.Stop
 	}
-	row := []listCell{shortID(t.ID, link("d", key, "t", t.ID)), {Text: texts.question, First: true}, {Text: texts.answer, First: true},
+	row := []listCell{shortID(t.ID, link("d", key, "t", t.ID)),
+		{Text: texts.question, First: true}, {Text: texts.answer, First: true},
 		{Text: figure(t.Reward)}, {Text: figure(t.Advantage), Bad: t.Advantage < 0}, {Text: count(t.SampledTokens)},
 		{Text: status, Words: true, Bad: t.Failure != ""}}
 	if x.Decided() {
-		why := t.Decision
-		if why == index.Kept {
-			why = ""
-		}
-		row = append(row, listCell{Text: why, Words: true})
+		row = append(row, listCell{Text: strings.TrimPrefix(t.Decision, index.Kept), Words: true})
 	}
 	for _, c := range t.Components[:min(len(t.Components), maxComponents)] {
 		row = append(row, listCell{Text: figure(c.Value)})
