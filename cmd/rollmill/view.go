@@ -24,7 +24,12 @@ reads. Prints a link when it is ready, and serves until it is interrupted. The
 link contains a token, and only this machine can open it; from another machine,
 forward the port: ssh -L 7100:127.0.0.1:7100 HOST.
 
+A folder of several runs is a list of them, newest first. Choose two or more there
+to compare their rewards by epoch and by tokens, the settings that differ, and the
+examples that one run solved and another did not. The key ? shows all keys.
+
   rollmill view runs/demo
+  rollmill view runs
   rollmill view runs/demo/epoch-3/score --listen 127.0.0.1:7100
   rollmill view s3://bucket/runs/demo --open`,
 	Args:        "URI",
@@ -48,7 +53,7 @@ func (o *viewSettings) Declare(d *plugin.Declarer) {
 	d.Include(&o.runPlace)
 	d.Heading(plugin.Execution)
 	d.Float(&o.Prices.Prompt, "price-prompt",
-		"show what a rollout under way spends, at this `PRICE` of a million prompt tokens").Shown("not shown")
+		"show what a run or a rollout under way costs, at this `PRICE` of a million prompt tokens").Shown("not shown")
 	d.Float(&o.Prices.Completion, "price-completion", "count this `PRICE` for a million completion tokens").Shown("not shown")
 	d.String(&o.Listen, "listen", "listen at this loopback `ADDRESS`; port 0 takes any free port")
 	d.Bool(&o.Open, "open", "open the link in a browser")

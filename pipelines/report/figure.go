@@ -2,7 +2,9 @@ package report
 
 import (
 	"bytes"
+	"html/template"
 	"image/color"
+	"slices"
 	"strings"
 
 	"gonum.org/v1/plot"
@@ -18,14 +20,14 @@ import (
 // their points.
 type theme struct {
 	paper, text, grid color.RGBA
-	inks              []color.RGBA // training, validation, kept, curriculum
+	inks              []color.RGBA // training, validation, kept, curriculum, two more runs
 }
 
 var (
 	light = theme{rgb(0xffffff), rgb(0x1a1a1a), rgb(0xe3e3e3),
-		[]color.RGBA{rgb(0x0072b2), rgb(0xd55e00), rgb(0x767676), rgb(0x00835e)}}
+		[]color.RGBA{rgb(0x0072b2), rgb(0xd55e00), rgb(0x767676), rgb(0x00835e), rgb(0x9a3d7c), rgb(0x7a6200)}}
 	dark = theme{rgb(0x181a1f), rgb(0xe6e6e6), rgb(0x363a43),
-		[]color.RGBA{rgb(0x56b4e9), rgb(0xf09a4a), rgb(0xa0a0a0), rgb(0x35c79c)}}
+		[]color.RGBA{rgb(0x56b4e9), rgb(0xf09a4a), rgb(0xa0a0a0), rgb(0x35c79c), rgb(0xe08fc3), rgb(0xe0c341)}}
 )
 
 func rgb(v uint32) color.RGBA {
@@ -67,9 +69,16 @@ func (t theme) plot() *plot.Plot {
 		s.Font.Size = vg.Points(10)
 	}
 	p.Legend.Top, p.Legend.Padding = true, vg.Points(2)
+	p.Legend.Left, p.Legend.XOffs = true, vg.Points(6) // a wider face than was measured grows away from the mark
+	p.Y.Tick.Marker = labelled
 	p.Add(t.lattice())
 	return p
 }
+
+// labelled gives the default ticks that have a label.
+var labelled = plot.TickerFunc(func(low, high float64) []plot.Tick {
+	return slices.DeleteFunc(plot.DefaultTicks{}.Ticks(low, high), plot.Tick.IsMinor)
+})
 
 // lattice returns a faint grid.
 func (t theme) lattice() *plotter.Grid {
@@ -82,6 +91,7 @@ func (t theme) lattice() *plotter.Grid {
 type figure struct {
 	width, row vg.Length // of the figure, and the height of a row
 	columns    int       // 0 for 1
+	banded     bool      // has bands of 95 %
 	plots      func(theme) ([]*plot.Plot, error)
 }
 
@@ -157,4 +167,51 @@ func (f figure) files(name string) ([]file, error) {
 	}
 	vector, err := f.svg(light)
 	return []file{{name + ".png", image}, {name + ".svg", vector}}, err
+}
+
+// FigureView is a plot in colours for light and for dark pages, and as wide as a page and
+// as the screen of a phone.
+type FigureView struct {
+	Alt                      string
+	Banded                   bool // has bands of 95 %
+	Light                    template.URL
+	Dark, Narrow, NarrowDark template.Srcset
+}
+
+// view returns the figure as SVG, or as PNG where that is smaller. The page has its title. The
+// templates choose the narrow figure for up to 640 pixels.
+func (f figure) view(alt string) (FigureView, error) {
+	v := FigureView{Alt: alt, Banded: f.banded}
+	for i, to := range []*template.Srcset{nil, &v.Dark, &v.Narrow, &v.NarrowDark} {
+		t := []theme{light, dark}[i%2]
+		plots, err := f.plots(t)
+		if err != nil {
+			return v, err
+		}
+		for _, p := range plots {
+			p.Title.Text = ""
+			if _, whole := p.X.Tick.Marker.(wholeTicks); whole {
+				p.X.Tick.Marker = wholeTicks(8)
+			}
+		}
+		x := figure{row: f.row, width: 3.85 * vg.Inch, plots: func(theme) ([]*plot.Plot, error) { return plots, nil }}
+		if i < 2 { // of four, two beside each other
+			x.width, x.columns = 10.8*vg.Inch, min(3, max(1, len(plots)), max(2, len(plots)%4))
+		}
+		media := "image/svg+xml"
+		data, err := x.svg(t)
+		if err == nil && len(data) > 200_000 {
+			media = "image/png"
+			data, err = x.png(t)
+		}
+		if err != nil {
+			return v, err
+		}
+		if url := dataURL(media, data); to == nil {
+			v.Light = template.URL(url) //nolint:gosec // base64
+		} else {
+			*to = template.Srcset(url) //nolint:gosec // base64
+		}
+	}
+	return v, nil
 }

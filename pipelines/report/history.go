@@ -116,8 +116,4 @@ func (m *metrics) epoch() *Epoch {
 }
 
 // RewardView returns the figure of a run's rewards by epoch, with bands of 95 %.
-func RewardView(run Run) (FigureView, error) {
-	return rewardFigure(run).view(rewardAlt)
-}
-
-const rewardAlt = "Rewards by epoch, with bands of 95 %"
+func RewardView(run Run) (FigureView, error) { return rewardFigure(run).view("Rewards by epoch") }

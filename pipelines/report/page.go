@@ -10,9 +10,6 @@ import (
 	"errors"
 	"fmt"
 	"html/template"
-	"maps"
-	"math"
-	"slices"
 	"strings"
 	"time"
 
@@ -36,7 +33,7 @@ const (
 	textBytes = 3_000_000
 
 	maxEpochs   = 200 // rows of a table
-	maxRewards  = 30  // columns of named rewards
+	maxRewards  = 100 // named rewards that are listed
 	maxFindings = 100
 )
 
@@ -48,8 +45,7 @@ type page struct {
 	Epochs       []Epoch // those in the tables
 	Figures      []FigureView
 	Tiles        []Tile
-	Columns      []Column
-	ColumnsLeft  int
+	Components   []Tile
 	Funnel       []formats.FunnelStep
 	FunnelEpoch  int
 	FunnelStart  int64
@@ -65,50 +61,11 @@ type page struct {
 	StyleHash    string
 }
 
-// Column is a named reward of training or of validation.
-type Column struct {
-	Name, Side string
-	of         func(Epoch) *Sample
-}
-
-// At returns the reward in an epoch, with its band.
-func (c Column) At(e Epoch) string { return namedOf(c.of(e), c.Name) }
-
-// Columns returns the named rewards of a run's epochs.
-func Columns(epochs []Epoch) []Column {
-	var out []Column
-	sides := []Column{
-		{"", "training", func(e Epoch) *Sample { return e.Train }},
-		{"", "kept", func(e Epoch) *Sample { return e.Kept }},
-		{"", "validation", func(e Epoch) *Sample { return e.Validation }},
-	}
-	for _, name := range scoreNames(epochs) {
-		sides = append(sides, Column{"", name, scoresOf(name)})
-	}
-	for _, c := range sides {
-		for _, c.Name = range slices.Sorted(maps.Keys(partsOf(epochs, c.of))) {
-			out = append(out, c)
-		}
-	}
-	slices.SortStableFunc(out, func(a, b Column) int { return strings.Compare(a.Name, b.Name) })
-	return out
-}
-
-// Tile is a figure at the top of the page.
-type Tile struct{ Name, Value, Note string }
-
-// FigureView is a plot in colours for light and for dark pages.
-type FigureView struct {
-	Alt   string
-	Light template.URL
-	Dark  template.Srcset
-}
-
 // Funcs are the functions with which pages show values: numbers, bands of 95 %, and
 // short texts with their control characters made visible.
 var Funcs = template.FuncMap{
 	"number": number, "thousands": Thousands, "visible": func(s string) string { return visible(short(s, 300)) },
-	"band": band, "meanOf": meanOf,
+	"band": band, "half": half, "meanOf": meanOf,
 }
 
 var pageTemplate = template.Must(template.New("report").Funcs(Funcs).Funcs(template.FuncMap{
@@ -124,22 +81,15 @@ func band(v, err *float64) string {
 	if v == nil || err == nil {
 		return number(v)
 	}
-	return fmt.Sprintf("%.4f ± %.4f", *v, z95**err)
+	return number(v) + " " + half(err)
 }
 
-// namedOf returns a named reward of a sample, with its band.
-func namedOf(s *Sample, name string) string {
-	if s == nil {
-		return "-"
+// half returns the half of a band of 95 %, "" without one.
+func half(err *float64) string {
+	if err == nil {
+		return ""
 	}
-	v, has := s.Rewards[name]
-	if !has {
-		return "-"
-	}
-	if e, has := s.RewardStdErrs[name]; has {
-		return band(&v, &e)
-	}
-	return number(&v)
+	return fmt.Sprintf("±\u00a0%.4f", z95**err)
 }
 
 // Thousands returns a number with commas.
@@ -161,15 +111,17 @@ func pageFiles(ctx context.Context, root string, run Run) ([]file, error) {
 	figures := []FigureView{}
 	add := func(f figure, alt, name string) error {
 		view, err := f.view(alt)
-		if err != nil || name == "" {
-			figures = append(figures, view)
+		if err != nil {
 			return err
 		}
 		files, err := f.files(name)
 		figures, out = append(figures, view), append(out, files...)
 		return err
 	}
-	err = add(rewardFigure(run), rewardAlt, "")
+	var rewards FigureView
+	if rewards, err = RewardView(run); err == nil {
+		figures = append(figures, rewards)
+	}
 	if err == nil && len(s.rewards) > 0 {
 		err = add(histograms(run.title(), "reward", 0, s.rewards), "Histograms of training rewards by epoch",
 			"reward_histogram")
@@ -193,41 +145,18 @@ func pageFiles(ctx context.Context, root string, run Run) ([]file, error) {
 	return nil, errors.New("report.html would be larger than 5 MB even without conversations")
 }
 
-// view returns the figure as SVG, or as PNG where that is smaller.
-func (f figure) view(alt string) (FigureView, error) {
-	v := FigureView{Alt: alt}
-	for _, t := range []theme{light, dark} {
-		media := "image/svg+xml"
-		data, err := f.svg(t)
-		if err == nil && len(data) > 200_000 {
-			media = "image/png"
-			data, err = f.png(t)
-		}
-		if err != nil {
-			return v, err
-		}
-		if v.Dark = template.Srcset(dataURL(media, data)); v.Light == "" { //nolint:gosec // base64
-			v.Light = template.URL(v.Dark) //nolint:gosec // base64
-		}
-	}
-	return v, nil
-}
-
 // html renders the page with about so many bytes of conversations.
 func (s *study) html(ctx context.Context, run Run, figures []FigureView, budget int) ([]byte, error) {
 	sum := sha256.Sum256([]byte(Style))
 	p := &page{Run: run, Title: visible(run.title()), Epochs: spread(run.Epochs, maxEpochs), Figures: figures,
-		Tiles: Tiles(run), FunnelEpoch: s.funnelEpoch, ListsEpoch: s.listsEpoch,
+		Tiles: Tiles(run, func(Cost) float64 { return 0 }), Components: Components(run.Epochs),
+		FunnelEpoch: s.funnelEpoch, ListsEpoch: s.listsEpoch,
 		Anchors: map[string]string{}, Style: template.CSS(Style), StyleHash: base64.StdEncoding.EncodeToString(sum[:])} //nolint:gosec // our own
 	p.Run.Root = visible(storage.Redact(run.Root))
 	for _, e := range run.Epochs {
 		if e.Time.After(p.Time) {
 			p.Time = e.Time
 		}
-	}
-	p.Columns = Columns(run.Epochs)
-	if n := len(p.Columns); n > maxRewards {
-		p.Columns, p.ColumnsLeft = p.Columns[:maxRewards], n-maxRewards
 	}
 	for _, f := range s.funnel {
 		p.FunnelStart = max(p.FunnelStart, f.TrajectoriesLeft+f.Trajectories)
@@ -289,64 +218,4 @@ func spread(epochs []Epoch, n int) []Epoch {
 		out[i] = epochs[i*(len(epochs)-1)/(n-1)]
 	}
 	return out
-}
-
-// Tiles returns the figures at the top of the page.
-func Tiles(run Run) []Tile {
-	var trajectories, failed, kept int64
-	var seconds float64
-	var cost Cost
-	for _, e := range run.Epochs {
-		cost.Calls, cost.PromptTokens, cost.CompletionTokens = cost.Calls+e.Cost.Calls, cost.PromptTokens+
-			e.Cost.PromptTokens, cost.CompletionTokens+e.Cost.CompletionTokens
-		if e.Train != nil {
-			trajectories, failed = trajectories+e.Train.Trajectories, failed+e.Train.Failed
-		}
-		if e.Kept != nil {
-			kept += e.Kept.Trajectories
-		}
-		for _, s := range e.Seconds {
-			seconds += s
-		}
-	}
-	out := []Tile{{"Epochs", Thousands(len(run.Epochs)), ""}}
-	for _, x := range []struct {
-		name string
-		of   func(Epoch) *Sample
-	}{{"Training reward", func(e Epoch) *Sample { return e.Train }},
-		{"Validation reward", func(e Epoch) *Sample { return e.Validation }}} {
-		var first, last *Sample
-		at := 0
-		for _, e := range run.Epochs {
-			if s := x.of(e); s != nil && s.Mean != nil {
-				if first == nil {
-					first = s
-				}
-				last, at = s, e.Epoch
-			}
-		}
-		if last == nil {
-			continue
-		}
-		t := Tile{x.name, band(last.Mean, last.StdErr), fmt.Sprintf("epoch %d", at)}
-		if first != last {
-			t.Note += ", from " + number(first.Mean)
-		}
-		out = append(out, t)
-	}
-	share := func(n int64) string {
-		if trajectories == 0 {
-			return ""
-		}
-		return fmt.Sprintf("%.1f %% of %s", 100*float64(n)/float64(trajectories), Thousands(trajectories))
-	}
-	out = append(out, Tile{"Trajectories", Thousands(trajectories), ""}, Tile{"Failed", Thousands(failed), share(failed)},
-		Tile{"Kept by curate", Thousands(kept), share(kept)})
-	if cost.Calls > 0 {
-		out = append(out, Tile{"Model calls", Thousands(cost.Calls), ""},
-			Tile{"Tokens", Thousands(cost.PromptTokens + cost.CompletionTokens),
-				Thousands(cost.CompletionTokens) + " of them sampled"})
-	}
-	return append(out, Tile{"Time in stages", (time.Duration(math.Round(seconds)) * time.Second).String(),
-		"all stages together"})
 }

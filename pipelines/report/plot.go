@@ -43,10 +43,10 @@ func panels(epochs []Epoch) []panel {
 	held := totals("validation", 1, epochs, validation)
 	var out []panel
 	if len(trained) == 0 || len(validated) == 0 || maps.Equal(trained, validated) {
-		out = append(out, panel{"mean reward", append(training, held)})
+		out = append(out, panel{axis: "mean reward", lines: append(training, held)})
 	} else {
-		out = append(out, panel{"training reward" + single(trained), training},
-			panel{"validation reward" + single(validated), []line{held}})
+		out = append(out, panel{axis: "training reward" + single(trained), lines: training},
+			panel{axis: "validation reward" + single(validated), lines: []line{held}})
 	}
 	for _, name := range slices.Sorted(maps.Keys(union(trained, validated))) {
 		p := panel{axis: short(name, 34)}
@@ -72,7 +72,7 @@ func panels(epochs []Epoch) []panel {
 		}
 	}
 	if len(share.points) > 0 {
-		out = append(out, panel{"curriculum share", []line{share}})
+		out = append(out, panel{axis: "curriculum share", lines: []line{share}})
 	}
 	return out
 }
@@ -109,33 +109,22 @@ func totals(name string, ink int, epochs []Epoch, of func(Epoch) *Sample) line {
 	l := line{name: name, ink: ink}
 	for _, e := range epochs {
 		if s := of(e); s != nil && s.Mean != nil {
-			l.add(e.Epoch, *s.Mean, s.StdErr)
+			l.add(float64(e.Epoch), *s.Mean, s.StdErr)
 		}
 	}
 	return l
 }
 
 func named(name string, ink int, reward string, epochs []Epoch, of func(Epoch) *Sample) line {
-	l := line{name: name, ink: ink}
-	for _, e := range epochs {
-		s := of(e)
-		if s == nil {
-			continue
-		}
-		if v, has := s.Rewards[reward]; has {
-			err := s.RewardStdErrs[reward]
-			l.add(e.Epoch, v, &err)
-		}
-	}
-	return l
+	return totals(name, ink, epochs, func(e Epoch) *Sample { return of(e).only(reward) })
 }
 
 // add adds a point, unless it cannot be drawn.
-func (l *line) add(epoch int, v float64, err *float64) {
+func (l *line) add(x, v float64, err *float64) {
 	if math.IsNaN(v) || math.IsInf(v, 0) {
 		return
 	}
-	p := point{x: float64(epoch), y: v}
+	p := point{x: x, y: v}
 	if err != nil {
 		p.err = *err
 	}
@@ -153,11 +142,16 @@ func meanOf(s *Sample) *float64 {
 // rewardFigure draws the rewards of a run by epoch with bands of 95 % (see
 // inspect.Clusters), and the curriculum's share of groups.
 func rewardFigure(run Run) figure {
-	return figure{width: 8 * vg.Inch, row: 2.6 * vg.Inch, plots: func(t theme) ([]*plot.Plot, error) {
+	banded := slices.ContainsFunc(panels(run.Epochs), panel.banded)
+	return figure{width: 8 * vg.Inch, row: 2.6 * vg.Inch, banded: banded, plots: func(t theme) ([]*plot.Plot, error) {
 		var out []*plot.Plot
 		all := panels(run.Epochs)
+		first, last := 0.0, 0.0
+		if n := len(run.Epochs); n > 0 {
+			first, last = float64(run.Epochs[0].Epoch), float64(run.Epochs[n-1].Epoch)
+		}
 		for i, p := range all {
-			drawn, err := p.plot(t, run.Epochs)
+			drawn, err := p.plot(t, first, last)
 			if err != nil {
 				return nil, err
 			}
@@ -189,13 +183,16 @@ func (r Run) title() string {
 	return fmt.Sprintf("%s (%s)", short(name, 40), short(id, 36))
 }
 
-func (p panel) plot(t theme, epochs []Epoch) (*plot.Plot, error) {
+// banded reports whether a line has a band.
+func (p panel) banded() bool {
+	return slices.ContainsFunc(p.lines, func(l line) bool {
+		return slices.ContainsFunc(l.points, func(q point) bool { return q.err > 0 })
+	})
+}
+
+func (p panel) plot(t theme, first, last float64) (*plot.Plot, error) {
 	out := t.plot()
 	out.Y.Label.Text = p.axis
-	first, last := 0.0, 0.0
-	if len(epochs) > 0 {
-		first, last = float64(epochs[0].Epoch), float64(epochs[len(epochs)-1].Epoch)
-	}
 	margin := 0.5
 	if last > first {
 		margin = 0.02 * (last - first)
@@ -314,4 +311,5 @@ func (limit wholeTicks) Ticks(low, high float64) []plot.Tick {
 	return out
 }
 
-var shapes = []draw.GlyphDrawer{draw.CircleGlyph{}, draw.PyramidGlyph{}, draw.BoxGlyph{}, draw.CircleGlyph{}}
+var shapes = []draw.GlyphDrawer{draw.CircleGlyph{}, draw.PyramidGlyph{}, draw.BoxGlyph{}, draw.CircleGlyph{},
+	draw.SquareGlyph{}, draw.TriangleGlyph{}}

@@ -102,9 +102,7 @@ type Sample struct {
 // MeanRewards returns the mean reward of each epoch that has one: in validation, or
 // in training if no epoch was validated.
 func (r Run) MeanRewards() map[int]float64 {
-	for _, of := range []func(Epoch) *Sample{func(e Epoch) *Sample { return e.Validation }, func(e Epoch) *Sample {
-		return e.Train
-	}} {
+	for _, of := range Sides {
 		out := map[int]float64{}
 		for _, e := range r.Epochs {
 			if s := of(e); s != nil && s.Mean != nil {

@@ -49,14 +49,10 @@ func (r Run) WriteTable(w io.Writer) error {
 // examples, the kept trajectories, the trainer's step and the seconds of all
 // stages.
 func (e Epoch) Line() string {
-	seconds := 0.0
-	for _, s := range e.Seconds {
-		seconds += s
-	}
 	return fmt.Sprintf("epoch %d: reward %s, validation %s, kept %s of %s, step %s, %.1f s", e.Epoch, number(meanOf(e.Train)),
 		number(meanOf(e.Validation)),
 		count(e.Kept, func(s *Sample) int64 { return s.Trajectories }),
-		count(e.Train, func(s *Sample) int64 { return s.Trajectories }), step(e), seconds)
+		count(e.Train, func(s *Sample) int64 { return s.Trajectories }), step(e), e.Total())
 }
 
 // Handed returns a line for each file of sequences that was submitted: whether all

@@ -22,6 +22,7 @@ import (
 type Found struct {
 	Key      string // its path below the root; "-" for the root itself
 	URI      string
+	Run      string // the path of its run below the root; "" for the root
 	Epoch    int    // -1 outside an epoch
 	Stage    string // the path in the epoch: rollout, validation/score, ...
 	Complete bool   // has a manifest
@@ -53,8 +54,23 @@ func (f *Found) Link() string {
 type listing struct {
 	found []*Found // in the order of epochs and stages
 	byKey map[string]*Found
-	files map[string]storage.Object // at the root: the report's
+	files map[string]storage.Object // the report's, by path
 	taken time.Time
+	took  time.Duration
+
+	runs []string // paths of the folders that hold epochs; "" for the root
+	run  string   // whose datasets these are; "" for all
+}
+
+// of returns what is of a run.
+func (l *listing) of(run string) *listing {
+	if len(l.runs) < 2 && run == "" {
+		return l
+	}
+	out := *l
+	out.run = run
+	out.found = slices.DeleteFunc(slices.Clone(l.found), func(f *Found) bool { return f.Run != run })
+	return &out
 }
 
 // catalogue keeps the listing for a short time, so that a page costs no listing of
@@ -76,11 +92,11 @@ const (
 	recent = time.Minute
 )
 
-// list returns a listing that is at most so old as fresh.
+// list returns a listing that is at most so old as fresh, or as ten times what it took.
 func (c *catalogue) list(ctx context.Context) (*listing, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if c.last != nil && !c.old && time.Since(c.last.taken) < fresh {
+	if c.last != nil && !c.old && time.Since(c.last.taken) < max(fresh, 10*c.last.took) {
 		return c.last, nil
 	}
 	return c.again(ctx)
@@ -130,8 +146,9 @@ func (c *catalogue) again(ctx context.Context) (*listing, error) {
 	return l, err
 }
 
-// epochPath matches the path of an epoch's folder, and what follows.
-var epochPath = regexp.MustCompile(`^(?:.*/)?epoch-([0-9]{1,9})(?:/(.*))?$`)
+// epochPath matches the path of an epoch's folder: what precedes it, its number and what
+// follows.
+var epochPath = regexp.MustCompile(`^(?:(.*)/)?epoch-([0-9]{1,9})(?:/(.*))?$`)
 
 // read lists the root once.
 func (c *catalogue) read(ctx context.Context) (*listing, error) {
@@ -149,10 +166,31 @@ func (c *catalogue) read(ctx context.Context) (*listing, error) {
 		return nil, formats.Invalid(storage.Redact(c.root), "name the folder of a run, which holds epoch-0, or of a dataset",
 			storage.ErrNotExist, "no dataset")
 	}
+	l.assign()
+	l.took = time.Since(l.taken)
 	l.found = slices.SortedFunc(maps.Values(l.byKey), func(a, b *Found) int {
-		return cmp.Or(cmp.Compare(a.Epoch, b.Epoch), cmp.Compare(rank(a.Stage), rank(b.Stage)), cmp.Compare(a.Key, b.Key))
+		return cmp.Or(cmp.Compare(a.Run, b.Run), cmp.Compare(a.Epoch, b.Epoch), cmp.Compare(rank(a.Stage), rank(b.Stage)),
+			cmp.Compare(a.Key, b.Key))
 	})
 	return l, nil
+}
+
+// assign names the runs, and the run of each dataset that is outside of epochs: the one in
+// whose folder it is.
+func (l *listing) assign() {
+	for _, f := range l.byKey {
+		if f.Epoch >= 0 && !slices.Contains(l.runs, f.Run) {
+			l.runs = append(l.runs, f.Run)
+		}
+	}
+	slices.Sort(l.runs)
+	for _, f := range l.byKey {
+		for at := path.Dir(f.Key); f.Epoch < 0 && at != "." && f.Run == ""; at = path.Dir(at) {
+			if slices.Contains(l.runs, at) {
+				f.Run = at
+			}
+		}
+	}
 }
 
 // stageOrder is the order of an epoch's datasets.
@@ -201,8 +239,8 @@ func (l *listing) add(root string, o storage.Object) {
 		f.Receipt, f.Written = true, o.ModTime
 	case strings.HasPrefix(name, "part-") && path.Ext(name) == ".parquet": // not an export's
 		f.Parts++
-	case dir == "":
-		l.files[name] = o
+	case slices.Contains(historyFiles, name):
+		l.files[o.Key] = o
 	}
 }
 
@@ -212,10 +250,16 @@ func place(root, dir string) *Found {
 	if dir != "" {
 		f.URI = storage.Join(root, dir)
 	}
-	full, _, _ := strings.Cut(f.URI, "?")
-	if m := epochPath.FindStringSubmatch(full); m != nil {
-		f.Epoch, _ = strconv.Atoi(m[1]) // digits only
-		f.Stage = m[2]
+	m := epochPath.FindStringSubmatch(dir)
+	if m != nil {
+		f.Run = m[1]
+	} else { // the root may be an epoch's folder
+		full, _, _ := strings.Cut(f.URI, "?")
+		m = epochPath.FindStringSubmatch(full)
+	}
+	if m != nil {
+		f.Epoch, _ = strconv.Atoi(m[2]) // digits only
+		f.Stage = m[3]
 	}
 	f.Stage = cmp.Or(f.Stage, "dataset")
 	return f

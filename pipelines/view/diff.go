@@ -10,6 +10,7 @@ import (
 	"path"
 	"slices"
 
+	"github.com/rollmill/rollmill/formats"
 	"github.com/rollmill/rollmill/formats/dataset"
 	"github.com/rollmill/rollmill/pipelines/inspect"
 	"github.com/rollmill/rollmill/pipelines/view/index"
@@ -21,9 +22,9 @@ const maxMovers = 25
 // diffModel is the page of what changed between two datasets of scores.
 type diffModel struct {
 	Frame
-	Scores  []*Found // datasets that can be compared
-	A, B    string   // keys; "" for none
-	Reward  string   // "" for the total
+	Scores  map[string][]*Found // datasets that can be compared, by the rollout that they score
+	A, B    string              // keys; "" for none
+	Reward  string              // "" for the total
 	Diff    *inspect.Difference
 	Lost    []counted
 	Names   []string // of the components
@@ -61,17 +62,61 @@ func (s *Server) diffPage(r *http.Request) (any, error) {
 		return nil, err
 	}
 	q := r.URL.Query()
-	m := &diffModel{Frame: Frame{Title: "Diff of scores", Trail: s.trail()}, A: q.Get("a"), B: q.Get("b"),
+	m := &diffModel{Frame: Frame{Title: "Diff of scores", Trail: s.trail("")}, A: q.Get("a"), B: q.Get("b"),
 		Reward: q.Get("reward")}
-	for _, f := range l.found {
-		if f.Complete && !slices.Contains(notScores, path.Base(f.Stage)) {
-			m.Scores = append(m.Scores, f)
+	if f := l.byKey[m.A]; f != nil {
+		m.Trail = s.trailOf(f)
+	}
+	a, b, err := s.pairs(r.Context(), m, l)
+	switch {
+	case err != nil:
+		return nil, err
+	case m.A != "" && m.B != "":
+		return m, s.diff(r.Context(), m)
+	case a != "":
+		return nil, elsewhere(query("/diff", "a", a, "b", b, "reward", m.Reward))
+	}
+	return m, nil
+}
+
+// maxScores is how many datasets of scores are looked at: those of the last epochs.
+const maxScores = 256
+
+// pairs lists the datasets that score the same trajectories as another, and returns the last
+// two whose scores differ, one of them the dataset that was asked for if there is one.
+func (s *Server) pairs(ctx context.Context, m *diffModel, l *listing) (a, b string, err error) {
+	var scores []*Found
+	for _, f := range slices.Backward(l.found) {
+		if f.Complete && !slices.Contains(notScores, path.Base(f.Stage)) && len(scores) < maxScores {
+			scores = append(scores, f)
 		}
 	}
-	if m.A == "" || m.B == "" {
-		return m, nil
+	if err := s.openAll(ctx, scores); err != nil {
+		return "", "", err
 	}
-	return m, s.diff(r.Context(), m)
+	m.Scores = map[string][]*Found{}
+	opened := map[*Found]*dataset.Dataset{}
+	for _, f := range scores {
+		d, err := s.open(ctx, f)
+		if err != nil || d.Base == nil || d.Kind != formats.KindScores {
+			continue // its own page says what is wrong
+		}
+		opened[f] = d
+		rollout := path.Join(f.Key, d.Base.URI)
+		for _, later := range m.Scores[rollout] {
+			o := opened[later]
+			if a == "" && o.Base.Digest == d.Base.Digest && o.RowsDigest != d.RowsDigest &&
+				(m.A == "" || m.A == f.Key || m.A == later.Key) {
+				a, b = f.Key, later.Key
+			}
+		}
+		m.Scores[rollout] = slices.Insert(m.Scores[rollout], 0, f)
+	}
+	maps.DeleteFunc(m.Scores, func(_ string, same []*Found) bool { return len(same) < 2 })
+	if m.A == b {
+		a, b = b, a
+	}
+	return a, b, nil
 }
 
 // notScores are the names of datasets that hold no scores.

@@ -1,5 +1,5 @@
-// Package view serves a run as pages for a browser on this machine: the run, its
-// epochs, datasets, groups and trajectories, and a rollout under way. It only reads:
+// Package view serves a run, or a folder of runs, as pages for a browser on this machine: the
+// run, its epochs, datasets, groups and trajectories, and a rollout under way. It only reads:
 // it takes no lock, and writes nothing under the run.
 //
 // A page is a line in routes.go, a function that returns the page's model, and a

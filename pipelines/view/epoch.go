@@ -18,16 +18,17 @@ import (
 type epochModel struct {
 	Frame
 	epochRow
-	Tiles    []report.Tile
-	Problems []string
-	Receipt  *formats.Receipt
-	Funnel   []formats.FunnelStep
-	Start    int64 // trajectories that the funnel began with
-	Quiet    int   // rules that refused nothing
-	Failures []counted
-	Stops    []counted
-	Groups   *Found // the dataset of the lists
-	Lists    []*report.GroupList
+	Tiles      []report.Tile
+	Components []report.Tile
+	Problems   []string
+	Receipt    *formats.Receipt
+	Funnel     []formats.FunnelStep
+	Start      int64 // trajectories that the funnel began with
+	Quiet      int   // rules that refused nothing
+	Failures   []counted
+	Stops      []counted
+	Groups     *Found // the dataset of the lists
+	Lists      []*report.GroupList
 }
 
 // number returns the epoch that a request names.
@@ -44,22 +45,22 @@ func (s *Server) epochPage(r *http.Request) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	l, err := s.datasets.list(r.Context())
+	l, err := s.scope(r)
 	if err != nil {
 		return nil, err
 	}
-	m := &epochModel{Frame: Frame{Title: fmt.Sprintf("Epoch %d", e), Trail: s.trail()}}
+	m := &epochModel{Frame: Frame{Title: fmt.Sprintf("Epoch %d", e), Trail: s.trail(l.run)}}
 	all := l.epochs()
 	if m.Datasets = all[e]; m.Datasets == nil {
 		return nil, missing("no epoch %d in this run", e)
 	}
 	if e > 0 && all[e-1] != nil {
-		m.Prev = link("e", e-1)
+		m.Prev = epochLink(l.run, e-1)
 	}
 	if all[e+1] != nil {
-		m.Next = link("e", e+1)
+		m.Next = epochLink(l.run, e+1)
 	}
-	known, err := s.history.read(r.Context(), s.bucket, l)
+	known, err := s.recorded(r.Context(), l)
 	if err != nil && !errors.Is(err, formats.ErrInvalid) {
 		return nil, err
 	}
@@ -76,7 +77,8 @@ func (s *Server) epochPage(r *http.Request) (any, error) {
 	case err != nil:
 		return nil, err
 	}
-	m.Tiles = report.Tiles(report.Run{Epochs: []report.Epoch{m.Epoch}})[1:]
+	one := []report.Epoch{m.Epoch}
+	m.Tiles, m.Components = report.Tiles(report.Run{Epochs: one}, s.prices.of), report.Components(one)
 	m.epochRow.Epoch.Epoch = e
 	m.Failures = sorted(m.epochRow.Failures)
 	return m, m.read(r.Context(), s, finished(all[e]))
@@ -188,14 +190,28 @@ func countStops(ctx context.Context, d *dataset.Dataset) ([]counted, error) {
 	return sorted(n), err
 }
 
-// trail returns the way to a page directly below the run.
-func (s *Server) trail() []Crumb { return []Crumb{{s.name(), "/"}} }
+// trail returns the way to a page directly below a run.
+func (s *Server) trail(run string) []Crumb {
+	out := []Crumb{{s.name(), "/"}}
+	if run != "" {
+		out = append(out, Crumb{run, link("r", run)})
+	}
+	return out
+}
+
+// epochLink returns the path of an epoch's page.
+func epochLink(run string, epoch int) string {
+	if run == "" {
+		return link("e", epoch)
+	}
+	return link("r", run, "e", epoch)
+}
 
 // trailOf returns the way to a page of a dataset: the run, its epoch, the dataset.
 func (s *Server) trailOf(f *Found) []Crumb {
-	out := s.trail()
+	out := s.trail(f.Run)
 	if f.Epoch >= 0 {
-		out = append(out, Crumb{fmt.Sprintf("epoch %d", f.Epoch), link("e", f.Epoch)})
+		out = append(out, Crumb{fmt.Sprintf("epoch %d", f.Epoch), epochLink(f.Run, f.Epoch)})
 	}
 	return append(out, Crumb{f.Stage, f.Link()})
 }

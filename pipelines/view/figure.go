@@ -15,7 +15,7 @@ type figureCache struct {
 }
 
 func (c *figureCache) of(run report.Run) (*report.FigureView, error) {
-	key := ""
+	key := run.Root + " "
 	for _, e := range run.Epochs {
 		for _, s := range []*report.Sample{e.Train, e.Kept, e.Validation} {
 			if s != nil && s.Mean != nil {
@@ -25,7 +25,7 @@ func (c *figureCache) of(run report.Run) (*report.FigureView, error) {
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if c.key == key && key != "" {
+	if c.key == key {
 		return &c.view, nil
 	}
 	view, err := report.RewardView(run)

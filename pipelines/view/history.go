@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"maps"
+	"path"
 	"slices"
 	"strings"
 	"sync"
@@ -21,6 +22,12 @@ import (
 // historyFiles are the report's files that the run page reads.
 var historyFiles = []string{"training_metrics.jsonl", "reward_history.json", "validation_history.json"}
 
+// recorded returns what the report's files have about the run of a listing.
+func (s *Server) recorded(ctx context.Context, l *listing) ([]report.Epoch, error) {
+	h, _ := s.histories.LoadOrStore(l.run, &history{})
+	return h.(*history).read(ctx, s.root, l)
+}
+
 // history keeps what the report's files say until they change.
 type history struct {
 	mu     sync.Mutex
@@ -31,17 +38,21 @@ type history struct {
 
 // read returns the epochs that the report's files have; none without them. A damaged
 // file is an error.
-func (h *history) read(ctx context.Context, b *storage.Bucket, l *listing) ([]report.Epoch, error) {
-	if _, made := l.files[historyFiles[0]]; !made {
+func (h *history) read(ctx context.Context, root string, l *listing) ([]report.Epoch, error) {
+	if l.files[path.Join(l.run, historyFiles[0])].Key == "" {
 		return nil, nil
 	}
 	var times []string
 	for _, name := range historyFiles {
-		times = append(times, l.files[name].ModTime.String())
+		times = append(times, l.files[path.Join(l.run, name)].ModTime.String())
 	}
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	if of := strings.Join(times, " "); h.of != of {
+		b, err := storage.Open(ctx, storage.Join(root, l.run))
+		if err != nil {
+			return nil, err
+		}
 		epochs, err := report.ReadHistory(ctx, b)
 		if err != nil && !errors.Is(err, formats.ErrInvalid) {
 			return nil, err // the next request reads again
@@ -60,25 +71,33 @@ type figures struct {
 	epochs  []report.Epoch
 	partial []int    // those whose figures manifests have, and the report's files do not
 	left    []int    // those of which nothing is known but the datasets
-	damaged []string // what is wrong with manifests: their epochs are as the report's files have them
+	damaged []string // what is wrong with the report's files, and with manifests: their epochs are as those files have them
+	made    bool     // the report's files have epochs
 }
 
 // counted returns the epochs of a run: what the report's files say and, of epochs that
 // they do not have or whose datasets are others, what manifests say. On a disk every
-// manifest is looked at; in a bucket those that are newer than the report's files.
-func (s *Server) counted(ctx context.Context, l *listing, known []report.Epoch) (f figures, err error) {
+// manifest is looked at, if all is true; else those that are newer than the report's files.
+func (s *Server) counted(ctx context.Context, l *listing, all bool) (f figures, err error) {
+	known, err := s.recorded(ctx, l)
+	if errors.Is(err, formats.ErrInvalid) {
+		f.damaged = append(f.damaged, err.Error())
+	} else if err != nil {
+		return f, err
+	}
+	f.made = len(known) > 0
 	of := map[int]report.Epoch{}
 	for _, e := range known {
 		of[e.Epoch] = e
 	}
-	made := l.files[historyFiles[0]].ModTime
+	made := l.files[path.Join(l.run, historyFiles[0])].ModTime
 	_, local := s.bucket.Local()
 	var missing []int
 	epochs := l.epochs()
 	for e, found := range epochs {
 		k := of[e]
 		newer := slices.ContainsFunc(found, func(f *Found) bool { return f.Written.After(made) })
-		if e >= 0 && (local || len(k.Datasets) == 0 || newer) {
+		if e >= 0 && (local && all || len(k.Datasets) == 0 || newer) {
 			missing = append(missing, e)
 		}
 	}

@@ -235,7 +235,7 @@ func (s *Server) liveDataset(r *http.Request) (*Found, error) {
 	if err != nil {
 		return nil, err
 	}
-	l, err := s.datasets.list(r.Context())
+	l, err := s.scope(r)
 	if err != nil {
 		return nil, err
 	}

@@ -110,7 +110,7 @@ func TestARolloutUnderWayIsShown(t *testing.T) {
 	before := tree(t, root)
 	s := serve(t, root)
 	live := "/d/epoch-0%2Frollout/live"
-	if page := s.page("/"); !strings.Contains(page, live) || !strings.Contains(page, "under way") {
+	if page := s.page("/"); !strings.Contains(page, live) || !strings.Contains(page, "Under way") {
 		t.Errorf("the run's page does not lead to the rollout:\n%s", page)
 	}
 	if page := s.page("/e/0"); !strings.Contains(page, live) {

@@ -10,6 +10,11 @@ import (
 // Prices are what a million tokens cost; 0 is not known.
 type Prices struct{ Prompt, Completion float64 }
 
+// of returns what calls cost.
+func (p Prices) of(c report.Cost) float64 {
+	return (float64(c.PromptTokens)*p.Prompt + float64(c.CompletionTokens)*p.Completion) / 1e6
+}
+
 // window is the time over which the present rate is measured.
 const window = time.Minute
 
@@ -43,7 +48,7 @@ func (j *journal) tiles(p Prices, now time.Time) []report.Tile {
 		report.Tile{Name: "Tokens", Value: report.Thousands(prompt + completion),
 			Note: fmt.Sprintf("%s prompt, %s completion", report.Thousands(prompt), report.Thousands(completion))})
 	if p != (Prices{}) {
-		spend := (float64(prompt)*p.Prompt + float64(completion)*p.Completion) / 1e6
+		spend := p.of(report.Cost{PromptTokens: prompt, CompletionTokens: completion})
 		out = append(out, report.Tile{Name: "Spend", Value: fmt.Sprintf("%.4f", spend), Note: "at the given prices"})
 	}
 	if j.under.Shards > 1 {

@@ -29,6 +29,11 @@ type route struct {
 // routes are all pages. Every parameter that is not in the path is in the query.
 var routes = []route{
 	{path: "/{$}", name: "run", page: (*Server).runPage},
+	{path: "/runs", name: "runs", page: (*Server).runsPage},
+	{path: "/compare", name: "compare", page: (*Server).comparePage},
+	{path: "/r/{run}", name: "run", page: (*Server).runPage},
+	{path: "/r/{run}/e/{epoch}", name: "epoch", page: (*Server).epochPage},
+	{path: "/r/{run}/e/{epoch}/live", name: "live", page: (*Server).livePage},
 	{path: "/e/{epoch}", name: "epoch", page: (*Server).epochPage},
 	{path: "/e/{epoch}/live", name: "live", page: (*Server).livePage},
 	{path: "/d/{key}/live", name: "live", page: (*Server).livePage},
@@ -60,8 +65,8 @@ var templateFiles embed.FS
 // parse returns the template of each route: the layout with the page's blocks.
 func (s *Server) parse() (map[string]*template.Template, error) {
 	funcs := maps.Clone(report.Funcs)
-	maps.Copy(funcs, template.FuncMap{"asset": s.static.url, "link": link, "query": query, "figure": figure, "since": since,
-		"nothing": func(n int) []struct{} { return make([]struct{}, n) }})
+	maps.Copy(funcs, template.FuncMap{"asset": s.static.url, "compact": report.Compact, "link": link,
+		"epochLink": epochLink, "query": query, "figure": figure, "since": since})
 	layout, err := template.New("layout.html").Funcs(funcs).
 		ParseFS(templateFiles, "templates/layout.html", "templates/conversation.html")
 	if err != nil {

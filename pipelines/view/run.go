@@ -3,14 +3,12 @@ package view
 import (
 	"cmp"
 	"context"
-	"errors"
 	"fmt"
 	"maps"
 	"net/http"
 	"slices"
 	"strings"
 
-	"github.com/rollmill/rollmill/formats"
 	"github.com/rollmill/rollmill/formats/plural"
 	"github.com/rollmill/rollmill/pipelines/report"
 	"github.com/rollmill/rollmill/storage"
@@ -21,47 +19,24 @@ const maxEpochs = 500
 
 type runModel struct {
 	Frame
-	Root     string
-	Tiles    []report.Tile
-	Figure   *report.FigureView
-	Problems []string
-	Rows     []epochRow
-	RowsLeft int
-	Columns  []report.Column
-	Failures []counted
-	Drops    []counted
-	Live     []*Found // rollouts that are not complete
-	Others   []*Found // outside of epochs
+	Root, Run  string
+	Tiles      []report.Tile
+	Figure     *report.FigureView
+	Problems   []string
+	Rows       []epochRow
+	RowsLeft   int
+	Components []report.Tile
+	Failures   []counted
+	Drops      []counted
+	Live       []*Found // rollouts that are not complete
+	Others     []*Found // outside of epochs
 }
 
 // epochRow is a row of the run's table.
 type epochRow struct {
 	report.Epoch
 	Known    bool // has figures, not only datasets
-	Partial  bool // without bands
 	Datasets []*Found
-}
-
-// Stage returns the dataset of a stage, or nil.
-func (r epochRow) Stage(name string) *Found {
-	for _, f := range r.Datasets {
-		if f.Stage == name {
-			return f
-		}
-	}
-	return nil
-}
-
-// Tokens returns the tokens of the epoch's calls.
-func (r epochRow) Tokens() int64 { return r.Cost.PromptTokens + r.Cost.CompletionTokens }
-
-// Total returns the seconds of all stages.
-func (r epochRow) Total() float64 {
-	total := 0.0
-	for _, s := range r.Seconds {
-		total += s
-	}
-	return total
 }
 
 // counted is a name with a number, such as a failure class.
@@ -83,44 +58,50 @@ func sorted(numbers map[string]int64) []counted {
 }
 
 func (s *Server) runPage(r *http.Request) (any, error) {
-	l, err := s.datasets.list(r.Context())
+	l, err := s.scope(r)
 	if err != nil {
 		return nil, err
 	}
-	m := &runModel{Frame: Frame{Title: s.name()}, Root: storage.Redact(s.root)}
-	known, err := s.history.read(r.Context(), s.bucket, l)
-	if err != nil {
-		if !errors.Is(err, formats.ErrInvalid) {
-			return nil, err
+	if r.PathValue("run") == "" && len(l.runs) > 1 {
+		return nil, elsewhere("/runs")
+	}
+	m := &runModel{Frame: Frame{Title: s.name()}, Root: storage.Redact(storage.Join(s.root, l.run)), Run: l.run}
+	if at := slices.Index(l.runs, l.run); len(l.runs) > 1 {
+		m.Title, m.Trail = cmp.Or(l.run, s.name()), s.trail("")
+		if at > 0 {
+			m.Prev = link("r", l.runs[at-1])
 		}
-		m.Problems = append(m.Problems, err.Error())
+		if at+1 < len(l.runs) {
+			m.Next = link("r", l.runs[at+1])
+		}
 	}
-	f, err := s.counted(r.Context(), l, known)
+	f, err := s.counted(r.Context(), l, true)
 	if err != nil {
 		return nil, err
 	}
-	if err := m.fill(r.Context(), s, l, f.epochs, f.partial); err != nil {
+	if err := m.fill(r.Context(), s, l, f.epochs); err != nil {
 		return nil, err
 	}
-	m.Problems = append(append(m.Problems, f.damaged...), problems(l, s.command(), len(known) > 0, f.partial, f.left)...)
+	m.Problems = append(f.damaged, problems(l, "rollmill report '"+m.Root+"'", f.made, f.partial, f.left)...)
 	return m, nil
 }
 
 // fill adds the figures of the epochs and the datasets of all.
-func (m *runModel) fill(ctx context.Context, s *Server, l *listing, epochs []report.Epoch, partial []int) error {
+func (m *runModel) fill(ctx context.Context, s *Server, l *listing, epochs []report.Epoch) error {
 	run := report.Run{Root: m.Root, Epochs: epochs}
-	if len(epochs) > 0 {
-		var err error
+	var err error
+	if len(run.MeanRewards()) > 0 {
 		if m.Figure, err = s.figure.of(run); err != nil {
 			return err
 		}
-		m.Tiles, m.Columns = report.Tiles(run), report.Columns(epochs)
-		m.Columns = m.Columns[:min(len(m.Columns), maxColumns)]
+	}
+	if len(epochs) > 0 {
+		m.Tiles, m.Components = report.Tiles(run, s.prices.of), report.Components(epochs)
 	}
 	failures, drops := map[string]int64{}, map[string]int64{}
 	of := map[int]epochRow{}
 	for _, e := range epochs {
-		of[e.Epoch] = epochRow{Epoch: e, Known: true, Partial: slices.Contains(partial, e.Epoch)}
+		of[e.Epoch] = epochRow{Epoch: e, Known: true}
 		add(failures, e.Failures)
 		add(drops, e.Drops)
 	}
@@ -145,9 +126,6 @@ func (m *runModel) fill(ctx context.Context, s *Server, l *listing, epochs []rep
 	m.RowsLeft = len(rows) - len(m.Rows)
 	return ctx.Err()
 }
-
-// maxColumns is how many named rewards the table has.
-const maxColumns = 30
 
 func add(to, from map[string]int64) {
 	for k, n := range from {
@@ -195,9 +173,6 @@ func numbers(list []int) string {
 	}
 	return strings.Join(out, ", ")
 }
-
-// command returns the command that makes the report.
-func (s *Server) command() string { return "rollmill report '" + storage.Redact(s.root) + "'" }
 
 // name returns the name of what is served.
 func (s *Server) name() string {

@@ -33,7 +33,7 @@ type Server struct {
 	token     string
 	datasets  catalogue
 	indexes   *index.Cache
-	history   history
+	histories sync.Map // of runs, by their paths
 	digests   sync.Map // of manifests, by key and time
 	figure    figureCache
 	stops     perDataset[[]counted]

@@ -3,7 +3,7 @@
 //
 //	node crawl.mjs LINK [FOLDER [ADDRESS...]]
 //
-// With a FOLDER that is not empty it leaves pictures there. It also opens each ADDRESS.
+// With a FOLDER that is not empty it leaves pictures there, of whole pages if FULL=1. It also opens each ADDRESS.
 import { mkdirSync } from 'node:fs'
 import { end, inspect, narrow, open, wide } from './browser.mjs'
 
@@ -16,6 +16,7 @@ if (folder) mkdirSync(folder, { recursive: true })
 // kind is a page's address without what names a row: pages of a kind share a template.
 function kind(url) {
   const parts = url.pathname.split('/')
+  if (parts[1] === 'r') parts[2] = '*'
   if (parts[1] === 'e') parts[2] = '*'
   if (parts[1] === 'd') parts[2] = '*'
   if (parts.length > 4) parts[4] = '*'
@@ -38,11 +39,12 @@ while (queue.length) {
   if (!answer.headers()['content-type'].startsWith('text/html')) continue
   for (const [size, viewport] of Object.entries({ 1280: wide, 400: narrow })) {
     await page.setViewportSize(viewport)
-    await inspect(view)
-    for (const colorScheme of folder ? ['light', 'dark'] : []) {
+    for (const colorScheme of folder ? ['light', 'dark'] : [size === '400' ? 'light' : 'dark']) {
       await page.emulateMedia({ colorScheme })
+      await inspect(view)
+      if (!folder) continue
       const name = (url.pathname + url.search).replace(/[^\w-]+/g, '_').slice(0, 90) || '_'
-      await page.screenshot({ path: `${folder}/${name}-${pages}-${colorScheme}-${size}.png`, caret: 'initial' })
+      await page.screenshot({ path: `${folder}/${name}-${pages}-${colorScheme}-${size}.png`, caret: 'initial', fullPage: process.env.FULL === '1' })
     }
   }
   for (const href of await page.evaluate(() => [...document.querySelectorAll('a[href]:not([download])')].map((a) => a.href.split('#')[0]))) {

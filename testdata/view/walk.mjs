@@ -202,10 +202,13 @@ await step('on a narrow screen the outline is folded above', async () => {
   await page.setViewportSize(wide)
 })
 await step('compare scores', async () => {
-  await page.goto(view.origin + '/diff?a=epoch-0%2Fscore')
+  await page.goto(view.origin + '/diff') // which leads to two that differ
+  await page.waitForURL(/a=epoch-0.*b=epoch-0/)
+  assert.ok(await page.locator('#movers tbody tr').count())
+  await page.selectOption('select[name=a]', 'epoch-0/score')
   await page.selectOption('select[name=b]', 'epoch-0/again')
   await click('form.filter button')
-  await page.waitForURL(/b=epoch-0/)
+  await page.waitForURL(/a=epoch-0%2Fscore&b=epoch-0%2Fagain/)
   assert.ok((await page.locator('#components tbody tr').count()) >= 2)
   const row = page.locator('#components tbody tr', { hasText: 'long' })
   assert.ok(Number((await row.locator('td').nth(2).innerText()).replace(/\D/g, '')) > 0, 'component long did not move')

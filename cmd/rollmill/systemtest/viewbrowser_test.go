@@ -79,8 +79,12 @@ func TestBrowserOpensEveryPage(t *testing.T) {
 		many = 100_000
 	}
 	storeEpochs(t, filepath.Join(dir, "many"), 1, many)
-	for name, root := range map[string]string{"odd": storeOdd(t, dir), "one": filepath.Join(dir, "one"), "none": filepath.Join(dir, "none"),
-		"many": filepath.Join(dir, "many")} {
+	roots := map[string]string{"odd": storeOdd(t, dir), "one": filepath.Join(dir, "one"), "none": filepath.Join(dir, "none"),
+		"many": filepath.Join(dir, "many")}
+	if os.Getenv("VIEW_SHOTS") != "" {
+		roots["runs"] = storeRuns(t) // TestBrowserComparesRuns inspects them
+	}
+	for name, root := range roots {
 		t.Run(name, func(t *testing.T) {
 			link, _ := serveView(t, root)
 			folder := os.Getenv("VIEW_SHOTS")
@@ -92,6 +96,9 @@ func TestBrowserOpensEveryPage(t *testing.T) {
 				args = append(args, oddPages()...)
 			} else {
 				t.Setenv("EACH", "1") // page of a kind
+			}
+			if name == "runs" {
+				args = append(args, "/compare?run=first&run=second", "/compare?run=first&run=second&run=bare&run=untrained&run=rollout")
 			}
 			drive(t, "crawl.mjs", args...)
 		})

@@ -69,12 +69,14 @@
     u: () => go("[data-up]"),
     "[": () => go("a[rel=prev]"),
     "]": () => go("a[rel=next]"),
+    x: () => document.activeElement.closest("tr")?.querySelector("input[type=checkbox]")?.click(),
+    c: () => document.querySelector("#compare button")?.click(),
     "/": () => document.querySelector("main input[type=search], main input[type=text]")?.focus(),
     "?": () => document.getElementById("help").showModal(),
   };
   document.addEventListener("keydown", (event) => {
     if (event.ctrlKey || event.metaKey || event.altKey || document.querySelector("dialog[open]")) return;
-    if (event.target.closest("input, textarea, select, [contenteditable]")) {
+    if (event.target.closest("input:not([type=checkbox]), textarea, select, [contenteditable]")) {
       if (event.key === "Escape") event.target.blur();
       return;
     }
