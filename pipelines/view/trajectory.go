@@ -33,6 +33,7 @@ type trajectoryModel struct {
 	Components []componentView
 	Steps      []float64 // shaped rewards, if they are not those of the messages
 	Error      report.Piece
+	Traceback  report.Piece
 	Example    report.Piece
 	Reference  report.Piece
 	Answer     report.Piece
@@ -60,6 +61,8 @@ type componentView struct {
 	Weight  float64
 	Adds    *float64 // to the reward, if it is the weighted sum
 	Failure string
+
+	Traceback report.Piece
 }
 
 type candidateView struct {
@@ -94,6 +97,9 @@ func (s *Server) trajectoryPage(r *http.Request) (any, error) {
 	m.Trains = fateOfAll(v.c)
 	m.Reward, m.NoReward = t.Reward, name(cmp.Or(v.t.Is.Unscored, v.t.Is.NoAdvantage))
 	m.Components = componentsOf(t.Rewards)
+	if err := m.tracebacks(r, v); err != nil {
+		return nil, err
+	}
 	m.Error, m.Answer = report.Cut(t.Error, maxText), report.Cut(t.Answer, maxText)
 	m.Example = report.Cut(jsontext.Lines(t.Example), exampleBytes)
 	m.Reference = report.Cut(jsontext.Lines(formats.AnswerOf(t.Example)), maxText)
@@ -145,6 +151,19 @@ func (m *trajectoryModel) messages(r *http.Request, v *reading, from int) {
 	for at := m.From; at < end; at++ {
 		m.Messages = append(m.Messages, p.message(places[at].message, places[at].depth, shownBefore(places, at)))
 	}
+}
+
+// tracebacks adds what the agent and the rewards said when they failed.
+func (m *trajectoryModel) tracebacks(r *http.Request, v *reading) error {
+	text, err := v.x.From.Failure(r.Context(), v.t.Error)
+	m.Traceback = report.Cut(text, maxText)
+	for i := range m.Components {
+		if err == nil {
+			text, err = v.x.From.Failure(r.Context(), v.t.Rewards[i].Error)
+			m.Components[i].Traceback = report.Cut(text, maxText)
+		}
+	}
+	return err
 }
 
 func componentsOf(rewards []formats.NamedReward) (out []componentView) {

@@ -12,6 +12,8 @@ import (
 	"regexp"
 	"strings"
 	"testing"
+
+	"github.com/rollmill/rollmill/formats"
 )
 
 // viewed is a `rollmill view` in its own process, with a browser that opened its link.
@@ -121,6 +123,35 @@ func TestViewShowsARun(t *testing.T) {
 	if err := v.cmd.Wait(); err != nil {
 		t.Errorf("interrupted: %v", err)
 	}
+}
+
+// TestViewShowsATraceback shows what a failed agent's program and a failed reward said.
+func TestViewShowsATraceback(t *testing.T) {
+	url, tasks := newEngine(t, "project/name")
+	t.Chdir(t.TempDir())
+	for name, text := range map[string]string{"agent.py": "def inner():\n    raise KeyError('exmaple')\ninner()\n",
+		"reward.py": `import json, sys
+for line in sys.stdin:
+    print(json.dumps({"id": json.loads(line)["id"], "reward": None, "error": "bad", "traceback": "all of <it>"}), flush=True)
+`} {
+		if err := os.WriteFile(name, []byte(text), 0o666); err != nil {
+			t.Fatal(err)
+		}
+	}
+	sample := func(out, agent string) *formats.Trajectory {
+		rollmill(t, "rollout", "--examples", tasks, "--url", url+"/v1", "--model", "project/name", "--agent", agent, "--out", out,
+			"--max-failure-rate", "1")
+		_, rows := trajectoriesAt(t, out)
+		return &rows[0]
+	}
+	failed := sample("failed", "command: python3 agent.py")
+	startView(t, "failed").has("/d/-/t/"+failed.TrajectoryID, "KeyError: &#39;exmaple&#39; (", "line 2, in inner", "<summary>traceback</summary>",
+		"line 3, in &lt;module&gt;")
+	said := sample("said", "chat")
+	if code, _, stderr := rollmill(t, "score", "--in", "said", "--reward", "x=command:python3 reward.py", "--max-failure-rate", "1"); code != 0 {
+		t.Fatal(stderr)
+	}
+	startView(t, "score").has("/d/-/t/"+said.TrajectoryID, "<summary>traceback</summary>", "all of &lt;it&gt;")
 }
 
 var viewLink = regexp.MustCompile(`href="(/(?:e|d)/[^"/]*)"`)

@@ -102,3 +102,17 @@ func (s *Sources) sibling(ctx context.Context, name string, is func(*dataset.Dat
 	}
 	return d, nil
 }
+
+// Failure returns the traceback of an agent or a reward whose error is a row's, "" if
+// none was kept.
+func (s *Sources) Failure(ctx context.Context, message string) (string, error) {
+	for _, d := range []*dataset.Dataset{s.Base, s.Scores} {
+		if d == nil {
+			continue
+		}
+		if text, err := d.Failure(ctx, message); err != nil || text != "" {
+			return text, err
+		}
+	}
+	return "", nil
+}
