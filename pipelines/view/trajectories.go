@@ -34,7 +34,6 @@ func (s *Server) trajectoriesPage(r *http.Request) (any, error) {
 	for _, name := range names[:min(len(names), maxComponents)] {
 		m.head(name, index.ComponentColumn(name), false)
 	}
-	m.head("prompt tokens", "prompt_tokens", false)
 	m.head("group", "group_id", true)
 	m.head("generation", "generation", false)
 	if m.Problem != "" {
@@ -70,6 +69,6 @@ func trajectoryCells(key string, x *index.Index, t index.Trajectory, texts first
 	for _, c := range t.Components[:min(len(t.Components), maxComponents)] {
 		row = append(row, listCell{Text: figure(c.Value)})
 	}
-	return append(row, listCell{Text: count(t.PromptTokens)}, shortID(t.Group, link("d", key, "g", t.Group)),
+	return append(row, shortID(t.Group, link("d", key, "g", t.Group)),
 		listCell{Text: count(t.Generation)})
 }
