@@ -27,7 +27,7 @@ type Tasks struct {
 
 // The names of columns, in lower case, the likeliest first.
 var (
-	idNames       = []string{"id", "task_id", "example_id", "question_id", "uid", "uuid"}
+	idNames       = []string{"id", "task_id", "example_id", "question_id", "qid", "uid", "uuid"}
 	questionNames = []string{"question", "prompt", "problem", "instruction", "query", "input", "task", "text"}
 	answerNames   = []string{"answer", "expected", "expected_answer", "ground_truth", "reference", "target", "label", "solution",
 		"final_answer", "gold", "output"}
