@@ -185,6 +185,7 @@ class Commands(Served):
         with self.assertRaises(rollmill.InputError) as caught:
             self.run_quietly("group", in_=str(self.folder / "none"))
         self.assertIn("no dataset", caught.exception.stderr)
+        self.assertRegex(str(caught.exception), r"^exit code 4: rollmill group: .*no dataset.*(\nhint: .*)?$")
 
     def test_errors_travel_between_processes(self) -> None:
         sent = rollmill.TemporaryError(["rollmill", "score"], 75, "busy")

@@ -35,10 +35,13 @@ class Example(TypedDict):
 class Agent(Generic[P, T]):
     """A function that makes one attempt. Calling it calls the function."""
 
-    def __init__(self, function: Callable[P, T]) -> None:
+    def __init__(self, function: Callable[P, T], concurrency: int = 1) -> None:
         self.function = function
         self.name: str = getattr(function, "__name__", type(function).__name__)
         self.is_async = inspect.iscoroutinefunction(function)
+        if concurrency < 1:
+            raise ValueError(f"agent {self.name}: concurrency {concurrency} is less than 1")
+        self.concurrency = concurrency
         functools.update_wrapper(self, function)
         _stdio.take_early()
 
@@ -48,24 +51,48 @@ class Agent(Generic[P, T]):
     def serve(self) -> None:
         """Make the attempts on standard input until it ends: one, or many with --agent-workers."""
         _stdio.explain_to_person(f"agent {self.name}", f"rollmill rollout --examples FILE --agent 'command:python3 {sys.argv[0]}'")
-        io = _stdio.take()
         function: Callable[..., Any] = self.function
         loop = _loop() if self.is_async else None
-        for request in io.requests:
-            example = json.loads(request)
-            id = example["trajectory_id"]
-            _environment(example)
-            try:
-                value = function(example)
-                said = result(loop.run_until_complete(value) if loop else value)
-                line = _stdio.encode({"trajectory_id": id, **said}, allow_nan=False)
-            except Exception as error:
-                line = _stdio.encode({"trajectory_id": id, "error": _stdio.failure(error, function), "traceback": _stdio.trace(error)})
-            io.answers.write(line)
-            io.answers.flush()
+
+        @functools.wraps(function)
+        def attempt(example: dict[str, Any]) -> Any:
+            _set(environment(example))
+            value = function(example)
+            return loop.run_until_complete(value) if loop else value
+
+        serve(attempt, _stdio.take())
         if loop:
             loop.run_until_complete(loop.shutdown_asyncgens())
             loop.close()
+
+
+def serve(function: Callable[..., Any], io: _stdio.Stdio) -> None:
+    """Make the attempts that are requested."""
+    for request in io.requests:
+        example = json.loads(request)
+        id = example["trajectory_id"]
+        try:
+            line = _stdio.encode({"trajectory_id": id, **result(function(example))}, allow_nan=False)
+        except Exception as error:
+            line = _stdio.encode({"trajectory_id": id, "error": _stdio.failure(error, function), "traceback": _stdio.trace(error)})
+        io.answers.write(line)
+        io.answers.flush()
+
+
+def with_environment(function: Callable[..., Any]) -> Callable[..., Any]:
+    """The function with the environment of its attempt while it runs."""
+
+    @functools.wraps(function)
+    def attempt(example: dict[str, Any]) -> Any:
+        mine = environment(example)
+        before = {name: os.environ.get(name) for name in mine}
+        _set(mine)
+        try:
+            return function(example)
+        finally:
+            _set(before)
+
+    return attempt
 
 
 def _loop() -> Any:
@@ -74,30 +101,37 @@ def _loop() -> Any:
     return asyncio.new_event_loop()
 
 
-def _environment(example: dict[str, Any]) -> None:
-    """A worker gets the model's address with each attempt, another program in its
-    environment: give it both ways."""
-    env = os.environ
+def environment(example: dict[str, Any]) -> dict[str, str | None]:
+    """The variables of an attempt. A worker gets the model's address with each attempt,
+    another program in its environment: give it both ways."""
     if "base_url" not in example:
-        example.update(base_url=env.get("OPENAI_BASE_URL", ""), api_key=env.get("OPENAI_API_KEY", ""), model=env.get("OPENAI_MODEL", ""))
-        return
+        of = os.environ.get
+        example.update(base_url=of("OPENAI_BASE_URL", ""), api_key=of("OPENAI_API_KEY", ""), model=of("OPENAI_MODEL", ""))
+        return {}
     url, key, model = example["base_url"], example.setdefault("api_key", ""), example.setdefault("model", "")
-    env.update(
-        OPENAI_BASE_URL=url,
-        OPENAI_API_BASE=url,
-        OPENAI_API_KEY=key,
-        OPENAI_MODEL=model,
-        ANTHROPIC_BASE_URL=url[: -len("/v1")] if url.endswith("/v1") else url,
-        ANTHROPIC_API_KEY=key,
-        ANTHROPIC_MODEL=model,
-        ROLLMILL_TRAJECTORY_ID=example["trajectory_id"],
-        ROLLMILL_EXAMPLE_ID=example["id"],
-        ROLLMILL_GENERATION=str(example["generation"]),
-        ROLLMILL_EPOCH=str(example["epoch"]),
-    )
-    env.pop("ROLLMILL_SEED", None)
-    if example.get("seed") is not None:
-        env["ROLLMILL_SEED"] = str(example["seed"])
+    seed = example.get("seed")
+    return {
+        "OPENAI_BASE_URL": url,
+        "OPENAI_API_BASE": url,
+        "OPENAI_API_KEY": key,
+        "OPENAI_MODEL": model,
+        "ANTHROPIC_BASE_URL": url[: -len("/v1")] if url.endswith("/v1") else url,
+        "ANTHROPIC_API_KEY": key,
+        "ANTHROPIC_MODEL": model,
+        "ROLLMILL_TRAJECTORY_ID": example["trajectory_id"],
+        "ROLLMILL_EXAMPLE_ID": example["id"],
+        "ROLLMILL_GENERATION": str(example["generation"]),
+        "ROLLMILL_EPOCH": str(example["epoch"]),
+        "ROLLMILL_SEED": None if seed is None else str(seed),
+    }
+
+
+def _set(variables: Mapping[str, str | None]) -> None:
+    for name, value in variables.items():
+        if value is None:
+            os.environ.pop(name, None)
+        else:
+            os.environ[name] = value
 
 
 _KEYS = ("answer", "reward", "metadata", "stop", "error")
@@ -125,8 +159,8 @@ def result(value: Any) -> dict[str, Any]:
 @overload
 def agent(function: Callable[P, T], /) -> Agent[P, T]: ...
 @overload
-def agent() -> Callable[[Callable[P, T]], Agent[P, T]]: ...
-def agent(function: Any = None, /) -> Any:
+def agent(*, concurrency: int = ...) -> Callable[[Callable[P, T]], Agent[P, T]]: ...
+def agent(function: Any = None, /, *, concurrency: int = 1) -> Any:
     """Make an agent of a function.
 
     The function gets an Example and returns the answer as text, a dict with
@@ -135,5 +169,11 @@ def agent(function: Any = None, /) -> Any:
 
     OPENAI_BASE_URL, OPENAI_API_KEY, OPENAI_MODEL and their ANTHROPIC_ counterparts
     are set for each attempt, so create the client inside the function.
+
+    run(..., agent=function) makes one attempt at a time in this process. With
+    concurrency=N it makes N, in threads; the variables, which threads share, are not
+    set then: take example["base_url"], example["api_key"] and example["model"].
     """
-    return Agent if function is None else Agent(function)
+    if function is None:
+        return lambda f: Agent(f, concurrency)
+    return Agent(function, concurrency)

@@ -8,9 +8,12 @@ import shutil
 import sys
 import sysconfig
 from collections.abc import Mapping
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from ._errors import error
+
+if TYPE_CHECKING:
+    from ._calls import Calls
 
 _KEPT = 4096  # characters of stderr kept for an error
 
@@ -47,30 +50,49 @@ def run(command: str, *args: str | os.PathLike[str], cwd: str | os.PathLike[str]
     """Start `rollmill COMMAND` and wait for its end; an exit code other than 0 raises its CommandError.
 
         rollmill.run("score", in_=dataset, reward=["exact=match:exact"], json=True).json
+        rollmill.run("score", in_=dataset, rewards={"mine": reward_function, "exact": "match:exact"})
 
     Flags may be words or keywords: in_="x" is --in x, run_id="a" is --run-id a, a list
     repeats the flag, a dict repeats it with KEY=VALUE, True is the flag alone, None is
     no flag. Standard error is shown; quiet=True is the flag --quiet.
+
+    agent= and rewards= take functions of this process, which are called here.
     """
-    import subprocess  # here, since agents that start for each attempt do not need them
+    from ._calls import Calls  # here, since agents that start for each attempt do not need it
+
+    with Calls() as calls:
+        words = [program(), command, *(os.fspath(arg) for arg in args)]
+        for name, value in calls.flags(command, flags).items():
+            words += flag(name, value)
+        return start(words, cwd, {**os.environ, **(env or {}), **calls.env}, calls)
+
+
+def start(words: list[str], cwd: str | os.PathLike[str] | None, env: Mapping[str, str], calls: Calls) -> Result:
+    """Start a command, and make the calls that it asks for until it ends."""
+    import subprocess
     import threading
 
-    words = [program(), command, *(os.fspath(arg) for arg in args)]
-    for name, value in flags.items():
-        words += flag(name, value)
-    with subprocess.Popen(words, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE, cwd=cwd, env=None if env is None else {**os.environ, **env}) as process:
+    with subprocess.Popen(words, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE, cwd=cwd, env=env) as process:
         said: list[str] = []
-        talk = threading.Thread(target=_show, args=(process.stderr, said))
-        talk.start()
-        assert process.stdout is not None
+        out: list[bytes] = []
+
+        def read() -> None:
+            assert process.stdout is not None
+            out.append(process.stdout.read())
+            calls.end()
+
+        threads = [threading.Thread(target=_show, args=(process.stderr, said)), threading.Thread(target=read)]
+        for thread in threads:
+            thread.start()
         try:
-            out = process.stdout.read().decode(errors="replace")
+            calls.work()
         finally:
             code = process.wait()  # an interrupt reaches it, too, and it keeps its work
-            talk.join()
+            for thread in threads:
+                thread.join()
     if code:
         raise error(words, code if code > 0 else 128 - code, "".join(said)[-_KEPT:])
-    return Result(words, out)
+    return Result(words, out[0].decode(errors="replace"))
 
 
 def flag(name: str, value: Any) -> list[str]:
@@ -86,6 +108,8 @@ def flag(name: str, value: Any) -> list[str]:
         return [w for k, v in value.items() for w in (word, f"{k}={v}")]
     if isinstance(value, (list, tuple)):
         return [w for v in value for w in flag(name, v)]
+    if callable(value):
+        raise TypeError(f"{name}: a function of this process is an agent= or one of rewards=; others go into a file: 'python -m rollmill FILE.py:NAME'")
     return [word, os.fspath(value) if isinstance(value, os.PathLike) else str(value)]
 
 

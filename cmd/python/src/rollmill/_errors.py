@@ -10,17 +10,27 @@ from collections.abc import Sequence
 
 
 class CommandError(RuntimeError):
-    """The command failed. code is its exit code, stderr the end of what it wrote there."""
+    """The command failed. code is its exit code, stderr the end of what it wrote there,
+    which was shown; the message is the cause alone, and its hint."""
 
     code = -1
 
     def __init__(self, args: Sequence[str], code: int, stderr: str) -> None:
-        said = stderr.strip()
-        super().__init__(f"rollmill {args[1]}: exit code {code}" + (f"\n{said}" if said else ""))
+        super().__init__(f"exit code {code}: {_cause(args[1], stderr)}")
         self.command, self.code, self.stderr = list(args), code, stderr
 
     def __reduce__(self) -> tuple[type[CommandError], tuple[list[str], int, str]]:
         return type(self), (self.command, self.code, self.stderr)  # so that workers of Ray and others can send it
+
+
+def _cause(command: str, stderr: str) -> str:
+    """The line of the error, and its hint."""
+    lines = stderr.strip().splitlines()
+    causes = [i for i, line in enumerate(lines) if line.startswith((f"rollmill {command}: ", "rollmill: "))]
+    if not causes:
+        return f"rollmill {command}" + (f": {lines[-1]}" if lines else "")
+    at = causes[-1]
+    return "\n".join([lines[at], *(line for line in lines[at + 1 :] if line.startswith("hint: "))])
 
 
 class FailedError(CommandError):

@@ -87,23 +87,24 @@ class Reward(Generic[P, T]):
         chosen.__name__ = f"{self.name}.{name}"
         return Reward(chosen, False, self.concurrency if self.is_async else None)
 
-    def serve(self) -> None:
+    def serve(self, io: _stdio.Stdio | None = None) -> None:
         """Answer the requests on standard input until it ends."""
-        _stdio.explain_to_person(
-            f"reward {self.name}", f"rollmill score --in DATASET --reward '{self.name}={'arrow' if self.batch else 'command'}:python3 {sys.argv[0]}'"
-        )
+        if io is None:
+            kind = "arrow" if self.batch else "command"
+            _stdio.explain_to_person(f"reward {self.name}", f"rollmill score --in DATASET --reward '{self.name}={kind}:python3 {sys.argv[0]}'")
+            io = _stdio.take()
         if self.batch:
             from . import _batches
 
-            _batches.serve(self.name, self.function, _stdio.take())
+            _batches.serve(self.name, self.function, io)
             return
         function: Callable[..., Any] = self.function
         if self.is_async:
             import asyncio
 
-            asyncio.run(_serve_async(function, _stdio.take(), self.concurrency))
+            asyncio.run(_serve_async(function, io, self.concurrency))
         else:
-            _serve(function, _stdio.take())
+            _serve(function, io)
 
 
 def _serve(function: Callable[[Any], Any], io: _stdio.Stdio) -> None:

@@ -54,8 +54,18 @@ _EARLY = "_ROLLMILL_STDIO_TAKEN"
 
 def failure(error: BaseException, function: Callable[..., Any]) -> str:
     """A short message for the row, with the place in the user's code; the traceback
-    goes to standard error."""
-    sys.stderr.write(trace(error))
+    goes to standard error, or, from a process that serves its own functions, once."""
+    text = reason(error, function)
+    if _taken is not None or text not in shown:
+        shown.add(text)
+        sys.stderr.write(trace(error))
+    return text
+
+
+shown: set[str] = set()
+
+
+def reason(error: BaseException, function: Callable[..., Any]) -> str:
     return f"{describe(error)} ({_place(error, function)})"
 
 
@@ -79,13 +89,18 @@ def describe(error: BaseException) -> str:
 def _place(error: BaseException, function: Callable[..., Any]) -> str:
     """The last line that is neither ours nor a library's, or where the function begins."""
     for frame in reversed(traceback.extract_tb(error.__traceback__)):
-        if os.path.isfile(frame.filename) and not _library(frame.filename):
+        if library(frame.filename):
+            continue
+        if os.path.isfile(frame.filename):
             return f"{_short(frame.filename)}, line {frame.lineno}, in {frame.name}"
+        if frame.line:  # of a notebook's cell
+            return f"cell, line {frame.lineno}, in {frame.name}: {frame.line}"
     code = getattr(inspect.unwrap(function), "__code__", None)
     return f"{_short(code.co_filename)}, line {code.co_firstlineno}" if code else "no line of Python"
 
 
-def _library(file: str) -> bool:
+def library(file: str) -> bool:
+    """Report whether a file is this module's, Python's or an installed package's."""
     if {"site-packages", "dist-packages"} & set(file.split(os.sep)):
         return True
     paths = sysconfig.get_paths()
