@@ -2,7 +2,10 @@ package dataset
 
 import (
 	"context"
+	"slices"
+	"strings"
 
+	"github.com/rollmill/rollmill/formats"
 	"github.com/rollmill/rollmill/formats/parquet"
 )
 
@@ -19,4 +22,23 @@ func NewPayloadReader[T any](ctx context.Context, d *Dataset, r Range, keep func
 		return parquet.NewPartReader[T](f, first, rows, keep)
 	}, true)
 	return rd, nil
+}
+
+// ColumnNames returns the columns of a dataset's own rows: those of its first part, or,
+// without one and for files of another tool, all that its kind has.
+func (d *Dataset) ColumnNames(ctx context.Context) (names []string, err error) {
+	parts := d.PartsOf("")
+	if d.plain != nil || len(parts) == 0 {
+		for _, c := range formats.Columns(d.Kind) {
+			names = append(names, c.Path)
+		}
+	} else {
+		src, f, err := d.openPart(ctx, parts[0])
+		if err != nil {
+			return nil, err
+		}
+		defer src.Close()
+		names = f.Names()
+	}
+	return slices.DeleteFunc(names, func(name string) bool { return strings.Contains(name, ".") }), nil
 }

@@ -32,6 +32,7 @@ type View struct {
 	Groups   *GroupSizes      `json:"groups,omitempty"` // of a group dataset
 	Manifest dataset.Manifest `json:"manifest"`
 	Table    string           `json:"table,omitempty"`
+	Columns  []string         `json:"columns"` // of the dataset's own rows
 	First    int64            `json:"first"`
 	Rows     []Row            `json:"rows"`
 	Summary  *Summary         `json:"summary,omitempty"` // if it was asked for
@@ -53,6 +54,9 @@ func Show(ctx context.Context, uri string, o Options) (View, error) {
 		return v, err
 	}
 	if v.Groups, err = groupSizes(ctx, d); err != nil {
+		return v, err
+	}
+	if v.Columns, err = d.ColumnNames(ctx); err != nil {
 		return v, err
 	}
 	if o.Summary {

@@ -71,6 +71,8 @@ class Wheels(Served):
         self.assertGreater(json.loads(said)["rows"], 0)
         run = "import rollmill; print(rollmill.run('show', %r, json=True, rows=1).json['rows'][0]['is']['reward'])" % str(self.folder / "scores")
         self.assertGreaterEqual(float(self.call(venv / "bin/python", "-c", run, env=env)), 1)
+        read = "import rollmill; d = rollmill.open(%r); print([len(d), len(d.columns), len(list(d)), d[0]['messages'][0]['role']])" % str(self.folder / "scores")
+        self.assertEqual(self.call(venv / "bin/python", "-c", read, env=env).strip(), "[24, 33, 24, 'system']")
 
 
 if __name__ == "__main__":

@@ -32,6 +32,8 @@ from ._errors import (
 )
 from ._manifest import DatasetError
 from ._rewards import Message, Reward, Row, reward
+from ._rows import Row as DatasetRow
+from ._rows import Rows
 from ._trainers import Batch, Trainer, trainer
 
 __all__ = [
@@ -43,6 +45,7 @@ __all__ = [
     "CrashError",
     "Dataset",
     "DatasetError",
+    "DatasetRow",
     "Example",
     "FailedError",
     "GateError",
@@ -54,6 +57,7 @@ __all__ = [
     "Result",
     "Reward",
     "Row",
+    "Rows",
     "TemporaryError",
     "TerminatedError",
     "Trainer",

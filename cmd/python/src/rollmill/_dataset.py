@@ -2,16 +2,21 @@
 
 from __future__ import annotations
 
+import copy
+import functools
+import importlib.util
+import itertools
 import json
 import os
 import posixpath
 from collections.abc import Iterable, Iterator, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, overload
 
-from . import _manifest
+from . import _html, _manifest, _rows
 from ._manifest import DatasetError, Manifest
 from ._need import need
 from ._places import Place
+from ._rows import Row, Rows
 
 if TYPE_CHECKING:
     import datasets
@@ -24,6 +29,8 @@ ID = "trajectory_id"
 _REPLACED = {"scores": ("reward", "rewards", "shaped_rewards"), "groups": ("reward", "rewards", "shaped_rewards", "group_id", "advantage")}
 # The other columns that a thin dataset adds, and their names in the joined rows.
 _ADDED = {"scores": {"failure": "reward_failure", "error": "reward_error"}, "groups": {"no_advantage": "no_advantage"}}
+# Columns that the command leaves out of rows in which they are null.
+_SPARSE = ("failure_class", "error")
 
 
 class Dataset:
@@ -36,10 +43,63 @@ class Dataset:
     def __init__(self, place: Place, manifest: Manifest | None, parts: Sequence[dict[str, Any]], base: Dataset | None) -> None:
         self._place, self._manifest, self._parts, self._base = place, manifest, list(parts), base
         self.uri = place.uri
+        self._address, self._moved = self.uri, None  # type: str, str | None  # as it was opened, for the command
         self._arrow_schema: Any = None
+        self._where = ""
 
     def __repr__(self) -> str:
-        return f"rollmill.open({self.uri!r})"
+        return f"rollmill.open({self.uri!r})" + (f".filter({self._where!r})" if self._where else "")
+
+    def _repr_html_(self) -> str:
+        shown = list(itertools.islice(self, _html.FEW))
+        return _html.table(shown, f"{self!r}: {len(self)} rows" + (f", the first {len(shown)}" if len(self) > len(shown) else ""))
+
+    def filter(self, expression: str) -> Dataset:
+        """The rows for which an expression is true, in the language of --where:
+        'reward == 0 && calls > 3'. The command evaluates it when rows are read."""
+        kept = copy.copy(self)
+        kept._where = f"({self._where}) && ({expression})" if self._where else expression
+        return kept
+
+    def __iter__(self) -> Iterator[Row]:
+        """The rows one after the other, with the values that `rollmill show --format json` prints."""
+        return self._each()
+
+    @overload
+    def __getitem__(self, key: int) -> Row: ...
+    @overload
+    def __getitem__(self, key: slice) -> Rows: ...
+    def __getitem__(self, key: int | slice) -> Row | Rows:
+        """A row, or the rows of a slice; the command reads these alone."""
+        count = len(self)
+        if not isinstance(key, slice) and not -count <= key < count:
+            raise IndexError(f"row {key} of {count}")
+        places = range(count)[key]
+        if isinstance(places, int):
+            return next(self._each(places, 1))
+        if not places:
+            return Rows()
+        first, last = min(places), max(places)
+        found = list(self._each(first, last + 1 - first))
+        return Rows(found[i - first] for i in places)
+
+    def _each(self, first: int = 0, count: int | None = None, columns: Sequence[str] | None = None) -> Iterator[Row]:
+        names = columns or self._readable()
+        sources = [self._source(name) for name in names or ()]
+        skipped = first if self._where else 0
+        found = _rows.rows(
+            self._address, base=self._moved, first=first - skipped, count=count and count + skipped, where=self._where, columns=sources
+        )
+        for row in itertools.islice(found, skipped, None):
+            yield Row({name: row.get(source) for name, source in zip(names, sources)} if names else {**row, **{name: row.get(name) for name in _SPARSE}})
+
+    def _readable(self) -> list[str] | None:
+        """The columns of the joined rows that the command reads; None is all. It has no
+        advantages for scores, and one column of each name."""
+        if self._base is None:
+            return None
+        other = {own for own, joined in _ADDED[self.kind].items() if own != joined} | {"advantage"}.difference(self._own_columns())
+        return [name for name in self.columns if name not in other]
 
     @property
     def manifest(self) -> dict[str, Any]:
@@ -57,10 +117,14 @@ class Dataset:
         return self._base
 
     def __len__(self) -> int:
-        if self._manifest:
-            return int(self.manifest["rows"])
-        parquet = need("pyarrow.parquet", "counting rows of plain Parquet", "pyarrow")
-        return sum(parquet.ParquetFile(self._input(part), memory_map=False).metadata.num_rows for part in self._parts)
+        if self._where:
+            return sum(1 for _ in self._each(columns=[ID]))
+        return int(self.manifest["rows"] if self._manifest else self._shown["manifest"]["dataset"]["rows"])
+
+    @functools.cached_property
+    def _shown(self) -> dict[str, Any]:
+        """What the command says of the dataset."""
+        return next(_rows.show(self._address, "--json", "--rows", "0", base=self._moved))
 
     def table(self, name: str) -> pyarrow.Table:
         """A further table of the stage: _groups, _pairs, _decisions, _plan."""
@@ -113,12 +177,15 @@ class Dataset:
     @property
     def columns(self) -> list[str]:
         """The names of the columns of the joined rows."""
-        own = self._schema().names
+        own = self._own_columns()
         if self._base is None:
-            return list(own)
+            return own
         have = self._base.columns
         names = [*_REPLACED[self.kind], *_ADDED[self.kind].values()]
         return [*have, *(name for name in names if name not in have and self._source(name) in own)]
+
+    def _own_columns(self) -> list[str]:
+        return list(self._schema().names if importlib.util.find_spec("pyarrow") else self._shown["columns"])
 
     def iter_arrow(self, columns: Iterable[str] | None = None) -> Iterator[pyarrow.Table]:
         """The rows in their order as Arrow tables, one for each row group of the base."""
@@ -129,10 +196,19 @@ class Dataset:
         unknown = [name for name in names if name not in have]
         if unknown:
             raise KeyError(f"{self.uri} has no column {', '.join(unknown)}; it has {', '.join(have)}")
-        if self._base is None:
+        if self._where:
+            yield from self._filtered(names)
+        elif self._base is None:
             yield from self._read(names)
-            return
-        yield from self._joined(names)
+        else:
+            yield from self._joined(names)
+
+    def _filtered(self, names: list[str]) -> Iterator[pyarrow.Table]:
+        pa, compute = need("pyarrow", "reading rows"), need("pyarrow.compute", "reading rows", "pyarrow")
+        kept, all = pa.array([row[ID] for row in self._each(columns=[ID])], pa.string()), copy.copy(self)
+        all._where = ""
+        for table in all.iter_arrow(list(dict.fromkeys([*names, ID]))):
+            yield table.filter(compute.is_in(table[ID], kept)).select(names)
 
     def _joined(self, names: list[str]) -> Iterator[pyarrow.Table]:
         pa = need("pyarrow", "joining with the base")
@@ -151,7 +227,7 @@ class Dataset:
 
     def _source(self, name: str) -> str:
         """The thin dataset's own name of a column of the joined rows."""
-        return next((own for own, joined in _ADDED[self.kind].items() if joined == name), name)
+        return next((own for own, joined in _ADDED.get(self.kind, {}).items() if joined == name), name)
 
     @property
     def _plain(self) -> bool:
@@ -238,6 +314,12 @@ def open(uri: str | os.PathLike[str], *, base: str | None = None, accept_gates: 
     `accept_gates` names gates that may have refused the dataset.
     """
     text = os.fspath(uri)
+    found = _open(text, base, tuple(accept_gates))
+    found._address, found._moved = text, base
+    return found
+
+
+def _open(text: str, base: str | None, accept_gates: tuple[str, ...]) -> Dataset:
     name = posixpath.basename(text.split("?")[0] if "://" in text else text)
     if name.endswith(".parquet"):
         place = Place(text).parent()
@@ -246,7 +328,7 @@ def open(uri: str | os.PathLike[str], *, base: str | None = None, accept_gates: 
             raise DatasetError(f"{text}: there are no such files")
         return Dataset(place, None, [{"name": f} for f in files], None)
     place = Place(text)
-    manifest = _manifest.read(place, tuple(accept_gates))
+    manifest = _manifest.read(place, accept_gates)
     return Dataset(place, manifest, manifest.parts(), _base(place, manifest, base))
 
 

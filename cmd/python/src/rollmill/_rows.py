@@ -1,0 +1,52 @@
+"""Rows of a dataset as dicts, read by the command, so that no package is needed."""
+
+from __future__ import annotations
+
+import json
+import tempfile
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+from . import _html
+from ._command import program
+from ._errors import error
+
+
+class Row(dict[str, Any]):
+    """A row by its columns. A notebook shows its conversation."""
+
+    def _repr_html_(self) -> str:
+        return _html.conversation(self)
+
+
+class Rows(list[Row]):
+    """Some rows. A notebook shows them as a table."""
+
+    def _repr_html_(self) -> str:
+        return _html.table(self)
+
+
+def show(uri: str, *words: str, base: str | None) -> Iterator[dict[str, Any]]:
+    """The JSON objects that `rollmill show` prints."""
+    import subprocess
+
+    args = [program(), "show", "--quiet", *words, *(["--base", base] if base else []), uri]
+    with tempfile.TemporaryFile() as said, subprocess.Popen(args, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=said) as process:
+        assert process.stdout is not None
+        try:
+            for line in process.stdout:
+                yield json.loads(line)
+        except GeneratorExit:
+            process.kill()  # the rest is not read
+            raise
+        if code := process.wait():
+            said.seek(0)
+            raise error(args, code, said.read().decode(errors="replace"))
+
+
+def rows(uri: str, *, base: str | None, first: int = 0, count: int | None = None, where: str = "", columns: Sequence[str] | None = None) -> Iterator[dict[str, Any]]:
+    """The columns of rows, of which those that are not there are None."""
+    words = ["--format", "json", "--first", str(first), "--rows", str(1 << 40 if count is None else count)]
+    words += ["--where", where] if where else []
+    words += ["--columns", ",".join(columns) if columns else "all"]
+    return show(uri, *words, base=base)
