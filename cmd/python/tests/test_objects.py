@@ -107,7 +107,7 @@ class Objects(InProcess):
         self.assertRegex(str(caught.exception), r"^exit code 1: rollmill score: .*\nhint: ")
 
     def test_what_is_no_reward(self) -> None:
-        for rewards, why in (([lambda row: 1], "has no name"), ({"a": 3}, "not 3"), ([3], "not 3")):
+        for rewards, why in (([lambda row: 1], "name it: rewards="), ({"a": 3}, "not 3"), ([3], "not 3")):
             with self.assertRaisesRegex(TypeError, why):
                 rollmill.run("score", rewards=rewards)
         with self.assertRaisesRegex(TypeError, "trainer: a function .* go into a file"):
@@ -197,7 +197,8 @@ class Identities(unittest.TestCase):
         different = [make(1), make(2), make([1]), make({"a": {1, 2}}), make(1, str.upper), make(1, one), make(1, other), one, other, functools.partial(one, row=1)]
         self.assertEqual(len({identity(f) for f in different}), len(different))
         self.assertEqual(identity(make(1, one)), identity(make(1, one)))
-        self.assertEqual(identity(rollmill.reward(one)), identity(one))
+        self.assertEqual(identity(make(1, rollmill.reward(one))), identity(make(1, rollmill.reward(one))))
+        self.assertNotEqual(identity(make(1, rollmill.reward(one))), identity(make(1, rollmill.reward(other))))
 
     def test_the_same_in_each_process(self) -> None:
         program = "words = {'a', 'b', 'c'}\ndef f(row):\n    return row in words or row in {'d', 'e'}\nfrom rollmill._identity import identity\nprint(identity(f))"

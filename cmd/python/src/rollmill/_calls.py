@@ -4,7 +4,7 @@ For each of them the command starts a program, which hands its standard input an
 output to this process (see _relay). Here the requests are answered as a program in a
 file would answer them, so the function of a notebook has what it closes over and what
 it remembers. Functions are called by the thread that waits for the command, one call
-at a time: a coroutine of a reward, and an agent with concurrency, in other threads.
+at a time; async rewards, and agents with concurrency, are called by other threads.
 """
 
 from __future__ import annotations
@@ -20,6 +20,7 @@ import sys
 import tempfile
 import threading
 from collections.abc import Callable, Mapping
+from concurrent.futures import Future, ThreadPoolExecutor
 from typing import Any
 
 from . import _agents, _relay, _stdio
@@ -27,97 +28,73 @@ from ._agents import Agent
 from ._identity import identity
 from ._rewards import Reward, reward
 
+_OF_RUNS = ("check", "eval", "train", "try")  # commands that take these settings from a config file
 
-_OF_RUNS = ("check", "eval", "train", "try")  # commands that take their settings from a config file
 
-
-class Calls:
+class Calls(contextlib.ExitStack):
     """The functions that one command may call. It starts nothing before it gets one."""
 
     def __init__(self) -> None:
+        super().__init__()
         self.env: dict[str, str] = {}  # for the command
-        self._served: dict[str, Agent[..., Any] | Reward[..., Any]] = {}
-        self._jobs: queue.SimpleQueue[_Job | None] = queue.SimpleQueue()
-        self._open = contextlib.ExitStack()
-        self._over = False
+        self._served: dict[str, Any] = {}
+        self._jobs: queue.SimpleQueue[tuple[Future[Any], Callable[..., Any], Any] | None] = queue.SimpleQueue()
         _stdio.shown.clear()
-
-    def __enter__(self) -> Calls:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self._open.close()
-        self._over = True
-        while not self._jobs.empty():
-            if job := self._jobs.get():
-                job.done.put((None, _Ended()))
 
     def flags(self, command: str, given: Mapping[str, Any]) -> dict[str, Any]:
         """The flags of a command, with programs in place of functions."""
-        flags = dict(given)
-        score: dict[str, Any] = {}
-        rollout: dict[str, Any] = {}
-        rewards = [*_list(flags.pop("reward", None)), *_list(flags.pop("rewards", None))]
-        if any(callable(value) for _, value in rewards):
-            score["concurrency"] = 1  # or an answer would wait for those of other batches
+        flags, made = dict(given), {}  # type: dict[str, Any], dict[tuple[str, str], Any]
+        rewards = named(flags.pop("reward", None)) + named(flags.pop("rewards", None))
         if rewards:
-            score["reward"] = [self._reward(*each) for each in rewards]
+            made["score", "reward"] = [self._reward(*each) for each in rewards]
+        if any(callable(value) for _, value in rewards):
+            made["score", "concurrency"] = 1  # or an answer would wait for those of other batches
         if callable(flags.get("agent")):
-            made = flags.pop("agent")
-            made = made if isinstance(made, Agent) else Agent(made)
-            rollout = {"agent": "command: " + self._program(made), "agent_workers": made.concurrency}
+            agent = flags["agent"] if isinstance(flags["agent"], Agent) else Agent(flags["agent"])
+            made["rollout", "agent"], made["rollout", "agent-workers"] = "command: " + self._program(agent), agent.concurrency
+            del flags["agent"]
         if command not in _OF_RUNS:
-            return {**score, **rollout, **flags}
-        keys = {f"{section}.{key.replace('_', '-')}": json.dumps(v) for section, own in (("score", score), ("rollout", rollout)) for key, v in own.items()}
-        if keys:
-            settings = flags.get("set") or []
-            flags["set"] = [keys, *([settings] if isinstance(settings, (str, Mapping)) else settings)]
+            return {**{key: value for (_, key), value in made.items()}, **flags}
+        given_too = flags.get("set") or []
+        flags["set"] = [{".".join(key): json.dumps(value) for key, value in made.items()}]
+        flags["set"] += given_too if isinstance(given_too, list) else [given_too]
         return flags
 
     def _reward(self, name: str, value: Any) -> str:
-        if not callable(value):
-            if not isinstance(value, str):
-                raise TypeError(f"a reward is a function, or text such as 'match:exact', not {value!r:.100}")
+        if isinstance(value, str):
             return f"{name}={value}" if name else value
+        if not callable(value) or not (name or getattr(value, "__name__", "").replace(".", "").isidentifier()):
+            raise TypeError(f"a reward is text or a function with a name, not {value!r:.100}; name it: rewards={{'NAME': function}}")
         made = value if isinstance(value, Reward) else reward(value)
-        if not name and not made.name.replace(".", "").isidentifier():
-            raise TypeError(f"{value!r} has no name: rewards={{'NAME': ...}}")
         return f"{name or made.name}={'arrow' if made.batch else 'command'}:{self._program(made)}"
 
     def _program(self, made: Agent[..., Any] | Reward[..., Any]) -> str:
         if not self._served:
-            self._listen()
-        name = f"{made.name}@{identity(made)}"
+            folder = self.enter_context(tempfile.TemporaryDirectory(prefix="rollmill-"))  # of this user alone
+            listener = self.enter_context(socket.socket(socket.AF_UNIX))
+            self.env["_ROLLMILL_CALLS"] = os.path.join(folder, "calls")
+            listener.bind(self.env["_ROLLMILL_CALLS"])
+            listener.listen(64)
+            threading.Thread(target=self._accept, args=(listener,), daemon=True).start()
+        name = f"{made.name}@{identity(made.function)}"
         self._served[name] = made
         return shlex.join([sys.executable, os.path.abspath(_relay.__file__), name])
-
-    def _listen(self) -> None:
-        folder = self._open.enter_context(tempfile.TemporaryDirectory(prefix="rollmill-"))  # for this user only
-        listener = self._open.enter_context(socket.socket(socket.AF_UNIX))
-        self.env["_ROLLMILL_CALLS"] = os.path.join(folder, "calls")
-        listener.bind(self.env["_ROLLMILL_CALLS"])
-        listener.listen(64)
-        self._open.callback(_wake, listener)
-        threading.Thread(target=self._accept, args=(listener,), daemon=True).start()
 
     def _accept(self, listener: socket.socket) -> None:
         with contextlib.suppress(OSError):  # it was closed
             while True:
-                program, _ = listener.accept()
-                threading.Thread(target=self._answer, args=(program,), daemon=True).start()
+                threading.Thread(target=self._answer, args=(listener.accept()[0],), daemon=True).start()
 
     def _answer(self, program: socket.socket) -> None:
-        with contextlib.suppress(BrokenPipeError, _Ended), program:  # the command ended the program, or itself
+        with contextlib.suppress(BrokenPipeError), program:  # the command ended the program
             name, files, _, _ = socket.recv_fds(program, 4096, 2)
             with os.fdopen(files[0], "rb", 1 << 20) as requests, os.fdopen(files[1], "wb", 1 << 16) as answers:
                 self._serve(self._served[name.decode()], _stdio.Stdio(requests, answers))
 
-    def _serve(self, made: Agent[..., Any] | Reward[..., Any], io: _stdio.Stdio) -> None:
+    def _serve(self, made: Any, io: _stdio.Stdio) -> None:
         if isinstance(made, Agent):
-            function = _finished(made.function) if made.is_async else made.function
-            if made.concurrency == 1:
-                function = self._here(_agents.with_environment(function))
-            _agents.serve(function, io)
+            function = finished(made.function) if made.is_async else made.function
+            _agents.serve(function if made.concurrency > 1 else self._here(_agents.with_environment(function)), io)
         elif made.is_async:
             made.serve(io)
         else:
@@ -128,52 +105,34 @@ class Calls:
 
         @functools.wraps(function)
         def call(argument: Any) -> Any:
-            if self._over:
-                raise _Ended
-            job = _Job(function, argument)
-            self._jobs.put(job)
-            value, error = job.done.get()
-            if error is not None:
-                raise error
-            return value
+            done: Future[Any] = Future()
+            self._jobs.put((done, function, argument))
+            return done.result()
 
         return call
 
     def work(self) -> None:
         """Make the calls, until end is called."""
-        while (job := self._jobs.get()) is not None:
-            job.do()
+        while job := self._jobs.get():
+            done, function, argument = job
+            try:
+                done.set_result(function(argument))
+            except Exception as error:
+                done.set_exception(error)
+            except BaseException:  # an interrupt, which ends the command too
+                done.set_exception(SystemExit())  # which ends the thread that asked
+                raise
 
     def end(self) -> None:
         self._jobs.put(None)
 
 
-class _Job:
-    def __init__(self, function: Callable[..., Any], argument: Any) -> None:
-        self.function, self.argument = function, argument
-        self.done: queue.SimpleQueue[tuple[Any, BaseException | None]] = queue.SimpleQueue()
-
-    def do(self) -> None:
-        try:
-            self.done.put((self.function(self.argument), None))
-        except Exception as error:
-            self.done.put((None, error))
-        except BaseException:  # an interrupt, which ends the command too
-            self.done.put((None, _Ended()))
-            raise
-
-
-class _Ended(BaseException):
-    """The thread that makes the calls makes no more."""
-
-
-def _finished(function: Callable[..., Any]) -> Callable[..., Any]:
-    """An async function as one that returns when it is done; the caller may have a loop, such as a notebook's."""
+def finished(function: Callable[..., Any]) -> Callable[..., Any]:
+    """An async function as one that returns when it is done, also where a loop runs, as in a notebook."""
 
     @functools.wraps(function)
     def call(argument: Any) -> Any:
         import asyncio
-        from concurrent.futures import ThreadPoolExecutor
 
         with ThreadPoolExecutor(1) as thread:
             return thread.submit(lambda: asyncio.run(function(argument))).result()
@@ -181,15 +140,8 @@ def _finished(function: Callable[..., Any]) -> Callable[..., Any]:
     return call
 
 
-def _list(value: Any) -> list[tuple[str, Any]]:
-    """Names and rewards; a reward without a name has one of its own."""
-    if value is None:
-        return []
-    if isinstance(value, Mapping):
-        return [(str(name), each) for name, each in value.items()]
-    return [("", each) for each in value] if isinstance(value, (list, tuple)) else [("", value)]
-
-
-def _wake(listener: socket.socket) -> None:
-    with contextlib.suppress(OSError):
-        listener.shutdown(socket.SHUT_RDWR)
+def named(rewards: Any) -> list[tuple[str, Any]]:
+    """Rewards and their names, "" for one without a name of its own."""
+    if isinstance(rewards, Mapping):
+        return list(rewards.items())
+    return [("", each) for each in (rewards if isinstance(rewards, (list, tuple)) else [] if rewards is None else [rewards])]

@@ -64,35 +64,37 @@ def run(command: str, *args: str | os.PathLike[str], cwd: str | os.PathLike[str]
         words = [program(), command, *(os.fspath(arg) for arg in args)]
         for name, value in calls.flags(command, flags).items():
             words += flag(name, value)
-        return start(words, cwd, {**os.environ, **(env or {}), **calls.env}, calls)
+        code, out, said = start(words, cwd, {**os.environ, **(env or {}), **calls.env}, calls)
+    if code:
+        raise error(words, code, said)
+    return Result(words, out)
 
 
-def start(words: list[str], cwd: str | os.PathLike[str] | None, env: Mapping[str, str], calls: Calls) -> Result:
-    """Start a command, and make the calls that it asks for until it ends."""
+def start(words: list[str], cwd: str | os.PathLike[str] | None, env: Mapping[str, str], calls: Calls) -> tuple[int, str, str]:
+    """Start a command, and make the calls that it asks for until it ends: its exit code,
+    standard output and the end of standard error."""
     import subprocess
     import threading
 
+    said: list[str] = []
     with subprocess.Popen(words, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE, cwd=cwd, env=env) as process:
-        said: list[str] = []
         out: list[bytes] = []
-
-        def read() -> None:
-            assert process.stdout is not None
-            out.append(process.stdout.read())
-            calls.end()
-
-        threads = [threading.Thread(target=_show, args=(process.stderr, said)), threading.Thread(target=read)]
-        for thread in threads:
-            thread.start()
+        talk = threading.Thread(target=_show, args=(process.stderr, said))
+        read = threading.Thread(target=_read, args=(process.stdout, out, calls))
+        talk.start()
+        read.start()
         try:
             calls.work()
         finally:
             code = process.wait()  # an interrupt reaches it, too, and it keeps its work
-            for thread in threads:
-                thread.join()
-    if code:
-        raise error(words, code if code > 0 else 128 - code, "".join(said)[-_KEPT:])
-    return Result(words, out[0].decode(errors="replace"))
+            talk.join()
+            read.join()
+    return code if code >= 0 else 128 - code, out[0].decode(errors="replace"), "".join(said)[-_KEPT:]
+
+
+def _read(stdout: Any, out: list[bytes], calls: Calls) -> None:
+    out.append(stdout.read())
+    calls.end()
 
 
 def flag(name: str, value: Any) -> list[str]:

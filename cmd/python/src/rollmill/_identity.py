@@ -2,16 +2,12 @@
 
 from __future__ import annotations
 
-import functools
 import hashlib
-import inspect
 import sys
 from collections.abc import Iterator, Mapping
-from types import BuiltinFunctionType, CodeType, FunctionType
+from types import CellType, CodeType, FunctionType
 from typing import Any
 
-from ._agents import Agent
-from ._rewards import Reward
 from ._stdio import library
 
 
@@ -25,45 +21,38 @@ def identity(function: Any) -> str:
 def _content(value: Any, seen: dict[int, Any]) -> Any:
     if value is None or isinstance(value, (bool, int, float, complex, str, bytes)):
         return value
-    if isinstance(value, tuple):
-        return [_content(v, seen) for v in value]
-    if isinstance(value, (set, frozenset)):
-        return sorted(repr(_content(v, seen)) for v in value)
     if id(value) in seen:
         return "seen"
     seen[id(value)] = value  # which keeps it alive, and its id its own
-    if isinstance(value, list):
+    if isinstance(value, (list, tuple)):
         return [_content(v, seen) for v in value]
+    if isinstance(value, (set, frozenset)):
+        return sorted(repr(_content(v, seen)) for v in value)
     if isinstance(value, Mapping):
-        return sorted(repr((_content(k, seen), _content(v, seen))) for k, v in value.items())
-    if isinstance(value, (Reward, Agent)):
-        return _content(value.function, seen)
-    if isinstance(value, functools.partial):
-        return _content((value.func, value.args, value.keywords), seen)
-    if inspect.ismethod(value):
-        return _content((value.__func__, value.__self__), seen)
-    if inspect.isfunction(value) and not library(value.__code__.co_filename):
-        return [_code(value.__code__, value.__globals__, seen), _content((value.__defaults__, value.__kwdefaults__, *_closure(value)), seen)]
-    if inspect.isclass(value) and not _of_library(value):
-        return [value.__qualname__, [(k, _content(f, seen)) for k, f in vars(value).items() if inspect.isfunction(f)]]
-    if callable(value) and not isinstance(value, (type, FunctionType, BuiltinFunctionType)) and not _of_library(type(value)):
-        return [_content(type(value), seen), _content(vars(value), seen)]
-    return [getattr(value, "__module__", ""), getattr(value, "__qualname__", getattr(value, "__name__", type(value).__qualname__))]
-
-
-def _of_library(kind: type) -> bool:
+        return _content([*value.items()], seen)
+    if isinstance(value, CodeType):
+        return [value.co_code.hex(), value.co_names, _content(value.co_consts, seen)]
+    if isinstance(value, FunctionType) and not library(value.__code__.co_filename):
+        closure = [cell.cell_contents for cell in value.__closure__ or () if cell != _EMPTY]
+        globals = [value.__globals__[name] for name in _names(value.__code__) if name in value.__globals__]
+        return _content([value.__code__, value.__defaults__, value.__kwdefaults__, closure, globals], seen)
+    kind = value if isinstance(value, type) else type(value)
+    name = [kind.__module__, kind.__qualname__, getattr(value, "__name__", "")]
     file = getattr(sys.modules.get(kind.__module__), "__file__", None)
-    return kind.__module__ == "builtins" or file is not None and library(file)
+    own = kind.__module__ != "builtins" and not (file and library(file))
+    if isinstance(value, type):
+        return [name, _content([f for f in vars(value).values() if own and isinstance(f, FunctionType)], seen)]
+    if not callable(value):
+        return name
+    parts = [getattr(value, part, None) for part in ("function", "func", "args", "keywords", "__func__", "__self__")]  # of ours, partials, methods
+    return [name, _content([*parts, vars(value) if own else None], seen), _content(kind, seen)]
 
 
-def _closure(function: Any) -> Iterator[Any]:
-    for cell in function.__closure__ or ():
-        try:
-            yield cell.cell_contents
-        except ValueError:  # a variable without a value yet
-            pass
+_EMPTY = CellType()  # of a variable without a value yet
 
 
-def _code(code: CodeType, scope: Mapping[str, Any], seen: dict[int, Any]) -> Any:
-    constants = [_code(c, scope, seen) if isinstance(c, CodeType) else _content(c, seen) for c in code.co_consts]
-    return [code.co_code.hex(), code.co_names, constants, [_content(scope[name], seen) for name in code.co_names if name in scope]]
+def _names(code: CodeType) -> Iterator[str]:
+    yield from code.co_names
+    for constant in code.co_consts:
+        if isinstance(constant, CodeType):
+            yield from _names(constant)

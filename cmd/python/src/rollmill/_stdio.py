@@ -70,14 +70,15 @@ def reason(error: BaseException, function: Callable[..., Any]) -> str:
 
 
 def trace(error: BaseException) -> str:
-    """The traceback without the frames of this module."""
+    """The traceback without the frames of this module, and of the futures by which it waits."""
     lines = traceback.TracebackException.from_exception(error)
     lines.stack = traceback.StackSummary.from_list([f for f in lines.stack if not _ours(f.filename)])
     return "".join(lines.format())
 
 
 def _ours(file: str) -> bool:
-    return os.path.dirname(os.path.abspath(file)) == os.path.dirname(os.path.abspath(__file__))
+    folder = os.path.dirname(os.path.abspath(file))
+    return folder == os.path.dirname(os.path.abspath(__file__)) or folder.endswith("/concurrent/futures")
 
 
 def describe(error: BaseException) -> str:
