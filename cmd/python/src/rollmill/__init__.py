@@ -30,6 +30,7 @@ from ._errors import (
     TerminatedError,
     UsageError,
 )
+from ._look import Attempts, score, try_
 from ._manifest import DatasetError
 from ._rewards import Message, Reward, Row, reward
 from ._rows import Row as DatasetRow
@@ -39,6 +40,7 @@ from ._trainers import Batch, Trainer, trainer
 __all__ = [
     "AbortError",
     "Agent",
+    "Attempts",
     "Batch",
     "BudgetError",
     "CommandError",
@@ -66,5 +68,7 @@ __all__ = [
     "open",
     "reward",
     "run",
+    "score",
     "trainer",
+    "try_",
 ]

@@ -56,7 +56,7 @@ class Calls(contextlib.ExitStack):
         if command not in _OF_RUNS:
             return {**{key: value for (_, key), value in made.items()}, **flags}
         given_too = flags.get("set") or []
-        flags["set"] = [{".".join(key): json.dumps(value) for key, value in made.items()}]
+        flags["set"] = [{".".join(key): setting(value) for key, value in made.items()}]
         flags["set"] += given_too if isinstance(given_too, list) else [given_too]
         return flags
 
@@ -125,6 +125,11 @@ class Calls(contextlib.ExitStack):
 
     def end(self) -> None:
         self._jobs.put(None)
+
+
+def setting(value: Any) -> str:
+    """A value as --set takes it."""
+    return value if isinstance(value, str) else json.dumps(value)
 
 
 def finished(function: Callable[..., Any]) -> Callable[..., Any]:

@@ -7,7 +7,7 @@ import os
 import shutil
 import sys
 import sysconfig
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from ._errors import error
@@ -61,13 +61,16 @@ def run(command: str, *args: str | os.PathLike[str], cwd: str | os.PathLike[str]
     from ._calls import Calls  # here, since agents that start for each attempt do not need it
 
     with Calls() as calls:
-        words = [program(), command, *(os.fspath(arg) for arg in args)]
-        for name, value in calls.flags(command, flags).items():
-            words += flag(name, value)
+        words = line(command, calls.flags(command, flags), args)
         code, out, said = start(words, cwd, {**os.environ, **(env or {}), **calls.env}, calls)
     if code:
         raise error(words, code, said)
     return Result(words, out)
+
+
+def line(command: str, flags: Mapping[str, Any], args: Iterable[str | os.PathLike[str]] = ()) -> list[str]:
+    """The words of a command."""
+    return [program(), command, *(os.fspath(arg) for arg in args), *(word for name, value in flags.items() for word in flag(name, value))]
 
 
 def start(words: list[str], cwd: str | os.PathLike[str] | None, env: Mapping[str, str], calls: Calls) -> tuple[int, str, str]:
