@@ -15,11 +15,12 @@ import (
 // update rewrites the generated pages, and what the scripts expect.
 var update = foreigntest.Update
 
-// TestDocs compares the pages under doc/ with the flags.
+// TestDocs compares the pages under doc/, and the types of the Python module, with the flags.
 func TestDocs(t *testing.T) {
 	pages := app().Pages()
 	pages["columns.md"] = "<!-- Generated from package formats: `make docs` rewrites it. -->\n\n" + columnsPage(curate.Reasons(rules.All))
 	pages["guides/tested.md"] = testedPage(t)
+	pages["../../python/src/rollmill/_run.pyi"] = app().PythonStub()
 	if *update {
 		writePages(t, pages)
 	}

@@ -13,7 +13,7 @@
 """
 
 from ._agents import Agent, Example, agent
-from ._command import Result, run
+from ._command import Result
 from ._dataset import Dataset, open
 from ._errors import (
     AbortError,
@@ -35,6 +35,7 @@ from ._manifest import DatasetError
 from ._rewards import Message, Reward, Row, reward
 from ._rows import Row as DatasetRow
 from ._rows import Rows
+from ._run import run
 from ._trainers import Batch, Trainer, trainer
 
 __all__ = [

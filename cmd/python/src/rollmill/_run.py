@@ -1,0 +1,3 @@
+"""The function run, whose types for each command are in _run.pyi."""
+
+from ._command import run as run
