@@ -13,7 +13,7 @@
 """
 
 from ._agents import Agent, Example, agent
-from ._command import Result
+from ._command import Result, program
 from ._dataset import Dataset, open
 from ._errors import (
     AbortError,
@@ -67,6 +67,7 @@ __all__ = [
     "UsageError",
     "agent",
     "open",
+    "program",
     "reward",
     "run",
     "score",

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from html import escape
 from typing import Any
 
@@ -12,10 +12,11 @@ _LONG = 10  # lines; a tool's result with more is folded
 _USUAL = ("trajectory_id", "example_id", "generation", "status", "failure_class", "reward", "advantage", "answer", "error")
 
 
-def table(rows: Iterable[Mapping[str, Any]], caption: str = "", columns: Sequence[str] = ()) -> str:
-    """A table of some rows: the columns given, else those that say most, else all."""
+def table(rows: Iterable[Mapping[str, Any]], caption: str = "") -> str:
+    """A table of some rows: of trajectories the columns that say most, else all that have a value."""
     shown = list(rows)
-    names = list(columns) or [c for c in _USUAL if any(row.get(c) not in (None, "") for row in shown)] or list(shown[0] if shown else ())
+    every = dict.fromkeys(name for row in shown for name in row)
+    names = [c for c in (_USUAL if "messages" in every else every) if any(row.get(c) not in (None, "") for row in shown)]
     head = "".join(f"<th>{escape(name)}</th>" for name in names)
     body = "".join("<tr>" + "".join(f"<td style='text-align:left'>{_cell(row.get(name))}</td>" for name in names) + "</tr>" for row in shown)
     return f"<table>{_caption(caption)}<thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>"

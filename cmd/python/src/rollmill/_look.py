@@ -24,9 +24,8 @@ class Attempts(Rows):
     result: dict[str, Any]
 
     def _repr_html_(self) -> str:
-        epoch = {name: value for name, value in self.result["epoch"].items() if value}
         ends = [_html.conversation(self.result[end]) for end in ("best", "worst") if self.result.get(end)]
-        return "".join([_html.table(self, columns=list(self[0])), _html.table([epoch], "a whole epoch, estimated"), *ends])
+        return "".join([_html.table(self), _html.table([self.result["epoch"]], "a whole epoch, estimated"), *ends])
 
 
 def try_(agent: Any, rewards: Any, examples: Any, n: int = 4, *, config: str | os.PathLike[str] | None = None, **settings: Any) -> Attempts:
