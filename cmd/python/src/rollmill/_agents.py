@@ -56,7 +56,7 @@ class Agent(Generic[P, T]):
 
         @functools.wraps(function)
         def attempt(example: dict[str, Any]) -> Any:
-            _set(environment(example))
+            environment(example)
             value = function(example)
             return loop.run_until_complete(value) if loop else value
 
@@ -79,59 +79,36 @@ def serve(function: Callable[..., Any], io: _stdio.Stdio) -> None:
         io.answers.flush()
 
 
-def with_environment(function: Callable[..., Any]) -> Callable[..., Any]:
-    """The function with the environment of its attempt while it runs."""
-
-    @functools.wraps(function)
-    def attempt(example: dict[str, Any]) -> Any:
-        mine = environment(example)
-        before = {name: os.environ.get(name) for name in mine}
-        _set(mine)
-        try:
-            return function(example)
-        finally:
-            _set(before)
-
-    return attempt
-
-
 def _loop() -> Any:
     import asyncio  # here, since most agents do not need it
 
     return asyncio.new_event_loop()
 
 
-def environment(example: dict[str, Any]) -> dict[str, str | None]:
-    """The variables of an attempt. A worker gets the model's address with each attempt,
-    another program in its environment: give it both ways."""
+def environment(example: dict[str, Any]) -> None:
+    """A worker gets the model's address with each attempt, another program in its
+    environment: give it both ways."""
+    env = os.environ
     if "base_url" not in example:
-        of = os.environ.get
-        example.update(base_url=of("OPENAI_BASE_URL", ""), api_key=of("OPENAI_API_KEY", ""), model=of("OPENAI_MODEL", ""))
-        return {}
+        example.update(base_url=env.get("OPENAI_BASE_URL", ""), api_key=env.get("OPENAI_API_KEY", ""), model=env.get("OPENAI_MODEL", ""))
+        return
     url, key, model = example["base_url"], example.setdefault("api_key", ""), example.setdefault("model", "")
-    seed = example.get("seed")
-    return {
-        "OPENAI_BASE_URL": url,
-        "OPENAI_API_BASE": url,
-        "OPENAI_API_KEY": key,
-        "OPENAI_MODEL": model,
-        "ANTHROPIC_BASE_URL": url[: -len("/v1")] if url.endswith("/v1") else url,
-        "ANTHROPIC_API_KEY": key,
-        "ANTHROPIC_MODEL": model,
-        "ROLLMILL_TRAJECTORY_ID": example["trajectory_id"],
-        "ROLLMILL_EXAMPLE_ID": example["id"],
-        "ROLLMILL_GENERATION": str(example["generation"]),
-        "ROLLMILL_EPOCH": str(example["epoch"]),
-        "ROLLMILL_SEED": None if seed is None else str(seed),
-    }
-
-
-def _set(variables: Mapping[str, str | None]) -> None:
-    for name, value in variables.items():
-        if value is None:
-            os.environ.pop(name, None)
-        else:
-            os.environ[name] = value
+    env.update(
+        OPENAI_BASE_URL=url,
+        OPENAI_API_BASE=url,
+        OPENAI_API_KEY=key,
+        OPENAI_MODEL=model,
+        ANTHROPIC_BASE_URL=url[: -len("/v1")] if url.endswith("/v1") else url,
+        ANTHROPIC_API_KEY=key,
+        ANTHROPIC_MODEL=model,
+        ROLLMILL_TRAJECTORY_ID=example["trajectory_id"],
+        ROLLMILL_EXAMPLE_ID=example["id"],
+        ROLLMILL_GENERATION=str(example["generation"]),
+        ROLLMILL_EPOCH=str(example["epoch"]),
+    )
+    env.pop("ROLLMILL_SEED", None)
+    if example.get("seed") is not None:
+        env["ROLLMILL_SEED"] = str(example["seed"])
 
 
 _KEYS = ("answer", "reward", "metadata", "stop", "error")

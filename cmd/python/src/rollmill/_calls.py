@@ -53,6 +53,7 @@ class Calls(contextlib.ExitStack):
             agent = flags["agent"] if isinstance(flags["agent"], Agent) else Agent(flags["agent"])
             made["rollout", "agent"], made["rollout", "agent-workers"] = "command: " + self._program(agent), agent.concurrency
             del flags["agent"]
+            self.callback(_restore, dict(os.environ))
         if command not in _OF_RUNS:
             return {**{key: value for (_, key), value in made.items()}, **flags}
         given_too = flags.get("set") or []
@@ -94,7 +95,7 @@ class Calls(contextlib.ExitStack):
     def _serve(self, made: Any, io: _stdio.Stdio) -> None:
         if isinstance(made, Agent):
             function = finished(made.function) if made.is_async else made.function
-            _agents.serve(function if made.concurrency > 1 else self._here(_agents.with_environment(function)), io)
+            _agents.serve(function if made.concurrency > 1 else self._here(_attempt(function)), io)
         elif made.is_async:
             made.serve(io)
         else:
@@ -125,6 +126,22 @@ class Calls(contextlib.ExitStack):
 
     def end(self) -> None:
         self._jobs.put(None)
+
+
+def _restore(environ: dict[str, str]) -> None:
+    """Undo what attempts set."""
+    for name in os.environ.keys() - environ.keys():
+        del os.environ[name]
+    os.environ.update(environ)
+
+
+def _attempt(function: Callable[..., Any]) -> Callable[..., Any]:
+    @functools.wraps(function)
+    def call(example: Any) -> Any:
+        _agents.environment(example)
+        return function(example)
+
+    return call
 
 
 def setting(value: Any) -> str:

@@ -24,31 +24,27 @@ def _content(value: Any, seen: dict[int, Any]) -> Any:
     if id(value) in seen:
         return "seen"
     seen[id(value)] = value  # which keeps it alive, and its id its own
-    if isinstance(value, (list, tuple)):
-        return [_content(v, seen) for v in value]
-    if isinstance(value, (set, frozenset)):
-        return sorted(repr(_content(v, seen)) for v in value)
     if isinstance(value, Mapping):
-        return _content([*value.items()], seen)
+        value = [*value.items()]
+    if isinstance(value, (list, tuple, set, frozenset)):
+        parts = [_content(v, seen) for v in value]
+        return parts if isinstance(value, (list, tuple)) else sorted(map(repr, parts))
     if isinstance(value, CodeType):
         return [value.co_code.hex(), value.co_names, _content(value.co_consts, seen)]
     if isinstance(value, FunctionType) and not library(value.__code__.co_filename):
-        closure = [cell.cell_contents for cell in value.__closure__ or () if cell != _EMPTY]
-        globals = [value.__globals__[name] for name in _names(value.__code__) if name in value.__globals__]
-        return _content([value.__code__, value.__defaults__, value.__kwdefaults__, closure, globals], seen)
+        closure = [cell.cell_contents for cell in value.__closure__ or () if cell != CellType()]  # those that have a value yet
+        names = [value.__globals__[name] for name in _names(value.__code__) if name in value.__globals__]
+        return _content([value.__code__, value.__defaults__, value.__kwdefaults__, closure, names], seen)
     kind = value if isinstance(value, type) else type(value)
+    file = getattr(sys.modules.get(kind.__module__), "__file__", None) or ""
+    own = kind.__module__ != "builtins" and not library(file)
     name = [kind.__module__, kind.__qualname__, getattr(value, "__name__", "")]
-    file = getattr(sys.modules.get(kind.__module__), "__file__", None)
-    own = kind.__module__ != "builtins" and not (file and library(file))
     if isinstance(value, type):
         return [name, _content([f for f in vars(value).values() if own and isinstance(f, FunctionType)], seen)]
-    if not callable(value):
-        return name
-    parts = [getattr(value, part, None) for part in ("function", "func", "args", "keywords", "__func__", "__self__")]  # of ours, partials, methods
-    return [name, _content([*parts, vars(value) if own else None], seen), _content(kind, seen)]
-
-
-_EMPTY = CellType()  # of a variable without a value yet
+    if callable(value):  # a decorated function, a partial, a method or an object
+        parts = [getattr(value, part, None) for part in ("function", "func", "args", "keywords", "__func__", "__self__")]
+        return [name, _content([*parts, getattr(value, "__dict__", None) if own else None, kind], seen)]
+    return name
 
 
 def _names(code: CodeType) -> Iterator[str]:

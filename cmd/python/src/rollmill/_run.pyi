@@ -144,7 +144,6 @@ def run(
     metrics_file: _Text | None = ...,
     tensorboard: _Text | None = ...,
     mlflow: _Text | None = ...,
-    rewards: _Rewards | None = ...,
     config: _Text | None = ...,
     set: _Texts | None = ...,
     base: _Texts | None = ...,
@@ -153,6 +152,7 @@ def run(
     log_level: Literal["debug", "info", "warn", "error"] | None = ...,
     log_format: Literal["text", "json"] | None = ...,
     help: bool | None = ...,
+    rewards: _Rewards | None = ...,
 ) -> Result:
     """compute named rewards from stored trajectories"""
 
@@ -404,8 +404,6 @@ def run(
     metrics_file: _Text | None = ...,
     tensorboard: _Text | None = ...,
     mlflow: _Text | None = ...,
-    rewards: _Rewards | None = ...,
-    agent: _Agent | None = ...,
     config: _Text | None = ...,
     set: _Texts | None = ...,
     base: _Texts | None = ...,
@@ -414,6 +412,8 @@ def run(
     log_level: Literal["debug", "info", "warn", "error"] | None = ...,
     log_format: Literal["text", "json"] | None = ...,
     help: bool | None = ...,
+    rewards: _Rewards | None = ...,
+    agent: _Agent | None = ...,
 ) -> Result:
     """run all stages for several epochs in one process"""
 
@@ -451,8 +451,6 @@ def run(
     policy: _Text | None = ...,
     run: _Text | None = ...,
     root: _Text | None = ...,
-    rewards: _Rewards | None = ...,
-    agent: _Agent | None = ...,
     config: _Text | None = ...,
     set: _Texts | None = ...,
     base: _Texts | None = ...,
@@ -461,6 +459,8 @@ def run(
     log_level: Literal["debug", "info", "warn", "error"] | None = ...,
     log_format: Literal["text", "json"] | None = ...,
     help: bool | None = ...,
+    rewards: _Rewards | None = ...,
+    agent: _Agent | None = ...,
 ) -> Result:
     """make a few attempts and show them on one screen; nothing is kept"""
 
@@ -479,8 +479,6 @@ def run(
     metrics_file: _Text | None = ...,
     tensorboard: _Text | None = ...,
     mlflow: _Text | None = ...,
-    rewards: _Rewards | None = ...,
-    agent: _Agent | None = ...,
     config: _Text | None = ...,
     set: _Texts | None = ...,
     base: _Texts | None = ...,
@@ -489,6 +487,8 @@ def run(
     log_level: Literal["debug", "info", "warn", "error"] | None = ...,
     log_format: Literal["text", "json"] | None = ...,
     help: bool | None = ...,
+    rewards: _Rewards | None = ...,
+    agent: _Agent | None = ...,
 ) -> Result:
     """test the engine, the trainer, storage and programs before a run, or one store"""
 
@@ -635,7 +635,6 @@ def run(
     movers: int | None = ...,
     solved_threshold: float | None = ...,
     plot: _Text | None = ...,
-    rewards: _Rewards | None = ...,
     config: _Text | None = ...,
     set: _Texts | None = ...,
     base: _Texts | None = ...,
@@ -692,8 +691,6 @@ def run(
     metrics_file: _Text | None = ...,
     tensorboard: _Text | None = ...,
     mlflow: _Text | None = ...,
-    rewards: _Rewards | None = ...,
-    agent: _Agent | None = ...,
     config: _Text | None = ...,
     set: _Texts | None = ...,
     base: _Texts | None = ...,
@@ -702,6 +699,8 @@ def run(
     log_level: Literal["debug", "info", "warn", "error"] | None = ...,
     log_format: Literal["text", "json"] | None = ...,
     help: bool | None = ...,
+    rewards: _Rewards | None = ...,
+    agent: _Agent | None = ...,
 ) -> Result:
     """measure a policy on held-out examples by rollout and score, without training"""
 
