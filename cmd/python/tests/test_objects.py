@@ -151,7 +151,7 @@ class AgentObjects(InProcess):
         tasks = self.write("tasks.jsonl", "".join(json.dumps({"id": str(i), "question": f"{i} + 1?"}) + "\n" for i in range(3)))
         with sandbox() as url:
             done: dict[str, Any] = self.run_here(
-                "rollout", examples=tasks, generations=2, url=url, model="rollmill/sandbox", agent=agent, out=self.folder / "rollout"
+                "rollout", examples=tasks, generations=2, url=url, model="rollmill/sandbox", agent=agent, out=self.folder / "rollout", agent_workers=3
             ).json
         return done
 

@@ -51,13 +51,13 @@ class Calls(contextlib.ExitStack):
             made["score", "concurrency"] = 1  # or an answer would wait for those of other batches
         if callable(flags.get("agent")):
             agent = flags["agent"] if isinstance(flags["agent"], Agent) else Agent(flags["agent"])
-            made["rollout", "agent"], made["rollout", "agent-workers"] = "command: " + self._program(agent), agent.concurrency
+            made["rollout", "agent"], made["rollout", "agent_workers"] = "command: " + self._program(agent), agent.concurrency
             del flags["agent"]
             self.callback(_restore, dict(os.environ))
         if command not in _OF_RUNS:
             return {**{key: value for (_, key), value in made.items()}, **flags}
         given_too = flags.get("set") or []
-        flags["set"] = [{".".join(key): setting(value) for key, value in made.items()}]
+        flags["set"] = [{f"{section}.{key.replace('_', '-')}": setting(value) for (section, key), value in made.items()}]
         flags["set"] += given_too if isinstance(given_too, list) else [given_too]
         return flags
 

@@ -46,6 +46,7 @@ class Dataset:
         self._address, self._moved = self.uri, None  # type: str, str | None  # as it was opened, for the command
         self._arrow_schema: Any = None
         self._where = ""
+        self._counts: dict[str, int] = {}  # of rows, by filter
 
     def __repr__(self) -> str:
         return f"rollmill.open({self.uri!r})" + (f".filter({self._where!r})" if self._where else "")
@@ -118,7 +119,9 @@ class Dataset:
 
     def __len__(self) -> int:
         if self._where:
-            return sum(1 for _ in self._each(columns=[ID]))
+            if self._where not in self._counts:
+                self._counts[self._where] = sum(1 for _ in self._each(columns=[ID]))
+            return self._counts[self._where]
         return int(self.manifest["rows"] if self._manifest else self._shown["manifest"]["dataset"]["rows"])
 
     @functools.cached_property

@@ -38,10 +38,10 @@ def try_(agent: Any, rewards: Any, examples: Any, n: int = 4, *, config: str | o
     attempt that failed is a row with an error.
     """
     with Calls() as calls, tempfile.TemporaryDirectory(prefix="rollmill-") as folder:
-        flags: dict[str, Any] = {"attempts": n, "json": True, "root": folder, "config": config, "reward": rewards}
+        flags: dict[str, Any] = {"attempts": n, "json": True, "config": config, "reward": rewards}
         flags["agent" if callable(agent) else "set"] = agent if callable(agent) else {"rollout.agent": agent}
         if config is None:
-            flags["config"] = _write(folder, "rollmill.yaml", [{}])
+            flags.update(config=_write(folder, "rollmill.yaml", [{}]), root=folder)
         if not isinstance(examples, (str, os.PathLike)):
             flags["example_count"] = len(examples)
             examples = _write(folder, "examples.jsonl", ({"id": str(i), **example} for i, example in enumerate(examples)))
