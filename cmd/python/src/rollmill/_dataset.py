@@ -12,7 +12,7 @@ import posixpath
 from collections.abc import Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any, overload
 
-from . import _html, _manifest, _rows
+from . import _manifest, _rows
 from ._manifest import DatasetError, Manifest
 from ._need import need
 from ._places import Place
@@ -52,6 +52,8 @@ class Dataset:
         return f"rollmill.open({self.uri!r})" + (f".filter({self._where!r})" if self._where else "")
 
     def _repr_html_(self) -> str:
+        from . import _html
+
         shown = list(itertools.islice(self, _html.FEW))
         return _html.table(shown, f"{self!r}: {len(self)} rows" + (f", the first {len(shown)}" if len(self) > len(shown) else ""))
 
@@ -88,9 +90,9 @@ class Dataset:
         names = columns or self._readable()
         sources = [self._source(name) for name in names or ()]
         skipped = first if self._where else 0
-        found = _rows.rows(
-            self._address, base=self._moved, first=first - skipped, count=count and count + skipped, where=self._where, columns=sources
-        )
+        rows = 1 << 40 if count is None else count + skipped
+        words = ["--format", "json", "--first", str(first - skipped), "--rows", str(rows), "--columns", ",".join(sources) or "all"]
+        found = _rows.show(self._address, *words, *(["--where", self._where] if self._where else []), base=self._moved)
         for row in itertools.islice(found, skipped, None):
             yield Row({name: row.get(source) for name, source in zip(names, sources)} if names else {**row, **{name: row.get(name) for name in _SPARSE}})
 

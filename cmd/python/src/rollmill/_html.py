@@ -18,7 +18,7 @@ def table(rows: Iterable[Mapping[str, Any]], caption: str = "") -> str:
     every = dict.fromkeys(name for row in shown for name in row)
     names = [c for c in (_USUAL if "messages" in every else every) if any(row.get(c) not in (None, "") for row in shown)]
     head = "".join(f"<th>{escape(name)}</th>" for name in names)
-    body = "".join("<tr>" + "".join(f"<td style='text-align:left'>{_cell(row.get(name))}</td>" for name in names) + "</tr>" for row in shown)
+    body = "".join("<tr>" + "".join(f"<td style='text-align:left;vertical-align:top'>{_cell(row.get(name))}</td>" for name in names) + "</tr>" for row in shown)
     return f"<table>{_caption(caption)}<thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>"
 
 

@@ -5,12 +5,10 @@ from __future__ import annotations
 import itertools
 import json
 import os
-import tempfile
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from . import _html, _stdio
-from ._calls import Calls, finished, named, setting
+from . import _stdio
 from ._command import line, start
 from ._dataset import open as open_dataset
 from ._errors import error
@@ -24,6 +22,8 @@ class Attempts(Rows):
     result: dict[str, Any]
 
     def _repr_html_(self) -> str:
+        from . import _html
+
         ends = [_html.conversation(self.result[end]) for end in ("best", "worst") if self.result.get(end)]
         return "".join([_html.table(self), _html.table([self.result["epoch"]], "a whole epoch, estimated"), *ends])
 
@@ -37,6 +37,10 @@ def try_(agent: Any, rewards: Any, examples: Any, n: int = 4, *, config: str | o
     first is attempted. Further settings are rollout's; config has those of a run. An
     attempt that failed is a row with an error.
     """
+    import tempfile  # here, as in run
+
+    from ._calls import Calls, setting
+
     with Calls() as calls, tempfile.TemporaryDirectory(prefix="rollmill-") as folder:
         flags: dict[str, Any] = {"attempts": n, "json": True, "config": config, "reward": rewards}
         flags["agent" if callable(agent) else "set"] = agent if callable(agent) else {"rollout.agent": agent}
@@ -72,6 +76,8 @@ def score(rewards: Any, dataset: Any, n: int = 100) -> Rows:
     its address, open(...).filter(...) or open(...)[:20]. Each row has the rewards by
     name, and an error for those that failed. It stores nothing; run("score") does.
     """
+    from ._calls import finished, named
+
     functions = {}
     for name, value in named(rewards):
         made = value if isinstance(value, Reward) or not callable(value) else reward(value)

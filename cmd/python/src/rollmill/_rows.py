@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 import json
-import tempfile
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from typing import Any
 
-from . import _html
 from ._command import program
 from ._errors import error
 
@@ -16,6 +14,8 @@ class Row(dict[str, Any]):
     """A row by its columns. A notebook shows its conversation."""
 
     def _repr_html_(self) -> str:
+        from . import _html
+
         return _html.conversation(self)
 
 
@@ -23,12 +23,15 @@ class Rows(list[Row]):
     """Some rows. A notebook shows them as a table."""
 
     def _repr_html_(self) -> str:
+        from . import _html
+
         return _html.table(self)
 
 
 def show(uri: str, *words: str, base: str | None) -> Iterator[dict[str, Any]]:
     """The JSON objects that `rollmill show` prints."""
     import subprocess
+    import tempfile
 
     args = [program(), "show", "--quiet", *words, *(["--base", base] if base else []), uri]
     with tempfile.TemporaryFile() as said, subprocess.Popen(args, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=said) as process:
@@ -42,11 +45,3 @@ def show(uri: str, *words: str, base: str | None) -> Iterator[dict[str, Any]]:
         if code := process.wait():
             said.seek(0)
             raise error(args, code, said.read().decode(errors="replace"))
-
-
-def rows(uri: str, *, base: str | None, first: int = 0, count: int | None = None, where: str = "", columns: Sequence[str] | None = None) -> Iterator[dict[str, Any]]:
-    """The columns of rows, of which those that are not there are None."""
-    words = ["--format", "json", "--first", str(first), "--rows", str(1 << 40 if count is None else count)]
-    words += ["--where", where] if where else []
-    words += ["--columns", ",".join(columns) if columns else "all"]
-    return show(uri, *words, base=base)
