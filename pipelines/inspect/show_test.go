@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"errors"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -30,6 +31,9 @@ func TestShowReadsOnlyItsColumns(t *testing.T) {
 		v, err := Show(storage.Wrapping(t.Context(), moved.Wrap), rollout.URI(), o)
 		if err != nil || !o.Failed && len(v.Rows) != o.Rows {
 			t.Errorf("%+v: %d rows, %v", o, len(v.Rows), err)
+		}
+		if names := v.Columns; !slices.Contains(names, "failure_class") || slices.Contains(names, "messages.role") {
+			t.Errorf("%+v: its columns are %q", o, names)
 		}
 		light := rollout.Bytes / 10
 		if o.Sort != "" { // all light columns are
