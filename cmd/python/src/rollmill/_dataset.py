@@ -124,7 +124,12 @@ class Dataset:
             if self._where not in self._counts:
                 self._counts[self._where] = sum(1 for _ in self._each(columns=[ID]))
             return self._counts[self._where]
-        return int(self.manifest["rows"] if self._manifest else self._shown["manifest"]["dataset"]["rows"])
+        if self._manifest:
+            return int(self.manifest["rows"])
+        if not importlib.util.find_spec("pyarrow"):
+            return int(self._shown["manifest"]["dataset"]["rows"])
+        parquet = need("pyarrow.parquet", "counting rows of plain Parquet", "pyarrow")
+        return sum(parquet.ParquetFile(self._input(part), memory_map=False).metadata.num_rows for part in self._parts)
 
     @functools.cached_property
     def _shown(self) -> dict[str, Any]:
