@@ -21,10 +21,18 @@ func each[T any](ctx context.Context, d *Dataset, table string, r Range, rows in
 			yield(nil, err)
 			return
 		}
-		defer rd.Close()
+		rd.Each(rows)(yield)
+	}
+}
+
+// Each yields the rows that are left, as the function Each does, and closes the reader.
+// So many rows are decoded at once.
+func (r *Reader[T]) Each(rows int) iter.Seq2[*T, error] {
+	return func(yield func(*T, error) bool) {
+		defer r.Close()
 		buf := make([]T, rows)
 		for {
-			n, err := rd.Read(buf)
+			n, err := r.Read(buf)
 			for i := range buf[:n] {
 				if !yield(&buf[i], nil) {
 					return

@@ -93,13 +93,8 @@ func offer(lists []*GroupList, g *formats.GroupStats) {
 // GroupLists returns the best, the worst and the most uncertain groups of a dataset of
 // groups, without their members.
 func GroupLists(ctx context.Context, d *dataset.Dataset) ([]*GroupList, error) {
-	r, err := dataset.NewReader[formats.GroupStats](ctx, d, formats.TableGroups,
-		dataset.Range{Rows: d.Tables[formats.TableGroups].Rows})
-	if err != nil {
-		return nil, err
-	}
 	lists := newLists()
-	return lists, batches(r, func(_ int64, g *formats.GroupStats) { offer(lists, g) })
+	return lists, each(ctx, d, formats.TableGroups, func(_ int64, g *formats.GroupStats) { offer(lists, g) })
 }
 
 // examine reads what a run's page needs: light columns of every row once, and nothing
@@ -165,30 +160,31 @@ func (s *study) rollout(seed uint64, validation bool) func(context.Context, *dat
 		if err != nil {
 			return err
 		}
-		err = batches(r, func(n int64, t *formats.Trajectory) {
+		n := int64(0)
+		for t, err := range r.Each(64) {
+			if err != nil {
+				return err
+			}
 			row := validate.WideRow(n, t)
 			doctor.Row(&row)
 			from.add(seed, n, t.TrajectoryID)
 			if row.Valid() {
 				lengths.add(float64(cmp.Or(t.SampledTokens, t.CompletionTokens)))
 			}
-		})
+			n++
+		}
 		if !validation && lengths.n > 0 {
 			s.lengths[e] = lengths
 		}
 		s.strata = append(s.strata, from)
 		s.findings = append(s.findings, doctor.Found(d.URI())...)
-		return err
+		return nil
 	}
 }
 
 func (s *study) scores(ctx context.Context, d *dataset.Dataset, e int) error {
 	doctor, rewards := doctor(), &counts{}
-	r, err := dataset.NewReader[formats.Score](ctx, d, "", d.All())
-	if err != nil {
-		return err
-	}
-	err = batches(r, func(n int64, t *formats.Score) {
+	err := each(ctx, d, "", func(n int64, t *formats.Score) {
 		row := validate.ScoreRow(n, t)
 		doctor.Row(&row)
 		if t.Reward != nil {
@@ -206,12 +202,7 @@ func (s *study) groups(ctx context.Context, d *dataset.Dataset, e int) error {
 	doctor := doctor()
 	doctor.WantsGroups() // from their statistics
 	first := !s.hasGroups()
-	r, err := dataset.NewReader[formats.GroupStats](ctx, d, formats.TableGroups,
-		dataset.Range{Rows: d.Tables[formats.TableGroups].Rows})
-	if err != nil {
-		return err
-	}
-	err = batches(r, func(_ int64, g *formats.GroupStats) {
+	err := each(ctx, d, formats.TableGroups, func(_ int64, g *formats.GroupStats) {
 		doctor.Group(g)
 		if first {
 			offer(s.lists, g)
@@ -229,21 +220,7 @@ func (s *study) groups(ctx context.Context, d *dataset.Dataset, e int) error {
 			}
 		}
 	}
-	err = members(ctx, d, doctor, of)
-	s.findings = append(s.findings, doctor.Found(d.URI())...)
-	return err
-}
-
-func (s *study) hasGroups() bool { return len(s.lists[0].Groups) > 0 }
-
-// members shows a group dataset's rows to a doctor, and adds them to the groups that
-// are shown.
-func members(ctx context.Context, d *dataset.Dataset, doctor *validate.Doctor, of map[string][]*ShownGroup) error {
-	r, err := dataset.NewReader[formats.Member](ctx, d, "", d.All())
-	if err != nil {
-		return err
-	}
-	return batches(r, func(n int64, m *formats.Member) {
+	err = each(ctx, d, "", func(n int64, m *formats.Member) {
 		row := validate.MemberRow(n, m)
 		doctor.Row(&row)
 		for _, g := range of[m.GroupID] {
@@ -252,7 +229,11 @@ func members(ctx context.Context, d *dataset.Dataset, doctor *validate.Doctor, o
 			}
 		}
 	})
+	s.findings = append(s.findings, doctor.Found(d.URI())...)
+	return err
 }
+
+func (s *study) hasGroups() bool { return len(s.lists[0].Groups) > 0 }
 
 // extremes returns the members of the greatest and of the least reward.
 func (g *ShownGroup) extremes() []ShownMember {
@@ -327,13 +308,22 @@ func lookup[T any](ctx context.Context, uri, table string, f func(int64, *T)) er
 	if err != nil || d == nil {
 		return err
 	}
+	return each(ctx, d, table, f)
+}
+
+// each calls f with the rows of a table, in order.
+func each[T any](ctx context.Context, d *dataset.Dataset, table string, f func(int64, *T)) error {
 	all := d.All()
 	if table != "" {
-		all = dataset.Range{Rows: d.Tables[table].Rows}
+		all.Rows = d.Tables[table].Rows
 	}
-	r, err := dataset.NewReader[T](ctx, d, table, all)
-	if err != nil {
-		return err
+	row := int64(0)
+	for t, err := range dataset.Each[T](ctx, d, table, all) {
+		if err != nil {
+			return err
+		}
+		f(row, t)
+		row++
 	}
-	return batches(r, f)
+	return nil
 }

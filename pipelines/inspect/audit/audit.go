@@ -182,17 +182,11 @@ func (a *auditor) look(ctx context.Context, d *dataset.Dataset) error {
 // groups, and its rows to the other checks.
 func (a *auditor) show(ctx context.Context, d *dataset.Dataset, doctor *validate.Doctor) error {
 	if stats, has := d.Tables[formats.TableGroups]; has && doctor.WantsGroups() {
-		r, err := dataset.NewReader[formats.GroupStats](ctx, d, formats.TableGroups, dataset.Range{Rows: stats.Rows})
-		if err != nil {
-			return err
-		}
-		if err := batches(r, func(_ int64, list []formats.GroupStats) error {
-			for i := range list {
-				doctor.Group(&list[i])
+		for g, err := range dataset.Each[formats.GroupStats](ctx, d, formats.TableGroups, dataset.Range{Rows: stats.Rows}) {
+			if err != nil {
+				return err
 			}
-			return nil
-		}); err != nil {
-			return err
+			doctor.Group(g)
 		}
 	}
 	wanted, payload := doctor.WantsRows()

@@ -159,14 +159,16 @@ func distinct(ctx context.Context, d *dataset.Dataset, f func(row int64, e *exam
 		return err
 	}
 	var last example
-	return batches(r, func(first int64, list []example) error {
-		for i := range list {
-			e := &list[i]
-			if row := first + int64(i); row == 0 || !e.says(&last) {
-				last = e.clone()
-				f(row, &last)
-			}
+	row := int64(0)
+	for e, err := range r.Each(batch) {
+		if err != nil {
+			return err
 		}
-		return nil
-	})
+		if row == 0 || !e.says(&last) {
+			last = e.clone()
+			f(row, &last)
+		}
+		row++
+	}
+	return nil
 }

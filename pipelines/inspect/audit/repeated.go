@@ -73,14 +73,13 @@ func twice(of []xxh3.Uint128, few map[xxh3.Uint128]bool) (n int64) {
 }
 
 func eachID(ctx context.Context, d *dataset.Dataset, f func(row int64, id string, key xxh3.Uint128)) error {
-	r, err := dataset.NewReader[ids](ctx, d, "", d.All())
-	if err != nil {
-		return err
-	}
-	return batches(r, func(first int64, list []ids) error {
-		for i := range list {
-			f(first+int64(i), list[i].TrajectoryID, xxh3.HashString128(list[i].TrajectoryID))
+	row := int64(0)
+	for r, err := range dataset.Each[ids](ctx, d, "", d.All()) {
+		if err != nil {
+			return err
 		}
-		return nil
-	})
+		f(row, r.TrajectoryID, xxh3.HashString128(r.TrajectoryID))
+		row++
+	}
+	return nil
 }

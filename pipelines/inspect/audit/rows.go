@@ -3,7 +3,7 @@ package audit
 import (
 	"context"
 	"errors"
-	"io"
+	"iter"
 
 	"github.com/rollmill/rollmill/formats"
 	"github.com/rollmill/rollmill/formats/dataset"
@@ -25,40 +25,43 @@ func rows(ctx context.Context, d *dataset.Dataset, payload bool, f func(*validat
 	if err != nil {
 		return err
 	}
-	return batches(r, func(first int64, list []formats.Trajectory) error {
-		for i := range list {
-			r := validate.WideRow(first+int64(i), &list[i])
-			f(&r)
-		}
-		return nil
-	})
-}
-
-// thin reads a thin dataset together with its base.
-func thin[T any](ctx context.Context, d *dataset.Dataset, f func(*validate.Row), row func(int64, *T) validate.Row) error {
-	base, err := openBase(ctx, d)
-	if err != nil {
-		return err
-	}
-	defer base.close()
-	r, err := dataset.NewReader[T](ctx, d, "", d.All())
-	if err != nil {
-		return err
-	}
-	return batches(r, func(first int64, list []T) error {
-		of, err := base.read(len(list))
+	row := int64(0)
+	for t, err := range r.Each(batch) {
 		if err != nil {
 			return err
 		}
-		for i := range list {
-			r := row(first+int64(i), &list[i])
-			if of != nil {
-				r.Tokens, r.Base = &of[i].SampledTokens, of[i].TrajectoryID
-			}
-			f(&r)
+		r := validate.WideRow(row, t)
+		f(&r)
+		row++
+	}
+	return nil
+}
+
+// batch is the number of rows with payload in memory at once.
+const batch = 64
+
+// thin reads a thin dataset together with its base. If the base is missing or damaged,
+// another check reports it, and these checks run without it.
+func thin[T any](ctx context.Context, d *dataset.Dataset, f func(*validate.Row), row func(int64, *T) validate.Row) error {
+	base, stop := iter.Pull2(eachBase(ctx, d))
+	defer stop()
+	n := int64(0)
+	for t, err := range dataset.Each[T](ctx, d, "", d.All()) {
+		if err != nil {
+			return err
 		}
-		return nil
-	})
+		of, err, has := base()
+		if err != nil && !errors.Is(err, formats.ErrInvalid) {
+			return err
+		}
+		r := row(n, t)
+		if has && err == nil {
+			r.Tokens, r.Base = &of.SampledTokens, of.TrajectoryID
+		}
+		f(&r)
+		n++
+	}
+	return nil
 }
 
 // baseRow has the columns of a base that the checks of a thin dataset use.
@@ -67,73 +70,10 @@ type baseRow struct {
 	SampledTokens int32  `parquet:"sampled_tokens,delta"`
 }
 
-// baseReader reads a base along with a thin dataset. If the base is missing or
-// damaged, another check reports it, and these checks run without it.
-type baseReader struct {
-	r   *dataset.Reader[baseRow] // nil without a base
-	buf []baseRow
-}
-
-func openBase(ctx context.Context, d *dataset.Dataset) (*baseReader, error) {
+func eachBase(ctx context.Context, d *dataset.Dataset) iter.Seq2[*baseRow, error] {
 	base, err := d.OpenBase(ctx)
 	if err != nil {
-		return &baseReader{}, ignoreDamage(err)
+		return func(yield func(*baseRow, error) bool) { yield(nil, err) }
 	}
-	r, err := dataset.NewReader[baseRow](ctx, base, "", base.All())
-	return &baseReader{r: r, buf: make([]baseRow, batch)}, err
-}
-
-// ignoreDamage returns nil for damage of a base, which another check reports.
-func ignoreDamage(err error) error {
-	if errors.Is(err, formats.ErrInvalid) {
-		return nil
-	}
-	return err
-}
-
-// read returns the base's rows for the next n rows, or nil without a base.
-func (b *baseReader) read(n int) ([]baseRow, error) {
-	if b.r == nil {
-		return nil, nil
-	}
-	got, err := b.r.Read(b.buf[:n])
-	if got == n {
-		return b.buf[:n], nil
-	}
-	b.close()
-	b.r = nil
-	if errors.Is(err, io.EOF) {
-		return nil, nil
-	}
-	return nil, ignoreDamage(err)
-}
-
-func (b *baseReader) close() {
-	if b.r != nil {
-		b.r.Close()
-	}
-}
-
-// batch is the number of rows in memory at once.
-const batch = 64
-
-// batches calls f with the rows of a reader in order, and closes the reader.
-func batches[T any](r *dataset.Reader[T], f func(first int64, list []T) error) error {
-	defer r.Close()
-	buf := make([]T, batch)
-	for first := int64(0); ; {
-		n, err := r.Read(buf)
-		if n > 0 {
-			if err := f(first, buf[:n]); err != nil {
-				return err
-			}
-		}
-		first += int64(n)
-		if errors.Is(err, io.EOF) {
-			return nil
-		}
-		if err != nil {
-			return err
-		}
-	}
+	return dataset.Each[baseRow](ctx, base, "", base.All())
 }
