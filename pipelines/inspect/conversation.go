@@ -66,7 +66,11 @@ func Converse(ctx context.Context, uri, id string) (*Conversation, error) {
 	if d, ok := decided[at.id]; ok {
 		c.Decision = &d
 	}
-	c.Trains, c.Why = fate(c.t, c.Decision, c.noAdvantage())
+	noAdvantage := ""
+	if c.Group != nil {
+		noAdvantage = c.Group.NoAdvantage
+	}
+	c.Trains, c.Why = fate(c.t, c.Decision, noAdvantage)
 	return c, nil
 }
 
@@ -139,13 +143,6 @@ func (c *Conversation) grouped(ctx context.Context, d *dataset.Dataset) error {
 	return nil
 }
 
-func (c *Conversation) noAdvantage() string {
-	if c.Group == nil {
-		return ""
-	}
-	return c.Group.NoAdvantage
-}
-
 // decisions returns what curate decided of some trajectories: in the dataset itself,
 // or in the curated dataset that was made from it and is beside it.
 func decisions(ctx context.Context, d *dataset.Dataset, ids []string) (map[string]Curated, error) {
@@ -153,19 +150,14 @@ func decisions(ctx context.Context, d *dataset.Dataset, ids []string) (map[strin
 	if from == nil || err != nil {
 		return nil, err
 	}
-	type decision struct {
-		TrajectoryID string `parquet:"trajectory_id"`
-		Kept         bool   `parquet:"kept"`
-		Reason       string `parquet:"reason,optional,dict"`
-		Detail       string `parquet:"detail,optional"`
-	}
 	asked := make(map[string]bool, len(ids))
 	for _, id := range ids {
 		asked[id] = true
 	}
 	out := map[string]Curated{}
 	row := int64(0)
-	for r, err := range dataset.Each[decision](ctx, from, formats.TableDecisions, allOf(from, formats.TableDecisions)) {
+	table := formats.TableDecisions
+	for r, err := range dataset.Each[formats.Decision](ctx, from, table, allOf(from, table)) {
 		if err != nil {
 			return nil, err
 		}

@@ -1,6 +1,7 @@
 package inspect
 
 import (
+	"cmp"
 	"fmt"
 	"io"
 	"slices"
@@ -34,7 +35,7 @@ func (c *Conversation) facts(p *page) {
 	p.field("trajectory", "%s: example %q, epoch %d, generation %d", Line(t.TrajectoryID), t.ExampleID, t.Epoch, t.Generation)
 	p.field("dataset", "%s", c.Appearance)
 	p.field("status", "%s (%s)%s", Line(t.Status), Line(t.StopReason), because(t.FailureClass, t.Error))
-	p.field("model", "%s, policy version %s", orDash(Line(t.Model)), whole(t.PolicyVersion))
+	p.field("model", "%s, policy version %s", cmp.Or(Line(t.Model), "-"), whole(t.PolicyVersion))
 	p.field("tokens", "%s, %s; %s, %s, %s", plural.Of(t.PromptTokens, "prompt token"),
 		plural.Of(t.SampledTokens, "sampled token"),
 		plural.Of(len(t.Calls), "call"), plural.Of(len(t.Messages), "message"),
@@ -108,7 +109,7 @@ func (c *Conversation) notes(i int) string {
 		if mean := meanLogprob(m); mean != nil {
 			add(fmt.Sprintf("mean logprob %.4g", *mean))
 		}
-		add("finish " + orDash(Line(m.FinishReason)))
+		add("finish " + cmp.Or(Line(m.FinishReason), "-"))
 		if m.Call >= 0 {
 			add(fmt.Sprintf("call %d", m.Call))
 		}

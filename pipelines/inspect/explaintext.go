@@ -1,6 +1,7 @@
 package inspect
 
 import (
+	"cmp"
 	"fmt"
 	"io"
 	"strings"
@@ -50,7 +51,7 @@ func (t *RolloutStep) text(b *strings.Builder) {
 	if t.FailureClass != "" {
 		fmt.Fprintf(b, ", %s: %s", Line(t.FailureClass), oneLine(t.Error))
 	}
-	fmt.Fprintf(b, "; model %s, policy version %s\n", orDash(Line(t.Model)), whole(t.PolicyVersion))
+	fmt.Fprintf(b, "; model %s, policy version %s\n", cmp.Or(Line(t.Model), "-"), whole(t.PolicyVersion))
 	fmt.Fprintf(b, "          %s, %s, %s, %s\n", plural.Of(t.Calls, "call"), plural.Of(t.PromptTokens, "prompt token"),
 		plural.Of(t.SampledTokens, "sampled token"), plural.Of(t.Branches, "branch"))
 	writeTraceback(b, t.Traceback)
@@ -130,7 +131,7 @@ func (g *Grouped) text(b *strings.Builder) {
 func (c *Curated) text(b *strings.Builder) {
 	fmt.Fprintf(b, "\ncurate    %s\n", c.URI)
 	if c.Kept {
-		fmt.Fprintf(b, "          kept by %s\n", orDash(strings.Join(c.Rules, ", ")))
+		fmt.Fprintf(b, "          kept by %s\n", cmp.Or(strings.Join(c.Rules, ", "), "-"))
 		return
 	}
 	fmt.Fprintf(b, "          dropped: %s%s\n", Line(c.Reason), because("", c.Detail))
@@ -176,13 +177,6 @@ func whole(x *int64) string {
 		return "unknown"
 	}
 	return fmt.Sprint(*x)
-}
-
-func orDash(s string) string {
-	if s == "" {
-		return "-"
-	}
-	return s
 }
 
 func oneLine(s string) string { return shorten(Line(s), textWidth) }

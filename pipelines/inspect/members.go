@@ -64,18 +64,26 @@ func membersOf(ctx context.Context, uri, id string) (*joined.Source, []int64, er
 	if err != nil {
 		return nil, nil, err
 	}
-	groups := groupsOf(ctx, s.Rows)
+	type member struct {
+		ExampleID string `parquet:"example_id,dict"`
+		Epoch     int32  `parquet:"epoch,delta"`
+		GroupID   string `parquet:"group_id,optional,dict"` // scores have none
+	}
 	var rows []int64
 	var some []string
 	row := int64(0)
-	for group, err := range groups {
+	for r, err := range dataset.Each[member](ctx, s.Rows, "", s.Rows.All()) {
 		if err != nil {
 			return nil, nil, err
+		}
+		group := r.GroupID
+		if group == "" {
+			group = formats.GroupID(r.ExampleID, int(r.Epoch))
 		}
 		if group == id {
 			rows = append(rows, row)
 		} else if len(some) < maxNamed && !slices.Contains(some, group) {
-			some = append(some, group)
+			some = append(some, strings.Clone(group))
 		}
 		row++
 	}
@@ -87,48 +95,6 @@ func membersOf(ctx context.Context, uri, id string) (*joined.Source, []int64, er
 		hint = "its groups are " + strings.Join(some, ", ") + ", ..."
 	}
 	return nil, nil, formats.Invalid(s.Rows.URI(), hint, nil, "it has no group %q", id)
-}
-
-// groupsOf yields the id of each row's group.
-func groupsOf(ctx context.Context, d *dataset.Dataset) func(func(string, error) bool) {
-	type score struct {
-		ExampleID string `parquet:"example_id,dict"`
-		Epoch     int32  `parquet:"epoch,delta"`
-	}
-	type wide struct {
-		ExampleID string `parquet:"example_id,dict"`
-		Epoch     int32  `parquet:"epoch,delta"`
-		GroupID   string `parquet:"group_id,optional,dict"`
-	}
-	type member struct {
-		GroupID string `parquet:"group_id,dict"`
-	}
-	switch d.Kind {
-	case formats.KindScores:
-		return column(ctx, d, func(r *score) string { return formats.GroupID(r.ExampleID, int(r.Epoch)) })
-	case formats.KindGroups:
-		return column(ctx, d, func(r *member) string { return r.GroupID })
-	}
-	return column(ctx, d, func(r *wide) string {
-		if r.GroupID != "" {
-			return r.GroupID
-		}
-		return formats.GroupID(r.ExampleID, int(r.Epoch))
-	})
-}
-
-func column[T any](ctx context.Context, d *dataset.Dataset, of func(*T) string) func(func(string, error) bool) {
-	return func(yield func(string, error) bool) {
-		for r, err := range dataset.Each[T](ctx, d, "", d.All()) {
-			if err != nil {
-				yield("", err)
-				return
-			}
-			if !yield(strings.Clone(of(r)), nil) {
-				return
-			}
-		}
-	}
 }
 
 // add reads the members twice: for the messages that all share, then for the first

@@ -96,10 +96,7 @@ func RawGroup(ctx context.Context, uri, id string, f func(Row) error) error {
 
 // eachSelected calls f with each selected row.
 func eachSelected(ctx context.Context, d *dataset.Dataset, o Options, f func(Row) error) error {
-	total := d.Manifest.Rows
-	if o.Table != "" {
-		total = d.Tables[o.Table].Rows
-	}
+	total := tableRows(d, o.Table)
 	if o.First < 0 || o.First > total {
 		return formats.Invalid(d.URI(), "rows count from 0", nil, "row %d is not among its %d", o.First, total)
 	}
@@ -129,10 +126,7 @@ func groupSizes(ctx context.Context, d *dataset.Dataset) (*GroupSizes, error) {
 		return nil, nil
 	}
 	g := &GroupSizes{}
-	type size struct {
-		Count int32 `parquet:"count,delta"`
-	}
-	for s, err := range dataset.Each[size](ctx, d, formats.TableGroups, allOf(d, formats.TableGroups)) {
+	for s, err := range dataset.Each[formats.GroupStats](ctx, d, formats.TableGroups, allOf(d, formats.TableGroups)) {
 		if err != nil {
 			return nil, err
 		}

@@ -130,16 +130,7 @@ func (s *Trace) grouped(ctx context.Context, d *dataset.Dataset, id string, wher
 
 // statistics adds the statistics of the group.
 func (g *Grouped) statistics(ctx context.Context, d *dataset.Dataset) error {
-	type stats struct {
-		GroupID string   `parquet:"group_id"`
-		Count   int32    `parquet:"count,delta"`
-		Valid   int32    `parquet:"valid,delta"`
-		Mean    *float64 `parquet:"mean,optional"`
-		StdPop  *float64 `parquet:"std_pop,optional"`
-		Min     *float64 `parquet:"min,optional"`
-		Max     *float64 `parquet:"max,optional"`
-	}
-	for r, err := range dataset.Each[stats](ctx, d, formats.TableGroups, allOf(d, formats.TableGroups)) {
+	for r, err := range dataset.Each[formats.GroupStats](ctx, d, formats.TableGroups, allOf(d, formats.TableGroups)) {
 		if err != nil {
 			return err
 		}

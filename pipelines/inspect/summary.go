@@ -1,12 +1,12 @@
 package inspect
 
 import (
+	"cmp"
 	"context"
 	"math"
 	"slices"
 	"strings"
 
-	"github.com/rollmill/rollmill/formats"
 	"github.com/rollmill/rollmill/formats/dataset"
 )
 
@@ -80,10 +80,15 @@ func (s *Spread) count(v float64) {
 	}
 }
 
-// light are the columns that a summary reads, of every kind of dataset.
+// light are the columns that a summary reads, of every kind of dataset: a kind lacks some.
 type light struct {
-	id, status, failure string
-	reward, advantage   *float64
+	ID           string   `parquet:"trajectory_id"`
+	Status       string   `parquet:"status,dict"`
+	Reward       *float64 `parquet:"reward,optional"`
+	Advantage    *float64 `parquet:"advantage,optional"`
+	FailureClass string   `parquet:"failure_class,optional,dict"`
+	Failure      string   `parquet:"failure,optional,dict"`
+	NoAdvantage  string   `parquet:"no_advantage,optional,dict"`
 }
 
 // summarized reads the light columns of a dataset, and those of its base, if that
@@ -91,33 +96,34 @@ type light struct {
 func summarized(ctx context.Context, d *dataset.Dataset) (*Summary, error) {
 	s := &Summary{Statuses: map[string]int64{}, Lacking: map[string]int64{}}
 	lowest := math.Inf(1)
-	err := eachLight(ctx, d, func(r light) {
-		s.Statuses[r.status]++
-		if r.failure != "" {
-			s.Lacking[r.failure]++
-		}
-		if r.advantage != nil {
-			s.Advantage.add(*r.advantage)
-		}
-		if r.reward == nil {
-			return
-		}
-		if s.Reward.add(*r.reward); *r.reward < lowest {
-			lowest, s.Lowest = *r.reward, strings.Clone(r.id)
-		}
-	})
-	if err != nil {
-		return nil, err
-	}
-	if s.Reward.Count > 0 {
-		s.Reward.bins()
-		err := eachLight(ctx, d, func(r light) {
-			if r.reward != nil && !math.IsNaN(*r.reward) && !math.IsInf(*r.reward, 0) {
-				s.Reward.count(*r.reward)
-			}
-		})
+	for r, err := range dataset.Each[light](ctx, d, "", d.All()) {
 		if err != nil {
 			return nil, err
+		}
+		s.Statuses[r.Status]++
+		if why := cmp.Or(r.FailureClass, r.Failure, r.NoAdvantage); why != "" {
+			s.Lacking[why]++
+		}
+		if r.Advantage != nil {
+			s.Advantage.add(*r.Advantage)
+		}
+		if r.Reward == nil {
+			continue
+		}
+		if s.Reward.add(*r.Reward); *r.Reward < lowest {
+			lowest, s.Lowest = *r.Reward, strings.Clone(r.ID)
+		}
+	}
+	if s.Reward.Count == 0 {
+		return s, s.tokens(ctx, d)
+	}
+	s.Reward.bins()
+	for r, err := range dataset.Each[light](ctx, d, "", d.All()) {
+		if err != nil {
+			return nil, err
+		}
+		if r.Reward != nil && !math.IsNaN(*r.Reward) && !math.IsInf(*r.Reward, 0) {
+			s.Reward.count(*r.Reward)
 		}
 	}
 	return s, s.tokens(ctx, d)
@@ -139,47 +145,6 @@ func (s *Summary) tokens(ctx context.Context, d *dataset.Dataset) error {
 		}
 		s.Prompt.add(float64(r.Prompt))
 		s.Sampled.add(float64(r.Sampled))
-	}
-	return nil
-}
-
-// eachLight calls f with the light columns of each row. f must not keep texts.
-func eachLight(ctx context.Context, d *dataset.Dataset, f func(light)) error {
-	switch d.Kind {
-	case formats.KindScores:
-		type row struct {
-			ID      string   `parquet:"trajectory_id"`
-			Status  string   `parquet:"status,dict"`
-			Reward  *float64 `parquet:"reward,optional"`
-			Failure string   `parquet:"failure,optional,dict"`
-		}
-		return lightOf(ctx, d, func(r *row) { f(light{r.ID, r.Status, r.Failure, r.Reward, nil}) })
-	case formats.KindGroups:
-		type row struct {
-			ID        string   `parquet:"trajectory_id"`
-			Status    string   `parquet:"status,dict"`
-			Reward    *float64 `parquet:"reward,optional"`
-			Advantage *float64 `parquet:"advantage,optional"`
-			Failure   string   `parquet:"no_advantage,optional,dict"`
-		}
-		return lightOf(ctx, d, func(r *row) { f(light{r.ID, r.Status, r.Failure, r.Reward, r.Advantage}) })
-	}
-	type row struct {
-		ID        string   `parquet:"trajectory_id"`
-		Status    string   `parquet:"status,dict"`
-		Failure   string   `parquet:"failure_class,optional,dict"`
-		Reward    *float64 `parquet:"reward,optional"`
-		Advantage *float64 `parquet:"advantage,optional"`
-	}
-	return lightOf(ctx, d, func(r *row) { f(light{r.ID, r.Status, r.Failure, r.Reward, r.Advantage}) })
-}
-
-func lightOf[T any](ctx context.Context, d *dataset.Dataset, f func(*T)) error {
-	for r, err := range dataset.Each[T](ctx, d, "", d.All()) {
-		if err != nil {
-			return err
-		}
-		f(r)
 	}
 	return nil
 }

@@ -155,9 +155,10 @@ func modTime(ctx context.Context, d *dataset.Dataset, e *Epoch) error {
 	return err
 }
 
-// scoreColumns has the columns of scores that the report reads.
+// scoreColumns has the columns of scores and of curated rows that the report reads.
 type scoreColumns struct {
 	ExampleID string                `parquet:"example_id,dict"`
+	GroupID   string                `parquet:"group_id,optional,dict"` // of curated rows
 	Status    string                `parquet:"status,dict"`
 	Reward    *float64              `parquet:"reward,optional"`
 	Rewards   []formats.NamedReward `parquet:"rewards,list"`
@@ -178,9 +179,10 @@ func readValidation(ctx context.Context, d *dataset.Dataset, e *Epoch) (err erro
 	return err
 }
 
+// sampleOf summarizes rows, by example, or by group if they have one.
 func sampleOf(ctx context.Context, d *dataset.Dataset) (*Sample, error) {
 	var s summary
-	err := dataset.Groups(ctx, d, "", d.All(), func(r *scoreColumns) string { return r.ExampleID },
+	err := dataset.Groups(ctx, d, "", d.All(), func(r *scoreColumns) string { return cmp.Or(r.GroupID, r.ExampleID) },
 		func(_ int64, rows []scoreColumns) error {
 			for i := range rows {
 				s.add(rows[i].Status, rows[i].Reward, rows[i].Rewards)
@@ -191,28 +193,11 @@ func sampleOf(ctx context.Context, d *dataset.Dataset) (*Sample, error) {
 	return s.sample(), err
 }
 
-// keptColumns has the columns of curated rows that the report reads.
-type keptColumns struct {
-	GroupID string                `parquet:"group_id,optional,dict"`
-	Status  string                `parquet:"status,dict"`
-	Reward  *float64              `parquet:"reward,optional"`
-	Rewards []formats.NamedReward `parquet:"rewards,list"`
-}
-
-func readCurate(ctx context.Context, d *dataset.Dataset, e *Epoch) error {
-	var s summary
-	err := dataset.Groups(ctx, d, "", d.All(), func(r *keptColumns) string { return r.GroupID },
-		func(_ int64, rows []keptColumns) error {
-			for i := range rows {
-				s.add(rows[i].Status, rows[i].Reward, rows[i].Rewards)
-			}
-			s.end()
-			return nil
-		})
-	if err != nil {
+func readCurate(ctx context.Context, d *dataset.Dataset, e *Epoch) (err error) {
+	if e.Kept, err = sampleOf(ctx, d); err != nil {
 		return err
 	}
-	e.Kept, e.Drops = s.sample(), d.Drops
+	e.Drops = d.Drops
 	e.Curriculum, err = curriculumOf(ctx, d)
 	return err
 }

@@ -92,13 +92,7 @@ func histograms(title, axis string, ink int, of map[int]*counts) figure {
 	for _, c := range of {
 		low, high = min(low, c.low()), max(high, c.high())
 	}
-	shown := epochs
-	if len(epochs) > maxHistograms {
-		shown = nil
-		for i := range maxHistograms {
-			shown = append(shown, epochs[i*(len(epochs)-1)/(maxHistograms-1)])
-		}
-	}
+	shown := spread(epochs, maxHistograms)
 	return figure{width: 8 * vg.Inch, row: 2.2 * vg.Inch, columns: min(3, max(1, len(shown))),
 		plots: func(t theme) ([]*plot.Plot, error) {
 			var out []*plot.Plot

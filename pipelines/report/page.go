@@ -209,11 +209,11 @@ func (s *study) trajectories(ctx context.Context, p *page, budget int) error {
 }
 
 // spread returns at most n of the epochs, the first and the last among them.
-func spread(epochs []Epoch, n int) []Epoch {
+func spread[E any](epochs []E, n int) []E {
 	if len(epochs) <= n {
 		return epochs
 	}
-	out := make([]Epoch, n)
+	out := make([]E, n)
 	for i := range out {
 		out[i] = epochs[i*(len(epochs)-1)/(n-1)]
 	}

@@ -16,6 +16,7 @@
 package report
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"time"
@@ -126,10 +127,7 @@ func Make(ctx context.Context, o Options) (Run, error) {
 	if o.NoFiles {
 		return run, nil
 	}
-	out := o.Out
-	if out == "" {
-		out = o.Root
-	}
+	out := cmp.Or(o.Out, o.Root)
 	bucket, err := storage.Open(ctx, out)
 	if err != nil {
 		return run, err
