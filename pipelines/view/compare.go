@@ -176,8 +176,8 @@ func (m *compareModel) examples(ctx context.Context, s *Server, lists []*listing
 				flips[example] = &flip{Example: example, least: 1}
 			}
 			if v := flips[example]; v != nil && len(v.Cells) == run && g.Valid > 0 {
-				v.Cells = append(v.Cells, flipCell{link("d", f.Key, "g", x.GroupID(n)), g.SolvedShare()})
-				v.least, v.most = min(v.least, g.SolvedShare()), max(v.most, g.SolvedShare())
+				v.Cells = append(v.Cells, flipCell{link("d", f.Key, "g", x.GroupID(n)), g.Solved})
+				v.least, v.most = min(v.least, g.Solved), max(v.most, g.Solved)
 			}
 		}
 	}

@@ -55,7 +55,7 @@ func groupCells(key string, x *index.Index, number uint32, question string) []li
 	row := []listCell{shortID(id, link("d", key, "g", id)), {Text: question, First: true}}
 	for _, text := range []string{count(g.Count), count(g.Valid), count(g.Failed), figure(g.Mean), figure(g.Std),
 		figure(g.Min), figure(g.Max),
-		figure(g.Spread()), figure(g.SolvedShare()), figure(g.LengthMean), figure(g.LengthMax)} {
+		figure(g.Spread), figure(g.Solved), figure(g.LengthMean), figure(g.LengthMax)} {
 		row = append(row, listCell{Text: text})
 	}
 	if x.Decided() {

@@ -8,43 +8,33 @@ const None = -1
 // AdjacentTrajectories returns the rows before and after one in the list of a query, None
 // at its ends. Of a row that the list does not have, both are None.
 func (x *Index) AdjacentTrajectories(ctx context.Context, q Query, row uint32) (before, after int64, err error) {
-	order, err := x.ordered(q.Order, ofRows, x.Rows, x.rowKey)
+	l, err := x.trajectories(ctx, q)
 	if err != nil {
 		return None, None, err
 	}
-	where, err := x.matching(ctx, q.Where)
-	if err != nil {
-		return None, None, err
-	}
-	chosen, _ := x.rowFacets(q, where)
-	before, after = adjacent(order, chosen, row)
+	before, after = l.adjacent(row)
 	return before, after, nil
 }
 
 // AdjacentGroups returns the groups before and after one, as AdjacentTrajectories does.
 func (x *Index) AdjacentGroups(ctx context.Context, q Query, group uint32) (before, after int64, err error) {
-	order, err := x.ordered(q.Order, "groups", uint32(len(x.table)), x.groupKey)
+	l, err := x.groupList(ctx, q)
 	if err != nil {
 		return None, None, err
 	}
-	where, err := x.groupsMatching(ctx, q.Where)
-	if err != nil {
-		return None, None, err
-	}
-	chosen, _ := x.groupFacets(q, where)
-	before, after = adjacent(order, chosen, group)
+	before, after = l.adjacent(group)
 	return before, after, nil
 }
 
-func adjacent(order []uint32, chosen set, of uint32) (before, after int64) {
-	if !chosen.has(of) {
+func (l list) adjacent(of uint32) (before, after int64) {
+	if !l.chosen.has(of) {
 		return None, None
 	}
 	before = None
 	found := false
-	for _, i := range order {
+	for _, i := range l.order {
 		switch {
-		case !chosen.has(i):
+		case !l.chosen.has(i):
 		case i == of:
 			found = true
 		case found:

@@ -8,24 +8,29 @@ import (
 	"github.com/rollmill/rollmill/formats"
 )
 
-// Group is what an index knows of a group. Statistics are of its valid members, NaN
+// Group is what an index knows of a group, named as the columns of _groups where a
+// condition reads it and where pages sort by it. Statistics are of its valid members, NaN
 // if there is none; they are those of table _groups.
 type Group struct {
-	Number uint32 // in the order of the groups' first rows
-
-	Count, Valid, Failed, Unscored, Solved, Kept, Dropped int32
-
-	Mean, Std, Min, Max              float64 // of the rewards; std has divisor n
-	LengthMean, LengthMin, LengthMax float64 // sampled tokens a member
+	Count       int32   `expr:"count"`
+	Valid       int32   `expr:"valid"`
+	Failed      int32   `expr:"failed"`
+	Unscored    int32   `expr:"unscored"`
+	Kept        int32   `expr:"kept"`
+	Dropped     int32   `expr:"dropped"`
+	SolvedCount int32   `expr:"solved_count"`
+	Solved      float64 `expr:"solved"` // share
+	Mean        float64 `expr:"mean"`   // of the rewards
+	Std         float64 `expr:"std"`    // divisor n
+	Min         float64 `expr:"min"`
+	Max         float64 `expr:"max"`
+	Spread      float64 `expr:"spread"`
+	LengthMean  float64 `expr:"length_mean"` // sampled tokens a valid member
+	LengthMin   float64 `expr:"length_min"`
+	LengthMax   float64 `expr:"length_max"`
 }
 
 var groupBytes = int64(reflect.TypeFor[Group]().Size())
-
-// Spread is the range of the rewards.
-func (g *Group) Spread() float64 { return g.Max - g.Min }
-
-// SolvedShare is the share of valid members that are solved.
-func (g *Group) SolvedShare() float64 { return float64(g.Solved) / float64(g.Valid) }
 
 // Group returns a group by its number.
 func (x *Index) Group(number uint32) Group { return x.table[number] }
@@ -86,7 +91,8 @@ func (x *Index) listMembers() {
 
 func (x *Index) statistics(group uint32) Group {
 	nan := math.NaN()
-	g := Group{Number: group, Mean: nan, Std: nan, Min: nan, Max: nan, LengthMean: nan, LengthMin: nan, LengthMax: nan}
+	g := Group{Solved: nan, Mean: nan, Std: nan, Min: nan, Max: nan, Spread: nan, LengthMean: nan, LengthMin: nan,
+		LengthMax: nan}
 	rows := x.membersOf(group)
 	var sum, tokens float64
 	for _, row := range rows {
@@ -110,18 +116,18 @@ func (x *Index) statistics(group uint32) Group {
 		if g.Valid++; g.Valid == 1 {
 			g.Min, g.Max, g.LengthMin, g.LengthMax = r, r, length, length
 		}
-		g.Min, g.Max, g.LengthMin, g.LengthMax = min(g.Min, r), max(g.Max, r), min(g.LengthMin,
-			length), max(g.LengthMax, length)
+		g.Min, g.Max = min(g.Min, r), max(g.Max, r)
+		g.LengthMin, g.LengthMax = min(g.LengthMin, length), max(g.LengthMax, length)
 		sum, tokens = sum+r, tokens+length
 		if r >= x.solvedFrom {
-			g.Solved++
+			g.SolvedCount++
 		}
 	}
 	if g.Valid == 0 {
 		return g
 	}
 	n := float64(g.Valid)
-	g.Mean, g.LengthMean = sum/n, tokens/n
+	g.Mean, g.LengthMean, g.Spread, g.Solved = sum/n, tokens/n, g.Max-g.Min, float64(g.SolvedCount)/n
 	square := 0.0
 	for _, row := range rows {
 		if r := x.reward[row]; x.ran(row) && !math.IsNaN(r) {

@@ -57,16 +57,15 @@ const Kept = "kept"
 
 // Trajectory is what an index knows of one.
 type Trajectory struct {
-	Row                                           uint32
-	ID, Run, Group, Example                       string
-	Epoch, Generation                             int32
-	Status, Stop, Failure, Model                  string
-	Policy                                        int64   // -1: unknown
-	Reward, Advantage                             float64 // NaN: null
-	Unscored, NoAdvantage                         string  // why the reward, the advantage is null
-	Components                                    []Component
-	PromptTokens, CompletionTokens, SampledTokens int32
-	Decision                                      string // Kept, a reason, or "" for none
+	Row                         uint32
+	ID, Group, Example          string
+	Generation                  int32
+	Status, Stop, Failure       string
+	Reward, Advantage           float64 // NaN: null
+	Unscored, NoAdvantage       string  // why the reward, the advantage is null
+	Components                  []Component
+	PromptTokens, SampledTokens int32
+	Decision                    string // Kept, a reason, or "" for none
 }
 
 // Component is a named reward of a trajectory. Its value is NaN when it is null.
@@ -78,13 +77,10 @@ type Component struct {
 // At returns the columns of a row.
 func (x *Index) At(row uint32) Trajectory {
 	t := Trajectory{
-		Row: row, ID: x.ids.of(row), Run: x.run.of(row), Group: x.groups.of(row), Example: x.examples.of(row),
-		Epoch:      x.epoch.of(row),
+		Row: row, ID: x.ids.of(row), Group: x.groups.of(row), Example: x.examples.of(row),
 		Generation: x.generation.of(row), Status: x.status.of(row), Stop: x.stop.of(row), Failure: x.failure.of(row),
-		Model:  x.model.of(row),
-		Policy: x.policy.of(row), Reward: x.reward[row], Advantage: x.advantage[row], Unscored: x.unscored.of(row),
-		NoAdvantage:  x.noAdvantage.of(row),
-		PromptTokens: x.prompt[row], CompletionTokens: x.completion[row], SampledTokens: x.sampled[row],
+		Reward: x.reward[row], Advantage: x.advantage[row], Unscored: x.unscored.of(row),
+		NoAdvantage: x.noAdvantage.of(row), PromptTokens: x.prompt[row], SampledTokens: x.sampled[row],
 		Decision: x.drop.of(row),
 	}
 	for _, c := range x.components {

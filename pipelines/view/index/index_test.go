@@ -114,13 +114,19 @@ func TestColumns(t *testing.T) {
 		for i, r := range e.rows {
 			m, d := e.members[i], e.decisions[i]
 			decision := cmp.Or(d.Reason, Kept)
-			want := Trajectory{Row: uint32(i), ID: r.TrajectoryID, Run: r.Run, Group: m.GroupID, Example: r.ExampleID, Epoch: r.Epoch, Generation: r.Generation,
-				Status: r.Status, Stop: r.StopReason, Failure: r.FailureClass, Model: r.Model, Policy: -1, Reward: number(m.Reward),
+			want := Trajectory{Row: uint32(i), ID: r.TrajectoryID, Group: m.GroupID, Example: r.ExampleID, Generation: r.Generation,
+				Status: r.Status, Stop: r.StopReason, Failure: r.FailureClass, Reward: number(m.Reward),
 				Advantage:   number(m.Advantage),
-				NoAdvantage: m.NoAdvantage, PromptTokens: r.PromptTokens, CompletionTokens: r.CompletionTokens, SampledTokens: r.SampledTokens,
+				NoAdvantage: m.NoAdvantage, PromptTokens: r.PromptTokens, SampledTokens: r.SampledTokens,
 				Decision: decision}
+			policy := int64(-1)
 			if r.PolicyVersion != nil {
-				want.Policy = *r.PolicyVersion
+				policy = *r.PolicyVersion
+			}
+			row := uint32(i)
+			if x.run.of(row) != r.Run || x.epoch.of(row) != r.Epoch || x.model.of(row) != r.Model || x.policy.of(row) != policy ||
+				x.completion[row] != r.CompletionTokens {
+				t.Fatalf("%s row %d: run, epoch, model, policy or completion tokens", stage, i)
 			}
 			for _, name := range x.Components() {
 				want.Components = append(want.Components, Component{name, math.NaN()})
@@ -156,11 +162,11 @@ func TestRecords(t *testing.T) {
 			t.Errorf("row %d: %+v", i, r)
 		}
 	}
-	records, err := x.GroupRecords(t.Context(), e.members[17].GroupID)
+	records, err := x.Records(t.Context(), x.Members(e.members[17].GroupID))
 	if err != nil || len(records) != small.Generations || records[2].TrajectoryID != e.rows[17].TrajectoryID {
 		t.Errorf("%d records, %v", len(records), err)
 	}
-	for _, err := range []error{second(x.Trajectory(t.Context(), "nothing")), second(x.GroupRecords(t.Context(), "nothing"))} {
+	for _, err := range []error{second(x.Trajectory(t.Context(), "nothing"))} {
 		if !errors.Is(err, storage.ErrNotExist) || !strings.Contains(err.Error(), `"nothing"`) {
 			t.Errorf("%v", err)
 		}
@@ -299,10 +305,10 @@ func TestGroups(t *testing.T) {
 			}
 		}
 		if g.Mean != sum/float64(len(rewards)) || g.Min != slices.Min(rewards) || g.Max != slices.Max(rewards) ||
-			g.SolvedShare() != above/float64(len(rewards)) {
+			g.Solved != above/float64(len(rewards)) {
 			t.Errorf("group %d: %+v", n, g)
 		}
-		solved[x.GroupID(n)] = g.SolvedShare()
+		solved[x.GroupID(n)] = g.Solved
 	}
 	p, err := x.GroupPage(t.Context(), Query{Where: "solved > 0.3", Order: Order{"solved", true}, Choices: map[string]string{"failure": formats.FailTimeout}})
 	if err != nil || p.Total == 0 {
@@ -406,7 +412,7 @@ func TestOtherIDs(t *testing.T) {
 	if err != nil || !slices.Equal(p.Items, []uint32{2, 5, 1, 3, 4, 0}) {
 		t.Errorf("%v, %v", p, err)
 	}
-	records, err := x.GroupRecords(t.Context(), "y")
+	records, err := x.Records(t.Context(), x.Members("y"))
 	if err != nil || len(records) != 3 || records[2].TrajectoryID != texts[5] || records[2].Is.Row != 5 {
 		t.Errorf("%+v, %v", records, err)
 	}

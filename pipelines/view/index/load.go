@@ -35,17 +35,6 @@ func (x *Index) Trajectory(ctx context.Context, id string) (*Record, error) {
 	return &out[0], nil
 }
 
-// GroupRecords reads all members of a group whole. An id that the dataset does not
-// have is storage.ErrNotExist.
-func (x *Index) GroupRecords(ctx context.Context, id string) ([]Record, error) {
-	rows := x.Members(id)
-	if rows == nil {
-		return nil, formats.Invalid(x.From.Rows.URI(), "the list of groups has their ids", storage.ErrNotExist,
-			"it has no group %q", id)
-	}
-	return x.Records(ctx, rows)
-}
-
 // Records reads rows whole, adjacent ones together. Rows ascend.
 func (x *Index) Records(ctx context.Context, rows []uint32) ([]Record, error) {
 	out := make([]Record, 0, len(rows))

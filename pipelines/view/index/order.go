@@ -2,6 +2,7 @@ package index
 
 import (
 	"math"
+	"reflect"
 	"slices"
 	"strings"
 )
@@ -28,71 +29,31 @@ type key func(i uint32) uint64
 
 const nullKey = math.MaxUint64
 
+// column is a column that rows can be sorted by.
+type column interface{ key() key }
+
 // rowKey returns the key of a column of trajectories, nil if there is none, or for
 // idColumn.
-func (x *Index) rowKey(column string) key {
-	switch column {
-	case "", "row":
+func (x *Index) rowKey(name string) key {
+	if name == "" || name == "row" {
 		return func(row uint32) uint64 { return uint64(row) }
-	case "group_id":
-		return x.groups.key()
-	case "example_id":
-		return x.examples.key()
-	case "run":
-		return textKey(x.run)
-	case "epoch":
-		return numberKey(x.epoch)
-	case "generation":
-		return numberKey(x.generation)
-	case "status":
-		return textKey(x.status)
-	case "stop_reason":
-		return textKey(x.stop)
-	case "failure_class":
-		return textKey(x.failure)
-	case "model":
-		return textKey(x.model)
-	case "policy_version":
-		return numberKey(x.policy)
-	case "decision":
-		return textKey(x.drop)
-	case "reward":
-		return floatKey(x.reward)
-	case "advantage":
-		return floatKey(x.advantage)
-	case "prompt_tokens":
-		return intKey(x.prompt)
-	case "completion_tokens":
-		return intKey(x.completion)
-	case "sampled_tokens":
-		return intKey(x.sampled)
 	}
-	for _, c := range x.components {
-		if componentPrefix+c.name == column {
-			return floatKey(c.values)
+	c := map[string]column{
+		"group_id": &x.groups, "example_id": &x.examples, "run": words{x.run}, "epoch": whole[int32]{x.epoch},
+		"generation": whole[int32]{x.generation}, "status": words{x.status}, "stop_reason": words{x.stop},
+		"failure_class": words{x.failure}, "model": words{x.model}, "policy_version": whole[int64]{x.policy},
+		"decision": words{x.drop}, "reward": floats(x.reward), "advantage": floats(x.advantage),
+		"prompt_tokens": counts(x.prompt), "completion_tokens": counts(x.completion), "sampled_tokens": counts(x.sampled),
+	}[name]
+	for _, r := range x.components {
+		if componentPrefix+r.name == name {
+			c = floats(r.values)
 		}
 	}
-	return nil
-}
-
-// groupColumns are the columns of groups that pages can be sorted by.
-var groupColumns = map[string]func(*Group) float64{
-	"count": func(g *Group) float64 { return float64(g.Count) }, "valid": func(g *Group) float64 { return float64(g.Valid) },
-	"failed": func(g *Group) float64 { return float64(g.Failed) }, "unscored": func(g *Group) float64 {
-		return float64(g.Unscored)
-	},
-	"kept": func(g *Group) float64 { return float64(g.Kept) }, "dropped": func(g *Group) float64 {
-		return float64(g.Dropped)
-	},
-	"mean": func(g *Group) float64 { return g.Mean }, "std": func(g *Group) float64 { return g.Std },
-	"min": func(g *Group) float64 { return g.Min }, "max": func(g *Group) float64 { return g.Max },
-	"spread": (*Group).Spread, "solved": (*Group).SolvedShare, "solved_count": func(g *Group) float64 {
-		return float64(g.Solved)
-	},
-	"length_mean": func(g *Group) float64 { return g.LengthMean }, "length_min": func(g *Group) float64 {
-		return g.LengthMin
-	},
-	"length_max": func(g *Group) float64 { return g.LengthMax },
+	if c == nil {
+		return nil
+	}
+	return c.key()
 }
 
 // groupKey returns the key of a column of groups, nil if there is none.
@@ -104,11 +65,15 @@ func (x *Index) groupKey(column string) key {
 		rank := textRanks(x.groups.texts.len(), x.groups.texts.of)
 		return func(g uint32) uint64 { return uint64(rank[g]) }
 	}
-	of := groupColumns[column]
-	if of == nil {
-		return nil
+	for f := range reflect.TypeFor[Group]().Fields() {
+		if f.Tag.Get("expr") == column {
+			return func(g uint32) uint64 {
+				v := reflect.ValueOf(&x.table[g]).Elem().FieldByIndex(f.Index)
+				return floatBits(v.Convert(reflect.TypeFor[float64]()).Float())
+			}
+		}
 	}
-	return func(g uint32) uint64 { return floatBits(of(&x.table[g])) }
+	return nil
 }
 
 // floatBits returns a number as an integer with the same order, nullKey for NaN.
@@ -123,13 +88,18 @@ func floatBits(v float64) uint64 {
 	}
 }
 
-func floatKey(values []float64) key { return func(row uint32) uint64 { return floatBits(values[row]) } }
+type (
+	floats                 []float64
+	counts                 []int32
+	words                  struct{ *numbered[string] } // "" is null
+	whole[T int32 | int64] struct{ *numbered[T] }
+)
 
-func intKey(values []int32) key {
-	return func(row uint32) uint64 { return uint64(int64(values[row]) + 1<<32) }
-}
+func (f floats) key() key { return func(row uint32) uint64 { return floatBits(f[row]) } }
 
-func textKey(n *numbered[string]) key {
+func (c counts) key() key { return func(row uint32) uint64 { return uint64(int64(c[row]) + 1<<32) } }
+
+func (n words) key() key {
 	rank := textRanks(len(n.values), func(i uint32) string { return n.values[i] })
 	return func(row uint32) uint64 {
 		code := n.at(row)
@@ -140,7 +110,7 @@ func textKey(n *numbered[string]) key {
 	}
 }
 
-func numberKey[T int32 | int64](n *numbered[T]) key {
+func (n whole[T]) key() key {
 	return func(row uint32) uint64 { return uint64(int64(n.of(row))) ^ 1<<63 }
 }
 

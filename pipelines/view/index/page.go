@@ -43,32 +43,47 @@ type FacetValue struct {
 	Count int
 }
 
-// Trajectories returns a page of trajectories.
-func (x *Index) Trajectories(ctx context.Context, q Query) (*Page, error) {
-	order, err := x.ordered(q.Order, ofRows, x.Rows, x.rowKey)
-	if err != nil {
-		return nil, err
+// list is what a query chooses, in its order.
+type list struct {
+	order  []uint32
+	chosen set
+	facets []Facet
+}
+
+func (x *Index) trajectories(ctx context.Context, q Query) (l list, err error) {
+	if l.order, err = x.ordered(q.Order, ofRows, x.Rows, x.rowKey); err != nil {
+		return l, err
 	}
 	where, err := x.matching(ctx, q.Where)
 	if err != nil {
-		return nil, err
+		return list{}, err
 	}
-	chosen, facets := x.rowFacets(q, where)
-	return page(q, order, chosen, facets), nil
+	l.chosen, l.facets = x.rowFacets(q, where)
+	return l, nil
+}
+
+func (x *Index) groupList(ctx context.Context, q Query) (l list, err error) {
+	if l.order, err = x.ordered(q.Order, "groups", uint32(len(x.table)), x.groupKey); err != nil {
+		return l, err
+	}
+	where, err := x.groupsMatching(ctx, q.Where)
+	if err != nil {
+		return list{}, err
+	}
+	l.chosen, l.facets = x.groupFacets(q, where)
+	return l, nil
+}
+
+// Trajectories returns a page of trajectories.
+func (x *Index) Trajectories(ctx context.Context, q Query) (*Page, error) {
+	l, err := x.trajectories(ctx, q)
+	return l.page(q.Page), err
 }
 
 // GroupPage returns a page of groups.
 func (x *Index) GroupPage(ctx context.Context, q Query) (*Page, error) {
-	order, err := x.ordered(q.Order, "groups", uint32(len(x.table)), x.groupKey)
-	if err != nil {
-		return nil, err
-	}
-	where, err := x.groupsMatching(ctx, q.Where)
-	if err != nil {
-		return nil, err
-	}
-	chosen, facets := x.groupFacets(q, where)
-	return page(q, order, chosen, facets), nil
+	l, err := x.groupList(ctx, q)
+	return l.page(q.Page), err
 }
 
 // ordered returns rows or groups in an order, which is remembered.
@@ -97,14 +112,14 @@ func (x *Index) ordered(o Order, of string, n uint32, keys func(column string) k
 	return order, nil
 }
 
-// page cuts a page out of an order.
-func page(q Query, order []uint32, chosen set, facets []Facet) *Page {
-	p := &Page{Total: chosen.count(), Facets: facets}
+// page cuts a page out of the list.
+func (l list) page(page int) *Page {
+	p := &Page{Total: l.chosen.count(), Facets: l.facets}
 	p.Pages = max(1, (p.Total+PageSize-1)/PageSize)
-	p.Page = min(max(1, q.Page), p.Pages)
+	p.Page = min(max(1, page), p.Pages)
 	skip := (p.Page - 1) * PageSize
-	for _, i := range order {
-		if !chosen.has(i) {
+	for _, i := range l.order {
+		if !l.chosen.has(i) {
 			continue
 		}
 		if skip--; skip >= 0 {

@@ -51,5 +51,5 @@ func TestRequests(t *testing.T) {
 	})
 	ask("a page by the answers", 3, 3, func() error { return second(x.Trajectories(ctx, Query{Where: "answer contains 'e'"})) })
 	ask("a trajectory", 3, 1, func() error { return second(x.Trajectory(ctx, e.rows[777].TrajectoryID)) })
-	ask("a group", 3, 1, func() error { return second(x.GroupRecords(ctx, e.members[777].GroupID)) })
+	ask("a group", 3, 1, func() error { return second(x.Records(ctx, x.Members(e.members[777].GroupID))) })
 }

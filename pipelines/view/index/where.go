@@ -181,8 +181,10 @@ func (x *Index) fillRewards(r *expression.Row, row uint32) {
 func TrajectoryNames() []string { return namesOf(reflect.TypeFor[expression.Row]()) }
 
 func namesOf(t reflect.Type) (out []string) {
-	for f := range t.Fields() {
-		out = append(out, f.Tag.Get("expr"))
+	for _, f := range reflect.VisibleFields(t) {
+		if name := f.Tag.Get("expr"); name != "" {
+			out = append(out, name)
+		}
 	}
 	return out
 }
