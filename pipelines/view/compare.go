@@ -162,11 +162,7 @@ func (m *compareModel) examples(ctx context.Context, s *Server, lists []*listing
 	}
 	flips := map[string]*flip{}
 	for run, f := range of[m.Epoch] {
-		d, err := s.open(ctx, f)
-		if err != nil {
-			return err
-		}
-		x, _, err := s.indexes.Index(ctx, d)
+		x, err := s.indexOf(ctx, f)
 		if err != nil {
 			return err
 		}

@@ -3,7 +3,6 @@ package view
 import (
 	"encoding/json"
 	"fmt"
-	"maps"
 	"net/http"
 	"path"
 	"slices"
@@ -19,16 +18,9 @@ type datasetModel struct {
 	*Found
 	Dataset *dataset.Dataset // nil of a receipt
 	Receipt *formats.Receipt
-	Params  []pair
-	Facts   []pair
-	Counts  []counted
-	Drops   []counted
-	Failed  []counted
 	HasRows bool // has trajectories, of its own or of its base
 	Inputs  []input
 }
-
-type pair struct{ Name, Value string }
 
 // input is a dataset that another was made from.
 type input struct {
@@ -54,8 +46,7 @@ func (s *Server) datasetPage(r *http.Request) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	m.Dataset, m.Params, m.Counts, m.Drops, m.Failed = d, pairs(d.Params), sorted(d.Counts), sorted(d.Drops), sorted(d.Failures)
-	m.Facts = pairs(d.Facts)
+	m.Dataset = d
 	m.HasRows = slices.Contains([]formats.Kind{formats.KindTrajectories, formats.KindScores, formats.KindGroups}, d.Kind)
 	l, err := s.datasets.list(r.Context())
 	if err != nil {
@@ -71,15 +62,11 @@ func (s *Server) datasetPage(r *http.Request) (any, error) {
 	return m, nil
 }
 
-// pairs returns values as JSON, by name.
-func pairs[V any](values map[string]V) []pair {
-	var out []pair
-	for _, name := range slices.Sorted(maps.Keys(values)) {
-		text, err := json.Marshal(values[name])
-		if err != nil {
-			text = []byte(fmt.Sprint(values[name]))
-		}
-		out = append(out, pair{name, string(text)})
+// asJSON returns a parameter or a figure as JSON.
+func asJSON(value any) string {
+	text, err := json.Marshal(value)
+	if err != nil {
+		return fmt.Sprint(value)
 	}
-	return out
+	return string(text)
 }

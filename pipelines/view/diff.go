@@ -26,7 +26,6 @@ type diffModel struct {
 	A, B    string              // keys; "" for none
 	Reward  string              // "" for the total
 	Diff    *inspect.Difference
-	Lost    []counted
 	Names   []string // of the components
 	Changes []change
 	Movers  []mover
@@ -138,15 +137,10 @@ func (s *Server) diff(ctx context.Context, m *diffModel) error {
 		return err
 	}
 	for i, f := range sides {
-		var d *dataset.Dataset
-		if d, err = s.open(ctx, f); err != nil {
-			return err
-		}
-		if indexes[i], _, err = s.indexes.Index(ctx, d); err != nil {
+		if indexes[i], err = s.indexOf(ctx, f); err != nil {
 			return err
 		}
 	}
-	m.Lost = sorted(m.Diff.LostTo)
 	m.components(indexes[0], indexes[1])
 	for _, v := range m.Diff.Movers {
 		m.Movers = append(m.Movers, moverOf(m.B, v, indexes[0], indexes[1]))

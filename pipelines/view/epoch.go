@@ -25,7 +25,6 @@ type epochModel struct {
 	Funnel     []formats.FunnelStep
 	Start      int64 // trajectories that the funnel began with
 	Quiet      int   // rules that refused nothing
-	Failures   []counted
 	Stops      []counted
 	Groups     *Found // the dataset of the lists
 	Lists      []*report.GroupList
@@ -80,7 +79,6 @@ func (s *Server) epochPage(r *http.Request) (any, error) {
 	one := []report.Epoch{m.Epoch}
 	m.Tiles, m.Components = report.Tiles(report.Run{Epochs: one}, s.prices.of), report.Components(one)
 	m.epochRow.Epoch.Epoch = e
-	m.Failures = sorted(m.epochRow.Failures)
 	return m, m.read(r.Context(), s, finished(all[e]))
 }
 

@@ -66,11 +66,7 @@ type choice struct {
 }
 
 func (s *Server) groupPage(r *http.Request) (any, error) {
-	f, d, err := s.opened(r)
-	if err != nil {
-		return nil, err
-	}
-	x, err := s.index(r.Context(), d)
+	f, x, err := s.indexed(r)
 	if err != nil {
 		return nil, err
 	}
@@ -89,7 +85,9 @@ func (s *Server) groupPage(r *http.Request) (any, error) {
 	}
 	m.Left = len(rows) - len(m.Members)
 	m.ChoicesA, m.ChoicesB = choices(m.Members, r.FormValue("a"), 0), choices(m.Members, r.FormValue("b"), 1)
-	if err := g.setAdjacent(&m.Frame); err != nil {
+	number, _ := x.GroupOf(id)
+	url := func(n uint32) string { return listed(r, link("d", f.Key, "g", x.GroupID(n))) }
+	if err := m.setAdjacent(r, number, url, x.AdjacentGroups); err != nil {
 		return nil, err
 	}
 	return m, g.side(m)
@@ -120,24 +118,6 @@ func (g *grouping) member(t index.Trajectory) memberView {
 		Advantage: v.Advantage}, Is: t})
 	v.Fate = fateOfAll(c)
 	return v
-}
-
-// setAdjacent sets the links to the groups before and after in the list from which the
-// reader came.
-func (g *grouping) setAdjacent(f *Frame) error {
-	var list listModel
-	if err := list.read(g.r.URL.Query()); err != nil {
-		return err
-	}
-	number, _ := g.x.GroupOf(g.id)
-	before, after, err := g.x.AdjacentGroups(g.r.Context(), list.Query, number)
-	if before != index.None {
-		f.Prev = listed(g.r, link("d", g.key, "g", g.x.GroupID(uint32(before))))
-	}
-	if after != index.None {
-		f.Next = listed(g.r, link("d", g.key, "g", g.x.GroupID(uint32(after))))
-	}
-	return unlisted(err)
 }
 
 // factsOf returns what is known of a group.

@@ -50,6 +50,9 @@ type listModel struct {
 	path     string   // of the list
 }
 
+// pair is a parameter of a form.
+type pair struct{ Name, Value string }
+
 // lastWritten returns when what is in the folder of a dataset was written, as the last
 // listing has it.
 func (c *catalogue) lastWritten(d *dataset.Dataset) string {

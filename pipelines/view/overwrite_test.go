@@ -132,7 +132,7 @@ func TestForgottenListing(t *testing.T) {
 		t.Fatal(err)
 	}
 	s.server.datasets.forget()
-	if x, err := s.server.index(t.Context(), d); err != nil || x.Rows != 8 {
+	if x, _, err := s.server.indexes.Index(t.Context(), d); err != nil || x.Rows != 8 {
 		t.Error(x, err)
 	}
 }

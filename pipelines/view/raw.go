@@ -10,11 +10,7 @@ import (
 
 // rawPage writes the row as JSON, with every column.
 func (s *Server) rawPage(w http.ResponseWriter, r *http.Request) error {
-	_, d, err := s.opened(r)
-	if err != nil {
-		return err
-	}
-	x, err := s.index(r.Context(), d)
+	_, x, err := s.indexed(r)
 	if err != nil {
 		return err
 	}
@@ -23,7 +19,7 @@ func (s *Server) rawPage(w http.ResponseWriter, r *http.Request) error {
 	if !ok {
 		return missing("no trajectory %q", id)
 	}
-	values, err := inspect.RawRow(r.Context(), d, int64(row))
+	values, err := inspect.RawRow(r.Context(), x.From.Rows, int64(row))
 	if err != nil {
 		return err
 	}

@@ -27,11 +27,7 @@ type reading struct {
 
 // read reads the trajectory that a request names.
 func (s *Server) read(r *http.Request) (*reading, error) {
-	f, d, err := s.opened(r)
-	if err != nil {
-		return nil, err
-	}
-	x, err := s.index(r.Context(), d)
+	f, x, err := s.indexed(r)
 	if err != nil {
 		return nil, err
 	}
@@ -60,8 +56,22 @@ func (v *reading) url(r *http.Request, row uint32, pairs ...any) string {
 	return listed(r, link("d", v.Key, "t", v.x.At(row).ID), append(pairs, "text", r.FormValue("text"))...)
 }
 
-// index returns the index of a dataset, built at the first request.
-func (s *Server) index(ctx context.Context, d *dataset.Dataset) (*index.Index, error) {
+// indexed returns the dataset that a request names with its index, built at the first request.
+func (s *Server) indexed(r *http.Request) (*Found, *index.Index, error) {
+	f, d, err := s.opened(r)
+	if err != nil {
+		return nil, nil, err
+	}
+	x, _, err := s.indexes.Index(r.Context(), d)
+	return f, x, err
+}
+
+// indexOf returns the index of a dataset that is complete.
+func (s *Server) indexOf(ctx context.Context, f *Found) (*index.Index, error) {
+	d, err := s.open(ctx, f)
+	if err != nil {
+		return nil, err
+	}
 	x, _, err := s.indexes.Index(ctx, d)
 	return x, err
 }
@@ -131,28 +141,22 @@ func (v *reading) links(r *http.Request, s *Server) (out []fact) {
 	return append(out, fact{Name: "raw row (JSON)", URL: link("d", v.Key, "t", t.TrajectoryID, "raw")})
 }
 
-// setAdjacent sets the links to the trajectories before and after in the list from which
-// the reader came.
-func (v *reading) setAdjacent(r *http.Request, f *Frame) error {
+// setAdjacent sets the links to the trajectories or groups before and after one in the list
+// from which the reader came. With a condition that cannot be evaluated, there is no list.
+func (f *Frame) setAdjacent(r *http.Request, of uint32, url func(uint32) string,
+	adjacent func(context.Context, index.Query, uint32) (before, after int64, err error)) error {
 	var list listModel
 	if err := list.read(r.URL.Query()); err != nil {
 		return err
 	}
-	before, after, err := v.x.AdjacentTrajectories(r.Context(), list.Query, v.t.Is.Row)
+	before, after, err := adjacent(r.Context(), list.Query, of)
 	if before != index.None {
-		f.Prev = v.url(r, uint32(before))
+		f.Prev = url(uint32(before))
 	}
 	if after != index.None {
-		f.Next = v.url(r, uint32(after))
+		f.Next = url(uint32(after))
 	}
-	return unlisted(err)
-}
-
-// unlisted returns the error of looking for a row's place in a list. With a condition
-// that cannot be evaluated, there is no list.
-func unlisted(err error) error {
-	var bad *index.WhereError
-	if errors.As(err, &bad) {
+	if bad := (*index.WhereError)(nil); errors.As(err, &bad) {
 		return nil
 	}
 	return err

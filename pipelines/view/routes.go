@@ -66,7 +66,8 @@ var templateFiles embed.FS
 func (s *Server) parse() (map[string]*template.Template, error) {
 	funcs := maps.Clone(report.Funcs)
 	maps.Copy(funcs, template.FuncMap{"asset": s.static.url, "compact": report.Compact, "link": link,
-		"epochLink": epochLink, "query": query, "figure": figure, "since": since})
+		"epochLink": epochLink, "query": query, "figure": figure, "since": since, "sorted": sorted,
+		"json": asJSON})
 	layout, err := template.New("layout.html").Funcs(funcs).
 		ParseFS(templateFiles, "templates/layout.html", "templates/conversation.html")
 	if err != nil {

@@ -85,7 +85,8 @@ func (s *Server) trajectoryPage(r *http.Request) (any, error) {
 	m := &trajectoryModel{Frame: Frame{Title: "Trajectory " + t.TrajectoryID,
 		Trail: append(s.trailOf(v.Found), Crumb{"group " + t.Group(), link("d", v.Key, "g", v.t.Is.Group)})},
 		Tokens: r.FormValue("tokens") != "", Plain: r.FormValue("text") == plainText, Problems: v.x.From.Problems}
-	if err := v.setAdjacent(r, &m.Frame); err != nil {
+	url := func(row uint32) string { return v.url(r, row) }
+	if err := m.setAdjacent(r, self, url, v.x.AdjacentTrajectories); err != nil {
 		return nil, err
 	}
 	m.Facts, m.Links = v.facts(), v.links(r, s)
