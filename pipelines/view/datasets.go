@@ -80,9 +80,8 @@ type catalogue struct {
 	bucket *storage.Bucket
 
 	mu   sync.Mutex
-	last *listing            // nil before the first one
-	old  bool                // the next request takes another
-	open map[string]*opening // by key and time
+	last *listing // nil before the first one
+	old  bool     // the next request takes another
 }
 
 // How long a listing is used: by pages about what changes, and by pages of one dataset
@@ -332,32 +331,18 @@ type opening struct {
 	err error
 }
 
-// maxOpen bounds the manifests in memory.
-const maxOpen = 512
-
 func (s *Server) open(ctx context.Context, f *Found) (*dataset.Dataset, error) {
 	if !f.Complete { // opening it could write its manifest, which is the writer's business
 		return nil, missing("%s is not complete", f.Key)
 	}
-	c := &s.datasets
-	at := f.at()
-	c.mu.Lock()
-	m := c.open[at]
-	c.mu.Unlock()
-	if m != nil {
-		return m.d, m.err
-	}
-	d, err := dataset.Open(ctx, f.URI, dataset.OpenOptions{IgnoreGates: true})
-	if err != nil && statusOf(err) != http.StatusUnprocessableEntity {
-		return nil, err // the next request reads again
-	}
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if c.open == nil || len(c.open) >= maxOpen {
-		c.open = map[string]*opening{}
-	}
-	c.open[at] = &opening{d, err}
-	return d, err
+	o, err := s.openings.of(f.at(), func() (opening, error) {
+		d, err := dataset.Open(ctx, f.URI, dataset.OpenOptions{IgnoreGates: true})
+		if err != nil && statusOf(err) != http.StatusUnprocessableEntity {
+			return opening{}, err // the next request reads again
+		}
+		return opening{d, err}, nil
+	})
+	return o.d, cmp.Or(err, o.err)
 }
 
 // openAll reads the manifests of complete datasets at once, so that opening them costs

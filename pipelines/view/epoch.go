@@ -8,7 +8,6 @@ import (
 	"net/http"
 	"slices"
 	"strconv"
-	"sync"
 
 	"github.com/rollmill/rollmill/formats"
 	"github.com/rollmill/rollmill/formats/dataset"
@@ -106,14 +105,16 @@ func (m *epochModel) read(ctx context.Context, s *Server, stages map[string]*Fou
 		m.funnel(d)
 	}
 	if d := of[stages["rollout"]]; d != nil {
-		if m.Stops, err = s.stops.of(ctx, d); err != nil {
+		count := func() ([]counted, error) { return countStops(ctx, d) }
+		if m.Stops, err = s.stops.of(d.Ref("", "").Digest, count); err != nil {
 			return err
 		}
 	}
-	if f := stages["group"]; of[f] != nil {
-		m.Groups = f
-		s.indexes.Begin(of[f]) // its lists are usually next
-		if m.Lists, err = s.lists.of(ctx, of[f]); err != nil {
+	if d := of[stages["group"]]; d != nil {
+		m.Groups = stages["group"]
+		s.indexes.Begin(d) // its lists are usually next
+		read := func() ([]*report.GroupList, error) { return report.GroupLists(ctx, d) }
+		if m.Lists, err = s.lists.of(d.Ref("", "").Digest, read); err != nil {
 			return err
 		}
 	}
@@ -138,38 +139,6 @@ func (m *epochModel) funnel(d *dataset.Dataset) {
 			m.Quiet++
 		}
 	}
-}
-
-// perDataset keeps what was computed from a dataset, which never changes.
-type perDataset[T any] struct {
-	make func(context.Context, *dataset.Dataset) (T, error)
-
-	mu sync.Mutex
-	by map[string]T // by digest
-}
-
-// maxKept bounds a perDataset.
-const maxKept = 256
-
-func (p *perDataset[T]) of(ctx context.Context, d *dataset.Dataset) (T, error) {
-	digest := d.Ref("", "").Digest
-	p.mu.Lock()
-	v, has := p.by[digest]
-	p.mu.Unlock()
-	if has {
-		return v, nil
-	}
-	v, err := p.make(ctx, d)
-	if err != nil {
-		return v, err
-	}
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	if p.by == nil || len(p.by) >= maxKept {
-		p.by = map[string]T{}
-	}
-	p.by[digest] = v
-	return v, nil
 }
 
 // stopColumns has the column of a rollout that says why its trajectories ended.

@@ -2,19 +2,12 @@ package view
 
 import (
 	"fmt"
-	"sync"
 
 	"github.com/rollmill/rollmill/pipelines/report"
 )
 
-// figureCache keeps the figure of the run until its rewards change.
-type figureCache struct {
-	mu   sync.Mutex
-	key  string
-	view report.FigureView
-}
-
-func (c *figureCache) of(run report.Run) (*report.FigureView, error) {
+// figure returns the figure of a run, which is drawn again when its rewards change.
+func (s *Server) figure(run report.Run) (*report.FigureView, error) {
 	key := run.Root + " "
 	for _, e := range run.Epochs {
 		for _, s := range []*report.Sample{e.Train, e.Kept, e.Validation} {
@@ -23,15 +16,8 @@ func (c *figureCache) of(run report.Run) (*report.FigureView, error) {
 			}
 		}
 	}
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if c.key == key {
-		return &c.view, nil
-	}
-	view, err := report.RewardView(run)
-	if err != nil {
-		return nil, err
-	}
-	c.key, c.view = key, view
-	return &view, nil
+	return s.figures.of(key, func() (*report.FigureView, error) {
+		view, err := report.RewardView(run)
+		return &view, err
+	})
 }

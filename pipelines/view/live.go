@@ -150,26 +150,9 @@ func (j *journal) add(a *Attempt) {
 	}
 }
 
-// journals keeps the journals that were looked at.
-type journals struct {
-	mu sync.Mutex
-	by map[string]*journal
-}
-
-// maxJournals bounds a journals.
-const maxJournals = 4
-
-func (js *journals) of(key string) *journal {
-	js.mu.Lock()
-	defer js.mu.Unlock()
-	j := js.by[key]
-	if j == nil {
-		if js.by == nil || len(js.by) >= maxJournals {
-			js.by = map[string]*journal{}
-		}
-		j = &journal{}
-		js.by[key] = j
-	}
+// journal returns what was read of the journals of a dataset.
+func (s *Server) journal(f *Found) *journal {
+	j, _ := s.journals.of(f.Key, func() (*journal, error) { return &journal{}, nil })
 	return j
 }
 
@@ -212,7 +195,7 @@ func (s *Server) livePage(r *http.Request) (any, error) {
 	if _, local := s.bucket.Local(); !local {
 		m.Poll = "every 5s"
 	}
-	j := s.journals.of(f.Key)
+	j := s.journal(f)
 	if err := j.refresh(r.Context(), f.URI); errors.Is(err, storage.ErrNotExist) { // the rollout ended
 		s.datasets.forget()
 		return nil, elsewhere(m.Self)

@@ -91,7 +91,7 @@ func (m *runModel) fill(ctx context.Context, s *Server, l *listing, epochs []rep
 	run := report.Run{Root: m.Root, Epochs: epochs}
 	var err error
 	if len(run.MeanRewards()) > 0 {
-		if m.Figure, err = s.figure.of(run); err != nil {
+		if m.Figure, err = s.figure(run); err != nil {
 			return err
 		}
 	}

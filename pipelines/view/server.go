@@ -33,12 +33,13 @@ type Server struct {
 	token     string
 	datasets  catalogue
 	indexes   *index.Cache
-	histories sync.Map // of runs, by their paths
-	digests   sync.Map // of manifests, by key and time
-	figure    figureCache
-	stops     perDataset[[]counted]
-	lists     perDataset[[]*report.GroupList]
-	journals  journals
+	histories sync.Map        // of runs, by their paths
+	digests   sync.Map        // of manifests, by key and time
+	openings  kept[opening]   // by key and time
+	stops     kept[[]counted] // by the digest of a rollout
+	lists     kept[[]*report.GroupList]
+	figures   kept[*report.FigureView] // by what they show
+	journals  kept[*journal]           // by key
 	snapshots snapshots
 	prices    Prices
 	static    assets
@@ -58,7 +59,7 @@ func New(ctx context.Context, o Options) (*Server, error) {
 	}
 	s := &Server{root: o.Root, prices: o.Prices, bucket: bucket, log: cmp.Or(o.Log, slog.New(slog.DiscardHandler)),
 		token: hex.EncodeToString(secret), static: embedded()}
-	s.stops.make, s.lists.make = countStops, report.GroupLists
+	s.openings.most, s.stops.most, s.lists.most, s.figures.most, s.journals.most = 512, 256, 256, 8, 4
 	s.snapshots.root = "mem://" + s.cookie()
 	s.indexes = index.NewCache(ctx, maxIndexes, s.datasets.lastWritten)
 	s.datasets = catalogue{root: o.Root, bucket: bucket}

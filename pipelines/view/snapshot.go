@@ -36,7 +36,7 @@ const (
 // snapshot returns a dataset of the journalled trajectories of a group, and of the
 // trajectory that is named if that is not "". One of group and id is given.
 func (s *Server) snapshot(ctx context.Context, f *Found, group, id string) (*dataset.Dataset, error) {
-	j := s.journals.of(f.Key)
+	j := s.journal(f)
 	if err := j.refresh(ctx, f.URI); err != nil {
 		return nil, err
 	}
