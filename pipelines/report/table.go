@@ -16,8 +16,10 @@ import (
 func (r Run) WriteTable(w io.Writer) error {
 	names, scores := namedRewards(r.Epochs), scoreNames(r.Epochs)
 	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', tabwriter.AlignRight)
+	heading := func(before string) func(string) string { return func(name string) string { return before + name } }
 	fmt.Fprintf(t, "epoch\ttrajectories\tfailed\tgroups\tflat\tkept\tcurriculum\treward\tkept "+
-		"reward\tvalidation\t%s%sstep\tsubmission\t\n", headings("validation ", names), headings("reward ", scores))
+		"reward\tvalidation\t%s%sstep\tsubmission\t\n", cells(names, heading("validation ")),
+		cells(scores, heading("reward ")))
 	for _, e := range r.Epochs {
 		fmt.Fprintf(t, "%d\t%s\t%s\t%s\t%d\t%s\t%s\t%s\t%s\t%s\t%s%s%s\t%s\t\n", e.Epoch,
 			count(e.Train, func(s *Sample) int64 { return s.Trajectories }),
@@ -25,7 +27,8 @@ func (r Run) WriteTable(w io.Writer) error {
 			count(e.Train, func(s *Sample) int64 { return s.Groups }), e.Flat,
 			count(e.Kept, func(s *Sample) int64 { return s.Trajectories }),
 			share(e.Curriculum), number(meanOf(e.Train)), number(meanOf(e.Kept)), number(meanOf(e.Validation)),
-			cells(names, e.Validation), e.means(scores), step(e), submission(e))
+			cells(names, func(name string) string { return number(e.Validation.only(name).Mean) }),
+			cells(scores, func(name string) string { return number(meanOf(e.Scores[name])) }), step(e), submission(e))
 	}
 	if err := t.Flush(); err != nil {
 		return err
@@ -70,47 +73,18 @@ func (e Epoch) Handed() (lines []string) {
 // namedRewards returns the named rewards of held-out examples. A single one is the
 // total reward and needs no column.
 func namedRewards(epochs []Epoch) []string {
-	names := map[string]bool{}
-	for _, e := range epochs {
-		if e.Validation != nil {
-			for n := range e.Validation.Rewards {
-				names[n] = true
-			}
-		}
-	}
+	names := partsOf(epochs, func(e Epoch) *Sample { return e.Validation })
 	if len(names) < 2 {
 		return nil
 	}
 	return slices.Sorted(maps.Keys(names))
 }
 
-func headings(before string, names []string) string {
+// cells returns a cell for each name.
+func cells(names []string, of func(name string) string) string {
 	var b strings.Builder
 	for _, n := range names {
-		b.WriteString(before + n + "\t")
-	}
-	return b.String()
-}
-
-// means returns the mean rewards of further score datasets, as cells.
-func (e Epoch) means(names []string) string {
-	var b strings.Builder
-	for _, n := range names {
-		b.WriteString(number(meanOf(e.Scores[n])) + "\t")
-	}
-	return b.String()
-}
-
-func cells(names []string, s *Sample) string {
-	var b strings.Builder
-	for _, n := range names {
-		var v *float64
-		if s != nil {
-			if f, ok := s.Rewards[n]; ok {
-				v = &f
-			}
-		}
-		b.WriteString(number(v) + "\t")
+		b.WriteString(of(n) + "\t")
 	}
 	return b.String()
 }

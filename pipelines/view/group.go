@@ -1,6 +1,7 @@
 package view
 
 import (
+	"cmp"
 	"fmt"
 	"math"
 	"net/http"
@@ -33,8 +34,7 @@ type groupModel struct {
 	Members    []memberView
 	Left       int // members that are not in the table
 	Pair       bool
-	ChoicesA   []choice
-	ChoicesB   []choice
+	A, B       string // ids of the pair to choose
 	Path       string // of the page
 	WholeURL   string // the page of the whole group
 	Side       sideModel
@@ -59,12 +59,6 @@ type memberView struct {
 // Negative reports whether training works against the member.
 func (m memberView) Negative() bool { return m.Advantage != nil && *m.Advantage < 0 }
 
-// choice is a member in a list to choose from.
-type choice struct {
-	memberView
-	Chosen bool
-}
-
 func (s *Server) groupPage(r *http.Request) (any, error) {
 	f, x, err := s.indexed(r)
 	if err != nil {
@@ -84,7 +78,8 @@ func (s *Server) groupPage(r *http.Request) (any, error) {
 		m.Members = append(m.Members, g.member(x.At(row)))
 	}
 	m.Left = len(rows) - len(m.Members)
-	m.ChoicesA, m.ChoicesB = choices(m.Members, r.FormValue("a"), 0), choices(m.Members, r.FormValue("b"), 1)
+	m.A = cmp.Or(r.FormValue("a"), m.Members[0].ID)
+	m.B = cmp.Or(r.FormValue("b"), m.Members[min(1, len(m.Members)-1)].ID)
 	number, _ := x.GroupOf(id)
 	url := func(n uint32) string { return listed(r, link("d", f.Key, "g", x.GroupID(n))) }
 	if err := m.setAdjacent(r, number, url, x.AdjacentGroups); err != nil {

@@ -88,13 +88,14 @@ func (p *painter) message(i, depth, before int) *messageView {
 	t := p.c.Trajectory()
 	m := &t.Messages[i]
 	v := &messageView{Number: i, Depth: depth, Role: name(m.Role), Name: name(m.Name), Branch: branchOf(t, i, before),
-		Fate: fateOf(p.c, i), Notes: notesOf(t, i), Reasoning: p.cut(m.Reasoning, false), URL: p.url(i)}
+		Fate: fateOf(p.c, i), Notes: notesOf(t, i), Reasoning: report.Cut(m.Reasoning, p.text), URL: p.url(i)}
 	if m.PrefixBreak != "" {
 		v.Break = breakWhy(m.PrefixBreak)
 	}
 	v.Parts = p.parts(m)
 	for _, c := range m.ToolCalls {
-		v.Calls = append(v.Calls, callView{name(c.ID), name(c.Name), passage{Piece: p.cut(c.Arguments, true)}})
+		arguments := report.Cut(jsontext.Lines(c.Arguments), p.text)
+		v.Calls = append(v.Calls, callView{name(c.ID), name(c.Name), passage{Piece: arguments}})
 	}
 	v.Cut = v.Reasoning.Left > 0
 	for _, part := range v.Parts {
@@ -153,13 +154,6 @@ func (p *painter) part(m *formats.Message, text string) partView {
 		v.First, v.Open = name(v.First), p.whole
 	}
 	return v
-}
-
-func (p *painter) cut(text string, indent bool) report.Piece {
-	if indent {
-		text = jsontext.Lines(text)
-	}
-	return report.Cut(text, p.text)
 }
 
 var oneLine = strings.NewReplacer("\r\n", " ⏎ ", "\n", " ⏎ ", "\t", " ")

@@ -85,15 +85,6 @@ func (g *grouping) side(m *groupModel) error {
 	return nil
 }
 
-// choices returns members to choose from, with the one of an id chosen, else that at a
-// place.
-func choices(members []memberView, id string, at int) (out []choice) {
-	for i, m := range members {
-		out = append(out, choice{m, m.ID == id || id == "" && i == at})
-	}
-	return out
-}
-
 // pair returns the rows of two members.
 func (g *grouping) pair(ids ...string) (rows []uint32, err error) {
 	for _, id := range ids {
@@ -138,7 +129,11 @@ func (g *grouping) align(side *sideModel, shown []*index.Record, from, steps, te
 				continue
 			}
 			some = true
-			s.Cells[i].Message = painters[i].message(paths[i][k], 0, before(paths[i], k))
+			before := -1
+			if k > 0 {
+				before = paths[i][k-1]
+			}
+			s.Cells[i].Message = painters[i].message(paths[i][k], 0, before)
 			s.Cells[i].Same = i > 0 && k < len(paths[0]) &&
 				chat.Shared(&shown[0].Trajectory, &t.Trajectory, paths[0][k:k+1], paths[i][k:k+1]) == 1
 			if first := s.Cells[0].Message; i > 0 && first != nil && !s.Cells[i].Same {
@@ -154,12 +149,4 @@ func (g *grouping) align(side *sideModel, shown []*index.Record, from, steps, te
 		side.Steps = append(side.Steps, s)
 	}
 	return slices.ContainsFunc(paths, func(p []int) bool { return len(p) > shared+from+steps })
-}
-
-// before returns the message before a place of a path, -1 for the first.
-func before(path []int, at int) int {
-	if at == 0 {
-		return -1
-	}
-	return path[at-1]
 }

@@ -57,7 +57,7 @@ func TestMemory(t *testing.T) {
 
 func BenchmarkPage(b *testing.B) {
 	x := synthetic(1_000_000)
-	forget := func() { x.orders, x.finds = recent[[]uint32]{}, recent[*match]{} }
+	forget := func() { x.orders.list, x.finds.list = nil, nil }
 	for _, c := range []struct {
 		name string
 		q    Query

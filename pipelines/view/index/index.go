@@ -3,7 +3,6 @@ package index
 import (
 	"context"
 	"math"
-	"sync"
 
 	"github.com/rollmill/rollmill/formats"
 )
@@ -40,9 +39,8 @@ type Index struct {
 	firstMember []uint32          // of each group in members, and the end
 	table       []Group           // by number
 
-	mu     sync.Mutex
 	orders recent[[]uint32] // of rows, by column
-	finds  recent[*match]   // by condition
+	finds  recent[set]      // by condition
 }
 
 // component is a named reward.
@@ -132,10 +130,10 @@ func (x *Index) Bytes() int64 {
 		x.model.codes, x.policy.codes, x.unscored.codes, x.noAdvantage.codes, x.drop.codes} {
 		total += c.bytes()
 	}
-	x.mu.Lock()
-	defer x.mu.Unlock()
-	for _, order := range x.orders.values {
-		total += 4 * int64(len(order))
+	x.orders.mu.Lock()
+	defer x.orders.mu.Unlock()
+	for _, order := range x.orders.list {
+		total += 4 * int64(len(order.value))
 	}
 	return total + int64(len(x.table))*groupBytes
 }

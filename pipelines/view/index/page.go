@@ -92,24 +92,20 @@ func (x *Index) ordered(o Order, of string, n uint32, keys func(column string) k
 	if o.Descending {
 		name += " descending"
 	}
-	x.mu.Lock()
-	order, known := x.orders.get(name)
-	x.mu.Unlock()
-	if known {
+	return x.orders.of(name, func() ([]uint32, error) {
+		if k := keys(o.Column); k != nil {
+			return sorted(n, k, o.Descending), nil
+		}
+		if of != ofRows || o.Column != idColumn {
+			return nil, formats.Invalid(x.From.Rows.URI(), "click on the head of a column", nil,
+				"%s cannot be sorted by %q", of, o.Column)
+		}
+		order := x.byID()
+		if o.Descending {
+			slices.Reverse(order)
+		}
 		return order, nil
-	}
-	if k := keys(o.Column); k != nil {
-		order = sorted(n, k, o.Descending)
-	} else if of != ofRows || o.Column != idColumn {
-		return nil, formats.Invalid(x.From.Rows.URI(), "click on the head of a column", nil, "%s cannot be sorted by %q",
-			of, o.Column)
-	} else if order = x.byID(); o.Descending {
-		slices.Reverse(order)
-	}
-	x.mu.Lock()
-	defer x.mu.Unlock()
-	x.orders.put(name, order)
-	return order, nil
+	})
 }
 
 // page cuts a page out of the list.

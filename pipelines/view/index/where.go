@@ -33,16 +33,13 @@ func (e *WhereError) Hint() string {
 	return "write a condition such as reward > 0.5 && sampled_tokens < 4000"
 }
 
-// match holds the rows, or the groups, for which a condition is true.
-type match struct{ set set }
-
 // matching returns the rows for which a condition is true, nil for all. It reads the
 // dataset again if the condition is about columns that the index does not have.
 func (x *Index) matching(ctx context.Context, where string) (set, error) {
 	if where == "" {
 		return nil, nil
 	}
-	return x.remembered(where, func() (set, error) {
+	return x.finds.of(where, func() (set, error) {
 		p, err := expression.Condition(where, expression.Row{})
 		if err != nil {
 			return nil, &WhereError{Where: where, Err: err}
@@ -62,24 +59,6 @@ func (x *Index) matching(ctx context.Context, where string) (set, error) {
 			return nil
 		})
 	})
-}
-
-// remembered returns what find returned for the same text before.
-func (x *Index) remembered(text string, find func() (set, error)) (set, error) {
-	x.mu.Lock()
-	m, known := x.finds.get(text)
-	x.mu.Unlock()
-	if known {
-		return m.set, nil
-	}
-	found, err := find()
-	if err != nil {
-		return nil, err
-	}
-	x.mu.Lock()
-	defer x.mu.Unlock()
-	x.finds.put(text, &match{found})
-	return found, nil
 }
 
 type condition struct {
