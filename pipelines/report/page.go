@@ -13,13 +13,17 @@ import (
 	"strings"
 	"time"
 
-	"github.com/rollmill/rollmill/formats"
 	"github.com/rollmill/rollmill/formats/validate"
 	"github.com/rollmill/rollmill/storage"
 )
 
 //go:embed page.html
 var pageText string
+
+// Shared are templates of the page that the viewer's pages have too.
+//
+//go:embed shared.html
+var Shared string
 
 // Style is the style of the page, which the viewer's pages begin with.
 //
@@ -46,10 +50,8 @@ type page struct {
 	Figures      []FigureView
 	Tiles        []Tile
 	Components   []Tile
-	Funnel       []formats.FunnelStep
+	Funnel       *Funnel
 	FunnelEpoch  int
-	FunnelStart  int64
-	FunnelQuiet  int // rules that refused nothing
 	Lists        []*GroupList
 	ListsEpoch   int
 	Findings     []validate.Finding
@@ -74,7 +76,7 @@ var pageTemplate = template.Must(template.New("report").Funcs(Funcs).Funcs(templ
 		return cmp.Or(strings.TrimPrefix(strings.TrimPrefix(uri, p.Run.Root), "/"), "the run")
 	},
 	"rest": func(t *shownTrajectory, i int) bool { return t.LeftOut > 0 && i == t.LeftOutAfter },
-}).Parse(pageText))
+}).Parse(Shared + pageText))
 
 // band returns a mean with the half of its band of 95 %.
 func band(v, err *float64) string {
@@ -150,20 +152,12 @@ func (s *study) html(ctx context.Context, run Run, figures []FigureView, budget 
 	sum := sha256.Sum256([]byte(Style))
 	p := &page{Run: run, Title: visible(run.title()), Epochs: spread(run.Epochs, maxEpochs), Figures: figures,
 		Tiles: Tiles(run, func(Cost) float64 { return 0 }), Components: Components(run.Epochs),
-		FunnelEpoch: s.funnelEpoch, ListsEpoch: s.listsEpoch,
+		Funnel: s.funnel, FunnelEpoch: s.funnelEpoch, ListsEpoch: s.listsEpoch,
 		Anchors: map[string]string{}, Style: template.CSS(Style), StyleHash: base64.StdEncoding.EncodeToString(sum[:])} //nolint:gosec // our own
 	p.Run.Root = visible(storage.Redact(run.Root))
 	for _, e := range run.Epochs {
 		if e.Time.After(p.Time) {
 			p.Time = e.Time
-		}
-	}
-	for _, f := range s.funnel {
-		p.FunnelStart = max(p.FunnelStart, f.TrajectoriesLeft+f.Trajectories)
-		if f.Trajectories > 0 || f.Groups > 0 {
-			p.Funnel = append(p.Funnel, f)
-		} else {
-			p.FunnelQuiet++
 		}
 	}
 	if s.hasGroups() {

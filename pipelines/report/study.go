@@ -18,7 +18,7 @@ import (
 type study struct {
 	rewards, lengths map[int]*counts // by epoch
 	findings         []validate.Finding
-	funnel           []formats.FunnelStep // of the last epoch that was curated
+	funnel           *Funnel // of the last epoch that was curated
 	funnelEpoch      int
 	lists            []*GroupList // of the last epoch that was grouped
 	listsEpoch       int
@@ -253,13 +253,34 @@ func (g *ShownGroup) extremes() []ShownMember {
 }
 
 func (s *study) curated(_ context.Context, d *dataset.Dataset, e int) error {
+	if s.funnel == nil {
+		s.funnel, s.funnelEpoch = FunnelOf(d), e
+	}
+	return nil
+}
+
+// Funnel is what the rules of curate refused.
+type Funnel struct {
+	Steps []formats.FunnelStep // rules that refused something
+	Start int64                // trajectories that it began with
+	Quiet int                  // rules that refused nothing
+}
+
+// FunnelOf returns the funnel of a curated dataset, nil if another program wrote it.
+func FunnelOf(d *dataset.Dataset) *Funnel {
 	var state formats.CurateState
-	if s.funnel != nil || json.Unmarshal(d.State, &state) != nil {
+	if json.Unmarshal(d.State, &state) != nil {
 		return nil
 	}
-	s.funnelEpoch = e
-	s.funnel = formats.Funnel(state.Order, int64(d.Facts["groups"]), d.Counts["kept"]+d.Counts["dropped"], d.Facts)
-	return nil
+	f := &Funnel{Start: d.Counts["kept"] + d.Counts["dropped"]}
+	for _, step := range formats.Funnel(state.Order, int64(d.Facts["groups"]), f.Start, d.Facts) {
+		if step.Trajectories > 0 || step.Groups > 0 {
+			f.Steps = append(f.Steps, step)
+		} else {
+			f.Quiet++
+		}
+	}
+	return f
 }
 
 // details reads what the stages after rollout found about the chosen trajectories.

@@ -2,7 +2,6 @@ package view
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"net/http"
@@ -21,9 +20,7 @@ type epochModel struct {
 	Components []report.Tile
 	Problems   []string
 	Receipt    *formats.Receipt
-	Funnel     []formats.FunnelStep
-	Start      int64 // trajectories that the funnel began with
-	Quiet      int   // rules that refused nothing
+	Funnel     *report.Funnel
 	Stops      []counted
 	Groups     *Found // the dataset of the lists
 	Lists      []*report.GroupList
@@ -102,7 +99,7 @@ func (m *epochModel) read(ctx context.Context, s *Server, stages map[string]*Fou
 	}
 	var err error
 	if d := of[stages["curate"]]; d != nil {
-		m.funnel(d)
+		m.Funnel = report.FunnelOf(d)
 	}
 	if d := of[stages["rollout"]]; d != nil {
 		count := func() ([]counted, error) { return countStops(ctx, d) }
@@ -124,21 +121,6 @@ func (m *epochModel) read(ctx context.Context, s *Server, stages map[string]*Fou
 		}
 	}
 	return nil
-}
-
-func (m *epochModel) funnel(d *dataset.Dataset) {
-	var state formats.CurateState
-	if json.Unmarshal(d.State, &state) != nil {
-		return // of another writer
-	}
-	m.Start = d.Counts["kept"] + d.Counts["dropped"]
-	for _, step := range formats.Funnel(state.Order, int64(d.Facts["groups"]), m.Start, d.Facts) {
-		if step.Trajectories > 0 || step.Groups > 0 {
-			m.Funnel = append(m.Funnel, step)
-		} else {
-			m.Quiet++
-		}
-	}
 }
 
 // stopColumns has the column of a rollout that says why its trajectories ended.

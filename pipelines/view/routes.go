@@ -68,8 +68,10 @@ func (s *Server) parse() (map[string]*template.Template, error) {
 	maps.Copy(funcs, template.FuncMap{"asset": s.static.url, "compact": report.Compact, "link": link,
 		"epochLink": epochLink, "query": query, "figure": figure, "since": since, "sorted": sorted,
 		"json": asJSON})
-	layout, err := template.New("layout.html").Funcs(funcs).
-		ParseFS(templateFiles, "templates/layout.html", "templates/conversation.html")
+	layout, err := template.New("layout.html").Funcs(funcs).Parse(report.Shared)
+	if err == nil {
+		layout, err = layout.ParseFS(templateFiles, "templates/layout.html", "templates/conversation.html")
+	}
 	if err != nil {
 		return nil, err
 	}
