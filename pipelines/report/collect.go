@@ -227,10 +227,10 @@ const z95 = inspect.Z95
 
 // summary accumulates rows for a Sample.
 type summary struct {
-	rows, failed, groups, scored int64
-	sum, min, max                float64
-	errors                       inspect.Clusters
-	named                        map[string]*mean
+	rows, failed, groups int64
+	total                mean
+	min, max             float64
+	named                map[string]*mean
 }
 
 type mean struct {
@@ -239,10 +239,16 @@ type mean struct {
 	errors      inspect.Clusters
 }
 
+func (m *mean) add(v float64) {
+	m.sum += v
+	m.n++
+	m.errors.Add(v)
+}
+
 // end ends a group.
 func (s *summary) end() {
 	s.groups++
-	s.errors.End()
+	s.total.errors.End()
 	for _, m := range s.named {
 		m.errors.End()
 	}
@@ -265,27 +271,23 @@ func (s *summary) add(status string, reward *float64, named []formats.NamedRewar
 			m = &mean{weight: r.Weight}
 			s.named[strings.Clone(r.Name)] = m
 		}
-		m.sum += *r.Value
-		m.n++
-		m.errors.Add(*r.Value)
+		m.add(*r.Value)
 	}
 	if reward == nil {
 		return
 	}
-	if s.scored == 0 {
+	if s.total.n == 0 {
 		s.min, s.max = math.Inf(1), math.Inf(-1)
 	}
-	s.scored++
-	s.sum += *reward
-	s.errors.Add(*reward)
+	s.total.add(*reward)
 	s.min, s.max = math.Min(s.min, *reward), math.Max(s.max, *reward)
 }
 
 func (s *summary) sample() *Sample {
-	out := &Sample{Trajectories: s.rows, Groups: s.groups, Examples: s.groups, Scored: s.scored, Failed: s.failed}
-	if s.scored > 0 {
-		mean, min, max := s.sum/float64(s.scored), s.min, s.max
-		out.Mean, out.Min, out.Max, out.StdErr = &mean, &min, &max, s.errors.Err()
+	out := &Sample{Trajectories: s.rows, Groups: s.groups, Examples: s.groups, Scored: s.total.n, Failed: s.failed}
+	if s.total.n > 0 {
+		mean := s.total.sum / float64(s.total.n)
+		out.Mean, out.Min, out.Max, out.StdErr = &mean, &s.min, &s.max, s.total.errors.Err()
 	}
 	for name, m := range s.named {
 		if out.Rewards == nil {

@@ -131,7 +131,10 @@ func chosen(o Options) ([]validate.Check, error) {
 // happened. A dataset that cannot be read is reported even if the check of damage
 // was not selected.
 func (a *auditor) one(ctx context.Context, d *dataset.Dataset) error {
-	damage := a.verify(ctx, d)
+	var damage error
+	if a.wants(checkDamage) {
+		damage = dataset.Verify(ctx, d)
+	}
 	if damage != nil && !errors.Is(damage, formats.ErrInvalid) {
 		return damage
 	}
@@ -146,27 +149,16 @@ func (a *auditor) one(ctx context.Context, d *dataset.Dataset) error {
 	return nil
 }
 
-func (a *auditor) verify(ctx context.Context, d *dataset.Dataset) error {
-	if !a.wants(checkDamage) {
-		return nil
-	}
-	return dataset.Verify(ctx, d)
-}
-
 // look runs the checks of one dataset.
 func (a *auditor) look(ctx context.Context, d *dataset.Dataset) error {
-	if a.wants(checkChanged) {
-		if err := a.changed(ctx, d); err != nil {
-			return err
+	for _, c := range []struct {
+		name string
+		run  func(context.Context, *dataset.Dataset) error
+	}{{checkChanged, a.changed}, {checkUnnamed, a.unnamed}, {checkRepeated, a.repeated}} {
+		if !a.wants(c.name) {
+			continue
 		}
-	}
-	if a.wants(checkUnnamed) {
-		if err := a.unnamed(ctx, d); err != nil {
-			return err
-		}
-	}
-	if a.wants(checkRepeated) {
-		if err := a.repeated(ctx, d); err != nil {
+		if err := c.run(ctx, d); err != nil {
 			return err
 		}
 	}

@@ -8,26 +8,20 @@ const None = -1
 // AdjacentTrajectories returns the rows before and after one in the list of a query, None
 // at its ends. Of a row that the list does not have, both are None.
 func (x *Index) AdjacentTrajectories(ctx context.Context, q Query, row uint32) (before, after int64, err error) {
-	l, err := x.trajectories(ctx, q)
-	if err != nil {
-		return None, None, err
-	}
+	l, err := x.list(ctx, q, x.trajectories())
 	before, after = l.adjacent(row)
-	return before, after, nil
+	return before, after, err
 }
 
 // AdjacentGroups returns the groups before and after one, as AdjacentTrajectories does.
 func (x *Index) AdjacentGroups(ctx context.Context, q Query, group uint32) (before, after int64, err error) {
-	l, err := x.groupList(ctx, q)
-	if err != nil {
-		return None, None, err
-	}
+	l, err := x.list(ctx, q, x.groupItems())
 	before, after = l.adjacent(group)
-	return before, after, nil
+	return before, after, err
 }
 
 func (l list) adjacent(of uint32) (before, after int64) {
-	if !l.chosen.has(of) {
+	if l.chosen == nil || !l.chosen.has(of) {
 		return None, None
 	}
 	before = None

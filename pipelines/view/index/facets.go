@@ -80,63 +80,38 @@ func only(facets []*facet, row uint32) (f *facet, ok bool) {
 	return f, true
 }
 
-// rowFacets returns the rows that the choices leave in, of those in where (nil: all),
-// and counts of them.
-func (x *Index) rowFacets(q Query, where set) (set, []Facet) {
+// choose returns the items that the choices leave in, of those in where (nil: all), and
+// counts of them. A group is left in with a member.
+func (x *Index) choose(q Query, of items, where set) (set, []Facet) {
 	facets := x.facets(q)
-	chosen := newSet(x.Rows)
-	for row := range x.Rows {
-		if where != nil && !where.has(row) {
+	chosen := newSet(of.n)
+	for i := range of.n {
+		if where != nil && !where.has(i) {
 			continue
 		}
-		f, ok := only(facets, row)
-		if !ok {
-			continue
-		}
-		if f != nil {
-			f.counts[f.at(row)]++
-			continue
-		}
-		chosen.add(row)
-		for _, f := range facets {
-			f.counts[f.at(row)]++
-		}
-	}
-	return chosen, listed(facets)
-}
-
-// groupFacets returns the groups with a member that the choices leave in, of those in
-// where (nil: all), and counts of groups.
-func (x *Index) groupFacets(q Query, where set) (set, []Facet) {
-	facets := x.facets(q)
-	chosen := newSet(uint32(len(x.table)))
-	for g := range uint32(len(x.table)) {
-		if where != nil && !where.has(g) {
-			continue
-		}
-		for _, row := range x.membersOf(g) {
+		for _, row := range of.members(i) {
 			f, ok := only(facets, row)
 			if !ok {
 				continue
 			}
 			if f != nil {
-				f.once(g, row)
+				f.once(i, row)
 				continue
 			}
-			chosen.add(g)
+			chosen.add(i)
 			for _, f := range facets {
-				f.once(g, row)
+				f.once(i, row)
 			}
 		}
 	}
 	return chosen, listed(facets)
 }
 
-// once counts a group once for each value.
-func (f *facet) once(group, row uint32) {
+// once counts an item once for each value.
+func (f *facet) once(item, row uint32) {
 	code := f.at(row)
-	if f.seen[code] != group+1 {
-		f.seen[code] = group + 1
+	if f.seen[code] != item+1 {
+		f.seen[code] = item + 1
 		f.counts[code]++
 	}
 }

@@ -43,6 +43,24 @@ type FacetValue struct {
 	Count int
 }
 
+// items are what a list has: trajectories, or groups.
+type items struct {
+	name     string
+	n        uint32
+	key      func(column string) key
+	matching func(ctx context.Context, where string) (set, error)
+	members  func(i uint32) []uint32 // rows
+}
+
+func (x *Index) trajectories() items {
+	one := []uint32{0}
+	return items{ofRows, x.Rows, x.rowKey, x.matching, func(row uint32) []uint32 { one[0] = row; return one }}
+}
+
+func (x *Index) groupItems() items {
+	return items{"groups", uint32(len(x.table)), x.groupKey, x.groupsMatching, x.membersOf}
+}
+
 // list is what a query chooses, in its order.
 type list struct {
 	order  []uint32
@@ -50,55 +68,43 @@ type list struct {
 	facets []Facet
 }
 
-func (x *Index) trajectories(ctx context.Context, q Query) (l list, err error) {
-	if l.order, err = x.ordered(q.Order, ofRows, x.Rows, x.rowKey); err != nil {
-		return l, err
+func (x *Index) list(ctx context.Context, q Query, of items) (l list, err error) {
+	if l.order, err = x.ordered(q.Order, of); err != nil {
+		return list{}, err
 	}
-	where, err := x.matching(ctx, q.Where)
+	where, err := of.matching(ctx, q.Where)
 	if err != nil {
 		return list{}, err
 	}
-	l.chosen, l.facets = x.rowFacets(q, where)
-	return l, nil
-}
-
-func (x *Index) groupList(ctx context.Context, q Query) (l list, err error) {
-	if l.order, err = x.ordered(q.Order, "groups", uint32(len(x.table)), x.groupKey); err != nil {
-		return l, err
-	}
-	where, err := x.groupsMatching(ctx, q.Where)
-	if err != nil {
-		return list{}, err
-	}
-	l.chosen, l.facets = x.groupFacets(q, where)
+	l.chosen, l.facets = x.choose(q, of, where)
 	return l, nil
 }
 
 // Trajectories returns a page of trajectories.
 func (x *Index) Trajectories(ctx context.Context, q Query) (*Page, error) {
-	l, err := x.trajectories(ctx, q)
+	l, err := x.list(ctx, q, x.trajectories())
 	return l.page(q.Page), err
 }
 
 // GroupPage returns a page of groups.
 func (x *Index) GroupPage(ctx context.Context, q Query) (*Page, error) {
-	l, err := x.groupList(ctx, q)
+	l, err := x.list(ctx, q, x.groupItems())
 	return l.page(q.Page), err
 }
 
 // ordered returns rows or groups in an order, which is remembered.
-func (x *Index) ordered(o Order, of string, n uint32, keys func(column string) key) ([]uint32, error) {
-	name := of + " " + o.Column
+func (x *Index) ordered(o Order, of items) ([]uint32, error) {
+	name := of.name + " " + o.Column
 	if o.Descending {
 		name += " descending"
 	}
 	return x.orders.of(name, func() ([]uint32, error) {
-		if k := keys(o.Column); k != nil {
-			return sorted(n, k, o.Descending), nil
+		if k := of.key(o.Column); k != nil {
+			return sorted(of.n, k, o.Descending), nil
 		}
-		if of != ofRows || o.Column != idColumn {
+		if of.name != ofRows || o.Column != idColumn {
 			return nil, formats.Invalid(x.From.Rows.URI(), "click on the head of a column", nil,
-				"%s cannot be sorted by %q", of, o.Column)
+				"%s cannot be sorted by %q", of.name, o.Column)
 		}
 		order := x.byID()
 		if o.Descending {

@@ -16,7 +16,6 @@ import (
 type Find struct {
 	Row          int64
 	TrajectoryID string
-	Group        string
 	Message      int    // -1: the answer
 	Role         string // of the message
 	Column       string // content, reasoning, arguments, ... or answer
@@ -28,9 +27,6 @@ type Find struct {
 // searched are the columns that a search reads.
 type searched struct {
 	TrajectoryID string    `parquet:"trajectory_id"`
-	ExampleID    string    `parquet:"example_id,dict"`
-	Epoch        int32     `parquet:"epoch,delta"`
-	GroupID      string    `parquet:"group_id,optional,dict"`
 	Answer       string    `parquet:"answer,optional"`
 	Messages     []message `parquet:"messages,list"`
 }
@@ -108,17 +104,13 @@ func newWanted(text string) wanted {
 
 // in calls found with the places in a trajectory, until it returns false.
 func (w *wanted) in(t *searched, row int64, found func(Find) bool) bool {
-	group := t.GroupID
-	if group == "" {
-		group = formats.GroupID(t.ExampleID, int(t.Epoch))
-	}
 	look := func(i int, role, column, text string) (hit, more bool) {
 		at, end := w.at(text)
 		if at < 0 {
 			return false, true
 		}
-		f := Find{Row: row, TrajectoryID: strings.Clone(t.TrajectoryID), Group: strings.Clone(group), Message: i,
-			Role: strings.Clone(role), Column: column}
+		f := Find{Row: row, TrajectoryID: strings.Clone(t.TrajectoryID), Message: i, Role: strings.Clone(role),
+			Column: column}
 		f.Before, f.Text, f.After = cut(text, at, end)
 		return true, found(f)
 	}

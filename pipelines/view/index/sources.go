@@ -23,13 +23,6 @@ type Sources struct {
 	Problems []string // datasets beside it that could not be opened, with the reason
 }
 
-// The folders of an epoch in which the datasets beside another are.
-const (
-	scoreFolder  = "score"
-	groupFolder  = "group"
-	curateFolder = "curate"
-)
-
 // SourcesOf returns a dataset with its base and with what was made of it in the same
 // folder: scores, groups and decisions. It reads a manifest for each.
 func SourcesOf(ctx context.Context, d *dataset.Dataset) (*Sources, error) {
@@ -48,13 +41,13 @@ func SourcesOf(ctx context.Context, d *dataset.Dataset) (*Sources, error) {
 		s.Scores = d
 	}
 	if s.Members == nil {
-		s.Members, err = s.sibling(ctx, groupFolder, s.madeOf)
+		s.Members, err = s.sibling(ctx, "group", s.madeOf)
 	}
 	if err == nil && s.Members == nil && s.Scores == nil {
-		s.Scores, err = s.sibling(ctx, scoreFolder, s.madeOf)
+		s.Scores, err = s.sibling(ctx, "score", s.madeOf)
 	}
 	if err == nil {
-		s.Decisions, err = s.sibling(ctx, curateFolder, func(c *dataset.Dataset) bool {
+		s.Decisions, err = s.sibling(ctx, "curate", func(c *dataset.Dataset) bool {
 			return hasDecisions(c) && s.madeOf(c)
 		})
 	}
