@@ -86,7 +86,7 @@ var readers = append([]string{"formats/dataset", "storage", "stages/internal/rem
 var unsized = map[string]string{
 	"formats/arrow answers":            "checker.batch: maxRows",
 	"formats/arrow next":               "maxMetadata, two lines above",
-	"formats/dataset each":             "a constant of each caller",
+	"formats/dataset Each":             "a constant of each caller",
 	"formats/dataset newSortWindow":    "the segments that were listed, and the rows that were read from them",
 	"formats/dataset readAllRecords":   "MaxShards, where the run is read",
 	"formats/examples newTable":        "the examples that were read",
