@@ -39,10 +39,7 @@ type listModel struct {
 	Heads    []head
 	Rows     []listRow
 	TextsURL string // of the page with the beginnings of texts, "" if it has them
-	Facets   []facetModel
-	Total    int
-	Page     int
-	Pages    int
+	Page     *index.Page
 	First    string // URLs; "" on that page
 	Last     string
 	Problems []string // datasets beside it that cannot be read
@@ -106,18 +103,6 @@ const (
 	idDigits    = 24 // of an id that rollmill made
 	shortDigits = 8
 )
-
-type facetModel struct {
-	Name   string
-	Values []facetLink
-}
-
-type facetLink struct {
-	Value  string
-	Count  int
-	URL    string // with this choice, or without if it is chosen
-	Chosen bool
-}
 
 // facetLabels are what pages call facets whose names say too little.
 var facetLabels = map[string]string{"stop": "stop reason", "drop": "why dropped"}
@@ -195,7 +180,7 @@ func (m *listModel) show(p *index.Page, err error) error {
 	case err != nil:
 		return err
 	}
-	m.Total, m.Page, m.Pages = p.Total, p.Page, p.Pages
+	m.Page = p
 	to := func(page int) string {
 		q := m.Query
 		q.Page = page
@@ -206,9 +191,6 @@ func (m *listModel) show(p *index.Page, err error) error {
 	}
 	if p.Page < p.Pages {
 		m.Last, m.Next = to(p.Pages), to(p.Page+1)
-	}
-	for _, f := range p.Facets {
-		m.facet(f)
 	}
 	if sort := sortOf(m.Query.Order); sort != "" {
 		m.Hidden = append(m.Hidden, pair{"sort", sort})
@@ -226,23 +208,19 @@ func sortOf(o index.Order) string {
 	return o.Column
 }
 
-// facet adds the links of a facet.
-func (m *listModel) facet(f index.Facet) {
-	out := facetModel{Name: cmp.Or(facetLabels[f.Name], strings.TrimPrefix(f.Name, index.ComponentColumn("")))}
-	for _, v := range f.Values {
-		q := m.Query
-		q.Page = 0
-		to := v.Value
-		if v.Value == f.Chosen {
-			to = ""
-		}
-		q.Choices = maps.Clone(q.Choices)
-		q.Choices[f.Name] = to
-		out.Values = append(out.Values, facetLink{v.Value, v.Count, m.url(q), v.Value == f.Chosen})
+// FacetName returns what the page calls a facet.
+func (m *listModel) FacetName(f index.Facet) string {
+	return cmp.Or(facetLabels[f.Name], strings.TrimPrefix(f.Name, index.ComponentColumn("")))
+}
+
+// FacetURL returns the URL of the list with a choice, or without it if it is chosen.
+func (m *listModel) FacetURL(f index.Facet, value string) string {
+	q := m.Query
+	q.Page, q.Choices = 0, maps.Clone(q.Choices)
+	if q.Choices[f.Name] = value; value == f.Chosen {
+		q.Choices[f.Name] = ""
 	}
-	if out.Values != nil {
-		m.Facets = append(m.Facets, out)
-	}
+	return m.url(q)
 }
 
 // head adds the head of a column. The first click sorts numbers from the greatest,

@@ -88,10 +88,8 @@ func (p *painter) message(i, depth, before int) *messageView {
 	t := p.c.Trajectory()
 	m := &t.Messages[i]
 	v := &messageView{Number: i, Depth: depth, Role: name(m.Role), Name: name(m.Name), Branch: branchOf(t, i, before),
-		Fate: fateOf(p.c, i), Notes: notesOf(t, i), Reasoning: report.Cut(m.Reasoning, p.text), URL: p.url(i)}
-	if m.PrefixBreak != "" {
-		v.Break = breakWhy(m.PrefixBreak)
-	}
+		Fate: fateOf(p.c, i), Notes: notesOf(t, i), Break: breakWhy(m.PrefixBreak),
+		Reasoning: report.Cut(m.Reasoning, p.text), URL: p.url(i)}
 	v.Parts = p.parts(m)
 	for _, c := range m.ToolCalls {
 		arguments := report.Cut(jsontext.Lines(c.Arguments), p.text)

@@ -25,11 +25,10 @@ const (
 // goes on.
 type searchModel struct {
 	Frame
-	Key   string
-	Text  string
-	From  int64
-	Rows  int64
-	About []pair // parameters of the form besides the text
+	Key  string
+	Text string
+	From int64
+	Rows int64
 }
 
 // searchEvent is a piece of the page that is sent during a search.
@@ -67,7 +66,7 @@ func (s *Server) searchPage(w http.ResponseWriter, r *http.Request) error {
 		return err
 	}
 	m := &searchModel{Frame: Frame{Title: f.Stage + ": search", Trail: s.trailOf(f)}, Key: f.Key, Text: q.Get("q"),
-		Rows: base.Rows, About: []pair{{"d", f.Key}}}
+		Rows: base.Rows}
 	if len(m.Text) > maxSought {
 		return wrong("shorten it", "the text to look for has %d bytes, more than %d", len(m.Text), maxSought)
 	}

@@ -23,13 +23,9 @@ type sequencesView struct {
 
 // sequenceView is one sequence.
 type sequenceView struct {
-	Number   int
-	Cause    string  // why it is apart from the one before; "" for the first
-	Messages []int   // that train in it
-	Prompt   int     // tokens before the first that trains
-	Response int     // tokens from there to the last that trains
-	Tokens   int     // that train
-	Share    float64 // of all tokens that train, in percent
+	sequences.Sequence
+	Why   string  // it is apart from the one before; "" for the first
+	Share float64 // of all tokens that train, in percent
 }
 
 // outcome is what a format makes of the trajectory.
@@ -47,13 +43,8 @@ func sequencesOf(t *formats.Trajectory, outcomes bool, url string) *sequencesVie
 	list, problem := sequences.Of(t)
 	v.Problem = problem
 	all := sequences.Tokens(list)
-	for n, s := range list {
-		q := sequenceView{Number: n, Messages: s.Messages, Prompt: len(s.Prompt), Response: len(s.Response), Tokens: s.Tokens,
-			Share: 100 * float64(s.Tokens) / float64(all)}
-		if s.Cause != "" {
-			q.Cause = breakWhy(s.Cause)
-		}
-		v.List = append(v.List, q)
+	for _, s := range list {
+		v.List = append(v.List, sequenceView{s, breakWhy(s.Cause), 100 * float64(s.Tokens) / float64(all)})
 	}
 	art.Check([]formats.Trajectory{*t}, art.Limits{}, func(p art.Problem) {
 		if p.TrajectoryID != "" { // not that it is without its group
@@ -86,8 +77,8 @@ func outcomesOf(t *formats.Trajectory) (out []outcome) {
 		if f.Omits != "" {
 			lost = append(lost, f.Omits)
 		}
-		o.Rows, o.Bytes, o.Skipped, o.Lost = sink.Rows(), sink.Size(), name(strings.Join(skipped,
-			", ")), name(strings.Join(lost, ", "))
+		o.Rows, o.Bytes = sink.Rows(), sink.Size()
+		o.Skipped, o.Lost = name(strings.Join(skipped, ", ")), name(strings.Join(lost, ", "))
 		out = append(out, o)
 	}
 	return out
