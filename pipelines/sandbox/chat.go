@@ -22,7 +22,7 @@ type completion struct {
 }
 
 func (s *Server) chat(w http.ResponseWriter, r *http.Request) {
-	fault, over := s.faults.nextChat()
+	fault, over := s.faults.next(&s.faults.faults.Chat)
 	if s.refuseChat(w, r, fault, over) {
 		return
 	}
@@ -47,7 +47,7 @@ func (s *Server) chat(w http.ResponseWriter, r *http.Request) {
 }
 
 // writeBody sends a whole answer, or the half that the fault leaves of it.
-func writeBody(w http.ResponseWriter, body []byte, fault *ChatFault) {
+func writeBody(w http.ResponseWriter, body []byte, fault *Fault) {
 	w.Header().Set("Content-Type", "application/json")
 	w.Header().Set("Content-Length", strconv.Itoa(len(body)))
 	if fault.is(FaultHalf) {
@@ -127,7 +127,7 @@ func (c *completion) frame(object string) chatResponse {
 }
 
 // stream sends the answers a token at a time, as server-sent events.
-func (s *Server) stream(w http.ResponseWriter, c *completion, fault *ChatFault) {
+func (s *Server) stream(w http.ResponseWriter, c *completion, fault *Fault) {
 	w.Header().Set("Content-Type", "text/event-stream; charset=utf-8")
 	w.Header().Set("Cache-Control", "no-cache")
 	events := c.events()

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"math/rand/v2"
+	"slices"
 	"strings"
 )
 
@@ -110,7 +111,7 @@ func (r *chatRequest) turns() ([]turn, *apiError) {
 		turns = append(turns, turn{"system", toolsText(r.Tools)})
 	}
 	for i, m := range r.Messages {
-		if !strings.Contains(" "+strings.Join(roles, " ")+" ", " "+m.Role+" ") || m.Role == "" {
+		if !slices.Contains(roles, m.Role) {
 			return nil, badRequest("messages", "messages[%d]: role %q is none of %s", i, m.Role, strings.Join(roles, ", "))
 		}
 		t, err := m.turn()
@@ -175,22 +176,11 @@ func (r *chatRequest) stops() ([]string, *apiError) {
 		return nil, nil
 	}
 	var one string
-	if json.Unmarshal(r.Stop, &one) == nil {
-		return nonEmpty([]string{one}), nil
-	}
 	var many []string
-	if err := json.Unmarshal(r.Stop, &many); err != nil {
+	if json.Unmarshal(r.Stop, &one) == nil {
+		many = []string{one}
+	} else if err := json.Unmarshal(r.Stop, &many); err != nil {
 		return nil, badRequest("stop", "stop must be a string or a list of strings")
 	}
-	return nonEmpty(many), nil
-}
-
-func nonEmpty(all []string) []string {
-	var some []string
-	for _, s := range all {
-		if s != "" {
-			some = append(some, s)
-		}
-	}
-	return some
+	return slices.DeleteFunc(many, func(s string) bool { return s == "" }), nil
 }

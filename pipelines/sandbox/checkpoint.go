@@ -8,7 +8,6 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
-	"strconv"
 	"strings"
 )
 
@@ -153,8 +152,8 @@ func loadCheckpoint(path string) (*checkpoint, error) {
 	}
 	if want := weightCount(c.Hidden); len(c.Weights) != want || len(c.Optimiser.Mean) != want ||
 		len(c.Optimiser.Square) != want {
-		return nil, fmt.Errorf("reading checkpoint %q: %s weights for %d hidden units, want %d", path,
-			strconv.Itoa(len(c.Weights)), c.Hidden, want)
+		return nil, fmt.Errorf("reading checkpoint %q: %d weights for %d hidden units, want %d", path,
+			len(c.Weights), c.Hidden, want)
 	}
 	return c, nil
 }

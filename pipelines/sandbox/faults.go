@@ -1,6 +1,7 @@
 package sandbox
 
 import (
+	"cmp"
 	"encoding/json"
 	"net/http"
 	"regexp"
@@ -36,32 +37,23 @@ const (
 // Faults is the body of POST and GET /_rollmill/faults: faults of the next
 // calls, in order. DELETE clears them and releases hanging calls.
 type Faults struct {
-	Chat  []*ChatFault  `json:"chat"`
-	Train []*TrainFault `json:"train"`
+	Chat  []*Fault `json:"chat"`
+	Train []*Fault `json:"train"`
 }
 
 // lifted is closed when the faults are cleared after the fault was drawn.
 type lifted <-chan struct{}
 
-// ChatFault applies to Times chat calls (default 1, -1: all) after skipping
-// Skip of them.
-type ChatFault struct {
+// Fault applies to Times calls (default 1, -1: all) after skipping Skip of them.
+type Fault struct {
 	Kind       string `json:"kind"`
 	Skip       int    `json:"skip,omitempty"`
 	Times      int    `json:"times"`
 	Status     int    `json:"status,omitempty"`
-	RetryAfter int    `json:"retry_after,omitempty"`
+	RetryAfter int    `json:"retry_after,omitempty"` // of a chat call
 	Millis     int    `json:"millis,omitempty"`
-}
-
-// TrainFault applies to Times training calls (default 1, -1: all).
-type TrainFault struct {
-	Kind   string `json:"kind"`
-	Times  int    `json:"times"`
-	Lines  int    `json:"lines"`
-	Commit bool   `json:"commit"`
-	Status int    `json:"status,omitempty"`
-	Millis int    `json:"millis,omitempty"`
+	Lines      int    `json:"lines,omitempty"`  // of a training call
+	Commit     bool   `json:"commit,omitempty"` // likewise
 }
 
 var (
@@ -78,14 +70,14 @@ type faultBox struct {
 
 func newFaultBox() *faultBox { return &faultBox{cleared: make(chan struct{})} }
 
-// nextChat returns the fault of the next chat call; nil for none.
-func (b *faultBox) nextChat() (*ChatFault, lifted) {
+// next returns the fault of the next call of a list in the box; nil for none.
+func (b *faultBox) next(list *[]*Fault) (*Fault, lifted) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	if len(b.faults.Chat) == 0 {
+	if len(*list) == 0 {
 		return nil, nil
 	}
-	f := b.faults.Chat[0]
+	f := (*list)[0]
 	if f.Skip > 0 {
 		f.Skip--
 		return nil, nil
@@ -94,23 +86,7 @@ func (b *faultBox) nextChat() (*ChatFault, lifted) {
 		f.Times--
 	}
 	if f.Times == 0 {
-		b.faults.Chat = b.faults.Chat[1:]
-	}
-	return f, b.cleared
-}
-
-func (b *faultBox) nextTrain() (*TrainFault, lifted) {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	if len(b.faults.Train) == 0 {
-		return nil, nil
-	}
-	f := b.faults.Train[0]
-	if f.Times > 0 {
-		f.Times--
-	}
-	if f.Times == 0 {
-		b.faults.Train = b.faults.Train[1:]
+		*list = (*list)[1:]
 	}
 	return f, b.cleared
 }
@@ -123,11 +99,10 @@ func (b *faultBox) clear() {
 	b.cleared = make(chan struct{})
 }
 
-func (f *ChatFault) is(kind string) bool  { return f != nil && f.Kind == kind }
-func (f *TrainFault) is(kind string) bool { return f != nil && f.Kind == kind }
+func (f *Fault) is(kind string) bool { return f != nil && f.Kind == kind }
 
 // refuseChat applies a fault after which there is nothing to answer.
-func (s *Server) refuseChat(w http.ResponseWriter, r *http.Request, f *ChatFault, over lifted) bool {
+func (s *Server) refuseChat(w http.ResponseWriter, r *http.Request, f *Fault, over lifted) bool {
 	switch {
 	case f.is(FaultStatus):
 		if f.RetryAfter > 0 {
@@ -161,7 +136,7 @@ func (s *Server) wait(r *http.Request, millis int) {
 }
 
 // spoil removes from a drawn answer what the fault names.
-func (f *ChatFault) spoil(c *completion) {
+func (f *Fault) spoil(c *completion) {
 	switch {
 	case f.is(FaultNoLogprobs):
 		c.request.Logprobs = false
@@ -179,7 +154,7 @@ var firstLogprob = regexp.MustCompile(`"logprob":[^,]+`)
 
 // damage rewrites an encoded answer in a way that no JSON encoder of ours
 // would.
-func (f *ChatFault) damage(body []byte) []byte {
+func (f *Fault) damage(body []byte) []byte {
 	if !f.is(FaultNaN) {
 		return body
 	}
@@ -192,32 +167,24 @@ func (s *Server) setFaults(w http.ResponseWriter, r *http.Request) {
 		writeDetail(w, http.StatusBadRequest, "reading the faults: "+err.Error())
 		return
 	}
-	for _, f := range more.Chat {
-		if !slices.Contains(chatKinds, f.Kind) {
-			writeDetail(w, http.StatusBadRequest, "no chat fault is called "+strconv.Quote(f.Kind))
-			return
+	for _, of := range []struct {
+		name  string
+		list  []*Fault
+		kinds []string
+	}{{"chat", more.Chat, chatKinds}, {"training", more.Train, trainKinds}} {
+		for _, f := range of.list {
+			if !slices.Contains(of.kinds, f.Kind) {
+				writeDetail(w, http.StatusBadRequest, "no "+of.name+" fault is called "+strconv.Quote(f.Kind))
+				return
+			}
+			f.Times, f.Status = cmp.Or(f.Times, 1), cmp.Or(f.Status, http.StatusInternalServerError)
 		}
-		f.Times, f.Status = orElse(f.Times, 1), orElse(f.Status, http.StatusInternalServerError)
-	}
-	for _, f := range more.Train {
-		if !slices.Contains(trainKinds, f.Kind) {
-			writeDetail(w, http.StatusBadRequest, "no training fault is called "+strconv.Quote(f.Kind))
-			return
-		}
-		f.Times, f.Status = orElse(f.Times, 1), orElse(f.Status, http.StatusInternalServerError)
 	}
 	s.faults.mu.Lock()
 	s.faults.faults.Chat = append(s.faults.faults.Chat, more.Chat...)
 	s.faults.faults.Train = append(s.faults.faults.Train, more.Train...)
 	s.faults.mu.Unlock()
 	s.showFaults(w, r)
-}
-
-func orElse(n, fallback int) int {
-	if n == 0 {
-		return fallback
-	}
-	return n
 }
 
 func (s *Server) showFaults(w http.ResponseWriter, _ *http.Request) {

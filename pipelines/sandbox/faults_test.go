@@ -76,7 +76,7 @@ func TestAHangingCallEndsWithItsClientOrWhenCleared(t *testing.T) {
 // untilStruck asks for the faults until each has found its call.
 func (h host) untilStruck() {
 	h.t.Helper()
-	for left := (Faults{Chat: []*ChatFault{{}}}); len(left.Chat)+len(left.Train) > 0; {
+	for left := (Faults{Chat: []*Fault{{}}}); len(left.Chat)+len(left.Train) > 0; {
 		left = Faults{}
 		h.do("GET", "/_rollmill/faults", "").want(h.t, 200, &left)
 	}

@@ -207,3 +207,12 @@ func (m *chatText) add(piece *chatText) {
 		m.Content = nil
 	}
 }
+
+// text is the inverse of appendTokens.
+func text(ids []int) string {
+	var b strings.Builder
+	for _, id := range ids {
+		b.WriteString(tokenText(id))
+	}
+	return b.String()
+}

@@ -1,6 +1,10 @@
 package sandbox
 
-import "math"
+import (
+	"math"
+
+	"gonum.org/v1/gonum/floats"
+)
 
 // sample is one token that the policy wrote and is trained on.
 type sample struct {
@@ -135,15 +139,9 @@ func (l *learner) backward(s *sample, push float64, logp *[words]float64) {
 		}
 	}
 	for _, in := range s.view.active {
-		addTo(g1[in*n:][:n], l.dh)
+		floats.Add(g1[in*n:][:n], l.dh)
 	}
-	addTo(g1[(inputPhase+int(s.phase))*n:][:n], l.dh)
-}
-
-func addTo(sum, x []float64) {
-	for i := range sum {
-		sum[i] += x[i]
-	}
+	floats.Add(g1[(inputPhase+int(s.phase))*n:][:n], l.dh)
 }
 
 func (l *learner) ascend() {

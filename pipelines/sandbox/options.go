@@ -1,6 +1,7 @@
 package sandbox
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -46,24 +47,12 @@ const (
 )
 
 func (o Options) withDefaults() Options {
-	if o.BaseModel == "" {
-		o.BaseModel = DefaultBaseModel
-	}
-	if o.Hidden == 0 {
-		o.Hidden = 64
-	}
-	if o.GradientSteps == 0 {
-		o.GradientSteps = 16
-	}
-	if o.LearningRateScale == 0 {
-		o.LearningRateScale = 1
-	}
-	if o.Dialect == "" {
-		o.Dialect = Legacy
-	}
-	if o.Log == nil {
-		o.Log = slog.New(slog.DiscardHandler)
-	}
+	o.BaseModel = cmp.Or(o.BaseModel, DefaultBaseModel)
+	o.Hidden = cmp.Or(o.Hidden, 64)
+	o.GradientSteps = cmp.Or(o.GradientSteps, 16)
+	o.LearningRateScale = cmp.Or(o.LearningRateScale, 1)
+	o.Dialect = cmp.Or(o.Dialect, Legacy)
+	o.Log = cmp.Or(o.Log, slog.New(slog.DiscardHandler))
 	if o.Now == nil {
 		o.Now = time.Now
 	}

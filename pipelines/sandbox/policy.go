@@ -1,8 +1,9 @@
 package sandbox
 
 import (
-	"math"
 	"math/rand/v2"
+
+	"gonum.org/v1/gonum/floats"
 )
 
 // The inputs of the network: the state of each square and line, and the
@@ -149,10 +150,7 @@ func (p *policy) logits(v *view, ph phase, h []float64, out *[words]float64) {
 	n, w1, w2, bias := p.hidden, p.first(), p.second(), p.bias()
 	copy(h, w1[(inputPhase+int(ph))*n:][:n])
 	for _, in := range v.active {
-		row := w1[in*n:][:n]
-		for i := range h {
-			h[i] += row[i]
-		}
+		floats.Add(h, w1[in*n:][:n])
 	}
 	for i, x := range h {
 		h[i] = max(x, 0)
@@ -169,16 +167,5 @@ func (p *policy) logits(v *view, ph phase, h []float64, out *[words]float64) {
 
 // normalise turns logits into log probabilities.
 func normalise(logits []float64) {
-	top := math.Inf(-1)
-	for _, x := range logits {
-		top = max(top, x)
-	}
-	sum := 0.0
-	for _, x := range logits {
-		sum += math.Exp(x - top)
-	}
-	shift := top + math.Log(sum)
-	for i := range logits {
-		logits[i] -= shift
-	}
+	floats.AddConst(-floats.LogSumExp(logits), logits)
 }

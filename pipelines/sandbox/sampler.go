@@ -1,6 +1,7 @@
 package sandbox
 
 import (
+	"cmp"
 	"math"
 	"math/rand/v2"
 	"slices"
@@ -135,14 +136,6 @@ func rank(logp []float64, n int) []ranked {
 	for w, x := range logp {
 		all[w] = ranked{firstWord + w, x}
 	}
-	slices.SortStableFunc(all, func(a, b ranked) int {
-		switch {
-		case a.logprob > b.logprob:
-			return -1
-		case a.logprob < b.logprob:
-			return 1
-		}
-		return 0
-	})
+	slices.SortStableFunc(all, func(a, b ranked) int { return cmp.Compare(b.logprob, a.logprob) })
 	return all[:min(n, len(all))]
 }

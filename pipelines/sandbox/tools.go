@@ -2,6 +2,7 @@ package sandbox
 
 import (
 	"encoding/json"
+	"maps"
 	"math"
 	"slices"
 	"strings"
@@ -68,12 +69,7 @@ func (s schema) written() []string {
 	if s.Required != nil {
 		return *s.Required
 	}
-	var all []string
-	for name := range s.Properties {
-		all = append(all, name)
-	}
-	slices.Sort(all)
-	return all
+	return slices.Sorted(maps.Keys(s.Properties))
 }
 
 type toolDefinition struct {

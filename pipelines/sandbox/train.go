@@ -24,7 +24,7 @@ type job struct {
 	groups   []trajectoryGroup
 	settings settings
 	reader   reader
-	fault    *TrainFault
+	fault    *Fault
 	over     lifted
 	lines    [][]byte
 }
@@ -40,7 +40,7 @@ func (s *Server) train(w http.ResponseWriter, r *http.Request) {
 	}
 	known(j.key)
 	s.counts.submission(j.name)
-	if j.fault, j.over = s.faults.nextTrain(); j.fault.is(TrainStatus) {
+	if j.fault, j.over = s.faults.next(&s.faults.faults.Train); j.fault.is(TrainStatus) {
 		w.WriteHeader(j.fault.Status)
 		return
 	}

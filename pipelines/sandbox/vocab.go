@@ -67,15 +67,6 @@ func nextToken(text string) (id, length int) {
 	}
 }
 
-// text is the inverse of appendTokens.
-func text(ids []int) string {
-	var b strings.Builder
-	for _, id := range ids {
-		b.WriteString(tokenText(id))
-	}
-	return b.String()
-}
-
 // turn is one message as the policy reads it.
 type turn struct{ role, content string }
 
