@@ -325,9 +325,9 @@ func (s *Server) opened(r *http.Request) (*Found, *dataset.Dataset, error) {
 	return f, d, err
 }
 
-// opening is a dataset that is open, or why it cannot be opened.
-type opening struct {
-	d   *dataset.Dataset
+// found is what was read, or what is wrong with it.
+type found[T any] struct {
+	is  T
 	err error
 }
 
@@ -335,14 +335,14 @@ func (s *Server) open(ctx context.Context, f *Found) (*dataset.Dataset, error) {
 	if !f.Complete { // opening it could write its manifest, which is the writer's business
 		return nil, missing("%s is not complete", f.Key)
 	}
-	o, err := s.openings.of(f.at(), func() (opening, error) {
+	o, err := s.openings.Of(f.at(), func() (found[*dataset.Dataset], error) {
 		d, err := dataset.Open(ctx, f.URI, dataset.OpenOptions{IgnoreGates: true})
 		if err != nil && statusOf(err) != http.StatusUnprocessableEntity {
-			return opening{}, err // the next request reads again
+			return found[*dataset.Dataset]{}, err // the next request reads again
 		}
-		return opening{d, err}, nil
+		return found[*dataset.Dataset]{d, err}, nil
 	})
-	return o.d, cmp.Or(err, o.err)
+	return o.is, cmp.Or(err, o.err)
 }
 
 // openAll reads the manifests of complete datasets at once, so that opening them costs

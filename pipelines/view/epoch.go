@@ -103,7 +103,7 @@ func (m *epochModel) read(ctx context.Context, s *Server, stages map[string]*Fou
 	}
 	if d := of[stages["rollout"]]; d != nil {
 		count := func() ([]counted, error) { return countStops(ctx, d) }
-		if m.Stops, err = s.stops.of(d.Ref("", "").Digest, count); err != nil {
+		if m.Stops, err = s.stops.Of(d.Ref("", "").Digest, count); err != nil {
 			return err
 		}
 	}
@@ -111,7 +111,7 @@ func (m *epochModel) read(ctx context.Context, s *Server, stages map[string]*Fou
 		m.Groups = stages["group"]
 		s.indexes.Begin(d) // its lists are usually next
 		read := func() ([]*report.GroupList, error) { return report.GroupLists(ctx, d) }
-		if m.Lists, err = s.lists.of(d.Ref("", "").Digest, read); err != nil {
+		if m.Lists, err = s.lists.Of(d.Ref("", "").Digest, read); err != nil {
 			return err
 		}
 	}

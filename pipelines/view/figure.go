@@ -16,7 +16,7 @@ func (s *Server) figure(run report.Run) (*report.FigureView, error) {
 			}
 		}
 	}
-	return s.figures.of(key, func() (*report.FigureView, error) {
+	return s.figures.Of(key, func() (*report.FigureView, error) {
 		view, err := report.RewardView(run)
 		return &view, err
 	})

@@ -8,7 +8,6 @@ import (
 	"path"
 	"slices"
 	"strings"
-	"sync"
 	"time"
 
 	"golang.org/x/sync/errgroup"
@@ -22,44 +21,27 @@ import (
 // historyFiles are the report's files that the run page reads.
 var historyFiles = []string{"training_metrics.jsonl", "reward_history.json", "validation_history.json"}
 
-// recorded returns what the report's files have about the run of a listing.
+// recorded returns the epochs that the report's files have about the run of a listing; none
+// without them. A damaged file is an error.
 func (s *Server) recorded(ctx context.Context, l *listing) ([]report.Epoch, error) {
-	h, _ := s.histories.LoadOrStore(l.run, &history{})
-	return h.(*history).read(ctx, s.root, l)
-}
-
-// history keeps what the report's files say until they change.
-type history struct {
-	mu     sync.Mutex
-	of     string // the times of the files
-	epochs []report.Epoch
-	err    error
-}
-
-// read returns the epochs that the report's files have; none without them. A damaged
-// file is an error.
-func (h *history) read(ctx context.Context, root string, l *listing) ([]report.Epoch, error) {
 	if l.files[path.Join(l.run, historyFiles[0])].Key == "" {
 		return nil, nil
 	}
-	var times []string
+	of := l.run
 	for _, name := range historyFiles {
-		times = append(times, l.files[path.Join(l.run, name)].ModTime.String())
+		of += " " + l.files[path.Join(l.run, name)].ModTime.String()
 	}
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	if of := strings.Join(times, " "); h.of != of {
-		b, err := storage.Open(ctx, storage.Join(root, l.run))
+	h, err := s.histories.Of(of, func() (h found[[]report.Epoch], err error) {
+		b, err := storage.Open(ctx, storage.Join(s.root, l.run))
 		if err != nil {
-			return nil, err
+			return h, err
 		}
-		epochs, err := report.ReadHistory(ctx, b)
-		if err != nil && !errors.Is(err, formats.ErrInvalid) {
-			return nil, err // the next request reads again
+		if h.is, h.err = report.ReadHistory(ctx, b); h.err != nil && !errors.Is(h.err, formats.ErrInvalid) {
+			return h, h.err // the next request reads again
 		}
-		h.of, h.epochs, h.err = of, epochs, err
-	}
-	return h.epochs, h.err
+		return h, nil
+	})
+	return h.is, cmp.Or(err, h.err)
 }
 
 // maxCounted is how many epochs without a history are counted by their manifests, in
@@ -178,16 +160,10 @@ func (s *Server) manifest(ctx context.Context, f *Found) (m *dataset.Manifest, d
 
 // digest returns the digest of a dataset's manifest, which is read once.
 func (s *Server) digest(ctx context.Context, f *Found) (string, error) {
-	at := f.at()
-	if digest, has := s.digests.Load(at); has {
-		return digest.(string), nil
-	}
-	_, digest, _, err := s.manifest(ctx, f)
-	if err != nil {
-		return "", err
-	}
-	s.digests.Store(at, digest)
-	return digest, nil
+	return s.digests.Of(f.at(), func() (string, error) {
+		_, digest, _, err := s.manifest(ctx, f)
+		return digest, err
+	})
 }
 
 // count returns what the manifests of an epoch say.

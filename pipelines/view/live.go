@@ -152,7 +152,7 @@ func (j *journal) add(a *Attempt) {
 
 // journal returns what was read of the journals of a dataset.
 func (s *Server) journal(f *Found) *journal {
-	j, _ := s.journals.of(f.Key, func() (*journal, error) { return &journal{}, nil })
+	j, _ := s.journals.Of(f.Key, func() (*journal, error) { return &journal{}, nil })
 	return j
 }
 

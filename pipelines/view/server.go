@@ -10,11 +10,12 @@ import (
 	"log/slog"
 	"net"
 	"net/http"
-	"sync"
 	"time"
 
+	"github.com/rollmill/rollmill/formats/dataset"
 	"github.com/rollmill/rollmill/pipelines/report"
 	"github.com/rollmill/rollmill/pipelines/view/index"
+	"github.com/rollmill/rollmill/pipelines/view/kept"
 	"github.com/rollmill/rollmill/storage"
 )
 
@@ -33,13 +34,13 @@ type Server struct {
 	token     string
 	datasets  catalogue
 	indexes   *index.Cache
-	histories sync.Map        // of runs, by their paths
-	digests   sync.Map        // of manifests, by key and time
-	openings  kept[opening]   // by key and time
-	stops     kept[[]counted] // by the digest of a rollout
-	lists     kept[[]*report.GroupList]
-	figures   kept[*report.FigureView] // by what they show
-	journals  kept[*journal]           // by key
+	histories *kept.Values[found[[]report.Epoch]]   // by the run and the times of the report's files
+	digests   *kept.Values[string]                  // of manifests, by key and time
+	openings  *kept.Values[found[*dataset.Dataset]] // by key and time
+	stops     *kept.Values[[]counted]               // by the digest of a rollout
+	lists     *kept.Values[[]*report.GroupList]     // by the digest of groups
+	figures   *kept.Values[*report.FigureView]      // by what they show
+	journals  *kept.Values[*journal]                // by key
 	snapshots snapshots
 	prices    Prices
 	static    assets
@@ -58,8 +59,10 @@ func New(ctx context.Context, o Options) (*Server, error) {
 		return nil, err
 	}
 	s := &Server{root: o.Root, prices: o.Prices, bucket: bucket, log: cmp.Or(o.Log, slog.New(slog.DiscardHandler)),
-		token: hex.EncodeToString(secret), static: embedded()}
-	s.openings.most, s.stops.most, s.lists.most, s.figures.most, s.journals.most = 512, 256, 256, 8, 4
+		token: hex.EncodeToString(secret), static: embedded(),
+		histories: kept.New[found[[]report.Epoch]](128), digests: kept.New[string](1 << 16),
+		openings: kept.New[found[*dataset.Dataset]](512), stops: kept.New[[]counted](256),
+		lists: kept.New[[]*report.GroupList](256), figures: kept.New[*report.FigureView](8), journals: kept.New[*journal](4)}
 	s.snapshots.root = "mem://" + s.cookie()
 	s.indexes = index.NewCache(ctx, maxIndexes, s.datasets.lastWritten)
 	s.datasets = catalogue{root: o.Root, bucket: bucket}

@@ -8,6 +8,7 @@ import (
 
 	"github.com/rollmill/rollmill/formats"
 	"github.com/rollmill/rollmill/formats/dataset"
+	"github.com/rollmill/rollmill/pipelines/view/kept"
 	"github.com/rollmill/rollmill/storage"
 )
 
@@ -57,7 +58,7 @@ func TestMemory(t *testing.T) {
 
 func BenchmarkPage(b *testing.B) {
 	x := synthetic(1_000_000)
-	forget := func() { x.orders.list, x.finds.list = nil, nil }
+	forget := func() { x.orders, x.finds = kept.New[[]uint32](maxRecent), kept.New[set](maxRecent) }
 	for _, c := range []struct {
 		name string
 		q    Query

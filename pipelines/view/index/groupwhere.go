@@ -30,7 +30,7 @@ func (x *Index) groupsMatching(ctx context.Context, where string) (set, error) {
 	if where == "" {
 		return nil, nil
 	}
-	return x.finds.of(groupsWhere+where, func() (set, error) {
+	return x.finds.Of(groupsWhere+where, func() (set, error) {
 		p, err := expression.Condition(where, GroupRow{})
 		if err != nil {
 			return nil, &WhereError{Where: where, Err: err}

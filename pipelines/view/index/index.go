@@ -5,6 +5,7 @@ import (
 	"math"
 
 	"github.com/rollmill/rollmill/formats"
+	"github.com/rollmill/rollmill/pipelines/view/kept"
 )
 
 // Index has the light columns of the trajectories of a dataset, by row. It is safe for
@@ -39,8 +40,8 @@ type Index struct {
 	firstMember []uint32          // of each group in members, and the end
 	table       []Group           // by number
 
-	orders recent[[]uint32] // of rows, by column
-	finds  recent[set]      // by condition
+	orders *kept.Values[[]uint32] // of rows, by column
+	finds  *kept.Values[set]      // by condition
 }
 
 // component is a named reward.
@@ -130,11 +131,7 @@ func (x *Index) Bytes() int64 {
 		x.model.codes, x.policy.codes, x.unscored.codes, x.noAdvantage.codes, x.drop.codes} {
 		total += c.bytes()
 	}
-	x.orders.mu.Lock()
-	defer x.orders.mu.Unlock()
-	for _, order := range x.orders.list {
-		total += 4 * int64(len(order.value))
-	}
+	x.orders.Each(func(order []uint32) { total += 4 * int64(len(order)) })
 	return total + int64(len(x.table))*groupBytes
 }
 

@@ -98,7 +98,7 @@ func (x *Index) ordered(o Order, of items) ([]uint32, error) {
 	if o.Descending {
 		name += " descending"
 	}
-	return x.orders.of(name, func() ([]uint32, error) {
+	return x.orders.Of(name, func() ([]uint32, error) {
 		if k := of.key(o.Column); k != nil {
 			return sorted(of.n, k, o.Descending), nil
 		}

@@ -9,10 +9,14 @@ import (
 
 	"github.com/rollmill/rollmill/formats"
 	"github.com/rollmill/rollmill/formats/dataset"
+	"github.com/rollmill/rollmill/pipelines/view/kept"
 )
 
 // maxAhead is the number of rows for which room is made before they are read.
 const maxAhead = 4 << 20
+
+// maxRecent is the number of orders, and of conditions, that an index remembers.
+const maxRecent = 4
 
 func newIndex(s *Sources) *Index {
 	n := min(s.Base.Rows, maxAhead)
@@ -24,6 +28,7 @@ func newIndex(s *Sources) *Index {
 		reward: make([]float64, 0, n), unscored: newTexts(n), advantage: make([]float64, 0, n), noAdvantage: newTexts(n),
 		prompt:     make([]int32, 0, n),
 		completion: make([]int32, 0, n), sampled: make([]int32, 0, n), drop: newTexts(n),
+		orders: kept.New[[]uint32](maxRecent), finds: kept.New[set](maxRecent),
 	}
 }
 

@@ -39,7 +39,7 @@ func (x *Index) matching(ctx context.Context, where string) (set, error) {
 	if where == "" {
 		return nil, nil
 	}
-	return x.finds.of(where, func() (set, error) {
+	return x.finds.Of(where, func() (set, error) {
 		p, err := expression.Condition(where, expression.Row{})
 		if err != nil {
 			return nil, &WhereError{Where: where, Err: err}
