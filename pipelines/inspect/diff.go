@@ -4,7 +4,9 @@ import (
 	"context"
 	"errors"
 	"io"
+	"math"
 	"slices"
+	"strings"
 
 	"github.com/rollmill/rollmill/formats"
 	"github.com/rollmill/rollmill/formats/dataset"
@@ -25,13 +27,7 @@ type Difference struct {
 	Reward string `json:"reward,omitempty"`
 	Rows   int64  `json:"rows"`
 
-	Compared int64 `json:"compared"` // rows with a value in both
-	Moved    int64 `json:"moved"`    // compared rows whose value changed
-	Up       int64 `json:"up"`
-	Down     int64 `json:"down"`
-	Gained   int64 `json:"gained"` // null in A, not in B
-	Lost     int64 `json:"lost"`   // null in B, not in A
-	Neither  int64 `json:"neither"`
+	Moves
 
 	MovedRows  []int64 `json:"moved_rows"` // numbers of the moved rows, in order
 	GainedRows []int64 `json:"gained_rows"`
@@ -65,8 +61,65 @@ type Difference struct {
 	Epochs []*Difference `json:"epochs,omitempty"` // of a run: those added up here, where no row has a number
 	Absent []int         `json:"absent,omitempty"` // epochs that have not both datasets
 
+	Changes []*Change `json:"-"` // of the named rewards; none of a run
+
 	points []Point
 	ends   []int // of the groups in points
+}
+
+// Moves count rows by how a value of theirs differs.
+type Moves struct {
+	Compared int64 `json:"compared"` // rows with a value in both
+	Moved    int64 `json:"moved"`    // compared rows whose value changed
+	Up       int64 `json:"up"`
+	Down     int64 `json:"down"`
+	Gained   int64 `json:"gained"` // null in A, not in B
+	Lost     int64 `json:"lost"`   // null in B, not in A
+	Neither  int64 `json:"neither"`
+}
+
+func (m *Moves) add(a, b *float64) {
+	both := a != nil && b != nil
+	count(&m.Compared, both)
+	count(&m.Moved, both && *a != *b)
+	count(&m.Up, both && *a < *b)
+	count(&m.Down, both && *a > *b)
+	count(&m.Gained, a == nil && b != nil)
+	count(&m.Lost, a != nil && b == nil)
+	count(&m.Neither, a == nil && b == nil)
+}
+
+func count(n *int64, when bool) {
+	if when {
+		*n++
+	}
+}
+
+// Change is how a named reward differs. The means are over the rows compared, NaN
+// without any.
+type Change struct {
+	Name string
+	Moves
+	MeanA, MeanB float64
+	MeanMovement float64 // of |b - a|
+}
+
+// changes adds a row to the changes of the named rewards, as sums.
+func (d *Difference) changes(a, b *scored) {
+	for _, s := range []*scored{a, b} {
+		for i := range s.Rewards {
+			if name := s.Rewards[i].Name; !slices.ContainsFunc(d.Changes, func(c *Change) bool { return c.Name == name }) {
+				d.Changes = append(d.Changes, &Change{Name: strings.Clone(name)})
+			}
+		}
+	}
+	for _, c := range d.Changes {
+		x, _ := a.value(c.Name)
+		y, _ := b.value(c.Name)
+		if c.add(x, y); x != nil && y != nil {
+			c.MeanA, c.MeanB, c.MeanMovement = c.MeanA+*x, c.MeanB+*y, c.MeanMovement+math.Abs(*y-*x)
+		}
+	}
 }
 
 // Point is a row with a value in both.
@@ -146,7 +199,6 @@ func (d *Difference) read(ctx context.Context, a, b *dataset.Dataset, o DiffOpti
 		return err
 	}
 	defer other.Close()
-	named := o.Reward == ""
 	err = dataset.Groups(ctx, a, "", a.All(), func(s *scored) string { return formats.GroupID(s.ExampleID, int(s.Epoch)) },
 		func(first int64, rows []scored) error {
 			others := make([]scored, len(rows))
@@ -163,16 +215,16 @@ func (d *Difference) read(ctx context.Context, a, b *dataset.Dataset, o DiffOpti
 					err.Row = first + int64(i)
 					return err
 				}
-				for _, s := range []*scored{&rows[i], &others[i]} {
-					named = named || slices.ContainsFunc(s.Rewards, func(r formats.NamedReward) bool {
-						return r.Name == o.Reward
-					})
-				}
 			}
 			d.group(first, rows, others, o)
 			return nil
 		})
-	if err == nil && !named {
+	for _, c := range d.Changes {
+		n := float64(c.Compared)
+		c.MeanA, c.MeanB, c.MeanMovement = c.MeanA/n, c.MeanB/n, c.MeanMovement/n
+	}
+	named := func(c *Change) bool { return c.Name == o.Reward }
+	if err == nil && o.Reward != "" && !slices.ContainsFunc(d.Changes, named) {
 		return formats.Invalid(b.URI(), "`rollmill show` lists a dataset's rewards", nil, "neither it nor %q has a reward %q",
 			a.URI(), o.Reward)
 	}
@@ -183,6 +235,7 @@ func (d *Difference) group(first int64, rows, others []scored, o DiffOptions) {
 	d.Groups++
 	as, bs := make([]*float64, len(rows)), make([]*float64, len(rows))
 	for i := range rows {
+		d.changes(&rows[i], &others[i])
 		as[i], _ = rows[i].value(o.Reward)
 		var why string
 		bs[i], why = others[i].value(o.Reward)
@@ -190,17 +243,13 @@ func (d *Difference) group(first int64, rows, others []scored, o DiffOptions) {
 		if as[i] != nil && bs[i] != nil && *as[i] != *bs[i] {
 			r := &rows[i]
 			d.mover(Mover{Row: first + int64(i), TrajectoryID: r.TrajectoryID, ExampleID: r.ExampleID,
-				Epoch: r.Epoch, Generation: r.Generation, A: *as[i], B: *bs[i]}, o.Movers)
+				Epoch: r.Epoch, Generation: r.Generation, A: *as[i], B: *bs[i],
+				a: rows[i], b: others[i]}, o.Movers)
 		}
 	}
 	d.flip(Mover{Row: first, TrajectoryID: rows[0].TrajectoryID, ExampleID: rows[0].ExampleID, Epoch: rows[0].Epoch}, o)
 	signsA, flatA := signs(as)
 	signsB, flatB := signs(bs)
-	count := func(n *int64, when bool) {
-		if when {
-			*n++
-		}
-	}
 	count(&d.FlatA, flatA)
 	count(&d.FlatB, flatB)
 	count(&d.BecameFlat, flatB && !flatA)
@@ -216,27 +265,17 @@ func (d *Difference) group(first int64, rows, others []scored, o DiffOptions) {
 }
 
 func (d *Difference) row(row int64, a, b *float64, why string) {
+	d.Moves.add(a, b)
 	switch {
-	case a == nil && b == nil:
-		d.Neither++
-	case a == nil:
-		d.Gained++
+	case a == nil && b != nil:
 		d.GainedRows = append(d.GainedRows, row)
-	case b == nil:
-		d.Lost++
+	case a != nil && b == nil:
 		d.LostRows = append(d.LostRows, row)
 		d.LostTo[why]++
-	default:
-		d.Compared++
+	case a != nil:
 		d.points = append(d.points, Point{*a, *b})
 		if *a != *b {
-			d.Moved++
 			d.MovedRows = append(d.MovedRows, row)
-		}
-		if *b > *a {
-			d.Up++
-		} else if *b < *a {
-			d.Down++
 		}
 	}
 }

@@ -19,6 +19,15 @@ type Mover struct {
 	B            float64 `json:"b"`
 	Example      string  `json:"example"`
 	Answer       string  `json:"answer"`
+
+	a, b scored // with their rewards
+}
+
+// Values returns both values of a named reward.
+func (m *Mover) Values(name string) (a, b *float64) {
+	a, _ = m.a.value(name)
+	b, _ = m.b.value(name)
+	return a, b
 }
 
 // mover keeps the rows that changed most; of equal changes the first rows.
@@ -29,6 +38,7 @@ func (d *Difference) mover(m Mover, limit int) {
 		at--
 	}
 	if at < limit {
+		m.a.Rewards, m.b.Rewards = slices.Clone(m.a.Rewards), slices.Clone(m.b.Rewards)
 		d.Movers = slices.Insert(d.Movers, at, m)
 		d.Movers = d.Movers[:min(len(d.Movers), limit)]
 	}

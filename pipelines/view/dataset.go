@@ -4,9 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"net/http"
-	"path"
 	"slices"
-	"strings"
 
 	"github.com/rollmill/rollmill/formats"
 	"github.com/rollmill/rollmill/formats/dataset"
@@ -25,7 +23,7 @@ type datasetModel struct {
 // input is a dataset that another was made from.
 type input struct {
 	dataset.Ref
-	Link string // "" outside the run
+	Of *Found // nil outside the run
 }
 
 func (s *Server) datasetPage(r *http.Request) (any, error) {
@@ -48,16 +46,8 @@ func (s *Server) datasetPage(r *http.Request) (any, error) {
 	}
 	m.Dataset = d
 	m.HasRows = slices.Contains([]formats.Kind{formats.KindTrajectories, formats.KindScores, formats.KindGroups}, d.Kind)
-	l, err := s.datasets.list(r.Context())
-	if err != nil {
-		return nil, err
-	}
 	for _, ref := range d.Inputs {
-		in := input{Ref: ref}
-		if to := l.byKey[path.Join(f.Key, ref.URI)]; to != nil && strings.HasPrefix(ref.URI, "../") {
-			in.Link = to.Link()
-		}
-		m.Inputs = append(m.Inputs, in)
+		m.Inputs = append(m.Inputs, input{ref, s.datasets.input(f.Key, ref)})
 	}
 	return m, nil
 }

@@ -98,7 +98,11 @@ func (c *catalogue) list(ctx context.Context) (*listing, error) {
 	if c.last != nil && !c.old && time.Since(c.last.taken) < max(fresh, 10*c.last.took) {
 		return c.last, nil
 	}
-	return c.again(ctx)
+	l, err := c.read(ctx)
+	if err == nil {
+		c.last, c.old = l, false
+	}
+	return l, err
 }
 
 // complete returns a dataset that a recent listing has, and that is complete. If its
@@ -135,14 +139,6 @@ func (c *catalogue) forget() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.old = true
-}
-
-func (c *catalogue) again(ctx context.Context) (*listing, error) {
-	l, err := c.read(ctx)
-	if err == nil {
-		c.last, c.old = l, false
-	}
-	return l, err
 }
 
 // epochPath matches the path of an epoch's folder: what precedes it, its number and what

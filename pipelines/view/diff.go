@@ -13,7 +13,6 @@ import (
 	"github.com/rollmill/rollmill/formats"
 	"github.com/rollmill/rollmill/formats/dataset"
 	"github.com/rollmill/rollmill/pipelines/inspect"
-	"github.com/rollmill/rollmill/pipelines/view/index"
 )
 
 // maxMovers is the number of trajectories of a diff that are shown.
@@ -27,26 +26,9 @@ type diffModel struct {
 	Reward  string              // "" for the total
 	Diff    *inspect.Difference
 	Names   []string // of the components
-	Changes []change
+	Changes []*inspect.Change
 	Movers  []mover
 }
-
-// change is how a component of the reward differs.
-type change struct {
-	Name             string
-	URL              string // of the diff of this component
-	Compared         int
-	Up, Down         int
-	Gained, Lost     int // was null in A, in B
-	MeanA, MeanB     float64
-	sumA, sumB, move float64
-}
-
-// Moved is the number of values that changed.
-func (c *change) Moved() int { return c.Up + c.Down }
-
-// Movement is the mean change of a value, without its sign.
-func (c *change) Movement() float64 { return c.move / float64(c.Compared) }
 
 // mover is a trajectory whose reward changed, with its components.
 type mover struct {
@@ -122,88 +104,42 @@ func (s *Server) pairs(ctx context.Context, m *diffModel, l *listing) (a, b stri
 var notScores = []string{"rollout", "group", "curate", "submit", "policy"}
 
 func (s *Server) diff(ctx context.Context, m *diffModel) error {
-	var sides [2]*Found
-	var indexes [2]*index.Index
+	var of [2]string
 	for i, key := range []string{m.A, m.B} {
 		f, err := s.lookup(ctx, key)
 		if err != nil {
 			return err
 		}
-		sides[i] = f
+		of[i] = f.URI
 	}
 	var err error
-	if m.Diff, err = inspect.Diff(ctx,
-		inspect.DiffOptions{A: sides[0].URI, B: sides[1].URI, Reward: m.Reward, Movers: maxMovers}); err != nil {
+	if m.Diff, err = inspect.Diff(ctx, inspect.DiffOptions{A: of[0], B: of[1], Reward: m.Reward, Movers: maxMovers}); err != nil {
 		return err
 	}
-	for i, f := range sides {
-		if indexes[i], err = s.indexOf(ctx, f); err != nil {
-			return err
-		}
-	}
-	m.components(indexes[0], indexes[1])
 	for _, v := range m.Diff.Movers {
-		m.Movers = append(m.Movers, moverOf(m.B, v, indexes[0], indexes[1]))
+		m.Movers = append(m.Movers, mover{v, link("d", m.B, "t", v.TrajectoryID), moved(&v, m.Diff.Changes)})
 	}
+	for _, c := range m.Diff.Changes {
+		m.Names = append(m.Names, c.Name)
+	}
+	slices.Sort(m.Names)
+	m.Changes = slices.SortedFunc(slices.Values(m.Diff.Changes), func(a, b *inspect.Change) int {
+		return cmp.Or(cmp.Compare(b.MeanMovement*float64(b.Compared), a.MeanMovement*float64(a.Compared)), cmp.Compare(a.Name, b.Name))
+	})
 	return nil
 }
 
-// components adds how each component differs, the one that moved most first.
-func (m *diffModel) components(a, b *index.Index) {
-	names := map[string]bool{}
-	for _, name := range slices.Concat(a.Components(), b.Components()) {
-		names[name] = true
-	}
-	m.Names = slices.Sorted(maps.Keys(names))
-	for _, name := range m.Names {
-		c := change{Name: name, URL: query("/diff", "a", m.A, "b", m.B, "reward", name)}
-		index.Pairs(a, b, name, c.add)
-		c.MeanA, c.MeanB = c.sumA/float64(c.Compared), c.sumB/float64(c.Compared)
-		m.Changes = append(m.Changes, c)
-	}
-	slices.SortStableFunc(m.Changes, func(a, b change) int { return cmp.Compare(b.move, a.move) })
-}
-
-// add adds the values of a row, NaN for null.
-func (c *change) add(a, b float64) {
-	switch {
-	case math.IsNaN(a) && math.IsNaN(b):
-		return
-	case math.IsNaN(a):
-		c.Gained++
-		return
-	case math.IsNaN(b):
-		c.Lost++
-		return
-	case b > a:
-		c.Up++
-	case b < a:
-		c.Down++
-	}
-	c.Compared++
-	c.sumA, c.sumB, c.move = c.sumA+a, c.sumB+b, c.move+math.Abs(b-a)
-}
-
-// moverOf returns a trajectory with the components that changed.
-func moverOf(key string, v inspect.Mover, a, b *index.Index) mover {
-	out := mover{Mover: v, URL: link("d", key, "t", v.TrajectoryID)}
-	before := map[string]float64{}
-	for _, c := range a.At(uint32(v.Row)).Components {
-		before[c.Name] = c.Value
-	}
-	for _, c := range b.At(uint32(v.Row)).Components {
-		was, had := before[c.Name]
-		if !had {
-			was = math.NaN()
+// moved returns the components of a trajectory that changed, with both values.
+func moved(v *inspect.Mover, components []*inspect.Change) (out []string) {
+	text := func(v *float64) string {
+		if v == nil {
+			return figure(math.NaN())
 		}
-		if was != c.Value && !(math.IsNaN(was) && math.IsNaN(c.Value)) {
-			out.Moved = append(out.Moved, fmt.Sprintf("%s %s → %s", c.Name, figure(was), figure(c.Value)))
-		}
-		delete(before, c.Name)
+		return figure(*v)
 	}
-	for _, name := range slices.Sorted(maps.Keys(before)) {
-		if v := before[name]; !math.IsNaN(v) {
-			out.Moved = append(out.Moved, fmt.Sprintf("%s %s → –", name, figure(v)))
+	for _, c := range components {
+		if a, b := v.Values(c.Name); (a == nil) != (b == nil) || a != nil && *a != *b {
+			out = append(out, fmt.Sprintf("%s %s → %s", c.Name, text(a), text(b)))
 		}
 	}
 	return out

@@ -134,8 +134,8 @@ func (v *reading) links(r *http.Request, s *Server) (out []fact) {
 		}
 	}
 	if base := v.x.From.Rows.Base; base != nil {
-		if key := s.datasets.keyOf(v.Key, *base); key != "" {
-			out = append(out, fact{Name: "base dataset", URL: link("d", key, "t", t.TrajectoryID)})
+		if f := s.datasets.input(v.Key, *base); f != nil {
+			out = append(out, fact{Name: "base dataset", URL: link("d", f.Key, "t", t.TrajectoryID)})
 		}
 	}
 	return append(out, fact{Name: "raw row (JSON)", URL: link("d", v.Key, "t", t.TrajectoryID, "raw")})
@@ -162,16 +162,13 @@ func (f *Frame) setAdjacent(r *http.Request, of uint32, url func(uint32) string,
 	return err
 }
 
-// keyOf returns the key of the dataset that one with a key refers to by a path, "" if
-// the last listing does not have it.
-func (c *catalogue) keyOf(key string, ref dataset.Ref) string {
+// input returns the dataset that one with a key refers to by a path, nil if the last
+// listing does not have it.
+func (c *catalogue) input(key string, ref dataset.Ref) *Found {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.last == nil || !strings.HasPrefix(ref.URI, "../") {
-		return ""
+		return nil
 	}
-	if f := c.last.byKey[path.Join(key, ref.URI)]; f != nil {
-		return f.Key
-	}
-	return ""
+	return c.last.byKey[path.Join(key, ref.URI)]
 }

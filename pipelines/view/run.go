@@ -3,6 +3,7 @@ package view
 import (
 	"cmp"
 	"context"
+	"encoding/json"
 	"fmt"
 	"maps"
 	"net/http"
@@ -21,7 +22,7 @@ type runModel struct {
 	Frame
 	Root, Run  string
 	Tiles      []report.Tile
-	Figure     *report.FigureView
+	Figure     report.FigureView
 	Problems   []string
 	Rows       []epochRow
 	RowsLeft   int
@@ -89,9 +90,12 @@ func (s *Server) runPage(r *http.Request) (any, error) {
 // fill adds the figures of the epochs and the datasets of all.
 func (m *runModel) fill(ctx context.Context, s *Server, l *listing, epochs []report.Epoch) error {
 	run := report.Run{Root: m.Root, Epochs: epochs}
-	var err error
 	if len(run.MeanRewards()) > 0 {
-		if m.Figure, err = s.figure(run); err != nil {
+		key, err := json.Marshal(run) // of another, the figure is drawn again
+		if err == nil {
+			m.Figure, err = s.figures.Of(string(key), func() (report.FigureView, error) { return report.RewardView(run) })
+		}
+		if err != nil {
 			return err
 		}
 	}

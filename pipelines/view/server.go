@@ -39,7 +39,7 @@ type Server struct {
 	openings  *kept.Values[found[*dataset.Dataset]] // by key and time
 	stops     *kept.Values[[]counted]               // by the digest of a rollout
 	lists     *kept.Values[[]*report.GroupList]     // by the digest of groups
-	figures   *kept.Values[*report.FigureView]      // by what they show
+	figures   *kept.Values[report.FigureView]       // by the report of their run
 	journals  *kept.Values[*journal]                // by key
 	snapshots snapshots
 	prices    Prices
@@ -62,7 +62,7 @@ func New(ctx context.Context, o Options) (*Server, error) {
 		token: hex.EncodeToString(secret), static: embedded(),
 		histories: kept.New[found[[]report.Epoch]](128), digests: kept.New[string](1 << 16),
 		openings: kept.New[found[*dataset.Dataset]](512), stops: kept.New[[]counted](256),
-		lists: kept.New[[]*report.GroupList](256), figures: kept.New[*report.FigureView](8), journals: kept.New[*journal](4)}
+		lists: kept.New[[]*report.GroupList](256), figures: kept.New[report.FigureView](8), journals: kept.New[*journal](4)}
 	s.snapshots.root = "mem://" + s.cookie()
 	s.indexes = index.NewCache(ctx, maxIndexes, s.datasets.lastWritten)
 	s.datasets = catalogue{root: o.Root, bucket: bucket}

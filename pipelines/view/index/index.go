@@ -172,20 +172,3 @@ func Build(ctx context.Context, s *Sources, read func(rows int64)) (*Index, erro
 	x.complete()
 	return x, nil
 }
-
-// Pairs calls f with the values of a named reward in two indexes of the same
-// trajectories, row by row: NaN for null, or where there is no such reward.
-func Pairs(a, b *Index, name string, f func(a, b float64)) {
-	valueOf := func(x *Index) func(row uint32) float64 {
-		for _, c := range x.components {
-			if c.name == name {
-				return func(row uint32) float64 { return c.values[row] }
-			}
-		}
-		return func(uint32) float64 { return math.NaN() }
-	}
-	first, second := valueOf(a), valueOf(b)
-	for row := range min(a.Rows, b.Rows) {
-		f(first(row), second(row))
-	}
-}
