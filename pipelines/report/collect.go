@@ -73,16 +73,16 @@ func collectEpoch(ctx context.Context, root string, e int) (Epoch, bool, error) 
 	}
 	found := false
 	for _, stage := range []struct {
-		name string
-		dir  string
-		read func(context.Context, *dataset.Dataset, *Epoch) error
+		name   string
+		dir    string
+		sample **Sample // of its rows; nil: the manifest is enough
 	}{
-		{"validation/rollout", dir, nil}, // the manifest is enough
-		{"validation/score", dir, readValidation},
-		{"rollout", last, modTime},
-		{"score", last, readScore},
+		{"validation/rollout", dir, nil},
+		{"validation/score", dir, &epoch.Validation},
+		{"rollout", last, nil},
+		{"score", last, &epoch.Train},
 		{"group", last, nil},
-		{"curate", last, readCurate},
+		{"curate", last, &epoch.Kept},
 	} {
 		d, gone, err := find(ctx, storage.Join(stage.dir, stage.name))
 		if err != nil {
@@ -91,9 +91,10 @@ func collectEpoch(ctx context.Context, root string, e int) (Epoch, bool, error) 
 		switch {
 		case d != nil:
 			epoch.Add(stage.name, &d.Manifest, d.Ref("", "").Digest)
-			if stage.read != nil {
-				err = stage.read(ctx, d, &epoch)
+			if stage.sample != nil {
+				*stage.sample, err = sampleOf(ctx, d)
 			}
+			err = cmp.Or(err, epoch.read(ctx, stage.name, d))
 		case gone != nil:
 			epoch.Add(stage.name, gone.Manifest, gone.Digest())
 			if stage.name == "rollout" {
@@ -145,13 +146,21 @@ func find(ctx context.Context, uri string) (*dataset.Dataset, *dataset.Pruned, e
 	return d, nil, err
 }
 
-func modTime(ctx context.Context, d *dataset.Dataset, e *Epoch) error {
-	bucket, err := storage.Open(ctx, d.URI())
-	if err != nil {
+// read adds what neither the manifest nor the rows of a stage say. The time of an epoch that has
+// only a validation is that of its scores.
+func (e *Epoch) read(ctx context.Context, stage string, d *dataset.Dataset) (err error) {
+	switch stage {
+	case "rollout", "validation/score":
+		bucket, err := storage.Open(ctx, d.URI())
+		if err != nil {
+			return err
+		}
+		o, err := bucket.Stat(ctx, dataset.ManifestFile)
+		e.Time = o.ModTime.UTC()
 		return err
+	case "curate":
+		e.Curriculum, err = curriculumOf(ctx, d)
 	}
-	o, err := bucket.Stat(ctx, dataset.ManifestFile)
-	e.Time = o.ModTime.UTC()
 	return err
 }
 
@@ -162,21 +171,6 @@ type scoreColumns struct {
 	Status    string                `parquet:"status,dict"`
 	Reward    *float64              `parquet:"reward,optional"`
 	Rewards   []formats.NamedReward `parquet:"rewards,list"`
-}
-
-func readScore(ctx context.Context, d *dataset.Dataset, e *Epoch) (err error) {
-	e.Train, err = sampleOf(ctx, d)
-	return err
-}
-
-func readValidation(ctx context.Context, d *dataset.Dataset, e *Epoch) (err error) {
-	if e.Time.IsZero() {
-		if err := modTime(ctx, d, e); err != nil {
-			return err
-		}
-	}
-	e.Validation, err = sampleOf(ctx, d)
-	return err
 }
 
 // sampleOf summarizes rows, by example, or by group if they have one.
@@ -191,15 +185,6 @@ func sampleOf(ctx context.Context, d *dataset.Dataset) (*Sample, error) {
 			return nil
 		})
 	return s.sample(), err
-}
-
-func readCurate(ctx context.Context, d *dataset.Dataset, e *Epoch) (err error) {
-	if e.Kept, err = sampleOf(ctx, d); err != nil {
-		return err
-	}
-	e.Drops = d.Drops
-	e.Curriculum, err = curriculumOf(ctx, d)
-	return err
 }
 
 // ReadReceipt returns the receipt of a submission, or nil without one.

@@ -71,7 +71,9 @@ func (t theme) plot() *plot.Plot {
 	p.Legend.Top, p.Legend.Padding = true, vg.Points(2)
 	p.Legend.Left, p.Legend.XOffs = true, vg.Points(6) // a wider face than was measured grows away from the mark
 	p.Y.Tick.Marker = labelled
-	p.Add(t.lattice())
+	grid := plotter.NewGrid()
+	grid.Vertical.Color, grid.Horizontal.Color = t.grid, t.grid
+	p.Add(grid)
 	return p
 }
 
@@ -79,13 +81,6 @@ func (t theme) plot() *plot.Plot {
 var labelled = plot.TickerFunc(func(low, high float64) []plot.Tick {
 	return slices.DeleteFunc(plot.DefaultTicks{}.Ticks(low, high), plot.Tick.IsMinor)
 })
-
-// lattice returns a faint grid.
-func (t theme) lattice() *plotter.Grid {
-	g := plotter.NewGrid()
-	g.Vertical.Color, g.Horizontal.Color = t.grid, t.grid
-	return g
-}
 
 // figure is one or more plots below each other, or in columns.
 type figure struct {

@@ -47,10 +47,7 @@ type metrics struct {
 
 	Sequences map[string]formats.Balance `json:"sequences,omitempty"` // of each file of sequences that was submitted
 
-	Seconds  map[string]float64 `json:"seconds,omitempty"`
-	Failures map[string]int64   `json:"failures,omitempty"` // by class
-	Cost     Cost               `json:"cost,omitzero"`
-	Datasets map[string]string  `json:"datasets,omitempty"` // digests by stage
+	Took
 }
 
 type reward struct {
@@ -70,10 +67,8 @@ type reward struct {
 	RewardWeights map[string]float64 `json:"reward_weights,omitempty"`
 
 	// Of an epoch that has only a validation, and so no line in training_metrics.jsonl.
-	Scores   map[string]*Sample `json:"scores,omitempty"`
-	Seconds  map[string]float64 `json:"seconds,omitempty"`
-	Cost     Cost               `json:"cost,omitzero"`
-	Datasets map[string]string  `json:"datasets,omitempty"`
+	Scores map[string]*Sample `json:"scores,omitempty"`
+	Took
 }
 
 // The names of the history files.
@@ -97,7 +92,7 @@ func render(run Run) ([]file, error) {
 		if e.Validation != nil {
 			r := rewardOf(e, e.Validation, nil, &e.Validation.Examples)
 			if e.Train == nil {
-				r.Scores, r.Seconds, r.Cost, r.Datasets = e.Scores, e.Seconds, e.Cost, e.Datasets
+				r.Scores, r.Took = e.Scores, e.Took
 			}
 			validation = append(validation, r)
 		}
@@ -128,9 +123,7 @@ func metricsOf(e Epoch) metrics {
 		MaxReward:       e.Train.Max,
 		NumTrajectories: e.Train.Trajectories, NumGroups: e.Train.Groups, NumScored: e.Train.Scored,
 		NumFailed:  e.Train.Failed,
-		FlatGroups: e.Flat, Scores: e.Scores, Rewards: e.Train.Rewards, Drops: e.Drops, CurriculumState: stateOf(e), Seconds: e.Seconds,
-		Failures: e.Failures, Cost: e.Cost,
-		Datasets: e.Datasets}
+		FlatGroups: e.Flat, Scores: e.Scores, Rewards: e.Train.Rewards, Drops: e.Drops, CurriculumState: stateOf(e), Took: e.Took}
 	if k := e.Kept; k != nil {
 		m.FilteredTrajectories, m.FilteredGroups = k.Trajectories, k.Groups
 		m.FilteredAvgReward, m.FilteredMinReward, m.FilteredMaxReward = k.Mean, k.Min, k.Max

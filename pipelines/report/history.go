@@ -55,8 +55,7 @@ func ReadHistory(ctx context.Context, b *storage.Bucket) ([]Epoch, error) {
 	}
 	for _, r := range validation {
 		if of[r.Epoch] == nil {
-			of[r.Epoch] = &Epoch{Epoch: r.Epoch, Time: r.Timestamp, Scores: r.Scores, Seconds: r.Seconds, Cost: r.Cost,
-				Datasets: r.Datasets}
+			of[r.Epoch] = &Epoch{Epoch: r.Epoch, Time: r.Timestamp, Scores: r.Scores, Took: r.Took}
 		}
 		n := r.NumScored
 		if r.NumExamples != nil {
@@ -95,9 +94,7 @@ func weightsOf(r reward) map[string]float64 {
 
 // epoch returns what a line of training_metrics.jsonl says.
 func (m *metrics) epoch() *Epoch {
-	e := &Epoch{Epoch: m.Epoch, Time: m.Timestamp, RunID: m.RunID, Flat: m.FlatGroups, Drops: m.Drops, Seconds: m.Seconds,
-		Failures: m.Failures, Cost: m.Cost,
-		Datasets: m.Datasets, Scores: m.Scores,
+	e := &Epoch{Epoch: m.Epoch, Time: m.Timestamp, RunID: m.RunID, Flat: m.FlatGroups, Drops: m.Drops, Took: m.Took, Scores: m.Scores,
 		Train: &Sample{Trajectories: m.NumTrajectories, Groups: m.NumGroups, Examples: m.NumGroups, Scored: m.NumScored,
 			Failed: m.NumFailed,
 			Mean:   m.AvgReward, Min: m.MinReward, Max: m.MaxReward, Rewards: m.Rewards}}

@@ -13,15 +13,16 @@ import (
 // shownTrajectory is a trajectory as the page shows it. Its texts are data: the
 // template escapes them.
 type shownTrajectory struct {
-	ID, Anchor   string
+	Anchor       string
 	Epoch        int
 	Validation   bool
-	Row          *shownRow
+	Row          shownRow // without its texts
 	Facts        *facts
 	Example      Piece
 	Answer       Piece
 	Error        Piece
 	Messages     []messageView
+	Of           int // messages
 	LeftOut      int // messages
 	LeftOutAfter int // the index of the message after which they were
 }
@@ -51,7 +52,7 @@ const markup = 700
 
 // viewOf returns a trajectory, cut to about so many bytes of the page.
 func viewOf(r *shownRow, budget int, images *int) *shownTrajectory {
-	v := &shownTrajectory{ID: visible(short(r.TrajectoryID, 200)), Row: r,
+	v := &shownTrajectory{Row: *r,
 		Example: Cut(jsontext.Indent(r.Example), min(2500, budget/8)), Answer: Cut(r.Answer, min(1500, budget/8)),
 		Error: Cut(r.Error, min(1500, budget/8))}
 	for _, limit := range caps {
@@ -82,11 +83,8 @@ func viewOf(r *shownRow, budget int, images *int) *shownTrajectory {
 			return true
 		})
 	}
-	v.Row = &shownRow{TrajectoryID: r.TrajectoryID, ExampleID: visible(short(r.ExampleID, 200)), Generation: r.Generation,
-		Status: visible(short(r.Status, 40)), StopReason: visible(short(r.StopReason, 40)),
-		FailureClass: visible(short(r.FailureClass, 40)), Model: visible(short(r.Model, 100)), PromptTokens: r.PromptTokens,
-		CompletionTokens: r.CompletionTokens,
-		Messages:         make([]shownMessage, len(r.Messages))}
+	v.Of = len(r.Messages)
+	v.Row.Example, v.Row.Answer, v.Row.Error, v.Row.Messages = "", "", "", nil // which are not kept in memory
 	return v
 }
 

@@ -35,9 +35,6 @@ const maxPanels = 8
 // training and that of validation share one only if both are the same rewards with
 // the same weights.
 func panels(epochs []Epoch) []panel {
-	train := func(e Epoch) *Sample { return e.Train }
-	kept := func(e Epoch) *Sample { return e.Kept }
-	validation := func(e Epoch) *Sample { return e.Validation }
 	trained, validated := partsOf(epochs, train), partsOf(epochs, validation)
 	training := []line{totals("training", 0, epochs, train), totals("kept by curate", 2, epochs, kept)}
 	held := totals("validation", 1, epochs, validation)
@@ -48,7 +45,9 @@ func panels(epochs []Epoch) []panel {
 		out = append(out, panel{axis: "training reward" + single(trained), lines: training},
 			panel{axis: "validation reward" + single(validated), lines: []line{held}})
 	}
-	for _, name := range slices.Sorted(maps.Keys(union(trained, validated))) {
+	all := maps.Clone(trained)
+	maps.Copy(all, validated)
+	for _, name := range slices.Sorted(maps.Keys(all)) {
 		p := panel{axis: short(name, 34)}
 		if _, has := trained[name]; has && len(trained) > 1 {
 			p.lines = append(p.lines, named("training", 0, name, epochs, train))
@@ -88,21 +87,15 @@ func partsOf(epochs []Epoch, of func(Epoch) *Sample) map[string]float64 {
 	return out
 }
 
-func union(a, b map[string]float64) map[string]float64 {
-	out := maps.Clone(a)
-	maps.Copy(out, b)
-	return out
-}
-
 // single returns the name of the only reward, as part of a label.
-func single(parts map[string]float64) string {
-	if len(parts) != 1 {
+func single(parts map[string]float64) (label string) {
+	for name := range parts {
+		label = ": " + short(name, 20)
+	}
+	if len(parts) > 1 {
 		return ""
 	}
-	for name := range parts {
-		return ": " + short(name, 20)
-	}
-	return ""
+	return label
 }
 
 func totals(name string, ink int, epochs []Epoch, of func(Epoch) *Sample) line {

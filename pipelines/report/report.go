@@ -61,10 +61,15 @@ type Epoch struct {
 	Drops      map[string]int64   `json:"drops,omitempty"`
 	Curriculum *Curriculum        `json:"curriculum,omitempty"`
 	Receipt    *formats.Receipt   `json:"receipt,omitempty"`
-	Seconds    map[string]float64 `json:"seconds,omitempty"`  // by stage
-	Failures   map[string]int64   `json:"failures,omitempty"` // of rollouts, by class
-	Cost       Cost               `json:"cost,omitzero"`
-	Datasets   map[string]string  `json:"datasets,omitempty"` // digests by stage
+	Took
+}
+
+// Took is what an epoch took, and from which datasets it is known.
+type Took struct {
+	Seconds  map[string]float64 `json:"seconds,omitempty"`  // by stage
+	Failures map[string]int64   `json:"failures,omitempty"` // of rollouts, by class
+	Cost     Cost               `json:"cost,omitzero"`
+	Datasets map[string]string  `json:"datasets,omitempty"` // digests by stage
 }
 
 // Cost is what the rollouts of an epoch used, and its held-out ones with them.

@@ -73,7 +73,7 @@ func (e Epoch) Handed() (lines []string) {
 // namedRewards returns the named rewards of held-out examples. A single one is the
 // total reward and needs no column.
 func namedRewards(epochs []Epoch) []string {
-	names := partsOf(epochs, func(e Epoch) *Sample { return e.Validation })
+	names := partsOf(epochs, validation)
 	if len(names) < 2 {
 		return nil
 	}

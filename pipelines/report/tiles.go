@@ -52,8 +52,8 @@ func Tiles(run Run, price func(Cost) float64) []Tile {
 		}
 	}
 	out = append(out,
-		shareTile(run, "Kept", func(e Epoch) *Sample { return e.Kept }, func(s *Sample) int64 { return s.Trajectories }),
-		shareTile(run, "Failed", func(e Epoch) *Sample { return e.Train }, func(s *Sample) int64 { return s.Failed }))
+		shareTile(run, "Kept", kept, func(s *Sample) int64 { return s.Trajectories }),
+		shareTile(run, "Failed", train, func(s *Sample) int64 { return s.Failed }))
 	var tokens, spent, seconds Trend
 	total := 0.0
 	for _, e := range run.Epochs {
@@ -74,9 +74,12 @@ func Tiles(run Run, price func(Cost) float64) []Tile {
 
 // Sides are the samples whose rewards are followed, by name.
 func Sides(yield func(string, func(Epoch) *Sample) bool) {
-	_ = yield("Validation", func(e Epoch) *Sample { return e.Validation }) &&
-		yield("Training", func(e Epoch) *Sample { return e.Train })
+	_ = yield("Validation", validation) && yield("Training", train)
 }
+
+func train(e Epoch) *Sample      { return e.Train }
+func kept(e Epoch) *Sample       { return e.Kept }
+func validation(e Epoch) *Sample { return e.Validation }
 
 // Cost returns what all epochs used.
 func (r Run) Cost() (c Cost) {
@@ -156,8 +159,7 @@ func Compact(n int64) string {
 // Components returns the named rewards of training, of what was kept, of validation and of
 // further scores, by name.
 func Components(epochs []Epoch) (out []Tile) {
-	sides := map[string]func(Epoch) *Sample{"training": func(e Epoch) *Sample { return e.Train },
-		"kept": func(e Epoch) *Sample { return e.Kept }, "validation": func(e Epoch) *Sample { return e.Validation }}
+	sides := map[string]func(Epoch) *Sample{"training": train, "kept": kept, "validation": validation}
 	for _, name := range scoreNames(epochs) {
 		sides[name] = scoresOf(name)
 	}
