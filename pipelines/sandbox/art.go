@@ -44,12 +44,23 @@ func bodyModel(w http.ResponseWriter, r *http.Request, needsBase bool) (trainabl
 	if keys == nil {
 		return trainable{}, false
 	}
-	raw, err := json.Marshal(keys)
-	if err != nil {
-		internalError(w)
-		return trainable{}, false
+	return readTrainable(w, keys, needsBase, "body")
+}
+
+// withModel reads a body with a model object under "model", and with further keys.
+func withModel(w http.ResponseWriter, r *http.Request, needsBase bool, more ...string) (keys map[string]json.RawMessage,
+	t trainable, ok bool) {
+	var model map[string]json.RawMessage
+	keys = object(w, r, append([]string{"model"}, more...)...)
+	switch {
+	case keys == nil:
+		return nil, t, false
+	case json.Unmarshal(keys["model"], &model) != nil || model == nil:
+		unprocessable(w, noObject(keys["model"], "body", "model"))
+		return nil, t, false
 	}
-	return readTrainable(w, raw, needsBase, "body")
+	t, ok = readTrainable(w, model, needsBase, "body", "model")
+	return keys, t, ok
 }
 
 func (s *Server) register(w http.ResponseWriter, r *http.Request) {
@@ -86,11 +97,7 @@ func (s *Server) getStep(w http.ResponseWriter, r *http.Request) {
 }
 
 func (s *Server) prepare(w http.ResponseWriter, r *http.Request) {
-	keys := object(w, r, "model", "config")
-	if keys == nil {
-		return
-	}
-	t, ok := readTrainable(w, keys["model"], true, "body", "model")
+	keys, t, ok := withModel(w, r, true, "config")
 	if !ok {
 		return
 	}
@@ -147,11 +154,7 @@ func serverKey(config json.RawMessage) (string, *invalid) {
 }
 
 func (s *Server) logBatch(w http.ResponseWriter, r *http.Request) {
-	keys := object(w, r, "model", "trajectory_groups")
-	if keys == nil {
-		return
-	}
-	t, ok := readTrainable(w, keys["model"], false, "body", "model")
+	keys, t, ok := withModel(w, r, false, "trajectory_groups")
 	if !ok {
 		return
 	}
@@ -202,11 +205,7 @@ func (s *Server) deleteCheckpoints(w http.ResponseWriter, r *http.Request) {
 }
 
 func (s *Server) deleteCheckpointFiles(w http.ResponseWriter, r *http.Request) {
-	keys := object(w, r, "model", "steps_to_keep")
-	if keys == nil {
-		return
-	}
-	t, ok := readTrainable(w, keys["model"], true, "body", "model")
+	keys, t, ok := withModel(w, r, true, "steps_to_keep")
 	if !ok {
 		return
 	}

@@ -2,6 +2,7 @@ package sandbox
 
 import (
 	"bytes"
+	"context"
 	"encoding/gob"
 	"fmt"
 	"io/fs"
@@ -9,6 +10,8 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+
+	"github.com/rollmill/rollmill/storage"
 )
 
 // checkpoint is everything that a training call changes. It is written whole
@@ -69,51 +72,19 @@ func (c *checkpoint) save(dir string) error {
 	if err := gob.NewEncoder(&body).Encode(c); err != nil {
 		return fmt.Errorf("encoding step %d: %w", c.Step, err)
 	}
-	into := modelDir(dir, c.Project, c.Name)
-	if err := os.MkdirAll(into, 0o777); err != nil {
-		return fmt.Errorf("saving step %d: %w", c.Step, err)
+	ctx := context.Background() // a training call is finished even if its client is gone
+	into, err := storage.Open(ctx, modelDir(dir, c.Project, c.Name))
+	if err == nil {
+		err = into.Write(ctx, checkpointFile(c.Step), body.Bytes())
 	}
-	if err := replaceFile(filepath.Join(into, checkpointFile(c.Step)), body.Bytes()); err != nil {
+	if err != nil {
 		return fmt.Errorf("saving step %d: %w", c.Step, err)
 	}
 	return nil
 }
 
-// replaceFile writes a temporary file next to the path, syncs it, and renames
-// it.
-func replaceFile(path string, body []byte) error {
-	draft, err := os.CreateTemp(filepath.Dir(path), ".draft-*")
-	if err != nil {
-		return err
-	}
-	defer os.Remove(draft.Name())
-	_, err = draft.Write(body)
-	if err == nil {
-		err = draft.Sync()
-	}
-	if closing := draft.Close(); err == nil {
-		err = closing
-	}
-	if err != nil {
-		return err
-	}
-	if err := os.Rename(draft.Name(), path); err != nil {
-		return err
-	}
-	return syncDir(filepath.Dir(path))
-}
-
-func syncDir(path string) error {
-	d, err := os.Open(path)
-	if err != nil {
-		return err
-	}
-	defer d.Close()
-	return d.Sync()
-}
-
 // loadAll reads the checkpoints of every model below dir, each model's in order
-// of step. It removes temporary files that a crash left.
+// of step.
 func loadAll(dir string) (map[modelKey][]*checkpoint, error) {
 	all := map[modelKey][]*checkpoint{}
 	err := filepath.WalkDir(filepath.Join(dir, "models"), func(path string, d fs.DirEntry, err error) error {
@@ -122,8 +93,6 @@ func loadAll(dir string) (map[modelKey][]*checkpoint, error) {
 			return nil
 		case err != nil:
 			return err
-		case strings.HasPrefix(d.Name(), ".draft-"):
-			return os.Remove(path)
 		case d.IsDir() || !strings.HasSuffix(path, checkpointSuffix):
 			return nil
 		}

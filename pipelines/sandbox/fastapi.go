@@ -42,6 +42,11 @@ func wrongType(kind, msg string, input json.RawMessage, loc ...any) invalid {
 	return invalid{kind, loc, msg, orNull(input)}
 }
 
+func noObject(input json.RawMessage, loc ...any) invalid {
+	return wrongType("model_attributes_type", "Input should be a valid dictionary or object to extract fields from", input,
+		loc...)
+}
+
 func orNull(raw json.RawMessage) json.RawMessage {
 	if len(raw) == 0 {
 		return json.RawMessage("null")
@@ -67,8 +72,7 @@ func object(w http.ResponseWriter, r *http.Request, required ...string) map[stri
 		return nil
 	}
 	if err != nil || keys == nil {
-		unprocessable(w, wrongType("model_attributes_type",
-			"Input should be a valid dictionary or object to extract fields from", body, "body"))
+		unprocessable(w, noObject(body, "body"))
 		return nil
 	}
 	var bad []invalid
@@ -93,14 +97,7 @@ type trainable struct {
 
 // readTrainable reads a model object. The class has a constructor of its own,
 // so a missing field is a TypeError, hence a 500, and not a validation error.
-func readTrainable(w http.ResponseWriter, raw json.RawMessage, needsBase bool, loc ...any) (trainable, bool) {
-	var keys map[string]json.RawMessage
-	if json.Unmarshal(raw, &keys) != nil || keys == nil {
-		unprocessable(w, wrongType("model_attributes_type",
-			"Input should be a valid dictionary or object to extract fields from", raw, loc...))
-		return trainable{}, false
-	}
-	var m trainable
+func readTrainable(w http.ResponseWriter, keys map[string]json.RawMessage, needsBase bool, loc ...any) (m trainable, ok bool) {
 	into := []*string{&m.key.name, &m.key.project, &m.base}
 	for i, name := range []string{"name", "project", "base_model"} {
 		value, present := keys[name]

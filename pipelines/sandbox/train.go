@@ -66,11 +66,7 @@ func (s *Server) train(w http.ResponseWriter, r *http.Request) {
 
 // readJob checks the request; if it is refused, it answers and returns nil.
 func (s *Server) readJob(w http.ResponseWriter, r *http.Request) *job {
-	keys := object(w, r, "model", "trajectory_groups", "config", "dev_config")
-	if keys == nil {
-		return nil
-	}
-	t, ok := readTrainable(w, keys["model"], true, "body", "model")
+	keys, t, ok := withModel(w, r, true, "trajectory_groups", "config", "dev_config")
 	if !ok {
 		return nil
 	}
