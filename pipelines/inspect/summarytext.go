@@ -10,6 +10,8 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/mattn/go-runewidth"
+
 	"github.com/rollmill/rollmill/formats"
 	"github.com/rollmill/rollmill/formats/plural"
 )
@@ -169,6 +171,9 @@ func counted(counts map[string]int64) string {
 	return strings.Join(names, ", ")
 }
 
+// columns counts the columns of a line alike in every locale.
+var columns = &runewidth.Condition{}
+
 // fitted cuts a text to the screen: its lines at their ends, and of too many lines
 // those before the last.
 func fitted(text string) string {
@@ -177,26 +182,7 @@ func fitted(text string) string {
 		lines = append(lines[:screenLines-1], lines[n-1])
 	}
 	for i, line := range lines {
-		lines[i] = strings.TrimRight(narrow(line, screenWidth), " ")
+		lines[i] = strings.TrimRight(columns.Truncate(line, screenWidth, "…"), " ")
 	}
 	return strings.Join(lines, "\n") + "\n"
-}
-
-// narrow cuts a line to a number of columns. Characters of scripts after those of
-// Europe and the Near East may be two columns wide; block elements are not.
-func narrow(line string, width int) string {
-	columns, end := 0, 0
-	for at, r := range line {
-		n := 1
-		if r >= 0x1100 && (r < 0x2000 || r > 0x2fff) {
-			n = 2
-		}
-		if columns += n; columns > width {
-			return line[:end] + "…"
-		}
-		if columns < width {
-			end = at + len(string(r))
-		}
-	}
-	return line
 }

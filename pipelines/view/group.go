@@ -73,16 +73,16 @@ func (s *Server) groupPage(r *http.Request) (any, error) {
 		Trail: append(s.trailOf(f), Crumb{"groups", listed(r, link("d", f.Key, "groups"))})},
 		Path: link("d", f.Key, "g", id), WholeURL: listed(r, link("d", f.Key, "g", id)), Components: x.Components()}
 	g := &grouping{Server: s, r: r, key: f.Key, x: x, id: id, rows: rows}
-	m.Facts = factsOf(x, rows)
+	number, _ := x.GroupOf(id)
+	m.Facts = factsOf(x, number, rows)
 	for _, row := range rows[:min(len(rows), maxInTable)] {
 		m.Members = append(m.Members, g.member(x.At(row)))
 	}
 	m.Left = len(rows) - len(m.Members)
 	m.A = cmp.Or(r.FormValue("a"), m.Members[0].ID)
 	m.B = cmp.Or(r.FormValue("b"), m.Members[min(1, len(m.Members)-1)].ID)
-	number, _ := x.GroupOf(id)
 	url := func(n uint32) string { return listed(r, link("d", f.Key, "g", x.GroupID(n))) }
-	if err := m.setAdjacent(r, number, url, x.AdjacentGroups); err != nil {
+	if err := m.setAdjacent(r, number, url, x.GroupList()); err != nil {
 		return nil, err
 	}
 	return m, g.side(m)
@@ -116,40 +116,23 @@ func (g *grouping) member(t index.Trajectory) memberView {
 }
 
 // factsOf returns what is known of a group.
-func factsOf(x *index.Index, rows []uint32) []fact {
-	var rewards []float64
+func factsOf(x *index.Index, number uint32, rows []uint32) []fact {
 	lengths, statuses := []int32{}, map[string]int{}
-	kept, decided := 0, 0
 	for _, row := range rows {
 		t := x.At(row)
 		statuses[t.Status]++
 		lengths = append(lengths, t.SampledTokens)
-		if !math.IsNaN(t.Reward) {
-			rewards = append(rewards, t.Reward)
-		}
-		if t.Decision != "" {
-			decided++
-		}
-		if t.Decision == index.Kept {
-			kept++
-		}
 	}
+	g := x.Group(number)
 	out := []fact{{Name: "example", Value: name(x.At(rows[0]).Example)},
 		{Name: "members", Value: membersText(len(rows), statuses)}}
-	if n := float64(len(rewards)); n > 0 {
-		mean, square := 0.0, 0.0
-		for _, r := range rewards {
-			mean += r / n
-		}
-		for _, r := range rewards {
-			square += (r - mean) * (r - mean) / n
-		}
-		out = append(out, fact{Name: "reward", Value: fmt.Sprintf("mean %.4g, std %.4g", mean, math.Sqrt(square))},
-			fact{Name: "range of rewards", Value: fmt.Sprintf("%.4g to %.4g", slices.Min(rewards), slices.Max(rewards))})
+	if g.Valid > 0 {
+		out = append(out, fact{Name: "reward", Value: fmt.Sprintf("mean %.4g, std %.4g", g.Mean, g.Std)},
+			fact{Name: "range of rewards", Value: fmt.Sprintf("%.4g to %.4g", g.Min, g.Max)})
 	}
 	out = append(out, fact{Name: "sampled tokens", Value: fmt.Sprintf("%d to %d", slices.Min(lengths), slices.Max(lengths))})
-	if decided > 0 {
-		out = append(out, fact{Name: "curate", Value: fmt.Sprintf("kept %d of %d", kept, decided)})
+	if g.Kept+g.Dropped > 0 {
+		out = append(out, fact{Name: "curate", Value: fmt.Sprintf("kept %d of %d", g.Kept, g.Kept+g.Dropped)})
 	}
 	return out
 }

@@ -18,7 +18,7 @@ func (s *Server) groupsPage(r *http.Request) (any, error) {
 		return m, err
 	}
 	m.Names = index.GroupNames()
-	page, err := x.GroupPage(r.Context(), m.Query)
+	page, err := x.GroupList().Page(r.Context(), m.Query)
 	if err := m.show(page, err); err != nil {
 		return nil, err
 	}

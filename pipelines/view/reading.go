@@ -143,13 +143,12 @@ func (v *reading) links(r *http.Request, s *Server) (out []fact) {
 
 // setAdjacent sets the links to the trajectories or groups before and after one in the list
 // from which the reader came. With a condition that cannot be evaluated, there is no list.
-func (f *Frame) setAdjacent(r *http.Request, of uint32, url func(uint32) string,
-	adjacent func(context.Context, index.Query, uint32) (before, after int64, err error)) error {
+func (f *Frame) setAdjacent(r *http.Request, of uint32, url func(uint32) string, in index.List) error {
 	var list listModel
 	if err := list.read(r.URL.Query()); err != nil {
 		return err
 	}
-	before, after, err := adjacent(r.Context(), list.Query, of)
+	before, after, err := in.Adjacent(r.Context(), list.Query, of)
 	if before != index.None {
 		f.Prev = url(uint32(before))
 	}

@@ -17,7 +17,7 @@ func (s *Server) trajectoriesPage(r *http.Request) (any, error) {
 		return m, err
 	}
 	m.Names = index.TrajectoryNames()
-	page, err := x.Trajectories(r.Context(), m.Query)
+	page, err := x.Trajectories().Page(r.Context(), m.Query)
 	if err := m.show(page, err); err != nil {
 		return nil, err
 	}

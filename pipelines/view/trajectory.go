@@ -86,7 +86,7 @@ func (s *Server) trajectoryPage(r *http.Request) (any, error) {
 		Trail: append(s.trailOf(v.Found), Crumb{"group " + t.Group(), link("d", v.Key, "g", v.t.Is.Group)})},
 		Tokens: r.FormValue("tokens") != "", Plain: r.FormValue("text") == plainText, Problems: v.x.From.Problems}
 	url := func(row uint32) string { return v.url(r, row) }
-	if err := m.setAdjacent(r, self, url, v.x.AdjacentTrajectories); err != nil {
+	if err := m.setAdjacent(r, self, url, v.x.Trajectories()); err != nil {
 		return nil, err
 	}
 	m.Facts, m.Links = v.facts(), v.links(r, s)

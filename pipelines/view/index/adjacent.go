@@ -5,30 +5,23 @@ import "context"
 // None is the number of no row and no group.
 const None = -1
 
-// AdjacentTrajectories returns the rows before and after one in the list of a query, None
-// at its ends. Of a row that the list does not have, both are None.
-func (x *Index) AdjacentTrajectories(ctx context.Context, q Query, row uint32) (before, after int64, err error) {
-	l, err := x.list(ctx, q, x.trajectories())
-	before, after = l.adjacent(row)
+// Adjacent returns the rows or groups before and after one in the list of a query, None at its
+// ends. Of one that the list does not have, both are None.
+func (l List) Adjacent(ctx context.Context, q Query, of uint32) (before, after int64, err error) {
+	c, err := l.choose(ctx, q)
+	before, after = c.adjacent(of)
 	return before, after, err
 }
 
-// AdjacentGroups returns the groups before and after one, as AdjacentTrajectories does.
-func (x *Index) AdjacentGroups(ctx context.Context, q Query, group uint32) (before, after int64, err error) {
-	l, err := x.list(ctx, q, x.groupItems())
-	before, after = l.adjacent(group)
-	return before, after, err
-}
-
-func (l list) adjacent(of uint32) (before, after int64) {
-	if l.chosen == nil || !l.chosen.has(of) {
+func (c choice) adjacent(of uint32) (before, after int64) {
+	if c.chosen == nil || !c.chosen.has(of) {
 		return None, None
 	}
 	before = None
 	found := false
-	for _, i := range l.order {
+	for _, i := range c.order {
 		switch {
-		case !l.chosen.has(i):
+		case !c.chosen.has(i):
 		case i == of:
 			found = true
 		case found:

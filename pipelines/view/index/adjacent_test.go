@@ -16,7 +16,7 @@ func TestAdjacent(t *testing.T) {
 		{Choices: map[string]string{"drop": Kept}}} {
 		var rows []uint32
 		for q.Page = 1; ; q.Page++ {
-			page, err := x.Trajectories(t.Context(), q)
+			page, err := x.Trajectories().Page(t.Context(), q)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -34,22 +34,22 @@ func TestAdjacent(t *testing.T) {
 			if i+1 < len(rows) {
 				wantAfter = int64(rows[i+1])
 			}
-			if before, after, err := x.AdjacentTrajectories(t.Context(), q, row); err != nil || before != wantBefore || after != wantAfter {
+			if before, after, err := x.Trajectories().Adjacent(t.Context(), q, row); err != nil || before != wantBefore || after != wantAfter {
 				t.Fatalf("%+v: beside row %d are %d and %d, %v", q, row, before, after, err)
 			}
 		}
 		for row := range x.Rows {
-			if before, after, err := x.AdjacentTrajectories(t.Context(), q, row); !listed[row] && (err != nil || before != None || after != None) {
+			if before, after, err := x.Trajectories().Adjacent(t.Context(), q, row); !listed[row] && (err != nil || before != None || after != None) {
 				t.Fatalf("%+v: row %d is not listed, and has neighbours %d and %d, %v", q, row, before, after, err)
 			}
 		}
 	}
 	q := Query{Order: Order{Column: "mean"}, Where: "valid > 1"}
-	page, err := x.GroupPage(t.Context(), q)
+	page, err := x.GroupList().Page(t.Context(), q)
 	if err != nil || len(page.Items) < 3 {
 		t.Fatal(page, err)
 	}
-	if before, after, err := x.AdjacentGroups(t.Context(), q, page.Items[1]); err != nil || before != int64(page.Items[0]) || after != int64(page.Items[2]) {
+	if before, after, err := x.GroupList().Adjacent(t.Context(), q, page.Items[1]); err != nil || before != int64(page.Items[0]) || after != int64(page.Items[2]) {
 		t.Errorf("%d and %d, %v", before, after, err)
 	}
 }

@@ -98,8 +98,10 @@ func BenchmarkSynthetic(b *testing.B) {
 
 type reward_ = reward
 
-func rowsPage(x *Index, q Query) (*Page, error)   { return x.Trajectories(context.Background(), q) }
-func groupsPage(x *Index, q Query) (*Page, error) { return x.GroupPage(context.Background(), q) }
+func rowsPage(x *Index, q Query) (*Page, error) {
+	return x.Trajectories().Page(context.Background(), q)
+}
+func groupsPage(x *Index, q Query) (*Page, error) { return x.GroupList().Page(context.Background(), q) }
 
 // stored writes a rollout of a million small trajectories, and its groups.
 func stored(b *testing.B, root string, groups int) {

@@ -25,13 +25,9 @@ type Cache struct {
 }
 
 // NewCache returns a cache of indexes of at most so many bytes; the one used last is
-// kept however large it is. What it builds ends with ctx. beside returns a text that
-// changes when the datasets beside one do, so that its index is built again; nil if
-// they never change.
+// kept however large it is. What it builds ends with ctx. lastWritten returns a text that
+// changes when the datasets beside one do, so that its index is built again.
 func NewCache(ctx context.Context, limit int64, lastWritten func(*dataset.Dataset) string) *Cache {
-	if lastWritten == nil {
-		lastWritten = func(*dataset.Dataset) string { return "" }
-	}
 	return &Cache{ctx: ctx, limit: limit, lastWritten: lastWritten}
 }
 

@@ -82,7 +82,7 @@ func only(facets []*facet, row uint32) (f *facet, ok bool) {
 
 // choose returns the items that the choices leave in, of those in where (nil: all), and
 // counts of them. A group is left in with a member.
-func (x *Index) choose(q Query, of items, where set) (set, []Facet) {
+func (x *Index) choose(q Query, of List, where set) (set, []Facet) {
 	facets := x.facets(q)
 	chosen := newSet(of.n)
 	for i := range of.n {

@@ -10,7 +10,7 @@ import (
 func TestComponentFacets(t *testing.T) {
 	x := synthetic(8000)
 	counts := func(q Query, component string) map[string]int {
-		p, err := x.Trajectories(t.Context(), q)
+		p, err := x.Trajectories().Page(t.Context(), q)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -39,7 +39,7 @@ func TestComponentFacets(t *testing.T) {
 	if got := counts(Query{Choices: map[string]string{"rewards.exact": "2"}}, "exact"); got["total"] != 0 {
 		t.Errorf("%v", got)
 	}
-	groups, err := x.GroupPage(t.Context(), Query{Choices: map[string]string{"rewards.exact": "0"}})
+	groups, err := x.GroupList().Page(t.Context(), Query{Choices: map[string]string{"rewards.exact": "0"}})
 	if err != nil || groups.Total != 8 {
 		t.Errorf("%v, %v", groups, err)
 	}

@@ -150,15 +150,12 @@ func number(v *float64) float64 {
 const MaxRows = 20_000_000
 
 // Build reads the light columns. read is called now and then with the number of rows
-// read so far; it may be nil.
+// read so far.
 func Build(ctx context.Context, s *Sources, read func(rows int64)) (*Index, error) {
 	if s.Base.Rows > MaxRows {
 		return nil, formats.Invalid(s.Rows.URI(), "narrow it: rollmill show --where CONDITION finds rows without a list, "+
 			"and rollmill curate --filter CONDITION writes a smaller dataset", nil,
 			"it has %d rows, more than the %d of which the viewer keeps a list in memory", s.Base.Rows, MaxRows)
-	}
-	if read == nil {
-		read = func(int64) {}
 	}
 	x := newIndex(s)
 	for _, step := range []func(context.Context) error{

@@ -93,7 +93,7 @@ func built(t testing.TB, ctx context.Context, uri string) *Index {
 	if err != nil {
 		t.Fatal(err)
 	}
-	x, err := Build(ctx, s, nil)
+	x, err := Build(ctx, s, func(int64) {})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -222,7 +222,7 @@ func TestPages(t *testing.T) {
 		slices.SortStableFunc(want, func(a, b uint32) int {
 			return compareNullsLast(columns[column](int(a)), columns[column](int(b)), q.Order.Descending)
 		})
-		p, err := x.Trajectories(context.Background(), q)
+		p, err := x.Trajectories().Page(context.Background(), q)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -310,7 +310,7 @@ func TestGroups(t *testing.T) {
 		}
 		solved[x.GroupID(n)] = g.Solved
 	}
-	p, err := x.GroupPage(t.Context(), Query{Where: "solved > 0.3", Order: Order{"solved", true}, Choices: map[string]string{"failure": formats.FailTimeout}})
+	p, err := x.GroupList().Page(t.Context(), Query{Where: "solved > 0.3", Order: Order{"solved", true}, Choices: map[string]string{"failure": formats.FailTimeout}})
 	if err != nil || p.Total == 0 {
 		t.Fatal(p, err)
 	}
@@ -343,15 +343,15 @@ func TestConditionErrors(t *testing.T) {
 		"reward + 1":                  "expected bool",
 		"metadata.turns.x.y == 'a b'": e.rows[0].TrajectoryID,
 	} {
-		_, err := x.Trajectories(t.Context(), Query{Where: where})
+		_, err := x.Trajectories().Page(t.Context(), Query{Where: where})
 		var bad *WhereError
 		if !errors.As(err, &bad) || !errors.Is(err, formats.ErrInvalid) || !strings.Contains(err.Error(), want) {
 			t.Errorf("%s: %v", where, err)
 		}
 	}
-	for _, err := range []error{second(x.GroupPage(t.Context(), Query{Where: "reward > 1"})),
-		second(x.GroupPage(t.Context(), Query{Order: Order{Column: "reward"}})),
-		second(x.Trajectories(t.Context(), Query{Order: Order{Column: "mean"}}))} {
+	for _, err := range []error{second(x.GroupList().Page(t.Context(), Query{Where: "reward > 1"})),
+		second(x.GroupList().Page(t.Context(), Query{Order: Order{Column: "reward"}})),
+		second(x.Trajectories().Page(t.Context(), Query{Order: Order{Column: "mean"}}))} {
 		if !errors.Is(err, formats.ErrInvalid) {
 			t.Errorf("%v", err)
 		}
@@ -378,7 +378,7 @@ func TestCurated(t *testing.T) {
 	ref := base.From.Rows.Ref("groups", "mem://index-curated/other/curate")
 	base.From.Decisions = written(t, "mem://index-curated/other/curate",
 		dataset.Spec{Stage: "curate", Kind: formats.KindTrajectories, Inputs: []dataset.Ref{ref}}, [][]formats.Trajectory{e.rows[:1]}, -1, reversed)
-	x, err := Build(t.Context(), base.From, nil)
+	x, err := Build(t.Context(), base.From, func(int64) {})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -408,7 +408,7 @@ func TestOtherIDs(t *testing.T) {
 	if _, ok := x.Find("A"); ok || !slices.Equal(x.Members("y"), []uint32{1, 3, 5}) {
 		t.Errorf("members %v", x.Members("y"))
 	}
-	p, err := x.Trajectories(t.Context(), Query{Order: Order{Column: "trajectory_id"}})
+	p, err := x.Trajectories().Page(t.Context(), Query{Order: Order{Column: "trajectory_id"}})
 	if err != nil || !slices.Equal(p.Items, []uint32{2, 5, 1, 3, 4, 0}) {
 		t.Errorf("%v, %v", p, err)
 	}
@@ -423,8 +423,8 @@ func TestNothing(t *testing.T) {
 	written(t, "mem://index-nothing/rollout", dataset.Spec{Stage: "rollout", Kind: formats.KindTrajectories}, [][]formats.Trajectory{}, -1, nil)
 	x := built(t, t.Context(), "mem://index-nothing/rollout")
 	for _, q := range []Query{{}, {Where: "1 == 1", Order: Order{Column: "group_id"}, Page: 9, Choices: map[string]string{"status": "ok"}}} {
-		rows, err := x.Trajectories(t.Context(), q)
-		groups, groupErr := x.GroupPage(t.Context(), q)
+		rows, err := x.Trajectories().Page(t.Context(), q)
+		groups, groupErr := x.GroupList().Page(t.Context(), q)
 		if err != nil || groupErr != nil || rows.Total+groups.Total != 0 || rows.Page != 1 || groups.Pages != 1 {
 			t.Errorf("%+v, %v, %+v, %v", rows, err, groups, groupErr)
 		}

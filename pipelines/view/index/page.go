@@ -43,8 +43,9 @@ type FacetValue struct {
 	Count int
 }
 
-// items are what a list has: trajectories, or groups.
-type items struct {
+// List is a list of trajectories, or of groups.
+type List struct {
+	x        *Index
 	name     string
 	n        uint32
 	key      func(column string) key
@@ -52,48 +53,44 @@ type items struct {
 	members  func(i uint32) []uint32 // rows
 }
 
-func (x *Index) trajectories() items {
+// Trajectories returns the list of the trajectories.
+func (x *Index) Trajectories() List {
 	one := []uint32{0}
-	return items{ofRows, x.Rows, x.rowKey, x.matching, func(row uint32) []uint32 { one[0] = row; return one }}
+	return List{x, ofRows, x.Rows, x.rowKey, x.matching, func(row uint32) []uint32 { one[0] = row; return one }}
 }
 
-func (x *Index) groupItems() items {
-	return items{"groups", uint32(len(x.table)), x.groupKey, x.groupsMatching, x.membersOf}
+// GroupList returns the list of the groups.
+func (x *Index) GroupList() List {
+	return List{x, "groups", uint32(len(x.table)), x.groupKey, x.groupsMatching, x.membersOf}
 }
 
-// list is what a query chooses, in its order.
-type list struct {
+// choice is what a query chooses, in its order.
+type choice struct {
 	order  []uint32
 	chosen set
 	facets []Facet
 }
 
-func (x *Index) list(ctx context.Context, q Query, of items) (l list, err error) {
-	if l.order, err = x.ordered(q.Order, of); err != nil {
-		return list{}, err
+func (l List) choose(ctx context.Context, q Query) (c choice, err error) {
+	if c.order, err = l.x.ordered(q.Order, l); err != nil {
+		return choice{}, err
 	}
-	where, err := of.matching(ctx, q.Where)
+	where, err := l.matching(ctx, q.Where)
 	if err != nil {
-		return list{}, err
+		return choice{}, err
 	}
-	l.chosen, l.facets = x.choose(q, of, where)
-	return l, nil
+	c.chosen, c.facets = l.x.choose(q, l, where)
+	return c, nil
 }
 
-// Trajectories returns a page of trajectories.
-func (x *Index) Trajectories(ctx context.Context, q Query) (*Page, error) {
-	l, err := x.list(ctx, q, x.trajectories())
-	return l.page(q.Page), err
-}
-
-// GroupPage returns a page of groups.
-func (x *Index) GroupPage(ctx context.Context, q Query) (*Page, error) {
-	l, err := x.list(ctx, q, x.groupItems())
-	return l.page(q.Page), err
+// Page returns a page of the list.
+func (l List) Page(ctx context.Context, q Query) (*Page, error) {
+	c, err := l.choose(ctx, q)
+	return c.page(q.Page), err
 }
 
 // ordered returns rows or groups in an order, which is remembered.
-func (x *Index) ordered(o Order, of items) ([]uint32, error) {
+func (x *Index) ordered(o Order, of List) ([]uint32, error) {
 	name := of.name + " " + o.Column
 	if o.Descending {
 		name += " descending"
@@ -114,14 +111,14 @@ func (x *Index) ordered(o Order, of items) ([]uint32, error) {
 	})
 }
 
-// page cuts a page out of the list.
-func (l list) page(page int) *Page {
-	p := &Page{Total: l.chosen.count(), Facets: l.facets}
+// page cuts a page out of a choice.
+func (c choice) page(page int) *Page {
+	p := &Page{Total: c.chosen.count(), Facets: c.facets}
 	p.Pages = max(1, (p.Total+PageSize-1)/PageSize)
 	p.Page = min(max(1, page), p.Pages)
 	skip := (p.Page - 1) * PageSize
-	for _, i := range l.order {
-		if !l.chosen.has(i) {
+	for _, i := range c.order {
+		if !c.chosen.has(i) {
 			continue
 		}
 		if skip--; skip >= 0 {

@@ -39,17 +39,17 @@ func TestRequests(t *testing.T) {
 		t.Fatal(err)
 	}
 	t.Logf("the rollout has %d bytes", built(t, ctx, storage.Join(e.root, "rollout")).From.Base.Bytes)
-	cache := NewCache(ctx, 1<<30, nil)
+	cache := NewCache(ctx, 1<<30, func(*dataset.Dataset) string { return "" })
 	var x *Index
 	ask("the index: two manifests, a listing, and the light columns of three tables", 7, 5, func() (err error) {
 		x, _, err = cache.Index(ctx, d)
 		return err
 	})
-	ask("the first page of groups", 0, 0, func() error { return second(x.GroupPage(ctx, Query{Order: Order{"spread", true}})) })
+	ask("the first page of groups", 0, 0, func() error { return second(x.GroupList().Page(ctx, Query{Order: Order{"spread", true}})) })
 	ask("trajectories", 0, 0, func() error {
-		return second(x.Trajectories(ctx, Query{Where: "reward > 0.5", Order: Order{"sampled_tokens", true}, Page: 3}))
+		return second(x.Trajectories().Page(ctx, Query{Where: "reward > 0.5", Order: Order{"sampled_tokens", true}, Page: 3}))
 	})
-	ask("a page by the answers", 3, 3, func() error { return second(x.Trajectories(ctx, Query{Where: "answer contains 'e'"})) })
+	ask("a page by the answers", 3, 3, func() error { return second(x.Trajectories().Page(ctx, Query{Where: "answer contains 'e'"})) })
 	ask("a trajectory", 3, 1, func() error { return second(x.Trajectory(ctx, e.rows[777].TrajectoryID)) })
 	ask("a group", 3, 1, func() error { return second(x.Records(ctx, x.Members(e.members[777].GroupID))) })
 }

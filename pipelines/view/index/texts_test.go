@@ -31,7 +31,7 @@ func TestTexts(t *testing.T) {
 // TestTooManyRows: a dataset of which a list would not fit says what to do.
 func TestTooManyRows(t *testing.T) {
 	d := &dataset.Dataset{Manifest: dataset.Manifest{Content: dataset.Content{Rows: MaxRows + 1}}}
-	_, err := Build(t.Context(), &Sources{Rows: d, Base: d}, nil)
+	_, err := Build(t.Context(), &Sources{Rows: d, Base: d}, func(int64) {})
 	var hinted interface{ Hint() string }
 	if !errors.Is(err, formats.ErrInvalid) || !errors.As(err, &hinted) || !strings.Contains(hinted.Hint(), "narrow it") {
 		t.Errorf("%v", err)
