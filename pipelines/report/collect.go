@@ -72,38 +72,28 @@ func collectEpoch(ctx context.Context, root string, e int) (Epoch, bool, error) 
 		return epoch, false, err
 	}
 	found := false
-	for _, stage := range []struct {
-		name   string
-		dir    string
-		sample **Sample // of its rows; nil: the manifest is enough
-	}{
-		{"validation/rollout", dir, nil},
-		{"validation/score", dir, &epoch.Validation},
-		{"rollout", last, nil},
-		{"score", last, &epoch.Train},
-		{"group", last, nil},
-		{"curate", last, &epoch.Kept},
-	} {
-		d, gone, err := find(ctx, storage.Join(stage.dir, stage.name))
+	samples := map[string]**Sample{"validation/score": &epoch.Validation, "score": &epoch.Train, "curate": &epoch.Kept}
+	for _, stage := range stageNames {
+		d, gone, err := find(ctx, stageURI(dir, last, stage))
 		if err != nil {
 			return epoch, found, err
 		}
 		switch {
 		case d != nil:
-			epoch.Add(stage.name, &d.Manifest, d.Ref("", "").Digest)
-			if stage.sample != nil {
-				*stage.sample, err = sampleOf(ctx, d)
+			epoch.Add(stage, &d.Manifest, d.Ref("", "").Digest)
+			if sample := samples[stage]; sample != nil { // of others the manifest is enough
+				*sample, err = sampleOf(ctx, d)
 			}
-			err = cmp.Or(err, epoch.read(ctx, stage.name, d))
+			err = cmp.Or(err, epoch.read(ctx, stage, d))
 		case gone != nil:
-			epoch.Add(stage.name, gone.Manifest, gone.Digest())
-			if stage.name == "rollout" {
+			epoch.Add(stage, gone.Manifest, gone.Digest())
+			if stage == "rollout" {
 				epoch.Time = gone.Written
 			}
 		default:
 			continue
 		}
-		found = found || stage.name != "validation/rollout" // which counts when it is scored
+		found = found || stage != "validation/rollout" // which counts when it is scored
 		if err != nil {
 			return epoch, found, err
 		}

@@ -13,6 +13,18 @@ import (
 	"github.com/rollmill/rollmill/storage"
 )
 
+// stageNames are the stages of an epoch that write datasets, in the order of the data.
+var stageNames = []string{"validation/rollout", "validation/score", "rollout", "score", "group", "curate"}
+
+// stageURI returns where a stage writes: the validation beside the epoch, others in its last
+// extension.
+func stageURI(epoch, last, name string) string {
+	if strings.HasPrefix(name, "validation/") {
+		return storage.Join(epoch, name)
+	}
+	return storage.Join(last, name)
+}
+
 // Stage is a finished stage of an epoch.
 type Stage struct {
 	Validation bool
@@ -27,20 +39,13 @@ func Stages(ctx context.Context, root string, epoch int) (out []Stage, err error
 	if err != nil {
 		return nil, err
 	}
-	for _, of := range []struct {
-		dir        string
-		validation bool
-		names      []string
-	}{{storage.Join(dir, "validation"), true, []string{"rollout", "score"}},
-		{last, false, []string{"rollout", "score", "group", "curate"}}} {
-		for _, name := range of.names {
-			d, err := open(ctx, storage.Join(of.dir, name))
-			if err != nil {
-				return nil, err
-			}
-			if d != nil {
-				out = append(out, Stage{of.validation, d})
-			}
+	for _, name := range stageNames {
+		d, err := open(ctx, stageURI(dir, last, name))
+		if err != nil {
+			return nil, err
+		}
+		if d != nil {
+			out = append(out, Stage{strings.HasPrefix(name, "validation/"), d})
 		}
 	}
 	return out, nil
@@ -82,11 +87,9 @@ func (e *Epoch) readScores(ctx context.Context, dir string) error {
 
 // scoreNames returns the names of the further score datasets of all epochs.
 func scoreNames(epochs []Epoch) []string {
-	names := map[string]bool{}
+	names := map[string]*Sample{}
 	for _, e := range epochs {
-		for name := range e.Scores {
-			names[name] = true
-		}
+		maps.Copy(names, e.Scores)
 	}
 	return slices.Sorted(maps.Keys(names))
 }

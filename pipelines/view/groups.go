@@ -13,15 +13,11 @@ var groupHeads = [][2]string{{"rows", "count"}, {"valid", "valid"}, {"failed", "
 	{"spread", "spread"}, {"solved", "solved"}, {"mean length", "length_mean"}, {"longest", "length_max"}}
 
 func (s *Server) groupsPage(r *http.Request) (any, error) {
-	m, x, err := s.listOf(r, "groups")
+	m, x, err := s.listOf(r, "groups", (*index.Index).GroupList)
 	if x == nil || err != nil {
 		return m, err
 	}
 	m.Names = index.GroupNames()
-	page, err := x.GroupList().Page(r.Context(), m.Query)
-	if err := m.show(page, err); err != nil {
-		return nil, err
-	}
 	m.head("group", "group_id", true)
 	m.Heads = append(m.Heads, head{Name: "question", First: true})
 	for _, h := range groupHeads {
@@ -35,17 +31,15 @@ func (s *Server) groupsPage(r *http.Request) (any, error) {
 		return m, nil
 	}
 	var first []uint32 // members, which have the same question as the others
-	for _, n := range page.Items {
+	for _, n := range m.Page.Items {
 		first = append(first, x.First(n))
 	}
 	texts, err := m.firstTexts(r, x, first)
 	if err != nil {
 		return nil, err
 	}
-	for i, n := range page.Items {
-		cells := groupCells(m.Key, x, n, texts[first[i]].question)
-		cells[0].URL = listed(r, cells[0].URL)
-		m.Rows = append(m.Rows, listRow{n, cells})
+	for i, n := range m.Page.Items {
+		m.add(r, n, groupCells(m.Key, x, n, texts[first[i]].question))
 	}
 	return m, nil
 }

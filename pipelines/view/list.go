@@ -107,9 +107,9 @@ const (
 // facetLabels are what pages call facets whose names say too little.
 var facetLabels = map[string]string{"stop": "stop reason", "drop": "why dropped"}
 
-// listOf returns the model of a list and the index of its dataset, nil while that is
-// being built.
-func (s *Server) listOf(r *http.Request, what string) (*listModel, *index.Index, error) {
+// listOf returns the model of a list, with its page, and the index of its dataset, nil while
+// that is being built.
+func (s *Server) listOf(r *http.Request, what string, list func(*index.Index) index.List) (*listModel, *index.Index, error) {
 	f, d, err := s.opened(r)
 	if err != nil {
 		return nil, nil, err
@@ -126,10 +126,17 @@ func (s *Server) listOf(r *http.Request, what string) (*listModel, *index.Index,
 		m.Building = &progress
 		return m, nil, nil
 	}
-	if err == nil {
-		m.Problems = x.From.Problems
+	if err != nil {
+		return nil, nil, err
 	}
-	return m, x, err
+	m.Problems = x.From.Problems
+	return m, x, m.show(list(x).Page(r.Context(), m.Query))
+}
+
+// add adds a row, whose first cell is a link that passes on the state of the list.
+func (m *listModel) add(r *http.Request, number uint32, cells []listCell) {
+	cells[0].URL = listed(r, cells[0].URL)
+	m.Rows = append(m.Rows, listRow{number, cells})
 }
 
 // read reads the parameters of a list.

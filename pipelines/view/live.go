@@ -86,7 +86,8 @@ func (j *journal) refresh(ctx context.Context, uri string) error {
 	j.mu.Lock()
 	defer j.mu.Unlock()
 	if j.read == nil || j.under != nil && j.under.Name != under.Name { // another rollout replaces it
-		j.journalled = journalled{read: map[string]bool{}, expected: map[int]int64{}, at: map[string]int{}}
+		j.journalled = journalled{read: map[string]bool{}, expected: map[int]int64{}, at: map[string]int{},
+			parts: totals{Classes: map[string]int64{}}}
 	}
 	j.under = under
 	for _, s := range under.Segments {
@@ -122,9 +123,6 @@ func (j *journal) refresh(ctx context.Context, uri string) error {
 		j.parts.Rows, j.parts.Failed = j.parts.Rows+m.Rows, j.parts.Failed+m.Counts[formats.StatusFailed]
 		j.parts.Prompt += int64(m.Facts["prompt_tokens"])
 		j.parts.Completion += int64(m.Facts["completion_tokens"])
-		if j.parts.Classes == nil {
-			j.parts.Classes = map[string]int64{}
-		}
 		add(j.parts.Classes, m.Failures)
 	}
 	return nil

@@ -157,13 +157,7 @@ func (p *painter) part(m *formats.Message, text string) partView {
 var oneLine = strings.NewReplacer("\r\n", " ⏎ ", "\n", " ⏎ ", "\t", " ")
 
 // name returns a short text in one line.
-func name(text string) string {
-	piece := report.Cut(oneLine.Replace(text), nameBytes)
-	if piece.Left > 0 {
-		return piece.Text + "…"
-	}
-	return piece.Text
-}
+func name(text string) string { return beginning(oneLine.Replace(text), nameBytes) }
 
 // notesOf returns what is known of a message besides its text.
 func notesOf(t *formats.Trajectory, i int) (notes []string) {

@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"context"
 	"crypto/rand"
-	"encoding/hex"
 	"fmt"
 	"html/template"
 	"log/slog"
@@ -54,12 +53,8 @@ func New(ctx context.Context, o Options) (*Server, error) {
 	if err != nil {
 		return nil, err
 	}
-	secret := make([]byte, 24)
-	if _, err := rand.Read(secret); err != nil {
-		return nil, err
-	}
 	s := &Server{root: o.Root, prices: o.Prices, bucket: bucket, log: cmp.Or(o.Log, slog.New(slog.DiscardHandler)),
-		token: hex.EncodeToString(secret), static: embedded(),
+		token: rand.Text(), static: embedded(),
 		histories: kept.New[found[[]report.Epoch]](128), digests: kept.New[string](1 << 16),
 		openings: kept.New[found[*dataset.Dataset]](512), stops: kept.New[[]counted](256),
 		lists: kept.New[[]*report.GroupList](256), figures: kept.New[report.FigureView](8), journals: kept.New[*journal](4)}

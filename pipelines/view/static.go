@@ -6,7 +6,7 @@ import (
 	"embed"
 	"encoding/hex"
 	"net/http"
-	"strings"
+	"path"
 	"time"
 
 	"github.com/rollmill/rollmill/pipelines/report"
@@ -17,42 +17,43 @@ var staticFiles embed.FS
 
 const staticPath = "/static/"
 
-// assets are the files that pages load, by their path below staticPath, which
-// contains a digest: a browser keeps them for ever.
-type assets struct {
-	files map[string][]byte
-	names map[string]string // from name to path
+// asset is a file that pages load. Its path below staticPath contains a digest: a browser keeps
+// it for ever.
+type asset struct {
+	path string
+	data []byte
 }
 
+// assets are the files by name.
+type assets map[string]asset
+
 // contentTypes are the types of files that are served; others are not.
-var contentTypes = map[string]string{"css": "text/css; charset=utf-8", "js": "text/javascript; charset=utf-8",
-	"svg": "image/svg+xml"}
+var contentTypes = map[string]string{".css": "text/css; charset=utf-8", ".js": "text/javascript; charset=utf-8",
+	".svg": "image/svg+xml"}
 
 // embedded returns the files in folder static. The style begins with the report's.
 func embedded() assets {
-	a := assets{map[string][]byte{}, map[string]string{}}
+	a := assets{}
 	list, err := staticFiles.ReadDir("static")
 	if err != nil {
 		panic(err) // the path is a constant
 	}
 	for _, f := range list {
-		if f.IsDir() || contentTypes[extension(f.Name())] == "" {
+		name := f.Name()
+		if contentTypes[path.Ext(name)] == "" {
 			continue
 		}
-		data, err := staticFiles.ReadFile("static/" + f.Name())
+		data, err := staticFiles.ReadFile("static/" + name)
 		if err != nil {
 			panic(err)
 		}
-		if f.Name() == "style.css" {
+		if name == "style.css" {
 			data = append([]byte(report.Style), data...)
 		}
-		path := digest(data) + "/" + f.Name()
-		a.files[path], a.names[f.Name()] = data, path
+		a[name] = asset{digest(data) + "/" + name, data}
 	}
 	return a
 }
-
-func extension(name string) string { return name[strings.LastIndexByte(name, '.')+1:] }
 
 func digest(data []byte) string {
 	sum := sha256.Sum256(data)
@@ -60,16 +61,16 @@ func digest(data []byte) string {
 }
 
 // url returns the URL of a file, for templates.
-func (a assets) url(name string) string { return staticPath + a.names[name] }
+func (a assets) url(name string) string { return staticPath + a[name].path }
 
 func (a assets) serve(w http.ResponseWriter, r *http.Request) {
-	path := strings.TrimPrefix(r.URL.Path, staticPath)
-	data, known := a.files[path]
-	if !known {
+	name := path.Base(r.URL.Path)
+	f, known := a[name]
+	if !known || r.URL.Path != staticPath+f.path {
 		http.NotFound(w, r)
 		return
 	}
-	w.Header().Set("Content-Type", contentTypes[extension(path)])
+	w.Header().Set("Content-Type", contentTypes[path.Ext(name)])
 	w.Header().Set("Cache-Control", "public, max-age=31536000, immutable")
-	http.ServeContent(w, r, "", time.Time{}, bytes.NewReader(data))
+	http.ServeContent(w, r, "", time.Time{}, bytes.NewReader(f.data))
 }

@@ -12,15 +12,11 @@ import (
 const maxComponents = 6
 
 func (s *Server) trajectoriesPage(r *http.Request) (any, error) {
-	m, x, err := s.listOf(r, "trajectories")
+	m, x, err := s.listOf(r, "trajectories", (*index.Index).Trajectories)
 	if x == nil || err != nil {
 		return m, err
 	}
 	m.Names = index.TrajectoryNames()
-	page, err := x.Trajectories().Page(r.Context(), m.Query)
-	if err := m.show(page, err); err != nil {
-		return nil, err
-	}
 	m.head("trajectory", "trajectory_id", true)
 	m.Heads = append(m.Heads, head{Name: "question", First: true}, head{Name: "answer", First: true})
 	m.head("reward", "reward", false)
@@ -39,14 +35,12 @@ func (s *Server) trajectoriesPage(r *http.Request) (any, error) {
 	if m.Problem != "" {
 		return m, nil
 	}
-	texts, err := m.firstTexts(r, x, page.Items)
+	texts, err := m.firstTexts(r, x, m.Page.Items)
 	if err != nil {
 		return nil, err
 	}
-	for _, row := range page.Items {
-		cells := trajectoryCells(m.Key, x, x.At(row), texts[row])
-		cells[0].URL = listed(r, cells[0].URL)
-		m.Rows = append(m.Rows, listRow{row, cells})
+	for _, row := range m.Page.Items {
+		m.add(r, row, trajectoryCells(m.Key, x, x.At(row), texts[row]))
 	}
 	return m, nil
 }

@@ -127,9 +127,15 @@ func answers(heads []memberView, texts []string, limit int) (out []answerView) {
 
 // firstWords returns the beginning of a text in one line.
 func firstWords(text string, bytes int) string {
-	text = strings.Join(strings.Fields(strings.ToValidUTF8(text[:min(len(text), 4*bytes)], "")), " ")
-	if piece := report.Cut(text, bytes); piece.Left > 0 {
+	text = strings.ToValidUTF8(text[:min(len(text), 4*bytes)], "")
+	return beginning(strings.Join(strings.Fields(text), " "), bytes)
+}
+
+// beginning returns as much of a text as report.Cut, with a mark where it was cut.
+func beginning(text string, bytes int) string {
+	piece := report.Cut(text, bytes)
+	if piece.Left > 0 {
 		return piece.Text + "…"
 	}
-	return report.Cut(text, bytes).Text
+	return piece.Text
 }
