@@ -149,23 +149,16 @@ func oneRow(ctx context.Context, s *joined.Source, row int64) (out *formats.Traj
 }
 
 func (g *Comparison) statistics() {
-	sum, n := 0.0, 0.0
+	var rewards []float64
+	sum := 0.0
 	for i := range g.Members {
-		r := g.Members[i].Reward
-		if r == nil {
-			continue
+		if r := g.Members[i].Reward; r != nil {
+			rewards, sum = append(rewards, *r), sum+*r
 		}
-		if g.Min == nil || *r < *g.Min {
-			g.Min = r
-		}
-		if g.Max == nil || *r > *g.Max {
-			g.Max = r
-		}
-		sum, n = sum+*r, n+1
 	}
-	if n > 0 {
-		mean := sum / n
-		g.Mean = &mean
+	if n := float64(len(rewards)); n > 0 {
+		mean, low, high := sum/n, slices.Min(rewards), slices.Max(rewards)
+		g.Mean, g.Min, g.Max = &mean, &low, &high
 	}
 }
 

@@ -1,6 +1,9 @@
 package sandbox
 
-import "strings"
+import (
+	"bytes"
+	"strings"
+)
 
 // board is what the policy sees of a prompt: the squares from the point of view
 // of the side to move (X moves first, so the counts show whose turn it is). The
@@ -86,17 +89,8 @@ func boardRow(line string, name byte, into []byte) bool {
 }
 
 func pointOfView(marks [9]byte) board {
-	var x, o int
-	for _, m := range marks {
-		switch m {
-		case 'X':
-			x++
-		case 'O':
-			o++
-		}
-	}
 	me := byte('X')
-	if x > o {
+	if bytes.Count(marks[:], []byte("X")) > bytes.Count(marks[:], []byte("O")) {
 		me = 'O'
 	}
 	var b board

@@ -97,9 +97,7 @@ func (c *completion) response() chatResponse {
 			Message:      c.message(i),
 			Logprobs:     c.request.logprobs(a, 0, len(a.logprobs)),
 			FinishReason: &a.finish,
-		}
-		if a.stopped != "" {
-			choice.StopReason = &a.stopped
+			StopReason:   a.stopped,
 		}
 		if c.request.ReturnTokenIDs {
 			choice.TokenIDs = a.ids
@@ -186,10 +184,7 @@ func (c *completion) tokenEvents(all []chatResponse, index int, a answer) []chat
 			choice.TokenIDs = a.ids[k : k+1]
 		}
 		if k == len(a.ids)-1 {
-			choice.FinishReason = &a.finish
-			if a.stopped != "" {
-				choice.StopReason = &a.stopped
-			}
+			choice.FinishReason, choice.StopReason = &a.finish, a.stopped
 		}
 		e := c.frame("chat.completion.chunk")
 		e.Choices = []chatChoice{choice}

@@ -30,7 +30,7 @@ type answer struct {
 	text     string
 	calls    []called // of each token, what it adds to the message's tool calls; nil for a text
 	finish   string   // stop, length, tool_calls
-	stopped  string   // the stop string that ended it, or ""
+	stopped  *string  // the stop string that ended it, or nil
 }
 
 type ranked struct {
@@ -84,7 +84,7 @@ func (a *answer) ended(id int, stop []string) bool {
 	a.text += tokenText(id)
 	for _, s := range stop {
 		if at := strings.Index(a.text, s); at >= 0 {
-			a.text, a.stopped = a.text[:at], s
+			a.text, a.stopped = a.text[:at], &s
 			return true
 		}
 	}

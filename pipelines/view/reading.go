@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"net/http"
 	"path"
+	"slices"
 	"strings"
 
 	"github.com/rollmill/rollmill/formats"
@@ -122,16 +123,12 @@ func (v *reading) links(r *http.Request, s *Server) (out []fact) {
 		out = append(out, fact{Name: "list", URL: list})
 	}
 	out = append(out, fact{Name: "group", URL: link("d", v.Key, "g", v.t.Is.Group)})
-	for i, row := range rows {
-		if row != v.t.Is.Row {
-			continue
-		}
-		if i > 0 {
-			out = append(out, fact{Name: "previous in group", URL: v.url(r, rows[i-1])})
-		}
-		if i+1 < len(rows) {
-			out = append(out, fact{Name: "next in group", URL: v.url(r, rows[i+1])})
-		}
+	at := slices.Index(rows, v.t.Is.Row)
+	if at > 0 {
+		out = append(out, fact{Name: "previous in group", URL: v.url(r, rows[at-1])})
+	}
+	if at+1 < len(rows) {
+		out = append(out, fact{Name: "next in group", URL: v.url(r, rows[at+1])})
 	}
 	if base := v.x.From.Rows.Base; base != nil {
 		if f := s.datasets.input(v.Key, *base); f != nil {

@@ -2,8 +2,6 @@ package index
 
 import (
 	"context"
-	"errors"
-	"io"
 	"strings"
 	"unicode"
 	"unicode/utf8"
@@ -62,29 +60,21 @@ func Search(ctx context.Context, base *dataset.Dataset, text string, from int64,
 	if err != nil {
 		return err
 	}
-	defer r.Close()
 	w := newWanted(text)
-	buf := make([]searched, searchRows)
-	for row := from; ; {
-		n, err := r.Read(buf)
-		for i := range buf[:n] {
-			if !w.in(&buf[i], row, found) {
-				return nil
-			}
-			row++
-		}
-		clear(buf)
-		if errors.Is(err, io.EOF) {
-			read(row)
-			return nil
-		}
+	row := from
+	for t, err := range r.Each(searchRows) {
 		if err != nil {
 			return err
 		}
-		if !read(row) {
+		if !w.in(t, row, found) {
+			return nil
+		}
+		if row++; (row-from)%searchRows == 0 && !read(row) {
 			return nil
 		}
 	}
+	read(row)
+	return nil
 }
 
 // wanted is a text that is looked for.
