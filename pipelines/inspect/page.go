@@ -57,7 +57,7 @@ func (p *page) block(depth int, label, language, text string) {
 	text = strings.TrimRight(strings.ReplaceAll(text, "\r\n", "\n"), "\n")
 	text, note := cut(text, p.full)
 	if p.markdown {
-		fence := strings.Repeat("`", max(3, 1+longestRun(text, '`')))
+		fence := fence(text, 3)
 		if label != "" {
 			fmt.Fprintf(p.w, "\n%s\n", escaped(label))
 		}
@@ -81,7 +81,7 @@ func (p *page) block(depth int, label, language, text string) {
 }
 
 // table writes rows of cells, each on one line.
-func (p *page) table(head []string, rows [][]string) {
+func (p *page) table(head []string, rows [][]string) error {
 	fmt.Fprintln(p.w)
 	if p.markdown {
 		fmt.Fprintf(p.w, "| %s |\n|%s\n", strings.Join(head, " | "), strings.Repeat("---|", len(head)))
@@ -92,14 +92,14 @@ func (p *page) table(head []string, rows [][]string) {
 			}
 			fmt.Fprintf(p.w, "| %s |\n", strings.Join(cells, " | "))
 		}
-		return
+		return nil
 	}
 	out := tabwriter.NewWriter(p.w, 0, 0, 2, ' ', 0)
 	fmt.Fprintln(out, strings.Join(head, "\t"))
 	for _, row := range rows {
 		fmt.Fprintln(out, strings.Join(row, "\t"))
 	}
-	out.Flush()
+	return out.Flush()
 }
 
 // The length of a text that is printed without --full.
@@ -136,7 +136,7 @@ func span(text string) string {
 	if text == "" {
 		return ""
 	}
-	fence := strings.Repeat("`", 1+longestRun(text, '`'))
+	fence := fence(text, 1)
 	if strings.Contains(text, "`") {
 		return fence + " " + text + " " + fence
 	}
@@ -149,15 +149,11 @@ func escaped(text string) string {
 		"&", "&amp;", "#", `\#`, "|", `\|`, "!", `\!`, "~", `\~`).Replace(text)
 }
 
-func longestRun(text string, of byte) (longest int) {
-	run := 0
-	for i := range len(text) {
-		if text[i] != of {
-			run = 0
-			continue
-		}
-		run++
-		longest = max(longest, run)
+// fence returns at least so many backticks, more than a text has in a row.
+func fence(text string, least int) string {
+	out := strings.Repeat("`", least)
+	for strings.Contains(text, out) {
+		out += "`"
 	}
-	return longest
+	return out
 }

@@ -60,9 +60,13 @@ func (v View) WriteText(w io.Writer) error {
 	for _, name := range slices.Sorted(maps.Keys(m.Tables)) {
 		line("table", "%s, %s", name, plural.Of(m.Tables[name].Rows, "row"))
 	}
-	v.writeRows(out)
 	if err := out.Flush(); err != nil {
 		return err
+	}
+	if len(v.Rows) > 0 {
+		if err := (&page{w: w}).table(v.cells()); err != nil {
+			return err
+		}
 	}
 	return v.writeFunnel(w)
 }
@@ -83,19 +87,7 @@ func Line(text string) string {
 	return strings.Join(strings.FieldsFunc(text, func(r rune) bool { return r == ' ' || !unicode.IsPrint(r) }), " ")
 }
 
-// writeRows writes the rows as a table, columns named as on disk.
-func (v View) writeRows(out io.Writer) {
-	if len(v.Rows) == 0 {
-		return
-	}
-	head, rows := v.cells()
-	fmt.Fprintf(out, "\n%s\n", strings.Join(head, "\t"))
-	for _, cells := range rows {
-		fmt.Fprintln(out, strings.Join(cells, "\t"))
-	}
-}
-
-// cells returns the names of the columns, and the rows of the table.
+// cells returns the names of the columns, as on disk, and the rows of the table.
 func (v View) cells() (head []string, rows [][]string) {
 	head = []string{"row"}
 	for _, value := range v.Rows[0].Is {
@@ -117,8 +109,7 @@ func (v View) WriteMarkdown(w io.Writer) error {
 	p := &page{w: &b, markdown: true}
 	p.field("dataset", "%s", Line(v.URI))
 	if len(v.Rows) > 0 {
-		head, cells := v.cells()
-		p.table(head, cells)
+		p.table(v.cells())
 	}
 	_, err := io.WriteString(w, b.String())
 	return err

@@ -119,10 +119,8 @@ func messageOf(all []shownMessage, i, limit int) messageView {
 	if m.Role == "tool" {
 		v.Text = Cut(jsontext.Indent(text), limit)
 	}
-	for n, what := range lost {
-		if n < 10 {
-			v.Lost = append(v.Lost, visible(short(what, 40)))
-		}
+	for _, what := range lost[:min(len(lost), 10)] {
+		v.Lost = append(v.Lost, visible(short(what, 40)))
 	}
 	v.cost = markup + v.Text.cost + v.Reasoning.cost + 60*len(v.Lost)
 	for n, c := range m.ToolCalls {

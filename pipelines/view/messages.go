@@ -206,6 +206,10 @@ func policyOf(t *formats.Trajectory, i int) string {
 	if c := t.Messages[i].Call; c >= 0 && int(c) < len(t.Calls) && t.Calls[c].PolicyVersion != nil {
 		v = t.Calls[c].PolicyVersion
 	}
+	return version(v)
+}
+
+func version(v *int64) string {
 	if v == nil {
 		return ""
 	}

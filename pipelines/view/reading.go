@@ -88,7 +88,7 @@ func (v *reading) facts() []fact {
 		{Name: "epoch", Value: fmt.Sprint(t.Epoch)},
 		{Name: "generation", Value: fmt.Sprint(t.Generation)},
 		{Name: "model", Value: cmp.Or(name(t.Model), "-")},
-		{Name: "policy version", Value: whole(t.PolicyVersion)},
+		{Name: "policy version", Value: cmp.Or(version(t.PolicyVersion), "-")},
 		{Name: "tokens", Value: fmt.Sprintf("%d sampled, %d of prompts", t.SampledTokens, t.PromptTokens)},
 		{Name: "conversation", Value: plural.Of(len(t.Messages), "message") + ", " + plural.Of(len(t.Calls), "call")},
 		{Name: "token ids from", Value: cmp.Or(name(t.TokenSource), "-")},

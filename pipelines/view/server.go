@@ -55,7 +55,7 @@ func New(ctx context.Context, o Options) (*Server, error) {
 	}
 	s := &Server{root: o.Root, prices: o.Prices, bucket: bucket, log: cmp.Or(o.Log, slog.New(slog.DiscardHandler)),
 		token: rand.Text(), static: embedded(),
-		histories: kept.New[found[[]report.Epoch]](128), digests: kept.New[string](1 << 16),
+		histories: kept.New[found[[]report.Epoch]](128), digests: kept.New[string](1 << 20),
 		openings: kept.New[found[*dataset.Dataset]](512), stops: kept.New[[]counted](256),
 		lists: kept.New[[]*report.GroupList](256), figures: kept.New[report.FigureView](8), journals: kept.New[*journal](4)}
 	s.snapshots.root = "mem://" + s.cookie()

@@ -193,13 +193,6 @@ func candidateOf(t *formats.Trajectory, i int) candidateView {
 	return v
 }
 
-func whole(n *int64) string {
-	if n == nil {
-		return "-"
-	}
-	return strconv.FormatInt(*n, 10)
-}
-
 func orDash(v *float64) string {
 	if v == nil {
 		return "-"

@@ -1,0 +1,34 @@
+package kept
+
+import (
+	"errors"
+	"testing"
+)
+
+// TestTheLastUsedAreKept checks what is made again: errors, and what was not used for longest.
+func TestTheLastUsedAreKept(t *testing.T) {
+	k, made := New[string](2), ""
+	of := func(name string, fails error) {
+		got, err := k.Of(name, func() (string, error) {
+			made += name
+			return name, fails
+		})
+		if !errors.Is(err, fails) || fails == nil && got != name {
+			t.Fatalf("%s: %q, %v", name, got, err)
+		}
+	}
+	of("a", errors.ErrUnsupported)
+	of("a", nil)
+	of("b", nil)
+	of("a", nil)
+	of("c", nil) // in place of b
+	of("a", nil)
+	of("b", nil)
+	if made != "aabcb" {
+		t.Errorf("made %q", made)
+	}
+	n := 0
+	if k.Each(func(string) { n++ }); n != 2 {
+		t.Errorf("%d are kept", n)
+	}
+}
