@@ -3,7 +3,6 @@ package records
 import (
 	"cmp"
 	"encoding/json"
-	"errors"
 	"slices"
 	"strconv"
 
@@ -51,14 +50,6 @@ func byNumber(a, b string) int {
 		return 0
 	}
 	return cmp.Compare(x, y)
-}
-
-// offsetOf returns the offset of an error, or of the decoder.
-func offsetOf(err error, dec *json.Decoder) int64 {
-	if syntax := (*json.SyntaxError)(nil); errors.As(err, &syntax) {
-		return syntax.Offset
-	}
-	return dec.InputOffset()
 }
 
 // assemble returns a JSON object of the columns that have a value.

@@ -1,12 +1,11 @@
 package records
 
 import (
-	"bufio"
 	"bytes"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
+	"unicode/utf8"
 
 	"github.com/rollmill/rollmill/formats"
 )
@@ -16,72 +15,55 @@ import (
 // held in memory while it is read, because its first row ends in the last
 // column.
 func readJSON(s File, yield func(Record) bool) error {
-	text, err := s.text()
-	if err != nil {
+	in := s.Reader()
+	if err := skipBOM(s.Name, in); err != nil {
 		return err
 	}
-	text.keep = true
-	in := bufio.NewReader(text)
-	start, first, err := skipSpace(in)
-	switch {
-	case errors.Is(err, io.EOF):
+	t := &text{in: in, line: 1, limit: MaxRecord, tooLong: errLongRecord}
+	switch first, more := t.peek(); {
+	case !more && t.failed():
+		return s.textError(t.err)
+	case !more:
 		return formats.Invalid(s.Name, s.wantJSON(), nil, "the file is empty")
-	case err != nil:
-		return s.textError(err)
 	case first == '[':
-		return s.records(&array{text: text, dec: json.NewDecoder(in), start: start}, yield)
+		return s.array(t, yield)
 	case first == '{':
-		return s.columnMap(text, in, start, yield)
+		return s.columnMap(t, yield)
 	}
-	head, _ := in.Peek(64)
-	return formats.Invalid(s.Name, s.wantJSON(), nil, "the file begins with %s", brief(head))
+	if r, size := utf8.DecodeRune(t.rest); r == utf8.RuneError && size == 1 {
+		return s.textError(errNotUTF8)
+	}
+	return formats.Invalid(s.Name, s.wantJSON(), nil, "the file begins with %s", brief(t.rest))
 }
 
 // maxColumnMap bounds the size of a column map, which is held in memory. Tests
 // reduce it.
-var maxColumnMap int64 = 512 << 20
+var maxColumnMap = 512 << 20
 
 // columnMap reads the one object of a column map. In JSON lines the first
 // object ends long before the file does, so no more than that object is held.
-func (s File) columnMap(text *text, in *bufio.Reader, start int64, yield func(Record) bool) error {
-	text.limit, text.tooLong = maxColumnMap, errLongColumnMap
-	dec := json.NewDecoder(in)
-	var object json.RawMessage
-	err := dec.Decode(&object)
-	end := start + dec.InputOffset()
-	var after error
-	if err == nil {
-		_, after = dec.Token()
-	}
+func (s File) columnMap(t *text, yield func(Record) bool) error {
+	t.limit, t.tooLong = maxColumnMap, errLongColumnMap
+	value, line, err := t.next()
 	switch {
-	case err == nil && after == io.EOF:
-		return s.columns(text.restore(object, end), yield)
-	case text.failed():
-		return s.textError(text.err)
+	case line > 0:
+		return formats.Invalid(s.Name, s.wantJSON(), err, "line %d is not JSON", line)
 	case err != nil:
-		return formats.Invalid(s.Name, s.wantJSON(), unexpected(err), "%s is not JSON", s.lineOf(start+offsetOf(err, dec)))
+		return s.textError(err)
 	}
-	return formats.Invalid(s.Name, "this looks like JSON lines: "+s.asLines(), nil,
-		"%s: a second value follows the first", s.lineOf(start+dec.InputOffset()))
+	object := bytes.Clone(value)
+	if _, more := t.peek(); more {
+		return formats.Invalid(s.Name, "this looks like JSON lines: "+s.asLines(), nil,
+			"line %d: a second value follows the first", t.line)
+	}
+	if t.failed() {
+		return s.textError(t.err)
+	}
+	return s.columns(object, yield)
 }
 
 func (s File) wantJSON() string {
 	return "the json format is an array of records [{…}, …] or a map of columns; for one object a line " + s.asLines()
-}
-
-// skipSpace returns the first byte that is not white space, which it does not
-// consume, and how many it skipped.
-func skipSpace(in *bufio.Reader) (n int64, first byte, err error) {
-	for {
-		b, err := in.ReadByte()
-		if err != nil {
-			return n, 0, err
-		}
-		if b != ' ' && b != '\t' && b != '\r' && b != '\n' {
-			return n, b, in.UnreadByte()
-		}
-		n++
-	}
 }
 
 // textError returns the error of reading the file's text.
@@ -99,88 +81,42 @@ func (s File) textError(err error) error {
 	return fmt.Errorf("reading %q: %w", s.Name, err)
 }
 
-// array is a JSON array that is being read.
-type array struct {
-	text  *text
-	dec   *json.Decoder
-	start int64 // of the array, in the text
-}
-
-// next decodes the next value if it is not too long.
-func (a *array) next() (v json.RawMessage, err error) {
-	a.text.limit = a.at() + MaxRecord
-	if err = a.dec.Decode(&v); err == nil {
-		v = a.text.restore(v, a.at())
-	}
-	return v, err
-}
-
-// at returns where the last token ended in the text.
-func (a *array) at() int64 { return a.start + a.dec.InputOffset() }
-
-func (s File) records(a *array, yield func(Record) bool) error {
-	_, _ = a.dec.Token() // the bracket, which is there
-	for row := 0; a.dec.More(); row++ {
-		record, err := a.next()
-		if err != nil && a.text.failed() {
-			return s.textError(a.text.err)
+func (s File) array(t *text, yield func(Record) bool) error {
+	var values slab
+	t.skip(1) // the bracket
+	for row := 0; ; row++ {
+		switch next, more := t.peek(); {
+		case !more && t.failed():
+			return s.textError(t.err)
+		case !more:
+			return formats.Invalid(s.Name, wantWhole, io.ErrUnexpectedEOF, "line %d: the array does not end", t.line)
+		case next == ']':
+			return s.endOfArray(t)
+		case row > 0 && next != ',':
+			return invalid(s.Name, row, errNoComma, "line %d is not JSON", t.line)
+		case row > 0:
+			t.skip(1)
+			_, _ = t.peek()
 		}
-		if err != nil {
-			return invalid(s.Name, row, err, "%s is not JSON", s.lineOfError(a.at()))
-		}
-		if !yield(Record{Object: record}) {
+		value, line, err := t.next()
+		switch {
+		case line > 0:
+			return invalid(s.Name, row, err, "line %d is not JSON", line)
+		case err != nil:
+			return s.textError(err)
+		case !yield(Record{Object: values.clone(value)}):
 			return nil
 		}
 	}
-	_, err := a.dec.Token()
-	var after error
-	if err == nil {
-		_, after = a.dec.Token()
-	}
-	switch {
-	case err == nil && after == io.EOF:
-		return nil
-	case a.text.failed():
-		return s.textError(a.text.err)
-	case err != nil:
-		return formats.Invalid(s.Name, wantWhole, unexpected(err), "%s: the array does not end", s.lineOf(a.at()))
-	}
-	return formats.Invalid(s.Name, s.wantJSON(), nil, "%s: something follows the array", s.lineOf(a.at()))
 }
 
-func unexpected(err error) error {
-	if errors.Is(err, io.EOF) {
-		return io.ErrUnexpectedEOF
+func (s File) endOfArray(t *text) error {
+	t.skip(1)
+	if _, more := t.peek(); more {
+		return formats.Invalid(s.Name, s.wantJSON(), nil, "line %d: something follows the array", t.line)
 	}
-	return err
-}
-
-// lineOf returns the line of an offset in the text, by reading the text again.
-func (s File) lineOf(offset int64) string {
-	text, err := s.text()
-	if err != nil {
-		return "the text"
+	if t.failed() {
+		return s.textError(t.err)
 	}
-	var lines lineCounter
-	_, _ = io.CopyN(&lines, text, offset) // the position is for a message only
-	return fmt.Sprintf("line %d", 1+lines)
-}
-
-// lineOfError returns the line on which the value after an offset ends early or
-// has an error.
-func (s File) lineOfError(after int64) string {
-	text, err := s.text()
-	if err != nil {
-		return "the text"
-	}
-	_, _ = io.CopyN(io.Discard, text, after)
-	dec := json.NewDecoder(text)
-	return s.lineOf(after + offsetOf(dec.Decode(new(json.RawMessage)), dec))
-}
-
-type lineCounter int
-
-func (c *lineCounter) Write(p []byte) (int, error) {
-	*c += lineCounter(bytes.Count(p, []byte("\n")))
-	return len(p), nil
+	return nil
 }

@@ -1,42 +1,76 @@
 package records
 
 import (
-	"bytes"
 	"errors"
 	"io"
 	"math/rand/v2"
+	"slices"
 	"strings"
 	"testing"
 
 	"github.com/rollmill/rollmill/formats"
-	"github.com/rollmill/rollmill/formats/jsontext"
 )
 
-// A text that is read in pieces gives the same result or error as one that is
-// read at once.
-func TestTextReadInPieces(t *testing.T) {
-	words := []string{"NaN", "-Infinity", "Infinity", "-", "N", "Inf", `"`, `\`, `\"`, "é", "\ufffd", "漢", "1", ",", "\n", "\xff", "\xe6\xbc"}
-	for seed := range uint64(500) {
+// The values of an array come as they are written, wherever the pieces end in which
+// the text is read.
+func TestValuesOfAnArrayComeAsWritten(t *testing.T) {
+	values := []string{"NaN", "-Infinity", "Infinity", "-1.5e3", "true", `"]"`, `"\\\"[{,"`, "[1, [2,\n3]]", `{"é": "\ufffd"}`, `{"a": {"b": NaN}}`, "{}"}
+	spaces := []string{"", "", " ", "\n", "\t\r\n  "}
+	for seed := range uint64(200) {
 		r := rand.New(rand.NewPCG(seed, 4))
-		var b strings.Builder
-		last := len(words)
-		if seed%4 > 0 {
-			last -= 2 // valid
+		var want []string
+		text := spaces[r.IntN(len(spaces))] + "["
+		for i := range r.IntN(30) {
+			value := values[r.IntN(len(values))]
+			if r.IntN(4) == 0 {
+				value = `"` + strings.Repeat("漢x", r.IntN(40_000)) + `"`
+			}
+			if want = append(want, value); i > 0 {
+				text += ","
+			}
+			text += spaces[r.IntN(len(spaces))] + value + spaces[r.IntN(len(spaces))]
 		}
-		for range r.IntN(3000) {
-			b.WriteString(words[r.IntN(last)])
-		}
-		in, err := File{Name: "x", R: strings.NewReader(b.String()), Size: int64(b.Len())}.text()
+		text += "]" + spaces[r.IntN(len(spaces))]
+		rows, err := File{Name: "x.json", R: strings.NewReader(text), Size: int64(len(text)), Buffer: 1 + r.IntN(100)}.Read("")
 		if err != nil {
 			t.Fatal(err)
 		}
-		got, err := io.ReadAll(in)
-		want, _ := jsontext.Standard([]byte(b.String()))
-		switch bad := checkUTF8([]byte(b.String())); {
-		case bad != nil && !errors.Is(err, errNotUTF8):
-			t.Fatalf("seed %d: bytes that are not UTF-8: %v", seed, err)
-		case bad == nil && (err != nil || !bytes.Equal(got, want)):
-			t.Fatalf("seed %d: %v\n%q\n%q", seed, err, got, b.String())
+		var got []string
+		for row, err := range rows {
+			if err != nil {
+				t.Fatalf("seed %d: %v", seed, err)
+			}
+			got = append(got, string(row.Object))
+		}
+		if !slices.Equal(got, want) {
+			t.Fatalf("seed %d: %d values of %d", seed, len(got), len(want))
+		}
+	}
+}
+
+func TestWhatIsNoArray(t *testing.T) {
+	long := strings.Repeat("x", 200_000)
+	for text, want := range map[string]string{
+		"[1 2]":                                 "line 1 is not JSON: expected comma after array element",
+		"[1,\n]":                                "line 2 is not JSON: invalid character ']' looking for beginning of value",
+		"[tru]":                                 "line 1 is not JSON: invalid character ']' in literal true (expecting 'e')",
+		"[\"a\nb\"]":                            "line 2 is not JSON: invalid character '\\n' in string literal",
+		"[12a]":                                 "line 1 is not JSON: expected comma after array element",
+		"[{\"a\":1":                             "line 1 is not JSON: unexpected EOF",
+		"[1,\n":                                 "line 1 is not JSON: EOF",
+		"\n[1\n\n":                              "line 2: the array does not end",
+		"[1]\n\x00":                             "line 2: something follows the array",
+		"[NaN]\n\n]":                            "line 3: something follows the array",
+		"[\"" + long + "\xff\"]":                "the text is not UTF-8",
+		"\xff":                                  "the text is not UTF-8",
+		" nul":                                  "begins with \"nul\"",
+		"{\"a\": \n {\"0\": oh}}":               "line 2 is not JSON: invalid character 'o' looking for beginning of value",
+		"{\"a\": {\"0\": \"":                    "line 1 is not JSON: unexpected EOF",
+		"{\"a\": {\"0\": 1}}\n\n{}":             "line 3: a second value follows the first",
+		"{\"a\": {\"0\": \"" + long + "\"}}\n7": "line 2: a second value follows the first",
+	} {
+		if err := all("x.json", strings.NewReader(text), int64(len(text))); !errors.Is(err, formats.ErrInvalid) || !strings.Contains(err.Error(), want) {
+			t.Errorf("%.40q: %v; want %q", text, err, want)
 		}
 	}
 }

@@ -3,7 +3,7 @@ package records
 import (
 	"bufio"
 	"bytes"
-	"cmp"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -38,120 +38,103 @@ func checkUTF8(b []byte) error {
 	return nil
 }
 
-// text is a JSON file's text, checked to be UTF-8 and with non-standard words
-// replaced, as by jsontext.Standard: encoding/json does not read them.
-type text struct {
-	words   []word // that were replaced; restore puts them back
-	keep    bool   // words
-	in      *bufio.Reader
-	limit   int64 // how far the text may be read; 0: to its end
-	tooLong error // the error of reading further; nil: errLongRecord
-	given   int64
-	buf     []byte
-	out     []byte // bytes of buf that were not returned yet
-	quoted  bool
-	escaped bool
-	err     error
-}
-
 var (
 	errLongRecord    = fmt.Errorf("a record is longer than %d MiB", MaxRecord>>20)
 	errLongColumnMap = fmt.Errorf("one object is longer than %d MiB", maxColumnMap>>20)
 )
 
-func (s File) text() (*text, error) {
-	in := s.Reader()
-	return &text{in: in}, skipBOM(s.Name, in)
+// text is a JSON file's text, a part of which is in memory. Its values may have
+// Python's NaN and infinities.
+type text struct {
+	in      io.Reader
+	buf     []byte
+	rest    []byte // what is next: the end of buf
+	line    int    // on which rest begins, from 1
+	limit   int    // of the length of a value
+	tooLong error  // for a longer one
+	err     error  // of the last reading; io.EOF at the end
+}
+
+// more makes the rest longer, and reports whether it is.
+func (t *text) more() bool {
+	if t.err == nil && len(t.rest) > t.limit {
+		t.err = t.tooLong
+	}
+	if t.err != nil {
+		return false
+	}
+	const piece = 64 << 10
+	kept := copy(t.buf, t.rest)
+	if kept == len(t.buf) {
+		t.buf = append(t.buf, make([]byte, max(piece, kept))...)
+	}
+	n, err := io.ReadFull(t.in, t.buf[kept:])
+	if err == io.ErrUnexpectedEOF { // and not one that wraps it
+		err = io.EOF
+	}
+	t.rest, t.err = t.buf[:kept+n], err
+	return n > 0
 }
 
 // failed reports whether reading the text failed.
 func (t *text) failed() bool { return t.err != nil && t.err != io.EOF }
 
-// Read implements io.Reader.
-func (t *text) Read(p []byte) (int, error) {
-	if t.limit > 0 && t.given > t.limit {
-		t.err = cmp.Or(t.tooLong, errLongRecord)
-		return 0, t.err
-	}
-	if len(t.out) == 0 {
-		t.fill()
-	}
-	if len(t.out) == 0 {
-		return 0, t.err
-	}
-	n := copy(p, t.out)
-	t.out = t.out[n:]
-	t.given += int64(n)
-	return n, nil
+// skip goes on, and returns what it skipped.
+func (t *text) skip(n int) []byte {
+	skipped := t.rest[:n]
+	t.rest, t.line = t.rest[n:], t.line+bytes.Count(skipped, []byte("\n"))
+	return skipped
 }
 
-func (t *text) fill() {
-	const enough = 4 << 10
-	b := t.buf[:0]
-	for len(b) < enough && t.err == nil {
-		c, size, err := t.in.ReadRune()
-		switch {
-		case err != nil:
-			t.err = err
-			continue
-		case c == utf8.RuneError && size == 1:
-			if _, t.err = t.in.Peek(utf8.UTFMax); t.err == nil || t.err == io.EOF {
-				t.err = errNotUTF8
-			}
-			continue
-		case t.escaped:
-			t.escaped = false
-		case t.quoted && c == '\\':
-			t.escaped = true
-		case c == '"':
-			t.quoted = !t.quoted
-		case !t.quoted && (c == 'N' || c == 'I' || c == '-'):
-			if n := t.notANumber(); n > 0 {
-				if t.keep {
-					t.words = append(t.words, word{t.given + int64(len(b)), c})
-				}
-				_, t.err = t.in.Discard(n)
-				b = append(b, "null"...)
-				continue
-			}
+// peek skips white space, and returns the byte after it. It skips none at the end.
+func (t *text) peek() (next byte, more bool) {
+	i := jsontext.Space(t.rest, 0)
+	for i == len(t.rest) {
+		if !t.more() {
+			return 0, false
 		}
-		b = utf8.AppendRune(b, c)
+		i = jsontext.Space(t.rest, i)
 	}
-	t.buf, t.out = b, b
+	t.skip(i)
+	return t.rest[0], true
 }
 
-// word is a non-standard word, by its first letter.
-type word struct {
-	at     int64 // in the text
-	letter rune
+// next returns the value that is next, which is valid until something else is read. An
+// error with a line says why it is not JSON.
+func (t *text) next() (value []byte, line int, err error) {
+	end := jsontext.Skip(t.rest, 0)
+	for end == len(t.rest) && t.more() {
+		end = jsontext.Skip(t.rest, 0)
+	}
+	value = t.rest[:end]
+	cut := end == len(t.rest) && t.failed()
+	switch {
+	case cut && !errors.Is(t.err, t.tooLong):
+		return nil, 0, t.err
+	case !cut && !utf8.Valid(value):
+		return nil, 0, errNotUTF8
+	case !cut && jsontext.Valid(value):
+		return t.skip(end), 0, nil
+	}
+	line, err = t.fault()
+	if cut && (err == errNoComma || errors.Is(err, io.ErrUnexpectedEOF)) {
+		return nil, 0, t.err
+	}
+	return nil, line, err
 }
 
-// restore returns the value that ends at an offset of the text with its words as
-// they were written. Values are restored in order.
-func (t *text) restore(v []byte, end int64) []byte {
-	words, from := map[rune]string{'N': "NaN", 'I': "Infinity", '-': "-Infinity"}, end-int64(len(v))
-	var out []byte
-	at := 0
-	for len(t.words) > 0 && t.words[0].at < end {
-		if i := int(t.words[0].at - from); i >= at {
-			out = append(append(out, v[at:i]...), words[t.words[0].letter]...)
-			at = i + len("null")
-		}
-		t.words = t.words[1:]
-	}
-	if at == 0 {
-		return v
-	}
-	return append(out, v[at:]...)
-}
+var errNoComma = errors.New("expected comma after array element")
 
-// notANumber returns the length of the rest of such a word after its first
-// letter.
-func (t *text) notANumber() int {
-	if t.in.UnreadRune() != nil {
-		return 0
+// fault returns what encoding/json says about the value that is next, and the line.
+func (t *text) fault() (line int, err error) {
+	standard, _ := jsontext.Standard(t.rest)
+	err = json.NewDecoder(bytes.NewReader(standard)).Decode(new(json.RawMessage))
+	line = t.line
+	if syntax := (*json.SyntaxError)(nil); errors.As(err, &syntax) {
+		line += bytes.Count(standard[:syntax.Offset], []byte("\n"))
 	}
-	b, _ := t.in.Peek(len("-Infinity"))
-	_, _, _ = t.in.ReadRune() // again
-	return max(0, jsontext.NotANumber(b)-1)
+	if err == nil { // a number or a word, with something else after it
+		err = errNoComma
+	}
+	return line, err
 }
