@@ -64,7 +64,7 @@ func (p *picker) add(l records.Record) error {
 	if err := json.Compact(&compact, object); err != nil {
 		return invalid(p.name, row, err, "the row is not JSON")
 	}
-	e := record{Example: formats.Example{ID: p.id(values[p.o.Names.ID]), Row: row, Fields: compact.Bytes()}}
+	e := spooled{Example: formats.Example{ID: p.id(values[p.o.Names.ID]), Row: row, Fields: compact.Bytes()}}
 	if p.o.Unstructured {
 		e.Question = string(e.Fields)
 	} else {
@@ -75,8 +75,9 @@ func (p *picker) add(l records.Record) error {
 	if e.GeneratedAnswer != "" {
 		p.done++
 	}
-	e.refusals = refusals(p.filters, values)
-	return p.set.spool(&e)
+	e.Refusals = refusals(p.filters, values)
+	_, err = p.set.spool(e)
+	return err
 }
 
 // wholeFloat matches a numeric id that a table stored as a float.
@@ -132,11 +133,11 @@ func (p *picker) finish() error {
 
 // pick keeps a row or drops it.
 func (p *picker) pick(e record, underscores int) error {
-	if by := p.refusedBy(e.refusals); by != "" {
+	if by := p.refusedBy(e.Refusals); by != "" {
 		p.drop(e, DropFiltered, by)
 		return nil
 	}
-	first, dup, err := p.set.first(e.ID)
+	first, _, dup, err := p.set.first(e.ID)
 	switch {
 	case err != nil:
 		return err
@@ -145,9 +146,9 @@ func (p *picker) pick(e record, underscores int) error {
 		return nil
 	case p.o.RequireQuestion && strings.TrimSpace(e.Question) == "":
 		p.drop(e, DropBlank, "")
-		return p.set.pass(e.ID, e.at)
+		return p.set.pass(e.ID, e.from)
 	}
-	return p.set.keep(e.ID, e.at, underscores)
+	return p.set.keep(e.ID, e.from, underscores)
 }
 
 func (p *picker) drop(e record, reason, detail string) {
@@ -180,7 +181,7 @@ func (p *picker) taken() (func(id string) (bool, error), error) {
 			return nil, err
 		}
 		if formats.Numbered(e.ID) && !known {
-			places.put(e.ID, e.at.from)
+			places.put(e.ID, e.from)
 		}
 	}
 	return find, nil

@@ -3,77 +3,51 @@ package examples
 import (
 	"encoding/binary"
 	"errors"
+	"io"
 
 	"github.com/rollmill/rollmill/formats"
+	"github.com/rollmill/rollmill/formats/spill"
 )
 
-// record is a spooled row: an example, and what decides whether it is kept.
+// record is a row of the file, and where it is spooled: from is where its length is.
 type record struct {
-	formats.Example       // ID is "" when the row has none
-	refusals        []int // filters that would refuse it
-	at              span  // where it is spooled
+	spooled
+	from, to int64
 }
 
-// encode appends the record: numbers, then the lengths of the texts, then the
-// texts.
-func (r *record) encode(b []byte) []byte {
-	b = binary.AppendUvarint(b, uint64(r.Row))
-	b = binary.AppendUvarint(b, uint64(len(r.refusals)))
-	for _, f := range r.refusals {
-		b = binary.AppendUvarint(b, uint64(f))
-	}
-	texts := [...]string{r.ID, r.Question, r.Answer, r.GeneratedAnswer}
-	for _, t := range texts {
-		b = binary.AppendUvarint(b, uint64(len(t)))
-	}
-	for _, t := range texts {
-		b = append(b, t...)
-	}
-	return append(b, r.Fields...)
+// spooled is an example, and what decides whether it is kept.
+type spooled struct {
+	formats.Example       // ID is "" when the row has none
+	Refusals        []int // filters that would refuse it
 }
 
 var errRecord = errors.New("a spooled example is damaged")
 
-// decode reads a whole record. The record does not share memory with b.
-func decode(b []byte) (record, error) {
-	d := decoder{b: b}
-	r := record{}
-	r.Row = int(d.number())
-	for range min(d.number(), uint64(len(d.b))) {
-		r.refusals = append(r.refusals, int(d.number()))
-	}
-	var lengths [4]uint64
-	for i := range lengths {
-		lengths[i] = d.number()
-	}
-	for i, text := range []*string{&r.ID, &r.Question, &r.Answer, &r.GeneratedAnswer} {
-		*text = string(d.take(lengths[i]))
-	}
-	r.Fields = append([]byte(nil), d.b...)
-	return r, d.err
+const lengthBytes = 8
+
+// spool appends a row after its length.
+func (s *Set) spool(row spooled) (record, error) {
+	body := spill.Append(make([]byte, lengthBytes, 512), &row)
+	binary.LittleEndian.PutUint64(body, uint64(len(body)-lengthBytes))
+	from, err := s.rows.append(body)
+	return record{row, from, from + int64(len(body))}, err
 }
 
-type decoder struct {
-	b   []byte
-	err error
-}
-
-func (d *decoder) number() uint64 {
-	n, size := binary.Uvarint(d.b)
-	if size <= 0 {
-		d.b, d.err = nil, errRecord
-		return 0
+// read reads the row whose length is at an offset. in is at that offset.
+func (s *Set) read(in io.Reader, from int64) (record, error) {
+	var length [lengthBytes]byte
+	if _, err := io.ReadFull(in, length[:]); err != nil {
+		return record{}, err
 	}
-	d.b = d.b[size:]
-	return n
-}
-
-func (d *decoder) take(n uint64) []byte {
-	if n > uint64(len(d.b)) {
-		d.b, d.err = nil, errRecord
-		return nil
+	n := binary.LittleEndian.Uint64(length[:])
+	if n > uint64(s.rows.size-from-lengthBytes) {
+		return record{}, errRecord
 	}
-	out := d.b[:n]
-	d.b = d.b[n:]
-	return out
+	body := make([]byte, n)
+	if _, err := io.ReadFull(in, body); err != nil {
+		return record{}, err
+	}
+	r := record{from: from, to: from + lengthBytes + int64(n)}
+	spill.Decode(body, &r.spooled)
+	return r, nil
 }

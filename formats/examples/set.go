@@ -22,12 +22,9 @@ type Set struct {
 	places *table // of ids: see pass and keep
 }
 
-// span is the position of a record among the rows.
-type span struct{ from, to int64 }
-
-// entryBytes is the size of an example's index entry: its span, and how many
-// underscores follow its generated id.
-const entryBytes = 3 * 8
+// entryBytes is the size of an example's index entry: where its row is, and how
+// many underscores follow its generated id.
+const entryBytes = 2 * 8
 
 // Of returns a set of these examples. Each must have a different id.
 func Of(list ...formats.Example) (*Set, error) {
@@ -38,12 +35,12 @@ func Of(list ...formats.Example) (*Set, error) {
 			err = formats.Invalid("examples", "every example needs an id of its own", nil,
 				"the id %q of example %d is empty or a duplicate", e.ID, i)
 		}
-		r := record{Example: e}
+		var r record
 		if err == nil {
-			err = s.spool(&r)
+			r, err = s.spool(spooled{Example: e})
 		}
 		if err == nil {
-			err = s.keep(e.ID, r.at, 0)
+			err = s.keep(e.ID, r.from, 0)
 		}
 		if err != nil {
 			return nil, errors.Join(err, s.Close())
@@ -64,20 +61,16 @@ func (s *Set) At(i int) (formats.Example, error) {
 	if _, err := s.index.ReadAt(b[:], int64(i)*entryBytes); err != nil {
 		return formats.Example{}, err
 	}
-	number := func(k int) int64 { return int64(binary.LittleEndian.Uint64(b[8*k:])) }
-	r, err := s.read(span{number(0), number(1)})
+	r, err := s.record(int64(binary.LittleEndian.Uint64(b[:])))
 	if r.ID == "" {
-		r.ID = rowID(r.Row, int(number(2)))
+		r.ID = rowID(r.Row, int(binary.LittleEndian.Uint64(b[8:])))
 	}
 	return r.Example, err
 }
 
 // Find returns the index of the example with this id.
 func (s *Set) Find(id string) (i int, ok bool, err error) {
-	number, ok, err := s.places.find(id, func(number int64) (bool, error) {
-		e, err := s.named(number)
-		return e.ID == id, err
-	})
+	_, number, ok, err := s.first(id)
 	return int(number), ok && number < passed, err
 }
 
@@ -89,12 +82,9 @@ func (s *Set) Close() error { return errors.Join(s.rows.Close(), s.index.Close()
 const passed = 1 << (numberBits - 1)
 
 // keep makes a row the next example.
-func (s *Set) keep(id string, at span, underscores int) error {
-	var b [entryBytes]byte
-	for k, n := range [...]int64{at.from, at.to, int64(underscores)} {
-		binary.LittleEndian.PutUint64(b[8*k:], uint64(n))
-	}
-	if _, err := s.index.append(b[:]); err != nil {
+func (s *Set) keep(id string, from int64, underscores int) error {
+	b := binary.LittleEndian.AppendUint64(make([]byte, 0, entryBytes), uint64(from))
+	if _, err := s.index.append(binary.LittleEndian.AppendUint64(b, uint64(underscores))); err != nil {
 		return err
 	}
 	s.places.put(id, int64(s.n))
@@ -103,21 +93,21 @@ func (s *Set) keep(id string, at span, underscores int) error {
 }
 
 // pass records the id of a row that is not an example.
-func (s *Set) pass(id string, at span) error {
-	if at.from >= maxNumber-passed {
+func (s *Set) pass(id string, from int64) error {
+	if from >= maxNumber-passed {
 		return fmt.Errorf("keeping the examples: more than %d GiB of them", (maxNumber-passed)>>30)
 	}
-	s.places.put(id, passed+at.from)
+	s.places.put(id, passed+from)
 	return nil
 }
 
-// first returns the row with this id that was kept or passed.
-func (s *Set) first(id string) (e formats.Example, ok bool, err error) {
-	_, ok, err = s.places.find(id, func(number int64) (bool, error) {
+// first returns the row with this id that was kept or passed, and its number.
+func (s *Set) first(id string) (e formats.Example, number int64, ok bool, err error) {
+	number, ok, err = s.places.find(id, func(number int64) (is bool, err error) {
 		e, err = s.named(number)
 		return e.ID == id, err
 	})
-	return e, ok, err
+	return e, number, ok, err
 }
 
 // named returns the row for a number in the table. One that is not an example
@@ -130,33 +120,9 @@ func (s *Set) named(number int64) (formats.Example, error) {
 	return r.Example, err
 }
 
-// spool appends a row after its length, and sets its position.
-func (s *Set) spool(r *record) error {
-	body := r.encode(make([]byte, lengthBytes, 512))
-	binary.LittleEndian.PutUint64(body, uint64(len(body)-lengthBytes))
-	at, err := s.rows.append(body)
-	r.at = span{at + lengthBytes, at + int64(len(body))}
-	return err
-}
-
-const lengthBytes = 8
-
-// read decodes the row at a span.
-func (s *Set) read(at span) (record, error) {
-	b := make([]byte, at.to-at.from)
-	if _, err := s.rows.ReadAt(b, at.from); err != nil {
-		return record{}, err
-	}
-	return decode(b)
-}
-
-// record decodes the row that begins at an offset.
+// record returns the row that begins at an offset.
 func (s *Set) record(from int64) (record, error) {
-	var b [lengthBytes]byte
-	if _, err := s.rows.ReadAt(b[:], from-lengthBytes); err != nil {
-		return record{}, err
-	}
-	return s.read(span{from, from + int64(binary.LittleEndian.Uint64(b[:]))})
+	return s.read(io.NewSectionReader(&s.rows, from, s.rows.size-from), from)
 }
 
 // records yields every row, in order.
@@ -165,29 +131,11 @@ func (s *Set) records() iter.Seq2[record, error] {
 		in := bufio.NewReaderSize(io.NewSectionReader(&s.rows, 0, s.rows.size), 1<<16)
 		for at, err := int64(0), error(nil); at < s.rows.size && err == nil; {
 			var r record
-			r, err = s.next(in, at)
+			r, err = s.read(in, at)
 			if !yield(r, err) {
 				return
 			}
-			at = r.at.to
+			at = r.to
 		}
 	}
-}
-
-func (s *Set) next(in *bufio.Reader, at int64) (record, error) {
-	var length [lengthBytes]byte
-	if _, err := io.ReadFull(in, length[:]); err != nil {
-		return record{}, err
-	}
-	from, n := at+lengthBytes, binary.LittleEndian.Uint64(length[:])
-	if n > uint64(s.rows.size-from) {
-		return record{}, errRecord
-	}
-	body := make([]byte, n)
-	if _, err := io.ReadFull(in, body); err != nil {
-		return record{}, err
-	}
-	r, err := decode(body)
-	r.at = span{from, from + int64(n)}
-	return r, err
 }

@@ -5,12 +5,13 @@ import (
 	"fmt"
 	"math"
 	"reflect"
+	"slices"
 )
 
 // Append encodes a value for Decode in the same process, without loss: every
 // bit of a number, every byte of a text, and whether a pointer or a list is
 // nil. encoding/json has no NaN and repairs text; encoding/gob encodes a
-// pointer to zero as nil. Types are structs of exported fields, lists,
+// pointer to zero as nil. Types are structs of exported fields, lists, bytes,
 // pointers, texts, numbers and truth values; it panics for any other kind.
 func Append[T any](b []byte, v *T) []byte { return appendValue(b, reflect.ValueOf(v).Elem()) }
 
@@ -50,6 +51,9 @@ func appendValue(b []byte, v reflect.Value) []byte {
 			return append(b, 0)
 		}
 		b = binary.AppendUvarint(b, uint64(v.Len())+1)
+		if v.Type().Elem().Kind() == reflect.Uint8 {
+			return append(b, v.Bytes()...)
+		}
 		for i := range v.Len() {
 			b = appendValue(b, v.Index(i))
 		}
@@ -99,6 +103,10 @@ func (d *decoder) value(v reflect.Value) {
 	case reflect.Slice:
 		n := d.count()
 		if v.SetZero(); n == 0 {
+			return
+		}
+		if v.Type().Elem().Kind() == reflect.Uint8 {
+			v.SetBytes(slices.Clone(d.take(n - 1)))
 			return
 		}
 		v.Set(reflect.MakeSlice(v.Type(), n-1, n-1))
