@@ -2,9 +2,7 @@ package spill
 
 import (
 	"bufio"
-	"container/heap"
 	"encoding/binary"
-	"errors"
 	"io"
 	"slices"
 )
@@ -77,33 +75,16 @@ func (s *Set) Twice() (bool, error) {
 	return s.merge()
 }
 
-// merge reads all runs at once, the smallest number first.
-func (s *Set) merge() (bool, error) {
-	var runs numbers
-	for _, r := range s.file.readers(int64(s.limit) * 4) {
-		run := &numberRun{from: r}
-		if err := run.next(); err != nil {
-			return false, err
-		}
-		runs = append(runs, run)
-	}
-	heap.Init(&runs)
-	for last, begun := uint64(0), false; len(runs) > 0; begun = true {
-		n := runs[0].head
-		if begun && n == last {
-			return true, nil
-		}
-		last = n
-		switch err := runs[0].next(); {
-		case errors.Is(err, io.EOF):
-			heap.Pop(&runs)
-		case err != nil:
-			return false, err
-		default:
-			heap.Fix(&runs, 0)
-		}
-	}
-	return false, nil
+func (s *Set) merge() (twice bool, err error) {
+	var last uint64
+	begun := false
+	begin := func(r *bufio.Reader) *numberRun { return &numberRun{from: r} }
+	err = merge(s.file.readers(int64(s.limit)*4), begin, func(r *numberRun) bool {
+		twice = begun && r.head == last
+		last, begun = r.head, true
+		return !twice
+	})
+	return twice, err
 }
 
 // numberRun is one sorted run of numbers being read.
@@ -119,17 +100,7 @@ func (r *numberRun) next() error {
 	return err
 }
 
-type numbers []*numberRun
-
-func (m numbers) Len() int           { return len(m) }
-func (m numbers) Less(i, j int) bool { return m[i].head < m[j].head }
-func (m numbers) Swap(i, j int)      { m[i], m[j] = m[j], m[i] }
-func (m *numbers) Push(x any)        { *m = append(*m, x.(*numberRun)) }
-func (m *numbers) Pop() any {
-	last := (*m)[len(*m)-1]
-	*m = (*m)[:len(*m)-1]
-	return last
-}
+func (r *numberRun) before(o *numberRun) bool { return r.head < o.head }
 
 // Close removes the file.
 func (s *Set) Close() error {

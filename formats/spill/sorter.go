@@ -4,7 +4,6 @@ import (
 	"bufio"
 	"bytes"
 	"cmp"
-	"container/heap"
 	"encoding/binary"
 	"errors"
 	"fmt"
@@ -137,29 +136,8 @@ func (s *Sorter) merge(yield func(Record) bool) error {
 		}
 	}
 	s.arena, s.list = nil, nil
-	var runs merging
-	for _, r := range s.file.readers(s.memory / 2) {
-		run := &run{from: r}
-		if err := run.next(); err != nil {
-			return err
-		}
-		runs = append(runs, run)
-	}
-	heap.Init(&runs)
-	for len(runs) > 0 {
-		if !yield(runs[0].Record) {
-			return nil
-		}
-		switch err := runs[0].next(); {
-		case errors.Is(err, io.EOF):
-			heap.Pop(&runs)
-		case err != nil:
-			return err
-		default:
-			heap.Fix(&runs, 0)
-		}
-	}
-	return nil
+	begin := func(r *bufio.Reader) *run { return &run{from: r} }
+	return merge(s.file.readers(s.memory/2), begin, func(r *run) bool { return yield(r.Record) })
 }
 
 // Close removes the file.
@@ -193,15 +171,4 @@ func (r *run) next() error {
 	return nil
 }
 
-type merging []*run
-
-func (m merging) Len() int           { return len(m) }
-func (m merging) Less(i, j int) bool { return bytes.Compare(m[i].Key, m[j].Key) < 0 }
-func (m merging) Swap(i, j int)      { m[i], m[j] = m[j], m[i] }
-func (m *merging) Push(x any)        { *m = append(*m, x.(*run)) }
-func (m *merging) Pop() any {
-	old := *m
-	last := old[len(old)-1]
-	*m = old[:len(old)-1]
-	return last
-}
+func (r *run) before(o *run) bool { return bytes.Compare(r.Key, o.Key) < 0 }
