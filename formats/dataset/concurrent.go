@@ -12,24 +12,26 @@ import (
 // atOnce is the number of small objects that are read or removed concurrently.
 const atOnce = 32
 
+// result is what was loaded, or why it was not.
+type result[V any] struct {
+	value V
+	err   error
+}
+
 // inOrder yields what load returns for 0 to n-1, in this order, and loads up to
 // limit of them concurrently, also while the caller works. An error is the last
 // that is yielded.
 func inOrder[V any](ctx context.Context, n, limit int, load func(ctx context.Context, i int) (V, error)) iter.Seq2[V, error] {
-	type result struct {
-		value V
-		err   error
-	}
 	return func(yield func(V, error) bool) {
 		ctx, stop := context.WithCancel(ctx)
 		defer stop()
-		var waiting []chan result
+		var waiting []chan result[V]
 		for next := range n + limit {
 			if next < n {
-				to := make(chan result, 1)
+				to := make(chan result[V], 1)
 				go func() {
 					v, err := load(ctx, next)
-					to <- result{v, err}
+					to <- result[V]{v, err}
 				}()
 				waiting = append(waiting, to)
 			}

@@ -2,8 +2,6 @@ package dataset
 
 import (
 	"context"
-	"crypto/sha256"
-	"encoding/hex"
 	"errors"
 
 	"github.com/rollmill/rollmill/formats"
@@ -30,8 +28,7 @@ func readCurrent(ctx context.Context, b *storage.Bucket) (current, error) {
 	m, err := decodeManifest(storage.Join(b.URI(), ManifestFile), raw)
 	switch {
 	case errors.Is(err, formats.ErrInvalid):
-		sum := sha256.Sum256(raw)
-		return current{raw: raw, damage: err, generation: hex.EncodeToString(sum[:8])}, nil
+		return current{raw: raw, damage: err, generation: shortSum(raw, 8)}, nil
 	case err != nil:
 		return current{}, err
 	}

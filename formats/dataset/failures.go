@@ -2,8 +2,6 @@ package dataset
 
 import (
 	"context"
-	"crypto/sha256"
-	"encoding/hex"
 	"errors"
 	"strings"
 	"sync"
@@ -65,6 +63,5 @@ func (d *Dataset) Failure(ctx context.Context, message string) (string, error) {
 }
 
 func failureKey(message string) string {
-	sum := sha256.Sum256([]byte(message))
-	return private + "failures/" + hex.EncodeToString(sum[:8]) + ".txt"
+	return private + "failures/" + shortSum([]byte(message), 8) + ".txt"
 }

@@ -3,8 +3,6 @@ package dataset
 import (
 	"bytes"
 	"context"
-	"crypto/sha256"
-	"encoding/hex"
 	"errors"
 	"fmt"
 	"iter"
@@ -95,10 +93,7 @@ func (j *Journal[T]) Append(ctx context.Context, rows []T) error {
 
 // segmentDigest returns the digest of the content that a segment's name
 // contains.
-func segmentDigest(data []byte) string {
-	sum := sha256.Sum256(data)
-	return hex.EncodeToString(sum[:8])
-}
+func segmentDigest(data []byte) string { return shortSum(data, 8) }
 
 // list returns the present segments.
 func (j *Journal[T]) list() []storage.Object {

@@ -2,8 +2,6 @@ package dataset
 
 import (
 	"context"
-	"crypto/sha256"
-	"encoding/hex"
 	"fmt"
 	"iter"
 	"math"
@@ -54,8 +52,7 @@ func (r run) part(table string, shard, seq int, digest string) string {
 }
 
 func (r run) suffix(digest string) string {
-	sum := sha256.Sum256([]byte(r.dir() + digest))
-	return "-" + hex.EncodeToString(sum[:4]) + ".parquet"
+	return "-" + shortSum([]byte(r.dir()+digest), 4) + ".parquet"
 }
 
 // wrote reports whether a part with this name and content belongs to the run.

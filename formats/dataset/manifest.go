@@ -94,9 +94,12 @@ type GateResult struct {
 }
 
 // fingerprint returns the digest by which other datasets refer to this one.
-func (m *Manifest) fingerprint() string {
-	sum := sha256.Sum256(m.raw)
-	return hex.EncodeToString(sum[:])
+func (m *Manifest) fingerprint() string { return shortSum(m.raw, sha256.Size) }
+
+// shortSum returns the first bytes of the SHA-256 of data, hex.
+func shortSum(data []byte, bytes int) string {
+	sum := sha256.Sum256(data)
+	return hex.EncodeToString(sum[:bytes])
 }
 
 // Int returns an integer parameter, and whether it is there.

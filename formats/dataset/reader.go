@@ -69,6 +69,11 @@ type rowReader[T any] interface {
 
 // NewReader reads a range of rows of a table; table "" is the main one.
 func NewReader[T any](ctx context.Context, d *Dataset, table string, r Range) (*Reader[T], error) {
+	return newReader[T](ctx, d, table, r, false, nil)
+}
+
+func newReader[T any](ctx context.Context, d *Dataset, table string, r Range, head bool, without []string) (*Reader[T],
+	error) {
 	t, ok := d.table(table)
 	if !ok {
 		return nil, formats.Invalid(d.URI(), fmt.Sprintf("its further tables are %q", slices.Sorted(maps.Keys(d.Tables))),
@@ -78,40 +83,24 @@ func NewReader[T any](ctx context.Context, d *Dataset, table string, r Range) (*
 		return nil, formats.Invalid(d.URI(), "", nil, "rows %d to %d are not among its %d", r.First, r.First+r.Rows, t.Rows)
 	}
 	rd := &Reader[T]{ctx: ctx, d: d, parts: d.PartsOf(table), next: r.First, end: r.First + r.Rows}
-	rd.rows = rd.rowsOf(false, nil)
-	return rd, nil
-}
-
-// rowsOf returns what makes readers of rows of a part.
-func (r *Reader[T]) rowsOf(head bool, without []string) partReader[T] {
-	if r.d.plain == nil {
-		return readRows[T](head, without)
+	if rd.rows = readRows[T](head, without); d.plain != nil {
+		rd.rows = plainRowsOf(rd, head)
 	}
-	return plainRowsOf(r, head)
+	return rd, nil
 }
 
 // NewHeadReader reads rows of the main table of a wide dataset without their
 // payload, which is neither fetched nor decoded. Nor are the columns named, and
 // those below them, unless the dataset is another tool's.
 func NewHeadReader[T any](ctx context.Context, d *Dataset, r Range, without ...string) (*Reader[T], error) {
-	rd, err := NewReader[T](ctx, d, "", r)
-	if err != nil {
-		return nil, err
-	}
-	rd.rows = rd.rowsOf(true, without)
-	return rd, nil
+	return newReader[T](ctx, d, "", r, true, without)
 }
 
 // NewReaderWithout reads rows of the main table without the columns named, and those
 // below them, which are neither fetched nor decoded: their fields stay zero. Of
 // another tool's dataset it reads all.
 func NewReaderWithout[T any](ctx context.Context, d *Dataset, r Range, columns []string) (*Reader[T], error) {
-	rd, err := NewReader[T](ctx, d, "", r)
-	if err != nil {
-		return nil, err
-	}
-	rd.rows = rd.rowsOf(false, columns)
-	return rd, nil
+	return newReader[T](ctx, d, "", r, false, columns)
 }
 
 // NewColumnReader reads columns of a table by name, or all columns for no names:

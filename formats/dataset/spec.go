@@ -1,11 +1,9 @@
 package dataset
 
 import (
-	"bytes"
-	"crypto/sha256"
-	"encoding/hex"
 	"encoding/json"
 	"maps"
+	"regexp"
 	"slices"
 	"unicode/utf8"
 
@@ -74,8 +72,7 @@ func (s Spec) Identity() string {
 	if err != nil {
 		panic("dataset: parameters are not JSON: " + err.Error())
 	}
-	sum := sha256.Sum256(data)
-	return hex.EncodeToString(sum[:8])
+	return shortSum(data, 8)
 }
 
 // checkText refuses parameters and file names that are not UTF-8: encoded as
@@ -89,7 +86,7 @@ func (s Spec) checkText(place string) error {
 		if err != nil {
 			return formats.Invalid(place, "", err, "parameter %q is not JSON", name)
 		}
-		if !utf8.ValidString(name) || !utf8.Valid(data) || replaced(data) {
+		if !utf8.ValidString(name) || !utf8.Valid(data) || replaced.Match(data) {
 			return refuse("parameter", name)
 		}
 	}
@@ -101,24 +98,6 @@ func (s Spec) checkText(place string) error {
 	return nil
 }
 
-// replaced reports whether encoding/json inserted its replacement for bytes
-// that are not UTF-8. It writes the same character unescaped when it is in the
-// text.
-func replaced(data []byte) bool {
-	mark := []byte(`\ufffd`)
-	for from := 0; ; {
-		i := bytes.Index(data[from:], mark)
-		if i < 0 {
-			return false
-		}
-		at := from + i
-		before := 0
-		for at-before > 0 && data[at-before-1] == '\\' {
-			before++
-		}
-		if before%2 == 0 {
-			return true
-		}
-		from = at + 1
-	}
-}
+// replaced finds what encoding/json inserts for bytes that are not UTF-8. It writes
+// the same character unescaped when it is in the text.
+var replaced = regexp.MustCompile(`(?:^|[^\\])(?:\\\\)*\\ufffd`)

@@ -6,6 +6,7 @@ import (
 	"encoding/hex"
 	"errors"
 	"io"
+	"math"
 	"slices"
 	"strings"
 
@@ -85,14 +86,7 @@ func (m *Manifest) isIn(all []storage.Object) bool {
 }
 
 func list(ctx context.Context, b *storage.Bucket, prefix string) ([]storage.Object, error) {
-	var out []storage.Object
-	for o, err := range b.List(ctx, prefix) {
-		if err != nil {
-			return nil, err
-		}
-		out = append(out, o)
-	}
-	return out, nil
+	return first(b.List(ctx, prefix), math.MaxInt)
 }
 
 // leftovers are the objects that a dataset does not name.
