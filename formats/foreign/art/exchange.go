@@ -70,9 +70,7 @@ func (b *builder) call(in *value.Reader, o, request, response jsontext.Object) (
 			in.Object("prompt_tokens_details", usage.Get("prompt_tokens_details")).Get("cached_tokens"))}
 	sampling := jsontext.Object(slices.Collect(value.Rest(request, "messages", "tools", "model", "stream",
 		"stream_options")))
-	if len(sampling) > 0 {
-		call.Sampling = jsontext.Compact(sampling.Bytes())
-	}
+	call.Sampling = jsontext.Compact(sampling.Bytes())
 	began, done := value.Micros(o.Get("start_time")), value.Micros(o.Get("end_time"))
 	if began > 0 && (b.began == 0 || began < b.began) {
 		b.began = began

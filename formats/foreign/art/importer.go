@@ -67,8 +67,7 @@ func parse(r *importers.Record) ([]importers.Item, error) {
 	case o.Has("format_version"), o.Has("group_json"):
 		return rowOf2(r, o)
 	case o.Has("messages_and_choices"), o.Has("exchanges"):
-		x, err := trajectory(r, &group{}, o)
-		return []importers.Item{x}, err
+		return importers.One(trajectory(r, &group{}, o))
 	case o.Has("messages"):
 		return rowOf1(r, o)
 	}

@@ -74,8 +74,7 @@ func rowOf1(r *importers.Record, o jsontext.Object) ([]importers.Item, error) {
 	own = slices.AppendSeq(own,
 		value.Rest(o, "group_index", "group_metadata", "group_metrics", "group_logs", "messages", "tools", "reward",
 			"metrics", "metadata", "logs"))
-	x, err := trajectory(r, g, own)
-	return []importers.Item{x}, err
+	return importers.One(trajectory(r, g, own))
 }
 
 // parsed reads a text that holds a JSON object; nil for null.

@@ -44,8 +44,7 @@ func parse(r *importers.Record) ([]importers.Item, error) {
 		return nil, err
 	}
 	if data[0] != '[' {
-		x, err := Trajectory(r, data)
-		return []importers.Item{x}, err
+		return importers.One(Trajectory(r, data))
 	}
 	var out []importers.Item
 	for doc := range jsontext.Elements(data) {

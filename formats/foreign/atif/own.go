@@ -59,26 +59,17 @@ func readOwn(r *importers.Record, x *importers.Item, extra []byte) error {
 		}
 	}
 	if e.Example != nil {
-		example, err := object(r, *e.Example)
+		example, err := value.ObjectText(r, []byte(*e.Example))
 		if err != nil {
 			return fmt.Errorf("extra.example: %w", err)
 		}
-		t.Example = example
+		t.Example = string(example)
 	}
 	x.Epoch, x.Attempt = e.Epoch, e.Generation
 	for _, r := range e.Rewards {
 		t.Rewards = append(t.Rewards, formats.NamedReward{Name: r.Name, Value: r.Value, Weight: r.Weight, Failure: r.Failure})
 	}
 	return nil
-}
-
-// object returns the text of an object as it is read.
-func object(r *importers.Record, text string) (string, error) {
-	data, err := value.JSON(r, []byte(text))
-	if err == nil && data[0] != '{' {
-		err = fmt.Errorf("it is %s, not an object", importers.Brief(data))
-	}
-	return string(data), err
 }
 
 // withoutOwn returns an extra without what has columns.
@@ -97,10 +88,10 @@ func ownCall(r *importers.Record, in *value.Reader, o jsontext.Object, m *format
 	c := in.Object("extra.call", extra.Get("call"))
 	call.PolicyVersion = in.Whole("extra.call.policy_version", c.Get("policy_version"))
 	if text := in.Text("extra.call.sampling", c.Get("sampling")); text != "" {
-		sampling, err := object(r, text)
+		sampling, err := value.ObjectText(r, []byte(text))
 		if err != nil {
 			in.Fail("extra.call.sampling: %w", err)
 		}
-		call.Sampling = sampling
+		call.Sampling = string(sampling)
 	}
 }

@@ -152,7 +152,7 @@ func (r *run) replaceContext(o jsontext.Object, m formats.Message, results []byt
 	if len(r.conversation.Messages) == first {
 		r.input(m)
 	} else {
-		r.keepRaw(first, "step_message", o.Get("message"))
+		r.meta.Keep(first, "step_message", o.Get("message"))
 	}
 	r.rest(first, o)
 	return nil
@@ -173,7 +173,7 @@ func (r *run) results(list []byte) error {
 		}
 		at := r.input(m)
 		for f := range value.Rest(o, "source_call_id", "content") {
-			r.keepRaw(at, f.Key, f.Raw)
+			r.meta.Keep(at, f.Key, f.Raw)
 		}
 	}
 	return nil
@@ -183,19 +183,13 @@ func (r *run) results(list []byte) error {
 func (r *run) rest(at int, o jsontext.Object) {
 	for f := range value.Rest(o, "step_id", "source", "message", "reasoning_content", "tool_calls", "observation",
 		"metrics", "model_name", "reasoning_effort") {
-		r.keepRaw(at, f.Key, f.Raw)
+		r.meta.Keep(at, f.Key, f.Raw)
 	}
 }
 
 func (r *run) keep(at int, name string, o jsontext.Object) {
 	if len(o) > 0 {
-		r.keepRaw(at, name, o.Bytes())
-	}
-}
-
-func (r *run) keepRaw(at int, name string, v []byte) {
-	if len(v) > 0 && string(v) != "null" {
-		r.meta.OfMessage(at, name, v)
+		r.meta.Keep(at, name, o.Bytes())
 	}
 }
 

@@ -14,6 +14,7 @@
 package exporters
 
 import (
+	"cmp"
 	"fmt"
 	"io"
 	"maps"
@@ -169,6 +170,15 @@ type Item struct {
 // why they cannot be written.
 func (x *Item) Template(messages []chat.Message) ([]jsontext.Raw, string) {
 	return chat.Template(messages, x.Given%2 == 0)
+}
+
+// Templates is Template of several lists of messages, with the first reason.
+func (x *Item) Templates(lists ...[]chat.Message) (made [][]jsontext.Raw, reason string) {
+	for _, messages := range lists {
+		one, why := x.Template(messages)
+		made, reason = append(made, one), cmp.Or(reason, why)
+	}
+	return made, reason
 }
 
 // Lose reports a part of the item's row that the form cannot hold.

@@ -138,6 +138,9 @@ type Item struct {
 	Label *bool    // whether the answer is desirable (KTO); nil when the source does not say
 }
 
+// One is the items of a record that is one trajectory.
+func One(x Item, err error) ([]Item, error) { return []Item{x}, err }
+
 // PairSide is the side of a preference on which an item is.
 type PairSide string
 

@@ -54,6 +54,13 @@ func (m *Metadata) OfMessage(index int, name string, value []byte) {
 	of.fields.Set(name, value)
 }
 
+// Keep is OfMessage for a value that is there and not null.
+func (m *Metadata) Keep(index int, name string, value []byte) {
+	if len(value) > 0 && string(value) != "null" {
+		m.OfMessage(index, name, value)
+	}
+}
+
 // AllOfMessage keeps the members of an object as OfMessage does.
 func (m *Metadata) AllOfMessage(index int, o jsontext.Object) {
 	for _, f := range o {

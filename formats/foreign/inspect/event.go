@@ -96,8 +96,8 @@ func alternatives(v []byte) []byte {
 }
 
 // local are settings of the client: they do not decide what is sampled.
-var local = map[string]bool{"max_connections": true, "max_retries": true, "timeout": true, "attempt_timeout": true,
-	"adaptive_connections": true, "batch": true, "cache": true}
+var local = []string{"max_connections", "max_retries", "timeout", "attempt_timeout", "adaptive_connections", "batch",
+	"cache"}
 
 // call reads the call; model is the name that the answer has.
 func (e *event) call(model string) (formats.Call, error) {
@@ -105,7 +105,7 @@ func (e *event) call(model string) (formats.Call, error) {
 	output := in.Object("output", e.o.Get("output"))
 	usage := in.Object("usage", output.Get("usage"))
 	call := formats.Call{Model: cmp.Or(in.Text("output.model", output.Get("model")), model, e.model), Error: e.failure,
-		Function: e.agent, Sampling: "{}"}
+		Function: e.agent}
 	call.CachedTokens = in.Count("usage.input_tokens_cache_read", usage.Get("input_tokens_cache_read"))
 	call.PromptTokens = in.Count("usage.input_tokens", usage.Get("input_tokens")) + call.CachedTokens +
 		in.Count("usage.input_tokens_cache_write", usage.Get("input_tokens_cache_write"))
@@ -116,19 +116,12 @@ func (e *event) call(model string) (formats.Call, error) {
 	if n := in.Whole("retries", e.o.Get("retries")); n != nil && *n > 0 && *n < 1<<30 {
 		call.Attempts = int32(*n) + 1
 	}
-	var sampling jsontext.Object
-	for _, f := range in.Object("config", e.o.Get("config")) {
-		if string(f.Raw) != "null" && !local[f.Key] {
-			sampling = append(sampling, f)
-		}
-	}
+	sampling := value.Without(in.Object("config", e.o.Get("config")), local...)
 	if choose := e.o.Get("tool_choice"); e.o.Has("tool_choice") && string(choose) != `"auto"` &&
 		len(e.o.Get("tools")) > len("[]") {
 		sampling = append(sampling, jsontext.Member{Key: "tool_choice", Raw: choose})
 	}
-	if len(sampling) > 0 {
-		call.Sampling = jsontext.Compact(sampling.Bytes())
-	}
+	call.Sampling = jsontext.Compact(sampling.Bytes())
 	return call, in.Err
 }
 

@@ -25,8 +25,7 @@ func parse(r *importers.Record) ([]importers.Item, error) {
 	if err != nil {
 		return nil, err
 	}
-	x, err := Sample(o, log, false)
-	return []importers.Item{x}, err
+	return importers.One(Sample(o, log, false))
 }
 
 // Sample converts a sample; log is the part of its log's header with eval and

@@ -107,9 +107,7 @@ func (b *builder) episodeItem(raw []byte, meta *importers.Metadata) error {
 	if m.Role != role {
 		meta.OfMessage(at, "role", o.Get("role"))
 	}
-	if len(rest) > 0 && string(rest) != "null" {
-		meta.OfMessage(at, "logprobs", rest)
-	}
+	meta.Keep(at, "logprobs", rest)
 	for f := range value.Rest(more, "name", "tool_call_id", "tool_calls") {
 		meta.OfMessage(at, f.Key, f.Raw)
 	}

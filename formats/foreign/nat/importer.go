@@ -152,11 +152,9 @@ func parse(r *importers.Record) ([]importers.Item, error) {
 	case o.Has("item_id") && o.Has("trajectory"):
 		return ofATIF(r, o)
 	case o.Has("schema_version"):
-		x, err := atif.Trajectory(r, r.Data)
-		return []importers.Item{x}, err
+		return importers.One(atif.Trajectory(r, r.Data))
 	case o.Has(r.Column("intermediate_steps")), o.Has("input_obj"):
-		x, err := item(r, o)
-		return []importers.Item{x}, err
+		return importers.One(item(r, o))
 	case o.Has("run_id") && o.Has("timestamp"):
 		return nil, errLog
 	}

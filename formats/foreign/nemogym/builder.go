@@ -94,25 +94,15 @@ func (b *builder) item(in *value.Reader, o jsontext.Object, raw []byte, sampled 
 	item := raw
 	if has {
 		b.tokens = o
-		item = without(o, "prompt_token_ids", "generation_token_ids", "generation_log_probs").Bytes()
+		item = value.Without(o, "prompt_token_ids", "generation_token_ids", "generation_log_probs").Bytes()
 	}
 	b.content.Item(in, o, item)
 	b.rest = append(b.rest, jsontext.Member{Key: cmp.Or(jsontext.Unquote(o.Get("type")), "message"),
-		Raw: without(o, "type", "role", "content", "summary", "name", "arguments", "call_id", "input",
+		Raw: value.Without(o, "type", "role", "content", "summary", "name", "arguments", "call_id", "input",
 			"prompt_token_ids", "generation_token_ids", "generation_log_probs", "encrypted_content").Bytes()})
 	if has {
 		b.flush(in, sampled)
 	}
-}
-
-// without returns an object without some members, and without nulls.
-func without(o jsontext.Object, keys ...string) (out jsontext.Object) {
-	for f := range value.Rest(o, keys...) {
-		if string(f.Raw) != "null" {
-			out = append(out, f)
-		}
-	}
-	return out
 }
 
 // flush adds the answer that is open.

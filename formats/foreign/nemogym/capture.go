@@ -79,9 +79,7 @@ func (c *calls) entry(x *importers.Item, o jsontext.Object) error {
 	c.meta.Add("schema_version", o.Get("schema_version"))
 	for f := range value.Rest(o, "rollout_id", "output_items", "prompt_token_ids", "generation_token_ids",
 		"generation_log_probs", "model", "schema_version") {
-		if string(f.Raw) != "null" {
-			c.meta.OfMessage(at, f.Key, f.Raw)
-		}
+		c.meta.Keep(at, f.Key, f.Raw)
 	}
 	return nil
 }

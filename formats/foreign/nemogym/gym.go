@@ -36,14 +36,12 @@ func parse(r *importers.Record) ([]importers.Item, error) {
 		return nil, err
 	}
 	if data[0] == '[' {
-		x, err := capture(data)
-		return []importers.Item{x}, err
+		return importers.One(capture(data))
 	}
 	o := jsontext.ParseObject(data)
 	switch {
 	case o.Has("responses_create_params"):
-		x, err := rollout(r, o)
-		return []importers.Item{x}, err
+		return importers.One(rollout(r, o))
 	case o.Has("model_call_id") && o.Has("dialect"):
 		return nil, errors.New("it is an exchange of model-call capture, which has no rollout: import the rollouts")
 	case o.Has("model_call_id"):

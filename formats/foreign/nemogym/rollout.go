@@ -94,13 +94,7 @@ var inputs = []string{"expected", "ground_truth", "answer", "question", "problem
 // example returns the row of the task, as far as a rollout tells it from what the
 // verifier added.
 func example(params, o jsontext.Object) string {
-	var given jsontext.Object
-	for _, f := range params {
-		if string(f.Raw) != "null" {
-			given = append(given, f)
-		}
-	}
-	row := jsontext.Object{{Key: "responses_create_params", Raw: given.Bytes()}}
+	row := jsontext.Object{{Key: "responses_create_params", Raw: value.Without(params).Bytes()}}
 	for _, f := range o {
 		for _, name := range inputs {
 			if strings.HasPrefix(f.Key, name) {
@@ -117,13 +111,7 @@ func keepRest(meta *importers.Metadata, o, response jsontext.Object) {
 	for f := range value.Rest(o, "responses_create_params", "response", "reward", "_ng_task_index", "_ng_rollout_index") {
 		meta.Add(f.Key, f.Raw)
 	}
-	var rest jsontext.Object
-	for f := range value.Rest(response, "id", "output", "model", "tools", "object") {
-		if string(f.Raw) != "null" {
-			rest = append(rest, f)
-		}
-	}
-	if len(rest) > 0 {
+	if rest := value.Without(response, "id", "output", "model", "tools", "object"); len(rest) > 0 {
 		meta.Add("response", rest.Bytes())
 	}
 }

@@ -31,8 +31,7 @@ func parse(r *importers.Record) ([]importers.Item, error) {
 	if err != nil {
 		return nil, err
 	}
-	x, err := transcript(r, o)
-	return []importers.Item{x}, err
+	return importers.One(transcript(r, o))
 }
 
 // columns are the members of a sample by the column; JSON columns hold text.

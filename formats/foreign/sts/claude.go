@@ -169,7 +169,7 @@ func (c *claude) assistant(l *line, parent int) (int, error) {
 	}
 	if u := in.Object("message.usage", o.Get("usage")); u != nil && m.Sampled {
 		c.count(&in, &c.conversation.Calls[m.Call], u)
-		c.keep(at, "usage", o.Get("usage"))
+		c.meta.Keep(at, "usage", o.Get("usage"))
 	}
 	c.rest(at, o, "role", "content", "model", "stop_reason", "usage", "type")
 	c.envelope(at, l)
@@ -190,7 +190,7 @@ func (c *claude) write() {
 	m, read := &c.conversation.Messages[c.open], c.blocks.Message
 	m.Content, m.ContentParts, m.Reasoning, m.ToolCalls = read.Content, read.ContentParts, read.Reasoning, read.ToolCalls
 	if len(c.blocks.Reasoning) > 0 {
-		c.keep(c.open, "thinking", value.Join(c.blocks.Reasoning))
+		c.meta.Keep(c.open, "thinking", value.Join(c.blocks.Reasoning))
 	}
 	if c.failure != "" {
 		c.reason = m.Content
@@ -287,6 +287,6 @@ func (c *claude) envelope(at int, l *line) {
 				continue
 			}
 		}
-		c.keep(at, f.Key, f.Raw)
+		c.meta.Keep(at, f.Key, f.Raw)
 	}
 }

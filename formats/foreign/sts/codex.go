@@ -112,7 +112,7 @@ func (c *codex) item(o jsontext.Object, raw []byte) error {
 	}
 	at := c.add(m)
 	if len(rest) > 0 {
-		c.keep(at, "output", rest.Bytes())
+		c.meta.Keep(at, "output", rest.Bytes())
 	}
 	return nil
 }
@@ -125,7 +125,7 @@ func (c *codex) flush(usage func(call *formats.Call)) {
 		at := c.sampled(c.m, formats.Call{Model: c.model, Sampling: c.sampling, Target: true}, c.at-1)
 		c.at = at + 1
 		if len(c.parts.Reasoning) > 0 {
-			c.keep(at, "reasoning", value.Join(c.parts.Reasoning))
+			c.meta.Keep(at, "reasoning", value.Join(c.parts.Reasoning))
 		}
 	} else if usage == nil {
 		return

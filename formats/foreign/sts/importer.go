@@ -79,10 +79,7 @@ func split(r *importers.Record) (lines []line, err error) {
 		if len(bytes.TrimSpace(text)) == 0 {
 			continue
 		}
-		raw, err := value.JSON(r, text)
-		if err == nil && raw[0] != '{' {
-			err = fmt.Errorf("it is %s, not an object", importers.Brief(raw))
-		}
+		raw, err := value.ObjectText(r, text)
 		if err != nil {
 			return nil, fmt.Errorf("line %d: %w", number, err)
 		}

@@ -65,7 +65,7 @@ func (p *pi) entry(l *line) error {
 		at, err = p.message(o, parent)
 	case kind == "branch_summary":
 		at = p.input(formats.Message{Role: "user", Content: in.Text("summary", l.Get("summary"))}, parent)
-		p.keep(at, "branch_summary", l.raw)
+		p.meta.Keep(at, "branch_summary", l.raw)
 	case kind == "compaction":
 		at, err = p.compaction(l, parent)
 	default:
@@ -113,7 +113,7 @@ func (p *pi) message(o jsontext.Object, parent int) (at int, err error) {
 		m.Role = "user"
 		m.Content = "Ran `" + in.Text("command", o.Get("command")) + "`\n```\n" + in.Text("output", o.Get("output")) + "\n```"
 		at = p.input(m, parent)
-		p.keep(at, "source_message", o.Bytes())
+		p.meta.Keep(at, "source_message", o.Bytes())
 		return at, in.Err
 	case "custom", "hookMessage":
 		m.Role = "user"
@@ -130,7 +130,7 @@ func (p *pi) message(o jsontext.Object, parent int) (at int, err error) {
 	p.rest(at, o, "role", "content", "reasoningContent", "toolCalls", "toolCallId", "toolName", "model", "stopReason",
 		"timestamp", "parentId", "type", "id")
 	if len(c.Reasoning) > 0 {
-		p.keep(at, "thinking", value.Join(c.Reasoning))
+		p.meta.Keep(at, "thinking", value.Join(c.Reasoning))
 	}
 	return at, cmp.Or(err, in.Err)
 }

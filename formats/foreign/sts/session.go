@@ -52,17 +52,10 @@ func (s *session) after(m *formats.Message, parent int) {
 	s.conversation.Continue(parent)
 }
 
-// keep keeps a value of a message that no column has.
-func (s *session) keep(at int, name string, v []byte) {
-	if len(v) > 0 && string(v) != "null" {
-		s.meta.OfMessage(at, name, v)
-	}
-}
-
 // rest keeps the members of an object that no column has.
 func (s *session) rest(at int, o jsontext.Object, known ...string) {
 	for f := range value.Rest(o, known...) {
-		s.keep(at, f.Key, f.Raw)
+		s.meta.Keep(at, f.Key, f.Raw)
 	}
 }
 

@@ -38,9 +38,6 @@ type Completion struct {
 
 func nemoRLRow(x *exporters.Item) (Row, string) {
 	p := x.Pair
-	context, prompt := x.Template(p.Prompt)
-	best, chosen := x.Template(p.Chosen)
-	worst, rejected := x.Template(p.Rejected)
-	return Row{Context: context, Completions: []Completion{{0, best}, {1, worst}}},
-		cmp.Or(prompt, chosen, rejected, chat.NoTools(p.Tools))
+	made, reason := x.Templates(p.Prompt, p.Chosen, p.Rejected)
+	return Row{made[0], []Completion{{0, made[1]}, {1, made[2]}}}, cmp.Or(reason, chat.NoTools(p.Tools))
 }

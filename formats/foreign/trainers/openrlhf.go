@@ -79,19 +79,12 @@ func openRLHFPrompt(x *exporters.Item) (row Prompt, reason string) {
 
 func openRLHFPreference(x *exporters.Item) (Preference, string) {
 	p := x.Pair
-	row := Preference{Margin: p.Margin}
-	var prompt, chosen, rejected string
-	row.Prompt, prompt = x.Template(p.Prompt)
-	row.Chosen, chosen = x.Template(p.Chosen)
-	row.Rejected, rejected = x.Template(p.Rejected)
-	return row, cmp.Or(prompt, chosen, rejected, chat.NoTools(p.Tools))
+	made, reason := x.Templates(p.Prompt, p.Chosen, p.Rejected)
+	return Preference{made[0], made[1], made[2], p.Margin}, cmp.Or(reason, chat.NoTools(p.Tools))
 }
 
 func openRLHFAnswer(x *exporters.Item) (Unpaired, string) {
 	u := x.Single
-	row := Unpaired{Label: u.Label}
-	var prompt, completion string
-	row.Input, prompt = x.Template(u.Prompt)
-	row.Output, completion = x.Template(u.Completion)
-	return row, cmp.Or(prompt, completion, chat.NoTools(u.Tools))
+	made, reason := x.Templates(u.Prompt, u.Completion)
+	return Unpaired{made[0], made[1], u.Label}, cmp.Or(reason, chat.NoTools(u.Tools))
 }

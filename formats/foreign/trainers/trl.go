@@ -68,13 +68,10 @@ type preference struct {
 
 func trlPreference(x *exporters.Item) (preference, string) {
 	p := x.Pair
-	row := preference{Tools: p.Tools, ScoreChosen: p.ScoreChosen, ScoreRejected: p.ScoreRejected, Margin: p.Margin,
-		ChosenID: p.ChosenID, RejectedID: p.RejectedID}
-	var prompt, chosen, rejected string
-	row.Prompt, prompt = x.Template(p.Prompt)
-	row.Chosen, chosen = x.Template(p.Chosen)
-	row.Rejected, rejected = x.Template(p.Rejected)
-	return row, cmp.Or(prompt, chosen, rejected, unread(p.Tools))
+	made, reason := x.Templates(p.Prompt, p.Chosen, p.Rejected)
+	return preference{Prompt: made[0], Chosen: made[1], Rejected: made[2], Tools: p.Tools, ScoreChosen: p.ScoreChosen,
+		ScoreRejected: p.ScoreRejected, Margin: p.Margin, ChosenID: p.ChosenID, RejectedID: p.RejectedID,
+	}, cmp.Or(reason, unread(p.Tools))
 }
 
 type answer struct {
@@ -88,11 +85,9 @@ type answer struct {
 
 func trlAnswer(x *exporters.Item) (answer, string) {
 	u := x.Single
-	row := answer{Label: u.Label, Tools: u.Tools, Score: u.Score, TrajectoryID: u.TrajectoryID}
-	var prompt, completion string
-	row.Prompt, prompt = x.Template(u.Prompt)
-	row.Completion, completion = x.Template(u.Completion)
-	return row, cmp.Or(prompt, completion, unread(u.Tools))
+	made, reason := x.Templates(u.Prompt, u.Completion)
+	return answer{Prompt: made[0], Completion: made[1], Label: u.Label, Tools: u.Tools, Score: u.Score,
+		TrajectoryID: u.TrajectoryID}, cmp.Or(reason, unread(u.Tools))
 }
 
 type conversation struct {

@@ -44,12 +44,8 @@ func ReadChoice(raw []byte) (c Choice, err error) {
 		}
 	}
 	c.Source = cmp.Or(c.Source, fromLogprobs)
-	for f := range Rest(o, "message", "finish_reason", "index", "logprobs", "token_ids", "response_token_ids",
-		"prompt_token_ids") {
-		if string(f.Raw) != "null" {
-			c.Rest = append(c.Rest, f)
-		}
-	}
+	c.Rest = append(c.Rest, Without(o, "message", "finish_reason", "index", "logprobs", "token_ids", "response_token_ids",
+		"prompt_token_ids")...)
 	return c, in.Err
 }
 

@@ -63,14 +63,17 @@ func trimmed(data []byte) ([]byte, error) {
 
 // Object checks a text of a record to be one JSON object, as JSON does.
 func Object(r *importers.Record, data []byte) (jsontext.Object, error) {
+	data, err := ObjectText(r, data)
+	return jsontext.ParseObject(data), err
+}
+
+// ObjectText is Object, but returns the text of the object.
+func ObjectText(r *importers.Record, data []byte) ([]byte, error) {
 	data, err := JSON(r, data)
-	if err != nil {
-		return nil, err
-	}
-	if data[0] != '{' {
+	if err == nil && data[0] != '{' {
 		return nil, fmt.Errorf("it is %s, not an object", importers.Brief(data))
 	}
-	return jsontext.ParseObject(data), nil
+	return data, err
 }
 
 // Context returns what the Context of a record says, nil for nothing.
@@ -110,6 +113,16 @@ func Rest(o jsontext.Object, known ...string) iter.Seq[jsontext.Member] {
 			}
 		}
 	}
+}
+
+// Without returns an object without some members, and without nulls.
+func Without(o jsontext.Object, keys ...string) (out jsontext.Object) {
+	for f := range Rest(o, keys...) {
+		if string(f.Raw) != "null" {
+			out = append(out, f)
+		}
+	}
+	return out
 }
 
 // Each calls read with each value of a list. Its error says which one it is.

@@ -33,8 +33,7 @@ func readEpisode(r *importers.Record, o jsontext.Object) ([]importers.Item, erro
 		e.several[jsontext.Unquote(jsontext.ParseObject(t.Get("agent")).Get("name"))] = true
 	}
 	if len(traces) == 0 {
-		x, err := e.failed(o)
-		return []importers.Item{x}, err
+		return importers.One(e.failed(o))
 	}
 	var out []importers.Item
 	for i, t := range traces {

@@ -63,7 +63,7 @@ func (g *graphReader) read(o jsontext.Object) (err error) {
 		if err != nil {
 			return err
 		}
-		call.Tools, call.Sampling = -1, cmp.Or(call.Sampling, "{}")
+		call.Tools = -1
 		g.conversation.Calls = append(g.conversation.Calls, call)
 	}
 	return nil
@@ -109,8 +109,8 @@ func (g *graphReader) node(raw []byte) error {
 }
 
 func (g *graphReader) keep(at int, key string, v []byte) {
-	if text := string(v); len(v) > 0 && text != "null" && text != "[]" {
-		g.meta.OfMessage(at, key, v)
+	if string(v) != "[]" {
+		g.meta.Keep(at, key, v)
 	}
 }
 
@@ -236,15 +236,7 @@ func (g *graphReader) call(o jsontext.Object) (formats.Call, error) {
 		Endpoint: in.Text("calls.endpoint", o.Get("endpoint"))}
 	config := in.Object("agent.config", g.agent.Get("config"))
 	call.Model = cmp.Or(call.Model, jsontext.Unquote(config.Get("model")))
-	var sampling jsontext.Object
-	for _, f := range in.Object("calls.sampling", o.Get("sampling")) {
-		if string(f.Raw) != "null" {
-			sampling = append(sampling, f)
-		}
-	}
-	if len(sampling) > 0 {
-		call.Sampling = jsontext.Compact(sampling.Bytes())
-	}
+	call.Sampling = jsontext.Compact(value.Without(in.Object("calls.sampling", o.Get("sampling"))).Bytes())
 	u := in.Object("calls.usage", o.Get("usage"))
 	call.CachedTokens = in.Count("usage.cached_input_tokens", u.Get("cached_input_tokens"))
 	// the former is without the latter

@@ -33,11 +33,9 @@ func parse(r *importers.Record) ([]importers.Item, error) {
 	case o.Has("traces"):
 		return readEpisode(r, o)
 	case o.Has("nodes"): // a trace without its episode
-		x, err := readTrace(r, o, nil)
-		return []importers.Item{x}, err
+		return importers.One(readTrace(r, o, nil))
 	case o.Has("completion") || o.Has("trajectory") || o.Has("example_id"):
-		x, err := result(o)
-		return []importers.Item{x}, err
+		return importers.One(result(o))
 	}
 	return nil, errors.New("it has neither traces (of an episode), nor nodes (of a trace), nor a completion (of a result)")
 }
