@@ -11,7 +11,6 @@ import (
 
 	"github.com/apache/arrow-go/v18/arrow"
 	"github.com/apache/arrow-go/v18/arrow/array"
-	"github.com/apache/arrow-go/v18/arrow/ipc"
 )
 
 // Answer is a reward program's answer for one row.
@@ -30,42 +29,27 @@ const (
 // AnswerReader reads a program's record batches: the columns id (string) and
 // reward (a number or null), and if present shaped_rewards (a list of numbers)
 // and error (string). It ignores other columns. It is for one goroutine.
-type AnswerReader struct {
-	src *bufio.Reader
-	r   *ipc.Reader
-}
+type AnswerReader struct{ batches }
 
 // NewAnswerReader returns a reader of r. It reads nothing until the first Read.
 func NewAnswerReader(r io.Reader) *AnswerReader {
-	return &AnswerReader{src: bufio.NewReaderSize(r, 64<<10)}
+	return &AnswerReader{batches{src: bufio.NewReaderSize(r, 64<<10)}}
 }
 
 // Read returns the answers of the next batch, or io.EOF after the last. Bytes
 // that are not such a stream are an error, never a panic, and take no more
 // memory than the limits in framed.go.
 func (a *AnswerReader) Read() (out []Answer, err error) {
-	defer func() {
-		if p := recover(); p != nil {
-			out, err = nil, fmt.Errorf("not a stream of Arrow record batches: %v", p)
-		}
-	}()
 	if a.r == nil {
 		if _, err := a.src.Peek(1); err != nil {
 			return nil, io.EOF
 		}
-		r, err := ipc.NewReader(&framed{src: a.src}, ipc.WithAllocator(newLimited()))
-		if err != nil {
-			return nil, fmt.Errorf("not a stream of Arrow record batches: %w", err)
-		}
-		a.r = r
 	}
-	if !a.r.Next() {
-		if err := a.r.Err(); err != nil && !errors.Is(err, io.EOF) {
-			return nil, fmt.Errorf("not a stream of Arrow record batches: %w", err)
-		}
-		return nil, io.EOF
-	}
-	return answers(a.r.RecordBatch())
+	err = a.next(func(batch arrow.RecordBatch) (err error) {
+		out, err = answers(batch)
+		return err
+	})
+	return out, err
 }
 
 func answers(batch arrow.RecordBatch) ([]Answer, error) {

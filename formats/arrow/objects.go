@@ -10,7 +10,6 @@ import (
 	"iter"
 
 	"github.com/apache/arrow-go/v18/arrow"
-	"github.com/apache/arrow-go/v18/arrow/ipc"
 )
 
 // Objects yields the rows of a stream of record batches, as Hugging Face's datasets
@@ -25,15 +24,16 @@ func Objects(r io.Reader) iter.Seq2[json.RawMessage, error] {
 	}
 }
 
-func eachObject(in io.Reader, yield func(json.RawMessage) bool) (err error) {
+func eachObject(in io.Reader, yield func(json.RawMessage) bool) error {
 	r := &batches{src: bufio.NewReaderSize(in, 1<<20)}
 	var text bytes.Buffer
 	for {
 		text.Reset()
-		if err := r.next(&text); errors.Is(err, io.EOF) {
+		err := r.next(func(batch arrow.RecordBatch) error { return writeObjects(&text, batch) })
+		if errors.Is(err, io.EOF) {
 			return nil
 		} else if err != nil {
-			return fmt.Errorf("not a stream of Arrow record batches: %w", err)
+			return err
 		}
 		for line := range bytes.Lines(text.Bytes()) {
 			if !yield(bytes.TrimSuffix(line, []byte("\n"))) {
@@ -41,32 +41,6 @@ func eachObject(in io.Reader, yield func(json.RawMessage) bool) (err error) {
 			}
 		}
 	}
-}
-
-type batches struct {
-	src *bufio.Reader
-	r   *ipc.Reader
-}
-
-// next writes the rows of the next batch, a line each, or returns io.EOF after the last.
-func (b *batches) next(text *bytes.Buffer) (err error) {
-	defer func() {
-		if p := recover(); p != nil { // of the allocator, or of arrow-go on damaged rows
-			err = fmt.Errorf("%v", p)
-		}
-	}()
-	if b.r == nil {
-		if b.r, err = ipc.NewReader(&framed{src: b.src}, ipc.WithAllocator(newLimited())); err != nil {
-			return fmt.Errorf("its schema: %w", err)
-		}
-	}
-	if !b.r.Next() {
-		if err := b.r.Err(); err != nil {
-			return err
-		}
-		return io.EOF
-	}
-	return writeObjects(text, b.r.RecordBatch())
 }
 
 // writeObjects writes a line for each row, with the columns in their order.

@@ -6,10 +6,10 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
-	"fmt"
 	"io"
 
 	"github.com/apache/arrow-go/v18/arrow"
+	"github.com/apache/arrow-go/v18/arrow/array"
 	"github.com/apache/arrow-go/v18/arrow/memory"
 	"github.com/apache/arrow-go/v18/parquet/file"
 	"github.com/apache/arrow-go/v18/parquet/pqarrow"
@@ -46,21 +46,14 @@ func Rows(data []byte) ([]json.RawMessage, error) {
 }
 
 func objects(batch arrow.RecordBatch) ([]json.RawMessage, error) {
-	out := make([]json.RawMessage, 0, batch.NumRows())
-	fields := batch.Schema().Fields()
-	for i := range int(batch.NumRows()) {
-		b := []byte{'{'}
-		for c, f := range fields {
-			if c > 0 {
-				b = append(b, ',')
-			}
-			b = append(quote(b, f.Name), ':')
-			var err error
-			if b, err = AppendValue(b, batch.Column(c), i); err != nil {
-				return out, fmt.Errorf("column %q: %w", f.Name, err)
-			}
+	rows := array.RecordToStructArray(batch)
+	defer rows.Release()
+	out := make([]json.RawMessage, rows.Len())
+	for i := range out {
+		var err error
+		if out[i], err = AppendValue(nil, rows, i); err != nil {
+			return nil, err
 		}
-		out = append(out, append(b, '}'))
 	}
 	return out, nil
 }

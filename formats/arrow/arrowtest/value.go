@@ -79,43 +79,17 @@ func appendText(b []byte, column arrow.Array, i int) ([]byte, error) {
 			return quote(b, s), nil
 		}
 		return nil, errNotUTF8
-	case *array.Binary:
-		return appendBytes(b, c.Value(i)), nil
-	case *array.LargeBinary:
-		return appendBytes(b, c.Value(i)), nil
-	case *array.BinaryView:
-		return appendBytes(b, c.Value(i)), nil
-	case *array.FixedSizeBinary:
-		return appendBytes(b, c.Value(i)), nil
+	case interface{ Value(int) []byte }: // of whatever length
+		return quote(b, base64.StdEncoding.EncodeToString(c.Value(i))), nil
 	}
 	return nil, nil
-}
-
-// appendBytes appends valid UTF-8 as text, because old writers do not annotate
-// text, and other bytes as base64.
-func appendBytes(b, v []byte) []byte {
-	return quote(b, base64.StdEncoding.EncodeToString(v))
 }
 
 // appendNumber appends a number; it returns nil for a column of another type.
 func appendNumber(b []byte, column arrow.Array, i int) []byte {
 	switch c := column.(type) {
-	case *array.Int8:
-		return strconv.AppendInt(b, int64(c.Value(i)), 10)
-	case *array.Int16:
-		return strconv.AppendInt(b, int64(c.Value(i)), 10)
-	case *array.Int32:
-		return strconv.AppendInt(b, int64(c.Value(i)), 10)
-	case *array.Int64:
-		return strconv.AppendInt(b, c.Value(i), 10)
-	case *array.Uint8:
-		return strconv.AppendUint(b, uint64(c.Value(i)), 10)
-	case *array.Uint16:
-		return strconv.AppendUint(b, uint64(c.Value(i)), 10)
-	case *array.Uint32:
-		return strconv.AppendUint(b, uint64(c.Value(i)), 10)
-	case *array.Uint64:
-		return strconv.AppendUint(b, c.Value(i), 10)
+	case *array.Int8, *array.Int16, *array.Int32, *array.Int64, *array.Uint8, *array.Uint16, *array.Uint32, *array.Uint64:
+		return append(b, column.ValueStr(i)...)
 	case *array.Float16:
 		return appendFloat(b, float64(c.Value(i).Float32()), 32)
 	case *array.Float32:
