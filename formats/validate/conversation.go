@@ -12,13 +12,19 @@ import (
 
 // ofRows returns a check that counts the valid wide rows that are bad.
 func ofRows(bad func(*Row, *formats.Trajectory) bool) func(*Count, *Row) {
-	return func(c *Count, r *Row) {
-		t := r.wide()
-		if t == nil {
-			return
-		}
-		if c.Of++; bad(r, t) {
+	return ofWide(func(c *Count, r *Row, t *formats.Trajectory) {
+		if bad(r, t) {
 			c.Add(r, "", "")
+		}
+	})
+}
+
+// ofWide returns a check of the valid wide rows, all of which count.
+func ofWide(count func(*Count, *Row, *formats.Trajectory)) func(*Count, *Row) {
+	return func(c *Count, r *Row) {
+		if t := r.wide(); t != nil {
+			c.Of++
+			count(c, r, t)
 		}
 	}
 }

@@ -15,25 +15,16 @@ func unequal(m *formats.Message) bool {
 // ofTokens returns a check of what the trained messages have recorded: missing
 // returns the first message with the fault, or -1.
 func ofTokens(missing func(*traits) int) func(*Count, *Row) {
-	return func(c *Count, r *Row) {
-		has := r.shows()
-		if has == nil {
-			return
-		}
-		c.Of++
-		if i := missing(has); i >= 0 {
+	return ofWide(func(c *Count, r *Row, _ *formats.Trajectory) {
+		if i := missing(r.shows()); i >= 0 {
 			c.Add(r, "", "message %d", i)
 		}
-	}
+	})
 }
 
-func untrained(c *Count, r *Row) {
-	has := r.shows()
-	if has == nil {
-		return
-	}
-	if c.Of++; has.trained == 0 {
-		c.Add(r, "", "%d calls", len(r.Trajectory.Calls))
+func untrained(c *Count, r *Row, t *formats.Trajectory) {
+	if r.shows().trained == 0 {
+		c.Add(r, "", "%d calls", len(t.Calls))
 	}
 }
 

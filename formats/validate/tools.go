@@ -8,12 +8,7 @@ import (
 
 // noTools counts trajectories in which a sampled message calls a tool although its
 // request defined none.
-func noTools(c *Count, r *Row) {
-	t := r.wide()
-	if t == nil {
-		return
-	}
-	c.Of++
+func noTools(c *Count, r *Row, t *formats.Trajectory) {
 	for i := range t.Messages {
 		m := &t.Messages[i]
 		if len(m.ToolCalls) > 0 && m.Sampled && m.Call >= 0 && int(m.Call) < len(t.Calls) && t.Calls[m.Call].Tools < 0 {
@@ -25,12 +20,7 @@ func noTools(c *Count, r *Row) {
 
 // unansweredCalls counts trajectories that go on although not all calls of a sampled
 // message are answered.
-func unansweredCalls(c *Count, r *Row) {
-	t := r.wide()
-	if t == nil {
-		return
-	}
-	c.Of++
+func unansweredCalls(c *Count, r *Row, t *formats.Trajectory) {
 	if i, answers, on := unanswered(t); i >= 0 {
 		calls := t.Messages[i].ToolCalls
 		c.Add(r, "", "message %d calls %s, %d times in all; %d answers come before the %s's message %d",
@@ -87,12 +77,7 @@ func answered(t *formats.Trajectory, next []int, i int) (answers, on int) {
 
 // toolCalls counts trajectories with a tool message that answers no call: the calls
 // were lost, and a trainer would teach the model to continue without them.
-func toolCalls(c *Count, r *Row) {
-	t := r.wide()
-	if t == nil {
-		return
-	}
-	c.Of++
+func toolCalls(c *Count, r *Row, t *formats.Trajectory) {
 	for i := range t.Messages {
 		if t.Messages[i].Role == "tool" && !called(t, i) {
 			c.Add(r, "", "message %d answers call %q, which no message before it makes", i, t.Messages[i].ToolCallID)
