@@ -34,17 +34,19 @@ func (s *file) append(write func(*bufio.Writer) error) error {
 		s.f = f
 		_ = os.Remove(f.Name()) // an open file needs no name, and nothing is left if the process dies
 	}
-	count := &counting{f: s.f}
-	w := bufio.NewWriterSize(count, 1<<20)
+	w := bufio.NewWriterSize(s.f, 1<<20)
 	err := write(w)
 	if err == nil {
 		err = w.Flush()
 	}
+	from := s.size
+	if err == nil {
+		s.size, err = s.f.Seek(0, io.SeekCurrent)
+	}
 	if err != nil {
 		return fmt.Errorf("spill: %w", err)
 	}
-	s.runs = append(s.runs, span{s.size, s.size + count.n})
-	s.size += count.n
+	s.runs = append(s.runs, span{from, s.size})
 	return nil
 }
 
@@ -67,15 +69,4 @@ func (s *file) Close() error {
 	err := s.f.Close()
 	s.f = nil
 	return err
-}
-
-type counting struct {
-	f *os.File
-	n int64
-}
-
-func (c *counting) Write(p []byte) (int, error) {
-	n, err := c.f.Write(p)
-	c.n += int64(n)
-	return n, err
 }
