@@ -34,16 +34,6 @@ func NewGroupCursor[T any](rows iter.Seq2[T, error], group func(*T) string) *Gro
 	return c
 }
 
-// PairCursor returns a cursor over the pairs.
-func (t Tables) PairCursor() *GroupCursor[Pair] {
-	return NewGroupCursor(t.Pairs, func(p *Pair) string { return p.GroupID })
-}
-
-// LabelCursor returns a cursor over the labels.
-func (t Tables) LabelCursor() *GroupCursor[Label] {
-	return NewGroupCursor(t.Labels, func(l *Label) string { return l.GroupID })
-}
-
 // Of calls f with each row of a group. It must be called for every group, in
 // the batch's order.
 func (c *GroupCursor[T]) Of(group string, f func(*T) error) error {

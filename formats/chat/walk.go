@@ -6,46 +6,44 @@ import "github.com/rollmill/rollmill/formats"
 // those of the batch's own pairs, or without such a table each group's best
 // member against its worst. Close it.
 type Preferences struct {
-	pairs *formats.GroupCursor[formats.Pair]
+	*formats.GroupCursor[formats.Pair]
 }
 
 // NewPreferences returns an iterator at the first group.
-func NewPreferences(t formats.Tables) *Preferences { return &Preferences{t.PairCursor()} }
+func NewPreferences(t formats.Tables) *Preferences {
+	return &Preferences{formats.NewGroupCursor(t.Pairs, func(p *formats.Pair) string { return p.GroupID })}
+}
 
 // Of calls f with each preference of a group, or with the reason why there is
 // none; the ids are those of the pair in both cases. It must be called for
 // every group, in the batch's order.
 func (p *Preferences) Of(rows []formats.Trajectory, f func(p Preference, reason string) error) error {
-	if p.pairs == nil {
+	if p.GroupCursor == nil {
 		return f(Pair(rows))
 	}
-	return p.pairs.Of(rows[0].Group(), func(pair *formats.Pair) error {
+	return p.GroupCursor.Of(rows[0].Group(), func(pair *formats.Pair) error {
 		made, reason := Compared(pair)
 		made.ChosenID, made.RejectedID = pair.ChosenID, pair.RejectedID
 		return f(made, reason)
 	})
 }
 
-// End returns an error when the batch has pairs of other groups.
-func (p *Preferences) End() error { return p.pairs.End() }
-
-// Close ends the iteration.
-func (p *Preferences) Close() { p.pairs.Close() }
-
 // Labels iterates over a batch's groups and returns their single answers: those
 // of the batch's own labels, or without such a table those that the advantages
 // make good or bad. Close it.
 type Labels struct {
-	labels *formats.GroupCursor[formats.Label]
+	*formats.GroupCursor[formats.Label]
 }
 
 // NewLabels returns an iterator at the first group.
-func NewLabels(t formats.Tables) *Labels { return &Labels{t.LabelCursor()} }
+func NewLabels(t formats.Tables) *Labels {
+	return &Labels{formats.NewGroupCursor(t.Labels, func(l *formats.Label) string { return l.GroupID })}
+}
 
 // Of is like Of of Preferences.
 func (l *Labels) Of(rows []formats.Trajectory, f func(u Unpaired, reason string) error) error {
-	if l.labels != nil {
-		return l.labels.Of(rows[0].Group(), func(label *formats.Label) error {
+	if l.GroupCursor != nil {
+		return l.GroupCursor.Of(rows[0].Group(), func(label *formats.Label) error {
 			made, reason := Labelled(label)
 			made.TrajectoryID = label.TrajectoryID
 			return f(made, reason)
@@ -64,12 +62,6 @@ func (l *Labels) Of(rows []formats.Trajectory, f func(u Unpaired, reason string)
 	}
 	return failed
 }
-
-// End returns an error when the batch has labels of other groups.
-func (l *Labels) End() error { return l.labels.End() }
-
-// Close ends the iteration.
-func (l *Labels) Close() { l.labels.Close() }
 
 // Balance counts single answers of each kind and computes the weights that
 // balance them (formats.KTOWeights): TRL's desirable_weight and
