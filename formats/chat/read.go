@@ -161,12 +161,3 @@ func readFunction(raw []byte, arguments func([]byte) string) formats.ToolCall {
 	o := jsontext.ParseObject(raw)
 	return formats.ToolCall{Name: jsontext.Unquote(o.Get("name")), Arguments: arguments(o.Get("arguments"))}
 }
-
-// Arguments returns the arguments of a tool call: a text as it is, any other
-// value but null, which some programs store, as compact JSON.
-func Arguments(v []byte) string {
-	if len(v) == 0 || string(v) == "null" || v[0] == '"' {
-		return jsontext.Unquote(v)
-	}
-	return jsontext.Compact(v)
-}

@@ -9,7 +9,7 @@ import (
 	"strings"
 
 	"github.com/rollmill/rollmill/formats"
-	"github.com/rollmill/rollmill/formats/records"
+	"github.com/rollmill/rollmill/formats/jsontext"
 )
 
 // filter is the patterns of one column.
@@ -63,7 +63,7 @@ func (p *picker) refusedBy(refusals []int) string {
 // filterText returns a value as filters match it: as written, and booleans as
 // Python writes them in the harness's filters.
 func filterText(v json.RawMessage) string {
-	switch t := records.Text(v); {
+	switch t := jsontext.AnyText(v); {
 	case string(v) == "true":
 		return "True"
 	case string(v) == "false":

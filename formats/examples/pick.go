@@ -68,9 +68,9 @@ func (p *picker) add(l records.Record) error {
 	if p.o.Unstructured {
 		e.Question = string(e.Fields)
 	} else {
-		e.Question = records.Text(values[p.o.Names.Question])
-		e.Answer = records.Text(values[p.o.Names.Answer])
-		e.GeneratedAnswer = records.Text(values[p.o.Names.GeneratedAnswer])
+		e.Question = jsontext.AnyText(values[p.o.Names.Question])
+		e.Answer = jsontext.AnyText(values[p.o.Names.Answer])
+		e.GeneratedAnswer = jsontext.AnyText(values[p.o.Names.GeneratedAnswer])
 	}
 	if e.GeneratedAnswer != "" {
 		p.done++
@@ -87,7 +87,7 @@ var wholeFloat = regexp.MustCompile(`^-?[0-9]+\.0$`)
 // written as a float loses its ".0", so that ids survive tools that read number
 // columns as floats; a string such as "v1.0" keeps it.
 func (p *picker) id(v json.RawMessage) string {
-	id := strings.TrimSpace(records.Text(v))
+	id := strings.TrimSpace(jsontext.AnyText(v))
 	switch {
 	case id == "":
 		p.ids.missing++

@@ -14,6 +14,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/rollmill/rollmill/formats"
+	"github.com/rollmill/rollmill/formats/jsontext"
 	"github.com/rollmill/rollmill/formats/records"
 )
 
@@ -68,12 +69,12 @@ func plain(t *testing.T, text string, o Options) (rows []formats.Example, drops 
 			columns[k] = true
 		}
 		all = append(all, values)
-		taken[records.Text(values["id"])] = true
+		taken[jsontext.AnyText(values["id"])] = true
 	}
 	objects := strings.Split(text, "\n")
 	seen := map[string]int{}
 	for i, values := range all {
-		e := formats.Example{ID: records.Text(values["id"]), Question: records.Text(values["question"]), Row: i, Fields: json.RawMessage(objects[i])}
+		e := formats.Example{ID: jsontext.AnyText(values["id"]), Question: jsontext.AnyText(values["question"]), Row: i, Fields: json.RawMessage(objects[i])}
 		if e.ID == "" {
 			for e.ID = fmt.Sprint("row-", i); taken[e.ID]; {
 				e.ID += "_"

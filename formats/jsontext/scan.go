@@ -231,6 +231,16 @@ func Compact(raw []byte) string {
 	return strings.ToValidUTF8(b.String(), "\uFFFD")
 }
 
+// AnyText returns the content of a string, "" for null and for no value, and any
+// other value as compact JSON, such as arguments of a tool call, which some
+// programs store as a value and others as text.
+func AnyText(v []byte) string {
+	if len(v) == 0 || string(v) == "null" || v[0] == '"' {
+		return Unquote(v)
+	}
+	return Compact(v)
+}
+
 // WriteCompact writes JSON that is known to be valid without space between its
 // parts.
 func WriteCompact(b *strings.Builder, raw []byte) {

@@ -29,22 +29,3 @@ func brief(b []byte) string {
 	}
 	return fmt.Sprintf("%q", b)
 }
-
-// Text returns a JSON value as text: a string's content, "" for null and for no
-// value, and every other value as written.
-func Text(v json.RawMessage) string {
-	var s string
-	switch {
-	case len(v) == 0 || string(v) == "null":
-		return ""
-	case v[0] == '"':
-		if json.Unmarshal(v, &s) == nil {
-			return s
-		}
-	}
-	var compact bytes.Buffer
-	if json.Compact(&compact, v) != nil {
-		return string(v)
-	}
-	return compact.String()
-}

@@ -6,7 +6,6 @@ import (
 	"strings"
 
 	"github.com/rollmill/rollmill/formats"
-	"github.com/rollmill/rollmill/formats/chat"
 	"github.com/rollmill/rollmill/formats/foreign/importers"
 	"github.com/rollmill/rollmill/formats/foreign/value"
 	"github.com/rollmill/rollmill/formats/jsontext"
@@ -78,7 +77,7 @@ func (r *run) message(o jsontext.Object, m formats.Message, agent bool) (int, er
 		c := in.Object("tool_calls", call)
 		t := formats.ToolCall{
 			ID: in.Text("tool_call_id", c.Get("tool_call_id")), Name: in.Text("function_name", c.Get("function_name")),
-			Arguments: chat.Arguments(c.Get("arguments")),
+			Arguments: jsontext.AnyText(c.Get("arguments")),
 		}
 		if in.Err == nil && t.Name == "" {
 			return 0, fmt.Errorf("a tool call has no function_name: %s", importers.Brief(call))

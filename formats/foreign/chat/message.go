@@ -409,7 +409,7 @@ func argumentsOf(v []byte, nulls bool) string {
 	if nulls && len(v) > 0 && v[0] != '"' {
 		v = withoutNulls(v)
 	}
-	return value.AnyText(v)
+	return jsontext.AnyText(v)
 }
 
 // OtherInto adds the members that no column holds to the metadata.

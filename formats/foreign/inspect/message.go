@@ -4,7 +4,6 @@ import (
 	"fmt"
 
 	"github.com/rollmill/rollmill/formats"
-	"github.com/rollmill/rollmill/formats/chat"
 	"github.com/rollmill/rollmill/formats/foreign/importers"
 	"github.com/rollmill/rollmill/formats/foreign/value"
 	"github.com/rollmill/rollmill/formats/jsontext"
@@ -130,7 +129,7 @@ func readCalls(in *value.Reader, m *message, list []byte) {
 	for raw := range jsontext.Elements(list) {
 		o := in.Object("tool_calls", raw)
 		t := formats.ToolCall{ID: in.ID("tool_calls.id", o.Get("id")),
-			Name: in.Text("tool_calls.function", o.Get("function")), Arguments: chat.Arguments(o.Get("arguments"))}
+			Name: in.Text("tool_calls.function", o.Get("function")), Arguments: jsontext.AnyText(o.Get("arguments"))}
 		if t.Name == "" {
 			in.Fail("a tool call has no function: %s", importers.Brief(raw))
 		}

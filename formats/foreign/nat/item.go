@@ -27,7 +27,7 @@ func item(r *importers.Record, o jsontext.Object) (x importers.Item, err error) 
 	}
 	t := &x.Row
 	identify(&x, id)
-	t.TrajectoryID, t.Answer, t.Example = id, value.AnyText(o.Get(m.answer)), example(o, m, x.Row.ExampleID)
+	t.TrajectoryID, t.Answer, t.Example = id, jsontext.AnyText(o.Get(m.answer)), example(o, m, x.Row.ExampleID)
 	b := &builder{record: r, ids: map[string]int{}, heads: map[string]head{}}
 	if err := b.steps(m.steps, list); err != nil {
 		return x, err

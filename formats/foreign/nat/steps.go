@@ -156,7 +156,7 @@ func (b *builder) place(prompt []formats.Message, ids []string) {
 // guess goes on to the prompt of a call of which only the last message is known.
 func (b *builder) guess(c *Call, results map[string][]byte) {
 	b.incomplete++
-	input := value.AnyText(c.End.Data.Input)
+	input := jsontext.AnyText(c.End.Data.Input)
 	if h, ok := b.heads[c.End.Invocation]; ok {
 		if between := b.between(h, c.End, results); slices.ContainsFunc(between,
 			func(s *Step) bool { return s.Result().Content == input }) {
@@ -195,7 +195,7 @@ func (b *builder) results(h head, between []*Step, results map[string][]byte) {
 	for _, s := range between {
 		if id := s.Result().ToolCallID; id != "" && at(s) < 0 {
 			asked.ToolCalls = append(asked.ToolCalls,
-				formats.ToolCall{ID: id, Name: s.Name, Arguments: printed(value.AnyText(s.Data.Input))})
+				formats.ToolCall{ID: id, Name: s.Name, Arguments: printed(jsontext.AnyText(s.Data.Input))})
 		}
 	}
 	b.conversation.SetCalls(h.at, asked.ToolCalls)
@@ -220,7 +220,7 @@ const callsMark = "\n\nTool calls: "
 // printedCalls returns the tool calls that NAT prints after the text of an
 // answer.
 func printedCalls(output json.RawMessage) []formats.ToolCall {
-	text := value.AnyText(output)
+	text := jsontext.AnyText(output)
 	at := strings.LastIndex(text, callsMark)
 	if at < 0 {
 		return nil

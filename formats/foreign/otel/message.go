@@ -6,7 +6,6 @@ import (
 	"strings"
 
 	"github.com/rollmill/rollmill/formats"
-	"github.com/rollmill/rollmill/formats/chat"
 	"github.com/rollmill/rollmill/formats/foreign/importers"
 	"github.com/rollmill/rollmill/formats/foreign/value"
 	"github.com/rollmill/rollmill/formats/jsontext"
@@ -139,12 +138,12 @@ func readPart(in *value.Reader, c *value.Content, raw []byte) (result sourceMess
 		c.Think(in.Text("parts.content", o.Get("content")))
 	case "tool_call":
 		t := formats.ToolCall{ID: in.ID("parts.id", o.Get("id")), Name: in.Text("parts.name", o.Get("name")),
-			Arguments: chat.Arguments(o.Get("arguments"))}
+			Arguments: jsontext.AnyText(o.Get("arguments"))}
 		c.Message.ToolCalls = append(c.Message.ToolCalls, t)
 	case "tool_call_response":
 		m := newMessage("tool")
 		m.ToolCallID = in.ID("parts.id", o.Get("id"))
-		m.Content = chat.Arguments(first(o, "response", "result", "content")) // a text as it is
+		m.Content = jsontext.AnyText(first(o, "response", "result", "content")) // a text as it is
 		return m, true
 	default:
 		c.Parts = append(c.Parts, raw)

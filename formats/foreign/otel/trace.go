@@ -225,14 +225,14 @@ func (t *trace) example() string {
 					depth++
 				}
 				if depth < best {
-					found, best = value.AnyText(v), depth
+					found, best = jsontext.AnyText(v), depth
 				}
 			}
 		}
 	}
 	for _, o := range []jsontext.Object{t.about, jsontext.ParseObject(decoded(t.about.Get("metadata"))), t.resource} {
 		if found == "" && o.Has(name) {
-			found = value.AnyText(o.Get(name))
+			found = jsontext.AnyText(o.Get(name))
 		}
 	}
 	return found

@@ -6,8 +6,8 @@ import (
 	"slices"
 
 	"github.com/rollmill/rollmill/formats"
-	"github.com/rollmill/rollmill/formats/chat"
 	"github.com/rollmill/rollmill/formats/foreign/importers"
+	"github.com/rollmill/rollmill/formats/jsontext"
 )
 
 // call adds a call: its prompt, as far as it is new, and its answer.
@@ -137,7 +137,7 @@ func (t *trace) results() {
 		}
 		delete(after, id)
 		m := formats.Message{Role: "tool", ToolCallID: id, Name: s.text("gen_ai.tool.name", "tool.name"),
-			Content: chat.Arguments([]byte(result))}
+			Content: jsontext.AnyText([]byte(result))}
 		parent, more := last[at]
 		if !more {
 			parent = at

@@ -4,7 +4,6 @@ import (
 	"fmt"
 
 	"github.com/rollmill/rollmill/formats"
-	"github.com/rollmill/rollmill/formats/chat"
 	"github.com/rollmill/rollmill/formats/foreign/importers"
 	"github.com/rollmill/rollmill/formats/foreign/value"
 	"github.com/rollmill/rollmill/formats/jsontext"
@@ -211,7 +210,7 @@ func (c *claude) readBlocks(in *value.Reader, into *value.Content, v []byte, res
 			into.Reasoning = append(into.Reasoning, o.Bytes())
 		case kind == "tool_use":
 			into.Message.ToolCalls = append(into.Message.ToolCalls, formats.ToolCall{ID: in.Text("tool_use.id", o.Get("id")),
-				Name: in.Text("tool_use.name", o.Get("name")), Arguments: chat.Arguments(o.Get("input"))})
+				Name: in.Text("tool_use.name", o.Get("name")), Arguments: jsontext.AnyText(o.Get("input"))})
 		case kind == "tool_result" && result != nil:
 			result(o)
 		default:

@@ -91,7 +91,7 @@ func (p *pi) message(o jsontext.Object, parent int) (at int, err error) {
 	c.Think(in.Text("reasoningContent", o.Get("reasoningContent")))
 	p.content(&in, &c, o.Get("content"))
 	for call := range jsontext.Elements(in.List("toolCalls", o.Get("toolCalls"))) {
-		m.ToolCalls = append(m.ToolCalls, chat.ReadToolCall(call, chat.Arguments))
+		m.ToolCalls = append(m.ToolCalls, chat.ReadToolCall(call, jsontext.AnyText))
 	}
 	m.ToolCallID = in.Text("toolCallId", o.Get("toolCallId"))
 	c.Set()
@@ -147,7 +147,7 @@ func (p *pi) content(in *value.Reader, c *value.Content, v []byte) {
 		case "toolCall":
 			c.Message.ToolCalls = append(c.Message.ToolCalls,
 				formats.ToolCall{ID: in.ID("toolCall.id", o.Get("id")), Name: in.Text("toolCall.name", o.Get("name")),
-					Arguments: chat.Arguments(o.Get("arguments"))})
+					Arguments: jsontext.AnyText(o.Get("arguments"))})
 		default:
 			c.Parts = append(c.Parts, part)
 		}

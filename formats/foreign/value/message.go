@@ -63,7 +63,7 @@ func ReadField(m *formats.Message, key, v []byte) (known bool, err error) {
 	if !ok {
 		return true, fmt.Errorf("%s of a message is %s", key, importers.Brief(v))
 	}
-	return chat.ReadField(m, key, v, chat.Arguments), nil
+	return chat.ReadField(m, key, v, jsontext.AnyText), nil
 }
 
 // ToolCall reads a tool call: of the chat completions API, with the members of
@@ -77,9 +77,9 @@ func (r *Reader) ToolCall(v []byte) formats.ToolCall {
 		v = v[jsontext.Space(v, 0):]
 	}
 	o := r.Object("a tool call", v)
-	t := chat.ReadToolCall(v, chat.Arguments)
+	t := chat.ReadToolCall(v, jsontext.AnyText)
 	if !o.Has("function") {
-		t.Name, t.Arguments = r.Text("tool_calls.name", o.Get("name")), chat.Arguments(o.Get("arguments"))
+		t.Name, t.Arguments = r.Text("tool_calls.name", o.Get("name")), jsontext.AnyText(o.Get("arguments"))
 	}
 	if t.Name == "" {
 		r.Fail("a tool call has no function with a name: %s", importers.Brief(v))

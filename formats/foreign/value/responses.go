@@ -4,7 +4,6 @@ import (
 	"strings"
 
 	"github.com/rollmill/rollmill/formats"
-	"github.com/rollmill/rollmill/formats/chat"
 	"github.com/rollmill/rollmill/formats/jsontext"
 )
 
@@ -39,11 +38,11 @@ func (c *Content) Item(in *Reader, o jsontext.Object, raw []byte) {
 		t := formats.ToolCall{ID: in.Text("call_id", o.Get("call_id")), Name: in.Text("name", o.Get("name"))}
 		switch kind {
 		case "function_call":
-			t.Arguments = chat.Arguments(o.Get("arguments"))
+			t.Arguments = jsontext.AnyText(o.Get("arguments"))
 		case "custom_tool_call":
-			t.Arguments = chat.Arguments(o.Get("input"))
+			t.Arguments = jsontext.AnyText(o.Get("input"))
 		default:
-			t.Name, t.Arguments = "local_shell", chat.Arguments(o.Get("action"))
+			t.Name, t.Arguments = "local_shell", jsontext.AnyText(o.Get("action"))
 		}
 		m.ToolCalls = append(m.ToolCalls, t)
 	default:

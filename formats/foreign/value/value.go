@@ -84,17 +84,6 @@ func Context(r *importers.Record) (jsontext.Object, error) {
 	return Object(r, r.Context)
 }
 
-// AnyText returns a text, or the JSON of another value; "" for null.
-func AnyText(v []byte) string {
-	switch {
-	case len(v) == 0 || string(v) == "null":
-		return ""
-	case v[0] == '"':
-		return jsontext.Unquote(v)
-	}
-	return jsontext.Compact(v)
-}
-
 // OrNull returns a value, null for a missing one.
 func OrNull(v []byte) []byte {
 	if len(v) == 0 {

@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/rollmill/rollmill/formats/chat"
+	"github.com/rollmill/rollmill/formats/jsontext"
 	"github.com/rollmill/rollmill/formats/parquet"
 	"github.com/rollmill/rollmill/stages/backends/backendtest"
 	"github.com/rollmill/rollmill/stages/backends/hub"
@@ -60,7 +61,7 @@ type conversation struct {
 
 // content returns the content of a message as tables hold it.
 func content(message string) string {
-	return chat.ReadMessage([]byte(message), chat.Arguments).Content
+	return chat.ReadMessage([]byte(message), jsontext.AnyText).Content
 }
 
 func read[T any](t *testing.T, data string) []T {
