@@ -25,6 +25,12 @@ func Invalid(place, hint string, err error, format string, args ...any) *InputEr
 	return &InputError{Place: place, Row: -1, What: fmt.Sprintf(format, args...), Help: hint, Err: err}
 }
 
+// InRow makes the error one about a row, from 0.
+func (e *InputError) InRow(row int64) *InputError {
+	e.Row = row
+	return e
+}
+
 func (e *InputError) Error() string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "%q", e.Place)

@@ -132,9 +132,7 @@ func (w *TableWriter[T]) CopyWith(ctx context.Context, p *Payload, at []int64, r
 	}
 	for i := range rows {
 		if t, wide := any(&rows[i]).(*formats.Trajectory); wide && !t.HasPayloadDigest() {
-			e := formats.Invalid(p.d.URI(), "", nil, "trajectory %q has no payload digest", t.TrajectoryID)
-			e.Row = at[i]
-			return e
+			return formats.Invalid(p.d.URI(), "", nil, "trajectory %q has no payload digest", t.TrajectoryID).InRow(at[i])
 		}
 	}
 	within := make([]int64, len(at))

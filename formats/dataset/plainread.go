@@ -81,11 +81,9 @@ func (r *plainReader[T]) Read(rows []T) (int, error) {
 		for i := range some[:n] {
 			t, bad := some[i].trajectory(&r.columns)
 			if bad != nil {
-				e := formats.Invalid(r.name,
+				return done, formats.Invalid(r.name,
 					"correct the row in the program that wrote it; `rollmill help datasets` says what the columns may have",
-					nil, "%s", bad)
-				e.Row = r.at
-				return done, e
+					nil, "%s", bad).InRow(r.at)
 			}
 			if r.generations != nil {
 				t.Generation, r.generations = r.generations[0], r.generations[1:]

@@ -139,10 +139,8 @@ func digestRows[T any](ctx context.Context, d *Dataset, table string) (sum forma
 		if t, wide := any(row).(*formats.Trajectory); wide {
 			written := t.PayloadDigest
 			if t.SetPayloadDigest(); t.PayloadDigest != written {
-				e := formats.Invalid(d.URI(), "", nil, "the payload digest of trajectory %q is %s; its row says %s",
-					t.TrajectoryID, t.PayloadDigest, written)
-				e.Row = at
-				return sum, e
+				return sum, formats.Invalid(d.URI(), "", nil, "the payload digest of trajectory %q is %s; its row says %s",
+					t.TrajectoryID, t.PayloadDigest, written).InRow(at)
 			}
 		}
 		sum.Add(formats.Digest(row))

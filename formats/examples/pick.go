@@ -260,7 +260,6 @@ func quoted(names []string) string {
 
 // invalid returns an InputError about one row.
 func invalid(name string, row int, err error, format string, args ...any) error {
-	e := formats.Invalid(name, "look there: the file may be cut short, or a quote or bracket left open", err, format, args...)
-	e.Row = int64(row)
-	return e
+	return formats.Invalid(name, "look there: the file may be cut short, or a quote or bracket left open", err, format, args...).
+		InRow(int64(row))
 }

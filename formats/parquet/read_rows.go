@@ -323,9 +323,7 @@ func (f *File) fail(column string, rowGroup int, row int64, err error) error {
 	if column != "" {
 		what = fmt.Sprintf("column %s, row group %d", column, rowGroup)
 	}
-	e := formats.Invalid(f.name, "", err, "%s", what)
-	e.Row = row
-	return e
+	return formats.Invalid(f.name, "", err, "%s", what).InRow(row)
 }
 
 // Close releases the reader, not the file.

@@ -19,9 +19,8 @@ func readArrow(s File, yield func(Record) bool) error {
 			return fmt.Errorf("%q: %w", s.Name, in.err)
 		}
 		if err != nil {
-			e := formats.Invalid(s.Name, "a file .arrow is a stream, as save_to_disk of datasets writes it", err, "not readable")
-			e.Row = int64(row)
-			return e
+			return formats.Invalid(s.Name, "a file .arrow is a stream, as save_to_disk of datasets writes it", err, "not readable").
+				InRow(int64(row))
 		}
 		if !yield(Record{Object: bytes.Clone(object)}) {
 			return nil

@@ -34,7 +34,13 @@ func (s File) columns(data []byte, yield func(Record) bool) error {
 	}
 	slices.SortStableFunc(order, byNumber)
 	for _, i := range order {
-		if !yield(Record{Object: assemble(names, func(name string) json.RawMessage { return cells[name][i] })}) {
+		var object jsontext.Object
+		for _, name := range names {
+			if v, ok := cells[name][i]; ok {
+				object = append(object, jsontext.Member{Key: name, Raw: v})
+			}
+		}
+		if !yield(Record{Object: object.Bytes()}) {
 			break
 		}
 	}
@@ -50,20 +56,4 @@ func byNumber(a, b string) int {
 		return 0
 	}
 	return cmp.Compare(x, y)
-}
-
-// assemble returns a JSON object of the columns that have a value.
-func assemble(names []string, value func(name string) json.RawMessage) json.RawMessage {
-	b := []byte{'{'}
-	for _, name := range names {
-		v := value(name)
-		if v == nil {
-			continue
-		}
-		if len(b) > 1 {
-			b = append(b, ',')
-		}
-		b = append(append(jsontext.AppendString(b, name), ':'), v...)
-	}
-	return append(b, '}')
 }

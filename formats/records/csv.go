@@ -2,7 +2,6 @@ package records
 
 import (
 	"encoding/csv"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -77,25 +76,22 @@ func cells(r *csv.Reader, names, record []string) (Record, error) {
 		return Record{}, fmt.Errorf("line %d: %d fields, but the header has %d: %w", number, len(record), len(names),
 			csv.ErrFieldCount)
 	}
-	values := map[string]json.RawMessage{}
+	object := make(jsontext.Object, len(record))
 	for i, text := range record {
 		text = asWritten(text)
 		if err := checkUTF8([]byte(text)); err != nil {
 			return Record{}, fmt.Errorf("line %d, column %q: %w", number, names[i], err)
 		}
-		values[names[i]] = jsontext.AppendString(nil, text)
+		object[i] = jsontext.Member{Key: names[i], Raw: jsontext.AppendString(nil, text)}
 	}
-	object := assemble(names, func(name string) json.RawMessage { return values[name] })
-	return Record{Object: object, Line: number, Short: len(record) < len(names)}, nil
+	return Record{Object: object.Bytes(), Line: number, Short: len(record) < len(names)}, nil
 }
 
 func (s File) csvError(row int, err error) error {
 	parse := (*csv.ParseError)(nil)
 	switch {
 	case errors.Is(err, errNotUTF8):
-		e := formats.Invalid(s.Name, "save the file as UTF-8", err, "it cannot be read")
-		e.Row = int64(row)
-		return e
+		return formats.Invalid(s.Name, "save the file as UTF-8", err, "it cannot be read").InRow(int64(row))
 	case errors.Is(err, csv.ErrFieldCount), errors.As(err, &parse):
 		return invalid(s.Name, row, err, "it is not CSV")
 	}

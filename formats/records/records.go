@@ -119,7 +119,5 @@ const wantWhole = "look there: the file may be cut short, or a quote or bracket 
 
 // invalid returns an InputError about one row.
 func invalid(name string, row int, err error, format string, args ...any) error {
-	e := formats.Invalid(name, wantWhole, err, format, args...)
-	e.Row = int64(row)
-	return e
+	return formats.Invalid(name, wantWhole, err, format, args...).InRow(int64(row))
 }
