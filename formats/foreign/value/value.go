@@ -232,26 +232,20 @@ func (r *Reader) Count(field string, v []byte) int32 {
 }
 
 // IDs reads a list of token ids; nil for null.
-func (r *Reader) IDs(field string, v []byte) []int32 {
-	if r.missing(field, v, '[', "a list of token ids") {
-		return nil
-	}
-	ids, bad := list(v, tokenID)
-	if bad != nil {
-		r.fail(fmt.Sprintf("%s[%d]", field, len(ids)), bad, "a token id")
-		return nil
-	}
-	return ids
-}
+func (r *Reader) IDs(field string, v []byte) []int32 { return listOf(r, field, v, "token id", tokenID) }
 
 // Logprobs reads a list of log probabilities; nil for null.
 func (r *Reader) Logprobs(field string, v []byte) []float32 {
-	if r.missing(field, v, '[', "a list of logprobs") {
+	return listOf(r, field, v, "logprob", logprob)
+}
+
+func listOf[T any](r *Reader, field string, v []byte, what string, number func(v []byte) (T, bool)) []T {
+	if r.missing(field, v, '[', "a list of "+what+"s") {
 		return nil
 	}
-	out, bad := list(v, logprob)
+	out, bad := list(v, number)
 	if bad != nil {
-		r.fail(fmt.Sprintf("%s[%d]", field, len(out)), bad, "a logprob")
+		r.fail(fmt.Sprintf("%s[%d]", field, len(out)), bad, "a "+what)
 		return nil
 	}
 	return out
