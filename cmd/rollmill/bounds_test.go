@@ -17,9 +17,6 @@ import (
 // program is read through io.LimitReader or into a buffer of fixed size, and a
 // recursive parser has a parameter named depth.
 var unbounded = map[string]string{
-	"formats/records columnMap":            "text.limit bounds what the decoder can read",
-	"formats/records readJSON":             "array.next sets text.limit for each record",
-	"formats/records lineOfError":          "reads again what was read within bounds",
 	"stages/backends/openai complete":      "the request that this program made",
 	"stages/rollout/agents/nat readStream": "the reader is limited to maxStream",
 }
