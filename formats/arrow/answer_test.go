@@ -74,6 +74,25 @@ func TestAnswersAreRead(t *testing.T) {
 	}
 }
 
+// A stream that is cut ends well only between two messages.
+func TestCutAnswersAreErrors(t *testing.T) {
+	const batches = 2
+	whole, ends := wellFormedAnswers(t, batches), 0
+	for cut := range len(whole) {
+		r := NewAnswerReader(bytes.NewReader(whole[:cut]))
+		var err error
+		for err == nil {
+			_, err = r.Read()
+		}
+		if err == io.EOF {
+			ends++
+		}
+	}
+	if ends > 1+1+batches { // before the schema, and after it and each batch
+		t.Errorf("%d of %d cut streams end well", ends, len(whole))
+	}
+}
+
 func TestInvalidAnswersAreErrors(t *testing.T) {
 	id := arrow.Field{Name: "id", Type: arrow.BinaryTypes.String, Nullable: true}
 	reward := arrow.Field{Name: "reward", Type: arrow.PrimitiveTypes.Float64, Nullable: true}

@@ -40,7 +40,22 @@ func (f *framed) Read(p []byte) (int, error) {
 	}
 	n, err := f.src.Read(p[:min(int64(len(p)), f.body)])
 	f.body -= int64(n)
+	if err == io.EOF && f.body > 0 {
+		err = fmt.Errorf("cut short: %w", io.ErrUnexpectedEOF)
+	}
 	return n, err
+}
+
+// whole fills p. A stream may end before a message, but not in it.
+func (f *framed) whole(p []byte) error {
+	_, err := io.ReadFull(f.src, p)
+	if err == io.EOF {
+		err = io.ErrUnexpectedEOF
+	}
+	if err != nil {
+		return fmt.Errorf("cut short: %w", err)
+	}
+	return nil
 }
 
 // next reads the metadata of the next message.
@@ -56,16 +71,16 @@ func (f *framed) next() error {
 		}
 		return fmt.Errorf("%q is not the beginning of a message", head[:4])
 	}
-	if _, err := io.ReadFull(f.src, head[4:]); err != nil {
-		return fmt.Errorf("cut short: %w", err)
+	if err := f.whole(head[4:]); err != nil {
+		return err
 	}
 	n := binary.LittleEndian.Uint32(head[4:])
 	if n > maxMetadata {
 		return fmt.Errorf("a message's metadata of %d bytes, more than %d", n, maxMetadata)
 	}
 	metadata := make([]byte, n)
-	if _, err := io.ReadFull(f.src, metadata); err != nil {
-		return fmt.Errorf("cut short: %w", err)
+	if err := f.whole(metadata); err != nil {
+		return err
 	}
 	if n > 0 {
 		body, err := checkMessage(metadata)
