@@ -3,7 +3,9 @@ package dataset
 import (
 	"context"
 	"fmt"
+	"maps"
 	"reflect"
+	"slices"
 	"sync"
 	"unsafe" // moves fields between rows of any type, by their offsets
 
@@ -12,8 +14,8 @@ import (
 )
 
 // plainRowsOf returns plainRows of the rows' own type.
-func plainRowsOf[T any](rd *Reader[T], head bool) partReader[T] {
-	return plainRows(rd, head, func(row *T) unsafe.Pointer { return unsafe.Pointer(row) }, reflect.TypeFor[T]())
+func plainRowsOf[T any](rd *Reader[T], head bool, without []string) partReader[T] {
+	return plainRows(rd, head, func(row *T) unsafe.Pointer { return unsafe.Pointer(row) }, reflect.TypeFor[T](), without)
 }
 
 // plainNamed returns plainRows of named columns.
@@ -21,13 +23,14 @@ func plainNamed(rd *Reader[formats.Unknown], columns namedColumns) partReader[fo
 	return plainRows(rd, false, func(row *formats.Unknown) unsafe.Pointer {
 		*row = formats.Unknown{Columns: columns, At: reflect.New(columns.typ).UnsafePointer()}
 		return row.At
-	}, columns.typ)
+	}, columns.typ, nil)
 }
 
 // plainRows returns what makes readers of rows of a file that no stage wrote.
 // They read trajectories, fill in what these lack, and set those columns of a
-// row that its type has.
-func plainRows[T any](rd *Reader[T], head bool, into func(*T) unsafe.Pointer, typ reflect.Type) partReader[T] {
+// row that its type has and that are not to be left out.
+func plainRows[T any](rd *Reader[T], head bool, into func(*T) unsafe.Pointer, typ reflect.Type,
+	without []string) partReader[T] {
 	return func(f *parquet.File, first, rows int64) (rowReader[T], *parquet.UnknownReader, error) {
 		moves, err := movesTo(typ)
 		if err != nil {
@@ -35,6 +38,10 @@ func plainRows[T any](rd *Reader[T], head bool, into func(*T) unsafe.Pointer, ty
 		}
 		columns := map[string]bool{}
 		leavesOf(columns, "", typ, head)
+		if len(without) > 0 {
+			maps.DeleteFunc(columns, func(name string, _ bool) bool { return slices.Contains(without, name) })
+			moves = slices.DeleteFunc(slices.Clone(moves), func(m move) bool { return !under(columns, m.name) })
+		}
 		_, has, err := parquet.NewForeignReader[plainRow](f, func(string) bool { return false }, 0, 0)
 		if err == nil {
 			err = checkMinimum(f, has)
@@ -130,6 +137,7 @@ func leavesOf(out map[string]bool, prefix string, t reflect.Type, head bool) {
 
 // move copies a column of a trajectory into a field of another row type.
 type move struct {
+	name     string
 	from, to uintptr
 	typ      reflect.Type // of the field
 	elem     reflect.Type // of the source's list, when the elements differ in type
@@ -158,7 +166,7 @@ func movesBetween(from, to reflect.Type) ([]move, error) {
 	var out []move
 	for _, f := range formats.FieldsOf(to) {
 		s, there := source[f.Name]
-		m := move{from: s.Offset, to: f.Offset, typ: f.Type}
+		m := move{name: f.Name, from: s.Offset, to: f.Offset, typ: f.Type}
 		switch {
 		case !there && (f.Optional || f.Type.Kind() == reflect.Slice || f.Type.Kind() == reflect.Pointer):
 			continue

@@ -66,14 +66,6 @@ var plainMinimum = []struct{ path, meaning string }{
 // missing ones of them are computed.
 func (c *plainColumns) want(columns map[string]bool) {
 	c.wanted = columns
-	under := func(list string) bool {
-		for name := range columns {
-			if strings.HasPrefix(name, list) {
-				return true
-			}
-		}
-		return false
-	}
 	also := func(names ...string) {
 		for _, name := range names {
 			c.wanted[name] = true
@@ -89,7 +81,7 @@ func (c *plainColumns) want(columns map[string]bool) {
 			also("messages.token_ids")
 		}
 	}
-	if answer || tokens || under("messages.") || under("calls.") {
+	if answer || tokens || under(columns, "messages") || under(columns, "calls") {
 		also("messages.role", "messages.parent", "messages.sampled", "messages.call", "model", "policy_version")
 		for name := range c.has {
 			if strings.HasPrefix(name, "calls.") {
@@ -104,6 +96,16 @@ func (c *plainColumns) want(columns map[string]bool) {
 		also("status")
 	}
 	delete(c.wanted, "payload_digest") // it is not known to be that of the row
+}
+
+// under reports whether there is a column of this name or below it.
+func under(columns map[string]bool, name string) bool {
+	for c := range columns {
+		if c == name || strings.HasPrefix(c, name+".") {
+			return true
+		}
+	}
+	return false
 }
 
 // missing reports whether a column is wanted and not in the file.

@@ -7,6 +7,7 @@ import (
 	"io"
 	"maps"
 	"path"
+	"reflect"
 	"slices"
 	"strings"
 
@@ -84,7 +85,7 @@ func newReader[T any](ctx context.Context, d *Dataset, table string, r Range, he
 	}
 	rd := &Reader[T]{ctx: ctx, d: d, parts: d.PartsOf(table), next: r.First, end: r.First + r.Rows}
 	if rd.rows = readRows[T](head, without); d.plain != nil {
-		rd.rows = plainRowsOf(rd, head)
+		rd.rows = plainRowsOf(rd, head, nil)
 	}
 	return rd, nil
 }
@@ -96,11 +97,33 @@ func NewHeadReader[T any](ctx context.Context, d *Dataset, r Range, without ...s
 	return newReader[T](ctx, d, "", r, true, without)
 }
 
-// NewReaderWithout reads rows of the main table without the columns named, and those
-// below them, which are neither fetched nor decoded: their fields stay zero. Of
-// another tool's dataset it reads all.
-func NewReaderWithout[T any](ctx context.Context, d *Dataset, r Range, columns []string) (*Reader[T], error) {
-	return newReader[T](ctx, d, "", r, false, columns)
+// NewReaderOf reads rows of the main table with only the columns named, and those below
+// them: no others are fetched or decoded, and their fields stay zero.
+func NewReaderOf[T any](ctx context.Context, d *Dataset, r Range, columns []string) (*Reader[T], error) {
+	rd, err := NewReader[T](ctx, d, "", r)
+	if err != nil {
+		return nil, err
+	}
+	leaves := map[string]bool{}
+	leavesOf(leaves, "", reflect.TypeFor[T](), false)
+	var others []string
+	for leaf := range leaves {
+		if !slices.ContainsFunc(columns, func(name string) bool { return leaf == name || strings.HasPrefix(leaf, name+".") }) {
+			others = append(others, leaf)
+		}
+	}
+	if d.plain != nil {
+		rd.rows = plainRowsOf(rd, false, others)
+		return rd, nil
+	}
+	rd.rows = func(f *parquet.File, first, rows int64) (rowReader[T], *parquet.UnknownReader, error) {
+		r, err := parquet.NewReader[T](f, first, rows)
+		if err == nil {
+			r.LeaveOut(others...)
+		}
+		return r, nil, err
+	}
+	return rd, nil
 }
 
 // NewColumnReader reads columns of a table by name, or all columns for no names:

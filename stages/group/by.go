@@ -4,8 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
-	"maps"
-	"slices"
+	"reflect"
 
 	"github.com/rollmill/rollmill/formats"
 	"github.com/rollmill/rollmill/formats/dataset"
@@ -36,81 +35,40 @@ func newBy(text string) (*by, error) {
 	}
 	b := &by{text: text, program: p}
 	read := expression.Reads(p)
-	for _, name := range slices.Sorted(maps.Keys(columns)) {
-		if read(name) {
+	for _, f := range reflect.VisibleFields(reflect.TypeFor[byColumns]()) {
+		if name := f.Tag.Get("expr"); read(name) {
 			b.columns = append(b.columns, name)
 		}
 	}
 	return b, nil
 }
 
-type opener func(context.Context, *dataset.Dataset, dataset.Range) (values, error)
-
-// values are those of one column.
-type values interface {
-	read(n int) error
-	put(i int, into *byColumns) error // value i of those last read
-	close()
-}
-
-type valuesOf[T any] struct {
-	r   *dataset.Reader[T]
-	set func(*byColumns, *T) error
-	buf []T
-}
-
-func column[T any](set func(*byColumns, *T)) opener {
-	return parsed(func(e *byColumns, c *T) error { set(e, c); return nil })
-}
-
-func parsed[T any](set func(*byColumns, *T) error) opener {
-	return func(ctx context.Context, base *dataset.Dataset, r dataset.Range) (values, error) {
-		rows, err := dataset.NewReader[T](ctx, base, "", r)
-		return &valuesOf[T]{r: rows, set: set}, err
-	}
-}
-
-func (v *valuesOf[T]) read(n int) (err error) {
-	v.buf, err = readNext(v.r, v.buf, n)
-	return err
-}
-
-func (v *valuesOf[T]) put(i int, into *byColumns) error { return v.set(into, &v.buf[i]) }
-func (v *valuesOf[T]) close()                           { _ = v.r.Close() } // it was only read
-
 // keyer computes the keys of the rows of a range, one after the other.
 type keyer struct {
 	*by
-	base   *dataset.Dataset
-	next   int64
-	values []values
-	ctx    context.Context // of the stage, which ends an expression
-	env    byColumns
-	keys   []string
+	base *dataset.Dataset
+	next int64
+	rows *dataset.Reader[formats.Trajectory]
+	buf  []formats.Trajectory
+	ctx  context.Context // of the stage, which ends an expression
+	env  byColumns
+	keys []string
 }
 
 func (b *by) open(ctx context.Context, base *dataset.Dataset, r dataset.Range) (*keyer, error) {
-	k := &keyer{ctx: ctx, by: b, base: base, next: r.First}
-	for _, name := range b.columns {
-		v, err := columns[name](ctx, base, r)
-		if err != nil {
-			return nil, err
-		}
-		k.values = append(k.values, v)
-	}
-	return k, nil
+	rows, err := dataset.NewReaderOf[formats.Trajectory](ctx, base, r, b.columns)
+	return &keyer{ctx: ctx, by: b, base: base, next: r.First, rows: rows}, err
 }
 
 // read returns the keys of the next n rows, valid until the next call.
 func (k *keyer) read(n int) ([]string, error) {
-	for _, v := range k.values {
-		if err := v.read(n); err != nil {
-			return nil, err
-		}
+	var err error
+	if k.buf, err = readNext(k.rows, k.buf, n); err != nil {
+		return nil, err
 	}
 	k.keys = k.keys[:0]
-	for i := range n {
-		key, err := k.key(i)
+	for i := range k.buf {
+		key, err := k.key(&k.buf[i])
 		if err != nil {
 			e := formats.Invalid(k.base.URI(), "give such rows a key, as in "+k.text+` ?? "none"`, err, "--by %q", k.text)
 			e.Row = k.next + int64(i)
@@ -122,11 +80,9 @@ func (k *keyer) read(n int) ([]string, error) {
 	return k.keys, nil
 }
 
-func (k *keyer) key(i int) (string, error) {
-	for _, v := range k.values {
-		if err := v.put(i, &k.env); err != nil {
-			return "", err
-		}
+func (k *keyer) key(row *formats.Trajectory) (string, error) {
+	if err := k.env.set(row); err != nil {
+		return "", err
 	}
 	value, err := k.program.Run(k.ctx, k.env)
 	if err != nil {
@@ -142,8 +98,4 @@ func (k *keyer) key(i int) (string, error) {
 	return string(text), err
 }
 
-func (k *keyer) close() {
-	for _, v := range k.values {
-		v.close()
-	}
-}
+func (k *keyer) close() { _ = k.rows.Close() } // it was only read

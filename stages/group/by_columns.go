@@ -3,6 +3,8 @@ package group
 import (
 	"encoding/json"
 	"fmt"
+
+	"github.com/rollmill/rollmill/formats"
 )
 
 // byColumns are the columns that an expression may read.
@@ -25,91 +27,20 @@ type byColumns struct {
 	Example          map[string]any `expr:"example"` // the row as it came
 }
 
-// columns opens each of them; no other column can be read.
-var columns = map[string]opener{
-	"trajectory_id": column(func(e *byColumns, c *struct {
-		X string `parquet:"trajectory_id"`
-	}) {
-		e.TrajectoryID = c.X
-	}),
-	"run": column(func(e *byColumns, c *struct {
-		X string `parquet:"run,dict"`
-	}) {
-		e.Run = c.X
-	}),
-	"example_id": column(func(e *byColumns, c *struct {
-		X string `parquet:"example_id,dict"`
-	}) {
-		e.ExampleID = c.X
-	}),
-	"epoch": column(func(e *byColumns, c *struct {
-		X int32 `parquet:"epoch,delta"`
-	}) {
-		e.Epoch = int(c.X)
-	}),
-	"generation": column(func(e *byColumns, c *struct {
-		X int32 `parquet:"generation,delta"`
-	}) {
-		e.Generation = int(c.X)
-	}),
-	"answer": column(func(e *byColumns, c *struct {
-		X string `parquet:"answer,optional"`
-	}) {
-		e.Answer = c.X
-	}),
-	"status": column(func(e *byColumns, c *struct {
-		X string `parquet:"status,dict"`
-	}) {
-		e.Status = c.X
-	}),
-	"stop_reason": column(func(e *byColumns, c *struct {
-		X string `parquet:"stop_reason,dict"`
-	}) {
-		e.StopReason = c.X
-	}),
-	"failure_class": column(func(e *byColumns, c *struct {
-		X string `parquet:"failure_class,optional,dict"`
-	}) {
-		e.FailureClass = c.X
-	}),
-	"model": column(func(e *byColumns, c *struct {
-		X string `parquet:"model,optional,dict"`
-	}) {
-		e.Model = c.X
-	}),
-	"policy_version": column(func(e *byColumns, c *struct {
-		X *int64 `parquet:"policy_version,optional"`
-	}) {
-		e.PolicyVersion = -1
-		if c.X != nil {
-			e.PolicyVersion = int(*c.X)
-		}
-	}),
-	"prompt_tokens": column(func(e *byColumns, c *struct {
-		X int32 `parquet:"prompt_tokens,delta"`
-	}) {
-		e.PromptTokens = int(c.X)
-	}),
-	"completion_tokens": column(func(e *byColumns, c *struct {
-		X int32 `parquet:"completion_tokens,delta"`
-	}) {
-		e.CompletionTokens = int(c.X)
-	}),
-	"sampled_tokens": column(func(e *byColumns, c *length) {
-		e.SampledTokens = int(c.SampledTokens)
-	}),
-	"metadata": parsed(func(e *byColumns, c *struct {
-		X string `parquet:"metadata,optional"`
-	}) (err error) {
-		e.Metadata, err = object("metadata", c.X)
-		return err
-	}),
-	"example": parsed(func(e *byColumns, c *struct {
-		X string `parquet:"example"`
-	}) (err error) {
-		e.Example, err = object("example", c.X)
-		return err
-	}),
+// set makes the columns those of a row, of which only those are read that the
+// expression names.
+func (e *byColumns) set(t *formats.Trajectory) (err error) {
+	*e = byColumns{TrajectoryID: t.TrajectoryID, Run: t.Run, ExampleID: t.ExampleID, Epoch: int(t.Epoch),
+		Generation: int(t.Generation), Answer: t.Answer, Status: t.Status, StopReason: t.StopReason,
+		FailureClass: t.FailureClass, Model: t.Model, PolicyVersion: -1, PromptTokens: int(t.PromptTokens),
+		CompletionTokens: int(t.CompletionTokens), SampledTokens: int(t.SampledTokens)}
+	if t.PolicyVersion != nil {
+		e.PolicyVersion = int(*t.PolicyVersion)
+	}
+	if e.Example, err = object("example", t.Example); err == nil {
+		e.Metadata, err = object("metadata", t.Metadata)
+	}
+	return err
 }
 
 func object(name, text string) (fields map[string]any, err error) {

@@ -18,49 +18,20 @@ var answersWithParts = map[string]int{"rollout": 2, "import": 2}
 // partAnswers finds the text of answers that are empty although their message has
 // parts with text. Nil finds none.
 type partAnswers struct {
-	open   func(first int64) (rowReader, error)
-	reader rowReader // nil until the first such row
-	at     int64     // its next row
+	open   func(first int64) (*rowReader, error)
+	reader *rowReader // nil until the first such row
+	at     int64      // its next row
 }
 
 // openParts returns nil for rows that no stage wrote without these texts, and if
 // no reward reads the answer.
 func openParts(ctx context.Context, d *dataset.Dataset, r dataset.Range, rewards rewardSet) *partAnswers {
-	if since, known := answersWithParts[d.Stage]; known && d.Version >= since || slices.Contains(rewards.unread(), "answer") {
+	if since, known := answersWithParts[d.Stage]; known && d.Version >= since || !slices.Contains(rewards.light(), "answer") {
 		return nil
 	}
-	return &partAnswers{open: func(first int64) (rowReader, error) {
-		return openColumns(ctx, d, dataset.Range{First: first, Rows: r.First + r.Rows - first},
-			(*answerColumns).trajectory, nil)
+	return &partAnswers{open: func(first int64) (*rowReader, error) {
+		return openRows(ctx, d, dataset.Range{First: first, Rows: r.First + r.Rows - first}, answerColumns)
 	}}
-}
-
-// answerColumns are the columns that say what the parts of the last answer are.
-type answerColumns struct {
-	Messages []answerMessage `parquet:"messages,list"`
-	Calls    []answerCall    `parquet:"calls,list"`
-}
-
-type answerMessage struct {
-	Parent       int32  `parquet:"parent,delta"`
-	ContentParts string `parquet:"content_parts,optional"`
-	Sampled      bool   `parquet:"sampled"`
-	Call         int32  `parquet:"call,delta"`
-}
-
-type answerCall struct {
-	Target bool `parquet:"target"`
-}
-
-func (s *answerColumns) trajectory(out *formats.Trajectory) {
-	out.Messages = make([]formats.Message, len(s.Messages))
-	for i, m := range s.Messages {
-		out.Messages[i] = formats.Message{Parent: m.Parent, ContentParts: m.ContentParts, Sampled: m.Sampled, Call: m.Call}
-	}
-	out.Calls = make([]formats.Call, len(s.Calls))
-	for i, c := range s.Calls {
-		out.Calls[i] = formats.Call{Target: c.Target}
-	}
 }
 
 // fill sets the answers of rows, of which first is the number of the first one.

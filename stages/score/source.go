@@ -14,8 +14,8 @@ import (
 // rewards that earlier scores gave to each.
 type source struct {
 	place    string // for errors
-	base     rowReader
-	stored   rowReader // the rewards with which trajectories came; nil when no reward reads them
+	base     *rowReader
+	stored   *rowReader // the rewards with which trajectories came; nil when no reward reads them
 	parts    *partAnswers
 	scores   *scoreReader    // to carry forward; nil without
 	copied   *scoreReader    // whose rows are carried over; nil without
@@ -27,22 +27,13 @@ type source struct {
 	pointers []*Row // to each of them
 }
 
-// rowReader reads trajectories. Those that next returns are the caller's, or valid
-// until it is called again, once reuse was called.
-type rowReader interface {
-	next(n int) ([]formats.Trajectory, error)
-	reuse()
-	Skip(rows int64) error
-	Close() error
-}
-
 // reuse makes read use the memory of the rows that it returned before. Without it,
 // thin rows take 1.5 times the processor time: see spans.go.
 func (s *source) reuse() {
 	s.rows = []Row{}
-	s.base.reuse()
+	s.base.same = true
 	if s.stored != nil {
-		s.stored.reuse()
+		s.stored.same = true
 	}
 }
 
@@ -60,13 +51,13 @@ func (s *source) skip(to int64) error {
 }
 
 func openSource(ctx context.Context, in *input, r dataset.Range, rewards rewardSet) (*source, error) {
-	base, err := openRows(ctx, in.base, r, rewards)
+	base, err := openRows(ctx, in.base, r, rewards.columns())
 	if err != nil {
 		return nil, err
 	}
 	s := &source{place: in.base.URI(), base: base, first: r.First, parts: openParts(ctx, in.base, r, rewards)}
 	if rewards.stored() {
-		s.stored, err = openColumns(ctx, in.base, r, (*storedRewards).trajectory, nil)
+		s.stored, err = openRows(ctx, in.base, r, storedColumns)
 	}
 	if in.scores != nil && err == nil {
 		s.scores, err = openScoreReader(ctx, in.scores, r)
@@ -82,20 +73,6 @@ func openSource(ctx context.Context, in *input, r dataset.Range, rewards rewardS
 		return nil, errors.Join(err, s.close())
 	}
 	return s, nil
-}
-
-func openRows(ctx context.Context, d *dataset.Dataset, r dataset.Range, rewards rewardSet) (rowReader, error) {
-	unread := rewards.unread()
-	switch rewards.needs() {
-	case Light:
-		return openColumns(ctx, d, r, (*light).trajectory, unread)
-	case Head:
-		return openColumns(ctx, d, r, (*head).trajectory, unread)
-	case Text:
-		return openColumns(ctx, d, r, (*text).trajectory, unread)
-	default:
-		return openColumns[formats.Trajectory](ctx, d, r, nil, nil)
-	}
 }
 
 func (s *source) close() error {
@@ -204,39 +181,34 @@ func (s *source) join(rows []*Row) error {
 	return errors.Join(err, s.extended.join(rows, s.first))
 }
 
-// columnReader reads rows of T, some of a trajectory's columns.
-type columnReader[T any] struct {
-	*dataset.Reader[T]
-	set  func(*T, *formats.Trajectory) // sets always the same fields; nil: T is a trajectory
-	buf  []T
+// rowReader reads trajectories. Those that next returns are the caller's, or valid
+// until it is called again if same is set.
+type rowReader struct {
+	*dataset.Reader[formats.Trajectory]
 	out  []formats.Trajectory
 	same bool // out is used again
 }
 
-func openColumns[T any](ctx context.Context, d *dataset.Dataset, r dataset.Range, set func(*T, *formats.Trajectory),
-	unread []string) (rowReader, error) {
-	reader, err := dataset.NewReaderWithout[T](ctx, d, r, unread)
+// openRows reads some columns of trajectories; nil: all.
+func openRows(ctx context.Context, d *dataset.Dataset, r dataset.Range, columns []string) (*rowReader, error) {
+	var reader *dataset.Reader[formats.Trajectory]
+	var err error
+	if columns == nil {
+		reader, err = dataset.NewReader[formats.Trajectory](ctx, d, "", r)
+	} else {
+		reader, err = dataset.NewReaderOf[formats.Trajectory](ctx, d, r, columns)
+	}
 	if err != nil {
 		return nil, err
 	}
-	return &columnReader[T]{Reader: reader, set: set}, nil
+	return &rowReader{Reader: reader}, nil
 }
 
-func (c *columnReader[T]) reuse() { c.same = true }
-
-func (c *columnReader[T]) next(n int) ([]formats.Trajectory, error) {
+func (c *rowReader) next(n int) ([]formats.Trajectory, error) {
 	if !c.same {
 		c.out = nil
 	}
 	c.out = slices.Grow(c.out[:0], n)[:n]
-	if rows, whole := any(c.out).([]T); whole && c.set == nil {
-		n, err := c.Read(rows)
-		return c.out[:n], err
-	}
-	c.buf = slices.Grow(c.buf[:0], n)[:n]
-	n, err := c.Read(c.buf)
-	for i := range c.buf[:n] {
-		c.set(&c.buf[i], &c.out[i])
-	}
+	n, err := c.Read(c.out)
 	return c.out[:n], err
 }
