@@ -18,13 +18,13 @@ import (
 // pairer reads messages, group by group, and writes pairs and labels.
 type pairer struct {
 	Pairs
-	rows         *dataset.Reader[pairRow]            // of the base, for next
+	rows         *dataset.Reader[formats.Trajectory] // of the base, for next
 	out          *dataset.TableWriter[formats.Pair]  // nil: no pairs
 	label        *dataset.TableWriter[formats.Label] // nil: no labels
 	minDesirable float64                             // lowest reward of a desirable answer
 	facts        map[string]float64
 
-	buf  []pairRow
+	buf  []formats.Trajectory
 	of   *formats.Member // one of the group, for its pairs' ids
 	some []formats.Pair  // made and not written
 	made map[xxh3.Uint128]bool
@@ -37,13 +37,10 @@ type pairer struct {
 // and their number grows with the square of the group's size.
 const pairsAtOnce = 16
 
-// pairRow has the columns from which pairs are made.
-type pairRow struct {
-	TrajectoryID string              `parquet:"trajectory_id"`
-	Messages     []formats.Message   `parquet:"messages,list"`
-	Calls        []formats.Call      `parquet:"calls,list"`
-	ToolSets     []string            `parquet:"tool_sets,list"`
-	Candidates   []formats.Candidate `parquet:"candidates,list"`
+// openPairRows reads the columns of the base from which pairs are made.
+func openPairRows(ctx context.Context, in *input, r dataset.Range) (*dataset.Reader[formats.Trajectory], error) {
+	return dataset.NewReaderOf[formats.Trajectory](ctx, in.base, r,
+		[]string{"trajectory_id", "example_id", "messages", "calls", "tool_sets", "candidates"})
 }
 
 // newPairer creates the tables that the options ask for.
@@ -76,12 +73,7 @@ func (p *pairer) next(ctx context.Context, members []formats.Member) error {
 }
 
 // group makes the pairs and labels of a group from its members' messages.
-func (p *pairer) group(ctx context.Context, members []formats.Member, words []pairRow) error {
-	all := make([]formats.Trajectory, len(members))
-	for i, s := range words {
-		all[i] = formats.Trajectory{TrajectoryID: s.TrajectoryID, ExampleID: members[i].ExampleID, Messages: s.Messages,
-			Calls: s.Calls, ToolSets: s.ToolSets, Candidates: s.Candidates}
-	}
+func (p *pairer) group(ctx context.Context, members []formats.Member, all []formats.Trajectory) error {
 	if p.label != nil {
 		if err := p.labels(ctx, members, all); err != nil {
 			return err

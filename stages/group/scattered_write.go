@@ -27,8 +27,8 @@ type rowWriter struct {
 	buf     []formats.Member
 	pending []formats.GroupStats
 
-	messages *dataset.Reader[pairRow] // nil without preferences
-	pairs    *spill.Sorter            // the messages of members, by the group's first row and their own
+	messages *dataset.Reader[formats.Trajectory] // nil without preferences
+	pairs    *spill.Sorter                       // the messages of members, by the group's first row and their own
 }
 
 func (g *scatteredGroups) newRowWriter(ctx context.Context) (*rowWriter, error) {
@@ -39,7 +39,7 @@ func (g *scatteredGroups) newRowWriter(ctx context.Context) (*rowWriter, error) 
 		scope = g.in.base.All()
 		w.next = 0
 		w.pairs = spill.New(g.o.Spill.Dir, g.o.Spill.Memory/2)
-		if w.messages, err = dataset.NewReader[pairRow](ctx, g.in.base, "", scope); err != nil {
+		if w.messages, err = openPairRows(ctx, g.in, scope); err != nil {
 			return nil, err
 		}
 	}
@@ -82,9 +82,9 @@ func (w *rowWriter) add(at int64, f rowResult) error {
 }
 
 // read reads up to a row.
-func (w *rowWriter) read(at int64) (r row, s pairRow, err error) {
+func (w *rowWriter) read(at int64) (r row, s formats.Trajectory, err error) {
 	var rows [1]row
-	var messages [1]pairRow
+	var messages [1]formats.Trajectory
 	for ; w.next <= at && err == nil; w.next++ {
 		if _, err = w.rows.Read(rows[:]); err == nil && w.messages != nil {
 			_, err = w.messages.Read(messages[:])
@@ -109,11 +109,11 @@ func (w *rowWriter) flush() error {
 
 type memberRow struct {
 	Member   formats.Member
-	Messages pairRow
+	Messages formats.Trajectory
 }
 
 // keep stores what preferences need.
-func (w *rowWriter) keep(at, first int64, m formats.Member, s pairRow) error {
+func (w *rowWriter) keep(at, first int64, m formats.Member, s formats.Trajectory) error {
 	m.Rewards, m.ShapedRewards = nil, nil
 	for i := range s.Messages {
 		x := &s.Messages[i]
@@ -131,7 +131,7 @@ func (w *rowWriter) pair() error {
 	p := newPairer(w.o, w.shard, w.tally)
 	var group []byte
 	var members []formats.Member
-	var rows []pairRow
+	var rows []formats.Trajectory
 	end := func() error {
 		if len(members) == 0 {
 			return nil

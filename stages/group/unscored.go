@@ -2,8 +2,6 @@ package group
 
 import (
 	"context"
-	"errors"
-	"io"
 
 	"github.com/rollmill/rollmill/formats"
 	"github.com/rollmill/rollmill/formats/dataset"
@@ -21,31 +19,18 @@ func (in *input) checkScored(ctx context.Context) error {
 		Reward  *float64              `parquet:"reward,optional"`
 		Rewards []formats.NamedReward `parquet:"rewards,list"`
 	}
-	r, err := dataset.NewReader[columns](ctx, in.rows, "", in.rows.All())
-	if err != nil {
-		return err
-	}
-	defer r.Close()
-	buf, wait := make([]columns, 256), int64(0)
-	for {
-		n, err := r.Read(buf)
-		for _, c := range buf[:n] {
-			if c.Reward != nil || len(c.Rewards) > 0 {
-				return nil
-			}
-			if c.Status != formats.StatusFailed && c.Status != formats.StatusSkipped {
-				wait++
-			}
-		}
-		switch {
-		case errors.Is(err, io.EOF) && wait == 0:
-			return nil
-		case errors.Is(err, io.EOF):
-			return formats.Invalid(in.rows.URI(),
-				"score them first (rollmill score), or group them with --allow-unscored", nil,
-				"none of its trajectories was ever scored; %d wait for a reward", wait)
-		case err != nil:
+	wait := int64(0)
+	for c, err := range dataset.Each[columns](ctx, in.rows, "", in.rows.All()) {
+		if err != nil || c.Reward != nil || len(c.Rewards) > 0 {
 			return err
 		}
+		if c.Status != formats.StatusFailed && c.Status != formats.StatusSkipped {
+			wait++
+		}
 	}
+	if wait == 0 {
+		return nil
+	}
+	return formats.Invalid(in.rows.URI(), "score them first (rollmill score), or group them with --allow-unscored", nil,
+		"none of its trajectories was ever scored; %d wait for a reward", wait)
 }

@@ -50,7 +50,7 @@ func (j *job) groupAdjacent(ctx context.Context) error {
 	defer s.lengths.r.Close()
 	if j.o.preferences() {
 		s.pairer = newPairer(j.o, j.shard, j.tally)
-		if s.pairer.rows, err = dataset.NewReader[pairRow](ctx, j.in.base, "", j.slice); err != nil {
+		if s.pairer.rows, err = openPairRows(ctx, j.in, j.slice); err != nil {
 			return err
 		}
 		defer s.pairer.rows.Close()

@@ -3,7 +3,6 @@ package score
 import (
 	"context"
 	"errors"
-	"io"
 	"iter"
 	"slices"
 
@@ -30,14 +29,11 @@ func extends(ctx context.Context, d *dataset.Dataset, other *dataset.Ref) (bool,
 // extendedScores reads the scores of a dataset that the base extends: scores
 // of some rows of the base, in its order. A nil extendedScores has none.
 type extendedScores struct {
-	r     *dataset.Reader[formats.Score]
-	place string // for errors
-	end   int64  // rows of the base
-
-	buf []formats.Score
-	at  int            // of row in buf
-	n   int            // rows in buf
-	row *formats.Score // the next; nil after the last
+	next  func() (*formats.Score, error, bool)
+	stop  func()
+	place string         // for errors
+	end   int64          // rows of the base
+	row   *formats.Score // the next; nil after the last
 }
 
 // openExtended finds the scores of a slice of the base.
@@ -46,12 +42,10 @@ func openExtended(ctx context.Context, d, base *dataset.Dataset, slice dataset.R
 	if err != nil {
 		return nil, err
 	}
-	r, err := dataset.NewReader[formats.Score](ctx, d, "", dataset.Range{First: first, Rows: d.Rows - first})
-	if err != nil {
-		return nil, err
-	}
-	f := &extendedScores{r: r, place: d.URI(), end: base.Rows, at: -1}
-	return f, f.next()
+	f := &extendedScores{place: d.URI(), end: base.Rows}
+	f.next, f.stop = iter.Pull2(dataset.Each[formats.Score](ctx, d, "", dataset.Range{First: first, Rows: d.Rows - first}))
+	f.row, err, _ = f.next()
+	return f, err
 }
 
 // scoresBefore counts the scores of the base's first rows.
@@ -91,9 +85,9 @@ func (f *extendedScores) join(rows []*Row, first int64) error {
 		if f.row == nil || f.row.TrajectoryID != r.TrajectoryID {
 			continue
 		}
-		was := *f.row
-		r.copied = newCopiedRow(&was)
-		if err := f.next(); err != nil {
+		r.copied = newCopiedRow(f.row)
+		var err error
+		if f.row, err, _ = f.next(); err != nil {
 			return err
 		}
 	}
@@ -104,24 +98,8 @@ func (f *extendedScores) join(rows []*Row, first int64) error {
 	return nil
 }
 
-func (f *extendedScores) close() error {
-	if f == nil {
-		return nil
+func (f *extendedScores) close() {
+	if f != nil {
+		f.stop()
 	}
-	return f.r.Close()
-}
-
-func (f *extendedScores) next() error {
-	if f.at++; f.at >= f.n {
-		f.buf = make([]formats.Score, 256) // the rows before may be kept
-		n, err := f.r.Read(f.buf)
-		if err != nil && !errors.Is(err, io.EOF) {
-			return err
-		}
-		f.at, f.n = 0, n
-	}
-	if f.row = nil; f.at < f.n {
-		f.row = &f.buf[f.at]
-	}
-	return nil
 }

@@ -46,14 +46,11 @@ func (a *scoreReader) next(rows []*Row, first int64) ([]formats.Score, error) {
 		return nil, nil
 	}
 	scores := make([]formats.Score, len(rows))
-	for n := 0; n < len(scores); {
-		m, err := a.Read(scores[n:])
-		if n += m; err != nil && n < len(scores) {
-			if errors.Is(err, io.EOF) {
-				return nil, a.misaligned(first+int64(n), "the scores end before the trajectories do")
-			}
-			return nil, err
+	if n, err := a.Read(scores); n < len(scores) {
+		if errors.Is(err, io.EOF) {
+			err = a.misaligned(first+int64(n), "the scores end before the trajectories do")
 		}
+		return nil, err
 	}
 	for i := range rows {
 		if scores[i].TrajectoryID != rows[i].TrajectoryID {

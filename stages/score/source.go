@@ -80,7 +80,8 @@ func (s *source) close() error {
 	if s.stored != nil {
 		stored = s.stored.Close()
 	}
-	return errors.Join(s.base.Close(), stored, s.parts.close(), s.scores.close(), s.copied.close(), s.extended.close())
+	s.extended.close()
+	return errors.Join(s.base.Close(), stored, s.parts.close(), s.scores.close(), s.copied.close())
 }
 
 // batch returns the next whole groups, about n rows or one larger group; none

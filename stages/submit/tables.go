@@ -2,8 +2,6 @@ package submit
 
 import (
 	"context"
-	"errors"
-	"io"
 	"iter"
 
 	"github.com/rollmill/rollmill/formats"
@@ -41,25 +39,18 @@ func (o *Options) compare(ctx context.Context, d *dataset.Dataset) (digest strin
 // iteration reads them anew.
 func rowsOf[T any](ctx context.Context, d *dataset.Dataset, table string) iter.Seq2[T, error] {
 	return func(yield func(T, error) bool) {
-		var rows [16]T
+		var none T
 		r, err := dataset.NewReader[T](ctx, d, table, dataset.Range{Rows: d.Tables[table].Rows})
 		if err != nil {
-			yield(rows[0], err)
+			yield(none, err)
 			return
 		}
-		defer r.Close()
-		for {
-			n, err := r.Read(rows[:])
-			for _, row := range rows[:n] {
-				if !yield(row, nil) {
-					return
-				}
-			}
-			if errors.Is(err, io.EOF) {
+		for row, err := range r.Each(16) {
+			if err != nil {
+				yield(none, err)
 				return
 			}
-			if err != nil {
-				yield(rows[0], err)
+			if !yield(*row, nil) {
 				return
 			}
 		}
