@@ -1,6 +1,9 @@
 package plugin
 
-import "strings"
+import (
+	"regexp"
+	"strings"
+)
 
 // FromReceipt declares what a receipt remembers of a setting that identifies a
 // trainer, so that every reader of the receipt can query the job: record returns
@@ -14,6 +17,17 @@ func (s *Setting) FromReceipt(record func(address, model string) string) *Settin
 
 // Address is the record of a setting that holds the trainer's address.
 func Address(address, _ string) string { return address }
+
+// InModel is the record of a setting that is a part of the trainer's model: what the
+// first group of a regular expression matches.
+func InModel(pattern string) func(address, model string) string {
+	return func(_, model string) string {
+		if m := regexp.MustCompile(pattern).FindStringSubmatch(model); m != nil {
+			return m[1]
+		}
+		return ""
+	}
+}
 
 // Adopt gives the settings declared with FromReceipt their texts from a receipt,
 // except those that the user gave. A text that a setting refuses is ignored: the

@@ -27,8 +27,8 @@ func (c *Config) Declare(d *plugin.Declarer) {
 	d.Heading(plugin.Submission)
 	d.Func(func() any { return fmt.Sprintf("http://%s:%d", c.IP, c.Port) }, c.setURL, "url",
 		"use the ART control server at this `URL`").FromReceipt(urlIn).Common()
-	d.String(&c.Name, "name", "train the model `NAME`").FromReceipt(nameIn).Open().Common()
-	d.String(&c.Project, "project", "train the model of this `PROJECT`").FromReceipt(projectIn).Open()
+	d.String(&c.Name, "name", "train the model `NAME`").FromReceipt(plugin.InModel(`/(.*)`)).Open().Common()
+	d.String(&c.Project, "project", "train the model of this `PROJECT`").FromReceipt(plugin.InModel(`^([^/]*)`)).Open()
 	d.String(&c.BaseModel, "base-model", "train from this `MODEL`; it must be the server's").IDAlways("base-model").
 		Open().Common()
 	d.Key(&c.APIKey, "api-key-file", "read the inference port's key from this `FILE`", "ROLLMILL_API_KEY").
@@ -84,16 +84,6 @@ func parseStep(text string) (int64, error) {
 
 // A receipt's model is PROJECT/NAME. Its address is the URL, or the name that
 // replaces it.
-
-func projectIn(_, model string) string {
-	project, _, _ := strings.Cut(model, "/")
-	return project
-}
-
-func nameIn(_, model string) string {
-	_, name, _ := strings.Cut(model, "/")
-	return name
-}
 
 func urlIn(address, _ string) string {
 	if !strings.HasPrefix(address, "http://") {

@@ -19,7 +19,8 @@ func defaults() *Config {
 }
 
 // Declare declares the settings. Those that change the model which a job makes,
-// and its name, are part of the identity, except those that name the trainer.
+// and its name, are part of the identity, except those that name the trainer. A
+// receipt's model is CONFIGURATION:TRAINING:FINETUNING.
 func (c *Config) Declare(d *plugin.Declarer) {
 	d.Heading(plugin.Submission)
 	d.String(&c.EntityURL, "entity-url", "use the gateway to the Entity Store, Customizer and deployments at this `URL`").
@@ -33,11 +34,12 @@ func (c *Config) Declare(d *plugin.Declarer) {
 	d.String(&c.Namespace, "namespace", "use the namespace `NAME` in both stores, created if missing")
 	d.String(&c.Project, "project", "create the job in this `PROJECT`").Open()
 	d.String(&c.Config, "customization-config",
-		"train by this `CONFIGURATION`, such as meta/llama-3.2-1b-instruct@v1.0.0+A100").FromReceipt(modelPart(0))
+		"train by this `CONFIGURATION`, such as meta/llama-3.2-1b-instruct@v1.0.0+A100").
+		FromReceipt(plugin.InModel(`^([^:]*):[^:]*:[^:]*$`))
 	plugin.Choice(d, &c.TrainingType, "training-type", "train by this `TYPE`: "+strings.Join(TrainingTypes, ", "),
-		TrainingTypes...).FromReceipt(modelPart(1))
+		TrainingTypes...).FromReceipt(plugin.InModel(`^[^:]*:([^:]*):[^:]*$`))
 	plugin.Choice(d, &c.FinetuningType, "finetuning-type", "train these `WEIGHTS`: "+strings.Join(FinetuningTypes, ", "),
-		FinetuningTypes...).FromReceipt(modelPart(2))
+		FinetuningTypes...).FromReceipt(plugin.InModel(`^[^:]*:[^:]*:([^:]*)$`))
 	d.Objects(&c.Hyperparameters, "hyperparameters",
 		"set `KEY=VALUE`: epochs, learning_rate, dpo.ref_policy_kl_penalty, lora.adapter_dim, ...").ID("hyperparameters")
 	d.String(&c.OutputModel, "output-model", "name the new model `NAMESPACE/NAME[@VERSION]`").ID("output-model").
@@ -55,17 +57,6 @@ func (c *Config) Declare(d *plugin.Declarer) {
 	d.String(&c.Deployment.Name, "deployment-name", "begin the deployment's name with `NAME`")
 	d.Pairs(&c.Deployment.Env, "deployment-env", "set `NAME=VALUE` in the deployment's environment")
 	d.String(&c.Deployment.PVC, "deployment-pvc", "give the deployment a volume of `SIZE`")
-}
-
-// modelPart returns one part of a receipt's model, which is
-// CONFIGURATION:TRAINING:FINETUNING.
-func modelPart(i int) func(address, model string) string {
-	return func(_, model string) string {
-		if parts := strings.Split(model, ":"); len(parts) == 3 {
-			return parts[i]
-		}
-		return ""
-	}
 }
 
 // Trainer makes the trainer.

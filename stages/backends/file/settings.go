@@ -1,8 +1,6 @@
 package file
 
 import (
-	"strings"
-
 	"github.com/rollmill/rollmill/formats/foreign"
 	"github.com/rollmill/rollmill/formats/foreign/exporters"
 	"github.com/rollmill/rollmill/stages/backends"
@@ -34,16 +32,11 @@ func (c *Config) Declare(d *plugin.Declarer) {
 	d.Heading(plugin.Submission)
 	c.registry().Select(d, &c.Kinds, "kinds",
 		"write this `KIND` of file: NAME, a format below, or NAME.EXT for another of its files").Shown("all").
-		FromReceipt(kindsIn)
+		FromReceipt(plugin.InModel(`^([^ ]*)`))
 	d.Bool(&c.AcceptPlainAssistant, "accept-plain-assistant",
 		"write rows for ART whose input holds assistant messages, although ART trains on them").ID("accept-plain-assistant")
 	backends.DeclareBest(d, &c.Best).Tag = ""
 	backends.DeclareRowWeight(d, &c.RowWeight)
-}
-
-func kindsIn(_, model string) string {
-	kinds, _, _ := strings.Cut(model, " ")
-	return kinds
 }
 
 // registry returns the kinds to choose from.

@@ -17,7 +17,8 @@ var Kind = backends.Kind{
 func defaults() *Config { return &Config{Branch: "main", Best: 1, MaxFileBytes: 500e6} }
 
 // Declare declares the settings; those that change the files are part of the
-// identity.
+// identity. A receipt's model is OWNER/NAME@BRANCH:TABLE+TABLE, then the form and the
+// number of best members.
 func (c *Config) Declare(d *plugin.Declarer) {
 	d.Heading(plugin.Submission)
 	d.String(&c.Endpoint, "hub-url", "push to the store at this `URL`").Shown("HF_ENDPOINT, else https://huggingface.co").
@@ -25,37 +26,17 @@ func (c *Config) Declare(d *plugin.Declarer) {
 	d.Variable(&c.EndpointVariable, "HF_ENDPOINT")
 	backends.DeclareKeyFile(d, &c.Token, "HF_TOKEN")
 	d.String(&c.Repo, "repository", "push to the dataset repository `OWNER/NAME`, created if missing").
-		FromReceipt(repositoryIn)
-	d.String(&c.Branch, "branch", "commit to this `BRANCH`").FromReceipt(branchIn)
+		FromReceipt(plugin.InModel(`^([^@:]*)`))
+	d.String(&c.Branch, "branch", "commit to this `BRANCH`").FromReceipt(plugin.InModel(`^[^@:]*@([^:]*)`))
 	d.Bool(&c.Private, "private", "make a new repository private")
 	d.Strings(&c.Tables, "tables", "push this `TABLE`: "+strings.Join(Tables(), ", ")).Shown(Trajectories).
-		FromReceipt(tablesIn).Choices = Tables()
+		FromReceipt(plugin.InModel(`^[^:]*:([^ ]*)`)).Choices = Tables()
 	d.Bool(&c.Keep, "keep-earlier", "keep earlier batches next to this one; otherwise they remain only in the history").
 		ID("keep-earlier")
 	d.Int64(&c.MaxFileBytes, "file-bytes", "begin another file after `N` bytes")
 	backends.DeclareHeldOut(d, &c.Validation, &c.SplitSeed)
 	backends.DeclareBest(d, &c.Best).Tag = ""
 	backends.DeclareRowWeight(d, &c.RowWeight)
-}
-
-// A receipt's model is OWNER/NAME@BRANCH:TABLE+TABLE.
-
-func repositoryIn(_, model string) string {
-	place, _, _ := strings.Cut(model, ":")
-	id, _, _ := strings.Cut(place, "@")
-	return id
-}
-
-func branchIn(_, model string) string {
-	place, _, _ := strings.Cut(model, ":")
-	_, branch, _ := strings.Cut(place, "@")
-	return branch
-}
-
-func tablesIn(_, model string) string {
-	_, tables, _ := strings.Cut(model, ":")
-	tables, _, _ = strings.Cut(tables, " ") // before the form and the number of best members
-	return tables
 }
 
 // Trainer makes the trainer.

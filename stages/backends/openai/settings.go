@@ -1,8 +1,6 @@
 package openai
 
 import (
-	"strings"
-
 	"github.com/rollmill/rollmill/stages/backends"
 	"github.com/rollmill/rollmill/stages/plugin"
 )
@@ -20,7 +18,8 @@ func defaults() *Config {
 
 // Declare declares the settings. Those that change the model which a job makes
 // are part of the identity, except the address, the base model and the method,
-// which name the trainer.
+// which name the trainer. A receipt's model is MODEL:METHOD; the model may contain
+// colons.
 func (c *Config) Declare(d *plugin.Declarer) {
 	d.Heading(plugin.Submission)
 	d.String(&c.BaseURL, "fine-tuning-url",
@@ -30,9 +29,9 @@ func (c *Config) Declare(d *plugin.Declarer) {
 	d.SecretVariable(&c.AzureKey, "AZURE_OPENAI_API_KEY")
 	d.Variable(&c.Organization, "OPENAI_ORG_ID")
 	d.Variable(&c.Project, "OPENAI_PROJECT_ID")
-	d.String(&c.Model, "base-model", "train from this `MODEL`").FromReceipt(baseModelIn).Open()
+	d.String(&c.Model, "base-model", "train from this `MODEL`").FromReceipt(plugin.InModel(`^(.*):`)).Open()
 	plugin.Choice(d, &c.Method, "method", "train by this `METHOD`: supervised, dpo, reinforcement", Methods...).
-		FromReceipt(methodIn)
+		FromReceipt(plugin.InModel(`([^:]*)$`))
 	d.Bool(&c.Azure, "azure", "use Azure's form of the API")
 	d.String(&c.APIVersion, "api-version", "use this `VERSION` of Azure's API")
 	d.String(&c.Suffix, "suffix", "put `TEXT` into the new model's name").ID("suffix")
@@ -43,14 +42,6 @@ func (c *Config) Declare(d *plugin.Declarer) {
 	backends.DeclareHeldOut(d, &c.Validation, &c.SplitSeed)
 	d.Int(&c.MinRows, "min-rows", "refuse a batch of fewer than `N` rows")
 	backends.DeclareBest(d, &c.Best)
-}
-
-// A receipt's model is MODEL:METHOD; the model may contain colons.
-
-func baseModelIn(_, model string) string { return model[:max(strings.LastIndex(model, ":"), 0)] }
-
-func methodIn(_, model string) string {
-	return strings.TrimPrefix(model[max(strings.LastIndex(model, ":"), 0):], ":")
 }
 
 // Trainer makes the trainer.

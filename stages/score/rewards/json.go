@@ -1,7 +1,6 @@
 package rewards
 
 import (
-	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -65,6 +64,7 @@ func (s *JSONSettings) Declare(d *plugin.Declarer) {
 // Reward makes the reward.
 func (s *JSONSettings) Reward(score.Setup) (score.Reward, error) {
 	r := &jsonReward{JSONSettings: s}
+	r.ofRow = r.value
 	switch {
 	case s.Field != nil && s.Text != nil:
 		return nil, errors.New("give field=NAME or text=JSON, not both")
@@ -153,19 +153,15 @@ func (r *jsonReward) Files() []string {
 	return []string{r.Schema}
 }
 
-func (r *jsonReward) Score(ctx context.Context, rows []*score.Row, values []score.Value) error {
-	for i, row := range rows {
-		ok, err := r.right(row)
-		switch {
-		case err != nil:
-			values[i] = score.FieldFailed(err)
-		case ok:
-			values[i] = score.Value{Reward: 1}
-		default:
-			values[i] = score.Value{}
-		}
+func (r *jsonReward) value(row *score.Row) score.Value {
+	ok, err := r.right(row)
+	switch {
+	case err != nil:
+		return score.FieldFailed(err)
+	case ok:
+		return score.Value{Reward: 1}
 	}
-	return ctx.Err()
+	return score.Value{}
 }
 
 func (r *jsonReward) right(row *score.Row) (bool, error) {

@@ -1,7 +1,6 @@
 package rewards
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"unicode/utf8"
@@ -59,7 +58,9 @@ func (s *LengthSettings) Reward(score.Setup) (score.Reward, error) {
 	case s.Cache < 0 || s.Cache > s.Max:
 		return nil, fmt.Errorf("cache=%d is not a number of tokens up to max", s.Cache)
 	}
-	return &lengthReward{max: s.Max, cache: s.Cache, of: s.Of}, nil
+	r := &lengthReward{max: s.Max, cache: s.Cache, of: s.Of}
+	r.ofRow = r.value
+	return r, nil
 }
 
 type lengthReward struct {
@@ -75,16 +76,12 @@ func (r *lengthReward) Columns() []string {
 	return []string{"answer", "sampled_tokens", "completion_tokens"}
 }
 
-func (r *lengthReward) Score(ctx context.Context, rows []*score.Row, values []score.Value) error {
-	for i, row := range rows {
-		n, err := r.length(row)
-		if err != nil {
-			values[i] = score.Failed(formats.RewardError, "%v", err)
-			continue
-		}
-		values[i] = score.Value{Reward: r.penalty(n)}
+func (r *lengthReward) value(row *score.Row) score.Value {
+	n, err := r.length(row)
+	if err != nil {
+		return score.Failed(formats.RewardError, "%v", err)
 	}
-	return ctx.Err()
+	return score.Value{Reward: r.penalty(n)}
 }
 
 func (r *lengthReward) length(row *score.Row) (int, error) {

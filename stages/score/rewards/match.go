@@ -1,7 +1,6 @@
 package rewards
 
 import (
-	"context"
 	"fmt"
 	"regexp"
 	"strings"
@@ -39,6 +38,7 @@ type matchReward struct {
 // Reward makes the reward.
 func (s *MatchSettings) Reward(score.Setup) (score.Reward, error) {
 	r := &matchReward{MatchSettings: s}
+	r.ofRow = r.value
 	var err error
 	switch s.Mode {
 	case matchExact:
@@ -75,13 +75,6 @@ func (r *matchReward) Needs() score.Needs {
 
 // Columns returns the answer.
 func (r *matchReward) Columns() []string { return []string{"answer"} }
-
-func (r *matchReward) Score(ctx context.Context, rows []*score.Row, values []score.Value) error {
-	for i, row := range rows {
-		values[i] = r.value(row)
-	}
-	return ctx.Err()
-}
 
 func (r *matchReward) value(row *score.Row) score.Value {
 	references, err := r.references(row)

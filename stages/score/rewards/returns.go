@@ -1,7 +1,6 @@
 package rewards
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"slices"
@@ -91,6 +90,7 @@ func (s *ReturnsSettings) Declare(d *plugin.Declarer) {
 // Reward makes the reward.
 func (s *ReturnsSettings) Reward(setup score.Setup) (score.Reward, error) {
 	r := &returnsReward{of: s.Of, atEnd: s.At == atEnd, gamma: 1, bonus: 0.95, positions: s.Mode == asPositions}
+	r.ofRow = r.value
 	if r.positions {
 		r.gamma = 0.8
 	}
@@ -145,13 +145,6 @@ func (r *returnsReward) Reads() []string {
 
 // Of returns the reward whose shaped rewards are read; at=end reads none.
 func (r *returnsReward) Of() (name string, shaped bool) { return r.of, !r.atEnd }
-
-func (r *returnsReward) Score(ctx context.Context, rows []*score.Row, values []score.Value) error {
-	for i, row := range rows {
-		values[i] = r.value(row)
-	}
-	return ctx.Err()
-}
 
 func (r *returnsReward) value(row *score.Row) score.Value {
 	steps, failure := r.steps(row)

@@ -4,7 +4,10 @@
 package rewards
 
 import (
+	"context"
+
 	"github.com/rollmill/rollmill/stages/plugin"
+	"github.com/rollmill/rollmill/stages/score"
 	"github.com/rollmill/rollmill/stages/score/rewards/command"
 	"github.com/rollmill/rollmill/stages/score/rewards/expr"
 	"github.com/rollmill/rollmill/stages/score/rewards/judge"
@@ -27,10 +30,18 @@ var All = plugin.NewRegistry("reward",
 	Stored,
 )
 
-// ofRow is embedded in the rewards that need nothing but the row.
-type ofRow struct{}
+// ofRow is embedded in the rewards that need nothing but the row. It returns the
+// value of one.
+type ofRow func(*score.Row) score.Value
 
 // Immediate marks a reward of the row alone.
 func (ofRow) Immediate() {}
+
+func (value ofRow) Score(ctx context.Context, rows []*score.Row, values []score.Value) error {
+	for i, row := range rows {
+		values[i] = value(row)
+	}
+	return ctx.Err()
+}
 
 func (ofRow) Close() error { return nil }

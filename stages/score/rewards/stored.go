@@ -1,7 +1,6 @@
 package rewards
 
 import (
-	"context"
 	"errors"
 	"strings"
 
@@ -37,7 +36,9 @@ func (s *StoredSettings) Declare(d *plugin.Declarer) {
 
 // Reward makes the reward.
 func (s *StoredSettings) Reward(score.Setup) (score.Reward, error) {
-	return &storedReward{name: s.Name}, nil
+	r := &storedReward{name: s.Name}
+	r.ofRow = r.value
+	return r, nil
 }
 
 type storedReward struct {
@@ -48,18 +49,15 @@ type storedReward struct {
 func (r *storedReward) Needs() score.Needs { return score.Light }
 func (r *storedReward) Stored()            {}
 
-func (r *storedReward) Score(ctx context.Context, rows []*score.Row, values []score.Value) error {
-	for i, row := range rows {
-		if v, err := r.value(row.Trajectory); err != nil {
-			values[i] = score.Failed(formats.RewardMissing, "%v", err)
-		} else {
-			values[i] = score.Value{Reward: v}
-		}
+func (r *storedReward) value(row *score.Row) score.Value {
+	v, err := r.stored(row.Trajectory)
+	if err != nil {
+		return score.Failed(formats.RewardMissing, "%v", err)
 	}
-	return ctx.Err()
+	return score.Value{Reward: v}
 }
 
-func (r *storedReward) value(t *formats.Trajectory) (float64, error) {
+func (r *storedReward) stored(t *formats.Trajectory) (float64, error) {
 	if r.name == "" {
 		if t.Reward == nil {
 			return 0, errors.New("the trajectory came without a reward")

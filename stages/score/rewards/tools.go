@@ -1,7 +1,6 @@
 package rewards
 
 import (
-	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -65,6 +64,7 @@ func (s *ToolsSettings) Reward(score.Setup) (score.Reward, error) {
 		return nil, &plugin.ChoiceError{Choices: toolsModes}
 	}
 	r := &toolsReward{mode: s.Mode, field: s.Field}
+	r.ofRow = r.value
 	if s.Text == nil {
 		return r, nil
 	}
@@ -115,17 +115,15 @@ func (r *toolsReward) calls(v any) ([]call, error) {
 
 func (r *toolsReward) Needs() score.Needs { return score.Text }
 
-func (r *toolsReward) Score(ctx context.Context, rows []*score.Row, values []score.Value) error {
-	for i, row := range rows {
-		value, err := r.value(row)
-		if values[i] = (score.Value{Reward: value}); err != nil {
-			values[i] = score.FieldFailed(err)
-		}
+func (r *toolsReward) value(row *score.Row) score.Value {
+	value, err := r.made(row)
+	if err != nil {
+		return score.FieldFailed(err)
 	}
-	return ctx.Err()
+	return score.Value{Reward: value}
 }
 
-func (r *toolsReward) value(row *score.Row) (float64, error) {
+func (r *toolsReward) made(row *score.Row) (float64, error) {
 	wanted := r.wanted
 	if wanted == nil {
 		field, err := row.Field(r.field)
