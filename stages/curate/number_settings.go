@@ -16,6 +16,25 @@ func NewNumber(flag, help string, make func(n int64) Rule) func() RuleSettings {
 	return func() RuleSettings { return &Number{flag: flag, help: help, make: make} }
 }
 
+// Switch is the settings of a rule that runs if it is asked for.
+type Switch struct {
+	On   bool
+	Flag string // its tag in the identity, too
+	Help string
+	Does Rule
+}
+
+// Declare names the switch.
+func (s *Switch) Declare(d *plugin.Declarer) { d.Bool(&s.On, s.Flag, s.Help).ID(s.Flag) }
+
+// Rule returns the rule.
+func (s *Switch) Rule(Setup) (Rule, error) {
+	if !s.On {
+		return nil, nil
+	}
+	return s.Does, nil
+}
+
 // Declare names the number.
 func (s *Number) Declare(d *plugin.Declarer) { d.Int64(&s.N, s.flag, s.help).ID(s.flag) }
 

@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"encoding/json"
 	"fmt"
-	"slices"
 	"strconv"
 
 	"github.com/rollmill/rollmill/formats"
@@ -86,20 +85,6 @@ type RuleKind struct {
 	Seeded  bool     // the seed may change its verdicts
 
 	OfExamples bool // requires groups of one example each
-}
-
-// Reasons returns every reason for which curate with these rules drops a trajectory,
-// in the order it checks them.
-func Reasons(r Registry) []string {
-	out := []string{formats.DropFailed, formats.DropUnscored}
-	for _, k := range r.All() {
-		for _, reason := range k.Reasons {
-			if !slices.Contains(out, reason) {
-				out = append(out, reason)
-			}
-		}
-	}
-	return out
 }
 
 // RuleSettings are the settings of a rule.

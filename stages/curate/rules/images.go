@@ -14,38 +14,16 @@ const reasonImages = "images" // images, audio, video or files come before a tok
 var Images = curate.RuleKind{
 	Kind: plugin.Kind[curate.RuleSettings]{Name: "images",
 		Help: "drop trajectories with images, audio, video or files before a token that trains",
-		New:  func() curate.RuleSettings { return &ImagesSettings{} }},
+		New: func() curate.RuleSettings {
+			return &curate.Switch{Flag: "drop-images", Does: eachRow(images), Help: "drop trajectories with images, audio, " +
+				"video or files before a token that trains, which token ids do not hold"}
+		}},
 	Reasons: []string{reasonImages},
 }
 
-// ImagesSettings are the rule's settings.
-type ImagesSettings struct {
-	Drop bool // false: the rule does not run
-}
-
-// Declare declares the settings.
-func (s *ImagesSettings) Declare(d *plugin.Declarer) {
-	d.Bool(&s.Drop, "drop-images",
-		"drop trajectories with images, audio, video or files before a token that trains, which token ids do not hold").
-		ID("drop-images")
-}
-
-// Rule makes the rule.
-func (s *ImagesSettings) Rule(curate.Setup) (curate.Rule, error) {
-	if !s.Drop {
-		return nil, nil
+func images(_ curate.Batch, r curate.Row) curate.Verdict {
+	if problem := sequences.Seen(r.Trajectory); problem != nil {
+		return curate.Verdict{Reason: reasonImages, Detail: problem.Detail}
 	}
-	return imagesRule{}, nil
-}
-
-type imagesRule struct{}
-
-func (imagesRule) Rows(_ curate.Batch, _ curate.Group, rows []curate.Row) []curate.Verdict {
-	verdicts := make([]curate.Verdict, len(rows))
-	for i, r := range rows {
-		if problem := sequences.Seen(r.Trajectory); problem != nil {
-			verdicts[i] = curate.Verdict{Reason: reasonImages, Detail: problem.Detail}
-		}
-	}
-	return verdicts
+	return curate.Verdict{}
 }

@@ -9,8 +9,15 @@ import (
 	"github.com/rollmill/rollmill/stages/curate/rules/ruletest"
 )
 
+// on returns the settings of a rule that a switch asks for.
+func on(k curate.RuleKind) curate.RuleSettings {
+	s := k.New().(*curate.Switch)
+	s.On = true
+	return s
+}
+
 func TestImages(t *testing.T) {
-	ruletest.Run(t, rules.Images, &rules.ImagesSettings{Drop: true}, curate.CompatNone)
+	ruletest.Run(t, rules.Images, on(rules.Images), curate.CompatNone)
 }
 
 // TestBeforeATokenThatTrains: only what the policy saw counts, and tokens need
@@ -34,7 +41,7 @@ func TestBeforeATokenThatTrains(t *testing.T) {
 		row(true, `[{"type":"video_url","video_url":{}}]`, ""),
 		row(false, image, ""), // nothing trains
 	}
-	rule, err := (&rules.ImagesSettings{Drop: true}).Rule(curate.Setup{})
+	rule, err := on(rules.Images).Rule(curate.Setup{})
 	if err != nil {
 		t.Fatal(err)
 	}

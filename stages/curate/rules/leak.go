@@ -34,20 +34,14 @@ func (s *LeakSettings) Rule(curate.Setup) (curate.Rule, error) {
 	if len(s.Holdout) == 0 {
 		return nil, nil
 	}
-	return leakRule{}, nil
+	return eachRow(leaks), nil
 }
 
-type leakRule struct{}
-
-func (leakRule) Rows(b curate.Batch, g curate.Group, rows []curate.Row) []curate.Verdict {
-	if b.Holdout == nil {
-		return nil
-	}
-	verdicts := make([]curate.Verdict, len(rows))
-	for i, r := range rows {
+func leaks(b curate.Batch, r curate.Row) curate.Verdict {
+	if b.Holdout != nil {
 		if why, held := b.Holdout.Holds(r.Member.ExampleID, r.Trajectory.Example); held {
-			verdicts[i] = curate.Verdict{Reason: reasonLeak, Detail: why}
+			return curate.Verdict{Reason: reasonLeak, Detail: why}
 		}
 	}
-	return verdicts
+	return curate.Verdict{}
 }

@@ -43,27 +43,18 @@ func (s *LengthSettings) Rule(curate.Setup) (curate.Rule, error) {
 	if *s == (LengthSettings{}) {
 		return nil, nil
 	}
-	return lengthRule(*s), curate.NotNegative(s)
+	return eachRow(s.judge), curate.NotNegative(s)
 }
 
-type lengthRule LengthSettings
-
-func (l lengthRule) Rows(_ curate.Batch, _ curate.Group, rows []curate.Row) []curate.Verdict {
-	verdicts := make([]curate.Verdict, len(rows))
-	for i, r := range rows {
-		verdicts[i] = l.judge(r.Trajectory)
-	}
-	return verdicts
-}
-
-func (l lengthRule) judge(t *formats.Trajectory) curate.Verdict {
-	if n := int(t.SampledTokens); l.Sampled > 0 && n > l.Sampled {
+func (s *LengthSettings) judge(_ curate.Batch, r curate.Row) curate.Verdict {
+	t := r.Trajectory
+	if n := int(t.SampledTokens); s.Sampled > 0 && n > s.Sampled {
 		return curate.Verdict{Reason: reasonLength, Detail: fmt.Sprintf("%d sampled tokens", n)}
 	}
-	if n := sequence(t); l.Sequence > 0 && n > l.Sequence {
+	if n := sequence(t); s.Sequence > 0 && n > s.Sequence {
 		return curate.Verdict{Reason: reasonLength, Detail: fmt.Sprintf("a call of %d tokens", n)}
 	}
-	if n := len(t.Main()); n < l.Messages {
+	if n := len(t.Main()); n < s.Messages {
 		return curate.Verdict{Reason: reasonFewMessages, Detail: fmt.Sprintf("%d messages", n)}
 	}
 	return curate.Verdict{}

@@ -58,7 +58,7 @@ func (s *LogprobsSettings) Rule(curate.Setup) (curate.Rule, error) {
 		return nil, curate.Usage("a log probability is 0 or less: give what the engine writes for an unknown one",
 			"curate: --logprob-floor %v", floor)
 	}
-	return logprobsRule{anyTemperature: s.AnyTemperature, floor: floor}, nil
+	return eachRow(logprobsRule{anyTemperature: s.AnyTemperature, floor: floor}.judge), nil
 }
 
 type logprobsRule struct {
@@ -66,14 +66,11 @@ type logprobsRule struct {
 	floor          float64
 }
 
-func (c logprobsRule) Rows(_ curate.Batch, _ curate.Group, rows []curate.Row) []curate.Verdict {
-	verdicts := make([]curate.Verdict, len(rows))
-	for i, r := range rows {
-		if detail := c.fault(r.Trajectory); detail != "" {
-			verdicts[i] = curate.Verdict{Reason: reasonLogprobs, Detail: detail}
-		}
+func (c logprobsRule) judge(_ curate.Batch, r curate.Row) curate.Verdict {
+	if detail := c.fault(r.Trajectory); detail != "" {
+		return curate.Verdict{Reason: reasonLogprobs, Detail: detail}
 	}
-	return verdicts
+	return curate.Verdict{}
 }
 
 func (c logprobsRule) fault(t *formats.Trajectory) string {

@@ -5,6 +5,7 @@
 package rules
 
 import (
+	"github.com/rollmill/rollmill/stages/curate"
 	"github.com/rollmill/rollmill/stages/plugin"
 )
 
@@ -30,3 +31,14 @@ var All = plugin.NewRegistry("rule",
 	BestOf,
 	Limit,
 )
+
+// eachRow judges every trajectory by itself.
+type eachRow func(curate.Batch, curate.Row) curate.Verdict
+
+func (judge eachRow) Rows(b curate.Batch, _ curate.Group, rows []curate.Row) []curate.Verdict {
+	verdicts := make([]curate.Verdict, len(rows))
+	for i, r := range rows {
+		verdicts[i] = judge(b, r)
+	}
+	return verdicts
+}

@@ -48,26 +48,18 @@ func (s *StaleSettings) Rule(curate.Setup) (curate.Rule, error) {
 	case s.MaxStaleness == nil:
 		return nil, nil
 	}
-	return staleRule{now: *s.Version, maxStaleness: *s.MaxStaleness}, nil
+	return eachRow(s.judge), nil
 }
 
-type staleRule struct {
-	now, maxStaleness int64
-}
-
-func (s staleRule) Rows(_ curate.Batch, _ curate.Group, rows []curate.Row) []curate.Verdict {
-	verdicts := make([]curate.Verdict, len(rows))
-	for i, r := range rows {
-		v := oldest(r.Trajectory)
-		switch {
-		case v == nil:
-			verdicts[i] = curate.Verdict{Reason: reasonStale, Detail: "its policy version is unknown"}
-		case s.now-*v > s.maxStaleness:
-			verdicts[i] = curate.Verdict{Reason: reasonStale,
-				Detail: fmt.Sprintf("version %d sampled it, %d is trained", *v, s.now)}
-		}
+func (s *StaleSettings) judge(_ curate.Batch, r curate.Row) curate.Verdict {
+	switch v := oldest(r.Trajectory); {
+	case v == nil:
+		return curate.Verdict{Reason: reasonStale, Detail: "its policy version is unknown"}
+	case *s.Version-*v > *s.MaxStaleness:
+		return curate.Verdict{Reason: reasonStale,
+			Detail: fmt.Sprintf("version %d sampled it, %d is trained", *v, *s.Version)}
 	}
-	return verdicts
+	return curate.Verdict{}
 }
 
 // oldest returns nil if a target call's version is unknown, or there is no
