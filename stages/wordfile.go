@@ -1,7 +1,14 @@
 package stages
 
 import (
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"strings"
 )
@@ -23,4 +30,72 @@ func regular(dir, name string) bool {
 	}
 	info, err := os.Stat(name)
 	return err == nil && info.Mode().IsRegular()
+}
+
+// DigestWords returns the content digest of every file among a program's words:
+// the program itself, found as a shell in dir would find it, and each word that
+// names a regular file, as FILE or FILE:NAME. The content of folders is covered by --depends-on.
+func DigestWords(dir string, words []string) (map[string]string, error) {
+	out := map[string]string{}
+	for i, word := range words {
+		word = WordFile(dir, word)
+		name := word
+		if dir != "" && !strings.HasPrefix(word, string(os.PathSeparator)) {
+			name = dir + string(os.PathSeparator) + word
+		}
+		if i == 0 && !strings.ContainsRune(word, os.PathSeparator) {
+			found, err := exec.LookPath(word)
+			if err != nil && !errors.Is(err, exec.ErrDot) {
+				return nil, fmt.Errorf("program %q: not found on the PATH", word)
+			}
+			name = found
+		}
+		info, err := os.Stat(name)
+		switch {
+		case i == 0 && err != nil:
+			return nil, fmt.Errorf("program %q: %w", word, cause(err))
+		case i == 0 && !info.Mode().IsRegular():
+			return nil, fmt.Errorf("program %q is not a file", word)
+		case err != nil || !info.Mode().IsRegular():
+			continue
+		}
+		if out[word], err = digestFile(name); err != nil {
+			return nil, err
+		}
+	}
+	return out, nil
+}
+
+// DigestFiles returns the content digest of every file, by the name it was given.
+func DigestFiles(names []string) (map[string]string, error) {
+	out := map[string]string{}
+	for _, name := range names {
+		var err error
+		if out[name], err = digestFile(name); err != nil {
+			return nil, err
+		}
+	}
+	return out, nil
+}
+
+func digestFile(name string) (string, error) {
+	f, err := os.Open(name)
+	if err != nil {
+		return "", fmt.Errorf("reading %q: %w", name, cause(err))
+	}
+	defer f.Close()
+	h := sha256.New()
+	if _, err := io.Copy(h, f); err != nil {
+		return "", fmt.Errorf("reading %q: %w", name, cause(err))
+	}
+	return hex.EncodeToString(h.Sum(nil)), nil
+}
+
+// cause removes the path that an os error repeats.
+func cause(err error) error {
+	var p *fs.PathError
+	if errors.As(err, &p) {
+		return p.Err
+	}
+	return err
 }

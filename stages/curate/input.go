@@ -117,7 +117,7 @@ func sameEstimator(a, b *formats.GroupState) bool {
 		reflect.DeepEqual(a.Settings, b.Settings)
 }
 
-func (s *set) damaged(format string, args ...any) error {
+func (s *set) damaged(format string, args ...any) *formats.InputError {
 	return formats.Invalid(s.members.URI(), "group the scores again", nil, format, args...)
 }
 

@@ -219,10 +219,8 @@ func (w *writer) same(m *formats.Member, t *formats.Trajectory, at int64) error 
 	if m.TrajectoryID == t.TrajectoryID {
 		return nil
 	}
-	e := formats.Invalid(w.set.members.URI(), "group the scores again", nil, "its row is trajectory %q, its base's %q is %q",
-		m.TrajectoryID, w.set.base.URI(), t.TrajectoryID)
-	e.Row = at
-	return e
+	return w.set.damaged("its row is trajectory %q, its base's %q is %q", m.TrajectoryID, w.set.base.URI(),
+		t.TrajectoryID).InRow(at)
 }
 
 // recomputeKept recomputes the advantages of the remaining members, if the options say

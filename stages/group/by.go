@@ -70,9 +70,8 @@ func (k *keyer) read(n int) ([]string, error) {
 	for i := range k.buf {
 		key, err := k.key(&k.buf[i])
 		if err != nil {
-			e := formats.Invalid(k.base.URI(), "give such rows a key, as in "+k.text+` ?? "none"`, err, "--by %q", k.text)
-			e.Row = k.next + int64(i)
-			return nil, e
+			return nil, formats.Invalid(k.base.URI(), "give such rows a key, as in "+k.text+` ?? "none"`, err, "--by %q",
+				k.text).InRow(k.next + int64(i))
 		}
 		k.keys = append(k.keys, key)
 	}

@@ -60,10 +60,8 @@ func (j *joinedScores) Read(rows []row) (int, error) {
 		}
 		for i := range j.buf {
 			if bad := rows[i].join(&j.buf[i]); bad != nil {
-				e := formats.Invalid(j.in.more[k].URI(), "score the trajectories again, under another name", nil,
-					"with %q: %v", j.in.rows.URI(), bad)
-				e.Row = j.next + int64(i)
-				return 0, e
+				return 0, formats.Invalid(j.in.more[k].URI(), "score the trajectories again, under another name", nil,
+					"with %q: %v", j.in.rows.URI(), bad).InRow(j.next + int64(i))
 			}
 		}
 	}

@@ -157,8 +157,6 @@ func (s *groupWriter) rowError(err error, members []formats.Member, first int64)
 }
 
 func (in *input) badReward(bad *BadReward, trajectory string, row int64) error {
-	e := formats.Invalid(in.rows.URI(), "a reward is a finite number or null; score the trajectories again", nil,
-		"trajectory %q: %v", trajectory, bad)
-	e.Row = row
-	return e
+	return formats.Invalid(in.rows.URI(), "a reward is a finite number or null; score the trajectories again", nil,
+		"trajectory %q: %v", trajectory, bad).InRow(row)
 }

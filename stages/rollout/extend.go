@@ -119,10 +119,8 @@ func (o Options) newBase(ctx context.Context, d *dataset.Dataset, planned tasks)
 			return err
 		}
 		if is && met[i] {
-			bad := formats.Invalid(d.URI(), "the trajectories of an example must be adjacent; sort the dataset by example_id",
-				nil, "example %q occurs twice", g.example)
-			bad.Row = g.first
-			return bad
+			return formats.Invalid(d.URI(), "the trajectories of an example must be adjacent; sort the dataset by example_id",
+				nil, "example %q occurs twice", g.example).InRow(g.first)
 		}
 		if is {
 			met[i] = true

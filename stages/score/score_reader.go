@@ -63,7 +63,5 @@ func (a *scoreReader) next(rows []*Row, first int64) ([]formats.Score, error) {
 }
 
 func (a *scoreReader) misaligned(row int64, what string) error {
-	err := formats.Invalid(a.place, "score the trajectories again, into another dataset", nil, "%s", what)
-	err.Row = row
-	return err
+	return formats.Invalid(a.place, "score the trajectories again, into another dataset", nil, "%s", what).InRow(row)
 }

@@ -19,11 +19,9 @@ func groups(ctx context.Context, d *dataset.Dataset) backends.Groups {
 			func(first int64, rows []formats.Trajectory) error {
 				if name := rows[0].Group(); d.Plain {
 					if seen[name] {
-						e := formats.Invalid(d.URI(),
+						return formats.Invalid(d.URI(),
 							"sort the rows by group_id, or submit what score, group and curate make of them", nil,
-							"the rows of group %q are not adjacent", name)
-						e.Row = first
-						return e
+							"the rows of group %q are not adjacent", name).InRow(first)
 					}
 					seen[strings.Clone(name)] = true
 				}

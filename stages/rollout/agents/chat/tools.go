@@ -14,6 +14,7 @@ import (
 	"github.com/kballard/go-shellquote"
 
 	"github.com/rollmill/rollmill/formats"
+	"github.com/rollmill/rollmill/stages"
 	"github.com/rollmill/rollmill/stages/plugin"
 	"github.com/rollmill/rollmill/stages/rollout"
 )
@@ -143,7 +144,7 @@ func (s *Settings) digestTools(tools []tool) (map[string]string, error) {
 		if len(t.Words) == 0 {
 			continue
 		}
-		digests, err := rollout.DigestWords(s.Dir, t.Words)
+		digests, err := stages.DigestWords(s.Dir, t.Words)
 		if err != nil {
 			return nil, rollout.Usage("is it built, executable and on the PATH?", "tool %q: %w", t.Name, err)
 		}

@@ -55,6 +55,7 @@ import (
 
 	"github.com/kballard/go-shellquote"
 
+	"github.com/rollmill/rollmill/stages"
 	"github.com/rollmill/rollmill/stages/plugin"
 	"github.com/rollmill/rollmill/stages/rollout"
 )
@@ -114,7 +115,7 @@ func (s *Settings) Agent(ctx context.Context, set rollout.Setup) (_ rollout.Agen
 	if c.Env, err = c.Environ(ctx, set); err != nil {
 		return nil, err
 	}
-	files, err := rollout.DigestWords(c.Dir, c.Words)
+	files, err := stages.DigestWords(c.Dir, c.Words)
 	if err != nil {
 		return nil, rollout.Usage("is it built, executable and on the PATH?", "%w", err)
 	}
