@@ -2,15 +2,16 @@ package main
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 
 	"github.com/rollmill/rollmill/formats"
+	"github.com/rollmill/rollmill/stages/curate/rules"
 )
 
-// columnsPage returns the documentation of every column as a Markdown page;
-// reasons are those for which curate drops a trajectory, in the order it checks them.
-func columnsPage(reasons []string) string {
+// columnsPage returns the documentation of every column as a Markdown page.
+func columnsPage() string {
 	var b strings.Builder
 	b.WriteString("# Columns\n\nNames are API. *Volatile* columns depend on time and machines and are in no digest;\n" +
 		"*payload* columns are what `payload_digest` covers; *heavy* ones hold nearly all bytes.\n")
@@ -18,13 +19,27 @@ func columnsPage(reasons []string) string {
 		fmt.Fprintf(&b, "\n## %s\n\n%s\n\n| column | type | meaning | null | |\n|---|---|---|---|---|\n", d.Kind, d.Title)
 		for _, c := range formats.Columns(d.Kind) {
 			if d.Kind == formats.TableDecisions && c.Path == "reason" {
-				c.Meaning += ": one of " + strings.Join(reasons, ", ")
+				c.Meaning += ": one of " + strings.Join(dropReasons(), ", ")
 			}
 			fmt.Fprintf(&b, "| `%s` | %s | %s | %s | %s |\n", c.Path, typeAndUnit(c), cell(c.Meaning),
 				cell(c.Null), marks(c))
 		}
 	}
 	return b.String()
+}
+
+// dropReasons returns every reason for which curate drops a trajectory, in the order
+// it checks them.
+func dropReasons() []string {
+	out := []string{formats.DropFailed, formats.DropUnscored}
+	for _, k := range rules.All.All() {
+		for _, reason := range k.Reasons {
+			if !slices.Contains(out, reason) {
+				out = append(out, reason)
+			}
+		}
+	}
+	return out
 }
 
 func typeAndUnit(c formats.Column) string {
@@ -50,7 +65,7 @@ func marks(c formats.Column) string {
 func cell(text string) string { return strings.ReplaceAll(text, "|", `\|`) }
 
 func TestMarkdownHasARowForEachColumn(t *testing.T) {
-	page := columnsPage(nil)
+	page := columnsPage()
 	for _, d := range formats.Documented {
 		for _, c := range formats.Columns(d.Kind) {
 			if !strings.Contains(page, "| `"+c.Path+"` |") {

@@ -8,8 +8,6 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/rollmill/rollmill/formats/foreign/foreigntest"
-	"github.com/rollmill/rollmill/stages/curate"
-	"github.com/rollmill/rollmill/stages/curate/rules"
 )
 
 // update rewrites the generated pages, and what the scripts expect.
@@ -18,7 +16,7 @@ var update = foreigntest.Update
 // TestDocs compares the pages under doc/, and the types of the Python module, with the flags.
 func TestDocs(t *testing.T) {
 	pages := app().Pages()
-	pages["columns.md"] = "<!-- Generated from package formats: `make docs` rewrites it. -->\n\n" + columnsPage(curate.Reasons(rules.All))
+	pages["columns.md"] = "<!-- Generated from package formats: `make docs` rewrites it. -->\n\n" + columnsPage()
 	pages["guides/tested.md"] = testedPage(t)
 	pages["../../python/src/rollmill/_run.pyi"] = app().PythonStub()
 	if *update {

@@ -41,8 +41,7 @@ func (r *runner) attempt(ctx context.Context, e formats.Example, j job) (t forma
 	session := r.recorder.Begin(limited, t.TrajectoryID, formats.GroupID(e.ID, o.AtEpoch()))
 	a.BaseURL, a.APIKey, a.Model, a.HTTP = session.BaseURL(), agentKey, o.Model, r.recorder.Client()
 	if o.SamplingSeed != nil {
-		seed := formats.Seed(*o.SamplingSeed, t.TrajectoryID)
-		a.Seed = &seed
+		a.Seed = new(formats.Seed(*o.SamplingSeed, t.TrajectoryID))
 	}
 	result, err := r.ask(session.Context(), a)
 	timedOut := errors.Is(context.Cause(session.Context()), errTimeout)

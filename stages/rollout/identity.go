@@ -30,8 +30,7 @@ func (o Options) spec(all tasks, extended *dataset.Dataset) (dataset.Spec, error
 	if err != nil {
 		return dataset.Spec{}, err
 	}
-	fresh := Options{}.defaults()
-	params := plugin.Identity(&o, &fresh)
+	params := plugin.Identity(&o, new(Options{}.defaults()))
 	maps.Copy(params, map[string]any{"run": o.Run, "epoch": o.AtEpoch(),
 		"agent": map[string]any{"kind": d.Kind, "params": d.Params}, "examples": examples})
 	if o.Plan == nil {

@@ -137,8 +137,7 @@ func (o Options) defaults() Options {
 		o.Extra = recorder.DefaultExtra
 	}
 	if o.MaxFailureRate == nil {
-		rate := 0.5
-		o.MaxFailureRate = &rate
+		o.MaxFailureRate = new(0.5)
 	}
 	o.ExamplesRef.Role = cmp.Or(o.ExamplesRef.Role, "examples")
 	o.Alternatives = cmp.Or(o.Alternatives, KeepAlternatives)

@@ -14,7 +14,8 @@ var textColumns = []string{"tool_sets", "messages.parent", "messages.role", "mes
 	"messages.finish_reason", "messages.call", "messages.branch", "calls.tools", "calls.target", "calls.function"}
 
 // answerColumns say what the parts of the last answer are.
-var answerColumns = []string{"messages.parent", "messages.content_parts", "messages.sampled", "messages.call", "calls.target"}
+var answerColumns = []string{"messages.parent", "messages.content_parts", "messages.sampled", "messages.call",
+	"calls.target"}
 
 // storedColumns are the rewards with which a trajectory came.
 var storedColumns = []string{"reward", "rewards"}

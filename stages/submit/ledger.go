@@ -9,6 +9,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"slices"
 	"time"
 
 	"github.com/rollmill/rollmill/formats"
@@ -180,12 +181,10 @@ func (l *ledger) last(ctx context.Context) (*attempt, error) {
 // remains reports whether an attempt without an intent has other records: one
 // that began, and whose intent was deleted. Without an answer it has.
 func (l *ledger) remains(ctx context.Context, n int) bool {
-	for _, record := range []string{"done", "sent", "job", "taken", "lease"} {
-		if _, err := fetch(ctx, l.store, l.path(n, record), maxReceipt); !missing(err) {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc([]string{"done", "sent", "job", "taken", "lease"}, func(record string) bool {
+		_, err := fetch(ctx, l.store, l.path(n, record), maxReceipt)
+		return !missing(err)
+	})
 }
 
 func (l *ledger) records(ctx context.Context, a *attempt) error {

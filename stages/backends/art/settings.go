@@ -16,10 +16,7 @@ var Kind = backends.Kind{
 	New: func() backends.TrainerSettings { return defaults() },
 }
 
-func defaults() *Config {
-	c := Config{}.WithDefaults()
-	return &c
-}
+func defaults() *Config { return new(Config{}.WithDefaults()) }
 
 // Declare declares the settings. Those for serving the model and for keeping
 // checkpoints do not change the outcome, and are not part of the identity.

@@ -13,10 +13,7 @@ var Kind = backends.Kind{
 	New: func() backends.TrainerSettings { return defaults() },
 }
 
-func defaults() *Config {
-	c := Config{Best: 1}.withDefaults()
-	return &c
-}
+func defaults() *Config { return new(Config{Best: 1}.withDefaults()) }
 
 // Declare declares the settings. Those that change the model which a job makes,
 // and its name, are part of the identity, except those that name the trainer. A

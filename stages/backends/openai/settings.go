@@ -11,10 +11,7 @@ var Kind = backends.Kind{
 	New: func() backends.TrainerSettings { return defaults() },
 }
 
-func defaults() *Config {
-	c := Config{Best: 1}.withDefaults()
-	return &c
-}
+func defaults() *Config { return new(Config{Best: 1}.withDefaults()) }
 
 // Declare declares the settings. Those that change the model which a job makes
 // are part of the identity, except the address, the base model and the method,

@@ -168,8 +168,7 @@ func (s *Session) seed(k int) *int64 {
 	if base == nil {
 		return nil
 	}
-	seed := formats.Seed(*base, s.id, "call", strconv.Itoa(k))
-	return &seed
+	return new(formats.Seed(*base, s.id, "call", strconv.Itoa(k)))
 }
 
 func (s *Session) toolSet(tools string) int32 {

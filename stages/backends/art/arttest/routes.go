@@ -59,11 +59,11 @@ func (s *Server) serve(w http.ResponseWriter, r *http.Request) {
 	case r.URL.Path == "/_train_model":
 		s.train(w, r, d, f)
 	default:
-		s.post(w, r, d, f)
+		s.post(w, r, f)
 	}
 }
 
-func (s *Server) post(w http.ResponseWriter, r *http.Request, d Dialect, f Faults) {
+func (s *Server) post(w http.ResponseWriter, r *http.Request, f Faults) {
 	body, err := io.ReadAll(r.Body)
 	if err != nil {
 		return

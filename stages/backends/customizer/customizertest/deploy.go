@@ -3,6 +3,7 @@ package customizertest
 import (
 	"encoding/json"
 	"fmt"
+	"maps"
 	"net/http"
 	"regexp"
 	"slices"
@@ -59,9 +60,7 @@ func (s *Server) makeDeployment(w http.ResponseWriter, r *http.Request) {
 func (d *deployment) show(status string) map[string]any {
 	out := map[string]any{"url": "", "deployed": status == "ready",
 		"status_details": map[string]any{"status": status, "description": "deployment " + status}, "models": []any{}}
-	for k, v := range d.body {
-		out[k] = v
-	}
+	maps.Copy(out, d.body)
 	return out
 }
 

@@ -10,6 +10,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"maps"
 	"net/http"
 	"net/http/httptest"
 	"slices"
@@ -173,9 +174,7 @@ func Value(v any) string {
 // Step is an intermediate step: its payload is JSON text within JSON.
 func Step(kind, id, parent, name, framework string, at float64, more map[string]any) string {
 	payload := map[string]any{"event_type": kind, "event_timestamp": at, "framework": framework, "name": name, "UUID": id}
-	for k, v := range more {
-		payload[k] = v
-	}
+	maps.Copy(payload, more)
 	inner, _ := json.Marshal(payload)
 	outer, _ := json.Marshal(map[string]any{"id": id, "parent_id": parent, "type": kind, "name": name,
 		"payload": string(inner)})
