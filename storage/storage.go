@@ -54,7 +54,7 @@ type Object struct {
 // publish, read, stat, open, range, list, delete. It is called with "published"
 // after an object became visible, so that a test can lose the response. Draft
 // and write have no key yet. It may be called from many goroutines. See
-// packages counting and faulty.
+// package counting.
 type Hook func(op, key string) error
 
 // Meter is called after an operation with the number of bytes that it

@@ -25,7 +25,7 @@ var unbounded = map[string]string{
 // only what tests send.
 func testDouble(dir string) bool {
 	base := filepath.Base(dir)
-	return strings.HasSuffix(base, "test") || base == "fakes3" || base == "conformance" || base == "faulty" ||
+	return strings.HasSuffix(base, "test") || base == "fakes3" || base == "conformance" ||
 		strings.HasPrefix(dir, "testdata") || strings.HasPrefix(dir, "cmd/tictactoe") || strings.HasPrefix(dir, "pipelines/sandbox")
 }
 

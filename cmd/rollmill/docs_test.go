@@ -18,7 +18,7 @@ func TestDocs(t *testing.T) {
 	pages := app().Pages()
 	pages["columns.md"] = "<!-- Generated from package formats: `make docs` rewrites it. -->\n\n" + columnsPage()
 	pages["guides/tested.md"] = testedPage(t)
-	pages["../../python/src/rollmill/_run.pyi"] = app().PythonStub()
+	pages["../../python/src/rollmill/_run.pyi"] = pythonStub(app())
 	if *update {
 		writePages(t, pages)
 	}

@@ -3,15 +3,16 @@ package dataset
 import (
 	"context"
 	"errors"
+	"math/rand/v2"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
 	"github.com/rollmill/rollmill/formats"
 	"github.com/rollmill/rollmill/storage"
 	"github.com/rollmill/rollmill/storage/fakes3"
-	"github.com/rollmill/rollmill/storage/faulty"
 )
 
 func specOf(generations int) Spec {
@@ -170,8 +171,17 @@ func TestLostAnswersLoseNothing(t *testing.T) {
 			places(t, func(t *testing.T, uri string) {
 				for seed := range int64(8) {
 					uri := sibling(uri, "-"+string(rune('a'+seed)))
-					faults := faulty.New(faulty.Options{Seed: seed, Rate: 0.3, Ops: []string{"published"}, Err: lost})
-					ctx := storage.Wrapping(context.Background(), faults.Wrap)
+					chance := rand.New(rand.NewPCG(uint64(seed), 0))
+					var mu sync.Mutex
+					lose := func(op, _ string) error {
+						mu.Lock()
+						defer mu.Unlock()
+						if op == "published" && chance.Float64() < 0.3 {
+							return lost
+						}
+						return nil
+					}
+					ctx := storage.Wrapping(context.Background(), func(b *storage.Bucket) *storage.Bucket { return b.WithHook(lose) })
 					spec := Spec{Stage: "score", Version: 1, Kind: formats.KindScores}
 					for range 40 {
 						if shardOnce(ctx, uri, spec, Options{Of: 1, partSize: 1}) == nil {

@@ -23,7 +23,6 @@ import (
 	"github.com/rollmill/rollmill/formats/redaction"
 	"github.com/rollmill/rollmill/formats/sequences"
 	"github.com/rollmill/rollmill/storage"
-	"github.com/rollmill/rollmill/storage/faulty"
 )
 
 func written[T any](t *testing.T, uri string, spec dataset.Spec, groups [][]T, first int64) *dataset.Dataset {
@@ -245,8 +244,15 @@ func TestFilesAreNotReplaced(t *testing.T) {
 func TestAFailureLeavesNoFile(t *testing.T) {
 	root := "mem://convert-failure"
 	d, _ := grouped(t, root)
-	faults := faulty.New(faulty.Options{Rate: 1, Ops: []string{"publish"}, Err: errors.New("no")})
-	_, err := Export(storage.Wrapping(t.Context(), faults.Wrap), ExportOptions{In: d.URI(), To: files(t, "rows", "csv"), Out: root + "/out"})
+	ctx := storage.Wrapping(t.Context(), func(b *storage.Bucket) *storage.Bucket {
+		return b.WithHook(func(op, _ string) error {
+			if op == "publish" {
+				return errors.New("no")
+			}
+			return nil
+		})
+	})
+	_, err := Export(ctx, ExportOptions{In: d.URI(), To: files(t, "rows", "csv"), Out: root + "/out"})
 	if err == nil {
 		t.Fatal("no error")
 	}

@@ -10,6 +10,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -20,7 +21,6 @@ import (
 	"github.com/rollmill/rollmill/storage"
 	"github.com/rollmill/rollmill/storage/counting"
 	"github.com/rollmill/rollmill/storage/fakes3"
-	"github.com/rollmill/rollmill/storage/faulty"
 )
 
 // stores runs a test in every kind of store.
@@ -319,9 +319,16 @@ func TestKilledAnywhere(t *testing.T) {
 		}
 		for after := 0; ; after += step {
 			o := prepare(at(fmt.Sprint("killed-", after)))
-			dead := faulty.New(faulty.Options{Rate: 1, After: after, Err: errors.New("killed")})
-			err := apply(storage.Wrapping(t.Context(), dead.Wrap), o)
-			if (err != nil) != (dead.Failed() > 0) {
+			var operations, failed atomic.Int64
+			dead := func(op, _ string) error {
+				if op == "published" || operations.Add(1) <= int64(after) {
+					return nil
+				}
+				failed.Add(1)
+				return errors.New("killed")
+			}
+			err := apply(storage.Wrapping(t.Context(), func(b *storage.Bucket) *storage.Bucket { return b.WithHook(dead) }), o)
+			if (err != nil) != (failed.Load() > 0) {
 				t.Fatalf("after %d operations: %v", after, err)
 			}
 			for _, key := range []string{"epoch-0/rollout", "epoch-0/score", "epoch-0/group", "epoch-1/rollout"} {
@@ -341,7 +348,7 @@ func TestKilledAnywhere(t *testing.T) {
 			if diff := cmp.Diff(want, keysUnder(t, o.Root)); diff != "" {
 				t.Fatalf("after %d operations:\n%s", after, diff)
 			}
-			if dead.Failed() == 0 {
+			if failed.Load() == 0 {
 				t.Logf("%d operations", after)
 				return
 			}

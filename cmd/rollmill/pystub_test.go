@@ -1,4 +1,4 @@
-package cli
+package main
 
 import (
 	"cmp"
@@ -6,18 +6,21 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/rollmill/rollmill/cmd/internal/cli"
 	"github.com/rollmill/rollmill/stages/plugin"
 )
 
-// PythonStub returns the types of the Python module's function run: an overload for each
+// pythonStub returns the types of the Python module's function run: an overload for each
 // command, with its flags and those of its subcommands.
-func (a *App) PythonStub() string {
+func pythonStub(a *cli.App) string {
 	b := strings.Builder{}
 	b.WriteString(stubHead)
 	for _, cmd := range a.Commands {
-		options := cmd.options()
-		for _, part := range cmd.Parts {
-			options = append(options, part.options()...)
+		var settings []*plugin.Setting
+		for _, c := range append([]cli.Command{cmd}, cmd.Parts...) {
+			if c.Settings != nil {
+				settings = append(settings, plugin.Declared(c.Settings())...)
+			}
 		}
 		fmt.Fprintf(&b, "\n@overload\ndef run(\n    command: Literal[%q],\n%s", cmd.Name, stubPlace)
 		seen := []string{"command", "env"} // flags of these names are given as words
@@ -27,8 +30,8 @@ func (a *App) PythonStub() string {
 			}
 			seen = append(seen, name)
 		}
-		for _, o := range append(options, globalOptions()...) {
-			add(pythonName(o.Name), cmp.Or(stubObjects[o.Name], pythonType(o.Setting)))
+		for _, s := range append(settings, a.Schema()[""]...) {
+			add(pythonName(s.Name), cmp.Or(stubObjects[s.Name], pythonType(s)))
 		}
 		for _, name := range stubFunctions[cmd.Name] {
 			add(name, stubObjects[strings.TrimSuffix(name, "s")])
