@@ -91,11 +91,21 @@ func (d *Draft) uploadAndLook(ctx context.Context, key, mark string) error {
 	return err
 }
 
-// A probe tests once whether a store creates exclusively.
+// A probe tests once whether a store has a property.
 type probe struct {
-	sync.Mutex
+	mu   sync.Mutex
 	done bool
 	yes  bool
+}
+
+func (p *probe) test(f func() (bool, error)) (yes bool, err error) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if !p.done {
+		p.yes, err = f()
+		p.done = err == nil
+	}
+	return p.yes, err
 }
 
 // probeKey is the object that is created twice to see whether the second
@@ -112,30 +122,18 @@ func (b *Bucket) Exclusive(ctx context.Context) (bool, error) {
 	if b.far == nil || b.far.exclusive {
 		return true, nil
 	}
-	p := &b.far.probe
-	p.Lock()
-	defer p.Unlock()
-	if p.done {
-		return p.yes, nil
-	}
-	for range 2 {
-		err := b.createProbe(ctx)
-		if p.yes = kindOf(err) == ErrExist; p.yes {
-			break
+	return b.far.probe.test(func() (bool, error) {
+		for range 2 {
+			err := b.put(ctx, probeKey, nil, func(d *Draft, ctx context.Context, key string) error {
+				return d.upload(ctx, key, true, "")
+			})
+			if kindOf(err) == ErrExist {
+				return true, nil
+			}
+			if err != nil {
+				return false, b.fail("create", probeKey, err)
+			}
 		}
-		if err != nil {
-			return false, b.fail("create", probeKey, err)
-		}
-	}
-	p.done = true
-	return p.yes, nil
-}
-
-func (b *Bucket) createProbe(ctx context.Context) error {
-	d, err := b.Draft(ctx)
-	if err != nil {
-		return err
-	}
-	defer d.Discard()
-	return d.upload(ctx, probeKey, true, "")
+		return false, nil
+	})
 }

@@ -248,15 +248,16 @@ func (b *Bucket) removeEmptyFolders(dir string) {
 // Create makes an object that must not exist yet, completely or not at all, or
 // returns ErrExist. Exactly one of any number of concurrent creators succeeds.
 func (b *Bucket) Create(ctx context.Context, key string, data []byte) error {
-	return b.put(ctx, key, data, true)
+	return b.put(ctx, key, data, (*Draft).Create)
 }
 
 // Write makes or replaces an object, completely or not at all.
 func (b *Bucket) Write(ctx context.Context, key string, data []byte) error {
-	return b.put(ctx, key, data, false)
+	return b.put(ctx, key, data, (*Draft).Replace)
 }
 
-func (b *Bucket) put(ctx context.Context, key string, data []byte, createOnly bool) error {
+// put ends a draft of the data.
+func (b *Bucket) put(ctx context.Context, key string, data []byte, end func(*Draft, context.Context, string) error) error {
 	if err := checkKey(key); err != nil {
 		return b.fail("create", "", err)
 	}
@@ -268,8 +269,5 @@ func (b *Bucket) put(ctx context.Context, key string, data []byte, createOnly bo
 	if _, err := d.Write(data); err != nil {
 		return err
 	}
-	if createOnly {
-		return d.Create(ctx, key)
-	}
-	return d.Replace(ctx, key)
+	return end(d, ctx, key)
 }

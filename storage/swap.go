@@ -47,15 +47,7 @@ func (b *Bucket) swapFile(ctx context.Context, key string, old, data []byte) err
 	if err := b.holds(ctx, key, old); err != nil {
 		return err
 	}
-	d, err := b.Draft(ctx)
-	if err != nil {
-		return err
-	}
-	defer d.Discard()
-	if _, err := d.Write(data); err != nil {
-		return err
-	}
-	return d.publishFile(key, false)
+	return b.put(ctx, key, data, func(d *Draft, _ context.Context, key string) error { return d.publishFile(key, false) })
 }
 
 // holds returns ErrChanged unless the object has exactly this content.
@@ -144,20 +136,16 @@ func (b *Bucket) replaces(ctx context.Context) error {
 	case !exclusive:
 		return ErrUnguarded
 	}
-	p := &b.far.versions
-	p.Lock()
-	defer p.Unlock()
-	if !p.done {
+	compares, err := b.far.versions.test(func() (bool, error) {
 		never := b.far.ifVersion(&blob.Attributes{ETag: `"00000000000000000000000000000000"`})
 		err := b.upload(ctx, probeKey, bytes.NewReader(nil), never)
-		refused := kindOf(err) == ErrExist || kindOf(err) == ErrNotExist
-		if err != nil && !refused {
-			return err
+		if kindOf(err) == ErrExist || kindOf(err) == ErrNotExist {
+			return true, nil
 		}
-		p.done, p.yes = true, refused
+		return false, err
+	})
+	if err == nil && !compares {
+		err = ErrUnguarded
 	}
-	if !p.yes {
-		return ErrUnguarded
-	}
-	return nil
+	return err
 }

@@ -61,15 +61,7 @@ func exclusiveAt(ctx context.Context, place string) (bool, error) {
 	if err != nil {
 		return false, err
 	}
-	for o, err := range b.List(ctx, "") {
-		if err != nil {
-			return false, err
-		}
-		if err := b.Delete(ctx, o.Key); err != nil {
-			return false, err
-		}
-	}
-	return yes, nil
+	return yes, conformance.Remove(ctx, b)
 }
 
 func printCase(s *cli.Session, r conformance.Result) {

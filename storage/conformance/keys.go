@@ -6,6 +6,8 @@ import (
 	"slices"
 	"strings"
 
+	"golang.org/x/sync/errgroup"
+
 	"github.com/rollmill/rollmill/storage"
 )
 
@@ -72,12 +74,10 @@ func keysOut(t T, b *storage.Bucket) {
 // thousand.
 func listing(t T, b *storage.Bucket) {
 	wantKeys(t, b, "")
-	all := []string{"a", "a-b", "a.b", "a/b", "a/b/c", "a0", "ab/c", "b", "é"}
-	all = slices.DeleteFunc(all, func(k string) bool { return k == "a" || k == "a/b" }) // a file cannot also be a folder
 	for _, k := range []string{"é", "b", "ab/c", "a0", "a/b/c", "a.b", "a-b"} {
 		must(t, b.Write(t.Context(), k, []byte(k)))
 	}
-	wantKeys(t, b, "", all...)
+	wantKeys(t, b, "", "a-b", "a.b", "a/b/c", "a0", "ab/c", "b", "é")
 	wantKeys(t, b, "a", "a-b", "a.b", "a/b/c", "a0", "ab/c")
 	wantKeys(t, b, "a/", "a/b/c")
 	wantLevel(t, b, "", "a-b", "a.b", "a/", "a0", "ab/", "b", "é")
@@ -99,15 +99,13 @@ func listing(t T, b *storage.Bucket) {
 		return // files are not listed by the page, and syncing each takes its time
 	}
 	many := make([]string, 1200)
-	must(t, errors.Join(race(24, func(part int) error {
-		for i := part; i < len(many); i += 24 {
-			many[i] = fmt.Sprintf("many/%04d", i)
-			if err := b.Write(t.Context(), many[i], nil); err != nil {
-				return err
-			}
-		}
-		return nil
-	})...))
+	var g errgroup.Group
+	g.SetLimit(24)
+	for i := range many {
+		many[i] = fmt.Sprintf("many/%04d", i)
+		g.Go(func() error { return b.Write(t.Context(), many[i], nil) })
+	}
+	must(t, g.Wait())
 	wantKeys(t, b, "many/", many...)
 }
 

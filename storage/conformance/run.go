@@ -9,6 +9,8 @@ import (
 	"sync"
 	"time"
 
+	"golang.org/x/sync/errgroup"
+
 	"github.com/rollmill/rollmill/storage"
 )
 
@@ -35,7 +37,7 @@ func Run(ctx context.Context, open func(folder string) (*storage.Bucket, error),
 			return err
 		}
 		report(Result{Case: c.Name, Pass: len(problems) == 0, Problems: problems, Took: time.Since(began)})
-		if err := remove(ctx, b); err != nil {
+		if err := Remove(ctx, b); err != nil {
 			return err
 		}
 	}
@@ -60,8 +62,8 @@ func (c Case) run(ctx context.Context, b *storage.Bucket) []string {
 	return t.problems
 }
 
-// remove deletes the objects that a case left.
-func remove(ctx context.Context, b *storage.Bucket) error {
+// Remove deletes the objects in a bucket.
+func Remove(ctx context.Context, b *storage.Bucket) error {
 	var left []string
 	for o, err := range b.List(ctx, "") {
 		if err != nil {
@@ -69,20 +71,12 @@ func remove(ctx context.Context, b *storage.Bucket) error {
 		}
 		left = append(left, o.Key)
 	}
-	const workers = 16
-	for _, err := range race(workers, func(part int) error {
-		for i := part; i < len(left); i += workers {
-			if err := b.Delete(ctx, left[i]); err != nil {
-				return err
-			}
-		}
-		return nil
-	}) {
-		if err != nil {
-			return err
-		}
+	g, ctx := errgroup.WithContext(ctx)
+	g.SetLimit(16)
+	for _, key := range left {
+		g.Go(func() error { return b.Delete(ctx, key) })
 	}
-	return nil
+	return g.Wait()
 }
 
 // recorder is a T that records failures.
