@@ -51,18 +51,15 @@ class Agent(Generic[P, T]):
     def serve(self) -> None:
         """Make the attempts on standard input until it ends: one, or many with --agent-workers."""
         _stdio.explain_to_person(f"agent {self.name}", f"rollmill rollout --examples FILE --agent 'command:python3 {sys.argv[0]}'")
-        function: Callable[..., Any] = self.function
-        loop = _loop() if self.is_async else None
+        wait = None
+        if self.is_async:
+            import asyncio  # here, since most agents do not need it
 
-        @functools.wraps(function)
-        def attempt(example: dict[str, Any]) -> Any:
-            environment(example)
-            value = function(example)
-            return loop.run_until_complete(value) if loop else value
-
-        serve(attempt, _stdio.take())
-        if loop:
-            loop.run_until_complete(loop.shutdown_asyncgens())
+            loop = asyncio.new_event_loop()
+            wait = loop.run_until_complete
+        serve(attempt(self.function, wait), _stdio.take())
+        if wait:
+            wait(loop.shutdown_asyncgens())
             loop.close()
 
 
@@ -74,15 +71,21 @@ def serve(function: Callable[..., Any], io: _stdio.Stdio) -> None:
         try:
             line = _stdio.encode({"trajectory_id": id, **result(function(example))}, allow_nan=False)
         except Exception as error:
-            line = _stdio.encode({"trajectory_id": id, "error": _stdio.failure(error, function), "traceback": _stdio.trace(error)})
+            line = _stdio.encode({"trajectory_id": id, **_stdio.failed(error, function)})
         io.answers.write(line)
         io.answers.flush()
 
 
-def _loop() -> Any:
-    import asyncio  # here, since most agents do not need it
+def attempt(function: Callable[..., Any], wait: Callable[[Any], Any] | None = None) -> Callable[..., Any]:
+    """A function that makes attempts with the model's address in the environment; wait waits for async ones."""
 
-    return asyncio.new_event_loop()
+    @functools.wraps(function)
+    def call(example: dict[str, Any]) -> Any:
+        environment(example)
+        value = function(example)
+        return wait(value) if wait else value
+
+    return call
 
 
 def environment(example: dict[str, Any]) -> None:

@@ -95,7 +95,7 @@ class Calls(contextlib.ExitStack):
     def _serve(self, made: Any, io: _stdio.Stdio) -> None:
         if isinstance(made, Agent):
             function = finished(made.function) if made.is_async else made.function
-            _agents.serve(function if made.concurrency > 1 else self._here(_attempt(function)), io)
+            _agents.serve(function if made.concurrency > 1 else self._here(_agents.attempt(function)), io)
         elif made.is_async:
             made.serve(io)
         else:
@@ -133,15 +133,6 @@ def _restore(environ: dict[str, str]) -> None:
     for name in os.environ.keys() - environ.keys():
         del os.environ[name]
     os.environ.update(environ)
-
-
-def _attempt(function: Callable[..., Any]) -> Callable[..., Any]:
-    @functools.wraps(function)
-    def call(example: Any) -> Any:
-        _agents.environment(example)
-        return function(example)
-
-    return call
 
 
 def setting(value: Any) -> str:

@@ -36,8 +36,8 @@ class Manifest(NamedTuple):
         return parts or []
 
 
-def read(place: Place, accepted: tuple[str, ...]) -> Manifest:
-    """Read and check the manifest at a place; accepted are the gates that may have refused it."""
+def read(place: Place, accepted: tuple[str, ...] | None) -> Manifest:
+    """Read and check the manifest at a place; accepted are the gates that may have refused it, None all."""
     try:
         data = place.read(NAME)
     except FileNotFoundError:
@@ -54,7 +54,7 @@ def read(place: Place, accepted: tuple[str, ...]) -> Manifest:
     if format not in ("rollmill-dataset/2", "rollmill-dataset/2.1") or schema.split(".")[0] != "2":
         raise DatasetError(f"{where} has the format {format} and the schema {schema}, which this version of rollmill does not know; upgrade it: pip install -U rollmill")
     for gate in whole.get("gates") or []:
-        if gate.get("refused") and gate.get("name") not in accepted:
+        if gate.get("refused") and accepted is not None and gate.get("name") not in accepted:
             raise DatasetError(f"{place.uri} was refused by the gate {gate['name']} ({gate.get('value')}); to read it nevertheless: accept_gates=[{gate['name']!r}]")
     import hashlib
 

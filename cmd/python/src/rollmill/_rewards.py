@@ -119,13 +119,9 @@ def _serve(function: Callable[[Any], Any], io: _stdio.Stdio) -> None:
             else:
                 said = _stdio.encode({"id": id, **fields(value)})
         except Exception as error:
-            said = _failed(id, error, function)
+            said = _stdio.encode({"id": id, "reward": None, **_stdio.failed(error, function)})
         answers.write(said)
         answers.flush()
-
-
-def _failed(id: str, error: Exception, function: Callable[..., Any]) -> bytes:
-    return _stdio.encode({"id": id, "reward": None, "error": _stdio.failure(error, function), "traceback": _stdio.trace(error)})
 
 
 async def _serve_async(function: Callable[[Any], Awaitable[Any]], io: _stdio.Stdio, concurrency: int) -> None:
@@ -140,7 +136,7 @@ async def _serve_async(function: Callable[[Any], Awaitable[Any]], io: _stdio.Std
         try:
             said = _stdio.encode({"id": id, **fields(await function(row))})
         except Exception as error:
-            said = _failed(id, error, function)
+            said = _stdio.encode({"id": id, "reward": None, **_stdio.failed(error, function)})
         finally:
             slots.release()
         io.answers.write(said)

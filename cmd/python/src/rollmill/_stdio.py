@@ -65,6 +65,11 @@ def failure(error: BaseException, function: Callable[..., Any]) -> str:
 shown: set[str] = set()
 
 
+def failed(error: BaseException, function: Callable[..., Any]) -> dict[str, str]:
+    """The fields of an answer that say why a call failed."""
+    return {"error": failure(error, function), "traceback": trace(error)}
+
+
 def reason(error: BaseException, function: Callable[..., Any]) -> str:
     return f"{describe(error)} ({_place(error, function)})"
 
