@@ -2,6 +2,7 @@ package main
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -19,10 +20,7 @@ type message struct {
 type model struct{ url, name, key string }
 
 func newModel(getenv func(string) string) (model, error) {
-	base := getenv("OPENAI_BASE_URL")
-	if base == "" {
-		base = getenv("OPENAI_API_BASE")
-	}
+	base := cmp.Or(getenv("OPENAI_BASE_URL"), getenv("OPENAI_API_BASE"))
 	name := getenv("OPENAI_MODEL")
 	if base == "" || name == "" {
 		return model{}, errors.New("OPENAI_BASE_URL and OPENAI_MODEL must say where the model is")

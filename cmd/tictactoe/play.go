@@ -39,7 +39,7 @@ func play(in io.Reader, out io.Writer, getenv func(string) string) error {
 		return err
 	}
 	return json.NewEncoder(out).Encode(result{
-		Metadata: map[string]any{"outcome": g.outcome, "moves": g.moves, "board": string(asBytes(g.board))},
+		Metadata: map[string]any{"outcome": g.outcome, "moves": g.moves, "board": fmt.Sprintf("%s", g.board[:])},
 		Stop:     "done",
 	})
 }
@@ -87,12 +87,4 @@ func (g *game) ending() string {
 	default:
 		return "drawn"
 	}
-}
-
-func asBytes(b Board) []byte {
-	text := make([]byte, len(b))
-	for i, m := range b {
-		text[i] = byte(m)
-	}
-	return text
 }

@@ -40,16 +40,11 @@ func (j *Judge) Value(b Board, me Mark) float64 {
 
 // expect returns the expected result if the opponent moves at random and I move as
 // well as possible.
-func (j *Judge) expect(n node) float64 {
+func (j *Judge) expect(n node) (v float64) {
 	if v, ok := j.chance[n]; ok {
 		return v
 	}
-	v := j.search(n)
-	j.chance[n] = v
-	return v
-}
-
-func (j *Judge) search(n node) float64 {
+	defer func() { j.chance[n] = v }()
 	switch {
 	case n.board.Won(n.me):
 		return 1
@@ -72,16 +67,11 @@ func (j *Judge) search(n node) float64 {
 }
 
 // mustWin reports whether I can win against every reply.
-func (j *Judge) mustWin(n node) bool {
+func (j *Judge) mustWin(n node) (wins bool) {
 	if w, ok := j.forced[n]; ok {
 		return w
 	}
-	w := j.searchWin(n)
-	j.forced[n] = w
-	return w
-}
-
-func (j *Judge) searchWin(n node) bool {
+	defer func() { j.forced[n] = wins }()
 	if n.board.Over() {
 		return n.board.Won(n.me)
 	}

@@ -13,6 +13,7 @@ import (
 	"github.com/rollmill/rollmill/formats/foreign/exporters"
 	"github.com/rollmill/rollmill/formats/redaction"
 	"github.com/rollmill/rollmill/formats/sequences"
+	"github.com/rollmill/rollmill/stages"
 )
 
 // ExportOptions say what to export, and where to.
@@ -111,9 +112,9 @@ func (e *export) weights(ctx context.Context) (*sequences.Weights, error) {
 	}
 	for _, f := range e.To {
 		if f.Format.Loss == "" {
-			return nil, usage{"leave out --row-weight, or the format",
-				"format " + f.Name + " has no weights: its rows are not sequences of tokens, or its trainer computes " +
-					"advantages from rewards"}
+			return nil, stages.Errorf(stages.KindUsage, "leave out --row-weight, or the format",
+				"format %s has no weights: its rows are not sequences of tokens, or its trainer computes advantages from "+
+					"rewards", f.Name)
 		}
 	}
 	w, memory := &sequences.Weights{Per: e.Per}, new(sequences.Memory)
@@ -231,7 +232,7 @@ func (e *export) end() error {
 		if err := w.End(); err != nil {
 			return err
 		}
-		if kept := e.report.Rows - e.filtered(); kept > 0 && w.Rows == 0 {
+		if kept := e.report.Rows - sum(e.report.Filtered); kept > 0 && w.Rows == 0 {
 			return formats.Invalid(e.report.In, "leave the format out, or change what group and curate give", nil,
 				"%s would have no row: %s", w.Name, w.Skipped)
 		}
@@ -242,11 +243,4 @@ func (e *export) end() error {
 		e.report.Files = append(e.report.Files, Written{Format: w.File.Name, Entry: w.Entry, Dropped: e.losses[w.File.Name]})
 	}
 	return nil
-}
-
-func (e *export) filtered() (n int64) {
-	for _, rows := range e.report.Filtered {
-		n += rows
-	}
-	return n
 }

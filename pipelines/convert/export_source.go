@@ -9,6 +9,7 @@ import (
 	"github.com/rollmill/rollmill/formats/dataset/joined"
 	"github.com/rollmill/rollmill/formats/expression"
 	"github.com/rollmill/rollmill/formats/foreign/exporters"
+	"github.com/rollmill/rollmill/stages"
 )
 
 // source is what is exported.
@@ -32,8 +33,8 @@ func (s source) tables(ctx context.Context, files []exporters.File, keep *expres
 			continue
 		}
 		if keep.Active() {
-			return out, usage{"export a dataset that curate filtered",
-				"--where and --status choose trajectories, and these formats are made from table " + name}
+			return out, stages.Errorf(stages.KindUsage, "export a dataset that curate filtered",
+				"--where and --status choose trajectories, and these formats are made from table %s", name)
 		}
 		switch name {
 		case formats.TablePairs:

@@ -9,15 +9,9 @@ import (
 	"strings"
 
 	"github.com/rollmill/rollmill/formats/foreign/exporters"
+	"github.com/rollmill/rollmill/stages"
 	"github.com/rollmill/rollmill/storage"
 )
-
-// usage is the error of options that do not go together.
-type usage struct{ hint, what string }
-
-func (u usage) Error() string { return u.what }
-func (u usage) Hint() string  { return u.hint }
-func (usage) Misused() bool   { return true }
 
 // target is where the files are written.
 type target struct {
@@ -35,12 +29,12 @@ func newTarget(ctx context.Context, o *ExportOptions) (*target, error) {
 	t := &target{ctx: ctx, stdout: o.Stdout, overwrite: o.Overwrite, keys: map[string]string{},
 		drafts: map[string]*storage.Draft{}}
 	if len(o.To) == 0 {
-		return nil, usage{"name one with --to FORMAT", "no format"}
+		return nil, stages.Errorf(stages.KindUsage, "name one with --to FORMAT", "no format")
 	}
 	if o.Out == "-" {
 		if len(o.To) > 1 || !o.To[0].Extension.Streams() {
-			return nil, usage{"write it to a file or a folder",
-				"standard output takes one format, in lines or as a stream, and not " + o.To[0].File}
+			return nil, stages.Errorf(stages.KindUsage, "write it to a file or a folder",
+				"standard output takes one format, in lines or as a stream, and not %s", o.To[0].File)
 		}
 		return t, nil
 	}
@@ -100,16 +94,16 @@ func named(f exporters.File, name string) (exporters.File, error) {
 		have = append(have, string(x.Extension))
 	}
 	if slices.Contains([]exporters.Extension{exporters.Parquet, exporters.JSONL, ".json", ".csv", ".arrow"}, ext) {
-		return f, usage{"name the file *" + strings.Join(have, " or *"),
-			"the format " + f.Name + " has no form for " + string(ext)}
+		return f, stages.Errorf(stages.KindUsage, "name the file *"+strings.Join(have, " or *"),
+			"the format %s has no form for %s", f.Name, ext)
 	}
 	return f, nil
 }
 
 // free refuses a key that is taken, and a folder that is not empty.
 func (t *target) free(ctx context.Context, key string) error {
-	taken := usage{"name another place, or pass --overwrite",
-		"there is already something at " + storage.Join(t.bucket.URI(), key)}
+	taken := stages.Errorf(stages.KindUsage, "name another place, or pass --overwrite",
+		"there is already something at %s", storage.Join(t.bucket.URI(), key))
 	if key != "" && !strings.HasSuffix(key, "/") {
 		_, err := t.bucket.Stat(ctx, key)
 		if errors.Is(err, storage.ErrNotExist) {
@@ -143,15 +137,10 @@ func (t *target) begin(name string) (io.Writer, error) {
 
 // put writes a document of a folder.
 func (t *target) put(folder, name string, data []byte) error {
-	d, err := t.bucket.Draft(t.ctx)
-	if err != nil {
-		return err
+	if t.overwrite {
+		return t.bucket.Write(t.ctx, t.keys[folder]+name, data)
 	}
-	defer d.Discard()
-	if _, err := d.Write(data); err != nil {
-		return err
-	}
-	return t.name(t.ctx, d, t.keys[folder]+name)
+	return t.bucket.Create(t.ctx, t.keys[folder]+name, data)
 }
 
 func (t *target) name(ctx context.Context, d *storage.Draft, key string) error {

@@ -22,6 +22,7 @@ import (
 	"github.com/rollmill/rollmill/formats/random"
 	"github.com/rollmill/rollmill/formats/redaction"
 	"github.com/rollmill/rollmill/formats/sequences"
+	"github.com/rollmill/rollmill/stages"
 	"github.com/rollmill/rollmill/storage"
 )
 
@@ -228,8 +229,8 @@ func TestFilesAreNotReplaced(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		var misused interface{ Misused() bool }
-		if _, err := Export(t.Context(), o); !errors.As(err, &misused) {
+		var misused *stages.Error
+		if _, err := Export(t.Context(), o); !errors.As(err, &misused) || misused.Kind != stages.KindUsage {
 			t.Errorf("again: %v", err)
 		}
 		o.Overwrite = true

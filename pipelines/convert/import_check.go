@@ -195,12 +195,12 @@ func (c *check) count(facts map[string]float64) {
 	if c.o.Out.Shard.Of().Index == 0 {
 		facts[factRecords], facts[factRefused] = float64(c.records), float64(c.refused)
 	}
-	facts[factLosses], facts[factRedactions] = sum(c.losses), float64(c.redacted.Total())
+	facts[factLosses], facts[factRedactions] = float64(sum(c.losses)), float64(c.redacted.Total())
 }
 
-func sum(counts map[string]int64) (total float64) {
-	for n := range maps.Values(counts) {
-		total += float64(n)
+func sum(counts map[string]int64) (total int64) {
+	for _, n := range counts {
+		total += n
 	}
 	return total
 }

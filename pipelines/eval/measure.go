@@ -4,8 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
-	"fmt"
-	"io"
+	"iter"
 	"maps"
 	"slices"
 	"strings"
@@ -88,14 +87,14 @@ type bare struct {
 // read groups trajectories by example and epoch, and collects the models that
 // answered.
 func read(ctx context.Context, d, base *dataset.Dataset, o MeasureOptions) ([]*example, []string, error) {
-	nextLight, closing, err := lights(ctx, base, len(o.Slices) > 0)
-	if err != nil {
-		return nil, nil, err
+	nextLight, stop := lights(ctx, base, func(b *bare) light { return light{Model: b.Model} })
+	if len(o.Slices) > 0 {
+		nextLight, stop = lights(ctx, base, func(l *light) light { return *l })
 	}
-	defer closing()
+	defer stop()
 	var out []*example
 	models := map[string]bool{}
-	err = dataset.Groups(ctx, d, "", d.All(), func(s *formats.Score) string {
+	err := dataset.Groups(ctx, d, "", d.All(), func(s *formats.Score) string {
 		return formats.GroupID(s.ExampleID, int(s.Epoch))
 	}, func(first int64, rows []formats.Score) error {
 		e := &example{named: map[string][]*float64{}}
@@ -140,42 +139,26 @@ func clone(v *float64) *float64 {
 	return &n
 }
 
-// lights returns a function that reads the base row by row: its model and, if
-// wanted, the example.
-func lights(ctx context.Context, base *dataset.Dataset, examples bool) (next func() (light, error), closing func() error,
-	err error) {
-	if examples {
-		r, err := dataset.NewReader[light](ctx, base, "", base.All())
+// lights returns a function that reads the base row by row, as much of it as T has.
+func lights[T any](ctx context.Context, base *dataset.Dataset, of func(*T) light) (next func() (light, error), stop func()) {
+	pull, stop := iter.Pull2(func(yield func(*T, error) bool) {
+		r, err := dataset.NewReader[T](ctx, base, "", base.All())
 		if err != nil {
-			return nil, nil, err
+			yield(nil, err)
+			return
 		}
-		return one(r), r.Close, nil
-	}
-	r, err := dataset.NewReader[bare](ctx, base, "", base.All())
-	if err != nil {
-		return nil, nil, err
-	}
-	read := one(r)
-	return func() (light, error) { b, err := read(); return light{Model: b.Model}, err }, r.Close, nil
-}
-
-func one[T any](r *dataset.Reader[T]) func() (T, error) {
-	buffer := make([]T, 64)
-	at, have := 0, 0
-	return func() (T, error) {
-		if at == have {
-			n, err := r.Read(buffer)
-			if at, have = 0, n; n == 0 {
-				var none T
-				if errors.Is(err, io.EOF) {
-					err = fmt.Errorf("the trajectories end before their scores do")
-				}
-				return none, err
-			}
+		r.Each(64)(yield)
+	})
+	return func() (light, error) {
+		row, err, more := pull()
+		if err == nil && !more {
+			err = errors.New("the trajectories end before their scores do")
 		}
-		at++
-		return buffer[at-1], nil
-	}
+		if err != nil {
+			return light{}, err
+		}
+		return of(row), nil
+	}, stop
 }
 
 // named returns the figures of each named reward. It returns nil for a single

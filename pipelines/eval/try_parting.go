@@ -40,17 +40,13 @@ func (r *TryResult) part(ctx context.Context, uri string, order []Attempt) error
 func partingOf(a, b *formats.Trajectory) *Parting {
 	p := &Parting{ExampleID: a.ExampleID, Generations: [2]int32{a.Generation, b.Generation}, Rewards: [2]*float64{a.Reward, b.Reward}}
 	one, two := said(a), said(b)
-	for p.Message < max(len(one), len(two)) {
-		for i, texts := range [][]string{one, two} {
-			p.Texts[i] = ""
-			if p.Message < len(texts) {
-				p.Texts[i] = texts[p.Message]
-			}
-		}
-		if p.Texts[0] != p.Texts[1] {
+	n := max(len(one), len(two))
+	one, two = append(one, make([]string, n-len(one))...), append(two, make([]string, n-len(two))...)
+	for i := range n {
+		if one[i] != two[i] {
+			p.Message, p.Texts = i, [2]string{one[i], two[i]}
 			return p
 		}
-		p.Message++
 	}
 	return nil
 }
@@ -75,7 +71,7 @@ func (p *Parting) write(w io.Writer) {
 		if text == "" {
 			text = "had ended"
 		}
-		fmt.Fprintf(w, "    attempt %d, reward %s: %s\n", p.Generations[i], tryNumber(p.Rewards[i]),
+		fmt.Fprintf(w, "    attempt %d, reward %s: %s\n", p.Generations[i], number(p.Rewards[i]),
 			cut(inspect.Line(strings.TrimSpace(text)), 120))
 	}
 }

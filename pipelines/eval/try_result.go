@@ -3,6 +3,7 @@ package eval
 import (
 	"cmp"
 	"context"
+	"math"
 	"slices"
 	"strings"
 
@@ -145,17 +146,13 @@ func (r *TryResult) add(t *formats.Trajectory, prices rollout.Budget) {
 // and one without a reward is worse than all that have one.
 func (r *TryResult) converse(ctx context.Context, uri string) (err error) {
 	order := slices.Clone(r.Attempts)
-	slices.SortStableFunc(order, func(a, b Attempt) int {
-		switch {
-		case a.Reward == nil && b.Reward == nil:
-			return 0
-		case a.Reward == nil || b.Reward != nil && *a.Reward < *b.Reward:
-			return 1
-		case b.Reward == nil || *a.Reward > *b.Reward:
-			return -1
+	reward := func(a Attempt) float64 {
+		if a.Reward == nil {
+			return math.Inf(-1)
 		}
-		return 0
-	})
+		return *a.Reward
+	}
+	slices.SortStableFunc(order, func(a, b Attempt) int { return cmp.Compare(reward(b), reward(a)) })
 	if len(order) == 0 {
 		return nil
 	}

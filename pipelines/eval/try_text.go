@@ -53,11 +53,11 @@ func (r *TryResult) writeAttempts(w io.Writer) {
 			state = a.FailureClass
 		}
 		if a.Cost != nil {
-			cost = "\t" + tryNumber(a.Cost)
+			cost = "\t" + number(a.Cost)
 		}
 		fmt.Fprintf(out, "%d\t%s\t%s (%s)\t%s\t%s\t%d + %d\t%d\t%.1f%s\t%s\n", a.Generation,
 			cut(inspect.Line(a.ExampleID), 16), a.Status, state,
-			tryNumber(a.Reward), tryNumber(a.Advantage), a.PromptTokens, a.CompletionTokens, a.Turns, a.Seconds, cost,
+			number(a.Reward), number(a.Advantage), a.PromptTokens, a.CompletionTokens, a.Turns, a.Seconds, cost,
 			a.components())
 	}
 	out.Flush()
@@ -70,7 +70,7 @@ func (a *Attempt) components() string {
 		return ""
 	}
 	for _, c := range a.Rewards {
-		text := inspect.Line(c.Name) + " " + tryNumber(c.Value)
+		text := inspect.Line(c.Name) + " " + number(c.Value)
 		if c.Weight != 1 {
 			text += fmt.Sprintf(" * %.4g", c.Weight)
 		}
@@ -85,7 +85,7 @@ func (a *Attempt) components() string {
 func (r *TryResult) writeGroups(w io.Writer) {
 	for _, g := range r.Groups {
 		fmt.Fprintf(w, "\ngroup %s: %d of %s with a reward, mean %s, std %s", cut(inspect.Line(g.GroupID), 24), g.Valid,
-			plural.Of(g.Count, "attempt"), tryNumber(g.Mean), tryNumber(g.Std))
+			plural.Of(g.Count, "attempt"), number(g.Mean), number(g.Std))
 		switch {
 		case g.Flat:
 			fmt.Fprint(w, "; flat: all rewards are equal, so it teaches nothing (more attempts, a higher temperature or a "+
@@ -168,7 +168,7 @@ func writeConversation(w io.Writer, which string, c *inspect.Conversation, lines
 		return nil
 	}
 	fmt.Fprintf(w, "\n%s: attempt %d at %s, reward %s\n", which, t.Generation, cut(inspect.Line(t.ExampleID), 32),
-		tryNumber(t.Reward))
+		number(t.Reward))
 	_, messages, _ := strings.Cut(b.String(), "\n\n")
 	all := strings.Split(strings.TrimRight(messages, "\n"), "\n")
 	for _, line := range all[:min(lines, len(all))] {
@@ -191,11 +191,4 @@ func cut(text string, n int) string {
 		return string(runes[:n-1]) + "…"
 	}
 	return text
-}
-
-func tryNumber(v *float64) string {
-	if v == nil {
-		return "null"
-	}
-	return fmt.Sprintf("%.4g", *v)
 }

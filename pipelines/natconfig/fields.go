@@ -4,7 +4,7 @@ package natconfig
 // others, the line has no key, and the file of its section converts it.
 
 // top is the file (nat.data_models.config.Config).
-var top = []field{
+var top = append([]field{
 	{name: "finetuning", shape: mapping},
 	{name: "trajectory_builders", shape: mapping},
 	{name: "trainer_adapters", shape: mapping},
@@ -12,25 +12,18 @@ var top = []field{
 	{name: "eval", shape: mapping},
 	{name: "base", shape: word, kind: Changed,
 		note: "NAT merges this file below; the converter reads one file, so merge them first"},
-	{name: "llms", shape: mapping},
-	{name: "workflow", shape: mapping},
-	{name: "general", shape: mapping},
-	{name: "functions", shape: mapping},
-	{name: "function_groups", shape: mapping},
-	{name: "middleware", shape: mapping},
-	{name: "embedders", shape: mapping},
-	{name: "memory", shape: mapping},
-	{name: "object_stores", shape: mapping},
-	{name: "optimizer", shape: mapping},
-	{name: "retrievers", shape: mapping},
-	{name: "ttc_strategies", shape: mapping},
-	{name: "authentication", shape: mapping},
-}
+}, stays...)
 
 // stays are the sections that only the workflow's server reads.
-var stays = []string{"llms", "workflow", "general", "functions", "function_groups", "middleware", "embedders", "memory",
-	"object_stores",
-	"optimizer", "retrievers", "ttc_strategies", "authentication"}
+var stays = mappings("llms", "workflow", "general", "functions", "function_groups", "middleware", "embedders", "memory",
+	"object_stores", "optimizer", "retrievers", "ttc_strategies", "authentication")
+
+func mappings(names ...string) (out []field) {
+	for _, name := range names {
+		out = append(out, field{name: name, shape: mapping})
+	}
+	return out
+}
 
 // finetuningFields are those of FinetuneConfig.
 var finetuningFields = []field{

@@ -45,9 +45,9 @@ func (c *converter) file(root *yaml.Node) error {
 // stays notes the sections that the workflow's server reads.
 func (c *converter) stays(b block) {
 	var names []string
-	for _, name := range stays {
-		if b.at[name] != nil {
-			names = append(names, name)
+	for _, f := range stays {
+		if b.at[f.name] != nil {
+			names = append(names, f.name)
 		}
 	}
 	if names != nil {

@@ -28,8 +28,8 @@ func (c *converter) eval(n *yaml.Node, reward string) error {
 	return c.evaluators(b.at["evaluators"], reward)
 }
 
-// formats maps NAT's types of datasets to formats and extensions.
-var formats = map[string]string{"json": "json", "jsonl": "jsonl", "csv": "csv", "parquet": "parquet"}
+// formats are the types of datasets of NAT that rollmill reads, by the same names.
+var formats = []string{"json", "jsonl", "csv", "parquet"}
 
 // dataset converts the task file.
 func (c *converter) dataset(n *yaml.Node) error {
@@ -43,10 +43,9 @@ func (c *converter) dataset(n *yaml.Node) error {
 		return nil
 	}
 	kind := b.text("_type", "")
-	format, known := formats[kind]
-	switch file := b.text("file_path", ""); {
-	case known && strings.TrimPrefix(path.Ext(file), ".") != format:
-		c.put("rollout.examples-format", text(format))
+	switch known := slices.Contains(formats, kind); {
+	case known && path.Ext(b.text("file_path", "")) != "."+kind:
+		c.put("rollout.examples-format", text(kind))
 	case !known && !isReference(kind):
 		c.note(at+"._type", b.at["_type"], Dropped, "rollout.examples",
 			fmt.Sprintf("rollmill reads no %q files: convert the file to json, jsonl, csv or parquet", kind))
@@ -73,14 +72,15 @@ func (c *converter) filter(path string, n *yaml.Node, to string) error {
 	}
 	var out []*yaml.Node
 	for _, p := range columns {
+		wrong := func(n *yaml.Node) error {
+			return c.refuse(n, hints[words], "%s.field.%s must be a list of values, not %s", path, plain(p.key.Value), found(n))
+		}
 		if p.value.Kind != yaml.SequenceNode {
-			return c.refuse(p.value, hints[words], "%s.field.%s must be a list of values, not %s", path, plain(p.key.Value),
-				found(p.value))
+			return wrong(p.value)
 		}
 		for _, v := range p.value.Content {
 			if v = resolve(v); v.Kind != yaml.ScalarNode {
-				return c.refuse(v, hints[words], "%s.field.%s must be a list of values, not %s", path,
-					plain(p.key.Value), found(v))
+				return wrong(v)
 			}
 			out = append(out, text(p.key.Value+"="+v.Value))
 		}

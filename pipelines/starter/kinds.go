@@ -1,8 +1,6 @@
 package starter
 
-import (
-	"slices"
-)
+import "slices"
 
 // kind is what an agent may be written in.
 type kind struct {

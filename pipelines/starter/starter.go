@@ -46,9 +46,6 @@ const (
 	files = "files"
 )
 
-// Trainers are all trainers.
-var Trainers = []string{Sandbox, art, files}
-
 // TrainersOf returns the trainers that fit an engine, the default first: the
 // sandbox trains only its own policy, and answers as no other.
 func TrainersOf(engine string) []string {
@@ -122,12 +119,12 @@ type file struct {
 
 // files returns the files for the choices.
 func (c Choices) files() ([]file, error) {
-	sources := []struct{ from, to string }{{"rollmill.yaml", "rollmill.yaml"}, {"Makefile", "Makefile"}}
+	sources := []string{"rollmill.yaml", "Makefile"} // in templates
 	if c.Tasks == nil {
-		sources = append(sources, struct{ from, to string }{"examples.jsonl", "examples.jsonl"})
+		sources = append(sources, "examples.jsonl")
 	}
 	if c.Kind().Reward == pythonReward {
-		sources = append(sources, struct{ from, to string }{"reward.py", "reward.py"})
+		sources = append(sources, "reward.py")
 	}
 	programs, err := templates.ReadDir(path.Join("templates", c.Agent))
 	if err != nil && !errors.Is(err, fs.ErrNotExist) { // a prompt has no program
@@ -137,18 +134,18 @@ func (c Choices) files() ([]file, error) {
 		if p.Name() == "reward.sh" && c.Tasks != nil { // it knows the tasks of arithmetic alone
 			continue
 		}
-		sources = append(sources, struct{ from, to string }{c.Agent + "/" + p.Name(), p.Name()})
+		sources = append(sources, c.Agent+"/"+p.Name())
 	}
 	var out []file
 	for _, s := range sources {
-		data, err := templates.ReadFile("templates/" + s.from)
-		if err == nil && !strings.Contains(s.from, "/") {
-			data, err = c.filled(s.from, string(data))
+		data, err := templates.ReadFile("templates/" + s)
+		if err == nil && !strings.Contains(s, "/") {
+			data, err = c.filled(s, string(data))
 		}
 		if err != nil {
-			return nil, fmt.Errorf("%s: %w", s.from, err)
+			return nil, fmt.Errorf("%s: %w", s, err)
 		}
-		out = append(out, file{s.to, data})
+		out = append(out, file{path.Base(s), data})
 	}
 	return out, nil
 }

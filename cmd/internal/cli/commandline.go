@@ -102,8 +102,7 @@ func (l *commandLine) run(ctx context.Context, cmd Command, args []string, setti
 	}
 	err = errors.Join(cmd.do(ctx, session, settings), session.close())
 	l.board.close()
-	session.monitors.End(monitors.End{Place: session.Place, Command: cmd.Name, ExitCode: exitCode(ctx, err), Begun: begun,
-		At: time.Now()})
+	session.monitors.End(monitors.End{Place: session.Place, ExitCode: exitCode(ctx, err), Begun: begun, At: time.Now()})
 	if n := l.secrets.Replaced(); n > 0 {
 		l.Logger().Warn("secrets were redacted from what this command wrote: keys in the paths of URLs, or what a program "+
 			"or service repeats", "values", n)

@@ -91,8 +91,7 @@ type Figures struct {
 
 // End is how a command ended.
 type End struct {
-	stages.Place // as far as the command line says
-	Command      string
+	stages.Place     // as far as the command line says
 	ExitCode     int // 0 also when the work was done before
 	Begun, At    time.Time
 }
