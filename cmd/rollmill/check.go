@@ -6,7 +6,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"io/fs"
 	"strings"
 
@@ -96,22 +95,15 @@ func runCheck(ctx context.Context, s *cli.Session, c *checkSettings) error {
 		return err
 	}
 	results, err := check(ctx, probes(o))
-	return errors.Join(s.Print(map[string][]probeResult{"checks": results}, func(w io.Writer) error {
-		return writeChecks(w, results)
-	}), err)
-}
-
-func writeChecks(w io.Writer, results []probeResult) error {
+	var b strings.Builder
 	for _, r := range results {
 		state, text := "ok", r.Found
 		if !r.OK {
 			state, text = "failed", r.Error
 		}
-		if _, err := fmt.Fprintf(w, "%-6s  %-8s %s\n", state, r.Check, text); err != nil {
-			return err
-		}
+		fmt.Fprintf(&b, "%-6s  %-8s %s\n", state, r.Check, text)
 	}
-	return nil
+	return errors.Join(s.PrintText(map[string][]probeResult{"checks": results}, b.String()), err)
 }
 
 // check runs every probe and returns the first failure as its error.

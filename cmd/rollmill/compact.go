@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"strings"
 
 	"github.com/rollmill/rollmill/cmd/internal/cli"
 	"github.com/rollmill/rollmill/formats/dataset"
@@ -66,7 +67,7 @@ func runCompact(ctx context.Context, s *cli.Session, o *compactSettings) error {
 		return err
 	}
 	if o.DryRun {
-		return s.Print(done, done.WriteText)
+		return s.Result(strings.Join(done.Lines(), "\n"), done)
 	}
 	for _, line := range done.Lines() {
 		s.Say("compact: %s", line)

@@ -65,10 +65,7 @@ func runImportNATConfig(_ context.Context, s *cli.Session, c *natConfigSettings)
 	}
 	result := map[string]any{"config": string(out), "notes": notes}
 	if c.Out == "" {
-		return s.Print(result, func(w io.Writer) error {
-			_, err := w.Write(out)
-			return err
-		})
+		return s.PrintText(result, string(out))
 	}
 	if err := c.write(out); err != nil {
 		return err

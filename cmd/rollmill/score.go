@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 
 	"github.com/rollmill/rollmill/cmd/internal/cli"
 	"github.com/rollmill/rollmill/formats/dataset"
@@ -159,8 +158,5 @@ func (c *scoreSettings) scoreEpochs(ctx context.Context, s *cli.Session) error {
 	if failed != nil {
 		err = fmt.Errorf("%d of %s scored:\n%w", len(done), plural.Of(len(epochs), "epoch"), errors.Join(failed...))
 	}
-	return errors.Join(s.Print(map[string]any{"epochs": done}, func(w io.Writer) error {
-		_, err := io.WriteString(w, uris)
-		return err
-	}), err)
+	return errors.Join(s.PrintText(map[string]any{"epochs": done}, uris), err)
 }

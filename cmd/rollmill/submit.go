@@ -4,7 +4,6 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
-	"io"
 	"strings"
 
 	"github.com/rollmill/rollmill/cmd/internal/cli"
@@ -184,7 +183,7 @@ func runSubmit(ctx context.Context, s *cli.Session, c *submitSettings) error {
 	}
 	if o.DryRun && err == nil { // nothing was written, so text has no result
 		s.Say("%s", summary(r.Report))
-		return s.Print(r, func(io.Writer) error { return nil })
+		return s.PrintText(r, "")
 	}
 	return finishStage(s, r.Report, r, err)
 }

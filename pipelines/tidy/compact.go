@@ -3,8 +3,6 @@ package tidy
 import (
 	"context"
 	"fmt"
-	"io"
-	"strings"
 
 	"github.com/rollmill/rollmill/formats"
 	"github.com/rollmill/rollmill/formats/dataset"
@@ -101,10 +99,4 @@ func (o *Outcome) Lines() (lines []string) {
 	}
 	return append(lines, "the old parts stay for those who read them; `rollmill prune --apply` removes them after "+
 		"its --grace")
-}
-
-// WriteText writes Lines.
-func (o *Outcome) WriteText(w io.Writer) error {
-	_, err := fmt.Fprintln(w, strings.Join(o.Lines(), "\n"))
-	return err
 }

@@ -3,7 +3,6 @@ package cli
 import (
 	"context"
 	"fmt"
-	"io"
 	"slices"
 	"strings"
 
@@ -31,19 +30,16 @@ func (c *completionSettings) Declare(d *plugin.Declarer) {
 }
 
 func runCompletion(_ context.Context, s *Session, c *completionSettings) error {
-	shell := c.Shell
 	script := s.app.bashCompletion()
-	switch shell {
+	switch c.Shell {
 	case "bash":
 	case "zsh":
 		script = "autoload -U +X bashcompinit && bashcompinit\n" + script
 	default:
-		return Usagef("run `rollmill completion bash` or `rollmill completion zsh`", "no completion for the shell %q", shell)
+		return Usagef("run `rollmill completion bash` or `rollmill completion zsh`", "no completion for the shell %q",
+			c.Shell)
 	}
-	return s.Print(map[string]string{"shell": shell, "script": script}, func(w io.Writer) error {
-		_, err := io.WriteString(w, script)
-		return err
-	})
+	return s.PrintText(map[string]string{"shell": c.Shell, "script": script}, script)
 }
 
 // bashCompletion returns a script that completes commands, flags, the values of

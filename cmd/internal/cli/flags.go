@@ -92,11 +92,6 @@ func (a *App) flagError(err error, otherwise string, options []*option) error {
 	for _, o := range options {
 		names = append(names, o.Name)
 	}
-	advice := plugin.Nearest(name, names, "")
-	if advice != "" {
-		advice = strings.Replace(advice, `"`, `"--`, 1)
-	} else {
-		advice = otherwise
-	}
-	return Usagef(advice, "there is no flag --%s", name)
+	near := strings.Replace(plugin.Nearest(name, names, ""), `"`, `"--`, 1)
+	return Usagef(cmp.Or(near, otherwise), "there is no flag --%s", name)
 }

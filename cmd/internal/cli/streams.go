@@ -78,9 +78,12 @@ func (s *console) leveled(level slog.Level) *slog.Logger {
 
 // Result prints the result of a command: one line, for people and for $(…), or
 // one JSON object.
-func (s *console) Result(line string, object any) error {
+func (s *console) Result(line string, object any) error { return s.PrintText(object, line+"\n") }
+
+// PrintText is Print for a text that is made already.
+func (s *console) PrintText(object any, text string) error {
 	return s.Print(object, func(w io.Writer) error {
-		_, err := fmt.Fprintln(w, line)
+		_, err := io.WriteString(w, text)
 		return err
 	})
 }
