@@ -161,7 +161,10 @@ func (b *Bucket) attributes(ctx context.Context, key string) (a *blob.Attributes
 // List yields every object whose key begins with prefix, in key order. Objects
 // that are created or deleted meanwhile may or may not be included.
 func (b *Bucket) List(ctx context.Context, prefix string) iter.Seq2[Object, error] {
-	return b.list(ctx, prefix, "", func(yield func(Object, error) bool) error { return walk(ctx, b.disk, prefix, yield) })
+	return b.list(ctx, prefix, "", func(yield func(Object, error) bool) error {
+		w := walker{ctx: ctx, prefix: prefix, yield: yield}
+		return w.walk(b.disk, "")
+	})
 }
 
 // list yields what local does on a local disk, and what an object store lists

@@ -39,8 +39,8 @@ type Bucket struct {
 	disk   string  // the folder, for a local bucket; else empty
 	far    *client // of an object store, or nil
 	driver func() (*blob.Bucket, error)
-	wrap   Hook
-	meter  Meter
+	hooks  []Hook
+	meters []Meter
 }
 
 // Object describes a stored object.
@@ -65,16 +65,7 @@ type Meter func(op, key string, off, bytes int64)
 // hook that it already has.
 func (b *Bucket) WithHook(h Hook) *Bucket {
 	c := *b
-	if inner := b.wrap; inner != nil {
-		outer := h
-		h = func(op, key string) error {
-			if err := outer(op, key); err != nil {
-				return err
-			}
-			return inner(op, key)
-		}
-	}
-	c.wrap = h
+	c.hooks = append([]Hook{h}, b.hooks...)
 	return &c
 }
 
@@ -82,14 +73,7 @@ func (b *Bucket) WithHook(h Hook) *Bucket {
 // and to any meter that it already has.
 func (b *Bucket) WithMeter(m Meter) *Bucket {
 	c := *b
-	if inner := b.meter; inner != nil {
-		outer := m
-		m = func(op, key string, off, bytes int64) {
-			outer(op, key, off, bytes)
-			inner(op, key, off, bytes)
-		}
-	}
-	c.meter = m
+	c.meters = append([]Meter{m}, b.meters...)
 	return &c
 }
 
@@ -112,15 +96,17 @@ func (b *Bucket) begin(ctx context.Context, op, key string) error {
 }
 
 func (b *Bucket) hook(op, key string) error {
-	if b.wrap == nil {
-		return nil
+	for _, h := range b.hooks {
+		if err := h(op, key); err != nil {
+			return b.fail(op, key, err)
+		}
 	}
-	return b.fail(op, key, b.wrap(op, key))
+	return nil
 }
 
 func (b *Bucket) moved(op, key string, off int64, bytes int) {
-	if b.meter != nil {
-		b.meter(op, key, off, int64(bytes))
+	for _, m := range b.meters {
+		m(op, key, off, int64(bytes))
 	}
 }
 

@@ -10,13 +10,20 @@ import (
 	"strings"
 )
 
-// walk yields the files under a folder as objects, in key order. Links to files
+// walker yields the files under a folder as objects, in key order. Links to files
 // are followed, links to folders are not, because they may form cycles; the
 // folder itself may be a link. A file that disappears meanwhile is skipped; a
 // folder that may not be read is an error.
-func walk(ctx context.Context, root, prefix string, yield func(Object, error) bool) error {
-	w := walker{ctx: ctx, prefix: prefix, yield: yield}
-	err := w.folder(root, "")
+type walker struct {
+	ctx    context.Context
+	prefix string // of the keys that are yielded
+	flat   bool   // folders are yielded, and not entered: see Level
+	yield  func(Object, error) bool
+}
+
+// walk yields what is in a folder, whose key is "" or ends in a slash.
+func (w *walker) walk(dir, key string) error {
+	err := w.folder(dir, key)
 	if errors.Is(err, errStop) {
 		return nil
 	}
@@ -24,12 +31,6 @@ func walk(ctx context.Context, root, prefix string, yield func(Object, error) bo
 }
 
 var errStop = errors.New("enough")
-
-type walker struct {
-	ctx    context.Context
-	prefix string
-	yield  func(Object, error) bool
-}
 
 func (w *walker) folder(dir, key string) error {
 	if err := w.ctx.Err(); err != nil {
@@ -66,10 +67,12 @@ func (w *walker) entry(dir, key, name string) error {
 	switch {
 	case strings.HasPrefix(base, tempPrefix):
 		return nil
-	case isFolder && (strings.HasPrefix(key, w.prefix) || strings.HasPrefix(w.prefix, key)):
+	case isFolder && !w.flat && (strings.HasPrefix(key, w.prefix) || strings.HasPrefix(w.prefix, key)):
 		return w.folder(filepath.Join(dir, base), key)
-	case isFolder || !strings.HasPrefix(key, w.prefix) || checkKey(key) != nil:
+	case isFolder && !w.flat || !strings.HasPrefix(key, w.prefix) || checkKey(strings.TrimSuffix(key, "/")) != nil:
 		return nil // not written by rollmill: such a key cannot be read
+	case isFolder:
+		return w.found(Object{Key: key})
 	}
 	info, err := os.Stat(filepath.Join(dir, base))
 	if errors.Is(err, fs.ErrNotExist) {
@@ -78,7 +81,17 @@ func (w *walker) entry(dir, key, name string) error {
 	if err != nil {
 		return err
 	}
-	if info.Mode().IsRegular() && !w.yield(Object{Key: key, Size: info.Size(), ModTime: info.ModTime()}, nil) {
+	switch {
+	case info.Mode().IsRegular():
+		return w.found(Object{Key: key, Size: info.Size(), ModTime: info.ModTime()})
+	case info.IsDir() && w.flat: // a link
+		return w.found(Object{Key: key + "/"})
+	}
+	return nil
+}
+
+func (w *walker) found(o Object) error {
+	if !w.yield(o, nil) {
 		return errStop
 	}
 	return nil

@@ -90,7 +90,10 @@ func (s *Server) DropBucket() error { return s.backend.ForceDeleteBucket(Bucket)
 func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	meter := &metered{ResponseWriter: w, in: &counted{ReadCloser: r.Body}}
 	r.Body = meter.in
-	if f := s.observer(); f != nil {
+	s.mu.Lock()
+	f := s.onAny
+	s.mu.Unlock()
+	if f != nil {
 		f(r)
 	}
 	fault := s.roll(r)
@@ -134,12 +137,6 @@ func (s *Server) meets(r *http.Request) bool {
 	etag, exists := s.version(r.URL.Path)
 	want := r.Header.Get("If-Match")
 	return (r.Header.Get("If-None-Match") != "*" || !exists) && (want == "" || want == etag)
-}
-
-func (s *Server) observer() func(*http.Request) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.onAny
 }
 
 func (s *Server) version(path string) (etag string, exists bool) {

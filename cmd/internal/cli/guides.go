@@ -7,14 +7,14 @@ import (
 	"strings"
 )
 
-// firstGuides are those to begin with.
-var firstGuides = []string{"quick-start", "concepts"}
+// firstGuides are those to begin with, the first one last.
+var firstGuides = []string{"concepts", "quick-start"}
 
 // guideNames returns the names of the guides: those of their files without the
 // extension, first the ones to begin with.
 func (a *App) guideNames() []string {
 	names := namesIn(a.Guides, ".md")
-	slices.SortStableFunc(names, func(a, b string) int { return rank(a) - rank(b) })
+	slices.SortStableFunc(names, func(a, b string) int { return slices.Index(firstGuides, b) - slices.Index(firstGuides, a) })
 	return names
 }
 
@@ -25,13 +25,6 @@ func namesIn(files fs.FS, extension string) []string {
 		names[i] = strings.TrimSuffix(name, extension)
 	}
 	return names
-}
-
-func rank(guide string) int {
-	if i := slices.Index(firstGuides, guide); i >= 0 {
-		return i
-	}
-	return len(firstGuides)
 }
 
 // guide returns the text of a guide, or "" when no guide has this name.
