@@ -9,7 +9,6 @@ import (
 
 	"github.com/rollmill/rollmill/cmd/internal/cli"
 	"github.com/rollmill/rollmill/formats"
-	"github.com/rollmill/rollmill/formats/dataset"
 	layout "github.com/rollmill/rollmill/pipelines/run"
 	"github.com/rollmill/rollmill/stages"
 	"github.com/rollmill/rollmill/stages/plugin"
@@ -170,11 +169,7 @@ type epochRange string
 
 // of returns the epochs of the range, in order. Each has a folder in the run.
 func (r epochRange) of(ctx context.Context, root string) ([]int, error) {
-	b, err := storage.Open(ctx, root)
-	if err != nil {
-		return nil, err
-	}
-	there, err := dataset.Epochs(ctx, b)
+	there, err := epochsAt(ctx, root)
 	if err != nil || r == "" {
 		return there, err
 	}

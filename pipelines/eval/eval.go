@@ -34,20 +34,16 @@ type MeasureOptions struct {
 func (o MeasureOptions) Validate() error {
 	for _, k := range o.K {
 		if k < 1 {
-			return usage("the minimum is pass@1", "pass@%d", k)
+			return stages.Errorf(stages.KindUsage, "the minimum is pass@1", "eval: pass@%d", k)
 		}
 	}
 	if o.Confidence < 0 || o.Confidence >= 1 || math.IsNaN(o.Confidence) {
-		return usage("0.95 is usual", "a confidence of %v", o.Confidence)
+		return stages.Errorf(stages.KindUsage, "0.95 is usual", "eval: a confidence of %v", o.Confidence)
 	}
 	if math.IsNaN(o.Solved) || math.IsInf(o.Solved, 0) {
-		return usage("give a finite number", "a solved threshold of %v", o.Solved)
+		return stages.Errorf(stages.KindUsage, "give a finite number", "eval: a solved threshold of %v", o.Solved)
 	}
 	return nil
-}
-
-func usage(hint, format string, args ...any) error {
-	return stages.Errorf(stages.KindUsage, hint, "eval: %w", fmt.Errorf(format, args...))
 }
 
 // Run runs the agent on the examples, scores the trajectories and measures. If it

@@ -191,8 +191,8 @@ func sliced(examples []*example, field string, o MeasureOptions) ([]Slice, error
 		by[at(e.fields, field)] = append(by[at(e.fields, field)], e)
 	}
 	if _, none := by[""]; none && len(by) == 1 && len(examples) > 0 {
-		return nil, usage("it has "+strings.Join(slices.Sorted(maps.Keys(examples[0].fields)), ", "),
-			"no example has a field %q", field)
+		return nil, stages.Errorf(stages.KindUsage, "it has "+strings.Join(slices.Sorted(maps.Keys(examples[0].fields)), ", "),
+			"eval: no example has a field %q", field)
 	}
 	var out []Slice
 	for _, value := range slices.Sorted(maps.Keys(by)) {

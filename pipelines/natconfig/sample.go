@@ -117,7 +117,10 @@ func program(evaluator string) *yaml.Node {
 // evaluators converts the evaluators that are rewards into programs.
 func (c *converter) evaluators(n *yaml.Node, reward string) error {
 	if c.has("score.reward") {
-		c.unused(n)
+		if n != nil {
+			c.note("eval.evaluators", n, Dropped, "",
+				"the pairs come from the scores of the candidates; NAT runs the evaluators and trains on none of them")
+		}
 		return nil
 	}
 	var entries []pair
@@ -166,14 +169,6 @@ func (c *converter) evaluators(n *yaml.Node, reward string) error {
 	}
 	c.put("score.reward", list(rewards...))
 	return nil
-}
-
-// unused notes evaluators that pairs do not need.
-func (c *converter) unused(n *yaml.Node) {
-	if n != nil {
-		c.note("eval.evaluators", n, Dropped, "",
-			"the pairs come from the scores of the candidates; NAT runs the evaluators and trains on none of them")
-	}
 }
 
 func (c *converter) has(key string) bool {

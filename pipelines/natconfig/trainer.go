@@ -146,14 +146,10 @@ func (c *converter) art(a block) error {
 		"NAT's health check asks port 8000 of this host, whatever the port of the engine is; rollmill asks this server "+
 			"for its engine")
 	if key := b.text("api_key", "default"); key != "default" {
-		c.secret(join(b.path, "api_key"), b.at["api_key"], "ROLLMILL_API_KEY")
+		c.note(join(b.path, "api_key"), b.at["api_key"], Changed, "",
+			"a key is not copied: put it into the environment variable ROLLMILL_API_KEY")
 	}
 	return c.training(join(a.path, "training"), a.at["training"])
-}
-
-// secret notes a key, which is never copied.
-func (c *converter) secret(path string, n *yaml.Node, variable string) {
-	c.note(path, n, Changed, "", "a key is not copied: put it into the environment variable "+variable)
 }
 
 // training converts the arguments of training. NAT hands them to getattr, which

@@ -84,18 +84,15 @@ type Epoch struct {
 
 // Validate checks the options before any model call.
 func (o Options) Validate() error {
-	usage := func(hint, format string, args ...any) error {
-		return stages.Errorf(stages.KindUsage, hint, format, args...)
-	}
 	switch {
 	case o.Root == "":
-		return usage("name the run's folder: --root URI", "train: no root")
+		return stages.Errorf(stages.KindUsage, "name the run's folder: --root URI", "train: no root")
 	case o.Epochs < 1:
-		return usage("", "train: --epochs %d: must be at least 1", o.Epochs)
+		return stages.Errorf(stages.KindUsage, "", "train: --epochs %d: must be at least 1", o.Epochs)
 	case o.Validation != nil && o.Validation.Every < 1:
-		return usage("", "train: --validation-interval %d: must be at least 1", o.Validation.Every)
+		return stages.Errorf(stages.KindUsage, "", "train: --validation-interval %d: must be at least 1", o.Validation.Every)
 	case o.Rollout.Generations < 2 && o.Group.Compares():
-		return usage("set rollout.generations: 8 is usual, 2 is the least",
+		return stages.Errorf(stages.KindUsage, "set rollout.generations: 8 is usual, 2 is the least",
 			"train: --generations %d: estimator %q compares the attempts at one example; with one attempt there is nothing "+
 				"to compare, and nothing would be trained",
 			max(1, o.Rollout.Generations), o.Group.Estimator.Name)
