@@ -31,10 +31,12 @@ func checkStore(ctx context.Context, s *cli.Session, uri string) error {
 	},
 		func(r conformance.Result) {
 			results = append(results, r)
-			printCase(s, r)
-			if !r.Pass {
-				failed++
+			if r.Pass {
+				s.Say("pass    %-24s %5.2f s", r.Case, r.Took.Seconds())
+				return
 			}
+			failed++
+			s.Say("fail    %-24s %s", r.Case, strings.Join(r.Problems, "; "))
 		})
 	if err != nil {
 		return err
@@ -62,12 +64,4 @@ func exclusiveAt(ctx context.Context, place string) (bool, error) {
 		return false, err
 	}
 	return yes, conformance.Remove(ctx, b)
-}
-
-func printCase(s *cli.Session, r conformance.Result) {
-	if r.Pass {
-		s.Say("pass    %-24s %5.2f s", r.Case, r.Took.Seconds())
-		return
-	}
-	s.Say("fail    %-24s %s", r.Case, strings.Join(r.Problems, "; "))
 }

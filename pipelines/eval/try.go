@@ -80,7 +80,8 @@ func Try(ctx context.Context, o TryOptions) (*TryResult, error) {
 	if err := result.read(ctx, at("group"), o.Rollout.Budget); err != nil {
 		return nil, err
 	}
-	result.judged(s.Judging.Ledger.Spent())
+	spent := s.Judging.Ledger.Spent()
+	result.Cost.JudgeTokens, result.Cost.JudgeMoney = spent.PromptTokens+spent.CompletionTokens, spent.Cost
 	result.extrapolate(whole)
 	return result, nil
 }

@@ -15,7 +15,6 @@ import (
 	"github.com/rollmill/rollmill/pipelines/inspect"
 	"github.com/rollmill/rollmill/stages"
 	"github.com/rollmill/rollmill/stages/rollout"
-	"github.com/rollmill/rollmill/stages/score"
 )
 
 // TryResult is what came of the attempts.
@@ -168,11 +167,6 @@ func (r *TryResult) converse(ctx context.Context, uri string) (err error) {
 	}
 	r.Worst = r.worst.Is
 	return r.part(ctx, uri, order)
-}
-
-// judged adds what the judges cost.
-func (r *TryResult) judged(s score.Spent) {
-	r.Cost.JudgeTokens, r.Cost.JudgeMoney = s.PromptTokens+s.CompletionTokens, s.Cost
 }
 
 // extrapolate estimates a whole epoch of a rollout: all its examples, as often as

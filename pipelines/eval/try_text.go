@@ -125,7 +125,8 @@ func (r *TryResult) writeFailures(w io.Writer) {
 	}
 	for _, f := range order {
 		fmt.Fprintf(w, "\nfailed in %s: %s\n", plural.Of(times[f], "attempt"), inspect.Line(f.what))
-		for _, line := range last(strings.Split(strings.TrimSpace(f.text), "\n"), minLines) {
+		lines := strings.Split(strings.TrimSpace(f.text), "\n")
+		for _, line := range lines[max(0, len(lines)-minLines):] {
 			fmt.Fprintf(w, "    %s\n", cut(line, 160))
 		}
 		if f.hint != "" {
@@ -182,8 +183,6 @@ func writeConversation(w io.Writer, which string, c *inspect.Conversation, lines
 	}
 	return nil
 }
-
-func last(lines []string, n int) []string { return lines[max(0, len(lines)-n):] }
 
 // cut shortens a text to n characters.
 func cut(text string, n int) string {
