@@ -39,7 +39,7 @@ func play(in io.Reader, out io.Writer, getenv func(string) string) error {
 		return err
 	}
 	return json.NewEncoder(out).Encode(result{
-		Metadata: map[string]any{"outcome": g.outcome, "moves": g.moves, "board": fmt.Sprintf("%s", g.board[:])},
+		Metadata: map[string]any{"outcome": g.outcome, "moves": g.moves, "board": string(g.board[:])},
 		Stop:     "done",
 	})
 }
