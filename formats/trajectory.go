@@ -151,7 +151,7 @@ var (
 
 	FailureClasses = []string{FailAgentExit, FailAgentOutput, FailTimeout, FailEngine, FailEngineRefused, FailNoCalls,
 		FailNoLogprobs, FailLogprobMismatch, FailBadLogprobs, FailUnfinished, FailModelMismatch, FailExample, FailSecret,
-		FailTooLarge, FailCancelled, FailInternal}
+		FailTooLarge, FailImage, FailStart, FailVerifier, FailLimit, FailCancelled, FailInternal}
 )
 
 // Why a trajectory stopped, as the runner saw it.
@@ -185,6 +185,10 @@ const (
 	FailTooLarge      = "too_large"      // one of its columns has more bytes than fit into a page of a dataset
 	FailExample       = "example"        // the example cannot be templated
 	FailSecret        = "secret"         // the conversation held a secret of the process; redacted, without tokens
+	FailImage         = "image"          // the environment's image could not be built or brought
+	FailStart         = "start"          // the environment's container could not be started
+	FailVerifier      = "verifier"       // the environment's verifier left no reward that counts
+	FailLimit         = "limit"          // the agent was killed, as by the environment's limit of memory
 	FailCancelled     = "cancelled"
 	FailInternal      = "internal"
 )

@@ -25,7 +25,7 @@ type taskFile struct {
 func (f *taskFile) Declare(d *plugin.Declarer) {
 	o := &f.Format
 	d.Heading(plugin.Input)
-	d.String(&f.Examples, "examples", "read the examples from the task file at this `URI`: JSON, JSON lines, CSV or Parquet").
+	d.String(&f.Examples, "examples", "read the examples from the task file at this `URI`: JSON, JSON lines, CSV or Parquet; harbor:DIR for Harbor tasks").
 		Open().Common()
 	d.String(&o.Format, "examples-format", "read the task file in this `FORMAT`").Shown("by its extension")
 	d.String(&o.Names.ID, "id-key", "read the id from this `COLUMN`").Shown("id")
@@ -46,6 +46,9 @@ func (f *taskFile) read(ctx context.Context, s *cli.Session) (*examples.Set, dat
 	ref := dataset.Ref{Role: "examples", URI: storage.Redact(uri)}
 	if uri == "" {
 		return nil, ref, cli.Usagef(s.SettingHint("name the task file", "rollout", "examples"), "no examples")
+	}
+	if folders, ok := strings.CutPrefix(uri, "harbor:"); ok {
+		return f.harbor(s, ref, folders)
 	}
 	file, digest, err := openFile(ctx, uri)
 	if errors.Is(err, storage.ErrNotExist) {

@@ -7,6 +7,15 @@
 // also says how to add a command.
 package main
 
-import "os"
+import (
+	"os"
 
-func main() { os.Exit(app().Main()) }
+	"github.com/rollmill/rollmill/stages/rollout/agents/harbor"
+)
+
+func main() {
+	if len(os.Args) > 1 && os.Args[1] == harbor.RelayCommand { // this binary, mounted in a container
+		os.Exit(harbor.Relay(os.Args[2:]))
+	}
+	os.Exit(app().Main())
+}

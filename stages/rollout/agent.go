@@ -49,10 +49,11 @@ type Attempt struct {
 
 // Result is what an agent reports after a successful attempt.
 type Result struct {
-	Stop     string          // formats.StopDone (also "") or formats.StopTurns
-	Answer   *string         // nil: the content of the last sampled message
-	Reward   *float64        // finite; nil: none
-	Metadata json.RawMessage // a JSON object, or nil
+	Stop     string             // formats.StopDone (also "") or formats.StopTurns
+	Answer   *string            // nil: the content of the last sampled message
+	Reward   *float64           // finite; nil: none
+	Rewards  map[string]float64 // further components, finite, each with weight 0
+	Metadata json.RawMessage    // a JSON object, or nil
 }
 
 // Failure is an attempt's error with its class, one of formats.FailureClasses.

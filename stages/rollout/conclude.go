@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 
@@ -47,9 +48,8 @@ func (o *Options) conclude(t *formats.Trajectory, result Result, err error, rec 
 	if result.Answer != nil {
 		t.Answer = strings.ToValidUTF8(*result.Answer, "\uFFFD")
 	}
-	if result.Reward != nil && t.Status != formats.StatusFailed {
-		t.Reward, t.Rewards = result.Reward, []formats.NamedReward{{Name: formats.AgentReward,
-			Value: result.Reward, Weight: 1}}
+	if t.Status != formats.StatusFailed {
+		t.Reward, t.Rewards = result.Reward, result.components()
 	}
 	if result.Metadata != nil {
 		var b bytes.Buffer
@@ -57,6 +57,21 @@ func (o *Options) conclude(t *formats.Trajectory, result Result, err error, rec 
 			t.Metadata = strings.ToValidUTF8(b.String(), "\uFFFD")
 		}
 	}
+}
+
+// components returns the reward as the component of the agent, and the further ones by
+// name.
+func (r Result) components() []formats.NamedReward {
+	var out []formats.NamedReward
+	if r.Reward != nil {
+		out = []formats.NamedReward{{Name: formats.AgentReward, Value: r.Reward, Weight: 1}}
+	}
+	for _, name := range slices.Sorted(maps.Keys(r.Rewards)) {
+		if name != formats.AgentReward {
+			out = append(out, formats.NamedReward{Name: name, Value: new(r.Rewards[name])})
+		}
+	}
+	return out
 }
 
 // finished decides the state by how the last trained answer ended. limit is the

@@ -72,6 +72,7 @@ type Output struct {
 	TrajectoryID string          `json:"trajectory_id,omitempty" jsonschema:"of the task; required of workers only"`
 	Answer       json.RawMessage `json:"answer,omitempty" jsonschema:"the answer, if it is not what the model wrote last"`
 	Reward       json.RawMessage `json:"reward,omitempty" jsonschema:"stored as the reward named agent"`
+	Rewards      json.RawMessage `json:"rewards,omitempty" jsonschema:"further rewards, numbers by name, stored with weight 0"`
 	Metadata     json.RawMessage `json:"metadata,omitempty" jsonschema:"stored with the trajectory"`
 	Stop         string          `json:"stop,omitempty" jsonschema:"turns if it ran out of turns"`
 	Error        string          `json:"error,omitempty" jsonschema:"why the attempt failed; the trajectory then has no reward"`
@@ -109,6 +110,19 @@ func ReadResult(out []byte) (Result, error) {
 	}
 	if !read(result.Reward, &made.Reward) {
 		return bad(fmt.Errorf("reward %s is not a number", excerpt(result.Reward)))
+	}
+	var rewards map[string]*float64
+	if result.Rewards != nil && json.Unmarshal(result.Rewards, &rewards) != nil {
+		return bad(fmt.Errorf("rewards %s are not numbers by name", excerpt(result.Rewards)))
+	}
+	for name, value := range rewards {
+		if value == nil || name == "" {
+			return bad(fmt.Errorf("reward %q has no name or no number", name))
+		}
+		if made.Rewards == nil {
+			made.Rewards = map[string]float64{}
+		}
+		made.Rewards[name] = *value
 	}
 	if string(result.Metadata) == "null" {
 		return made, nil

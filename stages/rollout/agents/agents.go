@@ -6,6 +6,7 @@ import (
 	"github.com/rollmill/rollmill/stages/plugin"
 	"github.com/rollmill/rollmill/stages/rollout/agents/chat"
 	"github.com/rollmill/rollmill/stages/rollout/agents/command"
+	"github.com/rollmill/rollmill/stages/rollout/agents/harbor"
 	"github.com/rollmill/rollmill/stages/rollout/agents/http"
 	"github.com/rollmill/rollmill/stages/rollout/agents/nat"
 	"github.com/rollmill/rollmill/stages/rollout/agents/replay"
@@ -18,4 +19,5 @@ var All = plugin.NewRegistry("agent",
 	http.Kind,
 	nat.Kind,
 	replay.Kind,
+	harbor.Kind,
 )

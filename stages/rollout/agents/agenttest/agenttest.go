@@ -26,6 +26,12 @@ import (
 // agent must call the model at least once for an example with the fields "id"
 // and "question".
 func Run(t *testing.T, k plugin.Kind[rollout.AgentSettings], make func(t *testing.T) rollout.Agent) {
+	RunOn(t, k, make, Example)
+}
+
+// RunOn is Run for an agent with examples of its own.
+func RunOn(t *testing.T, k plugin.Kind[rollout.AgentSettings], make func(t *testing.T) rollout.Agent,
+	example func(i int) formats.Example) {
 	newAgent := func(t *testing.T) rollout.Agent {
 		a := make(t)
 		if c, ok := a.(rollout.Closer); ok {
@@ -34,10 +40,10 @@ func Run(t *testing.T, k plugin.Kind[rollout.AgentSettings], make func(t *testin
 		return a
 	}
 	t.Run("describes itself", func(t *testing.T) { describes(t, k, newAgent) })
-	t.Run("asks at its own address", func(t *testing.T) { asks(t, newAgent(t)) })
-	t.Run("attempts at once", func(t *testing.T) { atOnce(t, newAgent(t)) })
-	t.Run("fails with the engine", func(t *testing.T) { fails(t, newAgent(t)) })
-	t.Run("ends when told to", func(t *testing.T) { ends(t, newAgent(t)) })
+	t.Run("asks at its own address", func(t *testing.T) { asks(t, newAgent(t), example) })
+	t.Run("attempts at once", func(t *testing.T) { atOnce(t, newAgent(t), example) })
+	t.Run("fails with the engine", func(t *testing.T) { fails(t, newAgent(t), example) })
+	t.Run("ends when told to", func(t *testing.T) { ends(t, newAgent(t), example) })
 }
 
 // RunStored tests agents whose attempts were made before. Each must have
@@ -77,10 +83,14 @@ func Example(i int) formats.Example {
 
 // Attempt makes attempt number i against an engine and returns what was recorded.
 func Attempt(ctx context.Context, r *recorder.Recorder, a rollout.Agent, i int) (rollout.Result, recorder.Record, error) {
-	e := Example(i)
+	return AttemptAt(ctx, r, a, Example(i))
+}
+
+// AttemptAt is Attempt at an example.
+func AttemptAt(ctx context.Context, r *recorder.Recorder, a rollout.Agent, e formats.Example) (rollout.Result, recorder.Record, error) {
 	id := formats.TrajectoryID("run", e.ID, 0, 0)
 	s := r.Begin(ctx, id, formats.GroupID(e.ID, 0))
-	seed := int64(i)
+	seed := int64(e.Row)
 	result, err := a.Attempt(s.Context(), rollout.Attempt{
 		Example: e, TrajectoryID: id, Run: "run", Seed: &seed, BaseURL: s.BaseURL(), APIKey: "rollmill", Model: "policy",
 	})
@@ -114,9 +124,9 @@ func describes(t *testing.T, k plugin.Kind[rollout.AgentSettings], newAgent func
 	}
 }
 
-func asks(t *testing.T, a rollout.Agent) {
+func asks(t *testing.T, a rollout.Agent, example func(int) formats.Example) {
 	e := &recordertest.Engine{Source: formats.TokensChoice, PromptIDs: true}
-	result, rec, err := Attempt(context.Background(), Recorder(t, e), a, 1)
+	result, rec, err := AttemptAt(context.Background(), Recorder(t, e), a, example(1))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -128,7 +138,7 @@ func asks(t *testing.T, a rollout.Agent) {
 	}
 }
 
-func atOnce(t *testing.T, a rollout.Agent) {
+func atOnce(t *testing.T, a rollout.Agent, example func(int) formats.Example) {
 	const n = 8
 	r := Recorder(t, &recordertest.Engine{Source: formats.TokensChoice})
 	type end struct {
@@ -138,7 +148,7 @@ func atOnce(t *testing.T, a rollout.Agent) {
 	ended := make(chan end, n)
 	for i := range n {
 		go func() {
-			_, rec, err := Attempt(context.Background(), r, a, i)
+			_, rec, err := AttemptAt(context.Background(), r, a, example(i))
 			ended <- end{len(rec.Calls), err}
 		}()
 	}
@@ -149,11 +159,11 @@ func atOnce(t *testing.T, a rollout.Agent) {
 	}
 }
 
-func fails(t *testing.T, a rollout.Agent) {
+func fails(t *testing.T, a rollout.Agent, example func(int) formats.Example) {
 	e := &recordertest.Engine{Fault: func(int, recordertest.Request) recordertest.Fault {
 		return recordertest.Fault{Status: 500}
 	}}
-	_, rec, err := Attempt(context.Background(), Recorder(t, e), a, 1)
+	_, rec, err := AttemptAt(context.Background(), Recorder(t, e), a, example(1))
 	var f *rollout.Failure
 	if err == nil || !errors.As(err, &f) || f.Class == "" {
 		t.Errorf("an agent whose call failed ended with %v", err)
@@ -163,7 +173,7 @@ func fails(t *testing.T, a rollout.Agent) {
 	}
 }
 
-func ends(t *testing.T, a rollout.Agent) {
+func ends(t *testing.T, a rollout.Agent, example func(int) formats.Example) {
 	arrived := make(chan struct{}, 1)
 	e := &recordertest.Engine{
 		Fault:   func(int, recordertest.Request) recordertest.Fault { return recordertest.Fault{Kind: recordertest.Hang} },
@@ -173,7 +183,7 @@ func ends(t *testing.T, a rollout.Agent) {
 	ctx, cancel := context.WithCancel(context.Background())
 	ended := make(chan error, 1)
 	go func() {
-		_, _, err := Attempt(ctx, r, a, 1)
+		_, _, err := AttemptAt(ctx, r, a, example(1))
 		ended <- err
 	}()
 	<-arrived

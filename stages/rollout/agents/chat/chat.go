@@ -157,23 +157,10 @@ func (a *agent) Attempt(ctx context.Context, at rollout.Attempt) (rollout.Result
 		return rollout.Result{}, err
 	}
 	defer log.Close()
-	for turn := 1; ; turn++ {
-		reply, err := a.client.Chat(ctx, at.HTTP, at.BaseURL, at.APIKey, at.Model, messages, a.fields)
-		if err != nil {
-			return rollout.Result{}, &rollout.Failure{Class: formats.FailEngine, Err: err}
-		}
-		if a.ends(reply) {
-			return rollout.Result{Stop: formats.StopDone}, nil
-		}
-		if turn == a.config.Turns {
-			return rollout.Result{Stop: formats.StopTurns}, nil
-		}
-		answers, err := a.answerTools(ctx, at, reply.ToolCalls, log)
-		if err != nil {
-			return rollout.Result{}, err
-		}
-		messages = append(append(messages, reply), answers...)
-	}
+	return Loop{Client: a.client, Fields: a.fields, Turns: a.config.Turns, Ends: a.ends,
+		Answer: func(ctx context.Context, calls []formats.ToolCall) ([]formats.Message, error) {
+			return a.answerTools(ctx, at, calls, log)
+		}}.Run(ctx, at, messages)
 }
 
 // ends reports whether a reply is the last.

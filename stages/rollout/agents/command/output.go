@@ -11,7 +11,7 @@ import (
 )
 
 // keys are those of a rollout.Output.
-var keys = []string{"trajectory_id", "answer", "reward", "metadata", "stop", "error", "traceback"}
+var keys = []string{"trajectory_id", "answer", "reward", "rewards", "metadata", "stop", "error", "traceback"}
 
 // begun matches the beginning of a result, also of one that is broken.
 var begun = regexp.MustCompile(`^\{\s*"(?i:` + strings.Join(keys, "|") + `)"`)

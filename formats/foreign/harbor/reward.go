@@ -1,0 +1,109 @@
+package harbor
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"math"
+	"os"
+	"strconv"
+	"strings"
+)
+
+// The files in which a verifier leaves its rewards: numbers by name, else one number.
+const (
+	RewardJSON = "reward.json"
+	RewardText = "reward.txt"
+)
+
+// Total is the name of the reward that is the task's own.
+const Total = "reward"
+
+const (
+	maxReward  = 64 << 10 // bytes of such a file
+	maxRewards = 100
+)
+
+// Rewards reads what the verifier left in a folder. The file is the container's work:
+// a link that leaves the folder, a pipe and a large file are refused. No reward, an
+// empty file and a number that is not finite are errors, never 0.
+func Rewards(folder string) (map[string]float64, error) {
+	root, err := os.OpenRoot(folder)
+	if err != nil {
+		return nil, err
+	}
+	defer root.Close()
+	text, err := read(root, RewardJSON)
+	if err == nil {
+		return rewardsJSON(text)
+	}
+	if !errors.Is(err, fs.ErrNotExist) {
+		return nil, err
+	}
+	if text, err = read(root, RewardText); errors.Is(err, fs.ErrNotExist) {
+		return nil, fmt.Errorf("the verifier left neither %s nor %s", RewardJSON, RewardText)
+	} else if err != nil {
+		return nil, err
+	}
+	value, err := strconv.ParseFloat(strings.TrimSpace(string(text)), 64)
+	if err != nil || !finite(value) {
+		return nil, fmt.Errorf("%s is not a finite number: %.40q", RewardText, text)
+	}
+	return map[string]float64{Total: value}, nil
+}
+
+func read(root *os.Root, name string) ([]byte, error) {
+	info, err := root.Lstat(name)
+	if err != nil {
+		return nil, err
+	}
+	if !info.Mode().IsRegular() || info.Size() > maxReward {
+		return nil, fmt.Errorf("%s is not a file of at most %d bytes", name, maxReward)
+	}
+	f, err := root.Open(name)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	text, err := io.ReadAll(io.LimitReader(f, maxReward))
+	if err == nil && len(strings.TrimSpace(string(text))) == 0 {
+		err = fmt.Errorf("%s is empty", name)
+	}
+	return text, err
+}
+
+func rewardsJSON(text []byte) (map[string]float64, error) {
+	var values map[string]any
+	if err := json.Unmarshal(text, &values); err != nil {
+		return nil, fmt.Errorf("%s is not an object of numbers by name: %w", RewardJSON, err)
+	}
+	if len(values) == 0 || len(values) > maxRewards {
+		return nil, fmt.Errorf("%s has %d rewards", RewardJSON, len(values))
+	}
+	out := map[string]float64{}
+	for name, value := range values {
+		switch v := value.(type) {
+		case float64:
+			out[name] = v
+		case bool: // a number to Python
+			out[name] = map[bool]float64{true: 1}[v]
+		default:
+			return nil, fmt.Errorf("%s: %q is not a number", RewardJSON, name)
+		}
+	}
+	return out, nil
+}
+
+func finite(f float64) bool { return !math.IsNaN(f) && !math.IsInf(f, 0) }
+
+// NoRewards removes what the agent may have left where the verifier's rewards go.
+func NoRewards(folder string) error {
+	root, err := os.OpenRoot(folder)
+	if err != nil {
+		return err
+	}
+	defer root.Close()
+	return errors.Join(root.RemoveAll(RewardJSON), root.RemoveAll(RewardText))
+}

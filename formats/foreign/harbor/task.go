@@ -1,0 +1,112 @@
+package harbor
+
+import (
+	"cmp"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"time"
+
+	"github.com/BurntSushi/toml"
+
+	"github.com/rollmill/rollmill/formats"
+)
+
+// Task is a task folder.
+type Task struct {
+	Dir         string // local
+	Name        string // [task] name, else the folder's
+	Instruction string // without leading canary lines
+	Digest      string // of the folder's files, see digest
+	Metadata    map[string]any
+	Ignored     []string // keys of task.toml that mean nothing here
+
+	Agent       Phase
+	Verifier    Phase
+	Environment Environment
+	Solution    map[string]string // variables of solution/solve.sh
+	Artifacts   []string          // paths in the container to keep
+}
+
+// Phase is how one of the programs in the container runs.
+type Phase struct {
+	Timeout time.Duration     // 0: no limit
+	User    string            // "": the image's
+	Env     map[string]string // values may be ${NAME} or ${NAME:-DEFAULT} of this machine
+}
+
+// Environment is the container.
+type Environment struct {
+	Image        string // ""; build Dockerfile
+	BuildTimeout time.Duration
+	CPUs         float64 // 0: no limit
+	MemoryMB     int64   // 0: no limit
+	StorageMB    int64   // 0: no limit
+	Env          map[string]string
+	Workdir      string // "": the image's
+	NoNetwork    bool
+}
+
+// The times of Harbor for tasks that name none.
+const (
+	defaultBuild  = 600
+	defaultVerify = 600
+)
+
+// Read reads the task in a local folder. Its error is a formats.InputError that
+// names the file and, where the task needs what is not supported, the key.
+func Read(dir string) (Task, error) {
+	file := filepath.Join(dir, "task.toml")
+	text, err := os.ReadFile(file)
+	if err != nil {
+		return Task{}, formats.Invalid(file, "a task's folder has task.toml, instruction.md, environment and tests", err, "no task")
+	}
+	c := config{Environment: environment{BuildTimeout: defaultBuild}, Verifier: phase{Timeout: defaultVerify}}
+	seen, err := toml.Decode(string(text), &c)
+	if err != nil {
+		return Task{}, formats.Invalid(file, "", err, "not the TOML of a task")
+	}
+	if err := c.refuse(dir, file); err != nil {
+		return Task{}, err
+	}
+	t := Task{Dir: dir, Name: cmp.Or(c.Task.Name, filepath.Base(dir)), Metadata: c.Metadata, Solution: c.Solution.Env,
+		Agent: c.Agent.phase(), Verifier: c.Verifier.phase()}
+	if t.Environment, err = c.Environment.read(file); err != nil {
+		return Task{}, err
+	}
+	for _, a := range c.Artifacts {
+		t.Artifacts = append(t.Artifacts, a.Source)
+	}
+	for _, key := range seen.Undecoded() {
+		t.Ignored = append(t.Ignored, key.String())
+	}
+	if t.Instruction, err = instruction(dir); err != nil {
+		return Task{}, err
+	}
+	t.Digest, err = digest(dir)
+	return t, err
+}
+
+// TestScript is the program that judges, in the folder tests.
+const TestScript = "test.sh"
+
+// canary is a line that marks a benchmark's text; agents do not see it.
+var canary = regexp.MustCompile(`(?i)^(<!--.*canary.*-->|#.*canary.*)$`)
+
+func instruction(dir string) (string, error) {
+	file := filepath.Join(dir, "instruction.md")
+	text, err := os.ReadFile(file)
+	if err != nil {
+		return "", formats.Invalid(file, "it is what the agent is asked to do", err, "no instruction")
+	}
+	lines := strings.Split(string(text), "\n")
+	for len(lines) > 0 && canary.MatchString(strings.TrimSpace(lines[0])) {
+		lines = lines[1:]
+	}
+	asked := strings.TrimSpace(strings.ToValidUTF8(strings.Join(lines, "\n"), "\uFFFD"))
+	if asked == "" {
+		return "", formats.Invalid(file, "it is what the agent is asked to do", nil, "the instruction is empty")
+	}
+	return asked, nil
+}

@@ -1,0 +1,149 @@
+// Package harbor is the agent that makes attempts at Harbor tasks: it starts the task's
+// container, lets a harness work there, copies the tests in afterwards and reads the
+// rewards that they leave.
+//
+// The harness is a program inside the container, or the loop of package chat beside it,
+// with a shell in the container as its only tool. A program finds the model in
+// OPENAI_BASE_URL and ANTHROPIC_BASE_URL, as agents/command describes, and the task in
+// INSTRUCTION. It reaches the recorder of its own attempt by a relay (this program's
+// binary, mounted) and a socket, with and without a network.
+//
+// The number that the verifier names "reward", or its only one, is the reward; all are
+// components by their names. A verifier that leaves none, or whose tests the agent
+// changed, fails the attempt (class verifier).
+//
+// Containers carry the label of the process that started them. One that was killed
+// leaves them to the next that starts on the machine.
+package harbor
+
+import (
+	"context"
+	"errors"
+	"os"
+	"runtime"
+
+	"golang.org/x/sync/semaphore"
+
+	"github.com/rollmill/rollmill/stages/plugin"
+	"github.com/rollmill/rollmill/stages/rollout"
+)
+
+// Kind is the agent's entry in agents.
+var Kind = plugin.Kind[rollout.AgentSettings]{
+	Name: "harbor",
+	Help: "attempt Harbor tasks, each in a container of its own: --examples harbor:DIR --agent harbor",
+	New:  func() rollout.AgentSettings { return &Settings{Harness: shellHarness, Runtime: "podman"} },
+}
+
+// Settings are the agent's settings.
+type Settings struct {
+	rollout.ProgramSettings
+	Harness string // shellHarness, or a command for sh in the container
+	Setup   string // file of a shell script that runs in the container before; "" for none
+	Turns   int    // of the shell harness; 0 means defaultTurns
+	Runtime string // podman, docker, or "command: WORDS"
+}
+
+// Declare declares the settings.
+func (s *Settings) Declare(d *plugin.Declarer) {
+	d.Heading(plugin.Rows)
+	d.String(&s.Harness, "harness", "let this `COMMAND` work in the container; "+shellHarness+
+		" is a loop beside it that gives the model a shell").Common()
+	d.String(&s.Setup, "harness-setup", "run the shell script in this `FILE` in the container before the harness, as root")
+	d.Int(&s.Turns, "harness-turns", "end the loop of harness shell after `N` answers of the model").Shown("50")
+	d.Strings(&s.Env, "harness-env", "give the harness this `KEY=VALUE`; KEY alone passes it from the environment")
+	d.Heading(plugin.Execution)
+	d.String(&s.Runtime, "runtime", "run containers with this `PROGRAM`: podman, docker, or 'command: WORDS' for one that "+
+		"takes Podman's commands build, pull, image, run, exec, cp, ps and rm")
+	d.String(&s.Logs, "agent-logs", "keep the output of each attempt's programs in this local `FOLDER`")
+}
+
+type agent struct {
+	config  Settings
+	lookup  func(string) (string, bool)
+	client  rollout.Client
+	files   map[string]string
+	setup   []byte
+	relay   string // this program's binary
+	runtime Runtime
+	owner   *owner
+	host    string
+	images  images
+	tasks   tasks
+	starts  *semaphore.Weighted // paces what the runtime starts
+	memory  *semaphore.Weighted // that tasks declare, in MB
+	room    int64               // of memory
+}
+
+// Agent finds the runtime and removes what dead processes left.
+func (s *Settings) Agent(ctx context.Context, set rollout.Setup) (_ rollout.Agent, err error) {
+	a := &agent{config: *s, client: set.Client, lookup: set.Lookup, starts: semaphore.NewWeighted(int64(2 * runtime.NumCPU()))}
+	if a.lookup == nil {
+		a.lookup = os.LookupEnv
+	}
+	if s.Turns < 0 {
+		return nil, rollout.Usage("0 means 50", "--harness-turns %d", s.Turns)
+	}
+	if a.config.Env, err = s.Environ(ctx, set); err != nil {
+		return nil, err
+	}
+	if err := a.readSetup(); err != nil {
+		return nil, err
+	}
+	if a.runtime, err = newRuntime(s.Runtime); err != nil {
+		return nil, err
+	}
+	if _, err := a.runtime.Found(ctx); err != nil {
+		return nil, rollout.Usage("install podman or docker, or name a program with --runtime 'command: WORDS'",
+			"--runtime %s: %w", s.Runtime, err)
+	}
+	if a.host, err = os.Hostname(); err != nil {
+		return nil, err
+	}
+	if _, err := sweep(ctx, a.runtime, a.host); err != nil {
+		return nil, rollout.Usage("does `"+s.Runtime+" ps` work for this user?", "--runtime %s: %w", s.Runtime, err)
+	}
+	if a.relay, err = relayBinary(); err != nil && s.Harness != shellHarness {
+		return nil, err
+	}
+	a.room = memoryMB()
+	a.memory = semaphore.NewWeighted(a.room)
+	a.images.runtime = a.runtime
+	a.owner, err = newOwner()
+	return a, err
+}
+
+func (a *agent) readSetup() (err error) {
+	if a.config.Setup == "" {
+		return nil
+	}
+	if a.setup, err = plugin.ReadFile(a.config.Setup); err != nil {
+		return rollout.Usage("", "--harness-setup: %w", err)
+	}
+	a.files, err = rollout.DigestWords("", []string{a.config.Setup})
+	return err
+}
+
+// Describe is part of rollout.Agent.
+func (a *agent) Describe() rollout.Description {
+	params := map[string]any{"harness": a.config.Harness}
+	if a.config.Harness == shellHarness {
+		params["turns"] = a.config.turns()
+	}
+	if len(a.config.Env) > 0 {
+		params["env"] = rollout.EnvParams(a.config.Env)
+	}
+	return rollout.Description{Kind: "harbor", Params: params, Files: a.files}
+}
+
+// Close is part of rollout.Closer: it removes what this process still has.
+func (a *agent) Close() error {
+	a.images.close()
+	if a.owner == nil {
+		return nil
+	}
+	err := a.owner.close()
+	_, swept := sweep(context.Background(), a.runtime, a.host)
+	a.owner = nil
+	return errors.Join(err, swept)
+}

@@ -1,0 +1,288 @@
+package harbor
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/rollmill/rollmill/formats"
+	"github.com/rollmill/rollmill/formats/foreign/harbor"
+	"github.com/rollmill/rollmill/stages/backends/openai"
+	"github.com/rollmill/rollmill/stages/rollout"
+	"github.com/rollmill/rollmill/stages/rollout/agents/agenttest"
+	"github.com/rollmill/rollmill/stages/rollout/recorder"
+	"github.com/rollmill/rollmill/stages/rollout/recorder/recordertest"
+)
+
+const testImage = "localhost/rollmill-test:base"
+
+// TestMain is the relay in a container, and the process that a test kills.
+func TestMain(m *testing.M) {
+	if len(os.Args) > 1 && os.Args[1] == RelayCommand {
+		os.Exit(Relay(os.Args[2:]))
+	}
+	os.Setenv("CONTAINERS_CONF", root("containers.conf"))
+	os.Setenv("BUILDAH_ISOLATION", "chroot")
+	os.Exit(m.Run())
+}
+
+// root returns a path below testdata/harbor.
+func root(names ...string) string {
+	at, _ := filepath.Abs(filepath.Join(append([]string{"../../../../testdata/harbor"}, names...)...))
+	return at
+}
+
+// containers skips a test where no container can run.
+func containers(t *testing.T) {
+	t.Helper()
+	if out, err := exec.Command("podman", "image", "inspect", testImage).CombinedOutput(); err != nil {
+		t.Skipf(".ci/install containers brings podman and the tests' image: %v %s", err, out)
+	}
+}
+
+// made makes an agent.
+func made(t *testing.T, change func(*Settings)) rollout.Agent {
+	t.Helper()
+	s := Kind.New().(*Settings)
+	if change != nil {
+		change(s)
+	}
+	a, err := s.Agent(t.Context(), rollout.Setup{Client: openai.Client{}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := a.(rollout.Closer).Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	return a
+}
+
+func in(command string) func(*Settings) { return func(s *Settings) { s.Harness = command } }
+
+// ask is a harness that makes one call.
+const ask = `wget -qO- --header 'content-type: application/json' --post-data ` +
+	`"{\"model\": \"$OPENAI_MODEL\", \"messages\": [{\"role\": \"user\", \"content\": \"$ROLLMILL_GENERATION\"}]}" ` +
+	`$OPENAI_BASE_URL/chat/completions`
+
+// example returns the example of a task folder.
+func example(t *testing.T, folder string) formats.Example {
+	t.Helper()
+	task, err := harbor.Read(folder)
+	if err != nil {
+		t.Fatal(err)
+	}
+	e, err := task.Example(0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return e
+}
+
+func TestConforms(t *testing.T) {
+	containers(t)
+	for name, change := range map[string]func(*Settings){"shell": nil, "inside": in(ask)} {
+		t.Run(name, func(t *testing.T) {
+			agenttest.RunOn(t, Kind, func(t *testing.T) rollout.Agent { return made(t, change) }, func(i int) formats.Example {
+				e := example(t, root("tasks", "write-file"))
+				e.ID, e.Row = fmt.Sprint("ex-", i), i
+				return e
+			})
+		})
+	}
+}
+
+// attempt makes one attempt with an engine that says what script says.
+func attempt(t *testing.T, a rollout.Agent, e formats.Example, script func(recordertest.Request) recordertest.Reply) (
+	rollout.Result, recorder.Record, error) {
+	t.Helper()
+	engine := &recordertest.Engine{Source: formats.TokensChoice, PromptIDs: true, Script: script}
+	return agenttest.AttemptAt(t.Context(), agenttest.Recorder(t, engine), a, e)
+}
+
+// says is a model that gives one command after the other to its shell.
+func says(commands ...string) func(recordertest.Request) recordertest.Reply {
+	return func(q recordertest.Request) recordertest.Reply {
+		done := 0
+		for _, m := range q.Messages {
+			if m.Role == "tool" {
+				done++
+			}
+		}
+		if done == len(commands) {
+			return recordertest.Reply{Content: "It is done."}
+		}
+		arguments, _ := json.Marshal(map[string]string{"command": commands[done]})
+		return recordertest.Reply{ToolCalls: []formats.ToolCall{{ID: fmt.Sprint("call-", done), Name: "shell", Arguments: string(arguments)}}}
+	}
+}
+
+// class returns the class of an attempt's failure.
+func class(err error) string {
+	var f *rollout.Failure
+	if errors.As(err, &f) {
+		return f.Class
+	}
+	return fmt.Sprint(err)
+}
+
+// TestTasks solves each task by its solution and by nothing, with the model's shell.
+func TestTasks(t *testing.T) {
+	containers(t)
+	a := made(t, nil)
+	for _, c := range []struct {
+		task           string
+		solved, undone map[string]float64
+	}{
+		{"write-file", map[string]float64{"reward": 1}, map[string]float64{"reward": 0}},
+		{"fix-test", map[string]float64{"reward": 1, "others": 1}, map[string]float64{"reward": 0, "others": 0.75}},
+		{"query-service", map[string]float64{"reward": 1}, map[string]float64{"reward": 0}},
+	} {
+		t.Run(c.task, func(t *testing.T) {
+			e := example(t, root("tasks", c.task))
+			solution, err := os.ReadFile(root("tasks", c.task, "solution", "solve.sh"))
+			if err != nil {
+				t.Fatal(err)
+			}
+			result, rec, err := attempt(t, a, e, says("ls /tests /solution; id", string(solution)))
+			if err != nil || cmp.Diff(c.solved, result.Rewards) != "" || *result.Reward != 1 {
+				t.Errorf("solved: %v: %v", err, result.Rewards)
+			}
+			if n := len(rec.Calls); n != 3 {
+				t.Errorf("%d calls", n)
+			}
+			if said := rec.Messages[3].Content; !strings.Contains(said, "No such file") || !strings.Contains(said, "uid=0") {
+				t.Errorf("the agent's look around: %s", said)
+			}
+			result, _, err = attempt(t, a, e, says())
+			if err != nil || cmp.Diff(c.undone, result.Rewards) != "" || *result.Reward != 0 {
+				t.Errorf("undone: %v: %v", err, result.Rewards)
+			}
+		})
+	}
+}
+
+// TestNetwork looks, from a container without a network, for what it may not reach.
+func TestNetwork(t *testing.T) {
+	containers(t)
+	engine := &recordertest.Engine{Source: formats.TokensChoice, PromptIDs: true}
+	r := agenttest.Recorder(t, engine)
+	other := r.Begin(t.Context(), "other", "group")
+	defer other.End()
+	harness := ask + ` && cd /app && ! wget -T 2 -qO- ` + engine.URL() + `/models && ! wget -T 2 -qO- http://1.1.1.1 ` +
+		`&& ! wget -T 2 -qO- ` + other.BaseURL() + `/models ` +
+		`&& ! wget -qO- ${OPENAI_BASE_URL%/v1}` + other.BaseURL()[strings.Index(other.BaseURL(), "/t/"):] + `/models ` +
+		`&& ! wget -qO- ${OPENAI_BASE_URL%/v1}/../../other/v1/models && echo hello > hello.txt`
+	result, rec, err := agenttest.AttemptAt(t.Context(), r, made(t, in(harness)), example(t, root("tasks", "write-file")))
+	if err != nil || result.Reward == nil || *result.Reward != 1 {
+		t.Errorf("%v: %+v", err, result)
+	}
+	if len(rec.Calls) != 1 || len(other.End().Calls) != 0 {
+		t.Errorf("%d calls of this attempt, and some of another", len(rec.Calls))
+	}
+}
+
+// TestFailures: each class by what causes it.
+func TestFailures(t *testing.T) {
+	containers(t)
+	for name, c := range map[string]struct {
+		harness, class, says string
+		change               map[string]string // text of a file, by name
+	}{
+		"exit":        {harness: ask + "; echo broken >&2; exit 3", class: formats.FailAgentExit, says: "exit code 3: "},
+		"no program":  {harness: "nothing-like-this", class: formats.FailAgentExit, says: "exit code 127"},
+		"memory":      {harness: ask + "; tail /dev/zero", class: formats.FailLimit, says: "256 MB"},
+		"time":        {harness: ask + "; sleep 600", class: formats.FailTimeout, says: "longer than the task's 3s", change: map[string]string{"task.toml": "[agent]\ntimeout_sec = 3\n"}},
+		"image":       {harness: ask, class: formats.FailImage, says: "no-such-program", change: map[string]string{"environment/Dockerfile": "FROM " + testImage + "\nRUN no-such-program\n"}},
+		"image time":  {harness: ask, class: formats.FailImage, says: "time limit", change: map[string]string{"environment/Dockerfile": "FROM " + testImage + "\nRUN sleep 600\n", "task.toml": "[environment]\nbuild_timeout_sec = 2\n"}},
+		"start":       {harness: ask, class: formats.FailStart, says: "no-such-start", change: map[string]string{"environment/Dockerfile": "FROM " + testImage + "\nENTRYPOINT [\"/no-such-start\"]\n"}},
+		"no reward":   {harness: ask, class: formats.FailVerifier, says: "neither reward.json nor reward.txt: judged", change: map[string]string{"tests/test.sh": "#!/bin/bash\necho judged\n"}},
+		"left behind": {harness: ask + "; echo 1 > /logs/verifier/reward.txt", class: formats.FailVerifier, says: "neither", change: map[string]string{"tests/test.sh": "#!/bin/bash\n"}},
+		"endless":     {harness: ask, class: formats.FailVerifier, says: "time limit", change: map[string]string{"tests/test.sh": "#!/bin/bash\nsleep 600\n", "task.toml": "[verifier]\ntimeout_sec = 2\n"}},
+		"not a number": {harness: ask, class: formats.FailVerifier, says: "not a finite number", change: map[string]string{
+			"tests/test.sh": "#!/bin/bash\necho nan > /logs/verifier/reward.txt\n"}},
+		"infinite": {harness: ask, class: formats.FailVerifier, says: "1e999", change: map[string]string{
+			"tests/test.sh": "#!/bin/bash\necho '{\"reward\": 1e999}' > /logs/verifier/reward.json\n"}},
+		"list": {harness: ask, class: formats.FailVerifier, says: "object of numbers", change: map[string]string{
+			"tests/test.sh": "#!/bin/bash\necho '[1]' > /logs/verifier/reward.json\n"}},
+		"large": {harness: ask, class: formats.FailVerifier, says: "at most 65536 bytes", change: map[string]string{
+			"tests/test.sh": "#!/bin/bash\nhead -c 100000000 /dev/zero > /logs/verifier/reward.txt\n"}},
+		"link": {harness: ask + "; ln -s /etc/hostname /logs/verifier/reward.json", class: formats.FailVerifier, says: "not a file", change: map[string]string{
+			"tests/test.sh": "#!/bin/bash\nln -sf ../../../../../../../etc/hostname /logs/verifier/reward.json\n"}},
+		"pipe": {harness: ask, class: formats.FailVerifier, says: "not a file", change: map[string]string{
+			"tests/test.sh": "#!/bin/bash\nmkfifo /logs/verifier/reward.txt\n"}},
+		"edited tests": {harness: ask + "; (until echo 'echo 1 > /logs/verifier/reward.txt' > /tests/test.sh; do :; done) >/dev/null 2>&1 &",
+			class: formats.FailVerifier, says: "tests changed", change: map[string]string{"tests/test.sh": "#!/bin/bash\nsleep 1\necho 0 > /logs/verifier/reward.txt\n"}},
+		"own tests": {harness: ask + `; mv /bin/rm /bin/kept; printf '#!/bin/sh\nexit 0\n' > /bin/rm; chmod +x /bin/rm; ` +
+			`mkdir /tests; echo 'echo 1 > /logs/verifier/reward.txt' > /tests/test.sh`, class: formats.FailVerifier, says: "tests changed"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			dir := filepath.Join(t.TempDir(), "task")
+			if err := os.CopyFS(dir, os.DirFS(root("tasks", "write-file"))); err != nil {
+				t.Fatal(err)
+			}
+			for file, text := range c.change {
+				if err := os.WriteFile(filepath.Join(dir, file), []byte(text), 0o755); err != nil {
+					t.Fatal(err)
+				}
+			}
+			result, _, err := attempt(t, made(t, in(c.harness)), example(t, dir), nil)
+			if class(err) != c.class || !strings.Contains(err.Error(), c.says) {
+				t.Errorf("class %s, not %s: %v; %+v", class(err), c.class, err, result)
+			}
+			t.Log(err)
+		})
+	}
+}
+
+// TestSweep kills a process in the middle of an attempt.
+func TestSweep(t *testing.T) {
+	containers(t)
+	if os.Getenv("ROLLMILL_TEST_CHILD") != "" {
+		_, _, err := attempt(t, made(t, in(ask+"; sleep 600")), example(t, root("tasks", "write-file")), nil)
+		t.Fatal(err)
+	}
+	child := exec.Command(os.Args[0], "-test.run", "^TestSweep$")
+	temporary := t.TempDir()
+	child.Env = append(os.Environ(), "ROLLMILL_TEST_CHILD=1", "TMPDIR="+temporary)
+	if err := child.Start(); err != nil {
+		t.Fatal(err)
+	}
+	pm := commands{"podman"}
+	of := func() (names []string) {
+		all, err := pm.Labelled(t.Context(), ownerLabel)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for name, owner := range all {
+			if strings.Contains(owner, temporary) {
+				names = append(names, name)
+			}
+		}
+		return names
+	}
+	var left []string
+	for ; len(left) == 0; left = of() {
+		time.Sleep(50 * time.Millisecond)
+	}
+	child.Process.Kill()
+	child.Wait()
+	made(t, nil)
+	all, err := pm.Labelled(context.Background(), ownerLabel)
+	for _, name := range left {
+		if _, there := all[name]; there || err != nil {
+			t.Errorf("container %s is still there: %v", name, err)
+		}
+	}
+}

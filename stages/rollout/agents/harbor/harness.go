@@ -1,0 +1,152 @@
+package harbor
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/rollmill/rollmill/formats"
+	"github.com/rollmill/rollmill/stages/internal/process"
+	"github.com/rollmill/rollmill/stages/rollout"
+	"github.com/rollmill/rollmill/stages/rollout/agents/chat"
+)
+
+// killed is the exit code of a program that SIGKILL ended, as the kernel does at a
+// limit of memory.
+const killed = 137
+
+// work lets the harness work.
+func (b *box) work(ctx context.Context, at rollout.Attempt) (result rollout.Result, err error) {
+	limited, stop := context.WithTimeoutCause(ctx, limit(b.task.Agent.Timeout), errPhase)
+	defer stop()
+	if b.setup != nil {
+		words := []string{"sh", "-c", string(b.setup)}
+		if err := b.program(limited, "the harness's setup", Exec{Words: words, User: "0"}); err != nil {
+			return result, err
+		}
+	}
+	if b.config.Harness == shellHarness {
+		result, err = b.shell(limited, at)
+	} else {
+		err = b.inside(limited, at)
+	}
+	if err != nil && errors.Is(context.Cause(limited), errPhase) {
+		return result, &rollout.Failure{Class: formats.FailTimeout,
+			Err: fmt.Errorf("the agent took longer than the task's %s", b.task.Agent.Timeout)}
+	}
+	return result, err
+}
+
+// inside runs the harness's command in the container, behind the relay.
+func (b *box) inside(ctx context.Context, at rollout.Attempt) error {
+	bridge, err := newBridge(b.dir+"/run", at)
+	if err != nil {
+		return err
+	}
+	defer bridge.close()
+	env, err := b.resolve(ctx, b.task.Agent.Env)
+	if err != nil {
+		return failed(ctx, formats.FailExample, err)
+	}
+	return b.program(ctx, "the harness", Exec{
+		Words: []string{relayPath, RelayCommand, socketPath, "sh", "-c", b.config.Harness},
+		Env:   slices.Concat(env, inside(at), b.config.Env, []string{"INSTRUCTION=" + b.task.Instruction}),
+		User:  b.task.Agent.User})
+}
+
+// program runs a program that must succeed.
+func (b *box) program(ctx context.Context, what string, e Exec) error {
+	tail := process.NewTail(ctx, quoted)
+	e.Output = io.MultiWriter(tail, b.log)
+	code, err := b.exec(ctx, 0, e)
+	switch {
+	case err != nil:
+		return failed(ctx, formats.FailAgentExit, fmt.Errorf("%s: %w", what, err))
+	case code == killed:
+		return &rollout.Failure{Class: formats.FailLimit,
+			Err: fmt.Errorf("%s was killed, as at the limit of memory (%d MB): %s", what, b.task.Environment.MemoryMB, tail)}
+	case code != 0:
+		return &rollout.Failure{Class: formats.FailAgentExit, Err: fmt.Errorf("%s: exit code %d: %s", what, code, tail)}
+	}
+	return nil
+}
+
+// shellHarness is the loop beside the container.
+const shellHarness = "shell"
+
+const (
+	defaultTurns = 50
+	shellTime    = 2 * time.Minute // of one command
+	shellOutput  = 16 << 10        // bytes of its output that the model reads
+	shellSystem  = "You work in a Linux container. Use the tool shell to look, to change files and to run programs. " +
+		"Each command runs in a new shell. When the task is done, answer without calling the tool."
+)
+
+func (s *Settings) turns() int {
+	if s.Turns > 0 {
+		return s.Turns
+	}
+	return defaultTurns
+}
+
+var shellTool = json.RawMessage(`{"type":"function","function":{"name":"shell","description":"Run a command with sh in the container.",` +
+	`"parameters":{"type":"object","properties":{"command":{"type":"string"}},"required":["command"]}}}`)
+
+// shell is a conversation in which the model has a shell in the container.
+func (b *box) shell(ctx context.Context, at rollout.Attempt) (rollout.Result, error) {
+	env, err := b.resolve(ctx, b.task.Agent.Env)
+	if err != nil {
+		return rollout.Result{}, failed(ctx, formats.FailExample, err)
+	}
+	env = append(env, b.config.Env...)
+	return chat.Loop{Client: b.client, Turns: b.config.turns(), Fields: map[string]any{"tools": []json.RawMessage{shellTool}},
+		Ends: func(reply formats.Message) bool { return len(reply.ToolCalls) == 0 },
+		Answer: func(ctx context.Context, calls []formats.ToolCall) ([]formats.Message, error) {
+			var out []formats.Message
+			for _, call := range calls {
+				text, err := b.command(ctx, call, env)
+				if err != nil {
+					return nil, err
+				}
+				out = append(out, formats.Message{Role: "tool", ToolCallID: call.ID, Content: text})
+			}
+			return out, nil
+		}}.Run(ctx, at, []formats.Message{{Role: "system", Content: shellSystem}, {Role: "user", Content: b.task.Instruction}})
+}
+
+// command runs one command of the model. What went wrong is its answer; only the end
+// of the attempt and a runtime that fails are errors.
+func (b *box) command(ctx context.Context, call formats.ToolCall, env []string) (string, error) {
+	var arguments struct{ Command string }
+	switch err := json.Unmarshal([]byte(call.Arguments), &arguments); {
+	case call.Name != "shell":
+		return fmt.Sprintf("error: there is no tool %q", call.Name), nil
+	case err != nil || arguments.Command == "":
+		return `error: the arguments are not {"command": "…"}`, nil
+	}
+	out, stop := &head{left: shellOutput}, context.CancelFunc(nil)
+	limited, stop := context.WithTimeoutCause(ctx, shellTime, errCommand)
+	defer stop()
+	code, err := b.exec(limited, 0, Exec{Words: []string{"sh", "-c", arguments.Command}, Env: env, User: b.task.Agent.User,
+		Output: io.MultiWriter(out, b.log)})
+	text := strings.ToValidUTF8(out.String(), "\uFFFD")
+	switch {
+	case errors.Is(err, errCommand):
+		return text + fmt.Sprintf("\nerror: the command took longer than %s", shellTime), nil
+	case err != nil:
+		return "", failed(ctx, formats.FailAgentExit, fmt.Errorf("the shell: %w", err))
+	case out.left == 0:
+		text += "\n(the rest is left out)"
+	}
+	if code != 0 {
+		text += fmt.Sprintf("\nexit code %d", code)
+	}
+	return text, nil
+}
+
+var errCommand = errors.New("the command's time limit passed")

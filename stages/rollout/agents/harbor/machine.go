@@ -1,0 +1,57 @@
+package harbor
+
+import (
+	"debug/elf"
+	"os"
+	"strings"
+
+	"github.com/kballard/go-shellquote"
+	"golang.org/x/sys/unix"
+
+	"github.com/rollmill/rollmill/stages/rollout"
+)
+
+// newRuntime makes the runtime that --runtime names.
+func newRuntime(text string) (Runtime, error) {
+	name, words, more := strings.Cut(text, ":")
+	switch {
+	case !more && (name == "podman" || name == "docker"):
+		return commands{name}, nil
+	case more && strings.TrimSpace(name) == "command":
+		list, err := shellquote.Split(words)
+		if err == nil && len(list) > 0 {
+			return commands(list), nil
+		}
+	}
+	return nil, rollout.Usage("write podman, docker or 'command: WORDS'", "--runtime %q", text)
+}
+
+// relayBinary returns the path of this program, which must run in any container.
+func relayBinary() (string, error) {
+	self, err := os.Executable()
+	if err != nil {
+		return "", err
+	}
+	f, err := elf.Open(self)
+	if err != nil {
+		return "", rollout.Usage("use --harness "+shellHarness+", or Linux", "a relay for containers needs a Linux binary: %w", err)
+	}
+	defer f.Close()
+	for _, p := range f.Progs {
+		if p.Type == elf.PT_INTERP {
+			return "", rollout.Usage("build it with CGO_ENABLED=0, or use a released one",
+				"%s needs libraries that a container may not have", self)
+		}
+	}
+	return self, nil
+}
+
+// memoryMB returns how much memory tasks may declare together: that of the machine,
+// less a tenth.
+func memoryMB() int64 {
+	var info unix.Sysinfo_t
+	if unix.Sysinfo(&info) != nil {
+		return 1 << 20
+	}
+	return max(1, int64(uint64(info.Totalram)*uint64(info.Unit)>>20)*9/10)
+}

@@ -1,0 +1,238 @@
+package harbor
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os/exec"
+	"strconv"
+	"strings"
+
+	"github.com/rollmill/rollmill/stages/internal/process"
+)
+
+// Runtime runs containers.
+type Runtime interface {
+	// Found says which runtime is there, or what is missing.
+	Found(ctx context.Context) (string, error)
+	// Has reports whether an image is there.
+	Has(ctx context.Context, image string) bool
+	// Build makes an image of a folder with a Dockerfile.
+	Build(ctx context.Context, image, folder string) error
+	// Pull brings an image from its registry.
+	Pull(ctx context.Context, image string) error
+	// Start starts a container that does nothing until it is removed.
+	Start(ctx context.Context, c Container) error
+	// Exec runs a program in a container and returns its exit code. When ctx ends, it
+	// returns, and the program lives on until the container is removed.
+	Exec(ctx context.Context, name string, e Exec) (code int, err error)
+	// CopyIn copies a folder of this machine to a path that is not there yet.
+	CopyIn(ctx context.Context, name, folder, to string) error
+	// CopyOut writes what is at a path of the container as a tar archive.
+	CopyOut(ctx context.Context, name, from string, w io.Writer) error
+	// Remove removes containers, whatever runs in them, and forgets those that are gone.
+	Remove(ctx context.Context, names ...string) error
+	// Labelled returns the containers that have a label, and its value.
+	Labelled(ctx context.Context, label string) (map[string]string, error)
+}
+
+// Container is a container to start.
+type Container struct {
+	Name, Image string
+	Labels      map[string]string
+	Mounts      []Mount
+	Env         []string // NAME=VALUE
+	Workdir     string   // "": the image's
+	CPUs        float64  // 0: no limit
+	MemoryMB    int64    // 0: no limit
+	FileMB      int64    // of one file; 0: no limit
+	Processes   int
+	NoNetwork   bool
+}
+
+// Mount is a file or folder of this machine that the container sees.
+type Mount struct {
+	From, To string
+	ReadOnly bool
+}
+
+// Exec is a program to run in a container.
+type Exec struct {
+	Words   []string
+	Env     []string // NAME=VALUE
+	User    string   // "": the container's
+	Workdir string   // "": the container's
+	Output  io.Writer
+}
+
+// commands is the runtime of a program that takes Podman's commands: podman, docker, or
+// the user's own.
+type commands []string
+
+// Found asks for the version.
+func (c commands) Found(ctx context.Context) (string, error) {
+	out, err := c.output(ctx, "--version")
+	if errors.Is(err, exec.ErrNotFound) {
+		return "", fmt.Errorf("there is no program %s", c[0])
+	}
+	return out, err
+}
+
+// Has asks for the image's id.
+func (c commands) Has(ctx context.Context, image string) bool {
+	_, err := c.output(ctx, "image", "inspect", "--format", "{{.Id}}", image)
+	return err == nil
+}
+
+// Build makes the image from the folder's Dockerfile.
+func (c commands) Build(ctx context.Context, image, folder string) error {
+	_, err := c.output(ctx, "build", "--quiet", "--tag", image, folder)
+	return err
+}
+
+// Pull brings the image.
+func (c commands) Pull(ctx context.Context, image string) error {
+	_, err := c.output(ctx, "pull", "--quiet", image)
+	return err
+}
+
+// Start starts the container in the background.
+func (c commands) Start(ctx context.Context, b Container) error {
+	words := []string{"run", "--detach", "--stop-timeout", "0", "--name", b.Name, "--pids-limit", strconv.Itoa(b.Processes)}
+	add := func(given bool, more ...string) {
+		if given {
+			words = append(words, more...)
+		}
+	}
+	add(b.NoNetwork, "--network", "none")
+	add(b.CPUs > 0, "--cpus", strconv.FormatFloat(b.CPUs, 'f', -1, 64))
+	add(b.MemoryMB > 0, "--memory", fmt.Sprintf("%dm", b.MemoryMB))
+	add(b.FileMB > 0, "--ulimit", fmt.Sprintf("fsize=%d:%[1]d", b.FileMB<<20))
+	add(b.Workdir != "", "--workdir", b.Workdir)
+	for name, value := range b.Labels {
+		add(true, "--label", name+"="+value)
+	}
+	for _, m := range b.Mounts {
+		add(true, "--volume", m.From+":"+m.To+map[bool]string{true: ":ro"}[m.ReadOnly])
+	}
+	words, env := passed(words, b.Env)
+	_, err := c.run(ctx, env, append(words, b.Image, "sh", "-c", "sleep infinity")...)
+	return err
+}
+
+// passed adds the names of variables to the words: their values are nobody's business
+// who lists the processes of this machine.
+func passed(words, env []string) (_, _ []string) {
+	for _, variable := range env {
+		name, _, _ := strings.Cut(variable, "=")
+		words = append(words, "--env", name)
+	}
+	return words, env
+}
+
+// Exec runs the program in the container.
+func (c commands) Exec(ctx context.Context, name string, e Exec) (int, error) {
+	words := []string{"exec"}
+	if e.User != "" {
+		words = append(words, "--user", e.User)
+	}
+	if e.Workdir != "" {
+		words = append(words, "--workdir", e.Workdir)
+	}
+	words, env := passed(words, e.Env)
+	words = append(append(words, name), e.Words...)
+	err := c.start(ctx, env, e.Output, e.Output, words)
+	var exit *exec.ExitError
+	if ctx.Err() == nil && errors.As(err, &exit) && exit.Exited() {
+		return exit.ExitCode(), nil
+	}
+	return 0, err
+}
+
+// CopyIn copies the folder.
+func (c commands) CopyIn(ctx context.Context, name, folder, to string) error {
+	_, err := c.output(ctx, "cp", folder, name+":"+to)
+	return err
+}
+
+// CopyOut streams the archive.
+func (c commands) CopyOut(ctx context.Context, name, from string, w io.Writer) error {
+	errs := process.NewTail(ctx, quoted)
+	return said(c.start(ctx, nil, w, errs, []string{"cp", name + ":" + from, "-"}), errs)
+}
+
+// Remove kills and removes the containers.
+func (c commands) Remove(ctx context.Context, names ...string) error {
+	if len(names) == 0 {
+		return nil
+	}
+	_, err := c.output(ctx, append([]string{"rm", "--force", "--volumes"}, names...)...)
+	return err
+}
+
+// Labelled lists running and stopped containers. One that is removed meanwhile is left out.
+func (c commands) Labelled(ctx context.Context, label string) (map[string]string, error) {
+	names, err := c.output(ctx, "ps", "--all", "--filter", "label="+label, "--format", "{{.Names}}")
+	if err != nil || names == "" {
+		return nil, err
+	}
+	words := append([]string{"inspect", "--format", `{{.Name}} {{index .Config.Labels "` + label + `"}}`}, strings.Fields(names)...)
+	out, _ := c.output(ctx, words...)
+	found := map[string]string{}
+	for line := range strings.Lines(out) {
+		if name, value, ok := strings.Cut(strings.TrimSpace(line), " "); ok {
+			found[strings.TrimPrefix(name, "/")] = value
+		}
+	}
+	return found, ctx.Err()
+}
+
+// output runs a command and returns the beginning of what it prints.
+func (c commands) output(ctx context.Context, words ...string) (string, error) {
+	return c.run(ctx, nil, words...)
+}
+
+func (c commands) run(ctx context.Context, env []string, words ...string) (string, error) {
+	out, errs := &head{left: printed}, process.NewTail(ctx, quoted)
+	err := c.start(ctx, env, out, errs, words)
+	return strings.TrimSpace(out.String()), said(err, errs)
+}
+
+func said(err error, errs *process.Tail) error {
+	if text := errs.String(); err != nil && text != "" {
+		return fmt.Errorf("%w: %s", err, text)
+	}
+	return err
+}
+
+const (
+	quoted  = 4 << 10 // of a command's standard error, in an error
+	printed = 1 << 20 // of what a command prints
+)
+
+func (c commands) start(ctx context.Context, env []string, out, errs io.Writer, words []string) error {
+	words = append(c[:len(c):len(c)], words...)
+	p, err := process.Program{Words: words, Env: env, Stdout: out, Stderr: errs}.Start(ctx)
+	if err != nil {
+		return err
+	}
+	if err = p.Wait(); ctx.Err() != nil && err != nil {
+		return context.Cause(ctx)
+	}
+	return err
+}
+
+// head keeps the beginning of what is written.
+type head struct {
+	strings.Builder
+	left int
+}
+
+// Write never fails.
+func (h *head) Write(p []byte) (int, error) {
+	keep := p[:min(len(p), h.left)]
+	h.left -= len(keep)
+	h.Builder.Write(keep)
+	return len(p), nil
+}

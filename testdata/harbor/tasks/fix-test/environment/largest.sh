@@ -1,0 +1,2 @@
+#!/bin/sh
+printf '%s\n' "$@" | sort | tail -n 1

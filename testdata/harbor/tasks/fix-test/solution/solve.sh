@@ -1,0 +1,2 @@
+#!/bin/bash
+sed -i 's/| sort |/| sort -n |/' /app/largest.sh
