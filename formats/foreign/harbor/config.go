@@ -123,11 +123,8 @@ func (c *config) refuse(dir, file string) error {
 				"the task needs %s, which rollmill does not run", r.what)
 		}
 	}
-	switch {
-	case !has("tests", TestScript):
+	if !has("tests", TestScript) {
 		return formats.Invalid(filepath.Join(dir, "tests", TestScript), "it writes the reward", nil, "the task has no tests")
-	case e.Image == "" && !has("environment", "Dockerfile"):
-		return formats.Invalid(file, "write environment/Dockerfile, or environment.docker_image", nil, "the task names no image")
 	}
 	return nil
 }

@@ -3,6 +3,7 @@ package harbor
 import (
 	"crypto/sha256"
 	"encoding/hex"
+	"errors"
 	"fmt"
 	"io"
 	"io/fs"
@@ -74,10 +75,14 @@ func (t Task) TestsDir() string { return filepath.Join(t.Dir, "tests") }
 func (t Task) EnvironmentDir() string { return filepath.Join(t.Dir, "environment") }
 
 // ImageName returns the name of the task's image: its own, or one for the content of
-// its environment, so that tasks with the same share it.
+// its environment, so that tasks with the same share it. It is empty for a task without
+// an image.
 func (t Task) ImageName() (string, error) {
 	if t.Environment.Image != "" {
 		return t.Environment.Image, nil
+	}
+	if _, err := os.Stat(filepath.Join(t.EnvironmentDir(), "Dockerfile")); errors.Is(err, fs.ErrNotExist) {
+		return "", nil
 	}
 	sum, err := digest(t.EnvironmentDir())
 	if err != nil {

@@ -41,7 +41,7 @@ type Settings struct {
 	Harness string // shellHarness, or a command for sh in the container
 	Setup   string // file of a shell script that runs in the container before; "" for none
 	Turns   int    // of the shell harness; 0 means defaultTurns
-	Runtime string // podman, docker, or "command: WORDS"
+	Runtime string // podman, docker, bwrap, or "command: WORDS"
 }
 
 // Declare declares the settings.
@@ -53,7 +53,7 @@ func (s *Settings) Declare(d *plugin.Declarer) {
 	d.Int(&s.Turns, "harness-turns", "end the loop of harness shell after `N` answers of the model").Shown("50")
 	d.Strings(&s.Env, "harness-env", "give the harness this `KEY=VALUE`; KEY alone passes it from the environment")
 	d.Heading(plugin.Execution)
-	d.String(&s.Runtime, "runtime", "run containers with this `PROGRAM`: podman, docker, or 'command: WORDS' for one that "+
+	d.String(&s.Runtime, "runtime", "run containers with this `PROGRAM`: podman, docker, bwrap for tasks without an image, or 'command: WORDS' for one that "+
 		"takes Podman's commands build, pull, image, run, exec, cp, ps and rm")
 	d.String(&s.Logs, "agent-logs", "keep the output of each attempt's programs in this local `FOLDER`")
 }
@@ -109,8 +109,13 @@ func (s *Settings) Agent(ctx context.Context, set rollout.Setup) (_ rollout.Agen
 	a.room = memoryMB()
 	a.memory = semaphore.NewWeighted(a.room)
 	a.images.runtime = a.runtime
-	a.owner, err = newOwner()
-	return a, err
+	if a.owner, err = newOwner(); err != nil {
+		return nil, err
+	}
+	if b, ok := a.runtime.(*bwrap); ok {
+		b.dir = a.owner.dir
+	}
+	return a, nil
 }
 
 func (a *agent) readSetup() (err error) {

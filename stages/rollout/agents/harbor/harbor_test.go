@@ -127,6 +127,35 @@ func says(commands ...string) func(recordertest.Request) recordertest.Reply {
 	}
 }
 
+// TestBwrap solves a task without an image.
+func TestBwrap(t *testing.T) {
+	if out, err := exec.Command("bwrap", "--unshare-all", "--ro-bind", "/", "/", "true").CombinedOutput(); err != nil {
+		t.Skipf("no bubblewrap: %v %s", err, out)
+	}
+	dir := filepath.Join(t.TempDir(), "task")
+	if err := os.CopyFS(dir, os.DirFS(root("tasks", "write-file"))); err != nil {
+		t.Fatal(err)
+	}
+	os.RemoveAll(filepath.Join(dir, "environment"))
+	for name, harness := range map[string]string{"shell": shellHarness, "inside": `python3 -c 'import json, os, urllib.request as u; ` +
+		`u.urlopen(u.Request(os.environ["OPENAI_BASE_URL"] + "/chat/completions", json.dumps({"model": os.environ["OPENAI_MODEL"], ` +
+		`"messages": [{"role": "user", "content": "hello"}]}).encode(), {"content-type": "application/json"})).read()'; echo hello > hello.txt`} {
+		t.Run(name, func(t *testing.T) {
+			a := made(t, func(s *Settings) { s.Runtime, s.Harness = "bwrap", harness })
+			result, rec, err := attempt(t, a, example(t, dir), says("ls /tests; echo hello > hello.txt; touch /usr/bin/changed", "cat hello.txt"))
+			if err != nil || *result.Reward != 1 {
+				t.Fatalf("%v: %+v", err, result)
+			}
+			if said := rec.Messages[len(rec.Messages)-2].Content; name == "shell" && said != "hello\n" {
+				t.Errorf("it read %q", said)
+			}
+		})
+	}
+	if _, err := os.Stat("/usr/bin/changed"); err == nil {
+		t.Error("the agent changed this machine")
+	}
+}
+
 // class returns the class of an attempt's failure.
 func class(err error) string {
 	var f *rollout.Failure

@@ -2,6 +2,7 @@ package harbor
 
 import (
 	"context"
+	"errors"
 	"sync"
 	"time"
 
@@ -55,6 +56,8 @@ func (s *images) make(ctx context.Context, name string, t harbor.Task) error {
 	switch {
 	case s.runtime.Has(ctx, name):
 		return nil
+	case name == "":
+		return errors.New("the task has neither environment/Dockerfile nor docker_image; --runtime bwrap runs such tasks")
 	case t.Environment.Image != "":
 		return s.runtime.Pull(ctx, name)
 	}

@@ -17,13 +17,15 @@ func newRuntime(text string) (Runtime, error) {
 	switch {
 	case !more && (name == "podman" || name == "docker"):
 		return commands{name}, nil
+	case !more && name == "bwrap":
+		return &bwrap{}, nil
 	case more && strings.TrimSpace(name) == "command":
 		list, err := shellquote.Split(words)
 		if err == nil && len(list) > 0 {
 			return commands(list), nil
 		}
 	}
-	return nil, rollout.Usage("write podman, docker or 'command: WORDS'", "--runtime %q", text)
+	return nil, rollout.Usage("write podman, docker, bwrap or 'command: WORDS'", "--runtime %q", text)
 }
 
 // relayBinary returns the path of this program, which must run in any container.

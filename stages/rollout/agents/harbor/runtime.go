@@ -142,7 +142,12 @@ func (c commands) Exec(ctx context.Context, name string, e Exec) (int, error) {
 	}
 	words, env := passed(words, e.Env)
 	words = append(append(words, name), e.Words...)
-	err := c.start(ctx, env, e.Output, e.Output, words)
+	return exited(ctx, process.Program{Words: append(c[:len(c):len(c)], words...), Env: env, Stdout: e.Output, Stderr: e.Output})
+}
+
+// exited runs a program and returns its exit code.
+func exited(ctx context.Context, p process.Program) (int, error) {
+	err := run(ctx, p)
 	var exit *exec.ExitError
 	if ctx.Err() == nil && errors.As(err, &exit) && exit.Exited() {
 		return exit.ExitCode(), nil
@@ -212,12 +217,15 @@ const (
 )
 
 func (c commands) start(ctx context.Context, env []string, out, errs io.Writer, words []string) error {
-	words = append(c[:len(c):len(c)], words...)
-	p, err := process.Program{Words: words, Env: env, Stdout: out, Stderr: errs}.Start(ctx)
+	return run(ctx, process.Program{Words: append(c[:len(c):len(c)], words...), Env: env, Stdout: out, Stderr: errs})
+}
+
+func run(ctx context.Context, p process.Program) error {
+	running, err := p.Start(ctx)
 	if err != nil {
 		return err
 	}
-	if err = p.Wait(); ctx.Err() != nil && err != nil {
+	if err = running.Wait(); ctx.Err() != nil && err != nil {
 		return context.Cause(ctx)
 	}
 	return err

@@ -1,0 +1,124 @@
+package harbor
+
+import (
+	"archive/tar"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"sync"
+
+	"github.com/rollmill/rollmill/stages/internal/process"
+)
+
+// bwrap is the runtime of tasks without an image: a program sees this machine's system
+// folders, unchangeable, and folders of its own. A program that it leaves running ends
+// with it, and nothing limits memory or processors.
+type bwrap struct {
+	dir   string // of the containers' folders
+	mu    sync.Mutex
+	boxes map[string]Container
+}
+
+// defaultWorkdir is where programs work when the task names no folder.
+const defaultWorkdir = "/app"
+
+// system are the folders of this machine that programs see.
+var system = []string{"/usr", "/bin", "/sbin", "/lib", "/lib64", "/etc", "/opt"}
+
+// Found asks for the version.
+func (b *bwrap) Found(ctx context.Context) (string, error) {
+	return commands{"bwrap"}.Found(ctx)
+}
+
+// Has knows the one image that there is.
+func (b *bwrap) Has(_ context.Context, image string) bool { return image == "" }
+
+var errNoImages = errors.New("runtime bwrap has no images: it runs tasks that have none")
+
+// Build is refused.
+func (b *bwrap) Build(context.Context, string, string) error { return errNoImages }
+
+// Pull is refused.
+func (b *bwrap) Pull(context.Context, string) error { return errNoImages }
+
+// Start makes the folders.
+func (b *bwrap) Start(_ context.Context, c Container) error {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if b.boxes == nil {
+		b.boxes = map[string]Container{}
+	}
+	if c.Workdir == "" {
+		c.Workdir = defaultWorkdir
+	}
+	for _, to := range []string{c.Workdir, "/tmp", "/root"} {
+		from := filepath.Join(b.dir, c.Name, to)
+		if err := os.MkdirAll(from, 0o777); err != nil {
+			return err
+		}
+		c.Mounts = append(c.Mounts, Mount{From: from, To: to})
+	}
+	b.boxes[c.Name] = c
+	return nil
+}
+
+// Exec runs the program in namespaces of its own.
+func (b *bwrap) Exec(ctx context.Context, name string, e Exec) (int, error) {
+	b.mu.Lock()
+	c, ok := b.boxes[name]
+	b.mu.Unlock()
+	if !ok {
+		return 0, fmt.Errorf("no container %q", name)
+	}
+	words := []string{"bwrap", "--unshare-all", "--die-with-parent", "--new-session", "--dev", "/dev", "--proc", "/proc",
+		"--setenv", "HOME", "/root", "--chdir", c.Workdir}
+	if !c.NoNetwork {
+		words = append(words, "--share-net")
+	}
+	for _, folder := range system {
+		words = append(words, "--ro-bind-try", folder, folder)
+	}
+	for _, m := range c.Mounts {
+		words = append(words, map[bool]string{true: "--ro-bind", false: "--bind"}[m.ReadOnly], m.From, m.To)
+	}
+	words = append(append(words, "--"), e.Words...)
+	return exited(ctx, process.Program{Words: words, Env: append(c.Env[:len(c.Env):len(c.Env)], e.Env...), Stdout: e.Output, Stderr: e.Output})
+}
+
+// CopyIn copies the folder to one that the programs see from then on.
+func (b *bwrap) CopyIn(_ context.Context, name, folder, to string) error {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	c := b.boxes[name]
+	from := filepath.Join(b.copied(name), to)
+	c.Mounts = append(c.Mounts[:len(c.Mounts):len(c.Mounts)], Mount{From: from, To: to})
+	b.boxes[name] = c
+	return os.CopyFS(from, os.DirFS(folder))
+}
+
+// CopyOut archives what CopyIn copied.
+func (b *bwrap) CopyOut(_ context.Context, name, _ string, w io.Writer) error {
+	archive := tar.NewWriter(w)
+	return errors.Join(archive.AddFS(os.DirFS(b.copied(name))), archive.Close())
+}
+
+func (b *bwrap) copied(name string) string { return filepath.Join(b.dir, name, "copied") }
+
+// Remove removes the folders.
+func (b *bwrap) Remove(_ context.Context, names ...string) error {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	for _, name := range names {
+		delete(b.boxes, name)
+		if err := os.RemoveAll(filepath.Join(b.dir, name)); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// Labelled finds none: what a dead process left is in its folder.
+func (b *bwrap) Labelled(context.Context, string) (map[string]string, error) { return nil, nil }
