@@ -45,6 +45,8 @@ var endlessWaits = map[string]string{
 		"that is dead",
 	"stages/backends/openai Do":              "the context of a question, a probe or a trajectory has a time",
 	"stages/rollout/agents/nat post":         "the attempt's context has --trajectory-timeout",
+	"stages/rollout/agents/harbor run":       "the attempt's context has --trajectory-timeout, and kills the program",
+	"stages/rollout/agents/harbor pass":      "the container's program ends, and with it its connections",
 	"stages/rollout/recorder askSmall":       "the context of countTokens has the time of a call",
 	"stages/rollout/recorder forwardAll":     "the context of pass has the time of a call",
 	"stages/rollout/recorder send":           "each try's context has the time of a call",

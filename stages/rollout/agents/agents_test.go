@@ -61,7 +61,7 @@ func TestEveryAgentConforms(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			tried = tried || regexp.MustCompile(`agenttest\.Run(Stored)?\(`).Match(text)
+			tried = tried || regexp.MustCompile(`agenttest\.Run(Stored|On)?\(`).Match(text)
 		}
 		if !tried {
 			t.Errorf("no test of package %s hands its agent to agenttest", m[1])

@@ -37,7 +37,7 @@ func TestTextBeforeAResult(t *testing.T) {
 		"the answer is {\"reward\":1}":                          none,
 		"the answer is\n {\"reward\":1}":                        none,
 		"loading\n{\"level\":\"info\"}":                         none,
-		"loading\n{\"rewards\":1":                               none,
+		"loading\n{\"rewarded\":1":                              none,
 		"loading\n{x}":                                          none,
 		"[\n{\"reward\":1}\n]":                                  none,
 	} {

@@ -250,7 +250,7 @@ func TestFailures(t *testing.T) {
 			"tests/test.sh": "#!/bin/bash\nln -sf ../../../../../../../etc/hostname /logs/verifier/reward.json\n"}},
 		"pipe": {harness: ask, class: formats.FailVerifier, says: "not a file", change: map[string]string{
 			"tests/test.sh": "#!/bin/bash\nmkfifo /logs/verifier/reward.txt\n"}},
-		"edited tests": {harness: ask + "; (until echo 'echo 1 > /logs/verifier/reward.txt' > /tests/test.sh; do :; done) >/dev/null 2>&1 &",
+		"edited tests": {harness: ask + "; (while :; do echo 'echo 1 > /logs/verifier/reward.txt' >> /tests/test.sh; sleep 0.1; done) >/dev/null 2>&1 &",
 			class: formats.FailVerifier, says: "tests changed", change: map[string]string{"tests/test.sh": "#!/bin/bash\nsleep 1\necho 0 > /logs/verifier/reward.txt\n"}},
 		"own tests": {harness: ask + `; mv /bin/rm /bin/kept; printf '#!/bin/sh\nexit 0\n' > /bin/rm; chmod +x /bin/rm; ` +
 			`mkdir /tests; echo 'echo 1 > /logs/verifier/reward.txt' > /tests/test.sh`, class: formats.FailVerifier, says: "tests changed"},

@@ -89,15 +89,10 @@ func (b *box) unchanged(ctx context.Context) error {
 		limit += f.Size + 4096
 	}
 	read, write := io.Pipe()
-	copied := make(chan error, 1)
+	defer read.Close()
 	ctx, stop := context.WithCancel(ctx)
 	defer stop()
-	go func() {
-		err := b.runtime.CopyOut(ctx, b.name, testsPath, write)
-		write.CloseWithError(err)
-		copied <- err
-	}()
-	defer func() { stop(); read.Close(); <-copied }()
+	go func() { write.CloseWithError(b.runtime.CopyOut(ctx, b.name, testsPath, write)) }()
 	archive := tar.NewReader(io.LimitReader(read, limit+10<<20))
 	for len(files) > 0 {
 		h, err := archive.Next()

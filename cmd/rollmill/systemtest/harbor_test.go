@@ -1,0 +1,121 @@
+package systemtest
+
+import (
+	"encoding/json"
+	"math/rand/v2"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"testing"
+
+	"github.com/rollmill/rollmill/formats"
+	"github.com/rollmill/rollmill/stages/rollout/recorder/recordertest"
+)
+
+// harborFiles returns a path below testdata/harbor.
+func harborFiles(t *testing.T, names ...string) string {
+	t.Helper()
+	at, err := filepath.Abs(filepath.Join(append([]string{"../../../testdata/harbor"}, names...)...))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return at
+}
+
+// containers skips a test where no container can run.
+func containers(t *testing.T) {
+	t.Helper()
+	t.Setenv("CONTAINERS_CONF", harborFiles(t, "containers.conf"))
+	t.Setenv("BUILDAH_ISOLATION", "chroot")
+	t.Setenv("TMPDIR", t.TempDir())
+	if out, err := exec.Command("podman", "image", "inspect", "localhost/rollmill-test:base").CombinedOutput(); err != nil {
+		t.Skipf(".ci/install containers brings podman and the tests' image: %v %s", err, out)
+	}
+}
+
+// solver is a model that solves some attempts by the tasks' solutions, as the seed
+// decides, and others not.
+func solver(t *testing.T) func(recordertest.Request) recordertest.Reply {
+	solutions := map[string]string{}
+	folders, _ := filepath.Glob(harborFiles(t, "tasks", "*"))
+	for _, folder := range folders {
+		script, err := os.ReadFile(filepath.Join(folder, "solution", "solve.sh"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		asked, err := os.ReadFile(filepath.Join(folder, "instruction.md"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		words := strings.Fields(string(asked))
+		solutions[words[len(words)-1]] = string(script)
+	}
+	return func(q recordertest.Request) recordertest.Reply {
+		if q.Messages[len(q.Messages)-1].Role == "tool" {
+			return recordertest.Reply{Content: "It is done."}
+		}
+		words := strings.Fields(q.Messages[1].Content)
+		command := solutions[words[len(words)-1]]
+		if seed, _ := strconv.ParseUint(string(q.Fields["seed"]), 10, 64); seed%3 == 0 {
+			command = "echo nothing"
+		}
+		arguments, _ := json.Marshal(map[string]string{"command": command})
+		return recordertest.Reply{ToolCalls: []formats.ToolCall{{ID: "call-0", Name: "shell", Arguments: string(arguments)}}}
+	}
+}
+
+// TestHarborEpoch makes an epoch of Harbor tasks, its rollout killed KILLS times.
+func TestHarborEpoch(t *testing.T) {
+	containers(t)
+	kills, generations := 2, 4
+	if n, err := strconv.Atoi(os.Getenv("KILLS")); err == nil {
+		kills, generations = n, 4*n
+	}
+	tasks := "harbor:" + harborFiles(t, "tasks")
+	root := t.TempDir()
+	args := func(e *chaosEngine, out string) []string {
+		return []string{"rollout", "--examples", tasks, "--agent", "harbor", "--generations", strconv.Itoa(generations), "--url", e.URL(),
+			"--model", "policy", "--run", "r", "--sampling-seed", "1", "--concurrency", "4", "--journal-every", chaosJournal.String(), "--out", out}
+	}
+	e := newChaosEngine(t, 1, 0)
+	e.Script = solver(t)
+	killed, whole := filepath.Join(root, "epoch-0", "rollout"), filepath.Join(root, "whole")
+	dice := rand.New(rand.NewPCG(3, 1))
+	var held []durable
+	for kill := range kills {
+		killAfter(t, e, args(e, killed), killed, 2+dice.IntN(2*3*generations/(kills+1)), kill)
+		held = append(held, durableNow(t, killed, e))
+	}
+	finish(t, args(e, killed))
+	checkNotRepeated(t, e, held)
+	if left, err := exec.Command("podman", "ps", "--all", "--filter", "label=rollmill.owner", "--format", "{{.Names}}").Output(); err != nil || len(left) > 0 {
+		t.Errorf("containers are left: %s, %v", left, err)
+	}
+	finish(t, args(e, whole))
+	one, rows := trajectoriesAt(t, killed)
+	two, _ := trajectoriesAt(t, whole)
+	if one.RowsDigest != two.RowsDigest {
+		t.Errorf("rows digests %s and, undisturbed, %s", one.RowsDigest, two.RowsDigest)
+	}
+	solved := 0
+	for _, r := range rows {
+		if r.Status != formats.StatusOK || r.Reward == nil {
+			t.Errorf("%s %d: %s %s", r.ExampleID, r.Generation, r.FailureClass, r.Error)
+		} else if *r.Reward == 1 {
+			solved++
+		}
+	}
+	if solved == 0 || solved == len(rows) {
+		t.Errorf("%d of %d solved", solved, len(rows))
+	}
+	for _, stage := range [][]string{
+		{"score", "--in", killed, "--reward", "stored", "--out", filepath.Join(root, "epoch-0", "score")},
+		{"group", "--in", filepath.Join(root, "epoch-0", "score"), "--out", filepath.Join(root, "epoch-0", "group")},
+		{"curate", "--in", filepath.Join(root, "epoch-0", "group"), "--out", filepath.Join(root, "epoch-0", "curate")},
+		{"submit", "--in", filepath.Join(root, "epoch-0", "curate"), "--out", filepath.Join(root, "epoch-0", "submit")},
+	} {
+		finish(t, stage)
+	}
+}
