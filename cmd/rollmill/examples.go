@@ -1,6 +1,7 @@
 package main
 
 import (
+	"bytes"
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
@@ -13,6 +14,7 @@ import (
 	"github.com/rollmill/rollmill/formats/dataset"
 	"github.com/rollmill/rollmill/formats/examples"
 	"github.com/rollmill/rollmill/stages/plugin"
+	"github.com/rollmill/rollmill/stages/rollout"
 	"github.com/rollmill/rollmill/storage"
 )
 
@@ -39,9 +41,15 @@ func (f *taskFile) Declare(d *plugin.Declarer) {
 	d.Lists(&o.Deny, "deny", "drop rows that match this `COLUMN=PATTERN`")
 }
 
-// read reads the task file and logs the rows that it dropped. The set is open
-// until the command ends.
-func (f *taskFile) read(ctx context.Context, s *cli.Session) (*examples.Set, dataset.Ref, error) {
+// lister is an agent that knows tasks.
+type lister interface {
+	// List returns the tasks of an environment as JSON lines.
+	List(ctx context.Context, name string) ([]byte, error)
+}
+
+// read reads the task file, or what the agent lists, and logs the rows that it dropped.
+// The set is open until the command ends.
+func (f *taskFile) read(ctx context.Context, s *cli.Session, agent rollout.Agent) (*examples.Set, dataset.Ref, error) {
 	uri := f.Examples
 	ref := dataset.Ref{Role: "examples", URI: storage.Redact(uri)}
 	if uri == "" {
@@ -49,6 +57,9 @@ func (f *taskFile) read(ctx context.Context, s *cli.Session) (*examples.Set, dat
 	}
 	if folders, ok := strings.CutPrefix(uri, "harbor:"); ok {
 		return f.harbor(s, ref, folders)
+	}
+	if name, ok := strings.CutPrefix(uri, "verifiers:"); ok {
+		return f.listed(ctx, s, ref, agent, name)
 	}
 	file, digest, err := openFile(ctx, uri)
 	if errors.Is(err, storage.ErrNotExist) {
@@ -63,7 +74,31 @@ func (f *taskFile) read(ctx context.Context, s *cli.Session) (*examples.Set, dat
 	}
 	defer file.Close() // read only: nothing is lost
 	ref.Digest = digest
-	set, report, err := examples.Read(ref.URI, file, file.Size(), f.Format)
+	return f.pick(s, ref, file, file.Size(), f.Format)
+}
+
+// listed reads the tasks of an environment that the agent knows.
+func (f *taskFile) listed(ctx context.Context, s *cli.Session, ref dataset.Ref, agent rollout.Agent, name string) (
+	*examples.Set, dataset.Ref, error) {
+	from, ok := agent.(lister)
+	if !ok {
+		return nil, ref, cli.Usagef("--agent verifiers", "--examples %s: only agent verifiers has its tasks", f.Examples)
+	}
+	lines, err := from.List(ctx, name)
+	if err != nil {
+		return nil, ref, err
+	}
+	sum := sha256.Sum256(lines)
+	ref.Digest = hex.EncodeToString(sum[:])
+	format := f.Format
+	format.Format = "jsonl"
+	return f.pick(s, ref, bytes.NewReader(lines), int64(len(lines)), format)
+}
+
+// pick keeps the rows that are examples.
+func (f *taskFile) pick(s *cli.Session, ref dataset.Ref, r io.ReaderAt, size int64, format examples.Options) (
+	*examples.Set, dataset.Ref, error) {
+	set, report, err := examples.Read(ref.URI, r, size, format)
 	if err == nil {
 		s.Defer(set)
 	}

@@ -115,7 +115,7 @@ func (c *rolloutSettings) options(ctx context.Context, s *cli.Session) (o rollou
 	}
 	s.Defer(traces)
 	o.Finished = traces.Add
-	o.Examples, o.ExamplesRef, err = c.taskFile.read(ctx, s)
+	o.Examples, o.ExamplesRef, err = c.taskFile.read(ctx, s, o.Agent)
 	return o, err
 }
 

@@ -10,6 +10,7 @@ import (
 	"github.com/rollmill/rollmill/stages/rollout/agents/http"
 	"github.com/rollmill/rollmill/stages/rollout/agents/nat"
 	"github.com/rollmill/rollmill/stages/rollout/agents/replay"
+	"github.com/rollmill/rollmill/stages/rollout/agents/verifiers"
 )
 
 // All lists every agent, in the order of the help text.
@@ -20,4 +21,5 @@ var All = plugin.NewRegistry("agent",
 	nat.Kind,
 	replay.Kind,
 	harbor.Kind,
+	verifiers.Kind,
 )

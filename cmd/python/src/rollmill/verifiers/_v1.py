@@ -1,0 +1,108 @@
+"""Environments of verifiers.v1: a taskset, a harness and agents."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+import verifiers.v1 as vf  # type: ignore[import-not-found,import-untyped,unused-ignore]
+
+from . import KEY_VARIABLE, Refused, rewards
+
+# The harness is chat with the environment's tools, and runs here: a harness that gives
+# the model a shell, and a runtime elsewhere, are asked for by name.
+_DEFAULTS = {"agent": {"runtime": {"type": "subprocess"}, "harness": {"id": "null"}}}
+
+
+class V1:
+    def __init__(self, name: str, args: Mapping[str, Any]) -> None:
+        self.env = vf.load_environment(vf.resolve_env_config(_merged({**_DEFAULTS, "taskset": {"id": name}}, args)))
+        self.task_class = type(self.env.taskset).task_type()
+        self._serving: Any = None
+
+    def examples(self) -> Iterator[dict[str, Any]]:
+        for task in self.env.taskset:
+            data = task.data.model_dump(mode="json", exclude_none=True)
+            answer = {"answer": str(data["answer"])} if "answer" in data else {}
+            yield {"id": str(task.data.id or task.data.name or task.key), "question": task.data.prompt_text, **answer, "task": data}
+
+    def _task(self, data: dict[str, Any]) -> Any:
+        return self.task_class(self.task_class.data_type().model_validate(data), self.env.config.taskset.task)
+
+    async def attempt(self, task: dict[str, Any], url: str, model: str) -> dict[str, Any]:
+        if self._serving is None:
+            self._serving = self.env.serving()
+            await self._serving.__aenter__()  # until the process ends
+        client = vf.EvalClientConfig(base_url=url, api_key_var=KEY_VARIABLE)
+        (slot,) = self.env.slots(self._task(task))
+        return _result(await self.env.run_slot(slot, vf.ModelContext(model=model, client=client)))
+
+    async def score(self, task: dict[str, Any], messages: list[dict[str, Any]], truncated: bool) -> dict[str, float]:
+        from verifiers.v1.graph import MessageNode  # type: ignore[import-not-found,import-untyped,unused-ignore]
+        from verifiers.v1.trace import AgentInfo, Trace, TraceTask  # type: ignore[import-not-found,import-untyped,unused-ignore]
+
+        made = self._task(task)
+        nodes = [
+            MessageNode(parent=i - 1 if i else None, message=_message(m), sampled=bool(m.get("sampled", m["role"] == "assistant")))
+            for i, m in enumerate(messages)
+        ]
+        trace = Trace(
+            task=TraceTask(type=type(made).__name__, data=made.data, key=made.key),
+            agent=AgentInfo(config=self.env.config.agent),
+            nodes=nodes,
+            is_completed=True,
+            ok=True,
+            stop_condition="max_turns" if truncated else "agent_completed",
+        )
+        await made.score(trace)
+        left = [name for name, value in trace.rewards.items() if value is None]
+        if left or not trace.rewards:
+            raise Refused(f"rewards need the environment's runtime: {', '.join(left) or 'all'}")
+        named = {name: reward.value for name, reward in trace.rewards.items()}
+        return {"": sum(named.values()), **named, **{name: value for name, value in trace.metrics.items() if value is not None}}
+
+
+def _result(episode: Any) -> dict[str, Any]:
+    traces = [trace for trace in episode.traces if trace.agent.trainable]
+    errors = [*episode.errors, *(error for trace in episode.traces for error in trace.errors)]
+    if not episode.ok or not traces:
+        return {"error": "; ".join(f"{e.type}: {e.message}" for e in errors) or "the episode did not complete", **_trace(errors)}
+    if len(traces) > 1:
+        raise Refused(f"the environment has {len(traces)} agents behind one address, which cannot be told apart")
+    (trace,) = traces
+    last = trace.calls[-1].error if trace.calls else None
+    if last:  # an engine's refusal ends an episode as ok, with what rewards make of it
+        return {"error": f"{last.type}: {last.message}"}
+    named = {name: reward and reward.value for name, reward in trace.rewards.items()}
+    about = {"stop_condition": trace.stop_condition, "task_key": trace.task.key, "verifiers": trace.verifiers.version}
+    out = {"answer": trace.last_reply, "metadata": about, **rewards(trace.reward, {**trace.metrics, **named})}
+    return {**out, "stop": "turns"} if trace.stop_condition == "max_turns" else out
+
+
+def _trace(errors: list[Any]) -> dict[str, str]:
+    text = "\n".join(e.traceback for e in errors if e.traceback)
+    return {"traceback": text} if text else {}
+
+
+def _message(m: dict[str, Any]) -> dict[str, Any]:
+    """A message of a trajectory as verifiers has it."""
+    out = {"role": m["role"], "content": m.get("content") or ""}
+    if m.get("tool_calls"):
+        calls = [c.get("function", c) | {"id": c.get("id", "")} for c in m["tool_calls"]]
+        out["tool_calls"] = [{"id": c["id"], "name": c["name"], "arguments": _text(c["arguments"])} for c in calls]
+    if m["role"] == "tool":
+        out["tool_call_id"] = m.get("tool_call_id") or ""
+    return out
+
+
+def _text(value: Any) -> str:
+    return value if isinstance(value, str) else json.dumps(value)
+
+
+def _merged(base: Mapping[str, Any], over: Mapping[str, Any]) -> dict[str, Any]:
+    both = {**base, **over}
+    for key in base.keys() & over.keys():
+        if isinstance(base[key], Mapping) and isinstance(over[key], Mapping):
+            both[key] = _merged(base[key], over[key])
+    return both

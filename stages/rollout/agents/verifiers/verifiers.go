@@ -1,0 +1,195 @@
+// Package verifiers is the agent that makes attempts in environments of the Python
+// package verifiers: its tasks are the examples (--examples verifiers:NAME), its harness
+// asks the model at the recorder, and its rewards and metrics are components.
+//
+// The environment runs in one process, `python -m rollmill.verifiers serve NAME`, which
+// makes all attempts at once; see the Python module. Its Python needs the package
+// rollmill, verifiers and the environment's own package. An attempt that the engine ended
+// with an error, or of which a reward function raised one, fails: verifiers would give
+// it the reward 0.
+package verifiers
+
+import (
+	"bufio"
+	"cmp"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"maps"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/rollmill/rollmill/formats"
+	"github.com/rollmill/rollmill/stages/internal/process"
+	"github.com/rollmill/rollmill/stages/plugin"
+	"github.com/rollmill/rollmill/stages/rollout"
+	"github.com/rollmill/rollmill/stages/rollout/agents/http"
+)
+
+// Kind is the agent's entry in agents.
+var Kind = plugin.Kind[rollout.AgentSettings]{
+	Name: "verifiers",
+	Help: "attempt the tasks of an environment of the Python package verifiers: --examples verifiers:NAME --agent verifiers",
+	New:  func() rollout.AgentSettings { return &Settings{Python: "python3"} },
+}
+
+// startTime is how long an environment may take to load; its data may come from a hub.
+const startTime = 10 * time.Minute
+
+// Settings are the agent's settings.
+type Settings struct {
+	rollout.ProgramSettings
+	Args   map[string]any // of the environment
+	Python string
+}
+
+// Declare declares the settings.
+func (s *Settings) Declare(d *plugin.Declarer) {
+	d.Heading(plugin.Rows)
+	d.Func(func() any { return s.Args }, s.setArgs, "env-args", "load the environment with the arguments in this `JSON` object: "+
+		"keywords of load_environment, or of verifiers.v1 its config, such as {\"taskset\": {\"num_tasks\": 9}}")
+	d.Include(&s.ProgramSettings)
+	d.Heading(plugin.Execution)
+	d.String(&s.Python, "python", "run the environment with this `PROGRAM`, whose packages include it")
+}
+
+func (s *Settings) setArgs(text string) error {
+	if err := json.Unmarshal([]byte(text), &s.Args); err != nil || s.Args == nil {
+		return plugin.Badf(`write it as {"name": value}`, "%q is not a JSON object", text)
+	}
+	return nil
+}
+
+type agent struct {
+	config  Settings
+	mu      sync.Mutex
+	servers map[string]*server // by environment
+}
+
+// server is the process of an environment.
+type server struct {
+	process *process.Process
+	stdin   io.Closer
+	asks    rollout.Agent
+}
+
+// Agent makes the agent; the environment is loaded by the first attempt.
+func (s *Settings) Agent(ctx context.Context, set rollout.Setup) (_ rollout.Agent, err error) {
+	a := &agent{config: *s, servers: map[string]*server{}}
+	a.config.Env, err = s.Environ(ctx, set)
+	return a, err
+}
+
+// Describe is part of rollout.Agent. The environment and the version of verifiers are
+// in the examples.
+func (a *agent) Describe() rollout.Description {
+	params := map[string]any{}
+	if len(a.config.Args) > 0 {
+		params["env_args"] = a.config.Args
+	}
+	if len(a.config.Env) > 0 {
+		params["env"] = rollout.EnvParams(a.config.Env)
+	}
+	return rollout.Description{Kind: "verifiers", Params: params}
+}
+
+// Files is part of rollout.Files, as agent http's are.
+func (a *agent) Files() int { return 3 }
+
+func (a *agent) program(command, name string) rollout.Program {
+	words := []string{a.config.Python, "-m", "rollmill.verifiers", command, name}
+	if len(a.config.Args) > 0 {
+		args, _ := json.Marshal(a.config.Args) // it was read from JSON
+		words = append(words, "--args", string(args))
+	}
+	return rollout.Program{Words: words, Dir: a.config.Dir, Env: a.config.Env, Grace: a.config.Grace}
+}
+
+// List returns an environment's tasks as JSON lines.
+func (a *agent) List(ctx context.Context, name string) ([]byte, error) {
+	ctx, stop := context.WithTimeout(ctx, startTime)
+	defer stop()
+	lines, err := a.program("list", name).Run(ctx)
+	if err != nil {
+		return nil, rollout.Usage("does --python have the packages rollmill, verifiers and the environment's own?",
+			"environment %s: %w", name, err)
+	}
+	return lines, nil
+}
+
+// Attempt is part of rollout.Agent.
+func (a *agent) Attempt(ctx context.Context, at rollout.Attempt) (rollout.Result, error) {
+	var fields struct{ Environment string }
+	if json.Unmarshal(at.Example.Fields, &fields) != nil || fields.Environment == "" {
+		return rollout.Result{}, &rollout.Failure{Class: formats.FailExample,
+			Err: fmt.Errorf("example %q is no task of verifiers: name them with --examples verifiers:NAME", at.Example.ID)}
+	}
+	s, err := a.server(ctx, fields.Environment)
+	if err != nil {
+		return rollout.Result{}, err
+	}
+	return s.asks.Attempt(ctx, at)
+}
+
+// server returns the environment's process, and starts it when there is none.
+func (a *agent) server(ctx context.Context, name string) (*server, error) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if s := a.servers[name]; s != nil {
+		select {
+		case <-s.process.Done():
+		default:
+			return s, nil
+		}
+	}
+	s, err := a.start(ctx, name)
+	if err != nil {
+		return nil, err
+	}
+	a.servers[name] = s
+	return s, nil
+}
+
+func (a *agent) start(ctx context.Context, name string) (*server, error) {
+	program := a.program("serve", name)
+	tail := process.NewTail(ctx, 16<<10)
+	p, stdin, stdout, err := process.Program{Words: program.Words, Dir: program.Dir, Env: program.Env, Grace: program.Grace,
+		Stderr: tail}.StartPiped(context.WithoutCancel(ctx), 0)
+	if err != nil {
+		return nil, &rollout.Failure{Class: formats.FailAgentExit, Err: fmt.Errorf("starting %s: %w", program.Words[0], err)}
+	}
+	defer stdout.Close() // it says no more
+	var first struct{ URL string }
+	stop := context.AfterFunc(ctx, func() { stdout.SetReadDeadline(time.Now()) })
+	defer stop()
+	stdout.SetReadDeadline(time.Now().Add(startTime))
+	line, err := bufio.NewReader(io.LimitReader(stdout, 1<<16)).ReadBytes('\n')
+	if err = cmp.Or(err, json.Unmarshal(line, &first)); err != nil {
+		stdin.Close()
+		p.Stop()
+		if ctx.Err() != nil {
+			return nil, context.Cause(ctx)
+		}
+		return nil, &rollout.Failure{Class: formats.FailAgentExit, Err: fmt.Errorf("environment %s did not start: %s", name, tail)}
+	}
+	asks, err := (&http.Settings{ServiceSettings: rollout.ServiceSettings{Arguments: rollout.Arguments{Words: []string{first.URL}}}}).
+		Agent(ctx, rollout.Setup{})
+	return &server{p, stdin, asks}, err
+}
+
+// Close is part of rollout.Closer.
+func (a *agent) Close() error {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	var errs []error
+	for _, name := range slices.Sorted(maps.Keys(a.servers)) {
+		s := a.servers[name]
+		errs = append(errs, s.stdin.Close(), s.asks.(rollout.Closer).Close())
+		s.process.Stop()
+	}
+	clear(a.servers)
+	return errors.Join(errs...)
+}
