@@ -19,6 +19,7 @@ import (
 	"io"
 	"maps"
 	"slices"
+	"strings"
 	"sync"
 	"time"
 
@@ -99,8 +100,8 @@ func (a *agent) Describe() rollout.Description {
 // Files is part of rollout.Files, as agent http's are.
 func (a *agent) Files() int { return 3 }
 
-func (a *agent) program(command, name string) rollout.Program {
-	words := []string{a.config.Python, "-m", "rollmill.verifiers", command, name}
+func (a *agent) program(command ...string) rollout.Program {
+	words := append([]string{a.config.Python, "-m", "rollmill.verifiers"}, command...)
 	if len(a.config.Args) > 0 {
 		args, _ := json.Marshal(a.config.Args) // it was read from JSON
 		words = append(words, "--args", string(args))
@@ -108,11 +109,15 @@ func (a *agent) program(command, name string) rollout.Program {
 	return rollout.Program{Words: words, Dir: a.config.Dir, Env: a.config.Env, Grace: a.config.Grace}
 }
 
-// List returns an environment's tasks as JSON lines.
+// List returns an environment's tasks as JSON lines: NAME, or NAME:COUNT for the first.
 func (a *agent) List(ctx context.Context, name string) ([]byte, error) {
 	ctx, stop := context.WithTimeout(ctx, startTime)
 	defer stop()
-	lines, err := a.program("list", name).Run(ctx)
+	words := []string{"list", name}
+	if name, count, ok := strings.Cut(name, ":"); ok {
+		words = []string{"list", name, "--count", count}
+	}
+	lines, err := a.program(words...).Run(ctx)
 	if err != nil {
 		return nil, rollout.Usage("does --python have the packages rollmill, verifiers and the environment's own?",
 			"environment %s: %w", name, err)

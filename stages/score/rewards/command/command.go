@@ -28,6 +28,7 @@ import (
 	"errors"
 	"fmt"
 	"os/exec"
+	"slices"
 	"sync"
 	"time"
 
@@ -52,11 +53,23 @@ var Arrow = score.RewardKind{Seeded: true, Kind: plugin.Kind[score.RewardSetting
 	New:  func() score.RewardSettings { return &Settings{arrow: true} },
 }}
 
-// Settings are the settings of both kinds.
+// Verifiers is the entry of the reward that an environment of the Python package
+// verifiers gives. For another Python than python3 write
+// command:PYTHON -m rollmill.verifiers score NAME.
+var Verifiers = score.RewardKind{Kind: plugin.Kind[score.RewardSettings]{
+	Name: "verifiers",
+	Help: "score with the rewards of an environment of the Python package verifiers: verifiers:NAME --args JSON",
+	New: func() score.RewardSettings {
+		return &Settings{before: []string{"python3", "-m", "rollmill.verifiers", "score"}}
+	},
+}}
+
+// Settings are the settings of these kinds.
 type Settings struct {
 	Words []string // the program and its arguments
 
-	arrow bool // the protocol is Arrow record batches
+	before []string // words of the kind itself
+	arrow  bool     // the protocol is Arrow record batches
 }
 
 // Declare declares the settings.
@@ -69,10 +82,11 @@ func (s *Settings) Reward(setup score.Setup) (score.Reward, error) {
 	if len(s.Words) == 0 {
 		return nil, errors.New("no program is named")
 	}
-	if _, err := exec.LookPath(s.Words[0]); err != nil && !errors.Is(err, exec.ErrDot) {
-		return nil, fmt.Errorf("program %q: %w", s.Words[0], err)
+	words := slices.Concat(s.before, s.Words)
+	if _, err := exec.LookPath(words[0]); err != nil && !errors.Is(err, exec.ErrDot) {
+		return nil, fmt.Errorf("program %q: %w", words[0], err)
 	}
-	r := &reward{Setup: setup, words: s.Words, wire: func() wire { return lines{} }}
+	r := &reward{Setup: setup, words: words, wire: func() wire { return lines{} }}
 	if s.arrow {
 		r.wire = func() wire { return &batches{} }
 	}

@@ -1,8 +1,8 @@
 """Environments of the package verifiers, for `rollmill rollout --agent verifiers`.
 
-    python -m rollmill.verifiers list NAME [--args JSON]    the tasks, one example a line
+    python -m rollmill.verifiers list NAME [--count N]      the tasks, one example a line
     python -m rollmill.verifiers serve NAME [--args JSON]   attempts over HTTP, many at once
-    python -m rollmill.verifiers score NAME [--args JSON]   rewards of stored trajectories
+    python -m rollmill.verifiers score NAME [--component NAME]   rewards of stored trajectories
 
 rollmill starts these programs; nothing else of this package imports verifiers. Both
 APIs are known: that of verifiers.v1, and the older one of packages with a function
@@ -22,14 +22,14 @@ from typing import Any, Protocol
 class Environment(Protocol):
     """An environment of either API."""
 
-    def examples(self) -> Iterator[dict[str, Any]]:
-        """Each task: its id, its question and, as task, what attempt needs of it."""
+    def examples(self, count: int | None) -> Iterator[dict[str, Any]]:
+        """The first tasks, or all: id, question and, as task, what attempt needs."""
 
     async def attempt(self, task: dict[str, Any], url: str, model: str) -> dict[str, Any]:
         """Make an attempt with the model at a URL. The result has the fields of an agent's."""
 
-    async def score(self, task: dict[str, Any], messages: list[dict[str, Any]], truncated: bool) -> dict[str, float]:
-        """The rewards of a stored conversation by name; "" is the total."""
+    async def score(self, task: dict[str, Any], messages: list[dict[str, Any]], truncated: bool) -> tuple[float, dict[str, float]]:
+        """The total of the rewards of a stored conversation, and each by name."""
 
 
 class Refused(Exception):

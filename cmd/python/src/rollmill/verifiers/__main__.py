@@ -18,6 +18,8 @@ def main() -> None:
     parser.add_argument("command", choices=["list", "serve", "score"])
     parser.add_argument("name")
     parser.add_argument("--args", type=json.loads, default={}, metavar="JSON")
+    parser.add_argument("--count", type=int, help="with list: only the first tasks")
+    parser.add_argument("--component", metavar="NAME", help="with score: this reward or metric, not the total")
     given = parser.parse_args()
     io = _stdio.take()  # what environments print goes to standard error
     os.environ.setdefault(KEY_VARIABLE, "rollmill")
@@ -25,7 +27,7 @@ def main() -> None:
     try:
         environment = load(given.name, given.args)
         if given.command == "list":
-            for example in environment.examples():
+            for example in environment.examples(given.count):
                 io.answers.write(_stdio.encode({**example, "environment": given.name, "verifiers": version()}))
             io.answers.flush()
         elif given.command == "serve":
@@ -33,22 +35,23 @@ def main() -> None:
 
             serve(environment, io)
         else:
-            scored(environment)
+            scored(environment, given.component)
     except Refused as error:
         raise SystemExit(f"rollmill.verifiers: {error}") from None
 
 
-def scored(environment: Environment) -> None:
+def scored(environment: Environment, component: str | None) -> None:
     """Score the trajectories that rollmill score sends."""
     from .._rewards import Reward
 
     loop = asyncio.new_event_loop()
 
-    def verifiers(trajectory: Any) -> dict[str, Any]:
+    def verifiers(trajectory: Any) -> tuple[float, dict[str, float]]:
         task = json.loads(trajectory["example"])["task"] if isinstance(trajectory["example"], str) else trajectory["example"]["task"]
         return loop.run_until_complete(environment.score(task, trajectory["messages"], trajectory["status"] == "truncated"))
 
-    Reward(verifiers, False, None).serve()
+    made: Reward[..., Any] = Reward(verifiers, False, None)
+    (made.component(component) if component else made).serve()
 
 
 if __name__ == "__main__":

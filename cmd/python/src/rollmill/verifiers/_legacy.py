@@ -25,8 +25,8 @@ class Legacy:
         for rubric in _rubrics(self.env.rubric):
             rubric.funcs = [_watched(function) for function in rubric.funcs]
 
-    def examples(self) -> Iterator[dict[str, Any]]:
-        for row in self.env.get_dataset():
+    def examples(self, count: int | None) -> Iterator[dict[str, Any]]:
+        for row in self.env.get_dataset(-1 if count is None else count):
             asked = next((m["content"] for m in reversed(row["prompt"]) if m["role"] == "user"), "") if isinstance(row["prompt"], list) else row["prompt"]
             answer = {"answer": row["answer"]} if row.get("answer") else {}
             yield {"id": str(row["example_id"]), "question": asked if isinstance(asked, str) else json.dumps(asked), **answer, "task": dict(row)}
@@ -47,7 +47,7 @@ class Legacy:
         ran_out = out.get("stop_condition") == "max_turns_reached" and getattr(self.env, "max_turns", 1) > 1
         return {**made, "stop": "turns"} if ran_out else made
 
-    async def score(self, task: dict[str, Any], messages: list[dict[str, Any]], truncated: bool) -> dict[str, float]:
+    async def score(self, task: dict[str, Any], messages: list[dict[str, Any]], truncated: bool) -> tuple[float, dict[str, float]]:
         raised: list[str] = []
         _raised.set(raised)
         begun = len(task["prompt"]) if isinstance(task["prompt"], list) else 1
@@ -56,7 +56,7 @@ class Legacy:
         await self.env.rubric.score_rollout(state)
         if raised:
             raise Refused("; ".join(raised))
-        return {"": state["reward"], **(state["metrics"] or {})}
+        return state["reward"], state["metrics"] or {}
 
 
 def _rubrics(rubric: Any) -> list[Any]:

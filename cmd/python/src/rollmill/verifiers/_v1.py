@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import json
 from collections.abc import Iterator, Mapping
 from typing import Any
@@ -12,17 +13,22 @@ from . import KEY_VARIABLE, Refused, rewards
 
 # The harness is chat with the environment's tools, and runs here: a harness that gives
 # the model a shell, and a runtime elsewhere, are asked for by name.
-_DEFAULTS = {"agent": {"runtime": {"type": "subprocess"}, "harness": {"id": "null"}}}
+_AGENT = {"runtime": {"type": "subprocess"}, "harness": {"id": "null"}}
 
 
 class V1:
     def __init__(self, name: str, args: Mapping[str, Any]) -> None:
-        self.env = vf.load_environment(vf.resolve_env_config(_merged({**_DEFAULTS, "taskset": {"id": name}}, args)))
+        config = _merged({"taskset": {"id": name}}, args)
+        plain = vf.resolve_env_config(config)
+        agents = {field: _AGENT for field in type(plain).model_fields if isinstance(getattr(plain, field), vf.AgentConfig)}
+        self.env = vf.load_environment(vf.resolve_env_config(_merged(agents, config)))
         self.task_class = type(self.env.taskset).task_type()
         self._serving: Any = None
 
-    def examples(self) -> Iterator[dict[str, Any]]:
-        for task in self.env.taskset:
+    def examples(self, count: int | None) -> Iterator[dict[str, Any]]:
+        if count is None and getattr(self.env.taskset, "INFINITE", False):
+            raise Refused("its tasks have no end: say how many with verifiers:NAME:COUNT")
+        for task in itertools.islice(self.env.taskset, count):
             data = task.data.model_dump(mode="json", exclude_none=True)
             answer = {"answer": str(data["answer"])} if "answer" in data else {}
             yield {"id": str(task.data.id or task.data.name or task.key), "question": task.data.prompt_text, **answer, "task": data}
@@ -38,7 +44,7 @@ class V1:
         (slot,) = self.env.slots(self._task(task))
         return _result(await self.env.run_slot(slot, vf.ModelContext(model=model, client=client)))
 
-    async def score(self, task: dict[str, Any], messages: list[dict[str, Any]], truncated: bool) -> dict[str, float]:
+    async def score(self, task: dict[str, Any], messages: list[dict[str, Any]], truncated: bool) -> tuple[float, dict[str, float]]:
         from verifiers.v1.graph import MessageNode  # type: ignore[import-not-found,import-untyped,unused-ignore]
         from verifiers.v1.trace import AgentInfo, Trace, TraceTask  # type: ignore[import-not-found,import-untyped,unused-ignore]
 
@@ -60,7 +66,7 @@ class V1:
         if left or not trace.rewards:
             raise Refused(f"rewards need the environment's runtime: {', '.join(left) or 'all'}")
         named = {name: reward.value for name, reward in trace.rewards.items()}
-        return {"": sum(named.values()), **named, **{name: value for name, value in trace.metrics.items() if value is not None}}
+        return trace.reward, {**{name: value for name, value in trace.metrics.items() if value is not None}, **named}
 
 
 def _result(episode: Any) -> dict[str, Any]:
