@@ -24,6 +24,7 @@ import (
 
 	"golang.org/x/sync/semaphore"
 
+	"github.com/rollmill/rollmill/stages"
 	"github.com/rollmill/rollmill/stages/plugin"
 	"github.com/rollmill/rollmill/stages/rollout"
 )
@@ -125,7 +126,7 @@ func (a *agent) readSetup() (err error) {
 	if a.setup, err = plugin.ReadFile(a.config.Setup); err != nil {
 		return rollout.Usage("", "--harness-setup: %w", err)
 	}
-	a.files, err = rollout.DigestWords("", []string{a.config.Setup})
+	a.files, err = stages.DigestFiles([]string{a.config.Setup})
 	return err
 }
 

@@ -55,7 +55,7 @@ class V1:
         ]
         trace = Trace(
             task=TraceTask(type=type(made).__name__, data=made.data, key=made.key),
-            agent=AgentInfo(config=self.env.config.agent),
+            agent=AgentInfo(config=vf.AgentConfig()),
             nodes=nodes,
             is_completed=True,
             ok=True,
