@@ -26,7 +26,7 @@ var checkCommand = cli.Command{
 	Name:    "check",
 	Heading: beginHeading,
 	Usage:   "test the engine, the trainer, storage and programs before a run, or one store",
-	Needs:   "--config, the file of a run; or --store",
+	Needs:   "--config, the file of a run; or --store; or --oracle and --examples",
 	About: `Reads the config file as train does and tests everything that a run needs: the
 settings and programs of every stage, the task file, that storage creates an
 object only once, that the agent starts (it begins one attempt, which ends at its
@@ -46,6 +46,11 @@ the folder, and exits with code 1 if a case fails. The parameters after the
 question mark and the environment variables are those of each store's own tools;
 credentials come only from the environment.
 
+With --oracle it runs the solution of each Harbor task so many times, without a
+model, and says which tasks do not give their solution the same reward each time.
+
+  rollmill check --examples harbor:tasks --oracle 3
+
   rollmill check --store runs
   rollmill check --store 's3://bucket/prefix?region=eu-central-1'
   rollmill check --store 's3://bucket?endpoint=http://127.0.0.1:9000&use_path_style=true'
@@ -60,14 +65,18 @@ credentials come only from the environment.
 type checkSettings struct {
 	*trainSettings
 	Store string
+	solutions
 }
 
-func newCheckSettings() *checkSettings { return &checkSettings{trainSettings: newTrainSettings()} }
+func newCheckSettings() *checkSettings {
+	return &checkSettings{trainSettings: newTrainSettings(), solutions: solutions{Runtime: "podman"}}
+}
 
 func (c *checkSettings) Declare(d *plugin.Declarer) {
 	d.Heading(plugin.Input)
 	d.String(&c.Store, "store", "test only whether the bucket or the folder at this `URI` can hold datasets and ledgers").
 		Shown("none")
+	d.Include(&c.solutions)
 	d.Include(c.trainSettings)
 }
 
@@ -89,6 +98,9 @@ type probeResult struct {
 func runCheck(ctx context.Context, s *cli.Session, c *checkSettings) error {
 	if s.Given("store") {
 		return checkStore(ctx, s, c.Store)
+	}
+	if s.Given("oracle") {
+		return c.solutions.check(ctx, s)
 	}
 	o, err := c.options(ctx, s)
 	if err != nil {

@@ -55,8 +55,8 @@ func (c *initSettings) Declare(d *plugin.Declarer) {
 	d.Heading(plugin.Execution)
 	plugin.Choice(d, &c.Agent, "agent",
 		"write an agent of this `KIND`: python; prompt, which needs no code; program, a shell script to replace by a "+
-			"program in any language; openai-tools, anthropic or langgraph, which call a tool; or service, which answers "+
-			"requests", starter.Agents...)
+			"program in any language; openai-tools, anthropic or langgraph, which call a tool; service, which answers "+
+			"requests; or harbor or verifiers, which attempt tasks of others", starter.Agents...)
 	d.String(&c.Engine, "engine",
 		"sample from this engine: sandbox, or the `URL` of an OpenAI-compatible server, which ends in /v1")
 	d.String(&c.Trainer, "trainer",
@@ -64,7 +64,8 @@ func (c *initSettings) Declare(d *plugin.Declarer) {
 		Shown("sandbox with the sandbox, else files")
 	d.String(&c.Model, "model", "request the model `NAME` of the engine").Open()
 	d.String(&c.From, "from", "take the examples from this `FILE`: JSON, JSON lines, CSV, Parquet or Arrow; or from a folder "+
-		"with one, as Hugging Face's datasets writes it").Shown("tasks of arithmetic").Open()
+		"with one, as Hugging Face's datasets writes it; of agent harbor the folder of the tasks, of agent verifiers the "+
+		"environment's name").Shown("tasks of arithmetic").Open()
 	d.Heading(plugin.Output)
 	d.String(&c.Folder, "out", "write the files into this `FOLDER`")
 }
@@ -80,7 +81,7 @@ func runInit(ctx context.Context, s *cli.Session, c *initSettings) error {
 	if err != nil {
 		return err
 	}
-	if c.Tasks != nil {
+	if c.Tasks != nil && c.Kind().Tasks == "" {
 		s.Say("init: %s", c.Tasks)
 	}
 	s.Say("init: wrote %s", strings.Join(names, ", "))
@@ -98,6 +99,13 @@ func runInit(ctx context.Context, s *cli.Session, c *initSettings) error {
 // readTasks reads the file of --from. The config names it relative to its own folder.
 func (c *initSettings) readTasks(ctx context.Context) error {
 	if c.From == "" {
+		return nil
+	}
+	if kind := c.Kind(); kind.Tasks != "" {
+		c.Tasks = &starter.Tasks{URI: kind.Tasks + c.From}
+		if from, err := inFolder(c.Folder, c.From); kind.Name == "harbor" && err == nil {
+			c.Tasks.URI = kind.Tasks + from
+		}
 		return nil
 	}
 	uri, err := starter.TaskFile(c.From)
@@ -118,13 +126,20 @@ func (c *initSettings) readTasks(ctx context.Context) error {
 	if strings.Contains(uri, "://") {
 		return nil
 	}
-	from, err := filepath.Abs(c.Folder)
-	if err == nil {
-		if uri, err = filepath.Abs(uri); err == nil {
-			c.Tasks.URI, err = filepath.Rel(from, uri)
-		}
-	}
+	c.Tasks.URI, err = inFolder(c.Folder, uri)
 	return err
+}
+
+// inFolder returns a path relative to a folder.
+func inFolder(folder, path string) (string, error) {
+	from, err := filepath.Abs(folder)
+	if err == nil {
+		path, err = filepath.Abs(path)
+	}
+	if err != nil {
+		return "", err
+	}
+	return filepath.Rel(from, path)
 }
 
 // atPath returns a path that no command takes for a flag.

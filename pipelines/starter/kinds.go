@@ -4,26 +4,30 @@ import "slices"
 
 // kind is what an agent may be written in.
 type kind struct {
-	name   string
+	Name   string
 	Words  string // of the key agent, without quotes
 	Note   string // what it needs
 	Reward string // of the key reward; "" for a built-in one
+	Tasks  string // how --examples names the tasks of others that it attempts; "" for rows
 }
 
 const (
 	pythonAgent  = "command: python3 -m rollmill agent.py:solve"
 	pythonReward = "command:python3 -m rollmill reward.py:score"
+	storedReward = "stored" // of the environment itself
 	pip          = "needs `pip install rollmill"
 )
 
 var kinds = []kind{
-	{"python", pythonAgent, pip + "`", pythonReward},
-	{"prompt", "chat", "no program: a conversation from templates over the example's fields", ""},
-	{"program", "command: sh agent.sh", "", "command:sh reward.sh"},
-	{"openai-tools", pythonAgent, pip + " openai`", pythonReward},
-	{"anthropic", pythonAgent, pip + " anthropic`", pythonReward},
-	{"langgraph", pythonAgent, pip + " langgraph langchain-openai`", pythonReward},
-	{"service", "http: http://127.0.0.1:9100", "start it first: python3 service.py", pythonReward},
+	{"python", pythonAgent, pip + "`", pythonReward, ""},
+	{"prompt", "chat", "no program: a conversation from templates over the example's fields", "", ""},
+	{"program", "command: sh agent.sh", "", "command:sh reward.sh", ""},
+	{"openai-tools", pythonAgent, pip + " openai`", pythonReward, ""},
+	{"anthropic", pythonAgent, pip + " anthropic`", pythonReward, ""},
+	{"langgraph", pythonAgent, pip + " langgraph langchain-openai`", pythonReward, ""},
+	{"service", "http: http://127.0.0.1:9100", "start it first: python3 service.py", pythonReward, ""},
+	{"harbor", "harbor", "needs podman or docker; harness: COMMAND runs another agent in the container", storedReward, "harbor:"},
+	{"verifiers", "verifiers", "needs `pip install rollmill verifiers`, and the environment's package", storedReward, "verifiers:"},
 }
 
 // Agents are what an agent may be written in, the default first.
@@ -31,14 +35,14 @@ var Agents = names()
 
 func names() (out []string) {
 	for _, k := range kinds {
-		out = append(out, k.name)
+		out = append(out, k.Name)
 	}
 	return out
 }
 
 // Kind returns what the agent is written in.
 func (c Choices) Kind() kind {
-	return kinds[slices.IndexFunc(kinds, func(k kind) bool { return k.name == c.Agent })]
+	return kinds[slices.IndexFunc(kinds, func(k kind) bool { return k.Name == c.Agent })]
 }
 
 // Workers is how many processes make attempts, 0 for an agent without workers.
@@ -81,6 +85,8 @@ func (c Choices) Numbers() bool { return c.Tasks == nil || c.Tasks.Numbers }
 // Reward is the reward of the config.
 func (c Choices) Reward() string {
 	switch own := c.Kind().Reward; {
+	case own == storedReward:
+		return own
 	case own == pythonReward || own != "" && c.Tasks == nil:
 		return "right=" + own
 	case c.AnswerKey() == "":

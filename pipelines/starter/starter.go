@@ -65,6 +65,9 @@ func (c Choices) Validate() error {
 	case !slices.Contains(TrainersOf(c.Engine), c.Trainer):
 		return usage("with this engine choose one of "+strings.Join(TrainersOf(c.Engine), ", "),
 			"trainer %q does not fit engine %q", c.Trainer, c.Engine)
+	case c.Kind().Tasks != "" && (c.Tasks == nil || c.Engine == Sandbox):
+		return usage("name the tasks with --from and an engine with --engine URL, as the sandbox's policy is too small for them",
+			"agent %q attempts tasks of others", c.Agent)
 	case c.Tasks != nil && strings.Contains(c.Tasks.URI, "$"):
 		return usage("give the file a name without $", "--from %q", c.Tasks.URI)
 	case strings.ContainsFunc(c.Model+c.Engine, func(r rune) bool { return r < ' ' || strings.ContainsRune(` "'#$`, r) }):

@@ -28,11 +28,10 @@ const (
 // box is the container of one attempt.
 type box struct {
 	*agent
-	task  harbor.Task
-	name  string
-	dir   string // of this attempt, among the temporary files
-	log   io.Writer
-	solve bool // the solution works in place of an agent
+	task harbor.Task
+	name string
+	dir  string // of this attempt, among the temporary files
+	log  io.Writer
 }
 
 // tasks remembers what was read, by folder.
@@ -42,7 +41,19 @@ type tasks struct {
 }
 
 // Attempt is part of rollout.Agent.
-func (a *agent) Attempt(ctx context.Context, at rollout.Attempt) (result rollout.Result, err error) {
+func (a *agent) Attempt(ctx context.Context, at rollout.Attempt) (rollout.Result, error) {
+	return a.in(ctx, at, func(b *box) (rollout.Result, error) { return b.work(ctx, at) })
+}
+
+// Solve lets a task's own solution work in place of an agent, without a model.
+func (a *agent) Solve(ctx context.Context, e formats.Example) (rollout.Result, error) {
+	return a.in(ctx, rollout.Attempt{Example: e, TrajectoryID: "solution"}, func(b *box) (rollout.Result, error) {
+		return rollout.Result{}, b.solution(ctx)
+	})
+}
+
+// in starts a container, has somebody work in it, and verifies the work.
+func (a *agent) in(ctx context.Context, at rollout.Attempt, work func(*box) (rollout.Result, error)) (result rollout.Result, err error) {
 	task, err := a.tasks.get(at.Example)
 	if err != nil {
 		return result, &rollout.Failure{Class: formats.FailExample, Err: err}
@@ -66,7 +77,7 @@ func (a *agent) Attempt(ctx context.Context, at rollout.Attempt) (result rollout
 	if err := b.start(ctx, image, at); err != nil {
 		return result, failed(ctx, formats.FailStart, err)
 	}
-	if result, err = b.work(ctx, at); err != nil {
+	if result, err = work(b); err != nil {
 		return result, err
 	}
 	return b.verify(ctx, result)

@@ -33,13 +33,13 @@ import (
 var Kind = plugin.Kind[rollout.AgentSettings]{
 	Name: "harbor",
 	Help: "attempt Harbor tasks, each in a container of its own: --examples harbor:DIR --agent harbor",
-	New:  func() rollout.AgentSettings { return &Settings{Harness: shellHarness, Runtime: "podman"} },
+	New:  func() rollout.AgentSettings { return &Settings{Harness: Shell, Runtime: "podman"} },
 }
 
 // Settings are the agent's settings.
 type Settings struct {
 	rollout.ProgramSettings
-	Harness string // shellHarness, or a command for sh in the container
+	Harness string // Shell, or a command for sh in the container
 	Setup   string // file of a shell script that runs in the container before; "" for none
 	Turns   int    // of the shell harness; 0 means defaultTurns
 	Runtime string // podman, docker, bwrap, or "command: WORDS"
@@ -48,7 +48,7 @@ type Settings struct {
 // Declare declares the settings.
 func (s *Settings) Declare(d *plugin.Declarer) {
 	d.Heading(plugin.Rows)
-	d.String(&s.Harness, "harness", "let this `COMMAND` work in the container; "+shellHarness+
+	d.String(&s.Harness, "harness", "let this `COMMAND` work in the container; "+Shell+
 		" is a loop beside it that gives the model a shell").Common()
 	d.String(&s.Setup, "harness-setup", "run the shell script in this `FILE` in the container before the harness, as root")
 	d.Int(&s.Turns, "harness-turns", "end the loop of harness shell after `N` answers of the model").Shown("50")
@@ -104,7 +104,7 @@ func (s *Settings) Agent(ctx context.Context, set rollout.Setup) (_ rollout.Agen
 	if _, err := sweep(ctx, a.runtime, a.host); err != nil {
 		return nil, rollout.Usage("does `"+s.Runtime+" ps` work for this user?", "--runtime %s: %w", s.Runtime, err)
 	}
-	if a.relay, err = relayBinary(); err != nil && s.Harness != shellHarness {
+	if a.relay, err = relayBinary(); err != nil && s.Harness != Shell {
 		return nil, err
 	}
 	a.room = memoryMB()
@@ -133,7 +133,7 @@ func (a *agent) readSetup() (err error) {
 // Describe is part of rollout.Agent.
 func (a *agent) Describe() rollout.Description {
 	params := map[string]any{"harness": a.config.Harness}
-	if a.config.Harness == shellHarness {
+	if a.config.Harness == Shell {
 		params["turns"] = a.config.turns()
 	}
 	if len(a.config.Env) > 0 {

@@ -137,7 +137,7 @@ func TestBwrap(t *testing.T) {
 		t.Fatal(err)
 	}
 	os.RemoveAll(filepath.Join(dir, "environment"))
-	for name, harness := range map[string]string{"shell": shellHarness, "inside": `python3 -c 'import json, os, urllib.request as u; ` +
+	for name, harness := range map[string]string{"shell": Shell, "inside": `python3 -c 'import json, os, urllib.request as u; ` +
 		`u.urlopen(u.Request(os.environ["OPENAI_BASE_URL"] + "/chat/completions", json.dumps({"model": os.environ["OPENAI_MODEL"], ` +
 		`"messages": [{"role": "user", "content": "hello"}]}).encode(), {"content-type": "application/json"})).read()'; echo hello > hello.txt`} {
 		t.Run(name, func(t *testing.T) {

@@ -30,7 +30,7 @@ func (b *box) work(ctx context.Context, at rollout.Attempt) (result rollout.Resu
 			return result, err
 		}
 	}
-	if b.config.Harness == shellHarness {
+	if b.config.Harness == Shell {
 		result, err = b.shell(limited, at)
 	} else {
 		err = b.inside(limited, at)
@@ -59,6 +59,23 @@ func (b *box) inside(ctx context.Context, at rollout.Attempt) error {
 		User:  b.task.Agent.User})
 }
 
+const solutionPath = "/solution"
+
+// solution runs the task's solution.
+func (b *box) solution(ctx context.Context) error {
+	env, err := b.resolve(ctx, b.task.Solution)
+	if err == nil {
+		err = b.runtime.CopyIn(ctx, b.name, b.task.Dir+solutionPath, solutionPath)
+	}
+	if err != nil {
+		return failed(ctx, formats.FailExample, fmt.Errorf("the solution: %w", err))
+	}
+	ctx, stop := context.WithTimeoutCause(ctx, limit(b.task.Agent.Timeout), errPhase)
+	defer stop()
+	script := solutionPath + "/solve.sh"
+	return b.program(ctx, "the solution", Exec{Words: []string{"sh", "-c", "chmod +x " + script + " && " + script}, Env: env})
+}
+
 // program runs a program that must succeed.
 func (b *box) program(ctx context.Context, what string, e Exec) error {
 	tail := process.NewTail(ctx, quoted)
@@ -76,8 +93,8 @@ func (b *box) program(ctx context.Context, what string, e Exec) error {
 	return nil
 }
 
-// shellHarness is the loop beside the container.
-const shellHarness = "shell"
+// Shell is the harness that is a loop beside the container.
+const Shell = "shell"
 
 const (
 	defaultTurns = 50

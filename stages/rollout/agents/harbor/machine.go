@@ -36,7 +36,7 @@ func relayBinary() (string, error) {
 	}
 	f, err := elf.Open(self)
 	if err != nil {
-		return "", rollout.Usage("use --harness "+shellHarness+", or Linux", "a relay for containers needs a Linux binary: %w", err)
+		return "", rollout.Usage("use --harness "+Shell+", or Linux", "a relay for containers needs a Linux binary: %w", err)
 	}
 	defer f.Close()
 	for _, p := range f.Progs {
