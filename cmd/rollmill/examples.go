@@ -56,7 +56,7 @@ func (f *taskFile) read(ctx context.Context, s *cli.Session, agent rollout.Agent
 		return nil, ref, cli.Usagef(s.SettingHint("name the task file", "rollout", "examples"), "no examples")
 	}
 	if folders, ok := strings.CutPrefix(uri, "harbor:"); ok {
-		return f.harbor(s, ref, folders)
+		return f.harbor(ctx, s, ref, folders)
 	}
 	if name, ok := strings.CutPrefix(uri, "verifiers:"); ok {
 		return f.listed(ctx, s, ref, agent, name)

@@ -11,30 +11,24 @@ import (
 	"github.com/rollmill/rollmill/formats"
 )
 
-// Find returns the task folders that a list with commas names: each entry is a task's
-// folder, a folder below which tasks are, or a pattern of such. They are sorted, and
-// none occurs twice. An entry without a task is an error.
-func Find(list string) ([]string, error) {
-	var out []string
-	for entry := range strings.SplitSeq(list, ",") {
-		roots := []string{entry}
-		if strings.ContainsAny(entry, "*?[") {
-			var err error
-			if roots, err = filepath.Glob(entry); err != nil {
-				return nil, formats.Invalid(entry, "", err, "not a pattern")
-			}
+// Find returns the task folders at a place, sorted: the folder of a task, those below a
+// folder, or those of a pattern. A place without a task is an error.
+func Find(place string) (out []string, err error) {
+	roots := []string{place}
+	if strings.ContainsAny(place, "*?[") {
+		if roots, err = filepath.Glob(place); err != nil {
+			return nil, formats.Invalid(place, "", err, "not a pattern")
 		}
-		before := len(out)
-		for _, root := range roots {
-			found, err := below(root)
-			if err != nil {
-				return nil, err
-			}
-			out = append(out, found...)
+	}
+	for _, root := range roots {
+		found, err := below(root)
+		if err != nil {
+			return nil, err
 		}
-		if len(out) == before {
-			return nil, formats.Invalid(entry, "name a folder with task.toml, or one that holds such folders", fs.ErrNotExist, "no task")
-		}
+		out = append(out, found...)
+	}
+	if len(out) == 0 {
+		return nil, formats.Invalid(place, "name a folder with task.toml, or one that holds such folders", fs.ErrNotExist, "no task")
 	}
 	slices.Sort(out)
 	return slices.Compact(out), nil
@@ -64,10 +58,24 @@ type Fields struct {
 	Metadata map[string]any `json:"metadata,omitempty"`
 }
 
+// Cached returns the local folder of a task that came from a bucket.
+func Cached(digest string) (string, error) {
+	cache, err := os.UserCacheDir()
+	return filepath.Join(cache, "rollmill", "harbor", digest), err
+}
+
+// Local returns the local folder of an example's task.
+func (f Fields) Local() (string, error) {
+	if strings.Contains(f.Folder, "://") {
+		return Cached(f.Digest)
+	}
+	return filepath.FromSlash(f.Folder), nil
+}
+
 // Example returns the task as an example: its name is the id, its instruction the
-// question.
-func (t Task) Example(row int) (formats.Example, error) {
-	fields, err := json.Marshal(Fields{t.Name, t.Instruction, filepath.ToSlash(t.Dir), t.Digest, t.Metadata})
+// question. place is where the user has the folder.
+func (t Task) Example(row int, place string) (formats.Example, error) {
+	fields, err := json.Marshal(Fields{t.Name, t.Instruction, place, t.Digest, t.Metadata})
 	if err != nil { // a number that JSON does not have
 		return formats.Example{}, formats.Invalid(filepath.Join(t.Dir, "task.toml"), "", err, "its metadata is not JSON")
 	}

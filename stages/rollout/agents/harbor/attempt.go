@@ -105,8 +105,11 @@ func (t *tasks) get(e formats.Example) (harbor.Task, error) {
 	defer t.mu.Unlock()
 	task, ok := t.read[f.Folder]
 	if !ok {
-		var err error
-		if task, err = harbor.Read(filepath.FromSlash(f.Folder)); err != nil {
+		local, err := f.Local()
+		if err == nil {
+			task, err = harbor.Read(local)
+		}
+		if err != nil {
 			return task, err
 		}
 		if t.read == nil {

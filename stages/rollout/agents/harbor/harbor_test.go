@@ -82,7 +82,7 @@ func example(t *testing.T, folder string) formats.Example {
 	if err != nil {
 		t.Fatal(err)
 	}
-	e, err := task.Example(0)
+	e, err := task.Example(0, folder)
 	if err != nil {
 		t.Fatal(err)
 	}

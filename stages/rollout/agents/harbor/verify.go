@@ -73,7 +73,7 @@ func (b *box) rewarded(result rollout.Result, rewards map[string]float64) rollou
 		}
 	}
 	result.Rewards = rewards
-	result.Metadata, _ = json.Marshal(map[string]string{"task": b.task.Name, "digest": b.task.Digest})
+	result.Metadata, _ = json.Marshal(map[string]string{"task_digest": b.task.Digest})
 	return result
 }
 
