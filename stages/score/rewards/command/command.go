@@ -58,7 +58,7 @@ var Arrow = score.RewardKind{Seeded: true, Kind: plugin.Kind[score.RewardSetting
 // command:PYTHON -m rollmill.verifiers score NAME.
 var Verifiers = score.RewardKind{Kind: plugin.Kind[score.RewardSettings]{
 	Name: "verifiers",
-	Help: "score with the rewards of an environment of the Python package verifiers: verifiers:NAME --args JSON",
+	Help: "score with the rewards of an environment of the Python package verifiers: verifiers:NAME",
 	New: func() score.RewardSettings {
 		return &Settings{before: []string{"python3", "-m", "rollmill.verifiers", "score"}}
 	},
