@@ -62,7 +62,7 @@ def wheel(platform: str, binary: pathlib.Path, number: str, out: pathlib.Path) -
     """Write the wheel of a platform; its path."""
     name, info = f"rollmill-{number}", f"rollmill-{number}.dist-info"
     source = HERE / "src" / "rollmill"
-    files = {f"rollmill/{p.name}": p.read_bytes() for p in sorted(source.iterdir()) if p.suffix in (".py", ".pyi", ".typed")}
+    files = {p.relative_to(source.parent).as_posix(): p.read_bytes() for p in sorted(source.rglob("*")) if p.suffix in (".py", ".pyi", ".typed")}
     files[f"{name}.data/scripts/rollmill"] = binary.read_bytes()
     files[f"{info}/METADATA"] = metadata(number).encode()
     tags = "".join(f"Tag: py3-none-{tag}\n" for tag in TAGS[platform].split("."))

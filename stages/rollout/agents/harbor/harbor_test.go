@@ -76,7 +76,7 @@ const ask = `wget -qO- --header 'content-type: application/json' --post-data ` +
 	`$OPENAI_BASE_URL/chat/completions`
 
 // example returns the example of a task folder.
-func example(t *testing.T, folder string) formats.Example {
+func example(t testing.TB, folder string) formats.Example {
 	t.Helper()
 	task, err := harbor.Read(folder)
 	if err != nil {
