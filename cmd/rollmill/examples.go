@@ -1,12 +1,12 @@
 package main
 
 import (
-	"bytes"
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
 	"errors"
 	"io"
+	"os"
 	"strings"
 
 	"github.com/rollmill/rollmill/cmd/internal/cli"
@@ -43,8 +43,8 @@ func (f *taskFile) Declare(d *plugin.Declarer) {
 
 // lister is an agent that knows tasks.
 type lister interface {
-	// List returns the tasks of an environment as JSON lines.
-	List(ctx context.Context, name string) ([]byte, error)
+	// List writes the tasks of an environment as JSON lines.
+	List(ctx context.Context, name string, to io.Writer) error
 }
 
 // read reads the task file, or what the agent lists, and logs the rows that it dropped.
@@ -84,15 +84,24 @@ func (f *taskFile) listed(ctx context.Context, s *cli.Session, ref dataset.Ref, 
 	if !ok {
 		return nil, ref, cli.Usagef("--agent verifiers", "--examples %s: only agent verifiers has its tasks", f.Examples)
 	}
-	lines, err := from.List(ctx, name)
+	lines, err := os.CreateTemp("", "rollmill-tasks-*")
 	if err != nil {
 		return nil, ref, err
 	}
-	sum := sha256.Sum256(lines)
-	ref.Digest = hex.EncodeToString(sum[:])
+	defer lines.Close() // only read again
+	defer os.Remove(lines.Name())
+	sum := sha256.New()
+	if err := from.List(ctx, name, io.MultiWriter(lines, sum)); err != nil {
+		return nil, ref, err
+	}
+	size, err := lines.Seek(0, io.SeekCurrent)
+	if err != nil {
+		return nil, ref, err
+	}
+	ref.Digest = hex.EncodeToString(sum.Sum(nil))
 	format := f.Format
 	format.Format = "jsonl"
-	return f.pick(s, ref, bytes.NewReader(lines), int64(len(lines)), format)
+	return f.pick(s, ref, lines, size, format)
 }
 
 // pick keeps the rows that are examples.

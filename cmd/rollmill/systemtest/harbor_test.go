@@ -53,7 +53,7 @@ func solver(t *testing.T) func(recordertest.Request) recordertest.Reply {
 		solutions[words[len(words)-1]] = string(script)
 	}
 	return func(q recordertest.Request) recordertest.Reply {
-		if q.Messages[len(q.Messages)-1].Role == "tool" {
+		if len(q.Messages) < 2 || q.Messages[len(q.Messages)-1].Role == "tool" {
 			return recordertest.Reply{Content: "It is done."}
 		}
 		words := strings.Fields(q.Messages[1].Content)
@@ -66,7 +66,8 @@ func solver(t *testing.T) func(recordertest.Request) recordertest.Reply {
 	}
 }
 
-// TestHarborEpoch makes an epoch of Harbor tasks, its rollout killed KILLS times.
+// TestHarborEpoch makes an epoch of Harbor tasks, its rollout killed KILLS times, and
+// another by the project that init writes.
 func TestHarborEpoch(t *testing.T) {
 	containers(t)
 	kills, generations := 2, 4
@@ -117,5 +118,12 @@ func TestHarborEpoch(t *testing.T) {
 		{"submit", "--in", filepath.Join(root, "epoch-0", "curate"), "--out", filepath.Join(root, "epoch-0", "submit")},
 	} {
 		finish(t, stage)
+	}
+	project := filepath.Join(root, "project")
+	finish(t, []string{"init", project, "--agent", "harbor", "--from", harborFiles(t, "tasks"), "--engine", e.URL(), "--model", "policy"})
+	t.Setenv("ROLLMILL_ROLLOUT_GENERATIONS", "2")
+	t.Setenv("ROLLMILL_ROLLOUT_SAMPLING_SEED", "1")
+	if out, err := exec.Command("make", "-C", project, "check", "try", "epoch", "report").CombinedOutput(); err != nil {
+		t.Errorf("the project of init: %v\n%s", err, out)
 	}
 }

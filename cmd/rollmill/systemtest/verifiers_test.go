@@ -23,10 +23,6 @@ import (
 // so verifiers' own evaluation has the same conversations.
 func TestVerifiers(t *testing.T) {
 	const v1, old = "environments", "environments-0.3"
-	files, _ := filepath.Abs("../../../testdata/verifiers")
-	source, _ := filepath.Abs("../../python/src")
-	t.Setenv("PYTHONPATH", source+string(os.PathListSeparator)+files)
-	t.Setenv("NLTK_DATA", filepath.Join(files, "nltk_data"))
 	for _, c := range []struct {
 		name, venv, args, own string
 		tasks, calls          int
@@ -37,10 +33,7 @@ func TestVerifiers(t *testing.T) {
 		{name: "textarena", venv: v1, args: `{"taskset": {"game": "Hangman-v0"}}`, own: "player", tasks: 2, script: guessing},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			python, _ := filepath.Abs("../../../.venv-" + c.venv + "/bin/python")
-			if _, err := os.Stat(python); err != nil {
-				t.Skipf(".ci/install %s brings it: %v", c.venv, err)
-			}
+			python := verifiersPython(t, c.venv)
 			e := (&recordertest.Engine{Model: "policy", Source: formats.TokensChoice, PromptIDs: true, Script: c.script}).Start(t)
 			root := t.TempDir()
 			examples := "verifiers:" + c.name
@@ -80,6 +73,60 @@ func TestVerifiers(t *testing.T) {
 			rescored(t, filepath.Dir(python), c.name, c.args, made, rows, c.own == "player")
 		})
 	}
+}
+
+// TestVerifiersFailures: an engine's refusal and a reward function that fails, which
+// verifiers takes for the reward 0, fail the attempt.
+func TestVerifiersFailures(t *testing.T) {
+	for _, c := range []struct {
+		name, venv, args string
+		refuses          bool
+		failed           int
+		class, says      string
+	}{
+		{"adds", "environments-0.3", `{"count": 3, "broken": true}`, false, 1, formats.FailAgentExit, "reward sober: ValueError: four is not scored"},
+		{"adds", "environments-0.3", `{"count": 3}`, true, 3, formats.FailEngineRefused, "HTTP 400"},
+		{"doubles", "environments", `{"taskset": {"count": 2}}`, true, 2, formats.FailEngineRefused, "HTTP 400"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			python := verifiersPython(t, c.venv)
+			e := &recordertest.Engine{Model: "policy", Source: formats.TokensChoice, PromptIDs: true}
+			if c.refuses {
+				e.Fault = func(int, recordertest.Request) recordertest.Fault { return recordertest.Fault{Status: 400} }
+			}
+			e.Start(t)
+			made := filepath.Join(t.TempDir(), "rollout")
+			finish(t, []string{"rollout", "--examples", "verifiers:" + c.name, "--agent", "verifiers", "--env-args", c.args, "--python", python,
+				"--url", e.URL(), "--model", "policy", "--max-failure-rate", "1", "--max-initial-failures", "-1", "--out", made})
+			failed := 0
+			_, rows := trajectoriesAt(t, made)
+			for _, r := range rows {
+				if r.Status == formats.StatusFailed {
+					failed++
+					if r.FailureClass != c.class || !strings.Contains(r.Error, c.says) || r.Reward != nil {
+						t.Errorf("%s: %s %s", r.ExampleID, r.FailureClass, r.Error)
+					}
+				}
+			}
+			if failed != c.failed {
+				t.Errorf("%d of %d failed", failed, len(rows))
+			}
+		})
+	}
+}
+
+// verifiersPython returns the Python of an environment, which finds the test environments.
+func verifiersPython(t *testing.T, venv string) string {
+	t.Helper()
+	files, _ := filepath.Abs("../../../testdata/verifiers")
+	source, _ := filepath.Abs("../../python/src")
+	t.Setenv("PYTHONPATH", source+string(os.PathListSeparator)+files)
+	t.Setenv("NLTK_DATA", filepath.Join(files, "nltk_data"))
+	python, _ := filepath.Abs("../../../.venv-" + venv + "/bin/python")
+	if _, err := os.Stat(python); err != nil {
+		t.Skipf(".ci/install %s brings it: %v", venv, err)
+	}
+	return python
 }
 
 type evaluation struct {

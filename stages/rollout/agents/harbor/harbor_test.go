@@ -8,6 +8,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"runtime"
 	"strings"
 	"testing"
 	"time"
@@ -228,9 +229,11 @@ func TestFailures(t *testing.T) {
 		harness, class, says string
 		change               map[string]string // text of a file, by name
 	}{
-		"exit":        {harness: ask + "; echo broken >&2; exit 3", class: formats.FailAgentExit, says: "exit code 3: "},
-		"no program":  {harness: "nothing-like-this", class: formats.FailAgentExit, says: "exit code 127"},
-		"memory":      {harness: ask + "; tail /dev/zero", class: formats.FailLimit, says: "256 MB"},
+		"exit":       {harness: ask + "; echo broken >&2; exit 3", class: formats.FailAgentExit, says: "exit code 3: "},
+		"no program": {harness: "nothing-like-this", class: formats.FailAgentExit, says: "exit code 127"},
+		"memory":     {harness: ask + "; tail /dev/zero", class: formats.FailLimit, says: "256 MB"},
+		"processes": {harness: ask + "; busybox ash -c 'while :; do sleep 60 & done'", class: formats.FailAgentExit,
+			says: "can't fork"},
 		"time":        {harness: ask + "; sleep 600", class: formats.FailTimeout, says: "longer than the task's 3s", change: map[string]string{"task.toml": "[agent]\ntimeout_sec = 3\n"}},
 		"image":       {harness: ask, class: formats.FailImage, says: "no-such-program", change: map[string]string{"environment/Dockerfile": "FROM " + testImage + "\nRUN no-such-program\n"}},
 		"image time":  {harness: ask, class: formats.FailImage, says: "time limit", change: map[string]string{"environment/Dockerfile": "FROM " + testImage + "\nRUN sleep 600\n", "task.toml": "[environment]\nbuild_timeout_sec = 2\n"}},
@@ -272,6 +275,39 @@ func TestFailures(t *testing.T) {
 			}
 			t.Log(err)
 		})
+	}
+}
+
+// TestOutput has COUNT MB written by everything that may write.
+func TestOutput(t *testing.T) {
+	containers(t)
+	count := "100"
+	if n := os.Getenv("COUNT"); n != "" {
+		count = n
+	}
+	flood := "head -c " + count + "000000 /dev/zero"
+	dir := filepath.Join(t.TempDir(), "task")
+	if err := os.CopyFS(dir, os.DirFS(root("tasks", "write-file"))); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(filepath.Join(dir, "tests", "test.sh"), []byte("#!/bin/bash\n"+flood+"; "+flood+" >&2; echo 1 > /logs/verifier/reward.txt\n"), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	for name, change := range map[string]func(*Settings){"shell": nil, "inside": in(ask + "; " + flood)} {
+		var before, after runtime.MemStats
+		runtime.ReadMemStats(&before)
+		result, _, err := attempt(t, made(t, func(s *Settings) {
+			if s.Logs = t.TempDir(); change != nil {
+				change(s)
+			}
+		}), example(t, dir), says(flood))
+		runtime.ReadMemStats(&after)
+		if err != nil || *result.Reward != 1 {
+			t.Errorf("%s: %v", name, err)
+		}
+		if grown := after.TotalAlloc - before.TotalAlloc; grown > 64<<20 {
+			t.Errorf("%s: %d bytes were allocated", name, grown)
+		}
 	}
 }
 

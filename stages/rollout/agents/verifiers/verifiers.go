@@ -18,6 +18,8 @@ import (
 	"fmt"
 	"io"
 	"maps"
+	"net/http"
+	"net/url"
 	"slices"
 	"strings"
 	"sync"
@@ -27,7 +29,7 @@ import (
 	"github.com/rollmill/rollmill/stages/internal/process"
 	"github.com/rollmill/rollmill/stages/plugin"
 	"github.com/rollmill/rollmill/stages/rollout"
-	"github.com/rollmill/rollmill/stages/rollout/agents/http"
+	service "github.com/rollmill/rollmill/stages/rollout/agents/http"
 )
 
 // Kind is the agent's entry in agents.
@@ -74,6 +76,7 @@ type agent struct {
 type server struct {
 	process *process.Process
 	stdin   io.Closer
+	url     string
 	asks    rollout.Agent
 }
 
@@ -109,20 +112,28 @@ func (a *agent) program(command ...string) rollout.Program {
 	return rollout.Program{Words: words, Dir: a.config.Dir, Env: a.config.Env, Grace: a.config.Grace}
 }
 
-// List returns an environment's tasks as JSON lines: NAME, or NAME:COUNT for the first.
-func (a *agent) List(ctx context.Context, name string) ([]byte, error) {
-	ctx, stop := context.WithTimeout(ctx, startTime)
-	defer stop()
-	words := []string{"list", name}
-	if name, count, ok := strings.Cut(name, ":"); ok {
-		words = []string{"list", name, "--count", count}
-	}
-	lines, err := a.program(words...).Run(ctx)
+// List writes an environment's tasks as JSON lines: NAME, or NAME:COUNT for the first.
+func (a *agent) List(ctx context.Context, name string, to io.Writer) error {
+	name, count, _ := strings.Cut(name, ":")
+	s, err := a.server(ctx, name)
 	if err != nil {
-		return nil, rollout.Usage("does --python have the packages rollmill, verifiers and the environment's own?",
-			"environment %s: %w", name, err)
+		return rollout.Usage("does --python have the packages rollmill, verifiers and the environment's own?", "%w", err)
 	}
-	return lines, nil
+	q, err := http.NewRequestWithContext(ctx, http.MethodGet, s.url+url.PathEscape(count), nil)
+	if err != nil {
+		return err
+	}
+	answer, err := http.DefaultClient.Do(q)
+	if err != nil {
+		return fmt.Errorf("environment %s: %w", name, err)
+	}
+	defer answer.Body.Close()
+	if answer.StatusCode != http.StatusOK {
+		text, _ := io.ReadAll(io.LimitReader(answer.Body, 4<<10))
+		return rollout.Usage("", "environment %s: %s", name, text)
+	}
+	_, err = io.Copy(to, answer.Body)
+	return err
 }
 
 // Attempt is part of rollout.Agent.
@@ -180,9 +191,9 @@ func (a *agent) start(ctx context.Context, name string) (*server, error) {
 		}
 		return nil, &rollout.Failure{Class: formats.FailAgentExit, Err: fmt.Errorf("environment %s did not start: %s", name, tail)}
 	}
-	asks, err := (&http.Settings{ServiceSettings: rollout.ServiceSettings{Arguments: rollout.Arguments{Words: []string{first.URL}}}}).
+	asks, err := (&service.Settings{ServiceSettings: rollout.ServiceSettings{Arguments: rollout.Arguments{Words: []string{first.URL}}}}).
 		Agent(ctx, rollout.Setup{})
-	return &server{p, stdin, asks}, err
+	return &server{p, stdin, first.URL, asks}, err
 }
 
 // Close is part of rollout.Closer.

@@ -24,16 +24,17 @@ def main() -> None:
     io = _stdio.take()  # what environments print goes to standard error
     os.environ.setdefault(KEY_VARIABLE, "rollmill")
     os.environ["PATH"] = os.path.dirname(sys.executable) + os.pathsep + os.environ["PATH"]  # v1 runs uv
+    about = {"environment": given.name, "verifiers": version()}  # of each example
     try:
         environment = load(given.name, given.args)
         if given.command == "list":
             for example in environment.examples(given.count):
-                io.answers.write(_stdio.encode({**example, "environment": given.name, "verifiers": version()}))
+                io.answers.write(_stdio.encode({**example, **about}))
             io.answers.flush()
         elif given.command == "serve":
             from ._serve import serve
 
-            serve(environment, io)
+            serve(environment, about, io)
         else:
             scored(environment, given.component)
     except Refused as error:

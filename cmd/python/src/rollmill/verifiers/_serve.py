@@ -1,11 +1,13 @@
 """Attempts over HTTP: each POST is a task, as agent http sends it, and is answered with
-the attempt's result. All run in one event loop."""
+the attempt's result. All run in one event loop. GET /COUNT answers with the first
+tasks, and GET / with all, an example a line."""
 
 from __future__ import annotations
 
 import asyncio
 import concurrent.futures
 import http.server
+import itertools
 import json
 import select
 import socket
@@ -13,10 +15,10 @@ import threading
 from typing import Any
 
 from .. import _stdio
-from . import Environment
+from . import Environment, Refused
 
 
-def serve(environment: Environment, io: _stdio.Stdio) -> None:
+def serve(environment: Environment, about: dict[str, str], io: _stdio.Stdio) -> None:
     """Serve until standard input ends; the address is the first line of output."""
     loop = asyncio.new_event_loop()
     threading.Thread(target=loop.run_forever, daemon=True).start()
@@ -35,12 +37,30 @@ def serve(environment: Environment, io: _stdio.Stdio) -> None:
                         future.cancel()
                 except concurrent.futures.CancelledError:
                     return
-            answer = future.result()
+            self._answer(200, future.result())
+
+        def do_GET(self) -> None:
+            count = self.path.strip("/")
+            try:
+                tasks = environment.examples(int(count) if count else None)
+                begun = list(itertools.islice(tasks, 1))
+            except Exception as error:
+                said = str(error) if isinstance(error, Refused) else _stdio.describe(error)
+                self._answer(500, said.encode())
+                return
             self.send_response(200)
-            self.send_header("content-type", "application/json")
-            self.send_header("content-length", str(len(answer)))
+            self.send_header("transfer-encoding", "chunked")  # so that a list is known to be whole
             self.end_headers()
-            self.wfile.write(answer)
+            for task in itertools.chain(begun, tasks):
+                line = _stdio.encode({**task, **about})
+                self.wfile.write(b"%x\r\n%s\r\n" % (len(line), line))
+            self.wfile.write(b"0\r\n\r\n")
+
+        def _answer(self, status: int, body: bytes) -> None:
+            self.send_response(status)
+            self.send_header("content-length", str(len(body)))
+            self.end_headers()
+            self.wfile.write(body)
 
         def log_message(self, format: str, *args: Any) -> None:
             pass
