@@ -156,7 +156,7 @@ func (b *box) start(ctx context.Context, image string, at rollout.Attempt) (err 
 		return err
 	}
 	defer b.starts.Release(1)
-	return b.runtime.Start(ctx, Container{Name: b.name, Image: image, Mounts: mounts, Env: env, Workdir: e.Workdir,
+	return b.runtime.Start(ctx, Container{Name: b.name, Image: image, Dir: b.dir, Mounts: mounts, Env: env, Workdir: e.Workdir,
 		Labels: map[string]string{ownerLabel: b.host + ":" + b.owner.dir, "rollmill.trajectory": at.TrajectoryID},
 		CPUs:   e.CPUs, MemoryMB: e.MemoryMB, FileMB: e.StorageMB, Processes: maxProcesses, NoNetwork: e.NoNetwork})
 }

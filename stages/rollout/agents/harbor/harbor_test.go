@@ -233,7 +233,7 @@ func TestFailures(t *testing.T) {
 		"no program": {harness: "nothing-like-this", class: formats.FailAgentExit, says: "exit code 127"},
 		"memory":     {harness: ask + "; tail /dev/zero", class: formats.FailLimit, says: "256 MB"},
 		"processes": {harness: ask + "; busybox ash -c 'while :; do sleep 60 & done'", class: formats.FailAgentExit,
-			says: "can't fork"},
+			says: "can't fork", change: map[string]string{"task.toml": "[environment]\nmemory_mb = 2048\n"}},
 		"time":        {harness: ask + "; sleep 600", class: formats.FailTimeout, says: "longer than the task's 3s", change: map[string]string{"task.toml": "[agent]\ntimeout_sec = 3\n"}},
 		"image":       {harness: ask, class: formats.FailImage, says: "no-such-program", change: map[string]string{"environment/Dockerfile": "FROM " + testImage + "\nRUN no-such-program\n"}},
 		"image time":  {harness: ask, class: formats.FailImage, says: "time limit", change: map[string]string{"environment/Dockerfile": "FROM " + testImage + "\nRUN sleep 600\n", "task.toml": "[environment]\nbuild_timeout_sec = 2\n"}},

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"os/exec"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -41,6 +42,7 @@ type Runtime interface {
 type Container struct {
 	Name, Image string
 	Labels      map[string]string
+	Dir         string // of this machine, for files that a runtime leaves where it is run
 	Mounts      []Mount
 	Env         []string // NAME=VALUE
 	Workdir     string   // "": the image's
@@ -117,8 +119,9 @@ func (c commands) Start(ctx context.Context, b Container) error {
 		add(true, "--volume", m.From+":"+m.To+map[bool]string{true: ":ro"}[m.ReadOnly])
 	}
 	words, env := passed(words, b.Env)
-	_, err := c.run(ctx, env, append(words, b.Image, "sh", "-c", "sleep infinity")...)
-	return err
+	errs := process.NewTail(ctx, quoted)
+	words = slices.Concat(c, words, []string{b.Image, "sh", "-c", "sleep infinity"})
+	return said(run(ctx, process.Program{Words: words, Dir: b.Dir, Env: env, Stderr: errs}), errs)
 }
 
 // passed adds the names of variables to the words: their values are nobody's business
@@ -142,7 +145,7 @@ func (c commands) Exec(ctx context.Context, name string, e Exec) (int, error) {
 	}
 	words, env := passed(words, e.Env)
 	words = append(append(words, name), e.Words...)
-	return exited(ctx, process.Program{Words: append(c[:len(c):len(c)], words...), Env: env, Stdout: e.Output, Stderr: e.Output})
+	return exited(ctx, process.Program{Words: slices.Concat(c, words), Env: env, Stdout: e.Output, Stderr: e.Output})
 }
 
 // exited runs a program and returns its exit code.
@@ -164,7 +167,7 @@ func (c commands) CopyIn(ctx context.Context, name, folder, to string) error {
 // CopyOut streams the archive.
 func (c commands) CopyOut(ctx context.Context, name, from string, w io.Writer) error {
 	errs := process.NewTail(ctx, quoted)
-	return said(c.start(ctx, nil, w, errs, []string{"cp", name + ":" + from, "-"}), errs)
+	return said(run(ctx, process.Program{Words: slices.Concat(c, []string{"cp", name + ":" + from, "-"}), Stdout: w, Stderr: errs}), errs)
 }
 
 // Remove kills and removes the containers.
@@ -195,12 +198,8 @@ func (c commands) Labelled(ctx context.Context, label string) (map[string]string
 
 // output runs a command and returns the beginning of what it prints.
 func (c commands) output(ctx context.Context, words ...string) (string, error) {
-	return c.run(ctx, nil, words...)
-}
-
-func (c commands) run(ctx context.Context, env []string, words ...string) (string, error) {
 	out, errs := &head{left: printed}, process.NewTail(ctx, quoted)
-	err := c.start(ctx, env, out, errs, words)
+	err := run(ctx, process.Program{Words: slices.Concat(c, words), Stdout: out, Stderr: errs})
 	return strings.TrimSpace(out.String()), said(err, errs)
 }
 
@@ -216,10 +215,7 @@ const (
 	printed = 1 << 20 // of what a command prints
 )
 
-func (c commands) start(ctx context.Context, env []string, out, errs io.Writer, words []string) error {
-	return run(ctx, process.Program{Words: append(c[:len(c):len(c)], words...), Env: env, Stdout: out, Stderr: errs})
-}
-
+// run runs a program; its error is the cause of a context that ended.
 func run(ctx context.Context, p process.Program) error {
 	running, err := p.Start(ctx)
 	if err != nil {
