@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import itertools
-import json
 from collections.abc import Iterator, Mapping
 from typing import Any
 
@@ -73,7 +72,8 @@ def _result(episode: Any) -> dict[str, Any]:
     traces = [trace for trace in episode.traces if trace.agent.trainable]
     errors = [*episode.errors, *(error for trace in episode.traces for error in trace.errors)]
     if not episode.ok or not traces:
-        return {"error": "; ".join(f"{e.type}: {e.message}" for e in errors) or "the episode did not complete", **_trace(errors)}
+        said, stacks = [f"{e.type}: {e.message}" for e in errors], [e.traceback for e in errors if e.traceback]
+        return {"error": "; ".join(said) or "the episode did not complete", "traceback": "\n".join(stacks)}
     if len(traces) > 1:
         raise Refused(f"the environment has {len(traces)} agents behind one address, which cannot be told apart")
     (trace,) = traces
@@ -86,24 +86,14 @@ def _result(episode: Any) -> dict[str, Any]:
     return {**out, "stop": "turns"} if trace.stop_condition == "max_turns" else out
 
 
-def _trace(errors: list[Any]) -> dict[str, str]:
-    text = "\n".join(e.traceback for e in errors if e.traceback)
-    return {"traceback": text} if text else {}
-
-
 def _message(m: dict[str, Any]) -> dict[str, Any]:
     """A message of a trajectory as verifiers has it."""
     out = {"role": m["role"], "content": m.get("content") or ""}
-    if m.get("tool_calls"):
-        calls = [c.get("function", c) | {"id": c.get("id", "")} for c in m["tool_calls"]]
-        out["tool_calls"] = [{"id": c["id"], "name": c["name"], "arguments": _text(c["arguments"])} for c in calls]
+    if calls := m.get("tool_calls"):
+        out["tool_calls"] = [{"id": c["id"], "name": c["function"]["name"], "arguments": c["function"]["arguments"]} for c in calls]
     if m["role"] == "tool":
         out["tool_call_id"] = m.get("tool_call_id") or ""
     return out
-
-
-def _text(value: Any) -> str:
-    return value if isinstance(value, str) else json.dumps(value)
 
 
 def _merged(base: Mapping[str, Any], over: Mapping[str, Any]) -> dict[str, Any]:
