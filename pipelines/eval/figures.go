@@ -24,6 +24,10 @@ type Figures struct {
 	// the mean of the examples' own standard deviations, where these have two or more rewards
 	Within  *float64  `json:"std_within"`
 	PassAtK []PassAtK `json:"pass_at_k,omitempty"`
+
+	// of all trajectories, divided by the solved ones; null if none is
+	TokensPerSolve  *float64 `json:"tokens_per_solve,omitempty"`
+	SecondsPerSolve *float64 `json:"seconds_per_solve,omitempty"`
 }
 
 // Estimate is a mean over examples with its confidence interval, which is null for
@@ -45,7 +49,7 @@ type PassAtK struct {
 func figures(examples []*example, o MeasureOptions, passes bool) Figures {
 	f := Figures{Examples: len(examples)}
 	var all, means, shares, within []float64
-	maxAttempts := 0
+	maxAttempts, solved, tokens, micros := 0, 0, int64(0), int64(0)
 	for _, e := range examples {
 		var rewards []float64
 		for _, r := range e.rewards {
@@ -64,6 +68,7 @@ func figures(examples []*example, o MeasureOptions, passes bool) Figures {
 			within = append(within, std(rewards))
 		}
 		n, c := e.attempts(o)
+		solved, tokens, micros = solved+c, tokens+e.tokens, micros+e.micros
 		if maxAttempts = max(maxAttempts, n); n > 0 {
 			shares = append(shares, float64(c)/float64(n))
 		}
@@ -81,6 +86,9 @@ func figures(examples []*example, o MeasureOptions, passes bool) Figures {
 	if len(within) > 0 {
 		w := mean(within)
 		f.Within = &w
+	}
+	if solved > 0 && tokens > 0 {
+		f.TokensPerSolve, f.SecondsPerSolve = new(float64(tokens)/float64(solved)), new(float64(micros)/1e6/float64(solved))
 	}
 	if passes {
 		f.PassAtK = passAtK(examples, o, maxAttempts)

@@ -73,21 +73,27 @@ type example struct {
 	failed  int        // number of trajectories that failed
 	named   map[string][]*float64
 	fields  map[string]any // only if slices are requested
+	tokens  int64          // of all its trajectories
+	micros  int64          // that they took, added up
 }
 
 type light struct {
-	Model   string `parquet:"model,optional,dict"`
+	bare
 	Example string `parquet:"example"`
 }
 
 type bare struct {
-	Model string `parquet:"model,optional,dict"`
+	Model            string `parquet:"model,optional,dict"`
+	PromptTokens     int32  `parquet:"prompt_tokens,delta"`
+	CompletionTokens int32  `parquet:"completion_tokens,delta"`
+	StartedAt        int64  `parquet:"started_at,optional,timestamp(microsecond),delta"`
+	FinishedAt       int64  `parquet:"finished_at,optional,timestamp(microsecond),delta"`
 }
 
 // read groups trajectories by example and epoch, and collects the models that
 // answered.
 func read(ctx context.Context, d, base *dataset.Dataset, o MeasureOptions) ([]*example, []string, error) {
-	nextLight, stop := lights(ctx, base, func(b *bare) light { return light{Model: b.Model} })
+	nextLight, stop := lights(ctx, base, func(b *bare) light { return light{bare: *b} })
 	if len(o.Slices) > 0 {
 		nextLight, stop = lights(ctx, base, func(l *light) light { return *l })
 	}
@@ -114,6 +120,8 @@ func read(ctx context.Context, d, base *dataset.Dataset, o MeasureOptions) ([]*e
 				}
 			}
 			e.add(&rows[i])
+			e.tokens += int64(l.PromptTokens) + int64(l.CompletionTokens)
+			e.micros += max(0, l.FinishedAt-l.StartedAt)
 		}
 		out = append(out, e)
 		return nil

@@ -24,6 +24,9 @@ func (r *Result) WriteText(w io.Writer) error {
 	fmt.Fprintf(out, "spread\tstd %s, within an example %s, from %s to %s\n", number(r.Std), number(r.Within), number(r.Min),
 		number(r.Max))
 	fmt.Fprintf(out, "solved\t%s, at a reward of %g or more\n", r.Figures.Solved.text(), r.Solved)
+	if r.TokensPerSolve != nil {
+		fmt.Fprintf(out, "for one solved\t%.0f tokens, %.3g s\n", *r.TokensPerSolve, *r.SecondsPerSolve)
+	}
 	for _, p := range r.PassAtK {
 		fmt.Fprintf(out, "pass@%d\t%s", p.K, p.text())
 		if p.LeftOut > 0 {
@@ -47,13 +50,13 @@ func (r *Result) WriteText(w io.Writer) error {
 			for _, p := range r.PassAtK {
 				fmt.Fprintf(out, "\tpass@%d", p.K)
 			}
-			fmt.Fprintln(out)
+			fmt.Fprintln(out, "\ttokens for one solved\tseconds")
 		}
 		fmt.Fprintf(out, "%s\t%d\t%s\t%s", s.name(), s.Examples, s.Mean.text(), s.Figures.Solved.text())
 		for _, p := range r.PassAtK {
 			fmt.Fprintf(out, "\t%s", s.at(p.K))
 		}
-		fmt.Fprintln(out)
+		fmt.Fprintf(out, "\t%s\t%s\n", number(s.TokensPerSolve), number(s.SecondsPerSolve))
 	}
 	return out.Flush()
 }

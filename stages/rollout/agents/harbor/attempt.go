@@ -157,7 +157,7 @@ func (b *box) start(ctx context.Context, image string, at rollout.Attempt) (err 
 	}
 	defer b.starts.Release(1)
 	return b.runtime.Start(ctx, Container{Name: b.name, Image: image, Dir: b.dir, Mounts: mounts, Env: env, Workdir: e.Workdir,
-		Labels: map[string]string{ownerLabel: b.host + ":" + b.owner.dir, "rollmill.trajectory": at.TrajectoryID},
+		Labels: map[string]string{ownerLabel: ownerOf(b.host, b.owner.dir), "rollmill.trajectory": at.TrajectoryID},
 		CPUs:   e.CPUs, MemoryMB: e.MemoryMB, FileMB: e.StorageMB, Processes: maxProcesses, NoNetwork: e.NoNetwork})
 }
 

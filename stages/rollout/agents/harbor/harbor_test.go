@@ -5,10 +5,12 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"net/url"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"runtime"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -311,6 +313,32 @@ func TestOutput(t *testing.T) {
 	}
 }
 
+// TestManyAtOnce makes MANY attempts at once, each of which sleeps between two calls.
+func TestManyAtOnce(t *testing.T) {
+	containers(t)
+	n := 8
+	if many, err := strconv.Atoi(os.Getenv("MANY")); err == nil {
+		n = many
+	}
+	a, r := made(t, in(ask+" && sleep 10 && "+ask)), agenttest.Recorder(t, &recordertest.Engine{Source: formats.TokensChoice})
+	e := example(t, root("tasks", "write-file"))
+	ended, began := make(chan string, n), time.Now()
+	for i := range n {
+		go func() {
+			e := e
+			e.ID, e.Row = fmt.Sprint("ex-", i), i
+			_, rec, err := agenttest.AttemptAt(t.Context(), r, a, e)
+			ended <- fmt.Sprintf("%v, %d calls", err, len(rec.Calls))
+		}()
+	}
+	for range n {
+		if end := <-ended; end != "<nil>, 2 calls" {
+			t.Error(end)
+		}
+	}
+	t.Logf("%d attempts that sleep 10 s: %s", n, time.Since(began).Round(time.Second))
+}
+
 // TestSweep kills a process in the middle of an attempt.
 func TestSweep(t *testing.T) {
 	containers(t)
@@ -331,7 +359,7 @@ func TestSweep(t *testing.T) {
 			t.Fatal(err)
 		}
 		for name, owner := range all {
-			if strings.Contains(owner, temporary) {
+			if strings.Contains(owner, url.QueryEscape(temporary)) {
 				names = append(names, name)
 			}
 		}

@@ -3,6 +3,7 @@ package harbor
 import (
 	"context"
 	"errors"
+	"net/url"
 	"os"
 	"path/filepath"
 	"slices"
@@ -11,8 +12,10 @@ import (
 )
 
 // ownerLabel is the label of a container: the machine and the folder of the process that
-// started it, HOST:FOLDER.
+// started it, as a query's text.
 const ownerLabel = "rollmill.owner"
+
+func ownerOf(host, dir string) string { return url.QueryEscape(host + ":" + dir) }
 
 const (
 	folderPrefix = "rollmill-harbor-"
@@ -66,7 +69,8 @@ func sweep(ctx context.Context, r Runtime, host string) (int, error) {
 	}
 	var dead []string
 	for name, owner := range owners {
-		if dir, here := strings.CutPrefix(owner, host+":"); here && !alive(dir) {
+		owner, err := url.QueryUnescape(owner)
+		if dir, here := strings.CutPrefix(owner, host+":"); err == nil && here && !alive(dir) {
 			dead = append(dead, name)
 		}
 	}

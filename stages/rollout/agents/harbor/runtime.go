@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"os/exec"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -34,7 +35,8 @@ type Runtime interface {
 	CopyOut(ctx context.Context, name, from string, w io.Writer) error
 	// Remove removes containers, whatever runs in them, and forgets those that are gone.
 	Remove(ctx context.Context, names ...string) error
-	// Labelled returns the containers that have a label, and its value.
+	// Labelled returns the containers that have a label, and its value, which has
+	// neither spaces nor commas.
 	Labelled(ctx context.Context, label string) (map[string]string, error)
 }
 
@@ -179,21 +181,19 @@ func (c commands) Remove(ctx context.Context, names ...string) error {
 	return err
 }
 
-// Labelled lists running and stopped containers. One that is removed meanwhile is left out.
+// Labelled lists running and stopped containers, also those that are half removed, which
+// `podman inspect` cannot tell. Podman prints labels as map[NAME:VALUE ...], and docker
+// as NAME=VALUE,....
 func (c commands) Labelled(ctx context.Context, label string) (map[string]string, error) {
-	names, err := c.output(ctx, "ps", "--all", "--filter", "label="+label, "--format", "{{.Names}}")
-	if err != nil || names == "" {
-		return nil, err
-	}
-	words := append([]string{"inspect", "--format", `{{.Name}} {{index .Config.Labels "` + label + `"}}`}, strings.Fields(names)...)
-	out, _ := c.output(ctx, words...)
-	found := map[string]string{}
+	out, err := c.output(ctx, "ps", "--all", "--filter", "label="+label, "--format", "{{.Names}} {{.Labels}}")
+	value, found := regexp.MustCompile(regexp.QuoteMeta(label)+`[:=]([^\s,\]]+)`), map[string]string{}
 	for line := range strings.Lines(out) {
-		if name, value, ok := strings.Cut(strings.TrimSpace(line), " "); ok {
-			found[strings.TrimPrefix(name, "/")] = value
+		name, labels, _ := strings.Cut(line, " ")
+		if m := value.FindStringSubmatch(labels); m != nil {
+			found[name] = m[1]
 		}
 	}
-	return found, ctx.Err()
+	return found, err
 }
 
 // output runs a command and returns the beginning of what it prints.
