@@ -6,8 +6,6 @@ import (
 	"strings"
 
 	"github.com/kballard/go-shellquote"
-	"golang.org/x/sys/unix"
-
 	"github.com/rollmill/rollmill/stages/rollout"
 )
 
@@ -48,12 +46,5 @@ func relayBinary() (string, error) {
 	return self, nil
 }
 
-// memoryMB returns how much memory tasks may declare together: that of the machine,
-// less a tenth.
-func memoryMB() int64 {
-	var info unix.Sysinfo_t
-	if unix.Sysinfo(&info) != nil {
-		return 1 << 20
-	}
-	return max(1, int64(uint64(info.Totalram)*uint64(info.Unit)>>20)*9/10)
-}
+// unknownMemory stands for so many MB that no task waits.
+const unknownMemory = 1 << 40
