@@ -38,6 +38,18 @@ func TestConformance(t *testing.T) {
 	}
 }
 
+// TestVerifiersConformance: it is the same protocol with a program of its own, in whose
+// place the test's stands.
+func TestVerifiersConformance(t *testing.T) {
+	folder := t.TempDir()
+	script := "#!/bin/sh\n[ \"$1 $2 $3 $4\" = '-m rollmill.verifiers score adds' ] && exec " + words("plain") + "\n"
+	if err := os.WriteFile(filepath.Join(folder, "python3"), []byte(script), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	t.Setenv("PATH", folder+string(os.PathListSeparator)+os.Getenv("PATH"))
+	rewardtest.Run(t, rewardtest.Suite{Kind: command.Verifiers, Arguments: "adds", Known: []string{"tree"}})
+}
+
 // slow is a time limit that a program which is not stuck keeps, even when it
 // has to be started first on a busy machine.
 const slow = 5 * time.Second
