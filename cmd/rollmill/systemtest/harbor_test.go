@@ -33,7 +33,7 @@ func containers(t *testing.T) {
 	t.Setenv("BUILDAH_ISOLATION", "chroot")
 	t.Setenv("TMPDIR", t.TempDir())
 	if out, err := exec.Command("podman", "image", "inspect", "localhost/rollmill-test:base").CombinedOutput(); err != nil {
-		t.Skipf(".ci/install containers brings podman and the tests' image: %v %s", err, out)
+		t.Skipf(".ci/install containers brings podman, and .ci/base-image makes the tests' image: %v %s", err, out)
 	}
 }
 

@@ -48,7 +48,7 @@ func root(names ...string) string {
 func containers(t *testing.T) {
 	t.Helper()
 	if out, err := exec.Command("podman", "image", "inspect", testImage).CombinedOutput(); err != nil {
-		t.Skipf(".ci/install containers brings podman and the tests' image: %v %s", err, out)
+		t.Skipf(".ci/install containers brings podman, and .ci/base-image makes the tests' image: %v %s", err, out)
 	}
 }
 
