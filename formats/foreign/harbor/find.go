@@ -2,6 +2,7 @@ package harbor
 
 import (
 	"encoding/json"
+	"errors"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -37,6 +38,9 @@ func Find(place string) (out []string, err error) {
 // below returns the tasks in a folder; a task holds no other.
 func below(root string) (out []string, err error) {
 	err = filepath.WalkDir(root, func(dir string, e fs.DirEntry, err error) error {
+		if dir == root && errors.Is(err, fs.ErrNotExist) { // there is no task
+			return nil
+		}
 		if err != nil || !e.IsDir() {
 			return err
 		}

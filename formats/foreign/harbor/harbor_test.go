@@ -153,6 +153,9 @@ func TestFind(t *testing.T) {
 	for place, want := range map[string]int{dir: 1, filepath.Join(dir, "a-task"): 1, filepath.Join(dir, "a*"): 1, filepath.Join(dir, "b*"): 0,
 		filepath.Join(dir, "["): 0, filepath.Join(dir, "none"): 0} {
 		found, err := Find(place)
+		if input := (*formats.InputError)(nil); err != nil && !errors.As(err, &input) {
+			t.Errorf("%s: %v", place, err)
+		}
 		if len(found) != want || (want == 0) != (err != nil) {
 			t.Errorf("%s: %v, %v", place, found, err)
 		}
@@ -205,7 +208,8 @@ func TestRewards(t *testing.T) {
 }
 
 func FuzzRead(f *testing.F) {
-	for _, text := range []string{"", "[environment]\ncpus = 2\nmemory = \"2G\"\n", "artifacts = [{source = \"/a\"}]\n", "[agent]\nuser = 1\ntimeout_sec = 1e300\n"} {
+	for _, text := range []string{"", "[environment]\ncpus = 2\nmemory = \"2G\"\n",
+		"artifacts = [{source = \"/a\"}]\n", "[agent]\nuser = 1\ntimeout_sec = 1e300\n"} {
 		f.Add(text)
 	}
 	f.Fuzz(func(t *testing.T, text string) {

@@ -236,13 +236,20 @@ func TestFailures(t *testing.T) {
 		"memory":     {harness: ask + "; tail /dev/zero", class: formats.FailLimit, says: "256 MB"},
 		"processes": {harness: ask + "; busybox ash -c 'while :; do sleep 60 & done'", class: formats.FailAgentExit,
 			says: "can't fork", change: map[string]string{"task.toml": "[environment]\nmemory_mb = 2048\n"}},
-		"time":        {harness: ask + "; sleep 600", class: formats.FailTimeout, says: "longer than the task's 3s", change: map[string]string{"task.toml": "[agent]\ntimeout_sec = 3\n"}},
-		"image":       {harness: ask, class: formats.FailImage, says: "no-such-program", change: map[string]string{"environment/Dockerfile": "FROM " + testImage + "\nRUN no-such-program\n"}},
-		"image time":  {harness: ask, class: formats.FailImage, says: "time limit", change: map[string]string{"environment/Dockerfile": "FROM " + testImage + "\nRUN sleep 600\n", "task.toml": "[environment]\nbuild_timeout_sec = 2\n"}},
-		"start":       {harness: ask, class: formats.FailStart, says: "no-such-start", change: map[string]string{"environment/Dockerfile": "FROM " + testImage + "\nENTRYPOINT [\"/no-such-start\"]\n"}},
-		"no reward":   {harness: ask, class: formats.FailVerifier, says: "neither reward.json nor reward.txt: judged", change: map[string]string{"tests/test.sh": "#!/bin/bash\necho judged\n"}},
-		"left behind": {harness: ask + "; echo 1 > /logs/verifier/reward.txt", class: formats.FailVerifier, says: "neither", change: map[string]string{"tests/test.sh": "#!/bin/bash\n"}},
-		"endless":     {harness: ask, class: formats.FailVerifier, says: "time limit", change: map[string]string{"tests/test.sh": "#!/bin/bash\nsleep 600\n", "task.toml": "[verifier]\ntimeout_sec = 2\n"}},
+		"time": {harness: ask + "; sleep 600", class: formats.FailTimeout, says: "longer than the task's 3s",
+			change: map[string]string{"task.toml": "[agent]\ntimeout_sec = 3\n"}},
+		"image": {harness: ask, class: formats.FailImage, says: "no-such-program",
+			change: map[string]string{"environment/Dockerfile": "FROM " + testImage + "\nRUN no-such-program\n"}},
+		"image time": {harness: ask, class: formats.FailImage, says: "time limit",
+			change: map[string]string{"environment/Dockerfile": "FROM " + testImage + "\nRUN sleep 600\n", "task.toml": "[environment]\nbuild_timeout_sec = 2\n"}},
+		"start": {harness: ask, class: formats.FailStart, says: "no-such-start",
+			change: map[string]string{"environment/Dockerfile": "FROM " + testImage + "\nENTRYPOINT [\"/no-such-start\"]\n"}},
+		"no reward": {harness: ask, class: formats.FailVerifier, says: "neither reward.json nor reward.txt: judged",
+			change: map[string]string{"tests/test.sh": "#!/bin/bash\necho judged\n"}},
+		"left behind": {harness: ask + "; echo 1 > /logs/verifier/reward.txt", class: formats.FailVerifier, says: "neither",
+			change: map[string]string{"tests/test.sh": "#!/bin/bash\n"}},
+		"endless": {harness: ask, class: formats.FailVerifier, says: "time limit",
+			change: map[string]string{"tests/test.sh": "#!/bin/bash\nsleep 600\n", "task.toml": "[verifier]\ntimeout_sec = 2\n"}},
 		"not a number": {harness: ask, class: formats.FailVerifier, says: "not a finite number", change: map[string]string{
 			"tests/test.sh": "#!/bin/bash\necho nan > /logs/verifier/reward.txt\n"}},
 		"infinite": {harness: ask, class: formats.FailVerifier, says: "1e999", change: map[string]string{
@@ -256,7 +263,8 @@ func TestFailures(t *testing.T) {
 		"pipe": {harness: ask, class: formats.FailVerifier, says: "not a file", change: map[string]string{
 			"tests/test.sh": "#!/bin/bash\nmkfifo /logs/verifier/reward.txt\n"}},
 		"edited tests": {harness: ask + "; (while :; do echo 'echo 1 > /logs/verifier/reward.txt' >> /tests/test.sh; sleep 0.1; done) >/dev/null 2>&1 &",
-			class: formats.FailVerifier, says: "tests changed", change: map[string]string{"tests/test.sh": "#!/bin/bash\nsleep 1\necho 0 > /logs/verifier/reward.txt\n"}},
+			class: formats.FailVerifier, says: "tests changed",
+			change: map[string]string{"tests/test.sh": "#!/bin/bash\nsleep 1\necho 0 > /logs/verifier/reward.txt\n"}},
 		"own tests": {harness: ask + `; mv /bin/rm /bin/kept; printf '#!/bin/sh\nexit 0\n' > /bin/rm; chmod +x /bin/rm; ` +
 			`mkdir /tests; echo 'echo 1 > /logs/verifier/reward.txt' > /tests/test.sh`, class: formats.FailVerifier, says: "tests changed"},
 	} {
@@ -292,7 +300,8 @@ func TestOutput(t *testing.T) {
 	if err := os.CopyFS(dir, os.DirFS(root("tasks", "write-file"))); err != nil {
 		t.Fatal(err)
 	}
-	if err := os.WriteFile(filepath.Join(dir, "tests", "test.sh"), []byte("#!/bin/bash\n"+flood+"; "+flood+" >&2; echo 1 > /logs/verifier/reward.txt\n"), 0o755); err != nil {
+	script := "#!/bin/bash\n" + flood + "; " + flood + " >&2; echo 1 > /logs/verifier/reward.txt\n"
+	if err := os.WriteFile(filepath.Join(dir, "tests", "test.sh"), []byte(script), 0o755); err != nil {
 		t.Fatal(err)
 	}
 	for name, change := range map[string]func(*Settings){"shell": nil, "inside": in(ask + "; " + flood)} {
