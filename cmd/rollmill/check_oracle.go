@@ -65,15 +65,15 @@ func (c *solutions) check(ctx context.Context, s *cli.Session) error {
 	if c.Times < 1 || !strings.HasPrefix(c.Examples, "harbor:") {
 		return cli.Usagef("rollmill check --examples harbor:DIR --oracle 3", "--oracle %d needs a number and Harbor tasks", c.Times)
 	}
-	all, _, err := (&taskFile{Examples: c.Examples}).read(ctx, s, nil)
-	if err != nil {
-		return err
-	}
 	agent, err := (&harbor.Settings{Runtime: c.Runtime, Harness: harbor.Shell}).Agent(ctx, rollout.Setup{Lookup: s.Lookup})
 	if err != nil {
 		return err
 	}
 	defer agent.(rollout.Closer).Close()
+	all, _, err := (&taskFile{Examples: c.Examples}).read(ctx, s, agent)
+	if err != nil {
+		return err
+	}
 	var list []solved
 	var bad []string
 	for i := range all.Len() {

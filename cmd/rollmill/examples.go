@@ -41,10 +41,10 @@ func (f *taskFile) Declare(d *plugin.Declarer) {
 	d.Lists(&o.Deny, "deny", "drop rows that match this `COLUMN=PATTERN`")
 }
 
-// lister is an agent that knows tasks.
+// lister is an agent that brings its tasks.
 type lister interface {
-	// List writes the tasks of an environment as JSON lines.
-	List(ctx context.Context, name string, to io.Writer) error
+	// List writes the tasks of an environment as JSON lines, and warns of what it ignores.
+	List(ctx context.Context, name string, to io.Writer, warn func(string)) error
 }
 
 // read reads the task file, or what the agent lists, and logs the rows that it dropped.
@@ -55,11 +55,8 @@ func (f *taskFile) read(ctx context.Context, s *cli.Session, agent rollout.Agent
 	if uri == "" {
 		return nil, ref, cli.Usagef(s.SettingHint("name the task file", "rollout", "examples"), "no examples")
 	}
-	if folders, ok := strings.CutPrefix(uri, "harbor:"); ok {
-		return f.harbor(ctx, s, ref, folders)
-	}
-	if name, ok := strings.CutPrefix(uri, "verifiers:"); ok {
-		return f.listed(ctx, s, ref, agent, name)
+	if kind, name, ok := strings.Cut(uri, ":"); ok && (kind == "harbor" || kind == "verifiers") {
+		return f.listed(ctx, s, ref, agent, kind, name)
 	}
 	file, digest, err := openFile(ctx, uri)
 	if errors.Is(err, storage.ErrNotExist) {
@@ -77,12 +74,18 @@ func (f *taskFile) read(ctx context.Context, s *cli.Session, agent rollout.Agent
 	return f.pick(s, ref, file, file.Size(), f.Format)
 }
 
-// listed reads the tasks of an environment that the agent knows.
-func (f *taskFile) listed(ctx context.Context, s *cli.Session, ref dataset.Ref, agent rollout.Agent, name string) (
+// listed reads the tasks of an environment that the agent of its kind knows.
+func (f *taskFile) listed(ctx context.Context, s *cli.Session, ref dataset.Ref, agent rollout.Agent, kind, name string) (
 	*examples.Set, dataset.Ref, error) {
 	from, ok := agent.(lister)
-	if !ok {
-		return nil, ref, cli.Usagef("--agent verifiers", "--examples %s: only agent verifiers has its tasks", f.Examples)
+	if !ok || agent.Describe().Kind != kind {
+		return nil, ref, cli.Usagef("--agent "+kind, "--examples %s: only agent %s has its tasks", f.Examples, kind)
+	}
+	if kind == "harbor" {
+		var err error
+		if name, err = localTasks(ctx, s, name); err != nil {
+			return nil, ref, err
+		}
 	}
 	lines, err := os.CreateTemp("", "rollmill-tasks-*")
 	if err != nil {
@@ -91,7 +94,8 @@ func (f *taskFile) listed(ctx context.Context, s *cli.Session, ref dataset.Ref, 
 	defer lines.Close() // only read again
 	defer os.Remove(lines.Name())
 	sum := sha256.New()
-	if err := from.List(ctx, name, io.MultiWriter(lines, sum)); err != nil {
+	warn := func(text string) { s.Logger().Warn(text, "examples", ref.URI) }
+	if err := from.List(ctx, name, io.MultiWriter(lines, sum), warn); err != nil {
 		return nil, ref, err
 	}
 	size, err := lines.Seek(0, io.SeekCurrent)

@@ -1,7 +1,6 @@
 package harbor
 
 import (
-	"encoding/json"
 	"errors"
 	"io/fs"
 	"os"
@@ -53,35 +52,13 @@ func below(root string) (out []string, err error) {
 	return out, err
 }
 
-// Fields are what an example of a task holds.
+// Fields are what an example of a task holds: nothing of where its folder is.
 type Fields struct {
-	ID       string         `json:"id"`
+	ID       string         `json:"id"` // the task's name
 	Question string         `json:"question"`
-	Folder   string         `json:"task"`
-	Digest   string         `json:"digest"` // of the folder
+	Digest   string         `json:"task_digest"`
 	Metadata map[string]any `json:"metadata,omitempty"`
 }
 
-// Cached returns the local folder of a task that came from a bucket.
-func Cached(digest string) (string, error) {
-	cache, err := os.UserCacheDir()
-	return filepath.Join(cache, "rollmill", "harbor", digest), err
-}
-
-// Local returns the local folder of an example's task.
-func (f Fields) Local() (string, error) {
-	if strings.Contains(f.Folder, "://") {
-		return Cached(f.Digest)
-	}
-	return filepath.FromSlash(f.Folder), nil
-}
-
-// Example returns the task as an example: its name is the id, its instruction the
-// question. place is where the user has the folder.
-func (t Task) Example(row int, place string) (formats.Example, error) {
-	fields, err := json.Marshal(Fields{t.Name, t.Instruction, place, t.Digest, t.Metadata})
-	if err != nil { // a number that JSON does not have
-		return formats.Example{}, formats.Invalid(filepath.Join(t.Dir, "task.toml"), "", err, "its metadata is not JSON")
-	}
-	return formats.Example{ID: t.Name, Question: t.Instruction, Fields: fields, Row: row}, nil
-}
+// Fields returns the task as an example's fields.
+func (t Task) Fields() Fields { return Fields{t.Name, t.Instruction, t.Digest, t.Metadata} }

@@ -1,7 +1,6 @@
 package harbor
 
 import (
-	"encoding/json"
 	"errors"
 	"os"
 	"path/filepath"
@@ -72,12 +71,6 @@ A = "b"
 	if d := cmp.Diff(want, got); d != "" {
 		t.Errorf("-want +got: %s", d)
 	}
-	e, err := got.Example(3, "tasks/a-task")
-	var fields Fields
-	if err != nil || e.ID != "org/name" || e.Question != want.Instruction || e.Row != 3 || json.Unmarshal(e.Fields, &fields) != nil ||
-		fields.Folder != "tasks/a-task" {
-		t.Errorf("%v: %+v", err, e)
-	}
 }
 
 // TestRefused: what a task needs and Rollmill does not run is named.
@@ -127,7 +120,8 @@ func TestRefused(t *testing.T) {
 	}
 }
 
-// TestDigest: the name of each file, its content and whether it runs count.
+// TestDigest: the name of each file and its content count, and in the image's name
+// whether it runs. The first digest is what Harbor 0.25's Packager says of that task.
 func TestDigest(t *testing.T) {
 	one, err := Read(task(t, map[string]string{"tests/a": "1"}))
 	if err != nil {
@@ -138,10 +132,21 @@ func TestDigest(t *testing.T) {
 			t.Errorf("%v: %v, the same digest", files, err)
 		}
 	}
-	dir := task(t, map[string]string{"tests/a": "1"})
-	os.Chmod(filepath.Join(dir, "tests", "a"), 0o755)
-	if two, err := Read(dir); err != nil || two.Digest == one.Digest {
-		t.Error("a file that runs has the same digest", err)
+	if want := "d969b01e5e467a94f7b89660cd10d037daeaf3d82e95a6d4536399b536d9de24"; one.Digest != want {
+		t.Errorf("digest %s", one.Digest)
+	}
+	before, err := one.ImageName()
+	if err != nil {
+		t.Fatal(err)
+	}
+	os.Chmod(filepath.Join(one.Dir, "environment", "Dockerfile"), 0o755)
+	if after, err := one.ImageName(); err != nil || after == before {
+		t.Error("an image of a file that runs has the same name", err)
+	}
+	for _, name := range []string{"tests/__pycache__/a", "tests/a.pyc", "tests/a~", "notes.md", "tests/.DS_Store"} {
+		if two, err := Read(task(t, map[string]string{"tests/a": "1", name: "1"})); err != nil || two.Digest != one.Digest {
+			t.Errorf("%s counts: %v", name, err)
+		}
 	}
 	if two, err := Read(task(t, map[string]string{"tests/a": "1"})); err != nil || two.Digest != one.Digest {
 		t.Error("the same task in another folder has another digest", err)

@@ -7,10 +7,11 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
-	"sync"
 	"time"
 
 	"github.com/rollmill/rollmill/formats"
@@ -34,10 +35,33 @@ type box struct {
 	log  io.Writer
 }
 
-// tasks remembers what was read, by folder.
-type tasks struct {
-	mu   sync.Mutex
-	read map[string]harbor.Task
+// List reads the task folders at places of this machine, separated by commas, and writes
+// their examples as JSON lines. The agent attempts no other task.
+func (a *agent) List(_ context.Context, places string, to io.Writer, warn func(string)) error {
+	lines, ignored := json.NewEncoder(to), map[string]int{}
+	for place := range strings.SplitSeq(places, ",") {
+		folders, err := harbor.Find(place)
+		if err != nil {
+			return err
+		}
+		for _, folder := range folders {
+			t, err := harbor.Read(folder)
+			if err != nil {
+				return err
+			}
+			a.tasks.Store(t.Digest, t)
+			for _, key := range t.Ignored {
+				ignored[key]++
+			}
+			if err := lines.Encode(t.Fields()); err != nil {
+				return formats.Invalid(folder, "", err, "its metadata is not JSON")
+			}
+		}
+	}
+	for _, key := range slices.Sorted(maps.Keys(ignored)) {
+		warn(fmt.Sprintf("%s in task.toml has no effect (tasks: %d)", key, ignored[key]))
+	}
+	return nil
 }
 
 // Attempt is part of rollout.Agent.
@@ -54,7 +78,7 @@ func (a *agent) Solve(ctx context.Context, e formats.Example) (rollout.Result, e
 
 // in starts a container, has somebody work in it, and verifies the work.
 func (a *agent) in(ctx context.Context, at rollout.Attempt, work func(*box) (rollout.Result, error)) (result rollout.Result, err error) {
-	task, err := a.tasks.get(at.Example)
+	task, err := a.taskOf(at.Example)
 	if err != nil {
 		return result, &rollout.Failure{Class: formats.FailExample, Err: err}
 	}
@@ -73,7 +97,7 @@ func (a *agent) in(ctx context.Context, at rollout.Attempt, work func(*box) (rol
 	}
 	defer a.memory.Release(weight)
 	b := &box{agent: a, task: task, log: log}
-	defer func() { err = errors.Join(err, b.remove(ctx)) }()
+	defer b.remove(ctx)
 	if err := b.start(ctx, image, at); err != nil {
 		return result, failed(ctx, formats.FailStart, err)
 	}
@@ -95,32 +119,15 @@ func failed(ctx context.Context, class string, err error) error {
 	return &rollout.Failure{Class: class, Err: err}
 }
 
-// get returns the task of an example, as it was when the example was read.
-func (t *tasks) get(e formats.Example) (harbor.Task, error) {
+// taskOf returns the listed task of an example.
+func (a *agent) taskOf(e formats.Example) (harbor.Task, error) {
 	var f harbor.Fields
-	if err := json.Unmarshal(e.Fields, &f); err != nil || f.Folder == "" || f.Digest == "" {
-		return harbor.Task{}, fmt.Errorf("example %q is no Harbor task: name them with --examples harbor:DIR", e.ID)
-	}
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	task, ok := t.read[f.Folder]
+	err := json.Unmarshal(e.Fields, &f)
+	task, ok := a.tasks.Load(f.Digest)
 	if !ok {
-		local, err := f.Local()
-		if err == nil {
-			task, err = harbor.Read(local)
-		}
-		if err != nil {
-			return task, err
-		}
-		if t.read == nil {
-			t.read = map[string]harbor.Task{}
-		}
-		t.read[f.Folder] = task
+		return harbor.Task{}, errors.Join(err, fmt.Errorf("example %q is no Harbor task: name them with --examples harbor:DIR", e.ID))
 	}
-	if task.Digest != f.Digest {
-		return task, fmt.Errorf("the files of task %q changed since its example was read", f.Folder)
-	}
-	return task, nil
+	return task.(harbor.Task), nil
 }
 
 // start starts the container.
@@ -161,21 +168,21 @@ func (b *box) start(ctx context.Context, image string, at rollout.Attempt) (err 
 		CPUs:   e.CPUs, MemoryMB: e.MemoryMB, FileMB: e.StorageMB, Processes: maxProcesses, NoNetwork: e.NoNetwork})
 }
 
-// remove removes the container and the attempt's files, also when ctx has ended.
-func (b *box) remove(ctx context.Context) error {
+// remove removes the container and the attempt's files, also when ctx has ended. What
+// it cannot remove, the next process sweeps.
+func (b *box) remove(ctx context.Context) {
 	if b.name == "" {
-		return nil
+		return
 	}
 	ctx, stop := context.WithTimeout(context.WithoutCancel(ctx), removeTime)
 	defer stop()
-	if err := b.runtime.Remove(ctx, b.name); err != nil {
+	err := b.runtime.Remove(ctx, b.name)
+	if err == nil {
+		err = os.RemoveAll(b.dir) // of users of the container
+	}
+	if err != nil {
 		b.warn(fmt.Errorf("removing container %s: %w", b.name, err))
-		return nil // the next process sweeps it
 	}
-	if err := os.RemoveAll(b.dir); err != nil { // of users of the container
-		b.warn(err)
-	}
-	return nil
 }
 
 func (b *box) warn(err error) { fmt.Fprintln(b.log, "rollmill:", err) }

@@ -77,7 +77,7 @@ func BenchmarkAttempt(b *testing.B) {
 			r := &instant{boxes: map[string]Container{}}
 			a := &agent{config: s, client: silent{}, lookup: os.LookupEnv, runtime: r, owner: o, host: "here", images: images{runtime: r},
 				starts: semaphore.NewWeighted(4), memory: semaphore.NewWeighted(1 << 20), room: 1 << 20}
-			e := example(b, root("tasks", "write-file"))
+			e := example(b, a, root("tasks", "write-file"))
 			for b.Loop() {
 				result, err := a.Attempt(b.Context(), rollout.Attempt{Example: e, TrajectoryID: "t", BaseURL: "http://127.0.0.1:1/t/t/v1"})
 				if err != nil || *result.Reward != 1 {

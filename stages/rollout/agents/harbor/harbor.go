@@ -21,6 +21,7 @@ import (
 	"errors"
 	"os"
 	"runtime"
+	"sync"
 
 	"golang.org/x/sync/semaphore"
 
@@ -70,7 +71,7 @@ type agent struct {
 	owner   *owner
 	host    string
 	images  images
-	tasks   tasks
+	tasks   sync.Map            // harbor.Task by its digest
 	starts  *semaphore.Weighted // paces what the runtime starts
 	memory  *semaphore.Weighted // that tasks declare, in MB
 	room    int64               // of memory

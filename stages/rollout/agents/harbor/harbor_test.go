@@ -1,6 +1,7 @@
 package harbor
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
@@ -78,26 +79,30 @@ const ask = `wget -qO- --header 'content-type: application/json' --post-data ` +
 	`"{\"model\": \"$OPENAI_MODEL\", \"messages\": [{\"role\": \"user\", \"content\": \"$ROLLMILL_GENERATION\"}]}" ` +
 	`$OPENAI_BASE_URL/chat/completions`
 
-// example returns the example of a task folder.
-func example(t testing.TB, folder string) formats.Example {
+// example lets an agent list a task folder, and returns its example.
+func example(t testing.TB, a rollout.Agent, folder string) formats.Example {
 	t.Helper()
-	task, err := harbor.Read(folder)
-	if err != nil {
+	var line bytes.Buffer
+	if err := a.(*agent).List(t.Context(), folder, &line, func(text string) { t.Error(text) }); err != nil {
 		t.Fatal(err)
 	}
-	e, err := task.Example(0, folder)
-	if err != nil {
+	var f harbor.Fields
+	if err := json.Unmarshal(line.Bytes(), &f); err != nil {
 		t.Fatal(err)
 	}
-	return e
+	return formats.Example{ID: f.ID, Question: f.Question, Fields: bytes.TrimSpace(line.Bytes())}
 }
 
 func TestConforms(t *testing.T) {
 	containers(t)
 	for name, change := range map[string]func(*Settings){"shell": nil, "inside": in(ask)} {
 		t.Run(name, func(t *testing.T) {
-			agenttest.RunOn(t, Kind, func(t *testing.T) rollout.Agent { return made(t, change) }, func(i int) formats.Example {
-				e := example(t, root("tasks", "write-file"))
+			e := example(t, made(t, nil), root("tasks", "write-file"))
+			agenttest.RunOn(t, Kind, func(t *testing.T) rollout.Agent {
+				a := made(t, change)
+				example(t, a, root("tasks", "write-file"))
+				return a
+			}, func(i int) formats.Example {
 				e.ID, e.Row = fmt.Sprint("ex-", i), i
 				return e
 			})
@@ -105,12 +110,12 @@ func TestConforms(t *testing.T) {
 	}
 }
 
-// attempt makes one attempt with an engine that says what script says.
-func attempt(t *testing.T, a rollout.Agent, e formats.Example, script func(recordertest.Request) recordertest.Reply) (
+// attempt makes one attempt at the task of a folder, with an engine that says what script says.
+func attempt(t *testing.T, a rollout.Agent, folder string, script func(recordertest.Request) recordertest.Reply) (
 	rollout.Result, recorder.Record, error) {
 	t.Helper()
 	engine := &recordertest.Engine{Source: formats.TokensChoice, PromptIDs: true, Script: script}
-	return agenttest.AttemptAt(t.Context(), agenttest.Recorder(t, engine), a, e)
+	return agenttest.AttemptAt(t.Context(), agenttest.Recorder(t, engine), a, example(t, a, folder))
 }
 
 // says is a model that gives one command after the other to its shell.
@@ -145,7 +150,7 @@ func TestBwrap(t *testing.T) {
 		`"messages": [{"role": "user", "content": "hello"}]}).encode(), {"content-type": "application/json"})).read()'; echo hello > hello.txt`} {
 		t.Run(name, func(t *testing.T) {
 			a := made(t, func(s *Settings) { s.Runtime, s.Harness = "bwrap", harness })
-			result, rec, err := attempt(t, a, example(t, dir), says("ls /tests; echo hello > hello.txt; touch /usr/bin/changed", "cat hello.txt"))
+			result, rec, err := attempt(t, a, dir, says("ls /tests; echo hello > hello.txt; touch /usr/bin/changed", "cat hello.txt"))
 			if err != nil || *result.Reward != 1 {
 				t.Fatalf("%v: %+v", err, result)
 			}
@@ -181,12 +186,11 @@ func TestTasks(t *testing.T) {
 		{"query-service", map[string]float64{"reward": 1}, map[string]float64{"reward": 0}},
 	} {
 		t.Run(c.task, func(t *testing.T) {
-			e := example(t, root("tasks", c.task))
 			solution, err := os.ReadFile(root("tasks", c.task, "solution", "solve.sh"))
 			if err != nil {
 				t.Fatal(err)
 			}
-			result, rec, err := attempt(t, a, e, says("ls /tests /solution; id", string(solution)))
+			result, rec, err := attempt(t, a, root("tasks", c.task), says("ls /tests /solution; id", string(solution)))
 			if err != nil || cmp.Diff(c.solved, result.Rewards) != "" || *result.Reward != 1 {
 				t.Errorf("solved: %v: %v", err, result.Rewards)
 			}
@@ -196,7 +200,7 @@ func TestTasks(t *testing.T) {
 			if said := rec.Messages[3].Content; !strings.Contains(said, "No such file") || !strings.Contains(said, "uid=0") {
 				t.Errorf("the agent's look around: %s", said)
 			}
-			result, _, err = attempt(t, a, e, says())
+			result, _, err = attempt(t, a, root("tasks", c.task), says())
 			if err != nil || cmp.Diff(c.undone, result.Rewards) != "" || *result.Reward != 0 {
 				t.Errorf("undone: %v: %v", err, result.Rewards)
 			}
@@ -215,7 +219,8 @@ func TestNetwork(t *testing.T) {
 		`&& ! wget -T 2 -qO- ` + other.BaseURL() + `/models ` +
 		`&& ! wget -qO- ${OPENAI_BASE_URL%/v1}` + other.BaseURL()[strings.Index(other.BaseURL(), "/t/"):] + `/models ` +
 		`&& ! wget -qO- ${OPENAI_BASE_URL%/v1}/../../other/v1/models && echo hello > hello.txt`
-	result, rec, err := agenttest.AttemptAt(t.Context(), r, made(t, in(harness)), example(t, root("tasks", "write-file")))
+	a := made(t, in(harness))
+	result, rec, err := agenttest.AttemptAt(t.Context(), r, a, example(t, a, root("tasks", "write-file")))
 	if err != nil || result.Reward == nil || *result.Reward != 1 {
 		t.Errorf("%v: %+v", err, result)
 	}
@@ -279,7 +284,7 @@ func TestFailures(t *testing.T) {
 					t.Fatal(err)
 				}
 			}
-			result, _, err := attempt(t, made(t, in(c.harness)), example(t, dir), nil)
+			result, _, err := attempt(t, made(t, in(c.harness)), dir, nil)
 			if class(err) != c.class || !strings.Contains(err.Error(), c.says) {
 				t.Errorf("class %s, not %s: %v; %+v", class(err), c.class, err, result)
 			}
@@ -311,7 +316,7 @@ func TestOutput(t *testing.T) {
 			if s.Logs = t.TempDir(); change != nil {
 				change(s)
 			}
-		}), example(t, dir), says(flood))
+		}), dir, says(flood))
 		runtime.ReadMemStats(&after)
 		if err != nil || *result.Reward != 1 {
 			t.Errorf("%s: %v", name, err)
@@ -330,7 +335,7 @@ func TestManyAtOnce(t *testing.T) {
 		n = many
 	}
 	a, r := made(t, in(ask+" && sleep 10 && "+ask)), agenttest.Recorder(t, &recordertest.Engine{Source: formats.TokensChoice})
-	e := example(t, root("tasks", "write-file"))
+	e := example(t, a, root("tasks", "write-file"))
 	ended, began := make(chan string, n), time.Now()
 	for i := range n {
 		go func() {
@@ -352,7 +357,7 @@ func TestManyAtOnce(t *testing.T) {
 func TestSweep(t *testing.T) {
 	containers(t)
 	if os.Getenv("ROLLMILL_TEST_CHILD") != "" {
-		_, _, err := attempt(t, made(t, in(ask+"; sleep 600")), example(t, root("tasks", "write-file")), nil)
+		_, _, err := attempt(t, made(t, in(ask+"; sleep 600")), root("tasks", "write-file"), nil)
 		t.Fatal(err)
 	}
 	child := exec.Command(os.Args[0], "-test.run", "^TestSweep$")

@@ -113,7 +113,7 @@ func (a *agent) program(command ...string) rollout.Program {
 }
 
 // List writes an environment's tasks as JSON lines: NAME, or NAME:COUNT for the first.
-func (a *agent) List(ctx context.Context, name string, to io.Writer) error {
+func (a *agent) List(ctx context.Context, name string, to io.Writer, _ func(string)) error {
 	ctx, stop := context.WithTimeout(ctx, startTime)
 	defer stop()
 	name, count, _ := strings.Cut(name, ":")
