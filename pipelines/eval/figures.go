@@ -76,16 +76,13 @@ func figures(examples []*example, o MeasureOptions, passes bool) Figures {
 	f.Mean = estimate(means, o.Confidence, math.Inf(-1), math.Inf(1))
 	f.Solved = estimate(shares, o.Confidence, 0, 1)
 	if len(all) > 0 {
-		low, high := slices.Min(all), slices.Max(all)
-		f.Min, f.Max = &low, &high
+		f.Min, f.Max = new(slices.Min(all)), new(slices.Max(all))
 	}
 	if len(all) > 1 {
-		s := std(all)
-		f.Std = &s
+		f.Std = new(std(all))
 	}
 	if len(within) > 0 {
-		w := mean(within)
-		f.Within = &w
+		f.Within = new(mean(within))
 	}
 	if solved > 0 && tokens > 0 {
 		f.TokensPerSolve, f.SecondsPerSolve = new(float64(tokens)/float64(solved)), new(float64(micros)/1e6/float64(solved))
@@ -142,8 +139,7 @@ func estimate(values []float64, confidence, lowest, highest float64) *Estimate {
 	e := &Estimate{Value: mean(values), Examples: len(values)}
 	if n := float64(len(values)); n > 1 {
 		half := studentT(0.5+confidence/2, n-1) * std(values) / math.Sqrt(n)
-		low, high := max(lowest, e.Value-half), min(highest, e.Value+half)
-		e.Low, e.High = &low, &high
+		e.Low, e.High = new(max(lowest, e.Value-half)), new(min(highest, e.Value+half))
 	}
 	return e
 }

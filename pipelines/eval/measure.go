@@ -77,35 +77,40 @@ type example struct {
 	micros  int64          // that they took, added up
 }
 
+// light is what is read of a trajectory: the example only if slices are requested.
 type light struct {
-	bare
-	Example string `parquet:"example"`
-}
-
-type bare struct {
 	Model            string `parquet:"model,optional,dict"`
 	PromptTokens     int32  `parquet:"prompt_tokens,delta"`
 	CompletionTokens int32  `parquet:"completion_tokens,delta"`
 	StartedAt        int64  `parquet:"started_at,optional,timestamp(microsecond),delta"`
 	FinishedAt       int64  `parquet:"finished_at,optional,timestamp(microsecond),delta"`
+	Example          string `parquet:"example"`
 }
 
 // read groups trajectories by example and epoch, and collects the models that
 // answered.
 func read(ctx context.Context, d, base *dataset.Dataset, o MeasureOptions) ([]*example, []string, error) {
-	nextLight, stop := lights(ctx, base, func(b *bare) light { return light{bare: *b} })
+	columns := []string{"model", "prompt_tokens", "completion_tokens", "started_at", "finished_at"}
 	if len(o.Slices) > 0 {
-		nextLight, stop = lights(ctx, base, func(l *light) light { return *l })
+		columns = append(columns, "example")
 	}
+	lights, err := dataset.NewReaderOf[light](ctx, base, base.All(), columns)
+	if err != nil {
+		return nil, nil, err
+	}
+	next, stop := iter.Pull2(lights.Each(64))
 	defer stop()
 	var out []*example
 	models := map[string]bool{}
-	err := dataset.Groups(ctx, d, "", d.All(), func(s *formats.Score) string {
+	err = dataset.Groups(ctx, d, "", d.All(), func(s *formats.Score) string {
 		return formats.GroupID(s.ExampleID, int(s.Epoch))
 	}, func(first int64, rows []formats.Score) error {
 		e := &example{named: map[string][]*float64{}}
 		for i := range rows {
-			l, err := nextLight()
+			l, err, more := next()
+			if err == nil && !more {
+				err = errors.New("the trajectories end before their scores do")
+			}
 			if err != nil {
 				return err
 			}
@@ -143,30 +148,7 @@ func clone(v *float64) *float64 {
 	if v == nil {
 		return nil
 	}
-	n := *v
-	return &n
-}
-
-// lights returns a function that reads the base row by row, as much of it as T has.
-func lights[T any](ctx context.Context, base *dataset.Dataset, of func(*T) light) (next func() (light, error), stop func()) {
-	pull, stop := iter.Pull2(func(yield func(*T, error) bool) {
-		r, err := dataset.NewReader[T](ctx, base, "", base.All())
-		if err != nil {
-			yield(nil, err)
-			return
-		}
-		r.Each(64)(yield)
-	})
-	return func() (light, error) {
-		row, err, more := pull()
-		if err == nil && !more {
-			err = errors.New("the trajectories end before their scores do")
-		}
-		if err != nil {
-			return light{}, err
-		}
-		return of(row), nil
-	}, stop
+	return new(*v)
 }
 
 // named returns the figures of each named reward. It returns nil for a single
