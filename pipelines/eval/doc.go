@@ -7,7 +7,8 @@
 // the examples: the mean of the examples' means, with Student's t over their
 // spread. pass@k is the mean over the examples of 1 - C(n-c,k)/C(n,k), where n
 // of an example's trajectories have a reward and c of these reach the
-// threshold. An example with fewer than k is excluded and counted.
+// threshold. An example with fewer than k is excluded and counted. The interval of
+// one example is Wilson's, over its attempts.
 //
 // A trajectory that failed or has no reward is not counted as 0: it is excluded,
 // and the number of such trajectories is reported. With

@@ -35,7 +35,9 @@ var null = math.NaN()
 func TestFigures(t *testing.T) {
 	examples := []*example{some(0, 1, 0, 1), some(1, 1, null, 1), some(0, 0)}
 	examples[1].failed = 1
-	f := figures(examples, MeasureOptions{Solved: 1, Confidence: 0.95}, true)
+	o := MeasureOptions{Solved: 1, Confidence: 0.95}
+	o.K = o.ks(examples)
+	f := figures(examples, o)
 	half := 4.302652729911275 * 0.5 / math.Sqrt(3)
 	near(t, "mean", f.Mean.Value, 0.5)
 	near(t, "low", *f.Mean.Low, 0.5-half)
@@ -52,13 +54,15 @@ func TestFigures(t *testing.T) {
 	}
 	near(t, "pass@1", f.PassAtK[0].Value, 0.5)
 	near(t, "pass@2", f.PassAtK[1].Value, (5.0/6+1)/3)
-	f = figures(examples, MeasureOptions{Solved: 1, Confidence: 0.95, FailuresCount: true, K: []int{4, 3, 3}}, true)
+	o = MeasureOptions{Solved: 1, Confidence: 0.95, FailuresCount: true, K: []int{4, 3, 3}}
+	o.K = o.ks(examples)
+	f = figures(examples, o)
 	if len(f.PassAtK) != 2 || f.PassAtK[1].LeftOut != 1 {
 		t.Errorf("%+v", f.PassAtK)
 	}
 	near(t, "solved with failures", f.Solved.Value, (0.5+0.75)/3)
 	near(t, "mean with failures", f.Mean.Value, 0.5)
-	if none := figures(nil, MeasureOptions{Confidence: 0.95}, true); none.Mean != nil || none.Std != nil || none.PassAtK != nil {
+	if none := figures(nil, MeasureOptions{Confidence: 0.95}); none.Mean != nil || none.Std != nil || none.PassAtK != nil {
 		t.Errorf("of nothing: %+v", none)
 	}
 }
@@ -90,7 +94,7 @@ func TestPassAtKMatchesEnumeration(t *testing.T) {
 				}
 			}
 		}
-		got := figures([]*example{e}, MeasureOptions{Solved: 1, Confidence: 0.9, K: []int{k}}, true).PassAtK[0].Value
+		got := figures([]*example{e}, MeasureOptions{Solved: 1, Confidence: 0.9, K: []int{k}}).PassAtK[0].Value
 		if want := float64(hits) / float64(draws); math.Abs(got-want) > 1e-12 {
 			t.Fatalf("pass@%d of %d, solved %b: %v, want %v", k, n, solved, got, want)
 		}
@@ -178,6 +182,13 @@ func TestMeasure(t *testing.T) {
 		t.Errorf("%+v", r)
 	}
 	got := ""
+	for _, e := range r.ByExample {
+		got += fmt.Sprintf("%s %d/%d; ", e.ID, e.Solved, e.Attempts)
+	}
+	if want := "e0 1/2; e1 2/2; e2 0/1; "; got != want {
+		t.Errorf("examples %s, want %s", got, want)
+	}
+	got = ""
 	for _, s := range r.Slices {
 		got += fmt.Sprintf("%s=%s %d %.4g %.4g; ", s.Field, s.Value, s.Examples, s.Mean.Value, s.Figures.Solved.Value)
 	}

@@ -46,10 +46,32 @@ type PassAtK struct {
 	LeftOut int `json:"left_out"` // examples with fewer than k attempts
 }
 
-func figures(examples []*example, o MeasureOptions, passes bool) Figures {
-	f := Figures{Examples: len(examples)}
+// ExampleFigures are the results on one example.
+type ExampleFigures struct {
+	ID           string           `json:"id"`
+	Epoch        int              `json:"epoch"`
+	Trajectories int              `json:"trajectories"`
+	Failed       int              `json:"failed"`   // trajectories that failed
+	Attempts     int              `json:"attempts"` // trajectories with a reward; all of them with FailuresCount
+	Solved       int              `json:"solved"`
+	PassAtK      []ExamplePassAtK `json:"pass_at_k,omitempty"`
+	Low          *float64         `json:"low"` // with High the Wilson score interval of pass@1; null without attempts
+	High         *float64         `json:"high"`
+	Tokens       *float64         `json:"tokens"` // with Seconds the mean of all trajectories; null if no tokens are recorded
+	Seconds      *float64         `json:"seconds"`
+}
+
+// ExamplePassAtK is pass@k of one example, null if it has fewer than k attempts.
+type ExamplePassAtK struct {
+	K     int      `json:"k"`
+	Value *float64 `json:"value"`
+}
+
+// figures computes pass@k for the values in o.K, none for nil.
+func figures(examples []*example, o MeasureOptions) Figures {
+	f := Figures{Examples: len(examples), PassAtK: passAtK(examples, o)}
 	var all, means, shares, within []float64
-	maxAttempts, solved, tokens, micros := 0, 0, int64(0), int64(0)
+	solved, tokens, micros := 0, int64(0), int64(0)
 	for _, e := range examples {
 		var rewards []float64
 		for _, r := range e.rewards {
@@ -69,7 +91,7 @@ func figures(examples []*example, o MeasureOptions, passes bool) Figures {
 		}
 		n, c := e.attempts(o)
 		solved, tokens, micros = solved+c, tokens+e.tokens, micros+e.micros
-		if maxAttempts = max(maxAttempts, n); n > 0 {
+		if n > 0 {
 			shares = append(shares, float64(c)/float64(n))
 		}
 	}
@@ -87,10 +109,34 @@ func figures(examples []*example, o MeasureOptions, passes bool) Figures {
 	if solved > 0 && tokens > 0 {
 		f.TokensPerSolve, f.SecondsPerSolve = new(float64(tokens)/float64(solved)), new(float64(micros)/1e6/float64(solved))
 	}
-	if passes {
-		f.PassAtK = passAtK(examples, o, maxAttempts)
+	return f
+}
+
+func (e *example) figures(o MeasureOptions) ExampleFigures {
+	n, c := e.attempts(o)
+	f := ExampleFigures{ID: e.id, Epoch: e.epoch, Trajectories: len(e.rewards), Failed: e.failed, Attempts: n, Solved: c}
+	for _, k := range o.K {
+		f.PassAtK = append(f.PassAtK, ExamplePassAtK{K: k})
+		if n >= k {
+			f.PassAtK[len(f.PassAtK)-1].Value = new(formats.PassAtK(n, c, k))
+		}
+	}
+	if n > 0 {
+		f.Low, f.High = new(wilson(n, c, o.Confidence)), new(1-wilson(n, n-c, o.Confidence))
+	}
+	if all := float64(len(e.rewards)); e.tokens > 0 {
+		f.Tokens, f.Seconds = new(float64(e.tokens)/all), new(float64(e.micros)/1e6/all)
 	}
 	return f
+}
+
+// wilson returns the lower limit of the score interval of a share, c of n (E. B. Wilson,
+// "Probable Inference, the Law of Succession, and Statistical Inference", Journal of the
+// American Statistical Association 22, 1927, pages 209-212), computed from the product
+// of both limits, so that it is exactly 0 for none of n. The upper is 1 minus that of n-c.
+func wilson(n, c int, confidence float64) float64 {
+	m, p, z := float64(n), float64(c)/float64(n), math.Sqrt2*math.Erfinv(confidence)
+	return p * p / (p + z*z/(2*m) + z*math.Sqrt(p*(1-p)/m+z*z/(4*m*m)))
 }
 
 // attempts returns the number of an example's trajectories for pass@k, and of the
@@ -107,14 +153,22 @@ func (e *example) attempts(o MeasureOptions) (n, solved int) {
 	return n, solved
 }
 
-func passAtK(examples []*example, o MeasureOptions, maxAttempts int) []PassAtK {
-	ks := slices.Clone(o.K)
-	for k := 1; o.K == nil && k <= maxAttempts; k *= 2 {
+// ks returns the values for pass@k, sorted.
+func (o MeasureOptions) ks(examples []*example) []int {
+	ks, most := slices.Clone(o.K), 0
+	for _, e := range examples {
+		n, _ := e.attempts(o)
+		most = max(most, n)
+	}
+	for k := 1; o.K == nil && k <= most; k *= 2 {
 		ks = append(ks, k)
 	}
 	slices.Sort(ks)
-	var out []PassAtK
-	for _, k := range slices.Compact(ks) {
+	return slices.Compact(ks)
+}
+
+func passAtK(examples []*example, o MeasureOptions) (out []PassAtK) {
+	for _, k := range o.K {
 		var chances []float64
 		for _, e := range examples {
 			if n, c := e.attempts(o); n >= k {

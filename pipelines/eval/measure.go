@@ -21,9 +21,10 @@ type Result struct {
 	Solved     float64 `json:"solved_threshold"`
 	Confidence float64 `json:"confidence"`
 	Figures
-	Rewards map[string]Figures `json:"rewards,omitempty"` // by named reward, without pass@k
-	Slices  []Slice            `json:"slices,omitempty"`
-	Stages  []stages.Report    `json:"stages,omitempty"` // of rollout and score, if they were run
+	ByExample []ExampleFigures   `json:"by_example"`        // in the order of the scores
+	Rewards   map[string]Figures `json:"rewards,omitempty"` // by named reward, without pass@k
+	Slices    []Slice            `json:"slices,omitempty"`
+	Stages    []stages.Report    `json:"stages,omitempty"` // of rollout and score, if they were run
 }
 
 // Slice holds the figures of the examples that have one value of a field.
@@ -54,9 +55,12 @@ func Measure(ctx context.Context, uri string, o MeasureOptions) (*Result, error)
 	if err != nil {
 		return nil, err
 	}
+	o.K = o.ks(examples)
 	r := &Result{Scores: d.URI(), Model: strings.Join(models, ","), Solved: o.Solved, Confidence: o.Confidence,
-		Figures: figures(examples, o, true)}
-	r.Rewards = named(examples, o)
+		Figures: figures(examples, o), ByExample: []ExampleFigures{}, Rewards: named(examples, o)}
+	for _, e := range examples {
+		r.ByExample = append(r.ByExample, e.figures(o))
+	}
 	for _, field := range o.Slices {
 		slices, err := sliced(examples, field, o)
 		if err != nil {
@@ -69,6 +73,8 @@ func Measure(ctx context.Context, uri string, o MeasureOptions) (*Result, error)
 
 // example holds the results on one example.
 type example struct {
+	id      string
+	epoch   int
 	rewards []*float64 // of its trajectories, in order; nil for no reward
 	failed  int        // number of trajectories that failed
 	named   map[string][]*float64
@@ -105,7 +111,7 @@ func read(ctx context.Context, d, base *dataset.Dataset, o MeasureOptions) ([]*e
 	err = dataset.Groups(ctx, d, "", d.All(), func(s *formats.Score) string {
 		return formats.GroupID(s.ExampleID, int(s.Epoch))
 	}, func(first int64, rows []formats.Score) error {
-		e := &example{named: map[string][]*float64{}}
+		e := &example{id: rows[0].ExampleID, epoch: int(rows[0].Epoch), named: map[string][]*float64{}}
 		for i := range rows {
 			l, err, more := next()
 			if err == nil && !more {
@@ -124,7 +130,13 @@ func read(ctx context.Context, d, base *dataset.Dataset, o MeasureOptions) ([]*e
 					return invalid
 				}
 			}
-			e.add(&rows[i])
+			e.rewards = append(e.rewards, clone(rows[i].Reward))
+			if rows[i].Failure == formats.RewardTrajectory {
+				e.failed++
+			}
+			for _, r := range rows[i].Rewards {
+				e.named[r.Name] = append(e.named[r.Name], clone(r.Value))
+			}
 			e.tokens += int64(l.PromptTokens) + int64(l.CompletionTokens)
 			e.micros += max(0, l.FinishedAt-l.StartedAt)
 		}
@@ -132,16 +144,6 @@ func read(ctx context.Context, d, base *dataset.Dataset, o MeasureOptions) ([]*e
 		return nil
 	})
 	return out, slices.Sorted(maps.Keys(models)), err
-}
-
-func (e *example) add(s *formats.Score) {
-	e.rewards = append(e.rewards, clone(s.Reward))
-	if s.Failure == formats.RewardTrajectory {
-		e.failed++
-	}
-	for _, r := range s.Rewards {
-		e.named[r.Name] = append(e.named[r.Name], clone(r.Value))
-	}
 }
 
 func clone(v *float64) *float64 {
@@ -163,13 +165,14 @@ func named(examples []*example, o MeasureOptions) map[string]Figures {
 	if len(names) < 2 {
 		return nil
 	}
+	o.K = nil
 	out := map[string]Figures{}
 	for name := range names {
 		part := make([]*example, len(examples))
 		for i, e := range examples {
 			part[i] = &example{rewards: e.named[name], failed: e.failed}
 		}
-		out[name] = figures(part, o, false)
+		out[name] = figures(part, o)
 	}
 	return out
 }
@@ -186,7 +189,7 @@ func sliced(examples []*example, field string, o MeasureOptions) ([]Slice, error
 	}
 	var out []Slice
 	for _, value := range slices.Sorted(maps.Keys(by)) {
-		out = append(out, Slice{Field: field, Value: value, Figures: figures(by[value], o, true)})
+		out = append(out, Slice{Field: field, Value: value, Figures: figures(by[value], o)})
 	}
 	return out, nil
 }

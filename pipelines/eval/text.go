@@ -1,6 +1,7 @@
 package eval
 
 import (
+	"cmp"
 	"fmt"
 	"io"
 	"maps"
@@ -9,7 +10,11 @@ import (
 	"text/tabwriter"
 
 	"github.com/rollmill/rollmill/formats/plural"
+	"github.com/rollmill/rollmill/pipelines/inspect"
 )
+
+// maxNamed is the most examples that a line names, maxTable the most that have a table.
+const maxNamed, maxTable = 10, 20
 
 // WriteText writes the result as text.
 func (r *Result) WriteText(w io.Writer) error {
@@ -34,7 +39,8 @@ func (r *Result) WriteText(w io.Writer) error {
 		}
 		fmt.Fprintln(out)
 	}
-	fmt.Fprintf(out, "intervals\t%g %%, over the examples\n", 100*r.Confidence)
+	r.writePassed(out)
+	fmt.Fprintf(out, "intervals\t%g %%, over the examples; of one example, over its attempts\n", 100*r.Confidence)
 	if len(r.Rewards) > 0 {
 		fmt.Fprintln(out, "\nreward\tmean\tstd\tno value")
 	}
@@ -42,6 +48,7 @@ func (r *Result) WriteText(w io.Writer) error {
 		f := r.Rewards[name]
 		fmt.Fprintf(out, "%s\t%s\t%s\t%d\n", name, f.Mean.text(), number(f.Std), f.Unscored)
 	}
+	r.writeExamples(out)
 	field := ""
 	for _, s := range r.Slices {
 		if s.Field != field {
@@ -52,7 +59,7 @@ func (r *Result) WriteText(w io.Writer) error {
 			}
 			fmt.Fprintln(out, "\ttokens for one solved\tseconds")
 		}
-		fmt.Fprintf(out, "%s\t%d\t%s\t%s", s.name(), s.Examples, s.Mean.text(), s.Figures.Solved.text())
+		fmt.Fprintf(out, "%s\t%d\t%s\t%s", cmp.Or(inspect.Line(s.Value), "(none)"), s.Examples, s.Mean.text(), s.Figures.Solved.text())
 		for _, p := range r.PassAtK {
 			fmt.Fprintf(out, "\t%s", s.at(p.K))
 		}
@@ -61,11 +68,42 @@ func (r *Result) WriteText(w io.Writer) error {
 	return out.Flush()
 }
 
-func (s *Slice) name() string {
-	if s.Value == "" {
-		return "(none)"
+// writePassed writes which examples all attempts solved, and which none.
+func (r *Result) writePassed(w io.Writer) {
+	for share, name := range slices.Backward([]string{"never passed", "always passed"}) {
+		var ids []string
+		for _, f := range r.ByExample {
+			if f.Attempts > 0 && f.Solved == share*f.Attempts {
+				ids = append(ids, cut(inspect.Line(f.ID), 32))
+			}
+		}
+		n := len(ids)
+		if n > maxNamed {
+			ids = append(ids[:maxNamed], "…")
+		}
+		text := fmt.Sprintf("%d of %d (%s)", n, r.Examples, strings.Join(ids, ", "))
+		fmt.Fprintf(w, "%s\t%s\n", name, strings.TrimSuffix(text, " ()"))
 	}
-	return strings.Join(strings.Fields(s.Value), " ")
+}
+
+// writeExamples writes a table of the examples, unless there are many.
+func (r *Result) writeExamples(w io.Writer) {
+	if len(r.ByExample) == 0 || len(r.ByExample) > maxTable {
+		return
+	}
+	fmt.Fprint(w, "\nexample\tfailed\tsolved")
+	for _, p := range r.ByExample[0].PassAtK {
+		fmt.Fprintf(w, "\tpass@%d", p.K)
+	}
+	fmt.Fprintln(w, "\ttokens\tseconds")
+	for _, f := range r.ByExample {
+		fmt.Fprintf(w, "%s\t%d\t%d of %d [%s, %s]", cut(inspect.Line(f.ID), 32), f.Failed, f.Solved, f.Attempts,
+			number(f.Low), number(f.High))
+		for _, p := range f.PassAtK {
+			fmt.Fprintf(w, "\t%s", number(p.Value))
+		}
+		fmt.Fprintf(w, "\t%s\t%s\n", number(f.Tokens), number(f.Seconds))
+	}
 }
 
 func (s *Slice) at(k int) string {
