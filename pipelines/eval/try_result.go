@@ -183,8 +183,7 @@ func (r *TryResult) extrapolate(o rollout.Options) {
 	r.Epoch.JudgeTokens, r.Epoch.JudgeMoney = int64(float64(c.JudgeTokens)*times), c.JudgeMoney*times
 	r.Epoch.Seconds = c.Seconds * times / float64(min(int64(cmp.Or(o.Concurrency, rollout.DefaultConcurrency)), n))
 	if c.Money != nil {
-		money := *c.Money * times
-		r.Epoch.Money = &money
+		r.Epoch.Money = new(*c.Money * times)
 	}
 }
 

@@ -1,6 +1,7 @@
 package eval
 
 import (
+	"cmp"
 	"fmt"
 	"io"
 	"strings"
@@ -48,15 +49,11 @@ func (r *TryResult) writeAttempts(w io.Writer) {
 	}
 	fmt.Fprintf(out, "attempt\texample\tstatus\treward\tadvantage\ttokens\tturns\tseconds%s\tcomponents\n", cost)
 	for _, a := range r.Attempts {
-		state := a.StopReason
-		if a.FailureClass != "" {
-			state = a.FailureClass
-		}
 		if a.Cost != nil {
 			cost = "\t" + number(a.Cost)
 		}
 		fmt.Fprintf(out, "%d\t%s\t%s (%s)\t%s\t%s\t%d + %d\t%d\t%.1f%s\t%s\n", a.Generation,
-			cut(inspect.Line(a.ExampleID), 16), a.Status, state,
+			cut(inspect.Line(a.ExampleID), 16), a.Status, cmp.Or(a.FailureClass, a.StopReason),
 			number(a.Reward), number(a.Advantage), a.PromptTokens, a.CompletionTokens, a.Turns, a.Seconds, cost,
 			a.components())
 	}
