@@ -19,11 +19,10 @@ var evalCommand = cli.Command{
 	Needs:   "--examples and a policy, as for rollout, with the rewards in --config; or --in, with existing scores",
 	About: `Rollout and score take their settings from section validation of the config
 file, then from their own sections. The output is the mean reward and its spread,
-pass@k, and their confidence intervals over the examples, and what one solved
-attempt took, with those that were not; which examples every attempt solved, and
-which none; and --slice adds a table by a field of the examples. --json has the
-figures of each example, up to 20 of them are a table in the text. Failed
-trajectories are excluded and counted. With --in it measures existing scores.
+pass@k, and their confidence intervals over the examples, what one solved attempt
+took, with those that were not, and which examples always or never passed. --json
+has the figures of each example; --slice adds a table by a field of the examples.
+Failed trajectories are excluded and counted. With --in it measures existing scores.
 
   rollmill eval --config rollmill.yaml --examples held-out.jsonl --generations 8 --policy runs/demo/policy
   rollmill eval --in runs/demo/epoch-0/score --k 1 --k 4 --slice level`,

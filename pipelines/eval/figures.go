@@ -153,15 +153,14 @@ func (e *example) attempts(o MeasureOptions) (n, solved int) {
 	return n, solved
 }
 
-// ks returns the values for pass@k, sorted.
+// ks returns the values for pass@k, sorted: those asked for, or the powers of two up to the
+// most attempts of an example.
 func (o MeasureOptions) ks(examples []*example) []int {
-	ks, most := slices.Clone(o.K), 0
+	ks := slices.Clone(o.K)
 	for _, e := range examples {
-		n, _ := e.attempts(o)
-		most = max(most, n)
-	}
-	for k := 1; o.K == nil && k <= most; k *= 2 {
-		ks = append(ks, k)
+		for n, _ := e.attempts(o); o.K == nil && 1<<len(ks) <= n; {
+			ks = append(ks, 1<<len(ks))
+		}
 	}
 	slices.Sort(ks)
 	return slices.Compact(ks)
