@@ -40,7 +40,7 @@ var Kind = plugin.Kind[rollout.AgentSettings]{
 // Settings are the agent's settings.
 type Settings struct {
 	rollout.ProgramSettings
-	Harness string // Shell, or a command for sh in the container
+	Harness string // Shell, a name of named, or a command for sh in the container
 	Setup   string // file of a shell script that runs in the container before; "" for none
 	Turns   int    // of the shell harness; 0 means defaultTurns
 	Runtime string // podman, docker, bwrap, or "command: WORDS"
@@ -49,8 +49,8 @@ type Settings struct {
 // Declare declares the settings.
 func (s *Settings) Declare(d *plugin.Declarer) {
 	d.Heading(plugin.Rows)
-	d.String(&s.Harness, "harness", "let this `COMMAND` work in the container; "+Shell+
-		" is a loop beside it that gives the model a shell").Common()
+	d.String(&s.Harness, "harness", "let this `COMMAND` work in the container; claude-code, codex and opencode stand for the command "+
+		"of that program; "+Shell+" is a loop beside the container that gives the model a shell").Common()
 	d.String(&s.Setup, "harness-setup", "run the shell script in this `FILE` in the container before the harness, as root")
 	d.Int(&s.Turns, "harness-turns", "end the loop of harness shell after `N` answers of the model").Shown("50")
 	d.Strings(&s.Env, "harness-env", "give the harness this `KEY=VALUE`; KEY alone passes it from the environment")
@@ -80,6 +80,7 @@ type agent struct {
 // Agent finds the runtime and removes what dead processes left.
 func (s *Settings) Agent(ctx context.Context, set rollout.Setup) (_ rollout.Agent, err error) {
 	a := &agent{config: *s, client: set.Client, lookup: set.Lookup, starts: semaphore.NewWeighted(int64(2 * runtime.NumCPU()))}
+	a.config.Harness = command(s.Harness)
 	if a.lookup == nil {
 		a.lookup = os.LookupEnv
 	}

@@ -16,9 +16,10 @@ import (
 	"github.com/rollmill/rollmill/stages/rollout/agents/chat"
 )
 
-// killed is the exit code of a program that SIGKILL ended, as the kernel does at a
-// limit of memory.
-const killed = 137
+const (
+	missing = 127 // exit code of a shell that does not find a program
+	killed  = 137 // of a program that SIGKILL ended, as the kernel does at a limit of memory
+)
 
 // work lets the harness work.
 func (b *box) work(ctx context.Context, at rollout.Attempt) (result rollout.Result, err error) {
@@ -53,7 +54,7 @@ func (b *box) inside(ctx context.Context, at rollout.Attempt) error {
 	if err != nil {
 		return failed(ctx, formats.FailExample, err)
 	}
-	return b.program(ctx, "the harness", Exec{
+	return b.program(ctx, theHarness, Exec{
 		Words: []string{relayPath, RelayCommand, socketPath, "sh", "-c", b.config.Harness},
 		Env:   slices.Concat(env, inside(at), b.config.Env, []string{"INSTRUCTION=" + b.task.Instruction}),
 		User:  b.task.Agent.User})
@@ -76,6 +77,8 @@ func (b *box) solution(ctx context.Context) error {
 	return b.program(ctx, "the solution", Exec{Words: []string{"sh", "-c", "chmod +x " + script + " && " + script}, Env: env})
 }
 
+const theHarness = "the harness"
+
 // program runs a program that must succeed.
 func (b *box) program(ctx context.Context, what string, e Exec) error {
 	tail := process.NewTail(ctx, quoted)
@@ -87,6 +90,9 @@ func (b *box) program(ctx context.Context, what string, e Exec) error {
 	case code == killed:
 		return &rollout.Failure{Class: formats.FailLimit,
 			Err: fmt.Errorf("%s was killed, as at the limit of memory (%d MB): %s", what, b.task.Environment.MemoryMB, tail)}
+	case code == missing && what == theHarness:
+		return &rollout.Failure{Class: formats.FailAgentExit,
+			Err: fmt.Errorf("%s: exit code %d: a program is not in the image; does --harness-setup install it? %s", what, code, tail)}
 	case code != 0:
 		return &rollout.Failure{Class: formats.FailAgentExit, Err: fmt.Errorf("%s: exit code %d: %s", what, code, tail)}
 	}
