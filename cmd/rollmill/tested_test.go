@@ -13,11 +13,12 @@ import (
 )
 
 // testedHarness is a line of testdata/matrix/harnesses.jsonl, whose tests are in
-// stages/rollout/recorder and are run from that list.
+// stages/rollout/recorder and are run from that list, but for those in containers.
 type testedHarness struct {
 	Name, Lock, Package string
 	Protocol            string
 	Whole, Stream       string // tests; "" for what it does not do
+	Container           string // a test of stages/rollout/agents/harbor
 }
 
 // testedTrainer is a line of testdata/matrix/trainers.jsonl. A check is a script
@@ -77,7 +78,8 @@ func testedPage(t *testing.T) string {
 	var b bytes.Buffer
 	b.WriteString(testedHead)
 	for _, h := range readMatrix[testedHarness](t, "harnesses.jsonl") {
-		fmt.Fprintf(&b, "| %s%s | %s | %s | %s |\n", h.Name, versionIn(t, h.Lock, h.Package), h.Protocol, quoted(h.Whole), quoted(h.Stream))
+		fmt.Fprintf(&b, "| %s%s | %s | %s | %s | %s |\n", h.Name, versionIn(t, h.Lock, h.Package), h.Protocol, quoted(h.Whole), quoted(h.Stream),
+			quoted(h.Container))
 	}
 	b.WriteString(testedTrainers)
 	for _, r := range readMatrix[testedTrainer](t, "trainers.jsonl") {
@@ -108,9 +110,11 @@ See which harnesses and trainers Rollmill was tested with, and which test proves
 These run unmodified against an engine that logs what it sampled. Every recorded id and logprob equals the log and trains
 in exactly one sequence. Each conversation has a tool call and its result. The tests are in ` + "`stages/rollout/recorder`" + `. Every
 CI run tests the SDKs, and ` + "`.ci/full`" + ` the coding agents. ` + "`-`" + ` means that the harness does not do this.
+The tests of the last column are in ` + "`stages/rollout/agents/harbor`" + `: ` + "`--harness`" + ` by name, in a container without a network,
+as root and as another user.
 
-| harness | protocol | whole | streaming |
-|---|---|---|---|
+| harness | protocol | whole | streaming | in a container |
+|---|---|---|---|---|
 `
 
 const testedTrainers = `
@@ -134,6 +138,9 @@ func TestTestedChecksRun(t *testing.T) {
 			if _, sub, _ := strings.Cut(test, "/"); test != "" && !strings.HasPrefix(sub, h.Protocol) {
 				t.Errorf("%s: %s is no test of %s", h.Name, test, h.Protocol)
 			}
+		}
+		if err := checkRuns(t, "stages/rollout/agents/harbor "+cmp.Or(h.Container, "TestNames/")); err != "" {
+			t.Errorf("%s: %s", h.Name, err)
 		}
 		if h.Whole+h.Stream == "" {
 			t.Errorf("%s by %s has no test", h.Name, h.Protocol)
