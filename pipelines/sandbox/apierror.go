@@ -30,11 +30,6 @@ func badRequest(param, format string, args ...any) *apiError {
 	return newAPIError(http.StatusBadRequest, "invalid_request_error", param, "", format, args...)
 }
 
-func tooLong(tokens int) *apiError {
-	return newAPIError(http.StatusBadRequest, "invalid_request_error", "messages", "context_length_exceeded",
-		"this model's maximum context length is %d tokens, but the messages have %d", maxContext, tokens)
-}
-
 func noModel(name string) *apiError {
 	return newAPIError(http.StatusNotFound, "invalid_request_error", "model", "model_not_found",
 		"The model `%s` does not exist.", name)

@@ -9,31 +9,24 @@ import (
 
 // control returns ART's routes, by dialect.
 func (s *Server) control() map[string]map[string]http.HandlerFunc {
-	get := func(h http.HandlerFunc) map[string]http.HandlerFunc {
-		return map[string]http.HandlerFunc{http.MethodGet: h}
-	}
-	post := func(h http.HandlerFunc) map[string]http.HandlerFunc {
-		return map[string]http.HandlerFunc{http.MethodPost: h}
-	}
 	routes := map[string]map[string]http.HandlerFunc{
-		"/healthcheck": get(func(w http.ResponseWriter, _ *http.Request) {
+		"/healthcheck": {http.MethodGet: func(w http.ResponseWriter, _ *http.Request) {
 			writeJSON(w, 200, map[string]string{"status": "ok"})
-		}),
-		"/openapi.json":                  get(s.openAPI),
-		"/register":                      post(s.register),
-		"/_get_step":                     post(s.getStep),
-		"/_prepare_backend_for_training": post(s.prepare),
-		"/close":                         post(func(w http.ResponseWriter, _ *http.Request) { writeNull(w) }),
+		}},
+		"/openapi.json":                  {http.MethodGet: s.openAPI},
+		"/register":                      {http.MethodPost: s.register},
+		"/_get_step":                     {http.MethodPost: s.getStep},
+		"/_prepare_backend_for_training": {http.MethodPost: s.prepare},
+		"/close":                         {http.MethodPost: func(w http.ResponseWriter, _ *http.Request) { writeNull(w) }},
 	}
 	if s.opts.Dialect != Inference {
-		routes["/_train_model"] = post(s.train)
+		routes["/_train_model"] = map[string]http.HandlerFunc{http.MethodPost: s.train}
 	}
-	switch s.opts.Dialect {
-	case Legacy:
-		routes["/_log"] = post(s.logBatch)
-		routes["/_delete_checkpoints"] = post(s.deleteCheckpoints)
-	default:
-		routes["/_delete_checkpoint_files"] = post(s.deleteCheckpointFiles)
+	if s.opts.Dialect == Legacy {
+		routes["/_log"] = map[string]http.HandlerFunc{http.MethodPost: s.logBatch}
+		routes["/_delete_checkpoints"] = map[string]http.HandlerFunc{http.MethodPost: s.deleteCheckpoints}
+	} else {
+		routes["/_delete_checkpoint_files"] = map[string]http.HandlerFunc{http.MethodPost: s.deleteCheckpointFiles}
 	}
 	return routes
 }
@@ -195,12 +188,7 @@ func (s *Server) deleteCheckpoints(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	if t, ok := bodyModel(w, r, true); ok {
-		m := s.find(t.key)
-		if m == nil {
-			writeNull(w)
-			return
-		}
-		s.keep(w, m, m.best(query.Get("benchmark"), smoothing))
+		s.keep(w, t.key, func(m *model) []int { return []int{m.best(query.Get("benchmark"), smoothing)} })
 	}
 }
 
@@ -215,20 +203,19 @@ func (s *Server) deleteCheckpointFiles(w http.ResponseWriter, r *http.Request) {
 			"steps_to_keep"))
 		return
 	}
-	m := s.find(t.key)
-	if m == nil {
-		writeNull(w)
-		return
-	}
-	s.keep(w, m, steps...)
+	s.keep(w, t.key, func(*model) []int { return steps })
 }
 
-func (s *Server) keep(w http.ResponseWriter, m *model, steps ...int) {
-	m.busy.Lock()
-	defer m.busy.Unlock()
-	if err := m.keepOnly(s.opts.Dir, steps...); err != nil {
-		s.fail(w, "deleting checkpoints", err)
-		return
+// keep removes the checkpoints of a model, if there is one, but for some steps.
+func (s *Server) keep(w http.ResponseWriter, key modelKey, steps func(*model) []int) {
+	if m := s.find(key); m != nil {
+		keep := steps(m)
+		m.busy.Lock()
+		defer m.busy.Unlock()
+		if err := m.keepOnly(s.opts.Dir, keep...); err != nil {
+			s.fail(w, "deleting checkpoints", err)
+			return
+		}
 	}
 	writeNull(w)
 }

@@ -139,11 +139,3 @@ func parts(batch []episode, n int) [][]sample {
 	}
 	return out
 }
-
-func tokenCount(batch []episode) int64 {
-	var n int64
-	for _, e := range batch {
-		n += int64(len(e.tokens))
-	}
-	return n
-}

@@ -8,6 +8,7 @@ import (
 	"encoding/json"
 	"math"
 	"math/rand/v2"
+	"slices"
 	"strconv"
 )
 
@@ -183,45 +184,38 @@ func (w *writer) word() {
 // oneOf writes one of several texts, drawn with equal probability, and its end:
 // token after token, each with the share of the texts that continue with it.
 func (w *writer) oneOf(texts []string, end string) (chosen string) {
-	left := map[int][]int{} // index of a text -> its tokens
-	for i, t := range texts {
-		left[i] = appendTokens(nil, t+end)
+	type candidate struct {
+		text string
+		ids  []int
+	}
+	var left []candidate
+	for _, t := range texts {
+		left = append(left, candidate{t, appendTokens(nil, t+end)})
 	}
 	for at := 0; ; at++ {
 		var ids []int
 		var logits []float64
-		for i := range texts {
-			if left[i] == nil {
-				continue
-			}
-			id, k := left[i][at], 0
-			for k < len(ids) && ids[k] != id {
-				k++
-			}
-			if k == len(ids) {
-				ids, logits = append(ids, id), append(logits, 0)
+		for _, c := range left {
+			k := slices.Index(ids, c.ids[at])
+			if k < 0 {
+				k, ids, logits = len(ids), append(ids, c.ids[at]), append(logits, 0)
 			}
 			logits[k]++
 		}
 		for k := range logits {
 			logits[k] = math.Log(logits[k])
 		}
-		id := w.choose(ids, logits)
-		for i, t := range texts {
-			switch {
-			case left[i] == nil:
-			case left[i][at] != id.id:
-				left[i] = nil
-			case at == len(left[i])-1:
-				if w.inside == naming {
-					w.name(id, t)
-				} else {
-					w.put(id.id, id.logprob)
-				}
-				return t
-			}
+		next := w.choose(ids, logits)
+		left = slices.DeleteFunc(left, func(c candidate) bool { return c.ids[at] != next.id })
+		whole := slices.IndexFunc(left, func(c candidate) bool { return at == len(c.ids)-1 })
+		if whole >= 0 && w.inside == naming {
+			w.name(next, left[whole].text)
+		} else {
+			w.put(next.id, next.logprob)
 		}
-		w.put(id.id, id.logprob)
+		if whole >= 0 {
+			return left[whole].text
+		}
 	}
 }
 

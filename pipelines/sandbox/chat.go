@@ -60,7 +60,9 @@ func writeBody(w http.ResponseWriter, body []byte, fault *Fault) {
 
 // complete reads a request and draws its answers.
 func (s *Server) complete(w http.ResponseWriter, r *http.Request) (*completion, *apiError) {
-	c := &completion{id: "chatcmpl-" + randomHex(), created: s.opts.Now().Unix()}
+	var id [12]byte
+	rand.Read(id[:])
+	c := &completion{id: "chatcmpl-" + hex.EncodeToString(id[:]), created: s.opts.Now().Unix()}
 	body := http.MaxBytesReader(w, r.Body, 64<<20)
 	if err := json.NewDecoder(body).Decode(&c.request); err != nil {
 		return nil, badRequest("", "could not read the request body: %v", err)
@@ -194,12 +196,6 @@ func (c *completion) tokenEvents(all []chatResponse, index int, a answer) []chat
 }
 
 func flush(w http.ResponseWriter) { http.NewResponseController(w).Flush() }
-
-func randomHex() string {
-	var b [12]byte
-	rand.Read(b[:])
-	return hex.EncodeToString(b[:])
-}
 
 // listModels answers GET /v1/models.
 func (s *Server) listModels(w http.ResponseWriter, r *http.Request) {

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"math/rand/v2"
+	"net/http"
 	"slices"
 	"strings"
 )
@@ -157,7 +158,8 @@ func (r *chatRequest) sampling(promptTokens int) (sampling, int, *apiError) {
 	case r.FrequencyPenalty != 0 || r.PresencePenalty != 0 || len(r.LogitBias) > 0:
 		return s, 0, badRequest("logit_bias", "this model takes no penalties and no logit bias")
 	case promptTokens >= maxContext:
-		return s, 0, tooLong(promptTokens)
+		return s, 0, newAPIError(http.StatusBadRequest, "invalid_request_error", "messages", "context_length_exceeded",
+			"this model's maximum context length is %d tokens, but the messages have %d", maxContext, promptTokens)
 	}
 	s.maxTokens = min(s.maxTokens, maxContext-promptTokens)
 	s.stop, bad = r.stops()

@@ -91,14 +91,6 @@ func (b *faultBox) next(list *[]*Fault) (*Fault, lifted) {
 	return f, b.cleared
 }
 
-func (b *faultBox) clear() {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	b.faults = Faults{}
-	close(b.cleared)
-	b.cleared = make(chan struct{})
-}
-
 func (f *Fault) is(kind string) bool { return f != nil && f.Kind == kind }
 
 // refuseChat applies a fault after which there is nothing to answer.
@@ -194,6 +186,10 @@ func (s *Server) showFaults(w http.ResponseWriter, _ *http.Request) {
 }
 
 func (s *Server) clearFaults(w http.ResponseWriter, _ *http.Request) {
-	s.faults.clear()
+	s.faults.mu.Lock()
+	defer s.faults.mu.Unlock()
+	s.faults.faults = Faults{}
+	close(s.faults.cleared)
+	s.faults.cleared = make(chan struct{})
 	writeJSON(w, http.StatusOK, Faults{})
 }

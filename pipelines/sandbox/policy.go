@@ -87,9 +87,7 @@ func newPolicy(hidden int, seed int64) *policy {
 	return p
 }
 
-func (p *policy) first() []float64  { return p.weights[:inputs*p.hidden] }
 func (p *policy) second() []float64 { return p.weights[inputs*p.hidden : (inputs+words)*p.hidden] }
-func (p *policy) bias() []float64   { return p.weights[(inputs+words)*p.hidden:] }
 
 // view is a prompt as the network sees it.
 type view struct {
@@ -147,7 +145,7 @@ func newView(b board, sum bool) *view {
 // logits fills out with the unnormalised log probability of every word and h
 // with the hidden layer.
 func (p *policy) logits(v *view, ph phase, h []float64, out *[words]float64) {
-	n, w1, w2, bias := p.hidden, p.first(), p.second(), p.bias()
+	n, w1, w2, bias := p.hidden, p.weights, p.second(), p.weights[(inputs+words)*p.hidden:]
 	copy(h, w1[(inputPhase+int(ph))*n:][:n])
 	for _, in := range v.active {
 		floats.Add(h, w1[in*n:][:n])

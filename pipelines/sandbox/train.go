@@ -204,11 +204,13 @@ func (j *job) commit(next *checkpoint, batch []episode) error {
 			return fmt.Errorf("the server ends before the commit")
 		}
 	}
-	if !finite(next.Weights) {
+	if slices.ContainsFunc(next.Weights, func(x float64) bool { return math.IsNaN(x) || math.IsInf(x, 0) }) {
 		return fmt.Errorf("the weights are no longer finite")
 	}
 	next.Trainings++
-	next.TrainedTokens += tokenCount(batch)
+	for _, e := range batch {
+		next.TrainedTokens += int64(len(e.tokens))
+	}
 	if j.name != "" {
 		next.Submissions[j.name] = submission{Step: next.Step, Lines: j.lines}
 	}
@@ -220,10 +222,6 @@ func (j *job) commit(next *checkpoint, batch []episode) error {
 		j.server.opts.Log.Warn("the batch was trained on, but not added to the history", "error", err)
 	}
 	return nil
-}
-
-func finite(all []float64) bool {
-	return !slices.ContainsFunc(all, func(x float64) bool { return math.IsNaN(x) || math.IsInf(x, 0) })
 }
 
 // settleTime is how long a question about a submission waits for a running
