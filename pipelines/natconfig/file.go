@@ -106,31 +106,24 @@ func (c *converter) finetuning(b block) error {
 // component reads the component of a section that finetuning names, and returns
 // its type. Fields of a type that is not in models are the user's own.
 func (c *converter) component(b, f block, section, reference string, models map[string][]field) (block, string, error) {
-	entries := map[string]pair{}
-	var names []string
-	if n := b.at[section]; n != nil {
-		pairs, err := c.pairs(n, 0)
-		if err != nil {
-			return block{}, "", err
-		}
-		for _, p := range pairs {
-			entries[p.key.Value] = p
-			names = append(names, p.key.Value)
-		}
+	entries, err := c.pairs(b.at[section], 0)
+	if err != nil {
+		return block{}, "", err
 	}
 	at := f.at[reference]
-	for _, name := range names {
-		if at == nil || name != at.Value {
-			c.note(join(section, name), entries[name].key, Ignored, "", "finetuning does not name it")
+	var names []string
+	for _, p := range entries {
+		if names = append(names, p.key.Value); at == nil || p.key.Value != at.Value {
+			c.note(join(section, p.key.Value), p.key, Ignored, "", "finetuning does not name it")
 		}
 	}
 	if at == nil {
 		c.note("finetuning."+reference, nil, Changed, "", "missing; NAT requires it")
 		return block{}, "", nil
 	}
-	chosen, ok := entries[at.Value]
+	i := slices.Index(names, at.Value)
 	switch {
-	case ok:
+	case i >= 0:
 	case names == nil:
 		c.note("finetuning."+reference, at, Changed, "",
 			fmt.Sprintf("there is no section %s, so NAT fails; this part is not converted", section))
@@ -139,19 +132,19 @@ func (c *converter) component(b, f block, section, reference string, models map[
 		return block{}, "", c.refuse(at, plugin.Nearest(at.Value, names, section+" has "+plain(strings.Join(names, ", "))),
 			"finetuning.%s: there is no %q in %s", reference, plain(at.Value), section)
 	}
-	path := join(section, at.Value)
-	if err := c.check(path, chosen.value, mapping); err != nil {
+	path, chosen := join(section, at.Value), entries[i].value
+	if err := c.check(path, chosen, mapping); err != nil {
 		return block{}, "", err
 	}
-	kind, err := c.typeOf(chosen.value)
+	kind, err := c.typeOf(chosen)
 	if err != nil {
 		return block{}, "", err
 	}
 	if fields, ok := models[kind]; ok {
-		out, err := c.read(path, chosen.value, fields)
+		out, err := c.read(path, chosen, fields)
 		return out, kind, err
 	}
-	out, err := c.own(path, chosen.value)
+	out, err := c.own(path, chosen)
 	return out, kind, err
 }
 

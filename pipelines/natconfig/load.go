@@ -62,9 +62,12 @@ func (c *converter) broken(err error) error {
 // pair is a key of a mapping and its value, without aliases.
 type pair struct{ key, value *yaml.Node }
 
-// pairs returns the pairs of a mapping in order. Merge keys (<<) are applied; a
-// duplicate key is an error.
+// pairs returns the pairs of a mapping in order, none of nil. Merge keys (<<) are
+// applied; a duplicate key is an error.
 func (c *converter) pairs(n *yaml.Node, depth int) ([]pair, error) {
+	if n == nil {
+		return nil, nil
+	}
 	var own, merged []pair
 	seen := map[string]bool{}
 	for i := 0; i+1 < len(n.Content); i += 2 {

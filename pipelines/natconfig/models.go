@@ -50,11 +50,7 @@ func (c *converter) targetModel(b, f block) error {
 
 // models returns the keys of llms, each with the name of its model; nil for none.
 func (c *converter) models(b block) ([]pair, error) {
-	n := b.at["llms"]
-	if n == nil {
-		return nil, nil
-	}
-	out, err := c.pairs(n, 0)
+	out, err := c.pairs(b.at["llms"], 0)
 	for i := range out {
 		if out[i].value, err = c.modelOf(out[i]); err != nil {
 			return nil, err

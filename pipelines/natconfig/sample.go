@@ -123,12 +123,9 @@ func (c *converter) evaluators(n *yaml.Node, reward string) error {
 		}
 		return nil
 	}
-	var entries []pair
-	if n != nil {
-		var err error
-		if entries, err = c.pairs(n, 0); err != nil {
-			return err
-		}
+	entries, err := c.pairs(n, 0)
+	if err != nil {
+		return err
 	}
 	var rewards []*yaml.Node
 	var names []string

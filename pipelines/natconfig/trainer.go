@@ -155,10 +155,6 @@ func (c *converter) art(a block) error {
 // training converts the arguments of training. NAT hands them to getattr, which
 // does not look into a mapping, and so trains with its defaults.
 func (c *converter) training(path string, n *yaml.Node) error {
-	if n == nil {
-		c.put("submit.learning-rate", written("5e-05"))
-		return nil
-	}
 	pairs, err := c.pairs(n, 0)
 	if err != nil {
 		return err
