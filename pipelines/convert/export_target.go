@@ -106,11 +106,11 @@ func (t *target) free(ctx context.Context, key string) error {
 		"there is already something at %s", storage.Join(t.bucket.URI(), key))
 	if key != "" && !strings.HasSuffix(key, "/") {
 		_, err := t.bucket.Stat(ctx, key)
-		if errors.Is(err, storage.ErrNotExist) {
-			return nil
-		}
-		if err == nil {
+		switch {
+		case err == nil:
 			return taken
+		case errors.Is(err, storage.ErrNotExist):
+			return nil
 		}
 		return err
 	}
@@ -143,13 +143,6 @@ func (t *target) put(folder, name string, data []byte) error {
 	return t.bucket.Create(t.ctx, t.keys[folder]+name, data)
 }
 
-func (t *target) name(ctx context.Context, d *storage.Draft, key string) error {
-	if t.overwrite {
-		return d.Replace(ctx, key)
-	}
-	return d.Create(ctx, key)
-}
-
 // publish names the drafts, and notes the URIs of the files.
 func (t *target) publish(ctx context.Context, files []Written) error {
 	if t.bucket == nil {
@@ -162,7 +155,11 @@ func (t *target) publish(ctx context.Context, files []Written) error {
 			f.URI = storage.Join(t.bucket.URI(), strings.TrimSuffix(key, "/"))
 		}
 		if d := t.drafts[f.Name]; d != nil {
-			if err := t.name(ctx, d, key); err != nil {
+			publish := d.Create
+			if t.overwrite {
+				publish = d.Replace
+			}
+			if err := publish(ctx, key); err != nil {
 				return err
 			}
 		}

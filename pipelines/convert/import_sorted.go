@@ -5,7 +5,6 @@ import (
 	"encoding/binary"
 	"iter"
 
-	"github.com/rollmill/rollmill/formats"
 	"github.com/rollmill/rollmill/formats/foreign/importers"
 	"github.com/rollmill/rollmill/formats/spill"
 )
@@ -23,23 +22,14 @@ type sorted struct {
 
 // packed is what is held of a row.
 type packed struct {
-	T       formats.Trajectory
-	Attempt *int64
-	Pair    importers.PairSide
-	Label   *bool
-	Final   bool
-	Own     string
-}
-
-func pack(r *row) *packed {
-	return &packed{T: r.Row, Attempt: r.Attempt, Pair: r.Pair, Label: r.Label, Final: r.Final, Own: r.own}
+	importers.Item
+	Own string
 }
 
 func unpack(b []byte) *row {
 	var p packed
 	spill.Decode(b, &p)
-	return &row{Item: &importers.Item{Row: p.T, Attempt: p.Attempt, Pair: p.Pair, Label: p.Label, Final: p.Final}, own: p.Own,
-		size: len(b)}
+	return &row{Item: &p.Item, own: p.Own, size: len(b)}
 }
 
 func newSorted(o *ImportOptions, emit func(context.Context, []*row) error) *sorted {
@@ -60,7 +50,7 @@ func (s *sorted) add(_ context.Context, r *row) error {
 	if err := s.keys.Add(s.buf, nil); err != nil {
 		return err
 	}
-	s.buf = spill.Append(s.buf[:0], pack(r))
+	s.buf = spill.Append(s.buf[:0], &packed{*r.Item, r.own})
 	return s.rows.Add(s.buf)
 }
 
