@@ -8,6 +8,7 @@ import (
 	"strings"
 	"text/tabwriter"
 
+	"github.com/rollmill/rollmill/formats"
 	"github.com/rollmill/rollmill/formats/sequences"
 )
 
@@ -22,26 +23,25 @@ func (r Run) WriteTable(w io.Writer) error {
 		cells(scores, heading("reward ")))
 	for _, e := range r.Epochs {
 		fmt.Fprintf(t, "%d\t%s\t%s\t%s\t%d\t%s\t%s\t%s\t%s\t%s\t%s%s%s\t%s\t\n", e.Epoch,
-			count(e.Train, func(s *Sample) int64 { return s.Trajectories }),
-			count(e.Train, func(s *Sample) int64 { return s.Failed }),
-			count(e.Train, func(s *Sample) int64 { return s.Groups }), e.Flat,
-			count(e.Kept, func(s *Sample) int64 { return s.Trajectories }),
-			share(e.Curriculum), number(meanOf(e.Train)), number(meanOf(e.Kept)), number(meanOf(e.Validation)),
+			cell(e.Train, func(s *Sample) int64 { return s.Trajectories }),
+			cell(e.Train, func(s *Sample) int64 { return s.Failed }),
+			cell(e.Train, func(s *Sample) int64 { return s.Groups }), e.Flat,
+			cell(e.Kept, func(s *Sample) int64 { return s.Trajectories }),
+			cell(e.Curriculum, func(c *Curriculum) string { return fmt.Sprintf("%.0f %%", 100*c.Share) }),
+			number(meanOf(e.Train)), number(meanOf(e.Kept)), number(meanOf(e.Validation)),
 			cells(names, func(name string) string { return number(e.Validation.only(name).Mean) }),
-			cells(scores, func(name string) string { return number(meanOf(e.Scores[name])) }), step(e), submission(e))
+			cells(scores, func(name string) string { return number(meanOf(e.Scores[name])) }), step(e),
+			cell(e.Receipt, func(r *formats.Receipt) string { return r.State }))
 	}
 	if err := t.Flush(); err != nil {
 		return err
 	}
+	var lines []string
 	for _, e := range r.Epochs {
-		for _, line := range e.Handed() {
-			if _, err := fmt.Fprintln(w, line); err != nil {
-				return err
-			}
-		}
+		lines = append(lines, e.Handed()...)
 	}
-	for _, a := range r.Advice {
-		if _, err := fmt.Fprintln(w, a); err != nil {
+	for _, line := range append(lines, r.Advice...) {
+		if _, err := fmt.Fprintln(w, line); err != nil {
 			return err
 		}
 	}
@@ -54,8 +54,8 @@ func (r Run) WriteTable(w io.Writer) error {
 func (e Epoch) Line() string {
 	return fmt.Sprintf("epoch %d: reward %s, validation %s, kept %s of %s, step %s, %.1f s", e.Epoch, number(meanOf(e.Train)),
 		number(meanOf(e.Validation)),
-		count(e.Kept, func(s *Sample) int64 { return s.Trajectories }),
-		count(e.Train, func(s *Sample) int64 { return s.Trajectories }), step(e), e.Total())
+		cell(e.Kept, func(s *Sample) int64 { return s.Trajectories }),
+		cell(e.Train, func(s *Sample) int64 { return s.Trajectories }), step(e), e.Total())
 }
 
 // Handed returns a line for each file of sequences that was submitted: whether all
@@ -89,11 +89,12 @@ func cells(names []string, of func(name string) string) string {
 	return b.String()
 }
 
-func count(s *Sample, of func(*Sample) int64) string {
-	if s == nil {
+// cell returns a figure of a value, or a dash for nil.
+func cell[T, V any](v *T, of func(*T) V) string {
+	if v == nil {
 		return "-"
 	}
-	return fmt.Sprint(of(s))
+	return fmt.Sprint(of(v))
 }
 
 func number(v *float64) string {
@@ -103,23 +104,9 @@ func number(v *float64) string {
 	return fmt.Sprintf("%.4f", *v)
 }
 
-func share(c *Curriculum) string {
-	if c == nil {
-		return "-"
-	}
-	return fmt.Sprintf("%.0f %%", 100*c.Share)
-}
-
 func step(e Epoch) string {
 	if e.Receipt == nil || e.Receipt.StepAfter == nil {
 		return "-"
 	}
 	return fmt.Sprint(*e.Receipt.StepAfter)
-}
-
-func submission(e Epoch) string {
-	if e.Receipt == nil {
-		return "-"
-	}
-	return e.Receipt.State
 }
