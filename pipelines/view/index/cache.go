@@ -81,8 +81,10 @@ func (c *Cache) entry(d *dataset.Dataset) *entry {
 	go func() {
 		defer close(e.done)
 		e.x, e.err = c.build(d, e)
-		if e.err != nil {
-			c.remove(e) // it may be there the next time
+		if e.err != nil { // it may be there the next time
+			c.mu.Lock()
+			defer c.mu.Unlock()
+			c.entries = slices.DeleteFunc(c.entries, func(o *entry) bool { return o == e })
 		}
 	}()
 	return e
@@ -113,12 +115,6 @@ func (c *Cache) build(d *dataset.Dataset, e *entry) (*Index, error) {
 // keptFooters is how many bytes of the ends of a dataset's parts are kept in
 // memory: what a group or a trajectory then costs are the pages that hold it.
 const keptFooters = 8 << 20
-
-func (c *Cache) remove(e *entry) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	c.entries = slices.DeleteFunc(c.entries, func(o *entry) bool { return o == e })
-}
 
 // trim removes the indexes that were not used for longest, until the others fit.
 func (c *Cache) trim() {

@@ -182,11 +182,6 @@ func (t *ids) is(i uint32, id string) bool {
 	return ok && bytes.Equal(t.packed[i*idBytes:][:idBytes], packed[:])
 }
 
-// compare orders two rows by ids that are texts.
-func (t *ids) compare(a, b uint32) int {
-	return bytes.Compare(t.texts.bytesOf(a), t.texts.bytesOf(b))
-}
-
 // find returns the row with an id, or -1.
 func (t *ids) find(id string) int64 {
 	if t.other {

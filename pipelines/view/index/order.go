@@ -134,11 +134,6 @@ func textRanks(n int, of func(uint32) string) []uint32 {
 	return out
 }
 
-// sorted returns the numbers under n in the order of their keys.
-func sorted(n uint32, of key, descending bool) []uint32 {
-	return resorted(aligned(n), of, descending)
-}
-
 // digitBits is the size of the digits of a radix sort: so few that the places where
 // the next of each go are in the processor's cache.
 const digitBits = 11

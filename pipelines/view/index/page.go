@@ -97,7 +97,7 @@ func (x *Index) ordered(o Order, of List) ([]uint32, error) {
 	}
 	return x.orders.Of(name, func() ([]uint32, error) {
 		if k := of.key(o.Column); k != nil {
-			return sorted(of.n, k, o.Descending), nil
+			return resorted(aligned(of.n), k, o.Descending), nil
 		}
 		if of.name != ofRows || o.Column != idColumn {
 			return nil, formats.Invalid(x.From.Rows.URI(), "click on the head of a column", nil,

@@ -1,6 +1,7 @@
 package index
 
 import (
+	"bytes"
 	"context"
 	"encoding/binary"
 	"math"
@@ -256,7 +257,7 @@ func aligned(rows uint32) []uint32 {
 func (x *Index) byID() []uint32 {
 	rows := aligned(x.Rows)
 	if x.ids.other {
-		slices.SortFunc(rows, x.ids.compare)
+		slices.SortFunc(rows, func(a, b uint32) int { return bytes.Compare(x.ids.texts.bytesOf(a), x.ids.texts.bytesOf(b)) })
 		return rows
 	}
 	rows = resorted(rows, func(row uint32) uint64 {
