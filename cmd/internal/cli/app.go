@@ -54,11 +54,7 @@ func (a *App) Run(ctx context.Context, args []string, streams Streams) int {
 }
 
 func (a *App) commandNames() []string {
-	var names []string
-	for _, cmd := range a.Commands {
-		names = append(names, cmd.Name)
-	}
-	return names
+	return texts(a.Commands, func(cmd Command) string { return cmd.Name })
 }
 
 // headings returns the headings of the list of commands, in order.

@@ -150,9 +150,5 @@ func (cmd Command) choices() string {
 }
 
 func flagNames(options []*option) string {
-	var names []string
-	for _, o := range options {
-		names = append(names, "--"+o.Name)
-	}
-	return strings.Join(names, " ")
+	return strings.Join(texts(options, func(o *option) string { return "--" + o.Name }), " ")
 }

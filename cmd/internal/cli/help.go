@@ -61,6 +61,15 @@ func grouped[T any](list []T, by func(T) string) (order []string, in map[string]
 	return order, in
 }
 
+// texts returns a text of each element of a list.
+func texts[T any](list []T, of func(T) string) []string {
+	out := make([]string, len(list))
+	for i, x := range list {
+		out[i] = of(x)
+	}
+	return out
+}
+
 // brief returns what `rollmill COMMAND --help` prints: what the command is for, what
 // it requires, an example, the flags that most runs set and those of the plug-ins
 // that the command line chose, then the names of the others.
@@ -242,10 +251,7 @@ func writeNames(b *strings.Builder, title string, settings []*plugin.Setting) {
 	order, in := byHeading(settings)
 	fmt.Fprintf(b, "\n%s:\n", title)
 	for _, heading := range order {
-		var names []string
-		for _, s := range in[heading] {
-			names = append(names, "--"+s.Name)
-		}
+		names := texts(in[heading], func(s *plugin.Setting) string { return "--" + s.Name })
 		short, _, _ := strings.Cut(heading, " (")
 		writeWrapped(b, "  "+short+": ", strings.Join(names, ", "))
 	}

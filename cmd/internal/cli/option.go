@@ -127,10 +127,7 @@ func checkChosen(options []*option) error {
 		if chooser := optionNamed(options, o.Owner.Sort); !o.given && (chooser == nil || chooser.texts != nil) {
 			continue
 		}
-		var owners []string
-		for _, s := range o.all {
-			owners = append(owners, s.Owner.Name)
-		}
+		owners := texts(o.all, func(s *plugin.Setting) string { return s.Owner.Name })
 		owner := o.Owner.Sort
 		return Usagef(fmt.Sprintf("remove it, or choose the %s: --%s %s", owner, owner, owners[0]),
 			"--%s is a setting of %s %s, which was not chosen", o.Name, owner, strings.Join(owners, ", "))

@@ -180,10 +180,7 @@ func (of *pluginSort) listBriefly(b *strings.Builder) {
 	}
 	fmt.Fprintf(b, "\n%ss (rollmill help %s NAME describes one):\n", of.title(), of.name)
 	for _, purpose := range purposes {
-		var names []string
-		for _, p := range in[purpose] {
-			names = append(names, p.Name)
-		}
+		names := texts(in[purpose], func(p *plugin.Owner) string { return p.Name })
 		label := "for " + purpose
 		if purpose == "" {
 			label = "others"

@@ -21,7 +21,9 @@ func (a *App) Main() int {
 		defer stop()
 		ctx = dataset.Began(ctx, began.At)
 		log.SetOutput(io.Discard) // a client library logs errors there that it also returns
-		streams := Streams{In: os.Stdin, Out: os.Stdout, Err: os.Stderr, Asks: asked(), Lookup: os.LookupEnv}
+		asks := make(chan os.Signal, 1)
+		signal.Notify(asks, askSignals...) // which then do not end the process
+		streams := Streams{In: os.Stdin, Out: os.Stdout, Err: os.Stderr, Asks: asks, Lookup: os.LookupEnv}
 		for _, text := range os.Environ() {
 			name, _, _ := strings.Cut(text, "=")
 			streams.Environ = append(streams.Environ, name)
@@ -38,14 +40,6 @@ func (i Interrupted) Error() string {
 		return "terminated"
 	}
 	return "interrupted"
-}
-
-// asked returns a channel that gets the signals that ask for the progress. From then
-// on they do not end the process.
-func asked() <-chan os.Signal {
-	signals := make(chan os.Signal, 1)
-	signal.Notify(signals, askSignals...)
-	return signals
 }
 
 // untilSignal returns a context that SIGINT or SIGTERM cancels. A second signal

@@ -18,11 +18,7 @@ func (a *App) runnable() []Command {
 
 // partNames returns the names of the subcommands, without the command's.
 func (cmd Command) partNames() []string {
-	var names []string
-	for _, p := range cmd.Parts {
-		names = append(names, strings.TrimPrefix(p.Name, cmd.Name+" "))
-	}
-	return names
+	return texts(cmd.Parts, func(p Command) string { return strings.TrimPrefix(p.Name, cmd.Name+" ") })
 }
 
 // subcommand returns the first argument if it names a subcommand.
