@@ -35,18 +35,18 @@ Checks:
 }
 
 type auditSettings struct {
-	inspected
+	source
 	Only, Skip, HeldOut []string
 	FailOn              validate.Severity
 	measured
 }
 
 func newAuditSettings() *auditSettings {
-	return &auditSettings{inspected: inspected{help: "audit the datasets"}, FailOn: validate.Error}
+	return &auditSettings{source: source{does: "audit the datasets", looks: true}, FailOn: validate.Error}
 }
 
 func (o *auditSettings) Declare(d *plugin.Declarer) {
-	d.Include(&o.inspected)
+	d.Include(&o.source)
 	d.Heading(plugin.Input)
 	d.Strings(&o.HeldOut, "held-out",
 		"report examples of the rollout at this `URI` that are also trained on; examples of the run's own validation are "+
@@ -73,11 +73,11 @@ func auditHelp() string {
 }
 
 func runAudit(ctx context.Context, s *cli.Session, o *auditSettings) error {
-	uri, err := o.open(s)
+	in, err := o.open(s)
 	if err != nil {
 		return err
 	}
-	a, err := audit.Run(ctx, audit.Options{URI: uri, Only: o.Only, Skip: o.Skip, HeldOut: o.HeldOut})
+	a, err := audit.Run(ctx, audit.Options{URI: in.URI, Only: o.Only, Skip: o.Skip, HeldOut: o.HeldOut})
 	if err != nil {
 		return err
 	}

@@ -20,8 +20,15 @@ func checkStore(ctx context.Context, s *cli.Session, uri string) error {
 		return cli.Usagef("", "%w", err)
 	}
 	place := storage.Join(uri, "rollmill-check-"+uuid.NewString()[:8])
-	exclusive, err := exclusiveAt(ctx, place)
+	folder, err := storage.Open(ctx, place)
 	if err != nil {
+		return err
+	}
+	exclusive, err := folder.Exclusive(ctx)
+	if err != nil {
+		return err
+	}
+	if err := conformance.Remove(ctx, folder); err != nil {
 		return err
 	}
 	failed := 0
@@ -50,18 +57,4 @@ func checkStore(ctx context.Context, s *cli.Session, uri string) error {
 			"can be written, but none "+
 			"replaced, compacted or pruned",
 		"storage %q: %d of %d cases failed", root.URI(), failed, len(results))
-}
-
-// exclusiveAt reports whether the store at place creates objects exclusively, and
-// removes its test objects.
-func exclusiveAt(ctx context.Context, place string) (bool, error) {
-	b, err := storage.Open(ctx, place)
-	if err != nil {
-		return false, err
-	}
-	yes, err := b.Exclusive(ctx)
-	if err != nil {
-		return false, err
-	}
-	return yes, conformance.Remove(ctx, b)
 }

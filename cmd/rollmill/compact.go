@@ -43,7 +43,7 @@ type compactSettings struct {
 }
 
 func newCompactSettings() *compactSettings {
-	return &compactSettings{source: source{what: "the dataset"}, PartSize: 256}
+	return &compactSettings{source: source{does: "read the dataset"}, PartSize: 256}
 }
 
 func (o *compactSettings) Declare(d *plugin.Declarer) {

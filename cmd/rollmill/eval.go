@@ -44,7 +44,7 @@ type evalSettings struct {
 }
 
 func newEvalSettings() *evalSettings {
-	return &evalSettings{source: source{what: "existing scores"},
+	return &evalSettings{source: source{does: "read existing scores"},
 		Measure: eval.MeasureOptions{Solved: group.DefaultSolvedThreshold, Confidence: 0.95}}
 }
 

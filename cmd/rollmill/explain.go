@@ -23,19 +23,19 @@ trajectory, and where it was submitted. A unique prefix of the id is enough.
 	Body:  cli.With(newExplainSettings, runExplain),
 }
 
-func newExplainSettings() *inspected {
-	return &inspected{help: "search the run, the epoch or the dataset"}
+func newExplainSettings() *source {
+	return &source{does: "search the run, the epoch or the dataset", looks: true}
 }
 
-func runExplain(ctx context.Context, s *cli.Session, o *inspected) error {
-	uri, err := o.open(s)
+func runExplain(ctx context.Context, s *cli.Session, o *source) error {
+	in, err := o.open(s)
 	if err != nil {
 		return err
 	}
 	if len(s.Args) != 1 {
 		return cli.Usagef("give its id or a prefix of it: rollmill explain ID --in URI", "explain takes one trajectory")
 	}
-	trace, err := inspect.Explain(ctx, uri, s.Args[0])
+	trace, err := inspect.Explain(ctx, in.URI, s.Args[0])
 	if err != nil {
 		return err
 	}

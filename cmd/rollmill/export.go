@@ -47,7 +47,7 @@ type exportSettings struct {
 }
 
 func newExportSettings() *exportSettings {
-	return &exportSettings{ExportOptions: convert.ExportOptions{Best: 1}, In: source{what: "the dataset"},
+	return &exportSettings{ExportOptions: convert.ExportOptions{Best: 1}, In: source{does: "read the dataset"},
 		Place: runPlace{heading: plugin.Input}}
 }
 

@@ -40,7 +40,7 @@ type groupSettings struct {
 func newGroupSettings() *groupSettings {
 	return &groupSettings{
 		Options:  group.Options{Estimator: plugin.Pick(estimators.All, group.DefaultEstimator)},
-		source:   source{what: "scores, or trajectories with rewards,"},
+		source:   source{does: "read scores, or trajectories with rewards,"},
 		spilling: spilling{what: "groups whose rows are not adjacent"},
 		target:   target{otherwise: "the sibling \"group\" of the input"},
 	}

@@ -97,7 +97,20 @@ func runJobList(ctx context.Context, s *cli.Session, c *jobSettings) error {
 	if err != nil {
 		return err
 	}
-	return listJobs(ctx, s, ledger)
+	list, err := submit.List(ctx, ledger, names(ledger), s.Env().Clock)
+	if err != nil {
+		return err
+	}
+	var lines []string
+	for _, j := range list {
+		lines = append(lines, fmt.Sprintf("%s  %-9s  epoch %d  %s  %s", j.Key, j.State, j.Epoch, j.Target.Backend,
+			storage.Redact(j.Curated)))
+	}
+	if len(lines) == 0 && !s.JSON {
+		s.Say("job: no submission in %s", ledger.URI())
+		return nil
+	}
+	return s.Result(strings.Join(lines, "\n"), map[string]any{"ledger": ledger.URI(), "submissions": list})
 }
 
 // one runs a subcommand on one submission.
@@ -124,21 +137,4 @@ func (c *jobSettings) one(ctx context.Context, s *cli.Session, verb string) erro
 		state = r.Receipt.State
 	}
 	return s.Result(state, r)
-}
-
-func listJobs(ctx context.Context, s *cli.Session, ledger *storage.Bucket) error {
-	list, err := submit.List(ctx, ledger, names(ledger), s.Env().Clock)
-	if err != nil {
-		return err
-	}
-	var lines []string
-	for _, j := range list {
-		lines = append(lines, fmt.Sprintf("%s  %-9s  epoch %d  %s  %s", j.Key, j.State, j.Epoch, j.Target.Backend,
-			storage.Redact(j.Curated)))
-	}
-	if len(lines) == 0 && !s.JSON {
-		s.Say("job: no submission in %s", ledger.URI())
-		return nil
-	}
-	return s.Result(strings.Join(lines, "\n"), map[string]any{"ledger": ledger.URI(), "submissions": list})
 }

@@ -20,13 +20,16 @@ type source struct {
 	URI         string
 	AcceptGates []string
 
-	what string // the dataset's contents, for help
+	does  string // what --in does, for help
+	looks bool   // the dataset, or folder of datasets, is only displayed: also one that a gate refused
 }
 
 func (in *source) Declare(d *plugin.Declarer) {
 	d.Heading(plugin.Input)
-	d.String(&in.URI, "in", "read "+in.what+" at this `URI`; - reads the URI from stdin").Open().Common()
-	declareGates(d, &in.AcceptGates)
+	d.String(&in.URI, "in", in.does+" at this `URI`; - reads the URI from stdin").Open().Common()
+	if !in.looks {
+		declareGates(d, &in.AcceptGates)
+	}
 }
 
 // declareGates declares the gates to ignore.
@@ -46,25 +49,6 @@ func (in *source) open(s *cli.Session) (stages.Input, error) {
 		return stages.Input{}, cli.Usagef(nameInput, "no input")
 	}
 	return stages.Input{URI: uri, AcceptGates: in.AcceptGates}, nil
-}
-
-// inspected names a dataset, or a folder of datasets, that a command only
-// displays: it is read even if a gate refused it.
-type inspected struct {
-	URI string
-
-	help string
-}
-
-func (l *inspected) Declare(d *plugin.Declarer) {
-	d.Heading(plugin.Input)
-	d.String(&l.URI, "in", l.help+" at this `URI`; - reads the URI from stdin").Open().Common()
-}
-
-// open returns the URI.
-func (l *inspected) open(s *cli.Session) (string, error) {
-	in, err := (&source{URI: l.URI}).open(s)
-	return in.URI, err
 }
 
 // target is where a command writes, and which shard of the work it does.

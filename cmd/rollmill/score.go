@@ -61,7 +61,7 @@ type scoreSettings struct {
 func newScoreSettings() *scoreSettings {
 	return &scoreSettings{
 		Options: score.Options{Registry: rewards.All},
-		source:  source{what: "trajectories, or scores to keep and add to,"},
+		source:  source{does: "read trajectories, or scores to keep and add to,"},
 		target:  target{otherwise: "the sibling \"score\" of the input"},
 	}
 }

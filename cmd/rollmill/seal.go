@@ -40,7 +40,7 @@ type sealSettings struct {
 var shardedStages = []string{"rollout", "score", "group", "curate"}
 
 func newSealSettings() *sealSettings {
-	return &sealSettings{source: source{what: "the dataset"},
+	return &sealSettings{source: source{does: "read the dataset"},
 		runPlace: runPlace{heading: plugin.Input, run: "name the run `NAME`"}}
 }
 

@@ -49,7 +49,7 @@ long output goes through $PAGER, by default less -R.`,
 }
 
 type showSettings struct {
-	inspected
+	source
 	inspect.Options
 
 	Trajectory, Group, Format string
@@ -65,12 +65,12 @@ const (
 )
 
 func newShowSettings() *showSettings {
-	return &showSettings{inspected: inspected{help: "show the dataset"}, Options: inspect.Options{Rows: 5},
+	return &showSettings{source: source{does: "show the dataset", looks: true}, Options: inspect.Options{Rows: 5},
 		Format: formatText}
 }
 
 func (o *showSettings) Declare(d *plugin.Declarer) {
-	d.Include(&o.inspected)
+	d.Include(&o.source)
 	d.Heading(plugin.Input)
 	d.String(&o.Table, "table", "show rows of this `TABLE`: _groups, _pairs, _labels, _decisions, _plan").
 		Shown("the main one").Common()
@@ -95,10 +95,11 @@ func (o *showSettings) Declare(d *plugin.Declarer) {
 }
 
 func runShow(ctx context.Context, s *cli.Session, o *showSettings) error {
-	uri, err := o.open(s)
+	in, err := o.open(s)
 	if err != nil {
 		return err
 	}
+	uri := in.URI
 	if err := o.check(s); err != nil {
 		return err
 	}

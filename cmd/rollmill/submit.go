@@ -63,7 +63,7 @@ type backend = plugin.Chosen[backends.TrainerSettings, backends.Kind]
 
 func newSubmitSettings() *submitSettings {
 	return &submitSettings{Stage: submit.Defaults(), Backend: plugin.Pick(all.Backends, file.Kind.Name),
-		In: source{what: "the curated dataset"}}
+		In: source{does: "read the curated dataset"}}
 }
 
 func (c *submitSettings) Declare(d *plugin.Declarer) {
