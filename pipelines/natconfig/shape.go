@@ -62,18 +62,14 @@ func fits(n *yaml.Node, want shape) bool {
 		_, err := strconv.ParseFloat(n.Value, 64)
 		return err == nil || n.Tag == "!!int" || n.Tag == "!!float"
 	case toggle:
-		return isSwitch(n.Value)
+		return isTrue(n.Value) || slices.Contains([]string{"false", "no", "off", "0", "f", "n"}, strings.ToLower(n.Value))
 	}
 	return isText(n)
 }
 
 func isText(n *yaml.Node) bool { return n.Kind == yaml.ScalarNode && n.Tag == "!!str" }
 
-// isSwitch reports whether NAT reads a text as true or false.
-func isSwitch(text string) bool {
-	return isTrue(text) || slices.Contains([]string{"false", "no", "off", "0", "f", "n"}, strings.ToLower(text))
-}
-
+// isTrue reports whether NAT reads a text as true.
 func isTrue(text string) bool {
 	return slices.Contains([]string{"true", "yes", "on", "1", "t", "y"}, strings.ToLower(text))
 }
