@@ -37,18 +37,23 @@ func (o Options) env(e int, validation bool) stages.Env {
 // epoch runs the five stages and returns the receipt.
 func (o Options) epoch(ctx context.Context, e int, before *formats.Receipt,
 	done map[string]stages.Report) (*formats.Receipt, error) {
+	env, at := o.env(e, false), func(stage string) string { return o.layout().Stage(e, stage) }
 	for _, step := range []struct {
 		name string
 		run  func() (stages.Report, error)
 	}{
-		{"rollout", func() (stages.Report, error) {
-			return o.rollout(ctx, o.Rollout, o.env(e, false), e, before, o.layout().Stage(e, "rollout"))
+		{"rollout", func() (stages.Report, error) { return o.rollout(ctx, o.Rollout, env, e, before, at("rollout")) }},
+		{"score", func() (stages.Report, error) { return o.score(ctx, o.Score, env, at("rollout"), at("score")) }},
+		{"group", func() (stages.Report, error) {
+			g := o.Group
+			g.Env, g.In.URI, g.Out.URI = env, at("score"), at("group")
+			return group.Run(ctx, g)
 		}},
-		{"score", func() (stages.Report, error) {
-			return o.score(ctx, o.Score, o.env(e, false), o.layout().Stage(e, "rollout"), o.layout().Stage(e, "score"))
+		{"curate", func() (stages.Report, error) {
+			c := o.Curate
+			c.Env, c.In.URI, c.Out.URI, c.Epoch, c.Previous.URI = env, at("group"), at("curate"), &e, o.layout().Previous(e)
+			return curate.Run(ctx, c)
 		}},
-		{"group", func() (stages.Report, error) { return o.group(ctx, e) }},
-		{"curate", func() (stages.Report, error) { return o.curate(ctx, e) }},
 	} {
 		report, err := step.run()
 		if dataset.PrunedIn(err) != nil {
@@ -109,19 +114,6 @@ func (o Options) rollout(ctx context.Context, r rollout.Options, env stages.Env,
 func (o Options) score(ctx context.Context, s score.Options, env stages.Env, in, out string) (stages.Report, error) {
 	s.Env, s.In.URI, s.Out.URI = env, in, out
 	return score.Run(ctx, s)
-}
-
-func (o Options) group(ctx context.Context, e int) (stages.Report, error) {
-	g := o.Group
-	g.Env, g.In.URI, g.Out.URI = o.env(e, false), o.layout().Stage(e, "score"), o.layout().Stage(e, "group")
-	return group.Run(ctx, g)
-}
-
-func (o Options) curate(ctx context.Context, e int) (stages.Report, error) {
-	c := o.Curate
-	c.Env, c.In.URI, c.Out.URI, c.Epoch = o.env(e, false), o.layout().Stage(e, "group"), o.layout().Stage(e, "curate"), &e
-	c.Previous.URI = o.layout().Previous(e)
-	return curate.Run(ctx, c)
 }
 
 func (o Options) submit(ctx context.Context, e int, before *formats.Receipt,

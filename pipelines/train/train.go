@@ -118,7 +118,7 @@ func Run(ctx context.Context, o Options) (Report, error) {
 	for e := range o.Epochs + 1 {
 		epoch := Epoch{Epoch: e, Stages: map[string]stages.Report{}}
 		last := e == o.Epochs
-		if o.validates(e) {
+		if v := o.Validation; v != nil && e%v.Every == 0 {
 			epoch.Validation = map[string]stages.Report{}
 			err = o.validate(ctx, e, receipt, epoch.Validation)
 		}
@@ -179,8 +179,6 @@ func (o Options) validationDone(e int, r stages.Report) {
 	r.Stage = "validation " + r.Stage
 	o.stageDone(e, r)
 }
-
-func (o Options) validates(e int) bool { return o.Validation != nil && e%o.Validation.Every == 0 }
 
 // layout returns the URIs of the run's datasets.
 func (o Options) layout() run.Layout { return run.Layout{Root: o.Root} }
