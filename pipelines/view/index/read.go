@@ -128,15 +128,6 @@ func (x *Index) setRewards(row uint32, total *float64, rewards []reward) {
 	}
 }
 
-// same returns an error unless a thin row is about the trajectory of the index's row.
-func (x *Index) same(d *dataset.Dataset, row uint32, id string) error {
-	if row < x.Rows && x.ids.is(row, id) {
-		return nil
-	}
-	return &formats.InputError{Place: d.URI(), Row: int64(row),
-		What: "it is about trajectory " + id + ", which is not that of its base's row", Help: "make the dataset again"}
-}
-
 // thin calls add with each row of a dataset that is aligned with the index's rows; id
 // is that of its trajectory.
 func thin[T any](ctx context.Context, x *Index, d *dataset.Dataset, id func(*T) string, add func(at uint32, r *T)) error {
@@ -148,8 +139,9 @@ func thin[T any](ctx context.Context, x *Index, d *dataset.Dataset, id func(*T) 
 		if err != nil {
 			return err
 		}
-		if err := x.same(d, at, id(r)); err != nil {
-			return err
+		if at >= x.Rows || !x.ids.is(at, id(r)) {
+			return &formats.InputError{Place: d.URI(), Row: int64(at),
+				What: "it is about trajectory " + id(r) + ", which is not that of its base's row", Help: "make the dataset again"}
 		}
 		add(at, r)
 		at++
