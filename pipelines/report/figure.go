@@ -2,6 +2,7 @@ package report
 
 import (
 	"bytes"
+	"encoding/base64"
 	"html/template"
 	"image/color"
 	"slices"
@@ -32,12 +33,6 @@ var (
 
 func rgb(v uint32) color.RGBA {
 	return color.RGBA{R: uint8(v >> 16), G: uint8(v >> 8), B: uint8(v), A: 0xff}
-}
-
-// faint returns the colour of an ink's band.
-func (t theme) faint(ink int) color.Color {
-	c := t.inks[ink]
-	return color.NRGBA{R: c.R, G: c.G, B: c.B, A: 0x38}
 }
 
 func (t theme) stroke(ink int) draw.LineStyle {
@@ -202,7 +197,7 @@ func (f figure) view(alt string) (FigureView, error) {
 		if err != nil {
 			return v, err
 		}
-		if url := dataURL(media, data); to == nil {
+		if url := "data:" + media + ";base64," + base64.StdEncoding.EncodeToString(data); to == nil {
 			v.Light = template.URL(url) //nolint:gosec // base64
 		} else {
 			*to = template.Srcset(url) //nolint:gosec // base64

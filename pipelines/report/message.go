@@ -1,7 +1,6 @@
 package report
 
 import (
-	"encoding/base64"
 	"html/template"
 	"slices"
 
@@ -152,9 +151,4 @@ func imagesOf(m *shownMessage, room *int) []template.URL {
 		}
 	}
 	return out
-}
-
-// dataURL returns bytes as a URL that a page can have.
-func dataURL(media string, data []byte) template.URL {
-	return template.URL("data:" + media + ";base64," + base64.StdEncoding.EncodeToString(data)) //nolint:gosec // base64
 }

@@ -2,6 +2,7 @@ package report
 
 import (
 	"fmt"
+	"image/color"
 	"maps"
 	"math"
 	"slices"
@@ -209,7 +210,7 @@ func (p panel) plot(t theme, first, last float64) (*plot.Plot, error) {
 	}
 	for _, l := range p.lines {
 		if l.name != "" {
-			out.Legend.Add(l.name, l.thumbnails(t)...)
+			out.Legend.Add(l.name, &plotter.Line{LineStyle: t.stroke(l.ink)}, &plotter.Scatter{GlyphStyle: t.mark(l.ink)})
 		}
 	}
 	if low > high {
@@ -259,7 +260,8 @@ func (l line) draw(p *plot.Plot, t theme) error {
 		if err != nil {
 			return err
 		}
-		band.Color, band.LineStyle.Width = t.faint(l.ink), 0
+		ink := t.inks[l.ink]
+		band.Color, band.LineStyle.Width = color.NRGBA{R: ink.R, G: ink.G, B: ink.B, A: 0x38}, 0
 		p.Add(band)
 	} else if banded { // a band of one epoch has no width
 		bar, err := plotter.NewLine(edge)
@@ -279,10 +281,6 @@ func (l line) draw(p *plot.Plot, t theme) error {
 		p.Add(marks)
 	}
 	return nil
-}
-
-func (l line) thumbnails(t theme) []plot.Thumbnailer {
-	return []plot.Thumbnailer{&plotter.Line{LineStyle: t.stroke(l.ink)}, &plotter.Scatter{GlyphStyle: t.mark(l.ink)}}
 }
 
 // wholeTicks labels at most so many whole numbers, at equal distances.
