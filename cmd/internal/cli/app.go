@@ -54,7 +54,7 @@ func (a *App) Run(ctx context.Context, args []string, streams Streams) int {
 }
 
 func (a *App) commandNames() []string {
-	return texts(a.Commands, func(cmd Command) string { return cmd.Name })
+	return each(a.Commands, func(cmd Command) string { return cmd.Name })
 }
 
 // headings returns the headings of the list of commands, in order.

@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"cmp"
 	"context"
 	"strings"
 
@@ -58,9 +59,6 @@ func (cmd Command) options() []*option {
 }
 
 func (cmd Command) configSection() string {
-	if cmd.Section != "" {
-		return cmd.Section
-	}
 	name, _, _ := strings.Cut(cmd.Name, " ")
-	return name
+	return cmp.Or(cmd.Section, name)
 }

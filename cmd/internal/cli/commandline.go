@@ -29,7 +29,7 @@ type commandLine struct {
 
 // parser returns the parser, which runs the command that it finds.
 func (l *commandLine) parser() *urfave.App {
-	app := &urfave.App{
+	return &urfave.App{
 		Name:                      "rollmill",
 		Usage:                     l.app.Usage,
 		Version:                   l.app.Version,
@@ -42,28 +42,21 @@ func (l *commandLine) parser() *urfave.App {
 		OnUsageError: func(_ *urfave.Context, err error, _ bool) error {
 			return l.app.flagError(err, firstStep, l.everywhere)
 		},
-		Action: func(c *urfave.Context) error { return l.noCommand(c.Args().Slice()) },
+		Action:   func(c *urfave.Context) error { return l.noCommand(c.Args().Slice()) },
+		Commands: each(l.app.Commands, l.build),
 	}
-	for _, cmd := range l.app.Commands {
-		app.Commands = append(app.Commands, l.build(cmd))
-	}
-	return app
 }
 
 func (l *commandLine) build(cmd Command) *urfave.Command {
 	settings, own := cmd.fresh()
 	all := append(slices.Clip(own), l.everywhere...)
-	var parts []*urfave.Command
-	for _, p := range cmd.Parts {
-		parts = append(parts, l.build(p))
-	}
 	return &urfave.Command{
 		Name:        cmd.Name[strings.LastIndex(cmd.Name, " ")+1:],
 		Usage:       cmd.Usage,
 		Category:    cmd.Heading,
 		Flags:       flagsOf(all),
 		HideHelp:    true,
-		Subcommands: parts,
+		Subcommands: each(cmd.Parts, l.build),
 		OnUsageError: func(_ *urfave.Context, err error, _ bool) error {
 			l.command = cmd.Name
 			return l.app.flagError(err, "see `rollmill help "+cmd.Name+"`", all)

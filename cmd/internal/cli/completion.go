@@ -150,5 +150,5 @@ func (cmd Command) choices() string {
 }
 
 func flagNames(options []*option) string {
-	return strings.Join(texts(options, func(o *option) string { return "--" + o.Name }), " ")
+	return strings.Join(each(options, func(o *option) string { return "--" + o.Name }), " ")
 }

@@ -88,7 +88,7 @@ func (a *App) flagError(err error, otherwise string, options []*option) error {
 	if now, ok := a.Renamed[name]; ok && optionNamed(options, now) != nil {
 		return Usagef("", "--%s is now --%s", name, now)
 	}
-	names := texts(options, func(o *option) string { return o.Name })
+	names := each(options, func(o *option) string { return o.Name })
 	near := strings.Replace(plugin.Nearest(name, names, ""), `"`, `"--`, 1)
 	return Usagef(cmp.Or(near, otherwise), "there is no flag --%s", name)
 }

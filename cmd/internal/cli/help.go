@@ -61,9 +61,9 @@ func grouped[T any](list []T, by func(T) string) (order []string, in map[string]
 	return order, in
 }
 
-// texts returns a text of each element of a list.
-func texts[T any](list []T, of func(T) string) []string {
-	out := make([]string, len(list))
+// each returns what a function makes of each element of a list.
+func each[T, V any](list []T, of func(T) V) []V {
+	out := make([]V, len(list))
 	for i, x := range list {
 		out[i] = of(x)
 	}
@@ -236,11 +236,7 @@ func writeFlagsUnder(b *strings.Builder, heading string, settings []*plugin.Sett
 	if len(settings) == 0 {
 		return
 	}
-	var rows [][2]string
-	for _, s := range settings {
-		rows = append(rows, [2]string{form(s), s.Phrase() + notes(s)})
-	}
-	writeRows(b, heading, rows)
+	writeRows(b, heading, each(settings, func(s *plugin.Setting) [2]string { return [2]string{form(s), s.Phrase() + notes(s)} }))
 }
 
 // writeNames writes the names of flags, a line for each heading.
@@ -251,7 +247,7 @@ func writeNames(b *strings.Builder, title string, settings []*plugin.Setting) {
 	order, in := byHeading(settings)
 	fmt.Fprintf(b, "\n%s:\n", title)
 	for _, heading := range order {
-		names := texts(in[heading], func(s *plugin.Setting) string { return "--" + s.Name })
+		names := each(in[heading], func(s *plugin.Setting) string { return "--" + s.Name })
 		short, _, _ := strings.Cut(heading, " (")
 		writeWrapped(b, "  "+short+": ", strings.Join(names, ", "))
 	}

@@ -24,12 +24,8 @@ type option struct {
 
 // optionsOf groups settings by name, in the order of the first of each.
 func optionsOf(list []*plugin.Setting) []*option {
-	var out []*option
 	order, in := grouped(list, func(s *plugin.Setting) string { return s.Name })
-	for _, name := range order {
-		out = append(out, &option{Setting: in[name][0], all: in[name]})
-	}
-	return out
+	return each(order, func(name string) *option { return &option{Setting: in[name][0], all: in[name]} })
 }
 
 // Set, String and IsBoolFlag implement the parser's flag.Value. Set assigns a
@@ -127,7 +123,7 @@ func checkChosen(options []*option) error {
 		if chooser := optionNamed(options, o.Owner.Sort); !o.given && (chooser == nil || chooser.texts != nil) {
 			continue
 		}
-		owners := texts(o.all, func(s *plugin.Setting) string { return s.Owner.Name })
+		owners := each(o.all, func(s *plugin.Setting) string { return s.Owner.Name })
 		owner := o.Owner.Sort
 		return Usagef(fmt.Sprintf("remove it, or choose the %s: --%s %s", owner, owner, owners[0]),
 			"--%s is a setting of %s %s, which was not chosen", o.Name, owner, strings.Join(owners, ", "))

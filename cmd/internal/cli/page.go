@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"cmp"
 	"fmt"
 	"io"
 	"os"
@@ -113,9 +114,4 @@ func (s *console) throughPager(text string) bool {
 
 // Height returns the number of lines of the terminal that stdout is connected to,
 // or a usual number for none.
-func (s *console) Height() int {
-	if s.screen.height == 0 {
-		return 40
-	}
-	return s.screen.height
-}
+func (s *console) Height() int { return cmp.Or(s.screen.height, 40) }

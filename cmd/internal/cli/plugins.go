@@ -25,12 +25,8 @@ func sortsOf(settings plugin.Settings) []*pluginSort {
 
 // sorted groups plug-ins by their kind.
 func sorted(plugins []*plugin.Owner) []*pluginSort {
-	var out []*pluginSort
 	order, in := grouped(plugins, func(p *plugin.Owner) string { return p.Sort })
-	for _, name := range order {
-		out = append(out, &pluginSort{name: name, plugins: in[name]})
-	}
-	return out
+	return each(order, func(name string) *pluginSort { return &pluginSort{name: name, plugins: in[name]} })
 }
 
 // pluginSorts returns all kinds of plug-in, in the order of the commands that
@@ -159,10 +155,7 @@ func listInner(b *strings.Builder, p *plugin.Owner) {
 func (of *pluginSort) list(b *strings.Builder) {
 	purposes, in := of.byPurpose()
 	for _, purpose := range purposes {
-		var rows [][2]string
-		for _, p := range in[purpose] {
-			rows = append(rows, [2]string{p.Name, p.Help})
-		}
+		rows := each(in[purpose], func(p *plugin.Owner) [2]string { return [2]string{p.Name, p.Help} })
 		heading := of.title() + "s"
 		if purpose != "" {
 			heading += " for " + purpose
@@ -180,7 +173,7 @@ func (of *pluginSort) listBriefly(b *strings.Builder) {
 	}
 	fmt.Fprintf(b, "\n%ss (rollmill help %s NAME describes one):\n", of.title(), of.name)
 	for _, purpose := range purposes {
-		names := texts(in[purpose], func(p *plugin.Owner) string { return p.Name })
+		names := each(in[purpose], func(p *plugin.Owner) string { return p.Name })
 		label := "for " + purpose
 		if purpose == "" {
 			label = "others"

@@ -18,7 +18,7 @@ func (a *App) runnable() []Command {
 
 // partNames returns the names of the subcommands, without the command's.
 func (cmd Command) partNames() []string {
-	return texts(cmd.Parts, func(p Command) string { return strings.TrimPrefix(p.Name, cmd.Name+" ") })
+	return each(cmd.Parts, func(p Command) string { return strings.TrimPrefix(p.Name, cmd.Name+" ") })
 }
 
 // subcommand returns the first argument if it names a subcommand.

@@ -67,13 +67,6 @@ func (s set) add(m metric, value float64, labels ...string) {
 // valid returns a text that may be a label's value.
 func valid(text string) string { return strings.ToValidUTF8(text, "\uFFFD") }
 
-// sorted returns the metrics in the order of their names.
-func (s set) sorted() []*dto.MetricFamily {
-	return slices.SortedFunc(maps.Values(s), func(a, b *dto.MetricFamily) int {
-		return strings.Compare(a.GetName(), b.GetName())
-	})
-}
-
 // stage adds the figures of a stage.
 func (s set) stage(g monitors.Figures) {
 	split := "training"

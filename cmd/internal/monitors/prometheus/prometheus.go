@@ -15,6 +15,7 @@ import (
 	"bytes"
 	"context"
 	"fmt"
+	"maps"
 	"os"
 	"path/filepath"
 	"slices"
@@ -91,8 +92,8 @@ func (f *file) write(end *monitors.End, run string) error {
 	}
 	s.command(f.command, run, f.before, end)
 	var text bytes.Buffer
-	for _, family := range s.sorted() {
-		if _, err := expfmt.MetricFamilyToText(&text, family); err != nil {
+	for _, name := range slices.Sorted(maps.Keys(s)) {
+		if _, err := expfmt.MetricFamilyToText(&text, s[name]); err != nil {
 			return fmt.Errorf("metrics: %w", err)
 		}
 	}

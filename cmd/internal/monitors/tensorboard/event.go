@@ -1,6 +1,7 @@
 package tensorboard
 
 import (
+	"cmp"
 	"encoding/binary"
 	"hash/crc32"
 	"math"
@@ -36,10 +37,7 @@ const buckets = 30
 // histogram adds the distribution of finite numbers, of which there is at least one.
 func (s *summary) histogram(tag string, list []float64) {
 	low, high, sum, squares := slices.Min(list), slices.Max(list), 0.0, 0.0
-	width := (high - low) / buckets
-	if width == 0 {
-		width = 1.0 / buckets
-	}
+	width := cmp.Or((high-low)/buckets, 1.0/buckets)
 	var counts [buckets]float64
 	for _, v := range list {
 		sum, squares = sum+v, squares+v*v
