@@ -1,6 +1,7 @@
 package tidy
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 
@@ -80,10 +81,7 @@ func Compact(ctx context.Context, uri string, o CompactOptions) (*Outcome, error
 // Lines says what was, or would be, done: a line for each table, and one more.
 func (o *Outcome) Lines() (lines []string) {
 	for _, t := range o.Tables {
-		name, before := t.Name, fmt.Sprintf("%s in %s", plural.Bytes(t.Bytes), plural.Of(t.Parts, "part"))
-		if name == "" {
-			name = "rows"
-		}
+		name, before := cmp.Or(t.Name, "rows"), fmt.Sprintf("%s in %s", plural.Bytes(t.Bytes), plural.Of(t.Parts, "part"))
 		if o.Applied {
 			lines = append(lines, fmt.Sprintf("%s: %s became %s in %s", name, before, plural.Bytes(t.BytesAfter),
 				plural.Of(t.PartsAfter, "part")))

@@ -141,11 +141,7 @@ func (p *Plan) leftovers(o PruneOptions, r *root) {
 			p.keep(f, "a command began to write there and did not finish; its rows may have cost money", true)
 			begun.Files = 0
 		}
-		for _, i := range []Item{rest, left, begun} {
-			if i.Files > 0 {
-				p.Removed = append(p.Removed, i)
-			}
-		}
+		p.add(rest, left, begun)
 	}
 }
 
@@ -159,9 +155,12 @@ func (p *Plan) temporary(r *root) {
 		}
 		return nil
 	}
-	if i.Files > 0 {
-		p.Removed = append(p.Removed, i)
-	}
+	p.add(i)
+}
+
+// add adds items, but for those without files.
+func (p *Plan) add(items ...Item) {
+	p.Removed = append(p.Removed, slices.DeleteFunc(items, func(i Item) bool { return i.Files == 0 })...)
 }
 
 func (p *Plan) keep(f *folder, why string, forced bool) {
