@@ -95,14 +95,6 @@ func (c *counts) add(line ...string) {
 	}
 }
 
-func (c *counts) route(method, path string) { c.add("route", method+" "+path) }
-
-func (c *counts) submission(key string) {
-	if key != "" {
-		c.add("submission", key)
-	}
-}
-
 func (c *counts) chat(call *completion, trajectory string) {
 	seed := ""
 	if call.request.Seed != nil {

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"slices"
 	"strings"
 )
 
@@ -122,12 +123,10 @@ func readTrainable(w http.ResponseWriter, keys map[string]json.RawMessage, needs
 // brokenConfig reports whether a part of _internal_config is null or not an
 // object, which crashes its users.
 func (m trainable) brokenConfig() bool {
-	for _, part := range []string{"init_args", "engine_args", "peft_args", "trainer_args"} {
-		if raw, ok := m.internal[part]; ok && !strings.HasPrefix(string(raw), "{") {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc([]string{"init_args", "engine_args", "peft_args", "trainer_args"}, func(part string) bool {
+		raw, ok := m.internal[part]
+		return ok && !strings.HasPrefix(string(raw), "{")
+	})
 }
 
 // maxSeqLength returns init_args.max_seq_length.

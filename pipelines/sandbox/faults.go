@@ -68,8 +68,6 @@ type faultBox struct {
 	cleared chan struct{}
 }
 
-func newFaultBox() *faultBox { return &faultBox{cleared: make(chan struct{})} }
-
 // next returns the fault of the next call of a list in the box; nil for none.
 func (b *faultBox) next(list *[]*Fault) (*Fault, lifted) {
 	b.mu.Lock()

@@ -60,10 +60,8 @@ func (o Options) withDefaults() Options {
 }
 
 // Validate reports the first invalid option, before anything is opened.
-func (o Options) Validate() error { return o.withDefaults().validate() }
-
-func (o Options) validate() error {
-	switch {
+func (o Options) Validate() error {
+	switch o = o.withDefaults(); {
 	case o.Hidden < 1 || o.Hidden > 4096:
 		return fmt.Errorf("hidden units %d: must be 1 to 4096", o.Hidden)
 	case o.GradientSteps < 1:

@@ -34,12 +34,12 @@ type Server struct {
 // A directory serves one process at a time.
 func New(opts Options) (*Server, error) {
 	opts = opts.withDefaults()
-	if err := opts.validate(); err != nil {
+	if err := opts.Validate(); err != nil {
 		return nil, err
 	}
 	s := &Server{
-		opts: opts, base: newPolicy(opts.Hidden, opts.Seed), faults: newFaultBox(), traffic: newTraffic(),
-		models: map[modelKey]*model{}, stopping: make(chan struct{}),
+		opts: opts, base: newPolicy(opts.Hidden, opts.Seed), faults: &faultBox{cleared: make(chan struct{})},
+		traffic: newTraffic(), models: map[modelKey]*model{}, stopping: make(chan struct{}),
 	}
 	s.stop = sync.OnceFunc(func() { close(s.stopping) })
 	s.close = sync.OnceValue(s.closeFiles)
@@ -88,7 +88,7 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		writeDetail(w, http.StatusMethodNotAllowed, "Method Not Allowed")
 		return
 	}
-	s.counts.route(r.Method, r.URL.Path)
+	s.counts.add("route", r.Method+" "+r.URL.Path)
 	if strings.HasPrefix(r.URL.Path, "/v1/") && s.opts.APIKey != "" &&
 		r.Header.Get("Authorization") != "Bearer "+s.opts.APIKey {
 		newAPIError(http.StatusUnauthorized, "invalid_request_error", "", "invalid_api_key",

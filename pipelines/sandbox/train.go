@@ -39,7 +39,9 @@ func (s *Server) train(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	known(j.key)
-	s.counts.submission(j.name)
+	if j.name != "" {
+		s.counts.add("submission", j.name)
+	}
 	if j.fault, j.over = s.faults.next(&s.faults.faults.Train); j.fault.is(TrainStatus) {
 		w.WriteHeader(j.fault.Status)
 		return
