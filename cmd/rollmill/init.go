@@ -90,7 +90,10 @@ func runInit(ctx context.Context, s *cli.Session, c *initSettings) error {
 		next = "make check && " + next
 	}
 	if folder := filepath.Clean(c.Folder); folder != "." {
-		next = "cd " + shellquote.Join(atPath(folder)) + " && " + next
+		if strings.HasPrefix(folder, "-") { // no flag of cd
+			folder = "./" + folder
+		}
+		next = "cd " + shellquote.Join(folder) + " && " + next
 	}
 	s.Say("next: %s", next)
 	return s.Result(c.Folder, map[string]any{"folder": filepath.Clean(c.Folder), "files": names})
@@ -140,14 +143,6 @@ func inFolder(folder, path string) (string, error) {
 		return "", err
 	}
 	return filepath.Rel(from, path)
-}
-
-// atPath returns a path that no command takes for a flag.
-func atPath(folder string) string {
-	if strings.HasPrefix(folder, "-") {
-		return "./" + folder
-	}
-	return folder
 }
 
 // ask asks what no flag answered.

@@ -1,8 +1,6 @@
 package main
 
 import (
-	"strings"
-
 	"github.com/rollmill/rollmill/cmd/internal/cli"
 	monitors "github.com/rollmill/rollmill/cmd/internal/monitors/all"
 	"github.com/rollmill/rollmill/stages"
@@ -21,11 +19,4 @@ func (p *runPlace) place(s *cli.Session, epoch *int, validation bool) {
 		run, _ = p.both()
 	}
 	s.Place = stages.Place{Run: run, Epoch: epoch, Validation: validation}
-}
-
-// reported tells the monitors what a stage of train reports.
-func reported(s *cli.Session, epoch int, r stages.Report) {
-	at := stages.Place{Run: s.Place.Run, Epoch: &epoch}
-	r.Stage, at.Validation = strings.CutPrefix(r.Stage, "validation ")
-	s.Reported(at, r)
 }

@@ -39,7 +39,9 @@ func (o *reportSettings) replayTo(ctx context.Context, m monitors.Keeper, epochs
 			return err
 		}
 		for _, d := range list {
-			f := monitors.Figures{Report: storedReport(d.Dataset), At: e.Time}
+			f := monitors.Figures{At: e.Time, Report: &stages.Report{Stage: d.Stage, URI: d.URI(), Identity: d.Identity,
+				UpToDate: true, Sealed: true, Rows: d.Rows, Counts: d.Counts, Drops: d.Drops, Failures: d.Failures,
+				Facts: d.Facts}}
 			f.Place = stages.Place{Run: name, Epoch: &e.Epoch, Validation: d.Validation}
 			if err := m.Update(ctx, f); err != nil {
 				return err
@@ -64,12 +66,6 @@ func (o *reportSettings) replayTo(ctx context.Context, m monitors.Keeper, epochs
 		}
 	}
 	return m.Close(ctx, monitors.End{At: time.Now()})
-}
-
-// storedReport returns what a stage reported, as far as the manifest has it.
-func storedReport(d *dataset.Dataset) *stages.Report {
-	return &stages.Report{Stage: d.Stage, URI: d.URI(), Identity: d.Identity, UpToDate: true, Sealed: true, Rows: d.Rows,
-		Counts: d.Counts, Drops: d.Drops, Failures: d.Failures, Facts: d.Facts}
 }
 
 // rewardsOf returns the rewards of scored trajectories.

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -175,7 +176,9 @@ func runSubmit(ctx context.Context, s *cli.Session, c *submitSettings) error {
 	if c.Prepare {
 		run = submit.Prepare
 	} else if c.Epoch == nil {
-		o.Epoch = epochOf(d)
+		var state formats.CurateState
+		_ = json.Unmarshal(d.State, &state) // epoch 0 if curate stored none
+		o.Epoch = state.Epoch
 	}
 	r, err := run(ctx, o)
 	if o.DryRun {
@@ -224,9 +227,7 @@ func (c *submitSettings) places(s *cli.Session) (in stages.Input, out, root stri
 		return in, out, root, err
 	}
 	dir, _ := storage.Split(in.URI)
-	if out == "" {
-		out = storage.Join(dir, s.Command)
-	}
+	out = cmp.Or(out, storage.Join(dir, s.Command))
 	if !named {
 		root = dataset.ParentOf(in.URI)
 	}
@@ -244,14 +245,6 @@ func (c *submitSettings) curated(ctx context.Context, in stages.Input) (*dataset
 		return nil, fmt.Errorf("opening the curated dataset: %w", err)
 	}
 	return d, nil
-}
-
-// epochOf returns the epoch that curate stored in a dataset, or 0 if there is
-// none.
-func epochOf(d *dataset.Dataset) int {
-	var state formats.CurateState
-	_ = json.Unmarshal(d.State, &state)
-	return state.Epoch
 }
 
 // fileLine describes a file of the export: its rows, and what it omits and why.

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"strings"
 
 	"github.com/rollmill/rollmill/cmd/internal/cli"
 	"github.com/rollmill/rollmill/formats"
@@ -83,8 +84,10 @@ func runTrain(ctx context.Context, s *cli.Session, c *trainSettings) error {
 	c.place(s, nil, false)
 	o.Env = s.Env()
 	o.StageDone = func(e int, r stages.Report) {
-		reported(s, e, r)
 		s.Say("epoch %d: %s", e, summary(r))
+		at := stages.Place{Run: s.Place.Run, Epoch: &e}
+		r.Stage, at.Validation = strings.CutPrefix(r.Stage, "validation ")
+		s.Reported(at, r)
 	}
 	o.EpochDone = func(e report.Epoch) { s.Say("%s", e.Line()) }
 	result, err := train.Run(ctx, o)

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"runtime/debug"
 	"strings"
 
@@ -38,10 +39,7 @@ func buildOf(info *debug.BuildInfo) []string {
 			}
 		}
 	}
-	if version == "" {
-		version = "(unknown)"
-	}
-	parts := []string{version}
+	parts := []string{cmp.Or(version, "(unknown)")}
 	if commit != "" {
 		parts = append(parts, "commit "+commit[:min(12, len(commit))])
 	}
