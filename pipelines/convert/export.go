@@ -8,6 +8,8 @@ import (
 	"strings"
 
 	"github.com/rollmill/rollmill/formats"
+	"github.com/rollmill/rollmill/formats/dataset"
+	"github.com/rollmill/rollmill/formats/dataset/joined"
 	"github.com/rollmill/rollmill/formats/expression"
 	"github.com/rollmill/rollmill/formats/foreign/art"
 	"github.com/rollmill/rollmill/formats/foreign/exporters"
@@ -63,11 +65,15 @@ func Export(ctx context.Context, o ExportOptions) (ExportReport, error) {
 		return ExportReport{}, err
 	}
 	defer to.discard()
-	from, err := openSource(ctx, o.In, o.AcceptGates)
+	d, err := dataset.Open(ctx, o.In, dataset.OpenOptions{AcceptGates: o.AcceptGates})
 	if err != nil {
 		return ExportReport{}, err
 	}
-	tables, err := from.tables(ctx, o.To, keep)
+	from, err := joined.Of(ctx, d)
+	if err != nil {
+		return ExportReport{}, err
+	}
+	tables, err := tablesOf(ctx, d, o.To, keep)
 	if err != nil {
 		return ExportReport{}, err
 	}
@@ -95,7 +101,7 @@ func Export(ctx context.Context, o ExportOptions) (ExportReport, error) {
 // export is one run.
 type export struct {
 	ExportOptions
-	from   source
+	from   *joined.Source
 	keep   *expression.Filter
 	pass   *exporters.Pass
 	losses map[string]map[string]int64 // by kind of file and part
@@ -236,7 +242,7 @@ func (e *export) end() error {
 			return formats.Invalid(e.report.In, "leave the format out, or change what group and curate give", nil,
 				"%s would have no row: %s", w.Name, w.Skipped)
 		}
-		if w.File.Format.Of != exporters.Rows && e.from.scattered(e.runs) {
+		if w.File.Format.Of != exporters.Rows && e.scattered() {
 			return formats.Invalid(e.report.In, "export what curate makes of it: there the rows of a group are adjacent", nil,
 				"format %s is made from whole groups, and the rows of a group are not adjacent", w.File.Name)
 		}

@@ -6,30 +6,17 @@ import (
 
 	"github.com/rollmill/rollmill/formats"
 	"github.com/rollmill/rollmill/formats/dataset"
-	"github.com/rollmill/rollmill/formats/dataset/joined"
 	"github.com/rollmill/rollmill/formats/expression"
 	"github.com/rollmill/rollmill/formats/foreign/exporters"
 	"github.com/rollmill/rollmill/stages"
 )
 
-// source is what is exported.
-type source struct{ *joined.Source }
-
-func openSource(ctx context.Context, uri string, accept []string) (source, error) {
-	d, err := dataset.Open(ctx, uri, dataset.OpenOptions{AcceptGates: accept})
-	if err != nil {
-		return source{}, err
-	}
-	s, err := joined.Of(ctx, d)
-	return source{s}, err
-}
-
-// tables returns the tables that some files are made from. A filter would drop
+// tablesOf returns the tables that some files are made from. A filter would drop
 // trajectories that these still name.
-func (s source) tables(ctx context.Context, files []exporters.File, keep *expression.Filter) (formats.Tables, error) {
+func tablesOf(ctx context.Context, d *dataset.Dataset, files []exporters.File, keep *expression.Filter) (formats.Tables, error) {
 	var out formats.Tables
 	for _, name := range exporters.Compares(exporters.FormatsOf(files)) {
-		if _, has := s.Rows.Tables[name]; !has {
+		if _, has := d.Tables[name]; !has {
 			continue
 		}
 		if keep.Active() {
@@ -38,9 +25,9 @@ func (s source) tables(ctx context.Context, files []exporters.File, keep *expres
 		}
 		switch name {
 		case formats.TablePairs:
-			out.Pairs = tableOf[formats.Pair](ctx, s.Rows, name)
+			out.Pairs = tableOf[formats.Pair](ctx, d, name)
 		case formats.TableLabels:
-			out.Labels = tableOf[formats.Label](ctx, s.Rows, name)
+			out.Labels = tableOf[formats.Label](ctx, d, name)
 		}
 	}
 	return out, nil
@@ -63,7 +50,7 @@ func tableOf[T any](ctx context.Context, d *dataset.Dataset, table string) iter.
 
 // scattered reports whether the rows were in more runs of one group each than
 // there are groups.
-func (s source) scattered(runs int64) bool {
-	groups, has := s.Rows.Tables[formats.TableGroups]
-	return has && s.Rows.Kind == formats.KindGroups && runs > groups.Rows
+func (e *export) scattered() bool {
+	groups, has := e.from.Rows.Tables[formats.TableGroups]
+	return has && e.from.Rows.Kind == formats.KindGroups && e.runs > groups.Rows
 }

@@ -38,7 +38,7 @@ func newAdjacent(o *ImportOptions, emit func(context.Context, []*row) error) *ad
 func (a *adjacent) close() { _ = a.begun.Close() } // its content is no longer needed
 
 func (a *adjacent) add(ctx context.Context, r *row) error {
-	if len(a.group) > 0 && !r.joins(a.group[0]) {
+	if len(a.group) > 0 && (r.Row.ExampleID != a.group[0].Row.ExampleID || r.Row.Epoch != a.group[0].Row.Epoch) {
 		if err := a.pass(ctx); err != nil {
 			return err
 		}
@@ -54,11 +54,6 @@ func (a *adjacent) add(ctx context.Context, r *row) error {
 	}
 	a.group = append(a.group, r)
 	return nil
-}
-
-// joins reports whether two rows are of the same group.
-func (r *row) joins(o *row) bool {
-	return r.Row.ExampleID == o.Row.ExampleID && r.Row.Epoch == o.Row.Epoch
 }
 
 // pass passes the group on.
