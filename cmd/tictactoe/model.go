@@ -62,15 +62,11 @@ func (m model) reply(messages []message) (string, error) {
 	if err != nil {
 		return "", fmt.Errorf("reading the model's answer: %w", err)
 	}
-	return content(resp.Status, resp.StatusCode, text)
-}
-
-func content(status string, code int, text []byte) (string, error) {
 	var c completion
-	err := json.Unmarshal(text, &c)
+	err = json.Unmarshal(text, &c)
 	switch {
-	case code != http.StatusOK:
-		return "", fmt.Errorf("the model answered %s: %s", status, c.Error.Message)
+	case resp.StatusCode != http.StatusOK:
+		return "", fmt.Errorf("the model answered %s: %s", resp.Status, c.Error.Message)
 	case err != nil:
 		return "", fmt.Errorf("the model's answer is not JSON: %w", err)
 	case len(c.Choices) == 0:
