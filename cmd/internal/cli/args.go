@@ -72,8 +72,12 @@ func commandAt(args []string) int {
 	return -1
 }
 
-// assignArgs assigns the arguments to their settings.
+// assignArgs assigns the arguments to their settings. It refuses more than the command
+// takes.
 func (cmd Command) assignArgs(words []string, own []*option) error {
+	if limit := len(strings.Fields(cmd.Args)); len(words) > limit {
+		return Usagef(cmd.extraHint(words, limit, own), "unexpected argument %q", words[limit])
+	}
 	for i, name := range cmd.ArgSettings[:min(len(words), len(cmd.ArgSettings))] {
 		o := optionNamed(own, name)
 		if o.given {

@@ -123,9 +123,6 @@ func (l *commandLine) noCommand(args []string) error {
 // session applies flags, --set, the environment and the config file to the
 // settings, and returns the session with them.
 func (l *commandLine) session(cmd Command, args []string, settings plugin.Settings, own []*option) (*Session, error) {
-	if err := cmd.checkArgs(args, own); err != nil {
-		return nil, err
-	}
 	if err := cmd.assignArgs(args, own); err != nil {
 		return nil, err
 	}

@@ -7,15 +7,6 @@ import (
 	"github.com/rollmill/rollmill/storage"
 )
 
-// checkArgs refuses more arguments than the command takes.
-func (cmd Command) checkArgs(args []string, own []*option) error {
-	limit := len(strings.Fields(cmd.Args))
-	if len(args) <= limit {
-		return nil
-	}
-	return Usagef(cmd.extraHint(args, limit, own), "unexpected argument %q", args[limit])
-}
-
 // extraHint returns what to do about arguments of which the command takes fewer. A
 // name with * that is not in quotes is the usual cause.
 func (cmd Command) extraHint(args []string, limit int, own []*option) string {

@@ -110,16 +110,10 @@ func (s *server) Close(ctx context.Context, e monitors.End) error {
 	switch {
 	case s.given || !s.logged:
 		return nil
-	case e.ExitCode == interrupted || e.ExitCode == terminated:
+	case e.ExitCode == 130 || e.ExitCode == 143: // a signal ended the command
 		status = mlflow.Killed
 	case e.ExitCode != 0:
 		status = mlflow.Failed
 	}
 	return s.client.SetStatus(ctx, s.run, status, e.At)
 }
-
-// The exit codes of a command that a signal ended.
-const (
-	interrupted = 130
-	terminated  = 143
-)
