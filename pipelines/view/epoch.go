@@ -123,16 +123,14 @@ func (m *epochModel) read(ctx context.Context, s *Server, stages map[string]*Fou
 	return nil
 }
 
-// stopColumns has the column of a rollout that says why its trajectories ended.
-type stopColumns struct {
-	StopReason string `parquet:"stop_reason,dict"`
-}
-
 // countStops counts a rollout's trajectories by the reason of their end.
 func countStops(ctx context.Context, d *dataset.Dataset) ([]counted, error) {
+	type row struct {
+		StopReason string `parquet:"stop_reason,dict"`
+	}
 	n := map[string]int64{}
-	err := dataset.Groups(ctx, d, "", d.All(), func(r *stopColumns) string { return r.StopReason },
-		func(_ int64, rows []stopColumns) error {
+	err := dataset.Groups(ctx, d, "", d.All(), func(r *row) string { return r.StopReason },
+		func(_ int64, rows []row) error {
 			n[rows[0].StopReason] += int64(len(rows))
 			return nil
 		})

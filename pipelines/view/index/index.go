@@ -96,11 +96,10 @@ func (x *Index) Find(id string) (uint32, bool) {
 
 // Members returns the rows of a group, in order, or nil. They are the index's.
 func (x *Index) Members(group string) []uint32 {
-	n := x.groups.texts.find(group)
-	if n < 0 {
-		return nil
+	if n, ok := x.GroupOf(group); ok {
+		return x.membersOf(n)
 	}
-	return x.membersOf(uint32(n))
+	return nil
 }
 
 // First returns the first row of a group, by its number.
