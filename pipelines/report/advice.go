@@ -1,22 +1,11 @@
 package report
 
-import (
-	"fmt"
-	"strings"
-)
+import "fmt"
 
 const (
 	adviceEpochs = 5   // epochs with a reward before a trend is looked for
 	flatShare    = 0.5 // of the groups
 )
-
-// missing returns a line about epochs that the report does not have.
-func missing(gaps []string) []string {
-	if len(gaps) == 0 {
-		return nil
-	}
-	return []string{"no finished rollout of epoch " + strings.Join(gaps, ", ") + ": the report is of the other epochs"}
-}
 
 // advice returns hints for a run that does not improve.
 func advice(epochs []Epoch) []string {

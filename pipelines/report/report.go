@@ -19,6 +19,7 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"strings"
 	"time"
 
 	"github.com/rollmill/rollmill/formats"
@@ -128,7 +129,11 @@ func Make(ctx context.Context, o Options) (Run, error) {
 	if err != nil {
 		return run, err
 	}
-	run.Advice = append(missing(run.Gaps), advice(run.Epochs)...)
+	if len(run.Gaps) > 0 {
+		run.Advice = []string{"no finished rollout of epoch " + strings.Join(run.Gaps, ", ") +
+			": the report is of the other epochs"}
+	}
+	run.Advice = append(run.Advice, advice(run.Epochs)...)
 	if o.NoFiles {
 		return run, nil
 	}
