@@ -86,8 +86,7 @@ func filesAt(ctx context.Context, uri string, format *importers.Format) ([]conve
 // hidden reports whether a part of a key begins with a dot or an underscore, as
 // the names of files do that are not data.
 func hidden(key string) bool {
-	return strings.HasPrefix(key, ".") || strings.HasPrefix(key, "_") || strings.Contains(key, "/.") ||
-		strings.Contains(key, "/_")
+	return strings.Contains("/"+key, "/.") || strings.Contains("/"+key, "/_")
 }
 
 // list returns the files of a bucket that are wanted.

@@ -44,23 +44,16 @@ func (j *judgeSettings) Declare(d *plugin.Declarer) {
 	d.Float(&j.CompletionPrice, "judge-completion-price", "count this much `MONEY` for a million completion tokens")
 }
 
-func (j *judgeSettings) check() error {
-	if j.BudgetTokens < 0 || j.BudgetMoney < 0 || j.PromptPrice < 0 || j.CompletionPrice < 0 || j.Concurrency < 0 {
-		return cli.Usagef("omit the flag for no limit", "a --judge- flag is negative")
-	}
-	if j.BudgetMoney > 0 && j.PromptPrice == 0 && j.CompletionPrice == 0 {
-		return cli.Usagef("give --judge-prompt-price and --judge-completion-price", "--judge-budget-money without prices")
-	}
-	return nil
-}
-
 // open returns the client of the judges; out is the URI of the scores.
 func (j *judgeSettings) open(ctx context.Context, out string) (score.Judging, error) {
-	if j.URL == "" {
+	switch {
+	case j.URL == "":
 		return score.Judging{}, nil
-	}
-	if err := j.check(); err != nil {
-		return score.Judging{}, err
+	case j.BudgetTokens < 0 || j.BudgetMoney < 0 || j.PromptPrice < 0 || j.CompletionPrice < 0 || j.Concurrency < 0:
+		return score.Judging{}, cli.Usagef("omit the flag for no limit", "a --judge- flag is negative")
+	case j.BudgetMoney > 0 && j.PromptPrice == 0 && j.CompletionPrice == 0:
+		return score.Judging{}, cli.Usagef("give --judge-prompt-price and --judge-completion-price",
+			"--judge-budget-money without prices")
 	}
 	dir, _ := storage.Split(out)
 	b, err := storage.Open(ctx, cmp.Or(j.Cache, storage.Join(dir, judgeFolder)))

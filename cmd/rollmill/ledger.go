@@ -112,7 +112,11 @@ func (c *jobSettings) ledgerURI(ctx context.Context, in string, r *formats.Recei
 	case c.Ledger != "":
 		return c.Ledger, nil
 	case r != nil && r.Ledger != "" && dataset.Follows(in, r.Ledger):
-		if held, err := holds(ctx, r.Ledger, r.Key); err != nil || held || r.RunID == "" {
+		b, err := storage.Open(ctx, r.Ledger)
+		if err != nil {
+			return "", cli.Usagef("", "--ledger: %w", err)
+		}
+		if held, err := submit.Holds(ctx, b, r.Key); err != nil || held || r.RunID == "" {
 			return r.Ledger, err
 		}
 	case r != nil && r.Ledger != "" && r.RunID == "":
@@ -133,13 +137,4 @@ func (c *jobSettings) ledgerURI(ctx context.Context, in string, r *formats.Recei
 		root = dataset.RootOf(in)
 	}
 	return root, nil
-}
-
-// holds reports whether a ledger has a submission.
-func holds(ctx context.Context, ledger, key string) (bool, error) {
-	b, err := storage.Open(ctx, ledger)
-	if err != nil {
-		return false, cli.Usagef("", "--ledger: %w", err)
-	}
-	return submit.Holds(ctx, b, key)
 }

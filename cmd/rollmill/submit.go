@@ -158,9 +158,12 @@ func runSubmit(ctx context.Context, s *cli.Session, c *submitSettings) error {
 	if err != nil {
 		return err
 	}
-	d, err := c.curated(ctx, in)
-	if err != nil {
-		return err
+	var d *dataset.Dataset
+	if !c.Prepare { // without the run's id it would use the wrong ledger
+		d, err = dataset.Open(ctx, in.URI, dataset.OpenOptions{AcceptGates: in.AcceptGates, Kind: formats.KindTrajectories})
+		if err != nil {
+			return fmt.Errorf("opening the curated dataset: %w", err)
+		}
 	}
 	ledger, err := findLedger(ctx, c.Ledger, c.Place.Root, in.URI, dataset.RunOf(d), root)
 	if err != nil {
@@ -232,19 +235,6 @@ func (c *submitSettings) places(s *cli.Session) (in stages.Input, out, root stri
 		root = dataset.ParentOf(in.URI)
 	}
 	return in, out, root, nil
-}
-
-// curated opens the curated dataset; it returns nil with --prepare. An error ends
-// the command, because without the run's id it would use the wrong ledger.
-func (c *submitSettings) curated(ctx context.Context, in stages.Input) (*dataset.Dataset, error) {
-	if c.Prepare {
-		return nil, nil
-	}
-	d, err := dataset.Open(ctx, in.URI, dataset.OpenOptions{AcceptGates: in.AcceptGates, Kind: formats.KindTrajectories})
-	if err != nil {
-		return nil, fmt.Errorf("opening the curated dataset: %w", err)
-	}
-	return d, nil
 }
 
 // fileLine describes a file of the export: its rows, and what it omits and why.
