@@ -50,6 +50,12 @@ var trajectoryColumns = slices.Concat(
 	[]Column{{Path: "tool_sets", Type: "list of string",
 		Meaning: "each distinct set of tools that was offered: a JSON array of tool definitions as sent", Payload: true}},
 	payload(under("candidates", candidateColumns)),
+	under("artifacts", []Column{
+		{Path: "name", Type: str, Meaning: "path of a file that the attempt left, where the agent worked", Volatile: true, Since: "2.1"},
+		{Path: "bytes", Type: i64, Unit: "bytes", Meaning: "size of the file", Volatile: true, Since: "2.1"},
+		{Path: "content", Type: str, Meaning: "its text; of a file that is none, `data:;base64,` and its bytes; of a long one, the beginning",
+			Volatile: true, Heavy: true, Since: "2.1"},
+	}),
 	[]Column{
 		{Path: "answer", Type: str,
 			Meaning: "what the agent returned as its answer, else the text of the main path's last sampled message, of its " +

@@ -20,6 +20,7 @@ type Trajectory struct {
 	Calls      []Call      `parquet:"calls,list" rollmill:"payload"`
 	ToolSets   []string    `parquet:"tool_sets,list" rollmill:"payload"` // each a JSON array of tool definitions
 	Candidates []Candidate `parquet:"candidates,list" rollmill:"payload"`
+	Artifacts  []Artifact  `parquet:"artifacts,optional,list" rollmill:"volatile"`
 
 	Answer           string `parquet:"answer,optional"`
 	Status           string `parquet:"status,dict"`
@@ -108,6 +109,13 @@ type Candidate struct {
 	TokenIDs     []int32    `parquet:"token_ids,optional,list"`
 	Logprobs     []float32  `parquet:"logprobs,optional,list" parquet-element:",split"`
 	TokenTexts   []string   `parquet:"token_texts,optional,list"`
+}
+
+// Artifact is a file that an attempt left: a log, or what a task names.
+type Artifact struct {
+	Name    string `parquet:"name,dict"`   // its path where the agent worked
+	Bytes   int64  `parquet:"bytes,delta"` // of the file; Content may be its beginning only
+	Content string `parquet:"content"`     // text, or "data:;base64," and the bytes
 }
 
 // Why a candidate that the agent did not score is kept (column

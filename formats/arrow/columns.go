@@ -111,6 +111,10 @@ type columns struct {
 		values []float64
 		valid  bitmap
 	}
+	artifacts struct {
+		ends  []int32
+		texts [2]texts // name, content
+	}
 	messages struct {
 		ends    []int32
 		texts   [6]texts // role, content, content_parts, name, reasoning_content, tool_call_id
@@ -130,12 +134,13 @@ func (c *columns) empty() {
 	c.messages.ends, c.messages.sampled = append(c.messages.ends[:0], 0), c.messages.sampled[:0]
 	c.calls.ends = append(c.calls.ends[:0], 0)
 	c.toolSets.ends = append(c.toolSets.ends[:0], 0)
+	c.artifacts.ends = append(c.artifacts.ends[:0], 0)
 	c.rewards.names.empty()
 	c.toolSets.texts.empty()
 	for i := range c.whole {
 		c.whole[i] = c.whole[i][:0]
 	}
-	for _, set := range [][]texts{c.heads[:], c.tails[:], c.messages.texts[:], c.calls.texts[:]} {
+	for _, set := range [][]texts{c.heads[:], c.tails[:], c.messages.texts[:], c.calls.texts[:], c.artifacts.texts[:]} {
 		for i := range set {
 			set[i].empty()
 		}
@@ -158,6 +163,11 @@ func (c *columns) add(r *Request) {
 		c.toolSets.texts.add(set)
 	}
 	c.toolSets.ends = append(c.toolSets.ends, int32(len(c.toolSets.texts.offsets)-1))
+	for _, a := range r.Artifacts {
+		c.artifacts.texts[0].add(a.Name)
+		c.artifacts.texts[1].add(a.Content)
+	}
+	c.artifacts.ends = append(c.artifacts.ends, int32(len(c.artifacts.texts[0].offsets)-1))
 	for _, n := range r.Rewards {
 		c.rewards.names.add(n.Name)
 		c.rewards.valid = c.rewards.valid.set(len(c.rewards.values), n.Value != nil)
@@ -211,6 +221,8 @@ func (c *columns) batch() arrow.RecordBatch {
 		out = append(out, array.MakeFromData(array.NewData(int32s, c.rows, []*memory.Buffer{nil, bufferOf(c.whole[i])},
 			nil, 0, 0)))
 	}
+	names := &c.artifacts.texts[0]
+	out = append(out, array.MakeFromData(c.pairs(requestSchema.Field(len(out)).Type, c.artifacts.ends, names, c.artifacts.texts[1].column())))
 	return array.NewRecordBatch(requestSchema, out, int64(c.rows))
 }
 
@@ -219,9 +231,14 @@ func (c *columns) rewardColumn() *array.Data {
 	n := len(r.values)
 	values := array.NewData(arrow.PrimitiveTypes.Float64, n, []*memory.Buffer{r.valid.buffer(), bufferOf(r.values)}, nil,
 		r.valid.nulls(), 0)
-	kind := requestSchema.Field(6).Type.(*arrow.MapType)
-	pairs := array.NewData(kind.Elem(), n, []*memory.Buffer{nil}, []arrow.ArrayData{r.names.column(), values}, 0, 0)
-	return array.NewData(kind, c.rows, []*memory.Buffer{nil, bufferOf(r.ends)}, []arrow.ArrayData{pairs}, 0, 0)
+	return c.pairs(requestSchema.Field(6).Type, r.ends, &r.names, values)
+}
+
+// pairs is a column of maps of a type, whose pairs end at ends.
+func (c *columns) pairs(t arrow.DataType, ends []int32, names *texts, values *array.Data) *array.Data {
+	kind := t.(*arrow.MapType)
+	pairs := array.NewData(kind.Elem(), values.Len(), []*memory.Buffer{nil}, []arrow.ArrayData{names.column(), values}, 0, 0)
+	return array.NewData(kind, c.rows, []*memory.Buffer{nil, bufferOf(ends)}, []arrow.ArrayData{pairs}, 0, 0)
 }
 
 func (c *columns) messageColumn() *array.Data {

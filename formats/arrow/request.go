@@ -23,6 +23,7 @@ import (
 //	model, example_id: string
 //	tool_sets: list<string>                            (each the JSON array of tools that a call offered)
 //	epoch, generation, prompt_tokens, completion_tokens, sampled_tokens: int32
+//	artifacts: map<string, string>                     (files that the attempt left: texts by path)
 //
 // New columns are added at the end; find columns by name.
 type Request struct {
@@ -46,7 +47,7 @@ var (
 		plain("rewards", arrow.MapOf(text, arrow.PrimitiveTypes.Float64)), plain("messages", arrow.ListOf(message)),
 		plain("metadata", text), plain("model", text), plain("example_id", text), plain("tool_sets", arrow.ListOf(text)),
 		plain("epoch", int32s), plain("generation", int32s), plain("prompt_tokens", int32s),
-		plain("completion_tokens", int32s), plain("sampled_tokens", int32s)}, nil)
+		plain("completion_tokens", int32s), plain("sampled_tokens", int32s), plain("artifacts", arrow.MapOf(text, text))}, nil)
 )
 
 func plain(name string, t arrow.DataType) arrow.Field { return arrow.Field{Name: name, Type: t} }
@@ -121,6 +122,9 @@ func (r *Request) size() int {
 	}
 	for _, i := range r.Path {
 		n += len(r.Messages[i].Content) + len(r.Messages[i].ContentParts) + len(r.Messages[i].Reasoning)
+	}
+	for i := range r.Artifacts {
+		n += len(r.Artifacts[i].Content)
 	}
 	return n
 }

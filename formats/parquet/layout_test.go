@@ -135,42 +135,6 @@ func inSplits(t *testing.T, f *File, size int64) {
 	}
 }
 
-// TestFilesOfEarlierVersionsAreCopied although their columns have another order.
-func TestFilesOfEarlierVersionsAreCopied(t *testing.T) {
-	names, err := filepath.Glob("../../testdata/versions/2.0/rollout/*.parquet")
-	if err != nil || len(names) != 1 {
-		t.Fatal(names, err)
-	}
-	data, err := os.ReadFile(names[0])
-	if err != nil {
-		t.Fatal(err)
-	}
-	f, err := Open(bytes.NewReader(data), int64(len(data)), "earlier")
-	if err != nil {
-		t.Fatal(err)
-	}
-	if name := wholeFooter(t, f).RowGroups[0].Columns[0].MetaData.PathInSchema[0]; name != "trajectory_id" {
-		t.Fatalf("the first column is %s: the test wants a file of an earlier version", name)
-	}
-	if !Copyable[formats.Trajectory](f) {
-		t.Fatal("its rows are not copyable")
-	}
-	rows := read[formats.Trajectory](t, data, 0, f.Rows())
-	var out bytes.Buffer
-	w := NewWriter[formats.Trajectory](&out)
-	at := make([]int64, len(rows))
-	for i := range at {
-		at[i] = int64(i)
-	}
-	if err := w.Copy(f, at, rows); err != nil {
-		t.Fatal(err)
-	}
-	if err := w.Close(); err != nil {
-		t.Fatal(err)
-	}
-	sameInArrow(t, rows, out.Bytes())
-}
-
 func TestRowGroupsHoldWholeGroups(t *testing.T) {
 	groups, _, f := epoch(t)
 	starts := map[int64]bool{}

@@ -242,6 +242,9 @@ func rest(t *formats.Trajectory, f func(place, *string)) {
 		f(place{"calls", i, "error"}, &t.Calls[i].Error)
 		f(place{"calls", i, "endpoint"}, &t.Calls[i].Endpoint)
 	}
+	for i := range t.Artifacts {
+		f(place{"artifacts", i, "content"}, &t.Artifacts[i].Content)
+	}
 	for i := range t.Rewards {
 		f(place{"rewards", i, "error"}, &t.Rewards[i].Error)
 	}

@@ -54,6 +54,8 @@ type Result struct {
 	Reward   *float64           // finite; nil: none
 	Rewards  map[string]float64 // further components, finite, each with weight 0
 	Metadata json.RawMessage    // a JSON object, or nil
+
+	Artifacts []formats.Artifact // kept also of an attempt that failed
 }
 
 // Failure is an attempt's error with its class, one of formats.FailureClasses.

@@ -51,6 +51,7 @@ func (o *Options) conclude(t *formats.Trajectory, result Result, err error, rec 
 	if t.Status != formats.StatusFailed {
 		t.Reward, t.Rewards = result.Reward, result.components()
 	}
+	t.Artifacts = result.Artifacts
 	if result.Metadata != nil {
 		var b bytes.Buffer
 		if json.Compact(&b, result.Metadata) == nil {

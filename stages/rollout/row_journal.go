@@ -116,5 +116,8 @@ func Weight(t *formats.Trajectory) int {
 	for i := range t.Candidates {
 		n += 100 + len(t.Candidates[i].Content) + len(t.Candidates[i].Metadata)
 	}
+	for i := range t.Artifacts {
+		n += 100 + len(t.Artifacts[i].Content)
+	}
 	return n + len(t.Answer)
 }

@@ -11,7 +11,7 @@ var lightColumns = []string{"trajectory_id", "run", "example_id", "epoch", "gene
 // data.
 var textColumns = []string{"tool_sets", "messages.parent", "messages.role", "messages.content", "messages.content_parts",
 	"messages.name", "messages.reasoning", "messages.tool_call_id", "messages.tool_calls", "messages.sampled",
-	"messages.finish_reason", "messages.call", "messages.branch", "calls.tools", "calls.target", "calls.function"}
+	"messages.finish_reason", "messages.call", "messages.branch", "calls.tools", "calls.target", "calls.function", "artifacts"}
 
 // answerColumns say what the parts of the last answer are.
 var answerColumns = []string{"messages.parent", "messages.content_parts", "messages.sampled", "messages.call",

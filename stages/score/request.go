@@ -21,6 +21,7 @@ type Request struct {
 	Seed       int64               `json:"seed" jsonschema:"of this trajectory and this reward"`
 
 	Metadata         json.RawMessage   `json:"metadata" jsonschema:"what the agent stored; {} without any"`
+	Artifacts        map[string]string `json:"artifacts,omitempty" jsonschema:"the files that the attempt left: texts by path"`
 	ToolSets         []json.RawMessage `json:"tool_sets" jsonschema:"each an array of the tool definitions that a call offered"`
 	Model            string            `json:"model"`
 	ExampleID        string            `json:"example_id"`
@@ -67,6 +68,12 @@ func NewRequest(row *Row, name string, seed int64) (Request, error) {
 			return Request{}, errors.New("a tool set is not JSON")
 		}
 		r.ToolSets = append(r.ToolSets, json.RawMessage(set))
+	}
+	for _, a := range row.Artifacts {
+		if r.Artifacts == nil {
+			r.Artifacts = map[string]string{}
+		}
+		r.Artifacts[a.Name] = a.Content
 	}
 	for _, e := range row.Known {
 		r.Rewards[e.Name] = e.Value

@@ -21,6 +21,7 @@ type Trajectory struct {
 	Calls      []Call              `parquet:"calls,list" rollmill:"payload"`
 	ToolSets   []string            `parquet:"tool_sets,list" rollmill:"payload"`
 	Candidates []formats.Candidate `parquet:"candidates,list" rollmill:"payload"`
+	Artifacts  []formats.Artifact  `parquet:"artifacts,optional,list" rollmill:"volatile"`
 
 	Answer           string `parquet:"answer,optional"`
 	Status           string `parquet:"status,dict"`
