@@ -33,7 +33,12 @@ type box struct {
 	name string
 	dir  string // of this attempt, among the temporary files
 	log  io.Writer
+
+	printed head // by the verifier
 }
+
+// logs are the folders below /logs, the first to be kept first.
+var logs = []string{"verifier", "agent", "artifacts"}
 
 // List reads the task folders at places of this machine, separated by commas, and writes
 // their examples as JSON lines. The agent attempts no other task.
@@ -96,15 +101,18 @@ func (a *agent) in(ctx context.Context, at rollout.Attempt, work func(*box) (rol
 		return result, context.Cause(ctx)
 	}
 	defer a.memory.Release(weight)
-	b := &box{agent: a, task: task, log: log}
+	b := &box{agent: a, task: task, log: log, printed: head{left: artifactBytes}}
 	defer b.remove(ctx)
 	if err := b.start(ctx, image, at); err != nil {
 		return result, failed(ctx, formats.FailStart, err)
 	}
-	if result, err = work(b); err != nil {
-		return result, err
+	if result, err = work(b); err == nil {
+		result, err = b.verify(ctx, result)
 	}
-	return b.verify(ctx, result)
+	if ctx.Err() == nil {
+		result.Artifacts = b.keep(ctx)
+	}
+	return result, err
 }
 
 // failed gives an error its class, unless the attempt was ended.
@@ -137,7 +145,7 @@ func (b *box) start(ctx context.Context, image string, at rollout.Attempt) (err 
 	}
 	b.name = folderPrefix + filepath.Base(filepath.Dir(b.dir))[len(folderPrefix):] + "-" + filepath.Base(b.dir)
 	mounts := []Mount{{From: filepath.Join(b.dir, "run"), To: filepath.Dir(relayPath)}}
-	for _, folder := range []string{"agent", "verifier", "artifacts"} {
+	for _, folder := range logs {
 		mounts = append(mounts, Mount{From: filepath.Join(b.dir, folder), To: "/logs/" + folder})
 	}
 	for _, m := range mounts {

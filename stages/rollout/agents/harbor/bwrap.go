@@ -1,12 +1,12 @@
 package harbor
 
 import (
-	"archive/tar"
 	"context"
 	"errors"
 	"fmt"
 	"io"
 	"os"
+	"path"
 	"path/filepath"
 	"sync"
 
@@ -99,10 +99,14 @@ func (b *bwrap) CopyIn(_ context.Context, name, folder, to string) error {
 	return os.CopyFS(from, os.DirFS(folder))
 }
 
-// CopyOut archives what CopyIn copied.
-func (b *bwrap) CopyOut(_ context.Context, name, _ string, w io.Writer) error {
-	archive := tar.NewWriter(w)
-	return errors.Join(archive.AddFS(os.DirFS(b.copied(name))), archive.Close())
+// CopyOut archives with the machine's tar.
+func (b *bwrap) CopyOut(ctx context.Context, name, from string, w io.Writer) error {
+	words := []string{"sh", "-c", `exec tar -C "$1" -cf - "$2" 2>/dev/null`, "sh", path.Dir(from), path.Base(from)}
+	code, err := b.Exec(ctx, name, Exec{Words: words, Output: w})
+	if err == nil && code != 0 {
+		err = fmt.Errorf("tar ended with %d", code)
+	}
+	return err
 }
 
 func (b *bwrap) copied(name string) string { return filepath.Join(b.dir, name, "copied") }

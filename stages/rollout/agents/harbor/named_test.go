@@ -41,7 +41,7 @@ func TestNames(t *testing.T) {
 func TestMissingHarness(t *testing.T) {
 	containers(t)
 	for name, want := range map[string]string{"claude-code": "claude", "codex": "codex", "opencode": "opencode", "true; no-such-program": "no-such-program"} {
-		_, _, err := attempt(t, made(t, in(name)), example(t, root("tasks", "write-file")), nil)
+		_, _, err := attempt(t, made(t, in(name)), root("tasks", "write-file"), nil)
 		if class(err) != formats.FailAgentExit || !strings.Contains(err.Error(), "does --harness-setup install it?") || !strings.Contains(err.Error(), want+":") {
 			t.Errorf("%s: class %s: %v", name, class(err), err)
 		}
@@ -51,7 +51,7 @@ func TestMissingHarness(t *testing.T) {
 		t.Fatal(err)
 	}
 	a := made(t, func(s *Settings) { s.Setup, s.Harness = setup, "true" })
-	if _, _, err := attempt(t, a, example(t, root("tasks", "write-file")), nil); err == nil || strings.Contains(err.Error(), "--harness-setup install") {
+	if _, _, err := attempt(t, a, root("tasks", "write-file"), nil); err == nil || strings.Contains(err.Error(), "--harness-setup install") {
 		t.Errorf("a setup without its program: %v", err)
 	}
 }
@@ -89,7 +89,7 @@ func TestNamedHarnesses(t *testing.T) {
 				}
 				logs, began := t.TempDir(), time.Now()
 				a := made(t, func(s *Settings) { s.Harness, s.Logs = c.name, logs })
-				result, rec, err := attempt(t, a, example(t, dir), uses(formats.ToolCall{ID: "call_1", Name: c.tool, Arguments: c.arguments}))
+				result, rec, err := attempt(t, a, dir, uses(formats.ToolCall{ID: "call_1", Name: c.tool, Arguments: c.arguments}))
 				if err != nil || result.Reward == nil || *result.Reward != 1 {
 					t.Fatalf("%v: %+v %v", err, result, output(t, logs))
 				}

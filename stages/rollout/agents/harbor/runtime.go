@@ -230,13 +230,15 @@ func run(ctx context.Context, p process.Program) error {
 // head keeps the beginning of what is written.
 type head struct {
 	strings.Builder
-	left int
+	left  int
+	total int64 // bytes written
 }
 
 // Write never fails.
 func (h *head) Write(p []byte) (int, error) {
 	keep := p[:min(len(p), h.left)]
 	h.left -= len(keep)
+	h.total += int64(len(p))
 	h.Builder.Write(keep)
 	return len(p), nil
 }

@@ -33,7 +33,7 @@ func (b *box) verify(ctx context.Context, result rollout.Result) (rollout.Result
 	tail := process.NewTail(ctx, quoted)
 	run := func(user, script string, env []string) error {
 		_, err := b.exec(ctx, b.task.Verifier.Timeout, Exec{Words: []string{"sh", "-c", script}, Env: env, User: user,
-			Output: io.MultiWriter(tail, b.log)})
+			Output: io.MultiWriter(tail, &b.printed, b.log)})
 		return err
 	}
 	folder := filepath.Join(b.dir, "verifier")

@@ -1,0 +1,124 @@
+package harbor
+
+import (
+	"archive/tar"
+	"context"
+	"encoding/base64"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path"
+	"path/filepath"
+	"slices"
+	"strings"
+	"syscall"
+	"unicode/utf8"
+
+	"github.com/rollmill/rollmill/formats"
+)
+
+// What is kept of an attempt's files, so that it fits beside its conversation.
+const (
+	artifacts     = 100
+	artifactBytes = 1 << 20 // of one
+	keptBytes     = 8 << 20 // of all
+	copiedBytes   = 1 << 30 // read from the container for a path of the task
+)
+
+// kept are the files of an attempt that its row gets: those below /logs, what the task
+// names, and what the verifier printed. The container made them: a link is not followed.
+type kept struct {
+	list []formats.Artifact
+	left int // bytes
+}
+
+// add reads a file, and keeps its beginning.
+func (k *kept) add(name string, size int64, r io.Reader) error {
+	if len(k.list) == artifacts || slices.ContainsFunc(k.list, func(a formats.Artifact) bool { return a.Name == name }) {
+		return nil
+	}
+	data, err := io.ReadAll(io.LimitReader(r, int64(min(artifactBytes, k.left))))
+	k.left -= len(data)
+	whole := data
+	for n := 0; n < utf8.UTFMax && int64(len(data)) < size && !utf8.Valid(whole); n++ { // a character was cut
+		whole = data[:max(len(data)-n, 0)]
+	}
+	text := string(whole)
+	if !utf8.Valid(whole) {
+		text = "data:;base64," + base64.StdEncoding.EncodeToString(data)
+	}
+	k.list = append(k.list, formats.Artifact{Name: name, Bytes: size, Content: text})
+	return err
+}
+
+// keep collects the files.
+func (b *box) keep(ctx context.Context) []formats.Artifact {
+	ctx, stop := context.WithTimeout(ctx, removeTime)
+	defer stop()
+	k := &kept{left: keptBytes}
+	if b.printed.total > 0 {
+		k.add("/logs/verifier/test-stdout.txt", b.printed.total, strings.NewReader(b.printed.String()))
+	}
+	for _, folder := range logs {
+		if err := k.folder(filepath.Join(b.dir, folder), "/logs/"+folder); err != nil {
+			b.warn(err)
+		}
+	}
+	for _, from := range b.task.Artifacts {
+		if err := b.copied(ctx, k, from); err != nil { // it may not be there
+			b.warn(fmt.Errorf("artifact %s: %w", from, err))
+		}
+	}
+	return k.list
+}
+
+// folder adds the files below a folder of this machine.
+func (k *kept) folder(dir, name string) error {
+	root, err := os.OpenRoot(dir)
+	if err != nil {
+		return err
+	}
+	defer root.Close()
+	return fs.WalkDir(root.FS(), ".", func(file string, e fs.DirEntry, err error) error {
+		if err != nil || !e.Type().IsRegular() {
+			return err
+		}
+		f, err := root.OpenFile(file, os.O_RDONLY|syscall.O_NONBLOCK, 0) // it may be a pipe by now
+		if err != nil {
+			return err
+		}
+		defer f.Close()
+		info, err := f.Stat()
+		if err == nil && info.Mode().IsRegular() {
+			err = k.add(path.Join(name, file), info.Size(), f)
+		}
+		return err
+	})
+}
+
+// copied adds what is at a path of the container: a file, or the files of a folder.
+func (b *box) copied(ctx context.Context, k *kept, from string) error {
+	read, write := io.Pipe()
+	defer read.Close()
+	ctx, stop := context.WithCancel(ctx)
+	defer stop()
+	go func() { write.CloseWithError(b.runtime.CopyOut(ctx, b.name, from, write)) }()
+	archive := tar.NewReader(io.LimitReader(read, copiedBytes))
+	for {
+		h, err := archive.Next()
+		if errors.Is(err, io.EOF) {
+			return nil
+		}
+		if err != nil {
+			return err
+		}
+		if h.Typeflag == tar.TypeReg {
+			_, below, _ := strings.Cut(path.Clean(h.Name), "/") // a link that the path is has the name of what it leads to
+			if err := k.add(path.Join(from, below), h.Size, archive); err != nil {
+				return err
+			}
+		}
+	}
+}
