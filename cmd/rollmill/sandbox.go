@@ -59,7 +59,7 @@ func (o *sandboxSettings) Declare(d *plugin.Declarer) {
 	d.String(&o.BaseModel, "base-model", "serve the untrained policy as this `MODEL`").Open().Common()
 	d.Strings(&o.Models, "model", "register the model `PROJECT/NAME` at the start").Open().Common()
 	d.Int(&o.Hidden, "hidden", "make the hidden layer of this number of `UNITS`").Shown("64")
-	d.Int(&o.GradientSteps, "gradient-steps", "make this number of gradient `STEPS` in each training call").Shown("8")
+	d.Int(&o.GradientSteps, "gradient-steps", "make this number of gradient `STEPS` in each training call").Shown("16")
 	d.Float(&o.LearningRateScale, "learning-rate-scale", "multiply the trainer's learning rate by `X`")
 	plugin.Choice(d, &o.Dialect, "dialect", "behave as this `GENERATION` of ART server: "+joinValues(dialects), dialects...)
 	d.Bool(&o.SuffixedOnly, "suffixed-only", "serve only name@step, as newer ART servers do")

@@ -22,6 +22,10 @@ func (c *Conversation) Write(w io.Writer, markdown, full bool) error {
 	for i := range c.t.Candidates {
 		c.candidate(p, i)
 	}
+	for _, a := range c.t.Artifacts {
+		p.heading(0, "file "+Line(a.Name), plural.Of(a.Bytes, "byte"))
+		p.block(0, "", "", a.Content)
+	}
 	_, err := io.WriteString(w, b.String())
 	return err
 }

@@ -30,7 +30,7 @@ var Shared string
 //go:embed page.css
 var Style string
 
-// The page must not be longer than mostBytes. Trajectories take textBytes of it; if it
+// The page must not be longer than maxBytes. Trajectories take textBytes of it; if it
 // becomes too long, they are cut further.
 const (
 	maxBytes  = 5_000_000

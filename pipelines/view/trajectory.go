@@ -44,6 +44,7 @@ type trajectoryModel struct {
 	Earlier    string
 	Later      string
 	Candidates []candidateView
+	Artifacts  []artifactView
 	Sequences  *sequencesView
 	Tokens     bool
 	TokensURL  string // the other view of the tokens
@@ -70,6 +71,12 @@ type candidateView struct {
 	Notes   string
 	Message int
 	Text    report.Piece
+}
+
+// artifactView is a file that the attempt left.
+type artifactView struct {
+	formats.Artifact
+	Text report.Piece
 }
 
 func (s *Server) trajectoryPage(r *http.Request) (any, error) {
@@ -107,6 +114,9 @@ func (s *Server) trajectoryPage(r *http.Request) (any, error) {
 	m.messages(r, v, from)
 	for i := range t.Candidates[:min(len(t.Candidates), maxCandidate)] {
 		m.Candidates = append(m.Candidates, candidateOf(t, i))
+	}
+	for _, a := range t.Artifacts {
+		m.Artifacts = append(m.Artifacts, artifactView{a, report.Cut(a.Content, maxText)})
 	}
 	m.Sequences = sequencesOf(t, r.FormValue("formats") != "", v.url(r, self, "formats", "1")+"#sequences")
 	return m, nil
