@@ -8,6 +8,7 @@ import (
 
 	"github.com/apache/arrow-go/v18/arrow"
 	"github.com/apache/arrow-go/v18/arrow/ipc"
+	"github.com/apache/arrow-go/v18/arrow/memory"
 )
 
 // batches reads a stream of record batches that another program wrote.
@@ -24,7 +25,7 @@ func (b *batches) next(use func(arrow.RecordBatch) error) (err error) {
 		}
 	}()
 	if b.r == nil {
-		r, err := ipc.NewReader(&framed{src: b.src}, ipc.WithAllocator(newLimited()))
+		r, err := ipc.NewReader(&framed{src: b.src}, ipc.WithAllocator(&limited{Allocator: memory.NewGoAllocator()}))
 		if err != nil {
 			return fmt.Errorf("not a stream of Arrow record batches: %w", err)
 		}

@@ -44,12 +44,6 @@ func (t *texts) add(s string) {
 	t.offsets = append(t.offsets, int32(len(t.data)))
 }
 
-// addOrNull appends text; an empty string becomes null.
-func (t *texts) addOrNull(s string) {
-	t.valid = t.valid.set(len(t.offsets)-1, s != "")
-	t.add(s)
-}
-
 func (t *texts) column() *array.Data {
 	n := len(t.offsets) - 1
 	return array.NewData(text, n, []*memory.Buffer{t.valid.buffer(), bufferOf(t.offsets), memory.NewBufferBytes(t.data)}, nil,
@@ -189,7 +183,8 @@ func (c *columns) addMessage(m *formats.Message) {
 	t[0].add(m.Role)
 	t[1].add(m.Content)
 	for i, s := range [...]string{m.ContentParts, m.Name, m.Reasoning, m.ToolCallID} {
-		t[2+i].addOrNull(s)
+		t[2+i].valid = t[2+i].valid.set(len(t[2+i].offsets)-1, s != "") // an empty string is null
+		t[2+i].add(s)
 	}
 	for _, call := range m.ToolCalls {
 		for i, s := range [...]string{call.ID, call.Name, call.Arguments} {

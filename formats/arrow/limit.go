@@ -17,8 +17,6 @@ type limited struct {
 
 const maxMemory = 1 << 30
 
-func newLimited() *limited { return &limited{Allocator: memory.NewGoAllocator()} }
-
 func (l *limited) Allocate(size int) []byte {
 	l.take(size)
 	return l.Allocator.Allocate(size)
