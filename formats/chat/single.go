@@ -64,7 +64,7 @@ func Top(rows []formats.Trajectory, n int) []int {
 		case cut(t) < 0:
 		case scored(t):
 			places = append(places, i)
-		case complete(t):
+		case t.Status == formats.StatusOK || t.Status == formats.StatusTruncated: // it ended as an attempt should
 			unscored = append(unscored, i)
 		}
 	}
@@ -79,11 +79,6 @@ func Top(rows []formats.Trajectory, n int) []int {
 }
 
 func scored(t *formats.Trajectory) bool { return t.Reward != nil && !math.IsNaN(*t.Reward) }
-
-// complete reports whether a trajectory ended as an attempt should.
-func complete(t *formats.Trajectory) bool {
-	return t.Status == formats.StatusOK || t.Status == formats.StatusTruncated
-}
 
 // neverScored reports whether no member of a group has a reward, or a component
 // that failed.

@@ -49,10 +49,6 @@ func fileName(uri string) bool {
 // inFile reports whether a read failed because a folder in its path is a file.
 func inFile(err error) bool { return errors.Is(err, syscall.ENOTDIR) }
 
-func aFile(uri string) error {
-	return formats.Invalid(storage.Redact(uri), folderHint(uri), nil, "it is a file, and a dataset is a folder")
-}
-
 // folderHint returns the hint that says what to name instead of a file.
 func folderHint(uri string) string {
 	hint := "a dataset is a folder with " + ManifestFile + ": name the folder"

@@ -31,7 +31,7 @@ func Seal(ctx context.Context, uri string) (*Dataset, error) {
 func find(ctx context.Context, b *storage.Bucket) (*Manifest, error) {
 	m, err := readManifest(ctx, b)
 	if inFile(err) {
-		return nil, aFile(b.URI())
+		return nil, formats.Invalid(storage.Redact(b.URI()), folderHint(b.URI()), nil, "it is a file, and a dataset is a folder")
 	}
 	if err == nil || !errors.Is(err, storage.ErrNotExist) || PrunedIn(err) != nil {
 		return m, err

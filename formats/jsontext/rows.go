@@ -44,7 +44,9 @@ func encoderOf(t reflect.Type, isTime bool) encoder {
 		return func(dst []byte, at unsafe.Pointer) []byte { return strconv.AppendInt(dst, int64(*(*int32)(at)), 10) }
 	case reflect.Int64:
 		if isTime {
-			return func(dst []byte, at unsafe.Pointer) []byte { return appendTime(dst, *(*int64)(at)) }
+			return func(dst []byte, at unsafe.Pointer) []byte {
+				return time.UnixMicro(*(*int64)(at)).UTC().AppendFormat(dst, TimeLayout)
+			}
 		}
 		return func(dst []byte, at unsafe.Pointer) []byte { return strconv.AppendInt(dst, *(*int64)(at), 10) }
 	case reflect.Float32:
@@ -69,10 +71,6 @@ func appendFloat(dst []byte, f float64, bits int) []byte {
 
 // TimeLayout is how rows hold times.
 const TimeLayout = `"2006-01-02T15:04:05.000000Z"`
-
-func appendTime(dst []byte, micros int64) []byte {
-	return time.UnixMicro(micros).UTC().AppendFormat(dst, TimeLayout)
-}
 
 func structEncoder(t reflect.Type) encoder {
 	type column struct {

@@ -107,16 +107,13 @@ func InURL(address string) error {
 func Environ(pass ...string) []string {
 	return slices.DeleteFunc(os.Environ(), func(variable string) bool {
 		name, value, _ := strings.Cut(variable, "=")
-		return !slices.Contains(pass, name) && isSecret(name, value)
+		secret := Looks(name) && !slices.Contains(harmless, name) || withPassword.MatchString(value)
+		return secret && !slices.Contains(pass, name)
 	})
 }
 
 // harmless are variables that programs need: their names look like those of
 // secrets, but they hold none.
 var harmless = []string{"SSH_AUTH_SOCK", "XAUTHORITY", "TOKENIZERS_PARALLELISM"}
-
-func isSecret(name, value string) bool {
-	return Looks(name) && !slices.Contains(harmless, name) || withPassword.MatchString(value)
-}
 
 var withPassword = regexp.MustCompile(`^[a-zA-Z][a-zA-Z0-9+.-]*://[^/@\s]*:[^/@\s]+@`)
