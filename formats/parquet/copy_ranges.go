@@ -58,11 +58,6 @@ type rangeData struct {
 // rangeBuffers keep the memory of ranges.
 var rangeBuffers = sync.Pool{New: func() any { return new([]byte) }}
 
-// write writes the chunk's pages.
-func (c *chunk) write(out func([]byte) error) error {
-	return c.writeRanges(c.body.Bytes(), c.pageRanges, out)
-}
-
 // writeRanges writes ranges and the chunk's own bytes between them. The next range is
 // read and verified while one is written.
 func (c *chunk) writeRanges(own []byte, ranges []pageRange, out func([]byte) error) error {

@@ -38,7 +38,8 @@ func (s *stream) plan() (more bool, err error) {
 		for i, l := range r.leaves {
 			chunk := &group.Columns[l.node.leaf]
 			id := chunkID{s.planned, i}
-			if !whole && byPages(chunk) {
+			// A few rows of a chunk are found by its page index, which is not worth a request for a small one.
+			if !whole && chunk.OffsetIndexLength > 0 && chunk.MetaData.TotalCompressedSize > readAhead {
 				indexed = append(indexed, id)
 				continue
 			}
@@ -63,12 +64,6 @@ func (s *stream) plan() (more bool, err error) {
 	}
 	s.add(append(wanted, some...), gap)
 	return true, nil
-}
-
-// byPages reports whether a few rows of a chunk are found by its page index: for
-// a small one it is not worth a request.
-func byPages(chunk *chunkMeta) bool {
-	return chunk.OffsetIndexLength > 0 && chunk.MetaData.TotalCompressedSize > readAhead
 }
 
 // wantPages returns the pages that have the reader's rows of chunks. The page

@@ -80,7 +80,7 @@ func (t *fileWriter) addRowGroup(chunks []*chunk, rows int64) error {
 		if err := t.write(c.dictBytes); err != nil {
 			return err
 		}
-		if err := c.write(t.write); err != nil {
+		if err := c.writeRanges(c.body.Bytes(), c.pageRanges, t.write); err != nil {
 			return err
 		}
 		t.describe(i, c)
