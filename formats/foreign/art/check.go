@@ -180,7 +180,12 @@ func (c *checker) sequence(t *formats.Trajectory, s Sequence) {
 			c.message(m, i)
 		}
 	}
-	c.length(t, s)
+	// The length is the engine's own count in the last call on the path.
+	limit := cmp.Or(c.limits.MaxSeqLength, DefaultMaxSeqLength)
+	last := &t.Messages[s.Path[s.last]]
+	if n := int(t.Calls[last.Call].PromptTokens) + len(last.TokenIDs); n > limit {
+		c.problem(TooLong, "%d tokens, and max_seq_length is %d", n, limit)
+	}
 }
 
 func (c *checker) message(m *formats.Message, i int) {
@@ -248,15 +253,6 @@ func (c *checker) plain(t *formats.Trajectory, i int) {
 	}
 	if _, ok := text(m); !ok {
 		c.problem(ContentParts, "message %d has parts that are not text", i)
-	}
-}
-
-// length compares with the engine's own count in the last call on the path.
-func (c *checker) length(t *formats.Trajectory, s Sequence) {
-	limit := cmp.Or(c.limits.MaxSeqLength, DefaultMaxSeqLength)
-	last := &t.Messages[s.Path[s.last]]
-	if n := int(t.Calls[last.Call].PromptTokens) + len(last.TokenIDs); n > limit {
-		c.problem(TooLong, "%d tokens, and max_seq_length is %d", n, limit)
 	}
 }
 

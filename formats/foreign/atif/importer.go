@@ -73,7 +73,8 @@ func Trajectory(r *importers.Record, doc []byte) (x importers.Item, err error) {
 	if in.Err != nil {
 		return x, in.Err
 	}
-	b := &builder{record: r, source: "metrics.completion_token_ids", own: isOwn(o)}
+	b := &builder{record: r, source: "metrics.completion_token_ids",
+		own: jsontext.Unquote(jsontext.ParseObject(o.Get("agent")).Get("name")) == "rollmill"}
 	if _, err := b.trajectory(o, ""); err != nil {
 		return x, err
 	}

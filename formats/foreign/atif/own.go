@@ -35,11 +35,6 @@ var ownKeys = []string{"example_id", "example", "epoch", "generation", "status",
 	"error", "rewards",
 	"reward", "answer", "policy_version"}
 
-// isOwn reports whether Rollmill wrote a document.
-func isOwn(o jsontext.Object) bool {
-	return jsontext.Unquote(jsontext.ParseObject(o.Get("agent")).Get("name")) == "rollmill"
-}
-
 // readOwn sets the columns of an item from the extra of its document.
 func readOwn(r *importers.Record, x *importers.Item, extra []byte) error {
 	var e own

@@ -66,7 +66,9 @@ func rowOf(t *formats.Trajectory, x *exporters.Item) Row {
 	path, tools := chat.Transcript(t, x.Lose)
 	messages := make([]chat.Message, 0, len(path))
 	for _, i := range path {
-		messages = append(messages, messageOf(&t.Messages[i], x.Lose))
+		m := &t.Messages[i]
+		messages = append(messages, chat.Message{Role: m.Role, Content: exporters.Text(m, x.Lose), Name: m.Name,
+			Reasoning: m.Reasoning, ToolCallID: m.ToolCallID, ToolCalls: chat.ToolCalls(m.ToolCalls)})
 	}
 	made, reason := x.Template(messages)
 	if part := lost[reason]; part != "" {
@@ -87,11 +89,6 @@ func rowOf(t *formats.Trajectory, x *exporters.Item) Row {
 var lost = map[string]string{
 	chat.BadArguments: "tool arguments that are not a JSON object, which stay text",
 	chat.BadNumbers:   "numbers in tool arguments that Hugging Face datasets changes, where arguments stay text",
-}
-
-func messageOf(m *formats.Message, lose func(string)) chat.Message {
-	return chat.Message{Role: m.Role, Content: exporters.Text(m, lose), Name: m.Name, Reasoning: m.Reasoning,
-		ToolCallID: m.ToolCallID, ToolCalls: chat.ToolCalls(m.ToolCalls)}
 }
 
 // finite returns nil for a number that JSON does not have.

@@ -48,7 +48,9 @@ func (b *builder) steps(field string, list []byte) error {
 			return fmt.Errorf("%s[%d] is no step: %s", field, len(b.all), importers.Brief(raw))
 		}
 		b.all = append(b.all, s)
-		b.time(&s)
+		for _, seconds := range []float64{s.Began, s.Time} {
+			b.times.Add(value.Micros(fmt.Appendf(nil, "%f", seconds)))
+		}
 		switch {
 		case s.Kind == "TOOL_END" && raws[s.ID] == nil:
 			raws[s.ID] = raw
@@ -74,12 +76,6 @@ func (b *builder) steps(field string, list []byte) error {
 		return m.Sampled && m.FinishReason == "tool_calls" && len(m.ToolCalls) == 0
 	})
 	return nil
-}
-
-func (b *builder) time(s *Step) {
-	for _, seconds := range []float64{s.Began, s.Time} {
-		b.times.Add(value.Micros(fmt.Appendf(nil, "%f", seconds)))
-	}
 }
 
 // call adds a call and its answer. results are those of tools that are in no

@@ -94,19 +94,15 @@ func readMessage(raw []byte, role string) (out []sourceMessage, err error) {
 	}
 	c.Set()
 	for f := range value.Rest(o, "role", "parts", "name") {
-		m.other(f.Key, f.Raw)
+		if string(f.Raw) != "null" {
+			m.others = append(m.others, f)
+		}
 	}
 	m.finish()
 	if len(out) == 0 || len(c.Parts) > 0 || len(m.ToolCalls) > 0 || m.Reasoning != "" {
 		out = append(out, m)
 	}
 	return out, in.Err
-}
-
-func (m *sourceMessage) other(key string, v []byte) {
-	if string(v) != "null" {
-		m.others = append(m.others, jsontext.Member{Key: key, Raw: v})
-	}
 }
 
 // finish sets the finish reason, which some conventions keep in the message.
