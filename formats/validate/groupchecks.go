@@ -188,8 +188,6 @@ var newVersions = inGroups(func(r *Row) (version, bool) {
 	}
 })
 
-func newModels() checker { return &models{grouped: newVersions().(*grouped[version])} }
-
 func (c *models) Row(r *Row) {
 	c.grouped.Row(r)
 	t := r.wide()

@@ -37,8 +37,6 @@ func problemsOf(r *Row) []Problem {
 // empty counts all rows, to find that there are none.
 type empty struct{ Count }
 
-func newEmpty() checker { return &empty{} }
-
 func (c *empty) Row(*Row) { c.N++ }
 
 func (c *empty) found(k *Check) []Finding {
@@ -156,8 +154,6 @@ const (
 	fewRows        = 20
 	strongRelation = 0.5
 )
-
-func newLength() checker { return &length{} }
 
 func (c *length) Row(r *Row) {
 	if r.Reward == nil || r.Tokens == nil || !r.Valid() {

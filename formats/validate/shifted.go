@@ -41,8 +41,6 @@ const (
 	beforeEnd   = "has before its last id"
 )
 
-func newShifted() checker { return &shifted{last: edges{}, first: edges{}, prior: edges{}} }
-
 func (e edges) add(id int32, r *Row, i int, where string) {
 	if e[id] == nil && len(e) < maxIDs {
 		e[id] = &edge{at: PlaceOf(r.Number, r.TrajectoryID, fmt.Sprintf("message %d %s id %d", i, where, id))}

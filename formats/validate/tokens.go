@@ -68,8 +68,6 @@ const (
 	clamped    = 5     // occurrences of one value
 )
 
-func newClamped() checker { return &clampedLogprobs{seen: map[float32]int64{}} }
-
 func (c *clampedLogprobs) Row(r *Row) {
 	r.trained(func(i int, m *formats.Message) bool {
 		for k, p := range m.Logprobs {
