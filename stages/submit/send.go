@@ -102,7 +102,7 @@ func (s *session) hand(ctx context.Context, a *attempt, hold *holding) error {
 	}
 	submission := a.submission()
 	submission.Guard, submission.Owned = hold.guard, func() error { return hold.fence(ctx) }
-	log := s.newJobLog(ctx, a)
+	log := &jobLog{s: s, ctx: ctx, a: a, meter: s.Meter("submit", "groups", s.stats.Groups)}
 	out, err := s.Trainer.Submit(ctx, submission, s.groups(ctx), log.event)
 	log.meter.Done()
 	if out.Job != "" {
@@ -207,10 +207,6 @@ type jobLog struct {
 
 	mu            sync.Mutex
 	groups, lines int64
-}
-
-func (s *session) newJobLog(ctx context.Context, a *attempt) *jobLog {
-	return &jobLog{s: s, ctx: ctx, a: a, meter: s.Meter("submit", "groups", s.stats.Groups)}
 }
 
 func (l *jobLog) event(e backends.JobEvent) {

@@ -90,7 +90,7 @@ const askAgain = 6
 func (s *session) follow(ctx context.Context, a *attempt, out backends.Outcome) (backends.Outcome, error) {
 	follower, _ := s.Trainer.(backends.Follower)
 	submission := a.submission()
-	still := s.newStall()
+	still := &stall{now: s.Clock, limit: s.Stall, since: s.Clock()}
 	failed, reported := 0, false
 	for first := true; ; first = false {
 		var err error

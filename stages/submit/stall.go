@@ -17,10 +17,6 @@ type stall struct {
 	since time.Time
 }
 
-func (s *session) newStall() *stall {
-	return &stall{now: s.Clock, limit: s.Stall, since: s.Clock()}
-}
-
 // look updates it with the trainer's latest answer.
 func (w *stall) look(out backends.Outcome) error {
 	if w.limit <= 0 {
