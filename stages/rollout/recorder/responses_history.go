@@ -3,7 +3,6 @@ package recorder
 import (
 	"fmt"
 	"slices"
-	"strconv"
 
 	"github.com/rollmill/rollmill/formats"
 )
@@ -46,10 +45,4 @@ func (s *Session) storeResponse(q *request, a *answer) {
 		append(slices.Clone(q.responses.items),
 			formats.Message{Role: "assistant", Content: m.Content, ContentParts: m.ContentParts,
 				Reasoning: m.Reasoning, ToolCalls: m.ToolCalls, Parent: -1, Call: -1})}
-}
-
-// responseID names the response of a call, so that it is the same in a run that
-// is repeated.
-func (s *Session) responseID(k int) string {
-	return fmt.Sprintf("resp_%016x", uint64(formats.Seed(0, s.id, "response", strconv.Itoa(k))))
 }

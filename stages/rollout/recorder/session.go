@@ -83,11 +83,6 @@ func sessionOf(h http.Header) string {
 	return strings.Join(out, " ")
 }
 
-// isTarget reports whether a call is trained on.
-func (o *Options) isTarget(model, function string) bool {
-	return model == o.Target && (len(o.Functions) == 0 || slices.Contains(o.Functions, function))
-}
-
 // Context ends when the trajectory is found unfit for training, so that nothing
 // more is paid for it. Its cause is then a *Failure.
 func (s *Session) Context() context.Context { return s.ctx }
@@ -146,7 +141,7 @@ func (s *Session) begin(q *request, function, session string) *call {
 	o := &s.recorder.opts
 	k := len(s.record.Calls)
 	s.clock++
-	q.responses.id = s.responseID(k)
+	q.responses.id = fmt.Sprintf("resp_%016x", uint64(formats.Seed(0, s.id, "response", strconv.Itoa(k)))) // again so if repeated
 	var path tree.Path
 	if q.plainText {
 		path = s.tree.WalkText(q.messages[0])
@@ -155,7 +150,7 @@ func (s *Session) begin(q *request, function, session string) *call {
 		path = s.tree.WalkIn(session, tree.Path{At: -1}, q.messages)
 	}
 	c := &call{index: k, path: path, began: s.clock, at: o.Now(), model: cmp.Or(q.model, o.Model), request: q}
-	c.target = o.isTarget(c.model, function)
+	c.target = c.model == o.Target && (len(o.Functions) == 0 || slices.Contains(o.Functions, function))
 	q.enrich(o, s.seed(k-s.passed), c.target)
 	s.record.Calls = append(s.record.Calls,
 		formats.Call{Model: c.model, Sampling: q.sampling(o), Tools: s.toolSet(q.tools), Target: c.target,

@@ -6,7 +6,6 @@ import (
 	"io"
 	"strings"
 
-	"github.com/rollmill/rollmill/formats"
 	"github.com/rollmill/rollmill/formats/jsontext"
 )
 
@@ -79,12 +78,6 @@ func (r *result) openTranslated(q *request) error {
 		return errors.New("the stream is empty")
 	}
 	return nil
-}
-
-// lacksLogprobs reports whether a failure may be one of the stream, which a whole
-// answer would not have.
-func lacksLogprobs(f *Failure) bool {
-	return f != nil && (f.Class == formats.FailNoLogprobs || f.Class == formats.FailLogprobMismatch)
 }
 
 // hasOutput reports whether a stream has text or a call yet.

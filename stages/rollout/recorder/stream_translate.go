@@ -117,7 +117,9 @@ func (s *Session) translateStream(ctx context.Context, w http.ResponseWriter, q 
 	if i := slices.Index(r.answer.choices, shown); i > 0 {
 		r.answer.choices[0], r.answer.choices[i] = shown, r.answer.choices[0]
 	}
-	if r.events != nil && q.needsLogprobs && lacksLogprobs(r.answer.unfit) {
+	// Logprobs may fail in a stream only, and not in a whole answer.
+	if f := r.answer.unfit; r.events != nil && q.needsLogprobs && f != nil &&
+		(f.Class == formats.FailNoLogprobs || f.Class == formats.FailLogprobMismatch) {
 		s.recorder.engines.rememberRefused(r.endpoint, q, q.streamed())
 	}
 	m.events.end(r.encoded(q))
