@@ -47,19 +47,15 @@ func Run(ctx context.Context, o Options) (stages.Report, error) {
 	seconds := o.Clock().Sub(started).Seconds()
 	outcome.Timings = map[string]float64{"curate_seconds": seconds}
 	result, err := shard.Commit(ctx, outcome)
-	r := report(result, outcome, o.order(), seconds)
+	var order []string // of the rules that ran
+	for _, a := range o.running {
+		order = append(order, a.Name)
+	}
+	r := report(result, outcome, order, seconds)
 	if d := result.Sealed; d != nil && d.Rows == 0 && d.Counts[countDropped] > 0 {
 		o.Logger().Warn("the rules kept nothing, so nothing can be trained: " + r.Message)
 	}
 	return r, err
-}
-
-// order returns the names of the rules that the options ask for, as they run.
-func (o *Options) order() (names []string) {
-	for _, a := range o.running {
-		names = append(names, a.Name)
-	}
-	return names
 }
 
 // decide plans the whole epoch and writes a shard's slice of it.

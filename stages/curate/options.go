@@ -117,10 +117,6 @@ func (o *Options) makeRules() error {
 	return nil
 }
 
-func (o *Options) runs(name string) bool {
-	return slices.ContainsFunc(o.running, func(a active) bool { return a.Name == name })
-}
-
 func (o *Options) setup() Setup {
 	return Setup{Compat: o.Compat, FlatTolerance: o.tolerance(), MinValid: o.minValid()}
 }
@@ -142,7 +138,7 @@ func (o *Options) params(epoch int) map[string]any {
 	plugin.Put(p, "compat", string(o.Compat))
 	seeded := o.PlanTable.Budget != nil
 	for _, r := range o.Rules.All() {
-		runs := o.runs(r.Entry.Name)
+		runs := slices.ContainsFunc(o.running, func(a active) bool { return a.Name == r.Entry.Name })
 		if own, ok := r.Settings.(Identified); ok {
 			maps.Copy(p, own.Identity(o.setup()))
 		} else if runs {

@@ -248,7 +248,13 @@ func (w *writer) recomputeKept(d *decided) error {
 }
 
 func (w *writer) write(ctx context.Context, d *decided) error {
-	if err := w.store(ctx, d); err != nil {
+	var err error
+	if len(d.at) == 0 {
+		err = w.rows.Write(ctx, d.kept)
+	} else {
+		err = w.rows.Copy(ctx, w.payload, d.at, d.kept)
+	}
+	if err != nil {
 		return err
 	}
 	w.tally.add(d)
@@ -259,7 +265,11 @@ func (w *writer) write(ctx context.Context, d *decided) error {
 		return err
 	}
 	for k := range d.members {
-		w.decided = append(w.decided, decision(&d.members[k], d.verdicts[k]))
+		m, v := &d.members[k], d.verdicts[k]
+		w.decided = append(w.decided, formats.Decision{
+			TrajectoryID: m.TrajectoryID, ExampleID: m.ExampleID, GroupID: m.GroupID, Epoch: m.Epoch, Generation: m.Generation,
+			Kept: v.Reason == "", Reason: v.Reason, Detail: v.Detail,
+		})
 	}
 	w.meter.Add(int64(len(d.members)))
 	if len(w.decided) < 1000 {
@@ -268,22 +278,8 @@ func (w *writer) write(ctx context.Context, d *decided) error {
 	return w.flush(ctx)
 }
 
-func (w *writer) store(ctx context.Context, d *decided) error {
-	if len(d.at) == 0 {
-		return w.rows.Write(ctx, d.kept)
-	}
-	return w.rows.Copy(ctx, w.payload, d.at, d.kept)
-}
-
 func (w *writer) flush(ctx context.Context) error {
 	err := w.decisions.Write(ctx, w.decided)
 	w.decided = w.decided[:0]
 	return errors.Join(err, w.planTable.flush(ctx))
-}
-
-func decision(m *formats.Member, v Verdict) formats.Decision {
-	return formats.Decision{
-		TrajectoryID: m.TrajectoryID, ExampleID: m.ExampleID, GroupID: m.GroupID, Epoch: m.Epoch, Generation: m.Generation,
-		Kept: v.Reason == "", Reason: v.Reason, Detail: v.Detail,
-	}
 }
