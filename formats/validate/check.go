@@ -1,6 +1,7 @@
 package validate
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -211,9 +212,7 @@ func (d *Doctor) Found(uri string) []Finding {
 // Sign sets the check and the dataset of a finding.
 func (c *Check) Sign(f Finding, uri string) Finding {
 	f.Check, f.Severity, f.URI = c.Name, c.Severity, uri
-	if f.Basis == "" {
-		f.Basis = c.Basis()
-	}
+	f.Basis = cmp.Or(f.Basis, c.Basis())
 	return f
 }
 
