@@ -50,15 +50,10 @@ func wholeRows(m *columnMeta) bool {
 // makes them.
 func plainPages(chunk *chunkMeta, enc format.Encoding) bool {
 	m := &chunk.MetaData
-	if m.Codec != format.Zstd || chunk.OffsetIndexLength == 0 || m.DictionaryPageOffset != 0 {
-		return false
-	}
-	for _, s := range m.EncodingStats {
-		if s.PageType != format.DataPageV2 || s.Encoding != enc {
-			return false
-		}
-	}
-	return true
+	return m.Codec == format.Zstd && chunk.OffsetIndexLength > 0 && m.DictionaryPageOffset == 0 &&
+		!slices.ContainsFunc(m.EncodingStats, func(s format.PageEncodingStats) bool {
+			return s.PageType != format.DataPageV2 || s.Encoding != enc
+		})
 }
 
 // rowRange is a sequence of adjacent rows of a row group that are copied.
