@@ -1,6 +1,7 @@
 package sequences
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 
@@ -56,7 +57,7 @@ func Of(t *formats.Trajectory) ([]Sequence, *Problem) { return new(Memory).Of(t)
 func (m *Memory) Of(t *formats.Trajectory) ([]Sequence, *Problem) {
 	var out []Sequence
 	histories := Histories(t)
-	if problem := seen(t, histories); problem != nil {
+	if problem := Seen(t, histories); problem != nil {
 		return nil, problem
 	}
 	for n, h := range histories {
@@ -75,11 +76,9 @@ func (m *Memory) Of(t *formats.Trajectory) ([]Sequence, *Problem) {
 	return out, nil
 }
 
-// Seen returns a problem if images, audio, video or files come before a token of a
-// trajectory that trains: what the policy saw and ids do not hold.
-func Seen(t *formats.Trajectory) *Problem { return seen(t, Histories(t)) }
-
-func seen(t *formats.Trajectory, histories []History) *Problem {
+// Seen returns a problem if images, audio, video or files come before a token that
+// trains in a trajectory with these Histories: what the policy saw and ids do not hold.
+func Seen(t *formats.Trajectory, histories []History) *Problem {
 	for _, h := range histories {
 		for _, i := range h.Path[:slices.Index(h.Path, h.Trains[len(h.Trains)-1])+1] {
 			if kind := chat.Media(&t.Messages[i]); kind != "" {
@@ -245,13 +244,6 @@ func (s *Sequence) learn(t *formats.Trajectory, i, at int) {
 	copy(s.Logprobs[at:], m.Logprobs)
 	s.Messages = append(s.Messages, i)
 	s.Tokens += len(m.TokenIDs)
-	s.Versions = append(s.Versions, Span{int32(at), int32(at + len(m.TokenIDs)), versionOf(t, m)})
-}
-
-// versionOf returns the version of the weights that sampled a message.
-func versionOf(t *formats.Trajectory, m *formats.Message) *int64 {
-	if v := t.Calls[m.Call].PolicyVersion; v != nil {
-		return v
-	}
-	return t.PolicyVersion
+	version := cmp.Or(t.Calls[m.Call].PolicyVersion, t.PolicyVersion) // of the weights that sampled the message
+	s.Versions = append(s.Versions, Span{int32(at), int32(at + len(m.TokenIDs)), version})
 }

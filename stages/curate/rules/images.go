@@ -22,7 +22,7 @@ var Images = curate.RuleKind{
 }
 
 func images(_ curate.Batch, r curate.Row) curate.Verdict {
-	if problem := sequences.Seen(r.Trajectory); problem != nil {
+	if problem := sequences.Seen(r.Trajectory, sequences.Histories(r.Trajectory)); problem != nil {
 		return curate.Verdict{Reason: reasonImages, Detail: problem.Detail}
 	}
 	return curate.Verdict{}
