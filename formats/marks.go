@@ -20,11 +20,12 @@ type Marks struct {
 	Payload  []string `json:"payload,omitempty"`  // columns of the row that payload_digest covers
 }
 
-// MarksOf returns the marks of a row type.
-func MarksOf(row reflect.Type) Marks {
+// MarksOf returns the marks of a row type as JSON.
+func MarksOf(row reflect.Type) string {
 	m := Marks{Schema: SchemaVersion}
 	m.add("", row)
-	return m
+	text, _ := json.Marshal(m) // it has only strings
+	return string(text)
 }
 
 func (m *Marks) add(prefix string, t reflect.Type) {
@@ -44,13 +45,7 @@ func (m *Marks) add(prefix string, t reflect.Type) {
 	}
 }
 
-// String returns the marks as JSON.
-func (m Marks) String() string {
-	text, _ := json.Marshal(m) // it has only strings
-	return string(text)
-}
-
-// ParseMarks parses what String returned. The marks of a file without any are
+// ParseMarks parses what MarksOf returned. The marks of a file without any are
 // zero.
 func ParseMarks(text string) (m Marks, err error) {
 	if text != "" {

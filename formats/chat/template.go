@@ -1,6 +1,7 @@
 package chat
 
 import (
+	"cmp"
 	"encoding/json"
 	"io"
 	"math"
@@ -87,9 +88,7 @@ const deepest = 500
 // arguments returns the arguments of a tool call as a JSON object: none are an
 // empty one, as engines have it.
 func arguments(s string) (object json.RawMessage, reason string) {
-	if s == "" {
-		s = "{}"
-	}
+	s = cmp.Or(s, "{}")
 	if Object(s) == nil {
 		return nil, BadArguments
 	}

@@ -122,9 +122,7 @@ func (p *plainRow) trajectory(c *plainColumns) (*formats.Trajectory, error) {
 	case c.has["generation"] && c.wanted["generation"] && p.Generation == nil:
 		return nil, fmt.Errorf("generation is null, and other rows have one")
 	}
-	if t.Status == "" {
-		t.Status = formats.StatusOK
-	}
+	t.Status = cmp.Or(t.Status, formats.StatusOK)
 	if !slices.Contains(formats.Statuses, t.Status) {
 		return nil, fmt.Errorf("status %q is none of %s", t.Status, strings.Join(formats.Statuses, ", "))
 	}

@@ -1,6 +1,7 @@
 package dataset
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -333,9 +334,7 @@ func (d *Dataset) checkPart(f *parquet.File, p Part, place string) error {
 	if err != nil {
 		return formats.Invalid(place, "", err, "the footer's metadata %q is damaged", formats.MarksKey)
 	}
-	if marks.Schema == "" {
-		marks.Schema = d.Schema
-	}
+	marks.Schema = cmp.Or(marks.Schema, d.Schema)
 	table, _ := path.Split(p.Name)
 	if name := formats.Missing(d.kindOf(strings.TrimSuffix(table, "/")), marks.Schema, f.Columns()); name != "" {
 		return formats.Invalid(place, "", nil, "has no column %s, which schema %s has", name, marks.Schema)

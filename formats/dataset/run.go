@@ -1,6 +1,7 @@
 package dataset
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -136,9 +137,7 @@ func RootOf(uri string) string {
 		if _, name := storage.Split(child); epochFolder.MatchString(name) {
 			return dir
 		}
-		if parent == "" {
-			parent = dir
-		}
+		parent = cmp.Or(parent, dir)
 	}
 	if parent == "" { // the top of a bucket
 		return uri

@@ -210,7 +210,7 @@ func (w *TableWriter[T]) begin(ctx context.Context) error {
 		return nil
 	}
 	w.w = parquet.NewWriter[T](hashing{d, w.hash})
-	w.w.Note(formats.MarksKey, formats.MarksOf(reflect.TypeFor[T]()).String())
+	w.w.Note(formats.MarksKey, formats.MarksOf(reflect.TypeFor[T]()))
 	return nil
 }
 

@@ -13,6 +13,7 @@
 package random
 
 import (
+	"cmp"
 	"iter"
 
 	"github.com/rollmill/rollmill/formats"
@@ -36,20 +37,9 @@ type Options struct {
 }
 
 func (o Options) defaults() Options {
-	set := func(n *int, value int) {
-		if *n == 0 {
-			*n = value
-		}
-	}
-	set(&o.Groups, 1)
-	set(&o.Generations, 8)
-	set(&o.Messages, 10)
-	set(&o.SampledTokens, 1540)
-	set(&o.PromptTokens, 750)
-	o.Messages = max(o.Messages, 3)
-	if o.Run == "" {
-		o.Run = "random"
-	}
+	o.Groups, o.Generations, o.Messages = cmp.Or(o.Groups, 1), cmp.Or(o.Generations, 8), max(cmp.Or(o.Messages, 10), 3)
+	o.SampledTokens, o.PromptTokens = cmp.Or(o.SampledTokens, 1540), cmp.Or(o.PromptTokens, 750)
+	o.Run = cmp.Or(o.Run, "random")
 	return o
 }
 
