@@ -98,10 +98,12 @@ func documentOf(t *formats.Trajectory, lose func(string)) document {
 		SchemaVersion: schemaVersion, SessionID: t.TrajectoryID, TrajectoryID: t.TrajectoryID,
 		Agent: agent{Name: "rollmill", Version: formats.SchemaVersion, ModelName: t.Model, ToolDefinitions: w.tools(main)},
 		Steps: w.steps(main), Extra: json.RawMessage(appendExtra(nil, w.row())),
-		FinalMetrics: &finalMetrics{PromptTokens: int64(t.PromptTokens), CompletionTokens: int64(t.CompletionTokens),
-			CachedTokens: cached(t.Calls)},
+		FinalMetrics: &finalMetrics{PromptTokens: int64(t.PromptTokens), CompletionTokens: int64(t.CompletionTokens)},
 	}
 	d.FinalMetrics.Steps = len(d.Steps)
+	for i := range t.Calls {
+		d.FinalMetrics.CachedTokens += int64(t.Calls[i].CachedTokens)
+	}
 	last := main[len(main)-1]
 	for _, leaf := range t.Leaves() {
 		if leaf != last {
@@ -109,13 +111,6 @@ func documentOf(t *formats.Trajectory, lose func(string)) document {
 		}
 	}
 	return d
-}
-
-func cached(calls []formats.Call) (n int64) {
-	for i := range calls {
-		n += int64(calls[i].CachedTokens)
-	}
-	return n
 }
 
 // row returns what the document has no fields for.

@@ -1,6 +1,7 @@
 package chat
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -115,12 +116,7 @@ func (r *row) take(f field) []byte {
 }
 
 // name returns the column of a field, for messages.
-func (r *row) name(f field) string {
-	if c := r.columns[f].name; c != "" {
-		return c
-	}
-	return fields[f].name
-}
+func (r *row) name(f field) string { return cmp.Or(r.columns[f].name, fields[f].name) }
 
 // text returns a column that is text, "" for one that is not, and which then is
 // metadata.

@@ -1,6 +1,10 @@
 package importers
 
-import "github.com/rollmill/rollmill/formats"
+import (
+	"cmp"
+
+	"github.com/rollmill/rollmill/formats"
+)
 
 // Conversation builds the messages, calls and tool sets of a trajectory. Its
 // zero value is empty.
@@ -50,9 +54,7 @@ func (c *Conversation) Input(m formats.Message) int {
 func (c *Conversation) Sampled(m formats.Message, call formats.Call) int {
 	m.Sampled, m.Call = true, int32(len(c.Calls))
 	call.Tools = c.tools - 1
-	if call.Sampling == "" {
-		call.Sampling = "{}"
-	}
+	call.Sampling = cmp.Or(call.Sampling, "{}")
 	c.Calls = append(c.Calls, call)
 	return c.add(&m)
 }

@@ -38,12 +38,8 @@ func Finish(x *Item) error {
 			t.Status = formats.StatusTruncated
 		}
 	}
-	if t.StopReason == "" {
-		t.StopReason = stopReason(t.Status)
-	}
-	if t.Example == "" {
-		t.Example = "{}"
-	}
+	t.StopReason = cmp.Or(t.StopReason, stopReason(t.Status))
+	t.Example = cmp.Or(t.Example, "{}")
 	return nil
 }
 
