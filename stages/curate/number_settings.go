@@ -18,14 +18,19 @@ func NewNumber(flag, help string, make func(n int64) Rule) func() RuleSettings {
 
 // Switch is the settings of a rule that runs if it is asked for.
 type Switch struct {
-	On   bool
-	Flag string // its tag in the identity, too
-	Help string
-	Does Rule
+	On     bool
+	Flag   string // its tag in the identity, too
+	Help   string
+	Common bool // shown in the short help
+	Does   Rule
 }
 
 // Declare names the switch.
-func (s *Switch) Declare(d *plugin.Declarer) { d.Bool(&s.On, s.Flag, s.Help).ID(s.Flag) }
+func (s *Switch) Declare(d *plugin.Declarer) {
+	if f := d.Bool(&s.On, s.Flag, s.Help).ID(s.Flag); s.Common {
+		f.Common()
+	}
+}
 
 // Rule returns the rule.
 func (s *Switch) Rule(Setup) (Rule, error) {

@@ -19,27 +19,11 @@ const reasonDuplicate = "duplicate" // another member of its group has the same 
 var Duplicate = curate.RuleKind{
 	Kind: plugin.Kind[curate.RuleSettings]{Name: "duplicate",
 		Help: "drop members with the same content as an earlier one of their group",
-		New:  func() curate.RuleSettings { return &DuplicateSettings{} }},
+		New: func() curate.RuleSettings {
+			return &curate.Switch{Flag: "drop-duplicates", Does: duplicateRule{}, Common: true,
+				Help: "drop members with the same content as an earlier one of their group"}
+		}},
 	Reasons: []string{reasonDuplicate},
-}
-
-// DuplicateSettings are the rule's settings.
-type DuplicateSettings struct {
-	Drop bool // false: the rule does not run
-}
-
-// Declare declares the settings.
-func (s *DuplicateSettings) Declare(d *plugin.Declarer) {
-	d.Bool(&s.Drop, "drop-duplicates", "drop members with the same content as an earlier one of their group").
-		ID("drop-duplicates").Common()
-}
-
-// Rule makes the rule.
-func (s *DuplicateSettings) Rule(curate.Setup) (curate.Rule, error) {
-	if !s.Drop {
-		return nil, nil
-	}
-	return duplicateRule{}, nil
 }
 
 type duplicateRule struct{}

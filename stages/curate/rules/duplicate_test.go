@@ -9,5 +9,5 @@ import (
 )
 
 func TestDuplicate(t *testing.T) {
-	ruletest.Run(t, rules.Duplicate, &rules.DuplicateSettings{Drop: true}, curate.CompatNone)
+	ruletest.Run(t, rules.Duplicate, on(rules.Duplicate), curate.CompatNone)
 }
