@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"net/http"
+	"slices"
 	"strings"
 
 	"github.com/rollmill/rollmill/formats"
@@ -57,12 +58,7 @@ func (t *Trainer) listed(ctx context.Context, model string) (bool, error) {
 	if err := nim.Get(ctx, t.cfg.NIMURL+"/v1/models", &list); err != nil {
 		return false, err
 	}
-	for _, m := range list.Data {
-		if m.ID == model {
-			return true, nil
-		}
-	}
-	return false, nil
+	return slices.Contains(list.Data, struct{ ID string }{model}), nil
 }
 
 // deployed starts the deployment of a job's model unless it exists, and returns

@@ -123,16 +123,9 @@ func (c *Client) Head(ctx context.Context, id, rev string) (string, error) {
 // Read downloads a file. Its absence is an error with status 404.
 func (c *Client) Read(ctx context.Context, id, rev, path string) ([]byte, error) {
 	var data []byte
-	err := c.web().Get(ctx, c.Endpoint+"/datasets/"+id+"/resolve/"+url.PathEscape(rev)+"/"+escapePath(path), &data)
+	path = strings.ReplaceAll(url.PathEscape(path), "%2F", "/")
+	err := c.web().Get(ctx, c.Endpoint+"/datasets/"+id+"/resolve/"+url.PathEscape(rev)+"/"+path, &data)
 	return data, err
-}
-
-func escapePath(path string) string {
-	parts := strings.Split(path, "/")
-	for i := range parts {
-		parts[i] = url.PathEscape(parts[i])
-	}
-	return strings.Join(parts, "/")
 }
 
 // Entry is a file of a repository.

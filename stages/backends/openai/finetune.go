@@ -270,8 +270,6 @@ func (t *Trainer) Begin(ctx context.Context, known *formats.Policy) (backends.Tr
 	if err := t.get(ctx, "/fine_tuning/jobs?limit=1", nil); err != nil {
 		return backends.TrainerState{}, err
 	}
-	if known == nil {
-		known = &formats.Policy{URL: t.cfg.BaseURL, Model: t.cfg.Model}
-	}
+	known = cmp.Or(known, &formats.Policy{URL: t.cfg.BaseURL, Model: t.cfg.Model})
 	return backends.TrainerState{Policy: known}, nil
 }

@@ -2,6 +2,7 @@ package arttest
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"io"
 	"net"
@@ -86,7 +87,8 @@ func (s *Server) post(w http.ResponseWriter, r *http.Request, f Faults) {
 		if f.NewPort {
 			s.move()
 		}
-		backendtest.JSON(w, 200, []string{"http://" + net.JoinHostPort(host(f), s.port()) + "/v1", key(req.Config.Server)})
+		host := cmp.Or(f.PrepareHost, "0.0.0.0")
+		backendtest.JSON(w, 200, []string{"http://" + net.JoinHostPort(host, s.port()) + "/v1", key(req.Config.Server)})
 	case "/_get_step", "/register":
 		if s.model(w, body, r.URL.Path == "/_get_step") {
 			if r.URL.Path == "/register" {
@@ -116,13 +118,6 @@ func (s *Server) post(w http.ResponseWriter, r *http.Request, f Faults) {
 	default:
 		backendtest.JSON(w, 200, nil)
 	}
-}
-
-func host(f Faults) string {
-	if f.PrepareHost != "" {
-		return f.PrepareHost
-	}
-	return "0.0.0.0"
 }
 
 func (s *Server) port() string {

@@ -8,8 +8,10 @@ import (
 	"cmp"
 	"encoding/json"
 	"fmt"
+	"maps"
 	"net/http"
 	"net/http/httptest"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -229,10 +231,7 @@ func (s *Server) Deployments() (bodies, configs []map[string]any) {
 			bodies = append(bodies, d.body)
 		}
 	}
-	for _, c := range s.configs {
-		configs = append(configs, c)
-	}
-	return bodies, configs
+	return bodies, slices.Collect(maps.Values(s.configs))
 }
 
 func id(r *http.Request) string { return r.PathValue("ns") + "/" + r.PathValue("name") }
