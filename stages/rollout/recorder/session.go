@@ -62,10 +62,7 @@ const Function = "X-Rollmill-Function"
 // functionOf returns the function of the agent that makes a call: from the URL,
 // /t/KEY/f/FUNCTION/v1, or from the header.
 func functionOf(r *http.Request) string {
-	if name := r.PathValue("function"); name != "" {
-		return name
-	}
-	return r.Header.Get(Function)
+	return cmp.Or(r.PathValue("function"), r.Header.Get(Function))
 }
 
 // sessionHeaders name an agent's conversation: those of Claude Code (which also
@@ -280,9 +277,7 @@ func countSpent(recorded *formats.Call, a *answer) {
 		return
 	}
 	recorded.PromptTokens, recorded.CompletionTokens = a.usage.prompt, a.usage.completion
-	if recorded.PromptTokens == 0 {
-		recorded.PromptTokens = int32(len(a.promptIDs))
-	}
+	recorded.PromptTokens = cmp.Or(recorded.PromptTokens, int32(len(a.promptIDs)))
 	if recorded.CompletionTokens > 0 {
 		return
 	}
