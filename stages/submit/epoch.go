@@ -1,6 +1,7 @@
 package submit
 
 import (
+	"cmp"
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
@@ -56,15 +57,11 @@ func (c *epochClaim) check() string {
 // epochKey names an epoch of a run for a target. A run is known by its random
 // id or, if a dataset has none, by its name.
 func (s *session) epochKey(n int) string {
-	run := s.Run
-	if s.runID != "" {
-		run = s.runID
-	}
 	data, _ := json.Marshal(struct {
 		Target formats.Target
 		Run    string
 		Epoch  int
-	}{s.target, run, s.Epoch})
+	}{s.target, cmp.Or(s.runID, s.Run), s.Epoch})
 	sum := sha256.Sum256(data)
 	return fmt.Sprintf(".rollmill/epochs/%s/%d.json", hex.EncodeToString(sum[:16]), n)
 }

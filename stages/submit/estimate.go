@@ -1,6 +1,7 @@
 package submit
 
 import (
+	"cmp"
 	"fmt"
 
 	"github.com/rollmill/rollmill/formats"
@@ -27,9 +28,7 @@ func tokensOf(t *formats.Trajectory) int64 {
 
 // price adds what the trainer did not estimate itself to the statistics.
 func (s *session) price(stats *backends.BatchStats) {
-	if stats.Total == 0 {
-		stats.Total = s.made.tokens
-	}
+	stats.Total = cmp.Or(stats.Total, s.made.tokens)
 	if s.Price > 0 {
 		stats.Cost = new(float64(stats.Total) * float64(max(1, stats.Passes)) / 1e6 * s.Price)
 	}

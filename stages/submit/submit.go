@@ -195,9 +195,7 @@ func (s *session) match(ctx context.Context, a *attempt, old *formats.Receipt) (
 	if err != nil || lost == nil {
 		return a, err
 	}
-	if a == nil {
-		a = &attempt{intent: intent{Key: s.ledger.key}}
-	}
+	a = cmp.Or(a, &attempt{intent: intent{Key: s.ledger.key}})
 	a.damage = lost
 	return a, nil
 }
@@ -390,9 +388,7 @@ func (s *session) receipt(in intent, sent *sent, out backends.Outcome) *formats.
 	}
 	if sent != nil {
 		r.StepBefore = sent.Before.Step
-		if r.Policy == nil {
-			r.Policy = sent.Before.Policy
-		}
+		r.Policy = cmp.Or(r.Policy, sent.Before.Policy)
 	}
 	if ended(r) {
 		r.FinishedAt = &now
