@@ -80,10 +80,6 @@ func expired(code, text string) bool {
 // noCredentials reports whether an error is one with which the client libraries
 // report missing credentials; they do not export its types.
 func noCredentials(text string) bool {
-	for _, words := range []string{"get credentials:", "no Google credentials", "failed to acquire a token"} {
-		if strings.Contains(text, words) {
-			return true
-		}
-	}
-	return false
+	return strings.Contains(text, "get credentials:") || strings.Contains(text, "no Google credentials") ||
+		strings.Contains(text, "failed to acquire a token")
 }
