@@ -22,6 +22,8 @@ type requests struct {
 	queue []func() // what the requests that wait for a slot do
 }
 
+func newRequests() *requests { return &requests{slots: make(chan struct{}, atOnce)} }
+
 // begin fetches a request's bytes, unless the stream is closed before its turn.
 func (s *stream) begin(q *request) {
 	if q.done != nil {

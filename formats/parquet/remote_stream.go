@@ -63,7 +63,7 @@ func (r *reader) fetchAhead() error {
 		return nil
 	}
 	if r.stream == nil {
-		r.stream = newStream(r, &requests{slots: make(chan struct{}, atOnce)})
+		r.stream = newStream(r, newRequests())
 	}
 	return r.stream.enter()
 }

@@ -152,8 +152,7 @@ func (t *tokens) readEntries(c *cursor) {
 	entries, texts := few[0][:0], few[1][:0]
 	for range c.elements() {
 		if len(entries) == len(few[0]) {
-			n := min((len(c.b)-c.i)/64+1, 1<<16) // an entry rarely has fewer than 64 bytes
-			t.logprobs, entries, texts = slices.Grow(t.logprobs, n), slices.Grow(entries, n), slices.Grow(texts, n)
+			entries, texts = t.room(entries, texts, len(c.b)-c.i)
 		}
 		id, text := t.readEntry(c)
 		entries, texts = append(entries, id), append(texts, text)
@@ -168,6 +167,14 @@ func idInText(v []byte) int32 {
 		return -1
 	}
 	return parseID(v[len(tokenIDPrefix) : len(v)-1])
+}
+
+// room allocates space for the entries of a list with at most size bytes left;
+// an entry rarely has fewer than 64.
+func (t *tokens) room(entries, texts []int32, size int) (_, _ []int32) {
+	n := min(size/64+1, 1<<16)
+	t.logprobs = slices.Grow(t.logprobs, n)
+	return slices.Grow(entries, n), slices.Grow(texts, n)
 }
 
 var tokenIDPrefix = []byte(`"token_id:`)
