@@ -117,7 +117,7 @@ func TestRequestsAreWritten(t *testing.T) {
 	half := 0.5
 	row := Request{Trajectory: &formats.Trajectory{TrajectoryID: "t", Example: `{"n":1}`, Answer: "a\xffb", Status: "ok", StopReason: "done",
 		Metadata: `{"level":3}`, Model: "m", ExampleID: "e", ToolSets: []string{`[]`, `[{"type":"function"}]`}, Epoch: 5, Generation: 2, PromptTokens: 10,
-		CompletionTokens: 7, SampledTokens: 6,
+		CompletionTokens: 7, SampledTokens: 6, Artifacts: []formats.Artifact{{Name: "/a", Content: "one"}, {Name: "/b"}},
 		Messages: []formats.Message{{Role: "user", Content: "not on the path"},
 			{Role: "assistant", Content: "hello", Sampled: true, ToolCalls: []formats.ToolCall{{ID: "1", Name: "f", Arguments: "{}"}}}}},
 		Path: []int{1}, Rewards: []formats.NamedReward{{Name: "x", Value: &half}, {Name: "y"}}, Seed: 7}
@@ -147,7 +147,7 @@ func TestRequestsAreWritten(t *testing.T) {
 		}
 		want := `id="t" example="{\"n\":1}" answer="a�b" status="ok" stop_reason="done" seed=7 rewards={"x":0.5,"y":null} ` +
 			`messages=[{"role":"assistant","content":"hello","content_parts":null,"name":null,"reasoning_content":null,"tool_call_id":null,"tool_calls":[{"id":"1","name":"f","arguments":"{}"}],"sampled":true}] ` +
-			`metadata="{\"level\":3}" model="m" example_id="e" tool_sets=["[]","[{\"type\":\"function\"}]"] epoch=5 generation=2 prompt_tokens=10 completion_tokens=7 sampled_tokens=6 `
+			`metadata="{\"level\":3}" model="m" example_id="e" tool_sets=["[]","[{\"type\":\"function\"}]"] epoch=5 generation=2 prompt_tokens=10 completion_tokens=7 sampled_tokens=6 artifacts={"/a":"one","/b":""} `
 		if string(got) != want {
 			t.Errorf("got\n%s\nwant\n%s", got, want)
 		}
