@@ -48,9 +48,14 @@ func newBridge(folder string, at rollout.Attempt) (*bridge, error) {
 
 func (b *bridge) close() { b.server.Close() }
 
-// inside returns the variables of an attempt for a program behind the relay, which puts
-// its own address in the place of recorderHost.
-func inside(at rollout.Attempt) []string {
+// environ returns the variables of an attempt for a program behind the relay, which puts
+// its own address in the place of recorderHost. No proxy that the runtime passes on is
+// between them.
+func (b *box) environ(at rollout.Attempt) []string {
 	at.BaseURL = recorderHost + "/v1"
-	return at.Environ()
+	direct := "127.0.0.1"
+	if others, ok := b.lookup("no_proxy"); ok {
+		direct += "," + others
+	}
+	return append(at.Environ(), "no_proxy="+direct, "NO_PROXY="+direct)
 }

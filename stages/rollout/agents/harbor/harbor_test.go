@@ -215,7 +215,7 @@ func TestNetwork(t *testing.T) {
 	r := agenttest.Recorder(t, engine)
 	other := r.Begin(t.Context(), "other", "group")
 	defer other.End()
-	harness := ask + ` && cd /app && ! wget -T 2 -qO- ` + engine.URL() + `/models && ! wget -T 2 -qO- http://1.1.1.1 ` +
+	harness := `test "${no_proxy%%,*}" = 127.0.0.1 && ` + ask + ` && cd /app && ! wget -T 2 -qO- ` + engine.URL() + `/models && ! wget -T 2 -qO- http://1.1.1.1 ` +
 		`&& ! wget -T 2 -qO- ` + other.BaseURL() + `/models ` +
 		`&& ! wget -qO- ${OPENAI_BASE_URL%/v1}` + other.BaseURL()[strings.Index(other.BaseURL(), "/t/"):] + `/models ` +
 		`&& ! wget -qO- ${OPENAI_BASE_URL%/v1}/../../other/v1/models && echo hello > hello.txt`

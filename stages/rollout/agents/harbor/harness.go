@@ -56,7 +56,7 @@ func (b *box) inside(ctx context.Context, at rollout.Attempt) error {
 	}
 	return b.program(ctx, theHarness, Exec{
 		Words: []string{relayPath, RelayCommand, socketPath, "sh", "-c", b.config.Harness},
-		Env:   slices.Concat(env, inside(at), b.config.Env, []string{"INSTRUCTION=" + b.task.Instruction}),
+		Env:   slices.Concat(env, b.environ(at), b.config.Env, []string{"INSTRUCTION=" + b.task.Instruction}),
 		User:  b.task.Agent.User})
 }
 

@@ -29,13 +29,9 @@ def serve(environment: Environment, about: dict[str, str], io: _stdio.Stdio) -> 
         def do_POST(self) -> None:
             task = json.loads(self.rfile.read(int(self.headers["content-length"])))
             future = asyncio.run_coroutine_threadsafe(_attempt(environment, task), loop)
-            while not future.done():
-                try:
-                    future.result(timeout=1)
-                except (concurrent.futures.TimeoutError, TimeoutError):
-                    if _gone(self.connection):
-                        future.cancel()
-                except concurrent.futures.CancelledError:
+            while not concurrent.futures.wait([future], timeout=1).done:
+                if _gone(self.connection):
+                    future.cancel()
                     return
             self._answer(200, future.result())
 
