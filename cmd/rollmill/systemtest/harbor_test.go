@@ -13,6 +13,7 @@ import (
 	"testing"
 
 	"github.com/rollmill/rollmill/formats"
+	"github.com/rollmill/rollmill/formats/dataset"
 	"github.com/rollmill/rollmill/stages/rollout/recorder/recordertest"
 )
 
@@ -68,6 +69,17 @@ func solver(t *testing.T) func(recordertest.Request) recordertest.Reply {
 	}
 }
 
+// judgeOfLogs is a reward that reads what the verifier left.
+const judgeOfLogs = `import json, sys
+
+for line in sys.stdin:
+    row = json.loads(line)
+    files = row["artifacts"]
+    text = files.get("/logs/verifier/reward.txt")
+    reward = float(text) if text else json.loads(files["/logs/verifier/reward.json"])["reward"]
+    print(json.dumps({"id": row["id"], "reward": reward}), flush=True)
+`
+
 // TestHarborEpoch makes an epoch of Harbor tasks, its rollout killed KILLS times, and
 // another by the project that init writes.
 func TestHarborEpoch(t *testing.T) {
@@ -114,13 +126,30 @@ func TestHarborEpoch(t *testing.T) {
 	if solved == 0 || solved == len(rows) {
 		t.Errorf("%d of %d solved", solved, len(rows))
 	}
+	again := filepath.Join(root, "again.py")
+	if err := os.WriteFile(again, []byte(judgeOfLogs), 0o644); err != nil {
+		t.Fatal(err)
+	}
 	for _, stage := range [][]string{
-		{"score", "--in", killed, "--reward", "stored", "--out", filepath.Join(root, "epoch-0", "score")},
+		{"score", "--in", killed, "--reward", "solved=stored", "--reward", "again*0=command:python3 " + again, "--out", filepath.Join(root, "epoch-0", "score")},
 		{"group", "--in", filepath.Join(root, "epoch-0", "score"), "--out", filepath.Join(root, "epoch-0", "group")},
 		{"curate", "--in", filepath.Join(root, "epoch-0", "group"), "--out", filepath.Join(root, "epoch-0", "curate")},
 		{"submit", "--in", filepath.Join(root, "epoch-0", "curate"), "--out", filepath.Join(root, "epoch-0", "submit")},
 	} {
 		finish(t, stage)
+	}
+	scores, err := dataset.Open(t.Context(), filepath.Join(root, "epoch-0", "score"), dataset.OpenOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	scored, err := dataset.ReadAll[formats.Score](t.Context(), scores, "", scores.All())
+	for i := range scored {
+		if s := &scored[i]; len(s.Rewards) != 2 || s.Rewards[1].Value == nil || *s.Rewards[1].Value != *s.Reward {
+			t.Errorf("%s: the files give %+v", s.TrajectoryID, s.Rewards)
+		}
+	}
+	if err != nil || len(scored) != len(rows) {
+		t.Errorf("%d scores of %d rows: %v", len(scored), len(rows), err)
 	}
 	project := filepath.Join(root, "project")
 	finish(t, []string{"init", project, "--agent", "harbor", "--from", harborFiles(t, "tasks"), "--engine", e.URL(), "--model", "policy"})
