@@ -39,8 +39,12 @@ func (k *kept) add(name string, size int64, r io.Reader) error {
 	if len(k.list) == artifacts || slices.ContainsFunc(k.list, func(a formats.Artifact) bool { return a.Name == name }) {
 		return nil
 	}
-	data, err := io.ReadAll(io.LimitReader(r, int64(min(artifactBytes, k.left))))
-	k.left -= len(data)
+	data := make([]byte, min(size, artifactBytes, int64(k.left)))
+	n, err := io.ReadFull(r, data)
+	if errors.Is(err, io.ErrUnexpectedEOF) { // it became shorter
+		err = nil
+	}
+	data, k.left = data[:n], k.left-n
 	whole := data
 	for n := 0; n < utf8.UTFMax && int64(len(data)) < size && !utf8.Valid(whole); n++ { // a character was cut
 		whole = data[:max(len(data)-n, 0)]

@@ -20,7 +20,7 @@ type open struct{ rollout.Agent }
 func TestConforms(t *testing.T) {
 	a := made(t)
 	var lines strings.Builder
-	if err := a.List(t.Context(), "adds:1", &lines); err != nil {
+	if err := a.List(t.Context(), "adds:1", &lines, nil); err != nil {
 		t.Fatal(err)
 	}
 	agenttest.RunOn(t, Kind, func(*testing.T) rollout.Agent { return open{a} }, func(i int) formats.Example {
@@ -35,7 +35,7 @@ func TestConforms(t *testing.T) {
 		}
 		return formats.Example{ID: fmt.Sprint("ex-", i), Question: "What is 0 + 0?", Fields: row, Row: i}
 	})
-	if err := a.List(t.Context(), "nothing", &lines); err == nil || !strings.Contains(err.Error(), "there is no environment nothing") {
+	if err := a.List(t.Context(), "nothing", &lines, nil); err == nil || !strings.Contains(err.Error(), "there is no environment nothing") {
 		t.Error(err)
 	}
 }
