@@ -6,6 +6,7 @@ import (
 	"github.com/rollmill/rollmill/formats/foreign/chat"
 	"github.com/rollmill/rollmill/formats/foreign/exporters"
 	"github.com/rollmill/rollmill/formats/foreign/finetune"
+	"github.com/rollmill/rollmill/formats/foreign/harbor"
 	"github.com/rollmill/rollmill/formats/foreign/otel"
 	"github.com/rollmill/rollmill/formats/foreign/rows"
 	"github.com/rollmill/rollmill/formats/foreign/scout"
@@ -47,4 +48,5 @@ var Exporters = []exporters.Format{
 	trainers.Sequences,
 	otel.Exporter,
 	trainers.PrimeRL,
+	harbor.Exporter,
 }

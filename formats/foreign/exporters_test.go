@@ -30,6 +30,7 @@ func groups() [][]formats.Trajectory {
 		for i := range group {
 			advantage, reward := float64(2*(i%2)-1), float64(i%2)
 			group[i].Advantage, group[i].Reward = &advantage, &reward
+			group[i].Example = `{"id": "org/` + group[i].ExampleID + `", "task_digest": "` + strings.Repeat("0f", 32) + `"}`
 		}
 	}
 	return out

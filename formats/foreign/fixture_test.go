@@ -3,6 +3,7 @@ package foreign
 import (
 	"math"
 	"slices"
+	"strings"
 
 	"github.com/rollmill/rollmill/formats"
 	"github.com/rollmill/rollmill/formats/random"
@@ -28,7 +29,7 @@ func base(id string) formats.Trajectory {
 	reward, advantage, version, value := 0.25, -0.5, int64(math.MaxInt64), 0.25
 	return formats.Trajectory{
 		TrajectoryID: id, Run: "hand", ExampleID: "מזג האוויר", Epoch: 2, GroupID: "מזג האוויר@2",
-		Example: `{"question": "מה מזג האוויר?", "n": 9007199254740993}`,
+		Example: `{"id": "rollmill/weather", "question": "מה מזג האוויר?", "n": 9007199254740993, "task_digest": "` + strings.Repeat("0f", 32) + `"}`,
 		Status:  formats.StatusOK, StopReason: formats.StopDone, Model: "policy", PolicyVersion: &version,
 		TokenSource: formats.TokensChoice,
 		Reward:      &reward, Rewards: []formats.NamedReward{{Name: "correct", Value: &value, Weight: 1},

@@ -17,7 +17,8 @@ const (
 	Arrow       Extension = ".arrow"  // Arrow IPC, file format
 	ArrowStream Extension = ".arrows" // Arrow IPC, streaming format
 	MessagePack Extension = ".bin"    // one MessagePack value
-	Folder      Extension = "/"       // a folder of documents
+	TOML        Extension = ".toml"
+	Folder      Extension = "/" // a folder of documents
 )
 
 // Streams reports whether a file can be read from its beginning on, and so be
