@@ -13,7 +13,8 @@ import (
 )
 
 // localTasks returns places of Harbor tasks, separated by commas, with a local copy in
-// place of each prefix of a bucket. The copies are there until the command ends.
+// place of each prefix of a bucket; a manifest is copied with all below its folder. The
+// copies are there until the command ends.
 func localTasks(ctx context.Context, s *cli.Session, places string) (string, error) {
 	local := strings.Split(places, ",")
 	for i, place := range local {
@@ -25,10 +26,16 @@ func localTasks(ctx context.Context, s *cli.Session, places string) (string, err
 			return "", err
 		}
 		s.Defer(removed(copies))
-		local[i] = filepath.Join(copies, path.Base(place)) // a task without a name has its folder's
-		if err := copyTasks(ctx, place, local[i]); err != nil {
+		folder, manifest := storage.Split(place)
+		if path.Ext(manifest) != ".toml" {
+			folder, manifest = place, ""
+		}
+		_, name := storage.Split(folder)
+		to := filepath.Join(copies, name) // a task without a name has its folder's
+		if err := copyTasks(ctx, folder, to); err != nil {
 			return "", err
 		}
+		local[i] = filepath.Join(to, manifest)
 	}
 	return strings.Join(local, ","), nil
 }

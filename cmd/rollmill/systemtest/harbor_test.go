@@ -3,6 +3,7 @@ package systemtest
 import (
 	"bytes"
 	"encoding/json"
+	"maps"
 	"math/rand/v2"
 	"net/url"
 	"os"
@@ -138,6 +139,7 @@ func TestHarborEpoch(t *testing.T) {
 	} {
 		finish(t, stage)
 	}
+<<<<<<< HEAD
 	scores, err := dataset.Open(t.Context(), filepath.Join(root, "epoch-0", "score"), dataset.OpenOptions{})
 	if err != nil {
 		t.Fatal(err)
@@ -151,11 +153,38 @@ func TestHarborEpoch(t *testing.T) {
 	if err != nil || len(scored) != len(rows) {
 		t.Errorf("%d scores of %d rows: %v", len(scored), len(rows), err)
 	}
+=======
+	attemptCurated(t, e, filepath.Join(root, "epoch-0", "curate"))
+>>>>>>> 2b014428 (rollmill: --examples harbor: takes a manifest in a bucket, too)
 	project := filepath.Join(root, "project")
 	finish(t, []string{"init", project, "--agent", "harbor", "--from", harborFiles(t, "tasks"), "--engine", e.URL(), "--model", "policy"})
 	t.Setenv("ROLLMILL_ROLLOUT_GENERATIONS", "2")
 	t.Setenv("ROLLMILL_ROLLOUT_SAMPLING_SEED", "1")
 	if out, err := exec.Command("make", "-C", project, "check", "try", "epoch", "report").CombinedOutput(); err != nil {
 		t.Errorf("the project of init: %v\n%s", err, out)
+	}
+}
+
+// attemptCurated exports the tasks that curate kept, and attempts those again.
+func attemptCurated(t *testing.T, e *chaosEngine, curated string) {
+	t.Helper()
+	folder := t.TempDir()
+	if err := os.CopyFS(folder, os.DirFS(harborFiles(t, "tasks"))); err != nil {
+		t.Fatal(err)
+	}
+	manifest, again := filepath.Join(folder, "dataset.toml"), filepath.Join(folder, "again")
+	finish(t, []string{"export", "--in", curated, "--to", "harbor-dataset", "--out", manifest})
+	finish(t, []string{"rollout", "--examples", "harbor:file://" + manifest, "--agent", "harbor", "--generations", "1", "--url", e.URL(),
+		"--model", "policy", "--sampling-seed", "1", "--out", again})
+	tasks := func(at string) map[string]string {
+		out := map[string]string{}
+		_, rows := trajectoriesAt(t, at)
+		for _, r := range rows {
+			out[r.ExampleID] = r.Example
+		}
+		return out
+	}
+	if want, got := tasks(curated), tasks(again); len(want) == 0 || !maps.Equal(want, got) {
+		t.Errorf("curate kept the tasks %v, and the manifest has %v", want, got)
 	}
 }
