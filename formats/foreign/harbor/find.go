@@ -12,16 +12,14 @@ import (
 )
 
 // Find returns the task folders at a place, sorted: the folder of a task, those below a
-// folder, those of a pattern, or those that a file, a dataset's manifest, lists. A place
-// without a task is an error.
+// folder, those of a pattern, or those in a manifest, a file *.toml. A place without a
+// task is an error.
 func Find(place string) (out []string, err error) {
+	if filepath.Ext(place) == ".toml" {
+		return listed(place)
+	}
 	roots := []string{place}
-	if info, err := os.Stat(place); err == nil && info.Mode().IsRegular() {
-		if out, err = listed(place); err != nil {
-			return nil, err
-		}
-		roots = nil
-	} else if strings.ContainsAny(place, "*?[") {
+	if strings.ContainsAny(place, "*?[") {
 		if roots, err = filepath.Glob(place); err != nil {
 			return nil, formats.Invalid(place, "", err, "not a pattern")
 		}
@@ -34,7 +32,7 @@ func Find(place string) (out []string, err error) {
 		out = append(out, found...)
 	}
 	if len(out) == 0 {
-		return nil, formats.Invalid(place, "name a folder with task.toml, one that holds such folders, or a dataset.toml", fs.ErrNotExist, "no task")
+		return nil, formats.Invalid(place, "name a folder with task.toml, or one that holds such folders", fs.ErrNotExist, "no task")
 	}
 	slices.Sort(out)
 	return slices.Compact(out), nil

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"os"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -86,7 +87,7 @@ func TestManifest(t *testing.T) {
 	if d := cmp.Diff(want, text); d != "" || n != 3 {
 		t.Errorf("%d tasks, -want +got: %s", n, d)
 	}
-	if d := cmp.Diff(map[string]int{NoTask: 3, NoName: 3, unnamed: 3}, others); d != "" {
+	if d := cmp.Diff(map[string]int{"no_harbor_task": 3, "no_org_name": 3, `a task whose name is not org/name (write [task] name = "org/name" in its task.toml, and roll out again)`: 3}, others); d != "" {
 		t.Errorf("-want +got: %s", d)
 	}
 
@@ -131,27 +132,39 @@ func TestDatasetName(t *testing.T) {
 // which names the task and what to do.
 func TestNotAsListed(t *testing.T) {
 	for says, change := range map[string]func(dir string, manifest *string) error{
-		`has the task "rollmill/fix-test"`: func(dir string, _ *string) error { return os.RemoveAll(filepath.Join(dir, "fix-test")) },
-		`fix-test do not have the digest "sha256:`: func(dir string, _ *string) error {
+		"no folder here has the task": func(dir string, _ *string) error { return os.RemoveAll(filepath.Join(dir, "fix-test")) },
+		": DIR/fix-test": func(dir string, _ *string) error {
 			return os.WriteFile(filepath.Join(dir, "fix-test", "tests", "new"), nil, 0o666)
 		},
-		`fix-test do not have the digest "x`: func(_ string, m *string) error { *m = strings.Replace(*m, "sha256:", "x", 1); return nil },
-		"not the TOML of a dataset":          func(_ string, m *string) error { *m += "[["; return nil },
-		"no task: file does not exist":       func(_ string, m *string) error { *m = "[dataset]\nname = \"a/b\"\n"; return nil },
-		`task.toml": not the TOML of a task`: func(dir string, _ *string) error {
+		`have the digest "x`: func(_ string, m *string) error { *m = strings.Replace(*m, "sha256:", "x", 1); return nil },
+		`have the digest ""`: func(_ string, m *string) error {
+			*m = regexp.MustCompile("digest.*").ReplaceAllString(*m, "")
+			return nil
+		},
+		`task "rollmill/other" do not`: func(_ string, m *string) error {
+			*m = strings.Replace(*m, "rollmill/fix-test", "rollmill/other", 1)
+			return nil
+		},
+		"list of tasks: toml: line": func(_ string, m *string) error { *m += "[["; return nil },
+		"no list of tasks":          func(_ string, m *string) error { *m = "[dataset]\nname = \"a/b\"\n"; return nil },
+		`write-file": not a task`: func(dir string, _ *string) error {
 			return os.WriteFile(filepath.Join(dir, "write-file", "task.toml"), []byte("["), 0o666)
 		},
+		"dataset.toml: no such file": func(dir string, m *string) error { *m = ""; return nil },
 	} {
 		dir, all := someTasks(t)
 		text, _, _ := exported(t, attempts(t, "run", all...))
 		err := change(dir, &text)
 		file := filepath.Join(dir, "dataset.toml")
-		if err = errors.Join(err, os.WriteFile(file, []byte(text), 0o666)); err != nil {
+		if text != "" {
+			err = errors.Join(err, os.WriteFile(file, []byte(text), 0o666))
+		}
+		if err != nil {
 			t.Fatal(err)
 		}
 		_, err = Find(file)
 		var input *formats.InputError
-		if !errors.As(err, &input) || !strings.Contains(err.Error(), says) || input.Help == "" && !strings.Contains(says, "of a task") {
+		if !errors.As(err, &input) || !strings.Contains(err.Error(), strings.Replace(says, "DIR", dir, 1)) || input.Help == "" {
 			t.Errorf("%s: %v", says, err)
 		}
 	}
