@@ -139,7 +139,6 @@ func TestHarborEpoch(t *testing.T) {
 	} {
 		finish(t, stage)
 	}
-<<<<<<< HEAD
 	scores, err := dataset.Open(t.Context(), filepath.Join(root, "epoch-0", "score"), dataset.OpenOptions{})
 	if err != nil {
 		t.Fatal(err)
@@ -153,9 +152,7 @@ func TestHarborEpoch(t *testing.T) {
 	if err != nil || len(scored) != len(rows) {
 		t.Errorf("%d scores of %d rows: %v", len(scored), len(rows), err)
 	}
-=======
 	attemptCurated(t, e, filepath.Join(root, "epoch-0", "curate"))
->>>>>>> 2b014428 (rollmill: --examples harbor: takes a manifest in a bucket, too)
 	project := filepath.Join(root, "project")
 	finish(t, []string{"init", project, "--agent", "harbor", "--from", harborFiles(t, "tasks"), "--engine", e.URL(), "--model", "policy"})
 	t.Setenv("ROLLMILL_ROLLOUT_GENERATIONS", "2")
