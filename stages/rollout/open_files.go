@@ -1,6 +1,9 @@
 package rollout
 
-import "fmt"
+import (
+	"fmt"
+	"syscall"
+)
 
 // Files is an optional interface of an Agent: how many files of this process an
 // attempt holds open while it waits for the model, at least. They include the
@@ -35,4 +38,13 @@ func (o Options) filesEach() int64 {
 		return 2
 	}
 	return 0
+}
+
+// fileLimit returns how many files this process may open.
+func fileLimit() (n int64, known bool) {
+	var limit syscall.Rlimit
+	if err := syscall.Getrlimit(syscall.RLIMIT_NOFILE, &limit); err != nil || limit.Cur > 1<<62 {
+		return 0, false
+	}
+	return int64(limit.Cur), true
 }

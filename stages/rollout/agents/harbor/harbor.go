@@ -103,7 +103,7 @@ func (s *Settings) Agent(ctx context.Context, set rollout.Setup) (_ rollout.Agen
 	if a.host, err = os.Hostname(); err != nil {
 		return nil, err
 	}
-	if _, err := sweep(ctx, a.runtime, a.host); err != nil {
+	if err := sweep(ctx, a.runtime, a.host); err != nil {
 		return nil, rollout.Usage("does `"+s.Runtime+" ps` work for this user?", "--runtime %s: %w", s.Runtime, err)
 	}
 	if a.relay, err = relayBinary(); err != nil && s.Harness != Shell {
@@ -151,7 +151,6 @@ func (a *agent) Close() error {
 		return nil
 	}
 	err := a.owner.close()
-	_, swept := sweep(context.Background(), a.runtime, a.host)
 	a.owner = nil
-	return errors.Join(err, swept)
+	return errors.Join(err, sweep(context.Background(), a.runtime, a.host))
 }

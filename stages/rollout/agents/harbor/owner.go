@@ -60,12 +60,11 @@ func alive(dir string) bool {
 	return syscall.Flock(int(f.Fd()), syscall.LOCK_SH|syscall.LOCK_NB) != nil
 }
 
-// sweep removes the containers and files that dead processes of this machine left. It
-// returns the number of containers.
-func sweep(ctx context.Context, r Runtime, host string) (int, error) {
+// sweep removes the containers and files that dead processes of this machine left.
+func sweep(ctx context.Context, r Runtime, host string) error {
 	owners, err := r.Labelled(ctx, ownerLabel)
 	if err != nil {
-		return 0, err
+		return err
 	}
 	var dead []string
 	for name, owner := range owners {
@@ -77,7 +76,7 @@ func sweep(ctx context.Context, r Runtime, host string) (int, error) {
 	if err := r.Remove(ctx, dead...); err != nil { // another process may sweep at the same time
 		left, again := r.Labelled(ctx, ownerLabel)
 		if slices.ContainsFunc(dead, func(name string) bool { return left[name] != "" }) || again != nil {
-			return 0, errors.Join(err, again)
+			return errors.Join(err, again)
 		}
 	}
 	left, err := filepath.Glob(filepath.Join(os.TempDir(), folderPrefix+"*"))
@@ -86,5 +85,5 @@ func sweep(ctx context.Context, r Runtime, host string) (int, error) {
 			_ = os.RemoveAll(dir) // of another user
 		}
 	}
-	return len(dead), err
+	return err
 }
