@@ -24,7 +24,7 @@ var layers = []struct {
 	{`cmd/internal/began`, ``},
 	{`cmd/internal/monitors/mlflow`, `cmd/internal/monitors stages stages/plugin stages/backends/mlflow`},
 	{`cmd/internal/monitors(/.*)?`, `cmd/internal/monitors(/.*)? stages stages/plugin`},
-	{`cmd/internal/cli`, `cmd/internal/began cmd/internal/monitors stages stages/plugin formats formats/dataset formats/plural formats/redaction formats/secret storage`},
+	{`cmd/internal/cli`, `cmd/internal/began cmd/internal/monitors stages stages/plugin formats formats/dataset formats/plural formats/redaction formats/secret formats/yamldoc storage`},
 	{`storage(/.*)?`, `storage storage/.*`},
 	{`formats`, ``},
 	{`formats/dataset(/.*)?`, `formats formats/.* storage`},

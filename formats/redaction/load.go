@@ -1,11 +1,7 @@
 package redaction
 
 import (
-	"bytes"
 	"cmp"
-	"errors"
-	"fmt"
-	"io"
 	"path"
 	"regexp"
 	"slices"
@@ -15,6 +11,7 @@ import (
 
 	"github.com/rollmill/rollmill/formats"
 	"github.com/rollmill/rollmill/formats/jsontext"
+	"github.com/rollmill/rollmill/formats/yamldoc"
 )
 
 // The groups of detectors that a file may name.
@@ -50,8 +47,10 @@ func Detectors() (out [][2]string) {
 // name is that of the file, for errors. An error is a formats.InputError with
 // the line and a hint.
 func Load(name string, data []byte) (*Rules, error) {
-	l := &loader{file: path.Base(name), r: &Rules{}}
-	root, err := l.document(data)
+	l := &loader{r: &Rules{}, File: yamldoc.File{Name: path.Base(name), Fail: func(place, hint, what string) error {
+		return formats.Invalid(place, hint, nil, "%s", what)
+	}}}
+	root, err := l.Root(data)
 	if err != nil {
 		return nil, err
 	}
@@ -67,7 +66,7 @@ func Load(name string, data []byte) (*Rules, error) {
 			continue
 		}
 		if node.Kind != yaml.SequenceNode {
-			return nil, l.bad(node, "write "+section+": and below it lines that begin with a hyphen",
+			return nil, l.Refuse(node, "write "+section+": and below it lines that begin with a hyphen",
 				"%s is not a list", section)
 		}
 		for _, item := range node.Content {
@@ -80,69 +79,27 @@ func Load(name string, data []byte) (*Rules, error) {
 }
 
 type loader struct {
-	file   string
+	yamldoc.File
 	r      *Rules
 	on     map[string]bool // detectors
 	custom []finder
 	names  []string
 }
 
-func (l *loader) bad(n *yaml.Node, hint, format string, args ...any) error {
-	return formats.Invalid(fmt.Sprintf("%s:%d", l.file, n.Line), hint, nil, format, args...)
-}
-
-func (l *loader) document(data []byte) (*yaml.Node, error) {
-	loader, err := yaml.NewLoader(bytes.NewReader(data))
-	if err != nil {
-		return nil, err
-	}
-	var doc, more yaml.Node
-	const hint = "the keys are detectors, patterns, fields and messages"
-	switch err := loader.Load(&doc); {
-	case errors.Is(err, io.EOF):
-		return nil, formats.Invalid(l.file, hint, nil, "has no rules")
-	case err != nil:
-		return nil, l.broken(err)
-	}
-	if err := loader.Load(&more); !errors.Is(err, io.EOF) {
-		return nil, formats.Invalid(l.file, "", nil, "has more than one document")
-	}
-	root := &doc
-	if root.Kind == yaml.DocumentNode && len(root.Content) == 1 {
-		root = root.Content[0]
-	}
-	if root.Kind != yaml.MappingNode {
-		return nil, formats.Invalid(l.file, hint, nil, "has no rules")
-	}
-	return root, nil
-}
-
-func (l *loader) broken(err error) error {
-	var at *yaml.LoadError
-	if !errors.As(err, &at) {
-		return formats.Invalid(l.file, "", err, "not YAML")
-	}
-	return formats.Invalid(fmt.Sprintf("%s:%d", l.file, at.Mark.Line), "look for an unclosed quote or bracket, or a tab", nil,
-		"not YAML: %s", at.Message)
-}
-
 // mapping returns the values of a mapping by key, and refuses unknown ones.
 func (l *loader) mapping(n *yaml.Node, known []string) (map[string]*yaml.Node, error) {
 	if n.Kind != yaml.MappingNode {
-		return nil, l.bad(n, "write KEY: VALUE with the keys "+strings.Join(known, ", "), "not a mapping")
+		return nil, l.Refuse(n, "write KEY: VALUE with the keys "+strings.Join(known, ", "), "not a mapping")
 	}
+	pairs, err := l.Pairs(n)
 	out := map[string]*yaml.Node{}
-	for i := 0; i+1 < len(n.Content); i += 2 {
-		key, value := n.Content[i], n.Content[i+1]
-		switch {
-		case !slices.Contains(known, key.Value):
-			return nil, l.bad(key, "the keys are "+strings.Join(known, ", "), "unknown key %q", key.Value)
-		case out[key.Value] != nil:
-			return nil, l.bad(key, "", "%q is given twice", key.Value)
+	for _, p := range pairs {
+		if !slices.Contains(known, p.Key.Value) {
+			return nil, l.Refuse(p.Key, "the keys are "+strings.Join(known, ", "), "unknown key %q", p.Key.Value)
 		}
-		out[key.Value] = value
+		out[p.Key.Value] = p.Value
 	}
-	return out, nil
+	return out, err
 }
 
 // texts returns the values of a mapping of texts.
@@ -154,7 +111,7 @@ func (l *loader) texts(n *yaml.Node, known ...string) (map[string]string, error)
 	out := map[string]string{}
 	for key, value := range nodes {
 		if value.Kind != yaml.ScalarNode || value.Value == "" {
-			return nil, l.bad(value, "", "%s must be a text", key)
+			return nil, l.Refuse(value, "", "%s must be a text", key)
 		}
 		out[key] = value.Value
 	}
@@ -176,7 +133,7 @@ func (l *loader) detectors(n *yaml.Node) error {
 	case n.Value == groupPersonal:
 		on = names[len(keys):]
 	case n.Kind != yaml.ScalarNode || !slices.Contains(names, n.Value):
-		return l.bad(n, "the detectors are "+strings.Join(names, ", ")+"; keys and personal are all of one sort",
+		return l.Refuse(n, "the detectors are "+strings.Join(names, ", ")+"; keys and personal are all of one sort",
 			"no detector %q", n.Value)
 	}
 	for _, name := range on {
@@ -195,18 +152,18 @@ func (l *loader) patterns(n *yaml.Node) error {
 	re, err := regexp.Compile(v["regexp"])
 	switch {
 	case !nameForm.MatchString(v["name"]):
-		return l.bad(n, "name it with small letters, digits, - and _: it is written into the rows",
+		return l.Refuse(n, "name it with small letters, digits, - and _: it is written into the rows",
 			"a pattern with the name %q", v["name"])
 	case slices.Contains(l.names, v["name"]) ||
 		slices.ContainsFunc(Detectors(), func(d [2]string) bool { return d[0] == v["name"] }):
-		return l.bad(n, "give it another name", "the name %q is that of another pattern or of a detector", v["name"])
+		return l.Refuse(n, "give it another name", "the name %q is that of another pattern or of a detector", v["name"])
 	case v["regexp"] == "":
-		return l.bad(n, "add regexp: 'EXPRESSION'", "the pattern %q has no regexp", v["name"])
+		return l.Refuse(n, "add regexp: 'EXPRESSION'", "the pattern %q has no regexp", v["name"])
 	case err != nil:
-		return l.bad(n, "the syntax is that of RE2 (https://github.com/google/re2/wiki/Syntax); put it in single quotes",
+		return l.Refuse(n, "the syntax is that of RE2 (https://github.com/google/re2/wiki/Syntax); put it in single quotes",
 			"the pattern %q: %v", v["name"], err)
 	case re.MatchString(""):
-		return l.bad(n, "require at least one character", "the pattern %q matches the empty text", v["name"])
+		return l.Refuse(n, "require at least one character", "the pattern %q matches the empty text", v["name"])
 	}
 	l.names = append(l.names, v["name"])
 	l.custom = append(l.custom, pattern(v["name"], len(keys)+len(personal)+len(l.custom), re))
@@ -220,7 +177,7 @@ const removes = "remove"
 func (l *loader) action(n *yaml.Node, v map[string]string) (string, error) {
 	action := cmp.Or(v["action"], "mask")
 	if action != "mask" && action != removes {
-		return "", l.bad(n, "the actions are mask and remove", "no action %q", action)
+		return "", l.Refuse(n, "the actions are mask and remove", "no action %q", action)
 	}
 	return action, nil
 }
@@ -239,7 +196,7 @@ func (l *loader) fields(n *yaml.Node) error {
 		put: string(jsontext.AppendString(nil, mark(v["path"])))}
 	switch {
 	case len(f.path) == 0 || slices.Contains(f.path, "") || parts[0] != "example" && parts[0] != "metadata":
-		return l.bad(n, "write example.KEY.KEY or metadata.KEY; * stands for every key, and for every element of a list",
+		return l.Refuse(n, "write example.KEY.KEY or metadata.KEY; * stands for every key, and for every element of a list",
 			"no field %q", v["path"])
 	case parts[0] == "example":
 		l.r.example = append(l.r.example, f)
@@ -264,7 +221,7 @@ func (l *loader) messages(n *yaml.Node) error {
 		m.name = "tool " + m.tool
 	}
 	if (m.role == "") == (m.tool == "") {
-		return l.bad(n, "write role: system, or tool: NAME for the results of a tool",
+		return l.Refuse(n, "write role: system, or tool: NAME for the results of a tool",
 			"messages are named by a role or by a tool")
 	}
 	if action != removes {
@@ -309,7 +266,7 @@ func (l *loader) finish(root *yaml.Node) (*Rules, error) {
 	r.plain = r.plain && len(l.custom) == 0
 	r.finders = append(r.finders, l.custom...)
 	if r.canonical.Version = version; len(r.finders)+len(r.example)+len(r.meta)+len(r.roles) == 0 {
-		return nil, l.bad(root, "switch detectors on (detectors: [keys]), or add patterns, fields or messages",
+		return nil, l.Refuse(root, "switch detectors on (detectors: [keys]), or add patterns, fields or messages",
 			"has no rules")
 	}
 	return r, nil

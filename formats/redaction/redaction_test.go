@@ -292,7 +292,7 @@ func TestLoadRefuses(t *testing.T) {
 	for text, want := range map[string]string{
 		"":                                     "no rules",
 		"detectors: []":                        "no rules",
-		"- a":                                  "no rules",
+		"- a":                                  `rules.yaml:1": not a mapping`,
 		"a: b":                                 `rules.yaml:1": unknown key "a"`,
 		"detectors: keys":                      `rules.yaml:1": detectors is not a list`,
 		"detectors:\n  - email\n  - mail":      `rules.yaml:3": no detector "mail"`,
@@ -310,7 +310,7 @@ func TestLoadRefuses(t *testing.T) {
 		"fields:\n- {path: example.a, action: drop}":                `no action "drop"`,
 		"messages:\n- {role: a, tool: b}":                           "by a role or by a tool",
 		"messages:\n- {action: mask}":                               "by a role or by a tool",
-		"detectors: [keys]\ndetectors: [email]":                     "twice",
+		"detectors: [keys]\ndetectors: [email]":                     `rules.yaml:2": "detectors" is already set on line 1`,
 		"detectors: [keys":                                          "not YAML",
 		"detectors: [keys]\n---\ndetectors: [keys]":                 "more than one document",
 	} {

@@ -5,6 +5,8 @@ import (
 	"strings"
 
 	"go.yaml.in/yaml/v4"
+
+	"github.com/rollmill/rollmill/formats/yamldoc"
 )
 
 // field is a field of a NAT model.
@@ -46,31 +48,31 @@ func (b block) on(name string, def bool) bool {
 // have a key of their own. n may be nil: then all fields have their defaults.
 func (c *converter) read(path string, n *yaml.Node, fields []field) (block, error) {
 	b := block{path: path, at: map[string]*yaml.Node{}, in: map[string]block{}}
-	if !absent(n) {
+	if !yamldoc.Null(n) {
 		if err := c.check(path, n, mapping); err != nil {
 			return b, err
 		}
-		pairs, err := c.pairs(n, 0)
+		pairs, err := c.Pairs(n)
 		if err != nil {
 			return b, err
 		}
 		for _, p := range pairs {
-			f, ok := find(fields, p.key.Value)
+			f, ok := find(fields, p.Key.Value)
 			if !ok {
-				c.note(join(path, p.key.Value), p.key, Unknown, "", unknownNote)
+				c.note(join(path, p.Key.Value), p.Key, Unknown, "", unknownNote)
 				continue
 			}
-			if absent(p.value) {
+			if yamldoc.Null(p.Value) {
 				continue
 			}
-			b.at[f.name] = p.value
+			b.at[f.name] = p.Value
 			if err := c.field(join(path, f.name), p, f); err != nil {
 				return b, err
 			}
 			if f.inner == nil {
 				continue
 			}
-			if b.in[f.name], err = c.read(join(path, f.name), p.value, f.inner); err != nil {
+			if b.in[f.name], err = c.read(join(path, f.name), p.Value, f.inner); err != nil {
 				return b, err
 			}
 		}
@@ -90,20 +92,20 @@ func (c *converter) read(path string, n *yaml.Node, fields []field) (block, erro
 const unknownNote = "not a field that NAT reads; it ignores such fields silently, or refuses them"
 
 // field checks and converts one field that the file has.
-func (c *converter) field(path string, p pair, f field) error {
-	if err := c.check(path, p.value, f.shape); err != nil {
+func (c *converter) field(path string, p yamldoc.Pair, f field) error {
+	if err := c.check(path, p.Value, f.shape); err != nil {
 		return err
 	}
 	if f.to != "" {
-		value, err := c.copy(p.value)
+		value, err := c.copy(p.Value)
 		if err != nil {
 			return err
 		}
 		c.put(f.to, typed(value, f.shape))
-		c.checkReference(path, p.value, f.to)
+		c.checkReference(path, p.Value, f.to)
 	}
 	if f.kind != "" {
-		c.note(path, p.key, f.kind, f.to, f.note)
+		c.note(path, p.Key, f.kind, f.to, f.note)
 	}
 	return nil
 }

@@ -6,6 +6,7 @@ import (
 
 	"go.yaml.in/yaml/v4"
 
+	"github.com/rollmill/rollmill/formats/yamldoc"
 	"github.com/rollmill/rollmill/stages"
 )
 
@@ -38,8 +39,10 @@ func (n Note) String() string { return fmt.Sprintf("%s: %s: %s", n.Path, n.Kind,
 // is not YAML, a field has the wrong type, or a name refers to nothing. Notes are
 // in the order of the fields.
 func Convert(name string, data []byte) ([]byte, []Note, error) {
-	c := &converter{name: name}
-	root, err := c.load(data)
+	c := &converter{File: yamldoc.File{Name: name, Fail: func(place, hint, what string) error {
+		return stages.Errorf(stages.KindUsage, hint, "%s: %s", place, what)
+	}}}
+	root, err := c.Root(data)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -52,20 +55,15 @@ func Convert(name string, data []byte) ([]byte, []Note, error) {
 
 // converter is one conversion.
 type converter struct {
-	name   string
-	copied int // nodes that were copied, to bound what aliases expand to
-	notes  []Note
-	out    []setting
+	yamldoc.File
+	notes []Note
+	out   []setting
 }
 
 // setting is a key of the result, such as train.epochs.
 type setting struct {
 	key   string
 	value *yaml.Node
-}
-
-func (c *converter) refuse(n *yaml.Node, hint, format string, args ...any) error {
-	return stages.Errorf(stages.KindUsage, hint, "%s:%d: %s", c.name, n.Line, fmt.Sprintf(format, args...))
 }
 
 // put sets a key of the result. The last value of a key counts.

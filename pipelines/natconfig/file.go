@@ -20,7 +20,7 @@ func (c *converter) file(root *yaml.Node) error {
 		return err
 	}
 	if len(b.at) == 0 {
-		return c.refuse(root, "name the file that `nat finetune --config_file` reads",
+		return c.Refuse(root, "name the file that `nat finetune --config_file` reads",
 			"it has none of the sections of a NAT config, such as finetuning, eval, llms and workflow")
 	}
 	c.stays(b)
@@ -29,7 +29,7 @@ func (c *converter) file(root *yaml.Node) error {
 		fmt.Sprintf("start its server with `nat serve --config_file %s --port 8080`, on another port than the model's; the "+
 			"model's configuration in llms must set logprobs: true and, "+
 			"if its engine is not one that ART started, model_kwargs: {extra_body: "+
-			"{return_tokens_as_token_ids: true}}", c.name))
+			"{return_tokens_as_token_ids: true}}", c.Name))
 	if b.at["finetuning"] == nil {
 		c.note("finetuning", nil, Changed, "", "the file has no such section: it describes an evaluation, for rollmill eval")
 		for _, section := range []string{"trajectory_builders", "trainer_adapters", "trainers"} {
@@ -106,15 +106,15 @@ func (c *converter) finetuning(b block) error {
 // component reads the component of a section that finetuning names, and returns
 // its type. Fields of a type that is not in models are the user's own.
 func (c *converter) component(b, f block, section, reference string, models map[string][]field) (block, string, error) {
-	entries, err := c.pairs(b.at[section], 0)
+	entries, err := c.Pairs(b.at[section])
 	if err != nil {
 		return block{}, "", err
 	}
 	at := f.at[reference]
 	var names []string
 	for _, p := range entries {
-		if names = append(names, p.key.Value); at == nil || p.key.Value != at.Value {
-			c.note(join(section, p.key.Value), p.key, Ignored, "", "finetuning does not name it")
+		if names = append(names, p.Key.Value); at == nil || p.Key.Value != at.Value {
+			c.note(join(section, p.Key.Value), p.Key, Ignored, "", "finetuning does not name it")
 		}
 	}
 	if at == nil {
@@ -129,10 +129,10 @@ func (c *converter) component(b, f block, section, reference string, models map[
 			fmt.Sprintf("there is no section %s, so NAT fails; this part is not converted", section))
 		return block{}, "", nil
 	default:
-		return block{}, "", c.refuse(at, plugin.Nearest(at.Value, names, section+" has "+plain(strings.Join(names, ", "))),
+		return block{}, "", c.Refuse(at, plugin.Nearest(at.Value, names, section+" has "+plain(strings.Join(names, ", "))),
 			"finetuning.%s: there is no %q in %s", reference, plain(at.Value), section)
 	}
-	path, chosen := join(section, at.Value), entries[i].value
+	path, chosen := join(section, at.Value), entries[i].Value
 	if err := c.check(path, chosen, mapping); err != nil {
 		return block{}, "", err
 	}
@@ -151,20 +151,20 @@ func (c *converter) component(b, f block, section, reference string, models map[
 // own reads a component of a type that only the user has.
 func (c *converter) own(path string, n *yaml.Node) (block, error) {
 	b := block{path: path, at: map[string]*yaml.Node{}}
-	pairs, err := c.pairs(n, 0)
+	pairs, err := c.Pairs(n)
 	if err != nil {
 		return b, err
 	}
 	for _, p := range pairs {
-		switch b.at[p.key.Value] = p.value; p.key.Value {
+		switch b.at[p.Key.Value] = p.Value; p.Key.Value {
 		case "_type", "type":
 		case "num_generations":
-			if err := c.field(join(path, p.key.Value), p,
-				field{name: p.key.Value, shape: whole, to: "rollout.generations"}); err != nil {
+			if err := c.field(join(path, p.Key.Value), p,
+				field{name: p.Key.Value, shape: whole, to: "rollout.generations"}); err != nil {
 				return b, err
 			}
 		default:
-			c.note(join(path, p.key.Value), p.key, Dropped, "", "a field of a component of your own")
+			c.note(join(path, p.Key.Value), p.Key, Dropped, "", "a field of a component of your own")
 		}
 	}
 	return b, nil
@@ -172,13 +172,13 @@ func (c *converter) own(path string, n *yaml.Node) (block, error) {
 
 // typeOf returns the _type of a component, or "".
 func (c *converter) typeOf(n *yaml.Node) (string, error) {
-	pairs, err := c.pairs(n, 0)
+	pairs, err := c.Pairs(n)
 	if err != nil {
 		return "", err
 	}
 	for _, p := range pairs {
-		if slices.Contains([]string{"_type", "type"}, p.key.Value) && p.value.Kind == yaml.ScalarNode {
-			return p.value.Value, nil
+		if slices.Contains([]string{"_type", "type"}, p.Key.Value) && p.Value.Kind == yaml.ScalarNode {
+			return p.Value.Value, nil
 		}
 	}
 	return "", nil
@@ -191,7 +191,7 @@ func (c *converter) curriculum(f block, builder string) error {
 		return nil
 	}
 	path := "finetuning.curriculum_learning"
-	scratch := &converter{name: c.name}
+	scratch := &converter{File: c.File}
 	b, err := scratch.read(path, n, curriculumFields)
 	if err != nil {
 		return err

@@ -5,6 +5,8 @@ import (
 	"strings"
 
 	"go.yaml.in/yaml/v4"
+
+	"github.com/rollmill/rollmill/formats/yamldoc"
 )
 
 // modelKeys are the fields of NAT's llms that name the model, by which its steps
@@ -29,16 +31,16 @@ func (c *converter) targetModel(b, f block) error {
 		return err
 	}
 	note := "compared with the model as NAT's steps name it (model_name)"
-	at := slices.IndexFunc(names, func(p pair) bool { return p.key.Value == n.Value })
+	at := slices.IndexFunc(names, func(p yamldoc.Pair) bool { return p.Key.Value == n.Value })
 	switch {
-	case slices.ContainsFunc(names, func(p pair) bool { return p.value != nil && p.value.Value == n.Value }):
-	case at >= 0 && names[at].value == nil:
+	case slices.ContainsFunc(names, func(p yamldoc.Pair) bool { return p.Value != nil && p.Value.Value == n.Value }):
+	case at >= 0 && names[at].Value == nil:
 		note += "; a key of llms whose model is not named there: write its name"
 	case at >= 0:
-		if value, err = c.copy(names[at].value); err != nil {
+		if value, err = c.copy(names[at].Value); err != nil {
 			return err
 		}
-		c.checkReference(join("llms", n.Value), names[at].value, to)
+		c.checkReference(join("llms", n.Value), names[at].Value, to)
 		note += ", so the key of llms became the name of its model"
 	case names != nil && !isReference(n.Value):
 		note += "; it is no key of llms and no model there: llms has " + listed(names)
@@ -49,37 +51,37 @@ func (c *converter) targetModel(b, f block) error {
 }
 
 // models returns the keys of llms, each with the name of its model; nil for none.
-func (c *converter) models(b block) ([]pair, error) {
-	out, err := c.pairs(b.at["llms"], 0)
+func (c *converter) models(b block) ([]yamldoc.Pair, error) {
+	out, err := c.Pairs(b.at["llms"])
 	for i := range out {
-		if out[i].value, err = c.modelOf(out[i]); err != nil {
+		if out[i].Value, err = c.modelOf(out[i]); err != nil {
 			return nil, err
 		}
 	}
 	return out, err
 }
 
-func (c *converter) modelOf(llm pair) (*yaml.Node, error) {
-	if llm.value.Kind != yaml.MappingNode {
+func (c *converter) modelOf(llm yamldoc.Pair) (*yaml.Node, error) {
+	if llm.Value.Kind != yaml.MappingNode {
 		return nil, nil
 	}
-	pairs, err := c.pairs(llm.value, 0)
+	pairs, err := c.Pairs(llm.Value)
 	for _, key := range modelKeys {
 		for _, p := range pairs {
-			if p.key.Value == key && p.value.Kind == yaml.ScalarNode && !absent(p.value) {
-				return p.value, err
+			if p.Key.Value == key && p.Value.Kind == yaml.ScalarNode && !yamldoc.Null(p.Value) {
+				return p.Value, err
 			}
 		}
 	}
 	return nil, err
 }
 
-func listed(llms []pair) string {
+func listed(llms []yamldoc.Pair) string {
 	var out []string
 	for _, p := range llms {
-		text := p.key.Value
-		if p.value != nil {
-			text += " (" + p.value.Value + ")"
+		text := p.Key.Value
+		if p.Value != nil {
+			text += " (" + p.Value.Value + ")"
 		}
 		out = append(out, text)
 	}

@@ -11,6 +11,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"go.yaml.in/yaml/v4"
 
+	"github.com/rollmill/rollmill/formats/yamldoc"
 	"github.com/rollmill/rollmill/stages"
 )
 
@@ -59,9 +60,9 @@ func TestConvert(t *testing.T) {
 func TestRefused(t *testing.T) {
 	const components = "trajectory_builders: {b: {_type: openpipe_art_traj_builder}}\n"
 	for _, c := range []struct{ data, want string }{
-		{"", "nat.yml: the file is empty"},
+		{"", "nat.yml:1: it has none of the sections of a NAT config"},
 		{"- a\n", "nat.yml:1: not a mapping of sections"},
-		{"a: [\nb: c\n", "not YAML"},
+		{"a: [\nb: c\n", "nat.yml:1: not YAML"},
 		{"rollout: {agent: chat}\n", "nat.yml:1: it has none of the sections of a NAT config"},
 		{"a: b\n---\na: b\n", "more than one document"},
 		{"finetuning: 5\n", "nat.yml:1: finetuning must be a mapping, not \"5\""},
@@ -73,7 +74,7 @@ func TestRefused(t *testing.T) {
 		{"finetuning:\n  target_functions: [1]\n", "nat.yml:2: finetuning.target_functions must be a list of texts, not a list"},
 		{"finetuning:\n  curriculum_learning: {enabled: true, initial_percentile: []}\n",
 			"nat.yml:2: finetuning.curriculum_learning.initial_percentile must be a number, not a list"},
-		{"finetuning:\n  enabled: true\n  enabled: false\n", `nat.yml:3: "enabled" is set twice`},
+		{"finetuning:\n  enabled: true\n  enabled: false\n", `nat.yml:3: "enabled" is already set on line 2`},
 		{components + "finetuning:\n  trajectory_builder: c\n", `nat.yml:3: finetuning.trajectory_builder: there is no "c" in trajectory_builders`},
 		{"eval: {general: {dataset: {_type: json, filter: {allowlist: {field: {a: x}}}}}}\n", "must be a list of values"},
 		{"eval: {evaluators: {a: 5}}\n", "nat.yml:1: eval.evaluators.a must be a mapping"},
@@ -163,8 +164,8 @@ func FuzzConvert(f *testing.F) {
 				keys++
 			}
 		}
-		again := &converter{name: "nat.yml"}
-		n, err := again.load(data)
+		again := &converter{File: yamldoc.File{Name: "nat.yml"}}
+		n, err := again.Root(data)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -20,7 +20,7 @@ const width = 100
 func (c *converter) render() ([]byte, error) {
 	root := &yaml.Node{Kind: yaml.MappingNode}
 	head := []string{fmt.Sprintf("Converted from %s, a configuration of NeMo Agent Toolkit (NAT), by rollmill import "+
-		"nat-config.", plain(c.name))}
+		"nat-config.", plain(c.Name))}
 	for _, n := range c.notes {
 		if n.to == "" || !c.has(n.to) {
 			head = append(head, "- "+n.String())

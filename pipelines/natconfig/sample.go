@@ -66,23 +66,23 @@ func (c *converter) filter(path string, n *yaml.Node, to string) error {
 	if err != nil || b.at["field"] == nil {
 		return err
 	}
-	columns, err := c.pairs(b.at["field"], 0)
+	columns, err := c.Pairs(b.at["field"])
 	if err != nil {
 		return err
 	}
 	var out []*yaml.Node
 	for _, p := range columns {
 		wrong := func(n *yaml.Node) error {
-			return c.refuse(n, hints[words], "%s.field.%s must be a list of values, not %s", path, plain(p.key.Value), found(n))
+			return c.Refuse(n, hints[words], "%s.field.%s must be a list of values, not %s", path, plain(p.Key.Value), found(n))
 		}
-		if p.value.Kind != yaml.SequenceNode {
-			return wrong(p.value)
+		if p.Value.Kind != yaml.SequenceNode {
+			return wrong(p.Value)
 		}
-		for _, v := range p.value.Content {
-			if v = resolve(v); v.Kind != yaml.ScalarNode {
+		for _, v := range p.Value.Content {
+			if v.Kind != yaml.ScalarNode {
 				return wrong(v)
 			}
-			out = append(out, text(p.key.Value+"="+v.Value))
+			out = append(out, text(p.Key.Value+"="+v.Value))
 		}
 	}
 	if out != nil {
@@ -123,34 +123,34 @@ func (c *converter) evaluators(n *yaml.Node, reward string) error {
 		}
 		return nil
 	}
-	entries, err := c.pairs(n, 0)
+	entries, err := c.Pairs(n)
 	if err != nil {
 		return err
 	}
 	var rewards []*yaml.Node
 	var names []string
 	for _, p := range entries {
-		where := join("eval.evaluators", p.key.Value)
-		if err := c.check(where, p.value, mapping); err != nil {
+		where := join("eval.evaluators", p.Key.Value)
+		if err := c.check(where, p.Value, mapping); err != nil {
 			return err
 		}
-		if reward != "" && p.key.Value != reward {
-			c.note(where, p.key, Dropped, "score.reward",
+		if reward != "" && p.Key.Value != reward {
+			c.note(where, p.Key, Dropped, "score.reward",
 				"not the reward: add it with the weight 0 to record it, as NAME*0=KIND:ARGUMENTS")
 			continue
 		}
-		name := rewardName(p.key.Value)
+		name := rewardName(p.Key.Value)
 		if slices.Contains(names, name) {
-			c.note(where, p.key, Dropped, "score.reward", "another reward has the name "+name)
+			c.note(where, p.Key, Dropped, "score.reward", "another reward has the name "+name)
 			continue
 		}
-		kind, err := c.typeOf(p.value)
+		kind, err := c.typeOf(p.Value)
 		if err != nil {
 			return err
 		}
 		names = append(names, name)
-		rewards = append(rewards, program(p.key.Value))
-		c.note(where, p.key, Changed, "score.reward",
+		rewards = append(rewards, program(p.Key.Value))
+		c.note(where, p.Key, Changed, "score.reward",
 			fmt.Sprintf("NAT runs this evaluator (_type %s) in its own process, and a failure counts as reward 0; "+
 				"here a failure is no reward. nat_reward.py, in `rollmill help coming-from-nat`, asks NAT's server for the "+
 				"score; or write another kind of reward", plain(kind)))

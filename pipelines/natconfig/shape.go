@@ -31,7 +31,7 @@ func (c *converter) check(path string, n *yaml.Node, want shape) error {
 	case words:
 		ok = n.Kind == yaml.SequenceNode
 		for _, inner := range n.Content {
-			ok = ok && isText(resolve(inner))
+			ok = ok && isText(inner)
 		}
 	case anything:
 	default:
@@ -40,7 +40,7 @@ func (c *converter) check(path string, n *yaml.Node, want shape) error {
 	if ok {
 		return nil
 	}
-	return c.refuse(n, hints[want], "%s must be %s, not %s", path, want, found(n))
+	return c.Refuse(n, hints[want], "%s must be %s, not %s", path, want, found(n))
 }
 
 // hints say how to write a value of each shape.

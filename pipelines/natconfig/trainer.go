@@ -6,6 +6,8 @@ import (
 	"strings"
 
 	"go.yaml.in/yaml/v4"
+
+	"github.com/rollmill/rollmill/formats/yamldoc"
 )
 
 // builder converts the trajectory builder, and returns its type.
@@ -155,17 +157,17 @@ func (c *converter) art(a block) error {
 // training converts the arguments of training. NAT hands them to getattr, which
 // does not look into a mapping, and so trains with its defaults.
 func (c *converter) training(path string, n *yaml.Node) error {
-	pairs, err := c.pairs(n, 0)
+	pairs, err := c.Pairs(n)
 	if err != nil {
 		return err
 	}
 	args := &yaml.Node{Kind: yaml.MappingNode}
 	c.put("submit.learning-rate", written("5e-05"))
 	for _, p := range pairs {
-		if absent(p.value) {
+		if yamldoc.Null(p.Value) {
 			continue
 		}
-		f := field{name: p.key.Value, shape: number, kind: Ignored}
+		f := field{name: p.Key.Value, shape: number, kind: Ignored}
 		switch f.name {
 		case "learning_rate":
 			f.to, f.note = "submit.learning-rate", "NAT reads it with getattr from a mapping, which never finds it, and "+
@@ -174,7 +176,7 @@ func (c *converter) training(path string, n *yaml.Node) error {
 			f.to, f.note = "submit.beta", "NAT reads it with getattr from a mapping, which never finds it, and sends 0; "+
 				"ART 0.5.12 and later has kl-penalty-coef in its place"
 		default:
-			value, err := c.copy(p.value)
+			value, err := c.copy(p.Value)
 			if err != nil {
 				return err
 			}

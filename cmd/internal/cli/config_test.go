@@ -47,6 +47,21 @@ func configuredFrom(t *testing.T, file string, env map[string]string, args ...st
 	return settings
 }
 
+// TestAliases checks that a reference in an anchor is expanded once for each alias.
+func TestAliases(t *testing.T) {
+	c := configuredFrom(t, `
+rollout:
+  <<: {agent-env: [A=1], gate: 1}
+  gate: 0.5
+  sampling: {a: &a {b: "$${X}", c: "${TOP}"}, d: *a, e: {<<: *a, c: 2}}
+`, map[string]string{"TOP": "0.9", "X": "wrong"})
+	a := map[string]any{"b": "${X}", "c": "0.9"}
+	want := map[string]any{"a": a, "d": a, "e": map[string]any{"b": "${X}", "c": 2}}
+	if !reflect.DeepEqual(c.Sampling, want) || *c.Gate != 0.5 || !reflect.DeepEqual(c.Env, []string{"A=1"}) {
+		t.Errorf("%v, want %v; gate %v, env %v", c.Sampling, want, *c.Gate, c.Env)
+	}
+}
+
 // TestObjects checks that values of objects such as sampling have types; all other
 // values are text.
 func TestObjects(t *testing.T) {

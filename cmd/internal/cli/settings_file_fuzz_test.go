@@ -11,7 +11,8 @@ import (
 // the environment variables that it names.
 func FuzzConfig(f *testing.F) {
 	for _, s := range []string{"run: r\nrollout:\n  generations: 8\n", "run: ${RUN}\n", "a: &a [x,x]\nb: &b [*a,*a]\nrun: *b\n", "<<: {run: x}\n",
-		"run: !!binary AA==\n", "---\n---\n", "score: [", "\t", "run: $${X}", "rollout: {sampling: {a: {b: [1, ${RUN}]}, stop: [x]}}"} {
+		"run: !!binary AA==\n", "---\n---\n", "score: [", "\t", "run: $${X}", "rollout: {sampling: {a: {b: [1, ${RUN}]}, stop: [x]}}",
+		"rollout: {sampling: {a: &a [*a]}}"} {
 		f.Add([]byte(s))
 	}
 	options := optionsOf([]*plugin.Setting{{Name: "run", Public: true}, {Name: "generations"}, {Name: "sampling", Type: plugin.Object},
