@@ -52,7 +52,7 @@ func newCurateSettings() *curateSettings {
 	return &curateSettings{
 		Options: curate.Options{
 			Rules: plugin.Every(rules.All),
-			Recomputer: func(s formats.GroupState) (func([]formats.Member) error, error) {
+			Recomputer: func(s formats.GroupState) (func([]formats.Member, []formats.Trajectory) error, error) {
 				return group.Recompute(estimators.All, s)
 			},
 		},

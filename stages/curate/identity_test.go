@@ -65,8 +65,8 @@ func TestIdentityHoldsWhatItAlwaysHeld(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			o := options(in, in+"-"+strings.ReplaceAll(name, " ", "-"))
-			o.Recomputer = func(formats.GroupState) (func([]formats.Member) error, error) {
-				return func([]formats.Member) error { return nil }, nil
+			o.Recomputer = func(formats.GroupState) (func([]formats.Member, []formats.Trajectory) error, error) {
+				return func([]formats.Member, []formats.Trajectory) error { return nil }, nil
 			}
 			ask(o, c.given...)
 			if c.change != nil {

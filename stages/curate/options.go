@@ -32,13 +32,14 @@ type Options struct {
 	Spill     stages.Spill // for groups whose rows are not adjacent
 
 	Recompute bool // compute advantages again from the remaining members
-	// Recomputer returns the function that computes a group's advantages again.
-	Recomputer func(formats.GroupState) (func([]formats.Member) error, error)
+	// Recomputer returns the function that computes a group's advantages again, given its
+	// members and their rows in the base.
+	Recomputer func(formats.GroupState) (func([]formats.Member, []formats.Trajectory) error, error)
 
 	MinGroups *float64 // gate: refuse fewer kept groups
 
 	running   []active // the rules that the settings ask for, in their order; from Validate
-	recompute func([]formats.Member) error
+	recompute func([]formats.Member, []formats.Trajectory) error
 	decode    bool // for tests: copy no pages
 }
 

@@ -236,10 +236,13 @@ func TestRecompute(t *testing.T) {
 			r.SampledTokens = 50
 		}
 	})
-	centred := func(formats.GroupState) (func([]formats.Member) error, error) {
-		return func(members []formats.Member) error {
+	centred := func(formats.GroupState) (func([]formats.Member, []formats.Trajectory) error, error) {
+		return func(members []formats.Member, rows []formats.Trajectory) error {
 			mean := 0.0
-			for _, m := range members {
+			for i, m := range members {
+				if m.TrajectoryID != rows[i].TrajectoryID || rows[i].SampledTokens == 0 {
+					t.Errorf("member %q has the row %q of %d tokens", m.TrajectoryID, rows[i].TrajectoryID, rows[i].SampledTokens)
+				}
 				mean += *m.Reward / float64(len(members))
 			}
 			for i := range members {

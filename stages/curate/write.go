@@ -19,7 +19,7 @@ type writer struct {
 	set       *set
 	own       shardGroups // its groups that are written here
 	plan      *plan
-	recompute func([]formats.Member) error // nil: advantages stay as group made them
+	recompute func([]formats.Member, []formats.Trajectory) error // nil: advantages stay as group made them
 	step      *batchStep
 	members   *dataset.Reader[formats.Member]
 	decode    bool             // no payload is copied
@@ -230,14 +230,15 @@ func (w *writer) recomputeKept(d *decided) error {
 		return nil
 	}
 	var left []formats.Member
+	var rows []formats.Trajectory
 	var at []int
 	for k, v := range d.verdicts {
 		if v.Reason == "" {
-			left, at = append(left, d.members[k]), append(at, k)
+			left, rows, at = append(left, d.members[k]), append(rows, d.rows[k]), append(at, k)
 		}
 	}
-	if err := w.recompute(left); err != nil {
-		return err
+	if err := w.recompute(left, rows); err != nil {
+		return fmt.Errorf("group %q: %w", d.group.ID, err)
 	}
 	for i, k := range at {
 		if d.members[k].Advantage = nil; left[i].Advantage != nil {

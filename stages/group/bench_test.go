@@ -89,7 +89,7 @@ func BenchmarkFill(b *testing.B) {
 	}
 	b.ReportAllocs()
 	for b.Loop() {
-		if _, err := g.Fill(members); err != nil {
+		if _, err := g.Fill(members, nil); err != nil {
 			b.Fatal(err)
 		}
 	}

@@ -12,6 +12,7 @@ import (
 //
 //	interface           adds                                       asked by
 //	ComponentEstimator  named rewards one by one                   Grouper
+//	LengthEstimator     the lengths of the members                 Grouper
 //	Finisher            a step that needs the whole batch          the manifest's state, for curate and trainers
 //	Uneven              advantages that need not sum to zero       estimatortest
 type Estimator interface {
@@ -29,6 +30,13 @@ type ComponentEstimator interface {
 	Estimator
 	// Components is Advantages for the named rewards, ordered by name.
 	Components(components []Component, out []float64) bool
+}
+
+// LengthEstimator is an Estimator that looks at Valid.Lengths. It never gets a
+// group without a sampled token: that is an error.
+type LengthEstimator interface {
+	Estimator
+	UsesLengths()
 }
 
 // Finisher is an Estimator whose advantages are not final: a step that needs

@@ -17,6 +17,7 @@ type Grouper struct {
 	valid   Valid
 	named   components
 	rewards []float64
+	lengths []Length
 	index   []int     // of each valid member
 	arena   []float64 // what statistics and members point into
 }
@@ -24,9 +25,10 @@ type Grouper struct {
 // Fill sets Advantage and NoAdvantage of every member of one group and
 // returns the group's statistics, all but FirstRow. A failed or unscored
 // member is excluded: it is in no sum and no count, and changes no other's
-// advantage. A reward that is not finite is an error that names the member's
-// index.
-func (g *Grouper) Fill(members []formats.Member) (formats.GroupStats, error) {
+// advantage. lengths are those of the members; nil will do unless the estimator
+// is a LengthEstimator. A reward that is not finite, and a group without a token
+// where lengths count, is a BadMember.
+func (g *Grouper) Fill(members []formats.Member, lengths []Length) (formats.GroupStats, error) {
 	first := &members[0]
 	stats := formats.GroupStats{
 		GroupID: first.GroupID, ExampleID: first.ExampleID, Epoch: first.Epoch,
@@ -38,7 +40,7 @@ func (g *Grouper) Fill(members []formats.Member) (formats.GroupStats, error) {
 			break
 		}
 	}
-	if err := g.collect(members); err != nil {
+	if err := g.collect(members, lengths); err != nil {
 		return stats, err
 	}
 	n := len(g.rewards)
@@ -55,21 +57,23 @@ func (g *Grouper) Fill(members []formats.Member) (formats.GroupStats, error) {
 		return stats, nil
 	}
 	g.valid.Set(g.rewards)
+	g.valid.Lengths = g.lengths
 	g.advantages(members)
 	g.describe(&stats)
 	return stats, nil
 }
 
-// BadReward is a reward that is NaN or infinite.
-type BadReward struct {
-	Member int // its index in the group
-	Value  float64
+// BadMember is the error of a member, such as one whose reward is NaN or infinite.
+type BadMember struct {
+	Member        int // its index in the group
+	Problem, Hint string
 }
 
-func (e *BadReward) Error() string { return fmt.Sprintf("reward %v is not a finite number", e.Value) }
+func (e *BadMember) Error() string { return e.Problem }
 
-func (g *Grouper) collect(members []formats.Member) error {
-	g.rewards, g.index = g.rewards[:0], g.index[:0]
+func (g *Grouper) collect(members []formats.Member, lengths []Length) error {
+	g.rewards, g.lengths, g.index = g.rewards[:0], g.lengths[:0], g.index[:0]
+	tokens := int64(0)
 	for i := range members {
 		m := &members[i]
 		m.Advantage, m.NoAdvantage = nil, ""
@@ -79,11 +83,20 @@ func (g *Grouper) collect(members []formats.Member) error {
 		case m.Reward == nil:
 			m.NoAdvantage = formats.NoAdvantageUnscored
 		case math.IsNaN(*m.Reward) || math.IsInf(*m.Reward, 0):
-			return &BadReward{i, *m.Reward}
+			return &BadMember{i, fmt.Sprintf("reward %v is not a finite number", *m.Reward),
+				"a reward is a finite number or null; score the trajectories again"}
 		default:
 			g.rewards = append(g.rewards, *m.Reward)
 			g.index = append(g.index, i)
+			if lengths != nil {
+				g.lengths = append(g.lengths, lengths[i])
+				tokens += int64(lengths[i].SampledTokens)
+			}
 		}
+	}
+	if _, ok := g.Estimator.(LengthEstimator); ok && tokens == 0 && len(g.index) > 0 {
+		return &BadMember{g.index[0], "the estimator needs lengths, and no member of its group has sampled tokens",
+			"the engine gave no token ids; use an estimator without lengths"}
 	}
 	return nil
 }

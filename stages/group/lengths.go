@@ -8,19 +8,19 @@ import (
 	"github.com/rollmill/rollmill/formats/dataset"
 )
 
-// length is the one column of the base that scores do not repeat.
-type length struct {
+// Length is the one column of the base that scores do not repeat.
+type Length struct {
 	SampledTokens int32 `parquet:"sampled_tokens,delta"`
 }
 
 // lengths reads the base in step with the rows that are grouped.
 type lengths struct {
-	r   *dataset.Reader[length]
-	buf []length
+	r   *dataset.Reader[Length]
+	buf []Length
 }
 
 // read returns the lengths of the next rows, valid until the next call.
-func (l *lengths) read(rows int) ([]length, error) {
+func (l *lengths) read(rows int) ([]Length, error) {
 	var err error
 	l.buf, err = readNext(l.r, l.buf, rows)
 	return l.buf, err
@@ -42,7 +42,7 @@ func readNext[T any](r *dataset.Reader[T], buf []T, n int) ([]T, error) {
 	return buf, nil
 }
 
-func describeLengths(members []formats.Member, tokens []length, s *formats.GroupStats) {
+func describeLengths(members []formats.Member, tokens []Length, s *formats.GroupStats) {
 	if s.Valid == 0 {
 		return
 	}

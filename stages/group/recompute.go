@@ -6,9 +6,10 @@ import (
 )
 
 // Recompute returns a function that computes the advantages of members again,
-// as the dataset with this state did: for groups that lost members. It is for
-// one goroutine; the advantages are valid until the next call.
-func Recompute(r Registry, s formats.GroupState) (func([]formats.Member) error, error) {
+// as the dataset with this state did: for groups that lost members. The function
+// gets their rows in the base too. It is for one goroutine; the advantages are
+// valid until the next call.
+func Recompute(r Registry, s formats.GroupState) (func([]formats.Member, []formats.Trajectory) error, error) {
 	o := Options{Estimator: plugin.Pick(r, s.Estimator), Compat: Compat(s.Compat), NoScale: s.NoScale}
 	_, settings, err := o.Estimator.Get()
 	if err == nil && s.Settings != nil {
@@ -22,11 +23,15 @@ func Recompute(r Registry, s formats.GroupState) (func([]formats.Member) error, 
 		return nil, err
 	}
 	g := &Grouper{Estimator: e, Tolerance: s.Tolerance}
-	return func(members []formats.Member) error {
+	return func(members []formats.Member, rows []formats.Trajectory) error {
 		if len(members) == 0 {
 			return nil
 		}
-		_, err := g.Fill(members)
+		lengths := make([]Length, len(rows))
+		for i := range rows {
+			lengths[i].SampledTokens = rows[i].SampledTokens
+		}
+		_, err := g.Fill(members, lengths)
 		return err
 	}, nil
 }

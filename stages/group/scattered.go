@@ -63,7 +63,7 @@ func (g *scatteredGroups) sortRows(ctx context.Context) error {
 	}
 	defer rows.close()
 	tokens := lengths{}
-	if tokens.r, err = dataset.NewReader[length](ctx, g.in.base, "", g.in.base.All()); err != nil {
+	if tokens.r, err = dataset.NewReader[Length](ctx, g.in.base, "", g.in.base.All()); err != nil {
 		return err
 	}
 	defer tokens.r.Close()
@@ -131,7 +131,7 @@ type groupRows struct {
 	grouper Grouper
 	group   []byte
 	members []formats.Member
-	tokens  []length
+	tokens  []Length
 	at      []int64
 	row     spilledRow // decoded last
 }
@@ -143,7 +143,7 @@ func (c *groupRows) reset(group []byte) {
 
 func (c *groupRows) add(at int64, value []byte) {
 	spill.Decode(value, &c.row)
-	c.members, c.tokens, c.at = append(c.members, c.row.member()), append(c.tokens, length{c.row.Tokens}), append(c.at, at)
+	c.members, c.tokens, c.at = append(c.members, c.row.member()), append(c.tokens, Length{c.row.Tokens}), append(c.at, at)
 }
 
 // group computes a group, and sorts the results of its rows by position.
@@ -151,7 +151,7 @@ func (g *scatteredGroups) group(ctx context.Context, c *groupRows) error {
 	if err := ctx.Err(); err != nil || !slices.ContainsFunc(c.at, g.holds) {
 		return err
 	}
-	stats, err := c.grouper.Fill(c.members)
+	stats, err := c.grouper.Fill(c.members, c.tokens)
 	if err != nil {
 		return g.rowError(ctx, err, c)
 	}
@@ -177,9 +177,9 @@ func (g *scatteredGroups) group(ctx context.Context, c *groupRows) error {
 	return nil
 }
 
-// rowError adds the row of an invalid reward to its error.
+// rowError adds the row to the error of a member.
 func (g *scatteredGroups) rowError(ctx context.Context, err error, c *groupRows) error {
-	var bad *BadReward
+	var bad *BadMember
 	if !errors.As(err, &bad) {
 		return err
 	}
@@ -191,7 +191,7 @@ func (g *scatteredGroups) rowError(ctx context.Context, err error, c *groupRows)
 	if err != nil {
 		return err
 	}
-	return g.in.badReward(bad, names[0].TrajectoryID, at)
+	return g.in.badMember(bad, names[0].TrajectoryID, at)
 }
 
 // write reads the rows in the base's order together with their results.

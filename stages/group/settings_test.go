@@ -77,7 +77,7 @@ func TestEstimatorWithSettings(t *testing.T) {
 			t.Fatal(err)
 		}
 		members := estimatortest.Members([]float64{1, 0})
-		if err := again(members); err != nil || *members[0].Advantage != want.advantage {
+		if err := again(members, make([]formats.Trajectory, 2)); err != nil || *members[0].Advantage != want.advantage {
 			t.Errorf("%s: computed again: %v, %v", text, *members[0].Advantage, err)
 		}
 	}

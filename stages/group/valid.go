@@ -10,6 +10,7 @@ import (
 // order, to the last bit: they are summed in ascending order.
 type Valid struct {
 	Rewards []float64 // at least one, all finite
+	Lengths []Length  // of the same members; not in components and in Others
 
 	Mean      float64 // within [Min, Max], so equal rewards have exactly their value as mean
 	StdPop    float64 // divisor n

@@ -44,7 +44,7 @@ func (j *job) groupAdjacent(ctx context.Context) error {
 		defer s.copied.Close()
 	}
 	var err error
-	if s.lengths.r, err = dataset.NewReader[length](ctx, j.in.base, "", j.slice); err != nil {
+	if s.lengths.r, err = dataset.NewReader[Length](ctx, j.in.base, "", j.slice); err != nil {
 		return err
 	}
 	defer s.lengths.r.Close()
@@ -76,15 +76,15 @@ func (s *groupWriter) group(first int64, key string, rows []row) error {
 		s.buf = append(s.buf, rows[i].member(id))
 	}
 	members := s.buf[from:]
-	stats, err := s.grouper.Fill(members)
-	if err != nil {
-		return s.rowError(err, members, first)
-	}
-	stats.FirstRow = first
 	tokens, err := s.lengths.read(len(rows))
 	if err != nil {
 		return err
 	}
+	stats, err := s.grouper.Fill(members, tokens)
+	if err != nil {
+		return s.rowError(err, members, first)
+	}
+	stats.FirstRow = first
 	describeLengths(members, tokens, &stats)
 	s.tally.add(members, &stats, &s.grouper)
 	if s.pairer != nil {
@@ -147,16 +147,15 @@ func (r *row) member(group string) formats.Member {
 	}
 }
 
-// rowError adds the row of an invalid reward to its error.
+// rowError adds the row to the error of a member.
 func (s *groupWriter) rowError(err error, members []formats.Member, first int64) error {
-	var bad *BadReward
+	var bad *BadMember
 	if !errors.As(err, &bad) {
 		return err
 	}
-	return s.in.badReward(bad, members[bad.Member].TrajectoryID, first+int64(bad.Member))
+	return s.in.badMember(bad, members[bad.Member].TrajectoryID, first+int64(bad.Member))
 }
 
-func (in *input) badReward(bad *BadReward, trajectory string, row int64) error {
-	return formats.Invalid(in.rows.URI(), "a reward is a finite number or null; score the trajectories again", nil,
-		"trajectory %q: %v", trajectory, bad).InRow(row)
+func (in *input) badMember(bad *BadMember, trajectory string, row int64) error {
+	return formats.Invalid(in.rows.URI(), bad.Hint, nil, "trajectory %q: %v", trajectory, bad).InRow(row)
 }

@@ -178,7 +178,7 @@ func scan(ctx context.Context, uri string) error {
 				for _, r := range rows {
 					members = append(members, formats.Member{ExampleID: r.ExampleID, Status: r.Status, Reward: r.Reward})
 				}
-				s, err := g.Fill(members)
+				s, err := g.Fill(members, nil)
 				if err != nil {
 					return err
 				}

@@ -61,7 +61,7 @@ func compare(t *testing.T, i int, compat group.Compat, noScale bool, rewards, wa
 		}
 	}
 	g := group.Grouper{Estimator: a, Tolerance: formats.FlatTolerance}
-	if _, err := g.Fill(members); err != nil {
+	if _, err := g.Fill(members, nil); err != nil {
 		t.Fatal(err)
 	}
 	for k, m := range members {
@@ -88,7 +88,7 @@ func TestFlatNoise(t *testing.T) {
 		a, _ := estimators.GRPO.New().Estimator(group.Setup{Compat: compat})
 		g := group.Grouper{Estimator: a, Tolerance: formats.FlatTolerance}
 		members := []formats.Member{{Reward: &third}, {Reward: &nearly}, {Reward: &third}}
-		if _, err := g.Fill(members); err != nil {
+		if _, err := g.Fill(members, nil); err != nil {
 			t.Fatal(err)
 		}
 		for _, m := range members {

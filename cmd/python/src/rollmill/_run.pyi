@@ -174,7 +174,7 @@ def run(
     scores: _Texts | None = ...,
     epoch: int | None = ...,
     by: _Text | None = ...,
-    estimator: Literal["grpo", "drgrpo", "rloo", "maxrl", "reinforce++-baseline", "passk", "grpo-batch", "gdpo"] | None = ...,
+    estimator: Literal["grpo", "drgrpo", "rloo", "opo", "maxrl", "reinforce++-baseline", "passk", "grpo-batch", "gdpo"] | None = ...,
     compat: Literal["none", "art", "trl", "verl", "openrlhf", "slime", "nemo-rl", "prime-rl", "nat"] | None = ...,
     no_scale: bool | None = ...,
     pairs: Literal["exhaustive", "best-worst", "top-k"] | None = ...,

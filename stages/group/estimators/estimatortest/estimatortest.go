@@ -65,6 +65,18 @@ func (s suite) run(t *testing.T) {
 	}
 }
 
+// Lengths draws the lengths of a group of n, some of them 0 but not all.
+func Lengths(n int) *rapid.Generator[[]group.Length] {
+	return rapid.Custom(func(t *rapid.T) []group.Length {
+		out := make([]group.Length, n)
+		for i := range out {
+			out[i].SampledTokens = rapid.Int32Range(0, 4000).Draw(t, "length")
+		}
+		out[rapid.IntRange(0, n-1).Draw(t, "sampled")].SampledTokens++
+		return out
+	})
+}
+
 // rewards draws groups of one to twelve: round numbers with ties, flat groups,
 // and any finite number up to the largest.
 func rewards() *rapid.Generator[[]float64] {
@@ -83,10 +95,10 @@ func rewards() *rapid.Generator[[]float64] {
 	})
 }
 
-func (s suite) advantages(r []float64) ([]float64, bool) {
+func (s suite) advantages(r []float64, lengths []group.Length) ([]float64, bool) {
 	g := group.Grouper{Estimator: s.estimator, Tolerance: formats.FlatTolerance}
 	members := Members(r)
-	if _, err := g.Fill(members); err != nil {
+	if _, err := g.Fill(members, lengths); err != nil {
 		return nil, false
 	}
 	out := make([]float64, 0, len(r))
@@ -110,7 +122,7 @@ func Members(r []float64) []formats.Member {
 
 func (s suite) finite(t *rapid.T) {
 	r := rewards().Draw(t, "group")
-	a, ok := s.advantages(r)
+	a, ok := s.advantages(r, Lengths(len(r)).Draw(t, "lengths"))
 	if !ok && len(r) > 1 {
 		t.Fatalf("%v has no advantages", r)
 	}
@@ -124,12 +136,13 @@ func (s suite) finite(t *rapid.T) {
 func (s suite) order(t *rapid.T) {
 	r := rewards().Draw(t, "group")
 	perm := rand.New(rand.NewPCG(rapid.Uint64().Draw(t, "seed"), 1)).Perm(len(r))
-	moved := make([]float64, len(r))
+	lengths := Lengths(len(r)).Draw(t, "lengths")
+	moved, movedLengths := make([]float64, len(r)), make([]group.Length, len(r))
 	for i, p := range perm {
-		moved[p] = r[i]
+		moved[p], movedLengths[p] = r[i], lengths[i]
 	}
-	a, ok := s.advantages(r)
-	b, okMoved := s.advantages(moved)
+	a, ok := s.advantages(r, lengths)
+	b, okMoved := s.advantages(moved, movedLengths)
 	if ok != okMoved {
 		t.Fatalf("%v has advantages: %v; permuted: %v", r, ok, okMoved)
 	}
@@ -144,23 +157,26 @@ func (s suite) order(t *rapid.T) {
 // ones.
 func (s suite) failures(t *rapid.T) {
 	r := rewards().Draw(t, "group")
-	want, ok := s.advantages(r)
+	lengths := Lengths(len(r)).Draw(t, "lengths")
+	want, ok := s.advantages(r, lengths)
 	lie := 1e6
 	bad := []formats.Member{
 		{Status: formats.StatusFailed}, {Status: formats.StatusFailed, Reward: &lie},
 		{Status: formats.StatusSkipped, Reward: &lie}, {Status: formats.StatusOK}, {Status: formats.StatusTruncated},
 	}
 	var members []formats.Member
+	var all []group.Length
 	var place []int
-	for _, m := range Members(r) {
+	for i, m := range Members(r) {
 		for rapid.Bool().Draw(t, "fails") && len(members) < 40 {
 			members = append(members, rapid.SampledFrom(bad).Draw(t, "bad"))
+			all = append(all, group.Length{SampledTokens: 1000})
 		}
 		place = append(place, len(members))
-		members = append(members, m)
+		members, all = append(members, m), append(all, lengths[i])
 	}
 	g := group.Grouper{Estimator: s.estimator, Tolerance: formats.FlatTolerance}
-	stats, err := g.Fill(members)
+	stats, err := g.Fill(members, all)
 	if err != nil || int(stats.Valid) != len(r) || int(stats.Count) != len(members) {
 		t.Fatalf("%d of %d members are valid: %v", stats.Valid, stats.Count, err)
 	}
@@ -180,8 +196,9 @@ func (s suite) failures(t *rapid.T) {
 func (s suite) pure(t *rapid.T) {
 	r := rewards().Draw(t, "group")
 	was := append([]float64(nil), r...)
-	a, _ := s.advantages(r)
-	b, _ := s.advantages(r)
+	lengths := Lengths(len(r)).Draw(t, "lengths")
+	a, _ := s.advantages(r, lengths)
+	b, _ := s.advantages(r, lengths)
 	for i := range r {
 		if r[i] != was[i] {
 			t.Fatalf("reward %v became %v", was[i], r[i])
@@ -198,7 +215,7 @@ func (s suite) pure(t *rapid.T) {
 func (s suite) zeroSum(t *rapid.T) {
 	n := rapid.IntRange(2, 12).Draw(t, "n")
 	r := rapid.SliceOfN(rapid.Float64Range(-1e6, 1e6), n, n).Draw(t, "rewards")
-	a, ok := s.advantages(r)
+	a, ok := s.advantages(r, Lengths(n).Draw(t, "lengths"))
 	if !ok {
 		t.Fatalf("%v has no advantages", r)
 	}

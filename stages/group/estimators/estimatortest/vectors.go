@@ -39,7 +39,7 @@ func Vectors(t *testing.T, kind group.EstimatorKind) {
 			}
 			for i, g := range f.Groups {
 				members := g.members()
-				fill(t, e, members)
+				fill(t, e, members, g.lengths())
 				for k := range members {
 					if g.Rewards[k] == nil || !noise(compat, kind.Name, g.Rewards, k) {
 						compare(t, i, k, members[k].Advantage, g.Advantages[k])
@@ -62,7 +62,17 @@ type file struct {
 }
 
 // vector is a group; Unscaled is what the trainer has when it does not divide.
-type vector struct{ Rewards, Advantages, Unscaled []*float64 }
+type vector struct {
+	Rewards, Advantages, Unscaled []*float64
+	Tokens                        []int32
+}
+
+func (v vector) lengths() (out []group.Length) {
+	for _, n := range v.Tokens {
+		out = append(out, group.Length{SampledTokens: n})
+	}
+	return out
+}
 
 func (v vector) unscaled(t *testing.T, i int, kind group.EstimatorKind, compat string) {
 	t.Helper()
@@ -71,7 +81,7 @@ func (v vector) unscaled(t *testing.T, i int, kind group.EstimatorKind, compat s
 		t.Fatal(err)
 	}
 	members := v.members()
-	fill(t, e, members)
+	fill(t, e, members, v.lengths())
 	for k := range members {
 		compare(t, i, k, members[k].Advantage, v.Unscaled[k])
 	}
@@ -114,7 +124,7 @@ func (b *batch) compare(t *testing.T, i int, e group.Estimator) {
 	var want []*float64
 	for g := range b.Groups {
 		members := b.members(g)
-		fill(t, e, members)
+		fill(t, e, members, nil)
 		for k := range members {
 			if x := members[k].Advantage; x != nil {
 				members[k].Advantage = new(*x) // the group's memory is reused
@@ -167,10 +177,10 @@ func finish(all []formats.Member, step formats.BatchStep) {
 	}
 }
 
-func fill(t *testing.T, e group.Estimator, members []formats.Member) {
+func fill(t *testing.T, e group.Estimator, members []formats.Member, lengths []group.Length) {
 	t.Helper()
 	g := group.Grouper{Estimator: e, Tolerance: formats.FlatTolerance}
-	if _, err := g.Fill(members); err != nil {
+	if _, err := g.Fill(members, lengths); err != nil {
 		t.Fatal(err)
 	}
 }
