@@ -89,6 +89,7 @@ type GroupState struct {
 	NoScale   bool           `json:"no_scale,omitempty"`
 	Settings  map[string]any `json:"settings,omitempty"` // of the estimator itself; those at their defaults are absent
 	Tolerance float64        `json:"flat_tolerance"`
+	Solved    *float64       `json:"solved_threshold,omitempty"` // null: the advantages do not depend on it
 	Batch     *BatchStep     `json:"batch,omitempty"`  // done by curate
 	Whiten    *Whitening     `json:"whiten,omitempty"` // done by the trainer; never by rollmill
 }

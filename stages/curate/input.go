@@ -114,7 +114,7 @@ func sameEstimator(a, b *formats.GroupState) bool {
 		return a == b
 	}
 	return a.Estimator == b.Estimator && a.Compat == b.Compat && a.NoScale == b.NoScale &&
-		reflect.DeepEqual(a.Settings, b.Settings)
+		reflect.DeepEqual(a.Settings, b.Settings) && reflect.DeepEqual(a.Solved, b.Solved)
 }
 
 func (s *set) damaged(format string, args ...any) *formats.InputError {

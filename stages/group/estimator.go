@@ -53,6 +53,7 @@ type Uneven interface{ Uneven() bool }
 type EstimatorKind struct {
 	plugin.Kind[EstimatorSettings]
 	ZeroSum bool // the advantages of a group of two or more sum to zero
+	Solved  bool // they depend on Setup.Solved
 }
 
 // EstimatorSettings are the settings of an estimator, apart from its Setup.
@@ -70,7 +71,8 @@ type EstimatorSettings interface {
 // Setup holds the options of group that matter to an estimator.
 type Setup struct {
 	Compat  Compat
-	NoScale bool // do not divide by the standard deviation
+	NoScale bool    // do not divide by the standard deviation
+	Solved  float64 // a reward at or above it counts as solved
 }
 
 // Registry lists estimators.

@@ -135,7 +135,7 @@ func (o *Options) estimator() (Estimator, error) {
 	if err != nil {
 		return nil, err
 	}
-	return settings.Estimator(Setup{Compat: o.Compat, NoScale: o.NoScale})
+	return settings.Estimator(Setup{Compat: o.Compat, NoScale: o.NoScale, Solved: o.solved()})
 }
 
 // params returns the options that change rows.
@@ -163,6 +163,9 @@ func (o *Options) state() (json.RawMessage, error) {
 	}
 	if err != nil {
 		return nil, err
+	}
+	if kind.Solved {
+		s.Solved = new(o.solved())
 	}
 	if f, ok := e.(Finisher); ok {
 		s.Batch, s.Whiten = f.Finish()

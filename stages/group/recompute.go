@@ -10,7 +10,8 @@ import (
 // gets their rows in the base too. It is for one goroutine; the advantages are
 // valid until the next call.
 func Recompute(r Registry, s formats.GroupState) (func([]formats.Member, []formats.Trajectory) error, error) {
-	o := Options{Estimator: plugin.Pick(r, s.Estimator), Compat: Compat(s.Compat), NoScale: s.NoScale}
+	o := Options{Estimator: plugin.Pick(r, s.Estimator), Compat: Compat(s.Compat), NoScale: s.NoScale,
+		SolvedThreshold: s.Solved}
 	_, settings, err := o.Estimator.Get()
 	if err == nil && s.Settings != nil {
 		err = convert(s.Settings, settings)

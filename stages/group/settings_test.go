@@ -6,6 +6,7 @@ import (
 
 	"github.com/rollmill/rollmill/formats"
 	"github.com/rollmill/rollmill/stages/group"
+	"github.com/rollmill/rollmill/stages/group/estimators"
 	"github.com/rollmill/rollmill/stages/group/estimators/estimatortest"
 	"github.com/rollmill/rollmill/stages/plugin"
 )
@@ -79,6 +80,41 @@ func TestEstimatorWithSettings(t *testing.T) {
 		members := estimatortest.Members([]float64{1, 0})
 		if err := again(members, make([]formats.Trajectory, 2)); err != nil || *members[0].Advantage != want.advantage {
 			t.Errorf("%s: computed again: %v, %v", text, *members[0].Advantage, err)
+		}
+	}
+}
+
+// What an estimator needs beside rewards is known when advantages are computed again.
+func TestRecomputeAsGrouped(t *testing.T) {
+	for _, name := range estimators.All.Names() {
+		rows := wide(example{"a", "1 0.5 0 0.25 0.5"}, 0)
+		for i := range rows {
+			rows[i].SampledTokens = int32(1 + i*i)
+		}
+		half := 0.5
+		o := options(stored(t, "import", rows, 1), "mem://recomputed/"+name)
+		o.Estimator, o.SolvedThreshold = plugin.Pick(estimators.All, name), &half
+		_, d := run(t, o)
+		var state formats.GroupState
+		if err := json.Unmarshal(d.State, &state); err != nil {
+			t.Fatal(err)
+		}
+		again, err := group.Recompute(estimators.All, state)
+		if err != nil {
+			t.Fatal(err)
+		}
+		want := readAll[formats.Member](t, d, "")
+		got := readAll[formats.Member](t, d, "")
+		for i := range got {
+			got[i].Advantage = nil
+		}
+		if err := again(got, rows); err != nil {
+			t.Fatal(err)
+		}
+		for i := range got {
+			if *got[i].Advantage != *want[i].Advantage {
+				t.Errorf("%s: member %d has %v, and again %v", name, i, *want[i].Advantage, *got[i].Advantage)
+			}
 		}
 	}
 }

@@ -16,6 +16,7 @@ var All = plugin.NewRegistry("estimator",
 	MaxRL,
 	Reinforce,
 	PassK,
+	PassKAnalytic,
 	GRPOBatch,
 	GDPO,
 )

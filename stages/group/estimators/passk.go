@@ -2,15 +2,16 @@ package estimators
 
 import "github.com/rollmill/rollmill/stages/group"
 
-// PassK is the pass@k advantage: only the best member has one, its lead
-// over the second in standard deviations; with two equal best members it is 0.
+// PassK is verl's leader variant of a pass@k advantage (arXiv 2503.19595): only the
+// best member has one, its lead over the second in standard deviations; with two
+// equal best members it is 0. There is no k. PassKAnalytic is the other one.
 //
 //	none  (max - second) / (sample std + 1e-6); a singleton has no advantage
 //	verl  the same (grpo_passk, which refuses a singleton)
 //
 // With NoScale nothing is divided (norm_adv_by_std_in_grpo false).
 var PassK = group.EstimatorKind{
-	Kind: kind("passk", "the best member's lead over the second, in standard deviations", passK),
+	Kind: kind("passk", "pass@k as verl's leader variant: the best member's lead over the second, in standard deviations", passK),
 }
 
 type passKEstimator struct{ noScale bool }

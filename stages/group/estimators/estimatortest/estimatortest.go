@@ -30,7 +30,7 @@ func Run(t *testing.T, k group.EstimatorKind, uneven ...string) {
 	var declared []string
 	for _, compat := range group.Compats {
 		for _, noScale := range []bool{false, true} {
-			s := group.Setup{Compat: compat, NoScale: noScale}
+			s := group.Setup{Compat: compat, NoScale: noScale, Solved: 0.25}
 			e, err := k.New().Estimator(s)
 			if err != nil {
 				continue // it does not know this compat

@@ -33,24 +33,26 @@ func Vectors(t *testing.T, kind group.EstimatorKind) {
 			if err != nil || len(f.Groups) < 150 && len(f.Batches) < 55 {
 				t.Fatalf("%d groups, %d batches: %v", len(f.Groups), len(f.Batches), err)
 			}
-			e, err := kind.New().Estimator(group.Setup{Compat: group.Compat(compat)})
-			if err != nil {
-				t.Fatal(err)
-			}
+			setup := group.Setup{Compat: group.Compat(compat), Solved: group.DefaultSolvedThreshold}
 			for i, g := range f.Groups {
 				members := g.members()
-				fill(t, e, members, g.lengths())
+				fill(t, estimator(t, kind, setup, g.Settings), members, g.lengths())
 				for k := range members {
 					if g.Rewards[k] == nil || !noise(compat, kind.Name, g.Rewards, k) {
 						compare(t, i, k, members[k].Advantage, g.Advantages[k])
 					}
 				}
 				if g.Unscaled != nil {
-					g.unscaled(t, i, kind, compat)
+					setup := setup
+					setup.NoScale = true
+					fill(t, estimator(t, kind, setup, g.Settings), members, g.lengths())
+					for k := range members {
+						compare(t, i, k, members[k].Advantage, g.Unscaled[k])
+					}
 				}
 			}
 			for i, b := range f.Batches {
-				b.compare(t, i, e)
+				b.compare(t, i, estimator(t, kind, setup, nil))
 			}
 		})
 	}
@@ -65,6 +67,22 @@ type file struct {
 type vector struct {
 	Rewards, Advantages, Unscaled []*float64
 	Tokens                        []int32
+	Settings                      json.RawMessage // of the estimator; absent for the defaults
+}
+
+func estimator(t *testing.T, kind group.EstimatorKind, s group.Setup, settings json.RawMessage) group.Estimator {
+	t.Helper()
+	k := kind.New()
+	if settings != nil {
+		if err := json.Unmarshal(settings, k); err != nil {
+			t.Fatal(err)
+		}
+	}
+	e, err := k.Estimator(s)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return e
 }
 
 func (v vector) lengths() (out []group.Length) {
@@ -72,19 +90,6 @@ func (v vector) lengths() (out []group.Length) {
 		out = append(out, group.Length{SampledTokens: n})
 	}
 	return out
-}
-
-func (v vector) unscaled(t *testing.T, i int, kind group.EstimatorKind, compat string) {
-	t.Helper()
-	e, err := kind.New().Estimator(group.Setup{Compat: group.Compat(compat), NoScale: true})
-	if err != nil {
-		t.Fatal(err)
-	}
-	members := v.members()
-	fill(t, e, members, v.lengths())
-	for k := range members {
-		compare(t, i, k, members[k].Advantage, v.Unscaled[k])
-	}
 }
 
 func (v vector) members() []formats.Member {
