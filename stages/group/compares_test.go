@@ -15,7 +15,7 @@ func TestCompares(t *testing.T) {
 	for want, options := range map[bool][]group.Options{
 		true: {{}, {Estimator: group.Chosen{Name: "rloo"}}, {Estimator: group.Chosen{Name: "drgrpo"}}, {Compat: group.CompatTRL},
 			{Estimator: group.Chosen{Name: "gdpo"}}, {By: "example_id"}},
-		false: {{Compat: group.CompatVerl}, {By: "metadata.topic"}, {Labels: true},
+		false: {{Compat: group.CompatVerl}, {Estimator: group.Chosen{Name: "reinforce++"}}, {By: "metadata.topic"}, {Labels: true},
 			{Pairs: group.Pairs{Mode: group.PairBestWorst, From: group.PairCandidates}}},
 	} {
 		for _, o := range options {

@@ -12,6 +12,7 @@ import (
 //
 //	interface           adds                                       asked by
 //	ComponentEstimator  named rewards one by one                   Grouper
+//	FlatEstimator       advantages in flat groups                  Grouper
 //	LengthEstimator     the lengths of the members                 Grouper
 //	Finisher            a step that needs the whole batch          the manifest's state, for curate and trainers
 //	Uneven              advantages that need not sum to zero       estimatortest
@@ -19,7 +20,8 @@ type Estimator interface {
 	// Advantages sets out[i] to the advantage of v.Rewards[i]; both have the
 	// same length, at least 1. It returns false if the group is too small to
 	// compare: then every member's advantage is null. It is not called for a
-	// flat group of two or more; those advantages are zero.
+	// flat group of two or more, unless it is a FlatEstimator; those advantages
+	// are zero.
 	Advantages(v *Valid, out []float64) bool
 }
 
@@ -30,6 +32,13 @@ type ComponentEstimator interface {
 	Estimator
 	// Components is Advantages for the named rewards, ordered by name.
 	Components(components []Component, out []float64) bool
+}
+
+// FlatEstimator is an Estimator that is called for flat groups too: equal rewards
+// may have advantages that are not zero.
+type FlatEstimator interface {
+	Estimator
+	UsesFlat()
 }
 
 // LengthEstimator is an Estimator that looks at Valid.Lengths. It never gets a

@@ -106,7 +106,7 @@ func (g *Grouper) advantages(members []formats.Member) {
 	out, has := g.room(n), true
 	if e, ok := g.Estimator.(ComponentEstimator); ok {
 		has = e.Components(g.named.set(members, g.index), out)
-	} else if n > 1 && formats.Flat(g.valid.Min, g.valid.Max, g.Tolerance) {
+	} else if _, ok := g.Estimator.(FlatEstimator); !ok && n > 1 && formats.Flat(g.valid.Min, g.valid.Max, g.Tolerance) {
 		clear(out)
 	} else {
 		has = g.Estimator.Advantages(&g.valid, out)

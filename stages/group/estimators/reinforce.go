@@ -16,7 +16,8 @@ import (
 //	verl      a singleton has its reward; variance of the sample, plus 1e-8
 //	slime     a singleton has 0; as verl (reinforce_plus_plus_baseline)
 var Reinforce = group.EstimatorKind{
-	Kind:    kind("reinforce++-baseline", "distance from the group's mean, whitened over tokens by the trainer", reinforce),
+	Kind: kind("reinforce++-baseline", "distance from the group's mean, whitened over tokens by the trainer",
+		func(s group.Setup) (group.Estimator, error) { return reinforce("reinforce++-baseline", s) }),
 	ZeroSum: true,
 }
 
@@ -25,9 +26,9 @@ type reinforceEstimator struct {
 	whiten formats.Whitening
 }
 
-func reinforce(s group.Setup) (group.Estimator, error) {
+func reinforce(name string, s group.Setup) (e reinforceEstimator, err error) {
 	if s.NoScale {
-		return nil, group.RefuseNoScale("reinforce++-baseline")
+		return e, group.RefuseNoScale(name)
 	}
 	population, sample := formats.Whitening{Floor: 1e-8}, formats.Whitening{Sample: true, Epsilon: 1e-8}
 	switch s.Compat {
@@ -40,7 +41,7 @@ func reinforce(s group.Setup) (group.Estimator, error) {
 	case group.CompatSlime:
 		return reinforceEstimator{group.Centred{Singleton: group.SingletonZero}, sample}, nil
 	}
-	return nil, group.Refuse("reinforce++-baseline", s, group.CompatNone, group.CompatVerl, group.CompatOpenRLHF,
+	return e, group.Refuse(name, s, group.CompatNone, group.CompatVerl, group.CompatOpenRLHF,
 		group.CompatSlime, group.CompatNemoRL)
 }
 
