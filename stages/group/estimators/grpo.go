@@ -1,6 +1,9 @@
 package estimators
 
-import "github.com/rollmill/rollmill/stages/group"
+import (
+	"github.com/rollmill/rollmill/stages/group"
+	"github.com/rollmill/rollmill/stages/plugin"
+)
 
 // GRPO is group-relative policy optimisation: a reward's distance
 // from its group's mean, in standard deviations.
@@ -27,6 +30,9 @@ import "github.com/rollmill/rollmill/stages/group"
 // normalises over the whole batch when its groups are of different sizes,
 // which is no group advantage; here it is always the group.
 //
+// With --length-penalty, which none and prime-rl have, rewards are shaped first:
+// lengthPenalty.
+//
 // It differs from the trainers in one point: they compute the noise of
 // rounding in a flat group (three times 0.1 has the mean
 // 0.10000000000000002) and divide by it, which for large rewards gives
@@ -35,7 +41,8 @@ import "github.com/rollmill/rollmill/stages/group"
 // noise makes advantages of 1e6 when all but one reward are 0.1; what is flat
 // but for rounding has std 0 here.
 var GRPO = group.EstimatorKind{
-	Kind:    kind("grpo", "distance from the group's mean in standard deviations", grpo),
+	Kind: plugin.Kind[group.EstimatorSettings]{Name: "grpo", Help: "distance from the group's mean in standard deviations",
+		New: func() group.EstimatorSettings { return &GRPOSettings{} }},
 	ZeroSum: true,
 }
 

@@ -175,6 +175,7 @@ def run(
     epoch: int | None = ...,
     by: _Text | None = ...,
     estimator: Literal["grpo", "drgrpo", "rloo", "opo", "maxrl", "reinforce++-baseline", "reinforce++", "passk", "passk-analytic", "grpo-batch", "gdpo"] | None = ...,
+    length_penalty: float | None = ...,
     pass_k: int | None = ...,
     compat: Literal["none", "art", "trl", "verl", "openrlhf", "slime", "nemo-rl", "prime-rl", "nat"] | None = ...,
     no_scale: bool | None = ...,

@@ -1,0 +1,70 @@
+package estimators
+
+import (
+	"math"
+	"sync"
+
+	"github.com/rollmill/rollmill/formats"
+	"github.com/rollmill/rollmill/stages"
+	"github.com/rollmill/rollmill/stages/group"
+	"github.com/rollmill/rollmill/stages/plugin"
+)
+
+// GRPOSettings are the settings of GRPO.
+type GRPOSettings struct{ LengthPenalty float64 }
+
+// Declare declares the settings.
+func (g *GRPOSettings) Declare(d *plugin.Declarer) {
+	d.Float(&g.LengthPenalty, "length-penalty", "subtract `WEIGHT` x the group's mean reward x a member's sampled tokens / "+
+		"those of the longest from each reward").ID("grpo.length-penalty")
+}
+
+// Estimator makes the estimator.
+func (g *GRPOSettings) Estimator(s group.Setup) (group.Estimator, error) {
+	e, err := grpo(s)
+	switch w := g.LengthPenalty; {
+	case err != nil || w == 0:
+		return e, err
+	case !(w > 0) || math.IsInf(w, 0):
+		return nil, stages.Errorf(stages.KindUsage, "give a number of at least 0", "group: --length-penalty %v", w)
+	case s.Compat != group.CompatNone && s.Compat != group.CompatPrimeRL:
+		return nil, group.Refuse("grpo --length-penalty", s, group.CompatNone, group.CompatPrimeRL)
+	}
+	return lengthPenalty{e, g.LengthPenalty}, nil
+}
+
+// lengthPenalty is an estimator of r - weight mean(r) length / max(length): among equal
+// rewards the shorter trajectory has more, the more so the more of the group is
+// solved; a mean below 0 makes the longer better, as there. In flat groups too, so curate needs --keep-flat to train those. It is
+// prime-rl's length_penalty with num_output_tokens_weight; its terms of input tokens
+// and turns are left out. For attempts of one turn they cancel: they are equal in the
+// whole group.
+type lengthPenalty struct {
+	group.Estimator
+	weight float64
+}
+
+func (lengthPenalty) UsesFlat()    {}
+func (lengthPenalty) UsesLengths() {}
+
+var shaped = sync.Pool{New: func() any { return new(group.Valid) }}
+
+func (e lengthPenalty) Advantages(v *group.Valid, out []float64) bool {
+	longest := int32(0)
+	for _, l := range v.Lengths {
+		longest = max(longest, l.SampledTokens)
+	}
+	s := shaped.Get().(*group.Valid)
+	defer shaped.Put(s)
+	s.Rewards = s.Rewards[:0]
+	for i, r := range v.Rewards {
+		share := float64(v.Lengths[i].SampledTokens) / float64(longest)
+		s.Rewards = append(s.Rewards, group.Finite(r-group.Finite(e.weight*v.Mean*share)))
+	}
+	s.Set(s.Rewards)
+	if len(out) > 1 && formats.Flat(s.Min, s.Max, formats.FlatTolerance) {
+		clear(out)
+		return true
+	}
+	return e.Estimator.Advantages(s, out)
+}
