@@ -90,14 +90,15 @@ type GroupState struct {
 	Settings  map[string]any `json:"settings,omitempty"` // of the estimator itself; those at their defaults are absent
 	Tolerance float64        `json:"flat_tolerance"`
 	Solved    *float64       `json:"solved_threshold,omitempty"` // null: the advantages do not depend on it
-	Batch     *BatchStep     `json:"batch,omitempty"`  // done by curate
-	Whiten    *Whitening     `json:"whiten,omitempty"` // done by the trainer; never by rollmill
+	Batch     *BatchStep     `json:"batch,omitempty"`            // done by curate
+	Whiten    *Whitening     `json:"whiten,omitempty"`           // done by the trainer; never by rollmill
 }
 
 // BatchStep normalizes the values that an estimator computed into advantages,
-// over all members that have one: (a - mean) / (std + epsilon).
+// over all members that have one: (a - mean) / (std + epsilon). Of BatchNonZero,
+// the share takes the place of the std; it counts as 1 if it is 0.
 type BatchStep struct {
-	Of      string  `json:"of"`         // of which values the std is: BatchRewards or BatchAdvantages
+	Of      string  `json:"of"`         // of which values the std is: BatchRewards, BatchAdvantages or BatchNonZero
 	Center  bool    `json:"center"`     // false: the mean is not subtracted
 	Sample  bool    `json:"sample_std"` // divisor n-1
 	Epsilon float64 `json:"epsilon"`
@@ -107,6 +108,7 @@ type BatchStep struct {
 const (
 	BatchRewards    = "rewards"
 	BatchAdvantages = "advantages"
+	BatchNonZero    = "nonzero" // the share of rewards that are not 0
 )
 
 // Whitening is a normalization over tokens, in which long trajectories have

@@ -46,9 +46,14 @@ func (s *set) step(ctx context.Context) (*batchStep, error) {
 	var values, shift moments
 	walk := func(f func(value, advantage float64)) error {
 		return advantages(ctx, s.members, func(reward, advantage float64) {
-			if step.Of == formats.BatchRewards {
+			switch {
+			case step.Of == formats.BatchRewards:
 				f(reward, advantage)
-			} else {
+			case step.Of == formats.BatchNonZero && reward != 0:
+				f(1, advantage)
+			case step.Of == formats.BatchNonZero:
+				f(0, advantage)
+			default:
 				f(advantage, advantage)
 			}
 		})
@@ -64,6 +69,12 @@ func (s *set) step(ctx context.Context) (*batchStep, error) {
 		out.shift = shift.mean()
 	}
 	mean, unit := values.mean(), values.unit()
+	if step.Of == formats.BatchNonZero {
+		if mean > 0 {
+			out.divisor = mean
+		}
+		return out, nil
+	}
 	var squares moments
 	err := walk(func(value, _ float64) {
 		x := value/unit - mean/unit

@@ -66,6 +66,22 @@ func TestBatchStepOfTRL(t *testing.T) {
 	}
 }
 
+// GPG's step, by hand: three of four rewards are not 0. A batch of zeros is not divided.
+func TestStepByShareOfNonZero(t *testing.T) {
+	step := &formats.BatchStep{Of: formats.BatchNonZero}
+	for i, rewards := range [][][]float64{{{0, 1}, {10, 14}}, {{0, 0}}} {
+		in := stepped(t, i, step, rewards)
+		o := options(in, in+"-curate")
+		ask(o, "keep-flat", true)
+		_, d := run(t, o)
+		for k, r := range readAll[formats.Trajectory](t, d, "") {
+			if want := [][]float64{{-0.5 / 0.75, 0.5 / 0.75, -2 / 0.75, 2 / 0.75}, {0, 0}}[i][k]; math.Abs(*r.Advantage-want) > 1e-12 {
+				t.Errorf("batch %d row %d: %v, want %v", i, k, *r.Advantage, want)
+			}
+		}
+	}
+}
+
 // stepped writes a group dataset with a step left to do; an offset moves every
 // advantage.
 func stepped(t *testing.T, n int, step *formats.BatchStep, rewards [][]float64, offset ...float64) string {

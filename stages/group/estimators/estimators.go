@@ -19,6 +19,7 @@ var All = plugin.NewRegistry("estimator",
 	PassK,
 	PassKAnalytic,
 	GRPOBatch,
+	GPG,
 	GDPO,
 )
 
@@ -36,3 +37,17 @@ type noSettings struct {
 
 // Estimator makes the estimator.
 func (n *noSettings) Estimator(s group.Setup) (group.Estimator, error) { return n.estimator(s) }
+
+// ofVerl returns what an estimator of verl does with a singleton, which it never
+// divides: verl takes its mean for 0. It refuses what verl does not have.
+func ofVerl(estimator string, s group.Setup) (group.Singleton, error) {
+	switch {
+	case s.NoScale:
+		return 0, group.RefuseNoScale(estimator)
+	case s.Compat == group.CompatNone:
+		return group.SingletonNone, nil
+	case s.Compat == group.CompatVerl:
+		return group.SingletonRaw, nil
+	}
+	return 0, group.Refuse(estimator, s, group.CompatNone, group.CompatVerl)
+}

@@ -23,16 +23,8 @@ var OPO = group.EstimatorKind{
 type opoEstimator struct{ singleton group.Singleton }
 
 func opo(s group.Setup) (group.Estimator, error) {
-	if s.NoScale {
-		return nil, group.RefuseNoScale("opo")
-	}
-	switch s.Compat {
-	case group.CompatNone:
-		return opoEstimator{}, nil
-	case group.CompatVerl:
-		return opoEstimator{group.SingletonRaw}, nil
-	}
-	return nil, group.Refuse("opo", s, group.CompatNone, group.CompatVerl)
+	singleton, err := ofVerl("opo", s)
+	return opoEstimator{singleton}, err
 }
 
 func (e opoEstimator) UsesLengths() {}

@@ -174,7 +174,7 @@ def run(
     scores: _Texts | None = ...,
     epoch: int | None = ...,
     by: _Text | None = ...,
-    estimator: Literal["grpo", "drgrpo", "rloo", "opo", "maxrl", "reinforce++-baseline", "reinforce++", "passk", "passk-analytic", "grpo-batch", "gdpo"] | None = ...,
+    estimator: Literal["grpo", "drgrpo", "rloo", "opo", "maxrl", "reinforce++-baseline", "reinforce++", "passk", "passk-analytic", "grpo-batch", "gpg", "gdpo"] | None = ...,
     length_penalty: float | None = ...,
     pass_k: int | None = ...,
     compat: Literal["none", "art", "trl", "verl", "openrlhf", "slime", "nemo-rl", "prime-rl", "nat"] | None = ...,

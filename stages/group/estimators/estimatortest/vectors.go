@@ -172,6 +172,14 @@ func finish(all []formats.Member, step formats.BatchStep) {
 	if n > 0 {
 		std = math.Sqrt(squares / n)
 	}
+	if step.Of == formats.BatchNonZero {
+		std = 0
+		for _, m := range all {
+			if *m.Reward != 0 {
+				std += 1 / float64(len(all))
+			}
+		}
+	}
 	if !step.Center {
 		shift = 0
 	}
