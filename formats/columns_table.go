@@ -85,6 +85,9 @@ var trajectoryColumns = slices.Concat(
 		{Path: "group_id", Type: str, Meaning: groupID.Meaning, Null: "not grouped yet"},
 		{Path: "advantage", Type: f64, Meaning: "the estimator's result for the group's rewards",
 			Null: "not grouped yet, or the estimator returned none"},
+	},
+	advantageColumns,
+	[]Column{
 		{Path: "attempts", Type: i32, Meaning: "how often it was started until this result", Volatile: true},
 		{Path: "started_at", Type: "timestamp", Unit: "microseconds, UTC", Meaning: "when the attempt began",
 			Null: "the attempt was not made", Volatile: true},
@@ -206,11 +209,22 @@ var memberColumns = slices.Concat(
 		shaped,
 		{Path: "advantage", Type: f64, Meaning: "the estimator's result for the group's rewards",
 			Null: "`no_advantage` says why"},
+	},
+	advantageColumns,
+	[]Column{
 		{Path: "no_advantage", Type: str,
 			Meaning: "why advantage is null: " +
 				oneOf([]string{NoAdvantageFailed, NoAdvantageUnscored, NoAdvantageSingleton}), Null: "there is one"},
 	},
 )
+
+// advantageColumns: the list is null where every message has the trajectory's advantage.
+var advantageColumns = under("advantages", []Column{
+	{Path: "message", Type: i32, Meaning: "index in messages of a sampled message with an advantage of its own; the others have the " +
+		"trajectory's", Since: "2.1"},
+	{Path: "value", Type: f64, Meaning: "the advantage of each of its tokens; their mean where they differ", Since: "2.1"},
+	{Path: "tokens", Type: "list of float32", Meaning: "an advantage for each of its token_ids", Null: "all have the value", Since: "2.1"},
+})
 
 var groupStatsColumns = []Column{
 	groupID,

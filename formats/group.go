@@ -5,17 +5,18 @@ package formats
 type Member struct {
 	Carried
 
-	TrajectoryID  string        `parquet:"trajectory_id"`
-	ExampleID     string        `parquet:"example_id,dict"`
-	GroupID       string        `parquet:"group_id,dict"`
-	Epoch         int32         `parquet:"epoch,delta"`
-	Generation    int32         `parquet:"generation,delta"`
-	Status        string        `parquet:"status,dict"`
-	Reward        *float64      `parquet:"reward,optional"`
-	Rewards       []NamedReward `parquet:"rewards,list"`
-	ShapedRewards []float64     `parquet:"shaped_rewards,optional,list"`
-	Advantage     *float64      `parquet:"advantage,optional"`
-	NoAdvantage   string        `parquet:"no_advantage,optional,dict"` // why advantage is null: unscored, failed, singleton
+	TrajectoryID  string             `parquet:"trajectory_id"`
+	ExampleID     string             `parquet:"example_id,dict"`
+	GroupID       string             `parquet:"group_id,dict"`
+	Epoch         int32              `parquet:"epoch,delta"`
+	Generation    int32              `parquet:"generation,delta"`
+	Status        string             `parquet:"status,dict"`
+	Reward        *float64           `parquet:"reward,optional"`
+	Rewards       []NamedReward      `parquet:"rewards,list"`
+	ShapedRewards []float64          `parquet:"shaped_rewards,optional,list"`
+	Advantage     *float64           `parquet:"advantage,optional"`
+	Advantages    []MessageAdvantage `parquet:"advantages,optional,list"`
+	NoAdvantage   string             `parquet:"no_advantage,optional,dict"` // why advantage is null: unscored, failed, singleton
 }
 
 // Why an advantage is null (column no_advantage).

@@ -35,11 +35,12 @@ type Trajectory struct {
 	SampledTokens    int32  `parquet:"sampled_tokens,delta"`
 	PayloadDigest    string `parquet:"payload_digest"`
 
-	Reward        *float64      `parquet:"reward,optional"`
-	Rewards       []NamedReward `parquet:"rewards,list"`
-	ShapedRewards []float64     `parquet:"shaped_rewards,optional,list"`
-	GroupID       string        `parquet:"group_id,optional,dict"`
-	Advantage     *float64      `parquet:"advantage,optional"`
+	Reward        *float64           `parquet:"reward,optional"`
+	Rewards       []NamedReward      `parquet:"rewards,list"`
+	ShapedRewards []float64          `parquet:"shaped_rewards,optional,list"`
+	GroupID       string             `parquet:"group_id,optional,dict"`
+	Advantage     *float64           `parquet:"advantage,optional"`
+	Advantages    []MessageAdvantage `parquet:"advantages,optional,list"`
 
 	Attempts   int32  `parquet:"attempts,delta" rollmill:"volatile"`
 	StartedAt  int64  `parquet:"started_at,optional,timestamp(microsecond),delta" rollmill:"volatile"`  // 0: not made
@@ -138,6 +139,14 @@ type NamedReward struct {
 	Error   string   `parquet:"error,optional"`
 }
 
+// MessageAdvantage is the advantage of a sampled message whose tokens do not have that
+// of the trajectory.
+type MessageAdvantage struct {
+	Message int32     `parquet:"message,delta"` // its index in messages
+	Value   float64   `parquet:"value"`         // of each of its tokens; their mean, when Tokens has one for each
+	Tokens  []float32 `parquet:"tokens,optional,list" parquet-element:",split"`
+}
+
 // AgentReward is the name of the reward that an agent returned for its own
 // trajectory.
 const AgentReward = "agent"
@@ -219,6 +228,17 @@ const (
 func (t *Trajectory) Trained(i int) bool {
 	m := &t.Messages[i]
 	return m.Sampled && m.Call >= 0 && int(m.Call) < len(t.Calls) && t.Calls[m.Call].Target
+}
+
+// AdvantageOf returns the advantage of a message: its own, else the trajectory's; nil
+// without one.
+func (t *Trajectory) AdvantageOf(message int) *float64 {
+	for i := range t.Advantages {
+		if a := &t.Advantages[i]; int(a.Message) == message {
+			return &a.Value
+		}
+	}
+	return t.Advantage
 }
 
 // DropTokens removes the token ids and texts, the logprobs and the counts of

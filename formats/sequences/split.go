@@ -22,8 +22,10 @@ type Sequence struct {
 	Response []int32   // from the first token that trains to the last
 	Mask     []bool    // which of them were sampled and train here
 	Logprobs []float32 // of the policy that sampled them, in nats; 0 where Mask is false
-	Versions []Span    // which weights sampled them, in order; the gaps are not sampled
-	Tokens   int       // that train: how often Mask is true
+	// where messages have advantages of their own, that of each token, 0 where Mask is false; nil: all have the trajectory's
+	Advantages []float32
+	Versions   []Span // which weights sampled them, in order; the gaps are not sampled
+	Tokens     int    // that train: how often Mask is true
 }
 
 // Span is the policy version of a range of a response's tokens.
@@ -222,6 +224,9 @@ func (mem *Memory) join(t *formats.Trajectory, pieces []piece) (s Sequence, ok b
 	s.Mask, s.Logprobs = mem.mask.take(response), mem.logprobs.take(response)
 	clear(s.Mask)
 	clear(s.Logprobs)
+	if t.Advantages != nil {
+		s.Advantages = make([]float32, response)
+	}
 	for _, p := range pieces {
 		m := &t.Messages[p.message]
 		ids = append(ids, m.PromptDeltaIDs...)
@@ -242,8 +247,25 @@ func (s *Sequence) learn(t *formats.Trajectory, i, at int) {
 		mask[k] = true
 	}
 	copy(s.Logprobs[at:], m.Logprobs)
+	if s.Advantages != nil {
+		advantages(t, i, s.Advantages[at:at+len(m.TokenIDs)])
+	}
 	s.Messages = append(s.Messages, i)
 	s.Tokens += len(m.TokenIDs)
 	version := cmp.Or(t.Calls[m.Call].PolicyVersion, t.PolicyVersion) // of the weights that sampled the message
 	s.Versions = append(s.Versions, Span{int32(at), int32(at + len(m.TokenIDs)), version})
+}
+
+// advantages sets out to those of a message's tokens.
+func advantages(t *formats.Trajectory, message int, out []float32) {
+	if value := t.AdvantageOf(message); value != nil {
+		for k := range out {
+			out[k] = float32(*value)
+		}
+	}
+	for _, a := range t.Advantages {
+		if int(a.Message) == message && len(a.Tokens) == len(out) {
+			copy(out, a.Tokens)
+		}
+	}
 }

@@ -47,11 +47,27 @@ func Trajectory(t *formats.Trajectory) []Problem {
 	c.reward(t.Reward, t.Rewards, t.ShapedRewards, t.Status)
 	c.number("advantage", t.Advantage)
 	c.unless(t.Advantage != nil && t.Reward == nil, "advantage", "is set, but there is no reward")
+	c.advantages(t)
 	c.unless(t.StartedAt > t.FinishedAt && t.FinishedAt != 0, "finished_at", "is before started_at")
 	if t.Metadata != "" {
 		c.object("metadata", t.Metadata)
 	}
 	return c.problems
+}
+
+// advantages are of sampled messages, and those of tokens one for each.
+func (c *checks) advantages(t *formats.Trajectory) {
+	for i, a := range t.Advantages {
+		c.in("advantages", i)
+		if a.Message < 0 || int(a.Message) >= len(t.Messages) || !t.Messages[a.Message].Sampled {
+			c.unless(true, "message", "is %d, which was not sampled", a.Message)
+			continue
+		}
+		c.number("value", &a.Value)
+		n := len(t.Messages[a.Message].TokenIDs)
+		c.unless(a.Tokens != nil && len(a.Tokens) != n, "tokens", "has %d advantages for %d tokens", len(a.Tokens), n)
+	}
+	c.out()
 }
 
 // Score returns the violated invariants of a thin row of scores.

@@ -205,7 +205,7 @@ func fate(t *formats.Trajectory, c *Curated, noAdvantage string) (trains, why st
 		return TrainsNo, "it has no advantage: " + Line(noAdvantage)
 	case c == nil:
 		return TrainsUndecided, "no curated dataset that was made from it is beside it"
-	case t.Advantage != nil && *t.Advantage == 0:
+	case t.Advantage != nil && *t.Advantage == 0 && t.Advantages == nil:
 		return TrainsYes, "curate kept it, but its advantage is 0"
 	}
 	return TrainsYes, "curate kept it"

@@ -121,6 +121,9 @@ func (c *Conversation) notes(i int) string {
 			add(plural.Of(n, "new prompt token"))
 		}
 	}
+	if a := c.t.AdvantageOf(i); c.t.Advantages != nil && m.Sampled && a != nil {
+		add(fmt.Sprintf("advantage %+.4g", *a))
+	}
 	if m.PrefixBreak != "" {
 		add("prefix break: " + oneLine(m.PrefixBreak))
 	}

@@ -229,9 +229,10 @@ func fateOf(c *inspect.Conversation, i int) fate {
 		return fate{State: inspect.TrainsNo, Why: why}
 	case c.Trains == inspect.TrainsUndecided:
 		return fate{State: inspect.TrainsUndecided, Why: why}
-	case t.Advantage != nil:
-		return fate{inspect.TrainsYes, fmt.Sprintf("%s, advantage %+.4g", why, *t.Advantage), *t.Advantage < 0}
 	default:
+		if a := t.AdvantageOf(i); a != nil {
+			return fate{inspect.TrainsYes, fmt.Sprintf("%s, advantage %+.4g", why, *a), *a < 0}
+		}
 		return fate{State: inspect.TrainsYes, Why: why}
 	}
 }

@@ -166,7 +166,7 @@ func (w *writer) keep(d *decided) error {
 		t := &d.kept[len(d.kept)-1]
 		t.Reward, t.Rewards, t.ShapedRewards = m.Reward, m.Rewards, m.ShapedRewards
 		formats.TakeUnknown(t, "rewards", m)
-		t.GroupID, t.Advantage = m.GroupID, w.step.apply(m.Advantage)
+		t.GroupID, t.Advantage, t.Advantages = m.GroupID, w.step.apply(m.Advantage), m.Advantages
 		if copies {
 			d.at = append(d.at, d.group.FirstRow+int64(k))
 		}

@@ -15,7 +15,7 @@ func (o Options) Compares() bool {
 	}
 	var v Valid
 	v.Set([]float64{1})
-	v.Lengths = []Length{{1}}
+	v.Lengths = []Length{{SampledTokens: 1}}
 	out := []float64{0}
 	has := false
 	if c, ok := e.(ComponentEstimator); ok {

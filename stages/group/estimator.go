@@ -14,6 +14,7 @@ import (
 //	ComponentEstimator  named rewards one by one                   Grouper
 //	FlatEstimator       advantages in flat groups                  Grouper
 //	LengthEstimator     the lengths of the members                 Grouper
+//	StepEstimator       advantages of single messages              Grouper, the reader of the base
 //	Finisher            a step that needs the whole batch          the manifest's state, for curate and trainers
 //	Uneven              advantages that need not sum to zero       estimatortest
 type Estimator interface {
@@ -132,6 +133,9 @@ func (c Centred) Advantages(v *Valid, out []float64) bool {
 func Refuse(estimator string, s Setup, known ...Compat) error {
 	return usage("use one of: "+words(known), "group: %s has no --compat %q", estimator, s.Compat)
 }
+
+// Invalid returns the error of a setting of an estimator.
+func Invalid(hint, format string, args ...any) error { return usage(hint, "group: "+format, args...) }
 
 // RefuseNoScale returns the error of an estimator that does not divide by a
 // standard deviation.

@@ -25,9 +25,9 @@ type Grouper struct {
 // Fill sets Advantage and NoAdvantage of every member of one group and
 // returns the group's statistics, all but FirstRow. A failed or unscored
 // member is excluded: it is in no sum and no count, and changes no other's
-// advantage. lengths are those of the members; nil will do unless the estimator
-// is a LengthEstimator. A reward that is not finite, and a group without a token
-// where lengths count, is a BadMember.
+// advantage. A StepEstimator also sets Advantages. lengths are those of the members; nil will do unless the estimator
+// is a LengthEstimator or StepEstimator. A reward that is not finite, and a group without a token
+// where lengths count, is a BadMember. So are shaped rewards that are not one a step.
 func (g *Grouper) Fill(members []formats.Member, lengths []Length) (formats.GroupStats, error) {
 	first := &members[0]
 	stats := formats.GroupStats{
@@ -58,9 +58,9 @@ func (g *Grouper) Fill(members []formats.Member, lengths []Length) (formats.Grou
 	}
 	g.valid.Set(g.rewards)
 	g.valid.Lengths = g.lengths
-	g.advantages(members)
+	err := g.advantages(members)
 	g.describe(&stats)
-	return stats, nil
+	return stats, err
 }
 
 // BadMember is the error of a member, such as one whose reward is NaN or infinite.
@@ -76,7 +76,7 @@ func (g *Grouper) collect(members []formats.Member, lengths []Length) error {
 	tokens := int64(0)
 	for i := range members {
 		m := &members[i]
-		m.Advantage, m.NoAdvantage = nil, ""
+		m.Advantage, m.Advantages, m.NoAdvantage = nil, nil, ""
 		switch {
 		case m.Status == formats.StatusFailed || m.Status == formats.StatusSkipped:
 			m.NoAdvantage = formats.NoAdvantageFailed
@@ -101,7 +101,7 @@ func (g *Grouper) collect(members []formats.Member, lengths []Length) error {
 	return nil
 }
 
-func (g *Grouper) advantages(members []formats.Member) {
+func (g *Grouper) advantages(members []formats.Member) error {
 	n := len(g.rewards)
 	out, has := g.room(n), true
 	if e, ok := g.Estimator.(ComponentEstimator); ok {
@@ -118,6 +118,10 @@ func (g *Grouper) advantages(members []formats.Member) {
 			members[i].NoAdvantage = formats.NoAdvantageSingleton
 		}
 	}
+	if e, ok := g.Estimator.(StepEstimator); ok && has {
+		return g.steps(e, members)
+	}
+	return nil
 }
 
 func (g *Grouper) describe(s *formats.GroupStats) {

@@ -23,6 +23,9 @@ func Recompute(r Registry, s formats.GroupState) (func([]formats.Member, []forma
 	if err != nil {
 		return nil, err
 	}
+	if _, ok := e.(StepEstimator); ok {
+		return nil, usage("leave --recompute out", "group: estimator %s looks at messages, which are not read again", s.Estimator)
+	}
 	g := &Grouper{Estimator: e, Tolerance: s.Tolerance}
 	return func(members []formats.Member, rows []formats.Trajectory) error {
 		if len(members) == 0 {

@@ -18,6 +18,10 @@ import (
 // time. A group's statistics are written with its first row, by the shard whose
 // slice has it. Both sorts spill; a single group is held in memory.
 func (j *job) groupScattered(ctx context.Context) error {
+	if _, ok := j.estimator.(StepEstimator); ok {
+		return usage("leave --by out, or write the rows of a group next to each other, as rollout does",
+			"group: estimator %s looks at messages, and the rows of groups are not adjacent", j.o.Estimator.Name)
+	}
 	half := j.o.Spill.Memory / 2
 	g := &scatteredGroups{job: j, byGroup: spill.New(j.o.Spill.Dir, half), byPlace: spill.New(j.o.Spill.Dir, half)}
 	defer g.byGroup.Close()
@@ -143,7 +147,7 @@ func (c *groupRows) reset(group []byte) {
 
 func (c *groupRows) add(at int64, value []byte) {
 	spill.Decode(value, &c.row)
-	c.members, c.tokens, c.at = append(c.members, c.row.member()), append(c.tokens, Length{c.row.Tokens}), append(c.at, at)
+	c.members, c.tokens, c.at = append(c.members, c.row.member()), append(c.tokens, Length{SampledTokens: c.row.Tokens}), append(c.at, at)
 }
 
 // group computes a group, and sorts the results of its rows by position.

@@ -44,10 +44,10 @@ func (j *job) groupAdjacent(ctx context.Context) error {
 		defer s.copied.Close()
 	}
 	var err error
-	if s.lengths.r, err = dataset.NewReader[Length](ctx, j.in.base, "", j.slice); err != nil {
+	if err = s.lengths.open(ctx, j.in.base, j.slice, j.estimator); err != nil {
 		return err
 	}
-	defer s.lengths.r.Close()
+	defer s.lengths.close()
 	if j.o.preferences() {
 		s.pairer = newPairer(j.o, j.shard, j.tally)
 		if s.pairer.rows, err = openPairRows(ctx, j.in, j.slice); err != nil {

@@ -36,11 +36,12 @@ type Trajectory struct {
 	SampledTokens    int32  `parquet:"sampled_tokens,delta"`
 	PayloadDigest    string `parquet:"payload_digest"`
 
-	Reward        *float64      `parquet:"reward,optional"`
-	Rewards       []NamedReward `parquet:"rewards,list"`
-	ShapedRewards []float64     `parquet:"shaped_rewards,optional,list"`
-	GroupID       string        `parquet:"group_id,optional,dict"`
-	Advantage     *float64      `parquet:"advantage,optional"`
+	Reward        *float64                   `parquet:"reward,optional"`
+	Rewards       []NamedReward              `parquet:"rewards,list"`
+	ShapedRewards []float64                  `parquet:"shaped_rewards,optional,list"`
+	GroupID       string                     `parquet:"group_id,optional,dict"`
+	Advantage     *float64                   `parquet:"advantage,optional"`
+	Advantages    []formats.MessageAdvantage `parquet:"advantages,optional,list"`
 
 	Attempts   int32  `parquet:"attempts,delta" rollmill:"volatile"`
 	StartedAt  int64  `parquet:"started_at,optional,timestamp(microsecond),delta" rollmill:"volatile"`

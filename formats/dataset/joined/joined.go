@@ -134,13 +134,14 @@ func (s *Source) joiner(ctx context.Context, r dataset.Range) (join func(*format
 	switch s.Rows.Kind {
 	case formats.KindScores:
 		return following(ctx, s.Rows, r, func(t *formats.Trajectory, r *formats.Score) string {
-			t.Reward, t.Rewards, t.ShapedRewards, t.Advantage = r.Reward, r.Rewards, r.ShapedRewards, nil
+			t.Reward, t.Rewards, t.ShapedRewards = r.Reward, r.Rewards, r.ShapedRewards
+			t.Advantage, t.Advantages = nil, nil
 			return r.TrajectoryID
 		})
 	case formats.KindGroups:
 		return following(ctx, s.Rows, r, func(t *formats.Trajectory, r *formats.Member) string {
 			t.Reward, t.Rewards, t.ShapedRewards = r.Reward, r.Rewards, r.ShapedRewards
-			t.GroupID, t.Advantage = r.GroupID, r.Advantage
+			t.GroupID, t.Advantage, t.Advantages = r.GroupID, r.Advantage, r.Advantages
 			return r.TrajectoryID
 		})
 	}

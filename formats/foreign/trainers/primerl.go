@@ -81,8 +81,8 @@ func (b *batch) append(dst []byte) []byte {
 		}
 	}
 	dst = b.masked(dst, msgp.AppendBool(nil, true), msgp.AppendBool(nil, false)) // loss_mask
-	dst = b.masked(dst, float(b.advantage), float(0))                            // advantages
-	dst = again(list(dst, n), prompt, float(0))                                  // inference_logprobs
+	dst = b.advantages(dst)
+	dst = again(list(dst, n), prompt, float(0)) // inference_logprobs
 	for _, v := range b.s.Logprobs {
 		dst = msgp.AppendFloat64(dst, float64(v))
 	}
@@ -104,6 +104,17 @@ func (b *batch) append(dst []byte) []byte {
 		dst = b.masked(dst, float(b.weight), float(0))
 	}
 	return msgp.AppendNil(msgp.AppendNil(dst)) // ce_weights, ref_kl_weights
+}
+
+func (b *batch) advantages(dst []byte) []byte {
+	if b.s.Advantages == nil {
+		return b.masked(dst, float(b.advantage), float(0))
+	}
+	dst = again(list(dst, len(b.s.Prompt)+len(b.s.Advantages)), len(b.s.Prompt), float(0))
+	for _, a := range b.s.Advantages {
+		dst = msgp.AppendFloat64(dst, float64(a))
+	}
+	return dst
 }
 
 // temperatures appends by which the trainer divides the logits before each token: 1,

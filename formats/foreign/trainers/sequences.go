@@ -41,7 +41,8 @@ var Sequences = exporters.Format{
 	Table:   exporters.Table(exporters.Sequenced(sequencesRows)), Lines: exporters.Lines(exporters.Sequenced(sequencesRows)),
 }
 
-// SequenceRow is one sequence. With adv the advantage and w the weight, the loss of the
+// SequenceRow is one sequence. With adv the advantage, or that of each token where
+// advantages has them, and w the weight, the loss of the
 // policy gradient is the mean over all tokens of the batch whose loss_mask is true
 // of -w adv logprob(token), or its clipped form with logprobs as those of the old
 // policy. Its columns say what they hold in their tags, from which help and the
@@ -64,6 +65,7 @@ type SequenceRow struct {
 	Tokens       int32             `parquet:"tokens,delta" json:"tokens" meaning:"how often loss_mask is true"`
 	Reward       *float64          `parquet:"reward,optional" json:"reward" meaning:"that of the trajectory; null without one"`
 	Advantage    *float64          `parquet:"advantage,optional" json:"advantage" meaning:"that of the trajectory; null without one"`
+	Advantages   jsontext.Floats   `parquet:"advantages,optional,list" parquet-element:",split" json:"advantages,omitempty" meaning:"where messages have advantages of their own, that of each of response_ids, 0 where loss_mask is false; null: all have advantage"`
 	Weight       float64           `parquet:"weight" json:"weight" meaning:"of each of its tokens, under a mean over tokens; 1 without --row-weight"`
 	Status       string            `parquet:"status,dict" json:"status" meaning:"that of the trajectory: ok or truncated"`
 }
@@ -84,7 +86,7 @@ func sequencesRows(x *exporters.Item, t *formats.Trajectory, list []sequences.Se
 			Generation: t.Generation,
 			Sequence:   int32(n), Sequences: int32(len(list)), Cause: s.Cause,
 			PromptIDs: s.Prompt, ResponseIDs: s.Response, LossMask: s.Mask, Logprobs: s.Logprobs, Tokens: int32(s.Tokens),
-			Reward: t.Reward, Advantage: t.Advantage, Weight: x.Weights.Of(sequences.TokenMean, s, list), Status: t.Status,
+			Reward: t.Reward, Advantage: t.Advantage, Advantages: s.Advantages, Weight: x.Weights.Of(sequences.TokenMean, s, list), Status: t.Status,
 		}
 		for _, i := range s.Messages {
 			out[n].Messages = append(out[n].Messages, int32(i))

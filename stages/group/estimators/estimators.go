@@ -21,6 +21,8 @@ var All = plugin.NewRegistry("estimator",
 	GRPOBatch,
 	GPG,
 	GDPO,
+	Turns,
+	GiGPO,
 )
 
 // kind returns the kind of an estimator without settings of its own.

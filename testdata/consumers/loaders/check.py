@@ -26,6 +26,7 @@ import json
 import math
 import os
 import pathlib
+import random
 import sys
 import tempfile
 import types
@@ -47,6 +48,7 @@ def bare(*names):
 
 import datasets
 import msgspec
+import pyarrow as pa
 import pyarrow.parquet as pq
 import torch
 import transformers
@@ -91,10 +93,10 @@ def losses(rows):
     for r in rows:
         now = logprobs(torch.tensor([r["prompt_ids"] + r["response_ids"]]))[0, len(r["prompt_ids"]) - 1 :]
         out = []
-        for new, old, trains in zip(now.tolist(), r["logprobs"], r["loss_mask"]):
+        for new, old, advantage, trains in zip(now.tolist(), r["logprobs"], r["advantages"], r["loss_mask"]):
             if trains:
                 ratio = math.exp(new - old)
-                out.append(-min(ratio * r["advantage"], min(max(ratio, 0.8), 1.2) * r["advantage"]))
+                out.append(-min(ratio * advantage, min(max(ratio, 0.8), 1.2) * advantage))
         yield out
 
 
@@ -132,7 +134,7 @@ def check_rows(rows, curated):
 
 def same_rows(got, rows):
     """got has, of each row: ids, and of its trained tokens the ids, log probabilities and advantages."""
-    want = [(r["prompt_ids"] + r["response_ids"], [(i, p, r["advantage"]) for i, p, m in zip(r["response_ids"], r["logprobs"], r["loss_mask"]) if m]) for r in rows]
+    want = [(r["prompt_ids"] + r["response_ids"], [(i, p, a) for i, p, a, m in zip(r["response_ids"], r["logprobs"], r["advantages"], r["loss_mask"]) if m]) for r in rows]
     got, want = sorted(got), sorted(want)
     assert [ids for ids, _ in got] == [ids for ids, _ in want]
     for (_, a), (_, b) in zip(got, want):
@@ -200,7 +202,7 @@ def check_slime(path, rows):
     samples = [json.loads(line) for line in path.with_name("slime.jsonl").read_text().splitlines()]
     for s in samples:
         n = len(s["tokens"]) - s["response_length"]
-        s.update(prompt_ids=s["tokens"][:n], response_ids=s["tokens"][n:], logprobs=s["rollout_log_probs"], advantage=s["metadata"]["advantage"], trajectory_id=s["rollout_id"])
+        s.update(prompt_ids=s["tokens"][:n], response_ids=s["tokens"][n:], logprobs=s["rollout_log_probs"], advantages=[s["metadata"]["advantage"]] * len(s["loss_mask"]), trajectory_id=s["rollout_id"])
     got, want = predicted(samples, "trajectories"), predicted(rows, "trajectories")
     assert close(got, want), (got, want)
     print(f"slime: {len(samples)} samples, loss {want:.6f}")
@@ -245,7 +247,7 @@ def check_prime_rl(path, rows, weighted):
     worth = {}
     for r in rows:
         now = logprobs(torch.tensor([r["prompt_ids"] + r["response_ids"]]))[0, len(r["prompt_ids"]) - 1 :]
-        each = prime_rl(now, torch.tensor(r["logprobs"], dtype=torch.float64), torch.tensor(r["advantage"], dtype=torch.float64))
+        each = prime_rl(now, torch.tensor(r["logprobs"], dtype=torch.float64), torch.tensor(r["advantages"], dtype=torch.float64))
         worth.setdefault(r["trajectory_id"], []).extend(each[torch.tensor(r["loss_mask"])].tolist())
     want = sum(sum(x) / len(x) for x in worth.values()) / len(worth) if weighted else sum(map(sum, worth.values())) / tokens
     assert close(terms / tokens, want), (float(terms / tokens), want)
@@ -304,4 +306,30 @@ for path in (PLAIN, WEIGHTED):
     check_slime(path, sequences.read(PLAIN))
     check_prime_rl(path, sequences.read(PLAIN), path == WEIGHTED)
     check_nemo_rl(path, path == WEIGHTED)
+
+def with_steps(path):
+    """The rows with an advantage of its own for each message, as `group --estimator turns` gives them."""
+    table, drawn, out = pq.read_table(path), random.Random(3), scratch / "steps.parquet"
+    lists = []
+    for r in table.to_pylist():
+        each = [0.0] * len(r["response_ids"])
+        for v in r["versions"]:
+            each[v["start"] : v["end"]] = [drawn.uniform(-2, 2)] * (v["end"] - v["start"])
+        lists.append(each)
+    at = table.schema.get_field_index("advantages")
+    pq.write_table(table.set_column(at, table.schema.field(at), pa.array(lists, table.schema.field(at).type)), out)
+    return out
+
+
+steps = with_steps(PLAIN)
+print("advantages of messages")
+check_verl(steps, False)
+check_openrlhf(steps, False)
+check_nemo_rl(steps, False)
+try:
+    check_trl(steps, False)
+except ValueError as error:
+    assert "advantages of their own" in str(error)
+else:
+    raise AssertionError("TRL took advantages of messages")
 check_dpo(pairs)

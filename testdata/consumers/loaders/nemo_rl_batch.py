@@ -26,7 +26,7 @@ def fields(rows, pad_token_id):
         "input_lengths": torch.tensor([len(r["prompt_ids"]) + len(r["response_ids"]) for r in rows]),
         "token_mask": mask, "sample_mask": torch.ones(len(rows)),
         "generation_logprobs": logprobs, "prev_logprobs": logprobs,
-        "advantages": torch.tensor([r["advantage"] for r in rows], dtype=torch.float32)[:, None] * mask,
+        "advantages": pad("advantages", torch.float32),
     }
 
 

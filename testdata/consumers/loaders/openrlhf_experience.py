@@ -19,6 +19,6 @@ def experiences(rows):
         logprobs = torch.tensor([skip + r["logprobs"]], dtype=torch.float32)
         yield Experience(
             sequences=torch.tensor([tokens]), attention_mask=torch.ones(1, len(tokens), dtype=torch.long), action_mask=mask,
-            action_log_probs=logprobs, rollout_log_probs=logprobs, advantages=r["advantage"] * mask,
+            action_log_probs=logprobs, rollout_log_probs=logprobs, advantages=torch.tensor([skip + r["advantages"]], dtype=torch.float32),
             rewards=torch.tensor([r["reward"]]), response_length=mask.sum(dim=1), total_length=torch.tensor([len(tokens)]), info={},
         )

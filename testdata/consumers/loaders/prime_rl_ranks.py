@@ -22,7 +22,7 @@ def sample(r):
     mask = [False] * skip + r["loss_mask"]
     return TrainingSample(
         token_ids=r["prompt_ids"] + r["response_ids"], mask=mask, logprobs=[0.0] * skip + r["logprobs"], temperatures=[1.0] * n, env_name="rollmill",
-        advantages=[r["advantage"] * m for m in mask], rl_weights=[r["weight"] * m for m in mask],
+        advantages=[0.0] * skip + (r["advantages"] or [r["advantage"] * m for m in r["loss_mask"]]), rl_weights=[r["weight"] * m for m in mask],
     )
 
 

@@ -6,13 +6,15 @@ import pyarrow.parquet as pq
 
 
 def read(path, mean="tokens"):
-    """The rows. `advantage` is that of the trajectory times the weight for a trainer whose
-    loss is the mean over "tokens" (or their sum over a constant) or over "sequences" of
-    the means of their tokens."""
+    """The rows. `advantage` is that of the trajectory, and `advantages` that of each of
+    response_ids, times the weight for a trainer whose loss is the mean over "tokens" (or
+    their sum over a constant) or over "sequences" of the means of their tokens."""
     rows = pq.read_table(path).to_pylist()
     weighted, tokens = any(r["weight"] != 1 for r in rows), sum(r["tokens"] for r in rows)
     for r in rows:
         if weighted and mean == "sequences":
             r["weight"] *= r["tokens"] * len(rows) / tokens
+        each = r["advantages"] or [r["advantage"] * m for m in r["loss_mask"]]
+        r["advantages"] = [a * r["weight"] for a in each]
         r["advantage"] *= r["weight"]
     return rows

@@ -5,7 +5,10 @@ both from rows.read, as its train_dataset:
     rows = rows.read("sequences.parquet", mean="sequences" if config.loss_type == "grpo" else "tokens")
     FinishedRollouts(model, reward_funcs=[], args=config, train_dataset=datasets.Dataset.from_list(rows))
 
-The rollouts are trained once: num_iterations 1, and generation_batch_size a divisor of the rows."""
+Its advantages are of whole rows: rows in which messages have their own are refused. The
+rollouts are trained once: num_iterations 1, and generation_batch_size a divisor of the rows."""
+
+import math
 
 import torch
 from torch.nn.utils.rnn import pad_sequence
@@ -14,7 +17,7 @@ from trl import GRPOTrainer
 
 
 class FinishedRollouts(GRPOTrainer):
-    _signature_columns = ["prompt", "prompt_ids", "response_ids", "loss_mask", "logprobs", "advantage"]
+    _signature_columns = ["prompt", "prompt_ids", "response_ids", "loss_mask", "logprobs", "advantage", "advantages"]
 
     def _get_train_sampler(self, dataset=None):
         return RandomSampler(dataset if dataset is not None else self.train_dataset)
@@ -23,6 +26,8 @@ class FinishedRollouts(GRPOTrainer):
         def pad(lists, dtype=torch.long, side="right"):
             return pad_sequence([torch.tensor(x, dtype=dtype) for x in lists], batch_first=True, padding_side=side).to(self.accelerator.device)
 
+        if any(not math.isclose(a, r["advantage"], rel_tol=1e-6) for r in inputs for a, m in zip(r["advantages"], r["loss_mask"]) if m):
+            raise ValueError("messages have advantages of their own, which TRL does not take: group with another estimator")
         prompts, responses = [r["prompt_ids"] for r in inputs], [r["response_ids"] for r in inputs]
         mask = pad([r["loss_mask"] for r in inputs])
         return {

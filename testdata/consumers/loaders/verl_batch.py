@@ -21,8 +21,7 @@ def batch(rows, pad_token_id):
 
     prompts, responses = pad("prompt_ids", torch.long, pad_token_id, "left"), pad("response_ids", torch.long, pad_token_id)
     attention = torch.cat([ones("prompt_ids", "left"), ones("response_ids", "right")], dim=1)
-    mask, logprobs = pad("loss_mask", torch.long), pad("logprobs", torch.float32)
-    advantages = torch.tensor([r["advantage"] for r in rows], dtype=torch.float32)[:, None] * mask
+    mask, logprobs, advantages = pad("loss_mask", torch.long), pad("logprobs", torch.float32), pad("advantages", torch.float32)
     return DataProto.from_dict(
         tensors={
             "prompts": prompts, "responses": responses, "input_ids": torch.cat([prompts, responses], dim=1), "attention_mask": attention,

@@ -1,0 +1,85 @@
+package estimators
+
+import (
+	"github.com/zeebo/xxh3"
+
+	"github.com/rollmill/rollmill/stages/group"
+	"github.com/rollmill/rollmill/stages/plugin"
+)
+
+// GiGPO is group-in-group policy optimisation (arXiv 2505.10978): the trajectory's
+// GRPO advantage, and how far a message's return is from those of the group's other
+// messages that answered the same.
+//
+//	none  outcome A + weight (G - mean G) / (population std + 1e-6)
+//	verl  the same by sample stds, a message alone with its state by 0
+//	      (verl-agent's mean_std_norm; NoScale is its mean_norm)
+//
+// with A as grpo has it, and the mean and deviation over the messages of the group whose
+// state is equal: what was said to the model since its own last message, to the byte. A
+// message that is alone with its state has no return of its own. A return is the
+// discounted sum of the shaped rewards from the message on; a trajectory without
+// shaped rewards has its reward at the last message.
+var GiGPO = group.EstimatorKind{
+	Kind: plugin.Kind[group.EstimatorSettings]{Name: "gigpo", Help: "credit for each message: the group's advantage, and that among answers to the same state",
+		New: func() group.EstimatorSettings { return &GiGPOSettings{stepWeights{0.95, 1, 1}} }},
+	ZeroSum: true,
+}
+
+// GiGPOSettings are the settings of GiGPO.
+type GiGPOSettings struct{ stepWeights }
+
+// Declare declares the settings.
+func (s *GiGPOSettings) Declare(d *plugin.Declarer) {
+	d.Float(&s.Discount, "gigpo-discount", "let a reward count `G` times as much for each message before it").ID("gigpo.discount")
+	d.Float(&s.Weight, "gigpo-weight", "add the advantage among equal states `X` times").ID("gigpo.weight")
+	d.Float(&s.Outcome, "gigpo-outcome-weight", "add the trajectory's advantage `X` times").ID("gigpo.outcome-weight")
+}
+
+// Estimator makes the estimator.
+func (s *GiGPOSettings) Estimator(setup group.Setup) (group.Estimator, error) {
+	if setup.Compat != group.CompatNone && setup.Compat != group.CompatVerl {
+		return nil, group.Refuse("gigpo", setup, group.CompatNone, group.CompatVerl)
+	}
+	outcome, err := grpo(setup)
+	if err == nil {
+		err = s.check("gigpo")
+	}
+	return &gigpo{outcome, s.stepWeights, setup}, err
+}
+
+type gigpo struct {
+	group.Estimator
+	stepWeights
+	setup group.Setup
+}
+
+func (e *gigpo) UsesStates() bool { return true }
+
+func (e *gigpo) Steps(steps [][]group.Step, out [][]float64) {
+	type place struct {
+		value float64
+		out   *float64
+	}
+	states := map[xxh3.Uint128][]place{}
+	for i := range steps {
+		for k, r := range e.returns(steps[i]) {
+			states[steps[i][k].State] = append(states[steps[i][k].State], place{r, &out[i][k]})
+		}
+	}
+	for _, places := range states {
+		values := make([]float64, len(places))
+		for n := range places {
+			values[n] = places[n].value
+		}
+		var v group.Valid
+		v.Set(values)
+		std := v.StdPop
+		if e.setup.Compat == group.CompatVerl {
+			std = v.StdSample
+		}
+		for _, p := range places {
+			*p.out = e.add(*p.out, &v, p.value, std, e.setup.NoScale)
+		}
+	}
+}
