@@ -65,7 +65,7 @@ type SequenceRow struct {
 	Tokens       int32             `parquet:"tokens,delta" json:"tokens" meaning:"how often loss_mask is true"`
 	Reward       *float64          `parquet:"reward,optional" json:"reward" meaning:"that of the trajectory; null without one"`
 	Advantage    *float64          `parquet:"advantage,optional" json:"advantage" meaning:"that of the trajectory; null without one"`
-	Advantages   jsontext.Floats   `parquet:"advantages,optional,list" parquet-element:",split" json:"advantages,omitempty" meaning:"where messages have advantages of their own, that of each of response_ids, 0 where loss_mask is false; null: all have advantage"`
+	Advantages   jsontext.Floats   `parquet:"advantages,optional,list" parquet-element:",split" json:"advantages,omitempty" meaning:"of response_ids, or null"`
 	Weight       float64           `parquet:"weight" json:"weight" meaning:"of each of its tokens, under a mean over tokens; 1 without --row-weight"`
 	Status       string            `parquet:"status,dict" json:"status" meaning:"that of the trajectory: ok or truncated"`
 }
