@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"fmt"
 	"io"
+	"strings"
 	"testing"
 
 	"github.com/tinylib/msgp/msgp"
@@ -72,6 +73,20 @@ func TestTheFieldsInTheirOrder(t *testing.T) {
 	} {
 		if got, skipped := write(t, c.weights, primeRLAttempt(c.edit)); got != c.want || skipped != "" {
 			t.Errorf("got  %s %s\nwant %s", got, skipped, c.want)
+		}
+	}
+}
+
+// TestAdvantagesOfMessages: a message's own, those of its tokens, and else the trajectory's.
+func TestAdvantagesOfMessages(t *testing.T) {
+	for want, own := range map[string][]formats.MessageAdvantage{
+		"[0,0,0.25,0,-0.5]": {{Message: 1, Value: 0.25}},
+		"[0,0,0.25,0,2]":    {{Message: 1, Value: 0.25}, {Message: 3, Value: 1, Tokens: []float32{2}}},
+		"[0,0,-0.5,0,1]":    {{Message: 3, Value: 1, Tokens: []float32{2, 3}}}, // not one for each token
+	} {
+		got, skipped := write(t, nil, primeRLAttempt(func(row *formats.Trajectory) { row.Advantages = own }))
+		if !strings.Contains(got, "[false,false,true,false,true],"+want+",") || skipped != "" {
+			t.Errorf("%s %s, want %s", got, skipped, want)
 		}
 	}
 }
