@@ -35,10 +35,10 @@ func (g *GRPOSettings) Estimator(s group.Setup) (group.Estimator, error) {
 
 // lengthPenalty is an estimator of r - weight mean(r) length / max(length): among equal
 // rewards the shorter trajectory has more, the more so the more of the group is
-// solved; a mean below 0 makes the longer better, as there. In flat groups too, so curate needs --keep-flat to train those. It is
-// prime-rl's length_penalty with num_output_tokens_weight; its terms of input tokens
-// and turns are left out. For attempts of one turn they cancel: they are equal in the
-// whole group.
+// solved; a mean below 0 makes the longer better, as there. Flat groups have it too:
+// curate --keep-flat trains them. It is prime-rl's length_penalty with
+// num_output_tokens_weight, without its terms of input tokens and turns, which are
+// equal in the whole group for attempts of one turn, and so cancel.
 type lengthPenalty struct {
 	group.Estimator
 	weight float64
