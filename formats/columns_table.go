@@ -87,6 +87,7 @@ var trajectoryColumns = slices.Concat(
 			Null: "not grouped yet, or the estimator returned none"},
 	},
 	advantageColumns,
+	lossColumns,
 	[]Column{
 		{Path: "attempts", Type: i32, Meaning: "how often it was started until this result", Volatile: true},
 		{Path: "started_at", Type: "timestamp", Unit: "microseconds, UTC", Meaning: "when the attempt began",
@@ -197,6 +198,9 @@ var scoreColumns = slices.Concat(
 	rewardColumns,
 	[]Column{
 		shaped,
+	},
+	signalColumns,
+	[]Column{
 		{Path: "failure", Type: str, Meaning: "why reward is null: " + oneOf(RewardFailures), Null: "there is a reward"},
 		{Path: "error", Type: str, Meaning: "the failure as text", Null: "none"},
 	},
@@ -211,6 +215,7 @@ var memberColumns = slices.Concat(
 			Null: "`no_advantage` says why"},
 	},
 	advantageColumns,
+	lossColumns,
 	[]Column{
 		{Path: "no_advantage", Type: str,
 			Meaning: "why advantage is null: " +
@@ -224,6 +229,29 @@ var advantageColumns = under("advantages", []Column{
 		"trajectory's", Since: "2.1"},
 	{Path: "value", Type: f64, Meaning: "the advantage of each of its tokens; their mean where they differ", Since: "2.1"},
 	{Path: "tokens", Type: "list of float32", Meaning: "an advantage for each of its token_ids", Null: "all have the value", Since: "2.1"},
+})
+
+// signalColumns: the list is null where no reward has any.
+var signalColumns = under("signals", []Column{
+	{Path: "message", Type: i32, Meaning: "index in messages of a sampled message", Since: "2.1"},
+	{Path: "component", Type: str, Meaning: "the reward that says it", Since: "2.1"},
+	{Path: "value", Type: f64, Meaning: "of the message; the mean of `values`, if there are any", Since: "2.1"},
+	{Path: "values", Type: "list of float32", Meaning: "one for each of its token_ids; a teacher's are log probabilities in nats",
+		Null: "the message has one number", Heavy: true, Since: "2.1"},
+	{Path: "top_ids", Type: "list of int32", Meaning: "a teacher's most probable ids, as many for each token, the best first",
+		Null: "not asked for", Heavy: true, Since: "2.1"},
+	{Path: "top_logprobs", Type: "list of float32", Unit: "nats", Meaning: "log probabilities of `top_ids`", Null: "not asked for",
+		Heavy: true, Since: "2.1"},
+})
+
+// lossColumns: the list is null where every message trains with the loss rl and the weight 1.
+var lossColumns = under("losses", []Column{
+	{Path: "message", Type: i32, Meaning: "index in messages of a sampled message; it trains with the losses that are listed, and one " +
+		"without any with rl", Since: "2.1"},
+	{Path: "loss", Type: str, Meaning: oneOf(Losses), Since: "2.1"},
+	{Path: "weight", Type: f64, Meaning: "of each of its tokens in that loss", Since: "2.1"},
+	{Path: "reference", Type: "list of float32", Unit: "nats", Meaning: "of ref_kl: the log probability of each of its token_ids under " +
+		"the other model", Null: "another loss", Since: "2.1"},
 })
 
 var groupStatsColumns = []Column{

@@ -28,7 +28,8 @@ func full() *Trajectory {
 		Answer:    "a", Status: StatusOK, StopReason: StopDone, FailureClass: "x", Error: "e", Model: "m", PolicyVersion: i(3), TokenSource: "s",
 		PromptTokens: 1, CompletionTokens: 2, SampledTokens: 2, Reward: f(1),
 		Rewards:       []NamedReward{{Name: "n", Value: f(1), Weight: 1, Failure: "f", Error: "e"}},
-		ShapedRewards: []float64{1}, GroupID: "g", Advantage: f(0.5), Advantages: []MessageAdvantage{{Message: 1, Value: 1, Tokens: []float32{1}}}, Attempts: 1, StartedAt: 1, FinishedAt: 2, Metadata: "{}",
+		ShapedRewards: []float64{1}, GroupID: "g", Advantage: f(0.5), Advantages: []MessageAdvantage{{Message: 1, Value: 1, Tokens: []float32{1}}},
+		Losses: []MessageLoss{{Message: 1, Loss: LossRefKL, Weight: 1, Reference: []float32{-1}}}, Attempts: 1, StartedAt: 1, FinishedAt: 2, Metadata: "{}",
 	}
 	t.SetPayloadDigest()
 	return t
@@ -190,7 +191,7 @@ func TestDigestsAreStable(t *testing.T) {
 	if got, want := row.PayloadDigest, "84d10b2663fb0c78dee10a3cbdaf2365"; got != want {
 		t.Errorf("payload digest %s, want %s", got, want)
 	}
-	row.Advantages = nil // as in 2.0
+	row.Advantages, row.Losses = nil, nil // as in 2.0
 	var d RowsDigest
 	d.Add(Digest(row))
 	d.Add(Digest(&Score{TrajectoryID: "t", Status: StatusOK}))

@@ -16,6 +16,7 @@ type Member struct {
 	ShapedRewards []float64          `parquet:"shaped_rewards,optional,list"`
 	Advantage     *float64           `parquet:"advantage,optional"`
 	Advantages    []MessageAdvantage `parquet:"advantages,optional,list"`
+	Losses        []MessageLoss      `parquet:"losses,optional,list"`
 	NoAdvantage   string             `parquet:"no_advantage,optional,dict"` // why advantage is null: unscored, failed, singleton
 }
 

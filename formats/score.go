@@ -12,8 +12,20 @@ type Score struct {
 	Reward        *float64      `parquet:"reward,optional"`
 	Rewards       []NamedReward `parquet:"rewards,list"`
 	ShapedRewards []float64     `parquet:"shaped_rewards,optional,list"`
+	Signals       []Signal      `parquet:"signals,optional,list"`
 	Failure       string        `parquet:"failure,optional,dict"` // why reward is null: one of RewardFailures
 	Error         string        `parquet:"error,optional"`
+}
+
+// Signal is what a reward says of one sampled message beside the trajectory's reward: a
+// number, or one for each of its tokens.
+type Signal struct {
+	Message     int32     `parquet:"message,delta"`  // its index in messages
+	Component   string    `parquet:"component,dict"` // the reward's name
+	Value       float64   `parquet:"value"`          // the mean of Values, if there are any
+	Values      []float32 `parquet:"values,optional,list" parquet-element:",split"`
+	TopIDs      []int32   `parquet:"top_ids,optional,list"` // a teacher's most probable ids: as many for each token, best first
+	TopLogprobs []float32 `parquet:"top_logprobs,optional,list" parquet-element:",split"`
 }
 
 // Why a reward is null (columns failure, rewards.failure).

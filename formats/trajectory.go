@@ -41,6 +41,7 @@ type Trajectory struct {
 	GroupID       string             `parquet:"group_id,optional,dict"`
 	Advantage     *float64           `parquet:"advantage,optional"`
 	Advantages    []MessageAdvantage `parquet:"advantages,optional,list"`
+	Losses        []MessageLoss      `parquet:"losses,optional,list"`
 
 	Attempts   int32  `parquet:"attempts,delta" rollmill:"volatile"`
 	StartedAt  int64  `parquet:"started_at,optional,timestamp(microsecond),delta" rollmill:"volatile"`  // 0: not made
@@ -146,6 +147,25 @@ type MessageAdvantage struct {
 	Value   float64   `parquet:"value"`         // of each of its tokens; their mean, when Tokens has one for each
 	Tokens  []float32 `parquet:"tokens,optional,list" parquet-element:",split"`
 }
+
+// MessageLoss is a loss that a sampled message trains with. A message without any trains
+// with LossRL, of weight 1.
+type MessageLoss struct {
+	Message   int32     `parquet:"message,delta"` // its index in messages
+	Loss      string    `parquet:"loss,dict"`     // one of Losses
+	Weight    float64   `parquet:"weight"`        // of each of its tokens in the loss; not 0
+	Reference []float32 `parquet:"reference,optional,list" parquet-element:",split"`
+}
+
+// The losses of a message's tokens (column losses.loss), as prime-rl has them.
+const (
+	LossRL    = "rl"     // the policy gradient, by the advantage
+	LossCE    = "ce"     // cross-entropy: the tokens are right
+	LossRefKL = "ref_kl" // the reverse KL divergence from the model of Reference
+)
+
+// Losses is the closed list.
+var Losses = []string{LossRL, LossCE, LossRefKL}
 
 // AgentReward is the name of the reward that an agent returned for its own
 // trajectory.

@@ -55,7 +55,7 @@ func Trajectory(t *formats.Trajectory) []Problem {
 	return c.problems
 }
 
-// advantages are of sampled messages, and those of tokens one for each.
+// advantages and losses are of sampled messages, and those of tokens one for each.
 func (c *checks) advantages(t *formats.Trajectory) {
 	for i, a := range t.Advantages {
 		c.in("advantages", i)
@@ -66,6 +66,20 @@ func (c *checks) advantages(t *formats.Trajectory) {
 		c.number("value", &a.Value)
 		n := len(t.Messages[a.Message].TokenIDs)
 		c.unless(a.Tokens != nil && len(a.Tokens) != n, "tokens", "has %d advantages for %d tokens", len(a.Tokens), n)
+	}
+	for i, l := range t.Losses {
+		c.in("losses", i)
+		if l.Message < 0 || int(l.Message) >= len(t.Messages) || !t.Messages[l.Message].Sampled {
+			c.unless(true, "message", "is %d, which was not sampled", l.Message)
+			continue
+		}
+		c.listed("loss", l.Loss, formats.Losses)
+		c.number("weight", &l.Weight)
+		n, want := len(l.Reference), 0
+		if l.Loss == formats.LossRefKL {
+			want = len(t.Messages[l.Message].TokenIDs)
+		}
+		c.unless(n != want, "reference", "has %d log probabilities, want %d", n, want)
 	}
 	c.out()
 }

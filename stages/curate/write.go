@@ -167,6 +167,7 @@ func (w *writer) keep(d *decided) error {
 		t.Reward, t.Rewards, t.ShapedRewards = m.Reward, m.Rewards, m.ShapedRewards
 		formats.TakeUnknown(t, "rewards", m)
 		t.GroupID, t.Advantage, t.Advantages = m.GroupID, w.step.apply(m.Advantage), m.Advantages
+		t.Losses = m.Losses
 		if copies {
 			d.at = append(d.at, d.group.FirstRow+int64(k))
 		}

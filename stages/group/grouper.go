@@ -25,7 +25,7 @@ type Grouper struct {
 // Fill sets Advantage and NoAdvantage of every member of one group and
 // returns the group's statistics, all but FirstRow. A failed or unscored
 // member is excluded: it is in no sum and no count, and changes no other's
-// advantage. A StepEstimator also sets Advantages. lengths are those of the members; nil will do unless the estimator
+// advantage. A StepEstimator also sets Advantages and Losses. lengths are those of the members; nil will do unless the estimator
 // is a LengthEstimator or StepEstimator. A reward that is not finite, and a group without a token
 // where lengths count, is a BadMember. So are shaped rewards that are not one a step.
 func (g *Grouper) Fill(members []formats.Member, lengths []Length) (formats.GroupStats, error) {
@@ -76,7 +76,7 @@ func (g *Grouper) collect(members []formats.Member, lengths []Length) error {
 	tokens := int64(0)
 	for i := range members {
 		m := &members[i]
-		m.Advantage, m.Advantages, m.NoAdvantage = nil, nil, ""
+		m.Advantage, m.Advantages, m.Losses, m.NoAdvantage = nil, nil, nil, ""
 		switch {
 		case m.Status == formats.StatusFailed || m.Status == formats.StatusSkipped:
 			m.NoAdvantage = formats.NoAdvantageFailed

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"io"
-	"slices"
 
 	"github.com/rollmill/rollmill/formats"
 	"github.com/rollmill/rollmill/formats/dataset"
@@ -23,28 +22,46 @@ type lengths struct {
 
 	messages *dataset.Reader[formats.Trajectory] // nil unless steps count
 	rows     []formats.Trajectory
-	states   bool
+	looks    Looks
+	signals  []*dataset.Reader[signalRow] // of every scores
+	said     []signalRow
+}
+
+// signalRow is a row of scores with its signals alone.
+type signalRow struct {
+	Signals []formats.Signal `parquet:"signals,optional,list"`
 }
 
 // open begins to read a slice.
-func (l *lengths) open(ctx context.Context, base *dataset.Dataset, slice dataset.Range, e Estimator) (err error) {
-	if l.r, err = dataset.NewReader[Length](ctx, base, "", slice); err != nil {
+func (l *lengths) open(ctx context.Context, in *input, slice dataset.Range, e Estimator) (err error) {
+	if l.r, err = dataset.NewReader[Length](ctx, in.base, "", slice); err != nil {
 		return err
 	}
-	if steps, ok := e.(StepEstimator); ok {
-		columns := stepColumns
-		if l.states = steps.UsesStates(); l.states {
-			columns = slices.Concat(stepColumns, stateColumns)
-		}
-		l.messages, err = dataset.NewReaderOf[formats.Trajectory](ctx, base, slice, columns)
+	steps, ok := e.(StepEstimator)
+	if !ok {
+		return nil
 	}
-	return err
+	l.looks = steps.Looks()
+	if l.messages, err = dataset.NewReaderOf[formats.Trajectory](ctx, in.base, slice, l.looks.columns()); err != nil || !l.looks.Signals {
+		return err
+	}
+	for _, d := range append([]*dataset.Dataset{in.rows}, in.more...) {
+		r, err := dataset.NewReader[signalRow](ctx, d, "", slice)
+		if err != nil {
+			return err
+		}
+		l.signals = append(l.signals, r)
+	}
+	return nil
 }
 
 func (l *lengths) close() {
 	_ = l.r.Close() // they were only read
 	if l.messages != nil {
 		_ = l.messages.Close()
+	}
+	for _, r := range l.signals {
+		_ = r.Close()
 	}
 }
 
@@ -54,11 +71,22 @@ func (l *lengths) read(rows int) ([]Length, error) {
 	if l.buf, err = readNext(l.r, l.buf, rows); err != nil || l.messages == nil {
 		return l.buf, err
 	}
-	l.rows, err = readNext(l.messages, l.rows, rows)
-	for i := range l.rows {
-		l.buf[i].Steps = stepsOf(&l.rows[i], l.states)
+	if l.rows, err = readNext(l.messages, l.rows, rows); err != nil {
+		return nil, err
 	}
-	return l.buf, err
+	signals := make([][]formats.Signal, rows)
+	for _, r := range l.signals {
+		if l.said, err = readNext(r, l.said, rows); err != nil {
+			return nil, err
+		}
+		for i := range l.said {
+			signals[i] = append(signals[i], l.said[i].Signals...)
+		}
+	}
+	for i := range l.rows {
+		l.buf[i].Steps = stepsOf(&l.rows[i], l.looks.States, signals[i])
+	}
+	return l.buf, nil
 }
 
 // readNext reads the next n rows of a reader that has as many, into the memory of buf

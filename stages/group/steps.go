@@ -1,7 +1,9 @@
 package group
 
 import (
+	"errors"
 	"fmt"
+	"slices"
 
 	"github.com/zeebo/xxh3"
 
@@ -11,18 +13,44 @@ import (
 // StepEstimator is an Estimator that also tells the steps of a trajectory apart.
 type StepEstimator interface {
 	Estimator
-	// Steps sets out[i][k], which comes as the advantage of valid member i, to that of
-	// its step k; steps are its sampled messages. Flat groups are no exception.
-	Steps(steps [][]Step, out [][]float64)
-	// UsesStates reports whether it looks at Step.State, for which messages are read.
-	UsesStates() bool
+	// Steps sets out[i][k], which comes with the advantage of valid member i, to the credit
+	// of its step k; steps are its sampled messages. Flat groups are no exception. A
+	// step that lacks what the estimator needs is a *BadStep.
+	Steps(steps [][]Step, out [][]Credit) error
+	// Looks says what of a step it looks at besides its reward.
+	Looks() Looks
 }
+
+// Looks says what is read of each step.
+type Looks struct {
+	States   bool // Step.State
+	Logprobs bool // Step.Logprobs
+	Signals  bool // Step.Signals
+}
+
+// Credit is what training gets for a step. Message of Losses is set later.
+type Credit struct {
+	Value  float64   // the advantage
+	Tokens []float32 // that of each of its tokens, of which Value is the mean; nil: Value
+	Losses []formats.MessageLoss
+}
+
+// BadStep is the error of a step.
+type BadStep struct {
+	Member        int // its index among valid ones
+	Problem, Hint string
+}
+
+func (e *BadStep) Error() string { return e.Problem }
 
 // Step is a sampled message of a trajectory's main path.
 type Step struct {
 	Message int32        // its index in messages
 	Reward  float64      // its shaped reward; without any, the last step has the trajectory's reward
 	State   xxh3.Uint128 // digest of what was said to the model since its last message; equal states are equal
+
+	Logprobs []float32        // of its tokens, as the policy sampled them
+	Signals  []formats.Signal // of its message, in the order of the scores
 }
 
 // stepColumns are the columns of the base that tell its steps, and states are told by the
@@ -30,15 +58,34 @@ type Step struct {
 var (
 	stepColumns  = []string{"messages.parent", "messages.sampled", "messages.call", "calls.target"}
 	stateColumns = []string{"messages.role", "messages.name", "messages.content", "messages.content_parts"}
+	tokenColumns = []string{"messages.logprobs"}
 )
 
+// columns returns those that are read of the base.
+func (l Looks) columns() []string {
+	columns := slices.Clone(stepColumns)
+	if l.States {
+		columns = append(columns, stateColumns...)
+	}
+	if l.Logprobs {
+		columns = append(columns, tokenColumns...)
+	}
+	return columns
+}
+
 // stepsOf returns the steps of a trajectory, without their rewards.
-func stepsOf(t *formats.Trajectory, states bool) (out []Step) {
+func stepsOf(t *formats.Trajectory, states bool, signals []formats.Signal) (out []Step) {
 	var hash xxh3.Hasher
 	for _, i := range t.Main() {
 		m := &t.Messages[i]
 		if m.Sampled {
-			out = append(out, Step{Message: int32(i), State: hash.Sum128()})
+			s := Step{Message: int32(i), State: hash.Sum128(), Logprobs: m.Logprobs}
+			for _, of := range signals {
+				if int(of.Message) == i {
+					s.Signals = append(s.Signals, of)
+				}
+			}
+			out = append(out, s)
 			hash.Reset()
 		} else if states {
 			for _, part := range []string{m.Role, m.Name, m.Content, m.ContentParts} {
@@ -53,7 +100,7 @@ func stepsOf(t *formats.Trajectory, states bool) (out []Step) {
 // steps gives the steps of valid members their rewards, and the members the advantages
 // of their steps.
 func (g *Grouper) steps(e StepEstimator, members []formats.Member) error {
-	steps, out := make([][]Step, len(g.index)), make([][]float64, len(g.index))
+	steps, out := make([][]Step, len(g.index)), make([][]Credit, len(g.index))
 	for k, i := range g.index {
 		m := &members[i]
 		steps[k] = g.lengths[k].Steps
@@ -67,19 +114,33 @@ func (g *Grouper) steps(e StepEstimator, members []formats.Member) error {
 		for s, r := range m.ShapedRewards {
 			steps[k][s].Reward = r
 		}
-		out[k] = g.room(len(steps[k]))
+		out[k] = make([]Credit, len(steps[k]))
 		for s := range out[k] {
-			out[k][s] = *m.Advantage
+			out[k][s].Value = *m.Advantage
 		}
 	}
-	e.Steps(steps, out)
+	if err := e.Steps(steps, out); err != nil {
+		var bad *BadStep
+		if errors.As(err, &bad) {
+			return &BadMember{g.index[bad.Member], bad.Problem, bad.Hint}
+		}
+		return err
+	}
 	for k, i := range g.index {
-		m := &members[i]
-		for s, value := range out[k] {
-			if value != *m.Advantage || m.Advantages != nil {
-				m.Advantages = append(m.Advantages, formats.MessageAdvantage{Message: steps[k][s].Message, Value: Finite(value)})
-			}
+		for s := range out[k] {
+			give(&members[i], steps[k][s].Message, &out[k][s])
 		}
 	}
 	return nil
+}
+
+// give gives a member the credit of a message.
+func give(m *formats.Member, message int32, c *Credit) {
+	if c.Value != *m.Advantage || c.Tokens != nil || m.Advantages != nil {
+		m.Advantages = append(m.Advantages, formats.MessageAdvantage{Message: message, Value: Finite(c.Value), Tokens: c.Tokens})
+	}
+	for _, l := range c.Losses {
+		l.Message = message
+		m.Losses = append(m.Losses, l)
+	}
 }

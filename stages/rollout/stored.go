@@ -49,7 +49,7 @@ func (r *runner) stored(ctx context.Context, t formats.Trajectory, from Stored, 
 	}
 	old.TrajectoryID, old.Run, old.ExampleID, old.Epoch, old.Generation = t.TrajectoryID, t.Run, t.ExampleID, t.Epoch, t.Generation
 	old.Example, old.Attempts, old.StartedAt, old.FinishedAt = t.Example, t.Attempts, t.StartedAt, r.opts.Clock().UnixMicro()
-	old.Reward, old.Rewards, old.ShapedRewards, old.GroupID, old.Advantage, old.Advantages = nil, nil, nil, "", nil, nil
+	old.Reward, old.Rewards, old.ShapedRewards, old.GroupID, old.Advantage, old.Advantages, old.Losses = nil, nil, nil, "", nil, nil, nil
 	fit(&old)
 	old.SetPayloadDigest()
 	return old, true

@@ -13,7 +13,8 @@ import (
 
 // Answer is a program's or a service's answer about one row:
 //
-//	{"id": "...", "reward": 0.5, "shaped_rewards": [0.1, 0.4], "error": "..."}
+//	{"id": "...", "reward": 0.5, "shaped_rewards": [0.1, 0.4], "signals": [0.9, null],
+//	 "error": "..."}
 //
 // A reward of null is no reward; error says why. Other keys are ignored.
 type Answer struct {
@@ -23,11 +24,12 @@ type Answer struct {
 
 // AnswerLine is an answer as a program or a service writes it.
 type AnswerLine struct {
-	ID     *string           `json:"id" jsonschema:"of the request"`
-	Reward json.RawMessage   `json:"reward,omitempty" jsonschema:"a finite number; null if there is none, and error says why"`
-	Shaped []json.RawMessage `json:"shaped_rewards,omitempty" jsonschema:"one for each message of the request with sampled"`
-	Error  *string           `json:"error,omitempty" jsonschema:"why there is no reward; the trajectory is then excluded"`
-	Trace  string            `json:"traceback,omitempty" jsonschema:"with error: the whole of it, kept once for each error"`
+	ID      *string           `json:"id" jsonschema:"of the request"`
+	Reward  json.RawMessage   `json:"reward,omitempty" jsonschema:"a finite number; null if there is none, and error says why"`
+	Shaped  []json.RawMessage `json:"shaped_rewards,omitempty" jsonschema:"one for each message of the request with sampled"`
+	Signals []json.RawMessage `json:"signals,omitempty" jsonschema:"one for each message of the request with sampled: what the reward says of it, or null"`
+	Error   *string           `json:"error,omitempty" jsonschema:"why there is no reward; the trajectory is then excluded"`
+	Trace   string            `json:"traceback,omitempty" jsonschema:"with error: the whole of it, kept once for each error"`
 }
 
 // ReadAnswer reads one answer. Its value is a failure if the answer's row is
@@ -76,6 +78,14 @@ func (w *AnswerLine) value(data []byte, odd bool) Value {
 			v.Failure = failure
 		}
 		v.Shaped = append(v.Shaped, step)
+	}
+	for k, s := range w.Signals {
+		if string(s) == "null" {
+			continue
+		}
+		value, failure := number(s)
+		v.Failure = cmp.Or(v.Failure, failure)
+		v.Signals = append(v.Signals, formats.Signal{Message: int32(k), Value: value})
 	}
 	if v.Failure != "" {
 		return Failed(v.Failure, "%s: a reward is a finite number", Quote(data))

@@ -9,11 +9,18 @@ import (
 	"github.com/rollmill/rollmill/formats"
 )
 
+func TestSignalsAreFinite(t *testing.T) {
+	if v := checked(Value{Signals: []formats.Signal{{Value: math.Inf(1)}}}); v.Failure != formats.RewardNotFinite {
+		t.Errorf("%+v", v)
+	}
+}
+
 func TestReadAnswer(t *testing.T) {
 	for text, want := range map[string]Value{
 		`{"id":"x","reward":0.5}`:                         {Reward: 0.5},
 		`{"reward":-1e3,"id":"x","more":[{}]}`:            {Reward: -1000},
 		`{"id":"x","reward":1,"shaped_rewards":[0.1,2]}`:  {Reward: 1, Shaped: []float64{0.1, 2}},
+		`{"id":"x","reward":1,"signals":[null,2]}`:        {Reward: 1, Signals: []formats.Signal{{Message: 1, Value: 2}}},
 		`{"id":"x","reward":null}`:                        {Failure: formats.RewardError},
 		`{"id":"x","reward":null,"error":"lost"}`:         {Failure: formats.RewardError, Error: "lost"},
 		`{"id":"x","reward":NaN}`:                         {Failure: formats.RewardNotFinite},

@@ -54,6 +54,7 @@ func (p *pipeline) component(ctx context.Context, to *buffer, c component, rows 
 	due, kept := p.in.copies.split(rows, c)
 	for _, r := range kept {
 		r.Known = append(r.Known, r.copied.value(c.Spec))
+		r.signals = append(r.signals, signalsOf(r.copied.signals, c.Name)...)
 		if p.in.copies.steps[c.Name] {
 			r.steps = append(r.steps, c.Name)
 		}
@@ -106,6 +107,10 @@ func (p *pipeline) compute(ctx context.Context, to *buffer, c component, rows []
 				r.steps = append(r.steps, c.Name)
 				p.show(r, c.Name, v.Shaped)
 			}
+			for _, s := range v.Signals {
+				s.Component = c.Name
+				r.signals = append(r.signals, s)
+			}
 		}
 		r.Known = append(r.Known, named(c.Spec, v, to))
 	}
@@ -128,8 +133,8 @@ func (p *pipeline) show(r *Row, name string, shaped []float64) {
 // are kept only if none of these is replaced; new ones are added to them, and
 // rewards computed from them replace them.
 func (p *pipeline) carry(r *Row, room []formats.NamedReward) {
-	before := r.Known
-	r.Known = room
+	before, said := r.Known, r.signals
+	r.Known, r.signals = room, nil
 	for _, spec := range p.carried {
 		n := formats.NamedReward{Name: spec.Name, Weight: spec.Weight, Failure: formats.RewardMissing}
 		for i := range before {
@@ -138,6 +143,7 @@ func (p *pipeline) carry(r *Row, room []formats.NamedReward) {
 			}
 		}
 		r.Known = append(r.Known, n)
+		r.signals = append(r.signals, signalsOf(said, spec.Name)...)
 	}
 	switch {
 	case len(p.carried) != len(before) || r.shaped == nil:
@@ -147,6 +153,16 @@ func (p *pipeline) carry(r *Row, room []formats.NamedReward) {
 		r.fresh = slices.Clone(r.shaped)
 		r.steps = append(r.steps, p.stepped...)
 	}
+}
+
+// signalsOf returns the signals of a reward.
+func signalsOf(all []formats.Signal, name string) (out []formats.Signal) {
+	for _, s := range all {
+		if s.Component == name {
+			out = append(out, s)
+		}
+	}
+	return out
 }
 
 // unscored gives a trajectory that failed every reward, all null.

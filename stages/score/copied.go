@@ -135,6 +135,7 @@ func sameFiles(c component, then, now map[string]string, dependsOn []string) boo
 type copiedRow struct {
 	rewards    map[string]formats.NamedReward
 	shaped     []float64
+	signals    []formats.Signal
 	recomputed bool // a reward of the row is computed: its shaped rewards are summed again
 
 	computed []string // the rewards that were computed
@@ -240,7 +241,8 @@ func (e *copySource) split(rows []*Row, c component) (due, kept []*Row) {
 }
 
 func newCopiedRow(s *formats.Score) *copiedRow {
-	b := &copiedRow{rewards: make(map[string]formats.NamedReward, len(s.Rewards)), shaped: s.ShapedRewards}
+	b := &copiedRow{rewards: make(map[string]formats.NamedReward, len(s.Rewards)), shaped: s.ShapedRewards,
+		signals: s.Signals}
 	for _, r := range s.Rewards {
 		b.rewards[r.Name] = r
 	}

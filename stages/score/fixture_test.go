@@ -20,7 +20,8 @@ import (
 // TestMain lets this test binary be the reward program: asked for "answer", it
 // rewards by the answer's length; a trajectory whose id begins with "0" makes
 // it crash when asked for "crash", and never answer when asked for "hang".
-// Asked for "shaped", it gives the k-th sampled message the reward k.
+// Asked for "shaped", it gives the k-th sampled message the reward k, and for
+// "signals" one at k of the main path the signal k, unless 3 divides it.
 func TestMain(m *testing.M) {
 	if len(os.Args) > 2 && os.Args[1] == "program" {
 		program(os.Args[2])
@@ -46,6 +47,22 @@ func program(mode string) {
 				os.Exit(3)
 			}
 			time.Sleep(time.Hour) // select {} may be found to be a deadlock
+		}
+		if mode == "signals" || mode == "uneven" {
+			said := []*int{}
+			for k, m := range r.Messages {
+				if m.Sampled && k%3 == 0 {
+					said = append(said, nil)
+				} else if m.Sampled {
+					said = append(said, new(k))
+				}
+			}
+			if mode == "uneven" {
+				said = append(said, new(1))
+			}
+			list, _ := json.Marshal(said)
+			fmt.Printf(`{"id":%q,"reward":1,"signals":%s}`+"\n", r.ID, list)
+			continue
 		}
 		if mode == "shaped" {
 			shaped := []int{}

@@ -95,8 +95,9 @@ type Starter interface{ Start(context.Context) error }
 // Value is a reward's result for one row: a number, or why there is none.
 type Value struct {
 	Reward  float64
-	Shaped  []float64 // of the sampled messages, in order; nil for none
-	Failure string    // one of formats.RewardFailures; "" when Reward is set
+	Shaped  []float64        // of the sampled messages, in order; nil for none
+	Signals []formats.Signal // of sampled messages, any; their component is set later
+	Failure string           // one of formats.RewardFailures; "" when Reward is set
 	Error   string
 
 	Traceback string // of the user's program, whose last line is Error; "" for none
@@ -166,10 +167,11 @@ type Row struct {
 	Known  []formats.NamedReward // carried forward from scores, then those computed in this run
 	Shaped map[string][]float64  // that they gave in this run, by name; under "" those stored, for a Stepper
 
-	fields map[string]any // of the example, decoded when first needed
-	err    error
-	shaped []float64  // carried forward
-	fresh  []float64  // the weighted sum of all shaped rewards
-	steps  []string   // the rewards that gave shaped ones
-	copied *copiedRow // its scores that may be carried over; nil without
+	fields  map[string]any // of the example, decoded when first needed
+	err     error
+	shaped  []float64        // carried forward
+	signals []formats.Signal // carried forward, then with those of this run
+	fresh   []float64        // the weighted sum of all shaped rewards
+	steps   []string         // the rewards that gave shaped ones
+	copied  *copiedRow       // its scores that may be carried over; nil without
 }

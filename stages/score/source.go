@@ -173,7 +173,7 @@ func (s *source) join(rows []*Row) error {
 	}
 	for i := range scores {
 		rows[i].Known = scores[i].Rewards
-		rows[i].shaped = scores[i].ShapedRewards
+		rows[i].shaped, rows[i].signals = scores[i].ShapedRewards, scores[i].Signals
 	}
 	scores, err = s.copied.next(rows, s.first)
 	for i := range scores {

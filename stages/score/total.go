@@ -19,6 +19,11 @@ func checked(v Value) Value {
 	if v.Failure == "" && !finite(v.Shaped...) {
 		v = Failed(formats.RewardNotFinite, "a shaped reward is not finite: %v", v.Shaped)
 	}
+	for _, s := range v.Signals {
+		if v.Failure == "" && !finite(s.Value) {
+			v = Failed(formats.RewardNotFinite, "the signal of message %d is %v", s.Message, s.Value)
+		}
+	}
 	if v.Failure == "" {
 		return v
 	}
@@ -30,7 +35,7 @@ func checked(v Value) Value {
 
 // plain reports whether the value is a valid number and nothing else, as most are.
 func (v *Value) plain() bool {
-	return v.Failure == "" && v.Shaped == nil && v.Reward-v.Reward == 0 // NaN for infinities
+	return v.Failure == "" && v.Shaped == nil && v.Signals == nil && v.Reward-v.Reward == 0 // NaN for infinities
 }
 
 func finite(numbers ...float64) bool {
@@ -68,6 +73,7 @@ func (to *buffer) add(r *Row) {
 		s.Failure = formats.RewardTrajectory
 		return
 	}
+	s.Signals = r.signals
 	sum(s, to)
 	if s.Failure == "" {
 		if s.ShapedRewards = r.fresh; r.copied != nil && !r.copied.recomputed {

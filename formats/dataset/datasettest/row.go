@@ -42,6 +42,7 @@ type Trajectory struct {
 	GroupID       string                     `parquet:"group_id,optional,dict"`
 	Advantage     *float64                   `parquet:"advantage,optional"`
 	Advantages    []formats.MessageAdvantage `parquet:"advantages,optional,list"`
+	Losses        []formats.MessageLoss      `parquet:"losses,optional,list"`
 
 	Attempts   int32  `parquet:"attempts,delta" rollmill:"volatile"`
 	StartedAt  int64  `parquet:"started_at,optional,timestamp(microsecond),delta" rollmill:"volatile"`

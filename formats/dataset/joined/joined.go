@@ -135,13 +135,13 @@ func (s *Source) joiner(ctx context.Context, r dataset.Range) (join func(*format
 	case formats.KindScores:
 		return following(ctx, s.Rows, r, func(t *formats.Trajectory, r *formats.Score) string {
 			t.Reward, t.Rewards, t.ShapedRewards = r.Reward, r.Rewards, r.ShapedRewards
-			t.Advantage, t.Advantages = nil, nil
+			t.Advantage, t.Advantages, t.Losses = nil, nil, nil
 			return r.TrajectoryID
 		})
 	case formats.KindGroups:
 		return following(ctx, s.Rows, r, func(t *formats.Trajectory, r *formats.Member) string {
 			t.Reward, t.Rewards, t.ShapedRewards = r.Reward, r.Rewards, r.ShapedRewards
-			t.GroupID, t.Advantage, t.Advantages = r.GroupID, r.Advantage, r.Advantages
+			t.GroupID, t.Advantage, t.Advantages, t.Losses = r.GroupID, r.Advantage, r.Advantages, r.Losses
 			return r.TrajectoryID
 		})
 	}

@@ -54,9 +54,9 @@ type gigpo struct {
 	setup group.Setup
 }
 
-func (e *gigpo) UsesStates() bool { return true }
+func (e *gigpo) Looks() group.Looks { return group.Looks{States: true} }
 
-func (e *gigpo) Steps(steps [][]group.Step, out [][]float64) {
+func (e *gigpo) Steps(steps [][]group.Step, out [][]group.Credit) error {
 	type place struct {
 		value float64
 		out   *float64
@@ -64,7 +64,7 @@ func (e *gigpo) Steps(steps [][]group.Step, out [][]float64) {
 	states := map[xxh3.Uint128][]place{}
 	for i := range steps {
 		for k, r := range e.returns(steps[i]) {
-			states[steps[i][k].State] = append(states[steps[i][k].State], place{r, &out[i][k]})
+			states[steps[i][k].State] = append(states[steps[i][k].State], place{r, &out[i][k].Value})
 		}
 	}
 	for _, places := range states {
@@ -82,4 +82,5 @@ func (e *gigpo) Steps(steps [][]group.Step, out [][]float64) {
 			*p.out = e.add(*p.out, &v, p.value, std, e.setup.NoScale)
 		}
 	}
+	return nil
 }

@@ -78,9 +78,9 @@ type turns struct {
 	noScale bool
 }
 
-func (e *turns) UsesStates() bool { return false }
+func (e *turns) Looks() group.Looks { return group.Looks{} }
 
-func (e *turns) Steps(steps [][]group.Step, out [][]float64) {
+func (e *turns) Steps(steps [][]group.Step, out [][]group.Credit) error {
 	all, longest := make([][]float64, len(steps)), 0
 	for i := range steps {
 		all[i] = e.returns(steps[i])
@@ -102,10 +102,11 @@ func (e *turns) Steps(steps [][]group.Step, out [][]float64) {
 		v := at(k)
 		for i := range all {
 			if k < len(all[i]) {
-				out[i][k] = e.add(out[i][k], v, all[i][k], std, e.noScale)
+				out[i][k].Value = e.add(out[i][k].Value, v, all[i][k], std, e.noScale)
 			}
 		}
 	}
+	return nil
 }
 
 // add returns a step's advantage: outcome, that of its trajectory, and how far its return

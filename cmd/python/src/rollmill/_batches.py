@@ -50,6 +50,8 @@ def _columns(pa: Any, schema: Any, rows: Any, values: Any) -> Any:
         rewards = _numbers(pa, values)
     except (pa.ArrowInvalid, pa.ArrowTypeError, pa.ArrowNotImplementedError):
         said = [{"id": id.as_py(), **fields(value)} for id, value in zip(rows["id"], values)]
+        if any("signals" in row for row in said):
+            raise TypeError("signals come from functions of one row: leave batch=True out")
         return pa.RecordBatch.from_pylist(said, schema=schema)
     return pa.record_batch([rows["id"], rewards, pa.nulls(n, schema.field(2).type), pa.nulls(n, pa.string())], schema=schema)
 

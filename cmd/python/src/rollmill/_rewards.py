@@ -179,7 +179,7 @@ def fields(value: Any) -> dict[str, Any]:
     return {"reward": float(value)}
 
 
-_KEYS = ("reward", "shaped_rewards", "error", "components")
+_KEYS = ("reward", "shaped_rewards", "signals", "error", "components")
 
 
 def _protocol(value: Mapping[str, Any]) -> dict[str, Any]:
@@ -196,6 +196,8 @@ def _protocol(value: Mapping[str, Any]) -> dict[str, Any]:
         out = fields(value["reward"])
     if value.get("shaped_rewards") is not None:
         out["shaped_rewards"] = [float(v) for v in value["shaped_rewards"]]
+    if value.get("signals") is not None:
+        out["signals"] = [None if v is None else float(v) for v in value["signals"]]
     if value.get("components"):
         out["components"] = {str(k): float(v) for k, v in value["components"].items()}
     return out
@@ -210,7 +212,7 @@ def reward(function: Any = None, /, *, batch: bool = False, concurrency: int | N
 
     The function gets a row (see Row) and returns a number; None or an exception
     if the row cannot be scored, which is never counted as 0; (number, components);
-    or a dict with reward, shaped_rewards, error. It may be async: then up to
+    or a dict with reward, shaped_rewards, signals, error. It may be async: then up to
     `concurrency` rows (default 32) are scored at the same time.
 
     With batch=True it gets a pyarrow.RecordBatch and returns a sequence of rewards.

@@ -28,6 +28,17 @@ func (p *Pending[T]) Settle(v score.Value) {
 			v = score.Failed(formats.RewardAnswer, "%d shaped rewards for %d sampled messages", len(v.Shaped), n)
 		}
 	}
+	if len(v.Signals) > 0 && v.Failure == "" {
+		steps := p.Row.Steps()
+		for i := range v.Signals {
+			s := &v.Signals[i]
+			if int(s.Message) >= len(steps) {
+				v = score.Failed(formats.RewardAnswer, "%d signals or more for %d sampled messages", s.Message+1, len(steps))
+				break
+			}
+			s.Message = int32(steps[s.Message])
+		}
+	}
 	*p.value, p.answered = v, true
 }
 
