@@ -233,25 +233,25 @@ var advantageColumns = under("advantages", []Column{
 
 // signalColumns: the list is null where no reward has any.
 var signalColumns = under("signals", []Column{
-	{Path: "message", Type: i32, Meaning: "index in messages of a sampled message", Since: "2.1"},
-	{Path: "component", Type: str, Meaning: "the reward that says it", Since: "2.1"},
-	{Path: "value", Type: f64, Meaning: "of the message; the mean of `values`, if there are any", Since: "2.1"},
+	{Path: "message", Type: i32, Meaning: "index in messages of a sampled message", Since: "2.2"},
+	{Path: "component", Type: str, Meaning: "the reward that says it", Since: "2.2"},
+	{Path: "value", Type: f64, Meaning: "of the message; the mean of `values`, if there are any", Since: "2.2"},
 	{Path: "values", Type: "list of float32", Meaning: "one for each of its token_ids; a teacher's are log probabilities in nats",
-		Null: "the message has one number", Heavy: true, Since: "2.1"},
+		Null: "the message has one number", Heavy: true, Since: "2.2"},
 	{Path: "top_ids", Type: "list of int32", Meaning: "a teacher's most probable ids, as many for each token, the best first",
-		Null: "not asked for", Heavy: true, Since: "2.1"},
+		Null: "not asked for", Heavy: true, Since: "2.2"},
 	{Path: "top_logprobs", Type: "list of float32", Unit: "nats", Meaning: "log probabilities of `top_ids`", Null: "not asked for",
-		Heavy: true, Since: "2.1"},
+		Heavy: true, Since: "2.2"},
 })
 
 // lossColumns: the list is null where every message trains with the loss rl and the weight 1.
 var lossColumns = under("losses", []Column{
 	{Path: "message", Type: i32, Meaning: "index in messages of a sampled message; it trains with the losses that are listed, and one " +
-		"without any with rl", Since: "2.1"},
-	{Path: "loss", Type: str, Meaning: oneOf(Losses), Since: "2.1"},
-	{Path: "weight", Type: f64, Meaning: "of each of its tokens in that loss", Since: "2.1"},
+		"without any with rl", Since: "2.2"},
+	{Path: "loss", Type: str, Meaning: oneOf(Losses), Since: "2.2"},
+	{Path: "weight", Type: f64, Meaning: "of each of its tokens in that loss", Since: "2.2"},
 	{Path: "reference", Type: "list of float32", Unit: "nats", Meaning: "of ref_kl: the log probability of each of its token_ids under " +
-		"the other model", Null: "another loss", Since: "2.1"},
+		"the other model", Null: "another loss", Since: "2.2"},
 })
 
 var groupStatsColumns = []Column{

@@ -24,8 +24,9 @@ type Sequence struct {
 	Logprobs []float32 // of the policy that sampled them, in nats; 0 where Mask is false
 	// where messages have advantages of their own, that of each token, 0 where Mask is false; nil: all have the trajectory's
 	Advantages []float32
-	Versions   []Span // which weights sampled them, in order; the gaps are not sampled
-	Tokens     int    // that train: how often Mask is true
+	Losses     *Losses // where messages have losses of their own; nil: all tokens train with rl, of weight 1
+	Versions   []Span  // which weights sampled them, in order; the gaps are not sampled
+	Tokens     int     // that train: how often Mask is true
 }
 
 // Span is the policy version of a range of a response's tokens.
@@ -227,6 +228,9 @@ func (mem *Memory) join(t *formats.Trajectory, pieces []piece) (s Sequence, ok b
 	if t.Advantages != nil {
 		s.Advantages = make([]float32, response)
 	}
+	if t.Losses != nil {
+		s.Losses = newLosses(response)
+	}
 	for _, p := range pieces {
 		m := &t.Messages[p.message]
 		ids = append(ids, m.PromptDeltaIDs...)
@@ -250,6 +254,9 @@ func (s *Sequence) learn(t *formats.Trajectory, i, at int) {
 	if s.Advantages != nil {
 		advantages(t, i, s.Advantages[at:at+len(m.TokenIDs)])
 	}
+	if s.Losses != nil {
+		s.Losses.learn(t, i, at, at+len(m.TokenIDs))
+	}
 	s.Messages = append(s.Messages, i)
 	s.Tokens += len(m.TokenIDs)
 	version := cmp.Or(t.Calls[m.Call].PolicyVersion, t.PolicyVersion) // of the weights that sampled the message
@@ -259,9 +266,7 @@ func (s *Sequence) learn(t *formats.Trajectory, i, at int) {
 // advantages sets out to those of a message's tokens.
 func advantages(t *formats.Trajectory, message int, out []float32) {
 	if value := t.AdvantageOf(message); value != nil {
-		for k := range out {
-			out[k] = float32(*value)
-		}
+		fill(out, float32(*value))
 	}
 	for _, a := range t.Advantages {
 		if int(a.Message) == message && len(a.Tokens) == len(out) {

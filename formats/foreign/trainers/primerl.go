@@ -1,6 +1,7 @@
 package trainers
 
 import (
+	"cmp"
 	"math"
 	"slices"
 
@@ -22,7 +23,8 @@ import (
 // files from sequences.parquet by prime-rl's own code.
 //
 // Each sequence is a micro batch. prime-rl's loss is a mean over tokens of the batch;
-// weights are its rl_weights, which multiply the KL term too. It needs advantages:
+// weights are its rl_weights, which multiply the KL term too, and messages with losses of
+// their own have its three weights. It needs advantages:
 // a trajectory without one gives no row. A sequence may not be longer than the
 // trainer's seq_len, and the trainer's optimizer takes one step for the file.
 //
@@ -94,25 +96,38 @@ func (b *batch) append(dst []byte) []byte {
 	dst = b.temperatures(dst)
 	dst = again(list(dst, n), n, msgp.AppendString(nil, environment)) // env_names
 	dst = msgp.AppendUint64(list(dst, 1), uint64(n))                  // seq_lens
-	// ref_logprobs, routed_experts, mm_kwargs, mm_token_type_ids
-	for range 4 {
+	l, weight := b.s.Losses, cmp.Or(b.weight, 1)
+	if l == nil {
+		l = &sequences.Losses{}
+	}
+	dst = b.tokens(dst, l.Reference, 1) // ref_logprobs
+	for range 3 {                       // routed_experts, mm_kwargs, mm_token_type_ids
 		dst = msgp.AppendNil(dst)
 	}
-	if b.weight == 0 { // rl_weights
-		dst = msgp.AppendNil(dst)
-	} else {
+	if b.weight != 0 && l.RL == nil {
 		dst = b.masked(dst, float(b.weight), float(0))
+	} else {
+		dst = b.tokens(dst, l.RL, weight) // rl_weights
 	}
-	return msgp.AppendNil(msgp.AppendNil(dst)) // ce_weights, ref_kl_weights
+	return b.tokens(b.tokens(dst, l.CE, weight), l.RefKL, weight) // ce_weights, ref_kl_weights
 }
 
 func (b *batch) advantages(dst []byte) []byte {
 	if b.s.Advantages == nil {
 		return b.masked(dst, float(b.advantage), float(0))
 	}
-	dst = again(list(dst, len(b.s.Prompt)+len(b.s.Advantages)), len(b.s.Prompt), float(0))
-	for _, a := range b.s.Advantages {
-		dst = msgp.AppendFloat64(dst, float64(a))
+	return b.tokens(dst, b.s.Advantages, 1)
+}
+
+// tokens appends values of the response's tokens, and 0 for the prompt's; nil if there
+// are none.
+func (b *batch) tokens(dst []byte, values []float32, weight float64) []byte {
+	if values == nil {
+		return msgp.AppendNil(dst)
+	}
+	dst = again(list(dst, len(b.s.Prompt)+len(values)), len(b.s.Prompt), float(0))
+	for _, v := range values {
+		dst = msgp.AppendFloat64(dst, float64(v)*weight)
 	}
 	return dst
 }

@@ -91,6 +91,22 @@ func TestAdvantagesOfMessages(t *testing.T) {
 	}
 }
 
+// TestLossesOfMessages: a message trains with its own, and another with rl.
+func TestLossesOfMessages(t *testing.T) {
+	weights := &sequences.Weights{Per: sequences.Trajectory, Totals: sequences.Totals{Trajectories: 2, Sequences: 2, Tokens: 10}} // 2.5
+	for want, losses := range map[string][]formats.MessageLoss{
+		"[0,0,0,0,-3],null,null,null,[0,0,2.5,0,0],[0,0,0,0,0],[0,0,0,0,5]]]": {{Message: 3, Loss: formats.LossRefKL, Weight: 2,
+			Reference: []float32{-3}}},
+		"[0,0,0,0,0],null,null,null,[0,0,1.25,0,2.5],[0,0,5,0,0],[0,0,0,0,0]]]": {{Message: 1, Loss: formats.LossCE, Weight: 2},
+			{Message: 1, Loss: formats.LossRL, Weight: 0.5}},
+	} {
+		got, skipped := write(t, weights, primeRLAttempt(func(row *formats.Trajectory) { row.Losses = losses }))
+		if !strings.HasSuffix(got, want) || skipped != "" {
+			t.Errorf("%s %s, want %s", got, skipped, want)
+		}
+	}
+}
+
 func TestWhatGivesNoMicroBatch(t *testing.T) {
 	for want, edit := range map[string]func(*formats.Trajectory){
 		NoAdvantage:        func(t *formats.Trajectory) { t.Advantage = nil },

@@ -45,7 +45,11 @@ var Sequences = exporters.Format{
 // advantages has them, and w the weight, the loss of the
 // policy gradient is the mean over all tokens of the batch whose loss_mask is true
 // of -w adv logprob(token), or its clipped form with logprobs as those of the old
-// policy. Its columns say what they hold in their tags, from which help and the
+// policy. Where rl_weights are given, there are three such means, each over the tokens
+// whose weight in it is not 0, and each token counts by that weight times w: that
+// one, the mean of -logprob(token) for ce_weights, and for ref_kl_weights that of
+// the policy gradient with ref_logprobs minus the token's own as the advantage.
+// Its columns say what they hold in their tags, from which help and the
 // dataset card repeat it.
 type SequenceRow struct {
 	TrajectoryID string            `parquet:"trajectory_id" json:"trajectory_id" meaning:"the trajectory's id"`
@@ -66,6 +70,10 @@ type SequenceRow struct {
 	Reward       *float64          `parquet:"reward,optional" json:"reward" meaning:"that of the trajectory; null without one"`
 	Advantage    *float64          `parquet:"advantage,optional" json:"advantage" meaning:"that of the trajectory; null without one"`
 	Advantages   jsontext.Floats   `parquet:"advantages,optional,list" parquet-element:",split" json:"advantages,omitempty" meaning:"of response_ids, or null"`
+	RLWeights    jsontext.Floats   `parquet:"rl_weights,optional,list" parquet-element:",split" json:"rl_weights,omitempty" meaning:"of response_ids in the policy gradient's loss; null: 1"`
+	CEWeights    jsontext.Floats   `parquet:"ce_weights,optional,list" parquet-element:",split" json:"ce_weights,omitempty" meaning:"of response_ids in the cross-entropy; null: 0"`
+	RefKLWeights jsontext.Floats   `parquet:"ref_kl_weights,optional,list" parquet-element:",split" json:"ref_kl_weights,omitempty" meaning:"of response_ids in the KL divergence from another model; null: 0"`
+	RefLogprobs  jsontext.Floats   `parquet:"ref_logprobs,optional,list" parquet-element:",split" json:"ref_logprobs,omitempty" meaning:"of response_ids under that model, in nats; null: not used"`
 	Weight       float64           `parquet:"weight" json:"weight" meaning:"of each of its tokens, under a mean over tokens; 1 without --row-weight"`
 	Status       string            `parquet:"status,dict" json:"status" meaning:"that of the trajectory: ok or truncated"`
 }
@@ -87,6 +95,9 @@ func sequencesRows(x *exporters.Item, t *formats.Trajectory, list []sequences.Se
 			Sequence:   int32(n), Sequences: int32(len(list)), Cause: s.Cause,
 			PromptIDs: s.Prompt, ResponseIDs: s.Response, LossMask: s.Mask, Logprobs: s.Logprobs, Tokens: int32(s.Tokens),
 			Reward: t.Reward, Advantage: t.Advantage, Advantages: s.Advantages, Weight: x.Weights.Of(sequences.TokenMean, s, list), Status: t.Status,
+		}
+		if l := s.Losses; l != nil {
+			out[n].RLWeights, out[n].CEWeights, out[n].RefKLWeights, out[n].RefLogprobs = l.RL, l.CE, l.RefKL, l.Reference
 		}
 		for _, i := range s.Messages {
 			out[n].Messages = append(out[n].Messages, int32(i))
