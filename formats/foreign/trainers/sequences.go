@@ -70,10 +70,10 @@ type SequenceRow struct {
 	Reward       *float64          `parquet:"reward,optional" json:"reward" meaning:"that of the trajectory; null without one"`
 	Advantage    *float64          `parquet:"advantage,optional" json:"advantage" meaning:"that of the trajectory; null without one"`
 	Advantages   jsontext.Floats   `parquet:"advantages,optional,list" parquet-element:",split" json:"advantages,omitempty" meaning:"of response_ids, or null"`
-	RLWeights    jsontext.Floats   `parquet:"rl_weights,optional,list" parquet-element:",split" json:"rl_weights,omitempty" meaning:"of response_ids in the policy gradient's loss; null: 1"`
-	CEWeights    jsontext.Floats   `parquet:"ce_weights,optional,list" parquet-element:",split" json:"ce_weights,omitempty" meaning:"of response_ids in the cross-entropy; null: 0"`
-	RefKLWeights jsontext.Floats   `parquet:"ref_kl_weights,optional,list" parquet-element:",split" json:"ref_kl_weights,omitempty" meaning:"of response_ids in the KL divergence from another model; null: 0"`
-	RefLogprobs  jsontext.Floats   `parquet:"ref_logprobs,optional,list" parquet-element:",split" json:"ref_logprobs,omitempty" meaning:"of response_ids under that model, in nats; null: not used"`
+	RLWeights    jsontext.Floats   `parquet:"rl_weights,optional,list" parquet-element:",split" json:"rl_weights,omitempty" meaning:"of the loss rl; null: 1"`
+	CEWeights    jsontext.Floats   `parquet:"ce_weights,optional,list" parquet-element:",split" json:"ce_weights,omitempty" meaning:"of the loss ce; null: 0"`
+	RefKLWeights jsontext.Floats   `parquet:"ref_kl_weights,optional,list" parquet-element:",split" json:"ref_kl_weights,omitempty" meaning:"of ref_kl"`
+	RefLogprobs  jsontext.Floats   `parquet:"ref_logprobs,optional,list" parquet-element:",split" json:"ref_logprobs,omitempty" meaning:"for ref_kl, in nats"`
 	Weight       float64           `parquet:"weight" json:"weight" meaning:"of each of its tokens, under a mean over tokens; 1 without --row-weight"`
 	Status       string            `parquet:"status,dict" json:"status" meaning:"that of the trajectory: ok or truncated"`
 }
