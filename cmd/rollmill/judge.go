@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strconv"
 
 	"github.com/rollmill/rollmill/cmd/internal/cli"
@@ -13,13 +14,15 @@ import (
 	"github.com/rollmill/rollmill/stages/backends/openai"
 	"github.com/rollmill/rollmill/stages/plugin"
 	"github.com/rollmill/rollmill/stages/score"
+	"github.com/rollmill/rollmill/stages/score/rewards/teacher"
 	"github.com/rollmill/rollmill/storage"
 )
 
 // judgeFolder is the folder of cached judges' answers, next to the scores.
 const judgeFolder = "judge-cache"
 
-// judgeSettings configure the server that rewards of kind judge and ruler ask.
+// judgeSettings configure the server that rewards of kind judge and ruler ask, and the
+// cache, requests and budget of these and of teachers.
 type judgeSettings struct {
 	URL, Key, Cache              string
 	Concurrency                  int
@@ -44,10 +47,11 @@ func (j *judgeSettings) Declare(d *plugin.Declarer) {
 	d.Float(&j.CompletionPrice, "judge-completion-price", "count this much `MONEY` for a million completion tokens")
 }
 
-// open returns the client of the judges; out is the URI of the scores.
-func (j *judgeSettings) open(ctx context.Context, out string) (score.Judging, error) {
+// open returns the client of the judges, and the cache of judges and teachers; out is
+// the URI of the scores.
+func (j *judgeSettings) open(ctx context.Context, out string, rewards []score.Spec) (score.Judging, error) {
 	switch {
-	case j.URL == "":
+	case j.URL == "" && !slices.ContainsFunc(rewards, func(s score.Spec) bool { return s.Kind == teacher.Kind.Name }):
 		return score.Judging{}, nil
 	case j.BudgetTokens < 0 || j.BudgetMoney < 0 || j.PromptPrice < 0 || j.CompletionPrice < 0 || j.Concurrency < 0:
 		return score.Judging{}, cli.Usagef("omit the flag for no limit", "a --judge- flag is negative")
@@ -60,11 +64,13 @@ func (j *judgeSettings) open(ctx context.Context, out string) (score.Judging, er
 	if err != nil {
 		return score.Judging{}, err
 	}
-	return score.Judging{
-		Asker: asker{openai.Judge{URL: j.URL, Key: j.Key}}, Store: judgeStore{b}, Concurrency: j.Concurrency,
+	judging := score.Judging{Store: judgeStore{b}, Concurrency: j.Concurrency,
 		Ledger: &score.Ledger{PromptPrice: j.PromptPrice, CompletionPrice: j.CompletionPrice, BudgetTokens: j.BudgetTokens,
-			BudgetMoney: j.BudgetMoney},
-	}, nil
+			BudgetMoney: j.BudgetMoney}}
+	if j.URL != "" {
+		judging.Asker = asker{openai.Judge{URL: j.URL, Key: j.Key}}
+	}
+	return judging, nil
 }
 
 // asker is the client of the judges' server, with the errors of package score.

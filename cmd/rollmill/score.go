@@ -111,7 +111,7 @@ func (c *scoreSettings) score(ctx context.Context, s *cli.Session, epoch *int, j
 	}
 	if judging != nil {
 		o.Judging = *judging
-	} else if o.Judging, err = c.judges.open(ctx, o.Out.URI); err != nil {
+	} else if o.Judging, err = c.judges.open(ctx, o.Out.URI, o.Rewards); err != nil {
 		return stages.Report{}, err
 	}
 	o.Only = c.Only
@@ -133,7 +133,7 @@ func (c *scoreSettings) scoreEpochs(ctx context.Context, s *cli.Session) error {
 	if err != nil {
 		return err
 	}
-	judging, err := c.judges.open(ctx, storage.Join(root, s.Command))
+	judging, err := c.judges.open(ctx, storage.Join(root, s.Command), c.Rewards)
 	if err != nil {
 		return err
 	}

@@ -1,11 +1,11 @@
 package main
 
 import (
-	"bufio"
 	"bytes"
 	"encoding/json"
 	"os"
 	"path/filepath"
+	"slices"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -14,6 +14,7 @@ import (
 	"github.com/rollmill/rollmill/formats/dataset"
 	"github.com/rollmill/rollmill/formats/foreign/trainers"
 	"github.com/rollmill/rollmill/formats/random"
+	"github.com/rollmill/rollmill/stages/score/rewards/teacher/teachertest"
 )
 
 // TestAdvantagesOfMessagesReachTheTrainer: what group computes for a message is in the
@@ -21,11 +22,7 @@ import (
 func TestAdvantagesOfMessagesReachTheTrainer(t *testing.T) {
 	dir := t.TempDir()
 	at := func(name string) string { return filepath.Join(dir, name) }
-	shard, err := dataset.Begin(t.Context(), at("rollout"), dataset.Spec{Stage: "rollout", Version: 1, Kind: formats.KindTrajectories}, dataset.Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	table := dataset.NewTable[formats.Trajectory](shard, "", -1)
+	rows := []formats.Trajectory{}
 	for group := range random.Trajectories(3, random.Options{Groups: 8, Generations: 4, Messages: 8, SampledTokens: 20, PromptTokens: 20, Scored: true}) {
 		for i := range group {
 			row := &group[i]
@@ -36,13 +33,9 @@ func TestAdvantagesOfMessagesReachTheTrainer(t *testing.T) {
 				}
 			}
 		}
-		if err := table.Write(t.Context(), group); err != nil {
-			t.Fatal(err)
-		}
+		rows = append(rows, group...)
 	}
-	if _, err := shard.Commit(t.Context(), dataset.Outcome{}); err != nil {
-		t.Fatal(err)
-	}
+	writeRollout(t, at("rollout"), rows)
 	inProcess(t, "group", "--in", at("rollout"), "--out", at("group"), "--estimator", "turns", "--turns-discount", "0.5")
 	inProcess(t, "curate", "--in", at("group"), "--out", at("curate"), "--keep-flat")
 	inProcess(t, "audit", "--in", at("curate"))
@@ -60,16 +53,8 @@ func TestAdvantagesOfMessagesReachTheTrainer(t *testing.T) {
 			t.Errorf("%s: -group +curate: %s", row.TrajectoryID, d)
 		}
 	}
-	lines, err := os.ReadFile(at("rows.jsonl"))
-	if err != nil {
-		t.Fatal(err)
-	}
 	checked := 0
-	for in := bufio.NewScanner(bytes.NewReader(lines)); in.Scan(); {
-		var s trainers.SequenceRow
-		if err := json.Unmarshal(in.Bytes(), &s); err != nil {
-			t.Fatal(err)
-		}
+	for _, s := range sequenceRows(t, at("rows.jsonl")) {
 		row := curated[s.TrajectoryID]
 		want := make([]float32, len(s.ResponseIDs))
 		for n, v := range s.Versions {
@@ -85,6 +70,88 @@ func TestAdvantagesOfMessagesReachTheTrainer(t *testing.T) {
 	if own == 0 || checked == 0 {
 		t.Errorf("%d messages have an advantage of their own, and %d tokens were compared", own, checked)
 	}
+}
+
+// TestTeacherReachesTheTrainer: what a teacher says of tokens is paid for once, and is in
+// the sequences of a trainer: as advantages, or as a loss.
+func TestTeacherReachesTheTrainer(t *testing.T) {
+	engine := teachertest.Start(t)
+	dir := t.TempDir()
+	at := func(name string) string { return filepath.Join(dir, name) }
+	rows := []formats.Trajectory{}
+	for group := range random.Trajectories(4, random.Options{Groups: 4, Generations: 3, Messages: 8, SampledTokens: 12, PromptTokens: 10, Branches: 0.5}) {
+		rows = append(rows, group...)
+	}
+	writeRollout(t, at("rollout"), rows)
+	score := func(as string) {
+		inProcess(t, "score", "--in", at("rollout"), "--out", at(as), "--reward", "len=expr:generation", "--reward",
+			"t*0.5=teacher:"+engine.URL+"/v1,model=large", "--judge-cache", at("cache"))
+	}
+	score("first")
+	asked := engine.Asked.Load()
+	if score("second"); asked == 0 || engine.Asked.Load() != asked {
+		t.Errorf("the teacher was asked %d and %d times", asked, engine.Asked.Load())
+	}
+	compared := 0
+	for _, loss := range []string{formats.LossRL, formats.LossRefKL} {
+		inProcess(t, "group", "--in", at("first"), "--out", at("group-"+loss), "--estimator", "distill", "--distill-weight", "2",
+			"--distill-loss", loss)
+		inProcess(t, "curate", "--in", at("group-"+loss), "--out", at("curate-"+loss), "--keep-flat")
+		inProcess(t, "audit", "--in", at("curate-"+loss))
+		inProcess(t, "export", "--in", at("curate-"+loss), "--to", "sequences.jsonl", "--out", at(loss+".jsonl"))
+		for _, s := range sequenceRows(t, at(loss+".jsonl")) {
+			ids := slices.Concat(s.PromptIDs, s.ResponseIDs)
+			for k, trains := range s.LossMask {
+				if !trains {
+					continue
+				}
+				teacher := float32(teachertest.Logprob(ids[:len(s.PromptIDs)+k+1]))
+				want, got := 2*(teacher-s.Logprobs[k]), float32(0)
+				if loss == formats.LossRL {
+					got = s.Advantages[k]
+				} else if got = s.RefLogprobs[k]; s.RefKLWeights[k] == 2 && s.RLWeights[k] == 0 && s.CEWeights[k] == 0 {
+					want = teacher
+				}
+				if d := got - want; d > 1e-4 || d < -1e-4 {
+					t.Fatalf("%s, %s, token %d: %v, want %v", loss, s.TrajectoryID, k, got, want)
+				}
+				compared++
+			}
+		}
+	}
+	if compared == 0 {
+		t.Error("no token was compared")
+	}
+}
+
+func writeRollout(t *testing.T, uri string, rows []formats.Trajectory) {
+	t.Helper()
+	shard, err := dataset.Begin(t.Context(), uri, dataset.Spec{Stage: "rollout", Version: 1, Kind: formats.KindTrajectories}, dataset.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := dataset.NewTable[formats.Trajectory](shard, "", -1).Write(t.Context(), rows); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := shard.Commit(t.Context(), dataset.Outcome{}); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func sequenceRows(t *testing.T, file string) (out []trainers.SequenceRow) {
+	t.Helper()
+	lines, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for line := range bytes.Lines(lines) {
+		var s trainers.SequenceRow
+		if err := json.Unmarshal(line, &s); err != nil {
+			t.Fatal(err)
+		}
+		out = append(out, s)
+	}
+	return out
 }
 
 func readRows[T any](t *testing.T, uri string) []T {

@@ -192,7 +192,7 @@ func sampleOptions(ctx context.Context, s *cli.Session, root string, set func(*r
 		return r, sc, err
 	}
 	sc = scoring.Options
-	sc.Judging, err = scoring.judges.open(ctx, storage.Join(root, "score"))
+	sc.Judging, err = scoring.judges.open(ctx, storage.Join(root, "score"), sc.Rewards)
 	return r, sc, err
 }
 

@@ -84,7 +84,7 @@ func (l *lengths) read(rows int) ([]Length, error) {
 		}
 	}
 	for i := range l.rows {
-		l.buf[i].Steps = stepsOf(&l.rows[i], l.looks.States, signals[i])
+		l.buf[i].Steps = stepsOf(&l.rows[i], l.looks, signals[i])
 	}
 	return l.buf, nil
 }

@@ -23,6 +23,7 @@ type StepEstimator interface {
 
 // Looks says what is read of each step.
 type Looks struct {
+	Branches bool // steps are all messages that train, off the main path too; they have no rewards and states
 	States   bool // Step.State
 	Logprobs bool // Step.Logprobs
 	Signals  bool // Step.Signals
@@ -43,7 +44,7 @@ type BadStep struct {
 
 func (e *BadStep) Error() string { return e.Problem }
 
-// Step is a sampled message of a trajectory's main path.
+// Step is a sampled message of a trajectory's main path, unless Branches are looked at.
 type Step struct {
 	Message int32        // its index in messages
 	Reward  float64      // its shaped reward; without any, the last step has the trajectory's reward
@@ -74,9 +75,18 @@ func (l Looks) columns() []string {
 }
 
 // stepsOf returns the steps of a trajectory, without their rewards.
-func stepsOf(t *formats.Trajectory, states bool, signals []formats.Signal) (out []Step) {
+func stepsOf(t *formats.Trajectory, looks Looks, signals []formats.Signal) (out []Step) {
 	var hash xxh3.Hasher
-	for _, i := range t.Main() {
+	path := t.Main()
+	if looks.Branches {
+		path = nil
+		for i := range t.Messages {
+			if t.Trained(i) {
+				path = append(path, i)
+			}
+		}
+	}
+	for _, i := range path {
 		m := &t.Messages[i]
 		if m.Sampled {
 			s := Step{Message: int32(i), State: hash.Sum128(), Logprobs: m.Logprobs}
@@ -87,7 +97,7 @@ func stepsOf(t *formats.Trajectory, states bool, signals []formats.Signal) (out 
 			}
 			out = append(out, s)
 			hash.Reset()
-		} else if states {
+		} else if looks.States {
 			for _, part := range []string{m.Role, m.Name, m.Content, m.ContentParts} {
 				fmt.Fprintf(&hash, "%d ", len(part))
 				_, _ = hash.WriteString(part) // it never fails
@@ -105,6 +115,7 @@ func (g *Grouper) steps(e StepEstimator, members []formats.Member) error {
 		m := &members[i]
 		steps[k] = g.lengths[k].Steps
 		switch n := len(steps[k]); {
+		case e.Looks().Branches:
 		case m.ShapedRewards != nil && len(m.ShapedRewards) != n:
 			return &BadMember{i, fmt.Sprintf("it has %d shaped rewards, and %d messages were sampled", len(m.ShapedRewards), n),
 				"shaped rewards are one for each sampled message of the main path; score it again"}
@@ -112,7 +123,9 @@ func (g *Grouper) steps(e StepEstimator, members []formats.Member) error {
 			steps[k][n-1].Reward = *m.Reward
 		}
 		for s, r := range m.ShapedRewards {
-			steps[k][s].Reward = r
+			if !e.Looks().Branches {
+				steps[k][s].Reward = r
+			}
 		}
 		out[k] = make([]Credit, len(steps[k]))
 		for s := range out[k] {

@@ -23,6 +23,7 @@ var All = plugin.NewRegistry("estimator",
 	GDPO,
 	Turns,
 	GiGPO,
+	Distill,
 )
 
 // kind returns the kind of an estimator without settings of its own.

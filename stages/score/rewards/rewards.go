@@ -11,6 +11,7 @@ import (
 	"github.com/rollmill/rollmill/stages/score/rewards/command"
 	"github.com/rollmill/rollmill/stages/score/rewards/expr"
 	"github.com/rollmill/rollmill/stages/score/rewards/judge"
+	"github.com/rollmill/rollmill/stages/score/rewards/teacher"
 )
 
 // All are the rewards that a spec may name.
@@ -28,6 +29,7 @@ var All = plugin.NewRegistry("reward",
 	HTTP,
 	judge.Kind,
 	judge.Ruler,
+	teacher.Kind,
 	Stored,
 )
 

@@ -1,0 +1,167 @@
+package teacher
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"net/http"
+	"time"
+
+	"github.com/rollmill/rollmill/formats"
+	"github.com/rollmill/rollmill/formats/sequences"
+	"github.com/rollmill/rollmill/stages"
+	"github.com/rollmill/rollmill/stages/internal/remote"
+	"github.com/rollmill/rollmill/stages/score"
+)
+
+// answer is what the teacher says of a sequence's trained tokens, in order. It is what
+// the cache has.
+type answer struct {
+	Logprobs    []float32 `json:"logprobs"`
+	TopIDs      []int32   `json:"top_ids,omitempty"` // k for each token, the best first
+	TopLogprobs []float32 `json:"top_logprobs,omitempty"`
+}
+
+// take removes the first tokens, which are a message's, and returns them as its signal.
+func (a *answer) take(message int32, tokens, k int) formats.Signal {
+	s := formats.Signal{Message: message, Values: a.Logprobs[:tokens:tokens]}
+	a.Logprobs = a.Logprobs[tokens:]
+	for _, v := range s.Values {
+		s.Value += float64(v) / float64(tokens)
+	}
+	if k > 0 {
+		s.TopIDs, s.TopLogprobs = a.TopIDs[:tokens*k:tokens*k], a.TopLogprobs[:tokens*k:tokens*k]
+		a.TopIDs, a.TopLogprobs = a.TopIDs[tokens*k:], a.TopLogprobs[tokens*k:]
+	}
+	return s
+}
+
+// failure is why a row has no value.
+type failure struct{ score.Value }
+
+func (f *failure) Error() string { return f.Failure }
+
+func failed(class, format string, args ...any) error {
+	return &failure{score.Failed(class, format, args...)}
+}
+
+// judge returns the teacher's answer about a sequence, from the cache if it is there.
+func (r *reward) judge(ctx context.Context, row *score.Row, s *sequences.Sequence, hint string) (*answer, error) {
+	k := int(r.TopK)
+	data, _ := json.Marshal([]any{"teacher", 1, r.Model, hint, k, s.Prompt, s.Response}) // texts and numbers
+	sum := sha256.Sum256(data)
+	key := hex.EncodeToString(sum[:])
+	var out answer
+	if store := r.Judging.Store; store != nil {
+		data, known, err := store.Get(ctx, key)
+		if err != nil {
+			return nil, err
+		}
+		if known && json.Unmarshal(data, &out) == nil && len(out.Logprobs) == s.Tokens && len(out.TopIDs) == k*s.Tokens {
+			r.Judging.Ledger.Hit()
+			return &out, nil
+		}
+	}
+	places, err := r.ask(ctx, s, hint)
+	if err != nil {
+		return nil, err
+	}
+	if err := sameTokens(row, s, places); err != nil {
+		return nil, stages.Errorf(stages.KindFailed, "a teacher needs the policy's tokenizer", "reward %q: trajectory %q: %w", r.Name,
+			row.TrajectoryID, err)
+	}
+	out = answer{}
+	for i, trains := range s.Mask {
+		if trains {
+			out.add(&places[i])
+		}
+	}
+	if len(out.TopIDs) != k*s.Tokens {
+		return nil, failed(formats.RewardAnswer, "%d alternatives for %d tokens, and %d were asked for", len(out.TopIDs), s.Tokens, k)
+	}
+	if r.Judging.Store != nil {
+		data, err := json.Marshal(out)
+		if err == nil {
+			err = r.Judging.Store.Put(context.WithoutCancel(ctx), key, data)
+		}
+		return &out, err
+	}
+	return &out, nil
+}
+
+func (a *answer) add(p *place) {
+	a.Logprobs = append(a.Logprobs, float32(p.logprob))
+	for _, t := range p.top {
+		a.TopIDs = append(a.TopIDs, t.id)
+		a.TopLogprobs = append(a.TopLogprobs, float32(t.logprob))
+	}
+}
+
+// ask asks the engine, when there is a free place and the budget allows it. It returns
+// the places of the response.
+func (r *reward) ask(ctx context.Context, s *sequences.Sequence, hint string) ([]place, error) {
+	select {
+	case r.free <- struct{}{}:
+		defer func() { <-r.free }()
+	case <-ctx.Done():
+		return nil, ctx.Err()
+	}
+	var ids []int32
+	if hint != "" {
+		var err error
+		if ids, err = r.hintIDs(ctx, hint); err != nil {
+			return nil, err
+		}
+	}
+	ids = append(append(ids, s.Prompt...), s.Response...)
+	settle, err := r.Judging.Ledger.Reserve(int64(len(ids)), 1)
+	if err != nil {
+		return nil, err
+	}
+	places, err := servers[r.Server](r, ctx, ids)
+	if err != nil {
+		settle(0, 0)
+		return nil, err
+	}
+	settle(int64(len(ids)), 1)
+	if len(places) != len(ids) {
+		return nil, failed(formats.RewardAnswer, "log probabilities of %d places for a prompt of %d ids", len(places), len(ids))
+	}
+	places = places[len(ids)-len(s.Response):]
+	for i, p := range places {
+		if s.Mask[i] && !p.known {
+			return nil, failed(formats.RewardAnswer, "no log probability of id %d", s.Response[i])
+		}
+	}
+	return places, nil
+}
+
+const (
+	maxResponse = 1 << 30
+	maxTries    = 5
+	first       = 200 * time.Millisecond // before the second try
+)
+
+// post sends a request. A refusal of it alone is a *failure.
+func (r *reward) post(ctx context.Context, path string, body, answer any) error {
+	_, err := remote.Retry(ctx, maxTries, first, func() (struct{}, error) {
+		limit := r.Timeout
+		if limit == 0 {
+			limit = -1
+		}
+		_, err := r.service.Do(ctx, remote.Request{Method: http.MethodPost, URL: r.url + path, JSON: body, Limit: limit}, answer)
+		return struct{}{}, err
+	})
+	var e *remote.Error
+	switch {
+	case err == nil || ctx.Err() != nil:
+		return err
+	case errors.As(err, &e) && (e.Unsent || e.Retry):
+		return stages.Errorf(stages.KindTemporary, "check that the engine runs, and the URL; answers that were paid for are kept", "%w", err)
+	case e != nil && (e.Status == http.StatusUnauthorized || e.Status == http.StatusForbidden || e.Status == http.StatusNotFound):
+		return stages.Errorf(stages.KindFailed, "check the URL, the model's name and ROLLMILL_REWARD_API_KEY", "%w", err)
+	}
+	return failed(formats.RewardError, "%v", err)
+}
