@@ -76,6 +76,8 @@ var endlessWaits = map[string]string{
 	"stages/score run":                       "the group's context ends every side",
 	"stages/score/rewards/command Close":     "kill has a grace",
 	"stages/score/rewards/judge Score":       "of questions whose requests have a time limit",
+	"stages/score/rewards/teacher Score":     "of rows whose requests have a time limit",
+	"stages/score/rewards/teacher ask":       "takes back the place that this call holds",
 	"stages/score/rewards/judge once":        "takes back the place that this call holds",
 	"stages/submit end":                      "the renewal is stopped before, and each write has a time",
 }

@@ -45,7 +45,11 @@ func (l *lengths) open(ctx context.Context, in *input, slice dataset.Range, e Es
 	if l.messages, err = dataset.NewReaderOf[formats.Trajectory](ctx, in.base, slice, l.looks.columns()); err != nil || !l.looks.Signals {
 		return err
 	}
-	for _, d := range append([]*dataset.Dataset{in.rows}, in.more...) {
+	scores := in.more
+	if in.rows != in.base {
+		scores = append([]*dataset.Dataset{in.rows}, scores...)
+	}
+	for _, d := range scores {
 		r, err := dataset.NewReader[signalRow](ctx, d, "", slice)
 		if err != nil {
 			return err

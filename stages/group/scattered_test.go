@@ -135,7 +135,9 @@ func drawn(t *rapid.T) []formats.Trajectory {
 
 // ofWholes are the estimators that look at no single messages.
 func ofWholes() []string {
-	return slices.DeleteFunc(slices.Clone(estimators.All.Names()), func(name string) bool { return name == "turns" || name == "gigpo" })
+	return slices.DeleteFunc(slices.Clone(estimators.All.Names()), func(name string) bool {
+		return slices.Contains([]string{"turns", "gigpo", "distill"}, name)
+	})
 }
 
 // However rows lie, in parts, in shards, in what memory: a trajectory has the

@@ -102,9 +102,13 @@ func (e *Engine) completions(w http.ResponseWriter, r *http.Request) {
 	}
 	list := []any{nil}
 	for i := 1; i < len(q.Prompt); i++ {
-		at := map[string]any{strconv.Itoa(int(q.Prompt[i])): map[string]any{"logprob": Logprob(q.Prompt[:i+1]), "rank": 99, "decoded_token": e.text(q.Prompt[i])}}
+		at := map[string]any{}
+		say := func(id int32, rank int) {
+			at[strconv.Itoa(int(id))] = map[string]any{"logprob": Logprob(append(slices.Clone(q.Prompt[:i]), id)), "rank": rank, "decoded_token": e.text(id)}
+		}
+		say(q.Prompt[i], 99)
 		for rank, id := range Ranked(q.Prompt[:i], *q.K) {
-			at[strconv.Itoa(int(id))] = map[string]any{"logprob": Logprob(append(slices.Clone(q.Prompt[:i]), id)), "rank": rank + 1, "decoded_token": e.text(id)}
+			say(id, rank+1)
 		}
 		list = append(list, at)
 	}
