@@ -63,7 +63,9 @@ type distill struct {
 	DistillSettings
 }
 
-func (e *distill) Looks() group.Looks { return group.Looks{Branches: true, Logprobs: true, Signals: true} }
+func (e *distill) Looks() group.Looks {
+	return group.Looks{Branches: true, Logprobs: true, Signals: true}
+}
 
 // Advantages are the outcome's, so many times.
 func (e *distill) Advantages(v *group.Valid, out []float64) bool {
