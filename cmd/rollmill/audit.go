@@ -37,6 +37,7 @@ Checks:
 type auditSettings struct {
 	source
 	Only, Skip, HeldOut []string
+	Mismatch            string
 	FailOn              validate.Severity
 	measured
 }
@@ -51,6 +52,8 @@ func (o *auditSettings) Declare(d *plugin.Declarer) {
 	d.Strings(&o.HeldOut, "held-out",
 		"report examples of the rollout at this `URI` that are also trained on; examples of the run's own validation are "+
 			"always checked")
+	d.String(&o.Mismatch, "mismatch", "compare the recorded log probabilities with those that the reward `NAME`, a teacher with the "+
+		"policy's own weights, gave the same tokens")
 	d.Heading(plugin.Checks)
 	d.Strings(&o.Only, "only", "make only the check `NAME`")
 	d.Strings(&o.Skip, "skip", "skip the check `NAME`")
@@ -77,7 +80,8 @@ func runAudit(ctx context.Context, s *cli.Session, o *auditSettings) error {
 	if err != nil {
 		return err
 	}
-	a, err := audit.Run(ctx, audit.Options{URI: in.URI, Only: o.Only, Skip: o.Skip, HeldOut: o.HeldOut})
+	a, err := audit.Run(ctx, audit.Options{URI: in.URI, Only: o.Only, Skip: o.Skip, HeldOut: o.HeldOut,
+		Mismatch: o.Mismatch})
 	if err != nil {
 		return err
 	}

@@ -22,6 +22,10 @@ var All = []Check{
 		Help: "an example has the first question of a validation example, under another id"},
 	{Name: "resubmitted", Severity: Warning, In: Audit, Sees: WholeRun,
 		Help: "one batch was submitted twice"},
+	{Name: "mismatch", Severity: Error, Inferred: true, In: Audit, Sees: WholeRun,
+		Help: "with --mismatch: the engine's log probabilities are on average more than 1 % from those of another"},
+	{Name: "mismatch_slight", Severity: Warning, Inferred: true, In: Audit, Sees: WholeRun,
+		Help: "with --mismatch: their mean ratio is not from .999 to 1.002, or that of some class of tokens is more than 1 % off"},
 	{Name: "unnamed", Severity: Warning, In: Audit, Sees: WholeRun,
 		Help: "parts that the manifest does not name: readers of plain Parquet read them as rows; " +
 			"rollmill seal removes those " +

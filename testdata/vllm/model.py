@@ -1,6 +1,6 @@
 """Trains a chat model of 400,000 parameters for a minute: it writes valid text, ends its turns and calls a tool as Hermes models do.
 
-    model.py FOLDER
+    model.py FOLDER [SEED]    another seed gives other weights, for the same tokenizer
 
 With random weights answers would contain invalid UTF-8, and later turns would not continue earlier ones.
 """
@@ -92,8 +92,10 @@ def train(model, tokenizer) -> float:
 
 def main() -> None:
     random.seed(3)
-    torch.manual_seed(3)
     tokenizer = make_tokenizer()
+    seed = int(sys.argv[2]) if len(sys.argv) > 2 else 3
+    random.seed(seed)
+    torch.manual_seed(seed)
     model = transformers.LlamaForCausalLM(transformers.LlamaConfig(
         vocab_size=len(tokenizer), hidden_size=128, intermediate_size=256, num_hidden_layers=2, num_attention_heads=4,
         num_key_value_heads=2, head_dim=32, max_position_embeddings=2048, bos_token_id=1, eos_token_id=3, pad_token_id=0,

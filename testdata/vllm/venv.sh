@@ -1,6 +1,6 @@
 #!/bin/sh
 # Makes .venv-vllm at the root: a real vLLM for CPUs from .ci/locks/vllm.txt,
-# and a tiny model that it serves. Twice is once. Needs cc and binutils.
+# and tiny models that it serves. Twice is once. Needs cc and binutils.
 set -eu
 cd "$(dirname "$0")/../.."
 here=testdata/vllm
@@ -10,7 +10,10 @@ if ! cmp -s "$here/stubs.py" "$venv/stubbed-by"; then
 	"$venv/bin/python" "$here/stubs.py"
 	cp "$here/stubs.py" "$venv/stubbed-by"
 fi
-if ! cmp -s "$here/model.py" "$venv/model/made-from"; then
-	"$venv/bin/python" "$here/model.py" "$venv/model"
-	cp "$here/model.py" "$venv/model/made-from"
-fi
+for model in model:3 other:4; do # other is a teacher of the first
+	folder=$venv/${model%:*}
+	if ! cmp -s "$here/model.py" "$folder/made-from"; then
+		"$venv/bin/python" "$here/model.py" "$folder" "${model#*:}"
+		cp "$here/model.py" "$folder/made-from"
+	fi
+done

@@ -29,7 +29,8 @@ type Options struct {
 	Only []string // names of checks; nil for all
 	Skip []string
 
-	HeldOut []string // URIs of rollouts whose examples must not be trained on
+	Mismatch string   // name of a teacher that gave the log probabilities of the policy itself; "" for none
+	HeldOut  []string // URIs of rollouts whose examples must not be trained on
 }
 
 // auditor is one run of the audit.
@@ -68,6 +69,10 @@ func Run(ctx context.Context, o Options) (*Result, error) {
 			return nil, err
 		}
 	}
+	if a.Mismatch != "" && a.out.Mismatches == nil {
+		return nil, formats.Invalid(o.URI, "score the trajectories with it: --reward '"+o.Mismatch+"*0=teacher:URL,model=NAME'", nil,
+			"no scores have signals of a reward %q", o.Mismatch)
+	}
 	if err := a.together(ctx); err != nil {
 		return nil, err
 	}
@@ -87,6 +92,9 @@ const (
 	checkResubmitted = "resubmitted"
 	checkUnfinished  = "unfinished"
 	checkUnnamed     = "unnamed"
+
+	checkMismatch       = "mismatch"
+	checkMismatchSlight = "mismatch_slight"
 )
 
 // find adds findings of a check, also of one that was not selected.
@@ -161,6 +169,9 @@ func (a *auditor) look(ctx context.Context, d *dataset.Dataset) error {
 		if err := c.run(ctx, d); err != nil {
 			return err
 		}
+	}
+	if err := a.mismatched(ctx, d); err != nil {
+		return err
 	}
 	doctor := validate.NewDoctor(a.checks)
 	if err := a.show(ctx, d, doctor); err != nil {

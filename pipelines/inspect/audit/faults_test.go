@@ -313,6 +313,8 @@ var faults = []fault{
 			rows[4*i].Status, rows[4*i].StopReason = formats.StatusTruncated, formats.StopLength
 		}
 	}), "9 length"},
+	{"mismatch", "the ratio is 1.02; that of the twin 1.001", signals(0.001, 0.02), "all: mean ratio 1.02020 over"},
+	{"mismatch_slight", "the ratio is 1.003; that of the twin 1.001", signals(0.001, 0.003), "all: mean ratio 1.00300 over"},
 	{"flat", "6 of 10 groups are flat; of the twin 5", scores(func(rows []formats.Score, sick bool) {
 		for i := range 4 * (1 + count4(sick)) {
 			rows[i].Reward = number(0.5)

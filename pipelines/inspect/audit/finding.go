@@ -7,8 +7,9 @@ import (
 
 // Result is the result of an audit.
 type Result struct {
-	Datasets []Dataset          `json:"datasets"`
-	Findings []validate.Finding `json:"findings"` // by severity, the worst first, then by dataset and check
+	Datasets   []Dataset          `json:"datasets"`
+	Mismatches []Mismatch         `json:"mismatches,omitempty"` // of each scores dataset, if it was asked for
+	Findings   []validate.Finding `json:"findings"`             // by severity, the worst first, then by dataset and check
 }
 
 // Dataset is a dataset that was read.

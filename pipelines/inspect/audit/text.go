@@ -15,6 +15,12 @@ func (a *Result) WriteText(w io.Writer) error {
 	for _, f := range a.Findings {
 		writeFinding(&b, &f)
 	}
+	for i, m := range a.Mismatches {
+		if i == 0 || m.URI != a.Mismatches[i-1].URI {
+			fmt.Fprintf(&b, "%s\n  %-30s %10s %9s %9s %9s\n", m.URI, "", "tokens", "ratio", "KL", "worst")
+		}
+		fmt.Fprintf(&b, "  %-30s %10d %9.5f %9.2g %9.2g\n", m.Of, m.Tokens, m.Ratio, m.KL, m.Worst)
+	}
 	rows := int64(0)
 	for _, d := range a.Datasets {
 		rows += d.Rows

@@ -149,6 +149,34 @@ func scores(spoil func(rows []formats.Score, sick bool)) scenario {
 	}
 }
 
+// signals returns a scenario of a teacher with the policy's weights, whose log
+// probabilities are those that were recorded, and so much.
+func signals(well, sick float32) scenario {
+	return func(w *world, ill bool) {
+		by := well
+		if ill {
+			by = sick
+		}
+		var rows []formats.Score
+		for group := range random.Scores(5, small) {
+			rows = append(rows, group...)
+		}
+		base := trajectories(small)
+		for i := range base {
+			for k := range base[i].Messages {
+				if m := &base[i].Messages[k]; len(m.Logprobs) > 0 {
+					s := formats.Signal{Message: int32(k), Component: "own"}
+					for _, p := range m.Logprobs {
+						s.Values = append(s.Values, p+by)
+					}
+					rows[i].Signals = append(rows[i].Signals, s)
+				}
+			}
+		}
+		put(w, "score", thinSpec(w, w.wide("rollout", "rollout", base), "score", formats.KindScores), rows)
+	}
+}
+
 // groupTables returns a scenario with a group dataset. The rows of its groups are
 // not adjacent, so that only _groups has their statistics.
 func groupTables(spoil func(stats []formats.GroupStats, sick bool)) scenario {

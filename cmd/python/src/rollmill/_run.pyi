@@ -676,6 +676,7 @@ def run(
     env: Mapping[str, str] | None = ...,
     in_: _Text | None = ...,
     held_out: _Texts | None = ...,
+    mismatch: _Text | None = ...,
     only: _Texts | None = ...,
     skip: _Texts | None = ...,
     fail_on: Literal["damage", "error", "warning", "note"] | None = ...,
