@@ -2,6 +2,7 @@
 // one of them without writing, removes them, and draws what scale.py measured:
 //
 //	bench thin ROWS URI   trajectories next to empty in URI/rollout, their scores in URI/score
+//	bench tokens ROWS URI  the same with 48 sampled tokens a row, and what a teacher says of each in the scores
 //	bench base ROWS URI   the same trajectories without the scores
 //	bench wide BYTES URI  trajectories with rewards, so many bytes as they lie, in URI/rollout
 //	bench wide BYTES URI SHAPE  the same in another shape: usual, small or large
@@ -15,6 +16,7 @@ package main
 
 import (
 	"context"
+	"encoding/json"
 	"fmt"
 	"os"
 	"runtime"
@@ -58,12 +60,12 @@ func run(ctx context.Context, args []string) error {
 		return remove(ctx, args[1])
 	case len(args) == 3 && args[0] == "plot":
 		return draws(args[1], args[2])
-	case len(args) == 3 && (args[0] == "thin" || args[0] == "base" || args[0] == "wide" || args[0] == "real"):
+	case len(args) == 3 && (args[0] == "thin" || args[0] == "tokens" || args[0] == "base" || args[0] == "wide" || args[0] == "real"):
 		return makes(ctx, args[0], args[1], args[2], "usual")
 	case len(args) == 4 && args[0] == "wide":
 		return makes(ctx, args[0], args[1], args[2], args[3])
 	}
-	return fmt.Errorf("want thin ROWS URI, base ROWS URI, wide BYTES URI [SHAPE], real ROWS URI, scan SCORES, remove URI or plot JSONL SVG")
+	return fmt.Errorf("want thin ROWS URI, tokens ROWS URI, base ROWS URI, wide BYTES URI [SHAPE], real ROWS URI, scan SCORES, remove URI or plot JSONL SVG")
 }
 
 // makes makes a dataset; shape is that of a wide one.
@@ -91,7 +93,29 @@ func makes(ctx context.Context, what, much, uri, shape string) error {
 	}
 	o := random.Options{Groups: max(1, n/generations), Generations: generations, Scored: true,
 		Messages: 3, SampledTokens: 4, PromptTokens: 4, NoTokens: true, Failures: 0.02, Unscored: 0.01}
+	if what == "tokens" {
+		o.Messages, o.SampledTokens, o.PromptTokens, o.NoTokens = 5, 48, 24, false
+	}
 	return write(ctx, rollout, score, o)
+}
+
+// states are those of manifests: which rewards scores have.
+var states = map[string]json.RawMessage{"score": json.RawMessage(`{"rewards":[{"name":"solved","weight":0.8,"kind":"expr","arguments":"1"},` +
+	`{"name":"style","weight":0.2,"kind":"expr","arguments":"1"},{"name":"t","weight":0,"kind":"teacher","arguments":"http://teacher,model=m"}]}`)}
+
+// signals are what a teacher might say: that each token is a little less probable.
+func signals(t *formats.Trajectory) (out []formats.Signal) {
+	for i := range t.Messages {
+		if m := &t.Messages[i]; t.Trained(i) && len(m.Logprobs) > 0 {
+			s := formats.Signal{Message: int32(i), Component: "t"}
+			for k, p := range m.Logprobs {
+				s.Values = append(s.Values, p-float32(k%7)/100)
+				s.Value += float64(s.Values[k]) / float64(len(m.Logprobs))
+			}
+			out = append(out, s)
+		}
+	}
+	return out
 }
 
 // write makes rollouts, a shard on each processor, and then their scores.
@@ -114,7 +138,7 @@ func write(ctx context.Context, rollout, score string, o random.Options) error {
 		scores := make([]formats.Score, len(rows))
 		for i, r := range rows {
 			scores[i] = formats.Score{TrajectoryID: r.TrajectoryID, ExampleID: r.ExampleID, Epoch: r.Epoch, Generation: r.Generation,
-				Status: r.Status, Reward: r.Reward, Rewards: r.Rewards}
+				Status: r.Status, Reward: r.Reward, Rewards: r.Rewards, Signals: signals(&r)}
 		}
 		return w.Write(ctx, scores)
 	})
@@ -140,7 +164,7 @@ func shards[T any](ctx context.Context, uri string, spec dataset.Spec, of int, o
 					return err
 				}
 			}
-			_, err = s.Commit(ctx, dataset.Outcome{})
+			_, err = s.Commit(ctx, dataset.Outcome{State: states[spec.Stage]})
 			return err
 		})
 	}
