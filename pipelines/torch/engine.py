@@ -1,5 +1,6 @@
 """A small inference engine: OpenAI's chat completions for the policy of model.py,
-with token ids and log probabilities where vLLM has them.
+with token ids and log probabilities where vLLM has them. As a teacher it also says, as
+vLLM's completions do, how probable it finds the ids of a prompt (prompt_logprobs).
 
     python engine.py FOLDER [PORT]
 
@@ -79,6 +80,28 @@ class Call:
         return body
 
 
+class Judged:
+    """A request for the log probabilities of a prompt of ids, of which nothing is sampled."""
+
+    def __init__(self, fields):
+        try:
+            self.name, self.ids = fields["model"], [int(i) for i in fields["prompt"]]
+            self.step = int(self.name.rpartition("@")[2])
+        except (KeyError, TypeError, ValueError, AttributeError) as e:
+            raise Refused(400, f"a request has a prompt of ids, and a model named NAME@STEP: {e!r}")
+        if fields.get("prompt_logprobs") != 0:
+            raise Refused(400, "only prompt_logprobs: 0 is supported, and no completions")
+        if not 0 < len(self.ids) <= model.CONTEXT or not all(0 <= i < len(model.TOKENS) for i in self.ids):
+            raise Refused(400, f"the prompt has {len(self.ids)} ids from 0 to {max(self.ids, default=0)}; the context is {model.CONTEXT}, the vocabulary {len(model.TOKENS)}")
+        self.logprobs, self.error, self.done = [], None, threading.Event()
+
+    def answer(self):
+        places = [None] + [{str(i): {"logprob": p, "rank": 1, "decoded_token": model.TOKENS[i]}} for i, p in zip(self.ids[1:], self.logprobs)]
+        return {"id": f"cmpl-{id(self):x}", "object": "text_completion", "created": int(time.time()), "model": self.name,
+                "choices": [{"index": 0, "text": "", "finish_reason": "length", "prompt_logprobs": places}],
+                "usage": {"prompt_tokens": len(self.ids), "completion_tokens": 0, "total_tokens": len(self.ids)}}
+
+
 class Sampler(threading.Thread):
     """Answers the waiting requests together: one thread owns the weights."""
 
@@ -107,12 +130,23 @@ class Sampler(threading.Thread):
                 by_step[call.step].append(call)
             for step, calls in by_step.items():
                 try:
-                    self.sample(self.policy(step), calls)
+                    self.judge(self.policy(step), [c for c in calls if isinstance(c, Judged)])
+                    self.sample(self.policy(step), [c for c in calls if isinstance(c, Call)])
                 except Exception as e:  # it belongs to these requests; the next ones are answered
                     for call in calls:
                         call.error = e
                 for call in calls:
                     call.done.set()
+
+    @torch.inference_mode()
+    def judge(self, policy, calls):
+        if not calls:
+            return
+        ids = model.pad([c.ids for c in calls], device=model.device())
+        logprobs = torch.log_softmax(policy(ids).double().cpu(), -1)
+        for row, call in enumerate(calls):
+            after = torch.tensor(call.ids[1:], dtype=torch.long)
+            call.logprobs = logprobs[row, :len(after)].gather(1, after[:, None])[:, 0].tolist()
 
     @torch.inference_mode()
     def sample(self, policy, calls):
@@ -145,10 +179,11 @@ class Handler(BaseHTTPRequestHandler):
     def do_POST(self):
         body = self.rfile.read(int(self.headers.get("Content-Length", 0)))
         try:
-            if self.path != "/v1/chat/completions":
+            kind = {"/v1/chat/completions": Call, "/v1/completions": Judged}.get(self.path)
+            if kind is None:
                 raise Refused(404, f"no {self.path} here")
             try:
-                call = Call(json.loads(body))
+                call = kind(json.loads(body))
             except ValueError as e:
                 raise Refused(400, f"the request is not JSON: {e}")
             self.server.sampler.calls.put(call)
