@@ -32,6 +32,8 @@ func appendValue(b []byte, v reflect.Value) []byte {
 		return append(binary.AppendUvarint(b, uint64(v.Len())), v.String()...)
 	case reflect.Int, reflect.Int32, reflect.Int64:
 		return binary.AppendVarint(b, v.Int())
+	case reflect.Uint64:
+		return binary.LittleEndian.AppendUint64(b, v.Uint())
 	case reflect.Float32:
 		return binary.LittleEndian.AppendUint32(b, math.Float32bits(float32(v.Float())))
 	case reflect.Float64:
@@ -88,6 +90,8 @@ func (d *decoder) value(v reflect.Value) {
 		x, n := binary.Varint(*d)
 		d.take(n)
 		v.SetInt(x)
+	case reflect.Uint64:
+		v.SetUint(binary.LittleEndian.Uint64(d.take(8)))
 	case reflect.Float32:
 		v.SetFloat(float64(math.Float32frombits(binary.LittleEndian.Uint32(d.take(4)))))
 	case reflect.Float64:

@@ -14,28 +14,29 @@ import (
 // byExample is the default way to form groups.
 const byExample = "example_id"
 
-// by is an expression over the light columns of a wide row, and its example.
-// Rows of one epoch with the same value are a group. A text is used unchanged,
-// any other value as JSON.
-type by struct {
-	text    string
-	program *expression.Program
-	columns []string
+// By is an expression whose value tells things apart: rows of one epoch with the same
+// value are a group, those of a group a part of it, and messages may answer the same
+// state. A text is used unchanged, any other value as JSON.
+type By struct {
+	flag, text string              // --by, and what it was given
+	program    *expression.Program // nil: the beginning of a row
+	columns    []string            // of the environment; by rows, of the base
 }
 
-// newBy compiles an expression; it returns nil for groups by example.
-func newBy(text string) (*by, error) {
-	if text == "" || text == byExample {
-		return nil, nil
-	}
-	p, err := expression.Compile(text, byColumns{})
+// NewBy compiles the expression of a flag over the light columns of a wide row, and its
+// example. The error is of kind usage.
+func NewBy(flag, text string) (*By, error) {
+	return compile[byColumns](flag, text, "write a column or an expression, such as metadata.topic or policy_version")
+}
+
+func compile[T any](flag, text, hint string) (*By, error) {
+	p, err := expression.Compile(text, *new(T))
 	if err != nil {
-		return nil, usage("write a column or an expression, such as metadata.topic or policy_version",
-			"group: --by %q: %w", text, err)
+		return nil, usage(hint, "group: %s %q: %w", flag, text, err)
 	}
-	b := &by{text: text, program: p}
+	b := &By{flag: flag, text: text, program: p}
 	read := expression.Reads(p)
-	for _, f := range reflect.VisibleFields(reflect.TypeFor[byColumns]()) {
+	for _, f := range reflect.VisibleFields(reflect.TypeFor[T]()) {
 		if name := f.Tag.Get("expr"); read(name) {
 			b.columns = append(b.columns, name)
 		}
@@ -45,7 +46,7 @@ func newBy(text string) (*by, error) {
 
 // keyer computes the keys of the rows of a range, one after the other.
 type keyer struct {
-	*by
+	*By
 	base *dataset.Dataset
 	next int64
 	rows *dataset.Reader[formats.Trajectory]
@@ -55,9 +56,9 @@ type keyer struct {
 	keys []string
 }
 
-func (b *by) open(ctx context.Context, base *dataset.Dataset, r dataset.Range) (*keyer, error) {
+func (b *By) open(ctx context.Context, base *dataset.Dataset, r dataset.Range) (*keyer, error) {
 	rows, err := dataset.NewReaderOf[formats.Trajectory](ctx, base, r, b.columns)
-	return &keyer{ctx: ctx, by: b, base: base, next: r.First, rows: rows}, err
+	return &keyer{ctx: ctx, By: b, base: base, next: r.First, rows: rows}, err
 }
 
 // read returns the keys of the next n rows, valid until the next call.
@@ -70,8 +71,8 @@ func (k *keyer) read(n int) ([]string, error) {
 	for i := range k.buf {
 		key, err := k.key(&k.buf[i])
 		if err != nil {
-			return nil, formats.Invalid(k.base.URI(), "give such rows a key, as in "+k.text+` ?? "none"`, err, "--by %q",
-				k.text).InRow(k.next + int64(i))
+			return nil, formats.Invalid(k.base.URI(), "give such rows a key, as in "+k.text+` ?? "none"`, err, "%s %q",
+				k.flag, k.text).InRow(k.next + int64(i))
 		}
 		k.keys = append(k.keys, key)
 	}
@@ -80,10 +81,18 @@ func (k *keyer) read(n int) ([]string, error) {
 }
 
 func (k *keyer) key(row *formats.Trajectory) (string, error) {
+	if k.program == nil {
+		return beginning(row), nil
+	}
 	if err := k.env.set(row); err != nil {
 		return "", err
 	}
-	value, err := k.program.Run(k.ctx, k.env)
+	return k.value(k.ctx, k.env)
+}
+
+// value returns the value for an environment.
+func (b *By) value(ctx context.Context, env any) (string, error) {
+	value, err := b.program.Run(ctx, env)
 	if err != nil {
 		return "", err
 	}

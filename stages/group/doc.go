@@ -8,6 +8,7 @@
 //	estimator, grouper, valid           Estimator and its optional interfaces; what it gets: rewards that are valid
 //	components, lengths, recompute      named rewards, tokens, advantages again for curate
 //	by, by_columns, keys                what a group is: --by, and the key of each row
+//	beginning, steps, state             parts of a group, sampled messages, and what they answer
 //	read, joined_scores, unscored       rows by group, with the rewards of several scores
 //	adjacency, repeated_ids             whether the rows of groups are adjacent, and ids that occur twice
 //	scattered, scattered_write, spilled groups whose rows are not adjacent, sorted on disk

@@ -15,14 +15,15 @@ import (
 //	FlatEstimator       advantages in flat groups                  Grouper
 //	LengthEstimator     the lengths of the members                 Grouper
 //	StepEstimator       advantages of single messages              Grouper, the reader of the base
+//	PartEstimator       parts of the group                         the reader of the base
 //	Finisher            a step that needs the whole batch          the manifest's state, for curate and trainers
 //	Uneven              advantages that need not sum to zero       estimatortest
 type Estimator interface {
 	// Advantages sets out[i] to the advantage of v.Rewards[i]; both have the
 	// same length, at least 1. It returns false if the group is too small to
-	// compare: then every member's advantage is null. It is not called for a
-	// flat group of two or more, unless it is a FlatEstimator; those advantages
-	// are zero.
+	// compare: then every member's advantage is null; NaN is null for one member. It
+	// is not called for a flat group of two or more, unless it is a FlatEstimator;
+	// those advantages are zero.
 	Advantages(v *Valid, out []float64) bool
 }
 
@@ -47,6 +48,13 @@ type FlatEstimator interface {
 type LengthEstimator interface {
 	Estimator
 	UsesLengths()
+}
+
+// PartEstimator is an Estimator that looks at Length.Part in Valid.Lengths.
+type PartEstimator interface {
+	Estimator
+	// Parts tells the parts of a group apart: by an expression (NewBy), or Beginnings.
+	Parts() *By
 }
 
 // Finisher is an Estimator whose advantages are not final: a step that needs

@@ -26,7 +26,7 @@ type Grouper struct {
 // returns the group's statistics, all but FirstRow. A failed or unscored
 // member is excluded: it is in no sum and no count, and changes no other's
 // advantage. A StepEstimator also sets Advantages and Losses. lengths are those of the members; nil will do unless the estimator
-// is a LengthEstimator or StepEstimator. A reward that is not finite, and a group without a token
+// is a LengthEstimator, PartEstimator or StepEstimator. A reward that is not finite, and a group without a token
 // where lengths count, is a BadMember. So are shaped rewards that are not one a step.
 func (g *Grouper) Fill(members []formats.Member, lengths []Length) (formats.GroupStats, error) {
 	first := &members[0]
@@ -112,7 +112,7 @@ func (g *Grouper) advantages(members []formats.Member) error {
 		has = g.Estimator.Advantages(&g.valid, out)
 	}
 	for k, i := range g.index {
-		if has {
+		if has && !math.IsNaN(out[k]) {
 			members[i].Advantage = &out[k]
 		} else {
 			members[i].NoAdvantage = formats.NoAdvantageSingleton

@@ -14,7 +14,7 @@ type input struct {
 	rows *dataset.Dataset // where rewards are read
 	base *dataset.Dataset
 	more []*dataset.Dataset // further scores, whose rewards join those of rows
-	by   *by                // nil: by example
+	by   *By                // nil: by example
 }
 
 // row has the columns that scores and wide rows share; no others are read.
@@ -47,10 +47,12 @@ func openInput(ctx context.Context, o *Options) (*input, error) {
 			d.Rows, base.URI(), base.Rows)
 	}
 	in := &input{rows: d, base: base}
-	if in.by, err = newBy(o.By); err == nil {
-		err = in.join(ctx, o.Scores)
+	if o.By != "" {
+		if in.by, err = NewBy("--by", o.By); err != nil {
+			return nil, err
+		}
 	}
-	return in, err
+	return in, in.join(ctx, o.Scores)
 }
 
 // join opens further scores of the same trajectories.

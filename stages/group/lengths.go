@@ -13,12 +13,15 @@ import (
 type Length struct {
 	SampledTokens int32  `parquet:"sampled_tokens,delta"`
 	Steps         []Step `parquet:"-"` // for a StepEstimator
+	Part          string `parquet:"-"` // for a PartEstimator: equal in members of one part
 }
 
 // lengths reads the base in step with the rows that are grouped.
 type lengths struct {
-	r   *dataset.Reader[Length]
-	buf []Length
+	ctx   context.Context // of the stage, which ends an expression
+	r     *dataset.Reader[Length]
+	buf   []Length
+	parts *keyer // nil unless parts count
 
 	messages *dataset.Reader[formats.Trajectory] // nil unless steps count
 	rows     []formats.Trajectory
@@ -34,8 +37,14 @@ type signalRow struct {
 
 // open begins to read a slice.
 func (l *lengths) open(ctx context.Context, in *input, slice dataset.Range, e Estimator) (err error) {
+	l.ctx = ctx
 	if l.r, err = dataset.NewReader[Length](ctx, in.base, "", slice); err != nil {
 		return err
+	}
+	if p, ok := e.(PartEstimator); ok {
+		if l.parts, err = p.Parts().open(ctx, in.base, slice); err != nil {
+			return err
+		}
 	}
 	steps, ok := e.(StepEstimator)
 	if !ok {
@@ -61,6 +70,9 @@ func (l *lengths) open(ctx context.Context, in *input, slice dataset.Range, e Es
 
 func (l *lengths) close() {
 	_ = l.r.Close() // they were only read
+	if l.parts != nil {
+		l.parts.close()
+	}
 	if l.messages != nil {
 		_ = l.messages.Close()
 	}
@@ -72,8 +84,20 @@ func (l *lengths) close() {
 // read returns the lengths of the next rows, valid until the next call.
 func (l *lengths) read(rows int) ([]Length, error) {
 	var err error
-	if l.buf, err = readNext(l.r, l.buf, rows); err != nil || l.messages == nil {
-		return l.buf, err
+	if l.buf, err = readNext(l.r, l.buf, rows); err != nil {
+		return nil, err
+	}
+	if l.parts != nil {
+		parts, err := l.parts.read(rows)
+		if err != nil {
+			return nil, err
+		}
+		for i, part := range parts {
+			l.buf[i].Part = part
+		}
+	}
+	if l.messages == nil {
+		return l.buf, nil
 	}
 	if l.rows, err = readNext(l.messages, l.rows, rows); err != nil {
 		return nil, err
@@ -88,9 +112,9 @@ func (l *lengths) read(rows int) ([]Length, error) {
 		}
 	}
 	for i := range l.rows {
-		l.buf[i].Steps = stepsOf(&l.rows[i], l.looks, signals[i])
+		l.buf[i].Steps = l.looks.steps(l.ctx, &l.rows[i], signals[i])
 	}
-	return l.buf, nil
+	return l.buf, l.ctx.Err()
 }
 
 // readNext reads the next n rows of a reader that has as many, into the memory of buf

@@ -102,8 +102,10 @@ func (o *Options) Validate() error {
 	if o.By == byExample {
 		o.By = ""
 	}
-	if _, err := newBy(o.By); err != nil {
-		return err
+	if o.By != "" {
+		if _, err := NewBy("--by", o.By); err != nil {
+			return err
+		}
 	}
 	if err := o.Spill.Validate(stage); err != nil {
 		return err

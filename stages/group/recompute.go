@@ -23,8 +23,9 @@ func Recompute(r Registry, s formats.GroupState) (func([]formats.Member, []forma
 	if err != nil {
 		return nil, err
 	}
-	if _, ok := e.(StepEstimator); ok {
-		return nil, usage("leave --recompute out", "group: estimator %s looks at messages, which are not read again", s.Estimator)
+	_, steps := e.(StepEstimator)
+	if _, parts := e.(PartEstimator); steps || parts {
+		return nil, usage("leave --recompute out", "group: estimator %s looks at columns of the trajectories that are not read again", s.Estimator)
 	}
 	g := &Grouper{Estimator: e, Tolerance: s.Tolerance}
 	return func(members []formats.Member, rows []formats.Trajectory) error {

@@ -18,10 +18,6 @@ import (
 // time. A group's statistics are written with its first row, by the shard whose
 // slice has it. Both sorts spill; a single group is held in memory.
 func (j *job) groupScattered(ctx context.Context) error {
-	if _, ok := j.estimator.(StepEstimator); ok {
-		return usage("leave --by out, or write the rows of a group next to each other, as rollout does",
-			"group: estimator %s looks at messages, and the rows of groups are not adjacent", j.o.Estimator.Name)
-	}
 	half := j.o.Spill.Memory / 2
 	g := &scatteredGroups{job: j, byGroup: spill.New(j.o.Spill.Dir, half), byPlace: spill.New(j.o.Spill.Dir, half)}
 	defer g.byGroup.Close()
@@ -67,10 +63,10 @@ func (g *scatteredGroups) sortRows(ctx context.Context) error {
 	}
 	defer rows.close()
 	tokens := lengths{}
-	if tokens.r, err = dataset.NewReader[Length](ctx, g.in.base, "", g.in.base.All()); err != nil {
+	if err := tokens.open(ctx, g.in, g.in.base.All(), g.estimator); err != nil {
 		return err
 	}
-	defer tokens.r.Close()
+	defer tokens.close()
 	return rows.each(0, func(at int64, key string, r *row) error {
 		n, err := tokens.read(1)
 		if err != nil {
@@ -83,9 +79,12 @@ func (g *scatteredGroups) sortRows(ctx context.Context) error {
 		g.key = binary.BigEndian.AppendUint64(binary.BigEndian.AppendUint64(g.key[:0], sum.Hi), sum.Lo)
 		g.key = binary.BigEndian.AppendUint64(g.key, uint64(at))
 		g.row = spilledRow{Epoch: r.Epoch, Key: key, ExampleID: r.ExampleID, Status: r.Status, Reward: r.Reward,
-			Tokens: n[0].SampledTokens}
+			Tokens: n[0].SampledTokens, Part: n[0].Part, Steps: n[0].Steps}
 		if g.components {
 			g.row.Rewards = r.Rewards
+		}
+		if tokens.messages != nil {
+			g.row.ShapedRewards = r.ShapedRewards
 		}
 		g.value = spill.Append(g.value[:0], &g.row)
 		return g.byGroup.Add(g.key, g.value)
@@ -147,7 +146,7 @@ func (c *groupRows) reset(group []byte) {
 
 func (c *groupRows) add(at int64, value []byte) {
 	spill.Decode(value, &c.row)
-	c.members, c.tokens, c.at = append(c.members, c.row.member()), append(c.tokens, Length{SampledTokens: c.row.Tokens}), append(c.at, at)
+	c.members, c.tokens, c.at = append(c.members, c.row.member()), append(c.tokens, c.row.length()), append(c.at, at)
 }
 
 // group computes a group, and sorts the results of its rows by position.
@@ -167,7 +166,7 @@ func (g *scatteredGroups) group(ctx context.Context, c *groupRows) error {
 			continue
 		}
 		g.result = rowResult{GroupID: stats.GroupID, First: c.at[0], Advantage: c.members[i].Advantage,
-			NoAdvantage: c.members[i].NoAdvantage}
+			NoAdvantage: c.members[i].NoAdvantage, Advantages: c.members[i].Advantages, Losses: c.members[i].Losses}
 		if i == 0 {
 			g.result.Group = &groupResult{Stats: stats}
 			g.result.Group.Compared, g.result.Group.Flat = c.grouper.compared(c.members, &stats)

@@ -61,7 +61,7 @@ func (w *rowWriter) add(at int64, f rowResult) error {
 		return err
 	}
 	m := r.member(f.GroupID)
-	m.Advantage, m.NoAdvantage = f.Advantage, f.NoAdvantage
+	m.Advantage, m.NoAdvantage, m.Advantages, m.Losses = f.Advantage, f.NoAdvantage, f.Advantages, f.Losses
 	if w.pairs != nil && w.holds(f.First) {
 		if err := w.keep(at, f.First, m, s); err != nil {
 			return err

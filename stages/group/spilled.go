@@ -9,18 +9,25 @@ type spilledRow struct {
 	Reward                 *float64
 	Tokens                 int32
 	Rewards                []formats.NamedReward // nil if the estimator does not look at them
+	ShapedRewards          []float64             // nil if it does not look at steps
+	Part                   string
+	Steps                  []Step
 }
 
 func (r *spilledRow) member() formats.Member {
 	return formats.Member{Epoch: r.Epoch, GroupID: formats.GroupID(r.Key, int(r.Epoch)), ExampleID: r.ExampleID,
-		Status: r.Status, Reward: r.Reward, Rewards: r.Rewards}
+		Status: r.Status, Reward: r.Reward, Rewards: r.Rewards, ShapedRewards: r.ShapedRewards}
 }
+
+func (r *spilledRow) length() Length { return Length{r.Tokens, r.Steps, r.Part} }
 
 type rowResult struct {
 	GroupID     string
 	First       int64 // the group's first row
 	Advantage   *float64
 	NoAdvantage string
+	Advantages  []formats.MessageAdvantage
+	Losses      []formats.MessageLoss
 	Group       *groupResult // in the group's first row; else nil
 }
 

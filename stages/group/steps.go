@@ -1,6 +1,7 @@
 package group
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"slices"
@@ -25,6 +26,7 @@ type StepEstimator interface {
 type Looks struct {
 	Branches bool // steps are all messages that train, off the main path too; they have no rewards and states
 	States   bool // Step.State
+	State    *By  // what tells states apart (NewState); nil: all that was said
 	Logprobs bool // Step.Logprobs
 	Signals  bool // Step.Signals
 }
@@ -48,7 +50,8 @@ func (e *BadStep) Error() string { return e.Problem }
 type Step struct {
 	Message int32        // its index in messages
 	Reward  float64      // its shaped reward; without any, the last step has the trajectory's reward
-	State   xxh3.Uint128 // digest of what was said to the model since its last message; equal states are equal
+	State   xxh3.Uint128 // digest of what was said to the model since its last message, or of Looks.State; equal states are equal
+	NoState string       // why Looks.State has no value; "" if it has
 
 	Logprobs []float32        // of its tokens, as the policy sampled them
 	Signals  []formats.Signal // of its message, in the order of the scores
@@ -74,11 +77,11 @@ func (l Looks) columns() []string {
 	return columns
 }
 
-// stepsOf returns the steps of a trajectory, without their rewards.
-func stepsOf(t *formats.Trajectory, looks Looks, signals []formats.Signal) (out []Step) {
-	var hash xxh3.Hasher
+// steps returns the steps of a trajectory, without their rewards.
+func (l *Looks) steps(ctx context.Context, t *formats.Trajectory, signals []formats.Signal) (out []Step) {
+	var said []*formats.Message
 	path := t.Main()
-	if looks.Branches {
+	if l.Branches {
 		path = nil
 		for i := range t.Messages {
 			if t.Trained(i) {
@@ -88,21 +91,20 @@ func stepsOf(t *formats.Trajectory, looks Looks, signals []formats.Signal) (out 
 	}
 	for _, i := range path {
 		m := &t.Messages[i]
-		if m.Sampled {
-			s := Step{Message: int32(i), State: hash.Sum128(), Logprobs: m.Logprobs}
-			for _, of := range signals {
-				if int(of.Message) == i {
-					s.Signals = append(s.Signals, of)
-				}
-			}
-			out = append(out, s)
-			hash.Reset()
-		} else if looks.States {
-			for _, part := range []string{m.Role, m.Name, m.Content, m.ContentParts} {
-				fmt.Fprintf(&hash, "%d ", len(part))
-				_, _ = hash.WriteString(part) // it never fails
+		if !m.Sampled {
+			said = append(said, m)
+			continue
+		}
+		s := Step{Message: int32(i), Logprobs: m.Logprobs}
+		if l.States {
+			s.State, s.NoState = l.state(ctx, said)
+		}
+		for _, of := range signals {
+			if int(of.Message) == i {
+				s.Signals = append(s.Signals, of)
 			}
 		}
+		out, said = append(out, s), said[:0]
 	}
 	return out
 }
@@ -129,6 +131,9 @@ func (g *Grouper) steps(e StepEstimator, members []formats.Member) error {
 		}
 		out[k] = make([]Credit, len(steps[k]))
 		for s := range out[k] {
+			if why := steps[k][s].NoState; why != "" {
+				return &BadMember{i, fmt.Sprintf("message %d: %s", steps[k][s].Message, why), "give every state a value, as in EXPRESSION ?? \"\""}
+			}
 			out[k][s].Value = *m.Advantage
 		}
 	}

@@ -53,7 +53,7 @@ func (s *DistillSettings) Estimator(setup group.Setup) (group.Estimator, error) 
 	}
 	outcome, err := grpo(setup)
 	if err == nil {
-		err = stepWeights{0, s.Weight, s.Outcome}.check("distill")
+		err = stepWeights{Weight: s.Weight, Outcome: s.Outcome}.check("distill")
 	}
 	return &distill{outcome, *s}, err
 }

@@ -24,6 +24,8 @@ var All = plugin.NewRegistry("estimator",
 	Turns,
 	GiGPO,
 	Distill,
+	Tree,
+	Hierarchical,
 )
 
 // kind returns the kind of an estimator without settings of its own.

@@ -16,24 +16,29 @@ import (
 //	      (verl-agent's mean_std_norm; NoScale is its mean_norm)
 //
 // with A as grpo has it, and the mean and deviation over the messages of the group whose
-// state is equal: what was said to the model since its own last message, to the byte. A
-// message that is alone with its state has no return of its own. A return is the
-// discounted sum of the shaped rewards from the message on; a trajectory without
-// shaped rewards has its reward at the last message.
+// state is equal: what was said to the model since its own last message, to the byte, or
+// the value of an expression over it (group.NewState). A message that is alone with
+// its state has no return of its own. Returns are those of turns.
 var GiGPO = group.EstimatorKind{
 	Kind: plugin.Kind[group.EstimatorSettings]{Name: "gigpo", Help: "credit for each message: the group's advantage, and that among answers to the same state",
-		New: func() group.EstimatorSettings { return &GiGPOSettings{stepWeights{0.95, 1, 1}} }},
+		New: func() group.EstimatorSettings { return &GiGPOSettings{stepWeights: stepWeights{0.95, 1, 1, ""}} }},
 	ZeroSum: true,
 }
 
 // GiGPOSettings are the settings of GiGPO.
-type GiGPOSettings struct{ stepWeights }
+type GiGPOSettings struct {
+	stepWeights
+	State string `json:",omitempty"` // default: all that was said
+}
 
 // Declare declares the settings.
 func (s *GiGPOSettings) Declare(d *plugin.Declarer) {
 	d.Float(&s.Discount, "gigpo-discount", "let a reward count `G` times as much for each message before it").ID("gigpo.discount")
 	d.Float(&s.Weight, "gigpo-weight", "add the advantage among equal states `X` times").ID("gigpo.weight")
 	d.Float(&s.Outcome, "gigpo-outcome-weight", "add the trajectory's advantage `X` times").ID("gigpo.outcome-weight")
+	s.declareSignal(d, "gigpo")
+	d.String(&s.State, "gigpo-state", "tell states apart by the value of `EXPRESSION` over messages: what came since the model's own last one, "+
+		"each with role, name, content and content_parts").Shown("all of it").ID("gigpo.state")
 }
 
 // Estimator makes the estimator.
@@ -45,16 +50,23 @@ func (s *GiGPOSettings) Estimator(setup group.Setup) (group.Estimator, error) {
 	if err == nil {
 		err = s.check("gigpo")
 	}
-	return &gigpo{outcome, s.stepWeights, setup}, err
+	e := &gigpo{outcome, s.stepWeights, setup, nil}
+	if err == nil && s.State != "" {
+		e.state, err = group.NewState("--gigpo-state", s.State)
+	}
+	return e, err
 }
 
 type gigpo struct {
 	group.Estimator
 	stepWeights
 	setup group.Setup
+	state *group.By
 }
 
-func (e *gigpo) Looks() group.Looks { return group.Looks{States: true} }
+func (e *gigpo) Looks() group.Looks {
+	return group.Looks{States: true, State: e.state, Signals: e.Signal != ""}
+}
 
 func (e *gigpo) Steps(steps [][]group.Step, out [][]group.Credit) error {
 	type place struct {
@@ -62,8 +74,9 @@ func (e *gigpo) Steps(steps [][]group.Step, out [][]group.Credit) error {
 		out   *float64
 	}
 	states := map[xxh3.Uint128][]place{}
-	for i := range steps {
-		for k, r := range e.returns(steps[i]) {
+	all, err := e.returns(steps)
+	for i := range all {
+		for k, r := range all[i] {
 			states[steps[i][k].State] = append(states[steps[i][k].State], place{r, &out[i][k].Value})
 		}
 	}
@@ -82,5 +95,5 @@ func (e *gigpo) Steps(steps [][]group.Step, out [][]group.Credit) error {
 			*p.out = e.add(*p.out, &v, p.value, std, e.setup.NoScale)
 		}
 	}
-	return nil
+	return err
 }

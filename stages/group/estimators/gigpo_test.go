@@ -14,6 +14,13 @@ import (
 
 func TestGiGPO(t *testing.T) {
 	estimatortest.Run(t, estimators.GiGPO)
+	withSignal := estimators.GiGPO
+	withSignal.New = func() group.EstimatorSettings {
+		s := estimators.GiGPO.New().(*estimators.GiGPOSettings)
+		s.Signal = estimatortest.Signal
+		return s
+	}
+	t.Run("by signals", func(t *testing.T) { estimatortest.Run(t, withSignal) })
 	data, err := os.ReadFile("../../../testdata/advantages/gigpo.verl.json")
 	if err != nil {
 		t.Fatal(err)

@@ -1,7 +1,9 @@
 package estimators
 
 import (
+	"fmt"
 	"math"
+	"slices"
 
 	"github.com/rollmill/rollmill/formats"
 	"github.com/rollmill/rollmill/stages/group"
@@ -11,7 +13,8 @@ import (
 // Turns gives each message that the policy wrote the credit of what came after it: the
 // trajectory's GRPO advantage, and how far the message's return is from that of the
 // group. A return is the discounted sum of the shaped rewards from the message on; a
-// trajectory without shaped rewards has its reward at the last message.
+// trajectory without shaped rewards has its reward at the last message. With a signal, it
+// is that of the messages' own values, such as those of a process reward model.
 //
 //	none  outcome A + weight (G(k) - mean G(k)) / (population std of G(0) + 1e-6)
 //
@@ -22,12 +25,16 @@ import (
 // rewards every further turn, as verl#7244 shows. NoScale divides nothing.
 var Turns = group.EstimatorKind{
 	Kind: plugin.Kind[group.EstimatorSettings]{Name: "turns", Help: "credit for each message: the group's advantage and the message's return",
-		New: func() group.EstimatorSettings { return &TurnsSettings{stepWeights{1, 1, 1}} }},
+		New: func() group.EstimatorSettings { return &TurnsSettings{stepWeights{1, 1, 1, ""}} }},
 	ZeroSum: true,
 }
 
-// stepWeights are what estimators of steps are told. Discount is from 0 to 1.
-type stepWeights struct{ Discount, Weight, Outcome float64 }
+// stepWeights are what estimators of steps are told. Discount is from 0 to 1. Signal is
+// the component whose values are the rewards of messages; "" for the shaped rewards.
+type stepWeights struct {
+	Discount, Weight, Outcome float64
+	Signal                    string `json:",omitempty"`
+}
 
 func (w stepWeights) check(name string) error {
 	if !(w.Discount >= 0 && w.Discount <= 1) {
@@ -39,15 +46,33 @@ func (w stepWeights) check(name string) error {
 	return nil
 }
 
-// returns replaces the rewards of steps by their discounted sums from there on.
-func (w stepWeights) returns(steps []group.Step) []float64 {
-	out := make([]float64, len(steps))
-	sum := 0.0
-	for k := len(steps) - 1; k >= 0; k-- {
-		sum = group.Finite(steps[k].Reward + float64(w.Discount*sum))
-		out[k] = sum
+// declareSignal declares the signal of the estimator of a name.
+func (w *stepWeights) declareSignal(d *plugin.Declarer, name string) {
+	d.String(&w.Signal, name+"-signal", "take a message's own reward from the scores' signal `NAME`, not from the shaped rewards").ID(name + ".signal")
+}
+
+// returns returns the discounted sums of the rewards of each member's steps, from each on.
+func (w stepWeights) returns(steps [][]group.Step) ([][]float64, error) {
+	out := make([][]float64, len(steps))
+	for i := range steps {
+		out[i] = make([]float64, len(steps[i]))
+		sum := 0.0
+		for k := len(steps[i]) - 1; k >= 0; k-- {
+			s := &steps[i][k]
+			reward := s.Reward
+			if w.Signal != "" {
+				at := slices.IndexFunc(s.Signals, func(x formats.Signal) bool { return x.Component == w.Signal })
+				if at < 0 {
+					return nil, &group.BadStep{Member: i, Problem: fmt.Sprintf("its message %d has no signal %q", s.Message, w.Signal),
+						Hint: "score it with a reward of that name that gives each sampled message a signal"}
+				}
+				reward = s.Signals[at].Value
+			}
+			sum = group.Finite(reward + float64(w.Discount*sum))
+			out[i][k] = sum
+		}
 	}
-	return out
+	return out, nil
 }
 
 // TurnsSettings are the settings of Turns.
@@ -58,6 +83,7 @@ func (s *TurnsSettings) Declare(d *plugin.Declarer) {
 	d.Float(&s.Discount, "turns-discount", "let a reward count `G` times as much for each message before it").ID("turns.discount")
 	d.Float(&s.Weight, "turns-weight", "add a message's own advantage `X` times").ID("turns.weight")
 	d.Float(&s.Outcome, "turns-outcome-weight", "add the trajectory's advantage `X` times").ID("turns.outcome-weight")
+	s.declareSignal(d, "turns")
 }
 
 // Estimator makes the estimator.
@@ -78,12 +104,12 @@ type turns struct {
 	noScale bool
 }
 
-func (e *turns) Looks() group.Looks { return group.Looks{} }
+func (e *turns) Looks() group.Looks { return group.Looks{Signals: e.Signal != ""} }
 
 func (e *turns) Steps(steps [][]group.Step, out [][]group.Credit) error {
-	all, longest := make([][]float64, len(steps)), 0
-	for i := range steps {
-		all[i] = e.returns(steps[i])
+	all, err := e.returns(steps)
+	longest := 0
+	for i := range all {
 		longest = max(longest, len(all[i]))
 	}
 	column := make([]float64, len(steps))
@@ -106,7 +132,7 @@ func (e *turns) Steps(steps [][]group.Step, out [][]group.Credit) error {
 			}
 		}
 	}
-	return nil
+	return err
 }
 
 // add returns a step's advantage: outcome, that of its trajectory, and how far its return

@@ -1,8 +1,10 @@
 package estimators_test
 
 import (
+	"errors"
 	"fmt"
 	"math"
+	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -13,6 +15,7 @@ import (
 	"github.com/rollmill/rollmill/stages/group"
 	"github.com/rollmill/rollmill/stages/group/estimators"
 	"github.com/rollmill/rollmill/stages/group/estimators/estimatortest"
+	"github.com/rollmill/rollmill/stages/plugin"
 )
 
 // near lets sums differ in their last bits.
@@ -58,8 +61,68 @@ func turnsOf(t *testing.T, change func(*estimators.TurnsSettings), setup group.S
 	return e
 }
 
+// TestSignals: with the same numbers as signals and as shaped rewards, messages have the
+// same credit; one without a signal is an error that names it.
+func TestSignals(t *testing.T) {
+	values := [][]float64{{1, 0}, {1, 2}, {4}}
+	for _, kind := range []group.EstimatorKind{estimators.Turns, estimators.GiGPO} {
+		of := func(signal string) group.Estimator {
+			settings := kind.New()
+			for _, s := range plugin.Declared(settings) {
+				if strings.HasSuffix(s.Name, "-signal") {
+					if err := s.Set(signal); err != nil {
+						t.Fatal(err)
+					}
+				}
+			}
+			e, err := settings.Estimator(group.Setup{Compat: group.CompatNone})
+			if err != nil {
+				t.Fatal(err)
+			}
+			return e
+		}
+		e := of("judge")
+		if looks := e.(group.StepEstimator).Looks(); !looks.Signals {
+			t.Errorf("%s does not read signals", kind.Name)
+		}
+		want := advantagesOfSteps(t, of(""), []float64{3, 1, 0}, values, noState)
+		members, lengths := estimatortest.Members([]float64{3, 1, 0}), make([]group.Length, 3)
+		for i := range values {
+			for k, v := range values[i] {
+				lengths[i].Steps = append(lengths[i].Steps, group.Step{Message: int32(2 * k), State: xxh3.HashString128(""),
+					Signals: []formats.Signal{{Message: int32(2 * k), Component: "other", Value: 9}, {Message: int32(2 * k), Component: "judge", Value: v}}})
+			}
+		}
+		g := &group.Grouper{Estimator: e, Tolerance: formats.FlatTolerance}
+		if _, err := g.Fill(members, lengths); err != nil {
+			t.Fatal(err)
+		}
+		for i, m := range members {
+			row := formats.Trajectory{Advantage: m.Advantage, Advantages: m.Advantages}
+			for k := range values[i] {
+				if got := *row.AdvantageOf(2 * k); got != want[i][k] {
+					t.Errorf("%s: step %d of %d has %v by signals, %v by shaped rewards", kind.Name, k, i, got, want[i][k])
+				}
+			}
+		}
+		lengths[1].Steps[1].Signals = lengths[1].Steps[1].Signals[:1]
+		_, err := g.Fill(members, lengths)
+		var bad *group.BadMember
+		if !errors.As(err, &bad) || bad.Member != 1 || !strings.Contains(bad.Problem, `message 2 has no signal "judge"`) || bad.Hint == "" {
+			t.Errorf("%s: %+v", kind.Name, err)
+		}
+	}
+}
+
 func TestTurns(t *testing.T) {
 	estimatortest.Run(t, estimators.Turns)
+	withSignal := estimators.Turns
+	withSignal.New = func() group.EstimatorSettings {
+		s := estimators.Turns.New().(*estimators.TurnsSettings)
+		s.Signal = estimatortest.Signal
+		return s
+	}
+	t.Run("by signals", func(t *testing.T) { estimatortest.Run(t, withSignal) })
 	// Returns with discount 1/2 are 1, 0 and 2, 2; the total is the same for both, so its
 	// advantage is 0. Means are 1.5 and 1, the deviation of the first returns is 0.5.
 	e := turnsOf(t, func(s *estimators.TurnsSettings) { s.Discount = 0.5 }, group.Setup{Compat: group.CompatNone})

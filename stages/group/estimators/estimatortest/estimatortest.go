@@ -8,6 +8,7 @@ import (
 	"slices"
 	"testing"
 
+	"github.com/zeebo/xxh3"
 	"pgregory.net/rapid"
 
 	"github.com/rollmill/rollmill/formats"
@@ -65,12 +66,22 @@ func (s suite) run(t *testing.T) {
 	}
 }
 
-// Lengths draws the lengths of a group of n, some of them 0 but not all.
+// Signal is the component of which each step that Lengths draws has a signal.
+const Signal = "signal"
+
+// Lengths draws what the base has of a group of n: lengths, some of them 0 but not all,
+// parts, and up to three steps each, whose states meet again.
 func Lengths(n int) *rapid.Generator[[]group.Length] {
 	return rapid.Custom(func(t *rapid.T) []group.Length {
 		out := make([]group.Length, n)
 		for i := range out {
 			out[i].SampledTokens = rapid.Int32Range(0, 4000).Draw(t, "length")
+			out[i].Part = rapid.StringMatching("[ab]").Draw(t, "part")
+			for k := range rapid.Int32Range(0, 3).Draw(t, "steps") {
+				value := rapid.OneOf(rapid.Float64Range(-2, 2), rapid.Float64Range(-math.MaxFloat64, math.MaxFloat64)).Draw(t, "signal")
+				out[i].Steps = append(out[i].Steps, group.Step{Message: 2 * k, State: xxh3.HashString128(rapid.StringMatching("[xy]").Draw(t, "state")),
+					Logprobs: []float32{-1, -0.5}, Signals: []formats.Signal{{Message: 2 * k, Component: Signal, Value: value, Values: []float32{-2, 0}}}})
+			}
 		}
 		out[rapid.IntRange(0, n-1).Draw(t, "sampled")].SampledTokens++
 		return out
@@ -95,20 +106,45 @@ func rewards() *rapid.Generator[[]float64] {
 	})
 }
 
-func (s suite) advantages(r []float64, lengths []group.Length) ([]float64, bool) {
+// credits returns the advantage of each member, null as NaN, and those of its steps; nil
+// for a group without any.
+func (s suite) credits(t *rapid.T, members []formats.Member, lengths []group.Length) [][]float64 {
+	all := make([]group.Length, len(lengths))
+	for i := range lengths { // steps get rewards
+		all[i] = lengths[i]
+		all[i].Steps = slices.Clone(lengths[i].Steps)
+	}
 	g := group.Grouper{Estimator: s.estimator, Tolerance: formats.FlatTolerance}
-	members := Members(r)
-	if _, err := g.Fill(members, lengths); err != nil {
-		return nil, false
+	stats, err := g.Fill(members, all)
+	if err != nil {
+		t.Fatal(err)
 	}
-	out := make([]float64, 0, len(r))
-	for _, m := range members {
-		if m.Advantage == nil {
-			return nil, false
+	out, any, valid := make([][]float64, len(members)), false, 0
+	for i, m := range members {
+		if m.NoAdvantage != formats.NoAdvantageFailed && m.NoAdvantage != formats.NoAdvantageUnscored {
+			valid++
 		}
-		out = append(out, *m.Advantage)
+		if m.Advantage == nil {
+			if m.Advantages != nil || m.NoAdvantage == "" {
+				t.Fatalf("member %d has no advantage: %q, and those of messages: %v", i, m.NoAdvantage, m.Advantages)
+			}
+			out[i] = []float64{math.NaN()}
+			continue
+		}
+		any = true
+		out[i] = append(out[i], *m.Advantage)
+		row := formats.Trajectory{Advantage: m.Advantage, Advantages: m.Advantages}
+		for _, step := range lengths[i].Steps {
+			out[i] = append(out[i], *row.AdvantageOf(int(step.Message)))
+		}
 	}
-	return out, true
+	if int(stats.Valid) != valid || int(stats.Count) != len(members) {
+		t.Fatalf("%d of %d members are valid, not %d of %d", stats.Valid, stats.Count, valid, len(members))
+	}
+	if !any {
+		return nil
+	}
+	return out
 }
 
 // Members makes a group of valid members from rewards.
@@ -122,13 +158,21 @@ func Members(r []float64) []formats.Member {
 
 func (s suite) finite(t *rapid.T) {
 	r := rewards().Draw(t, "group")
-	a, ok := s.advantages(r, Lengths(len(r)).Draw(t, "lengths"))
-	if !ok && len(r) > 1 {
+	lengths := Lengths(len(r)).Draw(t, "lengths")
+	alone := map[string]int{}
+	for _, l := range lengths {
+		alone[l.Part]++
+	}
+	_, parts := s.estimator.(group.PartEstimator)
+	a := s.credits(t, Members(r), lengths)
+	if a == nil && len(r) > 1 && !parts {
 		t.Fatalf("%v has no advantages", r)
 	}
 	for i := range a {
-		if math.IsNaN(a[i]) || math.IsInf(a[i], 0) {
-			t.Fatalf("the advantage of %v in %v is %v", r[i], r, a[i])
+		for k, x := range a[i] {
+			if math.IsInf(x, 0) || math.IsNaN(x) && (k > 0 || !parts || alone[lengths[i].Part] > 1) {
+				t.Fatalf("the advantages of %v in %v are %v", r[i], r, a[i])
+			}
 		}
 	}
 }
@@ -141,16 +185,20 @@ func (s suite) order(t *rapid.T) {
 	for i, p := range perm {
 		moved[p], movedLengths[p] = r[i], lengths[i]
 	}
-	a, ok := s.advantages(r, lengths)
-	b, okMoved := s.advantages(moved, movedLengths)
-	if ok != okMoved {
-		t.Fatalf("%v has advantages: %v; permuted: %v", r, ok, okMoved)
+	a, b := s.credits(t, Members(r), lengths), s.credits(t, Members(moved), movedLengths)
+	if (a == nil) != (b == nil) {
+		t.Fatalf("%v has advantages %v; permuted: %v", r, a, b)
 	}
 	for i := range a {
-		if a[i] != b[perm[i]] {
+		if !equal(a[i], b[perm[i]]) {
 			t.Fatalf("reward %v has %v in %v and %v in %v", r[i], a[i], r, b[perm[i]], moved)
 		}
 	}
+}
+
+// equal compares to the last bit; NaN is equal to NaN.
+func equal(a, b []float64) bool {
+	return slices.EqualFunc(a, b, func(x, y float64) bool { return x == y || math.IsNaN(x) && math.IsNaN(y) })
 }
 
 // failures puts failed and unscored members, with any reward, among the valid
@@ -158,7 +206,7 @@ func (s suite) order(t *rapid.T) {
 func (s suite) failures(t *rapid.T) {
 	r := rewards().Draw(t, "group")
 	lengths := Lengths(len(r)).Draw(t, "lengths")
-	want, ok := s.advantages(r, lengths)
+	want := s.credits(t, Members(r), lengths)
 	lie := 1e6
 	bad := []formats.Member{
 		{Status: formats.StatusFailed}, {Status: formats.StatusFailed, Reward: &lie},
@@ -170,19 +218,18 @@ func (s suite) failures(t *rapid.T) {
 	for i, m := range Members(r) {
 		for rapid.Bool().Draw(t, "fails") && len(members) < 40 {
 			members = append(members, rapid.SampledFrom(bad).Draw(t, "bad"))
-			all = append(all, group.Length{SampledTokens: 1000})
+			all = append(all, group.Length{SampledTokens: 1000, Part: "a", Steps: []group.Step{{NoState: "it failed"}}})
 		}
 		place = append(place, len(members))
 		members, all = append(members, m), append(all, lengths[i])
 	}
-	g := group.Grouper{Estimator: s.estimator, Tolerance: formats.FlatTolerance}
-	stats, err := g.Fill(members, all)
-	if err != nil || int(stats.Valid) != len(r) || int(stats.Count) != len(members) {
-		t.Fatalf("%d of %d members are valid: %v", stats.Valid, stats.Count, err)
+	got := s.credits(t, members, all)
+	if (got == nil) != (want == nil) {
+		t.Fatalf("%v has advantages %v; with failures: %v", r, want, got)
 	}
 	for i, p := range place {
-		if a := members[p].Advantage; (a != nil) != ok || ok && *a != want[i] {
-			t.Fatalf("a failure moved the advantage of %v in %v", r[i], r)
+		if got != nil && !equal(got[p], want[i]) {
+			t.Fatalf("a failure moved the advantages of %v in %v from %v to %v", r[i], r, want[i], got[p])
 		}
 		members[p].Advantage = nil
 	}
@@ -197,17 +244,12 @@ func (s suite) pure(t *rapid.T) {
 	r := rewards().Draw(t, "group")
 	was := append([]float64(nil), r...)
 	lengths := Lengths(len(r)).Draw(t, "lengths")
-	a, _ := s.advantages(r, lengths)
-	b, _ := s.advantages(r, lengths)
-	for i := range r {
-		if r[i] != was[i] {
-			t.Fatalf("reward %v became %v", was[i], r[i])
-		}
+	a, b := s.credits(t, Members(r), lengths), s.credits(t, Members(r), lengths)
+	if !slices.Equal(r, was) {
+		t.Fatalf("rewards %v became %v", was, r)
 	}
-	for i := range a {
-		if a[i] != b[i] {
-			t.Fatalf("twice the same group %v gives %v and %v", r, a[i], b[i])
-		}
+	if !slices.EqualFunc(a, b, equal) {
+		t.Fatalf("twice the same group %v gives %v and %v", r, a, b)
 	}
 }
 
@@ -215,19 +257,36 @@ func (s suite) pure(t *rapid.T) {
 func (s suite) zeroSum(t *rapid.T) {
 	n := rapid.IntRange(2, 12).Draw(t, "n")
 	r := rapid.SliceOfN(rapid.Float64Range(-1e6, 1e6), n, n).Draw(t, "rewards")
-	a, ok := s.advantages(r, Lengths(n).Draw(t, "lengths"))
-	if !ok {
-		t.Fatalf("%v has no advantages", r)
+	lengths := Lengths(n).Draw(t, "lengths")
+	spread := spreadOf(r)
+	if _, ok := s.estimator.(group.PartEstimator); ok {
+		parts := map[string][]float64{}
+		for i := range r {
+			parts[lengths[i].Part] = append(parts[lengths[i].Part], r[i])
+		}
+		for _, part := range parts {
+			spread = min(spread, spreadOf(part))
+		}
 	}
-	sum, largest, spread, maxAdvantage := 0.0, 0.0, 0.0, 0.0
-	for i := range r {
-		sum += a[i]
-		maxAdvantage = max(maxAdvantage, math.Abs(a[i]))
+	sum, largest, maxAdvantage := 0.0, 0.0, 0.0
+	for i, a := range s.credits(t, Members(r), lengths) {
+		if math.IsNaN(a[0]) {
+			continue
+		}
+		sum += a[0]
+		maxAdvantage = max(maxAdvantage, math.Abs(a[0]))
 		largest = max(largest, math.Abs(r[i]))
-		spread = max(spread, math.Abs(r[i]-r[0]))
 	}
 	if slack := 1e-9 + float64(n)*maxAdvantage*0x1p-48 +
 		float64(n)*largest*0x1p-50*max(1, 1/(spread/float64(n)+1e-6)); math.Abs(sum) > slack {
 		t.Fatalf("the advantages of %v sum to %v", r, sum)
 	}
+}
+
+// spreadOf returns the largest distance from the first.
+func spreadOf(r []float64) (spread float64) {
+	for _, x := range r {
+		spread = max(spread, math.Abs(x-r[0]))
+	}
+	return spread
 }

@@ -67,6 +67,7 @@ type file struct {
 type vector struct {
 	Rewards, Advantages, Unscaled []*float64
 	Tokens                        []int32
+	Parts                         []string
 	Settings                      json.RawMessage // of the estimator; absent for the defaults
 }
 
@@ -88,6 +89,9 @@ func estimator(t *testing.T, kind group.EstimatorKind, s group.Setup, settings j
 func (v vector) lengths() (out []group.Length) {
 	for _, n := range v.Tokens {
 		out = append(out, group.Length{SampledTokens: n})
+	}
+	for _, part := range v.Parts {
+		out = append(out, group.Length{Part: part})
 	}
 	return out
 }

@@ -1,0 +1,88 @@
+package estimators
+
+import (
+	"math"
+	"slices"
+
+	"github.com/rollmill/rollmill/formats"
+	"github.com/rollmill/rollmill/stages/group"
+	"github.com/rollmill/rollmill/stages/plugin"
+)
+
+// Hierarchical is GRPO within parts of a group, such as the roles of several agents. Roles
+// that are compared within an episode only have the episode in their part's value.
+//
+//	none      as grpo within the part; a member alone in its part has no advantage
+//	prime-rl  r - mean of the part, never divided; a member alone in its part has 0
+//	          (PrimeIntellect-ai/prime-rl, src/prime_rl/orchestrator/algo/hierarchical_grpo.py)
+var Hierarchical = group.EstimatorKind{
+	Kind: plugin.Kind[group.EstimatorSettings]{Name: "hierarchical", Help: "the advantage of grpo within a part of the group, such as an agent's role",
+		New: func() group.EstimatorSettings { return &HierarchicalSettings{By: "metadata.role"} }},
+	ZeroSum: true,
+}
+
+// HierarchicalSettings are the settings of Hierarchical.
+type HierarchicalSettings struct{ By string }
+
+// Declare declares the settings.
+func (s *HierarchicalSettings) Declare(d *plugin.Declarer) {
+	d.String(&s.By, "hierarchical-by", "compare only members of a group with the same value of `EXPRESSION`, over the columns of --by").
+		ID("hierarchical.by")
+}
+
+// Estimator makes the estimator.
+func (s *HierarchicalSettings) Estimator(setup group.Setup) (group.Estimator, error) {
+	if setup.Compat != group.CompatNone && setup.Compat != group.CompatPrimeRL {
+		return nil, group.Refuse("hierarchical", setup, group.CompatNone, group.CompatPrimeRL)
+	}
+	by, err := group.NewBy("--hierarchical-by", s.By)
+	if err != nil {
+		return nil, err
+	}
+	e, err := grpo(setup)
+	return hierarchical{e, by}, err
+}
+
+type hierarchical struct {
+	group.Estimator // of a part
+	by              *group.By
+}
+
+func (e hierarchical) Parts() *group.By { return e.by }
+func (e hierarchical) UsesFlat()        {}
+
+func (e hierarchical) Advantages(v *group.Valid, out []float64) bool {
+	byPart(e.Estimator, v, out)
+	return slices.ContainsFunc(out, func(a float64) bool { return !math.IsNaN(a) })
+}
+
+// byPart computes the advantages of each part as of a group; NaN where there are none.
+func byPart(e group.Estimator, v *group.Valid, out []float64) {
+	parts := map[string][]int{}
+	for i := range v.Rewards {
+		parts[v.Lengths[i].Part] = append(parts[v.Lengths[i].Part], i)
+	}
+	for _, members := range parts {
+		var part group.Valid
+		for _, i := range members {
+			part.Rewards = append(part.Rewards, v.Rewards[i])
+		}
+		part.Set(part.Rewards)
+		own := make([]float64, len(members))
+		has := unlessFlat(e, &part, own)
+		for k, i := range members {
+			if out[i] = own[k]; !has {
+				out[i] = math.NaN()
+			}
+		}
+	}
+}
+
+// unlessFlat is e.Advantages; those of a flat group of two or more are 0.
+func unlessFlat(e group.Estimator, v *group.Valid, out []float64) bool {
+	if len(out) > 1 && formats.Flat(v.Min, v.Max, formats.FlatTolerance) {
+		clear(out)
+		return true
+	}
+	return e.Advantages(v, out)
+}

@@ -1,0 +1,51 @@
+package estimators
+
+import (
+	"math"
+
+	"github.com/rollmill/rollmill/stages/group"
+)
+
+// Tree is Tree-GRPO (arXiv 2509.21240): the GRPO advantage within the group, and that
+// within the tree. Both are of whole trajectories: nothing is compared at later branch
+// points (AMAP-ML/Tree-GRPO, verl/trainer/ppo/ray_trainer_ts.py, adv_estimator tree).
+//
+//	none  A of the group + A of the tree; a trajectory alone in its tree has only the first
+//	verl  the same as its authors' fork of verl has it; a trajectory alone in its tree has
+//	      r / (1 + 1e-6) as the second
+//
+// with A as grpo has it. Trajectories of a group are in one tree if their messages are
+// equal up to the first that was sampled, and with it: group.Beginnings.
+var Tree = group.EstimatorKind{
+	Kind:    kind("tree", "the group's advantage, and that among branches of one tree", tree),
+	ZeroSum: true,
+}
+
+type treeEstimator struct {
+	group.Estimator // of the group, and of a tree
+	uneven          bool
+}
+
+func tree(s group.Setup) (group.Estimator, error) {
+	if s.Compat != group.CompatNone && s.Compat != group.CompatVerl {
+		return nil, group.Refuse("tree", s, group.CompatNone, group.CompatVerl)
+	}
+	e, err := grpo(s)
+	return treeEstimator{e, s.Compat == group.CompatVerl}, err
+}
+
+func (e treeEstimator) Parts() *group.By { return group.Beginnings }
+func (e treeEstimator) Uneven() bool     { return e.uneven }
+func (e treeEstimator) UsesFlat()        {}
+
+func (e treeEstimator) Advantages(v *group.Valid, out []float64) bool {
+	own := make([]float64, len(out))
+	byPart(e.Estimator, v, own)
+	has := unlessFlat(e.Estimator, v, out)
+	for i := range out {
+		if !math.IsNaN(own[i]) {
+			out[i] = group.Finite(out[i] + own[i])
+		}
+	}
+	return has
+}
