@@ -86,14 +86,15 @@ type Decision struct {
 // GroupState is the state in a group dataset's manifest: how its advantages
 // were computed, and what remains to be done with them. curate passes it on.
 type GroupState struct {
-	Estimator string         `json:"estimator"`
-	Compat    string         `json:"compat"`
-	NoScale   bool           `json:"no_scale,omitempty"`
-	Settings  map[string]any `json:"settings,omitempty"` // of the estimator itself; those at their defaults are absent
-	Tolerance float64        `json:"flat_tolerance"`
-	Solved    *float64       `json:"solved_threshold,omitempty"` // null: the advantages do not depend on it
-	Batch     *BatchStep     `json:"batch,omitempty"`            // done by curate
-	Whiten    *Whitening     `json:"whiten,omitempty"`           // done by the trainer; never by rollmill
+	Estimator string             `json:"estimator"`
+	Compat    string             `json:"compat"`
+	NoScale   bool               `json:"no_scale,omitempty"`
+	Settings  map[string]any     `json:"settings,omitempty"` // of the estimator itself; those at their defaults are absent
+	Tolerance float64            `json:"flat_tolerance"`
+	Solved    *float64           `json:"solved_threshold,omitempty"` // null: the advantages do not depend on it
+	Baselines map[string]float64 `json:"baselines,omitempty"`        // of estimator rae after the last row, by role
+	Batch     *BatchStep         `json:"batch,omitempty"`            // done by curate
+	Whiten    *Whitening         `json:"whiten,omitempty"`           // done by the trainer; never by rollmill
 }
 
 // BatchStep normalizes the values that an estimator computed into advantages,

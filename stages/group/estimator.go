@@ -16,6 +16,7 @@ import (
 //	LengthEstimator     the lengths of the members                 Grouper
 //	StepEstimator       advantages of single messages              Grouper, the reader of the base
 //	PartEstimator       parts of the group                         the reader of the base
+//	SequentialEstimator a state that goes from row to row          Run
 //	Finisher            a step that needs the whole batch          the manifest's state, for curate and trainers
 //	Uneven              advantages that need not sum to zero       estimatortest
 type Estimator interface {
@@ -55,6 +56,14 @@ type PartEstimator interface {
 	Estimator
 	// Parts tells the parts of a group apart: by an expression (NewBy), or Beginnings.
 	Parts() *By
+}
+
+// SequentialEstimator is an Estimator whose advantages depend on the rows before, in the
+// base's order: Run gives it groups of adjacent rows of one shard. It is for one run.
+type SequentialEstimator interface {
+	Estimator
+	// Baselines is its state, of the last row so far; Run adds those of Options.From first.
+	Baselines() map[string]float64
 }
 
 // Finisher is an Estimator whose advantages are not final: a step that needs

@@ -27,6 +27,12 @@ func Run(ctx context.Context, o Options) (stages.Report, error) {
 		return stages.Report{}, err
 	}
 	j := &job{o: &o, in: in, tally: &tally{}}
+	if j.estimator, err = o.estimator(); err == nil {
+		err = in.continues(ctx, &o, j.estimator)
+	}
+	if err != nil {
+		return stages.Report{}, err
+	}
 	if err := j.begin(ctx); err != nil {
 		return stages.Report{}, err
 	}
@@ -37,7 +43,7 @@ func Run(ctx context.Context, o Options) (stages.Report, error) {
 	}
 	seconds := o.Clock().Sub(started).Seconds()
 	outcome := j.tally.outcome(seconds)
-	if outcome.State, err = o.state(); err != nil {
+	if outcome.State, err = o.state(j.estimator); err != nil {
 		return stages.Report{}, errors.Join(err, j.shard.Discard())
 	}
 	result, err := j.shard.Commit(ctx, outcome)
@@ -66,9 +72,6 @@ func (j *job) begin(ctx context.Context) (err error) {
 // does it. If a pass finds that they are not, the written rows are discarded
 // and the groups are gathered first.
 func (j *job) run(ctx context.Context) (err error) {
-	if j.estimator, err = j.o.estimator(); err != nil {
-		return err
-	}
 	if !j.o.AllowUnscored {
 		if err := j.in.checkScored(ctx); err != nil {
 			return err

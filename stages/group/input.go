@@ -2,6 +2,8 @@ package group
 
 import (
 	"context"
+	"encoding/json"
+	"maps"
 
 	"github.com/rollmill/rollmill/formats"
 	"github.com/rollmill/rollmill/formats/dataset"
@@ -15,6 +17,7 @@ type input struct {
 	base *dataset.Dataset
 	more []*dataset.Dataset // further scores, whose rewards join those of rows
 	by   *By                // nil: by example
+	from *dataset.Dataset   // groups whose baselines are continued; else nil
 }
 
 // row has the columns that scores and wide rows share; no others are read.
@@ -79,6 +82,22 @@ func (in *input) join(ctx context.Context, scores []stages.Input) error {
 	return nil
 }
 
+// continues gives an estimator the baselines that it continues from.
+func (in *input) continues(ctx context.Context, o *Options, e Estimator) (err error) {
+	if o.From == "" {
+		return nil
+	}
+	if in.from, err = dataset.Open(ctx, o.From, dataset.OpenOptions{AcceptGates: o.In.AcceptGates, Kind: formats.KindGroups}); err != nil {
+		return err
+	}
+	var s formats.GroupState
+	if err := json.Unmarshal(in.from.State, &s); err != nil || s.Estimator != o.Estimator.Name {
+		return formats.Invalid(in.from.URI(), "name groups of the same estimator", err, "--rae-from: it has no baselines of estimator %s", o.Estimator.Name)
+	}
+	maps.Copy(e.(SequentialEstimator).Baselines(), s.Baselines)
+	return nil
+}
+
 func (in *input) spec(o *Options) dataset.Spec {
 	base := in.base.Ref("base", o.Out.URI)
 	inputs := []dataset.Ref{base}
@@ -87,6 +106,9 @@ func (in *input) spec(o *Options) dataset.Spec {
 	}
 	for _, d := range in.more {
 		inputs = append(inputs, d.Ref("scores", o.Out.URI))
+	}
+	if in.from != nil {
+		inputs = append(inputs, in.from.Ref("baselines", o.Out.URI))
 	}
 	return dataset.Spec{
 		Stage: stage, Version: version, Kind: formats.KindGroups, Params: o.params(),

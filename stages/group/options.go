@@ -26,6 +26,7 @@ type Options struct {
 	NoScale   bool   // do not divide by the standard deviation (scale_rewards: false)
 
 	By            string       // expression over light columns whose value makes groups, in each epoch; default the example
+	From          string       // URI of groups whose baselines a SequentialEstimator continues; default none
 	AllowUnscored bool         // group trajectories none of which was ever scored
 	Spill         stages.Spill // for groups whose rows are not adjacent
 
@@ -48,6 +49,7 @@ func (o *Options) Declare(d *plugin.Declarer) {
 	d.String(&o.By, "by", "group trajectories of an epoch by the value of `EXPRESSION` over their columns, such as "+
 		"metadata.topic").Shown(byExample).ID("by").Common()
 	plugin.Choose(d, &o.Estimator, "estimator", "compute advantages with the estimator `NAME`").IDAlways("estimator").Common()
+	d.String(&o.From, "rae-from", "continue from the baselines of the groups at `URI`, those of the epoch before")
 	plugin.Choice(d, &o.Compat, "compat", "compute exactly as `TRAINER` does: "+words(Compats), Compats...).
 		Shown(string(CompatNone)).IDAlways("compat").Common()
 	d.Bool(&o.NoScale, "no-scale", "do not divide by the standard deviation").IDAlways("no-scale")
@@ -96,8 +98,14 @@ func (o *Options) Validate() error {
 	if o.Out.URI == "" {
 		return usage("name the dataset to write with --out", "group: no output")
 	}
-	if _, err := o.estimator(); err != nil {
+	e, err := o.estimator()
+	if err != nil {
 		return err
+	}
+	if _, ok := e.(SequentialEstimator); ok && o.Out.Shard.Of().Count > 1 {
+		return usage("leave --shard out", "group: estimator %s goes from row to row, and a shard lacks the rows before", o.Estimator.Name)
+	} else if !ok && o.From != "" {
+		return usage("leave --rae-from out", "group: estimator %s has no baselines", o.Estimator.Name)
 	}
 	if o.By == byExample {
 		o.By = ""
@@ -152,12 +160,11 @@ func (o *Options) params() map[string]any {
 }
 
 // state returns what the manifest says about the advantages.
-func (o *Options) state() (json.RawMessage, error) {
+func (o *Options) state(e Estimator) (json.RawMessage, error) {
 	s := formats.GroupState{Estimator: o.Estimator.Name, Compat: string(o.Compat), NoScale: o.NoScale,
 		Tolerance: o.tolerance()}
-	e, err := o.estimator()
-	if err != nil {
-		return nil, err
+	if e, ok := e.(SequentialEstimator); ok {
+		s.Baselines = e.Baselines()
 	}
 	kind, settings, err := o.Estimator.Get()
 	if err == nil && len(plugin.Changed(settings, kind.New())) > 0 {

@@ -24,6 +24,9 @@ func Recompute(r Registry, s formats.GroupState) (func([]formats.Member, []forma
 		return nil, err
 	}
 	_, steps := e.(StepEstimator)
+	if _, sequential := e.(SequentialEstimator); sequential {
+		return nil, usage("leave --recompute out", "group: estimator %s goes from row to row, of which only a part is left", s.Estimator)
+	}
 	if _, parts := e.(PartEstimator); steps || parts {
 		return nil, usage("leave --recompute out", "group: estimator %s looks at columns of the trajectories that are not read again", s.Estimator)
 	}

@@ -18,6 +18,10 @@ import (
 // time. A group's statistics are written with its first row, by the shard whose
 // slice has it. Both sorts spill; a single group is held in memory.
 func (j *job) groupScattered(ctx context.Context) error {
+	if _, ok := j.estimator.(SequentialEstimator); ok {
+		return usage("leave --by out, or write the rows of a group next to each other, as rollout does",
+			"group: estimator %s goes from row to row, and the rows of groups are not adjacent", j.o.Estimator.Name)
+	}
 	half := j.o.Spill.Memory / 2
 	g := &scatteredGroups{job: j, byGroup: spill.New(j.o.Spill.Dir, half), byPlace: spill.New(j.o.Spill.Dir, half)}
 	defer g.byGroup.Close()

@@ -87,7 +87,7 @@ func TestSteps(t *testing.T) {
 }
 
 // notRecomputed are the estimators that look at columns of the base.
-var notRecomputed = []string{"turns", "gigpo", "distill", "tree", "hierarchical"}
+var notRecomputed = []string{"turns", "gigpo", "distill", "tree", "hierarchical", "rae"}
 
 // TestStepsAreRefused where their rewards are not one for each, and where they are to be
 // computed again.
@@ -102,7 +102,7 @@ func TestStepsAreRefused(t *testing.T) {
 		t.Error(err)
 	}
 	for _, name := range notRecomputed {
-		if _, err := group.Recompute(estimators.All, formats.GroupState{Estimator: name}); err == nil || !strings.Contains(err.Error(), "not read again") {
+		if _, err := group.Recompute(estimators.All, formats.GroupState{Estimator: name}); err == nil || !strings.Contains(err.Error(), "not read again") && !strings.Contains(err.Error(), "from row to row") {
 			t.Errorf("%s: %v", name, err)
 		}
 	}

@@ -26,6 +26,7 @@ var All = plugin.NewRegistry("estimator",
 	Distill,
 	Tree,
 	Hierarchical,
+	RAE,
 )
 
 // kind returns the kind of an estimator without settings of its own.
