@@ -142,9 +142,10 @@ class Commands(Served):
         self.assertEqual(d.to_arrow(["advantage"])["advantage"].to_pylist(), advantages)
         self.assertEqual([len(group) for group in d.iter_groups(["reward"])], [3] * 5)
         self.assertEqual([row["advantage"] for group in d.iter_groups() for row in group], advantages)
+        self.assertEqual(d.to_arrow(["advantages", "losses"]).column_names, ["advantages", "losses"])
         self.assertEqual(d.table("_groups").num_rows, 5)
-        with self.assertRaisesRegex(KeyError, "no column advantages; it has .*advantage"):
-            d.to_arrow(["advantages"])
+        with self.assertRaisesRegex(KeyError, "no column weights; it has .*advantage"):
+            d.to_arrow(["weights"])
 
     def test_a_base_that_changed(self) -> None:
         self.score()

@@ -78,11 +78,11 @@ class Lines(Served):
             self.assertEqual(self.ask("-m", "rollmill", f"several.py:{name}", rows=[])[0], [])
 
     def test_values_and_failures(self) -> None:
-        answers = ["0.5", "True", "None", "(1, {'wit': 2})", "{'reward': 1, 'shaped_rewards': [1]}", "{'error': 'no board'}", "'1'", "1/0", "{'score': 1}", "float('nan')", "[1]"]
+        answers = ["0.5", "True", "None", "(1, {'wit': 2})", "{'reward': 1, 'shaped_rewards': [1], 'signals': [None, 2]}", "{'error': 'no board'}", "'1'", "1/0", "{'score': 1}", "float('nan')", "[1]"]
         out, errors = self.ask("-m", "rollmill", "several.py:kinds", rows=[{"id": str(i), "answer": a} for i, a in enumerate(answers)])
         self.assertEqual([a["id"] for a in out], [str(i) for i in range(len(answers))])
         self.assertEqual([a["reward"] for a in out[:5]], [0.5, 1.0, None, 1.0, 1.0])
-        self.assertEqual((out[3]["components"], out[4]["shaped_rewards"]), ({"wit": 2.0}, [1.0]))
+        self.assertEqual((out[3]["components"], out[4]["shaped_rewards"], out[4]["signals"]), ({"wit": 2.0}, [1.0], [None, 2.0]))
         self.assertEqual([a.get("error") for a in out[:3]], [None, None, "the function returned None"])
         self.assertEqual(out[5]["error"], "no board")
         self.assertIn("TypeError: a reward is a number", out[6]["error"])

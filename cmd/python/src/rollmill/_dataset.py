@@ -25,9 +25,12 @@ if TYPE_CHECKING:
 
 ID = "trajectory_id"
 # The columns of a thin dataset that replace those of its base.
-_REPLACED = {"scores": ("reward", "rewards", "shaped_rewards"), "groups": ("reward", "rewards", "shaped_rewards", "group_id", "advantage")}
+_REPLACED = {
+    "scores": ("reward", "rewards", "shaped_rewards"),
+    "groups": ("reward", "rewards", "shaped_rewards", "group_id", "advantage", "advantages", "losses"),
+}
 # The other columns that a thin dataset adds, and their names in the joined rows.
-_ADDED = {"scores": {"failure": "reward_failure", "error": "reward_error"}, "groups": {"no_advantage": "no_advantage"}}
+_ADDED = {"scores": {"failure": "reward_failure", "error": "reward_error", "signals": "signals"}, "groups": {"no_advantage": "no_advantage"}}
 # Columns that the command leaves out of rows in which they are null.
 _SPARSE = ("failure_class", "error")
 
