@@ -261,6 +261,16 @@ func (t *Trajectory) AdvantageOf(message int) *float64 {
 	return t.Advantage
 }
 
+// TokenAdvantages returns those of a message's tokens; nil where all have the message's.
+func (t *Trajectory) TokenAdvantages(message int) []float32 {
+	for _, a := range t.Advantages {
+		if int(a.Message) == message && len(a.Tokens) == len(t.Messages[message].TokenIDs) {
+			return a.Tokens
+		}
+	}
+	return nil
+}
+
 // DropTokens removes the token ids and texts, the logprobs and the counts of
 // sampled tokens from a row whose conversation was redacted: they spell out what
 // was removed, and no longer match the text. It reports whether there were any.

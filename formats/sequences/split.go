@@ -268,9 +268,5 @@ func advantages(t *formats.Trajectory, message int, out []float32) {
 	if value := t.AdvantageOf(message); value != nil {
 		fill(out, float32(*value))
 	}
-	for _, a := range t.Advantages {
-		if int(a.Message) == message && len(a.Tokens) == len(out) {
-			copy(out, a.Tokens)
-		}
-	}
+	copy(out, t.TokenAdvantages(message))
 }

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 
 	"github.com/rollmill/rollmill/formats"
@@ -27,10 +28,11 @@ type ExportOptions struct {
 	Stdout      io.Writer // of Out "-"
 	Overwrite   bool
 	Lossy       bool
-	Per         sequences.Per // what counts the same in forms of sequences; "": weights are 1
-	Best        int           // of formats of best members: how many of each group; below 0 all
-	Statuses    []string      // only rows with one of these; none: all
-	Where       string        // only rows for which this expression is true; "": all
+	Per         sequences.Per        // what counts the same in forms of sequences; "": weights are 1
+	Advantages  exporters.Advantages // with which rows are made
+	Best        int                  // of formats of best members: how many of each group; below 0 all
+	Statuses    []string             // only rows with one of these; none: all
+	Where       string               // only rows for which this expression is true; "": all
 
 	Redact   *redaction.Rules // applied before anything else sees a row; nil: none
 	Progress func(rows int64) // is told of rows that were read; nil: nobody
@@ -82,6 +84,9 @@ func Export(ctx context.Context, o ExportOptions) (ExportReport, error) {
 	e.pass = exporters.NewPass(o.To, o.Best, o.Redact.Tables(tables, e.report.Redacted.Add),
 		exporters.Place{Begin: to.begin, Put: to.put, Drop: e.drop})
 	defer e.pass.Close()
+	if err := e.fits(ctx); err != nil {
+		return e.report, err
+	}
 	weights, err := e.weights(ctx)
 	if err != nil {
 		return e.report, err
@@ -141,6 +146,30 @@ func (e *export) weights(ctx context.Context) (*sequences.Weights, error) {
 	})
 }
 
+// fits refuses rows that say of single messages what a format has no place for, before
+// any row is written.
+func (e *export) fits(ctx context.Context) error {
+	coarse := slices.DeleteFunc(exporters.FormatsOf(e.To), func(f exporters.Format) bool {
+		return f.Credit == exporters.NoCredit || f.Credit == exporters.OfLosses
+	})
+	if len(coarse) == 0 || e.Advantages == exporters.OfTrajectory {
+		return nil
+	}
+	for t, err := range e.from.Each(ctx, e.from.Base.All(), joined.Part(e.keep.Payload())) {
+		if err != nil {
+			return err
+		}
+		e.Redact.Trajectory(t)
+		reason, err := e.keep.Refuses(ctx, t) // the next pass reports errors
+		for _, f := range coarse {
+			if what := f.Lacks(t); what != "" && reason == "" && err == nil {
+				return e.refuse(t.TrajectoryID, f.Name, what, exporters.LacksHint)
+			}
+		}
+	}
+	return nil
+}
+
 // columns returns the columns of the payload that are read; nil for all.
 func (e *export) columns() func(name string) bool {
 	if e.Redact != nil || e.keep.Payload() {
@@ -175,6 +204,7 @@ func (e *export) group(ctx context.Context, rows []formats.Trajectory) error {
 	if len(kept) == 0 {
 		return nil
 	}
+	e.Advantages.Apply(kept)
 	sound, err := e.sound(kept)
 	if err != nil {
 		return err

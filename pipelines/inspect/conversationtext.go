@@ -124,6 +124,12 @@ func (c *Conversation) notes(i int) string {
 	if a := c.t.AdvantageOf(i); c.t.Advantages != nil && m.Sampled && a != nil {
 		add(fmt.Sprintf("advantage %+.4g", *a))
 	}
+	signals, _ := c.Is.of("signals").([]any)
+	for _, s := range signals {
+		if s := s.(Values); s.of("message") == int32(i) {
+			add(fmt.Sprintf("%s %.4g", Line(s.of("component").(string)), s.of("value")))
+		}
+	}
 	if m.PrefixBreak != "" {
 		add("prefix break: " + oneLine(m.PrefixBreak))
 	}

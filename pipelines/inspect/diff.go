@@ -61,7 +61,8 @@ type Difference struct {
 	Epochs []*Difference `json:"epochs,omitempty"` // of a run: those added up here, where no row has a number
 	Absent []int         `json:"absent,omitempty"` // epochs that have not both datasets
 
-	Changes []*Change `json:"-"` // of the named rewards; none of a run
+	Changes []*Change      `json:"-"`                 // of the named rewards; none of a run
+	Signals []SignalChange `json:"signals,omitempty"` // none of a run
 
 	points []Point
 	ends   []int // of the groups in points
@@ -146,6 +147,7 @@ type scored struct {
 	Reward       *float64              `parquet:"reward,optional"`
 	Rewards      []formats.NamedReward `parquet:"rewards,list"`
 	Failure      string                `parquet:"failure,optional,dict"`
+	Signals      []signal              `parquet:"signals,optional,list"`
 }
 
 // value returns the row's reward, or nil and the reason.
@@ -246,6 +248,7 @@ func (d *Difference) group(first int64, rows, others []scored, o DiffOptions) {
 	as, bs := make([]*float64, len(rows)), make([]*float64, len(rows))
 	for i := range rows {
 		d.changes(&rows[i], &others[i])
+		d.signals(rows[i].Signals, others[i].Signals)
 		as[i], _ = rows[i].value(o.Reward)
 		var why string
 		bs[i], why = others[i].value(o.Reward)

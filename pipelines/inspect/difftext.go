@@ -41,6 +41,9 @@ func (d *Difference) WriteText(w io.Writer) error {
 		d.StoppedFlat)
 	line("examples", "%d flipped: solved on one side only", d.Flipped)
 	line("advantages", "%d changed sign, %d became 0, %d were 0", d.SignFlipped, d.SignToZero, d.SignFrom0)
+	for _, c := range d.Signals {
+		line("signal "+Line(c.Component), "%d of %d messages moved, mean change %+.4g", c.Moved, c.Messages, c.MeanChange)
+	}
 	if len(d.Flips) > 0 {
 		fmt.Fprintln(out, "\nepoch\tflipped example\tbest a\tbest b")
 	}

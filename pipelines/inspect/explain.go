@@ -74,6 +74,15 @@ type Scored struct {
 	Rewards []Component `json:"rewards"`
 	Failure string      `json:"failure,omitempty"`
 	Error   string      `json:"error,omitempty"`
+	Signals []OfMessage `json:"signals,omitempty"` // by the reward's name
+}
+
+// OfMessage is a number of a sampled message.
+type OfMessage struct {
+	Message int32   `json:"message"`
+	Name    string  `json:"name"`
+	Value   float64 `json:"value"`            // the mean of those of its tokens, if they have their own
+	Tokens  int     `json:"tokens,omitempty"` // that have
 }
 
 // Component is a named reward.
@@ -103,8 +112,9 @@ type Grouped struct {
 	Advantage   *float64 `json:"advantage"`
 	NoAdvantage string   `json:"no_advantage,omitempty"`
 
-	ChosenOver  []string `json:"chosen_over,omitempty"`  // trajectories that it is preferred to in _pairs
-	RejectedFor []string `json:"rejected_for,omitempty"` // trajectories that are preferred to it
+	Messages    []OfMessage `json:"messages,omitempty"`     // advantages of their own, and weights in losses
+	ChosenOver  []string    `json:"chosen_over,omitempty"`  // trajectories that it is preferred to in _pairs
+	RejectedFor []string    `json:"rejected_for,omitempty"` // trajectories that are preferred to it
 }
 
 // Curated is the decision in one curated dataset.

@@ -111,6 +111,17 @@ func (r *Scored) text(b *strings.Builder) {
 			because(n.Failure, n.Error))
 		writeTraceback(b, n.Traceback)
 	}
+	writeMessages(b, r.Signals)
+}
+
+func writeMessages(b *strings.Builder, all []OfMessage) {
+	for _, x := range all {
+		fmt.Fprintf(b, "          message %d: %s %.6g", x.Message, Line(x.Name), x.Value)
+		if x.Tokens > 0 {
+			fmt.Fprintf(b, ", the mean of %s", plural.Of(x.Tokens, "token"))
+		}
+		b.WriteString("\n")
+	}
 }
 
 func (g *Grouped) text(b *strings.Builder) {
@@ -123,6 +134,7 @@ func (g *Grouped) text(b *strings.Builder) {
 		fmt.Fprintf(b, " (%s, compat %s)", g.Estimator, g.Compat)
 	}
 	b.WriteString("\n")
+	writeMessages(b, g.Messages)
 	if n, m := len(g.ChosenOver), len(g.RejectedFor); n+m > 0 {
 		fmt.Fprintf(b, "          in %s: chosen in %d, rejected in %d\n", plural.Of(n+m, "pair"), n, m)
 	}

@@ -95,7 +95,11 @@ func (s *Trace) scored(ctx context.Context, d *dataset.Dataset, where Appearance
 			return err
 		}
 	}
-	s.Scores = append(s.Scores, Scored{where, r.Reward, components, r.Failure, r.Error})
+	scored := Scored{where, r.Reward, components, r.Failure, r.Error, nil}
+	for _, x := range r.Signals {
+		scored.Signals = append(scored.Signals, OfMessage{x.Message, x.Component, x.Value, len(x.Values)})
+	}
+	s.Scores = append(s.Scores, scored)
 	return nil
 }
 
@@ -114,6 +118,12 @@ func (s *Trace) grouped(ctx context.Context, d *dataset.Dataset, id string, wher
 	}
 	s.named(m.TrajectoryID, m.ExampleID, m.Epoch, m.Generation)
 	g := Grouped{Appearance: where, GroupID: m.GroupID, Reward: m.Reward, Advantage: m.Advantage, NoAdvantage: m.NoAdvantage}
+	for _, a := range m.Advantages {
+		g.Messages = append(g.Messages, OfMessage{a.Message, "advantage", a.Value, len(a.Tokens)})
+	}
+	for _, l := range m.Losses {
+		g.Messages = append(g.Messages, OfMessage{l.Message, "weight in the loss " + l.Loss, l.Weight, 0})
+	}
 	var how formats.GroupState
 	if json.Unmarshal(d.State, &how) == nil {
 		g.Estimator, g.Compat = how.Estimator, how.Compat

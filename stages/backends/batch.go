@@ -1,9 +1,11 @@
 package backends
 
 import (
+	"fmt"
 	"iter"
 
 	"github.com/rollmill/rollmill/formats"
+	"github.com/rollmill/rollmill/formats/foreign/exporters"
 	"github.com/rollmill/rollmill/formats/redaction"
 	"github.com/rollmill/rollmill/formats/sequences"
 )
@@ -20,6 +22,16 @@ type Problem struct {
 	Reason       string `json:"reason"`                  // from the trainer's closed list
 	Detail       string `json:"detail,omitempty"`
 	Hint         string `json:"hint,omitempty"`
+}
+
+// CheckCredit reports rows that say of single messages what a format has no place for.
+func CheckCredit(f exporters.Format, rows []formats.Trajectory, report func(Problem)) {
+	for i := range rows {
+		if what := f.Lacks(&rows[i]); what != "" {
+			report(Problem{rows[i].Group(), rows[i].TrajectoryID, exporters.MessageCredit,
+				fmt.Sprintf("%s has no place for %s", f.Name, what), exporters.LacksHint})
+		}
+	}
 }
 
 // BatchStats counts the content of a batch.

@@ -49,8 +49,8 @@ func (s *session) watched(ctx context.Context) backends.Groups {
 		s.rows = dataset.NewRowCheck(s.data)
 		for rows, err := range groups(ctx, s.data) {
 			if err == nil {
-				s.rows.Add(rows) // the dataset's, so before they are redacted
-				s.redacted.Add(redact(s.Redact, rows))
+				s.rows.Add(rows) // the dataset's, so before they are changed
+				s.redacted.Add(s.change(rows))
 				look(s.doctor, l.rows, rows)
 				l.add(rows)
 			}

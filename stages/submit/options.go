@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/rollmill/rollmill/formats"
+	"github.com/rollmill/rollmill/formats/foreign/exporters"
 	"github.com/rollmill/rollmill/formats/redaction"
 	"github.com/rollmill/rollmill/stages"
 	"github.com/rollmill/rollmill/stages/backends"
@@ -32,7 +33,8 @@ type Options struct {
 	MaxStaleness int64   // how many steps older than the trainer a row's policy may be; of a row without one, how many epochs
 	Price        float64 // of a million tokens, for the estimate; 0: unknown
 
-	Redact *redaction.Rules // change the rows that are sent; part of the key. nil: none
+	Redact     *redaction.Rules     // change the rows that are sent; part of the key. nil: none
+	Advantages exporters.Advantages // with which they are sent; part of the key, if not OfMessages
 
 	Wait         bool          // follow the job to its end (a trainer that trains within the request is always followed)
 	PollInterval time.Duration // default 10s
@@ -75,6 +77,9 @@ func (o *Options) Declare(d *plugin.Declarer) {
 	plugin.File(d, &o.Redact, "redact",
 		"redact the rows that are sent by the rules in this YAML `FILE`; part of what is submitted", redaction.Load).
 		Shown("none")
+	plugin.Choice(d, &o.Advantages, "advantages",
+		"train by the advantages of `WHAT`; trajectory leaves out those of single messages, and their losses other than rl",
+		exporters.OfMessages, exporters.OfTrajectory).Shown(string(exporters.OfMessages))
 	d.Bool(&o.AllowSecrets, "allow-secrets", "upload rows although the audit check keys found a key in them")
 	d.Bool(&o.IgnoreTables, "ignore-pairs",
 		"ignore the batch's _pairs and _labels: compare each group's best with its worst, and label by the advantage")
@@ -131,6 +136,9 @@ func (o Options) Validate() error {
 	case o.Redact != nil && readsDataset && reader.ReadsDataset():
 		return usage("submit a dataset that was redacted before, or leave out --redact",
 			"submit: %s reads the dataset itself, so --redact cannot change what it reads", o.Trainer.Target().Backend)
+	case o.Advantages == exporters.OfTrajectory && readsDataset && reader.ReadsDataset():
+		return usage("its rows also have the advantage of the trajectory, which the program may use",
+			"submit: %s reads the dataset itself, so --advantages cannot change what it reads", o.Trainer.Target().Backend)
 	case o.Price < 0:
 		return usage("", "submit: a price of %g: must be 0 or more", o.Price)
 	case o.LeaseTTL < 0 || o.LeaseTTL > 0 && o.LeaseTTL < time.Second || o.LeaseTTL > lease.MaxTTL:

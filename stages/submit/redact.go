@@ -14,7 +14,7 @@ import (
 func (s *session) groups(ctx context.Context) backends.Groups {
 	return func(yield func([]formats.Trajectory, error) bool) {
 		for rows, err := range groups(ctx, s.data) {
-			redact(s.Redact, rows)
+			s.change(rows)
 			if !yield(rows, err) {
 				return
 			}
@@ -22,12 +22,14 @@ func (s *session) groups(ctx context.Context) backends.Groups {
 	}
 }
 
-func redact(rules *redaction.Rules, rows []formats.Trajectory) (c redaction.Counts) {
-	if rules == nil {
+// change makes rows of the dataset those that are sent.
+func (s *session) change(rows []formats.Trajectory) (c redaction.Counts) {
+	s.Advantages.Apply(rows)
+	if s.Redact == nil {
 		return c
 	}
 	for i := range rows {
-		c.Add(rules.Trajectory(&rows[i]))
+		c.Add(s.Redact.Trajectory(&rows[i]))
 	}
 	return c
 }

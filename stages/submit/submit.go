@@ -12,6 +12,7 @@ import (
 
 	"github.com/rollmill/rollmill/formats"
 	"github.com/rollmill/rollmill/formats/dataset"
+	"github.com/rollmill/rollmill/formats/foreign/exporters"
 	"github.com/rollmill/rollmill/formats/plural"
 	"github.com/rollmill/rollmill/formats/redaction"
 	"github.com/rollmill/rollmill/formats/secret"
@@ -105,11 +106,13 @@ func newSession(ctx context.Context, o Options, d *dataset.Dataset, digest strin
 	if c, ok := o.Trainer.(backends.Identified); ok {
 		s.settings = stored(ctx, nameless(c.Identity()))
 	}
-	if o.Redact != nil {
-		if s.settings == nil {
-			s.settings = backends.Identity{}
-		}
-		s.settings.Add("redact", o.Redact.Digest())
+	scalar := o.Advantages == exporters.OfTrajectory
+	if s.settings == nil && (scalar || o.Redact != nil) {
+		s.settings = backends.Identity{}
+	}
+	s.settings.Add("redact", o.Redact.Digest())
+	if scalar {
+		s.settings.Add("advantages", o.Advantages)
 	}
 	s.ledger = &ledger{store: o.Ledger, key: Key(digest, s.settings, s.target), me: lease.Self(), now: o.Clock,
 		ttl: o.LeaseTTL}

@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"fmt"
 	"math"
-	"slices"
 
 	"github.com/rollmill/rollmill/formats"
 )
@@ -39,17 +38,14 @@ type Drift struct {
 	Scale   bool   // ART's scale_rewards
 	Sample  bool   // divide by the sample standard deviation, as slime does
 
-	groups, differing, without, steps int64
-	worst                             float64
-	example                           string
+	groups, differing, without int64
+	worst                      float64
+	example                    string
 }
 
 // Add compares one group.
 func (d *Drift) Add(rows []formats.Trajectory) {
 	d.groups++
-	if slices.ContainsFunc(rows, func(t formats.Trajectory) bool { return t.Advantages != nil }) {
-		d.steps++
-	}
 	rewards := make([]float64, len(rows))
 	for i := range rows {
 		if rows[i].Reward == nil || rows[i].Advantage == nil {
@@ -98,10 +94,6 @@ func (d *Drift) Notes() []string {
 	if d.without > 0 {
 		out = append(out, fmt.Sprintf("%d of %d groups have members without an advantage; %s will compute its own",
 			d.without, d.groups, trainer))
-	}
-	if d.steps > 0 {
-		out = append(out, fmt.Sprintf("%d of %d groups have advantages of single messages, which %s's rows do not have; "+
-			"sequences and prime-rl do", d.steps, d.groups, trainer))
 	}
 	return out
 }

@@ -6,7 +6,7 @@ import "github.com/rollmill/rollmill/formats/foreign/exporters"
 var Exporter = exporters.Format{
 	Name: "art", For: exporters.Training, Help: "ART's trajectory groups, one a line", Of: exporters.Groups, Whole: true,
 	Files: []exporters.Extension{exporters.JSONL},
-	Notes: notes,
+	Notes: notes, Credit: exporters.OfTrajectories,
 	Lines: exporters.RawLines(func(dst []byte, x *exporters.Item) ([]byte, int64, error) {
 		return append(AppendGroup(dst, x.Rows), '\n'), 1, nil // without structs, for speed
 	}),

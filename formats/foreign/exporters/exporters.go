@@ -48,7 +48,8 @@ type Format struct {
 	Columns []Column               // of its rows, where they are documented
 	Notes   string                 // more about it, for its page
 
-	Loss sequences.Aggregate // of a form of sequences: how its trainer adds up the loss of tokens; "" for other forms
+	Loss   sequences.Aggregate // of a form of sequences: how its trainer adds up the loss of tokens; "" for other forms
+	Credit Credit              // of its rows; the caller refuses those for which Lacks returns something
 
 	Files   []Extension // the files of it that backend file and export write
 	Exports []Extension // the files of it that only export writes

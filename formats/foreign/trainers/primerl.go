@@ -34,6 +34,7 @@ var PrimeRL = exporters.Format{
 	Name: "prime-rl", Help: "prime-rl's micro batches for its trainer with one data rank: token ids, masks, log " +
 		"probabilities, advantages and weights, as rollouts/step_N/rank_0.bin", For: exporters.Training,
 	Of: exporters.Rows, Files: []exporters.Extension{exporters.MessagePack}, Other: begin, Loss: sequences.TokenMean,
+	Credit: exporters.OfLosses,
 }
 
 // NoAdvantage is why a trajectory with sequences gives no micro batch.

@@ -23,14 +23,14 @@ import (
 // rollouts of the mean over their tokens.
 //
 // slime computes advantages from the rewards, and counts every sample of a group as
-// a member of its own. So metadata.advantage is the dataset's advantage, times the
-// weight if there are weights; --custom-reward-post-process-path with the function
-// of that file gives it to slime.
+// a member of its own. So metadata has the dataset's, times the weight if there are weights. Two
+// functions of that file give them to slime: --custom-reward-post-process-path (slime/ray/rollout.py)
+// and, for those of tokens, --custom-advantage-function-path (slime/backends/megatron_utils/loss.py).
 var Slime = exporters.Format{
 	Name: "slime", Help: "slime's samples: token ids, masks, log probabilities, for a rollout function; metadata has " +
 		"advantages times weights, exact for a clipped policy loss and not for a KL term", For: exporters.Training,
 	Of: exporters.Groups, Files: []exporters.Extension{exporters.JSONL},
-	Lines: exporters.Lines(samples), Loss: sequences.TrajectoryMean,
+	Lines: exporters.Lines(samples), Loss: sequences.TrajectoryMean, Credit: exporters.OfTokens,
 	Drift: func() exporters.Drift {
 		return &art.Drift{Trainer: "slime", Compat: "slime", Scale: true, Sample: true}
 	},
@@ -58,9 +58,10 @@ type SlimeSample struct {
 type SlimeMetadata struct {
 	TrajectoryID string          `json:"trajectory_id"`
 	ExampleID    string          `json:"example_id"`
-	Sequence     int             `json:"sequence"`  // its number in the trajectory
-	Sequences    int             `json:"sequences"` // of the trajectory
-	Advantage    *jsontext.Float `json:"advantage"` // of the trajectory, times the sequence's weight; null without one
+	Sequence     int             `json:"sequence"`             // its number in the trajectory
+	Sequences    int             `json:"sequences"`            // of the trajectory
+	Advantage    *jsontext.Float `json:"advantage"`            // of the trajectory, times the sequence's weight; null without one, or with Advantages
+	Advantages   jsontext.Floats `json:"advantages,omitempty"` // of the response, where messages have their own, times that weight
 }
 
 // NoReward is why a trajectory with sequences gives no sample.
@@ -98,8 +99,12 @@ func samplesOf(x *exporters.Item, t *formats.Trajectory, list []sequences.Sequen
 		out[n] = base
 		out[n].add(t, s)
 		out[n].Index, out[n].Metadata.Sequence = first+int64(n), n
-		if t.Advantage != nil {
-			advantage := jsontext.Float(*t.Advantage * x.Weights.Of(sequences.TrajectoryMean, s, list))
+		weight := x.Weights.Of(sequences.TrajectoryMean, s, list)
+		for _, a := range s.Advantages {
+			out[n].Metadata.Advantages = append(out[n].Metadata.Advantages, a*float32(weight))
+		}
+		if t.Advantage != nil && s.Advantages == nil {
+			advantage := jsontext.Float(*t.Advantage * weight)
 			out[n].Metadata.Advantage = &advantage
 		}
 	}

@@ -18,7 +18,7 @@ import (
 //
 //   - nodes are our messages. A node has the tokens that it adds: a sampled one
 //     the end of its prompt, and then what was sampled. mask is true for tokens
-//     that train; these have a log probability, and the trajectory's advantage.
+//     that train; these have a log probability and an advantage.
 //   - A prompt that does not continue the turn before it (prefix_break) begins
 //     another path there: its earlier messages are repeated as nodes without
 //     tokens.
@@ -30,6 +30,7 @@ import (
 var Exporter = exporters.Format{
 	Name: "verifiers", Help: "episodes of verifiers and prime-rl (traces.jsonl): message graphs with tokens, masks, " +
 		"rewards, advantages", For: exporters.Viewing, Of: exporters.Rows, Exports: []exporters.Extension{exporters.JSONL},
+	Credit: exporters.OfTokens,
 	Lines: exporters.Lines(exporters.EachRow(func(t *formats.Trajectory, x *exporters.Item) episode {
 		return episodeOf(t, x.Lose)
 	})),

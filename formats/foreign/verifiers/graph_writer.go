@@ -153,8 +153,11 @@ func (g *graphWriter) tokens(i int) {
 	} else if len(m.Logprobs) > 0 {
 		g.lose("log probabilities that are not one for each token")
 	}
-	if a := g.t.Advantage; a != nil && finite(*a) {
+	if a := g.t.AdvantageOf(i); a != nil && finite(*a) {
 		n.Advantages = slices.Repeat([]jsontext.Float{jsontext.Float(*a)}, len(m.TokenIDs))
+		for k, a := range g.t.TokenAdvantages(i) {
+			n.Advantages[k] = jsontext.Float(a)
+		}
 	}
 }
 

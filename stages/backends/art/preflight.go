@@ -4,6 +4,7 @@ import (
 	"context"
 
 	"github.com/rollmill/rollmill/formats/foreign/art"
+	"github.com/rollmill/rollmill/formats/foreign/exporters"
 	"github.com/rollmill/rollmill/stages/backends"
 )
 
@@ -15,7 +16,8 @@ func (t *Trainer) Preflight(ctx context.Context, groups backends.Groups,
 	if err != nil {
 		return backends.BatchStats{}, err
 	}
-	stats := backends.BatchStats{Bytes: int64(len(t.head()) + len(tail)), Checks: art.Reasons}
+	stats := backends.BatchStats{Bytes: int64(len(t.head()) + len(tail)),
+		Checks: append([]string{exporters.MessageCredit}, art.Reasons...)}
 	drift := art.Drift{Scale: t.cfg.scales()}
 	sound := true
 	var buf []byte
@@ -23,10 +25,12 @@ func (t *Trainer) Preflight(ctx context.Context, groups backends.Groups,
 		if err != nil {
 			return stats, err
 		}
-		sequences, tokens := art.Check(rows, t.cfg.limits(d), func(p art.Problem) {
+		refuse := func(p backends.Problem) {
 			sound = false
-			report(backends.Problem(p))
-		})
+			report(p)
+		}
+		backends.CheckCredit(art.Exporter, rows, refuse)
+		sequences, tokens := art.Check(rows, t.cfg.limits(d), func(p art.Problem) { refuse(backends.Problem(p)) })
 		stats.Groups++
 		stats.Trajectories += int64(len(rows))
 		stats.Sequences += sequences

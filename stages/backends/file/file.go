@@ -139,7 +139,7 @@ func (t *Trainer) Preflight(_ context.Context, groups backends.Groups,
 // have the weight 1: what they add up to decides their weights.
 func (t *Trainer) survey(groups backends.Groups, report func(backends.Problem)) (stats backends.BatchStats,
 	fit []exporters.File, err error) {
-	whole, unfit := true, exporters.Skipped{}
+	whole, unfit, lacking := true, exporters.Skipped{}, map[string]string{} // by name of a file
 	drifts := t.drifts()
 	w := t.pass(func(string) (io.Writer, error) { return io.Discard, nil })
 	defer w.Close()
@@ -149,6 +149,14 @@ func (t *Trainer) survey(groups backends.Groups, report func(backends.Problem)) 
 		}
 		for _, d := range drifts {
 			d.Add(rows)
+		}
+		for _, f := range t.files {
+			backends.CheckCredit(f.Format, rows, func(p backends.Problem) {
+				if lacking[f.File] = p.Detail; !t.any {
+					whole = false
+					report(p)
+				}
+			})
 		}
 		sound := true
 		t.check(rows, &stats, func(p backends.Problem) {
@@ -175,6 +183,8 @@ func (t *Trainer) survey(groups backends.Groups, report func(backends.Problem)) 
 		}
 		why := ""
 		switch {
+		case t.any && lacking[one.Name] != "":
+			why = lacking[one.Name]
 		case t.any && one.File.Format.Whole && len(unfit) > 0:
 			why = unfit.String()
 		case whole && stats.Groups > 0 && one.Rows == 0:
