@@ -65,15 +65,90 @@ func draw(t *rapid.T) (*formats.Trajectory, engine) {
 				m.Logprobs = append(m.Logprobs, -float32(id))
 			}
 			log[i] = struct{ prompt, answer []int32 }{whole, answer}
+			credit(t, row, int32(i), len(answer))
 		}
 		row.Messages = append(row.Messages, m)
+	}
+	if rapid.Bool().Draw(t, "scalar") {
+		advantage := rapid.Float64Range(-2, 2).Draw(t, "advantage")
+		row.Advantage = &advantage
 	}
 	return row, log
 }
 
+// credit gives a message, perhaps, advantages and losses of its own.
+func credit(t *rapid.T, row *formats.Trajectory, message int32, tokens int) {
+	if rapid.Bool().Draw(t, "own") {
+		a := formats.MessageAdvantage{Message: message, Value: rapid.Float64Range(-2, 2).Draw(t, "value")}
+		if rapid.Bool().Draw(t, "of tokens") {
+			a.Tokens = rapid.SliceOfN(rapid.Float32Range(-2, 2), tokens, tokens).Draw(t, "tokens")
+		}
+		row.Advantages = append(row.Advantages, a)
+	}
+	for _, loss := range formats.Losses {
+		if rapid.IntRange(0, 3).Draw(t, loss) > 0 {
+			continue
+		}
+		l := formats.MessageLoss{Message: message, Loss: loss, Weight: rapid.Float64Range(0.1, 2).Draw(t, "weight")}
+		if loss == formats.LossRefKL {
+			l.Reference = rapid.SliceOfN(rapid.Float32Range(-9, -0.1), tokens, tokens).Draw(t, "reference")
+		}
+		row.Losses = append(row.Losses, l)
+	}
+}
+
+// wanted is what a token trains by: its advantage, its weights in the losses, and the reference's
+// log probability.
+type wanted struct {
+	advantage float32
+	weights   map[string]float32
+	reference float32
+}
+
+// trainsBy returns what the k-th token of a message trains by.
+func trainsBy(row *formats.Trajectory, message, k int) wanted {
+	w := wanted{weights: map[string]float32{}}
+	if row.Advantage != nil {
+		w.advantage = float32(*row.Advantage)
+	}
+	for _, a := range row.Advantages {
+		if int(a.Message) == message {
+			if w.advantage = float32(a.Value); a.Tokens != nil {
+				w.advantage = a.Tokens[k]
+			}
+		}
+	}
+	for _, l := range row.Losses {
+		if int(l.Message) == message {
+			w.weights[l.Loss] = float32(l.Weight)
+			if l.Reference != nil {
+				w.reference = l.Reference[k]
+			}
+		}
+	}
+	if len(w.weights) == 0 {
+		w.weights[formats.LossRL] = 1
+	}
+	return w
+}
+
+// checkCredit compares what a token of a sequence trains by; one that does not train has none.
+func checkCredit(t *rapid.T, row *formats.Trajectory, s *sequences.Sequence, at int, want wanted) {
+	if (s.Advantages == nil) != (row.Advantages == nil) || (s.Losses == nil) != (row.Losses == nil) {
+		t.Fatalf("%v of %v, %v of %v", s.Advantages, row.Advantages, s.Losses, row.Losses)
+	}
+	if s.Advantages != nil && s.Advantages[at] != want.advantage {
+		t.Fatalf("token %d has the advantage %v, want %v", at, s.Advantages[at], want.advantage)
+	}
+	if l := s.Losses; l != nil && (l.RL[at] != want.weights[formats.LossRL] || l.CE[at] != want.weights[formats.LossCE] ||
+		l.RefKL[at] != want.weights[formats.LossRefKL] || l.Reference[at] != want.reference) {
+		t.Fatalf("token %d has the weights %v %v %v and the reference %v, want %+v", at, l.RL[at], l.CE[at], l.RefKL[at], l.Reference[at], want)
+	}
+}
+
 // TestEveryTokenOnceBehindWhatTheEngineSaw: the tokens of each answer are in one
-// sequence, behind the very prompt that the engine logged, and nothing else
-// trains.
+// sequence, behind the very prompt that the engine logged, with the advantages and
+// losses of their message, and nothing else trains.
 func TestEveryTokenOnceBehindWhatTheEngineSaw(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		row, log := draw(t)
@@ -100,11 +175,12 @@ func TestEveryTokenOnceBehindWhatTheEngineSaw(t *testing.T) {
 				}
 				for k := at; k < int(span.End); k++ {
 					in := k >= int(span.Start)
-					want := float32(0)
+					want, by := float32(0), wanted{}
 					if in {
-						want = -float32(s.Response[k])
+						want, by = -float32(s.Response[k]), trainsBy(row, i, k-int(span.Start))
 						trained++
 					}
+					checkCredit(t, row, &s, k, by)
 					if s.Mask[k] != in || s.Logprobs[k] != want {
 						t.Fatalf("token %d of %+v", k, s)
 					}

@@ -79,6 +79,20 @@ func TestWeightsAreInTheAdvantage(t *testing.T) {
 	}
 }
 
+// TestAdvantagesOfSlimesTokens: of the response, with the weight; then there is no one of the sample.
+func TestAdvantagesOfSlimesTokens(t *testing.T) {
+	own := func(row *formats.Trajectory) {
+		row.Advantages = []formats.MessageAdvantage{{Message: 1, Value: 1, Tokens: []float32{0.5, 1.5}}}
+	}
+	totals := sequences.Totals{Trajectories: 1, Sequences: 2, Tokens: 6}
+	for want, weights := range map[string]*sequences.Weights{"[0.5 1.5 0 2]": nil, "[0.25 0.75 0 1]": {Per: sequences.EachSequence, Totals: totals}} {
+		m := give(t, weights, slimeAttempt(own))[0].Metadata
+		if got := fmt.Sprint(m.Advantages); got != want || m.Advantage != nil {
+			t.Errorf("%s, %v, want %s", got, m.Advantage, want)
+		}
+	}
+}
+
 func TestReasonsOfSkippedMembers(t *testing.T) {
 	for reason, edit := range map[string]func(*formats.Trajectory){
 		sequences.NoPrompt: func(r *formats.Trajectory) { r.Messages[1].PromptDeltaIDs = nil },

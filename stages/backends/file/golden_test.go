@@ -193,9 +193,73 @@ func TestTheGoldenFilesOfWeights(t *testing.T) {
 	theGoldenFiles(t, golden+"-weights", file.Config{Kinds: []string{"slime", "sequences", "prime-rl"}, RowWeight: sequences.Trajectory}, formats.Tables{})
 }
 
+// TestTheGoldenFilesOfSteps: the same batch, with advantages of messages and of tokens.
+func TestTheGoldenFilesOfSteps(t *testing.T) {
+	theGoldenFilesOf(t, golden+"-steps", file.Config{Kinds: []string{"slime", "sequences", "prime-rl"}}, stepped(false), formats.Tables{})
+}
+
+// TestTheGoldenFilesOfLosses: the same, with the three losses, alone and together.
+func TestTheGoldenFilesOfLosses(t *testing.T) {
+	cfg := file.Config{Kinds: []string{"sequences", "prime-rl"}, RowWeight: sequences.EachSequence}
+	theGoldenFilesOf(t, golden+"-losses", cfg, stepped(true), formats.Tables{})
+}
+
+// stepped is the varied batch with what messages may have of their own: two of three have an
+// advantage, every second of these one for each token.
+func stepped(losses bool) backends.Groups {
+	return func(yield func([]formats.Trajectory, error) bool) {
+		n := 0
+		for rows, err := range varied() {
+			for i := range rows {
+				t := &rows[i]
+				for at := range t.Messages {
+					if !t.Messages[at].Sampled {
+						continue
+					}
+					n++
+					message, tokens := int32(at), len(t.Messages[at].TokenIDs)
+					if n%3 > 0 {
+						t.Advantages = append(t.Advantages, credit(message, n, tokens))
+					}
+					reference := make([]float32, tokens)
+					for k := range reference {
+						reference[k] = -0.125 * float32(k+n%4)
+					}
+					for k, l := range []formats.MessageLoss{{Message: message, Loss: formats.LossRL, Weight: 0.5}, {Message: message, Loss: formats.LossCE,
+						Weight: 0.1}, {Message: message, Loss: formats.LossRefKL, Weight: 2, Reference: reference}} {
+						if losses && n>>k&1 == 1 {
+							t.Losses = append(t.Losses, l)
+						}
+					}
+				}
+			}
+			if !yield(rows, err) {
+				return
+			}
+		}
+	}
+}
+
+func credit(message int32, n, tokens int) formats.MessageAdvantage {
+	a := formats.MessageAdvantage{Message: message, Value: float64(n%5) - 1.75}
+	if n%2 > 0 {
+		a.Value = 0
+		for k := range tokens {
+			each := float32(n%7) - 3.25 + float32(k)
+			a.Tokens, a.Value = append(a.Tokens, each), a.Value+float64(each)/float64(tokens)
+		}
+	}
+	return a
+}
+
 func theGoldenFiles(t *testing.T, golden string, cfg file.Config, tables formats.Tables) {
 	t.Helper()
-	dir := write(t, cfg, varied(), tables)
+	theGoldenFilesOf(t, golden, cfg, varied(), tables)
+}
+
+func theGoldenFilesOf(t *testing.T, golden string, cfg file.Config, batch backends.Groups, tables formats.Tables) {
+	t.Helper()
+	dir := write(t, cfg, batch, tables)
 	files, err := filepath.Glob(dir + "/*")
 	if kinds := cmp.Or(len(cfg.Kinds), len(file.Kinds())); err != nil || len(files) != kinds+1 {
 		t.Fatal(files, err)

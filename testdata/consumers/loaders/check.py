@@ -1,9 +1,10 @@
 """The trainers' own code, fed by the loaders here, trains on what our rows say.
 
-    python check.py PLAIN WEIGHTED CURATED PAIRS
+    python check.py PLAIN WEIGHTED STEPS LOSSES CURATED PAIRS
 
 PLAIN and WEIGHTED are sequences.parquet of the same batch, the second with --row-weight
-trajectory; CURATED is the curated dataset's Parquet file, PAIRS a trl-preference.jsonl.
+trajectory. In STEPS, messages and tokens have advantages of their own, and in LOSSES losses
+too, with --row-weight sequence; beside the four are slime.jsonl and prime-rl.bin. CURATED is the curated dataset's Parquet file, PAIRS a trl-preference.jsonl.
 Checked, on a CPU and without a network:
 
     rows     each trained token of the dataset is in one row, after the prompt that was sampled from
@@ -14,7 +15,9 @@ Checked, on a CPU and without a network:
              mean over their tokens
     slime    its samples hold the same, by its formula (slime itself is on no package index)
     prime-rl its micro batches, decoded by its own codec under the fields of its 0.8, hold the
-             same, weights too, by the formula of its default loss (it is on no package index)
+             same, weights and all three losses too, by the formula of its compute_loss, which
+             gives the figures that its own code gave (it is on no package index)
+    refusals TRL takes no advantages of messages, and only prime-rl the losses ce and ref_kl
     NeMo-RL  its training batch gives that loss by its formula (it is on no package index, and
              wants another Python)
     DPO      TRL's loss of the pairs is that of their messages and tools under the chat template
@@ -71,6 +74,18 @@ import trl_grpo
 import verl_batch
 
 del sys.modules["deepspeed"], sys.modules["ray"]
+
+
+class Sample(types.SimpleNamespace):
+    """In the place of slime's, with the fields that its functions read."""
+
+    from_dict = classmethod(lambda cls, fields: cls(**fields))
+
+
+for name, holds in (("slime.utils.types", {"Sample": Sample}), ("slime.backends.megatron_utils.cp_utils", {"slice_log_prob_with_cp": lambda values, total, n: values})):
+    sys.modules[name] = types.ModuleType(name)
+    vars(sys.modules[name]).update(holds)
+import slime_rollout
 
 datasets.disable_progress_bars()
 transformers.logging.set_verbosity_error()
@@ -199,11 +214,16 @@ def check_openrlhf(path, weighted):
 
 def check_slime(path, rows):
     """By its formula: a sum over samples of the sum over tokens divided by the tokens of all samples of the rollout."""
-    samples = [json.loads(line) for line in path.with_name("slime.jsonl").read_text().splitlines()]
-    for s in samples:
-        n = len(s["tokens"]) - s["response_length"]
-        s.update(prompt_ids=s["tokens"][:n], response_ids=s["tokens"][n:], logprobs=s["rollout_log_probs"], advantages=[s["metadata"]["advantage"]] * len(s["loss_mask"]), trajectory_id=s["rollout_id"])
-    got, want = predicted(samples, "trajectories"), predicted(rows, "trajectories")
+    os.environ["ROLLMILL_SAMPLES"] = str(path.with_name("slime.jsonl"))
+    samples = slime_rollout.generate_rollout(None, 0, None)
+    data = {"rewards": slime_rollout.advantages(None, samples)[1], "total_lengths": [len(s.tokens) for s in samples], "response_lengths": [s.response_length for s in samples], "kl": [torch.zeros(s.response_length) for s in samples]}
+    slime_rollout.of_tokens(None, data)
+    assert all(isinstance(r, float) for r in data["rewards"]) and len(data["returns"]) == len(samples)
+    got = []
+    for s, each in zip(samples, data["advantages"], strict=True):
+        n = len(s.tokens) - s.response_length
+        got.append({"prompt_ids": s.tokens[:n], "response_ids": s.tokens[n:], "logprobs": s.rollout_log_probs, "loss_mask": s.loss_mask, "advantages": each.tolist(), "trajectory_id": s.rollout_id})
+    got, want = predicted(got, "trajectories"), predicted(rows, "trajectories")
     assert close(got, want), (got, want)
     print(f"slime: {len(samples)} samples, loss {want:.6f}")
 
@@ -218,40 +238,72 @@ MicroBatch = msgspec.defstruct("MicroBatch", [
 ], array_like=True, omit_defaults=True, forbid_unknown_fields=True)
 
 
-@torch.no_grad()
-def prime_rl(new, old, advantage):
-    """The terms of its default loss: a step is not taken where a probability has left the range; the KL term stays."""
-    moved = new.exp() - old.exp()
+def prime_rl_terms(new, old, advantage, ref):
+    """Of each token in each of its losses: a step is not taken where a probability has left the range; the KL term stays."""
+    moved, ratio, drift = new.exp() - old.exp(), (new - old).exp(), 1e-3 * (new - old) ** 2
     kept = torch.where(advantage > 0, moved <= 0.2, moved >= -0.2)
-    return -(kept * advantage * (new - old).exp()) + 1e-3 * (new - old) ** 2
+    return {"rl": drift - kept * advantage * ratio, "ce": -new, "ref_kl": drift - (moved >= -0.2) * (ref - new) * ratio}
+
+
+def prime_rl_loss(samples):
+    """Three means, each over the tokens whose weight in that loss is not 0."""
+    sums, counts = dict.fromkeys(("rl", "ce", "ref_kl"), 0.0), dict.fromkeys(("rl", "ce", "ref_kl"), 0)
+    for s in samples:
+        new, old, advantage, mask = (torch.tensor(s[k], dtype=torch.float64) for k in ("new", "old", "advantages", "mask"))
+        ref = torch.tensor(s["ref"] or [0.0] * len(mask), dtype=torch.float64)
+        for name, terms in prime_rl_terms(new, old, advantage, ref).items():
+            weight = torch.tensor(s[name] or [float(name == "rl")] * len(mask), dtype=torch.float64) * (mask if name == "rl" else 1)
+            sums[name] += (weight * terms)[weight != 0].sum()
+            counts[name] += int((weight != 0).sum())
+    return sum(sums[k] / max(1, counts[k]) for k in sums)
+
+
+def check_prime_rl_vectors():
+    """The formula gives what prime-rl's own code gave (its file and commit are in the JSON)."""
+    cases = json.loads((here / "prime_rl_loss.json").read_text())["cases"]
+    assert all(close(prime_rl_loss(c["samples"]), c["loss"]) for c in cases), [(float(prime_rl_loss(c["samples"])), c["loss"]) for c in cases]
+    print(f"prime-rl: the formula gives the losses of {len(cases)} batches of its own code")
 
 
 @torch.no_grad()
-def check_prime_rl(path, rows, weighted):
+def check_prime_rl(path, rows, weighted, losses=False):
     data = path.with_name("prime-rl.bin").read_bytes()
     batches = msgspec.msgpack.decode(data, type=list[MicroBatch])
     assert msgspec.msgpack.encode(batches) == data
-    got, terms, tokens = [], 0.0, 0
+    got, samples = [], []
     for b in batches:
         n, mask = len(b.input_ids), torch.tensor(b.loss_mask)
-        assert {len(x) for x in (b.loss_mask, b.advantages, b.inference_logprobs, b.temperatures, b.env_names, b.rl_weights or b.input_ids)} == {n}
-        assert set(b.temperatures) == {1.0} and b.position_ids == list(range(n)) and b.sequence_lengths == b.seq_lens == [n] and (b.rl_weights is not None) == weighted and not mask[0]
+        streams = [x or b.input_ids for x in (b.ref_logprobs, b.rl_weights, b.ce_weights, b.ref_kl_weights)]
+        assert {len(x) for x in (b.loss_mask, b.advantages, b.inference_logprobs, b.temperatures, b.env_names, *streams)} == {n}
+        assert set(b.temperatures) == {1.0} and b.position_ids == list(range(n)) and b.sequence_lengths == b.seq_lens == [n] and not mask[0]
+        assert losses or (b.rl_weights is not None) == weighted and b.ref_logprobs is b.ce_weights is b.ref_kl_weights is None
         old, advantage = torch.tensor(b.inference_logprobs, dtype=torch.float64), torch.tensor(b.advantages, dtype=torch.float64)
         got.append((b.input_ids, list(zip(torch.tensor(b.input_ids)[mask].tolist(), old[mask].tolist(), advantage[mask].tolist()))))
-        weight = torch.tensor(b.rl_weights or [1.0] * n, dtype=torch.float64)
-        now = torch.cat([torch.zeros(1, dtype=torch.float64), logprobs(torch.tensor([b.input_ids]))[0]])
-        live = mask & (weight != 0)
-        terms += (weight * prime_rl(now, old, advantage))[live].sum()
-        tokens += int(live.sum())
+        now = [0.0] + logprobs(torch.tensor([b.input_ids]))[0].tolist()
+        samples.append({"new": now, "old": b.inference_logprobs, "advantages": b.advantages, "mask": b.loss_mask, "ref": b.ref_logprobs, "rl": b.rl_weights, "ce": b.ce_weights, "ref_kl": b.ref_kl_weights})
     same_rows(got, rows)
-    worth = {}
+    got, want = prime_rl_loss(samples), documented(rows, "trajectories" if weighted else "tokens")
+    assert close(got, want), (float(got), want)
+    print(f"prime-rl: {len(batches)} micro batches, loss {want:.6f}")
+
+
+def documented(rows, by):
+    """What the columns of sequences.parquet say under prime-rl's losses: a mean for each loss, token by token."""
+    each, worth = {"rl": [], "ce": [], "ref_kl": []}, {}
     for r in rows:
         now = logprobs(torch.tensor([r["prompt_ids"] + r["response_ids"]]))[0, len(r["prompt_ids"]) - 1 :]
-        each = prime_rl(now, torch.tensor(r["logprobs"], dtype=torch.float64), torch.tensor(r["advantages"], dtype=torch.float64))
-        worth.setdefault(r["trajectory_id"], []).extend(each[torch.tensor(r["loss_mask"])].tolist())
-    want = sum(sum(x) / len(x) for x in worth.values()) / len(worth) if weighted else sum(map(sum, worth.values())) / tokens
-    assert close(terms / tokens, want), (float(terms / tokens), want)
-    print(f"prime-rl: {len(batches)} micro batches, loss {want:.6f}")
+        old, advantage, ref = (torch.tensor(x, dtype=torch.float64) for x in (r["logprobs"], r["advantages"], r["ref_logprobs"] or [0.0] * len(now)))
+        terms = prime_rl_terms(now, old, advantage, ref)
+        for k, trains in enumerate(r["loss_mask"]):
+            for name, all_of_it in each.items():
+                weights = r[name + "_weights"]
+                weight = weights[k] if weights else float(name == "rl")
+                if trains and weight:
+                    all_of_it.append(weight * r["weight"] * float(terms[name][k]))
+                    worth.setdefault(r["trajectory_id"], []).append(float(terms[name][k]))
+    if by == "trajectories":  # of rows whose weights make it so, and that have the loss rl alone
+        return sum(sum(x) / len(x) for x in worth.values()) / len(worth)
+    return sum(sum(x) / len(x) for x in each.values() if x)
 
 
 @torch.no_grad()
@@ -296,40 +348,46 @@ def check_dpo(path):
     print(f"TRL DPO: {len(pairs)} pairs, {sum(bool(p.get('tools')) for p in pairs)} with tools, loss {want:.6f}")
 
 
-PLAIN, WEIGHTED, curated, pairs = map(pathlib.Path, sys.argv[1:])
+def refuses(says, check, path):
+    try:
+        check(path, False)
+    except ValueError as error:
+        assert says in str(error), error
+    else:
+        raise AssertionError(f"{check.__name__} took {path}")
+
+
+def check_rl_weights(path):
+    """Weights of the loss rl, without others, are in the advantages that trainers get."""
+    table = pq.read_table(path)
+    at = table.schema.get_field_index("rl_weights")
+    halves = pa.array([[0.5 * m for m in mask] for mask in table.column("loss_mask").to_pylist()], table.schema.field(at).type)
+    pq.write_table(table.set_column(at, table.schema.field(at), halves), scratch / "halves.parquet")
+    for got, want in zip(sequences.read(scratch / "halves.parquet"), sequences.read(path), strict=True):
+        assert all(close(2 * a, b) for a, b in zip(got["advantages"], want["advantages"], strict=True))
+
+
+PLAIN, WEIGHTED, STEPS, LOSSES, curated, pairs = map(pathlib.Path, sys.argv[1:])
 check_rows(sequences.read(PLAIN), curated)
-for path in (PLAIN, WEIGHTED):
+check_prime_rl_vectors()
+for path in (PLAIN, WEIGHTED, STEPS):
     print(path)
-    check_trl(path, path == WEIGHTED)
+    rows = sequences.read(STEPS if path == STEPS else PLAIN)
+    if path != STEPS:
+        check_trl(path, path == WEIGHTED)
     check_verl(path, path == WEIGHTED)
     check_openrlhf(path, path == WEIGHTED)
-    check_slime(path, sequences.read(PLAIN))
-    check_prime_rl(path, sequences.read(PLAIN), path == WEIGHTED)
+    check_slime(path, rows)
+    check_prime_rl(path, rows, path == WEIGHTED)
     check_nemo_rl(path, path == WEIGHTED)
-
-def with_steps(path):
-    """The rows with an advantage of its own for each message, as `group --estimator turns` gives them."""
-    table, drawn, out = pq.read_table(path), random.Random(3), scratch / "steps.parquet"
-    lists = []
-    for r in table.to_pylist():
-        each = [0.0] * len(r["response_ids"])
-        for v in r["versions"]:
-            each[v["start"] : v["end"]] = [drawn.uniform(-2, 2)] * (v["end"] - v["start"])
-        lists.append(each)
-    at = table.schema.get_field_index("advantages")
-    pq.write_table(table.set_column(at, table.schema.field(at), pa.array(lists, table.schema.field(at).type)), out)
-    return out
-
-
-steps = with_steps(PLAIN)
-print("advantages of messages")
-check_verl(steps, False)
-check_openrlhf(steps, False)
-check_nemo_rl(steps, False)
-try:
-    check_trl(steps, False)
-except ValueError as error:
-    assert "advantages of their own" in str(error)
-else:
-    raise AssertionError("TRL took advantages of messages")
+assert any(len(set(r["advantages"])) > 2 for r in rows), "no row of STEPS has an advantage for each token"
+refuses("advantages of their own", check_trl, STEPS)
+check_rl_weights(STEPS)
+print(LOSSES)
+rows = pq.read_table(LOSSES).to_pylist()
+for r in rows:
+    r["advantages"] = r["advantages"] or [r["advantage"] * m for m in r["loss_mask"]]
+check_prime_rl(LOSSES, rows, False, losses=True)
+for check in (check_trl, check_verl, check_openrlhf, check_nemo_rl):
+    refuses("which this trainer does not have", check, LOSSES)
 check_dpo(pairs)

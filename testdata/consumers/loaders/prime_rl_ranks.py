@@ -6,7 +6,8 @@ sequences.parquet by prime-rl's own packing; run it once for each step:
 
 For one data rank, without packing, `rollmill submit --backend file --kinds prime-rl` writes
 that file itself. The weights are rl_weights, which multiply the KL term of the loss too, a
-mean over tokens. Recorded log probabilities are taken for those of temperature 1."""
+mean over tokens; messages with losses of their own have its three weights. Recorded log
+probabilities are taken for those of temperature 1."""
 
 import asyncio
 import pathlib
@@ -20,9 +21,18 @@ from prime_rl.transports.rollouts import FileSystemMicroBatchSender, TrainingSam
 def sample(r):
     skip, n = len(r["prompt_ids"]), len(r["prompt_ids"]) + len(r["response_ids"])
     mask = [False] * skip + r["loss_mask"]
+
+    def tokens(values):
+        return values and [0.0] * skip + values
+
+    def weights(values):
+        return values and [0.0] * skip + [w * r["weight"] for w in values]
+
     return TrainingSample(
         token_ids=r["prompt_ids"] + r["response_ids"], mask=mask, logprobs=[0.0] * skip + r["logprobs"], temperatures=[1.0] * n, env_name="rollmill",
-        advantages=[0.0] * skip + (r["advantages"] or [r["advantage"] * m for m in r["loss_mask"]]), rl_weights=[r["weight"] * m for m in mask],
+        advantages=[0.0] * skip + (r["advantages"] or [r["advantage"] * m for m in r["loss_mask"]]),
+        ref_logprobs=tokens(r["ref_logprobs"]), rl_weights=weights(r["rl_weights"]) or [r["weight"] * m for m in mask],
+        ce_weights=weights(r["ce_weights"]), ref_kl_weights=weights(r["ref_kl_weights"]),
     )
 
 
