@@ -77,7 +77,7 @@ func (o *exportSettings) Declare(d *plugin.Declarer) {
 		"give rows of sequences the weight with which each `WHAT` counts the same in the loss", sequences.Pers...).
 		Shown("every weight is 1")
 	plugin.Choice(d, &o.Advantages, "advantages",
-		"make rows with the advantages of `WHAT`; trajectory leaves out those of single messages, and their losses",
+		"make rows with the advantages of `WHAT`: messages, or trajectory, which leaves out those of single messages and their losses",
 		exporters.OfMessages, exporters.OfTrajectory).Shown(string(exporters.OfMessages))
 	d.Int(&o.Best, "best", "write the `N` best members of each group, in formats of best members; below 0 all")
 	d.Bool(&o.Lossy, "lossy", "leave out parts of rows that a format cannot hold, and count them").Common()

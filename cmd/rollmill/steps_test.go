@@ -6,6 +6,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -40,6 +41,14 @@ func TestAdvantagesOfMessagesReachTheTrainer(t *testing.T) {
 	inProcess(t, "curate", "--in", at("group"), "--out", at("curate"), "--keep-flat")
 	inProcess(t, "audit", "--in", at("curate"))
 	inProcess(t, "export", "--in", at("curate"), "--to", "sequences.jsonl", "--out", at("rows.jsonl"))
+	inProcess(t, "submit", "--in", at("curate"), "--out", at("submit"), "--kinds", "slime", "--dry-run", "--rows", at("own"))
+	inProcess(t, "submit", "--in", at("curate"), "--out", at("submit"), "--kinds", "slime", "--dry-run", "--rows", at("scalar"), "--advantages", "trajectory")
+	inProcess(t, "export", "--in", at("curate"), "--to", "slime", "--out", at("exported.jsonl"), "--advantages", "trajectory")
+	with, exported := content(t, at("own/slime.jsonl")), content(t, at("exported.jsonl"))
+	if without := content(t, at("scalar/slime.jsonl")); without != exported || strings.Contains(without, `"advantages":[`) ||
+		!strings.Contains(with, `"advantages":[`) {
+		t.Error("--advantages trajectory: the rows still have those of messages, or export's are not those of submit")
+	}
 	members := map[string][]formats.MessageAdvantage{}
 	own := 0
 	for _, m := range readRows[formats.Member](t, at("group")) {
@@ -152,6 +161,15 @@ func sequenceRows(t *testing.T, file string) (out []trainers.SequenceRow) {
 		out = append(out, s)
 	}
 	return out
+}
+
+func content(t *testing.T, path string) string {
+	t.Helper()
+	data, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(data)
 }
 
 func readRows[T any](t *testing.T, uri string) []T {

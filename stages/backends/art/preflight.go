@@ -2,6 +2,7 @@ package art
 
 import (
 	"context"
+	"slices"
 
 	"github.com/rollmill/rollmill/formats/foreign/art"
 	"github.com/rollmill/rollmill/formats/foreign/exporters"
@@ -17,7 +18,7 @@ func (t *Trainer) Preflight(ctx context.Context, groups backends.Groups,
 		return backends.BatchStats{}, err
 	}
 	stats := backends.BatchStats{Bytes: int64(len(t.head()) + len(tail)),
-		Checks: append([]string{exporters.MessageCredit}, art.Reasons...)}
+		Checks: append(slices.Clip(art.Reasons), exporters.MessageCredit)}
 	drift := art.Drift{Scale: t.cfg.scales()}
 	sound := true
 	var buf []byte
