@@ -8,8 +8,6 @@ import (
 	"strings"
 	"testing"
 
-	"pgregory.net/rapid"
-
 	"github.com/rollmill/rollmill/formats"
 	"github.com/rollmill/rollmill/formats/dataset"
 )
@@ -127,36 +125,4 @@ func TestDiffRefusesIncomparable(t *testing.T) {
 			t.Errorf("%v does not mention %q", err, want)
 		}
 	}
-}
-
-// TestSpearman compares with figures computed by hand, and with the definition for
-// values without ties: 1 - 6 sum d² / (n (n² - 1)).
-func TestSpearman(t *testing.T) {
-	if rho, ok := spearman([]Point{{1, 2}, {2, 2}, {2, 3}, {4, 9}}); !ok || math.Abs(rho-0.8333333333) > 1e-9 {
-		t.Errorf("with ties %v", rho) // ranks 1 2.5 2.5 4 and 1.5 1.5 3 4: 3.75 / 4.5
-	}
-	if _, ok := spearman([]Point{{1, 2}, {1, 3}}); ok {
-		t.Error("equal values have a rank correlation")
-	}
-	rapid.Check(t, func(t *rapid.T) {
-		n := rapid.IntRange(2, 20).Draw(t, "n")
-		x, y := rapid.Permutation(sequence(n)).Draw(t, "x"), rapid.Permutation(sequence(n)).Draw(t, "y")
-		points, sum := make([]Point, n), 0.0
-		for i := range points {
-			points[i] = Point{math.Exp(float64(x[i])), float64(y[i]) * 7}
-			sum += float64((x[i] - y[i]) * (x[i] - y[i]))
-		}
-		want := 1 - 6*sum/float64(n*(n*n-1))
-		if rho, ok := spearman(points); !ok || math.Abs(rho-want) > 1e-9 {
-			t.Fatalf("%v, want %v", rho, want)
-		}
-	})
-}
-
-func sequence(n int) []int {
-	out := make([]int, n)
-	for i := range out {
-		out[i] = i
-	}
-	return out
 }

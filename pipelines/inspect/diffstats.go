@@ -3,7 +3,8 @@ package inspect
 import (
 	"cmp"
 	"math"
-	"slices"
+
+	"github.com/rollmill/rollmill/formats/ranks"
 )
 
 // signs returns the signs of the advantages in a group, and reports whether the
@@ -57,11 +58,13 @@ func (d *Difference) sums() {
 	}
 	var a, b, moved float64
 	var changes Clusters
+	var as, bs, ones []float64
 	ends := d.ends
 	for i, p := range d.points {
 		for ; ends[0] == i; ends = ends[1:] {
 			changes.End()
 		}
+		as, bs, ones = append(as, p.A), append(bs, p.B), append(ones, 1)
 		a, b, moved = a+p.A, b+p.B, moved+math.Abs(p.B-p.A)
 		changes.Add(p.B - p.A)
 	}
@@ -70,45 +73,7 @@ func (d *Difference) sums() {
 	n := float64(len(d.points))
 	a, b, moved = a/n, b/n, moved/n
 	d.MeanA, d.MeanB, d.MeanMovement = &a, &b, &moved
-	if rho, ok := spearman(d.points); ok {
+	if rho := ranks.Spearman(as, bs, ones); !math.IsNaN(rho) {
 		d.Spearman = &rho
 	}
-}
-
-// spearman returns the correlation of the ranks.
-func spearman(points []Point) (float64, bool) {
-	x := ranks(points, func(p Point) float64 { return p.A })
-	y := ranks(points, func(p Point) float64 { return p.B })
-	mean := float64(len(points)+1) / 2
-	var xy, xx, yy float64
-	for i := range x {
-		dx, dy := x[i]-mean, y[i]-mean
-		xy, xx, yy = xy+dx*dy, xx+dx*dx, yy+dy*dy
-	}
-	if xx == 0 || yy == 0 {
-		return 0, false
-	}
-	return xy / math.Sqrt(xx*yy), true
-}
-
-// ranks returns the ranks, counted from 1. Equal values have the mean of their
-// ranks.
-func ranks(points []Point, value func(Point) float64) []float64 {
-	order := make([]int, len(points))
-	for i := range order {
-		order[i] = i
-	}
-	slices.SortFunc(order, func(i, j int) int { return cmp.Compare(value(points[i]), value(points[j])) })
-	out := make([]float64, len(points))
-	for first := 0; first < len(order); {
-		end := first + 1
-		for end < len(order) && value(points[order[end]]) == value(points[order[first]]) {
-			end++
-		}
-		for _, i := range order[first:end] {
-			out[i] = float64(first+1+end) / 2
-		}
-		first = end
-	}
-	return out
 }
