@@ -105,9 +105,14 @@ func plotDiff(d *inspect.Difference, file string) error {
 	for _, p := range d.Points() {
 		plot.Points = append(plot.Points, [2]float64{p.A, p.B})
 	}
-	draw := plot.PNG
+	return writePlot(file, plot.PNG, plot.SVG)
+}
+
+// writePlot draws a plot into a file: by svg if its name ends so, else by png.
+func writePlot(file string, png, svg func() ([]byte, error)) error {
+	draw := png
 	if strings.EqualFold(filepath.Ext(file), ".svg") {
-		draw = plot.SVG
+		draw = svg
 	}
 	image, err := draw()
 	if err != nil {

@@ -57,7 +57,7 @@ func (in *input) scattered(ctx context.Context, o *Options, slice dataset.Range)
 			return cut, err
 		}
 	}
-	if in.by == nil && (in.base.Stage == "rollout" || in.base.Stage == "curate") {
+	if slice.Rows > 0 && in.by == nil && (in.base.Stage == "rollout" || in.base.Stage == "curate") {
 		return false, nil
 	}
 	t := newAdjacency(o)

@@ -6,6 +6,7 @@
 //
 //	group, options, input, write        Run; its settings; the datasets it reads; groups of adjacent rows, written
 //	estimator, grouper, valid           Estimator and its optional interfaces; what it gets: rewards that are valid
+//	compare, compare_groups, _figures, _text   Compare: what several estimators make of the same rewards
 //	components, lengths, recompute      named rewards, tokens, advantages again for curate
 //	by, by_columns, keys                what a group is: --by, and the key of each row
 //	beginning, steps, state             parts of a group, sampled messages, and what they answer

@@ -26,13 +26,14 @@ func Run(ctx context.Context, o Options) (stages.Report, error) {
 	if err != nil {
 		return stages.Report{}, err
 	}
-	j := &job{o: &o, in: in, tally: &tally{}}
-	if j.estimator, err = o.estimator(); err == nil {
-		err = in.continues(ctx, &o, j.estimator)
+	e, err := o.estimator()
+	if err == nil {
+		err = in.continues(ctx, &o, e)
 	}
 	if err != nil {
 		return stages.Report{}, err
 	}
+	j := &job{o: &o, in: in, tally: &tally{}, estimators: []Estimator{e}}
 	if err := j.begin(ctx); err != nil {
 		return stages.Report{}, err
 	}
@@ -43,7 +44,7 @@ func Run(ctx context.Context, o Options) (stages.Report, error) {
 	}
 	seconds := o.Clock().Sub(started).Seconds()
 	outcome := j.tally.outcome(seconds)
-	if outcome.State, err = o.state(j.estimator); err != nil {
+	if outcome.State, err = o.state(e); err != nil {
 		return stages.Report{}, errors.Join(err, j.shard.Discard())
 	}
 	result, err := j.shard.Commit(ctx, outcome)
@@ -58,7 +59,8 @@ type job struct {
 	tally *tally
 	meter *stages.Meter
 
-	estimator Estimator
+	estimators []Estimator // one, or those of comparison
+	comparison *Comparison // what groups are read for; nil if they are written
 }
 
 func (j *job) begin(ctx context.Context) (err error) {
@@ -86,12 +88,16 @@ func (j *job) run(ctx context.Context) (err error) {
 	}
 	j.meter = j.o.Meter(stage, "trajectories", j.slice.Rows)
 	defer func() { j.meter.Done() }()
-	scattered, err := j.in.scattered(ctx, j.o, j.slice)
+	slice := j.slice
+	if j.comparison != nil {
+		slice = dataset.Range{} // of which all keys are read: it cannot begin again
+	}
+	scattered, err := j.in.scattered(ctx, j.o, slice)
 	if err != nil {
 		return err
 	}
 	if !scattered {
-		if err := j.groupAdjacent(ctx); !errors.Is(err, errScattered) {
+		if err := j.groupAdjacent(ctx); !errors.Is(err, errScattered) || j.comparison != nil {
 			return err
 		}
 		if err := j.shard.Discard(); err != nil {
@@ -108,7 +114,7 @@ func (j *job) run(ctx context.Context) (err error) {
 }
 
 func (j *job) grouper() Grouper {
-	return Grouper{Estimator: j.estimator, Tolerance: j.o.tolerance(), Solved: j.o.solved()}
+	return Grouper{Estimator: j.estimators[0], Tolerance: j.o.tolerance(), Solved: j.o.solved()}
 }
 
 func (j *job) members() *dataset.TableWriter[formats.Member] {

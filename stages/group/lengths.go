@@ -117,6 +117,37 @@ func (l *lengths) read(rows int) ([]Length, error) {
 	return l.buf, l.ctx.Err()
 }
 
+// eachLengths are those for each of some estimators.
+type eachLengths struct {
+	each []lengths
+	all  [][]Length // of the last read
+}
+
+func (l *eachLengths) open(ctx context.Context, in *input, slice dataset.Range, estimators []Estimator) error {
+	l.each, l.all = make([]lengths, len(estimators)), make([][]Length, len(estimators))
+	for i, e := range estimators {
+		if err := l.each[i].open(ctx, in, slice, e); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (l *eachLengths) close() {
+	for i := range l.each {
+		l.each[i].close()
+	}
+}
+
+func (l *eachLengths) read(rows int) (all [][]Length, err error) {
+	for i := range l.each {
+		if l.all[i], err = l.each[i].read(rows); err != nil {
+			return nil, err
+		}
+	}
+	return l.all, nil
+}
+
 // readNext reads the next n rows of a reader that has as many, into the memory of buf
 // if that is enough.
 func readNext[T any](r *dataset.Reader[T], buf []T, n int) ([]T, error) {

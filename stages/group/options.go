@@ -95,7 +95,7 @@ func (o *Options) Validate() error {
 	if o.In.URI == "" {
 		return usage("name a score dataset with --in", "group: no input")
 	}
-	if o.Out.URI == "" {
+	if o.Out.URI == "" && o.Estimator.More == nil {
 		return usage("name the dataset to write with --out", "group: no output")
 	}
 	e, err := o.estimator()

@@ -7,19 +7,16 @@ type spilledRow struct {
 	Epoch                  int32
 	Key, ExampleID, Status string
 	Reward                 *float64
-	Tokens                 int32
-	Rewards                []formats.NamedReward // nil if the estimator does not look at them
-	ShapedRewards          []float64             // nil if it does not look at steps
-	Part                   string
-	Steps                  []Step
+	Rewards                []formats.NamedReward // nil if no estimator looks at them
+	ShapedRewards          []float64
+	Lengths                []Length // for each estimator
+	TrajectoryID           string   // "" unless groups are compared
 }
 
 func (r *spilledRow) member() formats.Member {
-	return formats.Member{Epoch: r.Epoch, GroupID: formats.GroupID(r.Key, int(r.Epoch)), ExampleID: r.ExampleID,
+	return formats.Member{TrajectoryID: r.TrajectoryID, Epoch: r.Epoch, GroupID: formats.GroupID(r.Key, int(r.Epoch)), ExampleID: r.ExampleID,
 		Status: r.Status, Reward: r.Reward, Rewards: r.Rewards, ShapedRewards: r.ShapedRewards}
 }
-
-func (r *spilledRow) length() Length { return Length{r.Tokens, r.Steps, r.Part} }
 
 type rowResult struct {
 	GroupID     string

@@ -49,6 +49,7 @@ func (e *BadStep) Error() string { return e.Problem }
 // Step is a sampled message of a trajectory's main path, unless Branches are looked at.
 type Step struct {
 	Message int32        // its index in messages
+	Tokens  int32        // that its call counted; 0 if it does not train
 	Reward  float64      // its shaped reward; without any, the last step has the trajectory's reward
 	State   xxh3.Uint128 // digest of what was said to the model since its last message, or of Looks.State; equal states are equal
 	NoState string       // why Looks.State has no value; "" if it has
@@ -60,7 +61,7 @@ type Step struct {
 // stepColumns are the columns of the base that tell its steps, and states are told by the
 // rest.
 var (
-	stepColumns  = []string{"messages.parent", "messages.sampled", "messages.call", "calls.target"}
+	stepColumns  = []string{"messages.parent", "messages.sampled", "messages.call", "calls.target", "calls.completion_tokens"}
 	stateColumns = []string{"messages.role", "messages.name", "messages.content", "messages.content_parts"}
 	tokenColumns = []string{"messages.logprobs"}
 )
@@ -96,6 +97,9 @@ func (l *Looks) steps(ctx context.Context, t *formats.Trajectory, signals []form
 			continue
 		}
 		s := Step{Message: int32(i), Logprobs: m.Logprobs}
+		if t.Trained(i) {
+			s.Tokens = t.Calls[m.Call].CompletionTokens
+		}
 		if l.States {
 			s.State, s.NoState = l.state(ctx, said)
 		}

@@ -19,8 +19,9 @@ type groupWriter struct {
 	groups  *dataset.TableWriter[formats.GroupStats]
 	meter   *stages.Meter
 
-	lengths   lengths
-	pairer    *pairer // nil without pairs
+	lengths   eachLengths
+	compared  *Comparison // nil unless groups are only compared
+	pairer    *pairer     // nil without pairs
 	adjacency *adjacency
 	buf       []formats.Member // of groups that are not written yet
 	ends      []int            // of each of them in buf
@@ -36,15 +37,18 @@ type groupWriter struct {
 func (j *job) groupAdjacent(ctx context.Context) error {
 	s := &groupWriter{
 		ctx: ctx, in: j.in, tally: j.tally, grouper: j.grouper(),
-		members: j.members(), groups: j.groups(), meter: j.meter, adjacency: newAdjacency(j.o),
+		compared: j.comparison, meter: j.meter, adjacency: newAdjacency(j.o),
+	}
+	if j.comparison == nil {
+		s.members, s.groups = j.members(), j.groups()
 	}
 	defer s.adjacency.close()
-	if j.in.rows.Kind == formats.KindScores && len(j.in.more) == 0 {
+	if j.in.rows.Kind == formats.KindScores && len(j.in.more) == 0 && j.comparison == nil {
 		s.copied = dataset.NewColumnSource(ctx, j.in.rows)
 		defer s.copied.Close()
 	}
 	var err error
-	if err = s.lengths.open(ctx, j.in, j.slice, j.estimator); err != nil {
+	if err = s.lengths.open(ctx, j.in, j.slice, j.estimators); err != nil {
 		return err
 	}
 	defer s.lengths.close()
@@ -58,7 +62,7 @@ func (j *job) groupAdjacent(ctx context.Context) error {
 	if err := readRuns(ctx, j.in, j.slice, s.group); err != nil {
 		return err
 	}
-	if err := s.adjacency.end(); err != nil {
+	if err := s.adjacency.end(); err != nil || j.comparison != nil {
 		return err
 	}
 	return s.flush()
@@ -76,10 +80,16 @@ func (s *groupWriter) group(first int64, key string, rows []row) error {
 		s.buf = append(s.buf, rows[i].member(id))
 	}
 	members := s.buf[from:]
-	tokens, err := s.lengths.read(len(rows))
+	all, err := s.lengths.read(len(rows))
 	if err != nil {
 		return err
 	}
+	if s.compared != nil {
+		s.buf = s.buf[:from]
+		s.meter.Add(int64(len(rows)))
+		return s.rowError(s.compared.group(members, all), members, first)
+	}
+	tokens := all[0]
 	stats, err := s.grouper.Fill(members, tokens)
 	if err != nil {
 		return s.rowError(err, members, first)

@@ -1,0 +1,91 @@
+package group
+
+import (
+	"cmp"
+	"math"
+	"slices"
+
+	"github.com/rollmill/rollmill/formats/ranks"
+)
+
+// finish computes what needs all groups.
+func (c *Comparison) finish() {
+	for i, e := range c.Estimators {
+		d := &e.draws[0]
+		e.Null, e.Groups, e.Flat = d.failed+d.unscored+d.singleton, d.compared, d.flat
+		slices.Sort(e.masses)
+		n := len(e.masses)
+		var total, top, spread float64
+		for k, mass := range e.masses {
+			total += mass
+			spread += float64(2*k+1-n) * mass // together |a - b| over pairs of groups
+			if k >= n-(n+9)/10 {
+				top += mass
+			}
+		}
+		e.TopTenth, e.Gini = Figure(top/total), Figure(spread/(total*float64(n)))
+		for k, name := range classes {
+			e.Classes[k].Solved = name
+			e.Classes[k].Mass /= Figure(total)
+		}
+		for _, a := range c.Estimators[:i] {
+			pair := c.agreement(&a.draws[0], d)
+			pair.A, pair.B = a.Name, e.Name
+			c.Pairs = append(c.Pairs, pair)
+		}
+		if c.Simulation != nil {
+			e.Cut = c.estimates(e.draws[1:])
+		}
+	}
+}
+
+// agreement is that of two estimators, or of one before and after a draw.
+func (c *Comparison) agreement(x, y *draw) Agreement {
+	n := len(x.advantages)
+	a, b, weights := make([]float64, 0, n), make([]float64, 0, n), make([]float64, 0, n)
+	differs, compared := 0.0, 0.0
+	for i, v := range x.advantages {
+		w, weight := y.advantages[i], 1.0
+		if v != v || w != w { // NaN
+			continue
+		}
+		if c.tokens != nil {
+			weight = c.tokens[i]
+		}
+		a, b, weights = append(a, float64(v)), append(b, float64(w)), append(weights, weight)
+		if compared += weight; cmp.Compare(v, 0) != cmp.Compare(w, 0) {
+			differs += weight
+		}
+	}
+	flat := func(d *draw) Figure { return Figure(float64(d.flat) / float64(d.compared)) }
+	return Agreement{Compared: Figure(compared), SignDiffers: Figure(differs / compared), FlatA: flat(x), FlatB: flat(y),
+		Spearman: Figure(ranks.Spearman(a, b, weights))}
+}
+
+func (a *Agreement) figures() []*Figure {
+	return []*Figure{&a.Compared, &a.SignDiffers, &a.Spearman, &a.FlatA, &a.FlatB}
+}
+
+// estimates compares whole groups with what each draw left of them.
+func (c *Comparison) estimates(draws []draw) *Estimates {
+	var all []Agreement
+	for r := range draws[1:] {
+		all = append(all, c.agreement(&draws[0], &draws[1+r]))
+	}
+	out := &Estimates{}
+	for k, mean := range out.Mean.figures() {
+		var of Valid
+		var values []float64
+		for _, a := range all {
+			if f := *a.figures()[k]; f == f {
+				values = append(values, float64(f))
+			}
+		}
+		if *mean = Figure(math.NaN()); len(values) > 0 {
+			of.Set(values)
+			*mean = Figure(of.Mean)
+		}
+		*out.StdErr.figures()[k] = Figure(of.StdPop / math.Sqrt(float64(len(values)-1)))
+	}
+	return out
+}
