@@ -16,13 +16,15 @@ import (
 // trajectory without shaped rewards has its reward at the last message. With a signal, it
 // is that of the messages' own values, such as those of a process reward model.
 //
-//	none  outcome A + weight (G(k) - mean G(k)) / (population std of G(0) + 1e-6)
+//	none  outcome A + weight (G(k) - mean G(k)) / (std + 1e-6)
 //
 // with A as grpo has it, k the message's place among the sampled ones of the main path,
-// and the mean over the whole group: a trajectory that ended before k counts with a
-// return of 0. The mean over those that reached k, and their own deviation, as
-// MT-GRPO has them (arXiv 2505.11821), depend on when this trajectory stopped: that
-// rewards every further turn, as verl#7244 shows. NoScale divides nothing.
+// std the largest population std of a G(j), and means and stds over the whole group: a
+// trajectory that ended before k counts with a return of 0. The std of G(0) alone would
+// be 0, or nearly, where only later messages differ. The mean over those that reached k,
+// and their own deviation, as MT-GRPO has them (arXiv 2505.11821), depend on when this
+// trajectory stopped: that rewards every further turn, as verl#7244 shows. NoScale
+// divides nothing.
 var Turns = group.EstimatorKind{
 	Kind: plugin.Kind[group.EstimatorSettings]{Name: "turns", Help: "credit for each message: the group's advantage and the message's return",
 		New: func() group.EstimatorSettings { return &TurnsSettings{stepWeights{1, 1, 1, ""}} }},
@@ -123,7 +125,10 @@ func (e *turns) Steps(steps [][]group.Step, out [][]group.Credit) error {
 		v.Set(column)
 		return v
 	}
-	std := at(0).StdPop
+	std := 0.0
+	for k := range longest {
+		std = max(std, at(k).StdPop)
+	}
 	for k := range longest {
 		v := at(k)
 		for i := range all {

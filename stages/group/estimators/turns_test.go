@@ -124,11 +124,17 @@ func TestTurns(t *testing.T) {
 	}
 	t.Run("by signals", func(t *testing.T) { estimatortest.Run(t, withSignal) })
 	// Returns with discount 1/2 are 1, 0 and 2, 2; the total is the same for both, so its
-	// advantage is 0. Means are 1.5 and 1, the deviation of the first returns is 0.5.
+	// advantage is 0. Means are 1.5 and 1, the deviations 0.5 and 1, of which the larger divides.
 	e := turnsOf(t, func(s *estimators.TurnsSettings) { s.Discount = 0.5 }, group.Setup{Compat: group.CompatNone})
 	got := advantagesOfSteps(t, e, []float64{3, 3}, [][]float64{{1, 0}, {1, 2}}, noState)
-	unit := 0.5 + 1e-6
+	unit := 1 + 1e-6
 	if d := cmp.Diff([][]float64{{-0.5 / unit, -1 / unit}, {0.5 / unit, 1 / unit}}, got, near); d != "" {
+		t.Errorf("-want +got: %s", d)
+	}
+	// Equal returns of the first turn make nothing of the second one large.
+	e = turnsOf(t, func(s *estimators.TurnsSettings) { s.Discount = 0 }, group.Setup{Compat: group.CompatNone})
+	got = advantagesOfSteps(t, e, []float64{1, 1}, [][]float64{{1, 0}, {1, 2}}, noState)
+	if d := cmp.Diff([][]float64{{0, -1 / unit}, {0, 1 / unit}}, got, near); d != "" {
 		t.Errorf("-want +got: %s", d)
 	}
 	// The trajectory's advantage is added, and one that ended counts with 0.
