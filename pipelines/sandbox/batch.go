@@ -13,7 +13,7 @@ import (
 type episode struct {
 	tokens []written
 	reward float64
-	gain   float64
+	size   float64  // mean absolute advantage of the tokens
 	key    [32]byte // digest of everything that its gradient depends on
 }
 
@@ -65,6 +65,9 @@ func (e *episode) digest() [32]byte {
 			h.Write([]byte{byte(s)})
 		}
 		binary.Write(h, binary.BigEndian, []uint64{uint64(t.phase), uint64(t.id), math.Float64bits(t.old)})
+		if !math.IsNaN(t.gain) {
+			binary.Write(h, binary.BigEndian, math.Float64bits(t.gain))
+		}
 	}
 	return [32]byte(h.Sum(nil))
 }
@@ -72,9 +75,6 @@ func (e *episode) digest() [32]byte {
 // withAdvantage returns the members with a training signal: a group of one has
 // nothing to compare with, and an advantage of exactly 0 has no gradient.
 func withAdvantage(members []episode, scale bool) []episode {
-	if len(members) < 2 {
-		return nil
-	}
 	mean, spread := 0.0, 0.0
 	for _, m := range members {
 		mean += m.reward
@@ -86,25 +86,38 @@ func withAdvantage(members []episode, scale bool) []episode {
 	spread = math.Sqrt(spread / float64(len(members)))
 	var kept []episode
 	for _, m := range members {
-		m.gain = m.reward - mean
+		gain := m.reward - mean
 		if scale {
-			m.gain /= spread + 1e-6
+			gain /= spread + 1e-6
 		}
-		if m.gain != 0 && len(m.tokens) > 0 {
+		if m.credit(gain); m.size != 0 {
 			kept = append(kept, m)
 		}
 	}
 	return kept
 }
 
+// credit gives the trajectory's advantage to the tokens that have none of their own.
+func (e *episode) credit(gain float64) {
+	for i := range e.tokens {
+		t := &e.tokens[i]
+		if math.IsNaN(t.gain) {
+			t.gain = gain
+		}
+		e.size += (math.Abs(t.gain) - e.size) / float64(i+1) // exact where all are equal
+	}
+}
+
 // balance rescales the advantages to a mean size of 1.
 func balance(batch []episode) {
 	sum := 0.0
 	for _, e := range batch {
-		sum += math.Abs(e.gain)
+		sum += e.size
 	}
-	for i := range batch {
-		batch[i].gain *= float64(len(batch)) / sum
+	for _, e := range batch {
+		for i := range e.tokens {
+			e.tokens[i].gain *= float64(len(batch)) / sum
+		}
 	}
 }
 
@@ -132,7 +145,7 @@ func parts(batch []episode, n int) [][]sample {
 			for _, t := range e.tokens {
 				out[k] = append(out[k], sample{
 					view: t.view, phase: t.phase, word: t.view.word(t.id), old: t.old,
-					weight: 1 / float64(len(e.tokens)), gain: e.gain,
+					weight: 1 / float64(len(e.tokens)), gain: t.gain,
 				})
 			}
 		}

@@ -75,6 +75,9 @@
 //	GET, POST, DELETE /_rollmill/faults
 //	    see Faults; they are not stored
 //
+// A choice in a training call may have its own "advantage", a number: its tokens get
+// it in place of what the server computes for their trajectory.
+//
 // A chat call may name its trajectory by X-Rollmill-Trajectory.
 //
 // # Decisions

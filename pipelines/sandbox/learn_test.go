@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"math"
 	"math/rand/v2"
+	"slices"
 	"testing"
 )
 
@@ -91,7 +92,7 @@ func TestAdvantagesAreARTs(t *testing.T) {
 		}
 		out := map[float64]float64{}
 		for _, e := range episodes {
-			out[e.reward] = e.gain
+			out[e.reward] = e.tokens[0].gain
 		}
 		return out
 	}
@@ -110,6 +111,53 @@ func TestAdvantagesAreARTs(t *testing.T) {
 	// the member with an advantage of exactly 0 is dropped
 	if got := gains(false, group(0, 1, 2)); len(got) != 2 || got[0] != -1 || got[2] != 1 {
 		t.Errorf("without scaling: %v", got)
+	}
+}
+
+// TestChoicesMayHaveTheirOwnAdvantage: their tokens get it, whatever the group's rewards
+// are, and the other choices' tokens get the trajectory's.
+func TestChoicesMayHaveTheirOwnAdvantage(t *testing.T) {
+	raw := func(tokens int, advantage string) string {
+		a := answer{ids: []int{tokenOpen, tokenCell, tokenClose, tokenEnd}[:tokens], logprobs: []float64{-1, -2, -3, -4}[:tokens], finish: "stop"}
+		text, err := json.Marshal(choiceOf(a))
+		if err != nil {
+			t.Fatal(err)
+		}
+		return string(text[:len(text)-1]) + advantage + "}"
+	}
+	gains := func(rewards []float64, choices ...string) []float64 {
+		var g trajectoryGroup
+		for i, r := range rewards {
+			tr := trajectory{Reward: &r}
+			if err := json.Unmarshal([]byte("["+choices[i]+"]"), &tr.Entries); err != nil {
+				t.Fatal(err)
+			}
+			g.Trajectories = append(g.Trajectories, tr)
+		}
+		episodes, err := newBatch([]trajectoryGroup{g}, reader{maxTokens: 1000}, false)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var out []float64
+		for _, e := range episodes {
+			for _, token := range e.tokens {
+				out = append(out, token.gain)
+			}
+		}
+		slices.Sort(out)
+		return out
+	}
+	own, plain := raw(1, `,"advantage":3`)+","+raw(2, ""), raw(4, "")
+	// Advantages 3, 1, 1 and four times -1: mean sizes 5/3 and 1, brought to a mean of 1.
+	want := []float64{-0.75, -0.75, -0.75, -0.75, 0.75, 0.75, 2.25}
+	if got := gains([]float64{2, 0}, own, plain); !slices.EqualFunc(got, want, func(a, b float64) bool { return math.Abs(a-b) < 1e-12 }) {
+		t.Errorf("%v, want %v", got, want)
+	}
+	if got := gains([]float64{1}, own); len(got) != 3 || got[0] != 0 || got[2] <= 0 {
+		t.Errorf("in a group of one: %v", got)
+	}
+	if got := gains([]float64{1, 1}, plain, plain); got != nil {
+		t.Errorf("equal rewards, no advantages: %v", got)
 	}
 }
 

@@ -33,6 +33,7 @@ type entry struct {
 	Index        *int            `json:"index"`
 	Message      *chatMessage    `json:"message"`
 	Logprobs     *choiceLogprobs `json:"logprobs"`
+	Advantage    *float64        `json:"advantage"` // of a choice; not ART's
 }
 
 type choiceLogprobs struct {
@@ -76,6 +77,7 @@ type written struct {
 	phase phase
 	id    int
 	old   float64 // NaN if the sender had none
+	gain  float64 // advantage; NaN: that of its trajectory
 }
 
 // reader converts histories to tokens to train on, as the trainer of 0.4 does:
@@ -103,6 +105,11 @@ func (r reader) read(h history) ([]written, error) {
 			prompt := len(promptTokens(turns))
 			if fits := r.maxTokens - prompt; len(tokens) > fits {
 				tokens = tokens[:max(fits, 0)]
+			}
+			for t := range tokens {
+				if tokens[t].gain = math.NaN(); e.Advantage != nil {
+					tokens[t].gain = *e.Advantage
+				}
 			}
 			out = appendWritten(out, readView(turns), tokens, hasTools(h.Tools))
 		}
