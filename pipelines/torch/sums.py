@@ -1,6 +1,6 @@
 """The task: sums of two digits.
 
-    python sums.py            the examples, as lines of JSON
+    python sums.py examples       the examples, as lines of JSON
     python sums.py FOLDER SEED    the first checkpoint, of a policy that has seen wrong sums
 
 The 100 examples are all there are, so the policy is measured on those it trains on:
@@ -21,9 +21,18 @@ def examples():
             yield {"id": f"{a}+{b}", "question": f"{a}+{b}=", "answer": str(a + b)}
 
 
-def pretrain(folder, seed):
-    """Teach random weights what an answer looks like: a number near the sum, and
-    right by chance only. The rest is left to the reward."""
+def near(right, chance):
+    """A number near the right one, and right by chance only."""
+    return str(max(0, right + chance.randint(-OFF, OFF)))
+
+
+def conversations(chance):
+    """Conversations to imitate, each a list of questions and answers."""
+    return [[(e["question"], near(int(e["answer"]), chance))] for e in examples()]
+
+
+def pretrain(folder, seed, conversations):
+    """Teach random weights what an answer looks like. The rest is left to the reward."""
     import torch
 
     import checkpoints
@@ -34,11 +43,10 @@ def pretrain(folder, seed):
     chance = random.Random(seed)
     policy = model.Policy().to(model.device())
     optimizer = torch.optim.Adam(policy.parameters(), lr=2e-3)
-    prompts = [(model.prompt([{"role": "user", "content": e["question"]}]), int(e["answer"])) for e in examples()]
     for _ in range(STEPS):
-        answers = [model.encode(str(max(0, s + chance.randint(-OFF, OFF)))) + [model.END] for _, s in prompts]
-        ids = model.pad([p + a for (p, _), a in zip(prompts, answers)], device=model.device())
-        mask = model.pad([[False] * len(p) + [True] * len(a) for (p, _), a in zip(prompts, answers)], False, torch.bool, model.device())[:, 1:]
+        rows = [[(model.prompt([{"role": "user", "content": q}]), model.encode(a) + [model.END]) for q, a in turns] for turns in conversations(chance)]
+        ids = model.pad([[i for p, a in turns for i in p + a] for turns in rows], device=model.device())
+        mask = model.pad([[m for p, a in turns for m in [False] * len(p) + [True] * len(a)] for turns in rows], False, torch.bool, model.device())[:, 1:]
         loss = -model.logprobs(policy, ids)[mask].mean()
         optimizer.zero_grad()
         loss.backward()
@@ -49,8 +57,8 @@ def pretrain(folder, seed):
 
 
 if __name__ == "__main__":
-    if len(sys.argv) > 1:
-        pretrain(sys.argv[1], int(sys.argv[2]))
+    if len(sys.argv) > 2:
+        pretrain(sys.argv[1], int(sys.argv[2]), conversations)
     else:
         for e in examples():
             print(json.dumps(e))

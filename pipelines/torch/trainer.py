@@ -35,7 +35,7 @@ SETTINGS = {
     "kl": (float, 0.0),  # weight of the distance to the policy that sampled
     "max-norm": (float, 1.0),  # of the gradient
     "tolerance": (float, 1e-4),  # between recorded and recomputed log probabilities, in nats
-    "shuffle": (int, 0),  # not 0: a seed for handing each group's advantages to the wrong members, as a control
+    "shuffle": (int, 0),  # not 0: a seed for handing the advantages to the wrong answers, as a control
     "name": (str, "policy"),  # of the model: the engine answers NAME@STEP
 }
 
@@ -76,28 +76,24 @@ def finished(args, s, token):
 
 
 def read(path):
-    """The batch as rows of formats/foreign/trainers. Rows without an advantage, and
+    """The batch as rows of formats/foreign/trainers. advantages are of the response's
+    tokens, also where the file has only the trajectory's. Rows without an advantage, and
     those whose advantage is 0, have no gradient but count in the mean over tokens."""
     import pyarrow.parquet as pq
 
     rows = pq.read_table(path).to_pylist()
     for row in rows:
-        row["advantage"] = row["advantage"] or 0.0
+        row["advantages"] = row["advantages"] or [row["advantage"] or 0.0] * len(row["response_ids"])
     return rows
 
 
 def shuffled(rows, seed):
-    """The control: the same advantages, on the wrong members of each group."""
-    groups = {}
-    for row in rows:
-        groups.setdefault(row["group_id"], {})[row["trajectory_id"]] = row["advantage"]
-    chance = random.Random(seed)
-    for members in groups.values():
-        values = list(members.values())
-        chance.shuffle(values)
-        members.update(zip(list(members), values))
-    for row in rows:
-        row["advantage"] = groups[row["group_id"]][row["trajectory_id"]]
+    """The control: the same advantages, on the wrong answers of the batch."""
+    answers = [(row["advantages"], v["start"], v["end"]) for row in rows for v in row["versions"]]
+    values = [advantages[start] for advantages, start, _ in answers]
+    random.Random(seed).shuffle(values)
+    for (advantages, start, end), value in zip(answers, values):
+        advantages[start:end] = [value] * (end - start)
 
 
 class Batch:
@@ -112,13 +108,11 @@ class Batch:
         def aligned(name, value, dtype):
             return model.pad([[value] * len(r["prompt_ids"]) + r[name] for r in rows], value, dtype, model.device())[:, 1:]
 
-        def column(name):
-            return torch.tensor([[r[name]] for r in rows], dtype=torch.float, device=model.device())
-
         self.ids = model.pad([r["prompt_ids"] + r["response_ids"] for r in rows], device=model.device())
         self.mask = aligned("loss_mask", False, torch.bool)
         self.old = aligned("logprobs", 0.0, torch.float)
-        self.advantage, self.weight = column("advantage"), column("weight")
+        self.advantage = aligned("advantages", 0.0, torch.float)
+        self.weight = torch.tensor([[r["weight"]] for r in rows], dtype=torch.float, device=model.device())
 
 
 def difference(policy, rows, size):
@@ -170,7 +164,7 @@ def train(args, s, request):
     if "sequences" not in request.get("forms", {}):
         raise ValueError("the request names no sequences; submit with --form sequences")
     rows = read(request["forms"]["sequences"]["uri"])
-    if not any(r["advantage"] for r in rows):
+    if not any(any(r["advantages"]) for r in rows):
         return say(state="untrained", step=step, policy=served(args, s["name"], step), message="no sequence has an advantage")
     policy = model.Policy().to(model.device())
     policy.load_state_dict(state["policy"])
