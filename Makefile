@@ -15,6 +15,7 @@
 # make bench/view VIEW=1000000   prints the times of the viewer's pages, and its memory, for a run of 100 epochs
 # make view/shots   takes pictures of the viewer's pages, light and dark, wide and narrow, into runs/shots
 # make learn SEEDS=5    tests that the demo's policy learns, and does not learn from shuffled rewards
+# make learn/credit SEEDS=5   compares credit for messages, for trajectories and for the wrong messages, on the demo's game and on sums in several turns; plots it
 # make bench/score ROWS=100000 THIN=2000000  scores a stored epoch again, and one of thin rows, compared with DuckDB, polars and pyarrow
 # make bench/rewards    sends wide rows to a reward in Python, as lines and as record batches
 # make bench/submit LARGE=160000  converts rows to ART's wire format, compared with the harness, and submits a dataset of 5 GB
@@ -51,7 +52,7 @@ TRAJECTORIES ?= 400
 KILLS  ?= 4
 STORES ?= minio gcs azure
 
-.PHONY: all build release gnu-tar wheels demo demo-train test check bench bench/score bench/rewards bench/submit bench/rollout bench/open bench/shards bench/group bench/curate bench/import bench/export bench/view bench/remote bench/recorder bench/rounds bench/scale bench/all view/shots stores slurm airflow ray docs versions golden chaos chaos-rollout chaos-stages chaos-submit learn learn/torch llama vllm clean FORCE
+.PHONY: all build release gnu-tar wheels demo demo-train test check bench bench/score bench/rewards bench/submit bench/rollout bench/open bench/shards bench/group bench/curate bench/import bench/export bench/view bench/remote bench/recorder bench/rounds bench/scale bench/all view/shots stores slurm airflow ray docs versions golden chaos chaos-rollout chaos-stages chaos-submit learn learn/torch learn/credit llama vllm clean FORCE
 all: build
 
 VERSION = $(shell git describe --tags --always --dirty 2>/dev/null)
@@ -258,7 +259,7 @@ chaos: build
 
 learn:
 	SEEDS=$(SEEDS) $(GO) test ./pipelines/train -run TestLearn -count 1 -timeout 60m -v -long
-	$(GO) test ./cmd/tictactoe -run 'Learn' -count 1 -timeout 60m -v -long
+	[ $(SEEDS) -lt 2 ] || $(GO) test ./cmd/tictactoe -run 'Learn' -count 1 -timeout 60m -v -long
 
 # A small transformer, with the engine and the trainer of pipelines/torch.
 TORCH ?= runs/torch
@@ -266,6 +267,13 @@ learn/torch: build
 	.ci/venv trainers
 	.venv-trainers/bin/python pipelines/torch/learn.py bin/rollmill $(TORCH) $(SEEDS)
 	.venv-trainers/bin/python pipelines/torch/check.py bin/rollmill $(TORCH)/seed-1
+
+# With SAMPLE=1, two arms and one epoch.
+CREDIT ?= runs/credit
+learn/credit: build $(BENCH)/bench
+	.ci/venv trainers
+	.venv-trainers/bin/python testdata/credit/run.py bin/rollmill $(CREDIT) $(SEEDS) $(if $(SAMPLE),1 turns trajectories)
+	$(BENCH)/bench credit $(CREDIT)/credit.jsonl $(CREDIT)/credit.svg
 
 # Uses the server on the PATH, or installs Debian's into runs/llama, which needs
 # root and debootstrap.

@@ -89,6 +89,53 @@ def once(run, scratch):
     print("a batch of other weights is refused:", said["message"])
 
 
+def columns(folder, name, *wanted):
+    """The rows of a dataset, or of a file, with these columns."""
+    import pyarrow.parquet as pq
+
+    return [row for part in sorted(folder.glob(name)) for row in pq.read_table(part, columns=list(wanted)).to_pylist()]
+
+
+def turns(run):
+    """Advantages of answers, by their definition from the rewards: those of the first
+    epoch's sequences, and the gradient of a batch is their sum."""
+    import torch
+
+    epoch, want = run / "run" / "epoch-0", {}
+    for members in grouped(columns(epoch / "group", "*.parquet", "group_id", "trajectory_id", "shaped_rewards")):
+        returns = torch.tensor([m["shaped_rewards"] for m in members], dtype=torch.double).flip(1).cumsum(1).flip(1)
+        centred, std = returns - returns.mean(0), returns.std(0, correction=0)
+        values = centred[:, :1] / (std[0] + 1e-6) + centred / (std.max() + 1e-6)
+        want.update(zip((m["trajectory_id"] for m in members), values))
+    rows = trainer.read(epoch / "submit" / "sequences.parquet")
+    policy = model.Policy()
+    policy.load_state_dict(checkpoints.load(run / "weights", 0)["policy"])
+    total, tokens, checked = 0.0, sum(r["tokens"] for r in rows), 0
+    for row in rows:
+        now = model.logprobs(policy, model.pad([row["prompt_ids"] + row["response_ids"]]))[0, len(row["prompt_ids"]) - 1 :]
+        for message, v in zip(row["messages"], row["versions"], strict=True):
+            value = want[row["trajectory_id"]][message // 2]  # a question and an answer each turn
+            got = row["advantages"][v["start"] : v["end"]]
+            assert torch.allclose(torch.tensor(got, dtype=torch.double), value, atol=1e-5), (row["trajectory_id"], got, value)
+            total = total - row["weight"] * value.float() * now[v["start"] : v["end"]].sum() / tokens
+            checked += len(got)
+    gradients = []
+    for loss in (total, trainer.objective(policy, trainer.Batch(rows), tokens, trainer.settings({}))[0]):
+        policy.zero_grad()
+        loss.backward()
+        gradients.append(torch.cat([p.grad.flatten() for p in policy.parameters()]))
+    apart = (gradients[0] - gradients[1]).norm() / gradients[0].norm()
+    assert checked == tokens and apart < 1e-3, (checked, tokens, apart)
+    print(f"the gradient of {tokens} tokens is the sum over answers, each by its own advantage; their difference is {apart:.1e} of it")
+
+
+def grouped(rows):
+    groups = {}
+    for row in rows:
+        groups.setdefault(row["group_id"], []).append(row)
+    return groups.values()
+
+
 def ask_engine(url, **fields):
     """The first choice, or the status of an error."""
     fields = {"model": "sums@0", "messages": [{"role": "user", "content": "3+4="}], "logprobs": True, "return_token_ids": True, **fields}

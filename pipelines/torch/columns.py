@@ -39,7 +39,8 @@ def examples(name):
 
 
 def conversations(chance):
-    return [draw(chance, lambda right: sums.near(right, chance))[1] for _ in range(COUNT)]
+    """Conversations to imitate: their answers are near the right ones."""
+    return [draw(chance, lambda right: sums.near(right, chance))[1] for _ in range(16)]
 
 
 if __name__ == "__main__":

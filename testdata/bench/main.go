@@ -10,6 +10,7 @@
 //	bench scan SCORES     statistics and advantages of every group, summed
 //	bench remove URI      everything at URI, gone
 //	bench plot JSONL SVG  time and memory of each stage against rows
+//	bench credit JSONL SVG  rewards against epochs, as testdata/credit/run.py measured them
 //
 // The same arguments give the same rows.
 package main
@@ -60,12 +61,14 @@ func run(ctx context.Context, args []string) error {
 		return remove(ctx, args[1])
 	case len(args) == 3 && args[0] == "plot":
 		return draws(args[1], args[2])
+	case len(args) == 3 && args[0] == "credit":
+		return credits(args[1], args[2])
 	case len(args) == 3 && (args[0] == "thin" || args[0] == "tokens" || args[0] == "base" || args[0] == "wide" || args[0] == "real"):
 		return makes(ctx, args[0], args[1], args[2], "usual")
 	case len(args) == 4 && args[0] == "wide":
 		return makes(ctx, args[0], args[1], args[2], args[3])
 	}
-	return fmt.Errorf("want thin ROWS URI, tokens ROWS URI, base ROWS URI, wide BYTES URI [SHAPE], real ROWS URI, scan SCORES, remove URI or plot JSONL SVG")
+	return fmt.Errorf("want thin ROWS URI, tokens ROWS URI, base ROWS URI, wide BYTES URI [SHAPE], real ROWS URI, scan SCORES, remove URI, plot JSONL SVG or credit JSONL SVG")
 }
 
 // makes makes a dataset; shape is that of a wide one.

@@ -1,7 +1,6 @@
 package main
 
 import (
-	"bufio"
 	"bytes"
 	"cmp"
 	"encoding/json"
@@ -31,7 +30,7 @@ type measured struct {
 // and peak memory against rows. A later line replaces an earlier one of the same
 // stage and size.
 func draws(results, out string) error {
-	lines, err := read(results)
+	lines, err := scales(results)
 	if err != nil {
 		return err
 	}
@@ -47,11 +46,19 @@ func draws(results, out string) error {
 		return err
 	}
 	memory.Y.Min, memory.X.Label.Text, memory.Legend = 0, "rows", plot.NewLegend()
+	return save(out, seconds, memory)
+}
+
+// save writes plots, below each other, as an SVG.
+func save(out string, plots ...*plot.Plot) error {
 	canvas := vgsvg.New(7*vg.Inch, 8*vg.Inch)
-	plots := [][]*plot.Plot{{seconds}, {memory}}
-	pads := draw.Tiles{Rows: 2, Cols: 1, PadY: vg.Points(14), PadTop: vg.Points(8), PadBottom: vg.Points(6), PadLeft: vg.Points(6), PadRight: vg.Points(18)}
-	for i, c := range plot.Align(plots, pads, draw.New(canvas)) {
-		plots[i][0].Draw(c[0])
+	pads := draw.Tiles{Rows: len(plots), Cols: 1, PadY: vg.Points(14), PadTop: vg.Points(8), PadBottom: vg.Points(6), PadLeft: vg.Points(6), PadRight: vg.Points(18)}
+	column := make([][]*plot.Plot, len(plots))
+	for i, p := range plots {
+		column[i] = []*plot.Plot{p}
+	}
+	for i, c := range plot.Align(column, pads, draw.New(canvas)) {
+		plots[i].Draw(c[0])
 	}
 	var svg bytes.Buffer
 	if _, err := canvas.WriteTo(&svg); err != nil {
@@ -78,42 +85,57 @@ func proportional(lines map[string][]measured, p *plot.Plot) *plotter.Line {
 	return guide
 }
 
-// read returns the points of each stage, by rows.
-func read(results string) (map[string][]measured, error) {
-	f, err := os.Open(results)
-	if err != nil {
-		return nil, err
-	}
-	defer f.Close()
+// scales returns the points of each stage, by rows.
+func scales(results string) (map[string][]measured, error) {
 	all := map[string][]measured{}
-	for lines := bufio.NewScanner(f); lines.Scan(); {
-		var m measured
-		if err := json.Unmarshal(lines.Bytes(), &m); err != nil {
-			return nil, fmt.Errorf("reading %s: %w", results, err)
-		}
+	lines, err := read[measured](results)
+	for _, m := range lines {
 		name := m.Stage + ", " + m.Shape + " rows"
 		all[name] = append(slices.DeleteFunc(all[name], func(o measured) bool { return o.Rows == m.Rows }), m)
 	}
 	for _, points := range all {
 		slices.SortFunc(points, func(a, b measured) int { return cmp.Compare(a.Rows, b.Rows) })
 	}
-	return all, nil
+	return all, err
+}
+
+// read returns the lines of a file of JSON.
+func read[T any](file string) (lines []T, err error) {
+	f, err := os.Open(file)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	for in := json.NewDecoder(f); in.More(); {
+		var line T
+		if err := in.Decode(&line); err != nil {
+			return nil, fmt.Errorf("reading %s: %w", file, err)
+		}
+		lines = append(lines, line)
+	}
+	return lines, nil
 }
 
 // The colours of Okabe and Ito, which people with colour-blindness can tell apart.
 var inks = []color.RGBA{{0, 0x72, 0xb2, 255}, {0xd5, 0x5e, 0, 255}, {0, 0x9e, 0x73, 255}, {0xcc, 0x79, 0xa7, 255},
 	{0x76, 0x76, 0x76, 255}, {0xe6, 0x9f, 0, 255}}
 
-func graph(lines map[string][]measured, axis string, value func(measured) float64) (*plot.Plot, error) {
+// styled returns an empty plot with a grid.
+func styled() *plot.Plot {
 	p := plot.New()
 	for _, s := range []*draw.TextStyle{&p.X.Label.TextStyle, &p.Y.Label.TextStyle, &p.X.Tick.Label, &p.Y.Tick.Label, &p.Legend.TextStyle} {
 		s.Font.Variant, s.Font.Size = "Sans", vg.Points(10)
 	}
-	p.Y.Label.Text, p.X.Scale, p.X.Tick.Marker = axis, plot.LogScale{}, plot.LogTicks{Prec: -1}
 	p.Legend.Top, p.Legend.Left, p.Legend.ThumbnailWidth, p.Legend.Padding = true, true, vg.Points(28), vg.Points(2)
 	grid := plotter.NewGrid()
 	grid.Vertical.Color, grid.Horizontal.Color = color.Gray{0xe3}, color.Gray{0xe3}
 	p.Add(grid)
+	return p
+}
+
+func graph(lines map[string][]measured, axis string, value func(measured) float64) (*plot.Plot, error) {
+	p := styled()
+	p.Y.Label.Text, p.X.Scale, p.X.Tick.Marker = axis, plot.LogScale{}, plot.LogTicks{Prec: -1}
 	for i, name := range slices.Sorted(maps.Keys(lines)) {
 		points := make(plotter.XYs, 0, len(lines[name]))
 		for _, m := range lines[name] {

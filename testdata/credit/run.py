@@ -1,12 +1,15 @@
 """Compare credit for single messages with credit for whole trajectories, by runs of the demo's
 game and of the sums in several turns of pipelines/torch:
 
-    python run.py ROLLMILL WORK [SEEDS] [EPOCHS]
+    python run.py ROLLMILL WORK [SEEDS] [EPOCHS] [ARM ...]
 
 For each task and seed every arm begins with the same weights. The arms are the estimator turns,
 with all later rewards or with a message's own alone, grpo, and turns with the batch's values on
 the wrong messages. WORK/credit.jsonl gets a line for each run: the mean reward of each validation,
 and the tokens trained until then. A finished run is not run again.
+
+Checked is that every batch is trained, that the arms of a seed train other gradients of the same
+first batch, and that those of turns are what the rewards say. Which arm is better is not.
 """
 
 import json
@@ -20,6 +23,7 @@ import time
 
 ROOT = pathlib.Path(__file__).absolute().parents[2]
 sys.path.insert(0, str(ROOT / "pipelines" / "torch"))
+import check  # noqa: E402
 import learn  # noqa: E402
 
 ARMS = {
@@ -28,7 +32,7 @@ ARMS = {
     "trajectories": (["estimator=grpo"], 0),
     "shuffled": (["estimator=turns"], 1),
 }
-GOAL = {"game": 0.75, "columns": 0.5}  # of the held-out reward, to count epochs until then
+GOAL = {"game": 0.75, "columns": 2.5}  # of the held-out reward: the epochs until then are counted
 
 
 def columns(rollmill, work, seed, epochs, shuffle, flags):
@@ -68,17 +72,45 @@ def run(rollmill, work, task, arm, seed, epochs):
     receipts = [e["receipt"] for e in report["epochs"] if e.get("receipt")]
     if [r["state"] for r in receipts] != ["completed"] * epochs:
         sys.exit(f"FAIL: {folder}: {receipts}")
-    tokens = [sum(r["tokens"] for r in receipts[:n]) for n in range(epochs + 1)]
-    line = {"task": task, "arm": arm, "seed": seed, "values": learn.validations(report), "tokens": tokens}
+    if (task, arm) == ("columns", "turns"):
+        check.turns(folder)
+    line = {"task": task, "arm": arm, "seed": seed, "values": learn.validations(report), "gradient": receipts[0]["metrics"]["grad_norm"],
+            "tokens": [sum(r["tokens"] for r in receipts[:n]) for n in range(epochs + 1)]}
     print(f"{task}, {arm}, seed {seed}: {line['values'][0]:.3f} -> {line['values'][-1]:.3f} in {epochs} epochs, {time.monotonic() - began:.0f} s", flush=True)
     return line
 
 
-def main(rollmill, work, seeds="1", epochs="12"):
+def mean(values):
+    """The mean and the standard deviation of a sample, as text."""
+    return f"{statistics.mean(values):.3f} ± {statistics.stdev(values) if len(values) > 1 else 0:.3f}"
+
+
+def figures(task, lines):
+    """Print what each arm reached, and by how much it differs from trajectories on the same seed."""
+    base = {line["seed"]: line["values"] for line in lines if line["arm"] == "trajectories"}
+    print(f"\n{task}: {'after the last epoch':>29}{'mean of all epochs':>20}   to {GOAL[task]}: seeds, epochs, tokens    less trajectories: last, mean of all")
+    for arm in dict.fromkeys(line["arm"] for line in lines):
+        runs = [line for line in lines if line["arm"] == arm]
+        last, whole = [r["values"][-1] for r in runs], [statistics.mean(r["values"]) for r in runs]
+        reached = [(n, r["tokens"][n]) for r in runs if (n := next((n for n, v in enumerate(r["values"]) if v >= GOAL[task]), None)) is not None]
+        until = "{} of {}, {:.1f}, {:.0f}".format(len(reached), len(runs), *map(statistics.mean, zip(*reached))) if reached else "none"
+        less = [[f(r["values"]) - f(base[r["seed"]]) for r in runs if r["seed"] in base] for f in (lambda v: v[-1], statistics.mean)]
+        print(f"{arm:15}{mean(last):>20}{mean(whole):>20}   {until:36}{'   '.join(mean(v) for v in less if v)}")
+
+
+def main(rollmill, work, seeds="1", epochs="12", *arms):
     rollmill, work, epochs = str(pathlib.Path(rollmill).absolute()), pathlib.Path(work).absolute(), int(epochs)
     os.chdir(ROOT)  # the demo's config names bin/tictactoe
-    lines = [run(rollmill, work, task, arm, seed, epochs) for seed in range(1, int(seeds) + 1) for task in GOAL for arm in ARMS]
+    lines = []
+    for task in GOAL:
+        for seed in range(1, int(seeds) + 1):
+            group = [run(rollmill, work, task, arm, seed, epochs) for arm in arms or ARMS]
+            if len({line["values"][0] for line in group}) > 1 or len({line["gradient"] for line in group}) < len(group):
+                sys.exit(f"FAIL: {task}, seed {seed}: the arms do not train the same first batch by other gradients: {group}")
+            lines += group
     (work / "credit.jsonl").write_text("".join(json.dumps(line) + "\n" for line in lines))
+    for task in GOAL:
+        figures(task, [line for line in lines if line["task"] == task])
 
 
 if __name__ == "__main__":
