@@ -1,0 +1,67 @@
+"""Compare what a small student learns of the reward alone, of a teacher alone, and of both, on the
+sums of pipelines/torch. The teacher is a policy of other first weights that the reward has trained:
+
+    python teacher.py ROLLMILL WORK [SEEDS] [EPOCHS]
+
+All arms of a seed begin with the same weights. WORK/teacher.jsonl gets a line for each run: the
+share of right sums before each epoch and at the end. A finished run is not run again.
+"""
+
+import json
+import pathlib
+import shutil
+import statistics
+import subprocess
+import sys
+
+ROOT = pathlib.Path(__file__).absolute().parents[2]
+sys.path.insert(0, str(ROOT / "pipelines" / "torch"))
+import learn  # noqa: E402
+
+TEACHER, TAUGHT = 100, 16  # the seed of its first weights, and its epochs
+GOAL = 0.8
+DISTILL = ["group.estimator=distill", "curate.keep-flat=true"]
+ARMS = {"reward": [], "teacher": DISTILL, "both": [*DISTILL, "group.distill-outcome-weight=1"]}
+
+
+def run(rollmill, work, arm, seed, epochs, url):
+    folder = work / f"{seed}-{arm}"
+    first = work / f"{seed}-first"
+    first.mkdir(parents=True, exist_ok=True)
+    shutil.copytree(learn.prepared(first, seed, "sums"), folder / "weights", dirs_exist_ok=True)
+    taught = f"score.reward=[right=match:exact, 't*0=teacher:{url},model=sums@{TAUGHT}']"
+    settings = ["validation.interval=1", *ARMS[arm], *([taught] if ARMS[arm] else [])]
+    report = learn.run(rollmill, folder, seed, epochs, 0, flags=[w for s in settings for w in ("--set", s)])
+    values = learn.validations(report)
+    print(f"seed {seed}, {arm}: " + " ".join(f"{v:.2f}" for v in values), flush=True)
+    return {"arm": arm, "seed": seed, "values": values}
+
+
+def until(values):
+    """How many epochs it takes to reach GOAL; one more than there are if it is not reached."""
+    return next((n for n, v in enumerate(values) if v >= GOAL), len(values))
+
+
+def main(rollmill, work, seeds="1", epochs="8"):
+    rollmill, work, epochs = str(pathlib.Path(rollmill).absolute()), pathlib.Path(work).absolute(), int(epochs)
+    taught = learn.validations(learn.run(rollmill, work / "teacher", TEACHER, TAUGHT, 0))
+    print(f"teacher: {taught[0]:.2f} -> {taught[-1]:.2f}", flush=True)
+    engine = subprocess.Popen([sys.executable, learn.HERE / "engine.py", work / "teacher" / "weights"], stdout=subprocess.PIPE, text=True)
+    try:
+        url = engine.stdout.readline().strip()
+        lines = [run(rollmill, work, arm, seed, epochs, url) for seed in range(1, int(seeds) + 1) for arm in ARMS]
+    finally:
+        engine.terminate()
+        engine.wait()
+    (work / "teacher.jsonl").write_text("".join(json.dumps(line) + "\n" for line in lines))
+    for arm in ARMS:
+        of = [line["values"] for line in lines if line["arm"] == arm]
+        print(f"{arm}: {statistics.mean(map(until, of)):.1f} epochs to {GOAL}; "
+              f"after each epoch {' '.join(f'{statistics.mean(v):.3f}' for v in zip(*of))}", flush=True)
+    if len(lines) > len(ARMS) and not statistics.mean(until(x["values"]) for x in lines if x["arm"] == "both") < statistics.mean(
+            until(x["values"]) for x in lines if x["arm"] == "reward"):
+        sys.exit("FAIL: with the teacher it takes as many epochs as without")
+
+
+if __name__ == "__main__":
+    main(*sys.argv[1:])
