@@ -15,7 +15,7 @@ func Spearman(x, y, weights []float64) float64 {
 	a, b := centred(x, weights), centred(y, weights)
 	var xy, xx, yy float64
 	for i, w := range weights {
-		xy, xx, yy = xy+w*a[i]*b[i], xx+w*a[i]*a[i], yy+w*b[i]*b[i]
+		xy, xx, yy = xy+float64(w*a[i]*b[i]), xx+float64(w*a[i]*a[i]), yy+float64(w*b[i]*b[i])
 	}
 	return xy / math.Sqrt(xx*yy)
 }
@@ -34,12 +34,12 @@ func centred(values, weights []float64) []float64 {
 			tied += weights[order[end]]
 		}
 		for _, i := range order[first:end] {
-			ranks[i] = below + tied/2
+			ranks[i] = below + float64(tied/2)
 		}
 		below += tied
 	}
 	for i := range ranks {
-		ranks[i] -= below / 2
+		ranks[i] -= float64(below / 2)
 	}
 	return ranks
 }

@@ -18,7 +18,7 @@ func (c *Comparison) finish() {
 		var total, top, spread float64
 		for k, mass := range e.masses {
 			total += mass
-			spread += float64(2*k+1-n) * mass // together |a - b| over pairs of groups
+			spread += float64(float64(2*k+1-n) * mass) // together |a - b| over pairs of groups
 			if k >= n-(n+9)/10 {
 				top += mass
 			}

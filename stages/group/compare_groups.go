@@ -83,7 +83,7 @@ func (d *draw) add(members []formats.Member, lengths []Length, whole bool) (mass
 		if a == nil {
 			return float32(math.NaN())
 		}
-		mass, largest = mass+math.Abs(*a)*float64(tokens), max(largest, math.Abs(*a))
+		mass, largest = mass+float64(math.Abs(*a)*float64(tokens)), max(largest, math.Abs(*a))
 		return float32(*a)
 	}
 	for i, m := range members {
