@@ -72,7 +72,7 @@ class Wheels(Served):
         run = "import rollmill; print(rollmill.run('show', %r, json=True, rows=1).json['rows'][0]['is']['reward'])" % str(self.folder / "scores")
         self.assertGreaterEqual(float(self.call(venv / "bin/python", "-c", run, env=env)), 1)
         read = "import rollmill; d = rollmill.open(%r); print([len(d), len(d.columns), len(list(d)), d[0]['messages'][0]['role']])" % str(self.folder / "scores")
-        self.assertEqual(self.call(venv / "bin/python", "-c", read, env=env).strip(), "[24, 33, 24, 'system']")
+        self.assertEqual(self.call(venv / "bin/python", "-c", read, env=env).strip(), "[24, 34, 24, 'system']")
 
 
 if __name__ == "__main__":
