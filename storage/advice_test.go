@@ -7,7 +7,7 @@ import (
 	"testing"
 
 	"github.com/rollmill/rollmill/storage"
-	"github.com/rollmill/rollmill/storage/fakes3"
+	"github.com/rollmill/rollmill/storage/s3test"
 )
 
 // hintOf returns the hint of an error.
@@ -21,7 +21,7 @@ func hintOf(err error) string {
 
 // TestRefusalsHaveHints tests each sort of refusal, in S3's words.
 func TestRefusalsHaveHints(t *testing.T) {
-	s := fakes3.Start(t)
+	s := s3test.Start(t)
 	b := open(t, s.URI("refused"))
 	for code, want := range map[string]struct {
 		status int
@@ -35,7 +35,7 @@ func TestRefusalsHaveHints(t *testing.T) {
 		"AuthorizationHeaderMalformed": {http.StatusBadRequest, false, "AWS_REGION"},
 		"PermanentRedirect":            {http.StatusMovedPermanently, false, "?region="},
 	} {
-		s.SetFaults(fakes3.Faults{Denied: code, DeniedStatus: want.status})
+		s.SetFaults(s3test.Faults{Denied: code, DeniedStatus: want.status})
 		s.Reset()
 		err := b.Create(t.Context(), "k", []byte("v"))
 		if err == nil || errors.Is(err, storage.ErrDenied) != want.denied || !strings.Contains(hintOf(err), want.hint) {
@@ -57,9 +57,9 @@ func TestRefusalsHaveHints(t *testing.T) {
 // TestAccessDeniedForAMoment writes to a store that refuses a write once, as MinIO
 // does while other requests delete the last objects of the same folder.
 func TestAccessDeniedForAMoment(t *testing.T) {
-	s := fakes3.Start(t)
+	s := s3test.Start(t)
 	b := open(t, s.URI("raced"))
-	s.SetFaults(fakes3.Faults{Denied: "AccessDenied", DeniedStatus: http.StatusForbidden, DeniedOnce: true})
+	s.SetFaults(s3test.Faults{Denied: "AccessDenied", DeniedStatus: http.StatusForbidden, DeniedOnce: true})
 	if err := b.Create(t.Context(), "folder/k", []byte("v")); err != nil {
 		t.Fatal(err)
 	}

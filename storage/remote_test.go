@@ -14,12 +14,12 @@ import (
 	"time"
 
 	"github.com/rollmill/rollmill/storage"
-	"github.com/rollmill/rollmill/storage/fakes3"
+	"github.com/rollmill/rollmill/storage/s3test"
 	"github.com/rollmill/rollmill/storage/storagetest"
 )
 
 func TestS3Conformance(t *testing.T) {
-	s := fakes3.Start(t)
+	s := s3test.Start(t)
 	count := 0
 	storagetest.Run(t, func(t *testing.T) *storage.Bucket {
 		count++
@@ -52,8 +52,8 @@ func TestOtherStoresConformance(t *testing.T) {
 // A request with a lost response, half a body or a temporary refusal is
 // repeated; the object is there once, and its creator gets no error.
 func TestTemporaryFailuresAreRepeated(t *testing.T) {
-	s := fakes3.Start(t)
-	for name, f := range map[string]fakes3.Faults{
+	s := s3test.Start(t)
+	for name, f := range map[string]s3test.Faults{
 		"refused": {Refused: 0.2}, "cut": {Cut: 0.2}, "lost": {Lost: 0.2},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -64,7 +64,7 @@ func TestTemporaryFailuresAreRepeated(t *testing.T) {
 			f.Seed = 7
 			before := s.Failed()
 			s.SetFaults(f)
-			defer s.SetFaults(fakes3.Faults{})
+			defer s.SetFaults(s3test.Faults{})
 			var want []string
 			for i := range 8 {
 				key := fmt.Sprintf("k%02d", i)
@@ -100,7 +100,7 @@ func TestTemporaryFailuresAreRepeated(t *testing.T) {
 
 // A cancelled multipart upload leaves no parts.
 func TestACancelledUploadLeavesNoParts(t *testing.T) {
-	s := fakes3.Start(t)
+	s := s3test.Start(t)
 	b := open(t, s.URI("parts"))
 	if _, err := b.Exclusive(t.Context()); err != nil {
 		t.Fatal(err)
@@ -118,7 +118,7 @@ func TestACancelledUploadLeavesNoParts(t *testing.T) {
 	}
 	var arrived atomic.Int32
 	s.OnRequest(func(r *http.Request) {
-		if fakes3.IsPart(r) {
+		if s3test.IsPart(r) {
 			arrived.Add(1)
 			cancel()
 		}
@@ -140,8 +140,8 @@ func TestACancelledUploadLeavesNoParts(t *testing.T) {
 // A store that accepts a condition and ignores it is detected, and Create does
 // the best that is possible.
 func TestStoreWithoutCreateOnlyIsDetected(t *testing.T) {
-	s := fakes3.Start(t)
-	s.SetFaults(fakes3.Faults{IgnoreConditions: true})
+	s := s3test.Start(t)
+	s.SetFaults(s3test.Faults{IgnoreConditions: true})
 	storage.SetSettling(t, 200*time.Millisecond)
 	b := open(t, s.URI("loose"))
 	if yes, err := b.Exclusive(t.Context()); err != nil || yes {
@@ -171,7 +171,7 @@ func TestStoreWithoutCreateOnlyIsDetected(t *testing.T) {
 // A store that respects the condition is tested with two requests at first, and
 // with one in the next process.
 func TestAProbeCostsOneRequest(t *testing.T) {
-	s := fakes3.Start(t)
+	s := s3test.Start(t)
 	for i, want := range []int{2, 1} {
 		s.Reset()
 		b := open(t, s.URI("probed")+fmt.Sprintf("&rate_limiter_capacity=%d", i)) // another client
@@ -187,7 +187,7 @@ func TestAProbeCostsOneRequest(t *testing.T) {
 }
 
 func TestMissingBucketIsNotAMissingObject(t *testing.T) {
-	s := fakes3.Start(t)
+	s := s3test.Start(t)
 	b := open(t, s.URI("x"))
 	if err := b.Create(t.Context(), "k", []byte("v")); err != nil {
 		t.Fatal(err)
@@ -210,7 +210,7 @@ func TestMissingBucketIsNotAMissingObject(t *testing.T) {
 // Numbers that a bill depends on: reading a range is one request, and so is
 // writing an object.
 func TestRequestsAreFew(t *testing.T) {
-	s := fakes3.Start(t)
+	s := s3test.Start(t)
 	b := open(t, s.URI("bill"))
 	if _, err := b.Exclusive(t.Context()); err != nil {
 		t.Fatal(err)
@@ -219,7 +219,7 @@ func TestRequestsAreFew(t *testing.T) {
 	if err := b.Create(t.Context(), "k", []byte("0123456789")); err != nil {
 		t.Fatal(err)
 	}
-	if got, want := s.Counts(), (fakes3.Counts{Put: 1, BytesIn: s.Counts().BytesIn}); got != want {
+	if got, want := s.Counts(), (s3test.Counts{Put: 1, BytesIn: s.Counts().BytesIn}); got != want {
 		t.Errorf("create: %+v", got)
 	}
 	s.Reset()
@@ -234,14 +234,14 @@ func TestRequestsAreFew(t *testing.T) {
 	if _, err := r.ReadAt(p, 8); err != io.EOF {
 		t.Error(err)
 	}
-	if got, want := s.Counts(), (fakes3.Counts{Head: 1, Get: 2, BytesOut: 6}); got != want {
+	if got, want := s.Counts(), (s3test.Counts{Head: 1, Get: 2, BytesOut: 6}); got != want {
 		t.Errorf("two ranges: %+v", got)
 	}
 }
 
 // A known size is not requested, and is compared with every response.
 func TestAKnownSizeSavesARequest(t *testing.T) {
-	s := fakes3.Start(t)
+	s := s3test.Start(t)
 	for name, b := range map[string]*storage.Bucket{"s3": open(t, s.URI("sized")), "disk": open(t, t.TempDir()), "mem": open(t, "mem://"+t.Name())} {
 		if err := b.Create(t.Context(), "k", []byte("0123456789")); err != nil {
 			t.Fatal(err)
@@ -255,7 +255,7 @@ func TestAKnownSizeSavesARequest(t *testing.T) {
 		if _, err := r.ReadAt(p, 6); err != nil || string(p) != "6789" {
 			t.Errorf("%s: %q, %v", name, p, err)
 		}
-		if got := s.Counts(); name == "s3" && got != (fakes3.Counts{Get: 1, BytesOut: 4}) {
+		if got := s.Counts(); name == "s3" && got != (s3test.Counts{Get: 1, BytesOut: 4}) {
 			t.Errorf("%+v", got)
 		}
 		for _, size := range []int64{9, 20} {

@@ -15,7 +15,7 @@ import (
 	"gocloud.dev/gcerrors"
 
 	"github.com/rollmill/rollmill/storage"
-	"github.com/rollmill/rollmill/storage/fakes3"
+	"github.com/rollmill/rollmill/storage/s3test"
 )
 
 // The defects of gocloud's clients of object stores. When one of these tests
@@ -71,14 +71,14 @@ func writePanics(t *testing.T, b *blob.Bucket) (panicked bool) {
 // A cancelled multipart upload sends its abort with the cancelled context, so
 // the parts stay and are billed. Ours are removed.
 func TestTrapS3blobLeavesPartsBehind(t *testing.T) {
-	s := fakes3.Start(t)
+	s := s3test.Start(t)
 	b, err := blob.OpenBucket(t.Context(), strings.Replace(s.URI(""), "/?", "?", 1))
 	if err != nil {
 		t.Fatal(err)
 	}
 	ctx, cancel := context.WithCancel(t.Context())
 	s.OnRequest(func(r *http.Request) {
-		if fakes3.IsPart(r) {
+		if s3test.IsPart(r) {
 			cancel()
 		}
 	})
@@ -94,7 +94,7 @@ func TestTrapS3blobLeavesPartsBehind(t *testing.T) {
 // gcsblob reports a refusal as a missing object, and s3blob does the same for a
 // missing bucket; our errors distinguish them.
 func TestTrapAMissingBucketLooksLikeAMissingObject(t *testing.T) {
-	s := fakes3.Start(t)
+	s := s3test.Start(t)
 	b, err := blob.OpenBucket(t.Context(), strings.Replace(s.URI(""), "/?", "?", 1))
 	if err != nil {
 		t.Fatal(err)

@@ -7,13 +7,13 @@ import (
 	"time"
 
 	"github.com/rollmill/rollmill/storage"
-	"github.com/rollmill/rollmill/storage/fakes3"
+	"github.com/rollmill/rollmill/storage/s3test"
 )
 
 // An operation on a store that accepts requests and never responds ends when
 // the time of its request is over.
 func TestSilentStoreTimesOut(t *testing.T) {
-	s := fakes3.Start(t)
+	s := s3test.Start(t)
 	b := open(t, s.URI("silent"))
 	ctx := t.Context()
 	if err := b.Create(ctx, "k", []byte("value")); err != nil {
@@ -25,7 +25,7 @@ func TestSilentStoreTimesOut(t *testing.T) {
 	}
 	defer src.Close()
 	storage.SetPatience(t, 20*time.Millisecond)
-	s.SetFaults(fakes3.Faults{Silent: 1})
+	s.SetFaults(s3test.Faults{Silent: 1})
 	for name, ask := range map[string]func() error{
 		"read":   func() error { _, err := b.Read(ctx, "k"); return err },
 		"range":  func() error { _, err := src.ReadAt(make([]byte, 3), 0); return err },
@@ -54,7 +54,7 @@ func TestSilentStoreTimesOut(t *testing.T) {
 			}
 		})
 	}
-	s.SetFaults(fakes3.Faults{})
+	s.SetFaults(s3test.Faults{})
 	if data, err := b.Read(ctx, "k"); err != nil || string(data) != "value" {
 		t.Errorf("%q, %v", data, err)
 	}
@@ -62,10 +62,10 @@ func TestSilentStoreTimesOut(t *testing.T) {
 
 // A request that a store did not answer is repeated.
 func TestUnansweredRequestIsRepeated(t *testing.T) {
-	s := fakes3.Start(t)
+	s := s3test.Start(t)
 	b := open(t, s.URI("forgetful"))
 	storage.SetPatience(t, 500*time.Millisecond)
-	s.SetFaults(fakes3.Faults{Seed: 3, Silent: 0.2})
+	s.SetFaults(s3test.Faults{Seed: 3, Silent: 0.2})
 	for _, key := range []string{"a", "b", "c", "d", "e", "f"} {
 		if err := b.Create(t.Context(), key, []byte(key)); err != nil {
 			t.Fatal(err)

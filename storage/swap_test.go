@@ -11,14 +11,14 @@ import (
 	"time"
 
 	"github.com/rollmill/rollmill/storage"
-	"github.com/rollmill/rollmill/storage/fakes3"
+	"github.com/rollmill/rollmill/storage/s3test"
 )
 
 // A store that ignores versions is found out before anything is written, and
 // nothing is replaced there.
 func TestNothingIsReplacedWhereTheStoreIgnoresVersions(t *testing.T) {
-	for name, f := range map[string]fakes3.Faults{"versions": {IgnoreVersions: true}, "conditions": {IgnoreConditions: true}} {
-		s := fakes3.Start(t)
+	for name, f := range map[string]s3test.Faults{"versions": {IgnoreVersions: true}, "conditions": {IgnoreConditions: true}} {
+		s := s3test.Start(t)
 		s.SetFaults(f)
 		storage.SetSettling(t, time.Millisecond)
 		b := open(t, s.URI("swaps"))
@@ -35,7 +35,7 @@ func TestNothingIsReplacedWhereTheStoreIgnoresVersions(t *testing.T) {
 			t.Errorf("%s: %q, %v", name, got, err)
 		}
 	}
-	for name, b := range map[string]*storage.Bucket{"s3": open(t, fakes3.Start(t).URI("x")), "disk": open(t, t.TempDir()), "mem": open(t, "mem://"+t.Name())} {
+	for name, b := range map[string]*storage.Bucket{"s3": open(t, s3test.Start(t).URI("x")), "disk": open(t, t.TempDir()), "mem": open(t, "mem://"+t.Name())} {
 		if err := b.Replaces(t.Context()); err != nil {
 			t.Errorf("%s: %v", name, err)
 		}
@@ -45,7 +45,7 @@ func TestNothingIsReplacedWhereTheStoreIgnoresVersions(t *testing.T) {
 // A write between the comparison and the swap is never overwritten, whatever
 // the size of the object: larger ones are sent in parts.
 func TestASwapNeverOverwritesAnotherWriter(t *testing.T) {
-	s := fakes3.Start(t)
+	s := s3test.Start(t)
 	for _, size := range []int{3, 17 << 20} {
 		b := open(t, s.URI(fmt.Sprint("between/", size)))
 		old, other := bytes.Repeat([]byte("o"), size), bytes.Repeat([]byte("x"), size)
@@ -77,7 +77,7 @@ func TestASwapNeverOverwritesAnotherWriter(t *testing.T) {
 // The response of the request that completes an object in parts may be lost: the
 // store no longer knows the upload when the request is repeated.
 func TestACompletionWhoseAnswerIsLost(t *testing.T) {
-	s := fakes3.Start(t)
+	s := s3test.Start(t)
 	b := open(t, s.URI("completed"))
 	if err := b.Create(t.Context(), "first", nil); err != nil { // the store is tested
 		t.Fatal(err)
@@ -89,7 +89,7 @@ func TestACompletionWhoseAnswerIsLost(t *testing.T) {
 		func() error { return b.Write(t.Context(), "k", old) },
 	} {
 		before := s.Failed()
-		s.SetFaults(fakes3.Faults{LostCompletions: 1})
+		s.SetFaults(s3test.Faults{LostCompletions: 1})
 		if err := step(); err != nil {
 			t.Error(err)
 		}
@@ -101,16 +101,16 @@ func TestACompletionWhoseAnswerIsLost(t *testing.T) {
 
 // A swap whose response was lost has happened.
 func TestSwapWhoseAnswerIsLost(t *testing.T) {
-	s := fakes3.Start(t)
+	s := s3test.Start(t)
 	b := open(t, s.URI("lost"))
 	for i := range 20 {
 		key := fmt.Sprint("k", i)
 		if err := b.Create(t.Context(), key, []byte("old")); err != nil {
 			t.Fatal(err)
 		}
-		s.SetFaults(fakes3.Faults{Seed: int64(i), Lost: 0.3})
+		s.SetFaults(s3test.Faults{Seed: int64(i), Lost: 0.3})
 		err := b.Swap(t.Context(), key, []byte("old"), []byte("new"))
-		s.SetFaults(fakes3.Faults{})
+		s.SetFaults(s3test.Faults{})
 		if err != nil && !errors.Is(err, storage.ErrTemporary) {
 			t.Errorf("%s: %v", key, err)
 		}
@@ -185,7 +185,7 @@ func TestReadIsBounded(t *testing.T) {
 	if _, err := b.Read(t.Context(), "k"); err == nil || !strings.Contains(err.Error(), "has 3221225472 bytes, and at most 67108864 are read") {
 		t.Error(err)
 	}
-	s3 := open(t, fakes3.Start(t).URI("bounded"))
+	s3 := open(t, s3test.Start(t).URI("bounded"))
 	if err := s3.Write(t.Context(), "k", make([]byte, 100)); err != nil {
 		t.Fatal(err)
 	}

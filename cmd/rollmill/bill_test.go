@@ -11,7 +11,7 @@ import (
 	"github.com/rollmill/rollmill/formats"
 	"github.com/rollmill/rollmill/formats/dataset"
 	"github.com/rollmill/rollmill/formats/random"
-	"github.com/rollmill/rollmill/storage/fakes3"
+	"github.com/rollmill/rollmill/storage/s3test"
 )
 
 // storedBig writes one part with groups of 8, large enough to be read in pieces.
@@ -47,7 +47,7 @@ func storedBig(t *testing.T, uri string, groups int) int64 {
 // TestStoreRequestsOfEachStage bounds the requests of each stage to an object
 // store for one shard of one part. pipelines/scaling.md shows the same bounds.
 func TestStoreRequestsOfEachStage(t *testing.T) {
-	s := fakes3.Start(t)
+	s := s3test.Start(t)
 	at := func(stage string) string { return s.URI("runs/bill/" + stage) }
 	whole := storedBig(t, at("rollout"), 512)
 	page, err := os.ReadFile("../../pipelines/scaling.md")

@@ -26,7 +26,7 @@ var unbounded = map[string]string{
 // only what tests send.
 func testDouble(dir string) bool {
 	base := filepath.Base(dir)
-	return strings.HasSuffix(base, "test") || base == "fakes3" || base == "conformance" ||
+	return strings.HasSuffix(base, "test") || base == "s3test" || base == "conformance" ||
 		strings.HasPrefix(dir, "testdata") || strings.HasPrefix(dir, "cmd/tictactoe") || strings.HasPrefix(dir, "pipelines/sandbox")
 }
 

@@ -17,7 +17,7 @@ import (
 	"github.com/rollmill/rollmill/cmd/internal/cli"
 	"github.com/rollmill/rollmill/formats/dataset"
 	"github.com/rollmill/rollmill/pipelines/sandbox"
-	"github.com/rollmill/rollmill/storage/fakes3"
+	"github.com/rollmill/rollmill/storage/s3test"
 )
 
 // epoch is the five commands over one store, with an engine that does not learn,
@@ -110,10 +110,10 @@ func TestEpochsOverAFaultyStore(t *testing.T) {
 	calm := epoch{engine: engine, examples: examples, ledger: folder, at: func(name string) string { return filepath.Join(folder, name) }}
 	want, _ := calm.run(t)
 
-	s := fakes3.Start(t)
+	s := s3test.Start(t)
 	failed, reruns := 0, 0
 	for round := range rounds() {
-		f := fakes3.Faults{Seed: int64(round), Refused: 0.005, Cut: 0.005, Lost: 0.005, Slow: 0.005, Latency: 200 * time.Millisecond}
+		f := s3test.Faults{Seed: int64(round), Refused: 0.005, Cut: 0.005, Lost: 0.005, Slow: 0.005, Latency: 200 * time.Millisecond}
 		if round%10 == 9 {
 			f.Refused, f.Cut = 0.2, 0.2
 		}
@@ -129,7 +129,7 @@ func TestEpochsOverAFaultyStore(t *testing.T) {
 		before := s.Failed()
 		s.SetFaults(f)
 		got, again := e.run(t)
-		s.SetFaults(fakes3.Faults{})
+		s.SetFaults(s3test.Faults{})
 		if fmt.Sprint(got) != fmt.Sprint(want) {
 			t.Errorf("round %d (%+v): %v, want %v", round, f, got, want)
 		}
@@ -145,8 +145,8 @@ func TestEpochsOverAFaultyStore(t *testing.T) {
 // TestLedgerNeedsExclusiveCreate checks that a store which ignores the condition
 // to create only a missing object is refused for a ledger.
 func TestLedgerNeedsExclusiveCreate(t *testing.T) {
-	s := fakes3.Start(t)
-	s.SetFaults(fakes3.Faults{IgnoreConditions: true})
+	s := s3test.Start(t)
+	s.SetFaults(s3test.Faults{IgnoreConditions: true})
 	folder := t.TempDir()
 	stored(t, folder+"/rollout")
 	code, _, stderr := rollmill(t, "submit", "--in", folder+"/rollout", "--backend", "file", "--ledger", s.URI("x"), "--out", folder+"/submit")
@@ -159,8 +159,8 @@ func TestLedgerNeedsExclusiveCreate(t *testing.T) {
 // version is named holds new datasets, and is refused by name for everything that
 // would replace one.
 func TestStoreThatIgnoresVersions(t *testing.T) {
-	s := fakes3.Start(t)
-	s.SetFaults(fakes3.Faults{IgnoreVersions: true})
+	s := s3test.Start(t)
+	s.SetFaults(s3test.Faults{IgnoreVersions: true})
 	engine, examples := newEngine(t)
 	e := epoch{engine: engine, examples: examples, at: func(name string) string { return s.URI("run/epoch-0/" + name) }, ledger: t.TempDir()}
 	e.run(t)
@@ -203,7 +203,7 @@ func TestStoreThatIgnoresVersions(t *testing.T) {
 // TestMissingBucketError checks that the error names a bucket that is deleted while
 // a stage writes to it.
 func TestMissingBucketError(t *testing.T) {
-	s := fakes3.Start(t)
+	s := s3test.Start(t)
 	stored(t, s.URI("rollout"))
 	var once atomic.Bool
 	s.OnRequest(func(r *http.Request) {

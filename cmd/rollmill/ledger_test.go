@@ -14,7 +14,7 @@ import (
 	"github.com/rollmill/rollmill/cmd/internal/cli"
 	"github.com/rollmill/rollmill/formats/dataset"
 	"github.com/rollmill/rollmill/storage"
-	"github.com/rollmill/rollmill/storage/fakes3"
+	"github.com/rollmill/rollmill/storage/s3test"
 )
 
 // counting returns the command line of a trainer that counts its batches, and a
@@ -54,7 +54,7 @@ func must(t *testing.T, args ...string) string {
 // TestLedgerInBucket submits on two machines that share only the bucket, with a
 // config that names the run but no root: the ledger is in the bucket.
 func TestLedgerInBucket(t *testing.T) {
-	s := fakes3.Start(t)
+	s := s3test.Start(t)
 	at := func(name string) string { return s.URI("team/epoch-0/" + name) }
 	engine, examples := newEngine(t)
 	trainer, batches := counting(t)

@@ -13,14 +13,14 @@ import (
 
 	"github.com/rollmill/rollmill/cmd/internal/cli"
 	"github.com/rollmill/rollmill/formats/dataset"
-	"github.com/rollmill/rollmill/storage/fakes3"
+	"github.com/rollmill/rollmill/storage/s3test"
 )
 
 // TestTerminatedWhileUploading checks that SIGTERM during a multipart upload ends
 // the stage with code 143, and leaves no dataset and no uploaded parts, which would
 // cost money. The same command then makes the rows of an undisturbed run.
 func TestTerminatedWhileUploading(t *testing.T) {
-	server := fakes3.Start(t)
+	server := s3test.Start(t)
 	at := func(name string) string { return server.URI("run/" + name) }
 	storedBig(t, at("rollout"), 700)
 	curate := func(ctx context.Context, out string) (int, string) {
@@ -45,7 +45,7 @@ func TestTerminatedWhileUploading(t *testing.T) {
 	var once sync.Once
 	var parts atomic.Int64
 	server.OnRequest(func(r *http.Request) {
-		if fakes3.IsPart(r) {
+		if s3test.IsPart(r) {
 			once.Do(func() { cancel(cli.Interrupted{Signal: syscall.SIGTERM}) })
 			parts.Add(1)
 		}

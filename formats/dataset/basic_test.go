@@ -14,7 +14,7 @@ import (
 	"github.com/google/go-cmp/cmp/cmpopts"
 
 	"github.com/rollmill/rollmill/formats"
-	"github.com/rollmill/rollmill/storage/fakes3"
+	"github.com/rollmill/rollmill/storage/s3test"
 )
 
 var memories atomic.Int64
@@ -27,7 +27,7 @@ func memory(t testing.TB) string { return fmt.Sprintf("mem://%s-%d", t.Name(), m
 func places(t *testing.T, test func(t *testing.T, uri string)) {
 	t.Run("mem", func(t *testing.T) { test(t, memory(t)+"/ds") })
 	t.Run("local", func(t *testing.T) { test(t, filepath.Join(t.TempDir(), "ds")) })
-	t.Run("s3", func(t *testing.T) { test(t, fakes3.Start(t).URI("ds")) })
+	t.Run("s3", func(t *testing.T) { test(t, s3test.Start(t).URI("ds")) })
 }
 
 // sibling returns a sibling of a URI.

@@ -4,13 +4,13 @@ import (
 	"testing"
 
 	"github.com/rollmill/rollmill/storage"
-	"github.com/rollmill/rollmill/storage/fakes3"
+	"github.com/rollmill/rollmill/storage/s3test"
 )
 
 // What was written before Now is not listed as later, by a store that lists parts
 // of a second and says whole seconds of one object.
 func TestNowIsNotBeforeWhatWasWritten(t *testing.T) {
-	b, err := storage.Open(t.Context(), fakes3.Start(t).URI("clock"))
+	b, err := storage.Open(t.Context(), s3test.Start(t).URI("clock"))
 	if err != nil {
 		t.Fatal(err)
 	}

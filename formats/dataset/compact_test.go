@@ -18,7 +18,7 @@ import (
 	"github.com/rollmill/rollmill/formats"
 	"github.com/rollmill/rollmill/formats/random"
 	"github.com/rollmill/rollmill/storage"
-	"github.com/rollmill/rollmill/storage/fakes3"
+	"github.com/rollmill/rollmill/storage/s3test"
 )
 
 const testSize = 1 << 20
@@ -314,11 +314,11 @@ func TestCompactAfterAKill(t *testing.T) {
 // store's clock alone.
 func TestCompactWithAWrongClock(t *testing.T) {
 	for _, ahead := range []time.Duration{-5 * time.Hour, 5 * time.Hour} {
-		store := fakes3.Start(t)
+		store := s3test.Start(t)
 		uri, clock := store.URI("ds"), ahead
 		passes := func(d time.Duration) {
 			clock += d
-			store.SetFaults(fakes3.Faults{Ahead: clock})
+			store.SetFaults(s3test.Faults{Ahead: clock})
 		}
 		passes(0)
 		old := dealt(t, uri, 5, true, 6, 0)

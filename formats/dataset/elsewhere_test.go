@@ -12,7 +12,7 @@ import (
 
 	"github.com/rollmill/rollmill/formats"
 	"github.com/rollmill/rollmill/storage"
-	"github.com/rollmill/rollmill/storage/fakes3"
+	"github.com/rollmill/rollmill/storage/s3test"
 )
 
 // The manifest of a thin dataset says that its base is at another endpoint or
@@ -20,7 +20,7 @@ import (
 // place.
 func TestBaseInAnotherStoreIsNotRead(t *testing.T) {
 	ctx := context.Background()
-	here, elsewhere := fakes3.Start(t), fakes3.Start(t)
+	here, elsewhere := s3test.Start(t), s3test.Start(t)
 	var asked atomic.Int64
 	elsewhere.OnRequest(func(*http.Request) { asked.Add(1) })
 	write(ctx, t, elsewhere.URI("run/rollout"), wideSpec(), Options{}, 3)

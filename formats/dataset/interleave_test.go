@@ -9,7 +9,7 @@ import (
 	"testing"
 
 	"github.com/rollmill/rollmill/formats"
-	"github.com/rollmill/rollmill/storage/fakes3"
+	"github.com/rollmill/rollmill/storage/s3test"
 )
 
 // attempt writes one shard as a command would.
@@ -45,7 +45,7 @@ func TestAnotherCommandAtAnyOperation(t *testing.T) {
 		"the same, two shards":       {false, 2, specOf(3)},
 	} {
 		t.Run(name, func(t *testing.T) {
-			store := fakes3.Start(t) // no lock of this machine protects it
+			store := s3test.Start(t) // no lock of this machine protects it
 			for at, last := 0, false; !last; at++ {
 				last = interleaved(t, store.URI(fmt.Sprint(at)), c.exists, c.of, c.other, at)
 				if t.Failed() {

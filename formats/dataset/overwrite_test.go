@@ -12,7 +12,7 @@ import (
 
 	"github.com/rollmill/rollmill/formats"
 	"github.com/rollmill/rollmill/storage"
-	"github.com/rollmill/rollmill/storage/fakes3"
+	"github.com/rollmill/rollmill/storage/s3test"
 )
 
 func specOf(generations int) Spec {
@@ -205,17 +205,17 @@ func TestLostAnswersLoseNothing(t *testing.T) {
 // The same for an object store whose connections break after the request was
 // executed.
 func TestLostAnswersOfAnObjectStore(t *testing.T) {
-	s := fakes3.Start(t)
+	s := s3test.Start(t)
 	for seed := range int64(2) {
 		uri := s.URI("lost/" + string(rune('a'+seed)))
 		spec := Spec{Stage: "score", Version: 1, Kind: formats.KindScores}
-		s.SetFaults(fakes3.Faults{Seed: seed, Lost: 0.2})
+		s.SetFaults(s3test.Faults{Seed: seed, Lost: 0.2})
 		for range 10 {
 			if shardOnce(t.Context(), uri, spec, Options{Of: 1, partSize: 1}) == nil {
 				break
 			}
 		}
-		s.SetFaults(fakes3.Faults{})
+		s.SetFaults(s3test.Faults{})
 		check(t, shardOnce(t.Context(), uri, spec, Options{Of: 1, partSize: 1}))
 		d := open(t, uri)
 		if err := Verify(t.Context(), d); err != nil || d.Rows != 6 {

@@ -12,7 +12,7 @@ import (
 
 	"github.com/rollmill/rollmill/formats"
 	"github.com/rollmill/rollmill/storage"
-	"github.com/rollmill/rollmill/storage/fakes3"
+	"github.com/rollmill/rollmill/storage/s3test"
 )
 
 // surveyed surveys a dataset's folder as if an hour had passed.
@@ -116,7 +116,7 @@ func TestPrunedUnderAReader(t *testing.T) {
 
 // The same in the middle of a part that is larger than what is fetched at once.
 func TestPrunedUnderAReaderOfALargePart(t *testing.T) {
-	uri, dice := fakes3.Start(t).URI("ds"), rand.New(rand.NewPCG(1, 1))
+	uri, dice := s3test.Start(t).URI("ds"), rand.New(rand.NewPCG(1, 1))
 	s, err := Begin(t.Context(), uri, wideSpec(), Options{})
 	check(t, err)
 	w := NewTable[formats.Trajectory](s, "", -1)

@@ -10,7 +10,7 @@ import (
 
 	"github.com/rollmill/rollmill/formats"
 	"github.com/rollmill/rollmill/formats/random"
-	"github.com/rollmill/rollmill/storage/fakes3"
+	"github.com/rollmill/rollmill/storage/s3test"
 )
 
 // Reading a few columns of a part in an object store takes three requests,
@@ -58,7 +58,7 @@ func TestPrunedReadsTakeThreeRequestsAPart(t *testing.T) {
 // A part that fits into what is read for its footer takes one request, and none
 // for its size.
 func TestASmallPartTakesOneRequest(t *testing.T) {
-	d, asked := smallPart(t, fakes3.Start(t).URI("small/d"))
+	d, asked := smallPart(t, s3test.Start(t).URI("small/d"))
 	if err := readIDs(t, d); err != nil {
 		t.Fatal(err)
 	}
@@ -78,7 +78,7 @@ func TestReplacedPartIsReported(t *testing.T) {
 		{func(d *Dataset) error { return d.bucket.Write(t.Context(), d.Parts[0].Name, make([]byte, 20)) }, "the part has 20 bytes; the manifest says "},
 		{func(d *Dataset) error { return d.bucket.Write(t.Context(), d.Parts[0].Name, make([]byte, 1<<20)) }, "the part has 1048576 bytes; the manifest says "},
 	} {
-		d, _ := smallPart(t, fakes3.Start(t).URI("changed/d"))
+		d, _ := smallPart(t, s3test.Start(t).URI("changed/d"))
 		if err := c.change(d); err != nil {
 			t.Fatal(err)
 		}

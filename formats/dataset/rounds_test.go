@@ -15,7 +15,7 @@ import (
 	"github.com/rollmill/rollmill/formats"
 	"github.com/rollmill/rollmill/storage"
 	"github.com/rollmill/rollmill/storage/counting"
-	"github.com/rollmill/rollmill/storage/fakes3"
+	"github.com/rollmill/rollmill/storage/s3test"
 )
 
 // slowly returns a context in which a store takes some time for each request,
@@ -145,7 +145,7 @@ func TestJournalsAreReadConcurrently(t *testing.T) {
 // A shard lists neither the segments of others' journals nor, beyond the first
 // page, its own for anything but reading them.
 func TestListingsDoNotDependOnJournals(t *testing.T) {
-	server := fakes3.Start(t)
+	server := s3test.Start(t)
 	uri := server.URI("run/d")
 	j := journal(t, uri, wideSpec(), Options{Shard: 1, Of: 2})
 	var all errgroup.Group

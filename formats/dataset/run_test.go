@@ -13,13 +13,13 @@ import (
 	"github.com/rollmill/rollmill/formats"
 	"github.com/rollmill/rollmill/formats/dataset"
 	"github.com/rollmill/rollmill/formats/secret"
-	"github.com/rollmill/rollmill/storage/fakes3"
+	"github.com/rollmill/rollmill/storage/s3test"
 )
 
 // TestRacingCallersShareOneRunID: the first caller that opens a run makes its
 // id, and all callers return it, then and later.
 func TestRacingCallersShareOneRunID(t *testing.T) {
-	roots := map[string]string{"disk": t.TempDir(), "memory": fmt.Sprintf("mem://%p/run", t), "bucket": fakes3.Start(t).URI("run")}
+	roots := map[string]string{"disk": t.TempDir(), "memory": fmt.Sprintf("mem://%p/run", t), "bucket": s3test.Start(t).URI("run")}
 	for name, root := range roots {
 		t.Run(name, func(t *testing.T) {
 			ids := make([]string, 16)
@@ -160,7 +160,7 @@ func TestARunIsFoundByItsID(t *testing.T) {
 // TestARecordedRootIsFollowedWithinItsStoreOnly: a manifest cannot cause
 // requests to another host.
 func TestARecordedRootIsFollowedWithinItsStoreOnly(t *testing.T) {
-	own, other := fakes3.Start(t), fakes3.Start(t)
+	own, other := s3test.Start(t), s3test.Start(t)
 	r, err := dataset.OpenRun(t.Context(), other.URI("run"))
 	if err != nil {
 		t.Fatal(err)

@@ -26,29 +26,6 @@ type Set struct {
 // many underscores follow its generated id.
 const entryBytes = 2 * 8
 
-// Of returns a set of these examples. Each must have a different id.
-func Of(list ...formats.Example) (*Set, error) {
-	s := &Set{places: newTable(len(list))}
-	for i, e := range list {
-		_, twice, err := s.Find(e.ID)
-		if err == nil && (twice || e.ID == "") {
-			err = formats.Invalid("examples", "every example needs an id of its own", nil,
-				"the id %q of example %d is empty or a duplicate", e.ID, i)
-		}
-		var r record
-		if err == nil {
-			r, err = s.spool(spooled{Example: e})
-		}
-		if err == nil {
-			err = s.keep(e.ID, r.from, 0)
-		}
-		if err != nil {
-			return nil, errors.Join(err, s.Close())
-		}
-	}
-	return s, nil
-}
-
 // Len returns the number of examples.
 func (s *Set) Len() int { return s.n }
 

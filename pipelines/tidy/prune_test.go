@@ -20,14 +20,14 @@ import (
 	"github.com/rollmill/rollmill/formats/dataset"
 	"github.com/rollmill/rollmill/storage"
 	"github.com/rollmill/rollmill/storage/counting"
-	"github.com/rollmill/rollmill/storage/fakes3"
+	"github.com/rollmill/rollmill/storage/s3test"
 )
 
 // stores runs a test in every kind of store.
 func stores(t *testing.T, test func(t *testing.T, root string)) {
 	t.Run("memory", func(t *testing.T) { test(t, "mem://prune-"+t.Name()) })
 	t.Run("disk", func(t *testing.T) { test(t, t.TempDir()) })
-	t.Run("s3", func(t *testing.T) { test(t, fakes3.Start(t).URI("runs/demo")) })
+	t.Run("s3", func(t *testing.T) { test(t, s3test.Start(t).URI("runs/demo")) })
 }
 
 // write writes a dataset, thin over a base unless that is "".
@@ -418,8 +418,8 @@ func TestGrace(t *testing.T) {
 func TestTwoClocks(t *testing.T) {
 	for _, ahead := range []time.Duration{-5 * time.Hour, 5 * time.Hour} {
 		t.Run(ahead.String(), func(t *testing.T) {
-			store := fakes3.Start(t)
-			store.SetFaults(fakes3.Faults{Ahead: ahead})
+			store := s3test.Start(t)
+			store.SetFaults(s3test.Faults{Ahead: ahead})
 			root := store.URI("runs/demo")
 			epoch(t, root, "epoch-0", 0)
 			put(t, root, "epoch-0/rollout/part-00000-of-00001-00077-0123abcd.parquet", "left")
@@ -436,11 +436,11 @@ func TestTwoClocks(t *testing.T) {
 			if n := files(PruneOptions{Grace: time.Hour}); n != 0 {
 				t.Errorf("%d fresh files would be removed within the grace", n)
 			}
-			store.SetFaults(fakes3.Faults{Ahead: ahead + 2*time.Second}) // its times are whole seconds
+			store.SetFaults(s3test.Faults{Ahead: ahead + 2*time.Second}) // its times are whole seconds
 			if n := files(PruneOptions{Force: true}); n != 1 {
 				t.Errorf("%d files would be removed without a grace; the running command's must stay", n)
 			}
-			store.SetFaults(fakes3.Faults{Ahead: ahead + 2*time.Hour})
+			store.SetFaults(s3test.Faults{Ahead: ahead + 2*time.Hour})
 			if n := files(PruneOptions{Grace: time.Hour, Force: true}); n != 2 {
 				t.Errorf("%d old files would be removed", n)
 			}

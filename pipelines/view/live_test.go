@@ -14,13 +14,13 @@ import (
 
 	"github.com/rollmill/rollmill/formats"
 	"github.com/rollmill/rollmill/formats/dataset"
-	"github.com/rollmill/rollmill/formats/examples"
 	"github.com/rollmill/rollmill/pipelines/sandbox"
 	"github.com/rollmill/rollmill/stages"
 	"github.com/rollmill/rollmill/stages/rollout"
+	"github.com/rollmill/rollmill/stages/rollout/agents/agenttest"
 	"github.com/rollmill/rollmill/storage"
 	"github.com/rollmill/rollmill/storage/counting"
-	"github.com/rollmill/rollmill/storage/fakes3"
+	"github.com/rollmill/rollmill/storage/s3test"
 )
 
 // held is an agent that asks the model once. Its attempts at all but the first two
@@ -70,14 +70,10 @@ func begin(t *testing.T, h held, uri string, n int) <-chan error {
 		id := fmt.Sprintf("ex-%d", i)
 		list = append(list, formats.Example{ID: id, Question: "what?", Row: i, Fields: json.RawMessage(fmt.Sprintf(`{"id":%q,"question":"what?"}`, id))})
 	}
-	set, err := examples.Of(list...)
-	if err != nil {
-		t.Fatal(err)
-	}
 	done := make(chan error, 1)
 	go func() {
 		_, err := rollout.Run(ctx, rollout.Options{
-			Out: stages.Output{URI: uri}, Run: "run", Examples: set, ExamplesRef: dataset.Ref{URI: "examples.jsonl", Digest: "d1"},
+			Out: stages.Output{URI: uri}, Run: "run", Examples: agenttest.Examples(list), ExamplesRef: dataset.Ref{URI: "examples.jsonl", Digest: "d1"},
 			Generations: 4, Agent: h, Model: "rollmill/sandbox", Endpoints: []string{"http://" + l.Addr().String() + "/v1"}, Concurrency: 4,
 			JournalEvery: time.Millisecond, MaxInitialFailures: -1,
 		})
@@ -230,7 +226,7 @@ func TestAnAttemptThatIsMadeAgainCountsOnce(t *testing.T) {
 
 // TestAPollReadsOnlyWhatIsNew counts the requests of a page about a rollout in a bucket.
 func TestAPollReadsOnlyWhatIsNew(t *testing.T) {
-	uri := fakes3.Start(t).URI("run/epoch-0/rollout")
+	uri := s3test.Start(t).URI("run/epoch-0/rollout")
 	shard, err := dataset.Begin(t.Context(), uri, dataset.Spec{Stage: "rollout", Kind: formats.KindTrajectories}, dataset.Options{})
 	if err != nil {
 		t.Fatal(err)

@@ -31,9 +31,8 @@ type Estimated struct {
 	Groups   int64      `json:"groups_with_advantages"`
 	Flat     int64      `json:"groups_flat"`    // of these: rewards are equal
 	TopTenth Figure     `json:"mass_top_tenth"` // share of the mass in the tenth of scored groups, rounded up, that has most
-	Gini     Figure     `json:"mass_gini"`      // coefficient of scored groups: 0 if all have the same mass, almost 1 if one has all
 	Classes  []Class    `json:"mass_by_solved"`
-	Cut      *Estimates `json:"simulated,omitempty"`
+	Cut      *Agreement `json:"simulated,omitempty"` // of whole groups (A) with what each draw left of them (B): means over draws
 
 	grouper Grouper
 	masses  []float64 // of groups with a scored member
@@ -79,13 +78,6 @@ type Simulation struct {
 	Repeats int   `json:"repeats"`
 	Seed    int64 `json:"seed"`
 	Small   int64 `json:"groups_too_small"` // of fewer members, which are left out
-}
-
-// Estimates are the means over draws of agreements between whole groups and what the draw
-// left of them, and the standard errors: about the draws, not the rollouts.
-type Estimates struct {
-	Mean   Agreement `json:"mean"`
-	StdErr Agreement `json:"std_err"`
 }
 
 // Compare computes the advantages that each of o.Estimator.More, at least one, gives to the

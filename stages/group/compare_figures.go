@@ -15,15 +15,14 @@ func (c *Comparison) finish() {
 		e.Null, e.Groups, e.Flat = d.failed+d.unscored+d.singleton, d.compared, d.flat
 		slices.Sort(e.masses)
 		n := len(e.masses)
-		var total, top, spread float64
+		var total, top float64
 		for k, mass := range e.masses {
 			total += mass
-			spread += float64(float64(2*k+1-n) * mass) // together |a - b| over pairs of groups
 			if k >= n-(n+9)/10 {
 				top += mass
 			}
 		}
-		e.TopTenth, e.Gini = Figure(top/total), Figure(spread/(total*float64(n)))
+		e.TopTenth = Figure(top / total)
 		for k, name := range classes {
 			e.Classes[k].Solved = name
 			e.Classes[k].Mass /= Figure(total)
@@ -34,7 +33,7 @@ func (c *Comparison) finish() {
 			c.Pairs = append(c.Pairs, pair)
 		}
 		if c.Simulation != nil {
-			e.Cut = c.estimates(e.draws[1:])
+			e.Cut = c.cut(e.draws[1:])
 		}
 	}
 }
@@ -66,26 +65,23 @@ func (a *Agreement) figures() []*Figure {
 	return []*Figure{&a.Compared, &a.SignDiffers, &a.Spearman, &a.FlatA, &a.FlatB}
 }
 
-// estimates compares whole groups with what each draw left of them.
-func (c *Comparison) estimates(draws []draw) *Estimates {
-	var all []Agreement
+// cut compares whole groups with what each draw left of them.
+func (c *Comparison) cut(draws []draw) *Agreement {
+	out, n := &Agreement{}, [5]float64{}
+	means := out.figures()
 	for r := range draws[1:] {
-		all = append(all, c.agreement(&draws[0], &draws[1+r]))
-	}
-	out := &Estimates{}
-	for k, mean := range out.Mean.figures() {
-		var of Valid
-		var values []float64
-		for _, a := range all {
-			if f := *a.figures()[k]; f == f {
-				values = append(values, float64(f))
+		a := c.agreement(&draws[0], &draws[1+r])
+		for k, f := range a.figures() {
+			if *f == *f { // not NaN
+				n[k]++
+				*means[k] += (*f - *means[k]) / Figure(n[k])
 			}
 		}
-		if *mean = Figure(math.NaN()); len(values) > 0 {
-			of.Set(values)
-			*mean = Figure(of.Mean)
+	}
+	for k, mean := range means {
+		if n[k] == 0 {
+			*mean = Figure(math.NaN())
 		}
-		*out.StdErr.figures()[k] = Figure(of.StdPop / math.Sqrt(float64(len(values)-1)))
 	}
 	return out
 }

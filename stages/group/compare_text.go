@@ -28,10 +28,10 @@ func (c *Comparison) WriteText(w io.Writer) error {
 		fmt.Fprintln(out)
 	}
 	fmt.Fprintf(out, "scores\t%s\nrows\t%d in %s\n\n", c.In, c.Rows, plural.Of(c.Groups, "group"))
-	line("", "no", "flat", "mass of the", "Gini of", "mass by share solved")
-	fmt.Fprintf(out, "estimator\tadvantage\tgroups\ttop 10 %%\tmass\t%s\n", strings.Join(classes, "\t"))
+	line("", "no", "flat", "mass of the", "mass by share solved")
+	fmt.Fprintf(out, "estimator\tadvantage\tgroups\ttop 10 %%\t%s\n", strings.Join(classes, "\t"))
 	for _, e := range c.Estimators {
-		cells := []any{e.Null, fmt.Sprintf("%d of %d", e.Flat, e.Groups), e.TopTenth, e.Gini}
+		cells := []any{e.Null, fmt.Sprintf("%d of %d", e.Flat, e.Groups), e.TopTenth}
 		for _, class := range e.Classes {
 			cells = append(cells, class.Mass)
 		}
@@ -46,11 +46,9 @@ func (c *Comparison) WriteText(w io.Writer) error {
 	if s := c.Simulation; s != nil {
 		line(fmt.Sprintf("\n%d generations", s.N), "flat groups", "of all generations", "signs differ", "rank correlation")
 		for _, e := range c.Estimators {
-			m, d := e.Cut.Mean, e.Cut.StdErr
-			with := func(f, err Figure) string { return fmt.Sprintf("%v ± %.1g", f, float64(err)) }
-			line(e.Name, with(m.FlatB, d.FlatB), m.FlatA, with(m.SignDiffers, d.SignDiffers), with(m.Spearman, d.Spearman))
+			line(e.Name, e.Cut.FlatB, e.Cut.FlatA, e.Cut.SignDiffers, e.Cut.Spearman)
 		}
-		fmt.Fprintf(out, "(means of %d draws ± their standard errors; left out: %s)\n", s.Repeats, plural.Of(s.Small, "smaller group"))
+		fmt.Fprintf(out, "(means of %d draws; left out: %s)\n", s.Repeats, plural.Of(s.Small, "smaller group"))
 	}
 	return out.Flush()
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"io"
+	"slices"
 
 	"github.com/rollmill/rollmill/formats"
 	"github.com/rollmill/rollmill/formats/dataset"
@@ -21,12 +22,13 @@ type lengths struct {
 	ctx   context.Context // of the stage, which ends an expression
 	r     *dataset.Reader[Length]
 	buf   []Length
-	parts *keyer // nil unless parts count
+	parts []*keyer   // for each estimator: nil unless parts count
+	looks []*Looks   // for each estimator: nil unless steps count
+	all   [][]Length // of the last read, for each estimator
 
 	messages *dataset.Reader[formats.Trajectory] // nil unless steps count
 	rows     []formats.Trajectory
-	looks    Looks
-	signals  []*dataset.Reader[signalRow] // of every scores
+	signals  []*dataset.Reader[signalRow] // of every scores, if some look at signals
 	said     []signalRow
 }
 
@@ -35,23 +37,33 @@ type signalRow struct {
 	Signals []formats.Signal `parquet:"signals,optional,list"`
 }
 
-// open begins to read a slice.
-func (l *lengths) open(ctx context.Context, in *input, slice dataset.Range, e Estimator) (err error) {
+// open begins to read a slice for some estimators.
+func (l *lengths) open(ctx context.Context, in *input, slice dataset.Range, estimators []Estimator) (err error) {
 	l.ctx = ctx
 	if l.r, err = dataset.NewReader[Length](ctx, in.base, "", slice); err != nil {
 		return err
 	}
-	if p, ok := e.(PartEstimator); ok {
-		if l.parts, err = p.Parts().open(ctx, in.base, slice); err != nil {
-			return err
+	n := len(estimators)
+	l.parts, l.looks, l.all = make([]*keyer, n), make([]*Looks, n), make([][]Length, n)
+	var columns []string
+	signals := false
+	for i, e := range estimators {
+		if p, ok := e.(PartEstimator); ok {
+			if l.parts[i], err = p.Parts().open(ctx, in.base, slice); err != nil {
+				return err
+			}
+		}
+		if s, ok := e.(StepEstimator); ok {
+			looks := s.Looks()
+			l.looks[i], signals = &looks, signals || looks.Signals
+			columns = append(columns, looks.columns()...)
 		}
 	}
-	steps, ok := e.(StepEstimator)
-	if !ok {
+	if columns == nil {
 		return nil
 	}
-	l.looks = steps.Looks()
-	if l.messages, err = dataset.NewReaderOf[formats.Trajectory](ctx, in.base, slice, l.looks.columns()); err != nil || !l.looks.Signals {
+	slices.Sort(columns)
+	if l.messages, err = dataset.NewReaderOf[formats.Trajectory](ctx, in.base, slice, slices.Compact(columns)); err != nil || !signals {
 		return err
 	}
 	scores := in.more
@@ -69,9 +81,13 @@ func (l *lengths) open(ctx context.Context, in *input, slice dataset.Range, e Es
 }
 
 func (l *lengths) close() {
-	_ = l.r.Close() // they were only read
-	if l.parts != nil {
-		l.parts.close()
+	if l.r != nil {
+		_ = l.r.Close() // they were only read
+	}
+	for _, parts := range l.parts {
+		if parts != nil {
+			parts.close()
+		}
 	}
 	if l.messages != nil {
 		_ = l.messages.Close()
@@ -81,28 +97,18 @@ func (l *lengths) close() {
 	}
 }
 
-// read returns the lengths of the next rows, valid until the next call.
-func (l *lengths) read(rows int) ([]Length, error) {
-	var err error
+// read returns the lengths of the next rows for each estimator, valid until the next call.
+func (l *lengths) read(rows int) (all [][]Length, err error) {
 	if l.buf, err = readNext(l.r, l.buf, rows); err != nil {
 		return nil, err
 	}
-	if l.parts != nil {
-		parts, err := l.parts.read(rows)
-		if err != nil {
+	var signals [][]formats.Signal
+	if l.messages != nil {
+		signals = make([][]formats.Signal, rows)
+		if l.rows, err = readNext(l.messages, l.rows, rows); err != nil {
 			return nil, err
 		}
-		for i, part := range parts {
-			l.buf[i].Part = part
-		}
 	}
-	if l.messages == nil {
-		return l.buf, nil
-	}
-	if l.rows, err = readNext(l.messages, l.rows, rows); err != nil {
-		return nil, err
-	}
-	signals := make([][]formats.Signal, rows)
 	for _, r := range l.signals {
 		if l.said, err = readNext(r, l.said, rows); err != nil {
 			return nil, err
@@ -111,41 +117,24 @@ func (l *lengths) read(rows int) ([]Length, error) {
 			signals[i] = append(signals[i], l.said[i].Signals...)
 		}
 	}
-	for i := range l.rows {
-		l.buf[i].Steps = l.looks.steps(l.ctx, &l.rows[i], signals[i])
-	}
-	return l.buf, l.ctx.Err()
-}
-
-// eachLengths are those for each of some estimators.
-type eachLengths struct {
-	each []lengths
-	all  [][]Length // of the last read
-}
-
-func (l *eachLengths) open(ctx context.Context, in *input, slice dataset.Range, estimators []Estimator) error {
-	l.each, l.all = make([]lengths, len(estimators)), make([][]Length, len(estimators))
-	for i, e := range estimators {
-		if err := l.each[i].open(ctx, in, slice, e); err != nil {
-			return err
+	for e := range l.all {
+		l.all[e] = append(l.all[e][:0], l.buf...)
+		if l.parts[e] != nil {
+			parts, err := l.parts[e].read(rows)
+			if err != nil {
+				return nil, err
+			}
+			for i, part := range parts {
+				l.all[e][i].Part = part
+			}
+		}
+		if l.looks[e] != nil {
+			for i := range l.rows {
+				l.all[e][i].Steps = l.looks[e].steps(l.ctx, &l.rows[i], signals[i])
+			}
 		}
 	}
-	return nil
-}
-
-func (l *eachLengths) close() {
-	for i := range l.each {
-		l.each[i].close()
-	}
-}
-
-func (l *eachLengths) read(rows int) (all [][]Length, err error) {
-	for i := range l.each {
-		if l.all[i], err = l.each[i].read(rows); err != nil {
-			return nil, err
-		}
-	}
-	return l.all, nil
+	return l.all, l.ctx.Err()
 }
 
 // readNext reads the next n rows of a reader that has as many, into the memory of buf

@@ -69,7 +69,7 @@ func (g *scatteredGroups) sortRows(ctx context.Context) error {
 		return err
 	}
 	defer rows.close()
-	tokens := eachLengths{}
+	tokens := lengths{}
 	if err := tokens.open(ctx, g.in, g.in.base.All(), g.estimators); err != nil {
 		return err
 	}

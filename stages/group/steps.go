@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"slices"
 
 	"github.com/zeebo/xxh3"
 
@@ -16,7 +15,7 @@ type StepEstimator interface {
 	Estimator
 	// Steps sets out[i][k], which comes with the advantage of valid member i, to the credit
 	// of its step k; steps are its sampled messages. Flat groups are no exception. A
-	// step that lacks what the estimator needs is a *BadStep.
+	// step that lacks what the estimator needs is a *BadMember, with its index among valid ones.
 	Steps(steps [][]Step, out [][]Credit) error
 	// Looks says what of a step it looks at besides its reward.
 	Looks() Looks
@@ -38,14 +37,6 @@ type Credit struct {
 	Losses []formats.MessageLoss
 }
 
-// BadStep is the error of a step.
-type BadStep struct {
-	Member        int // its index among valid ones
-	Problem, Hint string
-}
-
-func (e *BadStep) Error() string { return e.Problem }
-
 // Step is a sampled message of a trajectory's main path, unless Branches are looked at.
 type Step struct {
 	Message int32        // its index in messages
@@ -58,22 +49,14 @@ type Step struct {
 	Signals  []formats.Signal // of its message, in the order of the scores
 }
 
-// stepColumns are the columns of the base that tell its steps, and states are told by the
-// rest.
-var (
-	stepColumns  = []string{"messages.parent", "messages.sampled", "messages.call", "calls.target", "calls.completion_tokens"}
-	stateColumns = []string{"messages.role", "messages.name", "messages.content", "messages.content_parts"}
-	tokenColumns = []string{"messages.logprobs"}
-)
-
 // columns returns those that are read of the base.
 func (l Looks) columns() []string {
-	columns := slices.Clone(stepColumns)
+	columns := []string{"messages.parent", "messages.sampled", "messages.call", "calls.target", "calls.completion_tokens"}
 	if l.States {
-		columns = append(columns, stateColumns...)
+		columns = append(columns, "messages.role", "messages.name", "messages.content", "messages.content_parts")
 	}
 	if l.Logprobs {
-		columns = append(columns, tokenColumns...)
+		columns = append(columns, "messages.logprobs")
 	}
 	return columns
 }
@@ -142,9 +125,9 @@ func (g *Grouper) steps(e StepEstimator, members []formats.Member) error {
 		}
 	}
 	if err := e.Steps(steps, out); err != nil {
-		var bad *BadStep
+		var bad *BadMember
 		if errors.As(err, &bad) {
-			return &BadMember{g.index[bad.Member], bad.Problem, bad.Hint}
+			bad.Member = g.index[bad.Member]
 		}
 		return err
 	}

@@ -19,7 +19,7 @@ type groupWriter struct {
 	groups  *dataset.TableWriter[formats.GroupStats]
 	meter   *stages.Meter
 
-	lengths   eachLengths
+	lengths   lengths
 	compared  *Comparison // nil unless groups are only compared
 	pairer    *pairer     // nil without pairs
 	adjacency *adjacency

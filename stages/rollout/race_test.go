@@ -17,7 +17,7 @@ import (
 	"github.com/rollmill/rollmill/stages"
 	"github.com/rollmill/rollmill/stages/rollout"
 	"github.com/rollmill/rollmill/stages/rollout/recorder/recordertest"
-	"github.com/rollmill/rollmill/storage/fakes3"
+	"github.com/rollmill/rollmill/storage/s3test"
 )
 
 // shortLease is what tests wait for where an owner falls silent.
@@ -25,7 +25,7 @@ const shortLease = time.Second
 
 // places are a folder and a bucket, each empty.
 func places(t *testing.T) map[string]string {
-	return map[string]string{"folder": filepath.Join(t.TempDir(), "out"), "bucket": fakes3.Start(t).URI("runs/out")}
+	return map[string]string{"folder": filepath.Join(t.TempDir(), "out"), "bucket": s3test.Start(t).URI("runs/out")}
 }
 
 // logText keeps what is logged.

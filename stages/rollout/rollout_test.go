@@ -16,10 +16,10 @@ import (
 
 	"github.com/rollmill/rollmill/formats"
 	"github.com/rollmill/rollmill/formats/dataset"
-	"github.com/rollmill/rollmill/formats/examples"
 	"github.com/rollmill/rollmill/stages"
 	"github.com/rollmill/rollmill/stages/backends/openai"
 	"github.com/rollmill/rollmill/stages/rollout"
+	"github.com/rollmill/rollmill/stages/rollout/agents/agenttest"
 	"github.com/rollmill/rollmill/stages/rollout/agents/chat"
 	"github.com/rollmill/rollmill/stages/rollout/recorder/recordertest"
 )
@@ -47,14 +47,7 @@ func questions(n int) []formats.Example {
 	return out
 }
 
-// set is a set of examples. Its file, if it needs one, ends with it.
-func set(list []formats.Example) rollout.Examples {
-	s, err := examples.Of(list...)
-	if err != nil {
-		panic(err)
-	}
-	return s
-}
+func set(list []formats.Example) rollout.Examples { return agenttest.Examples(list) }
 
 func chatAgent(user string) rollout.Agent {
 	a, err := (&chat.Settings{User: user}).Agent(context.Background(), rollout.Setup{Client: openai.Client{}})

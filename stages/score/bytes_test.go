@@ -17,7 +17,7 @@ import (
 	"github.com/rollmill/rollmill/stages/score"
 	"github.com/rollmill/rollmill/storage"
 	"github.com/rollmill/rollmill/storage/counting"
-	"github.com/rollmill/rollmill/storage/fakes3"
+	"github.com/rollmill/rollmill/storage/s3test"
 )
 
 // realistic writes such trajectories, and opens them.
@@ -38,7 +38,7 @@ func realistic(t testing.TB, uri string, groups int) *dataset.Dataset {
 // store's server. What is read of a part are its footer and the columns that
 // the reward declares; not a byte of the messages, the tokens or the example.
 func TestARewardOverTheAnswerReadsLittle(t *testing.T) {
-	s3 := fakes3.Start(t)
+	s3 := s3test.Start(t)
 	for name, place := range map[string]func(string) string{
 		"disk": func(name string) string { return t.TempDir() + "/" + name },
 		"mem":  func(name string) string { return "mem://little/" + name },
@@ -99,7 +99,7 @@ func TestARewardOverTheAnswerReadsLittle(t *testing.T) {
 
 // TestNoTokenIsReadForTheMessages, nor for the example.
 func TestNoTokenIsReadForTheMessages(t *testing.T) {
-	s3 := fakes3.Start(t)
+	s3 := s3test.Start(t)
 	for name, root := range map[string]string{"disk": t.TempDir(), "s3": s3.URI("untouched")} {
 		in := storage.Join(root, "rollout")
 		d := realistic(t, in, 240)

@@ -17,12 +17,12 @@ import (
 	"github.com/rollmill/rollmill/stages/backends/openai/openaitest"
 	"github.com/rollmill/rollmill/stages/submit"
 	"github.com/rollmill/rollmill/storage"
-	"github.com/rollmill/rollmill/storage/fakes3"
+	"github.com/rollmill/rollmill/storage/s3test"
 )
 
 // stores are where a ledger may be.
 func stores(t *testing.T) map[string]string {
-	return map[string]string{"disk": "", "bucket": fakes3.Start(t).URI("run")}
+	return map[string]string{"disk": "", "bucket": s3test.Start(t).URI("run")}
 }
 
 // made is another dataset of the same run and epoch: curated anew, by other

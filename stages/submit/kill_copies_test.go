@@ -17,7 +17,7 @@ import (
 	"github.com/rollmill/rollmill/formats/dataset"
 	"github.com/rollmill/rollmill/stages"
 	"github.com/rollmill/rollmill/storage"
-	"github.com/rollmill/rollmill/storage/fakes3"
+	"github.com/rollmill/rollmill/storage/s3test"
 )
 
 // copiesSample are the backends of a run without COUNT: one of each way to find
@@ -32,7 +32,7 @@ var copiesSample = []string{"art", "art, atomic", "openai", "command"}
 // on a bucket: there is one job in the end, or a person is told, and never two.
 func TestRacingCopiesKilledAtRandom(t *testing.T) {
 	count, seed := number("COUNT", 1), number("SEED", 1)
-	s3 := fakes3.Start(t)
+	s3 := s3test.Start(t)
 	var places atomic.Int64
 	all := subjects()
 	names := slices.Sorted(maps.Keys(all))

@@ -17,7 +17,7 @@ import (
 	"github.com/rollmill/rollmill/formats"
 	"github.com/rollmill/rollmill/formats/dataset"
 	"github.com/rollmill/rollmill/formats/random"
-	"github.com/rollmill/rollmill/storage/fakes3"
+	"github.com/rollmill/rollmill/storage/s3test"
 )
 
 // chaosStages lists the stages that write one dataset from another, or from
@@ -46,7 +46,7 @@ func inStores(t *testing.T, f func(t *testing.T, at func(name string) string)) {
 		f(t, func(name string) string { return filepath.Join(dir, name) })
 	})
 	t.Run("bucket", func(t *testing.T) {
-		s := fakes3.Start(t)
+		s := s3test.Start(t)
 		f(t, func(name string) string { return s.URI("chaos/" + name) })
 	})
 }

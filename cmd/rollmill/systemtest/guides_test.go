@@ -10,7 +10,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/rollmill/rollmill/storage/fakes3"
+	"github.com/rollmill/rollmill/storage/s3test"
 )
 
 // guide is a guide and what .ci/install installs for its blocks, which a line such as
@@ -174,7 +174,7 @@ func (g guide) run(t *testing.T, path ...string) {
 	}
 	cmd := exec.CommandContext(t.Context(), "bash", blocks, g.file)
 	cmd.Dir = t.TempDir()
-	store := fakes3.Start(t).URI("runs/demo") // sets keys in the environment
+	store := s3test.Start(t).URI("runs/demo") // sets keys in the environment
 	cmd.Env = append(os.Environ(), "STORE="+store, "PATH="+strings.Join(append(path, os.Getenv("PATH")), string(os.PathListSeparator)))
 	for name, folder := range map[string]string{"PYTHONPATH": "../../python/src", "PIPELINES": "../../../pipelines"} {
 		if folder, err = filepath.Abs(folder); err != nil {

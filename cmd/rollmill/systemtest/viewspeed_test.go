@@ -16,7 +16,7 @@ import (
 	"time"
 
 	"github.com/rollmill/rollmill/formats"
-	"github.com/rollmill/rollmill/storage/fakes3"
+	"github.com/rollmill/rollmill/storage/s3test"
 )
 
 // viewer is a client of rollmill view.
@@ -158,7 +158,7 @@ func peakMemory(t *testing.T, process *os.Process) float64 {
 
 // TestViewRequests counts the requests that pages cost over a bucket.
 func TestViewRequests(t *testing.T) {
-	s := fakes3.Start(t)
+	s := s3test.Start(t)
 	root := s.URI("runs/view")
 	storeEpochs(t, root, 3, 3_000)
 	var mu sync.Mutex

@@ -178,19 +178,18 @@ func TestBranchesBecomeHistories(t *testing.T) {
 		t.Fatal(got)
 	}
 	g := decode(t, AppendGroup(nil, rows))
-	var ids []int32
+	var ids []string
 	for _, h := range append([]History{g.Trajectories[0].History}, g.Trajectories[0].AdditionalHistories...) {
 		for _, e := range h.Entries {
 			if e.Choice != nil {
 				for _, token := range e.Choice.Logprobs.Content {
-					id, _ := token.ID()
-					ids = append(ids, id)
+					ids = append(ids, token.Token)
 				}
 			}
 		}
 	}
 	slices.Sort(ids)
-	if !slices.Equal(ids, []int32{0, 1, 30, 31}) {
+	if !slices.Equal(ids, []string{"token_id:0", "token_id:1", "token_id:30", "token_id:31"}) {
 		t.Error(ids)
 	}
 }
@@ -200,11 +199,11 @@ func decode(t *testing.T, data []byte) Group {
 	if strings.ContainsAny(string(data), "\n\r") {
 		t.Error("a group is more than one line")
 	}
-	groups, wrong := Validate(json.RawMessage("[" + string(data) + "]"))
-	if wrong != nil {
-		t.Fatalf("%+v\n%s", wrong, data)
+	var g Group
+	if err := json.Unmarshal(data, &g); err != nil {
+		t.Fatalf("%v\n%s", err, data)
 	}
-	return groups[0]
+	return g
 }
 
 func TestChoicesHoldTheSampledTokens(t *testing.T) {
@@ -227,7 +226,7 @@ func TestChoicesHoldTheSampledTokens(t *testing.T) {
 		t.Errorf("%+v", choice.Message)
 	}
 	first, last := choice.Logprobs.Content[0], choice.Logprobs.Content[1]
-	if id, ok := first.ID(); !ok || id != 10 || float32(first.Logprob) != -0.11 || first.Bytes != nil ||
+	if first.Token != "token_id:10" || float32(first.Logprob) != -0.11 || first.Bytes != nil ||
 		first.TopLogprobs == nil {
 		t.Errorf("%+v", first)
 	}
@@ -286,22 +285,6 @@ func TestAdvantagesAreART(t *testing.T) {
 	d.Add(rows)
 	if notes := d.Notes(); len(notes) != 1 || !strings.Contains(notes[0], "in 1 of 2 groups") {
 		t.Error(notes)
-	}
-}
-
-func TestValidateRefusesWhatPydanticRefuses(t *testing.T) {
-	good := string(AppendGroup(nil, exportGroup()))
-	for name, edit := range map[string][2]string{
-		"no top_logprobs":    {`,"top_logprobs":[]`, ``},
-		"null finish_reason": {`"finish_reason":"stop"`, `"finish_reason":null`},
-		"nested metadata":    {`"scenario_id":"e-1"`, `"scenario_id":{"a":1}`},
-		"no reward":          {`"reward":0.0,`, ``},
-		"unknown role":       {`"role":"user"`, `"role":"critic"`},
-		"base64 bytes":       {`"bytes":null`, `"bytes":"ZTQ="`},
-	} {
-		if _, wrong := Validate(json.RawMessage("[" + strings.ReplaceAll(good, edit[0], edit[1]) + "]")); wrong == nil {
-			t.Errorf("%s: accepted", name)
-		}
 	}
 }
 

@@ -55,8 +55,4 @@ func TestPlainGroups(t *testing.T) {
 	if err != nil || !bytes.Equal(got, want) {
 		t.Errorf("%s is another (rewrite it with -update): %v", plainFile, err)
 	}
-	if _, wrong := Validate(bytes.Join([][]byte{[]byte("["),
-		bytes.ReplaceAll(bytes.TrimSpace(got), []byte("\n"), []byte(",")), []byte("]")}, nil)); wrong != nil {
-		t.Errorf("%+v", wrong)
-	}
 }

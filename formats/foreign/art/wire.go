@@ -2,8 +2,6 @@ package art
 
 import (
 	"encoding/json"
-	"strconv"
-	"strings"
 
 	"github.com/rollmill/rollmill/formats/chat"
 )
@@ -65,16 +63,6 @@ type Token struct {
 	Bytes       []int   `json:"bytes"`
 	Logprob     float64 `json:"logprob"`
 	TopLogprobs []Token `json:"top_logprobs"`
-}
-
-// ID returns the number in "token_id:<n>".
-func (t *Token) ID() (int32, bool) {
-	digits, found := strings.CutPrefix(t.Token, "token_id:")
-	if !found {
-		return 0, false
-	}
-	n, err := strconv.ParseInt(digits, 10, 32)
-	return int32(n), err == nil && n >= 0
 }
 
 // UnmarshalJSON reads a message or a choice.

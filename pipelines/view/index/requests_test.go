@@ -8,14 +8,14 @@ import (
 	"github.com/rollmill/rollmill/formats/random"
 	"github.com/rollmill/rollmill/storage"
 	"github.com/rollmill/rollmill/storage/counting"
-	"github.com/rollmill/rollmill/storage/fakes3"
+	"github.com/rollmill/rollmill/storage/s3test"
 )
 
 // TestRequests counts the requests to a bucket: some for the index, then none for a
 // page of a list, and two for a trajectory or a group of large rows, whose pages are in
 // several columns. It also counts rounds, which is how many of them follow one another.
 func TestRequests(t *testing.T) {
-	server := fakes3.Start(t)
+	server := s3test.Start(t)
 	e := &epoch{root: server.URI("run/epoch-3")}
 	e.write(t, random.Options{Groups: 300, Failures: 0.1, Epoch: 3})
 	rounds := counting.Rounds{Latency: 20 * time.Millisecond}

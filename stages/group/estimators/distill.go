@@ -84,7 +84,7 @@ func (e *distill) Steps(steps [][]group.Step, out [][]group.Credit) error {
 	for i := range steps {
 		for k := range steps[i] {
 			if problem := e.step(&steps[i][k], &out[i][k]); problem != "" {
-				return &group.BadStep{Member: i, Problem: fmt.Sprintf("message %d has %s", steps[i][k].Message, problem),
+				return &group.BadMember{Member: i, Problem: fmt.Sprintf("message %d has %s", steps[i][k].Message, problem),
 					Hint: "score it with a reward of kind teacher, of another weight than 0 if rows without it are to be left out"}
 			}
 		}

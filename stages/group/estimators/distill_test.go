@@ -119,7 +119,7 @@ func TestDistillNeedsATeacher(t *testing.T) {
 		"1 log probabilities of a teacher and 2 of the policy": {"", long},
 	} {
 		err := distill(t, estimators.DistillSettings{Teacher: c.teacher, Weight: 1}).Steps([][]group.Step{{c.step}}, [][]group.Credit{{{}}})
-		var bad *group.BadStep
+		var bad *group.BadMember
 		if !errors.As(err, &bad) || !strings.Contains(err.Error(), want) {
 			t.Errorf("%v, want %s", err, want)
 		}

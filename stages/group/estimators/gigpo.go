@@ -33,10 +33,7 @@ type GiGPOSettings struct {
 
 // Declare declares the settings.
 func (s *GiGPOSettings) Declare(d *plugin.Declarer) {
-	d.Float(&s.Discount, "gigpo-discount", "let a reward count `G` times as much for each message before it").ID("gigpo.discount")
-	d.Float(&s.Weight, "gigpo-weight", "add the advantage among equal states `X` times").ID("gigpo.weight")
-	d.Float(&s.Outcome, "gigpo-outcome-weight", "add the trajectory's advantage `X` times").ID("gigpo.outcome-weight")
-	s.declareSignal(d, "gigpo")
+	s.declare(d, "gigpo", "the advantage among equal states")
 	d.String(&s.State, "gigpo-state", "tell states apart by the value of `EXPRESSION` over messages: what came since the model's own last one, "+
 		"each with role, name, content and content_parts").Shown("all of it").ID("gigpo.state")
 }

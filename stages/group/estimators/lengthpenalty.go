@@ -2,9 +2,7 @@ package estimators
 
 import (
 	"math"
-	"sync"
 
-	"github.com/rollmill/rollmill/formats"
 	"github.com/rollmill/rollmill/stages"
 	"github.com/rollmill/rollmill/stages/group"
 	"github.com/rollmill/rollmill/stages/plugin"
@@ -47,24 +45,16 @@ type lengthPenalty struct {
 func (lengthPenalty) UsesFlat()    {}
 func (lengthPenalty) UsesLengths() {}
 
-var shaped = sync.Pool{New: func() any { return new(group.Valid) }}
-
 func (e lengthPenalty) Advantages(v *group.Valid, out []float64) bool {
 	longest := int32(0)
 	for _, l := range v.Lengths {
 		longest = max(longest, l.SampledTokens)
 	}
-	s := shaped.Get().(*group.Valid)
-	defer shaped.Put(s)
-	s.Rewards = s.Rewards[:0]
+	var s group.Valid
 	for i, r := range v.Rewards {
 		share := float64(v.Lengths[i].SampledTokens) / float64(longest)
 		s.Rewards = append(s.Rewards, group.Finite(r-group.Finite(e.weight*v.Mean*share)))
 	}
 	s.Set(s.Rewards)
-	if len(out) > 1 && formats.Flat(s.Min, s.Max, formats.FlatTolerance) {
-		clear(out)
-		return true
-	}
-	return e.Estimator.Advantages(s, out)
+	return unlessFlat(e.Estimator, &s, out)
 }

@@ -48,8 +48,11 @@ func (w stepWeights) check(name string) error {
 	return nil
 }
 
-// declareSignal declares the signal of the estimator of a name.
-func (w *stepWeights) declareSignal(d *plugin.Declarer, name string) {
+// declare declares the settings of the estimator of a name; what is its own part of an advantage.
+func (w *stepWeights) declare(d *plugin.Declarer, name, what string) {
+	d.Float(&w.Discount, name+"-discount", "let a reward count `G` times as much for each message before it").ID(name + ".discount")
+	d.Float(&w.Weight, name+"-weight", "add "+what+" `X` times").ID(name + ".weight")
+	d.Float(&w.Outcome, name+"-outcome-weight", "add the trajectory's advantage `X` times").ID(name + ".outcome-weight")
 	d.String(&w.Signal, name+"-signal", "take a message's own reward from the scores' signal `NAME`, not from the shaped rewards").ID(name + ".signal")
 }
 
@@ -65,7 +68,7 @@ func (w stepWeights) returns(steps [][]group.Step) ([][]float64, error) {
 			if w.Signal != "" {
 				at := slices.IndexFunc(s.Signals, func(x formats.Signal) bool { return x.Component == w.Signal })
 				if at < 0 {
-					return nil, &group.BadStep{Member: i, Problem: fmt.Sprintf("its message %d has no signal %q", s.Message, w.Signal),
+					return nil, &group.BadMember{Member: i, Problem: fmt.Sprintf("its message %d has no signal %q", s.Message, w.Signal),
 						Hint: "score it with a reward of that name that gives each sampled message a signal"}
 				}
 				reward = s.Signals[at].Value
@@ -82,10 +85,7 @@ type TurnsSettings struct{ stepWeights }
 
 // Declare declares the settings.
 func (s *TurnsSettings) Declare(d *plugin.Declarer) {
-	d.Float(&s.Discount, "turns-discount", "let a reward count `G` times as much for each message before it").ID("turns.discount")
-	d.Float(&s.Weight, "turns-weight", "add a message's own advantage `X` times").ID("turns.weight")
-	d.Float(&s.Outcome, "turns-outcome-weight", "add the trajectory's advantage `X` times").ID("turns.outcome-weight")
-	s.declareSignal(d, "turns")
+	s.declare(d, "turns", "a message's own advantage")
 }
 
 // Estimator makes the estimator.

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"strconv"
 	"strings"
 
 	"github.com/rollmill/rollmill/formats/foreign/art"
@@ -43,7 +44,7 @@ func (s *Server) train(w http.ResponseWriter, r *http.Request, d Dialect, f Faul
 			"dev_config": req.Dev}) {
 		return
 	}
-	groups, err := art.Validate(req.Groups)
+	groups, err := validate(req.Groups)
 	if err != nil {
 		detail(w, 422, []wrong{{"value_error", []any{"body", "trajectory_groups"}, err.Error()}})
 		return
@@ -272,7 +273,7 @@ func (b *Batch) history(h art.History, d Dialect) (trainable, sound bool) {
 			return false, false // AssertionError, IndexError
 		default:
 			for _, t := range e.Choice.Logprobs.Content {
-				id, ok := t.ID()
+				id, ok := tokenID(t.Token)
 				if !ok {
 					return false, false // ValueError
 				}
@@ -281,6 +282,13 @@ func (b *Batch) history(h art.History, d Dialect) (trainable, sound bool) {
 		}
 	}
 	return last >= 0, true
+}
+
+// tokenID returns the number in "token_id:<n>".
+func tokenID(token string) (int32, bool) {
+	digits, found := strings.CutPrefix(token, "token_id:")
+	n, err := strconv.ParseInt(digits, 10, 32)
+	return int32(n), found && err == nil && n >= 0
 }
 
 // plain reads a history where a choice arrives as a plain object.

@@ -8,6 +8,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -44,6 +45,21 @@ func RunOn(t *testing.T, k plugin.Kind[rollout.AgentSettings], make func(t *test
 	t.Run("attempts at once", func(t *testing.T) { atOnce(t, newAgent(t), example) })
 	t.Run("fails with the engine", func(t *testing.T) { fails(t, newAgent(t), example) })
 	t.Run("ends when told to", func(t *testing.T) { ends(t, newAgent(t), example) })
+}
+
+// Examples are examples in memory.
+type Examples []formats.Example
+
+// Len returns how many there are.
+func (e Examples) Len() int { return len(e) }
+
+// At returns an example.
+func (e Examples) At(i int) (formats.Example, error) { return e[i], nil }
+
+// Find finds an example by its id.
+func (e Examples) Find(id string) (int, bool, error) {
+	i := slices.IndexFunc(e, func(e formats.Example) bool { return e.ID == id })
+	return max(i, 0), i >= 0, nil
 }
 
 // RunStored tests agents whose attempts were made before. Each must have

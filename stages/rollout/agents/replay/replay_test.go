@@ -13,7 +13,6 @@ import (
 
 	"github.com/rollmill/rollmill/formats"
 	"github.com/rollmill/rollmill/formats/dataset"
-	"github.com/rollmill/rollmill/formats/examples"
 	"github.com/rollmill/rollmill/formats/validate"
 	"github.com/rollmill/rollmill/stages"
 	"github.com/rollmill/rollmill/stages/backends/openai"
@@ -37,10 +36,7 @@ func record(t *testing.T) (uri string, o rollout.Options) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	set, err := examples.Of(agenttest.Example(0), agenttest.Example(1), agenttest.Example(2))
-	if err != nil {
-		t.Fatal(err)
-	}
+	set := agenttest.Examples{agenttest.Example(0), agenttest.Example(1), agenttest.Example(2)}
 	o = rollout.Options{
 		Out: stages.Output{URI: filepath.Join(t.TempDir(), "out")}, Run: "first", Generations: 2, Agent: agent, Model: "policy",
 		Examples:  set,

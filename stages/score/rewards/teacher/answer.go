@@ -1,6 +1,7 @@
 package teacher
 
 import (
+	"cmp"
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
@@ -74,8 +75,12 @@ func (r *reward) judge(ctx context.Context, row *score.Row, s *sequences.Sequenc
 	}
 	out = answer{}
 	for i, trains := range s.Mask {
-		if trains {
-			out.add(&places[i])
+		if !trains {
+			continue
+		}
+		out.Logprobs = append(out.Logprobs, float32(places[i].logprob))
+		for _, t := range places[i].top {
+			out.TopIDs, out.TopLogprobs = append(out.TopIDs, t.id), append(out.TopLogprobs, float32(t.logprob))
 		}
 	}
 	if len(out.TopIDs) != k*s.Tokens {
@@ -89,14 +94,6 @@ func (r *reward) judge(ctx context.Context, row *score.Row, s *sequences.Sequenc
 		return &out, err
 	}
 	return &out, nil
-}
-
-func (a *answer) add(p *place) {
-	a.Logprobs = append(a.Logprobs, float32(p.logprob))
-	for _, t := range p.top {
-		a.TopIDs = append(a.TopIDs, t.id)
-		a.TopLogprobs = append(a.TopLogprobs, float32(t.logprob))
-	}
 }
 
 // ask asks the engine, when there is a free place and the budget allows it. It returns
@@ -138,20 +135,12 @@ func (r *reward) ask(ctx context.Context, s *sequences.Sequence, hint string) ([
 	return places, nil
 }
 
-const (
-	maxResponse = 1 << 30
-	maxTries    = 5
-	first       = 200 * time.Millisecond // before the second try
-)
+const maxResponse = 1 << 30
 
 // post sends a request. A refusal of it alone is a *failure.
 func (r *reward) post(ctx context.Context, path string, body, answer any) error {
-	_, err := remote.Retry(ctx, maxTries, first, func() (struct{}, error) {
-		limit := r.Timeout
-		if limit == 0 {
-			limit = -1
-		}
-		_, err := r.service.Do(ctx, remote.Request{Method: http.MethodPost, URL: r.url + path, JSON: body, Limit: limit}, answer)
+	_, err := remote.Retry(ctx, 5, 200*time.Millisecond, func() (struct{}, error) {
+		_, err := r.service.Do(ctx, remote.Request{Method: http.MethodPost, URL: r.url + path, JSON: body, Limit: cmp.Or(r.Timeout, -1)}, answer)
 		return struct{}{}, err
 	})
 	var e *remote.Error

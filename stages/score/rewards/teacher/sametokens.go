@@ -1,9 +1,11 @@
 package teacher
 
 import (
+	"fmt"
 	"strings"
 	"unicode"
 
+	"github.com/rollmill/rollmill/formats"
 	"github.com/rollmill/rollmill/formats/sequences"
 	"github.com/rollmill/rollmill/stages/score"
 )
@@ -14,38 +16,32 @@ import (
 // else. Spaces do not count: single tokens lose them.
 func sameTokens(row *score.Row, s *sequences.Sequence, places []place) error {
 	for k, message := range s.Messages {
-		m, span := &row.Messages[message], s.Versions[k]
-		ids, texts := s.Response[span.Start:span.End], make([]string, span.End-span.Start)
+		start, end := s.Versions[k].Start, s.Versions[k].End
+		texts := make([]string, end-start)
 		for i := range texts {
-			texts[i] = packed(places[int(span.Start)+i].text)
+			texts[i] = packed(places[int(start)+i].text)
 		}
-		at, sampled := -1, ""
-		if len(m.TokenTexts) == len(ids) {
-			at, sampled = differing(texts, m.TokenTexts)
-		} else if m.ContentParts == "" && m.Reasoning == "" && len(m.ToolCalls) == 0 {
-			at, sampled = differingContent(texts, packed(m.Content))
-		}
-		if at >= 0 {
-			return mismatch(ids[at], message, places[int(span.Start)+at].text, sampled)
+		if at, sampled := differing(texts, &row.Messages[message]); at >= 0 {
+			return fmt.Errorf("id %d of message %d is %q to the teacher, and %q was sampled", s.Response[int(start)+at], message,
+				places[int(start)+at].text, sampled)
 		}
 	}
 	return nil
 }
 
-// differing returns the first index at which two lists differ; -1 for none.
-func differing(texts, sampled []string) (int, string) {
-	for i, text := range texts {
-		if other := packed(sampled[i]); text != other && text != "" && other != "" && !unclear(text+other) {
-			return i, sampled[i]
+// differing returns the first text that is not the message's, and what is there instead;
+// -1 for none.
+func differing(texts []string, m *formats.Message) (int, string) {
+	if len(m.TokenTexts) == len(texts) {
+		for i, text := range texts {
+			if other := packed(m.TokenTexts[i]); text != other && text != "" && other != "" && !unclear(text+other) {
+				return i, m.TokenTexts[i]
+			}
 		}
+		return -1, ""
 	}
-	return -1, ""
-}
-
-// differingContent returns the first text that does not continue a content which the
-// texts do not contain; -1 if they do.
-func differingContent(texts []string, content string) (int, string) {
-	if joined := strings.Join(texts, ""); joined == "" || unclear(joined) || strings.Contains(joined, content) {
+	joined, content := strings.Join(texts, ""), packed(m.Content)
+	if m.ContentParts != "" || m.Reasoning != "" || len(m.ToolCalls) > 0 || joined == "" || unclear(joined) || strings.Contains(joined, content) {
 		return -1, ""
 	}
 	for i, text := range texts {

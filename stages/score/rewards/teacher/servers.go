@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"context"
 	"encoding/json"
-	"fmt"
 	"math"
 	"slices"
 	"strconv"
@@ -142,9 +141,4 @@ func (r *reward) hintIDs(ctx context.Context, hint string) ([]int32, error) {
 		err = failed(formats.RewardAnswer, "/tokenize gave no ids of the hint")
 	}
 	return answer.Tokens, err
-}
-
-// mismatch is the error of an id that the teacher has another text for.
-func mismatch(id int32, message int, teacher, policy string) error {
-	return fmt.Errorf("id %d of message %d is %q to the teacher, and %q was sampled", id, message, teacher, policy)
 }

@@ -1,14 +1,16 @@
-package art
+package arttest
 
 import (
 	"encoding/json"
 	"errors"
 	"fmt"
+
+	"github.com/rollmill/rollmill/formats/foreign/art"
 )
 
-// Validate reads groups as they are sent. An error says what the models of an ART
+// validate reads groups as they are sent. An error says what the models of an ART
 // 0.4 server would refuse first.
-func Validate(raw json.RawMessage) (groups []Group, err error) {
+func validate(raw json.RawMessage) (groups []art.Group, err error) {
 	if err := json.Unmarshal(raw, &groups); err != nil {
 		return nil, err
 	}
@@ -16,7 +18,7 @@ func Validate(raw json.RawMessage) (groups []Group, err error) {
 		return nil, errMissing("trajectory_groups")
 	}
 	for i := range groups {
-		if err := groups[i].validate(); err != nil {
+		if err := validGroup(&groups[i]); err != nil {
 			return nil, fmt.Errorf("group %d: %w", i, err)
 		}
 	}
@@ -25,14 +27,14 @@ func Validate(raw json.RawMessage) (groups []Group, err error) {
 
 func errMissing(field string) error { return fmt.Errorf("%s is missing", field) }
 
-func (g *Group) validate() error {
+func validGroup(g *art.Group) error {
 	if g.Trajectories == nil {
 		return errMissing("trajectories")
 	}
 	for i := range g.Trajectories {
 		t := &g.Trajectories[i]
-		for _, h := range append([]History{t.History}, t.AdditionalHistories...) {
-			if err := h.validate(); err != nil {
+		for _, h := range append([]art.History{t.History}, t.AdditionalHistories...) {
+			if err := validHistory(&h); err != nil {
 				return fmt.Errorf("trajectory %d: %w", i, err)
 			}
 		}
@@ -63,7 +65,7 @@ func flat(m map[string]any, texts bool) bool {
 	return true
 }
 
-func (h *History) validate() error {
+func validHistory(h *art.History) error {
 	if h.Entries == nil {
 		return errMissing("messages_and_choices")
 	}
@@ -73,9 +75,9 @@ func (h *History) validate() error {
 	for i, e := range h.Entries {
 		var err error
 		if e.Choice != nil {
-			err = e.Choice.validate()
+			err = validChoice(e.Choice)
 		} else {
-			err = e.Message.validate()
+			err = validMessage(e.Message)
 		}
 		if err != nil {
 			return fmt.Errorf("message %d: %w", i, err)
@@ -84,7 +86,7 @@ func (h *History) validate() error {
 	return nil
 }
 
-func (m *Message) validate() error {
+func validMessage(m *art.Message) error {
 	switch m.Role {
 	case "developer", "system", "user", "assistant":
 	case "tool":
@@ -101,7 +103,9 @@ func (m *Message) validate() error {
 	return nil
 }
 
-func (c *Choice) validate() error {
+var finishes = map[string]bool{"stop": true, "length": true, "tool_calls": true, "content_filter": true, "function_call": true}
+
+func validChoice(c *art.Choice) error {
 	switch {
 	case c.Index == nil:
 		return errMissing("index")

@@ -1,10 +1,10 @@
-// Package fakes3 serves S3's protocol from memory over a real socket, for tests
+// Package s3test serves S3's protocol from memory over a real socket, for tests
 // of code that reads and writes object stores. It counts requests and injects
 // faults: see Faults.
 //
 // The objects are gofakes3's. This package adds what that lacks: conditions on
 // the completion of a multipart upload.
-package fakes3
+package s3test
 
 import (
 	"bytes"
