@@ -103,6 +103,7 @@ def turns(run):
 
     epoch, want = run / "run" / "epoch-0", {}
     for members in grouped(columns(epoch / "group", "*.parquet", "group_id", "trajectory_id", "shaped_rewards")):
+        members = [m for m in members if m["shaped_rewards"]]  # others failed
         returns = torch.tensor([m["shaped_rewards"] for m in members], dtype=torch.double).flip(1).cumsum(1).flip(1)
         centred, std = returns - returns.mean(0), returns.std(0, correction=0)
         values = centred[:, :1] / (std[0] + 1e-6) + centred / (std.max() + 1e-6)

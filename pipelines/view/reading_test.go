@@ -78,9 +78,9 @@ func TestTokens(t *testing.T) {
 	root, ids := readingRun(t)
 	r := reads(t, root)
 	page := r.page(trajectoryPath(ids["tools"]) + "?tokens=1")
-	r.has(page, "hide tokens", `class="t p90" tabindex="-1" title="token 0, id 1000, logprob -0.01 (99 %), policy 41, trains, advantage -1">Let </span>`,
-		`class="t p50"`, `class="t p10"`, `class="t p1"`, `class="t p0"`,
-		`class="t bad" tabindex="-1" title="token 5, id 1005, logprob -9999 (no valid log probability)`)
+	r.has(page, "hide tokens", `class="t p90 less" tabindex="-1" title="token 0, id 1000, logprob -0.01 (99 %), policy 41, trains, advantage -1">Let </span>`,
+		`class="t p50 less"`, `class="t p10 less"`, `class="t p1 less"`, `class="t p0 less"`,
+		`class="t bad less" tabindex="-1" title="token 5, id 1005, logprob -9999 (no valid log probability)`)
 	page = r.page(trajectoryPath(ids["plain"]) + "?tokens=1")
 	r.has(page, "0 tokens", "the engine gave no token ids", "the engine gave no log probabilities; the engine gave no token texts: ids are shown",
 		">⟨1000⟩</span>")
@@ -118,7 +118,7 @@ func TestLargeTrajectories(t *testing.T) {
 		t.Errorf("%d lines", n)
 	}
 	page = timed(trajectoryPath(ids["big"]) + "/message/3")
-	if n := strings.Count(page, `class="t `); n != wholeTokens+7 { // and the legend
+	if n := strings.Count(page, `class="t `); n != wholeTokens+9 { // and the legend
 		t.Errorf("%d tokens", n)
 	}
 	r.has(page, "from=2000#tokens")

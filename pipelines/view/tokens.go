@@ -26,7 +26,7 @@ func (r *tokenRun) Left() int { return r.Of - r.From - len(r.List) }
 type token struct {
 	Number      int
 	Text        string
-	Class       string // of its probability
+	Class       string // of its probability, and of its advantage
 	ID, Logprob string // "" if it is not known
 	Probability string
 	Label       string // all of it
@@ -42,7 +42,7 @@ func tokensOf(c *inspect.Conversation, i, from, limit int) *tokenRun {
 	r := &tokenRun{From: from, Of: max(len(m.TokenIDs), len(m.Logprobs)), Why: fateOf(c, i).Why}
 	note, texts, logprobs := aligned(m)
 	r.Note = note
-	policy := policyOf(t, i)
+	policy, own, all := policyOf(t, i), t.TokenAdvantages(i), t.AdvantageOf(i)
 	for n := from; n < r.Of && n < from+limit; n++ {
 		x := token{Number: n, Class: "none"}
 		label := []string{fmt.Sprintf("token %d", n)}
@@ -56,6 +56,13 @@ func tokensOf(c *inspect.Conversation, i, from, limit int) *tokenRun {
 		}
 		if policy != "" {
 			label = append(label, "policy "+policy)
+		}
+		if n < len(own) {
+			all = new(float64(own[n]))
+			label = append(label, fmt.Sprintf("advantage %+.4g", *all))
+		}
+		if all != nil && *all != 0 {
+			x.Class += map[bool]string{true: " more", false: " less"}[*all > 0]
 		}
 		x.Text = "⟨" + x.ID + "⟩"
 		if n < len(texts) && texts[n] != "" {

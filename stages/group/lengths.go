@@ -30,6 +30,7 @@ type lengths struct {
 	rows     []formats.Trajectory
 	signals  []*dataset.Reader[signalRow] // of every scores, if some look at signals
 	said     []signalRow
+	readers  []io.Closer // all of them
 }
 
 // signalRow is a row of scores with its signals alone.
@@ -43,6 +44,7 @@ func (l *lengths) open(ctx context.Context, in *input, slice dataset.Range, esti
 	if l.r, err = dataset.NewReader[Length](ctx, in.base, "", slice); err != nil {
 		return err
 	}
+	l.readers = append(l.readers, l.r)
 	n := len(estimators)
 	l.parts, l.looks, l.all = make([]*keyer, n), make([]*Looks, n), make([][]Length, n)
 	var columns []string
@@ -52,6 +54,7 @@ func (l *lengths) open(ctx context.Context, in *input, slice dataset.Range, esti
 			if l.parts[i], err = p.Parts().open(ctx, in.base, slice); err != nil {
 				return err
 			}
+			l.readers = append(l.readers, l.parts[i].rows)
 		}
 		if s, ok := e.(StepEstimator); ok {
 			looks := s.Looks()
@@ -63,8 +66,11 @@ func (l *lengths) open(ctx context.Context, in *input, slice dataset.Range, esti
 		return nil
 	}
 	slices.Sort(columns)
-	if l.messages, err = dataset.NewReaderOf[formats.Trajectory](ctx, in.base, slice, slices.Compact(columns)); err != nil || !signals {
+	if l.messages, err = dataset.NewReaderOf[formats.Trajectory](ctx, in.base, slice, slices.Compact(columns)); err != nil {
 		return err
+	}
+	if l.readers = append(l.readers, l.messages); !signals {
+		return nil
 	}
 	scores := in.more
 	if in.rows != in.base {
@@ -75,25 +81,14 @@ func (l *lengths) open(ctx context.Context, in *input, slice dataset.Range, esti
 		if err != nil {
 			return err
 		}
-		l.signals = append(l.signals, r)
+		l.signals, l.readers = append(l.signals, r), append(l.readers, r)
 	}
 	return nil
 }
 
 func (l *lengths) close() {
-	if l.r != nil {
-		_ = l.r.Close() // they were only read
-	}
-	for _, parts := range l.parts {
-		if parts != nil {
-			parts.close()
-		}
-	}
-	if l.messages != nil {
-		_ = l.messages.Close()
-	}
-	for _, r := range l.signals {
-		_ = r.Close()
+	for _, r := range l.readers {
+		_ = r.Close() // it was only read
 	}
 }
 

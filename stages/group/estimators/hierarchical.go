@@ -2,7 +2,6 @@ package estimators
 
 import (
 	"math"
-	"slices"
 
 	"github.com/rollmill/rollmill/formats"
 	"github.com/rollmill/rollmill/stages/group"
@@ -52,12 +51,11 @@ func (e hierarchical) Parts() *group.By { return e.by }
 func (e hierarchical) UsesFlat()        {}
 
 func (e hierarchical) Advantages(v *group.Valid, out []float64) bool {
-	byPart(e.Estimator, v, out)
-	return slices.ContainsFunc(out, func(a float64) bool { return !math.IsNaN(a) })
+	return byPart(e.Estimator, v, out)
 }
 
 // byPart computes the advantages of each part as of a group; NaN where there are none.
-func byPart(e group.Estimator, v *group.Valid, out []float64) {
+func byPart(e group.Estimator, v *group.Valid, out []float64) (some bool) {
 	parts := map[string][]int{}
 	for i := range v.Rewards {
 		parts[v.Lengths[i].Part] = append(parts[v.Lengths[i].Part], i)
@@ -70,12 +68,14 @@ func byPart(e group.Estimator, v *group.Valid, out []float64) {
 		part.Set(part.Rewards)
 		own := make([]float64, len(members))
 		has := unlessFlat(e, &part, own)
+		some = some || has
 		for k, i := range members {
 			if out[i] = own[k]; !has {
 				out[i] = math.NaN()
 			}
 		}
 	}
+	return some
 }
 
 // unlessFlat is e.Advantages; those of a flat group of two or more are 0.

@@ -135,8 +135,6 @@ func (r *reward) ask(ctx context.Context, s *sequences.Sequence, hint string) ([
 	return places, nil
 }
 
-const maxResponse = 1 << 30
-
 // post sends a request. A refusal of it alone is a *failure.
 func (r *reward) post(ctx context.Context, path string, body, answer any) error {
 	_, err := remote.Retry(ctx, 5, 200*time.Millisecond, func() (struct{}, error) {

@@ -89,7 +89,7 @@ func (s *Settings) Reward(setup score.Setup) (score.Reward, error) {
 	key := os.Getenv("ROLLMILL_REWARD_API_KEY")
 	return &reward{Setup: setup, Settings: *s, url: strings.TrimSuffix(u.String(), "/"),
 		free: make(chan struct{}, cmp.Or(setup.Judging.Concurrency, score.DefaultJudgeConcurrency)),
-		service: remote.Client{Name: "teacher " + s.Model, HTTP: remote.NewHTTP(64), MaxBytes: maxResponse,
+		service: remote.Client{Name: "teacher " + s.Model, HTTP: remote.NewHTTP(64), MaxBytes: 1 << 30,
 			Sign: func(r *http.Request) { remote.Authorize(r, key) }}}, nil
 }
 
