@@ -38,6 +38,7 @@ func app() *cli.App {
 			viewCommand,
 			reportCommand,
 			diffCommand,
+			replayCommand,
 			auditCommand,
 			evalCommand,
 			importCommand,

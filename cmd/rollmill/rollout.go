@@ -26,9 +26,10 @@ var rolloutCommand = cli.Command{
 	Needs:   "--examples, and an engine: --url and --model, or --policy with a receipt that names it",
 	About: `The agent calls any OpenAI-compatible engine, through a proxy that records the
 sampled tokens and their logprobs. Finished trajectories are written to a journal
-every two seconds (--journal-every); after a crash the same command runs only the
-trajectories that are not in it. The text of a large task file is kept in a
-temporary file (in the folder TMPDIR).
+every two seconds (--journal-every), and so are the answered calls of the others;
+after a crash the same command runs only the trajectories that are not in it, and
+asks the engine only for what it had not answered (--resume). The text of a large
+task file is kept in a temporary file (in the folder TMPDIR).
 
   rollmill rollout --examples tasks.jsonl --user '{{.question}}' --url http://127.0.0.1:8000/v1 --model my-model
   rollmill rollout --examples tasks.jsonl --agent command --command './agent --fast' --generations 8 --policy runs/demo/epoch-0/submit

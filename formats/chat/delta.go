@@ -48,6 +48,24 @@ func PromptDelta(messages []formats.Message, at int, prompt []int32, changed map
 	return slices.Clone(rest), "" // a copy, so that the whole prompt is not kept
 }
 
+// PromptIDs returns the ids of the whole prompt that m answers, which ends with messages[at]; nil
+// if they are not known. It undoes PromptDelta.
+func PromptIDs(messages []formats.Message, at int, m *formats.Message) []int32 {
+	ancestor := sampledAncestor(messages, at)
+	if m.PromptDeltaIDs == nil || m.PrefixBreak != "" || ancestor < 0 {
+		return m.PromptDeltaIDs
+	}
+	chain, known := sampledChain(messages, ancestor)
+	if !known {
+		return nil
+	}
+	var out []int32
+	for _, i := range chain {
+		out = append(append(out, messages[i].PromptDeltaIDs...), messages[i].TokenIDs...)
+	}
+	return append(out, m.PromptDeltaIDs...)
+}
+
 func cutPrefix(ids, prefix []int32) (rest []int32, ok bool) {
 	if len(ids) < len(prefix) || !slices.Equal(ids[:len(prefix)], prefix) {
 		return ids, false

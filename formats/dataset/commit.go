@@ -62,7 +62,7 @@ func (s *Shard) Commit(ctx context.Context, o Outcome) (Result, error) {
 	}
 	// The rows of a run that overwrites may be wanted again until it is sealed.
 	if s.run.base == "" && res.Sealed == nil {
-		err = errors.Join(err, s.bucketRemove(ctx, s.run.journal(s.shard)))
+		err = errors.Join(err, s.bucketRemove(ctx, s.run.journal(s.shard)), s.bucketRemove(ctx, s.run.calls(s.shard)))
 	}
 	return res, err
 }

@@ -46,7 +46,16 @@ const noteExpected = "rollmill.journal.expected"
 
 // OpenJournal returns the journal with what earlier runs of this shard left.
 func OpenJournal[T any](ctx context.Context, s *Shard) (*Journal[T], error) {
-	j := &Journal[T]{bucket: s.bucket, dir: s.run.journal(s.shard), set: s.secrets}
+	return openJournal[T](ctx, s, s.run.journal(s.shard))
+}
+
+// OpenCalls returns the shard's second journal: of what belongs to rows that are not finished.
+func OpenCalls[T any](ctx context.Context, s *Shard) (*Journal[T], error) {
+	return openJournal[T](ctx, s, s.run.calls(s.shard))
+}
+
+func openJournal[T any](ctx context.Context, s *Shard, dir string) (*Journal[T], error) {
+	j := &Journal[T]{bucket: s.bucket, dir: dir, set: s.secrets}
 	for o, err := range s.bucket.List(ctx, j.dir) {
 		if err != nil {
 			return nil, err

@@ -40,6 +40,7 @@ func (r run) home() string { return fmt.Sprintf("%s%s-%d/", private, r.identity,
 
 func (r run) record(shard int) string  { return fmt.Sprintf("%sshard-%d.json", r.dir(), shard) }
 func (r run) journal(shard int) string { return fmt.Sprintf("%sjournal-%d/", r.home(), shard) }
+func (r run) calls(shard int) string   { return fmt.Sprintf("%sjournal-%d-calls/", r.home(), shard) }
 
 // part returns the name of a part. Its last eight digits are a digest of the
 // run and the content, so that a name is never used again in another run.

@@ -42,6 +42,10 @@ type Attempt struct {
 	APIKey  string // what to send there; never the engine's own key
 	Model   string
 
+	// Work is the path of a folder for the attempt's files, the same when it is started again
+	// after a crash. WorkIn makes it.
+	Work string
+
 	// HTTP reaches BaseURL without a connection, for agents whose calls are
 	// made in this process; nil: only BaseURL's server does.
 	HTTP *http.Client

@@ -6,6 +6,8 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"os"
+	"path/filepath"
 	"runtime/debug"
 	"strings"
 	"syscall"
@@ -38,14 +40,16 @@ func (r *runner) attempt(ctx context.Context, e formats.Example, j job) (t forma
 	}
 	limited, cancel := context.WithTimeoutCause(ctx, o.TrajectoryTimeout, errTimeout)
 	defer cancel()
-	session := r.recorder.Begin(limited, t.TrajectoryID, formats.GroupID(e.ID, o.AtEpoch()))
+	session := r.recorder.Begin(limited, t.TrajectoryID, formats.GroupID(e.ID, o.AtEpoch()), r.resume(&t))
 	a.BaseURL, a.APIKey, a.Model, a.HTTP = session.BaseURL(), agentKey, o.Model, r.recorder.Client()
+	a.Work = filepath.Join(o.workFolder(), t.TrajectoryID)
 	if o.SamplingSeed != nil {
 		a.Seed = new(formats.Seed(*o.SamplingSeed, t.TrajectoryID))
 	}
 	result, err := r.ask(session.Context(), a)
 	timedOut := errors.Is(context.Cause(session.Context()), errTimeout)
 	record := session.End()
+	r.calls.note(&record)
 	t.FinishedAt = o.Clock().UnixMicro()
 	if err != nil && ctx.Err() != nil {
 		return t, "", false
@@ -61,6 +65,11 @@ func (r *runner) attempt(ctx context.Context, e formats.Example, j job) (t forma
 	}
 	fit(&t)
 	return t, traceOf(err), true
+}
+
+// workFolder is where the attempts of a dataset have their folders.
+func (o *Options) workFolder() string {
+	return filepath.Join(os.TempDir(), fmt.Sprintf("rollmill-%016x", formats.Seed(0, o.Out.URI)))
 }
 
 // agentKey is the API key that agents send to the proxy. OpenAI clients do not

@@ -23,6 +23,10 @@ const killExamples = 20
 
 // victim is the process that tests kill.
 func victim() {
+	if turns := os.Getenv("ROLLOUT_TEST_TURNS"); turns != "" {
+		talkingVictim(turns)
+		return
+	}
 	o := optionsAt(os.Getenv("ROLLOUT_TEST_VICTIM"), os.Getenv("ROLLOUT_TEST_OUT"), killExamples)
 	if o.Extend.URI = os.Getenv("ROLLOUT_TEST_EXTEND"); o.Extend.URI != "" {
 		var err error
@@ -164,10 +168,7 @@ func durableNow(t *testing.T, out string, e *engine) durable {
 	t.Helper()
 	d := durable{seeds: map[string]bool{}}
 	for _, name := range segments(t, out) {
-		data, err := os.ReadFile(name)
-		check(t, err)
-		f, err := parquet.Open(bytes.NewReader(data), int64(len(data)), name)
-		check(t, err)
+		f := openSegment(t, name)
 		type id struct {
 			TrajectoryID string `parquet:"trajectory_id"`
 		}
@@ -183,6 +184,15 @@ func durableNow(t *testing.T, out string, e *engine) durable {
 	}
 	d.asked = len(e.Asked())
 	return d
+}
+
+func openSegment(t *testing.T, name string) *parquet.File {
+	t.Helper()
+	data, err := os.ReadFile(name)
+	check(t, err)
+	f, err := parquet.Open(bytes.NewReader(data), int64(len(data)), name)
+	check(t, err)
+	return f
 }
 
 func segments(t *testing.T, out string) []string {

@@ -2,6 +2,7 @@ package rollout
 
 import (
 	"context"
+	"strconv"
 	"time"
 
 	"github.com/rollmill/rollmill/formats"
@@ -74,9 +75,11 @@ type Options struct {
 	Budget         Budget   // zero: none
 	MaxFailureRate *float64 // gate; nil means 0.5
 	// attempt again what failed or was skipped in earlier runs of this command, even when they finished the dataset
-	RetryFailed bool
+	RetryFailed  bool
+	ResumeFailed bool // with RetryFailed: attempts that the engine or the machine ended get the answers that they had
 	// another rollout of this shard takes over when this one is silent for one and a half times as long; default 30 s
 	Lease        time.Duration
+	Resume       string        // ResumeOn (also ""), ResumeStrict or ResumeOff
 	JournalEvery time.Duration // a finished trajectory is durable within this time; default 2 s
 
 	// Finished gets each trajectory that this process finished, from several
@@ -107,9 +110,7 @@ func (o *Options) Declare(d *plugin.Declarer) {
 	d.Heading(plugin.Rows)
 	d.OptionalInt(&o.Epoch, "epoch", "run epoch `N`, from 0").Shown("with --plan the plan's, else 0").Common()
 	d.Int(&o.Generations, "generations", "attempt each example `N` times; with --plan, the plan says how often").Common()
-	plugin.ChooseSpec(d, &o.Agents, "agent", "run the agent `KIND[:WORDS]`", setWords).Common()
-	d.Strings(&o.Hide, "hide",
-		"keep this `FIELD` of the examples, such as answer, from the agent; a path with dots for a nested one").ID("hide")
+	o.declareAgent(d)
 	d.String(&o.Model, "model", "request this `MODEL`").Shown("the policy's").IDAlways("model").Open().Common()
 	d.String(&o.TargetModel, "target-model", "train on the calls to this `MODEL`; the others are recorded").
 		Shown("--model").Open()
@@ -150,6 +151,30 @@ func (o *Options) Declare(d *plugin.Declarer) {
 		Shown("0.5")
 }
 
+// DeclareReplay declares the settings that Replay uses.
+func (o *Options) DeclareReplay(d *plugin.Declarer) {
+	d.Heading(plugin.Input)
+	o.declareAgent(d)
+	d.String(&o.Model, "model", "name the model to the agent as `MODEL`").Shown("the recorded one")
+	d.Heading(plugin.Execution)
+	o.declareConcurrency(d)
+	o.declareTimeout(d)
+}
+
+func (o *Options) declareAgent(d *plugin.Declarer) {
+	plugin.ChooseSpec(d, &o.Agents, "agent", "run the agent `KIND[:WORDS]`", setWords).Common()
+	d.Strings(&o.Hide, "hide",
+		"keep this `FIELD` of the examples, such as answer, from the agent; a path with dots for a nested one").ID("hide")
+}
+
+func (o *Options) declareConcurrency(d *plugin.Declarer) {
+	d.Int(&o.Concurrency, "concurrency", "run `N` trajectories at once").Shown("16").Common()
+}
+
+func (o *Options) declareTimeout(d *plugin.Declarer) {
+	d.Duration(&o.TrajectoryTimeout, "trajectory-timeout", "end a trajectory after `TIME`").Shown("30m0s")
+}
+
 func (o *Options) declareExecution(d *plugin.Declarer) {
 	d.Heading(plugin.Execution)
 	d.Strings(&o.Endpoints, "url", "send model calls to this base `URL`, ending in /v1; several URLs share the load").
@@ -157,19 +182,29 @@ func (o *Options) declareExecution(d *plugin.Declarer) {
 	d.String(&o.Listen, "listen", "serve the recording proxy at this `ADDRESS`").Shown("127.0.0.1:0")
 	d.String(&o.Advertise, "advertise",
 		"tell agents on other machines to reach the recording proxy at this `URL`, without path").Shown("its address")
-	d.Int(&o.Concurrency, "concurrency", "run `N` trajectories at once").Shown("16").Common()
+	o.declareConcurrency(d)
 	d.Float(&o.RateLimit, "rate-limit", "send at most `N` requests per second to all engines together").Shown("no limit")
 	d.OptionalFloat(&o.Slowdown, "max-slowdown",
 		"reduce an engine's concurrent calls when a token takes `N` times as long as at its best; 0 for never").Shown("10")
 	d.Include(&o.Budget)
-	d.Duration(&o.TrajectoryTimeout, "trajectory-timeout", "end a trajectory after `TIME`").Shown("30m0s")
+	o.declareTimeout(d)
 	d.Duration(&o.CallTimeout, "call-timeout", "end a request to the engine after `TIME`").Shown("10m0s")
 	d.OptionalInt(&o.Retries, "retries", "retry a failed call `N` times").Shown("5")
 	d.Duration(&o.Backoff, "backoff", "wait `TIME` before the first retry, longer before each further one").Shown("500ms")
 	d.Duration(&o.JournalEvery, "journal-every", "make finished trajectories durable at most every `TIME`").Shown("2s")
 	d.Int(&o.MaxInitialFailures, "max-initial-failures", "stop when the first `N` trajectories all fail; -1 for never").
 		Shown("twice the concurrency, at least 8")
-	d.Bool(&o.RetryFailed, "retry-failed", "retry trajectories that failed or were skipped in earlier runs of this command")
+	plugin.Choice(d, &o.Resume, "resume", "when the process dies, give its attempts the `ANSWERS` that they had: "+
+		"on, strict to fail an attempt that then asks something else, or off to begin it anew", ResumeOn, ResumeStrict, ResumeOff).Shown(ResumeOn)
+	d.Func(func() any { return o.RetryFailed }, func(text string) (err error) {
+		if o.ResumeFailed = text == "resume"; !o.ResumeFailed {
+			o.RetryFailed, err = strconv.ParseBool(text)
+			return err
+		}
+		o.RetryFailed = true
+		return nil
+	}, "retry-failed", "retry trajectories that failed or were skipped in earlier runs of this command; "+
+		"with =resume, attempts that the engine or the machine ended get the answers that they had").Type = plugin.Switch
 	d.Key(&o.APIKey, "api-key-file", "read the engine's key from this `FILE`", "ROLLMILL_API_KEY", "OPENAI_API_KEY").
 		Shown("ROLLMILL_API_KEY, then OPENAI_API_KEY")
 	d.Bool(&o.Probe, "probe", "request one token before the first attempt, to check that the engine returns logprobs")

@@ -3,6 +3,7 @@ package rollout
 import (
 	"context"
 	"iter"
+	"math"
 
 	"github.com/rollmill/rollmill/formats"
 	"github.com/rollmill/rollmill/formats/dataset"
@@ -52,6 +53,18 @@ func (d *done) add(slot int64, status string, attempts int32) {
 	} else {
 		delete(d.failed, slot)
 	}
+}
+
+// attempts returns how many attempts at a trajectory have a recorded end.
+func (d *done) attempts(slot int64) int32 {
+	failed, ok := d.failed[slot]
+	switch {
+	case ok:
+		return failed
+	case d.has(slot):
+		return math.MaxInt32
+	}
+	return 0
 }
 
 // readDone reads which trajectories earlier runs of this shard finished, and adds

@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"os"
 	"sync/atomic"
 
 	"golang.org/x/sync/errgroup"
@@ -116,49 +117,54 @@ func fillShard(ctx context.Context, o Options, all tasks, turn *turn,
 		defer w.base.close()
 		w.tasks = w.base.tasks
 	}
-	journal, skip, err := o.attempted(ctx, w.tasks, turn, before)
+	r, err := o.attempted(ctx, w.tasks, turn, before)
 	for errors.Is(err, lease.ErrTaken) {
 		if err = turn.again(ctx, o); err != nil || shard.UpToDate() {
 			return outcome, err
 		}
-		journal, skip, err = o.attempted(ctx, w.tasks, turn, before)
+		r, err = o.attempted(ctx, w.tasks, turn, before)
 	}
 	if err != nil {
 		return outcome, err
 	}
-	w.skip = skip
-	outcome, err = w.write(ctx, journal)
+	w.skip = r.skip
+	if outcome, err = w.write(ctx, r.journal); err != nil {
+		return outcome, err
+	}
+	r.calls.facts(outcome.Facts)
 	outcome.Timings = map[string]float64{"rollout_seconds": o.Clock().Sub(started).Seconds()}
 	return outcome, err
 }
 
-// attempted makes the missing attempts and returns the journal of all. skip means
-// that a budget was spent first, and that the rest is to be skipped.
-func (o Options) attempted(ctx context.Context, t tasks, turn *turn,
-	before *dataset.Dataset) (journal *dataset.Journal[formats.Trajectory], skip bool, err error) {
-	if journal, err = dataset.OpenJournal[formats.Trajectory](ctx, turn.shard); err != nil {
-		return nil, false, err
+// attempted makes the missing attempts, and returns their runner with the journal of all.
+func (o Options) attempted(ctx context.Context, t tasks, turn *turn, before *dataset.Dataset) (*runner, error) {
+	journal, err := dataset.OpenJournal[formats.Trajectory](ctx, turn.shard)
+	if err != nil {
+		return nil, err
 	}
 	journal.Expected = t.attempts()
 	r := &runner{opts: o, journal: journal, failures: turn.shard.Failures(), lease: turn.lease, spending: spending{budget: o.Budget}}
 	carried, err := o.good(ctx, t, before)
 	if err != nil {
-		return nil, false, err
+		return nil, err
 	}
 	done, err := o.readDone(ctx, t, turn.shard, carried, &r.spending)
 	if err != nil {
-		return nil, false, err
+		return nil, err
 	}
 	if before != nil {
 		if err := o.carry(ctx, before, journal, done); err != nil {
-			return nil, false, err
+			return nil, err
 		}
 	}
-	if err := r.run(ctx, done); err != nil {
-		return nil, false, err
+	if err := r.readCalls(ctx, turn.shard, before, done); err != nil {
+		return nil, err
 	}
-	skip, err = r.spending.stopped(t.attempts(), o.Logger())
-	return journal, skip, err
+	if err := r.run(ctx, done); err != nil {
+		return nil, err
+	}
+	r.skip, err = r.spending.stopped(t.attempts(), o.Logger())
+	return r, err
 }
 
 type runner struct {
@@ -167,12 +173,14 @@ type runner struct {
 	failures *dataset.Failures
 	lease    *lease.Lease
 	recorder *recorder.Recorder
-	keeper   *keeper
+	keeper   *keeper[formats.Trajectory]
+	calls    *calls
 	stop     context.CancelCauseFunc // ends the run with an error
 	watch    watch
 	warnings warnings
 	meter    *stages.Meter
 	spending spending
+	skip     bool // a budget was spent, and the rest is to be skipped
 }
 
 func (r *runner) run(ctx context.Context, done *done) error {
@@ -207,6 +215,7 @@ func (r *runner) run(ctx context.Context, done *done) error {
 	if !o.pays() {
 		r.watch.after = -1 // stored failures do not end the run
 	}
+	defer os.Remove(o.workFolder()) // if nothing is left in it
 	o.announce(done, left)
 	if err := r.attempts(ctx, done); err != nil {
 		return err
@@ -238,7 +247,10 @@ func (r *runner) attempts(ctx context.Context, done *done) error {
 	r.stop = stop
 	defer r.warnings.end(r.opts.Logger())
 	var made atomic.Int64
-	r.keeper = newKeeper(ctx, r.journal, r.opts.JournalEvery, func(err error) { stop(err) })
+	r.keeper = newKeeper(ctx, r.journal, r.opts.JournalEvery, Weight, func(err error) { stop(err) })
+	if r.calls.journal != nil {
+		r.calls.keeper = newKeeper(ctx, r.calls.journal, r.opts.JournalEvery, (*answeredCall).weight, func(err error) { stop(err) })
+	}
 	var g errgroup.Group
 	g.SetLimit(r.opts.atOnce())
 	for j := range r.opts.jobs(done) {
@@ -271,7 +283,11 @@ func (r *runner) attempts(ctx context.Context, done *done) error {
 			r.keepAll(rows)
 		}
 	}
-	return errors.Join(err, r.keeper.close())
+	err = errors.Join(err, r.keeper.close())
+	if r.calls.keeper != nil {
+		err = errors.Join(err, r.calls.keeper.close())
+	}
+	return err
 }
 
 func (o Options) atOnce() int {

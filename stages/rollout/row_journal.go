@@ -15,13 +15,14 @@ const pendingBytes = 12 << 20
 // rowBytes is about the size of a row without its texts and tokens.
 const rowBytes = 3 << 10
 
-// keeper makes finished trajectories durable within a time limit. keep blocks
-// while a segment is being written, so that memory does not grow when the store
-// is slow.
-type keeper struct {
-	journal *dataset.Journal[formats.Trajectory]
+// keeper makes rows durable within a time limit: finished trajectories, or answered calls.
+// While a segment is being written others are collected, and keep blocks only when they are
+// as large as a segment may be, so that memory does not grow when the store is slow.
+type keeper[T any] struct {
+	journal *dataset.Journal[T]
+	weigh   func(*T) int
 	every   time.Duration
-	rows    chan formats.Trajectory
+	rows    chan T
 	done    chan struct{}
 	failed  func(error) // called with the first error
 	err     error       // to be read after close
@@ -30,48 +31,74 @@ type keeper struct {
 	next     time.Time // when another may be
 }
 
-func newKeeper(ctx context.Context, j *dataset.Journal[formats.Trajectory], every time.Duration, failed func(error)) *keeper {
-	k := &keeper{journal: j, every: every, rows: make(chan formats.Trajectory), done: make(chan struct{}), failed: failed}
+func newKeeper[T any](ctx context.Context, j *dataset.Journal[T], every time.Duration, weigh func(*T) int, failed func(error)) *keeper[T] {
+	k := &keeper[T]{journal: j, weigh: weigh, every: every, rows: make(chan T), done: make(chan struct{}), failed: failed}
 	go k.run(context.WithoutCancel(ctx))
 	return k
 }
 
-func (k *keeper) keep(t formats.Trajectory) { k.rows <- t }
+func (k *keeper[T]) keep(t T) { k.rows <- t }
 
-func (k *keeper) close() error {
+func (k *keeper[T]) close() error {
 	close(k.rows)
 	<-k.done
 	return k.err
 }
 
-func (k *keeper) run(ctx context.Context) {
+func (k *keeper[T]) run(ctx context.Context) {
 	defer close(k.done)
-	var pending []formats.Trajectory
+	var pending []T
 	size := 0
 	var due <-chan time.Time
-	flush := func() {
-		if len(pending) > 0 && k.err == nil {
-			if k.err = k.append(ctx, pending); k.err != nil {
-				k.failed(k.err)
-			}
+	var written chan error // nil unless a segment is being written
+	end := func(err error) {
+		written = nil
+		if k.err == nil && err != nil {
+			k.err = err
+			k.failed(err)
 		}
+		if len(pending) > 0 {
+			due = time.After(time.Until(k.next))
+		}
+	}
+	begin := func() {
+		rows := pending
 		pending, size, due = nil, 0, nil
+		if k.err != nil {
+			return
+		}
+		written = make(chan error, 1)
+		go func() { written <- k.append(ctx, rows) }()
 	}
 	for {
+		rows := k.rows
+		if written != nil && size > pendingBytes {
+			rows = nil
+		}
 		select {
-		case t, more := <-k.rows:
+		case t, more := <-rows:
 			if !more {
-				flush()
+				if written != nil {
+					end(<-written)
+				}
+				if len(pending) > 0 && k.err == nil {
+					end(k.append(ctx, pending))
+				}
 				return
 			}
-			if pending = append(pending, t); due == nil {
+			if pending = append(pending, t); due == nil && written == nil {
 				due = time.After(time.Until(k.next))
 			}
-			if size += Weight(&t); size > pendingBytes {
-				flush()
+			if size += k.weigh(&t); size > pendingBytes && written == nil {
+				begin()
 			}
 		case <-due:
-			flush()
+			begin()
+		case err := <-written:
+			end(err)
+			if size > pendingBytes {
+				begin()
+			}
 		}
 	}
 }
@@ -80,13 +107,13 @@ func (k *keeper) run(ctx context.Context) {
 // last took this long to write. It is short at first, so that a killed short
 // run loses little. At most a third of the time is spent waiting for the store,
 // and a long run writes one segment per k.every.
-func (k *keeper) pause(n int, took time.Duration) time.Duration {
+func (k *keeper[T]) pause(n int, took time.Duration) time.Duration {
 	return min(k.every, max(2*took, time.Duration(n)*2*time.Millisecond))
 }
 
 // append waits at most a minute for a store that hangs; the process may be
 // ending.
-func (k *keeper) append(ctx context.Context, rows []formats.Trajectory) error {
+func (k *keeper[T]) append(ctx context.Context, rows []T) error {
 	ctx, cancel := context.WithTimeout(ctx, time.Minute)
 	defer cancel()
 	began := time.Now()

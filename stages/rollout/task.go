@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"os"
 	"strings"
 
 	"github.com/rollmill/rollmill/formats"
@@ -21,6 +22,7 @@ type Task struct {
 	Epoch        int             `json:"epoch"`
 	TrajectoryID string          `json:"trajectory_id" jsonschema:"a worker repeats it in its answer"`
 	Seed         *int64          `json:"seed" jsonschema:"of this trajectory; null without --sampling-seed"`
+	Work         string          `json:"work,omitempty" jsonschema:"an empty folder for files of this attempt, which is removed at its end; after a crash it has the same path"`
 
 	// The model's address, for agents without an environment of their own.
 	BaseURL string `json:"base_url,omitempty" jsonschema:"where model calls go, ending in /v1; a program finds it in OPENAI_BASE_URL"`
@@ -31,7 +33,7 @@ type Task struct {
 // Task describes the attempt, without the model's address.
 func (a Attempt) Task() Task {
 	return Task{ID: a.Example.ID, Question: a.Example.Question, Answer: a.Example.Answer, Fields: a.Example.Fields,
-		Generation: a.Generation, Epoch: a.Epoch, TrajectoryID: a.TrajectoryID, Seed: a.Seed}
+		Generation: a.Generation, Epoch: a.Epoch, TrajectoryID: a.TrajectoryID, Seed: a.Seed, Work: a.Work}
 }
 
 // TaskAt describes the attempt with the model's address.
@@ -39,6 +41,17 @@ func (a Attempt) TaskAt() Task {
 	t := a.Task()
 	t.BaseURL, t.APIKey, t.Model = a.BaseURL, a.APIKey, a.Model
 	return t
+}
+
+// WorkIn makes the attempt's folder, without what a process that died left there, and returns
+// how to remove it.
+func (a Attempt) WorkIn() (remove func(), err error) {
+	if a.Work == "" {
+		return func() {}, nil
+	}
+	remove = func() { _ = os.RemoveAll(a.Work) }
+	remove()
+	return remove, os.MkdirAll(a.Work, 0o700)
 }
 
 // Line returns the task as one line of JSON. Its error is a *Failure.
@@ -60,6 +73,9 @@ func (a Attempt) Environ() []string {
 		"ANTHROPIC_MODEL=" + a.Model,
 		"ROLLMILL_TRAJECTORY_ID=" + a.TrajectoryID, "ROLLMILL_EXAMPLE_ID=" + a.Example.ID,
 		fmt.Sprintf("ROLLMILL_GENERATION=%d", a.Generation), fmt.Sprintf("ROLLMILL_EPOCH=%d", a.Epoch),
+	}
+	if a.Work != "" {
+		env = append(env, "ROLLMILL_WORK="+a.Work)
 	}
 	if a.Seed != nil {
 		env = append(env, fmt.Sprintf("ROLLMILL_SEED=%d", *a.Seed))

@@ -2,12 +2,14 @@ package recorder_test
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
 	"testing"
 
 	"github.com/rollmill/rollmill/formats"
+	"github.com/rollmill/rollmill/stages/rollout/recorder"
 	"github.com/rollmill/rollmill/stages/rollout/tree"
 )
 
@@ -17,7 +19,8 @@ const task = "Write the word made into the file made.txt."
 // agent runs a coding agent of .stores/harnesses in an empty folder that is also
 // its home, and checks that it has done the task. Every prompt of its main
 // conversation begins with the tokens before it, unless the agent is known to
-// break that.
+// break that. Then the agent does the task again in the same folder, empty, as one whose
+// process died: it gets the answers that it had.
 func agent(t *testing.T, name string, breaks map[string]string, call formats.ToolCall, command func(protocol, url string) (args, environ []string)) {
 	program := root(".stores/harnesses/node_modules/.bin/" + name)
 	if _, err := os.Stat(program); err != nil {
@@ -34,15 +37,29 @@ func agent(t *testing.T, name string, breaks map[string]string, call formats.Too
 }
 
 func does(t *testing.T, program, breaks string, call formats.ToolCall, command func(url string) (args, environ []string)) {
-	e, s := harness{call: call, says: "It is made."}.begin(t)
-	dir := t.TempDir()
-	args, environ := command(s.BaseURL())
-	environ = append(environ, "HOME="+dir, "XDG_CONFIG_HOME="+dir, "XDG_DATA_HOME="+dir, "XDG_CACHE_HOME="+dir, "XDG_STATE_HOME="+dir)
-	out := run(t, dir, s, environ, append([]string{program}, args...)...)
-	if text, err := os.ReadFile(filepath.Join(dir, "made.txt")); err != nil || string(text) != "made\n" {
-		t.Errorf("made.txt: %q %v\n%s", text, err, out)
+	h, dir := harness{call: call, says: "It is made."}, filepath.Join(t.TempDir(), "work")
+	do := func(s *recorder.Session) {
+		if err := errors.Join(os.RemoveAll(dir), os.Mkdir(dir, 0o755)); err != nil {
+			t.Fatal(err)
+		}
+		args, environ := command(s.BaseURL())
+		environ = append(environ, "HOME="+dir, "XDG_CONFIG_HOME="+dir, "XDG_DATA_HOME="+dir, "XDG_CACHE_HOME="+dir, "XDG_STATE_HOME="+dir)
+		out := run(t, dir, s, environ, append([]string{program}, args...)...)
+		if text, err := os.ReadFile(filepath.Join(dir, "made.txt")); err != nil || string(text) != "made\n" {
+			t.Errorf("made.txt: %q %v\n%s", text, err, out)
+		}
 	}
+	var kept []recorder.Answered
+	e, s := h.resume(t, recorder.Resume{Keep: func(a recorder.Answered) { kept = append(kept, a) }})
+	do(s)
 	rec := exact(t, s, e)
+	e, s = h.resume(t, recorder.Resume{Answered: kept})
+	do(s)
+	if again := s.End(); again.Replayed == 0 || again.Replayed+len(e.Asked()) < len(rec.Calls) {
+		t.Errorf("again: %d of %d calls were replayed, %d asked, diverged %q", again.Replayed, len(rec.Calls), len(e.Asked()), again.Diverged)
+	} else {
+		t.Logf("again: %d of %d calls were replayed, %d asked, diverged %q", again.Replayed, len(rec.Calls), len(e.Asked()), again.Diverged)
+	}
 	last := rec.Messages[len(rec.Messages)-1]
 	if last.Content != "It is made." || last.PrefixBreak != breaks || rec.Messages[last.Parent].Role != "tool" {
 		t.Errorf("it ends with %s", outline(last))

@@ -237,6 +237,11 @@ func (u *engines) send(ctx context.Context, cancel context.CancelFunc, endpoint 
 	if err != nil {
 		return nil, transportError(ctx, err)
 	}
+	return u.read(ctx, cancel, resp, q)
+}
+
+// read reads an answer, or the beginning of a stream.
+func (u *engines) read(ctx context.Context, cancel context.CancelFunc, resp *http.Response, q *request) (*result, error) {
 	if resp.StatusCode/100 == 2 && strings.HasPrefix(resp.Header.Get("Content-Type"), "text/event-stream") &&
 		(!q.api.translated() || q.streamTranslated()) {
 		return u.openStream(ctx, cancel, resp, q)

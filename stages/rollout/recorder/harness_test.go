@@ -14,6 +14,8 @@ import (
 	"testing"
 	"time"
 
+	gocmp "github.com/google/go-cmp/cmp"
+
 	"github.com/rollmill/rollmill/formats"
 	"github.com/rollmill/rollmill/formats/sequences"
 	"github.com/rollmill/rollmill/stages/rollout"
@@ -40,8 +42,13 @@ type harness struct {
 
 // begin starts an engine and a trajectory.
 func (h harness) begin(t *testing.T, change ...func(*recorder.Options)) (*recordertest.Engine, *recorder.Session) {
+	return h.resume(t, recorder.Resume{}, change...)
+}
+
+// resume begins a trajectory whose process died.
+func (h harness) resume(t *testing.T, r recorder.Resume, change ...func(*recorder.Options)) (*recordertest.Engine, *recorder.Session) {
 	e := &recordertest.Engine{Source: formats.TokensChoice, PromptIDs: true, Script: h.reply, Arrived: func(int, recordertest.Request) { time.Sleep(*takes) }}
-	return e, record(t, e, change...).Begin(context.Background(), "t", "g")
+	return e, record(t, e, change...).Begin(context.Background(), "t", "g", r)
 }
 
 // run runs a program in a folder, as agent command does, and returns its output.
@@ -135,8 +142,17 @@ func TestClientsTypeScript(t *testing.T) {
 	clients(t, "node", root("testdata/harnesses/clients.mjs"))
 }
 
+// Each conversation is held again without an engine, as by an agent whose process died: every
+// client reads the answers that it had, and what is recorded is equal.
 func clients(t *testing.T, command ...string) {
+	again := slices.Clone(command)
 	h := harness{call: formats.ToolCall{ID: "call_1", Name: "add", Arguments: "{\"b\": 25, \"a\":17 }"}, says: "It is 42."}
+	type repetition struct {
+		engine  *recordertest.Engine
+		session *recorder.Session
+	}
+	replays := map[cell]repetition{}
+	var begun []func() (*recordertest.Engine, *recorder.Session)
 	var all []cell
 	var checks []func(*testing.T)
 	environ := []string{"NODE_MODULES=" + root(".stores/sdks"), "ANTHROPIC_API_KEY=x", "OPENAI_API_KEY=x"}
@@ -147,8 +163,12 @@ func clients(t *testing.T, command ...string) {
 		if *takes > 0 && (c.way != "stream" || c.row.Protocol == "chat") {
 			continue
 		}
-		e, s := h.begin(t)
+		var kept []recorder.Answered
+		e, s := h.resume(t, recorder.Resume{Keep: func(a recorder.Answered) { kept = append(kept, a) }})
 		command = append(command, c.row.Protocol, c.way, s.BaseURL())
+		second := func() (*recordertest.Engine, *recorder.Session) {
+			return h.resume(t, recorder.Resume{Answered: kept, Strict: true})
+		}
 		all, checks = append(all, c), append(checks, func(t *testing.T) {
 			rec := exact(t, s, e)
 			if got := outlines(rec); len(got) != 5 || !strings.HasPrefix(got[3], "2 tool | 42 | answers call_1") {
@@ -162,11 +182,24 @@ func clients(t *testing.T, command ...string) {
 			if n := len(e.Sampled()); n != 2 {
 				t.Errorf("%d answers", n)
 			}
+			repeated := replays[c]
+			if got := repeated.session.End(); len(repeated.engine.Asked()) > 0 || got.Replayed != 2 || gocmp.Diff(outlines(rec), outlines(got)) != "" {
+				t.Errorf("again: asked %d times, %d replayed, %s", len(repeated.engine.Asked()), got.Replayed, gocmp.Diff(outlines(rec), outlines(got)))
+			}
 		})
+		begun = append(begun, second)
 	}
 	out := run(t, t.TempDir(), nil, environ, command...)
 	if want := strings.Repeat("It is 42.\n", len(all)); out != want {
 		t.Errorf("it printed %q", out)
+	}
+	for i, c := range all {
+		e, s := begun[i]()
+		replays[c] = repetition{e, s}
+		again = append(again, c.row.Protocol, c.way, s.BaseURL())
+	}
+	if repeated := run(t, t.TempDir(), nil, environ, again...); repeated != out {
+		t.Errorf("again it printed %q", repeated)
 	}
 	for i, c := range all {
 		t.Run(c.name, checks[i])

@@ -49,7 +49,7 @@ type Options struct {
 	PingEvery   time.Duration // of silence, until an agent whose stream is translated gets a ping; 0 means 4 s
 	HealthEvery time.Duration // between checks of an endpoint that fails, at first; 0 means 1 s
 
-	Ended func(formats.Call) // called with each call that ended, answered or not; may be nil
+	Ended func(formats.Call) // called with each call that ended, answered or not, unless it was replayed; may be nil
 
 	Log *slog.Logger     // nil: nothing is logged
 	Now func() time.Time // nil: time.Now
@@ -145,9 +145,12 @@ func (r *Recorder) Close() error {
 
 // Begin opens a trajectory's base URL. group keeps trajectories that share
 // prompts on one endpoint. The session's calls end with ctx.
-func (r *Recorder) Begin(ctx context.Context, trajectoryID, group string) *Session {
+func (r *Recorder) Begin(ctx context.Context, trajectoryID, group string, resume ...Resume) *Session {
 	ctx, cancel := context.WithCancelCause(ctx)
 	s := &Session{recorder: r, id: trajectoryID, group: group, key: rand.Text(), ctx: ctx, cancel: cancel}
+	if resume != nil {
+		s.resume, s.replays = resume[0], newAnswers(resume[0].Answered)
+	}
 	s.cut, s.cutOff = context.WithCancel(context.WithoutCancel(ctx))
 	r.engines.balance.join(group)
 	r.mu.Lock()

@@ -95,7 +95,16 @@ type harnessed struct {
 
 // run runs a trajectory whose steps follow from its number.
 func (b *harnessed) run(number int) {
-	s := b.recorder.Begin(context.Background(), fmt.Sprint("t", number), "g")
+	rec, h := b.record(number)
+	one := 1.0
+	row := formats.Trajectory{TrajectoryID: fmt.Sprint("t", number), Calls: rec.Calls, Reward: &one, Advantage: &one, Status: formats.StatusOK}
+	row.Messages, row.Candidates = tree.SplitAlternatives(rec.Messages, rec.Calls)
+	b.rows, b.calls, b.unchosen = append(b.rows, row), append(b.calls, h.calls), append(b.unchosen, h.unchosen)
+}
+
+// record is what was recorded of a trajectory.
+func (b *harnessed) record(number int, resume ...recorder.Resume) (recorder.Record, *synthetic) {
+	s := b.recorder.Begin(context.Background(), fmt.Sprint("t", number), "g", resume...)
 	h := &synthetic{b: b, s: s, rand: rand.New(rand.NewPCG(7, uint64(number)))}
 	system := fields{"role": "system", "content": "be brief"}
 	chat := h.ask([]fields{system, user(fmt.Sprintf("task %d", number))})
@@ -106,10 +115,7 @@ func (b *harnessed) run(number int) {
 	if rec.Unfit != nil || rec.LastCall != nil {
 		b.t.Fatalf("trajectory %d: unfit %v, last call %v", number, rec.Unfit, rec.LastCall)
 	}
-	one := 1.0
-	row := formats.Trajectory{TrajectoryID: fmt.Sprint("t", number), Calls: rec.Calls, Reward: &one, Advantage: &one, Status: formats.StatusOK}
-	row.Messages, row.Candidates = tree.SplitAlternatives(rec.Messages, rec.Calls)
-	b.rows, b.calls, b.unchosen = append(b.rows, row), append(b.calls, h.calls), append(b.unchosen, h.unchosen)
+	return rec, h
 }
 
 // synthetic is an agent that does what agents do.

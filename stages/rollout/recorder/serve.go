@@ -35,7 +35,7 @@ func (s *Session) ask(kind *api, w http.ResponseWriter, r *http.Request) {
 		s.translateStream(ctx, w, q, c, r.Header)
 		return
 	}
-	res := s.recorder.engines.call(ctx, s.group, q, r.Header)
+	res := s.answer(ctx, c, r.Header)
 	switch {
 	case res.failure != nil:
 		s.end(c, res)

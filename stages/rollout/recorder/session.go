@@ -39,6 +39,10 @@ type Session struct {
 	usedTokens         int64 // of the calls that ended, for MaxTokens
 
 	stored map[string]storedResponse // by the id of the response
+
+	resume  Resume
+	prompts prompts // of the tree
+	replays answers // that were not replayed yet
 }
 
 // call is one request under way.
@@ -50,7 +54,9 @@ type call struct {
 	model  string // requested
 	target bool
 
-	request *request
+	request  *request
+	digest   string    // of the request
+	replayed *Answered // the call that it repeats; nil: an engine answers
 }
 
 // BaseURL is where the trajectory's calls go; it ends in /v1.
@@ -94,6 +100,9 @@ type Record struct {
 	LastCall    *Failure // how the last call to end failed, or nil
 	Lost        *Failure // how a target call failed at the engine that no later successful call followed, or nil
 	Limit       string   // stop reason of a trajectory that exceeded a limit; "" for none
+	Replayed    int      // calls that no engine was asked for
+	Diverged    string   // why a request was not one that could be replayed, while there were some: a Diverged constant, or ""
+	Left        string   // DivergedEnd if answers are left that no request asked for, or ""
 }
 
 // End stops the calls under way, closes the URL and returns the record.
@@ -112,6 +121,9 @@ func (s *Session) End() Record {
 	s.cutOff()
 	record := s.record
 	record.Messages = s.tree.Messages
+	if len(s.replays) > 0 {
+		record.Left = DivergedEnd
+	}
 	return record
 }
 
@@ -148,6 +160,8 @@ func (s *Session) begin(q *request, function, session string) *call {
 	}
 	c := &call{index: k, path: path, began: s.clock, at: o.Now(), model: cmp.Or(q.model, o.Model), request: q}
 	c.target = c.model == o.Target && (len(o.Functions) == 0 || slices.Contains(o.Functions, function))
+	c.digest = requestDigest(s.prompts.of(s.tree.Messages, path.At), q.tools, q.api.name)
+	c.replayed = s.replay(c)
 	q.enrich(o, s.seed(k-s.passed), c.target)
 	s.record.Calls = append(s.record.Calls,
 		formats.Call{Model: c.model, Sampling: q.sampling(o), Tools: s.toolSet(q.tools), Target: c.target,
@@ -180,7 +194,7 @@ func (s *Session) end(c *call, r *result) {
 	s.clock++
 	recorded := &s.record.Calls[c.index]
 	defer func() { s.usedTokens += int64(recorded.PromptTokens) + int64(recorded.CompletionTokens) }()
-	if ended := s.recorder.opts.Ended; ended != nil {
+	if ended := s.recorder.opts.Ended; ended != nil && c.replayed == nil {
 		defer func() { ended(*recorded) }()
 	}
 	recorded.Endpoint, recorded.Attempts = r.endpoint, r.tries
@@ -202,8 +216,11 @@ func (s *Session) end(c *call, r *result) {
 		recorded.PromptTokens = int32(len(a.promptIDs))
 	}
 	recorded.LogprobsMode = s.recorder.opts.Logprobs[r.endpoint]
-	s.checkModel(c, recorded, a)
+	if c.replayed == nil {
+		s.checkModel(c, recorded, a)
+	}
 	s.addAnswer(c, a)
+	s.noteAnswered(c)
 }
 
 // noteLost remembers a target call that the engine failed, until a call that

@@ -104,7 +104,7 @@ func (s *Session) translateStream(ctx context.Context, w http.ResponseWriter, q 
 	m := s.newAgentStream(w, q)
 	defer m.end()
 	q.onAccepted = m.begin
-	r := s.recorder.engines.call(ctx, s.group, q, header)
+	r := s.answer(ctx, c, header)
 	var shown *choice
 	if r.failure == nil && r.events != nil {
 		shown = m.follow(ctx, r)

@@ -4,13 +4,16 @@
 //
 // The program gets one JSON line on its standard input,
 //
-//	{"id","question","answer","fields":{…},"generation","epoch","trajectory_id","seed"}
+//	{"id","question","answer","fields":{…},"generation","epoch","trajectory_id","seed","work"}
 //
 // and in its environment OPENAI_BASE_URL, OPENAI_API_BASE, OPENAI_API_KEY,
 // OPENAI_MODEL, ANTHROPIC_BASE_URL (the same address without /v1, which
 // Anthropic's clients add), ANTHROPIC_API_KEY, ANTHROPIC_MODEL,
 // ROLLMILL_TRAJECTORY_ID, ROLLMILL_EXAMPLE_ID, ROLLMILL_GENERATION,
-// ROLLMILL_EPOCH and, with a sampling seed, ROLLMILL_SEED. The clients of OpenAI
+// ROLLMILL_EPOCH, ROLLMILL_WORK and, with a sampling seed, ROLLMILL_SEED. Work is an
+// empty folder for the attempt's files, which is removed at its end. After a crash it has the
+// same path: a program that puts it into a prompt gets the answers that it had (rollout
+// --resume). The clients of OpenAI
 // and of Anthropic find the proxy by these. A program of several functions may
 // name the calling function, for --target-function, by ending the base URL in
 // /f/FUNCTION/v1 instead of /v1 or by the header X-Rollmill-Function. It may
@@ -149,6 +152,11 @@ func (a *agent) Attempt(ctx context.Context, at rollout.Attempt) (rollout.Result
 		return rollout.Result{}, err
 	}
 	defer log.Close()
+	remove, err := at.WorkIn()
+	if err != nil {
+		return rollout.Result{}, err
+	}
+	defer remove()
 	var out []byte
 	if a.pool != nil {
 		out, err = a.pool.ask(ctx, at, log)

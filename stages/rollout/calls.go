@@ -1,0 +1,150 @@
+package rollout
+
+import (
+	"context"
+	"iter"
+	"slices"
+	"sync"
+
+	"github.com/rollmill/rollmill/formats"
+	"github.com/rollmill/rollmill/formats/dataset"
+	"github.com/rollmill/rollmill/stages/rollout/recorder"
+)
+
+// What happens with the answered calls of an attempt whose process died.
+const (
+	ResumeOn     = "on"     // the attempt gets their answers; one that asks something else goes on with the engine
+	ResumeStrict = "strict" // one that asks something else fails
+	ResumeOff    = "off"    // the attempt begins anew, and calls are not journalled
+)
+
+// answeredCall is a call of an attempt, in the journal from when it was answered.
+type answeredCall struct {
+	ExampleID  string            `parquet:"example_id,dict"`
+	Generation int32             `parquet:"generation,delta"`
+	Attempt    int32             `parquet:"attempt,delta"`
+	Answered   recorder.Answered `parquet:"answered"`
+}
+
+// weight returns about how many bytes a call takes.
+func (c *answeredCall) weight() int {
+	return Weight(&formats.Trajectory{Messages: c.Answered.Choices, Calls: []formats.Call{c.Answered.Call}})
+}
+
+// calls are the answered calls of a shard: those of earlier processes, and the journal.
+type calls struct {
+	journal *dataset.Journal[answeredCall]
+	keeper  *keeper[answeredCall]
+	earlier map[string][]recorder.Answered // of attempts that have no end, by trajectory
+
+	mu       sync.Mutex
+	replayed int64
+	diverged map[string]int64 // attempts by cause
+}
+
+// readCalls reads the answered calls of attempts that have no recorded end, and adds their
+// cost to the spending.
+func (r *runner) readCalls(ctx context.Context, shard *dataset.Shard, before *dataset.Dataset, done *done) (err error) {
+	r.calls = &calls{earlier: map[string][]recorder.Answered{}, diverged: map[string]int64{}}
+	if r.opts.Resume == ResumeOff || !r.opts.asksEngine() {
+		return nil
+	}
+	if r.calls.journal, err = dataset.OpenCalls[answeredCall](ctx, shard); err != nil {
+		return err
+	}
+	if r.opts.ResumeFailed {
+		if err := r.readFailed(ctx, shard, before, done); err != nil {
+			return err
+		}
+	}
+	for c, err := range r.calls.journal.Rows(ctx) {
+		if err != nil {
+			return err
+		}
+		k := key{r.opts.Run, c.ExampleID, int32(r.opts.AtEpoch()), c.Generation}
+		at, ok, err := r.opts.locate(done.tasks, k)
+		if err != nil {
+			return err
+		}
+		if ok && c.Attempt > done.attempts(at.slot) {
+			id := formats.TrajectoryID(k.run, k.example, int(k.epoch), int(k.generation))
+			r.calls.earlier[id] = append(r.calls.earlier[id], c.Answered)
+			r.spending.call(c.Answered.Call)
+		}
+	}
+	return nil
+}
+
+// notTheAgents are failures of the engine and the machine: a retry may go on there, and nothing
+// is chosen by what the agent did.
+var notTheAgents = []string{formats.FailEngine, formats.FailStart, formats.FailLimit, formats.FailCancelled}
+
+// readFailed reads the answered calls of attempts that ended so, from the journal and from the
+// dataset before, if there is one.
+func (r *runner) readFailed(ctx context.Context, shard *dataset.Shard, before *dataset.Dataset, done *done) error {
+	journal, err := dataset.OpenJournal[formats.Trajectory](ctx, shard)
+	if err != nil {
+		return err
+	}
+	sources := []iter.Seq2[*formats.Trajectory, error]{journal.Rows(ctx)}
+	if before != nil {
+		sources = append(sources, dataset.Each[formats.Trajectory](ctx, before, "", before.All()))
+	}
+	for _, rows := range sources {
+		for t, err := range rows {
+			if err != nil {
+				return err
+			}
+			n := len(t.Calls)
+			if !slices.Contains(notTheAgents, t.FailureClass) && (n == 0 || t.Calls[n-1].Error == "") { // an agent may end because a call failed
+				continue
+			}
+			at, ok, err := r.opts.locate(done.tasks, keyOf(t))
+			if err != nil {
+				return err
+			}
+			if ok && done.failed[at.slot] == t.Attempts {
+				r.calls.earlier[t.TrajectoryID] = recorder.AnsweredOf(t)
+			}
+		}
+	}
+	return nil
+}
+
+// resume returns what the recorder needs of an attempt's earlier calls, and to keep its new ones.
+func (r *runner) resume(t *formats.Trajectory) recorder.Resume {
+	c := r.calls
+	if c.keeper == nil {
+		return recorder.Resume{}
+	}
+	return recorder.Resume{Answered: c.earlier[t.TrajectoryID], Strict: r.opts.Resume == ResumeStrict,
+		Keep: func(a recorder.Answered) {
+			c.keeper.keep(answeredCall{t.ExampleID, t.Generation, t.Attempts, a})
+		}}
+}
+
+// Facts about calls that no engine was asked for.
+const (
+	factReplayed = "replayed_calls"
+	factDiverged = "diverged_" // and a cause: attempts
+)
+
+// facts adds what this process counted, unless it is nothing.
+func (c *calls) facts(to map[string]float64) {
+	if c.replayed > 0 {
+		to[factReplayed] = float64(c.replayed)
+	}
+	for cause, n := range c.diverged {
+		to[factDiverged+cause] = float64(n)
+	}
+}
+
+// note counts what became of an attempt's earlier calls.
+func (c *calls) note(rec *recorder.Record) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.replayed += int64(rec.Replayed)
+	if rec.Diverged != "" {
+		c.diverged[rec.Diverged]++
+	}
+}

@@ -1,0 +1,348 @@
+package recorder
+
+import (
+	"bytes"
+	"cmp"
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"net/http"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/zeebo/xxh3"
+
+	"github.com/rollmill/rollmill/formats"
+	"github.com/rollmill/rollmill/formats/chat"
+	"github.com/rollmill/rollmill/formats/jsontext"
+	"github.com/rollmill/rollmill/formats/spill"
+	"github.com/rollmill/rollmill/stages/rollout/tree"
+)
+
+// Answered is a call that was answered, with what identifies its request: enough to
+// answer the same request again without an engine.
+type Answered struct {
+	Request string            `parquet:"request"` // digest of its prompt, tools and API
+	Index   int32             `parquet:"index,delta"`
+	Call    formats.Call      `parquet:"call"`
+	Choices []formats.Message `parquet:"choices,list"`
+}
+
+// Why an attempt goes on without the answers that its last process had (Record.Diverged).
+const (
+	DivergedPrompt   = "prompt"   // a message of the agent is another one
+	DivergedTool     = "tool"     // what a tool returned
+	DivergedTools    = "tools"    // the tools that the model may call
+	DivergedSampling = "sampling" // temperature and other fields
+	DivergedMore     = "more"     // it asks again where it had ended
+	DivergedEnd      = "end"      // it ends where it had asked again
+)
+
+// replay returns the answered call that a call repeats, nil if there is none left. The first
+// request that none equals, while some are left, shows why the agent diverged.
+func (s *Session) replay(c *call) *Answered {
+	if len(s.replays) == 0 && !s.resume.Only {
+		return nil
+	}
+	own := slices.DeleteFunc(slices.Clone(c.request.fields), func(f jsontext.Member) bool {
+		_, extra := s.recorder.opts.Extra[f.Key]
+		return extra || f.Key == "seed" || slices.Contains(notSampling, f.Key)
+	})
+	found := s.replays.take(c.digest, own)
+	if found == nil && s.record.Diverged == "" {
+		if s.record.Diverged = s.cause(c); s.resume.Strict || s.resume.Only {
+			s.reject(formats.FailDiverged, "the attempt asks something else than before its process died: "+s.record.Diverged)
+		}
+	}
+	return found
+}
+
+// cause returns why no answered call is like c.
+func (s *Session) cause(c *call) string {
+	if len(s.replays) == 0 {
+		return DivergedMore
+	}
+	prompt, _, _ := strings.Cut(c.digest, "/")
+	for request := range s.replays {
+		switch {
+		case request == c.digest:
+			return DivergedSampling
+		case strings.HasPrefix(request, prompt):
+			return DivergedTools
+		}
+	}
+	for at := c.path.At; at >= 0 && !s.tree.Messages[at].Sampled; at = int(s.tree.Messages[at].Parent) {
+		if s.tree.Messages[at].Role == "tool" {
+			return DivergedTool
+		}
+	}
+	return DivergedPrompt
+}
+
+// answer asks the engine, or repeats its answer.
+func (s *Session) answer(ctx context.Context, c *call, header http.Header) *result {
+	switch {
+	case c.replayed == nil && s.resume.Only:
+		return &result{failure: &Failure{Class: formats.FailDiverged, Text: "no recorded call asks this, and there is no engine"}}
+	case c.replayed == nil:
+		return s.recorder.engines.call(ctx, s.group, c.request, header)
+	}
+	s.mu.Lock()
+	var prompt []int32
+	if len(c.replayed.Choices) > 0 {
+		prompt = chat.PromptIDs(s.tree.Messages, c.path.At, &c.replayed.Choices[0])
+	}
+	s.mu.Unlock()
+	return s.recorder.engines.repeat(ctx, c.request, c.replayed, prompt)
+}
+
+// noteAnswered hands out an answered call, or makes one that was replayed what it was.
+func (s *Session) noteAnswered(c *call) {
+	recorded := &s.record.Calls[c.index]
+	if c.replayed != nil {
+		tools := recorded.Tools
+		*recorded = c.replayed.Call
+		recorded.Tools = tools
+		s.record.Replayed++
+		return
+	}
+	if s.resume.Keep == nil {
+		return
+	}
+	a := Answered{Request: c.digest, Index: int32(c.index), Call: *recorded}
+	for i := len(s.tree.Messages) - 1; i >= 0 && s.tree.Messages[i].Call == a.Index; i-- {
+		a.Choices = append(a.Choices, s.tree.Messages[i])
+	}
+	slices.Reverse(a.Choices)
+	s.resume.Keep(a)
+}
+
+// AnsweredOf returns the answered calls of a trajectory that was recorded. Calls are missing
+// whose answers it does not have whole: of several choices, those that the agent did not take
+// are apart, in no order.
+func AnsweredOf(t *formats.Trajectory) (out []Answered) {
+	choices, before := make([][]formats.Message, len(t.Calls)), make([]int32, len(t.Calls))
+	answered := func(call int32, m formats.Message) {
+		if call >= 0 && int(call) < len(t.Calls) {
+			choices[call], before[call] = append(choices[call], m), m.Parent
+		}
+	}
+	for i := range t.Messages {
+		if m := t.Messages[i]; m.Sampled {
+			answered(m.Call, m)
+		}
+	}
+	for i := range t.Candidates {
+		if c := &t.Candidates[i]; c.Reason != "" && c.Message >= 0 && int(c.Message) < len(t.Messages) {
+			chosen := t.Messages[c.Message]
+			call := chosen.Call
+			if c.Call != nil {
+				call = *c.Call
+			}
+			answered(call, formats.Message{Parent: chosen.Parent, Role: chosen.Role, Content: c.Content, Reasoning: c.Reasoning, ToolCalls: c.ToolCalls,
+				Sampled: true, FinishReason: c.FinishReason, Call: call, TokenIDs: c.TokenIDs, Logprobs: c.Logprobs, TokenTexts: c.TokenTexts,
+				PromptDeltaIDs: chosen.PromptDeltaIDs, PrefixBreak: chosen.PrefixBreak})
+		}
+	}
+	var p prompts
+	for k, c := range t.Calls {
+		var sampling struct{ API string }
+		_ = json.Unmarshal([]byte(c.Sampling), &sampling) // another API than chat completions is named there
+		if c.Error == "" && len(choices[k]) == 1 {
+			out = append(out, Answered{Index: int32(k), Call: c, Choices: choices[k],
+				Request: requestDigest(p.of(t.Messages, int(before[k])), chat.ToolSet(t, c.Tools), cmp.Or(sampling.API, chatAPI.name))})
+		}
+	}
+	return out
+}
+
+// Resume says how an attempt continues one whose process died.
+type Resume struct {
+	Answered []Answered     // replayed: a request that equals one of theirs gets its answer, each once, and no engine is asked
+	Keep     func(Answered) // called with each call that an engine answered; may be nil
+	Strict   bool           // the trajectory fails if a request equals none while some are left
+	Only     bool           // there is no engine: the trajectory fails also if none are left
+}
+
+// prompts are digests of the prompts that end with each message of a tree.
+type prompts []xxh3.Uint128
+
+// of returns the digest of the prompt that ends with message at; -1 for an empty one.
+func (p *prompts) of(messages []formats.Message, at int) xxh3.Uint128 {
+	type said struct {
+		Before                      xxh3.Uint128
+		Role, Name, Content, Parts  string
+		Reasoning, Tools, Arguments []string
+	}
+	for i := len(*p); i <= at; i++ {
+		m := &messages[i]
+		s := said{Role: m.Role, Name: m.Name, Content: m.Content, Parts: m.ContentParts, Reasoning: []string{m.Reasoning}}
+		if m.Parent >= 0 {
+			s.Before = (*p)[m.Parent]
+		}
+		for _, c := range m.ToolCalls { // without ids: they may be random
+			s.Tools, s.Arguments = append(s.Tools, c.Name), append(s.Arguments, c.Arguments)
+		}
+		*p = append(*p, xxh3.Hash128(spill.Append(nil, &s)))
+	}
+	if at < 0 {
+		return xxh3.Uint128{}
+	}
+	return (*p)[at]
+}
+
+// requestDigest identifies a request by its prompt, and by its tools and API.
+func requestDigest(prompt xxh3.Uint128, tools, api string) string {
+	return fmt.Sprintf("%016x/%016x", prompt.Lo, xxh3.HashString(api+" "+tools))
+}
+
+// answers are calls that may be answered again, by request, in the order in which they were made.
+type answers map[string][]Answered
+
+func newAnswers(all []Answered) answers {
+	slices.SortStableFunc(all, func(a, b Answered) int { return int(a.Index - b.Index) })
+	out := answers{}
+	for _, a := range all {
+		before := out[a.Request]
+		if n := len(before); n > 0 && before[n-1].Index == a.Index {
+			continue // two processes made the call
+		}
+		out[a.Request] = append(before, a)
+	}
+	return out
+}
+
+// take removes and returns the first answer to a request whose sampling has all of the
+// agent's own fields; nil if there is none.
+func (a answers) take(request string, own jsontext.Object) *Answered {
+	list := a[request]
+	for i := range list {
+		sampled := jsontext.ParseObject([]byte(list[i].Call.Sampling))
+		if !slices.ContainsFunc(own, func(f jsontext.Member) bool { return !tree.SameJSON(string(sampled.Get(f.Key)), string(f.Raw)) }) {
+			found := list[i]
+			if a[request] = slices.Delete(list, i, i+1); len(a[request]) == 0 {
+				delete(a, request)
+			}
+			return &found
+		}
+	}
+	return nil
+}
+
+// repeat returns the answer of a call that was answered before, as the engine would give it.
+func (u *engines) repeat(ctx context.Context, q *request, a *Answered, prompt []int32) *result {
+	body, kind := a.body(q, prompt), "application/json"
+	if q.stream && !q.askWhole {
+		body, kind = events(body), "text/event-stream"
+	}
+	resp := &http.Response{StatusCode: http.StatusOK, Header: http.Header{"Content-Type": {kind}}, ContentLength: int64(len(body)),
+		Body: io.NopCloser(bytes.NewReader(body))}
+	r, err := u.read(ctx, func() {}, resp, q)
+	if err != nil {
+		return failedResult(ctx, err)
+	}
+	r.endpoint, r.tries = a.Call.Endpoint, a.Call.Attempts
+	return r
+}
+
+// body returns a whole answer of an engine.
+func (a *Answered) body(q *request, prompt []int32) []byte {
+	type object = map[string]any
+	var choices []object
+	for i := range a.Choices {
+		m := &a.Choices[i]
+		c := object{"index": i, "finish_reason": m.FinishReason, "token_ids": m.TokenIDs, "logprobs": nil}
+		if q.api.path == completionsAPI.path {
+			c["text"] = m.Content
+		} else {
+			c["message"] = message(m)
+		}
+		if m.Logprobs != nil {
+			c["logprobs"] = logprobs(m, q.api.path == completionsAPI.path)
+		}
+		choices = append(choices, c)
+	}
+	return encode(object{"id": "replayed-" + strconv.Itoa(int(a.Index)), "object": "chat.completion", "created": 0, "model": a.Call.Model,
+		"prompt_token_ids": prompt, "choices": choices, "usage": object{"prompt_tokens": a.Call.PromptTokens,
+			"completion_tokens": a.Call.CompletionTokens, "total_tokens": a.Call.PromptTokens + a.Call.CompletionTokens,
+			"prompt_tokens_details": object{"cached_tokens": a.Call.CachedTokens}}})
+}
+
+func message(m *formats.Message) map[string]any {
+	out := map[string]any{"role": m.Role, "content": m.Content}
+	if m.ContentParts != "" {
+		out["content"] = json.RawMessage(m.ContentParts)
+	}
+	if m.Reasoning != "" {
+		out["reasoning_content"] = m.Reasoning
+	}
+	if m.ToolCalls != nil {
+		out["tool_calls"] = chat.APICalls(m.ToolCalls)
+	}
+	return out
+}
+
+// logprobs are those of a message's tokens: of chat completions, or of completions.
+func logprobs(m *formats.Message, text bool) map[string]any {
+	tokens := make([]string, len(m.Logprobs))
+	var entries []map[string]any
+	for i, p := range m.Logprobs {
+		switch {
+		case len(m.TokenTexts) == len(m.Logprobs):
+			tokens[i] = m.TokenTexts[i]
+		case len(m.TokenIDs) == len(m.Logprobs):
+			tokens[i] = "token_id:" + strconv.Itoa(int(m.TokenIDs[i]))
+		}
+		entries = append(entries, map[string]any{"token": tokens[i], "logprob": p, "bytes": nil, "top_logprobs": []int{}})
+	}
+	if text {
+		return map[string]any{"tokens": tokens, "token_logprobs": m.Logprobs}
+	}
+	return map[string]any{"content": entries}
+}
+
+// events returns a whole answer as a stream of one chunk with the text, one with the finish
+// reason and one with the usage.
+func events(body []byte) []byte {
+	whole := jsontext.ParseObject(body)
+	chunk := func(key string, value []byte) string {
+		o := slices.Clone(whole)
+		o.Set("choices", []byte("[]"))
+		o.Drop("usage")
+		o.Set(key, value)
+		o.Set("object", []byte(`"chat.completion.chunk"`))
+		return "data: " + string(o.Bytes()) + "\n\n"
+	}
+	var texts, ends [][]byte
+	for raw := range jsontext.Elements(whole.Get("choices")) {
+		c := jsontext.ParseObject(raw)
+		end := jsontext.ParseObject([]byte(`{"delta":{},"text":""}`))
+		end.Set("index", c.Get("index"))
+		end.Set("finish_reason", c.Get("finish_reason"))
+		ends = append(ends, end.Bytes())
+		if m := c.Get("message"); m != nil {
+			c.Set("delta", numbered(m))
+			c.Drop("message")
+		}
+		c.Set("finish_reason", []byte("null"))
+		texts = append(texts, c.Bytes())
+	}
+	return []byte(chunk("choices", array(texts)) + chunk("choices", array(ends)) + chunk("usage", whole.Get("usage")) + "data: [DONE]\n\n")
+}
+
+// numbered gives a message's tool calls their indexes, as a stream has them.
+func numbered(raw []byte) []byte {
+	m := jsontext.ParseObject(raw)
+	var calls [][]byte
+	for call := range jsontext.Elements(m.Get("tool_calls")) {
+		c := jsontext.ParseObject(call)
+		c.Set("index", encode(len(calls)))
+		calls = append(calls, c.Bytes())
+	}
+	if calls != nil {
+		m.Set("tool_calls", array(calls))
+	}
+	return m.Bytes()
+}

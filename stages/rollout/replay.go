@@ -1,0 +1,197 @@
+package rollout
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"slices"
+
+	"golang.org/x/sync/errgroup"
+
+	"github.com/rollmill/rollmill/formats"
+	"github.com/rollmill/rollmill/formats/chat"
+	"github.com/rollmill/rollmill/formats/dataset"
+	"github.com/rollmill/rollmill/formats/plural"
+	"github.com/rollmill/rollmill/stages"
+	"github.com/rollmill/rollmill/stages/rollout/recorder"
+)
+
+// Replayed is what an agent does with the answers of recorded trajectories, without an engine.
+type Replayed struct {
+	In      string           `json:"in"`
+	Rows    int64            `json:"rows"`
+	Calls   int64            `json:"calls"` // recorded, of trajectories that did not fail
+	Again   int64            `json:"calls_again"`
+	Same    int64            `json:"same"`    // trajectories of which the agent made every call, and no other
+	Skipped int64            `json:"skipped"` // failed: not replayed
+	Causes  map[string]int64 `json:"causes"`  // of the others: a recorder.Diverged constant
+	Differ  []Differing      `json:"differ"`  // in the order of the rows
+}
+
+// Differing is a trajectory that the agent does not repeat.
+type Differing struct {
+	TrajectoryID string `json:"trajectory_id"`
+	ExampleID    string `json:"example_id"`
+	Calls        int    `json:"calls"` // recorded
+	Again        int    `json:"calls_again"`
+	Cause        string `json:"cause"`
+	Role         string `json:"role,omitempty"` // of the first message that differs; "" for none
+	Was          string `json:"was"`            // it, in the recorded trajectory; "" if nothing is in its place
+	Is           string `json:"is"`
+	Error        string `json:"error,omitempty"` // of the agent
+}
+
+// Replay runs the agent on the recorded answers of the trajectories of in. Of o it uses the
+// agent, Hide, Model, Concurrency and TrajectoryTimeout.
+func Replay(ctx context.Context, o Options, in stages.Input) (*Replayed, error) {
+	d, err := dataset.Open(ctx, in.URI, dataset.OpenOptions{Kind: formats.KindTrajectories, AcceptGates: in.AcceptGates})
+	if err != nil {
+		return nil, err
+	}
+	o = o.defaults()
+	if !o.asksEngine() {
+		return nil, Usage("name an agent that asks a model", "this agent asks no engine, so nothing can be replayed")
+	}
+	defer o.CloseAgent()
+	rec, err := recorder.New(recorder.Options{Endpoints: []string{"http://127.0.0.1/none"}, Model: o.Model, Log: o.Logger(), NoLogprobs: true})
+	if err != nil {
+		return nil, fmt.Errorf("rollout: %w", err)
+	}
+	defer rec.Close()
+	r := &runner{opts: o, recorder: rec}
+	out := &Replayed{In: d.URI(), Causes: map[string]int64{}, Differ: []Differing{}}
+	rows, err := dataset.NewReader[formats.Trajectory](ctx, d, "", d.All())
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close()
+	for {
+		batch := make([]formats.Trajectory, min(o.atOnce(), 64))
+		n, err := rows.Read(batch)
+		if e := r.replay(ctx, batch[:n], out); e != nil || errors.Is(err, io.EOF) {
+			return out, e
+		}
+		if err != nil {
+			return nil, err
+		}
+	}
+}
+
+func (r *runner) replay(ctx context.Context, rows []formats.Trajectory, out *Replayed) error {
+	all := make([]*Differing, len(rows))
+	var g errgroup.Group
+	for i := range rows {
+		if t := &rows[i]; t.Status != formats.StatusFailed && t.Status != formats.StatusSkipped {
+			g.Go(func() (err error) {
+				all[i], err = r.again(ctx, t)
+				return err
+			})
+		}
+	}
+	if err := g.Wait(); err != nil {
+		return err
+	}
+	for _, d := range all {
+		out.Rows++
+		if d == nil {
+			out.Skipped++
+			continue
+		}
+		out.Calls, out.Again = out.Calls+int64(d.Calls), out.Again+int64(d.Again)
+		if d.Cause == "" {
+			out.Same++
+			continue
+		}
+		out.Causes[d.Cause]++
+		out.Differ = append(out.Differ, *d)
+	}
+	return ctx.Err()
+}
+
+// again has the agent make a trajectory again.
+func (r *runner) again(ctx context.Context, t *formats.Trajectory) (*Differing, error) {
+	e, err := exampleOf(t, r.opts.Columns)
+	if err != nil {
+		return nil, err
+	}
+	limited, cancel := context.WithTimeoutCause(ctx, r.opts.TrajectoryTimeout, errTimeout)
+	defer cancel()
+	s := r.recorder.Begin(limited, t.TrajectoryID, t.GroupID, recorder.Resume{Answered: recorder.AnsweredOf(t), Only: true})
+	_, err = r.ask(s.Context(), Attempt{Example: r.opts.hidden(e), TrajectoryID: t.TrajectoryID, Run: t.Run, Epoch: int(t.Epoch), Generation: int(t.Generation),
+		BaseURL: s.BaseURL(), APIKey: agentKey, Model: cmp.Or(r.opts.Model, t.Model), HTTP: r.recorder.Client()})
+	record := s.End()
+	out := &Differing{TrajectoryID: t.TrajectoryID, ExampleID: t.ExampleID, Calls: len(t.Calls), Again: record.Replayed,
+		Cause: cmp.Or(record.Diverged, record.Left)}
+	if err != nil && record.Diverged == "" {
+		out.Cause, out.Error = cmp.Or(out.Cause, recorder.DivergedEnd), err.Error()
+	}
+	if out.Cause != "" {
+		out.message(t.Messages, record.Messages)
+	}
+	return out, ctx.Err()
+}
+
+// message finds the first message that is not in the recorded trajectory.
+func (d *Differing) message(was, is []formats.Message) {
+	same := make([]int32, len(is)) // the recorded message that each is
+	for i := range is {
+		parent := int32(-1)
+		if is[i].Parent >= 0 {
+			parent = same[is[i].Parent]
+		}
+		below := func(m formats.Message) bool { return m.Parent == parent }
+		at := slices.IndexFunc(was, func(m formats.Message) bool { return below(m) && said(&m) == said(&is[i]) })
+		if at < 0 {
+			d.Role, d.Is = is[i].Role, said(&is[i])
+			if at := slices.IndexFunc(was, below); at >= 0 {
+				d.Was = said(&was[at])
+			}
+			return
+		}
+		same[i] = int32(at)
+	}
+}
+
+// said is what a message says, with its tool calls.
+func said(m *formats.Message) string {
+	out := m.Role + ": " + chat.ContentText(m)
+	for _, c := range m.ToolCalls {
+		out += "\n" + c.Name + c.Arguments
+	}
+	return out
+}
+
+// exampleOf returns the example of a row.
+func exampleOf(t *formats.Trajectory, names formats.FieldNames) (formats.Example, error) {
+	e := formats.Example{ID: t.ExampleID, Fields: json.RawMessage(t.Example)}
+	var fields map[string]json.RawMessage
+	if err := json.Unmarshal(e.Fields, &fields); err != nil {
+		return e, formats.Invalid(t.TrajectoryID, "", err, "the example of the row is no JSON object")
+	}
+	text := func(name string) (out string) {
+		if json.Unmarshal(fields[name], &out) != nil {
+			return string(fields[name])
+		}
+		return out
+	}
+	e.Question, e.Answer = text(cmp.Or(names.Question, "question")), text(cmp.Or(names.Answer, "answer"))
+	return e, nil
+}
+
+// WriteText writes the report for people.
+func (r *Replayed) WriteText(w io.Writer) error {
+	_, err := fmt.Fprintf(w, "%s: %d of %s are the same, %d of %s were made again, %d skipped\n", r.In, r.Same, plural.Of(r.Rows-r.Skipped, "trajectory"),
+		r.Again, plural.Of(r.Calls, "call"), r.Skipped)
+	for _, d := range r.Differ {
+		fmt.Fprintf(w, "\n%s of example %s: %s after %d of %s\n", d.TrajectoryID, d.ExampleID, d.Cause, d.Again, plural.Of(int64(d.Calls), "call"))
+		for _, line := range []struct{ name, text string }{{"was", d.Was}, {"is", d.Is}, {"error", d.Error}} {
+			if line.text != "" {
+				_, err = fmt.Fprintf(w, "  %-6s%.300q\n", line.name, line.text)
+			}
+		}
+	}
+	return err
+}
