@@ -76,7 +76,7 @@ func TestStoreRequestsOfEachStage(t *testing.T) {
 		listings int     // of them
 		share    float64 // of the wide part's bytes that may be read
 	}{
-		{[]string{"rollout", "--examples", examples, "--url", engine + "/v1", "--model", "rollmill/sandbox", "--out", at("played")}, 28, 8, 0.05},
+		{[]string{"rollout", "--examples", examples, "--url", engine + "/v1", "--model", "rollmill/sandbox", "--out", at("played")}, 29, 9, 0.05},
 		{[]string{"score", "--in", at("rollout"), "--out", at("score"), "--reward", "long=expr:len(answer) / 1000"}, 18, 4, 0.15},
 		{[]string{"group", "--in", at("score"), "--out", at("group")}, 22, 5, 0.04},
 		{[]string{"curate", "--in", at("group"), "--out", at("curate"), "--sample-groups", "0.3"}, 34, 5, 1.10},

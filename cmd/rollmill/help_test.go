@@ -12,7 +12,7 @@ import (
 )
 
 const (
-	maxHelpLines = 60
+	maxHelpLines = 61
 	maxHelpWidth = 120
 )
 

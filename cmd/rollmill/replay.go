@@ -14,14 +14,15 @@ import (
 var replayCommand = cli.Command{
 	Name:    "replay",
 	Heading: lookHeading,
-	Usage:   "run an agent on recorded answers, without an engine, and report what it does otherwise",
+	Usage:   "run an agent on recorded answers, without an engine",
 	Needs:   "--in, and the agent",
-	About: `Starts the agent for each trajectory that did not fail. A request that equals a
-recorded one gets its answer; the first that equals none ends the trajectory. Use it
-after a change of a tool or of the agent's program. The exit code is 3 if something
-differs, by cause: prompt (a message of the agent), tool (what a tool returned), tools
-(which there are), sampling (temperature and other fields), more (it asks where it had
-ended) or end (it ends where it had asked).
+	About: `Starts the agent for each trajectory that did not fail, and reports what it does
+otherwise. A request that equals a recorded one gets its answer; the first that
+equals none ends the trajectory. Use it after a change of a tool or of the agent's
+program. The exit code is 3 if something differs, by cause: prompt (a message of the
+agent), tool (what a tool returned), tools (which there are), sampling (temperature
+and other fields), more (it asks where it had ended) or end (it ends where it had
+asked).
 
   rollmill replay --in runs/demo/epoch-0/rollout --agent 'command: python agent.py'`,
 	Body: cli.With(newReplaySettings, runReplay),

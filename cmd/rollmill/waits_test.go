@@ -58,6 +58,7 @@ var endlessWaits = map[string]string{
 	"pipelines/convert each":                 "of records, which are converted; reading them has a time, and the context ends it",
 	"stages/internal/lease Release":          "the renewal is stopped before, and each write has a time",
 	"stages/rollout attempts":                "of attempts, each of which has --trajectory-timeout",
+	"stages/rollout replay":                  "of attempts, each of which has --trajectory-timeout",
 	"stages/rollout close":                   "the pipe has a deadline; the keeper's channel is closed, and a segment has a minute",
 	"stages/rollout run":                     "the keeper's channel is closed by close",
 	"stages/rollout/tracing Close":           "its requests end with a context that has a few seconds from then on",

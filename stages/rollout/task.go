@@ -22,7 +22,7 @@ type Task struct {
 	Epoch        int             `json:"epoch"`
 	TrajectoryID string          `json:"trajectory_id" jsonschema:"a worker repeats it in its answer"`
 	Seed         *int64          `json:"seed" jsonschema:"of this trajectory; null without --sampling-seed"`
-	Work         string          `json:"work,omitempty" jsonschema:"an empty folder for files of this attempt, which is removed at its end; after a crash it has the same path"`
+	Work         string          `json:"work,omitempty" jsonschema:"an empty folder for the attempt, removed at its end; after a crash its path is the same"`
 
 	// The model's address, for agents without an environment of their own.
 	BaseURL string `json:"base_url,omitempty" jsonschema:"where model calls go, ending in /v1; a program finds it in OPENAI_BASE_URL"`

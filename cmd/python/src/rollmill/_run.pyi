@@ -87,6 +87,7 @@ def run(
     backoff: str | None = ...,
     journal_every: str | None = ...,
     max_initial_failures: int | None = ...,
+    resume: Literal["on", "strict", "off"] | None = ...,
     retry_failed: bool | None = ...,
     api_key_file: _Text | None = ...,
     probe: bool | None = ...,
@@ -680,6 +681,50 @@ def run(
     help: bool | None = ...,
 ) -> Result:
     """compare two score datasets over the same trajectories"""
+
+@overload
+def run(
+    command: Literal["replay"],
+    *args: str | os.PathLike[str],
+    cwd: str | os.PathLike[str] | None = ...,
+    env: Mapping[str, str] | None = ...,
+    in_: _Text | None = ...,
+    accept_gate: _Texts | None = ...,
+    agent: _Agent | None = ...,
+    system: _Text | None = ...,
+    user: _Text | None = ...,
+    tool: _Texts | None = ...,
+    tools: _Text | None = ...,
+    turns: int | None = ...,
+    stop_match: _Text | None = ...,
+    stop_tool: _Texts | None = ...,
+    agent_dir: _Text | None = ...,
+    agent_env: _Texts | None = ...,
+    agent_logs: _Text | None = ...,
+    agent_workers: int | None = ...,
+    request: _Text | None = ...,
+    result_path: _Text | None = ...,
+    harness: _Text | None = ...,
+    harness_setup: _Text | None = ...,
+    harness_turns: int | None = ...,
+    harness_env: _Texts | None = ...,
+    runtime: _Text | None = ...,
+    env_args: _Text | None = ...,
+    python: _Text | None = ...,
+    hide: _Texts | None = ...,
+    model: _Text | None = ...,
+    concurrency: int | None = ...,
+    trajectory_timeout: str | None = ...,
+    config: _Text | None = ...,
+    set: _Texts | None = ...,
+    base: _Texts | None = ...,
+    json: bool | None = ...,
+    quiet: bool | None = ...,
+    log_level: Literal["debug", "info", "warn", "error"] | None = ...,
+    log_format: Literal["text", "json"] | None = ...,
+    help: bool | None = ...,
+) -> Result:
+    """run an agent on recorded answers, without an engine"""
 
 @overload
 def run(
