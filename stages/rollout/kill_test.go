@@ -168,7 +168,10 @@ func durableNow(t *testing.T, out string, e *engine) durable {
 	t.Helper()
 	d := durable{seeds: map[string]bool{}}
 	for _, name := range segments(t, out) {
-		f := openSegment(t, name)
+		data, err := os.ReadFile(name)
+		check(t, err)
+		f, err := parquet.Open(bytes.NewReader(data), int64(len(data)), name)
+		check(t, err)
 		type id struct {
 			TrajectoryID string `parquet:"trajectory_id"`
 		}
@@ -184,15 +187,6 @@ func durableNow(t *testing.T, out string, e *engine) durable {
 	}
 	d.asked = len(e.Asked())
 	return d
-}
-
-func openSegment(t *testing.T, name string) *parquet.File {
-	t.Helper()
-	data, err := os.ReadFile(name)
-	check(t, err)
-	f, err := parquet.Open(bytes.NewReader(data), int64(len(data)), name)
-	check(t, err)
-	return f
 }
 
 func segments(t *testing.T, out string) []string {

@@ -29,6 +29,10 @@ func TestMain(m *testing.M) {
 		victim()
 		return
 	}
+	if os.Getenv("ROLLOUT_TEST_ENGINE") != "" {
+		serveLongAnswers()
+		return
+	}
 	if script := os.Getenv("ROLLOUT_TEST_PROGRAM"); script != "" {
 		_, _ = rollout.Program{Words: []string{"sh", "-c", script}}.Run(context.Background())
 		return
