@@ -258,7 +258,11 @@ func (r *runner) attempts(ctx context.Context, done *done) error {
 			break
 		}
 		g.Go(func() error {
-			if work.Err() != nil || r.spending.over() != "" || r.lease.Check(work) != nil {
+			if work.Err() != nil || r.spending.over() != "" {
+				return nil
+			}
+			if err := r.lease.Check(work); err != nil {
+				stop(err) // work ends of itself too, but perhaps only after the last job
 				return nil
 			}
 			ended, err := r.one(work, j)
