@@ -1,10 +1,11 @@
 """Compare what a small student learns of the reward alone, of a teacher alone, and of both, on the
-sums of pipelines/torch. The teacher is a policy of other first weights that the reward has trained:
+sums in several turns of pipelines/torch. The teacher is a policy of other first weights that the
+reward of each message has trained:
 
     python teacher.py ROLLMILL WORK [SEEDS] [EPOCHS]
 
 All arms of a seed begin with the same weights. WORK/teacher.jsonl gets a line for each run: the
-share of right sums before each epoch and at the end. A finished run is not run again.
+mean reward before each epoch and at the end. A finished run is not run again.
 """
 
 import json
@@ -19,20 +20,25 @@ sys.path.insert(0, str(ROOT / "pipelines" / "torch"))
 import learn  # noqa: E402
 
 TEACHER, TAUGHT = 100, 16  # the seed of its first weights, and its epochs
-GOAL = 0.8
+GOAL = 2  # of five columns
+OWN = ["group.estimator=turns", "group.turns-discount=0", "group.turns-outcome-weight=0"]
 DISTILL = ["group.estimator=distill", "curate.keep-flat=true"]
-ARMS = {"reward": [], "teacher": DISTILL, "both": [*DISTILL, "group.distill-outcome-weight=1"]}
+ARMS = {"reward": ["group.estimator=grpo"], "teacher": DISTILL, "both": [*DISTILL, "group.distill-outcome-weight=1"]}
+REWARD = "right=steps:message.content == example.columns[step]"
+
+
+def learned(rollmill, folder, seed, epochs, settings):
+    """Train a policy, and return its validations."""
+    return learn.validations(learn.run(rollmill, folder, seed, epochs, 0, "columns", "columns.yaml", [w for s in settings for w in ("--set", s)]))
 
 
 def run(rollmill, work, arm, seed, epochs, url):
     folder = work / f"{seed}-{arm}"
     first = work / f"{seed}-first"
     first.mkdir(parents=True, exist_ok=True)
-    shutil.copytree(learn.prepared(first, seed, "sums"), folder / "weights", dirs_exist_ok=True)
-    taught = f"score.reward=[right=match:exact, 't*0=teacher:{url},model=sums@{TAUGHT}']"
-    settings = ["validation.interval=1", *ARMS[arm], *([taught] if ARMS[arm] else [])]
-    report = learn.run(rollmill, folder, seed, epochs, 0, flags=[w for s in settings for w in ("--set", s)])
-    values = learn.validations(report)
+    shutil.copytree(learn.prepared(first, seed, "columns"), folder / "weights", dirs_exist_ok=True)
+    taught = f"score.reward=['{REWARD}', 't*0=teacher:{url},model=columns@{TAUGHT}']"
+    values = learned(rollmill, folder, seed, epochs, ARMS[arm] + [taught] * (arm != "reward"))
     print(f"seed {seed}, {arm}: " + " ".join(f"{v:.2f}" for v in values), flush=True)
     return {"arm": arm, "seed": seed, "values": values}
 
@@ -44,7 +50,7 @@ def until(values):
 
 def main(rollmill, work, seeds="1", epochs="8"):
     rollmill, work, epochs = str(pathlib.Path(rollmill).absolute()), pathlib.Path(work).absolute(), int(epochs)
-    taught = learn.validations(learn.run(rollmill, work / "teacher", TEACHER, TAUGHT, 0))
+    taught = learned(rollmill, work / "teacher", TEACHER, TAUGHT, OWN)
     print(f"teacher: {taught[0]:.2f} -> {taught[-1]:.2f}", flush=True)
     engine = subprocess.Popen([sys.executable, learn.HERE / "engine.py", work / "teacher" / "weights"], stdout=subprocess.PIPE, text=True)
     try:
