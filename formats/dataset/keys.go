@@ -160,10 +160,10 @@ func first(all iter.Seq2[storage.Object, error], n int) ([]storage.Object, error
 	return out, nil
 }
 
-// inJournal reports whether an object is a segment of a journal.
+// inJournal reports whether an object is a segment of a journal of rows.
 func inJournal(key string) bool {
 	_, file, ok := runOf(key)
-	return ok && strings.HasPrefix(file, "journal-")
+	return ok && strings.HasPrefix(file, "journal-") && !strings.Contains(file, "-calls/")
 }
 
 func missing(have map[int]bool, of int) []int {

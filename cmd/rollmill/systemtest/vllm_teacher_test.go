@@ -42,7 +42,7 @@ func TestVLLMTeacher(t *testing.T) {
 			t.Fatalf("exit code %d: %s", code, stderr)
 		}
 	}
-	run("rollout", "--examples", at("tasks.jsonl"), "--generations", "3", "--url", policy, "--model", "tiny", "--sampling-seed", "1",
+	run("rollout", "--examples", at("tasks.jsonl"), "--generations", "3", "--url", policy+"/v1", "--model", "tiny", "--sampling-seed", "1",
 		"--sampling", "max_tokens=64", "--agent", agent, "--out", at("rollout"))
 	score := func(as string) {
 		run("score", "--in", at("rollout"), "--out", at(as), "--judge-cache", at("cache"), "--reward", "own=teacher:"+policy+"/v1,model=tiny,top-k=4",
