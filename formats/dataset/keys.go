@@ -160,10 +160,11 @@ func first(all iter.Seq2[storage.Object, error], n int) ([]storage.Object, error
 	return out, nil
 }
 
-// inJournal reports whether an object is a segment of a journal of rows.
-func inJournal(key string) bool {
+// inJournal reports whether an object is a segment of a journal, and whether of one of rows.
+func inJournal(key string) (is, ofRows bool) {
 	_, file, ok := runOf(key)
-	return ok && strings.HasPrefix(file, "journal-") && !strings.Contains(file, "-calls/")
+	is = ok && strings.HasPrefix(file, "journal-")
+	return is, is && !strings.Contains(file, "-calls/")
 }
 
 func missing(have map[int]bool, of int) []int {

@@ -72,7 +72,10 @@ func journalled(ctx context.Context, b *storage.Bucket) (rows, of int64, err err
 	if err != nil {
 		return 0, 0, err
 	}
-	all = slices.DeleteFunc(all, func(o storage.Object) bool { return !inJournal(o.Key) || path.Ext(o.Key) != ".parquet" })
+	all = slices.DeleteFunc(all, func(o storage.Object) bool {
+		_, ofRows := inJournal(o.Key)
+		return !ofRows || path.Ext(o.Key) != ".parquet"
+	})
 	shards := map[string]int64{}
 	type size struct{ rows, of int64 }
 	i := 0

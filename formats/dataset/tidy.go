@@ -54,7 +54,10 @@ func leftAt(ctx context.Context, b *storage.Bucket, at current, all []storage.Ob
 	var journals, begun []storage.Object
 	look := list
 	if len(all) >= storage.PageSize {
-		other := func(o storage.Object) bool { return !inJournal(o.Key) }
+		other := func(o storage.Object) bool {
+			is, _ := inJournal(o.Key)
+			return !is
+		}
 		journals, begun = slices.DeleteFunc(left.journals, other), slices.DeleteFunc(left.begun, other)
 		look = func(ctx context.Context, b *storage.Bucket, _ string) ([]storage.Object, error) {
 			return announced(ctx, b)
