@@ -41,7 +41,7 @@ func differing(texts []string, m *formats.Message) (int, string) {
 		return -1, ""
 	}
 	joined, content := strings.Join(texts, ""), packed(m.Content)
-	if m.ContentParts != "" || m.Reasoning != "" || len(m.ToolCalls) > 0 || joined == "" || unclear(joined) || strings.Contains(joined, content) {
+	if m.ContentParts != "" || m.Reasoning != "" || len(m.ToolCalls) > 0 || joined == "" || unclear(joined+content) || strings.Contains(joined, content) {
 		return -1, ""
 	}
 	for i, text := range texts {

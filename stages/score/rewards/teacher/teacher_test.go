@@ -143,6 +143,11 @@ func TestOtherTokenizer(t *testing.T) {
 	if v, err := value(t, e.URL+"/v1,model=m", thought, score.Judging{}); err != nil || v.Failure != "" {
 		t.Errorf("%+v %v", v, err)
 	}
+	broken := attempt()
+	broken.Messages[1].Content = "\ufffd b" // the policy sampled a part of a character
+	if v, err := value(t, e.URL+"/v1,model=m", broken, score.Judging{}); err != nil || v.Failure != "" {
+		t.Errorf("%+v %v", v, err)
+	}
 	e.Texts = func(id int32) string { return map[bool]string{true: "X", false: same[id]}[id == 4] }
 	texts := attempt()
 	texts.Messages[1].TokenTexts = []string{"a", " b"}
