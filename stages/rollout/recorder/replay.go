@@ -40,23 +40,25 @@ const (
 	DivergedEnd      = "end"      // it ends where it had asked again
 )
 
-// replay returns the answered call that a call repeats, nil if there is none left. The first
-// request that none equals, while some are left, shows why the agent diverged.
-func (s *Session) replay(c *call) *Answered {
+// replay finds the answered call that a call repeats. The first request that none equals,
+// while some are left, shows why the agent diverged.
+func (s *Session) replay(c *call) {
 	if len(s.replays) == 0 && !s.resume.Only {
-		return nil
+		return
 	}
 	own := slices.DeleteFunc(slices.Clone(c.request.fields), func(f jsontext.Member) bool {
 		_, extra := s.recorder.opts.Extra[f.Key]
 		return extra || f.Key == "seed" || slices.Contains(notSampling, f.Key)
 	})
-	found := s.replays.take(c.digest, own)
-	if found == nil && s.record.Diverged == "" {
-		if s.record.Diverged = s.cause(c); s.resume.Strict || s.resume.Only {
-			s.reject(formats.FailDiverged, "the attempt asks something else than before its process died: "+s.record.Diverged)
-		}
+	if c.replayed = s.replays.take(c.digest, own); c.replayed != nil {
+		return
 	}
-	return found
+	if s.record.Diverged == "" {
+		s.record.Diverged = s.cause(c)
+	}
+	if c.refused = s.resume.Strict || s.resume.Only; c.refused {
+		s.reject(formats.FailDiverged, "the attempt asks something else than before its process died: "+s.record.Diverged)
+	}
 }
 
 // cause returns why no answered call is like c.
@@ -64,12 +66,12 @@ func (s *Session) cause(c *call) string {
 	if len(s.replays) == 0 {
 		return DivergedMore
 	}
+	if s.replays[c.digest] != nil {
+		return DivergedSampling
+	}
 	prompt, _, _ := strings.Cut(c.digest, "/")
 	for request := range s.replays {
-		switch {
-		case request == c.digest:
-			return DivergedSampling
-		case strings.HasPrefix(request, prompt):
+		if strings.HasPrefix(request, prompt) {
 			return DivergedTools
 		}
 	}
@@ -84,8 +86,8 @@ func (s *Session) cause(c *call) string {
 // answer asks the engine, or repeats its answer.
 func (s *Session) answer(ctx context.Context, c *call, header http.Header) *result {
 	switch {
-	case c.replayed == nil && s.resume.Only:
-		return &result{failure: &Failure{Class: formats.FailDiverged, Text: "no recorded call asks this, and there is no engine"}}
+	case c.refused:
+		return &result{failure: &Failure{Class: formats.FailDiverged, Text: "no recorded call asks this"}}
 	case c.replayed == nil:
 		return s.recorder.engines.call(ctx, s.group, c.request, header)
 	}
@@ -162,8 +164,8 @@ func AnsweredOf(t *formats.Trajectory) (out []Answered) {
 type Resume struct {
 	Answered []Answered     // replayed: a request that equals one of theirs gets its answer, each once, and no engine is asked
 	Keep     func(Answered) // called with each call that an engine answered; may be nil
-	Strict   bool           // the trajectory fails if a request equals none while some are left
-	Only     bool           // there is no engine: the trajectory fails also if none are left
+	Strict   bool           // a request that equals none while some are left is refused, and the trajectory fails
+	Only     bool           // there is no engine: also if none are left
 }
 
 // prompts are digests of the prompts that end with each message of a tree.

@@ -57,6 +57,7 @@ type call struct {
 	request  *request
 	digest   string    // of the request
 	replayed *Answered // the call that it repeats; nil: an engine answers
+	refused  bool      // it repeats none, and must
 }
 
 // BaseURL is where the trajectory's calls go; it ends in /v1.
@@ -161,7 +162,7 @@ func (s *Session) begin(q *request, function, session string) *call {
 	c := &call{index: k, path: path, began: s.clock, at: o.Now(), model: cmp.Or(q.model, o.Model), request: q}
 	c.target = c.model == o.Target && (len(o.Functions) == 0 || slices.Contains(o.Functions, function))
 	c.digest = requestDigest(s.prompts.of(s.tree.Messages, path.At), q.tools, q.api.name)
-	c.replayed = s.replay(c)
+	s.replay(c)
 	q.enrich(o, s.seed(k-s.passed), c.target)
 	s.record.Calls = append(s.record.Calls,
 		formats.Call{Model: c.model, Sampling: q.sampling(o), Tools: s.toolSet(q.tools), Target: c.target,
