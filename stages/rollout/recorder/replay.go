@@ -100,7 +100,8 @@ func (s *Session) answer(ctx context.Context, c *call, header http.Header) *resu
 	return s.recorder.engines.repeat(ctx, c.request, c.replayed, prompt)
 }
 
-// noteAnswered hands out an answered call, or makes one that was replayed what it was.
+// noteAnswered hands out an answered call, or makes one that was replayed what it was. An
+// answer that nothing can be trained on is not given again: the engine may be mended.
 func (s *Session) noteAnswered(c *call) {
 	recorded := &s.record.Calls[c.index]
 	if c.replayed != nil {
@@ -110,7 +111,7 @@ func (s *Session) noteAnswered(c *call) {
 		s.record.Replayed++
 		return
 	}
-	if s.resume.Keep == nil {
+	if s.resume.Keep == nil || s.record.Unfit != nil {
 		return
 	}
 	a := Answered{Request: c.digest, Index: int32(c.index), Call: *recorded}
