@@ -50,10 +50,10 @@ func does(t *testing.T, program, breaks string, call formats.ToolCall, command f
 		}
 	}
 	var kept []recorder.Answered
-	e, s := h.resume(t, recorder.Resume{Keep: func(a recorder.Answered) { kept = append(kept, a) }})
+	e, s := h.begin(t, recorder.Resume{Keep: func(a recorder.Answered) { kept = append(kept, a) }})
 	do(s)
 	rec := exact(t, s, e)
-	e, s = h.resume(t, recorder.Resume{Answered: kept})
+	e, s = h.begin(t, recorder.Resume{Answered: kept})
 	do(s)
 	if again := s.End(); again.Replayed == 0 || again.Replayed+len(e.Asked()) < len(rec.Calls) {
 		t.Errorf("again: %d of %d calls were replayed, %d asked, diverged %q", again.Replayed, len(rec.Calls), len(e.Asked()), again.Diverged)

@@ -40,13 +40,8 @@ type harness struct {
 	says string
 }
 
-// begin starts an engine and a trajectory.
-func (h harness) begin(t *testing.T, change ...func(*recorder.Options)) (*recordertest.Engine, *recorder.Session) {
-	return h.resume(t, recorder.Resume{}, change...)
-}
-
-// resume begins a trajectory whose process died.
-func (h harness) resume(t *testing.T, r recorder.Resume, change ...func(*recorder.Options)) (*recordertest.Engine, *recorder.Session) {
+// begin starts an engine and a trajectory, perhaps one whose process died.
+func (h harness) begin(t *testing.T, r recorder.Resume, change ...func(*recorder.Options)) (*recordertest.Engine, *recorder.Session) {
 	e := &recordertest.Engine{Source: formats.TokensChoice, PromptIDs: true, Script: h.reply, Arrived: func(int, recordertest.Request) { time.Sleep(*takes) }}
 	return e, record(t, e, change...).Begin(context.Background(), "t", "g", r)
 }
@@ -164,10 +159,10 @@ func clients(t *testing.T, command ...string) {
 			continue
 		}
 		var kept []recorder.Answered
-		e, s := h.resume(t, recorder.Resume{Keep: func(a recorder.Answered) { kept = append(kept, a) }})
+		e, s := h.begin(t, recorder.Resume{Keep: func(a recorder.Answered) { kept = append(kept, a) }})
 		command = append(command, c.row.Protocol, c.way, s.BaseURL())
 		second := func() (*recordertest.Engine, *recorder.Session) {
-			return h.resume(t, recorder.Resume{Answered: kept, Strict: true})
+			return h.begin(t, recorder.Resume{Answered: kept, Strict: true})
 		}
 		all, checks = append(all, c), append(checks, func(t *testing.T) {
 			rec := exact(t, s, e)
