@@ -73,7 +73,8 @@ func begin(t *testing.T, h held, uri string, n int) <-chan error {
 	done := make(chan error, 1)
 	go func() {
 		_, err := rollout.Run(ctx, rollout.Options{
-			Out: stages.Output{URI: uri}, Run: "run", Examples: agenttest.Examples(list), Resume: rollout.ResumeOff, ExamplesRef: dataset.Ref{URI: "examples.jsonl", Digest: "d1"},
+			Out: stages.Output{URI: uri}, Run: "run", Examples: agenttest.Examples(list),
+			Resume: rollout.ResumeOff, ExamplesRef: dataset.Ref{URI: "examples.jsonl", Digest: "d1"},
 			Generations: 4, Agent: h, Model: "rollmill/sandbox", Endpoints: []string{"http://" + l.Addr().String() + "/v1"}, Concurrency: 4,
 			JournalEvery: time.Millisecond, MaxInitialFailures: -1,
 		})

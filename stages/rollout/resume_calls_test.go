@@ -254,7 +254,9 @@ func TestCallsOutliveAnInterruption(t *testing.T) {
 // TestDivergedAttempts: an agent that looks at the clock goes on with the engine, and is counted;
 // with strict it fails, and with off nothing is kept.
 func TestDivergedAttempts(t *testing.T) {
-	for mode, want := range map[string]string{rollout.ResumeOn: formats.StatusOK, rollout.ResumeStrict: formats.StatusFailed, rollout.ResumeOff: formats.StatusOK} {
+	for mode, want := range map[string]string{
+		rollout.ResumeOn: formats.StatusOK, rollout.ResumeStrict: formats.StatusFailed, rollout.ResumeOff: formats.StatusOK,
+	} {
 		out := filepath.Join(t.TempDir(), "out")
 		ctx, cancel := context.WithCancel(t.Context())
 		e := newEngine(t, &engine{Arrived: func(n int, _ recordertest.Request) {
