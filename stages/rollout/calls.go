@@ -53,7 +53,7 @@ func (r *runner) readCalls(ctx context.Context, shard *dataset.Shard, before *da
 		return err
 	}
 	if r.opts.ResumeFailed {
-		if err := r.readFailed(ctx, shard, before, done); err != nil {
+		if err := r.readFailed(ctx, before, done); err != nil {
 			return err
 		}
 	}
@@ -81,12 +81,8 @@ var notTheAgents = []string{formats.FailEngine, formats.FailStart, formats.FailL
 
 // readFailed reads the answered calls of attempts that ended so, from the journal and from the
 // dataset before, if there is one.
-func (r *runner) readFailed(ctx context.Context, shard *dataset.Shard, before *dataset.Dataset, done *done) error {
-	journal, err := dataset.OpenJournal[formats.Trajectory](ctx, shard)
-	if err != nil {
-		return err
-	}
-	sources := []iter.Seq2[*formats.Trajectory, error]{journal.Rows(ctx)}
+func (r *runner) readFailed(ctx context.Context, before *dataset.Dataset, done *done) error {
+	sources := []iter.Seq2[*formats.Trajectory, error]{r.journal.Rows(ctx)}
 	if before != nil {
 		sources = append(sources, dataset.Each[formats.Trajectory](ctx, before, "", before.All()))
 	}
