@@ -34,6 +34,7 @@ var columns = map[Kind][]Column{
 	TableLabels:      labelColumns,
 	TableDecisions:   decisionColumns,
 	TablePlan:        plannedColumns,
+	TableExamples:    exampleStatsColumns,
 }
 
 // Documented lists what Columns knows, with a title for the page of columns.
@@ -51,6 +52,7 @@ var Documented = []struct {
 	{TableDecisions, "A row for each input trajectory of curate, in the curated dataset."},
 	{TablePlan, "A row for each example that should get more generations, in the curated dataset; `rollout --plan` " +
 		"makes them."},
+	{TableExamples, "A row for each example and policy version, in the curated dataset: the attempts of this epoch and of those before."},
 }
 
 // under returns columns as children of a list of structs.

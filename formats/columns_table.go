@@ -17,9 +17,13 @@ var (
 		Meaning: "id of the row of the task dataset; `row-<n>` when that has none"}
 	groupID = Column{Path: "group_id", Type: str,
 		Meaning: "`<example_id>@<epoch>`: identifies all trajectories of one example in one epoch; with group's `--by`, " +
-			"its value takes the place of the example"}
-	epoch        = Column{Path: "epoch", Type: i32, Meaning: "which pass of the five stages, from 0"}
-	generation   = Column{Path: "generation", Type: i32, Meaning: "which attempt at the example, from 0"}
+			"its value takes the place of the example; that of forks is `<example_id>/<forked_from>/<fork_call>@<epoch>`"}
+	epoch      = Column{Path: "epoch", Type: i32, Meaning: "which pass of the five stages, from 0"}
+	generation = Column{Path: "generation", Type: i32, Meaning: "which attempt at the example, from 0; forks go on counting"}
+	forkedFrom = Column{Path: "forked_from", Type: str, Meaning: "id of the trajectory whose calls before `fork_call` were answered as they " +
+		"were recorded", Null: "it is no fork", Since: "2.3"}
+	forkCall = Column{Path: "fork_call", Type: i32, Meaning: "index in the calls of that trajectory of the first call that was sampled anew",
+		Null: forkedFrom.Null, Since: "2.3"}
 	status       = Column{Path: "status", Type: str, Meaning: oneOf(Statuses)}
 	statusOfBase = Column{Path: "status", Type: str,
 		Meaning: "the trajectory's, repeated so that this dataset can be read alone: " + oneOf(Statuses)}
@@ -41,7 +45,7 @@ var trajectoryColumns = slices.Concat(
 	[]Column{
 		trajectoryID,
 		{Path: "run", Type: str, Meaning: "the run's name"},
-		exampleID, epoch, generation,
+		exampleID, epoch, generation, forkedFrom, forkCall,
 		{Path: "example", Type: str, Meaning: "the original input row: a JSON object with its keys in order", Payload: true,
 			Heavy: true},
 	},
@@ -166,7 +170,8 @@ var callColumns = []Column{
 	{Path: "endpoint", Type: str, Meaning: "which of several endpoints answered, without credentials", Null: "unknown",
 		Volatile: true},
 	{Path: "latency_ms", Type: i64, Unit: "milliseconds", Meaning: "from the request to the answer's end", Volatile: true},
-	{Path: "attempts", Type: i32, Meaning: "requests made until the answer came", Volatile: true},
+	{Path: "attempts", Type: i32, Meaning: "requests made until the answer came; 0 for the repeated calls of a fork, which have no tokens of their own",
+		Volatile: true},
 }
 
 var candidateColumns = slices.Concat([]Column{
@@ -194,7 +199,7 @@ var candidateColumns = slices.Concat([]Column{
 })
 
 var scoreColumns = slices.Concat(
-	[]Column{trajectoryID, exampleID, epoch, generation, statusOfBase, reward},
+	[]Column{trajectoryID, exampleID, epoch, generation, forkedFrom, forkCall, statusOfBase, reward},
 	rewardColumns,
 	[]Column{
 		shaped,
@@ -207,7 +212,7 @@ var scoreColumns = slices.Concat(
 )
 
 var memberColumns = slices.Concat(
-	[]Column{trajectoryID, exampleID, groupID, epoch, generation, statusOfBase, reward},
+	[]Column{trajectoryID, exampleID, groupID, epoch, generation, forkedFrom, forkCall, statusOfBase, reward},
 	rewardColumns,
 	[]Column{
 		shaped,
@@ -258,6 +263,7 @@ var groupStatsColumns = []Column{
 	groupID,
 	{Path: "example_id", Type: str, Meaning: exampleID.Meaning + "; empty for a group of several examples"},
 	epoch,
+	{Path: "forks", Type: flag, Meaning: "its members are continuations of one prefix, and no attempts at the example", Null: "false", Since: "2.3"},
 	{Path: "first_row", Type: i64,
 		Meaning: "the group's first row in the base's order, from 0; where the rows of a group are not adjacent, the " +
 			"others follow among those of other groups"},
@@ -329,6 +335,9 @@ var plannedColumns = []Column{
 	exampleID, groupID, epoch,
 	{Path: "generations", Type: i32, Unit: "trajectories", Meaning: "how many more to make"},
 	{Path: "first_generation", Type: i32, Meaning: "the number of the first of them, in this epoch"},
+	{Path: "forked_from", Type: str, Meaning: "id of the trajectory whose calls before `fork_call` are repeated, not sampled",
+		Null: "attempts from the start", Since: "2.3"},
+	{Path: "fork_call", Type: i32, Meaning: "index in its calls of the first that is sampled anew", Null: "attempts from the start", Since: "2.3"},
 	{Path: "reason", Type: str, Meaning: "why: " + oneOf(PlanReasons)},
 	{Path: "count", Type: i32, Unit: "trajectories", Meaning: "in the group so far"},
 	{Path: "valid", Type: i32, Unit: "trajectories", Meaning: "of these, with a reward"},
@@ -336,4 +345,18 @@ var plannedColumns = []Column{
 	{Path: "solved", Type: f64, Unit: "share, 0 to 1",
 		Meaning: "of valid members whose reward is at or above the solved threshold", Null: "no valid member"},
 	{Path: "std_pop", Type: f64, Meaning: "standard deviation of the rewards, divisor n", Null: "no valid member"},
+}
+
+var exampleStatsColumns = []Column{
+	{Path: "example_id", Type: str, Meaning: exampleID.Meaning, Since: "2.3"},
+	{Path: "policy_version", Type: i64, Meaning: "which weights made the attempts", Null: "unknown", Since: "2.3"},
+	{Path: "attempts", Type: i32, Unit: "trajectories", Meaning: "made in all epochs so far, forks not among them", Since: "2.3"},
+	{Path: "failed", Type: i32, Unit: "trajectories", Meaning: "of these, failed", Since: "2.3"},
+	{Path: "scored", Type: i32, Unit: "trajectories", Meaning: "of these, with a reward", Since: "2.3"},
+	{Path: "passes", Type: i32, Unit: "trajectories", Meaning: "of these, at or above the solved threshold", Since: "2.3"},
+	{Path: "mean", Type: f64, Meaning: "mean reward", Null: "none has a reward", Since: "2.3"},
+	{Path: "std_pop", Type: f64, Meaning: "standard deviation of the rewards, divisor n", Null: "none has a reward", Since: "2.3"},
+	{Path: "prompt_tokens", Type: i64, Unit: "tokens", Meaning: "of all attempts' calls", Since: "2.3"},
+	{Path: "completion_tokens", Type: i64, Unit: "tokens", Meaning: "of all attempts' calls", Since: "2.3"},
+	{Path: "last_epoch", Type: i32, Meaning: "the last epoch with an attempt", Since: "2.3"},
 }

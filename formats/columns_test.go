@@ -16,6 +16,7 @@ var rowTypes = map[Kind]reflect.Type{
 	TableLabels:      reflect.TypeFor[Label](),
 	TableDecisions:   reflect.TypeFor[Decision](),
 	TablePlan:        reflect.TypeFor[Planned](),
+	TableExamples:    reflect.TypeFor[ExampleStats](),
 }
 
 // structColumns derives from the struct what the table must say about it.

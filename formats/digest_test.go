@@ -14,7 +14,7 @@ func full() *Trajectory {
 	f := func(v float64) *float64 { return &v }
 	i := func(v int64) *int64 { return &v }
 	t := &Trajectory{
-		TrajectoryID: "t", Run: "r", ExampleID: "e", Epoch: 1, Generation: 2, Example: `{"id":"e"}`,
+		TrajectoryID: "t", Run: "r", ExampleID: "e", Epoch: 1, Generation: 2, ForkedFrom: "o", ForkCall: new(int32(3)), Example: `{"id":"e"}`,
 		Messages: []Message{{Parent: -1, Role: "assistant", Content: "c", ContentParts: "[]", Name: "n", Reasoning: "r", ToolCallID: "i",
 			ToolCalls: []ToolCall{{ID: "i", Name: "n", Arguments: "{}"}}, Sampled: true, FinishReason: "stop", Call: 0, Branch: "b",
 			TokenIDs: []int32{1, 2}, Logprobs: []float32{-1, -2}, TokenTexts: []string{"a", "b"}, PromptDeltaIDs: []int32{3}, PrefixBreak: "p"}},
@@ -191,7 +191,7 @@ func TestDigestsAreStable(t *testing.T) {
 	if got, want := row.PayloadDigest, "84d10b2663fb0c78dee10a3cbdaf2365"; got != want {
 		t.Errorf("payload digest %s, want %s", got, want)
 	}
-	row.Advantages, row.Losses = nil, nil // as in 2.0
+	row.Advantages, row.Losses, row.ForkedFrom, row.ForkCall = nil, nil, "", nil // as in 2.0
 	var d RowsDigest
 	d.Add(Digest(row))
 	d.Add(Digest(&Score{TrajectoryID: "t", Status: StatusOK}))

@@ -10,6 +10,8 @@ type Member struct {
 	GroupID       string             `parquet:"group_id,dict"`
 	Epoch         int32              `parquet:"epoch,delta"`
 	Generation    int32              `parquet:"generation,delta"`
+	ForkedFrom    string             `parquet:"forked_from,optional"`
+	ForkCall      *int32             `parquet:"fork_call,optional"`
 	Status        string             `parquet:"status,dict"`
 	Reward        *float64           `parquet:"reward,optional"`
 	Rewards       []NamedReward      `parquet:"rewards,list"`
@@ -35,6 +37,7 @@ type GroupStats struct {
 	GroupID   string   `parquet:"group_id"`
 	ExampleID string   `parquet:"example_id,dict"`
 	Epoch     int32    `parquet:"epoch,delta"`
+	Forks     bool     `parquet:"forks,optional"`  // continuations of one prefix: no attempts at the example
 	FirstRow  int64    `parquet:"first_row,delta"` // the index of the group's first row in the base
 	Count     int32    `parquet:"count,delta"`
 	Valid     int32    `parquet:"valid,delta"`

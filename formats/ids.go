@@ -21,6 +21,12 @@ func GroupID(exampleID string, epoch int) string {
 	return exampleID + "@" + strconv.Itoa(epoch)
 }
 
+// ForkKey takes the place of the example in the group of a fork: the continuations of one
+// prefix, which is a trajectory's up to a call, are a group of their own.
+func ForkKey(exampleID, forkedFrom string, call int32) string {
+	return exampleID + "/" + forkedFrom + "/" + strconv.Itoa(int(call))
+}
+
 // Seed derives a seed from a base seed and the names of what needs one: a row
 // id, a call number. It is never negative.
 func Seed(base int64, names ...string) int64 {

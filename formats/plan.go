@@ -10,6 +10,8 @@ type Planned struct {
 	Epoch       int32    `parquet:"epoch,delta"`
 	Generations int32    `parquet:"generations,delta"`
 	First       int32    `parquet:"first_generation,delta"`
+	ForkedFrom  string   `parquet:"forked_from,optional"` // the generations are forks
+	ForkCall    *int32   `parquet:"fork_call,optional"`
 	Reason      string   `parquet:"reason,dict"`
 	Count       int32    `parquet:"count,delta"`
 	Valid       int32    `parquet:"valid,delta"`
@@ -20,11 +22,31 @@ type Planned struct {
 
 // PlanReasons is the closed list of reasons for which an example should get
 // more generations (column reason of _plan), the most urgent first.
-var PlanReasons = []string{PlanFailed, PlanFew, PlanFlat, PlanVaried}
+var PlanReasons = []string{PlanFailed, PlanFew, PlanFlat, PlanVaried, PlanDrawn, PlanFork}
 
 const (
 	PlanFailed = "failed" // members failed or were skipped: replacements
 	PlanFew    = "few"    // fewer were made than a group should have
 	PlanFlat   = "flat"   // all rewards are equal, but not because all members solved it
 	PlanVaried = "varied" // the rewards differ much, and the budget has room
+	PlanDrawn  = "drawn"  // by its share of a mix and its pass rate
+	PlanFork   = "fork"   // continuations of a prefix
 )
+
+// ExampleStats is a row of _examples: what the attempts at one example by one policy version
+// gave in all epochs so far. Forks are no attempts.
+type ExampleStats struct {
+	Carried
+
+	ExampleID        string   `parquet:"example_id"`
+	PolicyVersion    *int64   `parquet:"policy_version,optional"`
+	Attempts         int32    `parquet:"attempts,delta"` // without those that were skipped
+	Failed           int32    `parquet:"failed,delta"`
+	Scored           int32    `parquet:"scored,delta"`
+	Passes           int32    `parquet:"passes,delta"` // scored, with a reward at or above the solved threshold
+	Mean             *float64 `parquet:"mean,optional"`
+	StdPop           *float64 `parquet:"std_pop,optional"`
+	PromptTokens     int64    `parquet:"prompt_tokens,delta"`
+	CompletionTokens int64    `parquet:"completion_tokens,delta"`
+	LastEpoch        int32    `parquet:"last_epoch,delta"`
+}

@@ -11,7 +11,7 @@ const (
 
 // SchemaVersion is the version of every row kind, "major.minor". Readers
 // ignore columns that a newer minor version added and refuse another major.
-const SchemaVersion = "2.2"
+const SchemaVersion = "2.3"
 
 // The further tables of a dataset.
 const (
@@ -20,4 +20,5 @@ const (
 	TableLabels    = "_labels"    // Label, beside groups and curated trajectories
 	TableDecisions = "_decisions" // Decision, beside curated trajectories
 	TablePlan      = "_plan"      // Planned, beside curated trajectories
+	TableExamples  = "_examples"  // ExampleStats, beside curated trajectories
 )

@@ -8,6 +8,8 @@ type Score struct {
 	ExampleID     string        `parquet:"example_id,dict"`
 	Epoch         int32         `parquet:"epoch,delta"`
 	Generation    int32         `parquet:"generation,delta"`
+	ForkedFrom    string        `parquet:"forked_from,optional"`
+	ForkCall      *int32        `parquet:"fork_call,optional"`
 	Status        string        `parquet:"status,dict"` // the trajectory's, repeated so that this dataset can be read alone
 	Reward        *float64      `parquet:"reward,optional"`
 	Rewards       []NamedReward `parquet:"rewards,list"`

@@ -14,6 +14,8 @@ type Trajectory struct {
 	ExampleID    string `parquet:"example_id,dict"`
 	Epoch        int32  `parquet:"epoch,delta"`
 	Generation   int32  `parquet:"generation,delta"`
+	ForkedFrom   string `parquet:"forked_from,optional"` // of a fork; see ForkKey
+	ForkCall     *int32 `parquet:"fork_call,optional"`
 
 	Example    string      `parquet:"example" rollmill:"payload"` // the original input row, a JSON object
 	Messages   []Message   `parquet:"messages,list" rollmill:"payload"`
@@ -291,12 +293,15 @@ func (t *Trajectory) DropTokens() (dropped bool) {
 }
 
 // Group returns the id of the trajectory's group: its group_id, or before it was
-// grouped that of its example and epoch.
+// grouped that of its example and epoch, or of a fork that of its prefix.
 func (t *Trajectory) Group() string {
-	if t.GroupID == "" {
-		return GroupID(t.ExampleID, int(t.Epoch))
+	switch {
+	case t.GroupID != "":
+		return t.GroupID
+	case t.ForkCall != nil:
+		return GroupID(ForkKey(t.ExampleID, t.ForkedFrom, *t.ForkCall), int(t.Epoch))
 	}
-	return t.GroupID
+	return GroupID(t.ExampleID, int(t.Epoch))
 }
 
 // Path returns the indexes of the messages from the root to leaf.

@@ -125,6 +125,7 @@ var rowKinds = map[formats.Kind]rowKind{
 	formats.TableLabels:      thin[formats.Label](),
 	formats.TableDecisions:   thin[formats.Decision](),
 	formats.TablePlan:        thin[formats.Planned](),
+	formats.TableExamples:    thin[formats.ExampleStats](),
 }
 
 func thin[T any]() rowKind { return rowKind{digestRows[T], mergeRows[T]} }

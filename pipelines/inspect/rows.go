@@ -29,8 +29,9 @@ var usual = map[string]string{
 	formats.TableDecisions:     "trajectory_id group_id generation kept reason detail",
 	formats.TablePairs: "group_id turn chosen_id chosen_index rejected_id rejected_index chosen_score " +
 		"rejected_score margin chosen rejected",
-	formats.TableLabels: "trajectory_id group_id generation desirable reward completion",
-	formats.TablePlan:   "example_id epoch first_generation generations reason count valid failed solved std_pop",
+	formats.TableLabels:   "trajectory_id group_id generation desirable reward completion",
+	formats.TablePlan:     "example_id epoch first_generation generations reason count valid failed solved std_pop forked_from fork_call",
+	formats.TableExamples: "example_id policy_version attempts failed scored passes mean std_pop completion_tokens last_epoch",
 }
 
 // sparse are the texts that most rows do not have. JSON leaves them out of these

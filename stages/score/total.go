@@ -69,6 +69,7 @@ func (to *buffer) add(r *Row) {
 	to.scores = append(to.scores, formats.Score{})
 	s, t := &to.scores[len(to.scores)-1], r.Trajectory
 	s.TrajectoryID, s.ExampleID, s.Epoch, s.Generation, s.Status = t.TrajectoryID, t.ExampleID, t.Epoch, t.Generation, t.Status
+	s.ForkedFrom, s.ForkCall = t.ForkedFrom, t.ForkCall
 	if s.Rewards = r.Known; !Scorable(s.Status) {
 		s.Failure = formats.RewardTrajectory
 		return

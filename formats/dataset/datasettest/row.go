@@ -15,6 +15,8 @@ type Trajectory struct {
 	ExampleID    string `parquet:"example_id,dict"`
 	Epoch        int32  `parquet:"epoch,delta"`
 	Generation   int32  `parquet:"generation,delta"`
+	ForkedFrom   string `parquet:"forked_from,optional"`
+	ForkCall     *int32 `parquet:"fork_call,optional"`
 
 	Example    string              `parquet:"example" rollmill:"payload"`
 	Messages   []Message           `parquet:"messages,list" rollmill:"payload"`
