@@ -24,13 +24,14 @@ type job struct {
 	example    int // index among the examples
 	generation int32
 	attempts   int32 // that earlier runs of this command made
+	fork       *fork // nil: it begins at the start
 }
 
 // attempt makes a trajectory. ok is false when ctx ended first: then there is
 // nothing to keep. trace is the traceback of one that failed, if there is one.
 func (r *runner) attempt(ctx context.Context, e formats.Example, j job) (t formats.Trajectory, trace string, ok bool) {
 	o := &r.opts
-	t = o.row(e, j.generation)
+	t = o.row(e, j.generation, j.fork)
 	t.Attempts, t.StartedAt = j.attempts+1, o.Clock().UnixMicro()
 	a := Attempt{Example: o.hidden(e), TrajectoryID: t.TrajectoryID, Run: o.Run, Epoch: o.AtEpoch(),
 		Generation: int(j.generation)}
@@ -40,7 +41,12 @@ func (r *runner) attempt(ctx context.Context, e formats.Example, j job) (t forma
 	}
 	limited, cancel := context.WithTimeoutCause(ctx, o.TrajectoryTimeout, errTimeout)
 	defer cancel()
-	session := r.recorder.Begin(limited, t.TrajectoryID, formats.GroupID(e.ID, o.AtEpoch()), r.resume(&t))
+	resume, err := r.resume(ctx, &t)
+	if err != nil {
+		r.stop(err)
+		return t, "", false
+	}
+	session := r.recorder.Begin(limited, t.TrajectoryID, formats.GroupID(e.ID, o.AtEpoch()), resume)
 	a.BaseURL, a.APIKey, a.Model, a.HTTP = session.BaseURL(), agentKey, o.Model, r.recorder.Client()
 	a.Work = filepath.Join(o.workFolder(), t.TrajectoryID)
 	if o.SamplingSeed != nil {
@@ -131,12 +137,16 @@ func redact(ctx context.Context, t *formats.Trajectory) {
 	}
 }
 
-// row returns the row of an attempt that was not made yet.
-func (o *Options) row(e formats.Example, generation int32) formats.Trajectory {
-	return formats.Trajectory{
-		TrajectoryID: formats.TrajectoryID(o.Run, e.ID, o.AtEpoch(), int(generation)), Run: o.Run, ExampleID: e.ID,
+// row returns the row of an attempt that was not made yet; f is the prefix that it continues, or nil.
+func (o *Options) row(e formats.Example, generation int32, f *fork) formats.Trajectory {
+	t := formats.Trajectory{
+		TrajectoryID: o.id(e.ID, generation, f), Run: o.Run, ExampleID: e.ID,
 		Epoch: int32(o.AtEpoch()), Generation: generation, Example: exampleRow(e),
 	}
+	if f != nil {
+		t.ForkedFrom, t.ForkCall = f.from, &f.call
+	}
+	return t
 }
 
 func exampleRow(e formats.Example) string {

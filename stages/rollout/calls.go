@@ -67,7 +67,7 @@ func (r *runner) readCalls(ctx context.Context, shard *dataset.Shard, before *da
 			return err
 		}
 		if ok && c.Attempt > done.attempts(at.slot) {
-			id := formats.TrajectoryID(k.run, k.example, int(k.epoch), int(k.generation))
+			id := r.opts.id(k.example, k.generation, done.tasks.at(at.task).fork(k.generation))
 			r.calls.earlier[id] = append(r.calls.earlier[id], c.Answered)
 			r.spending.call(c.Answered.Call)
 		}
@@ -107,16 +107,20 @@ func (r *runner) readFailed(ctx context.Context, before *dataset.Dataset, done *
 	return nil
 }
 
-// resume returns what the recorder needs of an attempt's earlier calls, and to keep its new ones.
-func (r *runner) resume(t *formats.Trajectory) recorder.Resume {
-	c := r.calls
-	if c.keeper == nil {
-		return recorder.Resume{}
+// resume returns what the recorder needs of an attempt's earlier calls and of the trajectory that
+// it forks, and to keep its new ones.
+func (r *runner) resume(ctx context.Context, t *formats.Trajectory) (out recorder.Resume, err error) {
+	if c := r.calls; c.keeper != nil {
+		out = recorder.Resume{Answered: c.earlier[t.TrajectoryID], Strict: r.opts.Resume == ResumeStrict,
+			Keep: func(a recorder.Answered) {
+				c.keeper.keep(answeredCall{t.ExampleID, t.Generation, t.Attempts, a})
+			}}
 	}
-	return recorder.Resume{Answered: c.earlier[t.TrajectoryID], Strict: r.opts.Resume == ResumeStrict,
-		Keep: func(a recorder.Answered) {
-			c.keeper.keep(answeredCall{t.ExampleID, t.Generation, t.Attempts, a})
-		}}
+	if t.ForkCall != nil {
+		out.Fork = *t.ForkCall
+		out.Origin, err = r.origins.of(ctx, t.ForkedFrom)
+	}
+	return out, err
 }
 
 // Facts about calls that no engine was asked for.

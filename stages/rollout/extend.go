@@ -279,7 +279,7 @@ func mixed(lists ...[]formats.Trajectory) bool {
 		for i := range rows {
 			t := &rows[i]
 			switch {
-			case t.Status == formats.StatusFailed || t.Status == formats.StatusSkipped:
+			case t.Status == formats.StatusFailed || t.Status == formats.StatusSkipped || t.ForkCall != nil:
 			case first == nil:
 				first = t
 			case (first.PolicyVersion == nil) != (t.PolicyVersion == nil),

@@ -48,7 +48,7 @@ func TestExtendingIsRollingOutMore(t *testing.T) {
 			for rows := range random.Trajectories(11, like) {
 				id := rows[0].ExampleID
 				list = append(list, formats.Example{ID: id, Row: len(list)})
-				planRows = append(planRows, planRow{id, 2})
+				planRows = append(planRows, planRow{example: id, n: 2})
 				for _, row := range rows {
 					agent[row.TrajectoryID] = row
 				}
@@ -94,7 +94,7 @@ func TestExtendingWithOtherParametersWarns(t *testing.T) {
 	dir := t.TempDir()
 	o := options(e, filepath.Join(dir, "rollout"), 2)
 	run(t, o)
-	p := planOf(t, o.Out.URI, filepath.Join(dir, "curate"), planRow{"ex-1", 1})
+	p := planOf(t, o.Out.URI, filepath.Join(dir, "curate"), planRow{example: "ex-1", n: 1})
 	for temperature, warnings := range map[float64]int{0.7: 0, 1.5: 1} {
 		var log bytes.Buffer
 		o := extending(o, filepath.Join(dir, "rollout"), p, filepath.Join(dir, fmt.Sprint("extended-", temperature)))

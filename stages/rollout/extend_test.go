@@ -25,7 +25,7 @@ func TestExtend(t *testing.T) {
 	dir := t.TempDir()
 	base := filepath.Join(dir, "rollout")
 	run(t, options(e, base, 4))
-	p := planOf(t, base, filepath.Join(dir, "curate"), planRow{"ex-1", 2}, planRow{"ex-3", 1})
+	p := planOf(t, base, filepath.Join(dir, "curate"), planRow{example: "ex-1", n: 2}, planRow{example: "ex-3", n: 1})
 	o := extending(options(e, "", 4), base, p, filepath.Join(dir, "extended"))
 	asked := len(e.Asked())
 	report := run(t, o)
@@ -98,13 +98,13 @@ func TestExtendTwiceIsOnce(t *testing.T) {
 		var whole, first, second []planRow
 		for _, x := range questions(o.Examples.Len()) {
 			if n := r.IntN(5); n > 0 {
-				whole = append(whole, planRow{x.ID, n})
+				whole = append(whole, planRow{example: x.ID, n: n})
 				half := r.IntN(n + 1)
 				if half > 0 {
-					first = append(first, planRow{x.ID, half})
+					first = append(first, planRow{example: x.ID, n: half})
 				}
 				if half < n {
-					second = append(second, planRow{x.ID, n - half})
+					second = append(second, planRow{example: x.ID, n: n - half})
 				}
 			}
 		}
@@ -125,7 +125,7 @@ func TestPlanAlone(t *testing.T) {
 	dir := t.TempDir()
 	base := filepath.Join(dir, "rollout")
 	run(t, options(e, base, 4))
-	p := planOf(t, base, filepath.Join(dir, "curate"), planRow{"ex-3", 1}, planRow{"ex-1", 2})
+	p := planOf(t, base, filepath.Join(dir, "curate"), planRow{example: "ex-3", n: 1}, planRow{example: "ex-1", n: 2})
 	for epoch, want := range []string{"ex-1:3 ex-1:4 ex-3:3", "ex-1:0 ex-1:1 ex-3:0"} {
 		o := options(e, filepath.Join(dir, fmt.Sprint("more-", epoch)), 4)
 		o.Plan, o.Epoch = p, &epoch
@@ -165,7 +165,7 @@ func TestExtendKeepsFailures(t *testing.T) {
 	dir := t.TempDir()
 	base, out := filepath.Join(dir, "rollout"), filepath.Join(dir, "extended")
 	run(t, options(e, base, 3))
-	p := planOf(t, base, filepath.Join(dir, "curate"), planRow{"ex-1", 3}, planRow{"ex-2", 1})
+	p := planOf(t, base, filepath.Join(dir, "curate"), planRow{example: "ex-1", n: 3}, planRow{example: "ex-2", n: 1})
 	fail = "what is 2?"
 	o := extending(options(e, "", 3), base, p, out)
 	if r := run(t, o); r.Counts[formats.StatusFailed] != 4 || r.Counts[formats.StatusOK] != 9 {
@@ -198,7 +198,7 @@ func TestExtendByAnotherPolicy(t *testing.T) {
 	o := options(e, filepath.Join(dir, "rollout"), 3)
 	o.Policy = &formats.Policy{Version: 4}
 	run(t, o)
-	p := planOf(t, o.Out.URI, filepath.Join(dir, "curate"), planRow{"ex-1", 2}, planRow{"ex-2", 1})
+	p := planOf(t, o.Out.URI, filepath.Join(dir, "curate"), planRow{example: "ex-1", n: 2}, planRow{example: "ex-2", n: 1})
 	o = extending(o, o.Out.URI, p, filepath.Join(dir, "extended"))
 	o.Policy = &formats.Policy{Version: 5}
 	r := run(t, o)
@@ -235,7 +235,7 @@ func TestExtendWhatCannotBeCopied(t *testing.T) {
 		_, err = s.Commit(t.Context(), dataset.Outcome{})
 		check(t, err)
 	}
-	planRows := []planRow{{"ex-1", 2}, {"ex-3", 1}}
+	planRows := []planRow{{example: "ex-1", n: 2}, {example: "ex-3", n: 1}}
 	want := run(t, extending(options(e, "", 4), base, planOf(t, base, filepath.Join(dir, "curate"), planRows...), filepath.Join(dir, "copied")))
 	for _, n := range []int{1, 2} {
 		o := extending(options(e, "", 4), torn, planOf(t, torn, filepath.Join(dir, "curate-torn"), planRows...), filepath.Join(dir, fmt.Sprint("decoded-", n)))
@@ -258,7 +258,7 @@ func TestExtendWithinABudget(t *testing.T) {
 	dir := t.TempDir()
 	base := filepath.Join(dir, "rollout")
 	run(t, options(e, base, 4))
-	p := planOf(t, base, filepath.Join(dir, "curate"), planRow{"ex-0", 3}, planRow{"ex-2", 3})
+	p := planOf(t, base, filepath.Join(dir, "curate"), planRow{example: "ex-0", n: 3}, planRow{example: "ex-2", n: 3})
 	o := extending(options(e, "", 4), base, p, filepath.Join(dir, "extended"))
 	o.Concurrency, o.Budget = 1, rollout.Budget{Tokens: 1, SkipRest: true}
 	r := run(t, o)
@@ -281,7 +281,7 @@ func TestExtendRefuses(t *testing.T) {
 	*o.SamplingSeed++
 	run(t, o)
 	curated := filepath.Join(dir, "curate")
-	p := planOf(t, base, curated, planRow{"ex-1", 2})
+	p := planOf(t, base, curated, planRow{example: "ex-1", n: 2})
 	for want, change := range map[string]func(*rollout.Options){
 		"without --plan":                         func(o *rollout.Options) { o.Plan = nil },
 		"the plan is of epoch 0":                 func(o *rollout.Options) { o.Epoch = new(1) },
@@ -292,7 +292,7 @@ func TestExtendRefuses(t *testing.T) {
 		"that are not in the task file, such as": func(o *rollout.Options) { o.Examples = set(questions(1)) },
 		"no dataset":                             func(o *rollout.Options) { o.Extend.URI = filepath.Join(dir, "nothing") },
 		"it lacks 1 of the planned exam": func(o *rollout.Options) {
-			o.Plan = planOf(t, base, curated+"-2", planRow{"ex-1", 2}, planRow{"ex-9", 1})
+			o.Plan = planOf(t, base, curated+"-2", planRow{example: "ex-1", n: 2}, planRow{example: "ex-9", n: 1})
 			o.Examples = set(questions(10))
 		},
 		"holds another dataset": func(o *rollout.Options) { o.Out.URI = other },

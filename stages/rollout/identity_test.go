@@ -31,7 +31,7 @@ func TestIdentityStays(t *testing.T) {
 	if got, want := opened(t, o.Out.URI).Params["examples"], "01542022e9be0191efc69d7bed0e2c1a"; got != want {
 		t.Errorf("all examples are %s, want %s", got, want)
 	}
-	o.Plan = planOf(t, o.Out.URI, filepath.Join(dir, "curate"), planRow{"ç", 2}, planRow{"a", 1})
+	o.Plan = planOf(t, o.Out.URI, filepath.Join(dir, "curate"), planRow{example: "ç", n: 2}, planRow{example: "a", n: 1})
 	o.Out.URI = filepath.Join(dir, "more")
 	run(t, o)
 	if got, want := opened(t, o.Out.URI).Params["examples"], "880a1a0810a2e14e5229ed27e2a2859c"; got != want {

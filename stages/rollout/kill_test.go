@@ -95,7 +95,7 @@ func TestKillAnExtension(t *testing.T) {
 	planned := 0
 	for i := range killExamples {
 		if n := r.IntN(9); n > 0 {
-			planRows = append(planRows, planRow{fmt.Sprint("ex-", i), n})
+			planRows = append(planRows, planRow{example: fmt.Sprint("ex-", i), n: n})
 			planned += n
 		}
 	}

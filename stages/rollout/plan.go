@@ -1,7 +1,6 @@
 package rollout
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"slices"
@@ -41,6 +40,8 @@ type planned struct {
 	Epoch       int32  `parquet:"epoch,delta"`
 	Generations int32  `parquet:"generations,delta"`
 	First       int32  `parquet:"first_generation,delta"`
+	ForkedFrom  string `parquet:"forked_from,optional"`
+	ForkCall    *int32 `parquet:"fork_call,optional"`
 }
 
 // tasks returns the planned tasks in the order of the examples. In the epoch of
@@ -58,6 +59,9 @@ func (p *Plan) tasks(ctx context.Context, all Examples, epoch int) (tasks, error
 		if epoch == p.epoch {
 			t.first = row.First
 		}
+		if row.ForkCall != nil {
+			t.forks = []fork{{strings.Clone(row.ForkedFrom), *row.ForkCall, row.Generations}}
+		}
 		list = append(list, t)
 		return nil
 	})
@@ -69,15 +73,21 @@ func (p *Plan) tasks(ctx context.Context, all Examples, epoch int) (tasks, error
 			"give --examples the task file that the plan's rollouts were made from", nil,
 			"table %s names %d examples that are not in the task file, such as %q", formats.TablePlan, lacks.n, lacks.first)
 	}
-	slices.SortFunc(list, func(a, b task) int { return cmp.Compare(a.example, b.example) })
-	for k := 1; k < len(list); k++ {
-		if i := list[k].example; i == list[k-1].example {
-			e, err := all.At(i)
+	slices.SortStableFunc(list, byExample)
+	joined := list[:0]
+	for _, t := range list {
+		switch k := len(joined) - 1; {
+		case k < 0 || joined[k].example != t.example:
+			joined = append(joined, t)
+		case t.forks != nil:
+			joined[k].join(t)
+		default:
+			e, err := all.At(t.example)
 			return tasks{}, errors.Join(err,
 				formats.Invalid(p.d.URI(), "curate again", nil, "table %s: example %q occurs twice", formats.TablePlan, e.ID))
 		}
 	}
-	return listed(list), nil
+	return listed(joined), nil
 }
 
 func (p *Plan) each(ctx context.Context, f func(*planned) error) error {

@@ -16,6 +16,8 @@ import (
 type planRow struct {
 	example string
 	n       int
+	from    string // a trajectory that is forked
+	call    int32
 }
 
 // planOf writes what curate would of a dataset, and opens its plan.
@@ -37,8 +39,12 @@ func planOf(t testing.TB, base, out string, planRows ...planRow) *rollout.Plan {
 		check(t, dataset.NewTable[formats.Trajectory](s, "", -1).Write(ctx, nil))
 		var list []formats.Planned
 		for _, w := range planRows {
-			list = append(list, formats.Planned{ExampleID: w.example, GroupID: formats.GroupID(w.example, int(epoch)), Epoch: epoch,
-				Generations: int32(w.n), First: next[w.example], Reason: formats.PlanFlat})
+			row := formats.Planned{ExampleID: w.example, GroupID: formats.GroupID(w.example, int(epoch)), Epoch: epoch,
+				Generations: int32(w.n), First: next[w.example], Reason: formats.PlanFlat}
+			if w.from != "" {
+				row.ForkedFrom, row.ForkCall, row.Reason = w.from, new(w.call), formats.PlanFork
+			}
+			list = append(list, row)
 		}
 		check(t, dataset.NewTable[formats.Planned](s, formats.TablePlan, -1).Write(ctx, list))
 	}

@@ -121,7 +121,7 @@ func (o Options) jobs(d *done) iter.Seq[job] {
 				if d.has(t.slot+int64(k)) && !(failed && o.RetryFailed) {
 					continue
 				}
-				if !yield(job{example: t.example, generation: t.first + k, attempts: attempts}) {
+				if !yield(job{example: t.example, generation: t.first + k, attempts: attempts, fork: t.fork(t.first + k)}) {
 					return
 				}
 			}

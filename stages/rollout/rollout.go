@@ -144,6 +144,9 @@ func (o Options) attempted(ctx context.Context, t tasks, turn *turn, before *dat
 	}
 	journal.Expected = t.attempts()
 	r := &runner{opts: o, journal: journal, failures: turn.shard.Failures(), lease: turn.lease, spending: spending{budget: o.Budget}}
+	if r.origins, err = o.openOrigins(ctx, t); err != nil {
+		return nil, err
+	}
 	carried, err := o.good(ctx, t, before)
 	if err != nil {
 		return nil, err
@@ -175,6 +178,7 @@ type runner struct {
 	recorder *recorder.Recorder
 	keeper   *keeper[formats.Trajectory]
 	calls    *calls
+	origins  *origins
 	stop     context.CancelCauseFunc // ends the run with an error
 	watch    watch
 	warnings warnings

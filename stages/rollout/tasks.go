@@ -14,6 +14,7 @@ type task struct {
 	slot    int64 // its first attempt's, among those of all tasks
 	first   int32
 	n       int32
+	forks   []fork // of the last of them
 }
 
 // tasks is a sequence of tasks: the same number of attempts for every example
@@ -37,7 +38,6 @@ func listed(list []task) tasks {
 		t.list[i].slot = slot
 		slot += int64(t.list[i].n)
 	}
-	byExample := func(a, b task) int { return cmp.Compare(a.example, b.example) }
 	if slices.IsSortedFunc(list, byExample) {
 		return t
 	}

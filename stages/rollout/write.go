@@ -113,7 +113,7 @@ func (w *writer) fillUp(t task, rows []formats.Trajectory) ([]formats.Trajectory
 	e, err := w.o.Examples.At(t.example)
 	for g, is := range made {
 		if !is {
-			row := w.o.row(e, t.first+int32(g))
+			row := w.o.row(e, t.first+int32(g), t.fork(t.first+int32(g)))
 			row.Status, row.StopReason = formats.StatusSkipped, formats.StopBudget
 			rows = append(rows, row)
 		}
@@ -158,10 +158,14 @@ func count(o *dataset.Outcome, t *formats.Trajectory) {
 	o.Facts["prompt_tokens"] += float64(t.PromptTokens)
 	o.Facts["completion_tokens"] += float64(t.CompletionTokens)
 	o.Facts["sampled_tokens"] += float64(t.SampledTokens)
+	if t.ForkCall != nil {
+		o.Facts[factForks]++
+	}
 }
 
 // Facts that are computed from the payload of a row.
 const (
+	factForks        = "forks" // only where there are some
 	factCalls        = "calls"
 	factAlternatives = "alternatives" // answers that the agent did not choose: candidates, which do not train
 	factFailedCalls  = "failed_calls" // calls to the target model that failed, whether or not the agent recovered

@@ -150,6 +150,9 @@ func (r *Recorder) Begin(ctx context.Context, trajectoryID, group string, resume
 	s := &Session{recorder: r, id: trajectoryID, group: group, key: rand.Text(), ctx: ctx, cancel: cancel}
 	if resume != nil {
 		s.resume, s.replays = resume[0], newAnswers(resume[0].Answered)
+		if s.resume.Origin != nil {
+			s.origin = newAnswers(slices.Clone(s.resume.Origin)) // other forks have it too
+		}
 	}
 	s.cut, s.cutOff = context.WithCancel(context.WithoutCancel(ctx))
 	r.engines.balance.join(group)

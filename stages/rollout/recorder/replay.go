@@ -43,34 +43,48 @@ const (
 // replay finds the answered call that a call repeats. The first request that none equals,
 // while some are left, shows why the agent diverged.
 func (s *Session) replay(c *call) {
-	if len(s.replays) == 0 && !s.resume.Only {
+	if len(s.replays) == 0 && !s.resume.Only && s.origin == nil {
 		return
 	}
 	own := slices.DeleteFunc(slices.Clone(c.request.fields), func(f jsontext.Member) bool {
 		_, extra := s.recorder.opts.Extra[f.Key]
 		return extra || f.Key == "seed" || slices.Contains(notSampling, f.Key)
 	})
+	if c.replayed = s.origin.take(c.digest, own); c.replayed != nil {
+		if c.repeated = c.replayed.Index < s.resume.Fork; c.repeated {
+			c.target = false // it trains where it was sampled
+			return
+		}
+		s.forked = true
+	}
 	if c.replayed = s.replays.take(c.digest, own); c.replayed != nil {
 		return
 	}
-	if s.record.Diverged == "" {
-		s.record.Diverged = s.cause(c)
+	before, left := "before its process died", s.replays
+	switch {
+	case s.origin != nil && !s.forked:
+		before, left, c.refused = "in the trajectory that is forked", s.origin, true
+	case len(left) == 0 && !s.resume.Only:
+		return
 	}
-	if c.refused = s.resume.Strict || s.resume.Only; c.refused {
-		s.reject(formats.FailDiverged, "the attempt asks something else than before its process died: "+s.record.Diverged)
+	if s.record.Diverged == "" {
+		s.record.Diverged = s.cause(c, left)
+	}
+	if c.refused = c.refused || s.resume.Strict || s.resume.Only; c.refused {
+		s.reject(formats.FailDiverged, "the attempt asks something else than "+before+": "+s.record.Diverged)
 	}
 }
 
-// cause returns why no answered call is like c.
-func (s *Session) cause(c *call) string {
-	if len(s.replays) == 0 {
+// cause returns why none of the answered calls that are left is like c.
+func (s *Session) cause(c *call, left answers) string {
+	if len(left) == 0 {
 		return DivergedMore
 	}
-	if s.replays[c.digest] != nil {
+	if left[c.digest] != nil {
 		return DivergedSampling
 	}
 	prompt, _, _ := strings.Cut(c.digest, "/")
-	for request := range s.replays {
+	for request := range left {
 		if strings.HasPrefix(request, prompt) {
 			return DivergedTools
 		}
@@ -109,6 +123,11 @@ func (s *Session) noteAnswered(c *call) {
 		*recorded = c.replayed.Call
 		recorded.Tools = tools
 		s.record.Replayed++
+		if c.repeated {
+			s.usedTokens += int64(recorded.PromptTokens) + int64(recorded.CompletionTokens)
+			recorded.Target, recorded.Attempts, recorded.Endpoint, recorded.LatencyMS = false, 0, "", 0
+			recorded.PromptTokens, recorded.CompletionTokens, recorded.CachedTokens = 0, 0, 0
+		}
 		return
 	}
 	if s.resume.Keep == nil || s.record.Unfit != nil {
@@ -161,12 +180,17 @@ func AnsweredOf(t *formats.Trajectory) (out []Answered) {
 	return out
 }
 
-// Resume says how an attempt continues one whose process died.
+// Resume says how an attempt continues one whose process died, and which one it forks.
 type Resume struct {
 	Answered []Answered     // replayed: a request that equals one of theirs gets its answer, each once, and no engine is asked
 	Keep     func(Answered) // called with each call that an engine answered; may be nil
 	Strict   bool           // a request that equals none while some are left is refused, and the trajectory fails
 	Only     bool           // there is no engine: also if none are left
+
+	// Origin is the trajectory that is forked, or nil. Its calls before Fork are repeated in any
+	// order. Until the first of the others, which are sampled, each request must be one of its own.
+	Origin []Answered
+	Fork   int32
 }
 
 // prompts are digests of the prompts that end with each message of a tree.

@@ -43,6 +43,8 @@ type Session struct {
 	resume  Resume
 	prompts prompts // of the tree
 	replays answers // that were not replayed yet
+	origin  answers // of the trajectory that is forked, as far as they were not asked for; nil for no fork
+	forked  bool    // a call of it was sampled anew
 }
 
 // call is one request under way.
@@ -57,6 +59,7 @@ type call struct {
 	request  *request
 	digest   string    // of the request
 	replayed *Answered // the call that it repeats; nil: an engine answers
+	repeated bool      // of the trajectory that is forked
 	refused  bool      // it repeats none, and must
 }
 
@@ -122,8 +125,12 @@ func (s *Session) End() Record {
 	s.cutOff()
 	record := s.record
 	record.Messages = s.tree.Messages
-	if len(s.replays) > 0 {
+	if len(s.replays) > 0 || s.origin != nil && !s.forked {
 		record.Left = DivergedEnd
+	}
+	if s.origin != nil && !s.forked && record.Unfit == nil {
+		record.Unfit = &Failure{Class: formats.FailDiverged, Text: fmt.Sprintf("the attempt ended before call %d, where it was to go on otherwise",
+			s.resume.Fork)}
 	}
 	return record
 }
