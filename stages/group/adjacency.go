@@ -85,11 +85,19 @@ func (in *input) cuts(ctx context.Context, edge int64) (bool, error) {
 	if edge == 0 || edge == in.base.Rows {
 		return false, nil
 	}
-	var keys []string
-	var epochs []int32
-	err := in.eachKey(ctx, dataset.Range{First: edge - 1, Rows: 2}, func(_ int64, key string, epoch int32) error {
-		keys, epochs = append(keys, key), append(epochs, epoch)
+	k, err := openKeyed(ctx, in, dataset.Range{First: edge - 1, Rows: 2}, func(row *ids) *ids { return row })
+	if err != nil {
+		return false, err
+	}
+	defer k.close()
+	var rows []ids
+	err = k.each(0, func(_ int64, key string, row *ids) error {
+		r := *row
+		if r.ForkedFrom, r.ForkCall = "", nil; in.by != nil { // forks may lie among the attempts
+			r.ExampleID = key
+		}
+		rows = append(rows, r)
 		return nil
 	})
-	return err == nil && keys[0] == keys[1] && epochs[0] == epochs[1], err
+	return err == nil && rows[0] == rows[1], err
 }

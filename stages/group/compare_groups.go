@@ -12,6 +12,9 @@ import (
 // group adds a group, whose steps are those of any estimator. Members that a draw leaves out
 // count as failed, so that nothing depends on them.
 func (c *Comparison) group(members []formats.Member, lengths [][]Length) error {
+	if members[0].ForkCall != nil {
+		return nil
+	}
 	c.Groups++
 	c.Rows += int64(len(members))
 	all := make([]Length, len(members))

@@ -17,6 +17,7 @@ import (
 //	StepEstimator       advantages of single messages              Grouper, the reader of the base
 //	PartEstimator       parts of the group                         the reader of the base
 //	SequentialEstimator a state that goes from row to row          Run
+//	ForkEstimator       groups of forks                            Grouper
 //	Finisher            a step that needs the whole batch          the manifest's state, for curate and trainers
 //	Uneven              advantages that need not sum to zero       estimatortest
 type Estimator interface {

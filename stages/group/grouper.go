@@ -32,7 +32,10 @@ func (g *Grouper) Fill(members []formats.Member, lengths []Length) (formats.Grou
 	first := &members[0]
 	stats := formats.GroupStats{
 		GroupID: first.GroupID, ExampleID: first.ExampleID, Epoch: first.Epoch,
-		Count: int32(len(members)),
+		Count: int32(len(members)), Forks: first.ForkCall != nil,
+	}
+	if err := g.refuseForks(members); err != nil {
+		return stats, err
 	}
 	for i := range members {
 		if members[i].ExampleID != first.ExampleID {
@@ -57,7 +60,7 @@ func (g *Grouper) Fill(members []formats.Member, lengths []Length) (formats.Grou
 		return stats, nil
 	}
 	g.valid.Set(g.rewards)
-	g.valid.Lengths = g.lengths
+	g.valid.Lengths, g.valid.Forks = g.lengths, stats.Forks
 	err := g.advantages(members)
 	g.describe(&stats)
 	return stats, err
@@ -138,7 +141,9 @@ func (g *Grouper) describe(s *formats.GroupStats) {
 	if n > 1 {
 		s.StdSample = &f[6]
 	}
-	s.SolvedCount = int32(solved)
+	if s.SolvedCount = int32(solved); s.Forks {
+		return // pass@k is of attempts from the start
+	}
 	s.PassAtK = g.room(min(n, formats.MaxPassAtK))
 	none := 1.0 // probability that none of k is solved: formats.PassAtK, for all k in one pass
 	for i := range s.PassAtK {

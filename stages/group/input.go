@@ -22,9 +22,8 @@ type input struct {
 
 // row has the columns that scores and wide rows share; no others are read.
 type row struct {
+	ids
 	TrajectoryID  string                `parquet:"trajectory_id"`
-	ExampleID     string                `parquet:"example_id,dict"`
-	Epoch         int32                 `parquet:"epoch,delta"`
 	Generation    int32                 `parquet:"generation,delta"`
 	Status        string                `parquet:"status,dict"`
 	Reward        *float64              `parquet:"reward,optional"`

@@ -8,21 +8,22 @@ import (
 
 	"github.com/zeebo/xxh3"
 
+	"github.com/rollmill/rollmill/formats"
 	"github.com/rollmill/rollmill/formats/dataset"
 )
 
 // keyed reads a range of rows with the key that each is grouped by. T has the
 // columns that are read.
 type keyed[T any] struct {
-	rows    reader[T]
-	example func(*T) string
-	by      *keyer   // nil: the example
-	keys    []string // of by
+	rows reader[T]
+	ids  func(*T) *ids
+	by   *keyer   // nil: the example
+	keys []string // of by
 }
 
 // openKeyed reads a range of the rows that are grouped.
-func openKeyed[T any](ctx context.Context, in *input, r dataset.Range, example func(*T) string) (*keyed[T], error) {
-	k := &keyed[T]{example: example}
+func openKeyed[T any](ctx context.Context, in *input, r dataset.Range, of func(*T) *ids) (*keyed[T], error) {
+	k := &keyed[T]{ids: of}
 	var err error
 	if k.rows, err = open[T](ctx, in, r); err != nil {
 		return nil, err
@@ -48,10 +49,15 @@ func (k *keyed[T]) read(rows []T) (int, error) {
 
 // key returns the key of row i of the last read.
 func (k *keyed[T]) key(i int, row *T) string {
+	r := k.ids(row)
+	key := r.ExampleID
 	if k.by != nil {
-		return k.keys[i]
+		key = k.keys[i]
 	}
-	return k.example(row)
+	if r.ForkCall != nil {
+		return formats.ForkKey(key, r.ForkedFrom, *r.ForkCall)
+	}
+	return key
 }
 
 func (k *keyed[T]) close() {
@@ -81,15 +87,19 @@ func (k *keyed[T]) each(first int64, f func(at int64, key string, row *T) error)
 	}
 }
 
-// ids are the columns that make groups by example.
+// ids are the columns that make groups by example; forks of one prefix are a group of their own.
 type ids struct {
-	ExampleID string `parquet:"example_id,dict"`
-	Epoch     int32  `parquet:"epoch,delta"`
+	ExampleID  string `parquet:"example_id,dict"`
+	Epoch      int32  `parquet:"epoch,delta"`
+	ForkedFrom string `parquet:"forked_from,optional"`
+	ForkCall   *int32 `parquet:"fork_call,optional"`
 }
+
+func (r *row) of() *ids { return &r.ids }
 
 // eachKey calls f with the key of every row of a range, and reads nothing else.
 func (in *input) eachKey(ctx context.Context, r dataset.Range, f func(at int64, key string, epoch int32) error) error {
-	k, err := openKeyed(ctx, in, r, func(row *ids) string { return row.ExampleID })
+	k, err := openKeyed(ctx, in, r, func(row *ids) *ids { return row })
 	if err != nil {
 		return err
 	}

@@ -30,7 +30,8 @@ type lengths struct {
 	rows     []formats.Trajectory
 	signals  []*dataset.Reader[signalRow] // of every scores, if some look at signals
 	said     []signalRow
-	readers  []io.Closer // all of them
+	values   map[string][]continued // nil unless the values of prefixes count
+	readers  []io.Closer            // all of them
 }
 
 // signalRow is a row of scores with its signals alone.
@@ -58,6 +59,11 @@ func (l *lengths) open(ctx context.Context, in *input, slice dataset.Range, esti
 		}
 		if s, ok := e.(StepEstimator); ok {
 			looks := s.Looks()
+			if looks.Forks && l.values == nil {
+				if l.values, err = in.values(ctx); err != nil {
+					return err
+				}
+			}
 			l.looks[i], signals = &looks, signals || looks.Signals
 			columns = append(columns, looks.columns()...)
 		}
@@ -126,6 +132,9 @@ func (l *lengths) read(rows int) (all [][]Length, err error) {
 		if l.looks[e] != nil {
 			for i := range l.rows {
 				l.all[e][i].Steps = l.looks[e].steps(l.ctx, &l.rows[i], signals[i])
+				if l.looks[e].Forks {
+					value(l.all[e][i].Steps, l.values[l.rows[i].TrajectoryID])
+				}
 			}
 		}
 	}

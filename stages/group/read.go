@@ -38,7 +38,7 @@ func readRuns(ctx context.Context, in *input, slice dataset.Range, f func(first 
 	g, ctx := errgroup.WithContext(ctx)
 	g.Go(func() error {
 		defer close(full)
-		rows, err := openKeyed(ctx, in, slice, func(r *row) string { return r.ExampleID })
+		rows, err := openKeyed(ctx, in, slice, (*row).of)
 		if err != nil {
 			return err
 		}

@@ -73,14 +73,18 @@ func (in *input) refuseRepeated(ctx context.Context, o *Options) error {
 
 // eachID calls f with the trajectory of every row of a range.
 func (in *input) eachID(ctx context.Context, r dataset.Range, f func(at int64, id string) error) error {
-	type ids struct {
+	type id struct {
 		TrajectoryID string `parquet:"trajectory_id"`
 	}
-	rows, err := dataset.NewReader[ids](ctx, in.base, "", r)
-	if err != nil {
-		return err
+	at := r.First
+	for row, err := range dataset.Each[id](ctx, in.base, "", r) {
+		if err == nil {
+			err = f(at, row.TrajectoryID)
+		}
+		if err != nil {
+			return err
+		}
+		at++
 	}
-	k := &keyed[ids]{rows: rows, example: func(row *ids) string { return row.TrajectoryID }}
-	defer k.close()
-	return k.each(r.First, func(at int64, id string, _ *ids) error { return f(at, id) })
+	return nil
 }

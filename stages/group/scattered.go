@@ -64,7 +64,7 @@ func (g *scatteredGroups) sortRows(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	rows, err := openKeyed(ctx, g.in, g.in.base.All(), func(r *row) string { return r.ExampleID })
+	rows, err := openKeyed(ctx, g.in, g.in.base.All(), (*row).of)
 	if err != nil {
 		return err
 	}
@@ -85,7 +85,7 @@ func (g *scatteredGroups) sortRows(ctx context.Context) error {
 		}
 		g.key = binary.BigEndian.AppendUint64(binary.BigEndian.AppendUint64(g.key[:0], sum.Hi), sum.Lo)
 		g.key = binary.BigEndian.AppendUint64(g.key, uint64(at))
-		g.row = spilledRow{Epoch: r.Epoch, Key: key, ExampleID: r.ExampleID, Status: r.Status, Reward: r.Reward,
+		g.row = spilledRow{Epoch: r.Epoch, Key: key, ExampleID: r.ExampleID, Status: r.Status, Reward: r.Reward, ForkCall: r.ForkCall,
 			ShapedRewards: r.ShapedRewards, Lengths: g.row.Lengths[:0]}
 		for _, length := range n {
 			g.row.Lengths = append(g.row.Lengths, length[0])

@@ -72,7 +72,9 @@ func (w *rowWriter) add(at int64, f rowResult) error {
 	}
 	w.tally.member(&m, w.o.solved())
 	if f.Group != nil {
-		w.tally.group(f.Group.Compared, f.Group.Flat)
+		if !f.Group.Stats.Forks {
+			w.tally.group(f.Group.Compared, f.Group.Flat)
+		}
 		w.pending = append(w.pending, f.Group.Stats)
 	}
 	if w.buf = append(w.buf, m); len(w.buf) < 512 {

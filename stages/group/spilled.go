@@ -6,6 +6,7 @@ import "github.com/rollmill/rollmill/formats"
 type spilledRow struct {
 	Epoch                  int32
 	Key, ExampleID, Status string
+	ForkCall               *int32
 	Reward                 *float64
 	Rewards                []formats.NamedReward // nil if no estimator looks at them
 	ShapedRewards          []float64
@@ -15,7 +16,7 @@ type spilledRow struct {
 
 func (r *spilledRow) member() formats.Member {
 	return formats.Member{TrajectoryID: r.TrajectoryID, Epoch: r.Epoch, GroupID: formats.GroupID(r.Key, int(r.Epoch)), ExampleID: r.ExampleID,
-		Status: r.Status, Reward: r.Reward, Rewards: r.Rewards, ShapedRewards: r.ShapedRewards}
+		Status: r.Status, ForkCall: r.ForkCall, Reward: r.Reward, Rewards: r.Rewards, ShapedRewards: r.ShapedRewards}
 }
 
 type rowResult struct {

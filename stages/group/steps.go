@@ -13,10 +13,10 @@ import (
 // StepEstimator is an Estimator that also tells the steps of a trajectory apart.
 type StepEstimator interface {
 	Estimator
-	// Steps sets out[i][k], which comes with the advantage of valid member i, to the credit
+	// Steps sets out[i][k], which comes with the advantage of member i of v, to the credit
 	// of its step k; steps are its sampled messages. Flat groups are no exception. A
 	// step that lacks what the estimator needs is a *BadMember, with its index among valid ones.
-	Steps(steps [][]Step, out [][]Credit) error
+	Steps(v *Valid, steps [][]Step, out [][]Credit) error
 	// Looks says what of a step it looks at besides its reward.
 	Looks() Looks
 }
@@ -28,6 +28,7 @@ type Looks struct {
 	State    *By  // what tells states apart (NewState); nil: all that was said
 	Logprobs bool // Step.Logprobs
 	Signals  bool // Step.Signals
+	Forks    bool // Step.Value
 }
 
 // Credit is what training gets for a step. Message of Losses is set later.
@@ -40,6 +41,7 @@ type Credit struct {
 // Step is a sampled message of a trajectory's main path, unless Branches are looked at.
 type Step struct {
 	Message int32        // its index in messages
+	Call    int32        // the index of its call
 	Tokens  int32        // that its call counted; 0 if it does not train
 	Reward  float64      // its shaped reward; without any, the last step has the trajectory's reward
 	State   xxh3.Uint128 // digest of what was said to the model since its last message, or of Looks.State; equal states are equal
@@ -47,6 +49,7 @@ type Step struct {
 
 	Logprobs []float32        // of its tokens, as the policy sampled them
 	Signals  []formats.Signal // of its message, in the order of the scores
+	Value    *float64         // mean reward of the forks that continue what is before it; nil without any
 }
 
 // columns returns those that are read of the base.
@@ -54,6 +57,9 @@ func (l Looks) columns() []string {
 	columns := []string{"messages.parent", "messages.sampled", "messages.call", "calls.target", "calls.completion_tokens"}
 	if l.States {
 		columns = append(columns, "messages.role", "messages.name", "messages.content", "messages.content_parts")
+	}
+	if l.Forks {
+		columns = append(columns, "trajectory_id")
 	}
 	if l.Logprobs {
 		columns = append(columns, "messages.logprobs")
@@ -79,7 +85,7 @@ func (l *Looks) steps(ctx context.Context, t *formats.Trajectory, signals []form
 			said = append(said, m)
 			continue
 		}
-		s := Step{Message: int32(i), Logprobs: m.Logprobs}
+		s := Step{Message: int32(i), Call: m.Call, Logprobs: m.Logprobs}
 		if t.Trained(i) {
 			s.Tokens = t.Calls[m.Call].CompletionTokens
 		}
@@ -124,7 +130,7 @@ func (g *Grouper) steps(e StepEstimator, members []formats.Member) error {
 			out[k][s].Value = *m.Advantage
 		}
 	}
-	if err := e.Steps(steps, out); err != nil {
+	if err := e.Steps(&g.valid, steps, out); err != nil {
 		var bad *BadMember
 		if errors.As(err, &bad) {
 			bad.Member = g.index[bad.Member]

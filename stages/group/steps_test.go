@@ -87,7 +87,7 @@ func TestSteps(t *testing.T) {
 }
 
 // notRecomputed are the estimators that look at columns of the base.
-var notRecomputed = []string{"turns", "gigpo", "distill", "tree", "hierarchical", "rae"}
+var notRecomputed = []string{"turns", "gigpo", "distill", "tree", "hierarchical", "rae", "value"}
 
 // TestStepsAreRefused where their rewards are not one for each, and where they are to be
 // computed again.

@@ -62,7 +62,9 @@ func (t *tally) add(members []formats.Member, stats *formats.GroupStats, g *Grou
 	for i := range members {
 		t.member(&members[i], g.Solved)
 	}
-	t.group(g.compared(members, stats))
+	if !stats.Forks {
+		t.group(g.compared(members, stats))
+	}
 }
 
 func (t *tally) member(m *formats.Member, solved float64) {
@@ -77,6 +79,9 @@ func (t *tally) member(m *formats.Member, solved float64) {
 		t.singleton++
 	default:
 		t.advantage++
+	}
+	if m.ForkCall != nil {
+		return
 	}
 	t.scored++
 	t.rewards = Finite(t.rewards + *m.Reward)

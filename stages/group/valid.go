@@ -11,6 +11,7 @@ import (
 type Valid struct {
 	Rewards []float64 // at least one, all finite
 	Lengths []Length  // of the same members; not in components and in Others
+	Forks   bool      // they are continuations of one prefix
 
 	Mean      float64 // within [Min, Max], so equal rewards have exactly their value as mean
 	StdPop    float64 // divisor n

@@ -80,7 +80,7 @@ func (e *distill) Advantages(v *group.Valid, out []float64) bool {
 	return ok
 }
 
-func (e *distill) Steps(steps [][]group.Step, out [][]group.Credit) error {
+func (e *distill) Steps(_ *group.Valid, steps [][]group.Step, out [][]group.Credit) error {
 	for i := range steps {
 		for k := range steps[i] {
 			if problem := e.step(&steps[i][k], &out[i][k]); problem != "" {

@@ -51,7 +51,7 @@ func TestDistill(t *testing.T) {
 				out[i] = append(out[i], group.Credit{Value: c.Outcomes[i]})
 			}
 		}
-		if err := distill(t, estimators.DistillSettings{Weight: c.Weight, Outcome: 1, Loss: "rl"}).Steps(steps, out); err != nil {
+		if err := distill(t, estimators.DistillSettings{Weight: c.Weight, Outcome: 1, Loss: "rl"}).Steps(nil, steps, out); err != nil {
 			t.Fatal(err)
 		}
 		for i := range out {
@@ -82,7 +82,7 @@ func TestDistillAsALoss(t *testing.T) {
 			t.Errorf("outcome %v: %v", outcome, advantages)
 		}
 		out := [][]group.Credit{{{Value: outcome}}}
-		if err := e.Steps([][]group.Step{{{Message: 1, Logprobs: []float32{-1},
+		if err := e.Steps(nil, [][]group.Step{{{Message: 1, Logprobs: []float32{-1},
 			Signals: []formats.Signal{{Component: "t", Values: []float32{-5}}, {Component: "u", Values: []float32{-3}}}}}}, out); err != nil {
 			t.Fatal(err)
 		}
@@ -118,7 +118,7 @@ func TestDistillNeedsATeacher(t *testing.T) {
 		"signals of several teachers": {"", said("t", "u")},
 		"1 log probabilities of a teacher and 2 of the policy": {"", long},
 	} {
-		err := distill(t, estimators.DistillSettings{Teacher: c.teacher, Weight: 1}).Steps([][]group.Step{{c.step}}, [][]group.Credit{{{}}})
+		err := distill(t, estimators.DistillSettings{Teacher: c.teacher, Weight: 1}).Steps(nil, [][]group.Step{{c.step}}, [][]group.Credit{{{}}})
 		var bad *group.BadMember
 		if !errors.As(err, &bad) || !strings.Contains(err.Error(), want) {
 			t.Errorf("%v, want %s", err, want)

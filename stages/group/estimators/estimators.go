@@ -27,6 +27,7 @@ var All = plugin.NewRegistry("estimator",
 	Tree,
 	Hierarchical,
 	RAE,
+	Value,
 )
 
 // kind returns the kind of an estimator without settings of its own.

@@ -65,7 +65,7 @@ func (e *gigpo) Looks() group.Looks {
 	return group.Looks{States: true, State: e.state, Signals: e.Signal != ""}
 }
 
-func (e *gigpo) Steps(steps [][]group.Step, out [][]group.Credit) error {
+func (e *gigpo) Steps(_ *group.Valid, steps [][]group.Step, out [][]group.Credit) error {
 	type place struct {
 		value float64
 		out   *float64

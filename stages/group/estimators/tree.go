@@ -15,7 +15,8 @@ import (
 //	      r / (1 + 1e-6) as the second
 //
 // with A as grpo has it. Trajectories of a group are in one tree if their messages are
-// equal up to the first that was sampled, and with it: group.Beginnings.
+// equal up to the first that was sampled, and with it: group.Beginnings. Forks of one
+// prefix have A among themselves alone.
 var Tree = group.EstimatorKind{
 	Kind:    kind("tree", "the group's advantage, and that among branches of one tree", tree),
 	ZeroSum: true,
@@ -37,8 +38,12 @@ func tree(s group.Setup) (group.Estimator, error) {
 func (e treeEstimator) Parts() *group.By { return group.Beginnings }
 func (e treeEstimator) Uneven() bool     { return e.uneven }
 func (e treeEstimator) UsesFlat()        {}
+func (e treeEstimator) UsesForks()       {}
 
 func (e treeEstimator) Advantages(v *group.Valid, out []float64) bool {
+	if v.Forks { // they are branches of one message, and of one tree
+		return unlessFlat(e.Estimator, v, out)
+	}
 	own := make([]float64, len(out))
 	byPart(e.Estimator, v, own)
 	has := unlessFlat(e.Estimator, v, out)

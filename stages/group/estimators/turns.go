@@ -108,7 +108,7 @@ type turns struct {
 
 func (e *turns) Looks() group.Looks { return group.Looks{Signals: e.Signal != ""} }
 
-func (e *turns) Steps(steps [][]group.Step, out [][]group.Credit) error {
+func (e *turns) Steps(_ *group.Valid, steps [][]group.Step, out [][]group.Credit) error {
 	all, err := e.returns(steps)
 	longest := 0
 	for i := range all {
