@@ -19,6 +19,7 @@ type Group struct {
 	Mean, Min, Max float64
 	StdPop, Solved float64 // solved is a share
 	// members that failed or were skipped; all without a reward when old statistics do not distinguish them
+	Fork          bool // its members are forks of one prefix
 	Failed        int
 	SampledTokens int64 // of valid members; 0 when old statistics lack it (Kind.Tokens)
 

@@ -32,6 +32,10 @@ type PlanTable struct {
 	Generations   int    // target size of a group; default: rollout's --generations, or else the most frequent size
 	MaxPerExample int    // of an example in all, including failed ones; default twice Generations
 	Budget        *int64 // of all examples together; nil: no limit, and nothing for varied groups
+
+	// Forks asks for continuations of prefixes instead, Generations of each: where, as a Fork constant; "" for none
+	Forks      string
+	ForkPoints int // of a trajectory; default 1
 }
 
 func (n PlanTable) validate() error {
@@ -42,6 +46,8 @@ func (n PlanTable) validate() error {
 	case n.MaxPerExample < 0:
 		return Usage("give the most trajectories of an example, including existing ones", "curate: --plan-max-per-example %d",
 			n.MaxPerExample)
+	case n.ForkPoints < 0 || n.ForkPoints > 0 && n.Forks == "":
+		return Usage("say where with --plan-forks, and give at least 1", "curate: --plan-fork-points %d", n.ForkPoints)
 	case n.Budget != nil && *n.Budget < 0:
 		return Usage("give a number of trajectories; 0 plans none", "curate: --plan-budget %d", *n.Budget)
 	}
@@ -58,6 +64,10 @@ func (n *PlanTable) Declare(d *plugin.Declarer) {
 	d.OptionalInt64(&n.Budget, "plan-budget",
 		"plan at most `N` trajectories in all; the rest of them goes to groups whose rewards differ most").ID("plan-budget").
 		Shown("no limit")
+	plugin.Choice(d, &n.Forks, "plan-forks", "plan forks instead: --plan-generations continuations of each trajectory from `POINTS` on: even, "+
+		"difference (after the first answer that no other attempt has), entropy (the least likely answers), tool (a call that failed), compaction",
+		ForkEven, ForkDifference, ForkEntropy, ForkTool, ForkCompaction).ID("plan-forks")
+	d.Int(&n.ForkPoints, "plan-fork-points", "fork each trajectory at up to `N` points").ID("plan-fork-points").Shown("1")
 }
 
 // request is a request for more members of one group.
@@ -68,6 +78,10 @@ type request struct {
 	Reason int // index in formats.PlanReasons
 	Std    float64
 	Lot    int64 // decides between equals, by the seed
+
+	From  string // of forks: the trajectory
+	Call  int32
+	First int32 // generation
 }
 
 // requests returns what the groups of the first set should get, in their order.
@@ -86,6 +100,12 @@ func (o *Options) requests(ctx context.Context, in *input, p *plan) (*requestLis
 		}
 	}
 	limit := cmp.Or(o.PlanTable.MaxPerExample, 2*size)
+	if o.PlanTable.Forks != "" {
+		if err := o.requestForks(ctx, in, p, size, all); err != nil {
+			return all, err
+		}
+		return o.chosen(ctx, in, all)
+	}
 	for j, err := range p.verdicts(0, in.sets[0].end) {
 		if err != nil {
 			return all, err
@@ -108,6 +128,11 @@ func (o *Options) requests(ctx context.Context, in *input, p *plan) (*requestLis
 			return all, err
 		}
 	}
+	return o.chosen(ctx, in, all)
+}
+
+// chosen returns the requests that are not for examples which are held out, and that the budget pays for.
+func (o *Options) chosen(ctx context.Context, in *input, all *requestList) (*requestList, error) {
 	all, err := in.withoutHeldOut(ctx, all)
 	if err == nil && o.PlanTable.Budget != nil {
 		all, err = all.afford(*o.PlanTable.Budget)
@@ -138,16 +163,15 @@ func (in *input) withoutHeldOut(ctx context.Context, all *requestList) (*request
 		if err != nil {
 			return left, err
 		}
-		if at++; w.Row != at {
-			continue
-		}
-		if _, held := in.holdout.Holds(c.ExampleID, c.Example); !held {
-			if err := left.add(w); err != nil {
+		for at++; w.Row == at; {
+			if _, held := in.holdout.Holds(c.ExampleID, c.Example); !held {
+				if err := left.add(w); err != nil {
+					return left, err
+				}
+			}
+			if w, err, more = next(); err != nil || !more {
 				return left, err
 			}
-		}
-		if w, err, more = next(); err != nil || !more {
-			return left, err
 		}
 	}
 	return left, nil
@@ -184,6 +208,8 @@ const (
 	requestFew
 	requestFlat
 	requestVaried
+	_ // drawn
+	requestFork
 )
 
 // request returns what a group deserves whose target size is size.
@@ -238,12 +264,20 @@ func (n *planTableWriter) close() {
 // add is called with every group, in the base's order.
 func (n *planTableWriter) add(ctx context.Context, g *Group, members []formats.Member) error {
 	var err error
-	for err == nil && n.first != nil && n.first.Group < g.Index {
+	for err == nil && n.first != nil && n.first.Group <= g.Index {
+		if n.first.Group == g.Index {
+			n.rows = append(n.rows, n.row(g, members))
+		}
 		n.first, err, _ = n.to()
 	}
-	if err != nil || n.first == nil || n.first.Group > g.Index {
+	if err != nil || len(n.rows) < 1000 {
 		return err
 	}
+	return n.flush(ctx)
+}
+
+// row returns the row of the first of the remaining requests, for a group.
+func (n *planTableWriter) row(g *Group, members []formats.Member) formats.Planned {
 	row := formats.Planned{
 		ExampleID: g.ExampleID, GroupID: g.ID, Epoch: int32(g.Epoch), Generations: int32(n.first.N),
 		Reason: formats.PlanReasons[n.first.Reason],
@@ -255,10 +289,10 @@ func (n *planTableWriter) add(ctx context.Context, g *Group, members []formats.M
 	if g.Valid > 0 {
 		row.Solved, row.StdPop = new(g.Solved), new(g.StdPop)
 	}
-	if n.rows = append(n.rows, row); len(n.rows) < 1000 {
-		return nil
+	if n.first.From != "" {
+		row.ForkedFrom, row.ForkCall, row.First = n.first.From, new(n.first.Call), n.first.First
 	}
-	return n.flush(ctx)
+	return row
 }
 
 func (n *planTableWriter) flush(ctx context.Context) error {

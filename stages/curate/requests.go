@@ -69,7 +69,7 @@ func (l *requestList) afford(left int64) (*requestList, error) {
 		spill.Decode(r.Value, &w)
 		w.N = int(min(int64(w.N), left))
 		left -= int64(w.N)
-		if err := paid.Add(binary.BigEndian.AppendUint64(nil, uint64(w.Group)), spill.Append(nil, &w)); err != nil {
+		if err := paid.Add(place(nil, &w), spill.Append(nil, &w)); err != nil {
 			return out, err
 		}
 	}
@@ -90,5 +90,11 @@ func urgency(w *request) []byte {
 	if w.Reason == requestVaried {
 		r.Value = -w.Std
 	}
-	return binary.BigEndian.AppendUint64(appendRank([]byte{byte(w.Reason)}, r), uint64(w.Group))
+	return place(appendRank([]byte{byte(w.Reason)}, r), w)
+}
+
+// place appends a key that orders requests by group; that of each is its own.
+func place(b []byte, w *request) []byte {
+	b = binary.BigEndian.AppendUint32(binary.BigEndian.AppendUint64(b, uint64(w.Group)), uint32(w.Call))
+	return append(b, w.From...)
 }
