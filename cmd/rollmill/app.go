@@ -28,6 +28,7 @@ func app() *cli.App {
 			groupCommand,
 			curateCommand,
 			submitCommand,
+			refillCommand,
 			trainCommand,
 			initCommand,
 			trialCommand,

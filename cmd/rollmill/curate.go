@@ -87,8 +87,10 @@ func runCurate(ctx context.Context, s *cli.Session, c *curateSettings) error {
 		return err
 	}
 	o.Previous = stages.Input{URI: c.Previous, AcceptGates: o.In.AcceptGates}
-	if len(c.In) == 0 && c.Previous == "" {
-		o.Previous.URI = c.layout().Previous(*c.Epoch)
+	if len(c.In) == 0 && c.Previous == "" && *c.Epoch > 0 {
+		if o.Previous.URI, err = c.curated(ctx, *c.Epoch-1); err != nil {
+			return err
+		}
 	}
 	if o.Out, err = c.openSibling(s, o.In.URI); err != nil {
 		return err

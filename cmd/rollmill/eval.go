@@ -120,7 +120,7 @@ func (c *evalSettings) options(ctx context.Context, s *cli.Session) (eval.Option
 	c.place(s, nil, true)
 	o := eval.Options{Root: cmp.Or(c.Out, storage.Join(root, "eval")), Env: s.Env()}
 	var err error
-	o.Rollout, o.Score, err = sampleOptions(ctx, s, root, func(r *rolloutSettings) {
+	o.Rollout, o.Score, _, err = sampleOptions(ctx, s, root, func(r *rolloutSettings) {
 		r.runPlace.Run, r.runPlace.Root, r.Validation = run, root, true
 		r.taskFile.Examples, r.PolicyURI = cmp.Or(c.Examples, r.taskFile.Examples), cmp.Or(c.Policy, r.PolicyURI)
 		if c.Generations != nil {

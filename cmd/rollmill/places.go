@@ -9,6 +9,7 @@ import (
 
 	"github.com/rollmill/rollmill/cmd/internal/cli"
 	"github.com/rollmill/rollmill/formats"
+	"github.com/rollmill/rollmill/pipelines/report"
 	layout "github.com/rollmill/rollmill/pipelines/run"
 	"github.com/rollmill/rollmill/stages"
 	"github.com/rollmill/rollmill/stages/plugin"
@@ -125,6 +126,12 @@ func (p *runPlace) Declare(d *plugin.Declarer) {
 func (p *runPlace) layout() layout.Layout {
 	_, root := p.both()
 	return layout.Layout{Root: root}
+}
+
+// curated returns the curated dataset of an epoch: the last one, if its plan was made.
+func (p *runPlace) curated(ctx context.Context, epoch int) (string, error) {
+	dir, err := report.Last(ctx, p.layout().Epoch(epoch), "curate")
+	return storage.Join(dir, "curate"), err
 }
 
 // input returns what a stage reads: the dataset that is named, else the output of

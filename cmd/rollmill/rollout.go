@@ -70,7 +70,8 @@ func (c *rolloutSettings) Declare(d *plugin.Declarer) {
 	d.Include(&c.taskFile)
 	d.Heading(plugin.Input)
 	d.String(&c.PlanURI, "plan",
-		"attempt only the examples in the plan of the curated dataset at this `URI`, as often as planned")
+		"attempt only the examples in the plan of the curated dataset at this `URI`, as often as planned; previous for that of the epoch "+
+			"before, in every epoch but the first")
 	d.String(&c.ExtendURI, "extend",
 		"copy the rollouts at this `URI`, from which the plan was made, and add to them; with --plan")
 	declareGates(d, &c.AcceptGates)
@@ -104,8 +105,12 @@ func (c *rolloutSettings) options(ctx context.Context, s *cli.Session) (o rollou
 		warnSuperseded(ctx, s, c.PolicyURI, o.Policy)
 	}
 	o.Extend = stages.Input{URI: c.ExtendURI, AcceptGates: c.AcceptGates}
-	if c.PlanURI != "" {
-		if o.Plan, err = rollout.OpenPlan(ctx, stages.Input{URI: c.PlanURI, AcceptGates: c.AcceptGates}); err != nil {
+	plan, err := c.plan(ctx)
+	if err != nil {
+		return o, err
+	}
+	if plan != "" {
+		if o.Plan, err = rollout.OpenPlan(ctx, stages.Input{URI: plan, AcceptGates: c.AcceptGates}); err != nil {
 			return o, err
 		}
 	}
@@ -118,6 +123,22 @@ func (c *rolloutSettings) options(ctx context.Context, s *cli.Session) (o rollou
 	o.Finished = traces.Add
 	o.Examples, o.ExamplesRef, err = c.taskFile.read(ctx, s, o.Agent)
 	return o, err
+}
+
+// planPrevious is the --plan of the epoch before.
+const planPrevious = "previous"
+
+// plan returns the URI of the curated dataset whose plan is made, or "".
+func (c *rolloutSettings) plan(ctx context.Context) (string, error) {
+	switch {
+	case c.PlanURI != planPrevious:
+		return c.PlanURI, nil
+	case c.Epoch == nil:
+		return "", cli.Usagef("", "--plan previous without --epoch")
+	case *c.Epoch == 0 || c.Validation:
+		return "", nil
+	}
+	return c.curated(ctx, *c.Epoch-1)
 }
 
 // policy returns the policy of --policy, else the one that the run had before the

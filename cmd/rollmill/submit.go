@@ -154,7 +154,7 @@ func runSubmit(ctx context.Context, s *cli.Session, c *submitSettings) error {
 	if c.Prepare && !s.Given("backend") {
 		return noTrainer()
 	}
-	in, out, root, err := c.places(s)
+	in, out, root, err := c.places(ctx, s)
 	if err != nil {
 		return err
 	}
@@ -213,7 +213,7 @@ func problems(s *cli.Session, r submit.Result) {
 
 // places returns the input, the URI of the receipt, and the root for the ledger
 // of a dataset without a run id. --prepare needs no input.
-func (c *submitSettings) places(s *cli.Session) (in stages.Input, out, root string, err error) {
+func (c *submitSettings) places(ctx context.Context, s *cli.Session) (in stages.Input, out, root string, err error) {
 	out = c.Out
 	named := c.Place.Root != ""
 	_, root = c.Place.both()
@@ -226,7 +226,14 @@ func (c *submitSettings) places(s *cli.Session) (in stages.Input, out, root stri
 		}
 		return in, out, root, nil
 	}
-	if in, err = c.Place.input(s, c.In, c.Epoch, false); err != nil {
+	from := c.In
+	if from.URI == "" && c.Epoch != nil {
+		if from.URI, err = c.Place.curated(ctx, *c.Epoch); err != nil {
+			return in, out, root, err
+		}
+		out = cmp.Or(out, c.Place.layout().Stage(*c.Epoch, s.Command))
+	}
+	if in, err = c.Place.input(s, from, c.Epoch, false); err != nil {
 		return in, out, root, err
 	}
 	dir, _ := storage.Split(in.URI)

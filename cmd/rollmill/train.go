@@ -43,6 +43,7 @@ type trainSettings struct {
 	Epochs     int
 	Interval   *int
 	Validation string
+	train.Refill
 	runPlace
 	monitored
 }
@@ -56,6 +57,7 @@ func (c *trainSettings) Declare(d *plugin.Declarer) {
 		Shown("validation.interval, else 0")
 	d.String(&c.Validation, "validation-examples", "read the held-out examples from the task file at this `URI`").
 		Shown("validation.examples")
+	d.Include(&c.Refill)
 	d.Include(&c.runPlace)
 	d.Include(&c.monitored)
 }
@@ -101,14 +103,22 @@ func runTrain(ctx context.Context, s *cli.Session, c *trainSettings) error {
 // options returns the options of the stages, as their own commands make them.
 func (c *trainSettings) options(ctx context.Context, s *cli.Session) (train.Options, error) {
 	run, root := c.both()
-	o := train.Options{Root: root, Epochs: c.Epochs}
 	every, err := c.interval(s)
+	if err != nil {
+		return train.Options{}, err
+	}
+	set := func(r *rolloutSettings) { r.runPlace.Run, r.runPlace.Root = run, root }
+	o, err := stageOptions(ctx, s, root, set)
 	if err != nil {
 		return o, err
 	}
-	set := func(r *rolloutSettings) { r.runPlace.Run, r.runPlace.Root = run, root }
-	if o.Rollout, o.Score, err = sampleOptions(ctx, s, root, set); err != nil {
-		return o, err
+	o.Epochs, o.Refill = c.Epochs, c.Refill
+	if o.Refill == (train.Refill{}) {
+		own, err := cli.Configured(s, refillCommand.Name, newRefillSettings, nil)
+		if err != nil {
+			return o, err
+		}
+		o.Refill = own.Refill
 	}
 	if every > 0 {
 		o.Validation = &train.Validation{Every: every}
@@ -116,20 +126,10 @@ func (c *trainSettings) options(ctx context.Context, s *cli.Session) (train.Opti
 			set(r)
 			r.Validation, r.taskFile.Examples = true, cmp.Or(c.Validation, r.taskFile.Examples)
 		}
-		if o.Validation.Rollout, o.Validation.Score, err = sampleOptions(ctx, s, root, heldOut); err != nil {
+		if o.Validation.Rollout, o.Validation.Score, _, err = sampleOptions(ctx, s, root, heldOut); err != nil {
 			return o, err
 		}
 	}
-	grouping, err := cli.Configured(s, groupCommand.Name, newGroupSettings, nil)
-	if err != nil {
-		return o, err
-	}
-	o.Group = grouping.Options
-	curating, err := cli.Configured(s, curateCommand.Name, newCurateSettings, nil)
-	if err != nil {
-		return o, err
-	}
-	o.Curate = curating.Options
 	submitting, err := cli.Configured(s, submitCommand.Name, newSubmitSettings, func(c *submitSettings) {
 		c.Place.Run, c.Place.Root = run, root
 	})
@@ -146,6 +146,25 @@ func (c *trainSettings) options(ctx context.Context, s *cli.Session) (train.Opti
 	}
 	o.Submit, err = submitting.options(ctx, ledger, storage.Join(root, "policy"))
 	return o, err
+}
+
+// stageOptions returns the options of the stages before submit.
+func stageOptions(ctx context.Context, s *cli.Session, root string, set func(*rolloutSettings)) (o train.Options, err error) {
+	o.Root = root
+	if o.Rollout, o.Score, o.PlanPrevious, err = sampleOptions(ctx, s, root, set); err != nil {
+		return o, err
+	}
+	grouping, err := cli.Configured(s, groupCommand.Name, newGroupSettings, nil)
+	if err != nil {
+		return o, err
+	}
+	o.Group = grouping.Options
+	curating, err := cli.Configured(s, curateCommand.Name, newCurateSettings, nil)
+	if err != nil {
+		return o, err
+	}
+	o.Curate = curating.Options
+	return o, nil
 }
 
 // checkStages validates the settings of every stage before the first epoch. It
@@ -170,30 +189,33 @@ func checkStages(o train.Options) error {
 	return errors.Join(o.Validate(), o.Group.Validate(), o.Curate.Validate(), o.Submit.Validate())
 }
 
-// sampleOptions returns the options of rollout and score; set assigns settings of
-// rollout, of which score takes Validation alone.
+// sampleOptions returns the options of rollout and score, and whether rollout makes the plan of the epoch
+// before; set assigns settings of rollout, of which score takes Validation alone.
 func sampleOptions(ctx context.Context, s *cli.Session, root string, set func(*rolloutSettings)) (r rollout.Options,
-	sc score.Options, err error) {
+	sc score.Options, planned bool, err error) {
 	rolling, err := cli.Configured(s, rolloutCommand.Name, newRolloutSettings, set)
 	if err != nil {
-		return r, sc, err
+		return r, sc, false, err
+	}
+	if planned = rolling.PlanURI == planPrevious; planned {
+		rolling.PlanURI = ""
 	}
 	if rolling.PlanURI != "" || rolling.ExtendURI != "" {
-		return r, sc, cli.Usagef("use the five commands to extend an epoch",
+		return r, sc, false, cli.Usagef("write plan: previous for that of each epoch before, or use the five commands to extend an epoch",
 			"rollout.plan and rollout.extend apply to one epoch, but train runs several")
 	}
 	if r, err = rolling.options(ctx, s); err != nil {
-		return r, sc, err
+		return r, sc, false, err
 	}
 	scoring, err := cli.Configured(s, scoreCommand.Name, newScoreSettings, func(c *scoreSettings) {
 		c.Validation = rolling.Validation
 	})
 	if err != nil {
-		return r, sc, err
+		return r, sc, false, err
 	}
 	sc = scoring.Options
 	sc.Judging, err = scoring.judges.open(ctx, storage.Join(root, "score"), sc.Rewards)
-	return r, sc, err
+	return r, sc, planned, err
 }
 
 // interval returns the validation interval of the flag, or of section validation.

@@ -89,7 +89,7 @@ func (c *trySettings) options(ctx context.Context, s *cli.Session, folder string
 	}
 	run, _ := c.both()
 	var err error
-	if o.Rollout, o.Score, err = sampleOptions(ctx, s, folder, func(r *rolloutSettings) {
+	if o.Rollout, o.Score, _, err = sampleOptions(ctx, s, folder, func(r *rolloutSettings) {
 		r.runPlace.Run, r.runPlace.Root, r.PolicyURI = run, folder, cmp.Or(c.Policy, r.PolicyURI)
 	}); err != nil {
 		return o, err

@@ -67,7 +67,7 @@ func gaps(epochs []Epoch) (out []string) {
 func collectEpoch(ctx context.Context, root string, e int) (Epoch, bool, error) {
 	dir := run.Layout{Root: root}.Epoch(e)
 	epoch := Epoch{Epoch: e}
-	last, err := extended(ctx, dir)
+	last, err := Last(ctx, dir, "score")
 	if err != nil {
 		return epoch, false, err
 	}
@@ -104,16 +104,18 @@ func collectEpoch(ctx context.Context, root string, e int) (Epoch, bool, error) 
 	if err := epoch.readScores(ctx, dir); err != nil {
 		return epoch, false, err
 	}
-	epoch.Receipt, err = ReadReceipt(ctx, storage.Join(last, "submit"))
+	if epoch.Receipt, err = ReadReceipt(ctx, storage.Join(last, "submit")); epoch.Receipt == nil && err == nil {
+		epoch.Receipt, err = ReadReceipt(ctx, storage.Join(dir, "submit"))
+	}
 	return epoch, true, err
 }
 
-// extended returns the folder with the last scored extension of an epoch, where
-// rollout --extend adds generations, or the epoch's own folder.
-func extended(ctx context.Context, dir string) (string, error) {
+// Last returns the folder with the last extension of an epoch, where rollout --extend adds
+// generations, that has the dataset of a stage, or the epoch's own folder.
+func Last(ctx context.Context, dir, stage string) (string, error) {
 	for {
 		next := storage.Join(dir, "extended")
-		if d, gone, err := find(ctx, storage.Join(next, "score")); err != nil || d == nil && gone == nil {
+		if d, gone, err := find(ctx, storage.Join(next, stage)); err != nil || d == nil && gone == nil {
 			return dir, err
 		}
 		dir = next

@@ -35,7 +35,7 @@ type Stage struct {
 // those of its last extension, if there is one.
 func Stages(ctx context.Context, root string, epoch int) (out []Stage, err error) {
 	dir := run.Layout{Root: root}.Epoch(epoch)
-	last, err := extended(ctx, dir)
+	last, err := Last(ctx, dir, "score")
 	if err != nil {
 		return nil, err
 	}

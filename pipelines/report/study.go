@@ -105,7 +105,7 @@ func examine(ctx context.Context, root string, r Run) (*study, error) {
 	for i := len(r.Epochs) - 1; i >= 0; i-- { // the last first: its groups name trajectories to show
 		e := r.Epochs[i].Epoch
 		dir := run.Layout{Root: root}.Epoch(e)
-		last, err := extended(ctx, dir)
+		last, err := Last(ctx, dir, "score")
 		if err != nil {
 			return nil, err
 		}
@@ -290,7 +290,7 @@ func (s *study) details(ctx context.Context, root string) error {
 			s.facts[p.id] = &facts{}
 		}
 		dir := run.Layout{Root: root}.Epoch(from.Epoch)
-		last, err := extended(ctx, dir)
+		last, err := Last(ctx, dir, "score")
 		if from.Validation {
 			last = storage.Join(dir, "validation")
 		}

@@ -5,7 +5,7 @@
 //	<root>/epoch-<e>/{rollout,score,group,curate,submit}
 //	<root>/epoch-<e>/validation/{rollout,score}
 //	<root>/epoch-<e>/<name>, <root>/epoch-<e>/validation/<name>  further scores, of score --as
-//	<root>/epoch-<e>/extended/{rollout,score,group,curate,submit}  refills of a plan
+//	<root>/epoch-<e>/extended/{rollout,score,group,curate,submit}  refills of a plan; the next is in extended/extended
 //	<root>/.rollmill                                           the run's id, and the ledger
 //
 // It computes URIs and reads nothing. The name of an epoch's folder is in
@@ -44,15 +44,6 @@ func (l Layout) Sampled(e int) string {
 		return l.Policy()
 	}
 	return l.Stage(e-1, "submit")
-}
-
-// Previous returns the curated dataset whose state an epoch's curate continues, or
-// "" for the first epoch.
-func (l Layout) Previous(e int) string {
-	if e == 0 {
-		return ""
-	}
-	return l.Stage(e-1, "curate")
 }
 
 // Input returns the dataset that a stage reads in its epoch, or "" for rollout.

@@ -8,8 +8,6 @@ func TestLayout(t *testing.T) {
 		{disk.Policy(), "runs/demo/policy"},
 		{disk.Sampled(0), "runs/demo/policy"},
 		{disk.Sampled(3), "runs/demo/epoch-2/submit"},
-		{disk.Previous(0), ""},
-		{disk.Previous(1), "runs/demo/epoch-0/curate"},
 		{disk.Input(2, "rollout", false), ""},
 		{disk.Input(2, "score", false), "runs/demo/epoch-2/rollout"},
 		{disk.Input(2, "score", true), "runs/demo/epoch-2/validation/rollout"},

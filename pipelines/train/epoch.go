@@ -9,8 +9,6 @@ import (
 	"github.com/rollmill/rollmill/formats/dataset"
 	"github.com/rollmill/rollmill/stages"
 	"github.com/rollmill/rollmill/stages/backends"
-	"github.com/rollmill/rollmill/stages/curate"
-	"github.com/rollmill/rollmill/stages/group"
 	"github.com/rollmill/rollmill/stages/rollout"
 	"github.com/rollmill/rollmill/stages/score"
 	"github.com/rollmill/rollmill/stages/submit"
@@ -34,38 +32,58 @@ func (o Options) env(e int, validation bool) stages.Env {
 	return env
 }
 
+// step is a stage of an epoch.
+type step struct {
+	name string
+	run  func() (stages.Report, error)
+}
+
+// each runs steps in order; prefix is what their names begin with in messages.
+func (o Options) each(ctx context.Context, e int, prefix string, done map[string]stages.Report, steps []step) error {
+	for _, s := range steps {
+		report, err := s.run()
+		if err != nil {
+			return fmt.Errorf("%s: %w", s.name, err)
+		}
+		done[s.name] = report
+		report.Stage = prefix + report.Stage
+		o.stageDone(e, report)
+	}
+	return ctx.Err()
+}
+
 // epoch runs the five stages and returns the receipt.
 func (o Options) epoch(ctx context.Context, e int, before *formats.Receipt,
 	done map[string]stages.Report) (*formats.Receipt, error) {
-	env, at := o.env(e, false), func(stage string) string { return o.layout().Stage(e, stage) }
-	for _, step := range []struct {
-		name string
-		run  func() (stages.Report, error)
-	}{
-		{"rollout", func() (stages.Report, error) { return o.rollout(ctx, o.Rollout, env, e, before, at("rollout")) }},
-		{"score", func() (stages.Report, error) { return o.score(ctx, o.Score, env, at("rollout"), at("score")) }},
-		{"group", func() (stages.Report, error) {
-			g := o.Group
-			g.Env, g.In.URI, g.Out.URI = env, at("score"), at("group")
-			return group.Run(ctx, g)
-		}},
-		{"curate", func() (stages.Report, error) {
-			c := o.Curate
-			c.Env, c.In.URI, c.Out.URI, c.Epoch, c.Previous.URI = env, at("group"), at("curate"), &e, o.layout().Previous(e)
-			return curate.Run(ctx, c)
-		}},
-	} {
-		report, err := step.run()
-		if dataset.PrunedIn(err) != nil {
-			return o.pruned(ctx, e, err)
-		}
-		if err != nil {
-			return nil, fmt.Errorf("%s: %w", step.name, err)
-		}
-		done[step.name] = report
-		o.stageDone(e, report)
+	env, dir := o.env(e, false), o.layout().Epoch(e)
+	previous, err := o.previous(ctx, e)
+	if err != nil {
+		return nil, err
 	}
-	return o.submit(ctx, e, before, done)
+	first := o
+	if o.PlanPrevious && e > 0 {
+		if first.Rollout.Plan, err = rollout.OpenPlan(ctx, stages.Input{URI: previous, AcceptGates: o.Curate.In.AcceptGates}); err != nil {
+			return nil, err
+		}
+	}
+	at := func(stage string) string { return o.layout().Stage(e, stage) }
+	err = o.each(ctx, e, "", done, []step{
+		{"rollout", func() (stages.Report, error) { return o.rollout(ctx, first.Rollout, env, e, before, at("rollout")) }},
+		{"score", func() (stages.Report, error) { return o.score(ctx, o.Score, env, at("rollout"), at("score")) }},
+		{"group", func() (stages.Report, error) { return o.group(ctx, env, dir) }},
+		{"curate", func() (stages.Report, error) { return o.curate(ctx, env, e, previous, dir) }},
+	})
+	curated := at("curate")
+	if err == nil {
+		curated, err = o.Again(ctx, e, before.Policy, done)
+	}
+	if dataset.PrunedIn(err) != nil {
+		return o.pruned(ctx, e, err)
+	}
+	if err != nil {
+		return nil, err
+	}
+	return o.submit(ctx, e, curated, before, done)
 }
 
 // pruned returns the receipt of an epoch of which prune removed a dataset after it
@@ -116,16 +134,16 @@ func (o Options) score(ctx context.Context, s score.Options, env stages.Env, in,
 	return score.Run(ctx, s)
 }
 
-func (o Options) submit(ctx context.Context, e int, before *formats.Receipt,
+func (o Options) submit(ctx context.Context, e int, curated string, before *formats.Receipt,
 	done map[string]stages.Report) (*formats.Receipt, error) {
 	s, err := o.submitTo(ctx, o.layout().Stage(e, "submit"))
 	if err != nil {
 		return nil, err
 	}
-	if err := o.findLedger(ctx, o.layout().Stage(e, "curate"), &s); err != nil {
+	if err := o.findLedger(ctx, curated, &s); err != nil {
 		return nil, fmt.Errorf("submit: %w", err)
 	}
-	s.Env, s.In.URI, s.Epoch, s.Wait, s.Policy = o.env(e, false), o.layout().Stage(e, "curate"), e, true, before.Policy
+	s.Env, s.In.URI, s.Epoch, s.Wait, s.Policy = o.env(e, false), curated, e, true, before.Policy
 	result, err := submit.Run(ctx, s)
 	if err != nil {
 		return result.Receipt, fmt.Errorf("submit: %w", err)

@@ -181,12 +181,7 @@ func TestLearns(t *testing.T) {
 	if s := os.Getenv("SEEDS"); s != "" {
 		seeds, _ = strconv.Atoi(s)
 	}
-	tictactoe := filepath.Join(t.TempDir(), "tictactoe")
-	build := exec.Command("go", "build", "-o", tictactoe, "github.com/rollmill/rollmill/cmd/tictactoe")
-	build.Env = append(os.Environ(), "CGO_ENABLED=0")
-	if out, err := build.CombinedOutput(); err != nil {
-		t.Fatalf("%v\n%s", err, out)
-	}
+	tictactoe := game(t)
 	const epochs, rate = 15, learningRate
 	rise := 0.0
 	for seed := int64(1); seed <= int64(seeds); seed++ {

@@ -45,6 +45,9 @@ type Options struct {
 	Curate  curate.Options
 	Submit  submit.Options
 
+	Refill       Refill
+	PlanPrevious bool // after the first epoch, rollout makes what the curated dataset of the epoch before plans
+
 	// FindLedger sets the ledger of o to that of the dataset at a URI, which belongs
 	// to a run. If it is nil, the ledger of Submit is used.
 	FindLedger func(ctx context.Context, in string, run dataset.Run, o *submit.Options) error
@@ -89,6 +92,8 @@ func (o Options) Validate() error {
 		return stages.Errorf(stages.KindUsage, "name the run's folder: --root URI", "train: no root")
 	case o.Epochs < 1:
 		return stages.Errorf(stages.KindUsage, "", "train: --epochs %d: must be at least 1", o.Epochs)
+	case o.Refill.validate() != nil:
+		return o.Refill.validate()
 	case o.Validation != nil && o.Validation.Every < 1:
 		return stages.Errorf(stages.KindUsage, "", "train: --validation-interval %d: must be at least 1", o.Validation.Every)
 	case o.Rollout.Generations < 2 && o.Group.Compares():

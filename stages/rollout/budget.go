@@ -55,6 +55,22 @@ func (b Budget) check() error {
 	return nil
 }
 
+// Left returns what is left of the budgets of all shards for attempts that extend their dataset, whose facts
+// say what it cost; ok is false if nothing is. Attempts that it does not pay for are skipped. Time begins anew.
+func (b Budget) Left(shards int, facts map[string]float64) (left Budget, ok bool) {
+	s := spending{budget: b, prompt: int64(facts["prompt_tokens"]), completion: int64(facts["completion_tokens"])}
+	left, ok, left.SkipRest = b, true, true
+	if b.Tokens > 0 {
+		left.Tokens = int64(shards)*b.Tokens - s.prompt - s.completion
+		ok = left.Tokens > 0
+	}
+	if b.Money > 0 {
+		left.Money = float64(float64(shards)*b.Money) - s.money()
+		ok = ok && left.Money > 0
+	}
+	return left, ok
+}
+
 // spending counts what a shard has cost.
 type spending struct {
 	budget Budget

@@ -10,6 +10,7 @@ import (
 
 	"github.com/rollmill/rollmill/formats"
 	"github.com/rollmill/rollmill/formats/dataset"
+	"github.com/rollmill/rollmill/formats/secret"
 )
 
 // Facts about a dataset that extends another.
@@ -82,13 +83,14 @@ func (o Options) openExtended(ctx context.Context) (*dataset.Dataset, error) {
 
 // otherwise warns of agent parameters that differ from those of the base:
 // members of one group should differ by chance alone.
-func (o Options) otherwise(spec dataset.Spec, base *dataset.Dataset) {
+func (o Options) otherwise(ctx context.Context, spec dataset.Spec, base *dataset.Dataset) {
 	if base == nil || base.Stage != stage {
 		return
 	}
 	for _, name := range []string{"agent", "sampling", "target_functions", "no_logprobs"} {
 		was, err := json.Marshal(base.Params[name])
 		is, again := json.Marshal(spec.Params[name])
+		is = secret.From(ctx).Settings().JSON(is) // as the manifest has it
 		if err == nil && again == nil && string(was) != string(is) {
 			o.Logger().Warn("the new trajectories are made with another parameter than the existing ones", "parameter", name,
 				"was", string(was), "is", string(is), "extended", base.URI())

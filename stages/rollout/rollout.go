@@ -51,7 +51,7 @@ func runShard(ctx context.Context, o Options) (dataset.Result, dataset.Outcome, 
 	if spec.Run, err = o.run(ctx, extended); err != nil {
 		return dataset.Result{}, dataset.Outcome{}, err
 	}
-	o.otherwise(spec, extended)
+	o.otherwise(ctx, spec, extended)
 	before, err := o.before(ctx, &spec)
 	if err != nil {
 		return dataset.Result{}, dataset.Outcome{}, err

@@ -4,8 +4,8 @@ import "slices"
 
 // lightColumns are the columns that Needs Light promises, all of which are adjacent at
 // a part's end.
-var lightColumns = []string{"trajectory_id", "run", "example_id", "epoch", "generation", "answer", "status", "stop_reason",
-	"failure_class", "model", "policy_version", "prompt_tokens", "completion_tokens", "sampled_tokens", "metadata"}
+var lightColumns = []string{"trajectory_id", "run", "example_id", "epoch", "generation", "forked_from", "fork_call", "answer",
+	"status", "stop_reason", "failure_class", "model", "policy_version", "prompt_tokens", "completion_tokens", "sampled_tokens", "metadata"}
 
 // textColumns are those that Needs Text adds: the messages without their token-level
 // data.
@@ -21,7 +21,7 @@ var answerColumns = []string{"messages.parent", "messages.content_parts", "messa
 var storedColumns = []string{"reward", "rewards"}
 
 // carriedColumns are columns of a trajectory that its score repeats.
-var carriedColumns = []string{"trajectory_id", "example_id", "epoch", "generation", "status"}
+var carriedColumns = []string{"trajectory_id", "example_id", "epoch", "generation", "forked_from", "fork_call", "status"}
 
 // columns returns the columns that the rewards read; nil for all.
 func (b rewardSet) columns() []string {

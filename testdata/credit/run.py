@@ -1,12 +1,13 @@
 """Compare credit for single messages with credit for whole trajectories, by runs of the demo's
 game and of the sums in several turns of pipelines/torch:
 
-    python run.py ROLLMILL WORK [SEEDS] [EPOCHS] [ARM ...]
+    python run.py ROLLMILL WORK [SEEDS] [EPOCHS] [ARM or TASK ...]
 
 For each task and seed every arm begins with the same weights. The arms are the estimator turns,
 with all later rewards or with a message's own alone, grpo, and turns with the batch's values on
-the wrong messages. WORK/credit.jsonl gets a line for each run: the mean reward of each validation,
-and the tokens trained until then. A finished run is not run again.
+the wrong messages; and the estimator value, whose forks measure what each half of a trajectory is worth, also with
+its values on the wrong messages. WORK/credit.jsonl gets a line for each run: the mean reward of each validation,
+and the tokens trained and sampled until then. A finished run is not run again.
 
 Checked is that every batch is trained, that the arms of a seed train other gradients of the same
 first batch, and that those of turns are what the rewards say. Which arm is better is not.
@@ -26,11 +27,17 @@ sys.path.insert(0, str(ROOT / "pipelines" / "torch"))
 import check  # noqa: E402
 import learn  # noqa: E402
 
+# Half the attempts, and two continuations from the middle of each: about the tokens of the other arms.
+FORKS = ["group.estimator=value", "rollout.generations=4", "validation.generations=1", "curate.plan-forks=even", "curate.plan-generations=2", "refill.refill-rounds=1"]
+WHOLE = ["curate.curriculum=false"]
 ARMS = {
-    "turns": (["estimator=turns"], 0),
-    "own rewards": (["estimator=turns", "turns-discount=0", "turns-outcome-weight=0"], 0),
-    "trajectories": (["estimator=grpo"], 0),
-    "shuffled": (["estimator=turns"], 1),
+    "turns": (["group.estimator=turns"], 0),
+    "own rewards": (["group.estimator=turns", "group.turns-discount=0", "group.turns-outcome-weight=0"], 0),
+    "trajectories": (["group.estimator=grpo"], 0),
+    "shuffled": (["group.estimator=turns"], 1),
+    "attempts": (["group.estimator=grpo", *WHOLE], 0),
+    "forks": (FORKS + WHOLE, 0),
+    "forks shuffled": (FORKS + WHOLE, 1),
 }
 GOAL = {"game": 0.75, "columns": 2.5}  # of the held-out reward: the epochs until then are counted
 
@@ -68,16 +75,21 @@ def run(rollmill, work, task, arm, seed, epochs):
     folder = work / f"{task}-{seed}-{arm.replace(' ', '-')}"
     folder.mkdir(parents=True, exist_ok=True)
     began = time.monotonic()
-    report = {"game": game, "columns": columns}[task](rollmill, folder, seed, epochs, shuffle, [w for f in flags for w in ("--set", "group." + f)])
+    report = {"game": game, "columns": columns}[task](rollmill, folder, seed, epochs, shuffle, [w for f in flags for w in ("--set", f)])
     receipts = [e["receipt"] for e in report["epochs"] if e.get("receipt")]
     if [r["state"] for r in receipts] != ["completed"] * epochs:
         sys.exit(f"FAIL: {folder}: {receipts}")
     if (task, arm) == ("columns", "turns"):
         check.turns(folder)
     line = {"task": task, "arm": arm, "seed": seed, "values": learn.validations(report), "gradient": receipts[0]["metrics"]["grad_norm"],
-            "tokens": [sum(r["tokens"] for r in receipts[:n]) for n in range(epochs + 1)]}
+            "tokens": [sum(r["tokens"] for r in receipts[:n]) for n in range(epochs + 1)],
+            "sampled": [sum(sampled(e) for e in report["epochs"][:n]) for n in range(epochs + 1)]}
     print(f"{task}, {arm}, seed {seed}: {line['values'][0]:.3f} -> {line['values'][-1]:.3f} in {epochs} epochs, {time.monotonic() - began:.0f} s", flush=True)
     return line
+
+
+def sampled(epoch):
+    return epoch["cost"]["completion_tokens"]
 
 
 def mean(values):
@@ -88,28 +100,28 @@ def mean(values):
 def figures(task, lines):
     """Print what each arm reached, and by how much it differs from trajectories on the same seed."""
     base = {line["seed"]: line["values"] for line in lines if line["arm"] == "trajectories"}
-    print(f"\n{task}: {'after the last epoch':>29}{'mean of all epochs':>20}   to {GOAL[task]}: seeds, epochs, tokens    less trajectories: last, mean of all")
+    print(f"\n{task}: {'after the last epoch':>29}{'mean of all epochs':>20}   to {GOAL[task]}: seeds, epochs, tokens, sampled    less trajectories: last, mean of all")
     for arm in dict.fromkeys(line["arm"] for line in lines):
         runs = [line for line in lines if line["arm"] == arm]
         last, whole = [r["values"][-1] for r in runs], [statistics.mean(r["values"]) for r in runs]
-        reached = [(n, r["tokens"][n]) for r in runs if (n := next((n for n, v in enumerate(r["values"]) if v >= GOAL[task]), None)) is not None]
-        until = "{} of {}, {:.1f}, {:.0f}".format(len(reached), len(runs), *map(statistics.mean, zip(*reached))) if reached else "none"
+        reached = [(n, r["tokens"][n], r["sampled"][n]) for r in runs if (n := next((n for n, v in enumerate(r["values"]) if v >= GOAL[task]), None)) is not None]
+        until = "{} of {}, {:.1f}, {:.0f}, {:.0f}".format(len(reached), len(runs), *map(statistics.mean, zip(*reached))) if reached else "none"
         less = [[f(r["values"]) - f(base[r["seed"]]) for r in runs if r["seed"] in base] for f in (lambda v: v[-1], statistics.mean)]
         print(f"{arm:15}{mean(last):>20}{mean(whole):>20}   {until:36}{'   '.join(mean(v) for v in less if v)}")
 
 
-def main(rollmill, work, seeds="1", epochs="12", *arms):
+def main(rollmill, work, seeds="1", epochs="12", *names):
     rollmill, work, epochs = str(pathlib.Path(rollmill).absolute()), pathlib.Path(work).absolute(), int(epochs)
     os.chdir(ROOT)  # the demo's config names bin/tictactoe
-    lines = []
-    for task in GOAL:
+    lines, tasks, arms = [], [n for n in names if n in GOAL] or GOAL, [n for n in names if n not in GOAL] or ARMS
+    for task in tasks:
         for seed in range(1, int(seeds) + 1):
-            group = [run(rollmill, work, task, arm, seed, epochs) for arm in arms or ARMS]
+            group = [run(rollmill, work, task, arm, seed, epochs) for arm in arms]
             if len({line["values"][0] for line in group}) > 1 or len({line["gradient"] for line in group}) < len(group):
                 sys.exit(f"FAIL: {task}, seed {seed}: the arms do not train the same first batch by other gradients: {group}")
             lines += group
     (work / "credit.jsonl").write_text("".join(json.dumps(line) + "\n" for line in lines))
-    for task in GOAL:
+    for task in tasks:
         figures(task, [line for line in lines if line["task"] == task])
 
 

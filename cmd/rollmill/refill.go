@@ -1,0 +1,75 @@
+package main
+
+import (
+	"context"
+
+	"github.com/rollmill/rollmill/cmd/internal/cli"
+	"github.com/rollmill/rollmill/pipelines/train"
+	"github.com/rollmill/rollmill/stages"
+	"github.com/rollmill/rollmill/stages/plugin"
+)
+
+var refillCommand = cli.Command{
+	Name:    "refill",
+	Heading: stagesHeading,
+	Usage:   "sample more in an epoch while too few of its groups teach",
+	Needs:   "--config, a file with sections rollout, score, group and curate; --root and --epoch",
+	About: `Dynamic sampling: while curate keeps fewer than --target-groups groups, the
+examples that its plan names are attempted again with the same policy, and the
+epoch is scored, grouped and curated again, up to --refill-rounds times. Only
+what is missing is sampled and scored. A round is the folder extended in the
+folder of the one before: epoch-3/extended/{rollout,score,group,curate}. The
+URI of the last curated dataset is printed; submit --epoch reads it as well, and so
+does the curate of the next epoch. It runs between curate and submit; train does the
+same in its process. If it is killed, the same command continues.
+
+  rollmill refill --config rollmill.yaml --root runs/demo --epoch 3 --refill-rounds 2 --target-groups 40`,
+	Body: cli.With(newRefillSettings, runRefill),
+}
+
+type refillSettings struct {
+	Epoch *int
+	train.Refill
+	runPlace
+	monitored
+}
+
+func newRefillSettings() *refillSettings { return &refillSettings{} }
+
+func (c *refillSettings) Declare(d *plugin.Declarer) {
+	d.Include(&c.Refill)
+	d.OptionalInt(&c.Epoch, "epoch", "refill epoch `N`, from 0").Common()
+	d.Include(&c.runPlace)
+	d.Include(&c.monitored)
+}
+
+// refilled is the result of refill.
+type refilled struct {
+	URI    string                   `json:"uri"` // the curated dataset of the last round
+	Stages map[string]stages.Report `json:"stages"`
+}
+
+func runRefill(ctx context.Context, s *cli.Session, c *refillSettings) error {
+	if c.Epoch == nil {
+		return cli.Usagef("refill runs in an epoch whose curate is complete", "no --epoch")
+	}
+	run, root := c.both()
+	o, err := stageOptions(ctx, s, root, func(r *rolloutSettings) {
+		r.runPlace.Run, r.runPlace.Root, r.Options.Epoch = run, root, c.Epoch
+	})
+	if err != nil {
+		return err
+	}
+	o.Refill = c.Refill
+	if o.Rollout.Epoch, o.Rollout.KeepAgent = nil, true; o.Rollout.Agent != nil {
+		defer o.Rollout.CloseAgent()
+	}
+	c.place(s, c.Epoch, false)
+	o.Env = s.Env()
+	o.StageDone = func(_ int, r stages.Report) { s.Say("%s", summary(r)) }
+	out := refilled{Stages: map[string]stages.Report{}}
+	if out.URI, err = o.Again(ctx, *c.Epoch, o.Rollout.Policy, out.Stages); err != nil {
+		return err
+	}
+	return s.Result(out.URI, out)
+}
