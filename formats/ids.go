@@ -27,6 +27,14 @@ func ForkKey(exampleID, forkedFrom string, call int32) string {
 	return exampleID + "/" + forkedFrom + "/" + strconv.Itoa(int(call))
 }
 
+// GroupOf returns the id of the group of a row that was not grouped; call is nil unless the row is a fork.
+func GroupOf(exampleID string, epoch int, forkedFrom string, call *int32) string {
+	if call != nil {
+		exampleID = ForkKey(exampleID, forkedFrom, *call)
+	}
+	return GroupID(exampleID, epoch)
+}
+
 // Seed derives a seed from a base seed and the names of what needs one: a row
 // id, a call number. It is never negative.
 func Seed(base int64, names ...string) int64 {

@@ -295,13 +295,10 @@ func (t *Trajectory) DropTokens() (dropped bool) {
 // Group returns the id of the trajectory's group: its group_id, or before it was
 // grouped that of its example and epoch, or of a fork that of its prefix.
 func (t *Trajectory) Group() string {
-	switch {
-	case t.GroupID != "":
+	if t.GroupID != "" {
 		return t.GroupID
-	case t.ForkCall != nil:
-		return GroupID(ForkKey(t.ExampleID, t.ForkedFrom, *t.ForkCall), int(t.Epoch))
 	}
-	return GroupID(t.ExampleID, int(t.Epoch))
+	return GroupOf(t.ExampleID, int(t.Epoch), t.ForkedFrom, t.ForkCall)
 }
 
 // Path returns the indexes of the messages from the root to leaf.

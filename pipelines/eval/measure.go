@@ -109,7 +109,7 @@ func read(ctx context.Context, d, base *dataset.Dataset, o MeasureOptions) ([]*e
 	var out []*example
 	models := map[string]bool{}
 	err = dataset.Groups(ctx, d, "", d.All(), func(s *formats.Score) string {
-		return formats.GroupID(s.ExampleID, int(s.Epoch))
+		return formats.GroupOf(s.ExampleID, int(s.Epoch), s.ForkedFrom, s.ForkCall)
 	}, func(first int64, rows []formats.Score) error {
 		e := &example{id: rows[0].ExampleID, epoch: int(rows[0].Epoch), named: map[string][]*float64{}}
 		for i := range rows {
@@ -140,7 +140,9 @@ func read(ctx context.Context, d, base *dataset.Dataset, o MeasureOptions) ([]*e
 			e.tokens += int64(l.PromptTokens) + int64(l.CompletionTokens)
 			e.micros += max(0, l.FinishedAt-l.StartedAt)
 		}
-		out = append(out, e)
+		if rows[0].ForkCall == nil { // a fork is no attempt at its example
+			out = append(out, e)
+		}
 		return nil
 	})
 	return out, slices.Sorted(maps.Keys(models)), err

@@ -68,6 +68,8 @@ func membersOf(ctx context.Context, uri, id string) (*joined.Source, []int64, er
 		ExampleID string `parquet:"example_id,dict"`
 		Epoch     int32  `parquet:"epoch,delta"`
 		GroupID   string `parquet:"group_id,optional,dict"` // scores have none
+		From      string `parquet:"forked_from,optional"`
+		Call      *int32 `parquet:"fork_call,optional"`
 	}
 	var rows []int64
 	var some []string
@@ -78,7 +80,7 @@ func membersOf(ctx context.Context, uri, id string) (*joined.Source, []int64, er
 		}
 		group := r.GroupID
 		if group == "" {
-			group = formats.GroupID(r.ExampleID, int(r.Epoch))
+			group = formats.GroupOf(r.ExampleID, int(r.Epoch), r.From, r.Call)
 		}
 		if group == id {
 			rows = append(rows, row)

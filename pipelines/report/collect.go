@@ -160,20 +160,26 @@ func (e *Epoch) read(ctx context.Context, stage string, d *dataset.Dataset) (err
 type scoreColumns struct {
 	ExampleID string                `parquet:"example_id,dict"`
 	GroupID   string                `parquet:"group_id,optional,dict"` // of curated rows
+	ForkCall  *int32                `parquet:"fork_call,optional"`
 	Status    string                `parquet:"status,dict"`
 	Reward    *float64              `parquet:"reward,optional"`
 	Rewards   []formats.NamedReward `parquet:"rewards,list"`
 }
 
-// sampleOf summarizes rows, by example, or by group if they have one.
+// sampleOf summarizes the attempts among rows, without forks, by example, or by group if they have one.
 func sampleOf(ctx context.Context, d *dataset.Dataset) (*Sample, error) {
 	var s summary
 	err := dataset.Groups(ctx, d, "", d.All(), func(r *scoreColumns) string { return cmp.Or(r.GroupID, r.ExampleID) },
 		func(_ int64, rows []scoreColumns) error {
+			before := s.rows
 			for i := range rows {
-				s.add(rows[i].Status, rows[i].Reward, rows[i].Rewards)
+				if rows[i].ForkCall == nil {
+					s.add(rows[i].Status, rows[i].Reward, rows[i].Rewards)
+				}
 			}
-			s.end()
+			if s.rows > before {
+				s.end()
+			}
 			return nil
 		})
 	return s.sample(), err

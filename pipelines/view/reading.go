@@ -96,6 +96,9 @@ func (v *reading) facts() []fact {
 	if t.Advantage == nil && v.t.Is.NoAdvantage != "" {
 		facts[2].Value = "none: " + name(v.t.Is.NoAdvantage)
 	}
+	if t.ForkCall != nil {
+		facts = append(facts, fact{Name: "forked from", Value: fmt.Sprintf("%s, at call %d", t.ForkedFrom, *t.ForkCall)})
+	}
 	if t.FailureClass != "" {
 		facts = append(facts, fact{Name: "failure", Value: name(t.FailureClass)})
 	}
@@ -123,6 +126,15 @@ func (v *reading) links(r *http.Request, s *Server) (out []fact) {
 		out = append(out, fact{Name: "list", URL: list})
 	}
 	out = append(out, fact{Name: "group", URL: link("d", v.Key, "g", v.t.Is.Group)})
+	if t.ForkCall != nil {
+		out = append(out, fact{Name: "its origin", URL: link("d", v.Key, "t", t.ForkedFrom)})
+	}
+	for k := range t.Calls { // their page shows them side by side
+		id := formats.GroupOf(t.ExampleID, int(t.Epoch), t.TrajectoryID, new(int32(k)))
+		if n, ok := v.x.GroupOf(id); ok {
+			out = append(out, fact{Name: fmt.Sprintf("%s from call %d on", plural.Of(v.x.Group(n).Count, "other ending"), k), URL: link("d", v.Key, "g", id)})
+		}
+	}
 	at := slices.Index(rows, v.t.Is.Row)
 	if at > 0 {
 		out = append(out, fact{Name: "previous in group", URL: v.url(r, rows[at-1])})

@@ -47,6 +47,8 @@ type wide struct {
 	Epoch            int32    `parquet:"epoch,delta"`
 	Generation       int32    `parquet:"generation,delta"`
 	Status           string   `parquet:"status,dict"`
+	ForkedFrom       string   `parquet:"forked_from,optional"`
+	ForkCall         *int32   `parquet:"fork_call,optional"`
 	StopReason       string   `parquet:"stop_reason,dict"`
 	FailureClass     string   `parquet:"failure_class,optional,dict"`
 	Model            string   `parquet:"model,optional,dict"`
@@ -104,7 +106,7 @@ func (x *Index) addBase(r *wide) {
 	}
 	group := r.GroupID
 	if group == "" {
-		group = formats.GroupID(r.ExampleID, int(r.Epoch))
+		group = formats.GroupOf(r.ExampleID, int(r.Epoch), r.ForkedFrom, r.ForkCall)
 	}
 	x.groups.add(group)
 }
