@@ -6,7 +6,8 @@
 #
 # CONFIG is the run's rollmill.yaml, ROOT its URI, SHARDS the number of tasks of a
 # stage. Set SHARD to i/n if the engine does not number its tasks in a variable that
-# rollmill knows.
+# rollmill knows. With REFILL=N, submit samples more first while too few groups teach, in up
+# to N rounds (rollmill refill; the section refill of CONFIG has target-groups).
 #
 # Exit code 75 (temporary) requeues a Slurm task, at most RETRIES times; other
 # engines get the code. A task may be started again, or run twice because its node
@@ -14,7 +15,7 @@
 # the script returns when it has written what it has finished.
 set -euo pipefail
 stage=$1 epoch=$2
-: "${CONFIG:?}" "${ROOT:?}" "${SHARDS:=1}" "${RETRIES:=3}" "${ROLLMILL:=rollmill}"
+: "${CONFIG:?}" "${ROOT:?}" "${SHARDS:=1}" "${RETRIES:=3}" "${REFILL:=0}" "${ROLLMILL:=rollmill}"
 
 child= signals=0
 stop() { signals=$((signals + 1)); [ -z "$child" ] || kill -TERM "$child" 2>/dev/null || true; }
@@ -37,7 +38,10 @@ run() {
 case $stage in
 prepare) run submit --prepare ;;
 validation) run rollout --validation --epoch "$epoch" && run score --validation --epoch "$epoch" ;;
-submit) run submit --epoch "$epoch" --wait ;;
+submit)
+  [ "$REFILL" = 0 ] || run refill --epoch "$epoch" --refill-rounds "$REFILL"
+  run submit --epoch "$epoch" --wait
+  ;;
 report) run report ;;
 *) run "$stage" --epoch "$epoch" --shard "${SHARD:-auto/$SHARDS}" ;;
 esac

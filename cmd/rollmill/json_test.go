@@ -78,6 +78,7 @@ func TestEveryCommandPrintsJSON(t *testing.T) {
 			filepath.Join(dir, "demo")}, 0},
 		{append([]string{"check"}, line...), 0},
 		{append([]string{"train"}, line...), 0},
+		{append([]string{"refill", "--epoch", "0"}, line...), 0},
 		{append([]string{"try", "2"}, line...), 0},
 		{[]string{"init", filepath.Join(dir, "begun")}, 0},
 		{[]string{"job", "status", "--in", at("submit"), "--backend", "file"}, 0},

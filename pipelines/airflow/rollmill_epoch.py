@@ -4,7 +4,8 @@
     airflow dags trigger rollmill_epoch --conf '{"epoch": 0, "epochs": 15}'
 
 Each stage is mapped over SHARDS tasks, and a sensor waits for the dataset's
-manifest before the next stage. A task may be retried, or run twice because its
+manifest before the next stage. With REFILL=N, submit first samples more while too few
+groups teach, in up to N rounds. A task may be retried, or run twice because its
 worker was lost: the first to finish counts.
 
 Airflow does not pass the index of a mapped task to programs. This file sets it in

@@ -6,13 +6,14 @@
 #   export RUN=demo ROOT=s3://bucket/demo IMAGE=registry/rollmill SHARDS=4 VALIDATE_EVERY=5
 #   pipelines/kubernetes/epoch.sh 0
 #
-# If VALIDATE_EVERY divides the epoch, the policy runs the held-out examples first.
+# If VALIDATE_EVERY divides the epoch, the policy runs the held-out examples first. With
+# REFILL=N, an epoch of which too few groups teach is refilled in up to N rounds.
 # The report's files are written at the end.
 #
 # If the script is run again, it waits for the existing jobs. --print prints the
 # manifests and applies nothing.
 set -euo pipefail
-: "${RUN:?}" "${ROOT:?}" "${IMAGE:?}" "${SHARDS:=1}" "${VALIDATE_EVERY:=0}" "${TIMEOUT:=24h}"
+: "${RUN:?}" "${ROOT:?}" "${IMAGE:?}" "${SHARDS:=1}" "${VALIDATE_EVERY:=0}" "${REFILL:=0}" "${TIMEOUT:=24h}"
 here=$(cd "$(dirname "$0")" && pwd)
 print=
 if [ "$1" = --print ]; then print=yes; shift; fi
@@ -21,7 +22,7 @@ epoch=$1
 manifest() {
   local text
   text=$(<"$here/stage.yaml")
-  for name in RUN EPOCH STAGE TASKS IMAGE ROOT; do text=${text//"\${$name}"/"${!name}"}; done
+  for name in RUN EPOCH STAGE TASKS IMAGE ROOT REFILL; do text=${text//"\${$name}"/"${!name}"}; done
   printf '%s\n---\n' "$text"
 }
 

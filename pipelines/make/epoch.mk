@@ -12,6 +12,9 @@
 # divides EPOCHS), the policy runs the held-out examples of CONFIG's section
 # "validation": rollout and score only, never grouped or submitted.
 #
+# With REFILL=N, an epoch of which too few groups teach is sampled again before it is
+# submitted, in up to N rounds; the section "refill" of CONFIG has target-groups.
+#
 # With SHARDS above 1, GNU parallel runs each stage in that many shards, as many at
 # once as there are processors (or as PARALLEL='parallel --jobs 8' sets). A shard
 # that fails ends the stage; finished shards are not run again.
@@ -21,6 +24,7 @@ CONFIG         ?= rollmill.yaml
 ROOT           ?= runs/epochs
 EPOCHS         ?= 1
 VALIDATE_EVERY ?= 0
+REFILL         ?= 0
 STAMPS         ?= $(ROOT)/.stamps
 SHARDS         ?= 1
 PARALLEL       ?= parallel
@@ -57,6 +61,7 @@ $(call stamp,$(1),group): $(call stamp,$(1),score)
 $(call stamp,$(1),curate): $(call stamp,$(1),group) $(call before,$(1),curate)
 	@$$(call shards,curate --epoch $(1)) $$(done)
 $(call stamp,$(1),submit): $(call stamp,$(1),curate)
+	$(if $(filter-out 0,$(REFILL)),@$$(call run,refill --epoch $(1) --refill-rounds $(REFILL)) > /dev/null)
 	@$$(call run,submit --epoch $(1) --wait) $$(done)
 	@$$(call run,report) --quiet > /dev/null
 all: $(call stamp,$(1),submit)

@@ -7,8 +7,9 @@
 #   pipelines/slurm/epochs.sh --partition=cpu --time=4:00:00
 #
 # Arguments are passed to every sbatch. VALIDATE_EVERY=N runs the held-out examples
-# before every N-th epoch. The report's files are written after each epoch. If the
-# script is run again, it queues all jobs again; finished ones are up to date.
+# before every N-th epoch; REFILL=N refills epochs of which too few groups teach, in up
+# to N rounds. The report's files are written after each epoch. If the script is run
+# again, it queues all jobs again; finished ones are up to date.
 set -euo pipefail
 : "${CONFIG:?}" "${ROOT:?}" "${EPOCHS:=1}" "${SHARDS:=1}" "${VALIDATE_EVERY:=0}" "${LOGS:=$PWD/logs}"
 export CONFIG ROOT SHARDS
