@@ -20,7 +20,7 @@ const task = "Write the word made into the file made.txt."
 // its home, and checks that it has done the task. Every prompt of its main
 // conversation begins with the tokens before it, unless the agent is known to
 // break that. Then the agent does the task again in the same folder, empty, as one whose
-// process died: it gets the answers that it had.
+// process died: it gets the answers that it had. At last it is forked at its last call.
 func agent(t *testing.T, name string, breaks map[string]string, call formats.ToolCall, command func(protocol, url string) (args, environ []string)) {
 	program := root(".stores/harnesses/node_modules/.bin/" + name)
 	if _, err := os.Stat(program); err != nil {
@@ -61,6 +61,13 @@ func does(t *testing.T, program, breaks string, call formats.ToolCall, command f
 		t.Logf("again: %d of %d calls were replayed, %d asked, diverged %q", again.Replayed, len(rec.Calls), len(e.Asked()), again.Diverged)
 	}
 	last := rec.Messages[len(rec.Messages)-1]
+	k := int32(len(rec.Calls) - 1)
+	e, s = h.begin(t, recorder.Resume{Origin: kept, Fork: k})
+	do(s)
+	fork := s.End()
+	if fork.Replayed != int(k) || len(e.Asked()) == 0 || fork.Unfit != nil || fork.Calls[0].Target || !fork.Calls[len(fork.Calls)-1].Target {
+		t.Errorf("forked at call %d: %d were repeated, %d asked, unfit %v", k, fork.Replayed, len(e.Asked()), fork.Unfit)
+	}
 	if last.Content != "It is made." || last.PrefixBreak != breaks || rec.Messages[last.Parent].Role != "tool" {
 		t.Errorf("it ends with %s", outline(last))
 	}

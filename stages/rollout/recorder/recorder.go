@@ -152,6 +152,11 @@ func (r *Recorder) Begin(ctx context.Context, trajectoryID, group string, resume
 		s.resume, s.replays = resume[0], newAnswers(resume[0].Answered)
 		if s.resume.Origin != nil {
 			s.origin = newAnswers(slices.Clone(s.resume.Origin)) // other forks have it too
+			for _, a := range s.resume.Origin {
+				if a.Index < s.resume.Fork {
+					s.prefix++
+				}
+			}
 		}
 	}
 	s.cut, s.cutOff = context.WithCancel(context.WithoutCancel(ctx))

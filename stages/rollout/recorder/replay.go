@@ -53,6 +53,7 @@ func (s *Session) replay(c *call) {
 	if c.replayed = s.origin.take(c.digest, own); c.replayed != nil {
 		if c.repeated = c.replayed.Index < s.resume.Fork; c.repeated {
 			c.target = false // it trains where it was sampled
+			s.prefix--
 			return
 		}
 		s.forked = true
@@ -62,8 +63,9 @@ func (s *Session) replay(c *call) {
 	}
 	before, left := "before its process died", s.replays
 	switch {
-	case s.origin != nil && !s.forked:
-		before, left, c.refused = "in the trajectory that is forked", s.origin, true
+	case s.origin != nil && !s.forked: // perhaps only a tool said something else before the first call that is sampled
+		before, left, c.refused = "in the trajectory that is forked", s.origin, s.prefix > 0
+		s.forked = s.prefix == 0
 	case len(left) == 0 && !s.resume.Only:
 		return
 	}
@@ -141,9 +143,9 @@ func (s *Session) noteAnswered(c *call) {
 	s.resume.Keep(a)
 }
 
-// AnsweredOf returns the answered calls of a trajectory that was recorded. Calls are missing
-// whose answers it does not have whole: of several choices, those that the agent did not take
-// are apart, in no order.
+// AnsweredOf returns the answered calls of a trajectory that was recorded. Those whose answers it
+// does not have whole are without a Request, and cannot be repeated: of several choices, those that
+// the agent did not take are apart, in no order.
 func AnsweredOf(t *formats.Trajectory) (out []Answered) {
 	choices, before := make([][]formats.Message, len(t.Calls)), make([]int32, len(t.Calls))
 	answered := func(call int32, m formats.Message) {
@@ -172,9 +174,12 @@ func AnsweredOf(t *formats.Trajectory) (out []Answered) {
 	for k, c := range t.Calls {
 		var sampling struct{ API string }
 		_ = json.Unmarshal([]byte(c.Sampling), &sampling) // another API than chat completions is named there
-		if c.Error == "" && len(choices[k]) == 1 {
-			out = append(out, Answered{Index: int32(k), Call: c, Choices: choices[k],
-				Request: requestDigest(p.of(t.Messages, int(before[k])), chat.ToolSet(t, c.Tools), cmp.Or(sampling.API, chatAPI.name))})
+		a := Answered{Index: int32(k), Call: c, Choices: choices[k]}
+		if len(choices[k]) == 1 {
+			a.Request = requestDigest(p.of(t.Messages, int(before[k])), chat.ToolSet(t, c.Tools), cmp.Or(sampling.API, chatAPI.name))
+		}
+		if c.Error == "" {
+			out = append(out, a)
 		}
 	}
 	return out
@@ -188,7 +193,7 @@ type Resume struct {
 	Only     bool           // there is no engine: also if none are left
 
 	// Origin is the trajectory that is forked, or nil. Its calls before Fork are repeated in any
-	// order. Until the first of the others, which are sampled, each request must be one of its own.
+	// order: a request that is none of them, before all of them were asked, is refused.
 	Origin []Answered
 	Fork   int32
 }
@@ -233,8 +238,8 @@ func newAnswers(all []Answered) answers {
 	out := answers{}
 	for _, a := range all {
 		before := out[a.Request]
-		if n := len(before); n > 0 && before[n-1].Index == a.Index {
-			continue // two processes made the call
+		if n := len(before); a.Request == "" || n > 0 && before[n-1].Index == a.Index {
+			continue // it cannot be repeated, or two processes made it
 		}
 		out[a.Request] = append(before, a)
 	}

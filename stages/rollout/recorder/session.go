@@ -44,7 +44,8 @@ type Session struct {
 	prompts prompts // of the tree
 	replays answers // that were not replayed yet
 	origin  answers // of the trajectory that is forked, as far as they were not asked for; nil for no fork
-	forked  bool    // a call of it was sampled anew
+	prefix  int     // calls of it that are to be repeated
+	forked  bool    // the first call that is sampled anew was asked
 }
 
 // call is one request under way.
