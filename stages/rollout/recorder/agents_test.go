@@ -16,13 +16,16 @@ import (
 // task is what coding agents are told; the engine's tool call does it.
 const task = "Write the word made into the file made.txt."
 
-// agent runs a coding agent of .stores/harnesses in an empty folder that is also
+// agent runs a coding agent of .stores/harnesses, or .stores/coder, in an empty folder that is also
 // its home, and checks that it has done the task. Every prompt of its main
 // conversation begins with the tokens before it, unless the agent is known to
 // break that. Then the agent does the task again in the same folder, empty, as one whose
 // process died: it gets the answers that it had. At last it is forked at its last call.
 func agent(t *testing.T, name string, breaks map[string]string, call formats.ToolCall, command func(protocol, url string) (args, environ []string)) {
 	program := root(".stores/harnesses/node_modules/.bin/" + name)
+	if _, err := os.Stat(program); err != nil {
+		program = root(".stores/coder/node_modules/.bin/" + name)
+	}
 	if _, err := os.Stat(program); err != nil {
 		t.Skip("no coding agents: run .ci/install harnesses")
 	}
