@@ -37,7 +37,8 @@ type Attempt struct {
 
 	// BaseURL is the recording proxy's URL for this trajectory alone; it ends
 	// in /v1. An agent of several functions may name the calling function: by
-	// the path /f/FUNCTION/v1, or by the header X-Rollmill-Function.
+	// the path /f/FUNCTION/v1, or by the header X-Rollmill-Function. With the header X-Rollmill-Resume: off
+	// an attempt gets no answers of one that died.
 	BaseURL string
 	APIKey  string // what to send there; never the engine's own key
 	Model   string

@@ -30,8 +30,8 @@ import (
 // talker is an agent that asks turn after turn; what it says depends on the answers, and
 // with a clock on the time too. Speakers hold conversations of their own at once.
 type talker struct {
-	turns, speakers int
-	clock, stream   bool
+	turns, speakers     int
+	clock, stream, once bool
 }
 
 func (talker) Describe() rollout.Description { return rollout.Description{Kind: "talker"} }
@@ -63,6 +63,9 @@ func (a talker) ask(ctx context.Context, at rollout.Attempt, messages []map[stri
 	req, err := http.NewRequestWithContext(ctx, http.MethodPost, at.BaseURL+"/chat/completions", bytes.NewReader(body))
 	if err != nil {
 		return "", err
+	}
+	if a.once {
+		req.Header.Set(recorder.ResumeHeader, "off")
 	}
 	resp, err := at.HTTP.Do(req)
 	if err != nil {
@@ -260,6 +263,27 @@ func TestCallsOutliveAnInterruption(t *testing.T) {
 		if asked := len(e.Asked()); asked > calls+kills*max(1, a.speakers) || kills < 2 {
 			t.Errorf("%+v: asked %d times for %d calls, with %d interruptions", a, asked, calls, kills)
 		}
+	}
+}
+
+// An agent may say that its tools must not run twice: then nothing is kept.
+func TestAnAgentBeginsAnew(t *testing.T) {
+	ctx, cancel := context.WithCancel(t.Context())
+	e := newEngine(t, &engine{Arrived: func(n int, _ recordertest.Request) {
+		if n == 4 {
+			cancel()
+		}
+	}})
+	out := filepath.Join(t.TempDir(), "out")
+	o := talking(e.URL(), out, talker{turns: 6, once: true})
+	if _, err := rollout.Run(ctx, o); !errors.Is(err, context.Canceled) {
+		t.Fatal(err)
+	}
+	if n := answeredCalls(t, out); n > 0 {
+		t.Errorf("%d calls are kept", n)
+	}
+	if asked := len(e.Asked()); run(t, o).Facts["replayed_calls"] != 0 || len(e.Asked())-asked != 6 {
+		t.Error("it was given answers")
 	}
 }
 

@@ -143,6 +143,16 @@ func (s *Session) noteAnswered(c *call) {
 	s.resume.Keep(a)
 }
 
+// ResumeHeader is off in the calls of an agent whose tools must not run twice: its attempts begin
+// anew, whatever they were answered.
+const ResumeHeader = "X-Rollmill-Resume"
+
+func (s *Session) keepNothing() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.resume.Keep = nil
+}
+
 // AnsweredOf returns the answered calls of a trajectory that was recorded. Those whose answers it
 // does not have whole are without a Request, and cannot be repeated: of several choices, those that
 // the agent did not take are apart, in no order.

@@ -30,6 +30,9 @@ func (s *Session) ask(kind *api, w http.ResponseWriter, r *http.Request) {
 	defer s.leave()
 	ctx, cancel := s.callContext(r)
 	defer cancel(nil)
+	if r.Header.Get(ResumeHeader) == "off" {
+		s.keepNothing()
+	}
 	c := s.begin(q, functionOf(r), sessionOf(r.Header))
 	if q.streamTranslated() {
 		s.translateStream(ctx, w, q, c, r.Header)

@@ -175,7 +175,7 @@ def run(
     scores: _Texts | None = ...,
     epoch: int | None = ...,
     by: _Text | None = ...,
-    estimator: Literal["grpo", "drgrpo", "rloo", "opo", "maxrl", "reinforce++-baseline", "reinforce++", "passk", "passk-analytic", "grpo-batch", "gpg", "gdpo", "turns", "gigpo", "distill", "tree", "hierarchical", "rae"] | None = ...,
+    estimator: Literal["grpo", "drgrpo", "rloo", "opo", "maxrl", "reinforce++-baseline", "reinforce++", "passk", "passk-analytic", "grpo-batch", "gpg", "gdpo", "turns", "gigpo", "distill", "tree", "hierarchical", "rae", "value"] | None = ...,
     length_penalty: float | None = ...,
     pass_k: int | None = ...,
     turns_discount: float | None = ...,
@@ -255,6 +255,8 @@ def run(
     plan_generations: int | None = ...,
     plan_max_per_example: int | None = ...,
     plan_budget: int | None = ...,
+    plan_forks: Literal["even", "difference", "entropy", "tool", "compaction"] | None = ...,
+    plan_fork_points: int | None = ...,
     split: _Text | None = ...,
     take: _Text | None = ...,
     holdout: _Texts | None = ...,
@@ -425,6 +427,31 @@ def run(
 
 @overload
 def run(
+    command: Literal["refill"],
+    *args: str | os.PathLike[str],
+    cwd: str | os.PathLike[str] | None = ...,
+    env: Mapping[str, str] | None = ...,
+    refill_rounds: int | None = ...,
+    target_groups: int | None = ...,
+    epoch: int | None = ...,
+    run: _Text | None = ...,
+    root: _Text | None = ...,
+    metrics_file: _Text | None = ...,
+    tensorboard: _Text | None = ...,
+    mlflow: _Text | None = ...,
+    config: _Text | None = ...,
+    set: _Texts | None = ...,
+    base: _Texts | None = ...,
+    json: bool | None = ...,
+    quiet: bool | None = ...,
+    log_level: Literal["debug", "info", "warn", "error"] | None = ...,
+    log_format: Literal["text", "json"] | None = ...,
+    help: bool | None = ...,
+) -> Result:
+    """sample more in an epoch while too few of its groups teach"""
+
+@overload
+def run(
     command: Literal["train"],
     *args: str | os.PathLike[str],
     cwd: str | os.PathLike[str] | None = ...,
@@ -432,6 +459,8 @@ def run(
     epochs: int | None = ...,
     validation_interval: int | None = ...,
     validation_examples: _Text | None = ...,
+    refill_rounds: int | None = ...,
+    target_groups: int | None = ...,
     run: _Text | None = ...,
     root: _Text | None = ...,
     metrics_file: _Text | None = ...,
@@ -510,6 +539,8 @@ def run(
     epochs: int | None = ...,
     validation_interval: int | None = ...,
     validation_examples: _Text | None = ...,
+    refill_rounds: int | None = ...,
+    target_groups: int | None = ...,
     run: _Text | None = ...,
     root: _Text | None = ...,
     metrics_file: _Text | None = ...,
