@@ -37,8 +37,9 @@ type refillSettings struct {
 func newRefillSettings() *refillSettings { return &refillSettings{} }
 
 func (c *refillSettings) Declare(d *plugin.Declarer) {
-	d.Include(&c.Refill)
+	d.Heading(plugin.Input)
 	d.OptionalInt(&c.Epoch, "epoch", "refill epoch `N`, from 0").Common()
+	d.Include(&c.Refill)
 	d.Include(&c.runPlace)
 	d.Include(&c.monitored)
 }

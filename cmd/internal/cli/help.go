@@ -268,8 +268,7 @@ func (a *App) appHelp() string {
 		}
 	}
 	writeFlags(&b, declared(globalOptions()))
-	b.WriteString("\nstdout has only the result, the URI of the dataset that was written; messages go to stderr.\n")
-	b.WriteString("Precedence of settings: flag, --set, environment, config file, default.\n")
+	b.WriteString("\nstdout has only the URI of the dataset that was written. Settings: flag, --set, environment, config file, default.\n")
 	b.WriteString(a.more())
 	fmt.Fprintf(&b, "\nExit codes:\n%s", exitHelp())
 	return b.String()
