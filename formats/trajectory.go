@@ -224,7 +224,7 @@ const (
 	FailTooLarge      = "too_large"      // one of its columns has more bytes than fit into a page of a dataset
 	FailExample       = "example"        // the example cannot be templated
 	FailSecret        = "secret"         // the conversation held a secret of the process; redacted, without tokens
-	FailDiverged      = "diverged"       // rollout --resume strict: the attempt went on otherwise than before its process died
+	FailDiverged      = "diverged"       // a fork asked something else than its origin; with --resume strict, an attempt than before its process died
 	FailImage         = "image"          // the environment's image could not be built or brought
 	FailStart         = "start"          // the environment's container could not be started
 	FailVerifier      = "verifier"       // the environment's verifier left no reward that counts

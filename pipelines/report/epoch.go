@@ -36,7 +36,7 @@ func (e *Epoch) Add(stage string, m *dataset.Manifest, digest string) {
 	case "group": // as group counted, so that a flat group is one everywhere
 		e.Flat = int64(m.Facts["groups_flat"])
 		if e.Train != nil {
-			e.Train.Groups = m.Tables[formats.TableGroups].Rows
+			e.Train.Groups = int64(m.Facts["groups"]) // forks are none
 		}
 	case "curate":
 		e.Kept, e.Drops = &Sample{Trajectories: m.Rows, Groups: int64(m.Facts["groups_kept"])}, m.Drops

@@ -156,6 +156,10 @@ func TestForksAndWhatTheyAsk(t *testing.T) {
 	if report := run(t, o); report.Counts[formats.StatusFailed] != 0 || len(e.Asked())-asked != 3*(9-3)+2*(9-1)+9 {
 		t.Errorf("side by side: %d calls, %+v", len(e.Asked())-asked, report)
 	}
+	o.Extend, o.Epoch, o.Out.URI = stages.Input{}, new(1), o.Out.URI+"-later"
+	if report := run(t, o); report.Rows != 6 || report.Counts[formats.StatusFailed] != 0 {
+		t.Errorf("in the next epoch: %+v", report)
+	}
 	_, o, _ = forking(t, e, talker{turns: 5, clock: true})
 	asked = len(e.Asked())
 	report := run(t, o)

@@ -94,7 +94,8 @@ func (p *Plan) each(ctx context.Context, f func(*planned) error) error {
 	at := -1
 	for row, err := range dataset.Each[planned](ctx, p.d, formats.TablePlan, dataset.Range{Rows: p.rows}) {
 		at++
-		if err == nil && (row.Generations < 1 || row.First < 0 || int(row.Epoch) != p.epoch) {
+		if err == nil && (row.Generations < 1 || row.First < 0 || int(row.Epoch) != p.epoch ||
+			(row.ForkCall == nil) != (row.ForkedFrom == "") || row.ForkCall != nil && *row.ForkCall < 0) {
 			err = formats.Invalid(p.d.URI(), "curate again", nil, "table %s: row %d, of example %q, is invalid",
 				formats.TablePlan, at, row.ExampleID)
 		}

@@ -6,7 +6,8 @@ game and of the sums in several turns of pipelines/torch:
 For each task and seed every arm begins with the same weights. The arms are the estimator turns,
 with all later rewards or with a message's own alone, grpo, and turns with the batch's values on
 the wrong messages; and the estimator value, whose forks measure what each half of a trajectory is worth, also with
-its values on the wrong messages. WORK/credit.jsonl gets a line for each run: the mean reward of each validation,
+its values on the wrong messages. Of dynamic, the attempts after the fourth are where rewards are all alike or differ most; fewer has as
+many, as many everywhere. WORK/credit.jsonl gets a line for each run: the mean reward of each validation,
 and the tokens trained and sampled until then. A finished run is not run again.
 
 Checked is that every batch is trained, that the arms of a seed train other gradients of the same
@@ -38,6 +39,8 @@ ARMS = {
     "attempts": (["group.estimator=grpo", *WHOLE], 0),
     "forks": (FORKS + WHOLE, 0),
     "forks shuffled": (FORKS + WHOLE, 1),
+    "fewer": (["group.estimator=grpo", "rollout.generations=6", "validation.generations=1", *WHOLE], 0),
+    "dynamic": (["group.estimator=grpo", "rollout.generations=4", "validation.generations=1", "curate.plan-budget=120", "refill.refill-rounds=1", *WHOLE], 0),
 }
 GOAL = {"game": 0.75, "columns": 2.5}  # of the held-out reward: the epochs until then are counted
 
