@@ -72,7 +72,7 @@ func newShowSettings() *showSettings {
 func (o *showSettings) Declare(d *plugin.Declarer) {
 	d.Include(&o.source)
 	d.Heading(plugin.Input)
-	d.String(&o.Table, "table", "show rows of this `TABLE`: _groups, _pairs, _labels, _decisions, _plan").
+	d.String(&o.Table, "table", "show rows of this `TABLE`: _groups, _pairs, _labels, _decisions, _plan, _examples").
 		Shown("the main one").Common()
 	d.String(&o.Trajectory, "trajectory",
 		"show the conversation of the trajectory with this `ID`, or this beginning of one").Common()

@@ -139,7 +139,7 @@ class Dataset:
         return next(_rows.show(self._address, "--json", "--rows", "0", base=self._moved))
 
     def table(self, name: str) -> pyarrow.Table:
-        """A further table of the stage: _groups, _pairs, _decisions, _plan."""
+        """A further table of the stage: _groups, _pairs, _decisions, _plan, _examples."""
         pa, parquet = need("pyarrow", "reading a table"), need("pyarrow.parquet", "reading a table", "pyarrow")
         tables = self.manifest.get("tables") or {}
         if self._manifest is None or name not in tables:
