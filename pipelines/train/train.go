@@ -6,6 +6,7 @@
 //	<root>/policy                            the receipt before the first epoch
 //	<root>/epoch-<e>/validation/{rollout,score}
 //	<root>/epoch-<e>/{rollout,score,group,curate,submit}
+//	<root>/epoch-<e>/extended/{rollout,score,group,curate}   a refill (Refill); the next is in extended/extended
 //
 // It has no state of its own: after it is killed and run again, it skips the
 // datasets that are up to date and continues with the first that is not. Decisions

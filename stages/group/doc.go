@@ -12,6 +12,7 @@
 //	beginning, steps, state             parts of a group, sampled messages, and what they answer
 //	read, joined_scores, unscored       rows by group, with the rewards of several scores
 //	adjacency, repeated_ids             whether the rows of groups are adjacent, and ids that occur twice
+//	forks                               forks of one prefix are a group, beside that of their example
 //	scattered, scattered_write, spilled groups whose rows are not adjacent, sorted on disk
 //	pairs, pairer, shared_prompt, labels, compares   preferences and labels
 //	tally                               counts and the report

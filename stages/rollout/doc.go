@@ -35,6 +35,14 @@
 // The alternative, a dataset of the new rows alone next to the old one, would
 // make every later stage search for the members of a group in several datasets.
 //
+// # Forks
+//
+// A plan may ask for forks of recorded trajectories: the agent runs from its start, the calls before
+// one are answered from disk, and that call and those after it are sampled (forks.go). So a fork needs no
+// help of the agent, and its tools run again. It is a row of its own, numbered after the attempts of
+// its example, with forked_from and fork_call. Its repeated calls are no target, have no tokens and count in no
+// budget. An attempt that asks something else before the repeated calls are all made fails as diverged.
+//
 // # Adding an agent
 //
 // In another language, write a program and run it as agent "command"; nothing
