@@ -5,10 +5,14 @@ game and of the sums in several turns of pipelines/torch:
 
 For each task and seed every arm begins with the same weights. The arms are the estimator turns,
 with all later rewards or with a message's own alone, grpo, and turns with the batch's values on
-the wrong messages; and the estimator value, whose forks measure what each half of a trajectory is worth, also with
-its values on the wrong messages. Of dynamic, the attempts after the fourth are where rewards are all alike or differ most; fewer has as
-many, as many everywhere. WORK/credit.jsonl gets a line for each run: the mean reward of each validation,
-and the tokens trained and sampled until then. A finished run is not run again.
+the wrong messages. Further arms run when they are named: the estimator value, whose forks measure
+what each half of a trajectory is worth, also with its values on the wrong messages, and grpo without
+the curriculum, "attempts". In "dynamic" the last third of the attempts goes where rewards are all
+alike or differ most, and "fewer" has as many attempts, as many everywhere; "half dynamic" and "half" have
+epochs of half as many.
+
+WORK/credit.jsonl gets a line for each run: the mean reward of each validation, and the tokens
+trained and sampled until then. A finished run is not run again.
 
 Checked is that every batch is trained, that the arms of a seed train other gradients of the same
 first batch, and that those of turns are what the rewards say. Which arm is better is not.
@@ -41,6 +45,8 @@ ARMS = {
     "forks shuffled": (FORKS + WHOLE, 1),
     "fewer": (["group.estimator=grpo", "rollout.generations=6", "validation.generations=1", *WHOLE], 0),
     "dynamic": (["group.estimator=grpo", "rollout.generations=4", "validation.generations=1", "curate.plan-budget=120", "refill.refill-rounds=1", *WHOLE], 0),
+    "half": (["group.estimator=grpo", "rollout.generations=4", "validation.generations=1", *WHOLE], 0),
+    "half dynamic": (["group.estimator=grpo", "rollout.generations=3", "validation.generations=1", "curate.plan-budget=64", "refill.refill-rounds=1", *WHOLE], 0),
 }
 GOAL = {"game": 0.75, "columns": 2.5}  # of the held-out reward: the epochs until then are counted
 
@@ -116,7 +122,7 @@ def figures(task, lines):
 def main(rollmill, work, seeds="1", epochs="12", *names):
     rollmill, work, epochs = str(pathlib.Path(rollmill).absolute()), pathlib.Path(work).absolute(), int(epochs)
     os.chdir(ROOT)  # the demo's config names bin/tictactoe
-    lines, tasks, arms = [], [n for n in names if n in GOAL] or GOAL, [n for n in names if n not in GOAL] or ARMS
+    lines, tasks, arms = [], [n for n in names if n in GOAL] or GOAL, [n for n in names if n not in GOAL] or list(ARMS)[:4]
     for task in tasks:
         for seed in range(1, int(seeds) + 1):
             group = [run(rollmill, work, task, arm, seed, epochs) for arm in arms]
