@@ -22,6 +22,7 @@ func Apply(rule Rule, b Batch, list []Group) (Ruling, error) {
 	var err error
 	groups.by = 1
 	if r, is := rule.(BatchRule); is {
+		groups.hide = true
 		out.State, err = r.Groups(b, groups)
 	} else {
 		err = p.each(0, 1)

@@ -17,15 +17,16 @@ import (
 	"github.com/rollmill/rollmill/stages/plugin"
 )
 
-// An example's rewards, written short: f is failed, u unscored.
+// An example's rewards, written short: f is failed, u unscored. Forks of a prefix of x are x/prefix.
 type example struct {
 	id      string
 	rewards string
 }
 
 func trajectory(e example, epoch, g int) formats.Trajectory {
-	return formats.Trajectory{
-		TrajectoryID: formats.TrajectoryID("run", e.id, epoch, g), Run: "run", ExampleID: e.id, Epoch: int32(epoch), Generation: int32(g),
+	id, prefix, forks := strings.Cut(e.id, "/")
+	t := formats.Trajectory{
+		TrajectoryID: formats.TrajectoryID("run", e.id, epoch, g), Run: "run", ExampleID: id, Epoch: int32(epoch), Generation: int32(g),
 		Example: "{}", Status: formats.StatusOK, StopReason: formats.StopDone, SampledTokens: 3,
 		Messages: []formats.Message{
 			{Parent: -1, Role: "user", Content: "go", Call: -1},
@@ -33,13 +34,27 @@ func trajectory(e example, epoch, g int) formats.Trajectory {
 		},
 		Calls: []formats.Call{{Model: "m", Sampling: "{}", Tools: -1, Target: true}},
 	}
+	if forks {
+		t.ForkedFrom, t.ForkCall, t.Generation = prefix, new(int32(1)), t.Generation+20
+	}
+	return t
+}
+
+func (e example) groupID(epoch int) string {
+	if id, prefix, forks := strings.Cut(e.id, "/"); forks {
+		return formats.GroupID(formats.ForkKey(id, prefix, 1), epoch)
+	}
+	return formats.GroupID(e.id, epoch)
 }
 
 // member says of a trajectory what group would, with r - mean as advantage.
 func member(t formats.Trajectory, word string, mean float64) formats.Member {
 	m := formats.Member{
 		TrajectoryID: t.TrajectoryID, ExampleID: t.ExampleID, GroupID: formats.GroupID(t.ExampleID, int(t.Epoch)),
-		Epoch: t.Epoch, Generation: t.Generation, Status: t.Status,
+		Epoch: t.Epoch, Generation: t.Generation, Status: t.Status, ForkedFrom: t.ForkedFrom, ForkCall: t.ForkCall,
+	}
+	if t.ForkCall != nil {
+		m.GroupID = example{id: t.ExampleID + "/" + t.ForkedFrom}.groupID(int(t.Epoch))
 	}
 	switch word {
 	case "f":
@@ -64,7 +79,8 @@ func number(word string) (r float64) {
 
 func statistics(e example, epoch int, first int64) formats.GroupStats {
 	words := strings.Fields(e.rewards)
-	s := formats.GroupStats{GroupID: formats.GroupID(e.id, epoch), ExampleID: e.id, Epoch: int32(epoch), FirstRow: first, Count: int32(len(words))}
+	id, _, forks := strings.Cut(e.id, "/")
+	s := formats.GroupStats{GroupID: e.groupID(epoch), ExampleID: id, Epoch: int32(epoch), Forks: forks, FirstRow: first, Count: int32(len(words))}
 	var valid []float64
 	sum := 0.0
 	for _, w := range words {

@@ -32,7 +32,7 @@ type active struct {
 // newPlan has every rule judge the groups that no earlier one refused.
 func newPlan(o *Options, in *input) (*plan, error) {
 	p := &plan{
-		batch:  Batch{Epoch: in.epoch, Seed: o.Seed, Total: in.groups.Len(), Holdout: in.holdout},
+		batch:  Batch{Epoch: in.epoch, Seed: o.Seed, Total: in.groups.left[0], Holdout: in.holdout},
 		groups: in.groups,
 		state: formats.CurateState{Epoch: in.epoch, Compat: string(o.Compat), Rules: maps.Clone(in.previousState.Rules),
 			Advantages: in.groupState(), Recomputed: o.recompute != nil},
@@ -65,8 +65,9 @@ func (p *plan) judgeGroups() error {
 			i = end - 1
 			continue
 		}
-		p.groups.by = uint8(i + 1)
+		p.groups.by, p.groups.hide = uint8(i+1), !p.active[i].Forks
 		state, err := batch.Groups(p.of(p.active[i]), p.groups)
+		p.groups.hide = false
 		if err == nil {
 			err = p.keep(p.active[i].Name, state)
 		}

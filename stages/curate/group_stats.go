@@ -16,6 +16,7 @@ type statsRow struct {
 	GroupID  string   `parquet:"group_id"`
 	Example  string   `parquet:"example_id,dict"`
 	Epoch    int32    `parquet:"epoch,delta"`
+	Forks    bool     `parquet:"forks,optional"` // older files lack it
 	FirstRow int64    `parquet:"first_row,delta"`
 	Count    int32    `parquet:"count,delta"`
 	Valid    int32    `parquet:"valid,delta"`
@@ -79,8 +80,8 @@ func (l *statsReader) add(s *statsRow) error {
 	if l.epoch == nil {
 		l.epoch = new(int(s.Epoch))
 	}
-	g := Group{ID: s.GroupID, ExampleID: s.Example, Epoch: int(s.Epoch), FirstRow: s.FirstRow, Count: int(s.Count),
-		Valid: int(s.Valid)}
+	g := Group{ID: s.GroupID, ExampleID: s.Example, Fork: s.Forks, Epoch: int(s.Epoch), FirstRow: s.FirstRow,
+		Count: int(s.Count), Valid: int(s.Valid)}
 	if g.Failed = g.Count - g.Valid; s.Failed != nil {
 		g.Failed = int(*s.Failed)
 	}
@@ -92,6 +93,7 @@ func (l *statsReader) add(s *statsRow) error {
 		g.StdPop, g.Solved = number(s.StdPop), number(s.Solved)
 	}
 	l.in.several = l.in.several || g.ExampleID == ""
+	l.in.forked = l.in.forked || g.Fork
 	l.set.scattered = l.set.scattered || s.FirstRow != l.next
 	l.first = s.FirstRow
 	l.next += int64(s.Count)

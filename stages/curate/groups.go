@@ -13,13 +13,13 @@ import (
 type Group struct {
 	ID             string
 	ExampleID      string // "" for a group of several
+	Fork           bool   // its members continue one prefix: no attempts at the example
 	Epoch          int
 	FirstRow       int64 // in the base; the others follow unless the set is scattered
 	Count, Valid   int   // members, and those with a reward
 	Mean, Min, Max float64
 	StdPop, Solved float64 // solved is a share
 	// members that failed or were skipped; all without a reward when old statistics do not distinguish them
-	Fork          bool // its members are forks of one prefix
 	Failed        int
 	SampledTokens int64 // of valid members; 0 when old statistics lack it (Kind.Tokens)
 
@@ -32,7 +32,8 @@ type Group struct {
 type Groups struct {
 	list    *spill.List
 	refused []uint8       // by index: the number of the rule that refused it, or 0
-	left    int           // not refused
+	left    [2]int        // not refused: attempts, forks
+	hide    bool          // groups of forks, from the current rule
 	by      uint8         // the current rule
 	notes   *spill.Sorter // verdicts that cannot be computed again, by index
 	spill   stages.Spill
@@ -54,19 +55,33 @@ func (gs *Groups) add(g *Group) error {
 	gs.last.Index = len(gs.refused)
 	gs.buf = spill.Append(gs.buf[:0], &gs.last)
 	gs.refused = append(gs.refused, 0)
-	gs.left++
+	gs.left[gs.last.kind()]++
 	return gs.list.Add(gs.buf)
 }
 
-// Len returns the number of groups that no rule has refused yet.
-func (gs *Groups) Len() int { return gs.left }
+// kind returns the group's index in Groups.left.
+func (g *Group) kind() int {
+	if g.Fork {
+		return 1
+	}
+	return 0
+}
+
+// Len returns the number of groups that no rule has refused yet. Like All and
+// Sorted, it leaves out groups of forks unless the rule asks for them (RuleKind.Forks).
+func (gs *Groups) Len() int {
+	if gs.hide {
+		return gs.left[0]
+	}
+	return gs.left[0] + gs.left[1]
+}
 
 // All yields the groups that no rule has refused yet. A group is valid until
 // the next.
 func (gs *Groups) All() iter.Seq2[*Group, error] {
 	return func(yield func(*Group, error) bool) {
 		for g, err := range gs.every(0, len(gs.refused)) {
-			if err == nil && gs.refused[g.Index] != 0 {
+			if err == nil && (gs.refused[g.Index] != 0 || gs.hide && g.Fork) {
 				continue
 			}
 			if !yield(g, err) || err != nil {
@@ -149,7 +164,7 @@ func (gs *Groups) Refuse(g *Group, v Verdict) error {
 
 func (gs *Groups) leaveOut(g *Group) {
 	gs.refused[g.Index] = gs.by
-	gs.left--
+	gs.left[g.kind()]--
 }
 
 // note is the stored form of a verdict.

@@ -5,6 +5,7 @@ import (
 	"context"
 	"iter"
 	"slices"
+	"strings"
 
 	"github.com/rollmill/rollmill/formats"
 	"github.com/rollmill/rollmill/formats/dataset"
@@ -27,7 +28,7 @@ import (
 // No example gets more than MaxPerExample. None are planned for groups that a
 // rule refused for what their example is (the other side of a split, held out,
 // an easy pool, a filter), for those with enough members, for replayed epochs,
-// and when groups are not formed by example.
+// for groups of forks, and when groups are not formed by example.
 type PlanTable struct {
 	Generations   int    // target size of a group; default: rollout's --generations, or else the most frequent size
 	MaxPerExample int    // of an example in all, including failed ones; default twice Generations
@@ -110,7 +111,7 @@ func (o *Options) requests(ctx context.Context, in *input, p *plan) (*requestLis
 		if err != nil {
 			return all, err
 		}
-		if j.Epoch != in.epoch || !p.plannable(j.Verdict) {
+		if j.Fork || j.Epoch != in.epoch || !p.plannable(j.Verdict) {
 			continue
 		}
 		w := o.request(j.Group, size)
@@ -185,7 +186,9 @@ func (in *input) usual() (size int, err error) {
 		if err != nil {
 			return 0, err
 		}
-		times[g.Count]++
+		if !g.Fork {
+			times[g.Count]++
+		}
 	}
 	for n, k := range times {
 		if k > times[size] || k == times[size] && n < size {
@@ -193,6 +196,29 @@ func (in *input) usual() (size int, err error) {
 		}
 	}
 	return size, nil
+}
+
+// forks returns the number after that of the last fork, by example, in the
+// first set: forks of an example are numbered with its attempts.
+func (in *input) forks(ctx context.Context) (map[string]int32, error) {
+	type columns struct {
+		ExampleID  string `parquet:"example_id,dict"`
+		Generation int32  `parquet:"generation,delta"`
+		ForkedFrom string `parquet:"forked_from,optional"`
+	}
+	if !in.forked {
+		return nil, nil
+	}
+	next := map[string]int32{}
+	for c, err := range dataset.Each[columns](ctx, in.sets[0].members, "", in.sets[0].members.All()) {
+		if err != nil {
+			return nil, err
+		}
+		if c.ForkedFrom != "" && c.Generation >= next[c.ExampleID] {
+			next[strings.Clone(c.ExampleID)] = c.Generation + 1
+		}
+	}
+	return next, nil
 }
 
 // plannable reports whether a group with this verdict may be worth training on
@@ -237,7 +263,8 @@ type planTableWriter struct {
 	list  *requestList
 	to    func() (*request, error, bool) // the remaining requests
 	stop  func()
-	first *request // of them; nil: none
+	first *request         // of them; nil: none
+	forks map[string]int32 // by example, the number after that of its last fork
 	out   *dataset.TableWriter[formats.Planned]
 	rows  []formats.Planned
 }
@@ -250,7 +277,10 @@ func (o *Options) newPlanTable(ctx context.Context, in *input, p *plan, shard *d
 	}
 	n := &planTableWriter{list: list, out: dataset.NewTable[formats.Planned](shard, formats.TablePlan, -1)}
 	n.to, n.stop = iter.Pull2(list.each())
-	if n.first, err, _ = n.to(); err != nil {
+	if n.first, err, _ = n.to(); err == nil && n.first != nil {
+		n.forks, err = in.forks(ctx)
+	}
+	if err != nil {
 		n.close()
 	}
 	return n, err
@@ -283,6 +313,7 @@ func (n *planTableWriter) row(g *Group, members []formats.Member) formats.Planne
 		Reason: formats.PlanReasons[n.first.Reason],
 		Count:  int32(g.Count), Valid: int32(g.Valid), Failed: int32(g.Failed),
 	}
+	row.First = n.forks[g.ExampleID]
 	for k := range members {
 		row.First = max(row.First, members[k].Generation+1)
 	}

@@ -23,7 +23,8 @@ type GroupRule interface {
 	Group(b Batch, g *Group) Verdict
 }
 
-// BatchRule judges groups in relation to the other groups.
+// BatchRule judges groups in relation to the other groups. Groups of forks are
+// kept unseen, unless RuleKind.Forks is set: they are no attempts at an example.
 type BatchRule interface {
 	// Groups calls groups.Refuse for the groups that it refuses, and returns
 	// its state for the next epoch, to be written as JSON; nil for none. There
@@ -61,7 +62,7 @@ func ByGeneration(a, b *formats.Member) int {
 type Batch struct {
 	Epoch int
 	Seed  int64
-	Total int             // groups of the epoch before any rule
+	Total int             // groups of the epoch before any rule, without those of forks
 	State json.RawMessage // this rule's state in --previous; nil for none
 
 	Holdout *Holdout // examples that are never trained on; nil for none
@@ -85,6 +86,7 @@ type RuleKind struct {
 	Seeded  bool     // the seed may change its verdicts
 
 	OfExamples bool // requires groups of one example each
+	Forks      bool // a BatchRule that groups of forks are shown to; others neither see nor count them
 }
 
 // RuleSettings are the settings of a rule.

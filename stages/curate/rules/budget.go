@@ -22,6 +22,7 @@ var Budget = curate.RuleKind{
 	},
 	Reasons: []string{reasonTokenBudget},
 	Seeded:  true,
+	Forks:   true, // their tokens are trained too
 }
 
 type budgetRule int64
