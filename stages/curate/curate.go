@@ -78,6 +78,9 @@ func decide(ctx context.Context, o *Options, in *input, shard *dataset.Shard) (d
 		return dataset.Outcome{}, err
 	}
 	defer w.planTable.close()
+	if err := o.writeExamples(ctx, in, shard); err != nil {
+		return dataset.Outcome{}, err
+	}
 	total := int64(0)
 	for _, s := range in.sets {
 		rows, err := w.writeSet(ctx, o, in, s)

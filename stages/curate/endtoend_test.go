@@ -17,7 +17,7 @@ import (
 	"github.com/rollmill/rollmill/stages/plugin"
 )
 
-// An example's rewards, written short: f is failed, u unscored. Forks of a prefix of x are x/prefix.
+// An example's rewards, written short: f is failed, s skipped, u unscored. Forks of a prefix of x are x/prefix.
 type example struct {
 	id      string
 	rewards string
@@ -59,6 +59,8 @@ func member(t formats.Trajectory, word string, mean float64) formats.Member {
 	switch word {
 	case "f":
 		m.Status, m.NoAdvantage = formats.StatusFailed, formats.NoAdvantageFailed
+	case "s":
+		m.Status, m.NoAdvantage = formats.StatusSkipped, formats.NoAdvantageFailed
 	case "u":
 		m.NoAdvantage = formats.NoAdvantageUnscored
 	default:
@@ -85,7 +87,7 @@ func statistics(e example, epoch int, first int64) formats.GroupStats {
 	sum := 0.0
 	for _, w := range words {
 		switch w {
-		case "f":
+		case "f", "s":
 			s.Failed++
 		case "u":
 			s.Unscored++
