@@ -41,6 +41,7 @@ type curateSettings struct {
 	In            []string
 	AcceptGates   []string
 	Previous      string
+	tasks         taskFile // that a plan is drawn from
 	EmptyExitCode int
 	runPlace
 	spilling
@@ -68,6 +69,8 @@ func (c *curateSettings) Declare(d *plugin.Declarer) {
 	declareGates(d, &c.AcceptGates)
 	d.String(&c.Previous, "previous",
 		"continue the curriculum and the pools of the curated dataset at this `URI`, from the previous epoch").Common()
+	d.String(&c.tasks.Examples, "plan-examples",
+		"draw the plan from the task file at this `URI`, that of rollout's --examples; with --plan-mix or --plan-pass-rate").Open()
 	d.Include(&c.Options)
 	d.Heading(plugin.Checks)
 	d.Int(&c.EmptyExitCode, "empty-exit-code", "exit with `CODE` when nothing is kept; the empty dataset is still written")
@@ -78,11 +81,14 @@ func (c *curateSettings) Declare(d *plugin.Declarer) {
 }
 
 func runCurate(ctx context.Context, s *cli.Session, c *curateSettings) error {
-	o, code := c.Options, c.EmptyExitCode
+	code := c.EmptyExitCode
 	if code < 0 || code > 255 {
 		return cli.Usagef("", "--empty-exit-code %d is not in 0 to 255", code)
 	}
-	var err error
+	o, err := c.options(ctx, s)
+	if err != nil {
+		return err
+	}
 	if o.In, o.Replay, err = c.inputs(s); err != nil {
 		return err
 	}
@@ -106,6 +112,18 @@ func runCurate(ctx context.Context, s *cli.Session, c *curateSettings) error {
 		return cli.Exit{Code: code, What: "nothing is worth training on"}
 	}
 	return err
+}
+
+// options returns the options, with the task file that a plan is drawn from.
+func (c *curateSettings) options(ctx context.Context, s *cli.Session) (curate.Options, error) {
+	o := c.Options
+	if c.tasks.Examples == "" {
+		return o, nil
+	}
+	c.tasks.Format.Names.ID = o.PlanTable.IDKey
+	set, ref, err := c.tasks.read(ctx, s, nil)
+	o.Examples, o.ExamplesRef = set, ref
+	return o, err
 }
 
 // funnel prints what the rules dropped. With --log-format json only the report

@@ -163,8 +163,8 @@ func stageOptions(ctx context.Context, s *cli.Session, root string, set func(*ro
 	if err != nil {
 		return o, err
 	}
-	o.Curate = curating.Options
-	return o, nil
+	o.Curate, err = curating.options(ctx, s)
+	return o, err
 }
 
 // checkStages validates the settings of every stage before the first epoch. It

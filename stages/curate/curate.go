@@ -78,7 +78,7 @@ func decide(ctx context.Context, o *Options, in *input, shard *dataset.Shard) (d
 		return dataset.Outcome{}, err
 	}
 	defer w.planTable.close()
-	if err := o.writeExamples(ctx, in, shard); err != nil {
+	if err := o.writeExamples(ctx, in, p, shard, w.planTable); err != nil {
 		return dataset.Outcome{}, err
 	}
 	total := int64(0)

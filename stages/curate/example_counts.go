@@ -103,8 +103,9 @@ func (e *exampleCounts) each() iter.Seq2[*counts, error] {
 	}
 }
 
-// writeExamples writes the table _examples, all of it in the first shard.
-func (o *Options) writeExamples(ctx context.Context, in *input, shard *dataset.Shard) error {
+// writeExamples writes the table _examples, and a drawn plan, all of it in the first shard.
+func (o *Options) writeExamples(ctx context.Context, in *input, p *plan, shard *dataset.Shard,
+	to *planTableWriter) error {
 	out := dataset.NewTable[formats.ExampleStats](shard, formats.TableExamples, -1)
 	if o.Out.Shard.Of().Index > 0 {
 		return nil
@@ -114,7 +115,10 @@ func (o *Options) writeExamples(ctx context.Context, in *input, shard *dataset.S
 	if err != nil {
 		return err
 	}
-	return e.write(ctx, out)
+	if err := e.write(ctx, out); err != nil || !o.PlanTable.drawn() {
+		return err
+	}
+	return o.drawPlan(ctx, in, p, e, to)
 }
 
 // counted returns the counts of the epoch's attempts, and of those in the table

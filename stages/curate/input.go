@@ -168,6 +168,9 @@ func (in *input) spec(o *Options) dataset.Spec {
 	if in.previous != nil {
 		inputs = append(inputs, in.previous.Ref("previous", o.Out.URI))
 	}
+	if o.Examples != nil {
+		inputs = append(inputs, o.ExamplesRef)
+	}
 	s := dataset.Spec{
 		Stage: stage, Version: version, Kind: formats.KindTrajectories,
 		Params: o.params(in.epoch), Inputs: inputs, Run: in.run(),

@@ -7,6 +7,7 @@ import (
 	"strconv"
 
 	"github.com/rollmill/rollmill/formats"
+	"github.com/rollmill/rollmill/formats/dataset"
 	"github.com/rollmill/rollmill/stages"
 	"github.com/rollmill/rollmill/stages/plugin"
 )
@@ -28,8 +29,11 @@ type Options struct {
 	FlatTolerance *float64 // relative spread up to which a group is flat; default formats.FlatTolerance
 	MinValid      int      // fewest valid members of a group worth training on; default 2
 
-	PlanTable PlanTable
-	Spill     stages.Spill // for groups whose rows are not adjacent
+	PlanTable   PlanTable
+	Examples    Examples    // that a plan is drawn from; nil for none
+	ExamplesRef dataset.Ref // their URI, with the digest of the file
+
+	Spill stages.Spill // for groups whose rows are not adjacent
 
 	Recompute bool // compute advantages again from the remaining members
 	// Recomputer returns the function that computes a group's advantages again, given its
@@ -100,6 +104,9 @@ func (o *Options) Validate() error {
 	}
 	if err := o.PlanTable.validate(); err != nil {
 		return err
+	}
+	if o.PlanTable.drawn() != (o.Examples != nil) {
+		return Usage("give --plan-examples the task file of rollout, and --plan-mix or --plan-pass-rate", "curate: a plan is drawn from a task file")
 	}
 	return o.makeRules()
 }

@@ -29,6 +29,15 @@ import (
 // rule refused for what their example is (the other side of a split, held out,
 // an easy pool, a filter), for those with enough members, for replayed epochs,
 // for groups of forks, and when groups are not formed by example.
+//
+// With Mix or PassRate the plan is for the next epoch instead: mixing ratios and
+// pass rates as users of NeMo Gym and NeMo RL ask for, and a way to find groups
+// that are not flat before they are paid for, where DAPO's dynamic sampling
+// (arXiv 2503.14476) drops them after. Examples are drawn from a task file, without
+// replacement. Their number is divided over the keys of the mix by largest
+// remainder; within a key an example's weight is the density of its pass rate, by its newest
+// policy version in the table _examples with scored attempts. Those without any
+// have the greatest weight. Held-out examples are not drawn (reason drawn).
 type PlanTable struct {
 	Generations   int    // target size of a group; default: rollout's --generations, or else the most frequent size
 	MaxPerExample int    // of an example in all, including failed ones; default twice Generations
@@ -37,7 +46,16 @@ type PlanTable struct {
 	// Forks asks for continuations of prefixes instead, Generations of each: where, as a Fork constant; "" for none
 	Forks      string
 	ForkPoints int // of a trajectory; default 1
+
+	// Mix or PassRate: draw from all examples of a task file instead, Generations of each, as many as Budget pays for
+	Mix      Mix
+	MixField string // of an example, with dots between nested names; default "source"
+	PassRate PassRate
+	IDKey    string // column of the task file with the ids; default "id"
 }
+
+// drawn reports whether the plan is drawn from a task file.
+func (n *PlanTable) drawn() bool { return len(n.Mix) > 0 || n.PassRate.Name != "" }
 
 func (n PlanTable) validate() error {
 	switch {
@@ -49,6 +67,11 @@ func (n PlanTable) validate() error {
 			n.MaxPerExample)
 	case n.ForkPoints < 0 || n.ForkPoints > 0 && n.Forks == "":
 		return Usage("say where with --plan-forks, and give at least 1", "curate: --plan-fork-points %d", n.ForkPoints)
+	case n.drawn() && (n.Budget == nil || n.Forks != "" || n.MaxPerExample > 0):
+		return Usage("give --plan-budget, without --plan-forks and --plan-max-per-example",
+			"curate: --plan-mix or --plan-pass-rate draws as many examples as --plan-budget pays for")
+	case n.MixField != "" && len(n.Mix) == 0:
+		return Usage("give --plan-mix too", "curate: --plan-mix-field %s without --plan-mix", n.MixField)
 	case n.Budget != nil && *n.Budget < 0:
 		return Usage("give a number of trajectories; 0 plans none", "curate: --plan-budget %d", *n.Budget)
 	}
@@ -68,6 +91,13 @@ func (n *PlanTable) Declare(d *plugin.Declarer) {
 	plugin.Choice(d, &n.Forks, "plan-forks", "plan forks instead: --plan-generations continuations of each trajectory from `POINTS` on: even, "+
 		"difference (after the first answer that no other attempt has), entropy (the least likely answers), tool (a call that failed), compaction",
 		ForkEven, ForkDifference, ForkEntropy, ForkTool, ForkCompaction).ID("plan-forks")
+	plugin.Var(d, &n.Mix, "plan-mix", "draw the examples of the plan from --plan-examples in these `KEY=SHARE,...`, such as math=0.4,code=0.6").
+		ID("plan-mix")
+	d.String(&n.MixField, "plan-mix-field", "find the keys of --plan-mix in this `FIELD` of an example; a.b for b in a").
+		ID("plan-mix-field").Shown("source")
+	d.String(&n.IDKey, "plan-id-key", "read the ids in --plan-examples from this `COLUMN`").ID("plan-id-key").Shown("id")
+	plugin.Var(d, &n.PassRate, "plan-pass-rate",
+		"draw examples of the plan whose pass rates are of this `DISTRIBUTION`: normal(0.5,0.2), uniform(0.2,0.8) or beta(2,2)").ID("plan-pass-rate")
 	d.Int(&n.ForkPoints, "plan-fork-points", "fork each trajectory at up to `N` points").ID("plan-fork-points").Shown("1")
 }
 
@@ -89,16 +119,12 @@ type request struct {
 // Every shard computes the same.
 func (o *Options) requests(ctx context.Context, in *input, p *plan) (*requestList, error) {
 	all := newRequestList(in.groups.spill)
-	if _, other := in.sets[0].members.Params["by"]; other {
+	if _, other := in.sets[0].members.Params["by"]; other || o.PlanTable.drawn() {
 		return all, nil // its groups do not say how often an example was tried
 	}
-	asked, _ := in.sets[0].base.Int("generations") // of rollout, if the dataset extends no other; 0 when unknown
-	size := cmp.Or(o.PlanTable.Generations, int(asked))
-	if size == 0 {
-		var err error
-		if size, err = in.usual(); err != nil {
-			return all, err
-		}
+	size, err := o.size(in)
+	if err != nil {
+		return all, err
 	}
 	limit := cmp.Or(o.PlanTable.MaxPerExample, 2*size)
 	if o.PlanTable.Forks != "" {
@@ -130,6 +156,15 @@ func (o *Options) requests(ctx context.Context, in *input, p *plan) (*requestLis
 		}
 	}
 	return o.chosen(ctx, in, all)
+}
+
+// size returns how many members a group should have; 0 if nothing says so.
+func (o *Options) size(in *input) (int, error) {
+	asked, _ := in.sets[0].base.Int("generations") // of rollout, if the dataset extends no other; 0 when unknown
+	if size := cmp.Or(o.PlanTable.Generations, int(asked)); size > 0 {
+		return size, nil
+	}
+	return in.usual()
 }
 
 // chosen returns the requests that are not for examples which are held out, and that the budget pays for.
@@ -234,7 +269,7 @@ const (
 	requestFew
 	requestFlat
 	requestVaried
-	_ // drawn
+	requestDrawn
 	requestFork
 )
 
@@ -296,12 +331,18 @@ func (n *planTableWriter) add(ctx context.Context, g *Group, members []formats.M
 	var err error
 	for err == nil && n.first != nil && n.first.Group <= g.Index {
 		if n.first.Group == g.Index {
-			n.rows = append(n.rows, n.row(g, members))
+			err = n.append(ctx, n.row(g, members))
 		}
-		n.first, err, _ = n.to()
+		if err == nil {
+			n.first, err, _ = n.to()
+		}
 	}
-	if err != nil || len(n.rows) < 1000 {
-		return err
+	return err
+}
+
+func (n *planTableWriter) append(ctx context.Context, row formats.Planned) error {
+	if n.rows = append(n.rows, row); len(n.rows) < 1000 {
+		return nil
 	}
 	return n.flush(ctx)
 }
