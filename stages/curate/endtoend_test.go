@@ -132,6 +132,7 @@ type recipe struct {
 	epoch   int
 	version int // of group
 	state   json.RawMessage
+	params  map[string]any            // of group; may be nil
 	change  func(*formats.Trajectory) // each of those that did not fail; may be nil
 
 	tables func(s *dataset.Shard, groups [][]formats.Member) // writes further tables; may be nil
@@ -150,7 +151,7 @@ func (y recipe) write(t testing.TB, name string, parts ...[]example) string {
 		commit(t, s)
 	}
 	ref := open(t, base).Ref("base", uri)
-	s := begin(t, uri, dataset.Spec{Stage: "group", Version: y.version, Kind: formats.KindGroups, Base: &ref, Inputs: []dataset.Ref{ref}}, 0, 1)
+	s := begin(t, uri, dataset.Spec{Stage: "group", Version: y.version, Kind: formats.KindGroups, Params: y.params, Base: &ref, Inputs: []dataset.Ref{ref}}, 0, 1)
 	members := dataset.NewTable[formats.Member](s, "", 0)
 	stats := dataset.NewTable[formats.GroupStats](s, formats.TableGroups, -1)
 	first := int64(0)

@@ -139,7 +139,7 @@ func TestExampleCounts(t *testing.T) {
 
 // Skipped attempts do not count. Rewards pass from group's threshold on.
 func TestExampleCountsSkippedAndSolved(t *testing.T) {
-	y := recipe{state: []byte(`{"estimator":"grpo","solved_threshold":0.5}`), version: 2}
+	y := recipe{params: map[string]any{"solved-threshold": 0.5}, version: 2}
 	in := y.write(t, "groups", []example{{"a", "0 0.4 0.5 1"}, {"b", "f s f"}, {"c", "s s"}})
 	_, d := run(t, options(in, in+"-curate"))
 	rows := readAll[formats.ExampleStats](t, d, formats.TableExamples)

@@ -66,11 +66,11 @@ func TestForksAreNoAttempts(t *testing.T) {
 	}
 }
 
-// New attempts are numbered after the forks, which have numbers of the same row.
+// New attempts are numbered after all forks, which count on from the attempts.
 func TestPlanCountsOnAfterForks(t *testing.T) {
 	in := groups(t, "groups", 0, forked)
 	_, d := run(t, options(in, in+"-curate"))
-	if got := planned(t, d); got != "a +1 from 23 failed, b +2 from 22 few, c +1 from 3 few" {
+	if got := planned(t, d); got != "a +1 from 23 failed, b +2 from 23 few, c +1 from 23 few" {
 		t.Errorf("plan %s", got)
 	}
 }

@@ -32,7 +32,7 @@ type active struct {
 // newPlan has every rule judge the groups that no earlier one refused.
 func newPlan(o *Options, in *input) (*plan, error) {
 	p := &plan{
-		batch:  Batch{Epoch: in.epoch, Seed: o.Seed, Total: in.groups.left[0], Holdout: in.holdout},
+		batch:  Batch{Epoch: in.epoch, Seed: o.Seed, Total: in.groups.Len(), Holdout: in.holdout},
 		groups: in.groups,
 		state: formats.CurateState{Epoch: in.epoch, Compat: string(o.Compat), Rules: maps.Clone(in.previousState.Rules),
 			Advantages: in.groupState(), Recomputed: o.recompute != nil},

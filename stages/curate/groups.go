@@ -32,7 +32,7 @@ type Group struct {
 type Groups struct {
 	list    *spill.List
 	refused []uint8       // by index: the number of the rule that refused it, or 0
-	left    [2]int        // not refused: attempts, forks
+	left    int           // not refused, without those of forks
 	hide    bool          // groups of forks, from the current rule
 	by      uint8         // the current rule
 	notes   *spill.Sorter // verdicts that cannot be computed again, by index
@@ -55,29 +55,21 @@ func (gs *Groups) add(g *Group) error {
 	gs.last.Index = len(gs.refused)
 	gs.buf = spill.Append(gs.buf[:0], &gs.last)
 	gs.refused = append(gs.refused, 0)
-	gs.left[gs.last.kind()]++
+	gs.count(g, 1)
 	return gs.list.Add(gs.buf)
 }
 
-// kind returns the group's index in Groups.left.
-func (g *Group) kind() int {
-	if g.Fork {
-		return 1
+func (gs *Groups) count(g *Group, n int) {
+	if !g.Fork {
+		gs.left += n
 	}
-	return 0
 }
 
-// Len returns the number of groups that no rule has refused yet. Like All and
-// Sorted, it leaves out groups of forks unless the rule asks for them (RuleKind.Forks).
-func (gs *Groups) Len() int {
-	if gs.hide {
-		return gs.left[0]
-	}
-	return gs.left[0] + gs.left[1]
-}
+// Len returns the number of groups, without those of forks, that no rule has refused yet.
+func (gs *Groups) Len() int { return gs.left }
 
-// All yields the groups that no rule has refused yet. A group is valid until
-// the next.
+// All yields the groups that no rule has refused yet, to a BatchRule those of forks
+// only if it asks for them (RuleKind.Forks). A group is valid until the next.
 func (gs *Groups) All() iter.Seq2[*Group, error] {
 	return func(yield func(*Group, error) bool) {
 		for g, err := range gs.every(0, len(gs.refused)) {
@@ -124,7 +116,7 @@ type Rank struct {
 // that have none. rank is called in the order of the bases.
 func (gs *Groups) Sorted(rank func(*Group) (Rank, bool)) iter.Seq2[*Group, error] {
 	return func(yield func(*Group, error) bool) {
-		sorter := spill.New(gs.spill.Dir, gs.spill.Memory)
+		sorter := gs.sorter()
 		defer sorter.Close()
 		var key, value []byte
 		for g, err := range gs.All() {
@@ -164,11 +156,14 @@ func (gs *Groups) Refuse(g *Group, v Verdict) error {
 
 func (gs *Groups) leaveOut(g *Group) {
 	gs.refused[g.Index] = gs.by
-	gs.left[g.kind()]--
+	gs.count(g, -1)
 }
 
 // note is the stored form of a verdict.
 type note struct{ Reason, Detail string }
+
+// sorter returns a sorter with the memory of these.
+func (gs *Groups) sorter() *spill.Sorter { return spill.New(gs.spill.Dir, gs.spill.Memory) }
 
 func (gs *Groups) close() {
 	_ = gs.list.Close()

@@ -52,11 +52,11 @@ func (in *input) open(ctx context.Context, o *Options) error {
 			return err
 		}
 		l := statsReader{in: in, set: s, names: names, epoch: o.Epoch}
-		s.first = in.groups.Len()
+		s.first = len(in.groups.refused)
 		if err := l.read(ctx, o.tokens()); err != nil {
 			return err
 		}
-		s.end = in.groups.Len()
+		s.end = len(in.groups.refused)
 		if i == 0 && l.epoch != nil {
 			in.epoch = *l.epoch
 		}

@@ -154,7 +154,9 @@ func TestDrawnByPassRate(t *testing.T) {
 	o = drawing(t, in, f, 2, "", "uniform(0.9,1)")
 	o.Out.URI += "-previous"
 	run(t, o)
-	y := recipe{epoch: 1, version: 2, change: func(row *formats.Trajectory) { row.PolicyVersion, row.Calls[0].PolicyVersion = new(int64(3)), new(int64(3)) }}
+	y := recipe{epoch: 1, version: 2, change: func(row *formats.Trajectory) {
+		row.PolicyVersion, row.Calls[0].PolicyVersion = new(int64(3)), new(int64(3))
+	}}
 	next := y.write(t, "next", []example{{"e0", "1 1"}, {"e10", "0 0"}, {"e21", "f u"}})
 	p := drawing(t, next, f[:22], 2*3, "", "uniform(0.9,1)")
 	p.Previous.URI = o.Out.URI
@@ -247,15 +249,15 @@ func TestDrawnErrors(t *testing.T) {
 	}
 	in := groups(t, "groups", 0, []example{{"e0", "1 0"}})
 	for want, change := range map[string]func(*curate.Options){
-		"--plan-budget":                 func(o *curate.Options) { o.PlanTable.Budget = nil },
-		"without --plan-forks":          func(o *curate.Options) { o.PlanTable.Forks = curate.ForkEven },
-		"and --plan-max-per-example":    func(o *curate.Options) { o.PlanTable.MaxPerExample = 3 },
-		"--plan-examples":               func(o *curate.Options) { o.Examples = nil },
-		"--plan-mix or":                 func(o *curate.Options) { o.PlanTable.Mix = nil },
-		`--plan-mix-field "where"`:      func(o *curate.Options) { o.PlanTable.MixField = "where" },
-		`--plan-mix-field "source.of"`:  func(o *curate.Options) { o.PlanTable.MixField = "source.of" },
-		"--plan-mix-field of without":   func(o *curate.Options) { o.PlanTable.Mix, o.PlanTable.MixField = nil, "of" },
-		"the first example has meta, n": func(o *curate.Options) { o.PlanTable.MixField = "meta.of" },
+		"--plan-budget":                func(o *curate.Options) { o.PlanTable.Budget = nil },
+		"without --plan-forks":         func(o *curate.Options) { o.PlanTable.Forks = curate.ForkEven },
+		"and --plan-max-per-example":   func(o *curate.Options) { o.PlanTable.MaxPerExample = 3 },
+		"--plan-examples":              func(o *curate.Options) { o.Examples = nil },
+		"--plan-mix or":                func(o *curate.Options) { o.PlanTable.Mix = nil },
+		`--plan-mix-field "where"`:     func(o *curate.Options) { o.PlanTable.MixField = "where" },
+		`--plan-mix-field "source.of"`: func(o *curate.Options) { o.PlanTable.MixField = "source.of" },
+		"--plan-mix-field of without":  func(o *curate.Options) { o.PlanTable.Mix, o.PlanTable.MixField = nil, "of" },
+		`--plan-mix-field "meta.of"`:   func(o *curate.Options) { o.PlanTable.MixField = "meta.of" },
 	} {
 		o := drawing(t, in, tasks("a b"), 4, "a=1", "")
 		change(&o)

@@ -116,21 +116,29 @@ func compacted(t *formats.Trajectory, message int) bool {
 	return false
 }
 
+// nextGeneration returns a number after those of all generations of the base.
+func (s *set) nextGeneration(ctx context.Context) (next int32, err error) {
+	type columns struct {
+		Generation int32 `parquet:"generation,delta"`
+	}
+	for c, err := range dataset.Each[columns](ctx, s.base, "", s.base.All()) {
+		if err != nil {
+			return 0, err
+		}
+		next = max(next, c.Generation+1)
+	}
+	return next, nil
+}
+
 // requestForks adds requests for forks of the trajectories of groups that may be worth training on.
 func (o *Options) requestForks(ctx context.Context, in *input, p *plan, size int, all *requestList) error {
 	s := in.sets[0]
 	if s.scattered {
 		return Usage("write the rows of a group next to each other, as rollout does", "curate: --plan-forks: the rows of a group are not adjacent")
 	}
-	next := int32(0)
-	type columns struct {
-		Generation int32 `parquet:"generation,delta"`
-	}
-	for c, err := range dataset.Each[columns](ctx, s.base, "", s.base.All()) {
-		if err != nil {
-			return err
-		}
-		next = max(next, c.Generation+1)
+	next, err := s.nextGeneration(ctx)
+	if err != nil {
+		return err
 	}
 	rows := &baseRows{ctx: ctx, base: s.base, end: s.base.Rows}
 	defer rows.close()

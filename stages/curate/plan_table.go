@@ -5,7 +5,6 @@ import (
 	"context"
 	"iter"
 	"slices"
-	"strings"
 
 	"github.com/rollmill/rollmill/formats"
 	"github.com/rollmill/rollmill/formats/dataset"
@@ -233,29 +232,6 @@ func (in *input) usual() (size int, err error) {
 	return size, nil
 }
 
-// forks returns the number after that of the last fork, by example, in the
-// first set: forks of an example are numbered with its attempts.
-func (in *input) forks(ctx context.Context) (map[string]int32, error) {
-	type columns struct {
-		ExampleID  string `parquet:"example_id,dict"`
-		Generation int32  `parquet:"generation,delta"`
-		ForkedFrom string `parquet:"forked_from,optional"`
-	}
-	if !in.forked {
-		return nil, nil
-	}
-	next := map[string]int32{}
-	for c, err := range dataset.Each[columns](ctx, in.sets[0].members, "", in.sets[0].members.All()) {
-		if err != nil {
-			return nil, err
-		}
-		if c.ForkedFrom != "" && c.Generation >= next[c.ExampleID] {
-			next[strings.Clone(c.ExampleID)] = c.Generation + 1
-		}
-	}
-	return next, nil
-}
-
 // plannable reports whether a group with this verdict may be worth training on
 // once it has more members.
 func (p *plan) plannable(v Verdict) bool {
@@ -298,8 +274,8 @@ type planTableWriter struct {
 	list  *requestList
 	to    func() (*request, error, bool) // the remaining requests
 	stop  func()
-	first *request         // of them; nil: none
-	forks map[string]int32 // by example, the number after that of its last fork
+	first *request // of them; nil: none
+	next  int32    // a number after those of all forks, which count on from the attempts
 	out   *dataset.TableWriter[formats.Planned]
 	rows  []formats.Planned
 }
@@ -312,8 +288,8 @@ func (o *Options) newPlanTable(ctx context.Context, in *input, p *plan, shard *d
 	}
 	n := &planTableWriter{list: list, out: dataset.NewTable[formats.Planned](shard, formats.TablePlan, -1)}
 	n.to, n.stop = iter.Pull2(list.each())
-	if n.first, err, _ = n.to(); err == nil && n.first != nil {
-		n.forks, err = in.forks(ctx)
+	if n.first, err, _ = n.to(); err == nil && n.first != nil && in.forked {
+		n.next, err = in.sets[0].nextGeneration(ctx)
 	}
 	if err != nil {
 		n.close()
@@ -349,20 +325,26 @@ func (n *planTableWriter) append(ctx context.Context, row formats.Planned) error
 
 // row returns the row of the first of the remaining requests, for a group.
 func (n *planTableWriter) row(g *Group, members []formats.Member) formats.Planned {
-	row := formats.Planned{
-		ExampleID: g.ExampleID, GroupID: g.ID, Epoch: int32(g.Epoch), Generations: int32(n.first.N),
-		Reason: formats.PlanReasons[n.first.Reason],
-		Count:  int32(g.Count), Valid: int32(g.Valid), Failed: int32(g.Failed),
-	}
-	row.First = n.forks[g.ExampleID]
+	row := plannedOf(g, n.first.N, n.first.Reason)
+	row.First = n.next
 	for k := range members {
 		row.First = max(row.First, members[k].Generation+1)
 	}
-	if g.Valid > 0 {
-		row.Solved, row.StdPop = new(g.Solved), new(g.StdPop)
-	}
 	if n.first.From != "" {
 		row.ForkedFrom, row.ForkCall, row.First = n.first.From, new(n.first.Call), n.first.First
+	}
+	return row
+}
+
+// plannedOf returns a row about a group, without the number of its first generation.
+func plannedOf(g *Group, generations, reason int) formats.Planned {
+	row := formats.Planned{
+		ExampleID: g.ExampleID, GroupID: g.ID, Epoch: int32(g.Epoch), Generations: int32(generations),
+		Reason: formats.PlanReasons[reason],
+		Count:  int32(g.Count), Valid: int32(g.Valid), Failed: int32(g.Failed),
+	}
+	if g.Valid > 0 {
+		row.Solved, row.StdPop = new(g.Solved), new(g.StdPop)
 	}
 	return row
 }
