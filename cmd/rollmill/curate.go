@@ -23,8 +23,12 @@ var curateCommand = cli.Command{
 rules; a curriculum starts with the easiest groups and adds more with each epoch.
 The table _decisions records for every trajectory that it was kept, or the reason
 why it was dropped. The table _plan lists the examples that need more
-generations, and why; rollout --plan makes them. The output is self-contained,
-and may be empty.
+generations, and why; rollout --plan makes them. The table _examples counts the
+attempts at each example by each policy version, in all epochs so far
+(--previous). The output is self-contained, and may be empty.
+
+With --plan-mix or --plan-pass-rate the plan is drawn from a task file, for the next
+epoch: by the value of a field, and by pass rates.
 
 A --filter reads a group's columns of _groups (group.mean, group.failed,
 group.solved_count, group.pass_at_k[3], …) and, of each trajectory, reward,
