@@ -90,13 +90,13 @@ func (n *PlanTable) Declare(d *plugin.Declarer) {
 	plugin.Choice(d, &n.Forks, "plan-forks", "plan forks instead: --plan-generations continuations of each trajectory from `POINTS` on: even, "+
 		"difference (after the first answer that no other attempt has), entropy (the least likely answers), tool (a call that failed), compaction",
 		ForkEven, ForkDifference, ForkEntropy, ForkTool, ForkCompaction).ID("plan-forks")
-	plugin.Var(d, &n.Mix, "plan-mix", "draw the examples of the plan from --plan-examples in these `KEY=SHARE,...`, such as math=0.4,code=0.6").
+	plugin.Var(d, &n.Mix, "plan-mix", "draw the plan from --plan-examples in these `SHARES` of a field's values, such as math=0.4,code=0.6").
 		ID("plan-mix")
 	d.String(&n.MixField, "plan-mix-field", "find the keys of --plan-mix in this `FIELD` of an example; a.b for b in a").
 		ID("plan-mix-field").Shown("source")
 	d.String(&n.IDKey, "plan-id-key", "read the ids in --plan-examples from this `COLUMN`").ID("plan-id-key").Shown("id")
 	plugin.Var(d, &n.PassRate, "plan-pass-rate",
-		"draw examples of the plan whose pass rates are of this `DISTRIBUTION`: normal(0.5,0.2), uniform(0.2,0.8) or beta(2,2)").ID("plan-pass-rate")
+		"draw the plan from --plan-examples by pass rates in this `DISTRIBUTION`: normal(0.5,0.2), uniform(0.2,0.8) or beta(2,2)").ID("plan-pass-rate").Shown("all pass rates are equal")
 	d.Int(&n.ForkPoints, "plan-fork-points", "fork each trajectory at up to `N` points").ID("plan-fork-points").Shown("1")
 }
 
