@@ -10,7 +10,9 @@
 //	group_rules, member_rules           the rules of groups, then those of members
 //	holdout                             examples that are never trained on
 //	base_rows, scattered, batch_step    rows of the base; those of scattered groups; the estimator's batch step
-//	plan_table, requests                the table _plan
+//	plan_table, requests, plan_forks    the table _plan: what groups lack, or forks
+//	plan_draw, plan_mix, pass_rate      a plan that is drawn from a task file
+//	example_counts                      the table _examples
 //	side_tables                         _pairs and _labels
 //	funnel, tally                       counts by rule and the report
 //

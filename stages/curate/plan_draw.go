@@ -61,14 +61,10 @@ func (o *Options) drawPlan(ctx context.Context, in *input, p *plan, e *exampleCo
 	}
 	d.has = make([]int, len(d.mix))
 	size, err := o.size(in)
-	if err == nil {
-		err = d.addKnown(e)
-	}
-	if err == nil {
-		err = d.addExamples()
-	}
-	if err == nil {
-		err = d.castLots()
+	for _, step := range []func() error{func() error { return d.addKnown(e) }, d.addExamples, d.castLots} {
+		if err == nil {
+			err = step()
+		}
 	}
 	if err == nil {
 		err = d.choose(int(*o.PlanTable.Budget / int64(max(1, size))))

@@ -75,7 +75,7 @@ func (m Mix) divide(n int, open func(int) bool) []int {
 	}
 	out, rest := make([]int, len(m)), make([]float64, len(m))
 	for _, k := range order {
-		exact := float64(n) * (m[k].Share / sum)
+		exact := float64(float64(n) * (m[k].Share / sum))
 		out[k] = int(exact)
 		rest[k], left = exact-float64(out[k]), left-out[k]
 	}

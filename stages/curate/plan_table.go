@@ -96,7 +96,8 @@ func (n *PlanTable) Declare(d *plugin.Declarer) {
 		ID("plan-mix-field").Shown("source")
 	d.String(&n.IDKey, "plan-id-key", "read the ids in --plan-examples from this `COLUMN`").ID("plan-id-key").Shown("id")
 	plugin.Var(d, &n.PassRate, "plan-pass-rate",
-		"draw the plan from --plan-examples by pass rates in this `DISTRIBUTION`: normal(0.5,0.2), uniform(0.2,0.8) or beta(2,2)").ID("plan-pass-rate").Shown("all pass rates are equal")
+		"draw the plan from --plan-examples by pass rates in this `DISTRIBUTION`: normal(0.5,0.2), uniform(0.2,0.8) or beta(2,2)").
+		ID("plan-pass-rate").Shown("all pass rates are equal")
 	d.Int(&n.ForkPoints, "plan-fork-points", "fork each trajectory at up to `N` points").ID("plan-fork-points").Shown("1")
 }
 
