@@ -55,7 +55,7 @@ func TestForksAreNoAttempts(t *testing.T) {
 				check(t, dataset.Verify(t.Context(), d))
 				plan := ""
 				for _, r := range readAll[formats.Planned](t, d, formats.TablePlan) {
-					plan += fmt.Sprintf("%s +%d %s %d %d, ", r.GroupID, r.Generations, r.Reason, r.Count, r.Valid)
+					plan += fmt.Sprintf("%s +%d from %d %s %d %d, ", r.GroupID, r.Generations, r.First, r.Reason, r.Count, r.Valid)
 				}
 				got = append(got, fmt.Sprint(decided(t, d, false), "; plan ", plan, compact(d.State)))
 			}
@@ -63,15 +63,6 @@ func TestForksAreNoAttempts(t *testing.T) {
 				t.Errorf("%s, compat %s:\nwithout forks %s\nwith them     %s", name, compat, got[0], got[1])
 			}
 		}
-	}
-}
-
-// New attempts are numbered after all forks, which count on from the attempts.
-func TestPlanCountsOnAfterForks(t *testing.T) {
-	in := groups(t, "groups", 0, forked)
-	_, d := run(t, options(in, in+"-curate"))
-	if got := planned(t, d); got != "a +1 from 23 failed, b +2 from 23 few, c +1 from 23 few" {
-		t.Errorf("plan %s", got)
 	}
 }
 

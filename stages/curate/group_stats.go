@@ -93,7 +93,6 @@ func (l *statsReader) add(s *statsRow) error {
 		g.StdPop, g.Solved = number(s.StdPop), number(s.Solved)
 	}
 	l.in.several = l.in.several || g.ExampleID == ""
-	l.in.forked = l.in.forked || g.Fork
 	l.set.scattered = l.set.scattered || s.FirstRow != l.next
 	l.first = s.FirstRow
 	l.next += int64(s.Count)

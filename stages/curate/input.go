@@ -20,7 +20,6 @@ type input struct {
 	epoch         int
 	groups        *Groups // of all sets, in their bases' order
 	several       bool    // some are of several examples
-	forked        bool    // some are of forks
 	holdout       *Holdout
 }
 

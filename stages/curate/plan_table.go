@@ -276,7 +276,6 @@ type planTableWriter struct {
 	to    func() (*request, error, bool) // the remaining requests
 	stop  func()
 	first *request // of them; nil: none
-	next  int32    // a number after those of all forks, which count on from the attempts
 	out   *dataset.TableWriter[formats.Planned]
 	rows  []formats.Planned
 }
@@ -289,10 +288,7 @@ func (o *Options) newPlanTable(ctx context.Context, in *input, p *plan, shard *d
 	}
 	n := &planTableWriter{list: list, out: dataset.NewTable[formats.Planned](shard, formats.TablePlan, -1)}
 	n.to, n.stop = iter.Pull2(list.each())
-	if n.first, err, _ = n.to(); err == nil && n.first != nil && in.forked {
-		n.next, err = in.sets[0].nextGeneration(ctx)
-	}
-	if err != nil {
+	if n.first, err, _ = n.to(); err != nil {
 		n.close()
 	}
 	return n, err
@@ -327,7 +323,6 @@ func (n *planTableWriter) append(ctx context.Context, row formats.Planned) error
 // row returns the row of the first of the remaining requests, for a group.
 func (n *planTableWriter) row(g *Group, members []formats.Member) formats.Planned {
 	row := plannedOf(g, n.first.N, n.first.Reason)
-	row.First = n.next
 	for k := range members {
 		row.First = max(row.First, members[k].Generation+1)
 	}
