@@ -32,7 +32,12 @@ func (r *Refill) Declare(d *plugin.Declarer) {
 	d.Int(&r.Groups, "target-groups", "stop when curate keeps `N` groups").Shown("when nothing is planned")
 }
 
-func (r Refill) validate() error {
+// validate refuses settings that cannot be meant, with a plan that is drawn for the next epoch or not.
+func (r Refill) validate(drawn bool) error {
+	if drawn && r.Rounds > 0 {
+		return stages.Errorf(stages.KindUsage, "leave --plan-mix and --plan-pass-rate out, or --refill-rounds",
+			"refill: the plan is drawn for the next epoch, and does not say what this one lacks")
+	}
 	if r.Rounds < 0 || r.Groups < 0 || r.Groups > 0 && r.Rounds == 0 {
 		return stages.Errorf(stages.KindUsage, "give --refill-rounds a number, such as 2", "--refill-rounds %d, --target-groups %d", r.Rounds, r.Groups)
 	}
@@ -43,6 +48,9 @@ func (r Refill) validate() error {
 // example deserves more or the budget is spent. It returns the curated dataset of the last round. Rounds
 // that are complete are not made again.
 func (o Options) Again(ctx context.Context, e int, policy *formats.Policy, done map[string]stages.Report) (curated string, err error) {
+	if err := o.Refill.validate(o.Curate.PlanTable.Drawn()); err != nil {
+		return "", err
+	}
 	dir := o.layout().Epoch(e)
 	for n := 1; ; n++ {
 		curated = storage.Join(dir, "curate")

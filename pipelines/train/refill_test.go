@@ -158,7 +158,11 @@ func TestRefillEnds(t *testing.T) {
 			}
 		})
 	}
-	o, run := refilling(t, tictactoe, t.TempDir(), func(o *train.Options) { o.Refill = train.Refill{Groups: 3} })
+	o, run := refilling(t, tictactoe, t.TempDir(), func(o *train.Options) { o.Curate.PlanTable.PassRate.Name = "normal" })
+	if err := run(t.Context()); err == nil || !strings.Contains(err.Error(), "drawn for the next epoch") {
+		t.Errorf("%v: %v", o.Refill, err)
+	}
+	o, run = refilling(t, tictactoe, t.TempDir(), func(o *train.Options) { o.Refill = train.Refill{Groups: 3} })
 	if err := run(t.Context()); err == nil || !strings.Contains(err.Error(), "--target-groups 3") {
 		t.Errorf("%v: %v", o.Refill, err)
 	}

@@ -88,13 +88,14 @@ type Epoch struct {
 
 // Validate checks the options before any model call.
 func (o Options) Validate() error {
+	if err := o.Refill.validate(o.Curate.PlanTable.Drawn()); err != nil {
+		return err
+	}
 	switch {
 	case o.Root == "":
 		return stages.Errorf(stages.KindUsage, "name the run's folder: --root URI", "train: no root")
 	case o.Epochs < 1:
 		return stages.Errorf(stages.KindUsage, "", "train: --epochs %d: must be at least 1", o.Epochs)
-	case o.Refill.validate() != nil:
-		return o.Refill.validate()
 	case o.Validation != nil && o.Validation.Every < 1:
 		return stages.Errorf(stages.KindUsage, "", "train: --validation-interval %d: must be at least 1", o.Validation.Every)
 	case o.Rollout.Generations < 2 && o.Group.Compares():

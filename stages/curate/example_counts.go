@@ -205,7 +205,7 @@ func (o *Options) writeExamples(ctx context.Context, in *input, p *plan, shard *
 			rows = append(rows, row)
 		}
 	}
-	if err := out.Write(ctx, rows); err != nil || !o.PlanTable.drawn() {
+	if err := out.Write(ctx, rows); err != nil || !o.PlanTable.Drawn() {
 		return err
 	}
 	return o.drawPlan(ctx, in, p, e, to)

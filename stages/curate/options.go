@@ -105,7 +105,7 @@ func (o *Options) Validate() error {
 	if err := o.PlanTable.validate(); err != nil {
 		return err
 	}
-	if o.PlanTable.drawn() != (o.Examples != nil) {
+	if o.PlanTable.Drawn() != (o.Examples != nil) {
 		return Usage("give --plan-examples the task file of rollout, and --plan-mix or --plan-pass-rate", "curate: a plan is drawn from a task file")
 	}
 	return o.makeRules()

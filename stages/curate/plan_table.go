@@ -53,8 +53,8 @@ type PlanTable struct {
 	IDKey    string // column of the task file with the ids; default "id"
 }
 
-// drawn reports whether the plan is drawn from a task file.
-func (n *PlanTable) drawn() bool { return len(n.Mix) > 0 || n.PassRate.Name != "" }
+// Drawn reports whether the plan is drawn from a task file, for the next epoch.
+func (n *PlanTable) Drawn() bool { return len(n.Mix) > 0 || n.PassRate.Name != "" }
 
 func (n PlanTable) validate() error {
 	switch {
@@ -66,7 +66,7 @@ func (n PlanTable) validate() error {
 			n.MaxPerExample)
 	case n.ForkPoints < 0 || n.ForkPoints > 0 && n.Forks == "":
 		return Usage("say where with --plan-forks, and give at least 1", "curate: --plan-fork-points %d", n.ForkPoints)
-	case n.drawn() && (n.Budget == nil || n.Forks != "" || n.MaxPerExample > 0):
+	case n.Drawn() && (n.Budget == nil || n.Forks != "" || n.MaxPerExample > 0):
 		return Usage("give --plan-budget, without --plan-forks and --plan-max-per-example",
 			"curate: --plan-mix or --plan-pass-rate draws as many examples as --plan-budget pays for")
 	case n.MixField != "" && len(n.Mix) == 0:
@@ -119,7 +119,7 @@ type request struct {
 // Every shard computes the same.
 func (o *Options) requests(ctx context.Context, in *input, p *plan) (*requestList, error) {
 	all := newRequestList(in.groups.spill)
-	if _, other := in.sets[0].members.Params["by"]; other || o.PlanTable.drawn() {
+	if _, other := in.sets[0].members.Params["by"]; other || o.PlanTable.Drawn() {
 		return all, nil // its groups do not say how often an example was tried
 	}
 	size, err := o.size(in)
