@@ -56,7 +56,7 @@ func TestCopyColumns(t *testing.T) {
 	if err := w.Close(); err != nil {
 		t.Fatal(err)
 	}
-	if pages := len(w.file.offsets[2*len(w.file.deferred)+11].PageLocations); pages < 2 {
+	if pages := len(w.file.offsets[2*len(w.file.deferred)+13].PageLocations); pages < 2 {
 		t.Errorf("the last row group has %d pages of errors; want several", pages)
 	}
 	for range 2 {

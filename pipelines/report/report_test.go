@@ -292,7 +292,7 @@ func TestFlatGroupsAreThoseThatGroupCounted(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	d.Facts = map[string]float64{"groups_flat": 3}
+	d.Facts = map[string]float64{"groups": 4, "groups_flat": 3}
 	e := Epoch{Train: &Sample{}}
 	if e.Add("group", &d.Manifest, ""); e.Flat != 3 || e.Train.Groups != 4 {
 		t.Errorf("%d flat of %d", e.Flat, e.Train.Groups)
