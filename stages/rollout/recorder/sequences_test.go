@@ -28,7 +28,8 @@ import (
 // thinking that the template strips, retries, n > 1, streaming and tools. What the
 // engine sampled for it is in exactly one exported sequence, behind the prompt
 // that the engine saw, with its log probabilities; only the answers that the
-// harness threw away are apart. COUNT trajectories, by default a sample.
+// harness threw away are apart. Every third trajectory is forked at a call: what the fork
+// repeats is exported with its origin alone. COUNT trajectories, by default a sample.
 func TestEverySampledTokenIsExportedOnce(t *testing.T) {
 	count, err := strconv.Atoi(cmp.Or(os.Getenv("COUNT"), "60"))
 	if err != nil {
@@ -43,6 +44,9 @@ func TestEverySampledTokenIsExportedOnce(t *testing.T) {
 		b.recorder = record(t, b.engine)
 		for i := first; i < min(first+batch, count); i++ {
 			b.run(i)
+			if i%3 == 0 {
+				b.fork(i)
+			}
 		}
 		tally := b.check()
 		sum.Trajectories, sum.Sequences, sum.Tokens = sum.Trajectories+tally.Trajectories, sum.Sequences+tally.Sequences, sum.Tokens+tally.Tokens
@@ -57,7 +61,7 @@ func TestEverySampledTokenIsExportedOnce(t *testing.T) {
 	}
 	delete(breaks, "")
 	t.Logf("%s; %d tokens of answers that were not chosen; steps %v; breaks and branches %v", &sum, sum.Alternatives, did, breaks)
-	for _, what := range []string{"turn", "stream", "tool", "subagent", "compaction", "retry", "choices"} {
+	for _, what := range []string{"turn", "stream", "tool", "subagent", "compaction", "retry", "choices", "fork"} {
 		if did[what] == 0 {
 			t.Errorf("no %s", what)
 		}
@@ -96,16 +100,44 @@ type harnessed struct {
 // run runs a trajectory whose steps follow from its number.
 func (b *harnessed) run(number int) {
 	rec, h := b.record(number)
-	one := 1.0
-	row := formats.Trajectory{TrajectoryID: fmt.Sprint("t", number), Calls: rec.Calls, Reward: &one, Advantage: &one, Status: formats.StatusOK}
+	b.add(fmt.Sprint("t", number), rec)
+	b.calls, b.unchosen = append(b.calls, h.calls), append(b.unchosen, h.unchosen)
+}
+
+func (b *harnessed) add(id string, rec recorder.Record) {
+	row := formats.Trajectory{TrajectoryID: id, Calls: rec.Calls, ToolSets: rec.ToolSets, Reward: new(1.0), Advantage: new(1.0), Status: formats.StatusOK}
 	row.Messages, row.Candidates = tree.SplitAlternatives(rec.Messages, rec.Calls)
-	b.rows, b.calls, b.unchosen = append(b.rows, row), append(b.calls, h.calls), append(b.unchosen, h.unchosen)
+	b.rows = append(b.rows, row)
+}
+
+// fork forks the last trajectory, which has a number, at one of its calls.
+func (b *harnessed) fork(number int) {
+	origin := &b.rows[len(b.rows)-1]
+	answered := recorder.AnsweredOf(origin)
+	whole := slices.IndexFunc(answered, func(a recorder.Answered) bool { return a.Request == "" })
+	if whole < 0 {
+		whole = len(answered) - 1
+	}
+	k := number / 3 % (whole + 1) // up to the first call whose answers it does not have whole
+	before := len(b.engine.Sampled())
+	rec, h := b.recordBy(&synthetic{seed: 1000}, number, recorder.Resume{Origin: answered, Fork: int32(k)})
+	if rec.Replayed != k || len(b.engine.Sampled())-before != h.calls-k {
+		b.t.Fatalf("trajectory %d at call %d: %d calls are repeated and %d of %d answers sampled", number, k, rec.Replayed,
+			len(b.engine.Sampled())-before, h.calls)
+	}
+	b.add(fmt.Sprint("fork of ", origin.TrajectoryID), rec)
+	b.did["fork"]++
+	b.calls, b.unchosen = append(b.calls, h.calls-k), append(b.unchosen, len(b.rows[len(b.rows)-1].Candidates))
 }
 
 // record is what was recorded of a trajectory.
 func (b *harnessed) record(number int, resume ...recorder.Resume) (recorder.Record, *synthetic) {
+	return b.recordBy(&synthetic{}, number, resume...)
+}
+
+func (b *harnessed) recordBy(h *synthetic, number int, resume ...recorder.Resume) (recorder.Record, *synthetic) {
 	s := b.recorder.Begin(context.Background(), fmt.Sprint("t", number), "g", resume...)
-	h := &synthetic{b: b, s: s, rand: rand.New(rand.NewPCG(7, uint64(number)))}
+	h.b, h.s, h.rand = b, s, rand.New(rand.NewPCG(7, uint64(number)))
 	system := fields{"role": "system", "content": "be brief"}
 	chat := h.ask([]fields{system, user(fmt.Sprintf("task %d", number))})
 	for range 1 + h.rand.IntN(6) {
@@ -124,6 +156,7 @@ type synthetic struct {
 	s               *recorder.Session
 	rand            *rand.Rand
 	calls, unchosen int
+	seed            int // added to that of each call
 }
 
 // step does one thing and returns the conversation after it.
@@ -167,7 +200,7 @@ func (h *synthetic) ask(messages []fields) []fields {
 	}
 	h.b.did["stream"]++
 	h.calls++
-	status, body := ask(h.b.t, h.s, fields{"stream": true, "seed": h.calls}, messages...)
+	status, body := ask(h.b.t, h.s, fields{"stream": true, "seed": h.seed + h.calls}, messages...)
 	if status != 200 {
 		h.b.t.Fatal(status, string(body))
 	}
@@ -211,7 +244,7 @@ func joined(stream []byte) fields {
 // choose asks for n answers and goes on with one.
 func (h *synthetic) choose(messages []fields, n int) []fields {
 	h.calls += n
-	q := fields{"seed": h.calls}
+	q := fields{"seed": h.seed + h.calls}
 	if n > 1 {
 		q["n"] = n
 	}
