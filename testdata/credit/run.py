@@ -34,6 +34,7 @@ import learn  # noqa: E402
 
 # Half the attempts, and two continuations from the middle of each: about the tokens of the other arms.
 FORKS = ["group.estimator=value", "rollout.generations=4", "validation.generations=1", "curate.plan-forks=even", "curate.plan-generations=2", "refill.refill-rounds=1"]
+WON = "score.reward=won=command:bin/tictactoe won"  # 1 or 0, so that groups are often flat
 WHOLE = ["curate.curriculum=false"]
 ARMS = {
     "turns": (["group.estimator=turns"], 0),
@@ -47,6 +48,8 @@ ARMS = {
     "dynamic": (["group.estimator=grpo", "rollout.generations=4", "validation.generations=1", "curate.plan-budget=120", "refill.refill-rounds=1", *WHOLE], 0),
     "half": (["group.estimator=grpo", "rollout.generations=4", "validation.generations=1", *WHOLE], 0),
     "half dynamic": (["group.estimator=grpo", "rollout.generations=3", "validation.generations=1", "curate.plan-budget=64", "refill.refill-rounds=1", *WHOLE], 0),
+    "won": (["group.estimator=grpo", WON, *WHOLE], 0),
+    "won dynamic": (["group.estimator=grpo", WON, "rollout.generations=4", "validation.generations=1", "refill.refill-rounds=1", *WHOLE], 0),
 }
 GOAL = {"game": 0.75, "columns": 2.5}  # of the held-out reward: the epochs until then are counted
 
