@@ -100,7 +100,9 @@ func (r *runner) readFailed(ctx context.Context, before *dataset.Dataset, done *
 				return err
 			}
 			if ok && done.failed[at.slot] == t.Attempts {
-				r.calls.earlier[t.TrajectoryID] = recorder.AnsweredOf(t)
+				r.calls.earlier[t.TrajectoryID] = slices.DeleteFunc(recorder.AnsweredOf(t), func(a recorder.Answered) bool {
+					return t.ForkCall != nil && a.Call.Attempts == 0 // its origin has it
+				})
 			}
 		}
 	}

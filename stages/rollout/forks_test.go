@@ -3,6 +3,7 @@ package rollout_test
 import (
 	"context"
 	"fmt"
+	"net/http"
 	"path/filepath"
 	"testing"
 	"time"
@@ -170,5 +171,27 @@ func TestForksAndWhatTheyAsk(t *testing.T) {
 		if row.Status == formats.StatusFailed {
 			t.Log(row.Error)
 		}
+	}
+}
+
+// A fork that the engine ended goes on there, with the calls of its origin and its own.
+func TestForksAreRetried(t *testing.T) {
+	broken := false
+	e := newEngine(t, &engine{Fault: func(_ int, q recordertest.Request) recordertest.Fault {
+		if broken && len(q.Messages) > 8 { // the last call
+			return recordertest.Fault{Status: http.StatusInternalServerError}
+		}
+		return recordertest.Fault{}
+	}})
+	_, o, _ := forking(t, e, talker{turns: 5})
+	broken, o.Retries, o.MaxInitialFailures = true, new(0), -1
+	if report := run(t, o); report.Counts[formats.StatusFailed] != 6 {
+		t.Fatalf("%+v", report)
+	}
+	asked := len(e.Asked())
+	broken, o.RetryFailed, o.ResumeFailed = false, true, true
+	report := run(t, o)
+	if n := len(e.Asked()) - asked; n != 6 || report.Counts[formats.StatusFailed] != 0 || report.Facts["diverged_prompt"] != 0 {
+		t.Errorf("%d calls were asked for, %+v", n, report)
 	}
 }
