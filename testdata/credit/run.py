@@ -35,6 +35,7 @@ import learn  # noqa: E402
 # Half the attempts, and two continuations from the middle of each: about the tokens of the other arms.
 FORKS = ["group.estimator=value", "rollout.generations=4", "validation.generations=1", "curate.plan-forks=even", "curate.plan-generations=2", "refill.refill-rounds=1"]
 WON = "score.reward=won=command:bin/tictactoe won"  # 1 or 0, so that groups are often flat
+LARGER = "submit.settings=[lr=0.0133, shuffle=0]"  # by as much as there are fewer attempts
 WHOLE = ["curate.curriculum=false"]
 ARMS = {
     "turns": (["group.estimator=turns"], 0),
@@ -46,6 +47,9 @@ ARMS = {
     "forks shuffled": (FORKS + WHOLE, 1),
     "fewer": (["group.estimator=grpo", "rollout.generations=6", "validation.generations=1", *WHOLE], 0),
     "dynamic": (["group.estimator=grpo", "rollout.generations=4", "validation.generations=1", "curate.plan-budget=120", "refill.refill-rounds=1", *WHOLE], 0),
+    "fewer, larger steps": (["group.estimator=grpo", "rollout.generations=6", "validation.generations=1", LARGER, *WHOLE], 0),
+    "dynamic, larger steps": (["group.estimator=grpo", "rollout.generations=4", "validation.generations=1", "curate.plan-budget=120", "refill.refill-rounds=1",
+                               LARGER, *WHOLE], 0),
     "half": (["group.estimator=grpo", "rollout.generations=4", "validation.generations=1", *WHOLE], 0),
     "half dynamic": (["group.estimator=grpo", "rollout.generations=3", "validation.generations=1", "curate.plan-budget=64", "refill.refill-rounds=1", *WHOLE], 0),
     "won": (["group.estimator=grpo", WON, *WHOLE], 0),
