@@ -26,7 +26,7 @@ type Refill struct {
 
 // Declare declares the settings.
 func (r *Refill) Declare(d *plugin.Declarer) {
-	d.Heading(plugin.Rows)
+	d.Heading(plugin.Execution)
 	d.Int(&r.Rounds, "refill-rounds", "while too few groups teach, extend the epoch's rollouts as its plan says, up to `N` times; "+
 		"rollout's budgets count for all rounds together")
 	d.Int(&r.Groups, "target-groups", "stop when curate keeps `N` groups").Shown("when nothing is planned")
