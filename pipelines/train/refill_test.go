@@ -20,6 +20,9 @@ import (
 	"github.com/rollmill/rollmill/storage"
 )
 
+// refilled is the number of examples of a run that is refilled.
+const refilled = 12
+
 // refilling is a run of the demo in which an epoch may be refilled twice.
 func refilling(t *testing.T, tictactoe, root string, change func(*train.Options)) (o train.Options, run func(context.Context) error) {
 	t.Helper()
@@ -30,10 +33,10 @@ func refilling(t *testing.T, tictactoe, root string, change func(*train.Options)
 	web := httptest.NewServer(server)
 	t.Cleanup(func() { web.Close(); server.Close() })
 	o = demoRun{seed: 1, epochs: 2, rate: 0.01}.options(t, tictactoe, web.Listener.Addr().(*net.TCPAddr).Port, filepath.Join(root, "run"))
-	o.Rollout.Examples, o.Rollout.ExamplesRef = games(t, tictactoe, 1, 0, 24)
+	o.Rollout.Examples, o.Rollout.ExamplesRef = games(t, tictactoe, 1, 0, refilled)
 	o.Rollout.Generations, o.Validation = 2, nil
 	o.Refill = train.Refill{Rounds: 2}
-	o.Curate.PlanTable.Budget = new(int64(30)) // the plan asks for more of what varies, too
+	o.Curate.PlanTable.Budget = new(int64(15)) // the plan asks for more of what varies, too
 	if change != nil {
 		change(&o)
 	}
@@ -82,7 +85,7 @@ func TestRefill(t *testing.T) {
 	want := map[int]string{}
 	for e := range 2 {
 		rolled, curated := opened(t, o, e, "rollout"), opened(t, o, e, "curate")
-		if !strings.HasSuffix(rolled.URI(), "/extended/extended/rollout") || rolled.Rows != 24*4 || rolled.Facts["added"] != 24*4-24*2-30 {
+		if !strings.HasSuffix(rolled.URI(), "/extended/extended/rollout") || rolled.Rows != 4*refilled || rolled.Facts["added"] != 2*refilled-15 {
 			t.Errorf("epoch %d: %q has %d rows, %v of them new", e, rolled.URI(), rolled.Rows, rolled.Facts["added"])
 		}
 		receipt, err := report.ReadReceipt(t.Context(), storage.Join(o.Root, fmt.Sprint("epoch-", e), "submit"))
@@ -133,11 +136,11 @@ func TestRefillEnds(t *testing.T) {
 		change func(*train.Options)
 		rounds int
 	}{
-		"target":     {func(o *train.Options) { o.Refill.Groups = 20 }, 0}, // nearly all vary at once
+		"target":     {func(o *train.Options) { o.Refill.Groups = 10 }, 0}, // nearly all vary at once
 		"no plan":    {func(o *train.Options) { o.Curate.PlanTable.Budget = new(int64(0)) }, 0},
 		"one round":  {func(o *train.Options) { o.Refill.Rounds = 1 }, 1},
 		"no budget":  {func(o *train.Options) { o.Rollout.Budget.Tokens = 1 << 40 }, 2},
-		"the budget": {func(o *train.Options) { o.Rollout.Budget.Tokens = 60_000 }, 1},
+		"the budget": {func(o *train.Options) { o.Rollout.Budget.Tokens = 30_000 }, 1},
 	} {
 		t.Run(name, func(t *testing.T) {
 			o, run := refilling(t, tictactoe, t.TempDir(), func(o *train.Options) { o.Epochs = 1; c.change(o) })
