@@ -24,8 +24,9 @@ func TestRefillIsTrains(t *testing.T) {
 		web := httptest.NewServer(server)
 		t.Cleanup(func() { web.Close(); server.Close() })
 		root := filepath.Join(dir, "demo")
-		line := []string{"--root", root, "--set", "rollout.examples=" + filepath.Join(dir, "tasks.jsonl"), "--set", "rollout.generations=3", "--set", "rollout.sampling-seed=1",
-			"--set", "rollout.plan=previous", "--set", "score.reward=n=expr:len(answer) % 3", "--set", "curate.plan-budget=3", "--set", "curate.plan-max-per-example=50", "--set", "submit.backend=art",
+		line := []string{"--root", root, "--set", "rollout.examples=" + filepath.Join(dir, "tasks.jsonl"), "--set", "rollout.generations=3",
+			"--set", "rollout.sampling-seed=1", "--set", "rollout.plan=previous", "--set", "score.reward=n=expr:len(answer) % 3",
+			"--set", "curate.plan-budget=3", "--set", "curate.plan-max-per-example=50", "--set", "submit.backend=art",
 			"--set", "submit.url=" + web.URL, "--set", "submit.target=project/name", "--set", "refill.refill-rounds=2", "--set", "refill.target-groups=9"}
 		run := func(words ...string) string {
 			t.Helper()

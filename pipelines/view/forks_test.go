@@ -19,7 +19,8 @@ func TestForkPages(t *testing.T) {
 		row := &rows[i]
 		row.ExampleID, row.Run, row.Generation, row.Example, row.Status, row.StopReason = "e", "run", int32(i), "{}", formats.StatusOK, formats.StopDone
 		row.TrajectoryID = formats.TrajectoryID("run", "e", 0, i)
-		row.Calls = []formats.Call{{Model: "m", Sampling: "{}", Tools: -1, Target: true, Attempts: 1}, {Model: "m", Sampling: "{}", Tools: -1, Target: true, Attempts: 1}}
+		call := formats.Call{Model: "m", Sampling: "{}", Tools: -1, Target: true, Attempts: 1}
+		row.Calls = []formats.Call{call, call}
 		row.Messages[len(row.Messages)-1].Call = 1
 		if i > 0 {
 			row.ForkedFrom, row.ForkCall = rows[0].TrajectoryID, new(int32(1))

@@ -150,7 +150,8 @@ func checkValues(t *testing.T, name string, members, before []formats.Member, ro
 			if row.Messages[k].Call >= call && !first {
 				want = *m.Reward - s[0]/s[1]
 			}
-			if late := slices.IndexFunc(row.Messages, func(x formats.Message) bool { return x.Sampled && x.Call >= call }); late < 0 || first && row.Messages[k].Call >= call {
+			late := slices.ContainsFunc(row.Messages, func(x formats.Message) bool { return x.Sampled && x.Call >= call })
+			if !late || first && row.Messages[k].Call >= call {
 				continue // no message after the prefix trains, or none before it
 			}
 			first = false

@@ -33,7 +33,8 @@ import check  # noqa: E402
 import learn  # noqa: E402
 
 # Half the attempts, and two continuations from the middle of each: about the tokens of the other arms.
-FORKS = ["group.estimator=value", "rollout.generations=4", "validation.generations=1", "curate.plan-forks=even", "curate.plan-generations=2", "refill.refill-rounds=1"]
+FORKS = ["group.estimator=value", "rollout.generations=4", "validation.generations=1", "curate.plan-forks=even",
+         "curate.plan-generations=2", "refill.refill-rounds=1"]
 WON = "score.reward=won=command:bin/tictactoe won"  # 1 or 0, so that groups are often flat
 LARGER = "submit.settings=[lr=0.0133, shuffle=0]"  # by as much as there are fewer attempts
 WHOLE = ["curate.curriculum=false"]
@@ -51,7 +52,8 @@ ARMS = {
     "dynamic, larger steps": (["group.estimator=grpo", "rollout.generations=4", "validation.generations=1", "curate.plan-budget=120", "refill.refill-rounds=1",
                                LARGER, *WHOLE], 0),
     "half": (["group.estimator=grpo", "rollout.generations=4", "validation.generations=1", *WHOLE], 0),
-    "half dynamic": (["group.estimator=grpo", "rollout.generations=3", "validation.generations=1", "curate.plan-budget=64", "refill.refill-rounds=1", *WHOLE], 0),
+    "half dynamic": (["group.estimator=grpo", "rollout.generations=3", "validation.generations=1", "curate.plan-budget=64",
+                      "refill.refill-rounds=1", *WHOLE], 0),
     "won": (["group.estimator=grpo", WON, *WHOLE], 0),
     "won dynamic": (["group.estimator=grpo", WON, "rollout.generations=4", "validation.generations=1", "refill.refill-rounds=1", *WHOLE], 0),
 }

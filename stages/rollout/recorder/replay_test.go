@@ -32,7 +32,8 @@ func TestReplay(t *testing.T) {
 		want, _ := b.record(i, recorder.Resume{Keep: func(a recorder.Answered) { kept = append(kept, a) }})
 		row := formats.Trajectory{Calls: want.Calls, ToolSets: want.ToolSets}
 		row.Messages, row.Candidates = tree.SplitAlternatives(slices.Clone(want.Messages), want.Calls)
-		stored, single := slices.DeleteFunc(recorder.AnsweredOf(&row), func(a recorder.Answered) bool { return a.Request == "" }), slices.DeleteFunc(slices.Clone(kept), func(a recorder.Answered) bool { return len(a.Choices) > 1 })
+		stored := slices.DeleteFunc(recorder.AnsweredOf(&row), func(a recorder.Answered) bool { return a.Request == "" })
+		single := slices.DeleteFunc(slices.Clone(kept), func(a recorder.Answered) bool { return len(a.Choices) > 1 })
 		if d := cmp.Diff(single, stored, cmpopts.EquateEmpty(), cmpopts.IgnoreFields(formats.Message{}, "Parent", "Branch")); d != "" {
 			t.Fatalf("of a stored row: %s", d)
 		}
