@@ -17,7 +17,7 @@ func TestPartsAreOpenedAhead(t *testing.T) {
 		write(t.Context(), t, uri, wideSpec(), Options{Shard: i, Of: parts}, parts)
 	}
 	d := open(t, uri)
-	rounds := &counting.Rounds{Latency: 2 * time.Millisecond}
+	rounds := &counting.Rounds{Latency: 10 * time.Millisecond}
 	d.bucket = rounds.Wrap(d.bucket)
 	type row struct {
 		ExampleID string `parquet:"example_id,dict"`

@@ -21,7 +21,7 @@ import (
 // slowly returns a context in which a store takes some time for each request,
 // and what counts how many of them follow one another.
 func slowly(ctx context.Context) (context.Context, *counting.Rounds) {
-	r := &counting.Rounds{Latency: 2 * time.Millisecond}
+	r := &counting.Rounds{Latency: 10 * time.Millisecond}
 	if os.Getenv("COUNT") != "" {
 		r.Latency = 30 * time.Millisecond
 	}
