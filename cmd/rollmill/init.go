@@ -58,10 +58,11 @@ func (c *initSettings) Declare(d *plugin.Declarer) {
 			"program in any language; openai-tools, anthropic or langgraph, which call a tool; service, which answers "+
 			"requests; or harbor or verifiers, which attempt tasks of others", starter.Agents...)
 	d.String(&c.Engine, "engine",
-		"sample from this engine: sandbox, or the `URL` of an OpenAI-compatible server, which ends in /v1")
+		"sample from this engine: sandbox, the `URL` of an OpenAI-compatible server, which ends in /v1, or tinker:// and the "+
+			"HOST:PORT of a Tinker service, none for the hosted one")
 	d.String(&c.Trainer, "trainer",
-		"train with `NAME`: sandbox, art, or files, which are written for a trainer that runs elsewhere").
-		Shown("sandbox with the sandbox, else files")
+		"train with `NAME`: sandbox, art, tinker, or files, which are written for a trainer that runs elsewhere").
+		Shown("that of the engine, else files")
 	d.String(&c.Model, "model", "request the model `NAME` of the engine").Open()
 	d.String(&c.From, "from", "take the examples from this `FILE`: JSON, JSON lines, CSV, Parquet or Arrow; or from a folder "+
 		"with one, as Hugging Face's datasets writes it; of agent harbor the folder of the tasks, of agent verifiers the "+
@@ -157,7 +158,7 @@ func (c *initSettings) ask(s *cli.Session) (err error) {
 		valid := func(text string) error {
 			return starter.Choices{Agent: c.Agent, Engine: text, Trainer: starter.TrainersOf(text)[0]}.Validate()
 		}
-		if c.Engine, err = s.Ask("Which engine answers it: sandbox, or a URL that ends in /v1?", c.Engine,
+		if c.Engine, err = s.Ask("Which engine answers it: sandbox, a URL that ends in /v1, or tinker://?", c.Engine,
 			valid); err != nil {
 			return err
 		}

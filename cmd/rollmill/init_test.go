@@ -14,7 +14,7 @@ import (
 func TestInitConfigs(t *testing.T) {
 	seen := 0
 	for _, agent := range starter.Agents {
-		for _, engine := range []string{starter.Sandbox, "http://127.0.0.1:8000/v1"} {
+		for _, engine := range []string{starter.Sandbox, "http://127.0.0.1:8000/v1", "tinker://127.0.0.1:8100", "tinker://"} {
 			for _, trainer := range starter.TrainersOf(engine) {
 				seen++
 				folder := filepath.Join(t.TempDir(), "new")
@@ -40,13 +40,14 @@ func TestInitConfigs(t *testing.T) {
 					}
 				}
 				makefile, err := os.ReadFile(filepath.Join(folder, "Makefile"))
-				if err != nil || strings.Count(string(makefile), "\n") != 8 || strings.Contains(string(makefile), "<no value>") {
+				targets := len(strings.Fields(strings.Split(string(makefile)+".PHONY:", ".PHONY:")[1]))
+				if err != nil || strings.Count(string(makefile), "\n") != targets+2 || strings.Contains(string(makefile), "<no value>") {
 					t.Errorf("%s, %s, %s: %v: a Makefile\n%s", agent, engine, trainer, err, makefile)
 				}
 			}
 		}
 	}
-	if seen != len(starter.Agents)*4 {
+	if seen != len(starter.Agents)*6 {
 		t.Errorf("%d choices", seen)
 	}
 }

@@ -3,6 +3,7 @@ package main
 import (
 	"cmp"
 	"context"
+	"errors"
 	"slices"
 	"strconv"
 	"strings"
@@ -126,6 +127,23 @@ func (p *runPlace) Declare(d *plugin.Declarer) {
 func (p *runPlace) layout() layout.Layout {
 	_, root := p.both()
 	return layout.Layout{Root: root}
+}
+
+// known returns the policy of the receipt at a URI, else the one that the run had
+// before the given epoch: if the run began with a receipt (submit --prepare), the
+// previous epoch must have left one. It returns nil if there is none.
+func (p *runPlace) known(ctx context.Context, uri string, epoch *int) (*formats.Policy, error) {
+	if uri != "" || epoch == nil {
+		return policy(ctx, uri)
+	}
+	first, err := receiptAt(ctx, p.layout().Policy())
+	if errors.Is(err, storage.ErrNotExist) {
+		return nil, nil
+	}
+	if err != nil || first.Policy == nil {
+		return nil, err
+	}
+	return policy(ctx, p.layout().Sampled(*epoch))
 }
 
 // curated returns the curated dataset of an epoch: the last one, if its plan was made.

@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"errors"
 	"fmt"
 
 	"github.com/rollmill/rollmill/cmd/internal/cli"
@@ -98,7 +97,7 @@ func (c *rolloutSettings) options(ctx context.Context, s *cli.Session) (o rollou
 	if err := o.MakeAgent(ctx, openai.Client{}, s.Lookup); err != nil {
 		return o, err
 	}
-	if o.Policy, err = c.policy(ctx); err != nil {
+	if o.Policy, err = c.known(ctx, c.PolicyURI, c.Epoch); err != nil {
 		return o, err
 	}
 	if o.Policy != nil && c.PolicyURI != "" && o.Model == "" {
@@ -139,23 +138,6 @@ func (c *rolloutSettings) plan(ctx context.Context) (string, error) {
 		return "", nil
 	}
 	return c.curated(ctx, *c.Epoch-1)
-}
-
-// policy returns the policy of --policy, else the one that the run had before the
-// given epoch: if the run began with a receipt (submit --prepare), the previous
-// epoch must have left one. It returns nil if there is none.
-func (c *rolloutSettings) policy(ctx context.Context) (*formats.Policy, error) {
-	if c.PolicyURI != "" || c.Epoch == nil {
-		return policy(ctx, c.PolicyURI)
-	}
-	first, err := receiptAt(ctx, c.layout().Policy())
-	if errors.Is(err, storage.ErrNotExist) {
-		return nil, nil
-	}
-	if err != nil || first.Policy == nil {
-		return nil, err
-	}
-	return policy(ctx, c.layout().Sampled(*c.Epoch))
 }
 
 // policy returns the policy in the receipt at uri, or nil if uri is "".

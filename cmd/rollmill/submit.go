@@ -116,7 +116,12 @@ func (c *submitSettings) options(ctx context.Context, ledger, out string) (submi
 		place := placeOf(b, c.Rows)
 		o.Rows = &place
 	}
-	o.Trainer, err = trainer(&c.Backend, receipt, out)
+	if o.Trainer, err = trainer(&c.Backend, receipt, out); err != nil {
+		return o, err
+	}
+	if a, ok := o.Trainer.(backends.Attended); ok && a.Attended() && o.Policy == nil { // nobody else knows what it trained
+		o.Policy, err = c.Place.known(ctx, "", c.Epoch)
+	}
 	return o, err
 }
 

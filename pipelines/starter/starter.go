@@ -42,15 +42,31 @@ const Sandbox = "sandbox"
 
 // The other trainers.
 const (
-	art   = "art"
-	files = "files"
+	art    = "art"
+	files  = "files"
+	tinker = "tinker"
 )
+
+// tinkerScheme begins the address of a Tinker service: tinker://HOST:PORT, or tinker:// for
+// the one that the SDK knows.
+const tinkerScheme = "tinker://"
+
+// Service returns the URL of the Tinker service that is the engine; "" for the SDK's.
+func (c Choices) Service() string {
+	if host := strings.TrimPrefix(c.Engine, tinkerScheme); host != "" {
+		return "http://" + host
+	}
+	return ""
+}
 
 // TrainersOf returns the trainers that fit an engine, the default first: the
 // sandbox trains only its own policy, and answers as no other.
 func TrainersOf(engine string) []string {
-	if engine == Sandbox {
+	switch {
+	case engine == Sandbox:
 		return []string{Sandbox, files}
+	case strings.HasPrefix(engine, tinkerScheme):
+		return []string{tinker}
 	}
 	return []string{files, art}
 }
@@ -60,8 +76,8 @@ func (c Choices) Validate() error {
 	switch u, err := url.Parse(c.Engine); {
 	case !slices.Contains(Agents, c.Agent):
 		return usage("choose one of "+strings.Join(Agents, ", "), "agent %q", c.Agent)
-	case c.Engine != Sandbox && (err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https"):
-		return usage("write sandbox, or a URL such as http://127.0.0.1:8000/v1", "engine %q", c.Engine)
+	case c.Engine != Sandbox && c.Engine != tinkerScheme && (err != nil || u.Host == "" || !slices.Contains([]string{"http", "https", "tinker"}, u.Scheme)):
+		return usage("write sandbox, a URL such as http://127.0.0.1:8000/v1, or tinker://", "engine %q", c.Engine)
 	case !slices.Contains(TrainersOf(c.Engine), c.Trainer):
 		return usage("with this engine choose one of "+strings.Join(TrainersOf(c.Engine), ", "),
 			"trainer %q does not fit engine %q", c.Trainer, c.Engine)

@@ -29,6 +29,7 @@ import (
 //	RowWriter      it can write what it would send                 submit --dry-run --rows
 //	PerReceipt     files in the folder of the receipt              pipelines that run several epochs
 //	Keeper         it stores the batch and trains nothing          submit's checks of epochs and of the age of rows
+//	Attended       it trains only while submit runs                submit's check of --wait
 //	Uploader       it stores the batch at a service                submit's search for keys
 //	DatasetReader  it reads the dataset by its URI                 submit's redaction
 //	ModelMaker     a model of its own for each submission          submit's check of epochs
@@ -93,6 +94,12 @@ type PerReceipt interface {
 // age.
 type Keeper interface {
 	Keeps() bool
+}
+
+// Attended is a Trainer that drives the training itself, step by step: whoever
+// submits to it waits for the end. submit refuses to run without Options.Wait.
+type Attended interface {
+	Attended() bool
 }
 
 // Uploader is a Trainer that stores the batch at a service which keeps the

@@ -114,6 +114,7 @@ func (o Options) Validate() error {
 	if _, err := o.accepted(); err != nil {
 		return err
 	}
+	attended, drives := o.Trainer.(backends.Attended)
 	_, writesRows := o.Trainer.(backends.RowWriter)
 	reader, readsDataset := o.Trainer.(backends.DatasetReader)
 	switch {
@@ -125,6 +126,9 @@ func (o Options) Validate() error {
 		return usage("name a place: --out URI", "submit: no place for the receipt")
 	case o.Ledger == nil && !o.DryRun:
 		return usage("name a place: --ledger URI", "submit: no ledger")
+	case drives && attended.Attended() && !o.Wait && !o.DryRun:
+		return usage("add --wait: the training ends with this command",
+			"submit: %s trains only while this command runs", o.Trainer.Target().Backend)
 	case o.Resubmit && o.AssumeTrained:
 		return usage("--resubmit sends the batch again, --assume-trained never does",
 			"submit: --resubmit and --assume-trained exclude each other")

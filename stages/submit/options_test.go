@@ -24,6 +24,7 @@ func TestOptionsAreCheckedFirst(t *testing.T) {
 		"must be at least": func(o *submit.Options) { o.LeaseTTL = time.Millisecond },
 		`no check "none"`:  func(o *submit.Options) { o.AcceptFindings = []string{"keys", "none"} },
 		`no check "leak"`:  func(o *submit.Options) { o.AcceptFindings = []string{"leak"} },
+		"only while":       func(o *submit.Options) { o.Trainer, o.Wait = driven{o.Trainer}, false },
 	} {
 		o := options(t, place)
 		spoil(&o)
@@ -32,6 +33,11 @@ func TestOptionsAreCheckedFirst(t *testing.T) {
 		}
 	}
 }
+
+// driven is a trainer that trains only while submit runs.
+type driven struct{ backends.Trainer }
+
+func (driven) Attended() bool { return true }
 
 // TestEarlierNamesAreAccepted checks that a finding can be accepted by a name that its
 // check had earlier.

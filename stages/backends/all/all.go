@@ -10,6 +10,7 @@ import (
 	"github.com/rollmill/rollmill/stages/backends/file"
 	"github.com/rollmill/rollmill/stages/backends/hub"
 	"github.com/rollmill/rollmill/stages/backends/openai"
+	"github.com/rollmill/rollmill/stages/backends/tinker"
 	"github.com/rollmill/rollmill/stages/plugin"
 )
 
@@ -18,6 +19,7 @@ var Backends backends.Registry = plugin.NewRegistry("backend",
 	art.Kind,
 	openai.Kind,
 	customizer.Kind,
+	tinker.Kind,
 	hub.Kind,
 	file.Kind,
 	command.Kind,

@@ -1,0 +1,76 @@
+package tinker
+
+import (
+	"cmp"
+
+	"github.com/rollmill/rollmill/stages/backends"
+	"github.com/rollmill/rollmill/stages/plugin"
+)
+
+// Kind is the registry's entry.
+var Kind = backends.Kind{
+	Name: "tinker", Help: "a service of the Tinker API trains an adapter, driven by a worker in Python; needs --wait",
+	New: func() backends.TrainerSettings { return defaults() },
+}
+
+func defaults() *Config {
+	return &Config{Worker: []string{"python3", "-m", "rollmill.tinker", "train"}, Name: "policy", Rank: 32, Loss: ImportanceSampling,
+		LearningRate: 1e-4, Substeps: 1, Passes: 1}
+}
+
+// Declare declares the settings; those that change the weights are part of the identity.
+func (c *Config) Declare(d *plugin.Declarer) {
+	d.Heading(plugin.Submission)
+	d.String(&c.URL, "tinker-url", "use the Tinker service at this base `URL`").Shown("TINKER_BASE_URL, else the SDK's").FromReceipt(urlIn)
+	d.Variable(&c.URLVariable, "TINKER_BASE_URL")
+	d.SecretVariable(&c.Key, "TINKER_API_KEY")
+	d.String(&c.Base, "base-model", "train an adapter of this `MODEL`").IDAlways("base-model").Open().Common()
+	d.String(&c.Name, "name", "train the policy `NAME`").FromReceipt(nameIn).Open().Common()
+	d.String(&c.Engine, "engine-url", "sample the new policy at this `URL`, where python3 -m rollmill.tinker serves").Common()
+	plugin.Choice(d, &c.Loss, "loss", "train by this `LOSS` of the service: importance_sampling, ppo, cross_entropy",
+		ImportanceSampling, PPO, CrossEntropy).ID("loss").Common()
+	d.Float(&c.LearningRate, "learning-rate", "train with this learning `RATE`").IDAlways("learning-rate").Common()
+	d.Int64(&c.Rank, "rank", "give a fresh adapter this `RANK`").ID("rank")
+	d.Int64(&c.Seed, "adapter-seed", "draw a fresh adapter by `SEED`").ID("adapter-seed")
+	d.Objects(&c.Adam, "adam", "set `KEY=VALUE` of the optimizer: beta1, beta2, eps, weight_decay, grad_clip_norm").ID("adam")
+	d.Int64(&c.Substeps, "substeps", "make `N` optimizer steps in each pass over the batch").ID("substeps")
+	d.Int64(&c.Passes, "passes", "pass `N` times over the batch").ID("passes")
+	backends.DeclareRowWeight(d, &c.RowWeight)
+	d.Int64(&c.MaxLength, "max-length", "refuse a batch with a sequence of more than `N` tokens").Shown("what the service says")
+	d.OptionalFloat(&c.Tolerance, "tolerance",
+		"refuse a batch whose log probabilities are on average more than `NATS` from those that the service computes before its "+
+			"first step").Shown("any")
+	d.Int64(&c.Shuffle, "shuffle-advantages", "hand the advantages to the wrong sequences, drawn by `SEED`, as a control").
+		ID("shuffle-advantages").Shown("none")
+	d.Words(&c.Worker, "worker", "train with this program: `WORDS`, split as a shell would")
+}
+
+// hosted stands in a receipt for the service that the SDK knows.
+const hosted = "tinker"
+
+func address(url string) string { return cmp.Or(url, hosted) }
+
+func urlIn(address, _ string) string {
+	if address == hosted {
+		return ""
+	}
+	return address
+}
+
+func nameIn(_, model string) string { return model }
+
+// Trainer makes the trainer.
+func (c *Config) Trainer(s backends.Setup) (backends.Trainer, error) {
+	config := *c
+	config.URL = cmp.Or(config.URL, config.URLVariable)
+	return backends.Made(New(config, s.Place))
+}
+
+// Attended reports that the training ends with this process.
+func (t *Trainer) Attended() bool { return true }
+
+// Uploads reports that the service gets the batch.
+func (t *Trainer) Uploads() bool { return true }
+
+// Identity returns the settings that change the weights.
+func (t *Trainer) Identity() backends.Identity { return backends.IdentityOf(&t.cfg, defaults()) }
