@@ -19,7 +19,7 @@ func TestCompletion(t *testing.T) {
 		{"rollmill submit --backend cust", "customizer"},
 		{"rollmill submit --backend = cust", "customizer"},
 		{"rollmill submit --backend=cust", "--backend=customizer"}, // in zsh
-		{"rollmill submit --backend =", "art openai customizer hub file command"},
+		{"rollmill submit --backend =", "art openai customizer tinker hub file command"},
 		{"rollmill job wait --backend h", "hub"},
 		{"rollmill job w", "wait"},
 		{"rollmill score --reward ma", "match:"},
