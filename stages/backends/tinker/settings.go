@@ -42,7 +42,8 @@ func (c *Config) Declare(d *plugin.Declarer) {
 			"first step").Shown("any")
 	d.Int64(&c.Shuffle, "shuffle-advantages", "hand the advantages to the wrong sequences, drawn by `SEED`, as a control").
 		ID("shuffle-advantages").Shown("none")
-	d.Words(&c.Worker, "worker", "train with this program: `WORDS`, split as a shell would")
+	d.Words(&c.Worker, "worker", "train with this program: `WORDS`, split as a shell would").
+		Shown("python3 -m rollmill.tinker train")
 }
 
 // hosted stands in a receipt for the service that the SDK knows.

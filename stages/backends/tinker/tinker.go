@@ -128,10 +128,9 @@ func (t *Trainer) Resolve(ctx context.Context, s backends.Submission) (backends.
 
 // At returns the trainer for another receipt.
 func (t *Trainer) At(to backends.Place) backends.Trainer {
-	there := *t
-	there.cfg.Journal = to.URI
-	if made, err := New(t.cfg, to); err == nil { // the same settings were checked before
-		there = *made
+	there, err := New(t.cfg, to)
+	if err != nil { // the same settings were checked before
+		return t
 	}
-	return &there
+	return there
 }
