@@ -9,6 +9,7 @@ import (
 	"github.com/rollmill/rollmill/stages/plugin"
 	"github.com/rollmill/rollmill/stages/score"
 	"github.com/rollmill/rollmill/stages/score/rewards/command"
+	"github.com/rollmill/rollmill/stages/score/rewards/echo"
 	"github.com/rollmill/rollmill/stages/score/rewards/expr"
 	"github.com/rollmill/rollmill/stages/score/rewards/judge"
 	"github.com/rollmill/rollmill/stages/score/rewards/teacher"
@@ -30,6 +31,7 @@ var All = plugin.NewRegistry("reward",
 	judge.Kind,
 	judge.Ruler,
 	teacher.Kind,
+	echo.Kind,
 	Stored,
 )
 

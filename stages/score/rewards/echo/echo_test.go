@@ -1,0 +1,134 @@
+package echo_test
+
+import (
+	"math"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/rollmill/rollmill/formats"
+	"github.com/rollmill/rollmill/formats/foreign/trainers"
+	"github.com/rollmill/rollmill/formats/parquet"
+	"github.com/rollmill/rollmill/formats/sequences"
+	"github.com/rollmill/rollmill/stages/score"
+	"github.com/rollmill/rollmill/stages/score/rewards/echo"
+	"github.com/rollmill/rollmill/stages/score/rewards/rewardtest"
+)
+
+func attempt() *score.Row {
+	return &score.Row{Trajectory: &formats.Trajectory{TrajectoryID: "t", Status: formats.StatusOK, PayloadDigest: "d",
+		Calls: []formats.Call{{Target: true}, {Target: true}, {Target: true}},
+		Messages: []formats.Message{
+			{Parent: -1, Role: "user", Call: -1, Content: "q"},
+			{Parent: 0, Role: "assistant", Sampled: true, Call: 0, PromptDeltaIDs: []int32{1, 2}, TokenIDs: []int32{3, 4}, Logprobs: []float32{-0.5, -1}},
+			{Parent: 1, Role: "user", Call: -1, Content: "r"},
+			{Parent: 2, Role: "assistant", Sampled: true, Call: 1, PromptDeltaIDs: []int32{5}, TokenIDs: []int32{6}, Logprobs: []float32{-2}},
+			{Parent: 0, Role: "assistant", Sampled: true, Call: 2, PromptDeltaIDs: []int32{1, 2}, TokenIDs: []int32{7}, Logprobs: []float32{-1}, Branch: "retry"},
+		}}}
+}
+
+// write writes a file of what a trainer gave back.
+func write(t *testing.T, rows ...trainers.EchoRow) string {
+	t.Helper()
+	name := filepath.Join(t.TempDir(), "echo.parquet")
+	f, err := os.Create(name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	w := parquet.NewWriter[trainers.EchoRow](f)
+	for _, r := range rows {
+		if err := w.Write([]trainers.EchoRow{r}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := w.Close(); err != nil {
+		t.Fatal(err)
+	}
+	return name
+}
+
+func value(t *testing.T, arguments string, row *score.Row) (score.Value, error) {
+	t.Helper()
+	r, err := echo.Kind.Make(arguments, score.Setup{Name: "trainer", Timeout: 20 * time.Second})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer r.Close()
+	values := make([]score.Value, 1)
+	err = r.Score(t.Context(), []*score.Row{row}, values)
+	return values[0], err
+}
+
+// TestEcho: each sampled token has the trainer's value, whatever the file has for tokens that
+// do not train, and in whatever order its rows are.
+func TestEcho(t *testing.T) {
+	const any = 9
+	file := write(t,
+		trainers.EchoRow{TrajectoryID: "t", Old: []float32{-3}, New: []float32{-4}, Clipped: new(0.5), Entropy: []float32{2}},
+		trainers.EchoRow{TrajectoryID: "other", Old: []float32{-1}},
+		trainers.EchoRow{TrajectoryID: "t", Sequence: 1, Old: []float32{-0.25, -1, any, -2.5}, New: []float32{-1, -2, any, -3}, Clipped: new(0.25),
+			Entropy: []float32{1, 1, any, 1}})
+	for of, want := range map[string]score.Value{
+		"old": {Reward: (0.25 + 0 - 0.5 - 2) / 4, Signals: []formats.Signal{
+			{Message: 1, Value: -0.625, Values: []float32{-0.25, -1}}, {Message: 3, Value: -2.5, Values: []float32{-2.5}},
+			{Message: 4, Value: -3, Values: []float32{-3}}}},
+		"new": {Reward: (-0.5 - 1 - 1 - 3) / 4, Signals: []formats.Signal{
+			{Message: 1, Value: -1.5, Values: []float32{-1, -2}}, {Message: 3, Value: -3, Values: []float32{-3}},
+			{Message: 4, Value: -4, Values: []float32{-4}}}},
+		"entropy": {Reward: 5. / 4, Signals: []formats.Signal{
+			{Message: 1, Value: 1, Values: []float32{1, 1}}, {Message: 3, Value: 1, Values: []float32{1}}, {Message: 4, Value: 2, Values: []float32{2}}}},
+		"clipped": {Reward: (0.25*3 + 0.5) / 4},
+	} {
+		got, err := value(t, file+",of="+of, attempt())
+		if d := cmp.Diff(want, got); d != "" || err != nil {
+			t.Errorf("%s: %v, -want +got: %s", of, err, d)
+		}
+	}
+}
+
+func TestFilesThatDoNotFit(t *testing.T) {
+	short := write(t, trainers.EchoRow{TrajectoryID: "t", Old: []float32{-1}}, trainers.EchoRow{TrajectoryID: "t", Sequence: 1, Old: []float32{-1}})
+	one := write(t, trainers.EchoRow{TrajectoryID: "t", Old: []float32{-1}})
+	for _, c := range []struct{ arguments, class, what string }{
+		{short, formats.RewardAnswer, "1 values of old for 4 response ids"},
+		{one, formats.RewardMissing, "nothing of sequence 1"},
+		{one + ",of=loss", formats.RewardAnswer, "no loss"},
+		{write(t, trainers.EchoRow{TrajectoryID: "u"}), formats.RewardMissing, "nothing of the trajectory"},
+	} {
+		if v, err := value(t, c.arguments, attempt()); err != nil || v.Failure != c.class || !strings.Contains(v.Error, c.what) {
+			t.Errorf("%s: %+v, %v", c.what, v, err)
+		}
+	}
+	if _, err := value(t, filepath.Join(t.TempDir(), "none.parquet"), attempt()); err == nil || !strings.Contains(err.Error(), "no such file") {
+		t.Error(err)
+	}
+	if _, err := echo.Kind.Make("", score.Setup{}); err == nil {
+		t.Error("no file is accepted")
+	}
+}
+
+func TestConforms(t *testing.T) {
+	var rows []trainers.EchoRow
+	for _, row := range rewardtest.Rows() {
+		all, problem := sequences.Of(row.Trajectory)
+		if problem != nil {
+			continue
+		}
+		for i, s := range all {
+			old := make([]float32, len(s.Response))
+			for k := range old {
+				old[k] = float32(math.Sin(float64(k + i)))
+			}
+			rows = append(rows, trainers.EchoRow{TrajectoryID: row.TrajectoryID, Sequence: int32(i), Old: old})
+		}
+	}
+	if len(rows) == 0 {
+		rows = append(rows, trainers.EchoRow{TrajectoryID: "none"})
+	}
+	rewardtest.Run(t, rewardtest.Suite{Kind: echo.Kind, Arguments: write(t, rows...)})
+}
