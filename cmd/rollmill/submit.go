@@ -11,11 +11,13 @@ import (
 	"github.com/rollmill/rollmill/formats"
 	"github.com/rollmill/rollmill/formats/dataset"
 	"github.com/rollmill/rollmill/formats/plural"
+	"github.com/rollmill/rollmill/pipelines/train"
 	"github.com/rollmill/rollmill/stages"
 	"github.com/rollmill/rollmill/stages/backends"
 	"github.com/rollmill/rollmill/stages/backends/all"
 	"github.com/rollmill/rollmill/stages/backends/file"
 	"github.com/rollmill/rollmill/stages/plugin"
+	"github.com/rollmill/rollmill/stages/score/rewards"
 	"github.com/rollmill/rollmill/stages/submit"
 	"github.com/rollmill/rollmill/storage"
 )
@@ -195,6 +197,13 @@ func runSubmit(ctx context.Context, s *cli.Session, c *submitSettings) error {
 	if o.DryRun && err == nil { // nothing was written, so text has no result
 		s.Say("%s", summary(r.Report))
 		return s.PrintText(r, "")
+	}
+	if err == nil && o.Echo && r.Receipt.State == formats.JobCompleted {
+		folder, _ := storage.Split(out)
+		var echo stages.Report
+		if echo, err = train.Echo(ctx, o.Env, rewards.All, in, r.Receipt, storage.Join(folder, "echo")); err == nil {
+			s.Say("%s", summary(echo))
+		}
 	}
 	return finishStage(s, r.Report, r, err)
 }

@@ -27,6 +27,10 @@ type Submission struct {
 	Before  TrainerState `json:"before"`                   // read before anything was sent
 	Started time.Time    `json:"started"`
 
+	// Echo asks a trainer that can to give back what it computed for each sequence: a
+	// file of trainers.EchoRow, named EchoFile, among the outcome's files.
+	Echo bool `json:"echo,omitempty"`
+
 	// Tokens is how many tokens Preflight found to train on.
 	Tokens int64 `json:"tokens,omitempty"`
 
@@ -105,6 +109,9 @@ type Outcome struct {
 func Clean(message string) Outcome {
 	return Outcome{State: formats.JobFailed, Clean: true, Message: message}
 }
+
+// EchoFile is the name of the file in which a trainer gives back what it computed.
+const EchoFile = "echo.parquet"
 
 // JobUnknown is the state of a submission if it is unknown whether it was
 // trained. It is never the state of a receipt.

@@ -51,6 +51,7 @@ type Options struct {
 
 	Resubmit       bool     // send the batch although it was, or may have been, submitted before
 	AssumeTrained  bool     // settle an ambiguous submission: a person confirmed that it was trained
+	Echo           bool     // ask the trainer to give back what it computed for each sequence
 	AllowOther     bool     // send the batch although it was sent to another trainer
 	AcceptFindings []string // names of audit's checks whose findings do not refuse the batch
 	AllowSecrets   bool     // upload rows in which the check validate.Keys found a key
@@ -70,6 +71,9 @@ func (o *Options) Declare(d *plugin.Declarer) {
 			"name no policy").Common()
 	d.Bool(&o.Wait, "wait", "follow the job to its end").Common()
 	DeclareWaiting(d, &o.PollInterval, &o.Timeout, &o.Stall, &o.LeaseTTL)
+	d.Bool(&o.Echo, "echo",
+		"ask the trainer for the log probabilities that it computes, score the batch by them, beside the receipt, and refuse to go on "+
+			"if they are another policy's; backends command and tinker")
 	d.Bool(&o.DryRun, "dry-run", "check, count, and name each row that cannot be submitted; send and record nothing").Common()
 	d.Float(&o.Price, "price", "estimate the cost at this `PRICE` of a million tokens").Shown("unknown")
 	d.Bool(&o.AllowOther, "allow-other-trainer", "submit although the batch was submitted to another trainer")

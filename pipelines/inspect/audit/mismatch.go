@@ -33,8 +33,8 @@ type Mismatch struct {
 // is more than loose from 1 trains another policy than the one that sampled
 // (AI-Hypercomputer/maxtext#5231).
 const (
+	Loose                 = 0.01
 	strictLow, strictHigh = 0.999, 1.002
-	loose                 = 0.01
 	enough                = 1000 // tokens of a class, under which its mean says little
 )
 
@@ -87,7 +87,7 @@ func (a *auditor) reportMismatch(d *dataset.Dataset, all []Mismatch) {
 	for i, m := range all {
 		f := validate.Finding{What: fmt.Sprintf("%s: mean ratio %.5f over %d tokens, KL %.2g, of reward %q to what was recorded", m.Of, m.Ratio,
 			m.Tokens, m.KL, a.Mismatch)}
-		switch far := math.Abs(m.Ratio-1) > loose; {
+		switch far := math.Abs(m.Ratio-1) > Loose; {
 		case i == 0 && far:
 			broken = append(broken, f)
 		case i == 0 && (m.Ratio < strictLow || m.Ratio > strictHigh), far && m.Tokens >= enough:

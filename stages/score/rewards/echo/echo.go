@@ -2,7 +2,7 @@
 // file of trainers.EchoRow, whose form is that of kind sequences.
 //
 //	--reward 'trainer*0=echo:echo.parquet'               log probabilities before the first step
-//	--reward 'trainer.new*0=echo:echo.parquet,of=new'    after the last step
+//	--reward 'trainer_new*0=echo:echo.parquet,of=new'    after the last step
 //
 // of old, new and ref are log probabilities, in nats, and entropy is that of each token's
 // distribution, in nats. They become the reward's signals, one for each sampled message. The

@@ -5,6 +5,8 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"slices"
+	"strings"
 
 	"github.com/rollmill/rollmill/formats"
 	"github.com/rollmill/rollmill/formats/foreign/trainers"
@@ -47,6 +49,24 @@ func open(ctx context.Context, uri string) (*file, error) {
 	}
 	return f, nil
 }
+
+// Columns returns what the file at a URI has of sequences: Old, New and so on.
+func Columns(ctx context.Context, uri string) ([]string, error) {
+	f, err := open(ctx, uri)
+	if err != nil {
+		return nil, err
+	}
+	defer f.src.Close() // read only
+	var out []string
+	for _, of := range []string{Old, New, Reference, Entropy, Clipped, Loss} {
+		if slices.ContainsFunc(f.rows.Names(), func(c string) bool { return c == column[of] || strings.HasPrefix(c, column[of]+".") }) {
+			out = append(out, of)
+		}
+	}
+	return out, nil
+}
+
+var column = map[string]string{Old: "old_logprobs", New: "new_logprobs", Reference: "ref_logprobs", Entropy: "entropies", Clipped: "clip_share", Loss: "loss"}
 
 // index notes the rows of each trajectory.
 func (f *file) index() error {

@@ -128,3 +128,21 @@ def _datum(s: Tokens, **inputs: Any) -> Any:
 
     fields = {"target_tokens": tensor(s.ids[1:], "int64"), **{k: tensor(v, "float32") for k, v in inputs.items()}}
     return types.Datum(model_input=types.ModelInput.from_ints(s.ids[:-1]), loss_fn_inputs=fields)
+
+
+def echo(uri: str, batch: Sequence[Tokens], **columns: Sequence[Sequence[float]]) -> str:
+    """Write what was computed for each sequence, aligned with its response_ids; the file's URI."""
+    arrow, parquet = need("pyarrow", "writing the echo"), need("pyarrow.parquet", "writing the echo", "pyarrow")
+    rows = {"trajectory_id": [s.row["trajectory_id"] for s in batch], "sequence": arrow.array([s.row["sequence"] for s in batch], arrow.int32())}
+    for name, lists in columns.items():
+        values = [v[len(s.row["prompt_ids"]) - 1 :] for s, v in zip(batch, lists)]
+        rows[name] = arrow.array(values, arrow.list_(arrow.float32()))
+    place = Place(uri)
+    with place.filesystem().open_output_stream(place.key("echo.parquet")) as out:
+        parquet.write_table(arrow.table(rows), out)
+    return f"{place.uri}/echo.parquet"
+
+
+def imitation(batch: Sequence[Tokens]) -> list[Any]:
+    """Datums whose log probabilities are of interest, and not their loss."""
+    return [_datum(s, weights=s.mask) for s in batch]

@@ -57,6 +57,11 @@ class Model:
         stepped.result(PATIENCE)
         return found
 
+    def logprobs(self, data: list[Any]) -> list[list[float]]:
+        """The log probabilities of datums under the weights of now; nothing is learnt."""
+        self._kind = ""
+        return [list(out["logprobs"].data) for out in self._client.forward(data, "cross_entropy").result(PATIENCE).loss_fn_outputs]
+
     def save(self, name: str) -> str:
         """Save the weights for sampling, and the whole state, under one name; the path for sampling."""
         self._kind = "sampler"

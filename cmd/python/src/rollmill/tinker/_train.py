@@ -91,13 +91,16 @@ def epoch(service: Any, rows: list[_batch.Tokens], journal: Journal, batch: Batc
     name = re.sub(r"[^a-zA-Z0-9_-]", "-", f"{batch['model']}-{version + 1}-{batch.token[:8]}-{secrets.token_hex(4)}")
     journal.begin(model.run, name)
     model.sent = journal.sent
+    asked = _batch.imitation(rows) if batch.get("echo") else []
+    old = model.logprobs(asked) if asked else []
     metrics: list[dict[str, float]] = []
     for n in range(s["passes"]):
         for part in _batch.steps(rows, s["substeps"], version + n):
             metrics.append(step(model, part, s, first=not metrics))
+    files = [_batch.echo(s["journal"], rows, old_logprobs=old, new_logprobs=model.logprobs(asked))] if asked else []
     path = model.save(name)
     yield from ({"metrics": m} for m in metrics)
-    yield {"job": model.run, "state": "completed", **policy(path, version + 1, s)}
+    yield {"job": model.run, "state": "completed", "files": files, **policy(path, version + 1, s)}
 
 
 def step(model: Model, part: list[_batch.Tokens], s: Mapping[str, Any], first: bool) -> dict[str, float]:
