@@ -411,6 +411,7 @@ def run(
     timeout: str | None = ...,
     stall_timeout: str | None = ...,
     lease: str | None = ...,
+    echo: bool | None = ...,
     dry_run: bool | None = ...,
     price: float | None = ...,
     allow_other_trainer: bool | None = ...,
