@@ -60,7 +60,7 @@ type scoreSettings struct {
 
 func newScoreSettings() *scoreSettings {
 	return &scoreSettings{
-		Options: score.Options{Registry: rewards.All},
+		Options: score.Options{Registry: rewards.All, Open: openScored},
 		source:  source{does: "read trajectories, or scores to keep and add to,"},
 		target:  target{otherwise: "the sibling \"score\" of the input"},
 	}

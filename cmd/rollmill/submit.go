@@ -11,13 +11,11 @@ import (
 	"github.com/rollmill/rollmill/formats"
 	"github.com/rollmill/rollmill/formats/dataset"
 	"github.com/rollmill/rollmill/formats/plural"
-	"github.com/rollmill/rollmill/pipelines/train"
 	"github.com/rollmill/rollmill/stages"
 	"github.com/rollmill/rollmill/stages/backends"
 	"github.com/rollmill/rollmill/stages/backends/all"
 	"github.com/rollmill/rollmill/stages/backends/file"
 	"github.com/rollmill/rollmill/stages/plugin"
-	"github.com/rollmill/rollmill/stages/score/rewards"
 	"github.com/rollmill/rollmill/stages/submit"
 	"github.com/rollmill/rollmill/storage"
 )
@@ -201,7 +199,7 @@ func runSubmit(ctx context.Context, s *cli.Session, c *submitSettings) error {
 	if err == nil && o.Echo && r.Receipt.State == formats.JobCompleted {
 		folder, _ := storage.Split(out)
 		var echo stages.Report
-		if echo, err = train.Echo(ctx, o.Env, rewards.All, in, r.Receipt, storage.Join(folder, "echo")); err == nil {
+		if echo, err = echoOf(ctx, o.Env, in, r.Receipt, storage.Join(folder, "echo")); err == nil {
 			s.Say("%s", summary(echo))
 		}
 	}

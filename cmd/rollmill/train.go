@@ -137,6 +137,7 @@ func (c *trainSettings) options(ctx context.Context, s *cli.Session) (train.Opti
 		return o, err
 	}
 	ledger := cmp.Or(submitting.Ledger, root)
+	o.Echo = echoOf
 	o.FindLedger = func(ctx context.Context, in string, run dataset.Run, o *submit.Options) error {
 		uri, err := findLedger(ctx, submitting.Ledger, root, in, run, root)
 		if err != nil || uri == ledger {

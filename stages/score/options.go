@@ -2,6 +2,7 @@ package score
 
 import (
 	"cmp"
+	"context"
 	"fmt"
 	"runtime"
 	"slices"
@@ -30,6 +31,9 @@ type Options struct {
 	DependsOn []string // further files whose content decides the values
 	PassEnv   []string // environment variables for programs although they are named like secrets
 	Seed      int64    // programs and services derive their seeds from it
+
+	// Open opens a file that a reward reads, on a disk or in a bucket.
+	Open func(ctx context.Context, uri string) (File, error)
 
 	Judging        Judging       // for rewards that ask a model
 	Concurrency    int           // batches scored at once, and programs run for one reward; 0: one per processor

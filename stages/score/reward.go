@@ -3,6 +3,7 @@ package score
 import (
 	"context"
 	"fmt"
+	"io"
 	"log/slog"
 	"time"
 
@@ -137,7 +138,15 @@ type Setup struct {
 	Timeout time.Duration
 	PassEnv []string // environment variables for programs although they are named like secrets
 	Judging Judging
-	Log     *slog.Logger // never nil
+	Open    func(ctx context.Context, uri string) (File, error) // fs.ErrNotExist if there is no such file
+	Log     *slog.Logger                                        // never nil
+}
+
+// File is a file that a reward reads.
+type File interface {
+	io.ReaderAt
+	io.Closer
+	Size() int64 // bytes
 }
 
 // Make makes the reward of a spec's arguments.

@@ -97,7 +97,7 @@ func (r *reward) Score(ctx context.Context, rows []*score.Row, values []score.Va
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if r.file == nil {
-		f, err := open(ctx, r.File)
+		f, err := open(ctx, r.File, r.Open)
 		if err != nil {
 			return err
 		}

@@ -1,6 +1,7 @@
 package echo_test
 
 import (
+	"context"
 	"math"
 	"os"
 	"path/filepath"
@@ -52,9 +53,25 @@ func write(t *testing.T, rows ...trainers.EchoRow) string {
 	return name
 }
 
+type local struct {
+	*os.File
+	size int64
+}
+
+func (l local) Size() int64 { return l.size }
+
+func opened(_ context.Context, uri string) (score.File, error) {
+	f, err := os.Open(uri)
+	if err != nil {
+		return nil, err
+	}
+	info, err := f.Stat()
+	return local{f, info.Size()}, err
+}
+
 func value(t *testing.T, arguments string, row *score.Row) (score.Value, error) {
 	t.Helper()
-	r, err := echo.Kind.Make(arguments, score.Setup{Name: "trainer", Timeout: 20 * time.Second})
+	r, err := echo.Kind.Make(arguments, score.Setup{Name: "trainer", Timeout: 20 * time.Second, Open: opened})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -130,5 +147,5 @@ func TestConforms(t *testing.T) {
 	if len(rows) == 0 {
 		rows = append(rows, trainers.EchoRow{TrajectoryID: "none"})
 	}
-	rewardtest.Run(t, rewardtest.Suite{Kind: echo.Kind, Arguments: write(t, rows...)})
+	rewardtest.Run(t, rewardtest.Suite{Kind: echo.Kind, Arguments: write(t, rows...), Open: opened})
 }

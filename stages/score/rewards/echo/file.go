@@ -5,19 +5,20 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"slices"
 	"strings"
 
 	"github.com/rollmill/rollmill/formats"
 	"github.com/rollmill/rollmill/formats/foreign/trainers"
 	"github.com/rollmill/rollmill/formats/parquet"
-	"github.com/rollmill/rollmill/storage"
+	"github.com/rollmill/rollmill/stages/score"
 )
 
 // file is an open file of trainers.EchoRow. It keeps where each trajectory's rows are, and
 // the rows that were read last: they are mostly asked for in the file's order.
 type file struct {
-	src   storage.Reader
+	src   score.File
 	rows  *parquet.File
 	at    map[string][]int64 // rows of a trajectory
 	first int64              // of kept
@@ -27,21 +28,16 @@ type file struct {
 const block = 256 // rows that are read together
 
 // open reads the ids of the file at a URI.
-func open(ctx context.Context, uri string) (*file, error) {
-	folder, name := storage.Split(uri)
-	b, err := storage.Open(ctx, folder)
-	if err != nil {
-		return nil, err
-	}
-	src, err := b.Open(ctx, name)
-	if errors.Is(err, storage.ErrNotExist) {
-		return nil, formats.Invalid(uri, "name the file that the trainer wrote", storage.ErrNotExist, "there is no such file")
+func open(ctx context.Context, uri string, with func(context.Context, string) (score.File, error)) (*file, error) {
+	src, err := with(ctx, uri)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, formats.Invalid(uri, "name the file that the trainer wrote", fs.ErrNotExist, "there is no such file")
 	}
 	if err != nil {
 		return nil, err
 	}
 	f := &file{src: src, at: map[string][]int64{}}
-	if f.rows, err = parquet.OpenForeign(src, src.Size(), storage.Redact(uri), 0); err == nil {
+	if f.rows, err = parquet.OpenForeign(src, src.Size(), uri, 0); err == nil {
 		err = f.index()
 	}
 	if err != nil {
@@ -51,8 +47,8 @@ func open(ctx context.Context, uri string) (*file, error) {
 }
 
 // Columns returns what the file at a URI has of sequences: Old, New and so on.
-func Columns(ctx context.Context, uri string) ([]string, error) {
-	f, err := open(ctx, uri)
+func Columns(ctx context.Context, uri string, with func(context.Context, string) (score.File, error)) ([]string, error) {
+	f, err := open(ctx, uri, with)
 	if err != nil {
 		return nil, err
 	}

@@ -29,6 +29,7 @@ type Suite struct {
 	Arguments string
 	Known     []string // rewards that rows bring along; Rows gives them values
 	Judging   score.Judging
+	Open      func(context.Context, string) (score.File, error)
 	Bad       string // an answer that the reward fails on or dies of; "" for none
 }
 
@@ -55,7 +56,7 @@ func New(t testing.TB, kind score.RewardKind, arguments string, known ...string)
 func (s Suite) reward(t testing.TB) score.Reward {
 	t.Helper()
 	r, err := s.Kind.Make(s.Arguments, score.Setup{
-		Name: "tried", Known: s.Known, Judging: s.Judging, Timeout: 20 * time.Second, Log: slog.New(slog.DiscardHandler),
+		Name: "tried", Known: s.Known, Judging: s.Judging, Open: s.Open, Timeout: 20 * time.Second, Log: slog.New(slog.DiscardHandler),
 	})
 	if err != nil {
 		t.Fatalf("%s:%s: %v", s.Kind.Name, s.Arguments, err)

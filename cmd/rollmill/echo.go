@@ -1,4 +1,4 @@
-package train
+package main
 
 import (
 	"context"
@@ -11,31 +11,32 @@ import (
 	"github.com/rollmill/rollmill/stages"
 	"github.com/rollmill/rollmill/stages/backends"
 	"github.com/rollmill/rollmill/stages/score"
+	"github.com/rollmill/rollmill/stages/score/rewards"
 	"github.com/rollmill/rollmill/stages/score/rewards/echo"
+	"github.com/rollmill/rollmill/storage"
 )
 
-// Mismatch is the name of the gate that ends a run whose trainer computes other log
-// probabilities than its engine recorded, and of the reward that has them.
-const Mismatch = "trainer"
+// echoed is the reward that has the log probabilities of a trainer before its first step.
+const echoed = "trainer"
 
-// Echo scores a batch by what its trainer gave back: thin scores at out, with the rewards
+// echoOf scores a batch by what its trainer gave back: thin scores at out, with the rewards
 // trainer, trainer_new and so on, of kind echo. Then it compares those before the first step with
 // what the engine recorded, as audit does with --mismatch: if their mean ratio is far from 1, the
 // error is a *dataset.GateError, unless the gate is accepted. A trainer that gave nothing back
 // is an error.
-func Echo(ctx context.Context, env stages.Env, kinds score.Registry, in stages.Input, receipt *formats.Receipt, out string) (stages.Report, error) {
+func echoOf(ctx context.Context, env stages.Env, in stages.Input, receipt *formats.Receipt, out string) (stages.Report, error) {
 	at := slices.IndexFunc(receipt.Files, func(uri string) bool { return path.Base(uri) == backends.EchoFile })
 	if at < 0 {
 		return stages.Report{}, stages.Errorf(stages.KindFailed, "backends command and tinker can, and a program must be written for it",
 			"submit: the trainer gave nothing back: it named no %s among its files", backends.EchoFile)
 	}
-	columns, err := echo.Columns(ctx, receipt.Files[at])
+	columns, err := echo.Columns(ctx, receipt.Files[at], openScored)
 	if err != nil {
 		return stages.Report{}, err
 	}
-	o := score.Options{Env: env, In: in, Out: stages.Output{URI: out, Overwrite: true}, Registry: kinds}
+	o := score.Options{Env: env, In: in, Out: stages.Output{URI: out, Overwrite: true}, Registry: rewards.All, Open: openScored}
 	for _, of := range columns {
-		name := Mismatch
+		name := echoed
 		if of != echo.Old {
 			name += "_" + of
 		}
@@ -45,11 +46,21 @@ func Echo(ctx context.Context, env stages.Env, kinds score.Registry, in stages.I
 	if err != nil || !slices.Contains(columns, echo.Old) || slices.Contains(in.AcceptGates, "mismatch") {
 		return report, err
 	}
-	found, err := audit.Run(ctx, audit.Options{URI: out, Only: []string{"mismatch"}, Mismatch: Mismatch})
+	found, err := audit.Run(ctx, audit.Options{URI: out, Only: []string{"mismatch"}, Mismatch: echoed})
 	if err != nil || len(found.Findings) == 0 {
 		return report, err
 	}
 	low, high := 1-audit.Loose, 1+audit.Loose
 	return report, &dataset.GateError{URI: out, Gates: []dataset.GateResult{{Gate: dataset.Gate{Name: "mismatch", Count: "mean ratio", Min: &low, Max: &high},
 		Value: found.Mismatches[0].Ratio}}}
+}
+
+// openScored opens a file that a reward reads.
+func openScored(ctx context.Context, uri string) (score.File, error) {
+	folder, name := storage.Split(uri)
+	b, err := storage.Open(ctx, folder)
+	if err != nil {
+		return nil, err
+	}
+	return b.Open(ctx, name)
 }
