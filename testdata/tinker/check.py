@@ -94,6 +94,10 @@ def learn(rollmill, work, env, epochs, control):
     before, *_, after = train(rollmill, work / "learn", env, epochs)
     print(f"validation {before:.3f} -> {after:.3f} in {epochs} epochs, {time.monotonic() - began:.0f} s", flush=True)
     assert after - before >= RISE, "the policy did not learn"
+    words = [rollmill, "audit", "--in", work / "learn/run/epoch-1/echo", "--mismatch", "trainer", "--json", "--quiet"]
+    found = json.loads(subprocess.check_output(words))["mismatches"][0]
+    print(f"the service's log probabilities to the recorded ones: {found}", flush=True)
+    assert found["tokens"] > 50 and abs(found["ratio"] - 1) < 1e-4, found
     if control:
         before, *_, after = train(rollmill, work / "control", env, epochs, shuffle=7)
         print(f"shuffled advantages: validation {before:.3f} -> {after:.3f}", flush=True)
