@@ -35,12 +35,15 @@ func echoOf(ctx context.Context, env stages.Env, in stages.Input, receipt *forma
 		return stages.Report{}, err
 	}
 	o := score.Options{Env: env, In: in, Out: stages.Output{URI: out, Overwrite: true}, Registry: rewards.All, Open: openScored}
-	for _, of := range columns {
-		name := echoed
+	for i, of := range columns {
+		name, weight := echoed, 0.0
+		if i == 0 { // scores have a total
+			weight = 1
+		}
 		if of != echo.Old {
 			name += "_" + of
 		}
-		o.Rewards = append(o.Rewards, score.Spec{Name: name, Kind: echo.Kind.Name, Arguments: receipt.Files[at] + ",of=" + of})
+		o.Rewards = append(o.Rewards, score.Spec{Name: name, Weight: weight, Kind: echo.Kind.Name, Arguments: receipt.Files[at] + ",of=" + of})
 	}
 	report, err := score.Run(ctx, o)
 	if err != nil || !slices.Contains(columns, echo.Old) || slices.Contains(in.AcceptGates, "mismatch") {
