@@ -41,6 +41,7 @@ func app() *cli.App {
 			diffCommand,
 			replayCommand,
 			auditCommand,
+			proveCommand,
 			evalCommand,
 			importCommand,
 			exportCommand,

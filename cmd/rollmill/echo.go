@@ -2,11 +2,15 @@ package main
 
 import (
 	"context"
+	"io"
 	"path"
 	"slices"
+	"strings"
 
 	"github.com/rollmill/rollmill/formats"
 	"github.com/rollmill/rollmill/formats/dataset"
+	"github.com/rollmill/rollmill/formats/foreign/trainers"
+	"github.com/rollmill/rollmill/formats/records"
 	"github.com/rollmill/rollmill/pipelines/inspect/audit"
 	"github.com/rollmill/rollmill/stages"
 	"github.com/rollmill/rollmill/stages/backends"
@@ -19,18 +23,19 @@ import (
 // echoed is the reward that has the log probabilities of a trainer before its first step.
 const echoed = "trainer"
 
-// echoOf scores a batch by what its trainer gave back: thin scores at out, with the rewards
-// trainer, trainer_new and so on, of kind echo. Then it compares those before the first step with
+// echoOf scores a batch by what its trainer gave back: thin scores beside the receipt at a
+// URI, with the rewards trainer, trainer_new and so on, of kind echo. Then it compares those before the first step with
 // what the engine recorded, as audit does with --mismatch: if their mean ratio is far from 1, the
 // error is a *dataset.GateError, unless the gate is accepted. A trainer that gave nothing back
 // is an error.
-func echoOf(ctx context.Context, env stages.Env, in stages.Input, receipt *formats.Receipt, out string) (stages.Report, error) {
-	at := slices.IndexFunc(receipt.Files, func(uri string) bool { return path.Base(uri) == backends.EchoFile })
-	if at < 0 {
-		return stages.Report{}, stages.Errorf(stages.KindFailed, "backends command and tinker can, and a program must be written for it",
-			"submit: the trainer gave nothing back: it named no %s among its files", backends.EchoFile)
+func echoOf(ctx context.Context, env stages.Env, in stages.Input, receipt *formats.Receipt, at string) (stages.Report, error) {
+	epoch, _ := storage.Split(at)
+	out := storage.Join(epoch, "echo")
+	given, err := givenBack(ctx, receipt, at)
+	if err != nil {
+		return stages.Report{}, err
 	}
-	columns, err := echo.Columns(ctx, receipt.Files[at], openScored)
+	columns, err := echo.Columns(ctx, given, openScored)
 	if err != nil {
 		return stages.Report{}, err
 	}
@@ -43,7 +48,7 @@ func echoOf(ctx context.Context, env stages.Env, in stages.Input, receipt *forma
 		if of != echo.Old {
 			name += "_" + of
 		}
-		o.Rewards = append(o.Rewards, score.Spec{Name: name, Weight: weight, Kind: echo.Kind.Name, Arguments: receipt.Files[at] + ",of=" + of})
+		o.Rewards = append(o.Rewards, score.Spec{Name: name, Weight: weight, Kind: echo.Kind.Name, Arguments: given + ",of=" + of})
 	}
 	report, err := score.Run(ctx, o)
 	if err != nil || !slices.Contains(columns, echo.Old) || slices.Contains(in.AcceptGates, "mismatch") {
@@ -56,6 +61,45 @@ func echoOf(ctx context.Context, env stages.Env, in stages.Input, receipt *forma
 	low, high := 1-audit.Loose, 1+audit.Loose
 	return report, &dataset.GateError{URI: out, Gates: []dataset.GateResult{{Gate: dataset.Gate{Name: "mismatch", Count: "mean ratio", Min: &low, Max: &high},
 		Value: found.Mismatches[0].Ratio}}}
+}
+
+// givenBack copies what a trainer gave back to a Parquet file beside the receipt, and returns
+// its URI.
+func givenBack(ctx context.Context, receipt *formats.Receipt, beside string) (string, error) {
+	lines := strings.TrimSuffix(backends.EchoFile, ".parquet") + ".jsonl"
+	at := slices.IndexFunc(receipt.Files, func(uri string) bool { return path.Base(uri) == backends.EchoFile || path.Base(uri) == lines })
+	kept := storage.Join(beside, backends.EchoFile)
+	if at < 0 {
+		return "", stages.Errorf(stages.KindFailed, "leave --echo out; backends command and tinker can, and a program must be written for it",
+			"submit: the trainer gave nothing back: it named no %s and no %s among its files", backends.EchoFile, lines)
+	}
+	uri := receipt.Files[at]
+	if uri == kept {
+		return kept, nil
+	}
+	src, err := openScored(ctx, uri)
+	if err != nil {
+		return "", err
+	}
+	defer src.Close() // read only
+	to, err := storage.Open(ctx, beside)
+	if err != nil {
+		return "", err
+	}
+	draft, err := to.Draft(ctx)
+	if err != nil {
+		return "", err
+	}
+	defer draft.Discard()
+	if path.Base(uri) == lines {
+		err = trainers.EchoLines(records.File{Name: uri, R: src, Size: src.Size()}, draft)
+	} else {
+		_, err = io.Copy(draft, io.NewSectionReader(src, 0, src.Size()))
+	}
+	if err != nil {
+		return "", err
+	}
+	return kept, draft.Replace(ctx, backends.EchoFile)
 }
 
 // openScored opens a file that a reward reads.

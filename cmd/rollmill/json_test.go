@@ -90,6 +90,7 @@ func TestEveryCommandPrintsJSON(t *testing.T) {
 		{[]string{"show", "--in", at("group"), "--group", "a@0"}, 0},
 		{[]string{"explain", "--in", at("rollout"), ""}, 4}, // a prefix of all ids
 		{[]string{"audit", "--in", at("curate")}, 0},
+		{[]string{"prove", epoch}, 0},
 		{[]string{"diff", "--a", at("score"), "--b", at("score-2")}, 0},
 		{[]string{"replay", "--in", at("rollout")}, 0},
 		{[]string{"eval", "--in", at("score")}, 0},

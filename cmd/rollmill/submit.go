@@ -197,9 +197,8 @@ func runSubmit(ctx context.Context, s *cli.Session, c *submitSettings) error {
 		return s.PrintText(r, "")
 	}
 	if err == nil && o.Echo && r.Receipt.State == formats.JobCompleted {
-		folder, _ := storage.Split(out)
 		var echo stages.Report
-		if echo, err = echoOf(ctx, o.Env, in, r.Receipt, storage.Join(folder, "echo")); err == nil {
+		if echo, err = echoOf(ctx, o.Env, in, r.Receipt, out); err == nil {
 			s.Say("%s", summary(echo))
 		}
 	}

@@ -64,14 +64,16 @@ def served(args, name, step):
     return {"url": args.engine, "model": f"{name}@{step}", "version": step}
 
 
-def finished(args, s, token):
+def finished(args, s, request):
     """Report the step that the batch made; None if it was not trained."""
+    token = request["token"]
     last = checkpoints.newest(args.folder)
     trained = checkpoints.load(args.folder, last)["tokens"]  # the k-th made step k
     if token not in trained:
         return None
     step = trained.index(token) + 1
-    say(state="completed", step=last, policy=served(args, s["name"], last), files=[str(checkpoints.path(args.folder, step))], message=f"this batch made step {step}")
+    files = [checkpoints.path(args.folder, step), *([echo_of(args, token)] if request.get("echo") else [])]
+    say(state="completed", step=last, policy=served(args, s["name"], last), files=[str(f) for f in files], message=f"this batch made step {step}")
     return step
 
 
@@ -131,6 +133,46 @@ def difference(policy, rows, size):
     return worst
 
 
+def computed(policy, rows, size):
+    """The log probabilities of the tokens of each row's response."""
+    import torch
+
+    import model
+
+    out = []
+    with torch.inference_mode():
+        for i in range(0, len(rows), size):
+            part = rows[i : i + size]
+            for row, values in zip(part, model.logprobs(policy, Batch(part).ids).tolist()):
+                start = len(row["prompt_ids"]) - 1
+                out.append(values[start : start + len(row["response_ids"])])
+    return out
+
+
+def echo_of(args, token):
+    return args.folder / f"{token}" / "echo.parquet"
+
+
+def write_echo(path, rows, old, new):
+    """What rollmill submit --echo asks for; trainers.EchoRow is the definition, of the loss too."""
+    import numpy as np
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    def loss(row, values):
+        mask, (now, was, advantage) = row["loss_mask"], (np.asarray(x, np.float64) for x in (values, row["logprobs"], row["advantages"]))
+        return float(-(row["weight"] * advantage * np.exp(now - was))[mask].sum() / max(1, row["tokens"]))
+
+    path.parent.mkdir(exist_ok=True)
+    pq.write_table(pa.table({
+        "trajectory_id": [r["trajectory_id"] for r in rows],
+        "sequence": pa.array([r["sequence"] for r in rows], pa.int32()),
+        "old_logprobs": pa.array(old, pa.list_(pa.float32())),
+        "new_logprobs": pa.array(new, pa.list_(pa.float32())),
+        "loss": [loss(row, values) for row, values in zip(rows, old)],
+    }), path)
+
+
 def objective(policy, b, tokens, s):
     """The clipped policy loss, its sum over the batch's tokens over their number.
 
@@ -178,6 +220,8 @@ def train(args, s, request):
         raise ValueError(f"the recorded log probabilities differ from those of step {step} by up to {apart:.3g} nats, more than tolerance {s['tolerance']:g}")
     if s["shuffle"]:
         shuffled(rows, s["shuffle"] + step)
+    batch = list(rows)
+    old = computed(policy, batch, s["minibatch"]) if request.get("echo") else None
     order = random.Random(step)  # the same batch gives the same weights
     for _ in range(s["passes"]):
         order.shuffle(rows)
@@ -189,9 +233,11 @@ def train(args, s, request):
             norm = torch.nn.utils.clip_grad_norm_(policy.parameters(), s["max-norm"])
             optimizer.step()
             say(metrics={**figures, "grad_norm": norm.item(), "sequences": len(part), **({"logprob_difference": apart} if fresh else {})})
+    if old is not None:
+        write_echo(echo_of(args, request["token"]), batch, old, computed(policy, batch, s["minibatch"]))
     tokens = [*state["tokens"], request["token"]]
     checkpoints.save(args.folder, step + 1, {"policy": policy.state_dict(), "optimizer": optimizer.state_dict(), "tokens": tokens})
-    finished(args, s, request["token"])
+    finished(args, s, request)
 
 
 def answer(args, request):
@@ -202,11 +248,11 @@ def answer(args, request):
             say(step=step, policy=served(args, s["name"], step))
         case "submit":
             with locked(args.folder):
-                if finished(args, s, request["token"]) is None:
+                if finished(args, s, request) is None:
                     train(args, s, request)
         case "resolve":
             with locked(args.folder):
-                if finished(args, s, request["token"]) is None:
+                if finished(args, s, request) is None:
                     say(state="failed", clean=True, message="no checkpoint was made of this batch")
 
 

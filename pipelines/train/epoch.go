@@ -151,7 +151,7 @@ func (o Options) submit(ctx context.Context, e int, curated string, before *form
 	done["submit"] = result.Report
 	o.stageDone(e, result.Report)
 	if o.Submit.Echo && result.Receipt.State == formats.JobCompleted {
-		report, err := o.Echo(ctx, s.Env, s.In, result.Receipt, o.layout().Stage(e, "echo"))
+		report, err := o.Echo(ctx, s.Env, s.In, result.Receipt, o.layout().Stage(e, "submit"))
 		if err != nil {
 			return result.Receipt, fmt.Errorf("echo: %w", err)
 		}

@@ -53,8 +53,9 @@ type Options struct {
 	// to a run. If it is nil, the ledger of Submit is used.
 	FindLedger func(ctx context.Context, in string, run dataset.Run, o *submit.Options) error
 
-	// Echo scores a batch at out by what its trainer gave back, if Submit.Echo asks for it.
-	Echo func(ctx context.Context, env stages.Env, in stages.Input, receipt *formats.Receipt, out string) (stages.Report, error)
+	// Echo scores a batch by what its trainer gave back, beside the receipt at a URI, if
+	// Submit.Echo asks for it.
+	Echo func(ctx context.Context, env stages.Env, in stages.Input, receipt *formats.Receipt, at string) (stages.Report, error)
 
 	Validation *Validation // nil for none
 

@@ -187,7 +187,7 @@ func (s *session) ask(ctx context.Context, a *attempt) (backends.Outcome, error)
 	if follower, ok := s.Trainer.(backends.Follower); ok && a.job != nil {
 		return follower.Status(ctx, a.job.Job)
 	}
-	return s.Trainer.Resolve(ctx, a.submission())
+	return s.Trainer.Resolve(ctx, s.submission(a))
 }
 
 func (s *session) cancel(ctx context.Context, a *attempt) error {

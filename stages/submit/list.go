@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/rollmill/rollmill/formats"
+	"github.com/rollmill/rollmill/stages/backends"
 )
 
 // Listed is one submission of a ledger, from its records alone: no trainer is
@@ -21,9 +22,12 @@ type Listed struct {
 	Run       string         `json:"run,omitempty"`
 	Epoch     int            `json:"epoch"`
 	Curated   string         `json:"curated"`
+	Digest    string         `json:"curated_digest"`
 	Owner     string         `json:"owner"`
 	Alive     bool           `json:"alive"` // its owner has not ended, as far as the records show
 	CreatedAt time.Time      `json:"created_at"`
+
+	Settings backends.Identity `json:"settings,omitempty"`
 }
 
 // List returns the submissions of a ledger, the oldest first.
@@ -47,7 +51,7 @@ func List(ctx context.Context, store Store, keys Keys, now func() time.Time) ([]
 }
 
 func (a *attempt) listed() Listed {
-	e := Listed{Key: a.Key, Attempt: a.Attempt, Target: a.Target, Run: a.Run, Epoch: a.Epoch, Curated: a.Curated,
+	e := Listed{Key: a.Key, Attempt: a.Attempt, Target: a.Target, Run: a.Run, Epoch: a.Epoch, Curated: a.Curated, Digest: a.Digest, Settings: a.Settings,
 		Owner: a.Owner.String(), Alive: a.damage == nil && a.done == nil && !a.gone(), CreatedAt: a.CreatedAt}
 	if a.job != nil {
 		e.Job = a.job.Job

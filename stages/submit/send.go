@@ -100,8 +100,7 @@ func (s *session) hand(ctx context.Context, a *attempt, hold *holding) error {
 	if err := hold.recorded(ctx); err != nil {
 		return s.unrenewed(ctx, a, err)
 	}
-	submission := a.submission()
-	submission.Echo = s.Echo
+	submission := s.submission(a)
 	submission.Guard, submission.Owned = hold.guard, func() error { return hold.fence(ctx) }
 	log := &jobLog{s: s, ctx: ctx, a: a, meter: s.Meter("submit", "groups", s.stats.Groups)}
 	out, err := s.Trainer.Submit(ctx, submission, s.groups(ctx), log.event)

@@ -89,7 +89,7 @@ const askAgain = 6
 // what happened ends that.
 func (s *session) follow(ctx context.Context, a *attempt, out backends.Outcome) (backends.Outcome, error) {
 	follower, _ := s.Trainer.(backends.Follower)
-	submission := a.submission()
+	submission := s.submission(a)
 	still := &stall{now: s.Clock, limit: s.Stall, since: s.Clock()}
 	failed, reported := 0, false
 	for first := true; ; first = false {
@@ -141,9 +141,9 @@ func (s *session) follow(ctx context.Context, a *attempt, out backends.Outcome) 
 // settled reports whether a flag says what became of the attempt that is open.
 func (s *session) settled() bool { return (s.AssumeTrained || s.Resubmit) && !s.resent }
 
-func (a *attempt) submission() backends.Submission {
+func (s *session) submission(a *attempt) backends.Submission {
 	return backends.Submission{Token: a.Token, Run: a.Run, Epoch: a.Epoch, Curated: a.Curated, Digest: a.Digest,
-		Before: a.sent.Before, Started: a.sent.At, Tokens: a.Stats.Tokens}
+		Before: a.sent.Before, Started: a.sent.At, Tokens: a.Stats.Tokens, Echo: s.Echo}
 }
 
 // conclude ends an attempt with the trainer's answer or, if the trainer does

@@ -134,6 +134,7 @@ def echo(uri: str, batch: Sequence[Tokens], **columns: Sequence[Sequence[float]]
     """Write what was computed for each sequence, aligned with its response_ids; the file's URI."""
     arrow, parquet = need("pyarrow", "writing the echo"), need("pyarrow.parquet", "writing the echo", "pyarrow")
     rows = {"trajectory_id": [s.row["trajectory_id"] for s in batch], "sequence": arrow.array([s.row["sequence"] for s in batch], arrow.int32())}
+    rows["loss"] = [loss(s, values) for s, values in zip(batch, columns["old_logprobs"])]
     for name, lists in columns.items():
         values = [v[len(s.row["prompt_ids"]) - 1 :] for s, v in zip(batch, lists)]
         rows[name] = arrow.array(values, arrow.list_(arrow.float32()))
@@ -141,6 +142,13 @@ def echo(uri: str, batch: Sequence[Tokens], **columns: Sequence[Sequence[float]]
     with place.filesystem().open_output_stream(place.key("echo.parquet")) as out:
         parquet.write_table(arrow.table(rows), out)
     return f"{place.uri}/echo.parquet"
+
+
+def loss(s: Tokens, logprobs: Sequence[float]) -> float:
+    """The mean over the trained tokens of the importance-weighted policy gradient."""
+    np = need("numpy", "training")
+    terms = s.rl * s.advantages * np.exp(np.asarray(logprobs) - s.logprobs)
+    return float(-terms[s.mask].sum() / max(1, s.mask.sum()))
 
 
 def imitation(batch: Sequence[Tokens]) -> list[Any]:

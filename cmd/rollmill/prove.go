@@ -1,0 +1,101 @@
+package main
+
+import (
+	"context"
+
+	"github.com/rollmill/rollmill/cmd/internal/cli"
+	"github.com/rollmill/rollmill/formats/dataset"
+	"github.com/rollmill/rollmill/pipelines/inspect"
+	"github.com/rollmill/rollmill/pipelines/prove"
+	"github.com/rollmill/rollmill/stages/curate"
+	"github.com/rollmill/rollmill/stages/group"
+	"github.com/rollmill/rollmill/stages/plugin"
+	"github.com/rollmill/rollmill/stages/score"
+	"github.com/rollmill/rollmill/stages/submit"
+	"github.com/rollmill/rollmill/storage"
+)
+
+var proveCommand = cli.Command{
+	Name:    "prove",
+	Heading: lookHeading,
+	Usage:   "compute an epoch's numbers again, and name the first that differs",
+	About: `Makes the scores, the groups, the curated rows and the sequences of an epoch again
+from what is stored, and compares every number with the stored one: rewards,
+advantages, weights, the receipt's counts, and the loss in what the trainer gave
+back (submit --echo). It needs no engine, no trainer and no GPU, and may run years
+later. What a model answered cannot be computed again; the output says so.
+
+  rollmill prove runs/demo/epoch-3 --programs
+
+The exit code is 4 if a number differs. Which steps trained a row, explain says:
+
+  rollmill explain 3f8a2c --in runs/demo`,
+	Args:        "EPOCH",
+	Folders:     true,
+	ArgSettings: []string{"in"},
+	Scans:       true,
+	Body:        cli.With(newProveSettings, runProve),
+}
+
+type proveSettings struct {
+	source
+	Programs bool
+	spilling
+	measured
+}
+
+func newProveSettings() *proveSettings {
+	return &proveSettings{source: source{does: "prove the epoch, the run or the dataset", looks: true}, spilling: spilling{what: "what is made again"}}
+}
+
+func (o *proveSettings) Declare(d *plugin.Declarer) {
+	d.Include(&o.source)
+	d.Heading(plugin.Execution)
+	d.Bool(&o.Programs, "programs", "run the reward programs that the datasets name: only for data that you trust").Common()
+	d.Include(&o.spilling)
+	d.Include(&o.measured)
+}
+
+func runProve(ctx context.Context, s *cli.Session, o *proveSettings) error {
+	in, err := o.open(s)
+	if err != nil {
+		return err
+	}
+	sequences, err := exportFormats.File("sequences.parquet")
+	if err != nil {
+		return err
+	}
+	env := s.Env()
+	r, err := prove.Run(ctx, prove.Options{URI: in.URI, Programs: o.Programs, Dir: o.Dir, Sequences: sequences,
+		Ledger: func(ctx context.Context, r *inspect.Receipt) ([]submit.Listed, error) {
+			uri, err := findLedger(ctx, "", "", r.URI, dataset.Run{ID: r.RunID}, r.Ledger)
+			if err != nil {
+				return nil, err
+			}
+			ledger, err := storage.Open(ctx, uri)
+			if err != nil {
+				return nil, err
+			}
+			return submit.List(ctx, ledger, names(ledger), env.Clock)
+		},
+		Stages: prove.Stages{
+			Score: func() score.Options { return newScoreSettings().Options },
+			Group: func() group.Options {
+				g := newGroupSettings().Options
+				g.Spill = o.spill()
+				return g
+			},
+			Curate: func() curate.Options {
+				c := newCurateSettings().Options
+				c.Spill = o.spill()
+				return c
+			},
+		}})
+	if err != nil {
+		return err
+	}
+	if err := s.Print(r, r.WriteText); err != nil || r.Equal {
+		return err
+	}
+	return cli.Exit{Code: cli.ExitInput, What: "a number differs"}
+}

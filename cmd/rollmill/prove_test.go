@@ -1,0 +1,267 @@
+package main
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"math"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/rollmill/rollmill/formats"
+	"github.com/rollmill/rollmill/formats/dataset"
+	"github.com/rollmill/rollmill/formats/foreign/trainers"
+	"github.com/rollmill/rollmill/formats/parquet"
+	"github.com/rollmill/rollmill/pipelines/prove"
+)
+
+// echoTrainer is a program for backend command. It trains nothing, and gives back the recorded
+// log probabilities, each BIAS higher, as lines of JSON.
+func echoTrainer() {
+	var request struct {
+		Request  string
+		Echo     bool
+		Settings map[string]string
+		Forms    map[string]struct{ URI string }
+	}
+	if err := json.NewDecoder(os.Stdin).Decode(&request); err != nil {
+		panic(err)
+	}
+	if request.Request != "submit" {
+		return
+	}
+	bias := 0.0
+	_, _ = fmt.Sscan(request.Settings["bias"], &bias)
+	uri := request.Forms["sequences"].URI
+	rows, err := rowsIn[trainers.SequenceRow](uri)
+	if err != nil {
+		panic(err)
+	}
+	var lines strings.Builder
+	for _, s := range rows {
+		e := trainers.EchoRow{TrajectoryID: s.TrajectoryID, Sequence: s.Sequence, Loss: new(0.0)}
+		for i, lp := range s.Logprobs {
+			e.Old = append(e.Old, lp+float32(bias))
+			if s.LossMask[i] && s.Advantage != nil {
+				*e.Loss -= s.Weight * *s.Advantage * math.Exp(float64(e.Old[i])-float64(lp)) / float64(s.Tokens)
+			}
+		}
+		line, err := json.Marshal(e)
+		if err != nil {
+			panic(err)
+		}
+		lines.Write(append(line, '\n'))
+	}
+	echo := filepath.Join(filepath.Dir(uri), "echo.jsonl")
+	if err := os.WriteFile(echo, []byte(lines.String()), 0o666); err != nil {
+		panic(err)
+	}
+	answer := map[string]any{"state": "completed", "step": 1}
+	if request.Echo {
+		answer["files"] = []string{echo}
+	}
+	if err := json.NewEncoder(os.Stdout).Encode(answer); err != nil {
+		panic(err)
+	}
+}
+
+func rowsIn[T any](name string) ([]T, error) {
+	f, err := os.Open(name)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	info, err := f.Stat()
+	if err != nil {
+		return nil, err
+	}
+	file, err := parquet.OpenForeign(f, info.Size(), name, 0)
+	if err != nil {
+		return nil, err
+	}
+	r, _, err := parquet.NewForeignReader[T](file, func(string) bool { return true }, 0, file.Rows())
+	if err != nil {
+		return nil, err
+	}
+	defer r.Close()
+	rows := make([]T, file.Rows())
+	if n, err := r.Read(rows); n < len(rows) || err != nil && !errors.Is(err, io.EOF) {
+		return nil, fmt.Errorf("%d rows: %w", n, err)
+	}
+	return rows, nil
+}
+
+// changed changes the rows of a Parquet file, as another program would.
+func changed[T any](change func(rows []T)) func(t *testing.T, path string) {
+	return func(t *testing.T, path string) {
+		t.Helper()
+		names, err := filepath.Glob(path)
+		if err != nil || len(names) != 1 {
+			t.Fatalf("%q: %q, %v", path, names, err)
+		}
+		rows, err := rowsIn[T](names[0])
+		if err != nil {
+			t.Fatal(err)
+		}
+		change(rows)
+		f, err := os.Create(names[0])
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer f.Close()
+		w := parquet.NewWriter[T](f)
+		if err := errors.Join(w.Write(rows), w.Close()); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+// forged changes the rows of a dataset and everything that says what they were.
+func forged[T any](change func(rows []T)) func(t *testing.T, path string) {
+	return func(t *testing.T, path string) {
+		t.Helper()
+		d, err := dataset.Open(t.Context(), path, dataset.OpenOptions{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		rows, err := dataset.ReadAll[T](t.Context(), d, "", d.All())
+		if err != nil {
+			t.Fatal(err)
+		}
+		change(rows)
+		if err := os.RemoveAll(path); err != nil {
+			t.Fatal(err)
+		}
+		if d.Files == nil {
+			d.Files = map[string]string{}
+		}
+		shard, err := dataset.Begin(t.Context(), path, dataset.Spec{Stage: d.Stage, Version: d.Version, Kind: d.Kind, Params: d.Params,
+			Files: d.Files, Inputs: d.Inputs, Base: d.Base}, dataset.Options{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := dataset.NewTable[T](shard, "", 0).Write(t.Context(), rows); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := shard.Commit(t.Context(), dataset.Outcome{Counts: d.Counts, Facts: d.Facts, State: d.State}); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+// proved is an epoch of whose numbers all but the rollout can be computed again.
+func proved(t *testing.T) (epoch string) {
+	t.Helper()
+	root := t.TempDir()
+	epoch = root + "/epoch-0"
+	stored(t, epoch+"/rollout")
+	for _, words := range [][]string{
+		{"score", "--in", epoch + "/rollout", "--reward", "size=expr:len(answer) / 100", "--reward", "late*0.5=expr:generation > 1 ? 1 : 0"},
+		{"group", "--in", epoch + "/score", "--compat", "trl", "--pairs", "best-worst", "--labels"},
+		{"curate", "--in", epoch + "/group", "--curriculum", "--curriculum-initial", "0.7", "--max-sampled-tokens", "100000", "--seed", "5"},
+		{"submit", "--in", epoch + "/curate", "--ledger", root, "--backend", "command", "--trainer", "echotrainer", "--form", "sequences",
+			"--row-weight", "trajectory", "--echo", "--wait"},
+	} {
+		if code, _, stderr := rollmill(t, words...); code != 0 {
+			t.Fatalf("%s: exit code %d: %s", words[0], code, stderr)
+		}
+	}
+	return epoch
+}
+
+// TestProve: of an epoch nothing differs; of one in which a number was changed, that number
+// is named, whether the digests were changed with it or not.
+func TestProve(t *testing.T) {
+	epoch := proved(t)
+	whole := of(t, epoch, 0)
+	names := []string{}
+	for _, p := range whole.Parts {
+		if names = append(names, p.Name); (p.Unproved != "") != (p.Name == "rollout") {
+			t.Errorf("%+v", p)
+		}
+	}
+	if got := strings.Join(names, " "); got != "rollout score group curate echo submit/_receipt.json submit/sequences.parquet submit/echo.parquet" || !whole.Equal {
+		t.Errorf("%s: %+v", got, whole)
+	}
+	for name, c := range map[string]struct {
+		path   string
+		change func(t *testing.T, path string)
+		column string // of the first difference
+		row    int64
+	}{
+		"reward":        {"score/part-*", changed(func(rows []formats.Score) { *rows[5].Rewards[0].Value += 1 }), "rewards.size.value", 5},
+		"forged reward": {"score", forged(func(rows []formats.Score) { *rows[5].Rewards[1].Value = 1 - *rows[5].Rewards[1].Value }), "rewards.late.value", 5},
+		"total":         {"score", forged(func(rows []formats.Score) { *rows[6].Reward += 1e-6 }), "reward", 6},
+		"advantage":     {"group/part-*", changed(func(rows []formats.Member) { *rows[0].Advantage *= 2 }), "advantage", 0},
+		"token":         {"curate/part-*", changed(func(rows []formats.Trajectory) { shorten(&rows[1]) }), "messages[2].token_ids", 1},
+		"weight":        {"submit/sequences.parquet", changed(func(rows []trainers.SequenceRow) { rows[2].Weight *= 2 }), "weight", 2},
+		"a token of a sequence": {"submit/sequences.parquet", changed(func(rows []trainers.SequenceRow) {
+			rows[3].ResponseIDs = rows[3].ResponseIDs[1:]
+		}), "response_ids[0]", 3},
+		"log probability": {"echo", forged(func(rows []formats.Score) { rows[4].Signals[0].Value -= 0.25 }), "signals[0].value", 4},
+		"loss":            {"submit/echo.parquet", changed(func(rows []trainers.EchoRow) { *rows[1].Loss += 0.01 }), "loss", 1},
+		"receipt": {"submit/_receipt.json", func(t *testing.T, path string) {
+			data, err := os.ReadFile(path)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if err := os.WriteFile(path, []byte(strings.Replace(string(data), `"groups": `, `"groups": 1`, 1)), 0o666); err != nil {
+				t.Fatal(err)
+			}
+		}, "groups", 0},
+	} {
+		t.Run(name, func(t *testing.T) {
+			there := filepath.Join(t.TempDir(), "epoch-0")
+			if err := os.CopyFS(there, os.DirFS(epoch)); err != nil {
+				t.Fatal(err)
+			}
+			c.change(t, filepath.Join(there, c.path))
+			got := of(t, there, 4)
+			for _, p := range got.Parts {
+				if p.Differs != nil && strings.HasPrefix(c.path, p.Name) {
+					if p.Differs.Column != c.column || p.Differs.Row != c.row {
+						t.Errorf("%s: %+v", p.Name, p.Differs)
+					}
+					return
+				}
+			}
+			t.Errorf("nothing differs: %+v", got)
+		})
+	}
+}
+
+func shorten(t *formats.Trajectory) {
+	for i := range t.Messages {
+		if m := &t.Messages[i]; len(m.TokenIDs) > 0 {
+			m.TokenIDs, m.Logprobs = m.TokenIDs[:len(m.TokenIDs)-1], m.Logprobs[:len(m.TokenIDs)-1]
+			return
+		}
+	}
+}
+
+func of(t *testing.T, epoch string, want int) (out prove.Result) {
+	t.Helper()
+	code, stdout, stderr := rollmill(t, "prove", epoch, "--json")
+	if err := json.Unmarshal([]byte(stdout), &out); err != nil || code != want {
+		t.Fatalf("exit code %d, %v: %s\n%s", code, err, stdout, stderr)
+	}
+	return out
+}
+
+// TestEchoOfAnotherPolicy: a trainer whose log probabilities are not those that the engine
+// recorded ends the epoch, unless the gate is accepted.
+func TestEchoOfAnotherPolicy(t *testing.T) {
+	epoch := proved(t)
+	words := []string{"submit", "--in", epoch + "/curate", "--out", epoch + "/again/submit", "--ledger", t.TempDir(), "--backend", "command", "--trainer",
+		"echotrainer", "--form", "sequences", "--settings", "bias=0.1", "--echo", "--wait", "--name", "other"}
+	code, _, stderr := rollmill(t, words...)
+	if code != 3 || !strings.Contains(stderr, "mismatch") {
+		t.Errorf("exit code %d: %s", code, stderr)
+	}
+	if code, _, stderr := rollmill(t, append(words, "--accept-gate", "mismatch")...); code != 0 {
+		t.Errorf("exit code %d: %s", code, stderr)
+	}
+}

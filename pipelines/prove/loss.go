@@ -1,0 +1,88 @@
+package prove
+
+import (
+	"context"
+	"fmt"
+	"math"
+	"path"
+
+	"github.com/rollmill/rollmill/formats/foreign/trainers"
+	"github.com/rollmill/rollmill/stages/backends"
+	"github.com/rollmill/rollmill/storage"
+)
+
+// single is how far a loss may be from the one computed here, relative to the sum of the
+// absolute values that it is the mean of: trainers compute in single precision.
+const single = 1e-5
+
+// losses compares the loss of each sequence in a trainer's echo with the one that follows
+// from the log probabilities there and from the sequences that it got.
+func (b *batch) losses(ctx context.Context, echo, sequences *storage.Bucket) error {
+	part := Part{Name: path.Join(b.name(b.receipt.URI), backends.EchoFile)}
+	type key struct {
+		id       string
+		sequence int32
+	}
+	given, has := map[key]trainers.EchoRow{}, false
+	for row, err := range file[trainers.EchoRow](ctx, echo, backends.EchoFile, "trajectory_id", "sequence", "old_logprobs", "loss") {
+		if err != nil {
+			part.Unproved = err.Error()
+			b.add(part)
+			return nil
+		}
+		given[key{row.TrajectoryID, row.Sequence}] = *row
+		has = has || row.Loss != nil
+		part.Rows++
+	}
+	n := int64(0)
+	for row, err := range file[trainers.SequenceRow](ctx, sequences, b.Sequences.File) {
+		if err != nil {
+			return err
+		}
+		e, found := given[key{row.TrajectoryID, row.Sequence}]
+		if d := loss(row, &e, found); d != nil && part.Differs == nil && has {
+			d.Row, d.TrajectoryID = n, row.TrajectoryID
+			part.Differs = d
+		}
+		n++
+	}
+	if !has {
+		part.Unproved = "the trainer gave back no loss"
+	}
+	b.add(part)
+	return nil
+}
+
+// loss computes the loss of one sequence again, as trainers.EchoRow defines it.
+func loss(s *trainers.SequenceRow, e *trainers.EchoRow, found bool) *Difference {
+	switch {
+	case !found:
+		return &Difference{Column: fmt.Sprintf("sequence %d", s.Sequence), Stored: "no row", Computed: "a row"}
+	case len(e.Old) != len(s.ResponseIDs):
+		return &Difference{Column: "old_logprobs", Stored: fmt.Sprint(len(e.Old), " values"), Computed: fmt.Sprint(len(s.ResponseIDs), " values")}
+	case e.Loss == nil:
+		return &Difference{Column: "loss", Computed: "a number"}
+	}
+	sum, size := 0.0, 0.0
+	for i, trains := range s.LossMask {
+		if !trains {
+			continue
+		}
+		advantage := 0.0
+		if s.Advantages != nil {
+			advantage = float64(s.Advantages[i])
+		} else if s.Advantage != nil {
+			advantage = *s.Advantage
+		}
+		if s.RLWeights != nil {
+			advantage *= float64(s.RLWeights[i])
+		}
+		term := s.Weight * advantage * math.Exp(float64(e.Old[i])-float64(s.Logprobs[i]))
+		sum, size = sum-term, size+math.Abs(term)
+	}
+	n := float64(max(s.Tokens, 1))
+	if computed := sum / n; !(math.Abs(*e.Loss-computed) <= single*max(size/n, 1e-3)) {
+		return &Difference{Column: "loss", Stored: *e.Loss, Computed: computed}
+	}
+	return nil
+}

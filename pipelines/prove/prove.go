@@ -1,0 +1,177 @@
+package prove
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/rollmill/rollmill/formats"
+	"github.com/rollmill/rollmill/formats/dataset"
+	"github.com/rollmill/rollmill/formats/foreign/exporters"
+	"github.com/rollmill/rollmill/pipelines/inspect"
+	"github.com/rollmill/rollmill/stages/submit"
+	"github.com/rollmill/rollmill/storage"
+)
+
+// Options say what to prove.
+type Options struct {
+	Stages
+	URI       string         // of an epoch, or of anything above or below it
+	Programs  bool           // run the reward programs that manifests name
+	Dir       string         // for what is made again; "" is the system's
+	Sequences exporters.File // sequences.parquet
+
+	// Ledger returns the submissions of the ledger that a receipt names.
+	Ledger func(context.Context, *inspect.Receipt) ([]submit.Listed, error)
+}
+
+// Result is what was computed again.
+type Result struct {
+	URI   string `json:"uri"`
+	Equal bool   `json:"equal"` // nothing differs of what was computed again
+	Parts []Part `json:"parts"` // each after those that it was made from
+}
+
+// Part is a dataset, a receipt or a file of a trainer.
+type Part struct {
+	Name     string      `json:"name"` // relative to the result's URI
+	Rows     int64       `json:"rows"`
+	Differs  *Difference `json:"differs,omitempty"`  // the first
+	Damage   string      `json:"damage,omitempty"`   // how the bytes are not those of its manifest
+	Unproved string      `json:"unproved,omitempty"` // why it was not computed again
+	Trained  string      `json:"trained,omitempty"`  // of a receipt: where, and in which steps
+}
+
+// Difference is a number that is not what follows from what it was made of.
+type Difference struct {
+	Row          int64  `json:"row"`
+	TrajectoryID string `json:"trajectory_id,omitempty"`
+	Column       string `json:"column"`
+	Stored       any    `json:"stored"`
+	Computed     any    `json:"computed"`
+}
+
+// prover is one run.
+type prover struct {
+	Options
+	found *inspect.Found
+	dir   string
+	out   *Result
+}
+
+// Run computes again what is under a URI. A difference is no error; an error means that
+// something could not be read.
+func Run(ctx context.Context, o Options) (result *Result, err error) {
+	found, err := inspect.Find(ctx, o.URI)
+	if err != nil {
+		return nil, err
+	}
+	dir, err := os.MkdirTemp(o.Dir, "rollmill-prove-")
+	if err != nil {
+		return nil, err
+	}
+	defer func() { err = cmp.Or(err, os.RemoveAll(dir)) }()
+	p := &prover{o, found, dir, &Result{URI: found.Root, Equal: true, Parts: []Part{}}}
+	slices.SortStableFunc(found.Datasets, func(a, b *dataset.Dataset) int { return p.depth(a) - p.depth(b) })
+	for i, d := range found.Datasets {
+		part, err := p.dataset(ctx, d, filepath.Join(dir, fmt.Sprint(i)))
+		if err != nil {
+			return nil, err
+		}
+		p.add(part)
+	}
+	for _, problem := range found.Problems {
+		p.add(Part{Name: ".", Damage: problem})
+	}
+	for i := range found.Receipts {
+		if err := p.receipt(ctx, &found.Receipts[i]); err != nil {
+			return nil, err
+		}
+	}
+	return p.out, nil
+}
+
+func (p *prover) add(part Part) {
+	p.out.Equal = p.out.Equal && part.Differs == nil && part.Damage == ""
+	p.out.Parts = append(p.out.Parts, part)
+}
+
+// depth returns how many datasets of those found are above one.
+func (p *prover) depth(d *dataset.Dataset) (n int) {
+	for _, r := range d.Inputs {
+		for _, in := range p.found.Datasets {
+			if in.Is(&r) {
+				n = max(n, 1+p.depth(in))
+			}
+		}
+	}
+	return n
+}
+
+func (p *prover) name(uri string) string {
+	return cmp.Or(strings.TrimPrefix(strings.TrimPrefix(uri, p.found.Root), "/"), ".")
+}
+
+// dataset verifies a dataset, makes it again at out, and compares.
+func (p *prover) dataset(ctx context.Context, d *dataset.Dataset, out string) (Part, error) {
+	part := Part{Name: p.name(d.URI()), Rows: d.Rows}
+	if err := dataset.Verify(ctx, d); err != nil {
+		if ctx.Err() != nil {
+			return part, err
+		}
+		part.Damage = err.Error()
+	}
+	made, err := p.made(ctx, d, out)
+	switch {
+	case ctx.Err() != nil:
+		return part, ctx.Err()
+	case errors.Is(err, formats.ErrInvalid) && !errors.Is(err, storage.ErrNotExist):
+		part.Damage = cmp.Or(part.Damage, err.Error())
+		return part, nil
+	case err != nil:
+		part.Unproved = err.Error()
+		if part.Damage != "" && d.Kind == formats.KindTrajectories {
+			part.Differs, err = payloads(ctx, d)
+			return part, err
+		}
+		return part, nil
+	}
+	part.Differs, err = compare(ctx, d, made, part.Damage == "")
+	if why := otherwise(d, made); part.Differs != nil && why != "" {
+		part.Differs, part.Unproved = nil, why
+	}
+	return part, err
+}
+
+// made makes a dataset again. The error says why it cannot be.
+func (p *prover) made(ctx context.Context, d *dataset.Dataset, out string) (*dataset.Dataset, error) {
+	if d.Stage == "rollout" {
+		return nil, errors.New("a model sampled it")
+	}
+	if err := p.again(ctx, d, out, p.Programs); err != nil {
+		return nil, err
+	}
+	return dataset.Open(ctx, out, dataset.OpenOptions{IgnoreGates: true})
+}
+
+// otherwise says how what was made again was made of something else than the stored one.
+func otherwise(d, made *dataset.Dataset) string {
+	if made.Identity == d.Identity || strings.Contains(fmt.Sprint(d.Params["reward"]), "=echo:") { // of which only the folder may be another
+		return ""
+	}
+	for _, name := range slices.Sorted(maps.Keys(d.Files)) {
+		if d.Files[name] != made.Files[name] {
+			return fmt.Sprintf("the file %q is not the one with which it was made", name)
+		}
+	}
+	if d.Version != made.Version {
+		return fmt.Sprintf("version %d of the stage made it, and this is version %d", d.Version, made.Version)
+	}
+	return "its manifest does not have all that decided its rows"
+}

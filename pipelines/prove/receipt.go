@@ -1,0 +1,166 @@
+package prove
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"path"
+	"path/filepath"
+	"slices"
+
+	"github.com/rollmill/rollmill/formats"
+	"github.com/rollmill/rollmill/formats/dataset"
+	"github.com/rollmill/rollmill/formats/foreign/exporters"
+	"github.com/rollmill/rollmill/formats/foreign/trainers"
+	"github.com/rollmill/rollmill/formats/sequences"
+	"github.com/rollmill/rollmill/pipelines/convert"
+	"github.com/rollmill/rollmill/pipelines/inspect"
+	"github.com/rollmill/rollmill/stages/backends"
+	"github.com/rollmill/rollmill/stages/submit"
+	"github.com/rollmill/rollmill/storage"
+)
+
+// batch is a submission that is computed again.
+type batch struct {
+	*prover
+	receipt *inspect.Receipt
+	curated *dataset.Dataset
+	record  *submit.Listed // in the ledger; nil if that is not there
+}
+
+// receipt proves what a receipt says of its batch, the sequences that the trainer got of
+// it, and the loss that it gave back.
+func (p *prover) receipt(ctx context.Context, r *inspect.Receipt) error {
+	b := &batch{prover: p, receipt: r}
+	part := Part{Name: path.Join(p.name(r.URI), formats.ReceiptFile), Rows: r.Trajectories}
+	if r.CuratedDigest == "" {
+		part.Trained = "nothing was sent"
+		p.add(part)
+		return nil
+	}
+	at := slices.IndexFunc(p.found.Datasets, func(d *dataset.Dataset) bool {
+		return d.Kind == formats.KindTrajectories && d.RowsDigest.String() == r.CuratedDigest
+	})
+	if at < 0 {
+		part.Unproved = "the dataset that it is about is not here: none has the rows digest " + r.CuratedDigest
+		p.add(part)
+		return nil
+	}
+	b.curated = p.found.Datasets[at]
+	if slices.ContainsFunc(p.out.Parts, func(o Part) bool { return o.Name == p.name(b.curated.URI()) && o.Damage != "" }) {
+		part.Unproved = "the dataset that it is about is damaged"
+		p.add(part)
+		return nil
+	}
+	var err error
+	if part.Differs, err = b.counts(ctx); err != nil {
+		return err
+	}
+	part.Unproved = b.ledger(ctx, &part)
+	p.add(part)
+	if _, given := r.Sequences[p.Sequences.File]; given {
+		return b.sequences(ctx)
+	}
+	return nil
+}
+
+// counts compares the receipt's numbers with the dataset's.
+func (b *batch) counts(ctx context.Context) (*Difference, error) {
+	rows, err := dataset.NewReaderOf[formats.Trajectory](ctx, b.curated, b.curated.All(), []string{"example_id", "epoch", "group_id",
+		"forked_from", "fork_call", "sampled_tokens"})
+	if err != nil {
+		return nil, err
+	}
+	groups, tokens := map[string]bool{}, int64(0)
+	for row, err := range rows.Each(atOnce) {
+		if err != nil {
+			return nil, err
+		}
+		groups[row.Group()] = true
+		tokens += int64(row.SampledTokens)
+	}
+	for _, c := range []struct {
+		name             string
+		stored, computed int64
+	}{{"trajectories", b.receipt.Trajectories, b.curated.Rows}, {"groups", b.receipt.Groups, int64(len(groups))}, {"tokens", b.receipt.Tokens, tokens}} {
+		if c.stored != c.computed {
+			return &Difference{Column: c.name, Stored: c.stored, Computed: c.computed}, nil
+		}
+	}
+	return nil, nil
+}
+
+// ledger compares the receipt with the record of its submission, and returns why it cannot.
+func (b *batch) ledger(ctx context.Context, part *Part) (unproved string) {
+	r := b.receipt
+	part.Trained = fmt.Sprintf("%s %s", r.Backend, r.State)
+	if r.StepBefore != nil && r.StepAfter != nil {
+		part.Trained += fmt.Sprintf(", step %d to %d", *r.StepBefore, *r.StepAfter)
+	}
+	if r.Policy != nil {
+		part.Trained += fmt.Sprintf(", policy %s", r.Policy.Model)
+	}
+	list, err := b.Ledger(ctx, r)
+	if err != nil {
+		return err.Error()
+	}
+	at := slices.IndexFunc(list, func(l submit.Listed) bool { return l.Key == r.Key })
+	if at < 0 {
+		return "its ledger has no submission " + r.Key
+	}
+	b.record = &list[at]
+	for _, c := range [][3]string{{"curated_digest", r.CuratedDigest, b.record.Digest}, {"state", r.State, b.record.State}, {"job", r.Job, b.record.Job}} {
+		if part.Differs == nil && c[1] != c[2] {
+			part.Differs = &Difference{Column: c[0], Stored: c[1], Computed: c[2]}
+		}
+	}
+	return ""
+}
+
+// sequences compares the file that the trainer got with the one that the dataset gives now,
+// with the weights of the submission. Without its record, those weights are taken that fit
+// the most rows.
+func (b *batch) sequences(ctx context.Context) error {
+	part := Part{Name: path.Join(b.name(b.receipt.URI), b.Sequences.File), Rows: b.receipt.Sequences[b.Sequences.File].Sequences}
+	pers := append([]sequences.Per{""}, sequences.Pers...)
+	if b.record != nil {
+		pers = []sequences.Per{""}
+		_ = json.Unmarshal([]byte(b.record.Settings["row-weight"]), &pers[0]) // without one, none
+	}
+	stored, err := storage.Open(ctx, b.receipt.URI)
+	if err != nil {
+		return err
+	}
+	var made *storage.Bucket
+	for i, per := range pers {
+		dir := filepath.Join(b.dir, fmt.Sprint(b.receipt.Key, i))
+		if made, err = storage.Open(ctx, dir); err != nil {
+			return err
+		}
+		if _, err = convert.Export(ctx, convert.ExportOptions{In: b.curated.URI(), To: []exporters.File{b.Sequences}, Per: per, Lossy: true,
+			Out: filepath.Join(dir, b.Sequences.File)}); err != nil {
+			part.Unproved = err.Error()
+			break
+		}
+		d, err := same(file[trainers.SequenceRow](ctx, stored, b.Sequences.File), file[trainers.SequenceRow](ctx, made, b.Sequences.File))
+		if err != nil {
+			part.Unproved = err.Error()
+			break
+		}
+		if i == 0 || d == nil || part.Differs != nil && d.Row > part.Differs.Row {
+			part.Differs = d
+		}
+		if d == nil {
+			break
+		}
+	}
+	b.add(part)
+	if part.Unproved != "" || part.Differs != nil {
+		return nil
+	}
+	if _, err := stored.Stat(ctx, backends.EchoFile); errors.Is(err, storage.ErrNotExist) {
+		return nil
+	}
+	return b.losses(ctx, stored, made)
+}

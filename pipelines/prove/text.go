@@ -1,0 +1,67 @@
+package prove
+
+import (
+	"encoding/json"
+	"fmt"
+	"io"
+	"strings"
+	"text/tabwriter"
+)
+
+// WriteText writes a line for each part, and the verdict.
+func (r *Result) WriteText(w io.Writer) error {
+	table := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
+	for _, p := range r.Parts {
+		fmt.Fprintf(table, "%s\t%d rows\t%s\n", p.Name, p.Rows, p.verdict())
+	}
+	fmt.Fprintf(table, "%s\n", r.Verdict())
+	return table.Flush()
+}
+
+// Verdict names the first number that differs.
+func (r *Result) Verdict() string {
+	for _, p := range r.Parts {
+		switch {
+		case p.Differs != nil:
+			return fmt.Sprintf("differs: %s: %s", p.Name, p.Differs)
+		case p.Damage != "":
+			return fmt.Sprintf("damaged: %s: %s", p.Name, p.Damage)
+		}
+	}
+	return "equal"
+}
+
+func (p *Part) verdict() string {
+	var out []string
+	switch {
+	case p.Differs != nil:
+		out = append(out, p.Differs.String())
+	case p.Damage == "" && p.Unproved == "":
+		out = append(out, "equal")
+	}
+	if p.Damage != "" {
+		out = append(out, p.Damage)
+	}
+	if p.Unproved != "" {
+		out = append(out, "not computed again: "+p.Unproved)
+	}
+	if p.Trained != "" {
+		out = append(out, p.Trained)
+	}
+	return strings.Join(out, "; ")
+}
+
+func (d *Difference) String() string {
+	text := func(v any) string {
+		data, err := json.Marshal(v)
+		if err != nil {
+			return fmt.Sprint(v)
+		}
+		return string(data)
+	}
+	out := fmt.Sprintf("%s is %s, computed again %s", d.Column, text(d.Stored), text(d.Computed))
+	if d.TrajectoryID != "" {
+		out = fmt.Sprintf("row %d, trajectory %s: %s", d.Row, d.TrajectoryID, out)
+	}
+	return out
+}
