@@ -4,8 +4,8 @@ import (
 	"fmt"
 	"math"
 	"reflect"
-	"strings"
 	"time"
+	"unsafe" // finds columns in rows of any type, by their offsets
 
 	"github.com/rollmill/rollmill/formats"
 )
@@ -68,15 +68,15 @@ func lists(a, b reflect.Value) *Difference {
 // fields compares the columns of two structs, without those that no digest covers, and
 // the digest of others.
 func fields(a, b reflect.Value) *Difference {
-	t := a.Type()
-	for i := range t.NumField() {
-		f := t.Field(i)
-		name, _, _ := strings.Cut(f.Tag.Get("parquet"), ",")
-		if !f.IsExported() || name == "-" || name == "payload_digest" || strings.Contains(f.Tag.Get("rollmill"), "volatile") {
+	for _, f := range formats.FieldsOf(a.Type()) {
+		if f.Name == "payload_digest" || f.Volatile {
 			continue
 		}
-		if d := values(a.Field(i), b.Field(i)); d != nil {
-			return d.within(name)
+		field := func(v reflect.Value) reflect.Value {
+			return reflect.NewAt(f.Type, unsafe.Add(v.Addr().UnsafePointer(), f.Offset)).Elem()
+		}
+		if d := values(field(a), field(b)); d != nil {
+			return d.within(f.Name)
 		}
 	}
 	return nil

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"io"
 	"iter"
+	"maps"
 	"slices"
 
 	"github.com/rollmill/rollmill/formats"
@@ -28,7 +29,7 @@ func compare(ctx context.Context, stored, made *dataset.Dataset, sound bool) (*D
 	if d, err := main(ctx, stored, made, "", sound); d != nil || err != nil {
 		return d, err
 	}
-	for _, name := range []string{formats.TableGroups, formats.TablePairs, formats.TableLabels, formats.TableDecisions, formats.TablePlan, formats.TableExamples} {
+	for _, name := range slices.Sorted(maps.Keys(stored.Tables)) {
 		if was, is := stored.Tables[name], made.Tables[name]; was.RowsDigest != is.RowsDigest {
 			return &Difference{Column: name, Stored: was.RowsDigest.String(), Computed: is.RowsDigest.String()}, nil
 		}

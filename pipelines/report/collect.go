@@ -104,10 +104,26 @@ func collectEpoch(ctx context.Context, root string, e int) (Epoch, bool, error) 
 	if err := epoch.readScores(ctx, dir); err != nil {
 		return epoch, false, err
 	}
+	if err := epoch.readEcho(ctx, last); err != nil {
+		return epoch, false, err
+	}
 	if epoch.Receipt, err = ReadReceipt(ctx, storage.Join(last, "submit")); epoch.Receipt == nil && err == nil {
 		epoch.Receipt, err = ReadReceipt(ctx, storage.Join(dir, "submit"))
 	}
 	return epoch, true, err
+}
+
+// readEcho reads what submit made of what the trainer gave back.
+func (e *Epoch) readEcho(ctx context.Context, dir string) error {
+	d, err := open(ctx, storage.Join(dir, "echo"))
+	if err != nil || d == nil {
+		return err
+	}
+	if n := d.Facts["rewards.trainer.scored"]; n > 0 {
+		apart := d.Facts["rewards.trainer.sum"] / n
+		e.Apart = &apart
+	}
+	return nil
 }
 
 // Last returns the folder with the last extension of an epoch, where rollout --extend adds

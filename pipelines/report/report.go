@@ -62,6 +62,10 @@ type Epoch struct {
 	Drops      map[string]int64   `json:"drops,omitempty"`
 	Curriculum *Curriculum        `json:"curriculum,omitempty"`
 	Receipt    *formats.Receipt   `json:"receipt,omitempty"`
+
+	// how far the log probabilities of the trainer, before its first step, are above those of
+	// the engine, in nats: the mean over trajectories; nil if the trainer gave none back
+	Apart *float64 `json:"trainer_above_engine,omitempty"`
 	Took
 }
 

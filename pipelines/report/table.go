@@ -59,13 +59,17 @@ func (e Epoch) Line() string {
 }
 
 // Handed returns a line for each file of sequences that was submitted: whether all
-// sampled tokens are in it.
+// sampled tokens are in it. Another is about what the trainer gave back.
 func (e Epoch) Handed() (lines []string) {
 	if e.Receipt == nil {
 		return nil
 	}
 	for _, name := range slices.Sorted(maps.Keys(e.Receipt.Sequences)) {
 		lines = append(lines, fmt.Sprintf("epoch %d, %s: %s", e.Epoch, name, sequences.Text(e.Receipt.Sequences[name])))
+	}
+	if e.Apart != nil {
+		lines = append(lines, fmt.Sprintf("epoch %d: the trainer's log probabilities are %+.2g nats above the engine's; where, "+
+			"`rollmill audit EPOCH --mismatch trainer` says", e.Epoch, *e.Apart))
 	}
 	return lines
 }

@@ -63,7 +63,7 @@ func (l Layout) Input(e int, stage string, validation bool) string {
 var inputs = map[string]string{"score": "rollout", "group": "score", "curate": "group", "submit": "curate",
 	"export": "curate"}
 
-var own = regexp.MustCompile(`^(rollout|score|group|curate|submit|validation|extended|[^A-Za-z0-9].*|.*[^A-Za-z0-9._-].*|)$`)
+var own = regexp.MustCompile(`^(rollout|score|group|curate|submit|validation|extended|echo|[^A-Za-z0-9].*|.*[^A-Za-z0-9._-].*|)$`)
 
 // OfUser reports whether further scores of an epoch may have a folder of this name.
 func OfUser(folder string) bool { return !own.MatchString(folder) }

@@ -2,7 +2,9 @@ package view
 
 import (
 	"fmt"
+	"maps"
 	"math"
+	"slices"
 	"strings"
 
 	"github.com/rollmill/rollmill/formats"
@@ -43,6 +45,7 @@ func tokensOf(c *inspect.Conversation, i, from, limit int) *tokenRun {
 	note, texts, logprobs := aligned(m)
 	r.Note = note
 	policy, own, all := policyOf(t, i), t.TokenAdvantages(i), t.AdvantageOf(i)
+	others := c.SignalsOf(i)
 	for n := from; n < r.Of && n < from+limit; n++ {
 		x := token{Number: n, Class: "none"}
 		label := []string{fmt.Sprintf("token %d", n)}
@@ -53,6 +56,11 @@ func tokensOf(c *inspect.Conversation, i, from, limit int) *tokenRun {
 		if n < len(logprobs) {
 			x.logprob(logprobs[n])
 			label = append(label, strings.TrimSpace("logprob "+x.Logprob+" "+x.Probability))
+		}
+		for _, name := range slices.Sorted(maps.Keys(others)) {
+			if n < len(others[name]) {
+				label = append(label, fmt.Sprintf("%s %.4g", name, others[name][n]))
+			}
 		}
 		if policy != "" {
 			label = append(label, "policy "+policy)

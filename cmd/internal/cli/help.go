@@ -256,7 +256,7 @@ func writeNames(b *strings.Builder, title string, settings []*plugin.Setting) {
 // appHelp returns what `rollmill --help` prints.
 func (a *App) appHelp() string {
 	var b strings.Builder
-	fmt.Fprintf(&b, "rollmill - %s\n\n  %s\n\nUsage: rollmill [global flags] COMMAND [flags]\n", a.Usage, a.DataFlow)
+	fmt.Fprintf(&b, "rollmill - %s\n  %s\n\nUsage: rollmill [global flags] COMMAND [flags]\n", a.Usage, a.DataFlow)
 	b.WriteString("\nCommands:\n")
 	for _, heading := range a.headings() {
 		label := heading

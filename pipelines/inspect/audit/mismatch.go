@@ -20,7 +20,7 @@ import (
 // first step.
 type Mismatch struct {
 	URI    string  `json:"uri"` // of the scores
-	Of     string  `json:"of"`  // the tokens: all, a class, a range of positions, a staleness
+	Of     string  `json:"of"`  // the tokens: all, a class, a range of positions, a policy version, an engine
 	Tokens int64   `json:"tokens"`
 	Ratio  float64 `json:"ratio"` // mean
 	KL     float64 `json:"kl"`    // mean of ratio - 1 - log ratio, in nats: an estimate of KL(recorded, other) that is never negative
@@ -40,7 +40,7 @@ const (
 
 // mismatchColumns say what the tokens of a base are.
 var mismatchColumns = []string{"trajectory_id", "policy_version", "messages.logprobs", "messages.tool_calls", "messages.call",
-	"calls.policy_version", "calls.prompt_tokens"}
+	"calls.policy_version", "calls.prompt_tokens", "calls.endpoint"}
 
 // mismatched compares the signals of the named reward with the base.
 func (a *auditor) mismatched(ctx context.Context, d *dataset.Dataset) error {
@@ -128,6 +128,9 @@ func (all mismatches) add(t *formats.Trajectory, message int, other []float32) {
 		if version := cmp.Or(call.PolicyVersion, t.PolicyVersion); version != nil {
 			all.count(fmt.Sprintf("policy version %d", *version), math.MaxInt/2-int(*version), log)
 		}
+		if call.Endpoint != "" {
+			all.count("engine "+call.Endpoint, math.MaxInt/2+1, log)
+		}
 	}
 }
 
@@ -151,6 +154,6 @@ func (all mismatches) sorted(uri string) (out []Mismatch) {
 		m.URI, m.Ratio, m.KL = uri, m.Ratio/float64(m.Tokens), m.KL/float64(m.Tokens)
 		out = append(out, *m)
 	}
-	slices.SortFunc(out, func(a, b Mismatch) int { return cmp.Compare(a.order, b.order) })
+	slices.SortFunc(out, func(a, b Mismatch) int { return cmp.Or(cmp.Compare(a.order, b.order), cmp.Compare(a.Of, b.Of)) })
 	return out
 }

@@ -171,7 +171,7 @@ type Request struct {
 	Stats    *backends.BatchStats   `json:"load,omitempty" jsonschema:"counts of the batch"`
 	Before   *backends.TrainerState `json:"before,omitempty" jsonschema:"the trainer's state before the batch, as begin reported it"`
 	Settings map[string]string      `json:"settings,omitempty" jsonschema:"those of --settings"`
-	Echo     bool                   `json:"echo,omitempty" jsonschema:"also write what was computed for each sequence, as echo.parquet or echo.jsonl, and name it in files"`
+	Echo     bool                   `json:"echo,omitempty" jsonschema:"write echo.parquet or echo.jsonl too, and name it in files"`
 	Forms    map[string]form        `json:"forms,omitempty" jsonschema:"files of the batch, by kind, as --form asks"`
 }
 

@@ -801,6 +801,28 @@ def run(
 
 @overload
 def run(
+    command: Literal["prove"],
+    *args: str | os.PathLike[str],
+    cwd: str | os.PathLike[str] | None = ...,
+    env: Mapping[str, str] | None = ...,
+    in_: _Text | None = ...,
+    programs: bool | None = ...,
+    spill_dir: _Text | None = ...,
+    spill_memory: int | None = ...,
+    metrics_file: _Text | None = ...,
+    config: _Text | None = ...,
+    set: _Texts | None = ...,
+    base: _Texts | None = ...,
+    json: bool | None = ...,
+    quiet: bool | None = ...,
+    log_level: Literal["debug", "info", "warn", "error"] | None = ...,
+    log_format: Literal["text", "json"] | None = ...,
+    help: bool | None = ...,
+) -> Result:
+    """compute an epoch's numbers again, and name the first that differs"""
+
+@overload
+def run(
     command: Literal["eval"],
     *args: str | os.PathLike[str],
     cwd: str | os.PathLike[str] | None = ...,
