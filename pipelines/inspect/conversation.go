@@ -20,6 +20,8 @@ type Conversation struct {
 	Trains   string   `json:"trains"`             // TrainsYes, TrainsNo, or TrainsUndecided
 	Why      string   `json:"why"`                // one line
 
+	Signals []formats.Signal `json:"-"` // of its messages in scores; a caller of Judged sets them
+
 	t *formats.Trajectory
 }
 
@@ -29,23 +31,6 @@ const (
 	TrainsNo        = "no"
 	TrainsUndecided = "undecided" // curate did not see it yet
 )
-
-// SignalsOf returns what scores have for each token of a message, by the reward's name:
-// log probabilities of a teacher, or of the trainer.
-func (c *Conversation) SignalsOf(message int) map[string][]float32 {
-	out := map[string][]float32{}
-	signals, _ := c.Is.of("signals").([]any)
-	for _, s := range signals {
-		s := s.(Values)
-		if values, _ := s.of("values").([]any); s.of("message") == int32(message) {
-			name := s.of("component").(string)
-			for _, v := range values {
-				out[name] = append(out[name], v.(float32))
-			}
-		}
-	}
-	return out
-}
 
 // Converse reads one trajectory of the dataset at a URI, given its id or a unique
 // prefix of it. It reads the ids and one row.

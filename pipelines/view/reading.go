@@ -36,7 +36,25 @@ func (s *Server) read(r *http.Request) (*reading, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &reading{f, x, t, conversationOf(t)}, nil
+	c := conversationOf(t)
+	c.Signals, err = s.signals(r.Context(), f, int64(t.Is.Row))
+	return &reading{f, x, t, c}, err
+}
+
+// signals returns those that scores have of a trajectory's messages.
+func (s *Server) signals(ctx context.Context, f *Found, row int64) ([]formats.Signal, error) {
+	d, err := s.open(ctx, f)
+	if err != nil || d.Kind != formats.KindScores {
+		return nil, err
+	}
+	type signals struct {
+		Signals []formats.Signal `parquet:"signals,optional,list"`
+	}
+	rows, err := dataset.ReadAll[signals](ctx, d, "", dataset.Range{First: row, Rows: 1})
+	if err != nil {
+		return nil, err
+	}
+	return rows[0].Signals, nil
 }
 
 // conversationOf judges a trajectory by the decision about it.

@@ -2,9 +2,7 @@ package view
 
 import (
 	"fmt"
-	"maps"
 	"math"
-	"slices"
 	"strings"
 
 	"github.com/rollmill/rollmill/formats"
@@ -45,7 +43,6 @@ func tokensOf(c *inspect.Conversation, i, from, limit int) *tokenRun {
 	note, texts, logprobs := aligned(m)
 	r.Note = note
 	policy, own, all := policyOf(t, i), t.TokenAdvantages(i), t.AdvantageOf(i)
-	others := c.SignalsOf(i)
 	for n := from; n < r.Of && n < from+limit; n++ {
 		x := token{Number: n, Class: "none"}
 		label := []string{fmt.Sprintf("token %d", n)}
@@ -57,9 +54,9 @@ func tokensOf(c *inspect.Conversation, i, from, limit int) *tokenRun {
 			x.logprob(logprobs[n])
 			label = append(label, strings.TrimSpace("logprob "+x.Logprob+" "+x.Probability))
 		}
-		for _, name := range slices.Sorted(maps.Keys(others)) {
-			if n < len(others[name]) {
-				label = append(label, fmt.Sprintf("%s %.4g", name, others[name][n]))
+		for _, s := range c.Signals { // of a teacher, or of the trainer
+			if int(s.Message) == i && n < len(s.Values) {
+				label = append(label, fmt.Sprintf("%s %.4g", s.Component, s.Values[n]))
 			}
 		}
 		if policy != "" {
