@@ -267,6 +267,7 @@ learn/torch: build
 	.ci/venv trainers
 	.venv-trainers/bin/python pipelines/torch/learn.py bin/rollmill $(TORCH) $(SEEDS)
 	.venv-trainers/bin/python pipelines/torch/check.py bin/rollmill $(TORCH)/seed-1
+	.venv-trainers/bin/python testdata/prove.py bin/rollmill $(TORCH)/seed-1/run/epoch-1
 
 # With SAMPLE=1, two arms and one epoch.
 CREDIT ?= runs/credit

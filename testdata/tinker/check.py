@@ -98,10 +98,13 @@ def learn(rollmill, work, env, epochs, control):
     found = json.loads(subprocess.check_output(words))["mismatches"][0]
     print(f"the service's log probabilities to the recorded ones: {found}", flush=True)
     assert found["tokens"] > 50 and abs(found["ratio"] - 1) < 1e-4, found
+    subprocess.run([sys.executable, HERE.parent / "prove.py", rollmill, work / "learn/run/epoch-1"], check=True)
     if control:
         before, *_, after = train(rollmill, work / "control", env, epochs, shuffle=7)
         print(f"shuffled advantages: validation {before:.3f} -> {after:.3f}", flush=True)
         assert after - before < FLAT, "the policy learned from shuffled advantages"
+        ran = subprocess.run([rollmill, "prove", work / "control/run/epoch-1", "--json", "--quiet"], stdout=subprocess.PIPE)
+        assert ran.returncode == 4 and any(p.get("differs", {}).get("column") == "loss" for p in json.loads(ran.stdout)["parts"]), ran.stdout
 
 
 def submit(rollmill, curated, out, env, url, python=sys.executable):

@@ -18,6 +18,7 @@ Checked, on a CPU and without a network:
              same, weights and all three losses too, by the formula of its compute_loss, which
              gives the figures that its own code gave (it is on no package index)
     refusals TRL takes no advantages of messages, and only prime-rl the losses ce and ref_kl
+    echo     what verl's batch and prime-rl's token exports have of our rows is in echo.parquet
     NeMo-RL  its training batch gives that loss by its formula (it is on no package index, and
              wants another Python)
     DPO      TRL's loss of the pairs is that of their messages and tools under the chat template
@@ -66,6 +67,7 @@ from openrlhf.trainer.ppo_utils.experience import make_experience_batch, remove_
 from verl.trainer.ppo import core_algos
 from verl.workers.config import ActorConfig
 
+import echo as given
 import nemo_rl_batch
 import openrlhf_experience
 import rows as sequences
@@ -348,6 +350,33 @@ def check_dpo(path):
     print(f"TRL DPO: {len(pairs)} pairs, {sum(bool(p.get('tools')) for p in pairs)} with tools, loss {want:.6f}")
 
 
+@torch.no_grad()
+def check_echo(path):
+    """The log probabilities of the model, through verl's batch and prime-rl's records, are those of each row."""
+    rows = pq.read_table(path).to_pylist()
+    data = verl_batch.batch(sequences.read(path), PAD)
+    x, width = data.batch, data.batch["responses"].shape[1]
+    x["old_log_probs"] = logprobs(x["input_ids"], x["attention_mask"], x["position_ids"])[:, -width:].float()
+    x["entropys"] = -x["old_log_probs"]
+    verl_batch.echo(path, data, scratch / "verl.parquet")
+    exports = scratch / "token_exports"
+    exports.mkdir()
+    with open(exports / "rank_0.jsonl", "w") as f:
+        for r in reversed(rows):  # as several ranks would
+            ids, start = r["prompt_ids"] + r["response_ids"], len(r["prompt_ids"])
+            now = [0.0] + logprobs(torch.tensor([ids]))[0].tolist()
+            masked = [None] * start + [bool(k % 2) for k in range(len(ids) - start)]
+            f.write(json.dumps({"schema_version": 1, "token_ids": ids, "trainer_logprobs": now, "entropy": [-v for v in now], "is_masked": masked}) + "\n")
+    given.write(scratch / "prime-rl.parquet", rows, **given.prime_rl(rows, exports))
+    for name in ("verl", "prime-rl"):
+        for r, e in zip(rows, pq.read_table(scratch / f"{name}.parquet").to_pylist(), strict=True):
+            want = logprobs(torch.tensor([r["prompt_ids"] + r["response_ids"]]))[0, len(r["prompt_ids"]) - 1 :].tolist()
+            assert e["trajectory_id"] == r["trajectory_id"] and e["sequence"] == r["sequence"] and e["loss"] is not None
+            for old, entropy, v, m in zip(e["old_logprobs"], e["entropies"], want, r["loss_mask"], strict=True):
+                assert not m or abs(old - v) < 1e-4 and abs(entropy + v) < 1e-4, (name, old, entropy, v)
+        print(f"{name} gives back the log probabilities of {len(rows)} rows")
+
+
 def refuses(says, check, path):
     try:
         check(path, False)
@@ -390,4 +419,5 @@ for r in rows:
 check_prime_rl(LOSSES, rows, False, losses=True)
 for check in (check_trl, check_verl, check_openrlhf, check_nemo_rl):
     refuses("which this trainer does not have", check, LOSSES)
+check_echo(PLAIN)
 check_dpo(pairs)

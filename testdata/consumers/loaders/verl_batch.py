@@ -5,11 +5,15 @@ the sampling policy as the old one (verl's bypass mode):
     actor_rollout_wg.update_actor(verl_batch.batch(rows.read("sequences.parquet"), pad))
 
 loss_agg_mode "token-mean", "token-sum" and "seq-mean-token-sum(-norm)" take mean="tokens",
-"seq-mean-token-mean" takes mean="sequences"."""
+"seq-mean-token-mean" takes mean="sequences". After compute_log_prob, echo gives back what
+the actor computed."""
 
+import pyarrow.parquet as pq
 import torch
 from torch.nn.utils.rnn import pad_sequence
 from verl.protocol import DataProto
+
+import echo as given
 
 
 def batch(rows, pad_token_id):
@@ -30,3 +34,12 @@ def batch(rows, pad_token_id):
         },
         meta_info={"global_token_num": attention.sum(dim=1).tolist(), "temperature": 1.0},
     )
+
+
+def echo(sequences, data, path):
+    """Write what verl computed for the rows of sequences.parquet: old_log_probs of the actor
+    before its step, and ref_log_prob and entropys if the batch has them."""
+    rows = pq.read_table(sequences).to_pylist()
+    names = {"old_logprobs": "old_log_probs", "ref_logprobs": "ref_log_prob", "entropies": "entropys"}
+    columns = {ours: [x[: len(r["response_ids"])].tolist() for x, r in zip(data.batch[theirs], rows, strict=True)] for ours, theirs in names.items() if theirs in data.batch}
+    given.write(path, rows, **columns)

@@ -11,6 +11,7 @@ from .._places import Place
 
 LOSSES = ("importance_sampling", "ppo", "cross_entropy")
 CLIP = 0.2  # of ppo, fixed by the service
+ECHO = "echo.parquet"
 
 
 class Unfit(ValueError):
@@ -139,9 +140,9 @@ def echo(uri: str, batch: Sequence[Tokens], **columns: Sequence[Sequence[float]]
         values = [v[len(s.row["prompt_ids"]) - 1 :] for s, v in zip(batch, lists)]
         rows[name] = arrow.array(values, arrow.list_(arrow.float32()))
     place = Place(uri)
-    with place.filesystem().open_output_stream(place.key("echo.parquet")) as out:
+    with place.filesystem().open_output_stream(place.key(ECHO)) as out:
         parquet.write_table(arrow.table(rows), out)
-    return f"{place.uri}/echo.parquet"
+    return f"{place.uri}/{ECHO}"
 
 
 def loss(s: Tokens, logprobs: Sequence[float]) -> float:
