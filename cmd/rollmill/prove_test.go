@@ -68,6 +68,22 @@ func echoTrainer() {
 	}
 }
 
+// oneReward is a program for reward command, which gives 1 and makes a file that shows that it ran.
+func oneReward() {
+	if err := os.WriteFile(os.Args[1], nil, 0o666); err != nil {
+		panic(err)
+	}
+	for in, out := json.NewDecoder(os.Stdin), json.NewEncoder(os.Stdout); ; {
+		var asked struct {
+			ID string `json:"id"`
+		}
+		if in.Decode(&asked) != nil {
+			return
+		}
+		_ = out.Encode(map[string]any{"id": asked.ID, "reward": 1})
+	}
+}
+
 func rowsIn[T any](name string) ([]T, error) {
 	f, err := os.Open(name)
 	if err != nil {
@@ -159,7 +175,8 @@ func proved(t *testing.T) (epoch string) {
 	epoch = root + "/epoch-0"
 	stored(t, epoch+"/rollout")
 	for _, words := range [][]string{
-		{"score", "--in", epoch + "/rollout", "--reward", "size=expr:len(answer) / 100", "--reward", "late*0.5=expr:generation > 1 ? 1 : 0"},
+		{"score", "--in", epoch + "/rollout", "--reward", "size=expr:len(answer) / 100", "--reward", "late*0.5=expr:generation > 1 ? 1 : 0",
+			"--reward", "both*0=expr:rewards.size + rewards.late"},
 		{"group", "--in", epoch + "/score", "--compat", "trl", "--pairs", "best-worst", "--labels"},
 		{"curate", "--in", epoch + "/group", "--curriculum", "--curriculum-initial", "0.7", "--max-sampled-tokens", "100000", "--seed", "5"},
 		{"submit", "--in", epoch + "/curate", "--ledger", root, "--backend", "command", "--trainer", "echotrainer", "--form", "sequences",
@@ -263,5 +280,27 @@ func TestEchoOfAnotherPolicy(t *testing.T) {
 	}
 	if code, _, stderr := rollmill(t, append(words, "--accept-gate", "mismatch")...); code != 0 {
 		t.Errorf("exit code %d: %s", code, stderr)
+	}
+}
+
+// TestProveRunsNoProgram unless it is told to, and asks no model: a dataset may come from anyone.
+func TestProveRunsNoProgram(t *testing.T) {
+	root := t.TempDir()
+	stored(t, root+"/rollout")
+	ran := filepath.Join(root, "ran")
+	if code, _, stderr := rollmill(t, "score", "--in", root+"/rollout", "--out", root+"/score", "--reward", "p=command:onereward "+ran); code != 0 {
+		t.Fatal(stderr)
+	}
+	if err := os.Remove(ran); err != nil {
+		t.Fatal(err)
+	}
+	if out := of(t, root, 0); !strings.Contains(out.Parts[1].Unproved, "--programs allows") {
+		t.Errorf("%+v", out)
+	}
+	if _, err := os.Stat(ran); err == nil {
+		t.Error("the program ran")
+	}
+	if code, stdout, stderr := rollmill(t, "prove", root, "--programs"); code != 0 || strings.Contains(stdout, "--programs") {
+		t.Errorf("exit code %d: %s%s", code, stdout, stderr)
 	}
 }

@@ -3,6 +3,7 @@ package prove
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"os"
 	"strings"
@@ -134,16 +135,13 @@ func rewards(o *score.Options, d *dataset.Dataset, programs bool) error {
 		if err != nil {
 			return err
 		}
-		reward, err := kind.Make(r.Arguments, score.Setup{Name: r.Name, Open: o.Open, Log: o.Logger()})
+		reward, err := kind.Make(r.Arguments, score.Setup{Name: r.Name, Partial: true, Open: o.Open, Log: o.Logger()})
 		if err != nil {
 			return fmt.Errorf("reward %q: %w", r.Name, err)
 		}
-		program, is := reward.(score.Program)
-		if err := reward.Close(); err != nil {
+		err = allowed(r, reward, programs)
+		if err := errors.Join(err, reward.Close()); err != nil {
 			return err
-		}
-		if is && !programs {
-			return fmt.Errorf("reward %q runs the program %q, which --programs allows", r.Name, program.Words())
 		}
 	}
 	for name := range d.Files {
@@ -152,6 +150,19 @@ func rewards(o *score.Options, d *dataset.Dataset, programs bool) error {
 		}
 	}
 	return nil
+}
+
+// allowed refuses what would reach out of this process: a manifest may be anyone's.
+func allowed(r *score.Spec, reward score.Reward, programs bool) error {
+	_, immediate := reward.(score.Immediate)
+	program, runs := reward.(score.Program)
+	switch {
+	case immediate || r.Kind == "echo" || runs && programs:
+		return nil
+	case runs:
+		return fmt.Errorf("reward %q runs the program %q, which --programs allows", r.Name, program.Words())
+	}
+	return fmt.Errorf("reward %q of kind %s asks a model or a service", r.Name, r.Kind)
 }
 
 // restore sets the settings that decide rows, and the rollouts that curate holds out.

@@ -22,7 +22,7 @@ import (
 // Options say what to prove.
 type Options struct {
 	Stages
-	URI       string         // of an epoch, or of anything above or below it
+	URI       string         // of an epoch, a run or a dataset
 	Programs  bool           // run the reward programs that manifests name
 	Dir       string         // for what is made again; "" is the system's
 	Sequences exporters.File // sequences.parquet
@@ -102,7 +102,7 @@ func (p *prover) add(part Part) {
 	p.out.Parts = append(p.out.Parts, part)
 }
 
-// depth returns how many datasets of those found are above one.
+// depth returns how many of the datasets found are above one, in the longest line.
 func (p *prover) depth(d *dataset.Dataset) (n int) {
 	for _, r := range d.Inputs {
 		for _, in := range p.found.Datasets {
@@ -142,6 +142,7 @@ func (p *prover) dataset(ctx context.Context, d *dataset.Dataset, out string) (P
 		}
 		return part, nil
 	}
+	defer os.RemoveAll(out) // Run removes it, too
 	part.Differs, err = compare(ctx, d, made, part.Damage == "")
 	if why := otherwise(d, made); part.Differs != nil && why != "" {
 		part.Differs, part.Unproved = nil, why
