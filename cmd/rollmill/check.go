@@ -274,6 +274,12 @@ func tryEngine(ctx context.Context, url, key, model string) (string, error) {
 	if f.TokenIDs {
 		ids = "with token ids"
 	}
+	if f.Templated != nil && !*f.Templated {
+		return "", stages.Errorf(stages.KindFailed, "what it samples from is not what its template says: compare its chat template, and its settings for it",
+			"%q: the ids of its prompt are not those that its route /tokenize gives the same messages", storage.Redact(url))
+	} else if f.Templated != nil {
+		ids += "; its prompt is that of its template"
+	}
 	switch f.Logprobs {
 	case formats.LogprobsRaw:
 		ids += "; its logprobs are raw: with sampling settings other than temperature 1 they are not those of the sampled " +

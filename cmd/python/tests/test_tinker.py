@@ -7,11 +7,12 @@ import importlib.util
 import json
 import os
 import pathlib
+import socket
 import tempfile
 import unittest
 from typing import Any
 
-from rollmill.tinker import _batch
+from rollmill.tinker import _batch, connect
 from rollmill.tinker._client import state_of
 from rollmill.tinker._journal import Journal
 from rollmill.tinker._train import before
@@ -49,6 +50,15 @@ class Saved(unittest.TestCase):
 
 
 @unittest.skipUnless(importlib.util.find_spec("numpy"), "needs numpy")
+class Reached(unittest.TestCase):
+    def test_a_service_that_is_not_there(self) -> None:
+        with socket.socket() as free:
+            free.bind(("127.0.0.1", 0))
+            url = f"http://127.0.0.1:{free.getsockname()[1]}"
+        with self.assertRaisesRegex(ConnectionError, f"no Tinker service answers at {url}: .*refused"):
+            connect(url)
+
+
 class Batches(unittest.TestCase):
     def test_arrays_are_of_every_token_but_the_first(self) -> None:
         s = _batch.Tokens(row())

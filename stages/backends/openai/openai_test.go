@@ -8,6 +8,7 @@ import (
 	"io"
 	"net/http"
 	"net/http/httptest"
+	"reflect"
 	"strings"
 	"testing"
 
@@ -24,6 +25,10 @@ func server(t *testing.T, status int, body string) (url string, request *map[str
 	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if strings.HasSuffix(r.URL.Path, "/models") {
 			fmt.Fprint(w, `{"data":[{"id":"one"},{"id":"two"}]}`)
+			return
+		}
+		if r.URL.Path == "/tokenize" {
+			http.NotFound(w, r)
 			return
 		}
 		data, _ := io.ReadAll(r.Body)
@@ -147,5 +152,31 @@ func TestProbe(t *testing.T) {
 	f, err := Client{}.Look(context.Background(), url, "k", "m")
 	if err != nil || !f.TokenIDs || !f.PromptIDs || f.Model != "m" || len(f.Models) != 2 || string((*request)["max_tokens"]) != "1" {
 		t.Errorf("%+v %v", f, err)
+	}
+}
+
+// TestLookComparesThePrompt with what the engine's template gives the same messages, if it has a route for that.
+func TestLookComparesThePrompt(t *testing.T) {
+	for tokens, want := range map[string]*bool{"": nil, "[1,2,3]": new(true), "[1,2]": new(false)} {
+		mux := http.NewServeMux()
+		mux.HandleFunc("POST /v1/chat/completions", func(w http.ResponseWriter, _ *http.Request) {
+			fmt.Fprint(w, `{"model":"m","prompt_token_ids":[1,2,3],"choices":[{"token_ids":[4],"message":{"role":"assistant","content":"x"},`+
+				`"logprobs":{"content":[{"token":"x","logprob":-1,"bytes":null,"top_logprobs":[]}]}}]}`)
+		})
+		if tokens != "" {
+			mux.HandleFunc("POST /tokenize", func(w http.ResponseWriter, r *http.Request) {
+				var q struct{ Messages []formats.Message }
+				if err := json.NewDecoder(r.Body).Decode(&q); err != nil || len(q.Messages) != 1 {
+					t.Error(err)
+				}
+				fmt.Fprintf(w, `{"count":3,"tokens":%s}`, tokens)
+			})
+		}
+		s := httptest.NewServer(mux)
+		f, err := Client{}.Look(t.Context(), s.URL+"/v1", "k", "m")
+		if err != nil || !reflect.DeepEqual(f.Templated, want) {
+			t.Errorf("%q: %v, %v", tokens, f.Templated, err)
+		}
+		s.Close()
 	}
 }

@@ -6,11 +6,14 @@ import (
 	"errors"
 	"fmt"
 	"net"
+	"net/http"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/rollmill/rollmill/formats"
 	"github.com/rollmill/rollmill/stages"
+	"github.com/rollmill/rollmill/stages/internal/remote"
 )
 
 // Found is what a probe found out about an engine.
@@ -19,6 +22,7 @@ type Found struct {
 	Model     string   // the model that answered
 	TokenIDs  bool     // it gives token ids
 	PromptIDs bool     // and the prompt's
+	Templated *bool    // these are the ids that its route /tokenize gives for the same messages; nil if it has none
 	Logprobs  string   // what its logprobs are of: formats.LogprobsRaw or LogprobsProcessed; "" if unknown
 }
 
@@ -51,7 +55,28 @@ func (c Client) Look(ctx context.Context, baseURL, apiKey, model string) (Found,
 	if err == nil && f.TokenIDs && len(prompt) > 0 {
 		f.Logprobs = c.logprobsMode(ctx, baseURL, apiKey, model, prompt)
 	}
+	if err == nil && f.PromptIDs {
+		if ids := c.rendered(ctx, baseURL, apiKey, model, question); ids != nil {
+			f.Templated = new(slices.Equal(ids, prompt))
+		}
+	}
 	return f, err
+}
+
+// rendered returns the ids that an engine's template gives messages, by the route that
+// vLLM has; nil if the engine has none.
+func (c Client) rendered(ctx context.Context, baseURL, apiKey, model string, messages []formats.Message) []int32 {
+	body := map[string]any{"model": model, "add_generation_prompt": true,
+		"messages": []map[string]string{{"role": messages[0].Role, "content": messages[0].Content}}}
+	var answer struct {
+		Tokens []int32 `json:"tokens"`
+	}
+	r := remote.Client{HTTP: c.HTTP, Sign: func(r *http.Request) { remote.Authorize(r, apiKey) }}
+	if _, err := r.Do(ctx, remote.Request{Method: http.MethodPost, URL: strings.TrimSuffix(baseURL, "/v1") + "/tokenize", JSON: body,
+		Limit: 30 * time.Second}, &answer); err != nil {
+		return nil
+	}
+	return answer.Tokens
 }
 
 // models lists the engine's models; nil if it has no list.

@@ -11,14 +11,24 @@ from __future__ import annotations
 
 import os
 import sys
+import urllib.error
+import urllib.request
 from typing import Any
 
 from .._need import need
 
 
 def connect(url: str = "") -> Any:
-    """A tinker.ServiceClient of the service at url."""
+    """A tinker.ServiceClient of the service at url. ConnectionError: none answers there. The
+    SDK alone would go on asking for minutes."""
     os.environ.setdefault("TINKER_TELEMETRY", "0")
+    if base := url or os.environ.get("TINKER_BASE_URL", ""):
+        try:
+            urllib.request.urlopen(base.rstrip("/") + "/api/v1/healthz", timeout=10).close()
+        except urllib.error.HTTPError:
+            pass  # it answers
+        except (OSError, ValueError) as error:
+            raise ConnectionError(f"no Tinker service answers at {base}: {getattr(error, 'reason', error)}") from None
     tinker = need("tinker", "talking to a Tinker service")
     return tinker.ServiceClient(**({"base_url": url} if url else {}))
 

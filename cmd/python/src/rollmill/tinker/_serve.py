@@ -333,7 +333,10 @@ def serve(given: argparse.Namespace) -> None:
     """Answer until SIGTERM or SIGINT. The one line of standard output is the URL, written when requests are answered."""
     signal.signal(signal.SIGTERM, end)
     signal.signal(signal.SIGINT, end)
-    engine = Engine(given)
+    try:
+        engine = Engine(given)
+    except ConnectionError as error:
+        raise SystemExit(f"rollmill.tinker: {error}") from None
     with Server((given.host, given.port), Handler) as server:
         server.engine = engine
         print(f"http://{given.host}:{server.server_port}/v1", flush=True)

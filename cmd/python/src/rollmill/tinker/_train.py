@@ -51,17 +51,19 @@ def train(batch: Batch) -> Iterator[dict[str, Any]]:
     prepare(rows, batch, s, version)
     journal = Journal(s["journal"], batch.token)
     for attempt in range(1, ATTEMPTS + 1):
-        service = connect(s.get("url", ""))
+        service = None
         try:
+            service = connect(s.get("url", ""))
             yield from epoch(service, rows, journal, batch, s)
             return
-        except Lost as lost:
+        except (Lost, ConnectionError) as lost:
             yield {"note": f"attempt {attempt} at the epoch is dropped, as the answer to a request was lost: {lost}"}
-            if attempt == ATTEMPTS:
+            if attempt == ATTEMPTS or attempt == 1 and isinstance(lost, ConnectionError):
                 raise
             time.sleep(2**attempt)
         finally:
-            service.holder.close()
+            if service:
+                service.holder.close()
 
 
 def prepare(rows: list[_batch.Tokens], batch: Batch, s: Mapping[str, Any], version: int) -> None:
