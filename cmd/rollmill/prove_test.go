@@ -304,3 +304,23 @@ func TestProveRunsNoProgram(t *testing.T) {
 		t.Errorf("exit code %d: %s%s", code, stdout, stderr)
 	}
 }
+
+// TestProveInABucket: what is made again is on the local disk, and reads a store's datasets.
+func TestProveInABucket(t *testing.T) {
+	root := "mem://prove-in-a-bucket"
+	stored(t, root+"/rollout")
+	for _, words := range [][]string{
+		{"score", "--in", root + "/rollout", "--out", root + "/score", "--reward", "size=expr:len(answer)"},
+		{"group", "--in", root + "/score", "--out", root + "/group", "--estimator", "rloo"},
+		{"curate", "--in", root + "/group", "--out", root + "/curate"},
+	} {
+		if code, _, stderr := rollmill(t, words...); code != 0 {
+			t.Fatalf("%s: exit code %d: %s", words[0], code, stderr)
+		}
+	}
+	for _, p := range of(t, root, 0).Parts {
+		if (p.Unproved != "") != (p.Name == "rollout") {
+			t.Errorf("%+v", p)
+		}
+	}
+}

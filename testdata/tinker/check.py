@@ -37,6 +37,7 @@ from safetensors.numpy import load
 HERE = pathlib.Path(__file__).absolute().parent
 SRC = HERE.parent.parent / "cmd/python/src"
 RISE, FLAT, SAME = 0.10, 0.08, 1e-3
+TOGETHER = 10  # kills at one service, whose every step takes longer with each model that it has room for
 
 
 def free_port():
@@ -142,14 +143,14 @@ def saving(process, out):
     return False
 
 
-def killed(rollmill, work, env, kills, folder):
+def killed(rollmill, work, env, numbers, folder):
     """Each submission, killed or with lost answers, makes the weights of one training."""
-    curated = work / "learn/run/epoch-0/curate"
+    curated, calm = work / "learn/run/epoch-0/curate", work / f"calm-{numbers[0]}"
     began = time.monotonic()
-    subprocess.run(submit(rollmill, curated, work / "calm", env, env["SERVICE"]), check=True, env=env, stdout=subprocess.DEVNULL)
-    whole, want, chance = time.monotonic() - began, weights(folder, receipt(work / "calm")), random.Random(1)
+    subprocess.run(submit(rollmill, curated, calm, env, env["SERVICE"]), check=True, env=env, stdout=subprocess.DEVNULL)
+    whole, want, chance = time.monotonic() - began, weights(folder, receipt(calm)), random.Random(numbers[0] + 1)
     tally = {}
-    for n in range(kills):
+    for n in numbers:
         out, lossy = work / f"killed-{n}", n % 2
         with contextlib.ExitStack() as stack:
             url = env["SERVICE"]
@@ -177,7 +178,7 @@ def killed(rollmill, work, env, kills, folder):
         assert not last or attempts == 1, f"{out} was trained again, although its last request had been sent"
         what = f"{attempts} attempts" + (", answers lost" if lossy else "")
         tally[what] = tally.get(what, 0) + 1
-    print(f"{kills} kills within {whole:.1f} s, each with the weights of one training: {tally}", flush=True)
+    print(f"kills {numbers[0]} to {numbers[-1]}, each within {whole:.1f} s, all with the weights of one training: {tally}", flush=True)
 
 
 def newest(rollmill, work, env, folder):
@@ -189,7 +190,7 @@ def newest(rollmill, work, env, folder):
         subprocess.run(words, check=True, env=env, stdout=subprocess.DEVNULL)
         words = submit(rollmill, work / "learn/run/epoch-1/curate", work / "newest-1", env, url, python)
         subprocess.run([*words, "--policy", work / "learn/run/epoch-0/submit"], check=True, env=env, stdout=subprocess.DEVNULL)
-    distance = apart(weights(folder, receipt(work / "newest")), weights(folder, receipt(work / "calm")))
+    distance = apart(weights(folder, receipt(work / "newest")), weights(folder, receipt(work / "calm-0")))
     assert distance < SAME, f"the newest SDK made other weights: {distance:.2g} of their length apart"
     before, after = receipt(work / "learn/run/epoch-0/submit"), receipt(work / "newest-1")
     assert after["policy"]["version"] == 2 and 0 < apart(weights(folder, after), weights(folder, before)) < 0.5, after["policy"]
@@ -200,13 +201,18 @@ def main(rollmill, work, epochs="4", kills="3", control=""):
     rollmill, work = str(pathlib.Path(rollmill).absolute()), pathlib.Path(work).absolute()
     shutil.rmtree(work, ignore_errors=True)
     work.mkdir(parents=True)
-    with service(work / "service", 32 + 6 * int(kills)) as (url, model):
-        env = {**os.environ, "SERVICE": url, "MODEL": model, "PYTHON": sys.executable, "TINKER_API_KEY": "tml-test", "PYTHONPATH": str(SRC)}
-        subprocess.run([sys.executable, HERE / "engine_check.py", url, model], check=True, env=env)
+    env = {**os.environ, "PYTHON": sys.executable, "TINKER_API_KEY": "tml-test", "PYTHONPATH": str(SRC)}
+    rounds = [range(n, min(n + TOGETHER, int(kills))) for n in range(0, int(kills), TOGETHER)]
+    with service(work / "service", 32 + 6 * len(rounds[0])) as (env["SERVICE"], env["MODEL"]):
+        subprocess.run([sys.executable, HERE / "engine_check.py", env["SERVICE"], env["MODEL"]], check=True, env=env)
         with engine(env) as env["ENGINE"]:
             learn(rollmill, work, env, int(epochs), control)
-            killed(rollmill, work, env, int(kills), work / "service")
+            killed(rollmill, work, env, rounds[0], work / "service")
             newest(rollmill, work, env, work / "service")
+    for numbers in rounds[1:]:
+        folder = work / f"service-{numbers[0]}"
+        with service(folder, 6 + 6 * len(numbers)) as (env["SERVICE"], env["MODEL"]):
+            killed(rollmill, work, env, numbers, folder)
 
 
 if __name__ == "__main__":
