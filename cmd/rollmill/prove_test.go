@@ -8,6 +8,7 @@ import (
 	"math"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -302,6 +303,44 @@ func TestProveRunsNoProgram(t *testing.T) {
 	}
 	if code, stdout, stderr := rollmill(t, "prove", root, "--programs"); code != 0 || strings.Contains(stdout, "--programs") {
 		t.Errorf("exit code %d: %s%s", code, stdout, stderr)
+	}
+}
+
+// TestProveOfOtherEstimators and rules, whose settings are objects, tables and further datasets.
+func TestProveOfOtherEstimators(t *testing.T) {
+	root := t.TempDir()
+	stored(t, root+"/rollout")
+	tasks := root + "/tasks.jsonl"
+	if err := os.WriteFile(tasks, []byte("{\"id\":\"x\",\"source\":\"a\"}\n"), 0o666); err != nil {
+		t.Fatal(err)
+	}
+	score := root + "/score"
+	groups := func(name string) string { return root + "/groups-" + name }
+	words := [][]string{{"score", "--in", root + "/rollout", "--out", score, "--reward", "size=steps:len(message.content) / 100.0"}}
+	for _, estimator := range []string{"grpo", "turns", "gigpo", "gdpo", "passk-analytic", "reinforce++"} {
+		words = append(words, []string{"group", "--in", score, "--out", groups(estimator), "--estimator", estimator})
+	}
+	byRow := []string{"group", "--in", score, "--estimator", "rae", "--rae-by", "generation", "--out"}
+	words = append(words, append(slices.Clone(byRow), groups("rae")), append(slices.Clone(byRow), groups("rae-2"), "--rae-from", groups("rae")))
+	for i, flags := range [][]string{
+		{"--pools", "--seed", "3"},
+		{"--previous", root + "/curate-0", "--epoch", "1"},
+		{"--filter", "trajectory.reward > 0.1", "--sample-groups", "0.5", "--split", "train=0.5,rest=0.5", "--take", "train", "--recompute"},
+		{"--holdout", root + "/rollout"},
+		{"--plan-budget", "8"},
+		{"--plan-examples", tasks, "--plan-mix", "a=1", "--plan-budget", "4"},
+	} {
+		words = append(words, append([]string{"curate", "--in", groups("grpo"), "--out", fmt.Sprint(root, "/curate-", i)}, flags...))
+	}
+	for _, w := range words {
+		if code, _, stderr := rollmill(t, w...); code != 0 && code != 3 {
+			t.Fatalf("%q: exit code %d: %s", w, code, stderr)
+		}
+	}
+	for _, p := range of(t, root, 0).Parts {
+		if (p.Unproved != "") != (p.Name == "rollout") {
+			t.Errorf("%+v", p)
+		}
 	}
 }
 

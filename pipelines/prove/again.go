@@ -26,6 +26,10 @@ type Stages struct {
 	Curate func() curate.Options
 }
 
+// drawn is the parameter of a plan that curate drew from a task file by pass rates. Such a
+// plan is not made again.
+const drawn = "plan-pass-rate"
+
 // again makes a dataset at out once more, from the inputs and the settings that its
 // manifest names. The error says why it cannot be made. programs allows the programs
 // that the manifest names.
@@ -65,6 +69,16 @@ func (s Stages) again(ctx context.Context, d *dataset.Dataset, out string, progr
 		o.Out.URI = out
 		if err := restore(&o, d.Params, from["holdout"]...); err != nil {
 			return err
+		}
+		for _, r := range o.Rules.All() { // those of pools are stored as they are
+			if pools, has := d.Params[r.Entry.Name]; has && r.Entry.Name == formats.RulePools {
+				if err := filled(pools, r.Settings); err != nil {
+					return err
+				}
+			}
+		}
+		if o.PlanTable.Drawn() || d.Params[drawn] != nil { // of a task file
+			o.PlanTable = curate.PlanTable{}
 		}
 		o.In, o.Previous = first(from["groups"]), first(from["previous"])
 		if len(from["groups"]) > 1 {

@@ -2,10 +2,13 @@ package prove
 
 import (
 	"context"
+	"encoding/json"
 	"fmt"
+	"iter"
 	"math"
 	"path"
 
+	"github.com/rollmill/rollmill/formats"
 	"github.com/rollmill/rollmill/formats/foreign/trainers"
 	"github.com/rollmill/rollmill/stages/backends"
 	"github.com/rollmill/rollmill/storage"
@@ -34,13 +37,17 @@ func (b *batch) losses(ctx context.Context, echo, sequences *storage.Bucket) err
 		has = has || row.Loss != nil
 		part.Rows++
 	}
+	whiten, err := b.whitening(file[trainers.SequenceRow](ctx, sequences, b.Sequences.File, "loss_mask", "advantage", "advantages"))
+	if err != nil {
+		return err
+	}
 	n := int64(0)
 	for row, err := range file[trainers.SequenceRow](ctx, sequences, b.Sequences.File) {
 		if err != nil {
 			return err
 		}
 		e, found := given[key{row.TrajectoryID, row.Sequence}]
-		if d := loss(row, &e, found); d != nil && part.Differs == nil && has {
+		if d := loss(row, &e, found, whiten); d != nil && part.Differs == nil && has {
 			d.Row, d.TrajectoryID = n, row.TrajectoryID
 			part.Differs = d
 		}
@@ -53,8 +60,49 @@ func (b *batch) losses(ctx context.Context, echo, sequences *storage.Bucket) err
 	return nil
 }
 
+// whitening returns what the batch leaves to its trainer: the normalization of advantages
+// over tokens that formats.Whitening defines, or nothing.
+func (b *batch) whitening(rows iter.Seq2[*trainers.SequenceRow, error]) (func(float64) float64, error) {
+	var state formats.CurateState
+	_ = json.Unmarshal(b.curated.State, &state) // one that cannot be read leaves nothing
+	if state.Advantages == nil || state.Advantages.Whiten == nil {
+		return func(advantage float64) float64 { return advantage }, nil
+	}
+	n, mean, squares := 0.0, 0.0, 0.0
+	for row, err := range rows {
+		if err != nil {
+			return nil, err
+		}
+		for i, trains := range row.LossMask {
+			if trains {
+				from := advantageOf(row, i) - mean
+				n++
+				mean += from / n
+				squares += from * (advantageOf(row, i) - mean)
+			}
+		}
+	}
+	how := state.Advantages.Whiten
+	if how.Sample && n > 1 {
+		n--
+	}
+	scale := math.Sqrt(max(squares/max(n, 1), how.Floor) + how.Epsilon)
+	return func(advantage float64) float64 { return (advantage - mean) / scale }, nil
+}
+
+// advantageOf returns the advantage of a token of the response; 0 without one.
+func advantageOf(s *trainers.SequenceRow, i int) float64 {
+	switch {
+	case s.Advantages != nil:
+		return float64(s.Advantages[i])
+	case s.Advantage != nil:
+		return *s.Advantage
+	}
+	return 0
+}
+
 // loss computes the loss of one sequence again, as trainers.EchoRow defines it.
-func loss(s *trainers.SequenceRow, e *trainers.EchoRow, found bool) *Difference {
+func loss(s *trainers.SequenceRow, e *trainers.EchoRow, found bool, whiten func(float64) float64) *Difference {
 	switch {
 	case !found:
 		return &Difference{Column: fmt.Sprintf("sequence %d", s.Sequence), Stored: "no row", Computed: "a row"}
@@ -68,12 +116,7 @@ func loss(s *trainers.SequenceRow, e *trainers.EchoRow, found bool) *Difference 
 		if !trains {
 			continue
 		}
-		advantage := 0.0
-		if s.Advantages != nil {
-			advantage = float64(s.Advantages[i])
-		} else if s.Advantage != nil {
-			advantage = *s.Advantage
-		}
+		advantage := whiten(advantageOf(s, i))
 		if s.RLWeights != nil {
 			advantage *= float64(s.RLWeights[i])
 		}

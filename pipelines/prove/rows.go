@@ -30,6 +30,9 @@ func compare(ctx context.Context, stored, made *dataset.Dataset, sound bool) (*D
 		return d, err
 	}
 	for _, name := range slices.Sorted(maps.Keys(stored.Tables)) {
+		if name == formats.TablePlan && (stored.Params[drawn] != nil || stored.Params["plan-mix"] != nil) {
+			continue
+		}
 		if was, is := stored.Tables[name], made.Tables[name]; was.RowsDigest != is.RowsDigest {
 			return &Difference{Column: name, Stored: was.RowsDigest.String(), Computed: is.RowsDigest.String()}, nil
 		}

@@ -25,6 +25,9 @@ func Restore(s Settings, params map[string]any) error {
 		if !found || !has || object && !x.Repeats {
 			continue
 		}
+		if !x.Repeats {
+			texts = []string{strings.Join(texts, ",")}
+		}
 		if err := x.Set(texts...); err != nil {
 			return fmt.Errorf("%s: %w", x.Name, err)
 		}
@@ -42,6 +45,20 @@ func at(params map[string]any, tag string) (value any, found bool) {
 	return value, found && !nested
 }
 
+// pairOf returns NAME=NUMBER for an object of a text and a number, as settings of shares hold.
+func pairOf(object map[string]any) (text string, is bool) {
+	var name, number string
+	for _, value := range object {
+		switch v := value.(type) {
+		case string:
+			name = v
+		case json.Number:
+			number = v.String()
+		}
+	}
+	return name + "=" + number, len(object) == 2 && name != "" && number != ""
+}
+
 // textsOf returns the texts that a setting reads a value from; false for null.
 func textsOf(value any) (texts []string, has bool) {
 	switch v := value.(type) {
@@ -56,6 +73,9 @@ func textsOf(value any) (texts []string, has bool) {
 		}
 		return texts, true
 	case map[string]any:
+		if text, pair := pairOf(v); pair {
+			return []string{text}, true
+		}
 		for _, name := range slices.Sorted(maps.Keys(v)) {
 			data, err := json.Marshal(v[name])
 			if text, is := v[name].(string); is {

@@ -16,7 +16,7 @@ import (
 //
 // The loss is the mean over the sequence's trained tokens of -weight advantage
 // exp(old_logprob - logprob), and rl_weights where there are any: the importance-weighted
-// policy gradient without a clip.
+// policy gradient without a clip. Advantages are whitened if that is left to the trainer.
 type EchoRow struct {
 	TrajectoryID string          `parquet:"trajectory_id" json:"trajectory_id"`
 	Sequence     int32           `parquet:"sequence" json:"sequence"` // its number in the trajectory, from 0
