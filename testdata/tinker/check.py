@@ -22,6 +22,7 @@ import json
 import os
 import pathlib
 import random
+import shlex
 import shutil
 import signal
 import socket
@@ -58,9 +59,10 @@ def running(*words, **options):
 
 
 @contextlib.contextmanager
-def service(folder, models):
-    """The service, once it trains and samples, with room for so many models."""
-    port, env = free_port(), {**os.environ, "ADAPTERS": str(models)}
+def service(folder, models, model=None):
+    """The URL of a service, once it trains and samples, with room for so many models, and the folder of its base model."""
+    model = model or str(folder / "model")
+    port, env = free_port(), {**os.environ, "ADAPTERS": str(models), "MODEL": model}
     folder.mkdir(parents=True)
     with open(folder / "log", "wb") as log, running("sh", HERE / "serve.sh", folder, port, stdout=log, stderr=log, env=env):
         for _ in range(600):
@@ -70,7 +72,7 @@ def service(folder, models):
                 break
         else:
             raise SystemExit(f"the service did not start; {folder}/log says why")
-        yield f"http://127.0.0.1:{port}", str(folder / "model")
+        yield f"http://127.0.0.1:{port}", model
 
 
 @contextlib.contextmanager
@@ -80,11 +82,11 @@ def engine(env):
         yield process.stdout.readline().strip()
 
 
-def train(rollmill, work, env, epochs, shuffle=0):
+def train(rollmill, work, env, epochs, worker=("-m", "rollmill.tinker", "train")):
     """The means of the validations."""
     work.mkdir()
     (work / "examples.jsonl").write_bytes(subprocess.check_output([sys.executable, HERE / "examples.py"]))
-    env = {**env, "WORK": str(work), "SHUFFLE": str(shuffle), "EPOCHS": str(epochs)}
+    env = {**env, "WORK": str(work), "WORKER": shlex.join(map(str, (sys.executable, *worker))), "EPOCHS": str(epochs)}
     subprocess.run([rollmill, "train", "--config", HERE / "rollmill.yaml", "--epochs", str(epochs), "--quiet"], check=True, env=env, stdout=subprocess.DEVNULL)
     report = json.loads(subprocess.check_output([rollmill, "report", "--root", work / "run", "--json", "--quiet"]))
     return [e["validation"]["mean"] for e in report["epochs"] if e.get("validation")]
@@ -101,7 +103,7 @@ def learn(rollmill, work, env, epochs, control):
     assert found["tokens"] > 50 and abs(found["ratio"] - 1) < 1e-4, found
     subprocess.run([sys.executable, HERE.parent / "prove.py", rollmill, work / "learn/run/epoch-1"], check=True)
     if control:
-        before, *_, after = train(rollmill, work / "control", env, epochs, shuffle=7)
+        before, *_, after = train(rollmill, work / "control", env, epochs, worker=(HERE / "shuffled.py",))
         print(f"shuffled advantages: validation {before:.3f} -> {after:.3f}", flush=True)
         assert after - before < FLAT, "the policy learned from shuffled advantages"
         ran = subprocess.run([rollmill, "prove", work / "control/run/epoch-1", "--json", "--quiet"], stdout=subprocess.PIPE)
@@ -201,7 +203,7 @@ def main(rollmill, work, epochs="4", kills="3", control=""):
     rollmill, work = str(pathlib.Path(rollmill).absolute()), pathlib.Path(work).absolute()
     shutil.rmtree(work, ignore_errors=True)
     work.mkdir(parents=True)
-    env = {**os.environ, "PYTHON": sys.executable, "TINKER_API_KEY": "tml-test", "PYTHONPATH": str(SRC)}
+    env = {**os.environ, "TINKER_API_KEY": "tml-test", "PYTHONPATH": str(SRC)}
     rounds = [range(n, min(n + TOGETHER, int(kills))) for n in range(0, int(kills), TOGETHER)]
     with service(work / "service", 32 + 6 * len(rounds[0])) as (env["SERVICE"], env["MODEL"]):
         subprocess.run([sys.executable, HERE / "engine_check.py", env["SERVICE"], env["MODEL"]], check=True, env=env)
@@ -211,7 +213,7 @@ def main(rollmill, work, epochs="4", kills="3", control=""):
             newest(rollmill, work, env, work / "service")
     for numbers in rounds[1:]:
         folder = work / f"service-{numbers[0]}"
-        with service(folder, 6 + 6 * len(numbers)) as (env["SERVICE"], env["MODEL"]):
+        with service(folder, 6 + 6 * len(numbers), env["MODEL"]) as (env["SERVICE"], _):
             killed(rollmill, work, env, numbers, folder)
 
 

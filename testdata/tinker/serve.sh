@@ -1,6 +1,7 @@
 #!/bin/sh
 # serve.sh FOLDER PORT becomes a Tinker server (skyrl-tx) on the CPU that trains and
-# samples the model of FOLDER/model, which it makes, and keeps its state in FOLDER. The
+# samples the model in the folder MODEL, by default FOLDER/model, which it makes, and keeps
+# its state in FOLDER. The
 # server starts its engine with `uv run`: in a folder that is in no Python project. It
 # samples saved weights only while the model that saved them is loaded: so sessions do
 # not end here, and there is room for ADAPTERS models.
@@ -11,9 +12,10 @@ venv=$(cd "$venv" && pwd)
 mkdir -p "$1"
 cd "$1"
 folder=$PWD
-[ -f model/model.safetensors ] || "$venv/bin/python" "$here/model.py" model
+model=${MODEL:-$folder/model}
+[ -f "$model/model.safetensors" ] || "$venv/bin/python" "$here/model.py" "$model"
 export VIRTUAL_ENV="$venv" PATH="$venv/bin:$PATH" PYTHONPATH="$here/stubs" JAX_PLATFORMS=cpu
 export HF_HUB_OFFLINE=1 UV_OFFLINE=1 XLA_FLAGS=--xla_cpu_multi_thread_eigen=false
-exec python -m tx.tinker.api --base-model "$folder/model" --host 127.0.0.1 --port "$2" \
+exec python -m tx.tinker.api --base-model "$model" --host 127.0.0.1 --port "$2" \
 	--session-timeout-sec 1000000 --checkpoints-base "$folder/checkpoints" --database-url "sqlite:///$folder/tinker.db" --backend-config \
 	'{"max_lora_adapters": '"${ADAPTERS:-64}"', "max_lora_rank": 8, "train_micro_batch_size": 16, "sample_max_num_sequences": 64}'

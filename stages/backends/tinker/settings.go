@@ -40,8 +40,6 @@ func (c *Config) Declare(d *plugin.Declarer) {
 	d.OptionalFloat(&c.Tolerance, "tolerance",
 		"refuse a batch whose log probabilities are on average more than `NATS` from those that the service computes before its "+
 			"first step").Shown("any")
-	d.Int64(&c.Shuffle, "shuffle-advantages", "hand the advantages to the wrong sequences, drawn by `SEED`, as a control").
-		ID("shuffle-advantages").Shown("none")
 	d.Words(&c.Worker, "worker", "train with this program: `WORDS`, split as a shell would").
 		Shown("python3 -m rollmill.tinker train")
 }

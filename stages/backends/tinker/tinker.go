@@ -56,7 +56,6 @@ type Config struct {
 	RowWeight    sequences.Per  `json:"-"`
 	MaxLength    int64          `json:"max_length,omitempty"` // tokens of a sequence; 0: what the service says
 	Tolerance    *float64       `json:"tolerance,omitempty"`  // mean nats between recorded and recomputed log probabilities
-	Shuffle      int64          `json:"shuffle,omitempty"`    // not 0: a seed, for a control with wrong advantages
 	Journal      string         `json:"journal"`              // URI of the folder with the ids of requests
 }
 

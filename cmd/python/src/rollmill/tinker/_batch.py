@@ -84,15 +84,6 @@ def whiten(batch: Sequence[Tokens], how: Mapping[str, Any]) -> None:
         s.advantages = s.mask * (s.advantages - every.mean()) / scale
 
 
-def shuffle_advantages(batch: Sequence[Tokens], seed: int) -> None:
-    """The control of an experiment: the same advantages, on the wrong sequences."""
-    np = need("numpy", "training")
-    values = [float(s.advantages[s.mask].mean()) for s in batch]
-    random.Random(seed).shuffle(values)
-    for s, value in zip(batch, values):
-        s.advantages = np.where(s.mask, value, 0.0)
-
-
 def steps(batch: Sequence[Tokens], count: int, seed: int) -> Iterator[list[Tokens]]:
     """The batch in a random order, cut into count parts, each for one optimizer step."""
     order = list(batch)

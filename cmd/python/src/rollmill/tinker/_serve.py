@@ -276,15 +276,10 @@ class Handler(BaseHTTPRequestHandler):
             self.fail(500, f"{type(error).__name__}: {error}", None)
 
     def body(self) -> bytes:
-        if "chunked" not in self.headers.get("Transfer-Encoding", ""):
-            return self.rfile.read(int(self.headers.get("Content-Length") or 0))
-        parts = []
-        while size := int(self.rfile.readline().split(b";")[0], 16):
-            parts.append(self.rfile.read(size))
-            self.rfile.readline()
-        while self.rfile.readline().strip():
-            pass
-        return b"".join(parts)
+        if "Transfer-Encoding" in self.headers:
+            self.close_connection = True
+            raise Refused("send a Content-Length", 411)
+        return self.rfile.read(int(self.headers.get("Content-Length") or 0))
 
     def fail(self, status: int, message: str, code: str | None) -> None:
         print(f"{status} {self.command} {self.path}: {' '.join(message.split())}", file=sys.stderr, flush=True)

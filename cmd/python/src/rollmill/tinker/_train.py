@@ -47,8 +47,8 @@ def before(request: Mapping[str, Any]) -> tuple[str, int]:
 def train(batch: Batch) -> Iterator[dict[str, Any]]:
     """Train an epoch, and name the policy that it made."""
     s = settings(batch)
-    rows, (_, version) = _batch.read(batch["forms"]["sequences"]["uri"]), before(batch)
-    prepare(rows, batch, s, version)
+    rows = _batch.read(batch["forms"]["sequences"]["uri"])
+    prepare(rows, batch, s)
     journal = Journal(s["journal"], batch.token)
     for attempt in range(1, ATTEMPTS + 1):
         service = None
@@ -66,13 +66,11 @@ def train(batch: Batch) -> Iterator[dict[str, Any]]:
                 service.holder.close()
 
 
-def prepare(rows: list[_batch.Tokens], batch: Batch, s: Mapping[str, Any], version: int) -> None:
+def prepare(rows: list[_batch.Tokens], batch: Batch, s: Mapping[str, Any]) -> None:
     """Do what the dataset leaves to its trainer."""
     state = _manifest.read(Place(batch.curated), None).content.get("state") or {}
     if how := (state.get("advantages") or {}).get("whiten"):
         _batch.whiten(rows, how)
-    if s.get("shuffle"):
-        _batch.shuffle_advantages(rows, s["shuffle"] + version)
     if s["loss"] != "cross_entropy" and not any(r.advantages.any() or r.ce.any() or r.kl.any() for r in rows):
         raise _batch.Unfit("no sequence has an advantage: every attempt of each example got the same reward")
 
