@@ -240,6 +240,7 @@ func TestFailuresAreRows(t *testing.T) {
 	asked[5].Fields, asked[5].Question = json.RawMessage(`{"other":1}`), ""
 	o.Examples = set(asked)
 	o.Retries = new(1)
+	o.MaxInitialFailures = -1 // whichever attempts end first
 	_, err := rollout.Run(context.Background(), o)
 	var gate *dataset.GateError
 	if !errors.As(err, &gate) {
@@ -342,7 +343,7 @@ func TestRetryFailedOfAFinishedDataset(t *testing.T) {
 	}})
 	out := filepath.Join(t.TempDir(), "out")
 	plain := options(e, out, 4)
-	plain.Concurrency = 1 // what succeeds comes first: eight failures before it would end the run as hopeless
+	plain.MaxInitialFailures = -1 // whichever attempts end first
 	var gate *dataset.GateError
 	if _, err := rollout.Run(context.Background(), plain); !errors.As(err, &gate) {
 		t.Fatalf("9 of 12 failed, and the gate said %v", err)
