@@ -43,6 +43,9 @@ func (s *Server) read(r *http.Request) (*reading, error) {
 
 // signals returns those that scores have of a trajectory's messages.
 func (s *Server) signals(ctx context.Context, f *Found, row int64) ([]formats.Signal, error) {
+	if !f.Complete {
+		return nil, nil // a rollout that is under way
+	}
 	d, err := s.open(ctx, f)
 	if err != nil || d.Kind != formats.KindScores {
 		return nil, err
