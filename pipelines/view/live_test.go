@@ -8,6 +8,7 @@ import (
 	"net/http"
 	"os"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"testing"
 	"time"
@@ -121,6 +122,10 @@ func TestARolloutUnderWayIsShown(t *testing.T) {
 		}
 	}
 	checkInert(t, live, page)
+	attempt := regexp.MustCompile(`href="(/d/epoch-0%2Frollout/t/[0-9a-f]+[^"]*)"`).FindStringSubmatch(page)
+	if attempt == nil || !strings.Contains(s.page(strings.ReplaceAll(attempt[1], "&amp;", "&")), `class="message`) {
+		t.Errorf("no page of an attempt: %q", attempt)
+	}
 	if page := s.page(live + "?class=timeout"); strings.Count(page, "failed: timeout") != 2 || strings.Contains(page, "<td>ok</td>") {
 		t.Error("the filter by class does not filter")
 	}
