@@ -27,7 +27,7 @@ later. What a model answered cannot be computed again; the output says so.
 
   rollmill prove runs/demo/epoch-3 --programs
 
-The exit code is 4 if a number differs. Which steps trained a row, explain says:
+The exit code is 4 if a number differs, and if nothing could be computed again. Which steps trained a row, explain says:
 
   rollmill explain 3f8a2c --in runs/demo`,
 	Args:        "EPOCH",
@@ -97,5 +97,5 @@ func runProve(ctx context.Context, s *cli.Session, o *proveSettings) error {
 	if err := s.Print(r, r.WriteText); err != nil || r.Equal {
 		return err
 	}
-	return cli.Exit{Code: cli.ExitInput, What: "a number differs"}
+	return cli.Exit{Code: cli.ExitInput, What: r.Verdict()}
 }

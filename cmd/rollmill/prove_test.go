@@ -295,7 +295,7 @@ func TestProveRunsNoProgram(t *testing.T) {
 	if err := os.Remove(ran); err != nil {
 		t.Fatal(err)
 	}
-	if out := of(t, root, 0); !strings.Contains(out.Parts[1].Unproved, "--programs allows") {
+	if out := of(t, root, 4); !strings.Contains(out.Parts[1].Unproved, "--programs allows") {
 		t.Errorf("%+v", out)
 	}
 	if _, err := os.Stat(ran); err == nil {

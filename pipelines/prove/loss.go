@@ -30,7 +30,7 @@ func (b *batch) losses(ctx context.Context, echo, sequences *storage.Bucket) err
 	for row, err := range file[trainers.EchoRow](ctx, echo, backends.EchoFile, "trajectory_id", "sequence", "old_logprobs", "loss") {
 		if err != nil {
 			part.Unproved = err.Error()
-			b.add(part)
+			b.add(&part)
 			return nil
 		}
 		given[key{row.TrajectoryID, row.Sequence}] = *row
@@ -56,7 +56,7 @@ func (b *batch) losses(ctx context.Context, echo, sequences *storage.Bucket) err
 	if !has {
 		part.Unproved = "the trainer gave back no loss"
 	}
-	b.add(part)
+	b.add(&part)
 	return nil
 }
 

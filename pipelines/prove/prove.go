@@ -33,9 +33,9 @@ type Options struct {
 
 // Result is what was computed again.
 type Result struct {
-	URI   string `json:"uri"`
-	Equal bool   `json:"equal"` // nothing differs of what was computed again
-	Parts []Part `json:"parts"` // each after those that it was made from
+	URI   string  `json:"uri"`
+	Equal bool    `json:"equal"` // something was computed again, and nothing of it differs
+	Parts []*Part `json:"parts"` // each after those that it was made from
 }
 
 // Part is a dataset, a receipt or a file of a trainer.
@@ -77,30 +77,40 @@ func Run(ctx context.Context, o Options) (result *Result, err error) {
 		return nil, err
 	}
 	defer func() { err = cmp.Or(err, os.RemoveAll(dir)) }()
-	p := &prover{o, found, dir, &Result{URI: found.Root, Equal: true, Parts: []Part{}}}
+	p := &prover{o, found, dir, &Result{URI: found.Root, Parts: []*Part{}}}
 	slices.SortStableFunc(found.Datasets, func(a, b *dataset.Dataset) int { return p.depth(a) - p.depth(b) })
 	for i, d := range found.Datasets {
 		part, err := p.dataset(ctx, d, filepath.Join(dir, fmt.Sprint(i)))
 		if err != nil {
 			return nil, err
 		}
-		p.add(part)
+		p.add(&part)
 	}
 	for _, problem := range found.Problems {
-		p.add(Part{Name: ".", Damage: problem})
+		p.add(&Part{Name: ".", Damage: problem})
 	}
 	for i := range found.Receipts {
 		if err := p.receipt(ctx, &found.Receipts[i]); err != nil {
 			return nil, err
 		}
 	}
+	p.out.Equal = p.out.computed() > 0 && !slices.ContainsFunc(p.out.Parts, (*Part).wrong)
 	return p.out, nil
 }
 
-func (p *prover) add(part Part) {
-	p.out.Equal = p.out.Equal && part.Differs == nil && part.Damage == ""
-	p.out.Parts = append(p.out.Parts, part)
+func (p *prover) add(part *Part) { p.out.Parts = append(p.out.Parts, part) }
+
+// computed returns how many parts were computed again.
+func (r *Result) computed() (n int) {
+	for _, p := range r.Parts {
+		if p.Unproved == "" && p.Damage == "" {
+			n++
+		}
+	}
+	return n
 }
+
+func (p *Part) wrong() bool { return p.Differs != nil || p.Damage != "" }
 
 // depth returns how many of the datasets found are above one, in the longest line.
 func (p *prover) depth(d *dataset.Dataset) (n int) {

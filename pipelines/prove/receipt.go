@@ -36,7 +36,7 @@ func (p *prover) receipt(ctx context.Context, r *inspect.Receipt) error {
 	part := Part{Name: path.Join(p.name(r.URI), formats.ReceiptFile), Rows: r.Trajectories}
 	if r.CuratedDigest == "" {
 		part.Trained = "nothing was sent"
-		p.add(part)
+		p.add(&part)
 		return nil
 	}
 	at := slices.IndexFunc(p.found.Datasets, func(d *dataset.Dataset) bool {
@@ -44,13 +44,13 @@ func (p *prover) receipt(ctx context.Context, r *inspect.Receipt) error {
 	})
 	if at < 0 {
 		part.Unproved = "the dataset that it is about is not here: none has the rows digest " + r.CuratedDigest
-		p.add(part)
+		p.add(&part)
 		return nil
 	}
 	b.curated = p.found.Datasets[at]
-	if slices.ContainsFunc(p.out.Parts, func(o Part) bool { return o.Name == p.name(b.curated.URI()) && o.Damage != "" }) {
+	if slices.ContainsFunc(p.out.Parts, func(o *Part) bool { return o.Name == p.name(b.curated.URI()) && o.Damage != "" }) {
 		part.Unproved = "the dataset that it is about is damaged"
-		p.add(part)
+		p.add(&part)
 		return nil
 	}
 	var err error
@@ -58,7 +58,7 @@ func (p *prover) receipt(ctx context.Context, r *inspect.Receipt) error {
 		return err
 	}
 	part.Unproved = b.ledger(ctx, &part)
-	p.add(part)
+	p.add(&part)
 	if _, given := r.Sequences[p.Sequences.File]; given {
 		return b.sequences(ctx)
 	}
@@ -155,7 +155,7 @@ func (b *batch) sequences(ctx context.Context) error {
 			break
 		}
 	}
-	b.add(part)
+	b.add(&part)
 	if part.Unproved != "" || part.Differs != nil {
 		return nil
 	}

@@ -6,6 +6,8 @@ import (
 	"io"
 	"strings"
 	"text/tabwriter"
+
+	"github.com/rollmill/rollmill/formats/plural"
 )
 
 // WriteText writes a line for each part, and the verdict.
@@ -28,7 +30,10 @@ func (r *Result) Verdict() string {
 			return fmt.Sprintf("damaged: %s: %s", p.Name, p.Damage)
 		}
 	}
-	return "equal"
+	if !r.Equal {
+		return "nothing was computed again"
+	}
+	return fmt.Sprintf("equal: %d of %s computed again", r.computed(), plural.Of(len(r.Parts), "part"))
 }
 
 func (p *Part) verdict() string {
