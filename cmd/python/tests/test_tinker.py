@@ -49,7 +49,6 @@ class Saved(unittest.TestCase):
             self.assertEqual(os.listdir(folder), ["tinker.json"])
 
 
-@unittest.skipUnless(importlib.util.find_spec("numpy"), "needs numpy")
 class Reached(unittest.TestCase):
     def test_a_service_that_is_not_there(self) -> None:
         with socket.socket() as free:
@@ -59,6 +58,7 @@ class Reached(unittest.TestCase):
             connect(url)
 
 
+@unittest.skipUnless(importlib.util.find_spec("numpy"), "needs numpy")
 class Batches(unittest.TestCase):
     def test_arrays_are_of_every_token_but_the_first(self) -> None:
         s = _batch.Tokens(row())
