@@ -24,10 +24,10 @@ import (
 const echoed = "trainer"
 
 // echoOf scores a batch by what its trainer gave back: thin scores beside the receipt at a
-// URI, with the rewards trainer, trainer_new and so on, of kind echo. Then it compares those before the first step with
-// what the engine recorded, as audit does with --mismatch: if their mean ratio is far from 1, the
-// error is a *dataset.GateError, unless the gate is accepted. A trainer that gave nothing back
-// is an error.
+// URI, with the rewards trainer, trainer_new and so on, of kind echo. Then it compares the log
+// probabilities before the first step with what the engine recorded, as audit does with
+// --mismatch: if their mean ratio is far from 1, the error is a *dataset.GateError, unless the
+// gate is accepted. A trainer that gave nothing back is an error.
 func echoOf(ctx context.Context, env stages.Env, in stages.Input, receipt *formats.Receipt, at string) (stages.Report, error) {
 	epoch, _ := storage.Split(at)
 	out := storage.Join(epoch, "echo")

@@ -147,13 +147,14 @@ func (p *prover) dataset(ctx context.Context, d *dataset.Dataset, out string) (P
 	case err != nil:
 		part.Unproved = err.Error()
 		if part.Damage != "" && d.Kind == formats.KindTrajectories {
-			part.Differs, err = payloads(ctx, d)
-			return part, err
+			part.Differs, _ = payloads(ctx, d) // what cannot be read is the damage
 		}
-		return part, nil
+		return part, ctx.Err()
 	}
 	defer os.RemoveAll(out) // Run removes it, too
-	part.Differs, err = compare(ctx, d, made, part.Damage == "")
+	if part.Differs, err = compare(ctx, d, made, part.Damage == ""); part.Damage != "" {
+		err = ctx.Err() // what cannot be read is the damage
+	}
 	if why := otherwise(d, made); part.Differs != nil && why != "" {
 		part.Differs, part.Unproved = nil, why
 	}
