@@ -52,18 +52,19 @@ def token(row):
 def main(rollmill, epoch, *flags):
     epoch = pathlib.Path(epoch)
     code, whole = prove(rollmill, epoch, flags)
-    left = [p for p in whole["parts"] if p.get("unproved") and "sampled" not in p["unproved"]]
+    left = [p for p in whole["proofs"] if p.get("unproved") and "sampled" not in p["unproved"]]
     assert code == 0 and whole["equal"] and not left, (code, whole)
-    print(f"{epoch}: equal, {len(whole['parts'])} parts")
+    print(f"{epoch}: equal, {len(whole['proofs'])} proofs")
     given = (epoch / "submit/sequences.parquet").exists()
-    for how, part, column in ((reward, "score", "rewards."), (weight, "submit", "weight") if given else (advantage, "curate", "advantage"), (token, "curate", "messages[")):
+    weighed = (weight, "submit", "weight") if given else (advantage, "curate", "advantage")
+    for how, part, column in ((reward, "score", "rewards."), weighed, (token, "curate", "messages[")):
         with tempfile.TemporaryDirectory() as scratch:
             there = pathlib.Path(scratch) / "run" / epoch.name
             shutil.copytree(epoch.parent, there.parent)
             file = there / "submit/sequences.parquet" if part == "submit" else next((there / part).glob("part-*.parquet"))
             row = change(file, how)
             code, found = prove(rollmill, there, flags)
-        named = next(p for p in found["parts"] if p.get("differs"))
+        named = next(p for p in found["proofs"] if p.get("differs"))
         d = named["differs"]
         assert code == 4 and named["name"].startswith(part) and d["row"] == row and d["column"].startswith(column), (how.__name__, found)
         print(f"  {how.__name__} of row {row}: {named['name']}: {d['column']} is {d['stored']}, computed again {d['computed']}")

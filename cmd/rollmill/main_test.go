@@ -11,7 +11,8 @@ import (
 )
 
 func TestMain(m *testing.M) {
-	testscript.Main(m, map[string]func(){"rollmill": func() { os.Exit(app().Main()) }, "opencounted": openCounted, "echotrainer": echoTrainer, "onereward": oneReward})
+	testscript.Main(m, map[string]func(){"rollmill": func() { os.Exit(app().Main()) }, "opencounted": openCounted,
+		"echotrainer": echoTrainer, "onereward": oneReward})
 }
 
 // trajectoriesAt returns the rows of a dataset of trajectories.

@@ -196,12 +196,13 @@ func TestProve(t *testing.T) {
 	epoch := proved(t)
 	whole := of(t, epoch, 0)
 	names := []string{}
-	for _, p := range whole.Parts {
+	for _, p := range whole.Proofs {
 		if names = append(names, p.Name); (p.Unproved != "") != (p.Name == "rollout") {
 			t.Errorf("%+v", p)
 		}
 	}
-	if got := strings.Join(names, " "); got != "rollout score group curate echo submit/_receipt.json submit/sequences.parquet submit/echo.parquet" || !whole.Equal {
+	const want = "rollout score group curate echo submit/_receipt.json submit/sequences.parquet submit/echo.parquet"
+	if got := strings.Join(names, " "); got != want || !whole.Equal {
 		t.Errorf("%s: %+v", got, whole)
 	}
 	for name, c := range map[string]struct {
@@ -244,7 +245,7 @@ func TestProve(t *testing.T) {
 			}
 			c.change(t, filepath.Join(there, c.path))
 			got := of(t, there, 4)
-			for _, p := range got.Parts {
+			for _, p := range got.Proofs {
 				if p.Differs != nil && strings.HasPrefix(c.path, p.Name) {
 					if p.Differs.Column != c.column || p.Differs.Row != c.row {
 						t.Errorf("%s: %+v", p.Name, p.Differs)
@@ -252,7 +253,7 @@ func TestProve(t *testing.T) {
 					return
 				}
 			}
-			if c.column != "" || got.Parts[1].Damage == "" {
+			if c.column != "" || got.Proofs[1].Damage == "" {
 				t.Errorf("nothing differs: %+v", got)
 			}
 		})
@@ -303,7 +304,7 @@ func TestProveRunsNoProgram(t *testing.T) {
 	if err := os.Remove(ran); err != nil {
 		t.Fatal(err)
 	}
-	if out := of(t, root, 4); !strings.Contains(out.Parts[1].Unproved, "--programs allows") {
+	if out := of(t, root, 4); !strings.Contains(out.Proofs[1].Unproved, "--programs allows") {
 		t.Errorf("%+v", out)
 	}
 	if _, err := os.Stat(ran); err == nil {
@@ -345,7 +346,7 @@ func TestProveOfOtherEstimators(t *testing.T) {
 			t.Fatalf("%q: exit code %d: %s", w, code, stderr)
 		}
 	}
-	for _, p := range of(t, root, 0).Parts {
+	for _, p := range of(t, root, 0).Proofs {
 		if (p.Unproved != "") != (p.Name == "rollout") {
 			t.Errorf("%+v", p)
 		}
@@ -365,7 +366,7 @@ func TestProveInABucket(t *testing.T) {
 			t.Fatalf("%s: exit code %d: %s", words[0], code, stderr)
 		}
 	}
-	for _, p := range of(t, root, 0).Parts {
+	for _, p := range of(t, root, 0).Proofs {
 		if (p.Unproved != "") != (p.Name == "rollout") {
 			t.Errorf("%+v", p)
 		}

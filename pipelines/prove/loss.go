@@ -21,7 +21,7 @@ const single = 1e-5
 // losses compares the loss of each sequence in a trainer's echo with the one that follows
 // from the log probabilities there and from the sequences that it got.
 func (b *batch) losses(ctx context.Context, echo, sequences *storage.Bucket) error {
-	part := Part{Name: path.Join(b.name(b.receipt.URI), backends.EchoFile)}
+	proof := Proof{Name: path.Join(b.name(b.receipt.URI), backends.EchoFile)}
 	type key struct {
 		id       string
 		sequence int32
@@ -29,13 +29,13 @@ func (b *batch) losses(ctx context.Context, echo, sequences *storage.Bucket) err
 	given, has := map[key]trainers.EchoRow{}, false
 	for row, err := range file[trainers.EchoRow](ctx, echo, backends.EchoFile, "trajectory_id", "sequence", "old_logprobs", "loss") {
 		if err != nil {
-			part.Unproved = err.Error()
-			b.add(&part)
+			proof.Unproved = err.Error()
+			b.add(&proof)
 			return nil
 		}
 		given[key{row.TrajectoryID, row.Sequence}] = *row
 		has = has || row.Loss != nil
-		part.Rows++
+		proof.Rows++
 	}
 	whiten, err := b.whitening(file[trainers.SequenceRow](ctx, sequences, b.Sequences.File, "loss_mask", "advantage", "advantages"))
 	if err != nil {
@@ -47,16 +47,16 @@ func (b *batch) losses(ctx context.Context, echo, sequences *storage.Bucket) err
 			return err
 		}
 		e, found := given[key{row.TrajectoryID, row.Sequence}]
-		if d := loss(row, &e, found, whiten); d != nil && part.Differs == nil && has {
+		if d := loss(row, &e, found, whiten); d != nil && proof.Differs == nil && has {
 			d.Row, d.TrajectoryID = n, row.TrajectoryID
-			part.Differs = d
+			proof.Differs = d
 		}
 		n++
 	}
 	if !has {
-		part.Unproved = "the trainer gave back no loss"
+		proof.Unproved = "the trainer gave back no loss"
 	}
-	b.add(&part)
+	b.add(&proof)
 	return nil
 }
 

@@ -33,13 +33,13 @@ type Options struct {
 
 // Result is what was computed again.
 type Result struct {
-	URI   string  `json:"uri"`
-	Equal bool    `json:"equal"` // something was computed again, and nothing of it differs
-	Parts []*Part `json:"parts"` // each after those that it was made from
+	URI    string   `json:"uri"`
+	Equal  bool     `json:"equal"`  // something was computed again, and nothing of it differs
+	Proofs []*Proof `json:"proofs"` // each after those that it was made from
 }
 
-// Part is a dataset, a receipt or a file of a trainer.
-type Part struct {
+// Proof is what was found of a dataset, a receipt or a file of a trainer.
+type Proof struct {
 	Name     string      `json:"name"` // relative to the result's URI
 	Rows     int64       `json:"rows"`
 	Differs  *Difference `json:"differs,omitempty"`  // the first
@@ -77,32 +77,32 @@ func Run(ctx context.Context, o Options) (result *Result, err error) {
 		return nil, err
 	}
 	defer func() { err = cmp.Or(err, os.RemoveAll(dir)) }()
-	p := &prover{o, found, dir, &Result{URI: found.Root, Parts: []*Part{}}}
+	p := &prover{o, found, dir, &Result{URI: found.Root, Proofs: []*Proof{}}}
 	slices.SortStableFunc(found.Datasets, func(a, b *dataset.Dataset) int { return p.depth(a) - p.depth(b) })
 	for i, d := range found.Datasets {
-		part, err := p.dataset(ctx, d, filepath.Join(dir, fmt.Sprint(i)))
+		proof, err := p.dataset(ctx, d, filepath.Join(dir, fmt.Sprint(i)))
 		if err != nil {
 			return nil, err
 		}
-		p.add(&part)
+		p.add(&proof)
 	}
 	for _, problem := range found.Problems {
-		p.add(&Part{Name: ".", Damage: problem})
+		p.add(&Proof{Name: ".", Damage: problem})
 	}
 	for i := range found.Receipts {
 		if err := p.receipt(ctx, &found.Receipts[i]); err != nil {
 			return nil, err
 		}
 	}
-	p.out.Equal = p.out.computed() > 0 && !slices.ContainsFunc(p.out.Parts, (*Part).wrong)
+	p.out.Equal = p.out.computed() > 0 && !slices.ContainsFunc(p.out.Proofs, (*Proof).wrong)
 	return p.out, nil
 }
 
-func (p *prover) add(part *Part) { p.out.Parts = append(p.out.Parts, part) }
+func (p *prover) add(proof *Proof) { p.out.Proofs = append(p.out.Proofs, proof) }
 
-// computed returns how many parts were computed again.
+// computed returns how many of them were computed again.
 func (r *Result) computed() (n int) {
-	for _, p := range r.Parts {
+	for _, p := range r.Proofs {
 		if p.Unproved == "" && p.Damage == "" {
 			n++
 		}
@@ -110,7 +110,7 @@ func (r *Result) computed() (n int) {
 	return n
 }
 
-func (p *Part) wrong() bool { return p.Differs != nil || p.Damage != "" }
+func (p *Proof) wrong() bool { return p.Differs != nil || p.Damage != "" }
 
 // depth returns how many of the datasets found are above one, in the longest line.
 func (p *prover) depth(d *dataset.Dataset) (n int) {
@@ -129,36 +129,36 @@ func (p *prover) name(uri string) string {
 }
 
 // dataset verifies a dataset, makes it again at out, and compares.
-func (p *prover) dataset(ctx context.Context, d *dataset.Dataset, out string) (Part, error) {
-	part := Part{Name: p.name(d.URI()), Rows: d.Rows}
+func (p *prover) dataset(ctx context.Context, d *dataset.Dataset, out string) (Proof, error) {
+	proof := Proof{Name: p.name(d.URI()), Rows: d.Rows}
 	if err := dataset.Verify(ctx, d); err != nil {
 		if ctx.Err() != nil {
-			return part, err
+			return proof, err
 		}
-		part.Damage = err.Error()
+		proof.Damage = err.Error()
 	}
 	made, err := p.made(ctx, d, out)
 	switch {
 	case ctx.Err() != nil:
-		return part, ctx.Err()
+		return proof, ctx.Err()
 	case errors.Is(err, formats.ErrInvalid) && !errors.Is(err, storage.ErrNotExist):
-		part.Damage = cmp.Or(part.Damage, err.Error())
-		return part, nil
+		proof.Damage = cmp.Or(proof.Damage, err.Error())
+		return proof, nil
 	case err != nil:
-		part.Unproved = err.Error()
-		if part.Damage != "" && d.Kind == formats.KindTrajectories {
-			part.Differs, _ = payloads(ctx, d) // what cannot be read is the damage
+		proof.Unproved = err.Error()
+		if proof.Damage != "" && d.Kind == formats.KindTrajectories {
+			proof.Differs, _ = payloads(ctx, d) // what cannot be read is the damage
 		}
-		return part, ctx.Err()
+		return proof, ctx.Err()
 	}
 	defer os.RemoveAll(out) // Run removes it, too
-	if part.Differs, err = compare(ctx, d, made, part.Damage == ""); part.Damage != "" {
+	if proof.Differs, err = compare(ctx, d, made, proof.Damage == ""); proof.Damage != "" {
 		err = ctx.Err() // what cannot be read is the damage
 	}
-	if why := otherwise(d, made); part.Differs != nil && why != "" {
-		part.Differs, part.Unproved = nil, why
+	if why := otherwise(d, made); proof.Differs != nil && why != "" {
+		proof.Differs, proof.Unproved = nil, why
 	}
-	return part, err
+	return proof, err
 }
 
 // made makes a dataset again. The error says why it cannot be.

@@ -33,32 +33,32 @@ type batch struct {
 // it, and the loss that it gave back.
 func (p *prover) receipt(ctx context.Context, r *inspect.Receipt) error {
 	b := &batch{prover: p, receipt: r}
-	part := Part{Name: path.Join(p.name(r.URI), formats.ReceiptFile), Rows: r.Trajectories}
+	proof := Proof{Name: path.Join(p.name(r.URI), formats.ReceiptFile), Rows: r.Trajectories}
 	if r.CuratedDigest == "" {
-		part.Trained = "nothing was sent"
-		p.add(&part)
+		proof.Trained = "nothing was sent"
+		p.add(&proof)
 		return nil
 	}
 	at := slices.IndexFunc(p.found.Datasets, func(d *dataset.Dataset) bool {
 		return d.Kind == formats.KindTrajectories && d.RowsDigest.String() == r.CuratedDigest
 	})
 	if at < 0 {
-		part.Unproved = "the dataset that it is about is not here: none has the rows digest " + r.CuratedDigest
-		p.add(&part)
+		proof.Unproved = "the dataset that it is about is not here: none has the rows digest " + r.CuratedDigest
+		p.add(&proof)
 		return nil
 	}
 	b.curated = p.found.Datasets[at]
-	if slices.ContainsFunc(p.out.Parts, func(o *Part) bool { return o.Name == p.name(b.curated.URI()) && o.Damage != "" }) {
-		part.Unproved = "the dataset that it is about is damaged"
-		p.add(&part)
+	if slices.ContainsFunc(p.out.Proofs, func(o *Proof) bool { return o.Name == p.name(b.curated.URI()) && o.Damage != "" }) {
+		proof.Unproved = "the dataset that it is about is damaged"
+		p.add(&proof)
 		return nil
 	}
 	var err error
-	if part.Differs, err = b.counts(ctx); err != nil {
+	if proof.Differs, err = b.counts(ctx); err != nil {
 		return err
 	}
-	part.Unproved = b.ledger(ctx, &part)
-	p.add(&part)
+	proof.Unproved = b.ledger(ctx, &proof)
+	p.add(&proof)
 	if _, given := r.Sequences[p.Sequences.File]; given {
 		return b.sequences(ctx)
 	}
@@ -92,14 +92,14 @@ func (b *batch) counts(ctx context.Context) (*Difference, error) {
 }
 
 // ledger compares the receipt with the record of its submission, and returns why it cannot.
-func (b *batch) ledger(ctx context.Context, part *Part) (unproved string) {
+func (b *batch) ledger(ctx context.Context, proof *Proof) (unproved string) {
 	r := b.receipt
-	part.Trained = fmt.Sprintf("%s %s", r.Backend, r.State)
+	proof.Trained = fmt.Sprintf("%s %s", r.Backend, r.State)
 	if r.StepBefore != nil && r.StepAfter != nil {
-		part.Trained += fmt.Sprintf(", step %d to %d", *r.StepBefore, *r.StepAfter)
+		proof.Trained += fmt.Sprintf(", step %d to %d", *r.StepBefore, *r.StepAfter)
 	}
 	if r.Policy != nil {
-		part.Trained += fmt.Sprintf(", policy %s", r.Policy.Model)
+		proof.Trained += fmt.Sprintf(", policy %s", r.Policy.Model)
 	}
 	list, err := b.Ledger(ctx, r)
 	if err != nil {
@@ -111,8 +111,8 @@ func (b *batch) ledger(ctx context.Context, part *Part) (unproved string) {
 	}
 	b.record = &list[at]
 	for _, c := range [][3]string{{"curated_digest", r.CuratedDigest, b.record.Digest}, {"state", r.State, b.record.State}, {"job", r.Job, b.record.Job}} {
-		if part.Differs == nil && c[1] != c[2] {
-			part.Differs = &Difference{Column: c[0], Stored: c[1], Computed: c[2]}
+		if proof.Differs == nil && c[1] != c[2] {
+			proof.Differs = &Difference{Column: c[0], Stored: c[1], Computed: c[2]}
 		}
 	}
 	return ""
@@ -122,7 +122,7 @@ func (b *batch) ledger(ctx context.Context, part *Part) (unproved string) {
 // with the weights of the submission. Without its record, those weights are taken that fit
 // the most rows.
 func (b *batch) sequences(ctx context.Context) error {
-	part := Part{Name: path.Join(b.name(b.receipt.URI), b.Sequences.File), Rows: b.receipt.Sequences[b.Sequences.File].Sequences}
+	proof := Proof{Name: path.Join(b.name(b.receipt.URI), b.Sequences.File), Rows: b.receipt.Sequences[b.Sequences.File].Sequences}
 	pers := append([]sequences.Per{""}, sequences.Pers...)
 	if b.record != nil {
 		pers = []sequences.Per{""}
@@ -140,23 +140,23 @@ func (b *batch) sequences(ctx context.Context) error {
 		}
 		if _, err = convert.Export(ctx, convert.ExportOptions{In: b.curated.URI(), To: []exporters.File{b.Sequences}, Per: per, Lossy: true,
 			Out: filepath.Join(dir, b.Sequences.File)}); err != nil {
-			part.Unproved = err.Error()
+			proof.Unproved = err.Error()
 			break
 		}
 		d, err := same(file[trainers.SequenceRow](ctx, stored, b.Sequences.File), file[trainers.SequenceRow](ctx, made, b.Sequences.File))
 		if err != nil {
-			part.Unproved = err.Error()
+			proof.Unproved = err.Error()
 			break
 		}
-		if i == 0 || d == nil || part.Differs != nil && d.Row > part.Differs.Row {
-			part.Differs = d
+		if i == 0 || d == nil || proof.Differs != nil && d.Row > proof.Differs.Row {
+			proof.Differs = d
 		}
 		if d == nil {
 			break
 		}
 	}
-	b.add(&part)
-	if part.Unproved != "" || part.Differs != nil {
+	b.add(&proof)
+	if proof.Unproved != "" || proof.Differs != nil {
 		return nil
 	}
 	if _, err := stored.Stat(ctx, backends.EchoFile); errors.Is(err, storage.ErrNotExist) {

@@ -6,14 +6,12 @@ import (
 	"io"
 	"strings"
 	"text/tabwriter"
-
-	"github.com/rollmill/rollmill/formats/plural"
 )
 
-// WriteText writes a line for each part, and the verdict.
+// WriteText writes a line for each proof, and the verdict.
 func (r *Result) WriteText(w io.Writer) error {
 	table := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
-	for _, p := range r.Parts {
+	for _, p := range r.Proofs {
 		fmt.Fprintf(table, "%s\t%d rows\t%s\n", p.Name, p.Rows, p.verdict())
 	}
 	fmt.Fprintf(table, "%s\n", r.Verdict())
@@ -22,7 +20,7 @@ func (r *Result) WriteText(w io.Writer) error {
 
 // Verdict names the first number that differs.
 func (r *Result) Verdict() string {
-	for _, p := range r.Parts {
+	for _, p := range r.Proofs {
 		switch {
 		case p.Differs != nil:
 			return fmt.Sprintf("differs: %s: %s", p.Name, p.Differs)
@@ -33,10 +31,10 @@ func (r *Result) Verdict() string {
 	if !r.Equal {
 		return "nothing was computed again"
 	}
-	return fmt.Sprintf("equal: %d of %s computed again", r.computed(), plural.Of(len(r.Parts), "part"))
+	return fmt.Sprintf("equal: %d of %d computed again", r.computed(), len(r.Proofs))
 }
 
-func (p *Part) verdict() string {
+func (p *Proof) verdict() string {
 	var out []string
 	switch {
 	case p.Differs != nil:

@@ -107,7 +107,7 @@ def learn(rollmill, work, env, epochs, control):
         print(f"shuffled advantages: validation {before:.3f} -> {after:.3f}", flush=True)
         assert after - before < FLAT, "the policy learned from shuffled advantages"
         ran = subprocess.run([rollmill, "prove", work / "control/run/epoch-1", "--json", "--quiet"], stdout=subprocess.PIPE)
-        assert ran.returncode == 4 and any(p.get("differs", {}).get("column") == "loss" for p in json.loads(ran.stdout)["parts"]), ran.stdout
+        assert ran.returncode == 4 and any(p.get("differs", {}).get("column") == "loss" for p in json.loads(ran.stdout)["proofs"]), ran.stdout
 
 
 def submit(rollmill, curated, out, env, url, python=sys.executable):

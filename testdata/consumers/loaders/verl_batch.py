@@ -41,5 +41,8 @@ def echo(sequences, data, path):
     before its step, and ref_log_prob and entropys if the batch has them."""
     rows = pq.read_table(sequences).to_pylist()
     names = {"old_logprobs": "old_log_probs", "ref_logprobs": "ref_log_prob", "entropies": "entropys"}
-    columns = {ours: [x[: len(r["response_ids"])].tolist() for x, r in zip(data.batch[theirs], rows, strict=True)] for ours, theirs in names.items() if theirs in data.batch}
+    columns = {}
+    for ours, theirs in names.items():
+        if theirs in data.batch:
+            columns[ours] = [x[: len(r["response_ids"])].tolist() for x, r in zip(data.batch[theirs], rows, strict=True)]
     given.write(path, rows, **columns)
