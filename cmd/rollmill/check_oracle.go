@@ -23,6 +23,7 @@ type solutions struct {
 	Examples string
 	Times    int
 	Runtime  string
+	TaskEnv  []string
 }
 
 // Declare declares the settings.
@@ -32,6 +33,7 @@ func (c *solutions) Declare(d *plugin.Declarer) {
 	d.String(&c.Examples, "examples", "with --oracle, read the tasks at this `URI`: harbor:DIR").Open()
 	d.Heading(plugin.Execution)
 	d.String(&c.Runtime, "runtime", "with --oracle, run containers with this `PROGRAM`, as agent harbor does")
+	harbor.DeclareTaskEnv(d, &c.TaskEnv)
 }
 
 // solved is what a task's solution got, as --json prints it.
@@ -65,7 +67,7 @@ func (c *solutions) check(ctx context.Context, s *cli.Session) error {
 	if c.Times < 1 || !strings.HasPrefix(c.Examples, "harbor:") {
 		return cli.Usagef("rollmill check --examples harbor:DIR --oracle 3", "--oracle %d needs a number and Harbor tasks", c.Times)
 	}
-	agent, err := (&harbor.Settings{Runtime: c.Runtime, Harness: harbor.Shell}).Agent(ctx, rollout.Setup{Lookup: s.Lookup})
+	agent, err := (&harbor.Settings{Runtime: c.Runtime, Harness: harbor.Shell, TaskEnv: c.TaskEnv}).Agent(ctx, rollout.Setup{Lookup: s.Lookup})
 	if err != nil {
 		return err
 	}

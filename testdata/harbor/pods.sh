@@ -13,7 +13,6 @@ set -eu
 die() { echo "pods.sh: $*" >&2; exit 125; }
 json() { local s=${1//\\/\\\\}; s=${s//\"/\\\"}; s=${s//$'\n'/\\n}; s=${s//$'\r'/\\r}; printf '"%s", ' "${s//$'\t'/\\t}"; }
 quoted() { local word quote="'\\''"; for word; do printf "'%s' " "${word//\'/$quote}"; done; }
-own() { case $1 in PATH | HOME | KUBECONFIG) die "a task cannot set $1: kubectl would get it too" ;; esac; }
 pod() { name=$1 state=${TMPDIR:-/tmp}/rollmill-pods-$UID/$1; }
 in_pod() { kubectl exec -i "$name" -c main -- "$@"; }
 
@@ -45,7 +44,8 @@ run)
     --ulimit) limits+="ephemeral-storage: ${2##*:}, " ;; # fsize; --pids-limit is the cluster's matter
     --workdir) dir="workingDir: $(json "$2")" ;;
     --label) labels+="${2%%=*}: '', " notes+=$'\n'" ${2%%=*}: $(json "${2#*=}")" ;; # few values can be a label's
-    --env) own "$2"; value=${!2}; env+=$'\n'" {name: \"$2\", value: $(json "${value//\$/\$\$}")}," ;; # $$ stands for $
+    --env-file) # NAME=VALUE in each line; $$ stands for $
+      while IFS= read -r line; do value=${line#*=} env+=$'\n'" {name: \"${line%%=*}\", value: $(json "${value//\$/\$\$}")},"; done <"$2" ;;
     --volume)
       IFS=: read -r host path _ <<<"$2"
       if [[ $path == /logs/* ]]; then
@@ -80,7 +80,7 @@ exec)
     case $1 in
     --user) user=$(quoted "$2") ;;
     --workdir) script+="cd $(quoted "$2") || exit 125"$'\n' ;;
-    --env) own "$2"; script+="export $2; $2=$(quoted "${!2}")"$'\n' ;;
+    --env-file) while IFS= read -r line; do script+="export ${line%%=*}; ${line%%=*}=$(quoted "${line#*=}")"$'\n'; done <"$2" ;;
     esac
     shift 2
   done

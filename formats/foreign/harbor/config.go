@@ -117,10 +117,17 @@ func (c *config) refuse(dir, file string) error {
 		{len(e.Healthcheck) > 0, "a health check (environment.healthcheck)"},
 		{has(".harborignore") || has("tests", ".harborignore"), "a file .harborignore"},
 		{has("trajectory.json"), "a conversation to begin with (trajectory.json)"},
+		{!isUser(c.Agent.User) || !isUser(v.User), "a user that is neither a name nor a number"},
 	} {
 		if r.needs {
 			return formats.Invalid(file, "leave the task out, or run it with Harbor and `rollmill import` its results", nil,
 				"the task needs %s, which rollmill does not run", r.what)
+		}
+	}
+	for key, timeout := range map[string]float64{"agent.timeout_sec": c.Agent.Timeout, "verifier.timeout_sec": v.Timeout,
+		"environment.build_timeout_sec": e.BuildTimeout} {
+		if !(timeout >= 0) {
+			return formats.Invalid(file, "write seconds; 0 is no limit", nil, "%s is %v", key, timeout)
 		}
 	}
 	if !has("tests", TestScript) {
@@ -132,6 +139,12 @@ func (c *config) refuse(dir, file string) error {
 // unlike reports whether a phase asks for another network than its container's.
 func unlike(phase, container string) bool {
 	return phase != "" && phase != container && (phase != publicNetwork || container != "")
+}
+
+func isUser(user any) bool {
+	_, name := user.(string)
+	id, number := user.(int64)
+	return user == nil || name || number && id >= 0
 }
 
 func (p phase) phase() Phase {
@@ -176,8 +189,8 @@ func (e environment) read(file string) (out Environment, err error) {
 	switch {
 	case math.IsNaN(e.CPUs) || e.CPUs < 0 || math.IsInf(e.CPUs, 0):
 		return bad("cpus", e.CPUs)
-	case out.MemoryMB < 0 || out.StorageMB < 0:
-		return bad("memory_mb or storage_mb", "negative")
+	case min(out.MemoryMB, out.StorageMB) < 0 || max(out.MemoryMB, out.StorageMB) > 1<<40:
+		return bad("memory_mb or storage_mb", "negative, or more than a machine has")
 	case e.Workdir != "" && !path.IsAbs(e.Workdir):
 		return bad("workdir", e.Workdir)
 	}

@@ -84,8 +84,10 @@ func Read(dir string) (Task, error) {
 	if t.Instruction, err = instruction(dir); err != nil {
 		return Task{}, err
 	}
-	t.Digest, err = digest(dir)
-	return t, err
+	if t.Digest, err = digest(dir); err != nil {
+		return Task{}, err
+	}
+	return t, t.checkStrings(file)
 }
 
 // TestScript is the program that judges, in the folder tests.

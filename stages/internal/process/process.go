@@ -36,6 +36,7 @@ type Program struct {
 
 	Stdin          io.Reader
 	Stdout, Stderr io.Writer
+	Files          []*os.File // it has them open as descriptors 3, 4, ...
 
 	// Grace is the time from SIGTERM to SIGKILL, and the time for which output
 	// is read after the end if another process holds it open; 0 is
@@ -65,6 +66,7 @@ func (p Program) Start(ctx context.Context) (*Process, error) {
 	}
 	s.cmd.Dir, s.cmd.Env = p.Dir, slices.Concat(secret.Environ(p.PassEnv...), p.Env, []string{s.mark.env()})
 	s.cmd.Stdin, s.cmd.Stdout, s.cmd.Stderr = p.Stdin, p.Stdout, p.Stderr
+	s.cmd.ExtraFiles = p.Files
 	s.cmd.SysProcAttr, s.cmd.WaitDelay = ownGroup(), s.grace
 	s.cmd.Cancel = func() error { return s.signal(syscall.SIGTERM) }
 	if err := s.cmd.Start(); err != nil {

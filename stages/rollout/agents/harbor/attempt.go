@@ -44,6 +44,7 @@ var logs = []string{"verifier", "agent", "artifacts"}
 // their examples as JSON lines. The agent attempts no other task.
 func (a *agent) List(_ context.Context, places string, to io.Writer, warn func(string)) error {
 	lines, ignored := json.NewEncoder(to), map[string]int{}
+	wants := wanted{}
 	for place := range strings.SplitSeq(places, ",") {
 		folders, err := harbor.Find(place)
 		if err != nil {
@@ -55,6 +56,7 @@ func (a *agent) List(_ context.Context, places string, to io.Writer, warn func(s
 				return err
 			}
 			a.tasks.Store(t.Digest, t)
+			wants.add(a, t, "environment", "agent", "verifier")
 			for _, key := range t.Ignored {
 				ignored[key]++
 			}
@@ -66,7 +68,7 @@ func (a *agent) List(_ context.Context, places string, to io.Writer, warn func(s
 	for _, key := range slices.Sorted(maps.Keys(ignored)) {
 		warn(fmt.Sprintf("%s in task.toml has no effect (tasks: %d)", key, ignored[key]))
 	}
-	return nil
+	return wants.err(warn)
 }
 
 // Attempt is part of rollout.Agent.
@@ -163,7 +165,7 @@ func (b *box) start(ctx context.Context, image string, at rollout.Attempt) (err 
 		mounts = append(mounts, Mount{From: b.relay, To: relayPath, ReadOnly: true})
 	}
 	e := b.task.Environment
-	env, err := b.resolve(ctx, e.Env)
+	env, err := b.resolve(ctx, b.task, "environment")
 	if err != nil {
 		return err
 	}
@@ -195,32 +197,11 @@ func (b *box) remove(ctx context.Context) {
 
 func (b *box) warn(err error) { fmt.Fprintln(b.log, "rollmill:", err) }
 
-// resolve returns a task's variables: ${NAME} and ${NAME:-DEFAULT} are of this machine.
-func (b *box) resolve(ctx context.Context, env map[string]string) ([]string, error) {
-	var settings rollout.ProgramSettings
-	for name, value := range env {
-		inner, template := strings.CutPrefix(value, "${")
-		if inner, closed := strings.CutSuffix(inner, "}"); template && closed {
-			from, otherwise, has := strings.Cut(inner, ":-")
-			found, ok := b.lookup(from)
-			if !ok && !has {
-				return nil, fmt.Errorf("task %s: variable %s is %s, which is not set", b.task.Name, name, value)
-			}
-			value = otherwise
-			if ok {
-				value = found
-			}
-		}
-		settings.Env = append(settings.Env, name+"="+value)
-	}
-	return settings.Environ(ctx, rollout.Setup{Lookup: b.lookup})
-}
-
 // exec runs a program of a phase in the container, for as long as it may take.
 func (b *box) exec(ctx context.Context, time time.Duration, e Exec) (code int, err error) {
 	ctx, stop := context.WithTimeoutCause(ctx, limit(time), errPhase)
 	defer stop()
-	e.Workdir = cmp.Or(e.Workdir, b.task.Environment.Workdir)
+	e.Workdir, e.Dir = cmp.Or(e.Workdir, b.task.Environment.Workdir), b.dir
 	return b.runtime.Exec(ctx, b.name, e)
 }
 

@@ -8,6 +8,8 @@ import (
 	"os"
 	"path"
 	"path/filepath"
+	"slices"
+	"strings"
 	"sync"
 
 	"github.com/rollmill/rollmill/stages/internal/process"
@@ -24,6 +26,9 @@ type bwrap struct {
 
 // defaultWorkdir is where programs work when the task names no folder.
 const defaultWorkdir = "/app"
+
+// searched is PATH in the container.
+const searched = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
 
 // system are the folders of this machine that programs see.
 var system = []string{"/usr", "/bin", "/sbin", "/lib", "/lib64", "/etc", "/opt"}
@@ -65,16 +70,28 @@ func (b *bwrap) Start(_ context.Context, c Container) error {
 	return nil
 }
 
+func (b *bwrap) box(name string) (Container, error) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	c, ok := b.boxes[name]
+	if !ok {
+		return c, fmt.Errorf("no container %q", name)
+	}
+	return c, nil
+}
+
 // Exec runs the program in namespaces of its own.
 func (b *bwrap) Exec(ctx context.Context, name string, e Exec) (int, error) {
-	b.mu.Lock()
-	c, ok := b.boxes[name]
-	b.mu.Unlock()
-	if !ok {
-		return 0, fmt.Errorf("no container %q", name)
+	c, err := b.box(name)
+	if err != nil {
+		return 0, err
 	}
-	words := []string{"bwrap", "--unshare-all", "--die-with-parent", "--new-session", "--dev", "/dev", "--proc", "/proc",
-		"--setenv", "HOME", "/root", "--chdir", c.Workdir}
+	return b.exec(ctx, c, e)
+}
+
+func (b *bwrap) exec(ctx context.Context, c Container, e Exec) (int, error) {
+	words := []string{"--unshare-all", "--die-with-parent", "--new-session", "--dev", "/dev", "--proc", "/proc", "--chdir", c.Workdir,
+		"--clearenv", "--setenv", "HOME", "/root", "--setenv", "PATH", searched}
 	if !c.NoNetwork {
 		words = append(words, "--share-net")
 	}
@@ -84,8 +101,37 @@ func (b *bwrap) Exec(ctx context.Context, name string, e Exec) (int, error) {
 	for _, m := range c.Mounts {
 		words = append(words, map[bool]string{true: "--ro-bind", false: "--bind"}[m.ReadOnly], m.From, m.To)
 	}
-	words = append(append(words, "--"), e.Words...)
-	return exited(ctx, process.Program{Words: words, Env: append(c.Env[:len(c.Env):len(c.Env)], e.Env...), Stdout: e.Output, Stderr: e.Output})
+	for _, variable := range slices.Concat(c.Env, e.Env) {
+		name, value, _ := strings.Cut(variable, "=")
+		words = append(words, "--setenv", name, value)
+	}
+	options, err := argsFile(e.Dir, words)
+	if err != nil {
+		return 0, err
+	}
+	defer options.Close()
+	return exited(ctx, process.Program{Words: append([]string{"bwrap", "--args", "3", "--"}, e.Words...), Files: []*os.File{options},
+		Stdout: e.Output, Stderr: e.Output})
+}
+
+// argsFile returns options in a file without a name: they hold the values of variables,
+// and everyone here may read a program's words.
+func argsFile(dir string, options []string) (*os.File, error) {
+	if i := slices.IndexFunc(options, func(o string) bool { return strings.Contains(o, "\x00") }); i >= 0 {
+		return nil, fmt.Errorf("bwrap: an option has the character NUL: %q", options[i])
+	}
+	f, err := os.CreateTemp(dir, "args-")
+	if err != nil {
+		return nil, err
+	}
+	_, err = f.WriteString(strings.Join(options, "\x00") + "\x00")
+	if err = errors.Join(err, os.Remove(f.Name())); err == nil {
+		_, err = f.Seek(0, io.SeekStart)
+	}
+	if err != nil {
+		f.Close()
+	}
+	return f, err
 }
 
 // CopyIn copies the folder to one that the programs see from then on.
@@ -99,10 +145,15 @@ func (b *bwrap) CopyIn(_ context.Context, name, folder, to string) error {
 	return os.CopyFS(from, os.DirFS(folder))
 }
 
-// CopyOut archives with the machine's tar.
+// CopyOut archives with the machine's tar, without the task's variables.
 func (b *bwrap) CopyOut(ctx context.Context, name, from string, w io.Writer) error {
-	words := []string{"sh", "-c", `exec tar -C "$1" -cf - "$2" 2>/dev/null`, "sh", path.Dir(from), path.Base(from)}
-	code, err := b.Exec(ctx, name, Exec{Words: words, Output: w})
+	words := []string{"sh", "-c", `exec tar -C "$1" -cf - -- "$2" 2>/dev/null`, "sh", path.Dir(from), path.Base(from)}
+	c, err := b.box(name)
+	if err != nil {
+		return err
+	}
+	c.Env = nil
+	code, err := b.exec(ctx, c, Exec{Words: words, Output: w})
 	if err == nil && code != 0 {
 		err = fmt.Errorf("tar ended with %d", code)
 	}

@@ -40,10 +40,11 @@ var Kind = plugin.Kind[rollout.AgentSettings]{
 // Settings are the agent's settings.
 type Settings struct {
 	rollout.ProgramSettings
-	Harness string // Shell, a name of named, or a command for sh in the container
-	Setup   string // file of a shell script that runs in the container before; "" for none
-	Turns   int    // of the shell harness; 0 means defaultTurns
-	Runtime string // podman, docker, bwrap, or "command: WORDS"
+	Harness string   // Shell, a name of named, or a command for sh in the container
+	Setup   string   // file of a shell script that runs in the container before; "" for none
+	Turns   int      // of the shell harness; 0 means defaultTurns
+	Runtime string   // podman, docker, bwrap, or "command: WORDS"
+	TaskEnv []string // what tasks may read: NAME=VALUE, or NAME alone
 }
 
 // Declare declares the settings.
@@ -54,6 +55,7 @@ func (s *Settings) Declare(d *plugin.Declarer) {
 	d.String(&s.Setup, "harness-setup", "run the shell script in this `FILE` in the container before the harness, as root")
 	d.Int(&s.Turns, "harness-turns", "end the loop of harness shell after `N` answers of the model").Shown("50")
 	d.Strings(&s.Env, "harness-env", "give the harness this `KEY=VALUE`; KEY alone passes it from the environment")
+	DeclareTaskEnv(d, &s.TaskEnv)
 	d.Heading(plugin.Execution)
 	d.String(&s.Runtime, "runtime", "run containers with this `PROGRAM`: podman, docker, bwrap for tasks without an image, or 'command: WORDS' for one that "+
 		"takes Podman's commands build, pull, image, run, exec, cp, ps and rm")
@@ -64,6 +66,7 @@ type agent struct {
 	config  Settings
 	lookup  func(string) (string, bool)
 	client  rollout.Client
+	taskEnv map[string]string // what tasks may read
 	files   map[string]string
 	setup   []byte
 	relay   string // this program's binary
@@ -90,6 +93,7 @@ func (s *Settings) Agent(ctx context.Context, set rollout.Setup) (_ rollout.Agen
 	if a.config.Env, err = s.Environ(ctx, set); err != nil {
 		return nil, err
 	}
+	a.taskEnv = s.taskEnv(ctx, a.lookup)
 	if err := a.readSetup(); err != nil {
 		return nil, err
 	}
@@ -140,6 +144,9 @@ func (a *agent) Describe() rollout.Description {
 	}
 	if len(a.config.Env) > 0 {
 		params["env"] = rollout.EnvParams(a.config.Env)
+	}
+	if len(a.taskEnv) > 0 {
+		params["task_env"] = rollout.EnvParams(joined(a.taskEnv))
 	}
 	return rollout.Description{Kind: "harbor", Params: params, Files: a.files}
 }

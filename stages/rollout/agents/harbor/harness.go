@@ -50,7 +50,7 @@ func (b *box) inside(ctx context.Context, at rollout.Attempt) error {
 		return err
 	}
 	defer bridge.close()
-	env, err := b.resolve(ctx, b.task.Agent.Env)
+	env, err := b.resolve(ctx, b.task, "agent")
 	if err != nil {
 		return failed(ctx, formats.FailExample, err)
 	}
@@ -64,7 +64,7 @@ const solutionPath = "/solution"
 
 // solution runs the task's solution.
 func (b *box) solution(ctx context.Context) error {
-	env, err := b.resolve(ctx, b.task.Solution)
+	env, err := b.resolve(ctx, b.task, "solution")
 	if err == nil {
 		err = b.runtime.CopyIn(ctx, b.name, b.task.Dir+solutionPath, solutionPath)
 	}
@@ -122,7 +122,7 @@ var shellTool = json.RawMessage(`{"type":"function","function":{"name":"shell","
 
 // shell is a conversation in which the model has a shell in the container.
 func (b *box) shell(ctx context.Context, at rollout.Attempt) (rollout.Result, error) {
-	env, err := b.resolve(ctx, b.task.Agent.Env)
+	env, err := b.resolve(ctx, b.task, "agent")
 	if err != nil {
 		return rollout.Result{}, failed(ctx, formats.FailExample, err)
 	}

@@ -103,9 +103,8 @@ func pushed(t *testing.T, task, image, more string) string {
 // TestPods solves tasks in pods, and by nothing.
 func TestPods(t *testing.T) {
 	dir, pods := cluster(t)
-	a := made(t, func(s *Settings) { s.Runtime = pods }).(*agent)
-	const greeting = "it's \"$(HOME)\" $$ \\ é\n2"
-	t.Setenv("GREETING", greeting)
+	const greeting = "it's \"$(HOME)\" $$ \\ é 2"
+	a := made(t, func(s *Settings) { s.Runtime, s.TaskEnv = pods, []string{"GREETING=" + greeting} }).(*agent)
 	for task, c := range map[string]struct{ solved, undone map[string]float64 }{
 		"write-file": {map[string]float64{"reward": 1}, map[string]float64{"reward": 0}},
 		"fix-test":   {map[string]float64{"reward": 1, "others": 1}, map[string]float64{"reward": 0, "others": 0.75}},
@@ -134,7 +133,7 @@ func TestPods(t *testing.T) {
 		"no image":   {pushed(t, "write-file", "localhost/rollmill-test:none", ""), Shell, formats.FailStart, "ImagePullBackOff"},
 		"Dockerfile": {root("tasks", "write-file"), Shell, formats.FailImage, "docker_image"},
 		"inside":     {pushed(t, "write-file", "", ""), "true", formats.FailAgentExit, "use --harness shell"},
-		"PATH":       {pushed(t, "write-file", "", "env = { PATH = \"/bin\" }\n"), Shell, formats.FailStart, "cannot set PATH"},
+		"lines":      {pushed(t, "write-file", "", "env = { LINES = \"1\\n2\" }\n"), Shell, formats.FailStart, "variable LINES has several lines"},
 		"network":    {pushed(t, "write-file", "", ""), Shell, formats.FailStart, "make the policy"},
 	} {
 		if name == "network" {

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"os"
 	"os/exec"
 	"regexp"
 	"slices"
@@ -44,7 +45,7 @@ type Runtime interface {
 type Container struct {
 	Name, Image string
 	Labels      map[string]string
-	Dir         string // of this machine, for files that a runtime leaves where it is run
+	Dir         string // of this machine, where the runtime's program runs, and for files that only it reads
 	Mounts      []Mount
 	Env         []string // NAME=VALUE
 	Workdir     string   // "": the image's
@@ -67,6 +68,7 @@ type Exec struct {
 	Env     []string // NAME=VALUE
 	User    string   // "": the container's
 	Workdir string   // "": the container's
+	Dir     string   // of this machine, for files that only the runtime reads
 	Output  io.Writer
 }
 
@@ -120,20 +122,35 @@ func (c commands) Start(ctx context.Context, b Container) error {
 	for _, m := range b.Mounts {
 		add(true, "--volume", m.From+":"+m.To+map[bool]string{true: ":ro"}[m.ReadOnly])
 	}
-	words, env := passed(words, b.Env)
+	file, remove, err := envFile(b.Dir, b.Env)
+	defer remove()
+	if err != nil {
+		return err
+	}
 	errs := process.NewTail(ctx, quoted)
-	words = slices.Concat(c, words, []string{b.Image, "sh", "-c", "sleep infinity"})
-	return said(run(ctx, process.Program{Words: words, Dir: b.Dir, Env: env, Stderr: errs}), errs)
+	words = slices.Concat(c, words, file, []string{b.Image, "sh", "-c", "exec sleep infinity"})
+	return said(run(ctx, process.Program{Words: words, Dir: b.Dir, Stderr: errs}), errs)
 }
 
-// passed adds the names of variables to the words: their values are nobody's business
-// who lists the processes of this machine.
-func passed(words, env []string) (_, _ []string) {
-	for _, variable := range env {
-		name, _, _ := strings.Cut(variable, "=")
-		words = append(words, "--env", name)
+// envFile returns the option with a file of variables, which only this user reads. In the
+// environment of the runtime's program, a task's LD_PRELOAD or PATH would decide what runs
+// on this machine; among its words, everyone here could read a key.
+func envFile(dir string, env []string) (words []string, remove func(), err error) {
+	if len(env) == 0 {
+		return nil, func() {}, nil
 	}
-	return words, env
+	f, err := os.CreateTemp(dir, "env-") // of mode 0600
+	if err != nil {
+		return nil, func() {}, err
+	}
+	for _, variable := range env {
+		if name, value, _ := strings.Cut(variable, "="); strings.ContainsAny(value, "\n\r\x00") { // the rest would be another variable
+			err = errors.Join(err, fmt.Errorf("variable %s has several lines, which the runtime's --env-file cannot hold: leave it out, or encode it", name))
+		}
+		_, failed := fmt.Fprintln(f, variable)
+		err = errors.Join(err, failed)
+	}
+	return []string{"--env-file", f.Name()}, func() { os.Remove(f.Name()) }, errors.Join(err, f.Close())
 }
 
 // Exec runs the program in the container.
@@ -145,9 +162,12 @@ func (c commands) Exec(ctx context.Context, name string, e Exec) (int, error) {
 	if e.Workdir != "" {
 		words = append(words, "--workdir", e.Workdir)
 	}
-	words, env := passed(words, e.Env)
-	words = append(append(words, name), e.Words...)
-	return exited(ctx, process.Program{Words: slices.Concat(c, words), Env: env, Stdout: e.Output, Stderr: e.Output})
+	file, remove, err := envFile(e.Dir, e.Env)
+	defer remove()
+	if err != nil {
+		return 0, err
+	}
+	return exited(ctx, process.Program{Words: slices.Concat(c, words, file, []string{name}, e.Words), Stdout: e.Output, Stderr: e.Output})
 }
 
 // exited runs a program and returns its exit code.

@@ -26,7 +26,7 @@ func (b *box) verify(ctx context.Context, result rollout.Result) (rollout.Result
 	wrong := func(err error) (rollout.Result, error) {
 		return rollout.Result{}, failed(ctx, formats.FailVerifier, fmt.Errorf("the verifier: %w", err))
 	}
-	env, err := b.resolve(ctx, b.task.Verifier.Env)
+	env, err := b.resolve(ctx, b.task, "verifier")
 	if err != nil {
 		return wrong(err)
 	}

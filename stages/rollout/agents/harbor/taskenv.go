@@ -1,0 +1,123 @@
+package harbor
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/rollmill/rollmill/formats"
+	"github.com/rollmill/rollmill/formats/foreign/harbor"
+	"github.com/rollmill/rollmill/formats/secret"
+	"github.com/rollmill/rollmill/stages/plugin"
+	"github.com/rollmill/rollmill/stages/rollout"
+)
+
+// DeclareTaskEnv declares which variables of this machine tasks may read.
+func DeclareTaskEnv(d *plugin.Declarer, names *[]string) {
+	d.Strings(names, "task-env", "let Harbor tasks read this `NAME` of the environment, which their task.toml asks for as ${NAME}; "+
+		"NAME=VALUE gives them another value")
+}
+
+// taskEnv returns the variables that tasks may read. One that is not set is as one that
+// is not listed.
+func (s *Settings) taskEnv(ctx context.Context, lookup func(string) (string, bool)) map[string]string {
+	out := map[string]string{}
+	for _, variable := range s.TaskEnv {
+		name, value, ok := strings.Cut(variable, "=")
+		if !ok {
+			value, ok = lookup(name)
+		}
+		if !ok {
+			continue
+		}
+		if out[name] = value; secret.Looks(name) || secret.Guess(value) {
+			secret.From(ctx).Add(name, value)
+		}
+	}
+	return out
+}
+
+func joined(env map[string]string) (out []string) {
+	for _, name := range slices.Sorted(maps.Keys(env)) {
+		out = append(out, name+"="+env[name])
+	}
+	return out
+}
+
+// resolve returns a phase's variables. ${NAME} is a variable that --task-env lists; so is
+// ${NAME:-DEFAULT}, and DEFAULT where it is not listed.
+func (a *agent) resolve(ctx context.Context, t harbor.Task, key string) ([]string, error) {
+	var wants wanted
+	if wants.add(a, t, key); len(wants.without) > 0 {
+		return nil, wants.err(nil)
+	}
+	var settings rollout.ProgramSettings
+	for _, phase := range t.Phases() {
+		for name, value := range phase.Env {
+			if phase.Key != key {
+				continue
+			}
+			if from, otherwise, _, is := harbor.Template(value); is {
+				found, ok := a.taskEnv[from]
+				if value = otherwise; ok {
+					value = found
+				}
+			}
+			settings.Env = append(settings.Env, name+"="+value)
+		}
+	}
+	slices.Sort(settings.Env)
+	return settings.Environ(ctx, rollout.Setup{})
+}
+
+// wanted counts the tasks that ask for variables that --task-env does not give them.
+type wanted struct {
+	without, defaults map[string]int // those that have no default, and those that have one
+	tasks             []string       // that ask for one of without
+}
+
+// add adds what phases of a task ask for.
+func (q *wanted) add(a *agent, t harbor.Task, keys ...string) {
+	without, defaults := map[string]int{}, map[string]int{}
+	for _, phase := range t.Phases() {
+		for _, value := range phase.Env {
+			name, _, has, is := harbor.Template(value)
+			if _, listed := a.taskEnv[name]; is && !listed && slices.Contains(keys, phase.Key) {
+				map[bool]map[string]int{false: without, true: defaults}[has][name] = 1
+			}
+		}
+	}
+	if len(without) > 0 {
+		q.tasks = append(q.tasks, t.Name)
+	}
+	q.without, q.defaults = sum(q.without, without), sum(q.defaults, defaults)
+}
+
+func sum(a, b map[string]int) map[string]int {
+	if a == nil {
+		return b
+	}
+	for name, n := range b {
+		a[name] += n
+	}
+	return a
+}
+
+// err names all variables that tasks cannot do without, and warns of the others.
+func (q *wanted) err(warn func(string)) error {
+	for _, name := range slices.Sorted(maps.Keys(q.defaults)) {
+		if warn != nil {
+			warn(fmt.Sprintf("tasks ask for the variable %s, which --task-env does not list: they get their own default (tasks: %d)", name, q.defaults[name]))
+		}
+	}
+	names := slices.Sorted(maps.Keys(q.without))
+	if len(names) == 0 {
+		return nil
+	}
+	return formats.Invalid(strings.Join(q.tasks[:min(len(q.tasks), 5)], ", "), "if you trust these tasks with the values: --task-env "+
+		strings.Join(names, " --task-env "), errors.New("a task reads no other variable of this machine"),
+		"tasks ask for variables that --task-env does not list, or that are not set: %s (tasks: %d)", strings.Join(names, ", "), len(q.tasks))
+}
