@@ -1,5 +1,7 @@
 package formats
 
+import "slices"
+
 // Trajectory is the wide row: one complete recorded attempt at an example.
 // rollout and curate write it. Column names are API. columns_table.go documents
 // every column: its meaning, its unit and what null means.
@@ -278,6 +280,7 @@ func (t *Trajectory) TokenAdvantages(message int) []float32 {
 // sampled tokens from a row whose conversation was redacted: they spell out what
 // was removed, and no longer match the text. It reports whether there were any.
 func (t *Trajectory) DropTokens() (dropped bool) {
+	t.Messages, t.Candidates = slices.Clone(t.Messages), slices.Clone(t.Candidates) // others may hold them
 	for i := range t.Messages {
 		m := &t.Messages[i]
 		dropped = dropped || len(m.TokenIDs)+len(m.Logprobs)+len(m.TokenTexts)+len(m.PromptDeltaIDs) > 0

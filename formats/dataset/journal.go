@@ -70,12 +70,13 @@ func openJournal[T any](ctx context.Context, s *Shard, dir string) (*Journal[T],
 	return j, nil
 }
 
-// Append makes rows durable as one segment. It is safe for concurrent use. It
-// redacts secrets of the process in the rows.
+// Append makes rows durable as one segment, without secrets of the process. It is
+// safe for concurrent use, and does not change the rows.
 func (j *Journal[T]) Append(ctx context.Context, rows []T) error {
 	if len(rows) == 0 {
 		return nil
 	}
+	rows = slices.Clone(rows)
 	redactRows(j.set, rows)
 	data, err := encodeRows(rows, func(w *parquet.Writer[T]) {
 		if j.Expected > 0 {

@@ -1,12 +1,15 @@
 package dataset
 
 import (
+	"reflect"
+
 	"github.com/rollmill/rollmill/formats"
 	"github.com/rollmill/rollmill/formats/secret"
 )
 
 // redactRows keeps the secrets of the process out of rows. It returns how many
-// values it replaced.
+// values it replaced. It sets fields of the rows, and changes nothing that these
+// share with others.
 func redactRows[T any](s *secret.Set, rows []T) (replaced int) {
 	if !s.Known() {
 		return 0
@@ -19,7 +22,13 @@ func redactRows[T any](s *secret.Set, rows []T) (replaced int) {
 			replaced += s.Value(&rows[i])
 		}
 		if row, carries := any(&rows[i]).(formats.Carrier); carries && row.Unknown() != nil {
-			replaced += s.Value(row.Unknown().Value())
+			u := row.Unknown()
+			own := reflect.New(u.Columns.Type())
+			own.Elem().Set(reflect.ValueOf(u.Value()).Elem())
+			if n := s.Value(own.Interface()); n > 0 {
+				row.SetUnknown(&formats.Unknown{Columns: u.Columns, At: own.UnsafePointer()})
+				replaced += n
+			}
 		}
 	}
 	return replaced

@@ -4,7 +4,9 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"fmt"
 	"os"
+	"reflect"
 	"slices"
 	"strings"
 	"testing"
@@ -78,8 +80,57 @@ func TestValueRedactsEverythingItLeadsTo(t *testing.T) {
 	if n := s.Value(&v); n != 8 {
 		t.Errorf("%d values were replaced, want 8", n)
 	}
-	if data, _ := json.Marshal(v); bytes.Contains(data, []byte(secret)) || strings.Contains(own, secret) || bytes.Contains(v.Bytes, []byte(secret)) {
+	if data, _ := json.Marshal(v); bytes.Contains(data, []byte(secret)) || bytes.Contains(v.Bytes, []byte(secret)) {
 		t.Errorf("a secret is left: %s", data)
+	}
+}
+
+// TestWhatOthersHoldIsNotChanged: a row that is redacted shares its lists with the one that is still in use.
+func TestWhatOthersHoldIsNotChanged(t *testing.T) {
+	const value = "sk-canary-1234"
+	s := &Set{}
+	s.Add("K", value)
+	text := value
+	row := func() *formats.Trajectory {
+		return &formats.Trajectory{ToolSets: []string{value}, Messages: []formats.Message{
+			{Content: value, TokenIDs: []int32{1}, ToolCalls: []formats.ToolCall{{Name: "send", Arguments: `{"key":"` + value + `"}`}}}}}
+	}
+	type others struct {
+		Map   map[string]any
+		Any   any
+		Array []*string
+	}
+	live := row()
+	queued := *live
+	if n, said := s.Trajectory(&queued); n != 3 || !said || queued.Messages[0].TokenIDs != nil || strings.Contains(fmt.Sprint(queued), value) {
+		t.Errorf("%d, %v: %+v", n, said, queued)
+	}
+	if !reflect.DeepEqual(live, row()) {
+		t.Errorf("the row in use was changed: %+v", live)
+	}
+	kept := others{map[string]any{value: 1, "a": []any{value}}, &text, []*string{&text}}
+	copied := kept
+	if n := s.Value(&copied); n != 4 || text != value || kept.Map[value] != 1 || kept.Map["a"].([]any)[0] != value || *kept.Array[0] != value {
+		t.Errorf("%d; what others hold was changed: %+v", n, kept)
+	}
+}
+
+func TestInMessage(t *testing.T) {
+	const value = `sk-"canary"-1234`
+	s := &Set{}
+	s.Add("K", value)
+	quoted, _ := json.Marshal(map[string]string{"key": value})
+	pieces := []string{"my ", "sk-", `"canary"`, "-1234"}
+	for name, m := range map[string]formats.Message{
+		"text": {Content: "my " + value}, "reasoning": {Reasoning: value}, "parts": {ContentParts: string(quoted)},
+		"arguments": {ToolCalls: []formats.ToolCall{{Arguments: string(quoted)}}}, "name": {ToolCalls: []formats.ToolCall{{Name: value}}},
+	} {
+		if !s.InMessage(&m, nil) {
+			t.Errorf("%s: not found", name)
+		}
+	}
+	if !s.InMessage(&formats.Message{}, pieces) || s.InMessage(&formats.Message{Content: "my key"}, pieces[:3]) || (*Set)(nil).InMessage(&formats.Message{}, pieces) {
+		t.Error("the texts of tokens")
 	}
 }
 

@@ -1,14 +1,31 @@
 package secret
 
-import "github.com/rollmill/rollmill/formats"
+import (
+	"reflect"
+	"strings"
+
+	"github.com/rollmill/rollmill/formats"
+)
+
+// InMessage reports whether a value is in a message, or in texts one after the
+// other, as those of its tokens.
+func (s *Set) InMessage(m *formats.Message, texts []string) bool {
+	if !s.Known() {
+		return false
+	}
+	own := *m
+	_, n := s.redact(strings.Join(texts, ""))
+	return n+s.walker().walk(reflect.ValueOf(&own).Elem()) > 0
+}
 
 // Trajectory redacts a row and returns how many values it replaced. When one
-// was in the conversation, said is true and the row loses its tokens.
+// was in the conversation or in the tools that its prompts list, said is true and
+// the row loses its tokens.
 func (s *Set) Trajectory(t *formats.Trajectory) (n int, said bool) {
 	if !s.Known() {
 		return 0, false
 	}
-	n = s.Value(&t.Messages) + s.Value(&t.Candidates)
+	n = s.Value(&t.Messages) + s.Value(&t.Candidates) + s.Value(&t.ToolSets)
 	if said = n > 0; said {
 		t.DropTokens()
 	}

@@ -9,8 +9,8 @@ import (
 
 // Value redacts every text that is reachable from v, a pointer: strings, bytes,
 // and those in structs, slices, maps and interfaces. It returns how many values
-// it replaced. Slices and maps are changed in place; unexported fields are not
-// changed.
+// it replaced. What others may hold too is not changed: a slice, a map or a
+// pointer with a value below it becomes a copy. Unexported fields are not changed.
 func (s *Set) Value(v any) int {
 	if !s.Known() {
 		return 0
@@ -88,8 +88,13 @@ func (w walker) walk(v reflect.Value) (n int) {
 		}
 		return n
 	case reflect.Pointer:
-		if !v.IsNil() {
-			return w.walk(v.Elem())
+		if v.IsNil() {
+			return 0
+		}
+		own := reflect.New(t.Elem())
+		own.Elem().Set(v.Elem())
+		if n = w.walk(own.Elem()); n > 0 {
+			v.Set(own)
 		}
 	case reflect.Interface:
 		return w.walkInterface(v)
@@ -116,9 +121,6 @@ func (w walker) walkInterface(v reflect.Value) int {
 		return 0
 	}
 	inner := v.Elem()
-	if inner.Kind() == reflect.Pointer {
-		return w.walk(inner)
-	}
 	if number, ok := inner.Interface().(json.Number); ok {
 		if len(number) < Short {
 			return 0 // a short number is not a secret
@@ -156,8 +158,17 @@ func (w walker) walkSlice(v reflect.Value) (n int) {
 		}
 		return n
 	}
+	own := reflect.New(v.Type().Elem()).Elem()
 	for i := range v.Len() {
-		n += w.walk(v.Index(i))
+		own.Set(v.Index(i))
+		found := w.walk(own)
+		if found > 0 && n == 0 {
+			v.Set(reflect.AppendSlice(reflect.MakeSlice(v.Type(), 0, v.Len()), v))
+		}
+		if found > 0 {
+			v.Index(i).Set(own)
+		}
+		n += found
 	}
 	return n
 }
@@ -169,6 +180,13 @@ func (w walker) walkMap(v reflect.Value) (n int) {
 		value.Set(v.MapIndex(key))
 		inKey := w.walk(k)
 		found := inKey + w.walk(value)
+		if found > 0 && n == 0 {
+			all := reflect.MakeMapWithSize(v.Type(), v.Len())
+			for each := v.MapRange(); each.Next(); {
+				all.SetMapIndex(each.Key(), each.Value())
+			}
+			v.Set(all)
+		}
 		if n += found; found == 0 {
 			continue
 		}

@@ -131,9 +131,10 @@ func safely(ctx context.Context, agent Agent, a Attempt) (result Result, err err
 func redact(ctx context.Context, t *formats.Trajectory) {
 	_, redacted := secret.From(ctx).Trajectory(t)
 	if redacted && t.Status != formats.StatusFailed {
-		Fail(t, formats.StopError, formats.FailSecret,
-			"the conversation held a secret of this process, which is redacted; keep the secret from the agent, or give it "+
-				"another value if it is a common word")
+		Fail(t, formats.StopError, formats.FailSecret, recorder.SecretFound)
+	}
+	if t.FailureClass == formats.FailSecret {
+		t.DropTokens() // perhaps only the texts of an answer's tokens spelled it out
 	}
 }
 

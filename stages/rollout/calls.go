@@ -92,6 +92,9 @@ func (r *runner) readFailed(ctx context.Context, before *dataset.Dataset, done *
 				return err
 			}
 			n := len(t.Calls)
+			if t.FailureClass == formats.FailSecret { // its answers are redacted
+				continue
+			}
 			if !slices.Contains(notTheAgents, t.FailureClass) && (n == 0 || t.Calls[n-1].Error == "") { // an agent may end because a call failed
 				continue
 			}

@@ -17,6 +17,7 @@ import (
 	"github.com/rollmill/rollmill/formats"
 	"github.com/rollmill/rollmill/formats/chat"
 	"github.com/rollmill/rollmill/formats/jsontext"
+	"github.com/rollmill/rollmill/formats/secret"
 	"github.com/rollmill/rollmill/formats/spill"
 	"github.com/rollmill/rollmill/stages/rollout/tree"
 )
@@ -50,6 +51,9 @@ func (s *Session) replay(c *call) {
 		_, extra := s.recorder.opts.Extra[f.Key]
 		return extra || f.Key == "seed" || slices.Contains(notSampling, f.Key)
 	})
+	for i := range own { // as rows and journals have it
+		own[i].Raw = []byte(secret.From(s.ctx).Redact(string(own[i].Raw)))
+	}
 	if c.replayed = s.origin.take(c.digest, own); c.replayed != nil {
 		if c.repeated = c.replayed.Index < s.resume.Fork; c.repeated {
 			c.target = false // it trains where it was sampled

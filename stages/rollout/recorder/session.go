@@ -13,6 +13,7 @@ import (
 
 	"github.com/rollmill/rollmill/formats"
 	"github.com/rollmill/rollmill/formats/chat"
+	"github.com/rollmill/rollmill/formats/secret"
 	"github.com/rollmill/rollmill/stages/rollout/tree"
 )
 
@@ -263,14 +264,21 @@ func (s *Session) checkModel(c *call, recorded *formats.Call, a *answer) {
 }
 
 func (s *Session) reject(class, text string) {
-	if s.record.Unfit == nil {
+	if s.record.Unfit == nil || class == formats.FailSecret { // whatever else: its answers are not kept
 		s.record.Unfit = &Failure{Class: class, Text: text}
 	}
 }
 
+// SecretFound is the error of a trajectory whose conversation held a secret.
+const SecretFound = "the conversation held a secret of this process, which is redacted; keep the secret from the agent, or give it another value if " +
+	"it is a common word"
+
 func (s *Session) addAnswer(c *call, a *answer) {
 	for _, choice := range a.choices {
 		choice.assemble()
+		if secret.From(s.ctx).InMessage(&choice.message, choice.tokens.textList()) {
+			s.reject(formats.FailSecret, SecretFound)
+		}
 	}
 	source, failure := a.keepTokens()
 	a.unfit = failure
