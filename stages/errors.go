@@ -13,7 +13,7 @@ type Kind string
 const (
 	KindFailed    Kind = "failed"    // exit 1
 	KindUsage     Kind = "usage"     // exit 2: an option or the config is wrong
-	KindBudget    Kind = "budget"    // exit 5: spent; the work is kept
+	KindBudget    Kind = "budget"    // exit 5: a budget is spent, or a service refuses everybody; the work is kept
 	KindPerson    Kind = "person"    // exit 6: manual action required; see the hint
 	KindTemporary Kind = "temporary" // exit 75: the same command may succeed later
 )

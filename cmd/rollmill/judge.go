@@ -81,6 +81,9 @@ func (a asker) Ask(ctx context.Context, q score.Question) (score.Reply, error) {
 	var refused *openai.Error
 	switch {
 	case err == nil || ctx.Err() != nil:
+	case errors.As(err, &refused) && refused.Mend() != "":
+		err = openai.Refuses(err, "that of --judge-key-file, ROLLMILL_JUDGE_API_KEY or OPENAI_API_KEY, in this order",
+			"the judge at %q, model %q: %w", storage.Redact(a.URL), q.Model, err)
 	case !errors.As(err, &refused) || refused.Temporary():
 		err = stages.Errorf(stages.KindTemporary, "run the same command again; answers that were paid for are kept",
 			"asking the judge at %q: %w", storage.Redact(a.URL), err)

@@ -2,9 +2,14 @@ package main
 
 import (
 	"bytes"
+	"cmp"
+	"io"
+	"net/http"
+	"net/http/httptest"
 	"os"
 	"path/filepath"
 	"strings"
+	"sync/atomic"
 	"testing"
 
 	"github.com/rollmill/rollmill/cmd/internal/cli"
@@ -89,7 +94,31 @@ func TestJudgesArePaidOnce(t *testing.T) {
 	}
 	s.Answer = func(judgetest.Request, string) (int, string) { return 401, "no such key" }
 	if code, _, stderr := rollmill(t, "score", "--in", root+"/rollout", "--out", root+"/none", "--judge-url", s.URL, "--reward",
-		"judge:model=other"); code != 1 || !strings.Contains(stderr, "401") {
+		"judge:model=other"); code != 5 || !strings.Contains(stderr, "401") {
 		t.Errorf("with a wrong key: exit code %d, %s", code, stderr)
+	}
+}
+
+// TestServicesThatRefuseEverybody: what a person has to mend has one exit code in every reward that asks a service, at its first
+// refusal and without a wait, and the message names the address and the cause.
+func TestServicesThatRefuseEverybody(t *testing.T) {
+	root := t.TempDir()
+	stored(t, root+"/rollout")
+	var asked atomic.Int64
+	for status, refusal := range map[int]string{401: "", 402: "", 403: "", 404: "", 429: `{"error":{"message":"no","code":"insufficient_quota"}}`} {
+		s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+			asked.Add(1)
+			w.WriteHeader(status)
+			io.WriteString(w, cmp.Or(refusal, `{"error":{"message":"no"}}`))
+		}))
+		defer s.Close()
+		for _, reward := range []string{"judge:model=m", "ruler:model=m", "http:" + s.URL, "teacher:" + s.URL + "/v1,model=m"} {
+			asked.Store(0)
+			code, _, stderr := rollmill(t, "score", "--in", root+"/rollout", "--out", root+"/none", "--judge-url", s.URL, "--judge-concurrency", "1",
+				"--concurrency", "1", "--reward", reward)
+			if code != 5 || !strings.Contains(stderr, s.URL) || !strings.Contains(stderr, "hint:") || asked.Load() > 4 {
+				t.Errorf("%s, %d: exit code %d after %d requests: %s", reward, status, code, asked.Load(), stderr)
+			}
+		}
 	}
 }

@@ -89,6 +89,10 @@ type Options struct {
 	// stop when the first this many trajectories all fail, for whatever reason; 0 means 2 x concurrency, at least 8; negative never
 	MaxInitialFailures int
 
+	// stop, and keep what is finished, when the last this many calls of a model all failed at the engine and no endpoint
+	// answers a test; 0 means 2 x concurrency, at least 8; negative never
+	MaxEngineFailures int
+
 	// Probe asks the engine for one token by Prober before anything is paid
 	// for. If no logprobs are needed, any answer of the endpoint is enough.
 	Probe bool
@@ -193,6 +197,9 @@ func (o *Options) declareExecution(d *plugin.Declarer) {
 	d.Duration(&o.Backoff, "backoff", "wait `TIME` before the first retry, longer before each further one").Shown("500ms")
 	d.Duration(&o.JournalEvery, "journal-every", "make finished trajectories durable at most every `TIME`").Shown("2s")
 	d.Int(&o.MaxInitialFailures, "max-initial-failures", "stop when the first `N` trajectories all fail; -1 for never").
+		Shown("twice the concurrency, at least 8")
+	d.Int(&o.MaxEngineFailures, "max-engine-failures", "stop when the last `N` calls of a model failed at the engine, or its last ones, "+
+		"and no endpoint answers a test of one token; finished trajectories are kept, and the same command makes the rest; -1 for never").
 		Shown("twice the concurrency, at least 8")
 	plugin.Choice(d, &o.Resume, "resume", "when the process dies, give its attempts the `ANSWERS` that they had: "+
 		"on, strict to fail an attempt that then asks something else, or off to begin it anew", ResumeOn, ResumeStrict, ResumeOff).Shown(ResumeOn)

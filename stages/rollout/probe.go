@@ -52,8 +52,8 @@ func listModels(ctx context.Context, baseURL, apiKey, _ string) (string, error) 
 	c := remote.Client{Sign: func(r *http.Request) { remote.Authorize(r, apiKey) }}
 	_, err := c.Do(ctx, remote.Request{URL: baseURL + "/models", Limit: 30 * time.Second}, nil)
 	switch status := remote.Status(err); {
-	case status == http.StatusUnauthorized || status == http.StatusForbidden:
-		return "", Usage("give the engine's key in the environment", "%q refused the API key: HTTP %d", baseURL, status)
+	case remote.MendOf(err) != "" && status != http.StatusNotFound: // not every engine lists its models
+		return "", remote.Refuses(remote.MendOf(err), keyFrom, "rollout: the engine refuses everybody: %q: %w", baseURL, err)
 	case ctx.Err() != nil:
 		return "", ctx.Err()
 	case err != nil && status == 0:

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"os"
 	"sync/atomic"
+	"time"
 
 	"golang.org/x/sync/errgroup"
 
@@ -181,6 +182,8 @@ type runner struct {
 	origins  *origins
 	stop     context.CancelCauseFunc // ends the run with an error
 	watch    watch
+	outage   outage
+	kept     atomic.Int64 // trajectories that this process finished
 	warnings warnings
 	meter    *stages.Meter
 	spending spending
@@ -207,6 +210,7 @@ func (r *runner) run(ctx context.Context, done *done) error {
 		}
 		options := o.recorderOptions()
 		options.Ended, options.Logprobs = r.spending.call, logprobs
+		options.Called = func(model, api string, began time.Time, f *recorder.Failure) { r.called(ctx, model, api, began, f) }
 		if r.recorder, err = recorder.New(options); err != nil {
 			return fmt.Errorf("rollout: %w", err)
 		}
@@ -216,6 +220,7 @@ func (r *runner) run(ctx context.Context, done *done) error {
 		defer o.CloseAgent()
 	}
 	r.watch.after = o.MaxInitialFailures
+	r.outage.after, r.outage.silent = o.MaxEngineFailures, map[string]*silence{}
 	if !o.pays() {
 		r.watch.after = -1 // stored failures do not end the run
 	}
@@ -262,7 +267,7 @@ func (r *runner) attempts(ctx context.Context, done *done) error {
 			break
 		}
 		g.Go(func() error {
-			if work.Err() != nil || r.spending.over() != "" {
+			if work.Err() != nil || r.spending.over() != "" || r.outage.over() {
 				return nil
 			}
 			if err := r.lease.Check(work); err != nil {
@@ -280,6 +285,7 @@ func (r *runner) attempts(ctx context.Context, done *done) error {
 		})
 	}
 	g.Wait()
+	r.outage.asking.Wait()
 	r.spending.left = r.opts.left(done) - made.Load()
 	err := context.Cause(work)
 	if ctx.Err() != nil || err == errTimeSpent {
@@ -290,10 +296,19 @@ func (r *runner) attempts(ctx context.Context, done *done) error {
 		if rows, err = r.watch.end(done.n == 0); err == nil {
 			r.keepAll(rows)
 		}
+		err = cmp.Or(r.settle(ctx, err != nil), err)
+		r.keepAll(nil)
+		if err == nil && r.outage.over() && r.kept.Load() < r.opts.left(done) {
+			err = r.outage.lost
+		}
 	}
 	err = errors.Join(err, r.keeper.close())
 	if r.calls.keeper != nil {
 		err = errors.Join(err, r.calls.keeper.close())
+	}
+	if r.outage.lost != nil && errors.Is(err, r.outage.lost) {
+		total := done.tasks.attempts()
+		err = r.outage.stopped(total, total-r.opts.left(done)+r.kept.Load())
 	}
 	return err
 }
@@ -326,12 +341,16 @@ func (r *runner) one(ctx context.Context, j job) (ended bool, err error) {
 	}
 	r.meter.Add(1)
 	rows, err := r.watch.look(t)
+	if err != nil {
+		err = cmp.Or(r.settle(ctx, true), err)
+	}
 	r.keepAll(rows)
 	return true, err
 }
 
 func (r *runner) keepAll(rows []formats.Trajectory) {
-	for _, t := range rows {
+	for _, t := range r.outage.hold(rows) {
+		r.kept.Add(1)
 		if r.opts.Finished != nil {
 			r.opts.Finished(t)
 		}

@@ -146,6 +146,7 @@ func (o Options) defaults() Options {
 	o.TrajectoryTimeout = cmp.Or(o.TrajectoryTimeout, 30*time.Minute)
 	o.JournalEvery = cmp.Or(o.JournalEvery, 2*time.Second)
 	o.Lease = cmp.Or(o.Lease, 30*time.Second)
+	o.MaxEngineFailures = cmp.Or(o.MaxEngineFailures, max(8, 2*o.Concurrency))
 	o.MaxInitialFailures = cmp.Or(o.MaxInitialFailures, max(8, 2*o.Concurrency))
 	return o
 }

@@ -40,7 +40,7 @@ var exitCodes = []struct {
 	{ExitUsage, "wrong usage or config"},
 	{ExitGate, "a gate refused the dataset; it is kept"},
 	{ExitInput, "input invalid or incomplete"},
-	{ExitBudget, "budget spent; finished work is kept"},
+	{ExitBudget, "stopped, finished work is kept: the budget is spent, or a service refuses everybody (bill, key, model)"},
 	{ExitPerson, "manual action required; see the hint"},
 	{ExitCrash, "crashed; please report it at " + bugReports},
 	{ExitTemporary, "temporary; the same command may succeed later"},

@@ -72,6 +72,7 @@ type Error struct {
 	Status int
 	Text   string
 	Param  string // the parameter that the service names; "" for none
+	words  string // of the answer, for remote.Mend
 }
 
 func (e *Error) Error() string { return fmt.Sprintf("HTTP %d: %s", e.Status, e.Text) }
@@ -83,10 +84,10 @@ func plain(err error) error {
 	var u *url.Error
 	switch {
 	case errors.As(err, &request): // first: when the body's error is a text, it wraps an APIError that is empty
-		return &Error{Status: request.HTTPStatusCode,
+		return &Error{Status: request.HTTPStatusCode, words: remote.Words(request.Body),
 			Text: strings.TrimSpace(string(bytes.ToValidUTF8(request.Body[:min(len(request.Body), 200)], nil)))}
 	case errors.As(err, &api):
-		e := &Error{Status: api.HTTPStatusCode, Text: api.Message}
+		e := &Error{Status: api.HTTPStatusCode, Text: api.Message, words: remote.WordsOf(fmt.Sprint(api.Code), api.Type, api.Message)}
 		if api.Param != nil {
 			e.Param = *api.Param
 		}

@@ -77,15 +77,26 @@ func (j Judge) once(ctx context.Context, model string, messages []formats.Messag
 
 // Temporary reports whether the same request may succeed later.
 func (e *Error) Temporary() bool {
-	return e.Status == http.StatusRequestTimeout || e.Status == http.StatusConflict ||
-		e.Status == http.StatusTooManyRequests || e.Status >= 500
+	return e.Mend() == "" && (e.Status == http.StatusRequestTimeout || e.Status == http.StatusConflict ||
+		e.Status == http.StatusTooManyRequests || e.Status >= 500)
+}
+
+// Mend returns what a person has to mend before the server answers anybody, or "": see remote.Mend.
+func (e *Error) Mend() string { return remote.Mend(e.Status, e.words) }
+
+// Refuses returns the error of a server that refuses everybody until a person mends something.
+// err is an *Error; key names where the server's key comes from.
+func Refuses(err error, key, format string, args ...any) error {
+	var e *Error
+	errors.As(err, &e)
+	return remote.Refuses(e.Mend(), key, format, args...)
 }
 
 // OfRequest reports whether the request itself was refused: another may be
 // accepted.
 func (e *Error) OfRequest() bool {
-	return e.Status == http.StatusBadRequest || e.Status == http.StatusRequestEntityTooLarge ||
-		e.Status == http.StatusUnprocessableEntity
+	return e.Mend() == "" && (e.Status == http.StatusBadRequest || e.Status == http.StatusForbidden ||
+		e.Status == http.StatusRequestEntityTooLarge || e.Status == http.StatusUnprocessableEntity)
 }
 
 // TooLong reports whether it was refused for its length, in the words of

@@ -86,7 +86,7 @@ func (c Client) models(ctx context.Context, baseURL, apiKey string) ([]string, e
 	if err != nil {
 		err = plain(err)
 		var e *Error
-		if errors.As(err, &e) && e.Status != 401 && e.Status != 403 {
+		if errors.As(err, &e) && e.Mend() != remote.MendKey {
 			return nil, nil // the chat request will show the error
 		}
 		return nil, err
@@ -140,6 +140,8 @@ func refused(err error, field string) bool {
 	return errors.As(err, &e) && (e.Status == 400 || e.Status == 422) && strings.Contains(e.Text, field)
 }
 
+const keyFrom = "that of --api-key-file, ROLLMILL_API_KEY or OPENAI_API_KEY, in this order"
+
 // probeError returns an error with the step, the cause and a hint.
 func probeError(ctx context.Context, baseURL, model string, f Found, err error) error {
 	var e *Error
@@ -153,15 +155,14 @@ func probeError(ctx context.Context, baseURL, model string, f Found, err error) 
 			hint = "the connection dropped; look at the engine's log"
 		}
 		return stages.Errorf(stages.KindTemporary, hint, "failed to connect to %q: %w", baseURL, err)
-	case e.Status == 401 || e.Status == 403:
-		return stages.Errorf(stages.KindUsage, "give the engine's key in the environment variable OPENAI_API_KEY",
-			"%q refused the API key: %w", baseURL, err)
-	case e.Status == 404 && len(f.Models) > 0 && !slices.Contains(f.Models, model):
-		return stages.Errorf(stages.KindUsage, "it serves "+quoted(f.Models), "the engine at %q has no model %q: %w",
-			baseURL, model, err)
-	case e.Status == 404:
-		return stages.Errorf(stages.KindUsage, "is this the base URL of an OpenAI-compatible server? it usually ends in /v1",
-			"%q has no chat completions: %w", baseURL, err)
+	case e.Mend() == remote.MendModel && len(f.Models) > 0 && !slices.Contains(f.Models, model):
+		return Refuses(err, keyFrom, "the engine at %q has no model %q, it serves %s: %w", baseURL, model, quoted(f.Models), err)
+	case e.Mend() == remote.MendModel:
+		return Refuses(err, keyFrom, "%q has no chat completions of model %q (a base URL usually ends in /v1): %w", baseURL, model, err)
+	case e.Mend() == remote.MendKey:
+		return Refuses(err, keyFrom, "%q refused the API key: %w", baseURL, err)
+	case e.Mend() != "":
+		return Refuses(err, keyFrom, "the engine at %q refuses everybody: %w", baseURL, err)
 	case e.Status == 429 || e.Status >= 500:
 		return stages.Errorf(stages.KindTemporary, "the engine may still be loading; try again, or look at its log",
 			"the engine at %q is not ready: %w", baseURL, err)

@@ -211,6 +211,7 @@ func (c *Client) Refused(resp *http.Response) *Error {
 		Retry: resp.StatusCode == http.StatusRequestTimeout || resp.StatusCode == http.StatusTooManyRequests ||
 			resp.StatusCode >= 500,
 	}
+	e.Retry = e.Retry && MendOf(e) == ""
 	return c.explained(e, resp.Request, data)
 }
 

@@ -12,7 +12,8 @@ import (
 type Failure struct {
 	Class   string // one of formats.FailureClasses
 	Text    string
-	TooLong bool // the engine refused a prompt that does not fit its context
+	TooLong bool   // the engine refused a prompt that does not fit its context
+	Mend    string // what a person has to mend before the engine answers anybody, see remote.Mend; "" if it refused this request
 }
 
 func (f *Failure) Error() string { return f.Text }

@@ -63,10 +63,13 @@ type refusedError struct{ result *result }
 func (e *refusedError) Error() string { return e.result.failure.Text }
 
 // call sends a request until it is answered, refused or out of retries. A retry
-// goes to another endpoint, if there is one.
+// goes to another endpoint, if there is one, and so does a request that one refused as it
+// refuses every other: see remote.Mend.
 func (u *engines) call(ctx context.Context, group string, q *request, header http.Header) *result {
 	tries := 0
 	var at *endpoint
+	var last error
+	closed := map[*endpoint]bool{} // refuse everybody
 	r, err := remote.Retry(ctx, uint(u.opts.Retries+1), u.opts.Backoff, func() (*result, error) {
 		if err := u.rate.Wait(ctx); err != nil {
 			return nil, remote.Permanent(err)
@@ -77,10 +80,19 @@ func (u *engines) call(ctx context.Context, group string, q *request, header htt
 		}
 		at = e
 		tries++
-		return u.tryAt(ctx, e, q, header)
+		r, err := u.tryAt(ctx, e, q, header)
+		if ctx.Err() == nil {
+			last = err
+		}
+		if refused := (*refusedError)(nil); errors.As(err, &refused) && refused.result.failure.Mend != "" {
+			if closed[e] = true; len(closed) < len(u.opts.Endpoints) {
+				err = refused // not permanent
+			}
+		}
+		return r, err
 	})
 	if err != nil {
-		r = failedResult(ctx, err)
+		r = failedResult(ctx, err, last)
 	}
 	if r.tries = int32(tries); at != nil {
 		r.endpoint = at.url
@@ -115,7 +127,7 @@ func verdictOf(ctx context.Context, err error) verdict {
 	switch {
 	case ctx.Err() != nil:
 		return neither
-	case !errors.As(err, &refused):
+	case !errors.As(err, &refused), refused.result.failure.Mend != "":
 		return failing
 	case refused.result.status == http.StatusTooManyRequests || refused.result.status == http.StatusServiceUnavailable:
 		return throttled
@@ -125,9 +137,13 @@ func verdictOf(ctx context.Context, err error) verdict {
 	return neither
 }
 
-func failedResult(ctx context.Context, err error) *result {
+// failedResult is the result of a call that ended with err; last is the error of the last try that ended before
+// the context: an agent that hung up while the engine was asked again does not hide that it failed.
+func failedResult(ctx context.Context, err, last error) *result {
 	var refused *refusedError
 	switch {
+	case ctx.Err() != nil && last != nil:
+		return &result{failure: &Failure{Class: formats.FailEngine, Text: fmt.Sprintf("%v; %v", last, context.Cause(ctx))}}
 	case ctx.Err() != nil:
 		return &result{failure: &Failure{Class: formats.FailCancelled, Text: context.Cause(ctx).Error()}}
 	case errors.As(err, &refused):

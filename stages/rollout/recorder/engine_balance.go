@@ -45,6 +45,7 @@ type endpoint struct {
 	shrunk   time.Time
 	best     time.Duration // for a token, at its fastest
 	failures int           // in a row
+	downs    int           // since its last answer
 	down     bool
 }
 
@@ -203,7 +204,7 @@ func (b *balance) release(e *endpoint, v verdict, began, now time.Time, took tim
 	e.calls--
 	switch v {
 	case answered:
-		e.failures = 0
+		e.failures, e.downs = 0, 0
 		if took > 0 && (e.best == 0 || took < e.best) {
 			e.best = took
 		}
@@ -220,7 +221,8 @@ func (b *balance) release(e *endpoint, v verdict, began, now time.Time, took tim
 			e.down = true
 			b.opts.Log.Warn("an endpoint gets no calls until it answers again", "endpoint", e.url)
 			b.checks.Add(1)
-			go b.watch(e)
+			go b.watch(e, b.opts.HealthEvery<<min(e.downs, 4))
+			e.downs++
 		}
 	}
 	b.serve()
@@ -235,10 +237,10 @@ func (e *endpoint) shrink(began, now time.Time, share float64) {
 	e.limit, e.shrunk = max(1, share*min(e.limit, float64(e.calls+1))), now
 }
 
-// watch checks an endpoint that is down until it answers.
-func (b *balance) watch(e *endpoint) {
+// watch checks an endpoint that is down until it answers, first after pause.
+func (b *balance) watch(e *endpoint, pause time.Duration) {
 	defer b.checks.Done()
-	for pause := b.opts.HealthEvery; ; pause = min(2*pause, 16*b.opts.HealthEvery) {
+	for ; ; pause = min(2*pause, 16*b.opts.HealthEvery) {
 		select {
 		case <-time.After(pause):
 		case <-b.ctx.Done():
@@ -271,5 +273,5 @@ func (b *balance) healthy(url string) bool {
 	}
 	io.Copy(io.Discard, io.LimitReader(resp.Body, 1<<20))
 	resp.Body.Close()
-	return resp.StatusCode < 500
+	return resp.StatusCode < 500 && remote.Mend(resp.StatusCode, "") != remote.MendKey
 }

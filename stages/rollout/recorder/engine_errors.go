@@ -22,11 +22,12 @@ func statusError(r *result) error {
 		r.body = nil // the agent must not follow it either
 	}
 	err := &refusedError{r}
-	if temporary(r.status) {
+	mend := remote.Mend(r.status, remote.Words(r.body))
+	if mend == "" && temporary(r.status) {
 		r.failure = &Failure{Class: formats.FailEngine, Text: text}
 		return remote.RetryAfter(err, r.header)
 	}
-	r.failure = &Failure{Class: formats.FailEngineRefused, Text: text, TooLong: tooLong(text)}
+	r.failure = &Failure{Class: formats.FailEngineRefused, Text: text, TooLong: tooLong(text), Mend: mend}
 	return remote.Permanent(err)
 }
 

@@ -287,7 +287,7 @@ func (u *engines) repeat(ctx context.Context, q *request, a *Answered, prompt []
 		Body: io.NopCloser(bytes.NewReader(body))}
 	r, err := u.read(ctx, func() {}, resp, q)
 	if err != nil {
-		return failedResult(ctx, err)
+		return failedResult(ctx, err, nil)
 	}
 	r.endpoint, r.tries = a.Call.Endpoint, a.Call.Attempts
 	return r

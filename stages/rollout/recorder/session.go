@@ -207,6 +207,9 @@ func (s *Session) end(c *call, r *result) {
 	if ended := s.recorder.opts.Ended; ended != nil && c.replayed == nil {
 		defer func() { ended(*recorded) }()
 	}
+	if called := s.recorder.opts.Called; called != nil && c.replayed == nil {
+		called(c.model, c.request.api.path, c.at, r.failure)
+	}
 	recorded.Endpoint, recorded.Attempts = r.endpoint, r.tries
 	recorded.LatencyMS = s.recorder.opts.Now().Sub(c.at).Milliseconds()
 	s.record.LastCall = r.failure

@@ -44,7 +44,7 @@ import (
 // or after growing waits. If a batch fails otherwise, or leaves rows without an
 // answer, these rows are sent one by one: a row only fails alone. A service
 // that cannot be reached at all ends the stage as temporary, and one that
-// refuses access (401, 403, 404) as failed. A redirect is followed only to the
+// refuses everybody until a person mends something (401, 402, 403, 404) as stopped. A redirect is followed only to the
 // same host and port, and as a POST.
 var HTTP = score.RewardKind{
 	Kind: plugin.Kind[score.RewardSettings]{
@@ -168,9 +168,11 @@ func (r *httpReward) send(ctx context.Context, batch exchange.Batch[[]byte]) (sc
 	case errors.As(err, &failed) && failed.Unsent:
 		return score.Value{}, stages.Errorf(stages.KindTemporary, "check that the service runs, and the URL", "reward %q: %w",
 			r.Name, err)
-	case status == http.StatusUnauthorized || status == http.StatusForbidden || status == http.StatusNotFound:
-		return score.Value{}, stages.Errorf(stages.KindFailed, "check the URL and ROLLMILL_REWARD_API_KEY", "reward %q: %w",
-			r.Name, err)
+	case status == http.StatusTooManyRequests && failed.Retry, status == http.StatusBadGateway, status == http.StatusServiceUnavailable:
+		return score.Value{}, stages.Errorf(stages.KindTemporary, "the service is busy or starts: look at its log, and run the same command again",
+			"reward %q: %w", r.Name, err)
+	case remote.MendOf(err) != "":
+		return score.Value{}, remote.Refuses(remote.MendOf(err), "ROLLMILL_REWARD_API_KEY", "reward %q: %q: %w", r.Name, r.url, err)
 	case errors.As(err, &late):
 		return score.Failed(formats.RewardTimeout, "%v", late), nil
 	case errors.As(err, &large):

@@ -154,7 +154,16 @@ func TestServiceFaults(t *testing.T) {
 	s.Close()
 	denied := httptest.NewServer(http.NotFoundHandler())
 	defer denied.Close()
-	for url, kind := range map[string]stages.Kind{s.URL: stages.KindTemporary, denied.URL: stages.KindFailed} {
+	kinds := map[string]stages.Kind{s.URL: stages.KindTemporary, denied.URL: stages.KindBudget}
+	for status, kind := range map[int]stages.Kind{401: stages.KindBudget, 402: stages.KindBudget, 403: stages.KindBudget, 503: stages.KindTemporary} {
+		closed := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+			w.Header().Set("Retry-After-Ms", "1")
+			http.Error(w, "closed", status)
+		}))
+		defer closed.Close()
+		kinds[closed.URL] = kind
+	}
+	for url, kind := range kinds {
 		err := made(t, url, time.Minute).Score(t.Context(), rewardtest.Rows(), make([]score.Value, 12))
 		var staged *stages.Error
 		if !errors.As(err, &staged) || staged.Kind != kind || strings.Contains(err.Error(), "secret") {

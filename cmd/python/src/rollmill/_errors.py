@@ -58,7 +58,7 @@ class InputError(CommandError):
 
 
 class BudgetError(CommandError):
-    """budget spent; finished work is kept"""
+    """stopped, finished work is kept: the budget is spent, or a service refuses everybody (bill, key, model)"""
 
     code = 5
 

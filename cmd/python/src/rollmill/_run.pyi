@@ -88,6 +88,7 @@ def run(
     backoff: str | None = ...,
     journal_every: str | None = ...,
     max_initial_failures: int | None = ...,
+    max_engine_failures: int | None = ...,
     resume: Literal["on", "strict", "off"] | None = ...,
     retry_failed: bool | None = ...,
     api_key_file: _Text | None = ...,

@@ -10,6 +10,7 @@ import (
 type Fault struct {
 	Status     int    // answer with this status
 	RetryAfter string // and this header
+	Body       string // "" for an error that names the status
 	Kind       FaultKind
 }
 
@@ -41,6 +42,10 @@ func (f Fault) instead(w http.ResponseWriter, r *http.Request) bool {
 		}
 		w.Header().Set("Content-Type", "application/json")
 		w.WriteHeader(f.Status)
+		if f.Body != "" {
+			fmt.Fprint(w, f.Body)
+			return true
+		}
 		fmt.Fprintf(w, `{"error":{"message":"refused with %d","type":"test"}}`, f.Status)
 	case f.Kind == Hang:
 		<-r.Context().Done()

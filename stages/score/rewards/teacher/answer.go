@@ -145,10 +145,10 @@ func (r *reward) post(ctx context.Context, path string, body, answer any) error 
 	switch {
 	case err == nil || ctx.Err() != nil:
 		return err
+	case remote.MendOf(err) != "":
+		return remote.Refuses(remote.MendOf(err), "ROLLMILL_REWARD_API_KEY", "reward %q: the teacher at %q: %w", r.Name, r.url, err)
 	case errors.As(err, &e) && (e.Unsent || e.Retry):
 		return stages.Errorf(stages.KindTemporary, "check that the engine runs, and the URL; answers that were paid for are kept", "%w", err)
-	case e != nil && (e.Status == http.StatusUnauthorized || e.Status == http.StatusForbidden || e.Status == http.StatusNotFound):
-		return stages.Errorf(stages.KindFailed, "check the URL, the model's name and ROLLMILL_REWARD_API_KEY", "%w", err)
 	}
 	return failed(formats.RewardError, "%v", err)
 }
