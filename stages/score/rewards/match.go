@@ -16,7 +16,7 @@ import (
 //	match:exact                                the field "answer" of the example
 //	match:contains,field=target,case=ignore    another field, case ignored
 //	match:regexp,text=^\d+$                    a literal pattern
-//	match:number,tolerance=1%                  the last number in the answer
+//	match:number,tolerance=1%                  the number that the answer gives
 //
 // A field that holds a list is a list of alternatives, one of which must match.
 // A reference that is missing, or is empty where that matches everything, is a
@@ -25,7 +25,7 @@ var Match = score.RewardKind{Kind: plugin.Kind[score.RewardSettings]{
 	Name: "match",
 	Help: "compare the answer with a reference: the whole, a part, a pattern or a number",
 	New: func() score.RewardSettings {
-		return &MatchSettings{Field: "answer", Case: keep, Space: trim, Tolerance: tolerance{n: 1e-6}}
+		return &MatchSettings{Field: "answer", Case: keep, Space: trim, Tolerance: tolerance{n: 1e-6, initial: true}}
 	},
 }}
 

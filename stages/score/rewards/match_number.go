@@ -2,47 +2,68 @@ package rewards
 
 import (
 	"fmt"
-	"math"
-	"regexp"
+	"math/big"
 	"strconv"
 	"strings"
+	"unicode"
 )
 
-// numberForm is a number as people and models write it: 1,234.5 and -2e3.
-var numberForm = regexp.MustCompile(`[-+]?(?:\d{1,3}(?:,\d{3})+(?:\.\d+)?|\d+(?:\.\d+)?|\.\d+)(?:[eE][-+]?\d+)?`)
-
-// lastNumber returns the last number in a text, where answers usually are.
-func lastNumber(text string) (float64, bool) {
-	all := numberForm.FindAllStringIndex(text, -1)
-	for i := len(all) - 1; i >= 0; i-- {
-		from, to := all[i][0], all[i][1]
-		found := text[from:to]
-		if (found[0] == '-' || found[0] == '+') && from > 0 && isDigit(text[from-1]) {
-			found = found[1:] // the second half of a range or a date, 3-4
-		}
-		if n, err := strconv.ParseFloat(strings.ReplaceAll(found, ",", ""), 64); err == nil {
-			return n, true
-		}
-	}
-	return 0, false
-}
-
-func isDigit(b byte) bool { return b >= '0' && b <= '9' }
-
-// sameNumber compares the last numbers of both texts. An answer without a
-// number is wrong; a reference without one is an error.
+// sameNumber compares two numbers. A reference that is not one number is an error.
+// An answer's number is in its last \boxed{}, or is the last in the text; digits
+// there that are not a number alone, as in 2\sqrt{3}, match nothing.
 func (s *MatchSettings) sameNumber(answer, reference string) (bool, error) {
-	want, ok := lastNumber(reference)
-	if !ok {
-		return false, fmt.Errorf("there is no number in the reference %q", reference)
+	want, err := referenceNumber(reference)
+	if err != nil {
+		return false, err
 	}
-	got, ok := lastNumber(answer)
-	if !ok {
+	var got *big.Rat
+	if in := boxed(answer); len(in) > 0 {
+		got = only(numbersIn(in[len(in)-1]))
+	} else if all := numbersIn(numberTail(answer)); len(all) > 0 {
+		got = all[len(all)-1]
+	}
+	if got == nil {
 		return false, nil
 	}
-	allowed := s.Tolerance.n
-	if s.Tolerance.relative {
-		allowed *= math.Abs(want)
+	allowed, _ := new(big.Rat).SetString(strconv.FormatFloat(s.Tolerance.n, 'g', -1, 64))
+	size := new(big.Rat).Abs(want)
+	if s.Tolerance.relative || s.Tolerance.initial && size.Cmp(big.NewRat(1, 1)) < 0 {
+		allowed.Mul(allowed, size)
 	}
-	return math.Abs(got-want) <= allowed, nil
+	return got.Sub(got, want).Abs(got).Cmp(allowed) <= 0, nil
+}
+
+// referenceNumber returns the one number of a reference: in \boxed{}, after ####, or
+// in the whole text.
+func referenceNumber(text string) (*big.Rat, error) {
+	parts := append(boxed(text), strings.Split(text, "####")[1:]...)
+	if len(parts) == 0 {
+		parts = []string{text}
+	}
+	all := numbersIn(parts[0])
+	switch n := only(all); {
+	case len(parts) == 1 && n != nil:
+		return n, nil
+	case len(all) == 0:
+		return nil, fmt.Errorf("there is no number in the reference %q", text)
+	}
+	return nil, fmt.Errorf("the reference %q is not one number; give one alone, with its unit, after #### or in \\boxed{}", text)
+}
+
+func only(all []*big.Rat) *big.Rat {
+	if len(all) != 1 {
+		return nil
+	}
+	return all[0]
+}
+
+// numberTail returns the end of a text, with enough before its last digit to read it.
+func numberTail(text string) string {
+	const enough = 400
+	from := strings.LastIndexFunc(text, unicode.IsNumber) - enough
+	if from <= 0 {
+		return text
+	}
+	// No number begins where the text was cut: nothing may precede it there.
+	return "\x00" + strings.ToValidUTF8(text[from:min(len(text), from+2*enough)], "")
 }

@@ -41,7 +41,8 @@ const (
 
 // Declare declares the settings.
 func (s *MatchSettings) Declare(d *plugin.Declarer) {
-	plugin.Choice(d, &s.Mode, "mode", "match in this `MODE`: exact, contains, regexp or number (the last one of the answer)",
+	plugin.Choice(d, &s.Mode, "mode", "match in this `MODE`: exact, contains, regexp, or number: "+
+		"the one in the answer's last \\boxed{}, or the last one in its text, with the reference's only number",
 		matchModes...).First()
 	d.String(&s.Field, "field", "take the reference from this `FIELD` of the example; a list holds alternatives")
 	plugin.Choice(d, &s.Case, "case", "compare case in this `WAY`: keep or ignore it", keep, ignore)
@@ -49,7 +50,7 @@ func (s *MatchSettings) Declare(d *plugin.Declarer) {
 		"compare white space in this `WAY`: keep it, trim both ends, or fold each run into one space", keep, trim, fold)
 	plugin.Var(d, &s.Tolerance, "tolerance",
 		"accept numbers that differ by at most this `NUMBER`, or by this share of the reference if it ends in %").
-		Shown("1e-6")
+		Shown("1e-6, or 1e-6 of a reference below 1")
 	d.OptionalString(&s.Text, "text",
 		"compare with this `TEXT` in place of a field; it must be last, and may contain commas").Last()
 }
@@ -58,6 +59,7 @@ func (s *MatchSettings) Declare(d *plugin.Declarer) {
 type tolerance struct {
 	n        float64
 	relative bool // n is a share of the reference
+	initial  bool // n is a share of references below 1
 }
 
 // Parse reads a number such as 0.01 or 1%.
@@ -106,6 +108,9 @@ func (s *MatchSettings) references(row *score.Row) ([]string, error) {
 	}
 	out := make([]string, len(list))
 	for i, v := range list {
+		if n, is := v.(float64); is && s.Mode == number && math.Abs(n) > 1<<53 {
+			return nil, fmt.Errorf("the field %q: a JSON number above 2^53 is not exact; write it as text", s.Field)
+		}
 		if out[i], err = asText(v); err != nil {
 			return nil, fmt.Errorf("the field %q: %w", s.Field, err)
 		}

@@ -48,7 +48,7 @@ func TestMatch(t *testing.T) {
 		{"number", `{"answer":18}`, "none", 0, ""},
 		{"number", `{"answer":"none"}`, "18", 0, formats.RewardError},
 		{"number", `{"answer":-2.5}`, "x = -2.5", 1, ""},
-		{"number", `{"answer":4}`, "3-4", 1, ""},
+		{"number", `{"answer":4}`, "3-4", 0, ""},
 		{"number,tolerance=0.1", `{"answer":1}`, "1.09", 1, ""},
 		{"number,tolerance=0.1", `{"answer":1}`, "1.11", 0, ""},
 		{"number,tolerance=1%", `{"answer":-200}`, "-201.9", 1, ""},
