@@ -1,16 +1,16 @@
 package stages
 
 import (
-	"crypto/sha256"
-	"encoding/hex"
+	"context"
 	"errors"
 	"fmt"
-	"io"
 	"io/fs"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"strings"
+
+	"github.com/rollmill/rollmill/storage/regular"
 )
 
 // WordFile returns the regular file in dir that a word of a program's arguments
@@ -18,13 +18,13 @@ import (
 // reward.py:brevity. It returns the word if there is none. Identities hold the
 // content of these files.
 func WordFile(dir, word string) string {
-	if colon := strings.LastIndexByte(word, ':'); colon > 0 && !regular(dir, word) && regular(dir, word[:colon]) {
+	if colon := strings.LastIndexByte(word, ':'); colon > 0 && !isFile(dir, word) && isFile(dir, word[:colon]) {
 		return word[:colon]
 	}
 	return word
 }
 
-func regular(dir, name string) bool {
+func isFile(dir, name string) bool {
 	if dir != "" && !filepath.IsAbs(name) {
 		name = filepath.Join(dir, name)
 	}
@@ -35,7 +35,7 @@ func regular(dir, name string) bool {
 // DigestWords returns the content digest of every file among a program's words:
 // the program itself, found as a shell in dir would find it, and each word that
 // names a regular file, as FILE or FILE:NAME. The content of folders is covered by --depends-on.
-func DigestWords(dir string, words []string) (map[string]string, error) {
+func DigestWords(ctx context.Context, dir string, words []string) (map[string]string, error) {
 	out := map[string]string{}
 	for i, word := range words {
 		word = WordFile(dir, word)
@@ -59,37 +59,42 @@ func DigestWords(dir string, words []string) (map[string]string, error) {
 		case err != nil || !info.Mode().IsRegular():
 			continue
 		}
-		if out[word], err = digestFile(name); err != nil {
-			return nil, err
+		digest, err := regular.Digest(ctx, name)
+		switch {
+		case err == nil:
+			out[word] = digest
+		case i == 0 || !errors.Is(err, regular.ErrNot): // other words need not be files
+			return nil, reading(name, err)
 		}
 	}
 	return out, nil
 }
 
-// DigestFiles returns the content digest of every file, by the name it was given.
-func DigestFiles(names []string) (map[string]string, error) {
+// DigestFiles returns the content digest of every file, by the name it was given. Each
+// has to be a regular file.
+func DigestFiles(ctx context.Context, names []string) (_ map[string]string, err error) {
 	out := map[string]string{}
 	for _, name := range names {
-		var err error
-		if out[name], err = digestFile(name); err != nil {
-			return nil, err
+		if out[name], err = regular.Digest(ctx, name); err != nil {
+			return nil, reading(name, err)
 		}
 	}
 	return out, nil
 }
 
-func digestFile(name string) (string, error) {
-	f, err := os.Open(name)
-	if err != nil {
-		return "", fmt.Errorf("reading %q: %w", name, cause(err))
+// CheckFiles returns the error of the first file that DigestFiles could not read.
+func CheckFiles(names []string) error {
+	for _, name := range names {
+		f, err := regular.Open(name)
+		if err != nil {
+			return reading(name, err)
+		}
+		f.Close()
 	}
-	defer f.Close()
-	h := sha256.New()
-	if _, err := io.Copy(h, f); err != nil {
-		return "", fmt.Errorf("reading %q: %w", name, cause(err))
-	}
-	return hex.EncodeToString(h.Sum(nil)), nil
+	return nil
 }
+
+func reading(name string, err error) error { return fmt.Errorf("reading %q: %w", name, cause(err)) }
 
 // cause removes the path that an os error repeats.
 func cause(err error) error {

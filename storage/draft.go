@@ -1,6 +1,7 @@
 package storage
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -10,6 +11,8 @@ import (
 	"syscall"
 
 	"github.com/google/uuid"
+
+	"github.com/rollmill/rollmill/storage/regular"
 )
 
 // A Draft is bytes that are invisible until Create or Replace gives them a key.
@@ -148,7 +151,7 @@ func (d *Draft) publishFile(key string, createOnly bool) error {
 		case errors.Is(err, fs.ErrNotExist) && tries < 100:
 			continue
 		case errors.Is(err, fs.ErrExist) && !d.is(dst):
-			return ErrExist
+			return cmp.Or(regular.Taken(dst), ErrExist) // who is told that it exists reads it
 		case errors.Is(err, fs.ErrExist): // a network file system made the link but lost the response
 		case err != nil:
 			return err

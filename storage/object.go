@@ -12,6 +12,8 @@ import (
 	"strings"
 
 	"gocloud.dev/blob"
+
+	"github.com/rollmill/rollmill/storage/regular"
 )
 
 // readLimit is the largest object that Read reads. Larger ones are read by
@@ -90,14 +92,14 @@ func (b *Bucket) whole(ctx context.Context, key string) (io.ReadCloser, int64, e
 // file opens an object on a local disk and returns its size. A folder is not an
 // object.
 func (b *Bucket) file(key string) (*os.File, int64, error) {
-	f, err := os.Open(b.path(key))
+	if info, err := os.Stat(b.path(key)); err == nil && info.IsDir() {
+		return nil, 0, ErrNotExist
+	}
+	f, err := regular.Open(b.path(key))
 	if err != nil {
 		return nil, 0, err
 	}
 	info, err := f.Stat()
-	if err == nil && info.IsDir() {
-		err = ErrNotExist
-	}
 	if err != nil {
 		f.Close()
 		return nil, 0, err
@@ -147,7 +149,19 @@ func (b *Bucket) Stat(ctx context.Context, key string) (Object, error) {
 }
 
 func (b *Bucket) attributes(ctx context.Context, key string) (a *blob.Attributes, err error) {
-	drv, err := b.reading(key)
+	if b.disk != "" { // fileblob also reads a file KEY.attrs, whatever it is
+		f, _, err := b.file(key)
+		if err != nil {
+			return nil, err
+		}
+		defer f.Close()
+		info, err := f.Stat()
+		if err != nil {
+			return nil, err
+		}
+		return &blob.Attributes{Size: info.Size(), ModTime: info.ModTime()}, nil
+	}
+	drv, err := b.driver()
 	if err != nil {
 		return nil, err
 	}

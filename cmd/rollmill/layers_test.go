@@ -182,10 +182,7 @@ func mayImport(name string) (*regexp.Regexp, bool) {
 		if i := from.SubexpIndex("x"); i >= 0 {
 			may = strings.ReplaceAll(may, "{x}", regexp.QuoteMeta(m[i]))
 		}
-		patterns := strings.Fields(may)
-		if len(patterns) == 0 {
-			patterns = []string{`$.`} // nothing
-		}
+		patterns := append(strings.Fields(may), `storage/regular`) // which every floor opens files with
 		return regexp.MustCompile(`^(?:` + strings.Join(patterns, "|") + `)$`), true
 	}
 	return nil, false

@@ -47,8 +47,8 @@ func (c *natConfigSettings) Declare(d *plugin.Declarer) {
 // maxConfig bounds the size of a configuration.
 const maxConfig = 4 << 20
 
-func runImportNATConfig(_ context.Context, s *cli.Session, c *natConfigSettings) error {
-	data, err := c.read(s)
+func runImportNATConfig(ctx context.Context, s *cli.Session, c *natConfigSettings) error {
+	data, err := c.read(ctx, s)
 	if err != nil {
 		return err
 	}
@@ -75,21 +75,19 @@ func runImportNATConfig(_ context.Context, s *cli.Session, c *natConfigSettings)
 }
 
 // read returns the configuration.
-func (c *natConfigSettings) read(s *cli.Session) ([]byte, error) {
-	from := s.In
+func (c *natConfigSettings) read(ctx context.Context, s *cli.Session) ([]byte, error) {
 	switch c.File {
 	case "":
 		return nil, cli.Usagef("run `rollmill import nat-config CONFIG.yml`", "no file to convert")
 	case "-":
 	default:
-		f, err := os.Open(c.File)
+		data, err := plugin.ReadFile(ctx, c.File)
 		if err != nil {
 			return nil, cli.Usagef("name the file that `nat finetune --config_file` reads", "%w", err)
 		}
-		defer f.Close()
-		from = f
+		return data, nil
 	}
-	data, err := io.ReadAll(io.LimitReader(from, maxConfig+1))
+	data, err := io.ReadAll(io.LimitReader(s.In, maxConfig+1))
 	if err == nil && len(data) > maxConfig {
 		err = cli.Usagef("", "%s: larger than %d MiB", c.File, maxConfig>>20)
 	}

@@ -12,6 +12,7 @@ import (
 	"strings"
 
 	"github.com/rollmill/rollmill/storage"
+	"github.com/rollmill/rollmill/storage/regular"
 )
 
 // checkpoint is everything that a training call changes. It is written whole
@@ -111,7 +112,7 @@ func loadAll(dir string) (map[modelKey][]*checkpoint, error) {
 }
 
 func loadCheckpoint(path string) (*checkpoint, error) {
-	body, err := os.ReadFile(path)
+	body, err := regular.ReadFile(path, maxState)
 	if err != nil {
 		return nil, err
 	}

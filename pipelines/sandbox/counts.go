@@ -10,6 +10,8 @@ import (
 	"strconv"
 	"strings"
 	"sync"
+
+	"github.com/rollmill/rollmill/storage/regular"
 )
 
 // trajectoryHeader names the trajectory that a chat call belongs to.
@@ -39,7 +41,7 @@ func openCounts(dir string) (*counts, error) {
 		return c, nil
 	}
 	path := filepath.Join(dir, countsFile)
-	body, err := os.ReadFile(path)
+	body, err := regular.ReadFile(path, maxState)
 	if err != nil && !os.IsNotExist(err) {
 		return nil, fmt.Errorf("reading the counts: %w", err)
 	}
@@ -48,7 +50,7 @@ func openCounts(dir string) (*counts, error) {
 			c.note(strings.Split(text, "\t"))
 		}
 	}
-	c.file, err = os.OpenFile(path, os.O_APPEND|os.O_CREATE|os.O_WRONLY, 0o666)
+	c.file, err = regular.OpenFile(path, os.O_APPEND|os.O_CREATE|os.O_WRONLY, 0o666)
 	if err != nil {
 		return nil, fmt.Errorf("opening the counts: %w", err)
 	}

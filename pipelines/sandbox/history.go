@@ -6,6 +6,8 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+
+	"github.com/rollmill/rollmill/storage/regular"
 )
 
 // measures are the averages of one logged batch, as a line of history.jsonl:
@@ -13,6 +15,8 @@ import (
 type measures map[string]float64
 
 const historyFile = "history.jsonl"
+
+const maxState = 1 << 30 // bytes of a file in the sandbox's folder
 
 // averages returns the averages of the trajectories of a batch.
 func averages(step int, split string, groups []trajectoryGroup) measures {
@@ -48,7 +52,7 @@ func (m *model) log(dir string, key modelKey, line measures) error {
 	if err != nil {
 		return err
 	}
-	f, err := os.OpenFile(filepath.Join(modelDir(dir, key.project, key.name), historyFile),
+	f, err := regular.OpenFile(filepath.Join(modelDir(dir, key.project, key.name), historyFile),
 		os.O_APPEND|os.O_CREATE|os.O_WRONLY, 0o666)
 	if err != nil {
 		return fmt.Errorf("logging a batch: %w", err)
@@ -60,7 +64,7 @@ func (m *model) log(dir string, key modelKey, line measures) error {
 
 // loadHistory reads the history; it ignores a torn last line.
 func loadHistory(dir string, key modelKey) []measures {
-	body, err := os.ReadFile(filepath.Join(modelDir(dir, key.project, key.name), historyFile))
+	body, err := regular.ReadFile(filepath.Join(modelDir(dir, key.project, key.name), historyFile), maxState)
 	if err != nil {
 		return nil
 	}

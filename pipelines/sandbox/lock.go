@@ -5,12 +5,14 @@ import (
 	"os"
 	"path/filepath"
 	"syscall"
+
+	"github.com/rollmill/rollmill/storage/regular"
 )
 
 // lockDir excludes a second sandbox for as long as the process lives; the lock
 // of a killed process is released.
 func lockDir(dir string) (*os.File, error) {
-	f, err := os.OpenFile(filepath.Join(dir, "lock"), os.O_CREATE|os.O_RDWR, 0o666)
+	f, err := regular.OpenFile(filepath.Join(dir, "lock"), os.O_CREATE|os.O_RDWR, 0o666)
 	if err != nil {
 		return nil, err
 	}

@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"os"
 	"sync"
+
+	"github.com/rollmill/rollmill/storage/regular"
 )
 
 // sampleLog records what was really drawn, so that a test can compare it with
@@ -33,7 +35,7 @@ func openSampleLog(path string) (*sampleLog, error) {
 	if path == "" {
 		return nil, nil
 	}
-	f, err := os.OpenFile(path, os.O_APPEND|os.O_CREATE|os.O_WRONLY, 0o666)
+	f, err := regular.OpenFile(path, os.O_APPEND|os.O_CREATE|os.O_WRONLY, 0o666)
 	if err != nil {
 		return nil, fmt.Errorf("opening the sample log: %w", err)
 	}

@@ -1,6 +1,7 @@
 package plugin
 
 import (
+	"context"
 	"fmt"
 	"io"
 	"os"
@@ -13,12 +14,14 @@ const (
 	fileTime = 10 * time.Second
 )
 
-// ReadFile reads a small file that a setting names, such as a config or a key. A pipe
-// is read too, as a shell's <(command) makes one, but neither a pipe that nobody writes
-// nor a device that never ends holds the command.
-func ReadFile(path string) ([]byte, error) { return readFile(path, maxFile, fileTime) }
+// ReadFile reads a small file that the user names, such as a config. A pipe is read too, as
+// a shell's <(command) makes one, but neither a pipe that nobody writes nor a device that
+// never ends holds the command, nor keeps it from ending with its context.
+func ReadFile(ctx context.Context, path string) ([]byte, error) {
+	return readFile(ctx, path, maxFile, fileTime)
+}
 
-func readFile(path string, limit int64, wait time.Duration) ([]byte, error) {
+func readFile(ctx context.Context, path string, limit int64, wait time.Duration) ([]byte, error) {
 	type content struct {
 		data []byte
 		err  error
@@ -40,6 +43,8 @@ func readFile(path string, limit int64, wait time.Duration) ([]byte, error) {
 	select {
 	case c := <-read:
 		return c.data, c.err
+	case <-ctx.Done():
+		return nil, &os.PathError{Op: "read", Path: path, Err: ctx.Err()}
 	case <-time.After(wait):
 		return nil, &os.PathError{Op: "read", Path: path,
 			Err: fmt.Errorf("no end after %s: is it a pipe that nothing writes to?", wait)}

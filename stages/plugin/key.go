@@ -1,6 +1,7 @@
 package plugin
 
 import (
+	"context"
 	"fmt"
 	"slices"
 	"strings"
@@ -57,7 +58,7 @@ func (s *Setting) Resolve(lookup func(string) (string, bool)) (value, from strin
 		return "", "", nil
 	}
 	if path := *s.key.file; path != "" {
-		data, err := ReadFile(path)
+		data, err := ReadFile(context.Background(), path) // a signal ends the process while settings are read
 		if err != nil {
 			return "", "", fmt.Errorf("--%s: %w", s.Name, err)
 		}

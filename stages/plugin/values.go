@@ -1,6 +1,7 @@
 package plugin
 
 import (
+	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -131,7 +132,7 @@ func splitWords(text string) ([]string, error) {
 // setting names.
 func File[T any](d *Declarer, p *T, name, help string, load func(path string, data []byte) (T, error)) *Setting {
 	return scalar(d, p, name, help, Text, func(path string) (none T, err error) {
-		data, err := ReadFile(path)
+		data, err := ReadFile(context.Background(), path) // as for Key
 		if err != nil {
 			return none, err
 		}

@@ -1,7 +1,9 @@
 package rollout
 
 import (
+	"context"
 	"encoding/json"
+	"errors"
 	"maps"
 
 	"github.com/rollmill/rollmill/formats"
@@ -19,11 +21,11 @@ const gateName = "max-failure-rate"
 
 // spec returns the dataset's identity, which covers the tasks of all shards;
 // extended is nil without --extend.
-func (o Options) spec(all tasks, extended *dataset.Dataset) (dataset.Spec, error) {
+func (o Options) spec(ctx context.Context, all tasks, extended *dataset.Dataset) (dataset.Spec, error) {
 	d := o.Agent.Describe()
-	files, err := digestFiles(o.DependsOn)
+	files, err := stages.DigestFiles(ctx, o.DependsOn)
 	if err != nil {
-		return dataset.Spec{}, err
+		return dataset.Spec{}, dependsOn(err)
 	}
 	maps.Copy(files, d.Files)
 	examples, err := digestExamples(o.Examples, all)
@@ -64,10 +66,10 @@ func (o Options) spec(all tasks, extended *dataset.Dataset) (dataset.Spec, error
 	return spec, nil
 }
 
-func digestFiles(names []string) (map[string]string, error) {
-	out, err := stages.DigestFiles(names)
-	if err != nil {
-		return nil, Usage("--depends-on names files whose content decides the rows", "%w", err)
+// dependsOn is the error of a file that --depends-on names.
+func dependsOn(err error) error {
+	if err == nil || errors.Is(err, context.Canceled) {
+		return err
 	}
-	return out, nil
+	return Usage("--depends-on names files whose content decides the rows", "%w", err)
 }

@@ -16,6 +16,7 @@ import (
 	"github.com/rollmill/rollmill/formats/traceback"
 	"github.com/rollmill/rollmill/stages"
 	"github.com/rollmill/rollmill/stages/internal/process"
+	"github.com/rollmill/rollmill/storage/regular"
 )
 
 const (
@@ -149,7 +150,7 @@ func OpenLog(ctx context.Context, folder, trajectoryID string) (io.WriteCloser, 
 	if err := os.MkdirAll(folder, 0o777); err != nil {
 		return nil, fmt.Errorf("the agents' logs: %w", err)
 	}
-	f, err := os.OpenFile(filepath.Join(folder, trajectoryID+".stderr"), os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o666)
+	f, err := regular.OpenFile(filepath.Join(folder, trajectoryID+".stderr"), os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o666)
 	if err != nil {
 		return nil, fmt.Errorf("the agents' logs: %w", err)
 	}

@@ -45,7 +45,7 @@ func runShard(ctx context.Context, o Options) (dataset.Result, dataset.Outcome, 
 	if err != nil {
 		return dataset.Result{}, dataset.Outcome{}, err
 	}
-	spec, err := o.spec(all, extended)
+	spec, err := o.spec(ctx, all, extended)
 	if err != nil {
 		return dataset.Result{}, dataset.Outcome{}, err
 	}

@@ -67,8 +67,7 @@ func (o Options) Validate() error {
 			return err
 		}
 	}
-	_, err := digestFiles(o.DependsOn)
-	return err
+	return dependsOn(stages.CheckFiles(o.DependsOn))
 }
 
 func (o Options) checkPlan() error {

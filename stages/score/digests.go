@@ -1,6 +1,7 @@
 package score
 
 import (
+	"context"
 	"errors"
 	"io/fs"
 	"maps"
@@ -13,17 +14,17 @@ import (
 
 // digestFiles returns the content digest of every file, by the name it was
 // given.
-func digestFiles(names []string) (map[string]string, error) {
-	out, err := stages.DigestFiles(names)
-	if err != nil {
+func digestFiles(ctx context.Context, names []string) (map[string]string, error) {
+	out, err := stages.DigestFiles(ctx, names)
+	if err != nil && ctx.Err() == nil {
 		return nil, usage("the file's content decides the values", "%w", err)
 	}
-	return out, nil
+	return out, err
 }
 
 // digestWords is stages.DigestWords of a reward's program. A path among the words
 // that cannot be looked at may name a file.
-func digestWords(words []string) (map[string]string, error) {
+func digestWords(ctx context.Context, words []string) (map[string]string, error) {
 	const hint = "is it built, executable and on the PATH?"
 	for _, word := range words {
 		_, err := os.Stat(word)
@@ -31,7 +32,7 @@ func digestWords(words []string) (map[string]string, error) {
 			return nil, usage(hint, "program %q: cannot be read", word)
 		}
 	}
-	out, err := stages.DigestWords("", words)
+	out, err := stages.DigestWords(ctx, "", words)
 	if err != nil {
 		return nil, usage(hint, "%w", err)
 	}

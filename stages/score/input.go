@@ -87,8 +87,8 @@ func has(specs []Spec, name string) bool {
 	return slices.ContainsFunc(specs, func(s Spec) bool { return s.Name == name })
 }
 
-func (in *input) spec(o Options, rewards rewardSet) (dataset.Spec, error) {
-	files, err := rewards.files(o.DependsOn)
+func (in *input) spec(ctx context.Context, o Options, rewards rewardSet) (dataset.Spec, error) {
+	files, err := rewards.files(ctx, o.DependsOn)
 	if err != nil {
 		return dataset.Spec{}, err
 	}

@@ -101,8 +101,8 @@ func (o Options) Validate() error {
 	if s := o.Out.Shard.Of(); s.Index < 0 || s.Index >= s.Count {
 		return usage("shards are counted from 0: the last of 4 is 3/4", "--shard %d/%d is out of range", s.Index, s.Count)
 	}
-	if _, err := digestFiles(o.DependsOn); err != nil {
-		return err
+	if err := stages.CheckFiles(o.DependsOn); err != nil {
+		return usage("the file's content decides the values", "%w", err)
 	}
 	rewards, err := makeRewards(o, nil, true)
 	if err != nil {

@@ -1,6 +1,7 @@
 package score
 
 import (
+	"context"
 	"errors"
 	"maps"
 	"slices"
@@ -102,21 +103,21 @@ func (b rewardSet) checkSteps(stored bool) error {
 
 // files digests the files that the rewards depend on, and those of
 // --depends-on.
-func (b rewardSet) files(dependsOn []string) (map[string]string, error) {
-	out, err := digestFiles(dependsOn)
+func (b rewardSet) files(ctx context.Context, dependsOn []string) (map[string]string, error) {
+	out, err := digestFiles(ctx, dependsOn)
 	if err != nil {
 		return nil, err
 	}
 	for _, c := range b {
 		if filer, ok := c.Reward.(Filer); ok {
-			digests, err := digestFiles(filer.Files())
+			digests, err := digestFiles(ctx, filer.Files())
 			if err != nil {
 				return nil, err
 			}
 			maps.Copy(out, digests)
 		}
 		if program, ok := c.Reward.(Program); ok {
-			digests, err := digestWords(program.Words())
+			digests, err := digestWords(ctx, program.Words())
 			if err != nil {
 				return nil, err
 			}

@@ -30,7 +30,7 @@ func Run(ctx context.Context, o Options) (stages.Report, error) {
 		}
 		o.Rewards = append(o.Rewards, in.copiedSpecs...)
 	}
-	rewards, err := in.makeRewards(o)
+	rewards, err := in.makeRewards(ctx, o)
 	if err != nil {
 		return stages.Report{}, err
 	}
@@ -41,7 +41,7 @@ func Run(ctx context.Context, o Options) (stages.Report, error) {
 	return r, err
 }
 
-func (in *input) makeRewards(o Options) (rewardSet, error) {
+func (in *input) makeRewards(ctx context.Context, o Options) (rewardSet, error) {
 	var names []string
 	weighed := false
 	for _, s := range in.carriedExcept(o.Rewards) {
@@ -64,11 +64,11 @@ func (in *input) makeRewards(o Options) (rewardSet, error) {
 	for _, s := range o.Rewards {
 		names = append(names, s.Name)
 	}
-	return rewards, in.copies.compare(o, rewards, names)
+	return rewards, in.copies.compare(ctx, o, rewards, names)
 }
 
 func runShard(ctx context.Context, o Options, in *input, rewards rewardSet) (dataset.Result, dataset.Outcome, error) {
-	spec, err := in.spec(o, rewards)
+	spec, err := in.spec(ctx, o, rewards)
 	if err != nil {
 		return dataset.Result{}, dataset.Outcome{}, err
 	}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"io/fs"
 	"slices"
+	"sync/atomic"
 
 	"github.com/rollmill/rollmill/stages/plugin"
 )
@@ -25,6 +26,8 @@ type App struct {
 	Overlay   Overlay
 	Variables []string // environment variables that belong to no flag and are not unknown
 	Keys      []string // environment variables that hold keys and belong to no setting
+
+	begun atomic.Bool // the command has its settings
 }
 
 // Overlay is a section of the config file that belongs to no one command. It has

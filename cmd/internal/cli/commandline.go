@@ -77,10 +77,11 @@ func (l *commandLine) run(ctx context.Context, cmd Command, args []string, setti
 	case cmd.Parts != nil && (cmd.do == nil || len(args) > 0):
 		return cmd.noPart(args)
 	}
-	session, err := l.session(cmd, args, settings, own)
+	session, err := l.session(ctx, cmd, args, settings, own)
 	if err != nil {
 		return err
 	}
+	l.app.begun.Store(true)
 	ctx = dataset.WithBases(secret.With(ctx, l.secrets), l.global.Bases)
 	ctx = storage.CountRetries(stages.CountRetries(ctx, &l.retries), &l.retries)
 	begun := time.Now()
@@ -122,11 +123,11 @@ func (l *commandLine) noCommand(args []string) error {
 
 // session applies flags, --set, the environment and the config file to the
 // settings, and returns the session with them.
-func (l *commandLine) session(cmd Command, args []string, settings plugin.Settings, own []*option) (*Session, error) {
+func (l *commandLine) session(ctx context.Context, cmd Command, args []string, settings plugin.Settings, own []*option) (*Session, error) {
 	if err := cmd.assignArgs(args, own); err != nil {
 		return nil, err
 	}
-	config, err := l.app.readConfig(l.console, l.global)
+	config, err := l.app.readConfig(ctx, l.console, l.global)
 	if err != nil {
 		return nil, err
 	}

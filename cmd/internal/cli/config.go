@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"context"
 	"os"
 	"slices"
 	"strings"
@@ -64,7 +65,7 @@ func (a *App) keys(section string, all map[string][]*option) []string {
 }
 
 // readConfig reads --config, ROLLMILL_CONFIG and --set.
-func (a *App) readConfig(s *console, g *globals) (*configured, error) {
+func (a *App) readConfig(ctx context.Context, s *console, g *globals) (*configured, error) {
 	path := g.Config
 	if path == "" {
 		path, _ = s.Lookup("ROLLMILL_CONFIG")
@@ -72,7 +73,7 @@ func (a *App) readConfig(s *console, g *globals) (*configured, error) {
 	cfg := &configured{app: a, path: path, lookup: s.Lookup}
 	var err error
 	if path != "" {
-		data, err := plugin.ReadFile(path)
+		data, err := plugin.ReadFile(ctx, path)
 		if err != nil {
 			return nil, Usagef("name the config file with --config, or unset ROLLMILL_CONFIG", "config: %w", err)
 		}

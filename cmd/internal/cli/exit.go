@@ -11,6 +11,7 @@ import (
 	"github.com/rollmill/rollmill/formats/dataset"
 	"github.com/rollmill/rollmill/stages"
 	"github.com/rollmill/rollmill/storage"
+	"github.com/rollmill/rollmill/storage/regular"
 )
 
 // The exit codes are API: Make, Airflow and Slurm act on them.
@@ -77,7 +78,7 @@ func exitCode(ctx context.Context, err error) int {
 		return ExitUsage
 	case errors.Is(err, storage.ErrTemporary), errors.As(err, &temporary) && temporary.Temporary():
 		return ExitTemporary
-	case errors.Is(err, formats.ErrInvalid), errors.Is(err, storage.ErrNotExist):
+	case errors.Is(err, formats.ErrInvalid), errors.Is(err, storage.ErrNotExist), errors.Is(err, regular.ErrNot):
 		return ExitInput
 	}
 	return ExitFailed
@@ -107,6 +108,8 @@ func hint(err error) string {
 	switch {
 	case errors.Is(err, storage.ErrNotExist):
 		return "check the address, and that the previous step was run"
+	case errors.Is(err, regular.ErrNot):
+		return "name a regular file: pipes, devices and files of the kernel are not read"
 	case errors.Is(err, storage.ErrDenied):
 		return "check the permissions, or the credentials in the environment"
 	case errors.Is(err, storage.ErrNoBucket):

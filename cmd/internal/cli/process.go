@@ -17,7 +17,7 @@ import (
 // signals, and returns the exit code.
 func (a *App) Main() int {
 	return a.recoverCrash(func() int {
-		ctx, stop := untilSignal(context.Background())
+		ctx, stop := a.untilSignal(context.Background())
 		defer stop()
 		ctx = dataset.Began(ctx, began.At)
 		log.SetOutput(io.Discard) // a client library logs errors there that it also returns
@@ -43,8 +43,9 @@ func (i Interrupted) Error() string {
 }
 
 // untilSignal returns a context that SIGINT or SIGTERM cancels. A second signal
-// kills the process.
-func untilSignal(parent context.Context) (context.Context, func()) {
+// kills the process, and so does the first before the command has its settings: they may
+// be in a pipe that nobody writes, and there is nothing to end.
+func (a *App) untilSignal(parent context.Context) (context.Context, func()) {
 	ctx, cancel := context.WithCancelCause(parent)
 	signals := make(chan os.Signal, 1)
 	signal.Notify(signals, syscall.SIGINT, syscall.SIGTERM)
@@ -52,6 +53,9 @@ func untilSignal(parent context.Context) (context.Context, func()) {
 		select {
 		case s := <-signals:
 			signal.Stop(signals)
+			if !a.begun.Load() {
+				os.Exit(128 + int(s.(syscall.Signal)))
+			}
 			cancel(Interrupted{s.(syscall.Signal)})
 		case <-ctx.Done():
 		}

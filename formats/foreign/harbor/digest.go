@@ -8,13 +8,13 @@ import (
 	"hash"
 	"io"
 	"io/fs"
-	"os"
 	"path"
 	"path/filepath"
 	"slices"
 	"strings"
 
 	"github.com/rollmill/rollmill/formats"
+	"github.com/rollmill/rollmill/storage/regular"
 )
 
 // File is a file of a task, by its path below a folder of it.
@@ -29,7 +29,7 @@ type File struct {
 // folder. A link counts as the file that it leads to; one that leaves the folder, and
 // whatever is neither file, folder nor link, is an error.
 func files(dir string) (out []File, err error) {
-	root, err := os.OpenRoot(dir)
+	root, err := regular.Root(dir)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, nil
 	}

@@ -10,6 +10,8 @@ import (
 	"os"
 	"strconv"
 	"strings"
+
+	"github.com/rollmill/rollmill/storage/regular"
 )
 
 // The files in which a verifier leaves its rewards: numbers by name, else one number.
@@ -30,7 +32,7 @@ const (
 // a link that leaves the folder, a pipe and a large file are refused. No reward, an
 // empty file and a number that is not finite are errors, never 0.
 func Rewards(folder string) (map[string]float64, error) {
-	root, err := os.OpenRoot(folder)
+	root, err := regular.Root(folder)
 	if err != nil {
 		return nil, err
 	}
@@ -100,7 +102,7 @@ func finite(f float64) bool { return !math.IsNaN(f) && !math.IsInf(f, 0) }
 
 // NoRewards removes what the agent may have left where the verifier's rewards go.
 func NoRewards(folder string) error {
-	root, err := os.OpenRoot(folder)
+	root, err := regular.Root(folder)
 	if err != nil {
 		return err
 	}

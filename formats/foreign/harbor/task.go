@@ -2,7 +2,6 @@ package harbor
 
 import (
 	"cmp"
-	"os"
 	"path/filepath"
 	"regexp"
 	"strings"
@@ -11,6 +10,7 @@ import (
 	"github.com/BurntSushi/toml"
 
 	"github.com/rollmill/rollmill/formats"
+	"github.com/rollmill/rollmill/storage/regular"
 )
 
 // Task is a task folder.
@@ -48,6 +48,8 @@ type Environment struct {
 	NoNetwork    bool
 }
 
+const maxText = 16 << 20 // bytes of task.toml, and of the instruction
+
 // The times of Harbor for tasks that name none.
 const (
 	defaultBuild  = 600
@@ -58,7 +60,7 @@ const (
 // names the file and, where the task needs what is not supported, the key.
 func Read(dir string) (Task, error) {
 	file := filepath.Join(dir, "task.toml")
-	text, err := os.ReadFile(file)
+	text, err := regular.ReadFile(file, maxText)
 	if err != nil {
 		return Task{}, formats.Invalid(file, "a task's folder has task.toml, instruction.md, environment and tests", err, "no task")
 	}
@@ -98,7 +100,7 @@ var canary = regexp.MustCompile(`(?i)^(<!--.*canary.*-->|#.*canary.*)$`)
 
 func instruction(dir string) (string, error) {
 	file := filepath.Join(dir, "instruction.md")
-	text, err := os.ReadFile(file)
+	text, err := regular.ReadFile(file, maxText)
 	if err != nil {
 		return "", formats.Invalid(file, "it is what the agent is asked to do", err, "no instruction")
 	}

@@ -16,6 +16,7 @@ import (
 
 	"github.com/rollmill/rollmill/stages/plugin"
 	"github.com/rollmill/rollmill/stages/score"
+	"github.com/rollmill/rollmill/storage/regular"
 )
 
 // JSON checks whether an answer is valid JSON: 1 if it parses, fits the
@@ -98,8 +99,10 @@ type jsonReward struct {
 var drafts = []string{"", "http://json-schema.org/draft-07/schema#", "https://json-schema.org/draft-07/schema#",
 	"https://json-schema.org/draft/2020-12/schema"}
 
+const maxSchema = 16 << 20 // bytes
+
 func compile(file string) (*jsonschema.Resolved, error) {
-	data, err := plugin.ReadFile(file)
+	data, err := regular.ReadFile(file, maxSchema)
 	if err != nil {
 		return nil, err
 	}

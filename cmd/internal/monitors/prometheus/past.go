@@ -2,13 +2,13 @@ package prometheus
 
 import (
 	"io"
-	"os"
 
 	dto "github.com/prometheus/client_model/go"
 	"github.com/prometheus/common/expfmt"
 	"github.com/prometheus/common/model"
 
 	"github.com/rollmill/rollmill/cmd/internal/monitors"
+	"github.com/rollmill/rollmill/storage/regular"
 )
 
 // past is what the file before says of the runs that have ended, by metric.
@@ -23,7 +23,7 @@ const maxFile = 4 << 20 // of a file that is read
 // nothing.
 func readPast(path, command, run string) past {
 	p := past{}
-	in, err := os.Open(path)
+	in, err := regular.Open(path)
 	if err != nil {
 		return p
 	}

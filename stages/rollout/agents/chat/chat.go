@@ -100,10 +100,10 @@ func (s *Settings) Agent(ctx context.Context, set rollout.Setup) (_ rollout.Agen
 		return nil, err
 	}
 	a := &agent{config: c, client: set.Client}
-	if a.tools, err = c.tools(); err != nil {
+	if a.tools, err = c.tools(ctx); err != nil {
 		return nil, err
 	}
-	if a.files, err = c.digestTools(a.tools); err != nil {
+	if a.files, err = c.digestTools(ctx, a.tools); err != nil {
 		return nil, err
 	}
 	if tools := definitions(a.tools); tools != nil {

@@ -54,8 +54,8 @@ type tool struct {
 // tools joins the programs with the definitions of the file. The order is the
 // file's, then the programs', then that of tools that only end the
 // conversation.
-func (s *Settings) tools() ([]tool, error) {
-	out, err := readTools(s.Tools)
+func (s *Settings) tools(ctx context.Context) ([]tool, error) {
+	out, err := readTools(ctx, s.Tools)
 	if err != nil {
 		return nil, err
 	}
@@ -81,11 +81,11 @@ func (s *Settings) tools() ([]tool, error) {
 
 // readTools reads definitions: OpenAI's {"type":"function","function":{…}}, or
 // only the inner object.
-func readTools(file string) ([]tool, error) {
+func readTools(ctx context.Context, file string) ([]tool, error) {
 	if file == "" {
 		return nil, nil
 	}
-	data, err := plugin.ReadFile(file)
+	data, err := plugin.ReadFile(ctx, file)
 	if err != nil {
 		return nil, rollout.Usage("", "--tools: %w", err)
 	}
@@ -129,7 +129,7 @@ func definitions(tools []tool) []json.RawMessage {
 	return out
 }
 
-func (s *Settings) digestTools(tools []tool) (map[string]string, error) {
+func (s *Settings) digestTools(ctx context.Context, tools []tool) (map[string]string, error) {
 	var files map[string]string
 	var seen []string
 	for _, t := range tools {
@@ -144,7 +144,7 @@ func (s *Settings) digestTools(tools []tool) (map[string]string, error) {
 		if len(t.Words) == 0 {
 			continue
 		}
-		digests, err := stages.DigestWords(s.Dir, t.Words)
+		digests, err := stages.DigestWords(ctx, s.Dir, t.Words)
 		if err != nil {
 			return nil, rollout.Usage("is it built, executable and on the PATH?", "tool %q: %w", t.Name, err)
 		}

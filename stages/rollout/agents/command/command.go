@@ -118,7 +118,7 @@ func (s *Settings) Agent(ctx context.Context, set rollout.Setup) (_ rollout.Agen
 	if c.Env, err = c.Environ(ctx, set); err != nil {
 		return nil, err
 	}
-	files, err := stages.DigestWords(c.Dir, c.Words)
+	files, err := stages.DigestWords(ctx, c.Dir, c.Words)
 	if err != nil {
 		return nil, rollout.Usage("is it built, executable and on the PATH?", "%w", err)
 	}

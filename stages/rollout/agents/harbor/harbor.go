@@ -28,6 +28,7 @@ import (
 	"github.com/rollmill/rollmill/stages"
 	"github.com/rollmill/rollmill/stages/plugin"
 	"github.com/rollmill/rollmill/stages/rollout"
+	"github.com/rollmill/rollmill/storage/regular"
 )
 
 // Kind is the agent's entry in agents.
@@ -94,7 +95,7 @@ func (s *Settings) Agent(ctx context.Context, set rollout.Setup) (_ rollout.Agen
 		return nil, err
 	}
 	a.taskEnv = s.taskEnv(ctx, a.lookup)
-	if err := a.readSetup(); err != nil {
+	if err := a.readSetup(ctx); err != nil {
 		return nil, err
 	}
 	if a.runtime, err = newRuntime(s.Runtime); err != nil {
@@ -125,14 +126,16 @@ func (s *Settings) Agent(ctx context.Context, set rollout.Setup) (_ rollout.Agen
 	return a, nil
 }
 
-func (a *agent) readSetup() (err error) {
+const maxSetup = 16 << 20 // bytes
+
+func (a *agent) readSetup(ctx context.Context) (err error) {
 	if a.config.Setup == "" {
 		return nil
 	}
-	if a.setup, err = plugin.ReadFile(a.config.Setup); err != nil {
+	if a.setup, err = regular.ReadFile(a.config.Setup, maxSetup); err != nil {
 		return rollout.Usage("", "--harness-setup: %w", err)
 	}
-	a.files, err = stages.DigestFiles([]string{a.config.Setup})
+	a.files, err = stages.DigestFiles(ctx, []string{a.config.Setup})
 	return err
 }
 

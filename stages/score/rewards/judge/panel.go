@@ -14,8 +14,8 @@ import (
 	"time"
 
 	"github.com/rollmill/rollmill/formats"
-	"github.com/rollmill/rollmill/stages/plugin"
 	"github.com/rollmill/rollmill/stages/score"
+	"github.com/rollmill/rollmill/storage/regular"
 )
 
 // Panel asks a model one question several times, stores its answers, repairs
@@ -58,10 +58,12 @@ func NewPanel(s score.Setup, a Asking, schema map[string]any, otherwise string) 
 	if a.Rubric == "" {
 		return p, nil
 	}
-	text, err := plugin.ReadFile(a.Rubric)
+	text, err := regular.ReadFile(a.Rubric, maxRubric)
 	p.Rubric, p.files = string(text), []string{a.Rubric}
 	return p, err
 }
+
+const maxRubric = 16 << 20 // bytes
 
 // Files returns the rubric's file.
 func (p *Panel) Files() []string { return p.files }
