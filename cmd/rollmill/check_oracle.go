@@ -24,6 +24,7 @@ type solutions struct {
 	Times    int
 	Runtime  string
 	TaskEnv  []string
+	Keep     bool
 }
 
 // Declare declares the settings.
@@ -34,6 +35,7 @@ func (c *solutions) Declare(d *plugin.Declarer) {
 	d.Heading(plugin.Execution)
 	d.String(&c.Runtime, "runtime", "with --oracle, run containers with this `PROGRAM`, as agent harbor does")
 	harbor.DeclareTaskEnv(d, &c.TaskEnv)
+	harbor.DeclareKeepProcesses(d, &c.Keep)
 }
 
 // solved is what a task's solution got, as --json prints it.
@@ -67,7 +69,8 @@ func (c *solutions) check(ctx context.Context, s *cli.Session) error {
 	if c.Times < 1 || !strings.HasPrefix(c.Examples, "harbor:") {
 		return cli.Usagef("rollmill check --examples harbor:DIR --oracle 3", "--oracle %d needs a number and Harbor tasks", c.Times)
 	}
-	agent, err := (&harbor.Settings{Runtime: c.Runtime, Harness: harbor.Shell, TaskEnv: c.TaskEnv}).Agent(ctx, rollout.Setup{Lookup: s.Lookup})
+	settings := harbor.Settings{Runtime: c.Runtime, Harness: harbor.Shell, TaskEnv: c.TaskEnv, KeepProcesses: c.Keep}
+	agent, err := settings.Agent(ctx, rollout.Setup{Lookup: s.Lookup})
 	if err != nil {
 		return err
 	}

@@ -27,6 +27,8 @@ type Task struct {
 	Environment Environment
 	Solution    map[string]string // variables of solution/solve.sh
 	Artifacts   []string          // paths in the container to keep
+
+	KeepProcesses bool // keep_processes of its metadata: its answer is a program that runs on
 }
 
 // Phase is how one of the programs in the container runs.
@@ -76,6 +78,11 @@ func Read(dir string) (Task, error) {
 		Agent: c.Agent.phase(), Verifier: c.Verifier.phase()}
 	if t.Environment, err = c.Environment.read(file); err != nil {
 		return Task{}, err
+	}
+	if keep, given := c.Metadata["keep_processes"]; given {
+		if t.KeepProcesses, given = keep.(bool); !given {
+			return Task{}, formats.Invalid(file, "write true or false", nil, "metadata.keep_processes is %v", keep)
+		}
 	}
 	for _, a := range c.Artifacts {
 		t.Artifacts = append(t.Artifacts, a.Source)

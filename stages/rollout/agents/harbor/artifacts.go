@@ -66,7 +66,7 @@ func (b *box) keep(ctx context.Context) []formats.Artifact {
 		k.add("/logs/verifier/test-stdout.txt", b.printed.total, strings.NewReader(b.printed.String()))
 	}
 	for _, folder := range logs {
-		if err := k.folder(filepath.Join(b.dir, folder), "/logs/"+folder); err != nil {
+		if err := k.folder(ctx, filepath.Join(b.dir, folder), "/logs/"+folder); err != nil {
 			b.warn(err)
 		}
 	}
@@ -78,18 +78,16 @@ func (b *box) keep(ctx context.Context) []formats.Artifact {
 	return k.list
 }
 
-// folder adds the files below a folder of this machine.
-func (k *kept) folder(dir, name string) error {
-	root, err := os.OpenRoot(dir)
-	if err != nil {
-		return err
-	}
-	defer root.Close()
-	return fs.WalkDir(root.FS(), ".", func(file string, e fs.DirEntry, err error) error {
-		if err != nil || !e.Type().IsRegular() {
-			return err
+// folder adds the files below a folder of this machine, until the list is full.
+func (k *kept) folder(ctx context.Context, dir, name string) error {
+	whole, err := walk(ctx, dir, func(file string, in *os.Root, e fs.DirEntry) error {
+		if len(k.list) == artifacts {
+			return fs.SkipAll
 		}
-		f, err := root.OpenFile(file, os.O_RDONLY|syscall.O_NONBLOCK, 0) // it may be a pipe by now
+		if !e.Type().IsRegular() {
+			return nil
+		}
+		f, err := in.OpenFile(e.Name(), os.O_RDONLY|syscall.O_NONBLOCK, 0) // it may be a pipe by now
 		if err != nil {
 			return err
 		}
@@ -100,6 +98,10 @@ func (k *kept) folder(dir, name string) error {
 		}
 		return err
 	})
+	if err == nil && !whole {
+		err = fmt.Errorf("%s has more files than are kept, or deeper ones", name)
+	}
+	return err
 }
 
 // copied adds what is at a path of the container: a file, or the files of a folder.
@@ -110,9 +112,9 @@ func (b *box) copied(ctx context.Context, k *kept, from string) error {
 	defer stop()
 	go func() { write.CloseWithError(b.runtime.CopyOut(ctx, b.name, from, write)) }()
 	archive := tar.NewReader(io.LimitReader(read, copiedBytes))
-	for {
+	for range visited {
 		h, err := archive.Next()
-		if errors.Is(err, io.EOF) {
+		if errors.Is(err, io.EOF) || len(k.list) == artifacts {
 			return nil
 		}
 		if err != nil {
@@ -125,4 +127,5 @@ func (b *box) copied(ctx context.Context, k *kept, from string) error {
 			}
 		}
 	}
+	return fmt.Errorf("only %d of its files and folders were looked at", visited)
 }

@@ -84,7 +84,7 @@ func TestKept(t *testing.T) {
 	if err := syscall.Mkfifo(filepath.Join(dir, "pipe"), 0o666); err != nil {
 		t.Skip(err)
 	}
-	if err := k.folder(dir, "/logs"); err != nil || len(k.list) != 2 {
+	if err := k.folder(t.Context(), dir, "/logs"); err != nil || len(k.list) != 2 {
 		t.Errorf("%v: %v", err, k.list)
 	}
 }

@@ -34,7 +34,8 @@ type box struct {
 	dir  string // of this attempt, among the temporary files
 	log  io.Writer
 
-	printed head // by the verifier
+	before  processes // that ran before the agent did
+	printed head      // by the verifier
 }
 
 // logs are the folders below /logs, the first to be kept first.
@@ -108,6 +109,9 @@ func (a *agent) in(ctx context.Context, at rollout.Attempt, work func(*box) (rol
 	if err := b.start(ctx, image, at); err != nil {
 		return result, failed(ctx, formats.FailStart, err)
 	}
+	if b.before, err = b.running(ctx); err != nil {
+		return result, failed(ctx, formats.FailStart, err)
+	}
 	if result, err = work(b); err == nil {
 		result, err = b.verify(ctx, result)
 	}
@@ -163,6 +167,9 @@ func (b *box) start(ctx context.Context, image string, at rollout.Attempt) (err 
 			return err
 		}
 		mounts = append(mounts, Mount{From: b.relay, To: relayPath, ReadOnly: true})
+	}
+	if _, ok := b.runtime.(*bwrap); ok && b.keeps() {
+		return errors.New("the task keeps processes, which runtime bwrap ends with the program that left them: use podman or docker")
 	}
 	e := b.task.Environment
 	env, err := b.resolve(ctx, b.task, "environment")

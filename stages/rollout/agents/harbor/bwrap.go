@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"os"
 	"path"
 	"path/filepath"
@@ -21,7 +22,13 @@ import (
 type bwrap struct {
 	dir   string // of the containers' folders
 	mu    sync.Mutex
-	boxes map[string]Container
+	boxes map[string]cell
+}
+
+// cell is a container, and what its programs left running.
+type cell struct {
+	Container
+	ended processes
 }
 
 // defaultWorkdir is where programs work when the task names no folder.
@@ -54,23 +61,23 @@ func (b *bwrap) Start(_ context.Context, c Container) error {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	if b.boxes == nil {
-		b.boxes = map[string]Container{}
+		b.boxes = map[string]cell{}
 	}
 	if c.Workdir == "" {
 		c.Workdir = defaultWorkdir
 	}
 	for _, to := range []string{c.Workdir, "/tmp", "/root"} {
-		from := filepath.Join(b.dir, c.Name, to)
+		from := filepath.Join(b.dir, c.Name, "own", to)
 		if err := os.MkdirAll(from, 0o777); err != nil {
 			return err
 		}
 		c.Mounts = append(c.Mounts, Mount{From: from, To: to})
 	}
-	b.boxes[c.Name] = c
+	b.boxes[c.Name] = cell{c, processes{}}
 	return nil
 }
 
-func (b *bwrap) box(name string) (Container, error) {
+func (b *bwrap) box(name string) (cell, error) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	c, ok := b.boxes[name]
@@ -86,10 +93,21 @@ func (b *bwrap) Exec(ctx context.Context, name string, e Exec) (int, error) {
 	if err != nil {
 		return 0, err
 	}
-	return b.exec(ctx, c, e)
+	left, err := unnamed(e.Dir, nil)
+	if err != nil {
+		return 0, err
+	}
+	defer left.Close()
+	e.Words = append([]string{"sh", "-c", leaves, "sh"}, e.Words...)
+	code, err := b.exec(ctx, c.Container, e, left)
+	if err == nil {
+		_, err = left.Seek(0, io.SeekStart)
+		b.note(name, left)
+	}
+	return code, err
 }
 
-func (b *bwrap) exec(ctx context.Context, c Container, e Exec) (int, error) {
+func (b *bwrap) exec(ctx context.Context, c Container, e Exec, files ...*os.File) (int, error) {
 	words := []string{"--unshare-all", "--die-with-parent", "--new-session", "--dev", "/dev", "--proc", "/proc", "--chdir", c.Workdir,
 		"--clearenv", "--setenv", "HOME", "/root", "--setenv", "PATH", searched}
 	if !c.NoNetwork {
@@ -105,26 +123,26 @@ func (b *bwrap) exec(ctx context.Context, c Container, e Exec) (int, error) {
 		name, value, _ := strings.Cut(variable, "=")
 		words = append(words, "--setenv", name, value)
 	}
-	options, err := argsFile(e.Dir, words)
+	if i := slices.IndexFunc(words, func(o string) bool { return strings.Contains(o, "\x00") }); i >= 0 {
+		return 0, fmt.Errorf("bwrap: an option has the character NUL: %q", words[i])
+	}
+	options, err := unnamed(e.Dir, []byte(strings.Join(words, "\x00")+"\x00"))
 	if err != nil {
 		return 0, err
 	}
 	defer options.Close()
-	return exited(ctx, process.Program{Words: append([]string{"bwrap", "--args", "3", "--"}, e.Words...), Files: []*os.File{options},
+	return exited(ctx, process.Program{Words: append([]string{"bwrap", "--args", "3", "--"}, e.Words...), Files: append([]*os.File{options}, files...),
 		Stdout: e.Output, Stderr: e.Output})
 }
 
-// argsFile returns options in a file without a name: they hold the values of variables,
-// and everyone here may read a program's words.
-func argsFile(dir string, options []string) (*os.File, error) {
-	if i := slices.IndexFunc(options, func(o string) bool { return strings.Contains(o, "\x00") }); i >= 0 {
-		return nil, fmt.Errorf("bwrap: an option has the character NUL: %q", options[i])
-	}
-	f, err := os.CreateTemp(dir, "args-")
+// unnamed returns a file without a name that holds text: options hold the values of
+// variables, and everyone here may read a program's words.
+func unnamed(dir string, text []byte) (*os.File, error) {
+	f, err := os.CreateTemp(dir, "bwrap-")
 	if err != nil {
 		return nil, err
 	}
-	_, err = f.WriteString(strings.Join(options, "\x00") + "\x00")
+	_, err = f.Write(text)
 	if err = errors.Join(err, os.Remove(f.Name())); err == nil {
 		_, err = f.Seek(0, io.SeekStart)
 	}
@@ -153,7 +171,7 @@ func (b *bwrap) CopyOut(ctx context.Context, name, from string, w io.Writer) err
 		return err
 	}
 	c.Env = nil
-	code, err := b.exec(ctx, c, Exec{Words: words, Output: w})
+	code, err := b.exec(ctx, c.Container, Exec{Words: words, Output: w})
 	if err == nil && code != 0 {
 		err = fmt.Errorf("tar ended with %d", code)
 	}
@@ -173,6 +191,24 @@ func (b *bwrap) Remove(_ context.Context, names ...string) error {
 		}
 	}
 	return nil
+}
+
+// Stop has nothing to end: a program's end ended what it left.
+func (b *bwrap) Stop(context.Context, string) error { return nil }
+
+// Again has nothing to start.
+func (b *bwrap) Again(context.Context, string) error { return nil }
+
+// Changed takes all files in the container's own folders for added ones.
+func (b *bwrap) Changed(ctx context.Context, name string, to Changes) error {
+	whole, err := walk(ctx, filepath.Join(b.dir, name, "own"), func(file string, _ *os.Root, _ fs.DirEntry) error {
+		to.Add('A', "/"+file)
+		return nil
+	})
+	if err == nil && !whole {
+		err = errors.New("there are too many files to look at")
+	}
+	return err
 }
 
 // Labelled finds none: what a dead process left is in its folder.

@@ -46,6 +46,8 @@ type Settings struct {
 	Turns   int      // of the shell harness; 0 means defaultTurns
 	Runtime string   // podman, docker, bwrap, or "command: WORDS"
 	TaskEnv []string // what tasks may read: NAME=VALUE, or NAME alone
+
+	KeepProcesses bool // let what the agent leaves running live on
 }
 
 // Declare declares the settings.
@@ -57,11 +59,15 @@ func (s *Settings) Declare(d *plugin.Declarer) {
 	d.Int(&s.Turns, "harness-turns", "end the loop of harness shell after `N` answers of the model").Shown("50")
 	d.Strings(&s.Env, "harness-env", "give the harness this `KEY=VALUE`; KEY alone passes it from the environment")
 	DeclareTaskEnv(d, &s.TaskEnv)
+	DeclareKeepProcesses(d, &s.KeepProcesses)
 	d.Heading(plugin.Execution)
 	d.String(&s.Runtime, "runtime", "run containers with this `PROGRAM`: podman, docker, bwrap for tasks without an image, or 'command: WORDS' for one that "+
-		"takes Podman's commands build, pull, image, run, exec, cp, ps and rm")
+		"takes Podman's commands build, pull, image, run, exec, cp, stop, start, inspect, diff, ps and rm")
 	d.String(&s.Logs, "agent-logs", "keep the output of each attempt's programs in this local `FOLDER`")
 }
+
+// verifierVersion is raised when the same work gets other rewards.
+const verifierVersion = 2
 
 type agent struct {
 	config  Settings
@@ -141,7 +147,10 @@ func (a *agent) readSetup(ctx context.Context) (err error) {
 
 // Describe is part of rollout.Agent.
 func (a *agent) Describe() rollout.Description {
-	params := map[string]any{"harness": a.config.Harness}
+	params := map[string]any{"harness": a.config.Harness, "verifier": verifierVersion}
+	if a.config.KeepProcesses {
+		params["keep_processes"] = true
+	}
 	if a.config.Harness == Shell {
 		params["turns"] = a.config.turns()
 	}

@@ -181,9 +181,9 @@ func TestTasks(t *testing.T) {
 		task           string
 		solved, undone map[string]float64
 	}{
-		{"write-file", map[string]float64{"reward": 1}, map[string]float64{"reward": 0}},
-		{"fix-test", map[string]float64{"reward": 1, "others": 1}, map[string]float64{"reward": 0, "others": 0.75}},
-		{"query-service", map[string]float64{"reward": 1}, map[string]float64{"reward": 0}},
+		{"write-file", map[string]float64{"reward": 1, "tampered": 0}, map[string]float64{"reward": 0, "tampered": 0}},
+		{"fix-test", map[string]float64{"reward": 1, "others": 1, "tampered": 0}, map[string]float64{"reward": 0, "others": 0.75, "tampered": 0}},
+		{"query-service", map[string]float64{"reward": 1, "tampered": 0}, map[string]float64{"reward": 0, "tampered": 0}},
 	} {
 		t.Run(c.task, func(t *testing.T) {
 			solution, err := os.ReadFile(root("tasks", c.task, "solution", "solve.sh"))
@@ -268,7 +268,7 @@ func TestFailures(t *testing.T) {
 		"pipe": {harness: ask, class: formats.FailVerifier, says: "not a file", change: map[string]string{
 			"tests/test.sh": "#!/bin/bash\nmkfifo /logs/verifier/reward.txt\n"}},
 		"edited tests": {harness: ask + "; (while :; do echo 'echo 1 > /logs/verifier/reward.txt' >> /tests/test.sh; sleep 0.1; done) >/dev/null 2>&1 &",
-			class: formats.FailVerifier, says: "tests changed",
+			class: formats.FailVerifier, says: "left processes running (sh",
 			change: map[string]string{"tests/test.sh": "#!/bin/bash\nsleep 1\necho 0 > /logs/verifier/reward.txt\n"}},
 		"own tests": {harness: ask + `; mv /bin/rm /bin/kept; printf '#!/bin/sh\nexit 0\n' > /bin/rm; chmod +x /bin/rm; ` +
 			`mkdir /tests; echo 'echo 1 > /logs/verifier/reward.txt' > /tests/test.sh`, class: formats.FailVerifier, says: "tests changed"},

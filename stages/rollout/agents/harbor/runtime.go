@@ -1,6 +1,7 @@
 package harbor
 
 import (
+	"bufio"
 	"context"
 	"errors"
 	"fmt"
@@ -34,11 +35,23 @@ type Runtime interface {
 	CopyIn(ctx context.Context, name, folder, to string) error
 	// CopyOut writes what is at a path of the container as a tar archive.
 	CopyOut(ctx context.Context, name, from string, w io.Writer) error
+	// Stop ends everything that runs in a container, and keeps its files.
+	Stop(ctx context.Context, name string) error
+	// Again starts what the image starts, in a container that was stopped.
+	Again(ctx context.Context, name string) error
+	// Changed tells where a container's files are not the image's.
+	Changed(ctx context.Context, name string, to Changes) error
 	// Remove removes containers, whatever runs in them, and forgets those that are gone.
 	Remove(ctx context.Context, names ...string) error
 	// Labelled returns the containers that have a label, and its value, which has
 	// neither spaces nor commas.
 	Labelled(ctx context.Context, label string) (map[string]string, error)
+}
+
+// Changes takes what differs from a container's image.
+type Changes interface {
+	Start(words string)         // what the image starts
+	Add(kind byte, path string) // A added, C changed, D deleted; a folder comes before what is in it
 }
 
 // Container is a container to start.
@@ -190,6 +203,45 @@ func (c commands) CopyIn(ctx context.Context, name, folder, to string) error {
 func (c commands) CopyOut(ctx context.Context, name, from string, w io.Writer) error {
 	errs := process.NewTail(ctx, quoted)
 	return said(run(ctx, process.Program{Words: slices.Concat(c, []string{"cp", name + ":" + from, "-"}), Stdout: w, Stderr: errs}), errs)
+}
+
+// Stop kills the container's first program, and with it all others.
+func (c commands) Stop(ctx context.Context, name string) error {
+	_, err := c.output(ctx, "stop", name)
+	return err
+}
+
+// Again starts the container.
+func (c commands) Again(ctx context.Context, name string) error {
+	_, err := c.output(ctx, "start", name)
+	return err
+}
+
+// Changed reads lines such as "C /etc/passwd". A line that is none is part of a name of
+// several lines, which is there to hide something.
+func (c commands) Changed(ctx context.Context, name string, to Changes) error {
+	starts, err := c.output(ctx, "inspect", "--format", "{{.Config.Entrypoint}} {{.Config.Cmd}}", name)
+	if err != nil {
+		return err
+	}
+	to.Start(starts)
+	read, write := io.Pipe()
+	defer read.Close()
+	ctx, stop := context.WithCancel(ctx)
+	defer stop()
+	go func() {
+		errs := process.NewTail(ctx, quoted)
+		write.CloseWithError(said(run(ctx, process.Program{Words: slices.Concat(c, []string{"diff", name}), Stdout: write, Stderr: errs}), errs))
+	}()
+	lines := bufio.NewScanner(read)
+	for lines.Scan() {
+		if kind, file, _ := strings.Cut(lines.Text(), " "); len(kind) == 1 && strings.HasPrefix(file, "/") {
+			to.Add(kind[0], file)
+		} else {
+			to.Add('C', "/bin/sh")
+		}
+	}
+	return lines.Err()
 }
 
 // Remove kills and removes the containers.

@@ -21,6 +21,12 @@ func DeclareTaskEnv(d *plugin.Declarer, names *[]string) {
 		"NAME=VALUE gives them another value")
 }
 
+// DeclareKeepProcesses declares whether processes live on.
+func DeclareKeepProcesses(d *plugin.Declarer, keep *bool) {
+	d.Bool(keep, "keep-processes", "do not end what the agent left running before a Harbor task's tests run: "+
+		"for tasks that ask for a running program, whose rewards it can forge")
+}
+
 // taskEnv returns the variables that tasks may read. One that is not set is as one that
 // is not listed.
 func (s *Settings) taskEnv(ctx context.Context, lookup func(string) (string, bool)) map[string]string {

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"path"
 	"path/filepath"
 	"slices"
@@ -20,8 +21,8 @@ import (
 
 const testsPath = "/tests"
 
-// verify copies the tests in, runs them and reads the rewards. Their exit code says
-// nothing, as in Harbor.
+// verify ends what the agent left, copies the tests in, runs them and reads the rewards.
+// Their exit code says nothing, as in Harbor.
 func (b *box) verify(ctx context.Context, result rollout.Result) (rollout.Result, error) {
 	wrong := func(err error) (rollout.Result, error) {
 		return rollout.Result{}, failed(ctx, formats.FailVerifier, fmt.Errorf("the verifier: %w", err))
@@ -40,7 +41,8 @@ func (b *box) verify(ctx context.Context, result rollout.Result) (rollout.Result
 	if err := run("0", "rm -rf "+testsPath+" /logs/verifier/"+harbor.RewardJSON+" /logs/verifier/"+harbor.RewardText, nil); err != nil {
 		return wrong(err)
 	}
-	if err := harbor.NoRewards(folder); err != nil {
+	left, notes, err := b.settle(ctx, func() error { return harbor.NoRewards(folder) })
+	if err != nil {
 		return wrong(err)
 	}
 	if err := b.runtime.CopyIn(ctx, b.name, b.task.TestsDir(), testsPath); err != nil {
@@ -55,12 +57,23 @@ func (b *box) verify(ctx context.Context, result rollout.Result) (rollout.Result
 	}
 	rewards, err := harbor.Rewards(folder)
 	if err != nil {
-		return wrong(fmt.Errorf("%w: %s", err, tail))
-	}
-	if err := b.unchanged(ctx); err != nil {
+		err = fmt.Errorf("%w: %s", err, tail)
+	} else if err = b.unchanged(ctx); err != nil {
 		return wrong(err)
 	}
-	return b.rewarded(result, rewards), nil
+	if err == nil {
+		result = b.rewarded(result, rewards)
+	}
+	switch {
+	case len(left) > 0 && err != nil:
+		return wrong(missed(left, err))
+	case err != nil:
+		return wrong(err)
+	case len(left) > 0 && (result.Reward == nil || *result.Reward < 1):
+		return wrong(missed(left, fmt.Errorf("their rewards are %v", rewards)))
+	}
+	maps.Copy(result.Rewards, notes)
+	return result, nil
 }
 
 // rewarded adds the rewards to what the harness left.
@@ -72,6 +85,8 @@ func (b *box) rewarded(result rollout.Result, rewards map[string]float64) rollou
 			result.Reward = &only
 		}
 	}
+	delete(rewards, "tampered") // it is said here, see settle
+	delete(rewards, "processes_left")
 	result.Rewards = rewards
 	result.Metadata, _ = json.Marshal(map[string]string{"task_digest": b.task.Digest})
 	return result
