@@ -181,8 +181,9 @@ func (e environment) read(file string) (out Environment, err error) {
 	switch e.NetworkMode {
 	case "":
 		out.NoNetwork = e.AllowInternet != nil && !*e.AllowInternet
+		out.Network = e.AllowInternet != nil && *e.AllowInternet
 	case noNetwork, publicNetwork:
-		out.NoNetwork = e.NetworkMode == noNetwork
+		out.NoNetwork, out.Network = e.NetworkMode == noNetwork, e.NetworkMode == publicNetwork
 	default:
 		return bad("network_mode", e.NetworkMode)
 	}

@@ -48,6 +48,7 @@ type Environment struct {
 	Env          map[string]string
 	Workdir      string // "": the image's
 	NoNetwork    bool
+	Network      bool // it says that it may use one
 }
 
 const maxText = 16 << 20 // bytes of task.toml, and of the instruction

@@ -1,6 +1,9 @@
 package harbor
 
 import (
+	"context"
+	"errors"
+	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
@@ -86,5 +89,40 @@ func TestKept(t *testing.T) {
 	}
 	if err := k.folder(t.Context(), dir, "/logs"); err != nil || len(k.list) != 2 {
 		t.Errorf("%v: %v", err, k.list)
+	}
+}
+
+// TestKeptEnds: reading what an attempt left ends with its limits and its context.
+func TestKeptEnds(t *testing.T) {
+	many, deep := t.TempDir(), t.TempDir()
+	for i := range visited {
+		if err := os.Symlink("none", filepath.Join(many, fmt.Sprint(i))); err != nil {
+			t.Fatal(err)
+		}
+	}
+	nested := filepath.Join(deep, strings.Repeat("d/", 3*deepest))
+	if err := os.MkdirAll(nested, 0o777); err != nil {
+		t.Fatal(err)
+	}
+	for _, file := range []string{filepath.Join(many, "z"), filepath.Join(nested, "z"), filepath.Join(deep, "a")} {
+		if err := os.WriteFile(file, []byte("text"), 0o666); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for dir, want := range map[string][]formats.Artifact{many: nil, deep: {{Name: "/logs/a", Bytes: 4, Content: "text"}}} {
+		k := &kept{left: 100}
+		if err := k.folder(t.Context(), dir, "/logs"); err == nil || cmp.Diff(want, k.list) != "" && dir == deep {
+			t.Errorf("%v: %v", err, k.list)
+		}
+	}
+	ended, end := context.WithCancel(t.Context())
+	end()
+	k := &kept{left: 100}
+	if err := k.folder(ended, deep, "/logs"); !errors.Is(err, context.Canceled) || len(k.list) > 0 {
+		t.Errorf("%v: %v", err, k.list)
+	}
+	k.list = make([]formats.Artifact, artifacts)
+	if err := k.folder(t.Context(), deep, "/logs"); err == nil || len(k.list) != artifacts {
+		t.Errorf("%v: %d files", err, len(k.list))
 	}
 }

@@ -24,6 +24,8 @@ const (
 	maxProcesses = 2048        // of a container
 	relayPath    = "/run/rollmill/relay"
 	socketPath   = "/run/rollmill/" + socketName
+
+	instructionPath = "/run/rollmill/instruction.md"
 )
 
 // box is the container of one attempt.
@@ -182,7 +184,7 @@ func (b *box) start(ctx context.Context, image string, at rollout.Attempt) (err 
 	defer b.starts.Release(1)
 	return b.runtime.Start(ctx, Container{Name: b.name, Image: image, Dir: b.dir, Mounts: mounts, Env: env, Workdir: e.Workdir,
 		Labels: map[string]string{ownerLabel: ownerOf(b.host, b.owner.dir), "rollmill.trajectory": at.TrajectoryID},
-		CPUs:   e.CPUs, MemoryMB: e.MemoryMB, FileMB: e.StorageMB, Processes: maxProcesses, NoNetwork: e.NoNetwork})
+		CPUs:   e.CPUs, MemoryMB: e.MemoryMB, FileMB: e.StorageMB, Processes: maxProcesses, NoNetwork: e.NoNetwork, Network: e.Network})
 }
 
 // remove removes the container and the attempt's files, also when ctx has ended. What

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
+	"maps"
 	"os"
 	"path"
 	"path/filepath"
@@ -17,8 +18,9 @@ import (
 )
 
 // bwrap is the runtime of tasks without an image: a program sees this machine's system
-// folders, unchangeable, and folders of its own. A program that it leaves running ends
-// with it, and nothing limits memory or processors.
+// folders, unchangeable, and folders of its own. It has no network; the relay is on its own
+// loopback address. A program that it leaves running ends with it, and nothing limits
+// memory or processors.
 type bwrap struct {
 	dir   string // of the containers' folders
 	mu    sync.Mutex
@@ -37,8 +39,21 @@ const defaultWorkdir = "/app"
 // searched is PATH in the container.
 const searched = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
 
-// system are the folders of this machine that programs see.
-var system = []string{"/usr", "/bin", "/sbin", "/lib", "/lib64", "/etc", "/opt"}
+// system are the folders and files of this machine that programs see. Of /etc, they are
+// those without which programs do not start.
+var system = []string{"/usr", "/bin", "/sbin", "/lib", "/lib64", "/opt", "/etc/alternatives", "/etc/ld.so.cache", "/etc/ld.so.conf",
+	"/etc/ld.so.conf.d", "/etc/localtime", "/etc/mime.types", "/etc/ssl/certs"}
+
+// etc returns the files of /etc that say who and where programs are.
+func etc() map[string]string {
+	id, group := os.Getuid(), os.Getgid()
+	return map[string]string{
+		"passwd":        fmt.Sprintf("root:x:0:0:root:/root:/bin/sh\nuser:x:%d:%d:user:/root:/bin/sh\n", id, group),
+		"group":         fmt.Sprintf("root:x:0:\nuser:x:%d:\n", group),
+		"hosts":         "127.0.0.1 localhost task\n",
+		"nsswitch.conf": "passwd: files\ngroup: files\nhosts: files\n",
+	}
+}
 
 // Found asks for the version.
 func (b *bwrap) Found(ctx context.Context) (string, error) {
@@ -65,6 +80,18 @@ func (b *bwrap) Start(_ context.Context, c Container) error {
 	}
 	if c.Workdir == "" {
 		c.Workdir = defaultWorkdir
+	}
+	if c.Network {
+		return errors.New(`the task asks for the internet, and runtime bwrap has no network: use podman or docker, or write network_mode = "no-network"`)
+	}
+	files := filepath.Join(b.dir, c.Name, "etc")
+	if err := os.MkdirAll(files, 0o777); err != nil {
+		return err
+	}
+	for name, text := range etc() {
+		if err := os.WriteFile(filepath.Join(files, name), []byte(text), 0o644); err != nil {
+			return err
+		}
 	}
 	for _, to := range []string{c.Workdir, "/tmp", "/root"} {
 		from := filepath.Join(b.dir, c.Name, "own", to)
@@ -108,13 +135,14 @@ func (b *bwrap) Exec(ctx context.Context, name string, e Exec) (int, error) {
 }
 
 func (b *bwrap) exec(ctx context.Context, c Container, e Exec, files ...*os.File) (int, error) {
-	words := []string{"--unshare-all", "--die-with-parent", "--new-session", "--dev", "/dev", "--proc", "/proc", "--chdir", c.Workdir,
+	words := []string{"--unshare-all", "--cap-drop", "ALL", "--hostname", "task",
+		"--die-with-parent", "--new-session", "--dev", "/dev", "--proc", "/proc", "--chdir", c.Workdir,
 		"--clearenv", "--setenv", "HOME", "/root", "--setenv", "PATH", searched}
-	if !c.NoNetwork {
-		words = append(words, "--share-net")
-	}
 	for _, folder := range system {
 		words = append(words, "--ro-bind-try", folder, folder)
+	}
+	for _, name := range slices.Sorted(maps.Keys(etc())) {
+		words = append(words, "--ro-bind", filepath.Join(b.dir, c.Name, "etc", name), "/etc/"+name)
 	}
 	for _, m := range c.Mounts {
 		words = append(words, map[bool]string{true: "--ro-bind", false: "--bind"}[m.ReadOnly], m.From, m.To)

@@ -161,7 +161,7 @@ func TestBwrapTampered(t *testing.T) {
 	bubblewrap(t)
 	dir := changed(t, "bwrap", map[string]string{"tests/test.sh": "#!/bin/bash\necho 0 > /logs/verifier/reward.txt\n"})
 	work := "echo > /root/.bashrc; mkdir -p /root/.local/lib/python3.11/site-packages; echo > /root/.local/lib/python3.11/site-packages/a.pth; " +
-		"echo > conftest.py; echo > /tmp/x; ! echo > /bin/bash && ! echo > /etc/ld.so.preload && ! mkdir /usr/local/x || echo > /root/.profile"
+		"echo > conftest.py; echo > /tmp/x; ! echo > /bin/bash && ! mkdir /usr/local/x || echo > /root/.profile"
 	result, _, err := attempt(t, on(t, "bwrap", nil), dir, says(work))
 	wrong(t, result, err, "", map[string]float64{"reward": 0, "tampered": 3})
 }

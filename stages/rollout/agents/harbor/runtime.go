@@ -67,6 +67,7 @@ type Container struct {
 	FileMB      int64    // of one file; 0: no limit
 	Processes   int
 	NoNetwork   bool
+	Network     bool // the task says that it may use one
 }
 
 // Mount is a file or folder of this machine that the container sees.
