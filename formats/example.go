@@ -24,10 +24,10 @@ type Example struct {
 // FieldNames maps the task file's columns (the names are those of the harness's
 // datasets).
 type FieldNames struct {
-	ID              string // default "id"
-	Question        string // default "question"
-	Answer          string // default "answer"
-	GeneratedAnswer string // default "generated_answer"
+	ID              string `json:"id,omitempty"`               // default "id"
+	Question        string `json:"question,omitempty"`         // default "question"
+	Answer          string `json:"answer,omitempty"`           // default "answer"
+	GeneratedAnswer string `json:"generated_answer,omitempty"` // default "generated_answer"
 }
 
 // Numbered reports whether an example's id is only its row number, which

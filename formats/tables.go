@@ -5,10 +5,12 @@ import (
 	"iter"
 )
 
-// Tables are the optional tables of a batch, in the order of its groups, for
+// Tables are the optional tables of a batch and the columns of its examples, in the order of its groups, for
 // trainers that learn from comparisons. A missing table is nil. Each range
 // reads the table from the beginning; a row belongs to the reader.
 type Tables struct {
+	Columns FieldNames // of the examples, which all rows have
+
 	Pairs  iter.Seq2[Pair, error]
 	Labels iter.Seq2[Label, error]
 }

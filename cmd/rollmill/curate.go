@@ -124,7 +124,7 @@ func (c *curateSettings) options(ctx context.Context, s *cli.Session) (curate.Op
 	if c.tasks.Examples == "" {
 		return o, nil
 	}
-	c.tasks.Format.Names.ID = o.PlanTable.IDKey
+	c.tasks.Format.Names.ID, c.tasks.Format.NoQuestions = o.PlanTable.IDKey, true
 	set, ref, err := c.tasks.read(ctx, s, nil)
 	o.Examples, o.ExamplesRef = set, ref
 	return o, err

@@ -6,6 +6,7 @@ import (
 	"encoding/hex"
 	"errors"
 	"io"
+	"maps"
 	"os"
 	"strings"
 
@@ -32,7 +33,7 @@ func (f *taskFile) Declare(d *plugin.Declarer) {
 	d.String(&o.Format, "examples-format", "read the task file in this `FORMAT`").Shown("by its extension")
 	d.String(&o.Names.ID, "id-key", "read the id from this `COLUMN`").Shown("id")
 	d.String(&o.Names.Question, "question-key", "read the question from this `COLUMN`").Shown("question")
-	d.String(&o.Names.Answer, "answer-key", "read the reference answer from this `COLUMN`").Shown("answer")
+	d.String(&o.Names.Answer, "answer-key", "read the reference answer from this `COLUMN`, where rewards and exports find it too").Shown("answer")
 	d.String(&o.Names.GeneratedAnswer, "generated-answer-key", "read the answer of another program from this `COLUMN`").
 		Shown("generated_answer")
 	d.Bool(&o.Unstructured, "unstructured", "use the whole row, as JSON, as the question")
@@ -104,7 +105,7 @@ func (f *taskFile) listed(ctx context.Context, s *cli.Session, ref dataset.Ref, 
 	}
 	ref.Digest = hex.EncodeToString(sum.Sum(nil))
 	format := f.Format
-	format.Format = "jsonl"
+	format.Format, format.NoQuestions = "jsonl", kind == "harbor" // whose instructions are files
 	return f.pick(s, ref, lines, size, format)
 }
 
@@ -114,6 +115,9 @@ func (f *taskFile) pick(s *cli.Session, ref dataset.Ref, r io.ReaderAt, size int
 	set, report, err := examples.Read(ref.URI, r, size, format)
 	if err == nil {
 		s.Defer(set)
+	}
+	if ref.Counts = maps.Clone(report.Counts); report.Blank > 0 {
+		ref.Counts[examples.Blank] = int64(report.Blank)
 	}
 	for _, w := range report.Warnings {
 		s.Logger().Warn(w, "examples", ref.URI)

@@ -54,6 +54,7 @@ type Content struct {
 	Bytes      int64              `json:"bytes"`
 	RowsDigest formats.RowsDigest `json:"rows_digest"`
 	Base       *Ref               `json:"base,omitempty"`
+	Columns    formats.FieldNames `json:"columns,omitzero"` // of the task file
 	Inputs     []Ref              `json:"inputs,omitempty"`
 	Params     map[string]any     `json:"params,omitempty"`
 	Files      map[string]string  `json:"files,omitempty"`

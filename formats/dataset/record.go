@@ -20,7 +20,7 @@ type record struct {
 func (s *Shard) record(o Outcome) record {
 	r := record{Shard: s.shard, Manifest: Manifest{Format: Format, Timings: o.Timings, Run: s.spec.Run, Content: Content{
 		Kind: s.spec.Kind, Schema: formats.SchemaVersion, Stage: s.spec.Stage, Version: s.spec.Version,
-		Identity: s.run.identity, Shards: s.run.of, Base: s.spec.Base, Inputs: s.spec.Inputs, Params: s.spec.Params,
+		Identity: s.run.identity, Shards: s.run.of, Base: s.spec.Base, Columns: s.spec.Columns, Inputs: s.spec.Inputs, Params: s.spec.Params,
 		Files: s.spec.Files, Counts: o.Counts, Drops: o.Drops, Failures: o.Failures, Facts: o.Facts,
 		State: s.secrets.Settings().JSON(o.State),
 	}}}

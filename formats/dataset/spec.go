@@ -24,6 +24,8 @@ type Spec struct {
 
 	Gates []Gate // evaluated when the dataset is sealed; not part of the identity
 	Run   Run    // the run it belongs to, from OpenRun or from RunOf its inputs; not part of the identity
+	// columns of the task file that have other names than the defaults; stages copy it from their base; not part of the identity
+	Columns formats.FieldNames
 }
 
 // Ref is a reference to a dataset or file that another dataset was made from.
@@ -34,6 +36,8 @@ type Ref struct {
 	Digest     string `json:"digest"` // of its manifest, or of the file's content
 	RowsDigest string `json:"rows_digest,omitempty"`
 	Files      []File `json:"files,omitempty"` // of a dataset without a manifest
+	// of a task file: rows that were dropped, by reason, and "blank", that were kept without a question
+	Counts map[string]int64 `json:"counts,omitempty"`
 }
 
 // File is a file of a dataset without a manifest.

@@ -26,7 +26,8 @@ var readBytes int
 // with the default names and keeps rows without a question.
 type Options struct {
 	Format          string              // one of records.Formats(); "" chooses by the name's extension
-	Names           formats.FieldNames  // empty names take their defaults
+	Names           formats.FieldNames  // empty names take their defaults; it is an error when no row has the column of another
+	NoQuestions     bool                // the caller reads none: rows without one are not counted
 	Unstructured    bool                // the question is the whole row, as JSON
 	Allow           map[string][]string // column -> shell patterns; a row is kept when each column matches one
 	Deny            map[string][]string // column -> shell patterns; a row is dropped when any column matches one
@@ -36,9 +37,12 @@ type Options struct {
 // Why a row is dropped (Drop.Reason).
 const (
 	DropFiltered  = "filtered"       // the allow or deny filters refused it
-	DropDuplicate = "duplicate_id"   // an earlier row has its id
+	DropDuplicate = "duplicate_id"   // an earlier row has its id, and is the same task
 	DropBlank     = "blank_question" // its question is missing, null or blank
 )
+
+// Blank counts, beside the reasons, the rows that were kept without a question.
+const Blank = "blank"
 
 // Drop is a row that was dropped.
 type Drop struct {
@@ -56,6 +60,7 @@ const listedDrops = 100
 type Report struct {
 	Rows     int              `json:"rows"`
 	Kept     int              `json:"kept"`
+	Blank    int              `json:"blank,omitempty"`   // of them, that have no question
 	Counts   map[string]int64 `json:"counts,omitempty"`  // of drops, by reason
 	Drops    []Drop           `json:"drops,omitempty"`   // the first 100
 	Columns  []string         `json:"columns,omitempty"` // in order of first appearance
@@ -73,7 +78,7 @@ func (r *Report) warn(format string, args ...any) {
 // Rows are processed one by one, whatever their number, except those of a
 // column map as pandas writes it, which is read into memory (see readJSON).
 //
-// A file that cannot be used as a whole (wrong format, no question column) is a
+// A file that cannot be used as a whole (wrong format, no such column, two tasks with one id) is a
 // formats.InputError with file, row and cause; read errors of r are returned
 // wrapped.
 func Read(name string, r io.ReaderAt, size int64, o Options) (*Set, Report, error) {

@@ -84,8 +84,8 @@ func TestValuesStayAsWritten(t *testing.T) {
 		"an id that was a float": {"a.jsonl", `{"id": 7.0, "question": "q"}`, "7", "q", "", `{"id":7.0,"question":"q"}`},
 		"a version is no float":  {"a.jsonl", `{"id": "v1.0", "question": "q"}`, "v1.0", "q", "", `{"id":"v1.0","question":"q"}`},
 		"leading zeros":          {"a.csv", "id,question,answer\n001,q,NA\n", "001", "q", "NA", `{"id":"001","question":"q","answer":"NA"}`},
-		"what Python prints for a number": {"a.jsonl", `{"id": "x", "question": "is NaN \"NaN\"?", "score": NaN, "l": [-Infinity, Infinity]}`, "x",
-			`is NaN "NaN"?`, "", `{"id":"x","question":"is NaN \"NaN\"?","score":null,"l":[null,null]}`},
+		"the word NaN in a text": {"a.jsonl", `{"id": "x", "question": "is NaN \"NaN\"?"}`, "x", `is NaN "NaN"?`, "",
+			`{"id":"x","question":"is NaN \"NaN\"?"}`},
 		"a question of parts": {"a.jsonl", `{"id": "x", "question": [{"role": "user"}]}`, "x", `[{"role":"user"}]`, "",
 			`{"id":"x","question":[{"role":"user"}]}`},
 		"markup": {"a.json", `[{"id": "x", "question": "<a & b>"}]`, "x", "<a & b>", "", `{"id":"x","question":"<a & b>"}`},
@@ -127,7 +127,7 @@ func TestDroppedRowsAreReported(t *testing.T) {
 	text := `{"id":"a","question":"one"}
 {"id":"b","question":"  "}
 {"id":1,"question":"two"}
-{"id":"1","question":"again"}
+{"question":"two","id":"1"}
 {"id":"c"}
 {"question":"no id"}
 {"id":"row-5","question":"took the name"}
@@ -139,7 +139,7 @@ func TestDroppedRowsAreReported(t *testing.T) {
 	}
 	want := []Drop{
 		{Row: 1, ID: "b", Reason: DropBlank},
-		{Row: 3, ID: "1", Reason: DropDuplicate, Detail: "row 2 has the same id"},
+		{Row: 3, ID: "1", Reason: DropDuplicate, Detail: "row 2 is the same"},
 		{Row: 4, ID: "c", Reason: DropBlank},
 		{Row: 7, ID: "d", Reason: DropBlank},
 	}
@@ -166,8 +166,8 @@ func warned(t *testing.T, r Report, want ...string) {
 }
 
 func TestWarnings(t *testing.T) {
-	_, r := mustRead(t, "x.csv", "question,generated_answer\na,x\nb,\nc\n", Options{Allow: map[string][]string{"topic": {"*"}}})
-	warned(t, r, "no id column", "fewer fields", `"generated_answer" is filled in 1 of 3`, `allow filter names column "topic"`)
+	_, r := mustRead(t, "x.csv", "question,generated_answer\na,x\nb,\nc\n", Options{})
+	warned(t, r, "no id column", "fewer fields", `"generated_answer" is filled in 1 of 3`)
 	_, r = mustRead(t, "x.jsonl", "\n", Options{RequireQuestion: true})
 	warned(t, r, "the file has no rows")
 	_, r = mustRead(t, "x.jsonl", `{"id":"a","question":"q"}`, Options{Deny: map[string][]string{"id": {"?"}}})
@@ -210,7 +210,6 @@ func TestFilters(t *testing.T) {
 		"numbers as written":             {map[string][]string{"n": {"2.0", "3"}}, nil, "b c"},
 		"negated set":                    {map[string][]string{"id": {"[!a-c]"}}, nil, "d"},
 		"booleans as Python writes them": {map[string][]string{"hard": {"True"}}, nil, "a"},
-		"a column that no row has":       {map[string][]string{"nope": {"x"}}, nil, "a b c d"},
 		"a bracket that does not close":  {map[string][]string{"id": {"[a"}}, nil, ""},
 		"a set with a closing bracket":   {map[string][]string{"id": {"[]a]"}}, nil, "a"},
 		"characters that regexps know":   {map[string][]string{"topic": {"a.t", "(art)", "^art$", "a+rt|art"}}, nil, ""},

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"cmp"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"regexp"
 	"strings"
@@ -26,30 +27,57 @@ type picker struct {
 	ids     struct{ text, number, missing int }
 	rowIDs  bool // some ids look like generated ones
 	short   int
-	done    int // rows with a generated answer
+	given   formats.FieldNames // the names that were asked for
+	answers filled
+	said    filled // by another program
+	blank   filled // rows without a question; name is its column's
+}
+
+// filled counts the rows that have a value in a column.
+type filled struct {
+	name string
+	rows int
+	line int // of the first of them, from 1; 0 when rows have no lines
+}
+
+func (f *filled) count(is bool, line int) {
+	if is {
+		if f.rows++; f.rows == 1 {
+			f.line = line
+		}
+	}
 }
 
 func newPicker(name string, o Options) (*picker, error) {
+	given := o.Names
 	o.Names.ID = cmp.Or(o.Names.ID, "id")
 	o.Names.Question = cmp.Or(o.Names.Question, "question")
 	o.Names.Answer = cmp.Or(o.Names.Answer, "answer")
 	o.Names.GeneratedAnswer = cmp.Or(o.Names.GeneratedAnswer, "generated_answer")
 	filters, err := newFilters(name, o)
 	report := Report{Counts: map[string]int64{}}
-	return &picker{name: name, o: o, filters: filters, report: report, set: &Set{}, columns: map[string]bool{}}, err
+	return &picker{name: name, o: o, filters: filters, report: report, set: &Set{}, columns: map[string]bool{}, given: given,
+		answers: filled{name: o.Names.Answer}, said: filled{name: o.Names.GeneratedAnswer}}, err
 }
 
 // add spools one row.
 func (p *picker) add(l records.Record) error {
 	row := p.report.Rows
 	p.report.Rows++
-	object, _ := jsontext.Standard(l.Object)
+	object, odd := jsontext.Standard(l.Object)
 	values, keys, err := records.Fields(object)
-	if err != nil {
+	at := func(err error) error {
 		if l.Line > 0 {
-			err = fmt.Errorf("line %d: %w", l.Line, err)
+			return fmt.Errorf("line %d: %w", l.Line, err)
 		}
-		return invalid(p.name, row, err, "the row is not a JSON object")
+		return err
+	}
+	if err != nil {
+		return invalid(p.name, row, at(err), "the row is not a JSON object")
+	}
+	if odd > 0 {
+		hint := "write null for a missing value, as pandas' to_json does, and a text for any other"
+		return formats.Invalid(p.name, hint, at(errNotFinite), "the row is not JSON").InRow(int64(row))
 	}
 	for _, k := range keys {
 		if !p.columns[k] {
@@ -64,7 +92,7 @@ func (p *picker) add(l records.Record) error {
 	if err := json.Compact(&compact, object); err != nil {
 		return invalid(p.name, row, err, "the row is not JSON")
 	}
-	e := spooled{Example: formats.Example{ID: p.id(values[p.o.Names.ID]), Row: row, Fields: compact.Bytes()}}
+	e := spooled{Example: formats.Example{ID: p.id(values[p.o.Names.ID]), Row: row, Fields: compact.Bytes()}, Line: l.Line}
 	if p.o.Unstructured {
 		e.Question = string(e.Fields)
 	} else {
@@ -72,13 +100,15 @@ func (p *picker) add(l records.Record) error {
 		e.Answer = jsontext.AnyText(values[p.o.Names.Answer])
 		e.GeneratedAnswer = jsontext.AnyText(values[p.o.Names.GeneratedAnswer])
 	}
-	if e.GeneratedAnswer != "" {
-		p.done++
-	}
+	answer := values[p.o.Names.Answer]
+	p.answers.count(len(answer) > 0 && string(answer) != "null", l.Line)
+	p.said.count(e.GeneratedAnswer != "", l.Line)
 	e.Refusals = refusals(p.filters, values)
 	_, err = p.set.spool(e)
 	return err
 }
+
+var errNotFinite = errors.New("it holds NaN or an infinity, which JSON does not have")
 
 // wholeFloat matches a numeric id that a table stored as a float.
 var wholeFloat = regexp.MustCompile(`^-?[0-9]+\.0$`)
@@ -106,7 +136,7 @@ func (p *picker) id(v json.RawMessage) string {
 
 // finish drops rows and generates missing ids.
 func (p *picker) finish() error {
-	if err := p.requireQuestion(); err != nil {
+	if err := p.missing(); err != nil {
 		return err
 	}
 	taken, err := p.taken()
@@ -142,13 +172,32 @@ func (p *picker) pick(e record, underscores int) error {
 	case err != nil:
 		return err
 	case dup:
-		p.drop(e, DropDuplicate, fmt.Sprintf("row %d has the same id", first.Row))
-		return nil
+		return p.same(e, first)
 	case p.o.RequireQuestion && strings.TrimSpace(e.Question) == "":
 		p.drop(e, DropBlank, "")
 		return p.set.pass(e.ID, e.from)
 	}
+	p.blank.count(strings.TrimSpace(e.Question) == "", e.Line)
 	return p.set.keep(e.ID, e.from, underscores)
+}
+
+// same drops a row whose id an earlier one has, if it is the same task. Two tasks
+// of one id are an error: one of them would be lost.
+func (p *picker) same(e, first record) error {
+	a, _ := formats.ExampleContent(string(first.Fields))
+	if b, _ := formats.ExampleContent(string(e.Fields)); a != b {
+		place := func(r record) string {
+			if r.Line > 0 {
+				return fmt.Sprintf("line %d", r.Line)
+			}
+			return fmt.Sprintf("row %d", r.Row)
+		}
+		hint := "give each task an id of its own; without an id column, rows are named by their place"
+		return formats.Invalid(p.name, hint, nil, "%s and %s have the id %q and are different tasks", place(first), place(e), e.ID).
+			InRow(int64(e.Row))
+	}
+	p.drop(e, DropDuplicate, fmt.Sprintf("row %d is the same", first.Row))
+	return nil
 }
 
 func (p *picker) drop(e record, reason, detail string) {
@@ -203,15 +252,32 @@ func rowID(row, underscores int) string {
 	return fmt.Sprintf("row-%d", row) + strings.Repeat("_", underscores)
 }
 
-func (p *picker) requireQuestion() error {
-	name := p.o.Names.Question
-	if !p.o.RequireQuestion || p.o.Unstructured || p.columns[name] || p.report.Rows == 0 {
+// missing returns an error when no row has a column that was asked for.
+func (p *picker) missing() error {
+	if p.report.Rows == 0 {
 		return nil
 	}
-	hint := fmt.Sprintf("the columns are %s; name the one that holds the question with --question-key, or use the whole "+
-		"row as the question with --unstructured",
-		quoted(p.report.Columns))
-	return formats.Invalid(p.name, hint, nil, "there is no question column %q", name)
+	if p.o.RequireQuestion && !p.o.Unstructured {
+		p.given.Question = p.o.Names.Question
+	}
+	for _, c := range []struct{ what, name string }{{"question", p.given.Question}, {"answer", p.given.Answer},
+		{"generated-answer", p.given.GeneratedAnswer}, {"id", p.given.ID}} {
+		if c.name == "" || p.columns[c.name] {
+			continue
+		}
+		hint := fmt.Sprintf("the columns are %s; name one of them with --%s-key", quoted(p.report.Columns), c.what)
+		if c.what == "question" {
+			hint += ", or use the whole row as the question with --unstructured"
+		}
+		return formats.Invalid(p.name, hint, nil, "there is no %s column %q", c.what, c.name)
+	}
+	for _, f := range p.filters {
+		if !p.columns[f.column] {
+			return formats.Invalid(p.name, "the columns are "+quoted(p.report.Columns), nil, "the %s filter names column %q, which no row has",
+				f.list, f.column)
+		}
+	}
+	return nil
 }
 
 func (p *picker) warnings() {
@@ -221,6 +287,17 @@ func (p *picker) warnings() {
 		r.warn("the file has no rows")
 	case r.Kept == 0:
 		r.warn("all %d rows were dropped", r.Rows)
+	}
+	if n := p.blank.rows; n > 0 && !p.o.NoQuestions {
+		r.Blank = n
+		where, hint := "", ""
+		if p.blank.line > 0 {
+			where = fmt.Sprintf("; the first is in line %d", p.blank.line)
+		}
+		if !p.columns[p.o.Names.Question] {
+			hint = fmt.Sprintf("; the columns are %s: name the one that holds it with --question-key", quoted(r.Columns))
+		}
+		r.warn("%d of %d examples have no question (column %s%s)%s", n, r.Kept, p.o.Names.Question, where, hint)
 	}
 	if n := p.ids.missing; n > 0 && !p.columns[p.o.Names.ID] {
 		r.warn("there is no id column %q: rows are named row-<n> by their place, so keep the file's order", p.o.Names.ID)
@@ -233,12 +310,9 @@ func (p *picker) warnings() {
 	if p.short > 0 {
 		r.warn("%d rows have fewer fields than the header", p.short)
 	}
-	if p.done > 0 && p.done < r.Rows {
-		r.warn("column %q is filled in %d of %d rows", p.o.Names.GeneratedAnswer, p.done, r.Rows)
-	}
-	for _, f := range p.filters {
-		if !p.columns[f.column] && r.Rows > 0 {
-			r.warn("the %s filter names column %q, which does not exist", f.list, f.column)
+	for _, f := range []filled{p.answers, p.said} {
+		if f.rows < r.Rows && p.columns[f.name] && !p.o.Unstructured {
+			r.warn("column %q is filled in %d of %d rows", f.name, f.rows, r.Rows)
 		}
 	}
 }

@@ -19,6 +19,7 @@ type record struct {
 type spooled struct {
 	formats.Example       // ID is "" when the row has none
 	Refusals        []int // filters that would refuse it
+	Line            int   // in the file, from 1; 0 when rows have no lines
 }
 
 var errRecord = errors.New("a spooled example is damaged")

@@ -31,18 +31,23 @@ func (s *Set) Len() int { return s.n }
 
 // At returns an example, which belongs to the caller.
 func (s *Set) At(i int) (formats.Example, error) {
+	r, err := s.at(i)
+	return r.Example, err
+}
+
+func (s *Set) at(i int) (record, error) {
 	if i < 0 || i >= s.n {
-		return formats.Example{}, fmt.Errorf("there is no example %d among %d", i, s.n)
+		return record{}, fmt.Errorf("there is no example %d among %d", i, s.n)
 	}
 	var b [entryBytes]byte
 	if _, err := s.index.ReadAt(b[:], int64(i)*entryBytes); err != nil {
-		return formats.Example{}, err
+		return record{}, err
 	}
 	r, err := s.record(int64(binary.LittleEndian.Uint64(b[:])))
 	if r.ID == "" {
 		r.ID = rowID(r.Row, int(binary.LittleEndian.Uint64(b[8:])))
 	}
-	return r.Example, err
+	return r, err
 }
 
 // Find returns the index of the example with this id.
@@ -79,7 +84,7 @@ func (s *Set) pass(id string, from int64) error {
 }
 
 // first returns the row with this id that was kept or passed, and its number.
-func (s *Set) first(id string) (e formats.Example, number int64, ok bool, err error) {
+func (s *Set) first(id string) (e record, number int64, ok bool, err error) {
 	number, ok, err = s.places.find(id, func(number int64) (is bool, err error) {
 		e, err = s.named(number)
 		return e.ID == id, err
@@ -89,12 +94,11 @@ func (s *Set) first(id string) (e formats.Example, number int64, ok bool, err er
 
 // named returns the row for a number in the table. One that is not an example
 // has its original id.
-func (s *Set) named(number int64) (formats.Example, error) {
+func (s *Set) named(number int64) (record, error) {
 	if number < passed {
-		return s.At(int(number))
+		return s.at(int(number))
 	}
-	r, err := s.record(number - passed)
-	return r.Example, err
+	return s.record(number - passed)
 }
 
 // record returns the row that begins at an offset.

@@ -12,7 +12,7 @@ func (r *Rules) Tables(t formats.Tables, count func(Counts)) formats.Tables {
 	if r == nil {
 		return t
 	}
-	return formats.Tables{Pairs: redacted(t.Pairs, r.Pair, count), Labels: redacted(t.Labels, r.Label, count)}
+	return formats.Tables{Columns: t.Columns, Pairs: redacted(t.Pairs, r.Pair, count), Labels: redacted(t.Labels, r.Label, count)}
 }
 
 func redacted[T any](rows iter.Seq2[T, error], change func(*T) Counts, count func(Counts)) iter.Seq2[T, error] {

@@ -14,7 +14,7 @@ import (
 // tablesOf returns the tables that some files are made from. A filter would drop
 // trajectories that these still name.
 func tablesOf(ctx context.Context, d *dataset.Dataset, files []exporters.File, keep *expression.Filter) (formats.Tables, error) {
-	var out formats.Tables
+	out := formats.Tables{Columns: d.Columns}
 	for _, name := range exporters.Compares(exporters.FormatsOf(files)) {
 		if _, has := d.Tables[name]; !has {
 			continue

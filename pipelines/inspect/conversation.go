@@ -22,7 +22,8 @@ type Conversation struct {
 
 	Signals []formats.Signal `json:"-"` // of its messages in scores; a caller of Judged sets them
 
-	t *formats.Trajectory
+	t       *formats.Trajectory
+	columns formats.FieldNames // of the examples
 }
 
 // Whether a trajectory trains.
@@ -51,7 +52,7 @@ func Converse(ctx context.Context, uri, id string) (*Conversation, error) {
 	if row < 0 {
 		return nil, g.missing(ctx, s.Rows, at.id)
 	}
-	c := &Conversation{Appearance: Appearance{s.Rows.URI(), row}}
+	c := &Conversation{Appearance: Appearance{s.Rows.URI(), row}, columns: s.Rows.Columns}
 	if c.t, err = oneRow(ctx, s, row); err != nil {
 		return nil, err
 	}

@@ -51,7 +51,7 @@ func (c *Conversation) facts(p *page) {
 		p.field("advantage", "%s%s", number(g.Advantage), because(g.NoAdvantage, ""))
 	}
 	p.field("trains", "%s: %s", c.Trains, c.Why)
-	if answer := formats.AnswerOf(t.Example); answer != "" {
+	if answer := formats.AnswerOf(t.Example, c.columns); answer != "" {
 		p.field("reference", "%s", oneLine(answer))
 	}
 	if t.Answer != "" {

@@ -111,7 +111,7 @@ func (g *Comparison) add(ctx context.Context, s *joined.Source, rows []int64) er
 		}
 		if row == rows[0] {
 			first = *t
-			g.ExampleID, g.Reference = t.ExampleID, formats.AnswerOf(t.Example)
+			g.ExampleID, g.Reference = t.ExampleID, formats.AnswerOf(t.Example, s.Rows.Columns)
 		}
 		g.Shared = min(g.Shared, chat.Shared(&first, t, first.Main(), t.Main()))
 		p := Peer{Row: row, TrajectoryID: t.TrajectoryID, Generation: t.Generation, Status: t.Status, Reward: t.Reward,

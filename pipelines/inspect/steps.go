@@ -26,7 +26,7 @@ func (s *Trace) rolled(ctx context.Context, d *dataset.Dataset, where Appearance
 		Model: t.Model, PolicyVersion: t.PolicyVersion, Attempts: t.Attempts, Calls: len(t.Calls),
 		Branches:     max(0, len(t.Leaves())-1),
 		PromptTokens: t.PromptTokens, SampledTokens: t.SampledTokens, Answer: t.Answer,
-		Reference: formats.AnswerOf(t.Example), Reward: t.Reward, Rewards: componentsOf(t.Rewards),
+		Reference: formats.AnswerOf(t.Example, d.Columns), Reward: t.Reward, Rewards: componentsOf(t.Rewards),
 	}
 	if s.Rollout.Traceback, err = d.Failure(ctx, t.Error); err != nil {
 		return err

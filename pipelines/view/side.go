@@ -70,7 +70,7 @@ func (g *grouping) side(m *groupModel) error {
 		shown[i] = &records[slices.Index(sorted, row)]
 	}
 	m.Example = report.Cut(jsontext.Lines(shown[0].Example), exampleBytes)
-	m.Reference = report.Cut(jsontext.Lines(formats.AnswerOf(shown[0].Example)), maxText)
+	m.Reference = report.Cut(jsontext.Lines(formats.AnswerOf(shown[0].Example, g.x.From.Rows.Columns)), maxText)
 	more := g.align(&m.Side, shown, from, steps, text)
 	for i := range m.Members {
 		for _, head := range m.Side.Heads {

@@ -22,18 +22,19 @@ func (m *listModel) firstTexts(r *http.Request, x *index.Index, rows []uint32) (
 	}
 	out := map[uint32]firsts{}
 	return out, x.Texts(r.Context(), rows, func(row uint32, example, answer string) {
-		out[row] = firsts{firstWords(questionOf(example), firstBytes), firstWords(answer, firstBytes)}
+		out[row] = firsts{firstWords(questionOf(example, x.From.Rows.Columns.Question), firstBytes), firstWords(answer, firstBytes)}
 	})
 }
 
 // questionKeys are the fields of an example that hold its question, by preference.
 var questionKeys = []string{"question", "prompt", "problem", "instruction", "input", "query", "task"}
 
-// questionOf returns the question of an example, else the example itself.
-func questionOf(example string) string {
+// questionOf returns the question of an example, in a column if that is named, else the
+// example itself.
+func questionOf(example, column string) string {
 	var fields map[string]any
 	if json.Unmarshal([]byte(example), &fields) == nil {
-		for _, key := range questionKeys {
+		for _, key := range append([]string{column}, questionKeys...) {
 			if text, is := fields[key].(string); is {
 				return text
 			}

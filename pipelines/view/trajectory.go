@@ -110,7 +110,7 @@ func (s *Server) trajectoryPage(r *http.Request) (any, error) {
 	}
 	m.Error, m.Answer = report.Cut(t.Error, maxText), report.Cut(t.Answer, maxText)
 	m.Example = report.Cut(jsontext.Lines(t.Example), exampleBytes)
-	m.Reference = report.Cut(jsontext.Lines(formats.AnswerOf(t.Example)), maxText)
+	m.Reference = report.Cut(jsontext.Lines(formats.AnswerOf(t.Example, v.x.From.Rows.Columns)), maxText)
 	m.messages(r, v, from)
 	for i := range t.Candidates[:min(len(t.Candidates), maxCandidate)] {
 		m.Candidates = append(m.Candidates, candidateOf(t, i))

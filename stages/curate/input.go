@@ -172,7 +172,7 @@ func (in *input) spec(o *Options) dataset.Spec {
 	}
 	s := dataset.Spec{
 		Stage: stage, Version: version, Kind: formats.KindTrajectories,
-		Params: o.params(in.epoch), Inputs: inputs, Run: in.run(),
+		Params: o.params(in.epoch), Inputs: inputs, Run: in.run(), Columns: in.sets[0].base.Columns,
 	}
 	if tables := in.carried(); tables != nil {
 		s.Params["carried"] = tables

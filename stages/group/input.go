@@ -111,7 +111,7 @@ func (in *input) spec(o *Options) dataset.Spec {
 	}
 	return dataset.Spec{
 		Stage: stage, Version: version, Kind: formats.KindGroups, Params: o.params(),
-		Inputs: inputs, Base: &base, Run: dataset.RunOf(in.rows, in.base),
+		Inputs: inputs, Base: &base, Run: dataset.RunOf(in.rows, in.base), Columns: in.base.Columns,
 		Gates: o.gates(),
 	}
 }

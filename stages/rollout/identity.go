@@ -45,7 +45,7 @@ func (o Options) spec(ctx context.Context, all tasks, extended *dataset.Dataset)
 		params["target_model"] = o.TargetModel
 	}
 	spec := dataset.Spec{
-		Stage: stage, Version: version, Kind: formats.KindTrajectories, Params: params, Files: files,
+		Stage: stage, Version: version, Kind: formats.KindTrajectories, Params: params, Files: files, Columns: o.Columns,
 		Gates: []dataset.Gate{{Name: gateName, Count: formats.StatusFailed, Of: "rows", Max: o.MaxFailureRate}},
 	}
 	if o.ExamplesRef.Digest != "" {

@@ -111,7 +111,7 @@ func (in *input) spec(ctx context.Context, o Options, rewards rewardSet) (datase
 	}
 	return dataset.Spec{
 		Stage: stage, Version: version, Kind: formats.KindScores, Params: params, Files: files, Inputs: inputs, Base: &base,
-		Run:   dataset.RunOf(in.scores, in.base),
+		Run: dataset.RunOf(in.scores, in.base), Columns: in.base.Columns,
 		Gates: gates(o),
 	}, nil
 }

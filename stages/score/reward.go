@@ -176,6 +176,7 @@ type Row struct {
 	Known  []formats.NamedReward // carried forward from scores, then those computed in this run
 	Shaped map[string][]float64  // that they gave in this run, by name; under "" those stored, for a Stepper
 
+	answer  string         // the example's column of the reference; "" for the default
 	fields  map[string]any // of the example, decoded when first needed
 	err     error
 	shaped  []float64        // carried forward

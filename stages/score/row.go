@@ -58,9 +58,12 @@ func FieldFailed(err error) Value {
 }
 
 // Field returns the example's field of that name or, if there is none, at that
-// path: the names of nested objects separated by dots. The error lists the
-// existing names.
+// path: the names of nested objects separated by dots. "answer" is the column
+// that rollout's answer-key named. The error lists the existing names.
 func (r *Row) Field(path string) (any, error) {
+	if path == "answer" && r.answer != "" {
+		path = r.answer
+	}
 	fields, err := r.Fields()
 	if err != nil {
 		return nil, err

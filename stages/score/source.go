@@ -14,6 +14,7 @@ import (
 // rewards that earlier scores gave to each.
 type source struct {
 	place    string // for errors
+	answer   string // column of the reference answers; "" for the default
 	base     *rowReader
 	stored   *rowReader // the rewards with which trajectories came; nil when no reward reads them
 	parts    *partAnswers
@@ -55,7 +56,7 @@ func openSource(ctx context.Context, in *input, r dataset.Range, rewards rewardS
 	if err != nil {
 		return nil, err
 	}
-	s := &source{place: in.base.URI(), base: base, first: r.First, parts: openParts(ctx, in.base, r, rewards)}
+	s := &source{place: in.base.URI(), base: base, first: r.First, parts: openParts(ctx, in.base, r, rewards), answer: in.base.Columns.Answer}
 	if rewards.stored() {
 		s.stored, err = openRows(ctx, in.base, r, storedColumns)
 	}
@@ -156,7 +157,7 @@ func (s *source) rowsOf(trajectories []formats.Trajectory) []*Row {
 	}
 	all, at = slices.Grow(all[:0], len(trajectories))[:len(trajectories)], at[:0]
 	for i := range all {
-		all[i] = Row{Trajectory: &trajectories[i]}
+		all[i] = Row{Trajectory: &trajectories[i], answer: s.answer}
 		at = append(at, &all[i])
 	}
 	if s.rows != nil {

@@ -14,11 +14,15 @@ import (
 // tables as they are in the dataset.
 func (o *Options) compare(ctx context.Context, d *dataset.Dataset) (digest string, tables formats.Tables) {
 	digest = d.RowsDigest.String()
+	tables.Columns = d.Columns
 	c, ok := o.Trainer.(backends.Comparer)
-	if !ok || o.IgnoreTables {
+	if !ok {
 		return digest, tables
 	}
 	for _, name := range c.Compares() {
+		if o.IgnoreTables {
+			break
+		}
 		t, has := d.Tables[name]
 		if !has {
 			continue

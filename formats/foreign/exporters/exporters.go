@@ -156,6 +156,7 @@ type Item struct {
 	Pair   chat.Preference
 	Single chat.Unpaired
 
+	Columns formats.FieldNames // of the examples, that have other names than the defaults
 	Weights *sequences.Weights // of the batch's sequences; nil: each has the weight 1
 	Tally   *sequences.Tally   // counts what goes into sequences and comes out; nil: nobody asks
 

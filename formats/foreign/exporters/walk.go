@@ -11,16 +11,17 @@ import (
 // Walk iterates over the groups of a batch and its tables once for all formats.
 // Close it.
 type Walk struct {
-	best   int
-	rows   bool              // some format is made from single rows
-	pairs  *chat.Preferences // nil when no format uses them
-	labels *chat.Labels
+	best    int
+	rows    bool // some format is made from single rows
+	columns formats.FieldNames
+	pairs   *chat.Preferences // nil when no format uses them
+	labels  *chat.Labels
 }
 
 // NewWalk returns a walk for some formats. best is how many of a group's
 // members are its Top: 0 means one, a negative number all.
 func NewWalk(list []Format, best int, tables formats.Tables) *Walk {
-	w := &Walk{best: best, rows: wants(list, Rows)}
+	w := &Walk{best: best, columns: tables.Columns, rows: wants(list, Rows)}
 	if wants(list, Pairs) {
 		w.pairs = chat.NewPreferences(tables)
 	}
@@ -53,9 +54,13 @@ func (f Format) MadeOf(tables formats.Tables) string {
 	return ""
 }
 
-// Group calls give for every item of a group, from every source. An item with a
+// Group calls to for every item of a group, from every source. An item with a
 // reason gives no row in any format.
-func (w *Walk) Group(rows []formats.Trajectory, give func(of Source, x Item, reason string) error) error {
+func (w *Walk) Group(rows []formats.Trajectory, to func(of Source, x Item, reason string) error) error {
+	give := func(of Source, x Item, reason string) error {
+		x.Columns = w.columns
+		return to(of, x, reason)
+	}
 	failed := errors.Join(give(Groups, Item{Rows: rows}, ""),
 		chat.EachTop(rows, w.best, func(some []formats.Trajectory) error {
 			return give(Top, Item{Rows: some}, "")

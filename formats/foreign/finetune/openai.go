@@ -126,7 +126,7 @@ func ReinforcementOf(rows []formats.Trajectory, noSystem bool) (row map[string]a
 	if json.Unmarshal([]byte(prompt.Example), &row) != nil || row == nil {
 		row = map[string]any{}
 	}
-	row["messages"], row["reference_answer"] = messages, formats.AnswerOf(prompt.Example)
+	row["messages"], row["reference_answer"] = messages, formats.AnswerOf(prompt.Example, formats.FieldNames{})
 	if delete(row, "tools"); prompt.Tools != "" {
 		row["tools"] = compact(prompt.Tools)
 	}

@@ -70,7 +70,7 @@ type Unpaired struct {
 
 func openRLHFPrompt(x *exporters.Item) (row Prompt, reason string) {
 	p, reason := chat.PromptOf(x.Rows)
-	row = Prompt{Label: formats.AnswerOf(p.Example), DataSource: "rollmill", ExampleID: p.ExampleID}
+	row = Prompt{Label: formats.AnswerOf(p.Example, x.Columns), DataSource: "rollmill", ExampleID: p.ExampleID}
 	if reason == "" {
 		row.Input, reason = x.Template(p.Prompt)
 	}

@@ -86,7 +86,7 @@ func samplesOf(x *exporters.Item, t *formats.Trajectory, list []sequences.Sequen
 	prompt, _ := chat.PromptOf([]formats.Trajectory{*t})
 	base := SlimeSample{
 		GroupIndex: x.Before, RolloutID: first, Prompt: append([]chat.Message{}, prompt.Prompt...),
-		Label:  formats.AnswerOf(t.Example),
+		Label:  formats.AnswerOf(t.Example, x.Columns),
 		Reward: jsontext.Float(*t.Reward), Status: "completed",
 		Metadata: SlimeMetadata{TrajectoryID: t.TrajectoryID, ExampleID: t.ExampleID, Sequences: len(list)},
 	}

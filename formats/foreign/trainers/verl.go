@@ -67,7 +67,7 @@ func verlRow(x *exporters.Item) (r VerlRow, reason string) {
 		return r, reason
 	}
 	r = VerlRow{DataSource: "rollmill",
-		RewardModel: VerlReward{Style: "rule", GroundTruth: formats.AnswerOf(prompt.Example)},
+		RewardModel: VerlReward{Style: "rule", GroundTruth: formats.AnswerOf(prompt.Example, x.Columns)},
 		ExtraInfo:   VerlExtra{Split: "train", Index: x.Given, ExampleID: prompt.ExampleID, Example: prompt.Example}}
 	for _, m := range prompt.Prompt {
 		if m.ToolCallID != "" || len(m.ToolCalls) > 0 {
