@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"maps"
+	"math"
 	"slices"
 
 	"github.com/rollmill/rollmill/formats"
@@ -90,6 +91,9 @@ func sum[V int64 | float64](a, b map[string]V) map[string]V {
 	}
 	for k, v := range b {
 		out[k] += v
+		if f := float64(out[k]); math.IsInf(f, 0) { // of shards, none of which is; JSON has no infinity
+			out[k] = V(math.Copysign(math.MaxFloat64, f))
+		}
 	}
 	return out
 }

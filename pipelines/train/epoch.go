@@ -148,6 +148,11 @@ func (o Options) submit(ctx context.Context, e int, curated string, before *form
 	if err != nil {
 		return result.Receipt, fmt.Errorf("submit: %w", err)
 	}
+	if r := result.Receipt; r.State == formats.JobCompleted && r.Policy == nil && before.Policy != nil {
+		if result.Receipt, err = s.PolicyNow(ctx, *r, *before.Policy); err != nil {
+			return r, fmt.Errorf("submit: %w", err)
+		}
+	}
 	done["submit"] = result.Report
 	o.stageDone(e, result.Report)
 	if o.Submit.Echo && result.Receipt.State == formats.JobCompleted {

@@ -59,6 +59,7 @@ type Result struct {
 	Reward   *float64           // finite; nil: none
 	Rewards  map[string]float64 // further components, finite, each with weight 0
 	Metadata json.RawMessage    // a JSON object, or nil
+	Lost     []string           // fields whose value was NaN or infinite: they are null
 
 	Artifacts []formats.Artifact // kept also of an attempt that failed
 }

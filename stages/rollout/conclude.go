@@ -11,8 +11,12 @@ import (
 	"strings"
 
 	"github.com/rollmill/rollmill/formats"
+	"github.com/rollmill/rollmill/formats/jsontext"
 	"github.com/rollmill/rollmill/stages/rollout/recorder"
 )
+
+// lostKey names, in a row's metadata, the fields of the agent's output whose values are lost.
+const lostKey = "rollmill_lost"
 
 // conclude gives the row its one state. What makes it unfit for training has
 // precedence, then the time limit, then what the agent reports, then the
@@ -52,6 +56,12 @@ func (o *Options) conclude(t *formats.Trajectory, result Result, err error, rec 
 		t.Reward, t.Rewards = result.Reward, result.components()
 	}
 	t.Artifacts = result.Artifacts
+	if len(result.Lost) > 0 {
+		fields := jsontext.ParseObject(result.Metadata)
+		names, _ := json.Marshal(result.Lost) // texts are JSON
+		fields.Set(lostKey, names)
+		result.Metadata = fields.Bytes()
+	}
 	if result.Metadata != nil {
 		var b bytes.Buffer
 		if json.Compact(&b, result.Metadata) == nil {

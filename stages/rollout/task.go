@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"slices"
 	"strings"
 
 	"github.com/rollmill/rollmill/formats"
@@ -107,7 +108,8 @@ func ReadResult(out []byte) (Result, error) {
 	bad := func(err error) (Result, error) {
 		return Result{}, &Failure{formats.FailAgentOutput, fmt.Errorf("the agent's output: %w", err)}
 	}
-	if err := jsontext.Unmarshal(out, &result); err != nil {
+	lost, err := jsontext.Foreign(out, &result)
+	if err != nil {
 		return bad(err)
 	}
 	if result.Error != "" {
@@ -120,7 +122,7 @@ func ReadResult(out []byte) (Result, error) {
 	if result.Stop != "" && result.Stop != formats.StopDone && result.Stop != formats.StopTurns {
 		return bad(fmt.Errorf("stop %q is neither %q nor %q", result.Stop, formats.StopDone, formats.StopTurns))
 	}
-	made := Result{Stop: result.Stop}
+	made := Result{Stop: result.Stop, Lost: lost}
 	if !read(result.Answer, &made.Answer) {
 		return bad(fmt.Errorf("answer %s is not a string; encode other values as text", excerpt(result.Answer)))
 	}
@@ -132,6 +134,9 @@ func ReadResult(out []byte) (Result, error) {
 		return bad(fmt.Errorf("rewards %s are not numbers by name", excerpt(result.Rewards)))
 	}
 	for name, value := range rewards {
+		if value == nil && slices.Contains(lost, "rewards."+name) {
+			continue
+		}
 		if value == nil || name == "" {
 			return bad(fmt.Errorf("reward %q has no name or no number", name))
 		}

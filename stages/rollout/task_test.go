@@ -5,6 +5,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/google/go-cmp/cmp"
+
 	"github.com/rollmill/rollmill/formats"
 	"github.com/rollmill/rollmill/stages/rollout"
 )
@@ -21,6 +23,16 @@ func TestAKeyTwiceIsRefused(t *testing.T) {
 		var failure *rollout.Failure
 		if !errors.As(err, &failure) || failure.Class != formats.FailAgentOutput || !strings.Contains(err.Error(), says) {
 			t.Errorf("%s: %v", output, err)
+		}
+	}
+	for output, want := range map[string]rollout.Result{ // what is lost is named, and the rest stays
+		`{"answer":"a","metadata":{"kl":NaN,"n":1}}`:          {Answer: new("a"), Metadata: []byte(`{"kl":null,"n":1}`), Lost: []string{"metadata.kl"}},
+		`{"reward":NaN,"rewards":{"a":-Infinity,"b":2}}`:      {Rewards: map[string]float64{"b": 2}, Lost: []string{"reward", "rewards.a"}},
+		`{"reward":1,"debug":{"at":[Infinity],"text":"NaN"}}`: {Reward: new(1.0), Lost: []string{"debug.at"}},
+	} {
+		got, err := rollout.ReadResult([]byte(output))
+		if diff := cmp.Diff(want, got); diff != "" || err != nil {
+			t.Errorf("%s: %v%s", output, err, diff)
 		}
 	}
 	if r, err := rollout.ReadResult([]byte(`{"reward":1,"metadata":{"A":1,"a":2,"a":3},"more":1,"More":2}`)); err != nil || *r.Reward != 1 {

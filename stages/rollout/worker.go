@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/rollmill/rollmill/formats"
+	"github.com/rollmill/rollmill/formats/jsontext"
 	"github.com/rollmill/rollmill/stages/internal/process"
 )
 
@@ -190,7 +191,8 @@ func (w *Worker) handle(line []byte, err error) (asked bool) {
 		var answer struct {
 			ID *string `json:"trajectory_id"`
 		}
-		switch parsed := json.Unmarshal(line, &answer); {
+		clean, _ := jsontext.Mend(line) // ReadResult says what is lost
+		switch parsed := json.Unmarshal(clean, &answer); {
 		case answer.ID != nil && *answer.ID == w.asked.id:
 		case answer.ID != nil && *answer.ID == w.before:
 			return true // a repeated answer

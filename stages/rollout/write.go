@@ -5,6 +5,7 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"strings"
 
 	"github.com/rollmill/rollmill/formats"
 	"github.com/rollmill/rollmill/formats/dataset"
@@ -161,11 +162,15 @@ func count(o *dataset.Outcome, t *formats.Trajectory) {
 	if t.ForkCall != nil {
 		o.Facts[factForks]++
 	}
+	if strings.Contains(t.Metadata, `"`+lostKey+`":`) {
+		o.Facts[factLost]++
+	}
 }
 
 // Facts that are computed from the payload of a row.
 const (
 	factForks        = "forks" // only where there are some
+	factLost         = "lost"  // likewise: trajectories whose agent wrote NaN or an infinity
 	factCalls        = "calls"
 	factAlternatives = "alternatives" // answers that the agent did not choose: candidates, which do not train
 	factFailedCalls  = "failed_calls" // calls to the target model that failed, whether or not the agent recovered
@@ -208,6 +213,10 @@ func report(result dataset.Result, outcome dataset.Outcome) stages.Report {
 		}
 		if n := m.Facts[factFailedCalls]; n > 0 {
 			r.Message += fmt.Sprintf("; %.0f calls failed at the engine", n)
+		}
+		if n := m.Facts[factLost]; n > 0 {
+			r.Message += fmt.Sprintf("; the agent wrote NaN or an infinity in %s: %s in metadata names what is null for it",
+				plural.Of(n, "trajectory"), lostKey)
 		}
 	}
 	return r

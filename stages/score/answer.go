@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
 	"strconv"
 
 	"github.com/rollmill/rollmill/formats"
@@ -37,7 +38,7 @@ type AnswerLine struct {
 // no known row.
 func ReadAnswer(data []byte) (Answer, error) {
 	var w AnswerLine
-	clean, odd := jsontext.Standard(data, "-NaN") // as several languages' JSON libraries write them
+	clean, lost := jsontext.Mend(data)
 	err := json.Unmarshal(clean, &w)
 	var mistyped *json.UnmarshalTypeError
 	if err == nil || errors.As(err, &mistyped) && mistyped.Field != "id" {
@@ -51,7 +52,7 @@ func ReadAnswer(data []byte) (Answer, error) {
 			return Answer{}, fmt.Errorf("%s has no id", Quote(data))
 		case w.ID != nil:
 			if err = cmp.Or(err, jsontext.CheckKeys(clean, w)); err == nil {
-				return Answer{*w.ID, w.value(data, odd > 0)}, nil
+				return Answer{*w.ID, w.value(data, lost)}, nil
 			}
 			return Answer{*w.ID, Failed(formats.RewardAnswer, "%s is not an answer: %v", Quote(data), err)}, nil
 		}
@@ -59,12 +60,13 @@ func ReadAnswer(data []byte) (Answer, error) {
 	return Answer{}, fmt.Errorf("%s is not an answer: %w", Quote(data), err)
 }
 
-func (w *AnswerLine) value(data []byte, odd bool) Value {
+func (w *AnswerLine) value(data []byte, lost []string) Value {
+	odd := func(field string) bool { return field == "reward" || field == "shaped_rewards" || field == "signals" }
 	switch {
-	case odd:
-		return Failed(formats.RewardNotFinite, "%s: NaN and infinities are no rewards", Quote(data))
 	case w.Error != nil && *w.Error != "":
 		return Value{Failure: formats.RewardError, Error: *w.Error, Traceback: w.Trace}
+	case slices.ContainsFunc(lost, odd):
+		return Failed(formats.RewardNotFinite, "%s: NaN and infinities are no rewards", Quote(data))
 	case w.Reward == nil:
 		return Failed(formats.RewardAnswer, "%s has no reward", Quote(data))
 	case string(w.Reward) == "null":

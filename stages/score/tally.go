@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"fmt"
 	"maps"
+	"math"
 	"slices"
 	"strings"
 
@@ -62,18 +63,21 @@ func factSteps(name string) string { return "rewards." + name + ".shaped" }
 
 func factComputed(name string) string { return "rewards." + name + ".computed" }
 
-// add counts a row. Rows come in their order, so that sums are always the same.
-func (t *tally) add(s *formats.Score) {
+// add counts a row. Rows come in their order, so that sums are always the same. A sum
+// that overflows is an error: it is in no manifest.
+func (t *tally) add(s *formats.Score) error {
 	if s.Failure != "" {
 		t.failures[s.Failure]++
 	}
 	if s.Failure == formats.RewardTrajectory {
 		t.failed++
-		return
+		return nil
 	}
 	if s.Reward != nil {
 		t.scored++
-		t.sum += *s.Reward
+		if t.sum += *s.Reward; math.IsInf(t.sum, 0) {
+			return overflow(s, "reward", *s.Reward)
+		}
 	} else {
 		t.unscored++
 	}
@@ -94,9 +98,17 @@ func (t *tally) add(s *formats.Score) {
 			f.failed++
 			continue
 		}
-		f.sum += *r.Value
+		if f.sum += *r.Value; math.IsInf(f.sum, 0) {
+			return overflow(s, r.Name, *r.Value)
+		}
 		f.scored++
 	}
+	return nil
+}
+
+func overflow(s *formats.Score, name string, value float64) error {
+	return stages.Errorf(stages.KindFailed, "scale the reward, or clip it in its program; as an expression: max(-1e6, min(1e6, x))",
+		"score: the sum of %q overflows at trajectory %q, whose value is %g", name, s.TrajectoryID, value)
 }
 
 // of returns the facts of a reward, which most rows have at the same index.

@@ -14,7 +14,9 @@ func (p *pipeline) write(ctx context.Context, ordered <-chan *job) error {
 		case <-ctx.Done():
 			return ctx.Err()
 		}
-		p.count(j)
+		if err := p.count(j); err != nil {
+			return err
+		}
 		if err := p.writeJob(ctx, before, j); err != nil {
 			return err
 		}
@@ -26,10 +28,12 @@ func (p *pipeline) write(ctx context.Context, ordered <-chan *job) error {
 	return p.writeJob(ctx, before, nil)
 }
 
-func (p *pipeline) count(j *job) {
+func (p *pipeline) count(j *job) error {
 	for i := range j.scores {
 		s := &j.scores[i]
-		p.tally.add(s)
+		if err := p.tally.add(s); err != nil {
+			return err
+		}
 		if s.Failure != "" {
 			p.meter.Failed(s.Failure)
 			p.warn(s)
@@ -39,6 +43,7 @@ func (p *pipeline) count(j *job) {
 		p.tally.facts[name] += float64(n)
 	}
 	p.meter.Add(int64(len(j.scores)))
+	return nil
 }
 
 // writeJob writes the scores of a job; a group that goes on in the next job is

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 	"time"
 
 	"github.com/rollmill/rollmill/formats"
@@ -149,6 +150,7 @@ func (s *session) submission(a *attempt) backends.Submission {
 // conclude ends an attempt with the trainer's answer or, if the trainer does
 // not know, with a person's decision.
 func (s *session) conclude(ctx context.Context, a *attempt, out backends.Outcome) (*done, error) {
+	out = s.policyAfter(ctx, a, out)
 	end := done{Why: out.Message}
 	switch {
 	case out.State == formats.JobFailed && out.Clean:
@@ -164,6 +166,9 @@ func (s *session) conclude(ctx context.Context, a *attempt, out backends.Outcome
 		}
 		out = backends.Outcome{State: formats.JobCompleted, StepAfter: state.Step, Policy: state.Policy,
 			Message: "confirmed as trained by --assume-trained: " + out.Message}
+		if known := a.sent.Before.Policy; !a.Assumes && known != nil && state.Policy != nil && *known == *state.Policy {
+			out.Policy = nil // it is that of before the training
+		}
 		end.Receipt, end.Settled = s.receipt(a.intent, a.sent, out), "assume-trained"
 	case s.Resubmit && !s.resent:
 		end.Void, end.Settled = true, "resubmit"
@@ -174,6 +179,49 @@ func (s *session) conclude(ctx context.Context, a *attempt, out backends.Outcome
 		return nil, s.person(a, out)
 	}
 	return s.ledger.finish(ctx, a.Attempt, end)
+}
+
+// policyAfter returns the outcome with the policy after the training. A trainer that named a
+// policy before it, and none after it, is asked; if it does not know, nothing may be
+// sampled from the policy before, which the receipt does not repeat.
+func (s *session) policyAfter(ctx context.Context, a *attempt, out backends.Outcome) backends.Outcome {
+	if out.State != formats.JobCompleted || out.Policy != nil || a.sent == nil || a.sent.Before.Policy == nil {
+		return out
+	}
+	before := a.sent.Before
+	if out.StepAfter == nil {
+		state, err := s.Trainer.Begin(ctx, before.Policy)
+		if err != nil {
+			s.Logger().Warn("the trainer did not name its policy after the training", "error", err)
+		} else if state.Policy != nil && *state.Policy != *before.Policy {
+			out.Policy, out.StepAfter = state.Policy, state.Step
+			return out
+		} else if before.Step != nil && state.Step != nil && *state.Step != *before.Step {
+			out.StepAfter = state.Step
+		}
+	}
+	if out.StepAfter != nil {
+		out.Policy = new(*before.Policy)
+		out.Policy.Version = *out.StepAfter
+		return out
+	}
+	out.Message = strings.TrimPrefix(out.Message+"; the trainer named no policy after the training", "; ")
+	return out
+}
+
+// PolicyNow returns the receipt of a training whose trainer did not name its policy, with
+// what the trainer says now. before is the policy that was trained.
+func (o *Options) PolicyNow(ctx context.Context, r formats.Receipt, before formats.Policy) (*formats.Receipt, error) {
+	state, err := o.Trainer.Begin(ctx, &before)
+	if err != nil {
+		return &r, kinded(err)
+	}
+	if state.Policy == nil || *state.Policy == before {
+		return &r, stages.Errorf(stages.KindPerson, "let the trainer answer begin with the policy as it is now, and run the same command again",
+			"the batch was trained, and the trainer does not name the policy since: the next epoch would be sampled from the one before")
+	}
+	r.Policy = state.Policy
+	return &r, nil
 }
 
 // running writes the receipt of a running job. A job that can only be found by

@@ -391,7 +391,9 @@ func (s *session) receipt(in intent, sent *sent, out backends.Outcome) *formats.
 	}
 	if sent != nil {
 		r.StepBefore = sent.Before.Step
-		r.Policy = cmp.Or(r.Policy, sent.Before.Policy)
+		if out.State != formats.JobCompleted {
+			r.Policy = cmp.Or(r.Policy, sent.Before.Policy)
+		}
 	}
 	if ended(r) {
 		r.FinishedAt = &now

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import unittest
 
 from .programs import Served
@@ -16,6 +17,7 @@ class Tensor:
 def train(batch):
     print("training")
     yield {"metrics": {"loss": Tensor()}}
+    if batch.settings.get("nan"): yield {"metrics": {"loss": float("nan")}}
     if batch.settings.get("fail"):
         raise ValueError("no rows in " + batch.curated)
     if batch.settings.get("job"):
@@ -43,6 +45,12 @@ class Trainers(Served):
         self.assertEqual(out, [{"metrics": {"loss": 0.5}}, {"state": "completed"}])
         self.assertIn("training", errors)
 
+    def test_a_metric_that_is_no_number(self) -> None:
+        """The line stays, in Python's words: rollmill reads them as null, and counts them."""
+        out, _ = self.ask("-m", "rollmill", "train.py:train", rows=[{"request": "submit", "token": "t", "settings": {"nan": "1"}}])
+        self.assertTrue(math.isnan(out[1]["metrics"]["loss"]))
+        self.assertEqual(out[2:], [{"state": "completed"}])
+
     def test_a_job_goes_on(self) -> None:
         out, _ = self.ask("-m", "rollmill", "train.py:train", rows=[{"request": "submit", "token": "t", "settings": {"job": "1"}}])
         self.assertEqual(out[1:], [{"job": "t"}])
@@ -50,8 +58,8 @@ class Trainers(Served):
     def test_failures(self) -> None:
         request = {"request": "submit", "curated": "runs/c", "token": "t"}
         for name, settings, want in (
-            ("train", {"fail": "1"}, {"state": "failed", "clean": False, "message": "ValueError: no rows in runs/c (train.py, line 12, in train)"}),
-            ("careful", {}, {"state": "failed", "clean": True, "message": "KeyError: 'lr' (train.py, line 24, in careful)"}),
+            ("train", {"fail": "1"}, {"state": "failed", "clean": False, "message": "ValueError: no rows in runs/c (train.py, line 13, in train)"}),
+            ("careful", {}, {"state": "failed", "clean": True, "message": "KeyError: 'lr' (train.py, line 25, in careful)"}),
         ):
             with self.subTest(name):
                 out, errors = self.ask("-m", "rollmill", f"train.py:{name}", rows=[{**request, "settings": settings}], code=1)

@@ -3,6 +3,7 @@ package art
 import (
 	"bufio"
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -67,11 +68,14 @@ func readLines(r io.Reader, w *watch, event func(backends.JobEvent)) *lines {
 		line, err := readLine(in)
 		w.touch()
 		if line = bytes.TrimSpace(line); len(line) > 0 && (err == nil || err == io.EOF) {
+			before := len(l.raw)
 			if bad := l.add(line); bad != nil {
 				l.err = bad
 				return l
 			}
-			event(backends.JobEvent{Metrics: l.raw[len(l.raw)-1]})
+			if len(l.raw) > before {
+				event(backends.JobEvent{Metrics: l.raw[before]})
+			}
 		}
 		switch {
 		case err == io.EOF:
@@ -102,14 +106,12 @@ func readLine(in *bufio.Reader) ([]byte, error) {
 }
 
 func (l *lines) add(line []byte) error {
-	fixed, _ := jsontext.Standard(line)
+	fixed, _ := jsontext.Mend(line) // what is null is counted below
 	var values map[string]any
-	if err := json.Unmarshal(fixed, &values); err != nil {
-		return fmt.Errorf("metric line %d: %w", len(l.raw)+1, err)
-	}
 	var compact bytes.Buffer
-	if err := json.Compact(&compact, fixed); err != nil {
-		return fmt.Errorf("metric line %d: %w", len(l.raw)+1, err)
+	if err := cmp.Or(json.Unmarshal(fixed, &values), json.Compact(&compact, fixed)); err != nil {
+		l.err = fmt.Errorf("metric line %d: %w", len(l.raw)+1, err) // this line is lost, and no other
+		return nil
 	}
 	if l.kept += compact.Len(); l.kept > maxLines {
 		return fmt.Errorf("metric line %d: more than %d MiB of metrics", len(l.raw)+1, maxLines>>20)

@@ -35,9 +35,9 @@
 //	files    a list of the files written
 //	message  for people
 //
-// A line that does not begin with "{", such as a print while the program loads, is
-// passed over; the message at the end names the first one. Logs belong on standard
-// error.
+// A line that is no JSON, such as a print while the program loads, is passed over; the
+// message at the end names the first one. NaN and infinities, which JSON does not have,
+// are read as null, and counted in the message. Logs belong on standard error.
 //
 // The environment is this process's, without the variables whose names look like
 // secrets, unless PassEnv names them. When the request is cancelled, the
@@ -62,15 +62,19 @@
 package command
 
 import (
+	"bytes"
 	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
 	"os/exec"
+	"slices"
 	"strings"
 
 	"github.com/rollmill/rollmill/formats"
+	"github.com/rollmill/rollmill/formats/plural"
 	"github.com/rollmill/rollmill/formats/sequences"
 	"github.com/rollmill/rollmill/stages/backends"
 	"github.com/rollmill/rollmill/stages/backends/file"
@@ -291,16 +295,35 @@ type Answer struct {
 	kept    int                // bytes of steps
 	means   map[string]float64 // of each metric
 	counts  map[string]float64
-	strays  int    // lines that do not begin with "{"
-	stray   string // the first of them
+	lost    map[string]int64 // fields whose value was NaN or infinite, by name
+	strays  int              // lines that are no answer
+	first   string           // of them
+	bad     error            // why the first of them that begins with "{" is none
+}
+
+func (a *Answer) stray(text []byte, bad error) {
+	if a.strays++; a.strays == 1 {
+		a.first = string(text)
+	}
+	a.bad = cmp.Or(a.bad, bad)
+	if bad != nil && bytes.Contains(text, []byte(`"state"`)) {
+		a.State, a.Clean = "", false // unknown, unless a later line has one
+	}
 }
 
 // printed says what the program printed beside its answer, after a semicolon.
 func (a *Answer) printed() string {
-	if a.strays == 0 {
-		return ""
+	var said string
+	if a.strays > 0 {
+		said = fmt.Sprintf("; it printed %.200q (lines that are no answer: %d)", a.first, a.strays)
 	}
-	return fmt.Sprintf("; it printed %.200q (lines that are no answer: %d)", a.stray, a.strays)
+	if a.bad != nil {
+		said += "; " + a.bad.Error()
+	}
+	for _, name := range slices.Sorted(maps.Keys(a.lost)) {
+		said += fmt.Sprintf("; %s was NaN or infinite in %s", name, plural.Of(a.lost[name], "line"))
+	}
+	return said
 }
 
 func (a *Answer) add(line Answer) {

@@ -253,6 +253,35 @@ func TestPrintsArePassedOver(t *testing.T) {
 	}
 }
 
+// A trainer that prints what is no JSON, or a NaN, has trained.
+func TestOneBadLineIsNotTheEnd(t *testing.T) {
+	says := func(lines string) (backends.Outcome, error) {
+		tr, err := command.New(command.Config{Words: []string{"sh", "-c", "cat >/dev/null; cat <<'END'\n" + lines + "\nEND"}}, backends.Place{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return tr.Resolve(t.Context(), backends.Submission{Token: "t1"})
+	}
+	const end = "\n" + `{"state":"completed","step":1,"policy":{"url":"http://127.0.0.1:1/v1","model":"m","version":2}}`
+	for lines, want := range map[string]string{
+		`{"metrics":{"loss":1}}` + "\n" + `{"metrics":{"loss":NaN}}` + "\n" + `{"metrics":{"loss":3,"grad_norm":-Infinity}}`: "metrics.grad_norm was " +
+			"NaN or infinite in 1 line; metrics.loss was NaN or infinite in 1 line",
+		`{'loss': 0.5}`:         "line 1 is not the expected JSON",
+		`{"state":"completed",`: "line 1 is not the expected JSON",
+	} {
+		out, err := says(lines + end)
+		if err != nil || out.State != formats.JobCompleted || out.Policy == nil || out.Policy.Version != 2 || !strings.Contains(out.Message, want) {
+			t.Errorf("%s: %+v, %v", lines, out, err)
+		}
+		if strings.Contains(lines, "metrics") && (len(out.MetricSteps) != 3 || out.Metrics["loss"] != 2) {
+			t.Errorf("%s, %v", out.MetricSteps, out.Metrics)
+		}
+	}
+	if out, err := says(`{"state":"completed"}` + "\n" + `{"state":"failed","step":"x"}`); err != nil || out.State != backends.JobUnknown {
+		t.Errorf("the last state cannot be read, and is %+v, %v", out, err)
+	}
+}
+
 func TestBeginMayFailInItsOwnWords(t *testing.T) {
 	tr, _ := trainer(t, "cannot begin")
 	if _, err := tr.Begin(t.Context(), nil); err == nil || !strings.Contains(err.Error(), "no GPU is free") {

@@ -12,6 +12,7 @@ import (
 	"github.com/rollmill/rollmill/formats/jsontext"
 	"github.com/rollmill/rollmill/formats/redaction"
 	"github.com/rollmill/rollmill/formats/secret"
+	"github.com/rollmill/rollmill/stages"
 	"github.com/rollmill/rollmill/stages/backends"
 	"github.com/rollmill/rollmill/stages/internal/process"
 )
@@ -55,7 +56,7 @@ func (t *Trainer) ask(ctx context.Context, r Request, event func(backends.JobEve
 	ended := program.Wait()
 	in.Close()
 	wrong := <-read
-	a.stray = secret.From(ctx).Redact(a.stray)
+	a.first = secret.From(ctx).Redact(a.first)
 	if a.Job == "" && a.Policy == nil { // else the job continues by itself, or the policy is served
 		program.KillSessions()
 	}
@@ -75,9 +76,9 @@ func (t *Trainer) ask(ctx context.Context, r Request, event func(backends.JobEve
 // errFlood ends a program whose output is too long.
 var errFlood = fmt.Errorf("more than %d MiB of answers", maxAll>>20)
 
-// read reads the lines of an answer. It passes over a line that does not begin with
-// "{", such as a print while the program loads, and counts it. It adds keys in the
-// path of the policy's URL to the known secrets.
+// read reads the lines of an answer. It passes over a line that is no answer, such as
+// what a library prints while the program trains, and counts it: the program's end is
+// in another line. It adds keys in the path of the policy's URL to the known secrets.
 func (a *Answer) read(known *secret.Set, out io.Reader, event func(backends.JobEvent)) error {
 	lines := bufio.NewScanner(out)
 	lines.Buffer(make([]byte, 0, 64<<10), maxLine)
@@ -89,14 +90,17 @@ func (a *Answer) read(known *secret.Set, out io.Reader, event func(backends.JobE
 		if text := bytes.TrimSpace(lines.Bytes()); len(text) == 0 {
 			continue
 		} else if text[0] != '{' {
-			if a.strays++; a.strays == 1 {
-				a.stray = string(text)
-			}
+			a.stray(text, nil)
 			continue
 		}
 		var line Answer
-		if err := jsontext.Unmarshal(lines.Bytes(), &line); err != nil {
-			return fmt.Errorf("line %d is not the expected JSON: %w", n, err)
+		lost, err := jsontext.Foreign(lines.Bytes(), &line)
+		if err != nil {
+			a.stray(bytes.TrimSpace(lines.Bytes()), fmt.Errorf("line %d is not the expected JSON: %w", n, err))
+			continue
+		}
+		for _, name := range lost {
+			stages.Count(&a.lost, name, 1)
 		}
 		if line.Policy != nil {
 			if err := secret.InURL(line.Policy.URL); err != nil { // it is written into receipts

@@ -263,7 +263,7 @@ func (t *Trainer) Submit(ctx context.Context, s backends.Submission, groups back
 	if err != nil {
 		return backends.Clean("the files were not written"), err
 	}
-	return t.outcome(m), nil
+	return t.outcome(m, s), nil
 }
 
 // Write is Submit for a trainer that gives the files to a program: it returns what
@@ -274,7 +274,7 @@ func (t *Trainer) Write(ctx context.Context, s backends.Submission, groups backe
 	if err != nil {
 		return nil, nil, err
 	}
-	return m.Files, t.outcome(m).Files, nil
+	return m.Files, t.outcome(m, s).Files, nil
 }
 
 func (t *Trainer) written(ctx context.Context, s backends.Submission, groups backends.Groups,
@@ -366,8 +366,8 @@ func (t *Trainer) write(ctx context.Context, s backends.Submission, groups backe
 	})
 }
 
-func (t *Trainer) outcome(m *manifest) backends.Outcome {
-	out := backends.Outcome{State: formats.JobCompleted, Metrics: map[string]float64{}}
+func (t *Trainer) outcome(m *manifest, s backends.Submission) backends.Outcome {
+	out := backends.Outcome{State: formats.JobCompleted, Policy: s.Before.Policy, Metrics: map[string]float64{}}
 	var notes []string
 	for _, f := range m.Files {
 		out.Files = append(out.Files, strings.TrimSuffix(t.place.URI, "/")+"/"+f.Name)
@@ -397,5 +397,5 @@ func (t *Trainer) Resolve(ctx context.Context, s backends.Submission) (backends.
 	if json.Unmarshal(data, &m) != nil || m.Format != manifestFormat || m.Token != s.Token {
 		return unwritten, nil
 	}
-	return t.outcome(&m), nil
+	return t.outcome(&m, s), nil
 }

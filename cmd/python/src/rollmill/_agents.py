@@ -69,7 +69,7 @@ def serve(function: Callable[..., Any], io: _stdio.Stdio) -> None:
         example = json.loads(request)
         id = example["trajectory_id"]
         try:
-            line = _stdio.encode({"trajectory_id": id, **result(function(example))}, allow_nan=False)
+            line = _stdio.encode({"trajectory_id": id, **result(function(example))})
         except Exception as error:
             line = _stdio.encode({"trajectory_id": id, **_stdio.failed(error, function)})
         io.answers.write(line)

@@ -119,11 +119,13 @@ def _short(file: str) -> str:
     return file[len(here) :] if file.startswith(here) else file
 
 
-def encode(fields: Mapping[str, Any], default: Callable[[Any], Any] | None = None, allow_nan: bool = True) -> bytes:
-    """The fields as a line of JSON; an error names the key whose value is no JSON."""
+def encode(fields: Mapping[str, Any], default: Callable[[Any], Any] | None = None) -> bytes:
+    """The fields as a line of JSON; an error names the key whose value is no JSON. NaN and
+    infinities are Python's words for them: rollmill reads them, as of every program, as null,
+    and counts them."""
 
     def dumps(value: Any) -> str:
-        return json.dumps(value, default=default, allow_nan=allow_nan)
+        return json.dumps(value, default=default)
 
     def key(path: list[str], value: Any, outer: list[int]) -> str:
         """The path of the innermost value that cannot be encoded."""

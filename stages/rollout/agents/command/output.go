@@ -22,16 +22,21 @@ var begun = regexp.MustCompile(`^\{\s*"(?i:` + strings.Join(keys, "|") + `)"`)
 func resultIn(out []byte) []byte {
 	out = bytes.TrimSpace(out)
 	last := out[bytes.LastIndex(out, []byte("\n{"))+1:]
-	if !json.Valid(out) && isResult(last) {
+	if !valid(out) && isResult(last) {
 		return last
 	}
 	return out
 }
 
+func valid(text []byte) bool {
+	clean, _ := jsontext.Mend(text)
+	return json.Valid(clean)
+}
+
 // isResult reports whether a text is an object with the key of a result, in
 // whatever letters, or begins like one: then ReadResult says what is wrong.
 func isResult(text []byte) bool {
-	if begun.Match(text) || !json.Valid(text) {
+	if begun.Match(text) || !valid(text) {
 		return begun.Match(text)
 	}
 	for key := range jsontext.Members(text) {

@@ -87,7 +87,7 @@ func (s *stream) data(line []byte) {
 		Value json.RawMessage
 		Code  string
 	}
-	standard, _ := jsontext.Standard(line)
+	standard, lost := jsontext.Mend(line)
 	if err := json.Unmarshal(standard, &d); err != nil {
 		s.failed = failure(formats.FailAgentOutput, "a piece of the answer is no JSON: %.200s", line)
 		return
@@ -95,6 +95,9 @@ func (s *stream) data(line []byte) {
 	if d.Value == nil && d.Code != "" {
 		s.fail(line)
 		return
+	}
+	if len(lost) > 0 {
+		d.Value = jsontext.ParseObject(line).Get("value") // as the workflow wrote it: an answer is text
 	}
 	s.values = append(s.values, d.Value)
 }

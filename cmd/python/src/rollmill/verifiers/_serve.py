@@ -74,7 +74,7 @@ def serve(environment: Environment, about: dict[str, str], io: _stdio.Stdio) -> 
 async def _attempt(environment: Environment, task: dict[str, Any]) -> bytes:
     try:
         made = await environment.attempt(task["fields"]["task"], task["base_url"], task["model"])
-        return _stdio.encode(made, allow_nan=False)
+        return _stdio.encode(made)
     except Exception as error:
         return _stdio.encode({"error": _stdio.describe(error), "traceback": _stdio.trace(error)})
 
