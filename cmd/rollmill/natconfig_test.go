@@ -30,7 +30,7 @@ func TestConvertedConfigs(t *testing.T) {
 		t.Fatalf("%d configs, %v", len(files), err)
 	}
 	dir := t.TempDir()
-	for name, text := range map[string]string{"tasks.json": `[{"id":"a","question":"b"}]`, "train.txt": "key,prompt,level,kind\na,b,easy,a1\n"} {
+	for name, text := range map[string]string{"tasks.json": `[{"id":"a","question":"b"}]`, "train.txt": "key,prompt,reference,made,level,kind\na,b,c,d,easy,a1\n"} {
 		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o644); err != nil {
 			t.Fatal(err)
 		}
