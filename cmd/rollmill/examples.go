@@ -92,8 +92,8 @@ func (f *taskFile) listed(ctx context.Context, s *cli.Session, ref dataset.Ref, 
 	if err != nil {
 		return nil, ref, err
 	}
-	defer lines.Close() // only read again
-	defer os.Remove(lines.Name())
+	defer lines.Close()         // only read again
+	_ = os.Remove(lines.Name()) // an open file needs no name, and nothing is left if the process dies
 	sum := sha256.New()
 	warn := func(text string) { s.Logger().Warn(text, "examples", ref.URI) }
 	if err := from.List(ctx, name, io.MultiWriter(lines, sum), warn); err != nil {

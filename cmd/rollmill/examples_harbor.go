@@ -10,6 +10,7 @@ import (
 	"github.com/rollmill/rollmill/cmd/internal/cli"
 	"github.com/rollmill/rollmill/formats"
 	"github.com/rollmill/rollmill/storage"
+	"github.com/rollmill/rollmill/storage/scratch"
 )
 
 // localTasks returns places of Harbor tasks, separated by commas, with a local copy in
@@ -21,17 +22,17 @@ func localTasks(ctx context.Context, s *cli.Session, places string) (string, err
 		if !strings.Contains(place, "://") {
 			continue
 		}
-		copies, err := os.MkdirTemp("", "rollmill-tasks-*")
+		copies, err := scratch.Make("")
 		if err != nil {
 			return "", err
 		}
-		s.Defer(removed(copies))
+		s.Defer(copies)
 		folder, manifest := storage.Split(place)
 		if path.Ext(manifest) != ".toml" {
 			folder, manifest = place, ""
 		}
 		_, name := storage.Split(folder)
-		to := filepath.Join(copies, name) // a task without a name has its folder's
+		to := filepath.Join(copies.Path, name) // a task without a name has its folder's
 		if err := copyTasks(ctx, folder, to); err != nil {
 			return "", err
 		}
@@ -39,12 +40,6 @@ func localTasks(ctx context.Context, s *cli.Session, places string) (string, err
 	}
 	return strings.Join(local, ","), nil
 }
-
-// removed is a folder to remove.
-type removed string
-
-// Close removes it.
-func (r removed) Close() error { return os.RemoveAll(string(r)) }
 
 // copyTasks copies the files below a prefix to a folder.
 func copyTasks(ctx context.Context, uri, to string) error {

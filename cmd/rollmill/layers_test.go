@@ -182,7 +182,7 @@ func mayImport(name string) (*regexp.Regexp, bool) {
 		if i := from.SubexpIndex("x"); i >= 0 {
 			may = strings.ReplaceAll(may, "{x}", regexp.QuoteMeta(m[i]))
 		}
-		patterns := append(strings.Fields(may), `storage/regular`) // which every floor opens files with
+		patterns := append(strings.Fields(may), `storage/(regular|scratch)`) // files of every floor
 		return regexp.MustCompile(`^(?:` + strings.Join(patterns, "|") + `)$`), true
 	}
 	return nil, false

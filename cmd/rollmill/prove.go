@@ -4,7 +4,6 @@ import (
 	"context"
 
 	"github.com/rollmill/rollmill/cmd/internal/cli"
-	"github.com/rollmill/rollmill/formats/dataset"
 	"github.com/rollmill/rollmill/pipelines/inspect"
 	"github.com/rollmill/rollmill/pipelines/prove"
 	"github.com/rollmill/rollmill/stages/curate"
@@ -68,7 +67,7 @@ func runProve(ctx context.Context, s *cli.Session, o *proveSettings) error {
 	env := s.Env()
 	r, err := prove.Run(ctx, prove.Options{URI: in.URI, Programs: o.Programs, Dir: o.Dir, Sequences: sequences,
 		Ledger: func(ctx context.Context, r *inspect.Receipt) ([]submit.Listed, error) {
-			uri, err := findLedger(ctx, "", "", r.URI, dataset.Run{ID: r.RunID}, r.Ledger)
+			uri, err := new(jobSettings).ledgerURI(ctx, r.URI, &r.Receipt) // of a copy, the original's
 			if err != nil {
 				return nil, err
 			}

@@ -227,16 +227,14 @@ func TestProve(t *testing.T) {
 				t.Fatal(err)
 			}
 		}, "", 0},
-		"loss": {"submit/echo.parquet", changed(func(rows []trainers.EchoRow) { *rows[1].Loss += 0.01 }), "loss", 1},
-		"receipt": {"submit/_receipt.json", func(t *testing.T, path string) {
-			data, err := os.ReadFile(path)
-			if err != nil {
-				t.Fatal(err)
-			}
-			if err := os.WriteFile(path, []byte(strings.Replace(string(data), `"groups": `, `"groups": 1`, 1)), 0o666); err != nil {
-				t.Fatal(err)
-			}
-		}, "groups", 0},
+		"loss":                {"submit/echo.parquet", changed(func(rows []trainers.EchoRow) { *rows[1].Loss += 0.01 }), "loss", 1},
+		"decision":            {"curate/_decisions/part-*", changed(func(rows []formats.Decision) { rows[2].Generation++ }), "_decisions.generation", 2},
+		"example":             {"curate/_examples/part-*", changed(func(rows []formats.ExampleStats) { rows[0].Attempts++ }), "_examples.attempts", 0},
+		"group":               {"group/_groups/part-*", changed(func(rows []formats.GroupStats) { rows[1].Count++ }), "_groups.count", 1},
+		"pair":                {"group/_pairs/part-*", changed(func(rows []formats.Pair) { rows[1].Margin++ }), "_pairs.margin", 1},
+		"receipt":             {"submit/_receipt.json", digit("groups"), "groups", 0},
+		"epoch of a receipt":  {"submit/_receipt.json", digit("epoch"), "epoch", 0},
+		"tokens that went in": {"submit/_receipt.json", digit("tokens_in"), "sequences.sequences.parquet.tokens_in", 0},
 	} {
 		t.Run(name, func(t *testing.T) {
 			there := filepath.Join(t.TempDir(), "epoch-0")
@@ -257,6 +255,20 @@ func TestProve(t *testing.T) {
 				t.Errorf("nothing differs: %+v", got)
 			}
 		})
+	}
+}
+
+// digit puts a digit before a number of a JSON file.
+func digit(name string) func(t *testing.T, path string) {
+	return func(t *testing.T, path string) {
+		t.Helper()
+		data, err := os.ReadFile(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(path, []byte(strings.Replace(string(data), `"`+name+`": `, `"`+name+`": 1`, 1)), 0o666); err != nil {
+			t.Fatal(err)
+		}
 	}
 }
 
@@ -355,19 +367,88 @@ func TestProveOfOtherEstimators(t *testing.T) {
 
 // TestProveInABucket: what is made again is on the local disk, and reads a store's datasets.
 func TestProveInABucket(t *testing.T) {
-	root := "mem://prove-in-a-bucket"
-	stored(t, root+"/rollout")
+	root, query := "mem://prove-in-a-bucket", "?endpoint=http://127.0.0.1"
+	stored(t, root+"/rollout"+query)
 	for _, words := range [][]string{
-		{"score", "--in", root + "/rollout", "--out", root + "/score", "--reward", "size=expr:len(answer)"},
-		{"group", "--in", root + "/score", "--out", root + "/group", "--estimator", "rloo"},
-		{"curate", "--in", root + "/group", "--out", root + "/curate"},
+		{"score", "--in", root + "/rollout" + query, "--out", root + "/score" + query, "--reward", "size=expr:len(answer)"},
+		{"group", "--in", root + "/score" + query, "--out", root + "/group" + query, "--estimator", "rloo"},
+		{"curate", "--in", root + "/group" + query, "--out", root + "/curate" + query},
+		{"submit", "--in", root + "/curate" + query, "--backend", "file", "--kinds", "sequences"},
 	} {
 		if code, _, stderr := rollmill(t, words...); code != 0 {
 			t.Fatalf("%s: exit code %d: %s", words[0], code, stderr)
 		}
 	}
+	names := []string{}
+	for _, p := range of(t, root+query, 0).Proofs {
+		if names = append(names, p.Name); (p.Unproved != "") != (p.Name == "rollout") {
+			t.Errorf("%+v", p)
+		}
+	}
+	if got := strings.Join(names, " "); got != "rollout score group curate submit/_receipt.json submit/sequences.parquet" {
+		t.Error(got)
+	}
+}
+
+// TestProveImported: what was imported is not computed again, and is no damage; what was made
+// of it is.
+func TestProveImported(t *testing.T) {
+	root := t.TempDir()
+	in := root + "/in.jsonl"
+	row := `{"messages":[{"role":"user","content":"q"},{"role":"assistant","content":"%s"}],"reward":%d}` + "\n"
+	if err := os.WriteFile(in, fmt.Appendf(nil, row+row, "a", 1, "bb", 0), 0o666); err != nil {
+		t.Fatal(err)
+	}
+	for _, words := range [][]string{{"import", "--from", "chat", "--in", in, "--out", root + "/rollout"},
+		{"group", "--in", root + "/rollout"}, {"curate", "--in", root + "/group"}} {
+		if code, _, stderr := rollmill(t, words...); code != 0 {
+			t.Fatalf("%s: exit code %d: %s", words[0], code, stderr)
+		}
+	}
 	for _, p := range of(t, root, 0).Proofs {
+		if p.Damage != "" || (p.Unproved == "it was made by import") != (p.Name == "rollout") {
+			t.Errorf("%+v", p)
+		}
+	}
+}
+
+// TestProveCopied: a copy of a run is proved while the original is there, with its ledger.
+func TestProveCopied(t *testing.T) {
+	epoch := proved(t)
+	there := t.TempDir() + "/run"
+	if err := os.CopyFS(there, os.DirFS(filepath.Dir(epoch))); err != nil {
+		t.Fatal(err)
+	}
+	for _, p := range of(t, there+"/epoch-0", 0).Proofs {
 		if (p.Unproved != "") != (p.Name == "rollout") {
+			t.Errorf("%+v", p)
+		}
+	}
+}
+
+// TestProveReplayed: a batch of two epochs is made of both again.
+func TestProveReplayed(t *testing.T) {
+	root := t.TempDir()
+	words := [][]string{}
+	curate := []string{"curate", "--out", root + "/epoch-1/curate"}
+	for e := range 2 {
+		at := fmt.Sprint(root, "/epoch-", e)
+		in := fmt.Sprint(root, "/in-", e, ".jsonl")
+		row := `{"messages":[{"role":"user","content":"q"},{"role":"assistant","content":"a%d"}],"reward":%d}` + "\n"
+		if err := os.WriteFile(in, fmt.Appendf(nil, row+row, e, 1, e+2, 0), 0o666); err != nil {
+			t.Fatal(err)
+		}
+		words = append(words, []string{"import", "--from", "chat", "--in", in, "--epoch", fmt.Sprint(e), "--out", at + "/rollout"},
+			[]string{"group", "--in", at + "/rollout"})
+		curate = append(curate, "--in", fmt.Sprint(root, "/epoch-", 1-e, "/group"))
+	}
+	for _, w := range append(words, curate) {
+		if code, _, stderr := rollmill(t, w...); code != 0 {
+			t.Fatalf("%q: exit code %d: %s", w, code, stderr)
+		}
+	}
+	for _, p := range of(t, root, 0).Proofs {
+		if p.Damage != "" || (p.Unproved != "") != strings.HasSuffix(p.Name, "rollout") {
 			t.Errorf("%+v", p)
 		}
 	}

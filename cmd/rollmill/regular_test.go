@@ -32,6 +32,7 @@ var irregular = map[string]string{
 	"stages/rollout/agents/harbor folder":   "a folder that it made, and mounted",
 	"storage lockFile":                      "its own name in a dataset's folder, only locked",
 	"storage syncFolder":                    "a folder, to sync it",
+	"storage/scratch locked":                "only a folder, to lock it",
 }
 
 // TestFilesAreRegular finds code that opens a file by its name in another way than with

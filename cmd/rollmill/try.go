@@ -5,7 +5,6 @@ import (
 	"context"
 	"errors"
 	"io"
-	"os"
 	"slices"
 
 	"github.com/rollmill/rollmill/cmd/internal/cli"
@@ -14,6 +13,7 @@ import (
 	"github.com/rollmill/rollmill/stages/plugin"
 	"github.com/rollmill/rollmill/stages/submit"
 	"github.com/rollmill/rollmill/storage"
+	"github.com/rollmill/rollmill/storage/scratch"
 )
 
 var trialCommand = cli.Command{
@@ -57,12 +57,12 @@ func (c *trySettings) Declare(d *plugin.Declarer) {
 }
 
 func runTry(ctx context.Context, s *cli.Session, c *trySettings) error {
-	folder, err := os.MkdirTemp("", "rollmill-try-")
+	folder, err := scratch.Make("")
 	if err != nil {
 		return err
 	}
-	s.Defer(temporary(folder))
-	o, err := c.options(ctx, s, folder)
+	s.Defer(folder)
+	o, err := c.options(ctx, s, folder.Path)
 	if err != nil {
 		return err
 	}
@@ -75,11 +75,6 @@ func runTry(ctx context.Context, s *cli.Session, c *trySettings) error {
 	shown := s.Page(r, func(w io.Writer) error { return r.WriteText(w, s.Height()) }, styleOf)
 	return errors.Join(shown, r.Err())
 }
-
-// temporary is a folder that is removed when the command ends.
-type temporary string
-
-func (t temporary) Close() error { return os.RemoveAll(string(t)) }
 
 // options returns the options of the stages, as train makes them.
 func (c *trySettings) options(ctx context.Context, s *cli.Session, folder string) (eval.TryOptions, error) {

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"iter"
 	"math"
-	"path"
 
 	"github.com/rollmill/rollmill/formats"
 	"github.com/rollmill/rollmill/formats/foreign/trainers"
@@ -21,7 +20,7 @@ const single = 1e-5
 // losses compares the loss of each sequence in a trainer's echo with the one that follows
 // from the log probabilities there and from the sequences that it got.
 func (b *batch) losses(ctx context.Context, echo, sequences *storage.Bucket) error {
-	proof := Proof{Name: path.Join(b.name(b.receipt.URI), backends.EchoFile)}
+	proof := Proof{Name: b.name(storage.Join(b.receipt.URI, backends.EchoFile))}
 	type key struct {
 		id       string
 		sequence int32

@@ -17,6 +17,7 @@ import (
 	"github.com/rollmill/rollmill/pipelines/inspect"
 	"github.com/rollmill/rollmill/stages/submit"
 	"github.com/rollmill/rollmill/storage"
+	"github.com/rollmill/rollmill/storage/scratch"
 )
 
 // Options say what to prove.
@@ -72,15 +73,15 @@ func Run(ctx context.Context, o Options) (result *Result, err error) {
 	if err != nil {
 		return nil, err
 	}
-	dir, err := os.MkdirTemp(o.Dir, "rollmill-prove-")
+	dir, err := scratch.Make(o.Dir)
 	if err != nil {
 		return nil, err
 	}
-	defer func() { err = cmp.Or(err, os.RemoveAll(dir)) }()
-	p := &prover{o, found, dir, &Result{URI: found.Root, Proofs: []*Proof{}}}
+	defer func() { err = cmp.Or(err, dir.Close()) }()
+	p := &prover{o, found, dir.Path, &Result{URI: found.Root, Proofs: []*Proof{}}}
 	slices.SortStableFunc(found.Datasets, func(a, b *dataset.Dataset) int { return p.depth(a) - p.depth(b) })
 	for i, d := range found.Datasets {
-		proof, err := p.dataset(ctx, d, filepath.Join(dir, fmt.Sprint(i)))
+		proof, err := p.dataset(ctx, d, filepath.Join(dir.Path, fmt.Sprint(i)))
 		if err != nil {
 			return nil, err
 		}
@@ -124,8 +125,11 @@ func (p *prover) depth(d *dataset.Dataset) (n int) {
 	return n
 }
 
+// name returns a URI relative to the one that is proved, without a store's parameters.
 func (p *prover) name(uri string) string {
-	return cmp.Or(strings.TrimPrefix(strings.TrimPrefix(uri, p.found.Root), "/"), ".")
+	root, _, _ := strings.Cut(p.found.Root, "?")
+	at, _, _ := strings.Cut(uri, "?")
+	return cmp.Or(strings.TrimPrefix(strings.TrimPrefix(at, strings.TrimSuffix(root, "/")), "/"), ".")
 }
 
 // dataset verifies a dataset, makes it again at out, and compares.
@@ -163,8 +167,12 @@ func (p *prover) dataset(ctx context.Context, d *dataset.Dataset, out string) (P
 
 // made makes a dataset again. The error says why it cannot be.
 func (p *prover) made(ctx context.Context, d *dataset.Dataset, out string) (*dataset.Dataset, error) {
-	if d.Stage == "rollout" {
+	switch d.Stage {
+	case "score", "group", "curate":
+	case "rollout":
 		return nil, errors.New("a model sampled it")
+	default:
+		return nil, fmt.Errorf("it was made by %s", d.Stage)
 	}
 	if err := p.again(ctx, d, out, p.Programs); err != nil {
 		return nil, err

@@ -5,8 +5,9 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"path"
+	"maps"
 	"path/filepath"
+	"reflect"
 	"slices"
 
 	"github.com/rollmill/rollmill/formats"
@@ -33,7 +34,7 @@ type batch struct {
 // it, and the loss that it gave back.
 func (p *prover) receipt(ctx context.Context, r *inspect.Receipt) error {
 	b := &batch{prover: p, receipt: r}
-	proof := Proof{Name: path.Join(p.name(r.URI), formats.ReceiptFile), Rows: r.Trajectories}
+	proof := Proof{Name: p.name(storage.Join(r.URI, formats.ReceiptFile)), Rows: r.Trajectories}
 	if r.CuratedDigest == "" {
 		proof.Trained = "nothing was sent"
 		p.add(&proof)
@@ -110,19 +111,70 @@ func (b *batch) ledger(ctx context.Context, proof *Proof) (unproved string) {
 		return "its ledger has no submission " + r.Key
 	}
 	b.record = &list[at]
-	for _, c := range [][3]string{{"curated_digest", r.CuratedDigest, b.record.Digest}, {"state", r.State, b.record.State}, {"job", r.Job, b.record.Job}} {
-		if proof.Differs == nil && c[1] != c[2] {
-			proof.Differs = &Difference{Column: c[0], Stored: c[1], Computed: c[2]}
-		}
+	if proof.Differs == nil {
+		proof.Differs = recorded(&r.Receipt, b.record)
 	}
 	return ""
+}
+
+// recorded compares a receipt, with all its numbers, with the one in the ledger, and with
+// the submission there until that has one.
+func recorded(r *formats.Receipt, record *submit.Listed) *Difference {
+	for _, c := range [][3]string{{"curated_digest", r.CuratedDigest, record.Digest}, {"state", r.State, record.State}, {"job", r.Job, record.Job}} {
+		if c[1] != c[2] {
+			return &Difference{Column: c[0], Stored: c[1], Computed: c[2]}
+		}
+	}
+	if record.Receipt == nil {
+		if r.Epoch != record.Epoch {
+			return &Difference{Column: "epoch", Stored: r.Epoch, Computed: record.Epoch}
+		}
+		return nil
+	}
+	var stored, computed any
+	if err := errors.Join(filled(r, &stored), filled(record.Receipt, &computed)); err != nil {
+		return &Difference{Stored: err.Error()}
+	}
+	return parts(stored, computed)
+}
+
+// parts returns the first part of a JSON value in which another differs.
+func parts(a, b any) *Difference {
+	switch x := a.(type) {
+	case map[string]any:
+		y, _ := b.(map[string]any)
+		for _, key := range slices.Sorted(maps.Keys(joined(x, y))) {
+			if d := parts(x[key], y[key]); d != nil {
+				return d.within(key)
+			}
+		}
+		return nil
+	case []any:
+		y, _ := b.([]any)
+		for i := range max(len(x), len(y)) {
+			if i >= min(len(x), len(y)) {
+				return &Difference{Stored: fmt.Sprint(len(x), " values"), Computed: fmt.Sprint(len(y), " values")}
+			}
+			if d := parts(x[i], y[i]); d != nil {
+				return d.within(fmt.Sprintf("[%d]", i))
+			}
+		}
+		return nil
+	}
+	return unless(reflect.DeepEqual(a, b), a, b)
+}
+
+func joined(a, b map[string]any) map[string]any {
+	out := maps.Clone(a)
+	maps.Copy(out, b)
+	return out
 }
 
 // sequences compares the file that the trainer got with the one that the dataset gives now,
 // with the weights of the submission. Without its record, those weights are taken that fit
 // the most rows.
 func (b *batch) sequences(ctx context.Context) error {
-	proof := Proof{Name: path.Join(b.name(b.receipt.URI), b.Sequences.File), Rows: b.receipt.Sequences[b.Sequences.File].Sequences}
+	proof := Proof{Name: b.name(storage.Join(b.receipt.URI, b.Sequences.File)), Rows: b.receipt.Sequences[b.Sequences.File].Sequences}
 	pers := append([]sequences.Per{""}, sequences.Pers...)
 	if b.record != nil {
 		pers = []sequences.Per{""}
@@ -133,16 +185,19 @@ func (b *batch) sequences(ctx context.Context) error {
 		return err
 	}
 	var made *storage.Bucket
+	var balance formats.Balance
 	for i, per := range pers {
 		dir := filepath.Join(b.dir, fmt.Sprint(b.receipt.Key, i))
 		if made, err = storage.Open(ctx, dir); err != nil {
 			return err
 		}
-		if _, err = convert.Export(ctx, convert.ExportOptions{In: b.curated.URI(), To: []exporters.File{b.Sequences}, Per: per, Lossy: true,
-			Out: filepath.Join(dir, b.Sequences.File)}); err != nil {
+		report, err := convert.Export(ctx, convert.ExportOptions{In: b.curated.URI(), To: []exporters.File{b.Sequences}, Per: per, Lossy: true,
+			Out: filepath.Join(dir, b.Sequences.File)})
+		if err != nil {
 			proof.Unproved = err.Error()
 			break
 		}
+		balance = report.Files[0].Sequences.Balance()
 		d, err := same(file[trainers.SequenceRow](ctx, stored, b.Sequences.File), file[trainers.SequenceRow](ctx, made, b.Sequences.File))
 		if err != nil {
 			proof.Unproved = err.Error()
@@ -154,6 +209,9 @@ func (b *batch) sequences(ctx context.Context) error {
 		if d == nil {
 			break
 		}
+	}
+	if counted := b.receipt.Sequences[b.Sequences.File]; proof.Unproved == "" && proof.Differs == nil && counted != balance {
+		proof.Differs = &Difference{Column: formats.ReceiptFile + ": sequences", Stored: counted, Computed: balance}
 	}
 	b.add(&proof)
 	if proof.Unproved != "" || proof.Differs != nil {

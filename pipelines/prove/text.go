@@ -6,6 +6,8 @@ import (
 	"io"
 	"strings"
 	"text/tabwriter"
+
+	"github.com/rollmill/rollmill/formats"
 )
 
 // WriteText writes a line for each proof, and the verdict.
@@ -63,8 +65,11 @@ func (d *Difference) String() string {
 		return string(data)
 	}
 	out := fmt.Sprintf("%s is %s, computed again %s", d.Column, text(d.Stored), text(d.Computed))
-	if d.TrajectoryID != "" {
+	switch {
+	case d.TrajectoryID != "":
 		out = fmt.Sprintf("row %d, trajectory %s: %s", d.Row, d.TrajectoryID, out)
+	case strings.HasPrefix(d.Column, "_") && !strings.HasPrefix(d.Column, formats.ReceiptFile): // of a side table
+		out = fmt.Sprintf("row %d: %s", d.Row, out)
 	}
 	return out
 }

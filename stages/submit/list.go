@@ -28,6 +28,7 @@ type Listed struct {
 	CreatedAt time.Time      `json:"created_at"`
 
 	Settings backends.Identity `json:"settings,omitempty"`
+	Receipt  *formats.Receipt  `json:"-"` // nil until the submission has ended
 }
 
 // List returns the submissions of a ledger, the oldest first.
@@ -55,6 +56,9 @@ func (a *attempt) listed() Listed {
 		Owner: a.Owner.String(), Alive: a.damage == nil && a.done == nil && !a.gone(), CreatedAt: a.CreatedAt}
 	if a.job != nil {
 		e.Job = a.job.Job
+	}
+	if a.done != nil && a.damage == nil {
+		e.Receipt = a.done.Receipt
 	}
 	e.State = a.state()
 	return e
