@@ -151,8 +151,8 @@ func (b *bwrap) exec(ctx context.Context, c Container, e Exec, files ...*os.File
 		name, value, _ := strings.Cut(variable, "=")
 		words = append(words, "--setenv", name, value)
 	}
-	if i := slices.IndexFunc(words, func(o string) bool { return strings.Contains(o, "\x00") }); i >= 0 {
-		return 0, fmt.Errorf("bwrap: an option has the character NUL: %q", words[i])
+	if slices.ContainsFunc(words, func(o string) bool { return strings.Contains(o, "\x00") }) { // the rest would be another option
+		return 0, errors.New("a folder or the value of a variable has the character NUL")
 	}
 	options, err := unnamed(e.Dir, []byte(strings.Join(words, "\x00")+"\x00"))
 	if err != nil {

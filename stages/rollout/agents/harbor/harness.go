@@ -32,6 +32,9 @@ func (b *box) work(ctx context.Context, at rollout.Attempt) (result rollout.Resu
 		if err := b.program(limited, "the harness's setup", Exec{Words: words, User: "0"}); err != nil {
 			return result, err
 		}
+		if b.before, err = b.running(limited); err != nil { // what the setup left is not the agent's
+			return result, failed(limited, formats.FailAgentExit, err)
+		}
 	}
 	if b.config.Harness == Shell {
 		result, err = b.shell(limited, at)

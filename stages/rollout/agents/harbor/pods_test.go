@@ -129,6 +129,10 @@ func TestPods(t *testing.T) {
 			t.Errorf("%s undone: %v: %v", task, err, result.Rewards)
 		}
 	}
+	forger := forgers["text"] + " sleep 0.2"
+	if result, _, err := attempt(t, a, pushed(t, "write-file", "", ""), says(forger)); err == nil || !strings.Contains(err.Error(), "processes running (s") {
+		t.Errorf("a process wrote the reward: %v: %v", err, result.Rewards)
+	}
 	for name, c := range map[string]struct{ folder, harness, class, says string }{
 		"no image":   {pushed(t, "write-file", "localhost/rollmill-test:none", ""), Shell, formats.FailStart, "ImagePullBackOff"},
 		"Dockerfile": {root("tasks", "write-file"), Shell, formats.FailImage, "docker_image"},

@@ -78,6 +78,8 @@ func TestBwrapVariables(t *testing.T)   { bubblewrap(t); variables(t, "bwrap", "
 // the environment nor in the words of a program of this machine; nor are the harness's.
 func variables(t *testing.T, runtime, program string) {
 	t.Setenv("PLAIN_OF_OPERATOR", "canary-plain")
+	t.Setenv("http_proxy", "http://127.0.0.1:9")
+	proxy := map[string]string{"podman": "http://127.0.0.1:9"}[program] // Podman's own doing
 	task := changed(t, runtime, map[string]string{
 		"task.toml": `[environment]
 network_mode = "no-network"
@@ -91,7 +93,7 @@ env = {FOURTH = "canary-fourth", PYTHONPATH = "/canary-python"}
 `,
 		"solution/solve.sh": "#!/bin/sh\n[ $THIRD = canary-third ] && cat /app/none 2>/dev/null || printf '%s|%s' \"$FIRST\" \"$PLAIN_OF_OPERATOR\" > first\n",
 		"tests/test.sh": "#!/bin/sh\n[ \"$(cat first)\" = \" 'canary' \\\"\\$HOME\\\" #\\\\ é |\" ] && [ $FOURTH = canary-fourth ] && [ -z \"$SECOND$THIRD\" ] && " +
-			"[ $LD_PRELOAD = /none/canary-preload.so ] && [ $PYTHONPATH = /canary-python ]; echo $((1 - $?)) > /logs/verifier/reward.txt\n",
+			"[ \"$http_proxy\" = \"" + proxy + "\" ] && [ $LD_PRELOAD = /none/canary-preload.so ] && [ $PYTHONPATH = /canary-python ]; echo $((1 - $?)) > /logs/verifier/reward.txt\n",
 	})
 	seen := watched(t, program)
 	harness := `[ $SECOND = canary-second ] && [ $KEY = canary-key ] && printf '%s|%s' "$FIRST" "$PLAIN_OF_OPERATOR" > first`
@@ -196,4 +198,19 @@ func digestOf(t *testing.T, dir string) string {
 		t.Fatal(err)
 	}
 	return task.Digest
+}
+
+// TestNetworkOption: only a task without a network gets none from podman and docker.
+func TestNetworkOption(t *testing.T) {
+	for _, none := range []bool{false, true} {
+		file := filepath.Join(t.TempDir(), "words")
+		program := commands{"sh", "-c", `printf '%s ' "$@" >"$0"`, file}
+		if err := program.Start(t.Context(), Container{Name: "name", Image: "image", NoNetwork: none}); err != nil {
+			t.Fatal(err)
+		}
+		words, err := os.ReadFile(file)
+		if err != nil || strings.Contains(string(words), " --network none ") != none || strings.Contains(string(words), "--network") != none {
+			t.Errorf("%v: %s", err, words)
+		}
+	}
 }
