@@ -11,7 +11,7 @@ var strangers = map[string]string{
 	"No variable of a task":                "TestVariables TestVariablesCommand TestBwrapVariables",
 	"A task reads no variable":             "TestTaskEnv TestBwrapTaskEnv",
 	"Podman itself passes":                 "TestVariables",
-	"A task's names":                       "TestStrings",
+	"A task's names":                       "TestStrings TestFolders",
 	"With podman and docker, only":         "TestNetworkOption",
 	"Without a network, an agent":          "TestNetwork",
 	"With `--runtime bwrap`":               "TestBwrapSees TestBwrap",

@@ -60,3 +60,28 @@ func TestStrings(t *testing.T) {
 		}
 	}
 }
+
+// TestFolders: the folder of a task is no option of a program, and no path in a container.
+func TestFolders(t *testing.T) {
+	t.Chdir(t.TempDir())
+	for _, dir := range []string{"--volume=/etc:/x", "a:b"} {
+		for name, text := range map[string]string{"task.toml": "", "instruction.md": "Work.", "tests/test.sh": "true"} {
+			file := filepath.Join(dir, name)
+			if err := os.MkdirAll(filepath.Dir(file), 0o755); err != nil {
+				t.Fatal(err)
+			}
+			if err := os.WriteFile(file, []byte(text), 0o644); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	found, err := Find(".")
+	if err != nil || len(found) != 2 {
+		t.Fatal(err, found)
+	}
+	for _, dir := range found {
+		if task, err := Read(dir); err != nil || !strings.HasPrefix(task.TestsDir(), "/") {
+			t.Errorf("%v: %s", err, task.TestsDir())
+		}
+	}
+}

@@ -15,7 +15,7 @@ import (
 
 // Task is a task folder.
 type Task struct {
-	Dir         string // local
+	Dir         string // local, from the root
 	Name        string // [task] name, else the folder's
 	Instruction string // without leading canary lines
 	Digest      string // of the folder's files, see digest
@@ -95,6 +95,9 @@ func Read(dir string) (Task, error) {
 		return Task{}, err
 	}
 	if t.Digest, err = digest(dir); err != nil {
+		return Task{}, err
+	}
+	if t.Dir, err = filepath.Abs(dir); err != nil { // a folder -x is an option to a program, and a:b a container
 		return Task{}, err
 	}
 	return t, t.checkStrings(file)

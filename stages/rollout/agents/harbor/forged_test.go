@@ -142,10 +142,11 @@ func TestCounted(t *testing.T) {
 		"C /etc;A /etc/ld.so.preload;A /etc/ld.so.conf.d/x.conf;C /etc/passwd;C /etc/ld.so.cache;A /home/w/.profile":                             "/etc/ld.so.conf.d/x.conf /etc/ld.so.preload /home/w/.profile",
 		"D /usr/bin;D /usr":             "/usr /usr/bin",
 		"C /start.sh;C /other.sh":       "/start.sh",
+		"C /app;C /app/run.sh":          "/app/run.sh",
 		"A /app/named;A /app/module.py": "",
 	} {
 		c := &tampered{words: map[string]bool{"named": true, "module": true, "test.sh": true}, starts: map[string]bool{}, found: map[string]bool{}}
-		c.Start("[sh /start.sh] []")
+		c.Start("[sh /start.sh] [./run.sh app]")
 		for _, change := range strings.Split(changes, ";") {
 			c.Add(change[0], change[2:])
 		}

@@ -16,7 +16,7 @@ import (
 // names of changed files tell: the guide says what they do not.
 type tampered struct {
 	words  map[string]bool // of the tests
-	starts map[string]bool // files that the image starts
+	starts map[string]bool // names of files that the image starts
 	found  map[string]bool // by path; true if it may be a folder that changed because of what is in it
 }
 
@@ -56,7 +56,9 @@ func newTampered(t harbor.Task) (*tampered, error) {
 // Start takes what the image starts: the names of files, among other words.
 func (c *tampered) Start(words string) {
 	for _, w := range word.FindAllString(words, -1) {
-		c.starts[w] = true
+		if strings.Contains(w, "/") { // it may be below the working folder
+			c.starts[path.Base(w)] = true
+		}
 	}
 }
 
@@ -77,7 +79,7 @@ func (c *tampered) Add(kind byte, file string) {
 		}
 	}
 	plain := kind == 'C' && library.MatchString(file)
-	if plain || kind == 'D' && (library.MatchString(file) || folder.MatchString(file)) || hooks.MatchString(file) || c.starts[file] {
+	if plain || kind == 'D' && (library.MatchString(file) || folder.MatchString(file)) || hooks.MatchString(file) || c.starts[path.Base(file)] {
 		c.found[file] = plain
 	}
 }
