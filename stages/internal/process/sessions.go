@@ -5,6 +5,7 @@ import (
 	"crypto/rand"
 	"os"
 	"strconv"
+	"sync"
 	"time"
 )
 
@@ -69,9 +70,11 @@ func (m mark) end(pid int) bool {
 // environment may read as empty while it becomes another program by execve.
 // Another user's environment cannot be read, and an ended process has none.
 func (m mark) has(pid int) (has, known bool) {
-	environ, err := readWhole("/proc/" + strconv.Itoa(pid) + "/environ")
-	if err != nil || len(environ) > 0 {
-		return bytes.Contains(environ, []byte(m.env())), true
+	text := environs.Get().(*bytes.Buffer)
+	defer environs.Put(text)
+	err := readWhole("/proc/"+strconv.Itoa(pid)+"/environ", text)
+	if err != nil || text.Len() > 0 {
+		return bytes.Contains(text.Bytes(), []byte(m.env())), true
 	}
 	return false, noEnviron(pid)
 }
@@ -79,16 +82,20 @@ func (m mark) has(pid int) (has, known bool) {
 // readWhole reads a file of /proc in one call, if it has no more than 32 KiB: in
 // several calls, the process may become another program between two of them,
 // and the second one finds an end.
-func readWhole(name string) ([]byte, error) {
+func readWhole(name string, text *bytes.Buffer) error {
+	text.Reset()
 	f, err := os.Open(name)
 	if err != nil {
-		return nil, err
+		return err
 	}
 	defer f.Close()
-	text := bytes.NewBuffer(make([]byte, 0, 32<<10+bytes.MinRead))
 	_, err = text.ReadFrom(f)
-	return text.Bytes(), err
+	return err
 }
+
+// environs are buffers for readWhole: each program's end reads the environment of every
+// process of this machine.
+var environs = sync.Pool{New: func() any { return bytes.NewBuffer(make([]byte, 0, 32<<10+bytes.MinRead)) }}
 
 // noEnviron reports whether a process has no environment: it has no memory, as
 // one of the kernel or one that has ended, or an empty place for it. In execve
