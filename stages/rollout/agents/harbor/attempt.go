@@ -152,7 +152,8 @@ func (b *box) start(ctx context.Context, image string, at rollout.Attempt) (err 
 		return err
 	}
 	b.name = folderPrefix + filepath.Base(filepath.Dir(b.dir))[len(folderPrefix):] + "-" + filepath.Base(b.dir)
-	mounts := []Mount{{From: filepath.Join(b.dir, "run"), To: filepath.Dir(relayPath)}}
+	// No container may write where this process does: a link there would lead it elsewhere.
+	mounts := []Mount{{From: filepath.Join(b.dir, "run"), To: filepath.Dir(relayPath), ReadOnly: true}}
 	for _, folder := range logs {
 		mounts = append(mounts, Mount{From: filepath.Join(b.dir, folder), To: "/logs/" + folder})
 	}
@@ -163,6 +164,10 @@ func (b *box) start(ctx context.Context, image string, at rollout.Attempt) (err 
 		if err := os.Chmod(m.From, 0o777); err != nil { // whatever the mask: the container has users of its own
 			return err
 		}
+	}
+	file := filepath.Join(mounts[0].From, filepath.Base(instructionPath))
+	if err := errors.Join(os.WriteFile(file, []byte(b.task.Instruction), 0o644), os.Chmod(file, 0o644)); err != nil {
+		return err
 	}
 	if b.relay != "" {
 		if err := os.WriteFile(filepath.Join(mounts[0].From, filepath.Base(relayPath)), nil, 0o755); err != nil {

@@ -31,7 +31,7 @@ func TestBwrapSees(t *testing.T) {
 		"tests/test.sh": "#!/bin/bash\ncat report; [ \"$(cat report)\" = ok ]; echo $((1 - $?)) > /logs/verifier/reward.txt\n",
 	})
 	work := fmt.Sprintf(`{ env | grep -v -E '^(HOME|PATH|PWD|SHLVL|_|OLDPWD)='; ls %[1]s /etc/shadow /etc/hostname /home /var; ln -s /etc/shadow /app/away; `+
-		`bash -c 'echo >/dev/tcp/127.0.0.1/%[2]s' && echo reached; touch /usr/x /etc/x /etc/passwd; [ "$(hostname)" = task ] || echo named; `+
+		`bash -c 'echo >/dev/tcp/127.0.0.1/%[2]s' && echo reached; touch /usr/x /etc/x /etc/passwd; touch /run/rollmill/x && echo writes; [ "$(hostname)" = task ] || echo named; `+
 		`mknod /tmp/disk b 8 0; id -un >/dev/null || echo nobody; } 2>/dev/null >report; [ -s report ] || echo ok > report`, secret, port)
 	result, _, err := attempt(t, on(t, "bwrap", nil), dir, says(work))
 	if err != nil || *result.Reward != 1 {

@@ -6,8 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"os"
-	"path/filepath"
 	"slices"
 	"strings"
 	"time"
@@ -59,12 +57,8 @@ func (b *box) inside(ctx context.Context, at rollout.Attempt) error {
 	if err != nil {
 		return failed(ctx, formats.FailExample, err)
 	}
-	script, err := b.instructed()
-	if err != nil {
-		return err
-	}
 	return b.program(ctx, theHarness, Exec{
-		Words: []string{relayPath, RelayCommand, socketPath, "sh", "-c", script},
+		Words: []string{relayPath, RelayCommand, socketPath, "sh", "-c", b.instructed()},
 		Env:   slices.Concat(env, b.environ(at), b.config.Env, []string{"INSTRUCTION_FILE=" + instructionPath}),
 		User:  b.task.Agent.User})
 }
@@ -73,16 +67,14 @@ func (b *box) inside(ctx context.Context, at rollout.Attempt) error {
 // Linux allows 128 KiB for one.
 const exported = 120000
 
-// instructed writes the instruction to a file, and returns the harness's command after what
-// reads it into INSTRUCTION. That is a variable of the shell alone if it is long.
-func (b *box) instructed() (string, error) {
+// instructed returns the harness's command after what reads the instruction's file into
+// INSTRUCTION. That is a variable of the shell alone if it is long.
+func (b *box) instructed() string {
 	script := `INSTRUCTION=$(cat "$INSTRUCTION_FILE")` + "\n"
 	if len(b.task.Instruction) <= exported {
 		script += "export INSTRUCTION\n"
 	}
-	file := filepath.Join(b.dir, "run", filepath.Base(instructionPath))
-	err := os.WriteFile(file, []byte(b.task.Instruction), 0o644)
-	return script + b.config.Harness, errors.Join(err, os.Chmod(file, 0o644))
+	return script + b.config.Harness
 }
 
 const solutionPath = "/solution"

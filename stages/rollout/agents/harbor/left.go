@@ -31,11 +31,12 @@ func readProcesses(text string) processes {
 			continue
 		}
 		fields := strings.Fields(more[end+2:])
-		if len(fields) < 20 || fields[0] == "Z" || fields[0] == "X" {
+		name := strings.ToValidUTF8(more[:end], "?")
+		if len(fields) < 20 || fields[0] == "Z" || fields[0] == "X" || name == "exe" || strings.HasPrefix(name, "runc:") { // the runtime on its way in
 			continue
 		}
 		above[id], of[id] = fields[1], id+" "+fields[19]
-		out[of[id]] = strings.ToValidUTF8(more[:end], "?")
+		out[of[id]] = name
 	}
 	delete(out, of["1"])
 	for id := first; of[id] != ""; id = above[id] {

@@ -2,7 +2,6 @@ package harbor
 
 import (
 	"context"
-	"os"
 	"path"
 	"path/filepath"
 	"regexp"
@@ -10,6 +9,7 @@ import (
 	"strings"
 
 	"github.com/rollmill/rollmill/formats/foreign/harbor"
+	"github.com/rollmill/rollmill/storage/regular"
 )
 
 // tampered counts the programs on the tests' path that are not the image's, as far as the
@@ -42,7 +42,7 @@ func newTampered(t harbor.Task) (*tampered, error) {
 		if f.Size > readTest || !slices.Contains([]string{"", ".sh", ".bash", ".py"}, path.Ext(f.Name)) {
 			continue
 		}
-		text, err := os.ReadFile(filepath.Join(t.TestsDir(), f.Name))
+		text, err := regular.ReadFile(filepath.Join(t.TestsDir(), f.Name), readTest)
 		if err != nil {
 			return nil, err
 		}
