@@ -34,7 +34,9 @@ func isFile(dir, name string) bool {
 
 // DigestWords returns the content digest of every file among a program's words:
 // the program itself, found as a shell in dir would find it, and each word that
-// names a regular file, as FILE or FILE:NAME. The content of folders is covered by --depends-on.
+// names a regular file, as FILE or FILE:NAME. Of a Python file, and of a module after
+// -m, it has the local files that they import, too. What a program finds otherwise, and
+// the content of folders, is covered by --depends-on.
 func DigestWords(ctx context.Context, dir string, words []string) (map[string]string, error) {
 	out := map[string]string{}
 	for i, word := range words {
@@ -56,7 +58,15 @@ func DigestWords(ctx context.Context, dir string, words []string) (map[string]st
 			return nil, fmt.Errorf("program %q: %w", word, cause(err))
 		case i == 0 && !info.Mode().IsRegular():
 			return nil, fmt.Errorf("program %q is not a file", word)
-		case err != nil || !info.Mode().IsRegular():
+		}
+		if module := i > 0 && words[i-1] == "-m"; module || strings.HasSuffix(word, ".py") && isFile(dir, word) {
+			for word, name := range localImports(dir, word, module) {
+				if out[word], err = regular.Digest(ctx, name); err != nil {
+					return nil, reading(name, err)
+				}
+			}
+		}
+		if info == nil || !info.Mode().IsRegular() {
 			continue
 		}
 		digest, err := regular.Digest(ctx, name)

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import contextlib
 import functools
+import glob
 import importlib.util
 import io
 import json
@@ -12,6 +13,7 @@ import linecache
 import os
 import subprocess
 import sys
+import tempfile
 import textwrap
 import threading
 import unittest
@@ -199,6 +201,33 @@ class Identities(unittest.TestCase):
         self.assertEqual(identity(make(1, one)), identity(make(1, one)))
         self.assertEqual(identity(make(1, rollmill.reward(one))), identity(make(1, rollmill.reward(one))))
         self.assertNotEqual(identity(make(1, rollmill.reward(one))), identity(make(1, rollmill.reward(other))))
+
+    def test_the_same_in_each_version_of_python(self) -> None:
+        program = """words, least = {"a", "b"}, 2
+def helper(text):
+    return [w for w in text.split() if w in words]
+def f(row, scale=0.5):
+    try:
+        return scale if len(helper(row["answer"])) > least else sum(len(w) for w in words)
+    except KeyError as e:
+        return f"{e}: {row!r}"
+from rollmill._identity import identity
+print(identity(f))
+"""
+        with tempfile.TemporaryDirectory() as folder:
+            file = os.path.join(folder, "reward.py")
+            with open(file, "w") as out:
+                out.write(program)
+            pyenv = os.environ.get("PYENV_ROOT", os.path.expanduser("~/.pyenv"))
+            pythons = {sys.executable, *sorted(glob.glob(f"{pyenv}/versions/3.1[0-9].*/bin/python3"))}
+            said = {
+                subprocess.run([python, file], capture_output=True, text=True, check=True, env={**os.environ, "PYTHONPATH": str(SRC)}).stdout for python in pythons
+            }
+            self.assertEqual(len(said), 1, pythons)
+            with open(file, "w") as out:
+                out.write(program.replace("> least", ">= least"))
+            said.add(subprocess.run([sys.executable, file], capture_output=True, text=True, check=True, env={**os.environ, "PYTHONPATH": str(SRC)}).stdout)
+            self.assertEqual(len(said), 2)
 
     def test_the_same_in_each_process(self) -> None:
         program = "words = {'a', 'b', 'c'}\ndef f(row):\n    return row in words or row in {'d', 'e'}\nfrom rollmill._identity import identity\nprint(identity(f))"

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import hashlib
+import inspect
 import sys
+import textwrap
 from collections.abc import Iterator, Mapping
 from types import CellType, CodeType, FunctionType
 from typing import Any
@@ -14,7 +16,8 @@ from ._stdio import library
 def identity(function: Any) -> str:
     """A digest of a function's code, defaults and closure, and of the functions, classes
     and plain values that the code names. What libraries define counts by its name,
-    other objects by their type."""
+    other objects by their type. The code is the text of a def, so that another version of
+    Python gives the same; that of a lambda, or without a text, is what Python compiled."""
     return hashlib.sha256(repr(_content(function, {})).encode()).hexdigest()[:12]
 
 
@@ -30,10 +33,15 @@ def _content(value: Any, seen: dict[int, Any]) -> Any:
         parts = [_content(v, seen) for v in value]
         return parts if isinstance(value, (list, tuple)) else sorted(map(repr, parts))
     if isinstance(value, CodeType):
+        try:
+            if value.co_name != "<lambda>":  # of which a line may have several
+                return textwrap.dedent(inspect.getsource(value))
+        except (OSError, TypeError, SyntaxError):
+            pass
         return [value.co_code.hex(), value.co_names, _content(value.co_consts, seen)]
     if isinstance(value, FunctionType) and not library(value.__code__.co_filename):
         closure = [cell.cell_contents for cell in value.__closure__ or () if cell != CellType()]  # those that have a value yet
-        names = [value.__globals__[name] for name in _names(value.__code__) if name in value.__globals__]
+        names = [value.__globals__[name] for name in sorted({*_names(value.__code__)}) if name in value.__globals__]
         return _content([value.__code__, value.__defaults__, value.__kwdefaults__, closure, names], seen)
     kind = value if isinstance(value, type) else type(value)
     file = getattr(sys.modules.get(kind.__module__), "__file__", None) or ""

@@ -1,0 +1,120 @@
+package stages
+
+import (
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+
+	"github.com/rollmill/rollmill/storage/regular"
+)
+
+// maxImports is the size of a Python file up to which its imports are looked for.
+const maxImports = 16 << 20
+
+// pythonImports are the statements by which a Python file names modules, and the
+// calls that name one by a text. What only looks like one, in a comment or a text,
+// names no file, or one too many.
+var pythonImports = regexp.MustCompile(`(?m)^[ \t]*(?:from[ \t]+(\.*[\w.]*)[ \t]+import[ \t]*(\([^)]*\)|[^\n#;]*)|import[ \t]+([^\n#;]*))|` +
+	`(?:import_module|__import__)\(\s*["']([\w.]+)["']`)
+
+// importScan finds the Python files that a program in a file imports from its own
+// folder and from PYTHONPATH, and those that they import. It reads files and starts
+// nothing, so that an identity is known before the program runs.
+type importScan struct {
+	names, folders []string          // the path on which modules are looked for; names are those of an identity
+	found          map[string]string // files by their names
+}
+
+// localImports returns the files that a program's word names by importing them: the
+// word is a Python file, or a module after -m in dir.
+func localImports(dir, word string, module bool) map[string]string {
+	s := &importScan{found: map[string]string{}}
+	file := word
+	if !filepath.IsAbs(word) {
+		file = filepath.Join(dir, word)
+	}
+	if module {
+		s.names, s.folders = []string{""}, []string{dir}
+	} else {
+		s.names, s.folders = []string{filepath.Dir(word)}, []string{filepath.Dir(file)}
+	}
+	for _, folder := range filepath.SplitList(os.Getenv("PYTHONPATH")) {
+		if !strings.HasSuffix(filepath.Clean(folder), "-packages") {
+			s.names, s.folders = append(s.names, "PYTHONPATH"), append(s.folders, folder)
+		}
+	}
+	if module {
+		s.module("", "", word)
+	} else {
+		s.read(word, file)
+	}
+	return s.found
+}
+
+// read adds what a file imports.
+func (s *importScan) read(name, file string) {
+	text, err := regular.ReadFile(file, maxImports)
+	if err != nil {
+		return // whoever reads its digest says so
+	}
+	for _, m := range pythonImports.FindAllStringSubmatch(strings.ReplaceAll(string(text), "\\\n", " "), -1) {
+		from, members, modules, text := m[1], m[2], m[3], m[4]
+		for _, module := range listed(modules + "," + text) {
+			s.module(name, file, module)
+		}
+		if from == "" {
+			continue
+		}
+		s.module(name, file, from)
+		if !strings.HasSuffix(from, ".") {
+			from += "."
+		}
+		for _, member := range listed(members) { // each may be a module of the package
+			s.module(name, file, from+member)
+		}
+	}
+}
+
+// listed returns the names in a list such as "a.b as c, d".
+func listed(list string) (out []string) {
+	for item := range strings.SplitSeq(strings.Trim(list, "() \t\r"), ",") {
+		if words := strings.Fields(item); len(words) > 0 && words[0][0] != '#' {
+			out = append(out, words[0])
+		}
+	}
+	return out
+}
+
+// module adds the files of a module and of the packages around it, from the first
+// folder that has any. A module that begins with dots is relative to the file's folder.
+func (s *importScan) module(name, file, module string) {
+	bare := strings.TrimLeft(module, ".")
+	names, folders := s.names, s.folders
+	if up := len(module) - len(bare); up > 0 {
+		names, folders = []string{filepath.Dir(name)}, []string{filepath.Dir(file)}
+		for range up - 1 {
+			names[0], folders[0] = filepath.Dir(names[0]), filepath.Dir(folders[0])
+		}
+	}
+	parts := strings.Split(bare, ".")
+	for i, folder := range folders {
+		hit := false
+		for n := range parts {
+			below := filepath.Join(parts[:n+1]...)
+			for _, end := range []string{filepath.Join(below, "__init__.py"), below + ".py"} {
+				if end == ".py" || !isFile(folder, end) {
+					continue
+				}
+				hit = true
+				if name, file := filepath.Join(names[i], end), filepath.Join(folder, end); s.found[name] == "" {
+					s.found[name] = file
+					s.read(name, file)
+				}
+			}
+		}
+		if hit {
+			return
+		}
+	}
+}
