@@ -156,6 +156,28 @@ var newSameAnswers = inGroups(func(r *Row) (answer, bool) {
 	c.add(members[0].kept, "", "group %s: %d members", group, len(members))
 })
 
+var newMixedPrompts = inGroups(func(r *Row) (asked, bool) {
+	t := r.wide()
+	if t == nil {
+		return asked{}, false
+	}
+	digest, is := formats.FirstPrompt(t)
+	return asked{keep(r), digest}, is
+}, func(c *Count, group string, members []asked) {
+	c.Of++
+	for _, m := range members {
+		if m.prompt != members[0].prompt {
+			c.add(m.kept, "", "group %s: another prompt than trajectory %s", group, members[0].kept.id)
+			return
+		}
+	}
+})
+
+type asked struct {
+	kept
+	prompt uint64
+}
+
 // models wants one model in a dataset, and one policy version in a group.
 type models struct {
 	*grouped[version]

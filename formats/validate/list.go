@@ -150,6 +150,10 @@ var All = []Check{
 		Help:   "only one row of the group can be compared; the others failed or have no reward, if there are any",
 		Hint: "choose what makes a group with --group-by (a field, the prompt, or a file of ids), or " +
 			"sample each prompt several times"},
+	{Name: "mixed_prompts", Severity: Warning, In: Audit, Sees: OneGroup, Payload: true, start: newMixedPrompts,
+		What: "groups have members with different first prompts: their rewards are compared although they are of different tasks",
+		Help: "members of the group have different first system or user messages",
+		Hint: "fine if only a date or the like differs; else give each task an id of its own, or group with --by"},
 	{Name: "same_answers", Severity: Warning, In: Audit, Sees: OneGroup, Share: 0.2, start: newSameAnswers,
 		What: "groups whose members all answered the same",
 		Help: "all members of the group answered the same"},

@@ -80,6 +80,9 @@ func (w *writer) group(ctx context.Context, group []*row) error {
 		w.bytes += r.size
 		sides = sides || r.Label != nil || r.Pair == importers.Chosen
 	}
+	if formats.MixedPrompts(w.buf[len(w.buf)-len(group):]) {
+		w.outcome.Facts[formats.FactMixedPrompts]++
+	}
 	w.ends = append(w.ends, len(w.buf))
 	if !sides && len(w.buf) < togetherRows && w.bytes < togetherBytes {
 		return nil

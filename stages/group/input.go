@@ -48,6 +48,10 @@ func openInput(ctx context.Context, o *Options) (*input, error) {
 		return nil, formats.Invalid(d.URI(), "score the trajectories again", nil, "it has %d rows and its base %q has %d",
 			d.Rows, base.URI(), base.Rows)
 	}
+	if n := base.Facts[formats.FactMixedPrompts]; n > 0 {
+		o.Logger().Warn("members of some groups have different first prompts, so that their rewards are of different tasks, unless only "+
+			"a date or the like differs; audit names the groups", "groups", n)
+	}
 	in := &input{rows: d, base: base}
 	if o.By != "" {
 		if in.by, err = NewBy("--by", o.By); err != nil {

@@ -96,6 +96,9 @@ func (w *writer) task(ctx context.Context, i int, rows []formats.Trajectory) err
 			w.outcome.Facts[factAddedFailed] += float64(lost(rows[k]))
 		}
 	}
+	if formats.MixedPrompts(rows) {
+		w.outcome.Facts[formats.FactMixedPrompts]++
+	}
 	if w.base == nil {
 		return w.table.Write(ctx, rows)
 	}

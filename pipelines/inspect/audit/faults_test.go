@@ -335,6 +335,11 @@ var faults = []fault{
 			stats[3].Valid = 1
 		}
 	}), "one valid member"},
+	{"mixed_prompts", "a member was asked another question; the twin's was asked more later", rollout(small, func(rows []formats.Trajectory, sick bool) {
+		if sick {
+			rows[1].Messages[0].Content += "?"
+		}
+	}), "different first prompts"},
 	{"same_answers", "in 3 of 10 groups all answered the same; in the twin 2, and some said nothing",
 		rollout(small, func(rows []formats.Trajectory, sick bool) {
 			for i := range rows {
