@@ -190,7 +190,7 @@ var (
 	StopReasons = []string{StopDone, StopLength, StopTurns, StopMaxCalls, StopMaxTokens, StopError, StopTimeout,
 		StopCancelled, StopBudget, StopSkipped}
 
-	FailureClasses = []string{FailAgentExit, FailAgentOutput, FailTimeout, FailEngine, FailEngineRefused, FailNoCalls,
+	FailureClasses = []string{FailAgentExit, FailAgentOutput, FailTimeout, FailEngine, FailEngineRefused, FailAbandoned, FailNoCalls,
 		FailNoLogprobs, FailLogprobMismatch, FailBadLogprobs, FailUnfinished, FailModelMismatch, FailExample, FailSecret, FailDiverged,
 		FailTooLarge, FailImage, FailStart, FailVerifier, FailLimit, FailCancelled, FailInternal}
 )
@@ -216,6 +216,7 @@ const (
 	FailTimeout         = "timeout"          // the trajectory's time limit
 	FailEngine          = "engine"           // the engine could not be reached or kept failing
 	FailEngineRefused   = "engine_refused"   // the engine refused the request (4xx)
+	FailAbandoned       = "abandoned"        // the agent did not wait for the answer to a call, and no later call made up for it
 	FailNoCalls         = "no_calls"         // the agent ended without calling the model
 	FailNoLogprobs      = "no_logprobs"      // the engine returned none
 	FailLogprobMismatch = "logprob_mismatch" // entries are not one per completion token

@@ -21,19 +21,22 @@ const lostKey = "rollmill_lost"
 // conclude gives the row its one state. What makes it unfit for training has
 // precedence, then the time limit, then what the agent reports, then the
 // engine's errors: if its last call failed, or got only part of an answer, the
-// trajectory may not be scored, even when the agent ended normally.
+// trajectory may not be scored, even when the agent ended normally. The same
+// holds for a call whose answer the agent did not wait for.
 func (o *Options) conclude(t *formats.Trajectory, result Result, err error, rec recorder.Record, timedOut bool) {
 	answered := slices.ContainsFunc(t.Main(), func(i int) bool { return t.Messages[i].Sampled })
 	switch {
 	case rec.Unfit != nil:
 		Fail(t, formats.StopError, rec.Unfit.Class, rec.Unfit.Text)
-	case timedOut && err != nil:
+	case timedOut && (err != nil || rec.Abandoned != nil):
 		Fail(t, formats.StopTimeout, formats.FailTimeout, errTimeout.Error())
 	case err != nil && rec.Limit == "": // at its limit the trajectory ends, and with it the agent
 		class, text := classify(err, rec.LastCall)
 		Fail(t, formats.StopError, class, text)
 	case !answered && engineFailed(rec.LastCall):
 		Fail(t, formats.StopError, rec.LastCall.Class, rec.LastCall.Text)
+	case rec.Abandoned != nil:
+		Fail(t, formats.StopError, rec.Abandoned.Class, rec.Abandoned.Text)
 	case !answered:
 		Fail(t, formats.StopError, formats.FailNoCalls, "the agent ended without an answer from the model")
 	case !slices.ContainsFunc(t.Calls, func(c formats.Call) bool { return c.Target }):

@@ -2,6 +2,7 @@ package rollout_test
 
 import (
 	"context"
+	"errors"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -126,5 +127,49 @@ func TestAnOldBrokenAnswerDoesNotCount(t *testing.T) {
 	}}
 	if row, _ := verdict(t, e, 2); row.Status != formats.StatusOK {
 		t.Errorf("%s %s", row.Status, row.Error)
+	}
+}
+
+// hasty is an agent that gives up on its second call when the engine has it, and ends well. It goes on if again is set.
+type hasty struct {
+	arrived chan bool
+	again   bool
+}
+
+func (hasty) Describe() rollout.Description { return rollout.Description{Kind: "hasty"} }
+
+func (h hasty) Attempt(ctx context.Context, a rollout.Attempt) (rollout.Result, error) {
+	messages := []map[string]any{{"role": "user", "content": a.Example.Question}}
+	answer, err := (talker{}).ask(ctx, a, messages)
+	if err != nil {
+		return rollout.Result{}, err
+	}
+	messages = append(messages, map[string]any{"role": "assistant", "content": answer}, map[string]any{"role": "user", "content": "go on"})
+	hurried, cancel := context.WithCancel(ctx)
+	go func() { <-h.arrived; cancel() }()
+	if _, err := (talker{}).ask(hurried, a, messages); err == nil {
+		return rollout.Result{}, errors.New("it was answered")
+	}
+	if !h.again {
+		return rollout.Result{}, nil
+	}
+	_, err = (talker{}).ask(ctx, a, messages)
+	return rollout.Result{}, err
+}
+
+// TestAnAgentThatGivesUpOnACallFails, unless it retries; the manifest counts such calls.
+func TestAnAgentThatGivesUpOnACallFails(t *testing.T) {
+	for again, class := range map[bool]string{false: formats.FailAbandoned, true: ""} {
+		arrived := make(chan bool, 1)
+		row, d := verdict(t, &engine{Fault: func(n int, _ recordertest.Request) recordertest.Fault {
+			if n != 1 {
+				return recordertest.Fault{}
+			}
+			arrived <- true
+			return recordertest.Fault{Kind: recordertest.Hang}
+		}}, 0, func(o *rollout.Options) { o.Agent = hasty{arrived, again} })
+		if row.FailureClass != class || (class == "") != (row.Status == formats.StatusOK) || d.Facts["abandoned_calls"] != 1 {
+			t.Errorf("again %v: %s %s: %s; %v", again, row.Status, row.FailureClass, row.Error, d.Facts)
+		}
 	}
 }

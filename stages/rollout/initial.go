@@ -68,6 +68,8 @@ var advice = map[string]string{
 		"same command again",
 	formats.FailEngineRefused: "the engine refuses these requests; check --model, the key, the sampling fields and the " +
 		"prompt's length",
+	formats.FailAbandoned: "the agent gives up before the engine answers: raise the time-out of its client, or lower --concurrency; if it leaves " +
+		"streams on purpose, --accept-left-streams keeps such trajectories",
 	formats.FailNoLogprobs: "start the engine so that it returns logprobs (vLLM and SGLang do by default; " +
 		"llama-server needs a build that supports them), or accept none with --no-logprobs",
 	formats.FailLogprobMismatch: "the engine merges or drops logprobs, as llama-server does with incomplete UTF-8; train " +

@@ -58,6 +58,7 @@ type Options struct {
 
 	// keep trajectories that ended well although a call failed at the engine and no later one succeeded
 	TolerateEngineErrors bool
+	AcceptLeftStreams    bool     // keep trajectories whose agent left a stream before its end, and no later call made up for it
 	DependsOn            []string // further files whose content decides the rows
 
 	Endpoints         []string      // base URLs of OpenAI-compatible servers, ending in /v1; default: the policy's
@@ -144,6 +145,9 @@ func (o *Options) Declare(d *plugin.Declarer) {
 	d.Bool(&o.TolerateEngineErrors, "tolerate-engine-errors",
 		"keep a trajectory that ended normally after an engine error with no later successful call").
 		ID("tolerate_engine_errors")
+	d.Bool(&o.AcceptLeftStreams, "accept-left-streams",
+		"keep a trajectory whose agent stopped reading a stream before its end; otherwise it fails unless a later call of that conversation was answered").
+		ID("accept_left_streams")
 	plugin.Choice(d, &o.Alternatives, "alternatives",
 		"treat answers that the agent did not choose (of n > 1, or to a prompt that it asked again) in this `WAY`: keep "+
 			"them as candidates, or train on them as well", KeepAlternatives, TrainAlternatives).

@@ -11,6 +11,7 @@ import (
 	"github.com/rollmill/rollmill/formats/dataset"
 	"github.com/rollmill/rollmill/formats/plural"
 	"github.com/rollmill/rollmill/stages"
+	"github.com/rollmill/rollmill/stages/rollout/recorder"
 )
 
 // writer writes a shard's rows: those of its tasks, among those of the dataset
@@ -175,8 +176,9 @@ const (
 	factForks        = "forks" // only where there are some
 	factLost         = "lost"  // likewise: trajectories whose agent wrote NaN or an infinity
 	factCalls        = "calls"
-	factAlternatives = "alternatives" // answers that the agent did not choose: candidates, which do not train
-	factFailedCalls  = "failed_calls" // calls to the target model that failed, whether or not the agent recovered
+	factAlternatives = "alternatives"    // answers that the agent did not choose: candidates, which do not train
+	factAbandoned    = "abandoned_calls" // failed calls whose answer the agent did not wait for; only where there are some
+	factFailedCalls  = "failed_calls"    // calls to the target model that failed, whether or not the agent recovered
 )
 
 // payloadFacts returns a row's facts; a row without its payload has none.
@@ -190,6 +192,9 @@ func payloadFacts(t *formats.Trajectory) map[string]float64 {
 	for i := range t.Calls {
 		if t.Calls[i].Target && t.Calls[i].Error != "" {
 			facts[factFailedCalls]++
+			if recorder.IsAbandoned(&t.Calls[i]) {
+				facts[factAbandoned]++
+			}
 		}
 	}
 	return facts

@@ -34,6 +34,8 @@ type Options struct {
 
 	Logprobs map[string]string // what the logprobs of each endpoint are of, for calls.logprobs_mode; nil: unknown
 
+	AcceptLeftStreams bool // a stream that the agent left does not make Record.Abandoned
+
 	NoLogprobs  bool          // missing or unfit logprobs do not fail a trajectory
 	Retries     int           // further tries; 0 means 5, negative none
 	Backoff     time.Duration // before the first retry, see remote.Retry; 0 means 500 ms

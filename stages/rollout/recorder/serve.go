@@ -34,6 +34,7 @@ func (s *Session) ask(kind *api, w http.ResponseWriter, r *http.Request) {
 		s.keepNothing()
 	}
 	c := s.begin(q, functionOf(r), sessionOf(r.Header))
+	c.ctx = ctx
 	if q.streamTranslated() {
 		s.translateStream(ctx, w, q, c, r.Header)
 		return

@@ -35,6 +35,8 @@ type Session struct {
 	record Record // without the messages, which are in the tree
 	lostAt int    // when the call of record.Lost ended, by clock
 
+	outcomes []outcome // of the calls of the target model
+
 	admitted, underway int   // calls
 	passed             int   // calls that passed through
 	usedTokens         int64 // of the calls that ended, for MaxTokens
@@ -51,7 +53,8 @@ type Session struct {
 
 // call is one request under way.
 type call struct {
-	index  int // in record.Calls
+	ctx    context.Context // ends when the agent no longer waits; nil in tests
+	index  int             // in record.Calls
 	path   tree.Path
 	began  int
 	at     time.Time
@@ -105,6 +108,7 @@ type Record struct {
 	Unfit       *Failure // the first reason why the trajectory must not be trained on, or nil
 	LastCall    *Failure // how the last call to end failed, or nil
 	Lost        *Failure // how a target call failed at the engine that no later successful call followed, or nil
+	Abandoned   *Failure // how a target call ended that the agent did not wait for and that no other call makes up for, or nil
 	Limit       string   // stop reason of a trajectory that exceeded a limit; "" for none
 	Replayed    int      // calls that no engine was asked for
 	Diverged    string   // why a request was not one that could be replayed, while there were some: a Diverged constant, or ""
@@ -127,6 +131,9 @@ func (s *Session) End() Record {
 	s.cutOff()
 	record := s.record
 	record.Messages = s.tree.Messages
+	if c := s.abandoned(); c != nil {
+		record.Abandoned = &Failure{Class: formats.FailAbandoned, Text: c.text()}
+	}
 	if len(s.replays) > 0 || s.origin != nil && !s.forked {
 		record.Left = DivergedEnd
 	}
@@ -202,6 +209,10 @@ func (s *Session) end(c *call, r *result) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.clock++
+	c.cancelledWhole(r)
+	if c.target {
+		s.outcomes = append(s.outcomes, outcome{c.path.At, c.began, s.clock, r.failure, r.answer != nil && len(r.answer.choices) > 0 && r.events != nil})
+	}
 	recorded := &s.record.Calls[c.index]
 	defer func() { s.usedTokens += int64(recorded.PromptTokens) + int64(recorded.CompletionTokens) }()
 	if ended := s.recorder.opts.Ended; ended != nil && c.replayed == nil {

@@ -69,6 +69,7 @@ def run(
     no_logprobs: bool | None = ...,
     accept_finish: _Texts | None = ...,
     tolerate_engine_errors: bool | None = ...,
+    accept_left_streams: bool | None = ...,
     alternatives: Literal["keep", "train"] | None = ...,
     depends_on: _Texts | None = ...,
     url: _Texts | None = ...,
