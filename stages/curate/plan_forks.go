@@ -30,14 +30,46 @@ type forkable struct {
 	call    int32
 }
 
-// forkable returns the answers among messages at which a trajectory can be forked.
+// forkable returns the answers among messages at which a trajectory can be forked: a call before theirs was answered, and
+// each that was has one answer, which rollout can repeat.
 func forkables(t *formats.Trajectory, messages []int) (out []forkable) {
+	first, last := repeatable(t)
 	for _, i := range messages {
-		if t.Trained(i) && t.Messages[i].Call > 0 {
+		if call := int(t.Messages[i].Call); t.Trained(i) && first >= 0 && call > first && call <= last {
 			out = append(out, forkable{i, t.Messages[i].Call})
 		}
 	}
 	return out
+}
+
+// repeatable returns the first call that was answered, -1 for none, and the first with several answers or none that is kept.
+func repeatable(t *formats.Trajectory) (first, last int) {
+	answers := map[int32]int{}
+	for i := range t.Messages {
+		if m := &t.Messages[i]; m.Sampled {
+			answers[m.Call]++
+		}
+	}
+	for i := range t.Candidates {
+		switch c := &t.Candidates[i]; {
+		case c.Reason == "": // no answer of a call
+		case c.Call != nil:
+			answers[*c.Call]++
+		case c.Message >= 0 && int(c.Message) < len(t.Messages):
+			answers[t.Messages[c.Message].Call]++
+		}
+	}
+	first = -1
+	for k := range t.Calls {
+		switch {
+		case t.Calls[k].Error != "":
+		case answers[int32(k)] != 1:
+			return first, k
+		case first < 0:
+			first = k
+		}
+	}
+	return first, len(t.Calls)
 }
 
 // forkPoints returns up to n calls of a group's trajectory at which it is forked.

@@ -103,3 +103,47 @@ func TestPlanForks(t *testing.T) {
 		t.Error(err)
 	}
 }
+
+// TestForksAreThoseThatCanBeMade: every call before one was answered once, and there is one.
+func TestForksAreThoseThatCanBeMade(t *testing.T) {
+	candidate := func(call int32) func(*formats.Trajectory) {
+		return func(t *formats.Trajectory) {
+			t.Candidates = []formats.Candidate{{Message: 2*call + 1, Call: &call, Reason: "choice", Content: "another"}}
+		}
+	}
+	for name, c := range map[string]struct {
+		change func(*formats.Trajectory)
+		want   string
+	}{
+		"several answers": {candidate(2), "1 2"},
+		"of the first":    {candidate(0), ""},
+		"of the last":     {candidate(4), "1 2 3 4"},
+		"no answer kept":  {func(t *formats.Trajectory) { t.Messages[5].Sampled = false }, "1"},
+		"a failed first": {func(t *formats.Trajectory) {
+			t.Messages[1].Sampled, t.Calls[0].Error = false, "no answer"
+		}, "2 3 4"},
+	} {
+		in := changed(t, strings.ReplaceAll(name, " ", "-"), 0, []example{{"a", "1 0"}}, func(t *formats.Trajectory) {
+			tooled(t)
+			c.change(t)
+			t.SetPayloadDigest()
+		})
+		o := options(in, in+"-out")
+		o.PlanTable.Forks, o.PlanTable.ForkPoints, o.PlanTable.Generations = curate.ForkEven, 9, 3
+		_, d := run(t, o)
+		calls := map[string]string{}
+		for _, r := range readAll[formats.Planned](t, d, formats.TablePlan) {
+			if r.ForkCall != nil {
+				calls[r.ForkedFrom] = strings.TrimSpace(fmt.Sprint(calls[r.ForkedFrom], " ", *r.ForkCall))
+			}
+		}
+		if n := len(calls); (n == 2) != (c.want != "") || n == 1 {
+			t.Errorf("%s: forks of %v", name, calls)
+		}
+		for id, got := range calls {
+			if got != c.want {
+				t.Errorf("%s: %s is forked at %q, want %q", name, id, got, c.want)
+			}
+		}
+	}
+}
