@@ -33,10 +33,8 @@ func (r *runner) attempt(ctx context.Context, e formats.Example, j job) (t forma
 	o := &r.opts
 	t = o.row(e, j.generation, j.fork)
 	t.Attempts, t.StartedAt = j.attempts+1, o.Clock().UnixMicro()
-	a := Attempt{Example: o.hidden(e), TrajectoryID: t.TrajectoryID, Run: o.Run, Epoch: o.AtEpoch(),
-		Generation: int(j.generation)}
 	if from, ok := o.Agent.(Stored); ok {
-		t, ok = r.stored(ctx, t, from, a)
+		t, ok = r.stored(ctx, t, from, r.newAttempt(&t, e, nil))
 		return t, "", ok
 	}
 	limited, cancel := context.WithTimeoutCause(ctx, o.TrajectoryTimeout, errTimeout)
@@ -47,12 +45,7 @@ func (r *runner) attempt(ctx context.Context, e formats.Example, j job) (t forma
 		return t, "", false
 	}
 	session := r.recorder.Begin(limited, t.TrajectoryID, formats.GroupID(e.ID, o.AtEpoch()), resume)
-	a.BaseURL, a.APIKey, a.Model, a.HTTP = session.BaseURL(), agentKey, o.Model, r.recorder.Client()
-	a.Work = filepath.Join(o.workFolder(), t.TrajectoryID)
-	if o.SamplingSeed != nil {
-		a.Seed = new(formats.Seed(*o.SamplingSeed, t.TrajectoryID))
-	}
-	result, err := r.ask(session.Context(), a)
+	result, err := r.ask(session.Context(), r.newAttempt(&t, e, session))
 	timedOut := errors.Is(context.Cause(session.Context()), errTimeout)
 	record := session.End()
 	r.calls.note(&record)
@@ -71,6 +64,21 @@ func (r *runner) attempt(ctx context.Context, e formats.Example, j job) (t forma
 	}
 	fit(&t)
 	return t, traceOf(err), true
+}
+
+// newAttempt returns what an agent gets to make a trajectory; session is nil if it asks no model.
+func (r *runner) newAttempt(t *formats.Trajectory, e formats.Example, session *recorder.Session) Attempt {
+	o := &r.opts
+	a := Attempt{Example: o.hidden(e), TrajectoryID: t.TrajectoryID, Run: t.Run, Epoch: int(t.Epoch), Generation: int(t.Generation)}
+	if session == nil {
+		return a
+	}
+	a.BaseURL, a.APIKey, a.Model, a.HTTP = session.BaseURL(), agentKey, cmp.Or(o.Model, t.Model), r.recorder.Client()
+	a.Work = filepath.Join(o.workFolder(), t.TrajectoryID)
+	if o.SamplingSeed != nil {
+		a.Seed = new(formats.Seed(*o.SamplingSeed, t.TrajectoryID))
+	}
+	return a
 }
 
 // workFolder is where the attempts of a dataset have their folders.

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"os"
 	"slices"
 
 	"golang.org/x/sync/errgroup"
@@ -26,7 +27,7 @@ type Replayed struct {
 	Calls   int64            `json:"calls"` // recorded, of trajectories that did not fail
 	Again   int64            `json:"calls_again"`
 	Same    int64            `json:"same"`    // trajectories of which the agent made every call, and no other
-	Skipped int64            `json:"skipped"` // failed: not replayed
+	Skipped int64            `json:"skipped"` // failed, or with a call that had several answers: not replayed
 	Causes  map[string]int64 `json:"causes"`  // of the others: a recorder.Diverged constant
 	Differ  []Differing      `json:"differ"`  // in the order of the rows
 }
@@ -52,6 +53,15 @@ func Replay(ctx context.Context, o Options, in stages.Input) (*Replayed, error) 
 		return nil, err
 	}
 	o = o.defaults()
+	o.Out.URI = cmp.Or(o.Out.URI, in.URI) // the folders of attempts have the paths that they had
+	defer os.Remove(o.workFolder())
+	if seed, ok := d.Params["sampling_seed"].(json.Number); ok && o.SamplingSeed == nil {
+		n, err := seed.Int64()
+		if err != nil {
+			return nil, formats.Invalid(d.URI(), "", err, "its sampling seed is no whole number")
+		}
+		o.SamplingSeed = &n
+	}
 	if !o.asksEngine() {
 		return nil, Usage("name an agent that asks a model", "this agent asks no engine, so nothing can be replayed")
 	}
@@ -84,7 +94,7 @@ func (r *runner) replay(ctx context.Context, rows []formats.Trajectory, out *Rep
 	all := make([]*Differing, len(rows))
 	var g errgroup.Group
 	for i := range rows {
-		if t := &rows[i]; t.Status != formats.StatusFailed && t.Status != formats.StatusSkipped {
+		if t := &rows[i]; t.Status != formats.StatusFailed && t.Status != formats.StatusSkipped && repeatable(t) {
 			g.Go(func() (err error) {
 				all[i], err = r.again(ctx, t)
 				return err
@@ -111,6 +121,11 @@ func (r *runner) replay(ctx context.Context, rows []formats.Trajectory, out *Rep
 	return ctx.Err()
 }
 
+// repeatable reports whether each answered call of a trajectory can be answered again.
+func repeatable(t *formats.Trajectory) bool {
+	return !slices.ContainsFunc(recorder.AnsweredOf(t), func(a recorder.Answered) bool { return a.Request == "" })
+}
+
 // again has the agent make a trajectory again.
 func (r *runner) again(ctx context.Context, t *formats.Trajectory) (*Differing, error) {
 	e, err := exampleOf(t, r.opts.Columns)
@@ -120,8 +135,7 @@ func (r *runner) again(ctx context.Context, t *formats.Trajectory) (*Differing, 
 	limited, cancel := context.WithTimeoutCause(ctx, r.opts.TrajectoryTimeout, errTimeout)
 	defer cancel()
 	s := r.recorder.Begin(limited, t.TrajectoryID, t.GroupID, recorder.Resume{Answered: recorder.AnsweredOf(t), Only: true})
-	_, err = r.ask(s.Context(), Attempt{Example: r.opts.hidden(e), TrajectoryID: t.TrajectoryID, Run: t.Run, Epoch: int(t.Epoch), Generation: int(t.Generation),
-		BaseURL: s.BaseURL(), APIKey: agentKey, Model: cmp.Or(r.opts.Model, t.Model), HTTP: r.recorder.Client()})
+	_, err = r.ask(s.Context(), r.newAttempt(t, e, s))
 	record := s.End()
 	out := &Differing{TrajectoryID: t.TrajectoryID, ExampleID: t.ExampleID, Calls: len(t.Calls), Again: record.Replayed,
 		Cause: cmp.Or(record.Diverged, record.Left)}

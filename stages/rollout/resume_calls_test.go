@@ -30,7 +30,7 @@ import (
 // talker is an agent that asks turn after turn; what it says depends on the answers, and
 // with a clock on the time too. Speakers hold conversations of their own at once.
 type talker struct {
-	turns, speakers     int
+	turns, speakers, n  int
 	clock, stream, once bool
 }
 
@@ -59,7 +59,7 @@ func (a talker) Attempt(ctx context.Context, at rollout.Attempt) (rollout.Result
 }
 
 func (a talker) ask(ctx context.Context, at rollout.Attempt, messages []map[string]any) (string, error) {
-	body, _ := json.Marshal(map[string]any{"model": at.Model, "messages": messages, "stream": a.stream})
+	body, _ := json.Marshal(map[string]any{"model": at.Model, "messages": messages, "stream": a.stream, "n": max(1, a.n)})
 	req, err := http.NewRequestWithContext(ctx, http.MethodPost, at.BaseURL+"/chat/completions", bytes.NewReader(body))
 	if err != nil {
 		return "", err
@@ -389,5 +389,34 @@ func TestReplayOfADataset(t *testing.T) {
 	}
 	if n := len(e.Asked()) - asked; n > 0 {
 		t.Errorf("the engine was asked %d times", n)
+	}
+}
+
+// rooted is a talker that says where its folder is and which seed it has.
+type rooted struct{ talker }
+
+func (a rooted) Attempt(ctx context.Context, at rollout.Attempt) (rollout.Result, error) {
+	at.Example.Question += fmt.Sprint(" in ", at.Work, " with ", *at.Seed)
+	return a.talker.Attempt(ctx, at)
+}
+
+// TestReplayGivesWhatRolloutGives: the attempt's folder, with its path, and its seed. A call of several answers is not replayed.
+func TestReplayGivesWhatRolloutGives(t *testing.T) {
+	e := newEngine(t, &engine{})
+	out := filepath.Join(t.TempDir(), "out")
+	o := optionsAt(e.URL(), out, 2)
+	o.Agent = rooted{talker{turns: 2}}
+	run(t, o)
+	got, err := rollout.Replay(t.Context(), rollout.Options{Agent: o.Agent}, stages.Input{URI: out})
+	if check(t, err); got.Same != 6 || got.Again != 12 {
+		t.Errorf("%+v", got)
+	}
+	several := filepath.Join(t.TempDir(), "out")
+	o = optionsAt(e.URL(), several, 2)
+	o.Agent = talker{turns: 2, n: 2}
+	run(t, o)
+	got, err = rollout.Replay(t.Context(), rollout.Options{Agent: o.Agent}, stages.Input{URI: several})
+	if check(t, err); got.Skipped != 6 || len(got.Differ) > 0 {
+		t.Errorf("%+v", got)
 	}
 }

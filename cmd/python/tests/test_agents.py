@@ -17,7 +17,7 @@ def play(example):
     print("thinking")
     what = example["question"]
     if what == "env":
-        return {"answer": os.environ["OPENAI_BASE_URL"] + " " + os.environ["ANTHROPIC_BASE_URL"], "metadata": {"model": example["model"], "seed": os.environ.get("ROLLMILL_SEED")}}
+        return {"answer": os.environ["OPENAI_BASE_URL"] + " " + os.environ["ANTHROPIC_BASE_URL"], "metadata": {"model": example["model"], "seed": os.environ.get("ROLLMILL_SEED"), "work": os.environ.get("ROLLMILL_WORK")}}
     return eval(what)
 
 @agent
@@ -43,14 +43,18 @@ class Agents(Served):
     def test_one_attempt_with_its_environment(self) -> None:
         env = {"OPENAI_BASE_URL": "http://proxy/1/v1", "ANTHROPIC_BASE_URL": "http://proxy/1", "OPENAI_MODEL": "policy", "ROLLMILL_SEED": "7"}
         out, errors = self.ask("agents.py", rows=[task("env")], env=env)
-        self.assertEqual(out, [{"trajectory_id": "t-env", "answer": "http://proxy/1/v1 http://proxy/1", "metadata": {"model": "policy", "seed": "7"}}])
+        self.assertEqual(out, [{"trajectory_id": "t-env", "answer": "http://proxy/1/v1 http://proxy/1", "metadata": {"model": "policy", "seed": "7", "work": None}}])
         self.assertIn("thinking", errors)
 
     def test_a_worker_has_the_environment_of_each_attempt(self) -> None:
-        rows = [task("env", base_url=f"http://proxy/{i}/v1", api_key="k", model=f"m{i}", seed=seed) for i, seed in enumerate([3, None])]
+        rows = [task("env", base_url=f"http://proxy/{i}/v1", api_key="k", model=f"m{i}", seed=seed, **work) for i, (seed, work) in enumerate([(3, {"work": "/w"}), (None, {})])]
         out, _ = self.ask("-m", "rollmill", "agents.py:play", rows=rows)
         self.assertEqual([a["answer"] for a in out], ["http://proxy/0/v1 http://proxy/0", "http://proxy/1/v1 http://proxy/1"])
-        self.assertEqual([a["metadata"] for a in out], [{"model": "m0", "seed": "3"}, {"model": "m1", "seed": None}])
+        self.assertEqual([a["metadata"] for a in out], [{"model": "m0", "seed": "3", "work": "/w"}, {"model": "m1", "seed": None, "work": None}])
+
+    def test_further_rewards(self) -> None:
+        out, _ = self.ask("agents.py", rows=[task("{'reward': 1, 'rewards': {'steps': 7, 'ok': True}}")])
+        self.assertEqual((out[0]["reward"], out[0]["rewards"]), (1.0, {"steps": 7.0, "ok": 1.0}))
 
     def test_values_and_failures(self) -> None:
         out, errors = self.ask("agents.py", rows=[task(q) for q in ("None", "'text'", "{'answer': 'a', 'reward': True}", "1", "{'score': 1}", "[][0]")])

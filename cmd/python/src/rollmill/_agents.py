@@ -27,6 +27,7 @@ class Example(TypedDict):
     epoch: int
     trajectory_id: str
     seed: int | None
+    work: str  # an empty folder for the attempt, removed at its end
     base_url: str  # of the model, for this attempt alone
     api_key: str
     model: str
@@ -109,12 +110,13 @@ def environment(example: dict[str, Any]) -> None:
         ROLLMILL_GENERATION=str(example["generation"]),
         ROLLMILL_EPOCH=str(example["epoch"]),
     )
-    env.pop("ROLLMILL_SEED", None)
-    if example.get("seed") is not None:
-        env["ROLLMILL_SEED"] = str(example["seed"])
+    for name, value in (("ROLLMILL_SEED", example.get("seed")), ("ROLLMILL_WORK", example.get("work"))):
+        env.pop(name, None)
+        if value is not None:
+            env[name] = str(value)
 
 
-_KEYS = ("answer", "reward", "metadata", "stop", "error")
+_KEYS = ("answer", "reward", "rewards", "metadata", "stop", "error")
 
 
 def result(value: Any) -> dict[str, Any]:
@@ -131,6 +133,8 @@ def result(value: Any) -> dict[str, Any]:
     out = {k: v for k, v in value.items() if v is not None}
     if "reward" in out:
         out["reward"] = float(out["reward"])
+    if "rewards" in out:
+        out["rewards"] = {name: float(value) for name, value in out["rewards"].items()}
     if isinstance(out.get("error"), BaseException):
         out["error"] = _stdio.describe(out["error"])
     return out
@@ -144,7 +148,7 @@ def agent(function: Any = None, /, *, concurrency: int = 1) -> Any:
     """Make an agent of a function.
 
     The function gets an Example and returns the answer as text, a dict with
-    answer, reward, metadata and stop, or None: then the answer is what the model
+    answer, reward, rewards, metadata and stop, or None: then the answer is what the model
     wrote last. An exception fails the attempt. It may be async.
 
     OPENAI_BASE_URL, OPENAI_API_KEY, OPENAI_MODEL and their ANTHROPIC_ counterparts
