@@ -9,6 +9,7 @@ from typing import Any
 import verifiers.v1 as vf  # type: ignore[import-not-found,import-untyped,unused-ignore]
 
 from . import KEY_VARIABLE, Refused, rewards
+from ._shared import Shared
 
 # The harness is chat with the environment's tools, and runs here: a harness that gives
 # the model a shell, and a runtime elsewhere, are asked for by name.
@@ -23,6 +24,7 @@ class V1:
         self.env = vf.load_environment(vf.resolve_env_config(_merged(agents, config)))
         self.task_class = type(self.env.taskset).task_type()
         self._serving: Any = None
+        self._up = Shared(self._serve)
 
     def examples(self, count: int | None) -> Iterator[dict[str, Any]]:
         if count is None and getattr(self.env.taskset, "INFINITE", False):
@@ -35,10 +37,12 @@ class V1:
     def _task(self, data: dict[str, Any]) -> Any:
         return self.task_class(self.task_class.data_type().model_validate(data), self.env.config.taskset.task)
 
+    async def _serve(self) -> None:
+        self._serving = self.env.serving()
+        await self._serving.__aenter__()  # until the process ends
+
     async def attempt(self, task: dict[str, Any], url: str, model: str) -> dict[str, Any]:
-        if self._serving is None:
-            self._serving = self.env.serving()
-            await self._serving.__aenter__()  # until the process ends
+        await self._up.ready()
         client = vf.EvalClientConfig(base_url=url, api_key_var=KEY_VARIABLE)
         (slot,) = self.env.slots(self._task(task))
         return _result(await self.env.run_slot(slot, vf.ModelContext(model=model, client=client)))
