@@ -126,7 +126,7 @@ var messageColumns = slices.Concat(
 				"(the same prompt at once), history (edited or left), compaction (a summary or the last turns instead of " +
 				"earlier messages), subagent (another system prompt, first message or session)",
 			Null: "it continues its parent"},
-		{Path: "token_ids", Type: "list of int32", Meaning: "the sampled tokens, exactly as the engine returned them",
+		{Path: "token_ids", Type: "list of int32", Meaning: "the sampled tokens, exactly as the engine returned them; empty: it sampled none",
 			Null: "not sampled, or the engine gave none", Heavy: true},
 		{Path: "logprobs", Type: "list of float32", Unit: "nats",
 			Meaning: "log probability of each sampled token, one for each of token_ids",
@@ -155,7 +155,7 @@ var toolCallColumns = under("tool_calls", []Column{
 var callColumns = []Column{
 	{Path: "model", Type: str, Meaning: "the model named in the response; the requested one when there is no response"},
 	{Path: "policy_version", Type: i64, Meaning: "which weights answered", Null: "unknown"},
-	{Path: "sampling", Type: str, Meaning: "a JSON object of the sampling settings as sent: temperature, top_p, seed, …"},
+	{Path: "sampling", Type: str, Meaning: "a JSON object of the sampling settings as sent: temperature, top_p, seed, …; and what the recorder noted of the call"},
 	{Path: "tools", Type: i32, Meaning: "index in tool_sets of the tools offered; -1 for none"},
 	{Path: "prompt_tokens", Type: i32, Unit: "tokens", Meaning: "of the prompt, as the engine counted; 0 when it did not"},
 	{Path: "completion_tokens", Type: i32, Unit: "tokens",

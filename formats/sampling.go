@@ -30,7 +30,17 @@ type Sampling struct {
 	Text              struct {
 		Format json.RawMessage `json:"format"`
 	} `json:"text"`
+
+	AmbiguousCalls bool `json:"ambiguous_tool_calls"`
+	NoUsage        bool `json:"no_usage"`
 }
+
+// Members of column calls.sampling that the recording proxy adds: they are about the
+// answer.
+const (
+	AmbiguousCalls = "ambiguous_tool_calls" // a stream whose tool calls clients read differently
+	NoUsage        = "no_usage"             // nothing says how many tokens the answer has
+)
 
 // Settings returns the call's sampling settings; none is set when the column
 // does not hold such an object.

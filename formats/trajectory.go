@@ -256,6 +256,12 @@ func (t *Trajectory) Trained(i int) bool {
 	return m.Sampled && m.Call >= 0 && int(m.Call) < len(t.Calls) && t.Calls[m.Call].Target
 }
 
+// NoTokens reports whether the engine sampled no token for a message, as where it aborted
+// a waiting request: lists that are empty, and not unknown.
+func (m *Message) NoTokens() bool {
+	return m.Sampled && m.TokenIDs != nil && len(m.TokenIDs) == 0 && m.Logprobs != nil && len(m.Logprobs) == 0
+}
+
 // AdvantageOf returns the advantage of a message: its own, else the trajectory's; nil
 // without one.
 func (t *Trajectory) AdvantageOf(message int) *float64 {

@@ -122,6 +122,9 @@ func (c *cursor) entry(p unsafe.Pointer) error {
 			if n := (*slice)(p).len; n > 0 {
 				return badPage("a list has no elements here, and %d in another column", n)
 			}
+			if l.optional && def == l.def-1 {
+				*(*slice)(p) = slice{data: unsafe.Pointer(&emptyList)} // not null
+			}
 			for ; i <= last; i++ {
 				c.index[i] = -1
 			}
@@ -188,6 +191,8 @@ func (c *cursor) element(p unsafe.Pointer, l *list, i int) (unsafe.Pointer, erro
 	}
 	return unsafe.Add(s.data, uintptr(at)*l.size), nil
 }
+
+var emptyList struct{}
 
 // roomBytes is the memory that short lists share: a row that is kept keeps it too.
 const roomBytes = 8 << 10

@@ -77,7 +77,7 @@ func (g *columnBuffer) appendDefs(to []byte) []byte {
 	r := levelRuns{out: to}
 	for _, n := range g.lengths {
 		if n == 0 {
-			r.add(g.lists[0].emptyLevel(), 1)
+			r.add(g.lists[0].emptyLevel(&slice{}), 1)
 		} else {
 			r.add(byte(g.node.def), int(n))
 		}

@@ -85,7 +85,7 @@ func (g *columnBuffer) addElements(rows rowSlice) {
 		g.reps[at] = 0
 		switch {
 		case s.len == 0:
-			g.defs[at] = l.emptyLevel()
+			g.defs[at] = l.emptyLevel(s)
 		case g.bulk:
 			g.addNumbers(s)
 		default:
@@ -96,8 +96,7 @@ func (g *columnBuffer) addElements(rows rowSlice) {
 }
 
 // addNested adds the entries below list i on the path from the row to the leaf.
-// An empty list is null if the schema allows it: rows do not distinguish the
-// two.
+// A list that is nil is null if the schema allows it.
 func (g *columnBuffer) addNested(p unsafe.Pointer, i int, rep byte) {
 	if i == len(g.lists) {
 		g.addFields(unsafe.Add(p, g.off), 0, 1, rep, rep)
@@ -107,7 +106,7 @@ func (g *columnBuffer) addNested(p unsafe.Pointer, i int, rep byte) {
 	s := (*slice)(unsafe.Add(p, l.off))
 	switch last := i == len(g.lists)-1; {
 	case s.len == 0:
-		g.addLevels(1, rep, rep, l.emptyLevel())
+		g.addLevels(1, rep, rep, l.emptyLevel(s))
 	case last && g.bulk:
 		g.addLevels(s.len, rep, l.rep, byte(g.node.def))
 		g.addNumbers(s)
@@ -122,8 +121,8 @@ func (g *columnBuffer) addNested(p unsafe.Pointer, i int, rep byte) {
 }
 
 // emptyLevel is the definition level of a list without elements.
-func (l *list) emptyLevel() byte {
-	if l.optional {
+func (l *list) emptyLevel(s *slice) byte {
+	if l.optional && s.data == nil {
 		return l.def - 2
 	}
 	return l.def - 1

@@ -74,7 +74,7 @@ func (m *Memory) Of(t *formats.Trajectory) ([]Sequence, *Problem) {
 		}
 	}
 	if out == nil {
-		return nil, &Problem{Nothing, "no message was sampled by a call to the target"}
+		return nil, &Problem{Nothing, "no token was sampled by a call to the target"}
 	}
 	return out, nil
 }
@@ -156,7 +156,7 @@ func (mem *Memory) split(out []Sequence, t *formats.Trajectory, h History, cause
 		if m.PrefixBreak != "" && len(out) > begun {
 			cause = m.PrefixBreak
 		}
-		if pieces = append(pieces, piece{message: i, trains: here}); len(trains) == 0 {
+		if pieces = append(pieces, piece{message: i, trains: here && !m.NoTokens()}); len(trains) == 0 {
 			break
 		}
 	}
@@ -176,6 +176,8 @@ func (mem *Memory) flush(out []Sequence, t *formats.Trajectory, pieces []piece, 
 // sequence has no tokens before it, lost that those before its prompt are unknown.
 func check(i int, m *formats.Message, first, lost bool) *Problem {
 	switch {
+	case m.NoTokens():
+		return nil
 	case len(m.TokenIDs) == 0:
 		return &Problem{NoIDs, fmt.Sprintf("message %d has no token ids", i)}
 	case lost && m.PromptDeltaIDs != nil:

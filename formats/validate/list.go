@@ -112,6 +112,12 @@ var All = []Check{
 			"ids are shifted against logprobs, or other weights or settings sampled them than recorded",
 		Help: "members of a group have different logprobs for the same token after the same tokens: ids " +
 			"off by one, or mixed weights"},
+	{Name: "unchecked", Severity: Warning, Inferred: true, In: Audit, Payload: true, start: newUnchecked,
+		What: "trajectories have answers that the engine gave no count of tokens for: nothing shows whether some are missing",
+		Help: "the engine gave no usage with an answer, so that its recorded tokens could not be counted"},
+	{Name: "ambiguous_calls", Severity: Warning, Inferred: true, In: Audit, Payload: true, start: newAmbiguousCalls,
+		What: "trajectories have tool calls in streams that clients read differently: the agent may have read other calls",
+		Help: "the pieces of a streamed tool call lack an index, id or name, or repeat one: clients read these differently"},
 	{Name: "prefix_breaks", Severity: Warning, In: Audit, Payload: true, row: prefixBreaks,
 		What: "answers whose prompt is not the earlier tokens and more",
 		Help: "a prompt does not continue the earlier tokens: training would see other tokens than the policy did"},

@@ -89,6 +89,20 @@ var newTruncatedSupport = newSettings(false, func(_ *formats.Call, s *formats.Sa
 	return strings.Join(s.Truncated(), " and ")
 })
 
+var newAmbiguousCalls = newSettings(false, func(_ *formats.Call, s *formats.Sampling) string {
+	if s.AmbiguousCalls {
+		return "by index, id or name"
+	}
+	return ""
+})
+
+var newUnchecked = newSettings(false, func(_ *formats.Call, s *formats.Sampling) string {
+	if s.NoUsage {
+		return "without usage"
+	}
+	return ""
+})
+
 var newConstrained = newSettings(false, func(_ *formats.Call, s *formats.Sampling) string {
 	return s.Constrained()
 })

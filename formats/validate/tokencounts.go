@@ -18,7 +18,7 @@ func promptTokens(c *Count, r *Row) {
 			continue
 		}
 		prompt := promptLength(t, lengths, i)
-		if lengths[i] = -1; prompt < 0 || len(m.TokenIDs) == 0 {
+		if lengths[i] = -1; prompt < 0 || len(m.TokenIDs) == 0 && !m.NoTokens() {
 			continue
 		}
 		lengths[i] = prompt + len(m.TokenIDs)

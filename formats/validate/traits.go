@@ -66,6 +66,9 @@ func (s *traits) train(i int, m *formats.Message) {
 	}
 	s.trained++
 	s.last = i
+	if m.NoTokens() {
+		return
+	}
 	if len(m.Logprobs) > 0 {
 		s.logprobs++
 	}

@@ -249,6 +249,8 @@ func (c *Conversation) Training(i int) string {
 		return "does not train: its call is not to the target" + because("", c.t.Calls[m.Call].Function)
 	case c.Trains == TrainsNo:
 		return "does not train: the trajectory does not"
+	case m.NoTokens():
+		return "does not train: no token was sampled"
 	case len(m.TokenIDs) == 0:
 		return "to train, but without token ids"
 	case c.Trains == TrainsUndecided:

@@ -137,7 +137,7 @@ func (g *graphWriter) tokens(i int) {
 	if len(m.TokenIDs) == 0 && len(m.Logprobs) > 0 {
 		g.lose("log probabilities without token ids")
 	}
-	if len(m.TokenIDs) == 0 {
+	if len(m.TokenIDs) == 0 && !m.NoTokens() {
 		return
 	}
 	n.TokenIDs = slices.Concat(m.PromptDeltaIDs, m.TokenIDs)

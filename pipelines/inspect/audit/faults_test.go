@@ -199,6 +199,8 @@ var faults = []fault{
 	{"grammar", "a tool was required", rollout(small, sampledAs(`{"tool_choice":"auto","response_format":{"type":"text"}}`, `{"tool_choice":"required"}`)),
 		"1 tool_choice"},
 	{"grammar", "a schema", spoiled(sampledBy(`{"response_format":{"type":"json_schema"}}`)), "1 response_format"},
+	{"unchecked", "an answer has no usage", rollout(small, sampledAs(`{"no_usage":false}`, `{"no_usage":true}`)), "1 without usage"},
+	{"ambiguous_calls", "clients read the calls of a stream differently", rollout(small, sampledAs(`{}`, `{"ambiguous_tool_calls":true}`)), "tool calls in streams"},
 	{"logprob_floors", "a logprob is missing", spoiled(func(rows []formats.Trajectory) { rows[3].Messages[2].Logprobs[1] = -9999 }),
 		"messages[2].logprobs[1] is -9999"},
 	{"clamped", "low logprobs are cut at one value; the twin's differ", rollout(small, func(rows []formats.Trajectory, sick bool) {

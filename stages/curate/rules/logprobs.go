@@ -83,6 +83,7 @@ func (c logprobsRule) fault(t *formats.Trajectory) string {
 		m := &t.Messages[i]
 		what := ""
 		switch {
+		case m.NoTokens():
 		case len(m.TokenIDs) == 0:
 			what = "token ids are missing"
 		case len(m.Logprobs) == 0:

@@ -39,6 +39,7 @@ type choice struct {
 	message    formats.Message
 	finish     string
 	streamed   streamedText
+	calls      streamedCalls
 	tokens     tokens
 	textChunks int  // chunks of a stream with text; about its tokens
 	duplicate  bool // a non-streamed answer has two choices with this index
@@ -244,6 +245,7 @@ func (c *choice) assemble() {
 	if text := c.streamed.refusal.String(); text != "" {
 		chat.AddContent(m, &formats.Message{ContentParts: chat.Refusal(text)})
 	}
+	c.calls.sort(m)
 	m.FinishReason, m.Sampled = c.finish, true
 }
 
@@ -271,7 +273,7 @@ func (c *choice) addDelta(raw []byte) (tokens bool) {
 			}
 		case "tool_calls":
 			for t := range jsontext.Elements(v) {
-				c.addToolDelta(t)
+				c.calls.add(&c.message, t)
 			}
 		case "generation_token_ids", "generation_log_probs", "prompt_token_ids":
 			tokens = true
@@ -291,27 +293,6 @@ func addText(to *strings.Builder, raw []byte) bool {
 		to.WriteString(jsontext.Unquote(raw))
 	}
 	return true
-}
-
-// addToolDelta adds a piece of one tool call; pieces name the call by index.
-func (c *choice) addToolDelta(raw []byte) {
-	piece := chat.ReadToolCall(raw, jsontext.Unquote)
-	calls := &c.message.ToolCalls
-	at, err := strconv.Atoi(string(jsontext.ParseObject(raw).Get("index")))
-	if err != nil || at < 0 || at > len(*calls) {
-		if at = len(*calls) - 1; piece.ID != "" || at < 0 {
-			at = len(*calls)
-		}
-	}
-	if at == len(*calls) {
-		*calls = append(*calls, formats.ToolCall{})
-	}
-	call := &(*calls)[at]
-	if piece.ID != "" {
-		call.ID = piece.ID
-	}
-	call.Name += piece.Name
-	call.Arguments += piece.Arguments
 }
 
 // refusalOf returns the refusal in a message's content parts, or "".

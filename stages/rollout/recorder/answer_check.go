@@ -24,12 +24,20 @@ func mismatch(format string, args ...any) *Failure {
 
 // keepTokens stores the tokens of a choice in its message if there is exactly one
 // logprob per completion token; otherwise it returns the fault and stores none.
-// completion is the engine's token count for this choice; -1 when unknown.
-func (c *choice) keepTokens(completion int) (source string, f *Failure) {
+// completion is the engine's token count for this choice; -1 when unknown, although it
+// may have counted the tokens of all.
+func (c *choice) keepTokens(completion int, counted bool) (source string, f *Failure) {
 	found := c.tokens.withLogprobs()
 	logprobs := found.logprobs
 	ids, source := c.tokens.bestIDs()
+	text := c.message.Content != "" || c.message.ContentParts != "" || c.message.Reasoning != "" || len(c.message.ToolCalls) > 0
+	if completion <= 0 && counted && !text && len(ids)+len(logprobs) == 0 && (found.listed || c.tokens.listsIDs()) {
+		c.message.TokenIDs, c.message.Logprobs = []int32{}, []float32{} // a fact, and not unknown
+		return "", nil
+	}
 	switch {
+	case completion == 0 && found.listed && text && len(logprobs) == 0:
+		return "", mismatch("the engine counts 0 completion tokens for an answer that is not empty")
 	case !found.listed && (completion > 0 || len(ids) > 0 || c.message.Content != "" || len(c.message.ToolCalls) > 0):
 		return "", &Failure{Class: formats.FailNoLogprobs, Text: "the engine gave no logprobs"}
 	case completion == len(logprobs)+1 && c.finish == "stop":
@@ -62,7 +70,7 @@ func (a *answer) keepTokens() (source string, failure *Failure) {
 		completion = int(a.usage.completion)
 	}
 	for _, c := range a.choices {
-		s, f := c.keepTokens(completion)
+		s, f := c.keepTokens(completion, a.usage.known)
 		source = cmp.Or(source, s) // one choice may have ids where another does not
 		if failure == nil {
 			failure = f

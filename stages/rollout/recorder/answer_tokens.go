@@ -28,6 +28,7 @@ var sources = [...]string{formats.TokensChoice, formats.TokensResponse, formats.
 
 type idList struct {
 	ids     []int32
+	listed  bool // a list was present, perhaps empty
 	missing bool // one is missing
 }
 
@@ -41,6 +42,11 @@ func (t *tokens) bestIDs() (ids []int32, from string) {
 		}
 	}
 	return nil, ""
+}
+
+// listsIDs reports whether the engine gave a list of ids, perhaps empty.
+func (t *tokens) listsIDs() bool {
+	return slices.ContainsFunc(t.ids[:], func(f idList) bool { return f.listed })
 }
 
 // addText stores the text of a token as JSON. It is decoded only if no ids
@@ -92,6 +98,7 @@ func (t *tokens) readIDs(from source, raw []byte) {
 	if !ok {
 		t.ids[from].missing = true
 	}
+	t.ids[from].listed = true
 	t.addIDs(from, ids)
 }
 

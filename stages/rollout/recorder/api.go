@@ -22,9 +22,9 @@ type api struct {
 // what a call needs later is in its request.
 type translator interface {
 	// decode reads the prompt as messages. If the API is translated, it also
-	// replaces the request's fields by those of chat completions. stored returns
-	// the messages of an earlier answer that the request names.
-	decode(q *request, stored func(id string) ([]formats.Message, error)) error
+	// replaces the request's fields by those of chat completions. The session has
+	// the earlier answers that the request may name.
+	decode(q *request, s *Session) error
 	// askLogprobs adds the fields that make the engine return logprobs.
 	askLogprobs(q *request)
 	// encode returns an answer, or the beginning of one, as the agent sees it.

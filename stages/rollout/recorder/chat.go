@@ -3,7 +3,6 @@ package recorder
 import (
 	"errors"
 
-	"github.com/rollmill/rollmill/formats"
 	"github.com/rollmill/rollmill/formats/chat"
 	"github.com/rollmill/rollmill/formats/jsontext"
 )
@@ -16,7 +15,7 @@ type chatTranslator struct {
 	chatLogprobs
 }
 
-func (chatTranslator) decode(q *request, _ func(string) ([]formats.Message, error)) error {
+func (chatTranslator) decode(q *request, _ *Session) error {
 	list := q.fields.Get("messages")
 	if len(list) == 0 || list[0] != '[' {
 		return errors.New(`the request has no list "messages"`)

@@ -83,8 +83,9 @@
 //     mark. So is an engine whose tokens did not fit after a stream.
 //   - Tools that only OpenAI's servers run are left out of a request of
 //     responses, because clients offer them to every server; the call's sampling
-//     names them. Requests with files, references or stored conversations are
-//     refused, because the prompt would lack these.
+//     names them. Requests with files or stored conversations are refused, because
+//     the prompt would lack these. Responses say that they are stored, and clients
+//     trust that, so the session serves them and their items (responses_routes.go).
 //   - Reasoning is also shown as "encrypted" content to a client that asks for
 //     that, readable and with our mark, because such clients send back that alone.
 //   - The sampled text of tool arguments is restored when a call returns in a

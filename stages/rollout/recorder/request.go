@@ -42,8 +42,8 @@ type request struct {
 	optional      string   // a field that an engine may refuse in this request and accept in others; "" for none
 }
 
-// parseRequest reads a request; stored is for translator.decode.
-func parseRequest(kind *api, body []byte, stored func(id string) ([]formats.Message, error)) (*request, error) {
+// parseRequest reads a request. It may name what an earlier answer of the session had.
+func parseRequest(kind *api, body []byte, s *Session) (*request, error) {
 	if !jsontext.Valid(body) {
 		return nil, errors.New("the request is not JSON")
 	}
@@ -60,7 +60,7 @@ func parseRequest(kind *api, body []byte, stored func(id string) ([]formats.Mess
 		ids: jsontext.IsTrue(q.fields.Get("return_token_ids")), stream: q.stream,
 		usage: jsontext.IsTrue(jsontext.ParseObject(q.fields.Get("stream_options")).Get("include_usage")),
 	}
-	return q, kind.decode(q, stored)
+	return q, kind.decode(q, s)
 }
 
 // enrich adds the run's defaults and, to a call that is trained on, the fields

@@ -14,7 +14,8 @@ import (
 type responsesRequest struct {
 	id           string            // of the response
 	instructions string            // of this call alone
-	items        []formats.Message // of this call's input
+	continues    *storedResponse   // nil for none
+	input        [][]byte          // items of this call, without references
 	custom       map[string]bool   // tools with a text as input
 	spaces       map[string]string // full name of a tool -> its namespace
 	leftOut      []string          // types of tools that only OpenAI's servers run
@@ -30,30 +31,39 @@ var responsesAPI = &api{name: "responses", route: "/responses", path: "/chat/com
 type responsesTranslator struct{ chatLogprobs }
 
 // decode turns a request into one of chat completions. Its prompt is completed by
-// the calls that it continues.
-func (responsesTranslator) decode(q *request, stored func(string) ([]formats.Message, error)) error {
+// the calls that it continues, and by the items that it names.
+func (responsesTranslator) decode(q *request, s *Session) (err error) {
 	for v := range jsontext.Elements(q.fields.Get("include")) {
 		q.view.logprobs = q.view.logprobs || string(v) == outputLogprobs
 		q.responses.encrypted = q.responses.encrypted || string(v) == encryptedReasoning
 	}
 	q.previous = jsontext.Unquote(q.fields.Get("previous_response_id"))
+	if q.responses.continues, err = s.storedResponse(q.previous); err != nil {
+		return fmt.Errorf("previous_response_id: %w", err)
+	}
 	q.responses.instructions = jsontext.Unquote(q.fields.Get("instructions"))
-	var t inputReader
 	switch input := q.fields.Get("input"); {
 	case len(input) > 0 && input[0] == '"':
-		t.add(formats.Message{Role: "user", Content: jsontext.Unquote(input)})
+		q.responses.input = [][]byte{jsontext.Object{field("type", encode("message")), field("role", encode("user")), field("content", input)}.Bytes()}
 	case len(input) > 0 && input[0] == '[':
-		for n, raw := range slices.Collect(jsontext.Elements(input)) {
-			o := jsontext.ParseObject(raw)
-			if !t.item(o) {
-				return fmt.Errorf("input.%d: an item of type %q cannot be given to a chat completions engine", n,
-					jsontext.Unquote(o.Get("type")))
-			}
-		}
+		q.responses.input = slices.Collect(jsontext.Elements(input))
 	default:
 		return errors.New(`the request has no "input"`)
 	}
-	q.responses.items = t.messages
+	var t inputReader
+	for n, raw := range q.responses.input {
+		o := jsontext.ParseObject(raw)
+		if id, ok := reference(o); ok {
+			if raw = s.storedItem(id); raw == nil {
+				return fmt.Errorf("input.%d: this trajectory has no item %q that was stored", n, id)
+			}
+			q.responses.input[n], o = raw, jsontext.ParseObject(raw)
+		}
+		if !t.item(o) {
+			return fmt.Errorf("input.%d: an item of type %q cannot be given to a chat completions engine", n,
+				jsontext.Unquote(o.Get("type")))
+		}
+	}
 	if err := q.convert(q.setFromResponses); err != nil {
 		return err
 	}
@@ -67,7 +77,7 @@ func (responsesTranslator) decode(q *request, stored func(string) ([]formats.Mes
 		q.fields.Set("logprobs", []byte("true"))
 	}
 	q.responses.store = string(q.original.Get("store")) != "false"
-	return q.setPrompt(stored)
+	return q.setPrompt(append(q.responses.continues.messages(), t.messages...))
 }
 
 // responsesOnly are fields of the Responses API that chat completions do not
@@ -118,19 +128,15 @@ func (q *request) setTextFormat(format jsontext.Object) {
 	}
 }
 
-// setPrompt sets the messages of the prompt: the instructions, the calls that it
-// continues, and the input of this one.
-func (q *request) setPrompt(stored func(string) ([]formats.Message, error)) error {
-	list, err := stored(q.previous)
-	if err != nil {
-		return err
-	}
+// setPrompt sets the messages of the prompt: the instructions, and those of the calls
+// that it continues and of this one.
+func (q *request) setPrompt(list []formats.Message) error {
 	var p responsesPrompt
 	if q.responses.instructions != "" {
 		p.messages = append(p.messages,
 			formats.Message{Role: "system", Content: q.responses.instructions, Parent: -1, Call: -1})
 	}
-	for _, m := range append(list, q.responses.items...) {
+	for _, m := range list {
 		if err := p.add(m); err != nil {
 			return fmt.Errorf("input: %w", err)
 		}

@@ -53,6 +53,13 @@ func (t *inputReader) item(o jsontext.Object) bool {
 	return true
 }
 
+// reference returns the id of an item that stands for one of an earlier answer.
+func reference(o jsontext.Object) (id string, ok bool) {
+	kind := jsontext.Unquote(o.Get("type"))
+	id = jsontext.Unquote(o.Get("id"))
+	return id, kind == "item_reference" || kind == "" && id != "" && !o.Has("role") && !o.Has("content")
+}
+
 // readItem adds one item of a response to m. The input of a custom tool becomes the
 // argument of a function.
 func readItem(m *formats.Message, o jsontext.Object) {

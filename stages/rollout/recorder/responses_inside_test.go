@@ -20,7 +20,7 @@ func FuzzResponses(f *testing.F) {
 		[]byte(`{"choices":[{"message":null,"finish_reason":"length"},{"message":{"tool_calls":[{"function":{"arguments":"NaN"}}]}}],"created":NaN,"usage":{"completion_tokens_details":{"reasoning_tokens":-1}}}`))
 	f.Fuzz(func(t *testing.T, request, body []byte) {
 		s := &Session{}
-		q, err := parseRequest(responsesAPI, request, s.storedMessages)
+		q, err := parseRequest(responsesAPI, request, s)
 		if err != nil {
 			return
 		}
@@ -38,7 +38,7 @@ func FuzzResponses(f *testing.F) {
 		}
 		was := r.answer.choices[0].message
 		s.tree.Messages = append(s.tree.Messages, was)
-		s.storeResponse(q, r.answer)
+		s.storeResponse(q, r.answer, responsesTranslator{}.encode(q, r))
 		o := jsontext.ParseObject(responsesAPI.encode(q, r))
 		if json.Valid(request) && !json.Valid(o.Bytes()) {
 			t.Fatalf("%q is shown as %q", body, o.Bytes())
@@ -59,7 +59,7 @@ func FuzzResponses(f *testing.F) {
 			ways = append(ways, jsontext.Object{field("input", emptyList), field("previous_response_id", o.Get("id"))})
 		}
 		for _, way := range ways {
-			back, err := parseRequest(responsesAPI, way.Bytes(), s.storedMessages)
+			back, err := parseRequest(responsesAPI, way.Bytes(), s)
 			if err != nil {
 				t.Fatalf("%s: %v", way.Bytes(), err)
 			}

@@ -17,7 +17,7 @@ func (s *Session) ask(kind *api, w http.ResponseWriter, r *http.Request) {
 		writeError(w, http.StatusBadRequest, "invalid_request_error", "reading the request: "+err.Error())
 		return
 	}
-	q, err := parseRequest(kind, body, s.storedMessages)
+	q, err := parseRequest(kind, body, s)
 	if err != nil {
 		writeError(w, http.StatusBadRequest, "invalid_request_error", err.Error())
 		return
@@ -48,7 +48,9 @@ func (s *Session) ask(kind *api, w http.ResponseWriter, r *http.Request) {
 		s.relay(ctx, w, q, c, res)
 	default:
 		s.end(c, res)
-		s.writeBody(w, res, kind.encode(q, res))
+		out := kind.encode(q, res)
+		s.storeResponse(q, res.answer, out)
+		s.writeBody(w, res, out)
 		res.release()
 	}
 }

@@ -143,36 +143,41 @@ func (s *Session) endPassing(c *call, endpoint string, err error) {
 	}
 }
 
-// countTokens answers how many tokens the prompt of a message has: as the
-// engine's own route for that says, or its tokenizer, or as an estimate of four
+// countTokens answers how many tokens the prompt of a message or a response has: as
+// the engine's own route for that says, or its tokenizer, or as an estimate of four
 // bytes a token, which says so.
-func (s *Session) countTokens(w http.ResponseWriter, r *http.Request) {
+func (s *Session) countTokens(kind *api, path string, w http.ResponseWriter, r *http.Request) {
 	body, err := readAll(new(bytes.Buffer), r.Body, r.ContentLength, maxRequest)
 	if err != nil {
 		writeError(w, http.StatusBadRequest, "invalid_request_error", "reading the request: "+err.Error())
 		return
 	}
-	q, err := parseRequest(messagesAPI, body, s.storedMessages)
+	q, err := parseRequest(kind, body, s)
 	if err != nil {
 		writeError(w, http.StatusBadRequest, "invalid_request_error", err.Error())
 		return
 	}
-	c, ok := s.beginPassing(w, r, "messages/count_tokens", body)
+	c, ok := s.beginPassing(w, r, path, body)
 	if !ok {
 		return
 	}
 	ctx, cancel := s.passContext(r)
 	defer cancel()
 	endpoint := s.recorder.engines.balance.home(s.group)
-	out := s.count(r.WithContext(ctx), endpoint, q, body)
+	out := s.count(r.WithContext(ctx), endpoint, path, q, body)
 	s.endPassing(c, endpoint, nil)
 	w.Header().Set("Content-Type", "application/json")
 	w.Write(out)
 }
 
-func (s *Session) count(r *http.Request, endpoint string, q *request, body []byte) []byte {
-	if out := s.askSmall(r, endpoint+"/messages/count_tokens", body); jsontext.ParseObject(out).Has("input_tokens") {
+func (s *Session) count(r *http.Request, endpoint, path string, q *request, body []byte) []byte {
+	stored := q.previous != "" || bytes.Contains(body, []byte("item_reference")) // which the engine does not know
+	if out := s.askSmall(r, endpoint+"/"+path, body); !stored && jsontext.ParseObject(out).Has("input_tokens") {
 		return out
+	}
+	begin := "{"
+	if q.api == responsesAPI {
+		begin = `{"object":"response.input_tokens",`
 	}
 	s.mu.Lock()
 	s.restore(q)
@@ -184,10 +189,10 @@ func (s *Session) count(r *http.Request, endpoint string, q *request, body []byt
 	}
 	out := s.askSmall(r, strings.TrimSuffix(endpoint, "/v1")+"/tokenize", tokenize.Bytes())
 	if n := jsontext.ParseObject(out).Get("count"); n != nil {
-		return fmt.Appendf(nil, `{"input_tokens":%d}`, int32Of(n))
+		return fmt.Appendf(nil, `%s"input_tokens":%d}`, begin, int32Of(n))
 	}
 	const bytesEach = 4
-	return fmt.Appendf(nil, `{"input_tokens":%d,"estimated":true}`, 1+(len(q.fields.Get("messages"))+len(q.tools))/bytesEach)
+	return fmt.Appendf(nil, `%s"input_tokens":%d,"estimated":true}`, begin, 1+(len(q.fields.Get("messages"))+len(q.tools))/bytesEach)
 }
 
 // askSmall returns an engine's answer in JSON; nil if it gave none.

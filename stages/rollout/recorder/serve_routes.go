@@ -15,7 +15,7 @@ var passPaths = []string{
 	"GET /v1/models", "GET /v1/models/*", "GET /v1/models/*/*",
 	"POST /v1/embeddings", "POST /v1/rerank", "POST /v1/score", "POST /v1/classify", "POST /v1/pooling",
 	"POST /v1/moderations",
-	"POST /v1/tokenize", "POST /v1/detokenize", "POST /v1/responses/input_tokens",
+	"POST /v1/tokenize", "POST /v1/detokenize",
 	"POST /v1/audio/transcriptions", "POST /v1/audio/translations", "POST /v1/audio/speech",
 }
 
@@ -62,7 +62,10 @@ func (r *Recorder) serve(s *Session, w http.ResponseWriter, req *http.Request) {
 	}
 	switch {
 	case req.Method == http.MethodPost && path == "messages/count_tokens":
-		s.countTokens(w, req)
+		s.countTokens(messagesAPI, path, w, req)
+	case req.Method == http.MethodPost && path == "responses/input_tokens":
+		s.countTokens(responsesAPI, path, w, req)
+	case s.serveStored(w, req, path):
 	case !r.opts.mayPass(req.Method, path) || !isCleanPath(path):
 		const text = "%s /v1/%s is not a request that an agent may send to the engine; rollout --allow-path '%[1]s " +
 			"/v1/%[2]s' allows it"

@@ -73,7 +73,7 @@ func request(t *testing.T, s *recorder.Session, method, path, body string, heade
 func TestAnAgentReachesNoMoreThanItNeeds(t *testing.T) {
 	s, asked := gated(t)
 	for _, line := range []string{"DELETE /models/ft:policy", "DELETE /files/f-1", "GET /files/f-1/content", "POST /fine_tuning/jobs", "POST /batches",
-		"GET /organization/admin_api_keys", "POST /organization/admin_api_keys", "GET /chat/completions", "GET /responses/resp_1", "DELETE /responses/resp_1",
+		"GET /organization/admin_api_keys", "POST /organization/admin_api_keys", "GET /chat/completions", "PUT /responses/resp_1", "DELETE /responses",
 		"GET /responses", "POST /chat/completions/batch", "POST /chat/completions/tokens", "POST /load_lora_adapter", "POST /assistants", "PUT /embeddings",
 		"GET /messages/batches", "POST /messages/batches", "POST /models", "GET /", "POST /sleep", "POST /chat/completions/", "POST /Chat/Completions",
 		"POST /a%2fb"} {

@@ -13,6 +13,7 @@ import (
 
 	"github.com/rollmill/rollmill/formats"
 	"github.com/rollmill/rollmill/formats/chat"
+	"github.com/rollmill/rollmill/formats/jsontext"
 	"github.com/rollmill/rollmill/formats/secret"
 	"github.com/rollmill/rollmill/stages/rollout/tree"
 )
@@ -41,7 +42,8 @@ type Session struct {
 	passed             int   // calls that passed through
 	usedTokens         int64 // of the calls that ended, for MaxTokens
 
-	stored map[string]storedResponse // by the id of the response
+	stored map[string]*storedResponse // by the id of the response
+	items  map[string][]byte          // of their outputs, by id
 
 	resume  Resume
 	prompts prompts // of the tree
@@ -288,11 +290,21 @@ const SecretFound = "the conversation held a secret of this process, which is re
 	"it is a common word"
 
 func (s *Session) addAnswer(c *call, a *answer) {
+	recorded := &s.record.Calls[c.index]
 	for _, choice := range a.choices {
 		choice.assemble()
 		if secret.From(s.ctx).InMessage(&choice.message, choice.tokens.textList()) {
 			s.reject(formats.FailSecret, SecretFound)
 		}
+		if c.request.api.translated() {
+			choice.nameCalls(c.request)
+		}
+		if choice.calls.ambiguous {
+			note(recorded, formats.AmbiguousCalls)
+		}
+	}
+	if c.target && !a.usage.known {
+		note(recorded, formats.NoUsage)
 	}
 	source, failure := a.keepTokens()
 	a.unfit = failure
@@ -312,10 +324,16 @@ func (s *Session) addAnswer(c *call, a *answer) {
 		m.Call, m.PromptDeltaIDs, m.PrefixBreak = int32(c.index), delta, broke
 		s.tree.AddSampled(c.path, m, k, tree.Span{Began: float64(c.began), Ended: float64(s.clock)})
 	}
-	s.storeResponse(c.request, a)
-	if recorded := &s.record.Calls[c.index]; recorded.CompletionTokens == 0 {
+	if recorded.CompletionTokens == 0 && !a.choices[0].message.NoTokens() {
 		countSpent(recorded, a)
 	}
+}
+
+// note adds a member, which is true, to a call's sampling.
+func note(c *formats.Call, name string) {
+	o := append(jsontext.ParseObject([]byte(c.Sampling)), field(name, []byte("true")))
+	slices.SortFunc(o, func(a, b jsontext.Member) int { return cmp.Compare(a.Key, b.Key) })
+	c.Sampling = string(o.Bytes())
 }
 
 // countSpent estimates, for budgets, the tokens of an answer without usage: the

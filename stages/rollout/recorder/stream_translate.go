@@ -122,7 +122,9 @@ func (s *Session) translateStream(ctx context.Context, w http.ResponseWriter, q 
 		(f.Class == formats.FailNoLogprobs || f.Class == formats.FailLogprobMismatch) {
 		s.recorder.engines.rememberRefused(r.endpoint, q, q.streamed())
 	}
-	m.events.end(r.encoded(q))
+	o := r.encoded(q)
+	s.storeResponse(q, r.answer, o.Bytes())
+	m.events.end(o)
 	m.send(r.header)
 	r.release()
 }

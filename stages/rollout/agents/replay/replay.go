@@ -140,7 +140,7 @@ func (a *agent) aim(t *formats.Trajectory) {
 	for i := range t.Messages {
 		if t.Trained(i) {
 			t.SampledTokens += int32(len(t.Messages[i].Logprobs))
-			if len(t.Messages[i].Logprobs) == 0 {
+			if len(t.Messages[i].Logprobs) == 0 && !t.Messages[i].NoTokens() {
 				bare = i
 			}
 		}
