@@ -30,6 +30,48 @@ func Flat(min, max, tolerance float64) bool {
 	return max/scale-min/scale <= tolerance
 }
 
+// AdvantageTolerance is the share of a batch's largest advantage up to which one counts as 0:
+// what rounding leaves of equal rewards.
+const AdvantageTolerance = 1e-9
+
+// AdvantageSize is how large the advantages are that would train of some trajectories.
+type AdvantageSize struct {
+	Min, Max float64 // of trajectories; both 0 without any
+	Sum      float64 // of trajectories
+	Own      bool    // there are any of trajectories
+	Parts    float64 // the largest magnitude of messages and tokens
+	Loss     bool    // a message has a loss that no advantage multiplies
+}
+
+// Add adds a trajectory.
+func (s *AdvantageSize) Add(own *float64, messages []MessageAdvantage, losses []MessageLoss) {
+	if own != nil {
+		if !s.Own {
+			s.Min, s.Max, s.Own = *own, *own, true
+		}
+		s.Min, s.Max, s.Sum = min(s.Min, *own), max(s.Max, *own), s.Sum+*own
+	}
+	for i := range messages {
+		if messages[i].Tokens == nil {
+			s.Parts = max(s.Parts, math.Abs(messages[i].Value))
+		}
+		for _, a := range messages[i].Tokens {
+			s.Parts = max(s.Parts, math.Abs(float64(a)))
+		}
+	}
+	for i := range losses {
+		s.Loss = s.Loss || losses[i].Loss != LossRL
+	}
+}
+
+// After returns the largest magnitude, when a batch's step has changed those of trajectories.
+func (s *AdvantageSize) After(shift, divisor float64) float64 {
+	if !s.Own {
+		return s.Parts
+	}
+	return max(s.Parts, math.Abs((s.Min-shift)/divisor), math.Abs((s.Max-shift)/divisor))
+}
+
 // CurateState is the state in a curated dataset's manifest, which the next
 // epoch reads with --previous.
 type CurateState struct {

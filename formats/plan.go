@@ -27,7 +27,7 @@ var PlanReasons = []string{PlanFailed, PlanFew, PlanFlat, PlanVaried, PlanDrawn,
 const (
 	PlanFailed = "failed" // members failed or were skipped: replacements
 	PlanFew    = "few"    // fewer were made than a group should have
-	PlanFlat   = "flat"   // all rewards are equal, but not because all members solved it
+	PlanFlat   = "flat"   // nothing in it trains, but not because all members solved it
 	PlanVaried = "varied" // the rewards differ much, and the budget has room
 	PlanDrawn  = "drawn"  // by its share of a mix and its pass rate
 	PlanFork   = "fork"   // continuations of a prefix

@@ -92,7 +92,7 @@ func (o *diffSettings) diff(ctx context.Context) (*inspect.Difference, error) {
 		return nil, err
 	}
 	o.A, o.B = o.Scores[0], o.Scores[1]
-	d, err := inspect.DiffEpochs(ctx, o.Root, epochs, o.DiffOptions)
+	d, err := inspect.DiffEpochs(ctx, o.Root, epochs, report.Last, o.DiffOptions)
 	if d != nil && o.Epochs != "" && d.Absent != nil {
 		err = errors.Join(err, formats.Invalid(o.Root, "score --epochs makes what is missing", storage.ErrNotExist,
 			"epoch %s has not both %q and %q", numbers(d.Absent), o.A, o.B))

@@ -88,7 +88,7 @@ func (o *exportSettings) Declare(d *plugin.Declarer) {
 func runExport(ctx context.Context, s *cli.Session, c *exportSettings) error {
 	collectEarly()
 	o := c.ExportOptions
-	in, err := c.Place.input(s, c.In, c.Epoch, false)
+	in, err := c.Place.lastInput(ctx, s, c.In, c.Epoch)
 	if err != nil {
 		return err
 	}

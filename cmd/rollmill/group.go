@@ -83,7 +83,12 @@ func (g *groupSettings) Declare(d *plugin.Declarer) {
 
 func runGroup(ctx context.Context, s *cli.Session, g *groupSettings) (err error) {
 	o := g.Options
-	if o.In, err = g.runPlace.input(s, g.source, g.Epoch, false); err != nil {
+	if g.target.URI != "" || o.Estimator.More != nil {
+		o.In, err = g.lastInput(ctx, s, g.source, g.Epoch)
+	} else {
+		o.In, err = g.runPlace.input(s, g.source, g.Epoch, false)
+	}
+	if err != nil {
 		return err
 	}
 	o.Env, o.Spill = s.Env(), g.spill()

@@ -161,6 +161,20 @@ func (p *runPlace) input(s *cli.Session, in source, epoch *int, validation bool)
 	return in.open(s)
 }
 
+// lastInput is input of the epoch's last refill: what trained. It is for output beside that of the
+// stages; a stage itself, given again, reads what it read before.
+func (p *runPlace) lastInput(ctx context.Context, s *cli.Session, in source, epoch *int) (stages.Input, error) {
+	if in.URI == "" && epoch != nil {
+		dir, name := storage.Split(p.layout().Input(*epoch, s.Command, false))
+		dir, err := report.Last(ctx, dir, name)
+		if err != nil {
+			return stages.Input{}, err
+		}
+		in.URI = storage.Join(dir, name)
+	}
+	return in.open(s)
+}
+
 // both returns the run's name and folder; each defaults to a value derived from
 // the other.
 func (p *runPlace) both() (run, root string) {

@@ -80,7 +80,7 @@ func (c *scoreSettings) Declare(d *plugin.Declarer) {
 	d.Include(&c.judges)
 	d.Heading(plugin.Input)
 	d.OptionalInt(&c.Epoch, "epoch",
-		"read and write in the folder of epoch `N` of --root, when --in names no dataset").Common()
+		"read and write in the folder of epoch `N` of --root, when --in names no dataset; with --as or --out, in that of its last refill").Common()
 	d.String((*string)(&c.Epochs), "epochs", "score these epochs of --root, a `RANGE` such as 3..7 or 3..").Common()
 	d.Include(&c.runPlace)
 	d.Include(&c.target)
@@ -103,7 +103,12 @@ func runScore(ctx context.Context, s *cli.Session, c *scoreSettings) error {
 func (c *scoreSettings) score(ctx context.Context, s *cli.Session, epoch *int, judging *score.Judging) (stages.Report, error) {
 	o := c.Options
 	var err error
-	if o.In, err = c.runPlace.input(s, c.source, epoch, c.Validation); err != nil {
+	if (c.as != "" || c.target.URI != "") && !c.Validation {
+		o.In, err = c.lastInput(ctx, s, c.source, epoch)
+	} else {
+		o.In, err = c.runPlace.input(s, c.source, epoch, c.Validation)
+	}
+	if err != nil {
 		return stages.Report{}, err
 	}
 	if o.Out, err = c.target.openSibling(s, o.In.URI); err != nil {

@@ -76,3 +76,32 @@ func TestScoreEpochsThatAreNotThere(t *testing.T) {
 		}
 	}
 }
+
+// TestFurtherScoresAreOfWhatTrained: those of an epoch that was refilled are beside its last
+// extension, of all of its rows, and diff finds them there. The stage itself reads what it read.
+func TestFurtherScoresAreOfWhatTrained(t *testing.T) {
+	l := storedRun(t, t.TempDir(), 2)
+	extended := filepath.Join(l.Epoch(0), "extended")
+	stored(t, filepath.Join(extended, "rollout"))
+	if code, _, stderr := rollmill(t, "score", "--in", filepath.Join(extended, "rollout"), "--reward", "one=expr:1"); code != 0 {
+		t.Fatal(stderr)
+	}
+	for _, name := range []string{"b", "c"} {
+		code, out, stderr := rollmill(t, "score", "--root", l.Root, "--reward", "one=expr:1", "--as", name, "--epochs", "0..")
+		if want := filepath.Join(extended, name) + "\n" + l.Stage(1, name); code != 0 || out != want {
+			t.Errorf("exit code %d, %q\n%s", code, out, stderr)
+		}
+	}
+	code, out, stderr := rollmill(t, "diff", "--root", l.Root, "--score", "b", "--score", "c", "--json")
+	var d struct{ Epochs []struct{ Epoch, Rows int } }
+	if err := json.Unmarshal([]byte(out), &d); err != nil || code != 0 || len(d.Epochs) != 2 {
+		t.Errorf("exit code %d, %v, %s\n%s", code, err, out, stderr)
+	}
+	code, out, stderr = rollmill(t, "report", "--root", l.Root, "--json")
+	if code != 0 || strings.Count(out, `"b":`) < 2 {
+		t.Errorf("exit code %d, %s\n%s", code, out, stderr)
+	}
+	if code, out, stderr := rollmill(t, "score", "--root", l.Root, "--reward", "one=expr:1", "--epoch", "0"); code != 0 || out != l.Stage(0, "score") {
+		t.Errorf("exit code %d, %q\n%s", code, out, stderr)
+	}
+}

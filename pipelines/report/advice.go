@@ -41,7 +41,7 @@ func advice(epochs []Epoch) []string {
 		out = append(out, "advice: rewards are not increasing: raise --generations, try the curriculum, change "+
 			"--learning-rate, and check that the reward separates good from bad answers")
 		if groups > 0 && float64(flat) > flatShare*float64(groups) {
-			out = append(out, fmt.Sprintf("advice: %d of %d groups are flat: all members got the same reward, so nothing "+
+			out = append(out, fmt.Sprintf("advice: %d of %d groups are flat: their advantages are all 0, so nothing "+
 				"can be learned from them", flat, groups))
 		}
 	}

@@ -101,7 +101,7 @@ func collectEpoch(ctx context.Context, root string, e int) (Epoch, bool, error) 
 	if !found {
 		return epoch, false, nil
 	}
-	if err := epoch.readScores(ctx, dir); err != nil {
+	if err := epoch.readScores(ctx, dir, last); err != nil {
 		return epoch, false, err
 	}
 	if err := epoch.readEcho(ctx, last); err != nil {

@@ -52,13 +52,16 @@ func Stages(ctx context.Context, root string, epoch int) (out []Stage, err error
 }
 
 // readScores reads the further score datasets of an epoch, whose folders are beside
-// the epoch's own, and beside those of its validation.
-func (e *Epoch) readScores(ctx context.Context, dir string) error {
-	b, err := storage.Open(ctx, dir)
-	if err != nil {
-		return err
-	}
+// the epoch's last ones, and beside those of its validation.
+func (e *Epoch) readScores(ctx context.Context, dir, last string) error {
 	for _, in := range []string{"", "validation/"} {
+		if in != "" {
+			last = dir
+		}
+		b, err := storage.Open(ctx, last)
+		if err != nil {
+			return err
+		}
 		for o, err := range b.Level(ctx, in) {
 			if err != nil {
 				return err
@@ -67,7 +70,7 @@ func (e *Epoch) readScores(ctx context.Context, dir string) error {
 			if !folder || !run.OfUser(path.Base(name)) {
 				continue
 			}
-			d, err := open(ctx, storage.Join(dir, name))
+			d, err := open(ctx, storage.Join(last, name))
 			if err != nil {
 				return err
 			}

@@ -86,6 +86,16 @@ func TestStepByShareOfNonZero(t *testing.T) {
 // advantage.
 func stepped(t *testing.T, n int, step *formats.BatchStep, rewards [][]float64, offset ...float64) string {
 	t.Helper()
+	return edited(t, n, step, rewards, func(m *formats.Member) {
+		for _, o := range offset {
+			*m.Advantage += o
+		}
+	})
+}
+
+// edited is stepped with members that edit changed.
+func edited(t *testing.T, n int, step *formats.BatchStep, rewards [][]float64, edit func(*formats.Member)) string {
+	t.Helper()
 	uri := "mem://" + strings.ReplaceAll(t.Name(), "/", "-") + "-" + string(rune('a'+n%26)) + string(rune('a'+n/26)) + "/group"
 	base := uri + "-rollout"
 	s := begin(t, base, dataset.Spec{Stage: "rollout", Version: 1, Kind: formats.KindTrajectories}, 0, 1)
@@ -114,10 +124,8 @@ func stepped(t *testing.T, n int, step *formats.BatchStep, rewards [][]float64, 
 		for k := range rewards[g] {
 			m := member(trajectory(example{id: id(g)}, 0, k), "0", 0)
 			a := rewards[g][k] - mean
-			for _, o := range offset {
-				a += o
-			}
 			m.Reward, m.Advantage = &rewards[g][k], &a
+			edit(&m)
 			rows = append(rows, m)
 		}
 		check(t, members.Write(t.Context(), rows))

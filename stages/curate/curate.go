@@ -12,7 +12,7 @@ import (
 
 const (
 	stage   = "curate"
-	version = 2 // raise it when the same inputs and options give other rows
+	version = 3 // raise it when the same inputs and options give other rows
 )
 
 // Run decides about the groups of o.In, writes one shard of the dataset o.Out,
@@ -63,6 +63,9 @@ func decide(ctx context.Context, o *Options, in *input, shard *dataset.Shard) (d
 	if err := o.prepare(in); err != nil {
 		return dataset.Outcome{}, err
 	}
+	if err := in.findTraining(ctx, o); err != nil {
+		return dataset.Outcome{}, err
+	}
 	p, err := newPlan(o, in)
 	if err != nil {
 		return dataset.Outcome{}, err
@@ -106,10 +109,11 @@ func (w *writer) writeSet(ctx context.Context, o *Options, in *input, s *set) (i
 	if err != nil {
 		return 0, err
 	}
-	if w.step, err = s.step(ctx); err != nil {
-		return 0, err
+	if w.step, w.set = s.batchStep, s; w.step == nil { // it was not needed before
+		if w.step, err = s.step(ctx); err != nil {
+			return 0, err
+		}
 	}
-	w.set = s
 	if w.own, err = in.groups.owned(s, slice); err != nil {
 		return 0, err
 	}

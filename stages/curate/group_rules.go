@@ -19,6 +19,8 @@ type plan struct {
 	groups   *Groups
 	active   []active
 	needRows bool // a rule reads whole rows
+	trains   func(*Group, []formats.Member, []int) Training
+	left     []int // members of a group to judge again once their advantages are computed again; nil for none
 	state    formats.CurateState
 }
 
@@ -33,7 +35,7 @@ type active struct {
 func newPlan(o *Options, in *input) (*plan, error) {
 	p := &plan{
 		batch:  Batch{Epoch: in.epoch, Seed: o.Seed, Total: in.groups.Len(), Holdout: in.holdout},
-		groups: in.groups,
+		groups: in.groups, trains: in.training,
 		state: formats.CurateState{Epoch: in.epoch, Compat: string(o.Compat), Rules: maps.Clone(in.previousState.Rules),
 			Advantages: in.groupState(), Recomputed: o.recompute != nil},
 	}

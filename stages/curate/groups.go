@@ -21,6 +21,7 @@ type Group struct {
 	StdPop, Solved float64 // solved is a share
 	// members that failed or were skipped; all without a reward when old statistics do not distinguish them
 	Failed        int
+	Trains        Training
 	SampledTokens int64 // of valid members; 0 when old statistics lack it (Kind.Tokens)
 
 	Index int // among all groups; Groups sets it
@@ -30,15 +31,17 @@ type Group struct {
 // There may be more than memory holds: beyond maxInMemory they are in a
 // temporary file, and a byte per group stays in memory.
 type Groups struct {
-	list    *spill.List
-	refused []uint8       // by index: the number of the rule that refused it, or 0
-	left    int           // not refused, without those of forks
-	hide    bool          // groups of forks, from the current rule
-	by      uint8         // the current rule
-	notes   *spill.Sorter // verdicts that cannot be computed again, by index
-	spill   stages.Spill
-	last    Group // that was added
-	buf     []byte
+	list      *spill.List
+	refused   []uint8       // by index: the number of the rule that refused it, or 0
+	trains    []Training    // by index; nil: by rewards
+	tolerance *float64      // given to curate itself: groups with rewards that are equal by it train nothing
+	left      int           // not refused, without those of forks
+	hide      bool          // groups of forks, from the current rule
+	by        uint8         // the current rule
+	notes     *spill.Sorter // verdicts that cannot be computed again, by index
+	spill     stages.Spill
+	last      Group // that was added
+	buf       []byte
 }
 
 // maxInMemory is the size of a list of groups, and of the data sorted from it,
@@ -95,7 +98,10 @@ func (gs *Groups) every(from, to int) iter.Seq2[*Group, error] {
 			case i == to:
 				return
 			case i >= from:
-				if spill.Decode(record, &g); !yield(&g, nil) {
+				if spill.Decode(record, &g); gs.trains != nil {
+					g.Trains = gs.unlessEqual(&g, gs.trains[i])
+				}
+				if !yield(&g, nil) {
 					return
 				}
 			}

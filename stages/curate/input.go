@@ -18,6 +18,7 @@ type input struct {
 	previous      *dataset.Dataset    // nil without --previous
 	previousState formats.CurateState // its state
 	epoch         int
+	limit         float64 // up to which an advantage counts as 0
 	groups        *Groups // of all sets, in their bases' order
 	several       bool    // some are of several examples
 	holdout       *Holdout
@@ -28,6 +29,7 @@ type set struct {
 	members    *dataset.Dataset
 	base       *dataset.Dataset
 	groupState *formats.GroupState // what group recorded about its advantages
+	batchStep  *batchStep          // what remains to be done with them; from findTraining
 	scattered  bool                // members of a group are not adjacent
 	first      int                 // its groups, by index
 	end        int
@@ -74,6 +76,13 @@ func (in *input) open(ctx context.Context, o *Options) error {
 	}
 	if err := in.openHoldout(ctx, o); err != nil {
 		return err
+	}
+	in.groups.tolerance = o.FlatTolerance
+	if s := in.groupState(); s != nil && s.Tolerance > 0 && o.FlatTolerance == nil && o.Compat != CompatNAT {
+		o.FlatTolerance = &s.Tolerance
+		if err := o.makeRules(); err != nil {
+			return err
+		}
 	}
 	return in.openPrevious(ctx, o)
 }

@@ -12,6 +12,7 @@ import (
 // rows of the base, for rules that need them.
 func (p *plan) members(group judged, members []formats.Member, rows func() ([]formats.Trajectory, error),
 	out []Verdict) (ended string, err error) {
+	p.left = nil
 	var valid []int
 	for k := range members {
 		m := &members[k]
@@ -42,6 +43,10 @@ func (p *plan) members(group judged, members []formats.Member, rows func() ([]fo
 	}
 	left, last := p.memberRules(*group.Group, members, whole, valid, out)
 	if len(left) == len(valid) || len(left) == 0 || p.last(members, out) {
+		return last, nil
+	}
+	if p.state.Recomputed { // by the advantages that are computed next
+		p.left = left
 		return last, nil
 	}
 	return p.again(*group.Group, members, left, out), nil
@@ -107,7 +112,7 @@ func (p *plan) judge(a active, group Group, members []formats.Member, whole []fo
 // again judges a group by its remaining members.
 func (p *plan) again(group Group, members []formats.Member, left []int, out []Verdict) (ended string) {
 	g := group
-	g.Valid, g.Mean = len(left), 0
+	g.Valid, g.Mean, g.Trains = len(left), 0, p.trains(&g, members, left)
 	g.Min, g.Max = *members[left[0]].Reward, *members[left[0]].Reward
 	for _, i := range left {
 		r := *members[i].Reward

@@ -53,7 +53,7 @@ func (o *Options) Declare(d *plugin.Declarer) {
 	d.OptionalInt(&o.Epoch, "epoch", "curate epoch `N`, from 0").Shown("that of the groups").Common()
 	d.Int64(&o.Seed, "seed", "use `SEED` for every random choice")
 	plugin.Choice(d, &o.Compat, "compat", "behave exactly as `HARNESS`: none, nat", Compats...).Shown(string(CompatNone))
-	d.OptionalFloat(&o.FlatTolerance, "flat-tolerance", "treat rewards within this relative `SPREAD` as equal").Shown("1e-12")
+	d.OptionalFloat(&o.FlatTolerance, "flat-tolerance", "treat rewards within this relative `SPREAD` as equal").Shown("that of group")
 	d.Int(&o.MinValid, "min-valid", "drop groups with fewer than `N` scored members").
 		Shown(strconv.Itoa(DefaultMinValid)).Common()
 	d.Bool(&o.Recompute, "recompute", "compute advantages again from the remaining members").ID("recompute")

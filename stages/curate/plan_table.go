@@ -252,8 +252,7 @@ const (
 
 // request returns what a group deserves whose target size is size.
 func (o *Options) request(g *Group, size int) request {
-	tolerance := o.tolerance()
-	flat := g.Valid > 0 && formats.Flat(g.Min, g.Max, tolerance)
+	flat := g.Flat(o.tolerance())
 	lacks := size - (g.Count - g.Failed)
 	switch {
 	case flat && g.Solved >= 1 && g.Valid >= o.minValid():

@@ -38,7 +38,7 @@ func TestRulesEndToEnd(t *testing.T) {
 				}
 			},
 			func(o *curate.Options) { ask(*o, "policy-version", 7, "max-staleness", 2) },
-			"a0 a2 c0 c1", "map[flat:2 stale:3]", // b1 and b2 are flat without b0
+			"a0 a2 b1 b2 c0 c1", "map[stale:3]", // b1 and b2 have equal rewards, and keep the advantages over b0
 		},
 		"logprobs": {
 			func(r *formats.Trajectory) {
@@ -54,7 +54,7 @@ func TestRulesEndToEnd(t *testing.T) {
 				}
 			},
 			func(o *curate.Options) { ask(*o, "check-logprobs", true) },
-			"a1 a2", "map[flat:2 logprobs:4 min_valid:1]",
+			"a1 a2 b1 b2", "map[logprobs:4 min_valid:1]",
 		},
 		"images": {
 			func(r *formats.Trajectory) {
@@ -63,7 +63,7 @@ func TestRulesEndToEnd(t *testing.T) {
 				}
 			},
 			func(o *curate.Options) { ask(*o, "drop-images", true) },
-			"a1 a2 c1 c2", "map[flat:2 images:3]",
+			"a1 a2 b1 b2 c1 c2", "map[images:3]",
 		},
 		"length": {
 			func(r *formats.Trajectory) {

@@ -156,6 +156,11 @@ func (w *writer) keep(d *decided) error {
 	if err := w.recomputeKept(d); err != nil {
 		return err
 	}
+	if left := w.plan.left; left != nil {
+		if d.ended = w.plan.again(d.group, d.members, left, d.verdicts); d.ended != "" {
+			return nil
+		}
+	}
 	d.kept = d.rows[:0]
 	for k := range d.members {
 		m := &d.members[k]

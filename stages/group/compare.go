@@ -118,6 +118,7 @@ func Compare(ctx context.Context, o Options, s Simulation) (*Comparison, error) 
 	}
 	for _, e := range c.Estimators {
 		for r := range e.draws {
+			e.draws[r].tally = *newTally(&o, e.grouper.Estimator)
 			e.draws[r].advantages = make([]float32, 0, j.in.base.Rows)
 		}
 	}

@@ -12,7 +12,7 @@ import (
 func (c *Comparison) finish() {
 	for i, e := range c.Estimators {
 		d := &e.draws[0]
-		e.Null, e.Groups, e.Flat = d.failed+d.unscored+d.singleton, d.compared, d.flat
+		e.Null, e.Groups, e.Flat = d.failed+d.unscored+d.singleton, d.compared, d.flatGroups()
 		slices.Sort(e.masses)
 		n := len(e.masses)
 		var total, top float64
@@ -56,7 +56,7 @@ func (c *Comparison) agreement(x, y *draw) Agreement {
 			differs += weight
 		}
 	}
-	flat := func(d *draw) Figure { return Figure(float64(d.flat) / float64(d.compared)) }
+	flat := func(d *draw) Figure { return Figure(float64(d.flatGroups()) / float64(d.compared)) }
 	return Agreement{Compared: Figure(compared), SignDiffers: Figure(differs / compared), FlatA: flat(x), FlatB: flat(y),
 		Spearman: Figure(ranks.Spearman(a, b, weights))}
 }

@@ -17,7 +17,7 @@ type components struct {
 	names []string
 }
 
-func (c *components) set(members []formats.Member, valid []int) []Component {
+func (c *components) set(members []formats.Member, valid []int, tolerance float64) []Component {
 	c.name(members, valid)
 	n := len(valid)
 	for len(c.list) < len(c.names) {
@@ -46,6 +46,7 @@ func (c *components) set(members []formats.Member, valid []int) []Component {
 	}
 	for k := range out {
 		out[k].describe()
+		out[k].Valid.Tolerance = tolerance
 	}
 	return out
 }

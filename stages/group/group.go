@@ -11,7 +11,7 @@ import (
 
 const (
 	stage   = "group"
-	version = 3 // raise it when the same inputs and options give other rows
+	version = 4 // raise it when the same inputs and options give other rows
 )
 
 // Run groups the trajectories of one shard of o.In, and seals the dataset o.Out
@@ -33,7 +33,7 @@ func Run(ctx context.Context, o Options) (stages.Report, error) {
 	if err != nil {
 		return stages.Report{}, err
 	}
-	j := &job{o: &o, in: in, tally: &tally{}, estimators: []Estimator{e}}
+	j := &job{o: &o, in: in, tally: newTally(&o, e), estimators: []Estimator{e}}
 	if err := j.begin(ctx); err != nil {
 		return stages.Report{}, err
 	}
@@ -106,7 +106,7 @@ func (j *job) run(ctx context.Context) (err error) {
 		if err := j.begin(ctx); err != nil || j.shard.UpToDate() {
 			return err
 		}
-		*j.tally = tally{}
+		j.tally = newTally(j.o, j.estimators[0])
 		j.meter.Done()
 		j.meter = j.o.Meter(stage, "trajectories", j.slice.Rows)
 	}

@@ -392,13 +392,16 @@ func TestNothingToGroup(t *testing.T) {
 	}
 }
 
-// TestFlatIsWhatTheRewardsAre, up to rounding, and not what an estimator makes of
-// them: where passk gives both 0, the rewards differ.
-func TestFlatIsWhatTheRewardsAre(t *testing.T) {
+// TestFlatIsWhatTheAdvantagesAre, up to rounding: where passk gives all 0, nothing trains
+// although the rewards differ. With preferences it is what the rewards are.
+func TestFlatIsWhatTheAdvantagesAre(t *testing.T) {
 	in := trajectories(t, "rollout",
 		[][]example{{{"equal", "0.5 0.5 f"}, {"rounded", "0.3 0.30000000000000004"}, {"near", "0.5 0.5000000001"}, {"solved", "1 2 2"}, {"single", "1 u"}}})
-	for estimator, want := range map[string]float64{group.DefaultEstimator: 2, "passk": 2} {
+	for estimator, want := range map[string]float64{group.DefaultEstimator: 2, "passk": 3, "labels": 2} {
 		o := options(in, in+"/../"+estimator)
+		if o.Labels = estimator == "labels"; o.Labels {
+			estimator = "passk"
+		}
 		o.Estimator = plugin.Pick(estimators.All, estimator)
 		r, d := run(t, o)
 		if r.Facts["groups_flat"] != want || d.Facts["groups_flat"] != want {

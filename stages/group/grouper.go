@@ -60,7 +60,7 @@ func (g *Grouper) Fill(members []formats.Member, lengths []Length) (formats.Grou
 		return stats, nil
 	}
 	g.valid.Set(g.rewards)
-	g.valid.Lengths, g.valid.Forks = g.lengths, stats.Forks
+	g.valid.Lengths, g.valid.Forks, g.valid.Tolerance = g.lengths, stats.Forks, g.Tolerance
 	err := g.advantages(members)
 	g.describe(&stats)
 	return stats, err
@@ -108,8 +108,8 @@ func (g *Grouper) advantages(members []formats.Member) error {
 	n := len(g.rewards)
 	out, has := g.room(n), true
 	if e, ok := g.Estimator.(ComponentEstimator); ok {
-		has = e.Components(g.named.set(members, g.index), out)
-	} else if _, ok := g.Estimator.(FlatEstimator); !ok && n > 1 && formats.Flat(g.valid.Min, g.valid.Max, g.Tolerance) {
+		has = e.Components(g.named.set(members, g.index, g.Tolerance), out)
+	} else if _, ok := g.Estimator.(FlatEstimator); !ok && n > 1 && g.valid.Flat() {
 		clear(out)
 	} else {
 		has = g.Estimator.Advantages(&g.valid, out)

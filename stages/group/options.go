@@ -58,12 +58,12 @@ func (o *Options) Declare(d *plugin.Declarer) {
 		ID("labels")
 	d.OptionalFloat(&o.SolvedThreshold, "solved-threshold", "count a reward of at least `X` as solved").
 		Shown(fmt.Sprint(DefaultSolvedThreshold)).IDAlways("solved-threshold")
-	d.OptionalFloat(&o.FlatTolerance, "flat-tolerance", "treat rewards within this relative `SPREAD` as equal").
+	d.OptionalFloat(&o.FlatTolerance, "flat-tolerance", "treat rewards within this relative `SPREAD` as equal, in every estimator and in curate").
 		Shown(fmt.Sprint(formats.FlatTolerance)).IDAlways("flat-tolerance")
 	d.Heading(plugin.Checks)
 	d.Bool(&o.AllowUnscored, "allow-unscored", "group trajectories although none of them was ever scored")
 	d.OptionalFloat(&o.MinGroups, "min-groups", "refuse fewer than `N` groups with an advantage")
-	d.OptionalFloat(&o.MaxFlatGroups, "max-flat-groups", "refuse a larger `SHARE` of flat groups")
+	d.OptionalFloat(&o.MaxFlatGroups, "max-flat-groups", "refuse a larger `SHARE` of flat groups: all advantages are 0, or, with --pairs or --labels, all rewards equal")
 }
 
 // Compat says whose numbers to compute exactly: divisor, epsilon and the

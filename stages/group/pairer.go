@@ -46,7 +46,7 @@ func openPairRows(ctx context.Context, in *input, r dataset.Range) (*dataset.Rea
 // newPairer creates the tables that the options ask for.
 func newPairer(o *Options, shard *dataset.Shard, t *tally) *pairer {
 	p := &pairer{Pairs: o.Pairs, minDesirable: o.solved(), facts: map[string]float64{}}
-	t.pairs = p.facts
+	p.tolerance, t.pairs = o.tolerance(), p.facts
 	if o.Pairs.Mode != "" {
 		p.out = dataset.NewTable[formats.Pair](shard, formats.TablePairs, -1)
 		p.facts[factPairs] = 0

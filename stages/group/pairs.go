@@ -41,7 +41,8 @@ type Pairs struct {
 	Ties   bool       `json:"ties,omitempty"` // equal scores make pairs too
 	Once   bool       `json:"once,omitempty"` // identical pairs of a group are one
 
-	nat bool
+	nat       bool
+	tolerance float64 // relative spread of equal scores
 }
 
 // PairMode is which of a group's members are paired.
@@ -153,7 +154,7 @@ func (p *Pairs) options(scores []float64, refuse func(fact string)) []option {
 	add := func(i, j int) {
 		o := option{order[i], order[j], Finite(scores[order[i]] - scores[order[j]])}
 		switch {
-		case !p.nat && !p.Ties && formats.Flat(scores[o.worse], scores[o.better], formats.FlatTolerance):
+		case !p.nat && !p.Ties && formats.Flat(scores[o.worse], scores[o.better], p.tolerance):
 			refuse(factPairsTie)
 		case o.margin < p.Margin:
 			refuse(factPairsMargin)

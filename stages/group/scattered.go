@@ -188,7 +188,7 @@ func (g *scatteredGroups) group(ctx context.Context, c *groupRows) error {
 			NoAdvantage: c.members[i].NoAdvantage, Advantages: c.members[i].Advantages, Losses: c.members[i].Losses}
 		if i == 0 {
 			g.result.Group = &groupResult{Stats: stats}
-			g.result.Group.Compared, g.result.Group.Flat = c.grouper.compared(c.members, &stats)
+			g.result.Group.Size, g.result.Group.Compared, g.result.Group.Flat = c.grouper.compared(c.members, &stats)
 		}
 		g.key = binary.BigEndian.AppendUint64(g.key[:0], uint64(c.at[i]))
 		g.value = spill.Append(g.value[:0], &g.result)

@@ -73,7 +73,7 @@ func (w *rowWriter) add(at int64, f rowResult) error {
 	w.tally.member(&m, w.o.solved())
 	if f.Group != nil {
 		if !f.Group.Stats.Forks {
-			w.tally.group(f.Group.Compared, f.Group.Flat)
+			w.tally.group(f.Group.Size, f.Group.Compared, f.Group.Flat)
 		}
 		w.pending = append(w.pending, f.Group.Stats)
 	}

@@ -31,5 +31,6 @@ type rowResult struct {
 
 type groupResult struct {
 	Stats          formats.GroupStats
-	Compared, Flat bool
+	Size           formats.AdvantageSize
+	Compared, Flat bool // Flat: its rewards are
 }

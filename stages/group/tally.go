@@ -3,6 +3,7 @@ package group
 import (
 	"fmt"
 	"maps"
+	"math"
 	"slices"
 	"strings"
 
@@ -25,7 +26,7 @@ const (
 const (
 	factGroups    = "groups"
 	factCompared  = "groups_with_advantages"
-	factFlat      = "groups_flat" // of those with advantages: rewards are equal (formats.Flat)
+	factFlat      = "groups_flat" // of those with advantages: nothing of them trains (formats.AdvantageSize)
 	factScored    = "scored"
 	factSolved    = "solved"
 	factRewardSum = "reward_sum"
@@ -53,7 +54,10 @@ const (
 // tally counts rows and groups for the shard's record.
 type tally struct {
 	advantage, singleton, unscored, failed int64
-	groups, compared, flat, scored, solved int64
+	groups, compared, flat, scored, solved int64             // flat counts those of equal rewards
+	sizes                                  map[float64]int64 // groups with advantages, by size; nil with pairs or labels, which go by rewards
+	centred                                bool              // the batch's mean is subtracted later
+	largest, sum                           float64
 	rewards                                float64
 	pairs                                  map[string]float64 // facts of pairs and labels; nil without --pairs and --labels
 }
@@ -90,25 +94,67 @@ func (t *tally) member(m *formats.Member, solved float64) {
 	}
 }
 
-// compared reports whether a group has advantages, and whether it is flat: its
-// rewards are equal. A group of one is, if its advantage is 0.
-func (g *Grouper) compared(members []formats.Member, stats *formats.GroupStats) (has, flat bool) {
+// compared reports how large a group's advantages are, whether it has any, and whether
+// its rewards are equal; in a group of one, whether its advantage is 0.
+func (g *Grouper) compared(members []formats.Member, stats *formats.GroupStats) (size formats.AdvantageSize, has, flat bool) {
 	for i := range members {
-		if a := members[i].Advantage; a != nil {
-			return true, formats.Flat(*stats.Min, *stats.Max, g.Tolerance) && (stats.Valid > 1 || *a == 0)
+		m := &members[i]
+		size.Add(m.Advantage, m.Advantages, m.Losses)
+		if a := m.Advantage; a != nil {
+			has, flat = true, formats.Flat(*stats.Min, *stats.Max, g.Tolerance) && (stats.Valid > 1 || *a == 0)
 		}
 	}
-	return false, false
+	return size, has, flat
 }
 
-func (t *tally) group(compared, flat bool) {
-	t.groups++
-	if compared {
-		t.compared++
+func newTally(o *Options, e Estimator) *tally {
+	t := &tally{}
+	if !o.preferences() {
+		t.sizes = map[float64]int64{}
 	}
+	if f, ok := e.(Finisher); ok {
+		step, _ := f.Finish()
+		t.centred = step != nil && step.Center
+	}
+	return t
+}
+
+func (t *tally) group(size formats.AdvantageSize, compared, flat bool) {
+	t.groups++
+	if !compared {
+		return
+	}
+	t.compared++
 	if flat {
 		t.flat++
 	}
+	if t.sizes != nil {
+		largest := size.After(0, 1)
+		t.largest, t.sum = max(t.largest, largest), t.sum+size.Sum
+		if size.Loss {
+			largest = math.Inf(1)
+		}
+		// rounded up by less than 1 in 2^8, so that there are few
+		t.sizes[math.Float64frombits((math.Float64bits(largest)+(1<<44-1))>>44<<44)]++
+	}
+}
+
+// flatGroups returns how many groups train nothing. Without a number for the whole batch it is
+// that of the shard. A mean that is subtracted trains them.
+func (t *tally) flatGroups() (n int64) {
+	if t.sizes == nil {
+		return t.flat
+	}
+	limit := t.largest * formats.AdvantageTolerance
+	if shift := t.sum / float64(max(1, t.advantage)); t.centred && math.Abs(shift) > limit {
+		return 0
+	}
+	for size, groups := range t.sizes {
+		if size <= limit {
+			n += groups
+		}
+	}
+	return n
 }
 
 func (t *tally) outcome(seconds float64) dataset.Outcome {
@@ -116,7 +162,7 @@ func (t *tally) outcome(seconds float64) dataset.Outcome {
 		Counts: map[string]int64{countAdvantage: t.advantage, countSingleton: t.singleton, countUnscored: t.unscored,
 			countFailed: t.failed},
 		Facts: map[string]float64{
-			factGroups: float64(t.groups), factCompared: float64(t.compared), factFlat: float64(t.flat),
+			factGroups: float64(t.groups), factCompared: float64(t.compared), factFlat: float64(t.flatGroups()),
 			factScored: float64(t.scored), factSolved: float64(t.solved), factRewardSum: t.rewards,
 		},
 		Timings: map[string]float64{"group_seconds": seconds},

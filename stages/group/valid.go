@@ -3,6 +3,8 @@ package group
 import (
 	"math"
 	"slices"
+
+	"github.com/rollmill/rollmill/formats"
 )
 
 // Valid is an Estimator's view of a group: the rewards of its valid members in
@@ -12,6 +14,8 @@ type Valid struct {
 	Rewards []float64 // at least one, all finite
 	Lengths []Length  // of the same members; not in components and in Others
 	Forks   bool      // they are continuations of one prefix
+
+	Tolerance float64 // relative spread up to which they are flat: the option's, also in parts and components
 
 	Mean      float64 // within [Min, Max], so equal rewards have exactly their value as mean
 	StdPop    float64 // divisor n
@@ -87,6 +91,9 @@ func (v *Valid) Scaled(r, std, epsilon float64) float64 {
 // must be two.
 func (v *Valid) Second() float64 { return v.sorted[len(v.sorted)-2] }
 
+// Flat reports whether the rewards are equal up to the tolerance.
+func (v *Valid) Flat() bool { return formats.Flat(v.Min, v.Max, v.Tolerance) }
+
 // Others sets out to the statistics of the rewards without one of value r,
 // which must be among two or more. It costs a pass over the group.
 func (v *Valid) Others(r float64, out *Valid) {
@@ -94,6 +101,7 @@ func (v *Valid) Others(r float64, out *Valid) {
 	out.Rewards = append(out.Rewards[:0], v.sorted[:at]...)
 	out.Rewards = append(out.Rewards, v.sorted[at+1:]...)
 	out.Set(out.Rewards)
+	out.Tolerance = v.Tolerance
 }
 
 // Component is one named reward of a group's valid members. Its weight is the

@@ -3,18 +3,16 @@ package rules
 import (
 	"fmt"
 
-	"github.com/rollmill/rollmill/formats"
 	"github.com/rollmill/rollmill/stages/curate"
 	"github.com/rollmill/rollmill/stages/plugin"
 )
 
-const reasonFlat = "flat" // its group's rewards are all equal
+const reasonFlat = "flat" // its group gives no training signal
 
-// Flat refuses groups with equal rewards: a group-relative trainer
-// learns nothing from them. Rewards that differ by rounding only count as equal
-// (formats.Flat).
+// Flat refuses groups from which a trainer learns nothing: all their advantages are 0, or,
+// with preferences or labels, their rewards are equal (curate.Group.Flat).
 var Flat = curate.RuleKind{
-	Kind: plugin.Kind[curate.RuleSettings]{Name: "flat", Help: "drop groups whose rewards are all equal",
+	Kind: plugin.Kind[curate.RuleSettings]{Name: "flat", Help: "drop groups without a training signal: all advantages are 0",
 		New: func() curate.RuleSettings { return &FlatSettings{} }},
 	Reasons: []string{reasonFlat},
 	More:    []string{reasonFlat},
@@ -29,7 +27,7 @@ type FlatSettings struct {
 
 // Declare declares the settings.
 func (s *FlatSettings) Declare(d *plugin.Declarer) {
-	d.Bool(&s.Keep, "keep-flat", "keep groups whose rewards are all equal").ID("keep-flat")
+	d.Bool(&s.Keep, "keep-flat", "keep groups whose advantages are all 0; with _pairs or _labels, those whose rewards are all equal").ID("keep-flat")
 }
 
 // Rule makes the rule; NAT drops flat groups in its curriculum only.
@@ -55,8 +53,11 @@ func (s *FlatSettings) Identity(set curate.Setup) map[string]any {
 type flatRule float64
 
 func (r flatRule) Group(_ curate.Batch, g *curate.Group) curate.Verdict {
-	if g.Valid == 0 || !formats.Flat(g.Min, g.Max, float64(r)) {
+	if !g.Flat(float64(r)) {
 		return curate.Verdict{}
+	}
+	if g.Trains == curate.Nothing && g.Min != g.Max {
+		return curate.Verdict{Reason: reasonFlat, Detail: "all advantages are 0"}
 	}
 	return curate.Verdict{Reason: reasonFlat, Detail: fmt.Sprintf("all rewards are %.6g", g.Mean)}
 }

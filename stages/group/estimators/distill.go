@@ -22,7 +22,7 @@ import (
 // trains with rl.
 //
 // The teacher's log probabilities are the signals of reward teacher. A is 0 in flat
-// groups: pass --keep-flat to curate. Without an outcome, the trajectory's advantage
+// groups, which the tokens' own advantages or losses train. Without an outcome, the trajectory's advantage
 // is 0 and one generation is enough.
 var Distill = group.EstimatorKind{
 	Kind: plugin.Kind[group.EstimatorSettings]{Name: "distill", Help: "credit for each token: how much more probable a teacher finds it",

@@ -66,7 +66,7 @@ func (e gdpoEstimator) Components(components []group.Component, out []float64) b
 			continue
 		}
 		part := make([]float64, n)
-		if n == 1 || !formats.Flat(c.Valid.Min, c.Valid.Max, formats.FlatTolerance) {
+		if n == 1 || !c.Valid.Flat() {
 			has = e.Advantages(&c.Valid, part) || has
 		} else {
 			has = true

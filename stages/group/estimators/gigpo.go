@@ -65,7 +65,7 @@ func (e *gigpo) Looks() group.Looks {
 	return group.Looks{States: true, State: e.state, Signals: e.Signal != ""}
 }
 
-func (e *gigpo) Steps(_ *group.Valid, steps [][]group.Step, out [][]group.Credit) error {
+func (e *gigpo) Steps(of *group.Valid, steps [][]group.Step, out [][]group.Credit) error {
 	type place struct {
 		value float64
 		out   *float64
@@ -82,7 +82,7 @@ func (e *gigpo) Steps(_ *group.Valid, steps [][]group.Step, out [][]group.Credit
 		for n := range places {
 			values[n] = places[n].value
 		}
-		var v group.Valid
+		v := group.Valid{Tolerance: of.Tolerance}
 		v.Set(values)
 		std := v.StdPop
 		if e.setup.Compat == group.CompatVerl {

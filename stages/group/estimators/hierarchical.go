@@ -3,7 +3,6 @@ package estimators
 import (
 	"math"
 
-	"github.com/rollmill/rollmill/formats"
 	"github.com/rollmill/rollmill/stages/group"
 	"github.com/rollmill/rollmill/stages/plugin"
 )
@@ -61,7 +60,7 @@ func byPart(e group.Estimator, v *group.Valid, out []float64) (some bool) {
 		parts[v.Lengths[i].Part] = append(parts[v.Lengths[i].Part], i)
 	}
 	for _, members := range parts {
-		var part group.Valid
+		part := group.Valid{Tolerance: v.Tolerance}
 		for _, i := range members {
 			part.Rewards = append(part.Rewards, v.Rewards[i])
 		}
@@ -80,7 +79,7 @@ func byPart(e group.Estimator, v *group.Valid, out []float64) (some bool) {
 
 // unlessFlat is e.Advantages; those of a flat group of two or more are 0.
 func unlessFlat(e group.Estimator, v *group.Valid, out []float64) bool {
-	if len(out) > 1 && formats.Flat(v.Min, v.Max, formats.FlatTolerance) {
+	if len(out) > 1 && v.Flat() {
 		clear(out)
 		return true
 	}

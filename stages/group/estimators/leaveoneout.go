@@ -3,7 +3,6 @@ package estimators
 import (
 	"sync"
 
-	"github.com/rollmill/rollmill/formats"
 	"github.com/rollmill/rollmill/stages/group"
 )
 
@@ -25,7 +24,7 @@ func (l *LeaveOneOut) Advantages(v *group.Valid, out []float64) bool {
 	defer others.Put(o)
 	for i, r := range v.Rewards {
 		v.Others(r, o)
-		if l.NoScale || formats.Flat(o.Min, o.Max, formats.FlatTolerance) {
+		if l.NoScale || o.Flat() {
 			out[i] = o.Centred(r)
 		} else {
 			out[i] = o.Scaled(r, o.StdSample, 1e-6)

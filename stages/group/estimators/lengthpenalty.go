@@ -13,7 +13,7 @@ type GRPOSettings struct{ LengthPenalty float64 }
 
 // Declare declares the settings.
 func (g *GRPOSettings) Declare(d *plugin.Declarer) {
-	d.Float(&g.LengthPenalty, "length-penalty", "subtract `WEIGHT` x the group's mean reward x a member's sampled tokens / "+
+	d.Float(&g.LengthPenalty, "length-penalty", "subtract `WEIGHT` x the group's mean reward (none below 0) x a member's sampled tokens / "+
 		"those of the longest from each reward").ID("grpo.length-penalty")
 }
 
@@ -33,8 +33,7 @@ func (g *GRPOSettings) Estimator(s group.Setup) (group.Estimator, error) {
 
 // lengthPenalty is an estimator of r - weight mean(r) length / max(length): among equal
 // rewards the shorter trajectory has more, the more so the more of the group is
-// solved; a mean below 0 makes the longer better, as there. Flat groups have it too:
-// curate --keep-flat trains them. It is prime-rl's length_penalty with
+// solved. A mean below 0 counts as 0: it would make the longer better. Flat groups have it too. It is prime-rl's length_penalty with
 // num_output_tokens_weight, without its terms of input tokens and turns, which are
 // equal in the whole group for attempts of one turn, and so cancel.
 type lengthPenalty struct {
@@ -50,10 +49,10 @@ func (e lengthPenalty) Advantages(v *group.Valid, out []float64) bool {
 	for _, l := range v.Lengths {
 		longest = max(longest, l.SampledTokens)
 	}
-	var s group.Valid
+	s, mean := group.Valid{Tolerance: v.Tolerance}, max(0, v.Mean)
 	for i, r := range v.Rewards {
 		share := float64(v.Lengths[i].SampledTokens) / float64(longest)
-		s.Rewards = append(s.Rewards, group.Finite(r-group.Finite(e.weight*v.Mean*share)))
+		s.Rewards = append(s.Rewards, group.Finite(r-group.Finite(e.weight*mean*share)))
 	}
 	s.Set(s.Rewards)
 	return unlessFlat(e.Estimator, &s, out)

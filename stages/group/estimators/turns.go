@@ -108,7 +108,7 @@ type turns struct {
 
 func (e *turns) Looks() group.Looks { return group.Looks{Signals: e.Signal != ""} }
 
-func (e *turns) Steps(_ *group.Valid, steps [][]group.Step, out [][]group.Credit) error {
+func (e *turns) Steps(of *group.Valid, steps [][]group.Step, out [][]group.Credit) error {
 	all, err := e.returns(steps)
 	longest := 0
 	for i := range all {
@@ -121,7 +121,7 @@ func (e *turns) Steps(_ *group.Valid, steps [][]group.Step, out [][]group.Credit
 				column[i] = all[i][k]
 			}
 		}
-		v := new(group.Valid)
+		v := &group.Valid{Tolerance: of.Tolerance}
 		v.Set(column)
 		return v
 	}
@@ -145,7 +145,7 @@ func (e *turns) Steps(_ *group.Valid, steps [][]group.Step, out [][]group.Credit
 func (w stepWeights) add(outcome float64, v *group.Valid, r, std float64, noScale bool) float64 {
 	own := v.Centred(r)
 	switch {
-	case formats.Flat(v.Min, v.Max, formats.FlatTolerance):
+	case v.Flat():
 		own = 0
 	case !noScale:
 		own = v.Scaled(r, std, 1e-6)
