@@ -77,7 +77,7 @@ func (p *pipeline) compute(ctx context.Context, to *buffer, c component, rows []
 	for i := range values {
 		values[i] = Value{Failure: formats.RewardMissing}
 	}
-	if err := c.Score(ctx, rows, values); err != nil {
+	if err := scoreUntried(ctx, c, rows, values); err != nil {
 		var known *stages.Error
 		if errors.As(err, &known) {
 			return stages.Errorf(known.Kind, known.Help, "score: reward %q: %w", c.Name, err)
@@ -115,6 +115,31 @@ func (p *pipeline) compute(ctx context.Context, to *buffer, c component, rows []
 		r.Known = append(r.Known, named(c.Spec, v, to))
 	}
 	return nil
+}
+
+// scoreUntried is the reward's Score for the rows on which it was not tried.
+func scoreUntried(ctx context.Context, c component, rows []*Row, values []Value) error {
+	var rest []*Row
+	var at []int
+	for i, r := range rows {
+		if v, tried := r.tried[c.Name]; tried {
+			values[i] = v
+		} else {
+			rest, at = append(rest, r), append(at, i)
+		}
+	}
+	if len(rest) == len(rows) {
+		return c.Score(ctx, rows, values)
+	}
+	own := slices.Repeat([]Value{{Failure: formats.RewardMissing}}, len(rest))
+	if len(rest) == 0 {
+		return nil
+	}
+	err := c.Score(ctx, rest, own)
+	for k, i := range at {
+		values[i] = own[k]
+	}
+	return err
 }
 
 // show passes a row's shaped rewards to the rewards that read them.

@@ -75,7 +75,7 @@ func (in *input) openCopies(ctx context.Context, o Options) error {
 // compare finds which rewards have to be computed for every row, and refuses to
 // mix the values of two definitions unless asked to.
 func (e *copySource) compare(ctx context.Context, o Options, rewards rewardSet, names []string) error {
-	files, err := rewards.files(ctx, o.DependsOn)
+	files, err := rewards.files(ctx, o)
 	if err != nil {
 		return err
 	}
@@ -91,7 +91,7 @@ func (e *copySource) compare(ctx context.Context, o Options, rewards rewardSet, 
 		redefined := known && (was.Kind != c.Kind ||
 			deciding(o.Registry, was).Arguments != deciding(o.Registry, c.Spec).Arguments)
 		changed := !known || redefined || e.otherSeed(o, c) || e.Version != version ||
-			!sameFiles(ctx, c, e.Files, files, o.DependsOn)
+			!sameFiles(ctx, c, e.Files, files, o)
 		asked := slices.Contains(e.modes, c.Name)
 		switch {
 		case asked || changed && slices.Contains(e.modes, onlyChanged):
@@ -118,8 +118,8 @@ func (e *copySource) otherSeed(o Options, c component) bool {
 
 // sameFiles reports whether the files of a reward are unchanged. Files of
 // --depends-on count for every reward.
-func sameFiles(ctx context.Context, c component, then, now map[string]string, dependsOn []string) bool {
-	own, err := rewardSet{c}.files(ctx, dependsOn)
+func sameFiles(ctx context.Context, c component, then, now map[string]string, o Options) bool {
+	own, err := rewardSet{c}.files(ctx, o)
 	if err != nil {
 		return false
 	}

@@ -2,7 +2,11 @@ package score
 
 import (
 	"context"
+	"crypto/sha256"
+	"encoding/hex"
 	"errors"
+	"fmt"
+	"io"
 	"io/fs"
 	"maps"
 	"os"
@@ -10,16 +14,34 @@ import (
 	"strings"
 
 	"github.com/rollmill/rollmill/stages"
+	"github.com/rollmill/rollmill/storage/regular"
 )
 
 // digestFiles returns the content digest of every file, by the name it was
-// given.
-func digestFiles(ctx context.Context, names []string) (map[string]string, error) {
-	out, err := stages.DigestFiles(ctx, names)
+// given. Those at URIs are read by open.
+func digestFiles(ctx context.Context, names []string, open func(context.Context, string) (File, error)) (map[string]string, error) {
+	stored := func(name string) bool { return open != nil && strings.Contains(name, "://") }
+	out, err := stages.DigestFiles(ctx, slices.DeleteFunc(slices.Clone(names), stored))
+	for _, name := range names {
+		if err == nil && stored(name) {
+			out[name], err = digestStored(ctx, name, open)
+		}
+	}
 	if err != nil && ctx.Err() == nil {
 		return nil, usage("the file's content decides the values", "%w", err)
 	}
 	return out, err
+}
+
+func digestStored(ctx context.Context, uri string, open func(context.Context, string) (File, error)) (string, error) {
+	f, err := open(ctx, uri)
+	if err != nil {
+		return "", fmt.Errorf("reading %q: %w", uri, err)
+	}
+	defer f.Close() // read only
+	sum := sha256.New()
+	_, err = io.Copy(sum, regular.Reader(ctx, io.NewSectionReader(f, 0, f.Size())))
+	return hex.EncodeToString(sum.Sum(nil)), err
 }
 
 // digestWords is stages.DigestWords of a reward's program. A path among the words

@@ -48,6 +48,13 @@ func program(mode string) {
 			}
 			time.Sleep(time.Hour) // select {} may be found to be a deadlock
 		}
+		if mode == "twice" { // 1 at first, then 99; it counts in a file
+			f, _ := os.OpenFile(os.Args[3], os.O_APPEND|os.O_CREATE|os.O_WRONLY, 0o644)
+			fmt.Fprintln(f, r.ID)
+			f.Close()
+			fmt.Printf(`{"id":%[1]q,"reward":1}`+"\n"+`{"id":%[1]q,"reward":99}`+"\n", r.ID)
+			continue
+		}
 		if mode == "signals" || mode == "uneven" {
 			said := []*int{}
 			for k, m := range r.Messages {

@@ -88,7 +88,7 @@ func has(specs []Spec, name string) bool {
 }
 
 func (in *input) spec(ctx context.Context, o Options, rewards rewardSet) (dataset.Spec, error) {
-	files, err := rewards.files(ctx, o.DependsOn)
+	files, err := rewards.files(ctx, o)
 	if err != nil {
 		return dataset.Spec{}, err
 	}

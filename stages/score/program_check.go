@@ -75,7 +75,7 @@ func (t *programCheck) rows(ctx context.Context, programs []component, rows []*R
 }
 
 // fault returns the first program's reward of a row that failed for the program's
-// own fault, or nil.
+// own fault, or nil. What the others answered is kept: a row is sent once.
 func (t *programCheck) fault(ctx context.Context, programs []component, r *Row) (*formats.NamedReward, error) {
 	row, room := *r, &buffer{}
 	t.carry(&row, room.named(len(t.carried)+len(t.rewards)))
@@ -86,6 +86,12 @@ func (t *programCheck) fault(ctx context.Context, programs []component, r *Row) 
 		made := &row.Known[len(row.Known)-1]
 		if slices.Contains(programFaults, made.Failure) {
 			return made, nil
+		}
+		if _, program := c.Reward.(Program); program {
+			if r.tried == nil {
+				r.tried = map[string]Value{}
+			}
+			r.tried[c.Name] = room.values[0]
 		}
 	}
 	return nil, nil

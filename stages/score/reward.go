@@ -63,7 +63,10 @@ type Immediate interface{ Immediate() }
 // besides them it gets ids, epoch, generation and status.
 type Columner interface{ Columns() []string }
 
-// Filer is a Reward that depends on the content of files.
+// RoundedUp is how far above 0 rounding may leave a log probability of another program.
+const RoundedUp = 1e-3
+
+// Filer is a Reward that depends on the content of files, on a disk or at URIs (Setup.Open).
 type Filer interface{ Files() []string }
 
 // Program is a Reward that runs a program: every file among its words decides
@@ -183,5 +186,6 @@ type Row struct {
 	signals []formats.Signal // carried forward, then with those of this run
 	fresh   []float64        // the weighted sum of all shaped rewards
 	steps   []string         // the rewards that gave shaped ones
+	tried   map[string]Value // of programs that were tried on it, by reward
 	copied  *copiedRow       // its scores that may be carried over; nil without
 }

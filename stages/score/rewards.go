@@ -103,14 +103,14 @@ func (b rewardSet) checkSteps(stored bool) error {
 
 // files digests the files that the rewards depend on, and those of
 // --depends-on.
-func (b rewardSet) files(ctx context.Context, dependsOn []string) (map[string]string, error) {
-	out, err := digestFiles(ctx, dependsOn)
+func (b rewardSet) files(ctx context.Context, o Options) (map[string]string, error) {
+	out, err := digestFiles(ctx, o.DependsOn, nil)
 	if err != nil {
 		return nil, err
 	}
 	for _, c := range b {
 		if filer, ok := c.Reward.(Filer); ok {
-			digests, err := digestFiles(ctx, filer.Files())
+			digests, err := digestFiles(ctx, filer.Files(), o.Open)
 			if err != nil {
 				return nil, err
 			}

@@ -94,6 +94,7 @@ func (p *worker) answers(r reply, byID map[string]*exchange.Pending[request]) (f
 	p.noisy = 0
 	for _, answer := range r.answers {
 		if byID[answer.ID] == nil && p.previous[answer.ID] {
+			p.again(answer.ID)
 			continue
 		}
 		first, err := exchange.Answer(byID, answer)
@@ -102,6 +103,8 @@ func (p *worker) answers(r reply, byID map[string]*exchange.Pending[request]) (f
 		}
 		if first {
 			fresh++
+		} else {
+			p.again(answer.ID)
 		}
 	}
 	return fresh, nil

@@ -100,7 +100,8 @@ type reward struct {
 
 	mu    sync.Mutex
 	idle  []*worker
-	noise sync.Once // of all processes
+	noise sync.Once // of all processes, as is
+	twice sync.Once
 }
 
 func (r *reward) Needs() score.Needs { return score.Text }
@@ -172,7 +173,7 @@ func (r *reward) start(ctx context.Context) (*worker, error) {
 	if err != nil {
 		return nil, fmt.Errorf("starting %q: %w", r.words[0], err)
 	}
-	p.warn = r.warn
+	p.warn, p.again = r.warn, r.again
 	return p, nil
 }
 
@@ -181,6 +182,13 @@ func (r *reward) warn(line []byte) {
 	r.noise.Do(func() {
 		r.Log.Warn("a reward's program writes lines that are no answers to its standard output; they are ignored, and "+
 			"belong on standard error", "reward", r.Name, "line", score.Quote(line))
+	})
+}
+
+// again names the first row that is answered twice.
+func (r *reward) again(id string) {
+	r.twice.Do(func() {
+		r.Log.Warn("a reward's program answers twice for one id; the first answer counts", "reward", r.Name, "id", id)
 	})
 }
 

@@ -28,6 +28,7 @@ type worker struct {
 	noise    []byte // the first line since the last batch that is no answer
 	noisy    int    // such lines since the last answer
 	warn     func(line []byte)
+	again    func(id string) // a second answer came
 }
 
 // start starts a program that outlives ctx. Its errors, and what it writes to

@@ -19,7 +19,6 @@ import (
 	"errors"
 	"fmt"
 	"slices"
-	"strings"
 	"sync"
 
 	"github.com/rollmill/rollmill/formats"
@@ -72,13 +71,8 @@ type reward struct {
 
 func (r *reward) Needs() score.Needs { return score.Tokens }
 
-// Files names the file if it is on a disk; one in a bucket is known by its URI.
-func (r *reward) Files() []string {
-	if strings.Contains(r.File, "://") {
-		return nil
-	}
-	return []string{r.File}
-}
+// Files names the file, on a disk or in a bucket.
+func (r *reward) Files() []string { return []string{r.File} }
 
 // Close closes the file.
 func (r *reward) Close() error {
@@ -127,9 +121,13 @@ func (r *reward) value(row *score.Row, given []trainers.EchoRow) (v score.Value)
 	tokens := 0
 	for i := range all {
 		s := &all[i]
-		at := slices.IndexFunc(given, func(e trainers.EchoRow) bool { return int(e.Sequence) == i })
+		own := func(e trainers.EchoRow) bool { return int(e.Sequence) == i }
+		at := slices.IndexFunc(given, own)
 		if at < 0 {
 			return score.Failed(formats.RewardMissing, "the file has nothing of sequence %d", i)
+		}
+		if slices.ContainsFunc(given[at+1:], own) {
+			return score.Failed(formats.RewardAnswer, "the file has several rows of sequence %d", i)
 		}
 		sum, signals, err := r.read(row, s, &given[at])
 		if err != nil {
@@ -147,8 +145,11 @@ func (r *reward) value(row *score.Row, given []trainers.EchoRow) (v score.Value)
 // read returns the sum over the trained tokens, and the signals of the messages.
 func (r *reward) read(row *score.Row, s *sequences.Sequence, e *trainers.EchoRow) (sum float64, signals []formats.Signal, err error) {
 	if number, is := map[string]*float64{Clipped: e.Clipped, Loss: e.Loss}[r.Of]; is {
-		if number == nil {
+		switch {
+		case number == nil:
 			return 0, nil, fmt.Errorf("the file has no %s", r.Of)
+		case r.Of == Clipped && (*number < 0 || *number > 1):
+			return 0, nil, fmt.Errorf("the clipped share is %v, not from 0 to 1", *number)
 		}
 		return *number * float64(s.Tokens), nil, nil
 	}
@@ -160,6 +161,12 @@ func (r *reward) read(row *score.Row, s *sequences.Sequence, e *trainers.EchoRow
 		span := s.Versions[n]
 		signal := formats.Signal{Message: int32(message), Values: slices.Clone(values[span.Start:span.End])}
 		for k, value := range signal.Values {
+			switch at := int(span.Start) + k; {
+			case r.Of == Entropy && value < -score.RoundedUp:
+				return 0, nil, fmt.Errorf("value %d of entropy is %v; an entropy is at least 0", at, value)
+			case r.Of != Entropy && value > score.RoundedUp:
+				return 0, nil, fmt.Errorf("value %d of %s is %v; a log probability is at most 0", at, r.Of, value)
+			}
 			signal.Value += float64(value) / float64(len(signal.Values))
 			if sum += float64(value); r.Of != Entropy {
 				sum -= float64(row.Messages[message].Logprobs[k])

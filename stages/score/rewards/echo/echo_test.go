@@ -108,6 +108,11 @@ func TestEcho(t *testing.T) {
 	}
 }
 
+// full is a row of sequence 0 with one number everywhere.
+func full(x float32) trainers.EchoRow {
+	return trainers.EchoRow{TrajectoryID: "t", Old: []float32{x}, Entropy: []float32{x}, Clipped: new(float64(x))}
+}
+
 func TestFilesThatDoNotFit(t *testing.T) {
 	short := write(t, trainers.EchoRow{TrajectoryID: "t", Old: []float32{-1}}, trainers.EchoRow{TrajectoryID: "t", Sequence: 1, Old: []float32{-1}})
 	one := write(t, trainers.EchoRow{TrajectoryID: "t", Old: []float32{-1}})
@@ -116,6 +121,12 @@ func TestFilesThatDoNotFit(t *testing.T) {
 		{one, formats.RewardMissing, "nothing of sequence 1"},
 		{one + ",of=loss", formats.RewardAnswer, "no loss"},
 		{write(t, trainers.EchoRow{TrajectoryID: "u"}), formats.RewardMissing, "nothing of the trajectory"},
+		{write(t, full(3)), formats.RewardAnswer, "value 0 of old is 3; a log probability is at most 0"},
+		{write(t, full(1e38)), formats.RewardAnswer, "a log probability is at most 0"},
+		{write(t, full(-1)) + ",of=entropy", formats.RewardAnswer, "an entropy is at least 0"},
+		{write(t, full(-1)) + ",of=clipped", formats.RewardAnswer, "the clipped share is -1"},
+		{write(t, trainers.EchoRow{TrajectoryID: "t", Sequence: 1, Old: []float32{-1, -1, 0, -1}}, trainers.EchoRow{TrajectoryID: "t", Old: []float32{-2}},
+			trainers.EchoRow{TrajectoryID: "t", Old: []float32{-3}}), formats.RewardAnswer, "several rows of sequence 0"},
 	} {
 		if v, err := value(t, c.arguments, attempt()); err != nil || v.Failure != c.class || !strings.Contains(v.Error, c.what) {
 			t.Errorf("%s: %+v, %v", c.what, v, err)
@@ -139,7 +150,7 @@ func TestConforms(t *testing.T) {
 		for i, s := range all {
 			old := make([]float32, len(s.Response))
 			for k := range old {
-				old[k] = float32(math.Sin(float64(k + i)))
+				old[k] = -float32(math.Abs(math.Sin(float64(k + i))))
 			}
 			rows = append(rows, trainers.EchoRow{TrajectoryID: row.TrajectoryID, Sequence: int32(i), Old: old})
 		}

@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"github.com/rollmill/rollmill/formats"
+	"github.com/rollmill/rollmill/stages/score"
 )
 
 // The kinds of servers.
@@ -41,9 +42,21 @@ type token struct {
 
 // set sets the log probability, unless it is not one.
 func (p *place) set(logprob *float64) {
-	if logprob != nil && !math.IsNaN(*logprob) && !math.IsInf(*logprob, 0) && *logprob <= 1e-3 {
+	if logprob != nil && isLogprob(*logprob) {
 		p.known, p.logprob = true, *logprob
 	}
+}
+
+func isLogprob(x float64) bool { return x >= -math.MaxFloat32 && x <= score.RoundedUp }
+
+// add adds an alternative.
+func (p *place) add(id int32, logprob float64) error {
+	if id < 0 || !isLogprob(logprob) {
+		return failed(formats.RewardAnswer, "the answer has an alternative with id %d and log probability %v; an id is at least 0, "+
+			"a log probability at most 0", id, logprob)
+	}
+	p.top = append(p.top, token{id, logprob})
+	return nil
 }
 
 // vllm asks a vLLM's completions for prompt_logprobs, and for one token, since it gives
@@ -74,7 +87,9 @@ func (r *reward) vllm(ctx context.Context, ids []int32) ([]place, error) {
 		out[i].set(own.Logprob)
 		for id, e := range at {
 			if n, err := strconv.ParseInt(id, 10, 32); err == nil && e.Rank <= int(r.TopK) && e.Logprob != nil {
-				out[i].top = append(out[i].top, token{int32(n), *e.Logprob})
+				if err := out[i].add(int32(n), *e.Logprob); err != nil {
+					return nil, err
+				}
 			}
 		}
 		slices.SortFunc(out[i].top, func(a, b token) int { return cmp.Or(cmp.Compare(b.logprob, a.logprob), int(a.id)-int(b.id)) })
@@ -108,7 +123,9 @@ func (r *reward) sglang(ctx context.Context, ids []int32) ([]place, error) {
 		if i < len(answer.Meta.Top) {
 			for _, t := range answer.Meta.Top[i] {
 				if t.logprob != nil {
-					out[i].top = append(out[i].top, token{t.id, *t.logprob})
+					if err := out[i].add(t.id, *t.logprob); err != nil {
+						return nil, err
+					}
 				}
 			}
 		}

@@ -179,6 +179,8 @@ func TestEnginesThatMisbehave(t *testing.T) {
 		"no model":  {says(404, `{"error":{"message":"no model m"}}`), "no model m", true},
 		"other API": {says(200, `{"choices":[{"text":""}]}`), "no prompt_logprobs", false},
 		"too few":   {says(200, `{"choices":[{"prompt_logprobs":[null,{"2":{"logprob":-1}}]}]}`), "2 places for a prompt of", false},
+		"above 0":   {says(200, `{"choices":[{"prompt_logprobs":[null,{"2":{"logprob":-1,"rank":1},"9":{"logprob":7.5,"rank":2}},{},{},{},{}]}]}`), "log probability 7.5", false},
+		"no id":     {says(200, `{"choices":[{"prompt_logprobs":[null,{"2":{"logprob":-1,"rank":1},"-9":{"logprob":-7,"rank":2}},{},{},{},{}]}]}`), "id -9", false},
 		"null":      {says(200, `{"choices":[{"prompt_logprobs":[null,{},{},{},{},{}]}]}`), "", false},
 		"not JSON":  {says(200, `<html>`), "invalid character", false},
 		"no token":  {says(401, `who are you`), "who are you", true},
@@ -186,7 +188,7 @@ func TestEnginesThatMisbehave(t *testing.T) {
 	} {
 		e := teachertest.Start(t)
 		e.Spoil = c.spoil
-		v, err := value(t, e.URL+"/v1,model=m", attempt(), score.Judging{})
+		v, err := value(t, e.URL+"/v1,model=m,top-k=2", attempt(), score.Judging{})
 		if c.fatal != (err != nil) || !strings.Contains(fmt.Sprint(v.Error, err), c.want) || !c.fatal && v.Failure == "" {
 			t.Errorf("%s: %+v, %v", name, v, err)
 		}
