@@ -94,6 +94,8 @@ var trajectoryColumns = slices.Concat(
 	lossColumns,
 	[]Column{
 		{Path: "attempts", Type: i32, Meaning: "how often it was started until this result", Volatile: true},
+		{Path: "diverged", Type: str, Meaning: "what was different when it asked something else than before its process died: prompt, tool, tools, " +
+			"sampling or more", Null: "it asked the same, or was not begun before", Since: "2.4", Volatile: true},
 		{Path: "started_at", Type: "timestamp", Unit: "microseconds, UTC", Meaning: "when the attempt began",
 			Null: "the attempt was not made", Volatile: true},
 		{Path: "finished_at", Type: "timestamp", Unit: "microseconds, UTC", Meaning: "when the attempt ended",
@@ -171,6 +173,10 @@ var callColumns = []Column{
 		Volatile: true},
 	{Path: "latency_ms", Type: i64, Unit: "milliseconds", Meaning: "from the request to the answer's end", Volatile: true},
 	{Path: "attempts", Type: i32, Meaning: "requests made until the answer came; 0 for the repeated calls of a fork, which have no tokens of their own",
+		Volatile: true},
+	{Path: "repeated", Type: flag, Meaning: "its answer is that of the trajectory that is forked", Null: "false; before schema 2.4, in a fork: if attempts is 0",
+		Since: "2.4"},
+	{Path: "replayed", Type: flag, Meaning: "its answer was given to an earlier process, which died or was stopped", Null: "false", Since: "2.4",
 		Volatile: true},
 }
 

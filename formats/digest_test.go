@@ -19,7 +19,7 @@ func full() *Trajectory {
 			ToolCalls: []ToolCall{{ID: "i", Name: "n", Arguments: "{}"}}, Sampled: true, FinishReason: "stop", Call: 0, Branch: "b",
 			TokenIDs: []int32{1, 2}, Logprobs: []float32{-1, -2}, TokenTexts: []string{"a", "b"}, PromptDeltaIDs: []int32{3}, PrefixBreak: "p"}},
 		Calls: []Call{{Model: "m", PolicyVersion: i(3), Sampling: "{}", Tools: 0, PromptTokens: 1, CompletionTokens: 2, CachedTokens: 1,
-			Target: true, Function: "f", Error: "e", Endpoint: "u", LatencyMS: 5, Attempts: 1}},
+			Target: true, Function: "f", Error: "e", Endpoint: "u", LatencyMS: 5, Attempts: 1, Repeated: true, Replayed: true}},
 		ToolSets: []string{"[]"},
 		Candidates: []Candidate{{Message: 0, Turn: "t", Content: "c", Score: f(1), Metadata: "{}", Reason: CandidateRetried, Reasoning: "r",
 			ToolCalls: []ToolCall{{ID: "i", Name: "n", Arguments: "{}"}}, FinishReason: "stop", Call: new(int32),
@@ -29,7 +29,7 @@ func full() *Trajectory {
 		PromptTokens: 1, CompletionTokens: 2, SampledTokens: 2, Reward: f(1),
 		Rewards:       []NamedReward{{Name: "n", Value: f(1), Weight: 1, Failure: "f", Error: "e"}},
 		ShapedRewards: []float64{1}, GroupID: "g", Advantage: f(0.5), Advantages: []MessageAdvantage{{Message: 1, Value: 1, Tokens: []float32{1}}},
-		Losses: []MessageLoss{{Message: 1, Loss: LossRefKL, Weight: 1, Reference: []float32{-1}}}, Attempts: 1, StartedAt: 1, FinishedAt: 2, Metadata: "{}",
+		Losses: []MessageLoss{{Message: 1, Loss: LossRefKL, Weight: 1, Reference: []float32{-1}}}, Attempts: 1, Diverged: "tool", StartedAt: 1, FinishedAt: 2, Metadata: "{}",
 	}
 	t.SetPayloadDigest()
 	return t
@@ -188,6 +188,8 @@ func TestRowsDigestSurvivesJSON(t *testing.T) {
 // together with the schema's major version.
 func TestDigestsAreStable(t *testing.T) {
 	row := full()
+	row.Calls[0].Repeated = false // as before 2.4
+	row.SetPayloadDigest()
 	if got, want := row.PayloadDigest, "84d10b2663fb0c78dee10a3cbdaf2365"; got != want {
 		t.Errorf("payload digest %s, want %s", got, want)
 	}

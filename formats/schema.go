@@ -11,7 +11,7 @@ const (
 
 // SchemaVersion is the version of every row kind, "major.minor". Readers
 // ignore columns that a newer minor version added and refuse another major.
-const SchemaVersion = "2.3"
+const SchemaVersion = "2.4"
 
 // The further tables of a dataset.
 const (

@@ -48,6 +48,7 @@ type Trajectory struct {
 	Losses        []MessageLoss      `parquet:"losses,optional,list"`
 
 	Attempts   int32  `parquet:"attempts,delta" rollmill:"volatile"`
+	Diverged   string `parquet:"diverged,optional,dict" rollmill:"volatile"`
 	StartedAt  int64  `parquet:"started_at,optional,timestamp(microsecond),delta" rollmill:"volatile"`  // 0: not made
 	FinishedAt int64  `parquet:"finished_at,optional,timestamp(microsecond),delta" rollmill:"volatile"` // 0: not made
 	Metadata   string `parquet:"metadata,optional"`                                                     // a JSON object
@@ -97,6 +98,8 @@ type Call struct {
 	Endpoint         string `parquet:"endpoint,optional,dict" rollmill:"volatile"`
 	LatencyMS        int64  `parquet:"latency_ms,delta" rollmill:"volatile"`
 	Attempts         int32  `parquet:"attempts,delta" rollmill:"volatile"`
+	Repeated         bool   `parquet:"repeated,optional"` // of the trajectory that is forked; see Trajectory.Repeats
+	Replayed         bool   `parquet:"replayed,optional" rollmill:"volatile"`
 }
 
 // Candidate is an alternative to a sampled message: one that the agent scored,
@@ -281,6 +284,15 @@ func (t *Trajectory) TokenAdvantages(message int) []float32 {
 		}
 	}
 	return nil
+}
+
+// Repeats reports whether a call has the answer of the trajectory that is forked. Rows of schemas before 2.4 do not
+// say so; there such calls made no request.
+func (t *Trajectory) Repeats(call int) bool {
+	if slices.ContainsFunc(t.Calls, func(c Call) bool { return c.Repeated }) {
+		return t.Calls[call].Repeated
+	}
+	return t.ForkCall != nil && t.Calls[call].Attempts == 0 && t.Calls[call].Error == ""
 }
 
 // DropTokens removes the token ids and texts, the logprobs and the counts of

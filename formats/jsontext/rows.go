@@ -115,6 +115,8 @@ func nullOf(f formats.Field) func(unsafe.Pointer) bool {
 		return func(at unsafe.Pointer) bool { return *(*unsafe.Pointer)(at) == nil }
 	case reflect.Int64:
 		return func(at unsafe.Pointer) bool { return *(*int64)(at) == 0 }
+	case reflect.Bool:
+		return func(at unsafe.Pointer) bool { return !*(*bool)(at) }
 	}
 	panic("jsontext: an optional column of type " + f.Type.String())
 }

@@ -243,7 +243,7 @@ func (c *Conversation) Training(i int) string {
 	case m.Call < 0 || int(m.Call) >= len(c.t.Calls):
 		return "does not train: no call is recorded for it"
 	case !c.t.Trained(i):
-		if c.t.ForkCall != nil && c.t.Calls[m.Call].Attempts == 0 {
+		if c.t.Repeats(int(m.Call)) {
 			return "does not train: repeated, it trains where it was sampled"
 		}
 		return "does not train: its call is not to the target" + because("", c.t.Calls[m.Call].Function)

@@ -51,7 +51,7 @@ func (o Options) Again(ctx context.Context, e int, policy *formats.Policy, done 
 	if err := o.Refill.validate(o.Curate.PlanTable.Drawn()); err != nil {
 		return "", err
 	}
-	dir := o.layout().Epoch(e)
+	dir, shards := o.layout().Epoch(e), 0
 	for n := 1; ; n++ {
 		curated = storage.Join(dir, "curate")
 		if n > o.Refill.Rounds {
@@ -68,8 +68,13 @@ func (o Options) Again(ctx context.Context, e int, policy *formats.Policy, done 
 		if err != nil {
 			return "", err
 		}
-		left, ok := o.Rollout.Budget.Left(before.Shards, before.Facts)
+		if n == 1 {
+			shards = before.Shards // an extended dataset has one, and the cost of all
+		}
+		left, ok := o.Rollout.Budget.Left(shards, before.Facts)
 		if !ok {
+			o.Logger().Warn("the budget is spent, so the epoch is not refilled any more; a larger one goes on", "epoch", e, "rounds", n-1,
+				"of", o.Refill.Rounds, "groups kept", d.Facts["groups_kept"], "planned", d.Tables[formats.TablePlan].Rows)
 			return curated, nil
 		}
 		next := storage.Join(dir, "extended")

@@ -1,8 +1,10 @@
 package train_test
 
 import (
+	"bytes"
 	"context"
 	"fmt"
+	"log/slog"
 	"net"
 	"net/http/httptest"
 	"os"
@@ -168,5 +170,44 @@ func TestRefillEnds(t *testing.T) {
 	o, run = refilling(t, tictactoe, t.TempDir(), func(o *train.Options) { o.Refill = train.Refill{Groups: 3} })
 	if err := run(t.Context()); err == nil || !strings.Contains(err.Error(), "--target-groups 3") {
 		t.Errorf("%v: %v", o.Refill, err)
+	}
+}
+
+// A budget counts for each shard of the rollouts that are refilled, whatever the number of shards of a refill's dataset, and
+// a refill that it ends says so.
+func TestRefillOfShards(t *testing.T) {
+	tictactoe := game(t)
+	once := func(o *train.Options) { o.Epochs = 1 }
+	o, run := refilling(t, tictactoe, t.TempDir(), once)
+	if err := run(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	whole := opened(t, o, 0, "rollout").Facts
+	for share, rounds := range map[float64]int{0.75: 2, 0.05: 0} { // of two shards: enough, and spent at once
+		var log bytes.Buffer
+		o, _ := refilling(t, tictactoe, t.TempDir(), func(o *train.Options) {
+			once(o)
+			o.Env.Log = slog.New(slog.NewTextHandler(&log, nil))
+		})
+		refill := o.Refill
+		for i := range 2 { // o is a copy of what run has
+			o.Rollout.Out.Shard, o.Refill = stages.Shard{Index: i, Count: 2}, train.Refill{}
+			if _, err := train.Run(t.Context(), o); (err == nil) != (i == 1) {
+				t.Fatal(i, err)
+			}
+		}
+		o.Rollout.Out.Shard, o.Refill = stages.Shard{}, refill
+		o.Rollout.Budget.Tokens = int64(share * (whole["prompt_tokens"] + whole["completion_tokens"]))
+		receipt, err := report.ReadReceipt(t.Context(), storage.Join(o.Root, "policy"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		curated, err := o.Again(t.Context(), 0, receipt.Policy, map[string]stages.Report{})
+		if n := strings.Count(curated, "extended/"); err != nil || n != rounds {
+			t.Errorf("%v of the tokens for each shard: %d rounds, want %d, %v", share, n, rounds, err)
+		}
+		if said := strings.Contains(log.String(), "the budget is spent, so the epoch is not refilled"); said != (rounds == 0) {
+			t.Errorf("%v of the tokens for each shard: %s", share, &log)
+		}
 	}
 }

@@ -48,7 +48,6 @@ func (r *runner) attempt(ctx context.Context, e formats.Example, j job) (t forma
 	result, err := r.ask(session.Context(), r.newAttempt(&t, e, session))
 	timedOut := errors.Is(context.Cause(session.Context()), errTimeout)
 	record := session.End()
-	r.calls.note(&record)
 	t.FinishedAt = o.Clock().UnixMicro()
 	if err != nil && ctx.Err() != nil {
 		return t, "", false
@@ -168,6 +167,7 @@ func exampleRow(e formats.Example) string {
 
 // fill copies the recorder's record into the row and updates the counts.
 func (r *runner) fill(t *formats.Trajectory, rec recorder.Record) {
+	t.Diverged = rec.Diverged
 	t.Messages, t.Calls, t.ToolSets, t.TokenSource = rec.Messages, rec.Calls, rec.ToolSets, rec.TokenSource
 	if r.opts.Alternatives != TrainAlternatives {
 		t.Messages, t.Candidates = tree.SplitAlternatives(t.Messages, t.Calls)

@@ -4,7 +4,6 @@ import (
 	"context"
 	"iter"
 	"slices"
-	"sync"
 
 	"github.com/rollmill/rollmill/formats"
 	"github.com/rollmill/rollmill/formats/dataset"
@@ -36,17 +35,13 @@ type calls struct {
 	journal *dataset.Journal[answeredCall]
 	keeper  *keeper[answeredCall]
 	earlier map[string][]recorder.Answered // of attempts that have no end, by trajectory
-
-	mu       sync.Mutex
-	replayed int64
-	diverged map[string]int64 // attempts by cause
 }
 
-// readCalls reads the answered calls of attempts that have no recorded end, and adds their
-// cost to the spending.
+// readCalls reads the answered calls of attempts that have no recorded end, and adds what all
+// calls cost to the spending: also those that an attempt did not ask for again.
 func (r *runner) readCalls(ctx context.Context, shard *dataset.Shard, before *dataset.Dataset, done *done) (err error) {
-	r.calls = &calls{earlier: map[string][]recorder.Answered{}, diverged: map[string]int64{}}
-	if r.opts.Resume == ResumeOff || !r.opts.asksEngine() {
+	r.calls = &calls{earlier: map[string][]recorder.Answered{}}
+	if !r.opts.keepsCalls() {
 		return nil
 	}
 	if r.calls.journal, err = dataset.OpenCalls[answeredCall](ctx, shard); err != nil {
@@ -61,6 +56,7 @@ func (r *runner) readCalls(ctx context.Context, shard *dataset.Shard, before *da
 		if err != nil {
 			return err
 		}
+		r.spending.call(c.Answered.Call)
 		k := key{r.opts.Run, c.ExampleID, int32(r.opts.AtEpoch()), c.Generation}
 		at, ok, err := r.opts.locate(done.tasks, k)
 		if err != nil {
@@ -69,7 +65,6 @@ func (r *runner) readCalls(ctx context.Context, shard *dataset.Shard, before *da
 		if ok && c.Attempt > done.attempts(at.slot) {
 			id := r.opts.id(k.example, k.generation, done.tasks.at(at.task).fork(k.generation))
 			r.calls.earlier[id] = append(r.calls.earlier[id], c.Answered)
-			r.spending.call(c.Answered.Call)
 		}
 	}
 	return nil
@@ -104,7 +99,7 @@ func (r *runner) readFailed(ctx context.Context, before *dataset.Dataset, done *
 			}
 			if ok && done.failed[at.slot] == t.Attempts {
 				r.calls.earlier[t.TrajectoryID] = slices.DeleteFunc(recorder.AnsweredOf(t), func(a recorder.Answered) bool {
-					return t.ForkCall != nil && a.Call.Attempts == 0 // its origin has it
+					return t.Repeats(int(a.Index)) // its origin has it
 				})
 			}
 		}
@@ -134,22 +129,5 @@ const (
 	factDiverged = "diverged_" // and a cause: attempts
 )
 
-// facts adds what this process counted, unless it is nothing.
-func (c *calls) facts(to map[string]float64) {
-	if c.replayed > 0 {
-		to[factReplayed] = float64(c.replayed)
-	}
-	for cause, n := range c.diverged {
-		to[factDiverged+cause] = float64(n)
-	}
-}
-
-// note counts what became of an attempt's earlier calls.
-func (c *calls) note(rec *recorder.Record) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	c.replayed += int64(rec.Replayed)
-	if rec.Diverged != "" {
-		c.diverged[rec.Diverged]++
-	}
-}
+// keepsCalls reports whether each call is journalled, with its cost.
+func (o Options) keepsCalls() bool { return o.Resume != ResumeOff && o.asksEngine() }

@@ -105,7 +105,7 @@ func checkFork(t *testing.T, row, origin *formats.Trajectory) {
 		}
 	}
 	for i, c := range row.Calls {
-		if c.Target != (i >= int(k)) || (c.Attempts > 0) != c.Target || (c.PromptTokens > 0) != c.Target {
+		if c.Target != (i >= int(k)) || c.Repeated == c.Target || row.Repeats(i) == c.Target || (c.Attempts > 0) != c.Target || (c.PromptTokens > 0) != c.Target {
 			t.Errorf("call %d: %+v", i, c)
 		}
 		prompt += c.PromptTokens

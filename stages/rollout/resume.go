@@ -1,6 +1,7 @@
 package rollout
 
 import (
+	"cmp"
 	"context"
 	"iter"
 	"math"
@@ -29,10 +30,13 @@ type done struct {
 	bits   []uint64
 	n      int64
 	failed map[int64]int32
+
+	retry map[int64]int32 // attempts of the failed ones in the dataset before, which are to be retried
+	fresh int32           // of those that it does not have
 }
 
 func newDone(t tasks) *done {
-	return &done{tasks: t, bits: make([]uint64, (t.attempts()+63)/64), failed: map[int64]int32{}}
+	return &done{tasks: t, bits: make([]uint64, (t.attempts()+63)/64), failed: map[int64]int32{}, retry: map[int64]int32{}, fresh: 1}
 }
 
 func (d *done) has(slot int64) bool { return d.bits[slot/64]>>(slot%64)&1 == 1 }
@@ -49,7 +53,7 @@ func (d *done) add(slot int64, status string, attempts int32) {
 		d.n++
 	}
 	if status == formats.StatusFailed {
-		d.failed[slot] = attempts
+		d.failed[slot] = max(attempts, d.failed[slot])
 	} else {
 		delete(d.failed, slot)
 	}
@@ -76,7 +80,7 @@ func (o Options) readDone(ctx context.Context, t tasks, shard *dataset.Shard, ca
 	}
 	d := newDone(t)
 	err = o.eachFinished(t, journal.Rows(ctx), func(row *finished, slot int64, ok bool) {
-		if o.pays() && !(ok && carried.has(slot)) {
+		if o.pays() && !o.keepsCalls() && !(ok && carried.has(slot)) {
 			spent.add(int64(row.PromptTokens), int64(row.CompletionTokens))
 		}
 		if ok {
@@ -106,9 +110,19 @@ func (o Options) eachFinished(t tasks, rows iter.Seq2[*finished, error],
 func (o Options) left(d *done) int64 {
 	n := d.tasks.attempts() - d.n
 	if o.RetryFailed {
-		n += int64(len(d.failed))
+		for slot := range d.failed {
+			if d.retries(slot) {
+				n++
+			}
+		}
 	}
 	return n
+}
+
+// retries reports whether a trajectory failed and was not retried since: a process that was killed has perhaps done so.
+func (d *done) retries(slot int64) bool {
+	attempts, failed := d.failed[slot]
+	return failed && attempts <= cmp.Or(d.retry[slot], d.fresh)
 }
 
 // jobs returns the remaining attempts in the order of the rows.
@@ -117,8 +131,9 @@ func (o Options) jobs(d *done) iter.Seq[job] {
 		for i := range d.tasks.len() {
 			t := d.tasks.at(i)
 			for k := range t.n {
-				attempts, failed := d.failed[t.slot+int64(k)]
-				if d.has(t.slot+int64(k)) && !(failed && o.RetryFailed) {
+				slot := t.slot + int64(k)
+				attempts := d.failed[slot]
+				if d.has(slot) && !(o.RetryFailed && d.retries(slot)) {
 					continue
 				}
 				if !yield(job{example: t.example, generation: t.first + k, attempts: attempts, fork: t.fork(t.first + k)}) {

@@ -94,9 +94,13 @@ func (o Options) carry(ctx context.Context, d *dataset.Dataset, journal *dataset
 // findGood finds the runs of rows to copy from the dataset before.
 func (o Options) findGood(ctx context.Context, d *dataset.Dataset, done *done) (runs []dataset.Range, err error) {
 	at := int64(-1)
+	done.fresh = 0
 	rows := dataset.Each[finished](ctx, d, "", d.All())
 	err = o.eachFinished(done.tasks, rows, func(row *finished, slot int64, ok bool) {
 		at++
+		if ok && row.Status == formats.StatusFailed {
+			done.retry[slot] = row.Attempts
+		}
 		if !ok || row.Status == formats.StatusSkipped || done.has(slot) {
 			return
 		}

@@ -132,7 +132,6 @@ func fillShard(ctx context.Context, o Options, all tasks, turn *turn,
 	if outcome, err = w.write(ctx, r.journal); err != nil {
 		return outcome, err
 	}
-	r.calls.facts(outcome.Facts)
 	outcome.Timings = map[string]float64{"rollout_seconds": o.Clock().Sub(started).Seconds()}
 	return outcome, err
 }
@@ -220,6 +219,7 @@ func (r *runner) run(ctx context.Context, done *done) error {
 		defer o.CloseAgent()
 	}
 	r.watch.after = o.MaxInitialFailures
+	r.watch.passed = done.n > int64(len(done.failed)) // an earlier process had one that did not fail
 	r.outage.after, r.outage.silent = o.MaxEngineFailures, map[string]*silence{}
 	if !o.pays() {
 		r.watch.after = -1 // stored failures do not end the run

@@ -116,13 +116,14 @@ func TestWhatIsLeft(t *testing.T) {
 			}
 			done.add(at.slot, row.Status, row.Attempts)
 			if old, is := ends[m]; !is || old.Status == formats.StatusFailed {
+				row.Attempts = max(row.Attempts, old.Attempts)
 				ends[m] = row
 			}
 		}
 		var want, got []job
 		for _, m := range allOf(all) {
 			end, is := ends[m]
-			switch again := end.Status == formats.StatusFailed && o.RetryFailed; {
+			switch again := end.Status == formats.StatusFailed && o.RetryFailed && end.Attempts == 1; { // not retried yet
 			case !is:
 				want = append(want, job{example: m.example, generation: m.generation})
 			case again:

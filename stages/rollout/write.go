@@ -169,6 +169,14 @@ func count(o *dataset.Outcome, t *formats.Trajectory) {
 	if strings.Contains(t.Metadata, `"`+lostKey+`":`) {
 		o.Facts[factLost]++
 	}
+	for i := range t.Calls {
+		if t.Calls[i].Replayed || t.Repeats(i) {
+			o.Facts[factReplayed]++
+		}
+	}
+	if t.Diverged != "" {
+		o.Facts[factDiverged+t.Diverged]++
+	}
 }
 
 // Facts that are computed from the payload of a row.

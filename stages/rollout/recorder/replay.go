@@ -127,7 +127,7 @@ func (s *Session) noteAnswered(c *call) {
 	if c.replayed != nil {
 		tools := recorded.Tools
 		*recorded = c.replayed.Call
-		recorded.Tools = tools
+		recorded.Tools, recorded.Repeated, recorded.Replayed = tools, c.repeated, !c.repeated
 		s.record.Replayed++
 		if c.repeated {
 			s.usedTokens += int64(recorded.PromptTokens) + int64(recorded.CompletionTokens)
@@ -136,7 +136,11 @@ func (s *Session) noteAnswered(c *call) {
 		}
 		return
 	}
-	if s.resume.Keep == nil || s.record.Unfit != nil {
+	if s.record.Unfit != nil || s.once {
+		s.keepPaid(c)
+		return
+	}
+	if s.resume.Keep == nil {
 		return
 	}
 	a := Answered{Request: c.digest, Index: int32(c.index), Call: *recorded}
@@ -154,7 +158,14 @@ const ResumeHeader = "X-Rollmill-Resume"
 func (s *Session) keepNothing() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.resume.Keep = nil
+	s.once = true
+}
+
+// keepPaid keeps what a call cost whose answer is not given again.
+func (s *Session) keepPaid(c *call) {
+	if paid := s.record.Calls[c.index]; s.resume.Keep != nil && c.replayed == nil && paid.PromptTokens+paid.CompletionTokens > 0 {
+		s.resume.Keep(Answered{Index: int32(c.index), Call: paid})
+	}
 }
 
 // AnsweredOf returns the answered calls of a trajectory that was recorded. Those whose answers it

@@ -50,6 +50,7 @@ type Session struct {
 	replays answers // that were not replayed yet
 	origin  answers // of the trajectory that is forked, as far as they were not asked for; nil for no fork
 	prefix  int     // calls of it that are to be repeated
+	once    bool    // answers are not given again
 	forked  bool    // the first call that is sampled anew was asked
 }
 
@@ -230,6 +231,7 @@ func (s *Session) end(c *call, r *result) {
 	if r.failure != nil {
 		recorded.Error = r.failure.Text
 		countSpent(recorded, r.answer)
+		s.keepPaid(c)
 		return
 	}
 	a := r.answer
