@@ -78,7 +78,8 @@ func (b *Bucket) retry(ctx context.Context, f func(request) error) error {
 			err = backoff.Permanent(err)
 		}
 		return struct{}{}, err
-	}, backoff.WithBackOff(pauses), backoff.WithMaxTries(attempts))
+	}, backoff.WithBackOff(pauses), backoff.WithMaxTries(attempts),
+		backoff.WithMaxElapsedTime(0)) // each try has its own time limit
 	if err != nil && ctx.Err() != nil {
 		return ctx.Err() // clients hide it behind a secondary error
 	}

@@ -126,11 +126,7 @@ func check(ctx context.Context, probes []probe) ([]probeResult, error) {
 		found, err := p.try(ctx)
 		r := probeResult{Check: p.name, OK: err == nil, Found: found}
 		if err != nil {
-			r.Error = err.Error()
-			var h interface{ Hint() string }
-			if errors.As(err, &h) {
-				r.Hint = h.Hint()
-			}
+			r.Error, r.Hint = err.Error(), formats.HintOf(err)
 			if first == nil {
 				first = fmt.Errorf("check: %s: %w", p.name, err)
 			}
@@ -193,11 +189,21 @@ func sampledModel(ctx context.Context, o train.Options) (string, error) {
 	case sampled == "" && keeps && !policy:
 		return "", cli.Usagef("set rollout.url and rollout.model", "no model is named: backend %s trains nothing, so it names no policy",
 			o.Submit.Trainer.Target().Backend)
+	case sampled == "" && !policy && o.Submit.Trainer.Target().Backend == "command":
+		state, err := o.Submit.Trainer.Begin(ctx, nil)
+		if err == nil && state.Policy == nil {
+			err = cli.Usagef("set rollout.url and rollout.model, and submit.name to the same model; or let begin answer with a policy",
+				"no model is named: the trainer's begin names no policy")
+		}
+		return "each epoch samples the policy that the trainer names", err
 	case sampled == "":
 		return "each epoch samples the policy that the trainer names", nil
 	case trained == "":
 		return sampled + " is sampled; the trainer names no model", nil
 	case policy && !first.Policy.Names(sampled), !policy && !sameModel(sampled, trained):
+		if backend := o.Submit.Trainer.Target().Backend; backend == "command" && !policy {
+			return "", cli.Usagef("if the trainer trains "+sampled+", set submit.name to it", "%q is sampled, but %q is trained", sampled, trained)
+		}
 		return "", cli.Usagef("remove rollout.model and rollout.target-model; each epoch then samples the policy that the "+
 			"trainer names", "%q is sampled, but %q is trained", sampled, trained)
 	}

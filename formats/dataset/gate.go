@@ -25,7 +25,7 @@ func (e *GateError) Hint() string {
 	switch g.Count {
 	case "failed":
 		hint += ". When the cause is mended, rollout --retry-failed makes the failed attempts again (train: --set " +
-			"rollout.retry-failed=true)"
+			"rollout.retry-failed=true); if that changed the agent or a setting, rollout --overwrite makes all of them again"
 	case "unscored":
 		hint += ". When the cause is mended, remove the scores and score again"
 	}

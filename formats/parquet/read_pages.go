@@ -12,7 +12,7 @@ import (
 )
 
 // errPage marks a page that contradicts its header, its chunk or the file. The
-// checks in this file and in decode.go are made before anything is allocated
+// checks in this file are made before anything is allocated
 // for what a page claims.
 var errPage = errors.New("damaged page")
 

@@ -75,10 +75,7 @@ func (s *Server) fail(w http.ResponseWriter, r *http.Request, err error) {
 	}
 	m := errorModel{Status: statusOf(err), What: err.Error()}
 	m.Title = http.StatusText(m.Status)
-	var hinted interface{ Hint() string }
-	if errors.As(err, &hinted) {
-		m.Hint = hinted.Hint()
-	}
+	m.Hint = formats.HintOf(err)
 	if m.Status >= http.StatusInternalServerError {
 		s.log.Warn("a page failed", "path", r.URL.Path, "error", err)
 	}

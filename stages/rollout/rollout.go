@@ -58,8 +58,12 @@ func runShard(ctx context.Context, o Options) (dataset.Result, dataset.Outcome, 
 		return dataset.Result{}, dataset.Outcome{}, err
 	}
 	of := o.Out.Shard.Of()
-	shard, err := dataset.Begin(ctx, o.Out.URI, spec,
-		dataset.Options{Shard: of.Index, Of: of.Count, Overwrite: o.Out.Overwrite || before != nil})
+	begin := dataset.Options{Shard: of.Index, Of: of.Count, Overwrite: o.Out.Overwrite || before != nil}
+	shard, err := dataset.Begin(ctx, o.Out.URI, spec, begin)
+	if exists := (*dataset.ExistsError)(nil); errors.As(err, &exists) && o.worthless(ctx, exists) {
+		begin.Overwrite = true
+		shard, err = dataset.Begin(ctx, o.Out.URI, spec, begin)
+	}
 	if err != nil {
 		return dataset.Result{}, dataset.Outcome{}, err
 	}
@@ -383,4 +387,18 @@ func (o Options) recorderOptions() recorder.Options {
 		rec.Version = &o.Policy.Version
 	}
 	return rec
+}
+
+// worthless reports whether the dataset in the way is a finished rollout of which no attempt
+// is ok, so that the folder is free after the agent was mended.
+func (o Options) worthless(ctx context.Context, exists *dataset.ExistsError) bool {
+	if !exists.Sealed || exists.Late {
+		return false
+	}
+	d, err := dataset.Open(ctx, o.Out.URI, dataset.OpenOptions{IgnoreGates: true})
+	if err != nil || d.Stage != stage || d.Rows == 0 || d.Counts[formats.StatusOK] > 0 {
+		return false
+	}
+	o.Logger().Warn("no attempt of the rollout before is ok: it is replaced", "uri", o.Out.URI, "rows", d.Rows)
+	return true
 }

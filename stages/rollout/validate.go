@@ -37,7 +37,8 @@ func (o Options) Validate() error {
 	case o.Agent == nil:
 		return Usage("`--agent chat` asks the model once; `--agent 'command: PROGRAM'` runs a program", "no agent")
 	case o.Model == "" && o.asksEngine():
-		return Usage("name it with --model, or take it from a receipt with --policy", "no model")
+		return Usage("name it with --model, or take it from a receipt with --policy; for train, set rollout.url and rollout.model, and submit.name to "+
+			"the same model if the trainer names no policy", "no model")
 	case o.Policy != nil && o.Policy.Model != "" && o.asksEngine() && !o.Policy.Names(cmp.Or(o.TargetModel, o.Model)):
 		return Usage("leave out --model and --target-model, or --policy: rows of another model cannot train this policy",
 			"%q is sampled, but the policy is %q", cmp.Or(o.TargetModel, o.Model), o.Policy.Model)

@@ -21,19 +21,11 @@ func kinded(err error) error {
 		errors.Is(err, context.DeadlineExceeded):
 		return err
 	case errors.As(err, &misused) && misused.Misused():
-		return stages.Errorf(stages.KindUsage, hint(err), "submit: %w", err)
+		return stages.Errorf(stages.KindUsage, formats.HintOf(err), "submit: %w", err)
 	case errors.As(err, &temporary) && temporary.Temporary():
-		return stages.Errorf(stages.KindTemporary, hint(err), "submit: %w", err)
+		return stages.Errorf(stages.KindTemporary, formats.HintOf(err), "submit: %w", err)
 	}
-	return stages.Errorf(stages.KindFailed, hint(err), "submit: %w", err)
-}
-
-func hint(err error) string {
-	var h interface{ Hint() string }
-	if errors.As(err, &h) {
-		return h.Hint()
-	}
-	return ""
+	return stages.Errorf(stages.KindFailed, formats.HintOf(err), "submit: %w", err)
 }
 
 // verdict returns the error of a receipt.

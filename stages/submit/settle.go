@@ -76,7 +76,7 @@ func (s *session) unseen(ctx context.Context, failure error) error {
 		return kinded(failure)
 	}
 	return stages.Errorf(stages.KindTemporary,
-		"run the same command again: it asks the trainer first and sends nothing twice. "+hint(failure),
+		"run the same command again: it asks the trainer first and sends nothing twice. "+formats.HintOf(failure),
 		"submit: the end of the job was not seen: %w", failure)
 }
 

@@ -102,7 +102,7 @@ var kindCodes = map[stages.Kind]int{
 
 // hint returns the first hint in an error's tree, or a hint for its kind.
 func hint(err error) string {
-	if h := hintIn(err); h != "" {
+	if h := formats.HintOf(err); h != "" {
 		return h
 	}
 	switch {
@@ -120,25 +120,6 @@ func hint(err error) string {
 		return "it was truncated or changed after it was written: restore it, or write it again with --overwrite"
 	case errors.Is(err, syscall.ENOSPC):
 		return "free some space and run the same command again; finished work is kept"
-	}
-	return ""
-}
-
-func hintIn(err error) string {
-	if h, ok := err.(interface{ Hint() string }); ok && h.Hint() != "" {
-		return h.Hint()
-	}
-	switch e := err.(type) {
-	case interface{ Unwrap() error }:
-		if inner := e.Unwrap(); inner != nil {
-			return hintIn(inner)
-		}
-	case interface{ Unwrap() []error }:
-		for _, inner := range e.Unwrap() {
-			if h := hintIn(inner); h != "" {
-				return h
-			}
-		}
 	}
 	return ""
 }

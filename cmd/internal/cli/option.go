@@ -8,6 +8,7 @@ import (
 
 	urfave "github.com/urfave/cli/v2"
 
+	"github.com/rollmill/rollmill/formats"
 	"github.com/rollmill/rollmill/stages"
 	"github.com/rollmill/rollmill/stages/plugin"
 )
@@ -94,12 +95,11 @@ func (o *option) chosen() bool {
 // the line of the config file.
 func (o *option) refused(where, text string, err error) error {
 	var staged *stages.Error
-	var hinted interface{ Hint() string }
 	switch {
 	case errors.As(err, &staged):
 		return staged
-	case errors.As(err, &hinted):
-		return Usagef(hinted.Hint(), "%s: %w", where, err)
+	case formats.HintOf(err) != "":
+		return Usagef(formats.HintOf(err), "%s: %w", where, err)
 	case o.Type == plugin.Text || o.Type == plugin.Object:
 		return Usagef(o.hint(), "%s: %w", where, err)
 	case o.Type == plugin.Duration:

@@ -15,7 +15,7 @@ const reasonDuplicate = "duplicate" // another member of its group has the same 
 // Duplicate refuses members with exactly the same content as another of
 // their group: the same sampled messages, in text, reasoning and tool calls
 // (apart from the calls' ids), after the same other messages. The member of the
-// lowest generation is kept. Package neardup refuses near duplicates.
+// lowest generation is kept. Rule near_duplicate refuses near duplicates.
 var Duplicate = curate.RuleKind{
 	Kind: plugin.Kind[curate.RuleSettings]{Name: "duplicate",
 		Help: "drop members with the same content as an earlier one of their group",

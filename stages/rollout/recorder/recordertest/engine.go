@@ -2,7 +2,7 @@
 // on a real socket that answers deterministically, returns logprobs and token
 // ids in every form of real engines, keeps a log of what it sampled, and
 // misbehaves on request. It has no policy; for one that learns see
-// backends/sandbox.
+// pipelines/sandbox.
 //
 // To add a misbehaviour, add a Fault and its case in faults.go.
 package recordertest
