@@ -63,7 +63,8 @@ often the files are imported.
 A record that cannot be converted, or that has something no row can hold, ends the
 import with its file and line, unless --lossy drops and counts it. The end of every
 import, and --check without writing anything, report for which kinds of training
-the trajectories can be used, and what is missing for the others. Of the values of
+the trajectories can be used, and what is missing for the others; --check ends with 3
+if training on some rows would be wrong. Of the values of
 a repeated JSON key the last counts, as in Python, and NaN and infinities are null,
 as no JSON number is: both count as parts that no row can hold, except a NaN that
 stands for a missing score.
@@ -89,9 +90,10 @@ func importFindings() string {
 
 type importSettings struct {
 	convert.ImportOptions
-	From  plugin.Chosen[*plugin.None, importer]
-	In    []string
-	Check bool
+	From   plugin.Chosen[*plugin.None, importer]
+	In     []string
+	Check  bool
+	Accept []string
 	runPlace
 	target
 	spilling
@@ -112,6 +114,7 @@ func (c *importSettings) Declare(d *plugin.Declarer) {
 	d.Strings(&c.In, "in", "read the file (it may be compressed: .gz, .zst), the files that match a pattern such as "+
 		"'data/*.jsonl', or all files of the format in the folder at this `URI`").Common()
 	d.Bool(&c.Check, "check", "write nothing; report what the trajectories can be used for").Common()
+	d.Strings(&c.Accept, "accept-finding", "let --check end with 0 although rows have the finding `NAME`")
 	d.Include(&c.ImportOptions)
 	d.Include(&c.runPlace)
 	d.Include(&c.target)
@@ -129,16 +132,27 @@ func runImport(ctx context.Context, s *cli.Session, c *importSettings) error {
 	if err != nil {
 		return err
 	}
+	accepted, err := validate.Accept(c.Accept)
+	if err != nil {
+		return err
+	}
 	defer collectLate(128 << 20)()
 	if c.Check {
 		r, err := convert.CheckImport(ctx, o)
 		if err != nil {
 			return err
 		}
-		if err := s.Print(r, r.WriteText); err != nil || r.Complete() {
+		if err := s.Print(r, r.WriteText); err != nil {
 			return err
 		}
-		return cli.Exit{Code: cli.ExitInput, What: "an import would be refused for what is listed first"}
+		if !r.Complete() {
+			return cli.Exit{Code: cli.ExitInput, What: "an import would be refused for what is listed first"}
+		}
+		if names := r.Checks.Refuses(accepted); names != nil {
+			return cli.Exit{Code: cli.ExitGate, What: "training on some rows would be wrong: " + strings.Join(names, ", ") +
+				" (--accept-finding NAME accepts them)"}
+		}
+		return nil
 	}
 	if o.Out, err = c.target.open(s, c.layout().Stage(epoch, "rollout")); err != nil {
 		return err

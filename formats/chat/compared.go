@@ -70,8 +70,8 @@ func answer(tail []Message) ([]Message, string) {
 func parse(text string) ([]Message, bool) {
 	var list []struct {
 		Message
-		Content   any    `json:"content"`
-		Reasoning string `json:"reasoning"`
+		Content   json.RawMessage `json:"content"`
+		Reasoning string          `json:"reasoning"`
 	}
 	if json.Unmarshal([]byte(text), &list) != nil {
 		return nil, false
@@ -79,11 +79,14 @@ func parse(text string) ([]Message, bool) {
 	out := make([]Message, len(list))
 	for i, m := range list {
 		out[i] = m.Message
-		content, isText := m.Content.(string)
-		if !isText && m.Content != nil {
-			return nil, false
+		var read formats.Message
+		if len(m.Content) > 0 {
+			if ReadContent(&read, m.Content); m.Content[0] != '"' && m.Content[0] != '[' && string(m.Content) != "null" || !IsText(&read) {
+				return nil, false
+			}
 		}
-		out[i].Content, out[i].Reasoning = content, m.Reasoning
+		out[i].Content, _ = Text(&read)
+		out[i].Reasoning = m.Reasoning
 	}
 	return out, true
 }

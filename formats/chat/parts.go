@@ -25,7 +25,7 @@ func PartsOf(m *formats.Message) (parts []Part, other []string) {
 	}
 	var list []struct {
 		Type     string          `json:"type"`
-		Text     string          `json:"text"`
+		Text     *string         `json:"text"`
 		ImageURL json.RawMessage `json:"image_url"`
 	}
 	if json.Unmarshal([]byte(m.ContentParts), &list) != nil {
@@ -34,7 +34,11 @@ func PartsOf(m *formats.Message) (parts []Part, other []string) {
 	for _, p := range list {
 		switch p.Type {
 		case "text", "input_text", "output_text":
-			parts = append(parts, Part{Text: p.Text})
+			if p.Text == nil {
+				other = append(other, p.Type+" without text")
+				continue
+			}
+			parts = append(parts, Part{Text: *p.Text})
 		case "image_url", "input_image":
 			if url := imageURL(p.ImageURL); url != "" {
 				parts = append(parts, Part{URL: url})
@@ -90,6 +94,38 @@ func Text(m *formats.Message) (text string, lost []string) {
 		texts = append(texts, p.Text)
 	}
 	return strings.Join(texts, "\n"), lost
+}
+
+// IsText reports whether a message's content is text: plain, or parts that are nothing
+// but texts. What providers note beside them for their caches does not count.
+func IsText(m *formats.Message) bool {
+	if m.ContentParts == "" {
+		return true
+	}
+	some := false
+	for part := range jsontext.Elements([]byte(m.ContentParts)) {
+		text := false
+		for key, v := range jsontext.Members(part) {
+			switch string(key) {
+			case "type":
+				if !slices.Contains([]string{`"text"`, `"input_text"`, `"output_text"`}, string(v)) {
+					return false
+				}
+			case "text":
+				text = v[0] == '"'
+			case "cache_control":
+			default:
+				if string(v) != "null" && string(v) != "[]" {
+					return false
+				}
+			}
+		}
+		if !text {
+			return false
+		}
+		some = true
+	}
+	return some
 }
 
 // Media returns the type of a message's first part that is an image, audio, video

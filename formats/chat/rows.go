@@ -15,6 +15,7 @@ type Message struct {
 	Content    string     `json:"content"`
 	Name       string     `json:"name,omitempty"`
 	Reasoning  string     `json:"-"`
+	Weight     *float64   `json:"-"` // in the loss, where a form says it; nil for 1
 	ToolCallID string     `json:"tool_call_id,omitempty"`
 	ToolCalls  []ToolCall `json:"tool_calls,omitempty"`
 }
@@ -213,10 +214,11 @@ func convert(t *formats.Trajectory, path []int) ([]Message, bool) {
 	out := make([]Message, 0, len(path))
 	for _, i := range path {
 		m := &t.Messages[i]
-		if m.ContentParts != "" {
+		if !IsText(m) {
 			return nil, false
 		}
-		out = append(out, Message{Role: m.Role, Content: m.Content, Name: m.Name, Reasoning: m.Reasoning,
+		content, _ := Text(m)
+		out = append(out, Message{Role: m.Role, Content: content, Name: m.Name, Reasoning: m.Reasoning,
 			ToolCallID: m.ToolCallID, ToolCalls: ToolCalls(m.ToolCalls)})
 	}
 	return out, true

@@ -50,6 +50,7 @@ type templateMessage struct {
 	Reasoning  string         `json:"reasoning_content,omitempty"`
 	ToolCallID string         `json:"tool_call_id,omitempty"`
 	ToolCalls  []templateCall `json:"tool_calls,omitempty"`
+	Weight     *float64       `json:"weight,omitempty"`
 	JSON       bool           `json:"json,omitempty"`
 }
 
@@ -66,7 +67,7 @@ type templateFunction struct {
 
 func (m *Message) template(marked bool) (out jsontext.Raw, reason string) {
 	t := templateMessage{Role: m.Role, Content: m.Content, Name: m.Name, Reasoning: m.Reasoning, ToolCallID: m.ToolCallID,
-		JSON: marked && (len(m.ToolCalls) > 0 || dated(m.Content))}
+		Weight: m.Weight, JSON: marked && (len(m.ToolCalls) > 0 || dated(m.Content))}
 	for _, c := range m.ToolCalls {
 		object, why := arguments(c.Function.Arguments)
 		if why != "" {

@@ -29,8 +29,21 @@ var foreign = append(slices.Clone(codecs), format.Gzip, format.Brotli, format.Lz
 // one; errors of src are returned wrapped. Memory is bounded like that of a
 // Reader: see defaultBudget.
 func JSON(name string, src io.ReaderAt, size int64) iter.Seq2[json.RawMessage, error] {
+	return jsonRows(name, src, size, false)
+}
+
+// SparseJSON is JSON without the null members of structs within columns: a struct has
+// the keys of all rows, and those that a row lacks are null.
+func SparseJSON(name string, src io.ReaderAt, size int64) iter.Seq2[json.RawMessage, error] {
+	return jsonRows(name, src, size, true)
+}
+
+func jsonRows(name string, src io.ReaderAt, size int64, sparse bool) iter.Seq2[json.RawMessage, error] {
 	return func(yield func(json.RawMessage, error) bool) {
 		s, err := newJSONScan(name, src, size)
+		if err == nil && sparse {
+			s.full = s.root
+		}
 		for err == nil {
 			var row json.RawMessage
 			if row, err = s.next(); err == nil && !yield(row, nil) {
@@ -47,6 +60,7 @@ func JSON(name string, src io.ReaderAt, size int64) iter.Seq2[json.RawMessage, e
 type jsonScan struct {
 	f        *File
 	root     *shape
+	full     *shape // the only one whose nulls are written; nil: those of all are
 	budget   *budget
 	leaves   []*cursor
 	rowGroup int   // whose rows are read, -1 before the first
@@ -83,7 +97,7 @@ func (s *jsonScan) next() (row json.RawMessage, err error) {
 		}
 	}
 	s.budget.releaseRows()
-	a := appender{leaves: s.leaves, most: s.f.budget}
+	a := appender{leaves: s.leaves, most: s.f.budget, full: s.full}
 	b, err := a.value(make([]byte, 0, min(s.size, readAhead)), s.root, 0, 0)
 	if err != nil {
 		return nil, s.f.fail(a.column, s.rowGroup, s.row, err)

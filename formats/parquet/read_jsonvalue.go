@@ -22,6 +22,7 @@ type appender struct {
 	leaves []*cursor
 	column string // that failed
 	most   int64  // bytes of a row
+	full   *shape // the only one whose nulls are written; nil: those of all are
 }
 
 // value appends a value whose entries have the repetition level rep and at
@@ -55,12 +56,19 @@ func (a *appender) value(b []byte, s *shape, rep, least int) ([]byte, error) {
 
 func (a *appender) object(b []byte, s *shape, rep, least int) (_ []byte, err error) {
 	b = append(b, '{')
-	for i, m := range s.members {
-		if i > 0 {
+	first := len(b)
+	for _, m := range s.members {
+		before := len(b)
+		if before > first {
 			b = append(b, ',')
 		}
-		if b, err = a.value(append(b, m.key...), m, rep, least); err != nil {
+		b = append(b, m.key...)
+		from := len(b)
+		if b, err = a.value(b, m, rep, least); err != nil {
 			return b, err
+		}
+		if a.full != nil && s != a.full && string(b[from:]) == "null" {
+			b = b[:before]
 		}
 	}
 	return append(b, '}'), nil

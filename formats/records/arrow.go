@@ -8,6 +8,7 @@ import (
 
 	"github.com/rollmill/rollmill/formats"
 	"github.com/rollmill/rollmill/formats/arrow"
+	"github.com/rollmill/rollmill/formats/jsontext"
 )
 
 // readArrow yields the rows of a stream of record batches: a shard of a folder that
@@ -22,12 +23,27 @@ func readArrow(s File, yield func(Record) bool) error {
 			return formats.Invalid(s.Name, "a file .arrow is a stream, as save_to_disk of datasets writes it", err, "not readable").
 				InRow(int64(row))
 		}
-		if !yield(Record{Object: bytes.Clone(object)}) {
+		if object = bytes.Clone(object); s.Sparse {
+			object = sparse(object)
+		}
+		if !yield(Record{Object: object}) {
 			return nil
 		}
 		row++
 	}
 	return nil
+}
+
+// sparse returns a row whose columns are without the null members of structs.
+func sparse(row []byte) []byte {
+	if !bytes.Contains(row, []byte("null")) {
+		return row
+	}
+	columns := jsontext.ParseObject(row)
+	for i := range columns {
+		columns[i].Raw = jsontext.WithoutNulls(columns[i].Raw)
+	}
+	return columns.Bytes()
 }
 
 // observed keeps the error of a reader, apart from its end.

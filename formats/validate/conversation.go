@@ -71,7 +71,12 @@ func comparesCandidates(t *formats.Trajectory) bool {
 func noAssistant(r *Row, _ *formats.Trajectory) bool    { return !r.shows().assistant }
 func noSystemPrompt(r *Row, _ *formats.Trajectory) bool { return !r.shows().system }
 func noToolCalls(r *Row, _ *formats.Trajectory) bool    { return !r.shows().calls }
-func contentParts(r *Row, _ *formats.Trajectory) bool   { return r.shows().parts }
+
+// contentParts reports whether a message has parts that are not text, or the row media
+// beside the text.
+func contentParts(r *Row, _ *formats.Trajectory) bool {
+	return r.shows().parts || r.keeps().media != ""
+}
 
 func badArguments(r *Row, t *formats.Trajectory) bool {
 	return r.shows().calls && slices.ContainsFunc(t.Messages, func(m formats.Message) bool {

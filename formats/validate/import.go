@@ -77,6 +77,9 @@ func (sc *SourceCheck) Add(group string, s Source, t *formats.Trajectory) error 
 	f := fact{place: place{n: sc.n, file: sc.file(s.File), line: s.Line, record: s.Record},
 		found: sc.find(group, s, t), content: contentHash(t), pairs: comparesCandidates(t)}
 	f.score, f.scored = sc.row.score()
+	if sc.row.Valid() {
+		f.turns = turnsOf(t)
+	}
 	sc.row.Trajectory = nil
 	sc.n++
 	hash := xxh3.HashString(group)

@@ -27,6 +27,7 @@ func setOf(name string) set {
 var (
 	failedSet, singleSet, flatSet        = setOf("failures"), setOf("singleton"), setOf("flat")
 	sameIDSet, sameContentSet, copiesSet = setOf("duplicate_ids"), setOf("duplicate_content"), setOf("copies")
+	prefixSet                            = setOf("prefix_rows")
 )
 
 func (s set) has(one set) bool { return s&one != 0 }
@@ -126,6 +127,11 @@ func (c *counter) end() {
 		return
 	}
 	repeats(rows)
+	if calls(rows) {
+		for i := range rows {
+			rows[i].found |= prefixSet
+		}
+	}
 	first := c.of(&rows[0])
 	first.groups++
 	fault := faultOf(rows)
@@ -185,6 +191,20 @@ func repeats(rows []fact) {
 		}
 		seen[f.content] = true
 	}
+}
+
+// calls reports whether the rows of a group are calls and not attempts.
+func calls(rows []fact) bool {
+	if len(rows) < minChain {
+		return false
+	}
+	all := make([]turns, 0, len(rows))
+	for i := range rows {
+		if !rows[i].found.has(failedSet) {
+			all = append(all, rows[i].turns)
+		}
+	}
+	return chained(all)
 }
 
 // alone returns the uses of a row, of those, that do not compare it with others

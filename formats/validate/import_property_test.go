@@ -66,6 +66,18 @@ func expected(rows []sourceRow) (usable map[string]map[string]int64, groups map[
 		}
 		bad[name] = true
 	}
+	calls := map[string]bool{}
+	for name, of := range members {
+		var all []turns
+		for _, r := range of {
+			if r.T.Status != formats.StatusFailed && r.T.Status != formats.StatusSkipped {
+				all = append(all, turnsOf(r.T))
+			}
+		}
+		if calls[name] = chained(all); calls[name] {
+			found["prefix_rows"] += int64(len(of))
+		}
+	}
 	ids, contents := map[string]bool{}, map[string]bool{}
 	l := inMemory()
 	for i := range rows {
@@ -93,6 +105,9 @@ func expected(rows []sourceRow) (usable map[string]map[string]int64, groups map[
 			}
 		}
 		open := anyUse &^ s.blocked()
+		if calls[r.Group] {
+			open &^= grouping | forKTO
+		}
 		if same && sameID {
 			open &^= recorded
 		}

@@ -125,6 +125,17 @@ func (t *tally) merge(o *tally) {
 	}
 }
 
+// Refuses returns the names of findings that exclude rows from a use because training on
+// them would be wrong, without those that are accepted.
+func (r *Report) Refuses(a Accepted) (names []string) {
+	for _, f := range r.Findings {
+		if f.Severity.AtLeast(Error) && len(f.Blocks) > 0 && !a[f.Name] {
+			names = append(names, f.Name)
+		}
+	}
+	return names
+}
+
 func (sc *SourceCheck) summary(t *tally, help bool) summary {
 	s := summary{Rows: t.rows, Groups: t.groups, Uses: []useCount{}, Findings: []limit{}}
 	for i := range allUses {

@@ -5,6 +5,7 @@ import (
 	"math"
 	"math/rand/v2"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -168,6 +169,21 @@ var spoiled = []struct {
 	}, "", ""},
 	{"a row twice", func(rows []sourceRow, t *formats.Trajectory) []sourceRow { return append(rows, rows[0]) },
 		"copies 1, duplicate_content 1, duplicate_ids 1", "grpo 2, tokens 2"},
+	{"a row for each call", func(rows []sourceRow, t *formats.Trajectory) []sourceRow {
+		for n := range 3 {
+			again(t)
+			more := *t
+			more.Messages = slices.Clone(t.Messages)
+			rows = append(rows, sourceRow{Group: rows[0].Group, Source: Source{File: "a.jsonl", Line: int64(5 + n)}, T: &more})
+		}
+		return rows[1:]
+	}, "prefix_rows 4, several_answers 3", "dpo 0, grpo 0, kto 0, tokens 0"},
+	{"a short attempt and a longer one", func(rows []sourceRow, t *formats.Trajectory) []sourceRow {
+		more := *t
+		more.Messages = slices.Clone(t.Messages)
+		again(&more)
+		return append(rows, sourceRow{Group: rows[0].Group, Source: Source{File: "a.jsonl", Line: 7}, T: &more})
+	}, "several_answers 1", "kto 2"},
 	{"an image", func(rows []sourceRow, t *formats.Trajectory) []sourceRow {
 		t.Messages[1].Content, t.Messages[1].ContentParts = "", `[{"type":"image_url"}]`
 		return rows
@@ -224,6 +240,47 @@ var spoiled = []struct {
 		t.Messages[3].ToolCallID = "d"
 		return rows
 	}, "several_answers 1, tool_calls 1", "dpo 1, grpo 1, kto 1, sft 1, tokens 1, tool-rewards 1"},
+	{"a mask that is not known", func(rows []sourceRow, t *formats.Trajectory) []sourceRow {
+		t.Metadata = `{"message_fields":{"2":{"extra":{"noLossHere":0}}}}`
+		return rows
+	}, "unread_mask 1", "dpo 1, grpo 1, kto 1, sft 1, tokens 1"},
+	{"a list of masks", func(rows []sourceRow, t *formats.Trajectory) []sourceRow {
+		t.Metadata = `{"turn-weights":[1,1,0]}`
+		return rows
+	}, "unread_mask 1", "dpo 1, grpo 1, kto 1, sft 1, tokens 1"},
+	{"masks that take nothing away", func(rows []sourceRow, t *formats.Trajectory) []sourceRow {
+		t.Metadata = `{"message_fields":{"0":{"loss_mask":0},"2":{"loss":0.37,"loss_mask":1,"constraint":0,"demographics":"x"}},"loss_weights":[1,1,1],"train":0}`
+		return rows
+	}, "", ""},
+	{"content elsewhere", func(rows []sourceRow, t *formats.Trajectory) []sourceRow {
+		t.Messages[2].Content, t.Messages[2].ToolCalls, t.Metadata = "", nil, `{"message_fields":{"2":{"parts":[{"text":"yes"}]}}}`
+		return rows
+	}, "empty_answer 1, no_tool_calls 1, unread_content 1", "dpo 1, kto 1, sft 1, tool-rewards 1"},
+	{"a call without a member of arguments", func(rows []sourceRow, t *formats.Trajectory) []sourceRow {
+		t.Metadata = `{"message_fields":{"2":{"tool_calls":[{"arguments":null}]}}}`
+		return rows
+	}, "no_arguments 1", "dpo 1, kto 1, sft 1, tool-rewards 1"},
+	{"images beside the text", func(rows []sourceRow, t *formats.Trajectory) []sourceRow {
+		t.Metadata = `{"pictures":["a/1.jpg"]}`
+		return rows
+	}, "content_parts 1", "dpo 1, kto 1, sft 1"},
+	{"names of images that are none", func(rows []sourceRow, t *formats.Trajectory) []sourceRow {
+		t.Metadata = `{"image_name":"swebench/sweb.eval:latest","docker_image":"python:3.11","num_images":1,"image_caption":"a cat","images":[]}`
+		return rows
+	}, "", ""},
+	{"turns beside the messages", func(rows []sourceRow, t *formats.Trajectory) []sourceRow {
+		t.Metadata = `{"earlier_history":[["before","this"]]}`
+		return rows
+	}, "unread_history 1", "dpo 1, grpo 1, kto 1, sft 1, tokens 1"},
+	{"the prompt once more", func(rows []sourceRow, t *formats.Trajectory) []sourceRow {
+		t.Metadata = `{"prompt":` + strconv.Quote("<s>"+t.Messages[1].Content) + `,"conversation_id":"c","turns":1,"context_length":[3,4]}`
+		return rows
+	}, "", ""},
+	{"a weight of one answer", func(rows []sourceRow, t *formats.Trajectory) []sourceRow {
+		t.Losses = []formats.MessageLoss{{Message: 2, Loss: formats.LossRL, Weight: 0.5}}
+		t.Metadata = `{"message_fields":{"2":{"weight":0.5}}}`
+		return rows
+	}, "message_weights 1", "dpo 1, kto 1, sft 1"},
 	{"no model", func(rows []sourceRow, t *formats.Trajectory) []sourceRow { t.Model = ""; return rows }, "no_model 1", ""},
 	{"no version", func(rows []sourceRow, t *formats.Trajectory) []sourceRow { t.PolicyVersion = nil; return rows }, "no_policy_version 1", ""},
 }

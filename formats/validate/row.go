@@ -29,6 +29,8 @@ type Row struct {
 	hasTraits bool
 	whole     string // why chat.Whole refuses the row
 	hasWhole  bool
+	unread    unread
+	hasUnread bool
 }
 
 // Source is where a row of an import comes from, and what only the source says

@@ -34,14 +34,17 @@ func severalAnswers(c *Count, r *Row) {
 	}
 }
 
+// emptyAnswer counts rows with an answer that says nothing and calls nothing: the last
+// one, whatever the model thought before it, and others without a thought.
 func emptyAnswer(c *Count, r *Row) {
-	has := r.shows()
-	if has == nil || has.last < 0 {
-		return
-	}
-	if m := &r.Trajectory.Messages[has.last]; m.Content == "" && m.ContentParts == "" && len(m.ToolCalls) == 0 {
-		c.Add(r, "", "message %d", has.last)
-	}
+	last := r.shows()
+	r.trained(func(i int, m *formats.Message) bool {
+		said := m.Content != "" || m.ContentParts != "" || len(m.ToolCalls) > 0 || m.Reasoning != "" && i != last.last
+		if !said {
+			c.Add(r, "", "message %d", i)
+		}
+		return said
+	})
 }
 
 // logprobFloors counts answers with a logprob that is no number.

@@ -1,12 +1,15 @@
 package validate
 
-import "github.com/rollmill/rollmill/formats"
+import (
+	"github.com/rollmill/rollmill/formats"
+	"github.com/rollmill/rollmill/formats/chat"
+)
 
 // traits are what one pass over the messages of a trajectory shows. A message is given
 // by its index, and is -1 when there is none.
 type traits struct {
 	assistant, system bool // some message has such a role
-	calls, parts      bool // some message has tool calls, or content parts
+	calls, parts      bool // some message has tool calls, or content that is not text
 	foreign           bool // some assistant message is not trained
 	branched          bool // some message does not continue the one before it
 
@@ -45,7 +48,7 @@ func traitsOf(t *formats.Trajectory) traits {
 			s.system = true
 		}
 		s.calls = s.calls || len(m.ToolCalls) > 0
-		s.parts = s.parts || m.ContentParts != ""
+		s.parts = s.parts || !chat.IsText(m)
 		s.branched = s.branched || int(m.Parent) != i-1
 		if trained {
 			s.train(i, m)

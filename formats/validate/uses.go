@@ -31,11 +31,13 @@ const (
 
 	numUses = iota
 
+	forPrompts uses = 1 << 7 // of prompts alone, which no report lists
+
 	recorded = forGRPO | forTokens
 	answers  = forDPO | forKTO | forSFT // what trains on the text of answers
 	training = recorded | answers
 	scoring  = forJudging | forToolRewards
-	anyUse   = training | scoring
+	anyUse   = training | scoring | forPrompts
 
 	grouping = recorded | forDPO // what compares the rows of a group
 )

@@ -16,6 +16,7 @@ import (
 	"github.com/rollmill/rollmill/formats/foreign/exporters"
 	"github.com/rollmill/rollmill/formats/redaction"
 	"github.com/rollmill/rollmill/formats/sequences"
+	"github.com/rollmill/rollmill/formats/validate"
 	"github.com/rollmill/rollmill/stages"
 )
 
@@ -31,6 +32,7 @@ type ExportOptions struct {
 	Per         sequences.Per        // what counts the same in forms of sequences; "": weights are 1
 	Advantages  exporters.Advantages // with which rows are made
 	Best        int                  // of formats of best members: how many of each group; below 0 all
+	Accept      []string             // findings with which rows are written all the same
 	Statuses    []string             // only rows with one of these; none: all
 	Where       string               // only rows for which this expression is true; "": all
 
@@ -62,6 +64,10 @@ func Export(ctx context.Context, o ExportOptions) (ExportReport, error) {
 	if err != nil {
 		return ExportReport{}, err
 	}
+	accepted, err := validate.Accept(o.Accept)
+	if err != nil {
+		return ExportReport{}, err
+	}
 	to, err := newTarget(ctx, &o)
 	if err != nil {
 		return ExportReport{}, err
@@ -82,7 +88,7 @@ func Export(ctx context.Context, o ExportOptions) (ExportReport, error) {
 	e := &export{ExportOptions: o, from: from, keep: keep, losses: map[string]map[string]int64{},
 		report: ExportReport{URI: to.uri, In: from.Rows.URI(), Filtered: map[string]int64{}}}
 	e.pass = exporters.NewPass(o.To, o.Best, o.Redact.Tables(tables, e.report.Redacted.Add),
-		exporters.Place{Begin: to.begin, Put: to.put, Drop: e.drop})
+		exporters.Place{Begin: to.begin, Put: to.put, Drop: e.drop, Accept: accepted})
 	defer e.pass.Close()
 	if err := e.fits(ctx); err != nil {
 		return e.report, err

@@ -15,7 +15,7 @@ const stage = "import"
 
 // version is that of the semantics: it changes when the same files and options
 // give other rows.
-const version = 2
+const version = 3
 
 // ImportOptions are the settings of import.
 type ImportOptions struct {

@@ -14,6 +14,7 @@ import (
 	"context"
 
 	"github.com/rollmill/rollmill/formats"
+	"github.com/rollmill/rollmill/formats/validate"
 )
 
 // Trainer submits batches to one target. An implementation keeps no state
@@ -59,6 +60,14 @@ type Trainer interface {
 	// ended, formats.JobRunning, formats.JobFailed and Clean if it is certain
 	// that nothing was trained, else JobUnknown.
 	Resolve(ctx context.Context, s Submission) (Outcome, error)
+}
+
+// Gated is a Trainer that leaves out rows of text with a finding that excludes them from
+// what the rows train (validate.Accepted).
+type Gated interface {
+	// AcceptFindings gives it the findings of rows that it takes all the same, before
+	// any call but Target.
+	AcceptFindings(a validate.Accepted)
 }
 
 // Comparer is a Trainer that makes its rows from the batch's tables of pairs or

@@ -82,6 +82,9 @@ func (j *job) run(ctx context.Context) (err error) {
 	if err := j.in.checkRepeatedIDs(ctx, j.o); err != nil {
 		return err
 	}
+	if err := j.in.checkCalls(ctx, j.o); err != nil {
+		return err
+	}
 	of := j.o.Out.Shard.Of()
 	if j.slice, err = j.in.base.Slice(ctx, of.Index, of.Count); err != nil {
 		return err

@@ -28,6 +28,7 @@ type Options struct {
 	By            string       // expression over light columns whose value makes groups, in each epoch; default the example
 	From          string       // URI of groups whose baselines a SequentialEstimator continues; default none
 	AllowUnscored bool         // group trajectories none of which was ever scored
+	Accept        []string     // findings with which imported rows are grouped all the same
 	Spill         stages.Spill // for groups whose rows are not adjacent
 
 	Pairs  Pairs // preferences to make; none at zero
@@ -62,6 +63,7 @@ func (o *Options) Declare(d *plugin.Declarer) {
 		Shown(fmt.Sprint(formats.FlatTolerance)).IDAlways("flat-tolerance")
 	d.Heading(plugin.Checks)
 	d.Bool(&o.AllowUnscored, "allow-unscored", "group trajectories although none of them was ever scored")
+	d.Strings(&o.Accept, "accept-finding", "group imported rows that have the finding `NAME` of import: prefix_rows")
 	d.OptionalFloat(&o.MinGroups, "min-groups", "refuse fewer than `N` groups with an advantage")
 	d.OptionalFloat(&o.MaxFlatGroups, "max-flat-groups", "refuse a larger `SHARE` of flat groups: all advantages are 0, or, with --pairs or --labels, all rewards equal")
 }

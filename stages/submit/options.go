@@ -77,7 +77,7 @@ func (o *Options) Declare(d *plugin.Declarer) {
 	d.Bool(&o.DryRun, "dry-run", "check, count, and name each row that cannot be submitted; send and record nothing").Common()
 	d.Float(&o.Price, "price", "estimate the cost at this `PRICE` of a million tokens").Shown("unknown")
 	d.Bool(&o.AllowOther, "allow-other-trainer", "submit although the batch was submitted to another trainer")
-	d.Strings(&o.AcceptFindings, "accept-finding", "submit rows that fail the audit check `NAME`")
+	d.Strings(&o.AcceptFindings, "accept-finding", "submit rows that have the finding `NAME` of import or audit")
 	plugin.File(d, &o.Redact, "redact",
 		"redact the rows that are sent by the rules in this YAML `FILE`; part of what is submitted", redaction.Load).
 		Shown("none")

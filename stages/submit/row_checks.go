@@ -56,9 +56,7 @@ func (s *session) diagnose(d *validate.Doctor) (notes []string, err error) {
 
 // accepted returns the present names of the checks whose findings do not refuse the
 // batch. It refuses names that are no check of rows.
-func (o *Options) accepted() (map[string]bool, error) {
-	ofRun := func(c validate.Check) bool { return c.Sees == validate.WholeRun }
-	checks := slices.DeleteFunc(validate.In(validate.Audit), ofRun)
-	names, err := validate.Named(checks, o.AcceptFindings)
+func (o *Options) accepted() (validate.Accepted, error) {
+	names, err := validate.Accept(o.AcceptFindings)
 	return names, kinded(err)
 }

@@ -55,6 +55,13 @@ func Run(ctx context.Context, o Options) (Result, error) {
 		}
 	}
 	digest, tables := o.compare(ctx, d)
+	if g, gated := o.Trainer.(backends.Gated); gated {
+		accepted, err := o.accepted()
+		if err != nil {
+			return Result{}, err
+		}
+		g.AcceptFindings(accepted)
+	}
 	s := newSession(ctx, o, d, digest)
 	s.tables = tables
 	err = s.run(ctx)

@@ -33,7 +33,7 @@ func (b *builder) exchanges(o jsontext.Object) error {
 func (b *builder) exchange(o jsontext.Object) error {
 	var in value.Reader
 	request, response := in.Object("request", o.Get("request")), in.Object("response", o.Get("response"))
-	tools, err := value.Tools(request.Get("tools"))
+	tools, err := value.ChatTools(request.Get("tools"))
 	if err != nil {
 		return err
 	}

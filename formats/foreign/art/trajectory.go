@@ -132,7 +132,7 @@ func (b *builder) history(o jsontext.Object) error {
 	if in.Err != nil {
 		return in.Err
 	}
-	tools, err := value.Tools(o.Get("tools"))
+	tools, err := value.ChatTools(o.Get("tools"))
 	if err != nil {
 		return err
 	}

@@ -84,11 +84,11 @@ func (b *builder) subagent(doc []byte) error {
 // toolsOf returns the tools on offer.
 func toolsOf(agent, extra jsontext.Object) (string, error) {
 	if agent.Has("tool_definitions") {
-		return value.Tools(agent.Get("tool_definitions"))
+		return value.ChatTools(agent.Get("tool_definitions"))
 	}
 	for _, name := range []string{"tool_definitions", "tools"} {
 		if v := extra.Get(name); len(v) > 0 && v[0] == '[' && onlyObjects(v) {
-			return value.Tools(v)
+			return value.ChatTools(v)
 		}
 	}
 	return "", nil

@@ -9,6 +9,7 @@ import (
 	"github.com/rollmill/rollmill/formats/foreign/importers"
 	"github.com/rollmill/rollmill/formats/foreign/value"
 	"github.com/rollmill/rollmill/formats/jsontext"
+	"github.com/rollmill/rollmill/formats/validate"
 )
 
 // row is a row that is being read.
@@ -17,6 +18,7 @@ type row struct {
 	columns [numFields]column
 	task    jsontext.Builder // of the example
 	rest    jsontext.Builder // columns that are no fields
+	hints   bool             // errors suggest columns
 }
 
 // column is a field's column. A value that was read is not metadata.
@@ -46,7 +48,7 @@ func (r *row) split() (err error) {
 		if string(v) != "null" {
 			r.add(key, v)
 		}
-	}, func() { *r = row{Record: r.Record} })
+	}, func() { *r = row{Record: r.Record, hints: r.hints} })
 	r.LoseAll(reading.Lost)
 	return err
 }
@@ -188,8 +190,12 @@ func (r *row) unknown() error {
 	if len(have) == 0 {
 		return fmt.Errorf("the row has no columns")
 	}
+	hint := ""
+	if r.hints {
+		hint = Nearest(r.Data)
+	}
 	known := "messages, prompt, completion, chosen and rejected, or text"
-	return fmt.Errorf("the row has none of the columns %s; it has %s%s", known, strings.Join(have, ", "), Nearest(r.Data))
+	return fmt.Errorf("the row has none of the columns %s; it has %s%s", known, strings.Join(have, ", "), hint)
 }
 
 // Columns returns the names of the columns of a row.
@@ -211,28 +217,46 @@ var similar = map[field][]string{
 }
 
 // Nearest suggests columns of a row for fields, as the end of a message: a list
-// of messages, else columns with names that are usual for a field.
+// of messages, else columns with names that are usual for a field. It suggests nothing
+// with which the row would lose something that changes what trains.
 func Nearest(row []byte) string {
 	for key, v := range jsontext.Members(row) {
-		if v[0] == '[' && isMessages(v) {
+		if k := string(key); k == "role" || k == "from" {
+			return " (the row is a message: write a row for each conversation, with a list of its messages)"
+		} else if v[0] == '[' && isMessages(v) && whole(row, map[string]string{"messages": k}) {
 			return fmt.Sprintf(" (try --map messages=%s)", key)
 		}
 	}
-	var found []string
 	for _, fs := range [][]field{{messages}, {chosen, rejected}, {prompt, completion}, {text}} {
+		var found []string
+		columns := map[string]string{}
 		for _, f := range fs {
 			for key := range jsontext.Members(row) {
 				if k := strings.ToLower(string(key)); k == fields[f].name || slices.Contains(similar[f], k) {
 					found = append(found, fmt.Sprintf("--map %s=%s", fields[f].name, key))
+					columns[fields[f].name] = string(key)
 					break
 				}
 			}
 		}
-		if len(found) > 0 {
+		if len(found) > 0 && whole(row, columns) {
 			return " (try " + strings.Join(found, " ") + ")"
 		}
 	}
 	return " (name them with --map NAME=COLUMN)"
+}
+
+// whole reports whether all of a row that changes what trains is read, with these columns
+// for fields.
+func whole(row []byte, columns map[string]string) bool {
+	f := importers.Format{Parse: func(r *importers.Record) ([]importers.Item, error) { return parse(r, false) }}
+	p := f.Convert(importers.Record{Data: row, Options: &importers.Options{Map: columns}})
+	for i := range p.Items {
+		if validate.Unread(&p.Items[i].Row) != "" {
+			return false
+		}
+	}
+	return p.Err == nil && len(p.Losses) == 0
 }
 
 // isMessages reports whether a list has messages: its first element is an object

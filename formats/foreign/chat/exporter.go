@@ -58,17 +58,22 @@ var appendRow = jsontext.Rows[Row]()
 
 const notes = exporters.TemplateNotes + `
 With --lossy such arguments stay text.
+
+An answer that does not train has the weight 0, and one with a weight of its own in
+the loss that weight, as OpenAI, LLaMA-Factory, ms-swift and axolotl read them.
 `
 
 var rowsOf = exporters.EachRow(rowOf)
 
 func rowOf(t *formats.Trajectory, x *exporters.Item) Row {
 	path, tools := chat.Transcript(t, x.Lose)
+	weights := weightsOf(t, x.Lose)
 	messages := make([]chat.Message, 0, len(path))
 	for _, i := range path {
 		m := &t.Messages[i]
 		messages = append(messages, chat.Message{Role: m.Role, Content: exporters.Text(m, x.Lose), Name: m.Name,
-			Reasoning: m.Reasoning, ToolCallID: m.ToolCallID, ToolCalls: chat.ToolCalls(m.ToolCalls)})
+			Reasoning: m.Reasoning, ToolCallID: m.ToolCallID, ToolCalls: chat.ToolCalls(m.ToolCalls),
+			Weight: weights[i]})
 	}
 	made, reason := x.Template(messages)
 	if part := lost[reason]; part != "" {
@@ -83,6 +88,26 @@ func rowOf(t *formats.Trajectory, x *exporters.Item) Row {
 		Reward: finite(t.Reward), Rewards: Rewards(t.Rewards),
 		Advantage: finite(t.Advantage), Example: t.Example, Metadata: t.Metadata,
 	}
+}
+
+// weightsOf returns the weights of answers in the loss, by message, where they are not 1:
+// 0 for those that do not train.
+func weightsOf(t *formats.Trajectory, lose func(part string)) map[int]*float64 {
+	weights := map[int]*float64{}
+	for i := range t.Messages {
+		if t.Messages[i].Role == "assistant" && !t.Trained(i) {
+			weights[i] = new(float64)
+		}
+	}
+	for i := range t.Losses {
+		switch l := &t.Losses[i]; {
+		case l.Loss != formats.LossRL:
+			lose("losses of single messages")
+		case weights[int(l.Message)] == nil && l.Weight != 1:
+			weights[int(l.Message)] = &l.Weight
+		}
+	}
+	return weights
 }
 
 // lost says what a form for chat templates loses, by the reason of chat.Template.

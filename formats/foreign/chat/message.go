@@ -2,6 +2,7 @@ package chat
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/rollmill/rollmill/formats"
@@ -21,7 +22,8 @@ type Reader struct {
 	Called bool              // the calls that they name are known; else each answer is a call of its own
 	Record *importers.Record // that is read
 
-	other []member
+	other  []member
+	losses []formats.MessageLoss
 }
 
 // member is a member of a message that no column holds.
@@ -35,11 +37,14 @@ type member struct {
 type message struct {
 	formats.Message
 	target       bool
-	trained      member // the member that says that it trains; no key when there is none
-	sampled      int8   // 1 and 0 as the member sampled says; -1 when there is none
-	parent, call int32  // missing when there is none
-	calls        bool   // its text is a tool call: a turn of ShareGPT
-	merged       bool   // Arrow may have added nulls to its objects
+	weight       *float64 // in the loss; nil for 1
+	weighs       member   // the member that says so
+	trained      member   // the member that says that it trains; no key when there is none
+	sampled      int8     // 1 and 0 as the member sampled says; -1 when there is none
+	parent, call int32    // missing when there is none
+	calls        bool     // its text is a tool call: a turn of ShareGPT
+	merged       bool     // Arrow added nulls to its objects
+	rest         []byte   // what its tool calls have no field for
 }
 
 // missing is an index that a message does not have.
@@ -150,12 +155,69 @@ func (c *Reader) AddMessage(raw []byte, sampled bool) error {
 		}
 		sampled = m.call >= 0
 	}
+	if c.parallel(&m, sampled) {
+		last := len(c.Messages) - 1
+		for i := from; i < len(c.other); i++ {
+			c.other[i].message, c.other[i].key = last, fmt.Sprintf("%s.%d", c.other[i].key, len(c.Messages[last].ToolCalls))
+		}
+		c.Messages[last].ToolCalls = append(c.Messages[last].ToolCalls, m.ToolCalls...)
+		return nil
+	}
 	if !sampled {
 		c.Input(m.Message)
 		return nil
 	}
 	c.answer(m.Message, m.target)
+	if m.weight != nil && m.target {
+		c.losses = append(c.losses, formats.MessageLoss{Message: int32(len(c.Messages) - 1), Loss: formats.LossRL,
+			Weight: *m.weight})
+		m.weighs.message = len(c.Messages) - 1
+		c.other = append(c.other, m.weighs)
+	}
 	return nil
+}
+
+// parallel reports whether a message has nothing but further calls of the answer before
+// it: some formats write each of several parallel calls as a turn.
+func (c *Reader) parallel(m *message, sampled bool) bool {
+	if c.Tree || len(c.Messages) == 0 || len(m.ToolCalls) == 0 || m.Role != "assistant" || m.Content != "" ||
+		m.ContentParts != "" || m.Reasoning != "" || m.TokenIDs != nil || m.weight != nil {
+		return false
+	}
+	last := &c.Messages[len(c.Messages)-1]
+	return last.Role == "assistant" && len(last.ToolCalls) > 0 && last.TokenIDs == nil && last.Sampled == sampled &&
+		(!sampled || c.Calls[last.Call].Target == m.target)
+}
+
+// nameCalls gives calls without ids, and the results that follow them, ids: those of a
+// call of the same name, else of the next one.
+func (c *Reader) nameCalls() {
+	for i := range c.Messages {
+		calls := c.Messages[i].ToolCalls
+		if len(calls) == 0 || slices.ContainsFunc(calls, func(t formats.ToolCall) bool { return t.ID != "" }) {
+			continue
+		}
+		open := make([]int, len(calls))
+		for k := range calls {
+			open[k], calls[k].ID = k, fmt.Sprintf("call_%d_%d", i, k)
+		}
+		for n := i + 1; n < len(c.Messages) && c.Messages[n].Role == "tool" && len(open) > 0; n++ {
+			if m := &c.Messages[n]; m.ToolCallID == "" {
+				k := max(0, slices.IndexFunc(open, func(k int) bool { return calls[k].Name == m.Name }))
+				m.ToolCallID = calls[open[k]].ID
+				open = slices.Delete(open, k, k+1)
+			}
+		}
+	}
+}
+
+// Into sets the conversation of a row, and the weights of its answers.
+func (c *Reader) Into(row *formats.Trajectory) {
+	if !c.Tree {
+		c.nameCalls()
+	}
+	c.Conversation.Into(row)
+	row.Losses = c.losses
 }
 
 // keep adds a message that names its call.
@@ -182,7 +244,7 @@ func (c *Reader) read(m *message, raw []byte) error {
 	if text := []byte(jsontext.Unquote(raw)); len(text) > 0 && text[0] == '{' && jsontext.Valid(text) {
 		raw = text // a column of type JSON, as datasets and Rollmill's own exports have it
 	} else {
-		m.merged = merged(raw, "content")
+		m.merged = c.Record != nil && c.Record.Nulls
 	}
 	if len(raw) == 0 || raw[0] != '{' {
 		return fmt.Errorf("it is %s, not an object", importers.Brief(raw))
@@ -201,7 +263,12 @@ func (c *Reader) read(m *message, raw []byte) error {
 	}
 	m.trained.message = len(c.Messages)
 	if m.calls {
-		return m.callText()
+		if err := m.callText(); err != nil {
+			return err
+		}
+	}
+	if m.rest != nil {
+		c.other = append(c.other, member{len(c.Messages), "tool_calls", m.rest})
 	}
 	return nil
 }
@@ -216,7 +283,10 @@ func (m *message) set(key, v []byte, tree bool) (known bool, err error) {
 		case v[0] == '"' && m.ContentParts == "":
 			m.Content, known = jsontext.View(v), true
 		case v[0] == '[':
-			v = withoutNulls(v)
+			if m.merged {
+				v = jsontext.WithoutNulls(v)
+			}
+			v = value.TextParts(v)
 			fallthrough
 		default:
 			known, err = value.ReadField(&m.Message, key, v)
@@ -240,13 +310,13 @@ func (m *message) set(key, v []byte, tree bool) (known bool, err error) {
 		return true, nil
 	case "tool_calls":
 		return true, m.toolCalls(v)
-	case "weight", "train", "training", "loss":
-		on, ok := value.Truth(v)
-		if ok && on {
-			m.trained = member{key: string(key), value: v}
+	case "function_call":
+		if v[0] != '{' || !jsontext.ParseObject(v).Has("name") {
+			return string(jsontext.WithoutNulls(v)) == "{}", nil
 		}
-		m.target = m.target && on
-		return ok, nil
+		return true, m.toolCalls(slices.Concat([]byte("["), v, []byte("]")))
+	case "weight", "train", "training", "loss", "loss_weight", "loss_scale", "step_loss_mask", "is_demo":
+		return m.trains(key, v), nil
 	case "sampled":
 		on, ok := value.Truth(v)
 		if m.sampled = 0; on {
@@ -262,6 +332,29 @@ func (m *message) set(key, v []byte, tree bool) (known bool, err error) {
 		return known, err
 	}
 	return value.ReadField(&m.Message, key, v)
+}
+
+// trains reads a member that says whether a message trains, or how much, and reports
+// whether its value does: 1 and 0, true and false, and other weights above 0 where the
+// name is that of a weight.
+func (m *message) trains(key, v []byte) bool {
+	on, ok := value.Truth(v)
+	switch string(key) {
+	case "is_demo":
+		on = !on
+	case "weight", "loss_weight", "loss_scale":
+		if x, err := value.Number(v); !ok && err == nil && x != nil && *x > 0 {
+			m.weight, m.weighs, ok = x, member{key: string(key), value: v}, true
+		}
+	}
+	if !ok {
+		return false
+	}
+	if on {
+		m.trained = member{key: string(key), value: v}
+	}
+	m.target = m.target && on
+	return true
 }
 
 // setTokens reads a member that only messages of Rollmill's rows have.
@@ -346,70 +439,41 @@ func (m *message) callText() error {
 }
 
 func (m *message) toolCalls(v []byte) error {
-	calls, err := ToolCalls(v, m.merged)
+	calls, rest, err := ToolCalls(v, m.merged)
 	m.ToolCalls = append(m.ToolCalls, calls...)
+	m.rest = append(m.rest, rest...)
 	return err
 }
 
 // ToolCalls reads a list of tool calls, or JSON text with one. nulls says that
-// Arrow may have added nulls to their arguments.
-func ToolCalls(v []byte, nulls bool) (calls []formats.ToolCall, err error) {
+// Arrow added nulls to their arguments. rest is a list of what the calls have no field
+// for, nil for nothing.
+func ToolCalls(v []byte, nulls bool) (calls []formats.ToolCall, rest []byte, err error) {
 	if v[0] == '"' {
 		if v = []byte(strings.TrimSpace(jsontext.Unquote(v))); len(v) == 0 {
-			return nil, nil
+			return nil, nil, nil
 		}
+		nulls = false
 	}
 	if v[0] != '[' || !jsontext.Valid(v) {
-		return nil, fmt.Errorf("its tool_calls are %s, not a list", importers.Brief(v))
+		return nil, nil, fmt.Errorf("its tool_calls are %s, not a list", importers.Brief(v))
 	}
+	var rests value.Rests
 	for raw := range jsontext.Elements(v) {
-		call, err := toolCall(raw, nulls)
-		if err != nil {
-			return nil, err
+		if string(raw) == "null" {
+			continue
+		}
+		if nulls {
+			raw = jsontext.WithoutNulls(raw)
+		}
+		call, more := value.ReadCall(raw, jsontext.AnyText)
+		if call.Name == "" {
+			return nil, nil, fmt.Errorf("a tool call has no function with a name: %s", importers.Brief(raw))
 		}
 		calls = append(calls, call)
+		rests.Add(more)
 	}
-	return calls, nil
-}
-
-// toolCall reads a call with its function, as the API has it, or with name and
-// arguments beside the id.
-func toolCall(raw []byte, nulls bool) (call formats.ToolCall, err error) {
-	var arguments, function []byte
-	for key, v := range jsontext.Members(raw) {
-		switch string(key) {
-		case "id":
-			call.ID = jsontext.Unquote(v)
-		case "name":
-			call.Name = jsontext.Unquote(v)
-		case "arguments", "parameters":
-			arguments = v
-		case "function":
-			function = v
-		}
-	}
-	for key, v := range jsontext.Members(function) {
-		switch string(key) {
-		case "name":
-			call.Name = jsontext.Unquote(v)
-		case "arguments":
-			arguments = v
-		}
-	}
-	if call.Name == "" {
-		return call, fmt.Errorf("a tool call has no function with a name: %s", importers.Brief(raw))
-	}
-	call.Arguments = argumentsOf(arguments, nulls || merged(raw, "id") || merged(function, "arguments"))
-	return call, nil
-}
-
-// argumentsOf returns the arguments of a call: text as it is, an object without
-// its nulls (see withoutNulls) if Arrow may have added them.
-func argumentsOf(v []byte, nulls bool) string {
-	if nulls && len(v) > 0 && v[0] != '"' {
-		v = withoutNulls(v)
-	}
-	return jsontext.AnyText(v)
+	return calls, rests.JSON(), nil
 }
 
 // OtherInto adds the members that no column holds to the metadata.

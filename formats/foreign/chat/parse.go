@@ -14,8 +14,11 @@ import (
 )
 
 // Parse converts a row.
-func Parse(record *importers.Record) ([]importers.Item, error) {
-	r := row{Record: record}
+func Parse(record *importers.Record) ([]importers.Item, error) { return parse(record, true) }
+
+// parse is Parse; its errors suggest columns if hints is set.
+func parse(record *importers.Record, hints bool) ([]importers.Item, error) {
+	r := row{Record: record, hints: hints}
 	if err := r.split(); err != nil {
 		return nil, err
 	}
@@ -46,19 +49,9 @@ func Parse(record *importers.Record) ([]importers.Item, error) {
 // alpaca makes a prompt of an instruction, its input and what was said before,
 // and a completion of the output.
 func (r *row) alpaca() error {
-	var list [][]byte
-	if r.has(history) {
-		if v := r.columns[history].value; v[0] != '[' {
-			return fmt.Errorf("column %q is %s, not a list", r.name(history), importers.Brief(v))
-		}
-		for turn := range jsontext.Elements(r.take(history)) {
-			pair := elements(turn)
-			if len(pair) != 2 {
-				return fmt.Errorf("column %q: %s is not an instruction and its answer", r.name(history),
-					importers.Brief(turn))
-			}
-			list = append(list, said("user", pair[0]), said("assistant", pair[1]))
-		}
+	list, err := r.before()
+	if err != nil {
+		return err
 	}
 	instructed := r.text(instruction)
 	if about := r.text(input); about != "" {
@@ -72,6 +65,30 @@ func (r *row) alpaca() error {
 	return nil
 }
 
+// before returns the messages of the history: pairs of an instruction and its answer, or
+// messages.
+func (r *row) before() (list [][]byte, err error) {
+	if !r.has(history) || r.columns[history].read {
+		return nil, nil
+	}
+	v := r.take(history)
+	if v[0] != '[' {
+		return nil, fmt.Errorf("column %q is %s, not a list", r.name(history), importers.Brief(v))
+	}
+	if isMessages(v) {
+		return elements(v), nil
+	}
+	for turn := range jsontext.Elements(v) {
+		pair := elements(turn)
+		if len(pair) != 2 || pair[0][0] != '"' || pair[1][0] != '"' {
+			return nil, fmt.Errorf("column %q: %s is not an instruction and its answer", r.name(history),
+				importers.Brief(turn))
+		}
+		list = append(list, said("user", pair[0]), said("assistant", pair[1]))
+	}
+	return list, nil
+}
+
 // said returns a message; its content is JSON.
 func said(role string, content []byte) []byte {
 	return append(append(fmt.Appendf(nil, `{"role":%q,"content":`, role), content...), '}')
@@ -83,10 +100,10 @@ func (r *row) start(c *Reader) error {
 	c.Record = r.Record
 	if r.has(tools) {
 		v := r.take(tools)
-		if v[0] == '[' {
-			v = withoutNulls(v)
+		if v[0] == '[' && r.Nulls {
+			v = jsontext.WithoutNulls(v)
 		}
-		definitions, err := value.Tools(v)
+		definitions, err := value.ChatTools(v)
 		if err != nil {
 			return fmt.Errorf("column %q: %w", r.name(tools), err)
 		}
@@ -139,7 +156,17 @@ func (r *row) conversation() ([]importers.Item, error) {
 // prompted reads a prompt, and its answer if one was sampled.
 func (r *row) prompted() ([]importers.Item, error) {
 	var c Reader
-	if err := r.begin(&c, prompt, false); err != nil {
+	if err := r.start(&c); err != nil {
+		return nil, err
+	}
+	said, err := r.before()
+	if err == nil {
+		err = c.Add(value.Join(said), false)
+	}
+	if err == nil {
+		err = r.append(&c, prompt, false)
+	}
+	if err != nil {
 		return nil, err
 	}
 	if r.has(completion) {

@@ -351,9 +351,9 @@ func (c *Reader) completion(raw []byte) (rank float64, err error) {
 // elements returns the elements of a list.
 func elements(list []byte) [][]byte { return slices.Collect(jsontext.Elements(list)) }
 
-// sameJSON reports whether values are equal but for space and nulls.
+// sameJSON reports whether values are equal but for space.
 func sameJSON(a, b []byte) bool {
-	return string(a) == string(b) || jsontext.Compact(withoutNulls(a)) == jsontext.Compact(withoutNulls(b))
+	return string(a) == string(b) || jsontext.Compact(a) == jsontext.Compact(b)
 }
 
 // same reports whether messages are equal, whatever the order of their members.

@@ -26,6 +26,7 @@ import (
 	"github.com/rollmill/rollmill/formats/jsontext"
 	"github.com/rollmill/rollmill/formats/parquet"
 	"github.com/rollmill/rollmill/formats/sequences"
+	"github.com/rollmill/rollmill/formats/validate"
 )
 
 // Format is a format of rows.
@@ -48,6 +49,7 @@ type Format struct {
 	Columns []Column               // of its rows, where they are documented
 	Notes   string                 // more about it, for its page
 
+	Use    validate.Use        // what its rows train; 0 for nothing
 	Loss   sequences.Aggregate // of a form of sequences: how its trainer adds up the loss of tokens; "" for other forms
 	Credit Credit              // of its rows; the caller refuses those for which Lacks returns something
 
@@ -152,7 +154,7 @@ func (s Source) Help() string {
 
 // Item is one element of a source.
 type Item struct {
-	Rows   []formats.Trajectory // of Groups, Rows and Top
+	Rows   []formats.Trajectory // of Groups, Rows and Top; of Pairs and Labels those that are compared
 	Pair   chat.Preference
 	Single chat.Unpaired
 
@@ -166,7 +168,15 @@ type Item struct {
 	Drop   func(part string)   // reports a part of the row that the form cannot hold; nil when the caller does not ask
 
 	memory *sequences.Memory // of the item's sequences
+
+	// the findings with which rows are written all the same, and what the rows train
+	Accept validate.Accepted
+	Use    validate.Use
 }
+
+// Blocked returns the finding for which one of the item's rows is not written, "" for
+// none.
+func (x *Item) Blocked() string { return x.Accept.BlocksAny(x.Rows, x.Use) }
 
 // Template returns messages for a chat template (chat.Template) with the reason
 // why they cannot be written.
@@ -235,6 +245,9 @@ func NotedTable[T any](key, value string, rows func(*Item) []T) func(io.Writer) 
 func One[T any](row func(x *Item) (T, string)) func(*Item) []T {
 	return func(x *Item) []T {
 		r, reason := row(x)
+		if reason == "" {
+			reason = x.Blocked()
+		}
 		if reason != "" {
 			x.Skip(reason)
 			return nil
@@ -274,6 +287,9 @@ func Sequenced[T any](rows func(x *Item, t *formats.Trajectory, list []sequences
 			list, problem := x.memory.Of(&x.Rows[i])
 			if problem != nil {
 				x.Skip(problem.Reason)
+			} else if why := x.Accept.Blocks(&x.Rows[i], x.Use); why != "" {
+				x.Skip(why)
+				list = nil
 			} else if made := rows(x, &x.Rows[i], list); len(made) > 0 {
 				out = append(out, made...)
 			} else {

@@ -72,13 +72,27 @@ func (w *Walk) Group(rows []formats.Trajectory, to func(of Source, x Item, reaso
 	}
 	if w.pairs != nil {
 		failed = errors.Join(failed,
-			w.pairs.Of(rows, func(p chat.Preference, reason string) error { return give(Pairs, Item{Pair: p}, reason) }))
+			w.pairs.Of(rows, func(p chat.Preference, reason string) error {
+				return give(Pairs, Item{Pair: p, Rows: named(rows, p.ChosenID, p.RejectedID)}, reason)
+			}))
 	}
 	if w.labels != nil {
 		failed = errors.Join(failed,
-			w.labels.Of(rows, func(u chat.Unpaired, reason string) error { return give(Labels, Item{Single: u}, reason) }))
+			w.labels.Of(rows, func(u chat.Unpaired, reason string) error {
+				return give(Labels, Item{Single: u, Rows: named(rows, u.TrajectoryID)}, reason)
+			}))
 	}
 	return failed
+}
+
+// named returns the rows with these ids.
+func named(rows []formats.Trajectory, ids ...string) (out []formats.Trajectory) {
+	for i := range rows {
+		if slices.Contains(ids, rows[i].TrajectoryID) {
+			out = append(out, rows[i])
+		}
+	}
+	return out
 }
 
 // End returns an error when tables have rows that the walk did not reach.

@@ -11,6 +11,7 @@ import (
 	"github.com/rollmill/rollmill/formats"
 	"github.com/rollmill/rollmill/formats/chat"
 	"github.com/rollmill/rollmill/formats/sequences"
+	"github.com/rollmill/rollmill/formats/validate"
 )
 
 // Entry describes a file that was written.
@@ -28,9 +29,10 @@ type Entry struct {
 
 // Place is where files are written.
 type Place struct {
-	Begin func(name string) (io.Writer, error)             // begins a file, which the caller ends
-	Put   func(folder, name string, document []byte) error // writes a document; nil when no file is a folder
-	Drop  func(f File, x *Item, part string)               // is told of parts of rows that a file cannot hold; may be nil
+	Begin  func(name string) (io.Writer, error)             // begins a file, which the caller ends
+	Put    func(folder, name string, document []byte) error // writes a document; nil when no file is a folder
+	Accept validate.Accepted                                // findings with which rows are written all the same
+	Drop   func(f File, x *Item, part string)               // is told of parts of rows that a file cannot hold; may be nil
 }
 
 // Writer writes one file of a pass.
@@ -98,6 +100,7 @@ func (w *Writer) give(x Item) error {
 	}
 	x.Before, x.Given, x.Skip, x.Tally = w.items, w.Rows, w.skip, w.Entry.Sequences
 	x.Weights, x.memory = w.Weights, &w.memory
+	x.Accept, x.Use = w.place.Accept, w.File.Format.Use
 	w.memory.Reset()
 	if w.place.Drop != nil {
 		x.Drop = func(part string) { w.place.Drop(w.File, &x, part) }

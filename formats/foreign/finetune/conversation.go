@@ -21,6 +21,9 @@ func ConversationOf(rows []formats.Trajectory) (c Conversation, reason string) {
 	if reason != "" {
 		return c, reason
 	}
+	if reason = chat.Unheld(chat.HoldsTools|chat.HoldsName, best.Messages); reason != "" {
+		return c, reason
+	}
 	for _, m := range best.Messages {
 		if m.Content == "" && len(m.ToolCalls) == 0 {
 			return c, Blank

@@ -3,6 +3,7 @@ package finetune
 import (
 	"github.com/rollmill/rollmill/formats/chat"
 	"github.com/rollmill/rollmill/formats/foreign/exporters"
+	"github.com/rollmill/rollmill/formats/validate"
 )
 
 // Customizer's formats are the JSON lines that NeMo Customizer trains DPO on:
@@ -10,7 +11,7 @@ import (
 
 // CustomizerDPO writes the pairs on which NeMo Customizer trains by preferences.
 var CustomizerDPO = exporters.Format{
-	Name: "customizer-dpo", For: exporters.Training, Help: "NeMo Customizer's pairs", Of: exporters.Pairs,
+	Name: "customizer-dpo", Use: validate.ForDPO, For: exporters.Training, Help: "NeMo Customizer's pairs", Of: exporters.Pairs,
 	Files: []exporters.Extension{exporters.JSONL},
 	Lines: exporters.Lines(exporters.One(func(x *exporters.Item) (CustomizerPreference, string) {
 		return CustomizerPreferenceOf(x.Pair)
@@ -19,7 +20,7 @@ var CustomizerDPO = exporters.Format{
 
 // CustomizerSFT writes the conversations on which NeMo Customizer trains supervised.
 var CustomizerSFT = exporters.Format{
-	Name: "customizer-sft", For: exporters.Training, Help: "NeMo Customizer's conversations", Of: exporters.Top,
+	Name: "customizer-sft", Use: validate.ForSFT, For: exporters.Training, Help: "NeMo Customizer's conversations", Of: exporters.Top,
 	Files: []exporters.Extension{exporters.JSONL},
 	Lines: exporters.Lines(exporters.One(func(x *exporters.Item) (Conversation, string) {
 		return ConversationOf(x.Rows)
@@ -48,10 +49,8 @@ const (
 
 // CustomizerPreferenceOf converts a row of package formats/chat to this format.
 func CustomizerPreferenceOf(pair chat.Preference) (p CustomizerPreference, reason string) {
-	for _, m := range append(append(append([]chat.Message{}, pair.Prompt...), pair.Chosen...), pair.Rejected...) {
-		if m.ToolCallID != "" || len(m.ToolCalls) > 0 {
-			return p, Tools
-		}
+	if reason = chat.Unheld(0, pair.Prompt, pair.Chosen, pair.Rejected); reason != "" {
+		return p, reason
 	}
 	p.Chosen, p.Rejected = pair.Chosen[0].Content, pair.Rejected[0].Content
 	switch {

@@ -50,6 +50,9 @@ const (
 	ToolOrder  = "tool_order" // a tool message that answers no earlier call
 )
 
+// openAIHolds are the fields that the service's messages have a place for.
+const openAIHolds = chat.HoldsName | chat.HoldsTools
+
 // SupervisedOf returns the row of a group's best member.
 func SupervisedOf(rows []formats.Trajectory) (s Supervised, reason string) {
 	best, _ := chat.Extremes(rows)
@@ -68,12 +71,16 @@ func SupervisedOf(rows []formats.Trajectory) (s Supervised, reason string) {
 	}
 	for _, i := range path {
 		m := &t.Messages[i]
-		if m.ContentParts != "" {
+		if reason := chat.Unheld(openAIHolds, []chat.Message{{Reasoning: m.Reasoning}}); reason != "" {
+			return s, reason
+		}
+		if !chat.IsText(m) {
 			return s, chat.Parts
 		}
+		content, _ := chat.Text(m)
 		out := OpenAIMessage{Role: m.Role, Name: m.Name, ToolCallID: m.ToolCallID, ToolCalls: chat.ToolCalls(m.ToolCalls)}
-		if m.Content != "" || len(m.ToolCalls) == 0 {
-			out.Content = &m.Content
+		if content != "" || len(m.ToolCalls) == 0 {
+			out.Content = &content
 		}
 		if m.Role == "assistant" {
 			weight := 0
@@ -94,6 +101,9 @@ func SupervisedOf(rows []formats.Trajectory) (s Supervised, reason string) {
 func OpenAIPreferenceOf(pair chat.Preference) (p OpenAIPreference, reason string) {
 	p = OpenAIPreference{Input: Supervised{Messages: convert(pair.Prompt), Tools: compact(pair.Tools)},
 		Preferred: convert(pair.Chosen), NonPreferred: convert(pair.Rejected)}
+	if reason = chat.Unheld(openAIHolds, pair.Prompt, pair.Chosen, pair.Rejected); reason != "" {
+		return p, reason
+	}
 	one, _ := json.Marshal(p.Preferred)
 	two, _ := json.Marshal(p.NonPreferred)
 	if bytes.Equal(one, two) {
@@ -116,6 +126,9 @@ func ReinforcementOf(rows []formats.Trajectory, noSystem bool) (row map[string]a
 		return nil, reason
 	}
 	messages := convert(prompt.Prompt)
+	if reason := chat.Unheld(openAIHolds, prompt.Prompt); reason != "" {
+		return nil, reason
+	}
 	if reason := sound(messages); reason != "" {
 		return nil, reason
 	}

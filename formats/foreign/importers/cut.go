@@ -10,17 +10,20 @@ import (
 )
 
 // Rows cuts a file of rows into one record a row, a JSON object: Parquet, JSON
-// lines, JSON arrays and CSV, by the extension of the name.
+// lines, JSON arrays and CSV, by the extension of the name. Structs of Parquet and Arrow
+// are without their nulls; those of JSON stay, and Nulls says that datasets added them.
 func Rows(f File) iter.Seq2[Record, error] {
 	return func(yield func(Record, error) bool) {
-		rows, err := records.File{Name: f.Name, R: f.R, Size: f.Size}.Read("")
+		file := records.File{Name: f.Name, R: f.R, Size: f.Size, Sparse: true}
+		rows, err := file.Read("")
 		if err != nil {
 			yield(Record{}, err)
 			return
 		}
+		nulls := addedNulls(file)
 		var n int64
 		for row, err := range rows {
-			if !yield(Record{Data: row.Object, Row: n, Line: row.Line, Options: f.Options}, err) || err != nil {
+			if !yield(Record{Data: row.Object, Row: n, Line: row.Line, Nulls: nulls, Options: f.Options}, err) || err != nil {
 				return
 			}
 			n++

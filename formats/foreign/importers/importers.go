@@ -90,6 +90,8 @@ type Record struct {
 	Row   int64  // which record of the file it is, from 0
 	Line  int    // where it begins in a text, from 1; 0 for none
 
+	Nulls bool // its objects have nulls that datasets added, see Rows
+
 	Context []byte // what Records knows of it from elsewhere, such as from the file's name; nil for nothing
 
 	*Options

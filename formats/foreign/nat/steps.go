@@ -89,7 +89,7 @@ func (b *builder) call(c *Call, results map[string][]byte) error {
 	if len(m.ToolCalls) == 0 {
 		m.ToolCalls = printedCalls(c.End.Data.Output)
 	}
-	tools, err := value.Tools([]byte(c.Tools()))
+	tools, err := value.ChatTools([]byte(c.Tools()))
 	if err != nil {
 		return err
 	}

@@ -10,8 +10,10 @@ import (
 )
 
 // builder builds the messages of a rollout from items of the Responses API. Adjacent
-// items that the model generated are one message: an answer ends with the item
-// that has its tokens, or with what the model did not generate.
+// items that the model generated are one message, until one has tokens of its own or the
+// model did not generate it. The tokens are those of the answer's last item, or of its
+// first, which its calls follow: so text between two items with tokens is of the second,
+// and calls are of the first.
 type builder struct {
 	importers.Conversation
 	record   *importers.Record
@@ -25,6 +27,7 @@ type builder struct {
 	content value.Content
 	rest    jsontext.Object // of its items
 	tokens  jsontext.Object // the item that has its tokens; nil: none
+	held    [][]byte        // items after that one, of this answer or of the next
 }
 
 func (b *builder) read(params, response jsontext.Object) error {
@@ -86,23 +89,50 @@ func (b *builder) item(in *value.Reader, o jsontext.Object, raw []byte, sampled 
 		}
 		return
 	}
+	kind := jsontext.Unquote(o.Get("type"))
+	has := len(jsontext.Compact(value.OrNull(o.Get("generation_token_ids")))) > len("[]") && o.Has("generation_token_ids")
+	if b.open && b.tokens != nil {
+		switch {
+		case has:
+			held := b.held
+			b.held = nil
+			b.flush(in, sampled)
+			b.add(in, held)
+		case kind == "reasoning" || kind == "message" || kind == "":
+			b.held = append(b.held, raw)
+			return
+		default:
+			b.addHeld(in)
+		}
+	}
 	if !b.open {
 		b.open, b.message = true, formats.Message{Role: "assistant"}
 		b.content, b.rest, b.tokens = value.Content{Message: &b.message}, nil, nil
 	}
-	has := o.Has("generation_token_ids")
 	item := raw
 	if has {
 		b.tokens = o
 		item = value.Without(o, "prompt_token_ids", "generation_token_ids", "generation_log_probs").Bytes()
 	}
 	b.content.Item(in, o, item)
-	b.rest = append(b.rest, jsontext.Member{Key: cmp.Or(jsontext.Unquote(o.Get("type")), "message"),
+	b.rest = append(b.rest, jsontext.Member{Key: cmp.Or(kind, "message"),
 		Raw: value.Without(o, "type", "role", "content", "summary", "name", "arguments", "call_id", "input",
 			"prompt_token_ids", "generation_token_ids", "generation_log_probs", "encrypted_content").Bytes()})
-	if has {
-		b.flush(in, sampled)
+}
+
+// add adds items without tokens to the answer that is open, or begins one.
+func (b *builder) add(in *value.Reader, items [][]byte) {
+	for _, raw := range items {
+		b.item(in, jsontext.ParseObject(raw), raw, true)
 	}
+}
+
+// addHeld adds the items that are held to the answer that is open.
+func (b *builder) addHeld(in *value.Reader) {
+	held, tokens := b.held, b.tokens
+	b.held, b.tokens = nil, nil
+	b.add(in, held)
+	b.tokens = tokens
 }
 
 // flush adds the answer that is open.
@@ -110,6 +140,7 @@ func (b *builder) flush(in *value.Reader, sampled bool) {
 	if !b.open {
 		return
 	}
+	b.addHeld(in)
 	b.open = false
 	b.content.Set()
 	m := b.message

@@ -41,6 +41,9 @@ func rollout(r *importers.Record, o jsontext.Object) (x importers.Item, err erro
 	status(&in, row, response, class)
 	row.Example = example(params, o)
 	keepRest(&b.meta, o, response)
+	if row.Reward == nil {
+		b.meta.Add("reward", o.Get("reward")) // of an attempt that failed
+	}
 	row.Metadata = b.meta.String()
 	return x, in.Err
 }

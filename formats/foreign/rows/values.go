@@ -135,9 +135,12 @@ func (r *row) members(to reflect.Value, path string, v []byte) error {
 			continue
 		}
 		if path == "candidates" && f.Name == "tool_calls" {
-			calls, err := chat.ToolCalls(v, true)
+			calls, rest, err := chat.ToolCalls(v, r.Nulls)
 			if err != nil {
 				return err
+			}
+			if rest != nil {
+				r.Lose("candidates.tool_calls", "a call has members that no column holds")
 			}
 			f.In(to).Set(reflect.ValueOf(calls))
 			continue

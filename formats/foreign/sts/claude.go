@@ -2,6 +2,7 @@ package sts
 
 import (
 	"fmt"
+	"strings"
 
 	"github.com/rollmill/rollmill/formats"
 	"github.com/rollmill/rollmill/formats/foreign/importers"
@@ -110,6 +111,10 @@ func (c *claude) line(l *line) error {
 	switch {
 	case kind == "assistant" && l.Has("message"):
 		at, err = c.assistant(l, parent)
+	case kind == "user" && l.Has("message") && c.clears(l, parent):
+		c.flush()
+		c.branch, at = importers.BranchHistory, -1
+		c.other(l)
 	case kind == "user" && l.Has("message"):
 		at, err = c.user(l, parent)
 	default:
@@ -123,6 +128,19 @@ func (c *claude) line(l *line) error {
 		c.nodes[id] = at
 	}
 	return err
+}
+
+// clears reports whether a line is a command after which the model sees nothing of what
+// was before, or the output of such a command.
+func (c *claude) clears(l *line, parent int) bool {
+	text := strings.TrimSpace(jsontext.Unquote(jsontext.ParseObject(l.Get("message")).Get("content")))
+	for _, command := range []string{"/clear", "/reset", "/new"} {
+		if strings.HasPrefix(text, "<command-name>"+command+"</command-name>") ||
+			strings.HasPrefix(text, "<command-message>") && strings.Contains(text, "<command-name>"+command+"</command-name>") {
+			return true
+		}
+	}
+	return parent < 0 && c.branch == importers.BranchHistory && strings.HasPrefix(text, "<local-command-stdout>")
 }
 
 // begin names the branch of a message that is a root.

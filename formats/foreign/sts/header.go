@@ -53,7 +53,7 @@ func (p *pi) column(in *value.Reader, key string, v []byte) bool {
 	case "rewards":
 		p.rewards(in, v)
 	case "tools":
-		tools, err := value.Tools(v)
+		tools, err := value.ChatTools(v)
 		if err != nil {
 			in.Fail("%w", err)
 		}

@@ -6,6 +6,7 @@ import (
 	"github.com/rollmill/rollmill/formats/chat"
 	"github.com/rollmill/rollmill/formats/foreign/exporters"
 	"github.com/rollmill/rollmill/formats/jsontext"
+	"github.com/rollmill/rollmill/formats/validate"
 )
 
 // NemoRL writes the JSON lines that NeMo-RL's PreferenceDataset loads:
@@ -13,7 +14,7 @@ import (
 // reward models give no tools to the chat template, so a row for which the policy
 // was offered tools is refused.
 var NemoRL = exporters.Format{
-	Name: "nemo-rl-preference", For: exporters.Training, Help: "NeMo-RL's pairs by rank", Of: exporters.Pairs,
+	Name: "nemo-rl-preference", Use: validate.ForDPO, For: exporters.Training, Help: "NeMo-RL's pairs by rank", Of: exporters.Pairs,
 	Files: []exporters.Extension{exporters.JSONL},
 	Form:  2, Notes: nemoRLNotes, Lines: exporters.Lines(exporters.One(nemoRLRow)),
 }

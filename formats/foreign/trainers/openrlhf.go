@@ -7,6 +7,7 @@ import (
 	"github.com/rollmill/rollmill/formats/chat"
 	"github.com/rollmill/rollmill/formats/foreign/exporters"
 	"github.com/rollmill/rollmill/formats/jsontext"
+	"github.com/rollmill/rollmill/formats/validate"
 )
 
 // OpenRLHF's formats are the JSON lines that it loads with
@@ -20,7 +21,7 @@ import (
 
 // OpenRLHFPrompts writes the prompts that OpenRLHF's RL trainers load.
 var OpenRLHFPrompts = exporters.Format{
-	Name: "openrlhf-prompts", For: exporters.Training, Help: "OpenRLHF's prompts", Of: exporters.Groups,
+	Name: "openrlhf-prompts", Use: validate.ForPrompts, For: exporters.Training, Help: "OpenRLHF's prompts", Of: exporters.Groups,
 	Files: []exporters.Extension{exporters.JSONL},
 	Form:  2, Notes: openRLHFNotes, Lines: exporters.Lines(exporters.One(openRLHFPrompt)),
 }
@@ -28,14 +29,14 @@ var OpenRLHFPrompts = exporters.Format{
 // OpenRLHFPreferences writes the pairs that OpenRLHF's trainers for DPO and reward
 // models load.
 var OpenRLHFPreferences = exporters.Format{
-	Name: "openrlhf-preference", For: exporters.Training, Help: "OpenRLHF's pairs", Of: exporters.Pairs,
+	Name: "openrlhf-preference", Use: validate.ForDPO, For: exporters.Training, Help: "OpenRLHF's pairs", Of: exporters.Pairs,
 	Files: []exporters.Extension{exporters.JSONL},
 	Form:  2, Notes: openRLHFNotes, Lines: exporters.Lines(exporters.One(openRLHFPreference)),
 }
 
 // OpenRLHFKTO writes the single answers that OpenRLHF's KTO trainer loads.
 var OpenRLHFKTO = exporters.Format{
-	Name: "openrlhf-kto", For: exporters.Training, Help: "OpenRLHF's single answers, good or bad", Of: exporters.Labels,
+	Name: "openrlhf-kto", Use: validate.ForKTO, For: exporters.Training, Help: "OpenRLHF's single answers, good or bad", Of: exporters.Labels,
 	Files: []exporters.Extension{exporters.JSONL},
 	Form:  2, Notes: openRLHFNotes, Lines: exporters.Lines(exporters.One(openRLHFAnswer)),
 }

@@ -10,6 +10,7 @@ import (
 	"github.com/rollmill/rollmill/formats"
 	"github.com/rollmill/rollmill/formats/foreign/exporters"
 	"github.com/rollmill/rollmill/formats/sequences"
+	"github.com/rollmill/rollmill/formats/validate"
 )
 
 // PrimeRL writes sequences of tokens in the form in which prime-rl's trainer reads
@@ -31,7 +32,7 @@ import (
 // The layout is that of prime-rl 0.8 (MicroBatch in its transports): a MessagePack
 // array of arrays, whose fields have no names.
 var PrimeRL = exporters.Format{
-	Name: "prime-rl", Help: "prime-rl's micro batches for its trainer with one data rank: token ids, masks, log " +
+	Name: "prime-rl", Use: validate.ForTokens, Help: "prime-rl's micro batches for its trainer with one data rank: token ids, masks, log " +
 		"probabilities, advantages and weights, as rollouts/step_N/rank_0.bin", For: exporters.Training,
 	Of: exporters.Rows, Files: []exporters.Extension{exporters.MessagePack}, Other: begin, Loss: sequences.TokenMean,
 	Credit: exporters.OfLosses,

@@ -5,6 +5,7 @@ import (
 	"github.com/rollmill/rollmill/formats/foreign/exporters"
 	"github.com/rollmill/rollmill/formats/jsontext"
 	"github.com/rollmill/rollmill/formats/sequences"
+	"github.com/rollmill/rollmill/formats/validate"
 )
 
 // Sequences writes sequences of tokens, as package formats/sequences makes
@@ -32,7 +33,7 @@ import (
 // Weight is that for a mean over tokens. With weights, that for a mean over
 // sequences is Weight times Tokens, divided by the mean of Tokens over all rows.
 var Sequences = exporters.Format{
-	Name: "sequences", For: exporters.Training,
+	Name: "sequences", Use: validate.ForTokens, For: exporters.Training,
 	Help: "sequences of tokens with masks, log probabilities, policy versions, advantages and weights, for a trainer of " +
 		"your own, TRL, verl, OpenRLHF or NeMo-RL",
 	Of: exporters.Rows, Reads: sequences.Column, Files: []exporters.Extension{exporters.Parquet},

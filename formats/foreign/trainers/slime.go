@@ -10,6 +10,7 @@ import (
 	"github.com/rollmill/rollmill/formats/foreign/exporters"
 	"github.com/rollmill/rollmill/formats/jsontext"
 	"github.com/rollmill/rollmill/formats/sequences"
+	"github.com/rollmill/rollmill/formats/validate"
 )
 
 // Slime writes sequences of tokens as the fields of slime's Sample, one
@@ -27,7 +28,7 @@ import (
 // functions of that file give them to slime: --custom-reward-post-process-path (slime/ray/rollout.py)
 // and, for those of tokens, --custom-advantage-function-path (slime/backends/megatron_utils/loss.py).
 var Slime = exporters.Format{
-	Name: "slime", Help: "slime's samples: token ids, masks, log probabilities, for a rollout function; metadata has " +
+	Name: "slime", Use: validate.ForTokens, Help: "slime's samples: token ids, masks, log probabilities, for a rollout function; metadata has " +
 		"advantages times weights, exact for a clipped policy loss and not for a KL term", For: exporters.Training,
 	Of: exporters.Groups, Files: []exporters.Extension{exporters.JSONL},
 	Lines: exporters.Lines(samples), Loss: sequences.TrajectoryMean, Credit: exporters.OfTokens,

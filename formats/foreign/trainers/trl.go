@@ -6,6 +6,7 @@ import (
 	"github.com/rollmill/rollmill/formats/chat"
 	"github.com/rollmill/rollmill/formats/foreign/exporters"
 	"github.com/rollmill/rollmill/formats/jsontext"
+	"github.com/rollmill/rollmill/formats/validate"
 )
 
 // TRL's formats are the rows that its trainers load: those of package formats/chat,
@@ -13,7 +14,7 @@ import (
 
 // TRLPreference writes a preference dataset, for DPO and similar methods.
 var TRLPreference = exporters.Format{
-	Name: "trl-preference", For: exporters.Training, Help: "TRL's preference rows", Of: exporters.Pairs,
+	Name: "trl-preference", Use: validate.ForDPO, For: exporters.Training, Help: "TRL's preference rows", Of: exporters.Pairs,
 	Files: []exporters.Extension{exporters.JSONL, exporters.Parquet}, Hub: 2,
 	Form: 2, Notes: exporters.TemplateNotes + toolNotes, Lines: exporters.Lines(exporters.One(trlPreference)),
 	Table: exporters.Table(exporters.One(trlPreference)),
@@ -21,7 +22,7 @@ var TRLPreference = exporters.Format{
 
 // TRLKTO writes an unpaired preference dataset.
 var TRLKTO = exporters.Format{
-	Name: "trl-kto", For: exporters.Training, Help: "TRL's unpaired preference rows: single answers, good or bad",
+	Name: "trl-kto", Use: validate.ForKTO, For: exporters.Training, Help: "TRL's unpaired preference rows: single answers, good or bad",
 	Of:    exporters.Labels,
 	Files: []exporters.Extension{exporters.JSONL}, Hub: 4,
 	Form: 2, Notes: exporters.TemplateNotes + toolNotes, Lines: exporters.Lines(exporters.One(trlAnswer)),
@@ -30,7 +31,7 @@ var TRLKTO = exporters.Format{
 
 // TRLSFT writes a language modelling dataset.
 var TRLSFT = exporters.Format{
-	Name: "trl-sft", For: exporters.Training, Help: "TRL's conversations", Of: exporters.Top,
+	Name: "trl-sft", Use: validate.ForSFT, For: exporters.Training, Help: "TRL's conversations", Of: exporters.Top,
 	Files: []exporters.Extension{exporters.JSONL}, Hub: 3,
 	Form: 2, Notes: exporters.TemplateNotes + toolNotes, Lines: exporters.Lines(exporters.One(trlConversation)),
 	Table: exporters.Table(exporters.One(trlConversation)),
@@ -38,7 +39,7 @@ var TRLSFT = exporters.Format{
 
 // TRLPrompts writes a prompt-only dataset.
 var TRLPrompts = exporters.Format{
-	Name: "trl-prompts", For: exporters.Training, Help: "TRL's prompt-only rows, for GRPO and RLOO", Of: exporters.Groups,
+	Name: "trl-prompts", Use: validate.ForPrompts, For: exporters.Training, Help: "TRL's prompt-only rows, for GRPO and RLOO", Of: exporters.Groups,
 	Files: []exporters.Extension{exporters.JSONL}, Hub: 5,
 	Form: 2, Notes: exporters.TemplateNotes + promptNotes, Lines: exporters.Lines(exporters.One(trlPrompt)),
 	Table: exporters.Table(exporters.One(trlPrompt)),

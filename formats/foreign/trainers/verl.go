@@ -4,6 +4,7 @@ import (
 	"github.com/rollmill/rollmill/formats"
 	"github.com/rollmill/rollmill/formats/chat"
 	"github.com/rollmill/rollmill/formats/foreign/exporters"
+	"github.com/rollmill/rollmill/formats/validate"
 )
 
 // Verl writes the Parquet rows that verl's RLHFDataset loads: a prompt
@@ -12,7 +13,7 @@ import (
 //
 // It does not write verl's rollout dump, on which no trainer trains.
 var Verl = exporters.Format{
-	Name: "verl", For: exporters.Training, Help: "verl's prompts with reference answers", Of: exporters.Groups,
+	Name: "verl", Use: validate.ForPrompts, For: exporters.Training, Help: "verl's prompts with reference answers", Of: exporters.Groups,
 	Files: []exporters.Extension{exporters.Parquet},
 	Notes: verlNotes,
 	Table: exporters.Table(exporters.One(verlRow)),
@@ -23,8 +24,8 @@ chat template is of its own configuration, tool_config_path and
 function_tool_path of actor_rollout_ref.rollout.multi_turn: set the tools there
 that the policy was offered.
 
-A prompt with tool calls or their results is refused, and counted as "tools":
-arguments have no place in a row. Names and reasoning in a prompt are left out.
+A prompt with tool calls or their results, with names or with reasoning is refused,
+and counted as "tools", "name" or "reasoning": they have no place in a row.
 `
 
 // VerlRow is one prompt.
@@ -56,9 +57,6 @@ type VerlExtra struct {
 	Example   string `parquet:"example"` // JSON object
 }
 
-// VerlTools is the reason for a prompt with tool calls or tool messages.
-const VerlTools = "tools"
-
 // verlRow returns the row of a group. The data source is "rollmill": set a reward
 // function for it with custom_reward_function.
 func verlRow(x *exporters.Item) (r VerlRow, reason string) {
@@ -69,10 +67,10 @@ func verlRow(x *exporters.Item) (r VerlRow, reason string) {
 	r = VerlRow{DataSource: "rollmill",
 		RewardModel: VerlReward{Style: "rule", GroundTruth: formats.AnswerOf(prompt.Example, x.Columns)},
 		ExtraInfo:   VerlExtra{Split: "train", Index: x.Given, ExampleID: prompt.ExampleID, Example: prompt.Example}}
+	if reason = chat.Unheld(0, prompt.Prompt); reason != "" {
+		return r, reason
+	}
 	for _, m := range prompt.Prompt {
-		if m.ToolCallID != "" || len(m.ToolCalls) > 0 {
-			return r, VerlTools
-		}
 		r.Prompt = append(r.Prompt, VerlMessage{Role: m.Role, Content: m.Content})
 	}
 	return r, ""

@@ -66,3 +66,22 @@ func (c *Content) Set() {
 func Join(values [][]byte) []byte {
 	return append(append([]byte{'['}, bytes.Join(values, []byte{','})...), ']')
 }
+
+// TextParts returns a list of parts in which the text of each part of text is its
+// member text: LLaMA-Factory writes value.
+func TextParts(list []byte) []byte {
+	if !bytes.Contains(list, []byte(`"value"`)) {
+		return list
+	}
+	var out [][]byte
+	for part := range jsontext.Elements(list) {
+		o := jsontext.ParseObject(part)
+		if v := o.Get("value"); string(o.Get("type")) == `"text"` && !o.Has("text") && len(v) > 0 && v[0] == '"' {
+			o.Drop("text")
+			o.Drop("value")
+			part = append(o, jsontext.Member{Key: "text", Raw: v}).Bytes()
+		}
+		out = append(out, part)
+	}
+	return Join(out)
+}

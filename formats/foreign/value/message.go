@@ -19,12 +19,15 @@ func Message(raw []byte) (m formats.Message, rest jsontext.Object, err error) {
 		return m, nil, fmt.Errorf("a message is %s, not an object", importers.Brief(raw))
 	}
 	var in Reader
+	var rests Rests
 	for key, v := range jsontext.Members(raw) {
 		switch {
 		case string(v) == "null":
 		case string(key) == "tool_calls":
-			for call := range jsontext.Elements(in.List("tool_calls", v)) {
-				m.ToolCalls = append(m.ToolCalls, in.ToolCall(call))
+			for raw := range jsontext.Elements(in.List("tool_calls", v)) {
+				call, rest := in.ToolCall(raw)
+				m.ToolCalls = append(m.ToolCalls, call)
+				rests.Add(rest)
 			}
 		default:
 			known, err := ReadField(&m, key, v)
@@ -38,6 +41,9 @@ func Message(raw []byte) (m formats.Message, rest jsontext.Object, err error) {
 	}
 	if in.Err != nil {
 		return m, nil, in.Err
+	}
+	if more := rests.JSON(); more != nil {
+		rest = append(rest, jsontext.Member{Key: "tool_calls", Raw: more})
 	}
 	if m.Role == "" {
 		return m, nil, fmt.Errorf("a message has no role: %s", importers.Brief(raw))
@@ -66,25 +72,91 @@ func ReadField(m *formats.Message, key, v []byte) (known bool, err error) {
 	return chat.ReadField(m, key, v, jsontext.AnyText), nil
 }
 
-// ToolCall reads a tool call: of the chat completions API, with the members of
-// its function beside its id, or either as JSON text.
-func (r *Reader) ToolCall(v []byte) formats.ToolCall {
+// ToolCall reads a tool call in one of the forms of ReadCall, or as JSON text.
+func (r *Reader) ToolCall(v []byte) (t formats.ToolCall, rest jsontext.Object) {
 	if len(v) > 0 && v[0] == '"' {
 		if v = []byte(jsontext.Unquote(v)); !jsontext.Valid(v) {
 			r.fail("a tool call", v, "JSON")
-			return formats.ToolCall{}
+			return t, nil
 		}
 		v = v[jsontext.Space(v, 0):]
 	}
-	o := r.Object("a tool call", v)
-	t := chat.ReadToolCall(v, jsontext.AnyText)
-	if !o.Has("function") {
-		t.Name, t.Arguments = r.Text("tool_calls.name", o.Get("name")), jsontext.AnyText(o.Get("arguments"))
-	}
-	if t.Name == "" {
+	r.Object("a tool call", v)
+	if t, rest = ReadCall(v, jsontext.AnyText); t.Name == "" {
 		r.Fail("a tool call has no function with a name: %s", importers.Brief(v))
 	}
-	return t
+	return t, rest
+}
+
+// ReadCall reads a call of the chat completions API, or one with the members of its
+// function beside its id. rest are the members that a call has no field for; arguments
+// is among them, null, if no member has the arguments.
+func ReadCall(v []byte, text func([]byte) string) (t formats.ToolCall, rest jsontext.Object) {
+	given := false
+	var member func(prefix string, key, v []byte)
+	member = func(prefix string, key, v []byte) {
+		switch string(key) {
+		case "arguments", "args", "input", "parameters":
+			if !given {
+				t.Arguments, given = text(v), true
+				return
+			}
+		case "function":
+			if prefix == "" && v[0] == '{' {
+				for key, v := range jsontext.Members(v) {
+					member("function.", key, v)
+				}
+				return
+			}
+			if v[0] == '"' {
+				t.Name = jsontext.Unquote(v)
+				return
+			}
+		case "name":
+			if v[0] == '"' {
+				t.Name = jsontext.Unquote(v)
+				return
+			}
+		case "id":
+			if prefix == "" {
+				t.ID = ID(v)
+				return
+			}
+		case "type":
+			if s := string(v); s == `"function"` || s == `"tool_call"` || s == `"tool_use"` {
+				return
+			}
+		}
+		if string(v) != "null" {
+			rest = append(rest, jsontext.Member{Key: prefix + string(key), Raw: v})
+		}
+	}
+	for key, v := range jsontext.Members(v) {
+		member("", key, v)
+	}
+	if !given {
+		rest = append(rest, jsontext.Member{Key: "arguments", Raw: []byte("null")})
+	}
+	return t, rest
+}
+
+// Rests collects the rests of the calls of a message: an object for each call.
+type Rests struct {
+	list [][]byte
+	some bool
+}
+
+// Add adds the rest of the next call.
+func (r *Rests) Add(rest jsontext.Object) {
+	r.list, r.some = append(r.list, rest.Bytes()), r.some || len(rest) > 0
+}
+
+// JSON returns the list of them, nil if they are all empty.
+func (r *Rests) JSON() []byte {
+	if !r.some {
+		return nil
+	}
+	return Join(r.list)
 }
 
 // OnlyText reports whether parts are one part of text and nothing else. Members
@@ -105,9 +177,9 @@ func OnlyText(parts string) bool {
 	return n == 1
 }
 
-// Tools returns the definitions of tools as JSON text: an array as it is, or a
+// toolList returns the definitions of tools as JSON text: an array as it is, or a
 // string that contains one; "" for null and for an empty list.
-func Tools(v []byte) (string, error) {
+func toolList(v []byte) (string, error) {
 	text := ""
 	switch {
 	case len(v) == 0 || string(v) == "null":
@@ -132,16 +204,23 @@ func Tools(v []byte) (string, error) {
 	return text, nil
 }
 
-// ChatTools is Tools, but functions whose members are not in a
-// "function", as in the Responses API, become those of the chat completions API,
-// which is what exports and chat templates know.
+// ChatTools returns the definitions of tools as JSON text, "" for none: of an array, or
+// of a string that contains one. Functions whose members are not in a "function", as in
+// the Responses API, become those of the chat completions API, which is what exports and
+// chat templates know. A definition may be JSON text; an empty one is left out.
 func ChatTools(v []byte) (string, error) {
-	text, err := Tools(v)
+	text, err := toolList(v)
 	if err != nil || text == "" {
 		return "", err
 	}
 	var out [][]byte
 	for tool := range jsontext.Elements([]byte(text)) {
+		if inner := []byte(jsontext.Unquote(tool)); len(inner) > 0 && inner[0] == '{' && jsontext.Valid(inner) {
+			tool = []byte(jsontext.Compact(inner))
+		}
+		if string(tool) == "{}" {
+			continue
+		}
 		o := jsontext.ParseObject(tool)
 		kind := jsontext.Unquote(o.Get("type"))
 		switch {
@@ -152,6 +231,9 @@ func ChatTools(v []byte) (string, error) {
 			tool = jsontext.Object{{Key: "type", Raw: []byte(`"function"`)}, {Key: "function", Raw: o.Bytes()}}.Bytes()
 		}
 		out = append(out, tool)
+	}
+	if out == nil {
+		return "", nil
 	}
 	return string(Join(out)), nil
 }

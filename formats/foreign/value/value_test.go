@@ -84,7 +84,7 @@ func TestToolCalls(t *testing.T) {
 		`{"id":"c","name":"add","arguments":{}}`, `"{\"id\":\"c\",\"name\":\"add\",\"arguments\":\"{}\"}"`,
 	} {
 		var r value.Reader
-		if got := r.ToolCall([]byte(v)); r.Err != nil || got.ID != "c" || got.Name != "add" || got.Arguments != "{}" {
+		if got, rest := r.ToolCall([]byte(v)); r.Err != nil || len(rest) > 0 || got.ID != "c" || got.Name != "add" || got.Arguments != "{}" {
 			t.Errorf("%s is %+v, %v", v, got, r.Err)
 		}
 	}

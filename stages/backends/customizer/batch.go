@@ -1,9 +1,11 @@
 package customizer
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
+	"github.com/rollmill/rollmill/formats/validate"
 	"hash/fnv"
 	"io"
 	"net/http"
@@ -45,12 +47,15 @@ type line struct {
 	reason string
 }
 
+// AcceptFindings takes the findings with which rows are sent all the same.
+func (t *Trainer) AcceptFindings(a validate.Accepted) { t.accepted = a }
+
 // lines calls f with the lines of a group.
 func (t *Trainer) lines(walk *chat.Preferences, rows []formats.Trajectory, f func(line) error) error {
 	if t.cfg.TrainingType == SFT {
 		return chat.EachTop(rows, t.cfg.Best, func(some []formats.Trajectory) error {
 			conversation, why := finetune.ConversationOf(some)
-			if why != "" {
+			if why = cmp.Or(why, t.accepted.BlocksAny(some, validate.ForSFT)); why != "" {
 				return f(line{reason: why})
 			}
 			l := line{ids: []string{some[0].TrajectoryID}, tools: len(conversation.Tools) > 0}
@@ -62,6 +67,9 @@ func (t *Trainer) lines(walk *chat.Preferences, rows []formats.Trajectory, f fun
 		var pair finetune.CustomizerPreference
 		if why == "" {
 			pair, l.reason = finetune.CustomizerPreferenceOf(p)
+		}
+		if l.reason == "" {
+			l.reason = t.accepted.BlocksAny(rows, validate.ForDPO, l.ids...)
 		}
 		if l.reason == "" && !pair.Asks() {
 			l.reason = lastRole

@@ -29,6 +29,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"github.com/rollmill/rollmill/formats/validate"
 	"net/http"
 	"net/url"
 	"slices"
@@ -46,6 +47,8 @@ type Trainer struct {
 	entity *remote.Client
 	store  *hfhub.Client
 	tables formats.Tables
+
+	accepted validate.Accepted
 }
 
 // New checks the config. Nothing is contacted.

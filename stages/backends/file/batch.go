@@ -8,6 +8,7 @@ import (
 	"github.com/rollmill/rollmill/formats/foreign/art"
 	"github.com/rollmill/rollmill/formats/foreign/exporters"
 	"github.com/rollmill/rollmill/formats/sequences"
+	"github.com/rollmill/rollmill/formats/validate"
 	"github.com/rollmill/rollmill/stages/backends"
 )
 
@@ -19,9 +20,12 @@ func (t *Trainer) Compares() []string {
 // UseTables takes the tables of the batch.
 func (t *Trainer) UseTables(tables formats.Tables) { t.tables = tables }
 
+// AcceptFindings takes the findings with which rows are written all the same.
+func (t *Trainer) AcceptFindings(a validate.Accepted) { t.accepted = a }
+
 // pass writes every file in one pass over the batch. It must be closed.
 func (t *Trainer) pass(begin func(name string) (io.Writer, error)) *exporters.Pass {
-	return exporters.NewPass(t.files, t.cfg.Best, t.tables, exporters.Place{Begin: begin})
+	return exporters.NewPass(t.files, t.cfg.Best, t.tables, exporters.Place{Begin: begin, Accept: t.accepted})
 }
 
 // check counts a group and, for files that must be complete, refuses rows that

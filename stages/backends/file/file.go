@@ -37,6 +37,7 @@ import (
 	"github.com/rollmill/rollmill/formats"
 	"github.com/rollmill/rollmill/formats/foreign/exporters"
 	"github.com/rollmill/rollmill/formats/sequences"
+	"github.com/rollmill/rollmill/formats/validate"
 	"github.com/rollmill/rollmill/stages/backends"
 	"github.com/rollmill/rollmill/stages/internal/remote"
 )
@@ -62,6 +63,8 @@ type Trainer struct {
 	any    bool // no kinds were named: every possible file is written
 	cfg    Config
 	tables formats.Tables
+
+	accepted validate.Accepted
 
 	weights map[string]*sequences.Weights // by name of a file; of the batch that is being written
 }

@@ -29,6 +29,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"github.com/rollmill/rollmill/formats/validate"
 	"net/http"
 	"slices"
 	"strings"
@@ -75,6 +76,8 @@ type Trainer struct {
 	formats []exporters.Format
 	store   *hfhub.Client
 	tables  formats.Tables
+
+	accepted validate.Accepted
 }
 
 // New checks the config. Nothing is contacted.

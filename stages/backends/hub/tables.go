@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"github.com/rollmill/rollmill/formats/validate"
 	"io"
 	"slices"
 
@@ -132,6 +133,9 @@ func (b *batch) fill(groups backends.Groups) (n int64, err error) {
 	return n, b.end()
 }
 
+// AcceptFindings takes the findings with which rows are pushed all the same.
+func (t *Trainer) AcceptFindings(a validate.Accepted) { t.accepted = a }
+
 // group adds a group, its preferences and its single answers.
 func (b *batch) group(rows []formats.Trajectory) error {
 	name := train
@@ -155,6 +159,7 @@ func (b *batch) give(name string, of exporters.Source, x exporters.Item, reason 
 		if of == exporters.Labels {
 			s.balance.Add(x.Single.Label)
 		}
+		x.Accept = b.t.accepted
 		if err := s.give(x); err != nil {
 			return err
 		}
@@ -171,7 +176,7 @@ func (s *split) give(x exporters.Item) error {
 		s.files, s.open = append(s.files, f), s.table.Table(f)
 	}
 	x.Skip = func(reason string) { s.skipped[reason]++ }
-	x.Tally, x.Weights = s.tally, s.weights
+	x.Tally, x.Weights, x.Use = s.tally, s.weights, s.table.Use
 	if err := s.open.Give(&x); err != nil || s.open.Size() < s.limit {
 		return err
 	}

@@ -5,6 +5,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"github.com/rollmill/rollmill/formats/validate"
 	"net/http"
 	"regexp"
 	"slices"
@@ -142,6 +143,8 @@ type Trainer struct {
 	cfg    Config
 	http   *http.Client
 	tables formats.Tables
+
+	accepted validate.Accepted
 }
 
 // New checks the config. Nothing is contacted.

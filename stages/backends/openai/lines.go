@@ -3,6 +3,7 @@ package openai
 import (
 	"context"
 	"encoding/json"
+	"github.com/rollmill/rollmill/formats/validate"
 	"io"
 
 	"github.com/rollmill/rollmill/formats"
@@ -20,13 +21,19 @@ type made struct {
 }
 
 // made returns the lines of a group, for the methods that compare nothing.
-func (c Config) made(rows []formats.Trajectory, line func(made) error) error {
-	if c.Method == Reinforcement {
-		row, reason := finetune.ReinforcementOf(rows, c.Azure)
+func (t *Trainer) made(rows []formats.Trajectory, line func(made) error) error {
+	if t.cfg.Method == Reinforcement {
+		row, reason := finetune.ReinforcementOf(rows, t.cfg.Azure)
+		if reason == "" {
+			reason = t.accepted.BlocksAny(rows, validate.ForPrompts)
+		}
 		return give(made{rows: rows, reason: reason}, row, line)
 	}
-	return chat.EachTop(rows, c.Best, func(some []formats.Trajectory) error {
+	return chat.EachTop(rows, t.cfg.Best, func(some []formats.Trajectory) error {
 		row, reason := finetune.SupervisedOf(some)
+		if reason == "" {
+			reason = t.accepted.BlocksAny(some, validate.ForSFT)
+		}
 		return give(made{rows: rows, reason: reason}, row, line)
 	})
 }
@@ -47,10 +54,13 @@ func (t *Trainer) each(groups backends.Groups, group func(rows []formats.Traject
 				if reason == "" {
 					row, reason = finetune.OpenAIPreferenceOf(p)
 				}
+				if reason == "" {
+					reason = t.accepted.BlocksAny(rows, validate.ForDPO, p.ChosenID, p.RejectedID)
+				}
 				return give(made{rows: rows, id: p.ChosenID, reason: reason}, row, line)
 			})
 		} else {
-			err = t.cfg.made(rows, line)
+			err = t.made(rows, line)
 		}
 		if err != nil {
 			return err
@@ -77,6 +87,9 @@ func (t *Trainer) Compares() []string {
 	}
 	return nil
 }
+
+// AcceptFindings takes the findings with which rows are sent all the same.
+func (t *Trainer) AcceptFindings(a validate.Accepted) { t.accepted = a }
 
 // UseTables takes the tables of the batch.
 func (t *Trainer) UseTables(tables formats.Tables) { t.tables = tables }

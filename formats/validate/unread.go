@@ -1,0 +1,306 @@
+package validate
+
+import (
+	"bytes"
+	"cmp"
+	"slices"
+	"strings"
+	"unsafe" // looks at the metadata of each row without a copy
+
+	"github.com/rollmill/rollmill/formats"
+	"github.com/rollmill/rollmill/formats/chat"
+	"github.com/rollmill/rollmill/formats/jsontext"
+)
+
+// unread is what a row keeps in its metadata because no column holds it, and which
+// changes what trains: the first member of each sort, "" for none.
+type unread struct{ mask, weight, content, media, history, arguments string }
+
+var nothing unread
+
+// keeps returns what a valid wide row keeps of that sort.
+func (r *Row) keeps() *unread {
+	t := r.wide()
+	if t == nil || t.Metadata == "" {
+		return &nothing
+	}
+	if !r.hasUnread {
+		r.unread, r.hasUnread = unreadOf(t), true
+	}
+	return &r.unread
+}
+
+// Unread returns the first member that a row keeps in its metadata and that changes what
+// trains, "" for none.
+func Unread(t *formats.Trajectory) string {
+	u := unreadOf(t)
+	return cmp.Or(u.mask, u.content, u.media, u.history, u.arguments)
+}
+
+// ofUnread returns a check of a sort of unread members.
+func ofUnread(sort func(*unread) string) func(*Count, *Row) {
+	return ofWide(func(c *Count, r *Row, _ *formats.Trajectory) {
+		if name := sort(r.keeps()); name != "" {
+			c.Add(r, name, "%s", name)
+		}
+	})
+}
+
+func unreadOf(t *formats.Trajectory) (u unread) {
+	metadata := unsafe.Slice(unsafe.StringData(t.Metadata), len(t.Metadata))
+	if !jsontext.Valid(metadata) {
+		return u
+	}
+	for key, v := range jsontext.Members(metadata) {
+		if string(key) != "message_fields" {
+			name := formats.Text(key)
+			first(&u.media, name, isMedia(name, v))
+			first(&u.history, name, isHistory(t, name, v))
+			first(&u.mask, name, v[0] == '[' && parallel(t, v) && limits(name, v))
+			continue
+		}
+		for at, fields := range jsontext.Members(v) {
+			i := index(at)
+			if i < 0 || i >= len(t.Messages) {
+				continue
+			}
+			m, trained := &t.Messages[i], t.Trained(i)
+			for key, v := range jsontext.Members(fields) {
+				name := formats.Text(key)
+				first(&u.media, name, isMedia(name, v))
+				first(&u.content, name, silent(m) && !m.Sampled && m.Role != "tool" && (v[0] == '[' || v[0] == '{') && !blank(v))
+				if !trained || slices.Contains(ofTools, name) {
+					continue
+				}
+				if strings.HasPrefix(name, "tool_calls") {
+					first(&u.arguments, name, bytes.Contains(v, []byte(`"arguments":null`)))
+				}
+				if slices.ContainsFunc(t.Losses, func(l formats.MessageLoss) bool { return int(l.Message) == i }) &&
+					slices.Contains([]string{"weight", "loss_weight", "loss_scale"}, name) {
+					first(&u.weight, name, true) // the column losses has it
+					continue
+				}
+				first(&u.mask, name, limitsWithin(name, v, maxDepth))
+				first(&u.content, name, silent(m) && !blank(v))
+			}
+		}
+	}
+	return u
+}
+
+// maxDepth is how deep members are looked at.
+const maxDepth = 32
+
+func first(of *string, name string, is bool) {
+	if is && *of == "" {
+		*of = strings.Clone(name)
+	}
+}
+
+func index(digits []byte) (n int) {
+	for _, d := range digits {
+		if d < '0' || d > '9' || n > 1<<24 {
+			return -1
+		}
+		n = 10*n + int(d-'0')
+	}
+	return n
+}
+
+// silent reports whether a message says nothing and calls nothing.
+func silent(m *formats.Message) bool {
+	return m.Content == "" && m.ContentParts == "" && m.Reasoning == "" && len(m.ToolCalls) == 0
+}
+
+// blank reports whether a value holds nothing.
+func blank(v []byte) bool {
+	switch string(v) {
+	case "", "null", `""`, "[]", "{}", "false", "0":
+		return true
+	}
+	return false
+}
+
+// parallel reports whether a list has a value for each message, or for each answer.
+func parallel(t *formats.Trajectory, list []byte) bool {
+	n, answers := 0, 0
+	for range jsontext.Elements(list) {
+		n++
+	}
+	for i := range t.Messages {
+		if t.Messages[i].Role == "assistant" {
+			answers++
+		}
+	}
+	return n > 0 && (n == len(t.Messages) || n == answers)
+}
+
+// Stems of names that say whether something trains, or how much; names with one of
+// benign say nothing of it, and those of reversed say that it does not.
+var (
+	maskStems = []string{"mask", "train", "weight", "loss", "demo", "skip", "learn"}
+	benign    = []string{"constrain", "restrain", "strain", "gloss", "lossless", "blossom", "demograph", "democra",
+		"specialtokens"}
+	reversed = []string{"skip", "demo", "masked", "notrain", "untrain", "nottrain", "donttrain", "noloss", "nolearn", "unlearn",
+		"ignore", "exclude", "without", "disable", "freeze", "frozen"}
+)
+
+// ofTools are members whose names within are those of a tool or of another trajectory.
+var ofTools = []string{"arguments", "args", "input", "parameters", "subagent_trajectory", "tools", "schema"}
+
+// plain returns a name in small letters, without what separates its words.
+func plain(name string) string {
+	return strings.Map(func(r rune) rune {
+		if strings.ContainsRune("_-. ", r) {
+			return -1
+		}
+		return r
+	}, strings.ToLower(name))
+}
+
+func hasAny(name string, stems []string) bool {
+	return slices.ContainsFunc(stems, func(s string) bool { return strings.Contains(name, s) })
+}
+
+// limitsWithin reports whether a member, or one within its value, limits what trains.
+func limitsWithin(name string, v []byte, depth int) bool {
+	if limits(name, v) {
+		return true
+	}
+	if depth == 0 {
+		return true // nobody has looked
+	}
+	for key, inner := range jsontext.Members(v) {
+		if !slices.Contains(ofTools, string(key)) && limitsWithin(string(key), inner, depth-1) {
+			return true
+		}
+	}
+	for inner := range jsontext.Elements(v) {
+		if (inner[0] == '{' || inner[0] == '[') && limitsWithin("", inner, depth-1) {
+			return true
+		}
+	}
+	return false
+}
+
+// limits reports whether the name of a member says that it is about training, and its
+// value anything else than that all trains. A number of name loss was measured.
+func limits(name string, v []byte) bool {
+	name = plain(name)
+	for _, word := range benign {
+		name = strings.ReplaceAll(name, word, "")
+	}
+	if !hasAny(name, maskStems) {
+		return false
+	}
+	if name == "loss" && (v[0] == '-' || '0' <= v[0] && v[0] <= '9') {
+		return string(v) == "0" || string(v) == "0.0"
+	}
+	return !full(v, hasAny(name, reversed))
+}
+
+// full reports whether a value says of everything that it trains, or nothing at all.
+func full(v []byte, reversed bool) bool {
+	switch string(v) {
+	case "null", `""`:
+		return true
+	case "true", "1", "1.0", `"true"`, `"True"`, `"1"`:
+		return !reversed
+	}
+	if v[0] != '[' && v[0] != '{' {
+		return false
+	}
+	for e := range jsontext.Elements(v) {
+		if !full(e, reversed) {
+			return false
+		}
+	}
+	for _, e := range jsontext.Members(v) {
+		if !full(e, reversed) {
+			return false
+		}
+	}
+	return true
+}
+
+// Stems of names of media, of words that make such a name one of a text or a figure,
+// and ends of the names of media files.
+var (
+	mediaStems = []string{"image", "img", "video", "audio", "picture", "photo", "pixel", "speech"}
+	aboutMedia = []string{"caption", "descri", "prompt", "text", "title", "count", "num", "size", "width", "height", "token",
+		"docker", "container", "imagename", "imagetag", "sandbox", "imagine"}
+	mediaEnds = []string{".jpg", ".jpeg", ".png", ".webp", ".gif", ".bmp", ".tif", ".tiff", ".mp4", ".webm", ".mov", ".avi",
+		".mkv", ".wav", ".mp3", ".flac", ".ogg", ".m4a"}
+)
+
+// isMedia reports whether a member beside the text holds images, videos or sound.
+func isMedia(name string, v []byte) bool {
+	name = plain(name)
+	if blank(v) || !hasAny(name, mediaStems) || hasAny(name, aboutMedia) {
+		return false
+	}
+	if v[0] == '[' || v[0] == '{' {
+		return true
+	}
+	text := strings.ToLower(jsontext.Unquote(v))
+	exact := slices.Contains(mediaStems, strings.TrimSuffix(name, "s")) && !strings.Contains(text, ":")
+	return v[0] == '"' && (exact || strings.HasPrefix(text, "data:") || len(text) > 512 && !strings.Contains(text, " ") ||
+		slices.ContainsFunc(mediaEnds, func(end string) bool { return strings.HasSuffix(text, end) }))
+}
+
+// Names of columns that are a part of the conversation as text, and stems of those
+// that are one as a list.
+var (
+	askNames     = []string{"prompt", "context", "input", "instruction", "history", "query", "text"}
+	historyStems = []string{"histor", "previous", "prior", "dialog", "convers", "message", "turns", "chat", "thread"}
+	saidKeys     = []string{"content", "value", "text", "user", "assistant", "question", "answer", "query", "response", "parts"}
+)
+
+// isHistory reports whether a column holds a part of a conversation that its messages
+// do not have.
+func isHistory(t *formats.Trajectory, name string, v []byte) bool {
+	name = plain(name)
+	switch {
+	case v[0] == '"':
+		return slices.Contains(askNames, name) && !inMessages(t, v)
+	case v[0] != '[' && v[0] != '{' || !hasAny(name, historyStems) && !slices.Contains(askNames, name):
+		return false
+	}
+	pairs := false
+	for e := range jsontext.Elements(v) {
+		pairs = pairs || e[0] == '['
+	}
+	return !saidIn(t, v, pairs || hasAny(name, historyStems[:3]), maxDepth)
+}
+
+// saidIn reports whether the messages have all that a list of turns says.
+func saidIn(t *formats.Trajectory, v []byte, texts bool, depth int) bool {
+	if depth == 0 || v[0] == '"' {
+		return depth > 0 && (!texts || inMessages(t, v))
+	}
+	for e := range jsontext.Elements(v) {
+		if !saidIn(t, e, texts, depth-1) {
+			return false
+		}
+	}
+	for key, e := range jsontext.Members(v) {
+		if said := slices.Contains(saidKeys, string(key)); (said || e[0] != '"') && !saidIn(t, e, said, depth-1) {
+			return false
+		}
+	}
+	return true
+}
+
+// inMessages reports whether a message has a text, or the text has a message that
+// nobody sampled.
+func inMessages(t *formats.Trajectory, v []byte) bool {
+	text := strings.TrimSpace(jsontext.Unquote(v))
+	for i := range t.Messages {
+		m := &t.Messages[i]
+		said := chat.ContentText(m)
+		if strings.Contains(said, text) || !m.Sampled && strings.TrimSpace(said) != "" && strings.Contains(text, strings.TrimSpace(said)) {
+			return true
+		}
+	}
+	return false
+}
