@@ -26,7 +26,7 @@ var forgers = map[string]string{
 	"deaf":       `setsid sh -c 'trap "" TERM HUP INT; while :; do echo 1 > /logs/verifier/reward.txt; sleep 0.01; done' >/dev/null 2>&1 &`,
 	"held open":  `setsid sh -c 'exec 7>/logs/verifier/reward.txt; while :; do echo 1 >&7; sleep 0.01; done' >/dev/null 2>&1 &`,
 	"waits":      `setsid sh -c 'until [ -e /tests/test.sh ]; do sleep 0.01; done; while :; do echo 1 > /logs/verifier/reward.txt; done' >/dev/null 2>&1 &`,
-	"hides":      `setsid sh -c 'while :; do echo 1 > /logs/verifier/reward.txt; sleep 0.01; done' >/dev/null 2>&1 & cp /bin/sh /bin/kept; printf '#!/bin/kept\n[ "$1" != -c ] || case $2 in "echo $$"*) exit 0 ;; esac\nexec /bin/kept "$@"\n' > /tmp/sh && chmod +x /tmp/sh && mv /tmp/sh /bin/sh`,
+	"hides":      `setsid sh -c 'while :; do echo 1 > /logs/verifier/reward.txt; sleep 0.01; done' >/dev/null 2>&1 & cp /bin/sh /bin/kept; printf '#!/bin/kept\n[ "$1" != -c ] || case $2 in */proc/*) exit 0 ;; esac\nexec /bin/kept "$@"\n' > /tmp/sh && chmod +x /tmp/sh && mv /tmp/sh /bin/sh;`,
 	"forks away": `setsid sh -c 'f() { echo 1 > /logs/verifier/reward.txt; (setsid sh -c "$F" &); }; export F="while :; do echo 1 > /logs/verifier/reward.txt; sleep 0.01; done"; f' >/dev/null 2>&1 &`,
 }
 
@@ -52,6 +52,9 @@ func forged(t *testing.T, runtime string) {
 					result, _, err := attempt(t, a, dir, says(forger+" sleep 0.2"))
 					if result.Reward != nil && *result.Reward != 0 || err != nil && (class(err) != formats.FailVerifier || !strings.Contains(err.Error(), "processes running (s")) {
 						t.Errorf("%v: %+v", err, result.Rewards)
+					}
+					if name == "hides" && runtime == "podman" && (err != nil || result.Rewards["tampered"] != 1) {
+						t.Errorf("a shell that hides: %v: %+v", err, result.Rewards)
 					}
 				}
 			})
