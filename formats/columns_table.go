@@ -157,7 +157,8 @@ var toolCallColumns = under("tool_calls", []Column{
 var callColumns = []Column{
 	{Path: "model", Type: str, Meaning: "the model named in the response; the requested one when there is no response"},
 	{Path: "policy_version", Type: i64, Meaning: "which weights answered", Null: "unknown"},
-	{Path: "sampling", Type: str, Meaning: "a JSON object of the sampling settings as sent: temperature, top_p, seed, …; and what the recorder noted of the call"},
+	{Path: "sampling", Type: str,
+		Meaning: "a JSON object of the sampling settings as sent: temperature, top_p, seed, …; and what the recorder noted of the call"},
 	{Path: "tools", Type: i32, Meaning: "index in tool_sets of the tools offered; -1 for none"},
 	{Path: "prompt_tokens", Type: i32, Unit: "tokens", Meaning: "of the prompt, as the engine counted; 0 when it did not"},
 	{Path: "completion_tokens", Type: i32, Unit: "tokens",

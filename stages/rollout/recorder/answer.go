@@ -226,6 +226,13 @@ func (a *answer) addChoice(at *cursor, position int64, see view) *choice {
 			e.hidden = !see.ids
 		case "meta_info":
 			c.tokens.readMetaInfo(at.value())
+		case "provider_specific_fields":
+			from := at.i
+			if rest, found := c.tokens.readProvider(at.value(), a); found && !see.ids {
+				if e.hidden = len(rest) == 0; !e.hidden {
+					at.cuts = append(at.cuts, cut{from, at.i, string(rest.Bytes())})
+				}
+			}
 		}
 	}
 	return c

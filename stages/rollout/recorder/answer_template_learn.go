@@ -45,7 +45,7 @@ func (l *chunkTemplate) learnChoice(choice []byte) bool {
 			ok = l.learnLogprobs(v)
 		case "token_ids":
 			ok = isNull(v) || l.addHole(idsHole, v, '[')
-		case "message", "response_token_ids", "meta_info":
+		case "message", "response_token_ids", "meta_info", "provider_specific_fields":
 			ok = isNull(v)
 		}
 		if !ok {

@@ -21,10 +21,11 @@ const (
 	entryIDs
 	metaInfo
 	messageIDs
+	providerIDs // where LiteLLM moves those of a choice
 )
 
 var sources = [...]string{formats.TokensChoice, formats.TokensResponse, formats.TokensInLogprobs,
-	formats.TokensEntryID, formats.TokensMetaInfo, formats.TokensMessage}
+	formats.TokensEntryID, formats.TokensMetaInfo, formats.TokensMessage, formats.TokensChoice}
 
 type idList struct {
 	ids     []int32
@@ -213,6 +214,26 @@ func (t *tokens) readMetaInfo(raw []byte) {
 		}
 	}
 	t.addFallback(logprobs)
+}
+
+// readProvider reads the tokens that LiteLLM moves to provider_specific_fields. It returns
+// the other members, and whether it found any.
+func (t *tokens) readProvider(raw []byte, a *answer) (rest jsontext.Object, found bool) {
+	rest = jsontext.ParseObject(raw)
+	for _, name := range []string{"token_ids", "response_token_ids", "prompt_token_ids"} {
+		v := rest.Get(name)
+		if v == nil {
+			continue
+		}
+		found = true
+		if name == "prompt_token_ids" {
+			a.setPrompt(v)
+		} else {
+			t.readIDs(providerIDs, v)
+		}
+		rest.Drop(name)
+	}
+	return rest, found
 }
 
 // readMessage reads the tokens that NeMo puts into the message itself.

@@ -121,6 +121,9 @@ func New(o Options) (*Recorder, error) {
 	r.direct = &http.Client{Transport: direct{handler}}
 	r.server = &http.Server{Handler: handler, ReadHeaderTimeout: time.Minute,
 		ErrorLog: slog.NewLogLogger(o.Log.Handler(), slog.LevelDebug)}
+	r.server.Protocols = new(http.Protocols)
+	r.server.Protocols.SetHTTP1(true)
+	r.server.Protocols.SetUnencryptedHTTP2(true) // of clients that begin with it
 	go r.server.Serve(l)
 	return r, nil
 }
@@ -136,7 +139,7 @@ func newClient(o Options) *http.Client {
 	// Answers with logprobs are long, but the buffers of many connections may take
 	// no more than 64 MiB together.
 	t.ReadBufferSize = min(64<<10, max(4<<10, (64<<20)/o.Connections))
-	return &http.Client{Transport: t, CheckRedirect: func(*http.Request, []*http.Request) error {
+	return &http.Client{Transport: uncompressed{t}, CheckRedirect: func(*http.Request, []*http.Request) error {
 		return http.ErrUseLastResponse
 	}}
 }

@@ -1,7 +1,6 @@
 package recorder
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"net/http"
@@ -12,9 +11,8 @@ import (
 
 // ask answers one request.
 func (s *Session) ask(kind *api, w http.ResponseWriter, r *http.Request) {
-	body, err := readAll(new(bytes.Buffer), r.Body, r.ContentLength, maxRequest)
-	if err != nil {
-		writeError(w, http.StatusBadRequest, "invalid_request_error", "reading the request: "+err.Error())
+	body, ok := readRequest(w, r)
+	if !ok {
 		return
 	}
 	q, err := parseRequest(kind, body, s)

@@ -24,9 +24,8 @@ const maxPassing = 10_000
 // the engine, and its answer to the agent, both unchanged. It is recorded as a
 // call without messages, which is never trained on.
 func (s *Session) pass(w http.ResponseWriter, r *http.Request, path string) {
-	body, err := readAll(new(bytes.Buffer), r.Body, r.ContentLength, maxRequest)
-	if err != nil {
-		writeError(w, http.StatusBadRequest, "invalid_request_error", "reading the request: "+err.Error())
+	body, ok := readRequest(w, r)
+	if !ok {
 		return
 	}
 	c, ok := s.beginPassing(w, r, path, body)
@@ -40,7 +39,7 @@ func (s *Session) pass(w http.ResponseWriter, r *http.Request, path string) {
 	if r.URL.RawQuery != "" {
 		target += "?" + r.URL.RawQuery
 	}
-	err = s.forwardAll(w, r.WithContext(ctx), target, body)
+	err := s.forwardAll(w, r.WithContext(ctx), target, body)
 	s.endPassing(c, endpoint, err)
 	if errors.Is(err, errCut) {
 		panic(http.ErrAbortHandler)
@@ -147,9 +146,8 @@ func (s *Session) endPassing(c *call, endpoint string, err error) {
 // the engine's own route for that says, or its tokenizer, or as an estimate of four
 // bytes a token, which says so.
 func (s *Session) countTokens(kind *api, path string, w http.ResponseWriter, r *http.Request) {
-	body, err := readAll(new(bytes.Buffer), r.Body, r.ContentLength, maxRequest)
-	if err != nil {
-		writeError(w, http.StatusBadRequest, "invalid_request_error", "reading the request: "+err.Error())
+	body, ok := readRequest(w, r)
+	if !ok {
 		return
 	}
 	q, err := parseRequest(kind, body, s)

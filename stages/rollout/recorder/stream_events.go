@@ -192,6 +192,8 @@ func dataOf(line []byte) []byte {
 	return line[:n:n]
 }
 
+const byteOrderMark = "\xef\xbb\xbf" // a stream may begin with one, which is no part of it
+
 // fill reads more, into a larger buffer if necessary. It returns by how much
 // the existing bytes moved.
 func (s *eventReader) fill() (moved int) {
@@ -206,6 +208,10 @@ func (s *eventReader) fill() (moved int) {
 	}
 	n, err := s.r.Read(s.buf[s.to:])
 	s.to += n
+	if s.all < len(byteOrderMark) && s.from == 0 && s.to >= len(byteOrderMark) && string(s.buf[:len(byteOrderMark)]) == byteOrderMark {
+		s.from = len(byteOrderMark)
+		moved = -s.from
+	}
 	if s.all += n; s.all > maxStream && err == nil {
 		err = fmt.Errorf("the stream is longer than %d MiB", maxStream>>20)
 	}
