@@ -175,8 +175,8 @@ var callColumns = []Column{
 	{Path: "latency_ms", Type: i64, Unit: "milliseconds", Meaning: "from the request to the answer's end", Volatile: true},
 	{Path: "attempts", Type: i32, Meaning: "requests made until the answer came; 0 for the repeated calls of a fork, which have no tokens of their own",
 		Volatile: true},
-	{Path: "repeated", Type: flag, Meaning: "its answer is that of the trajectory that is forked", Null: "false; before schema 2.4, in a fork: if attempts is 0",
-		Since: "2.4"},
+	{Path: "repeated", Type: flag, Meaning: "its answer is that of the trajectory that is forked",
+		Null: "false; before schema 2.4, in a fork: if attempts is 0", Since: "2.4"},
 	{Path: "replayed", Type: flag, Meaning: "its answer was given to an earlier process, which died or was stopped", Null: "false", Since: "2.4",
 		Volatile: true},
 }

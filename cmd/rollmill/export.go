@@ -80,7 +80,7 @@ func (o *exportSettings) Declare(d *plugin.Declarer) {
 		"make rows with the advantages of `WHAT`: messages, or trajectory, which leaves out those of single messages and their losses",
 		exporters.OfMessages, exporters.OfTrajectory).Shown(string(exporters.OfMessages))
 	d.Int(&o.Best, "best", "write the `N` best members of each group, in formats of best members; below 0 all")
-	d.Strings(&o.Accept, "accept-finding", "write rows that have the finding `NAME` of import or audit")
+	acceptedFindings(d, &o.Accept, "write rows that have the finding `NAME` of import or audit")
 	d.Bool(&o.Lossy, "lossy", "leave out parts of rows that a format cannot hold, and count them").Common()
 	d.Bool(&o.Overwrite, "overwrite", "replace existing files; other files of a folder stay").Common()
 	d.Include(&o.measured)

@@ -114,7 +114,7 @@ func (c *importSettings) Declare(d *plugin.Declarer) {
 	d.Strings(&c.In, "in", "read the file (it may be compressed: .gz, .zst), the files that match a pattern such as "+
 		"'data/*.jsonl', or all files of the format in the folder at this `URI`").Common()
 	d.Bool(&c.Check, "check", "write nothing; report what the trajectories can be used for").Common()
-	d.Strings(&c.Accept, "accept-finding", "let --check end with 0 although rows have the finding `NAME`")
+	acceptedFindings(d, &c.Accept, "let --check end with 0 although rows have the finding `NAME`")
 	d.Include(&c.ImportOptions)
 	d.Include(&c.runPlace)
 	d.Include(&c.target)
@@ -195,3 +195,6 @@ func (c *importSettings) options(ctx context.Context, s *cli.Session) (convert.I
 	o.Source, o.Files, err = importFiles(ctx, c.In, &format.Format)
 	return o, err
 }
+
+// acceptedFindings declares the setting of a command that reads rows which may have findings.
+func acceptedFindings(d *plugin.Declarer, to *[]string, help string) { d.Strings(to, "accept-finding", help) }

@@ -295,7 +295,7 @@ func of(t *testing.T, epoch string, want int) (out prove.Result) {
 func TestEchoOfAnotherPolicy(t *testing.T) {
 	epoch := proved(t)
 	words := []string{"submit", "--in", epoch + "/curate", "--out", epoch + "/again/submit", "--ledger", t.TempDir(), "--backend", "command", "--trainer",
-		"echotrainer", "--form", "sequences", "--settings", "bias=0.1", "--echo", "--wait", "--name", "other"}
+		"echotrainer", "--form", "sequences", "--settings", "bias=-0.1", "--echo", "--wait", "--name", "other"}
 	code, _, stderr := rollmill(t, words...)
 	if code != 3 || !strings.Contains(stderr, "mismatch") {
 		t.Errorf("exit code %d: %s", code, stderr)

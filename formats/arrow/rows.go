@@ -237,9 +237,11 @@ func isNull(t reflect.Type, at unsafe.Pointer) bool {
 	case reflect.String:
 		return *(*string)(at) == ""
 	case reflect.Slice:
-		return (*sliceHeader)(at).n == 0
+		return (*sliceHeader)(at).first == nil
 	case reflect.Pointer:
 		return *(*unsafe.Pointer)(at) == nil
+	case reflect.Bool:
+		return !*(*bool)(at)
 	}
 	return *(*int64)(at) == 0
 }

@@ -9,12 +9,14 @@ func WithoutNulls(v []byte) []byte {
 	if !bytes.Contains(v, []byte("null")) {
 		return v
 	}
-	return appendWithoutNulls(make([]byte, 0, len(v)), v)
+	return appendWithoutNulls(make([]byte, 0, len(v)), v, maxDepth)
 }
 
-func appendWithoutNulls(b, v []byte) []byte {
-	switch v[0] {
-	case '{':
+// appendWithoutNulls copies what is nested deeper than depth as it is.
+func appendWithoutNulls(b, v []byte, depth int) []byte {
+	switch {
+	case depth == 0:
+	case v[0] == '{':
 		b = append(b, '{')
 		first := len(b)
 		for i := Space(v, 1); i < len(v) && v[i] == '"'; i = Space(v, i+1) {
@@ -26,19 +28,19 @@ func appendWithoutNulls(b, v []byte) []byte {
 				if len(b) > first {
 					b = append(b, ',')
 				}
-				b = appendWithoutNulls(append(append(b, key...), ':'), value)
+				b = appendWithoutNulls(append(append(b, key...), ':'), value, depth-1)
 			}
 			i = Space(v, end)
 		}
 		return append(b, '}')
-	case '[':
+	case v[0] == '[':
 		b = append(b, '[')
 		first := len(b)
 		for e := range Elements(v) {
 			if len(b) > first {
 				b = append(b, ',')
 			}
-			b = appendWithoutNulls(b, e)
+			b = appendWithoutNulls(b, e, depth-1)
 		}
 		return append(b, ']')
 	}

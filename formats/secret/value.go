@@ -15,7 +15,7 @@ func (s *Set) Value(v any) int {
 	if !s.Known() {
 		return 0
 	}
-	n := s.walker().walk(reflect.ValueOf(v).Elem())
+	n := s.walker().change(reflect.ValueOf(v).Elem())
 	s.replaced.Add(int64(n))
 	return n
 }
@@ -24,7 +24,7 @@ func (s *Set) Value(v any) int {
 // it, and returns the sum of the numbers that change returns. A text is kept
 // when its number is 0.
 func Texts(v any, change func(text string) (string, int)) int {
-	w := walker{change, func(data []byte) ([]byte, int) {
+	w := walker{text: change, json: func(data []byte) ([]byte, int) {
 		text, n := change(string(data))
 		return []byte(text), n
 	}}
@@ -35,9 +35,24 @@ func Texts(v any, change func(text string) (string, int)) int {
 type walker struct {
 	text func(string) (string, int)
 	json func([]byte) ([]byte, int) // of a json.RawMessage
+	look bool                       // count, and copy and change nothing
 }
 
-func (s *Set) walker() walker { return walker{s.redact, s.json} }
+func (s *Set) walker() walker { return walker{text: s.redact, json: s.json} }
+
+// change is walk of a value in which there is seldom something to change: it looks first, because walk copies what
+// it walks.
+func (w walker) change(v reflect.Value) int {
+	if w.looking().walk(v) == 0 {
+		return 0
+	}
+	return w.walk(v)
+}
+
+func (w walker) looking() walker {
+	w.look = true
+	return w
+}
 
 // JSON redacts the strings of a JSON text, including keys, and keeps it valid.
 // Text that is not JSON is redacted as text.
@@ -64,7 +79,7 @@ func (s *Set) json(data []byte) ([]byte, int) {
 	if dec.Decode(&v) != nil {
 		return []byte(text), n
 	}
-	n = s.walker().walk(reflect.ValueOf(&v).Elem())
+	n = s.walker().change(reflect.ValueOf(&v).Elem())
 	out, err := json.Marshal(v)
 	if err != nil {
 		return []byte(text), n
@@ -83,13 +98,16 @@ func (w walker) walk(v reflect.Value) (n int) {
 	switch v.Kind() {
 	case reflect.String:
 		text, n := w.text(v.String())
-		if n > 0 && v.CanSet() {
+		if n > 0 && !w.look && v.CanSet() {
 			v.SetString(text)
 		}
 		return n
 	case reflect.Pointer:
 		if v.IsNil() {
 			return 0
+		}
+		if w.look {
+			return w.walk(v.Elem())
 		}
 		own := reflect.New(t.Elem())
 		own.Elem().Set(v.Elem())
@@ -126,10 +144,13 @@ func (w walker) walkInterface(v reflect.Value) int {
 			return 0 // a short number is not a secret
 		}
 		text, n := w.text(number.String())
-		if n > 0 && v.CanSet() {
+		if n > 0 && !w.look && v.CanSet() {
 			v.Set(reflect.ValueOf(text))
 		}
 		return n
+	}
+	if w.look {
+		return w.walk(inner)
 	}
 	own := reflect.New(inner.Type()).Elem()
 	own.Set(inner)
@@ -153,8 +174,14 @@ func (w walker) walkSlice(v reflect.Value) (n int) {
 			text, n = w.text(string(v.Bytes()))
 			data = []byte(text)
 		}
-		if n > 0 && v.CanSet() {
+		if n > 0 && !w.look && v.CanSet() {
 			v.SetBytes(data)
+		}
+		return n
+	}
+	if w.look {
+		for i := range v.Len() {
+			n += w.walk(v.Index(i))
 		}
 		return n
 	}
@@ -174,6 +201,12 @@ func (w walker) walkSlice(v reflect.Value) (n int) {
 }
 
 func (w walker) walkMap(v reflect.Value) (n int) {
+	if w.look {
+		for each := v.MapRange(); each.Next(); {
+			n += w.walk(each.Key()) + w.walk(each.Value())
+		}
+		return n
+	}
 	for _, key := range v.MapKeys() {
 		k, value := reflect.New(key.Type()).Elem(), reflect.New(v.Type().Elem()).Elem()
 		k.Set(key)

@@ -13,7 +13,8 @@ import (
 // DiffEpochs compares the datasets whose folders in each of some epochs are A and B,
 // and adds the differences up. An epoch that cannot be compared does not stop the
 // others; the error names it. It keeps two numbers per row in memory.
-func DiffEpochs(ctx context.Context, root string, epochs []int, last func(context.Context, string, string) (string, error), o DiffOptions) (*Difference, error) {
+func DiffEpochs(ctx context.Context, root string, epochs []int, last func(context.Context, string, string) (string, error),
+	o DiffOptions) (*Difference, error) {
 	all := noDifference(o.A, o.B, o)
 	var failed []error
 	for _, e := range epochs {

@@ -65,7 +65,8 @@ func (o *Options) Declare(d *plugin.Declarer) {
 	d.Bool(&o.AllowUnscored, "allow-unscored", "group trajectories although none of them was ever scored")
 	d.Strings(&o.Accept, "accept-finding", "group imported rows that have the finding `NAME` of import: prefix_rows")
 	d.OptionalFloat(&o.MinGroups, "min-groups", "refuse fewer than `N` groups with an advantage")
-	d.OptionalFloat(&o.MaxFlatGroups, "max-flat-groups", "refuse a larger `SHARE` of flat groups: all advantages are 0, or, with --pairs or --labels, all rewards equal")
+	d.OptionalFloat(&o.MaxFlatGroups, "max-flat-groups",
+		"refuse a larger `SHARE` of flat groups: all their advantages are 0, or with --pairs or --labels their rewards equal")
 }
 
 // Compat says whose numbers to compute exactly: divisor, epsilon and the

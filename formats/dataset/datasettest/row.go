@@ -47,6 +47,7 @@ type Trajectory struct {
 	Losses        []formats.MessageLoss      `parquet:"losses,optional,list"`
 
 	Attempts   int32  `parquet:"attempts,delta" rollmill:"volatile"`
+	Diverged   string `parquet:"diverged,optional,dict" rollmill:"volatile"`
 	StartedAt  int64  `parquet:"started_at,optional,timestamp(microsecond),delta" rollmill:"volatile"`
 	FinishedAt int64  `parquet:"finished_at,optional,timestamp(microsecond),delta" rollmill:"volatile"`
 	Metadata   string `parquet:"metadata,optional"`
