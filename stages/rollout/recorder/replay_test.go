@@ -17,7 +17,7 @@ import (
 )
 
 // volatile is what differs when a trajectory is made again.
-var volatile = cmpopts.IgnoreFields(formats.Call{}, "Endpoint", "LatencyMS", "Attempts")
+var volatile = cmpopts.IgnoreFields(formats.Call{}, "Endpoint", "LatencyMS", "Attempts", "Replayed")
 
 // TestReplay: an agent that is started again gets the answers of its calls before a moment, and
 // the engine is asked for the rest alone. What is recorded is what was recorded.
