@@ -197,4 +197,6 @@ func (c *importSettings) options(ctx context.Context, s *cli.Session) (convert.I
 }
 
 // acceptedFindings declares the setting of a command that reads rows which may have findings.
-func acceptedFindings(d *plugin.Declarer, to *[]string, help string) { d.Strings(to, "accept-finding", help) }
+func acceptedFindings(d *plugin.Declarer, to *[]string, help string) {
+	d.Strings(to, "accept-finding", help)
+}

@@ -18,10 +18,11 @@ type unread struct{ mask, weight, content, media, history, arguments string }
 
 var nothing unread
 
-// keeps returns what a valid wide row keeps of that sort.
+// keeps returns what a valid wide row keeps of that sort. The metadata of an attempt that
+// rollout made is its agent's own, and beside the conversation.
 func (r *Row) keeps() *unread {
 	t := r.wide()
-	if t == nil || t.Metadata == "" {
+	if t == nil || t.Metadata == "" || t.Attempts > 0 {
 		return &nothing
 	}
 	if !r.hasUnread {

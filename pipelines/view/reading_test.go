@@ -36,7 +36,7 @@ func TestTrajectoryPages(t *testing.T) {
 			"does not train: its call is not to the target: search_agent",
 			"Candidates", "instead of", "I guess.", "is in one sequence"},
 		"failed": {"trains: no", "curate dropped it, failed", "agent_exit", "exit status 1: &lt;b&gt;Traceback", "no reward: failed",
-			"None: no message was sampled", "no_reward"},
+			"None: no token was sampled", "no_reward"},
 		"other": {"trains: no", "curate dropped it, length", "900 tokens &lt;i&gt;more", "previous in group", "does not train: the trajectory does not"},
 		"plain": {"trains: no", "bare"},
 	} {

@@ -342,6 +342,46 @@ var faults = []fault{
 			rows[1].Messages[0].Content += "?"
 		}
 	}), "different first prompts"},
+	{"unread_mask", "an import kept an answer's mask", kept(`{"message_fields":{"2":{"own_mask":true}}}`, `{"message_fields":{"2":{"own_mask":0}}}`), "own_mask"},
+	{"unread_content", "a message says something in a member that is not read; the twin's says it in its text, too",
+		rollout(small, func(rows []formats.Trajectory, sick bool) {
+			rows[3].Attempts, rows[3].Metadata = 0, `{"message_fields":{"0":{"elsewhere":["a text"]}}}`
+			if sick {
+				rows[3].Messages[0].Content = ""
+			}
+		}), "elsewhere"},
+	{"no_arguments", "a call has no arguments", kept(`{"message_fields":{"2":{"tool_calls":[{"x":1}]}}}`,
+		`{"message_fields":{"2":{"tool_calls":[{"name":"f","arguments":null}]}}}`), "tool_calls"},
+	{"unread_history", "earlier turns are in a column", kept(`{"history":[]}`, `{"history":[["earlier question","earlier answer"]]}`), "history"},
+	{"prefix_rows", "the rows of a group are one attempt's calls; in the twin two of them are",
+		rollout(small, func(rows []formats.Trajectory, sick bool) {
+			for i := range 3 {
+				n := 3 - i
+				if !sick {
+					n = max(n, 2)
+				}
+				r := &rows[i]
+				call, messages := r.Calls[0], r.Messages
+				r.Messages, r.Calls, r.SampledTokens, r.PromptTokens, r.CompletionTokens = nil, nil, 0, 0, 0
+				var before int
+				for k, m := range rows[3].Messages[:2] {
+					r.Messages = append(r.Messages, formats.Message{Parent: int32(k - 1), Role: m.Role, Content: m.Content, Call: -1})
+				}
+				for k := range n {
+					answer := messages[2]
+					answer.Parent, answer.Call, answer.ToolCalls, answer.Content, answer.FinishReason = int32(len(r.Messages)-1), int32(k), nil, "more", "stop"
+					r.Messages = append(r.Messages, answer, formats.Message{Parent: int32(len(r.Messages)), Role: "user", Content: "more", Call: -1})
+					before += len(answer.PromptDeltaIDs)
+					call.PromptTokens, call.CompletionTokens = int32(before), int32(len(answer.TokenIDs))
+					before += len(answer.TokenIDs)
+					r.Calls = append(r.Calls, call)
+					r.PromptTokens += call.PromptTokens
+					r.CompletionTokens += call.CompletionTokens
+					r.SampledTokens += call.CompletionTokens
+				}
+				r.Messages = r.Messages[:len(r.Messages)-1]
+			}
+		}), "calls of an attempt"},
 	{"same_answers", "in 3 of 10 groups all answered the same; in the twin 2, and some said nothing",
 		rollout(small, func(rows []formats.Trajectory, sick bool) {
 			for i := range rows {
@@ -409,4 +449,14 @@ func sampledAs(well, sick string) func([]formats.Trajectory, bool) {
 			rows[3].Calls[0].Sampling = sick
 		}
 	}
+}
+
+// kept returns a rollout with a row that an importer made, whose metadata has what it kept.
+func kept(well, sick string) scenario {
+	return rollout(small, func(rows []formats.Trajectory, isSick bool) {
+		rows[3].Attempts = 0
+		if rows[3].Metadata = well; isSick {
+			rows[3].Metadata = sick
+		}
+	})
 }

@@ -40,7 +40,7 @@ func decompress(encoding string, body io.ReadCloser) (io.ReadCloser, error) {
 
 // uncompressed asks engines for answers without compression, so that they are forwarded
 // byte for byte, and decompresses those of gateways that compress unasked.
-type uncompressed struct{ http.RoundTripper }
+type uncompressed struct{ *http.Transport }
 
 func (u uncompressed) RoundTrip(req *http.Request) (*http.Response, error) {
 	sent := *req
@@ -48,7 +48,7 @@ func (u uncompressed) RoundTrip(req *http.Request) (*http.Response, error) {
 		sent.Header = http.Header{}
 	}
 	sent.Header.Set("Accept-Encoding", "identity")
-	resp, err := u.RoundTripper.RoundTrip(&sent)
+	resp, err := u.Transport.RoundTrip(&sent)
 	if err != nil || resp.Header.Get("Content-Encoding") == "" || resp.ContentLength == 0 {
 		return resp, err
 	}
