@@ -97,11 +97,15 @@ func (r *runner) confirm(ctx context.Context, model string) error {
 	o := &r.outage
 	o.mu.Lock()
 	s := o.silent[model]
+	var api string
+	if s != nil {
+		api = s.api
+	}
 	o.mu.Unlock()
 	if s == nil {
 		return nil
 	}
-	lost := r.opts.lost(ctx, model, s.api)
+	lost := r.opts.lost(ctx, model, api)
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	switch {
