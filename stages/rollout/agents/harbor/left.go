@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"time"
 
 	"github.com/rollmill/rollmill/formats"
 	"github.com/rollmill/rollmill/stages/rollout"
@@ -57,19 +58,46 @@ func (b *box) running(ctx context.Context) (processes, error) {
 	return readProcesses(out.String()), err
 }
 
-// settle ends what the agent left running, so that only the tests write the reward, and
-// returns what that was. Nothing runs while files are counted and old rewards are removed.
-func (b *box) settle(ctx context.Context, remove func() error) (left []string, notes map[string]float64, err error) {
-	now, err := b.running(ctx)
-	if err != nil {
-		return nil, nil, err
-	}
-	for id, name := range now {
-		if _, before := b.before[id]; !before {
-			left = append(left, name)
+// A program that the agent left has looks times pause to end by itself.
+const (
+	looks = 10
+	pause = 200 * time.Millisecond
+)
+
+// leftRunning names what runs and did not before the agent began. What is about to end, as
+// the children of a harness that ended, was not left.
+func (b *box) leftRunning(ctx context.Context) (left []string, err error) {
+	_, recorded := b.runtime.(*bwrap) // what ran at the end of a program
+	for look := range looks {
+		now, err := b.running(ctx)
+		if err != nil {
+			return nil, err
+		}
+		left = nil
+		for id, name := range now {
+			if _, before := b.before[id]; !before {
+				left = append(left, name)
+			}
+		}
+		if len(left) == 0 || recorded || b.keeps() || look == looks-1 {
+			break
+		}
+		select {
+		case <-ctx.Done():
+			return nil, context.Cause(ctx)
+		case <-time.After(pause):
 		}
 	}
 	slices.Sort(left)
+	return left, nil
+}
+
+// settle ends what the agent left running, so that only the tests write the reward, and
+// returns what that was. Nothing runs while files are counted and old rewards are removed.
+func (b *box) settle(ctx context.Context, remove func() error) (left []string, notes map[string]float64, err error) {
+	if left, err = b.leftRunning(ctx); err != nil {
+		return nil, nil, err
+	}
 	notes = map[string]float64{}
 	if b.keeps() {
 		left, notes["processes_left"] = nil, 1
