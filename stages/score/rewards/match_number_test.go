@@ -42,7 +42,8 @@ func TestNumbersThatAreTheSame(t *testing.T) {
 		{`first 2\cdot3, then \boxed{6}`, []string{"6"}},
 		{"5 million", []string{"5,000,000", "$5 million"}},
 		{"25%", []string{"25%", "0.25", "1/4"}},
-		{"60 km/h", []string{"60 km/h", "60 miles per hour", "60"}},
+		{"60 km/h", []string{"60 km/h", "60"}},
+		{"5 kg", []string{"5 kg", "5kg", "5 kilograms", `5\text{ kg}`, "$5", "5", "5 bags", "5 in all"}},
 		{"9007199254740993", []string{"9007199254740993"}},
 		{"6.63e-34", []string{"6.63 × 10^-34 J"}},
 		{0, []string{"0", "-0", "0.0"}},
@@ -57,6 +58,8 @@ func TestNumbersThatAreTheSame(t *testing.T) {
 
 func TestNumbersThatAreNotTheSame(t *testing.T) {
 	for reference, answers := range map[string][]string{
+		"5 kg":        {"5 g", "5000 g", `5\text{ g}`, "5 lb", "5 kg/m"},
+		"60 km/h":     {"60 miles per hour", "60 m/s", "60 km"},
 		"1/2":         {"It is 7/2", "2", "1", "7 1/2", "½x", "1/2/2", `\frac{1}{2}\sqrt{3}`, `\frac{1}{2}\pi`, "x^{1/2}", "-1/2", "−½", "1/0"},
 		`\frac{3}{4}`: {`\boxed{\frac{1}{4}}`, "4", "3", `\frac{\sqrt{3}}{4}`},
 		"-1/3":        {"1/3", "2 - 1/3", "x-1/3"},

@@ -32,19 +32,78 @@ var (
 		`and\s+(?:a|one|two|three)\b|point\b|plus\b|minus\b|times\s+\pL|divided|over\b|or\b|to the\b|(?:out )?of\b|\.\.|…)`)
 
 	percentForm = regexp.MustCompile(`(?i)^\s*(?:%|per ?cent\b|pct\b)`)
+	unitForm    = regexp.MustCompile(`^\s?(°[CF]|[\pLµ]+(?:/\pL+)?)`)
 	scaleForm   = regexp.MustCompile(`(?i)^[\s-]*(dozen|hundred|thousand|million|billion|trillion)s?\b`)
 	scales      = map[string]int64{"dozen": 12, "hundred": 100, "thousand": 1e3, "million": 1e6, "billion": 1e9, "trillion": 1e12}
 )
 
-// numbersIn returns the numbers in a text, nil for digits that are not a number alone.
-func numbersIn(text string) (all []*big.Rat) {
+// units has for each spelling of a unit the first spelling of its line.
+var units = func() map[string]string {
+	all := map[string]string{}
+	for line := range strings.Lines(`km kilometer kilometers kilometre kilometres
+m meter meters metre metres
+cm centimeter centimeters centimetre centimetres
+mm millimeter millimeters millimetre millimetres
+ft foot feet
+inch inches
+mi mile miles
+kg kilogram kilograms
+g gram grams
+mg milligram milligrams
+lb lbs
+oz ounce ounces
+L l liter liters litre litres
+mL ml milliliter milliliters millilitre millilitres
+h hr hrs hour hours
+min mins minute minutes
+s sec secs second seconds
+ms millisecond milliseconds
+day days
+week weeks
+month months
+year years
+euro euros
+dollar dollars
+cent cents
+°C
+°F`) {
+		names := strings.Fields(line)
+		for _, name := range names {
+			all[name] = names[0]
+		}
+	}
+	return all
+}()
+
+// A quantity is a number, and its unit in the spelling of units: empty without one,
+// and for a unit that units does not have.
+type quantity struct {
+	*big.Rat
+	unit string
+}
+
+// unitOf returns the unit at the beginning of a text.
+func unitOf(text string) string {
+	m := unitForm.FindStringSubmatch(text)
+	if m == nil {
+		return ""
+	}
+	of, per, divided := strings.Cut(m[1], "/")
+	if of = units[of]; of == "" || divided && units[per] == "" {
+		return ""
+	}
+	return of + "/" + units[per]
+}
+
+// numbersIn returns the numbers in a text, without a number for digits that are not one alone.
+func numbersIn(text string) (all []quantity) {
 	text = plainNumbers(text)
 	for _, at := range numberForm.FindAllStringSubmatchIndex(text, -1) {
 		before, after := text[:at[0]], text[at[1]:]
 		n := parseNumber(text, at)
 		signed := strings.ContainsRune("+-", rune(text[at[0]]))
 		if n == nil || !mayPrecede.MatchString(before) || mayNotPrecede.MatchString(before) {
-			all = append(all, nil)
+			all = append(all, quantity{})
 			continue
 		}
 		if signed && text[at[0]] == '-' {
@@ -61,7 +120,7 @@ func numbersIn(text string) (all []*big.Rat) {
 		if !mayFollow.MatchString(after) || mayNotFollow.MatchString(after) {
 			n = nil
 		}
-		all = append(all, n)
+		all = append(all, quantity{n, unitOf(after)})
 	}
 	return all
 }
