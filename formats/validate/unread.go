@@ -18,11 +18,10 @@ type unread struct{ mask, weight, content, media, history, arguments string }
 
 var nothing unread
 
-// keeps returns what a valid wide row keeps of that sort. The metadata of an attempt that
-// rollout made is its agent's own, and beside the conversation.
+// keeps returns what a valid wide row keeps of that sort.
 func (r *Row) keeps() *unread {
 	t := r.wide()
-	if t == nil || t.Metadata == "" || t.Attempts > 0 {
+	if t == nil || !isKept(t) {
 		return &nothing
 	}
 	if !r.hasUnread {
@@ -31,9 +30,16 @@ func (r *Row) keeps() *unread {
 	return &r.unread
 }
 
+// isKept reports whether metadata are what an importer kept of a record: those of an
+// attempt that rollout made are its agent's own, and beside the conversation.
+func isKept(t *formats.Trajectory) bool { return t.Metadata != "" && t.Attempts == 0 }
+
 // Unread returns the first member that a row keeps in its metadata and that changes what
 // trains, "" for none.
 func Unread(t *formats.Trajectory) string {
+	if !isKept(t) {
+		return ""
+	}
 	u := unreadOf(t)
 	return cmp.Or(u.mask, u.content, u.media, u.history, u.arguments)
 }

@@ -7,6 +7,7 @@ import (
 	"github.com/rollmill/rollmill/formats/chat"
 	"github.com/rollmill/rollmill/formats/foreign/exporters"
 	"github.com/rollmill/rollmill/formats/jsontext"
+	"github.com/rollmill/rollmill/formats/validate"
 )
 
 // Row is one conversation.
@@ -57,7 +58,8 @@ var Exporter = exporters.Format{
 var appendRow = jsontext.Rows[Row]()
 
 const notes = exporters.TemplateNotes + `
-With --lossy such arguments stay text.
+With --lossy such arguments stay text. A row that an importer read without a member
+that changes what trains (a mask, an image, a history) needs --lossy as well.
 
 An answer that does not train has the weight 0, and one with a weight of its own in
 the loss that weight, as OpenAI, LLaMA-Factory, ms-swift and axolotl read them.
@@ -67,6 +69,9 @@ var rowsOf = exporters.EachRow(rowOf)
 
 func rowOf(t *formats.Trajectory, x *exporters.Item) Row {
 	path, tools := chat.Transcript(t, x.Lose)
+	if name := validate.Unread(t); name != "" {
+		x.Lose(name + ", which changes what trains")
+	}
 	weights := weightsOf(t, x.Lose)
 	messages := make([]chat.Message, 0, len(path))
 	for _, i := range path {
