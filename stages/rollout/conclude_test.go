@@ -97,7 +97,7 @@ func TestAnswersThatTheEngineBrokeOffFail(t *testing.T) {
 	for reason, want := range map[string]string{
 		"stop": "ok", "tool_calls": "ok", "function_call": "ok", "end_turn": "ok",
 		"length": "truncated", "max_tokens": "truncated",
-		"abort": "failed", "error": "failed", "cancelled": "failed", "content_filter": "failed", "unheard_of": "failed",
+		"abort": "failed", "error": "failed", "cancelled": "failed", "content_filter": "failed", "unheard_of": "failed", "null": "failed",
 	} {
 		e := func() *engine {
 			return &engine{Script: func(recordertest.Request) recordertest.Reply {
@@ -110,8 +110,11 @@ func TestAnswersThatTheEngineBrokeOffFail(t *testing.T) {
 			t.Errorf("%s: %s %s %s, want %s", reason, row.Status, row.FailureClass, row.Error, want)
 		}
 		if want == "failed" {
-			if row, _ := verdict(t, e(), 1, func(o *rollout.Options) { o.AcceptFinish = []string{reason} }); row.Status != formats.StatusOK {
-				t.Errorf("%s, accepted: %s %s", reason, row.Status, row.Error)
+			for _, stream := range []bool{false, true} {
+				row, _ := verdict(t, e(), 1, func(o *rollout.Options) { o.AcceptFinish, o.Agent = []string{reason}, talker{turns: 2, stream: stream} })
+				if row.Status != formats.StatusOK || len(row.Messages) < 4 {
+					t.Errorf("%s, accepted, stream %v: %s %s", reason, stream, row.Status, row.Error)
+				}
 			}
 		}
 	}

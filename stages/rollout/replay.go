@@ -66,7 +66,8 @@ func Replay(ctx context.Context, o Options, in stages.Input) (*Replayed, error) 
 		return nil, Usage("name an agent that asks a model", "this agent asks no engine, so nothing can be replayed")
 	}
 	defer o.CloseAgent()
-	rec, err := recorder.New(recorder.Options{Endpoints: []string{"http://127.0.0.1/none"}, Model: o.Model, Log: o.Logger(), NoLogprobs: true})
+	rec, err := recorder.New(recorder.Options{Endpoints: []string{"http://127.0.0.1/none"}, Model: o.Model, Log: o.Logger(), NoLogprobs: true,
+		AcceptNoFinish: true})
 	if err != nil {
 		return nil, fmt.Errorf("rollout: %w", err)
 	}

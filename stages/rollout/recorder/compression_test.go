@@ -120,29 +120,6 @@ func TestIDsThatAGatewayMoved(t *testing.T) {
 	}
 }
 
-// TestAStreamWithAByteOrderMark has its first event, also if the mark comes in pieces.
-func TestAStreamWithAByteOrderMark(t *testing.T) {
-	engine := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		w.Header().Set("Content-Type", "text/event-stream")
-		for _, b := range []byte("\xef\xbb\xbf" + role) {
-			w.Write([]byte{b})
-			http.NewResponseController(w).Flush()
-		}
-		io.WriteString(w, chunk(`{"content":"one"}`, 3)+ending("stop", 1))
-	}))
-	defer engine.Close()
-	r, err := recorder.New(recorder.Options{Endpoints: []string{engine.URL + "/v1"}, Model: "policy", Retries: -1})
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer r.Close()
-	s := r.Begin(context.Background(), "t", "g")
-	ask(t, s, fields{"model": "policy", "stream": true}, user("hi"))
-	if rec := s.End(); rec.Unfit != nil || len(rec.Messages[1].PromptDeltaIDs) != 2 {
-		t.Errorf("%v %v", rec.Unfit, outlines(rec))
-	}
-}
-
 // TestHTTP2WithPriorKnowledge: a client may begin with HTTP/2.
 func TestHTTP2WithPriorKnowledge(t *testing.T) {
 	_, s := play(t, said(`{"role":"assistant","content":"a"}`, "[1,2]", 7))

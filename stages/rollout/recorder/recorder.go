@@ -35,6 +35,7 @@ type Options struct {
 	Logprobs map[string]string // what the logprobs of each endpoint are of, for calls.logprobs_mode; nil: unknown
 
 	AcceptLeftStreams bool // a stream that the agent left does not make Record.Abandoned
+	AcceptNoFinish    bool // a stream is whole at its end mark, [DONE], also without a finish reason
 
 	NoLogprobs  bool          // missing or unfit logprobs do not fail a trajectory
 	Retries     int           // further tries; 0 means 5, negative none

@@ -33,13 +33,14 @@ type request struct {
 	stream  bool
 	choices int // n
 
-	askWhole      bool              // the engine sends the whole answer, which is translated to the agent's stream
-	needsLogprobs bool              // the answer must have logprobs
-	onAccepted    func(http.Header) // called when an engine begins a stream that is translated; may be nil
-	view          view
-	responses     responsesRequest
-	added         []string // fields that the engine may not support
-	optional      string   // a field that an engine may refuse in this request and accept in others; "" for none
+	askWhole       bool // the engine sends the whole answer, which is translated to the agent's stream
+	needsLogprobs  bool // the answer must have logprobs
+	acceptNoFinish bool
+	onAccepted     func(http.Header) // called when an engine begins a stream that is translated; may be nil
+	view           view
+	responses      responsesRequest
+	added          []string // fields that the engine may not support
+	optional       string   // a field that an engine may refuse in this request and accept in others; "" for none
 }
 
 // parseRequest reads a request. It may name what an earlier answer of the session had.
@@ -66,6 +67,7 @@ func parseRequest(kind *api, body []byte, s *Session) (*request, error) {
 // enrich adds the run's defaults and, to a call that is trained on, the fields
 // that training needs. Fields that the agent set are unchanged.
 func (q *request) enrich(o *Options, seed *int64, target bool) {
+	q.acceptNoFinish = o.AcceptNoFinish
 	if q.model == "" {
 		q.fields.Set("model", encode(o.Model))
 	}

@@ -5,6 +5,8 @@ import (
 	"errors"
 	"fmt"
 	"io"
+
+	"github.com/rollmill/rollmill/stages/internal/remote"
 )
 
 const (
@@ -33,6 +35,7 @@ func (e *event) addTo(a *answer, q *request) error {
 		return nil
 	}
 	e.read, e.visible = true, e.data
+	a.ended = e.last() && q.acceptNoFinish
 	if e.data == nil || e.last() {
 		return nil
 	}
@@ -79,7 +82,7 @@ type eventReader struct {
 }
 
 func newEventReader(r io.Reader, close func()) *eventReader {
-	return &eventReader{r: r, close: close, buf: make([]byte, 32<<10)}
+	return &eventReader{r: remote.EventStream(r), close: close, buf: make([]byte, 32<<10)}
 }
 
 func (s *eventReader) peek() (err error) {
@@ -102,8 +105,7 @@ func (s *eventReader) next() (*event, error) {
 
 // hasMore reports whether another event may be read without blocking.
 func (s *eventReader) hasMore() bool {
-	rest := s.buf[s.from:s.to]
-	return bytes.Contains(rest, []byte("\n\n")) || bytes.Contains(rest, []byte("\r\n\r\n"))
+	return bytes.Contains(s.buf[s.from:s.to], []byte("\n\n"))
 }
 
 // read reads the lines up to a blank one. It skips blank lines before an event.
@@ -125,7 +127,7 @@ func (s *eventReader) read() (*event, error) {
 			}
 			return s.lastEvent()
 		}
-		blank := len(bytes.TrimRight(s.buf[at:at+n], "\r")) == 0
+		blank := n == 0
 		at += n + 1
 		switch {
 		case blank && len(bytes.TrimSpace(s.buf[s.from:at])) == 0:
@@ -185,14 +187,9 @@ func dataOf(line []byte) []byte {
 	if len(line) > 0 && line[0] == ' ' {
 		line = line[1:]
 	}
-	n := len(line)
-	for n > 0 && (line[n-1] == '\n' || line[n-1] == '\r') {
-		n--
-	}
+	n := len(bytes.TrimSuffix(line, []byte("\n")))
 	return line[:n:n]
 }
-
-const byteOrderMark = "\xef\xbb\xbf" // a stream may begin with one, which is no part of it
 
 // fill reads more, into a larger buffer if necessary. It returns by how much
 // the existing bytes moved.
@@ -208,10 +205,6 @@ func (s *eventReader) fill() (moved int) {
 	}
 	n, err := s.r.Read(s.buf[s.to:])
 	s.to += n
-	if s.all < len(byteOrderMark) && s.from == 0 && s.to >= len(byteOrderMark) && string(s.buf[:len(byteOrderMark)]) == byteOrderMark {
-		s.from = len(byteOrderMark)
-		moved = -s.from
-	}
 	if s.all += n; s.all > maxStream && err == nil {
 		err = fmt.Errorf("the stream is longer than %d MiB", maxStream>>20)
 	}

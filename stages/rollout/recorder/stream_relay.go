@@ -49,11 +49,13 @@ func (s *Session) relay(ctx context.Context, w http.ResponseWriter, q *request, 
 	}
 	if r.failure == nil && !r.answer.finished(q.choices) {
 		sent.now()
-		s.breakOff(ctx, c, r, errors.New("no finish reason"))
+		s.breakOff(ctx, c, r, errNoFinish)
 	}
 	s.end(c, r)
 	w.Write(append(sent.batch, held...))
 }
+
+var errNoFinish = errors.New("no finish reason (--accept-finish null takes answers that end with [DONE] alone)")
 
 // sender collects events that arrived together, which are written at once.
 type sender struct {
@@ -89,9 +91,10 @@ func (s *Session) breakOff(ctx context.Context, c *call, r *result, err error) {
 	panic(http.ErrAbortHandler)
 }
 
+// finished reports whether at least n choices have ended.
 func (a *answer) finished(n int) bool {
 	for _, c := range a.choices {
-		if c.finish != "" {
+		if c.finish != "" || a.ended {
 			n--
 		}
 	}

@@ -3,7 +3,6 @@ package recorder
 import (
 	"bytes"
 	"context"
-	"errors"
 	"io"
 	"net/http"
 	"slices"
@@ -165,7 +164,7 @@ func (m *agentStream) follow(ctx context.Context, r *result) *choice {
 		}
 	}
 	if r.failure == nil && !r.answer.finished(1) {
-		r.failure = streamFailure(ctx, errors.New("no finish reason"))
+		r.failure = streamFailure(ctx, errNoFinish)
 	}
 	if shown != nil {
 		r.segments.read(shown)

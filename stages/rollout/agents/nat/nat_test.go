@@ -148,6 +148,16 @@ func TestLangChainsStepsBecomeAConversation(t *testing.T) {
 	}
 }
 
+// TestLineEndsOfASpecifiedStream: lines may end with CR or CR LF, and a byte order mark may begin them.
+func TestLineEndsOfASpecifiedStream(t *testing.T) {
+	for _, end := range []string{"\r", "\r\n"} {
+		row := attempt(t, at(plays(t, "\xef\xbb\xbf"+strings.Join(langchain(), end+end)).URL))
+		if row.Status != formats.StatusOK || row.Answer != "five" || row.SampledTokens != 3 || len(row.Messages) != 4 {
+			t.Errorf("%q: %+v", end, row)
+		}
+	}
+}
+
 // streaming is the same agent where the model streams: LLM_END has no tool
 // calls, and messages have the ids by which they come back.
 func streaming() []string {

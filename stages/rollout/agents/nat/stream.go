@@ -12,6 +12,7 @@ import (
 	"github.com/rollmill/rollmill/formats"
 	"github.com/rollmill/rollmill/formats/foreign/nat"
 	"github.com/rollmill/rollmill/formats/jsontext"
+	"github.com/rollmill/rollmill/stages/internal/remote"
 	"github.com/rollmill/rollmill/stages/rollout"
 )
 
@@ -31,14 +32,14 @@ type stream struct {
 // returned as well.
 func readStream(src io.Reader) (*stream, error) {
 	s := &stream{}
-	in := bufio.NewReaderSize(io.LimitReader(src, maxStream+1), 64<<10)
+	in := bufio.NewReaderSize(remote.EventStream(io.LimitReader(src, maxStream+1)), 64<<10)
 	event, total := "", 0
 	for {
 		line, err := in.ReadBytes('\n') // lines may be megabytes: whole prompts
 		if total += len(line); total > maxStream {
 			return s, fmt.Errorf("the stream is longer than %d MiB", maxStream>>20)
 		}
-		if line = bytes.TrimRight(line, "\r\n"); len(line) > 0 {
+		if line = bytes.TrimRight(line, "\n"); len(line) > 0 {
 			event = s.record(line, event)
 		} else {
 			event = ""

@@ -79,6 +79,14 @@ func (e *Engine) sample(q Request, fault Fault) turn {
 	return t
 }
 
+// finish is the answer's finish reason; formats.NoFinishReason stands for null.
+func (t turn) finish() any {
+	if t.reply.Finish == formats.NoFinishReason {
+		return nil
+	}
+	return t.reply.Finish
+}
+
 type object = map[string]any
 
 func (e *Engine) body(turns ...turn) []byte {
@@ -102,7 +110,7 @@ func (e *Engine) choice(t turn, index int, top object) object {
 	if calls := toolCalls(t.reply.ToolCalls, false); calls != nil {
 		message["tool_calls"] = calls
 	}
-	c := object{"index": index, "message": message, "finish_reason": t.reply.Finish}
+	c := object{"index": index, "message": message, "finish_reason": t.finish()}
 	e.addTokens(t, c, message, top, 0, len(t.pieces))
 	c["logprobs"] = e.logprobs(t, 0, len(t.pieces))
 	return c

@@ -59,7 +59,7 @@ func (e *Engine) chunks(t turn) (out []object) {
 		delete(c, "prompt_token_ids") // only the first chunk has them
 		out = append(out, c)
 	}
-	out = append(out, chunk(object{}, t.reply.Finish, 0, 0))
+	out = append(out, chunk(object{}, t.finish(), 0, 0))
 	if strings.Contains(string(t.q.Fields["stream_options"]), `"include_usage":true`) {
 		out = append(out, object{"id": "chatcmpl-1", "object": "chat.completion.chunk", "model": t.model, "choices": []any{},
 			"usage": usage(t)})
