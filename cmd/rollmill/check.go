@@ -106,7 +106,7 @@ func runCheck(ctx context.Context, s *cli.Session, c *checkSettings) error {
 	if err != nil {
 		return err
 	}
-	results, err := check(ctx, probes(o))
+	results, err := check(ctx, s, probes(o))
 	var b strings.Builder
 	for _, r := range results {
 		state, text := "ok", r.Found
@@ -119,14 +119,14 @@ func runCheck(ctx context.Context, s *cli.Session, c *checkSettings) error {
 }
 
 // check runs every probe and returns the first failure as its error.
-func check(ctx context.Context, probes []probe) ([]probeResult, error) {
+func check(ctx context.Context, s *cli.Session, probes []probe) ([]probeResult, error) {
 	var results []probeResult
 	var first error
 	for _, p := range probes {
 		found, err := p.try(ctx)
 		r := probeResult{Check: p.name, OK: err == nil, Found: found}
 		if err != nil {
-			r.Error, r.Hint = err.Error(), formats.HintOf(err)
+			r.Error, r.Hint = s.Told(err)
 			if first == nil {
 				first = fmt.Errorf("check: %s: %w", p.name, err)
 			}

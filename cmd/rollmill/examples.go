@@ -54,7 +54,7 @@ func (f *taskFile) read(ctx context.Context, s *cli.Session, agent rollout.Agent
 	uri := f.Examples
 	ref := dataset.Ref{Role: "examples", URI: storage.Redact(uri)}
 	if uri == "" {
-		return nil, ref, cli.Usagef(s.SettingHint("name the task file", "rollout", "examples"), "no examples")
+		return nil, ref, cli.Usagef("name the task file with --examples"+s.ConfigHint(), "no examples")
 	}
 	if kind, name, ok := strings.Cut(uri, ":"); ok && (kind == "harbor" || kind == "verifiers") {
 		return f.listed(ctx, s, ref, agent, kind, name)

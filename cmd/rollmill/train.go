@@ -68,8 +68,8 @@ func runTrain(ctx context.Context, s *cli.Session, c *trainSettings) error {
 		return err
 	}
 	if o.Submit.Trainer.Target().Backend == file.Kind.Name {
-		return cli.Usagef("name a trainer with backend in section submit; or run the five commands, which write the files",
-			"no trainer is named: --backend file, the default, trains nothing, so there is no next epoch")
+		return cli.Usagef("name a trainer with submit.backend; or run the five commands, which write the files",
+			"no trainer is named: backend file trains nothing, so there is no next epoch")
 	}
 	if err := checkStages(o); err != nil {
 		return err
@@ -80,7 +80,7 @@ func runTrain(ctx context.Context, s *cli.Session, c *trainSettings) error {
 		v.Rollout.KeepAgent = true
 		defer v.Rollout.CloseAgent()
 	}
-	if _, err := check(ctx, probes(o)); err != nil {
+	if _, err := check(ctx, s, probes(o)); err != nil {
 		return err
 	}
 	c.place(s, nil, false)

@@ -18,7 +18,7 @@ func advice(epochs []Epoch) []string {
 		}
 		if e.Train.Trajectories == 0 {
 			out = append(out, fmt.Sprintf("advice: no trajectories collected for epoch %d: check the examples, "+
-				"--target-function and --target-model, and the agent's errors (rollmill show --failed)", e.Epoch))
+				"rollout --target-function --target-model, and the agent's errors (rollmill show --failed)", e.Epoch))
 		}
 		if e.Train.Groups > 0 && e.Train.Scored == 0 {
 			out = append(out, fmt.Sprintf("advice: none of the %d trajectories of epoch %d has a reward: check that it was "+
@@ -35,11 +35,11 @@ func advice(epochs []Epoch) []string {
 	}
 	if groups > 0 && rows <= groups {
 		out = append(out, fmt.Sprintf("advice: each of the %d groups has one trajectory, so an estimator that compares "+
-			"members has nothing to compare: raise --generations (8 is usual, 2 is the least)", groups))
+			"members has nothing to compare: raise rollout --generations (8 is usual, 2 is the least)", groups))
 	}
 	if n := len(means); n >= adviceEpochs && average(means[n-n/3:]) <= average(means[:n/3]) {
-		out = append(out, "advice: rewards are not increasing: raise --generations, try the curriculum, change "+
-			"--learning-rate, and check that the reward separates good from bad answers")
+		out = append(out, "advice: rewards are not increasing: raise rollout --generations, try the curriculum, change "+
+			"submit --learning-rate, and check that the reward separates good from bad answers")
 		if groups > 0 && float64(flat) > flatShare*float64(groups) {
 			out = append(out, fmt.Sprintf("advice: %d of %d groups are flat: their advantages are all 0, so nothing "+
 				"can be learned from them", flat, groups))

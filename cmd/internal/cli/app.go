@@ -4,6 +4,7 @@ import (
 	"context"
 	"io/fs"
 	"slices"
+	"strings"
 	"sync/atomic"
 
 	"github.com/rollmill/rollmill/stages/plugin"
@@ -43,11 +44,11 @@ const firstStep = "see `rollmill --help`"
 // Run runs a command line, whose first word is the program's name, and returns the
 // exit code. It reports an error on the streams.
 func (a *App) Run(ctx context.Context, args []string, streams Streams) int {
-	l := &commandLine{app: a, console: a.console(streams), global: newGlobals()}
+	l := &commandLine{console: a.console(streams), global: newGlobals()}
 	l.everywhere = optionsOf(plugin.Declared(l.global))
 	err := l.parser().RunContext(ctx, a.argsLast(args))
 	code := exitCode(ctx, err)
-	if err != nil && ctx.Err() != nil && err.Error() == context.Canceled.Error() {
+	if err != nil && ctx.Err() != nil && strings.HasSuffix(err.Error(), context.Canceled.Error()) {
 		err = context.Cause(ctx) // says which signal it was
 	}
 	if err != nil {

@@ -21,7 +21,6 @@ import (
 // commandLine is a command line while it is parsed and run.
 type commandLine struct {
 	*console
-	app        *App
 	command    string // that runs, for errors
 	global     *globals
 	everywhere []*option // of global; shared, so that they may come before or after the command
@@ -40,7 +39,7 @@ func (l *commandLine) parser() *urfave.App {
 		DisableSliceFlagSeparator: true,
 		ExitErrHandler:            func(*urfave.Context, error) {},
 		OnUsageError: func(_ *urfave.Context, err error, _ bool) error {
-			return l.app.flagError(err, firstStep, l.everywhere)
+			return l.app.flagError(Command{}, err, firstStep, l.everywhere)
 		},
 		Action:   func(c *urfave.Context) error { return l.noCommand(c.Args().Slice()) },
 		Commands: each(l.app.Commands, l.build),
@@ -59,7 +58,7 @@ func (l *commandLine) build(cmd Command) *urfave.Command {
 		Subcommands: each(cmd.Parts, l.build),
 		OnUsageError: func(_ *urfave.Context, err error, _ bool) error {
 			l.command = cmd.Name
-			return l.app.flagError(err, "see `rollmill help "+cmd.Name+"`", all)
+			return l.app.flagError(cmd, err, "see `rollmill help "+cmd.Name+"`", all)
 		},
 		Action: func(c *urfave.Context) error {
 			l.command = cmd.Name
@@ -118,7 +117,10 @@ func (l *commandLine) noCommand(args []string) error {
 	case l.global.Help:
 		return l.app.help(l.console, nil)
 	}
-	return Usagef(firstStep, "no command was given")
+	if _, err := io.WriteString(l.stderr, l.app.appHelp()+"\n"); err != nil {
+		return err
+	}
+	return Usagef("write one of the commands above", "no command was given")
 }
 
 // session applies flags, --set, the environment and the config file to the
@@ -149,5 +151,5 @@ func (l *commandLine) session(ctx context.Context, cmd Command, args []string, s
 	if err := l.resolveSecrets(settings, own); err != nil {
 		return nil, err
 	}
-	return &Session{console: l.console, Command: cmd.Name, Args: args, app: l.app, config: config, options: own}, nil
+	return &Session{console: l.console, Command: cmd.Name, Args: args, config: config, options: own}, nil
 }

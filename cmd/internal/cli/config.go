@@ -93,17 +93,13 @@ func (a *App) readConfig(ctx context.Context, s *console, g *globals) (*configur
 // usualConfig is the name that guides and `rollmill init` give the config file.
 const usualConfig = "rollmill.yaml"
 
-// SettingHint returns a hint that says where to set what is missing: a sentence's
-// beginning, such as "name the task file", and the setting's section and name.
-func (s *Session) SettingHint(begin, section, name string) string {
-	hint := begin + " with --" + name
-	if optionNamed(s.options, name) == nil {
-		hint = begin + " with key " + name + " of section " + section + " in the config file"
-	}
+// ConfigHint returns the end of a hint that names the folder's config file if there is
+// one and it was not given.
+func (s *Session) ConfigHint() string {
 	if _, err := os.Stat(usualConfig); err == nil && s.config.path == "" {
-		hint += "; this folder has a config file: --config " + usualConfig
+		return "; this folder has a config file: --config " + usualConfig
 	}
-	return hint
+	return ""
 }
 
 // apply gives each option that the command line does not set its value from

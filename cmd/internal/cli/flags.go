@@ -63,7 +63,7 @@ var badValue = regexp.MustCompile(`^(?s)invalid (?:boolean )?value (".*") for (?
 
 // flagError converts an error of the flag parser to a usage error with a hint;
 // otherwise is the hint if nothing better is known.
-func (a *App) flagError(err error, otherwise string, options []*option) error {
+func (a *App) flagError(cmd Command, err error, otherwise string, options []*option) error {
 	var staged *stages.Error
 	if errors.As(err, &staged) {
 		return err
@@ -90,5 +90,11 @@ func (a *App) flagError(err error, otherwise string, options []*option) error {
 	}
 	names := each(options, func(o *option) string { return o.Name })
 	near := strings.Replace(plugin.Nearest(name, names, ""), `"`, `"--`, 1)
+	all := a.schema()
+	if section := a.sectionWith(name, "", all); section != "" && cmd.readsConfig() {
+		near = "write --set " + section + "." + name + "=" + cmp.Or(optionNamed(all[section], name).Placeholder(), "true")
+	} else if section != "" && near == "" {
+		near = "`rollmill " + section + "` has it"
+	}
 	return Usagef(cmp.Or(near, otherwise), "there is no flag --%s", name)
 }

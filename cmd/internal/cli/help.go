@@ -188,7 +188,7 @@ func (a *App) helpOn(args []string) (string, error) {
 		return a.guideList(), nil
 	case name == "licences":
 		return a.Licences, nil
-	case name == "schemas":
+	case name == "schemas", name == "schema":
 		return a.schemaList(), nil
 	case len(args) == 2 && args[0] == "schema":
 		return a.schemaText(args[1])
@@ -200,6 +200,9 @@ func (a *App) helpOn(args []string) (string, error) {
 	}
 	text := a.guide(name)
 	if text == "" {
+		if plugins, err := a.pluginHelp(strings.TrimSuffix(name, "s"), ""); err == nil {
+			return plugins, nil
+		}
 		names := slices.Concat(a.commandNames(), a.guideNames(), []string{"guides"})
 		return "", Usagef(plugin.Nearest(name, names, firstStep), "there is no command %q, and no guide of that name", name)
 	}

@@ -85,7 +85,7 @@ func (of *pluginSort) help(name string) (string, error) {
 		switch {
 		case p.Name == name:
 			of.describe(&b, p)
-		case strings.HasPrefix(p.Name, name+"-"):
+		case name == "" || strings.HasPrefix(p.Name, name+"-"):
 			variants.plugins = append(variants.plugins, p)
 		}
 	}

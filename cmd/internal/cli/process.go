@@ -42,6 +42,8 @@ func (i Interrupted) Error() string {
 	return "interrupted"
 }
 
+func (i Interrupted) Hint() string { return "run the same command again; finished work is kept" }
+
 // untilSignal returns a context that SIGINT or SIGTERM cancels. A second signal
 // kills the process, and so does the first before the command has its settings: they may
 // be in a pipe that nobody writes, and there is nothing to end.

@@ -21,7 +21,6 @@ type Session struct {
 	Place   stages.Place // of what the command works on, for its meters and monitors
 
 	monitors *monitors.Runner
-	app      *App
 	config   *configured
 	options  []*option
 	opened   []io.Closer
@@ -33,6 +32,9 @@ func (s *Session) Given(name string) bool {
 	o := optionNamed(s.options, name)
 	return o != nil && o.texts != nil
 }
+
+// Told returns the message and the hint of an error, as the command would end with it.
+func (s *Session) Told(err error) (what, hint string) { return s.told(s.Command, err) }
 
 // Env returns what the process gives a stage: the log, and meters that are shown and
 // that the monitors see.

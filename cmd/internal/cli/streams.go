@@ -29,6 +29,7 @@ type Streams struct {
 // console is what a run writes to, with what the global flags say of it.
 type console struct {
 	Streams
+	app     *App
 	stderr  *stderr
 	screen  screen
 	secrets *secret.Set // redacted in all that this process writes
@@ -50,7 +51,7 @@ func (a *App) console(s Streams) *console {
 		terminal = term.IsTerminal(int(f.Fd()))
 	}
 	secrets := a.knownSecrets(s.Lookup)
-	c := &console{Streams: s, stderr: &stderr{w: s.Err, terminal: terminal, secrets: secrets}, screen: screenOf(s),
+	c := &console{Streams: s, app: a, stderr: &stderr{w: s.Err, terminal: terminal, secrets: secrets}, screen: screenOf(s),
 		secrets: secrets}
 	c.board = &board{s: c, begun: time.Now()}
 	return c
@@ -127,7 +128,7 @@ func (s *console) Say(format string, args ...any) {
 
 // fail prints why a command failed, even with --quiet.
 func (s *console) fail(command string, code int, err error) {
-	advice, what := hint(err), strings.TrimPrefix(err.Error(), command+": ")
+	what, advice := s.told(command, err)
 	if s.LogJSON {
 		attrs := []any{"command", command, "exit", code}
 		if advice != "" {
@@ -141,6 +142,12 @@ func (s *console) fail(command string, code int, err error) {
 		text += "hint: " + advice + "\n"
 	}
 	fmt.Fprint(s.stderr, text)
+}
+
+// told returns the message and the hint of an error, as its command words them.
+func (s *console) told(command string, err error) (what, advice string) {
+	what = strings.TrimPrefix(once(err.Error()), command+": ")
+	return what, s.app.InWordsOf(command, what, hint(err))
 }
 
 // URI returns a flag's value. For "-" it reads the value from stdin: the first

@@ -62,5 +62,5 @@ func (t *Trainer) explain(e *Error, r *http.Request, answer []byte) {
 	}
 }
 
-const outOfMemory = "reduce engine_args.gpu_memory_utilization, init_args.max_seq_length or --generations, or raise " +
+const outOfMemory = "reduce engine_args.gpu_memory_utilization, init_args.max_seq_length or rollout --generations, or raise " +
 	"engine_args.tensor_parallel_size"

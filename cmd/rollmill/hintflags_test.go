@@ -1,0 +1,329 @@
+package main
+
+import (
+	"go/ast"
+	"go/parser"
+	"go/token"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/rollmill/rollmill/cmd/internal/cli"
+	"github.com/rollmill/rollmill/stages/plugin"
+)
+
+// namingText is a text in the product's code.
+type namingText struct {
+	place string // of the file, from the root of the module, and the line
+	file  string
+	says  string // with § for what is only known at run time
+	hint  bool   // it is advice, and not a message or help
+}
+
+// texts returns every text of the product that names a flag or a command of this program.
+func texts(t *testing.T) (out []namingText) {
+	t.Helper()
+	names := regexp.MustCompile("(?:^|[^-\\w])--[a-z]|rollmill [a-z]")
+	packages := map[string][]string{}
+	for _, file := range goFiles(t) {
+		packages[filepath.Dir(file)] = append(packages[filepath.Dir(file)], file)
+	}
+	hintParameters := map[string]int{"Errorf": 1, "Usagef": 0, "Invalid": 1, "Badf": 0, "Usage": 0, "usage": 0}
+	for _, files := range packages {
+		set, constants := token.NewFileSet(), map[string]string{}
+		var trees []*ast.File
+		for _, file := range files {
+			tree, err := parser.ParseFile(set, file, nil, 0)
+			if err != nil {
+				t.Fatal(err)
+			}
+			trees = append(trees, tree)
+			ast.Inspect(tree, func(n ast.Node) bool {
+				switch n := n.(type) {
+				case *ast.ValueSpec:
+					for i, name := range n.Names {
+						if i < len(n.Values) {
+							constants[name.Name] = said(n.Values[i], constants)
+						}
+					}
+				case *ast.FuncDecl:
+					parameter(n.Name.Name, n.Type, hintParameters)
+				case *ast.AssignStmt:
+					if f, ok := n.Rhs[0].(*ast.FuncLit); ok {
+						if name, ok := n.Lhs[0].(*ast.Ident); ok {
+							parameter(name.Name, f.Type, hintParameters)
+						}
+					}
+				}
+				return true
+			})
+		}
+		for i, tree := range trees {
+			advice := map[ast.Expr]bool{}
+			ast.Inspect(tree, func(n ast.Node) bool {
+				markHints(n, hintParameters, advice)
+				return true
+			})
+			ast.Inspect(tree, func(n ast.Node) bool {
+				e, ok := n.(ast.Expr)
+				if !ok {
+					return true
+				}
+				says := said(e, nil)
+				if says == "" && advice[e] {
+					says = said(e, constants)
+				}
+				if says == "" || says == "§" {
+					return true
+				}
+				if names.MatchString(says) {
+					file := strings.TrimPrefix(filepath.ToSlash(files[i]), "../../")
+					out = append(out, namingText{place: strings.TrimPrefix(set.Position(e.Pos()).String(), "../../"), file: file, says: says,
+						hint: advice[e]})
+				}
+				return false
+			})
+		}
+	}
+	slices.SortFunc(out, func(a, b namingText) int { return strings.Compare(a.place, b.place) })
+	return out
+}
+
+// parameter notes which parameter of a function is its hint.
+func parameter(name string, f *ast.FuncType, at map[string]int) {
+	n := 0
+	for _, field := range f.Params.List {
+		for _, p := range field.Names {
+			if p.Name == "hint" {
+				at[name] = n
+			}
+			n++
+		}
+	}
+}
+
+var advises = regexp.MustCompile(`(?i)^(help|.*hint|advice|advise)$`) // names of what holds or makes a hint
+
+// markHints marks the expressions of a node that are advice: the argument for a parameter
+// "hint", a field or variable of that name, and what a function of that name returns.
+func markHints(n ast.Node, at map[string]int, advice map[ast.Expr]bool) {
+	mark := func(e ast.Expr) {
+		ast.Inspect(e, func(n ast.Node) bool {
+			if e, ok := n.(ast.Expr); ok {
+				advice[e] = true
+			}
+			return true
+		})
+	}
+	switch n := n.(type) {
+	case *ast.CallExpr:
+		if i, ok := at[called(n)]; ok && i < len(n.Args) {
+			mark(n.Args[i])
+		}
+	case *ast.KeyValueExpr:
+		if key, ok := n.Key.(*ast.Ident); ok && advises.MatchString(key.Name) {
+			mark(n.Value)
+		}
+	case *ast.AssignStmt:
+		for i, l := range n.Lhs {
+			if name, ok := l.(*ast.Ident); ok && advises.MatchString(name.Name) && len(n.Rhs) == len(n.Lhs) {
+				mark(n.Rhs[i])
+			}
+		}
+	case *ast.FuncDecl:
+		if advises.MatchString(n.Name.Name) && n.Body != nil {
+			ast.Inspect(n.Body, func(n ast.Node) bool {
+				if r, ok := n.(*ast.ReturnStmt); ok && len(r.Results) == 1 {
+					mark(r.Results[0])
+				}
+				return true
+			})
+		}
+	}
+}
+
+// said returns the text of an expression: literals, joined ones and constants.
+func said(e ast.Expr, constants map[string]string) string {
+	switch e := e.(type) {
+	case *ast.BasicLit:
+		return literal(e)
+	case *ast.ParenExpr:
+		return said(e.X, constants)
+	case *ast.Ident:
+		return constants[e.Name]
+	case *ast.BinaryExpr:
+		if e.Op != token.ADD {
+			return ""
+		}
+		a, b := said(e.X, constants), said(e.Y, constants)
+		if a == "" && b == "" {
+			return ""
+		}
+		if a == "" {
+			a = "§"
+		}
+		if b == "" {
+			b = "§"
+		}
+		return a + b
+	}
+	return ""
+}
+
+// givers lists who prints the texts of a folder or a file, the longest prefix first.
+var givers = []struct {
+	prefix   string
+	commands []string
+}{
+	{"stages/rollout/", []string{"rollout", "train", "try", "eval", "check", "refill"}},
+	{"stages/score/", []string{"score", "train", "try", "eval", "check", "refill"}},
+	{"stages/group/recompute.go", []string{"curate", "train"}},
+	{"stages/group/", []string{"group", "train", "try", "check", "refill"}},
+	{"stages/curate/", []string{"curate", "train", "check", "refill"}},
+	{"stages/submit/job.go", []string{"job status", "job wait", "job cancel"}},
+	{"stages/submit/", []string{"submit", "train", "check"}},
+	{"stages/backends/openai/probe.go", []string{"check"}},
+	{"stages/backends/", []string{"submit", "train", "check"}},
+	{"formats/examples/", []string{"rollout", "train", "try", "eval", "check", "refill"}},
+	{"pipelines/eval/try", []string{"try"}},
+	{"pipelines/eval/", []string{"eval"}},
+	{"pipelines/train/refill.go", []string{"refill", "train"}},
+	{"pipelines/train/", []string{"train"}},
+	{"pipelines/tidy/compact.go", []string{"compact"}},
+	{"pipelines/tidy/", []string{"prune"}},
+	{"pipelines/report/", []string{"report"}},
+	{"pipelines/view/", []string{"view"}},
+	{"pipelines/prove/", []string{"prove"}},
+	{"pipelines/inspect/audit/", []string{"audit"}},
+	{"pipelines/inspect/diff", []string{"diff"}},
+	{"pipelines/inspect/explain", []string{"explain"}},
+	{"pipelines/inspect/", []string{"show"}},
+	{"pipelines/convert/export", []string{"export"}},
+	{"pipelines/convert/import", []string{"import"}},
+	{"pipelines/starter/", []string{"init"}},
+	{"cmd/rollmill/examples", []string{"rollout", "train", "try", "eval", "check", "refill"}},
+	{"cmd/rollmill/judge.go", []string{"score", "train", "try", "eval", "check", "refill"}},
+	{"cmd/rollmill/check", []string{"check"}},
+	{"cmd/rollmill/job", []string{"job status", "job wait", "job cancel"}},
+	{"cmd/rollmill/echo.go", []string{"submit", "train"}},
+	{"cmd/rollmill/importfiles.go", []string{"import"}},
+	{"cmd/rollmill/natconfig.go", []string{"import nat-config"}},
+}
+
+// of other programs, by the text before or after the flag.
+var others = regexp.MustCompile(`config_file|--array=|LimitNOFILE|nat finetune --dataset|agent\.py --fast|--max-logprobs|inspect log convert|§ --version|` +
+	`runtime's --env-file|"\$\{|flags=|--score score|a command with|--judge- |'./agent --fast'|--dangerously-|opencode run|rollmill %s`)
+
+func giversOf(file string) []string {
+	for _, g := range givers {
+		if strings.HasPrefix(file, g.prefix) {
+			return g.commands
+		}
+	}
+	if name, ok := strings.CutPrefix(file, "cmd/rollmill/"); ok {
+		for _, cmd := range app().Commands {
+			if cmd.Name+".go" == name {
+				return []string{cmd.Name}
+			}
+		}
+	}
+	return nil // any
+}
+
+// TestFlagsInTextsBelongToTheirCommand checks every text that names a flag: the command
+// that is named before it has the flag, or else each command that prints the text has it
+// or has, in its words, the key of a section.
+func TestFlagsInTextsBelongToTheirCommand(t *testing.T) {
+	a, has := app(), map[string]map[string]bool{}
+	for _, cmd := range a.Commands {
+		for _, c := range append(slices.Clone(cmd.Parts), cmd) {
+			has[c.Name] = map[string]bool{"version": true}
+			for _, s := range a.Schema()[""] {
+				has[c.Name][s.Name] = true
+			}
+			if c.Settings != nil {
+				for _, s := range plugin.Declared(c.Settings()) {
+					has[c.Name][s.Name] = true
+				}
+			}
+		}
+	}
+	key := regexp.MustCompile(`^--set ([a-z]+)\.([a-z-]+)`)
+	spoken := regexp.MustCompile("(?:`rollmill | of )([a-z]+)")
+	line := regexp.MustCompile(`(?:^|[;&]) *(?:do )?rollmill ([a-z]+(?: status| wait| list| cancel)?|\$\$stage) `)
+	n := 0
+	for _, x := range texts(t) {
+		oneWord := strings.HasPrefix(x.file, "stages/rollout/agents/") && !strings.Contains(x.says, " ") // for a program that it starts
+		if others.MatchString(x.says) || oneWord || strings.HasPrefix(x.file, "cmd/tictactoe/") {
+			continue
+		}
+		var wrong []string
+		mentioned := spoken.FindAllStringSubmatch(x.says, -1)
+		for _, m := range mentioned {
+			if strings.HasPrefix(m[0], "`") && has[m[1]] == nil && m[1] != "help" && m[1] != "completion" {
+				wrong = append(wrong, "there is no command "+m[1])
+			}
+		}
+		belongs := func(f cli.NamedFlag, giver, says string) bool {
+			before := says[:strings.Index(says, "--"+f.Name)]
+			before = before[strings.LastIndex(before, "\n")+1:]
+			if m := line.FindAllStringSubmatch(before, -1); m != nil { // a command to copy
+				return m[len(m)-1][1] == "$$stage" || has[m[len(m)-1][1]][f.Name]
+			}
+			if f.Command != "" {
+				return has[f.Command][f.Name]
+			}
+			return has[giver][f.Name] || slices.ContainsFunc(mentioned, func(m []string) bool { return has[m[1]][f.Name] })
+		}
+		flags := a.NamedFlags(x.says)
+		n += len(flags)
+		commands := giversOf(x.file)
+		for _, f := range flags {
+			if commands == nil && !slices.ContainsFunc(a.Commands, func(cmd cli.Command) bool { return belongs(f, cmd.Name, x.says) }) {
+				wrong = append(wrong, f.Command+" --"+f.Name)
+			}
+		}
+		for _, c := range commands {
+			if !slices.ContainsFunc(flags, func(f cli.NamedFlag) bool { return !belongs(f, c, x.says) }) {
+				continue
+			}
+			says := a.InWordsOf(c, "", x.says)
+			for _, f := range a.NamedFlags(says) {
+				if !belongs(f, c, says) {
+					wrong = append(wrong, c+" --"+f.Name)
+				}
+			}
+			if m := key.FindStringSubmatch(says); m != nil && !slices.ContainsFunc(a.Schema()[m[1]], func(s *plugin.Setting) bool { return s.Name == m[2] }) {
+				wrong = append(wrong, c+": "+m[0])
+			}
+		}
+		if wrong != nil {
+			slices.Sort(wrong)
+			t.Errorf("%s: %q:\n\t%s", x.place, slices.Compact(wrong), x.says)
+		}
+	}
+	if n < 500 {
+		t.Errorf("only %d flags were found", n)
+	}
+}
+
+// TestAdviceInWordsOfACommand checks that a command without a flag names the key of the
+// section that has it, and that flags after another command's name stay.
+func TestAdviceInWordsOfACommand(t *testing.T) {
+	for _, c := range []struct{ command, of, text, want string }{
+		{"rollout", "", "name it with --model", "name it with --model"},
+		{"train", "", "lower --concurrency", "lower rollout.concurrency (SECTION.KEY: in the config file, or with --set SECTION.KEY=VALUE)"},
+		{"train", "score: x", "set --concurrency 4", "--set score.concurrency=4"},
+		{"train", "", "sample anew: rollout --policy RECEIPT --overwrite", "sample anew: rollout --policy RECEIPT --overwrite"},
+		{"train", "epoch 1: submit: x", "allow them: --max-staleness N, or name another --root", "allow them: --set submit.max-staleness=N, or name another --root"},
+		{"check", "", "check --examples and --unstructured", "check rollout.examples and --set rollout.unstructured=true"},
+		{"try", "rollout: failed", "leave --unstructured out", "leave rollout.unstructured out (SECTION.KEY: in the config file, or with --set SECTION.KEY=VALUE)"},
+		{"group", "", "raise rollout --generations, or --nothing", "raise rollout --generations, or --nothing"},
+	} {
+		if got := app().InWordsOf(c.command, c.of, c.text); got != c.want {
+			t.Errorf("%s: %q:\n%q, want\n%q", c.command, c.text, got, c.want)
+		}
+	}
+}
