@@ -19,8 +19,8 @@ func TestEventStream(t *testing.T) {
 		"\xef\xbb\xbf":                "",
 		"\xef\xbb\xbfa\xef\xbb\xbf\n": "a\xef\xbb\xbf\n",
 		"\xef\xbb\xbf\r\n\n":          "\n\n",
-		"a\r\nb\rc\nd":               "a\nb\nc\nd",
-		"a\r\r\n\n\r\n\n\r":          "a\n\n\n\n\n\n",
+		"a\r\nb\rc\nd":                "a\nb\nc\nd",
+		"a\r\r\n\n\r\n\n\r":           "a\n\n\n\n\n\n",
 	} {
 		broken := errors.New("broken")
 		for _, end := range []error{io.EOF, broken, io.ErrUnexpectedEOF} {

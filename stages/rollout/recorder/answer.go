@@ -21,9 +21,8 @@ type answer struct {
 	promptIDs []int32 // of the whole prompt; nil when the engine gave none
 	choices   []*choice
 	usage     usage
-	err       error    // an error that the engine sent in the middle of a stream
-	ended     bool     // its stream had the end mark, which suffices where answers may have no finish reason
-	unfit     *Failure // why its tokens are not kept; known once it was recorded
+	err       error // an error that the engine sent in the middle of a stream
+	ended     bool  // its stream had the end mark, which suffices where answers may have no finish reason
 
 	cursor   cursor // over a chunk, and what the agent sees of it: used again for the next
 	text     []byte

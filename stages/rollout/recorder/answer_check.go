@@ -40,9 +40,6 @@ func (c *choice) keepTokens(completion int, counted bool) (source string, f *Fai
 		return "", mismatch("the engine counts 0 completion tokens for an answer that is not empty")
 	case !found.listed && (completion > 0 || len(ids) > 0 || c.message.Content != "" || len(c.message.ToolCalls) > 0):
 		return "", &Failure{Class: formats.FailNoLogprobs, Text: "the engine gave no logprobs"}
-	case completion == len(logprobs)+1 && c.finish == "stop":
-		return "", mismatch("%d logprobs for %d completion tokens: the end mark's is missing, as where "+
-			"llama-server streams", len(logprobs), completion)
 	case completion >= 0 && len(logprobs) != completion:
 		return "", mismatch("%d logprobs for %d completion tokens", len(logprobs), completion)
 	case len(ids) > 0 && len(ids) != len(logprobs):

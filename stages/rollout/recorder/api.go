@@ -4,6 +4,7 @@ import (
 	"io"
 
 	"github.com/rollmill/rollmill/formats"
+	"github.com/rollmill/rollmill/formats/jsontext"
 )
 
 // apis are the APIs that agents speak. To record another, implement translator in
@@ -29,8 +30,7 @@ type translator interface {
 	askLogprobs(q *request)
 	// encode returns an answer, or the beginning of one, as the agent sees it.
 	encode(q *request, r *result) []byte
-	// encodeEvents returns an encoder that writes an answer to w as a stream; nil
-	// if the engine's events are the agent's.
+	// encodeEvents returns an encoder that writes an answer to w as a stream.
 	encodeEvents(q *request, w io.Writer) eventEncoder
 	// arguments returns the arguments of a sampled tool call as the agent sees them.
 	arguments(q *request, c *formats.ToolCall) string
@@ -45,7 +45,25 @@ type forwarded struct{}
 
 func (forwarded) encode(_ *request, r *result) []byte { return r.visible }
 
-func (forwarded) encodeEvents(*request, io.Writer) eventEncoder { return nil }
+// encodeEvents is for whole answers alone: the engine's own events are the agent's.
+func (forwarded) encodeEvents(q *request, w io.Writer) eventEncoder {
+	return &forwardedEvents{eventWriter{to: w, ping: ": ping\n\n"}, q.view.usage}
+}
+
+type forwardedEvents struct {
+	eventWriter
+	usage bool
+}
+
+func (w *forwardedEvents) begin(jsontext.Object) {}
+func (w *forwardedEvents) writeText(segment)     {}
+func (w *forwardedEvents) closeText(segment)     {}
+
+func (w *forwardedEvents) end(o jsontext.Object) { w.to.Write(events(o, w.usage)) }
+
+func (w *forwardedEvents) fail(kind, text string) {
+	w.to.Write(dataEvent(jsontext.Object{field("error", encode(map[string]string{"type": kind, "message": text}))}))
+}
 
 func (forwarded) arguments(_ *request, c *formats.ToolCall) string { return c.Arguments }
 

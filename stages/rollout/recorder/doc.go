@@ -77,10 +77,11 @@
 //   - Their streams are made of the engine's stream. Text and reasoning are sent
 //     as they come. A tool call may need its whole arguments to be shown, so
 //     calls are sent at the end. While the engine is silent the agent gets
-//     pings, because clients have limits for silence. An engine is asked for
-//     whole answers if its streams lack logprobs: it refuses them by name, sends
-//     text without them, or is llama-server, which leaves out those of the end
-//     mark. So is an engine whose tokens did not fit after a stream.
+//     pings, because clients have limits for silence.
+//   - An engine is asked for whole answers, which agents get as streams, if its
+//     streams lack logprobs: it refuses them by name, sends text without them,
+//     or is llama-server, which leaves out those of the end mark. So is an
+//     engine whose tokens did not fit after a stream.
 //   - Tools that only OpenAI's servers run are left out of a request of
 //     responses, because clients offer them to every server; the call's sampling
 //     names them. Requests with files or stored conversations are refused, because

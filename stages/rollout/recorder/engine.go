@@ -161,6 +161,9 @@ func (u *engines) try(ctx context.Context, endpoint string, q *request, header h
 	var here []string // left out of this request
 	for {
 		without := slices.Concat(u.without(endpoint), here)
+		if q.onWhole != nil && slices.Contains(without, q.streamed()) {
+			q.onWhole()
+		}
 		r, err := u.send(ctx, cancel, endpoint, q, header, without)
 		if field := q.refusedField(without, err); field != "" {
 			here = append(here, field)
@@ -281,7 +284,7 @@ func (u *engines) read(ctx context.Context, cancel context.CancelFunc, resp *htt
 		return nil, statusError(r)
 	}
 	see := q.view
-	see.stream = see.stream && !q.streamTranslated()
+	see.stream = false
 	if r.visible, err = r.answer.add(body, see); err != nil {
 		return nil, err
 	}
@@ -356,6 +359,9 @@ func (u *engines) openStream(ctx context.Context, cancel context.CancelFunc, res
 // open reads the first event of a stream. A stream that is translated is read up to
 // the first text or call, so that it can still be abandoned.
 func (r *result) open(q *request) error {
+	if q.needsLogprobs && strings.HasPrefix(r.header.Get("Server"), "llama.cpp") {
+		return errNoStreamLogprobs // its streams lack the end mark's
+	}
 	if q.api.translated() {
 		return r.openTranslated(q)
 	}

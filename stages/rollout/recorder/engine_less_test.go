@@ -44,7 +44,7 @@ var lessTapes = map[string]struct {
 	"no end mark in a stream": {
 		200, fields{"stream": true},
 		"data: {\"choices\":[{\"finish_reason\":null,\"index\":0,\"delta\":{\"content\":\"y\"},\"logprobs\":{\"content\":[{\"id\":121,\"token\":\"y\",\"logprob\":-1.5}]}}],\"model\":\"policy\"}\n\ndata: {\"choices\":[{\"finish_reason\":\"stop\",\"index\":0,\"delta\":{}}],\"model\":\"policy\"}\n\ndata: {\"choices\":[],\"usage\":{\"completion_tokens\":2,\"prompt_tokens\":20}}\n\ndata: [DONE]\n\n",
-		formats.FailLogprobMismatch, "1 logprobs for 2 completion tokens: the end mark's is missing",
+		formats.FailLogprobMismatch, "1 logprobs for 2 completion tokens; from now on this engine is asked for whole answers, which agents get as streams",
 	},
 	"one of two choices counted": {
 		200, fields{"n": 2}, `{"choices":[{"finish_reason":"stop","index":0,"message":{"role":"assistant","content":"a"},"logprobs":{"content":[{"id":97,"logprob":-1}]}},{"finish_reason":"stop","index":1,"message":{"role":"assistant","content":"b"},"logprobs":{"content":[{"id":98,"logprob":-1}]}}],"model":"policy","usage":{"completion_tokens":1,"prompt_tokens":20}}`,

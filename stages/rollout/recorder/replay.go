@@ -292,7 +292,7 @@ func (a answers) take(request string, own jsontext.Object) *Answered {
 func (u *engines) repeat(ctx context.Context, q *request, a *Answered, prompt []int32) *result {
 	body, kind := a.body(q, prompt), "application/json"
 	if q.stream && !q.askWhole {
-		body, kind = events(body), "text/event-stream"
+		body, kind = events(jsontext.ParseObject(body), true), "text/event-stream"
 	}
 	resp := &http.Response{StatusCode: http.StatusOK, Header: http.Header{"Content-Type": {kind}}, ContentLength: int64(len(body)),
 		Body: io.NopCloser(bytes.NewReader(body))}
@@ -361,32 +361,39 @@ func logprobs(m *formats.Message, text bool) map[string]any {
 }
 
 // events returns a whole answer as a stream of one chunk with the text, one with the finish
-// reason and one with the usage.
-func events(body []byte) []byte {
-	whole := jsontext.ParseObject(body)
-	chunk := func(key string, value []byte) string {
+// reason and, if it is wanted, one with the usage.
+func events(whole jsontext.Object, usage bool) (out []byte) {
+	add := func(key string, value []byte) {
 		o := slices.Clone(whole)
-		o.Set("choices", []byte("[]"))
+		o.Set("choices", emptyList)
 		o.Drop("usage")
 		o.Set(key, value)
-		o.Set("object", []byte(`"chat.completion.chunk"`))
-		return "data: " + string(o.Bytes()) + "\n\n"
+		if string(whole.Get("object")) != `"text_completion"` {
+			o.Set("object", []byte(`"chat.completion.chunk"`))
+		}
+		out = append(out, dataEvent(o)...)
 	}
 	var texts, ends [][]byte
 	for raw := range jsontext.Elements(whole.Get("choices")) {
 		c := jsontext.ParseObject(raw)
-		end := jsontext.ParseObject([]byte(`{"delta":{},"text":""}`))
-		end.Set("index", c.Get("index"))
-		end.Set("finish_reason", c.Get("finish_reason"))
-		ends = append(ends, end.Bytes())
+		end := jsontext.Object{field("index", c.Get("index")), field("finish_reason", c.Get("finish_reason"))}
 		if m := c.Get("message"); m != nil {
 			c.Set("delta", numbered(m))
 			c.Drop("message")
+			end.Set("delta", []byte("{}"))
+		} else {
+			end.Set("text", emptyText)
 		}
+		ends = append(ends, end.Bytes())
 		c.Set("finish_reason", []byte("null"))
 		texts = append(texts, c.Bytes())
 	}
-	return []byte(chunk("choices", array(texts)) + chunk("choices", array(ends)) + chunk("usage", whole.Get("usage")) + "data: [DONE]\n\n")
+	add("choices", array(texts))
+	add("choices", array(ends))
+	if usage && whole.Has("usage") {
+		add("usage", whole.Get("usage"))
+	}
+	return append(out, "data: [DONE]\n\n"...)
 }
 
 // numbered gives a message's tool calls their indexes, as a stream has them.

@@ -33,10 +33,11 @@ type request struct {
 	stream  bool
 	choices int // n
 
-	askWhole       bool // the engine sends the whole answer, which is translated to the agent's stream
-	needsLogprobs  bool // the answer must have logprobs
-	acceptNoFinish bool
+	askWhole       bool              // no engine is asked for a stream: the agent's is made of the whole answer
+	needsLogprobs  bool              // the answer must have logprobs
+	acceptNoFinish bool              // see Options
 	onAccepted     func(http.Header) // called when an engine begins a stream that is translated; may be nil
+	onWhole        func()            // called when an engine is asked for a whole answer instead of a stream; may be nil
 	view           view
 	responses      responsesRequest
 	added          []string // fields that the engine may not support
@@ -133,7 +134,7 @@ func (q *request) streamTranslated() bool { return q.stream && q.api.translated(
 // others. A request without it is asked whole.
 func (q *request) streamed() string {
 	switch {
-	case !q.streamTranslated() || q.askWhole:
+	case !q.stream || q.askWhole:
 		return ""
 	case q.tools != "":
 		return "stream with tools"

@@ -33,8 +33,8 @@ func (s *Session) ask(kind *api, w http.ResponseWriter, r *http.Request) {
 	}
 	c := s.begin(q, functionOf(r), sessionOf(r.Header))
 	c.ctx = ctx
-	if q.streamTranslated() {
-		s.translateStream(ctx, w, q, c, r.Header)
+	if q.stream {
+		s.stream(ctx, w, q, c, r.Header)
 		return
 	}
 	res := s.answer(ctx, c, r.Header)
@@ -43,7 +43,7 @@ func (s *Session) ask(kind *api, w http.ResponseWriter, r *http.Request) {
 		s.end(c, res)
 		s.writeFailure(w, q, res)
 	case res.events != nil:
-		s.relay(ctx, w, q, c, res)
+		s.relay(ctx, w, q, c, res, false)
 	default:
 		s.end(c, res)
 		out := kind.encode(q, res)

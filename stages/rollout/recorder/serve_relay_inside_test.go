@@ -67,7 +67,7 @@ func TestEventsAreForwardedAtOnce(t *testing.T) {
 		t.Fatal(err)
 	}
 	w := &logged{httptest.NewRecorder(), &log}
-	s.relay(t.Context(), w, q, s.begin(q, "", ""), &result{status: http.StatusOK, answer: &answer{}, events: newEventReader(body, func() {})})
+	s.relay(t.Context(), w, q, s.begin(q, "", ""), &result{status: http.StatusOK, answer: &answer{}, events: newEventReader(body, func() {})}, false)
 	want := "read write flush, read write flush, read, read write flush, read write flush, read write"
 	if got := strings.ReplaceAll(strings.Join(log, " "), " read", ", read"); got != want {
 		t.Errorf("%s\nwant %s", got, want)

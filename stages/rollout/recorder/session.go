@@ -247,7 +247,7 @@ func (s *Session) end(c *call, r *result) {
 	if c.replayed == nil {
 		s.checkModel(c, recorded, a)
 	}
-	s.addAnswer(c, a)
+	s.addAnswer(c, r)
 	s.noteAnswered(c)
 }
 
@@ -291,8 +291,8 @@ func (s *Session) reject(class, text string) {
 const SecretFound = "the conversation held a secret of this process, which is redacted; keep the secret from the agent, or give it another value if " +
 	"it is a common word"
 
-func (s *Session) addAnswer(c *call, a *answer) {
-	recorded := &s.record.Calls[c.index]
+func (s *Session) addAnswer(c *call, r *result) {
+	recorded, a := &s.record.Calls[c.index], r.answer
 	for _, choice := range a.choices {
 		choice.assemble()
 		if secret.From(s.ctx).InMessage(&choice.message, choice.tokens.textList()) {
@@ -309,9 +309,8 @@ func (s *Session) addAnswer(c *call, a *answer) {
 		note(recorded, formats.NoUsage)
 	}
 	source, failure := a.keepTokens()
-	a.unfit = failure
-	if failure != nil && c.target && !s.recorder.opts.NoLogprobs {
-		s.reject(failure.Class, failure.Text)
+	if failure != nil && c.request.needsLogprobs {
+		s.reject(failure.Class, failure.Text+s.askWholeAfter(r, c, failure))
 	}
 	if s.record.TokenSource == "" && c.target {
 		s.record.TokenSource = source
@@ -329,6 +328,16 @@ func (s *Session) addAnswer(c *call, a *answer) {
 	if recorded.CompletionTokens == 0 && !a.choices[0].message.NoTokens() {
 		countSpent(recorded, a)
 	}
+}
+
+// askWholeAfter makes the engine of a stream with unfit logprobs give whole answers from now on, which may have them, and
+// returns what to say of it.
+func (s *Session) askWholeAfter(r *result, c *call, f *Failure) string {
+	if r.events == nil || c.replayed != nil || f.Class != formats.FailNoLogprobs && f.Class != formats.FailLogprobMismatch {
+		return ""
+	}
+	s.recorder.engines.rememberRefused(r.endpoint, c.request, c.request.streamed())
+	return "; from now on this engine is asked for whole answers, which agents get as streams"
 }
 
 // note adds a member, which is true, to a call's sampling.

@@ -44,12 +44,17 @@ func (w *eventWriter) closeBlock() { w.done, w.open, w.shown = w.done+1, false, 
 
 // write writes an event, whose data repeats its kind.
 func (w *eventWriter) write(kind string, o jsontext.Object) {
-	data := append(jsontext.Object{field("type", encode(kind))}, o...).Bytes()
+	io.WriteString(w.to, "event: "+kind+"\n")
+	w.to.Write(dataEvent(append(jsontext.Object{field("type", encode(kind))}, o...)))
+}
+
+// dataEvent returns an object as the data of an event, which is one line.
+func dataEvent(o jsontext.Object) []byte {
+	data := o.Bytes()
 	for i, c := range data {
 		if c == '\n' || c == '\r' { // between two values: in a string it would be escaped
 			data[i] = ' '
 		}
 	}
-	io.WriteString(w.to, "event: "+kind+"\ndata: ")
-	w.to.Write(append(data, "\n\n"...))
+	return append(append([]byte("data: "), data...), "\n\n"...)
 }

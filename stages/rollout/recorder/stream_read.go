@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"errors"
 	"io"
-	"strings"
 
 	"github.com/rollmill/rollmill/formats/jsontext"
 )
@@ -53,9 +52,6 @@ var errNoStreamLogprobs = errors.New("the stream has no logprobs")
 func (r *result) openTranslated(q *request) error {
 	if q.onAccepted != nil {
 		q.onAccepted(r.header)
-	}
-	if q.needsLogprobs && strings.HasPrefix(r.header.Get("Server"), "llama.cpp") {
-		return errNoStreamLogprobs // its streams lack the end mark's
 	}
 	for !r.ended {
 		if err := r.readEvent(q); err != nil {

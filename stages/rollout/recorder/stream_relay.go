@@ -11,11 +11,13 @@ import (
 	"github.com/rollmill/rollmill/formats/secret"
 )
 
-// relay forwards a stream as it arrives and records it when it has ended.
-func (s *Session) relay(ctx context.Context, w http.ResponseWriter, q *request, c *call, r *result) {
+// relay forwards a stream as it arrives and records it when it has ended. The agent may have got the status.
+func (s *Session) relay(ctx context.Context, w http.ResponseWriter, q *request, c *call, r *result, begun bool) {
 	defer r.events.close()
-	s.headers(w, r.header)
-	w.WriteHeader(r.status)
+	if !begun {
+		s.headers(w, r.header)
+		w.WriteHeader(r.status)
+	}
 	sent := sender{w: w, flush: http.NewResponseController(w).Flush}
 	var held []byte
 	for {

@@ -14,8 +14,8 @@ import (
 	"github.com/rollmill/rollmill/formats/secret"
 )
 
-// agentStream is the agent's stream of a translated API, whose events are made of
-// the engine's. Text and reasoning are sent as they come. Tool calls, and
+// agentStream is an agent's stream whose events are made by this package: that of a translated
+// API, or of an engine that is asked for a whole answer. Text and reasoning are sent as they come. Tool calls, and
 // everything from the finish reason on, are sent once the call is recorded. While
 // nothing else is sent, it sends pings.
 type agentStream struct {
@@ -38,6 +38,9 @@ func (s *Session) newAgentStream(w http.ResponseWriter, q *request) *agentStream
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	m.timer = time.AfterFunc(s.recorder.opts.PingEvery, m.ping)
+	if !q.api.translated() {
+		m.timer.Stop() // the engine's own events are forwarded
+	}
 	return m
 }
 
@@ -97,13 +100,19 @@ func (m *agentStream) end() (begun bool) {
 	return m.begun
 }
 
-// translateStream answers a call of an agent that streams another API than the
-// engine's.
-func (s *Session) translateStream(ctx context.Context, w http.ResponseWriter, q *request, c *call, header http.Header) {
+// pingFromNow is called when an engine is asked for a whole answer.
+func (m *agentStream) pingFromNow() { m.timer.Reset(m.s.recorder.opts.PingEvery) }
+
+// stream answers a call of an agent that streams.
+func (s *Session) stream(ctx context.Context, w http.ResponseWriter, q *request, c *call, header http.Header) {
 	m := s.newAgentStream(w, q)
 	defer m.end()
-	q.onAccepted = m.begin
+	q.onAccepted, q.onWhole = m.begin, m.pingFromNow
 	r := s.answer(ctx, c, header)
+	if r.failure == nil && r.events != nil && !q.api.translated() {
+		s.relay(ctx, w, q, c, r, m.end())
+		return
+	}
 	var shown *choice
 	if r.failure == nil && r.events != nil {
 		shown = m.follow(ctx, r)
@@ -115,11 +124,6 @@ func (s *Session) translateStream(ctx context.Context, w http.ResponseWriter, q 
 	}
 	if i := slices.Index(r.answer.choices, shown); i > 0 {
 		r.answer.choices[0], r.answer.choices[i] = shown, r.answer.choices[0]
-	}
-	// Logprobs may fail in a stream only, and not in a whole answer.
-	if f := r.answer.unfit; r.events != nil && q.needsLogprobs && f != nil &&
-		(f.Class == formats.FailNoLogprobs || f.Class == formats.FailLogprobMismatch) {
-		s.recorder.engines.rememberRefused(r.endpoint, q, q.streamed())
 	}
 	o := r.encoded(q)
 	s.storeResponse(q, r.answer, o.Bytes())
