@@ -92,6 +92,7 @@ const (
 	Turns    = "turns"    // more than one message was sampled: a pair would train on messages of others
 	Parts    = "parts"    // content that is not text
 	Empty    = "empty"    // nothing was sampled
+	Unscored = "unscored" // an answer, and no reward by which it is chosen
 	Branches = "branches" // something was sampled outside the main path, and a row holds one path
 	Others   = "others"   // an assistant's message that the policy did not sample would be trained on
 

@@ -19,8 +19,8 @@ func UnpairedOf(rows []formats.Trajectory, skip func(reason string)) []Unpaired 
 	var out []Unpaired
 	for i := range rows {
 		t := &rows[i]
-		if t.Reward == nil || math.IsNaN(*t.Reward) || cut(t) < 0 {
-			skip(Empty)
+		if !scored(t) || cut(t) < 0 {
+			skip(NoScore(rows[i : i+1]))
 			continue
 		}
 		edge := *t.Reward - mean
@@ -53,8 +53,8 @@ func meanReward(rows []formats.Trajectory) float64 {
 }
 
 // Top returns the indexes of a group's n best members with a reward and an
-// answer, the best first and the earlier one of equals; all of them when n is
-// negative, only the best when it is 0. In a group of which no member was scored,
+// answer, the best first and the earlier one of equals; when n is negative all of
+// them and then those that nothing scored, only the best when it is 0. In a group of which no member was scored,
 // as an import may have, every member with an answer is as good as the others:
 // all are returned. So Best(rows[i:i+1]) makes the conversation of each.
 func Top(rows []formats.Trajectory, n int) []int {
@@ -73,9 +73,18 @@ func Top(rows []formats.Trajectory, n int) []int {
 	}
 	slices.SortStableFunc(places, func(a, b int) int { return cmp.Compare(*rows[b].Reward, *rows[a].Reward) })
 	if n < 0 {
-		return places
+		return append(places, slices.DeleteFunc(unscored, func(i int) bool { return len(rows[i].Rewards) > 0 })...)
 	}
 	return places[:min(len(places), max(n, 1))]
+}
+
+// NoScore returns why none of some rows is among the best: Unscored, or Empty if nothing
+// was sampled.
+func NoScore(rows []formats.Trajectory) string {
+	if slices.ContainsFunc(rows, func(t formats.Trajectory) bool { return cut(&t) >= 0 }) {
+		return Unscored
+	}
+	return Empty
 }
 
 func scored(t *formats.Trajectory) bool { return t.Reward != nil && !math.IsNaN(*t.Reward) }
@@ -112,7 +121,7 @@ func EachTop(rows []formats.Trajectory, n int, f func(rows []formats.Trajectory)
 func Best(rows []formats.Trajectory) (c Conversation, reason string) {
 	top := Top(rows, 1)
 	if len(top) == 0 {
-		return c, Empty
+		return c, NoScore(rows)
 	}
 	t := &rows[top[0]]
 	path, reason := Whole(t)

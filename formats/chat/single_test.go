@@ -33,7 +33,7 @@ func TestReasonsOfUnlabelledAnswers(t *testing.T) {
 	if len(got) != 2 || got[0].Label || !got[1].Label || len(got[0].Prompt) != 1 || len(got[0].Completion) != 1 {
 		t.Errorf("%+v", got)
 	}
-	if want := []string{Tie, Empty, Turns, Branches, Empty}; !slices.Equal(reasons, want) {
+	if want := []string{Tie, Empty, Turns, Branches, Unscored}; !slices.Equal(reasons, want) {
 		t.Errorf("%v, want %v", reasons, want)
 	}
 }

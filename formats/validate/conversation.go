@@ -78,6 +78,21 @@ func contentParts(r *Row, _ *formats.Trajectory) bool {
 	return r.shows().parts || r.keeps().media != ""
 }
 
+// mediaTokens reports whether an answer was sampled after an image or the like.
+func mediaTokens(r *Row, t *formats.Trajectory) bool {
+	if !r.shows().parts {
+		return false
+	}
+	for i := range t.Messages {
+		for at := i; t.Trained(i) && at >= 0; at = int(t.Messages[at].Parent) {
+			if chat.Media(&t.Messages[at]) != "" {
+				return true
+			}
+		}
+	}
+	return false
+}
+
 func badArguments(r *Row, t *formats.Trajectory) bool {
 	return r.shows().calls && slices.ContainsFunc(t.Messages, func(m formats.Message) bool {
 		return slices.ContainsFunc(m.ToolCalls, func(c formats.ToolCall) bool { return !json.Valid([]byte(c.Arguments)) })

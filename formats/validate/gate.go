@@ -15,6 +15,7 @@ const (
 	ForDPO     = Use(forDPO)
 	ForKTO     = Use(forKTO)
 	ForTokens  = Use(forTokens)
+	ForGRPO    = Use(forTokens | forGRPO)
 	ForPrompts = Use(forPrompts)
 )
 
@@ -22,8 +23,9 @@ const (
 type Accepted map[string]bool
 
 // ungated are checks that a source's report makes, and of which a file's writer knows
-// more: the rewards and preferences that a row got later.
-var ungated = []string{"no_preferences", "failures", "untrained", "no_assistant"}
+// more: the scores, groups and preferences that a row got later, and each token.
+var ungated = []string{"no_preferences", "failures", "untrained", "no_assistant", "unscored", "no_logprobs", "partial_logprobs",
+	"logprob_count", "logprob_floors", "no_token_ids", "no_prompt_ids"}
 
 // Blocks returns the finding that excludes a row from a use, "" for none: the same that
 // the report of an import counts.
@@ -34,14 +36,32 @@ func (a Accepted) Blocks(t *formats.Trajectory, use Use) string {
 	r := WideRow(0, t)
 	for i := range imported {
 		c := &imported[i]
-		if c.row == nil || c.Blocks&uses(use) == 0 || a[c.Name] || slices.Contains(ungated, c.Name) ||
-			use == ForTokens && c.Name != "unread_mask" { // the others are of tokens, which their writers check
+		if c.row == nil || c.Blocks&uses(use) == 0 || a[c.Name] || slices.Contains(ungated, c.Name) {
 			continue
 		}
 		count := Count{bare: true}
 		if c.row(&count, &r); count.N > 0 {
 			return c.Name
 		}
+	}
+	return ""
+}
+
+// BlocksGroup returns the finding that excludes a whole group of imported rows from a
+// use, "" for none.
+func (a Accepted) BlocksGroup(rows []formats.Trajectory, use Use) string {
+	c := &imported[slices.IndexFunc(imported, func(c Check) bool { return c.Name == "prefix_rows" })]
+	if c.Blocks&uses(use) == 0 || a[c.Name] || len(rows) < minChain || rows[0].Attempts > 0 {
+		return ""
+	}
+	all := make([]turns, 0, len(rows))
+	for i := range rows {
+		if valid(rows[i].Status) {
+			all = append(all, turnsOf(&rows[i]))
+		}
+	}
+	if chained(all) {
+		return c.Name
 	}
 	return ""
 }

@@ -78,7 +78,9 @@ func (sc *SourceCheck) Add(group string, s Source, t *formats.Trajectory) error 
 		found: sc.find(group, s, t), content: contentHash(t), pairs: comparesCandidates(t)}
 	f.score, f.scored = sc.row.score()
 	if sc.row.Valid() {
-		f.turns = turnsOf(t)
+		if f.turns = turnsOf(t); f.scored {
+			f.pair = sc.row.pair(t)
+		}
 	}
 	sc.row.Trajectory = nil
 	sc.n++

@@ -27,7 +27,7 @@ func setOf(name string) set {
 var (
 	failedSet, singleSet, flatSet        = setOf("failures"), setOf("singleton"), setOf("flat")
 	sameIDSet, sameContentSet, copiesSet = setOf("duplicate_ids"), setOf("duplicate_content"), setOf("copies")
-	prefixSet                            = setOf("prefix_rows")
+	prefixSet, unpairedSet               = setOf("prefix_rows"), setOf("no_pair")
 )
 
 func (s set) has(one set) bool { return s&one != 0 }
@@ -135,6 +135,9 @@ func (c *counter) end() {
 	first := c.of(&rows[0])
 	first.groups++
 	fault := faultOf(rows)
+	if fault == 0 {
+		unpaired(rows)
+	}
 	for x := range fault.each() {
 		first.add(x, 1, 0, rows[0].place)
 	}

@@ -14,6 +14,7 @@ type fact struct {
 	scored  bool    // it has a score
 	turns   turns   // of its conversation
 	pairs   bool    // they can be made of its own candidates
+	pair    pair    // what another row must have, and must not
 }
 
 // place is where a row is in the source.
@@ -24,11 +25,11 @@ type place struct {
 }
 
 // factBytes is the length of a fact without n, which is in its key.
-const factBytes = 7*8 + 4 + 1
+const factBytes = 9*8 + 4 + 1
 
 func (f *fact) append(b []byte) []byte {
 	for _, x := range [...]uint64{uint64(f.found), f.content, math.Float64bits(f.score), uint64(f.line), uint64(f.record),
-		f.turns.last, f.turns.before} {
+		f.turns.last, f.turns.before, f.pair.prompt, f.pair.answer} {
 		b = binary.LittleEndian.AppendUint64(b, x)
 	}
 	b = binary.LittleEndian.AppendUint32(b, f.file)
@@ -47,9 +48,9 @@ func decoded(n uint64, b []byte) fact {
 	word := func(i int) uint64 { return binary.LittleEndian.Uint64(b[8*i:]) }
 	flags := b[factBytes-1]
 	return fact{
-		place: place{n: n, file: binary.LittleEndian.Uint32(b[7*8:]), line: int64(word(3)), record: int64(word(4))},
+		place: place{n: n, file: binary.LittleEndian.Uint32(b[9*8:]), line: int64(word(3)), record: int64(word(4))},
 		found: set(word(0)), content: word(1), score: math.Float64frombits(word(2)), scored: flags&1 != 0,
-		pairs: flags&2 != 0, turns: turns{word(5), word(6)},
+		pairs: flags&2 != 0, turns: turns{word(5), word(6)}, pair: pair{word(7), word(8)},
 	}
 }
 

@@ -16,15 +16,20 @@ func with(h, next uint64) uint64 { return h*0x9e3779b97f4a7c15 + next }
 func contentHash(t *formats.Trajectory) (h uint64) {
 	for i := range t.Messages {
 		m := &t.Messages[i]
-		h = with(h, uint64(m.Parent))
-		for k, text := range [...]string{m.Role, m.Content, m.ContentParts, m.Name, m.Reasoning} {
-			if text != "" {
-				h = with(h, xxh3.HashString(text)+uint64(k))
-			}
+		h = with(with(h, uint64(m.Parent)), saidHash(m))
+	}
+	return h
+}
+
+// saidHash is contentHash of one message.
+func saidHash(m *formats.Message) (h uint64) {
+	for k, text := range [...]string{m.Role, m.Content, m.ContentParts, m.Name, m.Reasoning} {
+		if text != "" {
+			h = with(h, xxh3.HashString(text)+uint64(k))
 		}
-		for k := range m.ToolCalls {
-			h = with(with(h, xxh3.HashString(m.ToolCalls[k].Name)), xxh3.HashString(m.ToolCalls[k].Arguments))
-		}
+	}
+	for k := range m.ToolCalls {
+		h = with(with(h, xxh3.HashString(m.ToolCalls[k].Name)), xxh3.HashString(m.ToolCalls[k].Arguments))
 	}
 	return h
 }

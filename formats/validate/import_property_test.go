@@ -3,9 +3,11 @@ package validate
 import (
 	"fmt"
 	"math/rand/v2"
+	"slices"
 	"testing"
 
 	"github.com/rollmill/rollmill/formats"
+	"github.com/rollmill/rollmill/formats/chat"
 )
 
 // shuffled returns rows of many groups over many files.
@@ -106,13 +108,20 @@ func expected(rows []sourceRow) (usable map[string]map[string]int64, groups map[
 		}
 		open := anyUse &^ s.blocked()
 		if calls[r.Group] {
-			open &^= grouping | forKTO
+			open &^= recorded | forDPO | forKTO
 		}
 		if same && sameID {
 			open &^= recorded
 		}
+		if x, scored := score(r); !bad[r.Group] && scored && open&forDPO != 0 && !comparesCandidates(r.T) && !slices.ContainsFunc(members[r.Group], func(o *sourceRow) bool {
+			y, has := score(o)
+			return has && x != y && l.find(o.Group, o.Source, o.T).blocked()&forDPO == 0 && !comparesCandidates(o.T) && pairable(r.T, o.T)
+		}) {
+			open &^= forDPO
+			found["no_pair"]++
+		}
 		if bad[r.Group] {
-			open &^= recorded
+			open &^= forGRPO
 			if !comparesCandidates(r.T) {
 				open &^= forDPO
 			}
@@ -125,6 +134,34 @@ func expected(rows []sourceRow) (usable map[string]map[string]int64, groups map[
 		}
 	}
 	return usable, groups, found
+}
+
+// pairable reports whether two rows have one prompt and different answers.
+func pairable(a, b *formats.Trajectory) bool {
+	said := func(t *formats.Trajectory) (prompt, answer string) {
+		path, trained := t.Main(), 0
+		for k, i := range path {
+			m := t.Messages[i]
+			text := fmt.Sprintf("%q %q %q %q %q", m.Role, m.Content, m.ContentParts, m.Name, m.Reasoning)
+			for _, c := range m.ToolCalls {
+				text += fmt.Sprintf("%q %q", c.Name, c.Arguments)
+			}
+			if t.Trained(i) {
+				if trained++; trained == 1 {
+					prompt += chat.ToolsOf(t, i)
+				}
+			}
+			if trained == 0 {
+				prompt += text
+			} else if answer += text; trained == 1 && t.Trained(i) && !slices.ContainsFunc(path[k+1:], t.Trained) {
+				break
+			}
+		}
+		return prompt, answer
+	}
+	askA, saidA := said(a)
+	askB, saidB := said(b)
+	return askA == askB && saidA != saidB
 }
 
 func score(r *sourceRow) (float64, bool) {

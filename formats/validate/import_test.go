@@ -84,7 +84,7 @@ var spoiled = []struct {
 	{"failed", func(rows []sourceRow, t *formats.Trajectory) []sourceRow {
 		t.Status, t.Reward, t.Messages = formats.StatusFailed, nil, nil
 		return rows
-	}, "failures 1, singleton 1", "dpo 0, grpo 0, judging 1, kto 1, sft 1, tokens 0, tool-rewards 1"},
+	}, "failures 1, singleton 1", "dpo 0, grpo 0, judging 1, kto 1, sft 1, tokens 1, tool-rewards 1"},
 	{"skipped", func(rows []sourceRow, t *formats.Trajectory) []sourceRow {
 		for i := range rows {
 			rows[i].T.Status, rows[i].T.Messages = formats.StatusSkipped, nil
@@ -96,11 +96,11 @@ var spoiled = []struct {
 		return rows
 	}, "truncated 1", ""},
 	{"a prompt only", func(rows []sourceRow, t *formats.Trajectory) []sourceRow { t.Messages = t.Messages[:2]; return rows },
-		"last_not_assistant 1, no_assistant 1, no_tool_calls 1, untrained 1", "dpo 1, grpo 1, judging 1, kto 1, sft 1, tokens 1, tool-rewards 1"},
+		"last_not_assistant 1, no_assistant 1, no_pair 1, no_tool_calls 1, untrained 1", "dpo 0, grpo 1, judging 1, kto 1, sft 1, tokens 1, tool-rewards 1"},
 	{"no messages", func(rows []sourceRow, t *formats.Trajectory) []sourceRow { t.Messages = nil; return rows },
-		"no_assistant 1, no_system_prompt 1, no_tool_calls 1, untrained 1", "dpo 1, grpo 1, judging 1, kto 1, sft 1, tokens 1, tool-rewards 1"},
+		"no_assistant 1, no_pair 1, no_system_prompt 1, no_tool_calls 1, untrained 1", "dpo 0, grpo 1, judging 1, kto 1, sft 1, tokens 1, tool-rewards 1"},
 	{"an answer that does not train", func(rows []sourceRow, t *formats.Trajectory) []sourceRow { t.Calls[0].Target = false; return rows },
-		"untrained 1", "dpo 1, grpo 1, kto 1, sft 1, tokens 1"},
+		"no_pair 1, untrained 1", "dpo 0, grpo 1, kto 1, sft 1, tokens 1"},
 	{"an empty answer", func(rows []sourceRow, t *formats.Trajectory) []sourceRow { again(t).Content = ""; return rows },
 		"empty_answer 1, several_answers 1", "kto 1, sft 1"},
 	{"no logprobs", func(rows []sourceRow, t *formats.Trajectory) []sourceRow { t.Messages[2].Logprobs = nil; return rows },
@@ -127,30 +127,53 @@ var spoiled = []struct {
 	},
 		"no_prompt_ids 1", "tokens 1"},
 	{"no reward", func(rows []sourceRow, t *formats.Trajectory) []sourceRow { t.Reward = nil; return rows },
-		"no_preferences 1, singleton 1, unscored 1", "dpo 0, grpo 0, kto 1, tokens 0"},
+		"no_preferences 1, singleton 1, unscored 1", "dpo 0, grpo 0, kto 1"},
 	{"no rewards", func(rows []sourceRow, t *formats.Trajectory) []sourceRow {
 		t.Reward, rows[1].T.Reward = nil, ptr(math.NaN())
 		return rows
 	},
-		"no_preferences 2, unscored 2", "dpo 0, grpo 0, kto 0, tokens 0"},
+		"no_preferences 2, unscored 2", "dpo 0, grpo 0, kto 0"},
+	{"the same answer with another score", func(rows []sourceRow, t *formats.Trajectory) []sourceRow {
+		t.Messages[2].Content = rows[1].T.Messages[2].Content
+		return rows
+	}, "duplicate_content 1, no_pair 2", "dpo 0"},
+	{"answers to two prompts", func(rows []sourceRow, t *formats.Trajectory) []sourceRow {
+		t.Messages[1].Content = "how?"
+		return rows
+	}, "no_pair 2", "dpo 0"},
+	{"answers with two sets of tools", func(rows []sourceRow, t *formats.Trajectory) []sourceRow {
+		t.ToolSets[0] = `[{"type":"function","function":{"name":"search","strict":true}}]`
+		return rows
+	}, "no_pair 2", "dpo 0"},
+	{"two pairs and a row apart", func(rows []sourceRow, t *formats.Trajectory) []sourceRow {
+		more := sound()
+		for i, r := range more {
+			r.T.Messages[1].Content = "how?"
+			r.ID, r.T.Reward = r.ID+"2", ptr(float64(2-i))
+			rows = append(rows, r)
+		}
+		third := sound()[0]
+		third.ID, third.T.Messages[1].Content = "third", "when?"
+		return append(rows, third)
+	}, "no_pair 1", "dpo 4"},
 	{"a preference", func(rows []sourceRow, t *formats.Trajectory) []sourceRow {
 		for i := range rows {
 			rows[i].T.Reward, rows[i].Preferred, rows[i].ID = nil, ptr(i == 0), "both"
 		}
 		return rows
-	}, "unscored 2", "grpo 0, tokens 0"},
+	}, "unscored 2", "grpo 0"},
 	{"labels that agree", func(rows []sourceRow, t *formats.Trajectory) []sourceRow {
 		for i := range rows {
 			rows[i].T.Reward, rows[i].Preferred = nil, ptr(true)
 		}
 		return rows
-	}, "flat 1, unscored 2", "dpo 0, grpo 0, tokens 0"},
+	}, "flat 1, unscored 2", "dpo 0, grpo 0"},
 	{"scored candidates", func(rows []sourceRow, t *formats.Trajectory) []sourceRow {
 		t.Reward, t.Candidates = nil, []formats.Candidate{{}, {Score: ptr(1.0)}, {Score: ptr(2.0)}}
 		return rows
-	}, "singleton 1, unscored 1", "dpo 1, grpo 0, tokens 0"},
-	{"a group of one", func(rows []sourceRow, t *formats.Trajectory) []sourceRow { return rows[:1] }, "singleton 1", "dpo 0, grpo 0, tokens 0"},
-	{"a flat group", func(rows []sourceRow, t *formats.Trajectory) []sourceRow { t.Reward = ptr(1.0); return rows }, "flat 1", "dpo 0, grpo 0, tokens 0"},
+	}, "singleton 1, unscored 1", "dpo 1, grpo 0"},
+	{"a group of one", func(rows []sourceRow, t *formats.Trajectory) []sourceRow { return rows[:1] }, "singleton 1", "dpo 0, grpo 0"},
+	{"a flat group", func(rows []sourceRow, t *formats.Trajectory) []sourceRow { t.Reward = ptr(1.0); return rows }, "flat 1", "dpo 0, grpo 0"},
 	{"an id twice", func(rows []sourceRow, t *formats.Trajectory) []sourceRow { rows[1].ID = rows[0].ID; return rows }, "duplicate_ids 1", ""},
 	{"no ids", func(rows []sourceRow, t *formats.Trajectory) []sourceRow {
 		rows[0].ID, rows[1].ID = "", ""
@@ -159,7 +182,7 @@ var spoiled = []struct {
 	{"an answer twice", func(rows []sourceRow, t *formats.Trajectory) []sourceRow {
 		t.Messages[2].Content, t.Messages[2].ToolCalls[0].ID = rows[1].T.Messages[2].Content, "other"
 		return rows
-	}, "duplicate_content 1", ""},
+	}, "duplicate_content 1, no_pair 2", "dpo 0"},
 	{"an answer in two groups", func(rows []sourceRow, t *formats.Trajectory) []sourceRow {
 		more := sound()
 		for i := range more {
@@ -187,16 +210,16 @@ var spoiled = []struct {
 	{"an image", func(rows []sourceRow, t *formats.Trajectory) []sourceRow {
 		t.Messages[1].Content, t.Messages[1].ContentParts = "", `[{"type":"image_url"}]`
 		return rows
-	}, "content_parts 1", "dpo 1, kto 1, sft 1"},
+	}, "content_parts 1, media_tokens 1, no_pair 1", "dpo 0, grpo 1, kto 1, sft 1, tokens 1"},
 	{"branches", func(rows []sourceRow, t *formats.Trajectory) []sourceRow {
 		t.Messages = append(t.Messages, t.Messages[2])
 		return rows
-	}, "branched_answers 1, several_answers 1", "dpo 1, kto 1, sft 1"},
+	}, "branched_answers 1, no_pair 1, several_answers 1", "dpo 0, kto 1, sft 1"},
 	{"an answer of somebody else", func(rows []sourceRow, t *formats.Trajectory) []sourceRow {
 		m := again(t)
 		m.Content, t.Messages[2].Sampled, t.Messages[2].Call = "yes", false, -1
 		return rows
-	}, "foreign_answers 1", "sft 1"},
+	}, "foreign_answers 1, no_pair 2", "dpo 0, sft 1"},
 	{"a dialogue", func(rows []sourceRow, t *formats.Trajectory) []sourceRow { again(t); return rows }, "several_answers 1", "kto 1"},
 	{"a result at the end", func(rows []sourceRow, t *formats.Trajectory) []sourceRow {
 		add(t, formats.Message{Role: "tool", Content: "found", ToolCallID: "c"})
@@ -205,16 +228,16 @@ var spoiled = []struct {
 	{"a late system prompt", func(rows []sourceRow, t *formats.Trajectory) []sourceRow {
 		t.Messages[0].Role, t.Messages[1].Role = "user", "developer"
 		return rows
-	}, "role_order 1", ""},
-	{"an unknown role", func(rows []sourceRow, t *formats.Trajectory) []sourceRow { t.Messages[1].Role = "human"; return rows }, "role_order 1", ""},
+	}, "no_pair 2, role_order 1", "dpo 0"},
+	{"an unknown role", func(rows []sourceRow, t *formats.Trajectory) []sourceRow { t.Messages[1].Role = "human"; return rows }, "no_pair 2, role_order 1", "dpo 0"},
 	{"no system prompt", func(rows []sourceRow, t *formats.Trajectory) []sourceRow {
 		t.Messages = t.Messages[1:]
 		t.Messages[0].Parent, t.Messages[1].Parent = -1, 0
 		return rows
-	}, "no_system_prompt 1", ""},
+	}, "no_pair 2, no_system_prompt 1", "dpo 0"},
 	{"no tool calls", func(rows []sourceRow, t *formats.Trajectory) []sourceRow { t.Messages[2].ToolCalls = nil; return rows }, "no_tool_calls 1",
 		"tool-rewards 1"},
-	{"no definitions", func(rows []sourceRow, t *formats.Trajectory) []sourceRow { t.Calls[0].Tools = -1; return rows }, "no_tools 1", "tool-rewards 1"},
+	{"no definitions", func(rows []sourceRow, t *formats.Trajectory) []sourceRow { t.Calls[0].Tools = -1; return rows }, "no_pair 2, no_tools 1", "dpo 0, tool-rewards 1"},
 	{"a tool that is not defined", func(rows []sourceRow, t *formats.Trajectory) []sourceRow {
 		t.Messages[2].ToolCalls[0].Name = "find"
 		return rows
@@ -222,12 +245,20 @@ var spoiled = []struct {
 	{"short definitions", func(rows []sourceRow, t *formats.Trajectory) []sourceRow {
 		t.ToolSets[0] = `[{"name":"search"}]`
 		return rows
-	}, "", ""},
+	}, "no_pair 2", "dpo 0"},
 	{"no arguments", func(rows []sourceRow, t *formats.Trajectory) []sourceRow {
 		t.Messages[2].ToolCalls[0].Arguments = ""
 		return rows
 	},
 		"bad_arguments 1", "tool-rewards 1"},
+	{"a call of the user", func(rows []sourceRow, t *formats.Trajectory) []sourceRow {
+		t.Messages[1].ToolCalls = []formats.ToolCall{{ID: "u", Name: "search", Arguments: "{}"}}
+		return rows
+	}, "foreign_calls 1, no_pair 1", "dpo 0, kto 1, sft 1"},
+	{"an image before recorded tokens", func(rows []sourceRow, t *formats.Trajectory) []sourceRow {
+		t.Messages[1].Content, t.Messages[1].ContentParts = "", `[{"type":"input_audio"}]`
+		return rows
+	}, "content_parts 1, media_tokens 1, no_pair 1", "dpo 0, grpo 1, kto 1, sft 1, tokens 1"},
 	{"an unanswered call", func(rows []sourceRow, t *formats.Trajectory) []sourceRow {
 		add(t, formats.Message{Role: "user", Content: "and?"})
 		m := t.Messages[2]
@@ -239,15 +270,15 @@ var spoiled = []struct {
 		again(t)
 		t.Messages[3].ToolCallID = "d"
 		return rows
-	}, "several_answers 1, tool_calls 1", "dpo 1, grpo 1, kto 1, sft 1, tokens 1, tool-rewards 1"},
+	}, "no_pair 1, several_answers 1, tool_calls 1", "dpo 0, grpo 1, kto 1, sft 1, tokens 1, tool-rewards 1"},
 	{"a mask that is not known", func(rows []sourceRow, t *formats.Trajectory) []sourceRow {
 		t.Metadata = `{"message_fields":{"2":{"extra":{"noLossHere":0}}}}`
 		return rows
-	}, "unread_mask 1", "dpo 1, grpo 1, kto 1, sft 1, tokens 1"},
+	}, "no_pair 1, unread_mask 1", "dpo 0, grpo 1, kto 1, sft 1, tokens 1"},
 	{"a list of masks", func(rows []sourceRow, t *formats.Trajectory) []sourceRow {
 		t.Metadata = `{"turn-weights":[1,1,0]}`
 		return rows
-	}, "unread_mask 1", "dpo 1, grpo 1, kto 1, sft 1, tokens 1"},
+	}, "no_pair 1, unread_mask 1", "dpo 0, grpo 1, kto 1, sft 1, tokens 1"},
 	{"masks that take nothing away", func(rows []sourceRow, t *formats.Trajectory) []sourceRow {
 		t.Metadata = `{"message_fields":{"0":{"loss_mask":0},"2":{"loss":0.37,"loss_mask":1,"constraint":0,"demographics":"x"}},"loss_weights":[1,1,1],"train":0}`
 		return rows
@@ -255,15 +286,15 @@ var spoiled = []struct {
 	{"content elsewhere", func(rows []sourceRow, t *formats.Trajectory) []sourceRow {
 		t.Messages[2].Content, t.Messages[2].ToolCalls, t.Metadata = "", nil, `{"message_fields":{"2":{"parts":[{"text":"yes"}]}}}`
 		return rows
-	}, "empty_answer 1, no_tool_calls 1, unread_content 1", "dpo 1, kto 1, sft 1, tool-rewards 1"},
+	}, "empty_answer 1, no_pair 1, no_tool_calls 1, unread_content 1", "dpo 0, kto 1, sft 1, tool-rewards 1"},
 	{"a call without a member of arguments", func(rows []sourceRow, t *formats.Trajectory) []sourceRow {
 		t.Metadata = `{"message_fields":{"2":{"tool_calls":[{"arguments":null}]}}}`
 		return rows
-	}, "no_arguments 1", "dpo 1, kto 1, sft 1, tool-rewards 1"},
+	}, "no_arguments 1, no_pair 1", "dpo 0, kto 1, sft 1, tool-rewards 1"},
 	{"images beside the text", func(rows []sourceRow, t *formats.Trajectory) []sourceRow {
 		t.Metadata = `{"pictures":["a/1.jpg"]}`
 		return rows
-	}, "content_parts 1", "dpo 1, kto 1, sft 1"},
+	}, "content_parts 1, no_pair 1", "dpo 0, kto 1, sft 1"},
 	{"names of images that are none", func(rows []sourceRow, t *formats.Trajectory) []sourceRow {
 		t.Metadata = `{"image_name":"swebench/sweb.eval:latest","docker_image":"python:3.11","num_images":1,"image_caption":"a cat","images":[]}`
 		return rows
@@ -271,7 +302,7 @@ var spoiled = []struct {
 	{"turns beside the messages", func(rows []sourceRow, t *formats.Trajectory) []sourceRow {
 		t.Metadata = `{"earlier_history":[["before","this"]]}`
 		return rows
-	}, "unread_history 1", "dpo 1, grpo 1, kto 1, sft 1, tokens 1"},
+	}, "no_pair 1, unread_history 1", "dpo 0, grpo 1, kto 1, sft 1, tokens 1"},
 	{"the prompt once more", func(rows []sourceRow, t *formats.Trajectory) []sourceRow {
 		t.Metadata = `{"prompt":` + strconv.Quote("<s>"+t.Messages[1].Content) + `,"conversation_id":"c","turns":1,"context_length":[3,4]}`
 		return rows
@@ -280,7 +311,7 @@ var spoiled = []struct {
 		t.Losses = []formats.MessageLoss{{Message: 2, Loss: formats.LossRL, Weight: 0.5}}
 		t.Metadata = `{"message_fields":{"2":{"weight":0.5}}}`
 		return rows
-	}, "message_weights 1", "dpo 1, kto 1, sft 1"},
+	}, "message_weights 1, no_pair 1", "dpo 0, kto 1, sft 1"},
 	{"no model", func(rows []sourceRow, t *formats.Trajectory) []sourceRow { t.Model = ""; return rows }, "no_model 1", ""},
 	{"no version", func(rows []sourceRow, t *formats.Trajectory) []sourceRow { t.PolicyVersion = nil; return rows }, "no_policy_version 1", ""},
 }
@@ -334,7 +365,7 @@ func TestAll(t *testing.T) {
 		if c.In&Import != 0 && c.Hint == "" {
 			t.Errorf("an import does not say what to do about %s", c.Name)
 		}
-		if made := c.checker() != nil; made == (c.Sees == WholeRun) && !strings.HasPrefix(c.Name, "duplicate_") {
+		if made := c.checker() != nil; made == (c.Sees == WholeRun) && !strings.HasPrefix(c.Name, "duplicate_") && c.Name != "no_pair" {
 			t.Errorf("%s: a doctor makes it: %v", c.Name, made)
 		}
 		if c.In&Submit != 0 && (c.In&Audit == 0 || !c.Severity.AtLeast(Warning)) {
@@ -355,7 +386,7 @@ func TestAll(t *testing.T) {
 	if n := len(imported); n > maxImported {
 		t.Errorf("%d checks", n)
 	}
-	if want := []string{"grpo", "tokens", "dpo"}; !slices.Equal(uses(grouping).names(), want) {
+	if want := []string{"grpo", "dpo"}; !slices.Equal(uses(grouping).names(), want) {
 		t.Errorf("%v compare rows, want %v", uses(grouping).names(), want)
 	}
 }

@@ -86,6 +86,17 @@ func toolCalls(c *Count, r *Row, t *formats.Trajectory) {
 	}
 }
 
+// foreignCalls counts trajectories with tool calls in a message that is not the
+// assistant's.
+func foreignCalls(c *Count, r *Row, t *formats.Trajectory) {
+	for i := range t.Messages {
+		if m := &t.Messages[i]; len(m.ToolCalls) > 0 && m.Role != "assistant" {
+			c.Add(r, m.Role, "message %d of the %s calls %s", i, m.Role, m.ToolCalls[0].Name)
+			return
+		}
+	}
+}
+
 // called reports whether a message before a tool message makes the call that it
 // answers; any call, when it does not name one.
 func called(t *formats.Trajectory, i int) bool {

@@ -35,12 +35,16 @@ func (r *Row) keeps() *unread {
 func isKept(t *formats.Trajectory) bool { return t.Metadata != "" && t.Attempts == 0 }
 
 // Unread returns the first member that a row keeps in its metadata and that changes what
-// trains, "" for none.
-func Unread(t *formats.Trajectory) string {
-	if !isKept(t) {
-		return ""
+// trains, "" for none, without those of findings that are accepted.
+func (a Accepted) Unread(t *formats.Trajectory) string {
+	r := WideRow(0, t)
+	u := *r.keeps()
+	for name, member := range map[string]*string{"unread_mask": &u.mask, "unread_content": &u.content, "content_parts": &u.media,
+		"unread_history": &u.history, "no_arguments": &u.arguments} {
+		if a[name] {
+			*member = ""
+		}
 	}
-	u := unreadOf(t)
 	return cmp.Or(u.mask, u.content, u.media, u.history, u.arguments)
 }
 

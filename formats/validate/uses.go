@@ -9,7 +9,7 @@ type use struct {
 // allUses are in display order.
 var allUses = [numUses]use{
 	{"grpo", "policy gradient with the recorded logprobs: GRPO, RLOO and similar"},
-	{"tokens", "training steps on the recorded token ids: verl, slime, ART"},
+	{"tokens", "training on the recorded token ids: sequences; with grpo slime, prime-rl, ART"},
 	{"dpo", "preference pairs: DPO and similar"},
 	{"kto", "single answers, good or bad: KTO"},
 	{"sft", "supervised fine-tuning on whole conversations"},
@@ -39,7 +39,7 @@ const (
 	scoring  = forJudging | forToolRewards
 	anyUse   = training | scoring | forPrompts
 
-	grouping = recorded | forDPO // what compares the rows of a group
+	grouping = forGRPO | forDPO // what compares the rows of a group
 )
 
 func (u uses) names() []string {

@@ -85,7 +85,7 @@ func Export(ctx context.Context, o ExportOptions) (ExportReport, error) {
 	if err != nil {
 		return ExportReport{}, err
 	}
-	e := &export{ExportOptions: o, from: from, keep: keep, losses: map[string]map[string]int64{},
+	e := &export{ExportOptions: o, from: from, keep: keep, accepted: accepted, losses: map[string]map[string]int64{},
 		report: ExportReport{URI: to.uri, In: from.Rows.URI(), Filtered: map[string]int64{}}}
 	e.pass = exporters.NewPass(o.To, o.Best, o.Redact.Tables(tables, e.report.Redacted.Add),
 		exporters.Place{Begin: to.begin, Put: to.put, Drop: e.drop, Accept: accepted})
@@ -112,13 +112,14 @@ func Export(ctx context.Context, o ExportOptions) (ExportReport, error) {
 // export is one run.
 type export struct {
 	ExportOptions
-	from   *joined.Source
-	keep   *expression.Filter
-	pass   *exporters.Pass
-	losses map[string]map[string]int64 // by kind of file and part
-	lost   error                       // the first part that was refused
-	runs   int64                       // adjacent rows of one group
-	report ExportReport
+	from     *joined.Source
+	keep     *expression.Filter
+	pass     *exporters.Pass
+	accepted validate.Accepted
+	losses   map[string]map[string]int64 // by kind of file and part
+	lost     error                       // the first part that was refused
+	runs     int64                       // adjacent rows of one group
+	report   ExportReport
 }
 
 // weights counts the sequences in a pass of their own: a weight depends on the
@@ -231,6 +232,11 @@ func (e *export) sound(rows []formats.Trajectory) (bool, error) {
 	}
 	var problems []art.Problem
 	art.Check(rows, art.Limits{}, func(p art.Problem) { problems = append(problems, p) })
+	for _, w := range whole {
+		if why := e.accepted.BlocksAny(rows, w.File.Format.Use); why != "" {
+			problems = append(problems, art.Problem{Reason: why})
+		}
+	}
 	if len(problems) == 0 {
 		return true, nil
 	}

@@ -1,10 +1,13 @@
 package art
 
-import "github.com/rollmill/rollmill/formats/foreign/exporters"
+import (
+	"github.com/rollmill/rollmill/formats/foreign/exporters"
+	"github.com/rollmill/rollmill/formats/validate"
+)
 
 // Exporter writes the groups that an ART server accepts, one a line.
 var Exporter = exporters.Format{
-	Name: "art", For: exporters.Training, Help: "ART's trajectory groups, one a line", Of: exporters.Groups, Whole: true,
+	Name: "art", Use: validate.ForGRPO, For: exporters.Training, Help: "ART's trajectory groups, one a line", Of: exporters.Groups, Whole: true,
 	Files: []exporters.Extension{exporters.JSONL},
 	Notes: notes, Credit: exporters.OfTrajectories,
 	Lines: exporters.RawLines(func(dst []byte, x *exporters.Item) ([]byte, int64, error) {

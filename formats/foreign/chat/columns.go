@@ -252,7 +252,7 @@ func whole(row []byte, columns map[string]string) bool {
 	f := importers.Format{Parse: func(r *importers.Record) ([]importers.Item, error) { return parse(r, false) }}
 	p := f.Convert(importers.Record{Data: row, Options: &importers.Options{Map: columns}})
 	for i := range p.Items {
-		if validate.Unread(&p.Items[i].Row) != "" {
+		if validate.Accepted(nil).Unread(&p.Items[i].Row) != "" {
 			return false
 		}
 	}

@@ -7,7 +7,6 @@ import (
 	"github.com/rollmill/rollmill/formats/chat"
 	"github.com/rollmill/rollmill/formats/foreign/exporters"
 	"github.com/rollmill/rollmill/formats/jsontext"
-	"github.com/rollmill/rollmill/formats/validate"
 )
 
 // Row is one conversation.
@@ -69,10 +68,10 @@ var rowsOf = exporters.EachRow(rowOf)
 
 func rowOf(t *formats.Trajectory, x *exporters.Item) Row {
 	path, tools := chat.Transcript(t, x.Lose)
-	if name := validate.Unread(t); name != "" {
+	weights := weightsOf(t, x.Lose)
+	if name := x.Accept.Unread(t); name != "" {
 		x.Lose(name + ", which changes what trains")
 	}
-	weights := weightsOf(t, x.Lose)
 	messages := make([]chat.Message, 0, len(path))
 	for _, i := range path {
 		m := &t.Messages[i]

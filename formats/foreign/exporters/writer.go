@@ -2,6 +2,7 @@ package exporters
 
 import (
 	"bufio"
+	"cmp"
 	"crypto/sha256"
 	"encoding/hex"
 	"errors"
@@ -151,12 +152,16 @@ func NewPass(files []File, best int, tables formats.Tables, place Place) *Pass {
 // Add writes a group, its preferences and its single answers. A group that is
 // not sound goes into no file that must be complete.
 func (p *Pass) Add(rows []formats.Trajectory, sound bool) error {
+	blocked := make([]string, len(p.Writers))
+	for i, w := range p.Writers {
+		blocked[i] = w.place.Accept.BlocksGroup(rows, w.File.Format.Use)
+	}
 	return p.Group(rows, func(of Source, x Item, reason string) (failed error) {
-		for _, w := range p.Writers {
-			switch {
+		for i, w := range p.Writers {
+			switch why := cmp.Or(reason, blocked[i]); {
 			case w.File.Format.Of != of, !sound && w.File.Format.Whole:
-			case reason != "":
-				w.skip(reason)
+			case why != "":
+				w.skip(why)
 			default:
 				failed = errors.Join(failed, w.give(x))
 			}

@@ -12,7 +12,7 @@ import (
 // CustomizerDPO writes the pairs on which NeMo Customizer trains by preferences.
 var CustomizerDPO = exporters.Format{
 	Name: "customizer-dpo", Use: validate.ForDPO, For: exporters.Training, Help: "NeMo Customizer's pairs", Of: exporters.Pairs,
-	Files: []exporters.Extension{exporters.JSONL},
+	Files: []exporters.Extension{exporters.JSONL}, Form: 2,
 	Lines: exporters.Lines(exporters.One(func(x *exporters.Item) (CustomizerPreference, string) {
 		return CustomizerPreferenceOf(x.Pair)
 	})),
@@ -21,7 +21,7 @@ var CustomizerDPO = exporters.Format{
 // CustomizerSFT writes the conversations on which NeMo Customizer trains supervised.
 var CustomizerSFT = exporters.Format{
 	Name: "customizer-sft", Use: validate.ForSFT, For: exporters.Training, Help: "NeMo Customizer's conversations", Of: exporters.Top,
-	Files: []exporters.Extension{exporters.JSONL},
+	Files: []exporters.Extension{exporters.JSONL}, Form: 2,
 	Lines: exporters.Lines(exporters.One(func(x *exporters.Item) (Conversation, string) {
 		return ConversationOf(x.Rows)
 	})),

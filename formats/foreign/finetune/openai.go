@@ -55,11 +55,11 @@ const openAIHolds = chat.HoldsName | chat.HoldsTools
 
 // SupervisedOf returns the row of a group's best member.
 func SupervisedOf(rows []formats.Trajectory) (s Supervised, reason string) {
-	best, _ := chat.Extremes(rows)
-	if best < 0 {
-		return s, chat.Empty
+	best := chat.Top(rows, 1)
+	if best == nil {
+		return s, chat.NoScore(rows)
 	}
-	t := &rows[best]
+	t := &rows[best[0]]
 	path := t.Main()
 	for len(path) > 0 && !t.Trained(path[len(path)-1]) {
 		path = path[:len(path)-1]

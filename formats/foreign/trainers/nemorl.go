@@ -16,7 +16,7 @@ import (
 var NemoRL = exporters.Format{
 	Name: "nemo-rl-preference", Use: validate.ForDPO, For: exporters.Training, Help: "NeMo-RL's pairs by rank", Of: exporters.Pairs,
 	Files: []exporters.Extension{exporters.JSONL},
-	Form:  2, Notes: nemoRLNotes, Lines: exporters.Lines(exporters.One(nemoRLRow)),
+	Form:  3, Notes: nemoRLNotes, Lines: exporters.Lines(exporters.One(nemoRLRow)),
 }
 
 const nemoRLNotes = exporters.TemplateNotes + `

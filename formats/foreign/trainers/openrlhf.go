@@ -23,7 +23,7 @@ import (
 var OpenRLHFPrompts = exporters.Format{
 	Name: "openrlhf-prompts", Use: validate.ForPrompts, For: exporters.Training, Help: "OpenRLHF's prompts", Of: exporters.Groups,
 	Files: []exporters.Extension{exporters.JSONL},
-	Form:  2, Notes: openRLHFNotes, Lines: exporters.Lines(exporters.One(openRLHFPrompt)),
+	Form:  3, Notes: openRLHFNotes, Lines: exporters.Lines(exporters.One(openRLHFPrompt)),
 }
 
 // OpenRLHFPreferences writes the pairs that OpenRLHF's trainers for DPO and reward
@@ -31,14 +31,14 @@ var OpenRLHFPrompts = exporters.Format{
 var OpenRLHFPreferences = exporters.Format{
 	Name: "openrlhf-preference", Use: validate.ForDPO, For: exporters.Training, Help: "OpenRLHF's pairs", Of: exporters.Pairs,
 	Files: []exporters.Extension{exporters.JSONL},
-	Form:  2, Notes: openRLHFNotes, Lines: exporters.Lines(exporters.One(openRLHFPreference)),
+	Form:  3, Notes: openRLHFNotes, Lines: exporters.Lines(exporters.One(openRLHFPreference)),
 }
 
 // OpenRLHFKTO writes the single answers that OpenRLHF's KTO trainer loads.
 var OpenRLHFKTO = exporters.Format{
 	Name: "openrlhf-kto", Use: validate.ForKTO, For: exporters.Training, Help: "OpenRLHF's single answers, good or bad", Of: exporters.Labels,
 	Files: []exporters.Extension{exporters.JSONL},
-	Form:  2, Notes: openRLHFNotes, Lines: exporters.Lines(exporters.One(openRLHFAnswer)),
+	Form:  3, Notes: openRLHFNotes, Lines: exporters.Lines(exporters.One(openRLHFAnswer)),
 }
 
 const openRLHFNotes = exporters.TemplateNotes + `

@@ -32,10 +32,10 @@ import (
 // The layout is that of prime-rl 0.8 (MicroBatch in its transports): a MessagePack
 // array of arrays, whose fields have no names.
 var PrimeRL = exporters.Format{
-	Name: "prime-rl", Use: validate.ForTokens, Help: "prime-rl's micro batches for its trainer with one data rank: token ids, masks, log " +
+	Name: "prime-rl", Use: validate.ForGRPO, Help: "prime-rl's micro batches for its trainer with one data rank: token ids, masks, log " +
 		"probabilities, advantages and weights, as rollouts/step_N/rank_0.bin", For: exporters.Training,
 	Of: exporters.Rows, Files: []exporters.Extension{exporters.MessagePack}, Other: begin, Loss: sequences.TokenMean,
-	Credit: exporters.OfLosses,
+	Credit: exporters.OfLosses, Form: 2,
 }
 
 // NoAdvantage is why a trajectory with sequences gives no micro batch.

@@ -28,9 +28,9 @@ import (
 // functions of that file give them to slime: --custom-reward-post-process-path (slime/ray/rollout.py)
 // and, for those of tokens, --custom-advantage-function-path (slime/backends/megatron_utils/loss.py).
 var Slime = exporters.Format{
-	Name: "slime", Use: validate.ForTokens, Help: "slime's samples: token ids, masks, log probabilities, for a rollout function; metadata has " +
+	Name: "slime", Use: validate.ForGRPO, Help: "slime's samples: token ids, masks, log probabilities, for a rollout function; metadata has " +
 		"advantages times weights, exact for a clipped policy loss and not for a KL term", For: exporters.Training,
-	Of: exporters.Groups, Files: []exporters.Extension{exporters.JSONL},
+	Of: exporters.Groups, Files: []exporters.Extension{exporters.JSONL}, Form: 2,
 	Lines: exporters.Lines(samples), Loss: sequences.TrajectoryMean, Credit: exporters.OfTokens,
 	Drift: func() exporters.Drift {
 		return &art.Drift{Trainer: "slime", Compat: "slime", Scale: true, Sample: true}

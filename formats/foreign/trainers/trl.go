@@ -16,7 +16,7 @@ import (
 var TRLPreference = exporters.Format{
 	Name: "trl-preference", Use: validate.ForDPO, For: exporters.Training, Help: "TRL's preference rows", Of: exporters.Pairs,
 	Files: []exporters.Extension{exporters.JSONL, exporters.Parquet}, Hub: 2,
-	Form: 2, Notes: exporters.TemplateNotes + toolNotes, Lines: exporters.Lines(exporters.One(trlPreference)),
+	Form: 3, Notes: exporters.TemplateNotes + toolNotes, Lines: exporters.Lines(exporters.One(trlPreference)),
 	Table: exporters.Table(exporters.One(trlPreference)),
 }
 
@@ -25,7 +25,7 @@ var TRLKTO = exporters.Format{
 	Name: "trl-kto", Use: validate.ForKTO, For: exporters.Training, Help: "TRL's unpaired preference rows: single answers, good or bad",
 	Of:    exporters.Labels,
 	Files: []exporters.Extension{exporters.JSONL}, Hub: 4,
-	Form: 2, Notes: exporters.TemplateNotes + toolNotes, Lines: exporters.Lines(exporters.One(trlAnswer)),
+	Form: 3, Notes: exporters.TemplateNotes + toolNotes, Lines: exporters.Lines(exporters.One(trlAnswer)),
 	Table: exporters.Table(exporters.One(trlAnswer)),
 }
 
@@ -33,7 +33,7 @@ var TRLKTO = exporters.Format{
 var TRLSFT = exporters.Format{
 	Name: "trl-sft", Use: validate.ForSFT, For: exporters.Training, Help: "TRL's conversations", Of: exporters.Top,
 	Files: []exporters.Extension{exporters.JSONL}, Hub: 3,
-	Form: 2, Notes: exporters.TemplateNotes + toolNotes, Lines: exporters.Lines(exporters.One(trlConversation)),
+	Form: 3, Notes: exporters.TemplateNotes + toolNotes, Lines: exporters.Lines(exporters.One(trlConversation)),
 	Table: exporters.Table(exporters.One(trlConversation)),
 }
 
@@ -41,7 +41,7 @@ var TRLSFT = exporters.Format{
 var TRLPrompts = exporters.Format{
 	Name: "trl-prompts", Use: validate.ForPrompts, For: exporters.Training, Help: "TRL's prompt-only rows, for GRPO and RLOO", Of: exporters.Groups,
 	Files: []exporters.Extension{exporters.JSONL}, Hub: 5,
-	Form: 2, Notes: exporters.TemplateNotes + promptNotes, Lines: exporters.Lines(exporters.One(trlPrompt)),
+	Form: 3, Notes: exporters.TemplateNotes + promptNotes, Lines: exporters.Lines(exporters.One(trlPrompt)),
 	Table: exporters.Table(exporters.One(trlPrompt)),
 }
 

@@ -14,7 +14,7 @@ import (
 // It does not write verl's rollout dump, on which no trainer trains.
 var Verl = exporters.Format{
 	Name: "verl", Use: validate.ForPrompts, For: exporters.Training, Help: "verl's prompts with reference answers", Of: exporters.Groups,
-	Files: []exporters.Extension{exporters.Parquet},
+	Files: []exporters.Extension{exporters.Parquet}, Form: 2,
 	Notes: verlNotes,
 	Table: exporters.Table(exporters.One(verlRow)),
 }

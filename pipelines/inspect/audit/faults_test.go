@@ -396,6 +396,9 @@ var faults = []fault{
 	{"prefix_breaks", "a template renders the same messages differently",
 		spoiled(func(rows []formats.Trajectory) { rows[3].Messages[2].PrefixBreak = "template" }), "1 template"},
 	{"no_tools", "a call was made without tools", spoiled(func(rows []formats.Trajectory) { withTools(rows).Calls[0].Tools = -1 }), "lost the definitions"},
+	{"foreign_calls", "a simulated user calls a tool", spoiled(func(rows []formats.Trajectory) {
+		rows[0].Messages[0].ToolCalls = []formats.ToolCall{{ID: "u", Name: "toggle", Arguments: "{}"}}
+	}), "no chat template shows"},
 	{"unanswered_calls", "a tool's answer became the user's", spoiled(func(rows []formats.Trajectory) { withTools(rows).Messages[3].Role = "user" }),
 		"lost the answers"},
 	{"unanswered_calls", "two tools were called and one answered", spoiled(func(rows []formats.Trajectory) {
