@@ -34,7 +34,7 @@ func pythonStub(a *cli.App) string {
 			add(pythonName(s.Name), cmp.Or(stubObjects[s.Name], pythonType(s)))
 		}
 		for _, name := range stubFunctions[cmd.Name] {
-			add(name, stubObjects[strings.TrimSuffix(name, "s")])
+			add(name, cmp.Or(stubObjects[name], stubObjects[strings.TrimSuffix(name, "s")]))
 		}
 		fmt.Fprintf(&b, ") -> Result:\n    \"\"\"%s\"\"\"\n", cmd.Usage)
 	}
@@ -55,6 +55,7 @@ _Texts = _Text | Sequence[_Text] | Mapping[str, _Text]
 _Pairs = Mapping[str, Any] | str | Sequence[str | Mapping[str, Any]]
 _Agent = str | Callable[..., Any]
 _Rewards = _Agent | Sequence[_Agent] | Mapping[str, _Agent]
+_Examples = _Text | Sequence[Mapping[str, Any]]
 `
 	stubPlace = `    *args: str | os.PathLike[str],
     cwd: str | os.PathLike[str] | None = ...,
@@ -63,9 +64,9 @@ _Rewards = _Agent | Sequence[_Agent] | Mapping[str, _Agent]
 )
 
 var (
-	ofRun         = []string{"rewards", "agent"} // in place of keys of the config file
+	ofRun         = []string{"rewards", "agent", "examples"} // in place of keys of the config file
 	stubFunctions = map[string][]string{"score": {"rewards"}, "check": ofRun, "eval": ofRun, "train": ofRun, "try": ofRun}
-	stubObjects   = map[string]string{"agent": "_Agent", "reward": "_Rewards"}
+	stubObjects   = map[string]string{"agent": "_Agent", "reward": "_Rewards", "examples": "_Examples"}
 	stubTypes     = map[plugin.Type]string{plugin.Switch: "bool", plugin.Integer: "int", plugin.Number: "float",
 		plugin.Duration: "str", plugin.Object: "_Pairs", plugin.Text: "_Text"}
 )

@@ -8,7 +8,8 @@
 // spread. pass@k is the mean over the examples of 1 - C(n-c,k)/C(n,k), where n
 // of an example's trajectories have a reward and c of these reach the
 // threshold. An example with fewer than k is excluded and counted. The interval of
-// one example is Wilson's, over its attempts.
+// one example is Wilson's, over its attempts, and so is that of a rate that is 0 or 1 in
+// every example, over the examples.
 //
 // A trajectory that failed or has no reward is not counted as 0: it is excluded,
 // and the number of such trajectories is reported. With

@@ -40,8 +40,11 @@ func TestFigures(t *testing.T) {
 	f := figures(examples, o)
 	half := 4.302652729911275 * 0.5 / math.Sqrt(3)
 	near(t, "mean", f.Mean.Value, 0.5)
-	near(t, "low", *f.Mean.Low, 0.5-half)
-	near(t, "high", *f.Mean.High, 0.5+half)
+	near(t, "low of a rate", *f.Mean.Low, 0)
+	near(t, "high of a rate", *f.Mean.High, 1)
+	doubled := figures([]*example{some(0, 2, 0, 2), some(2, 2, null, 2), some(0, 0)}, o)
+	near(t, "low", *doubled.Mean.Low, 1-2*half)
+	near(t, "high", *doubled.Mean.High, 1+2*half)
 	near(t, "solved low", *f.Solved.Low, 0) // a share
 	near(t, "std", *f.Std, math.Sqrt(20.0/72))
 	near(t, "within", *f.Within, math.Sqrt(1.0/3)/3)
@@ -64,6 +67,27 @@ func TestFigures(t *testing.T) {
 	near(t, "mean with failures", f.Mean.Value, 0.5)
 	if none := figures(nil, MeasureOptions{Confidence: 0.95}); none.Mean != nil || none.Std != nil || none.PassAtK != nil {
 		t.Errorf("of nothing: %+v", none)
+	}
+}
+
+// TestCertainRates checks that a rate which is the same in every example has an interval of
+// Wilson's, and that equal rewards have no spread.
+func TestCertainRates(t *testing.T) {
+	var all []*example
+	for range 12 {
+		all = append(all, some(1, 1))
+	}
+	o := MeasureOptions{Solved: 1, Confidence: 0.95, K: []int{2}}
+	f := figures(all, o)
+	for what, e := range map[string]*Estimate{"mean": f.Mean, "solved": f.Solved, "pass@2": &f.PassAtK[0].Estimate} {
+		near(t, what+" low", *e.Low, 12/(12+1.959963984540054*1.959963984540054))
+		near(t, what+" high", *e.High, 1)
+	}
+	for _, e := range all {
+		e.rewards = some(0.1, 0.1, 0.1).rewards
+	}
+	if f = figures(all, o); *f.Std != 0 || *f.Within != 0 {
+		t.Errorf("the spread of equal rewards is %v and %v", *f.Std, *f.Within)
 	}
 }
 

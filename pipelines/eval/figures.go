@@ -95,7 +95,11 @@ func figures(examples []*example, o MeasureOptions) Figures {
 			shares = append(shares, float64(c)/float64(n))
 		}
 	}
-	f.Mean = estimate(means, o.Confidence, math.Inf(-1), math.Inf(1))
+	lowest, highest := math.Inf(-1), math.Inf(1)
+	if !slices.ContainsFunc(all, func(r float64) bool { return r != 0 && r != 1 }) { // a rate
+		lowest, highest = 0, 1
+	}
+	f.Mean = estimate(means, o.Confidence, lowest, highest)
 	f.Solved = estimate(shares, o.Confidence, 0, 1)
 	if len(all) > 0 {
 		f.Min, f.Max = new(slices.Min(all)), new(slices.Max(all))
@@ -183,14 +187,18 @@ func passAtK(examples []*example, o MeasureOptions) (out []PassAtK) {
 	return out
 }
 
-// estimate returns the mean of values and its Student interval, cut to a range. It
+// estimate returns the mean of values and its Student interval, cut to a range; of a rate
+// that is 0 or 1 in every example the Wilson interval, since its spread says too little. It
 // returns nil if there are no values.
 func estimate(values []float64, confidence, lowest, highest float64) *Estimate {
 	if len(values) == 0 {
 		return nil
 	}
 	e := &Estimate{Value: mean(values), Examples: len(values)}
-	if n := float64(len(values)); n > 1 {
+	if n := float64(len(values)); n > 1 && highest == 1 && !slices.ContainsFunc(values, func(v float64) bool { return v != 0 && v != 1 }) {
+		c := int(math.Round(e.Value * n))
+		e.Low, e.High = new(wilson(len(values), c, confidence)), new(1-wilson(len(values), len(values)-c, confidence))
+	} else if n > 1 {
 		half := studentT(0.5+confidence/2, n-1) * std(values) / math.Sqrt(n)
 		e.Low, e.High = new(max(lowest, e.Value-half)), new(min(highest, e.Value+half))
 	}
@@ -215,6 +223,9 @@ func mean(values []float64) float64 {
 
 // std returns the standard deviation, with divisor n-1.
 func std(values []float64) float64 {
+	if slices.Min(values) == slices.Max(values) {
+		return 0 // and not what rounding leaves
+	}
 	m, sum := mean(values), 0.0
 	for _, v := range values {
 		sum += (v - m) * (v - m)

@@ -120,13 +120,17 @@ func (w *Worker) Ask(ctx context.Context, trajectoryID string, line []byte, log 
 	if a.err == nil {
 		return a.line, nil
 	}
+	how := errGone
+	if errors.Is(a.err, errGone) {
+		select { // its own exit status is the cause, and not the signal that ends what is left of it
+		case <-w.process.Done():
+			how = cmp.Or(w.process.Err(), errGone)
+		case <-time.After(min(w.grace, time.Second)):
+		}
+	}
 	w.Stop()
 	w.stderr.to(nil)
 	if errors.Is(a.err, errGone) {
-		how := errGone
-		if w.Ended() {
-			how = cmp.Or(w.process.Err(), errGone)
-		}
 		return nil, &Failure{formats.FailAgentExit, exitError(w.name, how, errs)}
 	}
 	return nil, &Failure{formats.FailAgentOutput, a.err}

@@ -28,6 +28,19 @@ func TestWorkerThatFailsBeforeItIsAskedSaysWhy(t *testing.T) {
 	}
 }
 
+// A worker that ends by itself fails with its own exit status, and not with the signal that
+// ends what is left of it.
+func TestWorkerThatEndsSaysItsOwnStatus(t *testing.T) {
+	w, err := rollout.StartWorker(rollout.Program{Words: []string{"sh", "-c", "read q; exec >&-; sleep 0.2; echo SyntaxError >&2; exit 3"}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer w.Stop()
+	if _, err = w.Ask(t.Context(), "id", []byte("{}\n"), nil); err == nil || !strings.Contains(err.Error(), "exit status 3: SyntaxError") {
+		t.Errorf("error %v", err)
+	}
+}
+
 // What a worker writes between attempts is dropped, however much it is: the next
 // attempt is answered.
 func TestWorkersMayWriteAnythingBetweenAttempts(t *testing.T) {

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"strings"
 	"time"
 
 	"github.com/rollmill/rollmill/formats"
@@ -207,8 +208,12 @@ func (s *session) cancel(ctx context.Context, a *attempt) error {
 func (s *session) setReceipt(r *formats.Receipt) {
 	s.result.Receipt = r
 	s.result.Message = fmt.Sprintf("%s: %s", r.Backend, r.State)
-	if r.Message != "" {
-		s.result.Message += ": " + r.Message
+	text := r.Message
+	for _, note := range s.stats.Notes { // each was a warning of this command
+		text = strings.Trim(strings.Replace(text, note, "", 1), "; ")
+	}
+	if text != "" {
+		s.result.Message += ": " + text
 	}
 }
 

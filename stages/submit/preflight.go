@@ -70,7 +70,7 @@ func (s *session) preflight(ctx context.Context) error {
 		reasons = append(reasons, fmt.Sprintf("%s %d", r, s.result.Failures[r]))
 	}
 	hint := cmp.Or(first.Hint, "see the row with `rollmill show DATASET`, and drop such rows with curate")
-	return formats.Invalid(s.data.URI(), hint, nil, "%s in what would be sent to %s (%s); the first: %s: %s",
+	return formats.Invalid(s.data.URI(), hint, nil, "%s in what would be sent to %s (%s); the first: %s%s",
 		plural.Of(len(bad), "problem"), s.target.Backend, strings.Join(reasons, ", "), place(first), first.Detail)
 }
 
@@ -85,8 +85,11 @@ func (s *session) name(p backends.Problem) {
 }
 
 func place(p backends.Problem) string {
-	if p.TrajectoryID == "" {
-		return fmt.Sprintf("group %q", p.GroupID)
+	switch {
+	case p.TrajectoryID == "" && p.GroupID == "": // of the whole batch
+		return ""
+	case p.TrajectoryID == "":
+		return fmt.Sprintf("group %q: ", p.GroupID)
 	}
-	return fmt.Sprintf("trajectory %q of group %q", p.TrajectoryID, p.GroupID)
+	return fmt.Sprintf("trajectory %q of group %q: ", p.TrajectoryID, p.GroupID)
 }

@@ -6,6 +6,7 @@ import contextlib
 import copy
 import io
 import os
+import tempfile
 import unittest
 from typing import Any
 
@@ -51,6 +52,15 @@ class Tries(Served):
         self.assertEqual((len(found), found[0]["example_id"], found[0]["bad"]), (1, "a", None))
         self.assertRegex(found[0]["error"], r"^bad: ValueError: could not convert .* in bad\)$")
         self.assertIn("none of 1 attempt has a reward", self.said.getvalue())
+
+    def test_run_takes_dicts_as_examples(self) -> None:
+        with sandbox() as url, tempfile.TemporaryDirectory() as folder, contextlib.redirect_stderr(io.StringIO()) as said:
+            for rows in ([{"question": "1?"}, {"question": "2?"}], [{"question": "1?"}, {"question": "2?"}], [{"id": "x", "question": "3?"}]):
+                out = f"{folder}/{len(rows)}"
+                rollmill.run("rollout", agent="chat", examples=rows, url=url, model="rollmill/sandbox", out=out, generations=1)
+            self.assertEqual([row["example_id"] for row in rollmill.open(f"{folder}/2")], ["0", "1"])
+            self.assertEqual([row["example_id"] for row in rollmill.open(f"{folder}/1")], ["x"])
+            self.assertIn("up to date", said.getvalue())
 
     def test_wrong_settings(self) -> None:
         with self.assertRaisesRegex(rollmill.UsageError, 'unknown key "modell"'):

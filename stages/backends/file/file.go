@@ -151,7 +151,9 @@ func (t *Trainer) survey(groups backends.Groups, report func(backends.Problem)) 
 			return stats, nil, err
 		}
 		for _, d := range drifts {
-			d.Add(rows)
+			if d != nil {
+				d.Add(rows)
+			}
 		}
 		for _, f := range t.files {
 			backends.CheckCredit(f.Format, rows, func(p backends.Problem) {
@@ -179,7 +181,7 @@ func (t *Trainer) survey(groups backends.Groups, report func(backends.Problem)) 
 	if err := w.End(); err != nil && whole {
 		return stats, nil, err
 	}
-	unwritten := map[string][]string{} // names of files, by the reason
+	unwritten, recomputed := map[string][]string{}, []string(nil) // names of files, by the reason
 	for i, one := range w.Writers {
 		if err := one.End(); err != nil {
 			return stats, nil, err
@@ -199,6 +201,9 @@ func (t *Trainer) survey(groups backends.Groups, report func(backends.Problem)) 
 		switch {
 		case why == "":
 			fit = append(fit, t.files[i])
+			if drifts[i] != nil {
+				recomputed = append(recomputed, drifts[i].Notes()...)
+			}
 			stats.Bytes += one.Bytes
 			if len(one.Skipped) > 0 {
 				what := "groups"
@@ -210,8 +215,11 @@ func (t *Trainer) survey(groups backends.Groups, report func(backends.Problem)) 
 		case t.any:
 			unwritten[why] = append(unwritten[why], one.Name)
 		default:
-			report(backends.Problem{Reason: NoRows, Detail: fmt.Sprintf("%s would have no row: %s", one.Name, why),
-				Hint: "leave the kind out of --kinds, or change what group and curate give"})
+			hint := "leave the kind out of --kinds, or change what group and curate give"
+			if one.Skipped[sequences.NoIDs] > 0 {
+				hint = "sample from an engine that returns token ids, which `rollmill check` tests, or leave the kind out of --kinds"
+			}
+			report(backends.Problem{Reason: NoRows, Detail: fmt.Sprintf("%s would have no row: %s", one.Name, why), Hint: hint})
 		}
 	}
 	for _, why := range slices.Sorted(maps.Keys(unwritten)) {
@@ -221,18 +229,17 @@ func (t *Trainer) survey(groups backends.Groups, report func(backends.Problem)) 
 		report(backends.Problem{Reason: NoRows,
 			Detail: "none of the kinds can be written: " + strings.Join(stats.Notes, "; ")})
 	}
-	for _, d := range drifts {
-		stats.Notes = append(stats.Notes, d.Notes()...)
-	}
+	stats.Notes = append(stats.Notes, recomputed...)
 	return stats, fit, nil
 }
 
 // drifts compares the advantages with those of the trainers that compute their
-// own from the rewards in a file.
+// own from the rewards in a file; nil for other files.
 func (t *Trainer) drifts() (out []exporters.Drift) {
-	for _, f := range t.files {
+	out = make([]exporters.Drift, len(t.files))
+	for i, f := range t.files {
 		if f.Format.Drift != nil {
-			out = append(out, f.Format.Drift())
+			out[i] = f.Format.Drift()
 		}
 	}
 	return out

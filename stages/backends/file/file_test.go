@@ -170,7 +170,8 @@ func TestInvalidPairsAreNotMade(t *testing.T) {
 	}
 	cfg := file.Config{Kinds: []string{"trl-preference"}}
 	stats, err := trainer(t, cfg, place(t, t.TempDir())).Preflight(t.Context(), batch, func(p backends.Problem) { t.Errorf("%+v", p) })
-	if err != nil || len(stats.Notes) != 1 || !strings.Contains(stats.Notes[0], "prompts 1, tie 1, too_few 1, turns 1") {
+	if err != nil || len(stats.Notes) != 1 || !strings.Contains(stats.Notes[0], "prompts 1 (different prompts), tie 1 (equal rewards), too_few 1 (fewer than two scored members), "+
+		"turns 1 (several messages were sampled)") {
 		t.Errorf("%+v, %v", stats, err)
 	}
 	dir := write(t, cfg, batch)
@@ -287,12 +288,15 @@ func TestAFileWithoutARowIsAProblem(t *testing.T) {
 		return stats, problems
 	}
 	if _, problems := preflight(file.Config{Kinds: []string{"slime"}}); len(problems) != 1 || problems[0].Reason != file.NoRows ||
-		!strings.Contains(problems[0].Detail, "slime.jsonl would have no row: no_ids 12") {
+		problems[0].Detail != "slime.jsonl would have no row: no_ids 12 (the engine gave no token ids)" ||
+		!strings.Contains(problems[0].Hint, "sample from an engine that returns token ids") {
 		t.Errorf("%+v", problems)
 	}
 	stats, problems := preflight(file.Config{})
 	notes := strings.Join(stats.Notes, "\n")
-	if len(problems) != 0 || !strings.Contains(notes, "not written: art.jsonl, art-log-v1.parquet, art-log-v2.parquet: no_token_ids 12") ||
+	if len(problems) != 0 || !strings.Contains(notes, "not written: art.jsonl, art-log-v1.parquet, art-log-v2.parquet: no_token_ids 12 (the engine gave no token ids)") ||
+		strings.Contains(notes, "recomputes") || // of files that are not written
+		
 		!strings.Contains(notes, "not written: slime.jsonl, sequences.parquet, prime-rl.bin: no_ids 12") {
 		t.Errorf("%+v\n%s", problems, notes)
 	}

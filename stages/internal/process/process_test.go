@@ -156,6 +156,17 @@ func TestTail(t *testing.T) {
 	}
 }
 
+// TestTailSaysHowToInstallTheModule when a program misses the Python package.
+func TestTailSaysHowToInstallTheModule(t *testing.T) {
+	for _, text := range []string{"/usr/bin/python3: No module named rollmill\n", "ModuleNotFoundError: No module named 'rollmill'\n"} {
+		tail := NewTail(t.Context(), 64)
+		fmt.Fprint(tail, text)
+		if !strings.Contains(tail.String(), "pip install rollmill") {
+			t.Error(tail)
+		}
+	}
+}
+
 // TestTailKeepsThePlaceInTheUsersCode when libraries' lines push it out.
 func TestTailKeepsThePlaceInTheUsersCode(t *testing.T) {
 	tail := NewTail(t.Context(), 256)

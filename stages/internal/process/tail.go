@@ -5,6 +5,7 @@ import (
 	"context"
 	"io"
 	"log/slog"
+	"regexp"
 	"strings"
 	"sync"
 
@@ -72,6 +73,8 @@ func (t *Tail) End(limit int) string {
 	return short.String()
 }
 
+var noModule = regexp.MustCompile(`No module named '?rollmill\b`)
+
 // end keeps the end of what is written. It holds up to four times as much, so
 // that most writes move nothing.
 type end struct {
@@ -106,6 +109,9 @@ func (e *end) trim() {
 func (e *end) String() string {
 	e.trim()
 	text := strings.TrimSpace(strings.ToValidUTF8(string(e.data), "\uFFFD"))
+	if noModule.MatchString(text) {
+		text += " (install it for this Python: pip install rollmill, or the wheel that `make wheels` builds)"
+	}
 	if e.cut && text != "" {
 		if e.failed.Place != "" && traceback.Place(text) != e.failed.Place {
 			return "in " + e.failed.Place + ": …" + text

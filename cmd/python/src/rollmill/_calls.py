@@ -49,6 +49,13 @@ class Calls(contextlib.ExitStack):
             made["score", "reward"] = [self._reward(*each) for each in rewards]
         if any(callable(value) for _, value in rewards):
             made["score", "concurrency"] = 1  # or an answer would wait for those of other batches
+        examples = flags.get("examples")
+        if not isinstance(examples, (str, os.PathLike, type(None))):  # dicts
+            path = os.path.join(self.enter_context(tempfile.TemporaryDirectory(prefix="rollmill-")), "examples.jsonl")
+            with open(path, "w") as f:
+                f.writelines(json.dumps({"id": str(i), **example}) + "\n" for i, example in enumerate(examples))
+            made["rollout", "examples"] = path
+            del flags["examples"]
         if callable(flags.get("agent")):
             agent = flags["agent"] if isinstance(flags["agent"], Agent) else Agent(flags["agent"])
             made["rollout", "agent"], made["rollout", "agent_workers"] = "command: " + self._program(agent), agent.concurrency

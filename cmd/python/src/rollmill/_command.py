@@ -56,7 +56,8 @@ def run(command: str, *args: str | os.PathLike[str], cwd: str | os.PathLike[str]
     repeats the flag, a dict repeats it with KEY=VALUE, True is the flag alone, None is
     no flag. Standard error is shown; quiet=True is the flag --quiet.
 
-    agent= and rewards= take functions of this process, which are called here.
+    agent= and rewards= take functions of this process, which are called here, and
+    examples= the path of a task file or dicts, whose ids are their numbers by default.
     """
     from ._calls import Calls  # here, since agents that start for each attempt do not need it
 

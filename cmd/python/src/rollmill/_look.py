@@ -5,7 +5,7 @@ from __future__ import annotations
 import itertools
 import json
 import os
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from typing import Any
 
 from . import _stdio
@@ -45,11 +45,14 @@ def try_(agent: Any, rewards: Any, examples: Any, n: int = 4, *, config: str | o
         flags: dict[str, Any] = {"attempts": n, "json": True, "config": config, "reward": rewards}
         flags["agent" if callable(agent) else "set"] = agent if callable(agent) else {"rollout.agent": agent}
         if config is None:
-            flags.update(config=_write(folder, "rollmill.yaml", [{}]), root=folder)
-        if not isinstance(examples, (str, os.PathLike)):
-            flags["example_count"] = len(examples)
-            examples = _write(folder, "examples.jsonl", ({"id": str(i), **example} for i, example in enumerate(examples)))
-        for name, value in {"examples": os.fspath(examples), **settings}.items():
+            flags.update(config=os.path.join(folder, "rollmill.yaml"), root=folder)
+            with open(flags["config"], "w") as f:
+                f.write("{}\n")
+        if isinstance(examples, (str, os.PathLike)):
+            settings = {"examples": os.fspath(examples), **settings}
+        else:
+            flags.update(examples=examples, example_count=len(examples))
+        for name, value in settings.items():
             flags.setdefault("set", {})[f"rollout.{name.replace('_', '-')}"] = setting(value)
         words = line("try", calls.flags("try", flags))
         code, out, said = start(words, None, {**os.environ, **calls.env}, calls)
@@ -62,13 +65,6 @@ def try_(agent: Any, rewards: Any, examples: Any, n: int = 4, *, config: str | o
         errors = [attempt.pop("error", ""), *(f"{r['name']}: {r['error']}" for r in each if r.get("error"))]
         found.append(Row({**attempt, **{r["name"]: r["value"] for r in each}, "error": "; ".join(filter(None, errors))}))
     return found
-
-
-def _write(folder: str, name: str, objects: Iterable[Any]) -> str:
-    path = os.path.join(folder, name)
-    with open(path, "w") as f:
-        f.writelines(json.dumps(each) + "\n" for each in objects)
-    return path
 
 
 def score(rewards: Any, dataset: Any, n: int = 100) -> Rows:

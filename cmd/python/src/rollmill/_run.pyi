@@ -10,6 +10,7 @@ _Texts = _Text | Sequence[_Text] | Mapping[str, _Text]
 _Pairs = Mapping[str, Any] | str | Sequence[str | Mapping[str, Any]]
 _Agent = str | Callable[..., Any]
 _Rewards = _Agent | Sequence[_Agent] | Mapping[str, _Agent]
+_Examples = _Text | Sequence[Mapping[str, Any]]
 
 @overload
 def run(
@@ -17,7 +18,7 @@ def run(
     *args: str | os.PathLike[str],
     cwd: str | os.PathLike[str] | None = ...,
     env: Mapping[str, str] | None = ...,
-    examples: _Text | None = ...,
+    examples: _Examples | None = ...,
     examples_format: _Text | None = ...,
     id_key: _Text | None = ...,
     question_key: _Text | None = ...,
@@ -498,6 +499,7 @@ def run(
     help: bool | None = ...,
     rewards: _Rewards | None = ...,
     agent: _Agent | None = ...,
+    examples: _Examples | None = ...,
 ) -> Result:
     """run all stages for several epochs in one process"""
 
@@ -545,6 +547,7 @@ def run(
     help: bool | None = ...,
     rewards: _Rewards | None = ...,
     agent: _Agent | None = ...,
+    examples: _Examples | None = ...,
 ) -> Result:
     """make a few attempts and show them on one screen; nothing is kept"""
 
@@ -556,7 +559,7 @@ def run(
     env: Mapping[str, str] | None = ...,
     store: _Text | None = ...,
     oracle: int | None = ...,
-    examples: _Text | None = ...,
+    examples: _Examples | None = ...,
     runtime: _Text | None = ...,
     task_env: _Texts | None = ...,
     keep_processes: bool | None = ...,
@@ -837,7 +840,7 @@ def run(
     env: Mapping[str, str] | None = ...,
     in_: _Text | None = ...,
     accept_gate: _Texts | None = ...,
-    examples: _Text | None = ...,
+    examples: _Examples | None = ...,
     generations: int | None = ...,
     policy: _Text | None = ...,
     k: _Texts | None = ...,
