@@ -64,7 +64,10 @@ A record that cannot be converted, or that has something no row can hold, ends t
 import with its file and line, unless --lossy drops and counts it. The end of every
 import, and --check without writing anything, report for which kinds of training
 the trajectories can be used, and what is missing for the others; --check ends with 3
-if training on some rows would be wrong. Of the values of
+if training on some rows would be wrong. They list each member of the records by
+path and type, and what became of it: read, kept in metadata, unread, or withheld,
+as members with the name of a secret (api_key, authorization, headers) are. To find
+that out, the first records that have a member are read again without it. Of the values of
 a repeated JSON key the last counts, as in Python, and NaN and infinities are null,
 as no JSON number is: both count as parts that no row can hold, except a NaN that
 stands for a missing score.
@@ -114,6 +117,7 @@ func (c *importSettings) Declare(d *plugin.Declarer) {
 	d.Strings(&c.In, "in", "read the file (it may be compressed: .gz, .zst), the files that match a pattern such as "+
 		"'data/*.jsonl', or all files of the format in the folder at this `URI`").Common()
 	d.Bool(&c.Check, "check", "write nothing; report what the trajectories can be used for").Common()
+	d.Bool(&c.ShowValues, "show-values", "show the beginning of a value of each member in the report; keys are redacted")
 	acceptedFindings(d, &c.Accept, "let --check end with 0 although rows have the finding `NAME`")
 	d.Include(&c.ImportOptions)
 	d.Include(&c.runPlace)

@@ -29,20 +29,21 @@ var foreign = append(slices.Clone(codecs), format.Gzip, format.Brotli, format.Lz
 // one; errors of src are returned wrapped. Memory is bounded like that of a
 // Reader: see defaultBudget.
 func JSON(name string, src io.ReaderAt, size int64) iter.Seq2[json.RawMessage, error] {
-	return jsonRows(name, src, size, false)
+	return jsonRows(name, src, size, nil)
 }
 
 // SparseJSON is JSON without the null members of structs within columns: a struct has
-// the keys of all rows, and those that a row lacks are null.
-func SparseJSON(name string, src io.ReaderAt, size int64) iter.Seq2[json.RawMessage, error] {
-	return jsonRows(name, src, size, true)
+// the keys of all rows, and those that a row lacks are null. It counts them in dropped; nil
+// keeps them.
+func SparseJSON(name string, src io.ReaderAt, size int64, dropped *int64) iter.Seq2[json.RawMessage, error] {
+	return jsonRows(name, src, size, dropped)
 }
 
-func jsonRows(name string, src io.ReaderAt, size int64, sparse bool) iter.Seq2[json.RawMessage, error] {
+func jsonRows(name string, src io.ReaderAt, size int64, dropped *int64) iter.Seq2[json.RawMessage, error] {
 	return func(yield func(json.RawMessage, error) bool) {
 		s, err := newJSONScan(name, src, size)
-		if err == nil && sparse {
-			s.full = s.root
+		if err == nil {
+			s.dropped = dropped
 		}
 		for err == nil {
 			var row json.RawMessage
@@ -60,7 +61,7 @@ func jsonRows(name string, src io.ReaderAt, size int64, sparse bool) iter.Seq2[j
 type jsonScan struct {
 	f        *File
 	root     *shape
-	full     *shape // the only one whose nulls are written; nil: those of all are
+	dropped  *int64 // null members of structs within columns, which are not written; nil: they are
 	budget   *budget
 	leaves   []*cursor
 	rowGroup int   // whose rows are read, -1 before the first
@@ -97,7 +98,7 @@ func (s *jsonScan) next() (row json.RawMessage, err error) {
 		}
 	}
 	s.budget.releaseRows()
-	a := appender{leaves: s.leaves, most: s.f.budget, full: s.full}
+	a := appender{leaves: s.leaves, most: s.f.budget, root: s.root, dropped: s.dropped}
 	b, err := a.value(make([]byte, 0, min(s.size, readAhead)), s.root, 0, 0)
 	if err != nil {
 		return nil, s.f.fail(a.column, s.rowGroup, s.row, err)

@@ -19,10 +19,11 @@ import (
 
 // appender appends one row.
 type appender struct {
-	leaves []*cursor
-	column string // that failed
-	most   int64  // bytes of a row
-	full   *shape // the only one whose nulls are written; nil: those of all are
+	leaves  []*cursor
+	column  string // that failed
+	most    int64  // bytes of a row
+	root    *shape
+	dropped *int64 // counts the null members of structs within columns, which are not written; nil: they are
 }
 
 // value appends a value whose entries have the repetition level rep and at
@@ -67,8 +68,9 @@ func (a *appender) object(b []byte, s *shape, rep, least int) (_ []byte, err err
 		if b, err = a.value(b, m, rep, least); err != nil {
 			return b, err
 		}
-		if a.full != nil && s != a.full && string(b[from:]) == "null" {
+		if a.dropped != nil && s != a.root && string(b[from:]) == "null" {
 			b = b[:before]
+			*a.dropped++
 		}
 	}
 	return append(b, '}'), nil

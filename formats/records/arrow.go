@@ -23,8 +23,8 @@ func readArrow(s File, yield func(Record) bool) error {
 			return formats.Invalid(s.Name, "a file .arrow is a stream, as save_to_disk of datasets writes it", err, "not readable").
 				InRow(int64(row))
 		}
-		if object = bytes.Clone(object); s.Sparse {
-			object = sparse(object)
+		if object = bytes.Clone(object); s.Nulls != nil {
+			object = sparse(object, s.Nulls)
 		}
 		if !yield(Record{Object: object}) {
 			return nil
@@ -34,14 +34,14 @@ func readArrow(s File, yield func(Record) bool) error {
 	return nil
 }
 
-// sparse returns a row whose columns are without the null members of structs.
-func sparse(row []byte) []byte {
+// sparse returns a row whose columns are without the null members of structs, and counts them.
+func sparse(row []byte, dropped *int64) []byte {
 	if !bytes.Contains(row, []byte("null")) {
 		return row
 	}
 	columns := jsontext.ParseObject(row)
 	for i := range columns {
-		columns[i].Raw = jsontext.WithoutNulls(columns[i].Raw)
+		columns[i].Raw = jsontext.DropNulls(columns[i].Raw, dropped)
 	}
 	return columns.Bytes()
 }

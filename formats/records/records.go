@@ -31,7 +31,7 @@ type File struct {
 	Size int64
 
 	Flag   string // the flag that sets the format, for hints; "" for none
-	Sparse bool   // leave out the null members of structs of Parquet and Arrow, which have the keys of all rows
+	Nulls  *int64 // leave out the null members of structs of Parquet and Arrow, which have the keys of all rows, and count them
 	Buffer int    // how many bytes are read at once, since each read may be a request to an object store; default 1 MiB
 }
 

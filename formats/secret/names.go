@@ -14,9 +14,7 @@ import (
 // secret, as API_KEY, db-password and X-Amz-Signature do, and max_tokens,
 // stop_token and API_KEY_FILE do not.
 func Looks(name string) bool {
-	words := strings.FieldsFunc(strings.ToLower(camel.ReplaceAllString(name, "${1}_${2}")), func(r rune) bool {
-		return strings.ContainsRune("_-. ", r)
-	})
+	words := wordsOf(name)
 	if n := len(words); n > 1 && words[n-1] == "id" && words[n-2] == "key" {
 		words = words[:n-1] // half of a key pair, but not the secret half
 	}
@@ -35,6 +33,53 @@ func Looks(name string) bool {
 	}
 	return slices.Contains(known, last)
 }
+
+// wordsOf returns the words of a name in small letters.
+func wordsOf(name string) []string {
+	return strings.FieldsFunc(strings.ToLower(camel.ReplaceAllString(name, "${1}_${2}")), func(r rune) bool {
+		return strings.ContainsRune("_-. ", r)
+	})
+}
+
+// Member reports whether a member of JSON holds a secret: x-api-key, Authorization,
+// set-cookie, access_token and headers do; max_tokens, tokenizer and signature do not,
+// nor does a number, and nor does one character.
+func Member(name string, value []byte) bool {
+	const shortest = len(`"ab"`)
+	if len(value) < shortest || value[0] != '"' && value[0] != '{' && value[0] != '[' {
+		return false
+	}
+	small := strings.ToLower(name)
+	if !slices.ContainsFunc(stems, func(stem string) bool { return strings.Contains(small, stem) }) {
+		return false
+	}
+	words := wordsOf(name)
+	if slices.Contains(pointers, words[len(words)-1]) {
+		return false // API_KEY_VAR is where the secret is
+	}
+	for i, word := range words {
+		before := words[max(0, i-1)]
+		switch single := strings.TrimSuffix(word, "s"); {
+		case slices.Contains(secretWords, single), word == "headers", strings.Contains(strings.Join(words, ""), "apikey"):
+			return true
+		case i < len(words)-1:
+		case word == "token":
+			return !slices.Contains(vocabulary, before)
+		case word == "tokens" && slices.Contains(ofKeys, before), single == "key" && slices.Contains(ofKeys, before):
+			return true
+		}
+	}
+	return false
+}
+
+var (
+	stems       = []string{"auth", "passw", "passp", "cookie", "credential", "secret", "bearer", "jwt", "token", "headers", "key"}
+	secretWords = []string{"authorization", "auth", "password", "passwd", "passphrase", "cookie", "credential", "secret", "bearer",
+		"jwt", "accesstoken", "authtoken"}
+	pointers = []string{"var", "env", "file", "path", "name"}
+	ofKeys   = []string{"api", "access", "refresh", "auth", "bearer", "secret", "private", "session", "service", "account",
+		"subscription", "signing", "encryption", "ssh", "master"}
+)
 
 var (
 	camel = regexp.MustCompile(`([a-z])([A-Z])`)

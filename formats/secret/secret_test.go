@@ -271,3 +271,22 @@ func TestContext(t *testing.T) {
 		t.Error("the set is not the context's")
 	}
 }
+
+func TestNamesOfMembersWithSecrets(t *testing.T) {
+	for _, name := range strings.Fields("api_key x-api-key openai_api_key OPENAI_API_KEY apiKey APIKey ApiKey Authorization " +
+		"proxy-authorization set-cookie cookies Cookie session_cookies access_token accessToken token auth_token refresh_tokens password " +
+		"db_password passwd headers extra_headers request-headers client_secret private_key secrets credentials") {
+		if !Member(name, []byte(`"some"`)) || !Member(name, []byte(`{"a":"b"}`)) {
+			t.Errorf("%s is kept", name)
+		}
+	}
+	for _, name := range strings.Fields("token_ids max_tokens completion_tokens tokenizer tokens prompt_tokens stop_token eos_token signature " +
+		"thought_signature key keys author authors keyword monkey_key header api_key_var headers_from_env tokens_per_second cache_key") {
+		if Member(name, []byte(`"some"`)) {
+			t.Errorf("%s is withheld", name)
+		}
+	}
+	if Member("token", []byte("17")) || Member("password", []byte("true")) || Member("headers", []byte("{}")) {
+		t.Error("a number, a bool or an empty object is withheld")
+	}
+}

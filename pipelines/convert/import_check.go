@@ -31,6 +31,9 @@ type check struct {
 	unseen   map[string]string // columns of --map that no record had so far, by field
 	losses   map[string]int64
 	redacted redaction.Counts
+	account  importers.Account
+	withheld int64 // members
+	nulls    int64 // that were left out
 
 	lastGroup string
 	last      struct { // what it is the id of
@@ -70,7 +73,7 @@ func (c *check) read(ctx context.Context, add func(context.Context, *row) error,
 			c.broken++
 			c.refuse(file, "file", err)
 			return nil
-		}, func() (int64, int64) {
+		}, &c.account, func() (int64, int64) {
 			if done == nil {
 				return c.added, c.added
 			}
@@ -105,6 +108,9 @@ func (c *check) record(ctx context.Context, file int, p *parsed, add func(contex
 	c.records++
 	c.meter.Add(1)
 	c.see(p.Data)
+	if p.fresh {
+		c.account.Try(&c.o.Format, &p.Record)
+	}
 	name := c.o.Files[file].URI
 	if p.Err != nil {
 		if !c.checks && !c.o.Lossy {
@@ -122,6 +128,10 @@ func (c *check) record(ctx context.Context, file int, p *parsed, add func(contex
 		if len(p.rows) == 0 || c.o.inShard(&p.rows[0]) {
 			c.lose(l.String())
 		}
+	}
+	if len(p.rows) > 0 && c.o.inShard(&p.rows[0]) {
+		c.withheld += int64(p.Withheld)
+		c.nulls += p.Dropped
 	}
 	for i := range p.rows {
 		r := &p.rows[i]
@@ -209,5 +219,6 @@ func sum(counts map[string]int64) (total int64) {
 func (c *check) report() (Source, error) {
 	found, err := c.source.Report()
 	return Source{Checks: found, Refused: c.refusals, Records: c.records, RefusedRecords: c.refused, BrokenFiles: c.broken,
-		Losses: c.losses, Redacted: c.redacted}, err
+		Losses: c.losses, Redacted: c.redacted, Withheld: c.withheld, Nulls: c.nulls,
+		Members: c.account.Members(c.o.ShowValues)}, err
 }

@@ -33,6 +33,8 @@ type ImportOptions struct {
 	Lossy   bool              // drop what a row cannot hold, and records that cannot be converted
 	Epoch   *int              // for rows whose source has none; default 0
 
+	ShowValues bool // in the account of members
+
 	Redact *redaction.Rules // applied to every row; nil: none
 
 	Spill stages.Spill // for groups whose rows are not adjacent

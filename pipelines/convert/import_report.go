@@ -5,8 +5,10 @@ import (
 	"io"
 	"maps"
 	"slices"
+	"text/tabwriter"
 
 	"github.com/rollmill/rollmill/formats/dataset"
+	"github.com/rollmill/rollmill/formats/foreign/importers"
 	"github.com/rollmill/rollmill/formats/plural"
 	"github.com/rollmill/rollmill/formats/redaction"
 	"github.com/rollmill/rollmill/formats/validate"
@@ -30,6 +32,10 @@ type Source struct {
 	Losses         map[string]int64 `json:"losses,omitempty"`  // parts that no row can hold, by field and reason
 	Redacted       redaction.Counts `json:"redacted,omitzero"`
 	Checks         validate.Report  `json:"lint,omitzero"`
+
+	Withheld int64              `json:"withheld,omitempty"`      // members with the name of a secret
+	Nulls    int64              `json:"nulls_dropped,omitempty"` // members that Parquet, Arrow or datasets gave to objects of other rows
+	Members  []importers.Member `json:"members,omitempty"`       // of the whole source: what became of each
 }
 
 // Complete reports whether an import without losses takes the whole source.
@@ -77,8 +83,34 @@ func (r *Source) writeSource(w io.Writer) {
 		fmt.Fprintf(w, "  and %d more\n", n)
 	}
 	table(w, "cannot be represented", r.Losses)
+	r.writeMembers(w)
+	if r.Nulls > 0 {
+		fmt.Fprintf(w, "left out: %s that Parquet, Arrow or datasets added to objects of other rows\n", plural.Of(r.Nulls, "null"))
+	}
 	if r.Redacted.Rows > 0 {
 		fmt.Fprintf(w, "redacted: %s\n", r.Redacted)
+	}
+}
+
+// writeMembers writes the account of members, without those of which the line around them
+// says all.
+func (r *Source) writeMembers(w io.Writer) {
+	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
+	for i, m := range r.Members {
+		if i == 0 {
+			fmt.Fprintln(t, "records\ttype\tmember\twhat became of it")
+		}
+		if !m.Within {
+			value := ""
+			if m.Value != "" {
+				value = ": " + m.Value
+			}
+			fmt.Fprintf(t, "%d\t%s\t%s\t%s%s\n", m.Records, m.Type, m.Path, m.Became, value)
+		}
+	}
+	_ = t.Flush() // writes to w do not fail
+	if len(r.Members) >= importers.MaxPaths {
+		fmt.Fprintln(w, "and others")
 	}
 }
 

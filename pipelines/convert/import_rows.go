@@ -21,7 +21,8 @@ import (
 // parsed is a record with its rows.
 type parsed struct {
 	importers.Parsed
-	rows []row
+	rows  []row
+	fresh bool // it has members that no record before it has
 }
 
 // row is a trajectory on its way into a group.
@@ -98,10 +99,10 @@ func (m *batches) put(b *batch, written int64) {
 
 // each converts the records of every file, concurrently, and calls use for each
 // of them in order. broken is called when a file cannot be read to its end; its
-// nil goes on with the next file. progress returns how many rows use has had, and
+// nil goes on with the next file. account gets the members of all records. progress returns how many rows use has had, and
 // how many of these are needed no more: their memory is used again.
 func (o *ImportOptions) each(ctx context.Context, use func(file int, p *parsed) error, broken func(file int, err error) error,
-	progress func() (had, done int64)) error {
+	account *importers.Account, progress func() (had, done int64)) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	workers := runtime.GOMAXPROCS(0)
@@ -117,11 +118,12 @@ func (o *ImportOptions) each(ctx context.Context, use func(file int, p *parsed) 
 			}
 		}
 	})
-	for range workers {
-		go func() { // not waited for: one record may take long, and only its batch is touched
+	accounts := make([]importers.Account, workers)
+	for i := range workers {
+		go func() { // not waited for: one record may take long, and only its batch and account are touched
 			h := &hasher{}
 			for b := range todo {
-				o.convert(b, h)
+				o.convert(b, h, &accounts[i])
 				close(b.done)
 			}
 		}()
@@ -150,6 +152,9 @@ func (o *ImportOptions) each(ctx context.Context, use func(file int, p *parsed) 
 		had, done := progress()
 		b.end = had
 		pool.put(b, done)
+	}
+	for i := range accounts { // whose batches are done
+		account.Merge(&accounts[i])
 	}
 	return ctx.Err()
 }
@@ -224,14 +229,15 @@ func (f *File) read(ctx context.Context) ([]byte, error) {
 }
 
 // convert converts the records of a batch.
-func (o *ImportOptions) convert(b *batch, h *hasher) {
+func (o *ImportOptions) convert(b *batch, h *hasher, account *importers.Account) {
 	n := len(b.records)
 	b.parsed, b.rows = slices.Grow(b.parsed, n)[:n], slices.Grow(b.rows, n)[:n]
 	free := b.rows
 	for i, r := range b.records {
 		p := &b.parsed[i]
 		p.Record, p.Room = r, &b.room
-		if p.Convert(&o.Format); p.Err != nil {
+		p.Convert(&o.Format)
+		if p.fresh = account.Add(p.Data, p.Err == nil); p.Err != nil {
 			continue
 		}
 		n := len(p.Items)

@@ -37,14 +37,14 @@ type member struct {
 type message struct {
 	formats.Message
 	target       bool
-	weight       *float64 // in the loss; nil for 1
-	weighs       member   // the member that says so
-	trained      member   // the member that says that it trains; no key when there is none
-	sampled      int8     // 1 and 0 as the member sampled says; -1 when there is none
-	parent, call int32    // missing when there is none
-	calls        bool     // its text is a tool call: a turn of ShareGPT
-	merged       bool     // Arrow added nulls to its objects
-	rest         []byte   // what its tool calls have no field for
+	weight       *float64          // in the loss; nil for 1
+	weighs       member            // the member that says so
+	trained      member            // the member that says that it trains; no key when there is none
+	sampled      int8              // 1 and 0 as the member sampled says; -1 when there is none
+	parent, call int32             // missing when there is none
+	calls        bool              // its text is a tool call: a turn of ShareGPT
+	rest         []byte            // what its tool calls have no field for
+	record       *importers.Record // nil when it is JSON text: datasets added no nulls to that
 }
 
 // missing is an index that a message does not have.
@@ -244,7 +244,7 @@ func (c *Reader) read(m *message, raw []byte) error {
 	if text := []byte(jsontext.Unquote(raw)); len(text) > 0 && text[0] == '{' && jsontext.Valid(text) {
 		raw = text // a column of type JSON, as datasets and Rollmill's own exports have it
 	} else {
-		m.merged = c.Record != nil && c.Record.Nulls
+		m.record = c.Record
 	}
 	if len(raw) == 0 || raw[0] != '{' {
 		return fmt.Errorf("it is %s, not an object", importers.Brief(raw))
@@ -283,10 +283,7 @@ func (m *message) set(key, v []byte, tree bool) (known bool, err error) {
 		case v[0] == '"' && m.ContentParts == "":
 			m.Content, known = jsontext.View(v), true
 		case v[0] == '[':
-			if m.merged {
-				v = jsontext.WithoutNulls(v)
-			}
-			v = value.TextParts(v)
+			v = value.TextParts(m.record.Sparse(v))
 			fallthrough
 		default:
 			known, err = value.ReadField(&m.Message, key, v)
@@ -439,21 +436,20 @@ func (m *message) callText() error {
 }
 
 func (m *message) toolCalls(v []byte) error {
-	calls, rest, err := ToolCalls(v, m.merged)
+	calls, rest, err := ToolCalls(v, m.record)
 	m.ToolCalls = append(m.ToolCalls, calls...)
 	m.rest = append(m.rest, rest...)
 	return err
 }
 
-// ToolCalls reads a list of tool calls, or JSON text with one. nulls says that
-// Arrow added nulls to their arguments. rest is a list of what the calls have no field
+// ToolCalls reads a list of tool calls of a record, or JSON text with one. rest is a list of what the calls have no field
 // for, nil for nothing.
-func ToolCalls(v []byte, nulls bool) (calls []formats.ToolCall, rest []byte, err error) {
+func ToolCalls(v []byte, r *importers.Record) (calls []formats.ToolCall, rest []byte, err error) {
 	if v[0] == '"' {
 		if v = []byte(strings.TrimSpace(jsontext.Unquote(v))); len(v) == 0 {
 			return nil, nil, nil
 		}
-		nulls = false
+		r = nil // datasets adds no nulls to text
 	}
 	if v[0] != '[' || !jsontext.Valid(v) {
 		return nil, nil, fmt.Errorf("its tool_calls are %s, not a list", importers.Brief(v))
@@ -463,10 +459,7 @@ func ToolCalls(v []byte, nulls bool) (calls []formats.ToolCall, rest []byte, err
 		if string(raw) == "null" {
 			continue
 		}
-		if nulls {
-			raw = jsontext.WithoutNulls(raw)
-		}
-		call, more := value.ReadCall(raw, jsontext.AnyText)
+		call, more := value.ReadCall(r.Sparse(raw), jsontext.AnyText)
 		if call.Name == "" {
 			return nil, nil, fmt.Errorf("a tool call has no function with a name: %s", importers.Brief(raw))
 		}

@@ -99,11 +99,7 @@ func said(role string, content []byte) []byte {
 func (r *row) start(c *Reader) error {
 	c.Record = r.Record
 	if r.has(tools) {
-		v := r.take(tools)
-		if v[0] == '[' && r.Nulls {
-			v = jsontext.WithoutNulls(v)
-		}
-		definitions, err := value.ChatTools(v)
+		definitions, err := value.ChatTools(r.Sparse(r.take(tools)))
 		if err != nil {
 			return fmt.Errorf("column %q: %w", r.name(tools), err)
 		}

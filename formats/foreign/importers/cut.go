@@ -14,7 +14,8 @@ import (
 // are without their nulls; those of JSON stay, and Nulls says that datasets added them.
 func Rows(f File) iter.Seq2[Record, error] {
 	return func(yield func(Record, error) bool) {
-		file := records.File{Name: f.Name, R: f.R, Size: f.Size, Sparse: true}
+		var dropped, before int64
+		file := records.File{Name: f.Name, R: f.R, Size: f.Size, Nulls: &dropped}
 		rows, err := file.Read("")
 		if err != nil {
 			yield(Record{}, err)
@@ -23,7 +24,8 @@ func Rows(f File) iter.Seq2[Record, error] {
 		nulls := addedNulls(file)
 		var n int64
 		for row, err := range rows {
-			if !yield(Record{Data: row.Object, Row: n, Line: row.Line, Nulls: nulls, Options: f.Options}, err) || err != nil {
+			r := Record{Data: row.Object, Row: n, Line: row.Line, Nulls: nulls, Options: f.Options, Dropped: dropped - before}
+			if before = dropped; !yield(r, err) || err != nil {
 				return
 			}
 			n++

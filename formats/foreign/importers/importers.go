@@ -90,13 +90,16 @@ type Record struct {
 	Row   int64  // which record of the file it is, from 0
 	Line  int    // where it begins in a text, from 1; 0 for none
 
-	Nulls bool // its objects have nulls that datasets added, see Rows
+	Nulls   bool  // its objects have nulls that datasets added, see Rows
+	Dropped int64 // how many such nulls, and of structs of Parquet and Arrow, were left out
 
 	Context []byte // what Records knows of it from elsewhere, such as from the file's name; nil for nothing
 
 	*Options
 	*Room         // for what the record becomes
 	Losses []Loss // what Lose recorded
+
+	Withheld int // members with the name of a secret that were left out
 }
 
 // Loss is a part of a record that a trajectory has no place for.
@@ -110,6 +113,14 @@ func (l Loss) String() string { return fmt.Sprintf("%s: %s", l.Field, l.Why) }
 // want to have is not lost but put into Row.Metadata.
 func (r *Record) Lose(field, why string) {
 	r.Losses = append(r.Losses, Loss{Field: field, Why: why})
+}
+
+// Sparse returns a value without the nulls that datasets added, and counts them.
+func (r *Record) Sparse(v []byte) []byte {
+	if r == nil || !r.Nulls {
+		return v
+	}
+	return jsontext.DropNulls(v, &r.Dropped)
 }
 
 // LoseAll records what the reading of JSON lost.

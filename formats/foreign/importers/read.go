@@ -42,6 +42,7 @@ func (p *Parsed) Convert(f *Format) {
 			func(l Loss) bool { return l.Why == jsontext.ReadNaN && f.Unscored.MatchString(l.Field) })
 	}
 	for i := range p.Items {
+		p.withhold(&p.Items[i].Row)
 		if err := Finish(&p.Items[i]); err != nil {
 			p.Items, p.Err = nil, err
 			return

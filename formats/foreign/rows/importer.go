@@ -170,11 +170,7 @@ func (r *row) conversation(t *formats.Trajectory) error {
 // offer sets the tools of all calls: a column of its own, or the only tool set
 // when there is no column of calls.
 func (r *row) offer(c *chat.Reader) error {
-	v := r.values["tools"]
-	if len(v) > 0 && v[0] == '[' && r.Nulls {
-		v = jsontext.WithoutNulls(v)
-	}
-	definitions, err := value.ChatTools(v)
+	definitions, err := value.ChatTools(r.Sparse(r.values["tools"]))
 	if err != nil {
 		return fmt.Errorf("column %q: %w", r.Column("tools"), err)
 	}

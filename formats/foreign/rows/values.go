@@ -135,7 +135,7 @@ func (r *row) members(to reflect.Value, path string, v []byte) error {
 			continue
 		}
 		if path == "candidates" && f.Name == "tool_calls" {
-			calls, rest, err := chat.ToolCalls(v, r.Nulls)
+			calls, rest, err := chat.ToolCalls(v, r.Record)
 			if err != nil {
 				return err
 			}

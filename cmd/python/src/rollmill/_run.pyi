@@ -876,6 +876,7 @@ def run(
     from_: Literal["chat", "sharegpt", "rows", "atif", "art", "nat", "verifiers", "nemo-gym", "sts", "inspect", "inspect-scout", "otel"] | None = ...,
     in_: _Texts | None = ...,
     check: bool | None = ...,
+    show_values: bool | None = ...,
     accept_finding: _Texts | None = ...,
     map: _Texts | None = ...,
     group_by: _Text | None = ...,
