@@ -95,7 +95,13 @@ func (b *Bucket) file(key string) (*os.File, int64, error) {
 	if info, err := os.Stat(b.path(key)); err == nil && info.IsDir() {
 		return nil, 0, ErrNotExist
 	}
-	f, err := regular.Open(b.path(key))
+	var f *os.File
+	var err error
+	if b.confined {
+		f, err = regular.OpenIn(b.disk, filepath.FromSlash(key))
+	} else {
+		f, err = regular.Open(b.path(key))
+	}
 	if err != nil {
 		return nil, 0, err
 	}

@@ -41,6 +41,16 @@ type Bucket struct {
 	driver func() (*blob.Bucket, error)
 	hooks  []Hook
 	meters []Meter
+
+	confined bool
+}
+
+// Confined returns the bucket of a folder that another program fills: of a local one, a link
+// that leads out of it is not followed when an object is opened or read.
+func (b *Bucket) Confined() *Bucket {
+	c := *b
+	c.confined = true
+	return &c
 }
 
 // Object describes a stored object.

@@ -2,8 +2,8 @@ package main
 
 import (
 	"context"
+	"errors"
 	"io"
-	"path"
 	"slices"
 	"strings"
 
@@ -12,6 +12,7 @@ import (
 	"github.com/rollmill/rollmill/formats/foreign/trainers"
 	"github.com/rollmill/rollmill/formats/records"
 	"github.com/rollmill/rollmill/pipelines/inspect/audit"
+	"github.com/rollmill/rollmill/pipelines/run"
 	"github.com/rollmill/rollmill/stages"
 	"github.com/rollmill/rollmill/stages/backends"
 	"github.com/rollmill/rollmill/stages/score"
@@ -23,14 +24,30 @@ import (
 // echoed is the reward that has the log probabilities of a trainer before its first step.
 const echoed = "trainer"
 
+// missingEcho is the share of the rows handed over as sequences of which an echo may lack something.
+const missingEcho = 0.1
+
 // echoOf scores a batch by what its trainer gave back: thin scores beside the receipt at a
-// URI, with the rewards trainer, trainer_new and so on, of kind echo. Then it compares the log
+// URI, with the rewards trainer, trainer_new and so on, of kind echo. If rows that were sent
+// have none, the error is that of the gate max-failure-rate. Then it compares the log
 // probabilities before the first step with what the engine recorded, as audit does with
-// --mismatch: if their mean ratio is far from 1, the error is a *dataset.GateError, unless the
-// gate is accepted. A trainer that gave nothing back is an error.
+// --mismatch: if their mean ratio is far from 1, the error is a *dataset.GateError, too. Either
+// gate may be accepted. A trainer that gave nothing back is an error. No error is one of usage:
+// the batch was trained, and it says where the receipt is.
 func echoOf(ctx context.Context, env stages.Env, in stages.Input, receipt *formats.Receipt, at string) (stages.Report, error) {
-	epoch, _ := storage.Split(at)
-	out := storage.Join(epoch, "echo")
+	report, err := echoReport(ctx, env, in, receipt, at)
+	if err != nil {
+		hint := ""
+		if gate := (*dataset.GateError)(nil); errors.As(err, &gate) {
+			hint = "look at the rows with `rollmill show " + gate.URI + "`; --accept-gate " + gate.Gates[0].Name + " accepts them"
+		}
+		err = stages.Errorf(stages.KindFailed, hint, "the batch was trained, and its receipt is %s; what the trainer gave back: %w", storage.Redact(at), err)
+	}
+	return report, err
+}
+
+func echoReport(ctx context.Context, env stages.Env, in stages.Input, receipt *formats.Receipt, at string) (stages.Report, error) {
+	out := run.EchoOf(at)
 	given, err := givenBack(ctx, receipt, at)
 	if err != nil {
 		return stages.Report{}, err
@@ -39,7 +56,11 @@ func echoOf(ctx context.Context, env stages.Env, in stages.Input, receipt *forma
 	if err != nil {
 		return stages.Report{}, err
 	}
-	o := score.Options{Env: env, In: in, Out: stages.Output{URI: out, Overwrite: true}, Registry: rewards.All, Open: openScored}
+	missing := missingEcho
+	if sent, has := receipt.Sequences["sequences.parquet"]; has && receipt.Trajectories > 0 {
+		missing = 1 - (1-missing)*float64(sent.Trajectories)/float64(receipt.Trajectories)
+	}
+	o := score.Options{Env: env, In: in, Out: stages.Output{URI: out, Overwrite: true}, Registry: rewards.All, Open: openScored, MaxFailureRate: &missing}
 	for i, of := range columns {
 		name, weight := echoed, 0.0
 		if i == 0 { // scores have a total
@@ -48,9 +69,15 @@ func echoOf(ctx context.Context, env stages.Env, in stages.Input, receipt *forma
 		if of != echo.Old {
 			name += "_" + of
 		}
-		o.Rewards = append(o.Rewards, score.Spec{Name: name, Weight: weight, Kind: echo.Kind.Name, Arguments: given + ",of=" + of})
+		o.Rewards = append(o.Rewards, score.Spec{Name: name, Weight: weight, Kind: echo.Kind.Name, Arguments: echo.Arguments(of, given)})
 	}
 	report, err := score.Run(ctx, o)
+	if gate := (*dataset.GateError)(nil); errors.As(err, &gate) {
+		gate.Gates = slices.DeleteFunc(gate.Gates, func(g dataset.GateResult) bool { return slices.Contains(in.AcceptGates, g.Name) })
+		if len(gate.Gates) == 0 {
+			err = nil
+		}
+	}
 	if err != nil || !slices.Contains(columns, echo.Old) || slices.Contains(in.AcceptGates, "mismatch") {
 		return report, err
 	}
@@ -67,7 +94,8 @@ func echoOf(ctx context.Context, env stages.Env, in stages.Input, receipt *forma
 // its URI.
 func givenBack(ctx context.Context, receipt *formats.Receipt, beside string) (string, error) {
 	lines := strings.TrimSuffix(backends.EchoFile, ".parquet") + ".jsonl"
-	at := slices.IndexFunc(receipt.Files, func(uri string) bool { return path.Base(uri) == backends.EchoFile || path.Base(uri) == lines })
+	named := func(uri string) string { _, name := storage.Split(uri); return name }
+	at := slices.IndexFunc(receipt.Files, func(uri string) bool { return named(uri) == backends.EchoFile || named(uri) == lines })
 	kept := storage.Join(beside, backends.EchoFile)
 	if at < 0 {
 		return "", stages.Errorf(stages.KindFailed, "leave --echo out; backends command and tinker can, and a program must be written for it",
@@ -91,7 +119,7 @@ func givenBack(ctx context.Context, receipt *formats.Receipt, beside string) (st
 		return "", err
 	}
 	defer draft.Discard()
-	if path.Base(uri) == lines {
+	if named(uri) == lines {
 		err = trainers.EchoLines(records.File{Name: uri, R: src, Size: src.Size()}, draft)
 	} else {
 		_, err = io.Copy(draft, io.NewSectionReader(src, 0, src.Size()))
@@ -102,12 +130,13 @@ func givenBack(ctx context.Context, receipt *formats.Receipt, beside string) (st
 	return kept, draft.Replace(ctx, backends.EchoFile)
 }
 
-// openScored opens a file that a reward reads.
+// openScored opens a file that a reward reads. Trainers fill its folder, so a link that leads
+// out of that is refused.
 func openScored(ctx context.Context, uri string) (score.File, error) {
 	folder, name := storage.Split(uri)
 	b, err := storage.Open(ctx, folder)
 	if err != nil {
 		return nil, err
 	}
-	return b.Open(ctx, name)
+	return b.Confined().Open(ctx, name)
 }

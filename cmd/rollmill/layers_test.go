@@ -38,7 +38,7 @@ var layers = []struct {
 	{`stages/submit`, `stages stages/plugin stages/internal/.* stages/backends formats formats/.*`},
 	{`stages/{x}(/.*)?`, `stages stages/plugin stages/plugin/.* stages/internal/.* stages/{x}(/.*)? formats formats/.*`},
 	{`pipelines/(train|eval|make)`, `stages stages/[^/]+ formats formats/.* storage pipelines/run pipelines/report pipelines/inspect`},
-	{`pipelines/prove`, `stages stages/[^/]+ formats formats/.* storage pipelines/(inspect|convert)`},
+	{`pipelines/prove`, `stages stages/[^/]+ formats formats/.* storage pipelines/(inspect|convert|run)`},
 	{`pipelines/(convert|natconfig|starter)`, `stages stages/plugin formats formats/.* storage`},
 	{`pipelines/view(/.*)?`, `formats formats/.* storage pipelines/(run|inspect|report|view/.*)`},
 	{`pipelines/.*`, `formats formats/.* storage pipelines/(run|inspect)`},

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"math"
 	"os"
 	"path/filepath"
 	"slices"
@@ -18,56 +17,6 @@ import (
 	"github.com/rollmill/rollmill/formats/parquet"
 	"github.com/rollmill/rollmill/pipelines/prove"
 )
-
-// echoTrainer is a program for backend command. It trains nothing, and gives back the recorded
-// log probabilities, each BIAS higher, as lines of JSON.
-func echoTrainer() {
-	var request struct {
-		Request  string
-		Echo     bool
-		Settings map[string]string
-		Forms    map[string]struct{ URI string }
-	}
-	if err := json.NewDecoder(os.Stdin).Decode(&request); err != nil {
-		panic(err)
-	}
-	if request.Request != "submit" {
-		return
-	}
-	bias := 0.0
-	_, _ = fmt.Sscan(request.Settings["bias"], &bias)
-	uri := request.Forms["sequences"].URI
-	rows, err := rowsIn[trainers.SequenceRow](uri)
-	if err != nil {
-		panic(err)
-	}
-	var lines strings.Builder
-	for _, s := range rows {
-		e := trainers.EchoRow{TrajectoryID: s.TrajectoryID, Sequence: s.Sequence, Loss: new(0.0)}
-		for i, lp := range s.Logprobs {
-			e.Old = append(e.Old, lp+float32(bias))
-			if s.LossMask[i] && s.Advantage != nil {
-				*e.Loss -= s.Weight * *s.Advantage * math.Exp(float64(e.Old[i])-float64(lp)) / float64(s.Tokens)
-			}
-		}
-		line, err := json.Marshal(e)
-		if err != nil {
-			panic(err)
-		}
-		lines.Write(append(line, '\n'))
-	}
-	echo := filepath.Join(filepath.Dir(uri), "echo.jsonl")
-	if err := os.WriteFile(echo, []byte(lines.String()), 0o666); err != nil {
-		panic(err)
-	}
-	answer := map[string]any{"state": "completed", "step": 1}
-	if request.Echo {
-		answer["files"] = []string{echo}
-	}
-	if err := json.NewEncoder(os.Stdout).Encode(answer); err != nil {
-		panic(err)
-	}
-}
 
 // oneReward is a program for reward command, which gives 1 and makes a file that shows that it ran.
 func oneReward() {
@@ -288,21 +237,6 @@ func of(t *testing.T, epoch string, want int) (out prove.Result) {
 		t.Fatalf("exit code %d, %v: %s\n%s", code, err, stdout, stderr)
 	}
 	return out
-}
-
-// TestEchoOfAnotherPolicy: a trainer whose log probabilities are not those that the engine
-// recorded ends the epoch, unless the gate is accepted.
-func TestEchoOfAnotherPolicy(t *testing.T) {
-	epoch := proved(t)
-	words := []string{"submit", "--in", epoch + "/curate", "--out", epoch + "/again/submit", "--ledger", t.TempDir(), "--backend", "command", "--trainer",
-		"echotrainer", "--form", "sequences", "--settings", "bias=-0.1", "--echo", "--wait", "--name", "other"}
-	code, _, stderr := rollmill(t, words...)
-	if code != 3 || !strings.Contains(stderr, "mismatch") {
-		t.Errorf("exit code %d: %s", code, stderr)
-	}
-	if code, _, stderr := rollmill(t, append(words, "--accept-gate", "mismatch")...); code != 0 {
-		t.Errorf("exit code %d: %s", code, stderr)
-	}
 }
 
 // TestProveRunsNoProgram unless it is told to, and asks no model: a dataset may come from anyone.

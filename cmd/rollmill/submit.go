@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"strings"
 
@@ -198,9 +199,10 @@ func runSubmit(ctx context.Context, s *cli.Session, c *submitSettings) error {
 	}
 	if err == nil && o.Echo && r.Receipt.State == formats.JobCompleted {
 		var echo stages.Report
-		if echo, err = echoOf(ctx, o.Env, in, r.Receipt, out); err == nil {
-			s.Say("%s", summary(echo))
+		if echo, err = echoOf(ctx, o.Env, in, r.Receipt, out); err != nil {
+			return errors.Join(err, s.Result(r.URI, r)) // it was trained
 		}
+		s.Say("%s", summary(echo))
 	}
 	return finishStage(s, r.Report, r, err)
 }

@@ -10,6 +10,7 @@ import (
 
 	"github.com/rollmill/rollmill/formats"
 	"github.com/rollmill/rollmill/formats/dataset"
+	"github.com/rollmill/rollmill/pipelines/run"
 	"github.com/rollmill/rollmill/stages"
 	"github.com/rollmill/rollmill/stages/backends"
 	"github.com/rollmill/rollmill/stages/curate"
@@ -139,9 +140,14 @@ func rewards(o *score.Options, d *dataset.Dataset, programs bool) error {
 	for i := range o.Rewards {
 		r := &o.Rewards[i]
 		if r.Kind == "echo" { // its file is beside the receipt, wherever that is now
-			epoch, _ := storage.Split(d.URI())
-			_, of, _ := strings.Cut(r.Arguments, backends.EchoFile)
-			r.Arguments = storage.Join(epoch, "submit", backends.EchoFile) + of
+			of, _, first := strings.Cut(strings.TrimPrefix(r.Arguments, "of="), ",file=")
+			if !first {
+				_, of, _ = strings.Cut(r.Arguments, ",of=")
+			}
+			r.Arguments = ",file=" + storage.Join(run.ReceiptOf(d.URI()), backends.EchoFile)
+			if of != "" {
+				r.Arguments = "of=" + of + r.Arguments
+			}
 		}
 		kind, err := o.Registry.Find(r.Kind)
 		if err != nil {

@@ -6,9 +6,11 @@ import (
 	"fmt"
 	"iter"
 	"math"
+	"slices"
 
 	"github.com/rollmill/rollmill/formats"
 	"github.com/rollmill/rollmill/formats/foreign/trainers"
+	"github.com/rollmill/rollmill/formats/plural"
 	"github.com/rollmill/rollmill/stages/backends"
 	"github.com/rollmill/rollmill/storage"
 )
@@ -21,20 +23,23 @@ const single = 1e-5
 // from the log probabilities there and from the sequences that it got.
 func (b *batch) losses(ctx context.Context, echo, sequences *storage.Bucket) error {
 	proof := Proof{Name: b.name(storage.Join(b.receipt.URI, backends.EchoFile))}
-	type key struct {
-		id       string
-		sequence int32
+	src, err := echo.Open(ctx, backends.EchoFile)
+	var given *trainers.Echo
+	var has map[string]bool
+	if err == nil {
+		defer src.Close() // read only
+		if given, err = trainers.OpenEcho(src, src.Size(), backends.EchoFile); err == nil {
+			proof.Rows = given.Rows()
+			has, err = given.Columns()
+		}
 	}
-	given, has := map[key]trainers.EchoRow{}, false
-	for row, err := range file[trainers.EchoRow](ctx, echo, backends.EchoFile, "trajectory_id", "sequence", "old_logprobs", "loss") {
+	if err != nil || !has["loss"] {
+		proof.Unproved = "the trainer gave back no loss"
 		if err != nil {
 			proof.Unproved = err.Error()
-			b.add(&proof)
-			return nil
 		}
-		given[key{row.TrajectoryID, row.Sequence}] = *row
-		has = has || row.Loss != nil
-		proof.Rows++
+		b.add(&proof)
+		return nil
 	}
 	whiten, err := b.whitening(file[trainers.SequenceRow](ctx, sequences, b.Sequences.File, "loss_mask", "advantage", "advantages"))
 	if err != nil {
@@ -45,15 +50,17 @@ func (b *batch) losses(ctx context.Context, echo, sequences *storage.Bucket) err
 		if err != nil {
 			return err
 		}
-		e, found := given[key{row.TrajectoryID, row.Sequence}]
-		if d := loss(row, &e, found, whiten); d != nil && proof.Differs == nil && has {
+		all, err := given.Of(row.TrajectoryID)
+		if err != nil {
+			return err
+		}
+		own := slices.DeleteFunc(all, func(e trainers.EchoRow) bool { return e.Sequence != row.Sequence })
+		if d := loss(row, own, whiten); d != nil {
 			d.Row, d.TrajectoryID = n, row.TrajectoryID
 			proof.Differs = d
+			break
 		}
 		n++
-	}
-	if !has {
-		proof.Unproved = "the trainer gave back no loss"
 	}
 	b.add(&proof)
 	return nil
@@ -101,10 +108,12 @@ func advantageOf(s *trainers.SequenceRow, i int) float64 {
 }
 
 // loss computes the loss of one sequence again, as trainers.EchoRow defines it.
-func loss(s *trainers.SequenceRow, e *trainers.EchoRow, found bool, whiten func(float64) float64) *Difference {
+func loss(s *trainers.SequenceRow, given []trainers.EchoRow, whiten func(float64) float64) *Difference {
+	if len(given) != 1 {
+		return &Difference{Column: fmt.Sprintf("sequence %d", s.Sequence), Stored: plural.Of(int64(len(given)), "row"), Computed: "a row"}
+	}
+	e := &given[0]
 	switch {
-	case !found:
-		return &Difference{Column: fmt.Sprintf("sequence %d", s.Sequence), Stored: "no row", Computed: "a row"}
 	case len(e.Old) != len(s.ResponseIDs):
 		return &Difference{Column: "old_logprobs", Stored: fmt.Sprint(len(e.Old), " values"), Computed: fmt.Sprint(len(s.ResponseIDs), " values")}
 	case e.Loss == nil:

@@ -49,11 +49,11 @@ func TestLossOfWhitenedAdvantages(t *testing.T) {
 			ratio := math.Exp(0.25)
 			want := -r.Weight * (*r.Advantage - mean) / scale * ratio
 			e := &trainers.EchoRow{Old: []float32{-0.75, 9, -0.75}[:len(r.ResponseIDs)], Loss: &want}
-			if d := loss(r, e, true, whiten); d != nil {
+			if d := loss(r, []trainers.EchoRow{*e}, whiten); d != nil {
 				t.Errorf("%+v, row %d: %+v", how, i, d)
 			}
 			off := want + 0.01
-			if e.Loss = &off; loss(r, e, true, whiten) == nil {
+			if e.Loss = &off; loss(r, []trainers.EchoRow{*e}, whiten) == nil {
 				t.Errorf("%+v, row %d: %v for %v", how, i, off, want)
 			}
 		}

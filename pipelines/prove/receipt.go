@@ -184,10 +184,11 @@ func (b *batch) sequences(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	stored = stored.Confined()
 	var made *storage.Bucket
 	var balance formats.Balance
 	for i, per := range pers {
-		dir := filepath.Join(b.dir, fmt.Sprint(b.receipt.Key, i))
+		dir := filepath.Join(b.dir, fmt.Sprint(len(b.out.Proofs), "-", i)) // two receipts may have one key
 		if made, err = storage.Open(ctx, dir); err != nil {
 			return err
 		}

@@ -3,6 +3,7 @@
 //
 //	<root>/policy                                              the first receipt, of submit --prepare
 //	<root>/epoch-<e>/{rollout,score,group,curate,submit}
+//	<root>/epoch-<e>/{echo,echo-<receipt>}                     scores by what a trainer gave back
 //	<root>/epoch-<e>/validation/{rollout,score}
 //	<root>/epoch-<e>/<name>, <root>/epoch-<e>/validation/<name>  further scores, of score --as
 //	<root>/epoch-<e>/extended/{rollout,score,group,curate,submit}  refills of a plan; the next is in extended/extended
@@ -14,6 +15,7 @@ package run
 
 import (
 	"regexp"
+	"strings"
 
 	"github.com/rollmill/rollmill/formats/dataset"
 	"github.com/rollmill/rollmill/storage"
@@ -46,6 +48,25 @@ func (l Layout) Sampled(e int) string {
 	return l.Stage(e-1, "submit")
 }
 
+// EchoOf returns the scores by what a trainer gave back, beside its receipt: echo beside
+// submit, and echo-NAME beside a receipt NAME, so that those of two trainers lie apart.
+func EchoOf(receipt string) string {
+	dir, name := storage.Split(receipt)
+	if name == "submit" {
+		return storage.Join(dir, "echo")
+	}
+	return storage.Join(dir, "echo-"+name)
+}
+
+// ReceiptOf returns the receipt beside which EchoOf lies.
+func ReceiptOf(echo string) string {
+	dir, name := storage.Split(echo)
+	if receipt, other := strings.CutPrefix(name, "echo-"); other {
+		return storage.Join(dir, receipt)
+	}
+	return storage.Join(dir, "submit")
+}
+
 // Input returns the dataset that a stage reads in its epoch, or "" for rollout.
 func (l Layout) Input(e int, stage string, validation bool) string {
 	before, ok := inputs[stage]
@@ -63,7 +84,7 @@ func (l Layout) Input(e int, stage string, validation bool) string {
 var inputs = map[string]string{"score": "rollout", "group": "score", "curate": "group", "submit": "curate",
 	"export": "curate"}
 
-var own = regexp.MustCompile(`^(rollout|score|group|curate|submit|validation|extended|echo|[^A-Za-z0-9].*|.*[^A-Za-z0-9._-].*|)$`)
+var own = regexp.MustCompile(`^(rollout|score|group|curate|submit|validation|extended|echo(-.*)?|[^A-Za-z0-9].*|.*[^A-Za-z0-9._-].*|)$`)
 
 // OfUser reports whether further scores of an epoch may have a folder of this name.
 func OfUser(folder string) bool { return !own.MatchString(folder) }

@@ -3,6 +3,7 @@ package backends
 import (
 	"context"
 	"io"
+	"strings"
 
 	"github.com/rollmill/rollmill/formats/sequences"
 	"github.com/rollmill/rollmill/stages/plugin"
@@ -27,6 +28,15 @@ type Place struct {
 	URI   string                                                // for the receipt; without credentials
 	Begin func(ctx context.Context) (Draft, error)              // a new file, not visible yet
 	Read  func(ctx context.Context, key string) ([]byte, error) // fs.ErrNotExist when there is none
+}
+
+// FileURI returns the URI of a file at the place: the parameters of the place's URI stay its last part.
+func (p Place) FileURI(name string) string {
+	base, query, has := strings.Cut(p.URI, "?")
+	if !has || !strings.Contains(base, "://") {
+		return strings.TrimSuffix(p.URI, "/") + "/" + name
+	}
+	return strings.TrimSuffix(base, "/") + "/" + name + "?" + query
 }
 
 // Draft is a file being written; a *storage.Draft is one.

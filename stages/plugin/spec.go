@@ -16,7 +16,7 @@ import (
 //	everything, as one text
 //
 // the second when a setting is declared with Whole. FIRST is the setting
-// declared with First.
+// declared with First, which also has a key.
 func Parse(s Settings, arguments string) error {
 	list := Declared(s)
 	if i := slices.IndexFunc(list, func(x *Setting) bool { return x.whole }); i >= 0 {
@@ -30,6 +30,7 @@ func Parse(s Settings, arguments string) error {
 			if i < 0 {
 				return fmt.Errorf("%q is not one of the options %s", first, strings.Join(specKeys(list), ", "))
 			}
+			given[list[i].Name] = true
 			if err := list[i].Set(strings.TrimSpace(first)); err != nil {
 				return err
 			}
@@ -37,7 +38,7 @@ func Parse(s Settings, arguments string) error {
 	}
 	for rest != "" {
 		key, value, ok := strings.Cut(strings.TrimLeft(rest, " "), "=")
-		i := slices.IndexFunc(list, func(x *Setting) bool { return x.Name == key && !x.first })
+		i := slices.IndexFunc(list, func(x *Setting) bool { return x.Name == key })
 		if !ok || i < 0 {
 			return fmt.Errorf("%q is not one of the options %s", key, strings.Join(specKeys(list), ", "))
 		}

@@ -30,6 +30,7 @@ func TestParse(t *testing.T) {
 		"at=3,space=trim":             {Space: "trim", At: 3},
 		"regexp,at=3,text= a, at=4 b": {Mode: "regexp", At: 3, Text: text(" a, at=4 b")},
 		"text=":                       {Text: text("")},
+		"at=3,mode=exact":             {Mode: "exact", At: 3},
 	} {
 		var got arguments
 		if err := plugin.Parse(&got, source); err != nil {
@@ -44,7 +45,7 @@ func TestParse(t *testing.T) {
 	}
 	for source, want := range map[string]string{
 		"exakt":          `"exakt" is not one of exact, regexp`,
-		"exact,mode=a":   `"mode" is not one of the options space, at, text`,
+		"exact,mode=a":   "mode is given twice",
 		"exact,at=1,b":   `"b" is not one of the options space, at, text`,
 		"at=1,at=2":      "at is given twice",
 		"at=one":         "at=one: it is not a whole number",

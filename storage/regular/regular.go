@@ -15,6 +15,7 @@ import (
 	"io"
 	"io/fs"
 	"os"
+	"path/filepath"
 	"syscall"
 )
 
@@ -26,12 +27,31 @@ func Open(name string) (*os.File, error) { return OpenFile(name, os.O_RDONLY, 0)
 
 // OpenFile is os.OpenFile for a regular file, or for one that does not exist yet.
 func OpenFile(name string, flag int, perm fs.FileMode) (*os.File, error) {
-	if info, err := os.Stat(name); err == nil { // to open a device may have effects
+	return open(name, os.Stat, func() (*os.File, error) { return os.OpenFile(name, flag|syscall.O_NONBLOCK, perm) })
+}
+
+// OpenIn opens a regular file in a folder. A link that leads out of the folder is refused.
+func OpenIn(folder, name string) (*os.File, error) {
+	root, err := Root(folder)
+	if err != nil {
+		return nil, err
+	}
+	defer root.Close()
+	if _, err := root.Stat(name); err != nil {
+		if _, gone := os.Stat(filepath.Join(folder, name)); gone == nil {
+			return nil, refused(name, "a link out of its folder")
+		}
+	}
+	return open(name, root.Stat, func() (*os.File, error) { return root.OpenFile(name, os.O_RDONLY|syscall.O_NONBLOCK, 0) })
+}
+
+func open(name string, stat func(string) (fs.FileInfo, error), open func() (*os.File, error)) (*os.File, error) {
+	if info, err := stat(name); err == nil { // to open a device may have effects
 		if err := check(name, info); err != nil {
 			return nil, err
 		}
 	}
-	f, err := os.OpenFile(name, flag|syscall.O_NONBLOCK, perm) // what has the name now may be a FIFO
+	f, err := open() // what has the name now may be a FIFO
 	if err != nil {
 		return nil, err
 	}

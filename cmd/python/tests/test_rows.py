@@ -10,6 +10,7 @@ import shutil
 import unittest
 
 import rollmill
+from rollmill._places import Place
 
 from .programs import SRC, Served
 
@@ -37,6 +38,12 @@ class Page(html.parser.HTMLParser):
 
     def handle_data(self, data: str) -> None:
         self.text += data
+
+
+class Files(unittest.TestCase):
+    def test_the_uri_of_a_file_keeps_the_parameters_last(self) -> None:
+        for folder, file in (("/a/b", "/a/b/x"), ("s3://b/a?endpoint=http%3A%2F%2Fh", "s3://b/a/x?endpoint=http%3A%2F%2Fh"), ("gs://b/a", "gs://b/a/x")):
+            self.assertEqual(Place(folder).file_uri("x"), file)
 
 
 @unittest.skipUnless(os.environ.get("ROLLMILL"), "needs $ROLLMILL")

@@ -380,7 +380,7 @@ func (t *Trainer) outcome(m *manifest, s backends.Submission) backends.Outcome {
 	out := backends.Outcome{State: formats.JobCompleted, Policy: s.Before.Policy, Metrics: map[string]float64{}}
 	var notes []string
 	for _, f := range m.Files {
-		out.Files = append(out.Files, strings.TrimSuffix(t.place.URI, "/")+"/"+f.Name)
+		out.Files = append(out.Files, t.place.FileURI(f.Name))
 		out.Metrics[f.Name] = float64(f.Rows)
 		note := fmt.Sprintf("%s %d rows", f.Name, f.Rows)
 		if f.Sequences != nil {

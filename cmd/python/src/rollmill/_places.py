@@ -48,6 +48,10 @@ class Place:
     def same_store(self, other: Place) -> bool:
         return other.scheme == "file" or (self.scheme, self.host, self.query) == (other.scheme, other.host, other.query)
 
+    def file_uri(self, name: str) -> str:
+        """The URI of a file here."""
+        return f"{self.uri}/{name}" + (f"?{self.query}" if self.query else "")
+
     def read(self, name: str) -> bytes:
         """The content of a file; FileNotFoundError if there is none."""
         if self.scheme == "file":

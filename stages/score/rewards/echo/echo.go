@@ -18,6 +18,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
 	"slices"
 	"sync"
 
@@ -49,7 +50,8 @@ type Settings struct{ File, Of string }
 
 // Declare declares the settings.
 func (s *Settings) Declare(d *plugin.Declarer) {
-	d.String(&s.File, "file", "read this Parquet `FILE`, on a disk or in a bucket").First()
+	d.String(&s.File, "file", "read this Parquet `FILE`, on a disk or in a bucket; one with a comma or = in its name is "+
+		"given as file=FILE, the last").First().Last()
 	plugin.Choice(d, &s.Of, "of", "take `WHAT`: log probabilities under the policy before the training (old), after it (new) or of a "+
 		"reference (ref), the entropy, the clipped share or the loss", Old, New, Reference, Entropy, Clipped, Loss)
 }
@@ -62,11 +64,50 @@ func (s *Settings) Reward(setup score.Setup) (score.Reward, error) {
 	return &reward{Setup: setup, Settings: *s}, nil
 }
 
+// Arguments returns the arguments of a spec for a file whose name may have any characters.
+func Arguments(of, file string) string { return "of=" + of + ",file=" + file }
+
+// Columns returns what the file at a URI has of sequences: Old, New and so on.
+func Columns(ctx context.Context, uri string, with func(context.Context, string) (score.File, error)) (out []string, err error) {
+	src, f, err := open(ctx, uri, with)
+	if err != nil {
+		return nil, err
+	}
+	defer src.Close() // read only
+	has, err := f.Columns()
+	for i, column := range []string{"old_logprobs", "new_logprobs", "ref_logprobs", "entropies", "clip_share", "loss"} {
+		if has[column] {
+			out = append(out, []string{Old, New, Reference, Entropy, Clipped, Loss}[i])
+		}
+	}
+	if err == nil && out == nil {
+		err = formats.Invalid(uri, "write old_logprobs, or another of the columns, for each row of the sequences", nil, "it has no value")
+	}
+	return out, err
+}
+
+// open opens the file at a URI.
+func open(ctx context.Context, uri string, with func(context.Context, string) (score.File, error)) (score.File, *trainers.Echo, error) {
+	src, err := with(ctx, uri)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil, formats.Invalid(uri, "name the file that the trainer wrote", fs.ErrNotExist, "there is no such file")
+	}
+	if err != nil {
+		return nil, nil, err
+	}
+	f, err := trainers.OpenEcho(src, src.Size(), uri)
+	if err != nil {
+		return nil, nil, errors.Join(err, src.Close())
+	}
+	return src, f, nil
+}
+
 type reward struct {
 	score.Setup
 	Settings
 	mu   sync.Mutex
-	file *file // nil until the first row
+	src  score.File // nil until the first row
+	file *trainers.Echo
 }
 
 func (r *reward) Needs() score.Needs { return score.Tokens }
@@ -78,11 +119,11 @@ func (r *reward) Files() []string { return []string{r.File} }
 func (r *reward) Close() error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if r.file == nil {
+	if r.src == nil {
 		return nil
 	}
-	err := r.file.src.Close()
-	r.file = nil
+	err := r.src.Close()
+	r.src = nil
 	return err
 }
 
@@ -90,18 +131,17 @@ func (r *reward) Close() error {
 func (r *reward) Score(ctx context.Context, rows []*score.Row, values []score.Value) error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if r.file == nil {
-		f, err := open(ctx, r.File, r.Open)
-		if err != nil {
+	if r.src == nil {
+		var err error
+		if r.src, r.file, err = open(ctx, r.File, r.Open); err != nil {
 			return err
 		}
-		r.file = f
 	}
 	for i, row := range rows {
 		if err := ctx.Err(); err != nil {
 			return err
 		}
-		given, err := r.file.of(row.TrajectoryID)
+		given, err := r.file.Of(row.TrajectoryID)
 		if err != nil {
 			return err
 		}

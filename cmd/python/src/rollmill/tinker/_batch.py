@@ -52,9 +52,9 @@ class Tokens:
 
 def read(uri: str) -> list[Tokens]:
     """The sequences of a file of kind sequences."""
-    folder, _, name = uri.rpartition("/")
-    place = Place(folder)
-    with place.filesystem().open_input_file(place.key(name)) as f:
+    file = Place(uri)
+    place = file.parent()
+    with place.filesystem().open_input_file(place.key(file.path.rpartition("/")[2])) as f:
         return [Tokens(row) for row in need("pyarrow.parquet", "reading the batch", "pyarrow").read_table(f).to_pylist()]
 
 
@@ -133,7 +133,7 @@ def echo(uri: str, batch: Sequence[Tokens], **columns: Sequence[Sequence[float]]
     place = Place(uri)
     with place.filesystem().open_output_stream(place.key(ECHO)) as out:
         parquet.write_table(arrow.table(rows), out)
-    return f"{place.uri}/{ECHO}"
+    return place.file_uri(ECHO)
 
 
 def loss(s: Tokens, logprobs: Sequence[float]) -> float:

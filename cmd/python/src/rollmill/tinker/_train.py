@@ -145,7 +145,7 @@ def ended(request: Mapping[str, Any]) -> dict[str, Any]:
         except (ValueError, need("tinker", "asking").RequestFailedError) as error:
             print(f"attempt {attempt['name']} saved nothing: {error}", file=sys.stderr)
             continue
-        files = [f"{s['journal']}/{_batch.ECHO}"] if request.get("echo") else []  # written before the weights were saved
+        files = [Place(s["journal"]).file_uri(_batch.ECHO)] if request.get("echo") else []  # written before the weights were saved
         return {"job": attempt["run"], "state": "completed", "message": f"it had saved {path}", "files": files, **policy(str(path), version + 1, s)}
     return {"state": "failed", "clean": True, "message": f"none of {len(attempts)} attempts saved its state, so nothing was trained"}
 
