@@ -161,6 +161,10 @@ func readGroups(ctx context.Context, uri string) (map[string]string, error) {
 			return nil, formats.Invalid(storage.Redact(uri), "each line is TRAJECTORY,EXAMPLE", err,
 				"it is not a file of ids")
 		}
+		if before, ok := groups[line[0]]; ok && before != line[1] {
+			return nil, formats.Invalid(storage.Redact(uri), "give each trajectory one example", nil,
+				"trajectory %q has two examples, %q and %q", line[0], before, line[1])
+		}
 		groups[line[0]] = line[1]
 	}
 }

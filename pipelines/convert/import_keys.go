@@ -40,7 +40,7 @@ func (o *ImportOptions) identify(r *row, h *hasher, record []byte) error {
 		if v == nil {
 			return fmt.Errorf("neither its example nor its metadata nor the record itself has the field %q of --group-by", by)
 		}
-		t.ExampleID = jsontext.Compact(v)
+		t.ExampleID, r.NumberID = jsontext.Compact(v), v[0] != '"'
 		if v[0] == '"' {
 			t.ExampleID = jsontext.Unquote(v)
 		}

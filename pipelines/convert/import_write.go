@@ -64,6 +64,10 @@ func (w *writer) group(ctx context.Context, group []*row) error {
 		}
 		return cmp.Compare(*a.Attempt, *b.Attempt)
 	})
+	if slices.ContainsFunc(group, func(r *row) bool { return r.NumberID != group[0].NumberID }) {
+		return formats.Invalid(w.o.Source.URI, "write the id in one form in every row", nil,
+			"the id %s is a number in some rows and a text in others, which would be one group", group[0].Row.ExampleID)
+	}
 	clear(w.copies)
 	sides, final := false, w.o.final(group)
 	for i, r := range group {

@@ -311,6 +311,7 @@ func (r *row) single(c *Reader) ([]importers.Item, error) {
 // metadata is what nothing has read.
 func (r *row) finish(x *importers.Item, c *Reader) {
 	x.Row.ExampleID = r.id(exampleID)
+	x.NumberID = x.Row.ExampleID != "" && r.columns[exampleID].value[0] != '"'
 	x.Row.Example = r.example()
 	if len(c.Calls) == 0 { // they have no place: they belong to calls
 		for _, f := range []field{model, policyVersion, parallelToolCalls} {

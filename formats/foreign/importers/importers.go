@@ -139,6 +139,8 @@ type Item struct {
 	// are empty.
 	Row formats.Trajectory
 
+	NumberID bool // ExampleID is a number in the source
+
 	Epoch   *int32 // the source's own, such as the training step; nil when it has none
 	Attempt *int64 // the source's own number of the attempt at the example: orders a group; nil: as in the source
 

@@ -90,6 +90,9 @@ func parse(record *importers.Record) ([]importers.Item, error) {
 	}
 	items := make([]importers.Item, 1)
 	x := &items[0]
+	if id := r.values["example_id"]; len(id) > 0 {
+		x.NumberID = id[0] != '"'
+	}
 	if err := r.conversation(&x.Row); err != nil {
 		return nil, err
 	}

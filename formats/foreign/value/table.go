@@ -57,10 +57,14 @@ func Number(v []byte) (*float64, error) {
 	return &x, nil
 }
 
-// ID returns an id: a text, or a number as it is written; "" for others.
+// ID returns an id: a text as it is, or a number as it is written; "" for others and for
+// a text of white space.
 func ID(v []byte) string {
 	if len(v) == 0 || !(v[0] == '"' || v[0] == '-' || '0' <= v[0] && v[0] <= '9') {
 		return ""
+	}
+	if Scalar(v) != "" && v[0] == '"' {
+		return jsontext.Unquote(v) // "a" and " a" are two ids
 	}
 	return Scalar(v)
 }
