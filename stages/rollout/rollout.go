@@ -379,8 +379,8 @@ func (o Options) recorderOptions() recorder.Options {
 		Endpoints: o.Endpoints, APIKey: o.APIKey, Model: o.Model, Target: o.TargetModel, Functions: o.Functions,
 		Accept: o.AcceptModels, Sampling: o.Sampling, Seed: o.SamplingSeed,
 		Extra: o.Extra, AllowPaths: o.AllowPaths, NoLogprobs: o.NoLogprobs,
-		AcceptLeftStreams: o.AcceptLeftStreams, AcceptNoFinish: formats.FinishState("", o.AcceptFinish) == formats.FinishEnded, Retries: orNone(o.Retries), Backoff: o.Backoff,
-		CallTimeout: o.CallTimeout, Listen: o.Listen, Advertise: o.Advertise, MaxCalls: o.MaxCalls,
+		AcceptLeftStreams: o.AcceptLeftStreams, AcceptNoFinish: formats.FinishState("", o.AcceptFinish) == formats.FinishEnded,
+		Retries: orNone(o.Retries), Backoff: o.Backoff, CallTimeout: o.CallTimeout, Listen: o.Listen, Advertise: o.Advertise, MaxCalls: o.MaxCalls,
 		MaxTokens: o.MaxTokens, Connections: max(64, 4*o.Concurrency), RateLimit: o.RateLimit, Slowdown: orNone(o.Slowdown),
 		Log: o.Logger(), Now: o.Now,
 	}
