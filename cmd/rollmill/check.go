@@ -277,8 +277,13 @@ func tryEngine(ctx context.Context, url, key, model string) (string, error) {
 		return "", err
 	}
 	ids := "without token ids: sufficient for SFT, DPO and judging, but not for trainers that need token ids (GRPO)"
-	if f.TokenIDs {
+	switch {
+	case f.TokenIDs:
 		ids = "with token ids"
+	case f.Gateway != "":
+		ids += "; " + f.Gateway + " drops those of the engine behind it: give the engine's own address"
+	default:
+		ids += "; if this is a gateway, ask the engine behind it: some gateways drop them"
 	}
 	if f.Templated != nil && !*f.Templated {
 		return "", stages.Errorf(stages.KindFailed, "what it samples from is not what its template says: compare its chat template, and its settings for it",

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/rollmill/rollmill/formats"
+	"github.com/rollmill/rollmill/formats/jsontext"
 	"github.com/rollmill/rollmill/stages"
 	"github.com/rollmill/rollmill/stages/internal/remote"
 )
@@ -21,6 +22,7 @@ type Found struct {
 	Models    []string // listed models; empty without a list
 	Model     string   // the model that answered
 	TokenIDs  bool     // it gives token ids
+	Gateway   string   // the gateway that answered, if its answers tell: "Bifrost"; "" for an engine or another gateway
 	PromptIDs bool     // and the prompt's
 	Templated *bool    // these are the ids that its route /tokenize gives for the same messages; nil if it has none
 	Logprobs  string   // what its logprobs are of: formats.LogprobsRaw or LogprobsProcessed; "" if unknown
@@ -106,24 +108,31 @@ func (c Client) models(ctx context.Context, baseURL, apiKey string) ([]string, e
 	return out, nil
 }
 
+const moved = "provider_specific_fields" // where LiteLLM moves members that OpenAI's API lacks
+
 // read returns the prompt's ids, if the engine sends them.
 func (f *Found) read(baseURL string, body []byte) (prompt []int32, err error) {
 	var answer struct {
 		completion
 		Prompt []int32 `json:"prompt_token_ids"`
 	}
-	var ids struct {
-		Choices []map[string]json.RawMessage `json:"choices"`
-	}
 	if err := json.Unmarshal(body, &answer); err != nil || len(answer.Choices) == 0 {
 		return nil, stages.Errorf(stages.KindFailed,
 			"is this the base URL of an OpenAI-compatible server? it usually ends in /v1",
 			"%q does not answer with a chat completion", baseURL)
 	}
-	json.Unmarshal(body, &ids)
 	f.Model, f.PromptIDs = answer.Model, answer.Prompt != nil
-	for _, name := range []string{"token_ids", "response_token_ids"} {
-		f.TokenIDs = f.TokenIDs || ids.Choices[0][name] != nil
+	top := jsontext.ParseObject(body)
+	for first := range jsontext.Elements(top.Get("choices")) {
+		c := jsontext.ParseObject(first)
+		m := jsontext.ParseObject(c.Get("message"))
+		for _, o := range []jsontext.Object{c, m, jsontext.ParseObject(c.Get(moved)), jsontext.ParseObject(m.Get(moved))} {
+			f.TokenIDs = f.TokenIDs || o.Has("token_ids") || o.Has("response_token_ids") || o.Has("generation_token_ids")
+		}
+		break
+	}
+	if jsontext.ParseObject(top.Get("extra_fields")).Has("request_type") {
+		f.Gateway = "Bifrost"
 	}
 	if l := answer.Choices[0].Logprobs; l == nil || len(l.Content) == 0 {
 		return nil, stages.Errorf(stages.KindFailed,

@@ -198,14 +198,14 @@ func (a *answer) addChoice(at *cursor, position int64, see view) *choice {
 		case "message":
 			message := at.value()
 			chat.AddToMessage(&c.message, message, jsontext.Unquote)
-			c.tokens.readMessage(message, a)
+			c.tokens.readMessage(at, message, a, see)
 		case "delta":
 			delta := at.value()
 			if len(delta) > len("{}") {
 				c.textChunks++
 			}
 			if c.addDelta(delta) {
-				c.tokens.readMessage(delta, a)
+				c.tokens.readMessage(at, delta, a, see)
 			}
 		case "text":
 			c.streamed.content.WriteString(jsontext.Unquote(at.value()))
@@ -228,7 +228,7 @@ func (a *answer) addChoice(at *cursor, position int64, see view) *choice {
 			c.tokens.readMetaInfo(at.value())
 		case "provider_specific_fields":
 			from := at.i
-			if rest, found := c.tokens.readProvider(at.value(), a); found && !see.ids {
+			if rest, less := c.tokens.readProvider(at.value(), movedIDs, a, see); less {
 				if e.hidden = len(rest) == 0; !e.hidden {
 					at.cuts = append(at.cuts, cut{from, at.i, string(rest.Bytes())})
 				}
@@ -256,7 +256,7 @@ func (c *choice) assemble() {
 	m.FinishReason, m.Sampled = c.finish, true
 }
 
-// addDelta adds a piece of the message, and reports whether it contains tokens,
+// addDelta adds a piece of the message, and reports whether it may contain tokens,
 // as NeMo's do.
 func (c *choice) addDelta(raw []byte) (tokens bool) {
 	thought := false
@@ -282,7 +282,9 @@ func (c *choice) addDelta(raw []byte) (tokens bool) {
 			for t := range jsontext.Elements(v) {
 				c.calls.add(&c.message, t)
 			}
-		case "generation_token_ids", "generation_log_probs", "prompt_token_ids":
+		case "function_call":
+			c.calls.addFunction(&c.message, v)
+		case "generation_token_ids", "generation_log_probs", "prompt_token_ids", "provider_specific_fields":
 			tokens = true
 		}
 	}

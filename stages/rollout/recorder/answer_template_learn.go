@@ -77,6 +77,10 @@ func (l *chunkTemplate) learnDelta(delta []byte) bool {
 			for range jsontext.Elements(v) {
 				return false
 			}
+		case "function_call", "provider_specific_fields":
+			if !isNull(v) {
+				return false
+			}
 		case "generation_token_ids", "generation_log_probs", "prompt_token_ids":
 			return false
 		}

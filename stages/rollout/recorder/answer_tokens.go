@@ -21,11 +21,15 @@ const (
 	entryIDs
 	metaInfo
 	messageIDs
-	providerIDs // where LiteLLM moves those of a choice
+	movedIDs // where LiteLLM moves those of a choice: to its provider_specific_fields
+	movedResponseIDs
+	movedMessageIDs // those of a message, to the message's
+	movedInsideIDs
 )
 
 var sources = [...]string{formats.TokensChoice, formats.TokensResponse, formats.TokensInLogprobs,
-	formats.TokensEntryID, formats.TokensMetaInfo, formats.TokensMessage, formats.TokensChoice}
+	formats.TokensEntryID, formats.TokensMetaInfo, formats.TokensMessage,
+	formats.TokensChoice, formats.TokensResponse, formats.TokensMessage, formats.TokensMessage}
 
 type idList struct {
 	ids     []int32
@@ -216,28 +220,42 @@ func (t *tokens) readMetaInfo(raw []byte) {
 	t.addFallback(logprobs)
 }
 
-// readProvider reads the tokens that LiteLLM moves to provider_specific_fields. It returns
-// the other members, and whether it found any.
-func (t *tokens) readProvider(raw []byte, a *answer) (rest jsontext.Object, found bool) {
-	rest = jsontext.ParseObject(raw)
-	for _, name := range []string{"token_ids", "response_token_ids", "prompt_token_ids"} {
-		v := rest.Get(name)
-		if v == nil {
-			continue
+// readProvider reads the tokens that LiteLLM moves to provider_specific_fields, token_ids as those of a source. It returns
+// what the agent sees of the members, and whether that is less.
+func (t *tokens) readProvider(raw []byte, from source, a *answer, see view) (rest jsontext.Object, less bool) {
+	for _, f := range jsontext.ParseObject(raw) {
+		hidden := !see.ids
+		switch f.Key {
+		case "token_ids":
+			t.readIDs(from, f.Raw)
+		case "response_token_ids":
+			t.readIDs(movedResponseIDs, f.Raw)
+		case "generation_token_ids":
+			t.readIDs(movedMessageIDs, f.Raw)
+		case "prompt_token_ids":
+			a.setPrompt(f.Raw)
+		case "generation_log_probs":
+			t.addFallback(slices.Collect(jsontext.Elements(f.Raw)))
+			hidden = !see.logprobs
+		case "logprobs":
+			t.addFallback(nil)
+			t.fallback.readLogprobs(new(cursor).over(f.Raw))
+			hidden = !see.logprobs
+		case "meta_info":
+			t.readMetaInfo(f.Raw)
+			hidden = false // nobody asked for it
+		default:
+			hidden = false
 		}
-		found = true
-		if name == "prompt_token_ids" {
-			a.setPrompt(v)
-		} else {
-			t.readIDs(providerIDs, v)
+		if less = less || hidden; !hidden {
+			rest = append(rest, f)
 		}
-		rest.Drop(name)
 	}
-	return rest, found
+	return rest, less
 }
 
-// readMessage reads the tokens that NeMo puts into the message itself.
-func (t *tokens) readMessage(raw []byte, a *answer) {
+// readMessage reads the tokens that NeMo puts into the message itself, or a gateway into its provider_specific_fields.
+func (t *tokens) readMessage(at *cursor, raw []byte, a *answer, see view) {
 	o := jsontext.ParseObject(raw)
 	if ids := o.Get("generation_token_ids"); ids != nil {
 		t.readIDs(messageIDs, ids)
@@ -247,6 +265,11 @@ func (t *tokens) readMessage(raw []byte, a *answer) {
 	}
 	if list := o.Get("generation_log_probs"); list != nil {
 		t.addFallback(slices.Collect(jsontext.Elements(list)))
+	}
+	moved := o.Get("provider_specific_fields")
+	if rest, less := t.readProvider(moved, movedInsideIDs, a, see); less {
+		from := cap(at.b) - cap(moved) // it is a part of it
+		at.cuts = append(at.cuts, cut{from, from + len(moved), string(rest.Bytes())})
 	}
 }
 

@@ -12,7 +12,6 @@ import (
 
 	"github.com/klauspost/compress/zstd"
 
-	"github.com/rollmill/rollmill/formats"
 	"github.com/rollmill/rollmill/stages/rollout/recorder"
 )
 
@@ -100,23 +99,6 @@ func TestCompressedBothWays(t *testing.T) {
 		}
 		r.Close()
 		engine.Close()
-	}
-}
-
-// TestIDsThatAGatewayMoved are read, and cut from what the agent sees.
-func TestIDsThatAGatewayMoved(t *testing.T) {
-	for _, c := range []struct{ moved, seen string }{
-		{`"provider_specific_fields":{"token_ids":[7]},`, ``},
-		{`"provider_specific_fields":{"token_ids":[7],"citations":[]},`, `"provider_specific_fields":{"citations":[]},`},
-	} {
-		body := `{"model":"policy","prompt_token_ids":[1,2],"choices":[{"index":0,` + c.moved + `"message":{"role":"assistant","content":"a"},"logprobs":{"content":[{"token":"a","logprob":-1}]},"finish_reason":"stop"}],"usage":{"prompt_tokens":2,"completion_tokens":1}}`
-		_, s := play(t, body)
-		_, out := ask(t, s, fields{"model": "policy"}, user("hi"))
-		rec := s.End()
-		if rec.Unfit != nil || rec.TokenSource != formats.TokensChoice || rec.Messages[1].TokenIDs[0] != 7 || strings.Contains(string(out), "token_ids") ||
-			!strings.Contains(string(out), `"index":0,`+c.seen+`"message"`) {
-			t.Errorf("%v %s: %s", rec.Unfit, outlines(rec), out)
-		}
 	}
 }
 

@@ -20,7 +20,7 @@ import (
 // recorded is the reading that loses no call; where clients may differ from each
 // other, the call's sampling says so.
 type streamedCalls struct {
-	indexes   []int // of the message's calls; -1 for none
+	indexes   []int // of the message's calls; -1 for none, or functionCall
 	ambiguous bool
 }
 
@@ -39,7 +39,24 @@ func (s *streamedCalls) add(m *formats.Message, raw []byte) {
 		return
 	}
 	s.ambiguous = s.ambiguous || index < 0 || index != s.indexes[at] || piece.ID != "" || piece.Name != ""
-	call := &m.ToolCalls[at]
+	extend(&m.ToolCalls[at], &piece)
+}
+
+// functionCall is the index of the call in the older form, delta.function_call, of which an answer has one.
+const functionCall = -2
+
+// addFunction adds a piece of the call in the older form.
+func (s *streamedCalls) addFunction(m *formats.Message, raw []byte) {
+	piece := chat.ReadToolCall(jsontext.Object{field("function", raw)}.Bytes(), jsontext.Unquote)
+	if at := slices.Index(s.indexes, functionCall); at >= 0 {
+		extend(&m.ToolCalls[at], &piece)
+	} else if piece.Name != "" {
+		m.ToolCalls, s.indexes = append(m.ToolCalls, piece), append(s.indexes, functionCall)
+	}
+}
+
+// extend adds a later piece of a call.
+func extend(call, piece *formats.ToolCall) {
 	call.ID = cmp.Or(call.ID, piece.ID)
 	if strings.HasPrefix(piece.Name, call.Name) {
 		call.Name = piece.Name // repeated, or longer
@@ -91,7 +108,7 @@ func begins(call, piece *formats.ToolCall, indexed bool) bool {
 
 // sort puts the calls in the order of their indexes.
 func (s *streamedCalls) sort(m *formats.Message) {
-	if len(s.indexes) != len(m.ToolCalls) || slices.Contains(s.indexes, -1) || slices.IsSorted(s.indexes) {
+	if len(s.indexes) != len(m.ToolCalls) || slices.IsSorted(s.indexes) || slices.Min(s.indexes) < 0 {
 		return
 	}
 	order := make([]int, len(s.indexes))
