@@ -84,7 +84,7 @@ func (h harness) reply(q recordertest.Request) recordertest.Reply {
 }
 
 // exact ends a trajectory and holds every sampled id and logprob to the engine's
-// log: each is recorded once, and trains in exactly one sequence.
+// log: each is recorded once, and trains in exactly one sequence, after the prompt that the engine had.
 func exact(t *testing.T, s *recorder.Session, e *recordertest.Engine) recorder.Record {
 	t.Helper()
 	rec := s.End()
@@ -115,8 +115,26 @@ func exact(t *testing.T, s *recorder.Session, e *recordertest.Engine) recorder.R
 	if tokens -= int(sequences.Tokens(list)); tokens != 0 {
 		t.Errorf("%d sampled tokens train in no sequence, or twice", tokens)
 	}
+	for i, sample := range e.Sampled() {
+		if n := contexts(list, sample); n != 1 {
+			t.Errorf("answer %d trains after its prompt in %d sequences", i, n)
+		}
+	}
 	checkRow(t, rec)
 	return rec
+}
+
+// contexts counts the sequences in which an answer's tokens train after exactly its prompt.
+func contexts(list []sequences.Sequence, sample recordertest.Sample) (n int) {
+	for _, s := range list {
+		tokens, from := slices.Concat(s.Prompt, s.Response), len(sample.Prompt)-len(s.Prompt)
+		end := from + len(sample.IDs)
+		if from >= 0 && end <= len(s.Response) && slices.Equal(tokens[:len(sample.Prompt)], sample.Prompt) &&
+			slices.Equal(s.Response[from:end], sample.IDs) && !slices.Contains(s.Mask[from:end], false) {
+			n++
+		}
+	}
+	return n
 }
 
 // TestClientsPython runs the clients of Anthropic and OpenAI, unmodified, through

@@ -13,8 +13,9 @@ import (
 // that it speaks. Whole and Stream name the tests. The guide "tested" shows the
 // list.
 type matrixRow struct {
-	Name, Protocol string
-	Whole, Stream  string
+	Name, Lock, Protocol string
+	Whole, Stream        string
+	Breaks               string // the causes of branches and breaks that the agent makes
 }
 
 // cell is a cell of the matrix that belongs to a test: its subtest's name, and

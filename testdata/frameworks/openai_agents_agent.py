@@ -1,0 +1,21 @@
+from agents import Agent, OpenAIChatCompletionsModel, OpenAIResponsesModel, Runner, function_tool, set_tracing_disabled
+from each import MODEL, TASK, add, each
+from openai import AsyncOpenAI
+
+set_tracing_disabled(True)
+
+
+def by(model):
+    async def run(url, stream):
+        agent = Agent(name="adder", instructions="You add.", tools=[function_tool(add)], model=model(MODEL, AsyncOpenAI(base_url=url)))
+        if not stream:
+            return (await Runner.run(agent, TASK)).final_output
+        result = Runner.run_streamed(agent, TASK)
+        async for _ in result.stream_events():
+            pass
+        return result.final_output
+
+    return run
+
+
+each(chat=by(OpenAIChatCompletionsModel), responses=by(OpenAIResponsesModel))

@@ -1,0 +1,20 @@
+from each import MODEL, TASK, add, each
+from pydantic_ai import Agent
+from pydantic_ai.models.openai import OpenAIChatModel, OpenAIResponsesModel
+from pydantic_ai.providers.openai import OpenAIProvider
+
+
+def by(model):
+    async def run(url, stream):
+        agent = Agent(model(MODEL, provider=OpenAIProvider(base_url=url)), instructions="You add.", tools=[add])
+
+        async def events(_, list):
+            async for _ in list:
+                pass
+
+        return (await agent.run(TASK, event_stream_handler=events if stream else None)).output
+
+    return run
+
+
+each(chat=by(OpenAIChatModel), responses=by(OpenAIResponsesModel))

@@ -1,0 +1,22 @@
+from each import MODEL, TASK, add, each
+from qwen_agent.agents import FnCallAgent
+from qwen_agent.tools.base import BaseTool
+import json
+
+
+class Add(BaseTool):
+    name, description = "add", "Add two numbers."
+    parameters = {"type": "object", "properties": {"a": {"type": "integer"}, "b": {"type": "integer"}}, "required": ["a", "b"]}
+
+    def call(self, params, **kwargs):
+        return str(add(**json.loads(params)))
+
+
+def chat(url, stream):
+    llm = {"model": MODEL, "model_type": "oai", "model_server": url, "api_key": "x", "generate_cfg": {"use_raw_api": True}}
+    for messages in FnCallAgent([Add()], llm, system_message="You add.").run([{"role": "user", "content": TASK}]):
+        pass
+    return messages[-1]["content"]
+
+
+each(chat=chat)
