@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"encoding/csv"
 	"errors"
@@ -93,18 +94,23 @@ func hidden(key string) bool {
 func list(ctx context.Context, b *storage.Bucket, uri string, format *importers.Format,
 	want func(key string) bool) ([]convert.File, error) {
 	var files []convert.File
+	other := ""
 	for o, err := range b.List(ctx, "") {
 		if err != nil {
 			return nil, err
 		}
+		other = cmp.Or(other, o.Key)
 		if want(o.Key) {
 			files = append(files, importFile(b, o.Key))
 		}
 	}
-	if len(files) == 0 {
-		return nil, formats.Invalid(storage.Redact(uri),
-			"a pattern is quoted and has its * in the last part of the path; of a folder the files "+
-				strings.Join(format.Extensions, ", ")+" are read", storage.ErrNotExist, "no file to import")
+	hint := "a pattern is quoted and has its * in the last part of the path; of a folder the files " +
+		strings.Join(format.Extensions, ", ") + " are read"
+	switch {
+	case len(files) == 0 && other != "":
+		return nil, formats.Invalid(storage.Redact(uri), hint, nil, "no file to import among those that are there, such as %q", other)
+	case len(files) == 0:
+		return nil, formats.Invalid(storage.Redact(uri), hint, storage.ErrNotExist, "no file to import")
 	}
 	slices.SortFunc(files, func(a, b convert.File) int { return strings.Compare(a.Name, b.Name) })
 	return files, companions(ctx, b, format.Companions, files)

@@ -5,9 +5,11 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"strconv"
 	"unicode/utf8"
 
 	"github.com/rollmill/rollmill/formats"
+	"github.com/rollmill/rollmill/formats/jsontext"
 )
 
 // readJSON yields the records of an array one by one, or of a column map as
@@ -59,7 +61,34 @@ func (s File) columnMap(t *text, yield func(Record) bool) error {
 	if t.failed() {
 		return s.textError(t.err)
 	}
+	if s.Documents && !isColumnMap(object) {
+		yield(Record{Object: object})
+		return nil
+	}
 	return s.columns(object, yield)
+}
+
+// isColumnMap reports whether all members of an object are maps from the same rows, of
+// which a single one has numbers.
+func isColumnMap(object []byte) bool {
+	columns, first, numbers := 0, "", true
+	for _, column := range jsontext.Members(object) {
+		if column[0] != '{' {
+			return false
+		}
+		rows := ""
+		for row := range jsontext.Members(column) {
+			_, err := strconv.Atoi(string(row))
+			rows, numbers = rows+"\x00"+string(row), numbers && err == nil
+		}
+		if columns++; columns == 1 {
+			first = rows
+		}
+		if rows != first {
+			return false
+		}
+	}
+	return columns != 1 || numbers
 }
 
 func (s File) wantJSON() string {

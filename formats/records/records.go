@@ -30,9 +30,11 @@ type File struct {
 	R    io.ReaderAt
 	Size int64
 
-	Flag   string // the flag that sets the format, for hints; "" for none
-	Nulls  *int64 // leave out the null members of structs of Parquet and Arrow, which have the keys of all rows, and count them
-	Buffer int    // how many bytes are read at once, since each read may be a request to an object store; default 1 MiB
+	Flag  string // the flag that sets the format, for hints; "" for none
+	Nulls *int64 // leave out the null members of structs of Parquet and Arrow, which have the keys of all rows, and count them
+	// an object of JSON that is no column map is a row, instead of an error
+	Documents bool
+	Buffer    int // how many bytes are read at once, since each read may be a request to an object store; default 1 MiB
 }
 
 // Reader returns a buffered reader of the whole file, inflated if its name ends
@@ -64,6 +66,7 @@ var extensions = map[string]string{
 	".arrow":   "arrow",
 	".csv":     "csv",
 	".json":    "json",
+	".traj":    "json", // a document of SWE-agent
 	".jsonl":   "jsonl",
 	".ndjson":  "jsonl",
 	".parquet": "parquet",

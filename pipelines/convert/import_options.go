@@ -81,7 +81,7 @@ func (o *ImportOptions) Declare(d *plugin.Declarer) {
 	d.Heading(plugin.Rows)
 	d.Pairs(&o.Fields, "map",
 		"read the format's field NAME from the column of another name, as `NAME=COLUMN` says, such as "+
-			"messages=conversations").ID("map").Common()
+			"messages=conversations; info.score is the member score of the column info").ID("map").Common()
 	d.String(&o.GroupBy, "group-by",
 		"make one group of the trajectories with equal `WHAT`: id (the source's id of the example, else the prompt), "+
 			"prompt, a field of the example or of the metadata such as task.name, or @FILE with lines TRAJECTORY,EXAMPLE").

@@ -223,8 +223,8 @@ func Nearest(row []byte) string {
 	for key, v := range jsontext.Members(row) {
 		if k := string(key); k == "role" || k == "from" {
 			return " (the row is a message: write a row for each conversation, with a list of its messages)"
-		} else if v[0] == '[' && isMessages(v) && whole(row, map[string]string{"messages": k}) {
-			return fmt.Sprintf(" (try --map messages=%s)", key)
+		} else if path := messagesIn(k, v, 3); path != "" && whole(row, map[string]string{"messages": path}) {
+			return fmt.Sprintf(" (try --map messages=%s)", path)
 		}
 	}
 	for _, fs := range [][]field{{messages}, {chosen, rejected}, {prompt, completion}, {text}} {
@@ -246,11 +246,34 @@ func Nearest(row []byte) string {
 	return " (name them with --map NAME=COLUMN)"
 }
 
+// messagesIn returns the path of a list of messages within a column, "" for none.
+func messagesIn(path string, v []byte, depth int) string {
+	if depth == 0 || isMessages(v) {
+		return path[:len(path)*min(depth, 1)]
+	}
+	for e := range jsontext.Elements(v) {
+		v = e
+		break
+	}
+	for key, inner := range jsontext.Members(v) {
+		if found := messagesIn(path+"."+string(key), inner, depth-1); found != "" {
+			return found
+		}
+	}
+	return ""
+}
+
 // whole reports whether all of a row that changes what trains is read, with these columns
 // for fields.
 func whole(row []byte, columns map[string]string) bool {
 	f := importers.Format{Parse: func(r *importers.Record) ([]importers.Item, error) { return parse(r, false) }}
-	p := f.Convert(importers.Record{Data: row, Options: &importers.Options{Map: columns}})
+	options := &importers.Options{Map: columns}
+	for piece := range options.Pieces(row) {
+		row = piece
+		break
+	}
+	f.Columns = true
+	p := f.Convert(importers.Record{Data: row, Options: options})
 	for i := range p.Items {
 		if validate.Accepted(nil).Unread(&p.Items[i].Row) != "" {
 			return false

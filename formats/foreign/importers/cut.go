@@ -15,7 +15,7 @@ import (
 func Rows(f File) iter.Seq2[Record, error] {
 	return func(yield func(Record, error) bool) {
 		var dropped, before int64
-		file := records.File{Name: f.Name, R: f.R, Size: f.Size, Nulls: &dropped}
+		file := records.File{Name: f.Name, R: f.R, Size: f.Size, Nulls: &dropped, Documents: true}
 		rows, err := file.Read("")
 		if err != nil {
 			yield(Record{}, err)
@@ -24,11 +24,20 @@ func Rows(f File) iter.Seq2[Record, error] {
 		nulls := addedNulls(file)
 		var n int64
 		for row, err := range rows {
-			r := Record{Data: row.Object, Row: n, Line: row.Line, Nulls: nulls, Options: f.Options, Dropped: dropped - before}
-			if before = dropped; !yield(r, err) || err != nil {
+			if err != nil {
+				yield(Record{}, err)
 				return
 			}
-			n++
+			for piece, lost := range f.Pieces(row.Object) {
+				r := Record{Data: piece, Row: n, Line: row.Line, Nulls: nulls, Options: f.Options, Dropped: dropped - before}
+				for _, list := range lost {
+					r.Lose(list, "a list beside the records of a document, which is too long to be repeated in each")
+				}
+				if before = dropped; !yield(r, nil) {
+					return
+				}
+				n++
+			}
 		}
 	}
 }

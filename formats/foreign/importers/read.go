@@ -33,6 +33,9 @@ func (p *Parsed) Convert(f *Format) {
 			p.Items, p.Err = nil, fmt.Errorf("the format %s cannot convert it (%v): please report this", f.Name, v)
 		}
 	}()
+	if paths := p.paths(); f.Columns && paths != nil {
+		p.Data = lift(p.Data, paths)
+	}
 	if p.Items, p.Err = f.Parse(&p.Record); p.Err != nil {
 		p.Items = nil
 		return
