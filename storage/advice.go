@@ -41,6 +41,9 @@ func advice(uri string, err error) string {
 		return "use a local disk or another store for what is replaced, or write a new folder; `rollmill check --store " +
 			"URI` tests a store"
 	}
+	if errors.Is(err, ErrNoLinks) {
+		return "write to a local disk, or to the bucket itself (s3://, gs://, azblob://) and not to its mounted folder"
+	}
 	scheme, _, _ := strings.Cut(uri, "://")
 	where := credentials[scheme]
 	if where == "" {
@@ -49,6 +52,13 @@ func advice(uri string, err error) string {
 	status, code := answer(err)
 	text := err.Error()
 	switch {
+	case kindOf(err) == ErrChecksums, scheme == "s3" && status == http.StatusNotImplemented:
+		setting := "request_checksum_calculation"
+		if strings.Contains(text, "x-amz-checksum-mode") { // of a read
+			setting = "response_checksum_validation"
+		}
+		return "if the store does not know S3's newer checksums: add " + setting + "=when_required to the URI's parameters, or set " +
+			"AWS_" + strings.ToUpper(setting) + "=when_required"
 	case expired(code, text):
 		return "the credentials were valid and have expired: renew them and run the same command again; finished work is kept"
 	case code == "InvalidAccessKeyId" || code == "SignatureDoesNotMatch" || code == "AuthenticationFailed" ||

@@ -54,6 +54,36 @@ func TestRefusalsHaveHints(t *testing.T) {
 	}
 }
 
+// TestRefusedChecksumsAreNamed writes to a store that does not know S3's newer checksums,
+// and then as the hint says.
+func TestRefusedChecksumsAreNamed(t *testing.T) {
+	s := s3test.Start(t)
+	s.SetFaults(s3test.Faults{NoChecksums: true})
+	err := open(t, s.URI("old")).Create(t.Context(), "k", []byte("v"))
+	if !errors.Is(err, storage.ErrChecksums) || !strings.Contains(hintOf(err), "request_checksum_calculation=when_required") {
+		t.Errorf("%v\nhint: %s", err, hintOf(err))
+	}
+	writes := open(t, s.URI("old")+"&request_checksum_calculation=when_required")
+	if err := writes.Create(t.Context(), "k", []byte("v")); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := writes.Read(t.Context(), "k"); !errors.Is(err, storage.ErrChecksums) ||
+		!strings.Contains(hintOf(err), "response_checksum_validation=when_required") {
+		t.Errorf("%v\nhint: %s", err, hintOf(err))
+	}
+	s = s3test.Start(t) // a client keeps its settings
+	s.SetFaults(s3test.Faults{NoChecksums: true})
+	t.Setenv("AWS_REQUEST_CHECKSUM_CALCULATION", "when_required")
+	t.Setenv("AWS_RESPONSE_CHECKSUM_VALIDATION", "when_required")
+	both := open(t, s.URI("old"))
+	if err := both.Create(t.Context(), "k", []byte("v")); err != nil {
+		t.Error(err)
+	}
+	if got, err := both.Read(t.Context(), "k"); err != nil || string(got) != "v" {
+		t.Error(string(got), err)
+	}
+}
+
 // TestAccessDeniedForAMoment writes to a store that refuses a write once, as MinIO
 // does while other requests delete the last objects of the same folder.
 func TestAccessDeniedForAMoment(t *testing.T) {

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"io"
 	"net/http"
+	"strings"
 
 	"github.com/Azure/azure-sdk-for-go/sdk/azcore"
 	"google.golang.org/api/googleapi"
@@ -27,6 +28,10 @@ func kindOfAnswer(err error) error {
 		return ErrTemporary
 	case "RequestTimeout", "SlowDown", "OperationAborted", "ConditionalRequestConflict", "ServerBusy":
 		return ErrTemporary
+	}
+	if text := strings.ToLower(code + err.Error()); (status == http.StatusNotImplemented || status == http.StatusBadRequest) &&
+		(strings.Contains(text, "x-amz-checksum") || strings.Contains(text, "x-amz-trailer") || strings.Contains(text, "x-amz-sdk-checksum")) {
+		return ErrChecksums
 	}
 	if expired(code, err.Error()) || noCredentials(err.Error()) {
 		return ErrDenied

@@ -185,7 +185,11 @@ func (d *Draft) replaceFile(dst string) error {
 
 func (d *Draft) linkAs(to string) error {
 	if d.name == "" {
-		return linkUnnamed(d.file, to)
+		err := linkUnnamed(d.file, to)
+		if unsupported(err) {
+			return errors.Join(ErrNoLinks, err)
+		}
+		return err
 	}
 	if err := os.Chmod(d.name, 0o644); err != nil {
 		return err
@@ -207,7 +211,16 @@ func (d *Draft) moveTo(to string, noLink error) error {
 	if errors.Is(err, fs.ErrExist) || errors.Is(err, fs.ErrNotExist) {
 		return err
 	}
+	if unsupported(noLink) && unsupported(err) {
+		return errors.Join(ErrNoLinks, noLink, err)
+	}
 	return errors.Join(noLink, err)
+}
+
+// unsupported reports whether an error of link or rename means that the file system lacks
+// it: it is EPERM for link, and EINVAL for a flag of rename.
+func unsupported(err error) bool {
+	return errors.Is(err, errors.ErrUnsupported) || errors.Is(err, syscall.EPERM) || errors.Is(err, syscall.EINVAL)
 }
 
 // makeFolder makes a folder and its parents, and syncs each into its parent.

@@ -18,6 +18,9 @@ var (
 	ErrNoBucket        = errors.New("the bucket does not exist, or may not be seen")
 	ErrTemporary       = errors.New("temporary storage failure")
 	ErrChanged         = errors.New("the object was changed meanwhile")
+	ErrChecksums error = addressError("the store refuses the checksums that S3's client adds")
+	ErrNoLinks   error = addressError("the file system has neither hard links nor a rename that keeps an existing file, " +
+		"so it cannot create a file only once")
 	ErrUnguarded error = addressError("the store ignores the condition to replace an object only if it is " +
 		"unchanged (If-Match)")
 )
@@ -39,7 +42,7 @@ func (addressError) Misused() bool   { return true }
 // kindOf returns the kind of an error of the operating system, of a store's
 // server or of gocloud, or nil.
 func kindOf(err error) error {
-	for _, known := range []error{ErrNotExist, ErrExist, ErrDenied, ErrNoBucket, ErrTemporary, ErrChanged, ErrUnguarded} {
+	for _, known := range []error{ErrNotExist, ErrExist, ErrDenied, ErrNoBucket, ErrTemporary, ErrChanged, ErrUnguarded, ErrChecksums, ErrNoLinks} {
 		if errors.Is(err, known) {
 			return known
 		}

@@ -2,6 +2,8 @@ package main
 
 import (
 	"context"
+	"errors"
+	"slices"
 	"strings"
 
 	"github.com/google/uuid"
@@ -11,6 +13,9 @@ import (
 	"github.com/rollmill/rollmill/storage"
 	"github.com/rollmill/rollmill/storage/conformance"
 )
+
+// swaps lists the cases that new datasets do without.
+var swaps = []string{"one winner", "swapping", "one swap", "content returns", "big races"}
 
 // checkStore runs the conformance suite in a new folder under uri, and removes the
 // folder.
@@ -24,6 +29,9 @@ func checkStore(ctx context.Context, s *cli.Session, uri string) error {
 	if err != nil {
 		return err
 	}
+	if err := folder.Create(ctx, "first", []byte("rollmill check\n")); err != nil { // and so would every case
+		return errors.Join(err, conformance.Remove(ctx, folder))
+	}
 	exclusive, err := folder.Exclusive(ctx)
 	if err != nil {
 		return err
@@ -31,7 +39,7 @@ func checkStore(ctx context.Context, s *cli.Session, uri string) error {
 	if err := conformance.Remove(ctx, folder); err != nil {
 		return err
 	}
-	failed := 0
+	failed, writes := 0, true
 	var results []conformance.Result
 	err = conformance.Run(ctx, func(folder string) (*storage.Bucket, error) {
 		return storage.Open(ctx, storage.Join(place, folder))
@@ -43,7 +51,8 @@ func checkStore(ctx context.Context, s *cli.Session, uri string) error {
 				return
 			}
 			failed++
-			s.Say("fail    %-24s %s", r.Case, strings.Join(r.Problems, "; "))
+			s.Say("fail    %-24s %s", r.Case, strings.Join(r.Problems[:min(3, len(r.Problems))], "; "))
+			writes = writes && slices.Contains(swaps, r.Case)
 		})
 	if err != nil {
 		return err
@@ -52,9 +61,9 @@ func checkStore(ctx context.Context, s *cli.Session, uri string) error {
 	if err := s.Result(root.URI(), result); err != nil || failed == 0 {
 		return err
 	}
-	return stages.Errorf(stages.KindFailed,
-		"the failures are listed above; a ledger needs all cases; without \"one winner\" and those that swap, new datasets "+
-			"can be written, but none "+
-			"replaced, compacted or pruned",
-		"storage %q: %d of %d cases failed", root.URI(), failed, len(results))
+	hint := "the failures are listed above; a ledger needs all cases"
+	if writes {
+		hint += "; new datasets can be written, but none replaced, compacted or pruned"
+	}
+	return stages.Errorf(stages.KindFailed, hint, "storage %q: %d of %d cases failed", root.URI(), failed, len(results))
 }

@@ -155,6 +155,21 @@ func TestLedgerNeedsExclusiveCreate(t *testing.T) {
 	}
 }
 
+// TestCheckStoreNamesRefusedChecksums checks a store that does not know S3's newer
+// checksums, and again as the hint says.
+func TestCheckStoreNamesRefusedChecksums(t *testing.T) {
+	s := s3test.Start(t)
+	s.SetFaults(s3test.Faults{NoChecksums: true})
+	code, _, stderr := rollmill(t, "check", "--store", s.URI("x"))
+	if code != cli.ExitUsage || !strings.Contains(stderr, "refuses the checksums") || strings.Count(stderr, "\n") > 3 ||
+		!strings.Contains(stderr, "request_checksum_calculation=when_required") || strings.Contains(stderr, "can be written") {
+		t.Errorf("exit code %d:\n%s", code, stderr)
+	}
+	if code, _, stderr := rollmill(t, "check", "--store", s.URI("x")+"&request_checksum_calculation=when_required&response_checksum_validation=when_required"); code != 0 {
+		t.Errorf("exit code %d:\n%s", code, stderr)
+	}
+}
+
 // TestStoreThatIgnoresVersions checks that a store which replaces an object whatever
 // version is named holds new datasets, and is refused by name for everything that
 // would replace one.

@@ -12,7 +12,7 @@ import (
 
 func TestMain(m *testing.M) {
 	testscript.Main(m, map[string]func(){"rollmill": func() { os.Exit(app().Main()) }, "opencounted": openCounted,
-		"echotrainer": echoTrainer, "onereward": oneReward, "nopolicy": noPolicy})
+		"echotrainer": echoTrainer, "onereward": oneReward, "nopolicy": noPolicy, "nolinks": noLinks})
 }
 
 // trajectoriesAt returns the rows of a dataset of trajectories.

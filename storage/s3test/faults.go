@@ -7,6 +7,7 @@ import (
 	"io"
 	"net/http"
 	"net/http/httptest"
+	"strings"
 	"time"
 )
 
@@ -26,6 +27,8 @@ type Faults struct {
 	DeniedOnce   bool   // only the first time that a request is made
 
 	LostCompletions int // this many multipart uploads are completed, but the connection is closed instead of a response
+
+	NoChecksums bool // requests with S3's newer checksums are refused, as stores do that do not know them
 
 	IgnoreConditions bool // writes replace existing objects, whatever the request's conditions
 	IgnoreVersions   bool // writes replace existing objects, whatever version the request names
@@ -64,6 +67,13 @@ func (s *Server) Failed() int {
 func (s *Server) denies(r *http.Request) (status int, code string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	if s.faults.NoChecksums {
+		for header := range r.Header {
+			if strings.HasPrefix(header, "X-Amz-Checksum-") || header == "X-Amz-Trailer" {
+				return http.StatusNotImplemented, "NotImplemented: header '" + strings.ToLower(header) + "' not implemented"
+			}
+		}
+	}
 	name := "denied " + r.Method + " " + r.URL.RequestURI()
 	s.asked[name]++
 	if s.faults.Denied == "" || s.faults.DeniedOnce && s.asked[name] > 1 {
