@@ -22,6 +22,8 @@ import (
 	"net/http"
 	"net/url"
 	"time"
+
+	"github.com/cenkalti/backoff/v5"
 )
 
 // MaxAnswer is how much of an answer is read by default.
@@ -189,7 +191,8 @@ func (c *Client) Unreachable(r *http.Request, err error) *Error {
 	if r.Context().Err() != nil {
 		err = context.Cause(r.Context())
 	}
-	return c.explained(&Error{What: c.what(r), Err: err, Retry: true, Unsent: unsent,
+	var permanent *backoff.PermanentError
+	return c.explained(&Error{What: c.what(r), Err: err, Retry: !errors.As(err, &permanent), Unsent: unsent,
 		Help: "is the service up, and the address right?"}, r, nil)
 }
 

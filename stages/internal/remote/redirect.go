@@ -18,17 +18,17 @@ func Stay(next *http.Request, via []*http.Request) error {
 }
 
 // NewHTTP returns a client with its own connections, of which it keeps up to
-// perHost idle ones per host. It follows redirects as Stay does.
+// perHost idle ones per host. It is as Staying returns it.
 func NewHTTP(perHost int) *http.Client {
 	t := http.DefaultTransport.(*http.Transport).Clone()
 	t.MaxIdleConns, t.MaxIdleConnsPerHost = 0, perHost
-	return &http.Client{Transport: t, CheckRedirect: Stay}
+	return Staying(&http.Client{Transport: t})
 }
 
-// Staying returns a client that follows redirects as Stay does.
+// Staying returns a client that follows redirects as Stay does, with a transport as Uncompressed returns it.
 func Staying(c *http.Client) *http.Client {
 	one := *c
-	one.CheckRedirect = Stay
+	one.Transport, one.CheckRedirect = Uncompressed(c.Transport), Stay
 	return &one
 }
 

@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"github.com/rollmill/rollmill/formats"
+	"github.com/rollmill/rollmill/stages/internal/remote"
 )
 
 // Options say where calls are forwarded and what is added to them.
@@ -140,7 +141,7 @@ func newClient(o Options) *http.Client {
 	// Answers with logprobs are long, but the buffers of many connections may take
 	// no more than 64 MiB together.
 	t.ReadBufferSize = min(64<<10, max(4<<10, (64<<20)/o.Connections))
-	return &http.Client{Transport: uncompressed{t}, CheckRedirect: func(*http.Request, []*http.Request) error {
+	return &http.Client{Transport: remote.Uncompressed(t), CheckRedirect: func(*http.Request, []*http.Request) error {
 		return http.ErrUseLastResponse
 	}}
 }

@@ -222,3 +222,17 @@ func TestAResponseOverTheBoundIsNamed(t *testing.T) {
 		t.Errorf("%+v", v)
 	}
 }
+
+// TestACompressedAnswerOfAService is read, with its errors.
+func TestACompressedAnswerOfAService(t *testing.T) {
+	for _, encoding := range []string{"gzip", "zstd"} {
+		rows := rewardtest.Rows()
+		rows[5].Answer = bad
+		url := rewardtest.Compressing(t, service(t, misbehaviours["500"].do), encoding)
+		for i, v := range rewardtest.Score(t, rewardtest.New(t, rewards.HTTP, url), rows) {
+			if i == 5 && !strings.Contains(v.Error, "no board") || i != 5 && (v.Failure != "" || v.Reward != float64(len(rows[i].Answer)%7)) {
+				t.Errorf("%s: row %d is %+v", encoding, i, v)
+			}
+		}
+	}
+}

@@ -308,3 +308,23 @@ func FuzzObject(f *testing.F) {
 		}
 	})
 }
+
+// TestACompressedAnswerOfAJudge is read, with its errors.
+func TestACompressedAnswerOfAJudge(t *testing.T) {
+	for _, encoding := range []string{"gzip", "zstd"} {
+		s := judgetest.New(t)
+		s.Answer = func(r judgetest.Request, say string) (int, string) {
+			return map[bool]int{true: 400, false: 200}[about(r)], map[bool]string{true: "no such thing", false: say}[about(r)]
+		}
+		want := rewardtest.Score(t, made(t, s.Judging(ask), 1, "model=m"), rewardtest.Rows()[:1])[0]
+		s.URL = rewardtest.Compressing(t, s.URL, encoding)
+		rows := rewardtest.Rows()[:2]
+		rows[1].Answer, rows[1].Messages = bad, nil
+		rows[1].Messages = append(rows[1].Messages, formats.Message{Role: "user", Parent: -1, Call: -1, Content: bad})
+		for i, v := range rewardtest.Score(t, made(t, s.Judging(ask), 1, "model=m"), rows) {
+			if i == 0 && (v.Failure != "" || v.Reward != want.Reward) || i == 1 && !strings.Contains(v.Error, "no such thing") {
+				t.Errorf("%s: row %d is %+v", encoding, i, v)
+			}
+		}
+	}
+}

@@ -234,3 +234,18 @@ func TestConforms(t *testing.T) {
 	e := teachertest.Start(t)
 	rewardtest.Run(t, rewardtest.Suite{Kind: teacher.Kind, Arguments: e.URL + "/v1,model=m"})
 }
+
+// TestACompressedAnswerOfATeacher is read.
+func TestACompressedAnswerOfATeacher(t *testing.T) {
+	e := teachertest.Start(t)
+	want, err := value(t, e.URL+"/v1,model=m,top-k=3", attempt(), score.Judging{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, encoding := range []string{"gzip", "zstd"} {
+		got, err := value(t, rewardtest.Compressing(t, e.URL+"/v1", encoding)+",model=m,top-k=3", attempt(), score.Judging{})
+		if d := cmp.Diff(want, got); err != nil || d != "" {
+			t.Errorf("%s: %v %s", encoding, err, d)
+		}
+	}
+}
