@@ -25,6 +25,12 @@ type File struct {
 	Sum  string // SHA-256 of its content, in hex
 }
 
+// What a folder of a task may hold: its digest reads all of it.
+const (
+	maxFiles = 100_000
+	maxBytes = 8 << 30
+)
+
 // files returns the files below a folder, sorted by name; none where there is no such
 // folder. A link counts as the file that it leads to; one that leaves the folder, and
 // whatever is neither file, folder nor link, is an error.
@@ -37,6 +43,7 @@ func files(dir string) (out []File, err error) {
 		return nil, err
 	}
 	defer root.Close()
+	left := int64(maxBytes)
 	err = fs.WalkDir(root.FS(), ".", func(name string, e fs.DirEntry, err error) error {
 		if err != nil || e.IsDir() {
 			return err
@@ -50,12 +57,16 @@ func files(dir string) (out []File, err error) {
 		case !info.Mode().IsRegular():
 			return formats.Invalid(at, "", nil, "not a file")
 		}
+		if left -= info.Size(); left < 0 || len(out) == maxFiles {
+			return formats.Invalid(filepath.Join(dir, name), "download large data in the Dockerfile", nil,
+				"the task holds more than %d files or %d GiB", maxFiles, maxBytes>>30)
+		}
 		f, err := root.Open(name)
 		if err != nil {
 			return err
 		}
 		defer f.Close()
-		sum, err := Sum(f)
+		sum, err := Sum(io.LimitReader(f, info.Size())) // it may grow
 		out = append(out, File{name, info.Size(), info.Mode()&0o111 != 0, sum})
 		return err
 	})

@@ -247,3 +247,16 @@ func FuzzRewards(f *testing.F) {
 		}
 	})
 }
+
+// TestATaskOfAnySizeIsRefused checks that the digest of a task's files ends: a sparse file
+// of a terabyte is refused before it is read.
+func TestATaskOfAnySizeIsRefused(t *testing.T) {
+	dir := task(t, map[string]string{"environment/data.bin": ""})
+	if err := os.Truncate(filepath.Join(dir, "environment/data.bin"), 1<<40); err != nil {
+		t.Skip(err)
+	}
+	begun := time.Now()
+	if _, err := Read(dir); !errors.Is(err, formats.ErrInvalid) || !strings.Contains(err.Error(), "data.bin") || time.Since(begun) > time.Minute {
+		t.Errorf("%s: %v", time.Since(begun), err)
+	}
+}
