@@ -95,7 +95,7 @@ func TestNothingUnreadTrains(t *testing.T) {
 		"reasoning": {`{"messages":[` + ask + `,{"role":"assistant","content":"A","reasoning_content":"RRR"}]}`, `"reasoning_content":"RRR"`, ""},
 	} {
 		got, skipped := exported(t, "trl-sft", imported(t, "x.jsonl", c.row, nil))
-		if skipped, _, _ = strings.Cut(skipped, " ("); skipped != c.skipped || !strings.Contains(got, c.want) || (c.want == "") != (got == "") {
+		if skipped != c.skipped || !strings.Contains(got, c.want) || (c.want == "") != (got == "") {
 			t.Errorf("%s: %q, want %q; %s", name, skipped, c.skipped, got)
 		}
 	}
