@@ -51,7 +51,7 @@ func (a Accepted) Blocks(t *formats.Trajectory, use Use) string {
 // use, "" for none.
 func (a Accepted) BlocksGroup(rows []formats.Trajectory, use Use) string {
 	c := &imported[slices.IndexFunc(imported, func(c Check) bool { return c.Name == "prefix_rows" })]
-	if c.Blocks&uses(use) == 0 || a[c.Name] || len(rows) < minChain || rows[0].Attempts > 0 {
+	if c.Blocks&uses(use) == 0 || a[c.Name] || len(rows) < 2 || rows[0].Attempts > 0 {
 		return ""
 	}
 	all := make([]turns, 0, len(rows))

@@ -198,9 +198,6 @@ func repeats(rows []fact) {
 
 // calls reports whether the rows of a group are calls and not attempts.
 func calls(rows []fact) bool {
-	if len(rows) < minChain {
-		return false
-	}
 	all := make([]turns, 0, len(rows))
 	for i := range rows {
 		if !rows[i].found.has(failedSet) {

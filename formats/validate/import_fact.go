@@ -25,11 +25,12 @@ type place struct {
 }
 
 // factBytes is the length of a fact without n, which is in its key.
-const factBytes = 9*8 + 4 + 1
+const factBytes = 14*8 + 4 + 1
 
 func (f *fact) append(b []byte) []byte {
 	for _, x := range [...]uint64{uint64(f.found), f.content, math.Float64bits(f.score), uint64(f.line), uint64(f.record),
-		f.turns.last, f.turns.before, f.pair.prompt, f.pair.answer} {
+		f.pair.prompt, f.pair.answer,
+		f.turns.last, f.turns.earlier[0], f.turns.earlier[1], f.turns.earlier[2], f.turns.earlier[3], f.turns.attempt, f.turns.index} {
 		b = binary.LittleEndian.AppendUint64(b, x)
 	}
 	b = binary.LittleEndian.AppendUint32(b, f.file)
@@ -48,9 +49,10 @@ func decoded(n uint64, b []byte) fact {
 	word := func(i int) uint64 { return binary.LittleEndian.Uint64(b[8*i:]) }
 	flags := b[factBytes-1]
 	return fact{
-		place: place{n: n, file: binary.LittleEndian.Uint32(b[9*8:]), line: int64(word(3)), record: int64(word(4))},
+		place: place{n: n, file: binary.LittleEndian.Uint32(b[14*8:]), line: int64(word(3)), record: int64(word(4))},
 		found: set(word(0)), content: word(1), score: math.Float64frombits(word(2)), scored: flags&1 != 0,
-		pairs: flags&2 != 0, turns: turns{word(5), word(6)}, pair: pair{word(7), word(8)},
+		pairs: flags&2 != 0, pair: pair{word(5), word(6)},
+		turns: turns{word(7), [4]uint64{word(8), word(9), word(10), word(11)}, word(12), word(13)},
 	}
 }
 

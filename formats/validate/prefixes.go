@@ -1,28 +1,64 @@
 package validate
 
 import (
+	"slices"
+
 	"github.com/zeebo/xxh3"
 
 	"github.com/rollmill/rollmill/formats"
+	"github.com/rollmill/rollmill/formats/jsontext"
 )
 
-// turns are hashes of a conversation: up to its last answer, and up to the answer before
-// that one; 0 for none, and for a conversation with branches.
-type turns struct{ last, before uint64 }
+// turns are what check prefix_rows compares of a conversation.
+type turns struct {
+	last    uint64    // hash of the main path up to its last answer; 0 for none
+	earlier [4]uint64 // of the paths up to the other answers that are nearest
+	attempt uint64    // hash of what the source calls the attempt; 0 for nothing
+	index   uint64    // of the source's own index of the call; 0 for none
+}
+
+// Names by which sources number the calls of an attempt, and name the attempt.
+var (
+	callNames = []string{"call", "callindex", "callidx", "callnumber", "callno", "step", "stepindex", "stepidx", "stepnumber", "stepid",
+		"turn", "turnindex", "turnidx", "turnnumber", "turnid", "requestindex", "requestidx", "responseindex", "messageindex", "episode"}
+	attemptNames = []string{"trial", "trialname", "trialid", "trajectoryid", "trajid", "sessionid", "attemptid", "rolloutid", "traceid",
+		"conversationid", "threadid", "sourceid"}
+)
 
 func turnsOf(t *formats.Trajectory) (h turns) {
-	sum := uint64(1)
+	var some [64]uint64
+	sums, last := some[:0], len(t.Messages)-1
+	for last >= 0 && t.Messages[last].Role != "assistant" {
+		last = min(int(t.Messages[last].Parent), last-1) // damaged rows may have others
+	}
 	for i := range t.Messages {
-		m := &t.Messages[i]
-		if int(m.Parent) != i-1 {
-			return turns{}
+		m, sum := &t.Messages[i], uint64(1)
+		if 0 <= m.Parent && int(m.Parent) < i {
+			sum = sums[m.Parent]
 		}
 		sum = with(with(with(sum, xxh3.HashString(m.Role)), xxh3.HashString(m.Content)), xxh3.HashString(m.ContentParts))
 		for k := range m.ToolCalls {
 			sum = with(with(sum, xxh3.HashString(m.ToolCalls[k].Name)), xxh3.HashString(m.ToolCalls[k].Arguments))
 		}
-		if m.Role == "assistant" {
-			h.before, h.last = h.last, sum
+		if sums = append(sums, sum); i == last {
+			h.last = sum
+		} else if m.Role == "assistant" {
+			copy(h.earlier[1:], h.earlier[:])
+			h.earlier[0] = sum
+		}
+	}
+	if isKept(t) {
+		for key, v := range jsontext.Members([]byte(t.Metadata)) {
+			const longest = 64
+			if len(v) > longest || len(key) > longest || v[0] == '{' || v[0] == '[' {
+				continue
+			}
+			switch name := plain(string(key)); {
+			case h.index == 0 && slices.Contains(callNames, name):
+				h.index = max(xxh3.Hash(v), 1)
+			case slices.Contains(attemptNames, name):
+				h.attempt = with(with(max(h.attempt, 1), xxh3.HashString(name)), xxh3.Hash(v))
+			}
 		}
 	}
 	return h
@@ -33,28 +69,37 @@ func turnsOf(t *formats.Trajectory) (h turns) {
 const minChain = 3
 
 // chained reports whether the rows of a group are calls and not attempts: at least a
-// third of them are the beginning of another one, in a chain of minChain or more.
+// third of them are the beginning of another one, in a chain of minChain or more, or the
+// source numbers the calls of an attempt or of a row and its beginning.
 func chained(rows []turns) bool {
-	if len(rows) < minChain {
-		return false
-	}
-	before, begins := map[uint64]uint64{}, map[uint64]bool{}
+	ends, begins, numbered := map[uint64]uint64{}, map[uint64]bool{}, map[uint64]uint64{}
 	for _, r := range rows {
-		if r.last != 0 {
-			before[r.last], begins[r.before] = r.before, r.before != 0
+		if ends[r.last] = r.index; r.attempt != 0 && r.index != 0 {
+			if other := numbered[r.attempt]; other != 0 && other != r.index {
+				return true
+			}
+			numbered[r.attempt] = r.index
 		}
 	}
-	prefixes, longest := 0, 0
+	longest := 0
+	for _, r := range rows {
+		chain := 1
+		for _, sum := range r.earlier {
+			index, there := ends[sum]
+			if !there || sum == r.last || sum == 0 {
+				continue
+			}
+			if begins[sum], chain = true, chain+1; index != 0 && r.index != 0 && index != r.index {
+				return true
+			}
+		}
+		longest = max(longest, chain)
+	}
+	prefixes := 0
 	for _, r := range rows {
 		if r.last != 0 && begins[r.last] {
 			prefixes++
 		}
-		n := 0
-		for at, there := r.last, r.last != 0; there && n < minChain; _, there = before[at] {
-			at = before[at]
-			n++
-		}
-		longest = max(longest, n)
 	}
 	return longest >= minChain && 3*prefixes >= len(rows)
 }
