@@ -54,13 +54,14 @@ func (a Accepted) BlocksGroup(rows []formats.Trajectory, use Use) string {
 	if c.Blocks&uses(use) == 0 || a[c.Name] || len(rows) < 2 || rows[0].Attempts > 0 {
 		return ""
 	}
-	all := make([]turns, 0, len(rows))
+	all, text := make([]turns, 0, len(rows)), false // a form of tokens may not read texts
 	for i := range rows {
 		if valid(rows[i].Status) {
 			all = append(all, turnsOf(&rows[i]))
+			text = text || slices.ContainsFunc(rows[i].Messages, func(m formats.Message) bool { return m.Content != "" })
 		}
 	}
-	if chained(all) {
+	if text && chained(all) {
 		return c.Name
 	}
 	return ""

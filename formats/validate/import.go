@@ -79,7 +79,7 @@ func (sc *SourceCheck) Add(group string, s Source, t *formats.Trajectory) error 
 	f.score, f.scored = sc.row.score()
 	if sc.row.Valid() {
 		if f.turns = turnsOf(t); f.scored {
-			f.pair = sc.row.pair(t)
+			f.differs = sc.row.pairs(t)
 		}
 	}
 	sc.row.Trajectory = nil

@@ -14,7 +14,7 @@ type fact struct {
 	scored  bool    // it has a score
 	turns   turns   // of its conversation
 	pairs   bool    // they can be made of its own candidates
-	pair    pair    // what another row must have, and must not
+	differs [2]pair // what another row must have, and must not
 }
 
 // place is where a row is in the source.
@@ -25,11 +25,11 @@ type place struct {
 }
 
 // factBytes is the length of a fact without n, which is in its key.
-const factBytes = 14*8 + 4 + 1
+const factBytes = 16*8 + 4 + 1
 
 func (f *fact) append(b []byte) []byte {
 	for _, x := range [...]uint64{uint64(f.found), f.content, math.Float64bits(f.score), uint64(f.line), uint64(f.record),
-		f.pair.prompt, f.pair.answer,
+		f.differs[0].prompt, f.differs[0].answer, f.differs[1].prompt, f.differs[1].answer,
 		f.turns.last, f.turns.earlier[0], f.turns.earlier[1], f.turns.earlier[2], f.turns.earlier[3], f.turns.attempt, f.turns.index} {
 		b = binary.LittleEndian.AppendUint64(b, x)
 	}
@@ -49,10 +49,10 @@ func decoded(n uint64, b []byte) fact {
 	word := func(i int) uint64 { return binary.LittleEndian.Uint64(b[8*i:]) }
 	flags := b[factBytes-1]
 	return fact{
-		place: place{n: n, file: binary.LittleEndian.Uint32(b[14*8:]), line: int64(word(3)), record: int64(word(4))},
+		place: place{n: n, file: binary.LittleEndian.Uint32(b[16*8:]), line: int64(word(3)), record: int64(word(4))},
 		found: set(word(0)), content: word(1), score: math.Float64frombits(word(2)), scored: flags&1 != 0,
-		pairs: flags&2 != 0, pair: pair{word(5), word(6)},
-		turns: turns{word(7), [4]uint64{word(8), word(9), word(10), word(11)}, word(12), word(13)},
+		pairs: flags&2 != 0, differs: [2]pair{{word(5), word(6)}, {word(7), word(8)}},
+		turns: turns{word(9), [4]uint64{word(10), word(11), word(12), word(13)}, word(14), word(15)},
 	}
 }
 

@@ -136,32 +136,44 @@ func expected(rows []sourceRow) (usable map[string]map[string]int64, groups map[
 	return usable, groups, found
 }
 
-// pairable reports whether two rows have one prompt and different answers.
+// pairable reports whether two rows have one prompt and different answers: all after the
+// first answer's prompt, or the last ones.
 func pairable(a, b *formats.Trajectory) bool {
-	said := func(t *formats.Trajectory) (prompt, answer string) {
-		path, trained := t.Main(), 0
+	said := func(t *formats.Trajectory, last bool) (prompt, answer string) {
+		path := t.Main()
+		at := slices.IndexFunc(path, t.Trained)
+		if at < 0 {
+			return "", ""
+		}
+		several := slices.ContainsFunc(path[at+1:], t.Trained)
+		for k := at; last && k < len(path); k++ {
+			if t.Trained(path[k]) {
+				at = k
+			}
+		}
 		for k, i := range path {
 			m := t.Messages[i]
 			text := fmt.Sprintf("%q %q %q %q %q", m.Role, m.Content, m.ContentParts, m.Name, m.Reasoning)
 			for _, c := range m.ToolCalls {
 				text += fmt.Sprintf("%q %q", c.Name, c.Arguments)
 			}
-			if t.Trained(i) {
-				if trained++; trained == 1 {
-					prompt += chat.ToolsOf(t, i)
-				}
-			}
-			if trained == 0 {
+			switch {
+			case k < at:
 				prompt += text
-			} else if answer += text; trained == 1 && t.Trained(i) && !slices.ContainsFunc(path[k+1:], t.Trained) {
-				break
+			case k == at || several && !last:
+				answer += text
 			}
 		}
-		return prompt, answer
+		return prompt + chat.ToolsOf(t, path[at]), answer
 	}
-	askA, saidA := said(a)
-	askB, saidB := said(b)
-	return askA == askB && saidA != saidB
+	for _, last := range []bool{false, true} {
+		askA, saidA := said(a, last)
+		askB, saidB := said(b, last)
+		if askA == askB && saidA != saidB {
+			return true
+		}
+	}
+	return false
 }
 
 func score(r *sourceRow) (float64, bool) {

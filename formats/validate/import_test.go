@@ -270,7 +270,7 @@ var spoiled = []struct {
 		again(t)
 		t.Messages[3].ToolCallID = "d"
 		return rows
-	}, "no_pair 1, several_answers 1, tool_calls 1", "dpo 0, grpo 1, kto 1, sft 1, tokens 1, tool-rewards 1"},
+	}, "no_pair 1, several_answers 1, tool_calls 1", "dpo 0, grpo 1, kto 1, sft 1, tool-rewards 1"},
 	{"a mask that is not known", func(rows []sourceRow, t *formats.Trajectory) []sourceRow {
 		t.Metadata = `{"message_fields":{"2":{"extra":{"noLossHere":0}}}}`
 		return rows
@@ -302,7 +302,7 @@ var spoiled = []struct {
 	{"turns beside the messages", func(rows []sourceRow, t *formats.Trajectory) []sourceRow {
 		t.Metadata = `{"earlier_history":[["before","this"]]}`
 		return rows
-	}, "no_pair 1, unread_history 1", "dpo 0, grpo 1, kto 1, sft 1, tokens 1"},
+	}, "no_pair 1, unread_history 1", "dpo 0, grpo 1, kto 1, sft 1"},
 	{"the prompt once more", func(rows []sourceRow, t *formats.Trajectory) []sourceRow {
 		t.Metadata = `{"prompt":` + strconv.Quote("<s>"+t.Messages[1].Content) + `,"conversation_id":"c","turns":1,"context_length":[3,4]}`
 		return rows

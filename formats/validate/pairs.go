@@ -8,11 +8,13 @@ import (
 )
 
 // pair are hashes of what decides whether two rows make a preference: of the prompt with
-// its tools, which must be equal, and of the answer, which must not; that of a row with
-// several answers is of all that follows. They are 0 without an answer.
+// its tools, which must be equal, and of the answer, which must not. They are 0 without an
+// answer.
 type pair struct{ prompt, answer uint64 }
 
-func (r *Row) pair(t *formats.Trajectory) (p pair) {
+// pairs returns where a row can differ from another one: at its first answer, after which
+// all counts as the answer, and at its last one.
+func (r *Row) pairs(t *formats.Trajectory) (at [2]pair) {
 	sum, trained := uint64(1), 0
 	var path []int
 	if r.shows().branched {
@@ -25,19 +27,19 @@ func (r *Row) pair(t *formats.Trajectory) (p pair) {
 			}
 			i = path[i]
 		}
+		said := saidHash(&t.Messages[i])
 		if t.Trained(i) {
-			if trained++; trained == 1 {
-				p.prompt, sum = with(sum, xxh3.HashString(chat.ToolsOf(t, i))), 1
+			trained++
+			at[1] = pair{with(sum, xxh3.HashString(chat.ToolsOf(t, i))), said}
+			if trained == 1 {
+				at[0] = at[1]
 			}
 		}
-		if sum = with(sum, saidHash(&t.Messages[i])); trained == 1 && t.Trained(i) {
-			p.answer = sum
+		if sum = with(sum, said); trained > 1 {
+			at[0].answer = sum
 		}
 	}
-	if trained > 1 {
-		p.answer = sum
-	}
-	return p
+	return at
 }
 
 // unpaired notes which of the rows that DPO could use have no other row to be paired with.
@@ -48,20 +50,27 @@ func unpaired(rows []fact) {
 		of             int
 	}
 	count := map[key]int{} // rows with a prompt; with an answer to it, with a score, with both
-	keys := func(f *fact) [4]key {
-		p := f.pair
-		return [...]key{{prompt: p.prompt}, {p.prompt, p.answer, 0, 1}, {p.prompt, 0, f.score, 2}, {p.prompt, p.answer, f.score, 3}}
+	keys := func(f *fact, at int) [4]key {
+		p := f.differs[at]
+		return [...]key{{p.prompt, 0, 0, at}, {p.prompt, p.answer, 0, at + 2}, {p.prompt, 0, f.score, at + 4}, {p.prompt, p.answer, f.score, at + 6}}
 	}
 	able := func(f *fact) bool { return f.scored && !f.pairs && f.found.blocked()&forDPO == 0 }
 	for i := range rows {
-		if able(&rows[i]) {
-			for _, k := range keys(&rows[i]) {
-				count[k]++
+		for at := range rows[i].differs {
+			for _, k := range keys(&rows[i], at) {
+				if able(&rows[i]) {
+					count[k]++
+				}
 			}
 		}
 	}
 	for i := range rows {
-		if k := keys(&rows[i]); able(&rows[i]) && count[k[0]]-count[k[1]]-count[k[2]]+count[k[3]] == 0 {
+		others := 0
+		for at := range rows[i].differs {
+			k := keys(&rows[i], at)
+			others += count[k[0]] - count[k[1]] - count[k[2]] + count[k[3]]
+		}
+		if able(&rows[i]) && others == 0 {
 			rows[i].found |= unpairedSet
 		}
 	}

@@ -12,6 +12,7 @@ type traits struct {
 	calls, parts      bool // some message has tool calls, or content that is not text
 	foreign           bool // some assistant message is not trained
 	branched          bool // some message does not continue the one before it
+	lost              bool // the ids before the message that was looked at last are not all known
 
 	trained  int // messages
 	logprobs int // of them with logprobs
@@ -50,6 +51,9 @@ func traitsOf(t *formats.Trajectory) traits {
 		s.calls = s.calls || len(m.ToolCalls) > 0
 		s.parts = s.parts || !chat.IsText(m)
 		s.branched = s.branched || int(m.Parent) != i-1
+		if known := m.TokenIDs != nil && m.PromptDeltaIDs != nil; m.Sampled && (!known || m.PrefixBreak != "") {
+			s.lost = !known
+		}
 		if trained {
 			s.train(i, m)
 		}
@@ -77,6 +81,6 @@ func (s *traits) train(i int, m *formats.Message) {
 	}
 	first(&s.noIDs, len(m.TokenIDs) == 0)
 	first(&s.noLogprobs, len(m.Logprobs) == 0)
-	first(&s.noPrompt, len(m.TokenIDs) > 0 && m.PromptDeltaIDs == nil)
+	first(&s.noPrompt, len(m.TokenIDs) > 0 && (m.PromptDeltaIDs == nil || s.lost && !s.branched))
 	first(&s.unequal, unequal(m))
 }
