@@ -138,6 +138,13 @@ func Make(ctx context.Context, o Options) (Run, error) {
 			": the report is of the other epochs"}
 	}
 	run.Advice = append(run.Advice, advice(run.Epochs)...)
+	if len(o.Known) == 0 {
+		changed, err := changedTasks(ctx, o.Root, run.Epochs)
+		if err != nil {
+			return run, err
+		}
+		run.Advice = append(run.Advice, changed...)
+	}
 	if o.NoFiles {
 		return run, nil
 	}

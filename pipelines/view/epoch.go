@@ -75,7 +75,30 @@ func (s *Server) epochPage(r *http.Request) (any, error) {
 	one := []report.Epoch{m.Epoch}
 	m.Tiles, m.Components = report.Tiles(report.Run{Epochs: one}, s.prices.of), report.Components(one)
 	m.epochRow.Epoch.Epoch = e
-	return m, m.read(r.Context(), s, finished(all[e]))
+	if err := m.read(r.Context(), s, finished(all[e])); err != nil || e == 0 {
+		return m, err
+	}
+	return m, m.compareTasks(r.Context(), s, finished(all[e-1])["rollout"], finished(all[e])["rollout"])
+}
+
+// compareTasks adds that tasks changed under the same ids since the epoch before.
+func (m *epochModel) compareTasks(ctx context.Context, s *Server, before, now *Found) error {
+	if before == nil || now == nil {
+		return nil
+	}
+	var both []*dataset.Dataset
+	for _, f := range []*Found{before, now} {
+		d, err := s.open(ctx, f)
+		if err != nil {
+			return nil // read says why
+		}
+		both = append(both, d)
+	}
+	changed, err := s.tasks.Of(both[0].Ref("", "").Digest+both[1].Ref("", "").Digest, func() ([]string, error) { return report.ChangedTasks(ctx, both) })
+	if err == nil && changed[1] != "" {
+		m.Problems = append(m.Problems, changed[1])
+	}
+	return err
 }
 
 // read adds what the datasets that are counted hold beyond their counts.

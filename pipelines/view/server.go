@@ -38,6 +38,7 @@ type Server struct {
 	openings  *kept.Values[found[*dataset.Dataset]] // by key and time
 	stops     *kept.Values[[]counted]               // by the digest of a rollout
 	lists     *kept.Values[[]*report.GroupList]     // by the digest of groups
+	tasks     *kept.Values[[]string]                // of two rollouts, by their digests
 	figures   *kept.Values[report.FigureView]       // by the report of their run
 	journals  *kept.Values[*journal]                // by key
 	snapshots snapshots
@@ -56,7 +57,7 @@ func New(ctx context.Context, o Options) (*Server, error) {
 	s := &Server{root: o.Root, prices: o.Prices, bucket: bucket, log: cmp.Or(o.Log, slog.New(slog.DiscardHandler)),
 		token: rand.Text(), static: embedded(),
 		histories: kept.New[found[[]report.Epoch]](128), digests: kept.New[string](1 << 20),
-		openings: kept.New[found[*dataset.Dataset]](512), stops: kept.New[[]counted](256),
+		openings: kept.New[found[*dataset.Dataset]](512), stops: kept.New[[]counted](256), tasks: kept.New[[]string](256),
 		lists: kept.New[[]*report.GroupList](256), figures: kept.New[report.FigureView](8), journals: kept.New[*journal](4)}
 	s.snapshots.root = "mem://" + s.cookie()
 	s.indexes = index.NewCache(ctx, maxIndexes, s.datasets.lastWritten)

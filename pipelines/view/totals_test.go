@@ -289,3 +289,30 @@ func TestAnUnscoredExtension(t *testing.T) {
 		t.Errorf("%d with one that is not scored", n)
 	}
 }
+
+// TestTasksThatChangedUnderTheirIDs checks that an epoch's page says that a task is another
+// one than the epoch before had under its id.
+func TestTasksThatChangedUnderTheirIDs(t *testing.T) {
+	root := t.TempDir() + "/run"
+	for e, task := range []string{`{"id":"a","answer":"1"}`, `{"answer":"1","id":"a"}`, `{"id":"a","answer":"2"}`} {
+		rows := []formats.Trajectory{{TrajectoryID: formats.TrajectoryID("run", "a", e, 0), ExampleID: "a", Epoch: int32(e), Example: task,
+			Status: formats.StatusOK, StopReason: formats.StopDone}}
+		writeFacts(t, fmt.Sprintf("%s/epoch-%d/rollout", root, e), dataset.Spec{Stage: "rollout", Kind: formats.KindTrajectories,
+			Params: map[string]any{"examples": task}}, rows, -1, dataset.Outcome{})
+	}
+	s, err := New(t.Context(), Options{Root: root})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for e, want := range []int{0, 0, 1} {
+		r := httptest.NewRequest(http.MethodGet, fmt.Sprintf("/e/%d", e), nil)
+		r.SetPathValue("epoch", fmt.Sprint(e))
+		page, err := s.epochPage(r)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := page.(*epochModel).Problems; len(got) != want || want > 0 && !strings.Contains(got[0], `1 task changed under the same id, such as "a"`) {
+			t.Errorf("epoch %d: %q", e, got)
+		}
+	}
+}
