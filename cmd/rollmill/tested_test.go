@@ -17,7 +17,7 @@ import (
 // Breaks are the causes for which its tokens train in several sequences.
 type testedHarness struct {
 	Name, Lock, Package string
-	Protocol            string
+	Protocol, Kind      string // Kind: of agent, where it has several
 	Whole, Stream       string // tests; "" for what it does not do
 	Breaks              string
 	Container           string // a test of stages/rollout/agents/harbor
@@ -80,8 +80,8 @@ func testedPage(t *testing.T) string {
 	var b bytes.Buffer
 	b.WriteString(testedHead)
 	for _, h := range readMatrix[testedHarness](t, "harnesses.jsonl") {
-		fmt.Fprintf(&b, "| %s%s | %s | %s | %s | %s | %s | %s |\n", h.Name, versionIn(t, h.Lock, h.Package), h.Lock, h.Protocol, quoted(h.Whole),
-			quoted(h.Stream), cmp.Or(h.Breaks, "-"), quoted(h.Container))
+		fmt.Fprintf(&b, "| %s%s | %s | %s | %s | %s | %s | %s |\n", h.Name, versionIn(t, h.Lock, h.Package), h.Lock,
+			strings.TrimSuffix(h.Protocol+", "+h.Kind, ", "), quoted(h.Whole), quoted(h.Stream), cmp.Or(h.Breaks, "-"), quoted(h.Container))
 	}
 	b.WriteString(testedTrainers)
 	for _, r := range readMatrix[testedTrainer](t, "trainers.jsonl") {
@@ -110,12 +110,13 @@ See which harnesses and trainers Rollmill was tested with, and which test proves
 ## Harnesses
 
 These run unmodified against an engine that logs what it sampled. Every recorded id and logprob equals the log and trains
-in exactly one sequence, after exactly the prompt that the engine had. Each conversation has a tool call and its result. The tests are in
+in exactly one sequence, after exactly the prompt that the engine had. Each conversation has a tool call and its result (with
+instructor, a refused answer and its correction). The tests are in
 ` + "`stages/rollout/recorder`" + `. Every CI run tests the SDKs, Pydantic AI and the Vercel AI SDK, and ` + "`.ci/full`" + ` the coding agents and the
 other agent frameworks. All twelve frameworks passed on 2026-11-29 with these versions. ` + "`-`" + ` means that the harness does not do this.
 
 "lock" is the list of its packages in ` + "`.ci/locks`" + `. "breaks" says why the conversation trains as several sequences and not as one: the
-agent changes what was said before, as [harnesses](harnesses.md#sub-agents-and-compaction) describes. The tests of the last column are in
+agent changes earlier messages or begins another conversation, as [harnesses](harnesses.md#sub-agents-and-compaction) describes. The tests of the last column are in
 ` + "`stages/rollout/agents/harbor`" + `: ` + "`--harness`" + ` by name, in a container without a network, as root and as another user.
 
 | harness | lock | protocol | whole | streaming | breaks | in a container |

@@ -1,4 +1,4 @@
-"""What the agents of this folder have in common: NAME_agent.py PROTOCOL whole|stream URL [...] holds a conversation each
+"""What the agents of this folder have in common: NAME_agent.py PROTOCOL[/KIND] whole|stream URL [...] holds a conversation each
 and prints what the agent answered."""
 
 import asyncio
@@ -23,11 +23,11 @@ def add(a: int, b: int) -> int:
 
 
 def each(**protocols):
-    """Each protocol's function gets the URL and whether to stream, and returns the answer, or a coroutine of it."""
+    """The function of each PROTOCOL_KIND gets the URL and whether to stream, and returns the answer, or a coroutine of it."""
     out, sys.stdout = sys.stdout, sys.stderr  # frameworks print
     loop = asyncio.new_event_loop()
     for protocol, way, url in zip(*[iter(sys.argv[1:])] * 3):
-        answer = protocols[protocol](url, way == "stream")
+        answer = protocols[protocol.replace("/", "_")](url, way == "stream")
         if inspect.isawaitable(answer):
             answer = loop.run_until_complete(answer)
         print(answer, file=out, flush=True)

@@ -5,9 +5,12 @@ from openai import AsyncOpenAI
 set_tracing_disabled(True)
 
 
-def by(model):
+def by(model, hands_off=False):
     async def run(url, stream):
-        agent = Agent(name="adder", instructions="You add.", tools=[function_tool(add)], model=model(MODEL, AsyncOpenAI(base_url=url)))
+        asked = model(MODEL, AsyncOpenAI(base_url=url))
+        agent = Agent(name="adder", instructions="You add.", tools=[function_tool(add)], model=asked)
+        if hands_off:
+            agent = Agent(name="first", instructions="You hand off.", handoffs=[agent], model=asked)
         if not stream:
             return (await Runner.run(agent, TASK)).final_output
         result = Runner.run_streamed(agent, TASK)
@@ -18,4 +21,9 @@ def by(model):
     return run
 
 
-each(chat=by(OpenAIChatCompletionsModel), responses=by(OpenAIResponsesModel))
+each(
+    chat=by(OpenAIChatCompletionsModel),
+    chat_handoff=by(OpenAIChatCompletionsModel, True),
+    responses=by(OpenAIResponsesModel),
+    responses_handoff=by(OpenAIResponsesModel, True),
+)

@@ -4,9 +4,9 @@ from pydantic_ai.models.openai import OpenAIChatModel, OpenAIResponsesModel
 from pydantic_ai.providers.openai import OpenAIProvider
 
 
-def by(model):
+def by(model, **settings):
     async def run(url, stream):
-        agent = Agent(model(MODEL, provider=OpenAIProvider(base_url=url)), instructions="You add.", tools=[add])
+        agent = Agent(model(MODEL, provider=OpenAIProvider(base_url=url), settings=settings), instructions="You add.", tools=[add])
 
         async def events(_, list):
             async for _ in list:
@@ -17,4 +17,5 @@ def by(model):
     return run
 
 
-each(chat=by(OpenAIChatModel), responses=by(OpenAIResponsesModel))
+previous = by(OpenAIResponsesModel, openai_previous_response_id="auto")
+each(chat=by(OpenAIChatModel), responses=by(OpenAIResponsesModel), responses_previous=previous)

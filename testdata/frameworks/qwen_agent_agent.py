@@ -1,7 +1,8 @@
+import json
+
 from each import MODEL, TASK, add, each
 from qwen_agent.agents import FnCallAgent
 from qwen_agent.tools.base import BaseTool
-import json
 
 
 class Add(BaseTool):
@@ -12,11 +13,14 @@ class Add(BaseTool):
         return str(add(**json.loads(params)))
 
 
-def chat(url, stream):
-    llm = {"model": MODEL, "model_type": "oai", "model_server": url, "api_key": "x", "generate_cfg": {"use_raw_api": True}}
-    for messages in FnCallAgent([Add()], llm, system_message="You add.").run([{"role": "user", "content": TASK}]):
-        pass
-    return messages[-1]["content"]
+def by(raw):
+    def run(url, stream):
+        llm = {"model": MODEL, "model_type": "oai", "model_server": url, "api_key": "x", "generate_cfg": {"use_raw_api": raw}}
+        for messages in FnCallAgent([Add()], llm, system_message="You add.").run([{"role": "user", "content": TASK}]):
+            pass
+        return messages[-1]["content"]
+
+    return run
 
 
-each(chat=chat)
+each(chat=by(True), chat_text=by(False))

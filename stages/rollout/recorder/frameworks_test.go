@@ -14,13 +14,19 @@ import (
 
 // calls is an answer with a tool call.
 func calls(tool, arguments string) recordertest.Reply {
-	return recordertest.Reply{Content: "I use a tool.", ToolCalls: []formats.ToolCall{{ID: "call_1", Name: tool, Arguments: arguments}}}
+	return recordertest.Reply{Content: "I use a tool.", ToolCalls: []formats.ToolCall{{ID: "call_" + tool, Name: tool, Arguments: arguments}}}
 }
 
-// policies are the policy's answers to agents that do not end with a text after the tool's result.
+// policies are the policy's answers to agents that do not end with a text after the tool's result: to all
+// of a framework, or to those of one kind.
 var policies = map[string][]recordertest.Reply{
-	"":           {calls("add", `{"a":17,"b": 25}`), {Content: "It is 42."}},
-	"smolagents": {calls("add", `{"a":17,"b": 25}`), calls("final_answer", `{"answer":"It is 42."}`)},
+	"":                      {calls("add", `{"a":17,"b": 25}`), {Content: "It is 42."}},
+	"openai-agents/handoff": {calls("transfer_to_adder", "{}"), calls("add", `{"a":17,"b": 25}`), {Content: "It is 42."}},
+	"smolagents/code":       {{Content: "<code>\nprint(add(a=17, b=25))\n</code>"}, {Content: "<code>\nfinal_answer('It is 42.')\n</code>"}},
+	"mini-swe-agent/text": {{Content: "I add.\n```mswea_bash_command\necho $((17 + 25))\n```"},
+		{Content: "Done.\n```mswea_bash_command\necho COMPLETE_TASK_AND_SUBMIT_FINAL_OUTPUT; echo It is 42.\n```"}},
+	"qwen-agent/text": {{Content: "<tool_call>\n" + `{"name": "add", "arguments": {"a": 17, "b": 25}}` + "\n</tool_call>"}, {Content: "It is 42."}},
+	"smolagents":      {calls("add", `{"a":17,"b": 25}`), calls("final_answer", `{"answer":"It is 42."}`)},
 	"mini-swe-agent": {calls("bash", `{"command":"echo $((17 + 25))"}`),
 		calls("bash", `{"command":"echo COMPLETE_TASK_AND_SUBMIT_FINAL_OUTPUT; echo It is 42."}`)},
 	"instructor": {calls("Sum", `{"total":41}`), calls("Sum", `{"total": 42}`)},
@@ -59,18 +65,22 @@ func framework(t *testing.T, name string, list []cell) {
 	if os.Getenv("COUNT") == "" && name != "pydantic-ai" && name != "ai-sdk" {
 		t.Skip("set COUNT to run every framework")
 	}
-	answers := policies[name]
-	if answers == nil {
-		answers = policies[""]
-	}
 	engines, sessions := make([]*recordertest.Engine, len(list)), make([]*recorder.Session, len(list))
+	answers := make([][]recordertest.Reply, len(list))
 	for i, c := range list {
+		job := strings.TrimSuffix(strings.TrimPrefix(c.name, name+"/"), "/"+c.way) // chat, or chat/code
+		_, kind, _ := strings.Cut(job, "/")
+		for _, policy := range []string{name + "/" + kind, name, ""} {
+			if answers[i] == nil {
+				answers[i] = policies[policy]
+			}
+		}
 		var asked atomic.Int32
 		engines[i] = &recordertest.Engine{Source: formats.TokensChoice, PromptIDs: true, Script: func(recordertest.Request) recordertest.Reply {
-			return answers[min(int(asked.Add(1)), len(answers))-1]
+			return answers[i][min(int(asked.Add(1)), len(answers[i]))-1]
 		}}
 		sessions[i] = record(t, engines[i]).Begin(t.Context(), "t", "g")
-		command = append(command, c.row.Protocol, c.way, sessions[i].BaseURL())
+		command = append(command, job, c.way, sessions[i].BaseURL())
 	}
 	out := run(t, t.TempDir(), nil, []string{"NODE_MODULES=" + root(".stores/frameworks-node")}, command...)
 	if want := strings.Repeat("It is 42.\n", len(list)); out != want {
@@ -84,8 +94,8 @@ func framework(t *testing.T, name string, list []cell) {
 					t.Errorf("it streams: %v", streams)
 				}
 			}
-			if len(rec.Calls) != len(answers) || len(sampled(rec)) != len(answers) {
-				t.Errorf("%d calls, %d answers, the policy has %d", len(rec.Calls), len(sampled(rec)), len(answers))
+			if n := len(answers[i]); len(rec.Calls) != n || len(sampled(rec)) != n {
+				t.Errorf("%d calls, %d answers, the policy has %d", len(rec.Calls), len(sampled(rec)), n)
 			}
 			told := false // of the tool's result, before its last answer
 			last := rec.Messages[len(rec.Messages)-1]
