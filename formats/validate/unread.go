@@ -3,6 +3,7 @@ package validate
 import (
 	"bytes"
 	"cmp"
+	"regexp"
 	"slices"
 	"strings"
 	"unsafe" // looks at the metadata of each row without a copy
@@ -78,7 +79,7 @@ func unreadOf(t *formats.Trajectory) (u unread) {
 			m, trained := &t.Messages[i], t.Trained(i)
 			for key, v := range jsontext.Members(fields) {
 				name := formats.Text(key)
-				first(&u.media, name, isMedia(name, v))
+				first(&u.media, name, !slices.Contains(ofTools, name) && within(name, v, maxDepth, isMedia))
 				first(&u.content, name, silent(m) && !m.Sampled && m.Role != "tool" && (v[0] == '[' || v[0] == '{') && !blank(v))
 				if !trained || slices.Contains(ofTools, name) {
 					continue
@@ -91,8 +92,10 @@ func unreadOf(t *formats.Trajectory) (u unread) {
 					first(&u.weight, name, true) // the column losses has it
 					continue
 				}
-				first(&u.mask, name, limitsWithin(name, v, maxDepth))
+				first(&u.mask, name, within(name, v, maxDepth, limits))
 				first(&u.content, name, silent(m) && !blank(v))
+				first(&u.content, name, len(m.ToolCalls) == 0 && within(name, v, maxDepth, isCall) ||
+					m.Reasoning == "" && within(name, v, maxDepth, func(name string, v []byte) bool { return isReasoning(m, name, v) }))
 			}
 		}
 	}
@@ -150,9 +153,8 @@ func parallel(t *formats.Trajectory, list []byte) bool {
 // benign say nothing of it, and those of reversed say that it does not.
 var (
 	maskStems = []string{"mask", "train", "weight", "loss", "demo", "skip", "learn"}
-	benign    = []string{"constrain", "restrain", "strain", "gloss", "lossless", "blossom", "demograph", "democra",
-		"specialtokens"}
-	reversed = []string{"skip", "demo", "masked", "notrain", "untrain", "nottrain", "donttrain", "noloss", "nolearn", "unlearn",
+	benign    = []string{"constrain", "restrain", "strain", "gloss", "lossless", "blossom", "demograph", "democra"}
+	reversed  = []string{"skip", "demo", "masked", "notrain", "untrain", "nottrain", "donttrain", "noloss", "nolearn", "unlearn",
 		"ignore", "exclude", "without", "disable", "freeze", "frozen"}
 )
 
@@ -162,32 +164,37 @@ var ofTools = []string{"arguments", "args", "input", "parameters", "subagent_tra
 // plain returns a name in small letters, without what separates its words.
 func plain(name string) string {
 	return strings.Map(func(r rune) rune {
-		if strings.ContainsRune("_-. ", r) {
+		if separates(r) {
 			return -1
 		}
 		return r
 	}, strings.ToLower(name))
 }
 
+// separates reports whether a character separates the words of a name.
+func separates(r rune) bool { return strings.ContainsRune("_-. ", r) }
+
+var camel = regexp.MustCompile(`([a-z])([A-Z])`)
+
 func hasAny(name string, stems []string) bool {
 	return slices.ContainsFunc(stems, func(s string) bool { return strings.Contains(name, s) })
 }
 
-// limitsWithin reports whether a member, or one within its value, limits what trains.
-func limitsWithin(name string, v []byte, depth int) bool {
-	if limits(name, v) {
+// within reports whether a member, or one within its value, is of a sort.
+func within(name string, v []byte, depth int, is func(name string, v []byte) bool) bool {
+	if is(name, v) {
 		return true
 	}
 	if depth == 0 {
 		return true // nobody has looked
 	}
 	for key, inner := range jsontext.Members(v) {
-		if !slices.Contains(ofTools, string(key)) && limitsWithin(string(key), inner, depth-1) {
+		if !slices.Contains(ofTools, string(key)) && within(string(key), inner, depth-1, is) {
 			return true
 		}
 	}
 	for inner := range jsontext.Elements(v) {
-		if (inner[0] == '{' || inner[0] == '[') && limitsWithin("", inner, depth-1) {
+		if (inner[0] == '{' || inner[0] == '[') && within("", inner, depth-1, is) {
 			return true
 		}
 	}
@@ -197,11 +204,16 @@ func limitsWithin(name string, v []byte, depth int) bool {
 // limits reports whether the name of a member says that it is about training, and its
 // value anything else than that all trains. A number of name loss was measured.
 func limits(name string, v []byte) bool {
-	name = plain(name)
-	for _, word := range benign {
-		name = strings.ReplaceAll(name, word, "")
+	if !hasAny(plain(name), maskStems) {
+		return false
 	}
-	if !hasAny(name, maskStems) {
+	var meant strings.Builder // is_train is none of strain
+	for _, word := range strings.FieldsFunc(camel.ReplaceAllString(name, "${1}_${2}"), separates) {
+		if word = strings.ToLower(word); !hasAny(word, benign) {
+			meant.WriteString(word)
+		}
+	}
+	if name = strings.ReplaceAll(meant.String(), "specialtokens", ""); !hasAny(name, maskStems) {
 		return false
 	}
 	if name == "loss" && (v[0] == '-' || '0' <= v[0] && v[0] <= '9') {
@@ -232,6 +244,35 @@ func full(v []byte, reversed bool) bool {
 		}
 	}
 	return true
+}
+
+// Stems of names of calls and of reasoning, and of words that make such a name one of
+// something about it.
+var (
+	callStems      = []string{"call", "tooluse", "invocation"}
+	reasoningStems = []string{"reasoning", "thinking", "thought", "rationale", "scratchpad", "chainofthought"}
+	aboutReasoning = []string{"effort", "signature", "token", "budget", "level", "mode", "format", "type", "enabled", "id", "time"}
+)
+
+// isCall reports whether a member has calls of tools.
+func isCall(name string, v []byte) bool {
+	return (v[0] == '[' || v[0] == '{') && hasAny(plain(name), callStems) && !strings.HasPrefix(name, "tool_calls") &&
+		within("", v, maxDepth, func(key string, v []byte) bool {
+			return (key == "name" || key == "function") && !blank(v) && v[0] != '['
+		})
+}
+
+// isReasoning reports whether a member has reasoning that the text of a message does not
+// have.
+func isReasoning(m *formats.Message, name string, v []byte) bool {
+	name = plain(name)
+	if !hasAny(name, reasoningStems) || hasAny(name, aboutReasoning) {
+		return false
+	}
+	return within(saidKeys[0], v, maxDepth, func(key string, v []byte) bool {
+		return v[0] == '"' && !blank(v) && slices.Contains(saidKeys, key) &&
+			!strings.Contains(m.Content, strings.TrimSpace(jsontext.Unquote(v)))
+	})
 }
 
 // Stems of names of media, of words that make such a name one of a text or a figure,
