@@ -2,8 +2,8 @@
 // them together with everything that they started.
 //
 // A program leads its own process group. It is ended by SIGTERM to the group
-// and, after a grace, by SIGKILL; on Linux it also gets SIGTERM when this
-// process dies. When it has ended, its remaining children are killed, including
+// and, after a grace, by SIGKILL, also when this process is killed: see guardian.
+// When it has ended, its remaining children are killed, including
 // those that left the group: see mark. Its environment is this process's
 // without secrets: see secret.Environ.
 //
@@ -69,9 +69,11 @@ func (p Program) Start(ctx context.Context) (*Process, error) {
 	s.cmd.ExtraFiles = p.Files
 	s.cmd.SysProcAttr, s.cmd.WaitDelay = ownGroup(), s.grace
 	s.cmd.Cancel = func() error { return s.signal(syscall.SIGTERM) }
+	guard.start()
 	if err := s.cmd.Start(); err != nil {
 		return nil, err
 	}
+	guard.note('+', s.cmd.Process.Pid)
 	go s.wait(p.KeepSessions)
 	return s, nil
 }
@@ -82,6 +84,7 @@ func (s *Process) wait(keepSessions bool) {
 		s.err = nil
 	}
 	s.Kill()
+	guard.note('-', s.cmd.Process.Pid)
 	if !keepSessions {
 		s.KillSessions()
 	}

@@ -5,7 +5,5 @@ package process
 import "syscall"
 
 // ownGroup makes a program the leader of a process group. The system does not
-// signal it when this process dies: an agent ends at its next call to the
-// model, whose address is gone, and other programs end with their standard
-// input.
+// signal it when this process dies: the guardian does.
 func ownGroup() *syscall.SysProcAttr { return &syscall.SysProcAttr{Setpgid: true} }
