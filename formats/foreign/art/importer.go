@@ -28,8 +28,8 @@ import (
 // trajectories/train/0007.parquet, is the epoch.
 var Importer = importers.Format{
 	Name: "art",
-	Help: "trajectory groups of OpenPipe's ART: its Parquet logs of version 1 and 2, its JSON lines, and what its " +
-		"server is sent",
+	Help: "trajectory groups of OpenPipe's ART: its Parquet logs of version 1 and 2, its JSON lines, its compact " +
+		"envelopes (0.5.23), and what its server is sent",
 	Spec:       "OpenPipe/ART: src/art/utils/trajectory_logging.py, src/art/trajectories",
 	Unscored:   regexp.MustCompile(`^(trajectories\.)?reward$`),
 	Extensions: []string{".parquet", ".jsonl"},
@@ -62,6 +62,8 @@ func parse(r *importers.Record) ([]importers.Item, error) {
 		return nil, err
 	}
 	switch {
+	case jsontext.Unquote(o.Get("format")) == "art.trajectories":
+		return envelope(r, o)
 	case o.Has("trajectories"):
 		return line(r, o)
 	case o.Has("format_version"), o.Has("group_json"):
@@ -72,6 +74,19 @@ func parse(r *importers.Record) ([]importers.Item, error) {
 		return rowOf1(r, o)
 	}
 	return nil, errUnknown
+}
+
+// envelope converts the groups of a compact envelope.
+func envelope(r *importers.Record, o jsontext.Object) (out []importers.Item, err error) {
+	groups, err := compact(o)
+	for _, g := range groups {
+		items, bad := line(r, g)
+		if err = errors.Join(err, bad); err != nil {
+			return nil, err
+		}
+		out = append(out, items...)
+	}
+	return out, err
 }
 
 // line converts a TrajectoryGroup.

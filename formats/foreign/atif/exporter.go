@@ -9,7 +9,7 @@ import (
 )
 
 // Exporter writes documents of the Agent Trajectory Interchange Format,
-// version 1.7: docs/rfcs/0001-trajectory-format.md of harbor-framework/harbor. A
+// version 1.7, or 1.8 with audio: docs/rfcs/0001-trajectory-format.md of harbor-framework/harbor. A
 // trajectory is one JSON document.
 //
 //   - The main path is the steps. A system or developer message is a step of
@@ -27,7 +27,7 @@ import (
 //
 // Arguments of a tool call that are not a JSON object are in its extra.
 var Exporter = exporters.Format{
-	Name: "atif", For: exporters.Viewing, Help: "documents of the Agent Trajectory Interchange Format 1.7, one a trajectory",
+	Name: "atif", For: exporters.Viewing, Help: "documents of the Agent Trajectory Interchange Format, 1.7, or 1.8 with audio, one a trajectory",
 	Of:      exporters.Rows,
 	Exports: []exporters.Extension{exporters.Folder},
 	Folder: exporters.Documents(".json", func(dst []byte, t *formats.Trajectory, x *exporters.Item) ([]byte, error) {
@@ -35,7 +35,8 @@ var Exporter = exporters.Format{
 	}),
 }
 
-const schemaVersion = "ATIF-v1.7"
+// The versions that are written; the later one has audio, and earlier readers refuse it.
+const schemaVersion, audioVersion = "ATIF-v1.7", "ATIF-v1.8"
 
 type document struct {
 	SchemaVersion string        `json:"schema_version"`
@@ -108,6 +109,12 @@ func documentOf(t *formats.Trajectory, lose func(string)) document {
 	for _, leaf := range t.Leaves() {
 		if leaf != last {
 			d.Subagents = append(d.Subagents, w.branch(leaf, d.Agent, len(d.Subagents)+1))
+		}
+	}
+	if w.audio {
+		d.SchemaVersion = audioVersion
+		for i := range d.Subagents {
+			d.Subagents[i].SchemaVersion = audioVersion
 		}
 	}
 	return d

@@ -12,7 +12,7 @@ import (
 )
 
 // Importer reads trajectories in Harbor's Agent Trajectory Interchange
-// Format (ATIF), every version 1.x up to 1.7, as Harbor, NAT and others write
+// Format (ATIF), every version 1.x up to 1.8, as Harbor, NAT and others write
 // them.
 //
 // A step is a message; an agent's step is sampled, unless it was copied from
@@ -28,7 +28,7 @@ import (
 // into extra.
 var Importer = importers.Format{
 	Name:       "atif",
-	Help:       "trajectories in the Agent Trajectory Interchange Format of Harbor and NAT, versions 1.0 to 1.7",
+	Help:       "trajectories in the Agent Trajectory Interchange Format of Harbor and NAT, versions 1.0 to 1.8",
 	Spec:       "harbor-framework/harbor: docs/rfcs/0001-trajectory-format.md",
 	Extensions: []string{".json", ".jsonl"},
 	Records: importers.ByExtension(importers.Document, map[string]func(importers.File) iter.Seq2[importers.Record, error]{
@@ -115,7 +115,7 @@ func versionOf(o jsontext.Object) (minor int, err error) {
 	case len(v) == 0:
 		return 0, errors.New("schema_version is missing: it is not an ATIF document")
 	case !strings.HasPrefix(text, "ATIF-v1."):
-		return 0, fmt.Errorf("schema_version is %s; versions ATIF-v1.0 to ATIF-v1.7 are known", v[:min(len(v), 40)])
+		return 0, fmt.Errorf("schema_version is %s; versions ATIF-v1.0 to ATIF-v1.8 are known", v[:min(len(v), 40)])
 	}
 	if _, err := fmt.Sscanf(text, "ATIF-v1.%d", &minor); err != nil || minor < 0 {
 		return 0, fmt.Errorf("schema_version is %q, which is no version", text)

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
+	"github.com/rollmill/rollmill/formats"
 	"strings"
 	"testing"
 
@@ -49,6 +50,20 @@ func TestDamagedExtra(t *testing.T) {
 		p := Importer.Convert(r)
 		if got := fmt.Sprint(p.Err); c.want == "" && p.Err != nil || !strings.Contains(got, c.want) {
 			t.Errorf("%s %s: %s", c.version, c.extra, got)
+		}
+	}
+}
+
+// TestAudio of version 1.8 leaves as it came, and makes the document one of that version.
+func TestAudio(t *testing.T) {
+	for parts, want := range map[string]string{
+		`[{"type":"text","text":"hear"},{"type":"audio","source":{"media_type":"audio/wav","path":"a.wav","duration_sec":2.5}}]`: "ATIF-v1.8",
+		`[{"type":"image","source":{"media_type":"image/png","path":"a.png"}}]`:                                                  "ATIF-v1.7",
+	} {
+		row := formats.Trajectory{Messages: []formats.Message{{Parent: -1, Role: "user", ContentParts: parts, Call: -1}}}
+		d := documentOf(&row, func(part string) { t.Error(part) })
+		if got, _ := json.Marshal(d.Steps[0].Message); d.SchemaVersion != want || string(got) != parts {
+			t.Errorf("%s: %s, want %s", d.SchemaVersion, got, want)
 		}
 	}
 }

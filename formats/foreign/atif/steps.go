@@ -54,7 +54,7 @@ type metrics struct {
 type contentPart struct {
 	Type   string  `json:"type"`
 	Text   *string `json:"text,omitempty"`
-	Source *image  `json:"source,omitempty"`
+	Source any     `json:"source,omitempty"` // of the format itself, or an image
 }
 
 type image struct {
@@ -68,6 +68,7 @@ type writer struct {
 	lose    func(part string)
 	written []bool          // messages that an earlier path has
 	prompts map[int][]int32 // whole prompts, by message
+	audio   bool            // some message has audio
 }
 
 // branch returns the path to a leaf as an embedded document.
@@ -225,14 +226,22 @@ func (w *writer) content(m *formats.Message) any {
 		return m.Content
 	}
 	out := []contentPart{}
-	for _, p := range exporters.Parts(m, w.lose) {
-		switch kind := p.MediaType(); {
-		case p.URL == "":
-			out = append(out, contentPart{Type: "text", Text: &p.Text})
-		case !slices.Contains(images, kind):
-			w.lose("images of another type than JPEG, PNG, GIF and WebP")
-		default:
-			out = append(out, contentPart{Type: "image", Source: &image{kind, p.URL}})
+	for part := range jsontext.Elements([]byte(m.ContentParts)) {
+		o := jsontext.ParseObject(part)
+		if kind, source := jsontext.Unquote(o.Get("type")), chat.Object(string(o.Get("source"))); source != nil && (kind == "audio" || kind == "image") {
+			w.audio = w.audio || kind == "audio"
+			out = append(out, contentPart{Type: kind, Source: source})
+			continue
+		}
+		for _, p := range exporters.Parts(&formats.Message{ContentParts: "[" + string(part) + "]"}, w.lose) {
+			switch kind := p.MediaType(); {
+			case p.URL == "":
+				out = append(out, contentPart{Type: "text", Text: &p.Text})
+			case !slices.Contains(images, kind):
+				w.lose("images of another type than JPEG, PNG, GIF and WebP")
+			default:
+				out = append(out, contentPart{Type: "image", Source: &image{kind, p.URL}})
+			}
 		}
 	}
 	return out

@@ -2,6 +2,7 @@ package otel
 
 import (
 	"bytes"
+	"github.com/rollmill/rollmill/formats/jsontext"
 	"os"
 	"regexp"
 	"slices"
@@ -103,5 +104,19 @@ func TestIDs(t *testing.T) {
 		if got := traceID([]byte(in)); got != want {
 			t.Errorf("%s is %s, not %s", in, got, want)
 		}
+	}
+}
+
+// TestUsageIsKept: what no column holds of a call's usage is kept by name.
+func TestUsageIsKept(t *testing.T) {
+	attrs := jsontext.ParseObject([]byte(`{"gen_ai.usage.input_tokens":9,"gen_ai.usage.cache_read.input_tokens":4,"gen_ai.usage.cache_creation.input_tokens":3,` +
+		`"gen_ai.usage.reasoning.output_tokens":2,"llm.token_count.prompt":9,"llm.token_count.prompt_details.cache_read":4,"llm.token_count.prompt_details.cache_write":3}`))
+	var got []string
+	for _, f := range unread(attrs) {
+		got = append(got, f.Key)
+	}
+	want := "gen_ai.usage.cache_creation.input_tokens gen_ai.usage.reasoning.output_tokens llm.token_count.prompt_details.cache_write"
+	if text := strings.Join(got, " "); text != want {
+		t.Errorf("%s, want %s", text, want)
 	}
 }

@@ -50,6 +50,7 @@ func readObservation(raw []byte) (*sourceSpan, error) {
 		{"gen_ai.usage.input_tokens", "input", "input_tokens", "promptTokens", "prompt_tokens"},
 		{"gen_ai.usage.output_tokens", "output", "output_tokens", "completionTokens", "completion_tokens"},
 		{"gen_ai.usage.cache_read.input_tokens", "input_cached_tokens", "cache_read_input_tokens"},
+		{"gen_ai.usage.cache_creation.input_tokens", "cache_creation_input_tokens", "input_cache_creation"},
 	} {
 		if v := first(usage, u[1:]...); v != nil {
 			s.attrs.Set(u[0], v)

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"encoding/json"
 	"fmt"
+	"slices"
 
 	"github.com/rollmill/rollmill/formats"
 	"github.com/rollmill/rollmill/formats/foreign/importers"
@@ -24,6 +25,8 @@ type graphReader struct {
 	nodes        []knownNode
 	calls        map[int64]jsontext.Object // by node
 	tools        string                    // of the trace: those of its last call
+	advantages   []formats.MessageAdvantage
+	losses       []formats.MessageLoss
 }
 
 // knownNode is what its descendants need to know of a node.
@@ -97,15 +100,60 @@ func (g *graphReader) node(raw []byte) error {
 	m.Branch = g.branch(parent, n.sampled)
 	g.nodes = append(g.nodes, n)
 	g.conversation.Continue(int(parent))
-	for f := range value.Rest(o, "parent", "message", "sampled", "token_ids", "mask", "logprobs", "tools") {
-		g.keep(at, f.Key, f.Raw)
-	}
 	if !n.sampled {
 		g.nodes[at].tokens = ids
 		g.conversation.Input(m)
-		return nil
+	} else if err := g.answer(at, int(parent), m, o, ids, logprobs); err != nil {
+		return err
+	} else if err := g.credit(at, &o); err != nil {
+		return err
 	}
-	return g.answer(at, int(parent), m, o, ids, logprobs)
+	for f := range value.Rest(o, "parent", "message", "sampled", "token_ids", "mask", "logprobs", "tools") {
+		g.keep(at, f.Key, f.Raw)
+	}
+	return nil
+}
+
+// credit reads the advantages and the weights in the losses of an answer, which the node's
+// consumer gave it, and takes them out of its members. Weights that are not one for all
+// of its tokens have no column: they stay members, and so block what they would falsify.
+func (g *graphReader) credit(at int, o *jsontext.Object) error {
+	var in value.Reader
+	n := len(g.conversation.Messages[at].TokenIDs)
+	if list := in.Logprobs("advantages", o.Get("advantages")); n > 0 && len(list) == n {
+		a := formats.MessageAdvantage{Message: int32(at), Tokens: list}
+		for _, v := range list {
+			a.Value += float64(v) / float64(n)
+		}
+		g.advantages = append(g.advantages, a)
+		o.Drop("advantages")
+	}
+	reference, mask := in.Logprobs("reference_logprobs", o.Get("reference_logprobs")), slices.Collect(jsontext.Elements(o.Get("mask")))
+	var losses []formats.MessageLoss
+	for name, raw := range jsontext.Members(in.Object("loss_weights", o.Get("loss_weights")).Bytes()) {
+		l := formats.MessageLoss{Message: int32(at), Loss: string(name)}
+		for k, w := range in.Logprobs("loss_weights", raw) {
+			switch {
+			case k >= len(mask) || string(mask[k]) != "true":
+			case l.Weight != 0 && l.Weight != float64(w) || w == 0:
+				return in.Err
+			default:
+				l.Weight = float64(w)
+			}
+		}
+		if l.Loss == formats.LossRefKL {
+			l.Reference = reference
+		}
+		if l.Weight == 0 || !slices.Contains(formats.Losses, l.Loss) || l.Loss == formats.LossRefKL && len(reference) != n {
+			return in.Err
+		}
+		losses = append(losses, l)
+	}
+	if len(losses) > 0 {
+		g.losses = append(g.losses, losses...)
+		o.Drop("loss_weights")
+	}
+	return in.Err
 }
 
 func (g *graphReader) keep(at int, key string, v []byte) {

@@ -36,6 +36,7 @@ func readTrace(r *importers.Record, o jsontext.Object, e *shared) (x importers.I
 		return x, err
 	}
 	g.conversation.Into(row)
+	row.Advantages, row.Losses = g.advantages, g.losses
 	row.TokenSource = g.source
 	for f := range value.Rest(o, "id", "task", "tools", "nodes", "calls", "rewards", "ok") {
 		g.meta.Add(f.Key, f.Raw)
