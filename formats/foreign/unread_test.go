@@ -58,6 +58,11 @@ const ask = `{"role":"user","content":"QQQ"}`
 // TestNothingUnreadTrains: what trl-sft writes of a row, or why it leaves it out.
 func TestNothingUnreadTrains(t *testing.T) {
 	for name, c := range map[string]struct{ row, want, skipped string }{
+		"a row of weight 0":     {row: `{"messages":[` + ask + `,{"role":"assistant","content":"A"}],"weight":0}`, skipped: "unread_mask 1"},
+		"a row that is skipped": {row: `{"messages":[` + ask + `,{"role":"assistant","content":"A"}],"skip":true}`, skipped: "unread_mask 1"},
+		"a row of weight 0.5":   {row: `{"messages":[` + ask + `,{"role":"assistant","content":"A"}],"weight":0.5,"skip":false}`, want: `"A"`},
+		"attachments": {row: `{"messages":[{"role":"user","content":"Q","attachments":["a.pdf"]},{"role":"assistant","content":"A"}]}`,
+			skipped: "content_parts 1"},
 		"arguments named args": {`{"messages":[` + ask + `,{"role":"assistant","content":"","tool_calls":[{"name":"w","args":{"city":"Rome"},"id":"c1","type":"tool_call"}]}]}`,
 			`"arguments":{"city":"Rome"}`, ""},
 		"arguments in the call's input": {`{"messages":[` + ask + `,{"role":"assistant","content":"","tool_calls":[{"function":{"name":"w","input":{"city":"Rome"}}}]}]}`,

@@ -280,7 +280,7 @@ var spoiled = []struct {
 		return rows
 	}, "no_pair 1, unread_mask 1", "dpo 0, grpo 1, kto 1, sft 1, tokens 1"},
 	{"masks that take nothing away", func(rows []sourceRow, t *formats.Trajectory) []sourceRow {
-		t.Metadata = `{"message_fields":{"0":{"loss_mask":0},"2":{"loss":0.37,"loss_mask":1,"constraint":0,"demographics":"x"}},"loss_weights":[1,1,1],"train":0}`
+		t.Metadata = `{"message_fields":{"0":{"loss_mask":0},"2":{"loss":0.37,"loss_mask":1,"constraint":0,"demographics":"x"}},"loss_weights":[1,1,1],"train_split":0,"weight":0.5}`
 		return rows
 	}, "", ""},
 	{"content elsewhere", func(rows []sourceRow, t *formats.Trajectory) []sourceRow {

@@ -68,7 +68,7 @@ func unreadOf(t *formats.Trajectory) (u unread) {
 			name := formats.Text(key)
 			first(&u.media, name, isMedia(name, v))
 			first(&u.history, name, isHistory(t, name, v))
-			first(&u.mask, name, v[0] == '[' && parallel(t, v) && limits(name, v))
+			first(&u.mask, name, v[0] == '[' && parallel(t, v) && limits(name, v) || slices.Contains(rowMasks[string(v)], plain(name)))
 			continue
 		}
 		for at, fields := range jsontext.Members(v) {
@@ -101,6 +101,19 @@ func unreadOf(t *formats.Trajectory) (u unread) {
 	}
 	return u
 }
+
+// rowMasks are values and the names, as plain gives them, with which a row says that it
+// does not train at all. Others of a row, such as a weight of 0.5, are not looked at.
+var rowMasks = func() map[string][]string {
+	all := map[string][]string{}
+	for _, off := range []string{"false", "0", "0.0", `"false"`, `"False"`, `"0"`} {
+		all[off] = []string{"weight", "lossweight", "lossscale", "sampleweight", "exampleweight", "train", "trainable", "lossmask", "steplossmask"}
+	}
+	for _, on := range []string{"true", "1", `"true"`, `"True"`, `"1"`} {
+		all[on] = []string{"skip", "skiptraining", "masked", "ignore", "isdemo", "exclude", "excluded"}
+	}
+	return all
+}()
 
 // maxDepth is how deep members are looked at.
 const maxDepth = 32
@@ -278,7 +291,7 @@ func isReasoning(m *formats.Message, name string, v []byte) bool {
 // Stems of names of media, of words that make such a name one of a text or a figure,
 // and ends of the names of media files.
 var (
-	mediaStems = []string{"image", "img", "video", "audio", "picture", "photo", "pixel", "speech"}
+	mediaStems = []string{"image", "img", "video", "audio", "picture", "photo", "pixel", "speech", "attachment"}
 	aboutMedia = []string{"caption", "descri", "prompt", "text", "title", "count", "num", "size", "width", "height", "token",
 		"docker", "container", "imagename", "imagetag", "sandbox", "imagine"}
 	mediaEnds = []string{".jpg", ".jpeg", ".png", ".webp", ".gif", ".bmp", ".tif", ".tiff", ".mp4", ".webm", ".mov", ".avi",
