@@ -90,7 +90,7 @@ func testedPage(t *testing.T) string {
 		for _, c := range r.Checks {
 			checks = append(checks, quoted(c))
 		}
-		fmt.Fprintf(&b, "| %s%s | %s | %s | %s: %s | %s |\n", r.Name, versionIn(t, r.Lock, r.Package), r.Form, r.By, by, r.Does, strings.Join(checks, ", "))
+		fmt.Fprintf(&b, "| %s%s | %s | %s | %s | %s: %s | %s |\n", r.Name, versionIn(t, r.Lock, r.Package), cmp.Or(r.Lock, "-"), r.Form, r.By, by, r.Does, strings.Join(checks, ", "))
 	}
 	b.WriteString("\n<!-- Generated from testdata/matrix: `make docs` rewrites it. -->\n")
 	return b.String()
@@ -130,8 +130,8 @@ const testedTrainers = `
 the fields are compared with the form that the trainer documents, or that a test server of its API accepts them. The forms: *rows* are
 conversations with rewards, *samples* and *sequences* have token ids, *preference* has pairs, and *kto* has labels.
 
-| trainer | form | handed over by | checked by | tests |
-|---|---|---|---|---|
+| trainer | lock | form | handed over by | checked by | tests |
+|---|---|---|---|---|---|
 `
 
 // TestTestedChecksRun: each test on the page exists, and CI runs it.

@@ -2,7 +2,6 @@ package otel
 
 import (
 	"bytes"
-	"github.com/rollmill/rollmill/formats/jsontext"
 	"os"
 	"regexp"
 	"slices"
@@ -13,6 +12,7 @@ import (
 
 	"github.com/rollmill/rollmill/formats/foreign/foreigntest"
 	"github.com/rollmill/rollmill/formats/foreign/importers"
+	"github.com/rollmill/rollmill/formats/jsontext"
 )
 
 const made = "../../../testdata/importers/otel/"
