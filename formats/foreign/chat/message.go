@@ -305,6 +305,15 @@ func (m *message) set(key, v []byte, tree bool) (known bool, err error) {
 			m.Reasoning = jsontext.Unquote(v)
 		}
 		return true, nil
+	case "tool_call_ids": // of SWE-agent
+		var ids [][]byte
+		for id := range jsontext.Elements(v) {
+			ids = append(ids, id)
+		}
+		if len(ids) == 1 && ids[0][0] == '"' && m.ToolCallID == "" {
+			m.ToolCallID, known = jsontext.Unquote(ids[0]), true
+		}
+		return known, nil
 	case "tool_calls":
 		return true, m.toolCalls(v)
 	case "function_call":

@@ -3,6 +3,7 @@ package importers
 import (
 	"hash/maphash"
 	"slices"
+	"strings"
 	"unicode/utf8"
 
 	"github.com/rollmill/rollmill/formats"
@@ -117,7 +118,7 @@ func Hash(m *formats.Message) uint64 {
 	for _, call := range m.ToolCalls {
 		h.WriteString(call.ID)
 		h.WriteString(call.Name)
-		for _, b := range []byte(call.Arguments) {
+		for _, b := range []byte(given(call.Arguments)) {
 			if ' ' < b && b < utf8.RuneSelf { // others may differ in JSON that is the same
 				h.WriteByte(b)
 			}
@@ -136,11 +137,21 @@ func Same(known, m *formats.Message) bool {
 	}
 	for i, a := range known.ToolCalls {
 		b := m.ToolCalls[i]
-		if a.ID != b.ID || a.Name != b.Name || a.Arguments != b.Arguments && !sameJSON(a.Arguments, b.Arguments) {
+		x, y := given(a.Arguments), given(b.Arguments)
+		if a.ID != b.ID || a.Name != b.Name || x != y && !sameJSON(x, y) {
 			return false
 		}
 	}
 	return true
+}
+
+// given returns arguments, "" for none: some write {} for them in one place and nothing in
+// another.
+func given(arguments string) string {
+	if text := strings.TrimSpace(arguments); len(text) < len("{     }") && strings.ReplaceAll(text, " ", "") == "{}" {
+		return ""
+	}
+	return arguments
 }
 
 func sameJSON(a, b string) bool {

@@ -39,6 +39,19 @@ func TestASearchLooksAtFewSiblings(t *testing.T) {
 	}
 }
 
+// A call without arguments comes back with empty ones, and the other way round.
+func TestNoArgumentsAreEmptyOnes(t *testing.T) {
+	for _, c := range [][2]string{{"", "{}"}, {"{}", ""}, {"{ }", "{}"}} {
+		var conversation importers.Conversation
+		conversation.Sampled(formats.Message{Role: "assistant", ToolCalls: []formats.ToolCall{{ID: "1", Name: "f", Arguments: c[0]}}}, formats.Call{})
+		conversation.Continue(-1)
+		m := formats.Message{Role: "assistant", ToolCalls: []formats.ToolCall{{ID: "1", Name: "f", Arguments: c[1]}}}
+		if at := conversation.Find(&m, nil); at != 0 {
+			t.Errorf("%q is not found as %q", c[0], c[1])
+		}
+	}
+}
+
 // The first of several that are the same is found, also when its source told its
 // tool calls later, and with arguments written otherwise.
 func TestTheFirstIsFound(t *testing.T) {
