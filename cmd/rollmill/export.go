@@ -7,6 +7,7 @@ import (
 
 	"github.com/rollmill/rollmill/cmd/internal/cli"
 	"github.com/rollmill/rollmill/formats"
+	"github.com/rollmill/rollmill/formats/chat"
 	"github.com/rollmill/rollmill/formats/foreign"
 	"github.com/rollmill/rollmill/formats/foreign/exporters"
 	"github.com/rollmill/rollmill/formats/plural"
@@ -47,7 +48,7 @@ type exportSettings struct {
 }
 
 func newExportSettings() *exportSettings {
-	return &exportSettings{ExportOptions: convert.ExportOptions{Best: 1}, In: source{does: "read the dataset"},
+	return &exportSettings{ExportOptions: convert.ExportOptions{Choice: chat.Choice{Best: 1}}, In: source{does: "read the dataset"},
 		Place: runPlace{heading: plugin.Input}}
 }
 
@@ -80,6 +81,7 @@ func (o *exportSettings) Declare(d *plugin.Declarer) {
 		"make rows with the advantages of `WHAT`: messages, or trajectory, which leaves out those of single messages and their losses",
 		exporters.OfMessages, exporters.OfTrajectory).Shown(string(exporters.OfMessages))
 	d.Int(&o.Best, "best", "write the `N` best members of each group, in formats of best members; below 0 all")
+	d.OptionalFloat(&o.Floor, "solved-threshold", "write only best members with a reward of at least `X`").Shown("any reward")
 	acceptedFindings(d, &o.Accept, "write rows that have the finding `NAME` of import or audit")
 	d.Bool(&o.Lossy, "lossy", "leave out parts of rows that a format cannot hold, and count them").Common()
 	d.Bool(&o.Overwrite, "overwrite", "replace existing files; other files of a folder stay").Common()
@@ -118,6 +120,9 @@ func runExport(ctx context.Context, s *cli.Session, c *exportSettings) error {
 	}
 	for _, f := range r.Files {
 		s.Say("export: %s", exportLine(f))
+	}
+	for _, note := range r.Notes {
+		s.Logger().Warn(note)
 	}
 	if len(r.Filtered) > 0 {
 		s.Say("export: left out of %s: %s", plural.Of(r.Rows, "row"), cli.Tally(r.Filtered))

@@ -2,6 +2,7 @@ package chat
 
 import (
 	"cmp"
+	"fmt"
 	"math"
 	"slices"
 
@@ -100,19 +101,62 @@ func neverScored(rows []formats.Trajectory) bool {
 	return true
 }
 
-// EachTop calls f with each of a group's n best members alone; if there is
-// none, with the whole group, from which no row can be made.
-func EachTop(rows []formats.Trajectory, n int, f func(rows []formats.Trajectory) error) error {
-	places := Top(rows, n)
+// Choice is which members of a group supervised training imitates.
+type Choice struct {
+	Best  int      `yaml:"best" json:"best"`                         // how many: see Top
+	Floor *float64 `yaml:"solved-threshold" json:"solved-threshold"` // the least reward; nil: any
+}
+
+// Unsolved is the reason of a member whose reward is below the floor, or is none.
+const Unsolved = "unsolved"
+
+// Each calls f with each of a group's best members alone, and why that one is not imitated;
+// if there is none, with the whole group, from which no row can be made.
+func (c Choice) Each(rows []formats.Trajectory, f func(rows []formats.Trajectory, reason string) error) error {
+	places := Top(rows, c.Best)
 	if places == nil {
-		return f(rows)
+		return f(rows, "")
 	}
 	for _, i := range places {
-		if err := f(rows[i : i+1]); err != nil {
+		reason := ""
+		if r := rows[i].Reward; c.Floor != nil && (r == nil || *r < *c.Floor) {
+			reason = Unsolved
+		}
+		if err := f(rows[i:i+1], reason); err != nil {
 			return err
 		}
 	}
 	return nil
+}
+
+// Imitated counts the conversations that are imitated, and those below the floor; without
+// one, those below 1, the usual reward of what is solved.
+type Imitated struct {
+	Choice
+	all, below int64
+}
+
+// Add counts a group's members.
+func (m *Imitated) Add(rows []formats.Trajectory) {
+	for _, i := range Top(rows, m.Best) {
+		m.all++
+		if r := rows[i].Reward; r != nil && *r < *cmp.Or(m.Floor, new(1.0)) {
+			m.below++
+		}
+	}
+}
+
+// Note returns a warning, or nothing.
+func (m *Imitated) Note() (notes []string) {
+	switch {
+	case m.below == 0:
+	case m.Floor != nil:
+		notes = append(notes, fmt.Sprintf("%d of %d conversations to imitate are left out: their reward is below %v", m.below, m.all, *m.Floor))
+	default:
+		notes = append(notes, fmt.Sprintf("%d of %d conversations to imitate have a reward below 1 (--solved-threshold X leaves out those below X)",
+			m.below, m.all))
+	}
+	return notes
 }
 
 // Best returns the conversation of a group's best member, the first of equals.

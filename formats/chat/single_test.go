@@ -1,7 +1,9 @@
 package chat
 
 import (
+	"fmt"
 	"slices"
+	"strings"
 	"testing"
 
 	"github.com/rollmill/rollmill/formats"
@@ -90,8 +92,37 @@ func TestTheTopOfAGroup(t *testing.T) {
 		}
 	}
 	sizes := []int{}
-	if err := EachTop(rows[2:4], 2, func(rows []formats.Trajectory) error { sizes = append(sizes, len(rows)); return nil }); err != nil ||
+	if err := (Choice{Best: 2}).Each(rows[2:4], func(rows []formats.Trajectory, _ string) error { sizes = append(sizes, len(rows)); return nil }); err != nil ||
 		!slices.Equal(sizes, []int{2}) {
 		t.Errorf("nobody answered: %v, %v", sizes, err)
+	}
+}
+
+// TestChoiceWithAFloor: conversations below it are left out with a reason, and counted;
+// without one those below 1 are counted.
+func TestChoiceWithAFloor(t *testing.T) {
+	of := func(reward float64) formats.Trajectory {
+		return formats.Trajectory{Status: formats.StatusOK, Reward: &reward, Calls: []formats.Call{{Target: true}},
+			Messages: []formats.Message{{Parent: -1, Role: "user", Content: "q", Call: -1}, {Parent: 0, Role: "assistant", Content: "a", Sampled: true}}}
+	}
+	for _, c := range []struct {
+		floor     *float64
+		left, say string
+	}{{nil, "0.8 0.4", "2 of 2 conversations to imitate have a reward below 1"}, {new(0.5), "0.8", "1 of 2 conversations to imitate are left out"}, {new(0.4), "0.8 0.4", ""}} {
+		m := Imitated{Choice: Choice{Best: 2, Floor: c.floor}}
+		rows := []formats.Trajectory{of(0.4), of(0.8), of(0.1)}
+		m.Add(rows)
+		var left []string
+		if err := m.Each(rows, func(some []formats.Trajectory, reason string) error {
+			if reason == "" {
+				left = append(left, fmt.Sprint(*some[0].Reward))
+			}
+			return nil
+		}); err != nil {
+			t.Fatal(err)
+		}
+		if got, note := strings.Join(left, " "), strings.Join(m.Note(), " "); got != c.left || !strings.HasPrefix(note, c.say) || (note == "") != (c.say == "") {
+			t.Errorf("floor %v: %q, %q", c.floor, got, note)
+		}
 	}
 }

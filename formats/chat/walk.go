@@ -1,6 +1,10 @@
 package chat
 
-import "github.com/rollmill/rollmill/formats"
+import (
+	"fmt"
+
+	"github.com/rollmill/rollmill/formats"
+)
 
 // Preferences iterates over a batch's groups and returns their preferences:
 // those of the batch's own pairs, or without such a table each group's best
@@ -72,6 +76,14 @@ type Balance struct {
 	Undesirable       int64   `json:"undesirable"`
 	DesirableWeight   float64 `json:"desirable_weight"`
 	UndesirableWeight float64 `json:"undesirable_weight"`
+}
+
+// OneClass says that there are answers of one kind only, from which KTO learns nothing.
+func (b *Balance) OneClass() string {
+	if b == nil || (b.Desirable > 0) == (b.Undesirable > 0) {
+		return ""
+	}
+	return fmt.Sprintf("KTO needs good and bad answers, and of these %d are good and %d bad", b.Desirable, b.Undesirable)
 }
 
 // Add counts an answer.

@@ -23,6 +23,8 @@ func (e *GateError) Hint() string {
 	hint := fmt.Sprintf("the rows are kept; look at them with `rollmill show`, change --%s, or read the dataset with "+
 		"--accept-gate %s", g.Name, g.Name)
 	switch g.Count {
+	case "desirable", "undesirable":
+		hint = "KTO needs good and bad answers: choose another --solved-threshold, or read the dataset with --accept-gate " + g.Name
 	case "failed":
 		hint += ". When the cause is mended, rollout --retry-failed makes the failed attempts again (train: --set " +
 			"rollout.retry-failed=true); if that changed the agent or a setting, rollout --overwrite makes all of them again"

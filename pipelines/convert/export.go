@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"github.com/rollmill/rollmill/formats"
+	"github.com/rollmill/rollmill/formats/chat"
 	"github.com/rollmill/rollmill/formats/dataset"
 	"github.com/rollmill/rollmill/formats/dataset/joined"
 	"github.com/rollmill/rollmill/formats/expression"
@@ -31,7 +32,7 @@ type ExportOptions struct {
 	Lossy       bool
 	Per         sequences.Per        // what counts the same in forms of sequences; "": weights are 1
 	Advantages  exporters.Advantages // with which rows are made
-	Best        int                  // of formats of best members: how many of each group; below 0 all
+	chat.Choice                      // of formats of best members
 	Accept      []string             // findings with which rows are written all the same
 	Statuses    []string             // only rows with one of these; none: all
 	Where       string               // only rows for which this expression is true; "": all
@@ -48,6 +49,7 @@ type ExportReport struct {
 	Filtered map[string]int64 `json:"filtered,omitempty"`
 	Files    []Written        `json:"files"`
 	Redacted redaction.Counts `json:"redacted,omitzero"`
+	Notes    []string         `json:"notes,omitempty"` // warnings
 }
 
 // Written is one file or folder of documents.
@@ -87,7 +89,7 @@ func Export(ctx context.Context, o ExportOptions) (ExportReport, error) {
 	}
 	e := &export{ExportOptions: o, from: from, keep: keep, accepted: accepted, losses: map[string]map[string]int64{},
 		report: ExportReport{URI: to.uri, In: from.Rows.URI(), Filtered: map[string]int64{}}}
-	e.pass = exporters.NewPass(o.To, o.Best, o.Redact.Tables(tables, e.report.Redacted.Add),
+	e.pass = exporters.NewPass(o.To, o.Choice, o.Redact.Tables(tables, e.report.Redacted.Add),
 		exporters.Place{Begin: to.begin, Put: to.put, Drop: e.drop, Accept: accepted})
 	defer e.pass.Close()
 	if err := e.fits(ctx); err != nil {
@@ -276,6 +278,7 @@ func (e *export) end() error {
 	if err := e.pass.End(); err != nil {
 		return err
 	}
+	e.report.Notes = e.pass.Notes()
 	for _, w := range e.pass.Writers {
 		if err := w.End(); err != nil {
 			return err
@@ -283,6 +286,9 @@ func (e *export) end() error {
 		if kept := e.report.Rows - sum(e.report.Filtered); kept > 0 && w.Rows == 0 {
 			return formats.Invalid(e.report.In, "leave the format out, or change what group and curate give", nil,
 				"%s would have no row: %s", w.Name, w.Skipped)
+		}
+		if why := w.Balance.OneClass(); why != "" {
+			return formats.Invalid(e.report.In, "label with another --solved-threshold of group, or export more groups", nil, "%s: %s", w.Name, why)
 		}
 		if w.File.Format.Of != exporters.Rows && e.scattered() {
 			return formats.Invalid(e.report.In, "export what curate makes of it: there the rows of a group are adjacent", nil,

@@ -5,6 +5,7 @@ import (
 	"io"
 	"strings"
 
+	"github.com/rollmill/rollmill/formats/chat"
 	"github.com/rollmill/rollmill/formats/sequences"
 	"github.com/rollmill/rollmill/stages/plugin"
 )
@@ -76,10 +77,11 @@ type Registry = plugin.Registry[TrainerSettings, Kind]
 
 // The functions below declare settings that several backends share.
 
-// DeclareBest declares how many conversations of a group supervised training
-// imitates: 1 by default, a negative number for all.
-func DeclareBest(d *plugin.Declarer, p *int) *plugin.Setting {
-	return d.Int(p, "best", "train on the `N` best conversations of each group; -1 for all of them").ID("best")
+// DeclareBest declares which conversations of a group supervised training
+// imitates: 1 by default, a negative number for all. It returns the first setting.
+func DeclareBest(d *plugin.Declarer, c *chat.Choice) *plugin.Setting {
+	d.OptionalFloat(&c.Floor, "solved-threshold", "imitate only conversations with a reward of at least `X`").ID("solved-threshold").Shown("any reward")
+	return d.Int(&c.Best, "best", "train on the `N` best conversations of each group; -1 for all of them").ID("best")
 }
 
 // DeclareRowWeight declares what counts the same in the loss of sequences.

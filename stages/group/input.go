@@ -138,5 +138,10 @@ func (o *Options) gates() []dataset.Gate {
 	if o.MaxFlatGroups != nil {
 		out = append(out, dataset.Gate{Name: "max-flat-groups", Count: factFlat, Of: factCompared, Max: o.MaxFlatGroups})
 	}
+	for _, kind := range []string{factDesirable, factUndesirable} {
+		if o.Labels { // neither is all of them
+			out = append(out, dataset.Gate{Name: "labels", Count: kind, Of: factLabels, Max: new(1 - 1e-9)})
+		}
+	}
 	return out
 }

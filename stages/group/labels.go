@@ -33,6 +33,7 @@ func (p *pairer) labels(ctx context.Context, members []formats.Member, all []for
 			fact = factDesirable
 		}
 		p.facts[fact]++
+		p.facts[factLabels]++
 		p.labelBytes += x.Size()
 		if _, reason := chat.Labelled(&x); reason != "" {
 			p.facts[factLabelsUnfit+reason]++

@@ -38,6 +38,7 @@ const (
 	factPairsSame    = "pairs_same"    // refused: identical answers
 	factDesirable    = "desirable"     // labels of each kind
 	factUndesirable  = "undesirable"
+	factLabels       = "labels"
 	factPairsLimit   = "pairs_limit" // left out: the group or turn has enough
 	factPairsAgain   = "pairs_again" // refused: an earlier pair is identical
 

@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/rollmill/rollmill/formats"
+	"github.com/rollmill/rollmill/formats/chat"
 	"github.com/rollmill/rollmill/formats/dataset"
 	"github.com/rollmill/rollmill/formats/redaction"
 	"github.com/rollmill/rollmill/stages"
@@ -165,7 +166,7 @@ func TestRedactedRowsAreSent(t *testing.T) {
 	service := openaitest.New(openaitest.Faults{})
 	t.Cleanup(service.Close)
 	o := func(rules string) submit.Options {
-		tr, err := openai.New(openai.Config{BaseURL: service.URL, APIKey: openaitest.Key, Model: "gpt-test", MinRows: 1, Best: -1})
+		tr, err := openai.New(openai.Config{BaseURL: service.URL, APIKey: openaitest.Key, Model: "gpt-test", MinRows: 1, Choice: chat.Choice{Best: -1}})
 		o := upload(t, in, tr, err)
 		if rules != "" {
 			o.Redact = loaded(t, rules)

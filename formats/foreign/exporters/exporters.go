@@ -359,6 +359,7 @@ var meanings = map[string]string{
 	"others": "the policy did not sample every answer", "plain_assistant": "the policy did not sample every answer",
 	"prefix_break": "a prompt does not continue the tokens before it", "singleton": "nothing to compare with",
 	"too_few": "fewer than two scored members", "tie": "equal rewards", "prompts": "different prompts", "parts": "content that is not text",
+	"unsolved": "the reward is below --solved-threshold",
 }
 
 // String returns how often each reason occurred, and what it means.

@@ -11,17 +11,17 @@ import (
 // Walk iterates over the groups of a batch and its tables once for all formats.
 // Close it.
 type Walk struct {
-	best    int
+	chosen  chat.Imitated
+	top     bool // some format is made from the best members
 	rows    bool // some format is made from single rows
 	columns formats.FieldNames
 	pairs   *chat.Preferences // nil when no format uses them
 	labels  *chat.Labels
 }
 
-// NewWalk returns a walk for some formats. best is how many of a group's
-// members are its Top: 0 means one, a negative number all.
-func NewWalk(list []Format, best int, tables formats.Tables) *Walk {
-	w := &Walk{best: best, columns: tables.Columns, rows: wants(list, Rows)}
+// NewWalk returns a walk for some formats. The choice is that of the best members.
+func NewWalk(list []Format, choice chat.Choice, tables formats.Tables) *Walk {
+	w := &Walk{chosen: chat.Imitated{Choice: choice}, columns: tables.Columns, rows: wants(list, Rows), top: wants(list, Top)}
 	if wants(list, Pairs) {
 		w.pairs = chat.NewPreferences(tables)
 	}
@@ -62,9 +62,10 @@ func (w *Walk) Group(rows []formats.Trajectory, to func(of Source, x Item, reaso
 		return to(of, x, reason)
 	}
 	failed := errors.Join(give(Groups, Item{Rows: rows}, ""),
-		chat.EachTop(rows, w.best, func(some []formats.Trajectory) error {
-			return give(Top, Item{Rows: some}, "")
-		}))
+		w.chosen.Each(rows, func(some []formats.Trajectory, reason string) error { return give(Top, Item{Rows: some}, reason) }))
+	if w.top {
+		w.chosen.Add(rows)
+	}
 	for i := range rows {
 		if w.rows && failed == nil { // a full disk is reported once, not for every row
 			failed = give(Rows, Item{Rows: rows[i : i+1]}, "")
@@ -94,6 +95,9 @@ func named(rows []formats.Trajectory, ids ...string) (out []formats.Trajectory) 
 	}
 	return out
 }
+
+// Notes returns what to warn of, after the last group.
+func (w *Walk) Notes() []string { return w.chosen.Note() }
 
 // End returns an error when tables have rows that the walk did not reach.
 func (w *Walk) End() (failed error) {

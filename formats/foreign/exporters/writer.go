@@ -140,9 +140,9 @@ type Pass struct {
 	Writers []*Writer
 }
 
-// NewPass returns a pass. best is that of NewWalk.
-func NewPass(files []File, best int, tables formats.Tables, place Place) *Pass {
-	p := &Pass{Walk: NewWalk(FormatsOf(files), best, tables)}
+// NewPass returns a pass. The choice is that of NewWalk.
+func NewPass(files []File, choice chat.Choice, tables formats.Tables, place Place) *Pass {
+	p := &Pass{Walk: NewWalk(FormatsOf(files), choice, tables)}
 	for _, f := range files {
 		p.Writers = append(p.Writers, newWriter(f, tables, &place))
 	}

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"testing"
 
+	"github.com/rollmill/rollmill/formats/chat"
 	"github.com/rollmill/rollmill/stages/backends"
 	"github.com/rollmill/rollmill/stages/backends/art"
 	"github.com/rollmill/rollmill/stages/backends/command"
@@ -37,38 +38,46 @@ func TestIdentities(t *testing.T) {
 		{"art zero", func() (backends.Trainer, error) {
 			return wrap(art.New(art.Config{Training: art.Training{LearningRate: &zero}}))
 		}, `{"base-model":"\"Qwen/Qwen2.5-7B-Instruct\"","beta":"0","learning-rate":"0"}`},
-		{"openai", func() (backends.Trainer, error) { return wrap(openai.New(openai.Config{Model: "m", Best: 1})) }, `{}`},
+		{"openai", func() (backends.Trainer, error) {
+			return wrap(openai.New(openai.Config{Model: "m", Choice: chat.Choice{Best: 1}}))
+		}, `{}`},
 		{"openai all", func() (backends.Trainer, error) {
-			return wrap(openai.New(openai.Config{Model: "m", Best: 3, Suffix: "s", Seed: &seed, Hyperparameters: map[string]any{"n_epochs": 2}, Validation: 0.1,
+			return wrap(openai.New(openai.Config{Model: "m", Choice: chat.Choice{Best: 3}, Suffix: "s", Seed: &seed, Hyperparameters: map[string]any{"n_epochs": 2}, Validation: 0.1,
 				SplitSeed: 5}))
 		}, `{"best":"3","hyperparameters.n_epochs":"2","job-seed":"7","split-seed":"5","suffix":"\"s\"","validation-share":"0.1"}`},
 		{"openai dpo", func() (backends.Trainer, error) {
-			return wrap(openai.New(openai.Config{Model: "m", Method: "dpo", Best: 3, SplitSeed: 5}))
+			return wrap(openai.New(openai.Config{Model: "m", Method: "dpo", Choice: chat.Choice{Best: 3}, SplitSeed: 5}))
 		}, `{}`},
 		{"openai grader", func() (backends.Trainer, error) {
-			return wrap(openai.New(openai.Config{Model: "m", Method: "reinforcement", Best: 1, Grader: map[string]any{"type": "string_check", "x": 1}}))
+			return wrap(openai.New(openai.Config{Model: "m", Method: "reinforcement", Choice: chat.Choice{Best: 1}, Grader: map[string]any{"type": "string_check", "x": 1}}))
 		}, `{"grader.type":"pbkdf2-sha256:e8c996f2a8f25526aaeebc62f535d2ed","grader.x":"1"}`},
 		{"customizer", func() (backends.Trainer, error) {
-			return wrap(customizer.New(customizer.Config{EntityURL: "http://a", DatastoreURL: "http://b", Config: "meta/m@v1", Best: 1}))
+			return wrap(customizer.New(customizer.Config{EntityURL: "http://a", DatastoreURL: "http://b", Config: "meta/m@v1", Choice: chat.Choice{Best: 1}}))
 		}, `{"validation-share":"0.2"}`},
 		{"customizer all", func() (backends.Trainer, error) {
-			return wrap(customizer.New(customizer.Config{EntityURL: "http://a", DatastoreURL: "http://b", Config: "meta/m@v1", Best: -1, OutputModel: "a/b",
+			return wrap(customizer.New(customizer.Config{EntityURL: "http://a", DatastoreURL: "http://b", Config: "meta/m@v1", Choice: chat.Choice{Best: -1}, OutputModel: "a/b",
 				Hyperparameters: map[string]any{"epochs": 2}, DatasetParameters: object, Validation: 0.3, SplitSeed: 9, Project: "p"}))
 		}, `{"best":"-1","dataset-parameters.a":"1","dataset-parameters.b":"pbkdf2-sha256:eede9328b6f0055241a7ef229b873b9b","dataset-parameters.c":"true","hyperparameters.epochs":"2","output-model":"\"a/b\"","split-seed":"9","validation-share":"0.3"}`},
-		{"hub", func() (backends.Trainer, error) { return wrap(hub.New(hub.Config{Repo: "a/b", Best: 1})) }, `{}`},
+		{"hub", func() (backends.Trainer, error) {
+			return wrap(hub.New(hub.Config{Repo: "a/b", Choice: chat.Choice{Best: 1}}))
+		}, `{}`},
 		{"hub all", func() (backends.Trainer, error) {
-			return wrap(hub.New(hub.Config{Repo: "a/b", Best: 2, Keep: true, Validation: 0.2, SplitSeed: 3, Private: true}))
+			return wrap(hub.New(hub.Config{Repo: "a/b", Choice: chat.Choice{Best: 2}, Keep: true, Validation: 0.2, SplitSeed: 3, Private: true}))
 		}, `{"keep-earlier":"true","split-seed":"3","validation-share":"0.2"}`},
 		{"hub weights", func() (backends.Trainer, error) {
-			return wrap(hub.New(hub.Config{Repo: "a/b", Best: 1, Tables: []string{"sequences"}, RowWeight: "sequence"}))
+			return wrap(hub.New(hub.Config{Repo: "a/b", Choice: chat.Choice{Best: 1}, Tables: []string{"sequences"}, RowWeight: "sequence"}))
 		}, `{"row-weight":"\"sequence\""}`},
-		{"hub seed", func() (backends.Trainer, error) { return wrap(hub.New(hub.Config{Repo: "a/b", Best: 2, SplitSeed: 3})) }, `{}`},
-		{"file", func() (backends.Trainer, error) { return wrap(file.New(file.Config{Best: 1}, place)) }, `{}`},
+		{"hub seed", func() (backends.Trainer, error) {
+			return wrap(hub.New(hub.Config{Repo: "a/b", Choice: chat.Choice{Best: 2}, SplitSeed: 3}))
+		}, `{}`},
+		{"file", func() (backends.Trainer, error) {
+			return wrap(file.New(file.Config{Choice: chat.Choice{Best: 1}}, place))
+		}, `{}`},
 		{"file all", func() (backends.Trainer, error) {
-			return wrap(file.New(file.Config{Best: 4, AcceptPlainAssistant: true, Kinds: []string{"art"}}, place))
+			return wrap(file.New(file.Config{Choice: chat.Choice{Best: 4}, AcceptPlainAssistant: true, Kinds: []string{"art"}}, place))
 		}, `{"accept-plain-assistant":"true"}`},
 		{"file weights", func() (backends.Trainer, error) {
-			return wrap(file.New(file.Config{Best: 1, RowWeight: "sequence", Kinds: []string{"slime"}}, place))
+			return wrap(file.New(file.Config{Choice: chat.Choice{Best: 1}, RowWeight: "sequence", Kinds: []string{"slime"}}, place))
 		}, `{"row-weight":"\"sequence\""}`},
 		{"command", func() (backends.Trainer, error) {
 			return wrap(command.New(command.Config{Words: []string{"x"}}, backends.Place{}))

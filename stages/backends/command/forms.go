@@ -27,7 +27,7 @@ func formed(cfg *Config, place backends.Place) (*file.Trainer, error) {
 		}
 		return nil, nil
 	}
-	t, err := file.New(file.Config{Kinds: cfg.Forms, Best: 1, RowWeight: cfg.RowWeight}, place)
+	t, err := file.New(file.Config{Kinds: cfg.Forms, Choice: cfg.Choice, RowWeight: cfg.RowWeight}, place)
 	var misused *file.Error
 	if errors.As(err, &misused) {
 		return nil, &Error{What: "command: --form", Err: misused, Help: strings.ReplaceAll(misused.Help, "--kinds", "--form"),

@@ -27,6 +27,7 @@ func (c *Config) Declare(d *plugin.Declarer) {
 	d.Strings(&c.Forms, "form",
 		"write this `KIND` of file of the batch beside the receipt, one of backend file's such as sequences, and name it "+
 			"in the request").Shown("none").ID("form").Choices = file.Kinds()
+	backends.DeclareBest(d, &c.Choice).Shown("1")
 	backends.DeclareRowWeight(d, &c.RowWeight)
 	d.String(&c.Target, "target", "record this trainer as `NAME` in the ledger").Shown("the program's words")
 }

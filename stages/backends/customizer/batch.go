@@ -53,7 +53,10 @@ func (t *Trainer) AcceptFindings(a validate.Accepted) { t.accepted = a }
 // lines calls f with the lines of a group.
 func (t *Trainer) lines(walk *chat.Preferences, rows []formats.Trajectory, f func(line) error) error {
 	if t.cfg.TrainingType == SFT {
-		return chat.EachTop(rows, t.cfg.Best, func(some []formats.Trajectory) error {
+		return t.cfg.Each(rows, func(some []formats.Trajectory, reason string) error {
+			if reason != "" {
+				return nil
+			}
 			conversation, why := finetune.ConversationOf(some)
 			if why = cmp.Or(why, t.accepted.BlocksAny(some, validate.ForSFT)); why != "" {
 				return f(line{reason: why})
@@ -174,6 +177,7 @@ func (f *counted) add(l line) {
 func (t *Trainer) Preflight(ctx context.Context, groups backends.Groups,
 	report func(backends.Problem)) (backends.BatchStats, error) {
 	var stats backends.BatchStats
+	imitated := chat.Imitated{Choice: t.cfg.Choice}
 	c, err := t.configuration(ctx)
 	if err != nil {
 		return stats, err
@@ -192,7 +196,9 @@ func (t *Trainer) Preflight(ctx context.Context, groups backends.Groups,
 		if err != nil {
 			return stats, err
 		}
-		stats.AddGroup(rows)
+		if stats.AddGroup(rows); t.cfg.TrainingType == SFT {
+			imitated.Add(rows)
+		}
 		long := map[string]bool{}
 		err = t.lines(walk, rows, func(l line) error {
 			stats.Sequences++
@@ -223,6 +229,7 @@ func (t *Trainer) Preflight(ctx context.Context, groups backends.Groups,
 	if stats.Groups > 0 {
 		t.whole(files[false], files[true], &stats, split, report)
 	}
+	stats.Notes = append(stats.Notes, imitated.Note()...)
 	return stats, nil
 }
 

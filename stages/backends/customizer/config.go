@@ -8,6 +8,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/rollmill/rollmill/formats/chat"
 	"github.com/rollmill/rollmill/formats/secret"
 	"github.com/rollmill/rollmill/stages/backends/hfhub"
 	"github.com/rollmill/rollmill/stages/internal/remote"
@@ -48,7 +49,7 @@ type Config struct {
 
 	TrainingType string `yaml:"training_type" json:"training_type"` // default dpo
 	// of SFT: conversations of a group; default 1, below 0 all
-	Best           int    `yaml:"best" json:"best"`
+	chat.Choice    `yaml:",inline"`
 	FinetuningType string `yaml:"finetuning_type" json:"finetuning_type"` // default all_weights
 	// dpo.ref_policy_kl_penalty is that key of the block dpo
 	Hyperparameters   map[string]any   `yaml:"hyperparameters" json:"hyperparameters"`

@@ -3,6 +3,7 @@ package customizer
 import (
 	"strings"
 
+	"github.com/rollmill/rollmill/formats/chat"
 	"github.com/rollmill/rollmill/stages/backends"
 	"github.com/rollmill/rollmill/stages/plugin"
 )
@@ -13,7 +14,7 @@ var Kind = backends.Kind{
 	New: func() backends.TrainerSettings { return defaults() },
 }
 
-func defaults() *Config { return new(Config{Best: 1}.withDefaults()) }
+func defaults() *Config { return new(Config{Choice: chat.Choice{Best: 1}}.withDefaults()) }
 
 // Declare declares the settings. Those that change the model which a job makes,
 // and its name, are part of the identity, except those that name the trainer. A
@@ -47,7 +48,7 @@ func (c *Config) Declare(d *plugin.Declarer) {
 	d.JSONObjects(&c.Integrations, "integrations",
 		"add an integration to the job, as a `JSON` object; the key of WandB comes from WANDB_API_KEY")
 	backends.DeclareHeldOut(d, &c.Validation, &c.SplitSeed).Always = true
-	backends.DeclareBest(d, &c.Best)
+	backends.DeclareBest(d, &c.Choice)
 	d.String(&c.Deployment.Image, "deployment-image", "deploy the trained model with this NIM `IMAGE:TAG`").
 		Shown("no deployment")
 	d.Int(&c.Deployment.GPUs, "deployment-gpus", "give the deployment `N` GPUs")

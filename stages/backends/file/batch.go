@@ -25,7 +25,7 @@ func (t *Trainer) AcceptFindings(a validate.Accepted) { t.accepted = a }
 
 // pass writes every file in one pass over the batch. It must be closed.
 func (t *Trainer) pass(begin func(name string) (io.Writer, error)) *exporters.Pass {
-	return exporters.NewPass(t.files, t.cfg.Best, t.tables, exporters.Place{Begin: begin, Accept: t.accepted})
+	return exporters.NewPass(t.files, t.cfg.Choice, t.tables, exporters.Place{Begin: begin, Accept: t.accepted})
 }
 
 // check counts a group and, for files that must be complete, refuses rows that

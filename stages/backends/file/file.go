@@ -35,6 +35,7 @@ import (
 	"strings"
 
 	"github.com/rollmill/rollmill/formats"
+	"github.com/rollmill/rollmill/formats/chat"
 	"github.com/rollmill/rollmill/formats/foreign/exporters"
 	"github.com/rollmill/rollmill/formats/sequences"
 	"github.com/rollmill/rollmill/formats/validate"
@@ -48,7 +49,7 @@ type Config struct {
 	// of art: write rows whose input holds assistant messages
 	AcceptPlainAssistant bool `yaml:"accept_plain_assistant" json:"accept_plain_assistant"`
 	// of trl-sft and customizer-sft: conversations of a group; default 1, below 0 all
-	Best int `yaml:"best" json:"best"`
+	chat.Choice `yaml:",inline"`
 
 	// of named kinds of sequences: what counts the same in the loss; "": every weight is 1
 	RowWeight sequences.Per `yaml:"row_weight" json:"row_weight"`
@@ -194,6 +195,11 @@ func (t *Trainer) survey(groups backends.Groups, report func(backends.Problem)) 
 			why = unfit.String()
 		case whole && stats.Groups > 0 && one.Rows == 0:
 			why = cmp.Or(one.Skipped.String(), "the batch has nothing of the kind")
+		case t.any && one.Balance != nil && one.Skipped[chat.Turns] > 0:
+			why = fmt.Sprintf("%d attempts of several answers, such as calls of tools, would be missing, and only the others be trained on "+
+				"(--kinds %s writes them)", one.Skipped[chat.Turns], one.File.Format.Name)
+		default:
+			why = one.Balance.OneClass()
 		}
 		stats.Files = append(stats.Files,
 			backends.FileStats{Name: one.Name, Rows: one.Rows, Skipped: one.Skipped, Unfit: why,
@@ -216,6 +222,10 @@ func (t *Trainer) survey(groups backends.Groups, report func(backends.Problem)) 
 			unwritten[why] = append(unwritten[why], one.Name)
 		default:
 			hint := "leave the kind out of --kinds, or change what group and curate give"
+			if one.Rows > 0 {
+				report(backends.Problem{Reason: NoRows, Detail: one.Name + ": " + why, Hint: "label with another --solved-threshold of group"})
+				continue
+			}
 			if one.Skipped[sequences.NoIDs] > 0 {
 				hint = "sample from an engine that returns token ids, which `rollmill check` tests, or leave the kind out of --kinds"
 			}
@@ -229,7 +239,7 @@ func (t *Trainer) survey(groups backends.Groups, report func(backends.Problem)) 
 		report(backends.Problem{Reason: NoRows,
 			Detail: "none of the kinds can be written: " + strings.Join(stats.Notes, "; ")})
 	}
-	stats.Notes = append(stats.Notes, recomputed...)
+	stats.Notes = append(append(stats.Notes, recomputed...), w.Notes()...)
 	return stats, fit, nil
 }
 

@@ -296,7 +296,7 @@ func TestAFileWithoutARowIsAProblem(t *testing.T) {
 	notes := strings.Join(stats.Notes, "\n")
 	if len(problems) != 0 || !strings.Contains(notes, "not written: art.jsonl, art-log-v1.parquet, art-log-v2.parquet: no_token_ids 12 (the engine gave no token ids)") ||
 		strings.Contains(notes, "recomputes") || // of files that are not written
-		
+
 		!strings.Contains(notes, "not written: slime.jsonl, sequences.parquet, prime-rl.bin: no_ids 12") {
 		t.Errorf("%+v\n%s", problems, notes)
 	}
@@ -351,7 +351,7 @@ func TestNames(t *testing.T) {
 		"trl-preference": "trl-preference", "trl-preference.jsonl": "trl-preference", "sequences.parquet": "sequences",
 		"trl-preference.parquet": "trl-preference-parquet", "trl-preference-parquet": "trl-preference-parquet",
 	} {
-		tr, err := file.New(file.Config{Kinds: []string{name}, Best: 1}, place(t, t.TempDir()))
+		tr, err := file.New(file.Config{Kinds: []string{name}}, place(t, t.TempDir()))
 		if err != nil {
 			t.Errorf("%s: %v", name, err)
 		} else if kinds, _, _ := strings.Cut(tr.Target().Model, " "); kinds != want {

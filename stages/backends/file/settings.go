@@ -1,6 +1,7 @@
 package file
 
 import (
+	"github.com/rollmill/rollmill/formats/chat"
 	"github.com/rollmill/rollmill/formats/foreign"
 	"github.com/rollmill/rollmill/formats/foreign/exporters"
 	"github.com/rollmill/rollmill/stages/backends"
@@ -24,7 +25,7 @@ func KindOf(list []exporters.Format) backends.Kind {
 	}
 }
 
-func defaults() *Config { return &Config{Best: 1} }
+func defaults() *Config { return &Config{Choice: chat.Choice{Best: 1}} }
 
 // Declare declares the settings. The kinds name the trainer, so they are not
 // part of the identity.
@@ -35,7 +36,7 @@ func (c *Config) Declare(d *plugin.Declarer) {
 		FromReceipt(plugin.InModel(`^([^ ]*)`))
 	d.Bool(&c.AcceptPlainAssistant, "accept-plain-assistant",
 		"write rows for ART whose input holds assistant messages, although ART trains on them").ID("accept-plain-assistant")
-	backends.DeclareBest(d, &c.Best).Tag = ""
+	backends.DeclareBest(d, &c.Choice).Tag = ""
 	backends.DeclareRowWeight(d, &c.RowWeight)
 }
 

@@ -58,8 +58,8 @@ type Config struct {
 
 	Tables []string `yaml:"tables" json:"tables"` // of Tables; default trajectories
 	// of trl-sft: conversations of a group; default 1, below 0 all
-	Best int  `yaml:"best" json:"best"`
-	Keep bool `yaml:"keep" json:"keep"` // keep earlier batches next to this one
+	chat.Choice `yaml:",inline"`
+	Keep        bool `yaml:"keep" json:"keep"` // keep earlier batches next to this one
 	// share of the examples that is held out, chosen by SplitSeed
 	Validation float64 `yaml:"validation" json:"validation"`
 	SplitSeed  int64   `yaml:"split_seed" json:"split_seed"` //

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"strings"
 
+	"github.com/rollmill/rollmill/formats/chat"
 	"github.com/rollmill/rollmill/stages/backends"
 	"github.com/rollmill/rollmill/stages/plugin"
 )
@@ -14,7 +15,9 @@ var Kind = backends.Kind{
 	New: func() backends.TrainerSettings { return defaults() },
 }
 
-func defaults() *Config { return &Config{Branch: "main", Best: 1, MaxFileBytes: 500e6} }
+func defaults() *Config {
+	return &Config{Branch: "main", Choice: chat.Choice{Best: 1}, MaxFileBytes: 500e6}
+}
 
 // Declare declares the settings; those that change the files are part of the
 // identity. A receipt's model is OWNER/NAME@BRANCH:TABLE+TABLE, then the form and the
@@ -35,7 +38,7 @@ func (c *Config) Declare(d *plugin.Declarer) {
 		ID("keep-earlier")
 	d.Int64(&c.MaxFileBytes, "file-bytes", "begin another file after `N` bytes")
 	backends.DeclareHeldOut(d, &c.Validation, &c.SplitSeed)
-	backends.DeclareBest(d, &c.Best).Tag = ""
+	backends.DeclareBest(d, &c.Choice).Tag = ""
 	backends.DeclareRowWeight(d, &c.RowWeight)
 }
 

@@ -85,7 +85,7 @@ const (
 )
 
 func (t *Trainer) begin(where func() (place, error)) *batch {
-	b := &batch{Walk: exporters.NewWalk(t.formats, t.cfg.Best, t.tables), t: t}
+	b := &batch{Walk: exporters.NewWalk(t.formats, t.cfg.Choice, t.tables), t: t}
 	for _, k := range t.formats {
 		for _, name := range []string{train, validation} {
 			s := &split{table: k, name: name, limit: t.cfg.MaxFileBytes, place: where, skipped: exporters.Skipped{}}
@@ -232,6 +232,7 @@ func (b *batch) rows() (n int64) {
 }
 
 func (b *batch) notes() (out []string) {
+	out = b.Notes()
 	for _, s := range b.splits {
 		if len(s.skipped) > 0 {
 			out = append(out, fmt.Sprintf("%s/%s has no row for some %s: %s", s.table.Name, s.name,

@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/rollmill/rollmill/formats"
+	"github.com/rollmill/rollmill/formats/chat"
 	"github.com/rollmill/rollmill/formats/foreign/finetune"
 	"github.com/rollmill/rollmill/formats/secret"
 	"github.com/rollmill/rollmill/stages/backends"
@@ -45,7 +46,7 @@ type Config struct {
 	Model  string `yaml:"model" json:"model"`
 	Method string `yaml:"method" json:"method"` // default supervised
 	// of supervised: conversations of a group; default 1, below 0 all
-	Best            int            `yaml:"best" json:"best"`
+	chat.Choice     `yaml:",inline"`
 	Suffix          string         `yaml:"suffix" json:"suffix"` // of the new model's name
 	Seed            *int64         `yaml:"seed" json:"seed"`
 	Hyperparameters map[string]any `yaml:"hyperparameters" json:"hyperparameters"`
@@ -186,7 +187,12 @@ func (t *Trainer) Preflight(_ context.Context, groups backends.Groups,
 	var stats backends.BatchStats
 	var train, held file
 	names := t.cfg.graderItems()
-	err := t.each(groups, stats.AddGroup, func(m made) error {
+	imitated := chat.Imitated{Choice: t.cfg.Choice}
+	err := t.each(groups, func(rows []formats.Trajectory) {
+		if stats.AddGroup(rows); t.cfg.Method == Supervised {
+			imitated.Add(rows)
+		}
+	}, func(m made) error {
 		stats.Sequences++
 		if m.reason != "" {
 			report(backends.Problem{GroupID: m.rows[0].GroupID, TrajectoryID: m.id, Reason: NoRow,
@@ -232,6 +238,7 @@ func (t *Trainer) Preflight(_ context.Context, groups backends.Groups,
 	if t.cfg.Method == DPO && t.tables.Pairs == nil {
 		stats.Notes[0] += "; there are no " + formats.TablePairs + ", so each group's best is compared with its worst"
 	}
+	stats.Notes = append(stats.Notes, imitated.Note()...)
 	return stats, nil
 }
 

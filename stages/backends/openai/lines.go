@@ -29,9 +29,12 @@ func (t *Trainer) made(rows []formats.Trajectory, line func(made) error) error {
 		}
 		return give(made{rows: rows, reason: reason}, row, line)
 	}
-	return chat.EachTop(rows, t.cfg.Best, func(some []formats.Trajectory) error {
-		row, reason := finetune.SupervisedOf(some)
-		if reason == "" {
+	return t.cfg.Each(rows, func(some []formats.Trajectory, reason string) error {
+		row, why := finetune.SupervisedOf(some)
+		if reason != "" {
+			return nil
+		}
+		if reason = why; reason == "" {
 			reason = t.accepted.BlocksAny(some, validate.ForSFT)
 		}
 		return give(made{rows: rows, reason: reason}, row, line)

@@ -1,6 +1,7 @@
 package openai
 
 import (
+	"github.com/rollmill/rollmill/formats/chat"
 	"github.com/rollmill/rollmill/stages/backends"
 	"github.com/rollmill/rollmill/stages/plugin"
 )
@@ -11,7 +12,7 @@ var Kind = backends.Kind{
 	New: func() backends.TrainerSettings { return defaults() },
 }
 
-func defaults() *Config { return new(Config{Best: 1}.withDefaults()) }
+func defaults() *Config { return new(Config{Choice: chat.Choice{Best: 1}}.withDefaults()) }
 
 // Declare declares the settings. Those that change the model which a job makes
 // are part of the identity, except the address, the base model and the method,
@@ -38,7 +39,7 @@ func (c *Config) Declare(d *plugin.Declarer) {
 	d.FileObject(&c.Grader, "grader", "grade with the reinforcement grader in this JSON `FILE`").ID("grader")
 	backends.DeclareHeldOut(d, &c.Validation, &c.SplitSeed)
 	d.Int(&c.MinRows, "min-rows", "refuse a batch of fewer than `N` rows")
-	backends.DeclareBest(d, &c.Best)
+	backends.DeclareBest(d, &c.Choice)
 }
 
 // Trainer makes the trainer.
@@ -63,7 +64,7 @@ func (t *Trainer) Uploads() bool { return true }
 func (t *Trainer) Identity() backends.Identity {
 	c := t.cfg
 	if c.Method != Supervised {
-		c.Best = 1 // it matters for supervised training only
+		c.Choice = defaults().Choice // it matters for supervised training only
 	}
 	if c.Validation == 0 {
 		c.SplitSeed = 0

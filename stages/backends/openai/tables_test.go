@@ -67,8 +67,12 @@ func TestAPairWithoutALine(t *testing.T) {
 
 // Of each group the best conversations, as many as are asked for.
 func TestTheBestConversations(t *testing.T) {
-	for best, want := range map[int]string{0: "3", 2: "3 2", -1: "3 2 1 0"} {
-		tr, server := start(t, openaitest.Faults{}, func(c *openai.Config) { c.Best = best })
+	for best, want := range map[int]string{0: "3", 2: "3 2", -1: "3 2 1 0", -2: "3 2"} {
+		tr, server := start(t, openaitest.Faults{}, func(c *openai.Config) {
+			if c.Best = best; best == -2 {
+				c.Floor = new(0.5)
+			}
+		})
 		if _, err := submit(t, tr); err != nil {
 			t.Fatal(err)
 		}
