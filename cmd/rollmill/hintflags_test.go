@@ -4,6 +4,7 @@ import (
 	"go/ast"
 	"go/parser"
 	"go/token"
+	"os"
 	"path/filepath"
 	"regexp"
 	"slices"
@@ -26,44 +27,50 @@ type namingText struct {
 func texts(t *testing.T) (out []namingText) {
 	t.Helper()
 	names := regexp.MustCompile("(?:^|[^-\\w])--[a-z]|rollmill [a-z]")
-	packages := map[string][]string{}
-	for _, file := range goFiles(t) {
-		packages[filepath.Dir(file)] = append(packages[filepath.Dir(file)], file)
+	type folder struct {
+		files     []string
+		trees     []*ast.File
+		constants map[string]string
 	}
-	hintParameters := map[string]int{"Errorf": 1, "Usagef": 0, "Invalid": 1, "Badf": 0, "Usage": 0, "usage": 0}
-	for _, files := range packages {
-		set, constants := token.NewFileSet(), map[string]string{}
-		var trees []*ast.File
-		for _, file := range files {
-			tree, err := parser.ParseFile(set, file, nil, 0)
-			if err != nil {
-				t.Fatal(err)
-			}
-			trees = append(trees, tree)
-			ast.Inspect(tree, func(n ast.Node) bool {
-				switch n := n.(type) {
-				case *ast.ValueSpec:
-					for i, name := range n.Names {
-						if i < len(n.Values) {
-							constants[name.Name] = said(n.Values[i], constants)
-						}
-					}
-				case *ast.FuncDecl:
-					parameter(n.Name.Name, n.Type, hintParameters)
-				case *ast.AssignStmt:
-					if f, ok := n.Rhs[0].(*ast.FuncLit); ok {
-						if name, ok := n.Lhs[0].(*ast.Ident); ok {
-							parameter(name.Name, f.Type, hintParameters)
-						}
+	set, folders, parameters := token.NewFileSet(), map[string]*folder{}, map[string][]int{}
+	for _, file := range goFiles(t) {
+		tree, err := parser.ParseFile(set, file, nil, 0)
+		if err != nil {
+			t.Fatal(err)
+		}
+		dir := filepath.Dir(file)
+		in := folders[dir]
+		if in == nil {
+			in = &folder{constants: map[string]string{}}
+			folders[dir] = in
+		}
+		in.files, in.trees = append(in.files, file), append(in.trees, tree)
+		ast.Inspect(tree, func(n ast.Node) bool {
+			switch n := n.(type) {
+			case *ast.ValueSpec:
+				for i, name := range n.Names {
+					if i < len(n.Values) {
+						in.constants[name.Name] = said(n.Values[i], in.constants)
 					}
 				}
-				return true
-			})
-		}
+			case *ast.FuncDecl:
+				parameter(dir, n.Name.Name, n.Type, parameters)
+			case *ast.AssignStmt:
+				if f, ok := n.Rhs[0].(*ast.FuncLit); ok {
+					if name, ok := n.Lhs[0].(*ast.Ident); ok {
+						parameter(dir, name.Name, f.Type, parameters)
+					}
+				}
+			}
+			return true
+		})
+	}
+	for dir, in := range folders {
+		files, trees, constants := in.files, in.trees, in.constants
 		for i, tree := range trees {
 			advice := map[ast.Expr]bool{}
 			ast.Inspect(tree, func(n ast.Node) bool {
-				markHints(n, hintParameters, advice)
+				markHints(n, dir, parameters, advice)
 				return true
 			})
 			ast.Inspect(tree, func(n ast.Node) bool {
@@ -92,12 +99,12 @@ func texts(t *testing.T) (out []namingText) {
 }
 
 // parameter notes which parameter of a function is its hint.
-func parameter(name string, f *ast.FuncType, at map[string]int) {
+func parameter(dir, name string, f *ast.FuncType, at map[string][]int) {
 	n := 0
 	for _, field := range f.Params.List {
 		for _, p := range field.Names {
 			if p.Name == "hint" {
-				at[name] = n
+				at[scoped(dir, name)] = append(at[scoped(dir, name)], n)
 			}
 			n++
 		}
@@ -106,9 +113,17 @@ func parameter(name string, f *ast.FuncType, at map[string]int) {
 
 var advises = regexp.MustCompile(`(?i)^(help|.*hint|advice|advise)$`) // names of what holds or makes a hint
 
+// scoped returns a function's name, in its folder if it is not exported.
+func scoped(dir, name string) string {
+	if ast.IsExported(name) {
+		return name
+	}
+	return dir + "." + name
+}
+
 // markHints marks the expressions of a node that are advice: the argument for a parameter
 // "hint", a field or variable of that name, and what a function of that name returns.
-func markHints(n ast.Node, at map[string]int, advice map[ast.Expr]bool) {
+func markHints(n ast.Node, dir string, at map[string][]int, advice map[ast.Expr]bool) {
 	mark := func(e ast.Expr) {
 		ast.Inspect(e, func(n ast.Node) bool {
 			if e, ok := n.(ast.Expr); ok {
@@ -119,8 +134,10 @@ func markHints(n ast.Node, at map[string]int, advice map[ast.Expr]bool) {
 	}
 	switch n := n.(type) {
 	case *ast.CallExpr:
-		if i, ok := at[called(n)]; ok && i < len(n.Args) {
-			mark(n.Args[i])
+		for _, i := range at[scoped(dir, called(n))] {
+			if i < len(n.Args) {
+				mark(n.Args[i])
+			}
 		}
 	case *ast.KeyValueExpr:
 		if key, ok := n.Key.(*ast.Ident); ok && advises.MatchString(key.Name) {
@@ -326,4 +343,71 @@ func TestAdviceInWordsOfACommand(t *testing.T) {
 			t.Errorf("%s: %q:\n%q, want\n%q", c.command, c.text, got, c.want)
 		}
 	}
+}
+
+// TestEachHintIsFollowed checks that each hint which names a command or a flag is followed by
+// a line of a script, or is on the list of those that are not.
+func TestEachHintIsFollowed(t *testing.T) {
+	script, err := os.ReadFile("../../testdata/script/hints.txtar")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var follows []string
+	for _, m := range regexp.MustCompile(`(?m)^follow [0-9]+ '((?:[^']|'')+)' `).FindAllSubmatch(script, -1) {
+		follows = append(follows, strings.ReplaceAll(string(m[1]), "''", "'"))
+	}
+	list, err := os.ReadFile("../../testdata/hints-not-followed.txt")
+	if err != nil {
+		t.Fatal(err)
+	}
+	left := map[string]string{} // the reason, by the hint
+	for line := range strings.Lines(string(list)) {
+		if reason, hint, ok := strings.Cut(strings.TrimSpace(line), "\t"); ok {
+			left[hint] = reason
+		}
+	}
+	variable := regexp.MustCompile(`§|%(?:\[\d\])?[a-z]`)
+	seen, followed, reasons := map[string]bool{}, 0, map[string]int{}
+	for _, x := range texts(t) {
+		says := strings.Join(strings.Fields(x.says), " ")
+		if !x.hint || seen[says] || others.MatchString(x.says) || strings.HasSuffix(x.file, "/doc.go") {
+			continue
+		}
+		seen[says] = true
+		var parts []string
+		for _, part := range variable.Split(says, -1) {
+			parts = append(parts, regexp.QuoteMeta(part))
+		}
+		whole := regexp.MustCompile(strings.Join(parts, ".+"))
+		done := slices.ContainsFunc(follows, func(f string) bool { return len(f) > 3 && strings.Contains(says, f) || whole.MatchString(f) })
+		reason, listed := left[says]
+		switch {
+		case done && listed:
+			t.Errorf("%s is followed: take it off the list: %s", x.place, says)
+		case done:
+			followed++
+		case listed:
+			reasons[reason]++
+		case *update:
+			left[says] = "not followed yet"
+		default:
+			t.Errorf("%s: no test follows this hint: add a line to testdata/script/hints.txtar: %s", x.place, says)
+		}
+	}
+	for hint := range left {
+		if !seen[hint] {
+			t.Errorf("no text gives this hint: take it off the list: %s", hint)
+		}
+	}
+	if *update {
+		var lines []string
+		for hint, reason := range left {
+			lines = append(lines, reason+"\t"+hint+"\n")
+		}
+		slices.Sort(lines)
+		if err := os.WriteFile("../../testdata/hints-not-followed.txt", []byte(strings.Join(lines, "")), 0o666); err != nil {
+			t.Fatal(err)
+		}
+	}
+	t.Logf("%d hints are followed; not followed: %v", followed, reasons)
 }

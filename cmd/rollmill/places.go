@@ -48,7 +48,11 @@ func (in *source) open(s *cli.Session) (stages.Input, error) {
 		return stages.Input{}, err
 	}
 	if uri == "" {
-		return stages.Input{}, cli.Usagef(nameInput, "no input")
+		hint := nameInput
+		if !s.Has("epoch") {
+			hint, _, _ = strings.Cut(nameInput, ", or --root")
+		}
+		return stages.Input{}, cli.Usagef(hint, "no input")
 	}
 	return stages.Input{URI: uri, AcceptGates: in.AcceptGates}, nil
 }

@@ -18,9 +18,8 @@ func (cmd Command) extraHint(args []string, limit int, own []*option) string {
 		return "this command takes no arguments; remove it so that the flags after it are read"
 	case cmd.Args == "URI" || cmd.Args == "ROOT":
 		return cmd.eachHint(args)
-	case limit > 0:
+	case limit > 0, in == nil:
 		return "write " + cmd.synopsis()
-	case in == nil:
 	case in.Repeats:
 		return "repeat the flag: --in " + strings.Join(few(append(in.texts, args...)), " --in ")
 	case in.given:

@@ -26,6 +26,9 @@ type Session struct {
 	opened   []io.Closer
 }
 
+// Has reports whether the command has a setting.
+func (s *Session) Has(name string) bool { return optionNamed(s.options, name) != nil }
+
 // Given reports whether a setting was given on the command line, in the
 // environment or in the configuration.
 func (s *Session) Given(name string) bool {

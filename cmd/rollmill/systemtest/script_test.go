@@ -20,7 +20,7 @@ func TestScripts(t *testing.T) {
 			return err
 		},
 		Cmds: map[string]func(*testscript.TestScript, bool, []string){
-			"exits": exits, "sandbox": serveSandbox, "faults": setFaults, "truncate": truncate, "finetuning": serveFineTuning,
+			"exits": exits, "follow": follow, "sandbox": serveSandbox, "faults": setFaults, "truncate": truncate, "finetuning": serveFineTuning,
 			"customizer": serveCustomizer, "hub": serveHub, "recital": serveRecital, "weighing": serveWeighing,
 		},
 	})

@@ -8,6 +8,8 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -35,6 +37,30 @@ func exits(ts *testscript.TestScript, neg bool, args []string) {
 	if got != want {
 		ts.Fatalf("exit code %d, want %d", got, want)
 	}
+}
+
+// follow makes a fault, reads its hint, and does what the hint says, which succeeds and has
+// one of the flags or the command that the hint names, or leaves out the flag that it says to:
+//
+//	follow 2 'name a column with --sort' rollmill show score --desc => rollmill show score --sort reward
+func follow(ts *testscript.TestScript, neg bool, args []string) {
+	then := slices.Index(args, "=>")
+	if neg || then < 3 {
+		ts.Fatalf("usage: follow CODE HINT PROGRAM [ARG...] => PROGRAM [ARG...]")
+	}
+	hint, next := args[1], strings.Join(args[then+1:], " ")
+	exits(ts, false, append(args[:1:1], args[2:then]...))
+	if said := ts.ReadFile("stderr"); !strings.Contains(said[strings.LastIndex(said, "\nhint: ")+1:], hint) {
+		ts.Fatalf("no hint %q in %s", hint, said)
+	}
+	does := func(name string) bool {
+		return strings.Contains(next+" ", name+" ") || strings.Contains(next, name+"=")
+	}
+	names := regexp.MustCompile("--[a-z][a-z-]*|rollmill( [a-z]+)+|rollout[.][a-z-]+").FindAllString(hint, -1)
+	if leave := strings.Contains(hint, "leave"); slices.ContainsFunc(names, does) == leave {
+		ts.Fatalf("%q does not do what the hint says: %q", next, hint)
+	}
+	ts.Check(ts.Exec(args[then+1], args[then+2:]...))
 }
 
 // serveSandbox starts a sandbox for the script and sets $SANDBOX to its URL:
