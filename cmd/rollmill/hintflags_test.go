@@ -26,7 +26,7 @@ type namingText struct {
 // texts returns every text of the product that names a flag or a command of this program.
 func texts(t *testing.T) (out []namingText) {
 	t.Helper()
-	names := regexp.MustCompile("(?:^|[^-\\w])--[a-z]|rollmill [a-z]")
+	names := regexp.MustCompile(`(?:^|[^-\w])--[a-z]|rollmill [a-z]`)
 	type folder struct {
 		files     []string
 		trees     []*ast.File
