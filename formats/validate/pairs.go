@@ -1,6 +1,8 @@
 package validate
 
 import (
+	"slices"
+
 	"github.com/zeebo/xxh3"
 
 	"github.com/rollmill/rollmill/formats"
@@ -44,6 +46,17 @@ func (r *Row) pairs(t *formats.Trajectory) (at [2]pair) {
 
 // unpaired notes which of the rows that DPO could use have no other row to be paired with.
 func unpaired(rows []fact) {
+	able := func(f *fact) bool { return f.scored && !f.pairs && f.found.blocked()&forDPO == 0 }
+	const few = 32 // rows that are compared with each other in less time than they are counted
+	for i := 0; i < len(rows) && len(rows) <= few; i++ {
+		f := &rows[i]
+		if able(f) && !slices.ContainsFunc(rows, func(o fact) bool { return able(&o) && f.pairsWith(&o) }) {
+			f.found |= unpairedSet
+		}
+	}
+	if len(rows) <= few {
+		return
+	}
 	type key struct {
 		prompt, answer uint64
 		score          float64
@@ -54,7 +67,6 @@ func unpaired(rows []fact) {
 		p := f.differs[at]
 		return [...]key{{p.prompt, 0, 0, at}, {p.prompt, p.answer, 0, at + 2}, {p.prompt, 0, f.score, at + 4}, {p.prompt, p.answer, f.score, at + 6}}
 	}
-	able := func(f *fact) bool { return f.scored && !f.pairs && f.found.blocked()&forDPO == 0 }
 	for i := range rows {
 		for at := range rows[i].differs {
 			for _, k := range keys(&rows[i], at) {
@@ -74,4 +86,14 @@ func unpaired(rows []fact) {
 			rows[i].found |= unpairedSet
 		}
 	}
+}
+
+// pairsWith reports whether another row has the same prompt, another answer and another score.
+func (f *fact) pairsWith(o *fact) bool {
+	for at, p := range f.differs {
+		if q := o.differs[at]; p.prompt == q.prompt && p.answer != q.answer && f.score != o.score {
+			return true
+		}
+	}
+	return false
 }
