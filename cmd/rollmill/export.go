@@ -14,6 +14,7 @@ import (
 	"github.com/rollmill/rollmill/formats/redaction"
 	"github.com/rollmill/rollmill/formats/sequences"
 	"github.com/rollmill/rollmill/pipelines/convert"
+	"github.com/rollmill/rollmill/stages/backends"
 	"github.com/rollmill/rollmill/stages/backends/file"
 	"github.com/rollmill/rollmill/stages/plugin"
 )
@@ -80,8 +81,7 @@ func (o *exportSettings) Declare(d *plugin.Declarer) {
 	plugin.Choice(d, &o.Advantages, "advantages",
 		"make rows with the advantages of `WHAT`: messages, or trajectory, which leaves out those of single messages and their losses",
 		exporters.OfMessages, exporters.OfTrajectory).Shown(string(exporters.OfMessages))
-	d.Int(&o.Best, "best", "write the `N` best members of each group, in formats of best members; below 0 all")
-	d.OptionalFloat(&o.Floor, "solved-threshold", "write only best members with a reward of at least `X`").Shown("any reward")
+	backends.DeclareBest(d, &o.Choice)
 	acceptedFindings(d, &o.Accept, "write rows that have the finding `NAME` of import or audit")
 	d.Bool(&o.Lossy, "lossy", "leave out parts of rows that a format cannot hold, and count them").Common()
 	d.Bool(&o.Overwrite, "overwrite", "replace existing files; other files of a folder stay").Common()

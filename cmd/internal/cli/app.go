@@ -48,7 +48,7 @@ func (a *App) Run(ctx context.Context, args []string, streams Streams) int {
 	l.everywhere = optionsOf(plugin.Declared(l.global))
 	err := l.parser().RunContext(ctx, a.argsLast(args))
 	code := exitCode(ctx, err)
-	if err != nil && ctx.Err() != nil && strings.HasSuffix(err.Error(), context.Canceled.Error()) {
+	if err != nil && ctx.Err() != nil && strings.Contains(err.Error(), context.Canceled.Error()) {
 		err = context.Cause(ctx) // says which signal it was
 	}
 	if err != nil {

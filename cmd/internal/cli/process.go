@@ -36,13 +36,12 @@ func (a *App) Main() int {
 type Interrupted struct{ Signal syscall.Signal }
 
 func (i Interrupted) Error() string {
+	const kept = "; finished stages, shards, attempts and answers of models are kept, and the same command continues"
 	if i.Signal == syscall.SIGTERM {
-		return "terminated"
+		return "terminated" + kept
 	}
-	return "interrupted"
+	return "interrupted" + kept
 }
-
-func (i Interrupted) Hint() string { return "run the same command again; finished work is kept" }
 
 // untilSignal returns a context that SIGINT or SIGTERM cancels. A second signal
 // kills the process, and so does the first before the command has its settings: they may

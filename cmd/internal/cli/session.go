@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"io"
+	"strconv"
 
 	"github.com/rollmill/rollmill/cmd/internal/monitors"
 	"github.com/rollmill/rollmill/stages"
@@ -63,7 +64,15 @@ func (s *Session) Reported(at stages.Place, r stages.Report) { s.monitors.Report
 // watch opens the monitors that the settings turn on.
 func (s *Session) watch(ctx context.Context, settings plugin.Settings) (err error) {
 	if m, ok := settings.(interface{ Monitors() []monitors.Settings }); ok {
-		s.monitors, err = monitors.Start(ctx, monitors.Job{Command: s.Command, Log: s.Logger()}, m.Monitors())
+		job := monitors.Job{Command: s.Command, Log: s.Logger()}
+		for _, x := range plugin.Declared(settings) {
+			if text, is := x.Value().(string); is && x.Name == "shard" {
+				if shard, err := stages.ParseShard(text, s.Lookup); err == nil && shard.Count > 1 { // the command reports an error
+					job.Shard = strconv.Itoa(shard.Index)
+				}
+			}
+		}
+		s.monitors, err = monitors.Start(ctx, job, m.Monitors())
 	}
 	return err
 }

@@ -36,6 +36,7 @@ type Settings interface {
 // Job is what a monitor may use all the time.
 type Job struct {
 	Command string // as it is typed: rollout, job wait
+	Shard   string // the index of this process among several; "" for all of the work
 	Log     *slog.Logger
 }
 

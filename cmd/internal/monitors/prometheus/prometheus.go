@@ -16,11 +16,13 @@ import (
 	"context"
 	"fmt"
 	"maps"
+	"net/url"
 	"os"
 	"path/filepath"
 	"slices"
 	"strings"
 
+	dto "github.com/prometheus/client_model/go"
 	"github.com/prometheus/common/expfmt"
 
 	"github.com/rollmill/rollmill/cmd/internal/monitors"
@@ -36,7 +38,7 @@ type Settings struct{ File string }
 // Declare declares the settings.
 func (s *Settings) Declare(d *plugin.Declarer) {
 	d.String(&s.File, "metrics-file",
-		"keep metrics in this `FILE.prom`, or in rollmill-COMMAND.prom of an existing folder, for Prometheus's "+
+		"keep metrics in this `FILE.prom`, or in rollmill-COMMAND-RUN-SHARD.prom of an existing folder, for Prometheus's "+
 			"textfile collector").Shown("none").Open()
 }
 
@@ -47,20 +49,21 @@ func (s *Settings) Open(job monitors.Job) (monitors.Monitor, error) {
 	}
 	path := s.File
 	if info, err := os.Stat(path); err == nil && info.IsDir() {
-		path = filepath.Join(path, "rollmill-"+strings.ReplaceAll(job.Command, " ", "-")+ending)
+		return &file{folder: path, command: job.Command, shard: job.Shard}, nil
 	}
 	if !strings.HasSuffix(path, ending) {
 		return nil, stages.Errorf(stages.KindUsage, "end the name in "+ending+", or name a folder that exists",
 			"--metrics-file %q: the textfile collector does not read files of that name", s.File)
 	}
-	return &file{path: path, command: job.Command}, nil
+	return &file{path: path, command: job.Command, shard: job.Shard}, nil
 }
 
 // file is the file of metrics.
 type file struct {
-	path, command string
-	stages        []monitors.Figures // the last figures of each
-	before        past               // nil until it is read
+	path, command, shard string
+	folder               string             // in which path, "" until the first write, names the run and the shard
+	stages               []monitors.Figures // the last figures of each
+	before               past               // nil until it is read
 }
 
 func (f *file) Name() string { return "prometheus" }
@@ -83,6 +86,16 @@ func (f *file) Close(_ context.Context, e monitors.End) error { return f.write(&
 
 // write replaces the file. end is nil while the command runs.
 func (f *file) write(end *monitors.End, run string) error {
+	if f.path == "" {
+		name := "rollmill-" + strings.ReplaceAll(f.command, " ", "-")
+		if run != "" {
+			name += "-" + url.PathEscape(run)
+		}
+		if f.shard != "" {
+			name += "-" + f.shard
+		}
+		f.path = filepath.Join(f.folder, name+ending)
+	}
 	if f.before == nil {
 		f.before = readPast(f.path, f.command, run)
 	}
@@ -91,6 +104,13 @@ func (f *file) write(end *monitors.End, run string) error {
 		s.stage(g)
 	}
 	s.command(f.command, run, f.before, end)
+	if f.shard != "" { // two files must not have one series
+		for _, family := range s {
+			for _, x := range family.Metric {
+				x.Label = append(x.Label, &dto.LabelPair{Name: new("shard"), Value: &f.shard})
+			}
+		}
+	}
 	var text bytes.Buffer
 	for _, name := range slices.Sorted(maps.Keys(s)) {
 		if _, err := expfmt.MetricFamilyToText(&text, s[name]); err != nil {

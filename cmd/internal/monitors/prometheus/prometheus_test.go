@@ -174,6 +174,28 @@ func TestName(t *testing.T) {
 			t.Error(err)
 		}
 	}
+	for _, run := range []string{"a", "b/c"} { // at once
+		if err := opened(t, dir, "score").Update(t.Context(), figures(stages.Place{Run: run}, nil)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for _, shard := range []string{"0", "1"} {
+		m, err := (&Settings{File: dir}).Open(monitors.Job{Command: "score", Shard: shard})
+		if err == nil {
+			err = m.Update(t.Context(), figures(stages.Place{Run: "a"}, nil))
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := values(t, filepath.Join(dir, "rollmill-score-a-"+shard+".prom")); got["rollmill_running command=score run=a shard="+shard] != 1 {
+			t.Errorf("shard %s: %v", shard, got)
+		}
+	}
+	for name, run := range map[string]string{"rollmill-score-a.prom": "a", "rollmill-score-b%2Fc.prom": "b/c"} {
+		if got := values(t, filepath.Join(dir, name)); got["rollmill_running command=score run="+run] != 1 {
+			t.Errorf("%s: %v", name, got)
+		}
+	}
 	var usage *stages.Error
 	if _, err := (&Settings{File: filepath.Join(dir, "x.txt")}).Open(monitors.Job{}); !errors.As(err, &usage) || usage.Kind != stages.KindUsage {
 		t.Errorf("a name that the collector does not read: %v", err)
