@@ -142,7 +142,11 @@ func companions(ctx context.Context, b *storage.Bucket, pattern string, files []
 }
 
 func importFile(b *storage.Bucket, key string) convert.File {
-	return convert.File{Name: key, URI: storage.Join(b.URI(), key), Open: func(ctx context.Context) (convert.Content, error) {
+	uri := storage.Join(b.URI(), key)
+	if strings.Contains(uri, "://") { // formats look at how it ends; a path may have the character
+		uri, _, _ = strings.Cut(uri, "?")
+	}
+	return convert.File{Name: key, URI: uri, Open: func(ctx context.Context) (convert.Content, error) {
 		return b.Open(ctx, key)
 	}}
 }
