@@ -9,21 +9,28 @@ const FactMixedPrompts = "mixed_prompt_groups"
 // FirstPrompt returns a digest of what a trajectory was asked: its first system
 // message and its first message of a user. It returns false if it has neither.
 func FirstPrompt(t *Trajectory) (digest uint64, asked bool) {
-	h, seen := xxh3.New(), map[string]bool{}
 	if len(t.Messages) == 0 {
 		return 0, false
 	}
+	var system, user bool
 	for _, i := range t.Main() {
 		m := &t.Messages[i]
 		if m.Sampled {
 			break
 		}
-		if (m.Role == "system" || m.Role == "user") && !seen[m.Role] {
-			seen[m.Role] = true
-			_, _ = h.WriteString(m.Role + "\x00" + m.Content + "\x00" + m.ContentParts + "\x00")
+		switch {
+		case m.Role == "system" && !system:
+			system = true
+		case m.Role == "user" && !user:
+			user = true
+		default:
+			continue
+		}
+		for _, text := range [...]string{m.Role, m.Content, m.ContentParts} {
+			digest = digest*0x9e3779b97f4a7c15 + xxh3.HashString(text)
 		}
 	}
-	return h.Sum64(), len(seen) > 0
+	return digest, system || user
 }
 
 // MixedPrompts reports whether members of a group that did not fail have different
@@ -32,7 +39,7 @@ func MixedPrompts(group []Trajectory) bool {
 	var first uint64
 	some := false
 	for i := range group {
-		if group[i].Status != StatusOK && group[i].Status != StatusTruncated {
+		if len(group) == 1 || group[i].Status != StatusOK && group[i].Status != StatusTruncated {
 			continue
 		}
 		digest, asked := FirstPrompt(&group[i])

@@ -50,7 +50,7 @@ func TestMessagesMatchSchemas(t *testing.T) {
 
 	keep := func(name, program string) string { return "sh keep.sh " + name + " " + program }
 	rollout := []string{"rollout", "--examples", "examples.jsonl", "--generations", "2", "--url", engine.URL + "/v1", "--model", "policy",
-		"--max-failure-rate", "0"}
+		"--max-failure-rate", "0", "--concurrency", "1"} // keep.sh does not write whole lines
 	succeed(t, append(rollout, "--agent", "http: "+web.URL+"/run", "--out", "services/rollout")...)
 	succeed(t, append(rollout, "--agent", "command: "+keep("agent", "python3 "+programs+"/agents/plain_agent.py"), "--out", "rollout")...)
 	succeed(t, "score", "--in", "rollout", "--reward", "first=command:"+keep("reward", "python3 "+programs+"/rewards/json_reward.py"), "--reward",

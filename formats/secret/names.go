@@ -49,8 +49,7 @@ func Member(name string, value []byte) bool {
 	if len(value) < shortest || value[0] != '"' && value[0] != '{' && value[0] != '[' {
 		return false
 	}
-	small := strings.ToLower(name)
-	if !slices.ContainsFunc(stems, func(stem string) bool { return strings.Contains(small, stem) }) {
+	if !hasStem(strings.ToLower(name)) {
 		return false
 	}
 	words := wordsOf(name)
@@ -70,6 +69,15 @@ func Member(name string, value []byte) bool {
 		}
 	}
 	return false
+}
+
+// MayHave reports whether a text of JSON may have a member that holds a secret.
+func MayHave(text string) bool {
+	return len(text) > len("{}") && (strings.Contains(text, `\u`) || hasStem(strings.ToLower(text)))
+}
+
+func hasStem(small string) bool {
+	return slices.ContainsFunc(stems, func(stem string) bool { return strings.Contains(small, stem) })
 }
 
 var (

@@ -48,12 +48,12 @@ func turnsOf(t *formats.Trajectory) (h turns) {
 		}
 	}
 	if isKept(t) {
-		for key, v := range jsontext.Members([]byte(t.Metadata)) {
+		for key, v := range jsontext.Members(bytesOf(t.Metadata)) {
 			const longest = 64
 			if len(v) > longest || len(key) > longest || v[0] == '{' || v[0] == '[' {
 				continue
 			}
-			switch name := plain(string(key)); {
+			switch name := plain(formats.Text(key)); {
 			case h.index == 0 && slices.Contains(callNames, name):
 				h.index = max(xxh3.Hash(v), 1)
 			case slices.Contains(attemptNames, name):

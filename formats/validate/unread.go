@@ -58,8 +58,11 @@ func ofUnread(sort func(*unread) string) func(*Count, *Row) {
 	})
 }
 
+// bytesOf returns the bytes of a text, which nobody may change.
+func bytesOf(text string) []byte { return unsafe.Slice(unsafe.StringData(text), len(text)) }
+
 func unreadOf(t *formats.Trajectory) (u unread) {
-	metadata := unsafe.Slice(unsafe.StringData(t.Metadata), len(t.Metadata))
+	metadata := bytesOf(t.Metadata)
 	if !jsontext.Valid(metadata) {
 		return u
 	}
@@ -68,7 +71,8 @@ func unreadOf(t *formats.Trajectory) (u unread) {
 			name := formats.Text(key)
 			first(&u.media, name, isMedia(name, v))
 			first(&u.history, name, isHistory(t, name, v))
-			first(&u.mask, name, v[0] == '[' && parallel(t, v) && limits(name, v) || slices.Contains(rowMasks[string(v)], plain(name)))
+			first(&u.mask, name, v[0] == '[' && parallel(t, v) && limits(name, v) ||
+				len(rowMasks[string(v)]) > 0 && slices.Contains(rowMasks[string(v)], plain(name)))
 			continue
 		}
 		for at, fields := range jsontext.Members(v) {
@@ -176,6 +180,9 @@ var ofTools = []string{"arguments", "args", "input", "parameters", "subagent_tra
 
 // plain returns a name in small letters, without what separates its words.
 func plain(name string) string {
+	if strings.IndexFunc(name, func(r rune) bool { return r < 'a' || r > 'z' }) < 0 {
+		return name
+	}
 	return strings.Map(func(r rune) rune {
 		if separates(r) {
 			return -1

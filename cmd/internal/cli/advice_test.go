@@ -32,7 +32,7 @@ func TestAnInterruptedStageSaysWhatIsKept(t *testing.T) {
 	})})
 	var out, log strings.Builder
 	code := a.Run(ctx, []string{"rollmill", "stop"}, Streams{In: strings.NewReader(""), Out: &out, Err: &log, Lookup: func(string) (string, bool) { return "", false }})
-	if want := "rollmill stop: terminated\nhint: run the same command again; finished work is kept\n"; code != 143 || log.String() != want {
+	if want := "rollmill stop: terminated; finished stages, shards, attempts and answers of models are kept, and the same command continues\n"; code != 143 || log.String() != want {
 		t.Errorf("exit code %d, %q, want %q", code, log.String(), want)
 	}
 }
