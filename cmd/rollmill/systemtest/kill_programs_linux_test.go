@@ -69,7 +69,7 @@ func TestNoProgramOutlivesAKill(t *testing.T) {
 					t.Fatal(err)
 				}
 			}
-			time.Sleep(100 * time.Millisecond) // a program speaks before rollmill has noted it
+			time.Sleep(time.Second) // a program speaks before rollmill has noted it
 			if err := cmd.Process.Kill(); err != nil {
 				t.Fatal(err)
 			}
