@@ -71,7 +71,7 @@ type Group struct {
 	Valid   int32    `json:"valid"`
 	Mean    *float64 `json:"mean"`
 	Std     *float64 `json:"std"`
-	Flat    bool     `json:"flat"` // its rewards are equal: it teaches nothing
+	Flat    bool     `json:"flat"` // it teaches nothing: its advantages are 0, or without any its rewards are equal
 }
 
 // Cost is what trajectories took.
@@ -96,19 +96,27 @@ func (r *TryResult) read(ctx context.Context, uri string, prices rollout.Budget)
 	if err != nil {
 		return err
 	}
+	sizes, largest := map[string]formats.AdvantageSize{}, 0.0
 	for t, err := range source.Each(ctx, d.All(), joined.Whole) {
 		if err != nil {
 			return err
 		}
 		r.add(t, prices)
+		size := sizes[t.GroupID]
+		size.Add(t.Advantage, t.Advantages, t.Losses)
+		sizes[t.GroupID], largest = size, max(largest, size.After(0, 1))
 	}
 	for g, err := range dataset.Each[formats.GroupStats](ctx, d, formats.TableGroups,
 		dataset.Range{Rows: d.Tables[formats.TableGroups].Rows}) {
 		if err != nil {
 			return err
 		}
-		r.Groups = append(r.Groups, Group{GroupID: g.GroupID, Count: g.Count, Valid: g.Valid, Mean: g.Mean, Std: g.StdPop,
-			Flat: g.Valid > 1 && formats.Flat(*g.Min, *g.Max, formats.FlatTolerance)})
+		size := sizes[g.GroupID]
+		flat := g.Valid > 1 && size.After(0, 1) <= largest*formats.AdvantageTolerance
+		if largest == 0 { // no advantages, or nothing trains
+			flat = g.Valid > 1 && formats.Flat(*g.Min, *g.Max, formats.FlatTolerance)
+		}
+		r.Groups = append(r.Groups, Group{GroupID: g.GroupID, Count: g.Count, Valid: g.Valid, Mean: g.Mean, Std: g.StdPop, Flat: flat && !size.Loss})
 	}
 	return r.converse(ctx, uri)
 }

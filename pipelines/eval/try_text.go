@@ -85,7 +85,7 @@ func (r *TryResult) writeGroups(w io.Writer) {
 			plural.Of(g.Count, "attempt"), number(g.Mean), number(g.Std))
 		switch {
 		case g.Flat:
-			fmt.Fprint(w, "; flat: all rewards are equal, so it teaches nothing (more attempts, a higher temperature or a "+
+			fmt.Fprint(w, "; flat: no advantage is other than 0, so it teaches nothing (more attempts, a higher temperature or a "+
 				"finer reward may help)")
 		case g.Valid < 2:
 			fmt.Fprint(w, "; too few to compare")
