@@ -3,6 +3,7 @@ package foreign
 import (
 	"bytes"
 	"cmp"
+	"fmt"
 	"io"
 	"strings"
 	"testing"
@@ -172,5 +173,21 @@ func TestHintsDropNothing(t *testing.T) {
 	rows := imported(t, "x.jsonl", `{"query":"QQQ","response":"A","history":[["HHH","III"]]}`, map[string]string{"prompt": "query", "completion": "response"})
 	if m := rows[0].Messages; len(m) != 4 || m[0].Content != "HHH" || m[1].Content != "III" || m[1].Sampled || m[2].Content != "QQQ" || !m[3].Sampled {
 		t.Errorf("%+v", m)
+	}
+}
+
+// TestTokensOfEachAnswer: a column may have a list of tokens for each answer.
+func TestTokensOfEachAnswer(t *testing.T) {
+	const row = `{"messages":[` + ask + `,{"role":"assistant","content":"a"},` + ask + `,{"role":"assistant","content":"b"}],` +
+		`"prompt_token_ids":[[1,2],[1,2,3,4,5]],"completion_token_ids":[[3,4],[6]],"logprobs":[[-0.5,-1],[-2]]}`
+	m := imported(t, "x.jsonl", row, nil)[0].Messages
+	if got := fmt.Sprint(m[1].PromptDeltaIDs, m[1].TokenIDs, m[1].Logprobs, m[3].PromptDeltaIDs, m[3].TokenIDs, m[3].Logprobs, m[3].PrefixBreak); got !=
+		"[1 2] [3 4] [-0.5 -1] [5] [6] [-2]" {
+		t.Error(got)
+	}
+	for p, err := range chat.Importer.All(importers.File{Name: "x.jsonl", R: strings.NewReader(strings.Replace(row, "],[6]]", "]]", 1)), Options: &importers.Options{}}) {
+		if err = cmp.Or(err, p.Err); err == nil || !strings.Contains(err.Error(), `"completion_token_ids" has tokens of 1 answer, but the row has 2 sampled messages`) {
+			t.Error(err)
+		}
 	}
 }

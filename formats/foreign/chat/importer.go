@@ -133,7 +133,7 @@ var fields = [numFields]struct {
 	chosenModel:   {"chosen_model", "the model of the preferred answer", []string{"chosen-model"}},
 	rejectedModel: {"rejected_model", "the model of the other answer", []string{"rejected-model"}},
 	policyVersion: {"policy_version", "which weights answered: a whole number", nil},
-	tokenIDs: {"token_ids", "the ids of the sampled tokens of a single answer",
+	tokenIDs: {"token_ids", "the ids of the sampled tokens: of the only answer, or a list for each",
 		[]string{"completion_token_ids", "completion_ids"}},
 	logprobs:          {"logprobs", "their log probabilities", []string{"completion_logprobs"}},
 	promptTokenIDs:    {"prompt_token_ids", "the ids of the prompt's tokens", []string{"prompt_ids"}},

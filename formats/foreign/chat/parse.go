@@ -8,9 +8,11 @@ import (
 	"strings"
 
 	"github.com/rollmill/rollmill/formats"
+	"github.com/rollmill/rollmill/formats/chat"
 	"github.com/rollmill/rollmill/formats/foreign/importers"
 	"github.com/rollmill/rollmill/formats/foreign/value"
 	"github.com/rollmill/rollmill/formats/jsontext"
+	"github.com/rollmill/rollmill/formats/plural"
 )
 
 // Parse converts a row.
@@ -323,7 +325,7 @@ func (r *row) finish(x *importers.Item, c *Reader) {
 	x.Row.Metadata = m.String()
 }
 
-// setTokens sets the tokens of the only answer.
+// setTokens sets the tokens of the answers.
 func (r *row) setTokens(c *Reader, t *formats.Trajectory) error {
 	if len(c.Calls) > 0 && r.has(finishReason) {
 		c.Messages[lastSampled(c)].FinishReason = r.text(finishReason)
@@ -337,28 +339,51 @@ func (r *row) setTokens(c *Reader, t *formats.Trajectory) error {
 		}
 		return nil
 	}
-	if len(c.Calls) != 1 {
-		return fmt.Errorf("the row has tokens of one answer, but %d messages are sampled", len(c.Calls))
+	ids, err := ofAnswers(r, tokenIDs, len(c.Calls), value.TokenIDs)
+	logs, err2 := ofAnswers(r, logprobs, len(c.Calls), value.Logprobs)
+	prompts, err3 := ofAnswers(r, promptTokenIDs, len(c.Calls), value.TokenIDs)
+	if err = cmp.Or(err, err2, err3); err != nil {
+		return err
 	}
-	m := &c.Messages[lastSampled(c)]
-	var errs [3]error
 	if r.has(tokenIDs) {
-		m.TokenIDs, errs[0] = value.TokenIDs(r.take(tokenIDs))
 		t.TokenSource = r.name(tokenIDs)
 	}
-	if r.has(logprobs) {
-		m.Logprobs, errs[1] = value.Logprobs(r.take(logprobs))
+	k := 0
+	for i := range c.Messages {
+		m := &c.Messages[i]
+		if !m.Sampled {
+			continue
+		}
+		m.TokenIDs, m.Logprobs = ids[k], logs[k]
+		m.PromptDeltaIDs, m.PrefixBreak = chat.PromptDelta(c.Messages, int(m.Parent), prompts[k], nil)
+		c.Calls[k].CompletionTokens, c.Calls[k].PromptTokens = int32(len(ids[k])), int32(len(prompts[k]))
+		k++
 	}
-	if r.has(promptTokenIDs) {
-		m.PromptDeltaIDs, errs[2] = value.TokenIDs(r.take(promptTokenIDs))
+	return nil
+}
+
+// ofAnswers reads a column for each answer: a list of lists has one for each, another list
+// is that of the only answer, and without the column there is none.
+func ofAnswers[T any](r *row, f field, answers int, read func([]byte) ([]T, error)) ([][]T, error) {
+	out := make([][]T, answers)
+	if !r.has(f) {
+		return out, nil
 	}
-	for i, f := range []field{tokenIDs, logprobs, promptTokenIDs} {
-		if errs[i] != nil {
-			return fmt.Errorf("column %q: %w", r.name(f), errs[i])
+	v := r.take(f)
+	each := elements(v)
+	if len(each) == 0 || each[0][0] != '[' {
+		each = [][]byte{v}
+	}
+	if len(each) != answers {
+		return nil, fmt.Errorf("column %q has tokens of %s, but the row has %s", r.name(f), plural.Of(len(each), "answer"), plural.Of(answers, "sampled message"))
+	}
+	for k := range each {
+		var err error
+		if out[k], err = read(each[k]); err != nil {
+			return nil, fmt.Errorf("column %q: %w", r.name(f), err)
 		}
 	}
-	c.Calls[0].CompletionTokens, c.Calls[0].PromptTokens = int32(len(m.TokenIDs)), int32(len(m.PromptDeltaIDs))
-	return nil
+	return out, nil
 }
 
 func lastSampled(c *Reader) int {
