@@ -65,7 +65,7 @@ func forged(t *testing.T, runtime string) {
 // servers are tasks whose answer is a program that runs, with what tests it.
 var servers = map[string][2]string{
 	"http": {"mkdir -p /app/www; echo hello > /app/www/index.html; httpd -p 127.0.0.1:8083 -h /app/www", "wget -qO- http://127.0.0.1:8083/index.html | grep -q hello"},
-	"beat": {"setsid sh -c 'while :; do date +%s%N > /app/beat; sleep 0.02; done' >/dev/null 2>&1 &", "rm -f /app/beat; sleep 0.5; [ -s /app/beat ]"},
+	"beat": {"setsid sh -c 'while :; do date +%s%N > /app/next; mv /app/next /app/beat; sleep 0.02; done' >/dev/null 2>&1 &", "rm -f /app/beat; for i in {1..30}; do [ -s /app/beat ] || sleep 0.1; done; [ -s /app/beat ]"},
 }
 
 // TestServers: with the key, of the task or of the rollout, the tests find the program, and
