@@ -66,10 +66,11 @@ func unreadOf(t *formats.Trajectory) (u unread) {
 	if !jsontext.Valid(metadata) {
 		return u
 	}
+	embedded := bytes.Contains(metadata, embeds) // most rows have none, and need no walk
 	for key, v := range jsontext.Members(metadata) {
 		if string(key) != "message_fields" {
 			name := formats.Text(key)
-			first(&u.media, name, isMedia(name, v))
+			first(&u.media, name, isMedia(name, v) || embedded && within(name, v, maxDepth, isEmbedded))
 			first(&u.history, name, isHistory(t, name, v))
 			first(&u.mask, name, v[0] == '[' && parallel(t, v) && limits(name, v) ||
 				len(rowMasks[string(v)]) > 0 && slices.Contains(rowMasks[string(v)], plain(name)))
@@ -319,6 +320,13 @@ func isMedia(name string, v []byte) bool {
 	return v[0] == '"' && (exact || strings.HasPrefix(text, "data:") || len(text) > 512 && !strings.Contains(text, " ") ||
 		slices.ContainsFunc(mediaEnds, func(end string) bool { return strings.HasSuffix(text, end) }))
 }
+
+// embeds begins the text of a file that a member holds itself.
+var embeds = []byte(`"data:`)
+
+// isEmbedded reports whether a member holds such files, at any depth of a row: a
+// parameter of the request, which the model saw, is in no message.
+func isEmbedded(name string, v []byte) bool { return bytes.Contains(v, embeds) && isMedia(name, v) }
 
 // Names of columns that are a part of the conversation as text, and stems of those
 // that are one as a list.

@@ -63,3 +63,14 @@ func TestAFailedAttemptKeepsItsReward(t *testing.T) {
 		t.Errorf("%v %+v", p.Err, p.Items)
 	}
 }
+
+// TestToolsOfTheAgent: an agent's tools are only in the response.
+func TestToolsOfTheAgent(t *testing.T) {
+	for tools, want := range map[string]string{`[]`: "look", `[{"name":"ask","parameters":{}}]`: "ask"} {
+		p := Importer.Convert(importers.Record{Data: []byte(`{"responses_create_params":{"input":"q","tools":` + tools + `},"reward":1,"response":{"id":"r",
+"tools":[{"type":"function","name":"look","parameters":{}}],"output":[{"type":"message","role":"assistant","content":[{"type":"output_text","text":"A"}]}]}}`)})
+		if p.Err != nil || len(p.Items[0].Row.ToolSets) != 1 || !strings.Contains(p.Items[0].Row.ToolSets[0], `"name":"`+want+`"`) {
+			t.Errorf("%s: %v %+v", tools, p.Err, p.Items)
+		}
+	}
+}

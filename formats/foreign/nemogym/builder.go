@@ -33,6 +33,9 @@ type builder struct {
 func (b *builder) read(params, response jsontext.Object) error {
 	var in value.Reader
 	tools, err := value.ChatTools(params.Get("tools"))
+	if tools == "" && err == nil { // the agent gave it tools that the task does not name
+		tools, err = value.ChatTools(response.Get("tools"))
+	}
 	if err != nil {
 		return err
 	}
