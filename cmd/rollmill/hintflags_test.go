@@ -348,13 +348,19 @@ func TestAdviceInWordsOfACommand(t *testing.T) {
 // TestEachHintIsFollowed checks that each hint which names a command or a flag is followed by
 // a line of a script, or is on the list of those that are not.
 func TestEachHintIsFollowed(t *testing.T) {
-	script, err := os.ReadFile("../../testdata/script/hints.txtar")
+	scripts, err := filepath.Glob("../../testdata/script/hints*.txtar")
 	if err != nil {
 		t.Fatal(err)
 	}
 	var follows []string
-	for _, m := range regexp.MustCompile(`(?m)^follow [0-9]+ '((?:[^']|'')+)' `).FindAllSubmatch(script, -1) {
-		follows = append(follows, strings.ReplaceAll(string(m[1]), "''", "'"))
+	for _, name := range scripts {
+		script, err := os.ReadFile(name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, m := range regexp.MustCompile(`(?m)^follow [0-9]+ '((?:[^']|'')+)' `).FindAllSubmatch(script, -1) {
+			follows = append(follows, strings.ReplaceAll(string(m[1]), "''", "'"))
+		}
 	}
 	list, err := os.ReadFile("../../testdata/hints-not-followed.txt")
 	if err != nil {
@@ -391,7 +397,7 @@ func TestEachHintIsFollowed(t *testing.T) {
 		case *update:
 			left[says] = "not followed yet"
 		default:
-			t.Errorf("%s: no test follows this hint: add a line to testdata/script/hints.txtar: %s", x.place, says)
+			t.Errorf("%s: no test follows this hint: add a line to a testdata/script/hints*.txtar: %s", x.place, says)
 		}
 	}
 	for hint := range left {

@@ -57,7 +57,7 @@ func follow(ts *testscript.TestScript, neg bool, args []string) {
 		return strings.Contains(next+" ", name+" ") || strings.Contains(next, name+"=")
 	}
 	names := regexp.MustCompile("--[a-z][a-z-]*|rollmill( [a-z]+)+|rollout[.][a-z-]+").FindAllString(hint, -1)
-	if leave := strings.Contains(hint, "leave"); slices.ContainsFunc(names, does) == leave {
+	if leave := strings.Contains(hint, "leave "); slices.ContainsFunc(names, does) == leave {
 		ts.Fatalf("%q does not do what the hint says: %q", next, hint)
 	}
 	ts.Check(ts.Exec(args[then+1], args[then+2:]...))
