@@ -61,7 +61,9 @@ With --lossy such arguments stay text. A row that an importer read without a mem
 that changes what trains (a mask, an image, a history) needs --lossy as well.
 
 An answer that does not train has the weight 0, and one with a weight of its own in
-the loss that weight, as OpenAI, LLaMA-Factory, ms-swift and axolotl read them.
+the loss that weight, which OpenAI reads where it is 0 or 1, and so does axolotl with
+"message_field_training: weight". LLaMA-Factory 0.9.5 and ms-swift 4.6 do not read it,
+and train such answers: train those from trl-sft, which leaves their rows out.
 `
 
 var rowsOf = exporters.EachRow(rowOf)
