@@ -375,7 +375,8 @@ func ofAnswers[T any](r *row, f field, answers int, read func([]byte) ([]T, erro
 		each = [][]byte{v}
 	}
 	if len(each) != answers {
-		return nil, fmt.Errorf("column %q has tokens of %s, but the row has %s", r.name(f), plural.Of(len(each), "answer"), plural.Of(answers, "sampled message"))
+		return nil, fmt.Errorf("column %q has tokens of %s, but the row has %s",
+			r.name(f), plural.Of(len(each), "answer"), plural.Of(answers, "sampled message"))
 	}
 	for k := range each {
 		var err error
