@@ -62,9 +62,9 @@ func (d *Dataset) verifyRecords(ctx context.Context) error {
 		if r.identity != d.Identity && !sameParts { // another dataset's, which is to replace this one
 			continue
 		}
-		other = formats.Invalid(storage.Join(d.URI(), ManifestFile),
-			"delete it and run `rollmill seal`: the records make it again", nil,
-			"the manifest is not what the shards' records say (rows digest %s; theirs is %s)", d.RowsDigest, m.RowsDigest)
+		other = formats.Invalid(storage.Join(d.URI(), ManifestFile), "", nil, // who verifies reports findings, which have no hint
+			"the manifest is not what the shards' records say (rows digest %s; theirs is %s): delete it and run `rollmill seal`, which makes "+
+				"it again of the records", d.RowsDigest, m.RowsDigest)
 	}
 	return other
 }

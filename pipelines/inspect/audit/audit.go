@@ -70,7 +70,8 @@ func Run(ctx context.Context, o Options) (*Result, error) {
 		}
 	}
 	if a.Mismatch != "" && a.out.Mismatches == nil {
-		return nil, formats.Invalid(o.URI, "score the trajectories with it: rollmill score --reward '"+o.Mismatch+"*0=teacher:URL,model=NAME'", nil,
+		return nil, formats.Invalid(o.URI,
+			"add it to the trajectories' rewards: rollmill score --reward REWARD --reward '"+o.Mismatch+"*0=teacher:URL,model=NAME'", nil,
 			"no scores have signals of a reward %q", o.Mismatch)
 	}
 	if err := a.together(ctx); err != nil {
