@@ -48,11 +48,24 @@ func LookUnderway(ctx context.Context, uri string) (*Underway, error) {
 	if err != nil {
 		return nil, err
 	}
-	runs := map[run]*Underway{}
-	var last *Underway
+	last, _, err := lookUnderway(ctx, b)
+	if err == nil && last == nil {
+		err = formats.Invalid(b.URI(), "", storage.ErrNotExist, "no journal and no finished shard")
+	}
+	return last, err
+}
+
+// Underway is LookUnderway for the dataset of the shard; nil if nothing of it exists.
+func (s *Shard) Underway(ctx context.Context) (*Underway, error) {
+	_, runs, err := lookUnderway(ctx, s.bucket)
+	return runs[run{identity: s.run.identity, of: s.run.of}], err
+}
+
+func lookUnderway(ctx context.Context, b *storage.Bucket) (last *Underway, runs map[run]*Underway, err error) {
+	runs = map[run]*Underway{}
 	for o, err := range b.List(ctx, private) {
 		if err != nil {
-			return nil, err
+			return nil, nil, err
 		}
 		r, file, ok := runOf(o.Key)
 		if !ok {
@@ -72,11 +85,10 @@ func LookUnderway(ctx context.Context, uri string) (*Underway, error) {
 			u.Changed = o.ModTime
 		}
 	}
-	if last == nil {
-		return nil, formats.Invalid(b.URI(), "", storage.ErrNotExist, "no journal and no finished shard")
+	for _, u := range runs {
+		slices.SortStableFunc(u.Segments, func(a, b Segment) int { return a.Time.Compare(b.Time) })
 	}
-	slices.SortStableFunc(last.Segments, func(a, b Segment) int { return a.Time.Compare(b.Time) })
-	return last, nil
+	return last, runs, nil
 }
 
 func (u *Underway) add(r run, file string, o storage.Object) {

@@ -54,6 +54,37 @@ func TestGuardOfAResumedRun(t *testing.T) {
 	}
 }
 
+// TestGuardOfAShard: rows of another shard, finished or not, show that agent and engine work, so an array ends as one
+// process does. Without such rows a shard whose attempts all fail ends.
+func TestGuardOfAShard(t *testing.T) {
+	o := options(newEngine(t, &engine{}), filepath.Join(t.TempDir(), "out"), 3)
+	o.Generations, o.MaxFailureRate, o.Concurrency, o.JournalEvery = 10, new(1.0), 2, time.Millisecond
+	o.Agent = does(func(ctx context.Context, a rollout.Attempt) (rollout.Result, error) {
+		asks(ctx, a)
+		if a.Example.ID != "ex-0" {
+			return rollout.Result{}, &rollout.Failure{Class: formats.FailAgentExit, Err: errors.New("exit status 1")}
+		}
+		return rollout.Result{}, nil
+	})
+	shard := func(i int) rollout.Options {
+		o := o
+		o.Out.Shard = stages.Shard{Index: i, Count: 3}
+		return o
+	}
+	if _, err := rollout.Run(t.Context(), shard(1)); kind(err) != stages.KindFailed || !strings.Contains(err.Error(), "first 8") {
+		t.Fatal(err)
+	}
+	stopsAfter(t, shard(0), 2)
+	if _, err := rollout.Run(t.Context(), shard(1)); err != nil {
+		t.Fatalf("beside rows under way: %v", err)
+	}
+	run(t, shard(0))
+	report := run(t, shard(2))
+	if report.Counts[formats.StatusOK] != 10 || report.Counts[formats.StatusFailed] != 20 {
+		t.Errorf("%+v", report)
+	}
+}
+
 // TestRetriesAreMadeOnce, however often the retry is stopped.
 func TestRetriesAreMadeOnce(t *testing.T) {
 	for _, sealed := range []bool{true, false} {

@@ -2,6 +2,7 @@ package rollout
 
 import (
 	"cmp"
+	"context"
 	"fmt"
 	"maps"
 	"slices"
@@ -9,6 +10,7 @@ import (
 	"sync"
 
 	"github.com/rollmill/rollmill/formats"
+	"github.com/rollmill/rollmill/formats/dataset"
 	"github.com/rollmill/rollmill/stages"
 )
 
@@ -25,6 +27,7 @@ type watch struct {
 	after  int // how many initial failures are allowed; negative: any number
 	held   []formats.Trajectory
 	passed bool
+	unfit  error // of the first `after`
 }
 
 // look returns the rows that may be kept now, or the error that ends the run.
@@ -38,10 +41,20 @@ func (w *watch) look(t formats.Trajectory) ([]formats.Trajectory, error) {
 	if t.Status != formats.StatusFailed {
 		return w.release(), nil
 	}
+	if len(w.held) == w.after {
+		w.unfit = unfit(w.held)
+	}
 	if len(w.held) >= w.after {
-		return nil, unfit(w.held)
+		return nil, w.unfit
 	}
 	return nil, nil
+}
+
+// pass returns the rows that were held back: nothing is held back from now on.
+func (w *watch) pass() []formats.Trajectory {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.release()
 }
 
 func (w *watch) release() []formats.Trajectory {
@@ -61,6 +74,28 @@ func (w *watch) end(fresh bool) ([]formats.Trajectory, error) {
 		return nil, unfit(w.held)
 	}
 	return w.release(), nil
+}
+
+// othersWork reports whether another shard of the dataset has a durable trajectory that did not fail: then engine and
+// agent work, as for one process that makes all shards. A dataset that cannot be read tells nothing.
+func (r *runner) othersWork(ctx context.Context) bool {
+	under, err := r.shard.Underway(ctx)
+	if err != nil || under == nil {
+		return false
+	}
+	for _, s := range under.Finished {
+		m, err := under.Record(ctx, s)
+		if err == nil && m.Counts[formats.StatusOK]+m.Counts[formats.StatusTruncated] > 0 {
+			return true
+		}
+	}
+	for _, s := range under.Segments {
+		rows, err := dataset.ReadSegment[finished](ctx, under, s)
+		if err == nil && slices.ContainsFunc(rows, func(f finished) bool { return f.Status == formats.StatusOK || f.Status == formats.StatusTruncated }) {
+			return true
+		}
+	}
+	return false
 }
 
 var advice = map[string]string{

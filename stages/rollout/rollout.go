@@ -147,7 +147,7 @@ func (o Options) attempted(ctx context.Context, t tasks, turn *turn, before *dat
 		return nil, err
 	}
 	journal.Expected = t.attempts()
-	r := &runner{opts: o, journal: journal, failures: turn.shard.Failures(), lease: turn.lease, spending: spending{budget: o.Budget}}
+	r := &runner{opts: o, journal: journal, shard: turn.shard, failures: turn.shard.Failures(), lease: turn.lease, spending: spending{budget: o.Budget}}
 	if r.origins, err = o.openOrigins(ctx, t); err != nil {
 		return nil, err
 	}
@@ -177,6 +177,7 @@ func (o Options) attempted(ctx context.Context, t tasks, turn *turn, before *dat
 type runner struct {
 	opts     Options
 	journal  *dataset.Journal[formats.Trajectory]
+	shard    *dataset.Shard
 	failures *dataset.Failures
 	lease    *lease.Lease
 	recorder *recorder.Recorder
@@ -297,9 +298,10 @@ func (r *runner) attempts(ctx context.Context, done *done) error {
 	}
 	if err == nil && ctx.Err() == nil {
 		var rows []formats.Trajectory
-		if rows, err = r.watch.end(done.n == 0); err == nil {
-			r.keepAll(rows)
+		if rows, err = r.watch.end(done.n == 0); err != nil && r.othersWork(ctx) {
+			rows, err = r.watch.pass(), nil
 		}
+		r.keepAll(rows)
 		err = cmp.Or(r.settle(ctx, err != nil), err)
 		r.keepAll(nil)
 		if err == nil && r.outage.over() && r.kept.Load() < r.opts.left(done) {
@@ -345,6 +347,9 @@ func (r *runner) one(ctx context.Context, j job) (ended bool, err error) {
 	}
 	r.meter.Add(1)
 	rows, err := r.watch.look(t)
+	if err != nil && r.othersWork(ctx) {
+		rows, err = r.watch.pass(), nil
+	}
 	if err != nil {
 		err = cmp.Or(r.settle(ctx, true), err)
 	}
