@@ -188,7 +188,7 @@ func TestRewards(t *testing.T) {
 		{json: `{}`, says: "0 rewards"},
 		{json: `{"reward": null}`, says: `"reward" is not a number`},
 		{json: `{"reward": "1"}`, says: `"reward" is not a number`},
-		{text: strings.Repeat("1", 1<<20), says: "at most 65536 bytes"},
+		{text: strings.Repeat("1", 1<<20), says: "more than 65536 bytes"},
 	} {
 		dir := t.TempDir()
 		for name, text := range map[string]string{RewardJSON: c.json, RewardText: c.text} {

@@ -7,7 +7,6 @@ import (
 	"io"
 	"io/fs"
 	"math"
-	"os"
 	"strconv"
 	"strings"
 
@@ -32,19 +31,14 @@ const (
 // a link that leaves the folder, a pipe and a large file are refused. No reward, an
 // empty file and a number that is not finite are errors, never 0.
 func Rewards(folder string) (map[string]float64, error) {
-	root, err := regular.Root(folder)
-	if err != nil {
-		return nil, err
-	}
-	defer root.Close()
-	text, err := read(root, RewardJSON)
+	text, err := read(folder, RewardJSON)
 	if err == nil {
 		return rewardsJSON(text)
 	}
 	if !errors.Is(err, fs.ErrNotExist) {
 		return nil, err
 	}
-	if text, err = read(root, RewardText); errors.Is(err, fs.ErrNotExist) {
+	if text, err = read(folder, RewardText); errors.Is(err, fs.ErrNotExist) {
 		return nil, fmt.Errorf("the verifier left neither %s nor %s", RewardJSON, RewardText)
 	} else if err != nil {
 		return nil, err
@@ -56,21 +50,18 @@ func Rewards(folder string) (map[string]float64, error) {
 	return map[string]float64{Total: value}, nil
 }
 
-func read(root *os.Root, name string) ([]byte, error) {
-	info, err := root.Lstat(name)
-	if err != nil {
-		return nil, err
-	}
-	if !info.Mode().IsRegular() || info.Size() > maxReward {
-		return nil, fmt.Errorf("%s is not a file of at most %d bytes", name, maxReward)
-	}
-	f, err := root.Open(name)
+func read(folder, name string) ([]byte, error) {
+	f, err := regular.OpenIn(folder, name)
 	if err != nil {
 		return nil, err
 	}
 	defer f.Close()
-	text, err := io.ReadAll(io.LimitReader(f, maxReward))
-	if err == nil && len(strings.TrimSpace(string(text))) == 0 {
+	text, err := io.ReadAll(io.LimitReader(f, maxReward+1))
+	switch {
+	case err != nil:
+	case len(text) > maxReward:
+		err = fmt.Errorf("%s has more than %d bytes", name, maxReward)
+	case len(strings.TrimSpace(string(text))) == 0:
 		err = fmt.Errorf("%s is empty", name)
 	}
 	return text, err

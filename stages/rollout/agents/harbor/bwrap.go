@@ -8,11 +8,14 @@ import (
 	"io/fs"
 	"maps"
 	"os"
+	"os/exec"
 	"path"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 	"sync"
+	"syscall"
 
 	"github.com/rollmill/rollmill/stages/internal/process"
 )
@@ -137,7 +140,7 @@ func (b *bwrap) Exec(ctx context.Context, name string, e Exec) (int, error) {
 func (b *bwrap) exec(ctx context.Context, c Container, e Exec, files ...*os.File) (int, error) {
 	words := []string{"--unshare-all", "--cap-drop", "ALL", "--hostname", "task",
 		"--die-with-parent", "--new-session", "--dev", "/dev", "--proc", "/proc", "--chdir", c.Workdir,
-		"--clearenv", "--setenv", "HOME", "/root", "--setenv", "PATH", searched}
+		"--setenv", "HOME", "/root", "--setenv", "PATH", searched}
 	for _, folder := range system {
 		words = append(words, "--ro-bind-try", folder, folder)
 	}
@@ -159,8 +162,29 @@ func (b *bwrap) exec(ctx context.Context, c Container, e Exec, files ...*os.File
 		return 0, err
 	}
 	defer options.Close()
-	return exited(ctx, process.Program{Words: append([]string{"bwrap", "--args", "3", "--"}, e.Words...), Files: append([]*os.File{options}, files...),
-		Stdout: e.Output, Stderr: e.Output})
+	program, err := exec.LookPath("bwrap")
+	if err != nil {
+		return 0, err
+	}
+	// Programs see it: as a process with the variables that it was started with, and by what it has open.
+	if err := closed(); err != nil {
+		return 0, err
+	}
+	return exited(ctx, process.Program{Words: append([]string{"env", "-i", program, "--args", "3", "--"}, e.Words...),
+		Files: append([]*os.File{options}, files...), Stdout: e.Output, Stderr: e.Output})
+}
+
+// closed lets no program inherit what whoever started this process left open.
+var closed = sync.OnceValue(inherits)
+
+func inherits() error {
+	open, err := os.ReadDir("/dev/fd")
+	for _, e := range open {
+		if fd, err := strconv.Atoi(e.Name()); err == nil && fd > 2 {
+			syscall.CloseOnExec(fd)
+		}
+	}
+	return err
 }
 
 // unnamed returns a file without a name that holds text: options hold the values of

@@ -6,6 +6,8 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"sync"
+	"syscall"
 	"testing"
 	"time"
 )
@@ -24,6 +26,16 @@ func TestBwrapSees(t *testing.T) {
 	if err := os.WriteFile(secret, []byte("canary"), 0o644); err != nil {
 		t.Fatal(err)
 	}
+	inherited, err := os.Create(filepath.Join(t.TempDir(), "inherited"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer inherited.Close()
+	const flags = 2 // F_SETFD
+	if _, _, e := syscall.Syscall(syscall.SYS_FCNTL, inherited.Fd(), flags, 0); e != 0 {
+		t.Fatal(e)
+	}
+	closed = sync.OnceValue(inherits)
 	host, _ := os.Hostname()
 	_, port, _ := net.SplitHostPort(l.Addr().String())
 	dir := changed(t, "bwrap", map[string]string{
@@ -32,7 +44,8 @@ func TestBwrapSees(t *testing.T) {
 	})
 	work := fmt.Sprintf(`{ env | grep -v -E '^(HOME|PATH|PWD|SHLVL|_|OLDPWD)='; ls %[1]s /etc/shadow /etc/hostname /home /var; ln -s /etc/shadow /app/away; `+
 		`bash -c 'echo >/dev/tcp/127.0.0.1/%[2]s' && echo reached; touch /usr/x /etc/x /etc/passwd; touch /run/rollmill/x && echo writes; [ "$(hostname)" = task ] || echo named; `+
-		`mknod /tmp/disk b 8 0; id -un >/dev/null || echo nobody; } 2>/dev/null >report; [ -s report ] || echo ok > report`, secret, port)
+		`mknod /tmp/disk b 8 0; id -un >/dev/null || echo nobody; `+
+		`cat /proc/[0-9]*/environ | grep -a canary-plain; ls -l /proc/[0-9]*/fd | grep inherited; } 2>/dev/null >report; [ -s report ] || echo ok > report`, secret, port)
 	result, _, err := attempt(t, on(t, "bwrap", nil), dir, says(work))
 	if err != nil || *result.Reward != 1 {
 		t.Errorf("%v: %+v", err, result)

@@ -93,8 +93,8 @@ func (b *box) leftRunning(ctx context.Context) (left []string, err error) {
 }
 
 // settle ends what the agent left running, so that only the tests write the reward, and
-// returns what that was. Nothing runs while files are counted and old rewards are removed.
-func (b *box) settle(ctx context.Context, remove func() error) (left []string, notes map[string]float64, err error) {
+// returns what that was. Nothing runs while files are counted.
+func (b *box) settle(ctx context.Context) (left []string, notes map[string]float64, err error) {
 	if left, err = b.leftRunning(ctx); err != nil {
 		return nil, nil, err
 	}
@@ -109,8 +109,8 @@ func (b *box) settle(ctx context.Context, remove func() error) (left []string, n
 	} else {
 		b.warn(fmt.Errorf("no number of tampered programs: %w", err))
 	}
-	if err := remove(); err != nil || b.keeps() {
-		return left, notes, err
+	if b.keeps() {
+		return left, notes, nil
 	}
 	if err := b.starts.Acquire(ctx, 1); err != nil {
 		return nil, nil, err

@@ -25,8 +25,9 @@ type tampered struct {
 var (
 	starters = regexp.MustCompile(`^(sh|[bd]?ash|zsh|busybox|env|sleep|chmod|rm|pypy|(python|perl|ruby|node|php|lua)[\d.]*)$`)
 	hooks    = regexp.MustCompile(`(^|/)((site|user)customize|conftest)(\.[^/]*)?(/|$)|\.pth$|(^|/)pytest\.ini$` +
-		`|(^|/)\.(bashrc|bash_profile|bash_login|profile|zshenv)$|^/etc/(ld\.so\.(preload|conf(\.d/.*)?)|profile(\.d/.*)?|environment|bash\.bashrc|zsh/.*)$`)
-	library = regexp.MustCompile(`^(/usr(/local)?)?/lib[^/]*/|/(s?bin|(site|dist)-packages)/`)
+		`|(^|/)\.(bashrc|bash_profile|bash_login|profile|zshenv)$|^/etc/(ld\.so\.(preload|conf(\.d/.*)?)|profile(\.d/.*)?|environment|bash\.bashrc|zsh/.*|cron(\.d/.*|tab|tabs/.*))$` +
+		`|^/var/spool/cron/.`)
+	library = regexp.MustCompile(`^(/usr(/local)?)?/lib[^/]*/|^/etc/alternatives/|/(s?bin|(site|dist)-packages)/`)
 	added   = regexp.MustCompile(`^.*?/(?:s?bin|(?:site|dist)-packages)/([^/]+)`)
 	folder  = regexp.MustCompile(`/(s?bin|lib[^/]*|usr|local|(site|dist)-packages)$`)
 	word    = regexp.MustCompile(`[\w./+-]+`)
@@ -78,9 +79,9 @@ func (c *tampered) Add(kind byte, file string) {
 			return
 		}
 	}
-	plain := kind == 'C' && library.MatchString(file)
-	if plain || kind == 'D' && (library.MatchString(file) || folder.MatchString(file)) || hooks.MatchString(file) || c.starts[path.Base(file)] {
-		c.found[file] = plain
+	hook := hooks.MatchString(file) || c.starts[path.Base(file)]
+	if hook || kind != 'A' && library.MatchString(file) || kind == 'D' && folder.MatchString(file) {
+		c.found[file] = kind == 'C'
 	}
 }
 

@@ -38,11 +38,15 @@ func (b *box) verify(ctx context.Context, result rollout.Result) (rollout.Result
 		return err
 	}
 	folder := filepath.Join(b.dir, "verifier")
+	left, notes, err := b.settle(ctx)
+	if err != nil {
+		return wrong(err)
+	}
+	// Not before: what the agent left running would make its own tests, which a copy leaves where they are.
 	if err := run("0", "rm -rf "+testsPath+" /logs/verifier/"+harbor.RewardJSON+" /logs/verifier/"+harbor.RewardText, nil); err != nil {
 		return wrong(err)
 	}
-	left, notes, err := b.settle(ctx, func() error { return harbor.NoRewards(folder) })
-	if err != nil {
+	if err := harbor.NoRewards(folder); err != nil {
 		return wrong(err)
 	}
 	if err := b.runtime.CopyIn(ctx, b.name, b.task.TestsDir(), testsPath); err != nil {
