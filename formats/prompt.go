@@ -2,9 +2,12 @@ package formats
 
 import "github.com/zeebo/xxh3"
 
-// FactMixedPrompts counts, in a manifest, the groups whose members have different
-// first prompts.
-const FactMixedPrompts = "mixed_prompt_groups"
+// Facts of a manifest: the groups whose members have different first prompts, and the
+// rows of an import that are calls of attempts, as check prefix_rows finds.
+const (
+	FactMixedPrompts = "mixed_prompt_groups"
+	FactPrefixRows   = "prefix_rows"
+)
 
 // FirstPrompt returns a digest of what a trajectory was asked: its first system
 // message and its first message of a user. It returns false if it has neither.

@@ -125,6 +125,14 @@ func (t *tally) merge(o *tally) {
 	}
 }
 
+// RowsOf returns how many rows a finding has.
+func (r *Report) RowsOf(name string) int64 {
+	if at := slices.IndexFunc(r.Findings, func(l limit) bool { return l.Name == name }); at >= 0 {
+		return r.Findings[at].Rows
+	}
+	return 0
+}
+
 // Refuses returns the names of findings that exclude rows from a use because training on
 // them would be wrong, without those that are accepted.
 func (r *Report) Refuses(a Accepted) (names []string) {

@@ -83,6 +83,7 @@ func (o *ImportOptions) attempt(ctx context.Context, spec dataset.Spec, sort boo
 		var bad error
 		source, bad = c.report()
 		err = cmp.Or(err, bad)
+		w.outcome.Facts[formats.FactPrefixRows] = float64(source.Checks.RowsOf("prefix_rows"))
 	}
 	if err != nil {
 		err = errors.Join(err, shard.Discard())

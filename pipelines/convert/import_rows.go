@@ -275,6 +275,9 @@ func (o *ImportOptions) rows(p *parsed, h *hasher) error {
 		if r.Pair == importers.Rejected && i > 0 && out[i-1].Pair == importers.Chosen {
 			r.Row.ExampleID = out[i-1].Row.ExampleID // a preference is one group
 		}
+		if !r.Final { // as the row is stored, so that import and later stages find the same in it
+			withSource(&r.Row)
+		}
 	}
 	return nil
 }

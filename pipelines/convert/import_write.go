@@ -152,27 +152,30 @@ func (w *writer) count() {
 func name(o *ImportOptions, r *row, generation, copy int) {
 	t := &r.Row
 	t.Run, t.Generation = o.Run, int32(generation)
-	if t.TrajectoryID != "" {
-		t.Metadata = withSource(t.Metadata, t.TrajectoryID)
+	if r.Final {
+		withSource(t)
 	}
 	t.TrajectoryID = formats.StoredID(t.ExampleID, int(t.Epoch), r.own, copy)
 }
 
 // withSource adds the source's id to the metadata, unless they have one.
-func withSource(metadata, id string) string {
+func withSource(t *formats.Trajectory) {
+	if t.TrajectoryID == "" {
+		return
+	}
 	const key = `{"source_id":`
-	b := append(make([]byte, 0, len(key)+len(id)+len(`"",`)+len(metadata)), key...)
-	b = jsontext.AppendString(b, id)
-	for k, v := range jsontext.Members([]byte(metadata)) {
+	b := append(make([]byte, 0, len(key)+len(t.TrajectoryID)+len(`"",`)+len(t.Metadata)), key...)
+	b = jsontext.AppendString(b, t.TrajectoryID)
+	for k, v := range jsontext.Members([]byte(t.Metadata)) {
 		if string(k) == "source_id" {
 			if string(v) != "null" {
-				return metadata
+				return
 			}
 			continue
 		}
 		b = append(append(jsontext.AppendString(append(b, ','), string(k)), ':'), v...)
 	}
-	return string(append(b, '}'))
+	t.Metadata = string(append(b, '}'))
 }
 
 // sides writes the preferences and labels of a group.

@@ -9,13 +9,15 @@ import (
 )
 
 // checkCalls refuses imported rows that are calls of attempts, each with the whole
-// history: they would be compared as attempts. Every shard looks at all rows.
+// history: they would be compared as attempts. Rows are read to name them, or if the
+// import did not count them; then every shard looks at all of them.
 func (in *input) checkCalls(ctx context.Context, o *Options) error {
 	accepted, err := validate.Accept(o.Accept)
 	if err != nil {
 		return err
 	}
-	if in.base.Stage != "import" || accepted["prefix_rows"] {
+	counted, known := in.base.Facts[formats.FactPrefixRows]
+	if in.base.Stage != "import" || accepted["prefix_rows"] || known && counted == 0 {
 		return nil
 	}
 	checks := validate.In(validate.Import)
