@@ -69,6 +69,10 @@ func TestASecretInAnAnswerFailsItsAttempt(t *testing.T) {
 		}},
 		"a tool": {map[string]any{"tools": []any{map[string]any{"type": "function", "function": map[string]any{"name": "f", "description": key}}}},
 			func(recordertest.Request) recordertest.Reply { return recordertest.Reply{Content: "well"} }},
+		"a template's field": {map[string]any{"chat_template_kwargs": map[string]any{"note": key}},
+			func(recordertest.Request) recordertest.Reply { return recordertest.Reply{Content: "well"} }},
+		"the prompt": {map[string]any{"messages": []map[string]any{{"role": "user", "content": "a"}, {"role": "tool", "tool_call_id": "1", "content": key}}},
+			func(recordertest.Request) recordertest.Reply { return recordertest.Reply{Content: "well"} }},
 	} {
 		t.Run(name, func(t *testing.T) {
 			e := newEngine(t, &engine{Script: c.script})

@@ -11,6 +11,7 @@ import (
 
 	"github.com/rollmill/rollmill/formats"
 	"github.com/rollmill/rollmill/formats/jsontext"
+	"github.com/rollmill/rollmill/formats/secret"
 )
 
 // DefaultExtra makes vLLM and SGLang return token ids. Engines that do not know
@@ -164,6 +165,16 @@ func (q *request) body(without []string) []byte {
 // columns of their own.
 var notSampling = []string{"model", "messages", "prompt", "input", "instructions", "previous_response_id", "include", "tools",
 	"stream", "stream_options", "logprobs", "top_logprobs", "prompt_logprobs", "user", "metadata", "store"}
+
+// unseen are the agent's fields that no template shows to the model.
+var unseen = []string{"cache_salt", "prompt_cache_key", "safety_identifier", "api_key", "extra_headers"}
+
+// shows reports whether a secret is in the tools, or in a field that a template may show to the model.
+func (q *request) shows(known *secret.Set) bool {
+	return known.Redact(q.tools) != q.tools || slices.ContainsFunc(q.fields, func(f jsontext.Member) bool {
+		return !slices.Contains(notSampling, f.Key) && !slices.Contains(unseen, f.Key) && known.Redact(string(f.Raw)) != string(f.Raw)
+	})
+}
 
 // sampling returns the request's other fields as one JSON object, keys sorted.
 func (q *request) sampling(o *Options) string {

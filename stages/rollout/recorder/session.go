@@ -172,6 +172,7 @@ func (s *Session) begin(q *request, function, session string) *call {
 	s.clock++
 	q.responses.id = fmt.Sprintf("resp_%016x", uint64(formats.Seed(0, s.id, "response", strconv.Itoa(k)))) // again so if repeated
 	var path tree.Path
+	before := len(s.tree.Messages)
 	if q.plainText {
 		path = s.tree.WalkText(q.messages[0])
 	} else {
@@ -182,6 +183,10 @@ func (s *Session) begin(q *request, function, session string) *call {
 	c.target = c.model == o.Target && (len(o.Functions) == 0 || slices.Contains(o.Functions, function))
 	c.digest = requestDigest(s.prompts.of(s.tree.Messages, path.At), q.tools, q.api.name)
 	s.replay(c)
+	if known := secret.From(s.ctx); q.shows(known) ||
+		slices.ContainsFunc(s.tree.Messages[before:], func(m formats.Message) bool { return known.InMessage(&m, nil) }) {
+		s.reject(formats.FailSecret, SecretFound)
+	}
 	q.enrich(o, s.seed(k-s.passed), c.target)
 	s.record.Calls = append(s.record.Calls,
 		formats.Call{Model: c.model, Sampling: q.sampling(o), Tools: s.toolSet(q.tools), Target: c.target,
