@@ -100,7 +100,8 @@ func TestNothingUnreadTrains(t *testing.T) {
 		"a prompt beside":         {`{"prompt":"PPP","messages":[` + ask + `,{"role":"assistant","content":"A"}]}`, "", "unread_history 1"},
 		"the prompt again":        {`{"prompt":"QQQ","messages":[` + ask + `,{"role":"assistant","content":"A"}]}`, `"content":"A"`, ""},
 		"history beside messages": {`{"history":[["HHH","III"]],"messages":[` + ask + `,{"role":"assistant","content":"A"}]}`, "", "unread_history 1"},
-		"history of a prompt":     {`{"history":[["HHH","III"]],"prompt":"QQQ","completion":"A"}`, "", "others 1 (the policy did not sample every answer)"},
+		"history of a prompt":     {`{"history":[["HHH","III"]],"prompt":"QQQ","completion":"A"}`, `"III"`, ""},
+		"history of a label":      {`{"history":[["HHH","III"]],"prompt":"QQQ","completion":"A","label":true}`, "", "others 1 (the policy did not sample every answer)"},
 		"parallel turns": {`{"conversations":[{"from":"human","value":"QQQ"},{"from":"function_call","value":"{\"name\":\"f\",\"arguments\":{\"a\":1}}"},{"from":"function_call","value":"{\"name\":\"g\",\"arguments\":{}}"},{"from":"observation","value":"1"},{"from":"observation","value":"2"},{"from":"gpt","value":"A"}]}`,
 			`{"type":"function","id":"call_1_0","function":{"name":"f","arguments":{"a":1}}},{"type":"function","id":"call_1_1","function":{"name":"g","arguments":{}}}]`, ""},
 		"reasoning": {`{"messages":[` + ask + `,{"role":"assistant","content":"A","reasoning_content":"RRR"}]}`, `"reasoning_content":"RRR"`, ""},
@@ -175,7 +176,7 @@ func TestHintsDropNothing(t *testing.T) {
 		}
 	}
 	rows := imported(t, "x.jsonl", `{"query":"QQQ","response":"A","history":[["HHH","III"]]}`, map[string]string{"prompt": "query", "completion": "response"})
-	if m := rows[0].Messages; len(m) != 4 || m[0].Content != "HHH" || m[1].Content != "III" || m[1].Sampled || m[2].Content != "QQQ" || !m[3].Sampled {
+	if m := rows[0].Messages; len(m) != 4 || m[0].Content != "HHH" || m[1].Content != "III" || !m[1].Sampled || m[2].Content != "QQQ" || !m[3].Sampled {
 		t.Errorf("%+v", m)
 	}
 }

@@ -11,6 +11,7 @@ import (
 	"github.com/parquet-go/parquet-go/format"
 
 	"github.com/rollmill/rollmill/formats"
+	"github.com/rollmill/rollmill/formats/jsontext"
 )
 
 // foreign are the codecs of files of other tools.
@@ -22,26 +23,23 @@ var foreign = append(slices.Clone(codecs), format.Gzip, format.Brotli, format.Lz
 // digits that were written; dates and times are ISO 8601 strings, of which an
 // instant ends in Z. A column that is annotated as text, an enum or JSON is text;
 // any other bytes are base64, whatever the value. A duration, which is not a
-// Parquet type, is the number that its writer stored.
+// Parquet type, is the number that its writer stored; an interval is ISO 8601.
 //
 // An error in the bytes, or a type that is not supported, is a
 // formats.InputError that names the file, and the column and row if there is
 // one; errors of src are returned wrapped. Memory is bounded like that of a
 // Reader: see defaultBudget.
 func JSON(name string, src io.ReaderAt, size int64) iter.Seq2[json.RawMessage, error] {
-	return jsonRows(name, src, size, nil)
+	return SparseJSON(name, src, size, nil, nil)
 }
 
 // SparseJSON is JSON without the null members of structs within columns: a struct has
 // the keys of all rows, and those that a row lacks are null. It counts them in dropped; nil
-// keeps them.
-func SparseJSON(name string, src io.ReaderAt, size int64, dropped *int64) iter.Seq2[json.RawMessage, error] {
-	return jsonRows(name, src, size, dropped)
-}
-
-func jsonRows(name string, src io.ReaderAt, size int64, dropped *int64) iter.Seq2[json.RawMessage, error] {
+// keeps them. Columns of a type that is not supported are left out and named in unread, unless
+// that is nil.
+func SparseJSON(name string, src io.ReaderAt, size int64, dropped *int64, unread *[]jsontext.Lost) iter.Seq2[json.RawMessage, error] {
 	return func(yield func(json.RawMessage, error) bool) {
-		s, err := newJSONScan(name, src, size)
+		s, err := newJSONScan(name, src, size, unread)
 		if err == nil {
 			s.dropped = dropped
 		}
@@ -70,7 +68,7 @@ type jsonScan struct {
 	size     int // of the longest row so far
 }
 
-func newJSONScan(name string, src io.ReaderAt, size int64) (*jsonScan, error) {
+func newJSONScan(name string, src io.ReaderAt, size int64, unread *[]jsontext.Lost) (*jsonScan, error) {
 	f, err := open(src, size, name, foreign)
 	if err != nil {
 		if !errors.Is(err, formats.ErrInvalid) {
@@ -79,7 +77,7 @@ func newJSONScan(name string, src io.ReaderAt, size int64) (*jsonScan, error) {
 		return nil, err
 	}
 	s := &jsonScan{f: f, budget: f.newBudget(), rowGroup: -1, leaves: make([]*cursor, len(f.leaves))}
-	if s.root, err = newShape(f.root); err != nil {
+	if s.root, err = newShape(f.root, unread); err != nil {
 		return nil, formats.Invalid(name, "write the file without it, or as JSON Lines", nil, "%s", err)
 	}
 	return s, nil
@@ -113,6 +111,9 @@ func (s *jsonScan) next() (row json.RawMessage, err error) {
 func (s *jsonScan) nextRowGroup() error {
 	if s.rowGroup >= 0 {
 		for _, c := range s.leaves {
+			if c == nil {
+				continue
+			}
 			if ok, err := c.more(); err != nil || ok {
 				if err == nil {
 					err = badPage("it has more rows than its row group")
@@ -127,8 +128,11 @@ func (s *jsonScan) nextRowGroup() error {
 	}
 	rowGroup := &s.f.meta.RowGroups[s.rowGroup]
 	s.left = rowGroup.NumRows
-	for i, n := range s.f.leaves {
-		s.leaves[i] = s.cursor(n, &rowGroup.Columns[i].MetaData)
+	clear(s.leaves) // nil: of a column that is not read
+	for _, m := range s.root.members {
+		for i := m.first; i < m.end; i++ {
+			s.leaves[i] = s.cursor(s.f.leaves[i], &rowGroup.Columns[i].MetaData)
+		}
 	}
 	return nil
 }

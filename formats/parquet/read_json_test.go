@@ -318,9 +318,11 @@ func TestUnsupportedTypesAreNamed(t *testing.T) {
 		Deep struct {
 			At int64 `parquet:"at"`
 		} `parquet:"deep"`
+		ID   int64    `parquet:"id"`
+		Took [12]byte `parquet:"took"`
 	}
 	var buf bytes.Buffer
-	if err := pq.Write(&buf, []row{{}}); err != nil {
+	if err := pq.Write(&buf, []row{{ID: 7, Took: [12]byte{1, 0, 0, 0, 2, 1, 0, 0, 0xbc, 0x0b}}}); err != nil {
 		t.Fatal(err)
 	}
 	for _, c := range []struct {
@@ -341,6 +343,17 @@ func TestUnsupportedTypesAreNamed(t *testing.T) {
 		if _, err := rowsOf(t, file); !errors.Is(err, formats.ErrInvalid) || !strings.Contains(err.Error(), c.want) {
 			t.Errorf("%v, want %s", err, c.want)
 		}
+		var unread []jsontext.Lost
+		for row, err := range SparseJSON("x.parquet", bytes.NewReader(file), int64(len(file)), nil, &unread) {
+			if err != nil || string(row) != `{"id":7,"took":"AQAAAAIBAAC8CwAA"}` || len(unread) != 1 || unread[0].Path != "deep" ||
+				!strings.Contains(unread[0].Why, c.want) {
+				t.Errorf("%s, %v, %v", row, unread, err)
+			}
+		}
+	}
+	took := withSchema(t, buf.Bytes(), func(schema []format.SchemaElement) { schema[4].ConvertedType = thrift.New(deprecated.Interval) })
+	if rows, err := rowsOf(t, took); err != nil || rows[0] != `{"deep":{"at":0},"id":7,"took":"P1M258DT3.004S"}` {
+		t.Error(rows, err)
 	}
 	file := withSchema(t, buf.Bytes(), func(schema []format.SchemaElement) {
 		schema[1].ConvertedType = thrift.New(deprecated.List)

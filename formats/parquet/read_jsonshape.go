@@ -1,6 +1,7 @@
 package parquet
 
 import (
+	"errors"
 	"fmt"
 	"strings"
 
@@ -32,21 +33,28 @@ const (
 )
 
 // newShape returns the shape of rows, or an error with the column whose type is
-// not supported.
-func newShape(root *node) (*shape, error) {
+// not supported. unread, if it is not nil, gets such columns instead.
+func newShape(root *node, unread *[]jsontext.Lost) (*shape, error) {
 	s := &shape{node: root, kind: shapeObject}
-	return s, s.add(root.children, nil)
+	return s, s.add(root.children, nil, unread)
 }
 
 // add adds the members of a shape.
-func (s *shape) add(columns []*node, path []string) error {
+func (s *shape) add(columns []*node, path []string, unread *[]jsontext.Lost) error {
 	for _, n := range columns {
 		m, err := shapeOf(n, append(path[:len(path):len(path)], n.name))
+		if err != nil && unread != nil {
+			*unread = append(*unread, jsontext.Lost{Path: n.name, Why: err.Error()})
+			continue
+		}
 		if err != nil {
 			return err
 		}
 		m.key = append(jsontext.AppendString(nil, n.name), ':')
 		s.members = append(s.members, m)
+	}
+	if len(s.members) == 0 && unread != nil && len(*unread) > 0 {
+		return errors.New((*unread)[0].Why)
 	}
 	if len(s.members) == 0 {
 		return fmt.Errorf("column %q is a group of no columns", columnName(path))
@@ -87,13 +95,13 @@ func shapeOfOne(n *node, path []string) (*shape, error) {
 	case *format.MapType:
 		if len(n.children) == 1 && n.children[0].repeated && len(n.children[0].children) == 2 {
 			s.kind, s.repeated = shapeMap, n.children[0]
-			return s, s.add(s.repeated.children, path)
+			return s, s.add(s.repeated.children, path, nil)
 		}
 		return nil, fmt.Errorf("column %q is a map of a form that is not read here", columnName(path))
 	default:
 		return nil, fmt.Errorf("column %q has the type %s, which is not read here", columnName(path), t)
 	}
-	return s, s.add(n.children, path)
+	return s, s.add(n.children, path, nil)
 }
 
 // listOf makes s a list of the repeated node: element is that node itself or

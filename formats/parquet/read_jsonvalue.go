@@ -228,6 +228,10 @@ func writerOf(n *node) (writer, error) {
 		if w = plainWriter(n); n.kind == format.ByteArray {
 			w = writeText
 		}
+	case interval:
+		if n.length == 12 {
+			w = writeInterval
+		}
 	case nil, *format.BsonType, *format.GeometryType, *format.GeographyType:
 		w = plainWriter(n)
 	}
@@ -376,6 +380,13 @@ func writeInt96(b []byte, v *values, i int) ([]byte, error) {
 	at := time.Unix((day-epoch)*24*60*60, nanos)
 	b = at.UTC().AppendFormat(append(b, '"'), "2006-01-02T15:04:05.999999999Z")
 	return append(b, '"'), nil
+}
+
+// writeInterval writes months, days and milliseconds.
+func writeInterval(b []byte, v *values, i int) ([]byte, error) {
+	part := func(at int) uint32 { return binary.LittleEndian.Uint32([]byte(v.strs[i][at:])) }
+	ms := part(8)
+	return fmt.Appendf(b, `"P%dM%dDT%d.%03dS"`, part(0), part(4), ms/1000, ms%1000), nil
 }
 
 func writeText(b []byte, v *values, i int) ([]byte, error) {

@@ -22,6 +22,7 @@ import (
 	"strings"
 
 	"github.com/rollmill/rollmill/formats"
+	"github.com/rollmill/rollmill/formats/jsontext"
 )
 
 // File is a file to read.
@@ -32,6 +33,8 @@ type File struct {
 
 	Flag  string // the flag that sets the format, for hints; "" for none
 	Nulls *int64 // leave out the null members of structs of Parquet and Arrow, which have the keys of all rows, and count them
+	// leave out the columns of Parquet whose type is not supported, and name them, instead of an error
+	Unread *[]jsontext.Lost
 	// an object of JSON that is no column map is a row, instead of an error
 	Documents bool
 	Buffer    int // how many bytes are read at once, since each read may be a request to an object store; default 1 MiB

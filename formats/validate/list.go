@@ -52,8 +52,8 @@ var All = []Check{
 		Help: "attempts that were cut off have a reward, and count in their group"},
 	{Name: "no_assistant", Severity: Error, In: Import, Blocks: anyUse, row: ofRows(noAssistant),
 		Help: "no message is the assistant's",
-		Hint: "map the column with the whole conversation (--map messages=COLUMN), or import the rows as " +
-			"examples of rollout"},
+		Hint: "map the column with the answers, as --map completion=response does, or with the whole conversation " +
+			"(--map messages=COLUMN), or import the rows as examples of rollout"},
 	{Name: "untrained", Was: []string{"no_sampled"}, Severity: Error, AtImport: Warning, In: Import | Audit, Payload: true,
 		Blocks: training, row: ofWide(untrained),
 		What: "finished trajectories hold nothing sampled from the target model",
@@ -227,7 +227,8 @@ var All = []Check{
 		Hint: "split the branches into rows of their own, or train on recorded tokens"},
 	{Name: "foreign_answers", Severity: Warning, In: Import, Blocks: forSFT, row: ofRows(foreignAnswers),
 		Help: "an answer before the last sampled one was not sampled from the model",
-		Hint: "SFT would train on them too: mark them as sampled if they are worth imitating, or cut the conversation there"},
+		Hint: "SFT would train on them too: export to chat, which gives them the weight 0, mark them as sampled if they " +
+			"are worth imitating, or cut the conversation there"},
 	{Name: "several_answers", Severity: Note, In: Import, Blocks: forKTO, row: severalAnswers,
 		Help: "more than one message was sampled",
 		Hint: "KTO needs one: cut each conversation before its last answer; for DPO pair the rows with " +

@@ -98,11 +98,15 @@ func foreignCalls(c *Count, r *Row, t *formats.Trajectory) {
 }
 
 // called reports whether a message before a tool message makes the call that it
-// answers; any call, when it does not name one.
+// answers; any call, also one in a text, when it does not name one.
 func called(t *formats.Trajectory, i int) bool {
 	id := t.Messages[i].ToolCallID
 	for p := t.Messages[i].Parent; p >= 0 && int(p) < i; p = t.Messages[p].Parent {
-		for _, call := range t.Messages[p].ToolCalls {
+		m := &t.Messages[p]
+		if id == "" && m.Role == "assistant" && toolMark(m.Content) != "" {
+			return true
+		}
+		for _, call := range m.ToolCalls {
 			if id == "" || call.ID == "" || call.ID == id {
 				return true
 			}
@@ -120,15 +124,18 @@ var toolMarks = []string{"<tool_call>", "[TOOL_CALLS]", "<|python_tag|>", "<func
 func unparsedTools(c *Count, r *Row) {
 	r.trained(func(i int, m *formats.Message) bool {
 		c.Of++
-		if len(m.ToolCalls) > 0 {
-			return true
-		}
-		for _, mark := range toolMarks {
-			if strings.Contains(m.Content, mark) {
-				c.Add(r, mark, "message %d", i)
-				break
-			}
+		if mark := toolMark(m.Content); mark != "" && len(m.ToolCalls) == 0 {
+			c.Add(r, mark, "message %d", i)
 		}
 		return true
 	})
+}
+
+func toolMark(text string) string {
+	for _, mark := range toolMarks {
+		if strings.Contains(text, mark) {
+			return mark
+		}
+	}
+	return ""
 }

@@ -14,6 +14,7 @@ import (
 
 	"github.com/rollmill/rollmill/formats"
 	"github.com/rollmill/rollmill/formats/dataset"
+	"github.com/rollmill/rollmill/formats/foreign/importers"
 	"github.com/rollmill/rollmill/stages"
 	"github.com/rollmill/rollmill/stages/plugin"
 )
@@ -124,8 +125,12 @@ func (o *ImportOptions) Validate() error {
 	if len(known) == 0 {
 		help = "the names in this format are fixed: leave --map out"
 	}
-	for name := range o.Fields {
-		if !slices.Contains(known, name) {
+	for name, to := range o.Fields {
+		role := importers.IsRole(name) && slices.Contains(known, importers.RoleField.Name)
+		if role && !slices.Contains(importers.Roles, to) {
+			return stages.Errorf(stages.KindUsage, "roles are "+strings.Join(importers.Roles, ", "), "import: --map %s=%s names no role", name, to)
+		}
+		if !role && !slices.Contains(known, name) {
 			return stages.Errorf(stages.KindUsage, plugin.Nearest(name, known, help),
 				"import: the format %s has no field %q for --map", o.Format.Name, name)
 		}

@@ -48,6 +48,7 @@ func newCheck(o *ImportOptions) *check {
 	c.source = validate.NewSourceCheck(o.Spill.Dir, min(sorterMemory, o.Spill.Memory))
 	if o.Format.Columns {
 		c.unseen = maps.Clone(o.Fields)
+		maps.DeleteFunc(c.unseen, func(name, _ string) bool { return importers.IsRole(name) })
 	}
 	return c
 }

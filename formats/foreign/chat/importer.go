@@ -45,11 +45,11 @@ var Importer = importers.Format{
 
 // Fields returns the names that --map can give to columns.
 func Fields() []importers.Field {
-	out := make([]importers.Field, 0, numFields)
+	out := make([]importers.Field, 0, numFields+1)
 	for _, f := range fields {
 		out = append(out, importers.Field{Name: f.name, Help: f.help})
 	}
-	return out
+	return append(out, importers.RoleField)
 }
 
 // field is a column that rows may have.

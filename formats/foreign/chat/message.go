@@ -132,6 +132,9 @@ func (c *Reader) AddMessage(raw []byte, sampled bool) error {
 	if m.Role == "" {
 		return fmt.Errorf("it has no role: %s", importers.Brief(raw))
 	}
+	if !slices.Contains(importers.Roles, m.Role) {
+		return fmt.Errorf("role %q is none of %v (--map role.%s=tool, or another of them, says which it is)", m.Role, importers.Roles, m.Role)
+	}
 	if m.trained.key != "" && m.Role != "assistant" {
 		c.other = append(c.other, m.trained) // nothing trains on input
 	}
@@ -253,7 +256,7 @@ func (c *Reader) read(m *message, raw []byte) error {
 		if string(v) == "null" || string(key) == marker && string(v) == "true" {
 			continue
 		}
-		known, err := m.set(key, v, c.Tree)
+		known, err := m.set(key, v, c)
 		if err != nil {
 			return err
 		}
@@ -274,10 +277,10 @@ func (c *Reader) read(m *message, raw []byte) error {
 }
 
 // set reads one member, and reports whether a message has a place for it.
-func (m *message) set(key, v []byte, tree bool) (known bool, err error) {
+func (m *message) set(key, v []byte, c *Reader) (known bool, err error) {
 	switch string(key) {
 	case "role", "from":
-		return true, m.role(key, v)
+		return true, m.role(key, v, c.Record)
 	case "content":
 		switch {
 		case v[0] == '"' && m.ContentParts == "":
@@ -330,9 +333,9 @@ func (m *message) set(key, v []byte, tree bool) (known bool, err error) {
 		}
 		return ok, nil
 	case "parent":
-		return tree, number(&m.parent, tree, key, v)
+		return c.Tree, number(&m.parent, c.Tree, key, v)
 	case "call":
-		return tree, number(&m.call, tree, key, v)
+		return c.Tree, number(&m.call, c.Tree, key, v)
 	}
 	if known, err := m.setTokens(key, v); known || err != nil {
 		return known, err
@@ -399,9 +402,15 @@ func (m *message) setTokens(key, v []byte) (known bool, err error) {
 }
 
 // role sets the role. Names that programs use for the same role are one.
-func (m *message) role(key, v []byte) error {
+func (m *message) role(key, v []byte, r *importers.Record) error {
 	if v[0] != '"' {
 		return fmt.Errorf("its %s is %s, not text", key, importers.Brief(v))
+	}
+	if r != nil {
+		if role, mapped := r.Role(jsontext.View(v)); mapped {
+			m.Role = role
+			return nil
+		}
 	}
 	switch string(v) {
 	case `"user"`, `"human"`, `"Human"`, `"USER"`, `"User"`, `"prompter"`:

@@ -25,9 +25,7 @@ func parse(record *importers.Record, hints bool) ([]importers.Item, error) {
 		return nil, err
 	}
 	if v := r.columns[instruction].value; len(v) > 0 && v[0] == '"' && !r.has(prompt) && !r.has(messages) {
-		if err := r.alpaca(); err != nil {
-			return nil, err
-		}
+		r.alpaca()
 	}
 	switch {
 	case r.has(chosen) && r.has(rejected):
@@ -48,32 +46,34 @@ func parse(record *importers.Record, hints bool) ([]importers.Item, error) {
 	return nil, r.unknown()
 }
 
-// alpaca makes a prompt of an instruction, its input and what was said before,
-// and a completion of the output.
-func (r *row) alpaca() error {
-	list, err := r.before()
-	if err != nil {
-		return err
-	}
+// alpaca makes a prompt of an instruction and its input, and a completion of the output.
+func (r *row) alpaca() {
 	instructed := r.text(instruction)
 	if about := r.text(input); about != "" {
 		instructed += "\n" + about
 	}
-	list = append(list, said("user", importers.Quote(instructed)))
-	r.columns[prompt] = column{name: r.name(instruction), value: value.Join(list)}
+	r.columns[prompt] = column{name: r.name(instruction), value: value.Join([][]byte{said("user", importers.Quote(instructed))})}
 	if r.has(output) && !r.has(completion) {
 		r.columns[completion] = column{name: r.name(output), value: r.take(output)}
 	}
-	return nil
 }
 
-// before returns the messages of the history: pairs of an instruction and its answer, or
-// messages.
-func (r *row) before() (list [][]byte, err error) {
-	if !r.has(history) || r.columns[history].read {
-		return nil, nil
+// before adds the messages of the history: pairs of an instruction and its answer, or
+// messages. Its answers are sampled, as LLaMA-Factory and ms-swift train them, unless the row
+// says something of its own answer alone.
+func (r *row) before(c *Reader) error {
+	if !r.has(history) {
+		return nil
 	}
-	v := r.take(history)
+	list, err := r.turns(r.take(history))
+	if err != nil {
+		return err
+	}
+	alone := !r.has(completion) || slices.ContainsFunc([]field{label, reward, rewards, tokenIDs, logprobs, promptTokenIDs}, r.has)
+	return c.Add(value.Join(list), !alone)
+}
+
+func (r *row) turns(v []byte) (list [][]byte, err error) {
 	if v[0] != '[' {
 		return nil, fmt.Errorf("column %q is %s, not a list", r.name(history), importers.Brief(v))
 	}
@@ -157,14 +157,10 @@ func (r *row) prompted() ([]importers.Item, error) {
 	if err := r.start(&c); err != nil {
 		return nil, err
 	}
-	said, err := r.before()
-	if err == nil {
-		err = c.Add(value.Join(said), false)
+	if err := r.before(&c); err != nil {
+		return nil, err
 	}
-	if err == nil {
-		err = r.append(&c, prompt, false)
-	}
-	if err != nil {
+	if err := r.append(&c, prompt, false); err != nil {
 		return nil, err
 	}
 	if r.has(completion) {

@@ -87,7 +87,7 @@ func (r *row) answers() (before part, answers [2]part, err error) {
 	if before.list, before.text, err = listOf(r.Record, r.take(prompt)); err != nil {
 		return before, answers, fmt.Errorf("column %q: %w", r.name(prompt), err)
 	}
-	return explicit(before, answers)
+	return r.explicit(before, answers)
 }
 
 // request finds the prompt of a row without such a column: in the messages, as
@@ -123,7 +123,7 @@ func (r *row) request() {
 }
 
 // explicit finds the prompt in answers that repeat it, as many datasets do.
-func explicit(before part, answers [2]part) (part, [2]part, error) {
+func (r *row) explicit(before part, answers [2]part) (part, [2]part, error) {
 	if answers[0].list == nil {
 		return before, answers, nil
 	}
@@ -135,7 +135,7 @@ func explicit(before part, answers [2]part) (part, [2]part, error) {
 			slices.EqualFunc(prompt, list[:len(prompt)], same):
 			answers[i].from = len(prompt)
 		case before.list == nil:
-			answers[i].from = repeats(list, before.text)
+			answers[i].from = r.repeats(list, before.text)
 		}
 	}
 	if answers[0].from > 0 && answers[1].from == answers[0].from {
@@ -148,8 +148,8 @@ func explicit(before part, answers [2]part) (part, [2]part, error) {
 
 // repeats returns how many messages at the beginning of a list are the prompt: a
 // user's message with its text, after system prompts; 0 when they are not.
-func repeats(list [][]byte, prompt string) int {
-	var c Reader
+func (r *row) repeats(list [][]byte, prompt string) int {
+	c := Reader{Record: r.Record}
 	for i, raw := range list {
 		if c.AddMessage(raw, false) != nil {
 			return 0
@@ -235,6 +235,11 @@ func dialogue(text string) []byte {
 func (r *row) answerOf(c *Reader, before, answer part, s side) error {
 	if answer.list != nil && len(elements(answer.list)) == answer.from {
 		return fmt.Errorf("column %q has no answer", r.name(s.answer))
+	}
+	if before.list != nil || before.text != "" {
+		if err := r.before(c); err != nil {
+			return err
+		}
 	}
 	if before.list != nil {
 		if err := c.Add(before.list, false); err != nil {

@@ -6,6 +6,7 @@ import (
 	"iter"
 
 	"github.com/rollmill/rollmill/formats"
+	"github.com/rollmill/rollmill/formats/jsontext"
 	"github.com/rollmill/rollmill/formats/records"
 )
 
@@ -15,7 +16,8 @@ import (
 func Rows(f File) iter.Seq2[Record, error] {
 	return func(yield func(Record, error) bool) {
 		var dropped, before int64
-		file := records.File{Name: f.Name, R: f.R, Size: f.Size, Nulls: &dropped, Documents: true}
+		var unread []jsontext.Lost
+		file := records.File{Name: f.Name, R: f.R, Size: f.Size, Nulls: &dropped, Unread: &unread, Documents: true}
 		rows, err := file.Read("")
 		if err != nil {
 			yield(Record{}, err)
@@ -30,6 +32,7 @@ func Rows(f File) iter.Seq2[Record, error] {
 			}
 			for piece, lost := range f.Pieces(row.Object) {
 				r := Record{Data: piece, Row: n, Line: row.Line, Nulls: nulls, Options: f.Options, Dropped: dropped - before}
+				r.LoseAll(unread)
 				for _, list := range lost {
 					r.Lose(list, "a list beside the records of a document, which is too long to be repeated in each")
 				}

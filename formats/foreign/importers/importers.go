@@ -13,6 +13,7 @@ import (
 	"io"
 	"iter"
 	"regexp"
+	"strings"
 
 	"github.com/rollmill/rollmill/formats"
 	"github.com/rollmill/rollmill/formats/jsontext"
@@ -81,6 +82,23 @@ func (o *Options) Mapped(field string) (column string, mapped bool) {
 		column, mapped = o.Map[field]
 	}
 	return column, mapped
+}
+
+// RoleField is the field with which --map role.NAME=ROLE gives messages of another role one of
+// Roles; see Options.Role.
+var RoleField = Field{Name: "role.NAME", Help: "the role of messages whose role is NAME, such as role.environment=tool"}
+
+const rolePrefix = "role."
+
+// IsRole reports whether a name of Options.Map is that of a role.
+func IsRole(name string) bool { return strings.HasPrefix(name, rolePrefix) }
+
+// Role returns the role that --map gives to messages of a role in the source.
+func (o *Options) Role(source string) (role string, mapped bool) {
+	if o != nil && len(o.Map) > 0 {
+		role, mapped = o.Map[rolePrefix+source]
+	}
+	return role, mapped
 }
 
 // Record is a piece of a file that is converted by itself.

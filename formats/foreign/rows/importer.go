@@ -55,6 +55,7 @@ var more = []importers.Field{
 	{Name: "system", Help: "the system prompt, when the messages have none"},
 	{Name: "tools", Help: "definitions of the tools of all calls: a list, or JSON text"},
 	{Name: "label", Help: "whether the answer is desirable (KTO)"},
+	importers.RoleField,
 }
 
 // fields returns what --map can name: the columns, and more.
@@ -125,7 +126,7 @@ func (r *row) add(key, v []byte) {
 	used := false
 	if r.Options != nil {
 		for name, c := range r.Map {
-			if c == string(key) {
+			if c == string(key) && !importers.IsRole(name) {
 				r.values[name], used = v, true
 			}
 		}
