@@ -21,6 +21,7 @@ import (
 	"encoding/json"
 	"net/url"
 	"slices"
+	"strconv"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -172,7 +173,36 @@ func (s *Set) redact(text string) (string, int) {
 	if m == nil || len(text) < m.shortest {
 		return text, 0
 	}
-	return m.redact(text)
+	text, n := m.redact(text)
+	if plain := unescaped(text); len(plain) < len(text) {
+		if again, more := m.redact(plain); more > 0 {
+			return again, n + more
+		}
+	}
+	return text, n
+}
+
+// unescaped returns a text with the characters that JSON may escape and need not, as themselves.
+func unescaped(text string) string {
+	if !strings.Contains(text, `\u00`) {
+		return text
+	}
+	var out strings.Builder
+	for i := 0; i < len(text); i++ {
+		if text[i] == '\\' && i+1 < len(text) {
+			if i+6 <= len(text) && text[i+1] == 'u' {
+				if c, err := strconv.ParseUint(text[i+2:i+6], 16, 8); err == nil && c >= ' ' && c <= '~' && c != '"' && c != '\\' {
+					out.WriteByte(byte(c))
+					i += 5
+					continue
+				}
+			}
+			out.WriteByte(text[i])
+			i++
+		}
+		out.WriteByte(text[i])
+	}
+	return out.String()
 }
 
 // pattern is one spelling of a value.

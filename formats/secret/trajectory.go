@@ -2,19 +2,22 @@ package secret
 
 import (
 	"reflect"
+	"slices"
 	"strings"
 
 	"github.com/rollmill/rollmill/formats"
+	"github.com/rollmill/rollmill/formats/chat"
 )
 
-// InMessage reports whether a value is in a message, or in texts one after the
-// other, as those of its tokens.
+// InMessage reports whether a value is in a message, in its parts one after the other, or
+// in texts one after the other, as those of its tokens.
 func (s *Set) InMessage(m *formats.Message, texts []string) bool {
 	if !s.Known() {
 		return false
 	}
 	_, n := s.redact(strings.Join(texts, ""))
-	return n+s.walker().looking().walk(reflect.ValueOf(m).Elem()) > 0
+	_, k := s.redact(chat.JoinedText([]byte(m.ContentParts)))
+	return n+k+s.walker().looking().walk(reflect.ValueOf(m).Elem()) > 0
 }
 
 // Trajectory redacts a row and returns how many values it replaced. When one
@@ -25,6 +28,14 @@ func (s *Set) Trajectory(t *formats.Trajectory) (n int, said bool) {
 		return 0, false
 	}
 	n = s.Value(&t.Messages) + s.Value(&t.Candidates) + s.Value(&t.ToolSets)
+	for i, m := range t.Messages { // parts may spell one together
+		joined, k := s.redact(chat.JoinedText([]byte(m.ContentParts)))
+		if k > 0 {
+			n += k
+			t.Messages = slices.Clone(t.Messages)
+			t.Messages[i].Content, t.Messages[i].ContentParts = joined, ""
+		}
+	}
 	if said = n > 0; said {
 		t.DropTokens()
 	}

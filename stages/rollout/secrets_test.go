@@ -71,6 +71,12 @@ func TestASecretInAnAnswerFailsItsAttempt(t *testing.T) {
 			func(recordertest.Request) recordertest.Reply { return recordertest.Reply{Content: "well"} }},
 		"a template's field": {map[string]any{"chat_template_kwargs": map[string]any{"note": key}},
 			func(recordertest.Request) recordertest.Reply { return recordertest.Reply{Content: "well"} }},
+		"escaped": {nil, func(recordertest.Request) recordertest.Reply {
+			return recordertest.Reply{ToolCalls: []formats.ToolCall{{ID: "1", Name: "send", Arguments: `{"key":"\u0073k\u002dcanary-0123456789"}`}}}
+		}},
+		"parts of a prompt": {map[string]any{"messages": []map[string]any{{"role": "user", "content": []map[string]any{
+			{"type": "text", "text": key[:9]}, {"type": "text", "text": key[9:]}}}}},
+			func(recordertest.Request) recordertest.Reply { return recordertest.Reply{Content: "well"} }},
 		"the prompt": {map[string]any{"messages": []map[string]any{{"role": "user", "content": "a"}, {"role": "tool", "tool_call_id": "1", "content": key}}},
 			func(recordertest.Request) recordertest.Reply { return recordertest.Reply{Content: "well"} }},
 	} {
@@ -85,7 +91,7 @@ func TestASecretInAnAnswerFailsItsAttempt(t *testing.T) {
 				t.Fatal(err)
 			}
 			row := rows(t, out)[0]
-			if row.Status != formats.StatusFailed || row.FailureClass != formats.FailSecret || row.SampledTokens != 0 || strings.Contains(fmt.Sprint(row), key) {
+			if row.Status != formats.StatusFailed || row.FailureClass != formats.FailSecret || row.SampledTokens != 0 || strings.Contains(fmt.Sprint(row), key) || strings.Contains(fmt.Sprint(row), key[9:]) {
 				t.Errorf("%s %s: %s, %d tokens", row.Status, row.FailureClass, row.Error, row.SampledTokens)
 			}
 			for _, m := range row.Messages {
