@@ -72,6 +72,21 @@ func (s *AdvantageSize) After(shift, divisor float64) float64 {
 	return max(s.Parts, math.Abs((s.Min-shift)/divisor), math.Abs((s.Max-shift)/divisor))
 }
 
+// Any reports whether there is anything that could train.
+func (s *AdvantageSize) Any() bool { return s.Own || s.Parts > 0 || s.Loss }
+
+// Training says whether training gets anything from trajectories.
+type Training int32
+
+// The values are by the advantages that are handed over, which are at most AdvantageTolerance of
+// the batch's largest, or not. Of several trajectories the largest value holds.
+const (
+	TrainsByRewards Training = iota // there are none in the batch: nothing trains if rewards are equal (Flat)
+	NoAdvantages                    // of these, as of one that was alone
+	TrainsNothing
+	TrainsSomething
+)
+
 // CurateState is the state in a curated dataset's manifest, which the next
 // epoch reads with --previous.
 type CurateState struct {

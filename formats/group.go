@@ -59,6 +59,12 @@ type GroupStats struct {
 	LengthMax     *int32    `parquet:"length_max,optional"`
 }
 
+// Flat reports whether the group teaches nothing: its advantages are 0, or without any in the batch
+// the rewards of two or more are equal.
+func (s *GroupStats) Flat(t Training) bool {
+	return t == TrainsNothing || t == TrainsByRewards && s.Valid > 1 && Flat(*s.Min, *s.Max, FlatTolerance)
+}
+
 // MaxPassAtK is the largest k of column pass_at_k.
 const MaxPassAtK = 64
 

@@ -21,7 +21,7 @@ var diffCommand = cli.Command{
 	Heading: lookHeading,
 	Usage:   "compare two score datasets over the same trajectories",
 	About: `Reports how many rewards changed, their rank correlation, how many groups became
-flat or stopped being flat, how many advantages changed sign, and the rows that
+flat (equal rewards) or stopped being flat, how many advantages changed sign, and the rows that
 changed most, with their text. Datasets that a gate refused can be compared too.
 
   rollmill diff runs/demo/epoch-0/score runs/demo/epoch-0/score-2 --plot moved.png

@@ -122,7 +122,9 @@ type checker interface {
 
 // groupChecker is a checker that can see the statistics of groups instead of rows:
 // rows of a group may be anywhere.
-type groupChecker interface{ group(*formats.GroupStats) }
+type groupChecker interface {
+	group(*formats.GroupStats, formats.Training)
+}
 
 // rows makes a check that remembers no row.
 type rows struct {
@@ -191,10 +193,10 @@ func (d *Doctor) Row(r *Row) {
 	}
 }
 
-// Group passes a group's statistics to the checks that see them.
-func (d *Doctor) Group(s *formats.GroupStats) {
+// Group passes a group's statistics, and what of it trains, to the checks that see them.
+func (d *Doctor) Group(s *formats.GroupStats, trains formats.Training) {
 	for _, c := range d.groups {
-		c.group(s)
+		c.group(s, trains)
 	}
 }
 

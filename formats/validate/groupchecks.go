@@ -53,6 +53,8 @@ type spread struct {
 	scored         int // of the valid ones
 	lo, hi         float64
 	first          kept // of the scored ones, else of the members
+	trains         formats.Training
+	fork           bool
 }
 
 func (s *spread) add(k kept, valid, scored bool, score float64) {
@@ -71,9 +73,12 @@ func (s *spread) add(k kept, valid, scored bool, score float64) {
 	s.lo, s.hi = min(s.lo, score), max(s.hi, score)
 }
 
-// flat reports whether all scores are equal, so that they teach nothing.
-func (s *spread) flat() bool {
-	return s.scored > 1 && formats.Flat(s.lo, s.hi, formats.FlatTolerance)
+// flat reports whether the group teaches nothing, by its advantages or scores, and by which.
+func (s *spread) flat() (flat bool, by string) {
+	if s.trains == formats.TrainsByRewards {
+		return s.scored > 1 && formats.Flat(s.lo, s.hi, formats.FlatTolerance), "by rewards"
+	}
+	return s.trains == formats.TrainsNothing, "by advantages"
 }
 
 // spreads is a check of the scores of groups, which also sees their statistics.
@@ -87,11 +92,13 @@ type scored struct {
 	kept
 	valid, scored bool
 	score         float64
+	trains        formats.Training
+	fork          bool
 }
 
 func ofSpreads(judge func(*Count, string, *spread)) func() checker {
 	start := inGroups(func(r *Row) (scored, bool) {
-		m := scored{kept: keep(r), valid: r.Valid()}
+		m := scored{kept: keep(r), valid: r.Valid(), trains: r.Trains, fork: r.Fork}
 		if m.scored = r.Reward != nil; m.scored {
 			m.score = *r.Reward
 		}
@@ -100,26 +107,35 @@ func ofSpreads(judge func(*Count, string, *spread)) func() checker {
 		var s spread
 		for _, m := range members {
 			s.add(m.kept, m.valid, m.scored, m.score)
+			s.trains, s.fork = max(s.trains, m.trains), m.fork
 		}
 		judge(c, group, &s)
 	})
 	return func() checker { return &spreads{start().(*grouped[scored]), judge} }
 }
 
-func (s *spreads) group(g *formats.GroupStats) {
-	sum := spread{members: int(g.Count), scored: int(g.Valid), hi: 1, first: kept{number: g.FirstRow}}
+func (s *spreads) group(g *formats.GroupStats, trains formats.Training) {
+	sum := spread{members: int(g.Count), scored: int(g.Valid), hi: 1, first: kept{number: g.FirstRow}, trains: trains, fork: g.Forks}
 	if g.Min != nil && g.Max != nil {
 		sum.lo, sum.hi = *g.Min, *g.Max
 	}
 	s.judge(&s.Count, g.GroupID, &sum)
 }
 
+// Flat is the name of the check for groups that teach nothing. Who makes it of wide rows says what each
+// trains (Row.Trains).
+const Flat = "flat"
+
 var newFlat = ofSpreads(func(c *Count, group string, s *spread) {
-	if s.scored < 2 {
-		return
+	if s.fork || s.trains == formats.NoAdvantages || s.trains == formats.TrainsByRewards && s.scored < 2 {
+		return // a group of forks is no attempt at an example
 	}
-	if c.Of++; s.flat() {
-		c.add(s.first, "", "group %s: all rewards are %.6g", group, s.lo)
+	c.Of++
+	switch flat, by := s.flat(); {
+	case flat && s.lo < s.hi:
+		c.add(s.first, by, "group %s: all advantages are 0, rewards are from %.6g to %.6g", group, s.lo, s.hi)
+	case flat:
+		c.add(s.first, by, "group %s: all rewards are %.6g", group, s.lo)
 	}
 })
 

@@ -25,7 +25,7 @@ func setOf(name string) set {
 // The checks of an import that compare rows, and the one after which a row is in no
 // other finding.
 var (
-	failedSet, singleSet, flatSet        = setOf("failures"), setOf("singleton"), setOf("flat")
+	failedSet, singleSet, flatSet        = setOf("failures"), setOf("singleton"), setOf(Flat)
 	sameIDSet, sameContentSet, copiesSet = setOf("duplicate_ids"), setOf("duplicate_content"), setOf("copies")
 	prefixSet, unpairedSet               = setOf("prefix_rows"), setOf("no_pair")
 )
@@ -169,10 +169,10 @@ func faultOf(rows []fact) set {
 		f := &rows[i]
 		s.add(kept{}, !f.found.has(failedSet), f.scored, f.score)
 	}
-	switch {
-	case s.valid == 1 || s.scored == 1:
+	if s.valid == 1 || s.scored == 1 {
 		return singleSet
-	case s.flat():
+	}
+	if flat, _ := s.flat(); flat {
 		return flatSet
 	}
 	return 0

@@ -18,6 +18,9 @@ type Row struct {
 	Tokens       *int32 // sampled; nil when the base of a thin dataset is not available
 	Base         string // the trajectory of the base's row; "" when it is not available, or this is wide
 
+	Trains formats.Training
+	Fork   bool // it continues a prefix
+
 	Trajectory *formats.Trajectory
 	Score      *formats.Score
 	Member     *formats.Member
@@ -50,7 +53,7 @@ type Source struct {
 func WideRow(n int64, t *formats.Trajectory) Row {
 	return Row{Number: n, TrajectoryID: t.TrajectoryID, Status: t.Status, Reward: t.Reward, Tokens: &t.SampledTokens,
 		Trajectory: t,
-		Group:      t.Group()}
+		Group:      t.Group(), Fork: t.ForkCall != nil}
 }
 
 // ScoreRow returns row n of a dataset of scores, without its base.

@@ -9,6 +9,7 @@ import (
 
 	"github.com/rollmill/rollmill/formats"
 	"github.com/rollmill/rollmill/formats/dataset"
+	"github.com/rollmill/rollmill/formats/dataset/advantages"
 	"github.com/rollmill/rollmill/formats/dataset/joined"
 	"github.com/rollmill/rollmill/formats/plural"
 	"github.com/rollmill/rollmill/formats/traceback"
@@ -96,27 +97,18 @@ func (r *TryResult) read(ctx context.Context, uri string, prices rollout.Budget)
 	if err != nil {
 		return err
 	}
-	sizes, largest := map[string]formats.AdvantageSize{}, 0.0
 	for t, err := range source.Each(ctx, d.All(), joined.Whole) {
 		if err != nil {
 			return err
 		}
 		r.add(t, prices)
-		size := sizes[t.GroupID]
-		size.Add(t.Advantage, t.Advantages, t.Losses)
-		sizes[t.GroupID], largest = size, max(largest, size.After(0, 1))
 	}
-	for g, err := range dataset.Each[formats.GroupStats](ctx, d, formats.TableGroups,
-		dataset.Range{Rows: d.Tables[formats.TableGroups].Rows}) {
-		if err != nil {
-			return err
-		}
-		size := sizes[g.GroupID]
-		flat := g.Valid > 1 && size.After(0, 1) <= largest*formats.AdvantageTolerance
-		if largest == 0 { // no advantages, or nothing trains
-			flat = g.Valid > 1 && formats.Flat(*g.Min, *g.Max, formats.FlatTolerance)
-		}
-		r.Groups = append(r.Groups, Group{GroupID: g.GroupID, Count: g.Count, Valid: g.Valid, Mean: g.Mean, Std: g.StdPop, Flat: flat && !size.Loss})
+	err = advantages.EachGroup(ctx, d, func(g *formats.GroupStats, t formats.Training) {
+		r.Groups = append(r.Groups, Group{GroupID: g.GroupID, Count: g.Count, Valid: g.Valid, Mean: g.Mean, Std: g.StdPop,
+			Flat: g.Flat(t)})
+	})
+	if err != nil {
+		return err
 	}
 	return r.converse(ctx, uri)
 }

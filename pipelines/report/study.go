@@ -8,6 +8,7 @@ import (
 
 	"github.com/rollmill/rollmill/formats"
 	"github.com/rollmill/rollmill/formats/dataset"
+	"github.com/rollmill/rollmill/formats/dataset/advantages"
 	"github.com/rollmill/rollmill/formats/validate"
 	"github.com/rollmill/rollmill/pipelines/run"
 	"github.com/rollmill/rollmill/storage"
@@ -202,8 +203,8 @@ func (s *study) groups(ctx context.Context, d *dataset.Dataset, e int) error {
 	doctor := doctor()
 	doctor.WantsGroups() // from their statistics
 	first := !s.hasGroups()
-	err := each(ctx, d, formats.TableGroups, func(_ int64, g *formats.GroupStats) {
-		doctor.Group(g)
+	err := advantages.EachGroup(ctx, d, func(g *formats.GroupStats, trains formats.Training) {
+		doctor.Group(g, trains)
 		if first {
 			offer(s.lists, g)
 		}

@@ -7,6 +7,7 @@ import (
 
 	"github.com/rollmill/rollmill/formats"
 	"github.com/rollmill/rollmill/formats/dataset"
+	"github.com/rollmill/rollmill/formats/dataset/advantages"
 	"github.com/rollmill/rollmill/stages"
 )
 
@@ -110,7 +111,7 @@ func (w *writer) writeSet(ctx context.Context, o *Options, in *input, s *set) (i
 		return 0, err
 	}
 	if w.step, w.set = s.batchStep, s; w.step == nil { // it was not needed before
-		if w.step, err = s.step(ctx); err != nil {
+		if w.step, err = advantages.Remaining(ctx, s.members); err != nil {
 			return 0, err
 		}
 	}

@@ -19,7 +19,7 @@ type plan struct {
 	groups   *Groups
 	active   []active
 	needRows bool // a rule reads whole rows
-	trains   func(*Group, []formats.Member, []int) Training
+	trains   func(*Group, []formats.Member, []int) formats.Training
 	left     []int // members of a group to judge again once their advantages are computed again; nil for none
 	state    formats.CurateState
 }

@@ -7,6 +7,7 @@ import (
 
 	"github.com/rollmill/rollmill/formats"
 	"github.com/rollmill/rollmill/formats/dataset"
+	"github.com/rollmill/rollmill/formats/dataset/advantages"
 	"github.com/rollmill/rollmill/formats/spill"
 	"github.com/rollmill/rollmill/stages"
 )
@@ -18,7 +19,7 @@ type input struct {
 	previous      *dataset.Dataset    // nil without --previous
 	previousState formats.CurateState // its state
 	epoch         int
-	limit         float64 // up to which an advantage counts as 0
+	batch         *advantages.Batch
 	groups        *Groups // of all sets, in their bases' order
 	several       bool    // some are of several examples
 	holdout       *Holdout
@@ -29,7 +30,7 @@ type set struct {
 	members    *dataset.Dataset
 	base       *dataset.Dataset
 	groupState *formats.GroupState // what group recorded about its advantages
-	batchStep  *batchStep          // what remains to be done with them; from findTraining
+	batchStep  *advantages.Step    // what remains to be done with them; from findTraining
 	scattered  bool                // members of a group are not adjacent
 	first      int                 // its groups, by index
 	end        int
@@ -101,7 +102,7 @@ func openSet(ctx context.Context, from stages.Input) (*set, error) {
 		return nil, err
 	}
 	s := &set{members: d, base: base}
-	if s.groupState, err = readGroupState(d); err != nil {
+	if s.groupState, err = advantages.State(d); err != nil {
 		return nil, err
 	}
 	if base.Rows != d.Rows {

@@ -261,6 +261,8 @@ func (o *Options) request(g *Group, size int) request {
 		return request{N: lacks, Reason: requestFailed}
 	case lacks > 0:
 		return request{N: lacks, Reason: requestFew}
+	case flat && g.Trains == formats.NoAdvantages:
+		return request{N: size, Reason: requestFew}
 	case flat:
 		return request{N: size, Reason: requestFlat}
 	case g.Valid > 0:

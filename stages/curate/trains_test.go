@@ -76,10 +76,10 @@ func TestFlatOfWhatIsLeft(t *testing.T) {
 
 func TestFlatWithoutAdvantages(t *testing.T) {
 	set := curate.Group{Valid: 2, Min: 1, Max: 1}
-	if set.Trains = curate.Something; set.Flat(0) {
+	if set.Trains = formats.TrainsSomething; set.Flat(0) {
 		t.Error("equal rewards with advantages")
 	}
-	if set.Trains = curate.ByRewards; !set.Flat(0) {
+	if set.Trains = formats.TrainsByRewards; !set.Flat(0) {
 		t.Error("equal rewards without advantages")
 	}
 	if set.Min = math.Nextafter(1, 0); set.Flat(0) || !set.Flat(1e-12) {

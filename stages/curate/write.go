@@ -10,6 +10,7 @@ import (
 
 	"github.com/rollmill/rollmill/formats"
 	"github.com/rollmill/rollmill/formats/dataset"
+	"github.com/rollmill/rollmill/formats/dataset/advantages"
 	"github.com/rollmill/rollmill/stages"
 )
 
@@ -20,7 +21,7 @@ type writer struct {
 	own       shardGroups // its groups that are written here
 	plan      *plan
 	recompute func([]formats.Member, []formats.Trajectory) error // nil: advantages stay as group made them
-	step      *batchStep
+	step      *advantages.Step
 	members   *dataset.Reader[formats.Member]
 	decode    bool             // no payload is copied
 	spill     stages.Spill     // for scattered groups
@@ -171,7 +172,7 @@ func (w *writer) keep(d *decided) error {
 		t := &d.kept[len(d.kept)-1]
 		t.Reward, t.Rewards, t.ShapedRewards = m.Reward, m.Rewards, m.ShapedRewards
 		formats.TakeUnknown(t, "rewards", m)
-		t.GroupID, t.Advantage, t.Advantages = m.GroupID, w.step.apply(m.Advantage), m.Advantages
+		t.GroupID, t.Advantage, t.Advantages = m.GroupID, w.step.Apply(m.Advantage), m.Advantages
 		t.Losses = m.Losses
 		if copies {
 			d.at = append(d.at, d.group.FirstRow+int64(k))

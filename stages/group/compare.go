@@ -29,7 +29,7 @@ type Estimated struct {
 	Name     string     `json:"estimator"`
 	Null     int64      `json:"null_advantages"`
 	Groups   int64      `json:"groups_with_advantages"`
-	Flat     int64      `json:"groups_flat"`    // of these: rewards are equal
+	Flat     int64      `json:"groups_flat"`    // of these: nothing of them trains
 	TopTenth Figure     `json:"mass_top_tenth"` // share of the mass in the tenth of scored groups, rounded up, that has most
 	Classes  []Class    `json:"mass_by_solved"`
 	Cut      *Agreement `json:"simulated,omitempty"` // of whole groups (A) with what each draw left of them (B): means over draws

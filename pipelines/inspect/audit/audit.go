@@ -19,6 +19,7 @@ import (
 
 	"github.com/rollmill/rollmill/formats"
 	"github.com/rollmill/rollmill/formats/dataset"
+	"github.com/rollmill/rollmill/formats/dataset/advantages"
 	"github.com/rollmill/rollmill/formats/validate"
 	"github.com/rollmill/rollmill/pipelines/inspect"
 )
@@ -185,17 +186,23 @@ func (a *auditor) look(ctx context.Context, d *dataset.Dataset) error {
 // show passes the statistics of groups, if the dataset has them, to the checks of
 // groups, and its rows to the other checks.
 func (a *auditor) show(ctx context.Context, d *dataset.Dataset, doctor *validate.Doctor) error {
-	if stats, has := d.Tables[formats.TableGroups]; has && doctor.WantsGroups() {
-		for g, err := range dataset.Each[formats.GroupStats](ctx, d, formats.TableGroups, dataset.Range{Rows: stats.Rows}) {
-			if err != nil {
-				return err
-			}
-			doctor.Group(g)
+	var bad error
+	see := doctor.Row
+	if _, has := d.Tables[formats.TableGroups]; has && doctor.WantsGroups() {
+		bad = advantages.EachGroup(ctx, d, doctor.Group)
+	} else if d.Kind == formats.KindTrajectories && d.Stage != "rollout" && a.wants(validate.Flat) {
+		var batch *advantages.Batch
+		batch, bad = advantages.Of(ctx, d)
+		see = func(r *validate.Row) {
+			var size formats.AdvantageSize
+			size.Add(r.Trajectory.Advantage, r.Trajectory.Advantages, r.Trajectory.Losses)
+			r.Trains = batch.Of(nil, &size)
+			doctor.Row(r)
 		}
 	}
 	wanted, payload := doctor.WantsRows()
 	if !wanted {
-		return nil
+		return bad
 	}
-	return rows(ctx, d, payload, doctor.Row)
+	return cmp.Or(bad, rows(ctx, d, payload, see))
 }

@@ -321,18 +321,31 @@ var faults = []fault{
 		for i := range 4 * (1 + count4(sick)) {
 			rows[i].Reward = number(0.5)
 		}
-	}), "no training signal"},
-	{"flat", "6 of 10 groups that are scattered are flat; of the twin 5", groupTables(func(stats []formats.GroupStats, sick bool) {
-		for i := range 1 + count4(sick) {
-			stats[i].Min = stats[i].Max
+	}), "no training signal: 6 by rewards"},
+	{"flat", "6 of 10 groups that are scattered have no advantage but 0; of the twin 5", groupTables(func(rows []formats.Member, _ []formats.GroupStats, sick bool) {
+		for i := range rows {
+			if i%10 < 1+count4(sick) {
+				rows[i].Advantage = number(1e-10)
+			}
 		}
-	}), "no training signal"},
+	}), "6 by advantages"},
+	{"flat", "6 of 10 groups of a curated dataset have no advantage but 0; of the twin 5 and one of messages", func(w *world, sick bool) {
+		rows := trajectories(small)
+		for i := range rows {
+			rows[i].Advantage = number(float64(max(0, i/4-5)))
+			if i == 5 && !sick {
+				answer := slices.IndexFunc(rows[i].Messages, func(m formats.Message) bool { return m.Sampled })
+				rows[i].Advantages = []formats.MessageAdvantage{{Message: int32(answer), Value: -.5}}
+			}
+		}
+		w.wide("curate", "curate", rows)
+	}, "6 by advantages"},
 	{"singleton", "one member of 4 has a reward; of the twin 2", scores(func(rows []formats.Score, sick bool) {
 		for i := range count4(sick) - 2 {
 			unscore(&rows[i])
 		}
 	}), "one valid member"},
-	{"singleton", "one member of 4 is valid in a group that is scattered", groupTables(func(stats []formats.GroupStats, sick bool) {
+	{"singleton", "one member of 4 is valid in a group that is scattered", groupTables(func(_ []formats.Member, stats []formats.GroupStats, sick bool) {
 		if stats[3].Valid = 2; sick {
 			stats[3].Valid = 1
 		}

@@ -179,7 +179,7 @@ func signals(well, sick float32) scenario {
 
 // groupTables returns a scenario with a group dataset. The rows of its groups are
 // not adjacent, so that only _groups has their statistics.
-func groupTables(spoil func(stats []formats.GroupStats, sick bool)) scenario {
+func groupTables(spoil func(rows []formats.Member, stats []formats.GroupStats, sick bool)) scenario {
 	return func(w *world, sick bool) {
 		var rows []formats.Member
 		for group := range random.Members(5, small) {
@@ -193,7 +193,7 @@ func groupTables(spoil func(stats []formats.GroupStats, sick bool)) scenario {
 		for i := range stats {
 			stats[i] = formats.GroupStats{GroupID: fmt.Sprintf("kind-%d@0", i), FirstRow: int64(i), Count: 4, Valid: 4, Min: &lo, Max: &hi}
 		}
-		spoil(stats, sick)
+		spoil(rows, stats, sick)
 		base := w.wide("rollout", "rollout", trajectories(small))
 		put(w, "group", thinSpec(w, base, "group", formats.KindGroups), rows, func(s *dataset.Shard) {
 			if err := dataset.NewTable[formats.GroupStats](s, formats.TableGroups, -1).Write(context.Background(), stats); err != nil {

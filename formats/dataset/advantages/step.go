@@ -1,4 +1,4 @@
-package curate
+package advantages
 
 import (
 	"context"
@@ -10,10 +10,10 @@ import (
 	"github.com/rollmill/rollmill/formats/dataset"
 )
 
-// readGroupState reads what group recorded about its advantages. In a dataset without
-// it, they are final.
-func readGroupState(d *dataset.Dataset) (*formats.GroupState, error) {
-	if len(d.State) == 0 {
+// State reads what group recorded about its advantages. In a dataset without it, they are
+// final.
+func State(d *dataset.Dataset) (*formats.GroupState, error) {
+	if d.Kind != formats.KindGroups || len(d.State) == 0 {
 		return nil, nil
 	}
 	var s formats.GroupState
@@ -23,29 +23,38 @@ func readGroupState(d *dataset.Dataset) (*formats.GroupState, error) {
 	return &s, nil
 }
 
-// batchStep is a formats.BatchStep whose moments are known. A nil one changes
-// nothing.
-type batchStep struct{ shift, divisor float64 }
+// Step is a formats.BatchStep whose moments are known. A nil one changes nothing.
+type Step struct{ shift, divisor float64 }
 
-func (s *batchStep) apply(advantage *float64) *float64 {
+// Apply returns the advantage after the step.
+func (s *Step) Apply(advantage *float64) *float64 {
 	if s == nil || advantage == nil {
 		return advantage
 	}
 	return new(max(-math.MaxFloat64, min((*advantage-s.shift)/s.divisor, math.MaxFloat64)))
 }
 
-// step returns the remaining step on the advantages; nil for none. It computes the
-// moments over every member that has an advantage, whatever rules drop later:
+// after returns the largest magnitude after the step.
+func (s *Step) after(size *formats.AdvantageSize) float64 {
+	if s == nil {
+		return size.After(0, 1)
+	}
+	return size.After(s.shift, s.divisor)
+}
+
+// Remaining returns the step on a dataset's advantages that remains; nil for none. It
+// computes the moments over every member that has an advantage, whatever rules drop later:
 // dropping a member must not change the advantages of others. They are exact sums,
 // so that they do not depend on order or shards.
-func (s *set) step(ctx context.Context) (*batchStep, error) {
-	if s.groupState == nil || s.groupState.Batch == nil {
-		return nil, nil
+func Remaining(ctx context.Context, d *dataset.Dataset) (*Step, error) {
+	state, err := State(d)
+	if err != nil || state == nil || state.Batch == nil {
+		return nil, err
 	}
-	step := s.groupState.Batch
+	step := state.Batch
 	var values, shift moments
 	walk := func(f func(value, advantage float64)) error {
-		return advantages(ctx, s.members, func(reward, advantage float64) {
+		return each(ctx, d, func(reward, advantage float64) {
 			switch {
 			case step.Of == formats.BatchRewards:
 				f(reward, advantage)
@@ -61,7 +70,7 @@ func (s *set) step(ctx context.Context) (*batchStep, error) {
 	if err := walk(func(value, advantage float64) { values.add(value); shift.add(advantage) }); err != nil {
 		return nil, err
 	}
-	out := &batchStep{divisor: 1}
+	out := &Step{divisor: 1}
 	if values.n == 0 {
 		return out, nil
 	}
@@ -76,7 +85,7 @@ func (s *set) step(ctx context.Context) (*batchStep, error) {
 		return out, nil
 	}
 	var squares moments
-	err := walk(func(value, _ float64) {
+	err = walk(func(value, _ float64) {
 		x := value/unit - mean/unit
 		squares.add(float64(x * x))
 	})
@@ -124,9 +133,9 @@ func (m *moments) unit() float64 {
 	return math.Ldexp(1, 600)
 }
 
-// advantages calls f with the reward and advantage of each member that has an
+// each calls f with the reward and advantage of each member that has an
 // advantage.
-func advantages(ctx context.Context, d *dataset.Dataset, f func(reward, advantage float64)) error {
+func each(ctx context.Context, d *dataset.Dataset, f func(reward, advantage float64)) error {
 	type columns struct {
 		Reward    *float64 `parquet:"reward,optional"`
 		Advantage *float64 `parquet:"advantage,optional"`
