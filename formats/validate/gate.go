@@ -57,7 +57,8 @@ func (a Accepted) BlocksGroup(rows []formats.Trajectory, use Use) string {
 	all, text := make([]turns, 0, len(rows)), false // a form of tokens may not read texts
 	for i := range rows {
 		if valid(rows[i].Status) {
-			all = append(all, turnsOf(&rows[i]))
+			r := WideRow(int64(i), &rows[i])
+			all = append(all, r.turns())
 			text = text || slices.ContainsFunc(rows[i].Messages, func(m formats.Message) bool { return m.Content != "" })
 		}
 	}

@@ -75,10 +75,10 @@ func (sc *SourceCheck) Close() error { return errors.Join(sc.ids.Close(), sc.run
 // concurrent use.
 func (sc *SourceCheck) Add(group string, s Source, t *formats.Trajectory) error {
 	f := fact{place: place{n: sc.n, file: sc.file(s.File), line: s.Line, record: s.Record},
-		found: sc.find(group, s, t), content: contentHash(t), pairs: comparesCandidates(t)}
+		found: sc.find(group, s, t), content: sc.row.contentHash(), pairs: comparesCandidates(t)}
 	f.score, f.scored = sc.row.score()
 	if sc.row.Valid() {
-		if f.turns = turnsOf(t); f.scored {
+		if f.turns = sc.row.turns(); f.scored {
 			f.differs = sc.row.pairs(t)
 		}
 	}
@@ -91,7 +91,7 @@ func (sc *SourceCheck) Add(group string, s Source, t *formats.Trajectory) error 
 			return err
 		}
 	}
-	if hash != sc.run.group || len(sc.run.facts) >= maxRun*factBytes {
+	if hash != sc.run.group || f.n-sc.run.first >= maxRun {
 		if err := sc.endRun(); err != nil {
 			return err
 		}
@@ -105,7 +105,7 @@ func (sc *SourceCheck) Add(group string, s Source, t *formats.Trajectory) error 
 func (sc *SourceCheck) find(group string, s Source, t *formats.Trajectory) (found set) {
 	sc.source = s
 	sc.row = Row{TrajectoryID: t.TrajectoryID, Group: group, Status: t.Status, Reward: t.Reward, Trajectory: t,
-		Source: &sc.source}
+		Source: &sc.source, messages: sc.row.messages[:0]}
 	for i := range sc.rowwise {
 		c := &sc.rowwise[i]
 		before := c.count.N

@@ -51,7 +51,7 @@ func TestMemory(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	if n := len(l.run.facts) / factBytes; n > maxRun {
+	if n := l.n - l.run.first; n > maxRun {
 		t.Errorf("a run of %d rows", n)
 	}
 	if allocs := testing.AllocsPerRun(100, func() { _ = l.Add(r.Group, r.Source, r.T) }); allocs > 0 {

@@ -104,14 +104,13 @@ func (sc *SourceCheck) count() ([]tally, error) {
 			c.end()
 			c.group = group
 		}
-		for facts := range slices.Chunk(run.Value, factBytes) {
-			f := decoded(n, facts)
+		for f, left := (fact{}), run.Value; len(left) > 0; n++ {
+			f, left = decoded(n, left)
 			if more && bytes.Equal(again.Key, ordered(sc.key[:0], group, n)) {
 				f.found |= sameIDSet
 				again, err, more = next()
 			}
 			c.rows = append(c.rows, f)
-			n++
 		}
 	}
 	c.end()

@@ -24,36 +24,49 @@ type place struct {
 	line, record int64
 }
 
-// factBytes is the length of a fact without n, which is in its key.
-const factBytes = 16*8 + 4 + 1
+// numbers are what a fact keeps but n, which is in its key, and what is true of it.
+type numbers [17]uint64
 
+// append appends a fact: which of its numbers are not 0, and these. Few rows have all.
 func (f *fact) append(b []byte) []byte {
-	for _, x := range [...]uint64{uint64(f.found), f.content, math.Float64bits(f.score), uint64(f.line), uint64(f.record),
-		f.differs[0].prompt, f.differs[0].answer, f.differs[1].prompt, f.differs[1].answer,
-		f.turns.last, f.turns.earlier[0], f.turns.earlier[1], f.turns.earlier[2], f.turns.earlier[3], f.turns.attempt, f.turns.index} {
-		b = binary.LittleEndian.AppendUint64(b, x)
+	x, y := f.differs[0], f.differs[1] // mostly the same
+	all := numbers{uint64(f.found), f.content, math.Float64bits(f.score), uint64(f.line), uint64(f.record), uint64(f.file),
+		x.prompt, x.answer, x.prompt ^ y.prompt, x.answer ^ y.answer,
+		f.turns.last, f.turns.earlier[0], f.turns.earlier[1], f.turns.earlier[2], f.turns.earlier[3], f.turns.attempt, f.turns.index}
+	at, has := len(b), bit(f.scored)<<len(all)|bit(f.pairs)<<(len(all)+1)
+	b = binary.LittleEndian.AppendUint32(b, 0)
+	for i, x := range all {
+		if x != 0 {
+			has |= 1 << i
+			b = binary.LittleEndian.AppendUint64(b, x)
+		}
 	}
-	b = binary.LittleEndian.AppendUint32(b, f.file)
-	return append(b, bit(f.scored)|bit(f.pairs)<<1)
+	binary.LittleEndian.PutUint32(b[at:], has)
+	return b
 }
 
-func bit(is bool) byte {
+func bit(is bool) uint32 {
 	if is {
 		return 1
 	}
 	return 0
 }
 
-// decoded returns the fact of the n-th row.
-func decoded(n uint64, b []byte) fact {
-	word := func(i int) uint64 { return binary.LittleEndian.Uint64(b[8*i:]) }
-	flags := b[factBytes-1]
-	return fact{
-		place: place{n: n, file: binary.LittleEndian.Uint32(b[16*8:]), line: int64(word(3)), record: int64(word(4))},
-		found: set(word(0)), content: word(1), score: math.Float64frombits(word(2)), scored: flags&1 != 0,
-		pairs: flags&2 != 0, differs: [2]pair{{word(5), word(6)}, {word(7), word(8)}},
-		turns: turns{word(9), [4]uint64{word(10), word(11), word(12), word(13)}, word(14), word(15)},
+// decoded returns the fact of the n-th row, and what follows it.
+func decoded(n uint64, b []byte) (fact, []byte) {
+	var x numbers
+	has, b := binary.LittleEndian.Uint32(b), b[4:]
+	for i := range x {
+		if has>>i&1 != 0 {
+			x[i], b = binary.LittleEndian.Uint64(b), b[8:]
+		}
 	}
+	return fact{
+		place: place{n: n, file: uint32(x[5]), line: int64(x[3]), record: int64(x[4])},
+		found: set(x[0]), content: x[1], score: math.Float64frombits(x[2]), scored: has>>len(x)&1 != 0, pairs: has>>(len(x)+1)&1 != 0,
+		differs: [2]pair{{x[6], x[7]}, {x[6] ^ x[8], x[7] ^ x[9]}},
+		turns:   turns{x[10], [4]uint64{x[11], x[12], x[13], x[14]}, x[15], x[16]},
+	}, b
 }
 
 // ordered appends a key that sorts by a hash, and then by a place in the source.

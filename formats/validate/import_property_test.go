@@ -73,7 +73,8 @@ func expected(rows []sourceRow) (usable map[string]map[string]int64, groups map[
 		var all []turns
 		for _, r := range of {
 			if r.T.Status != formats.StatusFailed && r.T.Status != formats.StatusSkipped {
-				all = append(all, turnsOf(r.T))
+				row := WideRow(0, r.T)
+				all = append(all, row.turns())
 			}
 		}
 		if calls[name] = chained(all); calls[name] {

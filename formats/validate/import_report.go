@@ -89,7 +89,7 @@ func (p sourcePlace) within() string {
 }
 
 // Report returns what was found. No row can be added after it. It takes memory
-// for the rows of the largest group, some 140 bytes each.
+// for the rows of the largest group, some 160 bytes each.
 func (sc *SourceCheck) Report() (Report, error) {
 	tallies, err := sc.count()
 	if err != nil {

@@ -17,7 +17,7 @@ type pair struct{ prompt, answer uint64 }
 // pairs returns where a row can differ from another one: at its first answer, after which
 // all counts as the answer, and at its last one.
 func (r *Row) pairs(t *formats.Trajectory) (at [2]pair) {
-	sum, trained := uint64(1), 0
+	sum, trained, messages := uint64(1), 0, r.said()
 	var path []int
 	if r.shows().branched {
 		path = t.Main()
@@ -29,7 +29,7 @@ func (r *Row) pairs(t *formats.Trajectory) (at [2]pair) {
 			}
 			i = path[i]
 		}
-		said := saidHash(&t.Messages[i])
+		said := messages[i].whole
 		if t.Trained(i) {
 			trained++
 			at[1] = pair{with(sum, xxh3.HashString(chat.ToolsOf(t, i))), said}

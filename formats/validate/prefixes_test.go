@@ -11,7 +11,7 @@ import (
 // source says so; not if they are attempts that only begin alike.
 func TestChained(t *testing.T) {
 	row := func(metadata string, answers ...string) (t formats.Trajectory) {
-		t.Metadata = metadata
+		t.Metadata, t.Status = metadata, formats.StatusOK
 		for i, answer := range answers {
 			t.Messages = append(t.Messages, formats.Message{Parent: int32(2*i - 1), Role: "user", Content: "q"},
 				formats.Message{Parent: int32(2 * i), Role: "assistant", Content: answer})
@@ -41,7 +41,8 @@ func TestChained(t *testing.T) {
 	} {
 		var all []turns
 		for i := range c.rows {
-			all = append(all, turnsOf(&c.rows[i]))
+			r := WideRow(0, &c.rows[i])
+			all = append(all, r.turns())
 		}
 		if got := chained(all); got != c.want {
 			t.Errorf("%s: %v", name, got)

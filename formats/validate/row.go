@@ -34,6 +34,7 @@ type Row struct {
 	hasWhole  bool
 	unread    unread
 	hasUnread bool
+	messages  []said
 }
 
 // Source is where a row of an import comes from, and what only the source says

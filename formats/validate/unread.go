@@ -2,11 +2,11 @@ package validate
 
 import (
 	"bytes"
-	"cmp"
-	"regexp"
 	"slices"
 	"strings"
 	"unsafe" // looks at the metadata of each row without a copy
+
+	"github.com/zeebo/xxh3"
 
 	"github.com/rollmill/rollmill/formats"
 	"github.com/rollmill/rollmill/formats/chat"
@@ -14,8 +14,13 @@ import (
 )
 
 // unread is what a row keeps in its metadata because no column holds it, and which
-// changes what trains: the first member of each sort, "" for none.
-type unread struct{ mask, weight, content, media, history, arguments string }
+// changes what trains: the first member of each sort, "" for none; and which attempt and
+// call of it the source says that it is.
+type unread struct {
+	mask, weight, content, media, history, arguments string
+
+	attempt, index uint64 // hashes; 0 for nothing
+}
 
 var nothing unread
 
@@ -38,15 +43,17 @@ func isKept(t *formats.Trajectory) bool { return t.Metadata != "" && t.Attempts 
 // Unread returns the first member that a row keeps in its metadata and that changes what
 // trains, "" for none, without those of findings that are accepted.
 func (a Accepted) Unread(t *formats.Trajectory) string {
-	r := WideRow(0, t)
-	u := *r.keeps()
-	for name, member := range map[string]*string{"unread_mask": &u.mask, "unread_content": &u.content, "content_parts": &u.media,
-		"unread_history": &u.history, "no_arguments": &u.arguments} {
-		if a[name] {
-			*member = ""
+	if !valid(t.Status) || !isKept(t) {
+		return ""
+	}
+	u := unreadOf(t)
+	for _, of := range [...]struct{ finding, member string }{{"unread_mask", u.mask}, {"unread_content", u.content},
+		{"content_parts", u.media}, {"unread_history", u.history}, {"no_arguments", u.arguments}} {
+		if of.member != "" && !a[of.finding] {
+			return of.member
 		}
 	}
-	return cmp.Or(u.mask, u.content, u.media, u.history, u.arguments)
+	return ""
 }
 
 // ofUnread returns a check of a sort of unread members.
@@ -62,63 +69,70 @@ func ofUnread(sort func(*unread) string) func(*Count, *Row) {
 func bytesOf(text string) []byte { return unsafe.Slice(unsafe.StringData(text), len(text)) }
 
 func unreadOf(t *formats.Trajectory) (u unread) {
-	metadata := bytesOf(t.Metadata)
-	if !jsontext.Valid(metadata) {
-		return u
-	}
+	metadata, checked := bytesOf(t.Metadata), false
 	embedded := bytes.Contains(metadata, embeds) // most rows have none, and need no walk
 	for key, v := range jsontext.Members(metadata) {
-		if string(key) != "message_fields" {
-			name := formats.Text(key)
-			first(&u.media, name, isMedia(name, v) || embedded && within(name, v, maxDepth, isEmbedded))
-			first(&u.history, name, isHistory(t, name, v))
-			first(&u.mask, name, v[0] == '[' && parallel(t, v) && limits(name, v) ||
-				len(rowMasks[string(v)]) > 0 && slices.Contains(rowMasks[string(v)], plain(name)))
+		name, says := formats.Text(key), wordsOf(key)
+		if scalar := 0 < len(v) && len(v) <= maxName && v[0] != '{' && v[0] != '['; scalar && says.index && u.index == 0 {
+			u.index = max(xxh3.Hash(v), 1)
+		} else if scalar && says.attempt != 0 {
+			u.attempt = with(with(max(u.attempt, 1), says.attempt), xxh3.Hash(v))
+		}
+		if !says.unread && !embedded {
 			continue
 		}
-		for at, fields := range jsontext.Members(v) {
-			i := index(at)
-			if i < 0 || i >= len(t.Messages) {
-				continue
-			}
-			m, trained := &t.Messages[i], t.Trained(i)
-			for key, v := range jsontext.Members(fields) {
-				name := formats.Text(key)
-				first(&u.media, name, !slices.Contains(ofTools, name) && within(name, v, maxDepth, isMedia))
-				first(&u.content, name, silent(m) && !m.Sampled && m.Role != "tool" && (v[0] == '[' || v[0] == '{') && !blank(v))
-				if !trained || slices.Contains(ofTools, name) {
-					continue
-				}
-				if strings.HasPrefix(name, "tool_calls") {
-					first(&u.arguments, name, bytes.Contains(v, []byte(`"arguments":null`)))
-				}
-				if slices.ContainsFunc(t.Losses, func(l formats.MessageLoss) bool { return int(l.Message) == i }) &&
-					slices.Contains([]string{"weight", "loss_weight", "loss_scale"}, name) {
-					first(&u.weight, name, true) // the column losses has it
-					continue
-				}
-				first(&u.mask, name, within(name, v, maxDepth, limits))
-				first(&u.content, name, silent(m) && !blank(v))
-				first(&u.content, name, len(m.ToolCalls) == 0 && within(name, v, maxDepth, isCall) ||
-					m.Reasoning == "" && within(name, v, maxDepth, func(name string, v []byte) bool { return isReasoning(m, name, v) }))
-			}
+		if checked = checked || jsontext.Valid(metadata); !checked {
+			return unread{}
 		}
+		if name == "message_fields" {
+			u.fields(t, v)
+			continue
+		}
+		first(&u.media, name, isMedia(says, v) || embedded && within(says, v, maxDepth, isEmbedded))
+		first(&u.history, name, isHistory(t, says, v))
+		first(&u.mask, name, v[0] == '[' && parallel(t, v) && limits(says, v) || says.off && slices.Contains(offValues, string(v)) ||
+			says.on && slices.Contains(onValues, string(v)))
 	}
 	return u
 }
 
-// rowMasks are values and the names, as plain gives them, with which a row says that it
-// does not train at all. Others of a row, such as a weight of 0.5, are not looked at.
-var rowMasks = func() map[string][]string {
-	all := map[string][]string{}
-	for _, off := range []string{"false", "0", "0.0", `"false"`, `"False"`, `"0"`} {
-		all[off] = []string{"weight", "lossweight", "lossscale", "sampleweight", "exampleweight", "train", "trainable", "lossmask", "steplossmask"}
+// fields adds what is kept of single messages.
+func (u *unread) fields(t *formats.Trajectory, v []byte) {
+	for at, fields := range jsontext.Members(v) {
+		i := index(at)
+		if i < 0 || i >= len(t.Messages) {
+			continue
+		}
+		m, trained := &t.Messages[i], t.Trained(i)
+		for key, v := range jsontext.Members(fields) {
+			name, says := formats.Text(key), wordsOf(key)
+			first(&u.media, name, !says.tool && within(says, v, maxDepth, isMedia))
+			first(&u.content, name, silent(m) && !m.Sampled && m.Role != "tool" && (v[0] == '[' || v[0] == '{') && !blank(v))
+			if !trained || says.tool {
+				continue
+			}
+			if strings.HasPrefix(name, "tool_calls") {
+				first(&u.arguments, name, bytes.Contains(v, []byte(`"arguments":null`)))
+			}
+			if slices.ContainsFunc(t.Losses, func(l formats.MessageLoss) bool { return int(l.Message) == i }) &&
+				slices.Contains([]string{"weight", "loss_weight", "loss_scale"}, name) {
+				first(&u.weight, name, true) // the column losses has it
+				continue
+			}
+			first(&u.mask, name, within(says, v, maxDepth, limits))
+			first(&u.content, name, silent(m) && !blank(v))
+			first(&u.content, name, len(m.ToolCalls) == 0 && within(says, v, maxDepth, isCall) ||
+				m.Reasoning == "" && within(says, v, maxDepth, func(says *words, v []byte) bool { return isReasoning(m, says, v) }))
+		}
 	}
-	for _, on := range []string{"true", "1", `"true"`, `"True"`, `"1"`} {
-		all[on] = []string{"skip", "skiptraining", "masked", "ignore", "isdemo", "exclude", "excluded"}
-	}
-	return all
-}()
+}
+
+// Values with which a row says that it does not train at all, beside a name of offNames or
+// of onNames. Others of a row, such as a weight of 0.5, are not looked at.
+var (
+	offValues = []string{"false", "0", "0.0", `"false"`, `"False"`, `"0"`}
+	onValues  = []string{"true", "1", `"true"`, `"True"`, `"1"`}
+)
 
 // maxDepth is how deep members are looked at.
 const maxDepth = 32
@@ -167,55 +181,21 @@ func parallel(t *formats.Trajectory, list []byte) bool {
 	return n > 0 && (n == len(t.Messages) || n == answers)
 }
 
-// Stems of names that say whether something trains, or how much; names with one of
-// benign say nothing of it, and those of reversed say that it does not.
-var (
-	maskStems = []string{"mask", "train", "weight", "loss", "demo", "skip", "learn"}
-	benign    = []string{"constrain", "restrain", "strain", "gloss", "lossless", "blossom", "demograph", "democra"}
-	reversed  = []string{"skip", "demo", "masked", "notrain", "untrain", "nottrain", "donttrain", "noloss", "nolearn", "unlearn",
-		"ignore", "exclude", "without", "disable", "freeze", "frozen"}
-)
-
-// ofTools are members whose names within are those of a tool or of another trajectory.
-var ofTools = []string{"arguments", "args", "input", "parameters", "subagent_trajectory", "tools", "schema"}
-
-// plain returns a name in small letters, without what separates its words.
-func plain(name string) string {
-	if strings.IndexFunc(name, func(r rune) bool { return r < 'a' || r > 'z' }) < 0 {
-		return name
-	}
-	return strings.Map(func(r rune) rune {
-		if separates(r) {
-			return -1
-		}
-		return r
-	}, strings.ToLower(name))
-}
-
-// separates reports whether a character separates the words of a name.
-func separates(r rune) bool { return strings.ContainsRune("_-. ", r) }
-
-var camel = regexp.MustCompile(`([a-z])([A-Z])`)
-
-func hasAny(name string, stems []string) bool {
-	return slices.ContainsFunc(stems, func(s string) bool { return strings.Contains(name, s) })
-}
-
 // within reports whether a member, or one within its value, is of a sort.
-func within(name string, v []byte, depth int, is func(name string, v []byte) bool) bool {
-	if is(name, v) {
+func within(says *words, v []byte, depth int, is func(says *words, v []byte) bool) bool {
+	if is(says, v) {
 		return true
 	}
 	if depth == 0 {
 		return true // nobody has looked
 	}
 	for key, inner := range jsontext.Members(v) {
-		if !slices.Contains(ofTools, string(key)) && within(string(key), inner, depth-1, is) {
+		if says := wordsOf(key); !says.tool && within(says, inner, depth-1, is) {
 			return true
 		}
 	}
 	for inner := range jsontext.Elements(v) {
-		if (inner[0] == '{' || inner[0] == '[') && within("", inner, depth-1, is) {
+		if (inner[0] == '{' || inner[0] == '[') && within(&noWords, inner, depth-1, is) {
 			return true
 		}
 	}
@@ -224,23 +204,11 @@ func within(name string, v []byte, depth int, is func(name string, v []byte) boo
 
 // limits reports whether the name of a member says that it is about training, and its
 // value anything else than that all trains. A number of name loss was measured.
-func limits(name string, v []byte) bool {
-	if !hasAny(plain(name), maskStems) {
-		return false
-	}
-	var meant strings.Builder // is_train is none of strain
-	for _, word := range strings.FieldsFunc(camel.ReplaceAllString(name, "${1}_${2}"), separates) {
-		if word = strings.ToLower(word); !hasAny(word, benign) {
-			meant.WriteString(word)
-		}
-	}
-	if name = strings.ReplaceAll(meant.String(), "specialtokens", ""); !hasAny(name, maskStems) {
-		return false
-	}
-	if name == "loss" && (v[0] == '-' || '0' <= v[0] && v[0] <= '9') {
+func limits(says *words, v []byte) bool {
+	if says.loss && (v[0] == '-' || '0' <= v[0] && v[0] <= '9') {
 		return string(v) == "0" || string(v) == "0.0"
 	}
-	return !full(v, hasAny(name, reversed))
+	return says.mask && !full(v, says.reversed)
 }
 
 // full reports whether a value says of everything that it trains, or nothing at all.
@@ -267,57 +235,31 @@ func full(v []byte, reversed bool) bool {
 	return true
 }
 
-// Stems of names of calls and of reasoning, and of words that make such a name one of
-// something about it.
-var (
-	callStems      = []string{"call", "tooluse", "invocation"}
-	reasoningStems = []string{"reasoning", "thinking", "thought", "rationale", "scratchpad", "chainofthought"}
-	aboutReasoning = []string{"effort", "signature", "token", "budget", "level", "mode", "format", "type", "enabled", "id", "time"}
-)
-
 // isCall reports whether a member has calls of tools.
-func isCall(name string, v []byte) bool {
-	return (v[0] == '[' || v[0] == '{') && hasAny(plain(name), callStems) && !strings.HasPrefix(name, "tool_calls") &&
-		within("", v, maxDepth, func(key string, v []byte) bool {
-			return (key == "name" || key == "function") && !blank(v) && v[0] != '['
-		})
+func isCall(says *words, v []byte) bool {
+	return says.call && (v[0] == '[' || v[0] == '{') &&
+		within(&noWords, v, maxDepth, func(says *words, v []byte) bool { return says.callee && !blank(v) && v[0] != '[' })
 }
 
 // isReasoning reports whether a member has reasoning that the text of a message does not
 // have.
-func isReasoning(m *formats.Message, name string, v []byte) bool {
-	name = plain(name)
-	if !hasAny(name, reasoningStems) || hasAny(name, aboutReasoning) {
-		return false
-	}
-	return within(saidKeys[0], v, maxDepth, func(key string, v []byte) bool {
-		return v[0] == '"' && !blank(v) && slices.Contains(saidKeys, key) &&
-			!strings.Contains(m.Content, strings.TrimSpace(jsontext.Unquote(v)))
+func isReasoning(m *formats.Message, says *words, v []byte) bool {
+	return says.reasoning && within(&words{said: true}, v, maxDepth, func(says *words, v []byte) bool {
+		return says.said && v[0] == '"' && !blank(v) && !strings.Contains(m.Content, strings.TrimSpace(jsontext.Unquote(v)))
 	})
 }
 
-// Stems of names of media, of words that make such a name one of a text or a figure,
-// and ends of the names of media files.
-var (
-	mediaStems = []string{"image", "img", "video", "audio", "picture", "photo", "pixel", "speech", "attachment"}
-	aboutMedia = []string{"caption", "descri", "prompt", "text", "title", "count", "num", "size", "width", "height", "token",
-		"docker", "container", "imagename", "imagetag", "sandbox", "imagine"}
-	mediaEnds = []string{".jpg", ".jpeg", ".png", ".webp", ".gif", ".bmp", ".tif", ".tiff", ".mp4", ".webm", ".mov", ".avi",
-		".mkv", ".wav", ".mp3", ".flac", ".ogg", ".m4a"}
-)
-
 // isMedia reports whether a member beside the text holds images, videos or sound.
-func isMedia(name string, v []byte) bool {
-	name = plain(name)
-	if blank(v) || !hasAny(name, mediaStems) || hasAny(name, aboutMedia) {
+func isMedia(says *words, v []byte) bool {
+	if !says.media || blank(v) {
 		return false
 	}
 	if v[0] == '[' || v[0] == '{' {
 		return true
 	}
 	text := strings.ToLower(jsontext.Unquote(v))
-	exact := slices.Contains(mediaStems, strings.TrimSuffix(name, "s")) && !strings.Contains(text, ":")
-	return v[0] == '"' && (exact || strings.HasPrefix(text, "data:") || len(text) > 512 && !strings.Contains(text, " ") ||
+	return v[0] == '"' && (says.file && !strings.Contains(text, ":") || strings.HasPrefix(text, "data:") ||
+		len(text) > 512 && !strings.Contains(text, " ") ||
 		slices.ContainsFunc(mediaEnds, func(end string) bool { return strings.HasSuffix(text, end) }))
 }
 
@@ -326,31 +268,24 @@ var embeds = []byte(`"data:`)
 
 // isEmbedded reports whether a member holds such files, at any depth of a row: a
 // parameter of the request, which the model saw, is in no message.
-func isEmbedded(name string, v []byte) bool { return bytes.Contains(v, embeds) && isMedia(name, v) }
-
-// Names of columns that are a part of the conversation as text, and stems of those
-// that are one as a list.
-var (
-	askNames     = []string{"prompt", "context", "input", "instruction", "history", "query", "text"}
-	historyStems = []string{"histor", "previous", "prior", "dialog", "convers", "message", "turns", "chat", "thread"}
-	saidKeys     = []string{"content", "value", "text", "user", "assistant", "question", "answer", "query", "response", "parts"}
-)
+func isEmbedded(says *words, v []byte) bool {
+	return says.media && bytes.Contains(v, embeds) && isMedia(says, v)
+}
 
 // isHistory reports whether a column holds a part of a conversation that its messages
 // do not have.
-func isHistory(t *formats.Trajectory, name string, v []byte) bool {
-	name = plain(name)
+func isHistory(t *formats.Trajectory, says *words, v []byte) bool {
 	switch {
 	case v[0] == '"':
-		return slices.Contains(askNames, name) && !inMessages(t, v)
-	case v[0] != '[' && v[0] != '{' || !hasAny(name, historyStems) && !slices.Contains(askNames, name):
+		return says.ask && !inMessages(t, v)
+	case v[0] != '[' && v[0] != '{' || !says.history && !says.ask:
 		return false
 	}
-	pairs := false
+	texts := says.earlier
 	for e := range jsontext.Elements(v) {
-		pairs = pairs || e[0] == '['
+		texts = texts || e[0] == '['
 	}
-	return !saidIn(t, v, pairs || hasAny(name, historyStems[:3]), maxDepth)
+	return !saidIn(t, v, texts, maxDepth)
 }
 
 // saidIn reports whether the messages have all that a list of turns says.
@@ -364,7 +299,7 @@ func saidIn(t *formats.Trajectory, v []byte, texts bool, depth int) bool {
 		}
 	}
 	for key, e := range jsontext.Members(v) {
-		if said := slices.Contains(saidKeys, string(key)); (said || e[0] != '"') && !saidIn(t, e, said, depth-1) {
+		if said := wordsOf(key).said; (said || e[0] != '"') && !saidIn(t, e, said, depth-1) {
 			return false
 		}
 	}
