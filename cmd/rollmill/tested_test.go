@@ -10,26 +10,35 @@ import (
 	"regexp"
 	"strings"
 	"testing"
+	"time"
 )
+
+// tested is what a line's tests last passed with: a package of a lock in its version,
+// and the day. Who changes the lock runs them and writes both.
+type tested struct {
+	Lock, Package, Version string
+	Passed                 string
+}
 
 // testedHarness is a line of testdata/matrix/harnesses.jsonl, whose tests are in
 // stages/rollout/recorder and are run from that list, but for those in containers.
 // Breaks are the causes for which its tokens train in several sequences.
 type testedHarness struct {
-	Name, Lock, Package string
-	Protocol, Kind      string // Kind: of agent, where it has several
-	Whole, Stream       string // tests; "" for what it does not do
-	Breaks              string
-	Container           string // a test of stages/rollout/agents/harbor
+	tested
+	Name           string
+	Protocol, Kind string // Kind: of agent, where it has several
+	Whole, Stream  string // tests; "" for what it does not do
+	Breaks         string
+	Container      string // a test of stages/rollout/agents/harbor
 }
 
 // testedTrainer is a line of testdata/matrix/trainers.jsonl. A check is a script
 // that CI runs, perhaps with one of its functions, or a Go package with a test.
 type testedTrainer struct {
-	Name, Lock, Package string
-	Form, By, Does      string
-	Code                bool // the trainer's own code is run
-	Checks              []string
+	tested
+	Name, Form, By, Does string
+	Code                 bool // the trainer's own code is run
+	Checks               []string
 }
 
 func readMatrix[T any](t *testing.T, name string) (out []T) {
@@ -56,15 +65,27 @@ func fileText(t *testing.T, name string) string {
 	return string(text)
 }
 
+// columns are the version after a name, the lock and the day, of a line of the page.
+func (v tested) columns(t *testing.T, name string) string {
+	t.Helper()
+	if _, err := time.Parse(time.DateOnly, v.Passed); err != nil {
+		t.Errorf("%s: %v", name, err)
+	}
+	if v.Lock == "" {
+		return fmt.Sprintf("%s | - | %s", name, v.Passed)
+	}
+	if locked := versionIn(t, v.Lock, v.Package); locked != v.Version {
+		t.Errorf("%s: the lock %s has %s, and its tests passed with %s: run them, and write version and day into testdata/matrix", name, v.Lock, locked, v.Version)
+	}
+	return fmt.Sprintf("%s %s | %s | %s", name, v.Version, v.Lock, v.Passed)
+}
+
 // versionIn returns the version of a package in a lock of .ci/locks.
 func versionIn(t *testing.T, lock, name string) string {
 	t.Helper()
-	if lock == "" {
-		return ""
-	}
 	if _, err := os.Stat("../../.ci/locks/" + lock + ".txt"); err == nil {
 		if m := regexp.MustCompile(`(?m)^` + regexp.QuoteMeta(name) + `==(\S+)`).FindStringSubmatch(fileText(t, ".ci/locks/"+lock+".txt")); m != nil {
-			return " " + m[1]
+			return m[1]
 		}
 		t.Fatalf(".ci/locks/%s.txt has no %s", lock, name)
 	}
@@ -72,7 +93,7 @@ func versionIn(t *testing.T, lock, name string) string {
 	if err := json.Unmarshal([]byte(fileText(t, ".ci/locks/"+lock+"/package.json")), &v); err != nil || v.Dependencies[name] == "" {
 		t.Fatalf(".ci/locks/%s has no %s: %v", lock, name, err)
 	}
-	return " " + v.Dependencies[name]
+	return v.Dependencies[name]
 }
 
 // testedPage is the guide "tested", which make docs writes.
@@ -80,7 +101,7 @@ func testedPage(t *testing.T) string {
 	var b bytes.Buffer
 	b.WriteString(testedHead)
 	for _, h := range readMatrix[testedHarness](t, "harnesses.jsonl") {
-		fmt.Fprintf(&b, "| %s%s | %s | %s | %s | %s | %s | %s |\n", h.Name, versionIn(t, h.Lock, h.Package), h.Lock,
+		fmt.Fprintf(&b, "| %s | %s | %s | %s | %s | %s |\n", h.columns(t, h.Name),
 			strings.TrimSuffix(h.Protocol+", "+h.Kind, ", "), quoted(h.Whole), quoted(h.Stream), cmp.Or(h.Breaks, "-"), quoted(h.Container))
 	}
 	b.WriteString(testedTrainers)
@@ -90,7 +111,7 @@ func testedPage(t *testing.T) string {
 		for _, c := range r.Checks {
 			checks = append(checks, quoted(c))
 		}
-		fmt.Fprintf(&b, "| %s%s | %s | %s | %s | %s: %s | %s |\n", r.Name, versionIn(t, r.Lock, r.Package), cmp.Or(r.Lock, "-"), r.Form, r.By, by, r.Does, strings.Join(checks, ", "))
+		fmt.Fprintf(&b, "| %s | %s | %s | %s: %s | %s |\n", r.columns(t, r.Name), r.Form, r.By, by, r.Does, strings.Join(checks, ", "))
 	}
 	b.WriteString("\n<!-- Generated from testdata/matrix: `make docs` rewrites it. -->\n")
 	return b.String()
@@ -113,14 +134,14 @@ These run unmodified against an engine that logs what it sampled. Every recorded
 in exactly one sequence, after exactly the prompt that the engine had. Each conversation has a tool call and its result (with
 instructor, a refused answer and its correction). The tests are in
 ` + "`stages/rollout/recorder`" + `. Every CI run tests the SDKs, Pydantic AI and the Vercel AI SDK, and ` + "`.ci/full`" + ` the coding agents and the
-other agent frameworks. All twelve frameworks passed on 2026-11-29 with these versions. ` + "`-`" + ` means that the harness does not do this.
+other agent frameworks. ` + "`-`" + ` means that the harness does not do this.
 
-"lock" is the list of its packages in ` + "`.ci/locks`" + `. "breaks" says why the conversation trains as several sequences and not as one: the
+"lock" is the list of its packages in ` + "`.ci/locks`" + `, and "passed" the day on which its tests last passed with this version. "breaks" says why the conversation trains as several sequences and not as one: the
 agent changes earlier messages or begins another conversation, as [harnesses](harnesses.md#sub-agents-and-compaction) describes. The tests of the last column are in
 ` + "`stages/rollout/agents/harbor`" + `: ` + "`--harness`" + ` by name, in a container without a network, as root and as another user.
 
-| harness | lock | protocol | whole | streaming | breaks | in a container |
-|---|---|---|---|---|---|---|
+| harness | lock | passed | protocol | whole | streaming | breaks | in a container |
+|---|---|---|---|---|---|---|---|
 `
 
 const testedTrainers = `
@@ -130,8 +151,8 @@ const testedTrainers = `
 the fields are compared with the form that the trainer documents, or that a test server of its API accepts them. The forms: *rows* are
 conversations with rewards, *samples* and *sequences* have token ids, *preference* has pairs, and *kto* has labels.
 
-| trainer | lock | form | handed over by | checked by | tests |
-|---|---|---|---|---|---|
+| trainer | lock | passed | form | handed over by | checked by | tests |
+|---|---|---|---|---|---|---|
 `
 
 // TestTestedChecksRun: each test on the page exists, and CI runs it.

@@ -12,7 +12,7 @@ It starts the service and the engine of this folder. Then
                         training, up to SAME of their length: the service computes with other
                         roundings while it also works for an attempt that was dropped
 
-  the newest SDK        trains the same weights, through protobuf.py
+  the newest SDK        trains the same weights, through newer.py
 
 WORK is a folder for the runs, made anew.
 """
@@ -184,9 +184,9 @@ def killed(rollmill, work, env, numbers, folder):
 
 
 def newest(rollmill, work, env, folder):
-    """The newest SDK, through its protobuf, makes the same weights."""
+    """The newest SDK makes the same weights, and an epoch after saved ones."""
     python = HERE.parent.parent / ".venv-tinker-newest/bin/python"
-    with running(python, HERE / "protobuf.py", env["SERVICE"], stdout=subprocess.PIPE, text=True) as double:
+    with running(python, HERE / "newer.py", env["SERVICE"], stdout=subprocess.PIPE, text=True) as double:
         url = double.stdout.readline().strip()
         words = submit(rollmill, work / "learn/run/epoch-0/curate", work / "newest", env, url, python)
         subprocess.run(words, check=True, env=env, stdout=subprocess.DEVNULL)
@@ -196,7 +196,7 @@ def newest(rollmill, work, env, folder):
     assert distance < SAME, f"the newest SDK made other weights: {distance:.2g} of their length apart"
     before, after = receipt(work / "learn/run/epoch-0/submit"), receipt(work / "newest-1")
     assert after["policy"]["version"] == 2 and 0 < apart(weights(folder, after), weights(folder, before)) < 0.5, after["policy"]
-    print("the newest SDK trains the same weights through its protobuf, and an epoch after them", flush=True)
+    print("the newest SDK trains the same weights and an epoch after saved ones", flush=True)
 
 
 def main(rollmill, work, epochs="4", kills="3", control=""):

@@ -1,5 +1,5 @@
 // Package tinker trains at a service that speaks the Tinker API: Thinking Machines' own, or an
-// open server of the same API such as skyrl-tx. The client drives the training there, one
+// open server of the same API such as skyrl. The client drives the training there, one
 // gradient step at a time, so a worker in Python does it with the service's own SDK:
 // rollmill.tinker of the Python module, started as backend command starts its program.
 //

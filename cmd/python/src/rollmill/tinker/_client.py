@@ -21,7 +21,7 @@ class Lost(Exception):
 class Model:
     """A model of this worker's own. Dropped, it leaves nothing behind but what it saved.
 
-    The service takes a request that is sent twice for two, whatever its keys say, and
+    A service may take a request that is sent twice for two, whatever its keys say, and
     the SDK repeats requests whose answer is lost, at two levels. So this sends each
     request once, shows its id to sent before its result is awaited, and raises Lost if
     there is none.
