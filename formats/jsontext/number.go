@@ -2,6 +2,7 @@ package jsontext
 
 import (
 	"bytes"
+	"encoding/json"
 	"math"
 	"strconv"
 )
@@ -29,6 +30,20 @@ func (l Floats) MarshalJSON() ([]byte, error) {
 		out = AppendNumber(out, float64(f), 32)
 	}
 	return append(out, ']'), nil
+}
+
+// UnmarshalJSON reads null as NaN, which MarshalJSON writes so.
+func (l *Floats) UnmarshalJSON(data []byte) error {
+	var list []*float32
+	err := json.Unmarshal(data, &list)
+	for *l = nil; len(list) > 0; list = list[1:] {
+		f := float32(math.NaN())
+		if list[0] != nil {
+			f = *list[0]
+		}
+		*l = append(*l, f)
+	}
+	return err
 }
 
 // AppendNumber appends a number in the shortest form that reads back as the same

@@ -99,7 +99,7 @@ func newWords(name string) *words {
 	w.history = w.earlier || hasAny(p, historyStems)
 	var meant strings.Builder // is_train is none of strain
 	for _, word := range strings.FieldsFunc(camel.ReplaceAllString(name, "${1}_${2}"), separates) {
-		if word = strings.ToLower(word); !hasAny(word, benign) {
+		if word = strings.ToLower(word); word != "trainer" && !hasAny(word, benign) { // trainer_logprobs are what a program computed
 			meant.WriteString(word)
 		}
 	}

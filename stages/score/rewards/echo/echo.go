@@ -1,5 +1,6 @@
 // Package echo reads what a trainer gives back of the sequences that it was given: a Parquet
-// file of trainers.EchoRow, whose form is that of kind sequences.
+// file of trainers.EchoRow, whose form is that of kind sequences. Without a file it reads what a
+// row's importer kept of its source's trainer, as verifiers' nodes have it.
 //
 //	--reward 'trainer*0=echo:echo.parquet'               log probabilities before the first step
 //	--reward 'trainer_new*0=echo:echo.parquet,of=new'    after the last step
@@ -16,14 +17,17 @@ package echo
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io/fs"
+	"math"
 	"slices"
 	"sync"
 
 	"github.com/rollmill/rollmill/formats"
 	"github.com/rollmill/rollmill/formats/foreign/trainers"
+	"github.com/rollmill/rollmill/formats/jsontext"
 	"github.com/rollmill/rollmill/formats/sequences"
 	"github.com/rollmill/rollmill/stages/plugin"
 	"github.com/rollmill/rollmill/stages/score"
@@ -31,7 +35,7 @@ import (
 
 // Kind is the reward's entry in the registry.
 var Kind = score.RewardKind{Kind: plugin.Kind[score.RewardSettings]{
-	Name: "echo", Help: "read what a trainer computed for each sampled token, from a file that it wrote",
+	Name: "echo", Help: "read what a trainer computed for each sampled token, from a file that it wrote or from the imported rows",
 	New: func() score.RewardSettings { return &Settings{Of: Old} },
 }}
 
@@ -51,16 +55,13 @@ type Settings struct{ File, Of string }
 // Declare declares the settings.
 func (s *Settings) Declare(d *plugin.Declarer) {
 	d.String(&s.File, "file", "read this Parquet `FILE`, on a disk or in a bucket; one with a comma or = in its name is "+
-		"given as file=FILE, the last").First().Last()
+		"given as file=FILE, the last").First().Last().Shown("trainer_logprobs, reference_logprobs and entropies of an imported row's messages")
 	plugin.Choice(d, &s.Of, "of", "take `WHAT`: log probabilities under the policy before the training (old), after it (new) or of a "+
 		"reference (ref), the entropy, the clipped share or the loss", Old, New, Reference, Entropy, Clipped, Loss)
 }
 
 // Reward makes the reward.
 func (s *Settings) Reward(setup score.Setup) (score.Reward, error) {
-	if s.File == "" {
-		return nil, errors.New("name the file that the trainer wrote")
-	}
 	return &reward{Setup: setup, Settings: *s}, nil
 }
 
@@ -110,10 +111,22 @@ type reward struct {
 	file *trainers.Echo
 }
 
+func (r *reward) where() string {
+	if r.File == "" {
+		return "the metadata"
+	}
+	return "the file"
+}
+
 func (r *reward) Needs() score.Needs { return score.Tokens }
 
 // Files names the file, on a disk or in a bucket.
-func (r *reward) Files() []string { return []string{r.File} }
+func (r *reward) Files() []string {
+	if r.File == "" {
+		return nil
+	}
+	return []string{r.File}
+}
 
 // Close closes the file.
 func (r *reward) Close() error {
@@ -131,7 +144,7 @@ func (r *reward) Close() error {
 func (r *reward) Score(ctx context.Context, rows []*score.Row, values []score.Value) error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if r.src == nil {
+	if r.src == nil && r.File != "" {
 		var err error
 		if r.src, r.file, err = open(ctx, r.File, r.Open); err != nil {
 			return err
@@ -141,22 +154,66 @@ func (r *reward) Score(ctx context.Context, rows []*score.Row, values []score.Va
 		if err := ctx.Err(); err != nil {
 			return err
 		}
-		given, err := r.file.Of(row.TrajectoryID)
-		if err != nil {
-			return err
+		all, problem := sequences.Of(row.Trajectory)
+		if problem != nil {
+			values[i] = score.Failed(formats.RewardMissing, "%v", problem)
+			continue
 		}
-		values[i] = r.value(row, given)
+		given, err := kept(row, all)
+		if r.File != "" {
+			if given, err = r.file.Of(row.TrajectoryID); err != nil {
+				return err
+			}
+		}
+		if values[i] = r.value(row, all, given); err != nil {
+			values[i] = score.Failed(formats.RewardAnswer, "%v", err)
+		}
 	}
 	return nil
 }
 
-func (r *reward) value(row *score.Row, given []trainers.EchoRow) (v score.Value) {
-	all, problem := sequences.Of(row.Trajectory)
-	if problem != nil {
-		return score.Failed(formats.RewardMissing, "%v", problem)
+// kept returns the rows of what an importer kept of each message in its metadata, with NaN for
+// tokens of which it has nothing.
+func kept(row *score.Row, all []sequences.Sequence) (out []trainers.EchoRow, err error) {
+	var of struct {
+		Message map[int]struct {
+			Old       jsontext.Floats `json:"trainer_logprobs"`
+			Reference jsontext.Floats `json:"reference_logprobs"`
+			Entropy   jsontext.Floats `json:"entropies"`
+		} `json:"message_fields"`
 	}
+	if row.Metadata == "" {
+		return nil, nil
+	}
+	if err := json.Unmarshal([]byte(row.Metadata), &of); err != nil {
+		return nil, fmt.Errorf("the metadata: %w", err)
+	}
+	some := false
+	for i := range all {
+		s, lists := &all[i], [3]jsontext.Floats{}
+		for n, message := range s.Messages {
+			span, m := s.Versions[n], of.Message[message]
+			for k, values := range [3]jsontext.Floats{m.Old, m.Reference, m.Entropy} {
+				if len(values) != int(span.End-span.Start) {
+					continue
+				}
+				if some = true; lists[k] == nil {
+					lists[k] = slices.Repeat(jsontext.Floats{float32(math.NaN())}, len(s.Response))
+				}
+				copy(lists[k][span.Start:], values)
+			}
+		}
+		out = append(out, trainers.EchoRow{Sequence: int32(i), Old: lists[0], Reference: lists[1], Entropy: lists[2]})
+	}
+	if !some {
+		return nil, nil
+	}
+	return out, nil
+}
+
+func (r *reward) value(row *score.Row, all []sequences.Sequence, given []trainers.EchoRow) (v score.Value) {
 	if len(given) == 0 {
-		return score.Failed(formats.RewardMissing, "the file has nothing of the trajectory")
+		return score.Failed(formats.RewardMissing, "%s has nothing of the trajectory", r.where())
 	}
 	tokens := 0
 	for i := range all {
@@ -164,10 +221,10 @@ func (r *reward) value(row *score.Row, given []trainers.EchoRow) (v score.Value)
 		own := func(e trainers.EchoRow) bool { return int(e.Sequence) == i }
 		at := slices.IndexFunc(given, own)
 		if at < 0 {
-			return score.Failed(formats.RewardMissing, "the file has nothing of sequence %d", i)
+			return score.Failed(formats.RewardMissing, "%s has nothing of sequence %d", r.where(), i)
 		}
 		if slices.ContainsFunc(given[at+1:], own) {
-			return score.Failed(formats.RewardAnswer, "the file has several rows of sequence %d", i)
+			return score.Failed(formats.RewardAnswer, "%s has several rows of sequence %d", r.where(), i)
 		}
 		sum, signals, err := r.read(row, s, &given[at])
 		if err != nil {
@@ -187,7 +244,7 @@ func (r *reward) read(row *score.Row, s *sequences.Sequence, e *trainers.EchoRow
 	if number, is := map[string]*float64{Clipped: e.Clipped, Loss: e.Loss}[r.Of]; is {
 		switch {
 		case number == nil:
-			return 0, nil, fmt.Errorf("the file has no %s", r.Of)
+			return 0, nil, fmt.Errorf("%s has no %s", r.where(), r.Of)
 		case r.Of == Clipped && (*number < 0 || *number > 1):
 			return 0, nil, fmt.Errorf("the clipped share is %v, not from 0 to 1", *number)
 		}
@@ -195,13 +252,15 @@ func (r *reward) read(row *score.Row, s *sequences.Sequence, e *trainers.EchoRow
 	}
 	values := map[string][]float32{Old: e.Old, New: e.New, Reference: e.Reference, Entropy: e.Entropy}[r.Of]
 	if len(values) != len(s.Response) {
-		return 0, nil, fmt.Errorf("the file has %d values of %s for %d response ids", len(values), r.Of, len(s.Response))
+		return 0, nil, fmt.Errorf("%s has %d values of %s for %d response ids", r.where(), len(values), r.Of, len(s.Response))
 	}
 	for n, message := range s.Messages {
 		span := s.Versions[n]
 		signal := formats.Signal{Message: int32(message), Values: slices.Clone(values[span.Start:span.End])}
 		for k, value := range signal.Values {
 			switch at := int(span.Start) + k; {
+			case math.IsNaN(float64(value)):
+				return 0, nil, fmt.Errorf("value %d of %s is not a number", at, r.Of)
 			case r.Of == Entropy && value < -score.RoundedUp:
 				return 0, nil, fmt.Errorf("value %d of entropy is %v; an entropy is at least 0", at, value)
 			case r.Of != Entropy && value > score.RoundedUp:

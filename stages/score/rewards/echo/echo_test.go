@@ -2,6 +2,7 @@ package echo_test
 
 import (
 	"context"
+	"fmt"
 	"math"
 	"os"
 	"path/filepath"
@@ -135,8 +136,32 @@ func TestFilesThatDoNotFit(t *testing.T) {
 	if _, err := value(t, filepath.Join(t.TempDir(), "none.parquet"), attempt()); err == nil || !strings.Contains(err.Error(), "no such file") {
 		t.Error(err)
 	}
-	if _, err := echo.Kind.Make("", score.Setup{}); err == nil {
-		t.Error("no file is accepted")
+}
+
+// TestKeptOfATrainer: without a file, what the importer of a row kept of its source's trainer.
+func TestKeptOfATrainer(t *testing.T) {
+	for _, c := range []struct{ arguments, metadata, what string }{
+		{"", `{"message_fields":{"1":{"trainer_logprobs":[-0.25,-1],"entropies":[1,1]},"3":{"trainer_logprobs":[-2.5]},"4":{"trainer_logprobs":[-3]}}}`,
+			"[{1 -0.625 [-0.25 -1]} {3 -2.5 [-2.5]} {4 -3 [-3]}] "},
+		{"of=entropy", `{"message_fields":{"1":{"entropies":[1,1]},"3":{"entropies":[0]},"4":{"entropies":[2]}}}`, "[{1 1 [1 1]} {3 0 [0]} {4 2 [2]}] "},
+		{"", `{"message_fields":{"1":{"trainer_logprobs":[-0.25,-1]},"4":{"trainer_logprobs":[-3]}}}`, "[] sequence 1: value 3 of old is not a number"},
+		{"", `{"message_fields":{"1":{"trainer_logprobs":[-0.25,null]},"3":{"trainer_logprobs":[-2.5]},"4":{"trainer_logprobs":[-3]}}}`,
+			"[] sequence 1: value 1 of old is not a number"},
+		{"of=new", `{"message_fields":{"4":{"trainer_logprobs":[-3]}}}`, "[] sequence 0: the metadata has 0 values of new for 1 response ids"},
+		{"", `{"message_fields":{"1":{"trainer_logprobs":[-1]}}}`, "[] the metadata has nothing of the trajectory"},
+		{"", ``, "[] the metadata has nothing of the trajectory"},
+		{"", `{"message_fields":{"1":{"trainer_logprobs":"x"}}}`, "[] the metadata: json: cannot unmarshal string"},
+	} {
+		row := attempt()
+		row.Metadata = c.metadata
+		v, err := value(t, c.arguments, row)
+		got := "["
+		for i, s := range v.Signals {
+			got += strings.Repeat(" ", min(i, 1)) + fmt.Sprintf("{%d %v %v}", s.Message, s.Value, s.Values)
+		}
+		if got += "] " + v.Error; err != nil || !strings.HasPrefix(got, c.what) {
+			t.Errorf("%s %s: %s, %v", c.arguments, c.metadata, got, err)
+		}
 	}
 }
 
