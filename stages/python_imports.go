@@ -4,6 +4,7 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 
 	"github.com/rollmill/rollmill/storage/regular"
@@ -58,6 +59,9 @@ func (s *importScan) read(name, file string) {
 	if err != nil {
 		return // whoever reads its digest says so
 	}
+	for _, line := range pythonPath.FindAllString(string(text), -1) {
+		s.path(name, file, line)
+	}
 	for _, m := range pythonImports.FindAllStringSubmatch(strings.ReplaceAll(string(text), "\\\n", " "), -1) {
 		from, members, modules, text := m[1], m[2], m[3], m[4]
 		for _, module := range listed(modules + "," + text) {
@@ -76,6 +80,35 @@ func (s *importScan) read(name, file string) {
 	}
 }
 
+// pythonPath are the lines that add folders to the path on which modules are looked for, and texts are in them.
+var (
+	pythonPath = regexp.MustCompile(`(?m)^[^#\n]*\bsys\.path\b[^\n]*(?:insert|append|extend|=)[^\n]*|^[^#\n]*\bsite\.addsitedir\b[^\n]*`)
+	texts      = regexp.MustCompile(`["']([^"'\n]*)["']`)
+)
+
+// path adds the folders that the texts of a line name, each and together, below that of the file or
+// those around it: what an expression such as Path(__file__).parent.parent is, only Python knows.
+func (s *importScan) path(name, file, line string) {
+	var below []string
+	for _, m := range texts.FindAllStringSubmatch(line, -1) {
+		below = append(below, m[1])
+	}
+	below = append(below, filepath.Join(below...))
+	named, folder := filepath.Dir(name), filepath.Dir(file)
+	for range 3 {
+		for _, each := range below {
+			at, to := filepath.Join(named, each), filepath.Join(folder, each)
+			if filepath.IsAbs(each) {
+				at, to = each, each
+			}
+			if !slices.Contains(s.folders, to) {
+				s.names, s.folders = append(s.names, at), append(s.folders, to)
+			}
+		}
+		named, folder = filepath.Join(named, ".."), filepath.Dir(folder)
+	}
+}
+
 // listed returns the names in a list such as "a.b as c, d".
 func listed(list string) (out []string) {
 	for item := range strings.SplitSeq(strings.Trim(list, "() \t\r"), ",") {
@@ -86,8 +119,8 @@ func listed(list string) (out []string) {
 	return out
 }
 
-// module adds the files of a module and of the packages around it, from the first
-// folder that has any. A module that begins with dots is relative to the file's folder.
+// module adds the files of a module and of the packages around it, from each
+// folder that has any: which of them Python takes depends on the order of its path. A module that begins with dots is relative to the file's folder.
 func (s *importScan) module(name, file, module string) {
 	bare := strings.TrimLeft(module, ".")
 	names, folders := s.names, s.folders
@@ -99,22 +132,17 @@ func (s *importScan) module(name, file, module string) {
 	}
 	parts := strings.Split(bare, ".")
 	for i, folder := range folders {
-		hit := false
 		for n := range parts {
 			below := filepath.Join(parts[:n+1]...)
 			for _, end := range []string{filepath.Join(below, "__init__.py"), below + ".py"} {
 				if end == ".py" || !isFile(folder, end) {
 					continue
 				}
-				hit = true
 				if name, file := filepath.Join(names[i], end), filepath.Join(folder, end); s.found[name] == "" {
 					s.found[name] = file
 					s.read(name, file)
 				}
 			}
-		}
-		if hit {
-			return
 		}
 	}
 }

@@ -21,7 +21,9 @@ func TestImportsOfAProgramAreItsFiles(t *testing.T) {
 		"lib/helper.py": "import chained\n", "lib/chained.py": "import helper\n", "lib/rules.py": "", "lib/lazy.py": "", "lib/dynamic.py": "",
 		"lib/unused.py": "", "lib/pkg/__init__.py": "from .inner import x\nfrom . import other\n", "lib/pkg/inner.py": "from ..top import y\n",
 		"lib/pkg/other.py": "", "lib/pkg/sub.py": "", "lib/pkg/unused.py": "", "lib/top.py": "", "lib/strict.py": "",
-		"run.py": "import lib.lazy\n",
+		"run.py":       "import lib.lazy\n",
+		"src/main.py":  "import sys\nsys.path.insert(0, os.path.join(os.path.dirname(__file__), '..', 'extra'))\nsys.path += ['more', 'most']\nimport far, near, nearest\n",
+		"extra/far.py": "", "src/more/near.py": "", "src/most/nearest.py": "", "src/far.py": "",
 	} {
 		write(t, filepath.Join(dir, name), text)
 	}
@@ -32,8 +34,9 @@ func TestImportsOfAProgramAreItsFiles(t *testing.T) {
 	for words, want := range map[string]string{
 		"sh -m rollmill lib/reward.py:score": "PYTHONPATH/shared/deep/more.py lib/chained.py lib/dynamic.py lib/helper.py lib/lazy.py lib/pkg/__init__.py " +
 			"lib/pkg/inner.py lib/pkg/other.py lib/pkg/sub.py lib/reward.py lib/rules.py lib/top.py sh",
-		"sh -m run":     "lib/lazy.py run.py sh",
-		"sh run.py x y": "lib/lazy.py run.py sh",
+		"sh -m run":      "lib/lazy.py run.py sh",
+		"sh run.py x y":  "lib/lazy.py run.py sh",
+		"sh src/main.py": "extra/far.py sh src/far.py src/main.py src/more/near.py src/most/nearest.py",
 	} {
 		got, err := stages.DigestWords(t.Context(), "", strings.Fields(words))
 		if list := strings.Join(slices.Sorted(maps.Keys(got)), " "); err != nil || list != want {
