@@ -139,9 +139,12 @@ func markHints(n ast.Node, dir string, at map[string][]int, advice map[ast.Expr]
 				mark(n.Args[i])
 			}
 		}
-	case *ast.KeyValueExpr:
-		if key, ok := n.Key.(*ast.Ident); ok && advises.MatchString(key.Name) {
-			mark(n.Value)
+	case *ast.CompositeLit:
+		describes := slices.ContainsFunc(n.Elts, func(e ast.Expr) bool { return keyOf(e) == "Name" || keyOf(e) == "Flag" }) // its Help is no advice
+		for _, e := range n.Elts {
+			if name := keyOf(e); advises.MatchString(name) && !(describes && name == "Help") {
+				mark(e.(*ast.KeyValueExpr).Value)
+			}
 		}
 	case *ast.AssignStmt:
 		for i, l := range n.Lhs {
@@ -159,6 +162,16 @@ func markHints(n ast.Node, dir string, at map[string][]int, advice map[ast.Expr]
 			})
 		}
 	}
+}
+
+// keyOf returns the field that an element of a composite literal sets, or "".
+func keyOf(e ast.Expr) string {
+	if kv, ok := e.(*ast.KeyValueExpr); ok {
+		if key, ok := kv.Key.(*ast.Ident); ok {
+			return key.Name
+		}
+	}
+	return ""
 }
 
 // said returns the text of an expression: literals, joined ones and constants.
@@ -392,6 +405,8 @@ func TestEachHintIsFollowed(t *testing.T) {
 			t.Errorf("%s is followed: take it off the list: %s", x.place, says)
 		case done:
 			followed++
+		case listed && strings.Contains(reason, "not followed"):
+			t.Errorf("%s: say why no script can follow it, or follow it: %s", x.place, says)
 		case listed:
 			reasons[reason]++
 		case *update:

@@ -24,7 +24,7 @@ func readFile(ctx context.Context, b *storage.Bucket, key string) ([]byte, error
 // parts outside the dataset.
 func (m *Manifest) check(place string) error {
 	bad := func(format string, args ...any) error {
-		return formats.Invalid(place, "put back the file that rollmill wrote, or make the dataset again", nil,
+		return formats.Invalid(place, "put the file back, or make the dataset again", nil,
 			"damaged: "+format, args...)
 	}
 	if m.Run.ID != "" && !runID.MatchString(m.Run.ID) {

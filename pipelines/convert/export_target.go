@@ -29,7 +29,7 @@ func newTarget(ctx context.Context, o *ExportOptions) (*target, error) {
 	t := &target{ctx: ctx, stdout: o.Stdout, overwrite: o.Overwrite, keys: map[string]string{},
 		drafts: map[string]*storage.Draft{}}
 	if len(o.To) == 0 {
-		return nil, stages.Errorf(stages.KindUsage, "name one with --to FORMAT", "no format")
+		return nil, stages.Errorf(stages.KindUsage, "", "no format")
 	}
 	if o.Out == "-" {
 		if len(o.To) > 1 || !o.To[0].Extension.Streams() {

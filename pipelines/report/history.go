@@ -76,8 +76,7 @@ func ReadHistory(ctx context.Context, b *storage.Bucket) ([]Epoch, error) {
 }
 
 func damagedHistory(b *storage.Bucket, name string, err error) error {
-	return formats.Invalid(storage.Join(b.URI(), name), "make it again with rollmill report", err,
-		"not a history of the report")
+	return formats.Invalid(storage.Join(b.URI(), name), "", err, "not a history of the report, which `rollmill report` makes again")
 }
 
 // weightsOf returns the weights of named rewards. Older files have only their names.

@@ -97,7 +97,7 @@ func (o Options) Validate() error {
 	}
 	switch {
 	case o.Root == "":
-		return stages.Errorf(stages.KindUsage, "name the run's folder: --root URI", "train: no root")
+		return stages.Errorf(stages.KindUsage, "", "train: no root")
 	case o.Epochs < 1:
 		return stages.Errorf(stages.KindUsage, "", "train: --epochs %d: must be at least 1", o.Epochs)
 	case o.Validation != nil && o.Validation.Every < 1:

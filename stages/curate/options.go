@@ -83,9 +83,9 @@ const DefaultMinValid = 2
 func (o *Options) Validate() error {
 	switch tolerance, groups := o.FlatTolerance, o.MinGroups; {
 	case o.In.URI == "":
-		return Usage("name a group dataset with --in", "curate: no input")
+		return Usage("set Options.In", "curate: no input")
 	case o.Out.URI == "":
-		return Usage("name the dataset to write with --out", "curate: no output")
+		return Usage("set Options.Out", "curate: no output")
 	case o.Epoch != nil && *o.Epoch < 0:
 		return Usage("epochs count from 0", "curate: --epoch %d", *o.Epoch)
 	case o.MinValid < 0:

@@ -96,10 +96,10 @@ const DefaultSolvedThreshold = 1.0
 // byte is read.
 func (o *Options) Validate() error {
 	if o.In.URI == "" {
-		return usage("name a score dataset with --in", "group: no input")
+		return usage("set Options.In", "group: no input")
 	}
 	if o.Out.URI == "" && o.Estimator.More == nil {
-		return usage("name the dataset to write with --out", "group: no output")
+		return usage("set Options.Out", "group: no output")
 	}
 	e, err := o.estimator()
 	if err != nil {

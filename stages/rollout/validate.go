@@ -25,7 +25,7 @@ func (o Options) Validate() error {
 	o = o.defaults()
 	switch {
 	case o.Out.URI == "":
-		return Usage("name the dataset to write with --out", "no output")
+		return Usage("", "no output")
 	case o.Run == "":
 		return Usage("it is part of every trajectory's id", "the run has no name")
 	case o.Examples == nil:
@@ -35,7 +35,7 @@ func (o Options) Validate() error {
 	case o.Generations < 1:
 		return Usage("make at least 1 attempt at each example", "--generations %d is not positive", o.Generations)
 	case o.Agent == nil:
-		return Usage("`--agent chat` asks the model once; `--agent 'command: PROGRAM'` runs a program", "no agent")
+		return Usage("", "no agent")
 	case o.Model == "" && o.asksEngine():
 		return Usage("name it with --model, or take it from a receipt with --policy; for train, set rollout.url and rollout.model, and submit.name to "+
 			"the same model if the trainer names no policy", "no model")

@@ -24,7 +24,7 @@ func (o Options) TryRewards(ctx context.Context) (found string, err error) {
 		}
 		n++
 		if err := s.Start(ctx); err != nil {
-			return "", usage("run the program by itself, and check its arguments in --reward",
+			return "", usage("run the program by itself, and check its arguments in score.reward",
 				"reward %q cannot be computed: %w", c.Name, err)
 		}
 	}

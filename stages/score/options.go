@@ -77,9 +77,9 @@ func (o *Options) Declare(d *plugin.Declarer) {
 func (o Options) Validate() error {
 	switch {
 	case o.In.URI == "":
-		return usage("name the dataset to score with --in", "no input")
+		return usage("", "no input")
 	case o.Out.URI == "":
-		return usage("name the dataset to write with --out", "no output")
+		return usage("", "no output")
 	case o.Concurrency < 0:
 		return usage("0 means one per processor", "--concurrency %d is negative", o.Concurrency)
 	case o.BatchRows < 0:

@@ -123,13 +123,13 @@ func (o Options) Validate() error {
 	reader, readsDataset := o.Trainer.(backends.DatasetReader)
 	switch {
 	case o.In.URI == "":
-		return usage("name the curated dataset: --in URI", "submit: no input")
+		return usage("", "submit: no input")
 	case o.Trainer == nil:
-		return usage("name one: --backend art", "submit: no backend")
+		return usage("", "submit: no backend")
 	case o.Receipt == nil && !o.DryRun:
-		return usage("name a place: --out URI", "submit: no place for the receipt")
+		return usage("", "submit: no place for the receipt")
 	case o.Ledger == nil && !o.DryRun:
-		return usage("name a place: --ledger URI", "submit: no ledger")
+		return usage("", "submit: no ledger")
 	case drives && attended.Attended() && !o.Wait && !o.DryRun:
 		return usage("add --wait: the training ends with this command",
 			"submit: %s trains only while this command runs", o.Trainer.Target().Backend)

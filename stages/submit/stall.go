@@ -37,7 +37,7 @@ func (w *stall) look(out backends.Outcome) error {
 	}
 	if quiet := now.Sub(w.since); quiet >= w.limit {
 		return stages.Errorf(stages.KindTemporary,
-			"check the trainer; then `rollmill job wait` continues to wait and `rollmill job cancel` ends the job",
+			"check the trainer; the same command continues to wait, and `rollmill job cancel` ends the job",
 			"submit: the job %q shows nothing new for %s: it is %s: %s", out.Job, quiet.Round(time.Second), out.State,
 			out.Message)
 	}

@@ -91,7 +91,7 @@ func (c Config) validate() error {
 	case !strings.HasPrefix(c.BaseURL, "http://") && !strings.HasPrefix(c.BaseURL, "https://"):
 		return bad("write https://HOST/v1", "base URL %q", c.BaseURL)
 	case secret.InURL(c.BaseURL) != nil:
-		return bad("put the key into OPENAI_API_KEY, or name a file: --api-key-file", "base URL: %v", secret.InURL(c.BaseURL))
+		return bad("", "base URL: %v", secret.InURL(c.BaseURL))
 	case len(c.Suffix) > 64:
 		return bad("", "the suffix has %d characters; at most 64 are allowed", len(c.Suffix))
 	case c.Method == Reinforcement && c.Grader == nil:
