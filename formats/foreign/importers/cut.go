@@ -33,8 +33,8 @@ func Rows(f File) iter.Seq2[Record, error] {
 			for piece, lost := range f.Pieces(row.Object) {
 				r := Record{Data: piece, Row: n, Line: row.Line, Nulls: nulls, Options: f.Options, Dropped: dropped - before}
 				r.LoseAll(unread)
-				for _, list := range lost {
-					r.Lose(list, "a list beside the records of a document, which is too long to be repeated in each")
+				for _, member := range lost {
+					r.Lose(member, "it is beside the records of a document, and too long to be repeated in each")
 				}
 				if before = dropped; !yield(r, nil) {
 					return

@@ -1,6 +1,7 @@
 package importers
 
 import (
+	"bytes"
 	"iter"
 	"maps"
 	"slices"
@@ -9,7 +10,7 @@ import (
 	"github.com/rollmill/rollmill/formats/jsontext"
 )
 
-// maxBeside bounds what the records of one document repeat: what is beside their list.
+// maxBeside bounds each member that the records of one document repeat: those beside their list.
 const maxBeside = 64 << 10
 
 // paths returns the columns of --map that may be within other columns, as info.score is.
@@ -22,7 +23,7 @@ func (o *Options) paths() []string {
 
 // Pieces cuts a row where a path of --map goes through a list of objects, such as
 // simulations.messages: each of them is a record, with what is beside the list. lost are
-// other lists, which would be too much to repeat.
+// members that would be too much to repeat.
 func (o *Options) Pieces(row []byte) iter.Seq2[[]byte, []string] {
 	return func(yield func(piece []byte, lost []string) bool) { pieces(row, nil, o.paths(), yield) }
 }
@@ -35,9 +36,10 @@ func pieces(row []byte, lost, paths []string, yield func([]byte, []string) bool)
 			if list = jsontext.ParseObject(list).Get(names[n]); len(list) == 0 || list[0] != '[' {
 				continue
 			}
+			out := slices.Clip(lost)
+			before, after, _ := bytes.Cut(with(row, names[:n+1], here, &out), here)
 			for e := range jsontext.Elements(list) {
-				out := lost
-				if !pieces(with(row, names[:n+1], e, len(row)-len(list) > maxBeside, &out), out, paths, yield) {
+				if !pieces(slices.Concat(before, e, after), out, paths, yield) {
 					return false
 				}
 			}
@@ -47,16 +49,19 @@ func pieces(row []byte, lost, paths []string, yield func([]byte, []string) bool)
 	return yield(row, lost)
 }
 
+// here is a place in a text: no JSON has such a byte.
+var here = []byte{0}
+
 // with returns an object with another value at a path.
-func with(object []byte, path []string, v []byte, alone bool, lost *[]string) []byte {
+func with(object []byte, path []string, v []byte, lost *[]string) []byte {
 	if len(path) == 0 {
 		return v
 	}
 	var out jsontext.Object
 	for _, m := range jsontext.ParseObject(object) {
 		if m.Key == path[0] {
-			m.Raw = with(m.Raw, path[1:], v, alone, lost)
-		} else if alone && m.Raw[0] == '[' && len(m.Raw) > len("[]") {
+			m.Raw = with(m.Raw, path[1:], v, lost)
+		} else if len(m.Raw) > maxBeside {
 			*lost = append(*lost, m.Key)
 			continue
 		}
