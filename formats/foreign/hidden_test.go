@@ -79,13 +79,22 @@ func (g generator) conversation(role, content, user, assistant string) (list []o
 // file returns a file of one record, the importer and the columns for it. kind is what is
 // hidden in it, "" for nothing.
 func (g generator) file(kind string) (format, name string, data []byte, columns map[string]string) {
-	shape := pick(g, "chat", "text", "document", "completion", "preference", "sharegpt", "alpaca", "rows", "art", "verifiers", "atif", "nemo-gym")
+	shape := pick(g, "chat", "text", "document", "completion", "preference", "sharegpt", "alpaca", "rows", "art", "verifiers", "atif", "nemo-gym", "nat", "inspect", "inspect-scout", "sts", "otel")
+	spans := shape == "sts" || shape == "otel" // they have lines or spans, and no row around the messages
+	if spans && kind == "history" {
+		shape, spans = "chat", false
+	}
 	role, content, user, assistant := "role", "content", "user", "assistant"
 	if shape == "sharegpt" {
 		role, content, user, assistant = "from", "value", "human", "gpt"
 	}
 	list := g.conversation(role, content, user, assistant)
-	if shape == "completion" || shape == "preference" || shape == "verifiers" || shape == "art" {
+	if shape == "sts" || strings.HasPrefix(shape, "inspect") { // whose ids are texts that do not repeat
+		for _, m := range list {
+			delete(m, "id")
+		}
+	}
+	if shape == "completion" || shape == "preference" || shape == "verifiers" || shape == "art" || shape == "otel" {
 		list = list[len(list)-2:] // earlier answers would not be sampled
 	}
 	row := object{"source": "s", "usage": object{"prompt_tokens": 3, "completion_tokens": 5}}
@@ -136,7 +145,11 @@ func (g generator) file(kind string) (format, name string, data []byte, columns 
 	case "image":
 		name := g.name(pick(g, "image", "images", "video", "audio", "picture"))
 		v := pick[any](g, []string{"a.jpg"}, []any{object{"bytes": "AAAA", "path": nil}}, "a/b.png", "data:image/png;base64,AAAA", object{"url": "http://x/y"})
-		pick(g, row, m)[name] = v
+		if at := pick(g, row, m); spans {
+			m[name] = v
+		} else {
+			at[name] = v
+		}
 	case "history":
 		name := g.name(pick(g, "history", "previous", "dialog", "conversation_before", "turns"))
 		row[name] = pick[any](g, [][]string{{hidden, "A0"}}, []object{{"role": "user", "content": hidden}, {"role": "assistant", "content": "A0"}},
@@ -197,13 +210,77 @@ func (g generator) file(kind string) (format, name string, data []byte, columns 
 			}
 		}
 		row["responses_create_params"], row["response"], row["reward"] = object{"input": list[:1]}, object{"output": list[1:]}, 1
+	case "nat":
+		for _, m := range list {
+			if m["role"] == assistant {
+				m["logprobs"] = []any{-0.5}
+			}
+		}
+		row["episode"], row["reward"] = list, 1
+	case "inspect", "inspect-scout":
+		for _, m := range list {
+			if m["role"] == assistant {
+				m["source"] = "generate"
+			}
+		}
+		row["messages"] = list
+		if shape == "inspect-scout" {
+			row["transcript_id"] = "t"
+			break
+		}
+		row["id"], row["epoch"], row["input"], row["target"], row["scores"] = 1, 1, "Q", "A", object{"s": object{"value": 1}}
+		row = object{"version": 2, "status": "success", "eval": object{"model": "m", "task": "t"}, "samples": []any{row}}
+	case "sts":
+		var parent any
+		for i, m := range list {
+			event := object{"type": m["role"], "uuid": fmt.Sprint("u", i), "parentUuid": parent, "sessionId": "s", "message": m}
+			if parent = event["uuid"]; i == len(list)-1 {
+				for k, v := range row {
+					if event[k] == nil {
+						event[k] = v
+					}
+				}
+			}
+			if m["role"] == assistant {
+				m["model"] = "m"
+			}
+			line, _ := json.Marshal(event)
+			data = append(append(data, line...), '\n')
+		}
+		return "sts", "x.jsonl", data, nil
+	case "otel":
+		part := func(m object) (out []object) {
+			p := object{}
+			for k, v := range m {
+				p[k] = v
+			}
+			p["parts"] = []object{{"type": "text", "content": m["content"]}}
+			delete(p, "content")
+			return []object{p}
+		}
+		attributes := []any{}
+		for k, v := range map[string]any{"gen_ai.operation.name": "chat", "gen_ai.request.model": "m", "gen_ai.input.messages": part(list[0]), "gen_ai.output.messages": part(list[1])} {
+			text, is := v.(string)
+			if !is {
+				b, _ := json.Marshal(v)
+				text = string(b)
+			}
+			attributes = append(attributes, object{"key": k, "value": object{"stringValue": text}})
+		}
+		for k, v := range row {
+			b, _ := json.Marshal(v)
+			attributes = append(attributes, object{"key": k, "value": object{"stringValue": string(b)}})
+		}
+		row = object{"resourceSpans": []any{object{"scopeSpans": []any{object{"spans": []any{object{"traceId": "00000000000000000000000000000001", "spanId": "0000000000000001",
+			"name": "chat m", "startTimeUnixNano": "1", "endTimeUnixNano": "2", "attributes": attributes}}}}}}}
 	case "verifiers":
 		row["example_id"], row["prompt"], row["completion"], row["reward"] = 1, list[:last], list[last:], 1
 	}
-	format = map[string]string{"sharegpt": "sharegpt", "rows": "rows", "art": "art", "verifiers": "verifiers", "atif": "atif", "nemo-gym": "nemo-gym"}[shape]
+	format = map[string]string{"sharegpt": "sharegpt", "rows": "rows", "art": "art", "verifiers": "verifiers", "atif": "atif", "nemo-gym": "nemo-gym", "nat": "nat",
+		"inspect": "inspect", "inspect-scout": "inspect-scout", "otel": "otel"}[shape]
 	data, _ = json.Marshal(row)
 	name = "x.jsonl"
-	if shape == "document" {
+	if shape == "document" || shape == "inspect" {
 		name = "x.json"
 	}
 	return cmp.Or(format, "chat"), name, data, columns
@@ -254,7 +331,7 @@ func TestNothingHiddenTrains(t *testing.T) {
 				t.Errorf("file %d, %s: an honest row does not train: %s %v\n%s", i, format, skipped, refused, data)
 			}
 		case kind != "" && trained && !strings.Contains(text, hidden):
-			if unseen[kind]++; unseen[kind] <= 4 {
+			if unseen[kind+" "+format]++; unseen[kind+" "+format] <= 2 {
 				t.Errorf("file %d, %s: what is hidden (%s) is not seen:\n%s", i, format, kind, data)
 			}
 		}

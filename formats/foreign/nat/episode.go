@@ -108,8 +108,14 @@ func (b *builder) episodeItem(raw []byte, meta *importers.Metadata) error {
 		meta.OfMessage(at, "role", o.Get("role"))
 	}
 	meta.Keep(at, "logprobs", rest)
+	for f := range value.Rest(o, "role", "content", "logprobs", "metadata") {
+		meta.Keep(at, f.Key, f.Raw)
+	}
 	for f := range value.Rest(more, "name", "tool_call_id", "tool_calls") {
 		meta.OfMessage(at, f.Key, f.Raw)
+	}
+	if m.ToolCalls == nil {
+		meta.Keep(at, "unread_tool_calls", more.Get("tool_calls"))
 	}
 	return nil
 }
@@ -164,22 +170,30 @@ func preferences(x *importers.Item, meta *importers.Metadata, metadata jsontext.
 // preference sets the conversation of one side.
 func preference(in *value.Reader, row *formats.Trajectory, o jsontext.Object, answer string) error {
 	var c importers.Conversation
+	var meta importers.Metadata
+	for key, v := range jsontext.Members([]byte(row.Metadata)) {
+		meta.Add(string(key), v)
+	}
 	prompt := o.Get("prompt")
 	if len(prompt) > 0 && prompt[0] == '"' {
 		c.Input(formats.Message{Role: "user", Content: jsontext.Unquote(prompt)})
 	} else {
 		for raw := range jsontext.Elements(in.List("prompt", prompt)) {
-			m, _, err := value.Message(raw)
+			m, rest, err := value.Message(raw)
 			if err != nil {
 				return fmt.Errorf("prompt: %w", err)
 			}
-			c.Input(m)
+			meta.AllOfMessage(c.Input(m), rest)
 		}
 	}
 	if !o.Has(answer) {
 		in.Fail("%s is missing", answer)
 	}
-	c.Sampled(formats.Message{Role: "assistant", Content: in.Text(answer, o.Get(answer))}, formats.Call{Target: true})
+	at := c.Sampled(formats.Message{Role: "assistant", Content: in.Text(answer, o.Get(answer))}, formats.Call{Target: true})
+	for f := range value.Rest(o, "prompt", "chosen_response", "rejected_response") {
+		meta.Keep(at, f.Key, f.Raw)
+	}
 	c.Into(row)
+	row.Metadata = meta.String()
 	return in.Err
 }
