@@ -41,6 +41,15 @@ func Make(dir string) (*Folder, error) {
 // Close removes the folder.
 func (f *Folder) Close() error { return errors.Join(os.RemoveAll(f.Path), f.lock.Close()) }
 
+// Alive reports whether the process of a folder lives. One whose folder is gone does not.
+func Alive(folder string) bool {
+	lock, err := locked(folder)
+	if err == nil {
+		lock.Close()
+	}
+	return err != nil && !os.IsNotExist(err)
+}
+
 // sweep removes the folders that no process has locked. What cannot be removed, such as
 // another user's, is left.
 func sweep(dir string) {

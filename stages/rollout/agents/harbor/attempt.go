@@ -148,10 +148,10 @@ func (a *agent) taskOf(e formats.Example) (harbor.Task, error) {
 
 // start starts the container.
 func (b *box) start(ctx context.Context, image string, at rollout.Attempt) (err error) {
-	if b.dir, err = os.MkdirTemp(b.owner.dir, ""); err != nil {
+	if b.dir, err = os.MkdirTemp(b.folder.Path, ""); err != nil {
 		return err
 	}
-	b.name = folderPrefix + filepath.Base(filepath.Dir(b.dir))[len(folderPrefix):] + "-" + filepath.Base(b.dir)
+	b.name = filepath.Base(b.folder.Path) + "-" + filepath.Base(b.dir)
 	// No container may write where this process does: a link there would lead it elsewhere.
 	mounts := []Mount{{From: filepath.Join(b.dir, "run"), To: filepath.Dir(relayPath), ReadOnly: true}}
 	for _, folder := range logs {
@@ -188,7 +188,7 @@ func (b *box) start(ctx context.Context, image string, at rollout.Attempt) (err 
 	}
 	defer b.starts.Release(1)
 	return b.runtime.Start(ctx, Container{Name: b.name, Image: image, Dir: b.dir, Mounts: mounts, Env: env, Workdir: e.Workdir,
-		Labels: map[string]string{ownerLabel: ownerOf(b.host, b.owner.dir), "rollmill.trajectory": at.TrajectoryID},
+		Labels: map[string]string{ownerLabel: ownerOf(b.host, b.folder.Path), "rollmill.trajectory": at.TrajectoryID},
 		CPUs:   e.CPUs, MemoryMB: e.MemoryMB, FileMB: e.StorageMB, Processes: maxProcesses, NoNetwork: e.NoNetwork, Network: e.Network})
 }
 

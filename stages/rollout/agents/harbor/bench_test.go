@@ -15,6 +15,7 @@ import (
 
 	"github.com/rollmill/rollmill/formats"
 	"github.com/rollmill/rollmill/stages/rollout"
+	"github.com/rollmill/rollmill/storage/scratch"
 )
 
 // instant is a runtime whose commands take no time: a verifier leaves its reward at once.
@@ -73,13 +74,13 @@ func BenchmarkAttempt(b *testing.B) {
 	for _, harness := range []string{Shell, "true"} {
 		b.Run(harness, func(b *testing.B) {
 			s := Settings{Harness: harness, Runtime: "podman"}
-			o, err := newOwner()
+			o, err := scratch.Make("")
 			if err != nil {
 				b.Fatal(err)
 			}
-			defer o.close()
+			defer o.Close()
 			r := &instant{boxes: map[string]Container{}}
-			a := &agent{config: s, client: silent{}, lookup: os.LookupEnv, runtime: r, owner: o, host: "here", images: images{runtime: r},
+			a := &agent{config: s, client: silent{}, lookup: os.LookupEnv, runtime: r, folder: o, host: "here", images: images{runtime: r},
 				starts: semaphore.NewWeighted(4), memory: semaphore.NewWeighted(1 << 20), room: 1 << 20}
 			e := example(b, a, root("tasks", "write-file"))
 			for b.Loop() {

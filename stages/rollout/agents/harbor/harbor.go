@@ -29,6 +29,7 @@ import (
 	"github.com/rollmill/rollmill/stages/plugin"
 	"github.com/rollmill/rollmill/stages/rollout"
 	"github.com/rollmill/rollmill/storage/regular"
+	"github.com/rollmill/rollmill/storage/scratch"
 )
 
 // Kind is the agent's entry in agents.
@@ -78,7 +79,7 @@ type agent struct {
 	setup   []byte
 	relay   string // this program's binary
 	runtime Runtime
-	owner   *owner
+	folder  *scratch.Folder // of this process, with those of its attempts
 	host    string
 	images  images
 	tasks   sync.Map            // harbor.Task by its digest
@@ -123,11 +124,11 @@ func (s *Settings) Agent(ctx context.Context, set rollout.Setup) (_ rollout.Agen
 	a.room = memoryMB()
 	a.memory = semaphore.NewWeighted(a.room)
 	a.images.runtime = a.runtime
-	if a.owner, err = newOwner(); err != nil {
+	if a.folder, err = scratch.Make(""); err != nil {
 		return nil, err
 	}
 	if b, ok := a.runtime.(*bwrap); ok {
-		b.dir = a.owner.dir
+		b.dir = a.folder.Path
 	}
 	return a, nil
 }
@@ -166,10 +167,10 @@ func (a *agent) Describe() rollout.Description {
 // Close is part of rollout.Closer: it removes what this process still has.
 func (a *agent) Close() error {
 	a.images.close()
-	if a.owner == nil {
+	if a.folder == nil {
 		return nil
 	}
-	err := a.owner.close()
-	a.owner = nil
+	err := a.folder.Close()
+	a.folder = nil
 	return errors.Join(err, sweep(context.Background(), a.runtime, a.host))
 }

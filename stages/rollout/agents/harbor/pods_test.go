@@ -151,7 +151,7 @@ func TestPods(t *testing.T) {
 	}
 	all, err := commands{"podman"}.Labelled(t.Context(), ownerLabel)
 	for name, owner := range all {
-		if owner == ownerOf(a.host, a.owner.dir) {
+		if owner == ownerOf(a.host, a.folder.Path) {
 			t.Errorf("container %s is left", name)
 		}
 	}

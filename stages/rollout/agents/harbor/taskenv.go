@@ -56,74 +56,65 @@ func joined(env map[string]string) (out []string) {
 // resolve returns a phase's variables. ${NAME} is a variable that --task-env lists; so is
 // ${NAME:-DEFAULT}, and DEFAULT where it is not listed.
 func (a *agent) resolve(ctx context.Context, t harbor.Task, key string) ([]string, error) {
-	var wants wanted
-	if wants.add(a, t, key); len(wants.without) > 0 {
-		return nil, wants.err(nil)
+	needed := wanted{}
+	needed.add(a, t, key)
+	if err := needed.err(nil); err != nil {
+		return nil, err
 	}
 	var settings rollout.ProgramSettings
-	for _, phase := range t.Phases() {
-		for name, value := range phase.Env {
-			if phase.Key != key {
-				continue
+	at := slices.IndexFunc(t.Phases(), func(p harbor.NamedPhase) bool { return p.Key == key })
+	for name, value := range t.Phases()[at].Env {
+		if from, otherwise, _, is := harbor.Template(value); is {
+			found, ok := a.taskEnv[from]
+			if value = otherwise; ok {
+				value = found
 			}
-			if from, otherwise, _, is := harbor.Template(value); is {
-				found, ok := a.taskEnv[from]
-				if value = otherwise; ok {
-					value = found
-				}
-			}
-			settings.Env = append(settings.Env, name+"="+value)
 		}
+		settings.Env = append(settings.Env, name+"="+value)
 	}
 	slices.Sort(settings.Env)
 	return settings.Environ(ctx, rollout.Setup{})
 }
 
-// wanted counts the tasks that ask for variables that --task-env does not give them.
-type wanted struct {
-	without, defaults map[string]int // those that have no default, and those that have one
-	tasks             []string       // that ask for one of without
+// wanted are the names of tasks that ask for variables that --task-env does not give them,
+// by variable and by whether it has a default.
+type wanted map[variable][]string
+
+type variable struct {
+	name string
+	has  bool
 }
 
 // add adds what phases of a task ask for.
-func (q *wanted) add(a *agent, t harbor.Task, keys ...string) {
-	without, defaults := map[string]int{}, map[string]int{}
+func (q wanted) add(a *agent, t harbor.Task, keys ...string) {
 	for _, phase := range t.Phases() {
 		for _, value := range phase.Env {
 			name, _, has, is := harbor.Template(value)
 			if _, listed := a.taskEnv[name]; is && !listed && slices.Contains(keys, phase.Key) {
-				map[bool]map[string]int{false: without, true: defaults}[has][name] = 1
+				q[variable{name, has}] = append(q[variable{name, has}], t.Name)
 			}
 		}
 	}
-	if len(without) > 0 {
-		q.tasks = append(q.tasks, t.Name)
-	}
-	q.without, q.defaults = sum(q.without, without), sum(q.defaults, defaults)
-}
-
-func sum(a, b map[string]int) map[string]int {
-	if a == nil {
-		return b
-	}
-	for name, n := range b {
-		a[name] += n
-	}
-	return a
 }
 
 // err names all variables that tasks cannot do without, and warns of the others.
-func (q *wanted) err(warn func(string)) error {
-	for _, name := range slices.Sorted(maps.Keys(q.defaults)) {
-		if warn != nil {
-			warn(fmt.Sprintf("tasks ask for the variable %s, which --task-env does not list: they get their own default (tasks: %d)", name, q.defaults[name]))
+func (q wanted) err(warn func(string)) error {
+	var names, without []string
+	for _, key := range slices.SortedFunc(maps.Keys(q), func(a, b variable) int { return strings.Compare(a.name, b.name) }) {
+		tasks := q[key]
+		if key.has && warn != nil {
+			warn(fmt.Sprintf("tasks ask for the variable %s, which --task-env does not list: they get their own default (tasks: %d)",
+				key.name, len(distinct(tasks))))
+		} else if !key.has {
+			names, without = append(names, key.name), append(without, tasks...)
 		}
 	}
-	names := slices.Sorted(maps.Keys(q.without))
-	if len(names) == 0 {
+	if names, without = distinct(names), distinct(without); len(names) == 0 {
 		return nil
 	}
-	return formats.Invalid(strings.Join(q.tasks[:min(len(q.tasks), 5)], ", "), "if you trust these tasks with the values: --task-env "+
+	return formats.Invalid(strings.Join(without[:min(len(without), 5)], ", "), "if you trust these tasks with the values: --task-env "+
 		strings.Join(names, " --task-env "), errors.New("a task reads no other variable of this machine"),
-		"tasks ask for variables that --task-env does not list, or that are not set: %s (tasks: %d)", strings.Join(names, ", "), len(q.tasks))
+		"tasks ask for variables that --task-env does not list, or that are not set: %s (tasks: %d)", strings.Join(names, ", "), len(without))
 }
+
+func distinct(names []string) []string { return slices.Compact(slices.Sorted(slices.Values(names))) }
