@@ -182,6 +182,9 @@ func (t *Trainer) Preflight(ctx context.Context, groups backends.Groups,
 	}
 	for _, s := range b.splits {
 		stats.Bytes += s.bytes
+		if why := s.balance.OneClass(); why != "" && s.name == train {
+			report(backends.Problem{Reason: NoRow, Detail: s.table.Name + ": " + why, Hint: "label with another --solved-threshold of group"})
+		}
 	}
 	stats.Notes, stats.Files = b.notes(), b.sequences()
 	if b.rows() == 0 {

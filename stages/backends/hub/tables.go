@@ -156,9 +156,6 @@ func (b *batch) give(name string, of exporters.Source, x exporters.Item, reason 
 			s.skipped[reason]++
 			continue
 		}
-		if of == exporters.Labels {
-			s.balance.Add(x.Single.Label)
-		}
 		x.Accept = b.t.accepted
 		if err := s.give(x); err != nil {
 			return err
@@ -177,8 +174,15 @@ func (s *split) give(x exporters.Item) error {
 	}
 	x.Skip = func(reason string) { s.skipped[reason]++ }
 	x.Tally, x.Weights, x.Use = s.tally, s.weights, s.table.Use
-	if err := s.open.Give(&x); err != nil || s.open.Size() < s.limit {
+	given := s.open.Rows()
+	if err := s.open.Give(&x); err != nil {
 		return err
+	}
+	if s.table.Of == exporters.Labels && s.open.Rows() > given {
+		s.balance.Add(x.Single.Label)
+	}
+	if s.open.Size() < s.limit {
+		return nil
 	}
 	return s.end()
 }

@@ -6,9 +6,11 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/rollmill/rollmill/formats"
 	"github.com/rollmill/rollmill/formats/chat"
 	"github.com/rollmill/rollmill/formats/jsontext"
 	"github.com/rollmill/rollmill/formats/parquet"
+	"github.com/rollmill/rollmill/stages/backends"
 	"github.com/rollmill/rollmill/stages/backends/backendtest"
 	"github.com/rollmill/rollmill/stages/backends/hub"
 	"github.com/rollmill/rollmill/stages/backends/hubtest"
@@ -45,6 +47,26 @@ func TestTablesOfTheBatch(t *testing.T) {
 	}
 	if plain, _ := start(t, hubtest.Faults{}); plain.Compares() != nil {
 		t.Error("rows are not made of pairs")
+	}
+}
+
+// TestLabelsOfOneKindAreRefused: KTO learns nothing from good answers alone.
+func TestLabelsOfOneKindAreRefused(t *testing.T) {
+	for _, both := range []bool{true, false} {
+		tr, _ := start(t, hubtest.Faults{}, tables("trl-kto"))
+		var labels []formats.Label
+		for l := range backendtest.Tables().Labels {
+			if l.Desirable || both {
+				labels = append(labels, l)
+			}
+		}
+		tr.UseTables(backendtest.TablesOf(nil, labels))
+		var problems []string
+		_, err := tr.Preflight(t.Context(), backendtest.Batch(), func(p backends.Problem) { problems = append(problems, p.Reason+" "+p.Detail) })
+		if err != nil || both != (problems == nil) ||
+			!both && (len(problems) != 1 || problems[0] != "no_row trl-kto: KTO needs good and bad answers, and of these 3 are good and 0 bad") {
+			t.Errorf("%v: %q, %v", both, problems, err)
+		}
 	}
 }
 
