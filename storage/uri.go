@@ -69,10 +69,16 @@ func escaped(scheme, part string) string {
 	return strings.NewReplacer("%", "%25", "?", "%3F", "#", "%23").Replace(part)
 }
 
-// Split returns the folder of a URI or a local path, and its last element.
+// Split returns the folder of a URI or a local path, and its last element: of "." and ".."
+// the name that they have, of "/" none.
 func Split(uri string) (dir, name string) {
 	if !strings.Contains(uri, "://") {
-		return filepath.Dir(uri), filepath.Base(uri)
+		if name = filepath.Base(uri); uri != "" && (name == "." || name == "..") {
+			if whole, err := filepath.Abs(uri); err == nil {
+				uri = whole
+			}
+		}
+		return filepath.Dir(uri), strings.TrimSuffix(filepath.Base(uri), "/")
 	}
 	base, query, _ := strings.Cut(uri, "?")
 	base = strings.TrimSuffix(base, "/")

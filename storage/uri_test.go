@@ -34,8 +34,13 @@ func TestJoinAndSplit(t *testing.T) {
 			t.Errorf("Join(%q, %q) = %q, want %q", c.uri, c.elem, got, c.want)
 		}
 	}
+	here, err := filepath.Abs(".")
+	if err != nil {
+		t.Fatal(err)
+	}
 	for _, c := range []struct{ uri, dir, name string }{
 		{"runs/x", "runs", "x"}, {"x", ".", "x"}, {"/x/", "/x", "x"},
+		{".", filepath.Dir(here), filepath.Base(here)}, {"uri_test.go/..", filepath.Dir(here), filepath.Base(here)}, {"/", "/", ""}, {"", ".", "."},
 		{"s3://b/p/q", "s3://b/p", "q"}, {"s3://b/p/q/?region=x", "s3://b/p?region=x", "q"}, {"s3://b/p", "s3://b", "p"},
 		{"s3://b", "s3://", "b"}, {"file:///a/b%20c", "file:///a", "b c"}, {"mem://m/a", "mem://m", "a"},
 	} {

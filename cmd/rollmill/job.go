@@ -80,7 +80,7 @@ func (c *jobSettings) find(ctx context.Context, s *cli.Session) (in string, rece
 		return "", nil, nil, err
 	}
 	var r *formats.Receipt
-	if in != "" {
+	if in = receiptFolder(in); in != "" {
 		if receipt, err = storage.Open(ctx, in); err != nil {
 			return "", nil, nil, cli.Usagef("", "--in: %w", err)
 		}

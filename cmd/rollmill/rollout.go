@@ -157,8 +157,16 @@ func policy(ctx context.Context, uri string) (*formats.Policy, error) {
 	return receipt.Policy, nil
 }
 
+// receiptFolder returns the folder of a receipt, which may be named itself.
+func receiptFolder(uri string) string {
+	if folder, name := storage.Split(uri); name == formats.ReceiptFile {
+		return folder
+	}
+	return uri
+}
+
 func receiptAt(ctx context.Context, uri string) (*formats.Receipt, error) {
-	bucket, err := storage.Open(ctx, uri)
+	bucket, err := storage.Open(ctx, receiptFolder(uri))
 	if err != nil {
 		return nil, cli.Usagef("", "--policy: %w", err)
 	}

@@ -83,7 +83,7 @@ func (b *Balance) OneClass() string {
 	if b == nil || (b.Desirable > 0) == (b.Undesirable > 0) {
 		return ""
 	}
-	return fmt.Sprintf("KTO needs good and bad answers, and of these %d are good and %d bad", b.Desirable, b.Undesirable)
+	return fmt.Sprintf("KTO needs good and bad answers, and these are %d good and %d bad", b.Desirable, b.Undesirable)
 }
 
 // Add counts an answer.

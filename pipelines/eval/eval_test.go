@@ -220,7 +220,7 @@ func TestMeasure(t *testing.T) {
 		t.Errorf("slices %s, want %s", got, want)
 	}
 	var text bytes.Buffer
-	if err := r.WriteText(&text); err != nil || !strings.Contains(text.String(), "6 trajectories: 0 failed, 1 have no reward") ||
+	if err := r.WriteText(&text); err != nil || !strings.Contains(text.String(), "6 trajectories: 0 failed, 1 without a reward") ||
 		!strings.Contains(text.String(), "task.level") {
 		t.Errorf("%v\n%s", err, &text)
 	}

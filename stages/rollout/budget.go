@@ -144,6 +144,6 @@ func (s *spending) stopped(total int64, log *slog.Logger) (skip bool, err error)
 		return true, nil
 	}
 	return false, stages.Errorf(stages.KindBudget, "the same command with a larger budget does the rest",
-		"rollout: the budget is spent (%s): %d of %d trajectories are kept, %d were not made", over, total-s.left,
+		"rollout: the budget is spent (%s): %d of %d trajectories kept, %d not made", over, total-s.left,
 		total, s.left)
 }

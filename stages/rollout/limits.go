@@ -33,7 +33,7 @@ func (o Options) announce(d *done, left int64) {
 		text += fmt.Sprintf(", %s each", plural.Of(d.tasks.each, "generation"))
 	}
 	if before := d.tasks.attempts() - left; before > 0 {
-		text += fmt.Sprintf("; %d were made before", before)
+		text += fmt.Sprintf("; %d made before", before)
 	}
 	o.Logger().Info(text)
 }

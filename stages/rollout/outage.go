@@ -173,6 +173,6 @@ const keyFrom = "that of --api-key-file, ROLLMILL_API_KEY or OPENAI_API_KEY, in 
 // stopped adds to the error of a lost engine what is kept of the run.
 func (o *outage) stopped(total, kept int64) error {
 	e := *o.lost
-	e.What = fmt.Sprintf("%s: %d of %d trajectories are kept, %d were not made", e.What, kept, total, total-kept)
+	e.What = fmt.Sprintf("%s: %d of %d trajectories kept, %d not made", e.What, kept, total, total-kept)
 	return &e
 }

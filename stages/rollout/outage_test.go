@@ -55,7 +55,7 @@ func TestLostEngineStopsTheRun(t *testing.T) {
 			var hint interface{ Hint() string }
 			if kind(err) != c.kind || !errors.As(err, &hint) || !strings.Contains(hint.Hint(), c.hint) || !strings.Contains(err.Error(), e.URL()) ||
 				!strings.Contains(err.Error(), `model "policy"`) ||
-				!strings.Contains(err.Error(), fmt.Sprintf("%d of 48 trajectories are kept, %d were not made", 48-left, left)) {
+				!strings.Contains(err.Error(), fmt.Sprintf("%d of 48 trajectories kept, %d not made", 48-left, left)) {
 				t.Errorf("%s: %v", name, err)
 			}
 			if asked := len(e.Asked()); c.kind == stages.KindBudget && asked > 48+2 {

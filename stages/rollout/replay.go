@@ -198,7 +198,7 @@ func exampleOf(t *formats.Trajectory, names formats.FieldNames) (formats.Example
 
 // WriteText writes the report for people.
 func (r *Replayed) WriteText(w io.Writer) error {
-	_, err := fmt.Fprintf(w, "%s: %d of %s are the same, %d of %s were made again, %d skipped\n", r.In, r.Same, plural.Of(r.Rows-r.Skipped, "trajectory"),
+	_, err := fmt.Fprintf(w, "%s: %d of %s the same, %d of %s made again, %d skipped\n", r.In, r.Same, plural.Of(r.Rows-r.Skipped, "trajectory"),
 		r.Again, plural.Of(r.Calls, "call"), r.Skipped)
 	for _, d := range r.Differ {
 		fmt.Fprintf(w, "\n%s of example %s: %s after %d of %s\n", d.TrajectoryID, d.ExampleID, d.Cause, d.Again, plural.Of(int64(d.Calls), "call"))

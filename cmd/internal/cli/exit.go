@@ -78,7 +78,8 @@ func exitCode(ctx context.Context, err error) int {
 		return ExitUsage
 	case errors.Is(err, storage.ErrTemporary), errors.As(err, &temporary) && temporary.Temporary():
 		return ExitTemporary
-	case errors.Is(err, formats.ErrInvalid), errors.Is(err, storage.ErrNotExist), errors.Is(err, regular.ErrNot):
+	case errors.Is(err, formats.ErrInvalid), errors.Is(err, storage.ErrNotExist), errors.Is(err, regular.ErrNot),
+		errors.Is(err, syscall.ENOTDIR):
 		return ExitInput
 	}
 	return ExitFailed
@@ -108,6 +109,8 @@ func hint(err error) string {
 	switch {
 	case errors.Is(err, storage.ErrNotExist):
 		return "check the address, and that the previous step was run"
+	case errors.Is(err, syscall.ENOTDIR):
+		return "a file is where a folder is expected: name the folder that a stage wrote or will write"
 	case errors.Is(err, regular.ErrNot):
 		return "name a regular file: pipes, devices and files of the kernel are not read"
 	case errors.Is(err, storage.ErrDenied):

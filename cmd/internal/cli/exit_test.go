@@ -35,6 +35,7 @@ func TestExitCodes(t *testing.T) {
 		{"gate", fmt.Errorf("curate: %w", gate), 3},
 		{"invalid input", fmt.Errorf("score: %w", formats.Invalid("x", "", nil, "x")), 4},
 		{"missing input", fmt.Errorf("score: %w", storage.ErrNotExist), 4},
+		{"a file for a folder", fmt.Errorf("report: %w", syscall.ENOTDIR), 4},
 		{"budget", stages.Errorf(stages.KindBudget, "", "x"), 5},
 		{"person", stages.Errorf(stages.KindPerson, "", "x"), 6},
 		{"temporary", stages.Errorf(stages.KindTemporary, "", "x"), 75},

@@ -64,7 +64,7 @@ func TestLabelsOfOneKindAreRefused(t *testing.T) {
 		var problems []string
 		_, err := tr.Preflight(t.Context(), backendtest.Batch(), func(p backends.Problem) { problems = append(problems, p.Reason+" "+p.Detail) })
 		if err != nil || both != (problems == nil) ||
-			!both && (len(problems) != 1 || problems[0] != "no_row trl-kto: KTO needs good and bad answers, and of these 3 are good and 0 bad") {
+			!both && (len(problems) != 1 || problems[0] != "no_row trl-kto: KTO needs good and bad answers, and these are 3 good and 0 bad") {
 			t.Errorf("%v: %q, %v", both, problems, err)
 		}
 	}
