@@ -12,10 +12,8 @@ import (
 	"path"
 	"path/filepath"
 	"slices"
-	"strconv"
 	"strings"
 	"sync"
-	"syscall"
 
 	"github.com/rollmill/rollmill/stages/internal/process"
 )
@@ -166,25 +164,9 @@ func (b *bwrap) exec(ctx context.Context, c Container, e Exec, files ...*os.File
 	if err != nil {
 		return 0, err
 	}
-	// Programs see it: as a process with the variables that it was started with, and by what it has open.
-	if err := closed(); err != nil {
-		return 0, err
-	}
+	// It is the first process that programs see, with the variables that it was started with.
 	return exited(ctx, process.Program{Words: append([]string{"env", "-i", program, "--args", "3", "--"}, e.Words...),
 		Files: append([]*os.File{options}, files...), Stdout: e.Output, Stderr: e.Output})
-}
-
-// closed lets no program inherit what whoever started this process left open.
-var closed = sync.OnceValue(inherits)
-
-func inherits() error {
-	open, err := os.ReadDir("/dev/fd")
-	for _, e := range open {
-		if fd, err := strconv.Atoi(e.Name()); err == nil && fd > 2 {
-			syscall.CloseOnExec(fd)
-		}
-	}
-	return err
 }
 
 // unnamed returns a file without a name that holds text: options hold the values of

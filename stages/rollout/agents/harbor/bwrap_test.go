@@ -6,7 +6,6 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
-	"sync"
 	"syscall"
 	"testing"
 	"time"
@@ -35,7 +34,6 @@ func TestBwrapSees(t *testing.T) {
 	if _, _, e := syscall.Syscall(syscall.SYS_FCNTL, inherited.Fd(), flags, 0); e != 0 {
 		t.Fatal(e)
 	}
-	closed = sync.OnceValue(inherits)
 	host, _ := os.Hostname()
 	_, port, _ := net.SplitHostPort(l.Addr().String())
 	dir := changed(t, "bwrap", map[string]string{

@@ -105,6 +105,9 @@ func (s *Settings) Agent(ctx context.Context, set rollout.Setup) (_ rollout.Agen
 	if err := a.readSetup(ctx); err != nil {
 		return nil, err
 	}
+	if err := closeInherited(); err != nil {
+		return nil, err
+	}
 	if a.runtime, err = newRuntime(s.Runtime); err != nil {
 		return nil, err
 	}

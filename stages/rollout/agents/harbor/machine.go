@@ -3,7 +3,9 @@ package harbor
 import (
 	"debug/elf"
 	"os"
+	"strconv"
 	"strings"
+	"syscall"
 
 	"github.com/kballard/go-shellquote"
 	"github.com/rollmill/rollmill/stages/rollout"
@@ -24,6 +26,17 @@ func newRuntime(text string) (Runtime, error) {
 		}
 	}
 	return nil, rollout.Usage("write podman, docker, bwrap or 'command: WORDS'", "--runtime %q", text)
+}
+
+// closeInherited lets no runtime, and no container, inherit what whoever started this process left open.
+func closeInherited() error {
+	open, err := os.ReadDir("/dev/fd")
+	for _, e := range open {
+		if fd, err := strconv.Atoi(e.Name()); err == nil && fd > 2 {
+			syscall.CloseOnExec(fd)
+		}
+	}
+	return err
 }
 
 // relayBinary returns the path of this program, which must run in any container.

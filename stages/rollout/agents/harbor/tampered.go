@@ -25,7 +25,8 @@ type tampered struct {
 var (
 	starters = regexp.MustCompile(`^(sh|[bd]?ash|zsh|busybox|env|sleep|chmod|rm|pypy|(python|perl|ruby|node|php|lua)[\d.]*)$`)
 	hooks    = regexp.MustCompile(`(^|/)((site|user)customize|conftest)(\.[^/]*)?(/|$)|\.pth$|(^|/)pytest\.ini$` +
-		`|(^|/)\.(bashrc|bash_profile|bash_login|profile|zshenv)$|^/etc/(ld\.so\.(preload|conf(\.d/.*)?)|profile(\.d/.*)?|environment|bash\.bashrc|zsh/.*|cron(\.d/.*|tab|tabs/.*))$` +
+		`|(^|/)\.(bashrc|bash_profile|bash_login|profile|zshenv)$` +
+		`|^/etc/(ld\.so\.(preload|conf(\.d/.*)?)|profile(\.d/.*)?|environment|bash\.bashrc|zsh/.*|cron(\.d/.*|tab|tabs/.*))$` +
 		`|^/var/spool/cron/.`)
 	library = regexp.MustCompile(`^(/usr(/local)?)?/lib[^/]*/|^/etc/alternatives/|/(s?bin|(site|dist)-packages)/`)
 	added   = regexp.MustCompile(`^.*?/(?:s?bin|(?:site|dist)-packages)/([^/]+)`)
