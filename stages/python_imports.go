@@ -1,7 +1,9 @@
 package stages
 
 import (
+	"cmp"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"regexp"
 	"slices"
@@ -20,16 +22,16 @@ var pythonImports = regexp.MustCompile(`(?m)^[ \t]*(?:from[ \t]+(\.*[\w.]*)[ \t]
 	`(?:import_module|__import__)\(\s*["']([\w.]+)["']`)
 
 // importScan finds the Python files that a program in a file imports from its own
-// folder and from PYTHONPATH, and those that they import. It reads files and starts
+// folder, PYTHONPATH and projects installed in place, and those that they import. It reads files and starts
 // nothing, so that an identity is known before the program runs.
 type importScan struct {
 	names, folders []string          // the path on which modules are looked for; names are those of an identity
 	found          map[string]string // files by their names
 }
 
-// localImports returns the files that a program's word names by importing them: the
-// word is a Python file, or a module after -m in dir.
-func localImports(dir, word string, module bool) map[string]string {
+// localImports returns the files that a word of python's arguments names by importing them:
+// the word is a Python file, or a module after -m in dir.
+func localImports(dir, python, word string, module bool) map[string]string {
 	s := &importScan{found: map[string]string{}}
 	file := word
 	if !filepath.IsAbs(word) {
@@ -45,12 +47,57 @@ func localImports(dir, word string, module bool) map[string]string {
 			s.names, s.folders = append(s.names, "PYTHONPATH"), append(s.folders, folder)
 		}
 	}
+	s.inPlace(dir, python)
 	if module {
 		s.module("", "", word)
 	} else {
 		s.read(word, file)
 	}
 	return s.found
+}
+
+var (
+	packageFolders = []string{"lib/python3*/site-packages", "lib/python3*/dist-packages", "local/lib/python3*/dist-packages", ".local/lib/python3*/site-packages"}
+	finderMapping  = regexp.MustCompile(`(?m)^MAPPING\b.*$`)
+)
+
+// inPlace adds the folders of projects that are installed in place, as pip install -e leaves
+// them beside the packages of an interpreter: the lines of *.pth files, and the mapping of setuptools' finders.
+// Another program than python, such as uv, is taken to use the active environment or .venv.
+func (s *importScan) inPlace(dir, python string) {
+	prefixes := []string{os.Getenv("VIRTUAL_ENV"), filepath.Join(dir, ".venv")}
+	if strings.ContainsRune(python, os.PathSeparator) && !filepath.IsAbs(python) {
+		python = filepath.Join(dir, python)
+	}
+	if found, err := exec.LookPath(python); err == nil && strings.HasPrefix(filepath.Base(python), "python") {
+		prefixes = []string{filepath.Dir(filepath.Dir(found)), os.Getenv("HOME")} // an environment's python is a link
+	}
+	for _, prefix := range prefixes {
+		for _, folder := range packageFolders {
+			files, _ := filepath.Glob(filepath.Join(cmp.Or(prefix, "/dev/null"), folder, "*.p*"))
+			for _, file := range files {
+				switch name := filepath.Base(file); {
+				case strings.HasSuffix(name, ".pth"):
+					text, _ := regular.ReadFile(file, maxImports)
+					for line := range strings.Lines(string(text)) {
+						s.site(strings.TrimSpace(line))
+					}
+				case strings.HasPrefix(name, "__editable__") && strings.HasSuffix(name, ".py"):
+					text, _ := regular.ReadFile(file, maxImports)
+					for _, m := range texts.FindAllStringSubmatch(finderMapping.FindString(string(text)), -1) {
+						s.site(filepath.Dir(m[1]))
+					}
+				}
+			}
+		}
+	}
+}
+
+// site adds a folder that is no folder of installed packages.
+func (s *importScan) site(folder string) {
+	if info, err := os.Stat(folder); err == nil && info.IsDir() && filepath.IsAbs(folder) && !strings.HasSuffix(filepath.Clean(folder), "-packages") {
+		s.names, s.folders = append(s.names, "site"), append(s.folders, folder)
+	}
 }
 
 // read adds what a file imports.

@@ -60,7 +60,7 @@ func DigestWords(ctx context.Context, dir string, words []string) (map[string]st
 			return nil, fmt.Errorf("program %q is not a file", word)
 		}
 		if module := i > 0 && words[i-1] == "-m"; module || strings.HasSuffix(word, ".py") && isFile(dir, word) {
-			for word, name := range localImports(dir, word, module) {
+			for word, name := range localImports(dir, words[0], word, module) {
 				if out[word], err = regular.Digest(ctx, name); err != nil {
 					return nil, reading(name, err)
 				}
