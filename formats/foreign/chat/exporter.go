@@ -61,9 +61,11 @@ With --lossy such arguments stay text. A row that an importer read without a mem
 that changes what trains (a mask, an image, a history) needs --lossy as well.
 
 An answer that does not train has the weight 0, and one with a weight of its own in
-the loss that weight, which OpenAI reads where it is 0 or 1, and so does axolotl with
-"message_field_training: weight". LLaMA-Factory 0.9.5 and ms-swift 4.6 do not read it,
-and train such answers: train those from trl-sft, which leaves their rows out.
+the loss that weight, which OpenAI reads where it is 0 or 1, and so does axolotl 0.21
+with "message_field_training: weight", but it drops nulls in arguments. LLaMA-Factory
+0.9.5 and ms-swift 4.6 do not read it, and train such answers: give them trl-sft,
+which leaves their rows out. Neither reads reasoning_content, and LLaMA-Factory does
+not read the text beside a call.
 `
 
 var rowsOf = exporters.EachRow(rowOf)
