@@ -20,6 +20,7 @@ import (
 	"context"
 	"encoding/json"
 	"net/url"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -182,27 +183,21 @@ func (s *Set) redact(text string) (string, int) {
 	return text, n
 }
 
-// unescaped returns a text with the characters that JSON may escape and need not, as themselves.
+// escaped is a backslash, or a character that JSON may escape and need not.
+var escaped = regexp.MustCompile(`\\\\|\\u00[2-7][0-9a-fA-F]`)
+
+// unescaped returns a text with those characters as themselves.
 func unescaped(text string) string {
 	if !strings.Contains(text, `\u00`) {
 		return text
 	}
-	var out strings.Builder
-	for i := 0; i < len(text); i++ {
-		if text[i] == '\\' && i+1 < len(text) {
-			if i+6 <= len(text) && text[i+1] == 'u' {
-				if c, err := strconv.ParseUint(text[i+2:i+6], 16, 8); err == nil && c >= ' ' && c <= '~' && c != '"' && c != '\\' {
-					out.WriteByte(byte(c))
-					i += 5
-					continue
-				}
-			}
-			out.WriteByte(text[i])
-			i++
+	return escaped.ReplaceAllStringFunc(text, func(found string) string {
+		c, err := strconv.ParseUint(found[len(found)-2:], 16, 8)
+		if err != nil || c == '"' || c == '\\' || c > '~' {
+			return found
 		}
-		out.WriteByte(text[i])
-	}
-	return out.String()
+		return string(rune(c))
+	})
 }
 
 // pattern is one spelling of a value.

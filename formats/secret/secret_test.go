@@ -28,6 +28,8 @@ func TestRedact(t *testing.T) {
 		{"ak3y9 k3y9b k3y9-c", "ak3y9 k3y9b k3y9-c"},
 		{`{"m":"p\u0026ss \"w/rd\""}`, `{"m":"[redacted:ODD]"}`},
 		{`{"m":"p&ss \"w/rd\""}`, `{"m":"[redacted:ODD]"}`},
+		{`{"m":"\u0073k-canary\u002d1234 \u0022\\u0022"}`, `{"m":"[redacted:API_KEY] \u0022\\u0022"}`},
+		{`{"m":"\\u0073k-canary-1234"}`, `{"m":"\\u0073k-canary-1234"}`},
 		{"?q=p%26ss+%22w%2Frd%22", "?q=[redacted:ODD]"},
 	} {
 		if got := s.Redact(c.in); got != c.want {
