@@ -60,9 +60,16 @@ const ask = `{"role":"user","content":"QQQ"}`
 // TestNothingUnreadTrains: what trl-sft writes of a row, or why it leaves it out.
 func TestNothingUnreadTrains(t *testing.T) {
 	for name, c := range map[string]struct{ row, want, skipped string }{
-		"a row of weight 0":     {row: `{"messages":[` + ask + `,{"role":"assistant","content":"A"}],"weight":0}`, skipped: "unread_mask 1"},
-		"a row that is skipped": {row: `{"messages":[` + ask + `,{"role":"assistant","content":"A"}],"skip":true}`, skipped: "unread_mask 1"},
-		"a row of weight 0.5":   {row: `{"messages":[` + ask + `,{"role":"assistant","content":"A"}],"weight":0.5,"skip":false}`, want: `"A"`},
+		"a row of weight 0":       {row: `{"messages":[` + ask + `,{"role":"assistant","content":"A"}],"weight":0}`, skipped: "unread_mask 1"},
+		"a row that is skipped":   {row: `{"messages":[` + ask + `,{"role":"assistant","content":"A"}],"skip":true}`, skipped: "unread_mask 1"},
+		"a row of weight 0.5":     {row: `{"messages":[` + ask + `,{"role":"assistant","content":"A"}],"weight":0.5,"skip":false}`, want: `"A"`},
+		"a message to exclude":    {row: `{"messages":[` + ask + `,{"role":"assistant","content":"A","exclude":true}]}`, skipped: "unread_mask 1"},
+		"a row not for training":  {row: `{"messages":[` + ask + `,{"role":"assistant","content":"A"}],"use_for_training":false}`, skipped: "unread_mask 1"},
+		"a row without training":  {row: `{"messages":[` + ask + `,{"role":"assistant","content":"A"}],"no_train":true}`, skipped: "unread_mask 1"},
+		"a row of no constraints": {row: `{"messages":[` + ask + `,{"role":"assistant","content":"A"}],"constrained":false,"is_pretrained":false,"in_train":true}`, want: `"A"`},
+		"a screenshot":            {row: `{"messages":[` + ask + `,{"role":"assistant","content":"A"}],"screenshot":"iVBORw0KGgo="}`, skipped: "content_parts 1"},
+		"a file of any name": {row: `{"messages":[` + ask + `,{"role":"assistant","content":"A"}],"files":[{"name":"a.pdf","body":"data:application/pdf;base64,AAAA"}]}`,
+			skipped: "content_parts 1"},
 		"attachments": {row: `{"messages":[{"role":"user","content":"Q","attachments":["a.pdf"]},{"role":"assistant","content":"A"}]}`,
 			skipped: "content_parts 1"},
 		"arguments named args": {`{"messages":[` + ask + `,{"role":"assistant","content":"","tool_calls":[{"name":"w","args":{"city":"Rome"},"id":"c1","type":"tool_call"}]}]}`,

@@ -91,7 +91,7 @@ func unreadOf(t *formats.Trajectory) (u unread) {
 		first(&u.media, name, isMedia(says, v) || embedded && within(says, v, maxDepth, isEmbedded))
 		first(&u.history, name, isHistory(t, says, v))
 		first(&u.mask, name, v[0] == '[' && parallel(t, v) && limits(says, v) || says.off && slices.Contains(offValues, string(v)) ||
-			says.on && slices.Contains(onValues, string(v)))
+			says.on && slices.Contains(onValues, string(v)) || says.train && (v[0] == 'f' || v[0] == 't') && !full(v, says.reversed))
 	}
 	return u
 }
@@ -119,7 +119,7 @@ func (u *unread) fields(t *formats.Trajectory, v []byte) {
 				first(&u.weight, name, true) // the column losses has it
 				continue
 			}
-			first(&u.mask, name, within(says, v, maxDepth, limits))
+			first(&u.mask, name, within(says, v, maxDepth, limits) || says.on && slices.Contains(onValues, string(v)))
 			first(&u.content, name, silent(m) && !blank(v))
 			first(&u.content, name, len(m.ToolCalls) == 0 && within(says, v, maxDepth, isCall) ||
 				m.Reasoning == "" && within(says, v, maxDepth, func(says *words, v []byte) bool { return isReasoning(m, says, v) }))
@@ -252,7 +252,7 @@ func isReasoning(m *formats.Message, says *words, v []byte) bool {
 // isMedia reports whether a member beside the text holds images, videos or sound.
 func isMedia(says *words, v []byte) bool {
 	if !says.media || blank(v) {
-		return false
+		return slices.ContainsFunc(embeddedMedia, func(begin string) bool { return bytes.HasPrefix(v, bytesOf(begin)) })
 	}
 	if v[0] == '[' || v[0] == '{' {
 		return true
@@ -266,10 +266,13 @@ func isMedia(says *words, v []byte) bool {
 // embeds begins the text of a file that a member holds itself.
 var embeds = []byte(`"data:`)
 
+// embeddedMedia begin such texts of which no name has to say what they are.
+var embeddedMedia = []string{`"data:image/`, `"data:audio/`, `"data:video/`, `"data:application/pdf`}
+
 // isEmbedded reports whether a member holds such files, at any depth of a row: a
 // parameter of the request, which the model saw, is in no message.
 func isEmbedded(says *words, v []byte) bool {
-	return says.media && bytes.Contains(v, embeds) && isMedia(says, v)
+	return bytes.Contains(v, embeds) && isMedia(says, v)
 }
 
 // isHistory reports whether a column holds a part of a conversation that its messages

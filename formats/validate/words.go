@@ -14,7 +14,7 @@ import (
 type words struct {
 	media, file                         bool // images, videos or sound; exactly that
 	ask, history, earlier               bool // a prompt; turns; turns before the messages
-	mask, reversed, loss                bool // whether something trains, or how much; that it does not; just loss
+	mask, reversed, loss, train         bool // whether something trains, or how much; that it does not; just loss; with a word of training
 	off, on                             bool // that a row trains or does not
 	call, callee, reasoning, said, tool bool
 	unread                              bool   // any of these
@@ -25,7 +25,7 @@ type words struct {
 // Stems of names, and names in full. Those with a stem of about... say something about
 // such a member, and those with one of benign nothing of training.
 var (
-	mediaStems = []string{"image", "img", "video", "audio", "picture", "photo", "pixel", "speech", "attachment"}
+	mediaStems = []string{"image", "img", "video", "audio", "picture", "photo", "pixel", "speech", "attachment", "screenshot"}
 	aboutMedia = []string{"caption", "descri", "prompt", "text", "title", "count", "num", "size", "width", "height", "token",
 		"docker", "container", "imagename", "imagetag", "sandbox", "imagine"}
 	mediaEnds = []string{".jpg", ".jpeg", ".png", ".webp", ".gif", ".bmp", ".tif", ".tiff", ".mp4", ".webm", ".mov", ".avi",
@@ -37,7 +37,7 @@ var (
 	saidKeys     = []string{"content", "value", "text", "user", "assistant", "question", "answer", "query", "response", "parts"}
 
 	maskStems = []string{"mask", "train", "weight", "loss", "demo", "skip", "learn"}
-	benign    = []string{"constrain", "restrain", "strain", "gloss", "lossless", "blossom", "demograph", "democra"}
+	benign    = []string{"constrain", "restrain", "strain", "gloss", "lossless", "blossom", "demograph", "democra", "pretrain"}
 	reversed  = []string{"skip", "demo", "masked", "notrain", "untrain", "nottrain", "donttrain", "noloss", "nolearn", "unlearn",
 		"ignore", "exclude", "without", "disable", "freeze", "frozen"}
 	offNames = []string{"weight", "lossweight", "lossscale", "sampleweight", "exampleweight", "train", "trainable", "lossmask", "steplossmask"}
@@ -105,6 +105,7 @@ func newWords(name string) *words {
 	}
 	training := strings.ReplaceAll(meant.String(), "specialtokens", "")
 	w.mask, w.reversed, w.loss = hasAny(p, maskStems) && hasAny(training, maskStems), hasAny(training, reversed), training == "loss"
+	w.train = strings.Contains(training, "train")
 	w.unread = w != noWords
 	if w.index = slices.Contains(callNames, p); slices.Contains(attemptNames, p) {
 		w.attempt = max(xxh3.HashString(p), 1)
