@@ -145,7 +145,7 @@ func TestPlainTypes(t *testing.T) {
 		{"uint8", "epoch", arrow.PrimitiveTypes.Uint8, `200`, int32(200)},
 		{"uint32", "epoch", arrow.PrimitiveTypes.Uint32, `7`, int32(7)},
 		{"wide uint32", "epoch", arrow.PrimitiveTypes.Uint32, `4000000000`,
-			"column epoch, row group 0: unreadable value: 4000000000 does not fit into 32 bits"},
+			"row 0: column epoch: 4000000000 does not fit into 32 bits"},
 		{"wide int64", "epoch", arrow.PrimitiveTypes.Int64, `4000000000`, "does not fit into 32 bits"},
 		{"wide uint64", "policy_version", arrow.PrimitiveTypes.Uint64, `18446744073709551615`, "does not fit into 64 bits"},
 		{"float for integer", "epoch", arrow.PrimitiveTypes.Float64, `7`, "column epoch is DOUBLE, not an integer"},
@@ -259,7 +259,7 @@ func TestPlainTokens(t *testing.T) {
 		rows[0].SampledTokens != 2 {
 		t.Errorf("%+v, %d tokens", m, rows[0].SampledTokens)
 	}
-	for tokens, says := range map[string]string{"[5, 5000000000]": "column messages.token_ids, row group 0", "[5, null]": "element that is null",
+	for tokens, says := range map[string]string{"[5, 5000000000]": "column messages.token_ids: 5000000000 does not fit into 32 bits", "[5, null]": "element that is null",
 		"[null, 5]": "element that is null"} {
 		filed(t, folder+"/1.parquet", fields, row(tokens))
 		_, err := plainRead(folder + "/1.parquet")

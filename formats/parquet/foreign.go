@@ -1,8 +1,6 @@
 package parquet
 
 import (
-	"errors"
-	"fmt"
 	"io"
 	"reflect"
 	"slices"
@@ -75,13 +73,6 @@ func NewForeignReader[T any](f *File, wanted func(column string) bool, first, ro
 	firstMakes(leaves)
 	r, err := f.newReader(leaves, first, rows)
 	return &Reader[T]{r, len(leaves)}, has, err
-}
-
-// errValue marks a value that a field cannot hold.
-var errValue = errors.New("unreadable value")
-
-func badValue(text string, args ...any) error {
-	return fmt.Errorf("%w: %s", errValue, fmt.Sprintf(text, args...))
 }
 
 // null reports whether a column has nothing but nulls by its type, as tools

@@ -54,7 +54,7 @@ func (c *cursor) fill(base unsafe.Pointer, stride uintptr, n int) error {
 		}
 		ok, err := c.more()
 		if err != nil {
-			return err
+			return inRow(err, row+1)
 		}
 		if !ok {
 			if row == n-1 {
@@ -65,7 +65,7 @@ func (c *cursor) fill(base unsafe.Pointer, stride uintptr, n int) error {
 		if len(c.lists) == 1 && !c.bulk && row < n-1 && c.page.reps[c.at] == 0 {
 			done, err := c.setLists(unsafe.Add(base, uintptr(row+1)*stride), stride, n-1-row)
 			if row += done; err != nil {
-				return err
+				return inRow(err, row+1)
 			}
 		}
 		for c.at < c.page.entries {
@@ -78,7 +78,7 @@ func (c *cursor) fill(base unsafe.Pointer, stride uintptr, n int) error {
 				return badPage("it does not begin with a row")
 			}
 			if err := c.entry(unsafe.Add(base, uintptr(row)*stride)); err != nil {
-				return err
+				return inRow(err, row)
 			}
 		}
 	}
@@ -90,7 +90,7 @@ func (c *cursor) flat(base unsafe.Pointer, stride uintptr, n int) error {
 	for done := 0; done < n; {
 		ok, err := c.more()
 		if err != nil {
-			return err
+			return inRow(err, done)
 		}
 		if !ok {
 			return badPage("the column ended %d rows early", n-done)
@@ -146,7 +146,7 @@ func (c *cursor) entry(p unsafe.Pointer) error {
 		}
 	}
 	if def < byte(c.node.def) && c.foreign && c.member {
-		return badValue("a list has an element that is null")
+		return unfit(0, nullElement)
 	}
 	c.setFields(unsafe.Add(p, c.off), 0, 1)
 	return nil
@@ -247,7 +247,7 @@ func (c *cursor) setNumbers(p unsafe.Pointer, l *list) error {
 	}
 	if end < len(reps) && (end == c.at || reps[end] == l.rep) {
 		if c.foreign {
-			return badValue("a list has an element that is null")
+			return unfit(0, nullElement)
 		}
 		first, err := c.element(p, l, len(c.lists)-1) // a null element: from here on one by one
 		if err != nil {
@@ -308,7 +308,7 @@ func (c *cursor) skip(n int64) error {
 		}
 		ok, err := c.more()
 		if err != nil {
-			return err
+			return inRow(err, -int(n))
 		}
 		if !ok {
 			return badPage("the column ended %d rows early", n)
@@ -331,7 +331,7 @@ func (c *cursor) skip(n int64) error {
 			continue
 		}
 		if ok, err := c.more(); err != nil {
-			return err
+			return inRow(err, 1-int(n))
 		} else if !ok || c.page.reps[0] == 0 {
 			n--
 		}

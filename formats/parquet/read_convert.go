@@ -1,6 +1,7 @@
 package parquet
 
 import (
+	"errors"
 	"fmt"
 	"math"
 	"unicode/utf8"
@@ -88,13 +89,57 @@ func (c *cursor) adapted() error {
 	}
 	err := c.convert(&c.page.values)
 	c.column.spare = c.page.values
+	var m *misfit
+	if errors.As(err, &m) {
+		m.row = c.rowOf(m.row)
+	}
+	return err
+}
+
+// rowOf returns the row of a value of the page, of those that begin in it; -1 in the row before.
+func (c *cursor) rowOf(value int) int {
+	row := -1
+	for i := range c.page.entries {
+		if c.page.reps == nil || c.page.reps[i] == 0 {
+			row++
+		}
+		if c.page.defs != nil && int(c.page.defs[i]) < int(c.node.def) {
+			continue
+		}
+		if value--; value < 0 {
+			break
+		}
+	}
+	return row
+}
+
+// misfit is a value that a field cannot hold.
+type misfit struct {
+	row  int // of the value in its page; then of those that are read at once
+	what string
+}
+
+func (m *misfit) Error() string { return m.what }
+
+const nullElement = "a list has an element that is null"
+
+func unfit(value int, text string, args ...any) error {
+	return &misfit{value, fmt.Sprintf(text, args...)}
+}
+
+// inRow adds the rows before to the place of a value.
+func inRow(err error, before int) error {
+	var m *misfit
+	if errors.As(err, &m) {
+		m.row += before
+	}
 	return err
 }
 
 func checkTexts(v *values) error {
-	for _, s := range v.strs {
+	for i, s := range v.strs {
 		if !utf8.ValidString(s) {
-			return badValue("a string that is not UTF-8")
+			return unfit(i, "a string that is not UTF-8")
 		}
 	}
 	return nil
@@ -118,7 +163,7 @@ func toMicros(t *format.TimestampType) func(*values) error {
 		return func(v *values) error {
 			for i, at := range v.i64 {
 				if at > math.MaxInt64/1000 || at < math.MinInt64/1000 {
-					return badValue("a time of %d milliseconds", at)
+					return unfit(i, "a time of %d milliseconds does not fit into microseconds of 64 bits", at)
 				}
 				v.i64[i] = at * 1000
 			}
@@ -140,9 +185,9 @@ func widen(v *values, from format.Type, unsigned bool) error {
 		}
 		return nil
 	}
-	for _, x := range v.i64 {
+	for i, x := range v.i64 {
 		if unsigned && x < 0 {
-			return badValue("%d does not fit into 64 bits with a sign", uint64(x))
+			return unfit(i, "%d does not fit into 64 bits with a sign", uint64(x))
 		}
 	}
 	return nil
@@ -160,7 +205,7 @@ func toIntegers(from, to format.Type, unsigned bool) func(*values) error {
 		v.i32 = grown(v.i32, len(v.i64))
 		for i, x := range v.i64 {
 			if x != int64(int32(x)) {
-				return badValue("%d does not fit into 32 bits", x)
+				return unfit(i, "%d does not fit into 32 bits", x)
 			}
 			v.i32[i] = int32(x)
 		}
@@ -177,7 +222,7 @@ func toNumbers(from, to format.Type, unsigned bool, scale float64) func(*values)
 		v.f64 = grown(v.f64, len(v.i64))
 		for i, x := range v.i64 {
 			if x > 1<<53 || x < -1<<53 {
-				return badValue("%d has more digits than a float holds", x)
+				return unfit(i, "%d has more digits than a float holds", x)
 			}
 			v.f64[i] = float64(x) / scale
 		}
@@ -211,7 +256,7 @@ func narrow(v *values) error {
 	for i, x := range v.f64 {
 		v.f32[i] = float32(x)
 		if math.IsInf(float64(v.f32[i]), 0) && !math.IsInf(x, 0) {
-			return badValue("%g does not fit into a float of 32 bits", x)
+			return unfit(i, "%g does not fit into a float of 32 bits", x)
 		}
 	}
 	return nil

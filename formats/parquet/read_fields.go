@@ -104,7 +104,7 @@ func setLists[V any](c *cursor, values []V, base unsafe.Pointer, stride uintptr,
 				return rows, badPage("entry %d continues a list that is null or empty (levels %d and %d)", c.at+i,
 					reps[c.at+i], def)
 			case c.foreign && c.member:
-				return rows, badValue("a list has an element that is null")
+				return rows, unfit(0, nullElement)
 			}
 		}
 		c.index[0] = elements - 1

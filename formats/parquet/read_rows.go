@@ -315,8 +315,13 @@ func (r *reader) fail(column string, err error) error {
 // fail adds the place to an error. An error of the source is not the file's
 // fault and is returned unchanged.
 func (f *File) fail(column string, rowGroup int, row int64, err error) error {
+	var m *misfit
+	if errors.As(err, &m) {
+		return formats.Invalid(f.name, "write a value that the column holds", nil,
+			"column %s: %s", column, m.what).InRow(row + int64(m.row))
+	}
 	truncated := errors.Is(err, io.ErrUnexpectedEOF)
-	if !errors.Is(err, errPage) && !errors.Is(err, errValue) && !errors.Is(err, errThrift) && !truncated {
+	if !errors.Is(err, errPage) && !errors.Is(err, errThrift) && !truncated {
 		return fmt.Errorf("read %q: %w", f.name, err)
 	}
 	what := "unreadable"
