@@ -288,13 +288,10 @@ func (a answers) take(request string, own jsontext.Object) *Answered {
 	return nil
 }
 
-// repeat returns the answer of a call that was answered before, as the engine would give it.
+// repeat returns the answer of a call that was answered before, whole: a stream of the agent is made of it.
 func (u *engines) repeat(ctx context.Context, q *request, a *Answered, prompt []int32) *result {
-	body, kind := a.body(q, prompt), "application/json"
-	if q.stream && !q.askWhole {
-		body, kind = events(jsontext.ParseObject(body), true), "text/event-stream"
-	}
-	resp := &http.Response{StatusCode: http.StatusOK, Header: http.Header{"Content-Type": {kind}}, ContentLength: int64(len(body)),
+	body := a.body(q, prompt)
+	resp := &http.Response{StatusCode: http.StatusOK, Header: http.Header{"Content-Type": {"application/json"}}, ContentLength: int64(len(body)),
 		Body: io.NopCloser(bytes.NewReader(body))}
 	r, err := u.read(ctx, func() {}, resp, q)
 	if err != nil {
