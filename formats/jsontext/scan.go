@@ -93,7 +93,8 @@ func (o Object) Bytes() []byte {
 }
 
 // Members yields the keys and values of a valid object; nothing of any other
-// value. A key that is repeated comes again: its last value counts.
+// value, and what can be told apart of an object that is not valid. A key that is repeated
+// comes again: its last value counts.
 func Members(b []byte) iter.Seq2[[]byte, []byte] {
 	return func(yield func(key, value []byte) bool) {
 		i := Space(b, 0)
@@ -106,7 +107,7 @@ func Members(b []byte) iter.Seq2[[]byte, []byte] {
 			i = Space(b, end)
 			i = Space(b, i+1) // the colon
 			end = Skip(b, i)
-			if end > len(b) || !yield(key, b[min(i, end):end]) {
+			if end <= i || !yield(key, b[i:end]) {
 				return
 			}
 			if i = Space(b, end); i >= len(b) || b[i] != ',' {
@@ -125,7 +126,7 @@ func Elements(b []byte) iter.Seq[[]byte] {
 		}
 		for i = Space(b, i+1); i < len(b) && b[i] != ']'; i = Space(b, i+1) {
 			end := Skip(b, i)
-			if !yield(b[i:end]) {
+			if end == i || !yield(b[i:end]) {
 				return
 			}
 			if i = Space(b, end); i >= len(b) || b[i] != ',' {

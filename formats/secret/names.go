@@ -8,13 +8,15 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+
+	"github.com/rollmill/rollmill/formats/jsontext"
 )
 
 // Looks reports whether a variable, flag or parameter with this name holds a
 // secret, as API_KEY, db-password and X-Amz-Signature do, and max_tokens,
 // stop_token and API_KEY_FILE do not.
 func Looks(name string) bool {
-	words := wordsOf(name)
+	words := jsontext.Words(name)
 	if n := len(words); n > 1 && words[n-1] == "id" && words[n-2] == "key" {
 		words = words[:n-1] // half of a key pair, but not the secret half
 	}
@@ -34,13 +36,6 @@ func Looks(name string) bool {
 	return slices.Contains(known, last)
 }
 
-// wordsOf returns the words of a name in small letters.
-func wordsOf(name string) []string {
-	return strings.FieldsFunc(strings.ToLower(camel.ReplaceAllString(name, "${1}_${2}")), func(r rune) bool {
-		return strings.ContainsRune("_-. ", r)
-	})
-}
-
 // Member reports whether a member of JSON holds a secret: x-api-key, Authorization,
 // set-cookie, access_token and headers do; max_tokens, tokenizer and signature do not,
 // nor does a number, and nor does one character.
@@ -49,11 +44,15 @@ func Member(name string, value []byte) bool {
 	if len(value) < shortest || value[0] != '"' && value[0] != '{' && value[0] != '[' {
 		return false
 	}
-	if !hasStem(strings.ToLower(name)) {
-		return false
-	}
-	words := wordsOf(name)
-	if slices.Contains(pointers, words[len(words)-1]) {
+	return Names(name)
+}
+
+// Names reports whether a member with this name may hold a secret.
+func Names(name string) bool { return secretNames.Of(name) }
+
+var secretNames = jsontext.NewNames(func(name string) bool {
+	words := jsontext.Words(name)
+	if len(words) == 0 || slices.Contains(pointers, words[len(words)-1]) {
 		return false // API_KEY_VAR is where the secret is
 	}
 	for i, word := range words {
@@ -69,19 +68,9 @@ func Member(name string, value []byte) bool {
 		}
 	}
 	return false
-}
-
-// MayHave reports whether a text of JSON may have a member that holds a secret.
-func MayHave(text string) bool {
-	return len(text) > len("{}") && (strings.Contains(text, `\u`) || hasStem(strings.ToLower(text)))
-}
-
-func hasStem(small string) bool {
-	return slices.ContainsFunc(stems, func(stem string) bool { return strings.Contains(small, stem) })
-}
+})
 
 var (
-	stems       = []string{"auth", "passw", "passp", "cookie", "credential", "secret", "bearer", "jwt", "token", "headers", "key"}
 	secretWords = []string{"authorization", "auth", "password", "passwd", "passphrase", "cookie", "credential", "secret", "bearer",
 		"jwt", "accesstoken", "authtoken"}
 	pointers = []string{"var", "env", "file", "path", "name"}
@@ -90,7 +79,6 @@ var (
 )
 
 var (
-	camel = regexp.MustCompile(`([a-z])([A-Z])`)
 	known = []string{"key", "apikey", "token", "accesstoken", "secret", "secrets", "password", "passwd", "passphrase",
 		"credential",
 		"credentials", "signature", "sig", "auth", "authorization", "bearer", "pat", "cookie", "jwt"}

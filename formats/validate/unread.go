@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"slices"
 	"strings"
-	"unsafe" // looks at the metadata of each row without a copy
 
 	"github.com/zeebo/xxh3"
 
@@ -65,24 +64,19 @@ func ofUnread(sort func(*unread) string) func(*Count, *Row) {
 	})
 }
 
-// bytesOf returns the bytes of a text, which nobody may change.
-func bytesOf(text string) []byte { return unsafe.Slice(unsafe.StringData(text), len(text)) }
-
 func unreadOf(t *formats.Trajectory) (u unread) {
-	metadata, checked := bytesOf(t.Metadata), false
+	const longest = 64 // of the values of ids
+	metadata := formats.Bytes(t.Metadata)
 	embedded := bytes.Contains(metadata, embeds) // most rows have none, and need no walk
 	for key, v := range jsontext.Members(metadata) {
 		name, says := formats.Text(key), wordsOf(key)
-		if scalar := 0 < len(v) && len(v) <= maxName && v[0] != '{' && v[0] != '['; scalar && says.index && u.index == 0 {
+		if scalar := len(v) <= longest && v[0] != '{' && v[0] != '['; scalar && says.index && u.index == 0 {
 			u.index = max(xxh3.Hash(v), 1)
 		} else if scalar && says.attempt != 0 {
 			u.attempt = with(with(max(u.attempt, 1), says.attempt), xxh3.Hash(v))
 		}
-		if !says.unread && !embedded {
+		if !says.column && !embedded {
 			continue
-		}
-		if checked = checked || jsontext.Valid(metadata); !checked {
-			return unread{}
 		}
 		if name == "message_fields" {
 			u.fields(t, v)
@@ -90,7 +84,7 @@ func unreadOf(t *formats.Trajectory) (u unread) {
 		}
 		first(&u.media, name, isMedia(says, v) || embedded && within(says, v, maxDepth, isEmbedded))
 		first(&u.history, name, isHistory(t, says, v))
-		first(&u.mask, name, v[0] == '[' && parallel(t, v) && limits(says, v) || says.off && slices.Contains(offValues, string(v)) ||
+		first(&u.mask, name, says.mask && v[0] == '[' && parallel(t, v) && limits(says, v) || says.off && slices.Contains(offValues, string(v)) ||
 			says.on && slices.Contains(onValues, string(v)) || says.train && (v[0] == 'f' || v[0] == 't') && !full(v, says.reversed))
 	}
 	return u
@@ -252,7 +246,7 @@ func isReasoning(m *formats.Message, says *words, v []byte) bool {
 // isMedia reports whether a member beside the text holds images, videos or sound.
 func isMedia(says *words, v []byte) bool {
 	if !says.media || blank(v) {
-		return slices.ContainsFunc(embeddedMedia, func(begin string) bool { return bytes.HasPrefix(v, bytesOf(begin)) })
+		return slices.ContainsFunc(embeddedMedia, func(begin string) bool { return bytes.HasPrefix(v, formats.Bytes(begin)) })
 	}
 	if v[0] == '[' || v[0] == '{' {
 		return true

@@ -1,13 +1,13 @@
 package validate
 
 import (
-	"maps"
-	"regexp"
 	"slices"
 	"strings"
-	"sync/atomic"
 
 	"github.com/zeebo/xxh3"
+
+	"github.com/rollmill/rollmill/formats"
+	"github.com/rollmill/rollmill/formats/jsontext"
 )
 
 // words is what the name of a member says.
@@ -17,7 +17,7 @@ type words struct {
 	mask, reversed, loss, train         bool // whether something trains, or how much; that it does not; just loss; with a word of training
 	off, on                             bool // that a row trains or does not
 	call, callee, reasoning, said, tool bool
-	unread                              bool   // any of these
+	column                              bool   // one of these, so that a column of the name may change what trains
 	index                               bool   // number of a call in its attempt
 	attempt                             uint64 // hash of the name of an attempt's id; 0 for others
 }
@@ -57,37 +57,16 @@ var (
 		"conversationid", "threadid", "sourceid"}
 )
 
-// named are the words of names that were seen, at most maxNamed of at most maxName: names are
-// few, and each is taken apart once, not in each row. noWords are those of no name.
 var (
-	named   atomic.Pointer[map[string]*words]
+	names   = jsontext.NewNames(newWords)
 	noWords words
 )
 
-const (
-	maxNamed = 1000
-	maxName  = 64 // bytes
-)
-
-func init() { named.Store(&map[string]*words{}) }
-
-// wordsOf returns what a name says. It is safe for concurrent use.
-func wordsOf(name []byte) *words {
-	known := named.Load()
-	if says := (*known)[string(name)]; says != nil {
-		return says
-	}
-	says := newWords(string(name))
-	if len(*known) < maxNamed && len(name) <= maxName {
-		more := maps.Clone(*known)
-		more[string(name)] = says
-		named.CompareAndSwap(known, &more) // or another name came first, and this one is taken apart again
-	}
-	return says
-}
+func wordsOf(name []byte) *words { return names.Of(formats.Text(name)) }
 
 func newWords(name string) *words {
-	p := plain(name)
+	all := jsontext.Words(name)
+	p := strings.Join(all, "")
 	w := words{
 		media: hasAny(p, mediaStems) && !hasAny(p, aboutMedia), file: slices.Contains(mediaStems, strings.TrimSuffix(p, "s")),
 		ask: slices.Contains(askNames, p), earlier: hasAny(p, earlierStems),
@@ -97,16 +76,13 @@ func newWords(name string) *words {
 		said:      slices.Contains(saidKeys, name), tool: slices.Contains(ofTools, name),
 	}
 	w.history = w.earlier || hasAny(p, historyStems)
-	var meant strings.Builder // is_train is none of strain
-	for _, word := range strings.FieldsFunc(camel.ReplaceAllString(name, "${1}_${2}"), separates) {
-		if word = strings.ToLower(word); word != "trainer" && !hasAny(word, benign) { // trainer_logprobs are what a program computed
-			meant.WriteString(word)
-		}
-	}
-	training := strings.ReplaceAll(meant.String(), "specialtokens", "")
-	w.mask, w.reversed, w.loss = hasAny(p, maskStems) && hasAny(training, maskStems), hasAny(training, reversed), training == "loss"
+	meant := slices.DeleteFunc(all, func(word string) bool { // is_train is none of strain, trainer_logprobs are what a program computed
+		return word == "trainer" || hasAny(word, benign)
+	})
+	training := strings.ReplaceAll(strings.Join(meant, ""), "specialtokens", "")
+	w.mask, w.reversed, w.loss = hasAny(training, maskStems), hasAny(training, reversed), training == "loss"
 	w.train = strings.Contains(training, "train")
-	w.unread = w != noWords
+	w.column = w.media || w.ask || w.history || w.mask || w.off || w.on
 	if w.index = slices.Contains(callNames, p); slices.Contains(attemptNames, p) {
 		w.attempt = max(xxh3.HashString(p), 1)
 	}
@@ -116,18 +92,3 @@ func newWords(name string) *words {
 func hasAny(name string, stems []string) bool {
 	return slices.ContainsFunc(stems, func(s string) bool { return strings.Contains(name, s) })
 }
-
-// plain returns a name in small letters, without what separates its words.
-func plain(name string) string {
-	return strings.Map(func(r rune) rune {
-		if separates(r) {
-			return -1
-		}
-		return r
-	}, strings.ToLower(name))
-}
-
-// separates reports whether a character separates the words of a name.
-func separates(r rune) bool { return strings.ContainsRune("_-. ", r) }
-
-var camel = regexp.MustCompile(`([a-z])([A-Z])`)

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"strings"
 
+	"github.com/rollmill/rollmill/formats"
 	"github.com/rollmill/rollmill/formats/jsontext"
 )
 
@@ -128,9 +129,12 @@ func (a *Account) value(b []byte, i, depth int, at *node) int {
 			}
 		}
 		return min(i+1, len(b))
-	case b[i] == '"' && depth <= 2 && i+1 < len(b) && (b[i+1] == '{' || b[i+1] == '['):
-		end := jsontext.Skip(b, i) // a column of JSON text
-		if text := []byte(jsontext.Unquote(b[i:end])); jsontext.Valid(text) {
+	case b[i] == '"' && depth <= 2:
+		end := jsontext.Skip(b, i)
+		if !isText(b[i:end]) {
+			return end
+		}
+		if text := formats.Bytes(jsontext.Unquote(b[i:end])); jsontext.Valid(text) { // a column of JSON text
 			if t := a.trying; t != nil {
 				outer := *t
 				defer func() { *t = outer }()

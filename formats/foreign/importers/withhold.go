@@ -18,13 +18,38 @@ func (r *Record) withhold(t *formats.Trajectory) {
 }
 
 func (r *Record) withholdIn(text *string) {
-	if !secret.MayHave(*text) {
+	v, before := formats.Bytes(*text), r.Withheld
+	if !hides(v) {
 		return
 	}
-	before := r.Withheld
-	if out := r.open(nil, []byte(*text), maxWithin); r.Withheld > before {
+	if out := r.open(nil, v, maxWithin); r.Withheld > before {
 		*text = string(out)
 	}
+}
+
+// hides reports whether JSON may have a member with the name of a secret, also in a text
+// of JSON.
+func hides(v []byte) bool {
+	for i := bytes.IndexByte(v, '"'); i >= 0 && i < len(v); {
+		end := jsontext.Skip(v, i)
+		next := jsontext.Space(v, end)
+		if next < len(v) && v[next] == ':' {
+			if secret.Names(formats.Text(jsontext.Key(v[i:end]))) {
+				return true
+			}
+		} else if isText(v[i:end]) && hides(formats.Bytes(jsontext.Unquote(v[i:end]))) {
+			return true
+		}
+		if i = end + bytes.IndexByte(v[end:], '"'); i < end {
+			break
+		}
+	}
+	return false
+}
+
+// isText reports whether a value is a text that may be JSON.
+func isText(v []byte) bool {
+	return len(v) > len(`"{}"`) && v[0] == '"' && (v[1] == '{' || v[1] == '[')
 }
 
 // open appends a valid value without what is withheld. A token beside its logprob is no
@@ -56,7 +81,7 @@ func (r *Record) open(b, v []byte, depth int) []byte {
 			b = r.open(b, inner, depth-1)
 		}
 		return append(b, ']')
-	case len(v) > 2 && v[0] == '"' && (v[1] == '{' || v[1] == '['):
+	case isText(v):
 		before := r.Withheld
 		if inner := []byte(jsontext.Unquote(v)); jsontext.Valid(inner) {
 			if out := r.open(nil, inner, depth-1); r.Withheld > before {
