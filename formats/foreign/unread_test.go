@@ -173,6 +173,10 @@ func TestHintsDropNothing(t *testing.T) {
 	for row, want := range map[string]string{
 		`{"query":"QQQ","response":"A","history":[["HHH","III"]]}`:                            "(try --map prompt=query --map completion=response)",
 		`{"query":"QQQ","response":"A","earlier_turns":[["HHH","III"]]}`:                      "(name them with --map NAME=COLUMN)",
+		`{"source":"agent","observation":"run","content":"ooo","tool_call_metadata":{}}`:      "(an event of OpenHands: import",
+		`{"source":"user","llm_message":{"role":"user","content":[]},"kind":"MessageEvent"}`:  "(an event of OpenHands: import",
+		`{"source":"agent","system_prompt":{"text":"SSS"},"kind":"SystemPromptEvent"}`:        "(an event of OpenHands: import",
+		`{"instruction":"QQQ","output":"A","history":[{"source":"user","action":"message"}]}`: "(an event of OpenHands: import",
 		`{"role":"user","content":"QQQ"}`:                                                     "the row is a message",
 		`{"contents":[{"role":"user","parts":[{"text":"QQQ"}]},{"role":"model","parts":[]}]}`: "(name them with --map NAME=COLUMN)",
 		`{"dialog":[{"role":"user","content":"QQQ"},{"role":"assistant","content":"A"}]}`:     "(try --map messages=dialog)",

@@ -220,6 +220,9 @@ var similar = map[field][]string{
 // of messages, else columns with names that are usual for a field. It suggests nothing
 // with which the row would lose something that changes what trains.
 func Nearest(row []byte) string {
+	if isEvent(row) {
+		return ofEvents
+	}
 	for key, v := range jsontext.Members(row) {
 		if k := string(key); k == "role" || k == "from" {
 			return " (the row is a message: write a row for each conversation, with a list of its messages)"
@@ -244,6 +247,17 @@ func Nearest(row []byte) string {
 		}
 	}
 	return " (name them with --map NAME=COLUMN)"
+}
+
+// ofEvents is the hint for the event logs of OpenHands, which say what its agent did and not
+// what its model was asked.
+const ofEvents = " (an event of OpenHands: import the calls of its model, which it writes with log_completions, " +
+	"with --map prompt=messages --map completion=response.choices.message)"
+
+func isEvent(row []byte) bool {
+	o := jsontext.ParseObject(row)
+	return o.Has("source") && (o.Has("action") || o.Has("observation") || o.Has("llm_message") ||
+		strings.HasSuffix(jsontext.Unquote(o.Get("kind")), "Event"))
 }
 
 // messagesIn returns the path of a list of messages within a column, "" for none.

@@ -81,6 +81,9 @@ func (r *row) turns(v []byte) (list [][]byte, err error) {
 		return elements(v), nil
 	}
 	for turn := range jsontext.Elements(v) {
+		if isEvent(turn) {
+			return nil, fmt.Errorf("column %q has no turns%s", r.name(history), ofEvents)
+		}
 		pair := elements(turn)
 		if len(pair) != 2 || pair[0][0] != '"' || pair[1][0] != '"' {
 			return nil, fmt.Errorf("column %q: %s is not an instruction and its answer", r.name(history),
