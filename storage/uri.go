@@ -69,6 +69,14 @@ func escaped(scheme, part string) string {
 	return strings.NewReplacer("%", "%25", "?", "%3F", "#", "%23").Replace(part)
 }
 
+// IsFolder reports whether a URI or a local path ends in a slash, before a bucket's parameters.
+func IsFolder(uri string) bool {
+	if strings.Contains(uri, "://") {
+		uri, _, _ = strings.Cut(uri, "?")
+	}
+	return strings.HasSuffix(uri, "/")
+}
+
 // Split returns the folder of a URI or a local path, and its last element: of "." and ".."
 // the name that they have, of "/" none.
 func Split(uri string) (dir, name string) {

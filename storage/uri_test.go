@@ -53,6 +53,17 @@ func TestJoinAndSplit(t *testing.T) {
 	}
 }
 
+func TestIsFolder(t *testing.T) {
+	for uri, want := range map[string]bool{
+		"s3://b/rows.d/?endpoint=http://127.0.0.1:9000": true, "s3://b/rows.jsonl?endpoint=http://127.0.0.1:9000/": false,
+		"rows/": true, "rows.jsonl": false, "a?b/": true, "a/?b": false,
+	} {
+		if storage.IsFolder(uri) != want {
+			t.Errorf("%s: %v", uri, !want)
+		}
+	}
+}
+
 func TestRedact(t *testing.T) {
 	for uri, want := range map[string]string{
 		"s3://key:secret@bucket/p?region=x":       "s3://bucket/p?region=x",

@@ -58,8 +58,7 @@ func (t *target) place(ctx context.Context, o *ExportOptions) (err error) {
 	t.uri = storage.Redact(o.Out)
 	dir, name := storage.Split(o.Out)
 	first := o.To[0]
-	if len(o.To) == 1 && first.Extension != exporters.Folder && strings.Contains(name, ".") &&
-		!strings.HasSuffix(o.Out, "/") {
+	if len(o.To) == 1 && first.Extension != exporters.Folder && strings.Contains(name, ".") && !storage.IsFolder(o.Out) {
 		if first, err = named(first, name); err != nil {
 			return err
 		}

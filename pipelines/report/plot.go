@@ -6,12 +6,13 @@ import (
 	"maps"
 	"math"
 	"slices"
-	"strings"
 
 	"gonum.org/v1/plot"
 	"gonum.org/v1/plot/plotter"
 	"gonum.org/v1/plot/vg"
 	"gonum.org/v1/plot/vg/draw"
+
+	"github.com/rollmill/rollmill/storage"
 )
 
 // panel is one plot over epochs: the lines of one reward.
@@ -169,8 +170,7 @@ func (r Run) title() string {
 			id = e.RunID
 		}
 	}
-	root, _, _ := strings.Cut(strings.TrimRight(r.Root, "/"), "?")
-	name := root[strings.LastIndex(root, "/")+1:]
+	_, name := storage.Split(r.Root)
 	if id == "" || id == name {
 		return short(name, 60)
 	}

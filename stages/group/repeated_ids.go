@@ -3,7 +3,6 @@ package group
 import (
 	"context"
 	"encoding/binary"
-	"path"
 
 	"github.com/zeebo/xxh3"
 
@@ -65,7 +64,7 @@ func (in *input) refuseRepeated(ctx context.Context, o *Options) error {
 	return in.eachID(ctx, dataset.Range{First: again, Rows: 1}, func(_ int64, id string) error {
 		file, row := in.base.PlaceOf(first)
 		e := formats.Invalid("", "give every attempt an id of its own, or leave the copies out", nil,
-			"trajectory %q is in row %d of %q too", id, row, path.Base(file))
+			"trajectory %q is in row %d of %q too", id, row, file)
 		e.Place, e.Row = in.base.PlaceOf(again)
 		return e
 	})

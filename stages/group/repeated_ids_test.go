@@ -64,7 +64,7 @@ func TestARepeatedTrajectoryIsRefused(t *testing.T) {
 		_, err := group.Run(t.Context(), o)
 		var bad *formats.InputError
 		if !errors.As(err, &bad) || filepath.Base(bad.Place) != "again.parquet" || bad.Row != 2 || bad.Help == "" ||
-			bad.What != `trajectory "`+formats.TrajectoryID("run", "b", 0, 0)+`" is in row 2 of "a.parquet" too` {
+			bad.What != `trajectory "`+formats.TrajectoryID("run", "b", 0, 0)+`" is in row 2 of "`+filepath.Join(dir, "all/a.parquet")+`" too` {
 			t.Errorf("shard %v: %v", of, err)
 		}
 	}
