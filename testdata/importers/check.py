@@ -25,7 +25,7 @@ ROOT = HERE.parents[1]
 
 # The program that makes files, its environment, and the folder that it fills.
 MAKERS = [
-    ("nat", "nat", "nat"), ("art", "art-0.4.11", "art"), ("art", "art-0.5.17", "art"), ("verifiers", "verifiers", "verifiers"),
+    ("nat", "nat", "nat"), ("art", "art-0.4.11", "art"), ("art", "art-0.5.17", "art"), ("art", "tinker", "art"), ("verifiers", "verifiers", "verifiers"),
     ("verifiers_results", "verifiers-0.1", "verifiers"), ("inspect", "importers", "inspect"), ("trl", "trainers", "trl"), ("otel", "importers", "otel"),
     ("atif", "nat", "atif"), ("gym", "importers", "gym"), ("sessions", "data", "sts"), ("cards", "importers", "."),
 ]

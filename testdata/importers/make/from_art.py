@@ -2,7 +2,7 @@
 
     .venv-art-0.4.11/bin/python from_art.py OUT     trajectories.jsonl
     .venv-art-0.5.17/bin/python from_art.py OUT     trajectories.v1.parquet
-    ART 0.5.23 on Python 3.12 and newer             trajectories.v2.parquet
+    .venv-tinker/bin/python from_art.py OUT         trajectories.v2.parquet; group.json and groups.json, which are compact (0.5.23)
 """
 
 import importlib
@@ -35,6 +35,7 @@ if not importlib.util.find_spec("litellm"):  # only to call models
 logging = importlib.import_module("art.utils.trajectory_logging")
 
 from openai.types.chat import ChatCompletion
+from openai.types.chat.chat_completion import Choice
 
 VERSION = importlib.metadata.version("openpipe-art")
 NEW = not VERSION.startswith("0.4.")
@@ -75,7 +76,9 @@ def plain(t):
 
 
 def message(m, tokens=None):
-    """A message or a Choice, as ART's readers return them."""
+    """A message or a Choice, as ART's readers return them; that of compact files makes no Choice of one."""
+    if isinstance(m, dict) and "message" in m:
+        m = Choice.model_validate(m)
     if isinstance(m, dict):
         return facts.chat(m, tool_call_id=m.get("tool_call_id"))
     logprobs = [t.logprob for t in m.logprobs.content] if m.logprobs and m.logprobs.content else None
@@ -109,7 +112,13 @@ def main(out):
     else:
         (out / name).write_text(logging.serialize_trajectory_groups(groups))
         read = rows(logging.deserialize_trajectory_groups((out / name).read_text()))
-    facts.write(out, {name: read}, f"openpipe-art {VERSION}")
+    made = {name: read}
+    if hasattr(trajectories, "compact_dump"):
+        for name, value in (("group.json", groups[0]), ("groups.json", groups)):
+            (out / name).write_text(json.dumps(trajectories.compact_dump(value)) + "\n")
+            again = trajectories.compact_validate_json((out / name).read_text())
+            made[name] = rows(again if isinstance(again, list) else [again])
+    facts.write(out, made, f"openpipe-art {VERSION}")
 
 
 if __name__ == "__main__":

@@ -2,6 +2,7 @@
 (nvidia-nat-atif), or with Harbor's own where that is installed (it needs Python 3.12).
 
     .venv-nat/bin/python from_atif.py OUT
+    harbor-python from_atif.py OUT ATIF-v1.8     in .ci/harbor
 """
 
 import importlib.metadata
@@ -22,6 +23,7 @@ except ImportError:
 
 ADD = {"type": "function", "function": {"name": "add", "description": "Add two numbers.", "parameters": {
     "type": "object", "properties": {"a": {"type": "integer"}, "b": {"type": "integer"}}, "required": ["a", "b"]}}}
+VERSION = sys.argv[2] if len(sys.argv) > 2 else "ATIF-v1.7"
 AGENT = dict(name="adder", version="1.0", model_name=model.NAME)
 
 
@@ -62,7 +64,7 @@ def stamp(steps):
 
 def trajectory(name, steps, tools=None, **more):
     agent = Agent(**AGENT, tool_definitions=tools)
-    return Trajectory(schema_version="ATIF-v1.7", session_id="session-" + name, trajectory_id=more.pop("trajectory_id", name), agent=agent, steps=steps, **more)
+    return Trajectory(schema_version=VERSION, session_id="session-" + name, trajectory_id=more.pop("trajectory_id", name), agent=agent, steps=steps, **more)
 
 
 def delegated(url):
