@@ -17,6 +17,7 @@ type failure struct {
 	class string
 	text  string
 	ended bool // by itself
+	held  int  // answers that came once its input had ended
 }
 
 func (f *failure) Error() string { return f.text }
@@ -53,7 +54,7 @@ func (p *worker) send(ctx context.Context, all batch, timeout time.Duration) *fa
 				return &failure{class: formats.RewardAnswer,
 					text: score.Quote(p.noise) + " is not an answer, and none came within " + timeout.String()}
 			}
-			return &failure{class: formats.RewardTimeout,
+			return &failure{class: formats.RewardTimeout, held: p.held(byID),
 				text: "no answer within " + timeout.String() + "; does the program flush its output after every line?"}
 		case <-written:
 			written = nil
@@ -75,6 +76,30 @@ func (p *worker) send(ctx context.Context, all batch, timeout time.Duration) *fa
 		p.previous[id] = true
 	}
 	return nil
+}
+
+// held ends the input of a program that was silent, and returns how many answers come then: it
+// does not flush its output. The last row of a slow program may be one.
+func (p *worker) held(byID map[string]*exchange.Pending[request]) (n int) {
+	if len(byID) == 1 {
+		return 0
+	}
+	p.in.Close()
+	for end := time.After(grace); ; {
+		select {
+		case r, more := <-p.replies:
+			if !more {
+				return n
+			}
+			for _, answer := range r.answers {
+				if byID[answer.ID] != nil {
+					n++
+				}
+			}
+		case <-end:
+			return n
+		}
+	}
 }
 
 func (p *worker) write(all batch, written chan<- struct{}) {

@@ -33,6 +33,7 @@ import (
 	"time"
 
 	"github.com/rollmill/rollmill/formats"
+	"github.com/rollmill/rollmill/stages"
 	"github.com/rollmill/rollmill/stages/internal/process"
 	"github.com/rollmill/rollmill/stages/plugin"
 	"github.com/rollmill/rollmill/stages/score"
@@ -102,6 +103,8 @@ type reward struct {
 	idle  []*worker
 	noise sync.Once // of all processes, as is
 	twice sync.Once
+
+	silent sync.Once
 }
 
 func (r *reward) Needs() score.Needs { return score.Text }
@@ -135,6 +138,17 @@ func (r *reward) Score(ctx context.Context, rows []*score.Row, values []score.Va
 				return score.Value{}, nil
 			}
 			p.kill(failure.grace())
+			if failure.held > 1 {
+				return score.Value{}, stages.Errorf(stages.KindFailed, "flush each answer: print(..., flush=True) in Python, fflush in C and awk, "+
+					"or put stdbuf -oL before the program; one that is only slow needs a longer time limit",
+					"its program was silent for %s, and gave %d answers once its input ended", r.Timeout, failure.held)
+			}
+			if failure.class == formats.RewardTimeout && len(all) > 1 {
+				r.silent.Do(func() {
+					r.Log.Warn("a reward's program does not answer in time; its rows are sent again one by one", "reward", r.Name, "rows", len(all.Unanswered()),
+						"timeout", r.Timeout)
+				})
+			}
 			why := score.Failed(failure.class, "%v", p.explain(failure))
 			p = nil
 			if fresh || len(all) > 1 || len(all.Unanswered()) == 0 {

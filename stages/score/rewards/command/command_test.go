@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"fmt"
 	"log/slog"
 	"os"
 	"path/filepath"
@@ -90,6 +91,18 @@ func TestFailures(t *testing.T) {
 				}
 			}
 		})
+	}
+}
+
+// TestAProgramThatDoesNotFlush ends the score after one time limit, with what to do.
+func TestAProgramThatDoesNotFlush(t *testing.T) {
+	t.Parallel()
+	r, rows := made(t, words("unflushed"), slow), rewardtest.Rows()
+	began := time.Now()
+	err := r.Score(t.Context(), rows, make([]score.Value, len(rows)))
+	want := fmt.Sprintf("its program was silent for %s, and gave %d answers once its input ended", slow, len(rows))
+	if err == nil || err.Error() != want || !strings.Contains(formats.HintOf(err), "flush each answer") || time.Since(began) > 2*slow {
+		t.Errorf("after %s: %v", time.Since(began), err)
 	}
 }
 

@@ -43,6 +43,7 @@ func program(mode string, more []string) {
 	for {
 		line, err := input.ReadBytes('\n')
 		if err == io.EOF {
+			out.Flush()
 			return
 		}
 		var r score.Request
@@ -73,8 +74,9 @@ func program(mode string, more []string) {
 			}
 			held = nil
 		}
-		fmt.Fprintln(out, say)
-		out.Flush()
+		if fmt.Fprintln(out, say); mode != "unflushed" {
+			out.Flush()
+		}
 	}
 }
 
