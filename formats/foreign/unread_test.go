@@ -177,6 +177,7 @@ func TestHintsDropNothing(t *testing.T) {
 		`{"source":"user","llm_message":{"role":"user","content":[]},"kind":"MessageEvent"}`:  "(an event of OpenHands: import",
 		`{"source":"agent","system_prompt":{"text":"SSS"},"kind":"SystemPromptEvent"}`:        "(an event of OpenHands: import",
 		`{"instruction":"QQQ","output":"A","history":[{"source":"user","action":"message"}]}`: "(an event of OpenHands: import",
+		`{"type":"tool","content":"ooo","tool_call_id":"c"}`:                                  "the row is a message",
 		`{"role":"user","content":"QQQ"}`:                                                     "the row is a message",
 		`{"contents":[{"role":"user","parts":[{"text":"QQQ"}]},{"role":"model","parts":[]}]}`: "(name them with --map NAME=COLUMN)",
 		`{"dialog":[{"role":"user","content":"QQQ"},{"role":"assistant","content":"A"}]}`:     "(try --map messages=dialog)",

@@ -224,7 +224,7 @@ func Nearest(row []byte) string {
 		return ofEvents
 	}
 	for key, v := range jsontext.Members(row) {
-		if k := string(key); k == "role" || k == "from" {
+		if k := string(key); slices.Contains(speakers, k) {
 			return " (the row is a message: write a row for each conversation, with a list of its messages)"
 		} else if path := messagesIn(k, v, 3); path != "" && whole(row, map[string]string{"messages": path}) {
 			return fmt.Sprintf(" (try --map messages=%s)", path)
@@ -248,6 +248,9 @@ func Nearest(row []byte) string {
 	}
 	return " (name them with --map NAME=COLUMN)"
 }
+
+// speakers are columns that say who says a row.
+var speakers = []string{"role", "from", "speaker", "sender", "author_role", "tool_call_id"}
 
 // ofEvents is the hint for the event logs of OpenHands, which say what its agent did and not
 // what its model was asked.
