@@ -40,6 +40,7 @@ const star = "*" // stands for names that are data
 // node is a member of all objects of a path with one type.
 type node struct {
 	name    string
+	simple  bool // JSON has the name as it is
 	kind    byte
 	records int64
 	last    int64 // record that has it
@@ -96,8 +97,8 @@ func (a *Account) value(b []byte, i, depth int, at *node) int {
 	case b[i] == '{':
 		next := 0
 		for i = jsontext.Space(b, i+1); i < len(b) && b[i] == '"'; i = jsontext.Space(b, i+1) {
-			from, end := i, jsontext.Skip(b, i)
-			key := jsontext.Key(b[from:end])
+			from := i
+			key, end := at.key(b, i, next)
 			if i = jsontext.Space(b, jsontext.Space(b, end)+1); i >= len(b) {
 				return i
 			}
@@ -147,6 +148,19 @@ func (a *Account) value(b []byte, i, depth int, at *node) int {
 	return jsontext.Skip(b, min(i, len(b)))
 }
 
+// key returns the key at b[i] and its end. Mostly it is that of the member that is next.
+func (n *node) key(b []byte, i, next int) ([]byte, int) {
+	if next < len(n.order) && n.order[next].simple {
+		if name := n.order[next].name; bytes.HasPrefix(b[i+1:], formats.Bytes(name)) {
+			if end := i + 1 + len(name); end < len(b) && b[end] == '"' {
+				return b[i+1 : end], end + 1
+			}
+		}
+	}
+	end := jsontext.Skip(b, i)
+	return jsontext.Key(b[i:end]), end
+}
+
 // kid returns the node of a member, which is often the one after that of the member
 // before; nil when its value is null, or there are too many.
 func (a *Account) kid(at *node, key []byte, begins byte, next *int) *node {
@@ -190,7 +204,7 @@ func (a *Account) grow(at *node, name string, kind byte) *node {
 	if a.paths++; at.kids == nil {
 		at.kids = map[nodeKey]*node{}
 	}
-	kid := &node{name: strings.Clone(name), kind: kind, place: len(at.order)}
+	kid := &node{name: strings.Clone(name), simple: !strings.ContainsAny(name, `"\`), kind: kind, place: len(at.order)}
 	at.kids[key] = kid
 	at.order = append(at.order, kid)
 	return kid
