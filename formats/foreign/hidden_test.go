@@ -80,10 +80,6 @@ func (g generator) conversation(role, content, user, assistant string) (list []o
 // hidden in it, "" for nothing.
 func (g generator) file(kind string) (format, name string, data []byte, columns map[string]string) {
 	shape := pick(g, "chat", "text", "document", "completion", "preference", "sharegpt", "alpaca", "rows", "art", "verifiers", "atif", "nemo-gym", "nat", "inspect", "inspect-scout", "sts", "otel")
-	spans := shape == "sts" || shape == "otel" // they have lines or spans, and no row around the messages
-	if spans && kind == "history" {
-		shape, spans = "chat", false
-	}
 	role, content, user, assistant := "role", "content", "user", "assistant"
 	if shape == "sharegpt" {
 		role, content, user, assistant = "from", "value", "human", "gpt"
@@ -145,11 +141,7 @@ func (g generator) file(kind string) (format, name string, data []byte, columns 
 	case "image":
 		name := g.name(pick(g, "image", "images", "video", "audio", "picture"))
 		v := pick[any](g, []string{"a.jpg"}, []any{object{"bytes": "AAAA", "path": nil}}, "a/b.png", "data:image/png;base64,AAAA", object{"url": "http://x/y"})
-		if at := pick(g, row, m); spans {
-			m[name] = v
-		} else {
-			at[name] = v
-		}
+		pick(g, row, m)[name] = v
 	case "history":
 		name := g.name(pick(g, "history", "previous", "dialog", "conversation_before", "turns"))
 		row[name] = pick[any](g, [][]string{{hidden, "A0"}}, []object{{"role": "user", "content": hidden}, {"role": "assistant", "content": "A0"}},
@@ -259,17 +251,14 @@ func (g generator) file(kind string) (format, name string, data []byte, columns 
 			return []object{p}
 		}
 		attributes := []any{}
-		for k, v := range map[string]any{"gen_ai.operation.name": "chat", "gen_ai.request.model": "m", "gen_ai.input.messages": part(list[0]), "gen_ai.output.messages": part(list[1])} {
+		row["gen_ai.operation.name"], row["gen_ai.request.model"], row["gen_ai.input.messages"], row["gen_ai.output.messages"] = "chat", "m", part(list[0]), part(list[1])
+		for k, v := range row {
 			text, is := v.(string)
 			if !is {
 				b, _ := json.Marshal(v)
 				text = string(b)
 			}
 			attributes = append(attributes, object{"key": k, "value": object{"stringValue": text}})
-		}
-		for k, v := range row {
-			b, _ := json.Marshal(v)
-			attributes = append(attributes, object{"key": k, "value": object{"stringValue": string(b)}})
 		}
 		row = object{"resourceSpans": []any{object{"scopeSpans": []any{object{"spans": []any{object{"traceId": "00000000000000000000000000000001", "spanId": "0000000000000001",
 			"name": "chat m", "startTimeUnixNano": "1", "endTimeUnixNano": "2", "attributes": attributes}}}}}}}

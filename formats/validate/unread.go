@@ -101,6 +101,7 @@ func (u *unread) fields(t *formats.Trajectory, v []byte) {
 		for key, v := range jsontext.Members(fields) {
 			name, says := formats.Text(key), wordsOf(key)
 			first(&u.media, name, !says.tool && within(says, v, maxDepth, isMedia))
+			first(&u.history, name, !says.tool && within(says, v, maxDepth, func(says *words, v []byte) bool { return v[0] != '"' && isHistory(t, says, v) }))
 			first(&u.content, name, silent(m) && !m.Sampled && m.Role != "tool" && (v[0] == '[' || v[0] == '{') && !blank(v))
 			if !trained || says.tool {
 				continue
@@ -179,6 +180,11 @@ func parallel(t *formats.Trajectory, list []byte) bool {
 func within(says *words, v []byte, depth int, is func(says *words, v []byte) bool) bool {
 	if is(says, v) {
 		return true
+	}
+	if len(v) > 2 && v[0] == '"' && (v[1] == '[' || v[1] == '{') { // JSON as text, as in attributes of spans
+		if text := []byte(jsontext.Unquote(v)); jsontext.Valid(text) {
+			return within(says, text, depth-1, is)
+		}
 	}
 	if depth == 0 {
 		return true // nobody has looked
