@@ -57,7 +57,8 @@ func localImports(dir, python, word string, module bool) map[string]string {
 }
 
 var (
-	packageFolders = []string{"lib/python3*/site-packages", "lib/python3*/dist-packages", "local/lib/python3*/dist-packages", ".local/lib/python3*/site-packages"}
+	packageFolders = []string{"lib/python3*/site-packages", "lib/python3*/dist-packages", "local/lib/python3*/dist-packages",
+		".local/lib/python3*/site-packages"}
 	finderMapping  = regexp.MustCompile(`(?m)^MAPPING\b.*$`)
 )
 

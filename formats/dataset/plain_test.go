@@ -177,7 +177,7 @@ func TestPlainTypes(t *testing.T) {
 		{"list of nulls", "shaped_rewards", arrow.ListOf(arrow.Null), `[]`, []float64(nil)},
 		{"text for a list", "tool_sets", text, `"[]"`, "column tool_sets is BYTE_ARRAY, not a list"},
 		{"map for a list", "shaped_rewards", arrow.MapOf(text, arrow.PrimitiveTypes.Float64), `[{"key": "a", "value": 1}]`, "not a list"},
-		{"state", "status", text, `"completed"`, `status "completed" is none of ok, truncated, failed, skipped`},
+		{"state", "status", text, `"completed"`, `unknown status "completed"; use one of ok, truncated, failed, skipped`},
 		{"no state", "status", text, `null`, "ok"},
 		{"no generation", "generation", arrow.PrimitiveTypes.Int32, `null`, "generation is null"},
 		{"no id", "trajectory_id", text, `null`, "trajectory_id is null or empty"},

@@ -124,7 +124,7 @@ func (p *plainRow) trajectory(c *plainColumns) (*formats.Trajectory, error) {
 	}
 	t.Status = cmp.Or(t.Status, formats.StatusOK)
 	if !slices.Contains(formats.Statuses, t.Status) {
-		return nil, fmt.Errorf("status %q is none of %s", t.Status, strings.Join(formats.Statuses, ", "))
+		return nil, fmt.Errorf("unknown status %q; use one of %s", t.Status, strings.Join(formats.Statuses, ", "))
 	}
 	t.StopReason = cmp.Or(t.StopReason, stopReasons[t.Status])
 	t.Example = cmp.Or(t.Example, "{}")

@@ -113,7 +113,7 @@ func (r *chatRequest) turns() ([]turn, *apiError) {
 	}
 	for i, m := range r.Messages {
 		if !slices.Contains(roles, m.Role) {
-			return nil, badRequest("messages", "messages[%d]: role %q is none of %s", i, m.Role, strings.Join(roles, ", "))
+			return nil, badRequest("messages", "messages[%d]: unknown role %q; use one of %s", i, m.Role, strings.Join(roles, ", "))
 		}
 		t, err := m.turn()
 		if err != nil {

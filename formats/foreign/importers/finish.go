@@ -176,7 +176,7 @@ func checkMessage(t *formats.Trajectory, i int) error {
 	m := &t.Messages[i]
 	switch {
 	case !slices.Contains(Roles, m.Role):
-		return fmt.Errorf("role %q is none of %v", m.Role, Roles)
+		return fmt.Errorf("unknown role %q; use one of %v", m.Role, Roles)
 	case m.Parent < -1 || int(m.Parent) >= i:
 		return fmt.Errorf("parent %d does not come before it", m.Parent)
 	case (strings.Contains(m.ContentParts, "NaN") || strings.Contains(m.ContentParts, "Infinity")) &&

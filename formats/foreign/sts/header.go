@@ -74,7 +74,7 @@ func (p *pi) column(in *value.Reader, key string, v []byte) bool {
 func known(in *value.Reader, key string, v []byte, list []string) string {
 	text := in.Text(key, v)
 	if text != "" && !slices.Contains(list, text) {
-		in.Fail("%s is %q, which is none of %v", key, text, list)
+		in.Fail("unknown %s %q; use one of %v", key, text, list)
 	}
 	return text
 }

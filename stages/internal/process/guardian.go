@@ -10,7 +10,8 @@ import (
 
 // guardian is a shell that outlives this process, and ends the groups that it left: one that is killed can end nothing
 // itself, and the system's signal (see ownGroup) reaches leaders alone, which may ignore it. It has a session of its own and
-// reads from a pipe which groups there are; the end of the pipe is this process's end. Its zero value is not started.
+// reads from a pipe which groups there are; the end of the pipe is this process's end. By the marks of their family (see mark) it
+// also finds children in sessions of their own, and programs that were not noted yet. Its zero value is not started.
 type guardian struct {
 	mu   sync.Mutex
 	pipe *os.File
@@ -29,12 +30,18 @@ while read -r sign group; do
 	-*" $group "*) groups="${groups%% $group *} ${groups#* $group }" ;;
 	esac
 done
+alive() {
+	for group in $groups; do kill -0 "-$group" && echo "-$group"; done
+	for file in $(grep -ls "$1" /proc/[0-9]*/environ); do file=${file#/proc/} && echo "${file%/environ}"; done
+} 2>/dev/null
+left=$(alive "$1")
 for signal in TERM KILL; do
 	for second in 1 2; do
-		case $groups in *[0-9]*) sleep 1 ;; esac
-		groups=$(for group in $groups; do kill -0 "-$group" && echo "$group"; done 2>/dev/null)
+		[ -n "$left" ] || exit
+		sleep 1
+		left=$(alive "$1")
 	done
-	for group in $groups; do kill -s "$signal" -- "-$group"; done 2>/dev/null
+	for one in $left; do kill -s "$signal" -- "$one"; done 2>/dev/null
 done
 `
 
@@ -50,7 +57,7 @@ func (g *guardian) start() {
 		return
 	}
 	defer read.Close()
-	cmd := exec.Command("/bin/sh", "-c", guardScript)
+	cmd := exec.Command("/bin/sh", "-c", guardScript, "rollmill", family)
 	cmd.Dir, cmd.Env, cmd.Stdin, cmd.SysProcAttr = "/", []string{"PATH=" + os.Getenv("PATH")}, read, &syscall.SysProcAttr{Setsid: true}
 	if cmd.Start() != nil {
 		write.Close()

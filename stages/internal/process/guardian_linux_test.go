@@ -81,14 +81,31 @@ func killed(t *testing.T, lines func() *bufio.Reader, says int, scripts ...strin
 	return r
 }
 
-// TestNothingOutlivesAKill: neither programs that ignore SIGTERM nor what they started in their groups.
+// TestNothingOutlivesAKill: neither programs that ignore SIGTERM nor what they started, in their groups or in sessions of
+// their own.
 func TestNothingOutlivesAKill(t *testing.T) {
 	pipe, lines := held(t)
 	stubborn := "trap '' TERM; exec 3>" + pipe + "; echo here >&3; while :; do sleep 1000; done"
 	left := "exec 3>" + pipe + "; sh -c \"trap '' TERM; echo here >&3; while :; do sleep 1000; done\" & exec sleep 1000"
-	r := killed(t, lines, 3, ": ended before", stubborn, left, stubborn)
+	away := "exec 3>" + pipe + "; setsid sh -c \"trap '' TERM; echo here >&3; while :; do sleep 1000; done\" & exec sleep 1000"
+	r := killed(t, lines, 4, ": ended before", stubborn, left, away, stubborn)
 	if rest, err := io.ReadAll(r); err != nil || len(rest) > 0 {
 		t.Errorf("%q, %v", rest, err)
+	}
+}
+
+// TestAProgramThatWasNotNotedIsFound, as one that began a moment before the kill.
+func TestAProgramThatWasNotNotedIsFound(t *testing.T) {
+	var g guardian
+	g.start()
+	cmd := exec.Command("sh", "-c", "trap '' TERM; while :; do sleep 1000; done")
+	cmd.Env = append(os.Environ(), newMark(false).env())
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	g.pipe.Close()
+	if err := cmd.Wait(); err == nil || err.Error() != "signal: killed" {
+		t.Error(err)
 	}
 }
 

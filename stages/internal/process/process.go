@@ -59,7 +59,7 @@ type Process struct {
 // Start starts the program, and ends it when ctx ends. A program found by a
 // relative PATH is run, as in a shell.
 func (p Program) Start(ctx context.Context) (*Process, error) {
-	s := &Process{cmd: exec.CommandContext(ctx, p.Words[0], p.Words[1:]...), mark: newMark(),
+	s := &Process{cmd: exec.CommandContext(ctx, p.Words[0], p.Words[1:]...), mark: newMark(p.KeepSessions),
 		grace: cmp.Or(p.Grace, DefaultGrace), done: make(chan struct{})}
 	if errors.Is(s.cmd.Err, exec.ErrDot) {
 		s.cmd.Err = nil

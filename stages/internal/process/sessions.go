@@ -22,7 +22,15 @@ import (
 // without showing which program started them.
 type mark string
 
-func newMark() mark { return mark("_ROLLMILL_PROCESS_" + rand.Text()) }
+// family begins the marks of programs of which nothing is to outlive this process; see guardian.
+var family = "_ROLLMILL_PROCESS_" + rand.Text()
+
+func newMark(keep bool) mark {
+	if keep {
+		return mark("_ROLLMILL_KEPT_" + rand.Text())
+	}
+	return mark(family + rand.Text())
+}
 
 func (m mark) env() string { return string(m) + "=1" }
 

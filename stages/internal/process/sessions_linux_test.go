@@ -16,7 +16,7 @@ func TestAChildInASessionOfItsOwnIsFound(t *testing.T) {
 	if _, err := exec.LookPath("setsid"); err != nil {
 		t.Skip(err)
 	}
-	own, other := newMark(), newMark()
+	own, other := newMark(false), newMark(false)
 	start := func(m mark) int {
 		cmd := exec.Command("sh", "-c", "setsid sleep 600 >/dev/null 2>&1 & echo $!")
 		cmd.Env = append(os.Environ(), m.env())
@@ -57,7 +57,7 @@ func TestAProcessInExecveIsFound(t *testing.T) {
 		t.Fatal(err)
 	}
 	for range 50 {
-		m := newMark()
+		m := newMark(false)
 		cmd := exec.Command("sh", again)
 		cmd.Env = append(os.Environ(), m.env())
 		if err := cmd.Start(); err != nil {
@@ -79,7 +79,7 @@ func TestAProcessInExecveIsFound(t *testing.T) {
 // BenchmarkKillSessions is what looking through all processes of the machine costs, as
 // is done once for each program that ended.
 func BenchmarkKillSessions(b *testing.B) {
-	m := newMark()
+	m := newMark(false)
 	all, _ := os.ReadDir("/proc")
 	b.ReportMetric(float64(len(all)), "entries")
 	for b.Loop() {
