@@ -325,14 +325,16 @@ func (t *Trajectory) Group() string {
 
 // Path returns the indexes of the messages from the root to leaf.
 func (t *Trajectory) Path(leaf int) []int {
-	var back []int
-	for i := leaf; i >= 0 && i < len(t.Messages) && len(back) <= len(t.Messages); i = int(t.Messages[i].Parent) {
-		back = append(back, i)
+	n := 0
+	for i := leaf; i >= 0 && i < len(t.Messages) && n <= len(t.Messages); i = int(t.Messages[i].Parent) {
+		n++
 	}
-	for i, j := 0, len(back)-1; i < j; i, j = i+1, j-1 {
-		back[i], back[j] = back[j], back[i]
+	path := slices.Grow([]int(nil), n)[:n]
+	for i := leaf; n > 0; i = int(t.Messages[i].Parent) {
+		n--
+		path[n] = i
 	}
-	return back
+	return path
 }
 
 // Leaves returns the indexes of the messages without a continuation, in order.
