@@ -59,7 +59,7 @@ func localImports(dir, python, word string, module bool) map[string]string {
 var (
 	packageFolders = []string{"lib/python3*/site-packages", "lib/python3*/dist-packages", "local/lib/python3*/dist-packages",
 		".local/lib/python3*/site-packages"}
-	finderMapping  = regexp.MustCompile(`(?m)^MAPPING\b.*$`)
+	finderMapping = regexp.MustCompile(`(?m)^MAPPING\b.*$`)
 )
 
 // inPlace adds the folders of projects that are installed in place, as pip install -e leaves

@@ -145,8 +145,8 @@ func (r *reward) Score(ctx context.Context, rows []*score.Row, values []score.Va
 			}
 			if failure.class == formats.RewardTimeout && len(all) > 1 {
 				r.silent.Do(func() {
-					r.Log.Warn("a reward's program does not answer in time; its rows are sent again one by one", "reward", r.Name, "rows", len(all.Unanswered()),
-						"timeout", r.Timeout)
+					r.Log.Warn("a reward's program does not answer in time; its rows are sent again one by one", "reward", r.Name,
+						"rows", len(all.Unanswered()), "timeout", r.Timeout)
 				})
 			}
 			why := score.Failed(failure.class, "%v", p.explain(failure))
