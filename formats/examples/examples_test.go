@@ -89,8 +89,6 @@ func TestValuesStayAsWritten(t *testing.T) {
 		"a question of parts": {"a.jsonl", `{"id": "x", "question": [{"role": "user"}]}`, "x", `[{"role":"user"}]`, "",
 			`{"id":"x","question":[{"role":"user"}]}`},
 		"markup": {"a.json", `[{"id": "x", "question": "<a & b>"}]`, "x", "<a & b>", "", `{"id":"x","question":"<a & b>"}`},
-		"a key that comes twice": {"a.jsonl", `{"id": "x", "question": "first", "question": "last"}`, "x", "last", "",
-			`{"id":"x","question":"first","question":"last"}`},
 	}
 	for name, c := range cases {
 		rows, _ := mustRead(t, c.name, c.text, Options{RequireQuestion: true})

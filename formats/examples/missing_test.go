@@ -66,6 +66,15 @@ func TestNumbersThatJSONLacksAreRefused(t *testing.T) {
 	}
 }
 
+func TestAKeyThatComesTwiceIsRefused(t *testing.T) {
+	for row, key := range map[string]string{`{"id":2,"question":"q","answer":"3","answer":"4"}`: ": answer", `{"id":2,"x":{"a":1,"a":1}}`: ": x.a"} {
+		_, _, err := read(t, "x.jsonl", "{\"id\":1,\"question\":\"q\"}\n\n"+row, Options{})
+		if !errors.Is(err, formats.ErrInvalid) || !strings.Contains(err.Error(), "twice: line 3"+key) {
+			t.Errorf("%s: %v", row, err)
+		}
+	}
+}
+
 // Of two rows with one id, equal ones are one task, and different ones an error.
 func TestTwoTasksWithOneIDAreRefused(t *testing.T) {
 	first := "{\"id\":\"a\",\"question\":\"q\"}\n"

@@ -79,6 +79,11 @@ func (p *picker) add(l records.Record) error {
 		hint := "write null for a missing value, as pandas' to_json does, and a text for any other"
 		return formats.Invalid(p.name, hint, at(errNotFinite), "the row is not JSON").InRow(int64(row))
 	}
+	var r jsontext.Reading
+	if _, is := r.Value(object); is && len(r.Lost) > 0 {
+		return formats.Invalid(p.name, "leave one of them: which is meant, nobody knows", at(errors.New(r.Lost[0].Path)),
+			"the row has a key twice").InRow(int64(row))
+	}
 	for _, k := range keys {
 		if !p.columns[k] {
 			p.columns[k] = true
