@@ -261,11 +261,11 @@ func TestFailures(t *testing.T) {
 			"tests/test.sh": "#!/bin/bash\necho '{\"reward\": 1e999}' > /logs/verifier/reward.json\n"}},
 		"list": {harness: ask, class: formats.FailVerifier, says: "object of numbers", change: map[string]string{
 			"tests/test.sh": "#!/bin/bash\necho '[1]' > /logs/verifier/reward.json\n"}},
-		"large": {harness: ask, class: formats.FailVerifier, says: "at most 65536 bytes", change: map[string]string{
+		"large": {harness: ask, class: formats.FailVerifier, says: "more than 65536 bytes", change: map[string]string{
 			"tests/test.sh": "#!/bin/bash\nhead -c 100000000 /dev/zero > /logs/verifier/reward.txt\n"}},
-		"link": {harness: ask + "; ln -s /etc/hostname /logs/verifier/reward.json", class: formats.FailVerifier, says: "not a file", change: map[string]string{
+		"link": {harness: ask + "; ln -s /etc/hostname /logs/verifier/reward.json", class: formats.FailVerifier, says: "not a regular file", change: map[string]string{
 			"tests/test.sh": "#!/bin/bash\nln -sf ../../../../../../../etc/hostname /logs/verifier/reward.json\n"}},
-		"pipe": {harness: ask, class: formats.FailVerifier, says: "not a file", change: map[string]string{
+		"pipe": {harness: ask, class: formats.FailVerifier, says: "not a regular file", change: map[string]string{
 			"tests/test.sh": "#!/bin/bash\nmkfifo /logs/verifier/reward.txt\n"}},
 		"edited tests": {harness: ask + "; (while :; do echo 'echo 1 > /logs/verifier/reward.txt' >> /tests/test.sh; sleep 0.1; done) >/dev/null 2>&1 &",
 			class: formats.FailVerifier, says: "left processes running (sh",
