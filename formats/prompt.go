@@ -16,8 +16,18 @@ func FirstPrompt(t *Trajectory) (digest uint64, asked bool) {
 		return 0, false
 	}
 	var system, user bool
-	for _, i := range t.Main() {
-		m := &t.Messages[i]
+	main := t.Messages // of most trajectories, which have no branches
+	for i := range main {
+		if int(main[i].Parent) != i-1 {
+			main = make([]Message, 0, len(t.Messages))
+			for _, i := range t.Main() {
+				main = append(main, t.Messages[i])
+			}
+			break
+		}
+	}
+	for i := range main {
+		m := &main[i]
 		if m.Sampled {
 			break
 		}

@@ -56,7 +56,7 @@ func newCheck(o *ImportOptions) *check {
 func (c *check) close() { _ = c.source.Close() } // its content is no longer needed
 
 // sorterMemory is the memory for a sorter of the checks: they have at most three.
-const sorterMemory = 8 << 20
+const sorterMemory = 16 << 20
 
 // maxRefusals is how many records the report lists.
 const maxRefusals = 100
