@@ -31,9 +31,8 @@ func stopsAfter(t *testing.T, o rollout.Options, n int64) {
 	}
 }
 
-// TestGuardOfAResumedRun: what was kept shows that agent and engine work, so the same command finishes, and a retry of
-// what is left as well.
-func TestGuardOfAResumedRun(t *testing.T) {
+// mostFail returns options of ten attempts at each of three examples, of which only those at the first do not fail.
+func mostFail(t *testing.T) rollout.Options {
 	o := options(newEngine(t, &engine{}), filepath.Join(t.TempDir(), "out"), 3)
 	o.Generations, o.MaxFailureRate, o.Concurrency, o.JournalEvery = 10, new(1.0), 2, time.Millisecond
 	o.Agent = does(func(ctx context.Context, a rollout.Attempt) (rollout.Result, error) {
@@ -43,6 +42,13 @@ func TestGuardOfAResumedRun(t *testing.T) {
 		}
 		return rollout.Result{}, nil
 	})
+	return o
+}
+
+// TestGuardOfAResumedRun: what was kept shows that agent and engine work, so the same command finishes, and a retry of
+// what is left as well.
+func TestGuardOfAResumedRun(t *testing.T) {
+	o := mostFail(t)
 	stopsAfter(t, o, 10)
 	report := run(t, o)
 	if report.Counts[formats.StatusOK] != 10 || report.Counts[formats.StatusFailed] != 20 {
@@ -57,15 +63,7 @@ func TestGuardOfAResumedRun(t *testing.T) {
 // TestGuardOfAShard: rows of another shard, finished or not, show that agent and engine work, so an array ends as one
 // process does. Without such rows a shard whose attempts all fail ends.
 func TestGuardOfAShard(t *testing.T) {
-	o := options(newEngine(t, &engine{}), filepath.Join(t.TempDir(), "out"), 3)
-	o.Generations, o.MaxFailureRate, o.Concurrency, o.JournalEvery = 10, new(1.0), 2, time.Millisecond
-	o.Agent = does(func(ctx context.Context, a rollout.Attempt) (rollout.Result, error) {
-		asks(ctx, a)
-		if a.Example.ID != "ex-0" {
-			return rollout.Result{}, &rollout.Failure{Class: formats.FailAgentExit, Err: errors.New("exit status 1")}
-		}
-		return rollout.Result{}, nil
-	})
+	o := mostFail(t)
 	shard := func(i int) rollout.Options {
 		o := o
 		o.Out.Shard = stages.Shard{Index: i, Count: 3}

@@ -133,7 +133,7 @@ func (c *Reader) AddMessage(raw []byte, sampled bool) error {
 		return fmt.Errorf("it has no role: %s", importers.Brief(raw))
 	}
 	if !slices.Contains(importers.Roles, m.Role) {
-		return fmt.Errorf("unknown role %q; use one of %v, or --map role.%s=tool, or another of them, for such messages", m.Role, importers.Roles, m.Role)
+		return fmt.Errorf("unknown role %q; use one of %v, or map it, as by --map role.%s=tool", m.Role, importers.Roles, m.Role)
 	}
 	if m.trained.key != "" && m.Role != "assistant" {
 		c.other = append(c.other, m.trained) // nothing trains on input
