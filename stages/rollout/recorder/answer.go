@@ -24,9 +24,8 @@ type answer struct {
 	err       error // an error that the engine sent in the middle of a stream
 	ended     bool  // its stream had the end mark, which suffices where answers may have no finish reason
 
-	cursor   cursor // over a chunk, and what the agent sees of it: used again for the next
-	text     []byte
-	template chunkTemplate
+	cursor cursor // over a chunk, and what the agent sees of it: used again for the next
+	text   []byte
 }
 
 type usage struct {
@@ -89,15 +88,9 @@ var errNotCompletion = errors.New("the answer is not a chat completion")
 // the agent requested becomes empty. NaN and infinities, which Python engines
 // write although JSON has none, are read as missing numbers.
 func (a *answer) add(body []byte, see view) (seen []byte, err error) {
-	if see.stream && a.template.match(body) {
-		a.cursor.b, a.cursor.cuts = body, a.template.appendCuts(a.cursor.cuts[:0])
-		return a.visible(see), nil
-	}
-	a.template.known = false
 	c := a.cursor.over(body)
 	found, usage := false, false
 	count := int64(0)
-	var last *choice
 	for key, e := range c.object {
 		switch string(key) {
 		case "model":
@@ -119,7 +112,7 @@ func (a *answer) add(body []byte, see view) (seen []byte, err error) {
 		case "choices":
 			found = true
 			for range c.elements() {
-				last = a.addChoice(c, count, see)
+				a.addChoice(c, count, see)
 				count++
 			}
 		}
@@ -131,8 +124,6 @@ func (a *answer) add(body []byte, see view) (seen []byte, err error) {
 		return nil, fmt.Errorf("%w: no choices: %s", errNotCompletion, excerpt(body))
 	case see.stream && !see.usage && usage && count == 0:
 		return nil, nil
-	case see.stream:
-		a.template.learn(body, c.cuts, last)
 	}
 	return a.visible(see), nil
 }
@@ -177,7 +168,7 @@ func (a *answer) choice(index int64) *choice {
 	return c
 }
 
-func (a *answer) addChoice(at *cursor, position int64, see view) *choice {
+func (a *answer) addChoice(at *cursor, position int64, see view) {
 	for key, v := range jsontext.Members(at.b[at.i:]) {
 		if string(key) == "index" {
 			if n, err := strconv.ParseInt(string(v), 10, 32); err == nil {
@@ -235,7 +226,6 @@ func (a *answer) addChoice(at *cursor, position int64, see view) *choice {
 			}
 		}
 	}
-	return c
 }
 
 // assemble completes the message with the texts of a stream.

@@ -5,10 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"io"
-	"math"
-	"math/rand/v2"
 	"reflect"
-	"strconv"
 	"testing"
 	"testing/iotest"
 
@@ -84,43 +81,6 @@ func TestWhatTheAgentSeesKeepsItsBytes(t *testing.T) {
 		got, err := (&answer{}).add([]byte(c.body), view{})
 		if err != nil || string(got) != c.want {
 			t.Errorf("%s\nis seen as %s (%v)\nwant       %s", c.body, got, err, c.want)
-		}
-	}
-}
-
-// FuzzDecimals: a logprob is read to the bit as strconv reads it.
-func FuzzDecimals(f *testing.F) {
-	for _, text := range []string{"0.31326168775558472", "1.1920928955078125e-07", "16777217", "0.5", "12", "01", "1.", "9999.0", "99999999999999999999",
-		"0.00000000000000000001", "1e400", "33554433.0000000001"} {
-		f.Add(text)
-	}
-	f.Fuzz(func(t *testing.T, text string) {
-		got, end := parseDecimal([]byte(text+"}"), 0)
-		want, err := strconv.ParseFloat(text, 32)
-		if fits := err == nil && len(text) > 0 && text[0] >= '0' && text[0] <= '9' && json.Valid([]byte(text)); !fits {
-			if end == len(text) {
-				t.Errorf("%q is read as %v", text, got)
-			}
-			return
-		}
-		if end != len(text) || got != float32(want) {
-			t.Errorf("%q is read as %v up to %d, want %v", text, got, end, float32(want))
-		}
-	})
-}
-
-// TestDecimalsInTheMiddle: numbers next to the middle between two of 32 bits.
-func TestDecimalsInTheMiddle(t *testing.T) {
-	random := rand.New(rand.NewPCG(1, 2))
-	for range 100000 {
-		x := float32(random.ExpFloat64())
-		middle := (float64(x) + float64(math.Nextafter32(x, 9))) / 2
-		for _, v := range []float64{float64(x), middle, math.Nextafter(middle, 0), math.Nextafter(middle, 9)} {
-			text := strconv.FormatFloat(v, 'f', -1, 64)
-			want, _ := strconv.ParseFloat(text, 32)
-			if got, end := parseDecimal([]byte(text+","), 0); end != len(text) || got != float32(want) {
-				t.Fatalf("%s is read as %v up to %d, want %v", text, got, end, float32(want))
-			}
 		}
 	}
 }

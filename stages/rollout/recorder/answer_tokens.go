@@ -90,14 +90,8 @@ func (t *tokens) contradiction() string {
 }
 
 func (t *tokens) readIDs(from source, raw []byte) {
-	if isNull(raw) {
+	if string(raw) == "null" {
 		return
-	}
-	if len(raw) > 2 && raw[0] == '[' {
-		if id, end := parseDigits(raw, 1); id >= 0 && end == len(raw)-1 { // one, as in a chunk
-			t.addID(from, id)
-			return
-		}
 	}
 	ids, ok := parseIDs(raw)
 	if !ok {
@@ -173,6 +167,29 @@ func (t *tokens) readEntries(c *cursor) {
 	t.addIDs(inLogprobs, texts)
 }
 
+// readEntry reads one entry of a list of logprobs; its ids are -1 when missing.
+func (t *tokens) readEntry(c *cursor) (id, text int32) {
+	id, text = -1, -1
+	found := false
+	for key := range c.members() {
+		switch string(key) {
+		case "logprob":
+			t.addLogprob(c.value())
+			found = true
+		case "id":
+			id = parseID(c.value())
+		case "token":
+			v := c.value()
+			text = idInText(v)
+			t.addText(v)
+		}
+	}
+	if !found {
+		t.addLogprob([]byte("missing"))
+	}
+	return id, text
+}
+
 // idInText reads "token_id:N"; -1 for another text.
 func idInText(v []byte) int32 {
 	if !bytes.HasPrefix(v, tokenIDPrefix) {
@@ -202,7 +219,7 @@ func (t *tokens) addLogprob(raw []byte) {
 // readMetaInfo reads SGLang's [[logprob, id, text]…].
 func (t *tokens) readMetaInfo(raw []byte) {
 	list := jsontext.ParseObject(raw).Get("output_token_logprobs")
-	if list == nil || isNull(list) {
+	if list == nil || string(list) == "null" {
 		return
 	}
 	var logprobs [][]byte
@@ -298,21 +315,6 @@ func parseIDs(raw []byte) (ids []int32, ok bool) {
 		return nil, false
 	}
 	ids = make([]int32, 0, bytes.Count(raw, []byte{','})+1)
-	for i := 1; ; {
-		n, end := parseDigits(raw, i)
-		if n < 0 || end >= len(raw) {
-			break
-		}
-		ids = append(ids, n)
-		if end == len(raw)-1 {
-			return ids, true
-		}
-		if raw[end] != ',' {
-			break
-		}
-		i = end + 1
-	}
-	ids = ids[:0] // there is space in it, or something else
 	for v := range jsontext.Elements(raw) {
 		id := parseID(v)
 		if id < 0 {

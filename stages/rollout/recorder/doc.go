@@ -30,8 +30,6 @@
 //     choices with a message and tokens. answer_tokens.go reads token ids and
 //     logprobs wherever engines put them. What the agent did not request is cut
 //     from the bytes while they are read (answer_cursor.go, answer_view.go).
-//     Two fast paths read most of the bytes: answer_logprob_entry.go an entry of
-//     logprobs, answer_template.go a chunk that resembles the last one.
 //  6. The agent gets the body, or the engine's events as they come
 //     (stream_relay.go). If its API is translated, it gets the encoded answer
 //     (messages_answer.go, responses_answer.go) or events made from the engine's
