@@ -21,7 +21,7 @@ BENCH  ?= runs/bench
 GB     ?= 1
 ROUNDS ?= 3
 
-.PHONY: all help build release gnu-tar wheels demo demo-train test check bench bench/score bench/rewards bench/submit bench/rollout bench/open bench/shards bench/group bench/curate bench/import bench/export bench/view bench/remote bench/recorder bench/rounds bench/scale bench/all view/shots stores slurm airflow ray docs versions golden chaos chaos-rollout chaos-stages chaos-submit learn learn/torch learn/credit llama vllm clean FORCE
+.PHONY: all help build release gnu-tar wheels demo demo-train test check bench bench/score bench/rewards bench/submit bench/rollout bench/open bench/shards bench/group bench/curate bench/import bench/export bench/view bench/remote bench/recorder bench/rounds bench/scale bench/all view/shots stores slurm airflow ray docs versions golden chaos chaos-rollout chaos-stages chaos-submit learn learn/torch learn/credit llama vllm shape clean FORCE
 all: build
 
 # Prints the targets and their ## comments, below the ##@ headings.
@@ -124,6 +124,9 @@ check: ## check formatting and go.mod; run vet and staticcheck
 	$(GO) vet ./...
 	$(GO) tool staticcheck ./...
 	$(GO) mod tidy -diff
+
+shape: ## print each package's files, exported names and references between files, and the limits it breaks
+	@$(GO) run ./.ci/shape ./...
 
 clean: ## remove bin and runs
 	rm -rf bin runs
