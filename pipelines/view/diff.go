@@ -55,7 +55,7 @@ func (s *Server) diffPage(r *http.Request) (any, error) {
 	case m.A != "" && m.B != "":
 		return m, s.diff(r.Context(), m)
 	case a != "":
-		return nil, elsewhere(query("/diff", "a", a, "b", b, "reward", m.Reward))
+		return nil, elsewhere(withQuery("/diff", "a", a, "b", b, "reward", m.Reward))
 	}
 	return m, nil
 }

@@ -11,8 +11,8 @@ import (
 
 	"github.com/rollmill/rollmill/formats"
 	"github.com/rollmill/rollmill/formats/plural"
+	"github.com/rollmill/rollmill/pipelines/look/query"
 	"github.com/rollmill/rollmill/pipelines/report"
-	"github.com/rollmill/rollmill/pipelines/view/index"
 )
 
 // The sizes of a group's page.
@@ -93,12 +93,12 @@ type grouping struct {
 	*Server
 	r    *http.Request
 	key  string
-	x    *index.Index
+	x    *query.Index
 	id   string
 	rows []uint32
 }
 
-func (g *grouping) member(t index.Trajectory) memberView {
+func (g *grouping) member(t query.Trajectory) memberView {
 	v := memberView{ID: t.ID, URL: link("d", g.key, "t", t.ID), Generation: t.Generation, Status: name(t.Status),
 		Reward:   notNaN(t.Reward),
 		NoReward: name(t.Unscored), Advantage: notNaN(t.Advantage), NoAdvantage: name(t.NoAdvantage),
@@ -109,14 +109,14 @@ func (g *grouping) member(t index.Trajectory) memberView {
 	for _, c := range t.Components {
 		v.Components = append(v.Components, notNaN(c.Value))
 	}
-	c := conversationOf(&index.Record{Trajectory: formats.Trajectory{Status: t.Status, FailureClass: t.Failure,
+	c := conversationOf(&query.Record{Trajectory: formats.Trajectory{Status: t.Status, FailureClass: t.Failure,
 		Advantage: v.Advantage}, Is: t})
 	v.Fate = fateOfAll(c)
 	return v
 }
 
 // factsOf returns what is known of a group.
-func factsOf(x *index.Index, number uint32, rows []uint32) []fact {
+func factsOf(x *query.Index, number uint32, rows []uint32) []fact {
 	lengths, statuses := []int32{}, map[string]int{}
 	for _, row := range rows {
 		t := x.At(row)

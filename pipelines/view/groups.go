@@ -3,7 +3,7 @@ package view
 import (
 	"net/http"
 
-	"github.com/rollmill/rollmill/pipelines/view/index"
+	"github.com/rollmill/rollmill/pipelines/look/query"
 )
 
 // groupHeads are the columns of the list of groups: its name, and that of the column
@@ -13,11 +13,11 @@ var groupHeads = [][2]string{{"rows", "count"}, {"valid", "valid"}, {"failed", "
 	{"spread", "spread"}, {"solved", "solved"}, {"mean length", "length_mean"}, {"longest", "length_max"}}
 
 func (s *Server) groupsPage(r *http.Request) (any, error) {
-	m, x, err := s.listOf(r, "groups", (*index.Index).GroupList)
+	m, x, err := s.listOf(r, "groups", (*query.Index).GroupList)
 	if x == nil || err != nil {
 		return m, err
 	}
-	m.Names = index.GroupNames()
+	m.Names = query.GroupNames()
 	m.head("group", "group_id", true)
 	m.Heads = append(m.Heads, head{Name: "question", First: true})
 	for _, h := range groupHeads {
@@ -44,7 +44,7 @@ func (s *Server) groupsPage(r *http.Request) (any, error) {
 	return m, nil
 }
 
-func groupCells(key string, x *index.Index, number uint32, question string) []listCell {
+func groupCells(key string, x *query.Index, number uint32, question string) []listCell {
 	g, id := x.Group(number), x.GroupID(number)
 	row := []listCell{shortID(id, link("d", key, "g", id)), {Text: question, First: true}}
 	for _, text := range []string{count(g.Count), count(g.Valid), count(g.Failed), figure(g.Mean), figure(g.Std),

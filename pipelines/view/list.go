@@ -15,7 +15,7 @@ import (
 	"time"
 
 	"github.com/rollmill/rollmill/formats/dataset"
-	"github.com/rollmill/rollmill/pipelines/view/index"
+	"github.com/rollmill/rollmill/pipelines/look/query"
 	"github.com/rollmill/rollmill/storage"
 )
 
@@ -31,15 +31,15 @@ type listModel struct {
 	Frame
 	*Found
 	What     string // groups or trajectories
-	Building *index.Progress
-	Query    index.Query
+	Building *query.Progress
+	Query    query.Query
 	Problem  string   // the condition cannot be evaluated
 	Names    []string // what a condition can read
 	Hidden   []pair   // parameters of the form besides the condition
 	Heads    []head
 	Rows     []listRow
 	TextsURL string // of the page with the beginnings of texts, "" if it has them
-	Page     *index.Page
+	Page     *query.Page
 	First    string // URLs; "" on that page
 	Last     string
 	Problems []string // datasets beside it that cannot be read
@@ -109,7 +109,7 @@ var facetLabels = map[string]string{"stop": "stop reason", "drop": "why dropped"
 
 // listOf returns the model of a list, with its page, and the index of its dataset, nil while
 // that is being built.
-func (s *Server) listOf(r *http.Request, what string, list func(*index.Index) index.List) (*listModel, *index.Index, error) {
+func (s *Server) listOf(r *http.Request, what string, list func(*query.Index) query.List) (*listModel, *query.Index, error) {
 	f, d, err := s.opened(r)
 	if err != nil {
 		return nil, nil, err
@@ -142,12 +142,12 @@ func (m *listModel) add(r *http.Request, number uint32, cells []listCell) {
 // read reads the parameters of a list.
 func (m *listModel) read(values url.Values) error {
 	column, descending := strings.CutPrefix(values.Get("sort"), "-")
-	m.Query = index.Query{
-		Where: strings.TrimSpace(values.Get("where")), Order: index.Order{Column: column, Descending: descending},
+	m.Query = query.Query{
+		Where: strings.TrimSpace(values.Get("where")), Order: query.Order{Column: column, Descending: descending},
 		Choices: map[string]string{},
 	}
 	for name := range values {
-		if index.IsFacet(name) {
+		if query.IsFacet(name) {
 			m.Query.Choices[name] = values.Get(name)
 		}
 	}
@@ -162,7 +162,7 @@ func (m *listModel) read(values url.Values) error {
 }
 
 // url returns the URL of the list with another query.
-func (m *listModel) url(q index.Query) string {
+func (m *listModel) url(q query.Query) string {
 	page := ""
 	if q.Page > 1 {
 		page = strconv.Itoa(q.Page)
@@ -171,16 +171,16 @@ func (m *listModel) url(q index.Query) string {
 	for name, value := range q.Choices {
 		pairs = append(pairs, name, value)
 	}
-	return query(m.path, pairs...)
+	return withQuery(m.path, pairs...)
 }
 
 // show sets what all lists show of a page. A condition that cannot be evaluated is
 // part of it.
-func (m *listModel) show(p *index.Page, err error) error {
-	var bad *index.WhereError
+func (m *listModel) show(p *query.Page, err error) error {
+	var bad *query.WhereError
 	switch {
 	case errors.As(err, &bad):
-		m.Problem, p = bad.Err.Error(), &index.Page{Page: 1, Pages: 1}
+		m.Problem, p = bad.Err.Error(), &query.Page{Page: 1, Pages: 1}
 		if bad.Place != "" {
 			m.Problem = fmt.Sprintf("it fails for %s: %s", bad.Place, m.Problem)
 		}
@@ -208,7 +208,7 @@ func (m *listModel) show(p *index.Page, err error) error {
 	return nil
 }
 
-func sortOf(o index.Order) string {
+func sortOf(o query.Order) string {
 	if o.Descending {
 		return "-" + o.Column
 	}
@@ -216,12 +216,12 @@ func sortOf(o index.Order) string {
 }
 
 // FacetName returns what the page calls a facet.
-func (m *listModel) FacetName(f index.Facet) string {
-	return cmp.Or(facetLabels[f.Name], strings.TrimPrefix(f.Name, index.ComponentColumn("")))
+func (m *listModel) FacetName(f query.Facet) string {
+	return cmp.Or(facetLabels[f.Name], strings.TrimPrefix(f.Name, query.ComponentColumn("")))
 }
 
 // FacetURL returns the URL of the list with a choice, or without it if it is chosen.
-func (m *listModel) FacetURL(f index.Facet, value string) string {
+func (m *listModel) FacetURL(f query.Facet, value string) string {
 	q := m.Query
 	q.Page, q.Choices = 0, maps.Clone(q.Choices)
 	if q.Choices[f.Name] = value; value == f.Chosen {
@@ -236,7 +236,7 @@ func (m *listModel) head(name, column string, words bool) {
 	q := m.Query
 	q.Page = 0
 	h := head{Name: name, Words: words}
-	q.Order = index.Order{Column: column, Descending: !words}
+	q.Order = query.Order{Column: column, Descending: !words}
 	if m.Query.Order.Column == column {
 		h.Sorted = map[bool]string{false: "ascending", true: "descending"}[m.Query.Order.Descending]
 		q.Order.Descending = !m.Query.Order.Descending

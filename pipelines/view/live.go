@@ -233,7 +233,7 @@ func (s *Server) liveDataset(r *http.Request) (*Found, error) {
 
 // url returns the address of the page with another filter.
 func (m *liveModel) url(class, stop string, page int) string {
-	return query(link("d", m.Key, "live"), "class", class, "stop", stop, "page", zero(page))
+	return withQuery(link("d", m.Key, "live"), "class", class, "stop", stop, "page", zero(page))
 }
 
 // ByClass and ByStop return the address with one filter.

@@ -5,7 +5,7 @@ import (
 	"slices"
 	"strconv"
 
-	"github.com/rollmill/rollmill/pipelines/view/index"
+	"github.com/rollmill/rollmill/pipelines/look/query"
 )
 
 // countOf returns a parameter that counts from 0.
@@ -47,9 +47,9 @@ var listState = []string{"sort", "where", "page"}
 // the reader came.
 func listed(r *http.Request, path string, pairs ...any) string {
 	for name := range r.URL.Query() {
-		if slices.Contains(listState, name) || index.IsFacet(name) {
+		if slices.Contains(listState, name) || query.IsFacet(name) {
 			pairs = append(pairs, name, r.FormValue(name))
 		}
 	}
-	return query(path, pairs...)
+	return withQuery(path, pairs...)
 }

@@ -15,14 +15,14 @@ import (
 	"github.com/rollmill/rollmill/formats/dataset"
 	"github.com/rollmill/rollmill/formats/plural"
 	"github.com/rollmill/rollmill/pipelines/inspect"
-	"github.com/rollmill/rollmill/pipelines/view/index"
+	"github.com/rollmill/rollmill/pipelines/look/query"
 )
 
 // reading is a trajectory with what is known of it.
 type reading struct {
 	*Found
-	x *index.Index
-	t *index.Record
+	x *query.Index
+	t *query.Record
 	c *inspect.Conversation
 }
 
@@ -61,10 +61,10 @@ func (s *Server) signals(ctx context.Context, f *Found, row int64) ([]formats.Si
 }
 
 // conversationOf judges a trajectory by the decision about it.
-func conversationOf(t *index.Record) *inspect.Conversation {
+func conversationOf(t *query.Record) *inspect.Conversation {
 	var decision *inspect.Curated
 	if t.Is.Decision != "" {
-		decision = &inspect.Curated{Kept: t.Is.Decision == index.Kept, Detail: t.Detail}
+		decision = &inspect.Curated{Kept: t.Is.Decision == query.Kept, Detail: t.Detail}
 		if !decision.Kept {
 			decision.Reason = t.Is.Decision
 		}
@@ -79,7 +79,7 @@ func (v *reading) url(r *http.Request, row uint32, pairs ...any) string {
 }
 
 // indexed returns the dataset that a request names with its index, built at the first request.
-func (s *Server) indexed(r *http.Request) (*Found, *index.Index, error) {
+func (s *Server) indexed(r *http.Request) (*Found, *query.Index, error) {
 	f, d, err := s.opened(r)
 	if err != nil {
 		return nil, nil, err
@@ -89,7 +89,7 @@ func (s *Server) indexed(r *http.Request) (*Found, *index.Index, error) {
 }
 
 // indexOf returns the index of a dataset that is complete.
-func (s *Server) indexOf(ctx context.Context, f *Found) (*index.Index, error) {
+func (s *Server) indexOf(ctx context.Context, f *Found) (*query.Index, error) {
 	d, err := s.open(ctx, f)
 	if err != nil {
 		return nil, err
@@ -173,19 +173,19 @@ func (v *reading) links(r *http.Request, s *Server) (out []fact) {
 
 // setAdjacent sets the links to the trajectories or groups before and after one in the list
 // from which the reader came. With a condition that cannot be evaluated, there is no list.
-func (f *Frame) setAdjacent(r *http.Request, of uint32, url func(uint32) string, in index.List) error {
+func (f *Frame) setAdjacent(r *http.Request, of uint32, url func(uint32) string, in query.List) error {
 	var list listModel
 	if err := list.read(r.URL.Query()); err != nil {
 		return err
 	}
 	before, after, err := in.Adjacent(r.Context(), list.Query, of)
-	if before != index.None {
+	if before != query.None {
 		f.Prev = url(uint32(before))
 	}
-	if after != index.None {
+	if after != query.None {
 		f.Next = url(uint32(after))
 	}
-	if bad := (*index.WhereError)(nil); errors.As(err, &bad) {
+	if bad := (*query.WhereError)(nil); errors.As(err, &bad) {
 		return nil
 	}
 	return err

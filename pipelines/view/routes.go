@@ -66,7 +66,7 @@ var templateFiles embed.FS
 func (s *Server) parse() (map[string]*template.Template, error) {
 	funcs := maps.Clone(report.Funcs)
 	maps.Copy(funcs, template.FuncMap{"asset": s.static.url, "compact": report.Compact, "link": link,
-		"epochLink": epochLink, "query": query, "figure": figure, "since": since, "sorted": sorted,
+		"epochLink": epochLink, "query": withQuery, "figure": figure, "since": since, "sorted": sorted,
 		"json": asJSON})
 	layout, err := template.New("layout.html").Funcs(funcs).Parse(report.Shared)
 	if err == nil {
@@ -158,8 +158,8 @@ func segment(r *http.Request, name string) string {
 	return strings.TrimPrefix(r.PathValue(name), "~")
 }
 
-// query returns a path with a query of names and values; values that are "" are left out.
-func query(path string, pairs ...any) string {
+// withQuery returns a path with a query of names and values; values that are "" are left out.
+func withQuery(path string, pairs ...any) string {
 	values := url.Values{}
 	for i := 0; i+1 < len(pairs); i += 2 {
 		if v := fmt.Sprint(pairs[i+1]); v != "" {

@@ -10,7 +10,7 @@ import (
 
 	"github.com/rollmill/rollmill/formats/dataset"
 	"github.com/rollmill/rollmill/formats/plural"
-	"github.com/rollmill/rollmill/pipelines/view/index"
+	"github.com/rollmill/rollmill/pipelines/look/query"
 )
 
 const (
@@ -39,7 +39,7 @@ type searchEvent struct {
 	Finds int
 	Next  string // URL of the search that goes on, if it ended early
 	Error string
-	*index.Find
+	*query.Find
 }
 
 // Found returns how many finds there are.
@@ -94,10 +94,10 @@ func (s *Server) searchPage(w http.ResponseWriter, r *http.Request) error {
 func (s *Server) search(r *http.Request, out *stream, m *searchModel, base *dataset.Dataset) {
 	e := searchEvent{Key: m.Key, Rows: m.Rows, Done: m.From}
 	last := time.Time{}
-	err := index.Search(r.Context(), base, m.Text, m.From, func(f index.Find) bool {
+	err := query.Search(r.Context(), base, m.Text, m.From, func(f query.Find) bool {
 		if e.Finds == maxFinds {
 			e.Done = f.Row
-			e.Next = query("/search", "d", m.Key, "q", m.Text, "from", f.Row)
+			e.Next = withQuery("/search", "d", m.Key, "q", m.Text, "from", f.Row)
 			return false
 		}
 		e.Finds++

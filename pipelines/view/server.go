@@ -12,9 +12,9 @@ import (
 	"time"
 
 	"github.com/rollmill/rollmill/formats/dataset"
+	"github.com/rollmill/rollmill/pipelines/look/kept"
+	"github.com/rollmill/rollmill/pipelines/look/query"
 	"github.com/rollmill/rollmill/pipelines/report"
-	"github.com/rollmill/rollmill/pipelines/view/index"
-	"github.com/rollmill/rollmill/pipelines/view/kept"
 	"github.com/rollmill/rollmill/storage"
 )
 
@@ -32,7 +32,7 @@ type Server struct {
 	log       *slog.Logger
 	token     string
 	datasets  catalogue
-	indexes   *index.Cache
+	indexes   *query.Cache
 	histories *kept.Values[found[[]report.Epoch]]   // by the run and the times of the report's files
 	digests   *kept.Values[string]                  // of manifests, by key and time
 	openings  *kept.Values[found[*dataset.Dataset]] // by key and time
@@ -60,7 +60,7 @@ func New(ctx context.Context, o Options) (*Server, error) {
 		openings: kept.New[found[*dataset.Dataset]](512), stops: kept.New[[]counted](256), tasks: kept.New[[]string](256),
 		lists: kept.New[[]*report.GroupList](256), figures: kept.New[report.FigureView](8), journals: kept.New[*journal](4)}
 	s.snapshots.root = "mem://" + s.cookie()
-	s.indexes = index.NewCache(ctx, maxIndexes, s.datasets.lastWritten)
+	s.indexes = query.NewCache(ctx, maxIndexes, s.datasets.lastWritten)
 	s.datasets = catalogue{root: o.Root, bucket: bucket}
 	if s.templates, err = s.parse(); err != nil {
 		return nil, err

@@ -7,8 +7,8 @@ import (
 	"github.com/rollmill/rollmill/formats"
 	"github.com/rollmill/rollmill/formats/chat"
 	"github.com/rollmill/rollmill/formats/jsontext"
+	"github.com/rollmill/rollmill/pipelines/look/query"
 	"github.com/rollmill/rollmill/pipelines/report"
-	"github.com/rollmill/rollmill/pipelines/view/index"
 )
 
 // sideModel are trajectories side by side.
@@ -65,7 +65,7 @@ func (g *grouping) side(m *groupModel) error {
 	if err != nil {
 		return err
 	}
-	shown := make([]*index.Record, len(rows))
+	shown := make([]*query.Record, len(rows))
 	for i, row := range rows {
 		shown[i] = &records[slices.Index(sorted, row)]
 	}
@@ -100,7 +100,7 @@ func (g *grouping) pair(ids ...string) (rows []uint32, err error) {
 
 // align shows the messages of trajectories from the first that differs on, with the
 // last of those before it. It reports whether there are more.
-func (g *grouping) align(side *sideModel, shown []*index.Record, from, steps, text int) (more bool) {
+func (g *grouping) align(side *sideModel, shown []*query.Record, from, steps, text int) (more bool) {
 	paths := make([][]int, len(shown))
 	shared := math.MaxInt
 	for i, t := range shown {

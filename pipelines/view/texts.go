@@ -4,7 +4,7 @@ import (
 	"encoding/json"
 	"net/http"
 
-	"github.com/rollmill/rollmill/pipelines/view/index"
+	"github.com/rollmill/rollmill/pipelines/look/query"
 )
 
 // firstBytes is how much of a question and of an answer a list shows.
@@ -15,7 +15,7 @@ type firsts struct{ question, answer string }
 
 // firstTexts returns the beginnings of the texts of rows. They are not in the index: the
 // page comes without them, and its script asks for it again with them.
-func (m *listModel) firstTexts(r *http.Request, x *index.Index, rows []uint32) (map[uint32]firsts, error) {
+func (m *listModel) firstTexts(r *http.Request, x *query.Index, rows []uint32) (map[uint32]firsts, error) {
 	if r.FormValue("texts") == "" {
 		m.TextsURL = listed(r, m.path, "texts", "1")
 		return nil, nil

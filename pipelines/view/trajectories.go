@@ -5,18 +5,18 @@ import (
 	"strings"
 
 	"github.com/rollmill/rollmill/formats"
-	"github.com/rollmill/rollmill/pipelines/view/index"
+	"github.com/rollmill/rollmill/pipelines/look/query"
 )
 
 // maxComponents is the number of named rewards that the list shows.
 const maxComponents = 6
 
 func (s *Server) trajectoriesPage(r *http.Request) (any, error) {
-	m, x, err := s.listOf(r, "trajectories", (*index.Index).Trajectories)
+	m, x, err := s.listOf(r, "trajectories", (*query.Index).Trajectories)
 	if x == nil || err != nil {
 		return m, err
 	}
-	m.Names = index.TrajectoryNames()
+	m.Names = query.TrajectoryNames()
 	m.head("trajectory", "trajectory_id", true)
 	m.Heads = append(m.Heads, head{Name: "question", First: true}, head{Name: "answer", First: true})
 	m.head("reward", "reward", false)
@@ -28,7 +28,7 @@ func (s *Server) trajectoriesPage(r *http.Request) (any, error) {
 	}
 	names := x.Components()
 	for _, name := range names[:min(len(names), maxComponents)] {
-		m.head(name, index.ComponentColumn(name), false)
+		m.head(name, query.ComponentColumn(name), false)
 	}
 	m.head("group", "group_id", true)
 	m.head("generation", "generation", false)
@@ -45,7 +45,7 @@ func (s *Server) trajectoriesPage(r *http.Request) (any, error) {
 	return m, nil
 }
 
-func trajectoryCells(key string, x *index.Index, t index.Trajectory, texts firsts) []listCell {
+func trajectoryCells(key string, x *query.Index, t query.Trajectory, texts firsts) []listCell {
 	status := t.Status
 	switch {
 	case t.Failure != "":
@@ -58,7 +58,7 @@ func trajectoryCells(key string, x *index.Index, t index.Trajectory, texts first
 		{Text: figure(t.Reward)}, {Text: figure(t.Advantage), Bad: t.Advantage < 0}, {Text: count(t.SampledTokens)},
 		{Text: status, Words: true, Bad: t.Failure != ""}}
 	if x.Decided() {
-		row = append(row, listCell{Text: strings.TrimPrefix(t.Decision, index.Kept), Words: true})
+		row = append(row, listCell{Text: strings.TrimPrefix(t.Decision, query.Kept), Words: true})
 	}
 	for _, c := range t.Components[:min(len(t.Components), maxComponents)] {
 		row = append(row, listCell{Text: figure(c.Value)})

@@ -1,11 +1,11 @@
-package index
+package query
 
 import (
 	"context"
 	"math"
 
 	"github.com/rollmill/rollmill/formats"
-	"github.com/rollmill/rollmill/pipelines/view/kept"
+	"github.com/rollmill/rollmill/pipelines/look/kept"
 )
 
 // Index has the light columns of the trajectories of a dataset, by row. It is safe for

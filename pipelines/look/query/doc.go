@@ -1,4 +1,4 @@
-// Package index keeps the light columns of one dataset's trajectories in memory, so
+// Package query keeps the light columns of one dataset's trajectories in memory, so
 // that they can be sorted, filtered and counted without reading the dataset again. It
 // also reads single trajectories and groups whole, and searches texts.
 //
@@ -14,4 +14,4 @@
 //
 // To add a column that pages can sort by, add it to the rows in read.go, to Index,
 // and to rowKey in order.go.
-package index
+package query

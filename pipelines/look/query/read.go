@@ -1,4 +1,4 @@
-package index
+package query
 
 import (
 	"bytes"
@@ -10,7 +10,7 @@ import (
 
 	"github.com/rollmill/rollmill/formats"
 	"github.com/rollmill/rollmill/formats/dataset"
-	"github.com/rollmill/rollmill/pipelines/view/kept"
+	"github.com/rollmill/rollmill/pipelines/look/kept"
 )
 
 // maxAhead is the number of rows for which room is made before they are read.

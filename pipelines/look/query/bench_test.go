@@ -1,4 +1,4 @@
-package index
+package query
 
 import (
 	"context"
@@ -8,7 +8,7 @@ import (
 
 	"github.com/rollmill/rollmill/formats"
 	"github.com/rollmill/rollmill/formats/dataset"
-	"github.com/rollmill/rollmill/pipelines/view/kept"
+	"github.com/rollmill/rollmill/pipelines/look/kept"
 	"github.com/rollmill/rollmill/storage"
 )
 
