@@ -95,7 +95,7 @@ func TestLayers(t *testing.T) {
 				continue
 			}
 			for _, h := range homes {
-				if matches(h.library, imported) && !matches(h.home, name) {
+				if matchesPattern(h.library, imported) && !matchesPattern(h.home, name) {
 					t.Errorf("%s imports %s, which only %s may import", name, imported, h.home)
 				}
 			}
@@ -172,15 +172,15 @@ func listPackages(t *testing.T) []listed {
 func mayImport(from, to string) (may, ok bool) {
 	same := strings.NewReplacer("{x}", strings.Split(from+"/", "/")[1])
 	for _, row := range layers {
-		if matches(same.Replace(row.packages), from) {
-			return matches(everyFloor+" "+same.Replace(row.may), to), true
+		if matchesPattern(same.Replace(row.packages), from) {
+			return matchesPattern(everyFloor+" "+same.Replace(row.may), to), true
 		}
 	}
 	return false, false
 }
 
-// matches reports whether the patterns include a path; the last one that names it decides.
-func matches(patterns, name string) bool {
+// matchesPattern reports whether the patterns include a path; the last one that names it decides.
+func matchesPattern(patterns, name string) bool {
 	included := false
 	for pattern := range strings.FieldsSeq(patterns) {
 		pattern, without := strings.CutPrefix(pattern, "-")
