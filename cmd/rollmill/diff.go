@@ -19,10 +19,11 @@ import (
 var diffCommand = cli.Command{
 	Name:    "diff",
 	Heading: lookHeading,
-	Usage:   "compare two score datasets over the same trajectories",
+	Usage:   "compare two datasets of scores, or two of groups, over the same trajectories",
 	About: `Reports how many rewards changed, their rank correlation, how many groups became
 flat (equal rewards) or stopped being flat, how many advantages changed sign, and the rows that
-changed most, with their text. Datasets that a gate refused can be compared too.
+changed most, with their text. Of groups it compares the advantages in the same way, such as
+those of two estimators. Datasets that a gate refused can be compared too.
 
   rollmill diff runs/demo/epoch-0/score runs/demo/epoch-0/score-2 --plot moved.png
 
@@ -48,13 +49,13 @@ func newDiffSettings() *diffSettings {
 
 func (o *diffSettings) Declare(d *plugin.Declarer) {
 	d.Heading(plugin.Input)
-	d.String(&o.A, "a", "compare the scores at this `URI`")
-	d.String(&o.B, "b", "compare them with the scores at this `URI`")
+	d.String(&o.A, "a", "compare the scores or groups at this `URI`")
+	d.String(&o.B, "b", "compare them with those at this `URI`")
 	d.String(&o.Root, "root", "compare datasets in the epochs of the run at this `URI`").Open().Common()
 	d.Strings(&o.Scores, "score", "compare the dataset `NAME` of each epoch, its folder: twice, a and b").Common()
 	d.String((*string)(&o.Epochs), "epochs", "compare these epochs of --root, a `RANGE` such as 3..7 or 3..").
 		Shown("all that have both").Common()
-	d.String(&o.Reward, "reward", "compare the reward `NAME`").Shown("the total")
+	d.String(&o.Reward, "reward", "compare the reward `NAME`").Shown("the total; of groups the advantage")
 	d.Int(&o.Movers, "movers", "show the `N` rows that changed most, and `N` examples that flipped")
 	declareSolved(d, &o.Solved)
 	d.Heading(plugin.Output)

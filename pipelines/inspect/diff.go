@@ -14,13 +14,13 @@ import (
 
 // DiffOptions select what to compare.
 type DiffOptions struct {
-	A, B   string  // score datasets over the same trajectories
-	Reward string  // name of the reward; "" for the total
+	A, B   string  // datasets of score, or of group, over the same trajectories
+	Reward string  // name of the reward; "" for the total, of groups for the advantage
 	Movers int     // number of most changed rows to show, with their text, and of flipped examples
 	Solved float64 // reward from which an example is solved
 }
 
-// Difference is the change of the rewards from A to B.
+// Difference is the change of the rewards, or of groups' advantages, from A to B.
 type Difference struct {
 	A      string `json:"a"`
 	B      string `json:"b"`
@@ -49,7 +49,7 @@ type Difference struct {
 	BecameFlat  int64 `json:"became_flat"`
 	StoppedFlat int64 `json:"stopped_flat"`
 
-	SignFlipped int64 `json:"sign_flipped"` // advantages, reward minus the group's mean, that went from + to - or back
+	SignFlipped int64 `json:"sign_flipped"` // advantages, of scores the reward minus the group's mean, that went from + to - or back
 	SignToZero  int64 `json:"sign_to_zero"`
 	SignFrom0   int64 `json:"sign_from_zero"`
 
@@ -148,10 +148,16 @@ type scored struct {
 	Rewards      []formats.NamedReward `parquet:"rewards,list"`
 	Failure      string                `parquet:"failure,optional,dict"`
 	Signals      []signal              `parquet:"signals,optional,list"`
+	GroupID      string                `parquet:"group_id,optional,dict"`
+	Advantage    *float64              `parquet:"advantage,optional"` // of groups, as the next
+	NoAdvantage  string                `parquet:"no_advantage,optional,dict"`
 }
 
-// value returns the row's reward, or nil and the reason.
+// value returns the row's reward, of groups its advantage, or nil and the reason.
 func (s *scored) value(name string) (*float64, string) {
+	if name == "" && s.GroupID != "" {
+		return s.Advantage, s.NoAdvantage
+	}
 	if name == "" {
 		return s.Reward, s.Failure
 	}
@@ -163,8 +169,8 @@ func (s *scored) value(name string) (*float64, string) {
 	return nil, formats.RewardMissing
 }
 
-// Diff compares two score datasets over the same trajectories, even if a gate
-// refused them. It keeps three numbers per row in memory.
+// Diff compares two datasets of score over the same trajectories by their rewards, or two of
+// group by their advantages, even if a gate refused them. It keeps three numbers per row in memory.
 func Diff(ctx context.Context, o DiffOptions) (*Difference, error) {
 	a, err := openScores(ctx, o.A)
 	if err != nil {
@@ -174,9 +180,12 @@ func Diff(ctx context.Context, o DiffOptions) (*Difference, error) {
 	if err != nil {
 		return nil, err
 	}
+	if a.Kind != b.Kind {
+		return nil, formats.Invalid(b.URI(), "compare scores with scores, or groups with groups", nil, "it holds %s, and %q holds %s", b.Kind, a.URI(), a.Kind)
+	}
 	if a.Base == nil || b.Base == nil || a.Base.Digest != b.Base.Digest || a.Rows != b.Rows {
-		return nil, formats.Invalid(b.URI(), "compare scores of one dataset of trajectories", nil,
-			"it does not score the trajectories that %q does", a.URI())
+		return nil, formats.Invalid(b.URI(), "compare datasets over the same trajectories", nil,
+			"it is not about the trajectories that %q is about", a.URI())
 	}
 	d := noDifference(a.URI(), b.URI(), o)
 	d.Rows = a.Rows
@@ -197,9 +206,9 @@ func openScores(ctx context.Context, uri string) (*dataset.Dataset, error) {
 	if err != nil {
 		return nil, err
 	}
-	if d.Kind != formats.KindScores {
-		return nil, formats.Invalid(d.URI(), "name a dataset that score wrote", nil, "it holds %s, not %s", d.Kind,
-			formats.KindScores)
+	if d.Kind != formats.KindScores && d.Kind != formats.KindGroups {
+		return nil, formats.Invalid(d.URI(), "name a dataset that score or group wrote", nil, "it holds %s, not %s or %s", d.Kind,
+			formats.KindScores, formats.KindGroups)
 	}
 	return d, nil
 }
@@ -211,7 +220,7 @@ func (d *Difference) read(ctx context.Context, a, b *dataset.Dataset, o DiffOpti
 		return err
 	}
 	defer other.Close()
-	err = dataset.Groups(ctx, a, "", a.All(), func(s *scored) string { return formats.GroupID(s.ExampleID, int(s.Epoch)) },
+	err = dataset.Groups(ctx, a, "", a.All(), (*scored).group,
 		func(first int64, rows []scored) error {
 			others := make([]scored, len(rows))
 			for n := 0; n < len(others); {
@@ -243,6 +252,14 @@ func (d *Difference) read(ctx context.Context, a, b *dataset.Dataset, o DiffOpti
 	return err
 }
 
+// group names the group of a row: of scores, all attempts at an example in an epoch.
+func (s *scored) group() string {
+	if s.GroupID != "" {
+		return s.GroupID
+	}
+	return formats.GroupID(s.ExampleID, int(s.Epoch))
+}
+
 func (d *Difference) group(first int64, rows, others []scored, o DiffOptions) {
 	d.Groups++
 	as, bs := make([]*float64, len(rows)), make([]*float64, len(rows))
@@ -260,9 +277,10 @@ func (d *Difference) group(first int64, rows, others []scored, o DiffOptions) {
 				a: rows[i], b: others[i]}, o.Movers)
 		}
 	}
-	d.flip(Mover{Row: first, TrajectoryID: rows[0].TrajectoryID, ExampleID: rows[0].ExampleID, Epoch: rows[0].Epoch}, o)
-	signsA, flatA := signs(as)
-	signsB, flatB := signs(bs)
+	advantages := o.Reward == "" && rows[0].GroupID != ""
+	d.flip(Mover{Row: first, TrajectoryID: rows[0].TrajectoryID, ExampleID: rows[0].ExampleID, Epoch: rows[0].Epoch}, o, !advantages)
+	signsA, flatA := signs(as, advantages)
+	signsB, flatB := signs(bs, advantages)
 	count(&d.FlatA, flatA)
 	count(&d.FlatB, flatB)
 	count(&d.BecameFlat, flatB && !flatA)

@@ -112,14 +112,53 @@ func TestDiff(t *testing.T) {
 	}
 }
 
+// grouped writes groups with these advantages; NaN is null.
+func grouped(t *testing.T, uri string, base *dataset.Dataset, values ...[]float64) {
+	var groups [][]formats.Member
+	for e, g := range values {
+		var rows []formats.Member
+		for k := range g {
+			id := fmt.Sprint("example-", e)
+			m := formats.Member{TrajectoryID: formats.TrajectoryID("run", id, 0, k), ExampleID: id, GroupID: formats.GroupID(id, 0), Generation: int32(k),
+				Status: formats.StatusOK, Advantage: &g[k]}
+			if math.IsNaN(g[k]) {
+				m.Advantage, m.NoAdvantage = nil, formats.NoAdvantageSingleton
+			}
+			rows = append(rows, m)
+		}
+		groups = append(groups, rows)
+	}
+	ref := base.Ref("base", uri)
+	written(t, uri, dataset.Spec{Stage: "group", Version: 1, Kind: formats.KindGroups, Params: map[string]any{"uri": uri}, Inputs: []dataset.Ref{ref},
+		Base: &ref}, groups, 0)
+}
+
+// TestDiffOfGroups: the advantages of two estimators are compared, by their own signs.
+func TestDiffOfGroups(t *testing.T) {
+	base := rollouts(t, "mem://diff-groups/rollout", 4)
+	grouped(t, "mem://diff-groups/a", base, []float64{1, -1, 1, -1}, []float64{0, 0, 0, 0}, []float64{2, 1e-15, -1, -1}, []float64{null, null, null, 0})
+	grouped(t, "mem://diff-groups/b", base, []float64{2, -2, -2, 2}, []float64{1, 1, 1, 0}, []float64{2, 0, 0, 0}, []float64{null, 1, null, null})
+	d, err := Diff(t.Context(), DiffOptions{A: "mem://diff-groups/a", B: "mem://diff-groups/b", Movers: 1, Solved: 1})
+	if err != nil {
+		t.Fatal(err)
+	}
+	got := fmt.Sprint(d.Compared, d.Moved, d.Gained, d.Lost, d.LostTo, d.Groups, d.FlatA, d.FlatB, d.BecameFlat, d.StoppedFlat, d.SignFlipped, d.SignToZero,
+		d.SignFrom0, d.Flipped, len(d.Movers))
+	if want := "12 10 1 1 map[singleton:1] 4 2 0 0 2 2 2 3 0 1"; got != want {
+		t.Errorf("got  %s\nwant %s", got, want)
+	}
+}
+
 func TestDiffRefusesIncomparable(t *testing.T) {
 	base, other := rollouts(t, "mem://diff-no/rollout", 1), rollouts(t, "mem://diff-no/other", 2)
 	scores(t, "mem://diff-no/a", base, []float64{0, 1, 0, 1})
+	grouped(t, "mem://diff-no/g", base, []float64{0, 1, 0, 1})
 	scores(t, "mem://diff-no/b", other, []float64{0, 1, 0, 1}, []float64{0, 1, 0, 1})
 	for want, o := range map[string]DiffOptions{
-		"does not score the trajectories that": {A: "mem://diff-no/a", B: "mem://diff-no/b"},
-		"holds trajectories":                   {A: "mem://diff-no/a", B: "mem://diff-no/rollout"},
-		`has a reward "whole"`:                 {A: "mem://diff-no/a", B: "mem://diff-no/a", Reward: "whole"},
+		"is not about the trajectories that": {A: "mem://diff-no/a", B: "mem://diff-no/b"},
+		"holds trajectories, not":            {A: "mem://diff-no/a", B: "mem://diff-no/rollout"},
+		"it holds groups, and":               {A: "mem://diff-no/a", B: "mem://diff-no/g"},
+		`has a reward "whole"`:               {A: "mem://diff-no/a", B: "mem://diff-no/a", Reward: "whole"},
 	} {
 		if _, err := Diff(t.Context(), o); !errors.Is(err, formats.ErrInvalid) || !strings.Contains(err.Error(), want) {
 			t.Errorf("%v does not mention %q", err, want)

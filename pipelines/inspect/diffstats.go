@@ -7,10 +7,10 @@ import (
 	"github.com/rollmill/rollmill/formats/ranks"
 )
 
-// signs returns the signs of the advantages in a group, and reports whether the
-// group is flat: equal rewards have advantages of exactly 0, regardless of rounding
-// in their mean.
-func signs(values []*float64) (out []int, flat bool) {
+// signs returns the signs of the advantages in a group, given these or its rewards, and
+// reports whether the group is flat: equal rewards have advantages of exactly 0, regardless
+// of rounding in their mean.
+func signs(values []*float64, advantages bool) (out []int, flat bool) {
 	out = make([]int, len(values))
 	n, sum := 0, 0.0
 	low, high := math.Inf(1), math.Inf(-1)
@@ -19,11 +19,13 @@ func signs(values []*float64) (out []int, flat bool) {
 			n, sum, low, high = n+1, sum+*v, min(low, *v), max(high, *v)
 		}
 	}
-	if n < 2 || low == high {
-		return out, n >= 2
+	mean, rounding, least := sum/float64(n), 1e-12*max(math.Abs(low), math.Abs(high)), 2
+	if advantages {
+		mean, low, high, least = 0, min(low, 0), max(high, 0), 1
 	}
-	mean := sum / float64(n)
-	rounding := 1e-12 * max(math.Abs(low), math.Abs(high))
+	if n < least || low == high {
+		return out, n >= least
+	}
 	for i, v := range values {
 		if v != nil && math.Abs(*v-mean) > rounding {
 			out[i] = cmp.Compare(*v, mean)
@@ -34,7 +36,7 @@ func signs(values []*float64) (out []int, flat bool) {
 
 // flip ends a group, and counts it if its best reward solves it on one side only. Rows
 // without a value on either side do not count.
-func (d *Difference) flip(m Mover, o DiffOptions) {
+func (d *Difference) flip(m Mover, o DiffOptions, rewards bool) {
 	first := 0
 	if n := len(d.ends); n > 0 {
 		first = d.ends[n-1]
@@ -44,7 +46,7 @@ func (d *Difference) flip(m Mover, o DiffOptions) {
 	for _, p := range d.points[first:] {
 		m.A, m.B = max(m.A, p.A), max(m.B, p.B)
 	}
-	if (m.A >= o.Solved) == (m.B >= o.Solved) {
+	if !rewards || (m.A >= o.Solved) == (m.B >= o.Solved) {
 		return
 	}
 	if d.Flipped++; len(d.Flips) < o.Movers {
@@ -58,13 +60,13 @@ func (d *Difference) sums() {
 	}
 	var a, b, moved float64
 	var changes Clusters
-	var as, bs, ones []float64
+	var as, bs []float64
 	ends := d.ends
 	for i, p := range d.points {
 		for ; ends[0] == i; ends = ends[1:] {
 			changes.End()
 		}
-		as, bs, ones = append(as, p.A), append(bs, p.B), append(ones, 1)
+		as, bs = append(as, p.A), append(bs, p.B)
 		a, b, moved = a+p.A, b+p.B, moved+math.Abs(p.B-p.A)
 		changes.Add(p.B - p.A)
 	}
@@ -73,7 +75,7 @@ func (d *Difference) sums() {
 	n := float64(len(d.points))
 	a, b, moved = a/n, b/n, moved/n
 	d.MeanA, d.MeanB, d.MeanMovement = &a, &b, &moved
-	if rho := ranks.Spearman(as, bs, ones); !math.IsNaN(rho) {
+	if rho := ranks.Spearman(as, bs); !math.IsNaN(rho) {
 		d.Spearman = &rho
 	}
 }

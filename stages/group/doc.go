@@ -6,7 +6,6 @@
 //
 //	group, options, input, write        Run; its settings; the datasets it reads; groups of adjacent rows, written
 //	estimator, grouper, valid           Estimator and its optional interfaces; what it gets: rewards that are valid
-//	compare, compare_groups, _figures, _text   Compare: what several estimators make of the same rewards
 //	components, lengths, recompute      named rewards, tokens, advantages again for curate
 //	by, by_columns, keys                what a group is: --by, and the key of each row
 //	beginning, steps, state             parts of a group, sampled messages, and what they answer
@@ -14,7 +13,8 @@
 //	adjacency, repeated_ids             whether the rows of groups are adjacent, and ids that occur twice
 //	forks                               forks of one prefix are a group, beside that of their example
 //	scattered, scattered_write, spilled groups whose rows are not adjacent, sorted on disk
-//	pairs, pairer, shared_prompt, labels, compares   preferences and labels
+//	pairs, pairer, shared_prompt, labels  preferences and labels
+//	lone_attempt                        whether an attempt that is alone in its group trains
 //	tally                               counts and the report
 //
 // A group is all trajectories of one example in one epoch, or of one value of

@@ -33,7 +33,7 @@ func Run(ctx context.Context, o Options) (stages.Report, error) {
 	if err != nil {
 		return stages.Report{}, err
 	}
-	j := &job{o: &o, in: in, tally: newTally(&o, e), estimators: []Estimator{e}}
+	j := &job{o: &o, in: in, tally: newTally(&o, e), estimator: e}
 	if err := j.begin(ctx); err != nil {
 		return stages.Report{}, err
 	}
@@ -59,8 +59,7 @@ type job struct {
 	tally *tally
 	meter *stages.Meter
 
-	estimators []Estimator // one, or those of comparison
-	comparison *Comparison // what groups are read for; nil if they are written
+	estimator Estimator
 }
 
 func (j *job) begin(ctx context.Context) (err error) {
@@ -91,16 +90,12 @@ func (j *job) run(ctx context.Context) (err error) {
 	}
 	j.meter = j.o.Meter(stage, "trajectories", j.slice.Rows)
 	defer func() { j.meter.Done() }()
-	slice := j.slice
-	if j.comparison != nil {
-		slice = dataset.Range{} // of which all keys are read: it cannot begin again
-	}
-	scattered, err := j.in.scattered(ctx, j.o, slice)
+	scattered, err := j.in.scattered(ctx, j.o, j.slice)
 	if err != nil {
 		return err
 	}
 	if !scattered {
-		if err := j.groupAdjacent(ctx); !errors.Is(err, errScattered) || j.comparison != nil {
+		if err := j.groupAdjacent(ctx); !errors.Is(err, errScattered) {
 			return err
 		}
 		if err := j.shard.Discard(); err != nil {
@@ -109,7 +104,7 @@ func (j *job) run(ctx context.Context) (err error) {
 		if err := j.begin(ctx); err != nil || j.shard.UpToDate() {
 			return err
 		}
-		j.tally = newTally(j.o, j.estimators[0])
+		j.tally = newTally(j.o, j.estimator)
 		j.meter.Done()
 		j.meter = j.o.Meter(stage, "trajectories", j.slice.Rows)
 	}
@@ -117,7 +112,7 @@ func (j *job) run(ctx context.Context) (err error) {
 }
 
 func (j *job) grouper() Grouper {
-	return Grouper{Estimator: j.estimators[0], Tolerance: j.o.tolerance(), Solved: j.o.solved()}
+	return Grouper{Estimator: j.estimator, Tolerance: j.o.tolerance(), Solved: j.o.solved()}
 }
 
 func (j *job) members() *dataset.TableWriter[formats.Member] {

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"io"
-	"slices"
 
 	"github.com/rollmill/rollmill/formats"
 	"github.com/rollmill/rollmill/formats/dataset"
@@ -22,13 +21,12 @@ type lengths struct {
 	ctx   context.Context // of the stage, which ends an expression
 	r     *dataset.Reader[Length]
 	buf   []Length
-	parts []*keyer   // for each estimator: nil unless parts count
-	looks []*Looks   // for each estimator: nil unless steps count
-	all   [][]Length // of the last read, for each estimator
+	parts *keyer // nil unless parts count
+	looks *Looks // nil unless steps count
 
 	messages *dataset.Reader[formats.Trajectory] // nil unless steps count
 	rows     []formats.Trajectory
-	signals  []*dataset.Reader[signalRow] // of every scores, if some look at signals
+	signals  []*dataset.Reader[signalRow] // of every scores, if signals count
 	said     []signalRow
 	values   map[string][]continued // nil unless the values of prefixes count
 	readers  []io.Closer            // all of them
@@ -39,43 +37,33 @@ type signalRow struct {
 	Signals []formats.Signal `parquet:"signals,optional,list"`
 }
 
-// open begins to read a slice for some estimators.
-func (l *lengths) open(ctx context.Context, in *input, slice dataset.Range, estimators []Estimator) (err error) {
+// open begins to read a slice for an estimator.
+func (l *lengths) open(ctx context.Context, in *input, slice dataset.Range, e Estimator) (err error) {
 	l.ctx = ctx
 	if l.r, err = dataset.NewReader[Length](ctx, in.base, "", slice); err != nil {
 		return err
 	}
 	l.readers = append(l.readers, l.r)
-	n := len(estimators)
-	l.parts, l.looks, l.all = make([]*keyer, n), make([]*Looks, n), make([][]Length, n)
-	var columns []string
-	signals := false
-	for i, e := range estimators {
-		if p, ok := e.(PartEstimator); ok {
-			if l.parts[i], err = p.Parts().open(ctx, in.base, slice); err != nil {
-				return err
-			}
-			l.readers = append(l.readers, l.parts[i].rows)
+	if p, ok := e.(PartEstimator); ok {
+		if l.parts, err = p.Parts().open(ctx, in.base, slice); err != nil {
+			return err
 		}
-		if s, ok := e.(StepEstimator); ok {
-			looks := s.Looks()
-			if looks.Forks && l.values == nil {
-				if l.values, err = in.values(ctx); err != nil {
-					return err
-				}
-			}
-			l.looks[i], signals = &looks, signals || looks.Signals
-			columns = append(columns, looks.columns()...)
-		}
+		l.readers = append(l.readers, l.parts.rows)
 	}
-	if columns == nil {
+	s, ok := e.(StepEstimator)
+	if !ok {
 		return nil
 	}
-	slices.Sort(columns)
-	if l.messages, err = dataset.NewReaderOf[formats.Trajectory](ctx, in.base, slice, slices.Compact(columns)); err != nil {
+	l.looks = new(s.Looks())
+	if l.looks.Forks {
+		if l.values, err = in.values(ctx); err != nil {
+			return err
+		}
+	}
+	if l.messages, err = dataset.NewReaderOf[formats.Trajectory](ctx, in.base, slice, l.looks.columns()); err != nil {
 		return err
 	}
-	if l.readers = append(l.readers, l.messages); !signals {
+	if l.readers = append(l.readers, l.messages); !l.looks.Signals {
 		return nil
 	}
 	scores := in.more
@@ -98,8 +86,8 @@ func (l *lengths) close() {
 	}
 }
 
-// read returns the lengths of the next rows for each estimator, valid until the next call.
-func (l *lengths) read(rows int) (all [][]Length, err error) {
+// read returns the lengths of the next rows, valid until the next call.
+func (l *lengths) read(rows int) (_ []Length, err error) {
 	if l.buf, err = readNext(l.r, l.buf, rows); err != nil {
 		return nil, err
 	}
@@ -118,27 +106,22 @@ func (l *lengths) read(rows int) (all [][]Length, err error) {
 			signals[i] = append(signals[i], l.said[i].Signals...)
 		}
 	}
-	for e := range l.all {
-		l.all[e] = append(l.all[e][:0], l.buf...)
-		if l.parts[e] != nil {
-			parts, err := l.parts[e].read(rows)
-			if err != nil {
-				return nil, err
-			}
-			for i, part := range parts {
-				l.all[e][i].Part = part
-			}
+	if l.parts != nil {
+		parts, err := l.parts.read(rows)
+		if err != nil {
+			return nil, err
 		}
-		if l.looks[e] != nil {
-			for i := range l.rows {
-				l.all[e][i].Steps = l.looks[e].steps(l.ctx, &l.rows[i], signals[i])
-				if l.looks[e].Forks {
-					value(l.all[e][i].Steps, l.values[l.rows[i].TrajectoryID])
-				}
-			}
+		for i, part := range parts {
+			l.buf[i].Part = part
 		}
 	}
-	return l.all, l.ctx.Err()
+	for i := range l.rows {
+		l.buf[i].Steps = l.looks.steps(l.ctx, &l.rows[i], signals[i])
+		if l.looks.Forks {
+			value(l.buf[i].Steps, l.values[l.rows[i].TrajectoryID])
+		}
+	}
+	return l.buf, l.ctx.Err()
 }
 
 // readNext reads the next n rows of a reader that has as many, into the memory of buf

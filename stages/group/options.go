@@ -98,7 +98,7 @@ func (o *Options) Validate() error {
 	if o.In.URI == "" {
 		return usage("set Options.In", "group: no input")
 	}
-	if o.Out.URI == "" && o.Estimator.More == nil {
+	if o.Out.URI == "" {
 		return usage("set Options.Out", "group: no output")
 	}
 	e, err := o.estimator()

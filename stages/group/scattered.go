@@ -18,7 +18,7 @@ import (
 // time. A group's statistics are written with its first row, by the shard whose
 // slice has it. Both sorts spill; a single group is held in memory.
 func (j *job) groupScattered(ctx context.Context) error {
-	if _, ok := j.estimators[0].(SequentialEstimator); ok {
+	if _, ok := j.estimator.(SequentialEstimator); ok {
 		return usage("leave --by out, or write the rows of a group next to each other, as rollout does",
 			"group: estimator %s goes from row to row, and the rows of groups are not adjacent", j.o.Estimator.Name)
 	}
@@ -26,14 +26,11 @@ func (j *job) groupScattered(ctx context.Context) error {
 	g := &scatteredGroups{job: j, byGroup: spill.New(j.o.Spill.Dir, half), byPlace: spill.New(j.o.Spill.Dir, half)}
 	defer g.byGroup.Close()
 	defer g.byPlace.Close()
-	for _, e := range j.estimators {
-		_, named := e.(ComponentEstimator)
-		g.components = g.components || named
-	}
+	_, g.components = j.estimator.(ComponentEstimator)
 	if err := g.sortRows(ctx); err != nil {
 		return err
 	}
-	if err := g.compute(ctx); err != nil || g.comparison != nil {
+	if err := g.compute(ctx); err != nil {
 		return err
 	}
 	if err := g.byGroup.Close(); err != nil {
@@ -70,7 +67,7 @@ func (g *scatteredGroups) sortRows(ctx context.Context) error {
 	}
 	defer rows.close()
 	tokens := lengths{}
-	if err := tokens.open(ctx, g.in, g.in.base.All(), g.estimators); err != nil {
+	if err := tokens.open(ctx, g.in, g.in.base.All(), g.estimator); err != nil {
 		return err
 	}
 	defer tokens.close()
@@ -86,15 +83,9 @@ func (g *scatteredGroups) sortRows(ctx context.Context) error {
 		g.key = binary.BigEndian.AppendUint64(binary.BigEndian.AppendUint64(g.key[:0], sum.Hi), sum.Lo)
 		g.key = binary.BigEndian.AppendUint64(g.key, uint64(at))
 		g.row = spilledRow{Epoch: r.Epoch, Key: key, ExampleID: r.ExampleID, Status: r.Status, Reward: r.Reward, ForkCall: r.ForkCall,
-			ShapedRewards: r.ShapedRewards, Lengths: g.row.Lengths[:0]}
-		for _, length := range n {
-			g.row.Lengths = append(g.row.Lengths, length[0])
-		}
+			ShapedRewards: r.ShapedRewards, Length: n[0]}
 		if g.components {
 			g.row.Rewards = r.Rewards
-		}
-		if g.comparison != nil {
-			g.row.TrajectoryID = r.TrajectoryID
 		}
 		g.value = spill.Append(g.value[:0], &g.row)
 		return g.byGroup.Add(g.key, g.value)
@@ -124,7 +115,7 @@ func (s groupFilter) add(n uint64)      { s[n%filterBits/64] |= 1 << (n % 64) }
 func (s groupFilter) has(n uint64) bool { return s == nil || s[n%filterBits/64]&(1<<(n%64)) != 0 }
 
 func (g *scatteredGroups) compute(ctx context.Context) error {
-	c := &groupRows{grouper: g.grouper(), tokens: make([][]Length, len(g.estimators))}
+	c := &groupRows{grouper: g.grouper()}
 	for r, err := range g.byGroup.Sorted() {
 		if err != nil {
 			return err
@@ -144,25 +135,19 @@ type groupRows struct {
 	grouper Grouper
 	group   []byte
 	members []formats.Member
-	tokens  [][]Length // for each estimator
+	tokens  []Length
 	at      []int64
 	row     spilledRow // decoded last
 }
 
 func (c *groupRows) reset(group []byte) {
 	c.group = append(c.group[:0], group...)
-	c.members, c.at = c.members[:0], c.at[:0]
-	for i := range c.tokens {
-		c.tokens[i] = c.tokens[i][:0]
-	}
+	c.members, c.tokens, c.at = c.members[:0], c.tokens[:0], c.at[:0]
 }
 
 func (c *groupRows) add(at int64, value []byte) {
 	spill.Decode(value, &c.row)
-	c.members, c.at = append(c.members, c.row.member()), append(c.at, at)
-	for i, length := range c.row.Lengths {
-		c.tokens[i] = append(c.tokens[i], length)
-	}
+	c.members, c.tokens, c.at = append(c.members, c.row.member()), append(c.tokens, c.row.Length), append(c.at, at)
 }
 
 // group computes a group, and sorts the results of its rows by position.
@@ -170,15 +155,12 @@ func (g *scatteredGroups) group(ctx context.Context, c *groupRows) error {
 	if err := ctx.Err(); err != nil || !slices.ContainsFunc(c.at, g.holds) {
 		return err
 	}
-	if g.comparison != nil {
-		return g.rowError(ctx, g.comparison.group(c.members, c.tokens), c)
-	}
-	stats, err := c.grouper.Fill(c.members, c.tokens[0])
+	stats, err := c.grouper.Fill(c.members, c.tokens)
 	if err != nil {
 		return g.rowError(ctx, err, c)
 	}
 	stats.FirstRow = c.at[0]
-	describeLengths(c.members, c.tokens[0], &stats)
+	describeLengths(c.members, c.tokens, &stats)
 	owned := g.holds(c.at[0])
 	for i := range c.members {
 		if !g.holds(c.at[i]) && !(owned && g.o.preferences()) {

@@ -8,14 +8,13 @@ type spilledRow struct {
 	Key, ExampleID, Status string
 	ForkCall               *int32
 	Reward                 *float64
-	Rewards                []formats.NamedReward // nil if no estimator looks at them
+	Rewards                []formats.NamedReward // nil unless the estimator looks at them
 	ShapedRewards          []float64
-	Lengths                []Length // for each estimator
-	TrajectoryID           string   // "" unless groups are compared
+	Length                 Length
 }
 
 func (r *spilledRow) member() formats.Member {
-	return formats.Member{TrajectoryID: r.TrajectoryID, Epoch: r.Epoch, GroupID: formats.GroupID(r.Key, int(r.Epoch)), ExampleID: r.ExampleID,
+	return formats.Member{Epoch: r.Epoch, GroupID: formats.GroupID(r.Key, int(r.Epoch)), ExampleID: r.ExampleID,
 		Status: r.Status, ForkCall: r.ForkCall, Reward: r.Reward, Rewards: r.Rewards, ShapedRewards: r.ShapedRewards}
 }
 

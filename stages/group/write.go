@@ -20,8 +20,7 @@ type groupWriter struct {
 	meter   *stages.Meter
 
 	lengths   lengths
-	compared  *Comparison // nil unless groups are only compared
-	pairer    *pairer     // nil without pairs
+	pairer    *pairer // nil without pairs
 	adjacency *adjacency
 	buf       []formats.Member // of groups that are not written yet
 	ends      []int            // of each of them in buf
@@ -37,18 +36,15 @@ type groupWriter struct {
 func (j *job) groupAdjacent(ctx context.Context) error {
 	s := &groupWriter{
 		ctx: ctx, in: j.in, tally: j.tally, grouper: j.grouper(),
-		compared: j.comparison, meter: j.meter, adjacency: newAdjacency(j.o),
-	}
-	if j.comparison == nil {
-		s.members, s.groups = j.members(), j.groups()
+		members: j.members(), groups: j.groups(), meter: j.meter, adjacency: newAdjacency(j.o),
 	}
 	defer s.adjacency.close()
-	if j.in.rows.Kind == formats.KindScores && len(j.in.more) == 0 && j.comparison == nil {
+	if j.in.rows.Kind == formats.KindScores && len(j.in.more) == 0 {
 		s.copied = dataset.NewColumnSource(ctx, j.in.rows)
 		defer s.copied.Close()
 	}
 	var err error
-	if err = s.lengths.open(ctx, j.in, j.slice, j.estimators); err != nil {
+	if err = s.lengths.open(ctx, j.in, j.slice, j.estimator); err != nil {
 		return err
 	}
 	defer s.lengths.close()
@@ -62,7 +58,7 @@ func (j *job) groupAdjacent(ctx context.Context) error {
 	if err := readRuns(ctx, j.in, j.slice, s.group); err != nil {
 		return err
 	}
-	if err := s.adjacency.end(); err != nil || j.comparison != nil {
+	if err := s.adjacency.end(); err != nil {
 		return err
 	}
 	return s.flush()
@@ -80,16 +76,10 @@ func (s *groupWriter) group(first int64, key string, rows []row) error {
 		s.buf = append(s.buf, rows[i].member(id))
 	}
 	members := s.buf[from:]
-	all, err := s.lengths.read(len(rows))
+	tokens, err := s.lengths.read(len(rows))
 	if err != nil {
 		return err
 	}
-	if s.compared != nil {
-		s.buf = s.buf[:from]
-		s.meter.Add(int64(len(rows)))
-		return s.rowError(s.compared.group(members, all), members, first)
-	}
-	tokens := all[0]
 	stats, err := s.grouper.Fill(members, tokens)
 	if err != nil {
 		return s.rowError(err, members, first)

@@ -11,7 +11,6 @@ import (
 // Chosen is one plug-in of a registry, by name, and its settings.
 type Chosen[S Settings, E Entry[S]] struct {
 	Name     string   // of the plug-in; the default until it is set
-	More     []string // further plug-ins whose settings are read
 	registry Registry[S, E]
 	settings map[string]S
 }
@@ -40,7 +39,7 @@ func Choose[S Settings, E Entry[S]](d *Declarer, c *Chosen[S, E], name, help str
 	s.Choices = c.registry.Names()
 	for _, e := range c.registry.entries {
 		k := e.Plugin()
-		owned(d, c.registry.Sort, k, func() bool { return c.Name == k.Name || slices.Contains(c.More, k.Name) }, c.settings[k.Name])
+		owned(d, c.registry.Sort, k, func() bool { return c.Name == k.Name }, c.settings[k.Name])
 	}
 	return s
 }

@@ -217,11 +217,6 @@ def run(
     accept_finding: _Texts | None = ...,
     min_groups: float | None = ...,
     max_flat_groups: float | None = ...,
-    compare: _Text | None = ...,
-    simulate_n: int | None = ...,
-    simulate_repeats: int | None = ...,
-    seed: int | None = ...,
-    plot: _Text | None = ...,
     spill_dir: _Text | None = ...,
     spill_memory: int | None = ...,
     run: _Text | None = ...,
@@ -739,7 +734,7 @@ def run(
     log_format: Literal["text", "json"] | None = ...,
     help: bool | None = ...,
 ) -> Result:
-    """compare two score datasets over the same trajectories"""
+    """compare two datasets of scores, or two of groups, over the same trajectories"""
 
 @overload
 def run(
