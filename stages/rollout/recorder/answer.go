@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"slices"
 	"strconv"
 	"strings"
 	"unicode/utf8"
@@ -23,6 +24,9 @@ type answer struct {
 	usage     usage
 	err       error // an error that the engine sent in the middle of a stream
 	ended     bool  // its stream had the end mark, which suffices where answers may have no finish reason
+	segments  segmentList
+
+	acceptNoFinish bool // the end mark ends the choices of its stream
 
 	cursor cursor // over a chunk, and what the agent sees of it: used again for the next
 	text   []byte
@@ -64,7 +68,8 @@ func (p *streamedText) addList(list []byte) {
 // closePart makes the text after the last part a part.
 func (p *streamedText) closePart() {
 	if p.content.Len() > 0 {
-		p.parts = append(p.parts, encode(map[string]string{"type": "text", "text": p.content.String()}))
+		text := jsontext.Object{{Key: "text", Raw: jsontext.AppendString(nil, p.content.String())}, {Key: "type", Raw: []byte(`"text"`)}}
+		p.parts = append(p.parts, text.Bytes())
 		p.content.Reset()
 	}
 }
@@ -233,7 +238,7 @@ func (c *choice) assemble() {
 	m := &c.message
 	if c.streamed.parts != nil {
 		c.streamed.closePart()
-		list := array(c.streamed.parts)
+		list := slices.Concat([]byte("["), bytes.Join(c.streamed.parts, []byte(",")), []byte("]"))
 		chat.AddContent(m, &formats.Message{Content: chat.JoinedText(list), ContentParts: string(list)})
 	} else {
 		chat.AddContent(m, &formats.Message{Content: c.streamed.content.String()})
@@ -320,4 +325,35 @@ func excerpt(b []byte) string {
 		return text + "…"
 	}
 	return text
+}
+
+// errorText returns the message of an error body in any usual form.
+func errorText(body []byte) string {
+	o := jsontext.ParseObject(body)
+	for _, key := range []string{"error", "message", "detail"} {
+		v := o.Get(key)
+		if text := jsontext.Unquote(jsontext.ParseObject(v).Get("message")); text != "" {
+			return text
+		}
+		if text := jsontext.Unquote(v); text != "" {
+			return text
+		}
+	}
+	return excerpt(body)
+}
+
+// finished reports whether at least n choices have ended.
+func (a *answer) finished(n int) bool {
+	for _, c := range a.choices {
+		if c.finish != "" || a.ended {
+			n--
+		}
+	}
+	return n <= 0
+}
+
+// hasOutput reports whether a stream has text or a call yet.
+func (c *choice) hasOutput() bool {
+	return c.streamed.content.Len() > 0 || c.streamed.reasoning.Len() > 0 || c.streamed.refusal.Len() > 0 ||
+		len(c.message.ToolCalls) > 0
 }

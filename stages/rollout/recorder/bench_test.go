@@ -69,7 +69,7 @@ func BenchmarkDecode(b *testing.B) {
 			a, events, seen := &answer{}, newEventReader(bytes.NewReader(stream), func() {}), []byte(nil)
 			for e, err := events.next(); err != io.EOF; e, err = events.next() {
 				if err == nil {
-					err = e.addTo(a, q)
+					err = e.addTo(a, q.view)
 				}
 				if err != nil {
 					b.Fatal(err)
@@ -244,7 +244,7 @@ func ms(d time.Duration) float64 { return d.Seconds() * 1e3 }
 // copyingProxy forwards a call and its answer, each piece as it arrives, and
 // does nothing else: no proxy adds less.
 func copyingProxy(target string) http.Handler {
-	client := newClient(Options{Connections: 64})
+	client := newClient(64)
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		resp, err := client.Post(target+r.URL.Path, r.Header.Get("Content-Type"), r.Body)
 		if err != nil {

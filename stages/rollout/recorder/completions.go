@@ -19,7 +19,7 @@ type completionsTranslator struct{ forwarded }
 // message, and the answer as an assistant message: their texts, in order, are
 // what the model saw. A prompt that begins with an earlier prompt and its
 // answer continues them; the tree splits it there.
-func (completionsTranslator) decode(q *request, _ *Session) error {
+func (completionsTranslator) decode(q *request, _ *storedResponses) error {
 	q.view.logprobs = q.fields.Has("logprobs")
 	prompt := q.fields.Get("prompt")
 	list := slices.Collect(jsontext.Elements(prompt))

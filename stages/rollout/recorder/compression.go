@@ -25,3 +25,5 @@ func readRequest(w http.ResponseWriter, r *http.Request) (body []byte, ok bool) 
 	}
 	return body, true
 }
+
+const maxRequest = 256 << 20 // with images in it

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"log/slog"
 	"net/http"
 	"net/url"
 	"slices"
@@ -20,8 +21,21 @@ import (
 	"github.com/rollmill/rollmill/stages/internal/remote"
 )
 
+// engineOptions say which engines are asked, and how; see Options.
+type engineOptions struct {
+	Endpoints            []string
+	APIKey               string
+	Retries              int
+	Backoff, CallTimeout time.Duration
+	Connections          int
+	RateLimit, Slowdown  float64
+	HealthEvery          time.Duration
+	Log                  *slog.Logger
+	Now                  func() time.Time
+}
+
 type engines struct {
-	opts    *Options
+	opts    engineOptions
 	client  *http.Client
 	balance *balance
 	rate    *rate.Limiter
@@ -30,12 +44,12 @@ type engines struct {
 	refused map[string][]string // by endpoint: added fields that it refuses
 }
 
-func newEngines(o *Options) *engines {
-	u := &engines{opts: o, client: newClient(*o), rate: rate.NewLimiter(rate.Inf, 0), refused: map[string][]string{}}
+func newEngines(o engineOptions) *engines {
+	u := &engines{opts: o, client: newClient(o.Connections), rate: rate.NewLimiter(rate.Inf, 0), refused: map[string][]string{}}
 	if o.RateLimit > 0 {
 		u.rate = rate.NewLimiter(rate.Limit(o.RateLimit), max(1, int(o.RateLimit)))
 	}
-	u.balance = newBalance(o, u.client)
+	u.balance = newBalance(&u.opts, u.client)
 	return u
 }
 
@@ -53,8 +67,7 @@ type result struct {
 	tries    int32
 	failure  *Failure        // nil when the engine answered
 	topLevel jsontext.Object // of a stream that is translated: members that not every chunk has
-	segments segmentList
-	ended    bool // nothing more of the stream is read
+	ended    bool            // nothing more of the stream is read
 }
 
 // refusedError is the error of a try that the engine answered with an error status.
@@ -165,7 +178,7 @@ func (u *engines) try(ctx context.Context, endpoint string, q *request, header h
 			q.onWhole()
 		}
 		r, err := u.send(ctx, cancel, endpoint, q, header, without)
-		if field := q.refusedField(without, err); field != "" {
+		if field := refusedField(q, without, err); field != "" {
 			here = append(here, field)
 			continue
 		}
@@ -180,7 +193,7 @@ func (u *engines) try(ctx context.Context, endpoint string, q *request, header h
 }
 
 // refusedField returns an added field that a refusal names and that was sent, or "".
-func (q *request) refusedField(without []string, err error) string {
+func refusedField(q *request, without []string, err error) string {
 	streamed := q.streamed()
 	if slices.Contains(without, streamed) {
 		streamed = ""
@@ -283,19 +296,33 @@ func (u *engines) read(ctx context.Context, cancel context.CancelFunc, resp *htt
 	if resp.StatusCode/100 != 2 {
 		return nil, statusError(r)
 	}
-	see := q.view
-	see.stream = false
-	if r.visible, err = r.answer.add(body, see); err != nil {
+	if err := r.readBody(q); err != nil {
 		return nil, err
-	}
-	switch {
-	case r.answer.err != nil:
-		return nil, r.answer.err
-	case len(r.answer.choices) == 0:
-		return nil, fmt.Errorf("%w: no choices: %s", errNotCompletion, excerpt(body))
 	}
 	r.buffer = buffer
 	return r, nil
+}
+
+// readBody reads the answer in a body.
+func (r *result) readBody(q *request) (err error) {
+	see := q.view
+	see.stream = false
+	if r.visible, err = r.answer.add(r.body, see); err != nil {
+		return err
+	}
+	if len(r.answer.choices) == 0 && r.answer.err == nil {
+		return fmt.Errorf("%w: no choices: %s", errNotCompletion, excerpt(r.body))
+	}
+	return r.answer.err
+}
+
+// readWhole returns the result of a call that has this whole answer; no engine is asked.
+func readWhole(q *request, body []byte) *result {
+	r := &result{status: http.StatusOK, header: http.Header{"Content-Type": {"application/json"}}, body: body, answer: &answer{}}
+	if err := r.readBody(q); err != nil {
+		return &result{failure: &Failure{Class: formats.FailEngine, Text: err.Error()}}
+	}
+	return r
 }
 
 // bodies are buffers of answers that were forwarded. An answer has a few
@@ -313,6 +340,11 @@ func (r *result) release() {
 		bodies.Put(b)
 	}
 }
+
+const (
+	maxAnswer  = 64 << 20 // half a million tokens with logprobs, and more
+	maxRefusal = 1 << 20  // an engine's error
+)
 
 var errTooLarge = errors.New("too large")
 
@@ -348,7 +380,7 @@ func readAll(b *bytes.Buffer, r io.Reader, size int64, limit int) ([]byte, error
 func (u *engines) openStream(ctx context.Context, cancel context.CancelFunc, resp *http.Response,
 	q *request) (*result, error) {
 	e := newEventReader(resp.Body, func() { cancel(); resp.Body.Close() })
-	r := &result{status: resp.StatusCode, header: resp.Header, answer: &answer{}, events: e}
+	r := &result{status: resp.StatusCode, header: resp.Header, answer: &answer{acceptNoFinish: q.acceptNoFinish}, events: e}
 	if err := r.open(q); err != nil {
 		resp.Body.Close()
 		return nil, transportError(ctx, err)
@@ -368,7 +400,7 @@ func (r *result) open(q *request) error {
 	if err := r.events.peek(); err != nil {
 		return err
 	}
-	if err := r.events.first.addTo(r.answer, q); err != nil {
+	if err := r.events.first.addTo(r.answer, q.view); err != nil {
 		return err
 	}
 	return r.answer.err
@@ -385,4 +417,20 @@ func transportError(ctx context.Context, err error) error {
 		return cause // it says more than "context deadline exceeded"
 	}
 	return err
+}
+
+// newClient returns a client that requests no compression, so that answers are
+// forwarded byte for byte, and that has no time limit of its own. It follows no
+// redirect: the key and the prompts are for the configured address only.
+func newClient(connections int) *http.Client {
+	t := http.DefaultTransport.(*http.Transport).Clone()
+	t.DisableCompression = true
+	t.MaxIdleConns = 0
+	t.MaxIdleConnsPerHost = connections
+	// Answers with logprobs are long, but the buffers of many connections may take
+	// no more than 64 MiB together.
+	t.ReadBufferSize = min(64<<10, max(4<<10, (64<<20)/connections))
+	return &http.Client{Transport: remote.Uncompressed(t), CheckRedirect: func(*http.Request, []*http.Request) error {
+		return http.ErrUseLastResponse
+	}}
 }

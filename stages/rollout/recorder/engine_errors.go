@@ -8,7 +8,6 @@ import (
 	"strings"
 
 	"github.com/rollmill/rollmill/formats"
-	"github.com/rollmill/rollmill/formats/jsontext"
 	"github.com/rollmill/rollmill/stages/internal/remote"
 )
 
@@ -48,26 +47,11 @@ func temporary(status int) bool {
 	return status >= 500 && status != http.StatusNotImplemented
 }
 
-// errorText returns the message of an error body in any usual form.
-func errorText(body []byte) string {
-	o := jsontext.ParseObject(body)
-	for _, key := range []string{"error", "message", "detail"} {
-		v := o.Get(key)
-		if text := jsontext.Unquote(jsontext.ParseObject(v).Get("message")); text != "" {
-			return text
-		}
-		if text := jsontext.Unquote(v); text != "" {
-			return text
-		}
-	}
-	return excerpt(body)
-}
-
 // notForwarded are headers that belong to one connection, or that the recorder
 // sets itself.
 var notForwarded = []string{"Connection", "Keep-Alive", "Proxy-Authenticate", "Proxy-Authorization", "Te", "Trailer",
 	"Transfer-Encoding", "Upgrade", "Host", "Content-Length", "Accept-Encoding", "Content-Encoding", "Authorization",
-	"X-Api-Key", Function,
+	"X-Api-Key",
 	// These make some servers act on another method or path.
 	"X-Http-Method-Override", "X-Http-Method", "X-Method-Override", "X-Original-Url", "X-Rewrite-Url"}
 

@@ -18,7 +18,7 @@ type messagesTranslator struct{ chatLogprobs }
 
 // decode converts the prompt as vLLM's own /v1/messages does, so that it is the
 // same.
-func (messagesTranslator) decode(q *request, _ *Session) error {
+func (messagesTranslator) decode(q *request, _ *storedResponses) error {
 	var p messagesPrompt
 	if err := p.prompt(q.fields); err != nil {
 		return err

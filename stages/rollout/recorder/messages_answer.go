@@ -44,10 +44,9 @@ const signature = "rollmill"
 
 // encode returns an answer of chat completions as a message. Of several choices,
 // which that API does not have, it returns the first.
-func (messagesTranslator) encode(_ *request, r *result) []byte {
-	a := r.answer
+func (messagesTranslator) encode(_ *request, a *answer, visible []byte) []byte {
 	m := a.choices[0].message
-	top := jsontext.ParseObject(r.visible)
+	top := jsontext.ParseObject(visible)
 	prompt := a.usage.prompt
 	if !a.usage.known {
 		prompt = int32(len(a.promptIDs))
@@ -56,7 +55,7 @@ func (messagesTranslator) encode(_ *request, r *result) []byte {
 		Content: []messagesBlock{},
 		Usage:   messagesUsage{Input: max(0, prompt-a.usage.cached), Cached: a.usage.cached, Output: a.usage.completion}}
 	refusal := refusalOf(&m)
-	for _, p := range r.segments.split(m.Reasoning, chat.ContentText(&m)+refusal) {
+	for _, p := range a.segments.split(m.Reasoning, chat.ContentText(&m)+refusal) {
 		out.Content = append(out.Content, blockOf(p))
 	}
 	for _, c := range m.ToolCalls {

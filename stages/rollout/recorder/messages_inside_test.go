@@ -28,16 +28,17 @@ func FuzzMessages(f *testing.F) {
 		} else if _, err = parseRequest(messagesAPI, []byte(`{"model":"policy","max_tokens":9,"messages":[{"role":"user","content":"hi"}]}`), nil); err != nil {
 			t.Fatal(err)
 		}
-		r := &result{answer: &answer{}}
-		if r.visible, err = r.answer.add(body, view{}); err != nil || len(r.answer.choices) == 0 {
+		a := &answer{}
+		visible, err := a.add(body, view{})
+		if err != nil || len(a.choices) == 0 {
 			return
 		}
-		for _, c := range r.answer.choices {
+		for _, c := range a.choices {
 			c.assemble()
 		}
-		was := r.answer.choices[0].message
+		was := a.choices[0].message
 		s.tree.Messages = append(s.tree.Messages, was)
-		m := jsontext.ParseObject(messagesAPI.encode(nil, r))
+		m := jsontext.ParseObject(messagesAPI.encode(nil, a, visible))
 		if !json.Valid(m.Bytes()) {
 			t.Fatalf("%q is shown as %q", body, m.Bytes())
 		}

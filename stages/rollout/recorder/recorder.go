@@ -15,7 +15,6 @@ import (
 	"time"
 
 	"github.com/rollmill/rollmill/formats"
-	"github.com/rollmill/rollmill/stages/internal/remote"
 )
 
 // Options say where calls are forwarded and what is added to them.
@@ -90,6 +89,7 @@ func (o Options) withDefaults() Options {
 // Recorder is the proxy. It is safe for concurrent use.
 type Recorder struct {
 	opts    Options
+	set     defaults
 	engines *engines
 	url     string
 	server  *http.Server
@@ -114,11 +114,12 @@ func New(o Options) (*Recorder, error) {
 	if err != nil {
 		return nil, fmt.Errorf("listening for the agents' calls: %w", err)
 	}
-	r := &Recorder{opts: o, url: "http://" + l.Addr().String(), sessions: map[string]*Session{}}
+	r := &Recorder{opts: o, set: defaults{o.Model, o.Sampling, o.Extra, o.NoLogprobs, o.AcceptNoFinish}, url: "http://" + l.Addr().String(), sessions: map[string]*Session{}}
 	if o.Advertise != "" {
 		r.url = strings.TrimRight(o.Advertise, "/")
 	}
-	r.engines = newEngines(&r.opts)
+	r.engines = newEngines(engineOptions{Endpoints: o.Endpoints, APIKey: o.APIKey, Retries: o.Retries, Backoff: o.Backoff, CallTimeout: o.CallTimeout,
+		Connections: o.Connections, RateLimit: o.RateLimit, Slowdown: o.Slowdown, HealthEvery: o.HealthEvery, Log: o.Log, Now: o.Now})
 	handler := r.route()
 	r.direct = &http.Client{Transport: direct{handler}}
 	r.server = &http.Server{Handler: handler, ReadHeaderTimeout: time.Minute,
@@ -128,22 +129,6 @@ func New(o Options) (*Recorder, error) {
 	r.server.Protocols.SetUnencryptedHTTP2(true) // of clients that begin with it
 	go r.server.Serve(l)
 	return r, nil
-}
-
-// newClient returns a client that requests no compression, so that answers are
-// forwarded byte for byte, and that has no time limit of its own. It follows no
-// redirect: the key and the prompts are for the configured address only.
-func newClient(o Options) *http.Client {
-	t := http.DefaultTransport.(*http.Transport).Clone()
-	t.DisableCompression = true
-	t.MaxIdleConns = 0
-	t.MaxIdleConnsPerHost = o.Connections
-	// Answers with logprobs are long, but the buffers of many connections may take
-	// no more than 64 MiB together.
-	t.ReadBufferSize = min(64<<10, max(4<<10, (64<<20)/o.Connections))
-	return &http.Client{Transport: remote.Uncompressed(t), CheckRedirect: func(*http.Request, []*http.Request) error {
-		return http.ErrUseLastResponse
-	}}
 }
 
 // Close stops listening and ends every session's calls.

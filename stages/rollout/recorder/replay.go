@@ -1,12 +1,10 @@
 package recorder
 
 import (
-	"bytes"
 	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
-	"io"
 	"net/http"
 	"slices"
 	"strconv"
@@ -117,7 +115,9 @@ func (s *Session) answer(ctx context.Context, c *call, header http.Header) *resu
 		prompt = chat.PromptIDs(s.tree.Messages, c.path.At, &c.replayed.Choices[0])
 	}
 	s.mu.Unlock()
-	return s.recorder.engines.repeat(ctx, c.request, c.replayed, prompt)
+	r := readWhole(c.request, c.replayed.body(c.request, prompt)) // a stream of the agent is made of it
+	r.endpoint, r.tries = c.replayed.Call.Endpoint, c.replayed.Call.Attempts
+	return r
 }
 
 // noteAnswered hands out an answered call, or makes one that was replayed what it was. An
@@ -288,19 +288,6 @@ func (a answers) take(request string, own jsontext.Object) *Answered {
 	return nil
 }
 
-// repeat returns the answer of a call that was answered before, whole: a stream of the agent is made of it.
-func (u *engines) repeat(ctx context.Context, q *request, a *Answered, prompt []int32) *result {
-	body := a.body(q, prompt)
-	resp := &http.Response{StatusCode: http.StatusOK, Header: http.Header{"Content-Type": {"application/json"}}, ContentLength: int64(len(body)),
-		Body: io.NopCloser(bytes.NewReader(body))}
-	r, err := u.read(ctx, func() {}, resp, q)
-	if err != nil {
-		return failedResult(ctx, err, nil)
-	}
-	r.endpoint, r.tries = a.Call.Endpoint, a.Call.Attempts
-	return r
-}
-
 // body returns a whole answer of an engine.
 func (a *Answered) body(q *request, prompt []int32) []byte {
 	type object = map[string]any
@@ -308,13 +295,13 @@ func (a *Answered) body(q *request, prompt []int32) []byte {
 	for i := range a.Choices {
 		m := &a.Choices[i]
 		c := object{"index": i, "finish_reason": m.FinishReason, "token_ids": m.TokenIDs, "logprobs": nil}
-		if q.api.path == completionsAPI.path {
+		if q.plainText {
 			c["text"] = m.Content
 		} else {
 			c["message"] = message(m)
 		}
 		if m.Logprobs != nil {
-			c["logprobs"] = logprobs(m, q.api.path == completionsAPI.path)
+			c["logprobs"] = logprobs(m, q.plainText)
 		}
 		choices = append(choices, c)
 	}
@@ -355,55 +342,4 @@ func logprobs(m *formats.Message, text bool) map[string]any {
 		return map[string]any{"tokens": tokens, "token_logprobs": m.Logprobs}
 	}
 	return map[string]any{"content": entries}
-}
-
-// events returns a whole answer as a stream of one chunk with the text, one with the finish
-// reason and, if it is wanted, one with the usage.
-func events(whole jsontext.Object, usage bool) (out []byte) {
-	add := func(key string, value []byte) {
-		o := slices.Clone(whole)
-		o.Set("choices", emptyList)
-		o.Drop("usage")
-		o.Set(key, value)
-		if string(whole.Get("object")) != `"text_completion"` {
-			o.Set("object", []byte(`"chat.completion.chunk"`))
-		}
-		out = append(out, dataEvent(o)...)
-	}
-	var texts, ends [][]byte
-	for raw := range jsontext.Elements(whole.Get("choices")) {
-		c := jsontext.ParseObject(raw)
-		end := jsontext.Object{field("index", c.Get("index")), field("finish_reason", c.Get("finish_reason"))}
-		if m := c.Get("message"); m != nil {
-			c.Set("delta", numbered(m))
-			c.Drop("message")
-			end.Set("delta", []byte("{}"))
-		} else {
-			end.Set("text", emptyText)
-		}
-		ends = append(ends, end.Bytes())
-		c.Set("finish_reason", []byte("null"))
-		texts = append(texts, c.Bytes())
-	}
-	add("choices", array(texts))
-	add("choices", array(ends))
-	if usage && whole.Has("usage") {
-		add("usage", whole.Get("usage"))
-	}
-	return append(out, "data: [DONE]\n\n"...)
-}
-
-// numbered gives a message's tool calls their indexes, as a stream has them.
-func numbered(raw []byte) []byte {
-	m := jsontext.ParseObject(raw)
-	var calls [][]byte
-	for call := range jsontext.Elements(m.Get("tool_calls")) {
-		c := jsontext.ParseObject(call)
-		c.Set("index", encode(len(calls)))
-		calls = append(calls, c.Bytes())
-	}
-	if calls != nil {
-		m.Set("tool_calls", array(calls))
-	}
-	return m.Bytes()
 }

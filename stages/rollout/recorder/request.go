@@ -19,6 +19,14 @@ import (
 // without.
 var DefaultExtra = map[string]any{"return_token_ids": true, "return_tokens_as_token_ids": true}
 
+// defaults are what a run sets in requests; see Options.
+type defaults struct {
+	Model           string
+	Sampling, Extra map[string]any
+	NoLogprobs      bool
+	AcceptNoFinish  bool
+}
+
 type request struct {
 	api      *api
 	fields   jsontext.Object // as the agent sent them, then with what was added
@@ -45,8 +53,8 @@ type request struct {
 	optional       string   // a field that an engine may refuse in this request and accept in others; "" for none
 }
 
-// parseRequest reads a request. It may name what an earlier answer of the session had.
-func parseRequest(kind *api, body []byte, s *Session) (*request, error) {
+// parseRequest reads a request, which may name responses that are stored.
+func parseRequest(kind *api, body []byte, s *storedResponses) (*request, error) {
 	if !jsontext.Valid(body) {
 		return nil, errors.New("the request is not JSON")
 	}
@@ -68,7 +76,7 @@ func parseRequest(kind *api, body []byte, s *Session) (*request, error) {
 
 // enrich adds the run's defaults and, to a call that is trained on, the fields
 // that training needs. Fields that the agent set are unchanged.
-func (q *request) enrich(o *Options, seed *int64, target bool) {
+func (q *request) enrich(o *defaults, seed *int64, target bool) {
 	q.acceptNoFinish = o.AcceptNoFinish
 	if q.model == "" {
 		q.fields.Set("model", encode(o.Model))
@@ -177,7 +185,7 @@ func (q *request) shows(known *secret.Set) bool {
 }
 
 // sampling returns the request's other fields as one JSON object, keys sorted.
-func (q *request) sampling(o *Options) string {
+func (q *request) sampling(o *defaults) string {
 	out := map[string]json.RawMessage{}
 	for _, f := range q.fields {
 		if _, extra := o.Extra[f.Key]; !extra && !slices.Contains(notSampling, f.Key) {

@@ -32,13 +32,13 @@ type responsesTranslator struct{ chatLogprobs }
 
 // decode turns a request into one of chat completions. Its prompt is completed by
 // the calls that it continues, and by the items that it names.
-func (responsesTranslator) decode(q *request, s *Session) (err error) {
+func (responsesTranslator) decode(q *request, s *storedResponses) (err error) {
 	for v := range jsontext.Elements(q.fields.Get("include")) {
 		q.view.logprobs = q.view.logprobs || string(v) == outputLogprobs
 		q.responses.encrypted = q.responses.encrypted || string(v) == encryptedReasoning
 	}
 	q.previous = jsontext.Unquote(q.fields.Get("previous_response_id"))
-	if q.responses.continues, err = s.storedResponse(q.previous); err != nil {
+	if q.responses.continues, err = s.response(q.previous); err != nil {
 		return fmt.Errorf("previous_response_id: %w", err)
 	}
 	q.responses.instructions = jsontext.Unquote(q.fields.Get("instructions"))
@@ -54,7 +54,7 @@ func (responsesTranslator) decode(q *request, s *Session) (err error) {
 	for n, raw := range q.responses.input {
 		o := jsontext.ParseObject(raw)
 		if id, ok := reference(o); ok {
-			if raw = s.storedItem(id); raw == nil {
+			if raw = s.item(id); raw == nil {
 				return fmt.Errorf("input.%d: this trajectory has no item %q that was stored", n, id)
 			}
 			q.responses.input[n], o = raw, jsontext.ParseObject(raw)

@@ -78,12 +78,11 @@ var echoed = jsontext.Object{field("instructions", []byte("null")), field("max_o
 
 // encode returns an answer of chat completions as a response. Of several choices,
 // which that API does not have, it returns the first.
-func (responsesTranslator) encode(q *request, r *result) []byte {
-	a := r.answer
-	top := jsontext.ParseObject(r.visible)
+func (responsesTranslator) encode(q *request, a *answer, visible []byte) []byte {
+	top := jsontext.ParseObject(visible)
 	m := &a.choices[0].message
 	out := responsesBody{ID: q.responses.id, Object: "response", Created: []byte("0"), Status: "completed", Model: a.model,
-		Output: q.items(r, m, top)}
+		Output: q.items(a, m, top)}
 	if created := top.Get("created"); json.Valid(created) {
 		out.Created = created
 	}
@@ -108,10 +107,10 @@ func (responsesTranslator) encode(q *request, r *result) []byte {
 
 // items returns the items of an answer. An empty answer has one empty text, so that
 // clients send it back.
-func (q *request) items(r *result, m *formats.Message, top jsontext.Object) (out []any) {
+func (q *request) items(a *answer, m *formats.Message, top jsontext.Object) (out []any) {
 	refusal := refusalOf(m)
 	texts, thoughts, last := 0, 0, (*responsesItem)(nil)
-	for _, p := range r.segments.split(m.Reasoning, chat.ContentText(m)) {
+	for _, p := range a.segments.split(m.Reasoning, chat.ContentText(m)) {
 		if p.reasoning {
 			out = append(out, q.reasoningItem(p.text, thoughts))
 			thoughts++

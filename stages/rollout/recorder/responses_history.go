@@ -3,14 +3,24 @@ package recorder
 import (
 	"bytes"
 	"fmt"
+	"net/url"
 	"slices"
+	"strconv"
+	"sync"
 
 	"github.com/rollmill/rollmill/formats"
 	"github.com/rollmill/rollmill/formats/jsontext"
 )
 
-// storedResponse is what one response added to a conversation. Engines that are
-// asked for chat completions store none, so the session does.
+// storedResponses are the responses of a trajectory that later calls may name. Engines that
+// are asked for chat completions store none.
+type storedResponses struct {
+	mu    sync.Mutex
+	byID  map[string]*storedResponse
+	items map[string][]byte // of their outputs, by id
+}
+
+// storedResponse is what one response added to a conversation.
 type storedResponse struct {
 	previous *storedResponse // that it continued, or nil
 	input    [][]byte        // items
@@ -18,14 +28,14 @@ type storedResponse struct {
 	body     []byte // as the agent got it
 }
 
-// storedResponse returns a response by its id; nil without an error if the id is empty.
-func (s *Session) storedResponse(id string) (*storedResponse, error) {
+// response returns a response by its id; nil without an error if the id is empty.
+func (s *storedResponses) response(id string) (*storedResponse, error) {
 	if id == "" {
 		return nil, nil
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if r := s.stored[id]; r != nil {
+	if r := s.byID[id]; r != nil {
 		return r, nil
 	}
 	return nil, fmt.Errorf("this trajectory has no response %q that was stored", id)
@@ -47,35 +57,35 @@ func (r *storedResponse) messages() (list []formats.Message) {
 	return list
 }
 
-// storeResponse remembers a response as the agent gets it, unless the agent asked not
+// store remembers a response as the agent gets it, unless the agent asked not
 // to store it.
-func (s *Session) storeResponse(q *request, a *answer, body []byte) {
+func (s *storedResponses) store(q *request, a *answer, body []byte) {
 	if !q.responses.store || len(a.choices) == 0 {
 		return
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.stored == nil {
-		s.stored, s.items = map[string]*storedResponse{}, map[string][]byte{}
+	if s.byID == nil {
+		s.byID, s.items = map[string]*storedResponse{}, map[string][]byte{}
 	}
 	body = bytes.Clone(body)
 	for raw := range jsontext.Elements(jsontext.ParseObject(body).Get("output")) {
 		s.items[itemID(raw)] = raw
 	}
 	m := a.choices[0].message
-	s.stored[q.responses.id] = &storedResponse{q.responses.continues, q.responses.input,
+	s.byID[q.responses.id] = &storedResponse{q.responses.continues, q.responses.input,
 		formats.Message{Role: "assistant", Content: m.Content, ContentParts: m.ContentParts,
 			Reasoning: m.Reasoning, ToolCalls: m.ToolCalls, Parent: -1, Call: -1}, body}
 }
 
-// storedItem returns an item of a stored response's output or input, or nil.
-func (s *Session) storedItem(id string) []byte {
+// item returns an item of a stored response's output or input, or nil.
+func (s *storedResponses) item(id string) []byte {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if raw := s.items[id]; raw != nil {
 		return raw
 	}
-	for _, r := range s.stored {
+	for _, r := range s.byID {
 		for _, raw := range r.inputItems() {
 			if itemID(raw) == id {
 				return raw
@@ -85,14 +95,15 @@ func (s *Session) storedItem(id string) []byte {
 	return nil
 }
 
-// forget deletes a response, and the items of its output.
-func (s *Session) forget(r *storedResponse) {
+// forget deletes a response, and the items of its output, and returns what the client gets.
+func (s *storedResponses) forget(r *storedResponse) []byte {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	delete(s.stored, itemID(r.body))
+	delete(s.byID, itemID(r.body))
 	for raw := range jsontext.Elements(jsontext.ParseObject(r.body).Get("output")) {
 		delete(s.items, itemID(raw))
 	}
+	return jsontext.Object{field("id", encode(itemID(r.body))), field("object", encode("response")), field("deleted", []byte("true"))}.Bytes()
 }
 
 func itemID(raw []byte) string { return jsontext.Unquote(jsontext.ParseObject(raw).Get("id")) }
@@ -107,4 +118,31 @@ func (r *storedResponse) inputItems() (out [][]byte) {
 		out = append(out, o.Bytes())
 	}
 	return out
+}
+
+// inputPage returns a page of a response's input as a client asks for it: the latest items
+// first, unless it asks for another order.
+func (r *storedResponse) inputPage(query url.Values) ([]byte, error) {
+	items := r.inputItems()
+	if query.Get("order") != "asc" {
+		slices.Reverse(items)
+	}
+	if after := query.Get("after"); after != "" {
+		at := slices.IndexFunc(items, func(raw []byte) bool { return itemID(raw) == after })
+		if at < 0 {
+			return nil, fmt.Errorf("after: the response has no input item %q", after)
+		}
+		items = items[at+1:]
+	}
+	limit, err := strconv.Atoi(query.Get("limit"))
+	if err != nil || limit < 1 {
+		limit = 20
+	}
+	page := items[:min(limit, len(items))]
+	first, last := "", ""
+	if len(page) > 0 {
+		first, last = itemID(page[0]), itemID(page[len(page)-1])
+	}
+	return jsontext.Object{field("object", encode("list")), field("data", array(page)), field("first_id", encode(first)),
+		field("last_id", encode(last)), field("has_more", encode(len(page) < len(items)))}.Bytes(), nil
 }

@@ -20,7 +20,7 @@ func FuzzResponses(f *testing.F) {
 		[]byte(`{"choices":[{"message":null,"finish_reason":"length"},{"message":{"tool_calls":[{"function":{"arguments":"NaN"}}]}}],"created":NaN,"usage":{"completion_tokens_details":{"reasoning_tokens":-1}}}`))
 	f.Fuzz(func(t *testing.T, request, body []byte) {
 		s := &Session{}
-		q, err := parseRequest(responsesAPI, request, s)
+		q, err := parseRequest(responsesAPI, request, &s.responses)
 		if err != nil {
 			return
 		}
@@ -29,17 +29,18 @@ func FuzzResponses(f *testing.F) {
 		if sent := q.body(nil); json.Valid(request) && !json.Valid(sent) {
 			t.Fatalf("%q is asked as %q", request, sent)
 		}
-		r := &result{answer: &answer{}}
-		if r.visible, err = r.answer.add(body, view{logprobs: true}); err != nil || len(r.answer.choices) == 0 {
+		a := &answer{}
+		visible, err := a.add(body, view{logprobs: true})
+		if err != nil || len(a.choices) == 0 {
 			return
 		}
-		for _, c := range r.answer.choices {
+		for _, c := range a.choices {
 			c.assemble()
 		}
-		was := r.answer.choices[0].message
+		was := a.choices[0].message
 		s.tree.Messages = append(s.tree.Messages, was)
-		s.storeResponse(q, r.answer, responsesTranslator{}.encode(q, r))
-		o := jsontext.ParseObject(responsesAPI.encode(q, r))
+		s.responses.store(q, a, responsesAPI.encode(q, a, visible))
+		o := jsontext.ParseObject(responsesAPI.encode(q, a, visible))
 		if json.Valid(request) && !json.Valid(o.Bytes()) {
 			t.Fatalf("%q is shown as %q", body, o.Bytes())
 		}
@@ -59,7 +60,7 @@ func FuzzResponses(f *testing.F) {
 			ways = append(ways, jsontext.Object{field("input", emptyList), field("previous_response_id", o.Get("id"))})
 		}
 		for _, way := range ways {
-			back, err := parseRequest(responsesAPI, way.Bytes(), s)
+			back, err := parseRequest(responsesAPI, way.Bytes(), &s.responses)
 			if err != nil {
 				t.Fatalf("%s: %v", way.Bytes(), err)
 			}

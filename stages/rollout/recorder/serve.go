@@ -15,7 +15,7 @@ func (s *Session) ask(kind *api, w http.ResponseWriter, r *http.Request) {
 	if !ok {
 		return
 	}
-	q, err := parseRequest(kind, body, s)
+	q, err := parseRequest(kind, body, &s.responses)
 	if err != nil {
 		writeError(w, http.StatusBadRequest, "invalid_request_error", err.Error())
 		return
@@ -31,7 +31,7 @@ func (s *Session) ask(kind *api, w http.ResponseWriter, r *http.Request) {
 	if r.Header.Get(ResumeHeader) == "off" {
 		s.keepNothing()
 	}
-	c := s.begin(q, functionOf(r), sessionOf(r.Header))
+	c := s.begin(q, takeFunction(r), sessionOf(r.Header))
 	c.ctx = ctx
 	if q.stream {
 		s.stream(ctx, w, q, c, r.Header)
@@ -46,8 +46,8 @@ func (s *Session) ask(kind *api, w http.ResponseWriter, r *http.Request) {
 		s.relay(ctx, w, q, c, res, false)
 	default:
 		s.end(c, res)
-		out := kind.encode(q, res)
-		s.storeResponse(q, res.answer, out)
+		out := kind.encode(q, res.answer, res.visible)
+		s.responses.store(q, res.answer, out)
 		s.writeBody(w, res, out)
 		res.release()
 	}
@@ -77,7 +77,7 @@ func (s *Session) writeFailure(w http.ResponseWriter, q *request, r *result) {
 	known := secret.From(s.ctx)
 	if r.body != nil && q.api.ownErrors {
 		s.headers(w, r.header)
-		writeError(w, r.status, errorKind(r.status), known.Redact(r.refusal()))
+		writeError(w, r.status, errorKind(r.status), known.Redact(refusal(r)))
 		return
 	}
 	if r.body != nil {
@@ -89,7 +89,7 @@ func (s *Session) writeFailure(w http.ResponseWriter, q *request, r *result) {
 }
 
 // refusal returns the engine's error for Anthropic's clients.
-func (r *result) refusal() string {
+func refusal(r *result) string {
 	text := errorText(r.body)
 	if r.failure.TooLong {
 		text = "prompt is too long: " + text // clients compact their history when they read this

@@ -125,7 +125,7 @@ func (s *Session) beginPassing(w http.ResponseWriter, r *http.Request, path stri
 	s.record.Calls = append(s.record.Calls,
 		formats.Call{Model: strings.ToValidUTF8(model, "\uFFFD"),
 			Sampling: string(jsontext.Object{field("api", encode(api))}.Bytes()),
-			Tools:    -1, Attempts: 1, Function: strings.ToValidUTF8(functionOf(r), "\uFFFD")})
+			Tools:    -1, Attempts: 1, Function: strings.ToValidUTF8(takeFunction(r), "\uFFFD")})
 	return c, true
 }
 
@@ -150,7 +150,7 @@ func (s *Session) countTokens(kind *api, path string, w http.ResponseWriter, r *
 	if !ok {
 		return
 	}
-	q, err := parseRequest(kind, body, s)
+	q, err := parseRequest(kind, body, &s.responses)
 	if err != nil {
 		writeError(w, http.StatusBadRequest, "invalid_request_error", err.Error())
 		return

@@ -42,8 +42,7 @@ type Session struct {
 	passed             int   // calls that passed through
 	usedTokens         int64 // of the calls that ended, for MaxTokens
 
-	stored map[string]*storedResponse // by the id of the response
-	items  map[string][]byte          // of their outputs, by id
+	responses storedResponses
 
 	resume  Resume
 	prompts prompts // of the tree
@@ -77,9 +76,10 @@ func (s *Session) BaseURL() string { return s.recorder.url + "/t/" + s.key + "/v
 // Function is the header that names the calling function, for calls at BaseURL.
 const Function = "X-Rollmill-Function"
 
-// functionOf returns the function of the agent that makes a call: from the URL,
-// /t/KEY/f/FUNCTION/v1, or from the header.
-func functionOf(r *http.Request) string {
+// takeFunction returns the function of the agent that makes a call: from the URL,
+// /t/KEY/f/FUNCTION/v1, or from the header, which goes no further.
+func takeFunction(r *http.Request) string {
+	defer r.Header.Del(Function)
 	return cmp.Or(r.PathValue("function"), r.Header.Get(Function))
 }
 
@@ -187,9 +187,9 @@ func (s *Session) begin(q *request, function, session string) *call {
 		slices.ContainsFunc(s.tree.Messages[before:], func(m formats.Message) bool { return known.InMessage(&m, nil) }) {
 		s.reject(formats.FailSecret, SecretFound)
 	}
-	q.enrich(o, s.seed(k-s.passed), c.target)
+	q.enrich(&s.recorder.set, s.seed(k-s.passed), c.target)
 	s.record.Calls = append(s.record.Calls,
-		formats.Call{Model: c.model, Sampling: q.sampling(o), Tools: s.toolSet(q.tools), Target: c.target,
+		formats.Call{Model: c.model, Sampling: q.sampling(&s.recorder.set), Tools: s.toolSet(q.tools), Target: c.target,
 			Function: strings.ToValidUTF8(function, "\uFFFD")})
 	return c
 }
@@ -304,7 +304,7 @@ func (s *Session) addAnswer(c *call, r *result) {
 			s.reject(formats.FailSecret, SecretFound)
 		}
 		if c.request.api.translated() {
-			choice.nameCalls(c.request)
+			choice.nameCalls(strings.TrimPrefix(c.request.responses.id, "resp_"))
 		}
 		if choice.calls.ambiguous {
 			note(recorded, formats.AmbiguousCalls)

@@ -4,7 +4,6 @@ import (
 	"slices"
 
 	"github.com/rollmill/rollmill/formats"
-	"github.com/rollmill/rollmill/formats/jsontext"
 	"github.com/rollmill/rollmill/stages/rollout/tree"
 )
 
@@ -71,30 +70,4 @@ func (s *Session) sampledArguments(q *request, c *formats.ToolCall) (text string
 		}
 	}
 	return text, ok
-}
-
-// setArguments writes the arguments of some messages into a request of chat
-// completions, which is unchanged otherwise.
-func (q *request) setArguments(messages []int) {
-	list := slices.Collect(jsontext.Elements(q.fields.Get("messages")))
-	for _, i := range messages {
-		m := jsontext.ParseObject(list[i])
-		calls := slices.Collect(jsontext.Elements(m.Get("tool_calls")))
-		for k, raw := range calls {
-			call := jsontext.ParseObject(raw)
-			call.Set("function", withArguments(call.Get("function"), &q.messages[i].ToolCalls[k]))
-			calls[k] = call.Bytes()
-		}
-		if calls != nil {
-			m.Set("tool_calls", array(calls))
-		} else {
-			m.Set("function_call", withArguments(m.Get("function_call"), &q.messages[i].ToolCalls[0]))
-		}
-		list[i] = m.Bytes()
-	}
-	q.fields.Set("messages", array(list))
-}
-
-func withArguments(raw []byte, c *formats.ToolCall) []byte {
-	return jsontext.ParseObject(raw).With("arguments", encode(c.Arguments)).Bytes()
 }

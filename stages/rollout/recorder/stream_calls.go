@@ -47,7 +47,7 @@ const functionCall = -2
 
 // addFunction adds a piece of the call in the older form.
 func (s *streamedCalls) addFunction(m *formats.Message, raw []byte) {
-	piece := chat.ReadToolCall(jsontext.Object{field("function", raw)}.Bytes(), jsontext.Unquote)
+	piece := chat.ReadToolCall(jsontext.Object{{Key: "function", Raw: raw}}.Bytes(), jsontext.Unquote)
 	if at := slices.Index(s.indexes, functionCall); at >= 0 {
 		extend(&m.ToolCalls[at], &piece)
 	} else if piece.Name != "" {
@@ -123,13 +123,13 @@ func (s *streamedCalls) sort(m *formats.Message) {
 	m.ToolCalls = sorted
 }
 
-// nameCalls gives the calls of a translated answer ids of their own where the engine
-// gave none, or one twice: an agent returns each result by its id.
-func (c *choice) nameCalls(q *request) {
+// nameCalls gives calls ids of their own, with this in them, where the engine gave
+// none, or one twice: an agent returns each result by its id.
+func (c *choice) nameCalls(unique string) {
 	calls := c.message.ToolCalls
 	for k := range calls {
 		if id := calls[k].ID; id == "" || slices.ContainsFunc(calls[:k], func(b formats.ToolCall) bool { return b.ID == id }) {
-			calls[k].ID = fmt.Sprintf("call_%s_%d", strings.TrimPrefix(q.responses.id, "resp_"), k)
+			calls[k].ID = fmt.Sprintf("call_%s_%d", unique, k)
 		}
 	}
 }

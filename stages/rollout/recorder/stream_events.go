@@ -10,11 +10,8 @@ import (
 )
 
 const (
-	maxRequest = 256 << 20 // an agent's, with images in it
-	maxAnswer  = 64 << 20  // an engine's: half a million tokens with logprobs, and more
-	maxRefusal = 1 << 20   // an engine's error
-	maxEvent   = 64 << 20
-	maxStream  = 256 << 20 // of all events and comments of an engine's stream
+	maxEvent  = 64 << 20
+	maxStream = 256 << 20 // of all events and comments of an engine's stream
 )
 
 // event is one server-sent event: its bytes with the blank line, and its data.
@@ -30,16 +27,16 @@ type event struct {
 // last reports whether the event ends the stream.
 func (e *event) last() bool { return string(e.data) == "[DONE]" }
 
-func (e *event) addTo(a *answer, q *request) error {
+func (e *event) addTo(a *answer, see view) error {
 	if e.read {
 		return nil
 	}
 	e.read, e.visible = true, e.data
-	a.ended = e.last() && q.acceptNoFinish
+	a.ended = e.last() && a.acceptNoFinish
 	if e.data == nil || e.last() {
 		return nil
 	}
-	seen, err := a.add(e.data, q.view)
+	seen, err := a.add(e.data, see)
 	e.visible = seen
 	return err
 }

@@ -15,7 +15,7 @@ func (r *result) readEvent(q *request) error {
 		return nil
 	}
 	if err == nil {
-		err = e.addTo(r.answer, q)
+		err = e.addTo(r.answer, q.view)
 	}
 	if err != nil || e.data == nil {
 		return err
@@ -74,10 +74,4 @@ func (r *result) openTranslated(q *request) error {
 		return errors.New("the stream is empty")
 	}
 	return nil
-}
-
-// hasOutput reports whether a stream has text or a call yet.
-func (c *choice) hasOutput() bool {
-	return c.streamed.content.Len() > 0 || c.streamed.reasoning.Len() > 0 || c.streamed.refusal.Len() > 0 ||
-		len(c.message.ToolCalls) > 0
 }

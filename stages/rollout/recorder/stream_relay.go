@@ -26,7 +26,7 @@ func (s *Session) relay(ctx context.Context, w http.ResponseWriter, q *request, 
 			break
 		}
 		if err == nil {
-			err = e.addTo(r.answer, q)
+			err = e.addTo(r.answer, q.view)
 		}
 		if err != nil {
 			sent.now()
@@ -91,14 +91,4 @@ func (s *Session) breakOff(ctx context.Context, c *call, r *result, err error) {
 	r.failure = streamFailure(ctx, err)
 	s.end(c, r)
 	panic(http.ErrAbortHandler)
-}
-
-// finished reports whether at least n choices have ended.
-func (a *answer) finished(n int) bool {
-	for _, c := range a.choices {
-		if c.finish != "" || a.ended {
-			n--
-		}
-	}
-	return n <= 0
 }

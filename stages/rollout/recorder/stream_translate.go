@@ -125,19 +125,20 @@ func (s *Session) stream(ctx context.Context, w http.ResponseWriter, q *request,
 	if i := slices.Index(r.answer.choices, shown); i > 0 {
 		r.answer.choices[0], r.answer.choices[i] = shown, r.answer.choices[0]
 	}
-	o := r.encoded(q)
-	s.storeResponse(q, r.answer, o.Bytes())
+	o := encoded(q, r)
+	s.responses.store(q, r.answer, o.Bytes())
 	m.events.end(o)
 	m.send(r.header)
 	r.release()
 }
 
 // encoded returns what the agent sees of an answer, or of the beginning of one.
-func (r *result) encoded(q *request) jsontext.Object {
+func encoded(q *request, r *result) jsontext.Object {
+	visible := r.visible
 	if r.events != nil {
-		r.visible = r.topLevel.Bytes()
+		visible = r.topLevel.Bytes()
 	}
-	return jsontext.ParseObject(q.api.encode(q, r))
+	return jsontext.ParseObject(q.api.encode(q, r.answer, visible))
 }
 
 // follow sends the agent what the engine's stream has, up to the finish reason,
@@ -171,7 +172,7 @@ func (m *agentStream) follow(ctx context.Context, r *result) *choice {
 		r.failure = streamFailure(ctx, errNoFinish)
 	}
 	if shown != nil {
-		r.segments.read(shown)
+		r.answer.segments.read(shown)
 	}
 	return shown
 }
@@ -179,20 +180,20 @@ func (m *agentStream) follow(ctx context.Context, r *result) *choice {
 // show writes the text that came since the last time.
 func (m *agentStream) show(r *result, c *choice) {
 	w := m.events.state()
-	r.segments.read(c)
-	if len(r.segments.list) == 0 {
+	r.answer.segments.read(c)
+	if len(r.answer.segments.list) == 0 {
 		return
 	}
 	if !w.begun {
-		m.events.begin(r.encoded(m.q))
+		m.events.begin(encoded(m.q, r))
 	}
-	for i := w.done; i < len(r.segments.list); i++ {
-		at := r.segments.list[i]
+	for i := w.done; i < len(r.answer.segments.list); i++ {
+		at := r.answer.segments.list[i]
 		all := c.streamed.content.String()
 		if at.reasoning {
 			all = c.streamed.reasoning.String()
 		}
-		if whole := (segment{at.reasoning, all[at.from:at.to]}); i < len(r.segments.list)-1 {
+		if whole := (segment{at.reasoning, all[at.from:at.to]}); i < len(r.answer.segments.list)-1 {
 			m.events.closeText(whole)
 		} else if whole.text = whole.text[w.shown:]; whole.text != "" {
 			m.events.writeText(whole)
@@ -208,7 +209,7 @@ func (m *agentStream) fail(r *result) {
 	}
 	kind, text := "api_error", r.failure.Text
 	if r.body != nil {
-		kind, text = errorKind(r.status), r.refusal()
+		kind, text = errorKind(r.status), refusal(r)
 	}
 	m.events.fail(kind, secret.From(m.s.ctx).Redact(text))
 	m.send(nil)
