@@ -59,7 +59,6 @@ var homes = []struct{ library, home string }{
 	{`github.com/parquet-go/parquet-go/...`, `formats/parquet/...`},
 	{`github.com/apache/arrow-go/v18/parquet/...`, `formats/arrow/arrowtest`}, // 30 MB of code, for tests
 	{`github.com/apache/arrow-go/...`, `formats/arrow/...`},
-	{`github.com/santhosh-tekuri/jsonschema/...`, ``}, // 5 ms at the start of every command: for tests
 	{`gocloud.dev/...`, `storage/...`},
 	{`github.com/cenkalti/backoff/...`, `stages/internal/remote storage/...`},
 	{`github.com/sashabaranov/go-openai/...`, `stages/backends/openai/...`},

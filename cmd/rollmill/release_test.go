@@ -7,14 +7,16 @@ import (
 	"encoding/json"
 	"errors"
 	"io"
+	"net/url"
 	"os"
 	"os/exec"
+	"path"
 	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
 
-	"github.com/santhosh-tekuri/jsonschema/v6"
+	"github.com/google/jsonschema-go/jsonschema"
 )
 
 // TestRelease checks what make release wrote to the folder RELEASE: the files in
@@ -90,20 +92,20 @@ func checkArchive(t *testing.T, archive, folder, binary string) {
 	}
 }
 
-func checkBill(t *testing.T, path, binary string, schema *jsonschema.Schema) {
+func checkBill(t *testing.T, path, binary string, schema *jsonschema.Resolved) {
 	t.Helper()
 	data, err := os.ReadFile(path)
 	if err != nil {
 		t.Fatal(err)
 	}
-	document, err := jsonschema.UnmarshalJSON(bytes.NewReader(data))
-	if err != nil {
+	var document map[string]any
+	if err := json.Unmarshal(data, &document); err != nil {
 		t.Fatal(err)
 	}
 	if err := schema.Validate(document); err != nil {
 		t.Error(err)
 	}
-	document.(map[string]any)["components"].([]any)[0].(map[string]any)["type"] = "nonsense"
+	document["components"].([]any)[0].(map[string]any)["type"] = "nonsense"
 	if schema.Validate(document) == nil {
 		t.Error("the schema accepts anything")
 	}
@@ -142,7 +144,7 @@ func checkBill(t *testing.T, path, binary string, schema *jsonschema.Schema) {
 
 // billSchema returns the schema of CycloneDX 1.6, which is in the module of its
 // library.
-func billSchema(t *testing.T) *jsonschema.Schema {
+func billSchema(t *testing.T) *jsonschema.Resolved {
 	t.Helper()
 	out, err := exec.Command("go", "mod", "download", "-json", "github.com/CycloneDX/cyclonedx-go@v0.12.0").Output()
 	if err != nil {
@@ -152,24 +154,20 @@ func billSchema(t *testing.T) *jsonschema.Schema {
 	if err := json.Unmarshal(out, &downloaded); err != nil {
 		t.Fatal(err)
 	}
-	c := jsonschema.NewCompiler()
-	for id, file := range map[string]string{
-		"bom-1.6.schema.json": "bom-1.6.schema.json", "spdx.schema.json": "spdx.schema.json", "jsf-0.82.schema.json": "jsf-0.82.schemax.json",
-	} {
-		f, err := os.Open(filepath.Join(downloaded.Dir, "schema", file))
+	read := func(name string) *jsonschema.Schema {
+		data, err := os.ReadFile(filepath.Join(downloaded.Dir, "schema", name))
 		if err != nil {
 			t.Fatal(err)
 		}
-		defer f.Close()
-		content, err := jsonschema.UnmarshalJSON(f)
-		if err != nil {
+		schema := new(jsonschema.Schema)
+		if err := json.Unmarshal(data, schema); err != nil {
 			t.Fatal(err)
 		}
-		if err := c.AddResource("http://cyclonedx.org/schema/"+id, content); err != nil {
-			t.Fatal(err)
-		}
+		return schema
 	}
-	schema, err := c.Compile("http://cyclonedx.org/schema/bom-1.6.schema.json")
+	schema, err := read("bom-1.6.schema.json").Resolve(&jsonschema.ResolveOptions{Loader: func(id *url.URL) (*jsonschema.Schema, error) {
+		return read(strings.Replace(path.Base(id.Path), "jsf-0.82.schema.json", "jsf-0.82.schemax.json", 1)), nil
+	}})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -7,8 +7,6 @@ import (
 	"strings"
 	"testing"
 
-	other "github.com/santhosh-tekuri/jsonschema/v6"
-
 	"github.com/rollmill/rollmill/formats"
 	"github.com/rollmill/rollmill/stages/score"
 	"github.com/rollmill/rollmill/stages/score/rewards"
@@ -85,49 +83,34 @@ func TestJSONBadArgumentsAreNamed(t *testing.T) {
 	}
 }
 
-// Another library agrees on which answers fit which schemas.
+// TestSchemasMeanWhatTheyMeanElsewhere compares with what another library,
+// santhosh-tekuri/jsonschema 6.0.3, said: which answers fit a schema, and which do not.
 func TestSchemasMeanWhatTheyMeanElsewhere(t *testing.T) {
-	schemas := []string{move, `true`, `false`, `{}`, `{"type":["integer","null"]}`, `{"multipleOf":2}`, `{"enum":[1,"a",null,[1,2],{"a":1}]}`,
-		`{"const":{"a":[1]}}`,
-		`{"type":"string","minLength":2,"maxLength":3,"pattern":"^[a-z]+$"}`, `{"format":"date"}`,
-		`{"type":"array","items":{"type":"number","exclusiveMinimum":0},"uniqueItems":true}`,
-		`{"prefixItems":[{"type":"integer"}],"items":false}`, `{"contains":{"const":2},"maxContains":1}`, `{"minItems":1,"maxItems":2}`,
-		`{"required":["a"],"properties":{"a":{"$ref":"#/$defs/n"}},"$defs":{"n":{"type":"integer"}}}`,
-		`{"patternProperties":{"^x":{"type":"string"}},"additionalProperties":{"type":"integer"}}`,
-		`{"propertyNames":{"maxLength":1}}`, `{"dependentRequired":{"a":["b"]}}`, `{"if":{"type":"integer"},"then":{"minimum":2},"else":{"type":"string"}}`,
-		`{"anyOf":[{"type":"integer"},{"type":"string"}]}`, `{"oneOf":[{"minimum":1},{"maximum":1}]}`, `{"not":{"type":"object"}}`,
-		`{"allOf":[{"required":["a"]}],"unevaluatedProperties":false}`,
-		`{"$ref":"#/$defs/tree","$defs":{"tree":{"type":"object","properties":{"a":{"$ref":"#/$defs/tree"}}}}}`,
-		`{"$schema":"http://json-schema.org/draft-07/schema#","items":[{"type":"integer"}],"additionalItems":false}`,
-		`{"$schema":"http://json-schema.org/draft-07/schema#","definitions":{"n":{"type":"integer"}},"properties":{"a":{"$ref":"#/definitions/n"}}}`}
-	answers := []string{`null`, `true`, `0`, `1`, `1.0`, `2`, `0.07`, `1e300`, `-3.5`, `""`, `"a"`, `"ab"`, `"é"`, `"éé"`, `"abcd"`, `"not a date"`, `[]`,
-		`[1]`, `[1,2]`, `[1,1]`, `[2,2]`,
-		`["a",1]`, `[0]`, `{}`, `{"a":1}`, `{"a":"x"}`, `{"a":[1]}`, `{"a":{}}`, `{"a":{"a":1}}`, `{"a":1,"b":2}`, `{"row":2}`, `{"row":3}`, `{"xy":1}`,
-		`{"xy":"s"}`, `{"long":1}`}
-	for _, text := range schemas {
-		reward := rewardtest.New(t, rewards.JSON, "whole,schema="+schema(t, text))
-		document, err := other.UnmarshalJSON(strings.NewReader(text))
-		if err != nil {
+	lines, err := os.ReadFile("testdata/schemas.jsonl")
+	if err != nil {
+		t.Fatal(err)
+	}
+	judged := 0
+	for line := range strings.Lines(string(lines)) {
+		var c struct {
+			Schema     stdjson.RawMessage
+			Fit, Other []stdjson.RawMessage
+		}
+		if err := stdjson.Unmarshal([]byte(line), &c); err != nil {
 			t.Fatal(err)
 		}
-		c := other.NewCompiler()
-		if err := c.AddResource("schema.json", document); err != nil {
-			t.Fatal(err)
-		}
-		judge := c.MustCompile("schema.json")
-		for _, answer := range answers {
-			var value any
-			if err := stdjson.Unmarshal([]byte(answer), &value); err != nil {
-				t.Fatal(err)
-			}
-			want := 0.0
-			if judge.Validate(value) == nil {
-				want = 1
-			}
-			row := &score.Row{Trajectory: &formats.Trajectory{Answer: answer}}
-			if v := rewardtest.Score(t, reward, []*score.Row{row})[0]; v.Failure != "" || v.Reward != want {
-				t.Errorf("%s of %s is %+v, elsewhere %v", text, answer, v, want)
+		reward := rewardtest.New(t, rewards.JSON, "whole,schema="+schema(t, string(c.Schema)))
+		for want, answers := range [][]stdjson.RawMessage{c.Other, c.Fit} {
+			for _, answer := range answers {
+				judged++
+				row := &score.Row{Trajectory: &formats.Trajectory{Answer: string(answer)}}
+				if v := rewardtest.Score(t, reward, []*score.Row{row})[0]; v.Failure != "" || v.Reward != float64(want) {
+					t.Errorf("%s of %s is %+v, elsewhere %d", c.Schema, answer, v, want)
+				}
 			}
 		}
+	}
+	if judged != 910 {
+		t.Errorf("%d answers are judged", judged)
 	}
 }
