@@ -22,7 +22,7 @@ func TestNowIsNotBeforeWhatWasWritten(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		left, err := list(t.Context(), b, "")
+		left, err := b.ListAll(t.Context(), "")
 		if err != nil || len(left) != 1 || left[0].ModTime.After(now) {
 			t.Errorf("now %v, then %+v, %v", now, left, err)
 		}

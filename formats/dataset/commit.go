@@ -268,9 +268,9 @@ func (s *Shard) removeParts(ctx context.Context, keep []Part) error {
 
 // bucketRemove removes every object under a prefix.
 func (s *Shard) bucketRemove(ctx context.Context, prefix string) error {
-	objects, err := list(ctx, s.bucket, prefix)
+	objects, err := s.bucket.ListAll(ctx, prefix)
 	if err != nil {
 		return err
 	}
-	return removeAll(ctx, s.bucket, objects)
+	return s.bucket.DeleteAll(ctx, objects)
 }

@@ -47,7 +47,7 @@ func surveyedAt(t *testing.T, uri string, before time.Time) *Folder {
 	t.Helper()
 	b, err := storage.Open(t.Context(), uri)
 	check(t, err)
-	all, err := list(t.Context(), b, "")
+	all, err := b.ListAll(t.Context(), "")
 	check(t, err)
 	f, err := survey(t.Context(), b, uri, all, before)
 	if err != nil || f == nil {

@@ -35,7 +35,7 @@ func (d *Dataset) Warm(ctx context.Context, table string) error {
 	}
 	parts := d.PartsOf(table)
 	parts = parts[:min(len(parts), int(d.ends.free()/endBytes))]
-	for _, err := range inOrder(ctx, len(parts), atOnce, func(ctx context.Context, i int) (struct{}, error) {
+	for _, err := range storage.InOrder(ctx, len(parts), storage.AtOnce, func(ctx context.Context, i int) (struct{}, error) {
 		src, _, err := d.openPart(ctx, parts[i])
 		if err == nil {
 			err = src.Close()

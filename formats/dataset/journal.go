@@ -160,7 +160,7 @@ func (j *Journal[T]) Rows(ctx context.Context) iter.Seq2[*T, error] {
 
 // all yields the rows of each segment, and loads several concurrently.
 func (j *Journal[T]) all(ctx context.Context, segments []storage.Object) iter.Seq2[[]T, error] {
-	return inOrder(ctx, len(segments), window(segments), func(ctx context.Context, i int) ([]T, error) {
+	return storage.InOrder(ctx, len(segments), window(segments), func(ctx context.Context, i int) ([]T, error) {
 		return j.load(ctx, segments[i])
 	})
 }
@@ -171,7 +171,7 @@ func window(segments []storage.Object) int {
 	for _, s := range segments {
 		largest = max(largest, decodedBytes(s, 0))
 	}
-	return int(min(max(1, loadBytes/max(1, largest)), atOnce))
+	return int(min(max(1, loadBytes/max(1, largest)), storage.AtOnce))
 }
 
 // loadBytes bounds the memory of segments that are loaded concurrently, unless

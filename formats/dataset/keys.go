@@ -3,7 +3,6 @@ package dataset
 import (
 	"context"
 	"fmt"
-	"iter"
 	"math"
 	"regexp"
 	"strconv"
@@ -90,7 +89,7 @@ func recordOf(r run, file string) (shard int, ok bool) {
 // journals, of which there may be thousands, are not all listed.
 func records(ctx context.Context, b *storage.Bucket) (map[run]map[int]bool, error) {
 	out := map[run]map[int]bool{}
-	some, err := first(b.List(ctx, private), storage.PageSize)
+	some, err := storage.First(b.List(ctx, private), storage.PageSize)
 	if err != nil {
 		return nil, err
 	}
@@ -123,16 +122,16 @@ func note(found map[run]map[int]bool, key string) {
 
 // announced lists the private objects except the segments of journals.
 func announced(ctx context.Context, b *storage.Bucket) ([]storage.Object, error) {
-	top, err := first(b.Level(ctx, private), math.MaxInt)
+	top, err := storage.First(b.Level(ctx, private), math.MaxInt)
 	if err != nil {
 		return nil, err
 	}
 	var out []storage.Object
-	for in, err := range inOrder(ctx, len(top), atOnce, func(ctx context.Context, i int) ([]storage.Object, error) {
+	for in, err := range storage.InOrder(ctx, len(top), storage.AtOnce, func(ctx context.Context, i int) ([]storage.Object, error) {
 		if !strings.HasSuffix(top[i].Key, "/") {
 			return top[i : i+1], nil
 		}
-		return first(b.Level(ctx, top[i].Key), math.MaxInt)
+		return storage.First(b.Level(ctx, top[i].Key), math.MaxInt)
 	}) {
 		if err != nil {
 			return nil, err
@@ -141,20 +140,6 @@ func announced(ctx context.Context, b *storage.Bucket) ([]storage.Object, error)
 			if !strings.HasSuffix(o.Key, "/") {
 				out = append(out, o)
 			}
-		}
-	}
-	return out, nil
-}
-
-// first returns the first n objects of a listing.
-func first(all iter.Seq2[storage.Object, error], n int) ([]storage.Object, error) {
-	var out []storage.Object
-	for o, err := range all {
-		if err != nil {
-			return nil, err
-		}
-		if out = append(out, o); len(out) == n {
-			break
 		}
 	}
 	return out, nil

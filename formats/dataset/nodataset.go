@@ -68,7 +68,7 @@ func folderHint(uri string) string {
 // the shards with a journal will have; of is 0 when a journal does not record
 // it. Rows that two owners of a shard both journalled count twice.
 func journalled(ctx context.Context, b *storage.Bucket) (rows, of int64, err error) {
-	all, err := list(ctx, b, private)
+	all, err := b.ListAll(ctx, private)
 	if err != nil {
 		return 0, 0, err
 	}
@@ -79,7 +79,7 @@ func journalled(ctx context.Context, b *storage.Bucket) (rows, of int64, err err
 	shards := map[string]int64{}
 	type size struct{ rows, of int64 }
 	i := 0
-	for s, err := range inOrder(ctx, len(all), atOnce, func(ctx context.Context, i int) (s size, err error) {
+	for s, err := range storage.InOrder(ctx, len(all), storage.AtOnce, func(ctx context.Context, i int) (s size, err error) {
 		s.rows, s.of, err = segmentRows(ctx, b, all[i])
 		return s, err
 	}) {

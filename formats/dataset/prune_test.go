@@ -33,7 +33,7 @@ func surveyOf(ctx context.Context, uri string, o Options) (*Folder, error) {
 	if o.hook != nil {
 		b = b.WithHook(o.hook)
 	}
-	all, err := list(ctx, b, "")
+	all, err := b.ListAll(ctx, "")
 	if err != nil {
 		return nil, err
 	}

@@ -82,7 +82,7 @@ func (f *Folder) Prune(ctx context.Context, rule string, now time.Time) error {
 	if err := f.bucket.Swap(ctx, ManifestFile, f.now.raw, m.encode()); err != nil {
 		return err
 	}
-	all, err := list(ctx, f.bucket, "")
+	all, err := f.bucket.ListAll(ctx, "")
 	if err != nil {
 		return err
 	}
@@ -90,5 +90,5 @@ func (f *Folder) Prune(ctx context.Context, rule string, now time.Time) error {
 	if err != nil || left == nil {
 		return err
 	}
-	return removeAll(ctx, left.bucket, left.Rest)
+	return left.bucket.DeleteAll(ctx, left.Rest)
 }

@@ -118,7 +118,7 @@ func readRecord(ctx context.Context, b *storage.Bucket, r run, shard int) (recor
 
 func readAllRecords(ctx context.Context, b *storage.Bucket, r run) ([]record, error) {
 	all := make([]record, 0, r.of)
-	for rec, err := range inOrder(ctx, r.of, atOnce, func(ctx context.Context, i int) (record, error) {
+	for rec, err := range storage.InOrder(ctx, r.of, storage.AtOnce, func(ctx context.Context, i int) (record, error) {
 		return readRecord(ctx, b, r, i)
 	}) {
 		if err != nil {

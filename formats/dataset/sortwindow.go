@@ -23,14 +23,20 @@ type sortWindow[T any] struct {
 	limit int64
 
 	ahead   int // number of segments that are loaded concurrently
-	loading map[int32]chan result[[]T]
+	loading map[int32]chan loaded[T]
+}
+
+// loaded is the rows of a segment, or why they could not be read.
+type loaded[T any] struct {
+	rows []T
+	err  error
 }
 
 func newSortWindow[T any](j *Journal[T], segments []storage.Object, index []entry, limit int64) *sortWindow[T] {
 	w := &sortWindow[T]{
 		journal: j, segments: segments, index: index, places: make([][]int32, len(segments)),
 		sizes: make([]int64, len(segments)),
-		held:  map[int32]*T{}, limit: limit, ahead: window(segments), loading: map[int32]chan result[[]T]{},
+		held:  map[int32]*T{}, limit: limit, ahead: window(segments), loading: map[int32]chan loaded[T]{},
 	}
 	rows := make([]int, len(segments))
 	for _, e := range index {
@@ -57,7 +63,7 @@ func (w *sortWindow[T]) row(ctx context.Context, at int) (*T, error) {
 		if l.err != nil {
 			return nil, l.err
 		}
-		w.keep(w.index[at].segment, l.value, at)
+		w.keep(w.index[at].segment, l.rows, at)
 		row = w.held[int32(at)]
 	}
 	delete(w.held, int32(at))
@@ -76,11 +82,11 @@ func (w *sortWindow[T]) load(ctx context.Context, at int) {
 		if w.held[int32(i)] != nil || w.loading[s] != nil {
 			continue
 		}
-		to := make(chan result[[]T], 1)
+		to := make(chan loaded[T], 1)
 		w.loading[s] = to
 		go func() {
 			rows, err := w.journal.load(ctx, w.segments[s])
-			to <- result[[]T]{rows, err}
+			to <- loaded[T]{rows, err}
 		}()
 	}
 }

@@ -135,9 +135,9 @@ func (f *Folder) Clean(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	return removeAll(ctx, f.bucket, f.Rest, f.Records, f.Parts, f.Journals)
+	return f.bucket.DeleteAll(ctx, f.Rest, f.Records, f.Parts, f.Journals)
 }
 
 // Abandon removes what others began at this place, and with it rows that are in
 // no dataset.
-func (f *Folder) Abandon(ctx context.Context) error { return removeAll(ctx, f.bucket, f.Begun) }
+func (f *Folder) Abandon(ctx context.Context) error { return f.bucket.DeleteAll(ctx, f.Begun) }

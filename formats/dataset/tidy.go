@@ -6,7 +6,6 @@ import (
 	"encoding/hex"
 	"errors"
 	"io"
-	"math"
 	"slices"
 	"strings"
 
@@ -24,7 +23,7 @@ import (
 // they name, and parts that no record names yet but whose name shows that they
 // belong to it.
 func tidy(ctx context.Context, b *storage.Bucket, m *Manifest) error {
-	all, err := list(ctx, b, "")
+	all, err := b.ListAll(ctx, "")
 	if err != nil {
 		return err
 	}
@@ -32,7 +31,7 @@ func tidy(ctx context.Context, b *storage.Bucket, m *Manifest) error {
 	if err != nil {
 		return err
 	}
-	return removeAll(ctx, b, left.records, left.rest, left.parts, left.journals)
+	return b.DeleteAll(ctx, left.records, left.rest, left.parts, left.journals)
 }
 
 // leftAt returns what can be removed of the objects of a place; none once the
@@ -52,18 +51,16 @@ func leftAt(ctx context.Context, b *storage.Bucket, at current, all []storage.Ob
 	// manifest is read.
 	// Journals of many segments need no second look.
 	var journals, begun []storage.Object
-	look := list
+	look := b.ListAll
 	if len(all) >= storage.PageSize {
 		other := func(o storage.Object) bool {
 			is, _ := inJournal(o.Key)
 			return !is
 		}
 		journals, begun = slices.DeleteFunc(left.journals, other), slices.DeleteFunc(left.begun, other)
-		look = func(ctx context.Context, b *storage.Bucket, _ string) ([]storage.Object, error) {
-			return announced(ctx, b)
-		}
+		look = func(ctx context.Context, _ string) ([]storage.Object, error) { return announced(ctx, b) }
 	}
-	others, err := look(ctx, b, private)
+	others, err := look(ctx, private)
 	if err != nil {
 		return leftovers{}, err
 	}
@@ -86,10 +83,6 @@ func (m *Manifest) isIn(all []storage.Object) bool {
 		there[o.Key] = true
 	}
 	return !slices.ContainsFunc(m.storedParts(), func(p Part) bool { return !there[p.Name] })
-}
-
-func list(ctx context.Context, b *storage.Bucket, prefix string) ([]storage.Object, error) {
-	return first(b.List(ctx, prefix), math.MaxInt)
 }
 
 // leftovers are the objects that a dataset does not name.
@@ -167,7 +160,7 @@ func (l *leftovers) spare(ctx context.Context, b *storage.Bucket) error {
 	}
 	named := map[string]bool{}
 	for r, shards := range l.live {
-		for rec, err := range inOrder(ctx, len(shards), atOnce, func(ctx context.Context, i int) (record, error) {
+		for rec, err := range storage.InOrder(ctx, len(shards), storage.AtOnce, func(ctx context.Context, i int) (record, error) {
 			rec, err := readRecord(ctx, b, r, shards[i])
 			if errors.Is(err, storage.ErrNotExist) || errors.Is(err, formats.ErrInvalid) {
 				err = nil // it was withdrawn, or names no parts
@@ -233,7 +226,7 @@ func (d *Dataset) Unnamed(ctx context.Context) ([]string, error) {
 	if d.plain != nil && d.plain.files {
 		return nil, nil
 	}
-	all, err := list(ctx, d.bucket, "")
+	all, err := d.bucket.ListAll(ctx, "")
 	if err != nil {
 		return nil, err
 	}
