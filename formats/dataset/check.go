@@ -1,24 +1,12 @@
 package dataset
 
 import (
-	"context"
-	"errors"
 	"fmt"
 	"math"
 	"strings"
 
 	"github.com/rollmill/rollmill/formats"
-	"github.com/rollmill/rollmill/storage"
 )
-
-// readFile reads a manifest or a record.
-func readFile(ctx context.Context, b *storage.Bucket, key string) ([]byte, error) {
-	data, err := b.Read(ctx, key)
-	if errors.Is(err, storage.ErrTooLarge) {
-		return nil, formats.Invalid(storage.Join(b.URI(), key), "", err, "not a manifest or record")
-	}
-	return data, err
-}
 
 // check refuses a manifest that cannot be true: counts that do not add up, and
 // parts outside the dataset.
@@ -90,8 +78,9 @@ func (p *Part) check(table string, shards int) error {
 	if table != "" {
 		folder = table + "/"
 	}
+	_, isPart := partName(p.Name)
 	switch {
-	case !partKey.MatchString(p.Name) || !strings.HasPrefix(p.Name, folder+"part-"):
+	case !isPart || !strings.HasPrefix(p.Name, folder+"part-"):
 		return fmt.Errorf("part %q", p.Name)
 	case p.Shard < 0 || p.Shard >= shards:
 		return fmt.Errorf("part %q is of shard %d of %d", p.Name, p.Shard, shards)

@@ -8,6 +8,7 @@ import (
 	"maps"
 	"slices"
 
+	"github.com/rollmill/rollmill/formats"
 	"github.com/rollmill/rollmill/storage"
 )
 
@@ -229,11 +230,6 @@ func (s *Shard) count(ctx context.Context, res *Result) error {
 	return err
 }
 
-func sameGate(a, b Gate) bool {
-	same := func(x, y *float64) bool { return x == nil && y == nil || x != nil && y != nil && *x == *y }
-	return a.Name == b.Name && a.Count == b.Count && a.Of == b.Of && same(a.Max, b.Max) && same(a.Min, b.Min)
-}
-
 // Discard removes what was written. It does nothing after Commit.
 func (s *Shard) Discard() error {
 	if s.upToDate || s.ended {
@@ -273,4 +269,32 @@ func (s *Shard) bucketRemove(ctx context.Context, prefix string) error {
 		return err
 	}
 	return s.bucket.DeleteAll(ctx, objects)
+}
+
+// record returns the record of a shard whose tables are finished.
+func (s *Shard) record(o Outcome) record {
+	r := record{Shard: s.shard, Manifest: Manifest{Format: Format, Timings: o.Timings, Run: s.spec.Run, Content: Content{
+		Kind: s.spec.Kind, Schema: formats.SchemaVersion, Stage: s.spec.Stage, Version: s.spec.Version,
+		Identity: s.run.identity, Shards: s.run.of, Base: s.spec.Base, Columns: s.spec.Columns, Inputs: s.spec.Inputs, Params: s.spec.Params,
+		Files: s.spec.Files, Counts: o.Counts, Drops: o.Drops, Failures: o.Failures, Facts: o.Facts,
+		State: s.secrets.Settings().JSON(o.State),
+	}}}
+	for _, g := range s.spec.Gates {
+		r.Gates = append(r.Gates, GateResult{Gate: g})
+	}
+	for _, name := range slices.Sorted(maps.Keys(s.tables)) {
+		t := s.tables[name]
+		for _, p := range t.parts {
+			r.Bytes += p.Bytes
+		}
+		if name == "" {
+			r.Rows, r.RowsDigest, r.Parts = t.rows, t.digest, t.parts
+			continue
+		}
+		if r.Tables == nil {
+			r.Tables = map[string]Table{}
+		}
+		r.Tables[name] = Table{t.rows, t.digest, t.parts}
+	}
+	return r
 }

@@ -36,7 +36,7 @@ func Compact(ctx context.Context, d *Dataset, partSize int64) (*Dataset, error) 
 		return nil, fmt.Errorf("compact %q: %w", d.URI(), err)
 	}
 	c := &Compacted{At: at.UTC(), PartSize: partSize}
-	s := &Shard{bucket: d.bucket, uri: d.uri, run: run{identity: d.Identity, of: d.Shards}, compacts: d.generation(),
+	s := &Shard{bucket: d.bucket, uri: d.uri, run: build{identity: d.Identity, of: d.Shards}, compacts: d.generation(),
 		partSize: partSize, partHeld: partLight, tables: map[string]*table{}}
 	for _, name := range d.tables() {
 		if !slices.Contains(tables, name) {
@@ -233,4 +233,33 @@ func (w *TableWriter[T]) copyGroup(ctx context.Context, p *Payload, heads *Reade
 		at[i] = r.First + int64(i)
 	}
 	return w.Copy(ctx, p, at, rows)
+}
+
+// Small returns the tables that have adjacent parts of which two fit into one of
+// a size. A table whose rows this version does not know is not among them.
+func (d *Dataset) Small(partSize int64) (tables []string) {
+	if d.plain != nil || formats.Newer(d.Schema, formats.SchemaVersion) {
+		return nil
+	}
+	for _, table := range d.tables() {
+		if _, known := rowKinds[d.kindOf(table)]; known && d.mergeable(d.PartsOf(table), partSize) {
+			tables = append(tables, table)
+		}
+	}
+	return tables
+}
+
+// mergeable reports whether compaction makes fewer parts. The parts of one shard
+// ended for reasons besides the size; these hold again.
+func (d *Dataset) mergeable(parts []Part, partSize int64) bool {
+	grown := d.Compacted != nil && d.Compacted.PartSize < partSize
+	fit := false
+	for i := 1; i < len(parts); i++ {
+		a, b := parts[i-1], parts[i]
+		if (a.BaseFirst == nil) != (b.BaseFirst == nil) || a.BaseFirst != nil && *a.BaseFirst+a.Rows != *b.BaseFirst {
+			return false // the rows of a part must be beside adjacent rows of the base
+		}
+		fit = fit || (a.Shard != b.Shard || grown) && a.Bytes+b.Bytes <= partSize
+	}
+	return fit
 }

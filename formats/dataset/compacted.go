@@ -7,7 +7,6 @@ import (
 	"time"
 
 	"github.com/rollmill/rollmill/formats"
-	"github.com/rollmill/rollmill/storage"
 )
 
 // compactedFormat is the format of the manifest of a compacted dataset. Versions
@@ -131,55 +130,4 @@ func (m *Manifest) checkCompacted(seen map[string]bool) error {
 		}
 	}
 	return nil
-}
-
-// split splits the parts that compactions left, or are writing, into those that
-// one replaced and those that were written after it, or after the manifest: older
-// versions took At from their machine's clock.
-func (c *Compacted) split(parts []storage.Object, manifest time.Time) (replaced, later []storage.Object) {
-	for _, o := range parts {
-		ofCompaction := partKey.FindStringSubmatch(o.Key)[2] != ""
-		if ofCompaction && (c == nil || o.ModTime.After(c.At) || o.ModTime.After(manifest)) {
-			later = append(later, o)
-		} else {
-			replaced = append(replaced, o)
-		}
-	}
-	return replaced, later
-}
-
-// replaced reports whether a part has no rows any more because the dataset was
-// compacted.
-func (c *current) replaced(name string) bool {
-	return c.manifest != nil && c.manifest.Compacted != nil &&
-		!slices.ContainsFunc(c.manifest.storedParts(), func(p Part) bool { return p.Name == name })
-}
-
-// Small returns the tables that have adjacent parts of which two fit into one of
-// a size. A table whose rows this version does not know is not among them.
-func (d *Dataset) Small(partSize int64) (tables []string) {
-	if d.plain != nil || formats.Newer(d.Schema, formats.SchemaVersion) {
-		return nil
-	}
-	for _, table := range d.tables() {
-		if _, known := rowKinds[d.kindOf(table)]; known && d.mergeable(d.PartsOf(table), partSize) {
-			tables = append(tables, table)
-		}
-	}
-	return tables
-}
-
-// mergeable reports whether compaction makes fewer parts. The parts of one shard
-// ended for reasons besides the size; these hold again.
-func (d *Dataset) mergeable(parts []Part, partSize int64) bool {
-	grown := d.Compacted != nil && d.Compacted.PartSize < partSize
-	fit := false
-	for i := 1; i < len(parts); i++ {
-		a, b := parts[i-1], parts[i]
-		if (a.BaseFirst == nil) != (b.BaseFirst == nil) || a.BaseFirst != nil && *a.BaseFirst+a.Rows != *b.BaseFirst {
-			return false // the rows of a part must be beside adjacent rows of the base
-		}
-		fit = fit || (a.Shard != b.Shard || grown) && a.Bytes+b.Bytes <= partSize
-	}
-	return fit
 }

@@ -3,6 +3,7 @@ package dataset
 import (
 	"context"
 	"errors"
+	"slices"
 
 	"github.com/rollmill/rollmill/formats"
 	"github.com/rollmill/rollmill/storage"
@@ -35,7 +36,18 @@ func readCurrent(ctx context.Context, b *storage.Bucket) (current, error) {
 	return current{manifest: m, raw: raw, generation: m.generation()}, nil
 }
 
-// generation identifies a manifest among all that ever were at one place: it
-// covers the names of the parts, and these cover the manifest that was
-// replaced.
-func (m *Manifest) generation() string { return m.fingerprint()[:16] }
+// replaced reports whether a part has no rows any more because the dataset was
+// compacted.
+func (c *current) replaced(name string) bool {
+	return c.manifest != nil && c.manifest.Compacted != nil &&
+		!slices.ContainsFunc(c.manifest.storedParts(), func(p Part) bool { return p.Name == name })
+}
+
+// readFile reads a manifest or a record.
+func readFile(ctx context.Context, b *storage.Bucket, key string) ([]byte, error) {
+	data, err := b.Read(ctx, key)
+	if errors.Is(err, storage.ErrTooLarge) {
+		return nil, formats.Invalid(storage.Join(b.URI(), key), "", err, "not a manifest or record")
+	}
+	return data, err
+}

@@ -43,7 +43,7 @@ func TestManifestLies(t *testing.T) {
 			other, err := storage.Open(ctx, uri+"-other")
 			check(t, err)
 			d := open(t, uri)
-			home, otherHome := run{identity: d.Identity, of: 2}, run{identity: open(t, uri+"-other").Identity, of: 2}
+			home, otherHome := build{identity: d.Identity, of: 2}, build{identity: open(t, uri+"-other").Identity, of: 2}
 			whole := map[string][]byte{}
 			for _, key := range keys(t, uri) {
 				whole[key], err = b.Read(ctx, key)

@@ -4,6 +4,7 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
+	"regexp"
 
 	"github.com/rollmill/rollmill/formats"
 )
@@ -123,3 +124,19 @@ func (m *Manifest) refused() []GateResult {
 	}
 	return out
 }
+
+// allParts lists the parts of every table as the shards wrote them.
+func (m *Manifest) allParts() []Part {
+	out := append([]Part(nil), m.Parts...)
+	for _, t := range m.Tables {
+		out = append(out, t.Parts...)
+	}
+	return out
+}
+
+// generation identifies a manifest among all that ever were at one place: it
+// covers the names of the parts, and these cover the manifest that was
+// replaced.
+func (m *Manifest) generation() string { return m.fingerprint()[:16] }
+
+var runID = regexp.MustCompile(`^[0-9a-f]{32}$`)

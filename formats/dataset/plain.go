@@ -26,7 +26,8 @@ import (
 // one file is meant if there is such a file.
 func Plain(uri string) bool {
 	_, name := storage.Split(uri)
-	return strings.Contains(name, "*") || path.Ext(name) == ".parquet" && !partKey.MatchString(name)
+	_, isPart := partName(name)
+	return strings.Contains(name, "*") || path.Ext(name) == ".parquet" && !isPart
 }
 
 // plain is what a dataset has in addition whose parts another tool wrote.
@@ -35,12 +36,6 @@ type plain struct {
 	once  sync.Once
 	made  []int32 // the generation of each row, by its place
 	err   error
-}
-
-// standIn sets the rows digest of a dataset whose rows were not read to one
-// that stands for its manifest's digest.
-func (m *Manifest) standIn(digest string) {
-	_ = m.RowsDigest.UnmarshalText(fmt.Appendf(nil, "%d-%s", max(m.Rows, 0), digest[:32])) // it has the form
 }
 
 // openPlain opens the files that a URI names as one wide dataset, with a
@@ -96,8 +91,10 @@ func refuseParts(ctx context.Context, b *storage.Bucket, uri string, files []sto
 			"put the name in quotes, so that the shell does not change it; a * stands for any text without a slash",
 			storage.ErrNotExist, "no file has such a name")
 	}
-	if slices.ContainsFunc(files, func(o storage.Object) bool { return !partKey.MatchString(o.Key) }) {
-		return nil
+	for _, o := range files {
+		if _, isPart := partName(o.Key); !isPart {
+			return nil
+		}
 	}
 	if _, err := b.Stat(ctx, ManifestFile); errors.Is(err, storage.ErrNotExist) {
 		return nil

@@ -2,9 +2,7 @@ package dataset
 
 import (
 	"bytes"
-	"context"
 	"errors"
-	"maps"
 	"time"
 
 	"github.com/rollmill/rollmill/formats"
@@ -67,28 +65,4 @@ func decodePruned(place string, data []byte) (*Pruned, error) {
 		return nil, formats.Invalid(place, "", err, "not what is left of a dataset")
 	}
 	return p, nil
-}
-
-// Prune removes the dataset that Survey found. First its manifest is replaced,
-// if it is still the same, by one that says so: from then on no reader opens the
-// dataset. Then its parts and records are removed. After a crash in between,
-// Survey finds the rest of them, and Clean removes it. The error is
-// storage.ErrChanged if another process changed the manifest meanwhile.
-func (f *Folder) Prune(ctx context.Context, rule string, now time.Time) error {
-	m := f.Dataset.Manifest
-	m.Format = prunedFormat
-	m.other = maps.Clone(m.other)
-	m.other["pruned"] = indented(Pruned{At: now.UTC().Truncate(time.Second), Rule: rule, Written: f.written})
-	if err := f.bucket.Swap(ctx, ManifestFile, f.now.raw, m.encode()); err != nil {
-		return err
-	}
-	all, err := f.bucket.ListAll(ctx, "")
-	if err != nil {
-		return err
-	}
-	left, err := survey(ctx, f.bucket, f.Dataset.uri, all, f.before)
-	if err != nil || left == nil {
-		return err
-	}
-	return left.bucket.DeleteAll(ctx, left.Rest)
 }

@@ -36,8 +36,6 @@ type runFile struct {
 	Run
 }
 
-var runID = regexp.MustCompile(`^[0-9a-f]{32}$`)
-
 // OpenRun returns the run whose root is at a URI, and gives it an id if it has
 // none. Of concurrent callers one makes the id, and all return it.
 func OpenRun(ctx context.Context, root string) (Run, error) {

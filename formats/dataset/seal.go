@@ -43,7 +43,7 @@ func find(ctx context.Context, b *storage.Bucket) (*Manifest, error) {
 	if len(found) == 0 {
 		return nil, noDataset(ctx, b)
 	}
-	runs := sortedRuns(found)
+	runs := sortedBuilds(found)
 	for _, r := range runs {
 		if len(found[r]) == r.of {
 			m, err := publish(ctx, b, r, current{})
@@ -59,7 +59,7 @@ func find(ctx context.Context, b *storage.Bucket) (*Manifest, error) {
 // ErrIncomplete marks a dataset with missing shards.
 var ErrIncomplete = errors.New("the dataset is incomplete")
 
-func incomplete(b *storage.Bucket, r run, shards []int) error {
+func incomplete(b *storage.Bucket, r build, shards []int) error {
 	word := "shard"
 	if len(shards) > 1 {
 		word = "shards"
@@ -73,7 +73,7 @@ func incomplete(b *storage.Bucket, r run, shards []int) error {
 // there is another manifest than the one that the run replaces. shard is one
 // whose record was there a moment ago: only the process that replaced the
 // manifest can have removed it.
-func settle(ctx context.Context, b *storage.Bucket, r run, shard int) (*Manifest, []int, error) {
+func settle(ctx context.Context, b *storage.Bucket, r build, shard int) (*Manifest, []int, error) {
 	for {
 		now, err := readCurrent(ctx, b)
 		if err != nil {
@@ -98,8 +98,8 @@ func settle(ctx context.Context, b *storage.Bucket, r run, shard int) (*Manifest
 
 // seal publishes a run in place of the current dataset, or returns the missing
 // shards.
-func (r run) seal(ctx context.Context, b *storage.Bucket, now current) (*Manifest, []int, error) {
-	found := map[run]map[int]bool{}
+func (r build) seal(ctx context.Context, b *storage.Bucket, now current) (*Manifest, []int, error) {
+	found := map[build]map[int]bool{}
 	for o, err := range b.List(ctx, r.dir()+"shard-") {
 		if err != nil {
 			return nil, nil, err
@@ -115,7 +115,7 @@ func (r run) seal(ctx context.Context, b *storage.Bucket, now current) (*Manifes
 
 // late returns the error of a run that can no longer be sealed: there is
 // another manifest than the one that it was to replace.
-func late(b *storage.Bucket, now current, r run) error {
+func late(b *storage.Bucket, now current, r build) error {
 	e := &ExistsError{URI: b.URI(), New: r.identity, Sealed: true, Late: true, Old: "unknown"}
 	if now.manifest != nil {
 		e.Old = now.manifest.Identity
@@ -127,7 +127,7 @@ func late(b *storage.Bucket, now current, r run) error {
 // moment ago, and cleans up. After a crash there is either the old manifest,
 // and the next process that finishes a shard starts over, or the new one, and
 // the next process of this identity cleans up.
-func publish(ctx context.Context, b *storage.Bucket, r run, now current) (*Manifest, error) {
+func publish(ctx context.Context, b *storage.Bucket, r build, now current) (*Manifest, error) {
 	all, err := readAllRecords(ctx, b, r)
 	if err != nil {
 		return nil, err

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"fmt"
+	"maps"
 	"slices"
 	"time"
 
@@ -77,7 +78,7 @@ func (f *Folder) sort(left leftovers, all []storage.Object) {
 	var writing []storage.Object
 	if f.Dataset != nil {
 		var replaced []storage.Object
-		replaced, writing = f.Dataset.Compacted.split(left.compact, f.written)
+		replaced, writing = splitCompacted(f.Dataset.Compacted, left.compact, f.written)
 		if f.written.Before(f.before) {
 			f.Parts = append(f.Parts, replaced...)
 		}
@@ -108,9 +109,9 @@ func (f *Folder) sort(left leftovers, all []storage.Object) {
 		delete(named, o.Key)
 	}
 	for _, o := range all {
-		r, file, inRun := runOf(o.Key)
+		r, file, inRun := buildOf(o.Key)
 		_, isRecord := recordOf(r, file)
-		if named[o.Key] || inRun && isRecord && f.Dataset.of(r) {
+		if named[o.Key] || inRun && isRecord && r.made(&f.Dataset.Manifest) {
 			f.Objects = append(f.Objects, o)
 		}
 	}
@@ -141,3 +142,42 @@ func (f *Folder) Clean(ctx context.Context) error {
 // Abandon removes what others began at this place, and with it rows that are in
 // no dataset.
 func (f *Folder) Abandon(ctx context.Context) error { return f.bucket.DeleteAll(ctx, f.Begun) }
+
+// Prune removes the dataset that Survey found. First its manifest is replaced,
+// if it is still the same, by one that says so: from then on no reader opens the
+// dataset. Then its parts and records are removed. After a crash in between,
+// Survey finds the rest of them, and Clean removes it. The error is
+// storage.ErrChanged if another process changed the manifest meanwhile.
+func (f *Folder) Prune(ctx context.Context, rule string, now time.Time) error {
+	m := f.Dataset.Manifest
+	m.Format = prunedFormat
+	m.other = maps.Clone(m.other)
+	m.other["pruned"] = indented(Pruned{At: now.UTC().Truncate(time.Second), Rule: rule, Written: f.written})
+	if err := f.bucket.Swap(ctx, ManifestFile, f.now.raw, m.encode()); err != nil {
+		return err
+	}
+	all, err := f.bucket.ListAll(ctx, "")
+	if err != nil {
+		return err
+	}
+	left, err := survey(ctx, f.bucket, f.Dataset.uri, all, f.before)
+	if err != nil || left == nil {
+		return err
+	}
+	return left.bucket.DeleteAll(ctx, left.Rest)
+}
+
+// splitCompacted splits the parts that compactions left, or are writing, into those that
+// one replaced and those that were written after it, or after the manifest: older
+// versions took At from their machine's clock.
+func splitCompacted(c *Compacted, parts []storage.Object, manifest time.Time) (replaced, later []storage.Object) {
+	for _, o := range parts {
+		compacts, _ := partName(o.Key)
+		if compacts != "" && (c == nil || o.ModTime.After(c.At) || o.ModTime.After(manifest)) {
+			later = append(later, o)
+		} else {
+			replaced = append(replaced, o)
+		}
+	}
+	return replaced, later
+}

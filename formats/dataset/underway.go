@@ -28,7 +28,7 @@ type Underway struct {
 type FinishedShard struct {
 	Shard int
 
-	run run
+	run build
 }
 
 // Segment is a journal's object: finished rows of a shard, which never change.
@@ -58,20 +58,20 @@ func LookUnderway(ctx context.Context, uri string) (*Underway, error) {
 // Underway is LookUnderway for the dataset of the shard; nil if nothing of it exists.
 func (s *Shard) Underway(ctx context.Context) (*Underway, error) {
 	_, runs, err := lookUnderway(ctx, s.bucket)
-	return runs[run{identity: s.run.identity, of: s.run.of}], err
+	return runs[build{identity: s.run.identity, of: s.run.of}], err
 }
 
-func lookUnderway(ctx context.Context, b *storage.Bucket) (last *Underway, runs map[run]*Underway, err error) {
-	runs = map[run]*Underway{}
+func lookUnderway(ctx context.Context, b *storage.Bucket) (last *Underway, runs map[build]*Underway, err error) {
+	runs = map[build]*Underway{}
 	for o, err := range b.List(ctx, private) {
 		if err != nil {
 			return nil, nil, err
 		}
-		r, file, ok := runOf(o.Key)
+		r, file, ok := buildOf(o.Key)
 		if !ok {
 			continue
 		}
-		home := run{identity: r.identity, of: r.of} // journals do not depend on what is replaced
+		home := build{identity: r.identity, of: r.of} // journals do not depend on what is replaced
 		u := runs[home]
 		if u == nil {
 			u = &Underway{Name: home.dir(), Shards: r.of, bucket: b}
@@ -91,7 +91,7 @@ func lookUnderway(ctx context.Context, b *storage.Bucket) (last *Underway, runs 
 	return last, runs, nil
 }
 
-func (u *Underway) add(r run, file string, o storage.Object) {
+func (u *Underway) add(r build, file string, o storage.Object) {
 	if shard, is := recordOf(r, file); is {
 		u.Finished = append(u.Finished, FinishedShard{shard, r})
 		return

@@ -43,7 +43,7 @@ func (d *Dataset) verifyRecords(ctx context.Context) error {
 		return nil // its records have fields that this version would leave out
 	}
 	var other error
-	for _, r := range sortedRuns(found) {
+	for _, r := range sortedBuilds(found) {
 		if r.of != d.Shards || len(found[r]) < r.of {
 			continue
 		}

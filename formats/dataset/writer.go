@@ -30,7 +30,7 @@ type Shard struct {
 	uri      string
 	spec     Spec
 	secrets  *secret.Set
-	run      run
+	run      build
 	shard    int
 	partSize int64
 	partHeld int64
@@ -67,7 +67,7 @@ func Begin(ctx context.Context, uri string, spec Spec, o Options) (*Shard, error
 	}
 	spec.Run.Root = hint(ctx, spec.Run.Root)
 	s := &Shard{bucket: bucket, uri: uri, spec: spec.redacted(secret.From(ctx)), secrets: secret.From(ctx),
-		run: run{identity: spec.Identity(), of: o.Of}, shard: o.Shard,
+		run: build{identity: spec.Identity(), of: o.Of}, shard: o.Shard,
 		partSize: cmp.Or(o.partSize, partBytes), partHeld: cmp.Or(o.partHeld, partLight), tables: map[string]*table{}}
 	if err := s.look(ctx, o.Overwrite); err != nil {
 		return nil, err
@@ -117,7 +117,7 @@ func (s *Shard) look(ctx context.Context, overwrite bool) error {
 		}
 		return err
 	}
-	for _, other := range sortedRuns(found) {
+	for _, other := range sortedBuilds(found) {
 		if other.identity != s.run.identity {
 			return s.foreign(ctx, other, found[other])
 		}
@@ -126,7 +126,7 @@ func (s *Shard) look(ctx context.Context, overwrite bool) error {
 }
 
 // foreign returns the error about an unsealed dataset of another identity.
-func (s *Shard) foreign(ctx context.Context, other run, have map[int]bool) error {
+func (s *Shard) foreign(ctx context.Context, other build, have map[int]bool) error {
 	e := &ExistsError{URI: s.bucket.URI(), Old: other.identity, New: s.run.identity}
 	for i := range other.of {
 		if have[i] {

@@ -65,3 +65,8 @@ func (m *Manifest) number(key string) float64 {
 	}
 	return m.Facts[key]
 }
+
+func sameGate(a, b Gate) bool {
+	same := func(x, y *float64) bool { return x == nil && y == nil || x != nil && y != nil && *x == *y }
+	return a.Name == b.Name && a.Count == b.Count && a.Of == b.Of && same(a.Max, b.Max) && same(a.Min, b.Min)
+}

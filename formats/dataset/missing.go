@@ -53,8 +53,9 @@ func inFile(err error) bool { return errors.Is(err, syscall.ENOTDIR) }
 func folderHint(uri string) string {
 	hint := "a dataset is a folder with " + ManifestFile + ": name the folder"
 	folder, name := storage.Split(uri)
+	_, isPart := partName(name)
 	switch {
-	case partKey.MatchString(name):
+	case isPart:
 		hint += ", " + storage.Redact(folder)
 	case path.Ext(name) == ".parquet":
 		hint += ", or Parquet files that no stage wrote: 'FOLDER/*.parquet'; a task file goes to rollout --examples"

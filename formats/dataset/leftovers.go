@@ -40,7 +40,7 @@ func tidy(ctx context.Context, b *storage.Bucket, m *Manifest) error {
 func leftAt(ctx context.Context, b *storage.Bucket, at current, all []storage.Object) (leftovers, error) {
 	var left leftovers
 	left.find(at, all, all)
-	if !at.manifest.isIn(all) {
+	if !isIn(at.manifest, all) {
 		left.parts, left.records, left.rest, left.journals = nil, nil, nil, nil
 	}
 	if len(left.records)+len(left.rest)+len(left.parts)+len(left.journals) == 0 {
@@ -73,8 +73,8 @@ func leftAt(ctx context.Context, b *storage.Bucket, at current, all []storage.Ob
 	return left, left.spare(ctx, b)
 }
 
-// isIn reports whether all parts are in a list; a place without a manifest lacks none.
-func (m *Manifest) isIn(all []storage.Object) bool {
+// isIn reports whether all parts of a manifest are in a list; a place without a manifest lacks none.
+func isIn(m *Manifest, all []storage.Object) bool {
 	if m == nil {
 		return true
 	}
@@ -92,7 +92,7 @@ type leftovers struct {
 	parts    []storage.Object // that the manifest does not name
 	compact  []storage.Object // parts that a compaction of the dataset replaced, or wrote for nothing, or is writing
 	journals []storage.Object // of this identity
-	live     map[run][]int    // runs that may still replace the dataset, and their records
+	live     map[build][]int  // runs that may still replace the dataset, and their records
 	begun    []storage.Object // of live runs, and journals of others: their rows cost money and may still be needed
 }
 
@@ -110,17 +110,17 @@ func (l *leftovers) find(at current, parts, others []storage.Object) {
 	}
 	replaced := namesOf(m)
 	for _, o := range parts {
-		switch part := partKey.FindStringSubmatch(o.Key); {
-		case part == nil || keep[o.Key]:
-		case replaced[o.Key] || part[2] != "" && part[2] == at.generation:
+		switch compacts, isPart := partName(o.Key); {
+		case !isPart || keep[o.Key]:
+		case replaced[o.Key] || compacts != "" && compacts == at.generation:
 			l.compact = append(l.compact, o)
 		default:
 			l.parts = append(l.parts, o)
 		}
 	}
-	l.live = map[run][]int{}
+	l.live = map[build][]int{}
 	for _, o := range others {
-		r, file, ok := runOf(o.Key)
+		r, file, ok := buildOf(o.Key)
 		if !ok {
 			continue
 		}
@@ -137,20 +137,12 @@ func (l *leftovers) find(at current, parts, others []storage.Object) {
 		case r.base == at.generation:
 			l.live[r] = slices.Clip(l.live[r])
 			l.begun = append(l.begun, o)
-		case isRecord && !m.of(r):
+		case isRecord && !r.made(m):
 			l.records = append(l.records, o)
 		case !isRecord:
 			l.rest = append(l.rest, o)
 		}
 	}
-}
-
-// of reports whether a manifest was made from the records of a run.
-func (m *Manifest) of(r run) bool {
-	for _, p := range m.allParts() {
-		return m.Identity == r.identity && m.Shards == r.of && r.wrote(p.Name, p.Digest)
-	}
-	return false
 }
 
 // spare keeps the parts of runs that may still replace the dataset.
@@ -250,8 +242,9 @@ func (d *Dataset) Unnamed(ctx context.Context) ([]string, error) {
 // foreign reports whether plain Parquet readers would read a file as rows of
 // the main table although no dataset writer left it.
 func foreign(key string) bool {
+	_, isPart := partName(key)
 	return strings.HasSuffix(key, ".parquet") && !strings.ContainsAny(key[:1], "._") && !strings.Contains(key, "/") &&
-		!partKey.MatchString(key)
+		!isPart
 }
 
 // UnnamedAt is Unnamed for the sealed dataset at a URI; it returns nothing when
@@ -266,13 +259,4 @@ func UnnamedAt(ctx context.Context, uri string) ([]string, error) {
 		return nil, err
 	}
 	return newDataset(*now.manifest, uri, b).Unnamed(ctx)
-}
-
-// allParts lists the parts of every table as the shards wrote them.
-func (m *Manifest) allParts() []Part {
-	out := append([]Part(nil), m.Parts...)
-	for _, t := range m.Tables {
-		out = append(out, t.Parts...)
-	}
-	return out
 }
