@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"unsafe" // the one place of fields by their offset
 )
 
 // Field is a field of a row type, or of a struct within one, as its tags
@@ -76,4 +77,9 @@ func FieldsOf(t reflect.Type) []Field {
 	}
 	structs.Store(t, out)
 	return out
+}
+
+// In returns the field of a row, which must be addressable.
+func (f Field) In(row reflect.Value) reflect.Value {
+	return reflect.NewAt(f.Type, unsafe.Add(row.Addr().UnsafePointer(), f.Offset)).Elem()
 }

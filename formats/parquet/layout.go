@@ -84,9 +84,9 @@ func layoutOf[T any]() *layout {
 	if l, ok := layouts.Load(t); ok {
 		return l.(*layout)
 	}
-	schema := pq.NewSchema(kindName(t), pq.SchemaOf(reflect.New(t).Interface()))
+	asSchema := pq.NewSchema(kindName(t), pq.SchemaOf(reflect.New(t).Interface()))
 	var empty bytes.Buffer
-	w := pq.NewGenericWriter[T](&empty, schema, pq.CreatedBy(createdBy, formats.SchemaVersion, ""))
+	w := pq.NewGenericWriter[T](&empty, asSchema, pq.CreatedBy(createdBy, formats.SchemaVersion, ""))
 	if err := w.Close(); err != nil {
 		panic(err)
 	}
@@ -114,7 +114,7 @@ func layoutOf[T any]() *layout {
 		l.leaves[b.node.leaf] = b
 	}
 	for _, n := range nodes {
-		column, _ := schema.Lookup(n.path...)
+		column, _ := asSchema.Lookup(n.path...)
 		l.paths = append(l.paths, n.path)
 		l.encs = append(l.encs, encodingOf(column.Node))
 	}

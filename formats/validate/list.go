@@ -55,7 +55,7 @@ var All = []Check{
 		Hint: "map the column with the answers, as --map completion=response does, or with the whole conversation " +
 			"(--map messages=COLUMN), or import the rows as examples of rollout"},
 	{Name: "untrained", Was: []string{"no_sampled"}, Severity: Error, AtImport: Warning, In: Import | Audit, Payload: true,
-		Blocks: training, row: ofWide(untrained),
+		Blocks: forTraining, row: ofWide(untrained),
 		What: "finished trajectories hold nothing sampled from the target model",
 		Help: "no message is marked as sampled from the model to be trained",
 		Hint: "the source says that these messages do not train: choose another format with --from, or mark them there"},
@@ -190,7 +190,7 @@ var All = []Check{
 		What: "rows have exactly the ids and logprobs of another row of their group: copies, or the same seed for all",
 		Help: "rows of a group have the same ids and logprobs to the last bit"},
 
-	{Name: "unread_mask", Severity: Error, In: Import | Audit | Submit, Payload: true, Blocks: training,
+	{Name: "unread_mask", Severity: Error, In: Import | Audit | Submit, Payload: true, Blocks: forTraining,
 		row:  ofUnread(func(u *unread) string { return u.mask }),
 		What: "rows have answers with a mask or weight that is not obeyed",
 		Help: "an answer has a member about masks, weights or training that is not known, and its value is not true or 1",

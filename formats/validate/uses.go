@@ -35,9 +35,9 @@ const (
 
 	recorded = forGRPO | forTokens
 	answers  = forDPO | forKTO | forSFT // what trains on the text of answers
-	training = recorded | answers
+	forTraining = recorded | answers
 	scoring  = forJudging | forToolRewards
-	anyUse   = training | scoring | forPrompts
+	anyUse   = forTraining | scoring | forPrompts
 
 	grouping = forGRPO | forDPO // what compares the rows of a group
 )

@@ -117,11 +117,11 @@ var faults = []fault{
 		}
 		w.wide("epoch-0/rollout", "rollout", rows)
 	}, "have the first question"},
-	{"resubmitted", "a batch was sent twice; the twin attached to its job", receipts(formats.Receipt{Key: "k", Backend: "art", State: formats.JobCompleted,
+	{"resubmitted", "a batch was sent twice; the twin attached to its job", secondReceipt(formats.Receipt{Key: "k", Backend: "art", State: formats.JobCompleted,
 		Trajectories: 40, StartedAt: time.Unix(1, 0)}), "submitted to art before"},
-	{"resubmitted", "a batch was sent twice; the twin failed", receipts(formats.Receipt{Key: "k", Backend: "art", State: formats.JobFailed,
+	{"resubmitted", "a batch was sent twice; the twin failed", secondReceipt(formats.Receipt{Key: "k", Backend: "art", State: formats.JobFailed,
 		Trajectories: 40, StartedAt: time.Unix(2, 0)}), "submitted to art before"},
-	{"resubmitted", "a batch was sent twice; the twin to another trainer", receipts(formats.Receipt{Key: "l", Backend: "art", State: formats.JobCompleted,
+	{"resubmitted", "a batch was sent twice; the twin to another trainer", secondReceipt(formats.Receipt{Key: "l", Backend: "art", State: formats.JobCompleted,
 		Trajectories: 40, StartedAt: time.Unix(2, 0)}), "submitted to art before"},
 
 	{"unnamed", "a killed writer left a part", func(w *world, sick bool) {

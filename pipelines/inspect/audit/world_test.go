@@ -243,7 +243,7 @@ func leak(sick bool, w *world) {
 	w.wide("epoch-0/validation/rollout", "rollout", rows)
 }
 
-func receipts(second formats.Receipt) scenario {
+func secondReceipt(second formats.Receipt) scenario {
 	return func(w *world, sick bool) {
 		w.wide("curate", "curate", trajectories(small))
 		first := formats.Receipt{Key: "k", Backend: "art", State: formats.JobCompleted, CuratedDigest: "d", Trajectories: 40, StartedAt: time.Unix(1, 0)}
