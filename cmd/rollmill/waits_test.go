@@ -51,7 +51,7 @@ var endlessWaits = map[string]string{
 	"stages/rollout/recorder forwardAll":     "the context of pass has the time of a call",
 	"stages/rollout/recorder send":           "each try's context has the time of a call",
 	"stages/backends/command ask":            "the command's context kills it, WaitDelay closes its pipes, and the reader ends with them",
-	"stages/backends/openai whole":           "the pipe is closed before, which ends the writer",
+	"stages/backends/openai send":            "the pipe is closed before, which ends the writer",
 	"stages/backends/hfhub upload":           "of requests with a time limit",
 	"stages/curate run":                      "the group's context ends every side",
 	"stages/group readRuns":                  "the group's context ends every side",

@@ -140,18 +140,6 @@ func File[T any](d *Declarer, p *T, name, help string, load func(path string, da
 	})
 }
 
-// FileObject declares a JSON object that is read from the file which the setting
-// names. The field is nil until it is given.
-func (d *Declarer) FileObject(p *map[string]any, name, help string) *Setting {
-	return File(d, p, name, help, func(path string, data []byte) (map[string]any, error) {
-		var object map[string]any
-		if err := json.Unmarshal(data, &object); err != nil {
-			return nil, fmt.Errorf("%q: %w; the file holds one JSON object", path, err)
-		}
-		return object, nil
-	})
-}
-
 // JSONObjects declares a list of JSON objects.
 func (d *Declarer) JSONObjects(p *[]map[string]any, name, help string) *Setting {
 	return List(d, p, name, help, func(text string) (map[string]any, error) {

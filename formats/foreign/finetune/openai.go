@@ -1,11 +1,11 @@
 // Package finetune writes the JSON lines of fine-tuning services: NeMo Customizer's
-// (CustomizerDPO, CustomizerSFT), and OpenAI's: supervised conversations,
-// preferences (DPO) and reinforcement prompts. The services refuse unknown keys, so
-// there are no additional ones. OpenAI's lines are not a format of formats/foreign,
-// because only backend openai sends them.
+// (CustomizerDPO, CustomizerSFT), and OpenAI's: supervised conversations and
+// preferences (DPO). The services refuse unknown keys, so there are no additional
+// ones. OpenAI's lines are not a format of formats/foreign, because only backend
+// openai sends them.
 //
-// A group gives its best conversation, or its prompt; preferences are made from
-// those of package formats/chat.
+// A group gives its best conversation; preferences are made from those of package
+// formats/chat.
 package finetune
 
 import (
@@ -45,7 +45,6 @@ type OpenAIPreference struct {
 const (
 	OpenAISame = "same"       // the two answers are equal
 	LastRole   = "last_role"  // the prompt does not end with a user or tool message
-	System     = "system"     // a system message, and the service accepts none
 	BlankText  = "blank_text" // a message without text or tool calls
 	ToolOrder  = "tool_order" // a tool message that answers no earlier call
 )
@@ -112,45 +111,10 @@ func OpenAIPreferenceOf(pair chat.Preference) (p OpenAIPreference, reason string
 	if reason = sound(append(slices.Clone(p.Input.Messages), p.Preferred...)); reason == "" {
 		reason = sound(append(slices.Clone(p.Input.Messages), p.NonPreferred...))
 	}
-	if reason == "" {
-		reason = lastRole(p.Input.Messages, "user", "tool")
+	if n := len(p.Input.Messages); reason == "" && (n == 0 || !slices.Contains([]string{"user", "tool"}, p.Input.Messages[n-1].Role)) {
+		reason = LastRole
 	}
 	return p, reason
-}
-
-// ReinforcementOf returns the row of a group: its prompt, the reference answer,
-// and the example's own fields, which graders refer to as item.FIELD.
-func ReinforcementOf(rows []formats.Trajectory, noSystem bool) (row map[string]any, reason string) {
-	prompt, reason := chat.PromptOf(rows)
-	if reason != "" {
-		return nil, reason
-	}
-	messages := convert(prompt.Prompt)
-	if reason := chat.Unheld(openAIHolds, prompt.Prompt); reason != "" {
-		return nil, reason
-	}
-	if reason := sound(messages); reason != "" {
-		return nil, reason
-	}
-	if noSystem && slices.ContainsFunc(messages, func(m OpenAIMessage) bool { return m.Role == "system" }) {
-		return nil, System
-	}
-	row = map[string]any{}
-	if json.Unmarshal([]byte(prompt.Example), &row) != nil || row == nil {
-		row = map[string]any{}
-	}
-	row["messages"], row["reference_answer"] = messages, formats.AnswerOf(prompt.Example, formats.FieldNames{})
-	if delete(row, "tools"); prompt.Tools != "" {
-		row["tools"] = compact(prompt.Tools)
-	}
-	return row, lastRole(messages, "user")
-}
-
-func lastRole(messages []OpenAIMessage, roles ...string) string {
-	if len(messages) == 0 || !slices.Contains(roles, messages[len(messages)-1].Role) {
-		return LastRole
-	}
-	return ""
 }
 
 // sound returns the reason for which every service would refuse the messages,

@@ -47,14 +47,6 @@ func TestOnlySampledMessagesHaveWeight(t *testing.T) {
 	}
 }
 
-func TestGradersSeeTheExample(t *testing.T) {
-	row, reason := ReinforcementOf([]formats.Trajectory{attempt(1, given(-1, "user", "q"), says(0, "a"))}, false)
-	if got := text(t, row); reason != "" ||
-		got != `{"answer":4,"hard":true,"id":"e","messages":[{"role":"user","content":"q"}],"reference_answer":"4","tools":[{"type":"function"}]}` {
-		t.Errorf("%q %s", reason, got)
-	}
-}
-
 func TestReasonsOfSkippedGroups(t *testing.T) {
 	orphan := given(0, "tool", "4")
 	orphan.ToolCallID = "c9"
@@ -66,9 +58,7 @@ func TestReasonsOfSkippedGroups(t *testing.T) {
 		}
 		return reason
 	}
-	system := attempt(1, given(-1, "system", "s"), given(0, "user", "q"), says(1, "a"))
-	_, noSystem := ReinforcementOf([]formats.Trajectory{system}, true)
-	_, last := ReinforcementOf([]formats.Trajectory{attempt(1, given(-1, "system", "s"), says(0, "a"))}, false)
+	system := given(-1, "system", "s")
 	user := given(-1, "user", "q")
 	for want, got := range map[string]string{
 		OpenAISame:    preference(attempt(1, user, says(0, "a")), attempt(0, user, says(0, "a"))),
@@ -77,8 +67,7 @@ func TestReasonsOfSkippedGroups(t *testing.T) {
 		ToolOrder:     supervised(attempt(1, user, orphan, says(1, "a"))),
 		chat.Branches: supervised(attempt(1, user, says(0, "a"), given(-1, "user", "r"), says(2, "b"))),
 		chat.Empty:    supervised(attempt(1, user)),
-		System:        noSystem,
-		LastRole:      last,
+		LastRole:      preference(attempt(1, system, says(0, "a")), attempt(0, system, says(0, "b"))),
 	} {
 		if got != want {
 			t.Errorf("%q, want %q", got, want)
@@ -100,8 +89,7 @@ func TestImages(t *testing.T) {
 	rows := []formats.Trajectory{row(&good, "a"), row(&bad, "b")}
 	_, supervised := SupervisedOf(rows)
 	_, preference := chat.Pair(rows)
-	_, prompt := ReinforcementOf(rows, false)
-	if supervised != chat.Parts || preference != chat.Parts || prompt != chat.Parts {
-		t.Errorf("%q, %q, %q", supervised, preference, prompt)
+	if supervised != chat.Parts || preference != chat.Parts {
+		t.Errorf("%q, %q", supervised, preference)
 	}
 }

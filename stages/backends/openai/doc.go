@@ -15,9 +15,11 @@
 //
 // # Fine-tuning
 //
-// Trainer trains by the fine-tuning API, at OpenAI, Azure or a compatible
-// service: it uploads the batch as a file, makes a job, and follows it. The
-// lines of the file are defined in formats/foreign/finetune.
+// Trainer trains by OpenAI's fine-tuning API, at Azure or a compatible service:
+// it uploads the batch as a file, makes a job, and follows it. The lines of the
+// file are defined in formats/foreign/finetune. OpenAI itself takes no new jobs
+// from 6 January 2027, so what only OpenAI had (reinforcement with a grader,
+// uploads in parts) is not here.
 //
 // A job has the submission's token in its metadata, and its file has it in its
 // name, so that a job whose sender died is found by listing.
@@ -25,23 +27,19 @@
 // The one request that cannot be undone is POST /fine_tuning/jobs. Right before
 // it the jobs are listed and the ledger is read again. The request is never
 // repeated; backends.Jobs says what each answer to it proves. Its idempotency key
-// is the token; OpenAI does not document such keys, but other services may support
-// them.
+// is the token; not every service knows such keys.
 //
-// Trainer uses go-openai's calls to read a file, to read a job's events and to
-// cancel it. It does not use them to make or read jobs, because they lack
-// metadata, method, seed and error. Nor does it use them to send or list files,
-// because they keep a whole file in memory and read only the first page.
+// go-openai builds the requests here too. A transport adds what its types lack
+// (method, metadata, seed) and reads the answers. It does not send or list files,
+// because go-openai keeps a whole file in memory and reads only the first page,
+// and it has no lists of jobs and checkpoints.
 //
-// Files and parts of files train nothing by themselves.
+// Files train nothing by themselves.
 //
 // DPO trains on the preferences of the batch's table _pairs. If the batch has no
 // such table, each group's best is compared with its worst, and a note says so.
-// With the other methods each group gives one row, or several for its best
-// conversations (Config.Best).
-//
-// Files over Config.MaxFileBytes are uploaded in parts, one of which is kept in
-// memory; Azure does not support parts.
+// Supervised, each group gives one row, or several for its best conversations
+// (Config.Best).
 //
 // To support another service: add its differences where Config.Azure is used,
 // and a switch to openaitest, the test server.

@@ -3,11 +3,8 @@ package openai
 import (
 	"cmp"
 	"context"
-	"encoding/json"
 	"fmt"
-	"github.com/rollmill/rollmill/formats/validate"
 	"net/http"
-	"regexp"
 	"slices"
 	"strings"
 	"time"
@@ -16,29 +13,26 @@ import (
 	"github.com/rollmill/rollmill/formats/chat"
 	"github.com/rollmill/rollmill/formats/foreign/finetune"
 	"github.com/rollmill/rollmill/formats/secret"
+	"github.com/rollmill/rollmill/formats/validate"
 	"github.com/rollmill/rollmill/stages/backends"
 	"github.com/rollmill/rollmill/stages/internal/remote"
 )
 
 // The methods.
 const (
-	Supervised    = "supervised"
-	DPO           = "dpo"
-	Reinforcement = "reinforcement"
+	Supervised = "supervised"
+	DPO        = "dpo"
 )
 
 // Methods lists them.
-var Methods = []string{Supervised, DPO, Reinforcement}
+var Methods = []string{Supervised, DPO}
 
 // Config says where and how to train.
 type Config struct {
-	// default OpenAI's; of Azure https://RESOURCE.openai.azure.com/openai
-	BaseURL      string `yaml:"base_url" json:"base_url"`
-	APIKey       string `yaml:"-" json:"-"`
-	OpenAIKey    string `yaml:"-" json:"-"` // used in place of APIKey, at OpenAI and at Azure
-	AzureKey     string `yaml:"-" json:"-"`
-	Organization string `yaml:"organization" json:"organization"`
-	Project      string `yaml:"project" json:"project"`
+	BaseURL   string `yaml:"base_url" json:"base_url"` // of Azure https://RESOURCE.openai.azure.com/openai
+	APIKey    string `yaml:"-" json:"-"`
+	OpenAIKey string `yaml:"-" json:"-"` // used in place of APIKey, and AzureKey at Azure
+	AzureKey  string `yaml:"-" json:"-"`
 	// another header, an api-version, and beta next to the hyperparameters
 	Azure      bool   `yaml:"azure" json:"azure"`
 	APIVersion string `yaml:"api_version" json:"api_version"` // of Azure
@@ -50,14 +44,11 @@ type Config struct {
 	Suffix          string         `yaml:"suffix" json:"suffix"` // of the new model's name
 	Seed            *int64         `yaml:"seed" json:"seed"`
 	Hyperparameters map[string]any `yaml:"hyperparameters" json:"hyperparameters"`
-	Grader          map[string]any `yaml:"grader" json:"grader"` // of reinforcement
 
 	Validation   float64       `yaml:"validation" json:"validation"` // share of the examples, chosen by SplitSeed; 0 for none
 	SplitSeed    int64         `yaml:"split_seed" json:"split_seed"`
 	MinRows      int           `yaml:"min_rows" json:"min_rows"`             // default 10
-	MaxFileBytes int64         `yaml:"max_file_bytes" json:"max_file_bytes"` // of an upload in one piece; default 512 MB
-	MaxBytes     int64         `yaml:"max_bytes" json:"max_bytes"`           // of an upload in parts; default 8 GB
-	PartBytes    int           `yaml:"part_bytes" json:"part_bytes"`         // default 32 MiB; the service takes up to 64 MB
+	MaxFileBytes int64         `yaml:"max_file_bytes" json:"max_file_bytes"` // default 512 MB
 	FileTimeout  time.Duration `yaml:"file_timeout" json:"file_timeout"`     // until a file is processed; default 15m
 	// until a new job is certainly listed; default 30s
 	Settle time.Duration `yaml:"settle" json:"settle"`
@@ -65,14 +56,11 @@ type Config struct {
 }
 
 func (c Config) withDefaults() Config {
-	c.BaseURL = cmp.Or(c.BaseURL, "https://api.openai.com/v1")
 	c.BaseURL = strings.TrimRight(c.BaseURL, "/")
 	c.APIVersion = cmp.Or(c.APIVersion, "2025-04-01-preview")
 	c.Method = cmp.Or(c.Method, Supervised)
 	c.MinRows = cmp.Or(c.MinRows, 10)
 	c.MaxFileBytes = cmp.Or(c.MaxFileBytes, 512e6)
-	c.MaxBytes = cmp.Or(c.MaxBytes, 8e9)
-	c.PartBytes = cmp.Or(c.PartBytes, 32<<20)
 	c.FileTimeout = cmp.Or(c.FileTimeout, 15*time.Minute)
 	c.Settle = cmp.Or(c.Settle, 30*time.Second)
 	c.Poll = cmp.Or(c.Poll, 2*time.Second)
@@ -88,24 +76,16 @@ func (c Config) validate() error {
 		return bad("name it: --base-model gpt-4.1-mini-2025-04-14", "no model to train")
 	case !slices.Contains(Methods, c.Method):
 		return bad("", "unknown method %q (known: %s)", c.Method, strings.Join(Methods, ", "))
+	case c.BaseURL == "":
+		return bad("name it: --fine-tuning-url http://tune.test/v1", "no service to train at")
 	case !strings.HasPrefix(c.BaseURL, "http://") && !strings.HasPrefix(c.BaseURL, "https://"):
 		return bad("write https://HOST/v1", "base URL %q", c.BaseURL)
 	case secret.InURL(c.BaseURL) != nil:
 		return bad("", "base URL: %v", secret.InURL(c.BaseURL))
 	case len(c.Suffix) > 64:
 		return bad("", "the suffix has %d characters; at most 64 are allowed", len(c.Suffix))
-	case c.Method == Reinforcement && c.Grader == nil:
-		return bad("a grader is an object with a type: string_check, text_similarity, python, score_model or multi",
-			"reinforcement needs a grader")
-	case c.Method != Reinforcement && c.Grader != nil:
-		return bad("", "a grader is for reinforcement, not for %s", c.Method)
 	case c.Validation < 0 || c.Validation >= 1:
 		return bad("", "validation share %g: must be at least 0 and under 1", c.Validation)
-	case c.Azure && c.Method == Reinforcement && c.Validation == 0:
-		return bad("--validation-share 0.1", "Azure's reinforcement needs a validation file")
-	}
-	if kind, _ := c.Grader["type"].(string); kind == "label_model" {
-		return bad("", "the grader label_model is for evaluations; fine-tuning does not take it")
 	}
 	return c.checkHyperparameters(bad)
 }
@@ -117,9 +97,7 @@ var limits = map[string]struct {
 	of       string // "" for every method
 }{
 	"batch_size": {1, 256, ""}, "learning_rate_multiplier": {0, 1e6, ""}, "n_epochs": {1, 50, ""}, "beta": {0, 2, DPO},
-	"l2_multiplier":      {0, 1e6, DPO},
-	"compute_multiplier": {0.00001, 10, Reinforcement}, "eval_interval": {1, 1e9, Reinforcement},
-	"eval_samples": {1, 1e9, Reinforcement}, "reasoning_effort": {of: Reinforcement},
+	"l2_multiplier": {0, 1e6, DPO},
 }
 
 func (c Config) checkHyperparameters(bad func(hint, format string, args ...any) error) error {
@@ -174,11 +152,10 @@ type file struct {
 
 // The reasons for which a batch is refused.
 const (
-	NoRow      = "no_row"       // a group that the method's lines cannot express
-	TooFew     = "too_few_rows" // fewer than the service takes
-	TooLarge   = "file_too_large"
-	GraderItem = "grader_item"   // the grader names a field that a row lacks
-	NoHeldOut  = "no_validation" // no example was chosen for validation
+	NoRow     = "no_row"       // a group that the method's lines cannot express
+	TooFew    = "too_few_rows" // fewer than the service takes
+	TooLarge  = "file_too_large"
+	NoHeldOut = "no_validation" // no example was chosen for validation
 )
 
 // Preflight makes every line and checks for what the service would refuse.
@@ -186,7 +163,6 @@ func (t *Trainer) Preflight(_ context.Context, groups backends.Groups,
 	report func(backends.Problem)) (backends.BatchStats, error) {
 	var stats backends.BatchStats
 	var train, held file
-	names := t.cfg.graderItems()
 	imitated := chat.Imitated{Choice: t.cfg.Choice}
 	err := t.each(groups, func(rows []formats.Trajectory) {
 		if stats.AddGroup(rows); t.cfg.Method == Supervised {
@@ -205,7 +181,7 @@ func (t *Trainer) Preflight(_ context.Context, groups backends.Groups,
 			to = &held
 		}
 		to.rows, to.bytes = to.rows+1, to.bytes+int64(len(m.data))
-		return checkItems(names, m.rows[0].GroupID, m.data, report)
+		return nil
 	})
 	if err != nil || stats.Groups == 0 {
 		return stats, err
@@ -219,16 +195,12 @@ func (t *Trainer) Preflight(_ context.Context, groups backends.Groups,
 		report(backends.Problem{Reason: NoHeldOut, Detail: "no example was chosen for validation",
 			Hint: "raise --validation-share, or leave it out"})
 	}
-	limit := max(t.cfg.MaxFileBytes, t.cfg.MaxBytes)
-	if t.cfg.Azure {
-		limit = t.cfg.MaxFileBytes
-	}
-	if n := max(train.bytes, held.bytes); n > limit {
+	if n := max(train.bytes, held.bytes); n > t.cfg.MaxFileBytes {
 		report(backends.Problem{Reason: TooLarge,
-			Detail: fmt.Sprintf("a file would have %d bytes; at most %d are taken", n, limit),
+			Detail: fmt.Sprintf("a file would have %d bytes; at most %d are taken", n, t.cfg.MaxFileBytes),
 			Hint:   "take fewer groups with curate"})
 	}
-	stats.Checks = []string{NoRow, TooFew, TooLarge, GraderItem, NoHeldOut}
+	stats.Checks = []string{NoRow, TooFew, TooLarge, NoHeldOut}
 	stats.Total = train.bytes/4 + 1 // of JSON; the service counts by its own tokenizer
 	if n, ok := backends.Number(t.cfg.Hyperparameters["n_epochs"]); ok {
 		stats.Passes = int64(n)
@@ -245,34 +217,6 @@ func (t *Trainer) Preflight(_ context.Context, groups backends.Groups,
 var hints = map[string]string{
 	finetune.OpenAISame: "the two answers say the same: drop such groups with curate",
 	"turns":             "only the last answer of a conversation can be compared; train by another backend, or supervised",
-}
-
-var item = regexp.MustCompile(`\bitem\.([A-Za-z0-9_]+)`)
-
-// graderItems returns the fields that the grader's templates name.
-func (c Config) graderItems() (names []string) {
-	text, _ := json.Marshal(c.Grader)
-	for _, m := range item.FindAllStringSubmatch(string(text), -1) {
-		names = append(names, m[1])
-	}
-	return names
-}
-
-func checkItems(names []string, group string, line []byte, report func(backends.Problem)) error {
-	if len(names) == 0 {
-		return nil
-	}
-	var fields map[string]json.RawMessage
-	if err := json.Unmarshal(line, &fields); err != nil {
-		return err
-	}
-	for _, name := range names {
-		if _, there := fields[name]; !there {
-			report(backends.Problem{GroupID: group, Reason: GraderItem,
-				Detail: fmt.Sprintf("the grader names item.%s, and the example has no such field", name)})
-		}
-	}
-	return nil
 }
 
 // Begin checks whether the service accepts the key.

@@ -32,16 +32,11 @@ func start(t *testing.T, f openaitest.Faults, edit ...func(*openai.Config)) (*op
 }
 
 func method(name string) func(*openai.Config) {
-	return func(c *openai.Config) {
-		if c.Method = name; name == openai.Reinforcement {
-			c.Grader = map[string]any{"type": "string_check", "name": "exact", "operation": "eq", "input": "{{sample.output_text}}",
-				"reference": "{{item.reference_answer}}"}
-		}
-	}
+	return func(c *openai.Config) { c.Method = name }
 }
 
 func TestKind(t *testing.T) {
-	backendtest.Kind(t, openai.Kind, map[string]string{"base-model": "m"})
+	backendtest.Kind(t, openai.Kind, map[string]string{"base-model": "m", "fine-tuning-url": "http://tune.test/v1"})
 }
 
 func TestConformance(t *testing.T) {
@@ -85,9 +80,8 @@ func follow(t *testing.T, tr *openai.Trainer, id string) backends.Outcome {
 func TestTheFilesAndTheJob(t *testing.T) {
 	seed := int64(7)
 	for m, want := range map[string]string{
-		openai.Supervised:    `{"messages":[{"role":"user","content":"what is example-0"},{"role":"assistant","content":"answer 3","weight":1}]}`,
-		openai.DPO:           `{"input":{"messages":[{"role":"user","content":"what is example-0"}]},"preferred_output":[{"role":"assistant","content":"answer 3"}],"non_preferred_output":[{"role":"assistant","content":"answer 0"}]}`,
-		openai.Reinforcement: `{"id":"example-0","messages":[{"role":"user","content":"what is example-0"}],"reference_answer":""}`,
+		openai.Supervised: `{"messages":[{"role":"user","content":"what is example-0"},{"role":"assistant","content":"answer 3","weight":1}]}`,
+		openai.DPO:        `{"input":{"messages":[{"role":"user","content":"what is example-0"}]},"preferred_output":[{"role":"assistant","content":"answer 3"}],"non_preferred_output":[{"role":"assistant","content":"answer 0"}]}`,
 	} {
 		tr, server := start(t, openaitest.Faults{}, method(m), func(c *openai.Config) {
 			c.Suffix, c.Seed, c.Hyperparameters = "agent", &seed, map[string]any{"n_epochs": 2, "batch_size": "auto"}
@@ -177,7 +171,7 @@ func TestTheServiceIsClosed(t *testing.T) {
 	out, err := submit(t, tr)
 	var hinted interface{ Hint() string }
 	if !out.Clean || err == nil || !strings.Contains(err.Error(), "403: fine-tuning is closed for this organization (model)") || !errors.As(err, &hinted) ||
-		!strings.Contains(hinted.Hint(), "compatible") {
+		!strings.Contains(hinted.Hint(), "--fine-tuning-url") {
 		t.Errorf("%+v, %v", out, err)
 	}
 }
@@ -278,13 +272,9 @@ func TestPreflightRefuses(t *testing.T) {
 		group  []formats.Trajectory
 	}{
 		{openai.TooFew, func(c *openai.Config) { c.MinRows = 10 }, backendtest.Group(0)},
-		{openai.TooLarge, func(c *openai.Config) { c.MaxFileBytes, c.MaxBytes = 10, 10 }, backendtest.Group(0)},
+		{openai.TooLarge, func(c *openai.Config) { c.MaxFileBytes = 10 }, backendtest.Group(0)},
 		{openai.NoRow, method(openai.DPO), same},
 		{openai.NoHeldOut, func(c *openai.Config) { c.Validation = 1e-9 }, backendtest.Group(0)},
-		{openai.GraderItem, func(c *openai.Config) {
-			method(openai.Reinforcement)(c)
-			c.Grader["reference"] = "{{ item.solution }}"
-		}, backendtest.Group(0)},
 	} {
 		tr, _ := start(t, openaitest.Faults{}, c.edit)
 		var reasons []string
@@ -298,20 +288,18 @@ func TestPreflightRefuses(t *testing.T) {
 }
 
 func TestInvalidSettings(t *testing.T) {
+	const url = "http://tune.test/v1"
 	for what, c := range map[string]openai.Config{
 		"no model to train":                  {},
-		"unknown method":                     {Model: "m", Method: "grpo"},
+		"no service to train at":             {Model: "m"},
+		"unknown method":                     {Model: "m", Method: "reinforcement"},
 		"base URL":                           {Model: "m", BaseURL: "api.openai.com"},
-		"needs a grader":                     {Model: "m", Method: openai.Reinforcement},
-		"a grader is for":                    {Model: "m", Grader: map[string]any{"type": "python"}},
-		"for evaluations":                    {Model: "m", Method: openai.Reinforcement, Grader: map[string]any{"type": "label_model"}},
-		"no hyperparameter":                  {Model: "m", Hyperparameters: map[string]any{"beta": 0.1}},
-		"n_epochs NaN: must be from 1 to 50": {Model: "m", Hyperparameters: map[string]any{"n_epochs": math.NaN()}},
-		"must be from 1 to 50":               {Model: "m", Hyperparameters: map[string]any{"n_epochs": 51}},
-		"a number or auto":                   {Model: "m", Hyperparameters: map[string]any{"n_epochs": "many"}},
-		"at most 64":                         {Model: "m", Suffix: strings.Repeat("x", 65)},
-		"validation share":                   {Model: "m", Validation: 1},
-		"needs a validation":                 {Model: "m", Azure: true, Method: openai.Reinforcement, Grader: map[string]any{"type": "python"}},
+		"no hyperparameter":                  {Model: "m", BaseURL: url, Hyperparameters: map[string]any{"beta": 0.1}},
+		"n_epochs NaN: must be from 1 to 50": {Model: "m", BaseURL: url, Hyperparameters: map[string]any{"n_epochs": math.NaN()}},
+		"must be from 1 to 50":               {Model: "m", BaseURL: url, Hyperparameters: map[string]any{"n_epochs": 51}},
+		"a number or auto":                   {Model: "m", BaseURL: url, Hyperparameters: map[string]any{"n_epochs": "many"}},
+		"at most 64":                         {Model: "m", BaseURL: url, Suffix: strings.Repeat("x", 65)},
+		"validation share":                   {Model: "m", BaseURL: url, Validation: 1},
 	} {
 		if _, err := openai.New(c); err == nil || !strings.Contains(err.Error(), what) {
 			t.Errorf("%s: %v", what, err)

@@ -35,19 +35,16 @@ func (t *Trainer) Submit(ctx context.Context, s backends.Submission, groups back
 	if err != nil {
 		return backends.Clean("no job was made"), err
 	}
-	body := t.body(s, training)
+	request := openai.FineTuningJobRequest{Model: t.cfg.Model, TrainingFile: training, Suffix: t.cfg.Suffix}
 	if t.cfg.Validation > 0 {
-		held, err := t.upload(ctx, s, true, groups, nil)
-		if err != nil {
+		if request.ValidationFile, err = t.upload(ctx, s, true, groups, nil); err != nil {
 			return backends.Clean("no job was made"), err
 		}
-		body["validation_file"] = held
 	}
 	j, out, err := t.jobs().Make(ctx, s, func() (*job, error) {
 		var made job
-		q := remote.Request{Method: http.MethodPost, URL: t.url("/fine_tuning/jobs"), JSON: body,
-			Header: http.Header{remote.IdempotencyHeader: {s.Token}}}
-		_, err := t.web().Do(ctx, q, &made)
+		c := call{Trainer: t, header: http.Header{remote.IdempotencyHeader: {s.Token}}, fields: t.fields(s), answer: &made}
+		_, err := c.client().CreateFineTuningJob(ctx, request)
 		if err == nil && made.ID == "" {
 			err = &remote.Error{What: "openai: the answer that makes a job names none"}
 		}
@@ -66,7 +63,8 @@ func (t *Trainer) jobs() backends.Jobs[job] {
 	return backends.Jobs[job]{Settle: t.cfg.Settle, Find: t.find, Outcome: outcome}
 }
 
-func (t *Trainer) body(s backends.Submission, training string) map[string]any {
+// fields returns what go-openai's request lacks.
+func (t *Trainer) fields(s backends.Submission) map[string]any {
 	version := int64(1)
 	if s.Before.Policy != nil {
 		version = s.Before.Policy.Version + 1
@@ -83,21 +81,15 @@ func (t *Trainer) body(s backends.Submission, training string) map[string]any {
 	if len(hyper) > 0 {
 		method["hyperparameters"] = hyper
 	}
-	if t.cfg.Grader != nil {
-		method["grader"] = t.cfg.Grader
-	}
-	body := map[string]any{
-		"model": t.cfg.Model, "training_file": training, "method": map[string]any{"type": t.cfg.Method, t.cfg.Method: method},
+	fields := map[string]any{
+		"method": map[string]any{"type": t.cfg.Method, t.cfg.Method: method},
 		"metadata": map[string]string{metaToken: s.Token, "run": short(s.Run), "epoch": strconv.Itoa(s.Epoch),
 			metaVersion: strconv.FormatInt(version, 10)},
 	}
-	if t.cfg.Suffix != "" {
-		body["suffix"] = t.cfg.Suffix
-	}
 	if t.cfg.Seed != nil {
-		body["seed"] = *t.cfg.Seed
+		fields["seed"] = *t.cfg.Seed
 	}
-	return body
+	return fields
 }
 
 // short truncates a metadata value to 512 characters.
@@ -131,22 +123,15 @@ func (t *Trainer) upload(ctx context.Context, s backends.Submission, held bool, 
 	if err := t.lines(&size, held, s.Guarded(groups, nil)); err != nil {
 		return "", err
 	}
-	content := func(w io.Writer) error { return t.lines(w, held, s.Guarded(groups, event)) }
-	var f fileObject
-	var err error
-	if int64(size) > t.cfg.MaxFileBytes && !t.cfg.Azure {
-		f, err = t.inParts(ctx, fileName(s.Token, held), int64(size), content)
-	} else {
-		f, err = t.whole(ctx, fileName(s.Token, held), int64(size), content)
-	}
+	f, err := t.send(ctx, fileName(s.Token, held), int64(size), func(w io.Writer) error { return t.lines(w, held, s.Guarded(groups, event)) })
 	if err != nil {
 		return "", err
 	}
 	return f.ID, t.processed(ctx, f)
 }
 
-// whole sends a file in one piece.
-func (t *Trainer) whole(ctx context.Context, name string, size int64, content func(io.Writer) error) (f fileObject,
+// send streams a file, which go-openai would hold in memory.
+func (t *Trainer) send(ctx context.Context, name string, size int64, content func(io.Writer) error) (f fileObject,
 	err error) {
 	var around bytes.Buffer // what is before the content, and after it
 	form := multipart.NewWriter(&around)
@@ -163,7 +148,8 @@ func (t *Trainer) whole(ctx context.Context, name string, size int64, content fu
 		write.CloseWithError(err)
 	}()
 	body := io.MultiReader(bytes.NewReader(around.Bytes()[:before]), read, bytes.NewReader(around.Bytes()[before:]))
-	err = t.send(ctx, "/files", form.FormDataContentType(), body, size+int64(around.Len()), &f)
+	_, err = t.web().Do(ctx, remote.Request{Method: http.MethodPost, URL: t.url("/files"), Body: body, Size: size + int64(around.Len()),
+		Type: form.FormDataContentType()}, &f)
 	read.CloseWithError(io.ErrClosedPipe)
 	if ours := <-failed; ours != nil && !errors.Is(ours, io.ErrClosedPipe) {
 		return f, ours
@@ -195,11 +181,11 @@ func (t *Trainer) processed(ctx context.Context, f fileObject) error {
 			return context.Cause(ctx)
 		case <-time.After(t.cfg.Poll):
 		}
-		now, err := t.library().GetFile(ctx, url.PathEscape(f.ID))
-		if err != nil {
+		now := fileObject{ID: f.ID}
+		if _, err := (call{Trainer: t, answer: &now}).client().GetFile(ctx, url.PathEscape(f.ID)); err != nil {
 			return err
 		}
-		f.Status, f.Details = now.Status, json.RawMessage(strconv.Quote(now.StatusDetails))
+		f = now
 	}
 }
 
@@ -278,7 +264,7 @@ func list[T any](ctx context.Context, t *Trainer, path string, f func(T) (id str
 // checkpoints' metrics.
 func (t *Trainer) Status(ctx context.Context, id string) (backends.Outcome, error) {
 	var j job
-	if err := t.get(ctx, "/fine_tuning/jobs/"+url.PathEscape(id), &j); err != nil {
+	if _, err := (call{Trainer: t, answer: &j}).client().RetrieveFineTuningJob(ctx, url.PathEscape(id)); err != nil {
 		return backends.Outcome{State: backends.JobUnknown}, err
 	}
 	out := t.outcome(&j)
@@ -292,7 +278,8 @@ func (t *Trainer) Status(ctx context.Context, id string) (backends.Outcome, erro
 
 // newest returns the service's latest event of a job; errors are ignored.
 func (t *Trainer) newest(ctx context.Context, id string) string {
-	page, err := t.library().ListFineTuningJobEvents(ctx, url.PathEscape(id), openai.ListFineTuningJobEventsWithLimit(1))
+	var page openai.FineTuningJobEventList
+	_, err := call{Trainer: t, answer: &page}.client().ListFineTuningJobEvents(ctx, url.PathEscape(id), openai.ListFineTuningJobEventsWithLimit(1))
 	if err != nil || len(page.Data) == 0 {
 		return ""
 	}
@@ -334,7 +321,8 @@ func (t *Trainer) addCheckpoints(ctx context.Context, id string, out *backends.O
 
 // Cancel asks the service to cancel a job.
 func (t *Trainer) Cancel(ctx context.Context, id string) (backends.Outcome, error) {
-	j, err := t.library().CancelFineTuningJob(ctx, url.PathEscape(id))
+	var j job
+	_, err := call{Trainer: t, answer: &j}.client().CancelFineTuningJob(ctx, url.PathEscape(id))
 	code := remote.Status(err)
 	switch {
 	// it may have ended already
@@ -343,8 +331,7 @@ func (t *Trainer) Cancel(ctx context.Context, id string) (backends.Outcome, erro
 	case err != nil:
 		return backends.Outcome{State: backends.JobUnknown}, err
 	}
-	return t.outcome(&job{ID: j.ID, Status: j.Status, TrainedTokens: float64(j.TrainedTokens),
-		ResultFiles: j.ResultFiles}), nil
+	return t.outcome(&j), nil
 }
 
 func (t *Trainer) outcome(j *job) backends.Outcome {

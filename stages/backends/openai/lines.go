@@ -3,12 +3,12 @@ package openai
 import (
 	"context"
 	"encoding/json"
-	"github.com/rollmill/rollmill/formats/validate"
 	"io"
 
 	"github.com/rollmill/rollmill/formats"
 	"github.com/rollmill/rollmill/formats/chat"
 	"github.com/rollmill/rollmill/formats/foreign/finetune"
+	"github.com/rollmill/rollmill/formats/validate"
 	"github.com/rollmill/rollmill/stages/backends"
 )
 
@@ -20,15 +20,8 @@ type made struct {
 	reason string
 }
 
-// made returns the lines of a group, for the methods that compare nothing.
-func (t *Trainer) made(rows []formats.Trajectory, line func(made) error) error {
-	if t.cfg.Method == Reinforcement {
-		row, reason := finetune.ReinforcementOf(rows, t.cfg.Azure)
-		if reason == "" {
-			reason = t.accepted.BlocksAny(rows, validate.ForPrompts)
-		}
-		return give(made{rows: rows, reason: reason}, row, line)
-	}
+// conversations makes the lines of a group's best conversations.
+func (t *Trainer) conversations(rows []formats.Trajectory, line func(made) error) error {
 	return t.cfg.Each(rows, func(some []formats.Trajectory, reason string) error {
 		row, why := finetune.SupervisedOf(some)
 		if reason != "" {
@@ -63,7 +56,7 @@ func (t *Trainer) each(groups backends.Groups, group func(rows []formats.Traject
 				return give(made{rows: rows, id: p.ChosenID, reason: reason}, row, line)
 			})
 		} else {
-			err = t.made(rows, line)
+			err = t.conversations(rows, line)
 		}
 		if err != nil {
 			return err

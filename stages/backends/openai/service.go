@@ -1,10 +1,11 @@
 package openai
 
 import (
-	"bytes"
 	"context"
+	"encoding/json"
 	"fmt"
 	"io"
+	"maps"
 	"net/http"
 	"strings"
 
@@ -22,40 +23,39 @@ func (t *Trainer) get(ctx context.Context, path string, answer any) error {
 	return t.web().Get(ctx, t.url(path), answer)
 }
 
-func (t *Trainer) post(ctx context.Context, path string, body, answer any) error {
-	return t.web().Post(ctx, t.url(path), body, answer)
+// call is one request through go-openai, which builds it. The service's answer is
+// read into answer, since go-openai's types lack fields.
+type call struct {
+	*Trainer
+	header http.Header
+	fields map[string]any // added to the request
+	answer any
 }
 
-// send sends a stream of a known length, once.
-func (t *Trainer) send(ctx context.Context, path, kind string, body io.Reader, size int64, answer any) error {
-	_, err := t.web().Do(ctx,
-		remote.Request{Method: http.MethodPost, URL: t.url(path), Body: body, Size: size, Type: kind}, answer)
-	return err
-}
-
-// library returns go-openai's client. Its requests are those of get and post: signed,
-// limited in time, repeated if they have no effect, their errors without the key.
-func (t *Trainer) library() *openai.Client {
+func (c call) client() *openai.Client {
 	config := openai.DefaultConfig("")
-	config.BaseURL, config.HTTPClient = "", sender{t}
+	config.BaseURL, config.HTTPClient = "", c
 	return openai.NewClientWithConfig(config)
 }
 
-// sender sends go-openai's requests, which have paths without the service.
-type sender struct{ *Trainer }
-
-func (s sender) Do(r *http.Request) (*http.Response, error) {
-	var body []byte
+// Do sends a request of go-openai, whose URL is a path, and gives go-openai an empty answer.
+func (c call) Do(r *http.Request) (*http.Response, error) {
 	var err error
 	if r.Method == http.MethodGet {
-		err = s.get(r.Context(), r.URL.String(), &body)
+		err = c.get(r.Context(), r.URL.String(), c.answer)
 	} else {
-		err = s.post(r.Context(), r.URL.String(), struct{}{}, &body)
+		body := map[string]any{}
+		if r.Body != nil {
+			err = json.NewDecoder(r.Body).Decode(&body)
+		}
+		if maps.Copy(body, c.fields); err == nil {
+			_, err = c.web().Do(r.Context(), remote.Request{Method: r.Method, URL: c.url(r.URL.String()), Header: c.header, JSON: body}, c.answer)
+		}
 	}
 	if err != nil {
 		return nil, err
 	}
-	return &http.Response{StatusCode: http.StatusOK, Body: io.NopCloser(bytes.NewReader(body))}, nil
+	return &http.Response{StatusCode: http.StatusOK, Body: io.NopCloser(strings.NewReader("{}"))}, nil
 }
 
 func (t *Trainer) url(path string) string {
@@ -75,12 +75,6 @@ func (t *Trainer) sign(req *http.Request) {
 	} else if t.cfg.APIKey != "" {
 		req.Header.Set("api-key", t.cfg.APIKey)
 	}
-	if t.cfg.Organization != "" {
-		req.Header.Set("OpenAI-Organization", t.cfg.Organization)
-	}
-	if t.cfg.Project != "" {
-		req.Header.Set("OpenAI-Project", t.cfg.Project)
-	}
 }
 
 func explain(e *remote.Error, _ *http.Request, _ []byte) {
@@ -88,7 +82,7 @@ func explain(e *remote.Error, _ *http.Request, _ []byte) {
 	case http.StatusUnauthorized:
 		e.Help, e.Usage = "put the key into OPENAI_API_KEY, or name a file: --api-key-file", true
 	case http.StatusForbidden:
-		e.Help = "the key may lack the right, or the service takes no new jobs: OpenAI's own closes in 2026 and 2027; a " +
-			"compatible one: --fine-tuning-url"
+		e.Help = "the key may lack the right, or the service takes no new jobs, as OpenAI's own from 6 January 2027; another " +
+			"service: --fine-tuning-url"
 	}
 }

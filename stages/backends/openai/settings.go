@@ -8,7 +8,7 @@ import (
 
 // Kind is the registry's entry.
 var Kind = backends.Kind{
-	Name: "openai", Help: "fine-tuning at OpenAI, Azure or a service that copies the API: supervised, DPO, reinforcement",
+	Name: "openai", Help: "OpenAI's fine-tuning API, at Azure or a compatible service: supervised or DPO",
 	New: func() backends.TrainerSettings { return defaults() },
 }
 
@@ -25,10 +25,8 @@ func (c *Config) Declare(d *plugin.Declarer) {
 	backends.DeclareKeyFile(d, &c.APIKey)
 	d.SecretVariable(&c.OpenAIKey, "OPENAI_API_KEY")
 	d.SecretVariable(&c.AzureKey, "AZURE_OPENAI_API_KEY")
-	d.Variable(&c.Organization, "OPENAI_ORG_ID")
-	d.Variable(&c.Project, "OPENAI_PROJECT_ID")
 	d.String(&c.Model, "base-model", "train from this `MODEL`").FromReceipt(plugin.InModel(`^(.*):`)).Open()
-	plugin.Choice(d, &c.Method, "method", "train by this `METHOD`: supervised, dpo, reinforcement", Methods...).
+	plugin.Choice(d, &c.Method, "method", "train by this `METHOD`: supervised, dpo", Methods...).
 		FromReceipt(plugin.InModel(`([^:]*)$`))
 	d.Bool(&c.Azure, "azure", "use Azure's form of the API")
 	d.String(&c.APIVersion, "api-version", "use this `VERSION` of Azure's API")
@@ -36,7 +34,6 @@ func (c *Config) Declare(d *plugin.Declarer) {
 	d.OptionalInt64(&c.Seed, "job-seed", "give the job this `SEED`").ID("job-seed").Shown("the service's")
 	d.Objects(&c.Hyperparameters, "hyperparameters",
 		"set `KEY=VALUE` of the method: n_epochs, batch_size, learning_rate_multiplier, beta, ...").ID("hyperparameters")
-	d.FileObject(&c.Grader, "grader", "grade with the reinforcement grader in this JSON `FILE`").ID("grader")
 	backends.DeclareHeldOut(d, &c.Validation, &c.SplitSeed)
 	d.Int(&c.MinRows, "min-rows", "refuse a batch of fewer than `N` rows")
 	backends.DeclareBest(d, &c.Choice)

@@ -65,7 +65,6 @@ func (s *Server) checkJob(body map[string]json.RawMessage) (wrong, param string)
 	_ = json.Unmarshal(text.Method["type"], &kind)
 	var method map[string]json.RawMessage
 	_ = json.Unmarshal(text.Method[kind], &method)
-	_, grader := method["grader"]
 	_, beta := method["beta"]
 	switch {
 	case text.Model == "":
@@ -74,8 +73,6 @@ func (s *Server) checkJob(body map[string]json.RawMessage) (wrong, param string)
 		return "no training file", "training_file"
 	case text.Method[kind] == nil || len(text.Method) != 2:
 		return "the method is wrong", "method"
-	case grader != (kind == "reinforcement"):
-		return "a grader where there should be none, or none where there should be one", "method"
 	case beta && !s.faults.Azure:
 		return "beta is a hyperparameter", "method"
 	case len(text.Metadata) > 16:

@@ -41,8 +41,6 @@ type Faults struct {
 	PageSize       int      // the most that a list gives
 	CancelTooLate  bool     // answers 400 to cancel
 	EmptyJobAnswer bool     // makes the job, and answers with an empty object
-	PartsLost      int      // parts that are taken, and the connection dropped, before one is answered
-	PartsRefused   int      // code for parts
 }
 
 // Job is a job that was made.
@@ -62,8 +60,6 @@ type Server struct {
 	mu    sync.Mutex
 	jobs  []*Job
 	files []*upload
-	parts *partial // the upload under way
-	lost  int
 	busy  map[string]int
 }
 
@@ -91,10 +87,6 @@ func New(f Faults) *Server {
 	mux := http.NewServeMux()
 	mux.HandleFunc("POST /files", s.postFile)
 	mux.HandleFunc("GET /files", s.listFiles)
-	mux.HandleFunc("POST /uploads", s.postUpload)
-	mux.HandleFunc("POST /uploads/{id}/parts", s.postPart)
-	mux.HandleFunc("POST /uploads/{id}/complete", s.completeUpload)
-	mux.HandleFunc("POST /uploads/{id}/cancel", s.cancelUpload)
 	mux.HandleFunc("GET /files/{id}", s.getFile)
 	mux.HandleFunc("POST /fine_tuning/jobs", s.postJob)
 	mux.HandleFunc("GET /fine_tuning/jobs", s.listJobs)
@@ -205,9 +197,8 @@ func (s *Server) postFile(w http.ResponseWriter, r *http.Request) {
 
 // keys of a line, by one that tells the method.
 var keys = map[string][]string{
-	"input":            {"input", "preferred_output", "non_preferred_output"},
-	"reference_answer": nil,
-	"messages":         {"messages", "tools", "parallel_tool_calls"},
+	"input":    {"input", "preferred_output", "non_preferred_output"},
+	"messages": {"messages", "tools", "parallel_tool_calls"},
 }
 
 func checkLines(data []byte) string {
@@ -219,12 +210,12 @@ func checkLines(data []byte) string {
 		if err := json.Unmarshal([]byte(line), &row); err != nil {
 			return fmt.Sprintf("line %d: %v", n+1, err)
 		}
-		for _, field := range []string{"input", "reference_answer", "messages"} {
+		for _, field := range []string{"input", "messages"} {
 			if _, there := row[field]; !there {
 				continue
 			}
 			for key := range row {
-				if allowed := keys[field]; allowed != nil && !slices.Contains(allowed, key) {
+				if !slices.Contains(keys[field], key) {
 					return fmt.Sprintf("line %d: unexpected key %q", n+1, key)
 				}
 			}
