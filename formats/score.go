@@ -29,3 +29,21 @@ type Signal struct {
 	TopIDs      []int32   `parquet:"top_ids,optional,list"` // a teacher's most probable ids: as many for each token, best first
 	TopLogprobs []float32 `parquet:"top_logprobs,optional,list" parquet-element:",split"`
 }
+
+// WeightedSum adds up the rewards of a row, each times its weight, and counts them. Those
+// of weight 0 do not count, even when they have no value; missing is the first of the
+// others that has none.
+func WeightedSum(rewards []NamedReward) (sum float64, counting int, missing *NamedReward) {
+	for i := range rewards {
+		r := &rewards[i]
+		if r.Weight == 0 {
+			continue
+		}
+		if counting++; r.Value != nil {
+			sum += float64(r.Weight * *r.Value) // the conversion forbids a fused multiply-add: .ci/fused
+		} else if missing == nil {
+			missing = r
+		}
+	}
+	return sum, counting, missing
+}

@@ -107,18 +107,8 @@ func (r *row) join(o *row) error {
 
 // sum computes the total: null if a reward that counts has no value.
 func (r *row) sum() {
-	total, counts := 0.0, false
-	for _, n := range r.Rewards {
-		if n.Weight == 0 {
-			continue
-		}
-		if counts = true; n.Value == nil {
-			total = math.NaN()
-			continue
-		}
-		total += float64(n.Weight * *n.Value)
-	}
-	if r.Reward = &total; !counts || math.IsNaN(total) || math.IsInf(total, 0) {
+	total, counting, missing := formats.WeightedSum(r.Rewards)
+	if r.Reward = &total; counting == 0 || missing != nil || math.IsNaN(total) || math.IsInf(total, 0) {
 		r.Reward, r.ShapedRewards = nil, nil
 	}
 }

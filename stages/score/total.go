@@ -83,23 +83,9 @@ func (to *buffer) add(r *Row) {
 	}
 }
 
-// sum computes the total of a row's rewards. Those of weight 0 do not count,
-// even when they have no value. If only one counts, its failure is the row's.
+// sum computes the total of a row's rewards. If only one counts, its failure is the row's.
 func sum(s *formats.Score, to *buffer) {
-	total, counting, failed := 0.0, 0, (*formats.NamedReward)(nil)
-	for i := range s.Rewards {
-		c := &s.Rewards[i]
-		if c.Weight == 0 {
-			continue
-		}
-		counting++
-		switch {
-		case c.Value != nil:
-			total += float64(c.Weight * *c.Value) // the conversion forbids a fused multiply-add: .ci/fused
-		case failed == nil:
-			failed = c
-		}
-	}
+	total, counting, failed := formats.WeightedSum(s.Rewards)
 	switch {
 	case counting == 0:
 		s.Failure, s.Error = formats.RewardMissing, "no reward has a weight other than 0"
