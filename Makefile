@@ -119,11 +119,13 @@ $(DEMO)/held-out.jsonl: | build
 test: ## run the tests, with the seeds of every fuzz target
 	@$(GO) test -p 3 -json ./... | $(GO) run ./.ci/testsum .ci/skips
 
-check: ## check formatting and go.mod; run vet and staticcheck
+ACTIONS := github.com/rhysd/actionlint/cmd/actionlint@v1.7.12
+check: ## check formatting, go.mod and the workflows; run vet and staticcheck
 	@unformatted=$$(gofmt -l cmd formats pipelines stages storage); test -z "$$unformatted" || { echo "gofmt: $$unformatted"; exit 1; }
 	$(GO) vet ./...
 	$(GO) tool staticcheck ./...
 	$(GO) mod tidy -diff
+	$(GO) run $(ACTIONS)
 
 shape: ## print each package's files, exported names and references between files, and the limits it breaks
 	@$(GO) run ./.ci/shape ./...
