@@ -15,31 +15,31 @@ import (
 	"github.com/rollmill/rollmill/formats/jsontext"
 )
 
-// answer is an engine's answer, assembled from one body or from the chunks of a
+// Answer is an engine's answer, assembled from one body or from the chunks of a
 // stream.
-type answer struct {
-	model     string
-	promptIDs []int32 // of the whole prompt; nil when the engine gave none
-	choices   []*choice
-	usage     usage
-	err       error // an error that the engine sent in the middle of a stream
+type Answer struct {
+	Model     string
+	PromptIDs []int32 // of the whole prompt; nil when the engine gave none
+	Choices   []*Choice
+	Usage     Usage
+	Err       error // an error that the engine sent in the middle of a stream
 	ended     bool  // its stream had the end mark, which suffices where answers may have no finish reason
 	segments  segmentList
 
-	acceptNoFinish bool // the end mark ends the choices of its stream
+	AcceptNoFinish bool // the end mark ends the choices of its stream
 
 	cursor cursor // over a chunk, and what the agent sees of it: used again for the next
 	text   []byte
 }
 
-type usage struct {
-	known                      bool
-	prompt, completion, cached int32
+type Usage struct {
+	Known                      bool
+	Prompt, Completion, Cached int32
 }
 
-type choice struct {
-	index      int64
-	message    formats.Message
+type Choice struct {
+	Index      int64
+	Message    formats.Message
 	finish     string
 	streamed   streamedText
 	calls      streamedCalls
@@ -85,34 +85,34 @@ type tokens struct {
 	fallback *tokens // logprobs from elsewhere than choice.logprobs
 }
 
-var errNotCompletion = errors.New("the answer is not a chat completion")
+var ErrNotCompletion = errors.New("the answer is not a chat completion")
 
-// add reads a whole answer, or one chunk of a stream, and returns what the
+// Add reads a whole answer, or one chunk of a stream, and returns what the
 // agent sees of it: without the fields that this package requested and the
 // agent did not. Unchanged parts keep their bytes. A chunk with nothing that
 // the agent requested becomes empty. NaN and infinities, which Python engines
 // write although JSON has none, are read as missing numbers.
-func (a *answer) add(body []byte, see view) (seen []byte, err error) {
+func (a *Answer) Add(body []byte, see View) (seen []byte, err error) {
 	c := a.cursor.over(body)
 	found, usage := false, false
 	count := int64(0)
 	for key, e := range c.object {
 		switch string(key) {
 		case "model":
-			if v := c.value(); len(v) < 2 || string(v[1:len(v)-1]) != a.model {
-				a.model = jsontext.Unquote(v)
+			if v := c.value(); len(v) < 2 || string(v[1:len(v)-1]) != a.Model {
+				a.Model = jsontext.Unquote(v)
 			}
 		case "prompt_token_ids":
 			a.setPrompt(c.value())
-			e.hidden = !see.ids
+			e.hidden = !see.IDs
 		case "usage":
 			v := c.value()
 			usage = usage || string(v) != "null"
-			a.usage.read(v)
-			e.hidden = see.stream && !see.usage && string(v) == "null"
+			a.Usage.read(v)
+			e.hidden = see.Stream && !see.Usage && string(v) == "null"
 		case "error":
 			if string(c.value()) != "null" {
-				a.err = fmt.Errorf("the engine reported: %s", errorText(body))
+				a.Err = fmt.Errorf("the engine reported: %s", ErrorText(body))
 			}
 		case "choices":
 			found = true
@@ -124,10 +124,10 @@ func (a *answer) add(body []byte, see view) (seen []byte, err error) {
 	}
 	switch {
 	case !c.end():
-		return nil, fmt.Errorf("%w: not JSON: %s", errNotCompletion, excerpt(body))
-	case !found && a.err == nil:
-		return nil, fmt.Errorf("%w: no choices: %s", errNotCompletion, excerpt(body))
-	case see.stream && !see.usage && usage && count == 0:
+		return nil, fmt.Errorf("%w: not JSON: %s", ErrNotCompletion, Excerpt(body))
+	case !found && a.Err == nil:
+		return nil, fmt.Errorf("%w: no choices: %s", ErrNotCompletion, Excerpt(body))
+	case see.Stream && !see.Usage && usage && count == 0:
 		return nil, nil
 	}
 	return a.visible(see), nil
@@ -135,8 +135,8 @@ func (a *answer) add(body []byte, see view) (seen []byte, err error) {
 
 // visible returns what the agent sees of what the cursor read. The result for a
 // chunk is valid until the next chunk.
-func (a *answer) visible(see view) []byte {
-	if !see.stream {
+func (a *Answer) visible(see View) []byte {
+	if !see.Stream {
 		return a.cursor.visible(nil)
 	}
 	out := a.cursor.visible(a.text)
@@ -146,34 +146,34 @@ func (a *answer) visible(see view) []byte {
 	return out
 }
 
-func (a *answer) setPrompt(v []byte) {
-	if ids, ok := parseIDs(v); ok && a.promptIDs == nil {
-		a.promptIDs = ids
+func (a *Answer) setPrompt(v []byte) {
+	if ids, ok := ParseIDs(v); ok && a.PromptIDs == nil {
+		a.PromptIDs = ids
 	}
 }
 
-func (u *usage) read(v []byte) {
+func (u *Usage) read(v []byte) {
 	o := jsontext.ParseObject(v)
 	if o == nil {
 		return
 	}
-	u.known = o.Has("completion_tokens")
-	u.prompt, u.completion = int32Of(o.Get("prompt_tokens")), int32Of(o.Get("completion_tokens"))
-	u.cached = int32Of(jsontext.ParseObject(o.Get("prompt_tokens_details")).Get("cached_tokens"))
+	u.Known = o.Has("completion_tokens")
+	u.Prompt, u.Completion = ParseCount(o.Get("prompt_tokens")), ParseCount(o.Get("completion_tokens"))
+	u.Cached = ParseCount(jsontext.ParseObject(o.Get("prompt_tokens_details")).Get("cached_tokens"))
 }
 
-func (a *answer) choice(index int64) *choice {
-	for _, c := range a.choices {
-		if c.index == index {
+func (a *Answer) choice(index int64) *Choice {
+	for _, c := range a.Choices {
+		if c.Index == index {
 			return c
 		}
 	}
-	c := &choice{index: index, message: formats.Message{Role: "assistant", Parent: -1, Call: -1}}
-	a.choices = append(a.choices, c)
+	c := &Choice{Index: index, Message: formats.Message{Role: "assistant", Parent: -1, Call: -1}}
+	a.Choices = append(a.Choices, c)
 	return c
 }
 
-func (a *answer) addChoice(at *cursor, position int64, see view) {
+func (a *Answer) addChoice(at *cursor, position int64, see View) {
 	for key, v := range jsontext.Members(at.b[at.i:]) {
 		if string(key) == "index" {
 			if n, err := strconv.ParseInt(string(v), 10, 32); err == nil {
@@ -182,9 +182,9 @@ func (a *answer) addChoice(at *cursor, position int64, see view) {
 			break
 		}
 	}
-	before := len(a.choices)
+	before := len(a.Choices)
 	c := a.choice(position)
-	c.duplicate = c.duplicate || !see.stream && len(a.choices) == before
+	c.duplicate = c.duplicate || !see.Stream && len(a.Choices) == before
 	for key, e := range at.object {
 		switch string(key) {
 		case "finish_reason":
@@ -193,7 +193,7 @@ func (a *answer) addChoice(at *cursor, position int64, see view) {
 			}
 		case "message":
 			message := at.value()
-			chat.AddToMessage(&c.message, message, jsontext.Unquote)
+			chat.AddToMessage(&c.Message, message, jsontext.Unquote)
 			c.tokens.readMessage(at, message, a, see)
 		case "delta":
 			delta := at.value()
@@ -208,18 +208,18 @@ func (a *answer) addChoice(at *cursor, position int64, see view) {
 		case "logprobs":
 			from := at.i
 			c.tokens.readLogprobs(at)
-			if !see.logprobs && !at.bad && string(at.b[from:at.i]) != "null" {
+			if !see.Logprobs && !at.bad && string(at.b[from:at.i]) != "null" {
 				at.cuts = append(at.cuts, cut{from, at.i, "null"})
 			}
 		case "token_ids":
 			c.tokens.readIDs(choiceIDs, at.value())
-			e.hidden = !see.ids
+			e.hidden = !see.IDs
 		case "response_token_ids":
 			c.tokens.readIDs(responseIDs, at.value())
-			e.hidden = !see.ids
+			e.hidden = !see.IDs
 		case "prompt_token_ids":
 			a.setPrompt(at.value())
-			e.hidden = !see.ids
+			e.hidden = !see.IDs
 		case "meta_info":
 			c.tokens.readMetaInfo(at.value())
 		case "provider_specific_fields":
@@ -233,9 +233,9 @@ func (a *answer) addChoice(at *cursor, position int64, see view) {
 	}
 }
 
-// assemble completes the message with the texts of a stream.
-func (c *choice) assemble() {
-	m := &c.message
+// Assemble completes the message with the texts of a stream.
+func (c *Choice) Assemble() {
+	m := &c.Message
 	if c.streamed.parts != nil {
 		c.streamed.closePart()
 		list := slices.Concat([]byte("["), bytes.Join(c.streamed.parts, []byte(",")), []byte("]"))
@@ -253,13 +253,13 @@ func (c *choice) assemble() {
 
 // addDelta adds a piece of the message, and reports whether it may contain tokens,
 // as NeMo's do.
-func (c *choice) addDelta(raw []byte) (tokens bool) {
+func (c *Choice) addDelta(raw []byte) (tokens bool) {
 	thought := false
 	for key, v := range jsontext.Members(raw) {
 		switch string(key) {
 		case "role":
 			if role := jsontext.Unquote(v); role != "" {
-				c.message.Role = role
+				c.Message.Role = role
 			}
 		case "content":
 			if v[0] == '[' {
@@ -275,10 +275,10 @@ func (c *choice) addDelta(raw []byte) (tokens bool) {
 			}
 		case "tool_calls":
 			for t := range jsontext.Elements(v) {
-				c.calls.add(&c.message, t)
+				c.calls.add(&c.Message, t)
 			}
 		case "function_call":
-			c.calls.addFunction(&c.message, v)
+			c.calls.addFunction(&c.Message, v)
 		case "generation_token_ids", "generation_log_probs", "prompt_token_ids", "provider_specific_fields":
 			tokens = true
 		}
@@ -299,15 +299,15 @@ func addText(to *strings.Builder, raw []byte) bool {
 	return true
 }
 
-// refusalOf returns the refusal in a message's content parts, or "".
-func refusalOf(m *formats.Message) (out string) {
+// RefusalOf returns the refusal in a message's content parts, or "".
+func RefusalOf(m *formats.Message) (out string) {
 	for part := range jsontext.Elements([]byte(m.ContentParts)) {
 		out += jsontext.Unquote(jsontext.ParseObject(part).Get("refusal"))
 	}
 	return out
 }
 
-func int32Of(raw []byte) int32 {
+func ParseCount(raw []byte) int32 {
 	f, err := strconv.ParseFloat(string(raw), 64)
 	if err != nil || f < 0 || f > math.MaxInt32 {
 		return 0
@@ -315,7 +315,7 @@ func int32Of(raw []byte) int32 {
 	return int32(f)
 }
 
-func excerpt(b []byte) string {
+func Excerpt(b []byte) string {
 	const limit = 200
 	text := strconv.Quote(strings.ToValidUTF8(string(b[:min(len(b), limit)]), "?"))
 	switch {
@@ -327,8 +327,8 @@ func excerpt(b []byte) string {
 	return text
 }
 
-// errorText returns the message of an error body in any usual form.
-func errorText(body []byte) string {
+// ErrorText returns the message of an error body in any usual form.
+func ErrorText(body []byte) string {
 	o := jsontext.ParseObject(body)
 	for _, key := range []string{"error", "message", "detail"} {
 		v := o.Get(key)
@@ -339,12 +339,12 @@ func errorText(body []byte) string {
 			return text
 		}
 	}
-	return excerpt(body)
+	return Excerpt(body)
 }
 
-// finished reports whether at least n choices have ended.
-func (a *answer) finished(n int) bool {
-	for _, c := range a.choices {
+// Finished reports whether at least n choices have ended.
+func (a *Answer) Finished(n int) bool {
+	for _, c := range a.Choices {
 		if c.finish != "" || a.ended {
 			n--
 		}
@@ -352,8 +352,26 @@ func (a *answer) finished(n int) bool {
 	return n <= 0
 }
 
-// hasOutput reports whether a stream has text or a call yet.
-func (c *choice) hasOutput() bool {
+// HasOutput reports whether a stream has text or a call yet.
+func (c *Choice) HasOutput() bool {
 	return c.streamed.content.Len() > 0 || c.streamed.reasoning.Len() > 0 || c.streamed.refusal.Len() > 0 ||
-		len(c.message.ToolCalls) > 0
+		len(c.Message.ToolCalls) > 0
+}
+
+// HasLogprobs reports whether a stream has a list of logprobs yet, perhaps an empty one.
+func (c *Choice) HasLogprobs() bool { return c.tokens.listed }
+
+// TokenTexts returns the texts of the tokens, one for each logprob; nil unless all have one.
+func (c *Choice) TokenTexts() []string { return c.tokens.textList() }
+
+// AmbiguousCalls reports whether clients may read the tool calls of its stream in several ways.
+func (c *Choice) AmbiguousCalls() bool { return c.calls.ambiguous }
+
+// CountTokens estimates the sampled tokens of an answer without usage.
+func (a *Answer) CountTokens() (n int32) {
+	for _, c := range a.Choices {
+		ids, _ := c.tokens.bestIDs()
+		n += int32(max(len(c.tokens.withLogprobs().logprobs), len(ids), c.textChunks))
+	}
+	return n
 }

@@ -12,38 +12,6 @@ import (
 	"github.com/rollmill/rollmill/formats/jsontext"
 )
 
-func TestAnswersOfModels(t *testing.T) {
-	for _, c := range []struct {
-		asked, got string
-		accept     []string
-		ok         bool
-		version    int64 // -1 for none
-	}{
-		{"run", "run", nil, true, -1},
-		{"run", "", nil, true, -1},
-		{"run", "run@7", nil, true, 7},
-		{"run@7", "run@7", nil, true, 7},
-		{"run@7", "", nil, true, 7},
-		{"run@7", "run@8", nil, false, 8},
-		{"run@7", "run", nil, false, -1},
-		{"run", "base/model", nil, false, -1},
-		{"run", "base/model", []string{"base/model"}, true, -1},
-		{"run", "base/model", []string{"*"}, true, -1},
-		{"gpt-4o", "gpt-4o-2024-08-06", nil, true, -1},
-		{"gpt-4o", "gpt-4o-mini", nil, false, -1},
-		{"run", "run2", nil, false, -1},
-	} {
-		v, ok := matchModel(c.asked, c.got, c.accept)
-		version := int64(-1)
-		if v != nil {
-			version = *v
-		}
-		if ok != c.ok || version != c.version {
-			t.Errorf("asked %q, answered by %q: %v, version %d", c.asked, c.got, ok, version)
-		}
-	}
-}
-
 // FuzzAnswer: no body makes the decoder panic or hang, and what it passes on
 // of a valid body is valid.
 func FuzzAnswer(f *testing.F) {
@@ -53,14 +21,14 @@ func FuzzAnswer(f *testing.F) {
 	f.Add([]byte(`{"choices":[{"index":1e9,"message":{"content":""}},{"message":null}]} `))
 	f.Add([]byte(`{"token_ids":[1],"choices":[{"token_ids":[1],"logprobs":{"content":[]},"response_token_ids":[2] } , { }],"prompt_token_ids":[ ]}`))
 	f.Fuzz(func(t *testing.T, body []byte) {
-		for _, see := range []view{{}, {stream: true}, {logprobs: true, ids: true}} {
-			a := &answer{}
-			out, err := a.add(body, see)
+		for _, see := range []View{{}, {Stream: true}, {Logprobs: true, IDs: true}} {
+			a := &Answer{}
+			out, err := a.Add(body, see)
 			if err == nil {
-				for _, c := range a.choices {
-					c.assemble()
+				for _, c := range a.Choices {
+					c.Assemble()
 				}
-				a.keepTokens()
+				a.KeepTokens()
 			}
 			if err == nil && out != nil && json.Valid(body) && !json.Valid(out) {
 				t.Errorf("%q was passed on as %q", body, out)
@@ -78,7 +46,7 @@ func TestWhatTheAgentSeesKeepsItsBytes(t *testing.T) {
 		{`{"choices":[{"logprobs":{"content":[{"logprob":-1}]},"token_ids":[1]}]}`, `{"choices":[{"logprobs":null}]}`},
 		{`{"choices":[{"index":0,"logprobs": null}]}`, `{"choices":[{"index":0,"logprobs": null}]}`},
 	} {
-		got, err := (&answer{}).add([]byte(c.body), view{})
+		got, err := (&Answer{}).Add([]byte(c.body), View{})
 		if err != nil || string(got) != c.want {
 			t.Errorf("%s\nis seen as %s (%v)\nwant       %s", c.body, got, err, c.want)
 		}
@@ -158,10 +126,10 @@ func FuzzEvents(f *testing.F) {
 	f.Add([]byte("data: a\r\n\ndata:b\n\n\n\ndata: c\nid: 1\n\ndata\n\n"))
 	f.Add([]byte("data"))
 	f.Fuzz(func(t *testing.T, stream []byte) {
-		read := func(r io.Reader) (events []event, size int) {
-			s := newEventReader(r, func() {})
+		read := func(r io.Reader) (events []Event, size int) {
+			s := NewEventReader(r, func() {})
 			for {
-				e, err := s.next()
+				e, err := s.Next()
 				if err != nil {
 					if !errors.Is(err, io.EOF) && !errors.Is(err, io.ErrUnexpectedEOF) {
 						t.Fatal(err)
@@ -169,7 +137,7 @@ func FuzzEvents(f *testing.F) {
 					return events, size
 				}
 				size += len(e.raw)
-				events = append(events, event{raw: bytes.Clone(e.raw), data: bytes.Clone(e.data), visible: e.appendWith(nil, []byte("x"))})
+				events = append(events, Event{raw: bytes.Clone(e.raw), Data: bytes.Clone(e.Data), visible: e.appendWith(nil, []byte("x"))})
 			}
 		}
 		at, size := read(bytes.NewReader(stream))
@@ -184,9 +152,9 @@ func FuzzEvents(f *testing.F) {
 }
 
 func TestEventsJoinDataLines(t *testing.T) {
-	s := newEventReader(bytes.NewReader([]byte("event: x\r\ndata: a\r\ndata:b\r\n\r\n")), func() {})
-	e, err := s.next()
-	if err != nil || string(e.data) != "a\nb" {
-		t.Errorf("%q %v", e.data, err)
+	s := NewEventReader(bytes.NewReader([]byte("event: x\r\ndata: a\r\ndata:b\r\n\r\n")), func() {})
+	e, err := s.Next()
+	if err != nil || string(e.Data) != "a\nb" {
+		t.Errorf("%q %v", e.Data, err)
 	}
 }

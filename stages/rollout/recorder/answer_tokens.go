@@ -93,7 +93,7 @@ func (t *tokens) readIDs(from source, raw []byte) {
 	if string(raw) == "null" {
 		return
 	}
-	ids, ok := parseIDs(raw)
+	ids, ok := ParseIDs(raw)
 	if !ok {
 		t.ids[from].missing = true
 	}
@@ -239,9 +239,9 @@ func (t *tokens) readMetaInfo(raw []byte) {
 
 // readProvider reads the tokens that LiteLLM moves to provider_specific_fields, token_ids as those of a source. It returns
 // what the agent sees of the members, and whether that is less.
-func (t *tokens) readProvider(raw []byte, from source, a *answer, see view) (rest jsontext.Object, less bool) {
+func (t *tokens) readProvider(raw []byte, from source, a *Answer, see View) (rest jsontext.Object, less bool) {
 	for _, f := range jsontext.ParseObject(raw) {
-		hidden := !see.ids
+		hidden := !see.IDs
 		switch f.Key {
 		case "token_ids":
 			t.readIDs(from, f.Raw)
@@ -253,11 +253,11 @@ func (t *tokens) readProvider(raw []byte, from source, a *answer, see view) (res
 			a.setPrompt(f.Raw)
 		case "generation_log_probs":
 			t.addFallback(slices.Collect(jsontext.Elements(f.Raw)))
-			hidden = !see.logprobs
+			hidden = !see.Logprobs
 		case "logprobs":
 			t.addFallback(nil)
 			t.fallback.readLogprobs(new(cursor).over(f.Raw))
-			hidden = !see.logprobs
+			hidden = !see.Logprobs
 		case "meta_info":
 			t.readMetaInfo(f.Raw)
 			hidden = false // nobody asked for it
@@ -272,7 +272,7 @@ func (t *tokens) readProvider(raw []byte, from source, a *answer, see view) (res
 }
 
 // readMessage reads the tokens that NeMo puts into the message itself, or a gateway into its provider_specific_fields.
-func (t *tokens) readMessage(at *cursor, raw []byte, a *answer, see view) {
+func (t *tokens) readMessage(at *cursor, raw []byte, a *Answer, see View) {
 	o := jsontext.ParseObject(raw)
 	if ids := o.Get("generation_token_ids"); ids != nil {
 		t.readIDs(messageIDs, ids)
@@ -310,7 +310,7 @@ func (t *tokens) withLogprobs() *tokens {
 	return t
 }
 
-func parseIDs(raw []byte) (ids []int32, ok bool) {
+func ParseIDs(raw []byte) (ids []int32, ok bool) {
 	if len(raw) == 0 || raw[0] != '[' {
 		return nil, false
 	}

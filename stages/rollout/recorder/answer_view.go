@@ -6,8 +6,8 @@ import (
 	"github.com/rollmill/rollmill/formats/jsontext"
 )
 
-// view is what the agent itself requested, and so sees in the answer.
-type view struct{ logprobs, ids, usage, stream bool }
+// View is what the agent itself requested, and so sees in the answer.
+type View struct{ Logprobs, IDs, Usage, Stream bool }
 
 // cut is a span of an answer that the agent does not see, with its replacement.
 type cut struct {

@@ -6,15 +6,15 @@ import (
 	"github.com/rollmill/rollmill/formats"
 )
 
-// apis are the APIs that agents speak. To record another, implement translator in
+// All are the APIs that agents speak. To record another, implement translator in
 // files that begin with its name, and add it here.
-var apis = []*api{chatAPI, completionsAPI, messagesAPI, responsesAPI}
+var All = []*API{Chat, Completions, Messages, Responses}
 
-type api struct {
-	name      string // recorded with a call
-	route     string // where agents call it, below /v1
-	path      string // where the engine is asked, below /v1; not route if calls are translated to chat completions
-	ownErrors bool   // an engine's error is written in this API's form
+type API struct {
+	Name      string // recorded with a call
+	Route     string // where agents call it, below /v1
+	Path      string // where the engine is asked, below /v1; not route if calls are translated to chat completions
+	OwnErrors bool   // an engine's error is written in this API's form
 	translator
 }
 
@@ -24,17 +24,17 @@ type translator interface {
 	// decode reads the prompt as messages. If the API is translated, it also
 	// replaces the request's fields by those of chat completions. The request may
 	// name earlier responses that are stored.
-	decode(q *request, s *storedResponses) error
+	decode(q *Request, s *StoredResponses) error
 	// askLogprobs adds the fields that make the engine return logprobs.
-	askLogprobs(q *request)
+	askLogprobs(q *Request)
 	// encode returns an answer, or the beginning of one, as the agent sees it. visible is the
 	// engine's body without what the agent did not request.
-	encode(q *request, a *answer, visible []byte) []byte
+	Encode(q *Request, a *Answer, visible []byte) []byte
 	// encodeEvents returns an encoder that writes an answer to w as a stream.
-	encodeEvents(q *request, w io.Writer) eventEncoder
+	EncodeEvents(q *Request, w io.Writer) EventEncoder
 	// arguments returns the arguments of a sampled tool call as the agent sees them.
-	arguments(q *request, c *formats.ToolCall) string
+	Arguments(q *Request, c *formats.ToolCall) string
 }
 
-// translated reports whether the engine is asked by another API than the agent's.
-func (a *api) translated() bool { return a.path != a.route }
+// Translated reports whether the engine is asked by another API than the agent's.
+func (a *API) Translated() bool { return a.Path != a.Route }

@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"maps"
 	"net/http"
 	"net/http/httptest"
 	"slices"
@@ -46,18 +47,18 @@ func BenchmarkDecode(b *testing.B) {
 		b.ReportAllocs()
 		defer cpuTime(b)()
 		for b.Loop() {
-			a := &answer{}
-			if _, err := a.add(body, view{}); err != nil {
+			a := &Answer{}
+			if _, err := a.Add(body, View{}); err != nil {
 				b.Fatal(err)
 			}
-			a.choices[0].assemble()
-			if _, f := a.keepTokens(); f != nil {
+			a.Choices[0].Assemble()
+			if _, f := a.KeepTokens(); f != nil {
 				b.Fatal(f)
 			}
 		}
 	})
 	b.Run("stream", func(b *testing.B) {
-		q, err := parseRequest(chatAPI, []byte(`{"model":"policy","stream":true,"messages":[{"role":"user","content":"hi"}]}`), nil)
+		q, err := ParseRequest(Chat, []byte(`{"model":"policy","stream":true,"messages":[{"role":"user","content":"hi"}]}`), nil)
 		if err != nil {
 			b.Fatal(err)
 		}
@@ -66,18 +67,18 @@ func BenchmarkDecode(b *testing.B) {
 		b.ReportAllocs()
 		defer cpuTime(b)()
 		for b.Loop() {
-			a, events, seen := &answer{}, newEventReader(bytes.NewReader(stream), func() {}), []byte(nil)
-			for e, err := events.next(); err != io.EOF; e, err = events.next() {
+			a, events, seen := &Answer{}, NewEventReader(bytes.NewReader(stream), func() {}), []byte(nil)
+			for e, err := events.Next(); err != io.EOF; e, err = events.Next() {
 				if err == nil {
-					err = e.addTo(a, q.view)
+					err = e.AddTo(a, q.View)
 				}
 				if err != nil {
 					b.Fatal(err)
 				}
-				seen = e.appendVisible(seen[:0])
+				seen = e.AppendVisible(seen[:0])
 			}
-			a.choices[0].assemble()
-			if _, f := a.keepTokens(); f != nil {
+			a.Choices[0].Assemble()
+			if _, f := a.KeepTokens(); f != nil {
 				b.Fatal(f)
 			}
 		}
@@ -128,8 +129,8 @@ func BenchmarkCall(b *testing.B) {
 				call(b, engine.URL+"/chat/completions")
 			}
 		})
-		for _, kind := range []*api{chatAPI, messagesAPI} {
-			b.Run(fmt.Sprintf("%s-%d", kind.name, tokens), func(b *testing.B) {
+		for _, kind := range []*API{Chat, Messages} {
+			b.Run(fmt.Sprintf("%s-%d", kind.Name, tokens), func(b *testing.B) {
 				r, err := New(Options{Endpoints: []string{engine.URL}, Model: "policy"})
 				if err != nil {
 					b.Fatal(err)
@@ -138,7 +139,7 @@ func BenchmarkCall(b *testing.B) {
 				defer cpuTime(b)()
 				for b.Loop() {
 					s := r.Begin(context.Background(), "t", "g")
-					call(b, s.BaseURL()+kind.route)
+					call(b, s.BaseURL()+kind.Route)
 					if rec := s.End(); rec.Unfit != nil {
 						b.Fatal(rec.Unfit)
 					}
@@ -244,7 +245,7 @@ func ms(d time.Duration) float64 { return d.Seconds() * 1e3 }
 // copyingProxy forwards a call and its answer, each piece as it arrives, and
 // does nothing else: no proxy adds less.
 func copyingProxy(target string) http.Handler {
-	client := newClient(64)
+	client := &http.Client{Transport: &http.Transport{DisableCompression: true, MaxIdleConnsPerHost: 64, ReadBufferSize: 64 << 10}}
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		resp, err := client.Post(target+r.URL.Path, r.Header.Get("Content-Type"), r.Body)
 		if err != nil {
@@ -252,7 +253,7 @@ func copyingProxy(target string) http.Handler {
 			return
 		}
 		defer resp.Body.Close()
-		forward(w.Header(), resp.Header)
+		maps.Copy(w.Header(), resp.Header)
 		io.Copy(flusher{w}, resp.Body)
 	})
 }

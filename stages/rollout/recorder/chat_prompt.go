@@ -10,10 +10,10 @@ import (
 
 // convert replaces the request's fields by those of chat completions. set gets
 // each field of the agent's that is not null.
-func (q *request) convert(set func(key string, v []byte) error) error {
-	q.original, q.fields, q.tools = q.fields, nil, ""
-	q.fields.Set("messages", nil) // set by setMessages
-	for _, f := range q.original {
+func (q *Request) convert(set func(key string, v []byte) error) error {
+	q.Original, q.Fields, q.Tools = q.Fields, nil, ""
+	q.Fields.Set("messages", nil) // set by setMessages
+	for _, f := range q.Original {
 		if string(f.Raw) == "null" {
 			continue
 		}
@@ -24,12 +24,12 @@ func (q *request) convert(set func(key string, v []byte) error) error {
 	return nil
 }
 
-func (q *request) setMessages() {
-	path := make([]int, len(q.messages))
+func (q *Request) SetMessages() {
+	path := make([]int, len(q.Messages))
 	for i := range path {
 		path[i] = i
 	}
-	q.fields.Set("messages", []byte(chat.JSON(&formats.Trajectory{Messages: q.messages}, path)))
+	q.Fields.Set("messages", []byte(chat.JSON(&formats.Trajectory{Messages: q.Messages}, path)))
 }
 
 // functionTool returns a tool as chat completions describe it. schema is the name
@@ -45,19 +45,19 @@ func functionTool(o jsontext.Object, schema string) []byte {
 	return jsontext.Object{field("type", encode("function")), field("function", function.Bytes())}.Bytes()
 }
 
-func (q *request) setChatTools(tools [][]byte) {
+func (q *Request) setChatTools(tools [][]byte) {
 	if len(tools) > 0 {
-		q.tools = jsontext.Compact(array(tools))
-		q.fields.Set("tools", []byte(q.tools))
+		q.Tools = jsontext.Compact(array(tools))
+		q.Fields.Set("tools", []byte(q.Tools))
 	}
 }
 
-func (q *request) forceTool(name string) {
-	q.fields.Set("tool_choice", encode(map[string]any{"type": "function", "function": map[string]string{"name": name}}))
+func (q *Request) forceTool(name string) {
+	q.Fields.Set("tool_choice", encode(map[string]any{"type": "function", "function": map[string]string{"name": name}}))
 }
 
 // setResponseFormat restricts the answer to a format with a schema.
-func (q *request) setResponseFormat(name []byte, format jsontext.Object) {
+func (q *Request) setResponseFormat(name []byte, format jsontext.Object) {
 	schema := format.Get("schema")
 	if schema == nil {
 		return
@@ -68,7 +68,7 @@ func (q *request) setResponseFormat(name []byte, format jsontext.Object) {
 			o.Set(key, format.Get(key))
 		}
 	}
-	q.fields.Set("response_format",
+	q.Fields.Set("response_format",
 		jsontext.Object{field("type", encode("json_schema")), field("json_schema", o.Bytes())}.Bytes())
 }
 

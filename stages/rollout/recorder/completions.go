@@ -9,7 +9,7 @@ import (
 	"github.com/rollmill/rollmill/formats/jsontext"
 )
 
-var completionsAPI = &api{name: "completions", route: "/completions", path: "/completions",
+var Completions = &API{Name: "completions", Route: "/completions", Path: "/completions",
 	translator: completionsTranslator{}}
 
 // completionsTranslator forwards OpenAI's older Completions API.
@@ -19,9 +19,9 @@ type completionsTranslator struct{ forwarded }
 // message, and the answer as an assistant message: their texts, in order, are
 // what the model saw. A prompt that begins with an earlier prompt and its
 // answer continues them; the tree splits it there.
-func (completionsTranslator) decode(q *request, _ *storedResponses) error {
-	q.view.logprobs = q.fields.Has("logprobs")
-	prompt := q.fields.Get("prompt")
+func (completionsTranslator) decode(q *Request, _ *StoredResponses) error {
+	q.View.Logprobs = q.Fields.Has("logprobs")
+	prompt := q.Fields.Get("prompt")
 	list := slices.Collect(jsontext.Elements(prompt))
 	if len(list) == 1 && len(list[0]) > 0 && (list[0][0] == '"' || list[0][0] == '[') {
 		prompt = list[0] // one prompt in a list
@@ -31,21 +31,21 @@ func (completionsTranslator) decode(q *request, _ *storedResponses) error {
 	case len(prompt) > 0 && prompt[0] == '"':
 		m.Content = jsontext.Unquote(prompt)
 	case len(prompt) > 0 && prompt[0] == '[':
-		ids, ok := parseIDs(prompt)
+		ids, ok := ParseIDs(prompt)
 		if !ok {
 			return errors.New(`rollmill records one prompt a request: "prompt" is a text, or a list of token ids`)
 		}
-		q.promptIDs = ids
+		q.PromptIDs = ids
 		m.ContentParts = fmt.Sprintf(`[{"type":"token_ids","token_ids":%s}]`, jsontext.Compact(prompt))
 	default:
 		return errors.New(`the request has no "prompt"`)
 	}
-	q.messages, q.plainText = []formats.Message{m}, true
+	q.Messages, q.PlainText = []formats.Message{m}, true
 	return nil
 }
 
-func (completionsTranslator) askLogprobs(q *request) {
-	if !q.fields.Has("logprobs") {
-		q.fields.Set("logprobs", []byte("1"))
+func (completionsTranslator) askLogprobs(q *Request) {
+	if !q.Fields.Has("logprobs") {
+		q.Fields.Set("logprobs", []byte("1"))
 	}
 }

@@ -35,10 +35,10 @@ type engineOptions struct {
 }
 
 type engines struct {
-	opts    engineOptions
-	client  *http.Client
-	balance *balance
-	rate    *rate.Limiter
+	opts   engineOptions
+	client *http.Client
+	*balance
+	rate *rate.Limiter
 
 	mu      sync.Mutex
 	refused map[string][]string // by endpoint: added fields that it refuses
@@ -53,41 +53,53 @@ func newEngines(o engineOptions) *engines {
 	return u
 }
 
-// result is the result of a call: a whole body, or a stream whose first event
+// Do sends a request to an engine with its key.
+func (u *engines) Do(r *http.Request) (*http.Response, error) {
+	remote.Authorize(r, u.opts.APIKey)
+	return u.client.Do(r)
+}
+
+// Close ends the health checks and closes the connections that are not in use.
+func (u *engines) Close() {
+	u.balance.close()
+	u.client.CloseIdleConnections()
+}
+
+// Result is the result of a call: a whole body, or a stream whose first event
 // was read.
-type result struct {
-	status   int
-	header   http.Header
-	body     []byte        // of anything but a stream
-	visible  []byte        // the part that the agent sees
+type Result struct {
+	Status   int
+	Header   http.Header
+	Body     []byte        // of anything but a stream
+	Visible  []byte        // the part that the agent sees
 	buffer   *bytes.Buffer // of the body; nil if it is not reused
-	answer   *answer
-	events   *eventReader // of a stream; its body is open
-	endpoint string
-	tries    int32
-	failure  *Failure        // nil when the engine answered
-	topLevel jsontext.Object // of a stream that is translated: members that not every chunk has
-	ended    bool            // nothing more of the stream is read
+	Answer   *Answer
+	Events   *EventReader // of a stream; its body is open
+	Endpoint string
+	Tries    int32
+	Failure  *Failure        // nil when the engine answered
+	TopLevel jsontext.Object // of a stream that is translated: members that not every chunk has
+	Ended    bool            // nothing more of the stream is read
 }
 
 // refusedError is the error of a try that the engine answered with an error status.
-type refusedError struct{ result *result }
+type refusedError struct{ result *Result }
 
-func (e *refusedError) Error() string { return e.result.failure.Text }
+func (e *refusedError) Error() string { return e.result.Failure.Text }
 
-// call sends a request until it is answered, refused or out of retries. A retry
+// Call sends a request until it is answered, refused or out of retries. A retry
 // goes to another endpoint, if there is one, and so does a request that one refused as it
 // refuses every other: see remote.Mend.
-func (u *engines) call(ctx context.Context, group string, q *request, header http.Header) *result {
+func (u *engines) Call(ctx context.Context, group string, q *Request, header http.Header) *Result {
 	tries := 0
 	var at *endpoint
 	var last error
 	closed := map[*endpoint]bool{} // refuse everybody
-	r, err := remote.Retry(ctx, uint(u.opts.Retries+1), u.opts.Backoff, func() (*result, error) {
+	r, err := remote.Retry(ctx, uint(u.opts.Retries+1), u.opts.Backoff, func() (*Result, error) {
 		if err := u.rate.Wait(ctx); err != nil {
 			return nil, remote.Permanent(err)
 		}
-		e, err := u.balance.acquire(ctx, group, at)
+		e, err := u.acquire(ctx, group, at)
 		if err != nil {
 			return nil, remote.Permanent(err)
 		}
@@ -97,7 +109,7 @@ func (u *engines) call(ctx context.Context, group string, q *request, header htt
 		if ctx.Err() == nil {
 			last = err
 		}
-		if refused := (*refusedError)(nil); errors.As(err, &refused) && refused.result.failure.Mend != "" {
+		if refused := (*refusedError)(nil); errors.As(err, &refused) && refused.result.Failure.Mend != "" {
 			if closed[e] = true; len(closed) < len(u.opts.Endpoints) {
 				err = refused // not permanent
 			}
@@ -107,29 +119,29 @@ func (u *engines) call(ctx context.Context, group string, q *request, header htt
 	if err != nil {
 		r = failedResult(ctx, err, last)
 	}
-	if r.tries = int32(tries); at != nil {
-		r.endpoint = at.url
+	if r.Tries = int32(tries); at != nil {
+		r.Endpoint = at.url
 	}
 	return r
 }
 
 // tryAt sends a request once, and frees the place at the endpoint when the
 // answer has arrived, or its stream has ended.
-func (u *engines) tryAt(ctx context.Context, e *endpoint, q *request, header http.Header) (*result, error) {
+func (u *engines) tryAt(ctx context.Context, e *endpoint, q *Request, header http.Header) (*Result, error) {
 	began := u.opts.Now()
 	r, err := u.try(ctx, e.url, q, header)
 	done := func(v verdict, took time.Duration) { u.balance.release(e, v, began, u.opts.Now(), took) }
 	switch {
 	case err != nil:
 		done(verdictOf(ctx, err), 0)
-	case r.events != nil:
-		stop := r.events.close
-		r.events.close = sync.OnceFunc(func() {
+	case r.Events != nil:
+		stop := r.Events.Close
+		r.Events.Close = sync.OnceFunc(func() {
 			stop()
 			done(answered, 0)
 		})
 	default:
-		done(answered, u.opts.Now().Sub(began)/time.Duration(max(1, r.answer.usage.completion)))
+		done(answered, u.opts.Now().Sub(began)/time.Duration(max(1, r.Answer.Usage.Completion)))
 	}
 	return r, err
 }
@@ -140,11 +152,11 @@ func verdictOf(ctx context.Context, err error) verdict {
 	switch {
 	case ctx.Err() != nil:
 		return neither
-	case !errors.As(err, &refused), refused.result.failure.Mend != "":
+	case !errors.As(err, &refused), refused.result.Failure.Mend != "":
 		return failing
-	case refused.result.status == http.StatusTooManyRequests || refused.result.status == http.StatusServiceUnavailable:
+	case refused.result.Status == http.StatusTooManyRequests || refused.result.Status == http.StatusServiceUnavailable:
 		return throttled
-	case refused.result.status >= 500:
+	case refused.result.Status >= 500:
 		return failing
 	}
 	return neither
@@ -152,30 +164,30 @@ func verdictOf(ctx context.Context, err error) verdict {
 
 // failedResult is the result of a call that ended with err; last is the error of the last try that ended before
 // the context: an agent that hung up while the engine was asked again does not hide that it failed.
-func failedResult(ctx context.Context, err, last error) *result {
+func failedResult(ctx context.Context, err, last error) *Result {
 	var refused *refusedError
 	switch {
 	case ctx.Err() != nil && last != nil:
-		return &result{failure: &Failure{Class: formats.FailEngine, Text: fmt.Sprintf("%v; %v", last, context.Cause(ctx))}}
+		return &Result{Failure: &Failure{Class: formats.FailEngine, Text: fmt.Sprintf("%v; %v", last, context.Cause(ctx))}}
 	case ctx.Err() != nil:
-		return &result{failure: &Failure{Class: formats.FailCancelled, Text: context.Cause(ctx).Error()}}
+		return &Result{Failure: &Failure{Class: formats.FailCancelled, Text: context.Cause(ctx).Error()}}
 	case errors.As(err, &refused):
 		return refused.result
 	}
-	return &result{failure: &Failure{Class: formats.FailEngine, Text: err.Error()}}
+	return &Result{Failure: &Failure{Class: formats.FailEngine, Text: err.Error()}}
 }
 
 // try sends a request once; an error is permanent or may be retried. If a
 // refusal names a field that was added to the request, it is sent again without
 // that field. Only if that succeeds has the engine refused the field: an error
 // may echo the whole request, whatever it is about.
-func (u *engines) try(ctx context.Context, endpoint string, q *request, header http.Header) (*result, error) {
+func (u *engines) try(ctx context.Context, endpoint string, q *Request, header http.Header) (*Result, error) {
 	ctx, cancel := context.WithTimeoutCause(ctx, u.opts.CallTimeout, remote.LateError(u.opts.CallTimeout))
 	var here []string // left out of this request
 	for {
 		without := slices.Concat(u.without(endpoint), here)
-		if q.onWhole != nil && slices.Contains(without, q.streamed()) {
-			q.onWhole()
+		if q.OnWhole != nil && slices.Contains(without, q.Streamed()) {
+			q.OnWhole()
 		}
 		r, err := u.send(ctx, cancel, endpoint, q, header, without)
 		if field := refusedField(q, without, err); field != "" {
@@ -183,9 +195,9 @@ func (u *engines) try(ctx context.Context, endpoint string, q *request, header h
 			continue
 		}
 		if err == nil && len(here) > 0 {
-			u.rememberRefused(endpoint, q, here[len(here)-1])
+			u.RememberRefused(endpoint, q, here[len(here)-1])
 		}
-		if err != nil || r.events == nil {
+		if err != nil || r.Events == nil {
 			cancel()
 		}
 		return r, err
@@ -193,8 +205,8 @@ func (u *engines) try(ctx context.Context, endpoint string, q *request, header h
 }
 
 // refusedField returns an added field that a refusal names and that was sent, or "".
-func refusedField(q *request, without []string, err error) string {
-	streamed := q.streamed()
+func refusedField(q *Request, without []string, err error) string {
+	streamed := q.Streamed()
 	if slices.Contains(without, streamed) {
 		streamed = ""
 	}
@@ -208,14 +220,14 @@ func refusedField(q *request, without []string, err error) string {
 	because := func(name string) bool {
 		return name != "" && !slices.Contains(without, name) && refused.result.refuses(name)
 	}
-	if i := slices.IndexFunc(q.added, because); i >= 0 {
-		return q.added[i]
+	if i := slices.IndexFunc(q.Added, because); i >= 0 {
+		return q.Added[i]
 	}
-	if streamed != "" && (refused.result.refuses("stream") || q.needsLogprobs && refused.result.refuses("logprobs")) {
+	if streamed != "" && (refused.result.refuses("stream") || q.NeedsLogprobs && refused.result.refuses("logprobs")) {
 		return streamed
 	}
-	if because(q.optional) {
-		return q.optional
+	if because(q.Optional) {
+		return q.Optional
 	}
 	return ""
 }
@@ -226,12 +238,12 @@ func (u *engines) without(endpoint string) []string {
 	return u.refused[endpoint]
 }
 
-// rememberRefused remembers the field without which a refused request was answered, and
+// RememberRefused remembers the field without which a refused request was answered, and
 // reports it once. Fields that were left out before it may be innocent: they
 // are sent again.
-func (u *engines) rememberRefused(endpoint string, q *request, field string) {
-	streamed := q.streamed()
-	if !slices.Contains(q.added, field) && field != streamed {
+func (u *engines) RememberRefused(endpoint string, q *Request, field string) {
+	streamed := q.Streamed()
+	if !slices.Contains(q.Added, field) && field != streamed {
 		return // optional: refused here, and perhaps accepted elsewhere
 	}
 	u.mu.Lock()
@@ -250,49 +262,48 @@ func (u *engines) rememberRefused(endpoint string, q *request, field string) {
 }
 
 // refuses reports whether an engine refused a request because of a field.
-func (r *result) refuses(name string) bool {
-	return (r.status == http.StatusBadRequest || r.status == http.StatusUnprocessableEntity) &&
-		bytes.Contains(r.body, []byte(name))
+func (r *Result) refuses(name string) bool {
+	return (r.Status == http.StatusBadRequest || r.Status == http.StatusUnprocessableEntity) &&
+		bytes.Contains(r.Body, []byte(name))
 }
 
 // send makes one HTTP request. A stream takes over cancel.
-func (u *engines) send(ctx context.Context, cancel context.CancelFunc, endpoint string, q *request, header http.Header,
-	without []string) (*result, error) {
-	req, err := http.NewRequestWithContext(ctx, http.MethodPost, endpoint+q.api.path, bytes.NewReader(q.body(without)))
+func (u *engines) send(ctx context.Context, cancel context.CancelFunc, endpoint string, q *Request, header http.Header,
+	without []string) (*Result, error) {
+	req, err := http.NewRequestWithContext(ctx, http.MethodPost, endpoint+q.API.Path, bytes.NewReader(q.Body(without)))
 	if err != nil {
 		return nil, remote.Permanent(err)
 	}
-	forward(req.Header, header)
+	Forward(req.Header, header)
 	req.Header.Set("Content-Type", "application/json")
-	remote.Authorize(req, u.opts.APIKey)
-	resp, err := u.client.Do(req)
+	resp, err := u.Do(req)
 	if err != nil {
-		return nil, transportError(ctx, err)
+		return nil, TransportError(ctx, err)
 	}
 	return u.read(ctx, cancel, resp, q)
 }
 
 // read reads an answer, or the beginning of a stream.
-func (u *engines) read(ctx context.Context, cancel context.CancelFunc, resp *http.Response, q *request) (*result, error) {
+func (u *engines) read(ctx context.Context, cancel context.CancelFunc, resp *http.Response, q *Request) (*Result, error) {
 	if resp.StatusCode/100 == 2 && strings.HasPrefix(resp.Header.Get("Content-Type"), "text/event-stream") &&
-		(!q.api.translated() || q.streamTranslated()) {
+		(!q.API.Translated() || q.StreamTranslated()) {
 		return u.openStream(ctx, cancel, resp, q)
 	}
 	defer resp.Body.Close()
-	limit := maxAnswer
+	limit := MaxAnswer
 	if resp.StatusCode/100 != 2 {
 		limit = maxRefusal
 	}
 	buffer := bodies.Get().(*bytes.Buffer)
-	body, err := readAll(buffer, resp.Body, resp.ContentLength, limit)
+	body, err := ReadAll(buffer, resp.Body, resp.ContentLength, limit)
 	switch {
 	case errors.Is(err, errTooLarge):
 		return nil, remote.Permanent(fmt.Errorf("HTTP %d: the answer is larger than %d MiB", resp.StatusCode,
 			limit>>20))
 	case err != nil:
-		return nil, transportError(ctx, err)
+		return nil, TransportError(ctx, err)
 	}
-	r := &result{status: resp.StatusCode, header: resp.Header, body: body, answer: &answer{}}
+	r := &Result{Status: resp.StatusCode, Header: resp.Header, Body: body, Answer: &Answer{}}
 	if resp.StatusCode/100 != 2 {
 		return nil, statusError(r)
 	}
@@ -304,23 +315,23 @@ func (u *engines) read(ctx context.Context, cancel context.CancelFunc, resp *htt
 }
 
 // readBody reads the answer in a body.
-func (r *result) readBody(q *request) (err error) {
-	see := q.view
-	see.stream = false
-	if r.visible, err = r.answer.add(r.body, see); err != nil {
+func (r *Result) readBody(q *Request) (err error) {
+	see := q.View
+	see.Stream = false
+	if r.Visible, err = r.Answer.Add(r.Body, see); err != nil {
 		return err
 	}
-	if len(r.answer.choices) == 0 && r.answer.err == nil {
-		return fmt.Errorf("%w: no choices: %s", errNotCompletion, excerpt(r.body))
+	if len(r.Answer.Choices) == 0 && r.Answer.Err == nil {
+		return fmt.Errorf("%w: no choices: %s", ErrNotCompletion, Excerpt(r.Body))
 	}
-	return r.answer.err
+	return r.Answer.Err
 }
 
-// readWhole returns the result of a call that has this whole answer; no engine is asked.
-func readWhole(q *request, body []byte) *result {
-	r := &result{status: http.StatusOK, header: http.Header{"Content-Type": {"application/json"}}, body: body, answer: &answer{}}
+// ReadWhole returns the result of a call that has this whole answer; no engine is asked.
+func ReadWhole(q *Request, body []byte) *Result {
+	r := &Result{Status: http.StatusOK, Header: http.Header{"Content-Type": {"application/json"}}, Body: body, Answer: &Answer{}}
 	if err := r.readBody(q); err != nil {
-		return &result{failure: &Failure{Class: formats.FailEngine, Text: err.Error()}}
+		return &Result{Failure: &Failure{Class: formats.FailEngine, Text: err.Error()}}
 	}
 	return r
 }
@@ -331,10 +342,10 @@ var bodies = sync.Pool{New: func() any { return new(bytes.Buffer) }}
 
 const keptBody = 4 << 20 // a larger buffer is not kept
 
-// release frees the body, which must not be used afterwards.
-func (r *result) release() {
+// Release frees the body, which must not be used afterwards.
+func (r *Result) Release() {
 	b := r.buffer
-	r.buffer, r.body, r.visible = nil, nil, nil
+	r.buffer, r.Body, r.Visible = nil, nil, nil
 	if b != nil && b.Cap() <= keptBody {
 		b.Reset()
 		bodies.Put(b)
@@ -342,15 +353,15 @@ func (r *result) release() {
 }
 
 const (
-	maxAnswer  = 64 << 20 // half a million tokens with logprobs, and more
+	MaxAnswer  = 64 << 20 // half a million tokens with logprobs, and more
 	maxRefusal = 1 << 20  // an engine's error
 )
 
 var errTooLarge = errors.New("too large")
 
-// readAll reads at most limit bytes, or returns errTooLarge; size is the
+// ReadAll reads at most limit bytes, or returns errTooLarge; size is the
 // announced length. It allocates at most one and a half times the limit.
-func readAll(b *bytes.Buffer, r io.Reader, size int64, limit int) ([]byte, error) {
+func ReadAll(b *bytes.Buffer, r io.Reader, size int64, limit int) ([]byte, error) {
 	if size > int64(limit) {
 		return nil, errTooLarge
 	}
@@ -378,37 +389,38 @@ func readAll(b *bytes.Buffer, r io.Reader, size int64, limit int) ([]byte, error
 }
 
 func (u *engines) openStream(ctx context.Context, cancel context.CancelFunc, resp *http.Response,
-	q *request) (*result, error) {
-	e := newEventReader(resp.Body, func() { cancel(); resp.Body.Close() })
-	r := &result{status: resp.StatusCode, header: resp.Header, answer: &answer{acceptNoFinish: q.acceptNoFinish}, events: e}
+	q *Request) (*Result, error) {
+	e := NewEventReader(resp.Body, func() { cancel(); resp.Body.Close() })
+	r := &Result{Status: resp.StatusCode, Header: resp.Header, Answer: &Answer{AcceptNoFinish: q.AcceptNoFinish}, Events: e}
 	if err := r.open(q); err != nil {
 		resp.Body.Close()
-		return nil, transportError(ctx, err)
+		return nil, TransportError(ctx, err)
 	}
 	return r, nil
 }
 
 // open reads the first event of a stream. A stream that is translated is read up to
 // the first text or call, so that it can still be abandoned.
-func (r *result) open(q *request) error {
-	if q.needsLogprobs && strings.HasPrefix(r.header.Get("Server"), "llama.cpp") {
+func (r *Result) open(q *Request) error {
+	if q.NeedsLogprobs && strings.HasPrefix(r.Header.Get("Server"), "llama.cpp") {
 		return errNoStreamLogprobs // its streams lack the end mark's
 	}
-	if q.api.translated() {
+	if q.API.Translated() {
 		return r.openTranslated(q)
 	}
-	if err := r.events.peek(); err != nil {
+	e, err := r.Events.Peek()
+	if err == nil {
+		err = e.AddTo(r.Answer, q.View)
+	}
+	if err != nil {
 		return err
 	}
-	if err := r.events.first.addTo(r.answer, q.view); err != nil {
-		return err
-	}
-	return r.answer.err
+	return r.Answer.Err
 }
 
-// transportError removes the URL: rows have a column for the endpoint, and no
+// TransportError removes the URL: rows have a column for the endpoint, and no
 // row's text should depend on its port.
-func transportError(ctx context.Context, err error) error {
+func TransportError(ctx context.Context, err error) error {
 	var u *url.Error
 	if errors.As(err, &u) {
 		err = u.Err

@@ -80,7 +80,7 @@ func (b *balance) close() {
 	b.checks.Wait()
 }
 
-func (b *balance) join(name string) {
+func (b *balance) Join(name string) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	g := b.groups[name]
@@ -91,7 +91,7 @@ func (b *balance) join(name string) {
 	g.sessions++
 }
 
-func (b *balance) leave(name string) {
+func (b *balance) Leave(name string) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	g := b.groups[name]
@@ -183,8 +183,8 @@ func (b *balance) lowestLoad(will func(*endpoint) bool) (best *endpoint) {
 // busy returns the share of an endpoint's places that are taken.
 func (e *endpoint) busy() float64 { return float64(e.calls) / max(1, e.limit) }
 
-// home returns where a group's calls go, or would go.
-func (b *balance) home(name string) string {
+// Home returns where a group's calls go, or would go.
+func (b *balance) Home(name string) string {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	if g := b.groups[name]; g != nil && g.at != nil {

@@ -13,20 +13,20 @@ import (
 
 // statusError turns an engine's error answer into the error of a try: a
 // temporary one, or a refusal.
-func statusError(r *result) error {
-	text := fmt.Sprintf("HTTP %d: %s", r.status, errorText(r.body))
-	if r.status/100 == 3 {
+func statusError(r *Result) error {
+	text := fmt.Sprintf("HTTP %d: %s", r.Status, ErrorText(r.Body))
+	if r.Status/100 == 3 {
 		text = fmt.Sprintf("HTTP %d: the engine redirects elsewhere, which is not followed; give its address "+
-			"itself (--url)", r.status)
-		r.body = nil // the agent must not follow it either
+			"itself (--url)", r.Status)
+		r.Body = nil // the agent must not follow it either
 	}
 	err := &refusedError{r}
-	mend := remote.Mend(r.status, remote.Words(r.body))
-	if mend == "" && temporary(r.status) {
-		r.failure = &Failure{Class: formats.FailEngine, Text: text}
-		return remote.RetryAfter(err, r.header)
+	mend := remote.Mend(r.Status, remote.Words(r.Body))
+	if mend == "" && temporary(r.Status) {
+		r.Failure = &Failure{Class: formats.FailEngine, Text: text}
+		return remote.RetryAfter(err, r.Header)
 	}
-	r.failure = &Failure{Class: formats.FailEngineRefused, Text: text, TooLong: tooLong(text), Mend: mend}
+	r.Failure = &Failure{Class: formats.FailEngineRefused, Text: text, TooLong: tooLong(text), Mend: mend}
 	return remote.Permanent(err)
 }
 
@@ -55,7 +55,7 @@ var notForwarded = []string{"Connection", "Keep-Alive", "Proxy-Authenticate", "P
 	// These make some servers act on another method or path.
 	"X-Http-Method-Override", "X-Http-Method", "X-Method-Override", "X-Original-Url", "X-Rewrite-Url"}
 
-func forward(to, from http.Header) {
+func Forward(to, from http.Header) {
 	maps.Copy(to, from)
 	for _, name := range notForwarded {
 		to.Del(name)

@@ -12,29 +12,29 @@ import (
 // the engine sent, without what they did not request.
 type forwarded struct{}
 
-func (forwarded) encode(_ *request, _ *answer, visible []byte) []byte { return visible }
+func (forwarded) Encode(_ *Request, _ *Answer, visible []byte) []byte { return visible }
 
-// encodeEvents is for whole answers alone: the engine's own events are the agent's.
-func (forwarded) encodeEvents(q *request, w io.Writer) eventEncoder {
-	return &forwardedEvents{eventWriter{to: w, ping: ": ping\n\n"}, q.view.usage}
+// EncodeEvents is for whole answers alone: the engine's own events are the agent's.
+func (forwarded) EncodeEvents(q *Request, w io.Writer) EventEncoder {
+	return &forwardedEvents{EventWriter{to: w, Ping: ": ping\n\n"}, q.View.Usage}
 }
 
 type forwardedEvents struct {
-	eventWriter
+	EventWriter
 	usage bool
 }
 
-func (w *forwardedEvents) begin(jsontext.Object) {}
-func (w *forwardedEvents) writeText(segment)     {}
-func (w *forwardedEvents) closeText(segment)     {}
+func (w *forwardedEvents) Begin(jsontext.Object) {}
+func (w *forwardedEvents) WriteText(Segment)     {}
+func (w *forwardedEvents) CloseText(Segment)     {}
 
-func (w *forwardedEvents) end(o jsontext.Object) { w.to.Write(events(o, w.usage)) }
+func (w *forwardedEvents) End(o jsontext.Object) { w.to.Write(events(o, w.usage)) }
 
-func (w *forwardedEvents) fail(kind, text string) {
+func (w *forwardedEvents) Fail(kind, text string) {
 	w.to.Write(dataEvent(jsontext.Object{field("error", encode(map[string]string{"type": kind, "message": text}))}))
 }
 
-func (forwarded) arguments(_ *request, c *formats.ToolCall) string { return c.Arguments }
+func (forwarded) Arguments(_ *Request, c *formats.ToolCall) string { return c.Arguments }
 
 // events returns a whole answer as a stream of one chunk with the text, one with the finish
 // reason and, if it is wanted, one with the usage.

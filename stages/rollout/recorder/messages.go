@@ -10,7 +10,7 @@ import (
 	"github.com/rollmill/rollmill/formats/jsontext"
 )
 
-var messagesAPI = &api{name: "messages", route: "/messages", path: "/chat/completions", ownErrors: true,
+var Messages = &API{Name: "messages", Route: "/messages", Path: "/chat/completions", OwnErrors: true,
 	translator: messagesTranslator{}}
 
 // messagesTranslator translates Anthropic's Messages API.
@@ -18,12 +18,12 @@ type messagesTranslator struct{ chatLogprobs }
 
 // decode converts the prompt as vLLM's own /v1/messages does, so that it is the
 // same.
-func (messagesTranslator) decode(q *request, _ *storedResponses) error {
+func (messagesTranslator) decode(q *Request, _ *StoredResponses) error {
 	var p messagesPrompt
-	if err := p.prompt(q.fields); err != nil {
+	if err := p.prompt(q.Fields); err != nil {
 		return err
 	}
-	q.messages = p.messages
+	q.Messages = p.messages
 	return q.convert(q.setFromMessages)
 }
 
@@ -34,19 +34,19 @@ var messagesOnly = []string{"system", "messages", "metadata", "cache_control", "
 
 // setFromMessages sets what a field of the Messages API is in chat completions.
 // Fields of the same name, and those that only engines have, are unchanged.
-func (q *request) setFromMessages(key string, v []byte) error {
+func (q *Request) setFromMessages(key string, v []byte) error {
 	o := jsontext.ParseObject(v)
 	switch {
 	case slices.Contains(messagesOnly, key):
 	case key == "stop_sequences":
-		q.fields.Set("stop", v)
+		q.Fields.Set("stop", v)
 	case key == "tools":
 		return q.setMessagesTools(v)
 	case key == "tool_choice":
 		q.setMessagesToolChoice(o)
 	case key == "output_config":
 		if effort := o.Get("effort"); effort != nil {
-			q.fields.Set("reasoning_effort", effort)
+			q.Fields.Set("reasoning_effort", effort)
 		}
 		q.setResponseFormat(encode("output"), jsontext.ParseObject(o.Get("format")))
 	case key == "output_format":
@@ -55,12 +55,12 @@ func (q *request) setFromMessages(key string, v []byte) error {
 		return errors.New("mcp_servers: only Anthropic's servers call MCP servers; the agent has to call them and offer " +
 			"their tools itself")
 	default:
-		q.fields.Set(key, v)
+		q.Fields.Set(key, v)
 	}
 	return nil
 }
 
-func (q *request) setMessagesTools(v []byte) error {
+func (q *Request) setMessagesTools(v []byte) error {
 	var list [][]byte
 	for raw := range jsontext.Elements(v) {
 		o := jsontext.ParseObject(raw)
@@ -74,17 +74,17 @@ func (q *request) setMessagesTools(v []byte) error {
 	return nil
 }
 
-func (q *request) setMessagesToolChoice(o jsontext.Object) {
+func (q *Request) setMessagesToolChoice(o jsontext.Object) {
 	switch kind := jsontext.Unquote(o.Get("type")); kind {
 	case "auto", "none":
-		q.fields.Set("tool_choice", encode(kind))
+		q.Fields.Set("tool_choice", encode(kind))
 	case "any":
-		q.fields.Set("tool_choice", encode("required"))
+		q.Fields.Set("tool_choice", encode("required"))
 	case "tool":
 		q.forceTool(jsontext.Unquote(o.Get("name")))
 	}
 	if jsontext.IsTrue(o.Get("disable_parallel_tool_use")) {
-		q.fields.Set("parallel_tool_calls", []byte("false"))
+		q.Fields.Set("parallel_tool_calls", []byte("false"))
 	}
 }
 

@@ -42,20 +42,20 @@ type messagesUsage struct {
 // have one.
 const signature = "rollmill"
 
-// encode returns an answer of chat completions as a message. Of several choices,
+// Encode returns an answer of chat completions as a message. Of several choices,
 // which that API does not have, it returns the first.
-func (messagesTranslator) encode(_ *request, a *answer, visible []byte) []byte {
-	m := a.choices[0].message
+func (messagesTranslator) Encode(_ *Request, a *Answer, visible []byte) []byte {
+	m := a.Choices[0].Message
 	top := jsontext.ParseObject(visible)
-	prompt := a.usage.prompt
-	if !a.usage.known {
-		prompt = int32(len(a.promptIDs))
+	prompt := a.Usage.Prompt
+	if !a.Usage.Known {
+		prompt = int32(len(a.PromptIDs))
 	}
-	out := messagesBody{ID: jsontext.Unquote(top.Get("id")), Type: "message", Role: "assistant", Model: a.model,
+	out := messagesBody{ID: jsontext.Unquote(top.Get("id")), Type: "message", Role: "assistant", Model: a.Model,
 		Content: []messagesBlock{},
-		Usage:   messagesUsage{Input: max(0, prompt-a.usage.cached), Cached: a.usage.cached, Output: a.usage.completion}}
-	refusal := refusalOf(&m)
-	for _, p := range a.segments.split(m.Reasoning, chat.ContentText(&m)+refusal) {
+		Usage:   messagesUsage{Input: max(0, prompt-a.Usage.Cached), Cached: a.Usage.Cached, Output: a.Usage.Completion}}
+	refusal := RefusalOf(&m)
+	for _, p := range a.SplitSegments(m.Reasoning, chat.ContentText(&m)+refusal) {
 		out.Content = append(out.Content, blockOf(p))
 	}
 	for _, c := range m.ToolCalls {
@@ -72,11 +72,11 @@ func (messagesTranslator) encode(_ *request, a *answer, visible []byte) []byte {
 	return encode(out)
 }
 
-func blockOf(p segment) messagesBlock {
-	if p.reasoning {
-		return messagesBlock{Type: "thinking", Thinking: p.text, Signature: signature}
+func blockOf(p Segment) messagesBlock {
+	if p.Reasoning {
+		return messagesBlock{Type: "thinking", Thinking: p.Text, Signature: signature}
 	}
-	return messagesBlock{Type: "text", Text: p.text}
+	return messagesBlock{Type: "text", Text: p.Text}
 }
 
 func stopReason(m *formats.Message, refused, matched bool) string {
@@ -93,7 +93,7 @@ func stopReason(m *formats.Message, refused, matched bool) string {
 	return "end_turn"
 }
 
-func (messagesTranslator) arguments(_ *request, c *formats.ToolCall) string {
+func (messagesTranslator) Arguments(_ *Request, c *formats.ToolCall) string {
 	return string(inputOf(c.Arguments))
 }
 
@@ -109,8 +109,8 @@ func inputOf(arguments string) []byte {
 	return encode(map[string]string{"arguments": arguments})
 }
 
-// errorKind is the type that Anthropic's API gives to errors of a status.
-func errorKind(status int) string {
+// ErrorKind is the type that Anthropic's API gives to errors of a status.
+func ErrorKind(status int) string {
 	kind, known := errorKinds[status]
 	switch {
 	case known:

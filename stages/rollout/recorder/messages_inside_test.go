@@ -19,48 +19,48 @@ func FuzzMessages(f *testing.F) {
 		[]byte(`{"choices":[{"message":null},{"message":{"tool_calls":[{"function":{"arguments":"NaN"}}]}}]}`))
 	f.Fuzz(func(t *testing.T, request, body []byte) {
 		s := &Session{}
-		q, err := parseRequest(messagesAPI, request, nil)
+		q, err := ParseRequest(Messages, request, nil)
 		if err == nil {
 			s.restore(q)
-			if sent := q.body(nil); json.Valid(request) && !json.Valid(sent) {
+			if sent := q.Body(nil); json.Valid(request) && !json.Valid(sent) {
 				t.Fatalf("%q is asked as %q", request, sent)
 			}
-		} else if _, err = parseRequest(messagesAPI, []byte(`{"model":"policy","max_tokens":9,"messages":[{"role":"user","content":"hi"}]}`), nil); err != nil {
+		} else if _, err = ParseRequest(Messages, []byte(`{"model":"policy","max_tokens":9,"messages":[{"role":"user","content":"hi"}]}`), nil); err != nil {
 			t.Fatal(err)
 		}
-		a := &answer{}
-		visible, err := a.add(body, view{})
-		if err != nil || len(a.choices) == 0 {
+		a := &Answer{}
+		visible, err := a.Add(body, View{})
+		if err != nil || len(a.Choices) == 0 {
 			return
 		}
-		for _, c := range a.choices {
-			c.assemble()
+		for _, c := range a.Choices {
+			c.Assemble()
 		}
-		was := a.choices[0].message
+		was := a.Choices[0].Message
 		s.tree.Messages = append(s.tree.Messages, was)
-		m := jsontext.ParseObject(messagesAPI.encode(nil, a, visible))
+		m := jsontext.ParseObject(Messages.Encode(nil, a, visible))
 		if !json.Valid(m.Bytes()) {
 			t.Fatalf("%q is shown as %q", body, m.Bytes())
 		}
 		var out bytes.Buffer
-		messagesAPI.encodeEvents(nil, &out).end(m)
-		events := newEventReader(&out, func() {})
-		for e, err := events.next(); err != io.EOF; e, err = events.next() {
-			if err != nil || !json.Valid(e.data) {
-				t.Fatalf("%v: %q has the event %q", err, body, e.data)
+		Messages.EncodeEvents(nil, &out).End(m)
+		events := NewEventReader(&out, func() {})
+		for e, err := events.Next(); err != io.EOF; e, err = events.Next() {
+			if err != nil || !json.Valid(e.Data) {
+				t.Fatalf("%v: %q has the event %q", err, body, e.Data)
 			}
 		}
 		back := jsontext.Object{field("messages",
 			array([][]byte{jsontext.Object{field("role", []byte(`"assistant"`)), field("content", m.Get("content"))}.Bytes()}))}
-		if q, err = parseRequest(messagesAPI, back.Bytes(), nil); err != nil {
+		if q, err = ParseRequest(Messages, back.Bytes(), nil); err != nil {
 			t.Fatal(err)
 		}
 		s.restore(q)
-		if refusalOf(&was) != "" || was.Role != "assistant" {
+		if RefusalOf(&was) != "" || was.Role != "assistant" {
 			return
 		}
-		if !continues(&was, &q.messages[0]) {
-			t.Fatalf("%+v came back as %+v", was, q.messages[0])
+		if !continues(&was, &q.Messages[0]) {
+			t.Fatalf("%+v came back as %+v", was, q.Messages[0])
 		}
 	})
 }

@@ -8,27 +8,27 @@ import (
 )
 
 // messagesEvents writes a message as the events of Anthropic's API.
-type messagesEvents struct{ eventWriter }
+type messagesEvents struct{ EventWriter }
 
-func (messagesTranslator) encodeEvents(_ *request, w io.Writer) eventEncoder {
-	return &messagesEvents{eventWriter{to: w, ping: "event: ping\ndata: {\"type\":\"ping\"}\n\n"}}
+func (messagesTranslator) EncodeEvents(_ *Request, w io.Writer) EventEncoder {
+	return &messagesEvents{EventWriter{to: w, Ping: "event: ping\ndata: {\"type\":\"ping\"}\n\n"}}
 }
 
-func (w *messagesEvents) begin(o jsontext.Object) {
-	if w.begun {
+func (w *messagesEvents) Begin(o jsontext.Object) {
+	if w.Begun {
 		return
 	}
-	w.begun = true
+	w.Begun = true
 	null := []byte("null")
 	begun := o.With("content", emptyList).With("stop_reason", null).With("stop_sequence", null)
 	w.write("message_start", jsontext.Object{field("message", begun.Bytes())})
 	w.write("ping", nil)
 }
 
-func (w *messagesEvents) end(o jsontext.Object) {
-	w.begin(o)
+func (w *messagesEvents) End(o jsontext.Object) {
+	w.Begin(o)
 	for i, raw := range slices.Collect(jsontext.Elements(o.Get("content"))) {
-		if i >= w.done {
+		if i >= w.Done {
 			w.writeBlock(jsontext.ParseObject(raw))
 		}
 	}
@@ -37,11 +37,11 @@ func (w *messagesEvents) end(o jsontext.Object) {
 	w.write("message_stop", nil)
 }
 
-func (w *messagesEvents) closeText(p segment) { w.writeBlock(objectOf(blockOf(p))) }
+func (w *messagesEvents) CloseText(p Segment) { w.writeBlock(objectOf(blockOf(p))) }
 
 // writeBlock writes the events of the next content block, or those that are left.
 func (w *messagesEvents) writeBlock(o jsontext.Object) {
-	index := field("index", encode(w.done))
+	index := field("index", encode(w.Done))
 	if !w.open {
 		w.beginBlock(o)
 	}
@@ -60,7 +60,7 @@ func (w *messagesEvents) writeBlock(o jsontext.Object) {
 
 func (w *messagesEvents) beginBlock(o jsontext.Object) {
 	begun := o.With("text", emptyText).With("thinking", emptyText).With("signature", emptyText).With("input", []byte("{}"))
-	w.write("content_block_start", jsontext.Object{field("index", encode(w.done)), field("content_block", begun.Bytes())})
+	w.write("content_block_start", jsontext.Object{field("index", encode(w.Done)), field("content_block", begun.Bytes())})
 	w.open = true
 }
 
@@ -69,21 +69,21 @@ func (w *messagesEvents) delta(kind, key string, v []byte) {
 		return
 	}
 	piece := jsontext.Object{field("type", encode(kind)), field(key, v)}
-	w.write("content_block_delta", jsontext.Object{field("index", encode(w.done)), field("delta", piece.Bytes())})
+	w.write("content_block_delta", jsontext.Object{field("index", encode(w.Done)), field("delta", piece.Bytes())})
 }
 
-func (w *messagesEvents) writeText(p segment) {
+func (w *messagesEvents) WriteText(p Segment) {
 	if !w.open {
 		w.beginBlock(objectOf(blockOf(p)))
 	}
-	if p.reasoning {
-		w.delta("thinking_delta", "thinking", encode(p.text))
+	if p.Reasoning {
+		w.delta("thinking_delta", "thinking", encode(p.Text))
 	} else {
-		w.delta("text_delta", "text", encode(p.text))
+		w.delta("text_delta", "text", encode(p.Text))
 	}
-	w.shown += len(p.text)
+	w.Shown += len(p.Text)
 }
 
-func (w *messagesEvents) fail(kind, text string) {
+func (w *messagesEvents) Fail(kind, text string) {
 	w.write("error", jsontext.Object{field("error", encode(map[string]string{"type": kind, "message": text}))})
 }

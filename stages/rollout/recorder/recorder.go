@@ -89,7 +89,7 @@ func (o Options) withDefaults() Options {
 // Recorder is the proxy. It is safe for concurrent use.
 type Recorder struct {
 	opts    Options
-	set     defaults
+	set     Defaults
 	engines *engines
 	url     string
 	server  *http.Server
@@ -114,7 +114,7 @@ func New(o Options) (*Recorder, error) {
 	if err != nil {
 		return nil, fmt.Errorf("listening for the agents' calls: %w", err)
 	}
-	r := &Recorder{opts: o, set: defaults{o.Model, o.Sampling, o.Extra, o.NoLogprobs, o.AcceptNoFinish}, url: "http://" + l.Addr().String(), sessions: map[string]*Session{}}
+	r := &Recorder{opts: o, set: Defaults{o.Model, o.Sampling, o.Extra, o.NoLogprobs, o.AcceptNoFinish}, url: "http://" + l.Addr().String(), sessions: map[string]*Session{}}
 	if o.Advertise != "" {
 		r.url = strings.TrimRight(o.Advertise, "/")
 	}
@@ -134,8 +134,7 @@ func New(o Options) (*Recorder, error) {
 // Close stops listening and ends every session's calls.
 func (r *Recorder) Close() error {
 	err := r.server.Close()
-	r.engines.balance.close()
-	r.engines.client.CloseIdleConnections()
+	r.engines.Close()
 	return err
 }
 
@@ -156,7 +155,7 @@ func (r *Recorder) Begin(ctx context.Context, trajectoryID, group string, resume
 		}
 	}
 	s.cut, s.cutOff = context.WithCancel(context.WithoutCancel(ctx))
-	r.engines.balance.join(group)
+	r.engines.Join(group)
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.sessions[s.key] = s
@@ -164,7 +163,7 @@ func (r *Recorder) Begin(ctx context.Context, trajectoryID, group string, resume
 }
 
 func (r *Recorder) forget(s *Session) {
-	r.engines.balance.leave(s.group)
+	r.engines.Leave(s.group)
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	delete(r.sessions, s.key)

@@ -45,10 +45,7 @@ func (s *Session) replay(c *call) {
 	if len(s.replays) == 0 && !s.resume.Only && s.origin == nil {
 		return
 	}
-	own := slices.DeleteFunc(slices.Clone(c.request.fields), func(f jsontext.Member) bool {
-		_, extra := s.recorder.opts.Extra[f.Key]
-		return extra || f.Key == "seed" || slices.Contains(notSampling, f.Key)
-	})
+	own := c.request.Own(s.recorder.opts.Extra)
 	for i := range own { // as rows and journals have it
 		own[i].Raw = []byte(secret.From(s.ctx).Redact(string(own[i].Raw)))
 	}
@@ -102,12 +99,12 @@ func (s *Session) cause(c *call, left answers) string {
 }
 
 // answer asks the engine, or repeats its answer.
-func (s *Session) answer(ctx context.Context, c *call, header http.Header) *result {
+func (s *Session) answer(ctx context.Context, c *call, header http.Header) *Result {
 	switch {
 	case c.refused:
-		return &result{failure: &Failure{Class: formats.FailDiverged, Text: "no recorded call asks this"}}
+		return &Result{Failure: &Failure{Class: formats.FailDiverged, Text: "no recorded call asks this"}}
 	case c.replayed == nil:
-		return s.recorder.engines.call(ctx, s.group, c.request, header)
+		return s.recorder.engines.Call(ctx, s.group, c.request, header)
 	}
 	s.mu.Lock()
 	var prompt []int32
@@ -115,8 +112,8 @@ func (s *Session) answer(ctx context.Context, c *call, header http.Header) *resu
 		prompt = chat.PromptIDs(s.tree.Messages, c.path.At, &c.replayed.Choices[0])
 	}
 	s.mu.Unlock()
-	r := readWhole(c.request, c.replayed.body(c.request, prompt)) // a stream of the agent is made of it
-	r.endpoint, r.tries = c.replayed.Call.Endpoint, c.replayed.Call.Attempts
+	r := ReadWhole(c.request, c.replayed.body(c.request, prompt)) // a stream of the agent is made of it
+	r.Endpoint, r.Tries = c.replayed.Call.Endpoint, c.replayed.Call.Attempts
 	return r
 }
 
@@ -201,7 +198,7 @@ func AnsweredOf(t *formats.Trajectory) (out []Answered) {
 		_ = json.Unmarshal([]byte(c.Sampling), &sampling) // another API than chat completions is named there
 		a := Answered{Index: int32(k), Call: c, Choices: choices[k]}
 		if len(choices[k]) == 1 {
-			a.Request = requestDigest(p.of(t.Messages, int(before[k])), chat.ToolSet(t, c.Tools), cmp.Or(sampling.API, chatAPI.name))
+			a.Request = requestDigest(p.of(t.Messages, int(before[k])), chat.ToolSet(t, c.Tools), cmp.Or(sampling.API, Chat.Name))
 		}
 		if c.Error == "" {
 			out = append(out, a)
@@ -289,26 +286,27 @@ func (a answers) take(request string, own jsontext.Object) *Answered {
 }
 
 // body returns a whole answer of an engine.
-func (a *Answered) body(q *request, prompt []int32) []byte {
+func (a *Answered) body(q *Request, prompt []int32) []byte {
 	type object = map[string]any
 	var choices []object
 	for i := range a.Choices {
 		m := &a.Choices[i]
 		c := object{"index": i, "finish_reason": m.FinishReason, "token_ids": m.TokenIDs, "logprobs": nil}
-		if q.plainText {
+		if q.PlainText {
 			c["text"] = m.Content
 		} else {
 			c["message"] = message(m)
 		}
 		if m.Logprobs != nil {
-			c["logprobs"] = logprobs(m, q.plainText)
+			c["logprobs"] = logprobs(m, q.PlainText)
 		}
 		choices = append(choices, c)
 	}
-	return encode(object{"id": "replayed-" + strconv.Itoa(int(a.Index)), "object": "chat.completion", "created": 0, "model": a.Call.Model,
+	body, _ := json.Marshal(object{"id": "replayed-" + strconv.Itoa(int(a.Index)), "object": "chat.completion", "created": 0, "model": a.Call.Model,
 		"prompt_token_ids": prompt, "choices": choices, "usage": object{"prompt_tokens": a.Call.PromptTokens,
 			"completion_tokens": a.Call.CompletionTokens, "total_tokens": a.Call.PromptTokens + a.Call.CompletionTokens,
 			"prompt_tokens_details": object{"cached_tokens": a.Call.CachedTokens}}})
+	return body
 }
 
 func message(m *formats.Message) map[string]any {

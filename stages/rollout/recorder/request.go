@@ -19,154 +19,163 @@ import (
 // without.
 var DefaultExtra = map[string]any{"return_token_ids": true, "return_tokens_as_token_ids": true}
 
-// defaults are what a run sets in requests; see Options.
-type defaults struct {
+// Defaults are what a run sets in requests; see Options.
+type Defaults struct {
 	Model           string
 	Sampling, Extra map[string]any
 	NoLogprobs      bool
 	AcceptNoFinish  bool
 }
 
-type request struct {
-	api      *api
-	fields   jsontext.Object // as the agent sent them, then with what was added
-	original jsontext.Object // as the agent sent them, of another API than the engine's
-	model    string          // as the agent named it
-	messages []formats.Message
+type Request struct {
+	API      *API
+	Fields   jsontext.Object // as the agent sent them, then with what was added
+	Original jsontext.Object // as the agent sent them, of another API than the engine's
+	Model    string          // as the agent named it
+	Messages []formats.Message
 
-	plainText bool    // the prompt is text without roles: one message
-	promptIDs []int32 // of a prompt that came as token ids
-	previous  string  // id of the response that the prompt continues
+	PlainText bool    // the prompt is text without roles: one message
+	PromptIDs []int32 // of a prompt that came as token ids
+	Previous  string  // id of the response that the prompt continues
+	ID        string  // of the response, resp_…, whose items and calls are named after it
 
-	tools   string // JSON array; "" for none
-	stream  bool
-	choices int // n
+	Tools   string // JSON array; "" for none
+	Stream  bool
+	Choices int // n
 
 	askWhole       bool              // no engine is asked for a stream: the agent's is made of the whole answer
-	needsLogprobs  bool              // the answer must have logprobs
-	acceptNoFinish bool              // see Options
-	onAccepted     func(http.Header) // called when an engine begins a stream that is translated; may be nil
-	onWhole        func()            // called when an engine is asked for a whole answer instead of a stream; may be nil
-	view           view
+	NeedsLogprobs  bool              // the answer must have logprobs
+	AcceptNoFinish bool              // see Options
+	OnAccepted     func(http.Header) // called when an engine begins a stream that is translated; may be nil
+	OnWhole        func()            // called when an engine is asked for a whole answer instead of a stream; may be nil
+	View           View
 	responses      responsesRequest
-	added          []string // fields that the engine may not support
-	optional       string   // a field that an engine may refuse in this request and accept in others; "" for none
+	Added          []string // fields that the engine may not support
+	Optional       string   // a field that an engine may refuse in this request and accept in others; "" for none
 }
 
-// parseRequest reads a request, which may name responses that are stored.
-func parseRequest(kind *api, body []byte, s *storedResponses) (*request, error) {
+// ParseRequest reads a request, which may name responses that are stored.
+func ParseRequest(kind *API, body []byte, s *StoredResponses) (*Request, error) {
 	if !jsontext.Valid(body) {
 		return nil, errors.New("the request is not JSON")
 	}
-	q := &request{api: kind, fields: jsontext.ParseObject(body), choices: 1}
-	q.model = jsontext.Unquote(q.fields.Get("model"))
-	if tools := q.fields.Get("tools"); len(tools) > 2 && tools[0] == '[' {
-		q.tools = jsontext.Compact(tools)
+	q := &Request{API: kind, Fields: jsontext.ParseObject(body), Choices: 1}
+	q.Model = jsontext.Unquote(q.Fields.Get("model"))
+	if tools := q.Fields.Get("tools"); len(tools) > 2 && tools[0] == '[' {
+		q.Tools = jsontext.Compact(tools)
 	}
-	q.stream = jsontext.IsTrue(q.fields.Get("stream"))
-	if n, err := strconv.Atoi(string(q.fields.Get("n"))); err == nil && n > 1 {
-		q.choices = n
+	q.Stream = jsontext.IsTrue(q.Fields.Get("stream"))
+	if n, err := strconv.Atoi(string(q.Fields.Get("n"))); err == nil && n > 1 {
+		q.Choices = n
 	}
-	q.view = view{
-		ids: jsontext.IsTrue(q.fields.Get("return_token_ids")), stream: q.stream,
-		usage: jsontext.IsTrue(jsontext.ParseObject(q.fields.Get("stream_options")).Get("include_usage")),
+	q.View = View{
+		IDs: jsontext.IsTrue(q.Fields.Get("return_token_ids")), Stream: q.Stream,
+		Usage: jsontext.IsTrue(jsontext.ParseObject(q.Fields.Get("stream_options")).Get("include_usage")),
 	}
 	return q, kind.decode(q, s)
 }
 
-// enrich adds the run's defaults and, to a call that is trained on, the fields
+// Enrich adds the run's defaults and, to a call that is trained on, the fields
 // that training needs. Fields that the agent set are unchanged.
-func (q *request) enrich(o *defaults, seed *int64, target bool) {
-	q.acceptNoFinish = o.AcceptNoFinish
-	if q.model == "" {
-		q.fields.Set("model", encode(o.Model))
+func (q *Request) Enrich(o *Defaults, seed *int64, target bool) {
+	q.AcceptNoFinish = o.AcceptNoFinish
+	if q.Model == "" {
+		q.Fields.Set("model", encode(o.Model))
 	}
 	for _, key := range slices.Sorted(maps.Keys(o.Sampling)) {
 		if !q.sets(key) {
-			q.fields.Set(key, encode(o.Sampling[key]))
+			q.Fields.Set(key, encode(o.Sampling[key]))
 		}
 	}
-	if seed != nil && !q.fields.Has("seed") {
-		q.fields.Set("seed", encode(*seed))
+	if seed != nil && !q.Fields.Has("seed") {
+		q.Fields.Set("seed", encode(*seed))
 	}
-	if q.streamTranslated() {
-		q.askWhole = q.view.logprobs || q.choices > 1
-		q.view.usage = false
-		q.fields.Drop("stream_options")
-		q.fields.Set("stream", encode(!q.askWhole))
+	if q.StreamTranslated() {
+		q.askWhole = q.View.Logprobs || q.Choices > 1
+		q.View.Usage = false
+		q.Fields.Drop("stream_options")
+		q.Fields.Set("stream", encode(!q.askWhole))
 	}
 	if target {
-		q.needsLogprobs = !o.NoLogprobs
-		q.api.askLogprobs(q)
-		if o.NoLogprobs && !q.view.logprobs {
-			q.optional = "logprobs"
+		q.NeedsLogprobs = !o.NoLogprobs
+		q.API.askLogprobs(q)
+		if o.NoLogprobs && !q.View.Logprobs {
+			q.Optional = "logprobs"
 		}
 		for _, name := range slices.Sorted(maps.Keys(o.Extra)) {
 			q.addExtra(name, o.Extra[name])
 		}
 	}
-	if q.stream && !q.askWhole && !q.view.usage {
-		options := jsontext.ParseObject(q.fields.Get("stream_options"))
+	if q.Stream && !q.askWhole && !q.View.Usage {
+		options := jsontext.ParseObject(q.Fields.Get("stream_options"))
 		options.Set("include_usage", []byte("true"))
-		if !q.fields.Has("stream_options") {
-			q.added = append(q.added, "stream_options")
+		if !q.Fields.Has("stream_options") {
+			q.Added = append(q.Added, "stream_options")
 		}
-		q.fields.Set("stream_options", options.Bytes())
+		q.Fields.Set("stream_options", options.Bytes())
 	}
 }
 
 // addExtra adds an extra field. It leaves the texts of tokens unchanged when
 // the agent wants to read them. Ids that the agent did not request are recorded
 // but not shown to it.
-func (q *request) addExtra(name string, value any) {
-	off := string(q.fields.Get(name)) == "false"
-	if q.fields.Has(name) && !off || name == "return_tokens_as_token_ids" && q.view.logprobs {
+func (q *Request) addExtra(name string, value any) {
+	off := string(q.Fields.Get(name)) == "false"
+	if q.Fields.Has(name) && !off || name == "return_tokens_as_token_ids" && q.View.Logprobs {
 		return
 	}
-	q.fields.Set(name, encode(value))
-	q.added = append(q.added, name)
+	q.Fields.Set(name, encode(value))
+	q.Added = append(q.Added, name)
 }
 
 // sets reports whether the agent set a field, under any of its names.
-func (q *request) sets(name string) bool {
+func (q *Request) sets(name string) bool {
 	if name == "max_tokens" || name == "max_completion_tokens" {
-		return q.fields.Has("max_tokens") || q.fields.Has("max_completion_tokens")
+		return q.Fields.Has("max_tokens") || q.Fields.Has("max_completion_tokens")
 	}
-	return q.fields.Has(name)
+	return q.Fields.Has(name)
 }
 
-// streamTranslated reports whether the agent gets a stream that is translated.
-func (q *request) streamTranslated() bool { return q.stream && q.api.translated() }
+// StreamTranslated reports whether the agent gets a stream that is translated.
+func (q *Request) StreamTranslated() bool { return q.Stream && q.API.Translated() }
 
-// streamed names the stream of a request among the fields that an engine
+// Streamed names the stream of a request among the fields that an engine
 // refuses: engines that have no logprobs in a stream with tools may have them in
 // others. A request without it is asked whole.
-func (q *request) streamed() string {
+func (q *Request) Streamed() string {
 	switch {
-	case !q.stream || q.askWhole:
+	case !q.Stream || q.askWhole:
 		return ""
-	case q.tools != "":
+	case q.Tools != "":
 		return "stream with tools"
 	}
 	return "stream"
 }
 
-// body returns the request to send, without the fields that the engine refused.
-func (q *request) body(without []string) []byte {
+// Body returns the request to send, without the fields that the engine refused.
+func (q *Request) Body(without []string) []byte {
 	if len(without) == 0 {
-		return q.fields.Bytes()
+		return q.Fields.Bytes()
 	}
-	fields := slices.Clone(q.fields)
-	if slices.Contains(without, q.streamed()) {
+	fields := slices.Clone(q.Fields)
+	if slices.Contains(without, q.Streamed()) {
 		fields.Set("stream", []byte("false"))
 		fields.Drop("stream_options")
 	}
 	for _, name := range without {
-		if slices.Contains(q.added, name) || name == q.optional {
+		if slices.Contains(q.Added, name) || name == q.Optional {
 			fields.Drop(name)
 		}
 	}
 	return fields.Bytes()
+}
+
+// Own returns the agent's fields that change what is sampled, without a seed.
+func (q *Request) Own(added map[string]any) jsontext.Object {
+	return slices.DeleteFunc(slices.Clone(q.Fields), func(f jsontext.Member) bool {
+		_, extra := added[f.Key]
+		return extra || f.Key == "seed" || slices.Contains(notSampling, f.Key)
+	})
 }
 
 // notSampling are the fields that do not change what is sampled, or that have
@@ -177,23 +186,23 @@ var notSampling = []string{"model", "messages", "prompt", "input", "instructions
 // unseen are the agent's fields that no template shows to the model.
 var unseen = []string{"cache_salt", "prompt_cache_key", "safety_identifier", "api_key", "extra_headers"}
 
-// shows reports whether a secret is in the tools, or in a field that a template may show to the model.
-func (q *request) shows(known *secret.Set) bool {
-	return known.Redact(q.tools) != q.tools || slices.ContainsFunc(q.fields, func(f jsontext.Member) bool {
+// Shows reports whether a secret is in the tools, or in a field that a template may show to the model.
+func (q *Request) Shows(known *secret.Set) bool {
+	return known.Redact(q.Tools) != q.Tools || slices.ContainsFunc(q.Fields, func(f jsontext.Member) bool {
 		return !slices.Contains(notSampling, f.Key) && !slices.Contains(unseen, f.Key) && known.Redact(string(f.Raw)) != string(f.Raw)
 	})
 }
 
-// sampling returns the request's other fields as one JSON object, keys sorted.
-func (q *request) sampling(o *defaults) string {
+// Sampling returns the request's other fields as one JSON object, keys sorted.
+func (q *Request) Sampling(o *Defaults) string {
 	out := map[string]json.RawMessage{}
-	for _, f := range q.fields {
+	for _, f := range q.Fields {
 		if _, extra := o.Extra[f.Key]; !extra && !slices.Contains(notSampling, f.Key) {
 			out[f.Key] = f.Raw
 		}
 	}
-	if q.api != chatAPI {
-		out["api"] = encode(q.api.name) // its prompt may be rendered by another template, or by none
+	if q.API != Chat {
+		out["api"] = encode(q.API.Name) // its prompt may be rendered by another template, or by none
 	}
 	if q.responses.leftOut != nil {
 		out["tools_left_out"] = encode(q.responses.leftOut)
@@ -212,8 +221,8 @@ func (q *request) sampling(o *defaults) string {
 // grammar, or "". The logprobs of such an answer may be those after masking,
 // whatever the engine reports elsewhere: they are not the policy's own. The
 // call's sampling stores the field as "constrained_by".
-func (q *request) constrainedBy() string {
-	choice := q.fields.Get("tool_choice")
+func (q *Request) constrainedBy() string {
+	choice := q.Fields.Get("tool_choice")
 	if len(choice) > 0 && choice[0] == '{' || slices.Contains([]string{"required", "any"}, jsontext.Unquote(choice)) {
 		return "tool_choice"
 	}
@@ -221,17 +230,17 @@ func (q *request) constrainedBy() string {
 		kind := jsontext.Unquote(jsontext.ParseObject(format).Get("type"))
 		return kind != "" && kind != "text"
 	}
-	if restricts(q.fields.Get("response_format")) {
+	if restricts(q.Fields.Get("response_format")) {
 		return "response_format"
 	}
-	if restricts(jsontext.ParseObject(q.fields.Get("text")).Get("format")) {
+	if restricts(jsontext.ParseObject(q.Fields.Get("text")).Get("format")) {
 		return "text.format"
 	}
 	for _, name := range []string{
 		"structured_outputs", "guided_json", "guided_regex", "guided_choice", "guided_grammar", // vLLM
 		"json_schema", "regex", "ebnf", "structural_tag", "grammar", // SGLang, llama.cpp
 	} {
-		if q.fields.Has(name) {
+		if q.Fields.Has(name) {
 			return name
 		}
 	}

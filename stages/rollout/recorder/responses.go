@@ -12,9 +12,8 @@ import (
 // responsesRequest is what a request of the Responses API has beside the chat
 // completion that it becomes.
 type responsesRequest struct {
-	id           string            // of the response
 	instructions string            // of this call alone
-	continues    *storedResponse   // nil for none
+	continues    *StoredResponse   // nil for none
 	input        [][]byte          // items of this call, without references
 	custom       map[string]bool   // tools with a text as input
 	spaces       map[string]string // full name of a tool -> its namespace
@@ -25,24 +24,24 @@ type responsesRequest struct {
 
 const encryptedReasoning = `"reasoning.encrypted_content"`
 
-var responsesAPI = &api{name: "responses", route: "/responses", path: "/chat/completions", translator: responsesTranslator{}}
+var Responses = &API{Name: "responses", Route: "/responses", Path: "/chat/completions", translator: responsesTranslator{}}
 
 // responsesTranslator translates OpenAI's Responses API.
 type responsesTranslator struct{ chatLogprobs }
 
 // decode turns a request into one of chat completions. Its prompt is completed by
 // the calls that it continues, and by the items that it names.
-func (responsesTranslator) decode(q *request, s *storedResponses) (err error) {
-	for v := range jsontext.Elements(q.fields.Get("include")) {
-		q.view.logprobs = q.view.logprobs || string(v) == outputLogprobs
+func (responsesTranslator) decode(q *Request, s *StoredResponses) (err error) {
+	for v := range jsontext.Elements(q.Fields.Get("include")) {
+		q.View.Logprobs = q.View.Logprobs || string(v) == outputLogprobs
 		q.responses.encrypted = q.responses.encrypted || string(v) == encryptedReasoning
 	}
-	q.previous = jsontext.Unquote(q.fields.Get("previous_response_id"))
-	if q.responses.continues, err = s.response(q.previous); err != nil {
+	q.Previous = jsontext.Unquote(q.Fields.Get("previous_response_id"))
+	if q.responses.continues, err = s.Response(q.Previous); err != nil {
 		return fmt.Errorf("previous_response_id: %w", err)
 	}
-	q.responses.instructions = jsontext.Unquote(q.fields.Get("instructions"))
-	switch input := q.fields.Get("input"); {
+	q.responses.instructions = jsontext.Unquote(q.Fields.Get("instructions"))
+	switch input := q.Fields.Get("input"); {
 	case len(input) > 0 && input[0] == '"':
 		q.responses.input = [][]byte{jsontext.Object{field("type", encode("message")), field("role", encode("user")), field("content", input)}.Bytes()}
 	case len(input) > 0 && input[0] == '[':
@@ -67,16 +66,16 @@ func (responsesTranslator) decode(q *request, s *storedResponses) (err error) {
 	if err := q.convert(q.setFromResponses); err != nil {
 		return err
 	}
-	if q.tools == "" {
-		q.fields.Drop("tool_choice")
-		q.fields.Drop("parallel_tool_calls")
+	if q.Tools == "" {
+		q.Fields.Drop("tool_choice")
+		q.Fields.Drop("parallel_tool_calls")
 	}
-	if !q.view.logprobs {
-		q.fields.Drop("top_logprobs")
+	if !q.View.Logprobs {
+		q.Fields.Drop("top_logprobs")
 	} else {
-		q.fields.Set("logprobs", []byte("true"))
+		q.Fields.Set("logprobs", []byte("true"))
 	}
-	q.responses.store = string(q.original.Get("store")) != "false"
+	q.responses.store = string(q.Original.Get("store")) != "false"
 	return q.setPrompt(append(q.responses.continues.messages(), t.messages...))
 }
 
@@ -89,7 +88,7 @@ var responsesOnly = []string{"input", "instructions", "previous_response_id", "i
 // setFromResponses sets what a field of the Responses API is in chat
 // completions. Fields of the same name, and those that only engines have, are
 // unchanged.
-func (q *request) setFromResponses(key string, v []byte) error {
+func (q *Request) setFromResponses(key string, v []byte) error {
 	o := jsontext.ParseObject(v)
 	switch {
 	case key == "background" && jsontext.IsTrue(v):
@@ -98,10 +97,10 @@ func (q *request) setFromResponses(key string, v []byte) error {
 	case key == "conversation" || key == "prompt":
 		return fmt.Errorf("%s: only OpenAI's servers keep it; the agent has to send it as input", key)
 	case key == "max_output_tokens":
-		q.fields.Set("max_tokens", v)
+		q.Fields.Set("max_tokens", v)
 	case key == "reasoning":
 		if o.Has("effort") {
-			q.fields.Set("reasoning_effort", o.Get("effort"))
+			q.Fields.Set("reasoning_effort", o.Get("effort"))
 		}
 	case key == "text":
 		q.setTextFormat(jsontext.ParseObject(o.Get("format")))
@@ -110,12 +109,12 @@ func (q *request) setFromResponses(key string, v []byte) error {
 	case key == "tool_choice":
 		return q.setResponsesToolChoice(v)
 	default:
-		q.fields.Set(key, v)
+		q.Fields.Set(key, v)
 	}
 	return nil
 }
 
-func (q *request) setTextFormat(format jsontext.Object) {
+func (q *Request) setTextFormat(format jsontext.Object) {
 	switch jsontext.Unquote(format.Get("type")) {
 	case "json_schema":
 		name := format.Get("name")
@@ -124,13 +123,13 @@ func (q *request) setTextFormat(format jsontext.Object) {
 		}
 		q.setResponseFormat(name, format)
 	case "json_object":
-		q.fields.Set("response_format", format.Bytes())
+		q.Fields.Set("response_format", format.Bytes())
 	}
 }
 
 // setPrompt sets the messages of the prompt: the instructions, and those of the calls
 // that it continues and of this one.
-func (q *request) setPrompt(list []formats.Message) error {
+func (q *Request) setPrompt(list []formats.Message) error {
 	var p responsesPrompt
 	if q.responses.instructions != "" {
 		p.messages = append(p.messages,
@@ -141,6 +140,6 @@ func (q *request) setPrompt(list []formats.Message) error {
 			return fmt.Errorf("input: %w", err)
 		}
 	}
-	q.messages = p.messages
+	q.Messages = p.messages
 	return nil
 }

@@ -76,12 +76,12 @@ var echoed = jsontext.Object{field("instructions", []byte("null")), field("max_o
 	field("tool_choice", []byte(`"auto"`)), field("tools", emptyList),
 	field("top_p", []byte("null")), field("truncation", []byte(`"disabled"`)), field("user", []byte("null"))}
 
-// encode returns an answer of chat completions as a response. Of several choices,
+// Encode returns an answer of chat completions as a response. Of several choices,
 // which that API does not have, it returns the first.
-func (responsesTranslator) encode(q *request, a *answer, visible []byte) []byte {
+func (responsesTranslator) Encode(q *Request, a *Answer, visible []byte) []byte {
 	top := jsontext.ParseObject(visible)
-	m := &a.choices[0].message
-	out := responsesBody{ID: q.responses.id, Object: "response", Created: []byte("0"), Status: "completed", Model: a.model,
+	m := &a.Choices[0].Message
+	out := responsesBody{ID: q.ID, Object: "response", Created: []byte("0"), Status: "completed", Model: a.Model,
 		Output: q.items(a, m, top)}
 	if created := top.Get("created"); json.Valid(created) {
 		out.Created = created
@@ -91,14 +91,14 @@ func (responsesTranslator) encode(q *request, a *answer, visible []byte) []byte 
 		out.Status, out.Incomplete = "incomplete", map[string]string{"reason": reason}
 	}
 	u := &out.Usage
-	u.Input, u.Output, u.Total, u.InputDetails.Cached = a.usage.prompt, a.usage.completion, a.usage.prompt+
-		a.usage.completion, a.usage.cached
+	u.Input, u.Output, u.Total, u.InputDetails.Cached = a.Usage.Prompt, a.Usage.Completion, a.Usage.Prompt+
+		a.Usage.Completion, a.Usage.Cached
 	details := jsontext.ParseObject(jsontext.ParseObject(top.Get("usage")).Get("completion_tokens_details"))
-	u.OutputDetails.Reasoning = int32Of(details.Get("reasoning_tokens"))
+	u.OutputDetails.Reasoning = ParseCount(details.Get("reasoning_tokens"))
 	o := jsontext.ParseObject(encode(out))
 	for _, f := range echoed {
-		if q.original.Has(f.Key) {
-			f.Raw = q.original.Get(f.Key)
+		if q.Original.Has(f.Key) {
+			f.Raw = q.Original.Get(f.Key)
 		}
 		o.Set(f.Key, f.Raw)
 	}
@@ -107,16 +107,16 @@ func (responsesTranslator) encode(q *request, a *answer, visible []byte) []byte 
 
 // items returns the items of an answer. An empty answer has one empty text, so that
 // clients send it back.
-func (q *request) items(a *answer, m *formats.Message, top jsontext.Object) (out []any) {
-	refusal := refusalOf(m)
+func (q *Request) items(a *Answer, m *formats.Message, top jsontext.Object) (out []any) {
+	refusal := RefusalOf(m)
 	texts, thoughts, last := 0, 0, (*responsesItem)(nil)
-	for _, p := range a.segments.split(m.Reasoning, chat.ContentText(m)) {
-		if p.reasoning {
-			out = append(out, q.reasoningItem(p.text, thoughts))
+	for _, p := range a.SplitSegments(m.Reasoning, chat.ContentText(m)) {
+		if p.Reasoning {
+			out = append(out, q.reasoningItem(p.Text, thoughts))
 			thoughts++
 			continue
 		}
-		last = q.messageItem(texts, outputText(p.text))
+		last = q.messageItem(texts, outputText(p.Text))
 		out = append(out, last)
 		texts++
 	}
@@ -149,15 +149,15 @@ func (q *request) items(a *answer, m *formats.Message, top jsontext.Object) (out
 }
 
 // itemID names the k-th item of a kind.
-func (q *request) itemID(kind string, k int) string {
-	id := kind + strings.TrimPrefix(q.responses.id, "resp_")
+func (q *Request) itemID(kind string, k int) string {
+	id := kind + strings.TrimPrefix(q.ID, "resp_")
 	if k > 0 {
 		id += fmt.Sprintf("_%d", k)
 	}
 	return id
 }
 
-func (q *request) reasoningItem(text string, k int) *responsesReasoning {
+func (q *Request) reasoningItem(text string, k int) *responsesReasoning {
 	item := responsesReasoning{Type: "reasoning", ID: q.itemID("rs_", k), Summary: []struct{}{}, Status: "completed",
 		Content: []responsesPart{{Type: "reasoning_text", Text: &text}}}
 	if q.responses.encrypted {
@@ -166,7 +166,7 @@ func (q *request) reasoningItem(text string, k int) *responsesReasoning {
 	return &item
 }
 
-func (q *request) messageItem(k int, parts ...responsesPart) *responsesItem {
+func (q *Request) messageItem(k int, parts ...responsesPart) *responsesItem {
 	return &responsesItem{Type: "message", ID: q.itemID("msg_", k), Status: "completed", Role: "assistant",
 		Content: parts}
 }
@@ -175,8 +175,8 @@ func outputText(text string) responsesPart {
 	return responsesPart{Type: "output_text", Text: &text, Annotations: []struct{}{}, Logprobs: emptyList}
 }
 
-func (q *request) callItem(k int, c formats.ToolCall) *responsesItem {
-	id := strings.TrimPrefix(q.responses.id, "resp_")
+func (q *Request) callItem(k int, c formats.ToolCall) *responsesItem {
+	id := strings.TrimPrefix(q.ID, "resp_")
 	item := responsesItem{Type: "function_call", ID: fmt.Sprintf("fc_%s_%d", id, k), Status: "completed",
 		CallID: &c.ID, Name: &c.Name, Arguments: &c.Arguments}
 	if q.responses.custom[c.Name] {
@@ -190,8 +190,8 @@ func (q *request) callItem(k int, c formats.ToolCall) *responsesItem {
 	return &item
 }
 
-// arguments returns what the agent sees of a call: of a custom tool, an input.
-func (responsesTranslator) arguments(q *request, c *formats.ToolCall) string {
+// Arguments returns what the agent sees of a call: of a custom tool, an input.
+func (responsesTranslator) Arguments(q *Request, c *formats.ToolCall) string {
 	if q.responses.custom[c.Name] {
 		return string(customArguments(customInput(c.Arguments)))
 	}
@@ -199,8 +199,8 @@ func (responsesTranslator) arguments(q *request, c *formats.ToolCall) string {
 }
 
 // logprobs returns those of the whole answer if the agent asked for them.
-func (q *request) logprobs(top jsontext.Object) json.RawMessage {
-	if q.view.logprobs {
+func (q *Request) logprobs(top jsontext.Object) json.RawMessage {
+	if q.View.Logprobs {
 		for choice := range jsontext.Elements(top.Get("choices")) {
 			list := jsontext.ParseObject(jsontext.ParseObject(choice).Get("logprobs")).Get("content")
 			if len(list) > 0 && list[0] == '[' && json.Valid(list) {

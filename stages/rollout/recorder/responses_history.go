@@ -12,24 +12,24 @@ import (
 	"github.com/rollmill/rollmill/formats/jsontext"
 )
 
-// storedResponses are the responses of a trajectory that later calls may name. Engines that
+// StoredResponses are the responses of a trajectory that later calls may name. Engines that
 // are asked for chat completions store none.
-type storedResponses struct {
+type StoredResponses struct {
 	mu    sync.Mutex
-	byID  map[string]*storedResponse
+	byID  map[string]*StoredResponse
 	items map[string][]byte // of their outputs, by id
 }
 
-// storedResponse is what one response added to a conversation.
-type storedResponse struct {
-	previous *storedResponse // that it continued, or nil
+// StoredResponse is what one response added to a conversation.
+type StoredResponse struct {
+	previous *StoredResponse // that it continued, or nil
 	input    [][]byte        // items
 	answer   formats.Message
-	body     []byte // as the agent got it
+	Body     []byte // as the agent got it
 }
 
-// response returns a response by its id; nil without an error if the id is empty.
-func (s *storedResponses) response(id string) (*storedResponse, error) {
+// Response returns a response by its id; nil without an error if the id is empty.
+func (s *StoredResponses) Response(id string) (*StoredResponse, error) {
 	if id == "" {
 		return nil, nil
 	}
@@ -42,8 +42,8 @@ func (s *storedResponses) response(id string) (*storedResponse, error) {
 }
 
 // messages returns the input and the answers of a response and those before it.
-func (r *storedResponse) messages() (list []formats.Message) {
-	var chain []*storedResponse
+func (r *StoredResponse) messages() (list []formats.Message) {
+	var chain []*StoredResponse
 	for ; r != nil; r = r.previous {
 		chain = append(chain, r)
 	}
@@ -57,29 +57,29 @@ func (r *storedResponse) messages() (list []formats.Message) {
 	return list
 }
 
-// store remembers a response as the agent gets it, unless the agent asked not
+// Store remembers a response as the agent gets it, unless the agent asked not
 // to store it.
-func (s *storedResponses) store(q *request, a *answer, body []byte) {
-	if !q.responses.store || len(a.choices) == 0 {
+func (s *StoredResponses) Store(q *Request, a *Answer, body []byte) {
+	if !q.responses.store || len(a.Choices) == 0 {
 		return
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.byID == nil {
-		s.byID, s.items = map[string]*storedResponse{}, map[string][]byte{}
+		s.byID, s.items = map[string]*StoredResponse{}, map[string][]byte{}
 	}
 	body = bytes.Clone(body)
 	for raw := range jsontext.Elements(jsontext.ParseObject(body).Get("output")) {
 		s.items[itemID(raw)] = raw
 	}
-	m := a.choices[0].message
-	s.byID[q.responses.id] = &storedResponse{q.responses.continues, q.responses.input,
+	m := a.Choices[0].Message
+	s.byID[q.ID] = &StoredResponse{q.responses.continues, q.responses.input,
 		formats.Message{Role: "assistant", Content: m.Content, ContentParts: m.ContentParts,
 			Reasoning: m.Reasoning, ToolCalls: m.ToolCalls, Parent: -1, Call: -1}, body}
 }
 
 // item returns an item of a stored response's output or input, or nil.
-func (s *storedResponses) item(id string) []byte {
+func (s *StoredResponses) item(id string) []byte {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if raw := s.items[id]; raw != nil {
@@ -95,34 +95,34 @@ func (s *storedResponses) item(id string) []byte {
 	return nil
 }
 
-// forget deletes a response, and the items of its output, and returns what the client gets.
-func (s *storedResponses) forget(r *storedResponse) []byte {
+// Forget deletes a response, and the items of its output, and returns what the client gets.
+func (s *StoredResponses) Forget(r *StoredResponse) []byte {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	delete(s.byID, itemID(r.body))
-	for raw := range jsontext.Elements(jsontext.ParseObject(r.body).Get("output")) {
+	delete(s.byID, itemID(r.Body))
+	for raw := range jsontext.Elements(jsontext.ParseObject(r.Body).Get("output")) {
 		delete(s.items, itemID(raw))
 	}
-	return jsontext.Object{field("id", encode(itemID(r.body))), field("object", encode("response")), field("deleted", []byte("true"))}.Bytes()
+	return jsontext.Object{field("id", encode(itemID(r.Body))), field("object", encode("response")), field("deleted", []byte("true"))}.Bytes()
 }
 
 func itemID(raw []byte) string { return jsontext.Unquote(jsontext.ParseObject(raw).Get("id")) }
 
 // inputItems returns the input with ids.
-func (r *storedResponse) inputItems() (out [][]byte) {
+func (r *StoredResponse) inputItems() (out [][]byte) {
 	for k, raw := range r.input {
 		o := jsontext.ParseObject(raw)
 		if itemID(raw) == "" {
-			o.Set("id", encode(fmt.Sprintf("in_%s_%d", itemID(r.body), k)))
+			o.Set("id", encode(fmt.Sprintf("in_%s_%d", itemID(r.Body), k)))
 		}
 		out = append(out, o.Bytes())
 	}
 	return out
 }
 
-// inputPage returns a page of a response's input as a client asks for it: the latest items
+// InputPage returns a page of a response's input as a client asks for it: the latest items
 // first, unless it asks for another order.
-func (r *storedResponse) inputPage(query url.Values) ([]byte, error) {
+func (r *StoredResponse) InputPage(query url.Values) ([]byte, error) {
 	items := r.inputItems()
 	if query.Get("order") != "asc" {
 		slices.Reverse(items)

@@ -20,56 +20,56 @@ func FuzzResponses(f *testing.F) {
 		[]byte(`{"choices":[{"message":null,"finish_reason":"length"},{"message":{"tool_calls":[{"function":{"arguments":"NaN"}}]}}],"created":NaN,"usage":{"completion_tokens_details":{"reasoning_tokens":-1}}}`))
 	f.Fuzz(func(t *testing.T, request, body []byte) {
 		s := &Session{}
-		q, err := parseRequest(responsesAPI, request, &s.responses)
+		q, err := ParseRequest(Responses, request, &s.responses)
 		if err != nil {
 			return
 		}
 		s.restore(q)
-		q.responses.id = "resp_1"
-		if sent := q.body(nil); json.Valid(request) && !json.Valid(sent) {
+		q.ID = "resp_1"
+		if sent := q.Body(nil); json.Valid(request) && !json.Valid(sent) {
 			t.Fatalf("%q is asked as %q", request, sent)
 		}
-		a := &answer{}
-		visible, err := a.add(body, view{logprobs: true})
-		if err != nil || len(a.choices) == 0 {
+		a := &Answer{}
+		visible, err := a.Add(body, View{Logprobs: true})
+		if err != nil || len(a.Choices) == 0 {
 			return
 		}
-		for _, c := range a.choices {
-			c.assemble()
+		for _, c := range a.Choices {
+			c.Assemble()
 		}
-		was := a.choices[0].message
+		was := a.Choices[0].Message
 		s.tree.Messages = append(s.tree.Messages, was)
-		s.responses.store(q, a, responsesAPI.encode(q, a, visible))
-		o := jsontext.ParseObject(responsesAPI.encode(q, a, visible))
+		s.responses.Store(q, a, Responses.Encode(q, a, visible))
+		o := jsontext.ParseObject(Responses.Encode(q, a, visible))
 		if json.Valid(request) && !json.Valid(o.Bytes()) {
 			t.Fatalf("%q is shown as %q", body, o.Bytes())
 		}
 		var out bytes.Buffer
-		responsesAPI.encodeEvents(q, &out).end(o)
-		events := newEventReader(&out, func() {})
-		for e, err := events.next(); err != io.EOF; e, err = events.next() {
-			if err != nil || json.Valid(request) && !json.Valid(e.data) {
-				t.Fatalf("%v: %q has the event %q", err, body, e.data)
+		Responses.EncodeEvents(q, &out).End(o)
+		events := NewEventReader(&out, func() {})
+		for e, err := events.Next(); err != io.EOF; e, err = events.Next() {
+			if err != nil || json.Valid(request) && !json.Valid(e.Data) {
+				t.Fatalf("%v: %q has the event %q", err, body, e.Data)
 			}
 		}
 		if was.Role != "assistant" {
 			return
 		}
 		ways := []jsontext.Object{{field("input", o.Get("output"))}}
-		if string(q.original.Get("store")) != "false" {
+		if string(q.Original.Get("store")) != "false" {
 			ways = append(ways, jsontext.Object{field("input", emptyList), field("previous_response_id", o.Get("id"))})
 		}
 		for _, way := range ways {
-			back, err := parseRequest(responsesAPI, way.Bytes(), &s.responses)
+			back, err := ParseRequest(Responses, way.Bytes(), &s.responses)
 			if err != nil {
 				t.Fatalf("%s: %v", way.Bytes(), err)
 			}
 			s.restore(back)
-			if len(back.messages) == 0 {
+			if len(back.Messages) == 0 {
 				t.Fatalf("%+v did not come back by %s", was, way.Bytes())
 			}
-			if !continues(&was, &back.messages[len(back.messages)-1]) {
-				t.Fatalf("%+v came back as %+v", was, back.messages[len(back.messages)-1])
+			if !continues(&was, &back.Messages[len(back.Messages)-1]) {
+				t.Fatalf("%+v came back as %+v", was, back.Messages[len(back.Messages)-1])
 			}
 		}
 	})

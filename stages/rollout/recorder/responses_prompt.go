@@ -29,7 +29,7 @@ func (p *responsesPrompt) add(m formats.Message) error {
 		return nil
 	}
 	if m.Role == "assistant" {
-		refusal := refusalOf(&m)
+		refusal := RefusalOf(&m)
 		if m.ContentParts = ""; refusal != "" {
 			chat.AddContent(&m, &formats.Message{ContentParts: chat.Refusal(refusal)})
 		}

@@ -23,7 +23,7 @@ func (s *Session) serveStored(w http.ResponseWriter, req *http.Request, path str
 	case !ok || !slices.Contains([]string{"GET ", "DELETE ", "GET input_items", "POST cancel"}, way):
 		return false
 	}
-	r, err := s.responses.response(id)
+	r, err := s.responses.Response(id)
 	switch {
 	case err != nil && s.recorder.opts.mayPass(req.Method, path):
 		return false
@@ -32,9 +32,9 @@ func (s *Session) serveStored(w http.ResponseWriter, req *http.Request, path str
 	case way == "POST cancel":
 		writeError(w, http.StatusBadRequest, "invalid_request_error", "only a response in the background can be cancelled")
 	case way == "DELETE ":
-		writeJSON(w, s.responses.forget(r))
+		writeJSON(w, s.responses.Forget(r))
 	case way == "GET input_items":
-		page, err := r.inputPage(req.URL.Query())
+		page, err := r.InputPage(req.URL.Query())
 		if err != nil {
 			writeError(w, http.StatusBadRequest, "invalid_request_error", err.Error())
 			return true
@@ -43,7 +43,7 @@ func (s *Session) serveStored(w http.ResponseWriter, req *http.Request, path str
 	case req.URL.Query().Get("stream") == "true":
 		writeError(w, http.StatusBadRequest, "invalid_request_error", "a stored response is not streamed again")
 	default:
-		writeJSON(w, r.body)
+		writeJSON(w, r.Body)
 	}
 	return true
 }

@@ -10,14 +10,14 @@ import (
 
 // responsesEvents writes a response as the events of OpenAI's API.
 type responsesEvents struct {
-	eventWriter
-	q  *request
+	EventWriter
+	q  *Request
 	n  int             // events so far, which are numbered
 	id jsontext.Member // of an open item
 }
 
-func (responsesTranslator) encodeEvents(q *request, w io.Writer) eventEncoder {
-	return &responsesEvents{eventWriter: eventWriter{to: w, ping: ": ping\n\n"}, q: q}
+func (responsesTranslator) EncodeEvents(q *Request, w io.Writer) EventEncoder {
+	return &responsesEvents{EventWriter: EventWriter{to: w, Ping: ": ping\n\n"}, q: q}
 }
 
 func (w *responsesEvents) writeNumbered(kind string, fields ...jsontext.Member) {
@@ -25,11 +25,11 @@ func (w *responsesEvents) writeNumbered(kind string, fields ...jsontext.Member) 
 	w.write(kind, append(jsontext.Object{field("sequence_number", encode(w.n-1))}, fields...))
 }
 
-func (w *responsesEvents) begin(o jsontext.Object) {
-	if w.begun {
+func (w *responsesEvents) Begin(o jsontext.Object) {
+	if w.Begun {
 		return
 	}
-	w.begun = true
+	w.Begun = true
 	null := []byte("null")
 	begun := o.With("status", encode("in_progress")).With("output", emptyList).
 		With("usage", null).With("incomplete_details", null)
@@ -37,10 +37,10 @@ func (w *responsesEvents) begin(o jsontext.Object) {
 	w.writeNumbered("response.in_progress", field("response", begun.Bytes()))
 }
 
-func (w *responsesEvents) end(o jsontext.Object) {
-	w.begin(o)
+func (w *responsesEvents) End(o jsontext.Object) {
+	w.Begin(o)
 	for i, raw := range slices.Collect(jsontext.Elements(o.Get("output"))) {
-		if i >= w.done {
+		if i >= w.Done {
 			w.itemEvents(i, jsontext.ParseObject(raw))
 		}
 	}
@@ -59,7 +59,7 @@ func (w *responsesEvents) itemEvents(index int, o jsontext.Object) {
 	}
 	for i, raw := range slices.Collect(jsontext.Elements(o.Get("content"))) {
 		w.partEvents(id, at, field("content_index", encode(i)), jsontext.ParseObject(raw))
-		w.open, w.shown = false, 0 // only the first part can have begun
+		w.open, w.Shown = false, 0 // only the first part can have begun
 	}
 	switch jsontext.Unquote(o.Get("type")) {
 	case "function_call":
@@ -71,16 +71,16 @@ func (w *responsesEvents) itemEvents(index int, o jsontext.Object) {
 	w.closeBlock()
 }
 
-func (w *responsesEvents) closeText(p segment) { w.itemEvents(w.done, w.itemOf(p)) }
+func (w *responsesEvents) CloseText(p Segment) { w.itemEvents(w.Done, w.itemOf(p)) }
 
 // itemOf returns a text or reasoning as the item that it becomes. Texts and reasoning
 // take turns, so half of the items before it are of its kind.
-func (w *responsesEvents) itemOf(p segment) jsontext.Object {
-	k := w.done / 2
-	if p.reasoning {
-		return objectOf(w.q.reasoningItem(p.text, k))
+func (w *responsesEvents) itemOf(p Segment) jsontext.Object {
+	k := w.Done / 2
+	if p.Reasoning {
+		return objectOf(w.q.reasoningItem(p.Text, k))
 	}
-	return objectOf(w.q.messageItem(k, outputText(p.text)))
+	return objectOf(w.q.messageItem(k, outputText(p.Text)))
 }
 
 func (w *responsesEvents) beginItem(at jsontext.Member, o jsontext.Object) {
@@ -89,8 +89,8 @@ func (w *responsesEvents) beginItem(at jsontext.Member, o jsontext.Object) {
 	w.writeNumbered("response.output_item.added", at, field("item", begun.Bytes()))
 }
 
-func (w *responsesEvents) writeText(p segment) {
-	at, index := field("output_index", encode(w.done)), field("content_index", encode(0))
+func (w *responsesEvents) WriteText(p Segment) {
+	at, index := field("output_index", encode(w.Done)), field("content_index", encode(0))
 	if !w.open {
 		o := w.itemOf(p)
 		w.id = field("item_id", orEmpty(o.Get("id")))
@@ -100,21 +100,21 @@ func (w *responsesEvents) writeText(p segment) {
 		}
 		w.open = true
 	}
-	if delta := field("delta", encode(p.text)); p.reasoning {
+	if delta := field("delta", encode(p.Text)); p.Reasoning {
 		w.writeNumbered("response.reasoning_text.delta", w.id, at, index, delta)
 	} else {
 		w.writeNumbered("response.output_text.delta", w.id, at, index, field("logprobs", emptyList), delta)
 	}
-	w.shown += len(p.text)
+	w.Shown += len(p.Text)
 }
 
-// fail writes the error of a response that has begun: as the event that OpenAI's
+// Fail writes the error of a response that has begun: as the event that OpenAI's
 // clients raise, and as the response's end.
-func (w *responsesEvents) fail(kind, text string) {
+func (w *responsesEvents) Fail(kind, text string) {
 	said := jsontext.Object{field("code", encode(kind)), field("message", encode(text))}
 	w.writeNumbered("error", append(slices.Clone(said), field("param", []byte("null")), field("error", said.Bytes()))...)
-	o := jsontext.Object{field("id", encode(w.q.responses.id)), field("object", encode("response")),
-		field("status", encode("failed")), field("model", encode(w.q.model)), field("output", emptyList),
+	o := jsontext.Object{field("id", encode(w.q.ID)), field("object", encode("response")),
+		field("status", encode("failed")), field("model", encode(w.q.Model)), field("output", emptyList),
 		field("error", said.Bytes())}
 	w.writeNumbered("response.failed", field("response", o.Bytes()))
 }

@@ -8,7 +8,7 @@ import (
 
 // setResponsesTools offers the tools that the agent runs, those of a namespace by
 // their full names. Those that only OpenAI's servers run are left out.
-func (q *request) setResponsesTools(v []byte) {
+func (q *Request) setResponsesTools(v []byte) {
 	var list [][]byte
 	add := func(o jsontext.Object) {
 		if tool := q.responsesTool(o); tool != nil {
@@ -37,7 +37,7 @@ func (q *request) setResponsesTools(v []byte) {
 }
 
 // responsesTool returns a tool as chat completions describe it, nil if they cannot.
-func (q *request) responsesTool(o jsontext.Object) []byte {
+func (q *Request) responsesTool(o jsontext.Object) []byte {
 	switch jsontext.Unquote(o.Get("type")) {
 	case "function":
 		return functionTool(o, "parameters")
@@ -69,10 +69,10 @@ func customTool(o jsontext.Object) []byte {
 	return jsontext.Object{field("type", encode("function")), field("function", function.Bytes())}.Bytes()
 }
 
-func (q *request) setResponsesToolChoice(v []byte) error {
+func (q *Request) setResponsesToolChoice(v []byte) error {
 	o := jsontext.ParseObject(v)
 	if o == nil {
-		q.fields.Set("tool_choice", v)
+		q.Fields.Set("tool_choice", v)
 		return nil
 	}
 	switch kind := jsontext.Unquote(o.Get("type")); kind {

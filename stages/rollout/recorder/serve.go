@@ -10,12 +10,12 @@ import (
 )
 
 // ask answers one request.
-func (s *Session) ask(kind *api, w http.ResponseWriter, r *http.Request) {
+func (s *Session) ask(kind *API, w http.ResponseWriter, r *http.Request) {
 	body, ok := readRequest(w, r)
 	if !ok {
 		return
 	}
-	q, err := parseRequest(kind, body, &s.responses)
+	q, err := ParseRequest(kind, body, &s.responses)
 	if err != nil {
 		writeError(w, http.StatusBadRequest, "invalid_request_error", err.Error())
 		return
@@ -33,23 +33,23 @@ func (s *Session) ask(kind *api, w http.ResponseWriter, r *http.Request) {
 	}
 	c := s.begin(q, takeFunction(r), sessionOf(r.Header))
 	c.ctx = ctx
-	if q.stream {
+	if q.Stream {
 		s.stream(ctx, w, q, c, r.Header)
 		return
 	}
 	res := s.answer(ctx, c, r.Header)
 	switch {
-	case res.failure != nil:
+	case res.Failure != nil:
 		s.end(c, res)
 		s.writeFailure(w, q, res)
-	case res.events != nil:
+	case res.Events != nil:
 		s.relay(ctx, w, q, c, res, false)
 	default:
 		s.end(c, res)
-		out := kind.encode(q, res.answer, res.visible)
-		s.responses.store(q, res.answer, out)
+		out := kind.Encode(q, res.Answer, res.Visible)
+		s.responses.Store(q, res.Answer, out)
 		s.writeBody(w, res, out)
-		res.release()
+		res.Release()
 	}
 }
 
@@ -73,25 +73,25 @@ func (s *Session) stopIfUnfit() {
 
 // writeFailure sends the agent the engine's last error, or an error of its own
 // if there was none. Secrets that an engine repeats are redacted.
-func (s *Session) writeFailure(w http.ResponseWriter, q *request, r *result) {
+func (s *Session) writeFailure(w http.ResponseWriter, q *Request, r *Result) {
 	known := secret.From(s.ctx)
-	if r.body != nil && q.api.ownErrors {
-		s.headers(w, r.header)
-		writeError(w, r.status, errorKind(r.status), known.Redact(refusal(r)))
+	if r.Body != nil && q.API.OwnErrors {
+		s.headers(w, r.Header)
+		writeError(w, r.Status, ErrorKind(r.Status), known.Redact(refusal(r)))
 		return
 	}
-	if r.body != nil {
+	if r.Body != nil {
 		w.Header().Set("X-Should-Retry", "false")
-		s.writeBody(w, r, known.JSON(r.body))
+		s.writeBody(w, r, known.JSON(r.Body))
 		return
 	}
-	writeError(w, http.StatusBadGateway, "rollmill_upstream_error", known.Redact(r.failure.Text))
+	writeError(w, http.StatusBadGateway, "rollmill_upstream_error", known.Redact(r.Failure.Text))
 }
 
 // refusal returns the engine's error for Anthropic's clients.
-func refusal(r *result) string {
-	text := errorText(r.body)
-	if r.failure.TooLong {
+func refusal(r *Result) string {
+	text := ErrorText(r.Body)
+	if r.Failure.TooLong {
 		text = "prompt is too long: " + text // clients compact their history when they read this
 	}
 	return text
@@ -102,12 +102,12 @@ func (s *Session) headers(w http.ResponseWriter, from http.Header) {
 	if known := secret.From(s.ctx); known.Known() {
 		known.Value(&from)
 	}
-	forward(w.Header(), from)
+	Forward(w.Header(), from)
 }
 
-func (s *Session) writeBody(w http.ResponseWriter, r *result, body []byte) {
-	s.headers(w, r.header)
+func (s *Session) writeBody(w http.ResponseWriter, r *Result, body []byte) {
+	s.headers(w, r.Header)
 	w.Header().Set("Content-Length", strconv.Itoa(len(body)))
-	w.WriteHeader(r.status)
+	w.WriteHeader(r.Status)
 	w.Write(body)
 }

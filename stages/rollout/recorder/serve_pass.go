@@ -34,7 +34,7 @@ func (s *Session) pass(w http.ResponseWriter, r *http.Request, path string) {
 	}
 	ctx, cancel := s.passContext(r)
 	defer cancel()
-	endpoint := s.recorder.engines.balance.home(s.group)
+	endpoint := s.recorder.engines.Home(s.group)
 	target := endpoint + "/" + (&url.URL{Path: path}).EscapedPath()
 	if r.URL.RawQuery != "" {
 		target += "?" + r.URL.RawQuery
@@ -69,11 +69,10 @@ func (s *Session) forwardAll(w http.ResponseWriter, r *http.Request, target stri
 	if err != nil {
 		return failed(err.Error())
 	}
-	forward(req.Header, r.Header)
-	remote.Authorize(req, s.recorder.opts.APIKey)
-	resp, err := s.recorder.engines.client.Do(req)
+	Forward(req.Header, r.Header)
+	resp, err := s.recorder.engines.Do(req)
 	if err != nil {
-		return failed(transportError(r.Context(), err).Error())
+		return failed(TransportError(r.Context(), err).Error())
 	}
 	defer resp.Body.Close()
 	if resp.StatusCode/100 == 3 {
@@ -82,12 +81,12 @@ func (s *Session) forwardAll(w http.ResponseWriter, r *http.Request, target stri
 	s.headers(w, resp.Header)
 	w.WriteHeader(resp.StatusCode)
 	redacted := secret.From(r.Context()).NewWriter(flusher{w})
-	n, err := io.Copy(redacted, io.LimitReader(resp.Body, maxStream+1))
+	n, err := io.Copy(redacted, io.LimitReader(resp.Body, MaxStream+1))
 	switch {
 	case err != nil:
 		return fmt.Errorf("%w: %w", errCut, err)
-	case n > maxStream:
-		return fmt.Errorf("%w: it is larger than %d MiB", errCut, maxStream>>20)
+	case n > MaxStream:
+		return fmt.Errorf("%w: it is larger than %d MiB", errCut, MaxStream>>20)
 	}
 	redacted.Close()
 	if resp.StatusCode/100 != 2 {
@@ -124,7 +123,7 @@ func (s *Session) beginPassing(w http.ResponseWriter, r *http.Request, path stri
 	api := strings.ToValidUTF8(path, "\uFFFD")
 	s.record.Calls = append(s.record.Calls,
 		formats.Call{Model: strings.ToValidUTF8(model, "\uFFFD"),
-			Sampling: string(jsontext.Object{field("api", encode(api))}.Bytes()),
+			Sampling: string(jsontext.Object{{Key: "api", Raw: jsontext.AppendString(nil, api)}}.Bytes()),
 			Tools:    -1, Attempts: 1, Function: strings.ToValidUTF8(takeFunction(r), "\uFFFD")})
 	return c, true
 }
@@ -145,12 +144,12 @@ func (s *Session) endPassing(c *call, endpoint string, err error) {
 // countTokens answers how many tokens the prompt of a message or a response has: as
 // the engine's own route for that says, or its tokenizer, or as an estimate of four
 // bytes a token, which says so.
-func (s *Session) countTokens(kind *api, path string, w http.ResponseWriter, r *http.Request) {
+func (s *Session) countTokens(kind *API, path string, w http.ResponseWriter, r *http.Request) {
 	body, ok := readRequest(w, r)
 	if !ok {
 		return
 	}
-	q, err := parseRequest(kind, body, &s.responses)
+	q, err := ParseRequest(kind, body, &s.responses)
 	if err != nil {
 		writeError(w, http.StatusBadRequest, "invalid_request_error", err.Error())
 		return
@@ -161,36 +160,36 @@ func (s *Session) countTokens(kind *api, path string, w http.ResponseWriter, r *
 	}
 	ctx, cancel := s.passContext(r)
 	defer cancel()
-	endpoint := s.recorder.engines.balance.home(s.group)
+	endpoint := s.recorder.engines.Home(s.group)
 	out := s.count(r.WithContext(ctx), endpoint, path, q, body)
 	s.endPassing(c, endpoint, nil)
 	w.Header().Set("Content-Type", "application/json")
 	w.Write(out)
 }
 
-func (s *Session) count(r *http.Request, endpoint, path string, q *request, body []byte) []byte {
-	stored := q.previous != "" || bytes.Contains(body, []byte("item_reference")) // which the engine does not know
+func (s *Session) count(r *http.Request, endpoint, path string, q *Request, body []byte) []byte {
+	stored := q.Previous != "" || bytes.Contains(body, []byte("item_reference")) // which the engine does not know
 	if out := s.askSmall(r, endpoint+"/"+path, body); !stored && jsontext.ParseObject(out).Has("input_tokens") {
 		return out
 	}
 	begin := "{"
-	if q.api == responsesAPI {
+	if q.API == Responses {
 		begin = `{"object":"response.input_tokens",`
 	}
 	s.mu.Lock()
 	s.restore(q)
 	s.mu.Unlock()
-	tokenize := jsontext.Object{field("model", encode(q.model)), field("messages", q.fields.Get("messages")),
-		field("add_generation_prompt", []byte("true"))}
-	if q.tools != "" {
-		tokenize.Set("tools", []byte(q.tools))
+	tokenize := jsontext.Object{{Key: "model", Raw: jsontext.AppendString(nil, q.Model)}, {Key: "messages", Raw: q.Fields.Get("messages")},
+		{Key: "add_generation_prompt", Raw: []byte("true")}}
+	if q.Tools != "" {
+		tokenize.Set("tools", []byte(q.Tools))
 	}
 	out := s.askSmall(r, strings.TrimSuffix(endpoint, "/v1")+"/tokenize", tokenize.Bytes())
 	if n := jsontext.ParseObject(out).Get("count"); n != nil {
-		return fmt.Appendf(nil, `%s"input_tokens":%d}`, begin, int32Of(n))
+		return fmt.Appendf(nil, `%s"input_tokens":%d}`, begin, ParseCount(n))
 	}
 	const bytesEach = 4
-	return fmt.Appendf(nil, `%s"input_tokens":%d,"estimated":true}`, begin, 1+(len(q.fields.Get("messages"))+len(q.tools))/bytesEach)
+	return fmt.Appendf(nil, `%s"input_tokens":%d,"estimated":true}`, begin, 1+(len(q.Fields.Get("messages"))+len(q.Tools))/bytesEach)
 }
 
 // askSmall returns an engine's answer in JSON; nil if it gave none.
@@ -200,13 +199,12 @@ func (s *Session) askSmall(r *http.Request, target string, body []byte) []byte {
 		return nil
 	}
 	req.Header.Set("Content-Type", "application/json")
-	remote.Authorize(req, s.recorder.opts.APIKey)
-	resp, err := s.recorder.engines.client.Do(req)
+	resp, err := s.recorder.engines.Do(req)
 	if err != nil {
 		return nil
 	}
 	defer resp.Body.Close()
-	out, err := readAll(new(bytes.Buffer), resp.Body, resp.ContentLength, maxAnswer)
+	out, err := ReadAll(new(bytes.Buffer), resp.Body, resp.ContentLength, MaxAnswer)
 	if err != nil || resp.StatusCode != http.StatusOK || !jsontext.Valid(out) {
 		return nil
 	}

@@ -62,12 +62,12 @@ func TestEventsAreForwardedAtOnce(t *testing.T) {
 	}
 	defer rec.Close()
 	s := rec.Begin(t.Context(), "t", "g")
-	q, err := parseRequest(chatAPI, []byte(`{"model":"policy","stream":true,"messages":[{"role":"user","content":"hi"}]}`), nil)
+	q, err := ParseRequest(Chat, []byte(`{"model":"policy","stream":true,"messages":[{"role":"user","content":"hi"}]}`), nil)
 	if err != nil {
 		t.Fatal(err)
 	}
 	w := &logged{httptest.NewRecorder(), &log}
-	s.relay(t.Context(), w, q, s.begin(q, "", ""), &result{status: http.StatusOK, answer: &answer{}, events: newEventReader(body, func() {})}, false)
+	s.relay(t.Context(), w, q, s.begin(q, "", ""), &Result{Status: http.StatusOK, Answer: &Answer{}, Events: NewEventReader(body, func() {})}, false)
 	want := "read write flush, read write flush, read, read write flush, read write flush, read write"
 	if got := strings.ReplaceAll(strings.Join(log, " "), " read", ", read"); got != want {
 		t.Errorf("%s\nwant %s", got, want)

@@ -54,17 +54,17 @@ func isCleanPath(path string) bool {
 // no way to write a path passes by the recording.
 func (r *Recorder) serve(s *Session, w http.ResponseWriter, req *http.Request) {
 	path := req.PathValue("path")
-	for _, a := range apis {
-		if req.Method == http.MethodPost && "/"+path == a.route {
+	for _, a := range All {
+		if req.Method == http.MethodPost && "/"+path == a.Route {
 			s.ask(a, w, req)
 			return
 		}
 	}
 	switch {
 	case req.Method == http.MethodPost && path == "messages/count_tokens":
-		s.countTokens(messagesAPI, path, w, req)
+		s.countTokens(Messages, path, w, req)
 	case req.Method == http.MethodPost && path == "responses/input_tokens":
-		s.countTokens(responsesAPI, path, w, req)
+		s.countTokens(Responses, path, w, req)
 	case s.serveStored(w, req, path):
 	case !r.opts.mayPass(req.Method, path) || !isCleanPath(path):
 		const text = "%s /v1/%s is not a request that an agent may send to the engine; rollout --allow-path '%[1]s " +

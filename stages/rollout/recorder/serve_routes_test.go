@@ -46,8 +46,8 @@ func gated(t *testing.T, allow ...string) (s *recorder.Session, asked func() []s
 	}
 }
 
-// request sends a request whose path is not cleaned.
-func request(t *testing.T, s *recorder.Session, method, path, body string, header ...string) (status int, out []byte) {
+// Request sends a request whose path is not cleaned.
+func Request(t *testing.T, s *recorder.Session, method, path, body string, header ...string) (status int, out []byte) {
 	t.Helper()
 	req, err := http.NewRequest(method, s.BaseURL()+path, strings.NewReader(body))
 	if err != nil {
@@ -78,7 +78,7 @@ func TestAnAgentReachesNoMoreThanItNeeds(t *testing.T) {
 		"GET /messages/batches", "POST /messages/batches", "POST /models", "GET /", "POST /sleep", "POST /chat/completions/", "POST /Chat/Completions",
 		"POST /a%2fb"} {
 		method, path, _ := strings.Cut(line, " ")
-		status, out := request(t, s, method, path, "{}")
+		status, out := Request(t, s, method, path, "{}")
 		var v struct {
 			Type  string
 			Error struct{ Type, Message string }
@@ -90,7 +90,7 @@ func TestAnAgentReachesNoMoreThanItNeeds(t *testing.T) {
 	}
 	for _, path := range []string{"/models/%2e%2e/files", "/models/a%2f..%2f..%2ffiles", "/models/a%252f..%252ffiles", "/models/a%5c..%5cfiles", "/models/%2e",
 		"/models//a"} {
-		if status, out := request(t, s, "GET", path, ""); status != 404 && status != 403 && status != 301 && status != 307 {
+		if status, out := Request(t, s, "GET", path, ""); status != 404 && status != 403 && status != 301 && status != 307 {
 			t.Errorf("%s: %d %s", path, status, out)
 		}
 	}
@@ -101,7 +101,7 @@ func TestAnAgentReachesNoMoreThanItNeeds(t *testing.T) {
 		"POST /tokenize", "POST /detokenize",
 		"POST /moderations", "POST /audio/transcriptions"} {
 		method, path, _ := strings.Cut(line, " ")
-		status, out := request(t, s, method, path, "", "X-HTTP-Method-Override", "DELETE", "X-Original-URL", "/v1/files", "X-Rewrite-URL", "/v1/files")
+		status, out := Request(t, s, method, path, "", "X-HTTP-Method-Override", "DELETE", "X-Original-URL", "/v1/files", "X-Rewrite-URL", "/v1/files")
 		if got := asked(); status != 200 || len(got) != 1 || got[0] != method+" /v1"+path {
 			t.Errorf("%s: %d %s, the engine was asked %q", line, status, out, got)
 		}
@@ -115,7 +115,7 @@ func TestAnAgentReachesNoMoreThanItNeeds(t *testing.T) {
 func TestAnEscapedPathIsRecordedAsThePathThatItIs(t *testing.T) {
 	s, asked := gated(t)
 	for _, path := range []string{"/chat%2fcompletions", "/chat%2Fcompletions", "/%63hat/completions", "/message%73"} {
-		status, out := request(t, s, "POST", path, `{"model":"policy","messages":[{"role":"user","content":"hi"}]}`)
+		status, out := Request(t, s, "POST", path, `{"model":"policy","messages":[{"role":"user","content":"hi"}]}`)
 		if got := asked(); status != 200 || len(got) != 1 || got[0] != "POST /v1/chat/completions" {
 			t.Errorf("%s: %d %s, the engine was asked %q", path, status, out, got)
 		}
@@ -132,7 +132,7 @@ func TestMorePathsByOption(t *testing.T) {
 		"GET /images/generations": "",
 		"POST /images/a/b":        "", "POST /images": "", "GET /files/a": ""} {
 		method, path, _ := strings.Cut(line, " ")
-		status, out := request(t, s, method, path, "")
+		status, out := Request(t, s, method, path, "")
 		if got := strings.Join(asked(), " "); got != want || (status == 200) != (want != "") {
 			t.Errorf("%s: %d %s, the engine was asked %q", line, status, out, got)
 		}

@@ -42,7 +42,7 @@ type Session struct {
 	passed             int   // calls that passed through
 	usedTokens         int64 // of the calls that ended, for MaxTokens
 
-	responses storedResponses
+	responses StoredResponses
 
 	resume  Resume
 	prompts prompts // of the tree
@@ -63,7 +63,7 @@ type call struct {
 	model  string // requested
 	target bool
 
-	request  *request
+	request  *Request
 	digest   string    // of the request
 	replayed *Answered // the call that it repeats; nil: an engine answers
 	repeated bool      // of the trajectory that is forked
@@ -164,32 +164,32 @@ func (s *Session) enter() bool {
 }
 
 // begin records the start of a call and completes its request.
-func (s *Session) begin(q *request, function, session string) *call {
+func (s *Session) begin(q *Request, function, session string) *call {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	o := &s.recorder.opts
 	k := len(s.record.Calls)
 	s.clock++
-	q.responses.id = fmt.Sprintf("resp_%016x", uint64(formats.Seed(0, s.id, "response", strconv.Itoa(k)))) // again so if repeated
+	q.ID = fmt.Sprintf("resp_%016x", uint64(formats.Seed(0, s.id, "response", strconv.Itoa(k)))) // again so if repeated
 	var path tree.Path
 	before := len(s.tree.Messages)
-	if q.plainText {
-		path = s.tree.WalkText(q.messages[0])
+	if q.PlainText {
+		path = s.tree.WalkText(q.Messages[0])
 	} else {
 		s.restore(q)
-		path = s.tree.WalkIn(session, tree.Path{At: -1}, q.messages)
+		path = s.tree.WalkIn(session, tree.Path{At: -1}, q.Messages)
 	}
-	c := &call{index: k, path: path, began: s.clock, at: o.Now(), model: cmp.Or(q.model, o.Model), request: q}
+	c := &call{index: k, path: path, began: s.clock, at: o.Now(), model: cmp.Or(q.Model, o.Model), request: q}
 	c.target = c.model == o.Target && (len(o.Functions) == 0 || slices.Contains(o.Functions, function))
-	c.digest = requestDigest(s.prompts.of(s.tree.Messages, path.At), q.tools, q.api.name)
+	c.digest = requestDigest(s.prompts.of(s.tree.Messages, path.At), q.Tools, q.API.Name)
 	s.replay(c)
-	if known := secret.From(s.ctx); q.shows(known) ||
+	if known := secret.From(s.ctx); q.Shows(known) ||
 		slices.ContainsFunc(s.tree.Messages[before:], func(m formats.Message) bool { return known.InMessage(&m, nil) }) {
 		s.reject(formats.FailSecret, SecretFound)
 	}
-	q.enrich(&s.recorder.set, s.seed(k-s.passed), c.target)
+	q.Enrich(&s.recorder.set, s.seed(k-s.passed), c.target)
 	s.record.Calls = append(s.record.Calls,
-		formats.Call{Model: c.model, Sampling: q.sampling(&s.recorder.set), Tools: s.toolSet(q.tools), Target: c.target,
+		formats.Call{Model: c.model, Sampling: q.Sampling(&s.recorder.set), Tools: s.toolSet(q.Tools), Target: c.target,
 			Function: strings.ToValidUTF8(function, "\uFFFD")})
 	return c
 }
@@ -213,13 +213,13 @@ func (s *Session) toolSet(tools string) int32 {
 	return int32(len(s.record.ToolSets) - 1)
 }
 
-func (s *Session) end(c *call, r *result) {
+func (s *Session) end(c *call, r *Result) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.clock++
 	c.cancelledWhole(r)
 	if c.target {
-		s.outcomes = append(s.outcomes, outcome{c.path.At, c.began, s.clock, r.failure, r.answer != nil && len(r.answer.choices) > 0 && r.events != nil})
+		s.outcomes = append(s.outcomes, outcome{c.path.At, c.began, s.clock, r.Failure, r.Answer != nil && len(r.Answer.Choices) > 0 && r.Events != nil})
 	}
 	recorded := &s.record.Calls[c.index]
 	defer func() { s.usedTokens += int64(recorded.PromptTokens) + int64(recorded.CompletionTokens) }()
@@ -227,28 +227,28 @@ func (s *Session) end(c *call, r *result) {
 		defer func() { ended(*recorded) }()
 	}
 	if called := s.recorder.opts.Called; called != nil && c.replayed == nil {
-		called(c.model, c.request.api.path, c.at, r.failure)
+		called(c.model, c.request.API.Path, c.at, r.Failure)
 	}
-	recorded.Endpoint, recorded.Attempts = r.endpoint, r.tries
+	recorded.Endpoint, recorded.Attempts = r.Endpoint, r.Tries
 	recorded.LatencyMS = s.recorder.opts.Now().Sub(c.at).Milliseconds()
-	s.record.LastCall = r.failure
-	s.noteLost(c, r.failure)
-	if r.failure != nil {
-		recorded.Error = r.failure.Text
-		countSpent(recorded, r.answer)
+	s.record.LastCall = r.Failure
+	s.noteLost(c, r.Failure)
+	if r.Failure != nil {
+		recorded.Error = r.Failure.Text
+		countSpent(recorded, r.Answer)
 		s.keepPaid(c)
 		return
 	}
-	a := r.answer
-	if a.model != "" {
-		recorded.Model = a.model
+	a := r.Answer
+	if a.Model != "" {
+		recorded.Model = a.Model
 	}
-	recorded.PromptTokens, recorded.CompletionTokens = a.usage.prompt, a.usage.completion
-	recorded.CachedTokens = a.usage.cached
-	if len(a.promptIDs) > 0 && recorded.PromptTokens == 0 {
-		recorded.PromptTokens = int32(len(a.promptIDs))
+	recorded.PromptTokens, recorded.CompletionTokens = a.Usage.Prompt, a.Usage.Completion
+	recorded.CachedTokens = a.Usage.Cached
+	if len(a.PromptIDs) > 0 && recorded.PromptTokens == 0 {
+		recorded.PromptTokens = int32(len(a.PromptIDs))
 	}
-	recorded.LogprobsMode = s.recorder.opts.Logprobs[r.endpoint]
+	recorded.LogprobsMode = s.recorder.opts.Logprobs[r.Endpoint]
 	if c.replayed == nil {
 		s.checkModel(c, recorded, a)
 	}
@@ -268,9 +268,9 @@ func (s *Session) noteLost(c *call, f *Failure) {
 	}
 }
 
-func (s *Session) checkModel(c *call, recorded *formats.Call, a *answer) {
+func (s *Session) checkModel(c *call, recorded *formats.Call, a *Answer) {
 	o := &s.recorder.opts
-	version, ok := matchModel(c.model, a.model, o.Accept)
+	version, ok := matchModel(c.model, a.Model, o.Accept)
 	recorded.PolicyVersion = version
 	if !c.target {
 		return
@@ -280,9 +280,9 @@ func (s *Session) checkModel(c *call, recorded *formats.Call, a *answer) {
 	}
 	switch {
 	case !ok:
-		s.reject(formats.FailModelMismatch, fmt.Sprintf("asked for model %q, answered by %q", c.model, a.model))
+		s.reject(formats.FailModelMismatch, fmt.Sprintf("asked for model %q, answered by %q", c.model, a.Model))
 	case o.Version != nil && version != nil && *version != *o.Version:
-		s.reject(formats.FailModelMismatch, fmt.Sprintf("asked for policy version %d, answered by %q", *o.Version, a.model))
+		s.reject(formats.FailModelMismatch, fmt.Sprintf("asked for policy version %d, answered by %q", *o.Version, a.Model))
 	}
 }
 
@@ -296,76 +296,69 @@ func (s *Session) reject(class, text string) {
 const SecretFound = "the conversation held a secret of this process, which is redacted; keep the secret from the agent, or give it another value if " +
 	"it is a common word"
 
-func (s *Session) addAnswer(c *call, r *result) {
-	recorded, a := &s.record.Calls[c.index], r.answer
-	for _, choice := range a.choices {
-		choice.assemble()
-		if secret.From(s.ctx).InMessage(&choice.message, choice.tokens.textList()) {
+func (s *Session) addAnswer(c *call, r *Result) {
+	recorded, a := &s.record.Calls[c.index], r.Answer
+	for _, choice := range a.Choices {
+		choice.Assemble()
+		if secret.From(s.ctx).InMessage(&choice.Message, choice.TokenTexts()) {
 			s.reject(formats.FailSecret, SecretFound)
 		}
-		if c.request.api.translated() {
-			choice.nameCalls(strings.TrimPrefix(c.request.responses.id, "resp_"))
+		if c.request.API.Translated() {
+			choice.NameCalls(strings.TrimPrefix(c.request.ID, "resp_"))
 		}
-		if choice.calls.ambiguous {
+		if choice.AmbiguousCalls() {
 			note(recorded, formats.AmbiguousCalls)
 		}
 	}
-	if c.target && !a.usage.known {
+	if c.target && !a.Usage.Known {
 		note(recorded, formats.NoUsage)
 	}
-	source, failure := a.keepTokens()
-	if failure != nil && c.request.needsLogprobs {
+	source, failure := a.KeepTokens()
+	if failure != nil && c.request.NeedsLogprobs {
 		s.reject(failure.Class, failure.Text+s.askWholeAfter(r, c, failure))
 	}
 	if s.record.TokenSource == "" && c.target {
 		s.record.TokenSource = source
 	}
-	if a.promptIDs == nil {
-		a.promptIDs = c.request.promptIDs
+	if a.PromptIDs == nil {
+		a.PromptIDs = c.request.PromptIDs
 	}
-	delta, broke := chat.PromptDelta(s.tree.Messages, c.path.At, a.promptIDs, c.path.Changed)
-	slices.SortStableFunc(a.choices, func(x, y *choice) int { return cmp.Compare(x.index, y.index) })
-	for k, choice := range a.choices {
-		m := choice.message
+	delta, broke := chat.PromptDelta(s.tree.Messages, c.path.At, a.PromptIDs, c.path.Changed)
+	slices.SortStableFunc(a.Choices, func(x, y *Choice) int { return cmp.Compare(x.Index, y.Index) })
+	for k, choice := range a.Choices {
+		m := choice.Message
 		m.Call, m.PromptDeltaIDs, m.PrefixBreak = int32(c.index), delta, broke
 		s.tree.AddSampled(c.path, m, k, tree.Span{Began: float64(c.began), Ended: float64(s.clock)})
 	}
-	if recorded.CompletionTokens == 0 && !a.choices[0].message.NoTokens() {
+	if recorded.CompletionTokens == 0 && !a.Choices[0].Message.NoTokens() {
 		countSpent(recorded, a)
 	}
 }
 
 // askWholeAfter makes the engine of a stream with unfit logprobs give whole answers from now on, which may have them, and
 // returns what to say of it.
-func (s *Session) askWholeAfter(r *result, c *call, f *Failure) string {
-	if r.events == nil || c.replayed != nil || f.Class != formats.FailNoLogprobs && f.Class != formats.FailLogprobMismatch {
+func (s *Session) askWholeAfter(r *Result, c *call, f *Failure) string {
+	if r.Events == nil || c.replayed != nil || f.Class != formats.FailNoLogprobs && f.Class != formats.FailLogprobMismatch {
 		return ""
 	}
-	s.recorder.engines.rememberRefused(r.endpoint, c.request, c.request.streamed())
+	s.recorder.engines.RememberRefused(r.Endpoint, c.request, c.request.Streamed())
 	return "; from now on this engine is asked for whole answers, which agents get as streams"
 }
 
 // note adds a member, which is true, to a call's sampling.
 func note(c *formats.Call, name string) {
-	o := append(jsontext.ParseObject([]byte(c.Sampling)), field(name, []byte("true")))
+	o := append(jsontext.ParseObject([]byte(c.Sampling)), jsontext.Member{Key: name, Raw: []byte("true")})
 	slices.SortFunc(o, func(a, b jsontext.Member) int { return cmp.Compare(a.Key, b.Key) })
 	c.Sampling = string(o.Bytes())
 }
 
 // countSpent estimates, for budgets, the tokens of an answer without usage: the
 // engine did not report it, or its stream broke off.
-func countSpent(recorded *formats.Call, a *answer) {
+func countSpent(recorded *formats.Call, a *Answer) {
 	if a == nil {
 		return
 	}
-	recorded.PromptTokens, recorded.CompletionTokens = a.usage.prompt, a.usage.completion
-	recorded.PromptTokens = cmp.Or(recorded.PromptTokens, int32(len(a.promptIDs)))
-	if recorded.CompletionTokens > 0 {
-		return
-	}
-	for _, c := range a.choices {
-		logprobs := c.tokens.withLogprobs().logprobs
-		ids, _ := c.tokens.bestIDs()
-		recorded.CompletionTokens += int32(max(len(logprobs), len(ids), c.textChunks))
-	}
+	recorded.PromptTokens, recorded.CompletionTokens = a.Usage.Prompt, a.Usage.Completion
+	recorded.PromptTokens = cmp.Or(recorded.PromptTokens, int32(len(a.PromptIDs)))
+	recorded.CompletionTokens = cmp.Or(recorded.CompletionTokens, a.CountTokens())
 }

@@ -16,9 +16,9 @@ type outcome struct {
 }
 
 // cancelledWhole turns an answer that the agent did not wait for into the failure that it is for the agent.
-func (c *call) cancelledWhole(r *result) {
-	if r.failure == nil && c.ctx != nil && c.ctx.Err() != nil {
-		r.failure = streamFailure(c.ctx, nil)
+func (c *call) cancelledWhole(r *Result) {
+	if r.Failure == nil && c.ctx != nil && c.ctx.Err() != nil {
+		r.Failure = streamFailure(c.ctx, nil)
 	}
 }
 

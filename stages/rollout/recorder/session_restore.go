@@ -9,11 +9,11 @@ import (
 
 // restore gives a request's tool calls the text of arguments that was sampled, each
 // by the answer that the prompt continues, or else by the latest with that call.
-func (s *Session) restore(q *request) {
+func (s *Session) restore(q *Request) {
 	at, known := -1, true
 	var changed []int
-	for i := range q.messages {
-		m := &q.messages[i]
+	for i := range q.Messages {
+		m := &q.Messages[i]
 		next := -1
 		if known {
 			if next, _ = s.tree.Find(at, m); next < 0 && len(m.ToolCalls) == 0 {
@@ -37,15 +37,15 @@ func (s *Session) restore(q *request) {
 		}
 		at = next
 	}
-	if q.api.translated() {
-		q.setMessages()
+	if q.API.Translated() {
+		q.SetMessages()
 	} else if len(changed) > 0 {
-		q.setArguments(changed)
+		q.SetArguments(changed)
 	}
 }
 
 // sampledCalls returns calls with the text of their arguments as it was sampled.
-func (s *Session) sampledCalls(q *request, calls []formats.ToolCall) []formats.ToolCall {
+func (s *Session) sampledCalls(q *Request, calls []formats.ToolCall) []formats.ToolCall {
 	out := slices.Clone(calls)
 	for k := range out {
 		if text, ok := s.sampledArguments(q, &out[k]); ok {
@@ -55,7 +55,7 @@ func (s *Session) sampledCalls(q *request, calls []formats.ToolCall) []formats.T
 	return out
 }
 
-func (s *Session) sampledArguments(q *request, c *formats.ToolCall) (text string, ok bool) {
+func (s *Session) sampledArguments(q *Request, c *formats.ToolCall) (text string, ok bool) {
 	for i := len(s.tree.Messages) - 1; i >= 0; i-- {
 		m := &s.tree.Messages[i]
 		for k := range m.ToolCalls {
@@ -64,7 +64,7 @@ func (s *Session) sampledArguments(q *request, c *formats.ToolCall) (text string
 			case !m.Sampled, sampled.ID != c.ID, sampled.Name != c.Name:
 			case sampled.Arguments == c.Arguments:
 				return c.Arguments, true
-			case !ok && tree.SameJSON(q.api.arguments(q, sampled), c.Arguments):
+			case !ok && tree.SameJSON(q.API.Arguments(q, sampled), c.Arguments):
 				text, ok = sampled.Arguments, true
 			}
 		}

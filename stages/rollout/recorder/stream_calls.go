@@ -123,10 +123,10 @@ func (s *streamedCalls) sort(m *formats.Message) {
 	m.ToolCalls = sorted
 }
 
-// nameCalls gives calls ids of their own, with this in them, where the engine gave
+// NameCalls gives calls ids of their own, with this in them, where the engine gave
 // none, or one twice: an agent returns each result by its id.
-func (c *choice) nameCalls(unique string) {
-	calls := c.message.ToolCalls
+func (c *Choice) NameCalls(unique string) {
+	calls := c.Message.ToolCalls
 	for k := range calls {
 		if id := calls[k].ID; id == "" || slices.ContainsFunc(calls[:k], func(b formats.ToolCall) bool { return b.ID == id }) {
 			calls[k].ID = fmt.Sprintf("call_%s_%d", unique, k)

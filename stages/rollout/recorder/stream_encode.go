@@ -6,44 +6,44 @@ import (
 	"github.com/rollmill/rollmill/formats/jsontext"
 )
 
-// eventEncoder writes an answer as the events of an API, in their order. What was
+// EventEncoder writes an answer as the events of an API, in their order. What was
 // not written before is written at the end: there a text, or a call's arguments,
 // is one delta.
-type eventEncoder interface {
-	begin(o jsontext.Object) // the events before the first text; o is the answer so far
-	writeText(p segment)     // more of the next text
-	closeText(p segment)     // what is left of the next text, which is p
-	end(o jsontext.Object)   // what is left of the answer
-	fail(kind, text string)  // the error of an answer that has begun
-	state() *eventWriter
+type EventEncoder interface {
+	Begin(o jsontext.Object) // the events before the first text; o is the answer so far
+	WriteText(p Segment)     // more of the next text
+	CloseText(p Segment)     // what is left of the next text, which is p
+	End(o jsontext.Object)   // what is left of the answer
+	Fail(kind, text string)  // the error of an answer that has begun
+	State() *EventWriter
 }
 
-// eventWriter is the part that encoders share: what was written so far.
-type eventWriter struct {
+// EventWriter is the part that encoders share: what was written so far.
+type EventWriter struct {
 	to   io.Writer
-	ping string // written to an agent that hears nothing else
+	Ping string // written to an agent that hears nothing else
 
-	begun bool // the events before the first block were written
-	done  int  // blocks that are complete
+	Begun bool // the events before the first block were written
+	Done  int  // blocks that are complete
 	open  bool // the next one has begun
-	shown int  // bytes of its text that were written
+	Shown int  // bytes of its text that were written
 }
 
-func (w *eventWriter) state() *eventWriter { return w }
+func (w *EventWriter) State() *EventWriter { return w }
 
 // rest returns what of a text was not yet written.
-func (w *eventWriter) rest(raw []byte) []byte {
-	if w.shown == 0 {
+func (w *EventWriter) rest(raw []byte) []byte {
+	if w.Shown == 0 {
 		return raw
 	}
 	text := jsontext.Unquote(raw)
-	return encode(text[min(w.shown, len(text)):])
+	return encode(text[min(w.Shown, len(text)):])
 }
 
-func (w *eventWriter) closeBlock() { w.done, w.open, w.shown = w.done+1, false, 0 }
+func (w *EventWriter) closeBlock() { w.Done, w.open, w.Shown = w.Done+1, false, 0 }
 
 // write writes an event, whose data repeats its kind.
-func (w *eventWriter) write(kind string, o jsontext.Object) {
+func (w *EventWriter) write(kind string, o jsontext.Object) {
 	io.WriteString(w.to, "event: "+kind+"\n")
 	w.to.Write(dataEvent(append(jsontext.Object{field("type", encode(kind))}, o...)))
 }

@@ -11,40 +11,40 @@ import (
 
 const (
 	maxEvent  = 64 << 20
-	maxStream = 256 << 20 // of all events and comments of an engine's stream
+	MaxStream = 256 << 20 // of all events and comments of an engine's stream
 )
 
-// event is one server-sent event: its bytes with the blank line, and its data.
+// Event is one server-sent event: its bytes with the blank line, and its data.
 // It is valid until the next one is read.
-type event struct {
+type Event struct {
 	raw     []byte
-	data    []byte // nil for a comment
+	Data    []byte // nil for a comment
 	lone    bool   // it is one line of data and nothing else
 	read    bool   // already part of the answer
 	visible []byte // the data that the agent sees, once it was read; nil: it sees nothing of the event
 }
 
-// last reports whether the event ends the stream.
-func (e *event) last() bool { return string(e.data) == "[DONE]" }
+// Last reports whether the event ends the stream.
+func (e *Event) Last() bool { return string(e.Data) == "[DONE]" }
 
-func (e *event) addTo(a *answer, see view) error {
+func (e *Event) AddTo(a *Answer, see View) error {
 	if e.read {
 		return nil
 	}
-	e.read, e.visible = true, e.data
-	a.ended = e.last() && a.acceptNoFinish
-	if e.data == nil || e.last() {
+	e.read, e.visible = true, e.Data
+	a.ended = e.Last() && a.AcceptNoFinish
+	if e.Data == nil || e.Last() {
 		return nil
 	}
-	seen, err := a.add(e.data, see)
+	seen, err := a.Add(e.Data, see)
 	e.visible = seen
 	return err
 }
 
-// appendVisible appends what the agent sees of an event that was read.
-func (e *event) appendVisible(out []byte) []byte {
+// AppendVisible appends what the agent sees of an event that was read.
+func (e *Event) AppendVisible(out []byte) []byte {
 	switch {
-	case e.data == nil, len(e.visible) == len(e.data) && &e.visible[0] == &e.data[0]:
+	case e.Data == nil, len(e.visible) == len(e.Data) && &e.visible[0] == &e.Data[0]:
 		return append(out, e.raw...)
 	case e.visible == nil:
 		return out
@@ -53,7 +53,7 @@ func (e *event) appendVisible(out []byte) []byte {
 }
 
 // appendWith appends the event with other data; its other lines are unchanged.
-func (e *event) appendWith(out, data []byte) []byte {
+func (e *Event) appendWith(out, data []byte) []byte {
 	if !e.lone {
 		for line := range bytes.Lines(e.raw) {
 			if !bytes.HasPrefix(line, dataField) && len(bytes.TrimSpace(line)) > 0 {
@@ -66,33 +66,34 @@ func (e *event) appendWith(out, data []byte) []byte {
 
 var dataField = []byte("data:")
 
-type eventReader struct {
+type EventReader struct {
 	r       io.Reader
-	close   func()
+	Close   func()
 	buf     []byte // of which from:to was read from r and not yet returned
 	from    int
 	to      int
 	all     int   // bytes that were read
 	err     error // of r, once it ended
-	current event
-	first   *event // read by peek, not yet by next
+	current Event
+	first   *Event // read by peek, not yet by next
 }
 
-func newEventReader(r io.Reader, close func()) *eventReader {
-	return &eventReader{r: remote.EventStream(r), close: close, buf: make([]byte, 32<<10)}
+func NewEventReader(r io.Reader, close func()) *EventReader {
+	return &EventReader{r: remote.EventStream(r), Close: close, buf: make([]byte, 32<<10)}
 }
 
-func (s *eventReader) peek() (err error) {
-	s.first, err = s.read()
-	if err == io.EOF {
-		return errors.New("the stream is empty")
+// Peek returns the first event, which next returns again.
+func (s *EventReader) Peek() (e *Event, err error) {
+	if e, err = s.read(); err == io.EOF {
+		err = errors.New("the stream is empty")
 	}
-	return err
+	s.first = e
+	return e, err
 }
 
-// next returns io.EOF after the last event, and io.ErrUnexpectedEOF for a
+// Next returns io.EOF after the last event, and io.ErrUnexpectedEOF for a
 // truncated event.
-func (s *eventReader) next() (*event, error) {
+func (s *EventReader) Next() (*Event, error) {
 	if e := s.first; e != nil {
 		s.first = nil
 		return e, nil
@@ -100,15 +101,15 @@ func (s *eventReader) next() (*event, error) {
 	return s.read()
 }
 
-// hasMore reports whether another event may be read without blocking.
-func (s *eventReader) hasMore() bool {
+// HasMore reports whether another event may be read without blocking.
+func (s *EventReader) HasMore() bool {
 	return bytes.Contains(s.buf[s.from:s.to], []byte("\n\n"))
 }
 
 // read reads the lines up to a blank one. It skips blank lines before an event.
-func (s *eventReader) read() (*event, error) {
+func (s *EventReader) read() (*Event, error) {
 	e := &s.current
-	*e = event{}
+	*e = Event{}
 	if s.line() {
 		return e, nil
 	}
@@ -137,33 +138,33 @@ func (s *eventReader) read() (*event, error) {
 }
 
 // line reads an event of one line of data, as nearly all are, if it has arrived.
-func (s *eventReader) line() bool {
+func (s *EventReader) line() bool {
 	rest := s.buf[s.from:s.to]
 	n := bytes.IndexByte(rest, '\n')
 	if n < 0 || n+1 == len(rest) || rest[n+1] != '\n' || !bytes.HasPrefix(rest, dataField) {
 		return false
 	}
 	s.from += n + 2
-	s.current = event{raw: rest[: n+2 : n+2], data: dataOf(rest[:n]), lone: true}
+	s.current = Event{raw: rest[: n+2 : n+2], Data: dataOf(rest[:n]), lone: true}
 	return true
 }
 
 // lastEvent returns what is left at the end of the stream.
-func (s *eventReader) lastEvent() (*event, error) {
+func (s *EventReader) lastEvent() (*Event, error) {
 	if s.err != io.EOF {
 		return nil, s.err
 	}
 	if len(bytes.TrimSpace(s.buf[s.from:s.to])) == 0 {
 		return nil, io.EOF
 	}
-	if s.cut(s.to); !s.current.last() {
+	if s.cut(s.to); !s.current.Last() {
 		return nil, io.ErrUnexpectedEOF
 	}
 	return &s.current, nil // some engines leave out the last line end
 }
 
 // cut returns the event that ends at a position.
-func (s *eventReader) cut(end int) {
+func (s *EventReader) cut(end int) {
 	e := &s.current
 	e.raw = s.buf[s.from:end:end]
 	s.from = end
@@ -171,10 +172,10 @@ func (s *eventReader) cut(end int) {
 		if !bytes.HasPrefix(line, dataField) {
 			continue
 		}
-		if data := dataOf(line); e.data == nil {
-			e.data = data
+		if data := dataOf(line); e.Data == nil {
+			e.Data = data
 		} else {
-			e.data = append(append(e.data, '\n'), data...)
+			e.Data = append(append(e.Data, '\n'), data...)
 		}
 	}
 }
@@ -190,7 +191,7 @@ func dataOf(line []byte) []byte {
 
 // fill reads more, into a larger buffer if necessary. It returns by how much
 // the existing bytes moved.
-func (s *eventReader) fill() (moved int) {
+func (s *EventReader) fill() (moved int) {
 	if s.to == len(s.buf) {
 		into := s.buf
 		if s.to-s.from > len(s.buf)/2 {
@@ -202,8 +203,8 @@ func (s *eventReader) fill() (moved int) {
 	}
 	n, err := s.r.Read(s.buf[s.to:])
 	s.to += n
-	if s.all += n; s.all > maxStream && err == nil {
-		err = fmt.Errorf("the stream is longer than %d MiB", maxStream>>20)
+	if s.all += n; s.all > MaxStream && err == nil {
+		err = fmt.Errorf("the stream is longer than %d MiB", MaxStream>>20)
 	}
 	if err != nil {
 		s.err = err

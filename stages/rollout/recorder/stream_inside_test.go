@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"io"
 	"net/http"
+	"net/http/httptest"
 	"strings"
 	"testing"
 
@@ -16,11 +17,11 @@ import (
 )
 
 // streaming is an engine that answers each call with the same stream.
-type streaming []byte
-
-func (s streaming) RoundTrip(r *http.Request) (*http.Response, error) {
-	return &http.Response{StatusCode: http.StatusOK, Header: http.Header{"Content-Type": {"text/event-stream"}}, Body: io.NopCloser(bytes.NewReader(s)),
-		Request: r}, nil
+func streaming(stream []byte) *httptest.Server {
+	return httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		w.Header().Set("Content-Type", "text/event-stream")
+		w.Write(stream)
+	}))
 }
 
 // FuzzTranslatedStreams: whatever an engine streams, the agent gets events of its API
@@ -59,13 +60,14 @@ func FuzzTranslatedStreams(f *testing.F) {
 		f.Add([]byte(seed))
 	}
 	f.Fuzz(func(t *testing.T, stream []byte) {
+		engine := streaming(stream)
+		defer engine.Close()
 		for _, api := range []struct{ path, body string }{{"/messages", `{"model":"policy","stream":true,"messages":[{"role":"user","content":"hi"}]}`},
 			{"/responses", `{"model":"policy","stream":true,"input":"hi"}`}} {
-			rec, err := New(Options{Endpoints: []string{"http://engine/v1"}, Model: "policy", Retries: -1, NoLogprobs: len(stream)%2 == 0})
+			rec, err := New(Options{Endpoints: []string{engine.URL + "/v1"}, Model: "policy", Retries: -1, NoLogprobs: len(stream)%2 == 0})
 			if err != nil {
 				t.Fatal(err)
 			}
-			rec.engines.client.Transport = streaming(stream)
 			s := rec.Begin(t.Context(), "t", "g")
 			resp, err := rec.Client().Post(s.BaseURL()+api.path, "application/json", strings.NewReader(api.body))
 			if err != nil {
@@ -86,17 +88,17 @@ func checkTranslated(t *testing.T, path string, status int, out []byte, rec Reco
 		}
 		return
 	}
-	events := newEventReader(bytes.NewReader(out), func() {})
+	events := NewEventReader(bytes.NewReader(out), func() {})
 	kind, text := "", ""
 	for {
-		e, err := events.next()
+		e, err := events.Next()
 		if err == io.EOF {
 			break
 		}
-		if err != nil || e.data != nil && !json.Valid(e.data) {
+		if err != nil || e.Data != nil && !json.Valid(e.Data) {
 			t.Fatalf("%s: %v in %s", path, err, out)
 		}
-		o := jsontext.ParseObject(e.data)
+		o := jsontext.ParseObject(e.Data)
 		kind = jsontext.Unquote(o.Get("type"))
 		delta := jsontext.ParseObject(o.Get("delta"))
 		text += jsontext.Unquote(delta.Get("text")) + jsontext.Unquote(delta.Get("thinking"))
@@ -132,7 +134,7 @@ func checkTranslated(t *testing.T, path string, status int, out []byte, rec Reco
 }
 
 // allText is all text of a message that agents see as text.
-func allText(m *formats.Message) string { return chat.ContentText(m) + refusalOf(m) + m.Reasoning }
+func allText(m *formats.Message) string { return chat.ContentText(m) + RefusalOf(m) + m.Reasoning }
 
 // continues reports whether a message of a prompt continues a sampled one.
 func continues(sampled, m *formats.Message) bool {

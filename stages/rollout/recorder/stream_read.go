@@ -2,45 +2,46 @@ package recorder
 
 import (
 	"bytes"
+	"cmp"
 	"errors"
 	"io"
 
 	"github.com/rollmill/rollmill/formats/jsontext"
 )
 
-func (r *result) readEvent(q *request) error {
-	e, err := r.events.next()
+func (r *Result) ReadEvent(q *Request) error {
+	e, err := r.Events.Next()
 	if err == io.EOF {
-		r.ended = true
+		r.Ended = true
 		return nil
 	}
 	if err == nil {
-		err = e.addTo(r.answer, q.view)
+		err = e.AddTo(r.Answer, q.View)
 	}
-	if err != nil || e.data == nil {
+	if err != nil || e.Data == nil {
 		return err
 	}
-	r.ended = e.last()
-	if finished := r.answer.finished(1); !r.ended && (r.topLevel == nil || finished) {
-		r.keepTopLevel(e.data, finished)
+	r.Ended = e.Last()
+	if finished := r.Answer.Finished(1); !r.Ended && (r.TopLevel == nil || finished) {
+		r.keepTopLevel(e.Data, finished)
 	}
 	return nil
 }
 
 // keepTopLevel keeps the members of a chunk that a whole answer has once.
-func (r *result) keepTopLevel(chunk []byte, finished bool) {
+func (r *Result) keepTopLevel(chunk []byte, finished bool) {
 	o := jsontext.ParseObject(bytes.Clone(chunk))
-	if r.topLevel == nil {
-		r.topLevel = jsontext.Object{field("id", orEmpty(o.Get("id")))}
+	if r.TopLevel == nil {
+		r.TopLevel = jsontext.Object{{Key: "id", Raw: []byte(cmp.Or(string(o.Get("id")), `""`))}}
 		if created := o.Get("created"); created != nil {
-			r.topLevel.Set("created", created)
+			r.TopLevel.Set("created", created)
 		}
 	}
 	if usage := o.Get("usage"); jsontext.ParseObject(usage) != nil {
-		r.topLevel.Set("usage", usage)
+		r.TopLevel.Set("usage", usage)
 	}
 	if choices := o.Get("choices"); finished && len(choices) > len("[]") {
-		r.topLevel.Set("choices", choices)
+		r.TopLevel.Set("choices", choices)
 	}
 }
 
@@ -49,28 +50,28 @@ func (r *result) keepTopLevel(chunk []byte, finished bool) {
 var errNoStreamLogprobs = errors.New("the stream has no logprobs")
 
 // openTranslated reads a stream up to the first text, call or end.
-func (r *result) openTranslated(q *request) error {
-	if q.onAccepted != nil {
-		q.onAccepted(r.header)
+func (r *Result) openTranslated(q *Request) error {
+	if q.OnAccepted != nil {
+		q.OnAccepted(r.Header)
 	}
-	for !r.ended {
-		if err := r.readEvent(q); err != nil {
+	for !r.Ended {
+		if err := r.ReadEvent(q); err != nil {
 			return err
 		}
-		if r.answer.err != nil {
-			return r.answer.err
+		if r.Answer.Err != nil {
+			return r.Answer.Err
 		}
-		for _, c := range r.answer.choices {
+		for _, c := range r.Answer.Choices {
 			switch {
-			case !c.hasOutput():
-			case q.needsLogprobs && !c.tokens.listed:
+			case !c.HasOutput():
+			case q.NeedsLogprobs && !c.HasLogprobs():
 				return errNoStreamLogprobs
 			default:
 				return nil
 			}
 		}
 	}
-	if len(r.answer.choices) == 0 {
+	if len(r.Answer.Choices) == 0 {
 		return errors.New("the stream is empty")
 	}
 	return nil

@@ -12,44 +12,44 @@ import (
 )
 
 // relay forwards a stream as it arrives and records it when it has ended. The agent may have got the status.
-func (s *Session) relay(ctx context.Context, w http.ResponseWriter, q *request, c *call, r *result, begun bool) {
-	defer r.events.close()
+func (s *Session) relay(ctx context.Context, w http.ResponseWriter, q *Request, c *call, r *Result, begun bool) {
+	defer r.Events.Close()
 	if !begun {
-		s.headers(w, r.header)
-		w.WriteHeader(r.status)
+		s.headers(w, r.Header)
+		w.WriteHeader(r.Status)
 	}
 	sent := sender{w: w, flush: http.NewResponseController(w).Flush}
 	var held []byte
 	for {
-		e, err := r.events.next()
-		if err == io.EOF && r.answer.finished(q.choices) {
+		e, err := r.Events.Next()
+		if err == io.EOF && r.Answer.Finished(q.Choices) {
 			break
 		}
 		if err == nil {
-			err = e.addTo(r.answer, q.view)
+			err = e.AddTo(r.Answer, q.View)
 		}
 		if err != nil {
 			sent.now()
 			s.breakOff(ctx, c, r, err)
 		}
-		if r.answer.err != nil {
-			r.failure = &Failure{Class: formats.FailEngine, Text: r.answer.err.Error()}
-			sent.batch = append(sent.batch, secret.From(s.ctx).Redact(string(e.appendVisible(nil)))...)
+		if r.Answer.Err != nil {
+			r.Failure = &Failure{Class: formats.FailEngine, Text: r.Answer.Err.Error()}
+			sent.batch = append(sent.batch, secret.From(s.ctx).Redact(string(e.AppendVisible(nil)))...)
 			break
 		}
-		if e.last() || r.answer.finished(q.choices) {
-			held = e.appendVisible(held)
+		if e.Last() || r.Answer.Finished(q.Choices) {
+			held = e.AppendVisible(held)
 		} else {
-			sent.batch = e.appendVisible(sent.batch)
+			sent.batch = e.AppendVisible(sent.batch)
 		}
-		if e.last() {
+		if e.Last() {
 			break
 		}
-		if !r.events.hasMore() {
+		if !r.Events.HasMore() {
 			sent.now()
 		}
 	}
-	if r.failure == nil && !r.answer.finished(q.choices) {
+	if r.Failure == nil && !r.Answer.Finished(q.Choices) {
 		sent.now()
 		s.breakOff(ctx, c, r, errNoFinish)
 	}
@@ -87,8 +87,8 @@ func streamFailure(ctx context.Context, err error) *Failure {
 
 // breakOff records a stream that ended too early and drops the agent's
 // connection, as the engine dropped the recorder's.
-func (s *Session) breakOff(ctx context.Context, c *call, r *result, err error) {
-	r.failure = streamFailure(ctx, err)
+func (s *Session) breakOff(ctx context.Context, c *call, r *Result, err error) {
+	r.Failure = streamFailure(ctx, err)
 	s.end(c, r)
 	panic(http.ErrAbortHandler)
 }

@@ -20,9 +20,9 @@ import (
 // nothing else is sent, it sends pings.
 type agentStream struct {
 	s *Session
-	q *request
+	q *Request
 
-	events eventEncoder
+	events EventEncoder
 	batch  bytes.Buffer // events that were not sent
 
 	mu    sync.Mutex // of what follows
@@ -32,13 +32,13 @@ type agentStream struct {
 	timer *time.Timer
 }
 
-func (s *Session) newAgentStream(w http.ResponseWriter, q *request) *agentStream {
+func (s *Session) newAgentStream(w http.ResponseWriter, q *Request) *agentStream {
 	m := &agentStream{s: s, q: q, w: w}
-	m.events = q.api.encodeEvents(q, &m.batch)
+	m.events = q.API.EncodeEvents(q, &m.batch)
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	m.timer = time.AfterFunc(s.recorder.opts.PingEvery, m.ping)
-	if !q.api.translated() {
+	if !q.API.Translated() {
 		m.timer.Stop() // the engine's own events are forwarded
 	}
 	return m
@@ -75,7 +75,7 @@ func (m *agentStream) ping() {
 	defer m.mu.Unlock()
 	if !m.ended {
 		m.head(nil)
-		io.WriteString(m.w, m.events.state().ping)
+		io.WriteString(m.w, m.events.State().Ping)
 		m.flush()
 	}
 }
@@ -104,113 +104,108 @@ func (m *agentStream) end() (begun bool) {
 func (m *agentStream) pingFromNow() { m.timer.Reset(m.s.recorder.opts.PingEvery) }
 
 // stream answers a call of an agent that streams.
-func (s *Session) stream(ctx context.Context, w http.ResponseWriter, q *request, c *call, header http.Header) {
+func (s *Session) stream(ctx context.Context, w http.ResponseWriter, q *Request, c *call, header http.Header) {
 	m := s.newAgentStream(w, q)
 	defer m.end()
-	q.onAccepted, q.onWhole = m.begin, m.pingFromNow
+	q.OnAccepted, q.OnWhole = m.begin, m.pingFromNow
 	r := s.answer(ctx, c, header)
-	if r.failure == nil && r.events != nil && !q.api.translated() {
+	if r.Failure == nil && r.Events != nil && !q.API.Translated() {
 		s.relay(ctx, w, q, c, r, m.end())
 		return
 	}
-	var shown *choice
-	if r.failure == nil && r.events != nil {
+	var shown *Choice
+	if r.Failure == nil && r.Events != nil {
 		shown = m.follow(ctx, r)
 	}
 	s.end(c, r)
-	if r.failure != nil {
+	if r.Failure != nil {
 		m.fail(r)
 		return
 	}
-	if i := slices.Index(r.answer.choices, shown); i > 0 {
-		r.answer.choices[0], r.answer.choices[i] = shown, r.answer.choices[0]
+	if i := slices.Index(r.Answer.Choices, shown); i > 0 {
+		r.Answer.Choices[0], r.Answer.Choices[i] = shown, r.Answer.Choices[0]
 	}
 	o := encoded(q, r)
-	s.responses.store(q, r.answer, o.Bytes())
-	m.events.end(o)
-	m.send(r.header)
-	r.release()
+	s.responses.Store(q, r.Answer, o.Bytes())
+	m.events.End(o)
+	m.send(r.Header)
+	r.Release()
 }
 
 // encoded returns what the agent sees of an answer, or of the beginning of one.
-func encoded(q *request, r *result) jsontext.Object {
-	visible := r.visible
-	if r.events != nil {
-		visible = r.topLevel.Bytes()
+func encoded(q *Request, r *Result) jsontext.Object {
+	visible := r.Visible
+	if r.Events != nil {
+		visible = r.TopLevel.Bytes()
 	}
-	return jsontext.ParseObject(q.api.encode(q, r.answer, visible))
+	return jsontext.ParseObject(q.API.Encode(q, r.Answer, visible))
 }
 
 // follow sends the agent what the engine's stream has, up to the finish reason,
 // and returns the choice that it saw. If the stream fails, r has the failure.
-func (m *agentStream) follow(ctx context.Context, r *result) *choice {
-	defer r.events.close()
-	var shown *choice
+func (m *agentStream) follow(ctx context.Context, r *Result) *Choice {
+	defer r.Events.Close()
+	var shown *Choice
 	for {
-		if shown == nil && len(r.answer.choices) > 0 {
-			shown = r.answer.choices[0]
+		if shown == nil && len(r.Answer.Choices) > 0 {
+			shown = r.Answer.Choices[0]
 		}
-		if r.ended {
+		if r.Ended {
 			break
 		}
-		if shown != nil && !r.answer.finished(1) {
+		if shown != nil && !r.Answer.Finished(1) {
 			m.show(r, shown)
-			if !r.events.hasMore() {
-				m.send(r.header)
+			if !r.Events.HasMore() {
+				m.send(r.Header)
 			}
 		}
-		if err := r.readEvent(m.q); err != nil {
-			r.failure = streamFailure(ctx, err)
+		if err := r.ReadEvent(m.q); err != nil {
+			r.Failure = streamFailure(ctx, err)
 			break
 		}
-		if r.answer.err != nil {
-			r.failure = &Failure{Class: formats.FailEngine, Text: r.answer.err.Error()}
+		if r.Answer.Err != nil {
+			r.Failure = &Failure{Class: formats.FailEngine, Text: r.Answer.Err.Error()}
 			break
 		}
 	}
-	if r.failure == nil && !r.answer.finished(1) {
-		r.failure = streamFailure(ctx, errNoFinish)
+	if r.Failure == nil && !r.Answer.Finished(1) {
+		r.Failure = streamFailure(ctx, errNoFinish)
 	}
 	if shown != nil {
-		r.answer.segments.read(shown)
+		r.Answer.ReadSegments(shown)
 	}
 	return shown
 }
 
 // show writes the text that came since the last time.
-func (m *agentStream) show(r *result, c *choice) {
-	w := m.events.state()
-	r.answer.segments.read(c)
-	if len(r.answer.segments.list) == 0 {
+func (m *agentStream) show(r *Result, c *Choice) {
+	w := m.events.State()
+	segments := r.Answer.ReadSegments(c)
+	if len(segments) == 0 {
 		return
 	}
-	if !w.begun {
-		m.events.begin(encoded(m.q, r))
+	if !w.Begun {
+		m.events.Begin(encoded(m.q, r))
 	}
-	for i := w.done; i < len(r.answer.segments.list); i++ {
-		at := r.answer.segments.list[i]
-		all := c.streamed.content.String()
-		if at.reasoning {
-			all = c.streamed.reasoning.String()
-		}
-		if whole := (segment{at.reasoning, all[at.from:at.to]}); i < len(r.answer.segments.list)-1 {
-			m.events.closeText(whole)
-		} else if whole.text = whole.text[w.shown:]; whole.text != "" {
-			m.events.writeText(whole)
+	for i := w.Done; i < len(segments); i++ {
+		if whole := segments[i]; i < len(segments)-1 {
+			m.events.CloseText(whole)
+		} else if whole.Text = whole.Text[w.Shown:]; whole.Text != "" {
+			m.events.WriteText(whole)
 		}
 	}
 }
 
 // fail sends the agent the failure of a call, as an event if it has a status.
-func (m *agentStream) fail(r *result) {
+func (m *agentStream) fail(r *Result) {
 	if !m.end() {
 		m.s.writeFailure(m.w, m.q, r)
 		return
 	}
-	kind, text := "api_error", r.failure.Text
-	if r.body != nil {
-		kind, text = errorKind(r.status), refusal(r)
+	kind, text := "api_error", r.Failure.Text
+	if r.Body != nil {
+		kind, text = ErrorKind(r.Status), refusal(r)
 	}
-	m.events.fail(kind, secret.From(m.s.ctx).Redact(text))
+	m.events.Fail(kind, secret.From(m.s.ctx).Redact(text))
 	m.send(nil)
 }
