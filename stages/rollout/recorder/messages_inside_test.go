@@ -3,6 +3,7 @@ package recorder
 import (
 	"bytes"
 	"encoding/json"
+	"fmt"
 	"io"
 	"testing"
 
@@ -50,8 +51,8 @@ func FuzzMessages(f *testing.F) {
 				t.Fatalf("%v: %q has the event %q", err, body, e.Data)
 			}
 		}
-		back := jsontext.Object{field("messages",
-			array([][]byte{jsontext.Object{field("role", []byte(`"assistant"`)), field("content", m.Get("content"))}.Bytes()}))}
+		answer := jsontext.Object{{Key: "role", Raw: []byte(`"assistant"`)}, {Key: "content", Raw: m.Get("content")}}
+		back := jsontext.Object{{Key: "messages", Raw: fmt.Appendf(nil, "[%s]", answer.Bytes())}}
 		if q, err = ParseRequest(Messages, back.Bytes(), nil); err != nil {
 			t.Fatal(err)
 		}

@@ -114,7 +114,8 @@ func New(o Options) (*Recorder, error) {
 	if err != nil {
 		return nil, fmt.Errorf("listening for the agents' calls: %w", err)
 	}
-	r := &Recorder{opts: o, set: Defaults{o.Model, o.Sampling, o.Extra, o.NoLogprobs, o.AcceptNoFinish}, url: "http://" + l.Addr().String(), sessions: map[string]*Session{}}
+	r := &Recorder{opts: o, set: Defaults{o.Model, o.Sampling, o.Extra, o.NoLogprobs, o.AcceptNoFinish},
+		url: "http://" + l.Addr().String(), sessions: map[string]*Session{}}
 	if o.Advertise != "" {
 		r.url = strings.TrimRight(o.Advertise, "/")
 	}

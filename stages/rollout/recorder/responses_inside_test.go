@@ -55,9 +55,9 @@ func FuzzResponses(f *testing.F) {
 		if was.Role != "assistant" {
 			return
 		}
-		ways := []jsontext.Object{{field("input", o.Get("output"))}}
+		ways := []jsontext.Object{{{Key: "input", Raw: o.Get("output")}}}
 		if string(q.Original.Get("store")) != "false" {
-			ways = append(ways, jsontext.Object{field("input", emptyList), field("previous_response_id", o.Get("id"))})
+			ways = append(ways, jsontext.Object{{Key: "input", Raw: []byte("[]")}, {Key: "previous_response_id", Raw: o.Get("id")}})
 		}
 		for _, way := range ways {
 			back, err := ParseRequest(Responses, way.Bytes(), &s.responses)
