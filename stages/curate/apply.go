@@ -17,13 +17,13 @@ func Apply(rule Rule, b Batch, list []Group) (Ruling, error) {
 			return Ruling{}, err
 		}
 	}
-	p := &plan{groups: groups, active: []active{{rule: rule, state: b.State}}, batch: b}
+	p := &plan{groups: groups, active: []active{{Rule: rule, state: b.State}}, batch: b}
 	var out Ruling
 	var err error
 	groups.by = 1
-	if r, is := rule.(BatchRule); is {
+	if rule.Groups != nil {
 		groups.hide = true
-		out.State, err = r.Groups(b, groups)
+		out.State, err = rule.Groups(b, groups)
 	} else {
 		err = p.each(0, 1)
 	}

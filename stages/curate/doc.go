@@ -19,9 +19,9 @@
 // Members are dropped in this order:
 //
 //  1. Failed members (failed), then unscored ones (unscored).
-//  2. Each Rule of the registry refuses groups by their statistics.
-//  3. RowRules and MemberRules refuse single members of the remaining groups.
-//  4. Some GroupRules (RuleKind.Again) judge again the groups that lost members,
+//  2. Each Rule of the registry refuses groups by their statistics (Rule.Group, Rule.Groups).
+//  3. Then it refuses single members of the remaining groups (Rule.Members, Rule.Rows).
+//  4. Some rules (RuleKind.Again) judge again the groups that lost members,
 //     unless a rule splits them on purpose (RuleKind.Last).
 //
 // So a rule that compares groups, such as the curriculum, counts groups that a

@@ -27,7 +27,7 @@ type plan struct {
 // active is a rule that the options ask for.
 type active struct {
 	RuleKind
-	rule  Rule
+	Rule
 	state json.RawMessage // from the previous epoch
 }
 
@@ -44,9 +44,7 @@ func newPlan(o *Options, in *input) (*plan, error) {
 		a := &p.active[i]
 		a.state = in.previousState.Rules[a.Name]
 		p.state.Order = append(p.state.Order, a.Name)
-		if _, ok := a.rule.(RowRule); ok {
-			p.needRows = true
-		}
+		p.needRows = p.needRows || a.Rows != nil
 	}
 	return p, p.judgeGroups()
 }
@@ -55,10 +53,9 @@ func newPlan(o *Options, in *input) (*plan, error) {
 // group by itself share one pass.
 func (p *plan) judgeGroups() error {
 	for i := 0; i < len(p.active); i++ {
-		batch, ok := p.active[i].rule.(BatchRule)
-		if !ok {
+		if p.active[i].Groups == nil {
 			end := i
-			for end < len(p.active) && !p.active[end].compares() {
+			for end < len(p.active) && p.active[end].Groups == nil {
 				end++
 			}
 			if err := p.each(i, end); err != nil {
@@ -68,7 +65,7 @@ func (p *plan) judgeGroups() error {
 			continue
 		}
 		p.groups.by, p.groups.hide = uint8(i+1), !p.active[i].Forks
-		state, err := batch.Groups(p.of(p.active[i]), p.groups)
+		state, err := p.active[i].Groups(p.of(p.active[i]), p.groups)
 		p.groups.hide = false
 		if err == nil {
 			err = p.keep(p.active[i].Name, state)
@@ -80,11 +77,6 @@ func (p *plan) judgeGroups() error {
 	return nil
 }
 
-func (a active) compares() bool {
-	_, is := a.rule.(BatchRule)
-	return is
-}
-
 // each has the rules [from, to) judge every group.
 func (p *plan) each(from, to int) error {
 	for g, err := range p.groups.All() {
@@ -92,8 +84,7 @@ func (p *plan) each(from, to int) error {
 			return err
 		}
 		for k := from; k < to; k++ {
-			rule, is := p.active[k].rule.(GroupRule)
-			if is && rule.Group(p.of(p.active[k]), g).Reason != "" {
+			if a := p.active[k]; a.Group != nil && a.Group(p.of(a), g).Reason != "" {
 				p.groups.by = uint8(k + 1)
 				p.groups.leaveOut(g)
 				break
@@ -153,8 +144,8 @@ func (p *plan) verdicts(from, to int) iter.Seq2[judged, error] {
 
 // verdict returns the verdict of a rule about a group that it refused.
 func (p *plan) verdict(a active, g *Group, next func() (spill.Record, error, bool)) (v Verdict, err error) {
-	if rule, is := a.rule.(GroupRule); is {
-		v = rule.Group(p.of(a), g)
+	if a.Group != nil {
+		v = a.Group(p.of(a), g)
 		v.rule = a.Name
 		return v, nil
 	}

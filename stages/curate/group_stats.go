@@ -66,10 +66,7 @@ func (l *statsReader) read(ctx context.Context, tokens bool) error {
 
 // tokens reports whether a rule uses the number of sampled tokens.
 func (o *Options) tokens() bool {
-	return slices.ContainsFunc(o.running, func(a active) bool {
-		r, ok := a.rule.(TokenReader)
-		return ok && r.Tokens()
-	})
+	return slices.ContainsFunc(o.running, func(a active) bool { return a.Tokens })
 }
 
 func (l *statsReader) add(s *statsRow) error {

@@ -72,7 +72,7 @@ func (gs *Groups) count(g *Group, n int) {
 // Len returns the number of groups, without those of forks, that no rule has refused yet.
 func (gs *Groups) Len() int { return gs.left }
 
-// All yields the groups that no rule has refused yet, to a BatchRule those of forks
+// All yields the groups that no rule has refused yet, to Rule.Groups those of forks
 // only if it asks for them (RuleKind.Forks). A group is valid until the next.
 func (gs *Groups) All() iter.Seq2[*Group, error] {
 	return func(yield func(*Group, error) bool) {

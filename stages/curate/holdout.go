@@ -38,10 +38,8 @@ func (h *Holdout) Holds(id, example string) (why string, held bool) {
 
 func (in *input) openHoldout(ctx context.Context, o *Options) error {
 	var held []string
-	for _, r := range o.Rules.All() {
-		if h, ok := r.Settings.(Holder); ok {
-			held = append(held, h.HeldOut()...)
-		}
+	for _, a := range o.running {
+		held = append(held, a.HeldOut...)
 	}
 	if len(held) == 0 {
 		return nil

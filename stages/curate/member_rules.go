@@ -89,22 +89,22 @@ func (p *plan) memberRules(group Group, members []formats.Member, whole []format
 }
 
 func (p *plan) judge(a active, group Group, members []formats.Member, whole []formats.Trajectory, left []int) []Verdict {
-	switch rule := a.rule.(type) {
-	case RowRule:
+	switch {
+	case a.Rows != nil:
 		some := make([]Row, len(left))
 		for k, i := range left {
 			some[k] = Row{&members[i], &whole[i]}
 		}
-		return rule.Rows(p.of(a), group, some)
-	case MemberRule:
+		return a.Rows(p.of(a), group, some)
+	case a.Members != nil:
 		if len(left) == len(members) {
-			return rule.Members(p.of(a), members)
+			return a.Members(p.of(a), members)
 		}
 		some := make([]formats.Member, len(left))
 		for k, i := range left {
 			some[k] = members[i]
 		}
-		return rule.Members(p.of(a), some)
+		return a.Members(p.of(a), some)
 	}
 	return nil
 }
@@ -120,11 +120,10 @@ func (p *plan) again(group Group, members []formats.Member, left []int, out []Ve
 		g.Mean += r / float64(len(left))
 	}
 	for _, a := range p.active {
-		rule, is := a.rule.(GroupRule)
-		if !a.Again || !is {
+		if !a.Again {
 			continue
 		}
-		verdict := rule.Group(p.of(a), &g)
+		verdict := a.Group(p.of(a), &g)
 		if verdict.Reason == "" {
 			continue
 		}

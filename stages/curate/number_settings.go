@@ -35,7 +35,7 @@ func (s *Switch) Declare(d *plugin.Declarer) {
 // Rule returns the rule.
 func (s *Switch) Rule(Setup) (Rule, error) {
 	if !s.On {
-		return nil, nil
+		return Rule{}, nil
 	}
 	return s.Does, nil
 }
@@ -45,11 +45,8 @@ func (s *Number) Declare(d *plugin.Declarer) { d.Int64(&s.N, s.flag, s.help).ID(
 
 // Rule makes the rule.
 func (s *Number) Rule(Setup) (Rule, error) {
-	switch {
-	case s.N < 0:
-		return nil, NotNegative(s)
-	case s.N == 0:
-		return nil, nil
+	if s.N <= 0 {
+		return Rule{}, NotNegative(s)
 	}
 	return s.make(s.N), nil
 }

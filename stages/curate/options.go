@@ -42,7 +42,8 @@ type Options struct {
 
 	MinGroups *float64 // gate: refuse fewer kept groups
 
-	running   []active // the rules that the settings ask for, in their order; from Validate
+	running   []active       // the rules that the settings ask for, in their order; from Validate
+	identity  map[string]any // of all rules
 	recompute func([]formats.Member, []formats.Trajectory) error
 	decode    bool // for tests: copy no pages
 }
@@ -112,15 +113,19 @@ func (o *Options) Validate() error {
 }
 
 func (o *Options) makeRules() error {
-	o.running = nil
+	o.running, o.identity = nil, map[string]any{}
 	for _, r := range o.Rules.All() {
 		rule, err := r.Settings.Rule(o.setup())
 		if err != nil {
 			return err
 		}
-		if rule != nil {
-			o.running = append(o.running, active{RuleKind: r.Entry, rule: rule})
+		if rule.runs() {
+			o.running = append(o.running, active{RuleKind: r.Entry, Rule: rule})
+			if rule.Identity == nil {
+				rule.Identity = plugin.Identity(r.Settings, r.Entry.New())
+			}
 		}
+		maps.Copy(o.identity, rule.Identity)
 	}
 	return nil
 }
@@ -144,17 +149,8 @@ func (o *Options) params(epoch int) map[string]any {
 	p := plugin.Identity(o, &Options{})
 	plugin.Put(p, "epoch", epoch)
 	plugin.Put(p, "compat", string(o.Compat))
-	seeded := o.PlanTable.Budget != nil
-	for _, r := range o.Rules.All() {
-		runs := slices.ContainsFunc(o.running, func(a active) bool { return a.Name == r.Entry.Name })
-		if own, ok := r.Settings.(Identified); ok {
-			maps.Copy(p, own.Identity(o.setup()))
-		} else if runs {
-			maps.Copy(p, plugin.Identity(r.Settings, r.Entry.New()))
-		}
-		seeded = seeded || runs && r.Entry.Seeded
-	}
-	if seeded {
+	maps.Copy(p, o.identity)
+	if o.PlanTable.Budget != nil || slices.ContainsFunc(o.running, func(a active) bool { return a.Seeded }) {
 		plugin.Put(p, "seed", o.Seed)
 	}
 	return p

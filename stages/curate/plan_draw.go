@@ -148,8 +148,7 @@ func (d *draw) heldOut(e *formats.Example) bool {
 	_, held := d.in.holdout.Holds(e.ID, string(e.Fields))
 	g := Group{ID: formats.GroupID(e.ID, d.in.epoch), ExampleID: e.ID, Epoch: d.in.epoch}
 	for _, a := range d.p.active {
-		rule, is := a.rule.(GroupRule)
-		held = held || is && a.OfExamples && rule.Group(d.p.of(a), &g).Reason != ""
+		held = held || a.OfExamples && a.Group != nil && a.Group(d.p.of(a), &g).Reason != ""
 	}
 	return held
 }

@@ -10,41 +10,36 @@ import (
 	"github.com/rollmill/rollmill/stages/plugin"
 )
 
-// Rule refuses groups or members of groups: it is a GroupRule or a BatchRule, a
-// MemberRule or a RowRule, or one of either pair. Rules are pure functions of
-// their arguments: the same groups, in any order, with the same epoch and state
-// give the same verdicts.
-type Rule any
-
-// GroupRule judges each group by itself.
-type GroupRule interface {
-	// Group judges a group that no earlier rule refused. It must neither change
+// Rule refuses groups, by Group or by Groups, or members of groups, by Members or by Rows,
+// or both. At zero it does not run. Its functions are pure: the same groups, in any order,
+// with the same epoch and state give the same verdicts.
+type Rule struct {
+	// Group judges a group by itself that no earlier rule refused. It must neither change
 	// nor keep the group.
-	Group(b Batch, g *Group) Verdict
+	Group func(b Batch, g *Group) Verdict
+
+	// Groups judges groups in relation to the other groups: it calls groups.Refuse for those
+	// that it refuses, and returns its state for the next epoch, to be written as JSON; nil
+	// for none. There may be more groups than fit into memory. Groups of forks are kept
+	// unseen, unless RuleKind.Forks is set: they are no attempts at an example.
+	Groups func(b Batch, groups *Groups) (state any, err error)
+
+	// Members judges the valid members of a group that no rule of groups refused, and no
+	// earlier rule of members, in the base's order. Nil keeps all.
+	Members func(b Batch, members []formats.Member) []Verdict
+
+	// Rows judges members of one group as Members does, by their whole rows. It must neither
+	// change nor keep the rows.
+	Rows func(b Batch, g Group, rows []Row) []Verdict
+
+	Tokens   bool           // it reads the groups' SampledTokens, which older statistics lack
+	HeldOut  []string       // URIs of trajectories that are held out: the batch's Holdout has their examples
+	Identity map[string]any // its part of the identity, also of a rule that does not run; nil: plugin.Identity of one that runs
 }
 
-// BatchRule judges groups in relation to the other groups. Groups of forks are
-// kept unseen, unless RuleKind.Forks is set: they are no attempts at an example.
-type BatchRule interface {
-	// Groups calls groups.Refuse for the groups that it refuses, and returns
-	// its state for the next epoch, to be written as JSON; nil for none. There
-	// may be more groups than fit into memory.
-	Groups(b Batch, groups *Groups) (state any, err error)
-}
-
-// MemberRule judges single members of the groups that no rule refused.
-type MemberRule interface {
-	// Members judges the valid members of one group that no earlier rule
-	// refused, in the base's order. Nil keeps all.
-	Members(b Batch, members []formats.Member) []Verdict
-}
-
-// RowRule judges whole trajectories. Rules that refuse members (MemberRule and
-// RowRule) run in the registry's order.
-type RowRule interface {
-	// Rows judges members of one group as Members does. It must neither change
-	// nor keep the rows.
-	Rows(b Batch, g Group, rows []Row) []Verdict
+// runs reports whether the settings ask for the rule.
+func (r *Rule) runs() bool {
+	return r.Group != nil || r.Groups != nil || r.Members != nil || r.Rows != nil
 }
 
 // Row is a member with its row of the base.
@@ -81,20 +76,20 @@ type RuleKind struct {
 	plugin.Kind[RuleSettings]
 	Reasons []string // the reasons of its verdicts: stored in datasets, so they are never renamed
 	More    []string // those of Reasons that more members of a group may remove: the plan requests them
-	Again   bool     // a GroupRule that judges groups again after they lost members
+	Again   bool     // Rule.Group judges groups again after they lost members
 	Last    bool     // groups that lost members by it are not judged again: it splits them on purpose
 	Seeded  bool     // the seed may change its verdicts
 
 	OfExamples bool // requires groups of one example each
-	Forks      bool // a BatchRule that groups of forks are shown to; others neither see nor count them
+	Forks      bool // Rule.Groups is shown groups of forks too; other rules neither see nor count them
 }
 
 // RuleSettings are the settings of a rule.
 type RuleSettings interface {
 	plugin.Settings
 
-	// Rule makes the rule, or nil when the settings do not ask for it. An error
-	// is of kind usage.
+	// Rule makes the rule, one that does not run when the settings do not ask for it. An
+	// error is of kind usage.
 	Rule(s Setup) (Rule, error)
 }
 
@@ -103,20 +98,6 @@ type Setup struct {
 	Compat        Compat
 	FlatTolerance float64 // relative spread up to which a group is flat
 	MinValid      int     // fewest valid members of a group worth training on
-}
-
-// TokenReader is an optional interface of a Rule that may read the groups'
-// SampledTokens, which older statistics lack.
-type TokenReader interface{ Tokens() bool }
-
-// Holder is an optional interface of RuleSettings: trajectories at these URIs
-// are held out, and the batch's Holdout has their examples.
-type Holder interface{ HeldOut() []string }
-
-// Identified is an optional interface of RuleSettings whose part of the
-// identity is not plugin.Identity of active rules.
-type Identified interface {
-	Identity(s Setup) map[string]any
 }
 
 // NotNegative refuses negative whole numbers among settings; 0 disables a rule.

@@ -18,7 +18,7 @@ var Budget = curate.RuleKind{
 	Kind: plugin.Kind[curate.RuleSettings]{
 		Name: "token_budget", Help: "keep groups, in seeded order, while their sampled tokens fit into a budget",
 		New: curate.NewNumber("token-budget", "keep groups, in random order, while their sampled tokens fit into `N`",
-			func(n int64) curate.Rule { return budgetRule(n) }),
+			func(n int64) curate.Rule { return curate.Rule{Groups: budgetRule(n).groups, Tokens: true} }),
 	},
 	Reasons: []string{reasonTokenBudget},
 	Seeded:  true,
@@ -27,10 +27,7 @@ var Budget = curate.RuleKind{
 
 type budgetRule int64
 
-// Tokens reports that the groups' sampled tokens are read.
-func (budgetRule) Tokens() bool { return true }
-
-func (r budgetRule) Groups(b curate.Batch, groups *curate.Groups) (any, error) {
+func (r budgetRule) groups(b curate.Batch, groups *curate.Groups) (any, error) {
 	left := int64(r)
 	for g, err := range groups.Sorted(func(g *curate.Group) (curate.Rank, bool) {
 		return curate.Rank{Lot: formats.Seed(b.Seed, "token_budget", g.ID)}, true

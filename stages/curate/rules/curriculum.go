@@ -88,23 +88,15 @@ func (s *CurriculumSettings) Declare(d *plugin.Declarer) {
 func (s *CurriculumSettings) Rule(set curate.Setup) (curate.Rule, error) {
 	s = s.filled()
 	if err := s.check(); err != nil {
-		return nil, err
+		return curate.Rule{}, err
 	}
 	switch {
 	case !s.Enabled:
-		return nil, nil
+		return curate.Rule{}, nil
 	case set.Compat == curate.CompatNAT:
-		return nat{*s}, nil
+		return curate.Rule{Groups: nat{*s}.groups, Members: nat{*s}.members, Identity: plugin.Identity(s, Curriculum.New())}, nil
 	}
-	return documented{*s}, nil
-}
-
-// Identity returns all of them, if the rule runs.
-func (s *CurriculumSettings) Identity(curate.Setup) map[string]any {
-	if !s.Enabled {
-		return nil
-	}
-	return plugin.Identity(s.filled(), Curriculum.New())
+	return curate.Rule{Groups: documented{*s}.groups, Members: documented{*s}.members, Identity: plugin.Identity(s, Curriculum.New())}, nil
 }
 
 // filled returns the settings with defaults in place of 0.
@@ -139,7 +131,7 @@ const noise = 1e-9
 
 type documented struct{ CurriculumSettings }
 
-func (d documented) Groups(b curate.Batch, groups *curate.Groups) (any, error) {
+func (d documented) groups(b curate.Batch, groups *curate.Groups) (any, error) {
 	state, err := d.advance(b)
 	if err != nil {
 		return nil, err
@@ -167,8 +159,8 @@ func (d documented) advance(b curate.Batch) (formats.CurriculumState, error) {
 	return s, nil
 }
 
-// Members keeps a seeded share of the group's trajectories.
-func (d documented) Members(b curate.Batch, members []formats.Member) []curate.Verdict {
+// members keeps a seeded share of the group's trajectories.
+func (d documented) members(b curate.Batch, members []formats.Member) []curate.Verdict {
 	if d.RandomSubsample == nil {
 		return nil
 	}

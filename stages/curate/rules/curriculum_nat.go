@@ -15,7 +15,7 @@ import (
 // --previous a process began with this epoch.
 type nat struct{ CurriculumSettings }
 
-func (n nat) Groups(b curate.Batch, groups *curate.Groups) (any, error) {
+func (n nat) groups(b curate.Batch, groups *curate.Groups) (any, error) {
 	s := formats.CurriculumState{Share: n.Initial, LastExpansion: -1}
 	if err := readCurriculumState(b, &s); err != nil {
 		return nil, err
@@ -62,8 +62,8 @@ func (n nat) sampleGroups(b curate.Batch, groups *curate.Groups, survivors int) 
 	return nil
 }
 
-// Members samples the trajectories of a group that is alone in its epoch.
-func (n nat) Members(b curate.Batch, members []formats.Member) []curate.Verdict {
+// members samples the trajectories of a group that is alone in its epoch.
+func (n nat) members(b curate.Batch, members []formats.Member) []curate.Verdict {
 	if n.RandomSubsample == nil || b.Total != 1 {
 		return nil
 	}

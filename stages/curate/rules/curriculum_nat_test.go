@@ -117,7 +117,7 @@ func (s *sequence) replay() error {
 		if err != nil {
 			return err
 		}
-		if err := want.compare(b, rule.(curate.MemberRule), r, rewards); err != nil {
+		if err := want.compare(b, rule, r, rewards); err != nil {
 			return fmt.Errorf("epoch %d: %w", e, err)
 		}
 		if state, err = json.Marshal(r.State); err != nil {
@@ -127,7 +127,7 @@ func (s *sequence) replay() error {
 	return nil
 }
 
-func (want *curriculumEpoch) compare(b curate.Batch, rule curate.MemberRule, r curate.Ruling, rewards [][]float64) error {
+func (want *curriculumEpoch) compare(b curate.Batch, rule curate.Rule, r curate.Ruling, rewards [][]float64) error {
 	var included, selected []int
 	trajectories := 0
 	for i, group := range rewards {
@@ -163,7 +163,7 @@ func (want *curriculumEpoch) compare(b curate.Batch, rule curate.MemberRule, r c
 	return nil
 }
 
-func kept(b curate.Batch, rule curate.MemberRule, group []float64) int {
+func kept(b curate.Batch, rule curate.Rule, group []float64) int {
 	members := make([]formats.Member, len(group))
 	for i := range members {
 		members[i].TrajectoryID = fmt.Sprint(i)

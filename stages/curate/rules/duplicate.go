@@ -20,15 +20,13 @@ var Duplicate = curate.RuleKind{
 	Kind: plugin.Kind[curate.RuleSettings]{Name: "duplicate",
 		Help: "drop members with the same content as an earlier one of their group",
 		New: func() curate.RuleSettings {
-			return &curate.Switch{Flag: "drop-duplicates", Does: duplicateRule{}, Common: true,
+			return &curate.Switch{Flag: "drop-duplicates", Does: curate.Rule{Rows: duplicates}, Common: true,
 				Help: "drop members with the same content as an earlier one of their group"}
 		}},
 	Reasons: []string{reasonDuplicate},
 }
 
-type duplicateRule struct{}
-
-func (duplicateRule) Rows(_ curate.Batch, _ curate.Group, rows []curate.Row) []curate.Verdict {
+func duplicates(_ curate.Batch, _ curate.Group, rows []curate.Row) []curate.Verdict {
 	first := map[xxh3.Uint128]int{}
 	keys := make([]xxh3.Uint128, len(rows))
 	for i, r := range rows {

@@ -14,7 +14,7 @@ var ExampleLimit = curate.RuleKind{
 		Name: "example_limit", Help: "keep the newest groups of each example, when epochs are trained on again",
 		New: curate.NewNumber("max-per-example",
 			"keep the `N` newest groups of each example, when epochs are trained on again",
-			func(n int64) curate.Rule { return perExample(n) }),
+			func(n int64) curate.Rule { return curate.Rule{Groups: perExample(n).groups} }),
 	},
 	Reasons: []string{reasonLimit},
 
@@ -23,7 +23,7 @@ var ExampleLimit = curate.RuleKind{
 
 type perExample int
 
-func (limit perExample) Groups(_ curate.Batch, groups *curate.Groups) (any, error) {
+func (limit perExample) groups(_ curate.Batch, groups *curate.Groups) (any, error) {
 	example, rank := "", 0
 	for g, err := range groups.Sorted(func(g *curate.Group) (curate.Rank, bool) {
 		return curate.Rank{Text: g.ExampleID, Value: -float64(g.Epoch)}, true

@@ -41,31 +41,25 @@ func (s *FilterSettings) Declare(d *plugin.Declarer) {
 // Rule compiles the expressions.
 func (s *FilterSettings) Rule(curate.Setup) (curate.Rule, error) {
 	if len(s.Expressions) == 0 {
-		return nil, nil
+		return curate.Rule{}, nil
 	}
-	r := filterRule{}
+	r, rule := &filterRule{}, curate.Rule{}
 	for _, text := range s.Expressions {
 		p, members, err := compile(text)
 		if err != nil {
-			return nil, err
+			return curate.Rule{}, err
 		}
 		read := fields(p.Program)
 		r.passes = r.passes || read["pass_at_k"]
-		r.tokens = r.tokens || read["sampled_tokens"] || read["length_mean"]
+		rule.Tokens = rule.Tokens || read["sampled_tokens"] || read["length_mean"]
 		if members {
-			r.members = append(r.members, program{text, p})
+			r.members, rule.Rows = append(r.members, program{text, p}), r.rows
 		} else {
-			r.groups = append(r.groups, program{text, p})
+			r.groups, rule.Group = append(r.groups, program{text, p}), r.group
 		}
 	}
-	if r.members == nil {
-		return r.groupFilter, nil
-	}
-	return r, nil
+	return rule, nil
 }
-
-// Tokens reports whether an expression reads the groups' sampled tokens.
-func (r groupFilter) Tokens() bool { return r.tokens }
 
 // Group is what an expression may read of a group, named as the columns of
 // _groups; statistics are of its valid members, NaN if there is none.
@@ -132,22 +126,16 @@ func compile(text string) (p *expression.Program, members bool, err error) {
 	return p, expression.Reads(p)("trajectory"), nil
 }
 
-// groupFilter is a rule whose expressions are only about groups.
-type groupFilter struct {
-	groups         []program
-	passes, tokens bool // an expression reads pass_at_k, or counts of tokens
-}
-
 type filterRule struct {
-	groupFilter
-	members []program
+	groups, members []program // expressions that are only about groups, and the others
+	passes          bool      // an expression reads pass_at_k
 }
 
-func (r groupFilter) Group(_ curate.Batch, g *curate.Group) curate.Verdict {
+func (r *filterRule) group(_ curate.Batch, g *curate.Group) curate.Verdict {
 	return judge(r.groups, environment{Group: group(*g, r.passes)})
 }
 
-func (r filterRule) Rows(_ curate.Batch, g curate.Group, rows []curate.Row) []curate.Verdict {
+func (r *filterRule) rows(_ curate.Batch, g curate.Group, rows []curate.Row) []curate.Verdict {
 	verdicts := make([]curate.Verdict, len(rows))
 	env := environment{Group: group(g, r.passes)}
 	for i, row := range rows {

@@ -40,7 +40,7 @@ func TestFailingFilter(t *testing.T) {
 	rows := []curate.Row{
 		{Member: &formats.Member{}, Trajectory: &formats.Trajectory{Metadata: `{"turns":3}`}}, {Member: &formats.Member{}, Trajectory: &formats.Trajectory{}},
 	}
-	v := rule.(curate.RowRule).Rows(curate.Batch{}, curate.Group{}, rows)
+	v := rule.Rows(curate.Batch{}, curate.Group{}, rows)
 	if v[0].Reason != "" || v[1].Reason != "filter" || v[1].Detail == "" {
 		t.Errorf("%v", v)
 	}
@@ -89,7 +89,7 @@ func TestTokensReported(t *testing.T) {
 		if err != nil && want {
 			t.Error(err)
 		}
-		if got := err == nil && rule.(curate.TokenReader).Tokens(); got != want {
+		if got := err == nil && rule.Tokens; got != want {
 			t.Errorf("%s: %v", text, got)
 		}
 	}

@@ -33,27 +33,20 @@ func (s *FlatSettings) Declare(d *plugin.Declarer) {
 
 // Rule makes the rule; NAT drops flat groups in its curriculum only.
 func (s *FlatSettings) Rule(set curate.Setup) (curate.Rule, error) {
-	if s.Keep || set.Compat == curate.CompatNAT {
-		return nil, nil
-	}
-	return flatRule(set.FlatTolerance), nil
-}
-
-// Identity includes the rule's settings even at their defaults, as existing
-// datasets have them.
-func (s *FlatSettings) Identity(set curate.Setup) map[string]any {
 	switch {
 	case set.Compat == curate.CompatNAT:
-		return nil
+		return curate.Rule{}, nil
 	case s.Keep:
-		return plugin.Identity(s, &FlatSettings{})
+		return curate.Rule{Identity: plugin.Identity(s, &FlatSettings{})}, nil
 	}
-	return map[string]any{"keep-flat": false, "flat-tolerance": set.FlatTolerance}
+	// the identity has the settings even at their defaults, as existing datasets do
+	return curate.Rule{Group: flatRule(set.FlatTolerance).group,
+		Identity: map[string]any{"keep-flat": false, "flat-tolerance": set.FlatTolerance}}, nil
 }
 
 type flatRule float64
 
-func (r flatRule) Group(_ curate.Batch, g *curate.Group) curate.Verdict {
+func (r flatRule) group(_ curate.Batch, g *curate.Group) curate.Verdict {
 	if !g.Flat(float64(r)) {
 		return curate.Verdict{}
 	}

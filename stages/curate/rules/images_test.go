@@ -55,7 +55,7 @@ func TestBeforeATokenThatTrains(t *testing.T) {
 		"message 0 has a part of type video_url, which token ids do not hold",
 		"",
 	}
-	for i, v := range rule.(curate.RowRule).Rows(curate.Batch{}, curate.Group{}, rows) {
+	for i, v := range rule.Rows(curate.Batch{}, curate.Group{}, rows) {
 		if v.Detail != want[i] || (v.Reason == "images") != (want[i] != "") {
 			t.Errorf("row %d: %v, want %q", i, v, want[i])
 		}

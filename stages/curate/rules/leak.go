@@ -26,15 +26,14 @@ func (s *LeakSettings) Declare(d *plugin.Declarer) {
 	d.Strings(&s.Holdout, "holdout", "do not train on examples of the rollouts at this `URI`").In(plugin.Input)
 }
 
-// HeldOut returns the datasets whose examples the batch has to know.
-func (s *LeakSettings) HeldOut() []string { return s.Holdout }
-
 // Rule makes the rule.
 func (s *LeakSettings) Rule(curate.Setup) (curate.Rule, error) {
 	if len(s.Holdout) == 0 {
-		return nil, nil
+		return curate.Rule{}, nil
 	}
-	return eachRow(leaks), nil
+	rule := eachRow(leaks)
+	rule.HeldOut = s.Holdout
+	return rule, nil
 }
 
 func leaks(b curate.Batch, r curate.Row) curate.Verdict {

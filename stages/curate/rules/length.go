@@ -41,7 +41,7 @@ func (s *LengthSettings) Declare(d *plugin.Declarer) {
 // Rule makes the rule.
 func (s *LengthSettings) Rule(curate.Setup) (curate.Rule, error) {
 	if *s == (LengthSettings{}) {
-		return nil, nil
+		return curate.Rule{}, nil
 	}
 	return eachRow(s.judge), curate.NotNegative(s)
 }

@@ -21,7 +21,7 @@ var BestOf = curate.RuleKind{
 	Kind: plugin.Kind[curate.RuleSettings]{
 		Name: "best_of", Help: "keep the members of each group with the highest rewards",
 		New: curate.NewNumber("best-of", "keep the `N` best of each group, for supervised fine-tuning",
-			func(n int64) curate.Rule { return limitRule{keep: int(n), best: true, reason: reasonBestOf} }),
+			func(n int64) curate.Rule { return limitRule{keep: int(n), best: true, reason: reasonBestOf}.rule() }),
 	},
 	Reasons: []string{reasonBestOf},
 	Last:    true,
@@ -33,7 +33,7 @@ var Limit = curate.RuleKind{
 	Kind: plugin.Kind[curate.RuleSettings]{
 		Name: "limit", Help: "keep a number of members of each group, chosen by the seed",
 		New: curate.NewNumber("max-per-group", "keep `N` of each group, chosen at random",
-			func(n int64) curate.Rule { return limitRule{keep: int(n), reason: reasonLimit} }),
+			func(n int64) curate.Rule { return limitRule{keep: int(n), reason: reasonLimit}.rule() }),
 	},
 	Reasons: []string{reasonLimit},
 	Seeded:  true,
@@ -45,7 +45,9 @@ type limitRule struct {
 	reason string
 }
 
-func (r limitRule) Members(b curate.Batch, members []formats.Member) []curate.Verdict {
+func (r limitRule) rule() curate.Rule { return curate.Rule{Members: r.members} }
+
+func (r limitRule) members(b curate.Batch, members []formats.Member) []curate.Verdict {
 	verdicts := make([]curate.Verdict, len(members))
 	for rank, i := range drawn(b.Seed, r.reason, members, r.best) {
 		if rank >= r.keep {

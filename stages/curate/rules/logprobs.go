@@ -51,11 +51,11 @@ func (s *LogprobsSettings) Rule(curate.Setup) (curate.Rule, error) {
 	}
 	switch {
 	case !s.Check && len(changed) > 0:
-		return nil, curate.Usage("give --check-logprobs too", "curate: --%s without --check-logprobs", changed[0])
+		return curate.Rule{}, curate.Usage("give --check-logprobs too", "curate: --%s without --check-logprobs", changed[0])
 	case !s.Check:
-		return nil, nil
+		return curate.Rule{}, nil
 	case !(floor < 0):
-		return nil, curate.Usage("a log probability is 0 or less: give what the engine writes for an unknown one",
+		return curate.Rule{}, curate.Usage("a log probability is 0 or less: give what the engine writes for an unknown one",
 			"curate: --logprob-floor %v", floor)
 	}
 	return eachRow(logprobsRule{anyTemperature: s.AnyTemperature, floor: floor}.judge), nil

@@ -38,7 +38,7 @@ func TestEachFault(t *testing.T) {
 		rule, _ := (&rules.LogprobsSettings{Check: true}).Rule(curate.Setup{})
 		row := formats.Trajectory{Messages: []formats.Message{{Parent: -1, Sampled: true, TokenIDs: c.ids, Logprobs: c.logprobs}},
 			Calls: []formats.Call{{Target: true, Sampling: c.sampling}}}
-		v := rule.(curate.RowRule).Rows(curate.Batch{}, curate.Group{}, []curate.Row{{Member: &formats.Member{}, Trajectory: &row}})[0]
+		v := rule.Rows(curate.Batch{}, curate.Group{}, []curate.Row{{Member: &formats.Member{}, Trajectory: &row}})[0]
 		if (v.Reason == "") != (c.want == "") || !strings.Contains(v.Detail, c.want) {
 			t.Errorf("want %q, got %v", c.want, v)
 		}
@@ -46,12 +46,12 @@ func TestEachFault(t *testing.T) {
 	rule, _ := (&rules.LogprobsSettings{Check: true, AnyTemperature: true}).Rule(curate.Setup{})
 	row := formats.Trajectory{Messages: []formats.Message{{Parent: -1, Sampled: true, TokenIDs: []int32{1}, Logprobs: []float32{-1}}},
 		Calls: []formats.Call{{Target: true, Sampling: `{"temperature":0.7}`}}}
-	if v := rule.(curate.RowRule).Rows(curate.Batch{}, curate.Group{}, []curate.Row{{Member: &formats.Member{}, Trajectory: &row}})[0]; v.Reason != "" {
+	if v := rule.Rows(curate.Batch{}, curate.Group{}, []curate.Row{{Member: &formats.Member{}, Trajectory: &row}})[0]; v.Reason != "" {
 		t.Errorf("at any temperature: %v", v)
 	}
 	rule, _ = (&rules.LogprobsSettings{Check: true}).Rule(curate.Setup{})
 	row.Calls[0].LogprobsMode = formats.LogprobsProcessed
-	if v := rule.(curate.RowRule).Rows(curate.Batch{}, curate.Group{}, []curate.Row{{Member: &formats.Member{}, Trajectory: &row}})[0]; v.Reason != "" {
+	if v := rule.Rows(curate.Batch{}, curate.Group{}, []curate.Row{{Member: &formats.Member{}, Trajectory: &row}})[0]; v.Reason != "" {
 		t.Errorf("from an engine of processed logprobs: %v", v)
 	}
 }
@@ -66,7 +66,7 @@ func TestFloor(t *testing.T) {
 	for p, refused := range map[float32]bool{-99.5: false, -100: true, -9999: true} {
 		row := formats.Trajectory{Messages: []formats.Message{{Parent: -1, Sampled: true, TokenIDs: []int32{1}, Logprobs: []float32{p}}},
 			Calls: []formats.Call{{Target: true, Sampling: "{}"}}}
-		v := rule.(curate.RowRule).Rows(curate.Batch{}, curate.Group{}, []curate.Row{{Member: &formats.Member{}, Trajectory: &row}})[0]
+		v := rule.Rows(curate.Batch{}, curate.Group{}, []curate.Row{{Member: &formats.Member{}, Trajectory: &row}})[0]
 		if (v.Reason != "") != refused {
 			t.Errorf("%v: %v", p, v)
 		}

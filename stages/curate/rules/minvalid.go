@@ -26,23 +26,15 @@ type MinValidSettings struct{ plugin.None }
 // Rule makes the rule; NAT has no such rule.
 func (*MinValidSettings) Rule(set curate.Setup) (curate.Rule, error) {
 	if set.Compat == curate.CompatNAT {
-		return nil, nil
+		return curate.Rule{}, nil
 	}
-	return minValidRule(set.MinValid), nil
-}
-
-// Identity includes the number even at its default, as existing datasets have
-// it.
-func (*MinValidSettings) Identity(set curate.Setup) map[string]any {
-	if set.Compat == curate.CompatNAT {
-		return nil
-	}
-	return map[string]any{"min-valid": set.MinValid}
+	// the identity has the number even at its default, as existing datasets do
+	return curate.Rule{Group: minValidRule(set.MinValid).group, Identity: map[string]any{"min-valid": set.MinValid}}, nil
 }
 
 type minValidRule int
 
-func (r minValidRule) Group(_ curate.Batch, g *curate.Group) curate.Verdict {
+func (r minValidRule) group(_ curate.Batch, g *curate.Group) curate.Verdict {
 	if g.Valid >= int(r) {
 		return curate.Verdict{}
 	}

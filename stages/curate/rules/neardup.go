@@ -50,12 +50,12 @@ func (s *NearDuplicateSettings) Declare(d *plugin.Declarer) {
 func (s *NearDuplicateSettings) Rule(curate.Setup) (curate.Rule, error) {
 	switch x := s.Similarity; {
 	case x == nil:
-		return nil, nil
+		return curate.Rule{}, nil
 	case !(*x > 0 && *x <= 1):
-		return nil, curate.Usage("1 means equal apart from case and blanks, 0.9 nearly equal",
+		return curate.Rule{}, curate.Usage("1 means equal apart from case and blanks, 0.9 nearly equal",
 			"curate: --drop-near-duplicates %v is not above 0 and up to 1", *x)
 	default:
-		return nearDuplicateRule{likeness: *x}, nil
+		return curate.Rule{Rows: nearDuplicateRule{likeness: *x}.rows}, nil
 	}
 }
 
@@ -66,7 +66,7 @@ const (
 
 type nearDuplicateRule struct{ likeness float64 }
 
-func (r nearDuplicateRule) Rows(_ curate.Batch, _ curate.Group, rows []curate.Row) []curate.Verdict {
+func (r nearDuplicateRule) rows(_ curate.Batch, _ curate.Group, rows []curate.Row) []curate.Verdict {
 	order := make([]int, len(rows))
 	sketches := make([]sketch, len(rows))
 	for i := range rows {

@@ -42,7 +42,7 @@ func TestKeptMembers(t *testing.T) {
 		"no idea at all",
 		"", "",
 	)
-	verdicts := nearDuplicateRule{likeness: 0.9}.Rows(curate.Batch{}, curate.Group{}, list)
+	verdicts := nearDuplicateRule{likeness: 0.9}.rows(curate.Batch{}, curate.Group{}, list)
 	want := []string{"", "1.000 like generation 0", "0.935 like generation 0", "", "", "1.000 like generation 4"}
 	for i, v := range verdicts {
 		if v.Detail != want[i] || (v.Reason == "") != (want[i] == "") {
@@ -59,7 +59,7 @@ func TestToolCallsAreCompared(t *testing.T) {
 		m.ToolCalls = []formats.ToolCall{{ID: fmt.Sprint("call-", i), Name: "weather", Arguments: `{"city":"` + city + `"}`}}
 		list[i].Trajectory.Messages = append(list[i].Trajectory.Messages, formats.Message{Role: "tool", Content: strings.Repeat(fmt.Sprint(i), 50)})
 	}
-	verdicts := nearDuplicateRule{likeness: 0.9}.Rows(curate.Batch{}, curate.Group{}, list)
+	verdicts := nearDuplicateRule{likeness: 0.9}.rows(curate.Batch{}, curate.Group{}, list)
 	if verdicts[0].Reason != "" || verdicts[1].Reason != "" || verdicts[2].Detail != "1.000 like generation 0" {
 		t.Errorf("%+v", verdicts)
 	}
@@ -104,6 +104,6 @@ func BenchmarkGroup(b *testing.B) {
 	}
 	list := rows(texts...)
 	for b.Loop() {
-		nearDuplicateRule{likeness: 0.9}.Rows(curate.Batch{}, curate.Group{}, list)
+		nearDuplicateRule{likeness: 0.9}.rows(curate.Batch{}, curate.Group{}, list)
 	}
 }

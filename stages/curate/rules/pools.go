@@ -59,37 +59,29 @@ func (s *PoolsSettings) Declare(d *plugin.Declarer) {
 	d.Float(&s.HardShare, "pool-hard-share", "take this `SHARE` of hard examples' groups; with --pools")
 }
 
-// Identity returns all of them, if the rule runs.
-func (s *PoolsSettings) Identity(curate.Setup) map[string]any {
-	if !s.Enabled {
-		return nil
-	}
-	return map[string]any{"pools": s}
-}
-
 // Rule makes the rule.
 func (s *PoolsSettings) Rule(curate.Setup) (curate.Rule, error) {
 	if !s.Enabled {
 		if changed := plugin.Changed(s, Pools.New()); len(changed) > 0 {
-			return nil, curate.Usage("give --pools too", "curate: --%s without --pools", changed[0])
+			return curate.Rule{}, curate.Usage("give --pools too", "curate: --%s without --pools", changed[0])
 		}
-		return nil, nil
+		return curate.Rule{}, nil
 	}
 	for _, x := range plugin.Declared(s) {
 		if share, ok := x.Value().(float64); ok && !(share >= 0 && share <= 1) {
-			return nil, curate.Usage("give a share from 0 to 1", "curate: --%s %v", x.Name, share)
+			return curate.Rule{}, curate.Usage("give a share from 0 to 1", "curate: --%s %v", x.Name, share)
 		}
 	}
 	if s.HardTo >= s.EasyFrom {
-		return nil, curate.Usage("hard is below easy", "curate: --pool-hard-to %v is not below --pool-easy-from %v",
+		return curate.Rule{}, curate.Usage("hard is below easy", "curate: --pool-hard-to %v is not below --pool-easy-from %v",
 			s.HardTo, s.EasyFrom)
 	}
-	return poolsRule(*s), nil
+	return curate.Rule{Groups: poolsRule(*s).groups, Identity: map[string]any{"pools": s}}, nil
 }
 
 type poolsRule PoolsSettings
 
-func (r poolsRule) Groups(b curate.Batch, groups *curate.Groups) (any, error) {
+func (r poolsRule) groups(b curate.Batch, groups *curate.Groups) (any, error) {
 	was, until, err := readPoolsState(b.State)
 	if err != nil {
 		return nil, err

@@ -39,22 +39,22 @@ func (s *SampleSettings) Declare(d *plugin.Declarer) {
 func (s *SampleSettings) Rule(curate.Setup) (curate.Rule, error) {
 	for _, x := range plugin.Declared(s) {
 		if share, given := x.Value().(float64); given && !(share > 0 && share <= 1) {
-			return nil, curate.Usage("a share is above 0 and at most 1", "curate: --%s %v", x.Name, share)
+			return curate.Rule{}, curate.Usage("a share is above 0 and at most 1", "curate: --%s %v", x.Name, share)
 		}
 	}
 	if *s == (SampleSettings{}) {
-		return nil, nil
+		return curate.Rule{}, nil
 	}
-	return sampleRule(*s), nil
+	return curate.Rule{Group: sampleRule(*s).group, Members: sampleRule(*s).members}, nil
 }
 
 type sampleRule SampleSettings
 
-func (r sampleRule) Group(b curate.Batch, g *curate.Group) curate.Verdict {
+func (r sampleRule) group(b curate.Batch, g *curate.Group) curate.Verdict {
 	return draw(r.Groups, b.Seed, "group", g.ID)
 }
 
-func (r sampleRule) Members(b curate.Batch, members []formats.Member) []curate.Verdict {
+func (r sampleRule) members(b curate.Batch, members []formats.Member) []curate.Verdict {
 	verdicts := make([]curate.Verdict, len(members))
 	for i := range members {
 		verdicts[i] = draw(r.Trajectories, b.Seed, "trajectory", members[i].TrajectoryID)

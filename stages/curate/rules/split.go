@@ -29,7 +29,7 @@ type splitRule struct {
 	take  string
 }
 
-func (r splitRule) Group(b curate.Batch, g *curate.Group) curate.Verdict {
+func (r splitRule) group(b curate.Batch, g *curate.Group) curate.Verdict {
 	side := r.side(b.Seed, g.ExampleID)
 	if side == r.take {
 		return curate.Verdict{}

@@ -77,9 +77,9 @@ func parse(text string) (Sides, error) {
 // Rule makes the rule.
 func (s *SplitSettings) Rule(curate.Setup) (curate.Rule, error) {
 	if err := s.check(); err != nil || len(s.Sides) == 0 {
-		return nil, err
+		return curate.Rule{}, err
 	}
-	return splitRule{s.Sides, s.Take}, nil
+	return curate.Rule{Group: splitRule{s.Sides, s.Take}.group}, nil
 }
 
 // check refuses sides that do not add up, and an unknown side.

@@ -40,13 +40,13 @@ func (s *StaleSettings) Declare(d *plugin.Declarer) {
 func (s *StaleSettings) Rule(curate.Setup) (curate.Rule, error) {
 	switch {
 	case s.MaxStaleness != nil && *s.MaxStaleness < 0:
-		return nil, curate.Usage("give a number of policy versions, 0 or more", "curate: --max-staleness %d",
+		return curate.Rule{}, curate.Usage("give a number of policy versions, 0 or more", "curate: --max-staleness %d",
 			*s.MaxStaleness)
 	case (s.Version == nil) != (s.MaxStaleness == nil):
-		return nil, curate.Usage("give both: the version that is trained now, and how far behind it a trajectory may be",
+		return curate.Rule{}, curate.Usage("give both: the version that is trained now, and how far behind it a trajectory may be",
 			"curate: --max-staleness and --policy-version go together")
 	case s.MaxStaleness == nil:
-		return nil, nil
+		return curate.Rule{}, nil
 	}
 	return eachRow(s.judge), nil
 }

@@ -30,7 +30,7 @@ func TestOldestTargetCall(t *testing.T) {
 		"a judge is old": {[]formats.Call{call(&v5, true), call(&v2, false)}, false}, "unknown": {[]formats.Call{call(&v5, true), call(nil, true)}, true},
 		"no call": {nil, true},
 	} {
-		v := rule.(curate.RowRule).Rows(curate.Batch{}, curate.Group{},
+		v := rule.Rows(curate.Batch{}, curate.Group{},
 			[]curate.Row{{Member: &formats.Member{}, Trajectory: &formats.Trajectory{Calls: c.calls}}})
 		if (v[0].Reason == "stale") != c.stale {
 			t.Errorf("%s: %v", name, v[0])

@@ -48,8 +48,9 @@ func RunUnder(t *testing.T, k curate.RuleKind, settings curate.RuleSettings, set
 	}
 	plugintest.Settings(t, func() plugin.Settings { return k.New() })
 	rule, err := settings.Rule(setup)
-	if err != nil || rule == nil {
-		t.Fatalf("the settings make no rule: %v, %v", rule, err)
+	each, compares, looks, reads := rule.Group != nil, rule.Groups != nil, rule.Members != nil, rule.Rows != nil
+	if err != nil || each && compares || looks && reads || !each && !compares && !looks && !reads {
+		t.Fatalf("the settings make no rule, or several: %v", err)
 	}
 	s := suite{k, rule}
 	t.Run("pure", func(t *testing.T) { rapid.Check(t, s.pure) })
@@ -57,20 +58,14 @@ func RunUnder(t *testing.T, k curate.RuleKind, settings curate.RuleSettings, set
 	if setup.Compat != curate.CompatNAT { // which breaks ties by place
 		t.Run("order does not matter", func(t *testing.T) { rapid.Check(t, s.order) })
 	}
-	_, each := rule.(curate.GroupRule)
-	_, compares := rule.(curate.BatchRule)
-	_, looks := rule.(curate.MemberRule)
-	if _, reads := rule.(curate.RowRule); each && compares || looks && reads || !each && !compares && !looks && !reads {
-		t.Errorf("%T is not a rule, or too many", rule)
-	}
 	if k.Again && !each {
 		t.Error("it is asked again, and does not judge each group for itself")
 	}
-	if m, ok := rule.(curate.RowRule); ok {
-		t.Run("rows", func(t *testing.T) { rapid.Check(t, func(t *rapid.T) { s.rows(t, m) }) })
+	if reads {
+		t.Run("rows", func(t *testing.T) { rapid.Check(t, s.rows) })
 	}
-	if m, ok := rule.(curate.MemberRule); ok {
-		t.Run("members", func(t *testing.T) { rapid.Check(t, func(t *rapid.T) { s.members(t, m) }) })
+	if looks {
+		t.Run("members", func(t *testing.T) { rapid.Check(t, s.members) })
 	}
 }
 
@@ -134,9 +129,9 @@ func (s suite) pure(t *rapid.T) {
 	g := groups(t)
 	b := batch(t, g)
 	was := slices.Clone(g)
-	if each, ok := s.rule.(curate.GroupRule); ok {
-		for i := range g {
-			each.Group(b, &g[i])
+	for i := range g {
+		if s.rule.Group != nil {
+			s.rule.Group(b, &g[i])
 		}
 	}
 	first, second := s.judge(t, b, g), s.judge(t, b, g)
@@ -190,7 +185,7 @@ func (s suite) order(t *rapid.T) {
 	}
 }
 
-func (s suite) members(t *rapid.T, m curate.MemberRule) {
+func (s suite) members(t *rapid.T) {
 	n := rapid.IntRange(1, 9).Draw(t, "members")
 	members := make([]formats.Member, n)
 	for i := range members {
@@ -199,10 +194,10 @@ func (s suite) members(t *rapid.T, m curate.MemberRule) {
 			Reward: &reward}
 	}
 	b := batch(t, make([]curate.Group, rapid.IntRange(1, 3).Draw(t, "total")))
-	verdicts := s.orNone(m.Members(b, members), n)
+	verdicts := s.orNone(s.rule.Members(b, members), n)
 	s.check(t, verdicts, n)
 	slices.Reverse(members)
-	back := s.orNone(m.Members(b, members), n)
+	back := s.orNone(s.rule.Members(b, members), n)
 	slices.Reverse(back)
 	if !slices.Equal(verdicts, back) {
 		t.Fatalf("%v in one order, %v in the other", verdicts, back)
@@ -218,7 +213,7 @@ func (s suite) orNone(v []curate.Verdict, n int) []curate.Verdict {
 
 // rows draws a group of all kinds of trajectories: with and without log
 // probabilities, policy versions and twins.
-func (s suite) rows(t *rapid.T, m curate.RowRule) {
+func (s suite) rows(t *rapid.T) {
 	n := rapid.IntRange(1, 7).Draw(t, "rows")
 	members, whole := make([]formats.Member, n), make([]formats.Trajectory, n)
 	rows := make([]curate.Row, n)
@@ -236,16 +231,16 @@ func (s suite) rows(t *rapid.T, m curate.RowRule) {
 	}
 	g := curate.Group{ID: "e@0", ExampleID: "e", Count: n, Valid: n, Max: 1, Mean: 0.5}
 	b := batch(t, make([]curate.Group, 1))
-	verdicts := s.orNone(m.Rows(b, g, rows), n)
+	verdicts := s.orNone(s.rule.Rows(b, g, rows), n)
 	s.check(t, verdicts, n)
-	if again := s.orNone(m.Rows(b, g, rows), n); !slices.Equal(verdicts, again) {
+	if again := s.orNone(s.rule.Rows(b, g, rows), n); !slices.Equal(verdicts, again) {
 		t.Fatalf("twice the same rows: %v and %v", verdicts, again)
 	}
 	if !reflect.DeepEqual(was, whole) {
 		t.Fatal("the rule changed its rows")
 	}
 	slices.Reverse(rows)
-	back := s.orNone(m.Rows(b, g, rows), n)
+	back := s.orNone(s.rule.Rows(b, g, rows), n)
 	slices.Reverse(back)
 	if !slices.Equal(verdicts, back) {
 		t.Fatalf("%v in one order, %v in the other", verdicts, back)
