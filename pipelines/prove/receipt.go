@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"maps"
 	"path/filepath"
 	"reflect"
 	"slices"
@@ -135,39 +134,7 @@ func recorded(r *formats.Receipt, record *submit.Listed) *Difference {
 	if err := errors.Join(filled(r, &stored), filled(record.Receipt, &computed)); err != nil {
 		return &Difference{Stored: err.Error()}
 	}
-	return parts(stored, computed)
-}
-
-// parts returns the first part of a JSON value in which another differs.
-func parts(a, b any) *Difference {
-	switch x := a.(type) {
-	case map[string]any:
-		y, _ := b.(map[string]any)
-		for _, key := range slices.Sorted(maps.Keys(joined(x, y))) {
-			if d := parts(x[key], y[key]); d != nil {
-				return d.within(key)
-			}
-		}
-		return nil
-	case []any:
-		y, _ := b.([]any)
-		for i := range max(len(x), len(y)) {
-			if i >= min(len(x), len(y)) {
-				return &Difference{Stored: fmt.Sprint(len(x), " values"), Computed: fmt.Sprint(len(y), " values")}
-			}
-			if d := parts(x[i], y[i]); d != nil {
-				return d.within(fmt.Sprintf("[%d]", i))
-			}
-		}
-		return nil
-	}
-	return unless(reflect.DeepEqual(a, b), a, b)
-}
-
-func joined(a, b map[string]any) map[string]any {
-	out := maps.Clone(a)
-	maps.Copy(out, b)
-	return out
+	return values(reflect.ValueOf(&stored).Elem(), reflect.ValueOf(&computed).Elem())
 }
 
 // sequences compares the file that the trainer got with the one that the dataset gives now,
