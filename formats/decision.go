@@ -2,8 +2,6 @@ package formats
 
 // Decision is a row of _decisions: what curate did with one input trajectory.
 type Decision struct {
-	Carried
-
 	TrajectoryID string `parquet:"trajectory_id"`
 	ExampleID    string `parquet:"example_id,dict"`
 	GroupID      string `parquet:"group_id,dict"`

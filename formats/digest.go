@@ -138,12 +138,7 @@ func digest[T any](row *T, of part) xxh3.Uint128 {
 
 func sum[T any](h *hasher, p *plan, row *T, of part) xxh3.Uint128 {
 	h.buf = h.buf[:0]
-	at := unsafe.Pointer(row)
-	if c, carries := any(row).(Carrier); carries && c.Unknown() != nil {
-		h.both(p, at, planOf(c.Unknown().Columns.Type()), c.Unknown().At, of)
-	} else {
-		h.fields(p, at, of)
-	}
+	h.fields(p, unsafe.Pointer(row), of)
 	return xxh3.Hash128(h.buf)
 }
 

@@ -13,7 +13,6 @@ func TestFieldsOf(t *testing.T) {
 		B int32  // without a tag
 	}
 	type row struct {
-		Carried
 		First int64 `parquet:"first,delta"`
 		inner
 		Named   inner   `parquet:"named" rollmill:"payload"`

@@ -3,8 +3,6 @@ package formats
 // Member is the thin row of group: a trajectory as a member of its group. It
 // repeats the rewards of the scores, so that this dataset can be read alone.
 type Member struct {
-	Carried
-
 	TrajectoryID  string             `parquet:"trajectory_id"`
 	ExampleID     string             `parquet:"example_id,dict"`
 	GroupID       string             `parquet:"group_id,dict"`
@@ -25,8 +23,6 @@ type Member struct {
 // GroupStats is a row of _groups: the statistics of the valid members of one
 // group. A statistic without enough valid members is null.
 type GroupStats struct {
-	Carried
-
 	GroupID   string   `parquet:"group_id"`
 	ExampleID string   `parquet:"example_id,dict"`
 	Epoch     int32    `parquet:"epoch,delta"`

@@ -4,8 +4,6 @@ package formats
 // Prompt, Chosen and Rejected are JSON arrays of chat messages as in the OpenAI
 // API, so that the table can be read alone.
 type Pair struct {
-	Carried
-
 	ExampleID  string `parquet:"example_id,dict"` // of the chosen one, if the group has several
 	GroupID    string `parquet:"group_id,dict"`
 	Epoch      int32  `parquet:"epoch,delta"`
@@ -38,8 +36,6 @@ const PairBytes = 4 << 20
 // trainers that learn from single answers (KTO). Prompt and Completion are JSON
 // arrays of chat messages.
 type Label struct {
-	Carried
-
 	TrajectoryID string  `parquet:"trajectory_id"`
 	ExampleID    string  `parquet:"example_id,dict"`
 	GroupID      string  `parquet:"group_id,dict"`

@@ -3,8 +3,6 @@ package formats
 // Planned is a row of _plan: an example that should get more generations, and
 // the statistics of its group in curate.
 type Planned struct {
-	Carried
-
 	ExampleID   string   `parquet:"example_id"`
 	GroupID     string   `parquet:"group_id"`
 	Epoch       int32    `parquet:"epoch,delta"`
@@ -36,8 +34,6 @@ const (
 // ExampleStats is a row of _examples: what the attempts at one example by one policy version
 // gave in all epochs so far. Forks are no attempts.
 type ExampleStats struct {
-	Carried
-
 	ExampleID        string   `parquet:"example_id"`
 	PolicyVersion    *int64   `parquet:"policy_version,optional"`
 	Attempts         int32    `parquet:"attempts,delta"` // without those that were skipped

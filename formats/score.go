@@ -2,8 +2,6 @@ package formats
 
 // Score is a thin row: the scores of the base row at the same position.
 type Score struct {
-	Carried
-
 	TrajectoryID  string        `parquet:"trajectory_id"`
 	ExampleID     string        `parquet:"example_id,dict"`
 	Epoch         int32         `parquet:"epoch,delta"`

@@ -9,8 +9,6 @@ import "slices"
 // The tag rollmill:"payload" marks what PayloadDigest covers, and
 // rollmill:"volatile" what depends on time and machines: no digest covers it.
 type Trajectory struct {
-	Carried
-
 	TrajectoryID string `parquet:"trajectory_id"`
 	Run          string `parquet:"run,dict"`
 	ExampleID    string `parquet:"example_id,dict"`

@@ -18,9 +18,9 @@ func NewPayloadReader[T any](ctx context.Context, d *Dataset, r Range, keep func
 	if err != nil || d.plain != nil {
 		return rd, err
 	}
-	rd.rows = rowsBy(func(f *parquet.File, first, rows int64) (*parquet.Reader[T], error) {
+	rd.rows = func(f *parquet.File, first, rows int64) (rowReader[T], error) {
 		return parquet.NewPartReader[T](f, first, rows, keep)
-	}, true)
+	}
 	return rd, nil
 }
 

@@ -117,7 +117,7 @@ func (w *TableWriter[T]) CopyColumns(ctx context.Context, from *ColumnSource, fi
 	if err != nil {
 		return w.fail(err)
 	}
-	if err := w.add(ctx, rows, nil, func() error { return w.w.CopyColumns(common, g.index, rows, ends) }); err != nil {
+	if err := w.add(ctx, rows, func() error { return w.w.CopyColumns(common, g.index, rows, ends) }); err != nil {
 		return err
 	}
 	return w.cut(ctx)

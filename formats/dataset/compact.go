@@ -238,7 +238,7 @@ func (w *TableWriter[T]) copyGroup(ctx context.Context, p *Payload, heads *Reade
 // Small returns the tables that have adjacent parts of which two fit into one of
 // a size. A table whose rows this version does not know is not among them.
 func (d *Dataset) Small(partSize int64) (tables []string) {
-	if d.plain != nil || formats.Newer(d.Schema, formats.SchemaVersion) {
+	if d.plain != nil || d.newer() {
 		return nil
 	}
 	for _, table := range d.tables() {

@@ -148,7 +148,7 @@ func (w *TableWriter[T]) CopyWith(ctx context.Context, p *Payload, at []int64, r
 		}
 		from, rows = append(from, whole), slices.Concat(rows, more)
 	}
-	return w.add(ctx, rows, nil, func() error {
+	return w.add(ctx, rows, func() error {
 		if err := w.w.CopyFrom(from, rows); err != nil {
 			return err
 		}

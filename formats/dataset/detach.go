@@ -7,7 +7,6 @@ import (
 
 // detach gives a row memory of its own: one that was read shares that of its
 // page, which it would keep in memory with the texts and tokens of all others.
-// Columns of a newer minor version stay shared.
 func detach[T any](row *T) { detachValue(reflect.ValueOf(row).Elem()) }
 
 func detachValue(v reflect.Value) {

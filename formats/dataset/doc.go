@@ -20,6 +20,12 @@
 // when and why the rest was removed: see Pruned. Readers refuse it; a writer
 // replaces it only when asked to overwrite. Survey and Folder are what prune uses.
 //
+// A dataset of a newer minor version of the schema is read by the columns that this
+// version knows; its parts are verified, and NewColumnReader reads the others by name.
+// Nothing is made of it, because the others would be lost: see Dataset.Known. The
+// alternative, to carry columns of unknown types through every stage, cost more code
+// than the stages that it served.
+//
 // Parquet files that another tool wrote are a wide dataset, too, without a
 // manifest or with one that says so: see Plain, plainRow and the guide
 // "datasets".

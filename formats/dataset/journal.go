@@ -128,16 +128,30 @@ func (j *Journal[T]) load(ctx context.Context, s storage.Object) ([]T, error) {
 	if err != nil {
 		return nil, err
 	}
-	r, more, err := readRows[T](false, nil)(f, 0, f.Rows())
+	r, err := parquet.NewReader[T](f, 0, f.Rows())
 	if err != nil {
 		return nil, err
 	}
 	defer r.Close()
-	rows, err := drain(r.Read, f.Rows())
-	if err == nil && more != nil && len(rows) > 0 {
-		err = readUnknown(more, rows)
+	if columns := r.Unknown(); len(columns) > 0 {
+		return nil, formats.Invalid(place, upgrade, nil, "the journal segment has columns that this version does not know and would lose: %s",
+			strings.Join(columns, ", "))
 	}
-	return rows, err
+	return drain(r.Read, f.Rows())
+}
+
+// encodeRows returns a file of rows; note may add to its footer.
+func encodeRows[T any](rows []T, note func(*parquet.Writer[T])) ([]byte, error) {
+	var buf bytes.Buffer
+	w := parquet.NewWriter[T](&buf)
+	if err := w.Write(rows); err != nil {
+		return nil, err
+	}
+	note(w)
+	if err := w.Close(); err != nil {
+		return nil, err
+	}
+	return buf.Bytes(), nil
 }
 
 // Rows yields every journalled row, segment by segment, unsorted. A row that

@@ -86,6 +86,22 @@ func readManifest(ctx context.Context, b *storage.Bucket) (*Manifest, error) {
 	return decodeManifest(storage.Join(b.URI(), ManifestFile), data)
 }
 
+// Known returns a formats.InputError for a dataset of a newer minor version of the
+// schema, which has columns that this version does not know. Such a dataset can be
+// read. Nothing is made of it, because these columns would be lost: Begin refuses it as
+// an input.
+func (d *Dataset) Known() error {
+	if !d.newer() {
+		return nil
+	}
+	return formats.Invalid(d.URI(), upgrade, nil, "it has schema %s, and this rollmill writes %s: columns that it does not know would be lost",
+		d.Schema, formats.SchemaVersion)
+}
+
+const upgrade = "upgrade rollmill to the version that wrote it; this one can show, audit and export it"
+
+func (d *Dataset) newer() bool { return formats.Newer(d.Schema, formats.SchemaVersion) }
+
 // URI returns where the dataset is, without credentials.
 func (d *Dataset) URI() string { return storage.Redact(d.uri) }
 

@@ -118,9 +118,9 @@ func TestPlainColumns(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	named := make([]formats.Unknown, 3)
-	if n, err := c.Read(named); n != 3 || err != nil || fmt.Sprint(reflect.ValueOf(named[2].Value()).Elem()) != "{ok c}" {
-		t.Error(n, err, named[2].Value())
+	named := make([]reflect.Value, 3)
+	if n, err := c.Read(named); n != 3 || err != nil || fmt.Sprint(named[2]) != "{ok c}" {
+		t.Error(n, err, named[2])
 	}
 	if _, err := ReadAll[formats.Score](ctx, d, "", d.All()); err != nil {
 		t.Error(err)
@@ -224,7 +224,7 @@ func TestPlainTypes(t *testing.T) {
 
 func fieldAt(t reflect.Type, off uintptr) int {
 	for i, f := range reflect.VisibleFields(t) {
-		if f.Offset == off && f.Name != "Carried" && f.Name != "Beyond" {
+		if f.Offset == off {
 			return i
 		}
 	}

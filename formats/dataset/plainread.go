@@ -19,11 +19,11 @@ func plainRowsOf[T any](rd *Reader[T], head bool, without []string) partReader[T
 }
 
 // plainNamed returns plainRows of named columns.
-func plainNamed(rd *Reader[formats.Unknown], columns namedColumns) partReader[formats.Unknown] {
-	return plainRows(rd, false, func(row *formats.Unknown) unsafe.Pointer {
-		*row = formats.Unknown{Columns: columns, At: reflect.New(columns.typ).UnsafePointer()}
-		return row.At
-	}, columns.typ, nil)
+func plainNamed(rd *Reader[reflect.Value], typ reflect.Type) partReader[reflect.Value] {
+	return plainRows(rd, false, func(row *reflect.Value) unsafe.Pointer {
+		*row = reflect.New(typ).Elem()
+		return row.Addr().UnsafePointer()
+	}, typ, nil)
 }
 
 // plainRows returns what makes readers of rows of a file that no stage wrote.
@@ -31,10 +31,10 @@ func plainNamed(rd *Reader[formats.Unknown], columns namedColumns) partReader[fo
 // row that its type has and that are not to be left out.
 func plainRows[T any](rd *Reader[T], head bool, into func(*T) unsafe.Pointer, typ reflect.Type,
 	without []string) partReader[T] {
-	return func(f *parquet.File, first, rows int64) (rowReader[T], *parquet.UnknownReader, error) {
+	return func(f *parquet.File, first, rows int64) (rowReader[T], error) {
 		moves, err := movesTo(typ)
 		if err != nil {
-			return nil, nil, formats.Invalid(f.Name(), "", nil, "%s", err)
+			return nil, formats.Invalid(f.Name(), "", nil, "%s", err)
 		}
 		columns := map[string]bool{}
 		leavesOf(columns, "", typ, head)
@@ -47,20 +47,20 @@ func plainRows[T any](rd *Reader[T], head bool, into func(*T) unsafe.Pointer, ty
 			err = checkMinimum(f, has)
 		}
 		if err != nil {
-			return nil, nil, err
+			return nil, err
 		}
 		r := &plainReader[T]{name: f.Name(), columns: plainColumns{has: has}, moves: moves, into: into, at: first}
 		if columns["generation"] && !has["generation"] {
 			made, err := rd.d.generations(rd.ctx)
 			if err != nil {
-				return nil, nil, err
+				return nil, err
 			}
 			r.generations = made[rd.first+first:]
 		}
 		r.columns.want(columns)
 		r.rows, _, err = parquet.NewForeignReader[plainRow](f, func(name string) bool { return r.columns.wanted[name] },
 			first, rows)
-		return r, nil, err
+		return r, err
 	}
 }
 
@@ -206,15 +206,9 @@ func apply(moves []move, from, to unsafe.Pointer) {
 	}
 }
 
-// namedColumns are columns of a trajectory as a type of their own.
-type namedColumns struct{ typ reflect.Type }
-
-// Type is part of formats.UnknownColumns.
-func (n namedColumns) Type() reflect.Type { return n.typ }
-
-// columnsNamed returns the columns of a trajectory with these names, or all
-// columns for no names.
-func columnsNamed(place string, names []string) (namedColumns, error) {
+// columnsNamed returns a struct type with the columns of a trajectory that have these
+// names, or all columns for no names.
+func columnsNamed(place string, names []string) (reflect.Type, error) {
 	var known []string
 	byName := map[string]formats.Field{}
 	for _, f := range formats.FieldsOf(reflect.TypeFor[formats.Trajectory]()) {
@@ -229,7 +223,7 @@ func columnsNamed(place string, names []string) (namedColumns, error) {
 	for _, name := range names {
 		f, ok := byName[name]
 		if !ok {
-			return namedColumns{}, formats.Invalid(place, fmt.Sprintf("its columns are %q", known), nil,
+			return nil, formats.Invalid(place, fmt.Sprintf("its columns are %q", known), nil,
 				"has no column %q", name)
 		}
 		if !seen[name] {
@@ -237,7 +231,7 @@ func columnsNamed(place string, names []string) (namedColumns, error) {
 		}
 		seen[name] = true
 	}
-	return namedColumns{reflect.StructOf(fields)}, nil
+	return reflect.StructOf(fields), nil
 }
 
 // generations returns the generation of each row of files without that column:

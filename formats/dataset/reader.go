@@ -31,8 +31,7 @@ type Reader[T any] struct {
 	first int64 // its first row
 	src   storage.Reader
 	cur   rowReader[T]
-	more  *parquet.UnknownReader // of the columns of rows that T does not know; nil for none
-	done  int64                  // rows of the table before this one are not used any more: see Done
+	done  int64 // rows of the table before this one are not used any more: see Done
 	texts bool
 	ahead opening
 	begun map[int]partReading[T] // parts whose rows are fetched before their turn
@@ -40,16 +39,8 @@ type Reader[T any] struct {
 
 // partReading is what reads the rows of a part.
 type partReading[T any] struct {
-	cur  rowReader[T]
-	more *parquet.UnknownReader
-	err  error
-}
-
-func (of *partReading[T]) skip(rows int64) error {
-	if err := of.cur.Skip(rows); err != nil || of.more == nil {
-		return err
-	}
-	return of.more.Skip(rows)
+	cur rowReader[T]
+	err error
 }
 
 func (of *partReading[T]) close() {
@@ -58,9 +49,8 @@ func (of *partReading[T]) close() {
 	}
 }
 
-// partReader returns a reader of rows [first, first+rows) of a part, and one of
-// their columns that T does not know; nil for none.
-type partReader[T any] func(f *parquet.File, first, rows int64) (rowReader[T], *parquet.UnknownReader, error)
+// partReader returns a reader of rows [first, first+rows) of a part.
+type partReader[T any] func(f *parquet.File, first, rows int64) (rowReader[T], error)
 
 // rowReader reads rows in order.
 type rowReader[T any] interface {
@@ -91,6 +81,22 @@ func newReader[T any](ctx context.Context, d *Dataset, table string, r Range, he
 	return rd, nil
 }
 
+// readRows returns what makes readers of rows of a part, without the payload if
+// head is true, and without the columns named.
+func readRows[T any](head bool, without []string) partReader[T] {
+	read := parquet.NewReader[T]
+	if head {
+		read = parquet.NewHeadReader[T]
+	}
+	return func(f *parquet.File, first, rows int64) (rowReader[T], error) {
+		r, err := read(f, first, rows)
+		if err == nil && len(without) > 0 {
+			r.LeaveOut(without...)
+		}
+		return r, err
+	}
+}
+
 // NewHeadReader reads rows of the main table of a wide dataset without their
 // payload, which is neither fetched nor decoded. Nor are the columns named, and
 // those below them, unless the dataset is another tool's.
@@ -117,22 +123,23 @@ func NewReaderOf[T any](ctx context.Context, d *Dataset, r Range, columns []stri
 		rd.rows = plainRowsOf(rd, false, others)
 		return rd, nil
 	}
-	rd.rows = func(f *parquet.File, first, rows int64) (rowReader[T], *parquet.UnknownReader, error) {
+	rd.rows = func(f *parquet.File, first, rows int64) (rowReader[T], error) {
 		r, err := parquet.NewReader[T](f, first, rows)
 		if err == nil {
 			r.LeaveOut(others...)
 		}
-		return r, nil, err
+		return r, err
 	}
 	return rd, nil
 }
 
 // NewColumnReader reads columns of a table by name, or all columns for no names:
-// only these are fetched and decoded. Values have the types of the file, so no
-// row type is needed, and columns of a newer minor version can be read.
+// only these are fetched and decoded. A row is a struct with a field for each
+// column. Values have the types of the file, so no row type is needed, and columns
+// of a newer minor version can be read.
 func NewColumnReader(ctx context.Context, d *Dataset, table string, r Range,
-	names []string) (*Reader[formats.Unknown], error) {
-	rd, err := NewReader[formats.Unknown](ctx, d, table, r)
+	names []string) (*Reader[reflect.Value], error) {
+	rd, err := NewReader[reflect.Value](ctx, d, table, r)
 	if err != nil {
 		return nil, err
 	}
@@ -144,9 +151,8 @@ func NewColumnReader(ctx context.Context, d *Dataset, table string, r Range,
 		rd.rows = plainNamed(rd, columns)
 		return rd, nil
 	}
-	rd.rows = func(f *parquet.File, first, rows int64) (rowReader[formats.Unknown], *parquet.UnknownReader, error) {
-		named, err := f.NewNamedReader(names, first, rows)
-		return named, nil, err
+	rd.rows = func(f *parquet.File, first, rows int64) (rowReader[reflect.Value], error) {
+		return f.NewNamedReader(names, first, rows)
 	}
 	return rd, nil
 }
@@ -169,11 +175,6 @@ func (r *Reader[T]) Read(rows []T) (int, error) {
 		}
 		want := min(int64(len(rows)-n), r.end-r.next)
 		k, err := r.cur.Read(rows[n : n+int(want)])
-		if r.more != nil && k > 0 {
-			if err := readUnknown(r.more, rows[n:n+k]); err != nil {
-				return n, err
-			}
-		}
 		n += k
 		r.next += int64(k)
 		if errors.Is(err, io.EOF) {
@@ -196,8 +197,7 @@ func (r *Reader[T]) Skip(rows int64) error {
 		r.next += rows
 		return r.closePart()
 	}
-	of := partReading[T]{cur: r.cur, more: r.more}
-	if err := of.skip(rows); err != nil {
+	if err := r.cur.Skip(rows); err != nil {
 		return r.explain(err)
 	}
 	r.next += rows
@@ -232,14 +232,14 @@ func (r *Reader[T]) open() error {
 	if delete(r.begun, r.part); !begun {
 		of = r.begin(f, r.part, first, min(p.Rows-first, r.end-r.next))
 	} else if of.err == nil && first > 0 {
-		if of.err = of.skip(first); of.err != nil {
+		if of.err = of.cur.Skip(first); of.err != nil {
 			of.cur.Close()
 		}
 	}
 	if of.err != nil {
 		return errors.Join(r.explain(of.err), src.Close())
 	}
-	r.src, r.cur, r.more = src, of.cur, of.more
+	r.src, r.cur = src, of.cur
 	r.Done(r.done, r.texts)
 	return nil
 }
@@ -247,7 +247,7 @@ func (r *Reader[T]) open() error {
 // begin makes what reads rows of a part. Once it has begun to fetch these, it
 // goes on with the next part that is open by then, in the same memory.
 func (r *Reader[T]) begin(f *parquet.File, part int, first, rows int64) (of partReading[T]) {
-	of.cur, of.more, of.err = r.rows(f, first, rows)
+	of.cur, of.err = r.rows(f, first, rows)
 	if this, follows := of.cur.(parquet.Follower); follows && of.err == nil {
 		this.Then(func() parquet.Follower { return r.beginNext(part) })
 	}
@@ -387,7 +387,7 @@ func (r *Reader[T]) closePart() error {
 		return nil
 	}
 	err := errors.Join(r.cur.Close(), r.src.Close())
-	r.cur, r.src, r.more = nil, nil, nil
+	r.cur, r.src = nil, nil
 	return err
 }
 

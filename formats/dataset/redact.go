@@ -1,8 +1,6 @@
 package dataset
 
 import (
-	"reflect"
-
 	"github.com/rollmill/rollmill/formats"
 	"github.com/rollmill/rollmill/formats/secret"
 )
@@ -20,15 +18,6 @@ func redactRows[T any](s *secret.Set, rows []T) (replaced int) {
 			replaced += n
 		} else {
 			replaced += s.Value(&rows[i])
-		}
-		if row, carries := any(&rows[i]).(formats.Carrier); carries && row.Unknown() != nil {
-			u := row.Unknown()
-			own := reflect.New(u.Columns.Type())
-			own.Elem().Set(reflect.ValueOf(u.Value()).Elem())
-			if n := s.Value(own.Interface()); n > 0 {
-				row.SetUnknown(&formats.Unknown{Columns: u.Columns, At: own.UnsafePointer()})
-				replaced += n
-			}
 		}
 	}
 	return replaced

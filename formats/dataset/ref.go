@@ -17,7 +17,7 @@ import (
 // be moved.
 func (d *Dataset) Ref(role, from string) Ref {
 	r := Ref{Role: role, URI: relative(storage.Redact(from), d.URI()), Identity: d.Identity,
-		Digest: d.digest, RowsDigest: d.RowsDigest.String()}
+		Digest: d.digest, RowsDigest: d.RowsDigest.String(), refused: d.Known()}
 	if d.plain != nil && d.plain.files {
 		for _, p := range d.Parts {
 			r.Files = append(r.Files, File{p.Name, p.Bytes, p.Footer})

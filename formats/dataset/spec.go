@@ -38,6 +38,8 @@ type Ref struct {
 	Files      []File `json:"files,omitempty"` // of a dataset without a manifest
 	// of a task file: rows that were dropped, by reason, and "blank", that were kept without a question
 	Counts map[string]int64 `json:"counts,omitempty"`
+
+	refused error // of Dataset.Known: Begin returns it
 }
 
 // File is a file of a dataset without a manifest.

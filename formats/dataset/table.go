@@ -46,8 +46,6 @@ type TableWriter[T any] struct {
 	hash  hash.Hash
 	w     *parquet.Writer[T]
 	seq   int // of the next part
-
-	unknown *parquet.Unknown // columns of the part for which T has no fields
 }
 
 // NewTable returns the writer of a table; "" is the main one. For a thin main
@@ -78,17 +76,9 @@ func (w *TableWriter[T]) Write(ctx context.Context, rows []T) error {
 	if w.err != nil || len(rows) == 0 {
 		return w.err
 	}
-	unknown, err := unknownOf(rows)
-	if err != nil {
-		return w.fail(err)
-	}
-	if unknown == nil && w.w != nil {
-		unknown = w.unknown
-	}
-	complete(rows, unknown)
 	redactRows(w.s.secrets, rows)
 	setDigests(rows)
-	return w.add(ctx, rows, unknown, func() error { return w.w.Write(rows) })
+	return w.add(ctx, rows, func() error { return w.w.Write(rows) })
 }
 
 // WriteGroups adds several groups, of which each ends before the row with its
@@ -133,11 +123,8 @@ func (w *TableWriter[T]) fitting(from int, ends []int) int {
 // group and none of them can end the part. Else it returns false.
 func (w *TableWriter[T]) together(ctx context.Context, all []T, from int, ends []int) (bool, error) {
 	rows := all[from:]
-	if w.w == nil || w.unknown != nil || !w.w.Fits(len(rows)) || w.w.Size() >= w.s.partSize-2*parquet.MaxTogether {
+	if w.w == nil || !w.w.Fits(len(rows)) || w.w.Size() >= w.s.partSize-2*parquet.MaxTogether {
 		return false, ctx.Err()
-	}
-	if unknown, err := unknownOf(rows); unknown != nil || err != nil {
-		return false, nil // Write returns the error
 	}
 	redactRows(w.s.secrets, rows)
 	setDigests(rows)
@@ -169,19 +156,17 @@ func setDigests[T any](rows []T) {
 	}
 }
 
-// add writes rows to the part by calling write and counts them. The part has
-// the unknown columns given; when these change, another part begins.
-func (w *TableWriter[T]) add(ctx context.Context, rows []T, unknown *parquet.Unknown, write func() error) error {
+// add writes rows to the part by calling write and counts them.
+func (w *TableWriter[T]) add(ctx context.Context, rows []T, write func() error) error {
 	if err := ctx.Err(); err != nil {
 		return err
 	}
-	if w.w != nil && (w.w.Ended() >= partGroups-1 && !w.w.Fits(len(rows)) || !w.unknown.Same(unknown)) {
+	if w.w != nil && w.w.Ended() >= partGroups-1 && !w.w.Fits(len(rows)) {
 		if err := w.end(ctx); err != nil {
 			return err
 		}
 	}
 	if w.w == nil {
-		w.unknown = unknown
 		if err := w.begin(ctx); err != nil {
 			return err
 		}
@@ -203,12 +188,6 @@ func (w *TableWriter[T]) begin(ctx context.Context) error {
 		return w.fail(err)
 	}
 	w.draft, w.hash = d, sha256.New()
-	if w.unknown != nil {
-		if w.w, err = parquet.NewWriterWith[T](hashing{d, w.hash}, w.unknown); err != nil {
-			return w.fail(err)
-		}
-		return nil
-	}
 	w.w = parquet.NewWriter[T](hashing{d, w.hash})
 	w.w.Note(formats.MarksKey, formats.MarksOf(reflect.TypeFor[T]()))
 	return nil

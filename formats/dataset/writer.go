@@ -49,7 +49,8 @@ type Shard struct {
 // Overwrite is set; the old dataset then stays readable until the new one is
 // sealed. Overwrite replaces the dataset that is there when Begin is called, if it
 // was there when the command began: see Began. If there is another one at the end,
-// Commit fails and leaves the newer dataset unchanged.
+// Commit fails and leaves the newer dataset unchanged. An input that is not Known is
+// an error.
 func Begin(ctx context.Context, uri string, spec Spec, o Options) (*Shard, error) {
 	o.Of = cmp.Or(o.Of, 1)
 	if o.Shard < 0 || o.Of < 1 || o.Of > MaxShards || o.Shard >= o.Of {
@@ -57,6 +58,11 @@ func Begin(ctx context.Context, uri string, spec Spec, o Options) (*Shard, error
 	}
 	if err := spec.checkText(storage.Redact(uri)); err != nil {
 		return nil, err
+	}
+	for i := range spec.Inputs {
+		if err := spec.Inputs[i].refused; err != nil {
+			return nil, err
+		}
 	}
 	bucket, err := storage.Open(ctx, uri)
 	if err != nil {

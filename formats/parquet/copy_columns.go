@@ -65,7 +65,7 @@ func (w *Writer[T]) copyColumns(from *Common, rowGroup int, rows rowSlice, ends 
 		return err
 	}
 	g, src := w.current, &from.f.meta.RowGroups[rowGroup]
-	if src.NumRows != int64(rows.n) || w.unknown != nil || len(g.heavy) > 0 {
+	if src.NumRows != int64(rows.n) || len(g.heavy) > 0 {
 		return fmt.Errorf("write Parquet: %d rows do not match row group %d of %q", rows.n, rowGroup, from.f.name)
 	}
 	for i, c := range g.chunks {

@@ -18,7 +18,7 @@
 //   - Shared: file (an open File), footer (reads and checks it, with the help of
 //     thrift), meta (what is kept of it), schema (its columns), leaf (a column and the
 //     field of a row type), memory (rows of any type), layout (how rows of a type lie
-//     in a file), unknown (columns without a field), foreign (files of other tools),
+//     in a file), foreign (files of other tools),
 //     codec (zstd).
 //   - write_*.go: a Writer adds rows to a row group (write_rows, several groups at once
 //     in write_groups). A column of a row group buffers values (write_values,
@@ -35,7 +35,7 @@
 //   - read_*.go: a Reader opens a row group's columns (read_rows), decodes pages into
 //     values (read_pageheader, read_pages, read_column, read_levels, read_values;
 //     read_convert for other types of values) and sets the fields of rows
-//     (read_assemble, read_fields); read_budget and read_recycle bound its memory, and
+//     (read_assemble, read_fields); read_named does this without a row type; read_budget and read_recycle bound its memory, and
 //     read_json*.go make JSON of files of other tools.
 //   - remote_*.go: files in an object store. remote_open opens them, remote_plan
 //     lists the ranges that a reader needs in the order of need, remote_requests has

@@ -72,7 +72,7 @@ func NewForeignReader[T any](f *File, wanted func(column string) bool, first, ro
 	slices.SortStableFunc(leaves, func(a, b *leaf) int { return len(a.lists) - len(b.lists) })
 	firstMakes(leaves)
 	r, err := f.newReader(leaves, first, rows)
-	return &Reader[T]{r, len(leaves)}, has, err
+	return &Reader[T]{r}, has, err
 }
 
 // null reports whether a column has nothing but nulls by its type, as tools

@@ -23,7 +23,6 @@ type leaf struct {
 
 	optional bool // the column itself may be null
 	payload  bool // it belongs to a field with the tag rollmill:"payload"
-	unknown  bool // the row's type has no field for it: its values are in formats.Unknown
 
 	foreign bool                // another tool wrote the column: see NewForeignReader
 	member  bool                // the field is an element of a list, not one of its columns

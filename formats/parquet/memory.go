@@ -1,10 +1,6 @@
 package parquet
 
-import (
-	"unsafe" // rows of any type, by the offsets of their fields
-
-	"github.com/rollmill/rollmill/formats"
-)
+import "unsafe" // rows of any type, by the offsets of their fields
 
 // slice is the header of any Go slice.
 type slice struct {
@@ -14,10 +10,9 @@ type slice struct {
 
 // rowSlice is rows of any type, in memory.
 type rowSlice struct {
-	base    unsafe.Pointer
-	stride  uintptr
-	n       int
-	unknown []*formats.Unknown // the unknown columns of each, where these are written
+	base   unsafe.Pointer
+	stride uintptr
+	n      int
 }
 
 func rowSliceOf[T any](rows []T) rowSlice {

@@ -21,10 +21,7 @@ import (
 // Rows of a page share its memory, for strings and numbers alike: they belong
 // to the caller, but one kept row keeps its page in memory. A Reader is for one
 // goroutine.
-type Reader[T any] struct {
-	reader
-	bound int // leaves of the file that T has fields for
-}
+type Reader[T any] struct{ reader }
 
 // reader reads rows of any type.
 type reader struct {
@@ -51,7 +48,7 @@ func NewReader[T any](f *File, first, rows int64) (*Reader[T], error) {
 		return nil, formats.Invalid(f.name, "", nil, "%s", err)
 	}
 	r, err := f.newReader(leaves, first, rows)
-	return &Reader[T]{r, len(leaves)}, err
+	return &Reader[T]{r}, err
 }
 
 func (f *File) newReader(leaves []*leaf, first, rows int64) (reader, error) {

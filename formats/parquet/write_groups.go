@@ -11,7 +11,7 @@ const MaxTogether = 2 << 20
 // these are for Write.
 func (w *Writer[T]) WriteGroups(rows []T, ends []int) (bool, error) {
 	g := w.current
-	if w.closed || w.failed != nil || len(rows) == 0 || w.unknown != nil || len(g.ranges) > 0 || !w.Fits(len(rows)) {
+	if w.closed || w.failed != nil || len(rows) == 0 || len(g.ranges) > 0 || !w.Fits(len(rows)) {
 		return false, w.failed
 	}
 	in, total := rowSliceOf(rows), int64(0)

@@ -22,8 +22,6 @@ type Writer[T any] struct {
 
 	together []together // of the last WriteGroups, by column
 
-	unknown *Unknown // columns that are written in addition to those of T; nil for none
-
 	current, spare *rowGroupBuffer
 	ending         chan error // of the row group before; nil for none
 	endingRanges   []rowRange // its ranges, until it has ended
@@ -87,15 +85,10 @@ func (w *Writer[T]) Write(rows []T) error {
 	return w.failed
 }
 
-func (w *Writer[T]) add(rows []T) (err error) {
+func (w *Writer[T]) add(rows []T) error {
 	in := rowSliceOf(rows)
 	if err := w.checkRows(in); err != nil {
 		return err
-	}
-	if w.unknown != nil {
-		if in.unknown, err = unknownOf(rows, w.unknown); err != nil {
-			return err
-		}
 	}
 	total := w.measure(in)
 	g := w.current
@@ -178,14 +171,14 @@ func (w *Writer[T]) checkRows(rows rowSlice) error {
 }
 
 // measure returns the uncompressed size of an example group, and sets those of its
-// columns. Without heavy leaves it measures only unknown columns: row groups are
-// bounded by rows.
+// columns. Without heavy leaves it measures nothing: row groups are bounded by rows.
 func (w *Writer[T]) measure(rows rowSlice) (total int64) {
+	if len(w.current.heavy) == 0 {
+		return 0
+	}
 	for i, c := range w.current.chunks {
-		if len(w.current.heavy) > 0 || c.unknown {
-			w.sizes[i] = c.bytesOf(rows)
-			total += w.sizes[i]
-		}
+		w.sizes[i] = c.bytesOf(rows)
+		total += w.sizes[i]
 	}
 	return total
 }

@@ -7,12 +7,6 @@ import (
 
 // bytesOf returns the uncompressed bytes of the leaf's values in rows.
 func (l *leaf) bytesOf(rows rowSlice) (n int64) {
-	if l.unknown {
-		for _, u := range rows.unknown {
-			n += l.bytes(u.At, l.lists)
-		}
-		return n
-	}
 	if kind := l.typ.Kind(); len(l.lists) == 0 && kind != reflect.String && kind != reflect.Pointer {
 		return int64(rows.n) * int64(l.typ.Size())
 	}

@@ -14,7 +14,7 @@ import (
 // ofTokens reports whether a leaf is such a list: ids in a dictionary, log
 // probabilities that are split, or a mask.
 func ofTokens(l *leaf, enc format.Encoding) bool {
-	if len(l.lists) != 1 || !l.member || l.optional || l.unknown {
+	if len(l.lists) != 1 || !l.member || l.optional {
 		return false
 	}
 	switch l.typ.Kind() {

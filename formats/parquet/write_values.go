@@ -40,10 +40,6 @@ func (g *columnBuffer) reset() {
 // addRows adds the leaf's entries of rows.
 func (g *columnBuffer) addRows(rows rowSlice) {
 	switch {
-	case g.unknown:
-		for _, u := range rows.unknown {
-			g.addRow(u.At)
-		}
 	case len(g.lists) == 0:
 		g.rows += rows.n
 		g.addFields(unsafe.Add(rows.base, g.off), rows.stride, rows.n, 0, 0)

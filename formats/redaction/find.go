@@ -7,7 +7,6 @@ import (
 	"sync"
 
 	"github.com/rollmill/rollmill/formats"
-	"github.com/rollmill/rollmill/formats/secret"
 )
 
 // allKeys are the rules that only have the detectors of keys.
@@ -32,7 +31,7 @@ func (k Key) String() string { return k.Place + ": " + k.Detector }
 // FindKey returns the first key in a row: in any of its texts, its ids
 // included. ok is false when there is none. row is a *formats.Trajectory,
 // *formats.Pair or *formats.Label. The row is not changed.
-func FindKey(row formats.Carrier) (found Key, ok bool) {
+func FindKey(row any) (found Key, ok bool) {
 	r := allKeys()
 	look := func(p place, text *string) {
 		if !ok {
@@ -65,12 +64,6 @@ func FindKey(row formats.Carrier) (found Key, ok bool) {
 		named("tools", t.Tools)
 		named("example_id", t.ExampleID)
 		named("group_id", t.GroupID)
-	}
-	if u := row.Unknown(); u != nil {
-		secret.Texts(u.Value(), func(text string) (string, int) {
-			named("a column of a newer version", text)
-			return text, 0
-		})
 	}
 	return found, ok
 }

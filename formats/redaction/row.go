@@ -7,7 +7,6 @@ import (
 
 	"github.com/rollmill/rollmill/formats"
 	"github.com/rollmill/rollmill/formats/jsontext"
-	"github.com/rollmill/rollmill/formats/secret"
 )
 
 // Trajectory redacts a row in place. A row with a payload digest gets a new one
@@ -25,7 +24,6 @@ func (r *Rules) Trajectory(t *formats.Trajectory) Counts {
 	t.Example = apply(t.Example, r.edits(r.example, &c))
 	t.Metadata = apply(t.Metadata, r.edits(r.meta, &c))
 	rest(t, func(_ place, text *string) { *text = r.text(*text, &c) })
-	r.unknown(t, &c)
 	if c.Total() > 0 {
 		c.Rows = 1
 		if t.HasPayloadDigest() {
@@ -37,17 +35,17 @@ func (r *Rules) Trajectory(t *formats.Trajectory) Counts {
 
 // Pair redacts a preference in place.
 func (r *Rules) Pair(p *formats.Pair) Counts {
-	return r.answers(p, &p.Tools, &p.Prompt, &p.Chosen, &p.Rejected)
+	return r.answers(&p.Tools, &p.Prompt, &p.Chosen, &p.Rejected)
 }
 
 // Label redacts a single answer in place.
 func (r *Rules) Label(l *formats.Label) Counts {
-	return r.answers(l, &l.Tools, &l.Prompt, &l.Completion)
+	return r.answers(&l.Tools, &l.Prompt, &l.Completion)
 }
 
 // answers redacts a row of which the first list of messages is the prompt of the
 // others.
-func (r *Rules) answers(row formats.Carrier, tools, prompt *string, lists ...*string) Counts {
+func (r *Rules) answers(tools, prompt *string, lists ...*string) Counts {
 	var c Counts
 	if r == nil {
 		return c
@@ -57,23 +55,10 @@ func (r *Rules) answers(row formats.Carrier, tools, prompt *string, lists ...*st
 		*list = r.text(r.dropJSON(*list, called, &c), &c)
 	}
 	*tools = r.text(*tools, &c)
-	r.unknown(row, &c)
 	if c.Total() > 0 {
 		c.Rows = 1
 	}
 	return c
-}
-
-// unknown redacts the columns of a newer version.
-func (r *Rules) unknown(row formats.Carrier, c *Counts) {
-	if row.Unknown() == nil {
-		return
-	}
-	secret.Texts(row.Unknown().Value(), func(text string) (string, int) {
-		before := c.Total()
-		text = r.text(text, c)
-		return text, int(c.Total() - before)
-	})
 }
 
 // edits returns the edits of a column's fields.

@@ -87,7 +87,7 @@ func Export(ctx context.Context, o ExportOptions) (ExportReport, error) {
 	if err != nil {
 		return ExportReport{}, err
 	}
-	e := &export{ExportOptions: o, from: from, keep: keep, accepted: accepted, losses: map[string]map[string]int64{},
+	e := &export{ExportOptions: o, from: from, newer: d.Known() != nil || from.Base.Known() != nil, keep: keep, accepted: accepted, losses: map[string]map[string]int64{},
 		report: ExportReport{URI: to.uri, In: from.Rows.URI(), Filtered: map[string]int64{}}}
 	e.pass = exporters.NewPass(o.To, o.Choice, o.Redact.Tables(tables, e.report.Redacted.Add),
 		exporters.Place{Begin: to.begin, Put: to.put, Drop: e.drop, Accept: accepted})
@@ -115,6 +115,7 @@ func Export(ctx context.Context, o ExportOptions) (ExportReport, error) {
 type export struct {
 	ExportOptions
 	from     *joined.Source
+	newer    bool // from has columns that this version does not know
 	keep     *expression.Filter
 	pass     *exporters.Pass
 	accepted validate.Accepted
@@ -213,6 +214,9 @@ func (e *export) group(ctx context.Context, rows []formats.Trajectory) error {
 	if len(kept) == 0 {
 		return nil
 	}
+	if e.newer {
+		e.dropNewer(kept)
+	}
 	e.Advantages.Apply(kept)
 	sound, err := e.sound(kept)
 	if err != nil {
@@ -251,6 +255,18 @@ func (e *export) sound(rows []formats.Trajectory) (bool, error) {
 		w.Skipped[problems[0].Reason]++
 	}
 	return false, nil
+}
+
+// dropNewer counts rows of a newer minor version, whose other columns are not exported,
+// for formats that hold all columns.
+func (e *export) dropNewer(rows []formats.Trajectory) {
+	for i := range rows {
+		for _, w := range e.pass.Writers {
+			if p := w.File.Format.For; p == exporters.Own || p == exporters.Tables {
+				e.drop(w.File, &exporters.Item{Rows: rows[i : i+1]}, "columns of a newer schema")
+			}
+		}
+	}
 }
 
 // drop is told of a part of a row that a file cannot hold.

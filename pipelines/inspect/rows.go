@@ -74,7 +74,7 @@ func eachRow(ctx context.Context, d *dataset.Dataset, table string, names []stri
 		return err
 	}
 	defer r.Close()
-	var more *dataset.Reader[formats.Unknown]
+	var more *dataset.Reader[reflect.Value]
 	if len(ofBase) > 0 {
 		s, err := joined.Of(ctx, d)
 		if err != nil {
@@ -85,19 +85,19 @@ func eachRow(ctx context.Context, d *dataset.Dataset, table string, names []stri
 		}
 		defer more.Close()
 	}
-	one := make([]formats.Unknown, 1)
+	one := make([]reflect.Value, 1)
 	for row := of.First; ; row++ {
 		if _, err := r.Read(one); errors.Is(err, io.EOF) {
 			return nil
 		} else if err != nil {
 			return err
 		}
-		is := valuesOf(reflect.ValueOf(one[0].Value()).Elem())
+		is := valuesOf(one[0])
 		if more != nil {
 			if _, err := more.Read(one); err != nil {
 				return err
 			}
-			both := append(is, valuesOf(reflect.ValueOf(one[0].Value()).Elem())...)
+			both := append(is, valuesOf(one[0])...)
 			is = nil
 			for _, name := range names {
 				is = append(is, Value{name, both.of(name)})

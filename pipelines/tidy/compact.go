@@ -42,13 +42,12 @@ func Compact(ctx context.Context, uri string, o CompactOptions) (*Outcome, error
 	if err != nil {
 		return nil, err
 	}
-	switch {
-	case d.Plain || dataset.Plain(uri):
+	if d.Plain || dataset.Plain(uri) {
 		return nil, formats.Invalid(d.URI(), "write larger files with that tool", nil,
 			"another tool wrote its files, and compact copies only what rollmill wrote")
-	case formats.Newer(d.Schema, formats.SchemaVersion):
-		return nil, formats.Invalid(d.URI(), "compact it with the version that wrote it", nil,
-			"it has schema %s, and this rollmill writes %s", d.Schema, formats.SchemaVersion)
+	}
+	if err := d.Known(); err != nil {
+		return nil, err
 	}
 	out := &Outcome{URI: d.URI(), Identity: d.Identity, Applied: !o.DryRun, PartSize: o.PartSize, Tables: []Table{}}
 	for _, name := range d.Small(o.PartSize) {

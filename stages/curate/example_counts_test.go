@@ -101,7 +101,6 @@ func countedPlainly(epochs map[int][]example) []formats.ExampleStats {
 // near compares but for rounding, and for columns that no test knows.
 var near = gocmp.Options{
 	gocmp.Comparer(func(a, b float64) bool { return math.Abs(a-b) < 1e-9 }),
-	gocmp.Comparer(func(formats.Carried, formats.Carried) bool { return true }),
 }
 
 // The table of a chain of epochs is that of a map over all of them, however little memory

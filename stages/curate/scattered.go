@@ -27,9 +27,8 @@ type scatteredReader struct {
 
 // scatteredMember is a member, with its row unless its group was refused as a whole.
 type scatteredMember struct {
-	Member  formats.Member
-	Row     *formats.Trajectory
-	Unknown bool // the row has columns that this version does not know, which do not spill
+	Member formats.Member
+	Row    *formats.Trajectory
 }
 
 // decideScattered is decide for scattered groups.
@@ -74,22 +73,7 @@ func (b *scatteredReader) collect(next func() (spill.Record, error, bool), d *de
 		if d.members[k] = x.Member; x.Row != nil {
 			d.rows[k], d.read = *x.Row, readWhole
 		}
-		if x.Unknown {
-			if err := b.unknown(&d.rows[k], int64(binary.BigEndian.Uint64(r.Key[8:]))); err != nil {
-				return err
-			}
-		}
 	}
-	return nil
-}
-
-// unknown reads the columns of a base row that this version does not know.
-func (b *scatteredReader) unknown(t *formats.Trajectory, at int64) error {
-	rows, err := dataset.ReadAll[formats.Trajectory](b.whole.ctx, b.set.base, "", dataset.Range{First: at, Rows: 1})
-	if err != nil {
-		return err
-	}
-	t.SetUnknown(rows[0].Unknown())
 	return nil
 }
 
@@ -105,7 +89,6 @@ func (b *scatteredReader) sortMembers(ctx context.Context) error {
 			continue
 		}
 		x := scatteredMember{Member: *m}
-		x.Member.SetUnknown(nil)
 		if b.plan.groups.refused[i] == 0 {
 			var row [1]formats.Trajectory
 			if err := b.whole.read(at, row[:]); err != nil {
@@ -114,8 +97,7 @@ func (b *scatteredReader) sortMembers(ctx context.Context) error {
 			if err := b.same(m, &row[0], at); err != nil {
 				return err
 			}
-			x.Row, x.Unknown = &row[0], row[0].Unknown() != nil
-			x.Row.SetUnknown(nil)
+			x.Row = &row[0]
 		}
 		b.key = binary.BigEndian.AppendUint64(b.key[:0], uint64(i))
 		b.key = binary.BigEndian.AppendUint64(b.key, uint64(at))

@@ -3,7 +3,6 @@ package curate_test
 import (
 	"fmt"
 	"math/rand/v2"
-	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -13,7 +12,6 @@ import (
 
 	"github.com/rollmill/rollmill/formats"
 	"github.com/rollmill/rollmill/formats/dataset"
-	"github.com/rollmill/rollmill/formats/dataset/datasettest"
 	"github.com/rollmill/rollmill/stages"
 	"github.com/rollmill/rollmill/stages/curate"
 )
@@ -140,56 +138,5 @@ func TestGroupsOfSeveralExamples(t *testing.T) {
 		if _, err := curate.Run(t.Context(), o); err == nil || !strings.Contains(err.Error(), "about examples") {
 			t.Errorf("got %v", err)
 		}
-	}
-}
-
-// Columns of a newer version do not spill, and are there at the end.
-func TestScatteredRowsKeepColumnsOfANewerVersion(t *testing.T) {
-	dir := t.TempDir()
-	base := filepath.Join(dir, "base")
-	_, err := datasettest.Newer(t.Context(), base, 4)
-	check(t, err)
-	rows := readAll[formats.Trajectory](t, open(t, base), "")
-	var members []formats.Member
-	var stats []formats.GroupStats
-	low, mean, high := 0.0, 1.5, 3.0
-	out := filepath.Join(dir, "groups")
-	s := begin(t, out+"-base", dataset.Spec{Stage: "import", Version: 1, Kind: formats.KindTrajectories}, 0, 1)
-	table := dataset.NewTable[formats.Trajectory](s, "", -1)
-	for k := range 4 { // the k-th of each group, and then the next
-		for g := range 4 {
-			row, one := rows[4*g+k], float64(k)
-			check(t, table.Write(t.Context(), []formats.Trajectory{row}))
-			id := formats.GroupID(row.ExampleID, 0)
-			members = append(members,
-				formats.Member{TrajectoryID: row.TrajectoryID, ExampleID: row.ExampleID, Generation: row.Generation, GroupID: id, Status: row.Status,
-					Reward: &one, Advantage: &one})
-			if k == 0 {
-				stats = append(stats, formats.GroupStats{GroupID: id, ExampleID: row.ExampleID, FirstRow: int64(g), Count: 4, Valid: 4, Min: &low,
-					Mean: &mean, Max: &high})
-			}
-		}
-	}
-	commit(t, s)
-	ref := open(t, out+"-base").Ref("base", out)
-	s = begin(t, out, dataset.Spec{Stage: "group", Version: 1, Kind: formats.KindGroups, Base: &ref, Inputs: []dataset.Ref{ref}}, 0, 1)
-	check(t, dataset.NewTable[formats.Member](s, "", 0).Write(t.Context(), members))
-	check(t, dataset.NewTable[formats.GroupStats](s, formats.TableGroups, -1).Write(t.Context(), stats))
-	commit(t, s)
-	o := options(out, filepath.Join(dir, "curate"))
-	ask(o, "keep-flat", true)
-	_, d := run(t, o)
-	check(t, dataset.Verify(t.Context(), d))
-	was := map[string]datasettest.Trajectory{}
-	for _, row := range readAll[datasettest.Trajectory](t, open(t, base), "") {
-		was[row.TrajectoryID] = row
-	}
-	for _, row := range readAll[datasettest.Trajectory](t, d, "") {
-		if diff := cmp.Diff(was[row.TrajectoryID].Steps, row.Steps); diff != "" || row.Screens != was[row.TrajectoryID].Screens {
-			t.Error(diff)
-		}
-	}
-	if d.Rows != 16 {
-		t.Errorf("%d rows", d.Rows)
 	}
 }

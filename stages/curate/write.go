@@ -171,7 +171,6 @@ func (w *writer) keep(d *decided) error {
 		d.kept = append(d.kept, d.rows[k])
 		t := &d.kept[len(d.kept)-1]
 		t.Reward, t.Rewards, t.ShapedRewards = m.Reward, m.Rewards, m.ShapedRewards
-		formats.TakeUnknown(t, "rewards", m)
 		t.GroupID, t.Advantage, t.Advantages = m.GroupID, w.step.Apply(m.Advantage), m.Advantages
 		t.Losses = m.Losses
 		if copies {

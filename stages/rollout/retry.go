@@ -33,6 +33,9 @@ func (o Options) before(ctx context.Context, spec *dataset.Spec) (*dataset.Datas
 		}
 		return nil, nil
 	}
+	if err := d.Known(); err != nil {
+		return nil, err
+	}
 	spec.Params[retryOf] = map[string]any{"first": first, "rows": d.RowsDigest.String()}
 	return d, nil
 }

@@ -48,18 +48,18 @@ func (s *session) lookAtTables() error {
 	if s.Redact == nil && !s.keepsSecrets() {
 		return nil
 	}
-	if err := lookAt(s, formats.TablePairs, s.tables.Pairs, s.Redact.Pair, func(p *formats.Pair) (formats.Carrier, string) {
+	if err := lookAt(s, formats.TablePairs, s.tables.Pairs, s.Redact.Pair, func(p *formats.Pair) (any, string) {
 		return p, p.ChosenID
 	}); err != nil {
 		return err
 	}
-	return lookAt(s, formats.TableLabels, s.tables.Labels, s.Redact.Label, func(l *formats.Label) (formats.Carrier, string) {
+	return lookAt(s, formats.TableLabels, s.tables.Labels, s.Redact.Label, func(l *formats.Label) (any, string) {
 		return l, l.TrajectoryID
 	})
 }
 
 func lookAt[T any](s *session, table string, rows iter.Seq2[T, error], change func(*T) redaction.Counts,
-	of func(*T) (formats.Carrier, string)) error {
+	of func(*T) (any, string)) error {
 	if rows == nil {
 		return nil
 	}
@@ -70,9 +70,9 @@ func lookAt[T any](s *session, table string, rows iter.Seq2[T, error], change fu
 		}
 		s.redacted.Add(change(&row))
 		if s.keepsSecrets() {
-			carrier, id := of(&row)
+			whole, id := of(&row)
 			count.Of++
-			if k, found := redaction.FindKey(carrier); found {
+			if k, found := redaction.FindKey(whole); found {
 				count.Add(&validate.Row{Number: n, TrajectoryID: id}, k.Detector, "%s", k)
 			}
 		}

@@ -49,6 +49,9 @@ func Run(ctx context.Context, o Options) (Result, error) {
 	if err != nil {
 		return Result{}, fmt.Errorf("opening the curated dataset: %w", err)
 	}
+	if err := d.Known(); err != nil {
+		return Result{}, err
+	}
 	if o.Run == "" {
 		if o.Run, err = runOf(ctx, d); err != nil {
 			return Result{}, fmt.Errorf("reading the curated dataset: %w", err)

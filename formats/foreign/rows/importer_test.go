@@ -76,7 +76,7 @@ func columns(v reflect.Value) any {
 		out := map[string]any{}
 		for _, f := range formats.FieldsOf(v.Type()) {
 			for i := range v.NumField() {
-				if s := v.Type().Field(i); s.Offset == f.Offset && s.Type == f.Type && s.Name != "Carried" {
+				if s := v.Type().Field(i); s.Offset == f.Offset && s.Type == f.Type {
 					out[f.Name] = columns(v.Field(i))
 				}
 			}
