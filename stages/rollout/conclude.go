@@ -13,6 +13,7 @@ import (
 	"github.com/rollmill/rollmill/formats"
 	"github.com/rollmill/rollmill/formats/jsontext"
 	"github.com/rollmill/rollmill/stages/rollout/recorder"
+	"github.com/rollmill/rollmill/stages/rollout/recorder/completion"
 )
 
 // lostKey names, in a row's metadata, the fields of the agent's output whose values are lost.
@@ -120,7 +121,7 @@ func Unfinished(reason string) string {
 }
 
 // classify blames the engine when the agent failed because of a failed call.
-func classify(err error, last *recorder.Failure) (class, text string) {
+func classify(err error, last *completion.Failure) (class, text string) {
 	class, text = formats.FailInternal, err.Error()
 	var f *Failure
 	if errors.As(err, &f) {
@@ -135,7 +136,7 @@ func classify(err error, last *recorder.Failure) (class, text string) {
 	return last.Class, last.Text + "; then " + text
 }
 
-func engineFailed(f *recorder.Failure) bool {
+func engineFailed(f *completion.Failure) bool {
 	return f != nil && (f.Class == formats.FailEngine || f.Class == formats.FailEngineRefused)
 }
 

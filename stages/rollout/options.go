@@ -44,7 +44,7 @@ type Options struct {
 	AcceptModels []string       // further names that an answer may carry; "*" for any
 	Sampling     map[string]any // request fields for calls that do not set them: temperature, top_p, max_tokens, stop, ...
 	SamplingSeed *int64         // nil: the engine is sent no seed
-	Extra        map[string]any // request fields that make the engine return token ids; nil: recorder.DefaultExtra
+	Extra        map[string]any // request fields that make the engine return token ids; nil: apis.DefaultExtra
 	NoLogprobs   bool           // keep trajectories although the engine gives no logprobs
 	MaxCalls     int            // a trajectory that asks for one call more is truncated; 0 means no limit
 	// one whose calls took as many tokens and that asks for another is truncated; 0 means no limit

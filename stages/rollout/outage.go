@@ -15,7 +15,7 @@ import (
 	"github.com/rollmill/rollmill/formats"
 	"github.com/rollmill/rollmill/stages"
 	"github.com/rollmill/rollmill/stages/internal/remote"
-	"github.com/rollmill/rollmill/stages/rollout/recorder"
+	"github.com/rollmill/rollmill/stages/rollout/recorder/completion"
 )
 
 // outage notices an engine that is lost in the middle of a run: when the last calls of a model all failed at the
@@ -42,7 +42,7 @@ type silence struct {
 
 // called notes what became of a call. An answer to one that began during a silence ends it; a refusal of one request
 // changes nothing.
-func (r *runner) called(ctx context.Context, model, api string, began time.Time, f *recorder.Failure) {
+func (r *runner) called(ctx context.Context, model, api string, began time.Time, f *completion.Failure) {
 	o := &r.outage
 	o.mu.Lock()
 	defer o.mu.Unlock()

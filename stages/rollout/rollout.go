@@ -16,6 +16,7 @@ import (
 	"github.com/rollmill/rollmill/stages"
 	"github.com/rollmill/rollmill/stages/internal/lease"
 	"github.com/rollmill/rollmill/stages/rollout/recorder"
+	"github.com/rollmill/rollmill/stages/rollout/recorder/completion"
 )
 
 // Run runs this shard's examples and writes its part of the dataset. When ctx
@@ -214,7 +215,7 @@ func (r *runner) run(ctx context.Context, done *done) error {
 		}
 		options := o.recorderOptions()
 		options.Ended, options.Logprobs = r.spending.call, logprobs
-		options.Called = func(model, api string, began time.Time, f *recorder.Failure) { r.called(ctx, model, api, began, f) }
+		options.Called = func(model, api string, began time.Time, f *completion.Failure) { r.called(ctx, model, api, began, f) }
 		if r.recorder, err = recorder.New(options); err != nil {
 			return fmt.Errorf("rollout: %w", err)
 		}

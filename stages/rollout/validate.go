@@ -11,6 +11,7 @@ import (
 	"github.com/rollmill/rollmill/formats/secret"
 	"github.com/rollmill/rollmill/stages"
 	"github.com/rollmill/rollmill/stages/rollout/recorder"
+	"github.com/rollmill/rollmill/stages/rollout/recorder/apis"
 )
 
 const stage = "rollout"
@@ -134,7 +135,7 @@ func (o Options) defaults() Options {
 		}
 	}
 	if o.Extra == nil {
-		o.Extra = recorder.DefaultExtra
+		o.Extra = apis.DefaultExtra
 	}
 	if o.MaxFailureRate == nil {
 		o.MaxFailureRate = new(0.5)

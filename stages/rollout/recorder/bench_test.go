@@ -15,6 +15,9 @@ import (
 	"syscall"
 	"testing"
 	"time"
+
+	"github.com/rollmill/rollmill/stages/rollout/recorder/apis"
+	"github.com/rollmill/rollmill/stages/rollout/recorder/completion"
 )
 
 // logprobText is a logprob as Python writes one of 32 bits.
@@ -47,8 +50,8 @@ func BenchmarkDecode(b *testing.B) {
 		b.ReportAllocs()
 		defer cpuTime(b)()
 		for b.Loop() {
-			a := &Answer{}
-			if _, err := a.Add(body, View{}); err != nil {
+			a := &completion.Answer{}
+			if _, err := a.Add(body, completion.View{}); err != nil {
 				b.Fatal(err)
 			}
 			a.Choices[0].Assemble()
@@ -58,7 +61,7 @@ func BenchmarkDecode(b *testing.B) {
 		}
 	})
 	b.Run("stream", func(b *testing.B) {
-		q, err := ParseRequest(Chat, []byte(`{"model":"policy","stream":true,"messages":[{"role":"user","content":"hi"}]}`), nil)
+		q, err := apis.ParseRequest(apis.Chat, []byte(`{"model":"policy","stream":true,"messages":[{"role":"user","content":"hi"}]}`), nil)
 		if err != nil {
 			b.Fatal(err)
 		}
@@ -67,7 +70,7 @@ func BenchmarkDecode(b *testing.B) {
 		b.ReportAllocs()
 		defer cpuTime(b)()
 		for b.Loop() {
-			a, events, seen := &Answer{}, NewEventReader(bytes.NewReader(stream), func() {}), []byte(nil)
+			a, events, seen := &completion.Answer{}, completion.NewEventReader(bytes.NewReader(stream), func() {}), []byte(nil)
 			for e, err := events.Next(); err != io.EOF; e, err = events.Next() {
 				if err == nil {
 					err = e.AddTo(a, q.View)
@@ -129,7 +132,7 @@ func BenchmarkCall(b *testing.B) {
 				call(b, engine.URL+"/chat/completions")
 			}
 		})
-		for _, kind := range []*API{Chat, Messages} {
+		for _, kind := range []*apis.API{apis.Chat, apis.Messages} {
 			b.Run(fmt.Sprintf("%s-%d", kind.Name, tokens), func(b *testing.B) {
 				r, err := New(Options{Endpoints: []string{engine.URL}, Model: "policy"})
 				if err != nil {

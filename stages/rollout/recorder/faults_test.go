@@ -13,6 +13,7 @@ import (
 
 	"github.com/rollmill/rollmill/formats"
 	"github.com/rollmill/rollmill/stages/rollout/recorder"
+	"github.com/rollmill/rollmill/stages/rollout/recorder/completion"
 	"github.com/rollmill/rollmill/stages/rollout/recorder/recordertest"
 )
 
@@ -134,7 +135,7 @@ func TestUnfitAnswersAreNamed(t *testing.T) {
 			s := record(t, e).Begin(context.Background(), "t", "g")
 			status, _ := ask(t, s, fields{"stream": stream}, user("one"))
 			<-s.Context().Done() // nothing more is to be paid for this trajectory
-			var why *recorder.Failure
+			var why *completion.Failure
 			if !errors.As(context.Cause(s.Context()), &why) || why.Class != c.class {
 				t.Errorf("%s, stream=%v: the context ended with %v", c.fault, stream, context.Cause(s.Context()))
 			}

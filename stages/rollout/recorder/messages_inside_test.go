@@ -8,6 +8,8 @@ import (
 	"testing"
 
 	"github.com/rollmill/rollmill/formats/jsontext"
+	"github.com/rollmill/rollmill/stages/rollout/recorder/apis"
+	"github.com/rollmill/rollmill/stages/rollout/recorder/completion"
 )
 
 // FuzzMessages: no request or answer makes the conversion panic; what it makes of
@@ -20,17 +22,17 @@ func FuzzMessages(f *testing.F) {
 		[]byte(`{"choices":[{"message":null},{"message":{"tool_calls":[{"function":{"arguments":"NaN"}}]}}]}`))
 	f.Fuzz(func(t *testing.T, request, body []byte) {
 		s := &Session{}
-		q, err := ParseRequest(Messages, request, nil)
+		q, err := apis.ParseRequest(apis.Messages, request, nil)
 		if err == nil {
 			s.restore(q)
 			if sent := q.Body(nil); json.Valid(request) && !json.Valid(sent) {
 				t.Fatalf("%q is asked as %q", request, sent)
 			}
-		} else if _, err = ParseRequest(Messages, []byte(`{"model":"policy","max_tokens":9,"messages":[{"role":"user","content":"hi"}]}`), nil); err != nil {
+		} else if _, err = apis.ParseRequest(apis.Messages, []byte(`{"model":"policy","max_tokens":9,"messages":[{"role":"user","content":"hi"}]}`), nil); err != nil {
 			t.Fatal(err)
 		}
-		a := &Answer{}
-		visible, err := a.Add(body, View{})
+		a := &completion.Answer{}
+		visible, err := a.Add(body, completion.View{})
 		if err != nil || len(a.Choices) == 0 {
 			return
 		}
@@ -39,13 +41,13 @@ func FuzzMessages(f *testing.F) {
 		}
 		was := a.Choices[0].Message
 		s.tree.Messages = append(s.tree.Messages, was)
-		m := jsontext.ParseObject(Messages.Encode(nil, a, visible))
+		m := jsontext.ParseObject(apis.Messages.Encode(nil, a, visible))
 		if !json.Valid(m.Bytes()) {
 			t.Fatalf("%q is shown as %q", body, m.Bytes())
 		}
 		var out bytes.Buffer
-		Messages.EncodeEvents(nil, &out).End(m)
-		events := NewEventReader(&out, func() {})
+		apis.Messages.EncodeEvents(nil, &out).End(m)
+		events := completion.NewEventReader(&out, func() {})
 		for e, err := events.Next(); err != io.EOF; e, err = events.Next() {
 			if err != nil || !json.Valid(e.Data) {
 				t.Fatalf("%v: %q has the event %q", err, body, e.Data)
@@ -53,11 +55,11 @@ func FuzzMessages(f *testing.F) {
 		}
 		answer := jsontext.Object{{Key: "role", Raw: []byte(`"assistant"`)}, {Key: "content", Raw: m.Get("content")}}
 		back := jsontext.Object{{Key: "messages", Raw: fmt.Appendf(nil, "[%s]", answer.Bytes())}}
-		if q, err = ParseRequest(Messages, back.Bytes(), nil); err != nil {
+		if q, err = apis.ParseRequest(apis.Messages, back.Bytes(), nil); err != nil {
 			t.Fatal(err)
 		}
 		s.restore(q)
-		if RefusalOf(&was) != "" || was.Role != "assistant" {
+		if completion.RefusalOf(&was) != "" || was.Role != "assistant" {
 			return
 		}
 		if !continues(&was, &q.Messages[0]) {

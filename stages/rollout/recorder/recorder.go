@@ -15,6 +15,9 @@ import (
 	"time"
 
 	"github.com/rollmill/rollmill/formats"
+	"github.com/rollmill/rollmill/stages/rollout/recorder/apis"
+	"github.com/rollmill/rollmill/stages/rollout/recorder/completion"
+	"github.com/rollmill/rollmill/stages/rollout/recorder/engines"
 )
 
 // Options say where calls are forwarded and what is added to them.
@@ -56,7 +59,7 @@ type Options struct {
 
 	// Called is called when a call of a model ended that an engine was asked for; f is nil if it was answered. api is the
 	// path of the request. It must be quick, and may be nil.
-	Called func(model, api string, began time.Time, f *Failure)
+	Called func(model, api string, began time.Time, f *completion.Failure)
 
 	Log *slog.Logger     // nil: nothing is logged
 	Now func() time.Time // nil: time.Now
@@ -64,7 +67,7 @@ type Options struct {
 
 func (o Options) withDefaults() Options {
 	if o.Extra == nil {
-		o.Extra = DefaultExtra
+		o.Extra = apis.DefaultExtra
 	}
 	o.Retries = max(0, cmp.Or(o.Retries, 5))
 	o.Backoff = cmp.Or(o.Backoff, 500*time.Millisecond)
@@ -89,8 +92,8 @@ func (o Options) withDefaults() Options {
 // Recorder is the proxy. It is safe for concurrent use.
 type Recorder struct {
 	opts    Options
-	set     Defaults
-	engines *engines
+	set     apis.Defaults
+	engines *engines.Pool
 	url     string
 	server  *http.Server
 	direct  *http.Client // of Client
@@ -114,12 +117,12 @@ func New(o Options) (*Recorder, error) {
 	if err != nil {
 		return nil, fmt.Errorf("listening for the agents' calls: %w", err)
 	}
-	r := &Recorder{opts: o, set: Defaults{o.Model, o.Sampling, o.Extra, o.NoLogprobs, o.AcceptNoFinish},
+	r := &Recorder{opts: o, set: apis.Defaults{o.Model, o.Sampling, o.Extra, o.NoLogprobs, o.AcceptNoFinish},
 		url: "http://" + l.Addr().String(), sessions: map[string]*Session{}}
 	if o.Advertise != "" {
 		r.url = strings.TrimRight(o.Advertise, "/")
 	}
-	r.engines = newEngines(engineOptions{Endpoints: o.Endpoints, APIKey: o.APIKey, Retries: o.Retries, Backoff: o.Backoff, CallTimeout: o.CallTimeout,
+	r.engines = engines.NewPool(engines.Options{Endpoints: o.Endpoints, APIKey: o.APIKey, Retries: o.Retries, Backoff: o.Backoff, CallTimeout: o.CallTimeout,
 		Connections: o.Connections, RateLimit: o.RateLimit, Slowdown: o.Slowdown, HealthEvery: o.HealthEvery, Log: o.Log, Now: o.Now})
 	handler := r.route()
 	r.direct = &http.Client{Transport: direct{handler}}

@@ -7,6 +7,8 @@ import (
 	"testing"
 
 	"github.com/rollmill/rollmill/formats/jsontext"
+	"github.com/rollmill/rollmill/stages/rollout/recorder/apis"
+	"github.com/rollmill/rollmill/stages/rollout/recorder/completion"
 )
 
 // FuzzResponses: no request or answer makes the conversion panic, what it makes
@@ -20,7 +22,7 @@ func FuzzResponses(f *testing.F) {
 		[]byte(`{"choices":[{"message":null,"finish_reason":"length"},{"message":{"tool_calls":[{"function":{"arguments":"NaN"}}]}}],"created":NaN,"usage":{"completion_tokens_details":{"reasoning_tokens":-1}}}`))
 	f.Fuzz(func(t *testing.T, request, body []byte) {
 		s := &Session{}
-		q, err := ParseRequest(Responses, request, &s.responses)
+		q, err := apis.ParseRequest(apis.Responses, request, &s.responses)
 		if err != nil {
 			return
 		}
@@ -29,8 +31,8 @@ func FuzzResponses(f *testing.F) {
 		if sent := q.Body(nil); json.Valid(request) && !json.Valid(sent) {
 			t.Fatalf("%q is asked as %q", request, sent)
 		}
-		a := &Answer{}
-		visible, err := a.Add(body, View{Logprobs: true})
+		a := &completion.Answer{}
+		visible, err := a.Add(body, completion.View{Logprobs: true})
 		if err != nil || len(a.Choices) == 0 {
 			return
 		}
@@ -39,14 +41,14 @@ func FuzzResponses(f *testing.F) {
 		}
 		was := a.Choices[0].Message
 		s.tree.Messages = append(s.tree.Messages, was)
-		s.responses.Store(q, a, Responses.Encode(q, a, visible))
-		o := jsontext.ParseObject(Responses.Encode(q, a, visible))
+		s.responses.Store(q, a, apis.Responses.Encode(q, a, visible))
+		o := jsontext.ParseObject(apis.Responses.Encode(q, a, visible))
 		if json.Valid(request) && !json.Valid(o.Bytes()) {
 			t.Fatalf("%q is shown as %q", body, o.Bytes())
 		}
 		var out bytes.Buffer
-		Responses.EncodeEvents(q, &out).End(o)
-		events := NewEventReader(&out, func() {})
+		apis.Responses.EncodeEvents(q, &out).End(o)
+		events := completion.NewEventReader(&out, func() {})
 		for e, err := events.Next(); err != io.EOF; e, err = events.Next() {
 			if err != nil || json.Valid(request) && !json.Valid(e.Data) {
 				t.Fatalf("%v: %q has the event %q", err, body, e.Data)
@@ -60,7 +62,7 @@ func FuzzResponses(f *testing.F) {
 			ways = append(ways, jsontext.Object{{Key: "input", Raw: []byte("[]")}, {Key: "previous_response_id", Raw: o.Get("id")}})
 		}
 		for _, way := range ways {
-			back, err := ParseRequest(Responses, way.Bytes(), &s.responses)
+			back, err := apis.ParseRequest(apis.Responses, way.Bytes(), &s.responses)
 			if err != nil {
 				t.Fatalf("%s: %v", way.Bytes(), err)
 			}

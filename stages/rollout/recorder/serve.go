@@ -7,15 +7,18 @@ import (
 	"strconv"
 
 	"github.com/rollmill/rollmill/formats/secret"
+	"github.com/rollmill/rollmill/stages/rollout/recorder/apis"
+	"github.com/rollmill/rollmill/stages/rollout/recorder/completion"
+	"github.com/rollmill/rollmill/stages/rollout/recorder/engines"
 )
 
 // ask answers one request.
-func (s *Session) ask(kind *API, w http.ResponseWriter, r *http.Request) {
+func (s *Session) ask(kind *apis.API, w http.ResponseWriter, r *http.Request) {
 	body, ok := readRequest(w, r)
 	if !ok {
 		return
 	}
-	q, err := ParseRequest(kind, body, &s.responses)
+	q, err := apis.ParseRequest(kind, body, &s.responses)
 	if err != nil {
 		writeError(w, http.StatusBadRequest, "invalid_request_error", err.Error())
 		return
@@ -73,11 +76,11 @@ func (s *Session) stopIfUnfit() {
 
 // writeFailure sends the agent the engine's last error, or an error of its own
 // if there was none. Secrets that an engine repeats are redacted.
-func (s *Session) writeFailure(w http.ResponseWriter, q *Request, r *Result) {
+func (s *Session) writeFailure(w http.ResponseWriter, q *apis.Request, r *engines.Result) {
 	known := secret.From(s.ctx)
 	if r.Body != nil && q.API.OwnErrors {
 		s.headers(w, r.Header)
-		writeError(w, r.Status, ErrorKind(r.Status), known.Redact(refusal(r)))
+		writeError(w, r.Status, apis.ErrorKind(r.Status), known.Redact(refusal(r)))
 		return
 	}
 	if r.Body != nil {
@@ -89,8 +92,8 @@ func (s *Session) writeFailure(w http.ResponseWriter, q *Request, r *Result) {
 }
 
 // refusal returns the engine's error for Anthropic's clients.
-func refusal(r *Result) string {
-	text := ErrorText(r.Body)
+func refusal(r *engines.Result) string {
+	text := completion.ErrorText(r.Body)
 	if r.Failure.TooLong {
 		text = "prompt is too long: " + text // clients compact their history when they read this
 	}
@@ -102,10 +105,10 @@ func (s *Session) headers(w http.ResponseWriter, from http.Header) {
 	if known := secret.From(s.ctx); known.Known() {
 		known.Value(&from)
 	}
-	Forward(w.Header(), from)
+	engines.Forward(w.Header(), from)
 }
 
-func (s *Session) writeBody(w http.ResponseWriter, r *Result, body []byte) {
+func (s *Session) writeBody(w http.ResponseWriter, r *engines.Result, body []byte) {
 	s.headers(w, r.Header)
 	w.Header().Set("Content-Length", strconv.Itoa(len(body)))
 	w.WriteHeader(r.Status)

@@ -14,6 +14,9 @@ import (
 	"github.com/rollmill/rollmill/formats/jsontext"
 	"github.com/rollmill/rollmill/formats/secret"
 	"github.com/rollmill/rollmill/stages/internal/remote"
+	"github.com/rollmill/rollmill/stages/rollout/recorder/apis"
+	"github.com/rollmill/rollmill/stages/rollout/recorder/completion"
+	"github.com/rollmill/rollmill/stages/rollout/recorder/engines"
 )
 
 // maxPassing is how many calls of one trajectory may pass through; they do not
@@ -69,10 +72,10 @@ func (s *Session) forwardAll(w http.ResponseWriter, r *http.Request, target stri
 	if err != nil {
 		return failed(err.Error())
 	}
-	Forward(req.Header, r.Header)
+	engines.Forward(req.Header, r.Header)
 	resp, err := s.recorder.engines.Do(req)
 	if err != nil {
-		return failed(TransportError(r.Context(), err).Error())
+		return failed(engines.TransportError(r.Context(), err).Error())
 	}
 	defer resp.Body.Close()
 	if resp.StatusCode/100 == 3 {
@@ -81,12 +84,12 @@ func (s *Session) forwardAll(w http.ResponseWriter, r *http.Request, target stri
 	s.headers(w, resp.Header)
 	w.WriteHeader(resp.StatusCode)
 	redacted := secret.From(r.Context()).NewWriter(flusher{w})
-	n, err := io.Copy(redacted, io.LimitReader(resp.Body, MaxStream+1))
+	n, err := io.Copy(redacted, io.LimitReader(resp.Body, completion.MaxStream+1))
 	switch {
 	case err != nil:
 		return fmt.Errorf("%w: %w", errCut, err)
-	case n > MaxStream:
-		return fmt.Errorf("%w: it is larger than %d MiB", errCut, MaxStream>>20)
+	case n > completion.MaxStream:
+		return fmt.Errorf("%w: it is larger than %d MiB", errCut, completion.MaxStream>>20)
 	}
 	redacted.Close()
 	if resp.StatusCode/100 != 2 {
@@ -144,12 +147,12 @@ func (s *Session) endPassing(c *call, endpoint string, err error) {
 // countTokens answers how many tokens the prompt of a message or a response has: as
 // the engine's own route for that says, or its tokenizer, or as an estimate of four
 // bytes a token, which says so.
-func (s *Session) countTokens(kind *API, path string, w http.ResponseWriter, r *http.Request) {
+func (s *Session) countTokens(kind *apis.API, path string, w http.ResponseWriter, r *http.Request) {
 	body, ok := readRequest(w, r)
 	if !ok {
 		return
 	}
-	q, err := ParseRequest(kind, body, &s.responses)
+	q, err := apis.ParseRequest(kind, body, &s.responses)
 	if err != nil {
 		writeError(w, http.StatusBadRequest, "invalid_request_error", err.Error())
 		return
@@ -167,13 +170,13 @@ func (s *Session) countTokens(kind *API, path string, w http.ResponseWriter, r *
 	w.Write(out)
 }
 
-func (s *Session) count(r *http.Request, endpoint, path string, q *Request, body []byte) []byte {
+func (s *Session) count(r *http.Request, endpoint, path string, q *apis.Request, body []byte) []byte {
 	stored := q.Previous != "" || bytes.Contains(body, []byte("item_reference")) // which the engine does not know
 	if out := s.askSmall(r, endpoint+"/"+path, body); !stored && jsontext.ParseObject(out).Has("input_tokens") {
 		return out
 	}
 	begin := "{"
-	if q.API == Responses {
+	if q.API == apis.Responses {
 		begin = `{"object":"response.input_tokens",`
 	}
 	s.mu.Lock()
@@ -186,7 +189,7 @@ func (s *Session) count(r *http.Request, endpoint, path string, q *Request, body
 	}
 	out := s.askSmall(r, strings.TrimSuffix(endpoint, "/v1")+"/tokenize", tokenize.Bytes())
 	if n := jsontext.ParseObject(out).Get("count"); n != nil {
-		return fmt.Appendf(nil, `%s"input_tokens":%d}`, begin, ParseCount(n))
+		return fmt.Appendf(nil, `%s"input_tokens":%d}`, begin, completion.ParseCount(n))
 	}
 	const bytesEach = 4
 	return fmt.Appendf(nil, `%s"input_tokens":%d,"estimated":true}`, begin, 1+(len(q.Fields.Get("messages"))+len(q.Tools))/bytesEach)
@@ -204,7 +207,7 @@ func (s *Session) askSmall(r *http.Request, target string, body []byte) []byte {
 		return nil
 	}
 	defer resp.Body.Close()
-	out, err := ReadAll(new(bytes.Buffer), resp.Body, resp.ContentLength, MaxAnswer)
+	out, err := engines.ReadAll(new(bytes.Buffer), resp.Body, resp.ContentLength, engines.MaxAnswer)
 	if err != nil || resp.StatusCode != http.StatusOK || !jsontext.Valid(out) {
 		return nil
 	}

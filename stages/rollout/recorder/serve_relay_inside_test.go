@@ -9,6 +9,10 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/rollmill/rollmill/stages/rollout/recorder/apis"
+	"github.com/rollmill/rollmill/stages/rollout/recorder/completion"
+	"github.com/rollmill/rollmill/stages/rollout/recorder/engines"
 )
 
 // arriving is the body of a stream: each read returns what arrived meanwhile.
@@ -62,12 +66,12 @@ func TestEventsAreForwardedAtOnce(t *testing.T) {
 	}
 	defer rec.Close()
 	s := rec.Begin(t.Context(), "t", "g")
-	q, err := ParseRequest(Chat, []byte(`{"model":"policy","stream":true,"messages":[{"role":"user","content":"hi"}]}`), nil)
+	q, err := apis.ParseRequest(apis.Chat, []byte(`{"model":"policy","stream":true,"messages":[{"role":"user","content":"hi"}]}`), nil)
 	if err != nil {
 		t.Fatal(err)
 	}
 	w := &logged{httptest.NewRecorder(), &log}
-	s.relay(t.Context(), w, q, s.begin(q, "", ""), &Result{Status: http.StatusOK, Answer: &Answer{}, Events: NewEventReader(body, func() {})}, false)
+	s.relay(t.Context(), w, q, s.begin(q, "", ""), &engines.Result{Status: http.StatusOK, Answer: &completion.Answer{}, Events: completion.NewEventReader(body, func() {})}, false)
 	want := "read write flush, read write flush, read, read write flush, read write flush, read write"
 	if got := strings.ReplaceAll(strings.Join(log, " "), " read", ", read"); got != want {
 		t.Errorf("%s\nwant %s", got, want)

@@ -5,6 +5,8 @@ import (
 	"net/http"
 	pathpkg "path"
 	"strings"
+
+	"github.com/rollmill/rollmill/stages/rollout/recorder/apis"
 )
 
 // passPaths are the requests besides model calls that an agent may send: those
@@ -54,7 +56,7 @@ func isCleanPath(path string) bool {
 // no way to write a path passes by the recording.
 func (r *Recorder) serve(s *Session, w http.ResponseWriter, req *http.Request) {
 	path := req.PathValue("path")
-	for _, a := range All {
+	for _, a := range apis.All {
 		if req.Method == http.MethodPost && "/"+path == a.Route {
 			s.ask(a, w, req)
 			return
@@ -62,9 +64,9 @@ func (r *Recorder) serve(s *Session, w http.ResponseWriter, req *http.Request) {
 	}
 	switch {
 	case req.Method == http.MethodPost && path == "messages/count_tokens":
-		s.countTokens(Messages, path, w, req)
+		s.countTokens(apis.Messages, path, w, req)
 	case req.Method == http.MethodPost && path == "responses/input_tokens":
-		s.countTokens(Responses, path, w, req)
+		s.countTokens(apis.Responses, path, w, req)
 	case s.serveStored(w, req, path):
 	case !r.opts.mayPass(req.Method, path) || !isCleanPath(path):
 		const text = "%s /v1/%s is not a request that an agent may send to the engine; rollout --allow-path '%[1]s " +

@@ -15,6 +15,9 @@ import (
 	"github.com/rollmill/rollmill/formats/chat"
 	"github.com/rollmill/rollmill/formats/jsontext"
 	"github.com/rollmill/rollmill/formats/secret"
+	"github.com/rollmill/rollmill/stages/rollout/recorder/apis"
+	"github.com/rollmill/rollmill/stages/rollout/recorder/completion"
+	"github.com/rollmill/rollmill/stages/rollout/recorder/engines"
 	"github.com/rollmill/rollmill/stages/rollout/tree"
 )
 
@@ -42,7 +45,7 @@ type Session struct {
 	passed             int   // calls that passed through
 	usedTokens         int64 // of the calls that ended, for MaxTokens
 
-	responses StoredResponses
+	responses apis.StoredResponses
 
 	resume  Resume
 	prompts prompts // of the tree
@@ -63,7 +66,7 @@ type call struct {
 	model  string // requested
 	target bool
 
-	request  *Request
+	request  *apis.Request
 	digest   string    // of the request
 	replayed *Answered // the call that it repeats; nil: an engine answers
 	repeated bool      // of the trajectory that is forked
@@ -108,14 +111,14 @@ type Record struct {
 	Calls       []formats.Call
 	ToolSets    []string
 	TokenSource string
-	Unfit       *Failure // the first reason why the trajectory must not be trained on, or nil
-	LastCall    *Failure // how the last call to end failed, or nil
-	Lost        *Failure // how a target call failed at the engine that no later successful call followed, or nil
-	Abandoned   *Failure // how a target call ended that the agent did not wait for and that no other call makes up for, or nil
-	Limit       string   // stop reason of a trajectory that exceeded a limit; "" for none
-	Replayed    int      // calls that no engine was asked for
-	Diverged    string   // why a request was not one that could be replayed, while there were some: a Diverged constant, or ""
-	Left        string   // DivergedEnd if answers are left that no request asked for, or ""
+	Unfit       *completion.Failure // the first reason why the trajectory must not be trained on, or nil
+	LastCall    *completion.Failure // how the last call to end failed, or nil
+	Lost        *completion.Failure // how a target call failed at the engine that no later successful call followed, or nil
+	Abandoned   *completion.Failure // how a target call ended that the agent did not wait for and that no other call makes up for, or nil
+	Limit       string              // stop reason of a trajectory that exceeded a limit; "" for none
+	Replayed    int                 // calls that no engine was asked for
+	Diverged    string              // why a request was not one that could be replayed, while there were some: a Diverged constant, or ""
+	Left        string              // DivergedEnd if answers are left that no request asked for, or ""
 }
 
 // End stops the calls under way, closes the URL and returns the record.
@@ -135,13 +138,13 @@ func (s *Session) End() Record {
 	record := s.record
 	record.Messages = s.tree.Messages
 	if c := s.abandoned(); c != nil {
-		record.Abandoned = &Failure{Class: formats.FailAbandoned, Text: c.text()}
+		record.Abandoned = &completion.Failure{Class: formats.FailAbandoned, Text: c.text()}
 	}
 	if len(s.replays) > 0 || s.origin != nil && !s.forked {
 		record.Left = DivergedEnd
 	}
 	if s.origin != nil && !s.forked && record.Unfit == nil {
-		record.Unfit = &Failure{Class: formats.FailDiverged, Text: fmt.Sprintf("the attempt ended before call %d, where it was to go on otherwise",
+		record.Unfit = &completion.Failure{Class: formats.FailDiverged, Text: fmt.Sprintf("the attempt ended before call %d, where it was to go on otherwise",
 			s.resume.Fork)}
 	}
 	return record
@@ -164,7 +167,7 @@ func (s *Session) enter() bool {
 }
 
 // begin records the start of a call and completes its request.
-func (s *Session) begin(q *Request, function, session string) *call {
+func (s *Session) begin(q *apis.Request, function, session string) *call {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	o := &s.recorder.opts
@@ -213,7 +216,7 @@ func (s *Session) toolSet(tools string) int32 {
 	return int32(len(s.record.ToolSets) - 1)
 }
 
-func (s *Session) end(c *call, r *Result) {
+func (s *Session) end(c *call, r *engines.Result) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.clock++
@@ -258,7 +261,7 @@ func (s *Session) end(c *call, r *Result) {
 
 // noteLost remembers a target call that the engine failed, until a call that
 // began later is answered: that shows that the agent recovered.
-func (s *Session) noteLost(c *call, f *Failure) {
+func (s *Session) noteLost(c *call, f *completion.Failure) {
 	switch {
 	case !c.target:
 	case f == nil && c.began > s.lostAt:
@@ -268,7 +271,7 @@ func (s *Session) noteLost(c *call, f *Failure) {
 	}
 }
 
-func (s *Session) checkModel(c *call, recorded *formats.Call, a *Answer) {
+func (s *Session) checkModel(c *call, recorded *formats.Call, a *completion.Answer) {
 	o := &s.recorder.opts
 	version, ok := matchModel(c.model, a.Model, o.Accept)
 	recorded.PolicyVersion = version
@@ -288,7 +291,7 @@ func (s *Session) checkModel(c *call, recorded *formats.Call, a *Answer) {
 
 func (s *Session) reject(class, text string) {
 	if s.record.Unfit == nil || class == formats.FailSecret { // whatever else: its answers are not kept
-		s.record.Unfit = &Failure{Class: class, Text: text}
+		s.record.Unfit = &completion.Failure{Class: class, Text: text}
 	}
 }
 
@@ -296,7 +299,7 @@ func (s *Session) reject(class, text string) {
 const SecretFound = "the conversation held a secret of this process, which is redacted; keep the secret from the agent, or give it another value if " +
 	"it is a common word"
 
-func (s *Session) addAnswer(c *call, r *Result) {
+func (s *Session) addAnswer(c *call, r *engines.Result) {
 	recorded, a := &s.record.Calls[c.index], r.Answer
 	for _, choice := range a.Choices {
 		choice.Assemble()
@@ -324,7 +327,7 @@ func (s *Session) addAnswer(c *call, r *Result) {
 		a.PromptIDs = c.request.PromptIDs
 	}
 	delta, broke := chat.PromptDelta(s.tree.Messages, c.path.At, a.PromptIDs, c.path.Changed)
-	slices.SortStableFunc(a.Choices, func(x, y *Choice) int { return cmp.Compare(x.Index, y.Index) })
+	slices.SortStableFunc(a.Choices, func(x, y *completion.Choice) int { return cmp.Compare(x.Index, y.Index) })
 	for k, choice := range a.Choices {
 		m := choice.Message
 		m.Call, m.PromptDeltaIDs, m.PrefixBreak = int32(c.index), delta, broke
@@ -337,7 +340,7 @@ func (s *Session) addAnswer(c *call, r *Result) {
 
 // askWholeAfter makes the engine of a stream with unfit logprobs give whole answers from now on, which may have them, and
 // returns what to say of it.
-func (s *Session) askWholeAfter(r *Result, c *call, f *Failure) string {
+func (s *Session) askWholeAfter(r *engines.Result, c *call, f *completion.Failure) string {
 	if r.Events == nil || c.replayed != nil || f.Class != formats.FailNoLogprobs && f.Class != formats.FailLogprobMismatch {
 		return ""
 	}
@@ -354,7 +357,7 @@ func note(c *formats.Call, name string) {
 
 // countSpent estimates, for budgets, the tokens of an answer without usage: the
 // engine did not report it, or its stream broke off.
-func countSpent(recorded *formats.Call, a *Answer) {
+func countSpent(recorded *formats.Call, a *completion.Answer) {
 	if a == nil {
 		return
 	}

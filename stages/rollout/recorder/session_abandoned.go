@@ -4,6 +4,8 @@ import (
 	"slices"
 
 	"github.com/rollmill/rollmill/formats"
+	"github.com/rollmill/rollmill/stages/rollout/recorder/completion"
+	"github.com/rollmill/rollmill/stages/rollout/recorder/engines"
 	"github.com/rollmill/rollmill/stages/rollout/tree"
 )
 
@@ -11,12 +13,12 @@ import (
 type outcome struct {
 	at           int // last message of its prompt
 	began, ended int
-	failure      *Failure
+	failure      *completion.Failure
 	left         bool // the agent had a part of its stream
 }
 
 // cancelledWhole turns an answer that the agent did not wait for into the failure that it is for the agent.
-func (c *call) cancelledWhole(r *Result) {
+func (c *call) cancelledWhole(r *engines.Result) {
 	if r.Failure == nil && c.ctx != nil && c.ctx.Err() != nil {
 		r.Failure = streamFailure(c.ctx, nil)
 	}

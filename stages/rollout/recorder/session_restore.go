@@ -4,12 +4,13 @@ import (
 	"slices"
 
 	"github.com/rollmill/rollmill/formats"
+	"github.com/rollmill/rollmill/stages/rollout/recorder/apis"
 	"github.com/rollmill/rollmill/stages/rollout/tree"
 )
 
 // restore gives a request's tool calls the text of arguments that was sampled, each
 // by the answer that the prompt continues, or else by the latest with that call.
-func (s *Session) restore(q *Request) {
+func (s *Session) restore(q *apis.Request) {
 	at, known := -1, true
 	var changed []int
 	for i := range q.Messages {
@@ -45,7 +46,7 @@ func (s *Session) restore(q *Request) {
 }
 
 // sampledCalls returns calls with the text of their arguments as it was sampled.
-func (s *Session) sampledCalls(q *Request, calls []formats.ToolCall) []formats.ToolCall {
+func (s *Session) sampledCalls(q *apis.Request, calls []formats.ToolCall) []formats.ToolCall {
 	out := slices.Clone(calls)
 	for k := range out {
 		if text, ok := s.sampledArguments(q, &out[k]); ok {
@@ -55,7 +56,7 @@ func (s *Session) sampledCalls(q *Request, calls []formats.ToolCall) []formats.T
 	return out
 }
 
-func (s *Session) sampledArguments(q *Request, c *formats.ToolCall) (text string, ok bool) {
+func (s *Session) sampledArguments(q *apis.Request, c *formats.ToolCall) (text string, ok bool) {
 	for i := len(s.tree.Messages) - 1; i >= 0; i-- {
 		m := &s.tree.Messages[i]
 		for k := range m.ToolCalls {

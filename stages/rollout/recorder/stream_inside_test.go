@@ -13,6 +13,7 @@ import (
 	"github.com/rollmill/rollmill/formats/chat"
 	"github.com/rollmill/rollmill/formats/jsontext"
 	"github.com/rollmill/rollmill/formats/validate"
+	"github.com/rollmill/rollmill/stages/rollout/recorder/completion"
 	"github.com/rollmill/rollmill/stages/rollout/tree"
 )
 
@@ -88,7 +89,7 @@ func checkTranslated(t *testing.T, path string, status int, out []byte, rec Reco
 		}
 		return
 	}
-	events := NewEventReader(bytes.NewReader(out), func() {})
+	events := completion.NewEventReader(bytes.NewReader(out), func() {})
 	kind, text := "", ""
 	for {
 		e, err := events.Next()
@@ -134,7 +135,9 @@ func checkTranslated(t *testing.T, path string, status int, out []byte, rec Reco
 }
 
 // allText is all text of a message that agents see as text.
-func allText(m *formats.Message) string { return chat.ContentText(m) + RefusalOf(m) + m.Reasoning }
+func allText(m *formats.Message) string {
+	return chat.ContentText(m) + completion.RefusalOf(m) + m.Reasoning
+}
 
 // continues reports whether a message of a prompt continues a sampled one.
 func continues(sampled, m *formats.Message) bool {

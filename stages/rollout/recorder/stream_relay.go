@@ -9,10 +9,13 @@ import (
 
 	"github.com/rollmill/rollmill/formats"
 	"github.com/rollmill/rollmill/formats/secret"
+	"github.com/rollmill/rollmill/stages/rollout/recorder/apis"
+	"github.com/rollmill/rollmill/stages/rollout/recorder/completion"
+	"github.com/rollmill/rollmill/stages/rollout/recorder/engines"
 )
 
 // relay forwards a stream as it arrives and records it when it has ended. The agent may have got the status.
-func (s *Session) relay(ctx context.Context, w http.ResponseWriter, q *Request, c *call, r *Result, begun bool) {
+func (s *Session) relay(ctx context.Context, w http.ResponseWriter, q *apis.Request, c *call, r *engines.Result, begun bool) {
 	defer r.Events.Close()
 	if !begun {
 		s.headers(w, r.Header)
@@ -33,7 +36,7 @@ func (s *Session) relay(ctx context.Context, w http.ResponseWriter, q *Request, 
 			s.breakOff(ctx, c, r, err)
 		}
 		if r.Answer.Err != nil {
-			r.Failure = &Failure{Class: formats.FailEngine, Text: r.Answer.Err.Error()}
+			r.Failure = &completion.Failure{Class: formats.FailEngine, Text: r.Answer.Err.Error()}
 			sent.batch = append(sent.batch, secret.From(s.ctx).Redact(string(e.AppendVisible(nil)))...)
 			break
 		}
@@ -75,19 +78,19 @@ func (s *sender) now() {
 }
 
 // streamFailure is the failure of a stream that ended too early.
-func streamFailure(ctx context.Context, err error) *Failure {
+func streamFailure(ctx context.Context, err error) *completion.Failure {
 	if cause := context.Cause(ctx); cause != nil {
-		return &Failure{Class: formats.FailCancelled, Text: cause.Error()}
+		return &completion.Failure{Class: formats.FailCancelled, Text: cause.Error()}
 	}
 	if err == io.EOF {
 		err = io.ErrUnexpectedEOF
 	}
-	return &Failure{Class: formats.FailEngine, Text: fmt.Sprintf("the stream broke off: %v", err)}
+	return &completion.Failure{Class: formats.FailEngine, Text: fmt.Sprintf("the stream broke off: %v", err)}
 }
 
 // breakOff records a stream that ended too early and drops the agent's
 // connection, as the engine dropped the recorder's.
-func (s *Session) breakOff(ctx context.Context, c *call, r *Result, err error) {
+func (s *Session) breakOff(ctx context.Context, c *call, r *engines.Result, err error) {
 	r.Failure = streamFailure(ctx, err)
 	s.end(c, r)
 	panic(http.ErrAbortHandler)

@@ -12,6 +12,9 @@ import (
 	"github.com/rollmill/rollmill/formats"
 	"github.com/rollmill/rollmill/formats/jsontext"
 	"github.com/rollmill/rollmill/formats/secret"
+	"github.com/rollmill/rollmill/stages/rollout/recorder/apis"
+	"github.com/rollmill/rollmill/stages/rollout/recorder/completion"
+	"github.com/rollmill/rollmill/stages/rollout/recorder/engines"
 )
 
 // agentStream is an agent's stream whose events are made by this package: that of a translated
@@ -20,9 +23,9 @@ import (
 // nothing else is sent, it sends pings.
 type agentStream struct {
 	s *Session
-	q *Request
+	q *apis.Request
 
-	events EventEncoder
+	events apis.EventEncoder
 	batch  bytes.Buffer // events that were not sent
 
 	mu    sync.Mutex // of what follows
@@ -32,7 +35,7 @@ type agentStream struct {
 	timer *time.Timer
 }
 
-func (s *Session) newAgentStream(w http.ResponseWriter, q *Request) *agentStream {
+func (s *Session) newAgentStream(w http.ResponseWriter, q *apis.Request) *agentStream {
 	m := &agentStream{s: s, q: q, w: w}
 	m.events = q.API.EncodeEvents(q, &m.batch)
 	m.mu.Lock()
@@ -104,7 +107,7 @@ func (m *agentStream) end() (begun bool) {
 func (m *agentStream) pingFromNow() { m.timer.Reset(m.s.recorder.opts.PingEvery) }
 
 // stream answers a call of an agent that streams.
-func (s *Session) stream(ctx context.Context, w http.ResponseWriter, q *Request, c *call, header http.Header) {
+func (s *Session) stream(ctx context.Context, w http.ResponseWriter, q *apis.Request, c *call, header http.Header) {
 	m := s.newAgentStream(w, q)
 	defer m.end()
 	q.OnAccepted, q.OnWhole = m.begin, m.pingFromNow
@@ -113,7 +116,7 @@ func (s *Session) stream(ctx context.Context, w http.ResponseWriter, q *Request,
 		s.relay(ctx, w, q, c, r, m.end())
 		return
 	}
-	var shown *Choice
+	var shown *completion.Choice
 	if r.Failure == nil && r.Events != nil {
 		shown = m.follow(ctx, r)
 	}
@@ -133,7 +136,7 @@ func (s *Session) stream(ctx context.Context, w http.ResponseWriter, q *Request,
 }
 
 // encoded returns what the agent sees of an answer, or of the beginning of one.
-func encoded(q *Request, r *Result) jsontext.Object {
+func encoded(q *apis.Request, r *engines.Result) jsontext.Object {
 	visible := r.Visible
 	if r.Events != nil {
 		visible = r.TopLevel.Bytes()
@@ -143,9 +146,9 @@ func encoded(q *Request, r *Result) jsontext.Object {
 
 // follow sends the agent what the engine's stream has, up to the finish reason,
 // and returns the choice that it saw. If the stream fails, r has the failure.
-func (m *agentStream) follow(ctx context.Context, r *Result) *Choice {
+func (m *agentStream) follow(ctx context.Context, r *engines.Result) *completion.Choice {
 	defer r.Events.Close()
-	var shown *Choice
+	var shown *completion.Choice
 	for {
 		if shown == nil && len(r.Answer.Choices) > 0 {
 			shown = r.Answer.Choices[0]
@@ -164,7 +167,7 @@ func (m *agentStream) follow(ctx context.Context, r *Result) *Choice {
 			break
 		}
 		if r.Answer.Err != nil {
-			r.Failure = &Failure{Class: formats.FailEngine, Text: r.Answer.Err.Error()}
+			r.Failure = &completion.Failure{Class: formats.FailEngine, Text: r.Answer.Err.Error()}
 			break
 		}
 	}
@@ -178,7 +181,7 @@ func (m *agentStream) follow(ctx context.Context, r *Result) *Choice {
 }
 
 // show writes the text that came since the last time.
-func (m *agentStream) show(r *Result, c *Choice) {
+func (m *agentStream) show(r *engines.Result, c *completion.Choice) {
 	w := m.events.State()
 	segments := r.Answer.ReadSegments(c)
 	if len(segments) == 0 {
@@ -197,14 +200,14 @@ func (m *agentStream) show(r *Result, c *Choice) {
 }
 
 // fail sends the agent the failure of a call, as an event if it has a status.
-func (m *agentStream) fail(r *Result) {
+func (m *agentStream) fail(r *engines.Result) {
 	if !m.end() {
 		m.s.writeFailure(m.w, m.q, r)
 		return
 	}
 	kind, text := "api_error", r.Failure.Text
 	if r.Body != nil {
-		kind, text = ErrorKind(r.Status), refusal(r)
+		kind, text = apis.ErrorKind(r.Status), refusal(r)
 	}
 	m.events.Fail(kind, secret.From(m.s.ctx).Redact(text))
 	m.send(nil)

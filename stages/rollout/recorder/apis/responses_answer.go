@@ -1,0 +1,214 @@
+package apis
+
+import (
+	"encoding/json"
+	"fmt"
+	"strings"
+
+	"github.com/rollmill/rollmill/formats"
+	"github.com/rollmill/rollmill/formats/chat"
+	"github.com/rollmill/rollmill/formats/jsontext"
+	"github.com/rollmill/rollmill/stages/rollout/recorder/completion"
+)
+
+// responsesBody is an answer in the form of OpenAI's Responses API. What it repeats
+// of the request follows it.
+type responsesBody struct {
+	ID         string            `json:"id"`
+	Object     string            `json:"object"`
+	Created    json.RawMessage   `json:"created_at"`
+	Status     string            `json:"status"`
+	Error      *string           `json:"error"`
+	Incomplete map[string]string `json:"incomplete_details"` // its reason; nil for a whole answer
+	Model      string            `json:"model"`
+	Output     []any             `json:"output"`
+	Usage      responsesUsage    `json:"usage"`
+}
+
+type responsesUsage struct {
+	Input        int32 `json:"input_tokens"`
+	InputDetails struct {
+		Cached int32 `json:"cached_tokens"`
+	} `json:"input_tokens_details"`
+	Output        int32 `json:"output_tokens"`
+	OutputDetails struct {
+		Reasoning int32 `json:"reasoning_tokens"`
+	} `json:"output_tokens_details"`
+	Total int32 `json:"total_tokens"`
+}
+
+type responsesItem struct {
+	Type      string          `json:"type"`
+	ID        string          `json:"id"`
+	Status    string          `json:"status"`
+	Role      string          `json:"role,omitempty"`
+	Content   []responsesPart `json:"content,omitempty"`
+	CallID    *string         `json:"call_id,omitempty"`
+	Name      *string         `json:"name,omitempty"`
+	Namespace string          `json:"namespace,omitempty"`
+	Arguments *string         `json:"arguments,omitempty"`
+	Input     *string         `json:"input,omitempty"`
+}
+
+type responsesReasoning struct {
+	Type      string          `json:"type"`
+	ID        string          `json:"id"`
+	Summary   []struct{}      `json:"summary"`
+	Content   []responsesPart `json:"content"`
+	Encrypted string          `json:"encrypted_content,omitempty"`
+	Status    string          `json:"status"`
+}
+
+type responsesPart struct {
+	Type        string          `json:"type"`
+	Text        *string         `json:"text,omitempty"`
+	Refusal     *string         `json:"refusal,omitempty"`
+	Annotations []struct{}      `json:"annotations,omitzero"`
+	Logprobs    json.RawMessage `json:"logprobs,omitempty"`
+}
+
+// echoed are the fields of a response that repeat the request, with their
+// defaults.
+var echoed = jsontext.Object{field("instructions", []byte("null")), field("max_output_tokens", []byte("null")),
+	field("metadata", []byte("{}")),
+	field("parallel_tool_calls", []byte("true")), field("previous_response_id", []byte("null")),
+	field("reasoning", []byte("null")), field("store", []byte("true")),
+	field("temperature", []byte("null")), field("text", []byte(`{"format":{"type":"text"}}`)),
+	field("tool_choice", []byte(`"auto"`)), field("tools", emptyList),
+	field("top_p", []byte("null")), field("truncation", []byte(`"disabled"`)), field("user", []byte("null"))}
+
+// Encode returns an answer of chat completions as a response. Of several choices,
+// which that API does not have, it returns the first.
+func (responsesTranslator) Encode(q *Request, a *completion.Answer, visible []byte) []byte {
+	top := jsontext.ParseObject(visible)
+	m := &a.Choices[0].Message
+	out := responsesBody{ID: q.ID, Object: "response", Created: []byte("0"), Status: "completed", Model: a.Model,
+		Output: q.items(a, m, top)}
+	if created := top.Get("created"); json.Valid(created) {
+		out.Created = created
+	}
+	if reason := map[string]string{"length": "max_output_tokens",
+		"content_filter": "content_filter"}[m.FinishReason]; reason != "" {
+		out.Status, out.Incomplete = "incomplete", map[string]string{"reason": reason}
+	}
+	u := &out.Usage
+	u.Input, u.Output, u.Total, u.InputDetails.Cached = a.Usage.Prompt, a.Usage.Completion, a.Usage.Prompt+
+		a.Usage.Completion, a.Usage.Cached
+	details := jsontext.ParseObject(jsontext.ParseObject(top.Get("usage")).Get("completion_tokens_details"))
+	u.OutputDetails.Reasoning = completion.ParseCount(details.Get("reasoning_tokens"))
+	o := jsontext.ParseObject(encode(out))
+	for _, f := range echoed {
+		if q.Original.Has(f.Key) {
+			f.Raw = q.Original.Get(f.Key)
+		}
+		o.Set(f.Key, f.Raw)
+	}
+	return o.Bytes()
+}
+
+// items returns the items of an answer. An empty answer has one empty text, so that
+// clients send it back.
+func (q *Request) items(a *completion.Answer, m *formats.Message, top jsontext.Object) (out []any) {
+	refusal := completion.RefusalOf(m)
+	texts, thoughts, last := 0, 0, (*responsesItem)(nil)
+	for _, p := range a.SplitSegments(m.Reasoning, chat.ContentText(m)) {
+		if p.Reasoning {
+			out = append(out, q.reasoningItem(p.Text, thoughts))
+			thoughts++
+			continue
+		}
+		last = q.messageItem(texts, outputText(p.Text))
+		out = append(out, last)
+		texts++
+	}
+	switch {
+	case refusal != "":
+		if len(out) == 0 || out[len(out)-1] != any(last) {
+			last = q.messageItem(texts)
+			out = append(out, last)
+		}
+		last.Content = append(last.Content, responsesPart{Type: "refusal", Refusal: &refusal})
+	case last == nil && len(m.ToolCalls) == 0:
+		last = q.messageItem(0, outputText(""))
+		out = append(out, last)
+	}
+	if last != nil && last.Content[0].Type == "output_text" {
+		last.Content[0].Logprobs = q.logprobs(top)
+	}
+	for k, c := range m.ToolCalls {
+		out = append(out, q.callItem(k, c))
+	}
+	if m.FinishReason == "length" {
+		switch cut := out[len(out)-1].(type) {
+		case *responsesItem:
+			cut.Status = "incomplete"
+		case *responsesReasoning:
+			cut.Status = "incomplete"
+		}
+	}
+	return out
+}
+
+// itemID names the k-th item of a kind.
+func (q *Request) itemID(kind string, k int) string {
+	id := kind + strings.TrimPrefix(q.ID, "resp_")
+	if k > 0 {
+		id += fmt.Sprintf("_%d", k)
+	}
+	return id
+}
+
+func (q *Request) reasoningItem(text string, k int) *responsesReasoning {
+	item := responsesReasoning{Type: "reasoning", ID: q.itemID("rs_", k), Summary: []struct{}{}, Status: "completed",
+		Content: []responsesPart{{Type: "reasoning_text", Text: &text}}}
+	if q.responses.encrypted {
+		item.Encrypted = sealReasoning(text)
+	}
+	return &item
+}
+
+func (q *Request) messageItem(k int, parts ...responsesPart) *responsesItem {
+	return &responsesItem{Type: "message", ID: q.itemID("msg_", k), Status: "completed", Role: "assistant",
+		Content: parts}
+}
+
+func outputText(text string) responsesPart {
+	return responsesPart{Type: "output_text", Text: &text, Annotations: []struct{}{}, Logprobs: emptyList}
+}
+
+func (q *Request) callItem(k int, c formats.ToolCall) *responsesItem {
+	id := strings.TrimPrefix(q.ID, "resp_")
+	item := responsesItem{Type: "function_call", ID: fmt.Sprintf("fc_%s_%d", id, k), Status: "completed",
+		CallID: &c.ID, Name: &c.Name, Arguments: &c.Arguments}
+	if q.responses.custom[c.Name] {
+		input := customInput(c.Arguments)
+		item.Type, item.ID, item.Arguments, item.Input = "custom_tool_call", fmt.Sprintf("ctc_%s_%d", id, k), nil, &input
+	}
+	if space := q.responses.spaces[c.Name]; space != "" {
+		name := strings.TrimPrefix(c.Name, space+"__")
+		item.Name, item.Namespace = &name, space
+	}
+	return &item
+}
+
+// Arguments returns what the agent sees of a call: of a custom tool, an input.
+func (responsesTranslator) Arguments(q *Request, c *formats.ToolCall) string {
+	if q.responses.custom[c.Name] {
+		return string(customArguments(customInput(c.Arguments)))
+	}
+	return c.Arguments
+}
+
+// logprobs returns those of the whole answer if the agent asked for them.
+func (q *Request) logprobs(top jsontext.Object) json.RawMessage {
+	if q.View.Logprobs {
+		for choice := range jsontext.Elements(top.Get("choices")) {
+			list := jsontext.ParseObject(jsontext.ParseObject(choice).Get("logprobs")).Get("content")
+			if len(list) > 0 && list[0] == '[' && json.Valid(list) {
+				return list
+			}
+			break
+		}
+	}
+	return emptyList
+}
