@@ -5,16 +5,6 @@ import (
 	"github.com/rollmill/rollmill/stages/plugin"
 )
 
-// The headings of the list of commands.
-const (
-	stagesHeading  = "Stages"
-	beginHeading   = "Begin"
-	lookHeading    = "Look"
-	measureHeading = "Measure"
-	dataHeading    = "Data"
-	keepHeading    = "Keep"
-)
-
 // app returns the program. The commands are in the order of help: the stages in the
 // order of the data, then the others by heading.
 func app() *cli.App {
@@ -71,17 +61,6 @@ var renamed = map[string]string{
 	"judge-max-tokens": "judge-budget-tokens",
 	"uses":             "depends-on",
 	"workers":          "concurrency",
-}
-
-// validation is the switch and the section for held-out examples.
-const validation = "validation"
-
-// validationSettings declares the keys that only section validation has.
-type validationSettings struct{ Interval int }
-
-func (v *validationSettings) Declare(d *plugin.Declarer) {
-	d.Heading(plugin.Rows)
-	d.Int(&v.Interval, "interval", "default of train's --validation-interval, `N`")
 }
 
 // givenVariables are the variables that this program sets for the programs that

@@ -69,8 +69,8 @@ func (c *solutions) check(ctx context.Context, s *cli.Session) error {
 	if c.Times < 1 || !strings.HasPrefix(c.Examples, "harbor:") {
 		return cli.Usagef("rollmill check --examples harbor:DIR --oracle 3", "--oracle %d needs a number and Harbor tasks", c.Times)
 	}
-	settings := harbor.Settings{Runtime: c.Runtime, Harness: harbor.Shell, TaskEnv: c.TaskEnv, KeepProcesses: c.Keep}
-	agent, err := settings.Agent(ctx, rollout.Setup{Lookup: s.Lookup})
+	oracle := harbor.Settings{Runtime: c.Runtime, Harness: harbor.Shell, TaskEnv: c.TaskEnv, KeepProcesses: c.Keep}
+	agent, err := oracle.Agent(ctx, rollout.Setup{Lookup: s.Lookup})
 	if err != nil {
 		return err
 	}

@@ -105,7 +105,7 @@ type importSettings struct {
 
 func newImportSettings() *importSettings {
 	return &importSettings{ImportOptions: convert.ImportDefaults(), From: plugin.Pick(importFormats, ""),
-		runPlace: runPlace{run: "name the run `NAME`, which is written to the column run; trajectory ids do not " +
+		runPlace: runPlace{usage: "name the run `NAME`, which is written to the column run; trajectory ids do not " +
 			"depend on it"},
 		target:   target{otherwise: "<root>/epoch-<epoch>/rollout"},
 		spilling: spilling{what: "what the report counts, and trajectories whose groups are not adjacent in the source,"}}

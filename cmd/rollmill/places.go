@@ -26,11 +26,11 @@ type source struct {
 	looks bool   // the dataset, or folder of datasets, is only displayed: also one that a gate refused
 }
 
-func (in *source) Declare(d *plugin.Declarer) {
+func (i *source) Declare(d *plugin.Declarer) {
 	d.Heading(plugin.Input)
-	d.String(&in.URI, "in", in.does+" at this `URI`; - reads the URI from stdin").Open().Common()
-	if !in.looks {
-		declareGates(d, &in.AcceptGates)
+	d.String(&i.URI, "in", i.does+" at this `URI`; - reads the URI from stdin").Open().Common()
+	if !i.looks {
+		declareGates(d, &i.AcceptGates)
 	}
 }
 
@@ -42,8 +42,8 @@ func declareGates(d *plugin.Declarer, p *[]string) {
 const nameInput = "name the dataset to read: --in URI, --in - to read the URI from stdin, or --root and --epoch"
 
 // open returns the dataset that a command reads.
-func (in *source) open(s *cli.Session) (stages.Input, error) {
-	uri, err := s.URI("in", in.URI)
+func (i *source) open(s *cli.Session) (stages.Input, error) {
+	uri, err := s.URI("in", i.URI)
 	if err != nil {
 		return stages.Input{}, err
 	}
@@ -54,7 +54,7 @@ func (in *source) open(s *cli.Session) (stages.Input, error) {
 		}
 		return stages.Input{}, cli.Usagef(hint, "no input")
 	}
-	return stages.Input{URI: uri, AcceptGates: in.AcceptGates}, nil
+	return stages.Input{URI: uri, AcceptGates: i.AcceptGates}, nil
 }
 
 // target is where a command writes, and which shard of the work it does.
@@ -116,12 +116,12 @@ type runPlace struct {
 	Run, Root string
 
 	heading string // default plugin.Output
-	run     string // help of --run; default that of rollout
+	usage   string // help of --run; default that of rollout
 }
 
 func (p *runPlace) Declare(d *plugin.Declarer) {
 	d.Heading(cmp.Or(p.heading, plugin.Output))
-	d.String(&p.Run, "run", cmp.Or(p.run, "name the run `NAME`, which is part of every trajectory id")).
+	d.String(&p.Run, "run", cmp.Or(p.usage, "name the run `NAME`, which is part of every trajectory id")).
 		Shown("the last part of --root, else run").Open()
 	d.String(&p.Root, "root", "use the run's folder at this `URI`, which holds epoch-0, epoch-1, ...").Shown("runs/<run>").
 		Open().Common()

@@ -2,19 +2,14 @@ package main
 
 import (
 	"context"
-	"fmt"
 
 	"github.com/rollmill/rollmill/cmd/internal/cli"
-	"github.com/rollmill/rollmill/formats"
-	"github.com/rollmill/rollmill/formats/redaction"
-	"github.com/rollmill/rollmill/formats/secret"
 	"github.com/rollmill/rollmill/stages"
 	"github.com/rollmill/rollmill/stages/backends/openai"
 	"github.com/rollmill/rollmill/stages/plugin"
 	"github.com/rollmill/rollmill/stages/rollout"
 	"github.com/rollmill/rollmill/stages/rollout/agents"
 	"github.com/rollmill/rollmill/stages/rollout/tracing"
-	"github.com/rollmill/rollmill/stages/submit"
 	"github.com/rollmill/rollmill/storage"
 )
 
@@ -138,43 +133,6 @@ func (c *rolloutSettings) plan(ctx context.Context) (string, error) {
 		return "", nil
 	}
 	return c.curated(ctx, *c.Epoch-1)
-}
-
-// policy returns the policy in the receipt at uri, or nil if uri is "".
-func policy(ctx context.Context, uri string) (*formats.Policy, error) {
-	if uri == "" {
-		return nil, nil
-	}
-	receipt, err := receiptAt(ctx, uri)
-	if err != nil {
-		return nil, err
-	}
-	if receipt.Policy == nil {
-		return nil, formats.Invalid(storage.Redact(uri), "name the engine with --url and --model", nil,
-			"the receipt (state %s) names no policy", receipt.State)
-	}
-	redaction.AddInPath(secret.From(ctx), "policy", receipt.Policy.URL, true) // older receipts hold what is redacted now
-	return receipt.Policy, nil
-}
-
-// receiptFolder returns the folder of a receipt, which may be named itself.
-func receiptFolder(uri string) string {
-	if folder, name := storage.Split(uri); name == formats.ReceiptFile {
-		return folder
-	}
-	return uri
-}
-
-func receiptAt(ctx context.Context, uri string) (*formats.Receipt, error) {
-	bucket, err := storage.Open(ctx, receiptFolder(uri))
-	if err != nil {
-		return nil, cli.Usagef("", "--policy: %w", err)
-	}
-	receipt, err := submit.ReadReceipt(ctx, bucket)
-	if err != nil {
-		return nil, fmt.Errorf("--policy %q: %w", storage.Redact(uri), err)
-	}
-	return receipt, nil
 }
 
 func runRollout(ctx context.Context, s *cli.Session, c *rolloutSettings) error {

@@ -41,7 +41,7 @@ var shardedStages = []string{"rollout", "score", "group", "curate"}
 
 func newSealSettings() *sealSettings {
 	return &sealSettings{source: source{does: "read the dataset"},
-		runPlace: runPlace{heading: plugin.Input, run: "name the run `NAME`"}}
+		runPlace: runPlace{heading: plugin.Input, usage: "name the run `NAME`"}}
 }
 
 func (c *sealSettings) Declare(d *plugin.Declarer) {

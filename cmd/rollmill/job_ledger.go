@@ -1,0 +1,57 @@
+package main
+
+import (
+	"context"
+
+	"github.com/rollmill/rollmill/cmd/internal/cli"
+	"github.com/rollmill/rollmill/formats"
+	"github.com/rollmill/rollmill/formats/dataset"
+	"github.com/rollmill/rollmill/stages/submit"
+	"github.com/rollmill/rollmill/storage"
+)
+
+// findLedger opens the ledger of a job: --ledger, else the one in the receipt,
+// else the one that submit would find. in is the receipt's URI, or "".
+func (c *jobSettings) findLedger(ctx context.Context, in string, r *formats.Receipt) (*storage.Bucket, error) {
+	uri, err := c.ledgerURI(ctx, in, r)
+	if err != nil {
+		return nil, err
+	}
+	b, err := storage.Open(ctx, uri)
+	if err != nil {
+		return nil, cli.Usagef("", "--ledger: %w", err)
+	}
+	return b, nil
+}
+
+func (c *jobSettings) ledgerURI(ctx context.Context, in string, r *formats.Receipt) (string, error) {
+	switch {
+	case c.Ledger != "":
+		return c.Ledger, nil
+	case r != nil && r.Ledger != "" && dataset.Follows(in, r.Ledger):
+		b, err := storage.Open(ctx, r.Ledger)
+		if err != nil {
+			return "", cli.Usagef("", "--ledger: %w", err)
+		}
+		if held, err := submit.Holds(ctx, b, r.Key); err != nil || held || r.RunID == "" {
+			return r.Ledger, err
+		}
+	case r != nil && r.Ledger != "" && r.RunID == "":
+		return "", formats.Invalid(storage.Redact(in), "name it with --ledger URI", nil,
+			"the receipt's ledger, %q, is in another store and is not used", r.Ledger)
+	}
+	if r != nil && r.RunID != "" {
+		return findLedger(ctx, c.Ledger, c.Place.Root, in, dataset.Run{ID: r.RunID, Root: r.Ledger}, "")
+	}
+	if in != "" && r == nil { // in is a dataset, for job list
+		d, err := dataset.Open(ctx, in, dataset.OpenOptions{})
+		if err == nil && d.Run.ID != "" {
+			return findLedger(ctx, c.Ledger, c.Place.Root, in, d.Run, c.Place.Root)
+		}
+	}
+	_, root := c.Place.both()
+	if in != "" && c.Place.Root == "" {
+		root = dataset.RootOf(in)
+	}
+	return root, nil
+}
