@@ -2,6 +2,7 @@ package main
 
 import (
 	"github.com/rollmill/rollmill/cmd/internal/cli"
+	"github.com/rollmill/rollmill/cmd/rollmill/settings"
 	"github.com/rollmill/rollmill/stages/plugin"
 )
 
@@ -47,7 +48,7 @@ func app() *cli.App {
 		Renamed:   renamed,
 		Replaced:  map[string]string{"storage": "rollmill check --store URI"},
 		Shared:    []string{"run", "root", "metrics-file"},
-		Overlay:   cli.Overlay{Name: validation, Settings: func() plugin.Settings { return &validationSettings{} }},
+		Overlay:   cli.Overlay{Name: settings.Validation, Settings: func() plugin.Settings { return &settings.OnlyValidation{} }},
 		Variables: givenVariables,
 		Keys:      keyVariables,
 	}

@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/rollmill/rollmill/cmd/internal/cli"
+	"github.com/rollmill/rollmill/cmd/rollmill/settings"
 	"github.com/rollmill/rollmill/formats/validate"
 	"github.com/rollmill/rollmill/pipelines/inspect/audit"
 	"github.com/rollmill/rollmill/stages/plugin"
@@ -13,7 +14,7 @@ import (
 
 var auditCommand = cli.Command{
 	Name:    "audit",
-	Heading: lookHeading,
+	Heading: settings.LookHeading,
 	Usage:   "check whole datasets for faults that would harm training",
 	About: `Reads every complete dataset at the URI (a run, an epoch or a dataset), verifies
 the bytes of each part and the digest of each row, and makes the checks below. A
@@ -35,19 +36,19 @@ Checks:
 }
 
 type auditSettings struct {
-	source
+	settings.Source
 	Only, Skip, HeldOut []string
 	Mismatch            string
 	FailOn              validate.Severity
-	measured
+	settings.Measured
 }
 
 func newAuditSettings() *auditSettings {
-	return &auditSettings{source: source{does: "audit the datasets", looks: true}, FailOn: validate.Error}
+	return &auditSettings{Source: settings.Source{Does: "audit the datasets", Looks: true}, FailOn: validate.Error}
 }
 
 func (o *auditSettings) Declare(d *plugin.Declarer) {
-	d.Include(&o.source)
+	d.Include(&o.Source)
 	d.Heading(plugin.Input)
 	d.Strings(&o.HeldOut, "held-out",
 		"report examples of the rollout at this `URI` that are also trained on; examples of the run's own validation are "+
@@ -57,9 +58,9 @@ func (o *auditSettings) Declare(d *plugin.Declarer) {
 	d.Heading(plugin.Checks)
 	d.Strings(&o.Only, "only", "make only the check `NAME`")
 	d.Strings(&o.Skip, "skip", "skip the check `NAME`")
-	plugin.Choice(d, &o.FailOn, "fail-on", "fail on findings of this `SEVERITY` or worse: "+joinValues(validate.Severities),
+	plugin.Choice(d, &o.FailOn, "fail-on", "fail on findings of this `SEVERITY` or worse: "+settings.Joined(validate.Severities),
 		validate.Severities...)
-	d.Include(&o.measured)
+	d.Include(&o.Measured)
 }
 
 // auditHelp returns a line for each check.
@@ -76,7 +77,7 @@ func auditHelp() string {
 }
 
 func runAudit(ctx context.Context, s *cli.Session, o *auditSettings) error {
-	in, err := o.open(s)
+	in, err := o.Open(s)
 	if err != nil {
 		return err
 	}

@@ -12,6 +12,7 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/rollmill/rollmill/cmd/internal/cli"
+	"github.com/rollmill/rollmill/cmd/rollmill/settings"
 	"github.com/rollmill/rollmill/formats"
 	"github.com/rollmill/rollmill/pipelines/run"
 	"github.com/rollmill/rollmill/pipelines/train"
@@ -24,7 +25,7 @@ import (
 
 var checkCommand = cli.Command{
 	Name:    "check",
-	Heading: beginHeading,
+	Heading: settings.BeginHeading,
 	Usage:   "test the engine, the trainer, storage and programs before a run, or one store",
 	Needs:   "--config, the file of a run; or --store; or --oracle and --examples",
 	About: `Reads the config file as train does and tests everything that a run needs: the
@@ -176,7 +177,7 @@ func foundExamples(o train.Options) (string, error) {
 // name in a receipt; submit compares the same.
 func sampledModel(ctx context.Context, o train.Options) (string, error) {
 	trained, sampled := trainedModel(o.Submit.Trainer.Target()), cmp.Or(o.Rollout.TargetModel, o.Rollout.Model)
-	first, err := receiptAt(ctx, run.Layout{Root: o.Root}.Policy())
+	first, err := settings.ReceiptAt(ctx, run.Layout{Root: o.Root}.Policy())
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return "", err
 	}

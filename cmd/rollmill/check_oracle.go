@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/rollmill/rollmill/cmd/internal/cli"
+	"github.com/rollmill/rollmill/cmd/rollmill/settings"
 	"github.com/rollmill/rollmill/formats"
 	"github.com/rollmill/rollmill/stages/plugin"
 	"github.com/rollmill/rollmill/stages/rollout"
@@ -75,7 +76,7 @@ func (c *solutions) check(ctx context.Context, s *cli.Session) error {
 		return err
 	}
 	defer agent.(rollout.Closer).Close()
-	all, _, err := (&taskFile{Examples: c.Examples}).read(ctx, s, agent)
+	all, _, err := (&settings.TaskFile{Examples: c.Examples}).Read(ctx, s, agent)
 	if err != nil {
 		return err
 	}

@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"github.com/rollmill/rollmill/cmd/internal/cli"
+	"github.com/rollmill/rollmill/cmd/rollmill/settings"
 	"github.com/rollmill/rollmill/formats/dataset"
 	"github.com/rollmill/rollmill/pipelines/tidy"
 	"github.com/rollmill/rollmill/stages/plugin"
@@ -12,7 +13,7 @@ import (
 
 var compactCommand = cli.Command{
 	Name:    "compact",
-	Heading: keepHeading,
+	Heading: settings.KeepHeading,
 	Usage:   "make a dataset's many small files few large ones",
 	About: `A stage that ran in 1,000 shards leaves 1,000 files or more, and opening each of
 them takes longer than reading it. compact writes the same rows in the same order
@@ -37,24 +38,24 @@ of rollmill without this command refuse a compacted dataset.
 }
 
 type compactSettings struct {
-	source
+	settings.Source
 	PartSize int
 	DryRun   bool
 }
 
 func newCompactSettings() *compactSettings {
-	return &compactSettings{source: source{does: "read the dataset"}, PartSize: 256}
+	return &compactSettings{Source: settings.Source{Does: "read the dataset"}, PartSize: 256}
 }
 
 func (o *compactSettings) Declare(d *plugin.Declarer) {
-	d.Include(&o.source)
+	d.Include(&o.Source)
 	d.Heading(plugin.Execution)
 	d.Int(&o.PartSize, "part-size", "end a file when it has `N` MB")
 	d.Bool(&o.DryRun, "dry-run", "print what would be done, and change nothing")
 }
 
 func runCompact(ctx context.Context, s *cli.Session, o *compactSettings) error {
-	in, err := o.open(s)
+	in, err := o.Open(s)
 	if err != nil {
 		return err
 	}

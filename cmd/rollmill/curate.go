@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"github.com/rollmill/rollmill/cmd/internal/cli"
+	"github.com/rollmill/rollmill/cmd/rollmill/settings"
 	"github.com/rollmill/rollmill/formats"
 	"github.com/rollmill/rollmill/stages"
 	"github.com/rollmill/rollmill/stages/curate"
@@ -16,7 +17,7 @@ import (
 
 var curateCommand = cli.Command{
 	Name:    "curate",
-	Heading: stagesHeading,
+	Heading: settings.StagesHeading,
 	Usage:   "select the trajectories to train on",
 	Needs:   "--in, or --root and --epoch",
 	About: `Drops flat groups, from which nothing can be learned, and applies the chosen
@@ -45,12 +46,12 @@ type curateSettings struct {
 	In            []string
 	AcceptGates   []string
 	Previous      string
-	tasks         taskFile // that a plan is drawn from
+	tasks         settings.TaskFile // that a plan is drawn from
 	EmptyExitCode int
-	runPlace
-	spilling
-	target
-	monitored
+	settings.RunPlace
+	settings.Spilling
+	settings.Target
+	settings.Monitored
 }
 
 func newCurateSettings() *curateSettings {
@@ -61,8 +62,8 @@ func newCurateSettings() *curateSettings {
 				return group.Recompute(estimators.All, s)
 			},
 		},
-		spilling: spilling{what: "groups whose rows are not adjacent"},
-		target:   target{otherwise: "the sibling \"curate\" of the input"},
+		Spilling: settings.Spilling{What: "groups whose rows are not adjacent"},
+		Target:   settings.Target{Otherwise: "the sibling \"curate\" of the input"},
 	}
 }
 
@@ -70,7 +71,7 @@ func (c *curateSettings) Declare(d *plugin.Declarer) {
 	d.Heading(plugin.Input)
 	d.Strings(&c.In, "in", "read groups at this `URI`; - reads the URI from stdin; groups of further URIs are replayed "+
 		"with those of the first").Open().Common()
-	declareGates(d, &c.AcceptGates)
+	settings.DeclareGates(d, &c.AcceptGates)
 	d.String(&c.Previous, "previous",
 		"continue the curriculum and the pools of the curated dataset at this `URI`, from the previous epoch").Common()
 	d.String(&c.tasks.Examples, "plan-examples",
@@ -78,10 +79,10 @@ func (c *curateSettings) Declare(d *plugin.Declarer) {
 	d.Include(&c.Options)
 	d.Heading(plugin.Checks)
 	d.Int(&c.EmptyExitCode, "empty-exit-code", "exit with `CODE` when nothing is kept; the empty dataset is still written")
-	d.Include(&c.spilling)
-	d.Include(&c.runPlace)
-	d.Include(&c.target)
-	d.Include(&c.monitored)
+	d.Include(&c.Spilling)
+	d.Include(&c.RunPlace)
+	d.Include(&c.Target)
+	d.Include(&c.Monitored)
 }
 
 func runCurate(ctx context.Context, s *cli.Session, c *curateSettings) error {
@@ -98,18 +99,18 @@ func runCurate(ctx context.Context, s *cli.Session, c *curateSettings) error {
 	}
 	o.Previous = stages.Input{URI: c.Previous, AcceptGates: o.In.AcceptGates}
 	if len(c.In) == 0 && c.Previous == "" && *c.Epoch > 0 {
-		if o.Previous.URI, err = c.curated(ctx, *c.Epoch-1); err != nil {
+		if o.Previous.URI, err = c.Curated(ctx, *c.Epoch-1); err != nil {
 			return err
 		}
 	}
-	if o.Out, err = c.openSibling(s, o.In.URI); err != nil {
+	if o.Out, err = c.OpenSibling(s, o.In.URI); err != nil {
 		return err
 	}
-	c.place(s, c.Options.Epoch, false)
-	o.Env, o.Spill = s.Env(), c.spill()
-	collectEarly()
+	c.Place(s, c.Options.Epoch, false)
+	o.Env, o.Spill = s.Env(), c.Limits()
+	settings.CollectEarly()
 	r, err := curate.Run(ctx, o)
-	if err = finishStage(s, r, r, err); err == nil {
+	if err = settings.FinishStage(s, r, r, err); err == nil {
 		funnel(s, r.Funnel)
 	}
 	if err == nil && r.Sealed && r.Rows == 0 && code != 0 {
@@ -125,7 +126,7 @@ func (c *curateSettings) options(ctx context.Context, s *cli.Session) (curate.Op
 		return o, nil
 	}
 	c.tasks.Format.Names.ID, c.tasks.Format.NoQuestions = o.PlanTable.IDKey, true
-	set, ref, err := c.tasks.read(ctx, s, nil)
+	set, ref, err := c.tasks.Read(ctx, s, nil)
 	o.Examples, o.ExamplesRef = set, ref
 	return o, err
 }
@@ -143,7 +144,7 @@ func funnel(s *cli.Session, steps []formats.FunnelStep) {
 func (c *curateSettings) inputs(s *cli.Session) (first stages.Input, more []stages.Input, err error) {
 	uris := c.In
 	if len(uris) == 0 && c.Epoch != nil {
-		uris = []string{c.layout().Input(*c.Epoch, s.Command, false)}
+		uris = []string{c.Layout().Input(*c.Epoch, s.Command, false)}
 	}
 	for _, uri := range uris {
 		if uri, err = s.URI("in", uri); err != nil {
@@ -152,7 +153,7 @@ func (c *curateSettings) inputs(s *cli.Session) (first stages.Input, more []stag
 		more = append(more, stages.Input{URI: uri, AcceptGates: c.AcceptGates})
 	}
 	if len(more) == 0 {
-		return first, nil, cli.Usagef(nameInput, "no input")
+		return first, nil, cli.Usagef(settings.NameInput, "no input")
 	}
 	return more[0], more[1:], nil
 }

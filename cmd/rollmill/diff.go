@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/rollmill/rollmill/cmd/internal/cli"
+	"github.com/rollmill/rollmill/cmd/rollmill/settings"
 	"github.com/rollmill/rollmill/formats"
 	"github.com/rollmill/rollmill/pipelines/inspect"
 	"github.com/rollmill/rollmill/pipelines/report"
@@ -18,7 +19,7 @@ import (
 
 var diffCommand = cli.Command{
 	Name:    "diff",
-	Heading: lookHeading,
+	Heading: settings.LookHeading,
 	Usage:   "compare two datasets of scores, or two of groups, over the same trajectories",
 	About: `Reports how many rewards changed, their rank correlation, how many groups became
 flat (equal rewards) or stopped being flat, how many advantages changed sign, and the rows that
@@ -39,7 +40,7 @@ With --root it compares two datasets of each epoch, a line for each and their su
 type diffSettings struct {
 	inspect.DiffOptions
 	Root, Plot string
-	Epochs     epochRange
+	Epochs     settings.EpochRange
 	Scores     []string
 }
 
@@ -88,7 +89,7 @@ func (o *diffSettings) diff(ctx context.Context) (*inspect.Difference, error) {
 	if o.Root == "" {
 		return inspect.Diff(ctx, o.DiffOptions)
 	}
-	epochs, err := o.Epochs.of(ctx, o.Root)
+	epochs, err := o.Epochs.Of(ctx, o.Root)
 	if err != nil {
 		return nil, err
 	}
@@ -96,7 +97,7 @@ func (o *diffSettings) diff(ctx context.Context) (*inspect.Difference, error) {
 	d, err := inspect.DiffEpochs(ctx, o.Root, epochs, report.Last, o.DiffOptions)
 	if d != nil && o.Epochs != "" && d.Absent != nil {
 		err = errors.Join(err, formats.Invalid(o.Root, "score --epochs makes what is missing", storage.ErrNotExist,
-			"epoch %s has not both %q and %q", numbers(d.Absent), o.A, o.B))
+			"epoch %s has not both %q and %q", settings.Numbers(d.Absent), o.A, o.B))
 	}
 	return d, err
 }

@@ -14,6 +14,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/rollmill/rollmill/cmd/rollmill/settings"
 	"github.com/rollmill/rollmill/formats"
 	"github.com/rollmill/rollmill/formats/dataset"
 	"github.com/rollmill/rollmill/formats/foreign/trainers"
@@ -42,7 +43,7 @@ func echoTrainer() {
 		return
 	}
 	uri := request.Forms["sequences"].URI
-	src, err := openScored(context.Background(), uri)
+	src, err := settings.OpenScored(context.Background(), uri)
 	try(err)
 	local := filepath.Join(os.TempDir(), fmt.Sprint("sequences-", os.Getpid()))
 	data, err := io.ReadAll(io.NewSectionReader(src, 0, src.Size()))

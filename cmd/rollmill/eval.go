@@ -6,6 +6,7 @@ import (
 	"strconv"
 
 	"github.com/rollmill/rollmill/cmd/internal/cli"
+	"github.com/rollmill/rollmill/cmd/rollmill/settings"
 	"github.com/rollmill/rollmill/pipelines/eval"
 	"github.com/rollmill/rollmill/stages/group"
 	"github.com/rollmill/rollmill/stages/plugin"
@@ -14,7 +15,7 @@ import (
 
 var evalCommand = cli.Command{
 	Name:    "eval",
-	Heading: measureHeading,
+	Heading: settings.MeasureHeading,
 	Usage:   "measure a policy on held-out examples by rollout and score, without training",
 	Needs:   "--examples and a policy, as for rollout, with the rewards in --config; or --in, with existing scores",
 	About: `Rollout and score take their settings from section validation of the config
@@ -33,23 +34,23 @@ Failed trajectories are excluded and counted. With --in it measures existing sco
 // evalSettings are the settings of eval itself; those of rollout and score are in
 // their sections.
 type evalSettings struct {
-	source
+	settings.Source
 	Measure     eval.MeasureOptions
 	Examples    string
 	Generations *int
 	Policy      string
 	Out         string
-	runPlace
-	monitored
+	settings.RunPlace
+	settings.Monitored
 }
 
 func newEvalSettings() *evalSettings {
-	return &evalSettings{source: source{does: "read existing scores"},
+	return &evalSettings{Source: settings.Source{Does: "read existing scores"},
 		Measure: eval.MeasureOptions{Solved: group.DefaultSolvedThreshold, Confidence: 0.95}}
 }
 
 func (c *evalSettings) Declare(d *plugin.Declarer) {
-	d.Include(&c.source)
+	d.Include(&c.Source)
 	d.Heading(plugin.Input)
 	d.String(&c.Examples, "examples", "read the held-out examples from the task file at this `URI`").
 		Shown("validation.examples").Open().Common()
@@ -64,11 +65,11 @@ func (c *evalSettings) Declare(d *plugin.Declarer) {
 	d.Strings(&c.Measure.Slices, "slice", "add a table by this `FIELD` of the examples").Common()
 	d.Float(&c.Measure.Confidence, "confidence", "compute intervals at this confidence level, a `SHARE` between 0 and 1")
 	d.Bool(&c.Measure.FailuresCount, "failures-count", "count a trajectory without a reward as an unsolved attempt")
-	d.Include(&c.runPlace)
+	d.Include(&c.RunPlace)
 	d.Heading(plugin.Output)
 	d.String(&c.Out, "out", "write the datasets rollout and score under this `URI`").Shown("the root's folder eval").
 		Open().Common()
-	d.Include(&c.monitored)
+	d.Include(&c.Monitored)
 }
 
 func declareSolved(d *plugin.Declarer, p *float64) {
@@ -91,7 +92,7 @@ func runEval(ctx context.Context, s *cli.Session, c *evalSettings) error {
 	}
 	var result *eval.Result
 	if c.URI != "" {
-		in, err := c.source.open(s)
+		in, err := c.Source.Open(s)
 		if err != nil {
 			return err
 		}
@@ -109,20 +110,20 @@ func runEval(ctx context.Context, s *cli.Session, c *evalSettings) error {
 		}
 	}
 	for _, r := range result.Stages {
-		s.Say("%s", summary(r))
+		s.Say("%s", settings.Summary(r))
 	}
 	return s.Print(result, result.WriteText)
 }
 
 // options returns the options of rollout and score as for a validation.
 func (c *evalSettings) options(ctx context.Context, s *cli.Session) (eval.Options, error) {
-	run, root := c.both()
-	c.place(s, nil, true)
+	run, root := c.Both()
+	c.Place(s, nil, true)
 	o := eval.Options{Root: cmp.Or(c.Out, storage.Join(root, "eval")), Env: s.Env()}
 	var err error
 	o.Rollout, o.Score, _, err = sampleOptions(ctx, s, root, func(r *rolloutSettings) {
-		r.runPlace.Run, r.runPlace.Root, r.Validation = run, root, true
-		r.taskFile.Examples, r.PolicyURI = cmp.Or(c.Examples, r.taskFile.Examples), cmp.Or(c.Policy, r.PolicyURI)
+		r.RunPlace.Run, r.RunPlace.Root, r.Validation = run, root, true
+		r.TaskFile.Examples, r.PolicyURI = cmp.Or(c.Examples, r.TaskFile.Examples), cmp.Or(c.Policy, r.PolicyURI)
 		if c.Generations != nil {
 			r.Generations = *c.Generations
 		}

@@ -4,12 +4,13 @@ import (
 	"context"
 
 	"github.com/rollmill/rollmill/cmd/internal/cli"
+	"github.com/rollmill/rollmill/cmd/rollmill/settings"
 	"github.com/rollmill/rollmill/pipelines/inspect"
 )
 
 var explainCommand = cli.Command{
 	Name:    "explain",
-	Heading: lookHeading,
+	Heading: settings.LookHeading,
 	Usage:   "trace one trajectory from rollout to submission",
 	Needs:   "the id of a trajectory, and --in",
 	Args:    "TRAJECTORY",
@@ -23,12 +24,12 @@ trajectory, and where it was submitted. A unique prefix of the id is enough.
 	Body:  cli.With(newExplainSettings, runExplain),
 }
 
-func newExplainSettings() *source {
-	return &source{does: "search the run, the epoch or the dataset", looks: true}
+func newExplainSettings() *settings.Source {
+	return &settings.Source{Does: "search the run, the epoch or the dataset", Looks: true}
 }
 
-func runExplain(ctx context.Context, s *cli.Session, o *source) error {
-	in, err := o.open(s)
+func runExplain(ctx context.Context, s *cli.Session, o *settings.Source) error {
+	in, err := o.Open(s)
 	if err != nil {
 		return err
 	}

@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"github.com/rollmill/rollmill/cmd/internal/cli"
+	"github.com/rollmill/rollmill/cmd/rollmill/settings"
 	"github.com/rollmill/rollmill/formats"
 	"github.com/rollmill/rollmill/formats/chat"
 	"github.com/rollmill/rollmill/formats/foreign"
@@ -21,7 +22,7 @@ import (
 
 var exportCommand = cli.Command{
 	Name:    "export",
-	Heading: dataHeading,
+	Heading: settings.DataHeading,
 	Usage:   "write a dataset in the formats of other programs",
 	Needs:   "--in, or --root and --epoch; --to and --out",
 	About: `Reads trajectories, scores, groups or a curated dataset; rows have the rewards and
@@ -41,16 +42,16 @@ when all are whole, the documents of a folder one by one.
 
 type exportSettings struct {
 	convert.ExportOptions
-	In    source
-	Place runPlace
+	In    settings.Source
+	Place settings.RunPlace
 	Epoch *int
 	To    []string
-	measured
+	settings.Measured
 }
 
 func newExportSettings() *exportSettings {
-	return &exportSettings{ExportOptions: convert.ExportOptions{Choice: chat.Choice{Best: 1}}, In: source{does: "read the dataset"},
-		Place: runPlace{heading: plugin.Input}}
+	return &exportSettings{ExportOptions: convert.ExportOptions{Choice: chat.Choice{Best: 1}}, In: settings.Source{Does: "read the dataset"},
+		Place: settings.RunPlace{Heading: plugin.Input}}
 }
 
 // exportFormats are the files that export writes, in the order of their purposes.
@@ -64,7 +65,7 @@ func (o *exportSettings) Declare(d *plugin.Declarer) {
 	d.Include(&o.Place)
 	d.Heading(plugin.Input)
 	d.OptionalInt(&o.Epoch, "epoch", "read what curate wrote in epoch `N` of --root, when --in names no dataset").Common()
-	d.Strings(&o.Statuses, "status", "write only trajectories of this `STATUS`: "+joinValues(formats.Statuses)).Common()
+	d.Strings(&o.Statuses, "status", "write only trajectories of this `STATUS`: "+settings.Joined(formats.Statuses)).Common()
 	d.String(&o.Where, "where",
 		"write only trajectories for which `EXPRESSION` is true, over the columns with one number or text, rewards.NAME "+
 			"and metadata.NAME").Common()
@@ -85,13 +86,13 @@ func (o *exportSettings) Declare(d *plugin.Declarer) {
 	acceptedFindings(d, &o.Accept, "write rows that have the finding `NAME` of import or audit")
 	d.Bool(&o.Lossy, "lossy", "leave out parts of rows that a format cannot hold, and count them").Common()
 	d.Bool(&o.Overwrite, "overwrite", "replace existing files; other files of a folder stay").Common()
-	d.Include(&o.measured)
+	d.Include(&o.Measured)
 }
 
 func runExport(ctx context.Context, s *cli.Session, c *exportSettings) error {
-	collectEarly()
+	settings.CollectEarly()
 	o := c.ExportOptions
-	in, err := c.Place.lastInput(ctx, s, c.In, c.Epoch)
+	in, err := c.Place.LastInput(ctx, s, c.In, c.Epoch)
 	if err != nil {
 		return err
 	}

@@ -4,6 +4,7 @@ import (
 	"context"
 
 	"github.com/rollmill/rollmill/cmd/internal/cli"
+	"github.com/rollmill/rollmill/cmd/rollmill/settings"
 	"github.com/rollmill/rollmill/stages"
 	"github.com/rollmill/rollmill/stages/group"
 	"github.com/rollmill/rollmill/stages/group/estimators"
@@ -12,7 +13,7 @@ import (
 
 var groupCommand = cli.Command{
 	Name:    "group",
-	Heading: stagesHeading,
+	Heading: settings.StagesHeading,
 	Usage:   "form groups by example and compute advantages",
 	Needs:   "--in, or --root and --epoch",
 	About: `All trajectories of one example in one epoch form a group. Failed and unscored
@@ -33,26 +34,26 @@ To compare estimators, group twice, and let diff compare the advantages:
 // groupSettings are the settings of group, with its input and output.
 type groupSettings struct {
 	group.Options
-	source
+	settings.Source
 	Scores []string
 	Epoch  *int
-	runPlace
-	spilling
-	target
-	monitored
+	settings.RunPlace
+	settings.Spilling
+	settings.Target
+	settings.Monitored
 }
 
 func newGroupSettings() *groupSettings {
 	return &groupSettings{
 		Options:  group.Options{Estimator: plugin.Pick(estimators.All, group.DefaultEstimator)},
-		source:   source{does: "read scores, or trajectories with rewards,"},
-		spilling: spilling{what: "groups whose rows are not adjacent"},
-		target:   target{otherwise: "the sibling \"group\" of the input"},
+		Source:   settings.Source{Does: "read scores, or trajectories with rewards,"},
+		Spilling: settings.Spilling{What: "groups whose rows are not adjacent"},
+		Target:   settings.Target{Otherwise: "the sibling \"group\" of the input"},
 	}
 }
 
 func (g *groupSettings) Declare(d *plugin.Declarer) {
-	d.Include(&g.source)
+	d.Include(&g.Source)
 	d.Heading(plugin.Input)
 	d.Strings(&g.Scores, "scores",
 		"add the rewards of the scores at this `URI`, of the same trajectories, to those of the input, and "+
@@ -60,36 +61,36 @@ func (g *groupSettings) Declare(d *plugin.Declarer) {
 	d.OptionalInt(&g.Epoch, "epoch",
 		"read and write in the folder of epoch `N` of --root, when --in names no dataset").Common()
 	d.Include(&g.Options)
-	d.Include(&g.spilling)
-	d.Include(&g.runPlace)
-	d.Include(&g.target)
-	d.Include(&g.monitored)
+	d.Include(&g.Spilling)
+	d.Include(&g.RunPlace)
+	d.Include(&g.Target)
+	d.Include(&g.Monitored)
 }
 
 func runGroup(ctx context.Context, s *cli.Session, g *groupSettings) (err error) {
 	o := g.Options
-	if g.target.URI != "" {
-		o.In, err = g.lastInput(ctx, s, g.source, g.Epoch)
+	if g.Target.URI != "" {
+		o.In, err = g.LastInput(ctx, s, g.Source, g.Epoch)
 	} else {
-		o.In, err = g.runPlace.input(s, g.source, g.Epoch, false)
+		o.In, err = g.RunPlace.Input(s, g.Source, g.Epoch, false)
 	}
 	if err != nil {
 		return err
 	}
-	o.Env, o.Spill = s.Env(), g.spill()
+	o.Env, o.Spill = s.Env(), g.Limits()
 	if o.Pairs.Mode != "" || o.Labels { // which read messages
-		collectEarly()
+		settings.CollectEarly()
 	} else {
-		defer collectEvenly()()
+		defer settings.CollectEvenly()()
 	}
 	for _, uri := range g.Scores {
 		o.Scores = append(o.Scores, stages.Input{URI: uri, AcceptGates: o.In.AcceptGates})
 	}
-	if o.Out, err = g.openSibling(s, o.In.URI); err != nil {
+	if o.Out, err = g.OpenSibling(s, o.In.URI); err != nil {
 		return err
 	}
-	g.place(s, g.Epoch, false)
+	g.Place(s, g.Epoch, false)
 	o.Env = s.Env()
 	r, err := group.Run(ctx, o)
-	return finishStage(s, r, r, err)
+	return settings.FinishStage(s, r, r, err)
 }

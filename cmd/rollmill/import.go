@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/rollmill/rollmill/cmd/internal/cli"
+	"github.com/rollmill/rollmill/cmd/rollmill/settings"
 	"github.com/rollmill/rollmill/formats/foreign"
 	"github.com/rollmill/rollmill/formats/foreign/importers"
 	"github.com/rollmill/rollmill/formats/validate"
@@ -51,7 +52,7 @@ var importFormats = plugin.NewRegistry("importer", func() (list []importer) {
 
 var importCommand = cli.Command{
 	Name:    "import",
-	Heading: dataHeading,
+	Heading: settings.DataHeading,
 	Usage:   "make a dataset of trajectories that other programs stored",
 	Needs:   "--from and --in",
 	About: `Takes the place of rollout: score, group, curate and submit read what it writes.
@@ -97,18 +98,18 @@ type importSettings struct {
 	In     []string
 	Check  bool
 	Accept []string
-	runPlace
-	target
-	spilling
-	monitored
+	settings.RunPlace
+	settings.Target
+	settings.Spilling
+	settings.Monitored
 }
 
 func newImportSettings() *importSettings {
 	return &importSettings{ImportOptions: convert.ImportDefaults(), From: plugin.Pick(importFormats, ""),
-		runPlace: runPlace{usage: "name the run `NAME`, which is written to the column run; trajectory ids do not " +
+		RunPlace: settings.RunPlace{Usage: "name the run `NAME`, which is written to the column run; trajectory ids do not " +
 			"depend on it"},
-		target:   target{otherwise: "<root>/epoch-<epoch>/rollout"},
-		spilling: spilling{what: "what the report counts, and trajectories whose groups are not adjacent in the source,"}}
+		Target:   settings.Target{Otherwise: "<root>/epoch-<epoch>/rollout"},
+		Spilling: settings.Spilling{What: "what the report counts, and trajectories whose groups are not adjacent in the source,"}}
 }
 
 func (c *importSettings) Declare(d *plugin.Declarer) {
@@ -120,10 +121,10 @@ func (c *importSettings) Declare(d *plugin.Declarer) {
 	d.Bool(&c.ShowValues, "show-values", "show the beginning of a value of each member in the report; keys are redacted")
 	acceptedFindings(d, &c.Accept, "let --check end with 0 although rows have the finding `NAME`")
 	d.Include(&c.ImportOptions)
-	d.Include(&c.runPlace)
-	d.Include(&c.target)
-	d.Include(&c.spilling)
-	d.Include(&c.monitored)
+	d.Include(&c.RunPlace)
+	d.Include(&c.Target)
+	d.Include(&c.Spilling)
+	d.Include(&c.Monitored)
 }
 
 func runImport(ctx context.Context, s *cli.Session, c *importSettings) error {
@@ -131,7 +132,7 @@ func runImport(ctx context.Context, s *cli.Session, c *importSettings) error {
 	if c.ImportOptions.Epoch != nil {
 		epoch = *c.ImportOptions.Epoch
 	}
-	c.place(s, &epoch, false)
+	c.Place(s, &epoch, false)
 	o, err := c.options(ctx, s)
 	if err != nil {
 		return err
@@ -140,7 +141,7 @@ func runImport(ctx context.Context, s *cli.Session, c *importSettings) error {
 	if err != nil {
 		return err
 	}
-	defer collectLate(128 << 20)()
+	defer settings.CollectLate(128 << 20)()
 	if c.Check {
 		r, err := convert.CheckImport(ctx, o)
 		if err != nil {
@@ -158,14 +159,14 @@ func runImport(ctx context.Context, s *cli.Session, c *importSettings) error {
 		}
 		return nil
 	}
-	if o.Out, err = c.target.open(s, c.layout().Stage(epoch, "rollout")); err != nil {
+	if o.Out, err = c.Target.Open(s, c.Layout().Stage(epoch, "rollout")); err != nil {
 		return err
 	}
 	r, err := convert.Import(ctx, o)
 	if err == nil && !r.UpToDate {
 		s.Say("%s", text(&r))
 	}
-	return finishStage(s, r.Report, r, err)
+	return settings.FinishStage(s, r.Report, r, err)
 }
 
 // text returns the summary of an import for people.
@@ -188,9 +189,9 @@ func (c *importSettings) options(ctx context.Context, s *cli.Session) (convert.I
 	if err != nil {
 		return o, err
 	}
-	o.Format, o.Env, o.Spill = format.Format, s.Env(), c.spill()
-	o.Run, _ = c.both()
-	o.Root = c.runPlace.Root
+	o.Format, o.Env, o.Spill = format.Format, s.Env(), c.Limits()
+	o.Run, _ = c.Both()
+	o.Root = c.RunPlace.Root
 	if file, named := strings.CutPrefix(o.GroupBy, "@"); named {
 		if o.Groups, err = readGroups(ctx, file); err != nil {
 			return o, err

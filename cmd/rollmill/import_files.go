@@ -11,6 +11,7 @@ import (
 	"strings"
 
 	"github.com/rollmill/rollmill/cmd/internal/cli"
+	"github.com/rollmill/rollmill/cmd/rollmill/settings"
 	"github.com/rollmill/rollmill/formats"
 	"github.com/rollmill/rollmill/formats/dataset"
 	"github.com/rollmill/rollmill/formats/foreign/importers"
@@ -154,7 +155,7 @@ func importFile(b *storage.Bucket, key string) convert.File {
 // readGroups reads a file of ids: CSV with a trajectory's id and its example's
 // in each line, and no header.
 func readGroups(ctx context.Context, uri string) (map[string]string, error) {
-	file, _, err := openFile(ctx, uri)
+	file, _, err := settings.OpenFile(ctx, uri)
 	if err != nil {
 		return nil, cli.Usagef("each line is TRAJECTORY,EXAMPLE", "--group-by @%s: %w", storage.Redact(uri), err)
 	}

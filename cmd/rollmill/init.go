@@ -10,6 +10,7 @@ import (
 	"github.com/kballard/go-shellquote"
 
 	"github.com/rollmill/rollmill/cmd/internal/cli"
+	"github.com/rollmill/rollmill/cmd/rollmill/settings"
 	"github.com/rollmill/rollmill/formats"
 	"github.com/rollmill/rollmill/pipelines/starter"
 	"github.com/rollmill/rollmill/stages/plugin"
@@ -18,7 +19,7 @@ import (
 
 var initCommand = cli.Command{
 	Name:    "init",
-	Heading: beginHeading,
+	Heading: settings.BeginHeading,
 	Usage:   "write a config, an agent and a reward to begin with",
 	About: `Asks three things on a terminal: what the agent is written in, which engine answers
 it and which trainer learns from it. Flags answer them; elsewhere it asks nothing
@@ -116,7 +117,7 @@ func (c *initSettings) readTasks(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	file, _, err := openFile(ctx, uri)
+	file, _, err := settings.OpenFile(ctx, uri)
 	if errors.Is(err, storage.ErrNotExist) {
 		return formats.Invalid(uri, "check --from; a path is relative to where rollmill is run", storage.ErrNotExist, "no task file")
 	}

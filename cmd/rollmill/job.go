@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/rollmill/rollmill/cmd/internal/cli"
+	"github.com/rollmill/rollmill/cmd/rollmill/settings"
 	"github.com/rollmill/rollmill/formats"
 	"github.com/rollmill/rollmill/stages/backends/all"
 	"github.com/rollmill/rollmill/stages/plugin"
@@ -15,7 +16,7 @@ import (
 
 var jobCommand = cli.Command{
 	Name:    "job",
-	Heading: keepHeading,
+	Heading: settings.KeepHeading,
 	Usage:   "inspect, wait for, cancel or list submissions",
 	Needs:   "--in, the receipt of a submission; or --ledger and --key",
 	About: `Works on any machine that can read the receipt and the ledger. The ledger is at
@@ -52,7 +53,7 @@ type jobSettings struct {
 	Backend backend
 	In      string
 	Ledger  string
-	Place   runPlace
+	Place   settings.RunPlace
 }
 
 func newJobSettings() *jobSettings {
@@ -80,7 +81,7 @@ func (c *jobSettings) find(ctx context.Context, s *cli.Session) (in string, rece
 		return "", nil, nil, err
 	}
 	var r *formats.Receipt
-	if in = receiptFolder(in); in != "" {
+	if in = settings.ReceiptFolder(in); in != "" {
 		if receipt, err = storage.Open(ctx, in); err != nil {
 			return "", nil, nil, cli.Usagef("", "--in: %w", err)
 		}
@@ -97,7 +98,7 @@ func runJobList(ctx context.Context, s *cli.Session, c *jobSettings) error {
 	if err != nil {
 		return err
 	}
-	list, err := submit.List(ctx, ledger, names(ledger), s.Env().Clock)
+	list, err := submit.List(ctx, ledger, settings.Names(ledger), s.Env().Clock)
 	if err != nil {
 		return err
 	}

@@ -4,6 +4,7 @@ import (
 	"context"
 
 	"github.com/rollmill/rollmill/cmd/internal/cli"
+	"github.com/rollmill/rollmill/cmd/rollmill/settings"
 	"github.com/rollmill/rollmill/formats"
 	"github.com/rollmill/rollmill/formats/dataset"
 	"github.com/rollmill/rollmill/stages/submit"
@@ -41,15 +42,15 @@ func (c *jobSettings) ledgerURI(ctx context.Context, in string, r *formats.Recei
 			"the receipt's ledger, %q, is in another store and is not used", r.Ledger)
 	}
 	if r != nil && r.RunID != "" {
-		return findLedger(ctx, c.Ledger, c.Place.Root, in, dataset.Run{ID: r.RunID, Root: r.Ledger}, "")
+		return settings.FindLedger(ctx, c.Ledger, c.Place.Root, in, dataset.Run{ID: r.RunID, Root: r.Ledger}, "")
 	}
 	if in != "" && r == nil { // in is a dataset, for job list
 		d, err := dataset.Open(ctx, in, dataset.OpenOptions{})
 		if err == nil && d.Run.ID != "" {
-			return findLedger(ctx, c.Ledger, c.Place.Root, in, d.Run, c.Place.Root)
+			return settings.FindLedger(ctx, c.Ledger, c.Place.Root, in, d.Run, c.Place.Root)
 		}
 	}
-	_, root := c.Place.both()
+	_, root := c.Place.Both()
 	if in != "" && c.Place.Root == "" {
 		root = dataset.RootOf(in)
 	}

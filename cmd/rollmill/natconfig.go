@@ -48,7 +48,7 @@ func (c *natConfigSettings) Declare(d *plugin.Declarer) {
 const maxConfig = 4 << 20
 
 func runImportNATConfig(ctx context.Context, s *cli.Session, c *natConfigSettings) error {
-	data, err := c.read(ctx, s)
+	data, err := c.Read(ctx, s)
 	if err != nil {
 		return err
 	}
@@ -74,8 +74,8 @@ func runImportNATConfig(ctx context.Context, s *cli.Session, c *natConfigSetting
 	return s.Result(c.Out, result)
 }
 
-// read returns the configuration.
-func (c *natConfigSettings) read(ctx context.Context, s *cli.Session) ([]byte, error) {
+// Read returns the configuration.
+func (c *natConfigSettings) Read(ctx context.Context, s *cli.Session) ([]byte, error) {
 	switch c.File {
 	case "":
 		return nil, cli.Usagef("run `rollmill import nat-config CONFIG.yml`", "no file to convert")

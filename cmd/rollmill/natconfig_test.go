@@ -8,11 +8,12 @@ import (
 	"testing"
 
 	"github.com/rollmill/rollmill/cmd/internal/cli"
+	"github.com/rollmill/rollmill/cmd/rollmill/settings"
 )
 
 // makeOptions makes the options of every stage from the config file, as train
 // does, and runs nothing.
-var makeOptions = cli.Command{Name: "options", Heading: keepHeading, Section: trainCommand.Name,
+var makeOptions = cli.Command{Name: "options", Heading: settings.KeepHeading, Section: trainCommand.Name,
 	Body: cli.With(newTrainSettings, func(ctx context.Context, s *cli.Session, c *trainSettings) error {
 		o, err := c.options(ctx, s)
 		if err != nil {

@@ -4,6 +4,7 @@ import (
 	"context"
 
 	"github.com/rollmill/rollmill/cmd/internal/cli"
+	"github.com/rollmill/rollmill/cmd/rollmill/settings"
 	"github.com/rollmill/rollmill/pipelines/inspect"
 	"github.com/rollmill/rollmill/pipelines/prove"
 	"github.com/rollmill/rollmill/stages/curate"
@@ -16,7 +17,7 @@ import (
 
 var proveCommand = cli.Command{
 	Name:    "prove",
-	Heading: lookHeading,
+	Heading: settings.LookHeading,
 	Usage:   "compute an epoch's numbers again, and name the first that differs",
 	About: `Makes the scores, the groups, the curated rows and the sequences of an epoch again
 from what is stored, and compares every number with the stored one: rewards,
@@ -37,26 +38,26 @@ The exit code is 4 if a number differs, and if nothing could be computed again. 
 }
 
 type proveSettings struct {
-	source
+	settings.Source
 	Programs bool
-	spilling
-	measured
+	settings.Spilling
+	settings.Measured
 }
 
 func newProveSettings() *proveSettings {
-	return &proveSettings{source: source{does: "prove the epoch, the run or the dataset", looks: true}, spilling: spilling{what: "what is made again"}}
+	return &proveSettings{Source: settings.Source{Does: "prove the epoch, the run or the dataset", Looks: true}, Spilling: settings.Spilling{What: "what is made again"}}
 }
 
 func (o *proveSettings) Declare(d *plugin.Declarer) {
-	d.Include(&o.source)
+	d.Include(&o.Source)
 	d.Heading(plugin.Execution)
 	d.Bool(&o.Programs, "programs", "run the reward programs that the datasets name: only for data that you trust").Common()
-	d.Include(&o.spilling)
-	d.Include(&o.measured)
+	d.Include(&o.Spilling)
+	d.Include(&o.Measured)
 }
 
 func runProve(ctx context.Context, s *cli.Session, o *proveSettings) error {
-	in, err := o.open(s)
+	in, err := o.Open(s)
 	if err != nil {
 		return err
 	}
@@ -75,18 +76,18 @@ func runProve(ctx context.Context, s *cli.Session, o *proveSettings) error {
 			if err != nil {
 				return nil, err
 			}
-			return submit.List(ctx, ledger, names(ledger), env.Clock)
+			return submit.List(ctx, ledger, settings.Names(ledger), env.Clock)
 		},
 		Stages: prove.Stages{
 			Score: func() score.Options { return newScoreSettings().Options },
 			Group: func() group.Options {
 				g := newGroupSettings().Options
-				g.Spill = o.spill()
+				g.Spill = o.Limits()
 				return g
 			},
 			Curate: func() curate.Options {
 				c := newCurateSettings().Options
-				c.Spill = o.spill()
+				c.Spill = o.Limits()
 				return c
 			},
 		}})

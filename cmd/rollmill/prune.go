@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/rollmill/rollmill/cmd/internal/cli"
+	"github.com/rollmill/rollmill/cmd/rollmill/settings"
 	"github.com/rollmill/rollmill/pipelines/report"
 	"github.com/rollmill/rollmill/pipelines/tidy"
 	"github.com/rollmill/rollmill/stages/plugin"
@@ -12,7 +13,7 @@ import (
 
 var pruneCommand = cli.Command{
 	Name:    "prune",
-	Heading: keepHeading,
+	Heading: settings.KeepHeading,
 	Usage:   "remove what a run no longer needs: leftovers of killed commands, and old epochs by rule",
 	About: `Prints what would be removed, with sizes and reasons; --apply removes it. Without
 a rule, only what killed commands left goes: journals of complete datasets, parts
@@ -41,18 +42,18 @@ prune dies, the next prune finishes its work.
 }
 
 type pruneSettings struct {
-	runPlace
+	settings.RunPlace
 	tidy.PruneOptions
 	Apply bool
 }
 
 func newPruneSettings() *pruneSettings {
-	return &pruneSettings{runPlace: runPlace{heading: plugin.Input},
+	return &pruneSettings{RunPlace: settings.RunPlace{Heading: plugin.Input},
 		PruneOptions: tidy.PruneOptions{Drop: []string{"rollout"}, Grace: 24 * time.Hour}}
 }
 
 func (o *pruneSettings) Declare(d *plugin.Declarer) {
-	d.Include(&o.runPlace)
+	d.Include(&o.RunPlace)
 	d.Heading(plugin.Execution)
 	d.Int(&o.KeepEpochs, "keep-epochs", "keep the last `N` epochs")
 	d.Int(&o.KeepEvery, "keep-every", "keep every `N`th epoch, from 0")
@@ -67,10 +68,10 @@ func (o *pruneSettings) Declare(d *plugin.Declarer) {
 }
 
 func runPrune(ctx context.Context, s *cli.Session, o *pruneSettings) error {
-	if o.runPlace.Run == "" && o.runPlace.Root == "" {
+	if o.RunPlace.Run == "" && o.RunPlace.Root == "" {
 		return cli.Usagef("name the run's folder: rollmill prune ROOT", "no run")
 	}
-	_, o.PruneOptions.Root = o.both()
+	_, o.PruneOptions.Root = o.Both()
 	o.Rewards = func(ctx context.Context) (map[int]float64, error) {
 		run, err := report.Make(ctx, report.Options{Root: o.PruneOptions.Root, NoFiles: true})
 		return run.MeanRewards(), err

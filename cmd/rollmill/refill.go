@@ -4,6 +4,7 @@ import (
 	"context"
 
 	"github.com/rollmill/rollmill/cmd/internal/cli"
+	"github.com/rollmill/rollmill/cmd/rollmill/settings"
 	"github.com/rollmill/rollmill/pipelines/train"
 	"github.com/rollmill/rollmill/stages"
 	"github.com/rollmill/rollmill/stages/plugin"
@@ -11,7 +12,7 @@ import (
 
 var refillCommand = cli.Command{
 	Name:    "refill",
-	Heading: stagesHeading,
+	Heading: settings.StagesHeading,
 	Usage:   "sample more in an epoch while too few of its groups teach",
 	Needs:   "--config, a file with sections rollout, score, group and curate; --root and --epoch",
 	About: `Dynamic sampling: while curate keeps fewer than --target-groups groups, the
@@ -30,8 +31,8 @@ same in its process. If it is killed, the same command continues.
 type refillSettings struct {
 	Epoch *int
 	train.Refill
-	runPlace
-	monitored
+	settings.RunPlace
+	settings.Monitored
 }
 
 func newRefillSettings() *refillSettings { return &refillSettings{} }
@@ -40,8 +41,8 @@ func (c *refillSettings) Declare(d *plugin.Declarer) {
 	d.Heading(plugin.Input)
 	d.OptionalInt(&c.Epoch, "epoch", "refill epoch `N`, from 0").Common()
 	d.Include(&c.Refill)
-	d.Include(&c.runPlace)
-	d.Include(&c.monitored)
+	d.Include(&c.RunPlace)
+	d.Include(&c.Monitored)
 }
 
 // refilled is the result of refill.
@@ -54,9 +55,9 @@ func runRefill(ctx context.Context, s *cli.Session, c *refillSettings) error {
 	if c.Epoch == nil {
 		return cli.Usagef("refill runs in an epoch whose curate is complete", "no --epoch")
 	}
-	run, root := c.both()
+	run, root := c.Both()
 	o, err := stageOptions(ctx, s, root, func(r *rolloutSettings) {
-		r.runPlace.Run, r.runPlace.Root, r.Options.Epoch = run, root, c.Epoch
+		r.RunPlace.Run, r.RunPlace.Root, r.Options.Epoch = run, root, c.Epoch
 	})
 	if err != nil {
 		return err
@@ -65,9 +66,9 @@ func runRefill(ctx context.Context, s *cli.Session, c *refillSettings) error {
 	if o.Rollout.Epoch, o.Rollout.KeepAgent = nil, true; o.Rollout.Agent != nil {
 		defer o.Rollout.CloseAgent()
 	}
-	c.place(s, c.Epoch, false)
+	c.Place(s, c.Epoch, false)
 	o.Env = s.Env()
-	o.StageDone = func(_ int, r stages.Report) { s.Say("%s", summary(r)) }
+	o.StageDone = func(_ int, r stages.Report) { s.Say("%s", settings.Summary(r)) }
 	out := refilled{Stages: map[string]stages.Report{}}
 	if out.URI, err = o.Again(ctx, *c.Epoch, o.Rollout.Policy, out.Stages); err != nil {
 		return err

@@ -4,6 +4,7 @@ import (
 	"context"
 
 	"github.com/rollmill/rollmill/cmd/internal/cli"
+	"github.com/rollmill/rollmill/cmd/rollmill/settings"
 	"github.com/rollmill/rollmill/formats/plural"
 	"github.com/rollmill/rollmill/stages/backends/openai"
 	"github.com/rollmill/rollmill/stages/plugin"
@@ -13,7 +14,7 @@ import (
 
 var replayCommand = cli.Command{
 	Name:    "replay",
-	Heading: lookHeading,
+	Heading: settings.LookHeading,
 	Usage:   "run an agent on recorded answers, without an engine",
 	Needs:   "--in, and the agent",
 	About: `Starts the agent for each trajectory that did not fail, and reports what it does
@@ -29,21 +30,21 @@ asked).
 }
 
 type replaySettings struct {
-	source
+	settings.Source
 	rollout.Options
 }
 
 func newReplaySettings() *replaySettings {
-	return &replaySettings{source: source{does: "replay the trajectories"}, Options: rollout.Options{Agents: plugin.Pick(agents.All, "chat")}}
+	return &replaySettings{Source: settings.Source{Does: "replay the trajectories"}, Options: rollout.Options{Agents: plugin.Pick(agents.All, "chat")}}
 }
 
 func (o *replaySettings) Declare(d *plugin.Declarer) {
-	d.Include(&o.source)
+	d.Include(&o.Source)
 	o.DeclareReplay(d)
 }
 
 func runReplay(ctx context.Context, s *cli.Session, o *replaySettings) error {
-	in, err := o.open(s)
+	in, err := o.Open(s)
 	if err != nil {
 		return err
 	}

@@ -4,13 +4,14 @@ import (
 	"context"
 
 	"github.com/rollmill/rollmill/cmd/internal/cli"
+	"github.com/rollmill/rollmill/cmd/rollmill/settings"
 	"github.com/rollmill/rollmill/pipelines/report"
 	"github.com/rollmill/rollmill/stages/plugin"
 )
 
 var reportCommand = cli.Command{
 	Name:    "report",
-	Heading: lookHeading,
+	Heading: settings.LookHeading,
 	Usage:   "summarize a run by epoch: a table, a page to share, plots and history files",
 	About: `Reads the run's datasets and does not change them. Prints a table with advice on
 stdout, and writes:
@@ -33,29 +34,29 @@ own, named after its folder.
 }
 
 type reportSettings struct {
-	runPlace
+	settings.RunPlace
 	Out     string
 	NoFiles bool
-	monitored
+	settings.Monitored
 }
 
 func newReportSettings() *reportSettings {
-	return &reportSettings{runPlace: runPlace{heading: plugin.Input}}
+	return &reportSettings{RunPlace: settings.RunPlace{Heading: plugin.Input}}
 }
 
 func (o *reportSettings) Declare(d *plugin.Declarer) {
-	d.Include(&o.runPlace)
+	d.Include(&o.RunPlace)
 	d.Heading(plugin.Output)
 	d.String(&o.Out, "out", "write the files at this `URI`").Shown("the root").Open()
 	d.Bool(&o.NoFiles, "no-files", "only print the table")
-	d.Include(&o.monitored)
+	d.Include(&o.Monitored)
 }
 
 func runReport(ctx context.Context, s *cli.Session, o *reportSettings) error {
 	if o.Run == "" && o.Root == "" {
 		return cli.Usagef("name the run's folder: rollmill report ROOT", "no run")
 	}
-	_, root := o.both()
+	_, root := o.Both()
 	run, err := report.Make(ctx, report.Options{Root: root, Out: o.Out, NoFiles: o.NoFiles, Page: true})
 	if err != nil {
 		return err

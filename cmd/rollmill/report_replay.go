@@ -31,7 +31,7 @@ func replay(ctx context.Context, s *cli.Session, o *reportSettings, run report.R
 }
 
 func (o *reportSettings) replayTo(ctx context.Context, m monitors.Keeper, epochs []report.Epoch) error {
-	name, root := o.both()
+	name, root := o.Both()
 	for _, e := range epochs {
 		name = cmp.Or(e.RunID, name)
 		list, err := report.Stages(ctx, root, e.Epoch)

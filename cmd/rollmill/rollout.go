@@ -4,6 +4,7 @@ import (
 	"context"
 
 	"github.com/rollmill/rollmill/cmd/internal/cli"
+	"github.com/rollmill/rollmill/cmd/rollmill/settings"
 	"github.com/rollmill/rollmill/stages"
 	"github.com/rollmill/rollmill/stages/backends/openai"
 	"github.com/rollmill/rollmill/stages/plugin"
@@ -15,7 +16,7 @@ import (
 
 var rolloutCommand = cli.Command{
 	Name:    "rollout",
-	Heading: stagesHeading,
+	Heading: settings.StagesHeading,
 	Usage:   "run an agent on each example and record every model call",
 	Needs:   "--examples, and an engine: --url and --model, or --policy with a receipt that names it",
 	About: `The agent calls any OpenAI-compatible engine, through a proxy that records the
@@ -40,45 +41,45 @@ group and curate process whole groups and nothing is computed twice:
 // rolloutSettings are the settings of rollout, with its inputs and output.
 type rolloutSettings struct {
 	rollout.Options
-	taskFile
+	settings.TaskFile
 	PlanURI     string
 	ExtendURI   string
 	AcceptGates []string
 	PolicyURI   string
 	Validation  bool
 	Traces      tracing.Settings
-	runPlace
-	target
-	monitored
+	settings.RunPlace
+	settings.Target
+	settings.Monitored
 }
 
 func newRolloutSettings() *rolloutSettings {
 	return &rolloutSettings{
 		Options: rollout.Options{Generations: 1, Agents: plugin.Pick(agents.All, "chat"), Prober: openai.Probe},
 		Traces:  tracing.Settings{Version: version()},
-		target:  target{otherwise: "<root>/epoch-<epoch>/rollout; with --extend extended/rollout next to that dataset"},
+		Target:  settings.Target{Otherwise: "<root>/epoch-<epoch>/rollout; with --extend extended/rollout next to that dataset"},
 	}
 }
 
 func (c *rolloutSettings) Declare(d *plugin.Declarer) {
-	d.Include(&c.taskFile)
+	d.Include(&c.TaskFile)
 	d.Heading(plugin.Input)
 	d.String(&c.PlanURI, "plan",
 		"attempt only the examples in the plan of the curated dataset at this `URI`, as often as planned; previous for that of the epoch "+
 			"before, in every epoch but the first")
 	d.String(&c.ExtendURI, "extend",
 		"copy the rollouts at this `URI`, from which the plan was made, and add to them; with --plan")
-	declareGates(d, &c.AcceptGates)
+	settings.DeclareGates(d, &c.AcceptGates)
 	d.Include(&c.Options)
 	d.Include(&c.Traces)
 	d.Heading(plugin.Rows)
 	d.String(&c.PolicyURI, "policy", "read endpoint, model and version from the receipt at this `URI` (submit's --out)").
 		Shown("in a run that began with submit --prepare, the receipt of the previous epoch").Open().Common()
-	d.Bool(&c.Validation, validation,
+	d.Bool(&c.Validation, settings.Validation,
 		"run held-out examples; section validation of the config file overrides the command's own")
-	d.Include(&c.runPlace)
-	d.Include(&c.target)
-	d.Include(&c.monitored)
+	d.Include(&c.RunPlace)
+	d.Include(&c.Target)
+	d.Include(&c.Monitored)
 }
 
 // options returns the options of the stage, without its output and Env.
@@ -87,16 +88,16 @@ func (c *rolloutSettings) options(ctx context.Context, s *cli.Session) (o rollou
 	if o.Generations < 1 {
 		return o, cli.Usagef("1 attempt at each example is the least", "--generations %d is not positive", o.Generations)
 	}
-	o.Run, _ = c.both()
-	o.Root = c.runPlace.Root
+	o.Run, _ = c.Both()
+	o.Root = c.RunPlace.Root
 	if err := o.MakeAgent(ctx, openai.Client{}, s.Lookup); err != nil {
 		return o, err
 	}
-	if o.Policy, err = c.known(ctx, c.PolicyURI, c.Epoch); err != nil {
+	if o.Policy, err = c.Known(ctx, c.PolicyURI, c.Epoch); err != nil {
 		return o, err
 	}
 	if o.Policy != nil && c.PolicyURI != "" && o.Model == "" {
-		warnSuperseded(ctx, s, c.PolicyURI, o.Policy)
+		settings.WarnSuperseded(ctx, s, c.PolicyURI, o.Policy)
 	}
 	o.Extend = stages.Input{URI: c.ExtendURI, AcceptGates: c.AcceptGates}
 	plan, err := c.plan(ctx)
@@ -108,14 +109,14 @@ func (c *rolloutSettings) options(ctx context.Context, s *cli.Session) (o rollou
 			return o, err
 		}
 	}
-	o.Columns = c.taskFile.Format.Names
+	o.Columns = c.TaskFile.Format.Names
 	traces, err := tracing.New(&c.Traces, s.Logger())
 	if err != nil {
 		return o, err
 	}
 	s.Defer(traces)
 	o.Finished = traces.Add
-	o.Examples, o.ExamplesRef, err = c.taskFile.read(ctx, s, o.Agent)
+	o.Examples, o.ExamplesRef, err = c.TaskFile.Read(ctx, s, o.Agent)
 	return o, err
 }
 
@@ -132,7 +133,7 @@ func (c *rolloutSettings) plan(ctx context.Context) (string, error) {
 	case *c.Epoch == 0 || c.Validation:
 		return "", nil
 	}
-	return c.curated(ctx, *c.Epoch-1)
+	return c.Curated(ctx, *c.Epoch-1)
 }
 
 func runRollout(ctx context.Context, s *cli.Session, c *rolloutSettings) error {
@@ -140,13 +141,13 @@ func runRollout(ctx context.Context, s *cli.Session, c *rolloutSettings) error {
 	if err != nil {
 		return err
 	}
-	if o.Out, err = c.target.open(s, c.defaultOut(o.AtEpoch())); err != nil {
+	if o.Out, err = c.Target.Open(s, c.defaultOut(o.AtEpoch())); err != nil {
 		return err
 	}
-	c.place(s, new(o.AtEpoch()), c.Validation)
+	c.Place(s, new(o.AtEpoch()), c.Validation)
 	o.Env = s.Env()
 	r, err := rollout.Run(ctx, o)
-	return finishStage(s, r, r, err)
+	return settings.FinishStage(s, r, r, err)
 }
 
 // defaultOut returns the URI of an epoch's rollouts, or of its validation's.
@@ -156,7 +157,7 @@ func (c *rolloutSettings) defaultOut(epoch int) string {
 		return storage.Join(dir, "extended", "rollout") // so that the outputs of the later stages are next to it
 	}
 	if c.Validation {
-		return c.layout().Validation(epoch, "rollout")
+		return c.Layout().Validation(epoch, "rollout")
 	}
-	return c.layout().Stage(epoch, "rollout")
+	return c.Layout().Stage(epoch, "rollout")
 }

@@ -12,6 +12,7 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"github.com/rollmill/rollmill/cmd/internal/cli"
+	"github.com/rollmill/rollmill/cmd/rollmill/settings"
 	"github.com/rollmill/rollmill/formats/secret"
 	"github.com/rollmill/rollmill/pipelines/sandbox"
 	"github.com/rollmill/rollmill/stages/plugin"
@@ -19,7 +20,7 @@ import (
 
 var sandboxCommand = cli.Command{
 	Name:    "sandbox",
-	Heading: beginHeading,
+	Heading: settings.BeginHeading,
 	Usage:   "serve a small policy that can be trained, for tests without a GPU",
 	About: `An engine and a trainer for machines without a GPU, a network or a key: OpenAI
 chat completions with logprobs and token ids, and ART's training endpoints. It
@@ -61,7 +62,7 @@ func (o *sandboxSettings) Declare(d *plugin.Declarer) {
 	d.Int(&o.Hidden, "hidden", "make the hidden layer of this number of `UNITS`").Shown("64")
 	d.Int(&o.GradientSteps, "gradient-steps", "make this number of gradient `STEPS` in each training call").Shown("16")
 	d.Float(&o.LearningRateScale, "learning-rate-scale", "multiply the trainer's learning rate by `X`")
-	plugin.Choice(d, &o.Dialect, "dialect", "behave as this `GENERATION` of ART server: "+joinValues(dialects), dialects...)
+	plugin.Choice(d, &o.Dialect, "dialect", "behave as this `GENERATION` of ART server: "+settings.Joined(dialects), dialects...)
 	d.Bool(&o.SuffixedOnly, "suffixed-only", "serve only name@step, as newer ART servers do")
 	d.String(&o.PrepareHost, "prepare-host", "report this `HOST` as the policy's address")
 }

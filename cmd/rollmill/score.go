@@ -6,6 +6,7 @@ import (
 	"fmt"
 
 	"github.com/rollmill/rollmill/cmd/internal/cli"
+	"github.com/rollmill/rollmill/cmd/rollmill/settings"
 	"github.com/rollmill/rollmill/formats/dataset"
 	"github.com/rollmill/rollmill/formats/plural"
 	layout "github.com/rollmill/rollmill/pipelines/run"
@@ -18,7 +19,7 @@ import (
 
 var scoreCommand = cli.Command{
 	Name:    "score",
-	Heading: stagesHeading,
+	Heading: settings.StagesHeading,
 	Usage:   "compute named rewards from stored trajectories",
 	Needs:   "--in, or --root and --epoch or --epochs; at least one --reward",
 	About: `A reward is a finite number, or null with the reason; a failed trajectory is
@@ -50,24 +51,24 @@ type scoreSettings struct {
 	From       string
 	Validation bool
 	Epoch      *int
-	Epochs     epochRange
-	judges     judgeSettings
-	runPlace
-	source
-	target
-	monitored
+	Epochs     settings.EpochRange
+	judges     settings.Judge
+	settings.RunPlace
+	settings.Source
+	settings.Target
+	settings.Monitored
 }
 
 func newScoreSettings() *scoreSettings {
 	return &scoreSettings{
-		Options: score.Options{Registry: rewards.All, Open: openScored},
-		source:  source{does: "read trajectories, or scores to keep and add to,"},
-		target:  target{otherwise: "the sibling \"score\" of the input"},
+		Options: score.Options{Registry: rewards.All, Open: settings.OpenScored},
+		Source:  settings.Source{Does: "read trajectories, or scores to keep and add to,"},
+		Target:  settings.Target{Otherwise: "the sibling \"score\" of the input"},
 	}
 }
 
 func (c *scoreSettings) Declare(d *plugin.Declarer) {
-	d.Include(&c.source)
+	d.Include(&c.Source)
 	d.Include(&c.Options)
 	d.Heading(plugin.Rows)
 	d.Strings(&c.Only, "only",
@@ -75,70 +76,70 @@ func (c *scoreSettings) Declare(d *plugin.Declarer) {
 	d.String(&c.From, "from",
 		"copy rewards from the scores at this `URI`, of the same trajectories or of those that they extend").
 		Shown("the input, if it is scores")
-	d.Bool(&c.Validation, validation,
+	d.Bool(&c.Validation, settings.Validation,
 		"score held-out examples; section validation of the config file overrides the command's own")
 	d.Include(&c.judges)
 	d.Heading(plugin.Input)
 	d.OptionalInt(&c.Epoch, "epoch",
 		"read and write in the folder of epoch `N` of --root, when --in names no dataset; with --as or --out, in that of its last refill").Common()
 	d.String((*string)(&c.Epochs), "epochs", "score these epochs of --root, a `RANGE` such as 3..7 or 3..").Common()
-	d.Include(&c.runPlace)
-	d.Include(&c.target)
-	d.String(&c.target.as, "as", "name the dataset `NAME`, in the folder of the input").Shown("score").Common()
-	d.Include(&c.monitored)
+	d.Include(&c.RunPlace)
+	d.Include(&c.Target)
+	d.String(&c.Target.As, "as", "name the dataset `NAME`, in the folder of the input").Shown("score").Common()
+	d.Include(&c.Monitored)
 }
 
 func runScore(ctx context.Context, s *cli.Session, c *scoreSettings) error {
 	switch {
-	case c.as != "" && (c.target.URI != "" || !layout.OfUser(c.as)):
-		return cli.Usagef("a name such as strict; --out takes a URI", "--as %q", c.as)
+	case c.As != "" && (c.Target.URI != "" || !layout.OfUser(c.As)):
+		return cli.Usagef("a name such as strict; --out takes a URI", "--as %q", c.As)
 	case c.Epochs != "":
 		return c.scoreEpochs(ctx, s)
 	}
 	r, err := c.score(ctx, s, c.Epoch, nil)
-	return finishStage(s, r, r, err)
+	return settings.FinishStage(s, r, r, err)
 }
 
 // score scores the input, or that of an epoch. Its judges are new for nil.
 func (c *scoreSettings) score(ctx context.Context, s *cli.Session, epoch *int, judging *score.Judging) (stages.Report, error) {
 	o := c.Options
 	var err error
-	if (c.as != "" || c.target.URI != "") && !c.Validation {
-		o.In, err = c.lastInput(ctx, s, c.source, epoch)
+	if (c.As != "" || c.Target.URI != "") && !c.Validation {
+		o.In, err = c.LastInput(ctx, s, c.Source, epoch)
 	} else {
-		o.In, err = c.runPlace.input(s, c.source, epoch, c.Validation)
+		o.In, err = c.RunPlace.Input(s, c.Source, epoch, c.Validation)
 	}
 	if err != nil {
 		return stages.Report{}, err
 	}
-	if o.Out, err = c.target.openSibling(s, o.In.URI); err != nil {
+	if o.Out, err = c.Target.OpenSibling(s, o.In.URI); err != nil {
 		return stages.Report{}, err
 	}
 	if judging != nil {
 		o.Judging = *judging
-	} else if o.Judging, err = c.judges.open(ctx, o.Out.URI, o.Rewards); err != nil {
+	} else if o.Judging, err = c.judges.Open(ctx, o.Out.URI, o.Rewards); err != nil {
 		return stages.Report{}, err
 	}
 	o.Only = c.Only
 	o.From = stages.Input{URI: c.From, AcceptGates: o.In.AcceptGates}
-	c.place(s, epoch, c.Validation)
+	c.Place(s, epoch, c.Validation)
 	o.Env = s.Env()
-	defer collectEvenly()()
+	defer settings.CollectEvenly()()
 	return score.Run(ctx, o)
 }
 
 // scoreEpochs scores each epoch of the range. The error names those that failed; the
 // judges' budget is for all.
 func (c *scoreSettings) scoreEpochs(ctx context.Context, s *cli.Session) error {
-	if c.source.URI+c.target.URI+c.From != "" || c.Epoch != nil {
+	if c.Source.URI+c.Target.URI+c.From != "" || c.Epoch != nil {
 		return cli.Usagef("--as names the output in each epoch", "--epochs takes no --in, --out, --from or --epoch")
 	}
-	_, root := c.both()
-	epochs, err := c.Epochs.of(ctx, root)
+	_, root := c.Both()
+	epochs, err := c.Epochs.Of(ctx, root)
 	if err != nil {
 		return err
 	}
-	judging, err := c.judges.open(ctx, storage.Join(root, s.Command), c.Rewards)
+	judging, err := c.judges.Open(ctx, storage.Join(root, s.Command), c.Rewards)
 	if err != nil {
 		return err
 	}
@@ -150,7 +151,7 @@ func (c *scoreSettings) scoreEpochs(ctx context.Context, s *cli.Session) error {
 			s.Reported(s.Place, r)
 		}
 		if err == nil {
-			s.Say("epoch %d: %s", e, summary(r))
+			s.Say("epoch %d: %s", e, settings.Summary(r))
 			done, uris = append(done, r), uris+r.URI+"\n"
 			continue
 		}

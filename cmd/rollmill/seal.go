@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"github.com/rollmill/rollmill/cmd/internal/cli"
+	"github.com/rollmill/rollmill/cmd/rollmill/settings"
 	"github.com/rollmill/rollmill/formats/dataset"
 	"github.com/rollmill/rollmill/formats/plural"
 	"github.com/rollmill/rollmill/stages"
@@ -13,7 +14,7 @@ import (
 
 var sealCommand = cli.Command{
 	Name:    "seal",
-	Heading: keepHeading,
+	Heading: settings.KeepHeading,
 	Usage:   "write the manifest of a dataset whose shards are complete",
 	Needs:   "--in; or --root, --epoch and --stage",
 	About: `The last shard to finish does this, and so does every reader. Use seal when the
@@ -30,32 +31,32 @@ but readers of plain Parquet would read them as rows. Parts that a command with
 
 // sealSettings name a dataset by its URI, or by the run, the epoch and the stage.
 type sealSettings struct {
-	source
+	settings.Source
 	Epoch *int
 	Stage string
-	runPlace
+	settings.RunPlace
 }
 
 // shardedStages are the stages whose output is a dataset of shards.
 var shardedStages = []string{"rollout", "score", "group", "curate"}
 
 func newSealSettings() *sealSettings {
-	return &sealSettings{source: source{does: "read the dataset"},
-		runPlace: runPlace{heading: plugin.Input, usage: "name the run `NAME`"}}
+	return &sealSettings{Source: settings.Source{Does: "read the dataset"},
+		RunPlace: settings.RunPlace{Heading: plugin.Input, Usage: "name the run `NAME`"}}
 }
 
 func (c *sealSettings) Declare(d *plugin.Declarer) {
-	d.Include(&c.source)
+	d.Include(&c.Source)
 	d.Heading(plugin.Input)
 	d.OptionalInt(&c.Epoch, "epoch", "seal what --stage wrote in epoch `N` of --root, when --in names no dataset")
 	plugin.Choice(d, &c.Stage, "stage", "seal the output of this `STAGE`: "+strings.Join(shardedStages, ", "),
 		shardedStages...)
-	d.Include(&c.runPlace)
+	d.Include(&c.RunPlace)
 }
 
-// open returns the dataset to seal.
-func (c *sealSettings) open(s *cli.Session) (stages.Input, error) {
-	in := c.source
+// Open returns the dataset to seal.
+func (c *sealSettings) Open(s *cli.Session) (stages.Input, error) {
+	in := c.Source
 	switch {
 	case in.URI != "" && c.Stage != "":
 		return stages.Input{}, cli.Usagef("name the dataset with --in, or with --root, --epoch and --stage",
@@ -64,13 +65,13 @@ func (c *sealSettings) open(s *cli.Session) (stages.Input, error) {
 		return stages.Input{}, cli.Usagef("name the dataset with --root, --epoch and --stage",
 			"--epoch and --stage need each other")
 	case in.URI == "" && c.Epoch != nil:
-		in.URI = c.layout().Stage(*c.Epoch, c.Stage)
+		in.URI = c.Layout().Stage(*c.Epoch, c.Stage)
 	}
-	return in.open(s)
+	return in.Open(s)
 }
 
 func runSeal(ctx context.Context, s *cli.Session, c *sealSettings) error {
-	in, err := c.open(s)
+	in, err := c.Open(s)
 	if err != nil {
 		return err
 	}

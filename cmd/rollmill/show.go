@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"github.com/rollmill/rollmill/cmd/internal/cli"
+	"github.com/rollmill/rollmill/cmd/rollmill/settings"
 	"github.com/rollmill/rollmill/formats/dataset"
 	"github.com/rollmill/rollmill/formats/plural"
 	"github.com/rollmill/rollmill/pipelines/inspect"
@@ -20,7 +21,7 @@ import (
 
 var showCommand = cli.Command{
 	Name:    "show",
-	Heading: lookHeading,
+	Heading: settings.LookHeading,
 	Usage:   "print what a dataset adds up to, its rows, a group or a conversation",
 	About: `Without flags the output is a summary that fits a screen: rows by status, tokens,
 rewards with a histogram, advantages, parameters. With a flag that chooses rows it
@@ -49,7 +50,7 @@ long output goes through $PAGER, by default less -R.`,
 }
 
 type showSettings struct {
-	source
+	settings.Source
 	inspect.Options
 
 	Trajectory, Group, Format string
@@ -65,12 +66,12 @@ const (
 )
 
 func newShowSettings() *showSettings {
-	return &showSettings{source: source{does: "show the dataset", looks: true}, Options: inspect.Options{Rows: 5},
+	return &showSettings{Source: settings.Source{Does: "show the dataset", Looks: true}, Options: inspect.Options{Rows: 5},
 		Format: formatText}
 }
 
 func (o *showSettings) Declare(d *plugin.Declarer) {
-	d.Include(&o.source)
+	d.Include(&o.Source)
 	d.Heading(plugin.Input)
 	d.String(&o.Table, "table", "show rows of this `TABLE`: _groups, _pairs, _labels, _decisions, _plan, _examples").
 		Shown("the main one").Common()
@@ -95,7 +96,7 @@ func (o *showSettings) Declare(d *plugin.Declarer) {
 }
 
 func runShow(ctx context.Context, s *cli.Session, o *showSettings) error {
-	in, err := o.open(s)
+	in, err := o.Open(s)
 	if err != nil {
 		return err
 	}

@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"github.com/rollmill/rollmill/cmd/internal/cli"
+	"github.com/rollmill/rollmill/cmd/rollmill/settings"
 	"github.com/rollmill/rollmill/formats"
 	"github.com/rollmill/rollmill/formats/dataset"
 	"github.com/rollmill/rollmill/formats/plural"
@@ -23,7 +24,7 @@ import (
 
 var submitCommand = cli.Command{
 	Name:    "submit",
-	Heading: stagesHeading,
+	Heading: settings.StagesHeading,
 	Usage:   "submit a curated dataset to a trainer, never twice",
 	Needs:   "--in, or --root and --epoch; a trainer: --backend and its address, such as --url for art",
 	About: `A batch is never trained twice: every submission is recorded in the ledger before
@@ -31,7 +32,7 @@ it is sent. If the command is run again, it attaches to the existing job, or say
 what to do (exit code 6). It prints the URI of the receipt, which rollout --policy
 reads. Without --backend it writes files for trainers elsewhere.
 
-` + ledgerLocation + `
+` + settings.LedgerLocation + `
 
   rollmill submit --in runs/demo/epoch-0/curate
   rollmill submit --in runs/demo/epoch-0/curate --backend art --url http://127.0.0.1:7999 --wait
@@ -48,8 +49,8 @@ reads. Without --backend it writes files for trainers elsewhere.
 type submitSettings struct {
 	Stage   submit.Options
 	Backend backend
-	In      source
-	Place   runPlace
+	In      settings.Source
+	Place   settings.RunPlace
 	Policy  string
 	Prepare bool
 	Epoch   *int
@@ -57,7 +58,7 @@ type submitSettings struct {
 	Ledger  string
 	Replace bool
 	Rows    string
-	monitored
+	settings.Monitored
 }
 
 // backend is the chosen backend and its settings.
@@ -65,7 +66,7 @@ type backend = plugin.Chosen[backends.TrainerSettings, backends.Kind]
 
 func newSubmitSettings() *submitSettings {
 	return &submitSettings{Stage: submit.Defaults(), Backend: plugin.Pick(all.Backends, file.Kind.Name),
-		In: source{does: "read the curated dataset"}}
+		In: settings.Source{Does: "read the curated dataset"}}
 }
 
 func (c *submitSettings) Declare(d *plugin.Declarer) {
@@ -84,7 +85,7 @@ func (c *submitSettings) Declare(d *plugin.Declarer) {
 	d.String(&c.Out, "out", "write the receipt at this `URI`").Shown("the sibling \"submit\" of the input").Open().Common()
 	d.String(&c.Ledger, "ledger", "record submissions at this `URI`").Shown("the folder that holds the id of the input's run")
 	d.Bool(&c.Replace, "overwrite", "replace the receipt of another batch")
-	d.Include(&c.monitored)
+	d.Include(&c.Monitored)
 }
 
 // options returns the options of the stage, without its input and Env. ledger and
@@ -97,10 +98,10 @@ func (c *submitSettings) options(ctx context.Context, ledger, out string) (submi
 		o.Epoch = *c.Epoch
 	}
 	var err error
-	if o.Policy, err = policy(ctx, c.Policy); err != nil {
+	if o.Policy, err = settings.Policy(ctx, c.Policy); err != nil {
 		return o, err
 	}
-	if err := openLedger(ctx, ledger, &o); err != nil {
+	if err := settings.OpenLedger(ctx, ledger, &o); err != nil {
 		return o, err
 	}
 	receipt, err := storage.Open(ctx, out)
@@ -121,7 +122,7 @@ func (c *submitSettings) options(ctx context.Context, ledger, out string) (submi
 		return o, err
 	}
 	if a, ok := o.Trainer.(backends.Attended); ok && a.Attended() && o.Policy == nil { // nobody else knows what it trained
-		o.Policy, err = c.Place.known(ctx, "", c.Epoch)
+		o.Policy, err = c.Place.Known(ctx, "", c.Epoch)
 	}
 	return o, err
 }
@@ -171,7 +172,7 @@ func runSubmit(ctx context.Context, s *cli.Session, c *submitSettings) error {
 			return fmt.Errorf("opening the curated dataset: %w", err)
 		}
 	}
-	ledger, err := findLedger(ctx, c.Ledger, c.Place.Root, in.URI, dataset.RunOf(d), root)
+	ledger, err := settings.FindLedger(ctx, c.Ledger, c.Place.Root, in.URI, dataset.RunOf(d), root)
 	if err != nil {
 		return err
 	}
@@ -179,7 +180,7 @@ func runSubmit(ctx context.Context, s *cli.Session, c *submitSettings) error {
 	if err != nil {
 		return err
 	}
-	c.Place.place(s, c.Epoch, false)
+	c.Place.Place(s, c.Epoch, false)
 	o.In, o.Env = in, s.Env()
 	run := submit.Run
 	if c.Prepare {
@@ -194,17 +195,17 @@ func runSubmit(ctx context.Context, s *cli.Session, c *submitSettings) error {
 		problems(s, r)
 	}
 	if o.DryRun && err == nil { // nothing was written, so text has no result
-		s.Say("%s", summary(r.Report))
+		s.Say("%s", settings.Summary(r.Report))
 		return s.PrintText(r, "")
 	}
 	if err == nil && o.Echo && r.Receipt.State == formats.JobCompleted {
 		var echo stages.Report
-		if echo, err = echoOf(ctx, o.Env, in, r.Receipt, out); err != nil {
+		if echo, err = settings.EchoOf(ctx, o.Env, in, r.Receipt, out); err != nil {
 			return errors.Join(err, s.Result(r.URI, r)) // it was trained
 		}
-		s.Say("%s", summary(echo))
+		s.Say("%s", settings.Summary(echo))
 	}
-	return finishStage(s, r.Report, r, err)
+	return settings.FinishStage(s, r.Report, r, err)
 }
 
 // problems prints the rows that cannot be submitted, one per line, and the checks
@@ -229,11 +230,11 @@ func problems(s *cli.Session, r submit.Result) {
 func (c *submitSettings) places(ctx context.Context, s *cli.Session) (in stages.Input, out, root string, err error) {
 	out = c.Out
 	named := c.Place.Root != ""
-	_, root = c.Place.both()
+	_, root = c.Place.Both()
 	if c.Prepare && c.In.URI == "" {
 		switch {
 		case out == "":
-			out = c.Place.layout().Policy()
+			out = c.Place.Layout().Policy()
 		case !named:
 			root = dataset.RootOf(out)
 		}
@@ -241,12 +242,12 @@ func (c *submitSettings) places(ctx context.Context, s *cli.Session) (in stages.
 	}
 	from := c.In
 	if from.URI == "" && c.Epoch != nil {
-		if from.URI, err = c.Place.curated(ctx, *c.Epoch); err != nil {
+		if from.URI, err = c.Place.Curated(ctx, *c.Epoch); err != nil {
 			return in, out, root, err
 		}
-		out = cmp.Or(out, c.Place.layout().Stage(*c.Epoch, s.Command))
+		out = cmp.Or(out, c.Place.Layout().Stage(*c.Epoch, s.Command))
 	}
-	if in, err = c.Place.input(s, from, c.Epoch, false); err != nil {
+	if in, err = c.Place.Input(s, from, c.Epoch, false); err != nil {
 		return in, out, root, err
 	}
 	dir, _ := storage.Split(in.URI)

@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/rollmill/rollmill/cmd/internal/cli"
+	"github.com/rollmill/rollmill/cmd/rollmill/settings"
 	"github.com/rollmill/rollmill/formats"
 	"github.com/rollmill/rollmill/formats/dataset"
 	"github.com/rollmill/rollmill/formats/plural"
@@ -23,7 +24,7 @@ import (
 
 var trainCommand = cli.Command{
 	Name:    "train",
-	Heading: stagesHeading,
+	Heading: settings.StagesHeading,
 	Usage:   "run all stages for several epochs in one process",
 	Needs:   "--config, a file with sections rollout, score, group, curate and submit",
 	About: `Each stage takes its settings from its own section of the config file. Datasets
@@ -44,8 +45,8 @@ type trainSettings struct {
 	Interval   *int
 	Validation string
 	train.Refill
-	runPlace
-	monitored
+	settings.RunPlace
+	settings.Monitored
 }
 
 func newTrainSettings() *trainSettings { return &trainSettings{Epochs: 1} }
@@ -58,8 +59,8 @@ func (c *trainSettings) Declare(d *plugin.Declarer) {
 	d.String(&c.Validation, "validation-examples", "read the held-out examples from the task file at this `URI`").
 		Shown("validation.examples")
 	d.Include(&c.Refill)
-	d.Include(&c.runPlace)
-	d.Include(&c.monitored)
+	d.Include(&c.RunPlace)
+	d.Include(&c.Monitored)
 }
 
 func runTrain(ctx context.Context, s *cli.Session, c *trainSettings) error {
@@ -83,10 +84,10 @@ func runTrain(ctx context.Context, s *cli.Session, c *trainSettings) error {
 	if _, err := check(ctx, s, probes(o)); err != nil {
 		return err
 	}
-	c.place(s, nil, false)
+	c.Place(s, nil, false)
 	o.Env = s.Env()
 	o.StageDone = func(e int, r stages.Report) {
-		s.Say("epoch %d: %s", e, summary(r))
+		s.Say("epoch %d: %s", e, settings.Summary(r))
 		at := stages.Place{Run: s.Place.Run, Epoch: &e}
 		r.Stage, at.Validation = strings.CutPrefix(r.Stage, "validation ")
 		s.Reported(at, r)
@@ -102,12 +103,12 @@ func runTrain(ctx context.Context, s *cli.Session, c *trainSettings) error {
 
 // options returns the options of the stages, as their own commands make them.
 func (c *trainSettings) options(ctx context.Context, s *cli.Session) (train.Options, error) {
-	run, root := c.both()
+	run, root := c.Both()
 	every, err := c.interval(s)
 	if err != nil {
 		return train.Options{}, err
 	}
-	set := func(r *rolloutSettings) { r.runPlace.Run, r.runPlace.Root = run, root }
+	set := func(r *rolloutSettings) { r.RunPlace.Run, r.RunPlace.Root = run, root }
 	o, err := stageOptions(ctx, s, root, set)
 	if err != nil {
 		return o, err
@@ -124,7 +125,7 @@ func (c *trainSettings) options(ctx context.Context, s *cli.Session) (train.Opti
 		o.Validation = &train.Validation{Every: every}
 		heldOut := func(r *rolloutSettings) {
 			set(r)
-			r.Validation, r.taskFile.Examples = true, cmp.Or(c.Validation, r.taskFile.Examples)
+			r.Validation, r.TaskFile.Examples = true, cmp.Or(c.Validation, r.TaskFile.Examples)
 		}
 		if o.Validation.Rollout, o.Validation.Score, _, err = sampleOptions(ctx, s, root, heldOut); err != nil {
 			return o, err
@@ -137,13 +138,13 @@ func (c *trainSettings) options(ctx context.Context, s *cli.Session) (train.Opti
 		return o, err
 	}
 	ledger := cmp.Or(submitting.Ledger, root)
-	o.Echo = echoOf
+	o.Echo = settings.EchoOf
 	o.FindLedger = func(ctx context.Context, in string, run dataset.Run, o *submit.Options) error {
-		uri, err := findLedger(ctx, submitting.Ledger, root, in, run, root)
+		uri, err := settings.FindLedger(ctx, submitting.Ledger, root, in, run, root)
 		if err != nil || uri == ledger {
 			return err
 		}
-		return openLedger(ctx, uri, o)
+		return settings.OpenLedger(ctx, uri, o)
 	}
 	o.Submit, err = submitting.options(ctx, ledger, storage.Join(root, "policy"))
 	return o, err
@@ -215,7 +216,7 @@ func sampleOptions(ctx context.Context, s *cli.Session, root string, set func(*r
 		return r, sc, false, err
 	}
 	sc = scoring.Options
-	sc.Judging, err = scoring.judges.open(ctx, storage.Join(root, "score"), sc.Rewards)
+	sc.Judging, err = scoring.judges.Open(ctx, storage.Join(root, "score"), sc.Rewards)
 	return r, sc, planned, err
 }
 
@@ -224,7 +225,7 @@ func (c *trainSettings) interval(s *cli.Session) (int, error) {
 	if c.Interval != nil {
 		return *c.Interval, nil
 	}
-	v, err := cli.Configured(s, validation, func() *validationSettings { return &validationSettings{} }, nil)
+	v, err := cli.Configured(s, settings.Validation, func() *settings.OnlyValidation { return &settings.OnlyValidation{} }, nil)
 	if err != nil {
 		return 0, err
 	}

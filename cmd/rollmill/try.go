@@ -8,6 +8,7 @@ import (
 	"slices"
 
 	"github.com/rollmill/rollmill/cmd/internal/cli"
+	"github.com/rollmill/rollmill/cmd/rollmill/settings"
 	"github.com/rollmill/rollmill/formats"
 	"github.com/rollmill/rollmill/pipelines/eval"
 	"github.com/rollmill/rollmill/stages/plugin"
@@ -18,7 +19,7 @@ import (
 
 var trialCommand = cli.Command{
 	Name:    "try",
-	Heading: beginHeading,
+	Heading: settings.BeginHeading,
 	Usage:   "make a few attempts and show them on one screen; nothing is kept",
 	Needs:   "--config, the file of a run",
 	About: `Runs rollout, score and group with the settings that train would use, on the
@@ -42,7 +43,7 @@ the trainer, as train does, unless rollout.url and rollout.model are set.
 type trySettings struct {
 	Attempts, Examples int
 	Policy             string
-	runPlace
+	settings.RunPlace
 }
 
 func newTrySettings() *trySettings { return &trySettings{Attempts: 4, Examples: 1} }
@@ -53,7 +54,7 @@ func (c *trySettings) Declare(d *plugin.Declarer) {
 	d.Int(&c.Examples, "example-count", "attempt the first `N` examples of the task file")
 	d.String(&c.Policy, "policy", "read endpoint, model and version from the receipt at this `URI`").
 		Shown("the run's last").Open()
-	d.Include(&c.runPlace)
+	d.Include(&c.RunPlace)
 }
 
 func runTry(ctx context.Context, s *cli.Session, c *trySettings) error {
@@ -66,7 +67,7 @@ func runTry(ctx context.Context, s *cli.Session, c *trySettings) error {
 	if err != nil {
 		return err
 	}
-	c.place(s, nil, false)
+	c.Place(s, nil, false)
 	o.Env = s.Env()
 	r, err := eval.Try(ctx, o)
 	if err != nil {
@@ -82,10 +83,10 @@ func (c *trySettings) options(ctx context.Context, s *cli.Session, folder string
 	if err := o.Validate(); err != nil {
 		return o, err
 	}
-	run, _ := c.both()
+	run, _ := c.Both()
 	var err error
 	if o.Rollout, o.Score, _, err = sampleOptions(ctx, s, folder, func(r *rolloutSettings) {
-		r.runPlace.Run, r.runPlace.Root, r.PolicyURI = run, folder, cmp.Or(c.Policy, r.PolicyURI)
+		r.RunPlace.Run, r.RunPlace.Root, r.PolicyURI = run, folder, cmp.Or(c.Policy, r.PolicyURI)
 	}); err != nil {
 		return o, err
 	}
@@ -106,8 +107,8 @@ func (c *trySettings) options(ctx context.Context, s *cli.Session, folder string
 // lastPolicy returns the policy after the run's last epoch, nil for a run without a
 // receipt.
 func (c *trySettings) lastPolicy(ctx context.Context) (*formats.Policy, error) {
-	run := c.layout()
-	epochs, err := epochsAt(ctx, run.Root)
+	run := c.Layout()
+	epochs, err := settings.EpochsAt(ctx, run.Root)
 	if err != nil {
 		return nil, err
 	}
@@ -116,7 +117,7 @@ func (c *trySettings) lastPolicy(ctx context.Context) (*formats.Policy, error) {
 		places = append(places, run.Stage(e, "submit"))
 	}
 	for _, at := range slices.Backward(places) { // the last one first
-		receipt, err := receiptAt(ctx, at)
+		receipt, err := settings.ReceiptAt(ctx, at)
 		if errors.Is(err, storage.ErrNotExist) { // an epoch that was not submitted, or a run that began without a receipt
 			continue
 		}

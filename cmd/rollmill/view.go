@@ -11,13 +11,14 @@ import (
 	"runtime/debug"
 
 	"github.com/rollmill/rollmill/cmd/internal/cli"
+	"github.com/rollmill/rollmill/cmd/rollmill/settings"
 	"github.com/rollmill/rollmill/pipelines/view"
 	"github.com/rollmill/rollmill/stages/plugin"
 )
 
 var viewCommand = cli.Command{
 	Name:    "view",
-	Heading: lookHeading,
+	Heading: settings.LookHeading,
 	Usage:   "serve a run as pages for a browser on this machine",
 	About: `Shows the run, its epochs, groups and trajectories, and a rollout under way. Only
 reads. Prints a link when it is ready, and serves until it is interrupted. The
@@ -39,18 +40,18 @@ examples that one run solved and another did not. The key ? shows all keys.
 }
 
 type viewSettings struct {
-	runPlace
+	settings.RunPlace
 	Listen string
 	Open   bool
 	Prices view.Prices
 }
 
 func newViewSettings() *viewSettings {
-	return &viewSettings{runPlace: runPlace{heading: plugin.Input}, Listen: "127.0.0.1:0"}
+	return &viewSettings{RunPlace: settings.RunPlace{Heading: plugin.Input}, Listen: "127.0.0.1:0"}
 }
 
 func (o *viewSettings) Declare(d *plugin.Declarer) {
-	d.Include(&o.runPlace)
+	d.Include(&o.RunPlace)
 	d.Heading(plugin.Execution)
 	d.Float(&o.Prices.Prompt, "price-prompt",
 		"show what a run or a rollout under way costs, at this `PRICE` of a million prompt tokens").Shown("not shown")
@@ -67,11 +68,11 @@ func runView(ctx context.Context, s *cli.Session, o *viewSettings) error {
 	if o.Run == "" && o.Root == "" {
 		return cli.Usagef("name the run's folder, or a dataset: rollmill view URI", "no run")
 	}
-	collectEarly()
+	settings.CollectEarly()
 	if debug.SetMemoryLimit(-1) == math.MaxInt64 { // GOMEMLIMIT is not set
 		debug.SetMemoryLimit(viewMemory)
 	}
-	_, root := o.both()
+	_, root := o.Both()
 	server, err := view.New(ctx, view.Options{Root: root, Prices: o.Prices, Log: s.Logger()})
 	if err != nil {
 		return err

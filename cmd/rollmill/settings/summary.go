@@ -1,4 +1,4 @@
-package main
+package settings
 
 import (
 	"errors"
@@ -11,20 +11,20 @@ import (
 	"github.com/rollmill/rollmill/stages"
 )
 
-// finishStage prints the summary of a stage and the URI of its dataset.
-func finishStage(s *cli.Session, r stages.Report, object any, err error) error {
+// FinishStage prints the summary of a stage and the URI of its dataset.
+func FinishStage(s *cli.Session, r stages.Report, object any, err error) error {
 	if gate := (*dataset.GateError)(nil); err == nil || errors.As(err, &gate) {
 		s.Reported(s.Place, r)
 	}
 	if err != nil {
 		return err
 	}
-	s.Say("%s", summary(r))
+	s.Say("%s", Summary(r))
 	return s.Result(r.URI, object)
 }
 
-// summary returns a report as one line.
-func summary(r stages.Report) string {
+// Summary returns a report as one line.
+func Summary(r stages.Report) string {
 	var b strings.Builder
 	b.WriteString(r.Stage + ": ")
 	if r.UpToDate {
@@ -36,7 +36,7 @@ func summary(r stages.Report) string {
 		b.WriteString(counts(r))
 	}
 	if len(r.Missing) > 0 {
-		fmt.Fprintf(&b, "; shards still missing: %s", numbers(r.Missing))
+		fmt.Fprintf(&b, "; shards still missing: %s", Numbers(r.Missing))
 	}
 	if !r.UpToDate {
 		fmt.Fprintf(&b, " (%.1f s)", r.Seconds)
@@ -58,8 +58,8 @@ func counts(r stages.Report) string {
 	return text
 }
 
-// numbers returns a list of at most ten numbers, and how many more there are.
-func numbers(list []int) string {
+// Numbers returns a list of at most ten numbers, and how many more there are.
+func Numbers(list []int) string {
 	var texts []string
 	for i, n := range list {
 		if i == 10 {

@@ -1,4 +1,4 @@
-package main
+package settings
 
 import (
 	"context"
@@ -27,14 +27,14 @@ const echoed = "trainer"
 // missingEcho is the share of the rows handed over as sequences of which an echo may lack something.
 const missingEcho = 0.1
 
-// echoOf scores a batch by what its trainer gave back: thin scores beside the receipt at a
+// EchoOf scores a batch by what its trainer gave back: thin scores beside the receipt at a
 // URI, with the rewards trainer, trainer_new and so on, of kind echo. If rows that were sent
 // have none, the error is that of the gate max-failure-rate. Then it compares the log
 // probabilities before the first step with what the engine recorded, as audit does with
 // --mismatch: if their mean ratio is far from 1, the error is a *dataset.GateError, too. Either
 // gate may be accepted. A trainer that gave nothing back is an error. No error is one of usage:
 // the batch was trained, and it says where the receipt is.
-func echoOf(ctx context.Context, env stages.Env, in stages.Input, receipt *formats.Receipt, at string) (stages.Report, error) {
+func EchoOf(ctx context.Context, env stages.Env, in stages.Input, receipt *formats.Receipt, at string) (stages.Report, error) {
 	report, err := echoReport(ctx, env, in, receipt, at)
 	if err != nil {
 		hint := ""
@@ -52,7 +52,7 @@ func echoReport(ctx context.Context, env stages.Env, in stages.Input, receipt *f
 	if err != nil {
 		return stages.Report{}, err
 	}
-	columns, err := echo.Columns(ctx, given, openScored)
+	columns, err := echo.Columns(ctx, given, OpenScored)
 	if err != nil {
 		return stages.Report{}, err
 	}
@@ -60,7 +60,7 @@ func echoReport(ctx context.Context, env stages.Env, in stages.Input, receipt *f
 	if sent, has := receipt.Sequences["sequences.parquet"]; has && receipt.Trajectories > 0 {
 		missing = 1 - (1-missing)*float64(sent.Trajectories)/float64(receipt.Trajectories)
 	}
-	o := score.Options{Env: env, In: in, Out: stages.Output{URI: out, Overwrite: true}, Registry: rewards.All, Open: openScored, MaxFailureRate: &missing}
+	o := score.Options{Env: env, In: in, Out: stages.Output{URI: out, Overwrite: true}, Registry: rewards.All, Open: OpenScored, MaxFailureRate: &missing}
 	for i, of := range columns {
 		name, weight := echoed, 0.0
 		if i == 0 { // scores have a total
@@ -105,7 +105,7 @@ func givenBack(ctx context.Context, receipt *formats.Receipt, beside string) (st
 	if uri == kept {
 		return kept, nil
 	}
-	src, err := openScored(ctx, uri)
+	src, err := OpenScored(ctx, uri)
 	if err != nil {
 		return "", err
 	}
@@ -130,9 +130,9 @@ func givenBack(ctx context.Context, receipt *formats.Receipt, beside string) (st
 	return kept, draft.Replace(ctx, backends.EchoFile)
 }
 
-// openScored opens a file that a reward reads. Trainers fill its folder, so a link that leads
+// OpenScored opens a file that a reward reads. Trainers fill its folder, so a link that leads
 // out of that is refused.
-func openScored(ctx context.Context, uri string) (score.File, error) {
+func OpenScored(ctx context.Context, uri string) (score.File, error) {
 	folder, name := storage.Split(uri)
 	b, err := storage.Open(ctx, folder)
 	if err != nil {

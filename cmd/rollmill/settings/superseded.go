@@ -1,4 +1,4 @@
-package main
+package settings
 
 import (
 	"context"
@@ -13,10 +13,10 @@ import (
 	"github.com/rollmill/rollmill/storage"
 )
 
-// warnSuperseded warns if the receipt at uri names an older policy by a name that
+// WarnSuperseded warns if the receipt at uri names an older policy by a name that
 // stands for a newer one now: a trainer that advances the served policy may serve
 // it under one name, and the name is all that an engine is asked for.
-func warnSuperseded(ctx context.Context, s *cli.Session, uri string, p *formats.Policy) {
+func WarnSuperseded(ctx context.Context, s *cli.Session, uri string, p *formats.Policy) {
 	later, newer := nextReceipt(ctx, uri, p.Version)
 	if newer == nil || newer.URL != p.URL || newer.Model != p.Model || strings.Contains(p.Model, "@") {
 		return
@@ -40,14 +40,14 @@ func nextReceipt(ctx context.Context, uri string, version int64) (string, *forma
 		}
 		e++
 	}
-	epochs, err := epochsAt(ctx, root)
+	epochs, err := EpochsAt(ctx, root)
 	if err != nil { // this is only for a warning
 		return "", nil
 	}
 	at, _ := slices.BinarySearch(epochs, e)
 	for _, e := range epochs[at:] {
 		later := layout.Layout{Root: root}.Stage(e, "submit")
-		receipt, err := receiptAt(ctx, later)
+		receipt, err := ReceiptAt(ctx, later)
 		if err == nil && receipt.Policy != nil && receipt.Policy.Version != version {
 			return later, receipt.Policy
 		}
@@ -55,8 +55,8 @@ func nextReceipt(ctx context.Context, uri string, version int64) (string, *forma
 	return "", nil
 }
 
-// epochsAt returns the epochs that have a folder in a run.
-func epochsAt(ctx context.Context, root string) ([]int, error) {
+// EpochsAt returns the epochs that have a folder in a run.
+func EpochsAt(ctx context.Context, root string) ([]int, error) {
 	bucket, err := storage.Open(ctx, root)
 	if err != nil {
 		return nil, err

@@ -1,4 +1,4 @@
-package main
+package settings
 
 import (
 	"context"
@@ -11,8 +11,8 @@ import (
 	"github.com/rollmill/rollmill/storage"
 )
 
-// ledgerLocation is the text on the pages of submit and job.
-const ledgerLocation = `The ledger is in the folder of the run. Rollout gives the run a random id
+// LedgerLocation is the text on the pages of submit and job.
+const LedgerLocation = `The ledger is in the folder of the run. Rollout gives the run a random id
 (<root>/.rollmill/run.json), and every dataset of the run holds it. The id
 identifies the ledger, in any working directory and for a copy of the dataset.
 The ledger is at --ledger if that is given; else in the folder above the input
@@ -22,10 +22,10 @@ it holds the id. Otherwise the command ends with exit code 4 and asks for
 copy. Data without a run id (made by other programs) has its ledger at --root;
 default: the folder that holds the input, or the one above epoch-<e>.`
 
-// findLedger returns the URI of the ledger of a dataset: named if it is given,
+// FindLedger returns the URI of the ledger of a dataset: named if it is given,
 // else the place that holds the run's id, with root as a hint. A dataset without
 // a run id has its ledger at otherwise.
-func findLedger(ctx context.Context, named, root, in string, r dataset.Run, otherwise string) (string, error) {
+func FindLedger(ctx context.Context, named, root, in string, r dataset.Run, otherwise string) (string, error) {
 	switch {
 	case named != "":
 		return named, nil
@@ -39,13 +39,13 @@ func findLedger(ctx context.Context, named, root, in string, r dataset.Run, othe
 	return dataset.FindRun(ctx, in, r, hints...)
 }
 
-// openLedger opens a ledger and sets it in o.
-func openLedger(ctx context.Context, uri string, o *submit.Options) error {
+// OpenLedger opens a ledger and sets it in o.
+func OpenLedger(ctx context.Context, uri string, o *submit.Options) error {
 	b, err := storage.Open(ctx, uri)
 	if err != nil {
 		return cli.Usagef("", "--ledger: %w", err)
 	}
-	o.Ledger, o.Keys, o.LedgerURI = b, names(b), reachable(b)
+	o.Ledger, o.Keys, o.LedgerURI = b, Names(b), reachable(b)
 	return checkExclusive(ctx, b, o.DryRun)
 }
 
@@ -68,8 +68,8 @@ func checkExclusive(ctx context.Context, ledger *storage.Bucket, dryRun bool) er
 	return ledger.Replaces(ctx)
 }
 
-// names returns a function that lists a bucket's keys.
-func names(b *storage.Bucket) submit.Keys {
+// Names returns a function that lists a bucket's keys.
+func Names(b *storage.Bucket) submit.Keys {
 	return func(ctx context.Context, prefix string) iter.Seq2[string, error] {
 		return func(yield func(string, error) bool) {
 			for o, err := range b.List(ctx, prefix) {

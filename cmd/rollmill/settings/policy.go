@@ -1,4 +1,4 @@
-package main
+package settings
 
 import (
 	"context"
@@ -12,12 +12,12 @@ import (
 	"github.com/rollmill/rollmill/storage"
 )
 
-// policy returns the policy in the receipt at uri, or nil if uri is "".
-func policy(ctx context.Context, uri string) (*formats.Policy, error) {
+// Policy returns the policy in the receipt at uri, or nil if uri is "".
+func Policy(ctx context.Context, uri string) (*formats.Policy, error) {
 	if uri == "" {
 		return nil, nil
 	}
-	receipt, err := receiptAt(ctx, uri)
+	receipt, err := ReceiptAt(ctx, uri)
 	if err != nil {
 		return nil, err
 	}
@@ -29,16 +29,16 @@ func policy(ctx context.Context, uri string) (*formats.Policy, error) {
 	return receipt.Policy, nil
 }
 
-// receiptFolder returns the folder of a receipt, which may be named itself.
-func receiptFolder(uri string) string {
+// ReceiptFolder returns the folder of a receipt, which may be named itself.
+func ReceiptFolder(uri string) string {
 	if folder, name := storage.Split(uri); name == formats.ReceiptFile {
 		return folder
 	}
 	return uri
 }
 
-func receiptAt(ctx context.Context, uri string) (*formats.Receipt, error) {
-	bucket, err := storage.Open(ctx, receiptFolder(uri))
+func ReceiptAt(ctx context.Context, uri string) (*formats.Receipt, error) {
+	bucket, err := storage.Open(ctx, ReceiptFolder(uri))
 	if err != nil {
 		return nil, cli.Usagef("", "--policy: %w", err)
 	}

@@ -1,4 +1,4 @@
-package main
+package settings
 
 import (
 	"cmp"
@@ -21,9 +21,9 @@ import (
 // judgeFolder is the folder of cached judges' answers, next to the scores.
 const judgeFolder = "judge-cache"
 
-// judgeSettings configure the server that rewards of kind judge and ruler ask, and the
+// Judge configure the server that rewards of kind judge and ruler ask, and the
 // cache, requests and budget of these and of teachers.
-type judgeSettings struct {
+type Judge struct {
 	URL, Key, Cache              string
 	Concurrency                  int
 	BudgetTokens                 int64
@@ -31,7 +31,7 @@ type judgeSettings struct {
 	PromptPrice, CompletionPrice float64
 }
 
-func (j *judgeSettings) Declare(d *plugin.Declarer) {
+func (j *Judge) Declare(d *plugin.Declarer) {
 	d.Heading("Judges")
 	d.String(&j.URL, "judge-url", "ask the OpenAI-compatible server at this `URL`, which ends in /v1").Common()
 	d.Key(&j.Key, "judge-key-file", "read the server's key from this `FILE`", "ROLLMILL_JUDGE_API_KEY", "OPENAI_API_KEY").
@@ -47,9 +47,9 @@ func (j *judgeSettings) Declare(d *plugin.Declarer) {
 	d.Float(&j.CompletionPrice, "judge-completion-price", "count this much `MONEY` for a million completion tokens")
 }
 
-// open returns the client of the judges, and the cache of judges and teachers; out is
+// Open returns the client of the judges, and the cache of judges and teachers; out is
 // the URI of the scores.
-func (j *judgeSettings) open(ctx context.Context, out string, rewards []score.Spec) (score.Judging, error) {
+func (j *Judge) Open(ctx context.Context, out string, rewards []score.Spec) (score.Judging, error) {
 	switch {
 	case j.URL == "" && !slices.ContainsFunc(rewards, func(s score.Spec) bool { return s.Kind == teacher.Kind.Name }):
 		return score.Judging{}, nil

@@ -1,4 +1,4 @@
-package main
+package settings
 
 import (
 	"context"
@@ -19,13 +19,13 @@ import (
 	"github.com/rollmill/rollmill/storage"
 )
 
-// taskFile is the file of examples to read, and its format.
-type taskFile struct {
+// TaskFile is the file of examples to read, and its format.
+type TaskFile struct {
 	Examples string // URI
 	Format   examples.Options
 }
 
-func (f *taskFile) Declare(d *plugin.Declarer) {
+func (f *TaskFile) Declare(d *plugin.Declarer) {
 	o := &f.Format
 	d.Heading(plugin.Input)
 	d.String(&f.Examples, "examples", "read the examples from the task file at this `URI`: JSON, JSON lines, CSV or Parquet; harbor:DIR for Harbor tasks").
@@ -48,9 +48,9 @@ type lister interface {
 	List(ctx context.Context, name string, to io.Writer, warn func(string)) error
 }
 
-// read reads the task file, or what the agent lists, and logs the rows that it dropped.
+// Read reads the task file, or what the agent lists, and logs the rows that it dropped.
 // The set is open until the command ends.
-func (f *taskFile) read(ctx context.Context, s *cli.Session, agent rollout.Agent) (*examples.Set, dataset.Ref, error) {
+func (f *TaskFile) Read(ctx context.Context, s *cli.Session, agent rollout.Agent) (*examples.Set, dataset.Ref, error) {
 	uri := f.Examples
 	ref := dataset.Ref{Role: "examples", URI: storage.Redact(uri)}
 	if uri == "" {
@@ -59,7 +59,7 @@ func (f *taskFile) read(ctx context.Context, s *cli.Session, agent rollout.Agent
 	if kind, name, ok := strings.Cut(uri, ":"); ok && (kind == "harbor" || kind == "verifiers") {
 		return f.listed(ctx, s, ref, agent, kind, name)
 	}
-	file, digest, err := openFile(ctx, uri)
+	file, digest, err := OpenFile(ctx, uri)
 	if errors.Is(err, storage.ErrNotExist) {
 		hint := "check --examples; a path is relative to where rollmill is run"
 		if strings.Contains(uri, "*") {
@@ -76,7 +76,7 @@ func (f *taskFile) read(ctx context.Context, s *cli.Session, agent rollout.Agent
 }
 
 // listed reads the tasks of an environment that the agent of its kind knows.
-func (f *taskFile) listed(ctx context.Context, s *cli.Session, ref dataset.Ref, agent rollout.Agent, kind, name string) (
+func (f *TaskFile) listed(ctx context.Context, s *cli.Session, ref dataset.Ref, agent rollout.Agent, kind, name string) (
 	*examples.Set, dataset.Ref, error) {
 	from, ok := agent.(lister)
 	if !ok || agent.Describe().Kind != kind {
@@ -110,7 +110,7 @@ func (f *taskFile) listed(ctx context.Context, s *cli.Session, ref dataset.Ref, 
 }
 
 // pick keeps the rows that are examples.
-func (f *taskFile) pick(s *cli.Session, ref dataset.Ref, r io.ReaderAt, size int64, format examples.Options) (
+func (f *TaskFile) pick(s *cli.Session, ref dataset.Ref, r io.ReaderAt, size int64, format examples.Options) (
 	*examples.Set, dataset.Ref, error) {
 	set, report, err := examples.Read(ref.URI, r, size, format)
 	if err == nil {
@@ -128,8 +128,8 @@ func (f *taskFile) pick(s *cli.Session, ref dataset.Ref, r io.ReaderAt, size int
 	return set, ref, err
 }
 
-// openFile opens one object for random access and returns its digest.
-func openFile(ctx context.Context, uri string) (storage.Reader, string, error) {
+// OpenFile opens one object for random access and returns its digest.
+func OpenFile(ctx context.Context, uri string) (storage.Reader, string, error) {
 	dir, name := storage.Split(uri)
 	bucket, err := storage.Open(ctx, dir)
 	if err != nil {

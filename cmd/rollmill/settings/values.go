@@ -1,9 +1,9 @@
-package main
+package settings
 
 import "strings"
 
-// joinValues returns the values of a closed set, separated by commas.
-func joinValues[T ~string](list []T) string {
+// Joined returns the values of a closed set, separated by commas.
+func Joined[T ~string](list []T) string {
 	texts := make([]string, len(list))
 	for i, v := range list {
 		texts[i] = string(v)

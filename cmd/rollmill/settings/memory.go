@@ -1,27 +1,27 @@
-package main
+package settings
 
 import (
 	"runtime"
 	"runtime/debug"
 )
 
-// collectEarly makes the garbage collector run earlier, for commands whose memory
+// CollectEarly makes the garbage collector run earlier, for commands whose memory
 // is mostly large byte slices. These hold no pointers, so collecting costs almost
 // nothing, and peak memory is at most 1.5 times the memory in use.
-func collectEarly() { debug.SetGCPercent(50) }
+func CollectEarly() { debug.SetGCPercent(50) }
 
-// collectLate makes the garbage collector run later, for commands that allocate
+// CollectLate makes the garbage collector run later, for commands that allocate
 // much more than they keep: memory that is never touched, and so takes none,
 // counts as memory in use until the returned function is called. Peak memory
 // grows by as much.
-func collectLate(bytes int) (end func()) {
+func CollectLate(bytes int) (end func()) {
 	untouched := make([]byte, bytes)
 	return func() { runtime.KeepAlive(untouched) }
 }
 
-// collectEvenly is for commands that keep little and allocate much: garbage takes
+// CollectEvenly is for commands that keep little and allocate much: garbage takes
 // half of what is in use, and 32 MB.
-func collectEvenly() (end func()) {
-	collectEarly()
-	return collectLate(64 << 20)
+func CollectEvenly() (end func()) {
+	CollectEarly()
+	return CollectLate(64 << 20)
 }
