@@ -44,9 +44,11 @@ func (o *outside) Declare(d *plugin.Declarer) {
 
 var errOutside = errors.New("it makes nothing")
 
-func (o *outside) Rule(curate.Setup) (curate.Rule, error)           { return curate.Rule{}, nil }
-func (o *outside) Reward(score.Setup) (score.Reward, error)         { return nil, errOutside }
-func (o *outside) Estimator(group.Setup) (group.Estimator, error)   { return nil, errOutside }
+func (o *outside) Rule(curate.Setup) (curate.Rule, error)   { return curate.Rule{}, nil }
+func (o *outside) Reward(score.Setup) (score.Reward, error) { return nil, errOutside }
+func (o *outside) Estimator(group.Setup) (group.Estimator, error) {
+	return group.Estimator{}, errOutside
+}
 func (o *outside) Trainer(backends.Setup) (backends.Trainer, error) { return nil, errOutside }
 func (o *outside) Agent(context.Context, rollout.Setup) (rollout.Agent, error) {
 	return nil, errOutside

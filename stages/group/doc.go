@@ -5,7 +5,7 @@
 // and _labels, desirable and undesirable answers for KTO.
 //
 //	group, options, input, write        Run; its settings; the datasets it reads; groups of adjacent rows, written
-//	estimator, grouper, valid           Estimator and its optional interfaces; what it gets: rewards that are valid
+//	estimator, grouper, valid           Estimator; what it gets: rewards that are valid
 //	components, lengths, recompute      named rewards, tokens, advantages again for curate
 //	by, by_columns, keys                what a group is: --by, and the key of each row
 //	beginning, steps, state             parts of a group, sampled messages, and what they answer
@@ -42,6 +42,6 @@
 //
 // An Estimator computes the advantages of a group. To add one, see package
 // estimators. Steps that need the whole batch are left to curate, and those
-// that need tokens to the trainer; the manifest's state names both (Finisher,
-// formats.GroupState). This package drops nothing; curate does.
+// that need tokens to the trainer; the manifest's state names both (Estimator.Batch,
+// Estimator.Whiten). This package drops nothing; curate does.
 package group

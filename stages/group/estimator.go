@@ -5,77 +5,42 @@ import (
 	"github.com/rollmill/rollmill/stages/plugin"
 )
 
-// Estimator computes advantages from the rewards of one group. It is a pure
-// function, safe for concurrent use.
-//
-// An Estimator may implement further interfaces, declared below:
-//
-//	interface           adds                                       asked by
-//	ComponentEstimator  named rewards one by one                   Grouper
-//	FlatEstimator       advantages in flat groups                  Grouper
-//	LengthEstimator     the lengths of the members                 Grouper
-//	StepEstimator       advantages of single messages              Grouper, the reader of the base
-//	PartEstimator       parts of the group                         the reader of the base
-//	SequentialEstimator a state that goes from row to row          Run
-//	ForkEstimator       groups of forks                            Grouper
-//	Finisher            a step that needs the whole batch          the manifest's state, for curate and trainers
-//	Uneven              advantages that need not sum to zero       estimatortest
-type Estimator interface {
+// Estimator computes advantages from the rewards of one group. Its functions are pure, and
+// safe for concurrent use, unless it has Baselines. At zero it is refused.
+type Estimator struct {
 	// Advantages sets out[i] to the advantage of v.Rewards[i]; both have the
 	// same length, at least 1. It returns false if the group is too small to
 	// compare: then every member's advantage is null; NaN is null for one member. It
-	// is not called for a flat group of two or more, unless it is a FlatEstimator;
+	// is not called for a flat group of two or more, unless Flat is set;
 	// those advantages are zero.
-	Advantages(v *Valid, out []float64) bool
-}
+	Advantages func(v *Valid, out []float64) bool
 
-// ComponentEstimator is an Estimator that uses the named rewards one by one. It
-// is called instead of Advantages, and for flat groups too: equal sums may hide
-// components that differ.
-type ComponentEstimator interface {
-	Estimator
-	// Components is Advantages for the named rewards, ordered by name.
-	Components(components []Component, out []float64) bool
-}
+	// Components is Advantages for the named rewards, ordered by name, and called instead of
+	// it, for flat groups too: equal sums may hide components that differ.
+	Components func(components []Component, out []float64) bool
 
-// FlatEstimator is an Estimator that is called for flat groups too: equal rewards
-// may have advantages that are not zero.
-type FlatEstimator interface {
-	Estimator
-	UsesFlat()
-}
+	// Steps tells the steps of a trajectory apart. It sets out[i][k], which comes with the
+	// advantage of member i of v, to the credit of its step k; steps are its sampled
+	// messages. Flat groups are no exception. A step that lacks what the estimator needs is
+	// a *BadMember, with its index among valid ones.
+	Steps func(v *Valid, steps [][]Step, out [][]Credit) error
+	Looks Looks // what of a step Steps looks at besides its reward
 
-// LengthEstimator is an Estimator that looks at Valid.Lengths. It never gets a
-// group without a sampled token: that is an error.
-type LengthEstimator interface {
-	Estimator
-	UsesLengths()
-}
+	Flat    bool // equal rewards may have advantages that are not zero
+	Lengths bool // it looks at Valid.Lengths: a group without a sampled token is an error
+	Forks   bool // it may be given forks: those of one prefix are a group of their own (Valid.Forks), beside the example's
+	Parts   *By  // tells the parts of a group apart (Length.Part), by an expression (NewBy), or Beginnings; nil without parts
 
-// PartEstimator is an Estimator that looks at Length.Part in Valid.Lengths.
-type PartEstimator interface {
-	Estimator
-	// Parts tells the parts of a group apart: by an expression (NewBy), or Beginnings.
-	Parts() *By
-}
+	// Baselines are the state of an estimator whose advantages depend on the rows before, in
+	// the base's order: Run gives it groups of adjacent rows of one shard, and adds those of
+	// Options.From first. Such an estimator is for one run. Nil for all others.
+	Baselines map[string]float64
 
-// SequentialEstimator is an Estimator whose advantages depend on the rows before, in the
-// base's order: Run gives it groups of adjacent rows of one shard. It is for one run.
-type SequentialEstimator interface {
-	Estimator
-	// Baselines is its state, of the last row so far; Run adds those of Options.From first.
-	Baselines() map[string]float64
-}
+	Batch  *formats.BatchStep // a step that remains for the whole batch; nil for none
+	Whiten *formats.Whitening // one that remains for the trainer; nil for none
 
-// Finisher is an Estimator whose advantages are not final: a step that needs
-// the whole batch remains. Either result may be nil.
-type Finisher interface {
-	Finish() (*formats.BatchStep, *formats.Whitening)
+	Uneven bool // advantages need not sum to zero although those of its kind usually do
 }
-
-// Uneven is an Estimator whose advantages need not sum to zero although those
-// of its kind usually do.
-type Uneven interface{ Uneven() bool }
 
 // EstimatorKind is an entry of the registry of estimators.
 type EstimatorKind struct {
@@ -96,11 +61,12 @@ type EstimatorSettings interface {
 	Estimator(s Setup) (Estimator, error)
 }
 
-// Setup holds the options of group that matter to an estimator.
+// Setup holds the options of group that every estimator obeys.
 type Setup struct {
-	Compat  Compat
-	NoScale bool    // do not divide by the standard deviation
-	Solved  float64 // a reward at or above it counts as solved
+	Compat    Compat
+	NoScale   bool    // do not divide by the standard deviation
+	Solved    float64 // a reward at or above it counts as solved
+	Tolerance float64 // relative spread up to which rewards are equal (formats.Flat), in parts and components too
 }
 
 // Registry lists estimators.
@@ -133,13 +99,10 @@ func (s Singleton) Advantage(reward, unit float64, out []float64) bool {
 }
 
 // Centred computes advantages that are a reward's distance from its group's
-// mean, for estimators to embed.
-type Centred struct{ Singleton Singleton }
-
-// Advantages is a part of Estimator.
-func (c Centred) Advantages(v *Valid, out []float64) bool {
+// mean: Estimator.Advantages.
+func (s Singleton) Centred(v *Valid, out []float64) bool {
 	if len(out) == 1 {
-		return c.Singleton.Advantage(v.Rewards[0], 1, out)
+		return s.Advantage(v.Rewards[0], 1, out)
 	}
 	for i, r := range v.Rewards {
 		out[i] = v.Centred(r)

@@ -11,16 +11,9 @@ import (
 	"github.com/rollmill/rollmill/formats"
 )
 
-// ForkEstimator is an Estimator that may be given forks. Those of one prefix are a group of
-// their own (Valid.Forks), beside the example's.
-type ForkEstimator interface {
-	Estimator
-	UsesForks()
-}
-
 // refuseForks returns the error of a group of forks that the estimator does not know.
 func (g *Grouper) refuseForks(members []formats.Member) error {
-	if _, ok := g.Estimator.(ForkEstimator); ok || members[0].ForkCall == nil {
+	if g.Estimator.Forks || members[0].ForkCall == nil {
 		return nil
 	}
 	return &BadMember{0, "it is a fork, and the estimator compares attempts that began at the start",

@@ -28,12 +28,12 @@ func Run(ctx context.Context, o Options) (stages.Report, error) {
 	}
 	e, err := o.estimator()
 	if err == nil {
-		err = in.continues(ctx, &o, e)
+		err = in.continues(ctx, &o, e.Baselines)
 	}
 	if err != nil {
 		return stages.Report{}, err
 	}
-	j := &job{o: &o, in: in, tally: newTally(&o, e), estimator: e}
+	j := &job{o: &o, in: in, tally: newTally(&o, e.Batch), estimator: e}
 	if err := j.begin(ctx); err != nil {
 		return stages.Report{}, err
 	}
@@ -104,7 +104,7 @@ func (j *job) run(ctx context.Context) (err error) {
 		if err := j.begin(ctx); err != nil || j.shard.UpToDate() {
 			return err
 		}
-		j.tally = newTally(j.o, j.estimator)
+		j.tally = newTally(j.o, j.estimator.Batch)
 		j.meter.Done()
 		j.meter = j.o.Meter(stage, "trajectories", j.slice.Rows)
 	}
@@ -112,7 +112,7 @@ func (j *job) run(ctx context.Context) (err error) {
 }
 
 func (j *job) grouper() Grouper {
-	return Grouper{Estimator: j.estimator, Tolerance: j.o.tolerance(), Solved: j.o.solved()}
+	return Grouper{Estimator: j.estimator, Setup: j.o.setup()}
 }
 
 func (j *job) members() *dataset.TableWriter[formats.Member] {

@@ -11,8 +11,7 @@ import (
 // It reuses its memory, so it is for one goroutine.
 type Grouper struct {
 	Estimator Estimator
-	Tolerance float64 // see formats.Flat
-	Solved    float64 // a reward at or above it counts as solved
+	Setup
 
 	valid   Valid
 	named   components
@@ -25,8 +24,8 @@ type Grouper struct {
 // Fill sets Advantage and NoAdvantage of every member of one group and
 // returns the group's statistics, all but FirstRow. A failed or unscored
 // member is excluded: it is in no sum and no count, and changes no other's
-// advantage. A StepEstimator also sets Advantages and Losses. lengths are those of the members; nil will do unless the estimator
-// is a LengthEstimator, PartEstimator or StepEstimator. A reward that is not finite, and a group without a token
+// advantage. Estimator.Steps also sets Advantages and Losses. lengths are those of the members; nil will do
+// unless the estimator looks at Lengths, Parts or Steps. A reward that is not finite, and a group without a token
 // where lengths count, is a BadMember. So are shaped rewards that are not one a step.
 func (g *Grouper) Fill(members []formats.Member, lengths []Length) (formats.GroupStats, error) {
 	first := &members[0]
@@ -97,7 +96,7 @@ func (g *Grouper) collect(members []formats.Member, lengths []Length) error {
 			}
 		}
 	}
-	if _, ok := g.Estimator.(LengthEstimator); ok && tokens == 0 && len(g.index) > 0 {
+	if g.Estimator.Lengths && tokens == 0 && len(g.index) > 0 {
 		return &BadMember{g.index[0], "the estimator needs lengths, and no member of its group has sampled tokens",
 			"the engine gave no token ids; use an estimator without lengths"}
 	}
@@ -107,9 +106,9 @@ func (g *Grouper) collect(members []formats.Member, lengths []Length) error {
 func (g *Grouper) advantages(members []formats.Member) error {
 	n := len(g.rewards)
 	out, has := g.room(n), true
-	if e, ok := g.Estimator.(ComponentEstimator); ok {
-		has = e.Components(g.named.set(members, g.index, g.Tolerance), out)
-	} else if _, ok := g.Estimator.(FlatEstimator); !ok && n > 1 && g.valid.Flat() {
+	if g.Estimator.Components != nil {
+		has = g.Estimator.Components(g.named.set(members, g.index, g.Tolerance), out)
+	} else if !g.Estimator.Flat && n > 1 && g.valid.Flat() {
 		clear(out)
 	} else {
 		has = g.Estimator.Advantages(&g.valid, out)
@@ -121,8 +120,8 @@ func (g *Grouper) advantages(members []formats.Member) error {
 			members[i].NoAdvantage = formats.NoAdvantageSingleton
 		}
 	}
-	if e, ok := g.Estimator.(StepEstimator); ok && has {
-		return g.steps(e, members)
+	if g.Estimator.Steps != nil && has {
+		return g.steps(members)
 	}
 	return nil
 }

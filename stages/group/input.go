@@ -85,8 +85,8 @@ func (in *input) join(ctx context.Context, scores []stages.Input) error {
 	return nil
 }
 
-// continues gives an estimator the baselines that it continues from.
-func (in *input) continues(ctx context.Context, o *Options, e Estimator) (err error) {
+// continues adds the baselines that an estimator continues from.
+func (in *input) continues(ctx context.Context, o *Options, baselines map[string]float64) (err error) {
 	if o.From == "" {
 		return nil
 	}
@@ -97,7 +97,7 @@ func (in *input) continues(ctx context.Context, o *Options, e Estimator) (err er
 	if err := json.Unmarshal(in.from.State, &s); err != nil || s.Estimator != o.Estimator.Name {
 		return formats.Invalid(in.from.URI(), "name groups of the same estimator", err, "--rae-from: it has no baselines of estimator %s", o.Estimator.Name)
 	}
-	maps.Copy(e.(SequentialEstimator).Baselines(), s.Baselines)
+	maps.Copy(baselines, s.Baselines)
 	return nil
 }
 

@@ -12,8 +12,8 @@ import (
 // Length is what the base has that scores do not repeat.
 type Length struct {
 	SampledTokens int32  `parquet:"sampled_tokens,delta"`
-	Steps         []Step `parquet:"-"` // for a StepEstimator
-	Part          string `parquet:"-"` // for a PartEstimator: equal in members of one part
+	Steps         []Step `parquet:"-"` // if the estimator has Steps
+	Part          string `parquet:"-"` // if it has Parts: equal in members of one part
 }
 
 // lengths reads the base in step with the rows that are grouped.
@@ -38,23 +38,22 @@ type signalRow struct {
 }
 
 // open begins to read a slice for an estimator.
-func (l *lengths) open(ctx context.Context, in *input, slice dataset.Range, e Estimator) (err error) {
+func (l *lengths) open(ctx context.Context, in *input, slice dataset.Range, e *Estimator) (err error) {
 	l.ctx = ctx
 	if l.r, err = dataset.NewReader[Length](ctx, in.base, "", slice); err != nil {
 		return err
 	}
 	l.readers = append(l.readers, l.r)
-	if p, ok := e.(PartEstimator); ok {
-		if l.parts, err = p.Parts().open(ctx, in.base, slice); err != nil {
+	if e.Parts != nil {
+		if l.parts, err = e.Parts.open(ctx, in.base, slice); err != nil {
 			return err
 		}
 		l.readers = append(l.readers, l.parts.rows)
 	}
-	s, ok := e.(StepEstimator)
-	if !ok {
+	if e.Steps == nil {
 		return nil
 	}
-	l.looks = new(s.Looks())
+	l.looks = &e.Looks
 	if l.looks.Forks {
 		if l.values, err = in.values(ctx); err != nil {
 			return err

@@ -18,8 +18,8 @@ func (o Options) Compares() bool {
 	v.Lengths = []Length{{SampledTokens: 1}}
 	out := []float64{0}
 	has := false
-	if c, ok := e.(ComponentEstimator); ok {
-		has = c.Components([]Component{{Name: "reward", Weight: 1, Values: v.Rewards, Valid: v}}, out)
+	if e.Components != nil {
+		has = e.Components([]Component{{Name: "reward", Weight: 1, Values: v.Rewards, Valid: v}}, out)
 	} else {
 		has = e.Advantages(&v, out)
 	}

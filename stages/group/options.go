@@ -26,7 +26,7 @@ type Options struct {
 	NoScale   bool   // do not divide by the standard deviation (scale_rewards: false)
 
 	By            string       // expression over light columns whose value makes groups, in each epoch; default the example
-	From          string       // URI of groups whose baselines a SequentialEstimator continues; default none
+	From          string       // URI of groups whose Estimator.Baselines are continued; default none
 	AllowUnscored bool         // group trajectories none of which was ever scored
 	Accept        []string     // findings with which imported rows are grouped all the same
 	Spill         stages.Spill // for groups whose rows are not adjacent
@@ -105,9 +105,9 @@ func (o *Options) Validate() error {
 	if err != nil {
 		return err
 	}
-	if _, ok := e.(SequentialEstimator); ok && o.Out.Shard.Of().Count > 1 {
+	if e.Baselines != nil && o.Out.Shard.Of().Count > 1 {
 		return usage("leave --shard out", "group: estimator %s goes from row to row, and a shard lacks the rows before", o.Estimator.Name)
-	} else if !ok && o.From != "" {
+	} else if e.Baselines == nil && o.From != "" {
 		return usage("leave --rae-from out", "group: estimator %s has no baselines", o.Estimator.Name)
 	}
 	if o.By == byExample {
@@ -142,13 +142,20 @@ func (o *Options) Validate() error {
 
 func (o *Options) preferences() bool { return o.Pairs.Mode != "" || o.Labels }
 
-func (o *Options) estimator() (Estimator, error) {
+func (o *Options) setup() Setup {
+	return Setup{Compat: cmp.Or(o.Compat, CompatNone), NoScale: o.NoScale, Solved: o.solved(), Tolerance: o.tolerance()}
+}
+
+func (o *Options) estimator() (e Estimator, err error) {
 	o.Compat = cmp.Or(o.Compat, CompatNone)
 	_, settings, err := o.Estimator.Get()
-	if err != nil {
-		return nil, err
+	if err == nil {
+		e, err = settings.Estimator(o.setup())
 	}
-	return settings.Estimator(Setup{Compat: o.Compat, NoScale: o.NoScale, Solved: o.solved()})
+	if err == nil && e.Advantages == nil {
+		err = fmt.Errorf("group: estimator %s computes no advantages", o.Estimator.Name)
+	}
+	return e, err
 }
 
 // params returns the options that change rows.
@@ -165,10 +172,7 @@ func (o *Options) params() map[string]any {
 // state returns what the manifest says about the advantages.
 func (o *Options) state(e Estimator) (json.RawMessage, error) {
 	s := formats.GroupState{Estimator: o.Estimator.Name, Compat: string(o.Compat), NoScale: o.NoScale,
-		Tolerance: o.tolerance()}
-	if e, ok := e.(SequentialEstimator); ok {
-		s.Baselines = e.Baselines()
-	}
+		Tolerance: o.tolerance(), Baselines: e.Baselines, Batch: e.Batch, Whiten: e.Whiten}
 	kind, settings, err := o.Estimator.Get()
 	if err == nil && len(plugin.Changed(settings, kind.New())) > 0 {
 		err = convert(settings, &s.Settings)
@@ -178,9 +182,6 @@ func (o *Options) state(e Estimator) (json.RawMessage, error) {
 	}
 	if kind.Solved {
 		s.Solved = new(o.solved())
-	}
-	if f, ok := e.(Finisher); ok {
-		s.Batch, s.Whiten = f.Finish()
 	}
 	return json.Marshal(s)
 }

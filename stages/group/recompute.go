@@ -11,7 +11,7 @@ import (
 // valid until the next call.
 func Recompute(r Registry, s formats.GroupState) (func([]formats.Member, []formats.Trajectory) error, error) {
 	o := Options{Estimator: plugin.Pick(r, s.Estimator), Compat: Compat(s.Compat), NoScale: s.NoScale,
-		SolvedThreshold: s.Solved}
+		SolvedThreshold: s.Solved, FlatTolerance: &s.Tolerance}
 	_, settings, err := o.Estimator.Get()
 	if err == nil && s.Settings != nil {
 		err = convert(s.Settings, settings)
@@ -23,14 +23,13 @@ func Recompute(r Registry, s formats.GroupState) (func([]formats.Member, []forma
 	if err != nil {
 		return nil, err
 	}
-	_, steps := e.(StepEstimator)
-	if _, sequential := e.(SequentialEstimator); sequential {
+	if e.Baselines != nil {
 		return nil, usage("leave --recompute out", "group: estimator %s goes from row to row, of which only a part is left", s.Estimator)
 	}
-	if _, parts := e.(PartEstimator); steps || parts {
+	if e.Steps != nil || e.Parts != nil {
 		return nil, usage("leave --recompute out", "group: estimator %s looks at columns of the trajectories that are not read again", s.Estimator)
 	}
-	g := &Grouper{Estimator: e, Tolerance: s.Tolerance}
+	g := &Grouper{Estimator: e, Setup: o.setup()}
 	return func(members []formats.Member, rows []formats.Trajectory) error {
 		if len(members) == 0 {
 			return nil

@@ -18,7 +18,7 @@ import (
 // time. A group's statistics are written with its first row, by the shard whose
 // slice has it. Both sorts spill; a single group is held in memory.
 func (j *job) groupScattered(ctx context.Context) error {
-	if _, ok := j.estimator.(SequentialEstimator); ok {
+	if j.estimator.Baselines != nil {
 		return usage("leave --by out, or write the rows of a group next to each other, as rollout does",
 			"group: estimator %s goes from row to row, and the rows of groups are not adjacent", j.o.Estimator.Name)
 	}
@@ -26,7 +26,6 @@ func (j *job) groupScattered(ctx context.Context) error {
 	g := &scatteredGroups{job: j, byGroup: spill.New(j.o.Spill.Dir, half), byPlace: spill.New(j.o.Spill.Dir, half)}
 	defer g.byGroup.Close()
 	defer g.byPlace.Close()
-	_, g.components = j.estimator.(ComponentEstimator)
 	if err := g.sortRows(ctx); err != nil {
 		return err
 	}
@@ -42,7 +41,6 @@ func (j *job) groupScattered(ctx context.Context) error {
 
 type scatteredGroups struct {
 	*job
-	components bool          // the estimator looks at named rewards
 	byGroup    *spill.Sorter // rows by group: a digest of its key, the row's position
 	byPlace    *spill.Sorter // results of rows, by position
 	hash       hasher
@@ -67,7 +65,7 @@ func (g *scatteredGroups) sortRows(ctx context.Context) error {
 	}
 	defer rows.close()
 	tokens := lengths{}
-	if err := tokens.open(ctx, g.in, g.in.base.All(), g.estimator); err != nil {
+	if err := tokens.open(ctx, g.in, g.in.base.All(), &g.estimator); err != nil {
 		return err
 	}
 	defer tokens.close()
@@ -84,7 +82,7 @@ func (g *scatteredGroups) sortRows(ctx context.Context) error {
 		g.key = binary.BigEndian.AppendUint64(g.key, uint64(at))
 		g.row = spilledRow{Epoch: r.Epoch, Key: key, ExampleID: r.ExampleID, Status: r.Status, Reward: r.Reward, ForkCall: r.ForkCall,
 			ShapedRewards: r.ShapedRewards, Length: n[0]}
-		if g.components {
+		if g.estimator.Components != nil {
 			g.row.Rewards = r.Rewards
 		}
 		g.value = spill.Append(g.value[:0], &g.row)

@@ -28,12 +28,12 @@ func (a *above) Declare(d *plugin.Declarer) {
 
 func (a *above) Estimator(s group.Setup) (group.Estimator, error) {
 	if s.Compat != group.CompatNone {
-		return nil, group.Refuse("above", s, group.CompatNone)
+		return group.Estimator{}, group.Refuse("above", s, group.CompatNone)
 	}
-	return a, nil
+	return group.Estimator{Advantages: a.advantages}, nil
 }
 
-func (a *above) Advantages(v *group.Valid, out []float64) bool {
+func (a *above) advantages(v *group.Valid, out []float64) bool {
 	for i, r := range v.Rewards {
 		out[i] = group.Finite(r - a.Baseline)
 	}

@@ -10,17 +10,6 @@ import (
 	"github.com/rollmill/rollmill/formats"
 )
 
-// StepEstimator is an Estimator that also tells the steps of a trajectory apart.
-type StepEstimator interface {
-	Estimator
-	// Steps sets out[i][k], which comes with the advantage of member i of v, to the credit
-	// of its step k; steps are its sampled messages. Flat groups are no exception. A
-	// step that lacks what the estimator needs is a *BadMember, with its index among valid ones.
-	Steps(v *Valid, steps [][]Step, out [][]Credit) error
-	// Looks says what of a step it looks at besides its reward.
-	Looks() Looks
-}
-
 // Looks says what is read of each step.
 type Looks struct {
 	Branches bool // steps are all messages that train, off the main path too; they have no rewards and states
@@ -104,13 +93,14 @@ func (l *Looks) steps(ctx context.Context, t *formats.Trajectory, signals []form
 
 // steps gives the steps of valid members their rewards, and the members the advantages
 // of their steps.
-func (g *Grouper) steps(e StepEstimator, members []formats.Member) error {
+func (g *Grouper) steps(members []formats.Member) error {
+	e := &g.Estimator
 	steps, out := make([][]Step, len(g.index)), make([][]Credit, len(g.index))
 	for k, i := range g.index {
 		m := &members[i]
 		steps[k] = g.lengths[k].Steps
 		switch n := len(steps[k]); {
-		case e.Looks().Branches:
+		case e.Looks.Branches:
 		case m.ShapedRewards != nil && len(m.ShapedRewards) != n:
 			return &BadMember{i, fmt.Sprintf("it has %d shaped rewards, and %d messages were sampled", len(m.ShapedRewards), n),
 				"shaped rewards are one for each sampled message of the main path; score it again"}
@@ -118,7 +108,7 @@ func (g *Grouper) steps(e StepEstimator, members []formats.Member) error {
 			steps[k][n-1].Reward = *m.Reward
 		}
 		for s, r := range m.ShapedRewards {
-			if !e.Looks().Branches {
+			if !e.Looks.Branches {
 				steps[k][s].Reward = r
 			}
 		}

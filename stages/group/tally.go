@@ -108,14 +108,10 @@ func (g *Grouper) compared(members []formats.Member, stats *formats.GroupStats) 
 	return size, has, flat
 }
 
-func newTally(o *Options, e Estimator) *tally {
-	t := &tally{}
+func newTally(o *Options, step *formats.BatchStep) *tally {
+	t := &tally{centred: step != nil && step.Center}
 	if !o.preferences() {
 		t.sizes = map[float64]int64{}
-	}
-	if f, ok := e.(Finisher); ok {
-		step, _ := f.Finish()
-		t.centred = step != nil && step.Center
 	}
 	return t
 }

@@ -44,7 +44,7 @@ func (j *job) groupAdjacent(ctx context.Context) error {
 		defer s.copied.Close()
 	}
 	var err error
-	if err = s.lengths.open(ctx, j.in, j.slice, j.estimator); err != nil {
+	if err = s.lengths.open(ctx, j.in, j.slice, &j.estimator); err != nil {
 		return err
 	}
 	defer s.lengths.close()

@@ -194,7 +194,7 @@ func scan(ctx context.Context, uri string) error {
 			if err != nil {
 				return err
 			}
-			g := group.Grouper{Estimator: estimator, Tolerance: formats.FlatTolerance, Solved: 1}
+			g := group.Grouper{Estimator: estimator, Setup: group.Setup{Tolerance: formats.FlatTolerance, Solved: 1}}
 			slice, err := d.Slice(ctx, i, slices)
 			if err != nil {
 				return err

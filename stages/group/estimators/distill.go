@@ -49,41 +49,32 @@ func (s *DistillSettings) Declare(d *plugin.Declarer) {
 // Estimator makes the estimator.
 func (s *DistillSettings) Estimator(setup group.Setup) (group.Estimator, error) {
 	if setup.Compat != group.CompatNone {
-		return nil, group.Refuse("distill", setup, group.CompatNone)
+		return group.Estimator{}, group.Refuse("distill", setup, group.CompatNone)
 	}
-	outcome, err := grpo(setup)
+	e, err := grpo(setup)
 	if err == nil {
 		err = stepWeights{Weight: s.Weight, Outcome: s.Outcome}.check("distill")
 	}
-	return &distill{outcome, *s}, err
-}
-
-type distill struct {
-	group.Estimator
-	DistillSettings
-}
-
-func (e *distill) Looks() group.Looks {
-	return group.Looks{Branches: true, Logprobs: true, Signals: true}
-}
-
-// Advantages are the outcome's, so many times.
-func (e *distill) Advantages(v *group.Valid, out []float64) bool {
-	if e.Outcome == 0 {
-		clear(out)
-		return true
+	outcome := e.Advantages
+	e.Advantages = func(v *group.Valid, out []float64) bool { // the outcome's, so many times
+		if s.Outcome == 0 {
+			clear(out)
+			return true
+		}
+		ok := outcome(v, out)
+		for i := range out {
+			out[i] *= s.Outcome
+		}
+		return ok
 	}
-	ok := e.Estimator.Advantages(v, out)
-	for i := range out {
-		out[i] *= e.Outcome
-	}
-	return ok
+	e.Steps, e.Looks = s.steps, group.Looks{Branches: true, Logprobs: true, Signals: true}
+	return e, err
 }
 
-func (e *distill) Steps(_ *group.Valid, steps [][]group.Step, out [][]group.Credit) error {
+func (s *DistillSettings) steps(_ *group.Valid, steps [][]group.Step, out [][]group.Credit) error {
 	for i := range steps {
 		for k := range steps[i] {
-			if problem := e.step(&steps[i][k], &out[i][k]); problem != "" {
+			if problem := s.step(&steps[i][k], &out[i][k]); problem != "" {
 				return &group.BadMember{Member: i, Problem: fmt.Sprintf("message %d has %s", steps[i][k].Message, problem),
 					Hint: "score it with a reward of kind teacher, of another weight than 0 if rows without it are to be left out"}
 			}
@@ -93,11 +84,11 @@ func (e *distill) Steps(_ *group.Valid, steps [][]group.Step, out [][]group.Cred
 }
 
 // step gives a step its credit, or returns what it lacks.
-func (e *distill) step(s *group.Step, c *group.Credit) (problem string) {
+func (s *DistillSettings) step(at *group.Step, c *group.Credit) (problem string) {
 	var teacher []float32
-	for _, signal := range s.Signals {
+	for _, signal := range at.Signals {
 		switch {
-		case signal.Values == nil || e.Teacher != "" && signal.Component != e.Teacher:
+		case signal.Values == nil || s.Teacher != "" && signal.Component != s.Teacher:
 		case teacher != nil:
 			return "signals of several teachers: name one with --distill-teacher"
 		default:
@@ -105,24 +96,24 @@ func (e *distill) step(s *group.Step, c *group.Credit) (problem string) {
 		}
 	}
 	switch {
-	case teacher == nil && e.Teacher != "":
-		return fmt.Sprintf("no signal %q", e.Teacher)
+	case teacher == nil && s.Teacher != "":
+		return fmt.Sprintf("no signal %q", s.Teacher)
 	case teacher == nil:
 		return "no teacher's signal"
-	case len(teacher) != len(s.Logprobs):
-		return fmt.Sprintf("%d log probabilities of a teacher and %d of the policy", len(teacher), len(s.Logprobs))
+	case len(teacher) != len(at.Logprobs):
+		return fmt.Sprintf("%d log probabilities of a teacher and %d of the policy", len(teacher), len(at.Logprobs))
 	}
-	if e.Loss == formats.LossRefKL {
-		if e.Outcome != 0 {
+	if s.Loss == formats.LossRefKL {
+		if s.Outcome != 0 {
 			c.Losses = append(c.Losses, formats.MessageLoss{Loss: formats.LossRL, Weight: 1})
 		}
-		c.Losses = append(c.Losses, formats.MessageLoss{Loss: formats.LossRefKL, Weight: e.Weight, Reference: teacher})
+		c.Losses = append(c.Losses, formats.MessageLoss{Loss: formats.LossRefKL, Weight: s.Weight, Reference: teacher})
 		return ""
 	}
 	outcome, sum := c.Value, 0.0
 	c.Tokens = make([]float32, len(teacher))
 	for n := range teacher {
-		a := group.Finite(outcome + float64(e.Weight*(float64(teacher[n])-float64(s.Logprobs[n]))))
+		a := group.Finite(outcome + float64(s.Weight*(float64(teacher[n])-float64(at.Logprobs[n]))))
 		c.Tokens[n] = float32(a)
 		sum += a / float64(len(teacher))
 	}

@@ -16,13 +16,13 @@ import (
 	"github.com/rollmill/rollmill/stages/group/estimators/estimatortest"
 )
 
-func distill(t *testing.T, set estimators.DistillSettings) group.StepEstimator {
+func distill(t *testing.T, set estimators.DistillSettings) group.Estimator {
 	t.Helper()
 	e, err := set.Estimator(group.Setup{Compat: group.CompatNone})
 	if err != nil {
 		t.Fatal(err)
 	}
-	return e.(group.StepEstimator)
+	return e
 }
 
 func TestDistill(t *testing.T) {

@@ -23,12 +23,12 @@ var DrGRPO = group.EstimatorKind{
 func drGRPO(s group.Setup) (group.Estimator, error) {
 	switch s.Compat {
 	case group.CompatNone:
-		return group.Centred{}, nil
+		return group.Estimator{Advantages: group.SingletonNone.Centred}, nil
 	case group.CompatVerl:
-		return group.Centred{Singleton: group.SingletonRaw}, nil
+		return group.Estimator{Advantages: group.SingletonRaw.Centred}, nil
 	case group.CompatTRL, group.CompatOpenRLHF, group.CompatSlime, group.CompatNemoRL, group.CompatPrimeRL:
-		return group.Centred{Singleton: group.SingletonZero}, nil
+		return group.Estimator{Advantages: group.SingletonZero.Centred}, nil
 	}
-	return nil, group.Refuse("drgrpo", s, group.CompatNone, group.CompatTRL, group.CompatVerl, group.CompatOpenRLHF,
+	return group.Estimator{}, group.Refuse("drgrpo", s, group.CompatNone, group.CompatTRL, group.CompatVerl, group.CompatOpenRLHF,
 		group.CompatSlime, group.CompatNemoRL, group.CompatPrimeRL)
 }

@@ -28,35 +28,30 @@ var GDPO = group.EstimatorKind{
 	Kind: kind("gdpo", "each named reward in its own standard deviations, summed by weight", gdpo),
 }
 
-type gdpoEstimator struct {
-	group.Estimator // of each reward
-	step            *formats.BatchStep
-	whiten          *formats.Whitening
-}
-
 func gdpo(s group.Setup) (group.Estimator, error) {
 	if s.NoScale {
-		return nil, group.RefuseNoScale("gdpo")
+		return group.Estimator{}, group.RefuseNoScale("gdpo")
 	}
-	e := gdpoEstimator{}
+	e, err := grpo(s)
 	switch s.Compat {
 	case group.CompatNone:
-		e.step = &formats.BatchStep{Of: formats.BatchAdvantages, Center: true, Epsilon: 1e-6}
+		e.Batch = &formats.BatchStep{Of: formats.BatchAdvantages, Center: true, Epsilon: 1e-6}
 	case group.CompatTRL:
-		e.step = &formats.BatchStep{Of: formats.BatchAdvantages, Center: true, Sample: true, Epsilon: 1e-4}
+		e.Batch = &formats.BatchStep{Of: formats.BatchAdvantages, Center: true, Sample: true, Epsilon: 1e-4}
 	case group.CompatNemoRL:
-		e.step = &formats.BatchStep{Of: formats.BatchAdvantages, Center: true, Sample: true}
+		e.Batch = &formats.BatchStep{Of: formats.BatchAdvantages, Center: true, Sample: true}
 	case group.CompatVerl:
-		e.whiten = &formats.Whitening{Sample: true, Epsilon: 1e-8}
+		e.Whiten = &formats.Whitening{Sample: true, Epsilon: 1e-8}
 	default:
-		return nil, group.Refuse("gdpo", s, group.CompatNone, group.CompatTRL, group.CompatVerl, group.CompatNemoRL)
+		return e, group.Refuse("gdpo", s, group.CompatNone, group.CompatTRL, group.CompatVerl, group.CompatNemoRL)
 	}
-	var err error
-	e.Estimator, err = grpo(s)
+	each := e.Advantages
+	e.Components = func(components []group.Component, out []float64) bool { return sumOfComponents(each, components, out) }
 	return e, err
 }
 
-func (e gdpoEstimator) Components(components []group.Component, out []float64) bool {
+// sumOfComponents sums the advantages of each reward by itself, by weight.
+func sumOfComponents(each advantages, components []group.Component, out []float64) bool {
 	clear(out)
 	has := false
 	for i := range components {
@@ -65,13 +60,8 @@ func (e gdpoEstimator) Components(components []group.Component, out []float64) b
 		if n == 0 {
 			continue
 		}
-		part := make([]float64, n)
-		if n == 1 || !c.Valid.Flat() {
-			has = e.Advantages(&c.Valid, part) || has
-		} else {
-			has = true
-		}
-		k := 0
+		part, k := make([]float64, n), 0
+		has = unlessFlat(each, &c.Valid, part) || has
 		for i, v := range c.Values {
 			if !math.IsNaN(v) {
 				out[i] = group.Finite(out[i] + float64(c.Weight*part[k]))
@@ -81,5 +71,3 @@ func (e gdpoEstimator) Components(components []group.Component, out []float64) b
 	}
 	return has
 }
-
-func (e gdpoEstimator) Finish() (*formats.BatchStep, *formats.Whitening) { return e.step, e.whiten }

@@ -41,31 +41,25 @@ func (s *GiGPOSettings) Declare(d *plugin.Declarer) {
 // Estimator makes the estimator.
 func (s *GiGPOSettings) Estimator(setup group.Setup) (group.Estimator, error) {
 	if setup.Compat != group.CompatNone && setup.Compat != group.CompatVerl {
-		return nil, group.Refuse("gigpo", setup, group.CompatNone, group.CompatVerl)
+		return group.Estimator{}, group.Refuse("gigpo", setup, group.CompatNone, group.CompatVerl)
 	}
-	outcome, err := grpo(setup)
+	e, err := grpo(setup)
 	if err == nil {
 		err = s.check("gigpo")
 	}
-	e := &gigpo{outcome, s.stepWeights, setup, nil}
+	e.Steps, e.Looks = gigpo{s.stepWeights, setup}.steps, group.Looks{States: true, Signals: s.Signal != ""}
 	if err == nil && s.State != "" {
-		e.state, err = group.NewState("--gigpo-state", s.State)
+		e.Looks.State, err = group.NewState("--gigpo-state", s.State)
 	}
 	return e, err
 }
 
 type gigpo struct {
-	group.Estimator
 	stepWeights
 	setup group.Setup
-	state *group.By
 }
 
-func (e *gigpo) Looks() group.Looks {
-	return group.Looks{States: true, State: e.state, Signals: e.Signal != ""}
-}
-
-func (e *gigpo) Steps(of *group.Valid, steps [][]group.Step, out [][]group.Credit) error {
+func (e gigpo) steps(of *group.Valid, steps [][]group.Step, out [][]group.Credit) error {
 	type place struct {
 		value float64
 		out   *float64

@@ -18,13 +18,7 @@ var GPG = group.EstimatorKind{
 	ZeroSum: true,
 }
 
-type gpgEstimator struct{ group.Centred }
-
 func gpg(s group.Setup) (group.Estimator, error) {
 	singleton, err := ofVerl("gpg", s)
-	return gpgEstimator{group.Centred{Singleton: singleton}}, err
-}
-
-func (gpgEstimator) Finish() (*formats.BatchStep, *formats.Whitening) {
-	return &formats.BatchStep{Of: formats.BatchNonZero}, nil
+	return group.Estimator{Advantages: singleton.Centred, Batch: &formats.BatchStep{Of: formats.BatchNonZero}}, err
 }

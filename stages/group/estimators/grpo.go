@@ -69,11 +69,11 @@ func grpo(s group.Setup) (group.Estimator, error) {
 	case group.CompatPrimeRL:
 		e.noScale, e.singleton = true, group.SingletonZero
 	case group.CompatNemoRL:
-		return &LeaveOneOut{NoScale: s.NoScale}, nil
+		return leaveOneOut(s.NoScale), nil
 	default:
-		return nil, group.Refuse("grpo", s, group.Compats...)
+		return group.Estimator{}, group.Refuse("grpo", s, group.Compats...)
 	}
-	return e, nil
+	return group.Estimator{Advantages: e.advantages}, nil
 }
 
 // undivided is the singleton rule of trainers that get NaN from the division.
@@ -84,7 +84,7 @@ func undivided(s group.Setup) group.Singleton {
 	return group.SingletonNone
 }
 
-func (e grpoEstimator) Advantages(v *group.Valid, out []float64) bool {
+func (e grpoEstimator) advantages(v *group.Valid, out []float64) bool {
 	if len(out) == 1 {
 		unit := 1 + e.epsilon
 		if e.noScale {

@@ -18,23 +18,16 @@ var GRPOBatch = group.EstimatorKind{
 	ZeroSum: true,
 }
 
-type grpoBatchEstimator struct {
-	group.Centred
-	step formats.BatchStep
-}
-
 func grpoBatch(s group.Setup) (group.Estimator, error) {
 	if s.NoScale {
-		return nil, group.RefuseNoScale("grpo-batch")
+		return group.Estimator{}, group.RefuseNoScale("grpo-batch")
 	}
 	switch s.Compat {
 	case group.CompatNone:
-		return grpoBatchEstimator{group.Centred{}, formats.BatchStep{Of: formats.BatchRewards, Epsilon: 1e-6}}, nil
+		return group.Estimator{Advantages: group.SingletonNone.Centred, Batch: &formats.BatchStep{Of: formats.BatchRewards, Epsilon: 1e-6}}, nil
 	case group.CompatTRL:
-		return grpoBatchEstimator{group.Centred{Singleton: group.SingletonZero},
-			formats.BatchStep{Of: formats.BatchRewards, Sample: true, Epsilon: 1e-4}}, nil
+		return group.Estimator{Advantages: group.SingletonZero.Centred,
+			Batch: &formats.BatchStep{Of: formats.BatchRewards, Sample: true, Epsilon: 1e-4}}, nil
 	}
-	return nil, group.Refuse("grpo-batch", s, group.CompatNone, group.CompatTRL)
+	return group.Estimator{}, group.Refuse("grpo-batch", s, group.CompatNone, group.CompatTRL)
 }
-
-func (e grpoBatchEstimator) Finish() (*formats.BatchStep, *formats.Whitening) { return &e.step, nil }

@@ -31,30 +31,24 @@ func (s *HierarchicalSettings) Declare(d *plugin.Declarer) {
 // Estimator makes the estimator.
 func (s *HierarchicalSettings) Estimator(setup group.Setup) (group.Estimator, error) {
 	if setup.Compat != group.CompatNone && setup.Compat != group.CompatPrimeRL {
-		return nil, group.Refuse("hierarchical", setup, group.CompatNone, group.CompatPrimeRL)
+		return group.Estimator{}, group.Refuse("hierarchical", setup, group.CompatNone, group.CompatPrimeRL)
 	}
 	by, err := group.NewBy("--hierarchical-by", s.By)
 	if err != nil {
-		return nil, err
+		return group.Estimator{}, err
 	}
 	e, err := grpo(setup)
-	return hierarchical{e, by}, err
+	part := e.Advantages
+	e.Advantages = func(v *group.Valid, out []float64) bool { return byPart(part, v, out) }
+	e.Parts, e.Flat = by, true
+	return e, err
 }
 
-type hierarchical struct {
-	group.Estimator // of a part
-	by              *group.By
-}
-
-func (e hierarchical) Parts() *group.By { return e.by }
-func (e hierarchical) UsesFlat()        {}
-
-func (e hierarchical) Advantages(v *group.Valid, out []float64) bool {
-	return byPart(e.Estimator, v, out)
-}
+// advantages is Estimator.Advantages.
+type advantages func(v *group.Valid, out []float64) bool
 
 // byPart computes the advantages of each part as of a group; NaN where there are none.
-func byPart(e group.Estimator, v *group.Valid, out []float64) (some bool) {
+func byPart(of advantages, v *group.Valid, out []float64) (some bool) {
 	parts := map[string][]int{}
 	for i := range v.Rewards {
 		parts[v.Lengths[i].Part] = append(parts[v.Lengths[i].Part], i)
@@ -66,7 +60,7 @@ func byPart(e group.Estimator, v *group.Valid, out []float64) (some bool) {
 		}
 		part.Set(part.Rewards)
 		own := make([]float64, len(members))
-		has := unlessFlat(e, &part, own)
+		has := unlessFlat(of, &part, own)
 		some = some || has
 		for k, i := range members {
 			if out[i] = own[k]; !has {
@@ -77,11 +71,11 @@ func byPart(e group.Estimator, v *group.Valid, out []float64) (some bool) {
 	return some
 }
 
-// unlessFlat is e.Advantages; those of a flat group of two or more are 0.
-func unlessFlat(e group.Estimator, v *group.Valid, out []float64) bool {
+// unlessFlat computes advantages; those of a flat group of two or more are 0.
+func unlessFlat(of advantages, v *group.Valid, out []float64) bool {
 	if len(out) > 1 && v.Flat() {
 		clear(out)
 		return true
 	}
-	return e.Advantages(v, out)
+	return of(v, out)
 }

@@ -34,7 +34,7 @@ func advantagesOfParts(t estimatorT, kind group.EstimatorKind, setup group.Setup
 	for i, part := range parts {
 		lengths[i].Part = part
 	}
-	if _, err := (&group.Grouper{Estimator: e, Tolerance: formats.FlatTolerance}).Fill(members, lengths); err != nil {
+	if _, err := (&group.Grouper{Estimator: e, Setup: group.Setup{Tolerance: formats.FlatTolerance}}).Fill(members, lengths); err != nil {
 		t.Fatal(err)
 	}
 	var out []float64

@@ -24,11 +24,12 @@ func (g *GRPOSettings) Estimator(s group.Setup) (group.Estimator, error) {
 	case err != nil || w == 0:
 		return e, err
 	case !(w > 0) || math.IsInf(w, 0):
-		return nil, stages.Errorf(stages.KindUsage, "give a number of at least 0", "group: --length-penalty %v", w)
+		return e, stages.Errorf(stages.KindUsage, "give a number of at least 0", "group: --length-penalty %v", w)
 	case s.Compat != group.CompatNone && s.Compat != group.CompatPrimeRL:
-		return nil, group.Refuse("grpo --length-penalty", s, group.CompatNone, group.CompatPrimeRL)
+		return e, group.Refuse("grpo --length-penalty", s, group.CompatNone, group.CompatPrimeRL)
 	}
-	return lengthPenalty{e, g.LengthPenalty}, nil
+	e.Advantages, e.Flat, e.Lengths = lengthPenalty{e.Advantages, g.LengthPenalty}.advantages, true, true
+	return e, nil
 }
 
 // lengthPenalty is an estimator of r - weight mean(r) length / max(length): among equal
@@ -37,14 +38,11 @@ func (g *GRPOSettings) Estimator(s group.Setup) (group.Estimator, error) {
 // num_output_tokens_weight, without its terms of input tokens and turns, which are
 // equal in the whole group for attempts of one turn, and so cancel.
 type lengthPenalty struct {
-	group.Estimator
+	shaped advantages
 	weight float64
 }
 
-func (lengthPenalty) UsesFlat()    {}
-func (lengthPenalty) UsesLengths() {}
-
-func (e lengthPenalty) Advantages(v *group.Valid, out []float64) bool {
+func (e lengthPenalty) advantages(v *group.Valid, out []float64) bool {
 	longest := int32(0)
 	for _, l := range v.Lengths {
 		longest = max(longest, l.SampledTokens)
@@ -55,5 +53,5 @@ func (e lengthPenalty) Advantages(v *group.Valid, out []float64) bool {
 		s.Rewards = append(s.Rewards, group.Finite(r-group.Finite(e.weight*mean*share)))
 	}
 	s.Set(s.Rewards)
-	return unlessFlat(e.Estimator, &s, out)
+	return unlessFlat(e.shaped, &s, out)
 }

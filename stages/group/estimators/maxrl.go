@@ -14,24 +14,24 @@ var MaxRL = group.EstimatorKind{
 	ZeroSum: true,
 }
 
-type maxRLEstimator struct{ singleton group.Singleton }
-
 func maxRL(s group.Setup) (group.Estimator, error) {
 	if s.NoScale {
-		return nil, group.RefuseNoScale("maxrl")
+		return group.Estimator{}, group.RefuseNoScale("maxrl")
 	}
 	switch s.Compat {
 	case group.CompatNone:
-		return maxRLEstimator{}, nil
+		return group.Estimator{Advantages: inMeans(group.SingletonNone).advantages}, nil
 	case group.CompatPrimeRL:
-		return maxRLEstimator{group.SingletonZero}, nil
+		return group.Estimator{Advantages: inMeans(group.SingletonZero).advantages}, nil
 	}
-	return nil, group.Refuse("maxrl", s, group.CompatNone, group.CompatPrimeRL)
+	return group.Estimator{}, group.Refuse("maxrl", s, group.CompatNone, group.CompatPrimeRL)
 }
 
-func (e maxRLEstimator) Advantages(v *group.Valid, out []float64) bool {
+type inMeans group.Singleton
+
+func (s inMeans) advantages(v *group.Valid, out []float64) bool {
 	if len(out) == 1 {
-		return e.singleton.Advantage(v.Rewards[0], 1, out)
+		return group.Singleton(s).Advantage(v.Rewards[0], 1, out)
 	}
 	for i, r := range v.Rewards {
 		if out[i] = 0; v.Mean > 0 {

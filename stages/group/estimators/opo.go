@@ -20,18 +20,16 @@ var OPO = group.EstimatorKind{
 	Kind: kind("opo", "distance from the group's mean over sampled tokens", opo),
 }
 
-type opoEstimator struct{ singleton group.Singleton }
-
 func opo(s group.Setup) (group.Estimator, error) {
 	singleton, err := ofVerl("opo", s)
-	return opoEstimator{singleton}, err
+	return group.Estimator{Advantages: byTokens(singleton).advantages, Lengths: true}, err
 }
 
-func (e opoEstimator) UsesLengths() {}
+type byTokens group.Singleton
 
-func (e opoEstimator) Advantages(v *group.Valid, out []float64) bool {
+func (s byTokens) advantages(v *group.Valid, out []float64) bool {
 	if len(out) == 1 {
-		return e.singleton.Advantage(v.Rewards[0], 1, out)
+		return group.Singleton(s).Advantage(v.Rewards[0], 1, out)
 	}
 	tokens, mean := 0.0, 0.0
 	for _, l := range v.Lengths {

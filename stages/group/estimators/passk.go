@@ -18,12 +18,12 @@ type passKEstimator struct{ noScale bool }
 
 func passK(s group.Setup) (group.Estimator, error) {
 	if s.Compat != group.CompatNone && s.Compat != group.CompatVerl {
-		return nil, group.Refuse("passk", s, group.CompatNone, group.CompatVerl)
+		return group.Estimator{}, group.Refuse("passk", s, group.CompatNone, group.CompatVerl)
 	}
-	return passKEstimator{s.NoScale}, nil
+	return group.Estimator{Advantages: passKEstimator{s.NoScale}.advantages}, nil
 }
 
-func (e passKEstimator) Advantages(v *group.Valid, out []float64) bool {
+func (e passKEstimator) advantages(v *group.Valid, out []float64) bool {
 	if len(out) == 1 {
 		return false
 	}

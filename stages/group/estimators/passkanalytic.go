@@ -39,12 +39,12 @@ func (p *PassKAnalyticSettings) Declare(d *plugin.Declarer) {
 // Estimator makes the estimator.
 func (p *PassKAnalyticSettings) Estimator(s group.Setup) (group.Estimator, error) {
 	if p.K < 1 {
-		return nil, stages.Errorf(stages.KindUsage, "give a number of members, at least 1", "group: --pass-k %d", p.K)
+		return group.Estimator{}, stages.Errorf(stages.KindUsage, "give a number of members, at least 1", "group: --pass-k %d", p.K)
 	}
 	if s.Compat != group.CompatNone {
-		return nil, group.Refuse("passk-analytic", s, group.CompatNone)
+		return group.Estimator{}, group.Refuse("passk-analytic", s, group.CompatNone)
 	}
-	return passKAnalytic{p.K, s}, nil
+	return group.Estimator{Advantages: passKAnalytic{p.K, s}.advantages}, nil
 }
 
 type passKAnalytic struct {
@@ -52,7 +52,7 @@ type passKAnalytic struct {
 	group.Setup
 }
 
-func (e passKAnalytic) Advantages(v *group.Valid, out []float64) bool {
+func (e passKAnalytic) advantages(v *group.Valid, out []float64) bool {
 	n, solved := len(out), 0
 	for _, r := range v.Rewards {
 		if r >= e.Solved {

@@ -35,31 +35,21 @@ func (s *RAESettings) Declare(d *plugin.Declarer) {
 func (s *RAESettings) Estimator(setup group.Setup) (group.Estimator, error) {
 	switch {
 	case setup.NoScale:
-		return nil, group.RefuseNoScale("rae")
+		return group.Estimator{}, group.RefuseNoScale("rae")
 	case setup.Compat != group.CompatNone && setup.Compat != group.CompatPrimeRL:
-		return nil, group.Refuse("rae", setup, group.CompatNone, group.CompatPrimeRL)
+		return group.Estimator{}, group.Refuse("rae", setup, group.CompatNone, group.CompatPrimeRL)
 	case !(s.Decay >= 0 && s.Decay < 1):
-		return nil, group.Invalid("give a number from 0 to below 1", "--rae-decay %v", s.Decay)
+		return group.Estimator{}, group.Invalid("give a number from 0 to below 1", "--rae-decay %v", s.Decay)
 	}
 	by, err := group.NewBy("--rae-by", s.By)
-	return &rae{by, s.Decay, map[string]float64{}}, err
-}
-
-type rae struct {
-	by        *group.By
-	decay     float64
-	baselines map[string]float64
-}
-
-func (e *rae) Parts() *group.By              { return e.by }
-func (e *rae) UsesFlat()                     {}
-func (e *rae) Baselines() map[string]float64 { return e.baselines }
-
-func (e *rae) Advantages(v *group.Valid, out []float64) bool {
-	for i, r := range v.Rewards {
-		b := e.baselines[v.Lengths[i].Part]
-		out[i] = group.Finite(r - b)
-		e.baselines[v.Lengths[i].Part] = float64(e.decay*b) + float64((1-e.decay)*r)
+	e := group.Estimator{Parts: by, Flat: true, Baselines: map[string]float64{}}
+	e.Advantages = func(v *group.Valid, out []float64) bool {
+		for i, r := range v.Rewards {
+			b := e.Baselines[v.Lengths[i].Part]
+			out[i] = group.Finite(r - b)
+			e.Baselines[v.Lengths[i].Part] = float64(s.Decay*b) + float64((1-s.Decay)*r)
+		}
+		return true
 	}
-	return true
+	return e, err
 }

@@ -21,28 +21,21 @@ var Reinforce = group.EstimatorKind{
 	ZeroSum: true,
 }
 
-type reinforceEstimator struct {
-	group.Centred
-	whiten formats.Whitening
-}
-
-func reinforce(name string, s group.Setup) (e reinforceEstimator, err error) {
+func reinforce(name string, s group.Setup) (e group.Estimator, err error) {
 	if s.NoScale {
 		return e, group.RefuseNoScale(name)
 	}
-	population, sample := formats.Whitening{Floor: 1e-8}, formats.Whitening{Sample: true, Epsilon: 1e-8}
+	population, sample := &formats.Whitening{Floor: 1e-8}, &formats.Whitening{Sample: true, Epsilon: 1e-8}
 	switch s.Compat {
 	case group.CompatNone:
-		return reinforceEstimator{group.Centred{}, population}, nil
+		return group.Estimator{Advantages: group.SingletonNone.Centred, Whiten: population}, nil
 	case group.CompatOpenRLHF, group.CompatNemoRL:
-		return reinforceEstimator{group.Centred{Singleton: group.SingletonZero}, population}, nil
+		return group.Estimator{Advantages: group.SingletonZero.Centred, Whiten: population}, nil
 	case group.CompatVerl:
-		return reinforceEstimator{group.Centred{Singleton: group.SingletonRaw}, sample}, nil
+		return group.Estimator{Advantages: group.SingletonRaw.Centred, Whiten: sample}, nil
 	case group.CompatSlime:
-		return reinforceEstimator{group.Centred{Singleton: group.SingletonZero}, sample}, nil
+		return group.Estimator{Advantages: group.SingletonZero.Centred, Whiten: sample}, nil
 	}
 	return e, group.Refuse(name, s, group.CompatNone, group.CompatVerl, group.CompatOpenRLHF,
 		group.CompatSlime, group.CompatNemoRL)
 }
-
-func (e reinforceEstimator) Finish() (*formats.BatchStep, *formats.Whitening) { return nil, &e.whiten }

@@ -18,15 +18,10 @@ var ReinforcePlain = group.EstimatorKind{
 	Kind: kind("reinforce++", "the reward itself, whitened over tokens by the trainer",
 		func(s group.Setup) (group.Estimator, error) {
 			e, err := reinforce("reinforce++", s)
-			return reinforcePlain{e}, err
+			e.Flat, e.Advantages = true, func(v *group.Valid, out []float64) bool {
+				copy(out, v.Rewards)
+				return true
+			}
+			return e, err
 		}),
-}
-
-type reinforcePlain struct{ reinforceEstimator }
-
-func (reinforcePlain) UsesFlat() {}
-
-func (reinforcePlain) Advantages(v *group.Valid, out []float64) bool {
-	copy(out, v.Rewards)
-	return true
 }

@@ -19,21 +19,21 @@ type rlooEstimator struct{ singleton group.Singleton }
 
 func rloo(s group.Setup) (group.Estimator, error) {
 	if s.NoScale {
-		return nil, group.RefuseNoScale("rloo")
+		return group.Estimator{}, group.RefuseNoScale("rloo")
 	}
 	switch s.Compat {
 	case group.CompatNone, group.CompatOpenRLHF:
-		return rlooEstimator{}, nil
+		return group.Estimator{Advantages: rlooEstimator{}.advantages}, nil
 	case group.CompatTRL, group.CompatNemoRL:
-		return rlooEstimator{group.SingletonZero}, nil
+		return group.Estimator{Advantages: rlooEstimator{group.SingletonZero}.advantages}, nil
 	case group.CompatVerl:
-		return rlooEstimator{group.SingletonRaw}, nil
+		return group.Estimator{Advantages: rlooEstimator{group.SingletonRaw}.advantages}, nil
 	}
-	return nil, group.Refuse("rloo", s, group.CompatNone, group.CompatTRL, group.CompatVerl, group.CompatOpenRLHF,
+	return group.Estimator{}, group.Refuse("rloo", s, group.CompatNone, group.CompatTRL, group.CompatVerl, group.CompatOpenRLHF,
 		group.CompatNemoRL)
 }
 
-func (e rlooEstimator) Advantages(v *group.Valid, out []float64) bool {
+func (e rlooEstimator) advantages(v *group.Valid, out []float64) bool {
 	n := float64(len(out))
 	if n == 1 {
 		return e.singleton.Advantage(v.Rewards[0], 1, out)

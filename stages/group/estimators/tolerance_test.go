@@ -27,7 +27,7 @@ func TestEveryEstimatorHearsTheTolerance(t *testing.T) {
 			for i := range lengths {
 				lengths[i] = group.Length{SampledTokens: 9, Part: "one", Steps: []group.Step{{Message: 1, Tokens: 9}}}
 			}
-			if _, err := (&group.Grouper{Estimator: e, Tolerance: .5}).Fill(members, lengths); err != nil {
+			if _, err := (&group.Grouper{Estimator: e, Setup: group.Setup{Tolerance: .5}}).Fill(members, lengths); err != nil {
 				t.Fatal(name, err)
 			}
 			var size formats.AdvantageSize
@@ -49,7 +49,7 @@ func TestLengthIsNeverPaidFor(t *testing.T) {
 	}
 	members := estimatortest.Members([]float64{-1, -1, -1, -.5})
 	lengths := []group.Length{{SampledTokens: 10}, {SampledTokens: 40}, {SampledTokens: 80}, {SampledTokens: 80}}
-	if _, err := (&group.Grouper{Estimator: e, Tolerance: formats.FlatTolerance}).Fill(members, lengths); err != nil {
+	if _, err := (&group.Grouper{Estimator: e, Setup: group.Setup{Tolerance: formats.FlatTolerance}}).Fill(members, lengths); err != nil {
 		t.Fatal(err)
 	}
 	if a, b, c := *members[0].Advantage, *members[1].Advantage, *members[2].Advantage; a != b || b != c {

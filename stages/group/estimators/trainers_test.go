@@ -60,7 +60,7 @@ func compare(t *testing.T, i int, compat group.Compat, noScale bool, rewards, wa
 			valid++
 		}
 	}
-	g := group.Grouper{Estimator: a, Tolerance: formats.FlatTolerance}
+	g := group.Grouper{Estimator: a, Setup: group.Setup{Tolerance: formats.FlatTolerance}}
 	if _, err := g.Fill(members, nil); err != nil {
 		t.Fatal(err)
 	}
@@ -86,7 +86,7 @@ func TestFlatNoise(t *testing.T) {
 	nearly := math.Nextafter(third, 1e16)
 	for _, compat := range group.Compats {
 		a, _ := estimators.GRPO.New().Estimator(group.Setup{Compat: compat})
-		g := group.Grouper{Estimator: a, Tolerance: formats.FlatTolerance}
+		g := group.Grouper{Estimator: a, Setup: group.Setup{Tolerance: formats.FlatTolerance}}
 		members := []formats.Member{{Reward: &third}, {Reward: &nearly}, {Reward: &third}}
 		if _, err := g.Fill(members, nil); err != nil {
 			t.Fatal(err)

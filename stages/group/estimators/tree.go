@@ -22,31 +22,24 @@ var Tree = group.EstimatorKind{
 	ZeroSum: true,
 }
 
-type treeEstimator struct {
-	group.Estimator // of the group, and of a tree
-	uneven          bool
-}
-
 func tree(s group.Setup) (group.Estimator, error) {
 	if s.Compat != group.CompatNone && s.Compat != group.CompatVerl {
-		return nil, group.Refuse("tree", s, group.CompatNone, group.CompatVerl)
+		return group.Estimator{}, group.Refuse("tree", s, group.CompatNone, group.CompatVerl)
 	}
 	e, err := grpo(s)
-	return treeEstimator{e, s.Compat == group.CompatVerl}, err
+	of := e.Advantages
+	e.Advantages = func(v *group.Valid, out []float64) bool { return ofGroupAndTree(of, v, out) }
+	e.Parts, e.Uneven, e.Flat, e.Forks = group.Beginnings, s.Compat == group.CompatVerl, true, true
+	return e, err
 }
 
-func (e treeEstimator) Parts() *group.By { return group.Beginnings }
-func (e treeEstimator) Uneven() bool     { return e.uneven }
-func (e treeEstimator) UsesFlat()        {}
-func (e treeEstimator) UsesForks()       {}
-
-func (e treeEstimator) Advantages(v *group.Valid, out []float64) bool {
+func ofGroupAndTree(of advantages, v *group.Valid, out []float64) bool {
 	if v.Forks { // they are branches of one message, and of one tree
-		return unlessFlat(e.Estimator, v, out)
+		return unlessFlat(of, v, out)
 	}
 	own := make([]float64, len(out))
-	byPart(e.Estimator, v, own)
-	has := unlessFlat(e.Estimator, v, out)
+	byPart(of, v, own)
+	has := unlessFlat(of, v, out)
 	for i := range out {
 		if !math.IsNaN(own[i]) {
 			out[i] = group.Finite(out[i] + own[i])

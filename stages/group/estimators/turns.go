@@ -91,24 +91,22 @@ func (s *TurnsSettings) Declare(d *plugin.Declarer) {
 // Estimator makes the estimator.
 func (s *TurnsSettings) Estimator(setup group.Setup) (group.Estimator, error) {
 	if setup.Compat != group.CompatNone {
-		return nil, group.Refuse("turns", setup, group.CompatNone)
+		return group.Estimator{}, group.Refuse("turns", setup, group.CompatNone)
 	}
-	outcome, err := grpo(setup)
+	e, err := grpo(setup)
 	if err == nil {
 		err = s.check("turns")
 	}
-	return &turns{outcome, s.stepWeights, setup.NoScale}, err
+	e.Steps, e.Looks = turns{s.stepWeights, setup.NoScale}.steps, group.Looks{Signals: s.Signal != ""}
+	return e, err
 }
 
 type turns struct {
-	group.Estimator
 	stepWeights
 	noScale bool
 }
 
-func (e *turns) Looks() group.Looks { return group.Looks{Signals: e.Signal != ""} }
-
-func (e *turns) Steps(of *group.Valid, steps [][]group.Step, out [][]group.Credit) error {
+func (e turns) steps(of *group.Valid, steps [][]group.Step, out [][]group.Credit) error {
 	all, err := e.returns(steps)
 	longest := 0
 	for i := range all {

@@ -33,7 +33,7 @@ func advantagesOfSteps(t *testing.T, e group.Estimator, rewards []float64, shape
 			lengths[i].Steps = append(lengths[i].Steps, group.Step{Message: int32(2 * k), State: xxh3.HashString128(state(i, k))})
 		}
 	}
-	if _, err := (&group.Grouper{Estimator: e, Tolerance: formats.FlatTolerance}).Fill(members, lengths); err != nil {
+	if _, err := (&group.Grouper{Estimator: e, Setup: group.Setup{Tolerance: formats.FlatTolerance}}).Fill(members, lengths); err != nil {
 		t.Fatal(err)
 	}
 	out := make([][]float64, len(members))
@@ -82,7 +82,7 @@ func TestSignals(t *testing.T) {
 			return e
 		}
 		e := of("judge")
-		if looks := e.(group.StepEstimator).Looks(); !looks.Signals {
+		if !e.Looks.Signals {
 			t.Errorf("%s does not read signals", kind.Name)
 		}
 		want := advantagesOfSteps(t, of(""), []float64{3, 1, 0}, values, noState)
@@ -93,7 +93,7 @@ func TestSignals(t *testing.T) {
 					Signals: []formats.Signal{{Message: int32(2 * k), Component: "other", Value: 9}, {Message: int32(2 * k), Component: "judge", Value: v}}})
 			}
 		}
-		g := &group.Grouper{Estimator: e, Tolerance: formats.FlatTolerance}
+		g := &group.Grouper{Estimator: e, Setup: group.Setup{Tolerance: formats.FlatTolerance}}
 		if _, err := g.Fill(members, lengths); err != nil {
 			t.Fatal(err)
 		}

@@ -14,22 +14,19 @@ import (
 // trajectory that was not forked has its reward less the group's mean in each message.
 var Value = group.EstimatorKind{Kind: kind("value", "credit for each message: how it changed the mean reward of the forks", value), ZeroSum: true}
 
-type valueEstimator struct{ group.Centred }
-
 func value(s group.Setup) (group.Estimator, error) {
 	switch {
 	case s.NoScale:
-		return nil, group.RefuseNoScale("value")
+		return group.Estimator{}, group.RefuseNoScale("value")
 	case s.Compat != group.CompatNone:
-		return nil, group.Refuse("value", s, group.CompatNone)
+		return group.Estimator{}, group.Refuse("value", s, group.CompatNone)
 	}
-	return valueEstimator{group.Centred{Singleton: group.SingletonNone}}, nil
+	return group.Estimator{Advantages: group.SingletonNone.Centred, Steps: changes, Forks: true,
+		Looks: group.Looks{Branches: true, Forks: true}}, nil
 }
 
-func (valueEstimator) UsesForks()         {}
-func (valueEstimator) Looks() group.Looks { return group.Looks{Branches: true, Forks: true} }
-
-func (valueEstimator) Steps(v *group.Valid, steps [][]group.Step, out [][]group.Credit) error {
+// changes gives steps what they changed.
+func changes(v *group.Valid, steps [][]group.Step, out [][]group.Credit) error {
 	for i := range steps {
 		after := v.Rewards[i]
 		end := len(steps[i])

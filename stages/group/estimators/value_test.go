@@ -20,7 +20,7 @@ func TestValue(t *testing.T) {
 	v.Set([]float64{1, 0}) // the start is worth 0.5
 	steps := [][]group.Step{{{}, {Value: new(0.25)}, {}, {Value: new(0.75)}}, {{}, {}}}
 	out := [][]group.Credit{make([]group.Credit, 4), make([]group.Credit, 2)}
-	if err := s.(group.StepEstimator).Steps(&v, steps, out); err != nil {
+	if err := s.Steps(&v, steps, out); err != nil {
 		t.Fatal(err)
 	}
 	var got [][]float64

@@ -17,7 +17,7 @@ import (
 	"github.com/rollmill/rollmill/stages/plugin/plugintest"
 )
 
-// Run tests an estimator under every compat and scale that it knows. The advantages
+// Run tests an estimator under every compat and scale that it knows, and two tolerances. The advantages
 // of a group of two or more must sum to zero, except under those named by uneven, as
 // "none" or "none/no-scale": there the estimator must not declare that they do.
 func Run(t *testing.T, k group.EstimatorKind, uneven ...string) {
@@ -31,16 +31,15 @@ func Run(t *testing.T, k group.EstimatorKind, uneven ...string) {
 	var declared []string
 	for _, compat := range group.Compats {
 		for _, noScale := range []bool{false, true} {
-			s := group.Setup{Compat: compat, NoScale: noScale, Solved: 0.25}
+			name, s := string(compat), group.Setup{Compat: compat, NoScale: noScale, Solved: 0.25, Tolerance: formats.FlatTolerance}
+			if noScale {
+				name, s.Tolerance = name+"/no-scale", 0.125
+			}
 			e, err := k.New().Estimator(s)
 			if err != nil {
 				continue // it does not know this compat
 			}
-			name := string(compat)
-			if noScale {
-				name += "/no-scale"
-			}
-			if u, ok := e.(group.Uneven); !k.ZeroSum || ok && u.Uneven() {
+			if !k.ZeroSum || e.Uneven {
 				declared = append(declared, name)
 			}
 			t.Run(name, func(t *testing.T) { suite{k, s, e}.run(t) })
@@ -59,12 +58,12 @@ type suite struct {
 
 func (s suite) run(t *testing.T) {
 	t.Run("finite", func(t *testing.T) { rapid.Check(t, s.finite) })
-	if _, sequential := s.estimator.(group.SequentialEstimator); !sequential {
+	if s.estimator.Baselines == nil {
 		t.Run("order does not matter", func(t *testing.T) { rapid.Check(t, s.order) })
 	}
 	t.Run("failures are excluded", func(t *testing.T) { rapid.Check(t, s.failures) })
 	t.Run("rewards are left alone", func(t *testing.T) { rapid.Check(t, s.pure) })
-	if u, ok := s.estimator.(group.Uneven); s.ZeroSum && !(ok && u.Uneven()) {
+	if s.ZeroSum && !s.estimator.Uneven {
 		t.Run("sums to zero", func(t *testing.T) { rapid.Check(t, s.zeroSum) })
 	}
 }
@@ -118,7 +117,7 @@ func (s suite) credits(t *rapid.T, members []formats.Member, lengths []group.Len
 		all[i].Steps = slices.Clone(lengths[i].Steps)
 	}
 	fresh, _ := s.New().Estimator(s.setup) // it may remember the rows before
-	g := group.Grouper{Estimator: fresh, Tolerance: formats.FlatTolerance}
+	g := group.Grouper{Estimator: fresh, Setup: s.setup}
 	stats, err := g.Fill(members, all)
 	if err != nil {
 		t.Fatal(err)
@@ -167,7 +166,7 @@ func (s suite) finite(t *rapid.T) {
 	for _, l := range lengths {
 		alone[l.Part]++
 	}
-	_, parts := s.estimator.(group.PartEstimator)
+	parts := s.estimator.Parts != nil
 	a := s.credits(t, Members(r), lengths)
 	if a == nil && len(r) > 1 && !parts {
 		t.Fatalf("%v has no advantages", r)
@@ -263,7 +262,7 @@ func (s suite) zeroSum(t *rapid.T) {
 	r := rapid.SliceOfN(rapid.Float64Range(-1e6, 1e6), n, n).Draw(t, "rewards")
 	lengths := Lengths(n).Draw(t, "lengths")
 	spread := spreadOf(r)
-	if _, ok := s.estimator.(group.PartEstimator); ok {
+	if s.estimator.Parts != nil {
 		parts := map[string][]float64{}
 		for i := range r {
 			parts[lengths[i].Part] = append(parts[lengths[i].Part], r[i])

@@ -33,7 +33,7 @@ func Vectors(t *testing.T, kind group.EstimatorKind) {
 			if err != nil || len(f.Groups) < 150 && len(f.Batches) < 55 {
 				t.Fatalf("%d groups, %d batches: %v", len(f.Groups), len(f.Batches), err)
 			}
-			setup := group.Setup{Compat: group.Compat(compat), Solved: group.DefaultSolvedThreshold}
+			setup := group.Setup{Compat: group.Compat(compat), Solved: group.DefaultSolvedThreshold, Tolerance: formats.FlatTolerance}
 			for i, g := range f.Groups {
 				members := g.members()
 				fill(t, estimator(t, kind, setup, g.Settings), members, g.lengths())
@@ -141,8 +141,8 @@ func (b *batch) compare(t *testing.T, i int, e group.Estimator) {
 		}
 		all, want = append(all, members...), append(want, b.Advantages[g]...)
 	}
-	step, whiten := e.(group.Finisher).Finish()
-	if (step == nil) == (whiten == nil) {
+	step := e.Batch
+	if (step == nil) == (e.Whiten == nil) {
 		t.Fatal("neither a batch's step nor a whitening, or both")
 	}
 	if step != nil {
@@ -196,7 +196,7 @@ func finish(all []formats.Member, step formats.BatchStep) {
 
 func fill(t *testing.T, e group.Estimator, members []formats.Member, lengths []group.Length) {
 	t.Helper()
-	g := group.Grouper{Estimator: e, Tolerance: formats.FlatTolerance}
+	g := group.Grouper{Estimator: e, Setup: group.Setup{Tolerance: formats.FlatTolerance}}
 	if _, err := g.Fill(members, lengths); err != nil {
 		t.Fatal(err)
 	}
