@@ -1,9 +1,12 @@
 package inspect
 
 import (
+	"cmp"
 	"context"
 	"slices"
 	"strings"
+
+	"golang.org/x/sync/errgroup"
 
 	"github.com/rollmill/rollmill/formats"
 	"github.com/rollmill/rollmill/formats/dataset"
@@ -20,10 +23,13 @@ type Conversation struct {
 	Trains   string   `json:"trains"`             // TrainsYes, TrainsNo, or TrainsUndecided
 	Why      string   `json:"why"`                // one line
 
-	Signals []formats.Signal `json:"-"` // of its messages in scores; a caller of Judged sets them
+	Signals []formats.Signal `json:"-"` // of its messages in scores; a caller of Judged sets them: see SignalsOf
 
-	t       *formats.Trajectory
-	columns formats.FieldNames // of the examples
+	Columns formats.FieldNames `json:"-"` // of the examples
+
+	NoReward string `json:"-"` // why the reward is null, if it is known
+
+	t *formats.Trajectory
 }
 
 // Whether a trajectory trains.
@@ -52,7 +58,7 @@ func Converse(ctx context.Context, uri, id string) (*Conversation, error) {
 	if row < 0 {
 		return nil, g.missing(ctx, s.Rows, at.id)
 	}
-	c := &Conversation{Appearance: Appearance{s.Rows.URI(), row}, columns: s.Rows.Columns}
+	c := &Conversation{Appearance: Appearance{s.Rows.URI(), row}, Columns: s.Rows.Columns}
 	if c.t, err = oneRow(ctx, s, row); err != nil {
 		return nil, err
 	}
@@ -69,12 +75,80 @@ func Converse(ctx context.Context, uri, id string) (*Conversation, error) {
 	if d, ok := decided[at.id]; ok {
 		c.Decision = &d
 	}
-	noAdvantage := ""
-	if c.Group != nil {
-		noAdvantage = c.Group.NoAdvantage
+	c.judge()
+	c.Signals, err = SignalsOf(ctx, s.Rows, row)
+	return c, err
+}
+
+// SignalsOf returns those that a dataset of scores has of a trajectory's messages.
+func SignalsOf(ctx context.Context, d *dataset.Dataset, row int64) ([]formats.Signal, error) {
+	if d.Kind != formats.KindScores {
+		return nil, nil
 	}
-	c.Trains, c.Why = fate(c.t, c.Decision, noAdvantage)
-	return c, nil
+	type signals struct {
+		Signals []formats.Signal `parquet:"signals,optional,list"`
+	}
+	rows, err := dataset.ReadAll[signals](ctx, d, "", dataset.Range{First: row, Rows: 1})
+	if err != nil {
+		return nil, err
+	}
+	return rows[0].Signals, nil
+}
+
+// together is how many rows are read at once.
+const together = 4
+
+// EachConversation reads rows of a dataset, whose ids are given, and calls f with each, in order.
+// Few are in memory at once.
+func EachConversation(ctx context.Context, d *dataset.Dataset, rows []int64, ids []string, f func(*Conversation)) error {
+	s, err := joined.Of(ctx, d)
+	if err != nil {
+		return err
+	}
+	decided, err := decisions(ctx, d, ids)
+	if err != nil {
+		return err
+	}
+	for at := 0; at < len(rows); at += together {
+		read := make([]*Conversation, min(together, len(rows)-at))
+		g, ctx := errgroup.WithContext(ctx)
+		for i := range read {
+			g.Go(func() (err error) {
+				read[i], err = unjudged(ctx, s, rows[at+i])
+				return err
+			})
+		}
+		if err := g.Wait(); err != nil {
+			return err
+		}
+		for i, c := range read {
+			if x, ok := decided[ids[at+i]]; ok {
+				c.Decision = &x
+			}
+			c.judge()
+			f(c)
+		}
+	}
+	return nil
+}
+
+// unjudged reads a row, with why it has no reward or advantage.
+func unjudged(ctx context.Context, s *joined.Source, row int64) (*Conversation, error) {
+	type why struct {
+		Failure     string `parquet:"failure,optional,dict"`
+		NoAdvantage string `parquet:"no_advantage,optional,dict"`
+	}
+	is, err := one[why](ctx, s.Rows, "", row)
+	if err != nil {
+		return nil, err
+	}
+	c := &Conversation{Appearance: Appearance{s.Rows.URI(), row}, Columns: s.Rows.Columns, NoReward: cmp.Or(is.Failure, is.NoAdvantage)}
+	if s.Rows.Kind == formats.KindGroups {
+		c.Group = &Grouped{NoAdvantage: is.NoAdvantage}
+		c.Group.Made(s.Rows)
+	}
+	c.t, err = oneRow(ctx, s, row)
+	return c, err
 }
 
 // openJoined opens a dataset, even if a gate refused it, with its base.
@@ -139,6 +213,7 @@ func (c *Conversation) grouped(ctx context.Context, d *dataset.Dataset) error {
 	if why, ok := c.Is.of("no_advantage").(string); ok {
 		g.NoAdvantage = why
 	}
+	g.Made(d)
 	if err := g.statistics(ctx, d); err != nil {
 		return err
 	}
@@ -166,7 +241,7 @@ func decisions(ctx context.Context, d *dataset.Dataset, ids []string) (map[strin
 		}
 		if asked[r.TrajectoryID] {
 			out[strings.Clone(r.TrajectoryID)] = Curated{Appearance: Appearance{from.URI(), row}, Kept: r.Kept,
-				Reason: strings.Clone(r.Reason), Detail: strings.Clone(r.Detail), Rules: rulesOf(from)}
+				Reason: strings.Clone(r.Reason), Detail: strings.Clone(r.Detail), Rules: RulesOf(from)}
 		}
 		row++
 	}
@@ -214,12 +289,20 @@ func fate(t *formats.Trajectory, c *Curated, noAdvantage string) (trains, why st
 	return TrainsYes, "curate kept it"
 }
 
-// Judged returns the conversation of a row that was read before, with the decision
-// of curate, nil for none, and why it has no advantage, if it is known.
-func Judged(t *formats.Trajectory, decision *Curated, noAdvantage string) *Conversation {
-	c := &Conversation{Decision: decision, t: t}
-	c.Trains, c.Why = fate(t, decision, noAdvantage)
+// Judged returns the conversation of a row that was read before, with its group and the decision
+// of curate, nil for none.
+func Judged(t *formats.Trajectory, group *Grouped, decision *Curated) *Conversation {
+	c := &Conversation{Group: group, Decision: decision, t: t}
+	c.judge()
 	return c
+}
+
+func (c *Conversation) judge() {
+	noAdvantage := ""
+	if c.Group != nil {
+		noAdvantage = c.Group.NoAdvantage
+	}
+	c.Trains, c.Why = fate(c.t, c.Decision, noAdvantage)
 }
 
 // RawRow returns all columns of a row of a dataset, joined with its base.
@@ -231,30 +314,8 @@ func RawRow(ctx context.Context, d *dataset.Dataset, row int64) (Values, error) 
 	return rawRow(ctx, s, row)
 }
 
+// Reference returns the answer of the example, "" if it has none.
+func (c *Conversation) Reference() string { return formats.AnswerOf(c.t.Example, c.Columns) }
+
 // Trajectory returns the row, joined with its base. It is not a copy.
 func (c *Conversation) Trajectory() *formats.Trajectory { return c.t }
-
-// Training returns why a message trains or does not, "" for one that was not sampled.
-func (c *Conversation) Training(i int) string {
-	m := &c.t.Messages[i]
-	switch {
-	case !m.Sampled:
-		return ""
-	case m.Call < 0 || int(m.Call) >= len(c.t.Calls):
-		return "does not train: no call is recorded for it"
-	case !c.t.Trained(i):
-		if c.t.Repeats(int(m.Call)) {
-			return "does not train: repeated, it trains where it was sampled"
-		}
-		return "does not train: its call is not to the target" + because("", c.t.Calls[m.Call].Function)
-	case c.Trains == TrainsNo:
-		return "does not train: the trajectory does not"
-	case m.NoTokens():
-		return "does not train: no token was sampled"
-	case len(m.TokenIDs) == 0:
-		return "to train, but without token ids"
-	case c.Trains == TrainsUndecided:
-		return "trains if curate keeps it"
-	}
-	return "trains"
-}

@@ -92,27 +92,29 @@ func TestConversationTree(t *testing.T) {
 	}
 	want := []string{
 		"[0] user",
-		"    [1] assistant  (branch choice, 1 token, mean logprob -1, finish -, call 0, trains if curate keeps it)",
-		"[2] assistant  (after 0, 2 tokens, mean logprob -1, finish stop, call 0, trains if curate keeps it)",
-		"[5] user  (after 2)",
+		"    [1] assistant  (branch after message 0: another choice of the same call, 1 token, mean logprob -1, finish -, call 0, trains if curate keeps it)",
+		"[2] assistant  (2 tokens, mean logprob -1, finish stop, call 0, trains if curate keeps it)",
+		"[5] user",
 		"[6] assistant  (1 token, finish -, call 0, prefix break: tokens, trains if curate keeps it)",
-		"    [3] system",
-		"    [4] assistant  (0 tokens, finish -, call 1, does not train: its call is not to the target: helper)",
+		"    [3] system  (a conversation of its own: sub-agent helper)",
+		"    [4] assistant  (0 tokens, finish -, call 1 of helper, does not train: its call is not to the target: helper)",
 	}
 	if strings.Join(got, "\n") != strings.Join(want, "\n") {
 		t.Errorf("got\n%s\nwant\n%s", strings.Join(got, "\n"), strings.Join(want, "\n"))
 	}
 }
 
-// TestWalkReachesAll checks that each message of a damaged tree is visited once.
-func TestWalkReachesAll(t *testing.T) {
+// TestPlacesReachAll checks that each message of a damaged tree is visited once.
+func TestPlacesReachAll(t *testing.T) {
 	for _, parents := range [][]int32{{1, 0}, {0}, {7, -1, -5}, {-1, 0, 3, 2}, {}} {
 		row := formats.Trajectory{}
 		for _, p := range parents {
 			row.Messages = append(row.Messages, formats.Message{Parent: p})
 		}
 		seen := map[int]int{}
-		Walk(&row, func(i, _ int) { seen[i]++ })
+		for _, p := range Places(&row) {
+			seen[p.Message]++
+		}
 		for i := range parents {
 			if seen[i] != 1 {
 				t.Errorf("%v: message %d is visited %d times", parents, i, seen[i])

@@ -126,9 +126,7 @@ func writeMessages(b *strings.Builder, all []OfMessage) {
 
 func (g *Grouped) text(b *strings.Builder) {
 	fmt.Fprintf(b, "\ngroup     %s\n", g.Appearance)
-	fmt.Fprintf(b, "          %s: %s, %d valid; rewards %s to %s, mean %s, deviation %s\n", Line(g.GroupID),
-		plural.Of(g.Count, "member"), g.Valid,
-		number(g.Min), number(g.Max), number(g.Mean), number(g.StdPop))
+	fmt.Fprintf(b, "          %s\n", g.summary())
 	fmt.Fprintf(b, "          advantage %s%s", number(g.Advantage), because(g.NoAdvantage, ""))
 	if g.Estimator != "" {
 		fmt.Fprintf(b, " (%s, compat %s)", g.Estimator, g.Compat)
@@ -138,6 +136,15 @@ func (g *Grouped) text(b *strings.Builder) {
 	if n, m := len(g.ChosenOver), len(g.RejectedFor); n+m > 0 {
 		fmt.Fprintf(b, "          in %s: chosen in %d, rejected in %d\n", plural.Of(n+m, "pair"), n, m)
 	}
+}
+
+// summary returns the group's statistics in one line, "" if they are not known.
+func (g *Grouped) summary() string {
+	if g.Count == 0 {
+		return ""
+	}
+	return fmt.Sprintf("%s: %s, %d valid; rewards %s to %s, mean %s, deviation %s", Line(g.GroupID), plural.Of(g.Count, "member"),
+		g.Valid, number(g.Min), number(g.Max), number(g.Mean), number(g.StdPop))
 }
 
 func (c *Curated) text(b *strings.Builder) {

@@ -124,10 +124,7 @@ func (s *Trace) grouped(ctx context.Context, d *dataset.Dataset, id string, wher
 	for _, l := range m.Losses {
 		g.Messages = append(g.Messages, OfMessage{l.Message, "weight in the loss " + l.Loss, l.Weight, 0})
 	}
-	var how formats.GroupState
-	if json.Unmarshal(d.State, &how) == nil {
-		g.Estimator, g.Compat = how.Estimator, how.Compat
-	}
+	g.Made(d)
 	if err := g.statistics(ctx, d); err != nil {
 		return err
 	}
@@ -136,6 +133,14 @@ func (s *Trace) grouped(ctx context.Context, d *dataset.Dataset, id string, wher
 	}
 	s.Groups = append(s.Groups, g)
 	return nil
+}
+
+// Made adds how a dataset's advantages were made.
+func (g *Grouped) Made(d *dataset.Dataset) {
+	var how formats.GroupState
+	if json.Unmarshal(d.State, &how) == nil {
+		g.Estimator, g.Compat = how.Estimator, how.Compat
+	}
 }
 
 // statistics adds the statistics of the group.
@@ -181,13 +186,13 @@ func (s *Trace) decided(ctx context.Context, d *dataset.Dataset, row int64) erro
 	}
 	s.named(r.TrajectoryID, r.ExampleID, r.Epoch, r.Generation)
 	s.Curated = append(s.Curated,
-		Curated{Appearance: Appearance{d.URI(), row}, Kept: r.Kept, Reason: r.Reason, Detail: r.Detail, Rules: rulesOf(d),
+		Curated{Appearance: Appearance{d.URI(), row}, Kept: r.Kept, Reason: r.Reason, Detail: r.Detail, Rules: RulesOf(d),
 			rowsDigest: d.RowsDigest.String()})
 	return nil
 }
 
-// rulesOf returns the rules of a curated dataset, in the order they ran.
-func rulesOf(d *dataset.Dataset) []string {
+// RulesOf returns the rules of a curated dataset, in the order they ran.
+func RulesOf(d *dataset.Dataset) []string {
 	var state formats.CurateState
 	_ = json.Unmarshal(d.State, &state) // of another program: none
 	return state.Order

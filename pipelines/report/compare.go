@@ -5,6 +5,8 @@ import (
 
 	"gonum.org/v1/plot"
 	"gonum.org/v1/plot/vg"
+
+	"github.com/rollmill/rollmill/pipelines/look/text"
 )
 
 // MaxCurves is how many runs are told apart in a figure.
@@ -20,7 +22,7 @@ func CompareView(curves []Run) (FigureView, error) {
 	for name, of := range Sides {
 		by, last, n := [2]panel{}, [2]float64{}, 0
 		for ink, c := range curves {
-			epochs := line{name: short(c.Root, 30), ink: ink}
+			epochs := line{name: text.Short(c.Root, 30), ink: ink}
 			tokens, before := epochs, 0.0
 			for _, e := range c.Epochs {
 				if s := of(e); s != nil && s.Mean != nil {

@@ -10,6 +10,8 @@ import (
 	"gonum.org/v1/plot"
 	"gonum.org/v1/plot/plotter"
 	"gonum.org/v1/plot/vg"
+
+	"github.com/rollmill/rollmill/pipelines/look/text"
 )
 
 // counts is a histogram in bounded memory of values whose range is not known: bins
@@ -100,7 +102,7 @@ func histograms(title, axis string, ink int, of map[int]*counts) figure {
 				p := t.plot()
 				p.X.Label.Text, p.Y.Label.Text = fmt.Sprintf("%s, epoch %d", axis, e), "trajectories"
 				if i == 0 {
-					p.Title.Text = short(title, 30)
+					p.Title.Text = text.Short(title, 30)
 				} else {
 					p.Title.Text = " "
 				}

@@ -14,21 +14,14 @@ import (
 	"time"
 
 	"github.com/rollmill/rollmill/formats/validate"
+	"github.com/rollmill/rollmill/pipelines/inspect"
+	"github.com/rollmill/rollmill/pipelines/look/page"
+	"github.com/rollmill/rollmill/pipelines/look/text"
 	"github.com/rollmill/rollmill/storage"
 )
 
 //go:embed page.html
 var pageText string
-
-// Shared are templates of the page that the viewer's pages have too.
-//
-//go:embed shared.html
-var Shared string
-
-// Style is the style of the page, which the viewer's pages begin with.
-//
-//go:embed page.css
-var Style string
 
 // The page must not be longer than maxBytes. Trajectories take textBytes of it; if it
 // becomes too long, they are cut further.
@@ -41,8 +34,8 @@ const (
 	maxFindings = 100
 )
 
-// page is what the template of report.html gets.
-type page struct {
+// model is what the template of report.html gets.
+type model struct {
 	Run          Run
 	Title        string
 	Time         time.Time
@@ -63,45 +56,13 @@ type page struct {
 	StyleHash    string
 }
 
-// Funcs are the functions with which pages show values: numbers, bands of 95 %, and
-// short texts with their control characters made visible.
-var Funcs = template.FuncMap{
-	"number": number, "thousands": Thousands, "visible": func(s string) string { return visible(short(s, 300)) },
-	"band": band, "half": half, "meanOf": meanOf,
-}
-
-var pageTemplate = template.Must(template.New("report").Funcs(Funcs).Funcs(template.FuncMap{
-	"anchor": func(p *page, id string) string { return p.Anchors[id] },
-	"place": func(p *page, uri string) string {
+var pageTemplate = template.Must(template.Must(page.Templates(template.FuncMap{
+	"anchor": func(p *model, id string) string { return p.Anchors[id] },
+	"place": func(p *model, uri string) string {
 		return cmp.Or(strings.TrimPrefix(strings.TrimPrefix(uri, p.Run.Root), "/"), "the run")
 	},
 	"rest": func(t *shownTrajectory, i int) bool { return t.LeftOut > 0 && i == t.LeftOutAfter },
-}).Parse(Shared + pageText))
-
-// band returns a mean with the half of its band of 95 %.
-func band(v, err *float64) string {
-	if v == nil || err == nil {
-		return number(v)
-	}
-	return number(v) + " " + half(err)
-}
-
-// half returns the half of a band of 95 %, "" without one.
-func half(err *float64) string {
-	if err == nil {
-		return ""
-	}
-	return fmt.Sprintf("±\u00a0%.4f", z95**err)
-}
-
-// Thousands returns a number with commas.
-func Thousands(n any) string {
-	s := fmt.Sprint(n)
-	for i := len(s) - 3; i > 0 && s[i-1] != '-'; i -= 3 {
-		s = s[:i] + "," + s[i:]
-	}
-	return s
-}
+})).New("report").Parse(pageText))
 
 // pageFiles returns report.html, and the histograms it shows.
 func pageFiles(ctx context.Context, root string, run Run) ([]file, error) {
@@ -149,12 +110,13 @@ func pageFiles(ctx context.Context, root string, run Run) ([]file, error) {
 
 // html renders the page with about so many bytes of conversations.
 func (s *study) html(ctx context.Context, run Run, figures []FigureView, budget int) ([]byte, error) {
-	sum := sha256.Sum256([]byte(Style))
-	p := &page{Run: run, Title: visible(run.title()), Epochs: spread(run.Epochs, maxEpochs), Figures: figures,
+	style := page.Style + page.Reading
+	sum := sha256.Sum256([]byte(style))
+	p := &model{Run: run, Title: text.Visible(run.title()), Epochs: spread(run.Epochs, maxEpochs), Figures: figures,
 		Tiles: Tiles(run, func(Cost) float64 { return 0 }), Components: Components(run.Epochs),
 		Funnel: s.funnel, FunnelEpoch: s.funnelEpoch, ListsEpoch: s.listsEpoch,
-		Anchors: map[string]string{}, Style: template.CSS(Style), StyleHash: base64.StdEncoding.EncodeToString(sum[:])} //nolint:gosec // our own
-	p.Run.Root = visible(storage.Redact(run.Root))
+		Anchors: map[string]string{}, Style: template.CSS(style), StyleHash: base64.StdEncoding.EncodeToString(sum[:])} //nolint:gosec // our own
+	p.Run.Root = text.Visible(storage.Redact(run.Root))
 	for _, e := range run.Epochs {
 		if e.Time.After(p.Time) {
 			p.Time = e.Time
@@ -175,7 +137,7 @@ func (s *study) html(ctx context.Context, run Run, figures []FigureView, budget 
 	return out.Bytes(), err
 }
 
-func (s *study) trajectories(ctx context.Context, p *page, budget int) error {
+func (s *study) trajectories(ctx context.Context, p *model, budget int) error {
 	images, n := min(maxImages, budget), 0
 	limit := min(maxTrajectories, maxTrajectories*8*budget/textBytes) // fewer only if shorter ones did not help
 	for _, from := range s.strata {
@@ -183,15 +145,14 @@ func (s *study) trajectories(ctx context.Context, p *page, budget int) error {
 		n += len(from.picks)
 	}
 	for _, from := range s.strata {
-		err := from.read(ctx, func(r *shownRow) {
+		err := from.read(ctx, func(c *inspect.Conversation) {
 			if len(p.Trajectories) >= limit {
 				return
 			}
-			v := viewOf(r, budget/max(1, n), &images)
-			v.Epoch, v.Validation, v.Facts = from.Epoch, from.Validation, s.facts[r.TrajectoryID]
-			v.Anchor = fmt.Sprintf("t%d", len(p.Trajectories)+1)
+			v := trajectoryOf(c, budget/max(1, n), &images)
+			v.Epoch, v.Validation, v.Anchor = from.Epoch, from.Validation, fmt.Sprintf("t%d", len(p.Trajectories)+1)
 			if !from.Validation {
-				p.Anchors[r.TrajectoryID] = v.Anchor
+				p.Anchors[v.ID] = v.Anchor
 			}
 			p.Trajectories = append(p.Trajectories, v)
 		})

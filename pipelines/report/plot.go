@@ -12,6 +12,7 @@ import (
 	"gonum.org/v1/plot/vg"
 	"gonum.org/v1/plot/vg/draw"
 
+	"github.com/rollmill/rollmill/pipelines/look/text"
 	"github.com/rollmill/rollmill/storage"
 )
 
@@ -50,7 +51,7 @@ func panels(epochs []Epoch) []panel {
 	all := maps.Clone(trained)
 	maps.Copy(all, validated)
 	for _, name := range slices.Sorted(maps.Keys(all)) {
-		p := panel{axis: short(name, 34)}
+		p := panel{axis: text.Short(name, 34)}
 		if _, has := trained[name]; has && len(trained) > 1 {
 			p.lines = append(p.lines, named("training", 0, name, epochs, train))
 		}
@@ -63,7 +64,7 @@ func panels(epochs []Epoch) []panel {
 	}
 	for _, name := range scoreNames(epochs) { // apart: other rewards have another scale
 		if len(out) < maxPanels {
-			out = append(out, panel{"reward: " + short(name, 26), []line{totals("", 0, epochs, scoresOf(name))}})
+			out = append(out, panel{"reward: " + text.Short(name, 26), []line{totals("", 0, epochs, scoresOf(name))}})
 		}
 	}
 	share := line{ink: 3}
@@ -92,7 +93,7 @@ func partsOf(epochs []Epoch, of func(Epoch) *Sample) map[string]float64 {
 // single returns the name of the only reward, as part of a label.
 func single(parts map[string]float64) (label string) {
 	for name := range parts {
-		label = ": " + short(name, 20)
+		label = ": " + text.Short(name, 20)
 	}
 	if len(parts) > 1 {
 		return ""
@@ -172,9 +173,9 @@ func (r Run) title() string {
 	}
 	_, name := storage.Split(r.Root)
 	if id == "" || id == name {
-		return short(name, 60)
+		return text.Short(name, 60)
 	}
-	return fmt.Sprintf("%s (%s)", short(name, 40), short(id, 36))
+	return fmt.Sprintf("%s (%s)", text.Short(name, 40), text.Short(id, 36))
 }
 
 // banded reports whether a line has a band.

@@ -8,9 +8,8 @@ import (
 
 	"github.com/zeebo/xxh3"
 
-	"github.com/rollmill/rollmill/formats"
 	"github.com/rollmill/rollmill/formats/dataset"
-	"golang.org/x/sync/errgroup"
+	"github.com/rollmill/rollmill/pipelines/inspect"
 )
 
 // maxTrajectories is how many trajectories the page shows.
@@ -30,7 +29,8 @@ type stratum struct {
 	Validation bool
 
 	d      *dataset.Dataset
-	wanted map[string]bool // ids to show in any case
+	thin   *dataset.Dataset // its groups, else its scores; nil for neither
+	wanted map[string]bool  // ids to show in any case
 	must   []pick
 	picks  []pick // those with the lowest hashes, sorted
 }
@@ -87,55 +87,11 @@ func choose(strata []*stratum, limit int) {
 	}
 }
 
-// shownRow has the columns of a trajectory that the page shows.
-type shownRow struct {
-	TrajectoryID     string         `parquet:"trajectory_id"`
-	ExampleID        string         `parquet:"example_id,dict"`
-	Generation       int32          `parquet:"generation,delta"`
-	Example          string         `parquet:"example"`
-	Messages         []shownMessage `parquet:"messages,list"`
-	Answer           string         `parquet:"answer,optional"`
-	Status           string         `parquet:"status,dict"`
-	StopReason       string         `parquet:"stop_reason,dict"`
-	FailureClass     string         `parquet:"failure_class,optional,dict"`
-	Error            string         `parquet:"error,optional"`
-	Model            string         `parquet:"model,optional,dict"`
-	PromptTokens     int32          `parquet:"prompt_tokens,delta"`
-	CompletionTokens int32          `parquet:"completion_tokens,delta"`
-}
-
-// shownMessage is a message without its tokens.
-type shownMessage struct {
-	Parent       int32              `parquet:"parent,delta"`
-	Role         string             `parquet:"role,dict"`
-	Content      string             `parquet:"content,optional"`
-	ContentParts string             `parquet:"content_parts,optional"`
-	Name         string             `parquet:"name,optional,dict"`
-	Reasoning    string             `parquet:"reasoning,optional"`
-	ToolCallID   string             `parquet:"tool_call_id,optional"`
-	ToolCalls    []formats.ToolCall `parquet:"tool_calls,list"`
-	Sampled      bool               `parquet:"sampled"`
-	FinishReason string             `parquet:"finish_reason,optional,dict"`
-}
-
-// read calls f with each chosen row, in order. Few rows are in memory at once.
-func (s *stratum) read(ctx context.Context, f func(*shownRow)) error {
-	const together = 4
-	for list := range slices.Chunk(s.picks, together) {
-		rows := make([][]shownRow, len(list))
-		g, ctx := errgroup.WithContext(ctx)
-		for i, p := range list {
-			g.Go(func() (err error) {
-				rows[i], err = dataset.ReadAll[shownRow](ctx, s.d, "", dataset.Range{First: p.row, Rows: 1})
-				return err
-			})
-		}
-		if err := g.Wait(); err != nil {
-			return err
-		}
-		for _, r := range rows {
-			f(&r[0])
-		}
+// read calls f with each chosen row, in order, with its rewards and what followed from them.
+func (s *stratum) read(ctx context.Context, f func(*inspect.Conversation)) error {
+	rows, ids := make([]int64, len(s.picks)), make([]string, len(s.picks))
+	for i, p := range s.picks {
+		rows[i], ids[i] = p.row, p.id
 	}
-	return nil
+	return inspect.EachConversation(ctx, cmp.Or(s.thin, s.d), rows, ids, f)
 }

@@ -5,11 +5,12 @@ import (
 	"image/color"
 	"math"
 
-	"github.com/rollmill/rollmill/formats/plural"
 	"gonum.org/v1/plot"
 	"gonum.org/v1/plot/plotter"
 	"gonum.org/v1/plot/vg"
 	"gonum.org/v1/plot/vg/draw"
+
+	"github.com/rollmill/rollmill/formats/plural"
 )
 
 // Scatter is a plot of two values of each row. It shows how many rows are at a

@@ -24,16 +24,6 @@ type study struct {
 	lists            []*GroupList // of the last epoch that was grouped
 	listsEpoch       int
 	strata           []*stratum
-	facts            map[string]*facts // of the chosen trajectories, by id
-}
-
-// facts is what the stages after rollout found about a trajectory.
-type facts struct {
-	Reward, Advantage *float64
-	Rewards           []formats.NamedReward
-	Failure           string
-	Decided, Kept     bool
-	Reason, Detail    string
 }
 
 // GroupList is a list of a few groups.
@@ -101,7 +91,7 @@ func GroupLists(ctx context.Context, d *dataset.Dataset) ([]*GroupList, error) {
 // examine reads what a run's page needs: light columns of every row once, and nothing
 // of the payload.
 func examine(ctx context.Context, root string, r Run) (*study, error) {
-	s := &study{rewards: map[int]*counts{}, lengths: map[int]*counts{}, facts: map[string]*facts{}, lists: newLists()}
+	s := &study{rewards: map[int]*counts{}, lengths: map[int]*counts{}, lists: newLists()}
 	seed := seedOf(r)
 	for i := len(r.Epochs) - 1; i >= 0; i-- { // the last first: its groups name trajectories to show
 		e := r.Epochs[i].Epoch
@@ -115,10 +105,10 @@ func examine(ctx context.Context, root string, r Run) (*study, error) {
 			read func(context.Context, *dataset.Dataset, int) error
 		}{
 			{storage.Join(last, "group"), s.groups},
-			{storage.Join(last, "rollout"), s.rollout(seed, false)},
+			{storage.Join(last, "rollout"), s.rollout(seed, false, storage.Join(last, "group"), storage.Join(last, "score"))},
 			{storage.Join(last, "score"), s.scores},
 			{storage.Join(last, "curate"), s.curated},
-			{storage.Join(dir, "validation/rollout"), s.rollout(seed, true)},
+			{storage.Join(dir, "validation/rollout"), s.rollout(seed, true, storage.Join(dir, "validation/score"))},
 		} {
 			d, err := open(ctx, stage.uri)
 			if err == nil && d != nil {
@@ -134,7 +124,7 @@ func examine(ctx context.Context, root string, r Run) (*study, error) {
 	slices.SortStableFunc(s.findings, func(a, b validate.Finding) int {
 		return slices.Index(validate.Severities, a.Severity) - slices.Index(validate.Severities, b.Severity)
 	})
-	return s, s.details(ctx, root)
+	return s, nil
 }
 
 // doctor returns the checks that read no payload. `rollmill audit` makes all.
@@ -144,7 +134,7 @@ func doctor() *validate.Doctor {
 	}))
 }
 
-func (s *study) rollout(seed uint64, validation bool) func(context.Context, *dataset.Dataset, int) error {
+func (s *study) rollout(seed uint64, validation bool, thin ...string) func(context.Context, *dataset.Dataset, int) error {
 	return func(ctx context.Context, d *dataset.Dataset, e int) error {
 		doctor, lengths := doctor(), &counts{}
 		from := &stratum{Epoch: e, Validation: validation, d: d, wanted: map[string]bool{}}
@@ -176,6 +166,18 @@ func (s *study) rollout(seed uint64, validation bool) func(context.Context, *dat
 		}
 		if !validation && lengths.n > 0 {
 			s.lengths[e] = lengths
+		}
+		for _, uri := range thin {
+			if from.thin != nil {
+				break
+			}
+			x, err := open(ctx, uri)
+			if err != nil {
+				return err
+			}
+			if x != nil && x.Base != nil && d.Is(x.Base) {
+				from.thin = x
+			}
 		}
 		s.strata = append(s.strata, from)
 		s.findings = append(s.findings, doctor.Found(d.URI())...)
@@ -282,55 +284,6 @@ func FunnelOf(d *dataset.Dataset) *Funnel {
 		}
 	}
 	return f
-}
-
-// details reads what the stages after rollout found about the chosen trajectories.
-func (s *study) details(ctx context.Context, root string) error {
-	for _, from := range s.strata {
-		for _, p := range from.picks {
-			s.facts[p.id] = &facts{}
-		}
-		dir := run.Layout{Root: root}.Epoch(from.Epoch)
-		last, err := Last(ctx, dir, "score")
-		if from.Validation {
-			last = storage.Join(dir, "validation")
-		}
-		if err != nil {
-			return err
-		}
-		if len(from.picks) == 0 {
-			continue
-		}
-		err = cmp.Or(
-			lookup(ctx, storage.Join(last, "score"), "", func(_ int64, r *formats.Score) {
-				if f := s.facts[r.TrajectoryID]; f != nil {
-					f.Reward, f.Rewards, f.Failure = r.Reward, slices.Clone(r.Rewards), r.Failure
-				}
-			}),
-			lookup(ctx, storage.Join(last, "group"), "", func(_ int64, r *formats.Member) {
-				if f := s.facts[r.TrajectoryID]; f != nil {
-					f.Advantage = r.Advantage
-				}
-			}),
-			lookup(ctx, storage.Join(last, "curate"), formats.TableDecisions, func(_ int64, r *formats.Decision) {
-				if f := s.facts[r.TrajectoryID]; f != nil {
-					f.Decided, f.Kept, f.Reason, f.Detail = true, r.Kept, r.Reason, r.Detail
-				}
-			}))
-		if err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-// lookup calls f with the rows of a table, if there is one.
-func lookup[T any](ctx context.Context, uri, table string, f func(int64, *T)) error {
-	d, err := open(ctx, uri)
-	if err != nil || d == nil {
-		return err
-	}
-	return each(ctx, d, table, f)
 }
 
 // each calls f with the rows of a table, in order.

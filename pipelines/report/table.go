@@ -10,6 +10,7 @@ import (
 
 	"github.com/rollmill/rollmill/formats"
 	"github.com/rollmill/rollmill/formats/sequences"
+	"github.com/rollmill/rollmill/pipelines/look/text"
 )
 
 // WriteTable prints a line per epoch, and below what was handed over as sequences
@@ -28,9 +29,9 @@ func (r Run) WriteTable(w io.Writer) error {
 			cell(e.Train, func(s *Sample) int64 { return s.Groups }), e.Flat,
 			cell(e.Kept, func(s *Sample) int64 { return s.Trajectories }),
 			cell(e.Curriculum, func(c *Curriculum) string { return fmt.Sprintf("%.0f %%", 100*c.Share) }),
-			number(meanOf(e.Train)), number(meanOf(e.Kept)), number(meanOf(e.Validation)),
-			cells(names, func(name string) string { return number(e.Validation.only(name).Mean) }),
-			cells(scores, func(name string) string { return number(meanOf(e.Scores[name])) }), step(e),
+			text.Number(meanOf(e.Train)), text.Number(meanOf(e.Kept)), text.Number(meanOf(e.Validation)),
+			cells(names, func(name string) string { return text.Number(e.Validation.only(name).Mean) }),
+			cells(scores, func(name string) string { return text.Number(meanOf(e.Scores[name])) }), step(e),
 			cell(e.Receipt, func(r *formats.Receipt) string { return r.State }))
 	}
 	if err := t.Flush(); err != nil {
@@ -52,8 +53,8 @@ func (r Run) WriteTable(w io.Writer) error {
 // examples, the kept trajectories, the trainer's step and the seconds of all
 // stages.
 func (e Epoch) Line() string {
-	return fmt.Sprintf("epoch %d: reward %s, validation %s, kept %s of %s, step %s, %.1f s", e.Epoch, number(meanOf(e.Train)),
-		number(meanOf(e.Validation)),
+	return fmt.Sprintf("epoch %d: reward %s, validation %s, kept %s of %s, step %s, %.1f s", e.Epoch, text.Number(meanOf(e.Train)),
+		text.Number(meanOf(e.Validation)),
 		cell(e.Kept, func(s *Sample) int64 { return s.Trajectories }),
 		cell(e.Train, func(s *Sample) int64 { return s.Trajectories }), step(e), e.Total())
 }
@@ -99,13 +100,6 @@ func cell[T, V any](v *T, of func(*T) V) string {
 		return "-"
 	}
 	return fmt.Sprint(of(v))
-}
-
-func number(v *float64) string {
-	if v == nil {
-		return "-"
-	}
-	return fmt.Sprintf("%.4f", *v)
 }
 
 func step(e Epoch) string {

@@ -6,6 +6,9 @@ import (
 	"slices"
 	"strings"
 	"time"
+
+	"github.com/rollmill/rollmill/pipelines/look/page"
+	"github.com/rollmill/rollmill/pipelines/look/text"
 )
 
 // Tile is a figure at the top of the page, and how it was in each epoch.
@@ -63,8 +66,8 @@ func Tiles(run Run, price func(Cost) float64) []Tile {
 	}
 	cost := run.Cost()
 	if cost.Calls > 0 {
-		out = append(out, Tile{"Tokens", Compact(cost.Tokens()),
-			Compact(cost.CompletionTokens) + " sampled, " + Thousands(cost.Calls) + " calls", tokens})
+		out = append(out, Tile{"Tokens", text.Compact(cost.Tokens()),
+			text.Compact(cost.CompletionTokens) + " sampled, " + text.Thousands(cost.Calls) + " calls", tokens})
 	}
 	if spend := price(cost); spend > 0 {
 		out = append(out, Tile{"Cost", fmt.Sprintf("%.2f", spend), "at the given prices", spent})
@@ -120,7 +123,7 @@ func rewardTile(epochs []Epoch, name string, of func(Epoch) *Sample) (t Tile, ha
 	if last == nil {
 		return t, false
 	}
-	t.Value, t.Note = number(last.Mean), half(last.StdErr)
+	t.Value, t.Note = text.Number(last.Mean), page.Half(last.StdErr)
 	if first != last {
 		t.Note = strings.TrimPrefix(fmt.Sprintf("%s, %+.4f since epoch\u00a0%d", t.Note, *last.Mean-*first.Mean, since), ", ")
 	}
@@ -143,17 +146,9 @@ func shareTile(run Run, name string, of func(Epoch) *Sample, part func(*Sample) 
 	}
 	if all > 0 {
 		t.Value = fmt.Sprintf("%.1f\u00a0%%", 100*float64(n)/float64(all))
-		t.Note = Thousands(n) + " of " + Thousands(all)
+		t.Note = text.Thousands(n) + " of " + text.Thousands(all)
 	}
 	return t
-}
-
-// Compact returns a number, in millions if it is large.
-func Compact(n int64) string {
-	if n < 1e7 {
-		return Thousands(n)
-	}
-	return fmt.Sprintf("%.1f\u00a0M", float64(n)/1e6)
 }
 
 // Components returns the named rewards of training, of what was kept, of validation and of

@@ -13,6 +13,7 @@ import (
 	"github.com/rollmill/rollmill/formats"
 	"github.com/rollmill/rollmill/formats/dataset"
 	"github.com/rollmill/rollmill/pipelines/inspect"
+	"github.com/rollmill/rollmill/pipelines/look/page"
 )
 
 // maxMovers is the number of trajectories of a diff that are shown.
@@ -133,9 +134,9 @@ func (s *Server) diff(ctx context.Context, m *diffModel) error {
 func moved(v *inspect.Mover, components []*inspect.Change) (out []string) {
 	text := func(v *float64) string {
 		if v == nil {
-			return figure(math.NaN())
+			return page.Figure(math.NaN())
 		}
-		return figure(*v)
+		return page.Figure(*v)
 	}
 	for _, c := range components {
 		if a, b := v.Values(c.Name); (a == nil) != (b == nil) || a != nil && *a != *b {

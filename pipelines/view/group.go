@@ -11,8 +11,9 @@ import (
 
 	"github.com/rollmill/rollmill/formats"
 	"github.com/rollmill/rollmill/formats/plural"
+	"github.com/rollmill/rollmill/pipelines/inspect"
 	"github.com/rollmill/rollmill/pipelines/look/query"
-	"github.com/rollmill/rollmill/pipelines/report"
+	"github.com/rollmill/rollmill/pipelines/look/text"
 )
 
 // The sizes of a group's page.
@@ -27,9 +28,9 @@ const (
 
 type groupModel struct {
 	Frame
-	Facts      []fact
-	Example    report.Piece
-	Reference  report.Piece
+	Facts      []inspect.Fact
+	Example    text.Piece
+	Reference  text.Piece
 	Components []string
 	Members    []memberView
 	Left       int // members that are not in the table
@@ -53,7 +54,7 @@ type memberView struct {
 	Advantage   *float64
 	NoAdvantage string
 	Sampled     int32
-	Fate        fate
+	Fate        inspect.Fate
 }
 
 // Negative reports whether training works against the member.
@@ -99,24 +100,24 @@ type grouping struct {
 }
 
 func (g *grouping) member(t query.Trajectory) memberView {
-	v := memberView{ID: t.ID, URL: link("d", g.key, "t", t.ID), Generation: t.Generation, Status: name(t.Status),
+	v := memberView{ID: t.ID, URL: link("d", g.key, "t", t.ID), Generation: t.Generation, Status: text.Name(t.Status),
 		Reward:   notNaN(t.Reward),
-		NoReward: name(t.Unscored), Advantage: notNaN(t.Advantage), NoAdvantage: name(t.NoAdvantage),
+		NoReward: text.Name(t.Unscored), Advantage: notNaN(t.Advantage), NoAdvantage: text.Name(t.NoAdvantage),
 		Sampled: t.SampledTokens}
 	if t.Failure != "" {
-		v.Status += ": " + name(t.Failure)
+		v.Status += ": " + text.Name(t.Failure)
 	}
 	for _, c := range t.Components {
 		v.Components = append(v.Components, notNaN(c.Value))
 	}
-	c := conversationOf(&query.Record{Trajectory: formats.Trajectory{Status: t.Status, FailureClass: t.Failure,
+	c := conversationOf(g.x, &query.Record{Trajectory: formats.Trajectory{Status: t.Status, FailureClass: t.Failure,
 		Advantage: v.Advantage}, Is: t})
-	v.Fate = fateOfAll(c)
+	v.Fate = c.Fate()
 	return v
 }
 
 // factsOf returns what is known of a group.
-func factsOf(x *query.Index, number uint32, rows []uint32) []fact {
+func factsOf(x *query.Index, number uint32, rows []uint32) []inspect.Fact {
 	lengths, statuses := []int32{}, map[string]int{}
 	for _, row := range rows {
 		t := x.At(row)
@@ -124,15 +125,15 @@ func factsOf(x *query.Index, number uint32, rows []uint32) []fact {
 		lengths = append(lengths, t.SampledTokens)
 	}
 	g := x.Group(number)
-	out := []fact{{Name: "example", Value: name(x.At(rows[0]).Example)},
+	out := []inspect.Fact{{Name: "example", Value: text.Name(x.At(rows[0]).Example)},
 		{Name: "members", Value: membersText(len(rows), statuses)}}
 	if g.Valid > 0 {
-		out = append(out, fact{Name: "reward", Value: fmt.Sprintf("mean %.4g, std %.4g", g.Mean, g.Std)},
-			fact{Name: "range of rewards", Value: fmt.Sprintf("%.4g to %.4g", g.Min, g.Max)})
+		out = append(out, inspect.Fact{Name: "reward", Value: fmt.Sprintf("mean %.4g, std %.4g", g.Mean, g.Std)},
+			inspect.Fact{Name: "range of rewards", Value: fmt.Sprintf("%.4g to %.4g", g.Min, g.Max)})
 	}
-	out = append(out, fact{Name: "sampled tokens", Value: fmt.Sprintf("%d to %d", slices.Min(lengths), slices.Max(lengths))})
+	out = append(out, inspect.Fact{Name: "sampled tokens", Value: fmt.Sprintf("%d to %d", slices.Min(lengths), slices.Max(lengths))})
 	if g.Kept+g.Dropped > 0 {
-		out = append(out, fact{Name: "curate", Value: fmt.Sprintf("kept %d of %d", g.Kept, g.Kept+g.Dropped)})
+		out = append(out, inspect.Fact{Name: "curate", Value: fmt.Sprintf("kept %d of %d", g.Kept, g.Kept+g.Dropped)})
 	}
 	return out
 }

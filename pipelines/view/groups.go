@@ -3,6 +3,7 @@ package view
 import (
 	"net/http"
 
+	"github.com/rollmill/rollmill/pipelines/look/page"
 	"github.com/rollmill/rollmill/pipelines/look/query"
 )
 
@@ -47,9 +48,9 @@ func (s *Server) groupsPage(r *http.Request) (any, error) {
 func groupCells(key string, x *query.Index, number uint32, question string) []listCell {
 	g, id := x.Group(number), x.GroupID(number)
 	row := []listCell{shortID(id, link("d", key, "g", id)), {Text: question, First: true}}
-	for _, text := range []string{count(g.Count), count(g.Valid), count(g.Failed), figure(g.Mean), figure(g.Std),
-		figure(g.Min), figure(g.Max),
-		figure(g.Spread), figure(g.Solved), figure(g.LengthMean), figure(g.LengthMax)} {
+	for _, text := range []string{count(g.Count), count(g.Valid), count(g.Failed), page.Figure(g.Mean), page.Figure(g.Std),
+		page.Figure(g.Min), page.Figure(g.Max),
+		page.Figure(g.Spread), page.Figure(g.Solved), page.Figure(g.LengthMean), page.Figure(g.LengthMax)} {
 		row = append(row, listCell{Text: text})
 	}
 	if x.Decided() {

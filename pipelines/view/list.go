@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"maps"
-	"math"
 	"net/http"
 	"net/url"
 	"slices"
@@ -16,6 +15,7 @@ import (
 
 	"github.com/rollmill/rollmill/formats/dataset"
 	"github.com/rollmill/rollmill/pipelines/look/query"
+	"github.com/rollmill/rollmill/pipelines/look/text"
 	"github.com/rollmill/rollmill/storage"
 )
 
@@ -92,7 +92,7 @@ type listCell struct {
 
 // shortID returns the cell of an id: the first digits of those that rollmill makes.
 func shortID(id, url string) listCell {
-	c := listCell{Text: firstWords(id, idDigits), URL: url, Whole: id, Words: true}
+	c := listCell{Text: text.FirstWords(id, idDigits), URL: url, Whole: id, Words: true}
 	if len(id) == idDigits && strings.Trim(id, "0123456789abcdef") == "" {
 		c.Text = id[:shortDigits]
 	}
@@ -243,14 +243,6 @@ func (m *listModel) head(name, column string, words bool) {
 	}
 	h.URL = m.url(q)
 	m.Heads = append(m.Heads, h)
-}
-
-// figure returns a number, or a dash for null.
-func figure(v float64) string {
-	if math.IsNaN(v) {
-		return "–"
-	}
-	return strconv.FormatFloat(v, 'g', 4, 64)
 }
 
 func count(n int32) string { return strconv.Itoa(int(n)) }

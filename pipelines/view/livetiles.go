@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/rollmill/rollmill/pipelines/look/text"
 	"github.com/rollmill/rollmill/pipelines/report"
 )
 
@@ -27,9 +28,9 @@ func (j *journal) tiles(p Prices, now time.Time) []report.Tile {
 		total += n
 		all = all && n > 0
 	}
-	out := []report.Tile{{Name: "Finished", Value: report.Thousands(rows)}}
+	out := []report.Tile{{Name: "Finished", Value: text.Thousands(rows)}}
 	if all && total > 0 {
-		out[0].Note = fmt.Sprintf("%.1f %% of %s", 100*float64(rows)/float64(total), report.Thousands(total))
+		out[0].Note = fmt.Sprintf("%.1f %% of %s", 100*float64(rows)/float64(total), text.Thousands(total))
 	}
 	rate, overall := j.rates(now)
 	t := report.Tile{Name: "Rate", Value: fmt.Sprintf("%.1f per minute", rate*60),
@@ -44,9 +45,9 @@ func (j *journal) tiles(p Prices, now time.Time) []report.Tile {
 	if rows > 0 {
 		share = fmt.Sprintf("%.1f %%", 100*float64(failed)/float64(rows))
 	}
-	out = append(out, report.Tile{Name: "Failed", Value: report.Thousands(failed), Note: share},
-		report.Tile{Name: "Tokens", Value: report.Thousands(prompt + completion),
-			Note: fmt.Sprintf("%s prompt, %s completion", report.Thousands(prompt), report.Thousands(completion))})
+	out = append(out, report.Tile{Name: "Failed", Value: text.Thousands(failed), Note: share},
+		report.Tile{Name: "Tokens", Value: text.Thousands(prompt + completion),
+			Note: fmt.Sprintf("%s prompt, %s completion", text.Thousands(prompt), text.Thousands(completion))})
 	if p != (Prices{}) {
 		spend := p.of(report.Cost{PromptTokens: prompt, CompletionTokens: completion})
 		out = append(out, report.Tile{Name: "Spend", Value: fmt.Sprintf("%.4f", spend), Note: "at the given prices"})

@@ -3,8 +3,13 @@ package view
 import (
 	"fmt"
 	"net/http"
+	"slices"
 	"strconv"
 	"strings"
+
+	"github.com/rollmill/rollmill/formats"
+	"github.com/rollmill/rollmill/pipelines/inspect"
+	"github.com/rollmill/rollmill/pipelines/look/page"
 )
 
 // The sizes of a message's page.
@@ -16,10 +21,10 @@ const (
 
 type messageModel struct {
 	Frame
-	Message       *messageView
+	Message       *page.Message
 	Prompt        string // ids of the prompt's new tokens
 	PromptIDs     int
-	Tokens        *tokenRun
+	Tokens        *page.TokenRun
 	Earlier, More string
 	Plain         bool
 	PlainURL      string
@@ -45,14 +50,14 @@ func (s *Server) messagePage(r *http.Request) (any, error) {
 		return listed(r, link("d", v.Key, "t", t.TrajectoryID, "message", i), pairs...)
 	}
 	plain := r.FormValue("text") == plainText
-	p := &painter{c: v.c, text: wholeText, images: pageImages, plain: plain, whole: true,
-		url: func(i int) string { return self(i) }}
+	p := &page.Painter{Conversation: v.c, Text: wholeText, Image: imageBytes, Images: pageImages, Plain: plain, Whole: true,
+		URL: func(i int) string { return self(i) }}
 	raw := &t.Messages[n]
 	m := &messageModel{Frame: Frame{Title: fmt.Sprintf("Message %d", n),
 		Trail: append(s.trailOf(v.Found),
 			Crumb{"trajectory " + t.TrajectoryID,
 				v.url(r, v.t.Is.Row, "from", zero(pageOf(t, n))) + fmt.Sprintf("#m%d", n)})},
-		Message: p.message(n, 0, n-1), PromptIDs: len(raw.PromptDeltaIDs),
+		Message: p.Message(n, 0, n-1), PromptIDs: len(raw.PromptDeltaIDs),
 		Plain: plain, PlainURL: otherText(r, link("d", v.Key, "t", t.TrajectoryID, "message", n))}
 	if n > 0 {
 		m.Prev = self(n - 1)
@@ -66,7 +71,7 @@ func (s *Server) messagePage(r *http.Request) (any, error) {
 	}
 	m.Prompt = strings.Join(ids, " ")
 	if raw.Sampled {
-		m.Tokens = tokensOf(v.c, n, from, wholeTokens)
+		m.Tokens = page.TokensOf(v.c, n, from, wholeTokens)
 		if from > 0 {
 			m.Earlier = self(n, "from", zero(max(0, from-wholeTokens))) + "#tokens"
 		}
@@ -75,4 +80,10 @@ func (s *Server) messagePage(r *http.Request) (any, error) {
 		}
 	}
 	return m, nil
+}
+
+// pageOf returns where the page of a trajectory begins that has a message.
+func pageOf(t *formats.Trajectory, message int) int {
+	at := slices.IndexFunc(inspect.Places(t), func(p inspect.Place) bool { return p.Message == message })
+	return at - at%pageMessages
 }

@@ -3,7 +3,6 @@ package view
 import (
 	"cmp"
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"net/http"
@@ -36,40 +35,27 @@ func (s *Server) read(r *http.Request) (*reading, error) {
 	if err != nil {
 		return nil, err
 	}
-	c := conversationOf(t)
-	c.Signals, err = s.signals(r.Context(), f, int64(t.Is.Row))
+	c := conversationOf(x, t)
+	c.Signals, err = inspect.SignalsOf(r.Context(), x.From.Rows, int64(t.Is.Row))
 	return &reading{f, x, t, c}, err
 }
 
-// signals returns those that scores have of a trajectory's messages.
-func (s *Server) signals(ctx context.Context, f *Found, row int64) ([]formats.Signal, error) {
-	if !f.Complete {
-		return nil, nil // a rollout that is under way
-	}
-	d, err := s.open(ctx, f)
-	if err != nil || d.Kind != formats.KindScores {
-		return nil, err
-	}
-	type signals struct {
-		Signals []formats.Signal `parquet:"signals,optional,list"`
-	}
-	rows, err := dataset.ReadAll[signals](ctx, d, "", dataset.Range{First: row, Rows: 1})
-	if err != nil {
-		return nil, err
-	}
-	return rows[0].Signals, nil
-}
-
 // conversationOf judges a trajectory by the decision about it.
-func conversationOf(t *query.Record) *inspect.Conversation {
+func conversationOf(x *query.Index, t *query.Record) *inspect.Conversation {
 	var decision *inspect.Curated
 	if t.Is.Decision != "" {
-		decision = &inspect.Curated{Kept: t.Is.Decision == query.Kept, Detail: t.Detail}
+		decision = &inspect.Curated{Kept: t.Is.Decision == query.Kept, Detail: t.Detail, Rules: inspect.RulesOf(x.From.Decisions)}
 		if !decision.Kept {
 			decision.Reason = t.Is.Decision
 		}
 	}
-	return inspect.Judged(&t.Trajectory, decision, t.Is.NoAdvantage)
+	group := &inspect.Grouped{NoAdvantage: t.Is.NoAdvantage}
+	if x.From.Members != nil {
+		group.Made(x.From.Members)
+	}
+	c := inspect.Judged(&t.Trajectory, group, decision)
+	c.Columns, c.NoReward = x.From.Rows.Columns, cmp.Or(t.Is.Unscored, t.Is.NoAdvantage)
+	return c
 }
 
 // url returns the link to a trajectory of the same dataset, with the state of the list
@@ -98,77 +84,36 @@ func (s *Server) indexOf(ctx context.Context, f *Found) (*query.Index, error) {
 	return x, err
 }
 
-// facts returns what is known of the whole trajectory.
-func (v *reading) facts() []fact {
-	t := &v.t.Trajectory
-	facts := []fact{
-		{Name: "status", Value: name(t.Status) + ", " + name(t.StopReason)},
-		{Name: "reward", Value: orDash(t.Reward)},
-		{Name: "advantage", Value: orDash(t.Advantage)},
-		{Name: "example", Value: name(t.ExampleID)},
-		{Name: "epoch", Value: fmt.Sprint(t.Epoch)},
-		{Name: "generation", Value: fmt.Sprint(t.Generation)},
-		{Name: "model", Value: cmp.Or(name(t.Model), "-")},
-		{Name: "policy version", Value: cmp.Or(version(t.PolicyVersion), "-")},
-		{Name: "tokens", Value: fmt.Sprintf("%d sampled, %d of prompts", t.SampledTokens, t.PromptTokens)},
-		{Name: "conversation", Value: plural.Of(len(t.Messages), "message") + ", " + plural.Of(len(t.Calls), "call")},
-		{Name: "token ids from", Value: cmp.Or(name(t.TokenSource), "-")},
-	}
-	if t.Advantage == nil && v.t.Is.NoAdvantage != "" {
-		facts[2].Value = "none: " + name(v.t.Is.NoAdvantage)
-	}
-	if t.ForkCall != nil {
-		facts = append(facts, fact{Name: "forked from", Value: fmt.Sprintf("%s, at call %d", t.ForkedFrom, *t.ForkCall)})
-	}
-	if t.FailureClass != "" {
-		facts = append(facts, fact{Name: "failure", Value: name(t.FailureClass)})
-	}
-	if d := v.x.From.Members; d != nil {
-		var how formats.GroupState
-		if json.Unmarshal(d.State, &how) == nil && how.Estimator != "" {
-			facts = append(facts, fact{Name: "estimator",
-				Value: name(strings.TrimSuffix(how.Estimator+" "+how.Compat, " none"))})
-		}
-	}
-	if d := v.x.From.Decisions; d != nil {
-		var how formats.CurateState
-		if json.Unmarshal(d.State, &how) == nil && len(how.Order) > 0 {
-			facts = append(facts, fact{Name: "rules of curate", Value: name(strings.Join(how.Order, ", "))})
-		}
-	}
-	return facts
-}
-
 // links returns the pages about the trajectory and those beside it.
-func (v *reading) links(r *http.Request, s *Server) (out []fact) {
+func (v *reading) links(r *http.Request, s *Server) (out []Crumb) {
 	t := &v.t.Trajectory
 	rows := v.x.Members(v.t.Is.Group)
 	if list := listed(r, link("d", v.Key, "trajectories")); strings.Contains(list, "?") {
-		out = append(out, fact{Name: "list", URL: list})
+		out = append(out, Crumb{"list", list})
 	}
-	out = append(out, fact{Name: "group", URL: link("d", v.Key, "g", v.t.Is.Group)})
+	out = append(out, Crumb{"group", link("d", v.Key, "g", v.t.Is.Group)})
 	if t.ForkCall != nil {
-		out = append(out, fact{Name: "its origin", URL: link("d", v.Key, "t", t.ForkedFrom)})
+		out = append(out, Crumb{"its origin", link("d", v.Key, "t", t.ForkedFrom)})
 	}
 	for k := range t.Calls { // their page shows them side by side
 		id := formats.GroupOf(t.ExampleID, int(t.Epoch), t.TrajectoryID, new(int32(k)))
 		if n, ok := v.x.GroupOf(id); ok {
-			out = append(out, fact{Name: fmt.Sprintf("%s from call %d on", plural.Of(v.x.Group(n).Count, "other ending"), k), URL: link("d", v.Key, "g", id)})
+			out = append(out, Crumb{fmt.Sprintf("%s from call %d on", plural.Of(v.x.Group(n).Count, "other ending"), k), link("d", v.Key, "g", id)})
 		}
 	}
 	at := slices.Index(rows, v.t.Is.Row)
 	if at > 0 {
-		out = append(out, fact{Name: "previous in group", URL: v.url(r, rows[at-1])})
+		out = append(out, Crumb{"previous in group", v.url(r, rows[at-1])})
 	}
 	if at+1 < len(rows) {
-		out = append(out, fact{Name: "next in group", URL: v.url(r, rows[at+1])})
+		out = append(out, Crumb{"next in group", v.url(r, rows[at+1])})
 	}
 	if base := v.x.From.Rows.Base; base != nil {
 		if f := s.datasets.input(v.Key, *base); f != nil {
-			out = append(out, fact{Name: "base dataset", URL: link("d", f.Key, "t", t.TrajectoryID)})
+			out = append(out, Crumb{"base dataset", link("d", f.Key, "t", t.TrajectoryID)})
 		}
 	}
-	return append(out, fact{Name: "raw row (JSON)", URL: link("d", v.Key, "t", t.TrajectoryID, "raw")})
+	return append(out, Crumb{"raw row (JSON)", link("d", v.Key, "t", t.TrajectoryID, "raw")})
 }
 
 // setAdjacent sets the links to the trajectories or groups before and after one in the list

@@ -6,13 +6,12 @@ import (
 	"embed"
 	"fmt"
 	"html/template"
-	"maps"
 	"net/http"
 	"net/url"
 	"strings"
 	"time"
 
-	"github.com/rollmill/rollmill/pipelines/report"
+	"github.com/rollmill/rollmill/pipelines/look/page"
 )
 
 // route is a page. Either page returns the model of the template that has the
@@ -64,13 +63,10 @@ var templateFiles embed.FS
 
 // parse returns the template of each route: the layout with the page's blocks.
 func (s *Server) parse() (map[string]*template.Template, error) {
-	funcs := maps.Clone(report.Funcs)
-	maps.Copy(funcs, template.FuncMap{"asset": s.static.url, "compact": report.Compact, "link": link,
-		"epochLink": epochLink, "query": withQuery, "figure": figure, "since": since, "sorted": sorted,
-		"json": asJSON})
-	layout, err := template.New("layout.html").Funcs(funcs).Parse(report.Shared)
+	layout, err := page.Templates(template.FuncMap{"asset": s.static.url, "link": link, "epochLink": epochLink, "query": withQuery,
+		"since": since, "sorted": sorted, "json": asJSON})
 	if err == nil {
-		layout, err = layout.ParseFS(templateFiles, "templates/layout.html", "templates/conversation.html")
+		layout, err = layout.ParseFS(templateFiles, "templates/layout.html")
 	}
 	if err != nil {
 		return nil, err

@@ -9,6 +9,8 @@ import (
 	"github.com/rollmill/rollmill/formats/foreign/art"
 	"github.com/rollmill/rollmill/formats/foreign/exporters"
 	"github.com/rollmill/rollmill/formats/sequences"
+	"github.com/rollmill/rollmill/pipelines/inspect"
+	"github.com/rollmill/rollmill/pipelines/look/text"
 )
 
 // sequencesView says which sequences of tokens a trajectory gives, and what the
@@ -44,7 +46,7 @@ func sequencesOf(t *formats.Trajectory, outcomes bool, url string) *sequencesVie
 	v.Problem = problem
 	all := sequences.Tokens(list)
 	for _, s := range list {
-		v.List = append(v.List, sequenceView{s, breakWhy(s.Cause), 100 * float64(s.Tokens) / float64(all)})
+		v.List = append(v.List, sequenceView{s, inspect.BreakWhy(s.Cause), 100 * float64(s.Tokens) / float64(all)})
 	}
 	art.Check([]formats.Trajectory{*t}, art.Limits{}, func(p art.Problem) {
 		if p.TrajectoryID != "" { // not that it is without its group
@@ -78,7 +80,7 @@ func outcomesOf(t *formats.Trajectory) (out []outcome) {
 			lost = append(lost, f.Omits)
 		}
 		o.Rows, o.Bytes = sink.Rows(), sink.Size()
-		o.Skipped, o.Lost = name(strings.Join(skipped, ", ")), name(strings.Join(lost, ", "))
+		o.Skipped, o.Lost = text.Name(strings.Join(skipped, ", ")), text.Name(strings.Join(lost, ", "))
 		out = append(out, o)
 	}
 	return out

@@ -9,7 +9,7 @@ import (
 	"path"
 	"time"
 
-	"github.com/rollmill/rollmill/pipelines/report"
+	"github.com/rollmill/rollmill/pipelines/look/page"
 )
 
 //go:embed static
@@ -31,7 +31,7 @@ type assets map[string]asset
 var contentTypes = map[string]string{".css": "text/css; charset=utf-8", ".js": "text/javascript; charset=utf-8",
 	".svg": "image/svg+xml"}
 
-// embedded returns the files in folder static. The style begins with the report's.
+// embedded returns the files in folder static. The style begins with that of every page.
 func embedded() assets {
 	a := assets{}
 	list, err := staticFiles.ReadDir("static")
@@ -48,12 +48,15 @@ func embedded() assets {
 			panic(err)
 		}
 		if name == "style.css" {
-			data = append([]byte(report.Style), data...)
+			data = append([]byte(page.Style), data...)
 		}
-		a[name] = asset{digest(data) + "/" + name, data}
+		a.add(name, data)
 	}
+	a.add("reading.css", []byte(page.Reading))
 	return a
 }
+
+func (a assets) add(name string, data []byte) { a[name] = asset{digest(data) + "/" + name, data} }
 
 func digest(data []byte) string {
 	sum := sha256.Sum256(data)

@@ -5,6 +5,7 @@ import (
 	"net/http"
 
 	"github.com/rollmill/rollmill/pipelines/look/query"
+	"github.com/rollmill/rollmill/pipelines/look/text"
 )
 
 // firstBytes is how much of a question and of an answer a list shows.
@@ -22,7 +23,7 @@ func (m *listModel) firstTexts(r *http.Request, x *query.Index, rows []uint32) (
 	}
 	out := map[uint32]firsts{}
 	return out, x.Texts(r.Context(), rows, func(row uint32, example, answer string) {
-		out[row] = firsts{firstWords(questionOf(example, x.From.Rows.Columns.Question), firstBytes), firstWords(answer, firstBytes)}
+		out[row] = firsts{text.FirstWords(questionOf(example, x.From.Rows.Columns.Question), firstBytes), text.FirstWords(answer, firstBytes)}
 	})
 }
 

@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"github.com/rollmill/rollmill/formats"
+	"github.com/rollmill/rollmill/pipelines/look/page"
 	"github.com/rollmill/rollmill/pipelines/look/query"
 )
 
@@ -55,13 +56,13 @@ func trajectoryCells(key string, x *query.Index, t query.Trajectory, texts first
 	}
 	row := []listCell{shortID(t.ID, link("d", key, "t", t.ID)),
 		{Text: texts.question, First: true}, {Text: texts.answer, First: true},
-		{Text: figure(t.Reward)}, {Text: figure(t.Advantage), Bad: t.Advantage < 0}, {Text: count(t.SampledTokens)},
+		{Text: page.Figure(t.Reward)}, {Text: page.Figure(t.Advantage), Bad: t.Advantage < 0}, {Text: count(t.SampledTokens)},
 		{Text: status, Words: true, Bad: t.Failure != ""}}
 	if x.Decided() {
 		row = append(row, listCell{Text: strings.TrimPrefix(t.Decision, query.Kept), Words: true})
 	}
 	for _, c := range t.Components[:min(len(t.Components), maxComponents)] {
-		row = append(row, listCell{Text: figure(c.Value)})
+		row = append(row, listCell{Text: page.Figure(c.Value)})
 	}
 	return append(row, shortID(t.Group, link("d", key, "g", t.Group)),
 		listCell{Text: count(t.Generation)})

@@ -1,4 +1,4 @@
-package view
+package page
 
 import (
 	"strings"
@@ -6,7 +6,7 @@ import (
 )
 
 // marked returns a text with its marks in brackets.
-func marked(spans []span) string {
+func marked(spans []Span) string {
 	var b strings.Builder
 	for _, s := range spans {
 		if s.Only {
@@ -30,7 +30,7 @@ func TestCompared(t *testing.T) {
 		{strings.Repeat("one ", 50), strings.Repeat("two\n", 50), ""},
 		{strings.Repeat("a b ", maxWords), strings.Repeat("c d ", maxWords), ""},
 	} {
-		if got := marked(compared(c[0], c[1])); got != c[2] {
+		if got := marked(Compared(c[0], c[1])); got != c[2] {
 			t.Errorf("%.60q, %.60q: %.200q", c[0], c[1], got)
 		}
 	}

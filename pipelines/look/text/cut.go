@@ -1,4 +1,4 @@
-package report
+package text
 
 import (
 	"fmt"
@@ -7,8 +7,8 @@ import (
 	"unicode/utf8"
 )
 
-// short returns at most n characters of a text, with a mark where it was cut.
-func short(text string, n int) string {
+// Short returns at most n characters of a text, with a mark where it was cut.
+func Short(text string, n int) string {
 	if len(text) <= n {
 		return text
 	}
@@ -20,10 +20,10 @@ func short(text string, n int) string {
 	return text
 }
 
-// visible returns a text with the numbers of its invisible characters in place of
+// Visible returns a text with the numbers of its invisible characters in place of
 // them: control characters, and those that change the direction of what follows, could
 // make a text look like another.
-func visible(text string) string {
+func Visible(text string) string {
 	if utf8.ValidString(text) && !strings.ContainsFunc(text, hidden) {
 		return text
 	}
@@ -47,7 +47,7 @@ type Piece struct {
 	Text string
 	Left int // characters that were cut
 	Of   int // characters of the whole text
-	cost int // bytes in the page
+	Cost int // bytes in the page
 }
 
 // Cut returns as much of a text as takes at most that many bytes in a page.
@@ -56,10 +56,10 @@ func Cut(text string, bytes int) Piece {
 	at, shown := 0, 0
 	for i, r := range text {
 		n := width(r)
-		if p.cost+n > bytes {
+		if p.Cost+n > bytes {
 			break
 		}
-		p.cost += n
+		p.Cost += n
 		shown++
 		at = i + utf8.RuneLen(r)
 		if r == utf8.RuneError { // also one byte that is no text
@@ -67,7 +67,7 @@ func Cut(text string, bytes int) Piece {
 			at = i + size
 		}
 	}
-	p.Text, p.Left = visible(text[:at]), p.Of-shown
+	p.Text, p.Left = Visible(text[:at]), p.Of-shown
 	return p
 }
 
@@ -83,4 +83,32 @@ func width(r rune) int {
 		return 18
 	}
 	return utf8.RuneLen(r)
+}
+
+// Beginning returns as much of a text as Cut, with a mark where it was cut.
+func Beginning(text string, bytes int) string {
+	piece := Cut(text, bytes)
+	if piece.Left > 0 {
+		return piece.Text + "…"
+	}
+	return piece.Text
+}
+
+// FirstWords returns the beginning of a text in one line.
+func FirstWords(text string, bytes int) string {
+	text = strings.ToValidUTF8(text[:min(len(text), 4*bytes)], "")
+	return Beginning(strings.Join(strings.Fields(text), " "), bytes)
+}
+
+var lineEnds = strings.NewReplacer("\r\n", " ⏎ ", "\n", " ⏎ ", "\t", " ")
+
+// nameBytes is how much of a name is shown.
+const nameBytes = 200
+
+// Name returns a short text in one line, with marks for line ends.
+func Name(text string) string { return Beginning(lineEnds.Replace(text), nameBytes) }
+
+// Line returns a text as one line without control characters.
+func Line(text string) string {
+	return strings.Join(strings.FieldsFunc(text, func(r rune) bool { return r == ' ' || !unicode.IsPrint(r) }), " ")
 }

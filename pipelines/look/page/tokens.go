@@ -1,4 +1,4 @@
-package view
+package page
 
 import (
 	"fmt"
@@ -6,24 +6,23 @@ import (
 	"strings"
 
 	"github.com/rollmill/rollmill/formats"
-	"github.com/rollmill/rollmill/formats/validate"
 	"github.com/rollmill/rollmill/pipelines/inspect"
-	"github.com/rollmill/rollmill/pipelines/report"
+	"github.com/rollmill/rollmill/pipelines/look/text"
 )
 
-// tokenRun is a range of the tokens of one message.
-type tokenRun struct {
+// TokenRun is a range of the tokens of one message.
+type TokenRun struct {
 	From, Of int
-	List     []token
+	List     []Token
 	Note     string // what is missing
 	Why      string // whether they train
 }
 
 // Left returns the number of tokens after the range.
-func (r *tokenRun) Left() int { return r.Of - r.From - len(r.List) }
+func (r *TokenRun) Left() int { return r.Of - r.From - len(r.List) }
 
-// token is a sampled token.
-type token struct {
+// Token is a sampled token.
+type Token struct {
 	Number      int
 	Text        string
 	Class       string // of its probability, and of its advantage
@@ -35,16 +34,16 @@ type token struct {
 // tokenBytes is how much of a token's text is shown.
 const tokenBytes = 400
 
-// tokensOf returns at most so many tokens of a sampled message, from one on.
-func tokensOf(c *inspect.Conversation, i, from, limit int) *tokenRun {
+// TokensOf returns at most so many tokens of a sampled message, from one on.
+func TokensOf(c *inspect.Conversation, i, from, limit int) *TokenRun {
 	t := c.Trajectory()
 	m := &t.Messages[i]
-	r := &tokenRun{From: from, Of: max(len(m.TokenIDs), len(m.Logprobs)), Why: fateOf(c, i).Why}
+	r := &TokenRun{From: from, Of: max(len(m.TokenIDs), len(m.Logprobs)), Why: c.FateOf(i).Why}
 	note, texts, logprobs := aligned(m)
 	r.Note = note
-	policy, own, all := policyOf(t, i), t.TokenAdvantages(i), t.AdvantageOf(i)
+	policy, own, all := c.PolicyOf(i), t.TokenAdvantages(i), t.AdvantageOf(i)
 	for n := from; n < r.Of && n < from+limit; n++ {
-		x := token{Number: n, Class: "none"}
+		x := Token{Number: n, Class: "none"}
 		label := []string{fmt.Sprintf("token %d", n)}
 		if n < len(m.TokenIDs) {
 			x.ID = fmt.Sprint(m.TokenIDs[n])
@@ -71,7 +70,7 @@ func tokensOf(c *inspect.Conversation, i, from, limit int) *tokenRun {
 		}
 		x.Text = "⟨" + x.ID + "⟩"
 		if n < len(texts) && texts[n] != "" {
-			x.Text = strings.ReplaceAll(report.Cut(texts[n], tokenBytes).Text, "\n", "⏎\n")
+			x.Text = strings.ReplaceAll(text.Cut(texts[n], tokenBytes).Text, "\n", "⏎\n")
 		}
 		x.Label = strings.Join(append(label, r.Why), ", ")
 		r.List = append(r.List, x)
@@ -110,13 +109,10 @@ func aligned(m *formats.Message) (note string, texts []string, logprobs []float3
 	return strings.Join(notes, "; "), texts, logprobs
 }
 
-// noLogprob reports whether a value stands for a log probability that is not known.
-func noLogprob(l float32) bool { return validate.Floored([]float32{l}) == 0 }
-
 // logprob adds a token's log probability. Five classes have colours.
-func (x *token) logprob(l float32) {
+func (x *Token) logprob(l float32) {
 	x.Logprob = fmt.Sprintf("%.4g", l)
-	if noLogprob(l) {
+	if inspect.NoLogprob(l) {
 		x.Class, x.Probability = "bad", "(no valid log probability)"
 		return
 	}

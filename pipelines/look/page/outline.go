@@ -1,14 +1,16 @@
-package view
+package page
 
 import (
 	"cmp"
 	"strings"
 
 	"github.com/rollmill/rollmill/formats"
+	"github.com/rollmill/rollmill/pipelines/inspect"
+	"github.com/rollmill/rollmill/pipelines/look/text"
 )
 
-// outlineItem is a message in the outline of a conversation.
-type outlineItem struct {
+// OutlineItem is a message in the outline of a conversation.
+type OutlineItem struct {
 	Number, Depth int
 	Role, Tool    string   // Tool: the tools that it calls, or whose result it is
 	Tokens        int      // sampled
@@ -17,8 +19,8 @@ type outlineItem struct {
 	Break         bool // its prompt does not continue the tokens before it
 }
 
-// outlineOf returns the outline of messages in the order in which they are shown.
-func outlineOf(t *formats.Trajectory, shown []node, steps map[int]float64) (out []outlineItem) {
+// OutlineOf returns the outline of messages in the order in which they are shown.
+func OutlineOf(t *formats.Trajectory, shown []inspect.Place, steps map[int]float64) (out []OutlineItem) {
 	tools := map[string]string{} // names by id of a call
 	for i := range t.Messages {
 		for _, c := range t.Messages[i].ToolCalls {
@@ -26,15 +28,15 @@ func outlineOf(t *formats.Trajectory, shown []node, steps map[int]float64) (out 
 		}
 	}
 	for _, at := range shown {
-		m := &t.Messages[at.message]
-		o := outlineItem{Number: at.message, Depth: min(at.depth, 6), Role: name(m.Role), Sampled: m.Sampled,
+		m := &t.Messages[at.Message]
+		o := OutlineItem{Number: at.Message, Depth: min(at.Depth, 6), Role: text.Name(m.Role), Sampled: m.Sampled,
 			Tokens: max(len(m.TokenIDs), len(m.Logprobs)), Break: m.PrefixBreak != ""}
 		names := []string{cmp.Or(m.Name, tools[m.ToolCallID])}
 		for _, c := range m.ToolCalls {
 			names = append(names, c.Name)
 		}
-		o.Tool = name(strings.TrimSpace(strings.Join(names, " ")))
-		if r, known := steps[at.message]; known {
+		o.Tool = text.Name(strings.TrimSpace(strings.Join(names, " ")))
+		if r, known := steps[at.Message]; known {
 			o.Reward = &r
 		}
 		out = append(out, o)
@@ -42,9 +44,9 @@ func outlineOf(t *formats.Trajectory, shown []node, steps map[int]float64) (out 
 	return out
 }
 
-// stepRewards returns the shaped rewards by message: there is one for each message of the
+// StepRewards returns the shaped rewards by message: there is one for each message of the
 // main path that the model wrote. It returns nil if their numbers differ.
-func stepRewards(t *formats.Trajectory) map[int]float64 {
+func StepRewards(t *formats.Trajectory) map[int]float64 {
 	out := map[int]float64{}
 	for _, i := range t.Main() {
 		if n := len(out); t.Messages[i].Sampled && n < len(t.ShapedRewards) {

@@ -1,4 +1,4 @@
-package view
+package page
 
 import (
 	"math"
@@ -9,7 +9,7 @@ import (
 
 	"golang.org/x/net/html"
 
-	"github.com/rollmill/rollmill/pipelines/report"
+	"github.com/rollmill/rollmill/pipelines/look/text"
 )
 
 // inertMarkdown are texts and what the page must have of them.
@@ -33,8 +33,8 @@ var inertMarkdown = map[string]string{
 var inertElements = []string{"html", "head", "body", "h4", "h5", "h6", "p", "pre", "code", "em", "strong", "del", "u", "ul", "ol", "li", "blockquote",
 	"br", "hr", "table", "thead", "tbody", "tr", "th", "td"}
 
-func checkMarkdown(t *testing.T, text string) {
-	out := string(markdownOf(report.Cut(text, math.MaxInt).Text))
+func checkMarkdown(t *testing.T, source string) {
+	out := string(markdownOf(text.Cut(source, math.MaxInt).Text))
 	doc, err := html.Parse(strings.NewReader(out))
 	if err != nil {
 		t.Fatal(err)
@@ -44,16 +44,16 @@ func checkMarkdown(t *testing.T, text string) {
 			continue
 		}
 		if !slices.Contains(inertElements, n.Data) {
-			t.Errorf("%q has an element %s: %s", text, n.Data, out)
+			t.Errorf("%q has an element %s: %s", source, n.Data, out)
 		}
 		for _, a := range n.Attr {
 			if a.Key != "start" && (a.Key != "class" || n.Data != "code") {
-				t.Errorf("%q has an attribute %s: %s", text, a.Key, out)
+				t.Errorf("%q has an attribute %s: %s", source, a.Key, out)
 			}
 		}
 	}
 	if strings.ContainsAny(out, "\u202e\x1b\x00") {
-		t.Errorf("%q has an invisible character: %q", text, out)
+		t.Errorf("%q has an invisible character: %q", source, out)
 	}
 }
 

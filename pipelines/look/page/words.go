@@ -1,20 +1,20 @@
-package view
+package page
 
 import (
 	"regexp"
 	"strings"
 
-	"github.com/rollmill/rollmill/pipelines/report"
+	"github.com/rollmill/rollmill/pipelines/look/text"
 )
 
-// passage is a text in which the words that another lacks can be marked.
-type passage struct {
-	report.Piece
-	Spans []span // the whole text; nil if nothing is marked
+// Passage is a text in which the words that another lacks can be marked.
+type Passage struct {
+	text.Piece
+	Spans []Span // the whole text; nil if nothing is marked
 }
 
-// span is a part of a text.
-type span struct {
+// Span is a part of a text.
+type Span struct {
 	Text string
 	Only bool // the other text lacks it
 }
@@ -28,11 +28,11 @@ const (
 
 var word = regexp.MustCompile(`\s+|[\pL\pN_]+|[^\s\pL\pN_]`)
 
-// compared returns a text with the words marked that another lacks, in order.
-func compared(text, other string) []span {
-	a, b := word.FindAllString(text, -1), word.FindAllString(other, -1)
+// Compared returns a text with the words marked that another lacks, in order.
+func Compared(one, other string) []Span {
+	a, b := word.FindAllString(one, -1), word.FindAllString(other, -1)
 	common := commonWords(a, b)
-	var out []span
+	var out []Span
 	shared := 0
 	for i, w := range a {
 		if common[i] && strings.TrimSpace(w) == "" && i > 0 && i+1 < len(a) {
@@ -45,7 +45,7 @@ func compared(text, other string) []span {
 			out[last].Text += w
 			continue
 		}
-		out = append(out, span{w, !common[i]})
+		out = append(out, Span{w, !common[i]})
 	}
 	if shared == len(a) || len(a) > fewWords && shared*commonPart < len(a) {
 		return nil
@@ -92,50 +92,12 @@ func commonWords(a, b []string) []bool {
 	return common
 }
 
-// markWords marks the words of a message that another at the same place lacks.
-func (m *messageView) markWords(other *messageView) {
+// MarkWords marks the words of a message that another at the same place lacks.
+func (m *Message) MarkWords(other *Message) {
 	for i := range min(len(m.Parts), len(other.Parts)) {
-		m.Parts[i].Text.Spans = compared(m.Parts[i].Text.Text, other.Parts[i].Text.Text)
+		m.Parts[i].Text.Spans = Compared(m.Parts[i].Text.Text, other.Parts[i].Text.Text)
 	}
 	for i := range min(len(m.Calls), len(other.Calls)) {
-		m.Calls[i].Arguments.Spans = compared(m.Calls[i].Arguments.Text, other.Calls[i].Arguments.Text)
+		m.Calls[i].Arguments.Spans = Compared(m.Calls[i].Arguments.Text, other.Calls[i].Arguments.Text)
 	}
-}
-
-// answerView is the answer of a member of a group beside those of others.
-type answerView struct {
-	memberView
-	Answer passage
-	Same   bool // as the first
-}
-
-// answers returns the final answers of members, with the words marked that the first
-// lacks; of two, in both.
-func answers(heads []memberView, texts []string, limit int) (out []answerView) {
-	for i, text := range texts {
-		v := answerView{memberView: heads[i], Answer: passage{Piece: report.Cut(text, limit)}}
-		if v.Same = i > 0 && text == texts[0]; i > 0 && !v.Same {
-			v.Answer.Spans = compared(v.Answer.Text, out[0].Answer.Text)
-		}
-		out = append(out, v)
-	}
-	if len(out) == 2 {
-		out[0].Answer.Spans = compared(out[0].Answer.Text, out[1].Answer.Text)
-	}
-	return out
-}
-
-// firstWords returns the beginning of a text in one line.
-func firstWords(text string, bytes int) string {
-	text = strings.ToValidUTF8(text[:min(len(text), 4*bytes)], "")
-	return beginning(strings.Join(strings.Fields(text), " "), bytes)
-}
-
-// beginning returns as much of a text as report.Cut, with a mark where it was cut.
-func beginning(text string, bytes int) string {
-	piece := report.Cut(text, bytes)
-	if piece.Left > 0 {
-		return piece.Text + "…"
-	}
-	return piece.Text
 }

@@ -1,4 +1,4 @@
-package view
+package page
 
 import (
 	"bytes"
@@ -14,7 +14,7 @@ import (
 	"github.com/yuin/goldmark/renderer"
 	"github.com/yuin/goldmark/util"
 
-	"github.com/rollmill/rollmill/pipelines/report"
+	"github.com/rollmill/rollmill/pipelines/look/text"
 )
 
 // maxMarkdown is the longest text that is rendered; a longer one is shown as it is.
@@ -43,20 +43,20 @@ var markdown = goldmark.New(
 	goldmark.WithRendererOptions(renderer.WithNodeRenderers(util.Prioritized(inert{}, 0))))
 
 // markdownOf returns the page's HTML of a text in Markdown, "" of any other text. The text
-// comes from report.Cut, without invisible characters. What it
+// comes from text.Cut, without invisible characters. What it
 // says cannot load or run anything, or lead elsewhere: HTML is shown as text, and so
 // are the addresses of links and images.
-func markdownOf(text string) template.HTML {
-	if len(text) > maxMarkdown || !isMarkdown(text) {
+func markdownOf(source string) template.HTML {
+	if len(source) > maxMarkdown || !isMarkdown(source) {
 		return ""
 	}
 	var out bytes.Buffer
-	if markdown.Convert([]byte(text), &out) != nil {
+	if markdown.Convert([]byte(source), &out) != nil {
 		return ""
 	}
 	rendered := out.String()
-	if strings.Contains(text, "&") { // an entity may stand for an invisible character
-		rendered = report.Cut(rendered, math.MaxInt).Text
+	if strings.Contains(source, "&") { // an entity may stand for an invisible character
+		rendered = text.Cut(rendered, math.MaxInt).Text
 	}
 	return template.HTML(rendered) //nolint:gosec // the renderer escapes all text
 }
