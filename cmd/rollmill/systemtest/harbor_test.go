@@ -3,6 +3,7 @@ package systemtest
 import (
 	"bytes"
 	"encoding/json"
+	"flag"
 	"maps"
 	"math/rand/v2"
 	"net/url"
@@ -28,9 +29,14 @@ func harborFiles(t *testing.T, names ...string) string {
 	return at
 }
 
-// containers skips a test where no container can run.
+var long = flag.Bool("long", false, "run the test that starts containers for minutes")
+
+// containers skips a test without -long, and where no container can run.
 func containers(t *testing.T) {
 	t.Helper()
+	if !*long {
+		t.Skip("it starts containers; -long runs it")
+	}
 	t.Setenv("CONTAINERS_CONF", harborFiles(t, "containers.conf"))
 	t.Setenv("BUILDAH_ISOLATION", "chroot")
 	t.Setenv("TMPDIR", t.TempDir())

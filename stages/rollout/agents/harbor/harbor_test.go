@@ -5,6 +5,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"flag"
 	"fmt"
 	"net/url"
 	"os"
@@ -45,8 +46,19 @@ func root(names ...string) string {
 	return at
 }
 
-// containers skips a test where no container can run.
+var long = flag.Bool("long", false, "run the tests that start containers for minutes")
+
+// containers skips a test that starts many, without -long and where none can run.
 func containers(t *testing.T) {
+	t.Helper()
+	if !*long {
+		t.Skip("it starts containers; -long runs it")
+	}
+	podman(t)
+}
+
+// podman skips a test where no container can run.
+func podman(t *testing.T) {
 	t.Helper()
 	if out, err := exec.Command("podman", "image", "inspect", testImage).CombinedOutput(); err != nil {
 		t.Skipf(".ci/install containers brings podman, and .ci/base-image makes the tests' image: %v %s", err, out)
@@ -173,9 +185,10 @@ func class(err error) string {
 	return fmt.Sprint(err)
 }
 
-// TestTasks solves each task by its solution and by nothing, with the model's shell.
+// TestTasks solves each task by its solution and by nothing, with the model's shell; the
+// first one alone without -long.
 func TestTasks(t *testing.T) {
-	containers(t)
+	podman(t)
 	a := made(t, nil)
 	for _, c := range []struct {
 		task           string
@@ -185,6 +198,9 @@ func TestTasks(t *testing.T) {
 		{"fix-test", map[string]float64{"reward": 1, "others": 1, "tampered": 0}, map[string]float64{"reward": 0, "others": 0.75, "tampered": 0}},
 		{"query-service", map[string]float64{"reward": 1, "tampered": 0}, map[string]float64{"reward": 0, "tampered": 0}},
 	} {
+		if c.task != "write-file" && !*long {
+			continue
+		}
 		t.Run(c.task, func(t *testing.T) {
 			solution, err := os.ReadFile(root("tasks", c.task, "solution", "solve.sh"))
 			if err != nil {

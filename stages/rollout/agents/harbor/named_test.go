@@ -63,6 +63,7 @@ const asked = "/app must have hello.txt with the word \"hello\":\n- no $HOME, `i
 // without a network, as root and as another user.
 func TestNamedHarnesses(t *testing.T) {
 	const image = "localhost/rollmill-test:harnesses"
+	containers(t)
 	if out, err := exec.Command("podman", "image", "inspect", image).CombinedOutput(); err != nil {
 		t.Skipf(".ci/install containers harnesses and .ci/harness-image make their image: %v %s", err, out)
 	}
