@@ -39,7 +39,7 @@ var endlessWaits = map[string]string{
 	"pipelines/report ReadHistory":  "of reads, whose storage gives each a time",
 	"pipelines/view counted":        "of reads, whose storage gives each a time",
 	"pipelines/view openAll":        "of reads, whose storage gives each a time",
-	"pipelines/look/query parallel": "of rows in memory; the request's context ends them",
+	"pipelines/look/query matching": "of rows in memory; the request's context ends them",
 	"pipelines/view Serve":          "the server is closed before, which ends it",
 	"stages/backends/art Submit": "training is silent for as long as it takes; --read-timeout ends it sooner, and so does a connection " +
 		"that is dead",

@@ -15,7 +15,6 @@ import (
 type Filter struct {
 	statuses []string
 	where    *Program // nil: none
-	sort     *Program // nil: none
 }
 
 // Row is what an expression reads.
@@ -77,25 +76,7 @@ func (f *Filter) Active() bool { return f.where != nil || len(f.statuses) > 0 }
 // Payload reports whether the filter reads columns that only a reader of whole
 // rows has.
 func (f *Filter) Payload() bool {
-	for _, p := range []*Program{f.where, f.sort} {
-		if p != nil && (Reads(p)("messages") || Reads(p)("calls")) {
-			return true
-		}
-	}
-	return false
-}
-
-// Sort sets the expression of Key. An error is a misuse of the flag --sort.
-func (f *Filter) Sort(text string) (err error) {
-	if f.sort, err = Compile(text, Row{}); err != nil {
-		return misuse{"name a column such as reward, or write an expression such as rewards.exact", fmt.Sprintf("--sort %q: %v", text, err)}
-	}
-	return nil
-}
-
-// Key returns what a row is sorted by, the value of the expression.
-func (f *Filter) Key(ctx context.Context, t *formats.Trajectory) (any, error) {
-	return f.sort.Run(ctx, rowOf(t))
+	return f.where != nil && (Reads(f.where)("messages") || Reads(f.where)("calls"))
 }
 
 // Refuses returns why a row is left out, "" for one that is kept.

@@ -15,6 +15,7 @@ import (
 	"github.com/rollmill/rollmill/formats/dataset/joined"
 	"github.com/rollmill/rollmill/formats/expression"
 	"github.com/rollmill/rollmill/formats/jsontext"
+	"github.com/rollmill/rollmill/pipelines/look/query"
 )
 
 // usual are the columns that are shown of each kind of row and of each further
@@ -38,10 +39,7 @@ var usual = map[string]string{
 // rows; any other null text is empty there, and other nulls are null.
 var sparse = []string{"failure_class", "error", "failure", "no_advantage", "reason", "detail", "turn"}
 
-const (
-	allColumns   = "all"
-	statusColumn = "status"
-)
+const allColumns = "all"
 
 // Row is a row of a table.
 type Row struct {
@@ -152,42 +150,30 @@ func (v Values) asDocumented(kind formats.Kind) {
 // selected calls f with the requested columns of the requested rows.
 func selected(ctx context.Context, d *dataset.Dataset, o Options, total int64, f func(Row) error) error {
 	names := o.columns(d.Kind)
-	hidden := o.Failed && o.Table == "" && len(names) > 0 && !slices.Contains(names, statusColumn)
-	if hidden {
-		names = append(slices.Clip(names), statusColumn)
-	}
 	if len(o.Columns) == 0 && !slices.Contains(names, o.Sort) && hasColumn(formats.KindTrajectories, o.Sort) {
 		names = slices.Insert(slices.Clone(names), 1, o.Sort)
 	}
-	left := o.Rows
-	show := func(row Row) (bool, error) {
-		if o.Failed && row.Is.of(statusColumn) != formats.StatusFailed {
-			return true, nil
-		}
-		if hidden {
-			row.Is = row.Is[:len(row.Is)-1]
-		}
-		left--
-		return left > 0, f(row)
+	if o.Where == "" && o.Sort == "" && !o.Failed {
+		rest := dataset.Range{First: o.First, Rows: min(total-o.First, int64(o.Rows))} // none: a column that does not exist is still an error
+		return eachRow(ctx, d, o.Table, names, rest, func(row Row) (bool, error) { return true, f(row) })
 	}
-	rest := dataset.Range{First: o.First, Rows: total - o.First}
-	if o.Where == "" && o.Sort == "" {
-		if left == 0 {
-			rest.Rows = 0 // a column that does not exist is still an error
-		}
-		return eachRow(ctx, d, o.Table, names, rest, show)
-	}
-	runs, err := matching(ctx, d, o, rest)
+	rows, err := matching(ctx, d, o)
 	if err != nil {
 		return err
 	}
-	for _, run := range runs {
-		if err := eachRow(ctx, d, o.Table, names, dataset.Range{First: run.first, Rows: run.last - run.first + 1},
+	for len(rows) > 0 {
+		n := 1
+		for n < len(rows) && rows[n] > rows[n-1] && rows[n]-rows[n-1] <= maxGap {
+			n++
+		}
+		near := rows[:n]
+		rows = rows[n:]
+		if err := eachRow(ctx, d, o.Table, names, dataset.Range{First: near[0], Rows: near[n-1] - near[0] + 1},
 			func(row Row) (bool, error) {
-				if _, wanted := slices.BinarySearch(run.rows, row.Row); !wanted {
+				if _, wanted := slices.BinarySearch(near, row.Row); !wanted {
 					return true, nil
 				}
-				return show(row)
+				return true, f(row)
 			}); err != nil {
 			return err
 		}
@@ -195,74 +181,26 @@ func selected(ctx context.Context, d *dataset.Dataset, o Options, total int64, f
 	return nil
 }
 
-// run is a sequence of rows that are read together.
-type run struct {
-	first, last int64
-	rows        []int64 // those wanted
-}
-
 // maxGap is the number of rows between two that are read together: a page has more.
 const maxGap = 64
 
-// matching returns the first rows for which the condition is true, as many as are
-// requested, in the order of the dataset or sorted. It reads the light columns only, unless the condition is about others.
-func matching(ctx context.Context, d *dataset.Dataset, o Options, of dataset.Range) ([]run, error) {
+// matching returns the first rows for which the condition is true, as many as are requested,
+// in the order of the dataset or sorted.
+func matching(ctx context.Context, d *dataset.Dataset, o Options) ([]int64, error) {
 	if o.Table != "" {
-		return nil, misuse{"leave out --table", "--where and --sort are about trajectories, and not rows of table " + o.Table}
+		return nil, misuse{"leave out --table", "--where, --sort and --failed are about trajectories, and not rows of table " + o.Table}
 	}
-	var statuses []string
+	if _, err := expression.NewFilter(nil, o.Where); err != nil {
+		return nil, err
+	}
+	q := query.Query{Where: o.Where, Order: query.OrderOf(o.Sort)}
+	if o.Desc {
+		q.Order.Descending = !q.Order.Descending
+	}
 	if o.Failed {
-		statuses = []string{formats.StatusFailed}
+		q.Choices = map[string]string{"status": formats.StatusFailed}
 	}
-	keep, err := expression.NewFilter(statuses, o.Where)
-	if err != nil {
-		return nil, err
-	}
-	if o.Sort != "" {
-		if err := keep.Sort(o.Sort); err != nil {
-			return nil, err
-		}
-		d.ShareFooters()
-	}
-	s, err := joined.Of(ctx, d)
-	if err != nil {
-		return nil, err
-	}
-	top := &top{desc: o.Desc, limit: o.Rows}
-	var runs []run
-	row, found := of.First, 0
-	for t, err := range s.Each(ctx, of, joined.Part(keep.Payload())) {
-		if err != nil || found == o.Rows && o.Sort == "" {
-			return runs, err
-		}
-		why, err := keep.Refuses(ctx, t)
-		if err != nil {
-			return nil, fmt.Errorf("trajectory %q: %w", t.TrajectoryID, err)
-		}
-		switch {
-		case why != "":
-		case o.Sort != "":
-			key, err := keep.Key(ctx, t)
-			if err == nil {
-				err = top.add(row, key)
-			}
-			if err != nil {
-				return nil, fmt.Errorf("--sort %q: trajectory %q: %w", o.Sort, t.TrajectoryID, err)
-			}
-		default:
-			found++
-			if n := len(runs); n == 0 || row-runs[n-1].last > maxGap {
-				runs = append(runs, run{first: row})
-			}
-			at := &runs[len(runs)-1]
-			at.last, at.rows = row, append(at.rows, row)
-		}
-		row++
-	}
-	for _, r := range top.first() {
-		runs = append(runs, run{r.row, r.row, []int64{r.row}})
-	}
-	return runs, nil
+	return query.First(ctx, d, q, o.First, o.Rows)
 }
 
 // misuse is the error of flags that do not go together.

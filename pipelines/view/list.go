@@ -141,11 +141,8 @@ func (m *listModel) add(r *http.Request, number uint32, cells []listCell) {
 
 // read reads the parameters of a list.
 func (m *listModel) read(values url.Values) error {
-	column, descending := strings.CutPrefix(values.Get("sort"), "-")
-	m.Query = query.Query{
-		Where: strings.TrimSpace(values.Get("where")), Order: query.Order{Column: column, Descending: descending},
-		Choices: map[string]string{},
-	}
+	m.Query = query.Query{Where: strings.TrimSpace(values.Get("where")), Order: query.OrderOf(values.Get("sort")),
+		Choices: map[string]string{}}
 	for name := range values {
 		if query.IsFacet(name) {
 			m.Query.Choices[name] = values.Get(name)
@@ -167,7 +164,7 @@ func (m *listModel) url(q query.Query) string {
 	if q.Page > 1 {
 		page = strconv.Itoa(q.Page)
 	}
-	pairs := []any{"where", q.Where, "sort", sortOf(q.Order), "page", page}
+	pairs := []any{"where", q.Where, "sort", q.Order, "page", page}
 	for name, value := range q.Choices {
 		pairs = append(pairs, name, value)
 	}
@@ -199,20 +196,13 @@ func (m *listModel) show(p *query.Page, err error) error {
 	if p.Page < p.Pages {
 		m.Last, m.Next = to(p.Pages), to(p.Page+1)
 	}
-	if sort := sortOf(m.Query.Order); sort != "" {
+	if sort := m.Query.Order.String(); sort != "" {
 		m.Hidden = append(m.Hidden, pair{"sort", sort})
 	}
 	for _, name := range slices.Sorted(maps.Keys(m.Query.Choices)) {
 		m.Hidden = append(m.Hidden, pair{name, m.Query.Choices[name]})
 	}
 	return nil
-}
-
-func sortOf(o query.Order) string {
-	if o.Descending {
-		return "-" + o.Column
-	}
-	return o.Column
 }
 
 // FacetName returns what the page calls a facet.
@@ -236,8 +226,8 @@ func (m *listModel) head(name, column string, words bool) {
 	q := m.Query
 	q.Page = 0
 	h := head{Name: name, Words: words}
-	q.Order = query.Order{Column: column, Descending: !words}
-	if m.Query.Order.Column == column {
+	q.Order = query.Order{By: column, Descending: !words}
+	if m.Query.Order.By == column {
 		h.Sorted = map[bool]string{false: "ascending", true: "descending"}[m.Query.Order.Descending]
 		q.Order.Descending = !m.Query.Order.Descending
 	}

@@ -12,7 +12,7 @@ func TestAdjacent(t *testing.T) {
 	e := epoch{root: t.TempDir()}
 	e.write(t, random.Options{Groups: 30, Generations: 5, Scored: true, Failures: 0.2, Unscored: 0.1, SampledTokens: 60, PromptTokens: 40})
 	x := built(t, t.Context(), e.root+"/rollout")
-	for _, q := range []Query{{}, {Order: Order{Column: "reward", Descending: true}}, {Where: "reward > 0.3", Order: Order{Column: "sampled_tokens"}},
+	for _, q := range []Query{{}, {Order: Order{By: "reward", Descending: true}}, {Where: "reward > 0.3", Order: Order{By: "sampled_tokens"}},
 		{Choices: map[string]string{"drop": Kept}}} {
 		var rows []uint32
 		for q.Page = 1; ; q.Page++ {
@@ -44,7 +44,7 @@ func TestAdjacent(t *testing.T) {
 			}
 		}
 	}
-	q := Query{Order: Order{Column: "mean"}, Where: "valid > 1"}
+	q := Query{Order: Order{By: "mean"}, Where: "valid > 1"}
 	page, err := x.GroupList().Page(t.Context(), q)
 	if err != nil || len(page.Items) < 3 {
 		t.Fatal(page, err)

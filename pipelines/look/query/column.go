@@ -3,18 +3,47 @@ package query
 import (
 	"bytes"
 	"encoding/hex"
+	"reflect"
+	"slices"
 	"sort"
 	"strings"
 )
 
-// codes is a column of small numbers: one byte each until one needs more.
-type codes struct {
-	narrow []uint8
-	wide   []uint32 // instead of narrow
+// column is a column of rows or groups as conditions and orders read it: of numbers,
+// NaN for null, or of texts, "" for null.
+type column struct {
+	number func(i uint32) float64
+	text   func(i uint32) string // instead of number
+	code   func(i uint32) uint32 // of its text in values; nil for texts that are not numbered
+	values []string
 }
 
-func (c *codes) append(v uint32) {
-	if c.wide == nil && v > 0xff {
+func numbers[T int32 | float64](values []T) *column {
+	return &column{number: func(i uint32) float64 { return float64(values[i]) }}
+}
+
+// coded is a column of values that several rows share. Each row has the number of its value:
+// in one byte until there are more.
+type coded[T comparable] struct {
+	narrow []uint8
+	wide   []uint32 // instead of narrow
+	values []T
+	size   int64        // bytes of texts
+	number map[T]uint32 // nil once the column is complete
+	last   uint32       // the number of the row before
+}
+
+func newCoded[T comparable](rows int64) coded[T] {
+	return coded[T]{narrow: make([]uint8, 0, rows), number: map[T]uint32{}}
+}
+
+func (c *coded[T]) len() int { return len(c.narrow) + len(c.wide) }
+
+func (c *coded[T]) add(v T) {
+	if len(c.values) == 0 || c.values[c.last] != v { // rows of a group are adjacent
+		c.last = c.numberOf(v)
+	}
+	if c.wide == nil && c.last > 0xff {
 		c.wide = make([]uint32, len(c.narrow), max(cap(c.narrow), len(c.narrow)+1))
 		for i, n := range c.narrow {
 			c.wide[i] = uint32(n)
@@ -22,118 +51,41 @@ func (c *codes) append(v uint32) {
 		c.narrow = nil
 	}
 	if c.wide != nil {
-		c.wide = append(c.wide, v)
+		c.wide = append(c.wide, c.last)
 		return
 	}
-	c.narrow = append(c.narrow, uint8(v))
+	c.narrow = append(c.narrow, uint8(c.last))
 }
 
-func (c *codes) at(i uint32) uint32 {
+// numberOf returns the number of a value, a new one if need be. A text is copied.
+func (c *coded[T]) numberOf(v T) uint32 {
+	code, known := c.number[v]
+	if !known {
+		if text, is := any(v).(string); is {
+			v, c.size = any(strings.Clone(text)).(T), c.size+int64(len(text))
+		}
+		code = uint32(len(c.values))
+		c.number[v], c.values = code, append(c.values, v)
+	}
+	return code
+}
+
+func (c *coded[T]) at(row uint32) uint32 {
 	if c.wide != nil {
-		return c.wide[i]
+		return c.wide[row]
 	}
-	return uint32(c.narrow[i])
+	return uint32(c.narrow[row])
 }
 
-func (c *codes) bytes() int64 { return int64(cap(c.narrow)) + 4*int64(cap(c.wide)) }
+func (c *coded[T]) of(row uint32) T { return c.values[c.at(row)] }
 
-// numbered is a column whose values are those of many rows. Its texts are its own.
-type numbered[T comparable] struct {
-	codes
-	values []T
-	number map[T]uint32
-	keep   func(T) T // copies a value that is new; nil: not needed
+func (c *coded[T]) bytes() int64 {
+	return int64(cap(c.narrow)) + 4*int64(cap(c.wide)) + int64(reflect.TypeFor[T]().Size())*int64(cap(c.values)) + c.size
 }
 
-func newTexts(rows int64) *numbered[string] {
-	return &numbered[string]{codes: codes{narrow: make([]uint8, 0, rows)}, number: map[string]uint32{}, keep: strings.Clone}
-}
+type words = coded[string]
 
-func newNumbers[T int32 | int64](rows int64) *numbered[T] {
-	return &numbered[T]{codes: codes{narrow: make([]uint8, 0, rows)}, number: map[T]uint32{}}
-}
-
-func (n *numbered[T]) add(v T) {
-	code, known := n.number[v]
-	if !known {
-		if n.keep != nil {
-			v = n.keep(v)
-		}
-		code = uint32(len(n.values))
-		n.number[v] = code
-		n.values = append(n.values, v)
-	}
-	n.append(code)
-}
-
-func (n *numbered[T]) of(row uint32) T { return n.values[n.at(row)] }
-
-// named is numbered for texts that a few adjacent rows share: ids of groups and
-// examples. It keeps the texts in one piece.
-type named struct {
-	codes  []uint32
-	texts  texts
-	number map[string]uint32 // nil once the column is complete
-	last   string
-}
-
-func newNamed(rows int64) *named {
-	return &named{codes: make([]uint32, 0, rows), number: map[string]uint32{}}
-}
-
-func (n *named) add(text string) {
-	if len(n.codes) > 0 && text == n.last {
-		n.codes = append(n.codes, n.codes[len(n.codes)-1])
-		return
-	}
-	code, known := n.number[text]
-	if !known {
-		code = uint32(n.texts.len())
-		n.texts.add(text)
-		n.last = strings.Clone(text)
-		n.number[n.last] = code
-	} else {
-		n.last = n.texts.of(code)
-	}
-	n.codes = append(n.codes, code)
-}
-
-func (n *named) of(row uint32) string { return n.texts.of(n.codes[row]) }
-
-// texts are texts in one piece.
-type texts struct {
-	data []byte
-	ends []uint64
-}
-
-func (t *texts) len() int { return len(t.ends) }
-
-func (t *texts) add(text string) {
-	t.data = append(t.data, text...)
-	t.ends = append(t.ends, uint64(len(t.data)))
-}
-
-func (t *texts) bytesOf(i uint32) []byte {
-	from := uint64(0)
-	if i > 0 {
-		from = t.ends[i-1]
-	}
-	return t.data[from:t.ends[i]]
-}
-
-func (t *texts) of(i uint32) string { return string(t.bytesOf(i)) }
-
-func (t *texts) bytes() int64 { return int64(cap(t.data)) + 8*int64(cap(t.ends)) }
-
-// find returns the number of a text, or -1.
-func (t *texts) find(text string) int64 {
-	for i := range t.ends {
-		if string(t.bytesOf(uint32(i))) == text {
-			return int64(i)
-		}
-	}
-	return -1
-}
+func wordsColumn(w *words) *column { return &column{text: w.of, code: w.at, values: w.values} }
 
 // idBytes is the size of the ids that rollmill makes: 24 hex digits.
 const idBytes = 12
@@ -141,42 +93,36 @@ const idBytes = 12
 // ids are the ids of trajectories: half the size as long as all are rollmill's own.
 type ids struct {
 	packed []byte
-	texts  texts // instead of packed, once there is another
-	other  bool
+	other  []string // instead of packed, once there is another
 }
 
-func (t *ids) len() int {
-	if t.other {
-		return t.texts.len()
-	}
-	return len(t.packed) / idBytes
-}
+func (t *ids) len() int { return len(t.other) + len(t.packed)/idBytes }
 
 func (t *ids) add(id string) {
-	if !t.other {
+	if t.other == nil {
 		if packed, ok := pack(id); ok {
 			t.packed = append(t.packed, packed[:]...)
 			return
 		}
 		for i := range uint32(t.len()) {
-			t.texts.add(t.of(i))
+			t.other = append(t.other, t.of(i))
 		}
-		t.packed, t.other = nil, true
+		t.packed = nil
 	}
-	t.texts.add(id)
+	t.other = append(t.other, strings.Clone(id))
 }
 
 func (t *ids) of(i uint32) string {
-	if t.other {
-		return t.texts.of(i)
+	if t.other != nil {
+		return t.other[i]
 	}
 	return hex.EncodeToString(t.packed[i*idBytes:][:idBytes])
 }
 
 // is reports whether the id of a row is this one.
 func (t *ids) is(i uint32, id string) bool {
-	if t.other {
-		return string(t.texts.bytesOf(i)) == id
+	if t.other != nil {
+		return t.other[i] == id
 	}
 	packed, ok := pack(id)
 	return ok && bytes.Equal(t.packed[i*idBytes:][:idBytes], packed[:])
@@ -184,8 +130,8 @@ func (t *ids) is(i uint32, id string) bool {
 
 // find returns the row with an id, or -1.
 func (t *ids) find(id string) int64 {
-	if t.other {
-		return t.texts.find(id)
+	if t.other != nil {
+		return int64(slices.Index(t.other, id))
 	}
 	packed, ok := pack(id)
 	if !ok {
@@ -212,7 +158,13 @@ func (t *ids) within(sorted []uint32, id string) int64 {
 	return int64(sorted[i])
 }
 
-func (t *ids) bytes() int64 { return int64(cap(t.packed)) + t.texts.bytes() }
+func (t *ids) bytes() int64 {
+	total := int64(cap(t.packed))
+	for _, id := range t.other {
+		total += 16 + int64(len(id))
+	}
+	return total
+}
 
 // pack returns the bytes of an id that rollmill made.
 func pack(id string) (out [idBytes]byte, ok bool) {

@@ -6,6 +6,20 @@ import (
 	"strings"
 )
 
+// Facet counts the trajectories, or the groups with one, by a column. Its own choice
+// does not limit its counts.
+type Facet struct {
+	Name   string // status, failure, stop, drop (what curate decided), or the column of a named reward
+	Chosen string
+	Values []FacetValue // those that appear, the most frequent first
+}
+
+// FacetValue is a value of a column and how many have it.
+type FacetValue struct {
+	Value string
+	Count int
+}
+
 // facet counts one column.
 type facet struct {
 	name   string
@@ -46,7 +60,7 @@ const notThere = 1<<32 - 1
 
 func (x *Index) facets(q Query) []*facet {
 	var out []*facet
-	for i, n := range []*numbered[string]{x.status, x.stop, x.failure, x.drop} {
+	for i, n := range []*words{&x.status, &x.stop, &x.failure, &x.drop} {
 		out = append(out, &facet{name: facetNames[i], at: n.at, values: n.values})
 	}
 	for _, c := range x.components[:min(len(x.components), maxFacets)] {
@@ -86,7 +100,7 @@ func (x *Index) choose(q Query, of List, where set) (set, []Facet) {
 	facets := x.facets(q)
 	chosen := newSet(of.n)
 	for i := range of.n {
-		if where != nil && !where.has(i) {
+		if !where.has(i) {
 			continue
 		}
 		for _, row := range of.members(i) {

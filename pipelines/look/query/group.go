@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"math"
 	"reflect"
+	"slices"
 
 	"github.com/rollmill/rollmill/formats"
 )
@@ -30,22 +31,23 @@ type Group struct {
 	LengthMax   float64 `expr:"length_max"`
 }
 
-var groupBytes = int64(reflect.TypeFor[Group]().Size())
-
-// Group returns a group by its number.
-func (x *Index) Group(number uint32) Group { return x.table[number] }
-
 // Groups returns the number of groups.
-func (x *Index) Groups() int { return len(x.table) }
+func (x *Index) Groups() int { return len(x.groups.values) }
 
 // GroupID returns the id of a group.
-func (x *Index) GroupID(number uint32) string { return x.groups.texts.of(number) }
+func (x *Index) GroupID(number uint32) string { return x.groups.values[number] }
+
+// GroupOf returns the number of a group, or false.
+func (x *Index) GroupOf(id string) (uint32, bool) {
+	n := slices.Index(x.groups.values, id)
+	return uint32(max(n, 0)), n >= 0
+}
 
 // ExampleOf returns the example of a group, "" for a group of several.
 func (x *Index) ExampleOf(number uint32) string {
 	rows := x.membersOf(number)
 	for _, row := range rows {
-		if x.examples.codes[row] != x.examples.codes[rows[0]] {
+		if x.examples.at(row) != x.examples.at(rows[0]) {
 			return ""
 		}
 	}
@@ -59,7 +61,7 @@ const (
 	defaultSolvedThreshold = 1
 )
 
-// listMembers lists the members of each group and computes its statistics.
+// listMembers lists the members of each group.
 func (x *Index) listMembers() {
 	x.solvedFrom = defaultSolvedThreshold
 	if d := x.From.Members; d != nil {
@@ -69,27 +71,25 @@ func (x *Index) listMembers() {
 			}
 		}
 	}
-	groups := x.groups.texts.len()
+	groups := len(x.groups.values)
 	x.firstMember = make([]uint32, groups+1)
-	for _, g := range x.groups.codes {
-		x.firstMember[g+1]++
+	for row := range x.Rows {
+		x.firstMember[x.groups.at(row)+1]++
 	}
 	for g := range groups {
 		x.firstMember[g+1] += x.firstMember[g]
 	}
 	x.members = make([]uint32, x.Rows)
 	next := append([]uint32(nil), x.firstMember...)
-	for row, g := range x.groups.codes {
-		x.members[next[g]] = uint32(row)
+	for row := range x.Rows {
+		g := x.groups.at(row)
+		x.members[next[g]] = row
 		next[g]++
-	}
-	x.table = make([]Group, groups)
-	for g := range x.table {
-		x.table[g] = x.statistics(uint32(g))
 	}
 }
 
-func (x *Index) statistics(group uint32) Group {
+// Group returns a group by its number, computed from its members.
+func (x *Index) Group(group uint32) Group {
 	nan := math.NaN()
 	g := Group{Solved: nan, Mean: nan, Std: nan, Min: nan, Max: nan, Spread: nan, LengthMean: nan, LengthMin: nan,
 		LengthMax: nan}
@@ -143,3 +143,35 @@ func (x *Index) ran(row uint32) bool {
 	status := x.status.of(row)
 	return status != formats.StatusFailed && status != formats.StatusSkipped
 }
+
+// GroupRow is what an expression reads of a group.
+type GroupRow struct {
+	ID        string  `expr:"id"`
+	GroupID   string  `expr:"group_id"`
+	ExampleID string  `expr:"example_id"` // "" for a group of several
+	Epoch     int     `expr:"epoch"`
+	StdPop    float64 `expr:"std_pop"` // as Std
+	Group
+}
+
+// groupFiller returns what an expression reads of a group, and sets it to that of a group.
+func (x *Index) groupFiller(func(string) bool) (any, func(group uint32)) {
+	r := &GroupRow{}
+	return r, func(n uint32) {
+		g, id := x.Group(n), x.GroupID(n)
+		*r = GroupRow{id, id, x.ExampleOf(n), int(x.epoch.of(x.First(n))), g.Std, g}
+	}
+}
+
+func (x *Index) groupColumn(name string) *column {
+	switch name {
+	case "":
+		return &column{number: func(g uint32) float64 { return float64(g) }}
+	case "group_id":
+		return &column{text: x.GroupID, code: func(g uint32) uint32 { return g }, values: x.groups.values}
+	}
+	return nil
+}
+
+// GroupNames returns what an expression about groups can read.
+func GroupNames() []string { return namesOf(reflect.TypeFor[GroupRow]()) }

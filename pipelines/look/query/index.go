@@ -15,33 +15,33 @@ type Index struct {
 	Rows uint32
 
 	ids         ids
-	groups      named // ids; the numbers are those of Groups
-	examples    named
-	run         *numbered[string]
-	epoch       *numbered[int32]
-	generation  *numbered[int32]
-	status      *numbered[string]
-	stop        *numbered[string]
-	failure     *numbered[string]
-	model       *numbered[string]
-	policy      *numbered[int64]  // -1: unknown
-	reward      []float64         // NaN: null
-	unscored    *numbered[string] // why the reward is null, if a scores dataset says so
+	groups      words // ids; the numbers are those of Groups
+	examples    words
+	run         words
+	status      words
+	stop        words
+	failure     words
+	model       words
+	epoch       coded[int64]
+	generation  coded[int64]
+	policy      coded[int64] // -1: unknown
+	reward      []float64    // NaN: null
+	unscored    words        // why the reward is null, if a scores dataset says so
 	components  []component
-	advantage   []float64         // NaN: null
-	noAdvantage *numbered[string] // why it is null, if a group dataset says so
+	advantage   []float64 // NaN: null
+	noAdvantage words     // why it is null, if a group dataset says so
 	prompt      []int32
 	completion  []int32
 	sampled     []int32
-	drop        *numbered[string] // decided: "" not, kept, or the reason
-	decisionRow []uint32          // in Decisions; nil: the same row
-	solvedFrom  float64           // the reward that counts as solved
-	members     []uint32          // rows by group
-	firstMember []uint32          // of each group in members, and the end
-	table       []Group           // by number
+	drop        words    // decided: "" not, kept, or the reason
+	decisionRow []uint32 // in Decisions; nil: the same row
+	solvedFrom  float64  // the reward that counts as solved
+	members     []uint32 // rows by group
+	firstMember []uint32 // of each group in members, and the end
 
-	orders *kept.Values[[]uint32] // of rows, by column
-	finds  *kept.Values[set]      // by condition
+	columns map[string]*column     // that need no expression
+	orders  *kept.Values[[]uint32] // of rows, by column
+	finds   *kept.Values[set]      // by condition
 }
 
 // component is a named reward.
@@ -77,7 +77,7 @@ type Component struct {
 func (x *Index) At(row uint32) Trajectory {
 	t := Trajectory{
 		Row: row, ID: x.ids.of(row), Group: x.groups.of(row), Example: x.examples.of(row),
-		Generation: x.generation.of(row), Status: x.status.of(row), Stop: x.stop.of(row), Failure: x.failure.of(row),
+		Generation: int32(x.generation.of(row)), Status: x.status.of(row), Stop: x.stop.of(row), Failure: x.failure.of(row),
 		Reward: x.reward[row], Advantage: x.advantage[row], Unscored: x.unscored.of(row),
 		NoAdvantage: x.noAdvantage.of(row), PromptTokens: x.prompt[row], SampledTokens: x.sampled[row],
 		Decision: x.drop.of(row),
@@ -121,20 +121,23 @@ func (x *Index) Components() []string {
 // Decided reports whether there are decisions of curate.
 func (x *Index) Decided() bool { return x.From.Decisions != nil }
 
-// Bytes returns the memory of the columns, and of the orders that it remembers.
-func (x *Index) Bytes() int64 {
-	rows := int64(x.Rows)
-	total := x.ids.bytes() + x.groups.bytes() + x.examples.bytes() + rows*(8+8+4+4+4) + 8*rows*int64(len(x.components)) +
-		4*int64(len(x.decisionRow)+len(x.members)+len(x.firstMember))
-	for _, c := range []codes{x.run.codes, x.epoch.codes, x.generation.codes, x.status.codes, x.stop.codes, x.failure.codes,
-		x.model.codes, x.policy.codes, x.unscored.codes, x.noAdvantage.codes, x.drop.codes} {
-		total += c.bytes()
-	}
-	x.orders.Each(func(order []uint32) { total += 4 * int64(len(order)) })
-	return total + int64(len(x.table))*groupBytes
+// texts returns the columns of texts.
+func (x *Index) texts() map[string]*words {
+	return map[string]*words{"group_id": &x.groups, "example_id": &x.examples, "run": &x.run, "status": &x.status,
+		"stop_reason": &x.stop, "failure_class": &x.failure, "model": &x.model, "unscored": &x.unscored,
+		"no_advantage": &x.noAdvantage, "decision": &x.drop}
 }
 
-func (n *named) bytes() int64 { return 4*int64(cap(n.codes)) + n.texts.bytes() }
+// Bytes returns the memory of the columns, and of the orders that it remembers.
+func (x *Index) Bytes() int64 {
+	total := x.ids.bytes() + int64(x.Rows)*(8+8+3*4) + 8*int64(x.Rows)*int64(len(x.components)) +
+		4*int64(len(x.decisionRow)+len(x.members)+len(x.firstMember))
+	for _, w := range x.texts() {
+		total += w.bytes()
+	}
+	x.orders.Each(func(order []uint32) { total += 4 * int64(len(order)) })
+	return total + x.epoch.bytes() + x.generation.bytes() + x.policy.bytes()
+}
 
 // number returns a nullable number, NaN for null.
 func number(v *float64) float64 {
@@ -151,7 +154,7 @@ const MaxRows = 20_000_000
 // Build reads the light columns. read is called now and then with the number of rows
 // read so far.
 func Build(ctx context.Context, s *Sources, read func(rows int64)) (*Index, error) {
-	if s.Base.Rows > MaxRows {
+	if s.rows().Rows > MaxRows {
 		return nil, formats.Invalid(s.Rows.URI(), "narrow it: rollmill show --where CONDITION finds rows without a list, "+
 			"and rollmill curate --filter CONDITION writes a smaller dataset", nil,
 			"it has %d rows, more than the %d of which the viewer keeps a list in memory", s.Base.Rows, MaxRows)

@@ -124,7 +124,7 @@ func TestColumns(t *testing.T) {
 				policy = *r.PolicyVersion
 			}
 			row := uint32(i)
-			if x.run.of(row) != r.Run || x.epoch.of(row) != r.Epoch || x.model.of(row) != r.Model || x.policy.of(row) != policy ||
+			if x.run.of(row) != r.Run || x.epoch.of(row) != int64(r.Epoch) || x.model.of(row) != r.Model || x.policy.of(row) != policy ||
 				x.completion[row] != r.CompletionTokens {
 				t.Fatalf("%s row %d: run, epoch, model, policy or completion tokens", stage, i)
 			}
@@ -202,7 +202,7 @@ func TestPages(t *testing.T) {
 		"": func(i int) any { return float64(i) }, "reward": func(i int) any { return number(e.members[i].Reward) },
 		"advantage": func(i int) any { return number(e.members[i].Advantage) }, "sampled_tokens": func(i int) any { return float64(e.rows[i].SampledTokens) },
 		"trajectory_id": func(i int) any { return e.rows[i].TrajectoryID }, "failure_class": func(i int) any { return e.rows[i].FailureClass },
-		"decision": func(i int) any { return cmp.Or(e.decisions[i].Reason, Kept) }, "example_id": func(i int) any { return e.rows[i].ExampleID },
+		"decision": func(i int) any { return cmp.Or(e.decisions[i].Reason, Kept) }, "reward * 2 - generation": func(i int) any { return number(e.members[i].Reward)*2 - float64(e.rows[i].Generation) }, "example_id": func(i int) any { return e.rows[i].ExampleID },
 	}
 	rapid.Check(t, func(t *rapid.T) {
 		where := rapid.SampledFrom(wheres).Draw(t, "where")
@@ -350,8 +350,8 @@ func TestConditionErrors(t *testing.T) {
 		}
 	}
 	for _, err := range []error{second(x.GroupList().Page(t.Context(), Query{Where: "reward > 1"})),
-		second(x.GroupList().Page(t.Context(), Query{Order: Order{Column: "reward"}})),
-		second(x.Trajectories().Page(t.Context(), Query{Order: Order{Column: "mean"}}))} {
+		second(x.GroupList().Page(t.Context(), Query{Order: Order{By: "reward"}})),
+		second(x.Trajectories().Page(t.Context(), Query{Order: Order{By: "mean"}}))} {
 		if !errors.Is(err, formats.ErrInvalid) {
 			t.Errorf("%v", err)
 		}
@@ -408,7 +408,7 @@ func TestOtherIDs(t *testing.T) {
 	if _, ok := x.Find("A"); ok || !slices.Equal(x.Members("y"), []uint32{1, 3, 5}) {
 		t.Errorf("members %v", x.Members("y"))
 	}
-	p, err := x.Trajectories().Page(t.Context(), Query{Order: Order{Column: "trajectory_id"}})
+	p, err := x.Trajectories().Page(t.Context(), Query{Order: Order{By: "trajectory_id"}})
 	if err != nil || !slices.Equal(p.Items, []uint32{2, 5, 1, 3, 4, 0}) {
 		t.Errorf("%v, %v", p, err)
 	}
@@ -422,7 +422,7 @@ func TestOtherIDs(t *testing.T) {
 func TestNothing(t *testing.T) {
 	written(t, "mem://index-nothing/rollout", dataset.Spec{Stage: "rollout", Kind: formats.KindTrajectories}, [][]formats.Trajectory{}, -1, nil)
 	x := built(t, t.Context(), "mem://index-nothing/rollout")
-	for _, q := range []Query{{}, {Where: "1 == 1", Order: Order{Column: "group_id"}, Page: 9, Choices: map[string]string{"status": "ok"}}} {
+	for _, q := range []Query{{}, {Where: "1 == 1", Order: Order{By: "group_id"}, Page: 9, Choices: map[string]string{"status": "ok"}}} {
 		rows, err := x.Trajectories().Page(t.Context(), q)
 		groups, groupErr := x.GroupList().Page(t.Context(), q)
 		if err != nil || groupErr != nil || rows.Total+groups.Total != 0 || rows.Page != 1 || groups.Pages != 1 {

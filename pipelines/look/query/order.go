@@ -1,137 +1,166 @@
 package query
 
 import (
+	"cmp"
+	"context"
+	"encoding/binary"
+	"errors"
+	"fmt"
 	"math"
-	"reflect"
+	"regexp"
 	"slices"
 	"strings"
+
+	"github.com/rollmill/rollmill/formats"
+	"github.com/rollmill/rollmill/formats/expression"
 )
 
-// Order is a column to sort by. Nulls are last in both directions, and rows with the
-// same value keep their order.
+// Order is what to sort by. Nulls are last in both directions, and rows with the same
+// value keep their order.
 type Order struct {
-	Column     string // "" for the order of the rows
+	By         string // a column, or an expression; "" for the order of the rows
 	Descending bool
 }
 
-// ofRows names orders of rows, among those that are remembered; those of groups have
-// another name.
-const ofRows = "rows"
+var columnName = regexp.MustCompile(`^[\w.-]+$`)
 
-// idColumn is the column of trajectories that is sorted without keys: see byID.
-const idColumn = "trajectory_id"
+// OrderOf returns the order that a text says: a column, one after a minus for the
+// greatest first, or an expression.
+func OrderOf(text string) Order {
+	if name, descending := strings.CutPrefix(text, "-"); descending && columnName.MatchString(name) {
+		return Order{name, true}
+	}
+	return Order{By: text}
+}
 
-// componentPrefix begins the names of the columns of named rewards.
-const componentPrefix = "rewards."
+// String returns the text of an order.
+func (o Order) String() string {
+	if o.Descending {
+		return "-" + o.By
+	}
+	return o.By
+}
 
 // key is what a row or a group is sorted by, ordered as an integer; nullKey for null.
 type key func(i uint32) uint64
 
-const nullKey = math.MaxUint64
-
-// column is a column that rows can be sorted by.
-type column interface{ key() key }
-
-// rowKey returns the key of a column of trajectories, nil if there is none, or for
-// idColumn.
-func (x *Index) rowKey(name string) key {
-	if name == "" || name == "row" {
-		return func(row uint32) uint64 { return uint64(row) }
-	}
-	c := map[string]column{
-		"group_id": &x.groups, "example_id": &x.examples, "run": words{x.run}, "epoch": whole[int32]{x.epoch},
-		"generation": whole[int32]{x.generation}, "status": words{x.status}, "stop_reason": words{x.stop},
-		"failure_class": words{x.failure}, "model": words{x.model}, "policy_version": whole[int64]{x.policy},
-		"decision": words{x.drop}, "reward": floats(x.reward), "advantage": floats(x.advantage),
-		"prompt_tokens": counts(x.prompt), "completion_tokens": counts(x.completion), "sampled_tokens": counts(x.sampled),
-	}[name]
-	for _, r := range x.components {
-		if componentPrefix+r.name == name {
-			c = floats(r.values)
-		}
-	}
-	if c == nil {
-		return nil
-	}
-	return c.key()
-}
-
-// groupKey returns the key of a column of groups, nil if there is none.
-func (x *Index) groupKey(column string) key {
-	switch column {
-	case "":
-		return func(g uint32) uint64 { return uint64(g) }
-	case "group_id":
-		rank := textRanks(x.groups.texts.len(), x.groups.texts.of)
-		return func(g uint32) uint64 { return uint64(rank[g]) }
-	}
-	for f := range reflect.TypeFor[Group]().Fields() {
-		if f.Tag.Get("expr") == column {
-			return func(g uint32) uint64 {
-				v := reflect.ValueOf(&x.table[g]).Elem().FieldByIndex(f.Index)
-				return floatBits(v.Convert(reflect.TypeFor[float64]()).Float())
-			}
-		}
-	}
-	return nil
-}
-
-// floatBits returns a number as an integer with the same order, nullKey for NaN.
-func floatBits(v float64) uint64 {
-	switch b := math.Float64bits(v + 0); { // -0 and 0 are the same
-	case v != v:
-		return nullKey
-	case b>>63 == 1:
-		return ^b
-	default:
-		return b | 1<<63
-	}
-}
-
-type (
-	floats                 []float64
-	counts                 []int32
-	words                  struct{ *numbered[string] } // "" is null
-	whole[T int32 | int64] struct{ *numbered[T] }
+const (
+	nullKey  = math.MaxUint64
+	firstKey = 0xfff8 << 48 // of texts, after those of numbers
 )
 
-func (f floats) key() key { return func(row uint32) uint64 { return floatBits(f[row]) } }
-
-func (c counts) key() key { return func(row uint32) uint64 { return uint64(int64(c[row]) + 1<<32) } }
-
-func (n words) key() key {
-	rank := textRanks(len(n.values), func(i uint32) string { return n.values[i] })
-	return func(row uint32) uint64 {
-		code := n.at(row)
-		if n.values[code] == "" {
-			return nullKey
+func (c *column) key() key {
+	rank := textRanks(c.values)
+	return func(i uint32) uint64 {
+		if c.number != nil {
+			if v := c.number(i); v == v { // not NaN
+				return floatBits(v)
+			}
 		}
-		return uint64(rank[code])
+		if c.code != nil {
+			if code := c.code(i); c.values[code] != "" {
+				return firstKey + uint64(rank[code])
+			}
+		}
+		return nullKey
 	}
 }
 
-func (n whole[T]) key() key {
-	return func(row uint32) uint64 { return uint64(int64(n.of(row))) ^ 1<<63 }
-}
-
-func (n *named) key() key {
-	rank := textRanks(n.texts.len(), n.texts.of)
-	return func(row uint32) uint64 { return uint64(rank[n.codes[row]]) }
+// floatBits returns a number as an integer with the same order.
+func floatBits(v float64) uint64 {
+	b := math.Float64bits(v + 0) // -0 and 0 are the same
+	if b>>63 == 1 {
+		return ^b
+	}
+	return b | 1<<63
 }
 
 // textRanks returns the place of each text among all, sorted.
-func textRanks(n int, of func(uint32) string) []uint32 {
-	texts := make([]string, n)
-	order := make([]uint32, n)
-	for i := range order {
-		order[i], texts[i] = uint32(i), of(uint32(i))
-	}
+func textRanks(texts []string) []uint32 {
+	order := ascending(uint32(len(texts)))
 	slices.SortFunc(order, func(a, b uint32) int { return strings.Compare(texts[a], texts[b]) })
-	out := make([]uint32, n)
+	out := make([]uint32, len(texts))
 	for place, i := range order {
 		out[i] = uint32(place)
 	}
 	return out
+}
+
+func ascending(rows uint32) []uint32 {
+	out := make([]uint32, rows)
+	for i := range out {
+		out[i] = uint32(i)
+	}
+	return out
+}
+
+// sortedBy returns the column that an order sorts by, of the chosen rows or groups (nil: all).
+func (l List) sortedBy(ctx context.Context, o Order, chosen set) (*column, error) {
+	if c := l.column(o.By); c != nil {
+		return c, nil
+	}
+	p, err := expression.Compile(o.By, l.fields)
+	if err != nil {
+		return nil, &OrderError{l.name, o.By, err}
+	}
+	values, texts := make([]float64, l.n), newCoded[string](0)
+	codes := make([]uint32, l.n)
+	texts.numberOf("")
+	err = l.values(ctx, l.compiled(o.By, p), chosen, func(i uint32, v any) error {
+		values[i] = math.NaN()
+		switch v := v.(type) {
+		case nil:
+		case int:
+			values[i] = float64(v)
+		case int32:
+			values[i] = float64(v)
+		case float64:
+			values[i] = v
+		case string:
+			codes[i] = texts.numberOf(v)
+		default:
+			return &OrderError{l.name, o.By, fmt.Errorf("a value of type %T has no order", v)}
+		}
+		return nil
+	})
+	if bad := (*WhereError)(nil); errors.As(err, &bad) {
+		err = &OrderError{l.name, o.By, fmt.Errorf("%s: %w", bad.Place, bad.Err)}
+	}
+	at := func(i uint32) uint32 { return codes[i] }
+	text := func(i uint32) string { return texts.values[codes[i]] }
+	return &column{number: numbers(values).number, text: text, code: at, values: texts.values}, err
+}
+
+// OrderError is the error of a list that cannot be sorted by an expression.
+type OrderError struct {
+	List string // trajectories or groups
+	By   string
+	Err  error
+}
+
+func (e *OrderError) Error() string {
+	return fmt.Sprintf("%s cannot be sorted by %q: %v", e.List, e.By, e.Err)
+}
+
+func (e *OrderError) Unwrap() []error { return []error{formats.ErrInvalid, e.Err} }
+
+// Hint shows what an order looks like.
+func (e *OrderError) Hint() string {
+	return "name a column such as reward, or write an expression such as rewards.exact"
+}
+
+// Misused reports that the order is wrong, and no dataset.
+func (e *OrderError) Misused() bool { return true }
+
+// byID returns the rows in the order of their ids.
+func (x *Index) byID() []uint32 {
+	rows := ascending(x.Rows)
+	if x.ids.other != nil {
+		slices.SortFunc(rows, func(a, b uint32) int { return cmp.Compare(x.ids.other[a], x.ids.other[b]) })
+		return rows
+	}
+	rows = resorted(rows, func(row uint32) uint64 { return uint64(binary.BigEndian.Uint32(x.ids.packed[row*idBytes+8:])) }, false)
+	return resorted(rows, func(row uint32) uint64 { return binary.BigEndian.Uint64(x.ids.packed[row*idBytes:]) }, false)
 }
 
 // digitBits is the size of the digits of a radix sort: so few that the places where
@@ -181,6 +210,3 @@ func resorted(numbers []uint32, of key, descending bool) []uint32 {
 	}
 	return numbers
 }
-
-// ComponentColumn returns the column of a named reward.
-func ComponentColumn(name string) string { return componentPrefix + name }

@@ -4,7 +4,7 @@ import (
 	"context"
 	"slices"
 
-	"github.com/rollmill/rollmill/formats"
+	"github.com/rollmill/rollmill/formats/expression"
 )
 
 // PageSize is the number of trajectories or groups on a page.
@@ -29,39 +29,34 @@ type Page struct {
 	Facets []Facet
 }
 
-// Facet counts the trajectories, or the groups with one, by a column. Its own choice
-// does not limit its counts.
-type Facet struct {
-	Name   string // status, failure, stop, drop (what curate decided), or the column of a named reward
-	Chosen string
-	Values []FacetValue // those that appear, the most frequent first
-}
-
-// FacetValue is a value of a column and how many have it.
-type FacetValue struct {
-	Value string
-	Count int
-}
-
 // List is a list of trajectories, or of groups.
 type List struct {
-	x        *Index
-	name     string
-	n        uint32
-	key      func(column string) key
-	matching func(ctx context.Context, where string) (set, error)
-	members  func(i uint32) []uint32 // rows
+	x       *Index
+	name    string
+	n       uint32
+	fields  any                                                           // what an expression reads of one
+	filler  func(reads func(string) bool) (fields any, fill func(uint32)) // sets them
+	column  func(name string) *column                                     // that needs no expression, nil for none
+	id      func(i uint32) string
+	members func(i uint32) []uint32 // rows
 }
+
+// ofRows and ofGroups name lists, in errors and among the orders that are remembered.
+const (
+	ofRows   = "trajectories"
+	ofGroups = "groups"
+)
 
 // Trajectories returns the list of the trajectories.
 func (x *Index) Trajectories() List {
 	one := []uint32{0}
-	return List{x, ofRows, x.Rows, x.rowKey, x.matching, func(row uint32) []uint32 { one[0] = row; return one }}
+	member := func(row uint32) []uint32 { one[0] = row; return one }
+	return List{x, ofRows, x.Rows, expression.Row{}, x.rowFiller, func(name string) *column { return x.columns[name] }, x.ids.of, member}
 }
 
 // GroupList returns the list of the groups.
 func (x *Index) GroupList() List {
-	return List{x, "groups", uint32(len(x.table)), x.groupKey, x.groupsMatching, x.membersOf}
+	return List{x, ofGroups, uint32(x.Groups()), GroupRow{}, x.groupFiller, x.groupColumn, x.GroupID, x.membersOf}
 }
 
 // choice is what a query chooses, in its order.
@@ -72,7 +67,7 @@ type choice struct {
 }
 
 func (l List) choose(ctx context.Context, q Query) (c choice, err error) {
-	if c.order, err = l.x.ordered(q.Order, l); err != nil {
+	if c.order, err = l.ordered(ctx, q.Order); err != nil {
 		return choice{}, err
 	}
 	where, err := l.matching(ctx, q.Where)
@@ -90,20 +85,16 @@ func (l List) Page(ctx context.Context, q Query) (*Page, error) {
 }
 
 // ordered returns rows or groups in an order, which is remembered.
-func (x *Index) ordered(o Order, of List) ([]uint32, error) {
-	name := of.name + " " + o.Column
-	if o.Descending {
-		name += " descending"
-	}
-	return x.orders.Of(name, func() ([]uint32, error) {
-		if k := of.key(o.Column); k != nil {
-			return resorted(aligned(of.n), k, o.Descending), nil
+func (l List) ordered(ctx context.Context, o Order) ([]uint32, error) {
+	return l.x.orders.Of(l.name+" "+o.String(), func() ([]uint32, error) {
+		c, err := l.sortedBy(ctx, o, nil)
+		switch {
+		case err != nil:
+			return nil, err
+		case c.number != nil || c.code != nil:
+			return resorted(ascending(l.n), c.key(), o.Descending), nil
 		}
-		if of.name != ofRows || o.Column != idColumn {
-			return nil, formats.Invalid(x.From.Rows.URI(), "click on the head of a column", nil,
-				"%s cannot be sorted by %q", of.name, o.Column)
-		}
-		order := x.byID()
+		order := l.x.byID()
 		if o.Descending {
 			slices.Reverse(order)
 		}
@@ -129,4 +120,30 @@ func (c choice) page(page int) *Page {
 		}
 	}
 	return p
+}
+
+// None is the number of no row and no group.
+const None = -1
+
+// Adjacent returns the rows or groups before and after one in the list of a query, None at its
+// ends. Of one that the list does not have, both are None.
+func (l List) Adjacent(ctx context.Context, q Query, of uint32) (before, after int64, err error) {
+	c, err := l.choose(ctx, q)
+	if err != nil || !c.chosen.has(of) {
+		return None, None, err
+	}
+	before = None
+	found := false
+	for _, i := range c.order {
+		switch {
+		case !c.chosen.has(i):
+		case i == of:
+			found = true
+		case found:
+			return before, int64(i), nil
+		default:
+			before = int64(i)
+		}
+	}
+	return before, None, nil
 }

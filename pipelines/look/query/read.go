@@ -1,9 +1,7 @@
 package query
 
 import (
-	"bytes"
 	"context"
-	"encoding/binary"
 	"math"
 	"slices"
 	"strings"
@@ -13,24 +11,21 @@ import (
 	"github.com/rollmill/rollmill/pipelines/look/kept"
 )
 
-// maxAhead is the number of rows for which room is made before they are read.
-const maxAhead = 4 << 20
-
 // maxRecent is the number of orders, and of conditions, that an index remembers.
 const maxRecent = 4
 
 func newIndex(s *Sources) *Index {
-	n := min(s.Base.Rows, maxAhead)
-	return &Index{
-		From: s, ids: ids{packed: make([]byte, 0, n*idBytes)}, groups: *newNamed(n), examples: *newNamed(n), run: newTexts(n),
-		epoch:      newNumbers[int32](n),
-		generation: newNumbers[int32](n), status: newTexts(n), stop: newTexts(n), failure: newTexts(n), model: newTexts(n),
-		policy: newNumbers[int64](n),
-		reward: make([]float64, 0, n), unscored: newTexts(n), advantage: make([]float64, 0, n), noAdvantage: newTexts(n),
-		prompt:     make([]int32, 0, n),
-		completion: make([]int32, 0, n), sampled: make([]int32, 0, n), drop: newTexts(n),
-		orders: kept.New[[]uint32](maxRecent), finds: kept.New[set](maxRecent),
+	n := min(s.rows().Rows, MaxRows)
+	x := &Index{From: s, ids: ids{packed: make([]byte, 0, n*idBytes)}, epoch: newCoded[int64](n), generation: newCoded[int64](n),
+		policy: newCoded[int64](n), reward: make([]float64, 0, n), advantage: make([]float64, 0, n),
+		orders: kept.New[[]uint32](maxRecent), finds: kept.New[set](maxRecent)}
+	for _, w := range x.texts() {
+		*w = newCoded[string](n)
 	}
+	for _, c := range []*[]int32{&x.prompt, &x.completion, &x.sampled} {
+		*c = make([]int32, 0, n)
+	}
+	return x
 }
 
 // reward is a named reward as it is read.
@@ -65,7 +60,7 @@ type wide struct {
 // readBase adds the rows. Scores and groups replace rewards later.
 func (x *Index) readBase(ctx context.Context, read func(int64)) error {
 	own := x.From.Scores == nil && x.From.Members == nil
-	for r, err := range dataset.Each[wide](ctx, x.From.Base, "", x.From.Base.All()) {
+	for r, err := range dataset.Each[wide](ctx, x.From.Base, "", x.From.rows()) {
 		if err != nil {
 			return err
 		}
@@ -85,8 +80,8 @@ func (x *Index) addBase(r *wide) {
 	x.ids.add(r.TrajectoryID)
 	x.run.add(r.Run)
 	x.examples.add(r.ExampleID)
-	x.epoch.add(r.Epoch)
-	x.generation.add(r.Generation)
+	x.epoch.add(int64(r.Epoch))
+	x.generation.add(int64(r.Generation))
 	x.status.add(r.Status)
 	x.stop.add(r.StopReason)
 	x.failure.add(r.FailureClass)
@@ -137,7 +132,7 @@ func thin[T any](ctx context.Context, x *Index, d *dataset.Dataset, id func(*T) 
 		return nil
 	}
 	at := uint32(0)
-	for r, err := range dataset.Each[T](ctx, d, "", d.All()) {
+	for r, err := range dataset.Each[T](ctx, d, "", x.From.rows()) {
 		if err != nil {
 			return err
 		}
@@ -197,7 +192,8 @@ func (x *Index) readDecisions(ctx context.Context) error {
 	if d == nil {
 		return nil
 	}
-	decided := make([]string, x.Rows)
+	decided := make([]uint32, x.Rows) // numbers in x.drop
+	x.drop.numberOf("")
 	var sorted []uint32
 	at := int64(-1)
 	for r, err := range dataset.Each[row](ctx, d, formats.TableDecisions,
@@ -210,68 +206,56 @@ func (x *Index) readDecisions(ctx context.Context) error {
 		if at >= int64(x.Rows) || !x.ids.is(uint32(at), r.TrajectoryID) {
 			if sorted == nil {
 				sorted = x.byID()
-				x.decisionRow = aligned(x.Rows)
+				x.decisionRow = ascending(x.Rows)
 			}
 			if to = x.ids.within(sorted, r.TrajectoryID); to < 0 {
 				continue // of another dataset
 			}
 			x.decisionRow[to] = uint32(at)
 		}
-		decided[to] = Kept
-		if !r.Kept {
-			decided[to] = x.intern(r.Reason)
+		reason := r.Reason
+		if r.Kept {
+			reason = Kept
 		}
+		decided[to] = x.drop.numberOf(reason)
 	}
-	for _, text := range decided {
-		x.drop.add(text)
+	for _, n := range decided {
+		x.drop.add(x.drop.values[n])
 	}
 	return nil
 }
 
-// intern returns a text that lives as long as the index.
-func (x *Index) intern(text string) string {
-	if code, known := x.drop.number[text]; known {
-		return x.drop.values[code]
-	}
-	text = strings.Clone(text)
-	x.drop.number[text] = uint32(len(x.drop.values))
-	x.drop.values = append(x.drop.values, text)
-	return text
-}
-
-func aligned(rows uint32) []uint32 {
-	out := make([]uint32, rows)
-	for i := range out {
-		out[i] = uint32(i)
-	}
-	return out
-}
-
-// byID returns the rows in the order of their ids.
-func (x *Index) byID() []uint32 {
-	rows := aligned(x.Rows)
-	if x.ids.other {
-		slices.SortFunc(rows, func(a, b uint32) int { return bytes.Compare(x.ids.texts.bytesOf(a), x.ids.texts.bytesOf(b)) })
-		return rows
-	}
-	rows = resorted(rows, func(row uint32) uint64 {
-		return uint64(binary.BigEndian.Uint32(x.ids.packed[row*idBytes+8:]))
-	}, false)
-	return resorted(rows, func(row uint32) uint64 { return binary.BigEndian.Uint64(x.ids.packed[row*idBytes:]) }, false)
-}
-
-// complete fills columns that no dataset has, and makes the groups.
+// complete fills columns that no dataset has, names the columns, and makes the groups.
 func (x *Index) complete() {
-	for _, c := range []*numbered[string]{x.unscored, x.noAdvantage, x.drop} {
-		for len(c.narrow)+len(c.wide) < int(x.Rows) {
-			c.add("")
+	x.columns = map[string]*column{"trajectory_id": {text: x.ids.of}, "reward": numbers(x.reward),
+		"advantage": numbers(x.advantage), "prompt_tokens": numbers(x.prompt), "completion_tokens": numbers(x.completion),
+		"sampled_tokens": numbers(x.sampled)}
+	for name, c := range map[string]*coded[int64]{"epoch": &x.epoch, "generation": &x.generation, "policy_version": &x.policy} {
+		x.columns[name] = &column{number: func(row uint32) float64 { return float64(c.of(row)) }}
+	}
+	first := x.From.rows().First
+	for _, name := range []string{"", "row"} {
+		x.columns[name] = &column{number: func(row uint32) float64 { return float64(first + int64(row)) }}
+	}
+	for name, w := range x.texts() {
+		for w.len() < int(x.Rows) {
+			w.add("")
 		}
+		w.number = nil
+		x.columns[name] = wordsColumn(w)
 	}
 	for i := range x.components {
-		for c := &x.components[i]; len(c.values) < int(x.Rows); {
+		c := &x.components[i]
+		for len(c.values) < int(x.Rows) {
 			c.values = append(c.values, math.NaN())
 		}
+		x.columns[ComponentColumn(c.name)] = numbers(c.values)
 	}
-	x.groups.number, x.examples.number = nil, nil
 	x.listMembers()
 }
+
+// componentPrefix begins the names of the columns of named rewards.
+const componentPrefix = "rewards."
+
+// ComponentColumn returns the column of a named reward.
+func ComponentColumn(name string) string { return componentPrefix + name }

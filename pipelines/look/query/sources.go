@@ -20,25 +20,44 @@ type Sources struct {
 	Members   *dataset.Dataset // of group; aligned with Base
 	Decisions *dataset.Dataset // of curate; the same as Rows for a curated one
 
+	Part *dataset.Range // of the rows; nil: all
+
 	Problems []string // datasets beside it that could not be opened, with the reason
 }
 
-// SourcesOf returns a dataset with its base and with what was made of it in the same
-// folder: scores, groups and decisions. It reads a manifest for each.
-func SourcesOf(ctx context.Context, d *dataset.Dataset) (*Sources, error) {
+func (s *Sources) rows() dataset.Range {
+	if s.Part != nil {
+		return *s.Part
+	}
+	return s.Base.All()
+}
+
+// alone returns a dataset with its base.
+func alone(ctx context.Context, d *dataset.Dataset) (*Sources, error) {
 	whole, err := joined.Of(ctx, d)
 	if err != nil {
 		return nil, err
 	}
 	s := &Sources{Rows: d, Base: whole.Base}
-	switch {
-	case hasDecisions(d):
+	switch d.Kind {
+	case formats.KindGroups:
+		s.Members = d
+	case formats.KindScores:
+		s.Scores = d
+	}
+	return s, nil
+}
+
+// SourcesOf returns a dataset with its base and with what was made of it in the same
+// folder: scores, groups and decisions. It reads a manifest for each.
+func SourcesOf(ctx context.Context, d *dataset.Dataset) (*Sources, error) {
+	s, err := alone(ctx, d)
+	if err != nil {
+		return nil, err
+	}
+	if hasDecisions(d) {
 		s.Decisions = d
 		return s, nil
-	case d.Kind == formats.KindGroups:
-		s.Members = d
-	case d.Kind == formats.KindScores:
-		s.Scores = d
 	}
 	if s.Members == nil {
 		s.Members, err = s.sibling(ctx, "group", s.madeOf)

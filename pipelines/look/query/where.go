@@ -2,13 +2,17 @@ package query
 
 import (
 	"context"
+	"encoding/json"
 	"fmt"
+	"iter"
+	"math/bits"
 	"reflect"
 	"runtime"
 
 	"golang.org/x/sync/errgroup"
 
 	"github.com/rollmill/rollmill/formats"
+	"github.com/rollmill/rollmill/formats/dataset"
 	"github.com/rollmill/rollmill/formats/expression"
 )
 
@@ -33,130 +37,210 @@ func (e *WhereError) Hint() string {
 	return "write a condition such as reward > 0.5 && sampled_tokens < 4000"
 }
 
-// matching returns the rows for which a condition is true, nil for all. It reads the
+// set is a set of rows or groups.
+type set []uint64
+
+func newSet(n uint32) set { return make(set, (int(n)+63)/64) }
+
+func (s set) add(i uint32)      { s[i/64] |= 1 << (i % 64) }
+func (s set) has(i uint32) bool { return s == nil || s[i/64]&(1<<(i%64)) != 0 } // nil has all
+
+func (s set) count() int {
+	n := 0
+	for _, word := range s {
+		n += bits.OnesCount64(word)
+	}
+	return n
+}
+
+// compiled is an expression over the rows or groups of a list.
+type compiled struct {
+	text    string
+	p       *expression.Program
+	reads   func(column string) bool
+	payload bool // it reads columns that the index does not have
+}
+
+func (l List) compiled(text string, p *expression.Program) *compiled {
+	e := &compiled{text: text, p: p, reads: expression.Reads(p)}
+	for _, name := range []string{"answer", "metadata", "messages", "calls"} {
+		e.payload = e.payload || l.name == ofRows && e.reads(name)
+	}
+	return e
+}
+
+// matching returns the rows or groups for which a condition is true, nil for all. It reads the
 // dataset again if the condition is about columns that the index does not have.
-func (x *Index) matching(ctx context.Context, where string) (set, error) {
+func (l List) matching(ctx context.Context, where string) (set, error) {
 	if where == "" {
 		return nil, nil
 	}
-	return x.finds.Of(where, func() (set, error) {
-		p, err := expression.Condition(where, expression.Row{})
+	return l.x.finds.Of(l.name+" "+where, func() (set, error) {
+		p, err := expression.Condition(where, l.fields)
 		if err != nil {
 			return nil, &WhereError{Where: where, Err: err}
 		}
-		reads := expression.Reads(p)
-		c := &condition{where, p, x.fillers(reads)}
-		if reads("answer") || reads("metadata") || reads("messages") || reads("calls") {
-			return x.scan(ctx, c, reads)
-		}
-		return parallel(ctx, x.Rows, func(ctx context.Context, from, to uint32, out set) error {
-			var r expression.Row
-			for row := from; row < to; row++ {
-				if err := c.row(ctx, x, &r, row, out); err != nil {
-					return err
-				}
+		e, out := l.compiled(where, p), newSet(l.n)
+		add := func(i uint32, v any) error {
+			if yes, _ := v.(bool); yes {
+				out.add(i)
 			}
 			return nil
-		})
+		}
+		if e.payload {
+			return out, l.values(ctx, e, nil, add)
+		}
+		all, ctx := errgroup.WithContext(ctx)
+		all.SetLimit(runtime.GOMAXPROCS(0))
+		for from := uint32(0); from < l.n; from += chunkRows {
+			all.Go(func() error {
+				fields, fill := l.filler(e.reads)
+				return l.run(ctx, e, fields, fill, between(from, min(l.n, from+chunkRows)), add)
+			})
+		}
+		return out, all.Wait()
 	})
-}
-
-type condition struct {
-	text string
-	p    *expression.Program
-	fill []filler // of a row
-}
-
-// row adds a row to a set if the condition is true for it.
-func (c *condition) row(ctx context.Context, x *Index, r *expression.Row, row uint32, out set) error {
-	for _, set := range c.fill {
-		set(r, row)
-	}
-	return c.judge(ctx, r, row, func() string { return x.ids.of(row) }, out)
-}
-
-// judge adds a row or a group to a set if the condition is true for it.
-func (c *condition) judge(ctx context.Context, env any, i uint32, id func() string, out set) error {
-	v, err := c.p.Run(ctx, env)
-	if ctx.Err() != nil {
-		return context.Cause(ctx)
-	}
-	if err != nil {
-		return &WhereError{c.text, id(), err}
-	}
-	if yes, _ := v.(bool); yes {
-		out.add(i)
-	}
-	return nil
 }
 
 // chunkRows are judged by one goroutine at a time; they share no word of a set.
 const chunkRows = 1 << 14
 
-// parallel calls f with ranges of the numbers under n, on all processors.
-func parallel(ctx context.Context, n uint32, f func(ctx context.Context, from, to uint32, out set) error) (set, error) {
-	out := newSet(n)
-	all, ctx := errgroup.WithContext(ctx)
-	all.SetLimit(runtime.GOMAXPROCS(0))
-	for from := uint32(0); from < n; from += chunkRows {
-		all.Go(func() error {
-			if ctx.Err() != nil {
-				return context.Cause(ctx)
+// values calls f with the value of an expression of each chosen row or group, in order.
+func (l List) values(ctx context.Context, e *compiled, chosen set, f func(i uint32, v any) error) error {
+	fields, fill := l.filler(e.reads)
+	rows := between(0, l.n)
+	if e.payload {
+		rows = l.x.payloads(ctx, e.reads, fields.(*expression.Row))
+	}
+	return l.run(ctx, e, fields, fill, func(yield func(uint32, error) bool) {
+		for i, err := range rows {
+			if (err != nil || chosen.has(i)) && !yield(i, err) {
+				return
 			}
-			return f(ctx, from, min(n, from+chunkRows), out)
+		}
+	}, f)
+}
+
+func between(from, to uint32) iter.Seq2[uint32, error] {
+	return func(yield func(uint32, error) bool) {
+		for i := from; i < to && yield(i, nil); i++ {
+		}
+	}
+}
+
+func (l List) run(ctx context.Context, e *compiled, fields any, fill func(uint32), rows iter.Seq2[uint32, error],
+	f func(i uint32, v any) error) error {
+	run, err := e.p.Begin(ctx)
+	if err != nil {
+		return err
+	}
+	defer run.End()
+	for i, err := range rows {
+		if err != nil {
+			return err
+		}
+		if i%chunkRows == 0 && ctx.Err() != nil {
+			return context.Cause(ctx)
+		}
+		fill(i)
+		v, err := run.Run(fields)
+		switch {
+		case err != nil && ctx.Err() != nil:
+			return context.Cause(ctx)
+		case err != nil:
+			return &WhereError{e.text, l.id(i), err}
+		}
+		if err := f(i, v); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// rowFiller returns what an expression reads of a row, and sets it to that of a row, except
+// for columns that the index does not have.
+func (x *Index) rowFiller(reads func(string) bool) (any, func(row uint32)) {
+	r := &expression.Row{}
+	var set []func(uint32)
+	for _, f := range reflect.VisibleFields(reflect.TypeFor[expression.Row]()) {
+		name := f.Tag.Get("expr")
+		c, field := x.columns[name], reflect.ValueOf(r).Elem().FieldByIndex(f.Index)
+		switch {
+		case c == nil || !reads(name):
+		case c.number == nil:
+			set = append(set, func(row uint32) { field.SetString(c.text(row)) })
+		case field.CanInt():
+			set = append(set, func(row uint32) { field.SetInt(int64(c.number(row))) })
+		default:
+			set = append(set, func(row uint32) { field.SetFloat(c.number(row)) })
+		}
+	}
+	if reads("rewards") {
+		r.Rewards = map[string]float64{}
+		set = append(set, func(row uint32) {
+			clear(r.Rewards)
+			for _, c := range x.components {
+				if v := c.values[row]; v == v { // not NaN
+					r.Rewards[c.name] = v
+				}
+			}
 		})
 	}
-	return out, all.Wait()
-}
-
-// filler sets a field of what an expression reads of a row.
-type filler func(r *expression.Row, row uint32)
-
-// fillers returns what sets the fields that an expression reads, except for those that
-// the index does not have.
-func (x *Index) fillers(reads func(string) bool) (out []filler) {
-	for _, f := range []struct {
-		name string
-		set  filler
-	}{
-		{"trajectory_id", func(r *expression.Row, row uint32) { r.TrajectoryID = x.ids.of(row) }},
-		{"run", func(r *expression.Row, row uint32) { r.Run = x.run.of(row) }},
-		{"example_id", func(r *expression.Row, row uint32) { r.ExampleID = x.examples.of(row) }},
-		{"group_id", func(r *expression.Row, row uint32) { r.GroupID = x.groups.of(row) }},
-		{"epoch", func(r *expression.Row, row uint32) { r.Epoch = int(x.epoch.of(row)) }},
-		{"generation", func(r *expression.Row, row uint32) { r.Generation = int(x.generation.of(row)) }},
-		{"status", func(r *expression.Row, row uint32) { r.Status = x.status.of(row) }},
-		{"stop_reason", func(r *expression.Row, row uint32) { r.StopReason = x.stop.of(row) }},
-		{"failure_class", func(r *expression.Row, row uint32) { r.FailureClass = x.failure.of(row) }},
-		{"model", func(r *expression.Row, row uint32) { r.Model = x.model.of(row) }},
-		{"reward", func(r *expression.Row, row uint32) { r.Reward = x.reward[row] }},
-		{"advantage", func(r *expression.Row, row uint32) { r.Advantage = x.advantage[row] }},
-		{"prompt_tokens", func(r *expression.Row, row uint32) { r.PromptTokens = int(x.prompt[row]) }},
-		{"completion_tokens", func(r *expression.Row, row uint32) { r.CompletionTokens = int(x.completion[row]) }},
-		{"sampled_tokens", func(r *expression.Row, row uint32) { r.SampledTokens = int(x.sampled[row]) }},
-		{"policy_version", func(r *expression.Row, row uint32) { r.PolicyVersion = int(x.policy.of(row)) }},
-		{"rewards", x.fillRewards},
-	} {
-		if reads(f.name) {
-			out = append(out, f.set)
-		}
-	}
-	return out
-}
-
-func (x *Index) fillRewards(r *expression.Row, row uint32) {
-	if r.Rewards == nil {
-		r.Rewards = map[string]float64{}
-	}
-	clear(r.Rewards)
-	for _, c := range x.components {
-		if v := c.values[row]; v == v { // not NaN
-			r.Rewards[c.name] = v
+	return r, func(row uint32) {
+		for _, f := range set {
+			f(row)
 		}
 	}
 }
 
-// TrajectoryNames returns what a condition about trajectories can read.
+// light and heavy are the columns that an index does not have and expressions read.
+type light struct {
+	Answer   string `parquet:"answer,optional"`
+	Metadata string `parquet:"metadata,optional"`
+}
+
+type heavy struct {
+	Answer   string `parquet:"answer,optional"`
+	Metadata string `parquet:"metadata,optional"`
+	Messages []struct {
+		Parent int32 `parquet:"parent,delta"`
+	} `parquet:"messages,list"`
+	Calls []struct {
+		Target bool `parquet:"target"`
+	} `parquet:"calls,list"`
+}
+
+// payloads yields the rows, with what the index does not have of each in r.
+func (x *Index) payloads(ctx context.Context, reads func(string) bool, r *expression.Row) iter.Seq2[uint32, error] {
+	put := func(answer, metadata string) {
+		r.Answer, r.Metadata = answer, nil
+		_ = json.Unmarshal([]byte(metadata), &r.Metadata) // anything but an object has no fields
+	}
+	if reads("messages") || reads("calls") {
+		return payloads(ctx, x, func(h *heavy) {
+			put(h.Answer, h.Metadata)
+			r.Messages, r.Calls = len(h.Messages), len(h.Calls)
+		})
+	}
+	return payloads(ctx, x, func(l *light) { put(l.Answer, l.Metadata) })
+}
+
+func payloads[T any](ctx context.Context, x *Index, put func(*T)) iter.Seq2[uint32, error] {
+	return func(yield func(uint32, error) bool) {
+		row := uint32(0)
+		for t, err := range dataset.Each[T](ctx, x.From.Base, "", x.From.rows()) {
+			if err == nil {
+				put(t)
+			}
+			if !yield(row, err) || err != nil {
+				return
+			}
+			row++
+		}
+	}
+}
+
+// TrajectoryNames returns what an expression about trajectories can read.
 func TrajectoryNames() []string { return namesOf(reflect.TypeFor[expression.Row]()) }
 
 func namesOf(t reflect.Type) (out []string) {
