@@ -233,12 +233,12 @@ var givers = []struct {
 	{"pipelines/convert/export", []string{"export"}},
 	{"pipelines/convert/import", []string{"import"}},
 	{"pipelines/starter/", []string{"init"}},
-	{"cmd/rollmill/examples", []string{"rollout", "train", "try", "eval", "check", "refill"}},
-	{"cmd/rollmill/judge.go", []string{"score", "train", "try", "eval", "check", "refill"}},
+	{"cmd/rollmill/settings/examples", []string{"rollout", "train", "try", "eval", "check", "refill"}},
+	{"cmd/rollmill/settings/judge.go", []string{"score", "train", "try", "eval", "check", "refill"}},
 	{"cmd/rollmill/check", []string{"check"}},
 	{"cmd/rollmill/job", []string{"job status", "job wait", "job cancel"}},
-	{"cmd/rollmill/echo.go", []string{"submit", "train"}},
-	{"cmd/rollmill/importfiles.go", []string{"import"}},
+	{"cmd/rollmill/settings/echo.go", []string{"submit", "train"}},
+	{"cmd/rollmill/import_files.go", []string{"import"}},
 	{"cmd/rollmill/natconfig.go", []string{"import nat-config"}},
 }
 

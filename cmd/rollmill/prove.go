@@ -45,7 +45,8 @@ type proveSettings struct {
 }
 
 func newProveSettings() *proveSettings {
-	return &proveSettings{Source: settings.Source{Does: "prove the epoch, the run or the dataset", Looks: true}, Spilling: settings.Spilling{What: "what is made again"}}
+	return &proveSettings{Source: settings.Source{Does: "prove the epoch, the run or the dataset", Looks: true},
+		Spilling: settings.Spilling{What: "what is made again"}}
 }
 
 func (o *proveSettings) Declare(d *plugin.Declarer) {

@@ -18,7 +18,7 @@ import (
 var irregular = map[string]string{
 	"cmd/rollmill write":                 "a file that the user's flag says to write",
 	"cmd/rollmill writePlot":             "a file that the user's flag says to write",
-	"cmd/rollmill copyTasks":             "in a folder of this process",
+	"cmd/rollmill/settings copyTasks":    "in a folder of this process",
 	"pipelines/starter create":           "creates a file that does not exist",
 	"stages/plugin readFile":             "pipes too; it waits neither long nor past its context",
 	"stages/internal/lease started":      "the kernel's",

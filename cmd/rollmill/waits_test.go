@@ -159,6 +159,7 @@ func TestSizesAreBounded(t *testing.T) {
 // list that were not found.
 func compare(t *testing.T, found, listed map[string]string, hint string) {
 	t.Helper()
+	found, listed = lower(found), lower(listed)
 	for name, what := range found {
 		if listed[name] == "" {
 			t.Errorf("%s: %s, or %q a line with the reason", what, hint, name)
@@ -169,6 +170,15 @@ func compare(t *testing.T, found, listed map[string]string, hint string) {
 			t.Errorf("%q is listed and is not found any more: remove the line", name)
 		}
 	}
+}
+
+// lower makes the names lower case: a function that another floor uses is exported.
+func lower(list map[string]string) map[string]string {
+	out := make(map[string]string, len(list))
+	for name, what := range list {
+		out[strings.ToLower(name)] = what
+	}
+	return out
 }
 
 // TestWaitsEndFinds checks that the lint finds faults.

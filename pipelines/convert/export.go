@@ -87,8 +87,8 @@ func Export(ctx context.Context, o ExportOptions) (ExportReport, error) {
 	if err != nil {
 		return ExportReport{}, err
 	}
-	e := &export{ExportOptions: o, from: from, newer: d.Known() != nil || from.Base.Known() != nil, keep: keep, accepted: accepted, losses: map[string]map[string]int64{},
-		report: ExportReport{URI: to.uri, In: from.Rows.URI(), Filtered: map[string]int64{}}}
+	e := &export{ExportOptions: o, from: from, newer: d.Known() != nil || from.Base.Known() != nil, keep: keep, accepted: accepted,
+		losses: map[string]map[string]int64{}, report: ExportReport{URI: to.uri, In: from.Rows.URI(), Filtered: map[string]int64{}}}
 	e.pass = exporters.NewPass(o.To, o.Choice, o.Redact.Tables(tables, e.report.Redacted.Add),
 		exporters.Place{Begin: to.begin, Put: to.put, Drop: e.drop, Accept: accepted})
 	defer e.pass.Close()

@@ -19,7 +19,7 @@ func TestTasksOfABucket(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	tasks := os.DirFS("../../testdata/harbor/tasks")
+	tasks := os.DirFS("../../../testdata/harbor/tasks")
 	err = fs.WalkDir(tasks, ".", func(name string, e fs.DirEntry, err error) error {
 		if err != nil || e.IsDir() {
 			return err
@@ -33,7 +33,7 @@ func TestTasksOfABucket(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	one, err := harbor.Read("../../testdata/harbor/tasks/fix-test")
+	one, err := harbor.Read("../../../testdata/harbor/tasks/fix-test")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -42,11 +42,11 @@ func TestTasksOfABucket(t *testing.T) {
 		t.Fatal(err)
 	}
 	for place, want := range map[string]string{
-		bucket.URI():                                                          "at/fix-test at/query-service at/write-file",
-		bucket.URI() + "/dataset.toml":                                        "at/fix-test",
-		storage.Join(bucket.URI(), "write-file"):                              "write-file",
-		"../../testdata/harbor/tasks/query-service":                           "query-service",
-		bucket.URI() + "/dataset.toml,../../testdata/harbor/tasks/write-file": "at/fix-test write-file",
+		bucket.URI():                                   "at/fix-test at/query-service at/write-file",
+		bucket.URI() + "/dataset.toml":                 "at/fix-test",
+		storage.Join(bucket.URI(), "write-file"):       "write-file",
+		"../../../testdata/harbor/tasks/query-service": "query-service",
+		bucket.URI() + "/dataset.toml,../../../testdata/harbor/tasks/write-file": "at/fix-test write-file",
 	} {
 		var s cli.Session
 		local, err := localTasks(t.Context(), &s, place)

@@ -20,7 +20,7 @@ import (
 	"github.com/rollmill/rollmill/stages/score/rewards/rewardtest"
 )
 
-// rulerAsk is how the command line asks: see cmd/rollmill/judge.go.
+// rulerAsk is how the command line asks: see cmd/rollmill/settings/judge.go.
 func rulerAsk(ctx context.Context, url string, q score.Question) (score.Reply, error) {
 	j, err := openai.Judge{URL: url, Key: "none", Tries: 3, First: time.Millisecond}.Ask(ctx, q.Model, q.Messages, q.Fields)
 	var refused *openai.Error
