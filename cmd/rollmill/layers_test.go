@@ -48,7 +48,7 @@ var layers = []struct{ packages, may string }{
 	{`pipelines/inspect/...`, `pipelines/run pipelines/inspect pipelines/look/... formats/... storage`},
 	{`pipelines/report`, `pipelines/run pipelines/inspect pipelines/look/... formats/... storage`},
 	{`pipelines/view/...`, `pipelines/run pipelines/inspect pipelines/report pipelines/look/... pipelines/view/... formats/... storage`},
-	{`pipelines/...`, `pipelines/run pipelines/inspect formats/... storage`},
+	{`pipelines/...`, `pipelines/{x} pipelines/run pipelines/inspect formats/... storage`},
 	{`cmd/internal/began cmd/tictactoe cmd/rollmill/systemtest`, ``},
 	{`cmd/internal/monitors/mlflow`, `cmd/internal/monitors stages stages/plugin stages/backends/mlflow`},
 	{`cmd/internal/monitors/...`, `cmd/internal/monitors/... stages stages/plugin`},

@@ -40,7 +40,7 @@ type sandboxSettings struct {
 
 func newSandboxSettings() *sandboxSettings {
 	return &sandboxSettings{
-		Options: sandbox.Options{BaseModel: sandbox.DefaultBaseModel, LearningRateScale: 1, Dialect: sandbox.Legacy},
+		Options: sandbox.Options{BaseModel: sandbox.DefaultBaseModel, LearningRateScale: 1},
 		Listen:  "127.0.0.1:7999",
 	}
 }
@@ -54,7 +54,6 @@ func (o *sandboxSettings) Declare(d *plugin.Declarer) {
 		"pass the environment variable `NAME` to the command; variables named like a secret (KEY, TOKEN, PASSWORD, ...) "+
 			"are not passed without this")
 	d.Key(&o.APIKey, "api-key-file", "require the key in this `FILE` on /v1").Shown("no key is required")
-	d.String(&o.SampleLog, "sample-log", "append every sampled token id and logprob to this `FILE`")
 	d.Heading("Policy")
 	d.Int64(&o.Seed, "seed", "initialize the weights with this `SEED`").Common()
 	d.String(&o.BaseModel, "base-model", "serve the untrained policy as this `MODEL`").Open().Common()
@@ -62,12 +61,7 @@ func (o *sandboxSettings) Declare(d *plugin.Declarer) {
 	d.Int(&o.Hidden, "hidden", "make the hidden layer of this number of `UNITS`").Shown("64")
 	d.Int(&o.GradientSteps, "gradient-steps", "make this number of gradient `STEPS` in each training call").Shown("16")
 	d.Float(&o.LearningRateScale, "learning-rate-scale", "multiply the trainer's learning rate by `X`")
-	plugin.Choice(d, &o.Dialect, "dialect", "behave as this `GENERATION` of ART server: "+settings.Joined(dialects), dialects...)
-	d.Bool(&o.SuffixedOnly, "suffixed-only", "serve only name@step, as newer ART servers do")
-	d.String(&o.PrepareHost, "prepare-host", "report this `HOST` as the policy's address")
 }
-
-var dialects = []sandbox.Dialect{sandbox.Legacy, sandbox.Frontend, sandbox.Inference}
 
 func runSandbox(ctx context.Context, s *cli.Session, settings *sandboxSettings) error {
 	o := settings.Options

@@ -39,6 +39,14 @@ func (e *apiError) write(w http.ResponseWriter) {
 	writeJSON(w, e.status, map[string]any{"error": e})
 }
 
+// writeDetail writes an error of a control route, as FastAPI does.
+func writeDetail(w http.ResponseWriter, status int, text string) {
+	writeJSON(w, status, map[string]string{"detail": text})
+}
+
+// writeNull writes a success without content.
+func writeNull(w http.ResponseWriter) { writeJSON(w, http.StatusOK, nil) }
+
 func writeJSON(w http.ResponseWriter, status int, v any) {
 	body, err := json.Marshal(v)
 	if err != nil {

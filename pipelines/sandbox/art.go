@@ -2,14 +2,15 @@ package sandbox
 
 import (
 	"encoding/json"
-	"net"
+	"errors"
 	"net/http"
 	"strconv"
+	"strings"
 )
 
-// control returns ART's routes, by dialect.
+// control returns the routes of an ART server 0.3 to 0.5.7.
 func (s *Server) control() map[string]map[string]http.HandlerFunc {
-	routes := map[string]map[string]http.HandlerFunc{
+	return map[string]map[string]http.HandlerFunc{
 		"/healthcheck": {http.MethodGet: func(w http.ResponseWriter, _ *http.Request) {
 			writeJSON(w, 200, map[string]string{"status": "ok"})
 		}},
@@ -17,43 +18,86 @@ func (s *Server) control() map[string]map[string]http.HandlerFunc {
 		"/register":                      {http.MethodPost: s.register},
 		"/_get_step":                     {http.MethodPost: s.getStep},
 		"/_prepare_backend_for_training": {http.MethodPost: s.prepare},
+		"/_train_model":                  {http.MethodPost: s.train},
+		"/_log":                          {http.MethodPost: s.logBatch},
+		"/_delete_checkpoints":           {http.MethodPost: s.deleteCheckpoints},
 		"/close":                         {http.MethodPost: func(w http.ResponseWriter, _ *http.Request) { writeNull(w) }},
 	}
-	if s.opts.Dialect != Inference {
-		routes["/_train_model"] = map[string]http.HandlerFunc{http.MethodPost: s.train}
+}
+
+// openAPI lists the routes; clients recognise the version by them.
+func (s *Server) openAPI(w http.ResponseWriter, _ *http.Request) {
+	paths := map[string]map[string]any{}
+	for path, methods := range s.routes {
+		if strings.HasPrefix(path, "/v1/") || path == "/openapi.json" {
+			continue
+		}
+		paths[path] = map[string]any{}
+		for method := range methods {
+			paths[path][strings.ToLower(method)] = map[string]any{
+				"responses": map[string]any{"200": map[string]string{"description": "Successful Response"}},
+			}
+		}
 	}
-	if s.opts.Dialect == Legacy {
-		routes["/_log"] = map[string]http.HandlerFunc{http.MethodPost: s.logBatch}
-		routes["/_delete_checkpoints"] = map[string]http.HandlerFunc{http.MethodPost: s.deleteCheckpoints}
-	} else {
-		routes["/_delete_checkpoint_files"] = map[string]http.HandlerFunc{http.MethodPost: s.deleteCheckpointFiles}
+	writeJSON(w, http.StatusOK, map[string]any{
+		"openapi": "3.1.0", "info": map[string]string{"title": "FastAPI", "version": "0.1.0"}, "paths": paths,
+	})
+}
+
+// trainable is a TrainableModel.
+type trainable struct {
+	Name     string `json:"name"`
+	Project  string `json:"project"`
+	Base     string `json:"base_model"`
+	Internal struct {
+		Init struct {
+			Length int `json:"max_seq_length"`
+		} `json:"init_args"`
+	} `json:"_internal_config"`
+}
+
+func (t trainable) key() modelKey { return modelKey{t.Project, t.Name} }
+
+func (t trainable) check(needsBase bool) error {
+	if t.Name == "" || t.Project == "" || needsBase && t.Base == "" {
+		return errors.New("a model needs a name, a project and a base_model")
 	}
-	return routes
+	return nil
+}
+
+func (t trainable) maxSeqLength() int {
+	if n := t.Internal.Init.Length; n > 0 {
+		return n
+	}
+	return 32768
+}
+
+// readBody reads a JSON object; otherwise it answers the request and returns false.
+func readBody(w http.ResponseWriter, r *http.Request, into any) bool {
+	err := json.NewDecoder(r.Body).Decode(into)
+	if r.Context().Err() != nil { // the client has disconnected
+		panic(http.ErrAbortHandler)
+	}
+	if err != nil {
+		writeDetail(w, http.StatusUnprocessableEntity, "the body: "+err.Error())
+	}
+	return err == nil
 }
 
 // bodyModel reads a body that is itself a model object.
-func bodyModel(w http.ResponseWriter, r *http.Request, needsBase bool) (trainable, bool) {
-	keys := object(w, r)
-	if keys == nil {
-		return trainable{}, false
+func bodyModel(w http.ResponseWriter, r *http.Request, needsBase bool) (t trainable, ok bool) {
+	if !readBody(w, r, &t) {
+		return t, false
 	}
-	return readTrainable(w, keys, needsBase, "body")
+	return t, usable(w, t, needsBase)
 }
 
-// withModel reads a body with a model object under "model", and with further keys.
-func withModel(w http.ResponseWriter, r *http.Request, needsBase bool, more ...string) (keys map[string]json.RawMessage,
-	t trainable, ok bool) {
-	var model map[string]json.RawMessage
-	keys = object(w, r, append([]string{"model"}, more...)...)
-	switch {
-	case keys == nil:
-		return nil, t, false
-	case json.Unmarshal(keys["model"], &model) != nil || model == nil:
-		unprocessable(w, noObject(keys["model"], "body", "model"))
-		return nil, t, false
+func usable(w http.ResponseWriter, t trainable, needsBase bool) bool {
+	err := t.check(needsBase)
+	if err != nil {
+		writeDetail(w, http.StatusUnprocessableEntity, err.Error())
 	}
-	t, ok = readTrainable(w, model, needsBase, "body", "model")
-	return keys, t, ok
+	return err == nil
 }
 
 func (s *Server) register(w http.ResponseWriter, r *http.Request) {
@@ -61,7 +105,7 @@ func (s *Server) register(w http.ResponseWriter, r *http.Request) {
 	if !ok {
 		return
 	}
-	if _, err := s.ensure(t.key, t.base); err != nil {
+	if _, err := s.ensure(t.key(), t.Base); err != nil {
 		s.fail(w, "registering a model", err)
 		return
 	}
@@ -70,7 +114,7 @@ func (s *Server) register(w http.ResponseWriter, r *http.Request) {
 
 func (s *Server) fail(w http.ResponseWriter, what string, err error) {
 	s.opts.Log.Error(what, "error", err)
-	internalError(w)
+	http.Error(w, "Internal Server Error", http.StatusInternalServerError)
 }
 
 // getStep waits for a running training call, so that its answer is not
@@ -80,87 +124,57 @@ func (s *Server) getStep(w http.ResponseWriter, r *http.Request) {
 	if !ok {
 		return
 	}
-	m := s.find(t.key)
+	m := s.find(t.key())
 	if m == nil {
 		writeJSON(w, http.StatusOK, 0)
 		return
 	}
-	s.traffic.settle(r.Context(), t.key, 10*settleTime)
+	s.traffic.settle(r.Context(), t.key(), 10*settleTime)
 	writeJSON(w, http.StatusOK, m.newest().Step)
 }
 
+// prepare answers with the policy's address and key: config.server_args.api_key, or
+// its default.
 func (s *Server) prepare(w http.ResponseWriter, r *http.Request) {
-	keys, t, ok := withModel(w, r, true, "config")
-	if !ok {
+	body := struct {
+		Model  trainable `json:"model"`
+		Config struct {
+			ServerArgs struct {
+				APIKey *string `json:"api_key"`
+			} `json:"server_args"`
+		} `json:"config"`
+	}{}
+	if !readBody(w, r, &body) || !usable(w, body.Model, true) {
 		return
 	}
-	key, bad := serverKey(keys["config"])
-	if bad != nil {
-		unprocessable(w, *bad)
-		return
-	}
-	if t.brokenConfig() {
-		internalError(w)
-		return
-	}
-	if _, err := s.ensure(t.key, t.base); err != nil {
+	if _, err := s.ensure(body.Model.key(), body.Model.Base); err != nil {
 		s.fail(w, "preparing a model", err)
 		return
 	}
+	key := "default"
+	set(&key, body.Config.ServerArgs.APIKey)
 	if s.opts.APIKey != "" {
 		key = s.opts.APIKey
 	}
-	writeJSON(w, http.StatusOK, []string{"http://" + s.prepareHost(r) + "/v1", key})
-}
-
-// prepareHost returns the host reported for inference: with PrepareHost, a bind
-// address as a real server reports it.
-func (s *Server) prepareHost(r *http.Request) string {
-	if s.opts.PrepareHost == "" {
-		return r.Host
-	}
-	_, port, err := net.SplitHostPort(r.Host)
-	if err != nil {
-		return s.opts.PrepareHost
-	}
-	return net.JoinHostPort(s.opts.PrepareHost, port)
-}
-
-// serverKey returns config.server_args.api_key, or its default, "default".
-func serverKey(config json.RawMessage) (string, *invalid) {
-	c := struct {
-		LogFile    *string `json:"log_file"`
-		ServerArgs struct {
-			APIKey *string `json:"api_key"`
-			Host   *string `json:"host"`
-			Port   *int    `json:"port"`
-		} `json:"server_args"`
-		EngineArgs map[string]json.RawMessage `json:"engine_args"`
-	}{}
-	if err := json.Unmarshal(config, &c); err != nil {
-		bad := wrongType("model_type", "Input should be a valid OpenAIServerConfig: "+err.Error(), config, "body", "config")
-		return "", &bad
-	}
-	key := "default"
-	set(&key, c.ServerArgs.APIKey)
-	return key, nil
+	writeJSON(w, http.StatusOK, []string{"http://" + r.Host + "/v1", key})
 }
 
 func (s *Server) logBatch(w http.ResponseWriter, r *http.Request) {
-	keys, t, ok := withModel(w, r, false, "trajectory_groups")
-	if !ok {
+	body := struct {
+		Model  trainable         `json:"model"`
+		Groups []trajectoryGroup `json:"trajectory_groups"`
+		Split  string            `json:"split"`
+	}{Split: "val"}
+	if !readBody(w, r, &body) || !usable(w, body.Model, false) {
 		return
 	}
-	groups, bad := readGroups(keys["trajectory_groups"])
-	if bad != nil {
-		unprocessable(w, bad...)
+	if err := check(body.Groups); err != nil {
+		writeDetail(w, http.StatusUnprocessableEntity, err.Error())
 		return
 	}
-	split := "val"
-	json.Unmarshal(keys["split"], &split)
-	m, err := s.ensure(t.key, t.base)
+	m, err := s.ensure(body.Model.key(), body.Model.Base)
 	if err == nil {
-		err = m.log(s.opts.Dir, t.key, averages(m.newest().Step, split, groups))
+		err = m.log(s.opts.Dir, body.Model.key(), averages(m.newest().Step, body.Split, body.Groups))
 	}
 	if err != nil {
 		s.fail(w, "logging a batch", err)
@@ -171,48 +185,21 @@ func (s *Server) logBatch(w http.ResponseWriter, r *http.Request) {
 
 // deleteCheckpoints keeps the newest checkpoint and the best by a benchmark.
 func (s *Server) deleteCheckpoints(w http.ResponseWriter, r *http.Request) {
-	query := r.URL.Query()
-	var bad []invalid
-	for _, name := range []string{"benchmark", "benchmark_smoothing"} {
-		if !query.Has(name) {
-			bad = append(bad, missing(nil, "query", name))
-		}
-	}
-	smoothing, err := strconv.ParseFloat(query.Get("benchmark_smoothing"), 64)
-	if bad == nil && err != nil {
-		bad = append(bad, wrongType("float_parsing", "Input should be a valid number, unable to parse string as a number",
-			nil, "query", "benchmark_smoothing"))
-	}
-	if bad != nil {
-		unprocessable(w, bad...)
+	benchmark := r.URL.Query().Get("benchmark")
+	smoothing, err := strconv.ParseFloat(r.URL.Query().Get("benchmark_smoothing"), 64)
+	if err != nil || benchmark == "" {
+		writeDetail(w, http.StatusUnprocessableEntity, "a benchmark and a benchmark_smoothing, a number, are required")
 		return
 	}
-	if t, ok := bodyModel(w, r, true); ok {
-		s.keep(w, t.key, func(m *model) []int { return []int{m.best(query.Get("benchmark"), smoothing)} })
-	}
-}
-
-func (s *Server) deleteCheckpointFiles(w http.ResponseWriter, r *http.Request) {
-	keys, t, ok := withModel(w, r, true, "steps_to_keep")
+	t, ok := bodyModel(w, r, true)
 	if !ok {
 		return
 	}
-	var steps []int
-	if json.Unmarshal(keys["steps_to_keep"], &steps) != nil {
-		unprocessable(w, wrongType("list_type", "Input should be a valid list", keys["steps_to_keep"], "body",
-			"steps_to_keep"))
-		return
-	}
-	s.keep(w, t.key, func(*model) []int { return steps })
-}
-
-// keep removes the checkpoints of a model, if there is one, but for some steps.
-func (s *Server) keep(w http.ResponseWriter, key modelKey, steps func(*model) []int) {
-	if m := s.find(key); m != nil {
-		keep := steps(m)
+	if m := s.find(t.key()); m != nil {
+		best := m.best(benchmark, smoothing)
 		m.busy.Lock()
 		defer m.busy.Unlock()
-		if err := m.keepOnly(s.opts.Dir, keep...); err != nil {
+		if err := m.keepOnly(s.opts.Dir, best); err != nil {
 			s.fail(w, "deleting checkpoints", err)
 			return
 		}

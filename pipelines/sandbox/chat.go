@@ -11,6 +11,16 @@ import (
 	"strings"
 )
 
+// Sample is what was drawn for one choice of an answer.
+type Sample struct {
+	ID        string // of the response
+	Choice    int
+	Stream    bool
+	PromptIDs []int
+	TokenIDs  []int
+	Logprobs  []float64
+}
+
 // completion is a chat call being answered.
 type completion struct {
 	request chatRequest
@@ -22,20 +32,19 @@ type completion struct {
 }
 
 func (s *Server) chat(w http.ResponseWriter, r *http.Request) {
-	fault, over := s.faults.next(&s.faults.faults.Chat)
-	if s.refuseChat(w, r, fault, over) {
-		return
-	}
 	c, bad := s.complete(w, r)
 	if bad != nil {
 		bad.write(w)
 		return
 	}
-	s.counts.chat(c, r.Header.Get(trajectoryHeader))
-	s.samples.add(c, r.Header.Get(trajectoryHeader))
-	fault.spoil(c)
+	s.counts.add(count(0, c.answers).CompletionTokens)
+	for i, a := range c.answers {
+		if s.opts.Sampled != nil {
+			s.opts.Sampled(Sample{ID: c.id, Choice: i, Stream: c.request.Stream, PromptIDs: c.prompt, TokenIDs: a.ids, Logprobs: a.logprobs})
+		}
+	}
 	if c.request.Stream {
-		s.stream(w, c, fault)
+		stream(w, c)
 		return
 	}
 	body, err := json.Marshal(c.response())
@@ -43,18 +52,8 @@ func (s *Server) chat(w http.ResponseWriter, r *http.Request) {
 		newAPIError(500, "server_error", "", "", "%v", err).write(w)
 		return
 	}
-	writeBody(w, fault.damage(body), fault)
-}
-
-// writeBody sends a whole answer, or the half that the fault leaves of it.
-func writeBody(w http.ResponseWriter, body []byte, fault *Fault) {
 	w.Header().Set("Content-Type", "application/json")
 	w.Header().Set("Content-Length", strconv.Itoa(len(body)))
-	if fault.is(FaultHalf) {
-		w.Write(body[:len(body)/2])
-		flush(w)
-		panic(http.ErrAbortHandler)
-	}
 	w.Write(body)
 }
 
@@ -127,19 +126,15 @@ func (c *completion) frame(object string) chatResponse {
 }
 
 // stream sends the answers a token at a time, as server-sent events.
-func (s *Server) stream(w http.ResponseWriter, c *completion, fault *Fault) {
+func stream(w http.ResponseWriter, c *completion) {
 	w.Header().Set("Content-Type", "text/event-stream; charset=utf-8")
 	w.Header().Set("Cache-Control", "no-cache")
-	events := c.events()
-	for i, e := range events {
-		if fault.is(FaultHalf) && i >= len(events)/2 {
-			panic(http.ErrAbortHandler)
-		}
+	for _, e := range c.events() {
 		body, err := json.Marshal(e)
 		if err != nil {
 			panic(http.ErrAbortHandler)
 		}
-		w.Write(bytes.Join([][]byte{[]byte("data: "), fault.damage(body), []byte("\n\n")}, nil))
+		w.Write(bytes.Join([][]byte{[]byte("data: "), body, []byte("\n\n")}, nil))
 		flush(w)
 	}
 	w.Write([]byte("data: [DONE]\n\n"))

@@ -1,9 +1,9 @@
 // Package sandbox serves a small real policy behind the real protocols:
 // OpenAI-style chat with logprobs and token ids, and the training endpoints of
 // an ART server, which really update the policy by policy gradient. It shows
-// the whole system learning on a machine without GPU, network or key, and it is a
-// faithful server for testing clients, with faults on request. It is not a
-// client; it knows nothing of datasets and stages.
+// the whole system learning on a machine without GPU, network or key. It is not a
+// client; it knows nothing of datasets and stages. Package sandboxtest adds faults on
+// request, for tests of clients.
 //
 // # The policy
 //
@@ -45,13 +45,9 @@
 // tokens of calls and the choice whether to call (the first digit of a sum is trained at
 // its present probability). A truncated answer shows as much of its calls as a stream does.
 //
-// Options.SampleLog names a file that gets a JSON line for each choice of each
-// answer, before the answer is sent: see Sample. Tests compare a recorder's
-// work with it.
-//
 // # Training
 //
-// The routes are those of an ART server, selected by Options.Dialect. Advantages
+// The routes are those of an ART server 0.3 to 0.5.7. Advantages
 // are computed from the groups as ART does, with the population standard
 // deviation and 1e-6. Members with advantage 0 and groups of one are dropped; the
 // rest is scaled to a mean size of 1. A trajectory's tokens share its weight, and
@@ -70,15 +66,11 @@
 //	    {"atomic":true,"step":4,"busy":false,"trained_at_step":4}
 //	    trained_at_step is null when the submission left no trace. Waits up to
 //	    two seconds for a training in progress; busy from its first byte on.
-//	GET /_rollmill/counts[?seeds=1][&trajectories=1]
+//	GET /_rollmill/counts
 //	    see Counts; they survive a restart, and a kill
-//	GET, POST, DELETE /_rollmill/faults
-//	    see Faults; they are not stored
 //
 // A choice in a training call may have its own "advantage", a number: its tokens get
 // it in place of what the server computes for their trajectory.
-//
-// A chat call may name its trajectory by X-Rollmill-Trajectory.
 //
 // # Decisions
 //

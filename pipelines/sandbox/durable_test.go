@@ -3,7 +3,6 @@ package sandbox
 import (
 	"bufio"
 	"context"
-	"encoding/json"
 	"fmt"
 	"math/rand/v2"
 	"net"
@@ -18,17 +17,20 @@ import (
 // The test binary serves a directory when it is asked to, to be killed.
 func TestMain(m *testing.M) {
 	if dir := os.Getenv("BE_A_SANDBOX_OF"); dir != "" {
-		serveUntilKilled(dir)
+		serveUntilKilled(dir, os.Getenv("HOLD") != "")
 		return
 	}
 	os.Exit(m.Run())
 }
 
-func serveUntilKilled(dir string) {
+func serveUntilKilled(dir string, holds bool) {
 	s, err := New(Options{Dir: dir})
 	if err != nil {
 		fmt.Fprintln(os.Stderr, err)
 		os.Exit(1)
+	}
+	if holds {
+		s.beforeCommit = func() { select {} }
 	}
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
@@ -40,10 +42,10 @@ func serveUntilKilled(dir string) {
 }
 
 // spawn starts a sandbox as a process of its own.
-func spawn(t *testing.T, dir string) (host, *exec.Cmd) {
+func spawn(t *testing.T, dir string, env ...string) (host, *exec.Cmd) {
 	t.Helper()
 	cmd := exec.Command(os.Args[0])
-	cmd.Env = append(os.Environ(), "BE_A_SANDBOX_OF="+dir)
+	cmd.Env = append(append(os.Environ(), "BE_A_SANDBOX_OF="+dir), env...)
 	cmd.Stderr = os.Stderr
 	out, err := cmd.StdoutPipe()
 	if err != nil {
@@ -58,7 +60,7 @@ func spawn(t *testing.T, dir string) (host, *exec.Cmd) {
 	if err != nil {
 		t.Fatalf("the process says nothing: %v", err)
 	}
-	return host{t, strings.TrimSpace(url), kill}, cmd
+	return host{t, strings.TrimSpace(url), kill, nil}, cmd
 }
 
 // Killed after any line of the stream, or after its end, a server comes
@@ -70,16 +72,17 @@ func TestAKilledTrainingIsWholeOrWasNot(t *testing.T) {
 	before := ""
 	for round := range 22 {
 		key := fmt.Sprint("batch-", round)
-		h, _ := spawn(t, dir)
+		lines := min(round, 17) // there are 16, and the end
+		var env []string
+		if round%4 == 3 && lines < 17 {
+			env = append(env, "HOLD=1")
+		}
+		h, _ := spawn(t, dir, env...)
 		if round == 0 {
 			h.do("POST", "/register", student).want(t, 200, nil)
 			before = h.spoken("student")
 		}
 		step := h.step()
-		lines := min(round, 17) // there are 16, and the end
-		if round%4 == 3 && lines < 17 {
-			h.fault(`{"train":[{"kind":"hold"}]}`)
-		}
 		killAfter(t, h, trainBody(t, batch(t, round), ""), key, lines)
 		h, _ = spawn(t, dir)
 		state := h.state(key)
@@ -137,7 +140,6 @@ func TestEverythingSurvivesARestart(t *testing.T) {
 	first := h.train(1, submissionHeader, "one")
 	h.train(2, submissionHeader, "two").want(t, 200, nil)
 	h.chat(ask("student", "x", `"seed":9`))
-	h.do("POST", "/v1/chat/completions", ask("student", "x", `"seed":9`), trajectoryHeader, "t1").want(t, 200, nil)
 	var spoken []string
 	for step := range 3 {
 		spoken = append(spoken, h.spoken(fmt.Sprintf("student@%d", step)))
@@ -146,10 +148,8 @@ func TestEverythingSurvivesARestart(t *testing.T) {
 	h.stop()
 
 	h = start(t, Options{Dir: dir})
-	again := h.counts()
-	again.Routes["GET /_rollmill/counts"]-- // the question itself
-	if a, b := asText(t, counts), asText(t, again); a != b {
-		t.Errorf("counts were\n%s\nand are\n%s", a, b)
+	if again := h.counts(); counts != again {
+		t.Errorf("counts were %+v and are %+v", counts, again)
 	}
 	for step, want := range spoken {
 		if h.spoken(fmt.Sprintf("student@%d", step)) != want {
@@ -165,15 +165,6 @@ func TestEverythingSurvivesARestart(t *testing.T) {
 	}
 }
 
-func asText(t *testing.T, v any) string {
-	t.Helper()
-	text, err := json.Marshal(v)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return string(text)
-}
-
 func TestOneSubmissionIsTrainedOnce(t *testing.T) {
 	h := start(t, Options{})
 	first := h.train(1, submissionHeader, "k")
@@ -186,8 +177,7 @@ func TestOneSubmissionIsTrainedOnce(t *testing.T) {
 	if h.step() != 1 || h.spoken("student") != spoken {
 		t.Error("a submission was trained twice")
 	}
-	c := h.counts()
-	if c.Trained != 1 || c.Submissions["k"] != 4 || c.Models["demo/student"].Submissions["k"] != 1 || c.Routes["POST /_train_model"] != 4 {
+	if c := h.counts(); c.Trained != 1 {
 		t.Errorf("counts %+v", c)
 	}
 	h.train(1).want(t, 200, nil) // without a key, a call is a call
@@ -282,7 +272,7 @@ func TestDamagedStateIsAnError(t *testing.T) {
 }
 
 func TestOptionsAreChecked(t *testing.T) {
-	for _, o := range []Options{{Hidden: -1}, {GradientSteps: -1}, {LearningRateScale: -1}, {Dialect: "new"}, {Models: []string{"student"}}} {
+	for _, o := range []Options{{Hidden: -1}, {GradientSteps: -1}, {LearningRateScale: -1}, {Models: []string{"student"}}} {
 		if s, err := New(o); err == nil {
 			s.Close()
 			t.Errorf("%+v is accepted", o)

@@ -15,9 +15,10 @@ import (
 
 // host is a sandbox behind a real socket.
 type host struct {
-	t    *testing.T
-	url  string
-	stop func() // for a restart; otherwise the test's end does it
+	t       *testing.T
+	url     string
+	stop    func() // for a restart; otherwise the test's end does it
+	*Server        // nil of one that is a process of its own
 }
 
 func start(t *testing.T, o Options) host {
@@ -28,14 +29,13 @@ func start(t *testing.T, o Options) host {
 	}
 	web := httptest.NewServer(s)
 	stop := sync.OnceFunc(func() {
-		s.stop()
 		web.Close()
 		if err := s.Close(); err != nil {
 			t.Error(err)
 		}
 	})
 	t.Cleanup(stop)
-	return host{t, web.URL, stop}
+	return host{t, web.URL, stop, s}
 }
 
 type reply struct {
@@ -172,13 +172,18 @@ func (h host) state(submission string) trainingState {
 func (h host) counts() Counts {
 	h.t.Helper()
 	var c Counts
-	h.do("GET", "/_rollmill/counts?seeds=1&trajectories=1", "").want(h.t, 200, &c)
+	h.do("GET", "/_rollmill/counts", "").want(h.t, 200, &c)
 	return c
 }
 
-func (h host) fault(text string) {
-	h.t.Helper()
-	h.do("POST", "/_rollmill/faults", text).want(h.t, 200, nil)
+// hold makes the next training wait before its commit: held is closed when it does.
+func (h host) hold() (held <-chan struct{}, release func()) {
+	waits, goes := make(chan struct{}), make(chan struct{})
+	h.beforeCommit = func() {
+		close(waits)
+		<-goes
+	}
+	return waits, func() { close(goes) }
 }
 
 func lineCount(body []byte) int { return bytes.Count(body, []byte("\n")) }

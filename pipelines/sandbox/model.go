@@ -146,9 +146,6 @@ func (s *Server) serving(id string) (served, *apiError) {
 		return served{s.base, 0, id}, nil
 	}
 	name, step := splitStep(id)
-	if s.opts.SuffixedOnly && step < 0 {
-		return served{}, noModel(id)
-	}
 	key, m, ambiguous := s.lookup(name)
 	switch {
 	case ambiguous:
@@ -207,9 +204,7 @@ func (s *Server) servedNames() []string {
 			names[c.BaseModel] = true
 			names[fmt.Sprintf("%s@%d", key.name, c.Step)] = true
 		}
-		if !s.opts.SuffixedOnly {
-			names[key.name] = true
-		}
+		names[key.name] = true
 	}
 	return slices.Sorted(maps.Keys(names))
 }

@@ -23,12 +23,9 @@ type Options struct {
 	GradientSteps     int     // gradient steps of a training call, in two passes over the batch; default 16
 	LearningRateScale float64 // multiplies config.learning_rate; default 1
 
-	Dialect      Dialect // which ART server to be; default Legacy
-	SuffixedOnly bool    // refuse "name" and serve "name@step" alone, as ART from 0.5.10
-	PrepareHost  string  // host in the answer of prepare; default the one the client used
-	APIKey       string  // required on /v1; "" requires none
+	APIKey string // required on /v1; "" requires none
 
-	SampleLog string // file that gets one line per answer with every sampled id and logprob; "" for none
+	Sampled func(Sample) // is told of each choice before the answer is sent; nil for nobody
 
 	Log *slog.Logger     // nil: nothing is logged
 	Now func() time.Time // nil: time.Now
@@ -37,21 +34,11 @@ type Options struct {
 // DefaultBaseModel is the id under which the untrained policy is served.
 const DefaultBaseModel = "rollmill/sandbox"
 
-// Dialect is the set of control routes, by the age of the ART server.
-type Dialect string
-
-const (
-	Legacy    Dialect = "legacy"   // 0.3 to 0.5.7: _log, _delete_checkpoints, _train_model
-	Frontend  Dialect = "frontend" // 0.5.8 to 0.5.17: _delete_checkpoint_files; training from Choices breaks
-	Inference Dialect = "none"     // from 0.5.18: cannot be told to train
-)
-
 func (o Options) withDefaults() Options {
 	o.BaseModel = cmp.Or(o.BaseModel, DefaultBaseModel)
 	o.Hidden = cmp.Or(o.Hidden, 64)
 	o.GradientSteps = cmp.Or(o.GradientSteps, 16)
 	o.LearningRateScale = cmp.Or(o.LearningRateScale, 1)
-	o.Dialect = cmp.Or(o.Dialect, Legacy)
 	o.Log = cmp.Or(o.Log, slog.New(slog.DiscardHandler))
 	if o.Now == nil {
 		o.Now = time.Now
@@ -68,8 +55,6 @@ func (o Options) Validate() error {
 		return fmt.Errorf("gradient steps %d: must be at least 1", o.GradientSteps)
 	case o.LearningRateScale < 0:
 		return fmt.Errorf("learning rate scale %g: must not be negative", o.LearningRateScale)
-	case o.Dialect != Legacy && o.Dialect != Frontend && o.Dialect != Inference:
-		return fmt.Errorf("dialect %q: must be %q, %q or %q", o.Dialect, Legacy, Frontend, Inference)
 	}
 	return nil
 }
@@ -85,7 +70,6 @@ func (s *Server) Serve(ctx context.Context, l net.Listener) error {
 		return errors.Join(fmt.Errorf("serving the sandbox: %w", err), s.Close())
 	case <-ctx.Done():
 	}
-	s.stop() // hanging answers and held trainings end
 	grace, cancel := context.WithTimeout(context.Background(), 5*time.Second)
 	defer cancel()
 	if err := web.Shutdown(grace); err != nil {

@@ -16,18 +16,16 @@ type Server struct {
 	opts    Options
 	routes  map[string]map[string]http.HandlerFunc // by path and method
 	base    *policy                                // untrained
-	faults  *faultBox
 	traffic *traffic
 	counts  *counts
-	samples *sampleLog
 	lock    *os.File
+
+	beforeCommit func() // of tests; nil
 
 	mu     sync.Mutex // guards models
 	models map[modelKey]*model
 
-	stopping chan struct{} // closed when the server ends
-	stop     func()        // releases hanging answers and held trainings
-	close    func() error
+	close func() error
 }
 
 // New reads the state in opts.Dir, if any, and returns a server that is ready.
@@ -37,11 +35,7 @@ func New(opts Options) (*Server, error) {
 	if err := opts.Validate(); err != nil {
 		return nil, err
 	}
-	s := &Server{
-		opts: opts, base: newPolicy(opts.Hidden, opts.Seed), faults: &faultBox{cleared: make(chan struct{})},
-		traffic: newTraffic(), models: map[modelKey]*model{}, stopping: make(chan struct{}),
-	}
-	s.stop = sync.OnceFunc(func() { close(s.stopping) })
+	s := &Server{opts: opts, base: newPolicy(opts.Hidden, opts.Seed), traffic: newTraffic(), models: map[modelKey]*model{}}
 	s.close = sync.OnceValue(s.closeFiles)
 	if err := s.open(); err != nil {
 		return nil, errors.Join(fmt.Errorf("opening the sandbox %q: %w", opts.Dir, err), s.closeFiles())
@@ -52,8 +46,6 @@ func New(opts Options) (*Server, error) {
 		"/v1/chat/completions": {http.MethodPost: s.chat},
 		"/_rollmill/training":  {http.MethodGet: s.training},
 		"/_rollmill/counts":    {http.MethodGet: s.showCounts},
-		"/_rollmill/faults": {http.MethodGet: s.showFaults, http.MethodPost: s.setFaults,
-			http.MethodDelete: s.clearFaults},
 	})
 	return s, nil
 }
@@ -68,9 +60,6 @@ func (s *Server) open() (err error) {
 		}
 	}
 	if s.counts, err = openCounts(s.opts.Dir); err != nil {
-		return err
-	}
-	if s.samples, err = openSampleLog(s.opts.SampleLog); err != nil {
 		return err
 	}
 	return s.restore()
@@ -88,7 +77,6 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		writeDetail(w, http.StatusMethodNotAllowed, "Method Not Allowed")
 		return
 	}
-	s.counts.add("route", r.Method+" "+r.URL.Path)
 	if strings.HasPrefix(r.URL.Path, "/v1/") && s.opts.APIKey != "" &&
 		r.Header.Get("Authorization") != "Bearer "+s.opts.APIKey {
 		newAPIError(http.StatusUnauthorized, "invalid_request_error", "", "invalid_api_key",
@@ -98,18 +86,14 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	handle(w, r)
 }
 
-// Close releases hanging calls and closes the files. Committed state stays.
-func (s *Server) Close() error {
-	s.stop()
-	return s.close()
-}
+// Close closes the files. Committed state stays.
+func (s *Server) Close() error { return s.close() }
 
 func (s *Server) closeFiles() error {
 	var err error
 	if s.counts != nil {
 		err = s.counts.close()
 	}
-	err = errors.Join(err, s.samples.close())
 	if s.lock != nil {
 		err = errors.Join(err, s.lock.Close())
 	}

@@ -1,8 +1,8 @@
 package sandbox
 
 import (
-	"bytes"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"maps"
 	"math"
@@ -24,8 +24,6 @@ type job struct {
 	groups   []trajectoryGroup
 	settings settings
 	reader   reader
-	fault    *Fault
-	over     lifted
 	lines    [][]byte
 }
 
@@ -39,13 +37,6 @@ func (s *Server) train(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	known(j.key)
-	if j.name != "" {
-		s.counts.add("submission", j.name)
-	}
-	if j.fault, j.over = s.faults.next(&s.faults.faults.Train); j.fault.is(TrainStatus) {
-		w.WriteHeader(j.fault.Status)
-		return
-	}
 	j.model.busy.Lock()
 	defer j.model.busy.Unlock()
 	w.Header()["Content-Type"] = nil // the handler sets none
@@ -57,9 +48,6 @@ func (s *Server) train(w http.ResponseWriter, r *http.Request) {
 		}
 		return
 	}
-	if j.fault.is(TrainDelay) {
-		s.wait(r, j.fault.Millis)
-	}
 	if err := j.run(w); err != nil {
 		s.opts.Log.Error("training broke off", "model", j.key.String(), "error", err)
 		panic(http.ErrAbortHandler)
@@ -68,90 +56,53 @@ func (s *Server) train(w http.ResponseWriter, r *http.Request) {
 
 // readJob checks the request; if it is refused, it answers and returns nil.
 func (s *Server) readJob(w http.ResponseWriter, r *http.Request) *job {
-	keys, t, ok := withModel(w, r, true, "trajectory_groups", "config", "dev_config")
-	if !ok {
+	body := struct {
+		Model  trainable         `json:"model"`
+		Groups []trajectoryGroup `json:"trajectory_groups"`
+		Config json.RawMessage   `json:"config"`
+		Dev    dev               `json:"dev_config"`
+	}{}
+	if !readBody(w, r, &body) {
 		return nil
 	}
-	groups, bad := readGroups(keys["trajectory_groups"])
-	settings, worse := readSettings(keys["config"], keys["dev_config"])
-	if bad = append(bad, worse...); bad != nil {
-		unprocessable(w, bad...)
+	settings := settings{LearningRate: 5e-6}
+	err := body.Model.check(true)
+	if err == nil {
+		err = check(body.Groups)
+	}
+	if err == nil && (json.Unmarshal(body.Config, &settings) != nil || string(body.Config) == "null") {
+		err = errors.New("config: must be an object with numbers")
+	}
+	if err != nil {
+		writeDetail(w, http.StatusUnprocessableEntity, err.Error())
 		return nil
 	}
-	m, err := s.ensure(t.key, t.base)
-	if err != nil || t.brokenConfig() {
+	settings.dev = body.Dev
+	m, err := s.ensure(body.Model.key(), body.Model.Base)
+	if err != nil {
 		s.fail(w, "beginning to train", err)
 		return nil
 	}
 	return &job{
-		server: s, model: m, key: t.key, name: r.Header.Get(submissionHeader),
-		groups: groups, settings: settings,
-		reader: reader{settings.AllowWithoutLogprobs, t.maxSeqLength()},
+		server: s, model: m, key: body.Model.key(), name: r.Header.Get(submissionHeader),
+		groups: body.Groups, settings: settings,
+		reader: reader{settings.AllowWithoutLogprobs, body.Model.maxSeqLength()},
 	}
 }
 
 // run trains a copy, sends a line after each step, and commits the copy.
 func (j *job) run(w http.ResponseWriter) error {
-	if err := j.brokenByDialect(); err != nil {
-		return err
-	}
 	batch, err := newBatch(j.groups, j.reader, j.settings.ScaleRewards == nil || *j.settings.ScaleRewards)
 	if err != nil {
 		return err
 	}
 	next := j.model.newest().next()
-	if j.fault.is(TrainZero) {
-		if batch = nil; !j.fault.Commit {
-			return nil
-		}
-	}
 	learner := newLearner(next.policy(), j.server.base, &next.Optimiser, j.settings.rules(j.server.opts.LearningRateScale))
 	steps := gradientSteps(batch, j.server.opts.GradientSteps)
-	for i, part := range steps {
-		if j.fault.is(TrainDrop) && j.fault.Lines == i {
-			return j.breakOff(next, batch, learner, steps[i:])
-		}
+	for _, part := range steps {
 		j.send(w, learner.step(part), len(steps))
 	}
-	if j.fault.is(TrainDrop) {
-		return j.breakOff(next, batch, learner, nil)
-	}
 	return j.commit(next, batch)
-}
-
-// breakOff ends the stream early, and still trains to the end if the fault only
-// hides the result from the client.
-func (j *job) breakOff(next *checkpoint, batch []episode, l *learner, rest [][]sample) error {
-	broken := fmt.Errorf("a fault was asked for after %d lines", len(j.lines))
-	if !j.fault.Commit {
-		return broken
-	}
-	steps := len(rest) + len(j.lines)
-	for _, part := range rest {
-		j.send(nil, l.step(part), steps)
-	}
-	if err := j.commit(next, batch); err != nil {
-		return err
-	}
-	return broken
-}
-
-// brokenByDialect returns the error of every Choice between 0.5.3 and 0.5.17:
-// it arrives as a plain object without a role.
-func (j *job) brokenByDialect() error {
-	if j.server.opts.Dialect != Frontend {
-		return nil
-	}
-	for _, g := range j.groups {
-		for _, t := range g.Trajectories {
-			for _, h := range t.histories() {
-				if slices.ContainsFunc(h.Entries, func(e entry) bool { return e.isChoice() }) {
-					return fmt.Errorf("KeyError: 'role'")
-				}
-			}
-		}
-	}
-	return nil
 }
 
 // next returns a copy to train on.
@@ -168,43 +119,26 @@ func (c *checkpoint) next() *checkpoint {
 	return &n
 }
 
-// send records a metric line and writes it, unless w is nil.
+// send records a metric line and writes it.
 func (j *job) send(w http.ResponseWriter, m metrics, steps int) {
 	line, err := json.Marshal(map[string]float64{
 		"loss": m.loss, "policy_loss": m.policyLoss, "kl_div": m.kl, "entropy": m.entropy, "grad_norm": m.gradNorm,
-		"learning_rate": j.settings.LearningRate, j.server.stepsKey(): float64(steps),
+		"learning_rate": j.settings.LearningRate, "num_gradient_steps": float64(steps),
 	})
 	if err != nil { // not finite; Python would write NaN
-		line = []byte(`{"loss":NaN,"` + j.server.stepsKey() + `":` + strconv.Itoa(steps) + `}`)
+		line = []byte(`{"loss":NaN,"num_gradient_steps":` + strconv.Itoa(steps) + `}`)
 	}
 	line = append(line, '\n')
 	j.lines = append(j.lines, line)
-	if w == nil {
-		return
-	}
-	if j.fault.is(TrainNaN) {
-		line = bytes.Replace(line, []byte(`"loss":`), []byte(`"loss":NaN,"real_loss":`), 1)
-	}
 	w.Write(line)
 	flush(w)
-}
-
-func (s *Server) stepsKey() string {
-	if s.opts.Dialect == Frontend {
-		return "data/step_num_gradient_steps"
-	}
-	return "num_gradient_steps"
 }
 
 // commit makes the new weights durable and then serves them. A batch without a
 // training signal advances the step all the same, as in ART 0.4.
 func (j *job) commit(next *checkpoint, batch []episode) error {
-	if j.fault.is(TrainHold) {
-		select {
-		case <-j.over:
-		case <-j.server.stopping:
-			return fmt.Errorf("the server ends before the commit")
-		}
+	if j.server.beforeCommit != nil {
+		j.server.beforeCommit()
 	}
 	if slices.ContainsFunc(next.Weights, func(x float64) bool { return math.IsNaN(x) || math.IsInf(x, 0) }) {
 		return fmt.Errorf("the weights are no longer finite")
@@ -224,6 +158,29 @@ func (j *job) commit(next *checkpoint, batch []episode) error {
 		j.server.opts.Log.Warn("the batch was trained on, but not added to the history", "error", err)
 	}
 	return nil
+}
+
+// settings are config and dev_config of a training call.
+type settings struct {
+	LearningRate float64 `json:"learning_rate"`
+	Beta         float64 `json:"beta"`
+	dev
+}
+
+type dev struct {
+	AllowWithoutLogprobs bool     `json:"allow_training_without_logprobs"`
+	Epsilon              *float64 `json:"epsilon"`
+	EpsilonHigh          *float64 `json:"epsilon_high"`
+	ScaleRewards         *bool    `json:"scale_rewards"`
+}
+
+// rules converts the settings for the learner.
+func (s settings) rules(scale float64) rules {
+	r := rules{rate: s.LearningRate * scale, low: 0.2, penalty: s.Beta}
+	set(&r.low, s.Epsilon)
+	r.high = r.low
+	set(&r.high, s.EpsilonHigh)
+	return r
 }
 
 // settleTime is how long a question about a submission waits for a running

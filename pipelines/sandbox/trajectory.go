@@ -2,8 +2,10 @@ package sandbox
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 	"math"
+	"slices"
 	"strconv"
 	"strings"
 	"unicode/utf8"
@@ -29,11 +31,9 @@ type history struct {
 // entry is a message, or a choice with a message inside.
 type entry struct {
 	chatMessage
-	FinishReason *string         `json:"finish_reason"`
-	Index        *int            `json:"index"`
-	Message      *chatMessage    `json:"message"`
-	Logprobs     *choiceLogprobs `json:"logprobs"`
-	Advantage    *float64        `json:"advantage"` // of a choice; not ART's
+	Message   *chatMessage    `json:"message"`
+	Logprobs  *choiceLogprobs `json:"logprobs"`
+	Advantage *float64        `json:"advantage"` // of a choice; not ART's
 }
 
 type choiceLogprobs struct {
@@ -41,10 +41,9 @@ type choiceLogprobs struct {
 }
 
 type choiceToken struct {
-	Token   *string          `json:"token"`
-	Logprob *float64         `json:"logprob"`
-	Bytes   *[]int           `json:"bytes"`
-	Top     *json.RawMessage `json:"top_logprobs"`
+	Token   *string  `json:"token"`
+	Logprob *float64 `json:"logprob"`
+	Bytes   *[]int   `json:"bytes"`
 }
 
 func (e *entry) isChoice() bool { return e.Message != nil }
@@ -69,6 +68,37 @@ func (t *trajectory) numbers() map[string]float64 {
 		}
 	}
 	return out
+}
+
+// check returns what makes groups unusable.
+func check(groups []trajectoryGroup) error {
+	for g := range groups {
+		for i := range groups[g].Trajectories {
+			t := &groups[g].Trajectories[i]
+			if err := t.check(); err != nil {
+				return fmt.Errorf("trajectory_groups[%d].trajectories[%d]: %w", g, i, err)
+			}
+		}
+	}
+	return nil
+}
+
+func (t *trajectory) check() error {
+	if t.Reward == nil {
+		return errors.New("reward is missing")
+	}
+	for _, h := range t.histories() {
+		for i := range h.Entries {
+			e := &h.Entries[i]
+			if role, _ := e.spoken(); !slices.Contains(roles, role) {
+				return fmt.Errorf("messages_and_choices[%d]: unknown role %q; use one of %s", i, role, strings.Join(roles, ", "))
+			}
+			if e.Logprobs != nil && slices.ContainsFunc(e.Logprobs.Content, func(t choiceToken) bool { return t.Token == nil || t.Logprob == nil }) {
+				return fmt.Errorf("messages_and_choices[%d]: each of logprobs.content needs a token and a logprob", i)
+			}
+		}
+	}
+	return nil
 }
 
 // written is a token to train on, with its context.

@@ -1,8 +1,6 @@
 package systemtest
 
 import (
-	"bytes"
-	"encoding/json"
 	"fmt"
 	"net/http/httptest"
 	"os"
@@ -13,6 +11,7 @@ import (
 
 	"github.com/rollmill/rollmill/formats"
 	"github.com/rollmill/rollmill/pipelines/sandbox"
+	"github.com/rollmill/rollmill/pipelines/sandbox/sandboxtest"
 )
 
 // TestRealAgents runs unchanged agents of common frameworks against the sandbox
@@ -100,12 +99,11 @@ func TestAgentsInOtherLanguages(t *testing.T) {
 }
 
 // rolloutOfSandbox runs an agent twice on an example, and returns the rows and
-// the sandbox's log of samples.
+// what the sandbox drew.
 func rolloutOfSandbox(t *testing.T, agent string, more ...string) (rows []formats.Trajectory, log []sandbox.Sample) {
 	t.Helper()
 	dir := t.TempDir()
-	samples := filepath.Join(dir, "samples.jsonl")
-	server, err := sandbox.New(sandbox.Options{SampleLog: samples, Models: []string{"tests/policy"}})
+	server, err := sandboxtest.New(sandbox.Options{Models: []string{"tests/policy"}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -126,24 +124,7 @@ func rolloutOfSandbox(t *testing.T, agent string, more ...string) (rows []format
 		t.Fatal(err)
 	}
 	_, rows = trajectoriesAt(t, out)
-	return rows, readSamples(t, samples)
-}
-
-// readSamples returns the sandbox's log.
-func readSamples(t *testing.T, file string) (log []sandbox.Sample) {
-	t.Helper()
-	text, err := os.ReadFile(file)
-	if err != nil {
-		t.Fatal(err)
-	}
-	for line := range bytes.Lines(text) {
-		var s sandbox.Sample
-		if err := json.Unmarshal(line, &s); err != nil {
-			t.Fatal(err)
-		}
-		log = append(log, s)
-	}
-	return log
+	return rows, server.Samples()
 }
 
 // checkRealAgent checks that a row has what each of these agents does: two turns

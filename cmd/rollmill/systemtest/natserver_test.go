@@ -17,6 +17,7 @@ import (
 
 	"github.com/rollmill/rollmill/formats"
 	"github.com/rollmill/rollmill/pipelines/sandbox"
+	"github.com/rollmill/rollmill/pipelines/sandbox/sandboxtest"
 )
 
 // TestRealWorkflowServer rolls out a workflow of NVIDIA's own server, whose model
@@ -32,8 +33,7 @@ func TestRealWorkflowServer(t *testing.T) {
 		t.Skip("run .ci/venv nat")
 	}
 	dir := t.TempDir()
-	samples := filepath.Join(dir, "samples.jsonl")
-	server, err := sandbox.New(sandbox.Options{SampleLog: samples})
+	server, err := sandboxtest.New(sandbox.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -55,7 +55,7 @@ func TestRealWorkflowServer(t *testing.T) {
 	}
 	_, rows := trajectoriesAt(t, out)
 	var want, got []string
-	for _, s := range readSamples(t, samples) {
+	for _, s := range server.Samples() {
 		short := make([]float32, len(s.Logprobs))
 		for i, x := range s.Logprobs {
 			short[i] = float32(x)

@@ -16,6 +16,7 @@ import (
 	"github.com/rogpeppe/go-internal/testscript"
 
 	"github.com/rollmill/rollmill/pipelines/sandbox"
+	"github.com/rollmill/rollmill/pipelines/sandbox/sandboxtest"
 )
 
 // exits runs a program like exec and checks its exit code:
@@ -76,7 +77,7 @@ func serveSandbox(ts *testscript.TestScript, neg bool, args []string) {
 	if neg {
 		ts.Fatalf("unsupported: ! sandbox")
 	}
-	server, err := sandbox.New(sandbox.Options{Models: args})
+	server, err := sandboxtest.New(sandbox.Options{Models: args})
 	ts.Check(err)
 	web := httptest.NewServer(server)
 	ts.Defer(func() {
@@ -93,13 +94,7 @@ func setFaults(ts *testscript.TestScript, neg bool, args []string) {
 	if neg || len(args) != 1 {
 		ts.Fatalf("usage: faults JSON")
 	}
-	url := ts.Getenv("SANDBOX") + "/_rollmill/faults"
-	cleared, err := http.NewRequest(http.MethodDelete, url, nil)
-	ts.Check(err)
-	resp, err := http.DefaultClient.Do(cleared)
-	ts.Check(err)
-	resp.Body.Close()
-	resp, err = http.Post(url, "application/json", strings.NewReader(args[0]))
+	resp, err := http.Post(ts.Getenv("SANDBOX")+"/_rollmill/faults", "application/json", strings.NewReader(args[0]))
 	ts.Check(err)
 	defer resp.Body.Close()
 	if resp.StatusCode/100 != 2 {
