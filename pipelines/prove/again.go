@@ -172,13 +172,11 @@ func rewards(o *score.Options, d *dataset.Dataset, programs bool) error {
 
 // allowed refuses what would reach out of this process: a manifest may be anyone's.
 func allowed(r *score.Spec, reward score.Reward, programs bool) error {
-	_, immediate := reward.(score.Immediate)
-	program, runs := reward.(score.Program)
-	switch {
-	case immediate || r.Kind == "echo" || runs && programs:
+	switch d := reward.Describe(); {
+	case d.Immediate || d.Local || d.Words != nil && programs:
 		return nil
-	case runs:
-		return fmt.Errorf("reward %q runs the program %q, which --programs allows", r.Name, program.Words())
+	case d.Words != nil:
+		return fmt.Errorf("reward %q runs the program %q, which --programs allows", r.Name, d.Words)
 	}
 	return fmt.Errorf("reward %q of kind %s asks a model or a service", r.Name, r.Kind)
 }

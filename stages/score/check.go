@@ -18,12 +18,11 @@ func (o Options) TryRewards(ctx context.Context) (found string, err error) {
 	defer func() { err = errors.Join(err, rewards.close()) }()
 	n := 0
 	for _, c := range rewards {
-		s, ok := c.Reward.(Starter)
-		if !ok {
+		if c.Start == nil {
 			continue
 		}
 		n++
-		if err := s.Start(ctx); err != nil {
+		if err := c.Start(ctx); err != nil {
 			return "", usage("run the program by itself, and check its arguments in score.reward",
 				"reward %q cannot be computed: %w", c.Name, err)
 		}

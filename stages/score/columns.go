@@ -43,11 +43,10 @@ func (b rewardSet) columns() []string {
 func (b rewardSet) light() []string {
 	read := slices.Clone(carriedColumns)
 	for _, c := range b {
-		some, is := c.Reward.(Columner)
-		if !is {
+		if c.Columns == nil {
 			return slices.Clone(lightColumns)
 		}
-		read = append(read, some.Columns()...)
+		read = append(read, c.Columns...)
 	}
 	return slices.DeleteFunc(slices.Clone(lightColumns), func(name string) bool { return !slices.Contains(read, name) })
 }

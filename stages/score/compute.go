@@ -69,7 +69,7 @@ func (p *pipeline) compute(ctx context.Context, to *buffer, c component, rows []
 	if len(rows) == 0 {
 		return ctx.Err()
 	}
-	if _, immediate := c.Reward.(Immediate); !immediate {
+	if !c.Immediate {
 		to.values = nil // a program may keep them
 	}
 	values := slices.Grow(to.values[:0], len(rows))[:len(rows)]

@@ -1,8 +1,10 @@
 package score_test
 
 import (
+	"strings"
 	"testing"
 
+	"github.com/rollmill/rollmill/stages/plugin"
 	"github.com/rollmill/rollmill/stages/score"
 	"github.com/rollmill/rollmill/stages/score/rewards/rewardtest"
 )
@@ -33,5 +35,26 @@ func TestSumsOfRewards(t *testing.T) {
 	}
 	if seen == 0 {
 		t.Error("no row is scored")
+	}
+}
+
+type silentSettings struct{ politeSettings }
+
+func (s *silentSettings) Reward(setup score.Setup) (score.Reward, error) {
+	r, err := s.politeSettings.Reward(setup)
+	return silent{r}, err
+}
+
+type silent struct{ score.Reward }
+
+func (silent) Describe() score.Description { return score.Description{} }
+
+// TestRewardSaysWhatItNeeds: one whose description is zero is refused, as is a wrapper that forgets it.
+func TestRewardSaysWhatItNeeds(t *testing.T) {
+	kind := politeKind
+	kind.New = func() score.RewardSettings { return &silentSettings{} }
+	o := score.Options{Rewards: []score.Spec{{Name: "p", Weight: 1, Kind: kind.Name, Arguments: "1."}}, Registry: plugin.NewRegistry("reward", kind)}
+	if _, err := o.TryRewards(t.Context()); err == nil || !strings.Contains(err.Error(), `reward "p": kind `+kind.Name+" describes nothing") {
+		t.Error(err)
 	}
 }

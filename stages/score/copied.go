@@ -146,7 +146,7 @@ func (e *copySource) markRecomputed(rows []*Row, rewards rewardSet) {
 	for _, r := range rows {
 		e.markRow(r, rewards)
 	}
-	if !slices.ContainsFunc(rewards, component.relative) {
+	if !slices.ContainsFunc(rewards, func(c component) bool { return c.Relative }) {
 		return
 	}
 	again := map[groupKey]bool{}
@@ -157,8 +157,6 @@ func (e *copySource) markRecomputed(rows []*Row, rewards rewardSet) {
 		r.copied.recomputed = again[groupOf(r)]
 	}
 }
-
-func (c component) relative() bool { _, ok := c.Reward.(Relative); return ok }
 
 func (e *copySource) markRow(r *Row, rewards rewardSet) {
 	b := r.copied
@@ -192,11 +190,7 @@ func (e *copySource) due(r *Row, c component) bool {
 	if e.requested(r, c) || r.copied.recomputed && e.steps[c.Name] {
 		return true
 	}
-	reader, ok := c.Reward.(Reader)
-	if !ok {
-		return false
-	}
-	for _, name := range reader.Reads() {
+	for _, name := range c.Reads {
 		now, _ := r.Reward(name)
 		if was := r.copied.rewards[name]; !sameValue(was.Value, now) {
 			return true
@@ -224,7 +218,7 @@ func (b *copiedRow) value(spec Spec) formats.NamedReward {
 // theirs. If the members of a group are compared with one another, all are due
 // or none.
 func (e *copySource) split(rows []*Row, c component) (due, kept []*Row) {
-	relative := c.relative()
+	relative := c.Relative
 	for first := 0; first < len(rows); {
 		end := first + 1
 		for relative && end < len(rows) && groupOf(rows[first]) == groupOf(rows[end]) {

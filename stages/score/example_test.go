@@ -34,8 +34,8 @@ func (s *politeSettings) Reward(score.Setup) (score.Reward, error) {
 
 type polite struct{ ending string }
 
-func (polite) Needs() score.Needs { return score.Light }
-func (polite) Close() error       { return nil }
+func (polite) Describe() score.Description { return score.Description{Needs: score.Light} }
+func (polite) Close() error                { return nil }
 
 func (p polite) Score(ctx context.Context, rows []*score.Row, values []score.Value) error {
 	for i, row := range rows {

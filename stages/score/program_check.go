@@ -87,7 +87,7 @@ func (t *programCheck) fault(ctx context.Context, programs []component, r *Row) 
 		if slices.Contains(programFaults, made.Failure) {
 			return made, nil
 		}
-		if _, program := c.Reward.(Program); program {
+		if c.Words != nil {
 			if r.tried == nil {
 				r.tried = map[string]Value{}
 			}
@@ -112,13 +112,10 @@ func (b rewardSet) checkable() []component {
 	var out []component
 	programs := 0
 	for _, c := range b {
-		_, immediate := c.Reward.(Immediate)
-		_, program := c.Reward.(Program)
-		if _, relative := c.Reward.(Relative); relative || !immediate && !program {
+		if c.Relative || !c.Immediate && c.Words == nil {
 			break
 		}
-		out = append(out, c)
-		if program {
+		if out = append(out, c); c.Words != nil {
 			programs = len(out)
 		}
 	}

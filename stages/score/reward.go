@@ -13,22 +13,10 @@ import (
 
 // Reward computes one named reward. Score is called from several goroutines
 // at once, for different rows.
-//
-// A Reward may implement further interfaces, declared below:
-//
-//	interface  adds                                             asked by
-//	Immediate  it needs nothing but the row                     the pipeline, which then reads row groups concurrently
-//	Columner   the few columns that it reads                    the source of rows
-//	Filer      files that decide the values                     the identity, --only changed
-//	Program    the words of a program that decides the values   the identity, the check of programs on the first rows
-//	Reader     rewards whose values it reads                    --only, which computes it where one of them changed
-//	Stepper    the reward whose shaped rewards it reads         the check before the run, the pipeline
-//	Storer     it reads the rewards with which rows came        the source of rows
-//	Relative   a value depends on the row's whole group         --only and the check of programs
-//	Starter    a start without a row                            rollmill check
 type Reward interface {
-	// Needs returns which columns Score reads; the others may be zero.
-	Needs() Needs
+	// Describe returns what does not change while the reward lives. A reward that says
+	// nothing, not even what it needs, is refused.
+	Describe() Description
 
 	// Score fills one value per row; len(values) == len(rows). The rows of a
 	// group always come in one call, but a value may depend only on its row (in
@@ -42,59 +30,43 @@ type Reward interface {
 	Close() error
 }
 
+// Description is what the stage has to know of a reward.
+type Description struct {
+	Needs   Needs    // which columns Score reads; the others may be zero
+	Columns []string // those of Light that it reads besides ids, epoch, generation and status; nil: all
+
+	Files  []string // on a disk or at URIs (Setup.Open), whose content decides the values: part of the identity
+	Words  []string // of a program that it runs: every file among them decides the values
+	Reads  []string // rewards computed before it, whose values it reads: --only computes it where one of them changed
+	Shaped *string  // the reward whose shaped rewards it reads, computed in the same run; "" for those of the input's scores, which its own replace
+
+	Stored   bool // it reads the rewards with which trajectories came, from agents or an import: the row's columns reward and rewards
+	Relative bool // a value depends on the row's whole group
+	Local    bool // it asks no model and no service
+
+	// Immediate says that a value is computed at once, from nothing but the row: it waits for
+	// no program, service or model, and compares no rows. Score gets rows in calls of any
+	// size, and must not keep them: their memory is used again.
+	Immediate bool
+
+	// Start checks whether a reward that needs something outside this process can be computed
+	// at all, without a row; nil if it needs nothing.
+	Start func(context.Context) error
+}
+
 // Needs says how much of a trajectory a reward reads; each level includes the
 // one before.
 type Needs int
 
 const (
-	Light  Needs = iota // ids, status, answer, counts, metadata; neither example nor messages
-	Head                // the example, too
-	Text                // the messages without their tokens, and which calls were to the target model
-	Tokens              // every column
+	Light  Needs = 1 + iota // ids, status, answer, counts, metadata; neither example nor messages
+	Head                    // the example, too
+	Text                    // the messages without their tokens, and which calls were to the target model
+	Tokens                  // every column
 )
-
-// Immediate is a Reward that computes the value of a row at once, from nothing but
-// the row: it waits for no program, service or model, and compares no rows. Score
-// gets rows in calls of any size, and must not keep them: their memory is used
-// again.
-type Immediate interface{ Immediate() }
-
-// Columner is a Reward that reads only some of the columns of Light, which it names;
-// besides them it gets ids, epoch, generation and status.
-type Columner interface{ Columns() []string }
 
 // RoundedUp is how far above 0 rounding may leave a log probability of another program.
 const RoundedUp = 1e-3
-
-// Filer is a Reward that depends on the content of files, on a disk or at URIs (Setup.Open).
-type Filer interface{ Files() []string }
-
-// Program is a Reward that runs a program: every file among its words decides
-// the values.
-type Program interface{ Words() []string }
-
-// Reader is a Reward that reads the values of rewards computed before it.
-type Reader interface{ Reads() []string }
-
-// Stepper is a Reward computed from the shaped rewards of another (shaped is
-// false if it needs none after all): from the named one, which has to be
-// computed in the same run, or, if the name is "", from those in the input's
-// scores. Its shaped rewards replace the latter.
-type Stepper interface {
-	Of() (name string, shaped bool)
-}
-
-// Storer is a Reward that reads the rewards with which trajectories came: those
-// that agents returned, or those of an import. Score finds them in the row's
-// columns reward and rewards.
-type Storer interface{ Stored() }
-
-// Relative is a Reward whose value for a row depends on the row's whole group.
-type Relative interface{ Relative() }
-
-// Starter is a Reward that needs something outside this process: Start checks
-// whether it can be computed at all, without a row.
-type Starter interface{ Start(context.Context) error }
 
 // Value is a reward's result for one row: a number, or why there is none.
 type Value struct {
@@ -177,7 +149,7 @@ func deciding(r Registry, s Spec) Spec {
 type Row struct {
 	*formats.Trajectory
 	Known  []formats.NamedReward // carried forward from scores, then those computed in this run
-	Shaped map[string][]float64  // that they gave in this run, by name; under "" those stored, for a Stepper
+	Shaped map[string][]float64  // that they gave in this run, by name; under "" those stored (Description.Shaped)
 
 	answer  string         // the example's column of the reference; "" for the default
 	fields  map[string]any // of the example, decoded when first needed

@@ -3,6 +3,7 @@ package score
 import (
 	"context"
 	"errors"
+	"fmt"
 	"maps"
 	"slices"
 	"strings"
@@ -16,6 +17,7 @@ type rewardSet []component
 type component struct {
 	Spec
 	Reward
+	Description
 }
 
 // makeRewards makes every reward; carried are the names of the rewards before them.
@@ -36,7 +38,10 @@ func makeRewards(o Options, carried []string, partial bool) (rewardSet, error) {
 		if err != nil {
 			return nil, usage("see `rollmill help reward "+kind.Name+"`", "reward %q: %w", spec.Name, err)
 		}
-		out = append(out, component{spec, reward})
+		c := component{spec, reward, reward.Describe()}
+		if out = append(out, c); c.Needs == 0 {
+			return nil, fmt.Errorf("reward %q: kind %s describes nothing", spec.Name, kind.Name)
+		}
 		known = append(known[:len(known):len(known)], spec.Name)
 	}
 	return out, nil
@@ -53,17 +58,14 @@ func (b rewardSet) close() error {
 func (b rewardSet) needs() Needs {
 	needs := Light
 	for _, c := range b {
-		needs = max(needs, c.Needs())
+		needs = max(needs, c.Needs)
 	}
 	return needs
 }
 
 // stored reports whether a reward reads those with which trajectories came.
 func (b rewardSet) stored() bool {
-	return slices.ContainsFunc(b, func(c component) bool {
-		_, ok := c.Reward.(Storer)
-		return ok
-	})
+	return slices.ContainsFunc(b, func(c component) bool { return c.Stored })
 }
 
 // shown returns the rewards whose shaped rewards other rewards read; "" are the
@@ -71,10 +73,8 @@ func (b rewardSet) stored() bool {
 func (b rewardSet) shown() map[string]bool {
 	out := map[string]bool{}
 	for _, c := range b {
-		if s, ok := c.Reward.(Stepper); ok {
-			if name, shaped := s.Of(); shaped {
-				out[name] = true
-			}
+		if c.Shaped != nil {
+			out[*c.Shaped] = true
 		}
 	}
 	return out
@@ -85,16 +85,14 @@ func (b rewardSet) shown() map[string]bool {
 func (b rewardSet) checkSteps(stored bool) error {
 	computed := map[string]bool{"": stored}
 	for _, c := range b {
-		if s, ok := c.Reward.(Stepper); ok {
-			switch name, shaped := s.Of(); {
-			case !shaped || computed[name]:
-			case name == "":
-				return usage("name a reward before it with of=, or score scores that have them",
-					"reward %q: trajectories without scores have no shaped rewards", c.Name)
-			default:
-				return usage("compute it in this run too: a dataset keeps the sum of all shaped rewards, not those of each",
-					"reward %q: the shaped rewards of %q are not kept", c.Name, name)
-			}
+		switch {
+		case c.Shaped == nil || computed[*c.Shaped]:
+		case *c.Shaped == "":
+			return usage("name a reward before it with of=, or score scores that have them",
+				"reward %q: trajectories without scores have no shaped rewards", c.Name)
+		default:
+			return usage("compute it in this run too: a dataset keeps the sum of all shaped rewards, not those of each",
+				"reward %q: the shaped rewards of %q are not kept", c.Name, *c.Shaped)
 		}
 		computed[c.Name] = true
 	}
@@ -109,20 +107,16 @@ func (b rewardSet) files(ctx context.Context, o Options) (map[string]string, err
 		return nil, err
 	}
 	for _, c := range b {
-		if filer, ok := c.Reward.(Filer); ok {
-			digests, err := digestFiles(ctx, filer.Files(), o.Open)
-			if err != nil {
-				return nil, err
-			}
-			maps.Copy(out, digests)
+		files, err := digestFiles(ctx, c.Files, o.Open)
+		if err != nil {
+			return nil, err
 		}
-		if program, ok := c.Reward.(Program); ok {
-			digests, err := digestWords(ctx, program.Words())
-			if err != nil {
-				return nil, err
-			}
-			maps.Copy(out, digests)
+		words, err := digestWords(ctx, c.Words)
+		if err != nil {
+			return nil, err
 		}
+		maps.Copy(out, files)
+		maps.Copy(out, words)
 	}
 	return out, nil
 }

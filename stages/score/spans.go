@@ -7,7 +7,7 @@ import (
 	"github.com/rollmill/rollmill/formats/dataset"
 )
 
-// If all rewards are Immediate, workers read spans of the base themselves: with one
+// If all rewards are immediate, workers read spans of the base themselves: with one
 // reader and batches of whole groups, as for other rewards, thin rows take 1.5 times
 // the processor time (rollmill score of 1,000,000 rows of testdata/bench, one
 // expression); rows of 20 messages take the same.
@@ -22,7 +22,7 @@ const (
 // immediate reports whether all rewards are.
 func (b rewardSet) immediate() bool {
 	for _, c := range b {
-		if _, ok := c.Reward.(Immediate); !ok {
+		if !c.Immediate {
 			return false
 		}
 	}

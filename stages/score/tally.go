@@ -133,8 +133,7 @@ func (t *tally) attempted() int64 { return t.scored + t.unscored }
 // the rows of one shard of several may all be of one kind.
 func (t *tally) check(o Options, rewards rewardSet) error {
 	for _, c := range rewards {
-		_, program := c.Reward.(Program)
-		if f := t.faults[c.Name]; program && !o.KeepBroken && f != nil && f.rows == t.attempted() && t.scored == 0 &&
+		if f := t.faults[c.Name]; c.Words != nil && !o.KeepBroken && f != nil && f.rows == t.attempted() && t.scored == 0 &&
 			*o.MaxFailureRate < 1 {
 			return broken(fmt.Sprintf("all %d", f.rows), &f.first)
 		}

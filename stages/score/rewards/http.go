@@ -128,8 +128,9 @@ func (s *HTTPSettings) Reward(setup score.Setup) (score.Reward, error) {
 			Sign: func(r *http.Request) { remote.Authorize(r, key) }}}, nil
 }
 
-func (r *httpReward) Needs() score.Needs { return score.Text }
-func (r *httpReward) Reads() []string    { return r.Known }
+func (r *httpReward) Describe() score.Description {
+	return score.Description{Needs: score.Text, Reads: r.Known}
+}
 
 // Close ends the connections.
 func (r *httpReward) Close() error {

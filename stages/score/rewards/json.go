@@ -140,20 +140,16 @@ func fractional(schema any) bool {
 	return false
 }
 
-// Needs returns Head if a field of the example is compared.
-func (r *jsonReward) Needs() score.Needs {
+// Describe names the schema, and the example if a field of it is compared.
+func (r *jsonReward) Describe() score.Description {
+	d := score.Description{Needs: score.Light, Immediate: true}
 	if r.Field != nil && *r.Field != "" {
-		return score.Head
+		d.Needs = score.Head
 	}
-	return score.Light
-}
-
-// Files returns the schema.
-func (r *jsonReward) Files() []string {
-	if r.Schema == "" {
-		return nil
+	if r.Schema != "" {
+		d.Files = []string{r.Schema}
 	}
-	return []string{r.Schema}
+	return d
 }
 
 func (r *jsonReward) value(row *score.Row) score.Value {

@@ -69,11 +69,8 @@ type lengthReward struct {
 	of         string
 }
 
-func (r *lengthReward) Needs() score.Needs { return score.Light }
-
-// Columns returns what can be counted.
-func (r *lengthReward) Columns() []string {
-	return []string{"answer", "sampled_tokens", "completion_tokens"}
+func (r *lengthReward) Describe() score.Description {
+	return score.Description{Needs: score.Light, Columns: []string{"answer", "sampled_tokens", "completion_tokens"}, Immediate: true}
 }
 
 func (r *lengthReward) value(row *score.Row) score.Value {

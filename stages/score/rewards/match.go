@@ -65,16 +65,14 @@ func (s *MatchSettings) Reward(score.Setup) (score.Reward, error) {
 	return r, err
 }
 
-// Needs returns Head, unless the reference is a literal.
-func (r *matchReward) Needs() score.Needs {
+// Describe names the answer, and the example unless the reference is a literal.
+func (r *matchReward) Describe() score.Description {
+	d := score.Description{Needs: score.Head, Columns: []string{"answer"}, Immediate: true}
 	if r.Text != nil {
-		return score.Light
+		d.Needs = score.Light
 	}
-	return score.Head
+	return d
 }
-
-// Columns returns the answer.
-func (r *matchReward) Columns() []string { return []string{"answer"} }
 
 func (r *matchReward) value(row *score.Row) score.Value {
 	references, err := r.references(row)

@@ -127,24 +127,18 @@ func setFactor(factor *float64, name string, given *float64) error {
 	return nil
 }
 
-// Needs returns Text only if steps have to be counted.
-func (r *returnsReward) Needs() score.Needs {
+// Describe names the reward that this one is computed from. With at=end it reads no shaped
+// rewards of it, but counts steps.
+func (r *returnsReward) Describe() score.Description {
+	d := score.Description{Needs: score.Light, Shaped: &r.of, Immediate: true}
+	if r.of != "" {
+		d.Reads = []string{r.of}
+	}
 	if r.atEnd {
-		return score.Text
+		d.Needs, d.Shaped = score.Text, nil
 	}
-	return score.Light
+	return d
 }
-
-// Reads returns the reward that this one is computed from.
-func (r *returnsReward) Reads() []string {
-	if r.of == "" {
-		return nil
-	}
-	return []string{r.of}
-}
-
-// Of returns the reward whose shaped rewards are read; at=end reads none.
-func (r *returnsReward) Of() (name string, shaped bool) { return r.of, !r.atEnd }
 
 func (r *returnsReward) value(row *score.Row) score.Value {
 	steps, failure := r.steps(row)

@@ -39,9 +39,6 @@ var All = plugin.NewRegistry("reward",
 // value of one.
 type ofRow func(*score.Row) score.Value
 
-// Immediate marks a reward of the row alone.
-func (ofRow) Immediate() {}
-
 func (value ofRow) Score(ctx context.Context, rows []*score.Row, values []score.Value) error {
 	for i, row := range rows {
 		values[i] = value(row)

@@ -46,8 +46,9 @@ type storedReward struct {
 	name string
 }
 
-func (r *storedReward) Needs() score.Needs { return score.Light }
-func (r *storedReward) Stored()            {}
+func (r *storedReward) Describe() score.Description {
+	return score.Description{Needs: score.Light, Stored: true, Immediate: true}
+}
 
 func (r *storedReward) value(row *score.Row) score.Value {
 	v, err := r.stored(row.Trajectory)

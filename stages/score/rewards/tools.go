@@ -113,7 +113,9 @@ func (r *toolsReward) calls(v any) ([]call, error) {
 	return out, nil
 }
 
-func (r *toolsReward) Needs() score.Needs { return score.Text }
+func (r *toolsReward) Describe() score.Description {
+	return score.Description{Needs: score.Text, Immediate: true}
+}
 
 func (r *toolsReward) value(row *score.Row) score.Value {
 	value, err := r.made(row)

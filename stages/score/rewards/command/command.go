@@ -107,9 +107,9 @@ type reward struct {
 	silent sync.Once
 }
 
-func (r *reward) Needs() score.Needs { return score.Text }
-func (r *reward) Words() []string    { return r.words }
-func (r *reward) Reads() []string    { return r.Known }
+func (r *reward) Describe() score.Description {
+	return score.Description{Needs: score.Text, Words: r.words, Reads: r.Known, Start: r.tryStart}
+}
 
 // Score sends all rows to one process, and then those without an answer one by
 // one.

@@ -9,19 +9,19 @@ import (
 
 const startTime = 3 * time.Second // for a program to report that it cannot start
 
-// Start is part of score.Starter: it starts the program, which has to succeed
-// if its input ends at once, or wait for its input.
-func (r *reward) Start(ctx context.Context) error {
+// tryStart starts the program, which has to succeed if its input ends at once, or wait for
+// its input.
+func (r *reward) tryStart(ctx context.Context) error {
 	var err error
 	for _, waits := range []bool{false, true} {
-		if err = r.tryStart(ctx, waits); err == nil || ctx.Err() != nil {
+		if err = r.startOnce(ctx, waits); err == nil || ctx.Err() != nil {
 			return err
 		}
 	}
 	return err
 }
 
-func (r *reward) tryStart(ctx context.Context, waits bool) error {
+func (r *reward) startOnce(ctx context.Context, waits bool) error {
 	p, err := r.start(ctx)
 	if err != nil {
 		return err

@@ -118,14 +118,12 @@ func (r *reward) where() string {
 	return "the file"
 }
 
-func (r *reward) Needs() score.Needs { return score.Tokens }
-
-// Files names the file, on a disk or in a bucket.
-func (r *reward) Files() []string {
-	if r.File == "" {
-		return nil
+func (r *reward) Describe() score.Description {
+	d := score.Description{Needs: score.Tokens, Local: true}
+	if r.File != "" {
+		d.Files = []string{r.File}
 	}
-	return []string{r.File}
+	return d
 }
 
 // Close closes the file.

@@ -104,37 +104,26 @@ func numeric(t reflect.Type) error {
 	return nil
 }
 
-func (r *reward) Needs() score.Needs {
+// Describe names the columns that the expression mentions, which have the names that they
+// have in expressions, and the rewards: all, if it reads them other than by name.
+func (r *reward) Describe() score.Description {
+	d := score.Description{Needs: score.Light, Columns: append([]string{}, r.reads.names...), Immediate: true}
 	switch {
 	case r.reads.messages:
-		return score.Text
+		d.Needs = score.Text
 	case r.reads.example:
-		return score.Head
+		d.Needs = score.Head
 	}
-	return score.Light
+	for _, use := range r.reads.rewards {
+		d.Reads = append(d.Reads, use.name)
+	}
+	if r.reads.anyReward {
+		d.Reads = r.known
+	}
+	return d
 }
-
-// Columns returns what the expression mentions: columns have the names that they
-// have in expressions.
-func (r *reward) Columns() []string { return r.reads.names }
 
 func (r *reward) Close() error { return nil }
-
-// Immediate marks a reward of the row alone.
-func (r *reward) Immediate() {}
-
-// Reads returns the rewards that the expression mentions; all, if it reads them
-// other than by name.
-func (r *reward) Reads() []string {
-	if r.reads.anyReward {
-		return r.known
-	}
-	var names []string
-	for _, use := range r.reads.rewards {
-		names = append(names, use.name)
-	}
-	return names
-}
 
 func (r *reward) Score(ctx context.Context, rows []*score.Row, values []score.Value) error {
 	env := new(environment) // of one row after the other

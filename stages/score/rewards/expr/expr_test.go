@@ -81,7 +81,7 @@ func TestItNeedsWhatItMentions(t *testing.T) {
 		"len(answer) + completion_tokens": score.Light, "metadata.turns": score.Light, "answer == example.answer": score.Head,
 		"len(messages)": score.Text, "len($env)": score.Text,
 	} {
-		if n := rewardtest.New(t, expr.Kind, source).Needs(); n != want {
+		if n := rewardtest.New(t, expr.Kind, source).Describe().Needs; n != want {
 			t.Errorf("%s needs %v", source, n)
 		}
 	}

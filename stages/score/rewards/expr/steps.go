@@ -30,7 +30,11 @@ type stepEnvironment struct {
 
 type steps struct{ *reward }
 
-func (s *steps) Needs() score.Needs { return score.Text }
+func (s *steps) Describe() score.Description {
+	d := s.reward.Describe()
+	d.Needs = score.Text
+	return d
+}
 
 func (s *steps) Score(ctx context.Context, rows []*score.Row, values []score.Value) error {
 	return s.each(ctx, rows, values, s.value)

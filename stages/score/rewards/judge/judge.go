@@ -71,8 +71,7 @@ type reward struct {
 	min, max float64
 }
 
-func (r *reward) Needs() score.Needs { return score.Text }
-func (r *reward) Close() error       { return nil }
+func (r *reward) Close() error { return nil }
 
 // Score asks about all rows concurrently.
 func (r *reward) Score(ctx context.Context, rows []*score.Row, values []score.Value) error {

@@ -104,7 +104,7 @@ func TestAnswersArePaidForOnce(t *testing.T) {
 			t.Errorf("%s: asked %d times", arguments, s.Asked.Load()-before)
 		}
 	}
-	if files := made(t, j, 1, "model=m,rubric="+rubric).(score.Filer).Files(); len(files) != 1 || files[0] != rubric {
+	if files := made(t, j, 1, "model=m,rubric="+rubric).Describe().Files; len(files) != 1 || files[0] != rubric {
 		t.Errorf("files %v", files)
 	}
 }

@@ -65,8 +65,10 @@ func NewPanel(s score.Setup, a Asking, schema map[string]any, otherwise string) 
 
 const maxRubric = 16 << 20 // bytes
 
-// Files returns the rubric's file.
-func (p *Panel) Files() []string { return p.files }
+// Describe names the rubric's file.
+func (p *Panel) Describe() score.Description {
+	return score.Description{Needs: score.Text, Files: p.files}
+}
 
 // Vote asks as often as Repeats says, each time with the messages that ask
 // makes for a seed, and passes each answer to read, which returns a fixed

@@ -69,9 +69,13 @@ type rulerReward struct {
 	name string
 }
 
-func (r *rulerReward) Needs() score.Needs { return score.Text }
-func (r *rulerReward) Close() error       { return nil }
-func (r *rulerReward) Relative()          {}
+func (r *rulerReward) Close() error { return nil }
+
+func (r *rulerReward) Describe() score.Description {
+	d := r.Panel.Describe()
+	d.Relative = true
+	return d
+}
 
 // Score asks about all groups concurrently.
 func (r *rulerReward) Score(ctx context.Context, rows []*score.Row, values []score.Value) error {

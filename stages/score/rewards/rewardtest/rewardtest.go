@@ -106,7 +106,7 @@ func (s Suite) boundaries(t *testing.T) {
 
 // batches cuts rows; groups stay whole for a reward that compares their members.
 func batches(r score.Reward, rows []*score.Row, size int) iter.Seq[[]*score.Row] {
-	if _, relative := r.(score.Relative); relative {
+	if r.Describe().Relative {
 		size = (size + groupSize - 1) / groupSize * groupSize
 	}
 	return slices.Chunk(rows, size)
@@ -135,19 +135,19 @@ func (s Suite) determinism(t *testing.T) {
 
 func (s Suite) columns(t *testing.T) {
 	r := s.reward(t)
-	want := Score(t, r, Rows(s.Known...))
+	d, want := r.Describe(), Score(t, r, Rows(s.Known...))
 	less := Rows(s.Known...)
 	for _, row := range less {
-		if some, is := r.(score.Columner); is {
-			dropColumns(row.Trajectory, some.Columns())
+		if d.Columns != nil {
+			dropColumns(row.Trajectory, d.Columns)
 		}
-		if r.Needs() < score.Tokens {
+		if d.Needs < score.Tokens {
 			dropTokens(row.Trajectory)
 		}
-		if r.Needs() < score.Head {
+		if d.Needs < score.Head {
 			row.Example = ""
 		}
-		if r.Needs() < score.Text {
+		if d.Needs < score.Text {
 			row.Messages, row.Calls, row.ToolSets = nil, nil, nil
 		}
 	}
