@@ -75,11 +75,11 @@ func runSeal(ctx context.Context, s *cli.Session, c *sealSettings) error {
 	if err != nil {
 		return err
 	}
-	if _, err := dataset.Open(ctx, in.URI, dataset.OpenOptions{AcceptGates: in.AcceptGates}); err != nil {
+	d, err := dataset.Open(ctx, in.URI, dataset.OpenOptions{AcceptGates: in.AcceptGates})
+	if err != nil {
 		return err // a gate refused it, or shards are missing
 	}
-	d, err := dataset.Seal(ctx, in.URI)
-	if err != nil {
+	if _, err := dataset.Seal(ctx, in.URI); err != nil {
 		return err
 	}
 	s.Say("seal: %s in %s", plural.Of(d.Rows, "row"), plural.Of(d.Shards, "shard"))

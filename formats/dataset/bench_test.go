@@ -95,7 +95,7 @@ func BenchmarkCompact(b *testing.B) {
 		b.Fatal(err)
 	}
 	copied := time.Since(began).Seconds()
-	manifest, err := os.ReadFile(filepath.Join(uri, ManifestFile))
+	data, err := os.ReadFile(filepath.Join(uri, ManifestFile))
 	if err != nil {
 		b.Fatal(err)
 	}
@@ -110,7 +110,7 @@ func BenchmarkCompact(b *testing.B) {
 		if err != nil || len(now.PartsOf("")) > 2 {
 			b.Fatal(len(now.PartsOf("")), err)
 		}
-		if err := errors.Join(os.WriteFile(filepath.Join(uri, ManifestFile), manifest, 0o666),
+		if err := errors.Join(os.WriteFile(filepath.Join(uri, ManifestFile), data, 0o666),
 			os.Remove(filepath.Join(uri, now.PartsOf("")[0].Name))); err != nil {
 			b.Fatal(err)
 		}

@@ -7,47 +7,47 @@ import (
 	"strings"
 )
 
-// build names one attempt to make the dataset: records of one build belong
+// Build names one attempt to make the dataset: records of one build belong
 // together. The name of a build that overwrites includes the manifest that it
 // replaces. So once there is another manifest, the build can never be sealed, and
 // any process may remove what it left at any time.
-type build struct {
-	identity string
-	of       int
-	base     string // generation of the manifest to be replaced; "" for none
+type Build struct {
+	Identity string
+	Of       int
+	Base     string // generation of the manifest to be replaced; "" for none
 }
 
-func (r build) dir() string {
-	if r.base == "" {
-		return r.home()
+func (r Build) Dir() string {
+	if r.Base == "" {
+		return r.Home()
 	}
-	return fmt.Sprintf("%s%s-%d-%s/", private, r.identity, r.of, r.base)
+	return fmt.Sprintf("%s%s-%d-%s/", Private, r.Identity, r.Of, r.Base)
 }
 
-// home returns the folder of objects that do not depend on which dataset is
+// Home returns the folder of objects that do not depend on which dataset is
 // replaced.
-func (r build) home() string { return fmt.Sprintf("%s%s-%d/", private, r.identity, r.of) }
+func (r Build) Home() string { return fmt.Sprintf("%s%s-%d/", Private, r.Identity, r.Of) }
 
-func (r build) record(shard int) string  { return fmt.Sprintf("%sshard-%d.json", r.dir(), shard) }
-func (r build) journal(shard int) string { return fmt.Sprintf("%sjournal-%d/", r.home(), shard) }
-func (r build) calls(shard int) string   { return fmt.Sprintf("%sjournal-%d-calls/", r.home(), shard) }
+func (r Build) Record(shard int) string  { return fmt.Sprintf("%sshard-%d.json", r.Dir(), shard) }
+func (r Build) Journal(shard int) string { return fmt.Sprintf("%sjournal-%d/", r.Home(), shard) }
+func (r Build) Calls(shard int) string   { return fmt.Sprintf("%sjournal-%d-calls/", r.Home(), shard) }
 
-// part returns the name of a part. Its last eight digits are a digest of the
+// Part returns the name of a part. Its last eight digits are a digest of the
 // run and the content, so that a name is never used again in another run.
-func (r build) part(table string, shard, seq int, digest string) string {
-	name := fmt.Sprintf("part-%05d-of-%05d-%05d%s", shard, r.of, seq, r.suffix(digest))
+func (r Build) Part(table string, shard, seq int, digest string) string {
+	name := fmt.Sprintf("part-%05d-of-%05d-%05d%s", shard, r.Of, seq, r.suffix(digest))
 	if table != "" {
 		name = table + "/" + name
 	}
 	return name
 }
 
-func (r build) suffix(digest string) string {
-	return "-" + shortSum([]byte(r.dir()+digest), 4) + ".parquet"
+func (r Build) suffix(digest string) string {
+	return "-" + ShortSum([]byte(r.Dir()+digest), 4) + ".parquet"
 }
 
 // wrote reports whether a part with this name and content belongs to the run.
-func (r build) wrote(name, digest string) bool { return strings.HasSuffix(name, r.suffix(digest)) }
+func (r Build) wrote(name, digest string) bool { return strings.HasSuffix(name, r.suffix(digest)) }
 
 var (
 	buildKey  = regexp.MustCompile(`^\.rollmill/([0-9a-f]{16})-([0-9]{1,5})(?:-([0-9a-f]{16}))?/(.+)$`)
@@ -56,23 +56,23 @@ var (
 
 // buildOf splits the key of an object of a run. It returns false for a folder
 // with more shards than a dataset may have: rollmill did not write it.
-func buildOf(key string) (r build, file string, ok bool) {
+func buildOf(key string) (r Build, file string, ok bool) {
 	m := buildKey.FindStringSubmatch(key)
 	if m == nil {
-		return build{}, "", false
+		return Build{}, "", false
 	}
 	of, _ := strconv.Atoi(m[2])
-	return build{m[1], of, m[3]}, m[4], of >= 1 && of <= MaxShards
+	return Build{m[1], of, m[3]}, m[4], of >= 1 && of <= MaxShards
 }
 
 // recordOf returns the shard whose record a file of a run is.
-func recordOf(r build, file string) (shard int, ok bool) {
+func recordOf(r Build, file string) (shard int, ok bool) {
 	m := recordKey.FindStringSubmatch(file)
 	if m == nil {
 		return 0, false
 	}
 	shard, _ = strconv.Atoi(m[1])
-	return shard, shard < r.of
+	return shard, shard < r.Of
 }
 
 // inJournal reports whether an object is a segment of a journal, and whether of one of rows.
@@ -112,9 +112,9 @@ func numbers(list []int) string {
 }
 
 // made reports whether a manifest was made from the records of a build.
-func (r build) made(m *Manifest) bool {
-	for _, p := range m.allParts() {
-		return m.Identity == r.identity && m.Shards == r.of && r.wrote(p.Name, p.Digest)
+func (r Build) made(m *Manifest) bool {
+	for _, p := range m.AllParts() {
+		return m.Identity == r.Identity && m.Shards == r.Of && r.wrote(p.Name, p.Digest)
 	}
 	return false
 }

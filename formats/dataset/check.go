@@ -15,7 +15,7 @@ func (m *Manifest) check(place string) error {
 		return formats.Invalid(place, "put the file back, or make the dataset again", nil,
 			"damaged: "+format, args...)
 	}
-	if m.Run.ID != "" && !runID.MatchString(m.Run.ID) {
+	if m.Run.ID != "" && !m.Run.Valid() {
 		return bad("the id of its run is %q, not 32 hexadecimal digits", m.Run.ID)
 	}
 	if m.Shards < 0 || m.Shards > MaxShards {
@@ -26,8 +26,8 @@ func (m *Manifest) check(place string) error {
 	}
 	var bytes int64
 	seen := map[string]bool{}
-	for _, name := range m.tables() {
-		t, _ := m.table(name)
+	for _, name := range m.TableNames() {
+		t, _ := m.TableOf(name)
 		if err := t.check(name, m.Shards, seen); err != nil {
 			return bad("%s", err)
 		}
@@ -78,7 +78,7 @@ func (p *Part) check(table string, shards int) error {
 	if table != "" {
 		folder = table + "/"
 	}
-	_, isPart := partName(p.Name)
+	_, isPart := PartName(p.Name)
 	switch {
 	case !isPart || !strings.HasPrefix(p.Name, folder+"part-"):
 		return fmt.Errorf("part %q", p.Name)

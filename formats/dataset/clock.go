@@ -8,7 +8,7 @@ import (
 )
 
 // clockKey is an object that is written to learn the store's time.
-const clockKey = private + "clock"
+const clockKey = Private + "clock"
 
 // Now returns the time of a store: that of an object which is written and removed
 // again. The times of other objects are compared with it alone: the clocks of two

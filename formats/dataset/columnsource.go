@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"github.com/rollmill/rollmill/formats/parquet"
+	"github.com/rollmill/rollmill/formats/secret"
 	"github.com/rollmill/rollmill/storage"
 )
 
@@ -105,8 +106,8 @@ func (w *TableWriter[T]) CopyColumns(ctx context.Context, from *ColumnSource, fi
 	if err := w.cut(ctx); err != nil {
 		return err
 	}
-	_, local := from.d.bucket.Local()
-	if from.d.plain != nil || !local || redactRows(w.s.secrets, rows) > 0 {
+	_, local := from.d.Bucket.Local()
+	if from.d.Plain || !local || secret.Rows(w.s.secrets, rows) > 0 {
 		if err := w.WriteGroups(ctx, rows, ends); err != nil {
 			return err
 		}

@@ -62,8 +62,8 @@ func (s *Shard) Commit(ctx context.Context, o Outcome) (Result, error) {
 		return res, err
 	}
 	// The rows of a run that overwrites may be wanted again until it is sealed.
-	if s.run.base == "" && res.Sealed == nil {
-		err = errors.Join(err, s.bucketRemove(ctx, s.run.journal(s.shard)), s.bucketRemove(ctx, s.run.calls(s.shard)))
+	if s.run.Base == "" && res.Sealed == nil {
+		err = errors.Join(err, s.bucketRemove(ctx, s.run.Journal(s.shard)), s.bucketRemove(ctx, s.run.Calls(s.shard)))
 	}
 	return res, err
 }
@@ -73,38 +73,38 @@ func (s *Shard) Commit(ctx context.Context, o Outcome) (Result, error) {
 // even when the store says that the record exists: the response to our own
 // create may have been lost.
 func (s *Shard) leave(ctx context.Context, data []byte) (lost bool, err error) {
-	now, err := readCurrent(ctx, s.bucket)
+	now, err := ReadCurrent(ctx, s.bucket)
 	if err != nil {
 		return false, err
 	}
-	sealed := now.manifest != nil && now.manifest.Identity == s.run.identity // perhaps in another number of shards
-	if !sealed && now.generation != s.run.base {
-		return false, errors.Join(late(s.bucket, now, s.run), s.withdraw(ctx))
+	sealed := now.Manifest != nil && now.Manifest.Identity == s.run.Identity // perhaps in another number of shards
+	if !sealed && now.Generation != s.run.Base {
+		return false, errors.Join(Late(s.bucket, now, s.run), s.withdraw(ctx))
 	}
 	s.ended = true // from here on the record may exist, whatever the store says
 	if sealed {
-		return true, s.removeParts(ctx, now.manifest.namedParts())
+		return true, s.removeParts(ctx, now.Manifest.NamedParts())
 	}
-	err = s.bucket.Create(ctx, s.run.record(s.shard), data)
+	err = s.bucket.Create(ctx, s.run.Record(s.shard), data)
 	if err == nil {
 		return false, nil
 	}
 	if !errors.Is(err, storage.ErrExist) {
-		return false, fmt.Errorf("commit shard %d of %d: %w", s.shard, s.run.of, err)
+		return false, fmt.Errorf("commit shard %d of %d: %w", s.shard, s.run.Of, err)
 	}
-	winner, err := readRecord(ctx, s.bucket, s.run, s.shard)
+	winner, err := ReadRecord(ctx, s.bucket, s.run, s.shard)
 	if errors.Is(err, storage.ErrNotExist) { // removed since, by the writer that replaced the manifest
 		return true, s.removeParts(ctx, nil)
 	}
 	if err != nil {
-		return false, fmt.Errorf("commit shard %d of %d: %w", s.shard, s.run.of, err)
+		return false, fmt.Errorf("commit shard %d of %d: %w", s.shard, s.run.Of, err)
 	}
-	for _, p := range winner.allParts() {
+	for _, p := range winner.AllParts() {
 		if s.published(p.Name) {
 			return false, nil // no other writer can name our parts
 		}
 	}
-	return true, s.removeParts(ctx, winner.allParts())
+	return true, s.removeParts(ctx, winner.AllParts())
 }
 
 // published reports whether this shard made a part visible.
@@ -142,11 +142,11 @@ func (s *Shard) Finished(ctx context.Context) (bool, error) {
 
 // finished reports whether the shard's record or the whole dataset exists.
 func (s *Shard) finished(ctx context.Context) (bool, error) {
-	now, err := readCurrent(ctx, s.bucket)
-	if err != nil || now.manifest != nil && now.manifest.Identity == s.run.identity {
+	now, err := ReadCurrent(ctx, s.bucket)
+	if err != nil || now.Manifest != nil && now.Manifest.Identity == s.run.Identity {
 		return err == nil, err
 	}
-	_, err = s.bucket.Stat(ctx, s.run.record(s.shard))
+	_, err = s.bucket.Stat(ctx, s.run.Record(s.shard))
 	if errors.Is(err, storage.ErrNotExist) {
 		return false, nil
 	}
@@ -157,9 +157,9 @@ func (s *Shard) finished(ctx context.Context) (bool, error) {
 // sealed. Its journal stays: the next run of the command can use the rows.
 func (s *Shard) withdraw(ctx context.Context) error {
 	s.ended = true
-	rec, err := readRecord(ctx, s.bucket, s.run, s.shard)
-	if err == nil && len(rec.allParts()) > 0 && s.published(rec.allParts()[0].Name) {
-		err = s.bucket.Delete(ctx, s.run.record(s.shard))
+	rec, err := ReadRecord(ctx, s.bucket, s.run, s.shard)
+	if err == nil && len(rec.AllParts()) > 0 && s.published(rec.AllParts()[0].Name) {
+		err = s.bucket.Delete(ctx, s.run.Record(s.shard))
 	}
 	if err != nil && !errors.Is(err, storage.ErrNotExist) {
 		return err
@@ -169,8 +169,8 @@ func (s *Shard) withdraw(ctx context.Context) error {
 
 // result returns the state of the dataset now.
 func (s *Shard) result(ctx context.Context, upToDate bool) (Result, error) {
-	res := Result{URI: s.bucket.URI(), Identity: s.run.identity, UpToDate: upToDate}
-	m, missing, err := settle(ctx, s.bucket, s.run, s.shard)
+	res := Result{URI: s.bucket.URI(), Identity: s.run.Identity, UpToDate: upToDate}
+	m, missing, err := Settle(ctx, s.bucket, s.run, s.shard)
 	if err != nil {
 		return res, err
 	}
@@ -185,11 +185,11 @@ func (s *Shard) result(ctx context.Context, upToDate bool) (Result, error) {
 	}
 	res.Sealed = newDataset(*m, s.uri, s.bucket)
 	for _, p := range m.Parts {
-		if p.Shard == s.shard && m.Shards == s.run.of {
+		if p.Shard == s.shard && m.Shards == s.run.Of {
 			res.Rows += p.Rows
 		}
 	}
-	if g := m.refused(); g != nil {
+	if g := m.Refusals(); g != nil {
 		return res, &GateError{URI: s.bucket.URI(), Gates: g}
 	}
 	return res, nil
@@ -199,22 +199,22 @@ func (s *Shard) result(ctx context.Context, upToDate bool) (Result, error) {
 // changed. It does not touch a manifest that was replaced meanwhile, and believes
 // none whose numbers are not those of its records.
 func (s *Shard) judgeAnew(ctx context.Context, m *Manifest) error {
-	if slices.EqualFunc(m.Gates, s.spec.Gates, func(r GateResult, g Gate) bool { return sameGate(r.Gate, g) }) {
+	if m.JudgedBy(s.spec.Gates) {
 		return nil
 	}
-	now, err := readCurrent(ctx, s.bucket)
+	now, err := ReadCurrent(ctx, s.bucket)
 	if err != nil {
 		return err
 	}
-	if now.manifest == nil || now.generation != m.generation() {
-		return late(s.bucket, now, s.run)
+	if now.Manifest == nil || now.Generation != m.Generation() {
+		return Late(s.bucket, now, s.run)
 	}
-	if err := newDataset(*now.manifest, s.uri, s.bucket).verifyRecords(ctx); err != nil {
+	if err := CheckRecords(ctx, s.bucket, now.Manifest); err != nil {
 		return err
 	}
-	*m = *now.manifest // perhaps it was compacted
-	m.Gates = judge(m, s.spec.Gates)
-	if err := s.bucket.Swap(ctx, ManifestFile, now.raw, m.encode()); err != nil && !errors.Is(err, storage.ErrChanged) {
+	*m = *now.Manifest // perhaps it was compacted
+	m.Gates = Judge(m, s.spec.Gates)
+	if err := s.bucket.Swap(ctx, ManifestFile, now.Raw, m.Encode()); err != nil && !errors.Is(err, storage.ErrChanged) {
 		return err
 	}
 	return nil // of two commands that do this at once the first is kept: each returns the results of its own gates
@@ -222,7 +222,7 @@ func (s *Shard) judgeAnew(ctx context.Context, m *Manifest) error {
 
 // count sets the number of rows of a shard whose dataset is not sealed yet.
 func (s *Shard) count(ctx context.Context, res *Result) error {
-	rec, err := readRecord(ctx, s.bucket, s.run, s.shard)
+	rec, err := ReadRecord(ctx, s.bucket, s.run, s.shard)
 	if errors.Is(err, storage.ErrNotExist) {
 		return nil
 	}
@@ -272,10 +272,10 @@ func (s *Shard) bucketRemove(ctx context.Context, prefix string) error {
 }
 
 // record returns the record of a shard whose tables are finished.
-func (s *Shard) record(o Outcome) record {
-	r := record{Shard: s.shard, Manifest: Manifest{Format: Format, Timings: o.Timings, Run: s.spec.Run, Content: Content{
+func (s *Shard) record(o Outcome) Record {
+	r := Record{Shard: s.shard, Manifest: Manifest{Format: Format, Timings: o.Timings, Run: s.spec.Run, Content: Content{
 		Kind: s.spec.Kind, Schema: formats.SchemaVersion, Stage: s.spec.Stage, Version: s.spec.Version,
-		Identity: s.run.identity, Shards: s.run.of, Base: s.spec.Base, Columns: s.spec.Columns, Inputs: s.spec.Inputs, Params: s.spec.Params,
+		Identity: s.run.Identity, Shards: s.run.Of, Base: s.spec.Base, Columns: s.spec.Columns, Inputs: s.spec.Inputs, Params: s.spec.Params,
 		Files: s.spec.Files, Counts: o.Counts, Drops: o.Drops, Failures: o.Failures, Facts: o.Facts,
 		State: s.secrets.Settings().JSON(o.State),
 	}}}

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"reflect"
 	"slices"
 	"time"
@@ -24,31 +23,31 @@ import (
 // storage.ErrChanged; if another process compacted it meanwhile, that compaction
 // is returned.
 func Compact(ctx context.Context, d *Dataset, partSize int64) (*Dataset, error) {
-	tables := d.Small(partSize)
+	tables := Small(d, partSize)
 	if len(tables) == 0 {
 		return d, nil
 	}
-	if err := d.bucket.Replaces(ctx); err != nil {
+	if err := d.Bucket.Replaces(ctx); err != nil {
 		return nil, fmt.Errorf("compact %q: %w", d.URI(), err)
 	}
-	at, err := d.nextCompaction(ctx)
+	at, err := nextCompaction(ctx, d)
 	if err != nil {
 		return nil, fmt.Errorf("compact %q: %w", d.URI(), err)
 	}
 	c := &Compacted{At: at.UTC(), PartSize: partSize}
-	s := &Shard{bucket: d.bucket, uri: d.uri, run: build{identity: d.Identity, of: d.Shards}, compacts: d.generation(),
+	s := &Shard{bucket: d.Bucket, uri: d.Address, run: Build{Identity: d.Identity, Of: d.Shards}, compacts: d.Generation(),
 		partSize: partSize, partHeld: partLight, tables: map[string]*table{}}
-	for _, name := range d.tables() {
+	for _, name := range d.TableNames() {
 		if !slices.Contains(tables, name) {
-			if parts := d.Compacted.of(name); parts != nil {
-				c.set(name, parts)
+			if parts := d.Compacted.PartsOf(name); parts != nil {
+				c.SetParts(name, parts)
 			}
 			continue
 		}
 		if err := s.merge(ctx, d, name); err != nil {
 			return nil, errors.Join(fmt.Errorf("compact %q: %w", d.URI(), err), s.Discard())
 		}
-		c.set(name, s.tables[name].parts)
+		c.SetParts(name, s.tables[name].parts)
 	}
 	return s.compacted(ctx, d, c)
 }
@@ -56,23 +55,23 @@ func Compact(ctx context.Context, d *Dataset, partSize int64) (*Dataset, error) 
 // nextCompaction returns the time of the store, once that is later than the last
 // compaction: a part that is no older than At was written by a later one. Stores
 // have times of whole seconds, so it may wait for one.
-func (d *Dataset) nextCompaction(ctx context.Context) (time.Time, error) {
+func nextCompaction(ctx context.Context, d *Dataset) (time.Time, error) {
 	for {
-		at, err := Now(ctx, d.bucket)
-		if err != nil || d.Compacted == nil || at.After(d.Compacted.At) || d.Compacted.At.Sub(at) > Coarse(d.bucket) {
+		at, err := Now(ctx, d.Bucket)
+		if err != nil || d.Compacted == nil || at.After(d.Compacted.At) || d.Compacted.At.Sub(at) > Coarse(d.Bucket) {
 			return at, err
 		}
 		select {
 		case <-ctx.Done():
 			return at, context.Cause(ctx)
-		case <-time.After(Coarse(d.bucket) / 4):
+		case <-time.After(Coarse(d.Bucket) / 4):
 		}
 	}
 }
 
 // merge writes the rows of a table again, and compares them with the manifest.
 func (s *Shard) merge(ctx context.Context, d *Dataset, name string) error {
-	if err := rowKinds[d.kindOf(name)].merge(ctx, s, d, name); err != nil {
+	if err := mergers[d.KindOf(name)](ctx, s, d, name); err != nil {
 		return err
 	}
 	return d.sameRows(name, s.tables[name].digest)
@@ -82,7 +81,7 @@ func (s *Shard) merge(ctx context.Context, d *Dataset, name string) error {
 // the generation of the manifest, so that whoever cleans up knows what it is.
 func (s *Shard) part(table string, seq int, digest string) string {
 	if s.compacts == "" {
-		return s.run.part(table, s.shard, seq, digest)
+		return s.run.Part(table, s.shard, seq, digest)
 	}
 	name := fmt.Sprintf("part-%s-%05d-%s.parquet", s.compacts, seq, digest[:8])
 	if table != "" {
@@ -94,26 +93,26 @@ func (s *Shard) part(table string, seq int, digest string) string {
 // compacted makes the parts that were written those of the dataset.
 func (s *Shard) compacted(ctx context.Context, d *Dataset, c *Compacted) (*Dataset, error) {
 	for {
-		now, err := readCurrent(ctx, s.bucket)
+		now, err := ReadCurrent(ctx, s.bucket)
 		switch {
 		case err != nil:
 			return nil, err
-		case now.manifest == nil || now.generation != s.compacts:
+		case now.Manifest == nil || now.Generation != s.compacts:
 			return nil, errors.Join(fmt.Errorf("compact %q: the dataset was replaced or removed meanwhile: %w", d.URI(),
 				storage.ErrChanged), s.Discard())
-		case reflect.DeepEqual(now.manifest.Compacted, c): // the response was lost
-			return newDataset(*now.manifest, d.uri, s.bucket), nil
-		case !reflect.DeepEqual(now.manifest.Compacted, d.Compacted):
-			return newDataset(*now.manifest, d.uri, s.bucket), s.Discard()
+		case reflect.DeepEqual(now.Manifest.Compacted, c): // the response was lost
+			return newDataset(*now.Manifest, d.Address, s.bucket), nil
+		case !reflect.DeepEqual(now.Manifest.Compacted, d.Compacted):
+			return newDataset(*now.Manifest, d.Address, s.bucket), s.Discard()
 		}
 		if err := s.there(ctx); err != nil {
 			return nil, errors.Join(err, s.Discard())
 		}
-		m := *now.manifest
-		m.Format, m.Compacted = compactedFormat, c
-		err = s.bucket.Swap(ctx, ManifestFile, now.raw, m.encode())
+		m := *now.Manifest
+		m.CompactInto(c)
+		err = s.bucket.Swap(ctx, ManifestFile, now.Raw, m.Encode())
 		if err == nil {
-			return newDataset(m, d.uri, s.bucket), nil
+			return newDataset(m, d.Address, s.bucket), nil
 		}
 		if !errors.Is(err, storage.ErrChanged) {
 			return nil, err // the manifest may have been written
@@ -141,7 +140,7 @@ func mergeRows[T any](ctx context.Context, s *Shard, d *Dataset, table string) e
 	if at := parts[0].BaseFirst; at != nil {
 		first = *at
 	}
-	all, _ := d.table(table)
+	all, _ := d.TableOf(table)
 	rd, err := NewReader[T](ctx, d, table, Range{0, all.Rows})
 	if err != nil {
 		return err
@@ -160,21 +159,6 @@ func mergeRows[T any](ctx context.Context, s *Shard, d *Dataset, table string) e
 		}
 	}
 	return w.finish(ctx)
-}
-
-// take reads n rows.
-func (r *Reader[T]) take(n int64) ([]T, error) {
-	rows, err := drain(func(rows []T) (int, error) {
-		k, err := r.Read(rows[:min(n, int64(len(rows)))])
-		if n -= int64(k); err == nil && n == 0 {
-			err = io.EOF
-		}
-		return k, err
-	}, n)
-	if err == nil && n > 0 {
-		err = io.ErrUnexpectedEOF
-	}
-	return rows, err
 }
 
 // openAtOnce is from how many parts a row group may be copied: these stay open
@@ -237,12 +221,12 @@ func (w *TableWriter[T]) copyGroup(ctx context.Context, p *Payload, heads *Reade
 
 // Small returns the tables that have adjacent parts of which two fit into one of
 // a size. A table whose rows this version does not know is not among them.
-func (d *Dataset) Small(partSize int64) (tables []string) {
-	if d.plain != nil || d.newer() {
+func Small(d *Dataset, partSize int64) (tables []string) {
+	if d.Plain || formats.Newer(d.Schema, formats.SchemaVersion) {
 		return nil
 	}
-	for _, table := range d.tables() {
-		if _, known := rowKinds[d.kindOf(table)]; known && d.mergeable(d.PartsOf(table), partSize) {
+	for _, table := range d.TableNames() {
+		if mergers[d.KindOf(table)] != nil && mergeable(d, d.PartsOf(table), partSize) {
 			tables = append(tables, table)
 		}
 	}
@@ -251,7 +235,7 @@ func (d *Dataset) Small(partSize int64) (tables []string) {
 
 // mergeable reports whether compaction makes fewer parts. The parts of one shard
 // ended for reasons besides the size; these hold again.
-func (d *Dataset) mergeable(parts []Part, partSize int64) bool {
+func mergeable(d *Dataset, parts []Part, partSize int64) bool {
 	grown := d.Compacted != nil && d.Compacted.PartSize < partSize
 	fit := false
 	for i := 1; i < len(parts); i++ {
@@ -262,4 +246,18 @@ func (d *Dataset) mergeable(parts []Part, partSize int64) bool {
 		fit = fit || (a.Shard != b.Shard || grown) && a.Bytes+b.Bytes <= partSize
 	}
 	return fit
+}
+
+// mergers write the rows of a table again, by the kind of the main table or the name of
+// a further one.
+var mergers = map[formats.Kind]func(context.Context, *Shard, *Dataset, string) error{
+	formats.KindTrajectories: mergeWide,
+	formats.KindScores:       mergeRows[formats.Score],
+	formats.KindGroups:       mergeRows[formats.Member],
+	formats.TableGroups:      mergeRows[formats.GroupStats],
+	formats.TablePairs:       mergeRows[formats.Pair],
+	formats.TableLabels:      mergeRows[formats.Label],
+	formats.TableDecisions:   mergeRows[formats.Decision],
+	formats.TablePlan:        mergeRows[formats.Planned],
+	formats.TableExamples:    mergeRows[formats.ExampleStats],
 }

@@ -24,8 +24,8 @@ type Compacted struct {
 	Tables   map[string][]Part `json:"tables,omitempty"` // of those further tables that were
 }
 
-// of returns the parts of a table; nil if it was not compacted.
-func (c *Compacted) of(table string) []Part {
+// PartsOf returns the parts of a table; nil if it was not compacted.
+func (c *Compacted) PartsOf(table string) []Part {
 	switch {
 	case c == nil:
 		return nil
@@ -35,7 +35,10 @@ func (c *Compacted) of(table string) []Part {
 	return c.Tables[table]
 }
 
-func (c *Compacted) set(table string, parts []Part) {
+// CompactInto says where the rows are now.
+func (m *Manifest) CompactInto(c *Compacted) { m.Format, m.Compacted = compactedFormat, c }
+
+func (c *Compacted) SetParts(table string, parts []Part) {
 	if table == "" {
 		c.Parts = parts
 		return
@@ -48,16 +51,16 @@ func (c *Compacted) set(table string, parts []Part) {
 
 // PartsOf returns the parts that have the rows of a table; "" is the main one.
 func (m *Manifest) PartsOf(table string) []Part {
-	if parts := m.Compacted.of(table); parts != nil {
+	if parts := m.Compacted.PartsOf(table); parts != nil {
 		return parts
 	}
-	t, _ := m.table(table)
+	t, _ := m.TableOf(table)
 	return t.Parts
 }
 
-// table returns a table as the shards wrote it, and whether there is one; "" is the
+// TableOf returns a table as the shards wrote it, and whether there is one; "" is the
 // main one.
-func (m *Manifest) table(name string) (t Table, ok bool) {
+func (m *Manifest) TableOf(name string) (t Table, ok bool) {
 	if name == "" {
 		return Table{m.Rows, m.RowsDigest, m.Parts}, true
 	}
@@ -65,39 +68,39 @@ func (m *Manifest) table(name string) (t Table, ok bool) {
 	return t, ok
 }
 
-// kindOf returns the row kind of a table.
-func (m *Manifest) kindOf(table string) formats.Kind {
+// KindOf returns the row kind of a table.
+func (m *Manifest) KindOf(table string) formats.Kind {
 	if table == "" {
 		return m.Kind
 	}
 	return formats.Kind(table)
 }
 
-// tables returns the names of the tables, the main one first.
-func (m *Manifest) tables() []string {
+// TableNames returns the names of the tables, the main one first.
+func (m *Manifest) TableNames() []string {
 	return append([]string{""}, slices.Sorted(maps.Keys(m.Tables))...)
 }
 
-// storedParts lists the parts of every table in which the rows are now.
-func (m *Manifest) storedParts() (out []Part) {
-	for _, table := range m.tables() {
+// StoredParts lists the parts of every table in which the rows are now.
+func (m *Manifest) StoredParts() (out []Part) {
+	for _, table := range m.TableNames() {
 		out = append(out, m.PartsOf(table)...)
 	}
 	return out
 }
 
-// namedParts lists all parts that the manifest names; some of those that the
+// NamedParts lists all parts that the manifest names; some of those that the
 // shards of a compacted dataset wrote may be gone.
-func (m *Manifest) namedParts() []Part {
+func (m *Manifest) NamedParts() []Part {
 	if m.Compacted == nil {
-		return m.allParts()
+		return m.AllParts()
 	}
-	return append(m.allParts(), m.storedParts()...)
+	return append(m.AllParts(), m.StoredParts()...)
 }
 
 // StoredBytes returns the size of the parts in which the rows are now.
 func (m *Manifest) StoredBytes() (bytes int64) {
-	for _, p := range m.storedParts() {
+	for _, p := range m.StoredParts() {
 		bytes += p.Bytes
 	}
 	return bytes
@@ -120,9 +123,9 @@ func (m *Manifest) checkCompacted(seen map[string]bool) error {
 			return fmt.Errorf("the compacted table %q is not a table of the dataset", name)
 		}
 	}
-	for _, name := range m.tables() {
-		t, _ := m.table(name)
-		if t.Parts = c.of(name); t.Parts == nil {
+	for _, name := range m.TableNames() {
+		t, _ := m.TableOf(name)
+		if t.Parts = c.PartsOf(name); t.Parts == nil {
 			continue
 		}
 		if err := t.check(name, m.Shards, seen); err != nil {

@@ -10,6 +10,7 @@ import (
 
 	"github.com/rollmill/rollmill/formats"
 	"github.com/rollmill/rollmill/formats/parquet"
+	"github.com/rollmill/rollmill/formats/secret"
 	"github.com/rollmill/rollmill/storage"
 )
 
@@ -72,7 +73,7 @@ func (p *Payload) open(part int) (*payloadPart, error) {
 	if err != nil {
 		return nil, err
 	}
-	o := &payloadPart{src: src, f: f, copyable: p.d.plain == nil && parquet.Copyable[formats.Trajectory](f)}
+	o := &payloadPart{src: src, f: f, copyable: !p.d.Plain && parquet.Copyable[formats.Trajectory](f)}
 	p.opened[part] = o
 	return o, nil
 }
@@ -140,7 +141,7 @@ func (w *TableWriter[T]) CopyWith(ctx context.Context, p *Payload, at []int64, r
 		within[i] = at[i] - p.firsts[part]
 	}
 	from := []parquet.Source{{File: o.f, At: within}}
-	redactRows(w.s.secrets, more)
+	secret.Rows(w.s.secrets, more)
 	if len(more) > 0 {
 		whole, err := inMemory(more)
 		if err != nil {
@@ -160,7 +161,7 @@ func (w *TableWriter[T]) CopyWith(ctx context.Context, p *Payload, at []int64, r
 // group together with copied rows.
 func inMemory[T any](rows []T) (parquet.Source, error) {
 	setDigests(rows)
-	data, err := encodeRows(rows, func(*parquet.Writer[T]) {})
+	data, err := parquet.Encode(rows, func(*parquet.Writer[T]) {})
 	if err != nil {
 		return parquet.Source{}, err
 	}

@@ -44,7 +44,7 @@ func shardOnce(ctx context.Context, uri string, spec Spec, o Options) error {
 		_, err = s.Commit(ctx, Outcome{})
 		return err
 	}
-	j, err := OpenJournal[formats.Score](ctx, s)
+	j, err := OpenJournal[formats.Score](ctx, s.Journal())
 	if err != nil {
 		return err
 	}

@@ -9,38 +9,38 @@ import (
 	"github.com/rollmill/rollmill/storage"
 )
 
-// current is the manifest at a place at one moment.
-type current struct {
-	manifest   *Manifest
-	raw        []byte // nil when there is none
-	damage     error  // why the manifest cannot be read
-	generation string // differs for any two manifests that ever were here; "" when there is none
+// Current is the manifest at a place at one moment.
+type Current struct {
+	Manifest   *Manifest
+	Raw        []byte // nil when there is none
+	Damage     error  // why the manifest cannot be read
+	Generation string // differs for any two manifests that ever were here; "" when there is none
 }
 
-// readCurrent reads the manifest. Errors are those of the store.
-func readCurrent(ctx context.Context, b *storage.Bucket) (current, error) {
+// ReadCurrent reads the manifest. Errors are those of the store.
+func ReadCurrent(ctx context.Context, b *storage.Bucket) (Current, error) {
 	raw, err := b.Read(ctx, ManifestFile)
 	switch {
 	case errors.Is(err, storage.ErrNotExist):
-		return current{}, nil
+		return Current{}, nil
 	case err != nil:
-		return current{}, err
+		return Current{}, err
 	}
-	m, err := decodeManifest(storage.Join(b.URI(), ManifestFile), raw)
+	m, err := DecodeManifest(storage.Join(b.URI(), ManifestFile), raw)
 	switch {
 	case errors.Is(err, formats.ErrInvalid):
-		return current{raw: raw, damage: err, generation: shortSum(raw, 8)}, nil
+		return Current{Raw: raw, Damage: err, Generation: ShortSum(raw, 8)}, nil
 	case err != nil:
-		return current{}, err
+		return Current{}, err
 	}
-	return current{manifest: m, raw: raw, generation: m.generation()}, nil
+	return Current{Manifest: m, Raw: raw, Generation: m.Generation()}, nil
 }
 
-// replaced reports whether a part has no rows any more because the dataset was
+// Replaced reports whether a part has no rows any more because the dataset was
 // compacted.
-func (c *current) replaced(name string) bool {
-	return c.manifest != nil && c.manifest.Compacted != nil &&
-		!slices.ContainsFunc(c.manifest.storedParts(), func(p Part) bool { return p.Name == name })
+func (c *Current) Replaced(name string) bool {
+	return c.Manifest != nil && c.Manifest.Compacted != nil &&
+		!slices.ContainsFunc(c.Manifest.StoredParts(), func(p Part) bool { return p.Name == name })
 }
 
 // readFile reads a manifest or a record.
@@ -50,4 +50,12 @@ func readFile(ctx context.Context, b *storage.Bucket, key string) ([]byte, error
 		return nil, formats.Invalid(storage.Join(b.URI(), key), "", err, "not a manifest or record")
 	}
 	return data, err
+}
+
+func readManifest(ctx context.Context, b *storage.Bucket) (*Manifest, error) {
+	data, err := readFile(ctx, b, ManifestFile)
+	if err != nil {
+		return nil, err
+	}
+	return DecodeManifest(storage.Join(b.URI(), ManifestFile), data)
 }

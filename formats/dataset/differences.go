@@ -41,8 +41,8 @@ func (e *ExistsError) Hint() string {
 	return "write to another --out, or replace it with --overwrite"
 }
 
-// differences compares the settings and inputs of an older dataset with a spec.
-func differences(m *Manifest, s Spec) []string {
+// Differences compares the settings and inputs of an older dataset with a spec.
+func Differences(m *Manifest, s Spec) []string {
 	var out []string
 	note := func(what string, was, is any) {
 		if w, i := short(was), short(is); w != i {

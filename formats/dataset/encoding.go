@@ -12,9 +12,9 @@ import (
 	"github.com/rollmill/rollmill/formats"
 )
 
-// encode returns the bytes of the manifest's file. Content keeps the bytes that
+// Encode returns the bytes of the manifest's file. Content keeps the bytes that
 // it was read with, so that writing other gates does not change the digest.
-func (m *Manifest) encode() []byte {
+func (m *Manifest) Encode() []byte {
 	var out bytes.Buffer
 	field := func(name string, value []byte) {
 		if out.Len() > 0 {
@@ -43,6 +43,9 @@ func (m *Manifest) encode() []byte {
 	return slices.Concat([]byte("{"), out.Bytes(), []byte("\n}\n"))
 }
 
+// Fix encodes the content, which does not change any more.
+func (m *Manifest) Fix() { m.raw = indented(m.Content) }
+
 // indented returns a value as a field of the manifest: the same bytes for equal
 // values.
 func indented(v any) []byte {
@@ -62,7 +65,7 @@ func encode(v any) []byte {
 	return append(data, '\n')
 }
 
-func decodeManifest(place string, data []byte) (*Manifest, error) {
+func DecodeManifest(place string, data []byte) (*Manifest, error) {
 	if p, err := decodePruned(place, data); err != nil {
 		return nil, err
 	} else if p != nil {
@@ -91,18 +94,18 @@ func decodeAs(format, place string, data []byte) (*Manifest, error) {
 		delete(m.other, known)
 	}
 	if m.Plain {
-		m.standIn(m.fingerprint())
+		m.StandIn(m.Fingerprint())
 	}
 	return &m, m.check(place)
 }
 
-func decodeRecord(place string, data []byte) (record, error) {
+func DecodeRecord(place string, data []byte) (Record, error) {
 	if err := readable(Format, place, data, "damaged shard record"); err != nil {
-		return record{}, err
+		return Record{}, err
 	}
-	var r record
+	var r Record
 	if err := unmarshal(data, &r); err != nil {
-		return record{}, formats.Invalid(place, "", err, "damaged shard record")
+		return Record{}, formats.Invalid(place, "", err, "damaged shard record")
 	}
 	return r, r.check(place)
 }
@@ -151,8 +154,8 @@ func unmarshal(data []byte, v any) error {
 	return nil
 }
 
-// standIn sets the rows digest of a dataset whose rows were not read to one
+// StandIn sets the rows digest of a dataset whose rows were not read to one
 // that stands for its manifest's digest.
-func (m *Manifest) standIn(digest string) {
+func (m *Manifest) StandIn(digest string) {
 	_ = m.RowsDigest.UnmarshalText(fmt.Appendf(nil, "%d-%s", max(m.Rows, 0), digest[:32])) // it has the form
 }

@@ -6,13 +6,15 @@ import (
 	"strings"
 	"sync"
 
+	"github.com/rollmill/rollmill/formats/secret"
 	"github.com/rollmill/rollmill/storage"
 )
 
 // Failures keeps what programs said when they failed, such as a traceback, beside the
 // rows that hold only its last line: one create-only object for each message.
 type Failures struct {
-	shard *Shard
+	bucket  *storage.Bucket
+	secrets *secret.Set
 
 	mu   sync.Mutex
 	kept map[string]bool
@@ -25,8 +27,9 @@ const (
 	maxFailure  = 64 << 10
 )
 
-// Failures returns the failures of the shard's dataset.
-func (s *Shard) Failures() *Failures { return &Failures{shard: s, kept: map[string]bool{}} }
+func newFailures(b *storage.Bucket, s *secret.Set) *Failures {
+	return &Failures{bucket: b, secrets: s, kept: map[string]bool{}}
+}
 
 // Keep stores the whole text of a failure, without secrets, unless one with the same
 // message is there. The message is a row's error. It is safe for concurrent use.
@@ -42,7 +45,7 @@ func (f *Failures) Keep(ctx context.Context, message, text string) error {
 		return nil
 	}
 	text = strings.ToValidUTF8(text[max(0, len(text)-maxFailure):], "")
-	err := f.shard.bucket.Create(ctx, key, []byte(f.shard.secrets.Redact(text)))
+	err := f.bucket.Create(ctx, key, []byte(f.secrets.Redact(text)))
 	if errors.Is(err, storage.ErrExist) {
 		return nil
 	}
@@ -55,7 +58,7 @@ func (d *Dataset) Failure(ctx context.Context, message string) (string, error) {
 	if message == "" || d.plain != nil {
 		return "", nil
 	}
-	data, err := d.bucket.ReadLimited(ctx, failureKey(message), 2*maxFailure)
+	data, err := d.Bucket.ReadLimited(ctx, failureKey(message), 2*maxFailure)
 	if errors.Is(err, storage.ErrNotExist) {
 		return "", nil
 	}
@@ -63,5 +66,5 @@ func (d *Dataset) Failure(ctx context.Context, message string) (string, error) {
 }
 
 func failureKey(message string) string {
-	return private + "failures/" + shortSum([]byte(message), 8) + ".txt"
+	return Private + "failures/" + ShortSum([]byte(message), 8) + ".txt"
 }

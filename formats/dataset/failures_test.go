@@ -20,6 +20,7 @@ func TestFailuresAreKeptOnce(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	const maxFailure, maxFailures = 64 << 10, 100
 	long := strings.Repeat("x", 2*maxFailure) + "é"
 	for _, f := range []*Failures{s.Failures(), s.Failures()} { // two times that the shard was begun
 		for i, text := range []string{"first\nwith a-secret-value", "second", long} {

@@ -4,8 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"net/url"
-	"os"
 	"syscall"
 
 	"github.com/rollmill/rollmill/formats"
@@ -119,39 +117,4 @@ func (f *finder) none(in string, r Run) error {
 	}
 	return formats.Invalid(storage.Redact(in), help, nil,
 		"no folder above it holds the id of its run (%s), and it records no root", r.ID)
-}
-
-// Follows reports whether a URI that is recorded in a file at another URI may
-// be read: it is on a local disk, or in the same store with the same endpoint.
-func Follows(from, uri string) bool {
-	root, _, query := place(uri)
-	if root == "" {
-		return true
-	}
-	fromRoot, _, fromQuery := place(from)
-	return root == fromRoot && sameQuery(query, fromQuery)
-}
-
-// samePlace reports whether two URIs name the same folder.
-func samePlace(a, b string) bool {
-	rootA, pathA, queryA := place(a)
-	rootB, pathB, queryB := place(b)
-	if rootA != rootB {
-		return false
-	}
-	if rootA != "" || pathA == pathB {
-		return pathA == pathB && sameQuery(queryA, queryB)
-	}
-	infoA, errA := os.Stat(pathA)
-	infoB, errB := os.Stat(pathB)
-	return errA == nil && errB == nil && os.SameFile(infoA, infoB)
-}
-
-func sameQuery(a, b string) bool {
-	if a == b {
-		return true
-	}
-	valuesA, errA := url.ParseQuery(a)
-	valuesB, errB := url.ParseQuery(b)
-	return errA == nil && errB == nil && valuesA.Encode() == valuesB.Encode()
 }

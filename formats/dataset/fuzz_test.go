@@ -92,15 +92,19 @@ func FuzzSegment(f *testing.F) {
 	if err != nil {
 		f.Fatal(err)
 	}
-	j, err := OpenJournal[formats.Trajectory](ctx, s)
+	j, err := OpenJournal[formats.Trajectory](ctx, s.Journal())
 	if err != nil {
 		f.Fatal(err)
 	}
 	if err := j.Append(ctx, group(0, 2)); err != nil {
 		f.Fatal(err)
 	}
-	key := j.list()[0].Key
-	good, err := j.bucket.Read(ctx, key)
+	segments, err := j.Bucket.ListAll(ctx, j.Folder)
+	if err != nil || len(segments) != 1 {
+		f.Fatal(segments, err)
+	}
+	key := segments[0].Key
+	good, err := j.Bucket.Read(ctx, key)
 	if err != nil {
 		f.Fatal(err)
 	}
@@ -108,7 +112,7 @@ func FuzzSegment(f *testing.F) {
 	f.Add(good[:len(good)/2])
 	f.Add([]byte{})
 	f.Fuzz(func(t *testing.T, data []byte) {
-		if err := j.bucket.Write(ctx, key, data); err != nil {
+		if err := j.Bucket.Write(ctx, key, data); err != nil {
 			t.Fatal(err)
 		}
 		n := 0
@@ -151,7 +155,7 @@ func FuzzRecord(f *testing.F) {
 	if err != nil {
 		f.Fatal(err)
 	}
-	key := s.run.record(1)
+	key := s.run.Record(1)
 	good, err := b.Read(ctx, key)
 	if err != nil {
 		f.Fatal(err)
@@ -167,7 +171,8 @@ func FuzzRecord(f *testing.F) {
 		if err := b.Write(ctx, key, data); err != nil {
 			t.Fatal(err)
 		}
-		d, err := Seal(ctx, uri)
+		var d *Dataset
+		_, err := Seal(ctx, uri)
 		if err == nil {
 			d, err = Open(ctx, uri, OpenOptions{})
 		}

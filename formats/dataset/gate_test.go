@@ -83,7 +83,7 @@ func TestGateNumbers(t *testing.T) {
 		{Gate{Count: "never seen", Min: &limit}, 0, true},
 		{Gate{Count: "ok", Of: "never seen", Max: &limit}, 0, false},
 	} {
-		got := judge(m, []Gate{c.gate})[0]
+		got := Judge(m, []Gate{c.gate})[0]
 		if got.Value != c.value || got.Refused != c.refused {
 			t.Errorf("%+v: %v, refused %v", c.gate, got.Value, got.Refused)
 		}

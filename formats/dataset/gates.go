@@ -1,6 +1,9 @@
 package dataset
 
-import "fmt"
+import (
+	"fmt"
+	"slices"
+)
 
 // GateError reports that gates refused a dataset. Its rows are kept.
 type GateError struct {
@@ -34,8 +37,8 @@ func (e *GateError) Hint() string {
 	return hint
 }
 
-// judge evaluates each gate on the whole dataset. A share of zero rows is 0.
-func judge(m *Manifest, gates []Gate) []GateResult {
+// Judge evaluates each gate on the whole dataset. A share of zero rows is 0.
+func Judge(m *Manifest, gates []Gate) []GateResult {
 	var out []GateResult
 	for _, g := range gates {
 		v := m.number(g.Count)
@@ -66,7 +69,10 @@ func (m *Manifest) number(key string) float64 {
 	return m.Facts[key]
 }
 
-func sameGate(a, b Gate) bool {
+// JudgedBy reports whether the results are those of these gates.
+func (m *Manifest) JudgedBy(gates []Gate) bool {
 	same := func(x, y *float64) bool { return x == nil && y == nil || x != nil && y != nil && *x == *y }
-	return a.Name == b.Name && a.Count == b.Count && a.Of == b.Of && same(a.Max, b.Max) && same(a.Min, b.Min)
+	return slices.EqualFunc(m.Gates, gates, func(a GateResult, b Gate) bool {
+		return a.Name == b.Name && a.Count == b.Count && a.Of == b.Of && same(a.Max, b.Max) && same(a.Min, b.Min)
+	})
 }

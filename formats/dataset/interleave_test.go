@@ -91,7 +91,7 @@ func interleaved(t *testing.T, uri string, exists bool, of int, other Spec, at i
 		t.Errorf("%s stands", id)
 	}
 	check(t, Verify(ctx, d))
-	d, err = Seal(ctx, uri)
+	_, err = Seal(ctx, uri)
 	check(t, err)
 	if left, err := d.Unnamed(ctx); left != nil || err != nil {
 		t.Errorf("%q is left, %v", left, err)

@@ -27,9 +27,7 @@ import (
 // rank and equal trajectory_id (equal rank alone when T has no such column)
 // Sorted yields the one in the first segment and drops the others.
 type Journal[T any] struct {
-	bucket *storage.Bucket
-	dir    string
-	set    *secret.Set
+	JournalPlace
 
 	// Expected is the number of rows that the shard will have, when it is
 	// known. Each segment records it, so that the error about a dataset that is
@@ -44,25 +42,23 @@ type Journal[T any] struct {
 // noteExpected is the key of Journal.Expected in a segment's metadata.
 const noteExpected = "rollmill.journal.expected"
 
-// OpenJournal returns the journal with what earlier runs of this shard left.
-func OpenJournal[T any](ctx context.Context, s *Shard) (*Journal[T], error) {
-	return openJournal[T](ctx, s, s.run.journal(s.shard))
+// JournalPlace is where a journal is, and the secrets that it must not contain.
+type JournalPlace struct {
+	Bucket  *storage.Bucket
+	Folder  string
+	Secrets *secret.Set
 }
 
-// OpenCalls returns the shard's second journal: of what belongs to rows that are not finished.
-func OpenCalls[T any](ctx context.Context, s *Shard) (*Journal[T], error) {
-	return openJournal[T](ctx, s, s.run.calls(s.shard))
-}
-
-func openJournal[T any](ctx context.Context, s *Shard, dir string) (*Journal[T], error) {
-	j := &Journal[T]{bucket: s.bucket, dir: dir, set: s.secrets}
-	for o, err := range s.bucket.List(ctx, j.dir) {
+// OpenJournal returns the journal at a place, with what earlier runs of the command left.
+func OpenJournal[T any](ctx context.Context, at JournalPlace) (*Journal[T], error) {
+	j := &Journal[T]{JournalPlace: at}
+	for o, err := range j.Bucket.List(ctx, j.Folder) {
 		if err != nil {
 			return nil, err
 		}
 		var n int
-		if _, err := fmt.Sscanf(strings.TrimPrefix(o.Key, j.dir), "%d-", &n); err != nil {
-			return nil, formats.Invalid(storage.Join(s.bucket.URI(), o.Key), "", nil, "not a journal segment")
+		if _, err := fmt.Sscanf(strings.TrimPrefix(o.Key, j.Folder), "%d-", &n); err != nil {
+			return nil, formats.Invalid(storage.Join(j.Bucket.URI(), o.Key), "", nil, "not a journal segment")
 		}
 		j.segments = append(j.segments, o)
 		j.next = max(j.next, n+1)
@@ -77,8 +73,8 @@ func (j *Journal[T]) Append(ctx context.Context, rows []T) error {
 		return nil
 	}
 	rows = slices.Clone(rows)
-	redactRows(j.set, rows)
-	data, err := encodeRows(rows, func(w *parquet.Writer[T]) {
+	secret.Rows(j.Secrets, rows)
+	data, err := parquet.Encode(rows, func(w *parquet.Writer[T]) {
 		if j.Expected > 0 {
 			w.Note(noteExpected, strconv.FormatInt(j.Expected, 10))
 		}
@@ -90,8 +86,8 @@ func (j *Journal[T]) Append(ctx context.Context, rows []T) error {
 	n := j.next
 	j.next++
 	j.mu.Unlock()
-	key := fmt.Sprintf("%s%08d-%s.parquet", j.dir, n, segmentDigest(data))
-	if err := j.bucket.Create(ctx, key, data); err != nil && !errors.Is(err, storage.ErrExist) { // the same bytes are there
+	key := fmt.Sprintf("%s%08d-%s.parquet", j.Folder, n, segmentDigest(data))
+	if err := j.Bucket.Create(ctx, key, data); err != nil && !errors.Is(err, storage.ErrExist) { // the same bytes are there
 		return fmt.Errorf("journal: %w", err)
 	}
 	j.mu.Lock()
@@ -103,7 +99,7 @@ func (j *Journal[T]) Append(ctx context.Context, rows []T) error {
 
 // segmentDigest returns the digest of the content that a segment's name
 // contains.
-func segmentDigest(data []byte) string { return shortSum(data, 8) }
+func segmentDigest(data []byte) string { return ShortSum(data, 8) }
 
 // list returns the present segments.
 func (j *Journal[T]) list() []storage.Object {
@@ -112,11 +108,22 @@ func (j *Journal[T]) list() []storage.Object {
 	return slices.Clone(j.segments)
 }
 
-// load reads a whole segment. A segment that cannot be read is an error that
-// names it: generating its rows cost money, so only the user may delete them.
+// load reads a whole segment. One with columns of a newer version is refused: they would
+// be lost in the dataset.
 func (j *Journal[T]) load(ctx context.Context, s storage.Object) ([]T, error) {
-	place := storage.Join(j.bucket.URI(), s.Key)
-	data, err := j.bucket.ReadLimited(ctx, s.Key, s.Size)
+	return loadSegment[T](ctx, j.Bucket, s, true)
+}
+
+// LoadSegment returns the rows of a segment, with the columns that T has.
+func LoadSegment[T any](ctx context.Context, b *storage.Bucket, s storage.Object) ([]T, error) {
+	return loadSegment[T](ctx, b, s, false)
+}
+
+// loadSegment reads a segment. One that cannot be read is an error that names it:
+// generating its rows cost money, so only the user may delete them.
+func loadSegment[T any](ctx context.Context, b *storage.Bucket, s storage.Object, whole bool) ([]T, error) {
+	place := storage.Join(b.URI(), s.Key)
+	data, err := b.ReadLimited(ctx, s.Key, s.Size)
 	if err != nil {
 		return nil, err
 	}
@@ -133,25 +140,11 @@ func (j *Journal[T]) load(ctx context.Context, s storage.Object) ([]T, error) {
 		return nil, err
 	}
 	defer r.Close()
-	if columns := r.Unknown(); len(columns) > 0 {
-		return nil, formats.Invalid(place, upgrade, nil, "the journal segment has columns that this version does not know and would lose: %s",
+	if columns := r.Unknown(); whole && len(columns) > 0 {
+		return nil, formats.Invalid(place, UpgradeHint, nil, "the journal segment has columns that this version does not know and would lose: %s",
 			strings.Join(columns, ", "))
 	}
-	return drain(r.Read, f.Rows())
-}
-
-// encodeRows returns a file of rows; note may add to its footer.
-func encodeRows[T any](rows []T, note func(*parquet.Writer[T])) ([]byte, error) {
-	var buf bytes.Buffer
-	w := parquet.NewWriter[T](&buf)
-	if err := w.Write(rows); err != nil {
-		return nil, err
-	}
-	note(w)
-	if err := w.Close(); err != nil {
-		return nil, err
-	}
-	return buf.Bytes(), nil
+	return parquet.ReadAll(r.Read, f.Rows())
 }
 
 // Rows yields every journalled row, segment by segment, unsorted. A row that
@@ -200,3 +193,18 @@ const (
 )
 
 func decodedBytes(s storage.Object, rows int) int64 { return s.Size*inflation + int64(rows)*rowBytes }
+
+// SegmentRows reads the row counts from the footer of a journal's segment.
+func SegmentRows(ctx context.Context, b *storage.Bucket, o storage.Object) (rows, of int64, err error) {
+	src, err := b.OpenSized(ctx, o.Key, o.Size)
+	if err != nil {
+		return 0, 0, err
+	}
+	defer src.Close()
+	f, err := parquet.Open(src, o.Size, storage.Join(b.URI(), o.Key))
+	if err != nil {
+		return 0, 0, err
+	}
+	of, _ = strconv.ParseInt(f.Noted(noteExpected), 10, 64)
+	return f.Rows(), of, nil
+}

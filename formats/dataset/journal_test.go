@@ -18,7 +18,7 @@ func journal(t *testing.T, uri string, spec Spec, o Options) *Journal[formats.Tr
 	if err != nil {
 		t.Fatal(err)
 	}
-	j, err := OpenJournal[formats.Trajectory](context.Background(), s)
+	j, err := OpenJournal[formats.Trajectory](context.Background(), s.Journal())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -159,7 +159,7 @@ func TestDamagedSegmentsAreNamed(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		_, err = OpenJournal[formats.Trajectory](ctx, s)
+		_, err = OpenJournal[formats.Trajectory](ctx, s.Journal())
 		invalid(t, err, "strange-", "not a journal segment")
 	})
 }

@@ -27,7 +27,7 @@ func tidy(ctx context.Context, b *storage.Bucket, m *Manifest) error {
 	if err != nil {
 		return err
 	}
-	left, err := leftAt(ctx, b, current{manifest: m, generation: m.generation()}, all)
+	left, err := leftAt(ctx, b, Current{Manifest: m, Generation: m.Generation()}, all)
 	if err != nil {
 		return err
 	}
@@ -37,10 +37,10 @@ func tidy(ctx context.Context, b *storage.Bucket, m *Manifest) error {
 // leftAt returns what can be removed of the objects of a place; none once the
 // place has another manifest than the given one, or beside a manifest whose own
 // parts are not all there: it is damaged, and what it does not name may be its rows.
-func leftAt(ctx context.Context, b *storage.Bucket, at current, all []storage.Object) (leftovers, error) {
+func leftAt(ctx context.Context, b *storage.Bucket, at Current, all []storage.Object) (leftovers, error) {
 	var left leftovers
 	left.find(at, all, all)
-	if !isIn(at.manifest, all) {
+	if !isIn(at.Manifest, all) {
 		left.parts, left.records, left.rest, left.journals = nil, nil, nil, nil
 	}
 	if len(left.records)+len(left.rest)+len(left.parts)+len(left.journals) == 0 {
@@ -60,14 +60,14 @@ func leftAt(ctx context.Context, b *storage.Bucket, at current, all []storage.Ob
 		journals, begun = slices.DeleteFunc(left.journals, other), slices.DeleteFunc(left.begun, other)
 		look = func(ctx context.Context, _ string) ([]storage.Object, error) { return announced(ctx, b) }
 	}
-	others, err := look(ctx, private)
+	others, err := look(ctx, Private)
 	if err != nil {
 		return leftovers{}, err
 	}
 	left = leftovers{}
 	left.find(at, all, others)
 	left.journals, left.begun = append(left.journals, journals...), append(left.begun, begun...)
-	if now, err := readCurrent(ctx, b); err != nil || now.generation != at.generation {
+	if now, err := ReadCurrent(ctx, b); err != nil || now.Generation != at.Generation {
 		return leftovers{}, err
 	}
 	return left, left.spare(ctx, b)
@@ -82,7 +82,7 @@ func isIn(m *Manifest, all []storage.Object) bool {
 	for _, o := range all {
 		there[o.Key] = true
 	}
-	return !slices.ContainsFunc(m.storedParts(), func(p Part) bool { return !there[p.Name] })
+	return !slices.ContainsFunc(m.StoredParts(), func(p Part) bool { return !there[p.Name] })
 }
 
 // leftovers are the objects that a dataset does not name.
@@ -92,33 +92,33 @@ type leftovers struct {
 	parts    []storage.Object // that the manifest does not name
 	compact  []storage.Object // parts that a compaction of the dataset replaced, or wrote for nothing, or is writing
 	journals []storage.Object // of this identity
-	live     map[build][]int  // runs that may still replace the dataset, and their records
+	live     map[Build][]int  // runs that may still replace the dataset, and their records
 	begun    []storage.Object // of live runs, and journals of others: their rows cost money and may still be needed
 }
 
 // find sorts the objects of two lists into those that stay and those that do
 // not. Of a pruned dataset none stays, except what a writer that makes it again
 // has begun.
-func (l *leftovers) find(at current, parts, others []storage.Object) {
-	m, keep := at.manifest, map[string]bool{}
-	pruned := PrunedIn(at.damage)
+func (l *leftovers) find(at Current, parts, others []storage.Object) {
+	m, keep := at.Manifest, map[string]bool{}
+	pruned := PrunedIn(at.Damage)
 	if pruned != nil {
 		m = &Manifest{}
 	}
-	for _, p := range m.storedParts() {
+	for _, p := range m.StoredParts() {
 		keep[p.Name] = true
 	}
 	replaced := namesOf(m)
 	for _, o := range parts {
-		switch compacts, isPart := partName(o.Key); {
+		switch compacts, isPart := PartName(o.Key); {
 		case !isPart || keep[o.Key]:
-		case replaced[o.Key] || compacts != "" && compacts == at.generation:
+		case replaced[o.Key] || compacts != "" && compacts == at.Generation:
 			l.compact = append(l.compact, o)
 		default:
 			l.parts = append(l.parts, o)
 		}
 	}
-	l.live = map[build][]int{}
+	l.live = map[Build][]int{}
 	for _, o := range others {
 		r, file, ok := buildOf(o.Key)
 		if !ok {
@@ -127,14 +127,14 @@ func (l *leftovers) find(at current, parts, others []storage.Object) {
 		shard, isRecord := recordOf(r, file)
 		inHome := strings.HasPrefix(file, "journal-") || strings.HasPrefix(file, "lease-")
 		switch {
-		case inHome && r.identity == m.Identity:
+		case inHome && r.Identity == m.Identity:
 			l.journals = append(l.journals, o)
 		case inHome:
 			l.begun = append(l.begun, o)
-		case r.base == at.generation && isRecord:
+		case r.Base == at.Generation && isRecord:
 			l.live[r] = append(l.live[r], shard)
 			l.begun = append(l.begun, o)
-		case r.base == at.generation:
+		case r.Base == at.Generation:
 			l.live[r] = slices.Clip(l.live[r])
 			l.begun = append(l.begun, o)
 		case isRecord && !r.made(m):
@@ -152,8 +152,8 @@ func (l *leftovers) spare(ctx context.Context, b *storage.Bucket) error {
 	}
 	named := map[string]bool{}
 	for r, shards := range l.live {
-		for rec, err := range storage.InOrder(ctx, len(shards), storage.AtOnce, func(ctx context.Context, i int) (record, error) {
-			rec, err := readRecord(ctx, b, r, shards[i])
+		for rec, err := range storage.InOrder(ctx, len(shards), storage.AtOnce, func(ctx context.Context, i int) (Record, error) {
+			rec, err := ReadRecord(ctx, b, r, shards[i])
 			if errors.Is(err, storage.ErrNotExist) || errors.Is(err, formats.ErrInvalid) {
 				err = nil // it was withdrawn, or names no parts
 			}
@@ -162,7 +162,7 @@ func (l *leftovers) spare(ctx context.Context, b *storage.Bucket) error {
 			if err != nil {
 				return err
 			}
-			for _, p := range rec.allParts() {
+			for _, p := range rec.AllParts() {
 				named[p.Name] = true
 			}
 		}
@@ -197,11 +197,11 @@ func digestAt(ctx context.Context, b *storage.Bucket, key string) (string, error
 		return "", err
 	}
 	defer src.Close()
-	return digestOf(src)
+	return DigestOf(src)
 }
 
-// digestOf returns the SHA-256 of a part, hex.
-func digestOf(src storage.Reader) (string, error) {
+// DigestOf returns the SHA-256 of a part, hex.
+func DigestOf(src storage.Reader) (string, error) {
 	h := sha256.New()
 	if _, err := io.CopyBuffer(h, io.NewSectionReader(src, 0, src.Size()), make([]byte, 1<<20)); err != nil {
 		return "", err
@@ -209,22 +209,19 @@ func digestOf(src storage.Reader) (string, error) {
 	return hex.EncodeToString(h.Sum(nil)), nil
 }
 
-// Unnamed lists the parts of a dataset that neither its manifest nor a record
+// Unnamed lists the parts at a place that neither its manifest nor a record
 // names: left by a killed writer, written so far by a running one, replaced by a
 // compaction, or put there by another program. Readers of plain Parquet would
 // read them as rows. Seal removes those that writers left once the dataset is
 // sealed.
-func (d *Dataset) Unnamed(ctx context.Context) ([]string, error) {
-	if d.plain != nil && d.plain.files {
-		return nil, nil
-	}
-	all, err := d.bucket.ListAll(ctx, "")
+func Unnamed(ctx context.Context, b *storage.Bucket, m *Manifest) ([]string, error) {
+	all, err := b.ListAll(ctx, "")
 	if err != nil {
 		return nil, err
 	}
 	var left leftovers
-	left.find(current{manifest: &d.Manifest, generation: d.generation()}, all, all)
-	if err := left.spare(ctx, d.bucket); err != nil {
+	left.find(Current{Manifest: m, Generation: m.Generation()}, all, all)
+	if err := left.spare(ctx, b); err != nil {
 		return nil, err
 	}
 	var out []string
@@ -242,7 +239,7 @@ func (d *Dataset) Unnamed(ctx context.Context) ([]string, error) {
 // foreign reports whether plain Parquet readers would read a file as rows of
 // the main table although no dataset writer left it.
 func foreign(key string) bool {
-	_, isPart := partName(key)
+	_, isPart := PartName(key)
 	return strings.HasSuffix(key, ".parquet") && !strings.ContainsAny(key[:1], "._") && !strings.Contains(key, "/") &&
 		!isPart
 }
@@ -254,9 +251,9 @@ func UnnamedAt(ctx context.Context, uri string) ([]string, error) {
 	if err != nil {
 		return nil, err
 	}
-	now, err := readCurrent(ctx, b)
-	if err != nil || now.manifest == nil {
+	now, err := ReadCurrent(ctx, b)
+	if err != nil || now.Manifest == nil {
 		return nil, err
 	}
-	return newDataset(*now.manifest, uri, b).Unnamed(ctx)
+	return Unnamed(ctx, b, now.Manifest)
 }

@@ -43,14 +43,14 @@ func TestManifestLies(t *testing.T) {
 			other, err := storage.Open(ctx, uri+"-other")
 			check(t, err)
 			d := open(t, uri)
-			home, otherHome := build{identity: d.Identity, of: 2}, build{identity: open(t, uri+"-other").Identity, of: 2}
+			home, otherHome := Build{Identity: d.Identity, Of: 2}, Build{Identity: open(t, uri+"-other").Identity, Of: 2}
 			whole := map[string][]byte{}
 			for _, key := range keys(t, uri) {
 				whole[key], err = b.Read(ctx, key)
 				check(t, err)
 			}
-			for _, x := range []struct{ key, of string }{{ManifestFile, ManifestFile}, {home.record(0), otherHome.record(0)},
-				{home.record(1), otherHome.record(0)}} {
+			for _, x := range []struct{ key, of string }{{ManifestFile, ManifestFile}, {home.Record(0), otherHome.Record(0)},
+				{home.Record(1), otherHome.Record(0)}} {
 				if compact && x.key != ManifestFile {
 					continue // its records' parts may be gone
 				}
@@ -66,8 +66,8 @@ func TestManifestLies(t *testing.T) {
 					if x.key != ManifestFile {
 						check(t, b.Delete(ctx, ManifestFile))
 					}
-					for _, seal := range []bool{false, true} {
-						if seal {
+					for _, sealed := range []bool{false, true} {
+						if sealed {
 							if _, err := Seal(ctx, uri); err != nil {
 								continue
 							}
@@ -78,8 +78,8 @@ func TestManifestLies(t *testing.T) {
 							refused++
 						case got != truth:
 							silent++
-							t.Errorf("%s: %s (seal: %v): %s was read, the rows are %s", x.key, altered[i].what, seal, got, truth)
-						case !seal && strings.HasPrefix(altered[i].what, ".dataset") && x.key == ManifestFile && Verify(ctx, open(t, uri)) == nil:
+							t.Errorf("%s: %s (seal: %v): %s was read, the rows are %s", x.key, altered[i].what, sealed, got, truth)
+						case !sealed && strings.HasPrefix(altered[i].what, ".dataset") && x.key == ManifestFile && Verify(ctx, open(t, uri)) == nil:
 							t.Errorf("%s: nobody notices that %s", x.key, altered[i].what)
 						}
 					}
@@ -201,9 +201,17 @@ func formatFirst(root any) []byte {
 	rest := maps.Clone(m)
 	delete(rest, "format")
 	if !has || len(rest) == 0 {
-		return encode(root)
+		return spaced(root)
 	}
-	return append([]byte(`{"format": `+string(bytes.TrimSpace(encode(format)))+","), encode(rest)[1:]...)
+	return append([]byte(`{"format": `+string(spaced(format))+","), spaced(rest)[1:]...)
+}
+
+func spaced(v any) []byte {
+	data, err := json.MarshalIndent(v, "", " ")
+	if err != nil {
+		panic(err)
+	}
+	return data
 }
 
 func decoded(text []byte) (v any) {

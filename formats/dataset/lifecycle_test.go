@@ -188,9 +188,6 @@ func TestOptionsAreChecked(t *testing.T) {
 			t.Errorf("%+v is taken", o)
 		}
 	}
-	if got := numbers([]int{0, 1, 2, 5, 7, 8}); got != "0-2, 5, 7, 8" {
-		t.Error(got)
-	}
 }
 
 func TestShardEndsOnce(t *testing.T) {
@@ -219,7 +216,7 @@ func TestShardEndsOnce(t *testing.T) {
 	if left := keys(t, uri); len(left) > 0 {
 		t.Errorf("%v is left", left)
 	}
-	if s.run.identity != wideSpec().Identity() {
-		t.Error(s.run.identity)
+	if s.run.Identity != wideSpec().Identity() {
+		t.Error(s.run.Identity)
 	}
 }

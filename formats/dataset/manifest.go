@@ -16,6 +16,9 @@ const (
 	Format = "rollmill-dataset/2"
 )
 
+// UpgradeHint is the hint of an error about rows with columns that this version does not know.
+const UpgradeHint = "upgrade rollmill to the version that wrote it; this one can show, audit and export it"
+
 // Manifest describes a complete dataset. It is a pure function of the shard
 // records. Other datasets refer to it by the SHA-256 of the bytes of the value
 // of "dataset" as they are in the file, so that a reader need not know every
@@ -95,11 +98,17 @@ type GateResult struct {
 	Refused bool    `json:"refused"`
 }
 
-// fingerprint returns the digest by which other datasets refer to this one.
-func (m *Manifest) fingerprint() string { return shortSum(m.raw, sha256.Size) }
+// Valid reports whether the id has the form of one.
+func (r Run) Valid() bool { return runID.MatchString(r.ID) }
 
-// shortSum returns the first bytes of the SHA-256 of data, hex.
-func shortSum(data []byte, bytes int) string {
+// Fingerprint returns the digest by which other datasets refer to this one.
+func (m *Manifest) Fingerprint() string { return ShortSum(m.raw, sha256.Size) }
+
+// Is reports whether a Ref refers to the dataset in its present state.
+func (m *Manifest) Is(r *Ref) bool { return r != nil && m.Fingerprint() == r.Digest }
+
+// ShortSum returns the first bytes of the SHA-256 of data, hex.
+func ShortSum(data []byte, bytes int) string {
 	sum := sha256.Sum256(data)
 	return hex.EncodeToString(sum[:bytes])
 }
@@ -114,8 +123,8 @@ func (c *Content) Int(param string) (int64, bool) {
 	return v, err == nil
 }
 
-// refused returns the gates that refused the dataset.
-func (m *Manifest) refused() []GateResult {
+// Refusals returns the gates that refused the dataset.
+func (m *Manifest) Refusals() []GateResult {
 	var out []GateResult
 	for _, g := range m.Gates {
 		if g.Refused {
@@ -125,8 +134,8 @@ func (m *Manifest) refused() []GateResult {
 	return out
 }
 
-// allParts lists the parts of every table as the shards wrote them.
-func (m *Manifest) allParts() []Part {
+// AllParts lists the parts of every table as the shards wrote them.
+func (m *Manifest) AllParts() []Part {
 	out := append([]Part(nil), m.Parts...)
 	for _, t := range m.Tables {
 		out = append(out, t.Parts...)
@@ -134,9 +143,9 @@ func (m *Manifest) allParts() []Part {
 	return out
 }
 
-// generation identifies a manifest among all that ever were at one place: it
+// Generation identifies a manifest among all that ever were at one place: it
 // covers the names of the parts, and these cover the manifest that was
 // replaced.
-func (m *Manifest) generation() string { return m.fingerprint()[:16] }
+func (m *Manifest) Generation() string { return m.Fingerprint()[:16] }
 
 var runID = regexp.MustCompile(`^[0-9a-f]{32}$`)

@@ -6,16 +6,16 @@ import (
 	"slices"
 )
 
-// record is what a shard contributes to the manifest.
-type record struct {
+// Record is what a shard contributes to the manifest.
+type Record struct {
 	Manifest     // of this shard's rows only
 	Shard    int `json:"shard"`
 }
 
-// merge returns the manifest made from all shards' records, in shard order. It
+// Merge returns the manifest made from all shards' records, in shard order. It
 // depends on nothing else: every process that merges the same records gets the
 // same bytes.
-func merge(all []record) Manifest {
+func Merge(all []Record) Manifest {
 	m := all[0].Manifest
 	for _, r := range all[1:] {
 		m.Rows += r.Rows
@@ -43,8 +43,8 @@ func merge(all []record) Manifest {
 	for _, g := range m.Gates {
 		gates = append(gates, g.Gate)
 	}
-	m.Gates = judge(&m, gates)
-	m.raw = indented(m.Content)
+	m.Gates = Judge(&m, gates)
+	m.Fix()
 	return m
 }
 

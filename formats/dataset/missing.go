@@ -5,11 +5,9 @@ import (
 	"errors"
 	"path"
 	"slices"
-	"strconv"
 	"syscall"
 
 	"github.com/rollmill/rollmill/formats"
-	"github.com/rollmill/rollmill/formats/parquet"
 	"github.com/rollmill/rollmill/storage"
 )
 
@@ -46,14 +44,14 @@ func fileName(uri string) bool {
 	return false
 }
 
-// inFile reports whether a read failed because a folder in its path is a file.
-func inFile(err error) bool { return errors.Is(err, syscall.ENOTDIR) }
+// InFile reports whether a read failed because a folder in its path is a file.
+func InFile(err error) bool { return errors.Is(err, syscall.ENOTDIR) }
 
 // folderHint returns the hint that says what to name instead of a file.
 func folderHint(uri string) string {
 	hint := "a dataset is a folder with " + ManifestFile + ": name the folder"
 	folder, name := storage.Split(uri)
-	_, isPart := partName(name)
+	_, isPart := PartName(name)
 	switch {
 	case isPart:
 		hint += ", " + storage.Redact(folder)
@@ -69,7 +67,7 @@ func folderHint(uri string) string {
 // the shards with a journal will have; of is 0 when a journal does not record
 // it. Rows that two owners of a shard both journalled count twice.
 func journalled(ctx context.Context, b *storage.Bucket) (rows, of int64, err error) {
-	all, err := b.ListAll(ctx, private)
+	all, err := b.ListAll(ctx, Private)
 	if err != nil {
 		return 0, 0, err
 	}
@@ -81,7 +79,7 @@ func journalled(ctx context.Context, b *storage.Bucket) (rows, of int64, err err
 	type size struct{ rows, of int64 }
 	i := 0
 	for s, err := range storage.InOrder(ctx, len(all), storage.AtOnce, func(ctx context.Context, i int) (s size, err error) {
-		s.rows, s.of, err = segmentRows(ctx, b, all[i])
+		s.rows, s.of, err = SegmentRows(ctx, b, all[i])
 		return s, err
 	}) {
 		if err != nil {
@@ -99,19 +97,4 @@ func journalled(ctx context.Context, b *storage.Bucket) (rows, of int64, err err
 		of += n
 	}
 	return rows, of, nil
-}
-
-// segmentRows reads the row counts from the footer of a journal's segment.
-func segmentRows(ctx context.Context, b *storage.Bucket, o storage.Object) (rows, of int64, err error) {
-	src, err := b.OpenSized(ctx, o.Key, o.Size)
-	if err != nil {
-		return 0, 0, err
-	}
-	defer src.Close()
-	f, err := parquet.Open(src, o.Size, storage.Join(b.URI(), o.Key))
-	if err != nil {
-		return 0, 0, err
-	}
-	of, _ = strconv.ParseInt(f.Noted(noteExpected), 10, 64)
-	return f.Rows(), of, nil
 }

@@ -11,17 +11,17 @@ import (
 // Dataset is a complete dataset, open for reading. It is safe for concurrent use.
 type Dataset struct {
 	Manifest
-	uri    string
-	digest string // fingerprint of the manifest
-	bucket *storage.Bucket
-	plain  *plain // of parts that another tool wrote; else nil
-	ends   ends   // of parts, if they are kept
+	Address string
+	digest  string // fingerprint of the manifest
+	Bucket  *storage.Bucket
+	plain   *plain // of parts that another tool wrote; else nil
+	ends    ends   // of parts, if they are kept
 
 	footers footers // of local parts, if they are shared
 }
 
 func newDataset(m Manifest, uri string, b *storage.Bucket) *Dataset {
-	d := &Dataset{Manifest: m, uri: uri, digest: m.fingerprint(), bucket: b}
+	d := &Dataset{Manifest: m, Address: uri, digest: m.Fingerprint(), Bucket: b}
 	if m.Plain {
 		d.plain = &plain{}
 	}
@@ -45,13 +45,13 @@ func Open(ctx context.Context, uri string, o OpenOptions) (*Dataset, error) {
 	if err != nil {
 		return nil, err
 	}
-	m, b := &d.Manifest, d.bucket
+	m, b := &d.Manifest, d.Bucket
 	if o.Kind != "" && m.Kind != o.Kind {
 		return nil, formats.Invalid(b.URI(), m.Stage+" wrote it: name a dataset of the step that this one follows", nil,
 			"holds %s, not %s", m.Kind, o.Kind)
 	}
 	var refused []GateResult
-	for _, g := range m.refused() {
+	for _, g := range m.Refusals() {
 		if !o.IgnoreGates && !slices.Contains(o.AcceptGates, g.Name) {
 			refused = append(refused, g)
 		}
@@ -71,19 +71,11 @@ func load(ctx context.Context, uri string) (*Dataset, error) {
 	if err != nil {
 		return nil, err
 	}
-	m, err := find(ctx, b)
+	m, err := Find(ctx, b)
 	if err != nil {
 		return nil, err
 	}
 	return newDataset(*m, uri, b), nil
-}
-
-func readManifest(ctx context.Context, b *storage.Bucket) (*Manifest, error) {
-	data, err := readFile(ctx, b, ManifestFile)
-	if err != nil {
-		return nil, err
-	}
-	return decodeManifest(storage.Join(b.URI(), ManifestFile), data)
 }
 
 // Known returns a formats.InputError for a dataset of a newer minor version of the
@@ -94,20 +86,18 @@ func (d *Dataset) Known() error {
 	if !d.newer() {
 		return nil
 	}
-	return formats.Invalid(d.URI(), upgrade, nil, "it has schema %s, and this rollmill writes %s: columns that it does not know would be lost",
+	return formats.Invalid(d.URI(), UpgradeHint, nil, "it has schema %s, and this rollmill writes %s: columns that it does not know would be lost",
 		d.Schema, formats.SchemaVersion)
 }
-
-const upgrade = "upgrade rollmill to the version that wrote it; this one can show, audit and export it"
 
 func (d *Dataset) newer() bool { return formats.Newer(d.Schema, formats.SchemaVersion) }
 
 // URI returns where the dataset is, without credentials.
-func (d *Dataset) URI() string { return storage.Redact(d.uri) }
+func (d *Dataset) URI() string { return storage.Redact(d.Address) }
 
 // Local reports whether the dataset is on a local disk.
 func (d *Dataset) Local() bool {
-	_, local := d.bucket.Local()
+	_, local := d.Bucket.Local()
 	return local
 }
 
@@ -143,4 +133,15 @@ func (d *Dataset) cut(i, n int) int64 {
 		}
 	}
 	return at
+}
+
+// RunOf returns the first run that is set: that of a thin dataset, else of its
+// base, and so on. A nil dataset has none.
+func RunOf(all ...*Dataset) Run {
+	for _, d := range all {
+		if d != nil && d.Run.ID != "" {
+			return d.Run
+		}
+	}
+	return Run{}
 }

@@ -24,7 +24,7 @@ type openedPart struct {
 // the next rows.
 func (o *opening) take(ctx context.Context, d *Dataset, parts []Part, part int, rows int64) (storage.Reader,
 	*parquet.File, error) {
-	if _, local := d.bucket.Local(); local {
+	if _, local := d.Bucket.Local(); local {
 		return d.openPart(ctx, parts[part])
 	}
 	if *o == nil {

@@ -18,7 +18,7 @@ func TestPartsAreOpenedAhead(t *testing.T) {
 	}
 	d := open(t, uri)
 	rounds := &counting.Rounds{Latency: 10 * time.Millisecond}
-	d.bucket = rounds.Wrap(d.bucket)
+	d.Bucket = rounds.Wrap(d.Bucket)
 	type row struct {
 		ExampleID string `parquet:"example_id,dict"`
 	}
@@ -35,7 +35,7 @@ func TestPartsAreOpenedAhead(t *testing.T) {
 		t.Fatal(err)
 	}
 	asked := 0
-	d.bucket = d.bucket.WithHook(func(op, _ string) error {
+	d.Bucket = d.Bucket.WithHook(func(op, _ string) error {
 		if op == "range" {
 			asked++
 		}

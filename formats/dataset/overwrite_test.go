@@ -41,7 +41,7 @@ func orphans(t *testing.T, uri string) []string {
 	d := open(t, uri)
 	var out []string
 	for _, k := range keys(t, uri) {
-		if _, isPart := partName(k); isPart && !slices.ContainsFunc(d.allParts(), func(p Part) bool { return p.Name == k }) {
+		if _, isPart := PartName(k); isPart && !slices.ContainsFunc(d.AllParts(), func(p Part) bool { return p.Name == k }) {
 			out = append(out, k)
 		}
 	}

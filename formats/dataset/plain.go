@@ -26,7 +26,7 @@ import (
 // one file is meant if there is such a file.
 func Plain(uri string) bool {
 	_, name := storage.Split(uri)
-	_, isPart := partName(name)
+	_, isPart := PartName(name)
 	return strings.Contains(name, "*") || path.Ext(name) == ".parquet" && !isPart
 }
 
@@ -92,7 +92,7 @@ func refuseParts(ctx context.Context, b *storage.Bucket, uri string, files []sto
 			storage.ErrNotExist, "no file has such a name")
 	}
 	for _, o := range files {
-		if _, isPart := partName(o.Key); !isPart {
+		if _, isPart := PartName(o.Key); !isPart {
 			return nil
 		}
 	}
@@ -110,7 +110,7 @@ const footersAtOnce = 8
 
 // newPlain reads the footers of files and makes a manifest.
 func newPlain(ctx context.Context, b *storage.Bucket, uri string, files []storage.Object) (*Dataset, error) {
-	d := &Dataset{uri: uri, bucket: b, plain: &plain{files: true}}
+	d := &Dataset{Address: uri, Bucket: b, plain: &plain{files: true}}
 	d.Manifest = Manifest{Format: Format,
 		Content: Content{Kind: formats.KindTrajectories, Schema: formats.SchemaVersion, Plain: true,
 			Stage: "plain-parquet", Shards: 1}}
@@ -139,8 +139,8 @@ func newPlain(ctx context.Context, b *storage.Bucket, uri string, files []storag
 	}
 	d.digest = hex.EncodeToString(sum.Sum(nil))
 	d.Identity = d.digest[:16]
-	d.standIn(d.digest)
-	d.raw = indented(d.Content)
+	d.StandIn(d.digest)
+	d.Fix()
 	return d, nil
 }
 
@@ -220,7 +220,7 @@ func nearest(name string, known []string) string {
 }
 
 // place returns where a part is.
-func (d *Dataset) place(p Part) string { return storage.Join(d.bucket.URI(), p.Name) }
+func (d *Dataset) place(p Part) string { return storage.Join(d.Bucket.URI(), p.Name) }
 
 // PlaceOf returns the part that holds a row, and the row's index in it.
 func (d *Dataset) PlaceOf(row int64) (place string, at int64) {
@@ -230,7 +230,7 @@ func (d *Dataset) PlaceOf(row int64) (place string, at int64) {
 		}
 		row -= p.Rows
 	}
-	return d.uri, row
+	return d.Address, row
 }
 
 // changed returns what differs between the files that a reference records and

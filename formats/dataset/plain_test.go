@@ -81,8 +81,8 @@ func TestPlainMinimum(t *testing.T) {
 	if diff := cmp.Diff([]string{"a x0 2", "b y0 hm", "c x1 ", "2a 2x0 2", "2b 2y0 hm", "2c 2x1 "}, got); diff != "" {
 		t.Error(diff)
 	}
-	if one := open(t, folder+"/1.parquet"); one.Rows != 3 || one.digest == d.digest {
-		t.Error(one.Rows, one.digest)
+	if one := open(t, folder+"/1.parquet"); one.Rows != 3 || one.Ref("", "").Digest == d.Ref("", "").Digest {
+		t.Error(one.Rows, one.Ref("", ""))
 	}
 }
 
@@ -426,18 +426,6 @@ func TestPlainRequests(t *testing.T) {
 	}
 	if got["list"] != 1 || got["range"] != 5 || got["read"] != 0 {
 		t.Error(got)
-	}
-}
-
-// The row that is read from plain files has every column of a trajectory.
-func TestPlainRowHasAllColumns(t *testing.T) {
-	of := func(t reflect.Type) map[string]bool {
-		out := map[string]bool{}
-		leavesOf(out, "", t, false)
-		return out
-	}
-	if diff := cmp.Diff(of(reflect.TypeFor[formats.Trajectory]()), of(reflect.TypeFor[plainRow]())); diff != "" {
-		t.Error(diff)
 	}
 }
 

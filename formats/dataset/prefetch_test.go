@@ -1,57 +1,72 @@
-package dataset
+package dataset_test
 
 import (
 	"errors"
+	"fmt"
 	"io"
 	"math/rand/v2"
 	"runtime"
+	"sync/atomic"
 	"testing"
 
 	"github.com/rollmill/rollmill/formats"
+	"github.com/rollmill/rollmill/formats/dataset"
 	"github.com/rollmill/rollmill/storage/counting"
 )
 
+var stores atomic.Int64
+
+func check(t *testing.T, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
 // largeParts is a dataset of parts that are larger than what is read for a
 // footer, of so many rows each.
-func largeParts(t *testing.T, uri string, parts, rows int) *Dataset {
+func largeParts(t *testing.T, parts, rows int) *dataset.Dataset {
 	t.Helper()
+	uri := fmt.Sprintf("mem://%s-%d/d", t.Name(), stores.Add(1))
+	spec := dataset.Spec{Stage: "rollout", Version: 1, Kind: formats.KindTrajectories}
 	dice := rand.New(rand.NewPCG(1, 1))
 	for i := range parts {
-		s, err := Begin(t.Context(), uri, wideSpec(), Options{Shard: i, Of: parts})
+		s, err := dataset.Begin(t.Context(), uri, spec, dataset.Options{Shard: i, Of: parts})
 		check(t, err)
-		w := NewTable[formats.Trajectory](s, "", -1)
+		w := dataset.NewTable[formats.Trajectory](s, "", -1)
 		for e := range rows {
-			one := group(i*rows+e, 1)
 			text := make([]byte, 300<<10)
 			for i := range text {
 				text[i] = byte(' ' + dice.IntN(90))
 			}
-			one[0].Messages[0].Content = string(text)
-			check(t, w.Write(t.Context(), one))
+			check(t, w.Write(t.Context(), []formats.Trajectory{{TrajectoryID: exampleOf(i*rows + e), ExampleID: exampleOf(i*rows + e),
+				Messages: []formats.Message{{Parent: -1, Role: "user", Content: string(text), Call: -1}}}}))
 		}
-		_, err = s.Commit(t.Context(), Outcome{})
+		_, err = s.Commit(t.Context(), dataset.Outcome{})
 		check(t, err)
 	}
-	return open(t, uri)
+	return opened(t, uri)
 }
+
+func exampleOf(row int) string { return fmt.Sprintf("ex-%d", row) }
 
 // While a part is read, the rows of those after it are requested, each range
 // once and no more than when the parts are read by themselves.
 func TestRowsOfTheNextPartsAreFetchedAhead(t *testing.T) {
 	const parts, rows = 4, 12
-	d := largeParts(t, memory(t)+"/d", parts, rows)
+	d := largeParts(t, parts, rows)
 	if len(d.Parts) != parts {
 		t.Fatalf("%d parts", len(d.Parts))
 	}
-	bucket := d.bucket
+	bucket := d.Bucket
 	var alone, ahead counting.Counter
-	d.bucket = alone.Wrap(bucket)
+	d.Bucket = alone.Wrap(bucket)
 	for i := range int64(parts) {
-		_, err := ReadAll[formats.Trajectory](t.Context(), d, "", Range{i * rows, rows})
+		_, err := dataset.ReadAll[formats.Trajectory](t.Context(), d, "", dataset.Range{i * rows, rows})
 		check(t, err)
 	}
-	d.bucket = ahead.Wrap(bucket)
-	r, err := NewReader[formats.Trajectory](t.Context(), d, "", d.All())
+	d.Bucket = ahead.Wrap(bucket)
+	r, err := dataset.NewReader[formats.Trajectory](t.Context(), d, "", d.All())
 	check(t, err)
 	defer r.Close()
 	row, n := make([]formats.Trajectory, 1), 0
@@ -60,20 +75,20 @@ func TestRowsOfTheNextPartsAreFetchedAhead(t *testing.T) {
 		if errors.Is(err, io.EOF) {
 			break
 		}
-		if check(t, err); row[0].ExampleID != group(n, 1)[0].ExampleID {
+		if check(t, err); row[0].ExampleID != exampleOf(n) {
 			t.Fatalf("row %d is of example %s", n, row[0].ExampleID)
 		}
 		for i := 1; n == 0 && i < parts; i++ {
-			for r.ahead.ready(i) == nil {
+			for !r.IsOpen(i) {
 				runtime.Gosched()
 			}
 		}
-		if n == rows/2 && len(r.begun) != parts-1 {
-			t.Errorf("in the middle of the first part, %d of the others are begun", len(r.begun))
+		if n == rows/2 && r.Begun() != parts-1 {
+			t.Errorf("in the middle of the first part, %d of the others are begun", r.Begun())
 		}
 	}
-	if n != parts*rows || len(r.begun) > 0 || ahead.Ops("range") != alone.Ops("range") {
-		t.Errorf("%d rows of %d; %d parts begun at the end; %d requests, and %d for the parts by themselves", n, parts*rows, len(r.begun), ahead.Ops("range"),
+	if n != parts*rows || r.Begun() > 0 || ahead.Ops("range") != alone.Ops("range") {
+		t.Errorf("%d rows of %d; %d parts begun at the end; %d requests, and %d for the parts by themselves", n, parts*rows, r.Begun(), ahead.Ops("range"),
 			alone.Ops("range"))
 	}
 	for _, p := range d.Parts {
@@ -90,22 +105,22 @@ func TestRowsOfTheNextPartsAreFetchedAhead(t *testing.T) {
 // A reader that is closed early closes the parts that it has begun.
 func TestPartsBegunAheadAreClosed(t *testing.T) {
 	const rows = 3
-	d := largeParts(t, memory(t)+"/d", 3, rows)
-	r, err := NewReader[formats.Trajectory](t.Context(), d, "", Range{First: 1, Rows: 2*rows - 2}) // not all of the second, nothing of the third
+	d := largeParts(t, 3, rows)
+	r, err := dataset.NewReader[formats.Trajectory](t.Context(), d, "", dataset.Range{First: 1, Rows: 2*rows - 2}) // not all of the second, nothing of the third
 	check(t, err)
 	row := make([]formats.Trajectory, 1)
 	_, err = r.Read(row)
 	check(t, err)
-	for r.ahead.ready(1) == nil {
+	for !r.IsOpen(1) {
 		runtime.Gosched()
 	}
 	_, err = r.Read(row)
 	check(t, err)
-	if _, third := r.begun[2]; len(r.begun) != 1 || third {
-		t.Errorf("%d parts are begun", len(r.begun))
+	if r.Begun() != 1 || r.HasBegun(2) {
+		t.Errorf("%d parts are begun", r.Begun())
 	}
 	check(t, r.Close())
-	if len(r.begun) > 0 || len(r.ahead) > 0 {
-		t.Errorf("%d parts are begun and %d open after the end", len(r.begun), len(r.ahead))
+	if r.Begun() > 0 || r.Ahead() > 0 {
+		t.Errorf("%d parts are begun and %d open after the end", r.Begun(), r.Ahead())
 	}
 }

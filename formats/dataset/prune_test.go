@@ -37,7 +37,7 @@ func surveyOf(ctx context.Context, uri string, o Options) (*Folder, error) {
 	if err != nil {
 		return nil, err
 	}
-	return survey(ctx, b, uri, all, time.Now().Add(time.Hour))
+	return Survey(ctx, b, all, time.Now().Add(time.Hour))
 }
 
 // pruneOnce does what prune does with one dataset, over a store with a hook.
@@ -89,11 +89,11 @@ func TestPrunedDatasetSaysSo(t *testing.T) {
 }
 
 // A reader that opened the dataset before reads on, or gets the error of whoever
-// opens it now; never other rows.
+// opens it now; never other rows. Of an object store, eight parts are opened ahead.
 func TestPrunedUnderAReader(t *testing.T) {
 	places(t, func(t *testing.T, uri string) {
-		write(t.Context(), t, uri, wideSpec(), Options{partSize: 1}, 3*partsAhead)
-		r, err := NewReader[formats.Trajectory](t.Context(), open(t, uri), "", Range{Rows: 12 * partsAhead})
+		write(t.Context(), t, uri, wideSpec(), Options{partSize: 1}, 3*8)
+		r, err := NewReader[formats.Trajectory](t.Context(), open(t, uri), "", Range{Rows: 12 * 8})
 		check(t, err)
 		defer r.Close()
 		rows := make([]formats.Trajectory, 1)
@@ -114,7 +114,7 @@ func TestPrunedUnderAReader(t *testing.T) {
 	})
 }
 
-// The same in the middle of a part that is larger than what is fetched at once.
+// The same in the middle of a part that is larger than the 48 MB that are fetched at once.
 func TestPrunedUnderAReaderOfALargePart(t *testing.T) {
 	uri, dice := s3test.Start(t).URI("ds"), rand.New(rand.NewPCG(1, 1))
 	s, err := Begin(t.Context(), uri, wideSpec(), Options{})
@@ -123,7 +123,7 @@ func TestPrunedUnderAReaderOfALargePart(t *testing.T) {
 	const examples = 12
 	for e := range examples {
 		rows := group(e, 1)
-		text := make([]byte, fetchAhead/8)
+		text := make([]byte, 6<<20)
 		for i := range text {
 			text[i] = byte(' ' + dice.IntN(90))
 		}

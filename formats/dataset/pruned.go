@@ -3,6 +3,7 @@ package dataset
 import (
 	"bytes"
 	"errors"
+	"maps"
 	"time"
 
 	"github.com/rollmill/rollmill/formats"
@@ -33,7 +34,7 @@ func (*Pruned) Unwrap() error { return storage.ErrNotExist }
 func (p *Pruned) Was(r Ref) bool { return p.Digest() == r.Digest }
 
 // Digest returns the digest of references to the dataset as it was.
-func (p *Pruned) Digest() string { return p.Manifest.fingerprint() }
+func (p *Pruned) Digest() string { return p.Manifest.Fingerprint() }
 
 // PrunedIn returns what is left of the pruned dataset that an error is about;
 // nil if it is about none.
@@ -41,6 +42,13 @@ func PrunedIn(err error) *Pruned {
 	var p *Pruned
 	errors.As(err, &p)
 	return p
+}
+
+// Prune makes a manifest what is left of a pruned dataset.
+func (m *Manifest) Prune(p Pruned) {
+	m.Format = prunedFormat
+	m.other = maps.Clone(m.other)
+	m.other["pruned"] = indented(p)
 }
 
 // gone returns the error of whoever opens the dataset.

@@ -66,7 +66,7 @@ func NewReader[T any](ctx context.Context, d *Dataset, table string, r Range) (*
 
 func newReader[T any](ctx context.Context, d *Dataset, table string, r Range, head bool, without []string) (*Reader[T],
 	error) {
-	t, ok := d.table(table)
+	t, ok := d.TableOf(table)
 	if !ok {
 		return nil, formats.Invalid(d.URI(), fmt.Sprintf("its further tables are %q", slices.Sorted(maps.Keys(d.Tables))),
 			nil, "has no table %q", table)
@@ -293,14 +293,14 @@ const fetchAhead = 48 << 20
 // from the manifest, which saves a request.
 func (d *Dataset) openPart(ctx context.Context, p Part) (storage.Reader, *parquet.File, error) {
 	place := d.place(p)
-	src, err := d.bucket.OpenSized(ctx, p.Name, p.Bytes)
+	src, err := d.Bucket.OpenSized(ctx, p.Name, p.Bytes)
 	if err != nil {
 		return nil, nil, d.explain(ctx, p, err)
 	}
 	var f *parquet.File
 	if d.plain != nil {
-		f, err = openForeign(d.bucket, src, p.Bytes, place)
-	} else if _, local := d.bucket.Local(); local {
+		f, err = openForeign(d.Bucket, src, p.Bytes, place)
+	} else if _, local := d.Bucket.Local(); local {
 		f, err = d.footers.open(src, p, place)
 	} else {
 		f, err = d.ends.open(src, p, place)
@@ -336,7 +336,7 @@ func (d *Dataset) checkPart(f *parquet.File, p Part, place string) error {
 	}
 	marks.Schema = cmp.Or(marks.Schema, d.Schema)
 	table, _ := path.Split(p.Name)
-	if name := formats.Missing(d.kindOf(strings.TrimSuffix(table, "/")), marks.Schema, f.Columns()); name != "" {
+	if name := formats.Missing(d.KindOf(strings.TrimSuffix(table, "/")), marks.Schema, f.Columns()); name != "" {
 		return formats.Invalid(place, "", nil, "has no column %s, which schema %s has", name, marks.Schema)
 	}
 	return nil
@@ -346,14 +346,14 @@ func (d *Dataset) checkPart(f *parquet.File, p Part, place string) error {
 // not be read.
 func (d *Dataset) explain(ctx context.Context, p Part, err error) error {
 	place := d.place(p)
-	o, statErr := d.bucket.Stat(ctx, p.Name)
+	o, statErr := d.Bucket.Stat(ctx, p.Name)
 	switch {
 	case errors.Is(statErr, storage.ErrNotExist):
-		now, err := readCurrent(ctx, d.bucket)
+		now, err := ReadCurrent(ctx, d.Bucket)
 		switch {
-		case err == nil && PrunedIn(now.damage) != nil:
-			return now.damage
-		case err == nil && now.replaced(p.Name):
+		case err == nil && PrunedIn(now.Damage) != nil:
+			return now.Damage
+		case err == nil && now.Replaced(p.Name):
 			return formats.Invalid(place, "run the command again: the rows are in other parts", statErr,
 				"the dataset was compacted since it was opened, and the part is gone")
 		}
@@ -391,72 +391,17 @@ func (r *Reader[T]) closePart() error {
 	return err
 }
 
-// ReadAll reads a range into memory; use it for tables that are known to be
-// small.
-func ReadAll[T any](ctx context.Context, d *Dataset, table string, r Range) ([]T, error) {
-	rd, err := NewReader[T](ctx, d, table, r)
-	if err != nil {
-		return nil, err
+// take reads n rows.
+func (r *Reader[T]) take(n int64) ([]T, error) {
+	rows, err := parquet.ReadAll(func(rows []T) (int, error) {
+		k, err := r.Read(rows[:min(n, int64(len(rows)))])
+		if n -= int64(k); err == nil && n == 0 {
+			err = io.EOF
+		}
+		return k, err
+	}, n)
+	if err == nil && n > 0 {
+		err = io.ErrUnexpectedEOF
 	}
-	defer rd.Close()
-	return drain(rd.Read, r.Rows)
-}
-
-// drain reads to the end. The claimed number of rows may be wrong, so memory
-// grows with the rows that are actually read.
-func drain[T any](read func([]T) (int, error), claimed int64) ([]T, error) {
-	rows := make([]T, 0, min(claimed, 4096))
-	for {
-		if len(rows) == cap(rows) {
-			rows = slices.Grow(rows, 1)
-		}
-		n, err := read(rows[len(rows):cap(rows)])
-		rows = rows[:len(rows)+n]
-		if errors.Is(err, io.EOF) {
-			return rows, nil
-		}
-		if err != nil {
-			return nil, err
-		}
-	}
-}
-
-// Groups calls f with each sequence of adjacent rows for which key returns the
-// same string. The slice is reused between calls. It reads in a loop of its own: through
-// each it had 7 % fewer rows a second.
-func Groups[T any](ctx context.Context, d *Dataset, table string, r Range, key func(*T) string,
-	f func(first int64, rows []T) error) error {
-	rd, err := NewReader[T](ctx, d, table, r)
-	if err != nil {
-		return err
-	}
-	defer rd.Close()
-	buf := make([]T, 64)
-	var group []T
-	var name string
-	first := r.First
-	for {
-		n, err := rd.Read(buf)
-		for i := range buf[:n] {
-			k := key(&buf[i])
-			if len(group) > 0 && k != name {
-				if err := f(first, group); err != nil {
-					return err
-				}
-				first += int64(len(group))
-				group = group[:0]
-			}
-			name, group = k, append(group, buf[i])
-		}
-		if errors.Is(err, io.EOF) {
-			break
-		}
-		if err != nil {
-			return err
-		}
-	}
-	if len(group) == 0 {
-		return nil
-	}
-	return f(first, group)
+	return rows, err
 }

@@ -81,14 +81,14 @@ func TestUnsupportedVersions(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for manifest, says := range map[string]string{
+	for text, says := range map[string]string{
 		`{"format":"rollmill-dataset/3","dataset":{"schema":"2.0"}}`:                                      `format "rollmill-dataset/3"`,
 		`{"format":"rollmill-dataset/1","schema":"1.1","kind":"scores"}`:                                  `format "rollmill-dataset/1"`,
 		`{"format":"rollmill-dataset/2","dataset":{"schema":"3.0"}}`:                                      `schema version "3.0"`,
 		`{"format":"rollmill-dataset/2","dataset":{"schema":"2.0","parts":[{"name":"../../x.parquet"}]}}`: "x.parquet",
 		`[]`: "not a manifest",
 	} {
-		if err := b.Write(ctx, ManifestFile, []byte(manifest)); err != nil {
+		if err := b.Write(ctx, ManifestFile, []byte(text)); err != nil {
 			t.Fatal(err)
 		}
 		_, err := Open(ctx, uri, OpenOptions{})

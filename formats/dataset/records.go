@@ -12,34 +12,34 @@ import (
 	"github.com/rollmill/rollmill/storage"
 )
 
-func readRecord(ctx context.Context, b *storage.Bucket, r build, shard int) (record, error) {
-	key := r.record(shard)
+func ReadRecord(ctx context.Context, b *storage.Bucket, r Build, shard int) (Record, error) {
+	key := r.Record(shard)
 	data, err := readFile(ctx, b, key)
 	if err != nil {
-		return record{}, err
+		return Record{}, err
 	}
 	place := storage.Join(b.URI(), key)
-	rec, err := decodeRecord(place, data)
+	rec, err := DecodeRecord(place, data)
 	if err != nil {
-		return record{}, err
+		return Record{}, err
 	}
-	if rec.Identity != r.identity || rec.Shards != r.of || rec.Shard != shard {
-		return record{}, formats.Invalid(place, "", nil, "the record is of shard %d of %d, identity %q", rec.Shard,
+	if rec.Identity != r.Identity || rec.Shards != r.Of || rec.Shard != shard {
+		return Record{}, formats.Invalid(place, "", nil, "the record is of shard %d of %d, identity %q", rec.Shard,
 			rec.Shards, rec.Identity)
 	}
 	return rec, nil
 }
 
-func readAllRecords(ctx context.Context, b *storage.Bucket, r build) ([]record, error) {
-	all := make([]record, 0, r.of)
-	for rec, err := range storage.InOrder(ctx, r.of, storage.AtOnce, func(ctx context.Context, i int) (record, error) {
-		return readRecord(ctx, b, r, i)
+func readAllRecords(ctx context.Context, b *storage.Bucket, r Build) ([]Record, error) {
+	all := make([]Record, 0, r.Of)
+	for rec, err := range storage.InOrder(ctx, r.Of, storage.AtOnce, func(ctx context.Context, i int) (Record, error) {
+		return ReadRecord(ctx, b, r, i)
 	}) {
 		if err != nil {
 			return nil, err
 		}
 		if formats.Newer(rec.Schema, formats.SchemaVersion) { // its other fields would be lost in the manifest
-			return nil, formats.Invalid(storage.Join(b.URI(), r.record(rec.Shard)),
+			return nil, formats.Invalid(storage.Join(b.URI(), r.Record(rec.Shard)),
 				"run `rollmill seal` with the version that wrote it", nil,
 				"the record has schema %s; this rollmill makes manifests of schema %s", rec.Schema, formats.SchemaVersion)
 		}
@@ -48,17 +48,17 @@ func readAllRecords(ctx context.Context, b *storage.Bucket, r build) ([]record, 
 	return all, nil
 }
 
-func sortedBuilds(found map[build]map[int]bool) []build {
-	return slices.SortedFunc(maps.Keys(found), func(a, b build) int {
-		return cmp.Or(cmp.Compare(a.identity, b.identity), cmp.Compare(a.of, b.of))
+func SortedBuilds(found map[Build]map[int]bool) []Build {
+	return slices.SortedFunc(maps.Keys(found), func(a, b Build) int {
+		return cmp.Or(cmp.Compare(a.Identity, b.Identity), cmp.Compare(a.Of, b.Of))
 	})
 }
 
-// records returns the shards that have a record, by run. The segments of
+// Records returns the shards that have a record, by run. The segments of
 // journals, of which there may be thousands, are not all listed.
-func records(ctx context.Context, b *storage.Bucket) (map[build]map[int]bool, error) {
-	out := map[build]map[int]bool{}
-	some, err := storage.First(b.List(ctx, private), storage.PageSize)
+func Records(ctx context.Context, b *storage.Bucket) (map[Build]map[int]bool, error) {
+	out := map[Build]map[int]bool{}
+	some, err := storage.First(b.List(ctx, Private), storage.PageSize)
 	if err != nil {
 		return nil, err
 	}
@@ -74,7 +74,7 @@ func records(ctx context.Context, b *storage.Bucket) (map[build]map[int]bool, er
 }
 
 // note adds the shard whose record an object is, if it is one.
-func note(found map[build]map[int]bool, key string) {
+func note(found map[Build]map[int]bool, key string) {
 	r, file, ok := buildOf(key)
 	if !ok {
 		return
@@ -91,7 +91,7 @@ func note(found map[build]map[int]bool, key string) {
 
 // announced lists the private objects except the segments of journals.
 func announced(ctx context.Context, b *storage.Bucket) ([]storage.Object, error) {
-	top, err := storage.First(b.Level(ctx, private), math.MaxInt)
+	top, err := storage.First(b.Level(ctx, Private), math.MaxInt)
 	if err != nil {
 		return nil, err
 	}
@@ -112,4 +112,41 @@ func announced(ctx context.Context, b *storage.Bucket) ([]storage.Object, error)
 		}
 	}
 	return out, nil
+}
+
+// CheckRecords compares a manifest with the shards' records if these are
+// there: a dataset may have been copied without them.
+func CheckRecords(ctx context.Context, b *storage.Bucket, d *Manifest) error {
+	found, err := Records(ctx, b)
+	if err != nil {
+		return err
+	}
+	if formats.Newer(d.Schema, formats.SchemaVersion) {
+		return nil // its records have fields that this version would leave out
+	}
+	var other error
+	for _, r := range SortedBuilds(found) {
+		if r.Of != d.Shards || len(found[r]) < r.Of {
+			continue
+		}
+		all, err := readAllRecords(ctx, b, r)
+		switch {
+		case err != nil && r.Identity != d.Identity:
+			continue
+		case err != nil:
+			return err
+		}
+		m := Merge(all)
+		if m.Fingerprint() == d.Fingerprint() {
+			return nil
+		}
+		sameParts := len(m.Parts) > 0 && slices.EqualFunc(m.Parts, d.Parts, func(a, b Part) bool { return a.Name == b.Name })
+		if r.Identity != d.Identity && !sameParts { // another dataset's, which is to replace this one
+			continue
+		}
+		other = formats.Invalid(storage.Join(b.URI(), ManifestFile), "", nil, // who verifies reports findings, which have no hint
+			"the manifest is not what the shards' records say (rows digest %s; theirs is %s): delete it and run `rollmill seal`, which makes "+
+				"it again of the records", d.RowsDigest, m.RowsDigest)
+	}
+	return other
 }

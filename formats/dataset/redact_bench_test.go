@@ -29,7 +29,7 @@ func BenchmarkRedaction(b *testing.B) {
 				if err != nil {
 					b.Fatal(err)
 				}
-				j, err := OpenJournal[formats.Trajectory](ctx, s)
+				j, err := OpenJournal[formats.Trajectory](ctx, s.Journal())
 				if err != nil {
 					b.Fatal(err)
 				}
@@ -64,7 +64,7 @@ func BenchmarkRedactRows(b *testing.B) {
 	}
 	n := 0
 	for b.Loop() {
-		redactRows(known, rows)
+		secret.Rows(known, rows)
 		n += len(rows)
 	}
 	b.ReportMetric(float64(n)/b.Elapsed().Seconds(), "rows/s")

@@ -24,7 +24,7 @@ func TestSecretsInSettingsAreNotStored(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if s.run.identity != spec.Identity() {
+	if s.run.Identity != spec.Identity() {
 		t.Error("the identity is not that of the real text")
 	}
 	r, err := s.Commit(ctx, Outcome{})

@@ -4,9 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"path"
-	"path/filepath"
-	"strings"
 
 	"github.com/rollmill/rollmill/formats"
 	"github.com/rollmill/rollmill/storage"
@@ -16,71 +13,14 @@ import (
 // It is relative when both have a common parent folder, so that the folder can
 // be moved.
 func (d *Dataset) Ref(role, from string) Ref {
-	r := Ref{Role: role, URI: relative(storage.Redact(from), d.URI()), Identity: d.Identity,
-		Digest: d.digest, RowsDigest: d.RowsDigest.String(), refused: d.Known()}
+	r := Ref{Role: role, URI: Relative(storage.Redact(from), d.URI()), Identity: d.Identity,
+		Digest: d.digest, RowsDigest: d.RowsDigest.String(), Refused: d.Known()}
 	if d.plain != nil && d.plain.files {
 		for _, p := range d.Parts {
 			r.Files = append(r.Files, File{p.Name, p.Bytes, p.Footer})
 		}
 	}
 	return r
-}
-
-// place splits a URI into the part that two places must have in common to be
-// related, the path from there, and the query.
-func place(uri string) (root, p, query string) {
-	if local, is, err := storage.Path(uri); is && err == nil {
-		if abs, err := filepath.Abs(local); err == nil {
-			local = abs
-		}
-		return "", filepath.ToSlash(local), ""
-	}
-	scheme, rest, _ := strings.Cut(uri, "://")
-	rest, query, _ = strings.Cut(rest, "?")
-	host, p, _ := strings.Cut(rest, "/")
-	return scheme + "://" + host, path.Clean("/" + p), query
-}
-
-func relative(from, to string) string {
-	fromRoot, fromPath, fromQuery := place(from)
-	root, p, query := place(to)
-	absolute := to
-	if root == "" {
-		absolute = p
-	}
-	if fromRoot != root || !sameQuery(fromQuery, query) {
-		return absolute
-	}
-	a, b := strings.Split(fromPath, "/")[1:], strings.Split(p, "/")[1:]
-	shared := 0
-	for shared < len(a) && shared < len(b) && a[shared] == b[shared] {
-		shared++
-	}
-	if shared == 0 && root == "" || shared == len(a) {
-		return absolute
-	}
-	up := strings.Repeat("../", len(a)-shared)
-	return strings.TrimSuffix(up+strings.Join(b[shared:], "/"), "/")
-}
-
-// resolve returns the URI of a Ref in a form that can be opened.
-func (d *Dataset) resolve(ref string) string {
-	if !strings.HasPrefix(ref, "../") {
-		return ref
-	}
-	root, p, _ := place(d.uri)
-	p = path.Join(p, ref)
-	if root == "" {
-		return p
-	}
-	if _, query, ok := strings.Cut(d.uri, "?"); ok {
-		p += "?" + query
-	}
-	if scheme, rest, _ := strings.Cut(d.uri, "://"); root != scheme+"://" {
-		host, _, _ := strings.Cut(rest, "/") // with the user, if there is one
-		root = scheme + "://" + host
-	}
-	return root + p
 }
 
 // OpenBase opens the wide dataset that a thin one is aligned with. If that is
@@ -107,8 +47,8 @@ func (d *Dataset) OpenRef(ctx context.Context, r Ref) (*Dataset, error) {
 	if out, err := d.given(ctx, r); out != nil || err != nil {
 		return out, err
 	}
-	uri := d.resolve(r.URI)
-	if !Follows(d.uri, uri) {
+	uri := Resolve(d.Address, r.URI)
+	if !Follows(d.Address, uri) {
 		return nil, formats.Invalid(d.URI(),
 			fmt.Sprintf("if you trust that place, pass --base %q, or the URI of a copy", storage.Redact(uri)), nil,
 			"its %s is at %q, in another store or at another endpoint, and a manifest alone causes no requests there", r.Role,
@@ -165,7 +105,7 @@ func (d *Dataset) checkSizes(ctx context.Context, by *Dataset, r Ref) error {
 		return nil // the files were just listed
 	}
 	sizes := map[string]int64{}
-	for o, err := range d.bucket.List(ctx, "part-") {
+	for o, err := range d.Bucket.List(ctx, "part-") {
 		if err != nil {
 			return err
 		}

@@ -36,7 +36,7 @@ func TestPrunedReadsTakeThreeRequestsAPart(t *testing.T) {
 		t.Fatalf("%d parts, %d row groups", len(d.Parts), n)
 	}
 	var requests atomic.Int64 // they may be made at once
-	d.bucket = d.bucket.WithHook(func(op, key string) error {
+	d.Bucket = d.Bucket.WithHook(func(op, key string) error {
 		if op == "range" {
 			requests.Add(1)
 		}
@@ -74,9 +74,9 @@ func TestReplacedPartIsReported(t *testing.T) {
 		change func(*Dataset) error
 		want   string
 	}{
-		{func(d *Dataset) error { return d.bucket.Delete(t.Context(), d.Parts[0].Name) }, "the part is gone"},
-		{func(d *Dataset) error { return d.bucket.Write(t.Context(), d.Parts[0].Name, make([]byte, 20)) }, "the part has 20 bytes; the manifest says "},
-		{func(d *Dataset) error { return d.bucket.Write(t.Context(), d.Parts[0].Name, make([]byte, 1<<20)) }, "the part has 1048576 bytes; the manifest says "},
+		{func(d *Dataset) error { return d.Bucket.Delete(t.Context(), d.Parts[0].Name) }, "the part is gone"},
+		{func(d *Dataset) error { return d.Bucket.Write(t.Context(), d.Parts[0].Name, make([]byte, 20)) }, "the part has 20 bytes; the manifest says "},
+		{func(d *Dataset) error { return d.Bucket.Write(t.Context(), d.Parts[0].Name, make([]byte, 1<<20)) }, "the part has 1048576 bytes; the manifest says "},
 	} {
 		d, _ := smallPart(t, s3test.Start(t).URI("changed/d"))
 		if err := c.change(d); err != nil {
@@ -106,7 +106,7 @@ func smallPart(t *testing.T, uri string) (d *Dataset, asked func() []string) {
 	d = open(t, uri)
 	var mu sync.Mutex
 	var ops []string
-	d.bucket = d.bucket.WithHook(func(op, key string) error {
+	d.Bucket = d.Bucket.WithHook(func(op, key string) error {
 		mu.Lock()
 		defer mu.Unlock()
 		ops = append(ops, op)

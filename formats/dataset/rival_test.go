@@ -55,7 +55,7 @@ func TestFilesThatDiffer(t *testing.T) {
 	old.Files = map[string]string{"agent.py": "1", "gone.txt": "2", "same.txt": "3"}
 	now := Spec{Files: map[string]string{"agent.py": "4", "new.txt": "5", "same.txt": "3"}}
 	want := "file agent.py was changed; file gone.txt is no longer part of it; file new.txt was not part of it"
-	if got := strings.Join(differences(old, now), "; "); got != want {
+	if got := strings.Join(Differences(old, now), "; "); got != want {
 		t.Errorf("%q, want %q", got, want)
 	}
 }

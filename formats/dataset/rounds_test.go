@@ -2,6 +2,7 @@ package dataset
 
 import (
 	"context"
+	"encoding/json"
 	"fmt"
 	"net/http"
 	"os"
@@ -66,7 +67,7 @@ func TestSealingReadsRecordsConcurrently(t *testing.T) {
 			t.Fatal(err)
 		}
 		s.ended = true
-		if err := s.bucket.Create(t.Context(), s.run.record(i), recordOfNothing(t, s)); err != nil {
+		if err := s.bucket.Create(t.Context(), s.run.Record(i), recordOfNothing(t, s)); err != nil {
 			t.Fatal(err)
 		}
 		if err := s.bucket.Create(t.Context(), fmt.Sprintf("part-%05d-of-%05d-00000-0000000%d.parquet", i, shards, i%10), nil); err != nil {
@@ -89,8 +90,10 @@ func TestSealingReadsRecordsConcurrently(t *testing.T) {
 func recordOfNothing(t *testing.T, s *Shard) []byte {
 	t.Helper()
 	m := Manifest{Format: Format, Content: Content{Kind: s.spec.Kind, Schema: formats.SchemaVersion, Stage: s.spec.Stage, Version: s.spec.Version,
-		Identity: s.run.identity, Shards: s.run.of, Params: s.spec.Params}}
-	return indented(record{Shard: s.shard, Manifest: m})
+		Identity: s.run.Identity, Shards: s.run.Of, Params: s.spec.Params}}
+	data, err := json.Marshal(Record{Shard: s.shard, Manifest: m})
+	check(t, err)
+	return data
 }
 
 // A journal's segments are read many at once: when a command resumes, and when
@@ -112,7 +115,7 @@ func TestJournalsAreReadConcurrently(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			again, err := OpenJournal[formats.Trajectory](ctx, s)
+			again, err := OpenJournal[formats.Trajectory](ctx, s.Journal())
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -152,7 +155,7 @@ func TestListingsDoNotDependOnJournals(t *testing.T) {
 	all.SetLimit(8)
 	for i := range storage.PageSize + 100 {
 		all.Go(func() error {
-			return j.bucket.Write(t.Context(), fmt.Sprintf("%s%08d-%016x.parquet", j.dir, i, i), nil)
+			return j.Bucket.Write(t.Context(), fmt.Sprintf("%s%08d-%016x.parquet", j.Folder, i, i), nil)
 		})
 	}
 	if err := all.Wait(); err != nil {

@@ -22,7 +22,7 @@ import (
 
 // RunFile is the object under a run's root that holds the run's id. It is
 // created once and never changes.
-const RunFile = private + "run.json"
+const RunFile = Private + "run.json"
 
 const (
 	runFormat  = "rollmill-run/1"
@@ -46,8 +46,12 @@ func OpenRun(ctx context.Context, root string) (Run, error) {
 	r, err := readRun(ctx, b)
 	if errors.Is(err, storage.ErrNotExist) {
 		id := strings.ReplaceAll(uuid.NewString(), "-", "")
-		made := runFile{runFormat, Run{ID: id, Root: hint(ctx, absolute(root))}}
-		if err = b.Create(ctx, RunFile, encode(made)); errors.Is(err, storage.ErrExist) {
+		made := runFile{runFormat, Run{ID: id, Root: Storable(ctx, absolute(root))}}
+		data, bad := json.MarshalIndent(made, "", " ")
+		if bad != nil {
+			return Run{}, bad
+		}
+		if err = b.Create(ctx, RunFile, append(data, '\n')); errors.Is(err, storage.ErrExist) {
 			made.Run, err = readRun(ctx, b) // another process was faster
 		}
 		r = made.Run
@@ -55,7 +59,7 @@ func OpenRun(ctx context.Context, root string) (Run, error) {
 	if err != nil {
 		return Run{}, err
 	}
-	return Run{ID: r.ID, Root: hint(ctx, absolute(root))}, nil
+	return Run{ID: r.ID, Root: Storable(ctx, absolute(root))}, nil
 }
 
 func readRun(ctx context.Context, b *storage.Bucket) (Run, error) {
@@ -68,7 +72,7 @@ func readRun(ctx context.Context, b *storage.Bucket) (Run, error) {
 	}
 	var f runFile
 	err = json.Unmarshal(data, &f)
-	if err != nil || f.Format != runFormat || !runID.MatchString(f.ID) {
+	if err != nil || f.Format != runFormat || !f.Valid() {
 		return Run{}, formats.Invalid(storage.Join(b.URI(), RunFile), damagedRun, err,
 			"not the id of a run (format %q, id %q)", f.Format, f.ID)
 	}
@@ -78,9 +82,9 @@ func readRun(ctx context.Context, b *storage.Bucket) (Run, error) {
 const damagedRun = "put it back from a backup: the datasets of the run hold its id, and its ledger is found by it; or name " +
 	"the ledger with --ledger"
 
-// hint returns a root as it may be stored: unchanged, or "" when any part of it
+// Storable returns a root as it may be stored: unchanged, or "" when any part of it
 // may be a secret. A root without its secret would be useless.
-func hint(ctx context.Context, root string) string {
+func Storable(ctx context.Context, root string) string {
 	_, query, _ := strings.Cut(root, "?")
 	text, err := url.QueryUnescape(query)
 	if err != nil || strings.Contains(text, "@") || storage.Redact(root) != root || strings.Contains(root, "=redacted") ||
@@ -88,17 +92,6 @@ func hint(ctx context.Context, root string) string {
 		return ""
 	}
 	return root
-}
-
-// RunOf returns the first run that is set: that of a thin dataset, else of its
-// base, and so on. A nil dataset has none.
-func RunOf(all ...*Dataset) Run {
-	for _, d := range all {
-		if d != nil && d.Run.ID != "" {
-			return d.Run
-		}
-	}
-	return Run{}
 }
 
 // Epochs returns the numbers of the epochs that have a folder in the folder of a run, in

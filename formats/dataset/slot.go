@@ -19,7 +19,7 @@ type Slot struct {
 
 // Slot returns the slot of the shard.
 func (s *Shard) Slot() Slot {
-	return Slot{s.bucket, fmt.Sprintf("%slease-%d.json", s.run.home(), s.shard)}
+	return Slot{s.bucket, fmt.Sprintf("%slease-%d.json", s.run.Home(), s.shard)}
 }
 
 // Read returns the content of the slot, nil when it is empty.

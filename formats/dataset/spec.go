@@ -8,6 +8,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/rollmill/rollmill/formats"
+	"github.com/rollmill/rollmill/formats/secret"
 )
 
 // Spec is everything that decides a dataset's rows. Its hash is the dataset's
@@ -39,7 +40,7 @@ type Ref struct {
 	// of a task file: rows that were dropped, by reason, and "blank", that were kept without a question
 	Counts map[string]int64 `json:"counts,omitempty"`
 
-	refused error // of Dataset.Known: Begin returns it
+	Refused error `json:"-"` // of Dataset.Known: Begin returns it
 }
 
 // File is a file of a dataset without a manifest.
@@ -78,12 +79,12 @@ func (s Spec) Identity() string {
 	if err != nil {
 		panic("dataset: parameters are not JSON: " + err.Error())
 	}
-	return shortSum(data, 8)
+	return ShortSum(data, 8)
 }
 
-// checkText refuses parameters and file names that are not UTF-8: encoded as
+// CheckText refuses parameters and file names that are not UTF-8: encoded as
 // JSON they would be equal to others and share their identity.
-func (s Spec) checkText(place string) error {
+func (s Spec) CheckText(place string) error {
 	refuse := func(what, name string) error {
 		return formats.Invalid(place, "write it as UTF-8", nil, "%s %q is not UTF-8", what, name)
 	}
@@ -107,3 +108,28 @@ func (s Spec) checkText(place string) error {
 // replaced finds what encoding/json inserts for bytes that are not UTF-8. It writes
 // the same character unescaped when it is in the text.
 var replaced = regexp.MustCompile(`(?:^|[^\\])(?:\\\\)*\\ufffd`)
+
+// redacted returns the spec as it may be stored: without secrets, and without
+// values that the config file expanded from the environment. The identity is
+// that of the original spec.
+func (s Spec) redacted(set *secret.Set) Spec {
+	if !set.Settings().Known() {
+		return s
+	}
+	settings := set.Settings()
+	if s.Params != nil {
+		var params map[string]any
+		if unmarshal(encode(s.Params), &params) == nil {
+			settings.Value(&params)
+			s.Params = params
+		}
+	}
+	if s.Files != nil {
+		files := make(map[string]string, len(s.Files))
+		for name, digest := range s.Files {
+			files[settings.Redact(name)] = digest
+		}
+		s.Files = files
+	}
+	return s
+}

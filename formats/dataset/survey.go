@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"context"
 	"fmt"
-	"maps"
 	"slices"
 	"time"
 
@@ -14,8 +13,8 @@ import (
 // Folder is the place of a sealed or pruned dataset, and what can be removed
 // there.
 type Folder struct {
-	Dataset *Dataset // nil if it was pruned
-	Pruned  *Pruned  // nil unless it was pruned
+	Manifest *Manifest // nil if the dataset was pruned
+	Pruned   *Pruned   // nil unless it was pruned
 
 	Objects  []storage.Object // what the dataset is made of, besides its manifest
 	Rest     []storage.Object // of a pruned dataset whose removal was interrupted
@@ -30,7 +29,7 @@ type Folder struct {
 	Active time.Time
 
 	bucket  *storage.Bucket
-	now     current
+	now     Current
 	written time.Time // the manifest
 	before  time.Time
 }
@@ -39,26 +38,18 @@ type Folder struct {
 // their keys are relative to it. Parts, Records and Journals are only those
 // last written before a time of the store: see Now. It returns nil if there is no manifest, or one
 // that does not say where the rows are (see Plain).
-func Survey(ctx context.Context, uri string, all []storage.Object, before time.Time) (*Folder, error) {
-	b, err := storage.Open(ctx, uri)
-	if err != nil {
-		return nil, err
-	}
-	return survey(ctx, b, uri, all, before)
-}
-
-func survey(ctx context.Context, b *storage.Bucket, uri string, all []storage.Object, before time.Time) (*Folder, error) {
-	now, err := readCurrent(ctx, b)
-	f := &Folder{bucket: b, now: now, Pruned: PrunedIn(now.damage), before: before}
+func Survey(ctx context.Context, b *storage.Bucket, all []storage.Object, before time.Time) (*Folder, error) {
+	now, err := ReadCurrent(ctx, b)
+	f := &Folder{bucket: b, now: now, Pruned: PrunedIn(now.Damage), before: before}
 	switch {
-	case err != nil || now.raw == nil:
+	case err != nil || now.Raw == nil:
 		return nil, err
-	case now.damage != nil && f.Pruned == nil:
-		return nil, now.damage
-	case now.manifest != nil && now.manifest.Plain:
+	case now.Damage != nil && f.Pruned == nil:
+		return nil, now.Damage
+	case now.Manifest != nil && now.Manifest.Plain:
 		return nil, nil
-	case now.manifest != nil:
-		f.Dataset = newDataset(*now.manifest, uri, b)
+	case now.Manifest != nil:
+		f.Manifest = now.Manifest
 	}
 	left, err := leftAt(ctx, b, now, all)
 	if err != nil {
@@ -76,9 +67,9 @@ func (f *Folder) sort(left leftovers, all []storage.Object) {
 		}
 	}
 	var writing []storage.Object
-	if f.Dataset != nil {
+	if f.Manifest != nil {
 		var replaced []storage.Object
-		replaced, writing = splitCompacted(f.Dataset.Compacted, left.compact, f.written)
+		replaced, writing = splitCompacted(f.Manifest.Compacted, left.compact, f.written)
 		if f.written.Before(f.before) {
 			f.Parts = append(f.Parts, replaced...)
 		}
@@ -101,17 +92,17 @@ func (f *Folder) sort(left leftovers, all []storage.Object) {
 	for _, list := range []*[]storage.Object{&f.Parts, &f.Records, &f.Journals} {
 		*list = slices.DeleteFunc(*list, func(o storage.Object) bool { return !o.ModTime.Before(f.before) })
 	}
-	if f.Dataset == nil {
+	if f.Manifest == nil {
 		return
 	}
-	named := namesOf(&f.Dataset.Manifest)
+	named := namesOf(f.Manifest)
 	for _, o := range f.Parts {
 		delete(named, o.Key)
 	}
 	for _, o := range all {
 		r, file, inRun := buildOf(o.Key)
 		_, isRecord := recordOf(r, file)
-		if named[o.Key] || inRun && isRecord && r.made(&f.Dataset.Manifest) {
+		if named[o.Key] || inRun && isRecord && r.made(f.Manifest) {
 			f.Objects = append(f.Objects, o)
 		}
 	}
@@ -119,7 +110,7 @@ func (f *Folder) sort(left leftovers, all []storage.Object) {
 
 func namesOf(m *Manifest) map[string]bool {
 	out := map[string]bool{}
-	for _, p := range m.namedParts() {
+	for _, p := range m.NamedParts() {
 		out[p.Name] = true
 	}
 	return out
@@ -129,8 +120,8 @@ func namesOf(m *Manifest) map[string]bool {
 // removal. The rows of the dataset stay. The error is storage.ErrChanged if
 // another process changed the manifest meanwhile.
 func (f *Folder) Clean(ctx context.Context) error {
-	now, err := readCurrent(ctx, f.bucket)
-	if err == nil && !bytes.Equal(now.raw, f.now.raw) {
+	now, err := ReadCurrent(ctx, f.bucket)
+	if err == nil && !bytes.Equal(now.Raw, f.now.Raw) {
 		err = fmt.Errorf("clean %q: %w", f.bucket.URI(), storage.ErrChanged)
 	}
 	if err != nil {
@@ -149,18 +140,16 @@ func (f *Folder) Abandon(ctx context.Context) error { return f.bucket.DeleteAll(
 // Survey finds the rest of them, and Clean removes it. The error is
 // storage.ErrChanged if another process changed the manifest meanwhile.
 func (f *Folder) Prune(ctx context.Context, rule string, now time.Time) error {
-	m := f.Dataset.Manifest
-	m.Format = prunedFormat
-	m.other = maps.Clone(m.other)
-	m.other["pruned"] = indented(Pruned{At: now.UTC().Truncate(time.Second), Rule: rule, Written: f.written})
-	if err := f.bucket.Swap(ctx, ManifestFile, f.now.raw, m.encode()); err != nil {
+	m := *f.Manifest
+	m.Prune(Pruned{At: now.UTC().Truncate(time.Second), Rule: rule, Written: f.written})
+	if err := f.bucket.Swap(ctx, ManifestFile, f.now.Raw, m.Encode()); err != nil {
 		return err
 	}
 	all, err := f.bucket.ListAll(ctx, "")
 	if err != nil {
 		return err
 	}
-	left, err := survey(ctx, f.bucket, f.Dataset.uri, all, f.before)
+	left, err := Survey(ctx, f.bucket, all, f.before)
 	if err != nil || left == nil {
 		return err
 	}
@@ -170,10 +159,10 @@ func (f *Folder) Prune(ctx context.Context, rule string, now time.Time) error {
 // splitCompacted splits the parts that compactions left, or are writing, into those that
 // one replaced and those that were written after it, or after the manifest: older
 // versions took At from their machine's clock.
-func splitCompacted(c *Compacted, parts []storage.Object, manifest time.Time) (replaced, later []storage.Object) {
+func splitCompacted(c *Compacted, parts []storage.Object, written time.Time) (replaced, later []storage.Object) {
 	for _, o := range parts {
-		compacts, _ := partName(o.Key)
-		if compacts != "" && (c == nil || o.ModTime.After(c.At) || o.ModTime.After(manifest)) {
+		compacts, _ := PartName(o.Key)
+		if compacts != "" && (c == nil || o.ModTime.After(c.At) || o.ModTime.After(written)) {
 			later = append(later, o)
 		} else {
 			replaced = append(replaced, o)

@@ -13,6 +13,7 @@ import (
 
 	"github.com/rollmill/rollmill/formats"
 	"github.com/rollmill/rollmill/formats/parquet"
+	"github.com/rollmill/rollmill/formats/secret"
 	"github.com/rollmill/rollmill/storage"
 )
 
@@ -76,7 +77,7 @@ func (w *TableWriter[T]) Write(ctx context.Context, rows []T) error {
 	if w.err != nil || len(rows) == 0 {
 		return w.err
 	}
-	redactRows(w.s.secrets, rows)
+	secret.Rows(w.s.secrets, rows)
 	setDigests(rows)
 	return w.add(ctx, rows, func() error { return w.w.Write(rows) })
 }
@@ -126,7 +127,7 @@ func (w *TableWriter[T]) together(ctx context.Context, all []T, from int, ends [
 	if w.w == nil || !w.w.Fits(len(rows)) || w.w.Size() >= w.s.partSize-2*parquet.MaxTogether {
 		return false, ctx.Err()
 	}
-	redactRows(w.s.secrets, rows)
+	secret.Rows(w.s.secrets, rows)
 	setDigests(rows)
 	relative := make([]int, len(ends))
 	for i, end := range ends {
@@ -264,7 +265,7 @@ func (w *TableWriter[T]) abandon() {
 
 // fail records an error, after which the table cannot be committed.
 func (w *TableWriter[T]) fail(err error) error {
-	w.err = fmt.Errorf("write shard %d of %d: %w", w.s.shard, w.s.run.of, err)
+	w.err = fmt.Errorf("write shard %d of %d: %w", w.s.shard, w.s.run.Of, err)
 	return w.err
 }
 

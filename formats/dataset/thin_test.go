@@ -140,7 +140,7 @@ func TestRefs(t *testing.T) {
 		{"mem://x/score?y=1", "mem://x/rollout?y=1", "../rollout"},
 		{"/data/a", "s3://bucket/a", "s3://bucket/a"},
 	} {
-		d := &Dataset{uri: c.to}
+		d := &Dataset{Address: c.to}
 		ref := d.Ref("base", c.from).URI
 		if ref != c.ref {
 			t.Errorf("%s from %s: %q, not %q", c.to, c.from, ref, c.ref)
@@ -153,7 +153,7 @@ func TestRefs(t *testing.T) {
 		{"/data/a/score", "s3://bucket/a", "s3://bucket/a"},
 		{"file:///data/a/score", "../rollout", "/data/a/rollout"},
 	} {
-		if got := (&Dataset{uri: c.uri}).resolve(c.ref); got != c.to {
+		if got := Resolve(c.uri, c.ref); got != c.to {
 			t.Errorf("%s from %s: %q, not %q", c.ref, c.uri, got, c.to)
 		}
 	}
@@ -166,7 +166,7 @@ func TestRefsOfFileURIs(t *testing.T) {
 		{"/data/my run/group", "file:///data/my%20run/score", "../score"},
 		{"file://localhost/data/group", "file:///data/score?create_dir=1", "../score"},
 	} {
-		if got := relative(c[0], c[1]); got != c[2] {
+		if got := Relative(c[0], c[1]); got != c[2] {
 			t.Errorf("from %q to %q: %q, not %q", c[0], c[1], got, c[2])
 		}
 	}

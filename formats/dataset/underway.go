@@ -28,7 +28,7 @@ type Underway struct {
 type FinishedShard struct {
 	Shard int
 
-	run build
+	run Build
 }
 
 // Segment is a journal's object: finished rows of a shard, which never change.
@@ -55,15 +55,15 @@ func LookUnderway(ctx context.Context, uri string) (*Underway, error) {
 	return last, err
 }
 
-// Underway is LookUnderway for the dataset of the shard; nil if nothing of it exists.
-func (s *Shard) Underway(ctx context.Context) (*Underway, error) {
-	_, runs, err := lookUnderway(ctx, s.bucket)
-	return runs[build{identity: s.run.identity, of: s.run.of}], err
+// UnderwayOf is LookUnderway for one build at a place; nil if nothing of it exists.
+func UnderwayOf(ctx context.Context, b *storage.Bucket, r Build) (*Underway, error) {
+	_, builds, err := lookUnderway(ctx, b)
+	return builds[Build{Identity: r.Identity, Of: r.Of}], err
 }
 
-func lookUnderway(ctx context.Context, b *storage.Bucket) (last *Underway, runs map[build]*Underway, err error) {
-	runs = map[build]*Underway{}
-	for o, err := range b.List(ctx, private) {
+func lookUnderway(ctx context.Context, b *storage.Bucket) (last *Underway, builds map[Build]*Underway, err error) {
+	builds = map[Build]*Underway{}
+	for o, err := range b.List(ctx, Private) {
 		if err != nil {
 			return nil, nil, err
 		}
@@ -71,11 +71,11 @@ func lookUnderway(ctx context.Context, b *storage.Bucket) (last *Underway, runs 
 		if !ok {
 			continue
 		}
-		home := build{identity: r.identity, of: r.of} // journals do not depend on what is replaced
-		u := runs[home]
+		home := Build{Identity: r.Identity, Of: r.Of} // journals do not depend on what is replaced
+		u := builds[home]
 		if u == nil {
-			u = &Underway{Name: home.dir(), Shards: r.of, bucket: b}
-			runs[home] = u
+			u = &Underway{Name: home.Dir(), Shards: r.Of, bucket: b}
+			builds[home] = u
 		}
 		u.add(r, file, o)
 		if last == nil || o.ModTime.After(last.Changed) {
@@ -85,13 +85,13 @@ func lookUnderway(ctx context.Context, b *storage.Bucket) (last *Underway, runs 
 			u.Changed = o.ModTime
 		}
 	}
-	for _, u := range runs {
+	for _, u := range builds {
 		slices.SortStableFunc(u.Segments, func(a, b Segment) int { return a.Time.Compare(b.Time) })
 	}
-	return last, runs, nil
+	return last, builds, nil
 }
 
-func (u *Underway) add(r build, file string, o storage.Object) {
+func (u *Underway) add(r Build, file string, o storage.Object) {
 	if shard, is := recordOf(r, file); is {
 		u.Finished = append(u.Finished, FinishedShard{shard, r})
 		return
@@ -106,19 +106,18 @@ func (u *Underway) add(r build, file string, o storage.Object) {
 
 // Record returns the manifest of a finished shard's rows alone.
 func (u *Underway) Record(ctx context.Context, s FinishedShard) (Manifest, error) {
-	rec, err := readRecord(ctx, u.bucket, s.run, s.Shard)
+	rec, err := ReadRecord(ctx, u.bucket, s.run, s.Shard)
 	return rec.Manifest, err
 }
 
 // ReadSegment returns the rows of a segment, with the columns that T has.
 func ReadSegment[T any](ctx context.Context, u *Underway, s Segment) ([]T, error) {
-	j := &Journal[T]{bucket: u.bucket}
-	return j.load(ctx, s.object)
+	return LoadSegment[T](ctx, u.bucket, s.object)
 }
 
 // Expected returns how many rows the segment's shard will have, or 0 if it does not
 // say.
 func (u *Underway) Expected(ctx context.Context, s Segment) (int64, error) {
-	_, of, err := segmentRows(ctx, u.bucket, s.object)
+	_, of, err := SegmentRows(ctx, u.bucket, s.object)
 	return of, err
 }

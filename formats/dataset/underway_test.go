@@ -96,7 +96,7 @@ func TestADamagedSegmentIsNamed(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	name := filepath.Join(uri, u.Segments[0].object.Key)
+	name := filepath.Join(uri, u.Name, u.Segments[0].Name)
 	data, err := os.ReadFile(name)
 	if err != nil {
 		t.Fatal(err)

@@ -1,9 +1,7 @@
 package dataset
 
 import (
-	"bytes"
 	"context"
-	"slices"
 
 	"github.com/rollmill/rollmill/formats"
 	"github.com/rollmill/rollmill/storage"
@@ -18,57 +16,20 @@ func Verify(ctx context.Context, d *Dataset) error {
 	if d.plain != nil {
 		return d.verifyPlain(ctx)
 	}
-	for _, p := range d.storedParts() {
+	for _, p := range d.StoredParts() {
 		if err := d.verifyBytes(ctx, p); err != nil {
 			return err
 		}
 	}
-	if err := d.verifyRecords(ctx); err != nil {
+	if err := CheckRecords(ctx, d.Bucket, &d.Manifest); err != nil {
 		return err
 	}
-	for _, name := range d.tables() {
+	for _, name := range d.TableNames() {
 		if err := d.verifyRows(ctx, name); err != nil {
 			return err
 		}
 	}
 	return nil
-}
-
-// verifyRecords compares the manifest with the shards' records if these are
-// there: a dataset may have been copied without them.
-func (d *Dataset) verifyRecords(ctx context.Context) error {
-	found, err := records(ctx, d.bucket)
-	if err != nil {
-		return err
-	}
-	if d.newer() {
-		return nil // its records have fields that this version would leave out
-	}
-	var other error
-	for _, r := range sortedBuilds(found) {
-		if r.of != d.Shards || len(found[r]) < r.of {
-			continue
-		}
-		all, err := readAllRecords(ctx, d.bucket, r)
-		switch {
-		case err != nil && r.identity != d.Identity:
-			continue
-		case err != nil:
-			return err
-		}
-		m := merge(all)
-		if bytes.Equal(m.raw, d.raw) {
-			return nil
-		}
-		sameParts := len(m.Parts) > 0 && slices.EqualFunc(m.Parts, d.Parts, func(a, b Part) bool { return a.Name == b.Name })
-		if r.identity != d.Identity && !sameParts { // another dataset's, which is to replace this one
-			continue
-		}
-		other = formats.Invalid(storage.Join(d.URI(), ManifestFile), "", nil, // who verifies reports findings, which have no hint
-			"the manifest is not what the shards' records say (rows digest %s; theirs is %s): delete it and run `rollmill seal`, which makes "+
-				"it again of the records", d.RowsDigest, m.RowsDigest)
-	}
-	return other
 }
 
 func (d *Dataset) verifyBytes(ctx context.Context, p Part) error {
@@ -77,7 +38,7 @@ func (d *Dataset) verifyBytes(ctx context.Context, p Part) error {
 		return err
 	}
 	defer src.Close()
-	got, err := digestOf(src)
+	got, err := DigestOf(src)
 	if err != nil {
 		return err
 	}
@@ -91,11 +52,11 @@ func (d *Dataset) verifyBytes(ctx context.Context, p Part) error {
 // verifyRows counts and digests a table's rows. For a table of an unknown row
 // kind only the digests of the parts are compared.
 func (d *Dataset) verifyRows(ctx context.Context, table string) error {
-	of, known := rowKinds[d.kindOf(table)]
+	digest, known := digesters[d.KindOf(table)]
 	if !known {
 		return nil
 	}
-	got, err := of.digest(ctx, d, table)
+	got, err := digest(ctx, d, table)
 	if err != nil {
 		return err
 	}
@@ -104,36 +65,28 @@ func (d *Dataset) verifyRows(ctx context.Context, table string) error {
 
 // sameRows compares the digest of a table's rows with the manifest.
 func (d *Dataset) sameRows(table string, got formats.RowsDigest) error {
-	if t, _ := d.table(table); got != t.RowsDigest && !d.newer() {
+	if t, _ := d.TableOf(table); got != t.RowsDigest && !d.newer() {
 		return formats.Invalid(d.URI(), "", nil, "table %q has rows digest %s; the manifest says %s", table, got, t.RowsDigest)
 	}
 	return nil
 }
 
-// rowKind is what can be done with the rows of a table whatever they are.
-type rowKind struct {
-	digest func(context.Context, *Dataset, string) (formats.RowsDigest, error)
-	merge  func(context.Context, *Shard, *Dataset, string) error
+// digesters digest the rows of a table, by the kind of the main table or the name of a
+// further one.
+var digesters = map[formats.Kind]func(context.Context, *Dataset, string) (formats.RowsDigest, error){
+	formats.KindTrajectories: digestRows[formats.Trajectory],
+	formats.KindScores:       digestRows[formats.Score],
+	formats.KindGroups:       digestRows[formats.Member],
+	formats.TableGroups:      digestRows[formats.GroupStats],
+	formats.TablePairs:       digestRows[formats.Pair],
+	formats.TableLabels:      digestRows[formats.Label],
+	formats.TableDecisions:   digestRows[formats.Decision],
+	formats.TablePlan:        digestRows[formats.Planned],
+	formats.TableExamples:    digestRows[formats.ExampleStats],
 }
-
-// rowKinds are the known kinds of rows, by the kind of the main table or the name
-// of a further one.
-var rowKinds = map[formats.Kind]rowKind{
-	formats.KindTrajectories: {digestRows[formats.Trajectory], mergeWide},
-	formats.KindScores:       thin[formats.Score](),
-	formats.KindGroups:       thin[formats.Member](),
-	formats.TableGroups:      thin[formats.GroupStats](),
-	formats.TablePairs:       thin[formats.Pair](),
-	formats.TableLabels:      thin[formats.Label](),
-	formats.TableDecisions:   thin[formats.Decision](),
-	formats.TablePlan:        thin[formats.Planned](),
-	formats.TableExamples:    thin[formats.ExampleStats](),
-}
-
-func thin[T any]() rowKind { return rowKind{digestRows[T], mergeRows[T]} }
 
 func digestRows[T any](ctx context.Context, d *Dataset, table string) (sum formats.RowsDigest, err error) {
-	all, _ := d.table(table)
+	all, _ := d.TableOf(table)
 	at := int64(0)
 	for row, err := range each[T](ctx, d, table, Range{0, all.Rows}, 64) {
 		if err != nil {
@@ -150,4 +103,13 @@ func digestRows[T any](ctx context.Context, d *Dataset, table string) (sum forma
 		at++
 	}
 	return sum, nil
+}
+
+// Unnamed lists the parts in the dataset's folder that are not of it: see the function
+// Unnamed. Files without a manifest have no such folder.
+func (d *Dataset) Unnamed(ctx context.Context) ([]string, error) {
+	if d.plain != nil && d.plain.files {
+		return nil, nil
+	}
+	return Unnamed(ctx, d.Bucket, &d.Manifest)
 }

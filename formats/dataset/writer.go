@@ -30,7 +30,7 @@ type Shard struct {
 	uri      string
 	spec     Spec
 	secrets  *secret.Set
-	run      build
+	run      Build
 	shard    int
 	partSize int64
 	partHeld int64
@@ -56,11 +56,11 @@ func Begin(ctx context.Context, uri string, spec Spec, o Options) (*Shard, error
 	if o.Shard < 0 || o.Of < 1 || o.Of > MaxShards || o.Shard >= o.Of {
 		return nil, fmt.Errorf("begin %q: no shard %d of %d", storage.Redact(uri), o.Shard, o.Of)
 	}
-	if err := spec.checkText(storage.Redact(uri)); err != nil {
+	if err := spec.CheckText(storage.Redact(uri)); err != nil {
 		return nil, err
 	}
 	for i := range spec.Inputs {
-		if err := spec.Inputs[i].refused; err != nil {
+		if err := spec.Inputs[i].Refused; err != nil {
 			return nil, err
 		}
 	}
@@ -71,9 +71,9 @@ func Begin(ctx context.Context, uri string, spec Spec, o Options) (*Shard, error
 	if o.hook != nil {
 		bucket = bucket.WithHook(o.hook)
 	}
-	spec.Run.Root = hint(ctx, spec.Run.Root)
+	spec.Run.Root = Storable(ctx, spec.Run.Root)
 	s := &Shard{bucket: bucket, uri: uri, spec: spec.redacted(secret.From(ctx)), secrets: secret.From(ctx),
-		run: build{identity: spec.Identity(), of: o.Of}, shard: o.Shard,
+		run: Build{Identity: spec.Identity(), Of: o.Of}, shard: o.Shard,
 		partSize: cmp.Or(o.partSize, partBytes), partHeld: cmp.Or(o.partHeld, partLight), tables: map[string]*table{}}
 	if err := s.look(ctx, o.Overwrite); err != nil {
 		return nil, err
@@ -84,47 +84,47 @@ func Begin(ctx context.Context, uri string, spec Spec, o Options) (*Shard, error
 // look reads what is already at the URI. This run may replace the dataset that
 // is there now.
 func (s *Shard) look(ctx context.Context, overwrite bool) error {
-	now, err := readCurrent(ctx, s.bucket)
-	if inFile(err) {
+	now, err := ReadCurrent(ctx, s.bucket)
+	if InFile(err) {
 		return formats.Invalid(s.bucket.URI(), "write to another --out", nil, "it is a file, and a dataset is a folder")
 	}
 	if err != nil {
 		return err
 	}
-	m := now.manifest
+	m := now.Manifest
 	switch {
-	case m != nil && m.Identity == s.run.identity:
+	case m != nil && m.Identity == s.run.Identity:
 		s.upToDate = true
 		return nil
 	case m != nil && !overwrite:
-		return &ExistsError{URI: s.bucket.URI(), Old: m.Identity, New: s.run.identity, Sealed: true,
-			Differs: differences(m, s.spec)}
-	case now.damage != nil && !overwrite:
-		return now.damage // an unreadable manifest must not be replaced unless asked
+		return &ExistsError{URI: s.bucket.URI(), Old: m.Identity, New: s.run.Identity, Sealed: true,
+			Differs: Differences(m, s.spec)}
+	case now.Damage != nil && !overwrite:
+		return now.Damage // an unreadable manifest must not be replaced unless asked
 	}
-	if now.raw != nil {
+	if now.Raw != nil {
 		if err := s.bucket.Replaces(ctx); err != nil {
 			return err
 		}
 	}
-	s.run.base = now.generation
-	found, err := records(ctx, s.bucket)
+	s.run.Base = now.Generation
+	found, err := Records(ctx, s.bucket)
 	if err != nil {
 		return err
 	}
 	s.upToDate = found[s.run][s.shard]
-	if overwrite && (s.upToDate || now.raw == nil) {
+	if overwrite && (s.upToDate || now.Raw == nil) {
 		return nil
 	}
 	if overwrite {
 		newer, err := Newer(ctx, s.bucket, ManifestFile)
 		if err == nil && newer {
-			err = late(s.bucket, now, s.run)
+			err = Late(s.bucket, now, s.run)
 		}
 		return err
 	}
-	for _, other := range sortedBuilds(found) {
-		if other.identity != s.run.identity {
+	for _, other := range SortedBuilds(found) {
+		if other.Identity != s.run.Identity {
 			return s.foreign(ctx, other, found[other])
 		}
 	}
@@ -132,12 +132,12 @@ func (s *Shard) look(ctx context.Context, overwrite bool) error {
 }
 
 // foreign returns the error about an unsealed dataset of another identity.
-func (s *Shard) foreign(ctx context.Context, other build, have map[int]bool) error {
-	e := &ExistsError{URI: s.bucket.URI(), Old: other.identity, New: s.run.identity}
-	for i := range other.of {
+func (s *Shard) foreign(ctx context.Context, other Build, have map[int]bool) error {
+	e := &ExistsError{URI: s.bucket.URI(), Old: other.Identity, New: s.run.Identity}
+	for i := range other.Of {
 		if have[i] {
-			if r, err := readRecord(ctx, s.bucket, other, i); err == nil {
-				e.Differs = differences(&r.Manifest, s.spec)
+			if r, err := ReadRecord(ctx, s.bucket, other, i); err == nil {
+				e.Differs = Differences(&r.Manifest, s.spec)
 			}
 			break
 		}
@@ -151,10 +151,10 @@ func (s *Shard) foreign(ctx context.Context, other build, have map[int]bool) err
 func (s *Shard) announce(ctx context.Context) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.run.base == "" || s.marker != "" {
+	if s.run.Base == "" || s.marker != "" {
 		return nil
 	}
-	marker := fmt.Sprintf("%swriting-%d-%s", s.run.dir(), s.shard, uuid.NewString())
+	marker := fmt.Sprintf("%swriting-%d-%s", s.run.Dir(), s.shard, uuid.NewString())
 	if err := s.bucket.Create(ctx, marker, nil); err != nil {
 		return err
 	}
@@ -164,3 +164,20 @@ func (s *Shard) announce(ctx context.Context) error {
 
 // UpToDate reports whether there is nothing to do.
 func (s *Shard) UpToDate() bool { return s.upToDate }
+
+// Journal returns where the shard's finished rows are kept until they are in a part.
+func (s *Shard) Journal() JournalPlace {
+	return JournalPlace{s.bucket, s.run.Journal(s.shard), s.secrets}
+}
+
+// Calls returns where the shard's second journal is: of what belongs to rows that are
+// not finished.
+func (s *Shard) Calls() JournalPlace { return JournalPlace{s.bucket, s.run.Calls(s.shard), s.secrets} }
+
+// Underway returns what exists of the shard's dataset; nil if nothing does.
+func (s *Shard) Underway(ctx context.Context) (*Underway, error) {
+	return UnderwayOf(ctx, s.bucket, s.run)
+}
+
+// Failures returns the failures of the shard's dataset.
+func (s *Shard) Failures() *Failures { return newFailures(s.bucket, s.secrets) }

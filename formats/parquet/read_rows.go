@@ -84,6 +84,25 @@ func (r *Reader[T]) Read(rows []T) (n int, err error) {
 	return n, nil
 }
 
+// ReadAll returns the rows that read sets until io.EOF. The claimed number of rows may be
+// wrong, so memory grows with the rows that are actually read.
+func ReadAll[T any](read func([]T) (int, error), claimed int64) ([]T, error) {
+	rows := make([]T, 0, min(claimed, 4096))
+	for {
+		if len(rows) == cap(rows) {
+			rows = slices.Grow(rows, 1)
+		}
+		n, err := read(rows[len(rows):cap(rows)])
+		rows = rows[:len(rows)+n]
+		if errors.Is(err, io.EOF) {
+			return rows, nil
+		}
+		if err != nil {
+			return nil, err
+		}
+	}
+}
+
 // Skip skips rows, of which it decodes as little as it can. It returns io.EOF if
 // there are not as many.
 func (r *reader) Skip(rows int64) (err error) {

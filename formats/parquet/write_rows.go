@@ -1,6 +1,7 @@
 package parquet
 
 import (
+	"bytes"
 	"fmt"
 	"io"
 	"runtime"
@@ -66,6 +67,20 @@ func (g *rowGroupBuffer) reset() {
 // NewWriter begins a file on out. T is a struct with parquet tags, as in
 // package formats.
 func NewWriter[T any](out io.Writer) *Writer[T] { return newWriter[T](out, layoutOf[T]()) }
+
+// Encode returns a file of rows in memory; note may add to its footer.
+func Encode[T any](rows []T, note func(*Writer[T])) ([]byte, error) {
+	var out bytes.Buffer
+	w := NewWriter[T](&out)
+	if err := w.Write(rows); err != nil {
+		return nil, err
+	}
+	note(w)
+	if err := w.Close(); err != nil {
+		return nil, err
+	}
+	return out.Bytes(), nil
+}
 
 func newWriter[T any](out io.Writer, l *layout) *Writer[T] {
 	w := &Writer[T]{layout: l, sizes: make([]int64, len(l.leaves)), current: newRowGroupBuffer(l)}

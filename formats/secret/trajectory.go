@@ -45,3 +45,20 @@ func (s *Set) Trajectory(t *formats.Trajectory) (n int, said bool) {
 	t.Messages, t.Candidates = messages, candidates
 	return n, said
 }
+
+// Rows redacts rows of any kind and returns how many values it replaced. It sets fields
+// of the rows, and changes nothing that these share with others.
+func Rows[T any](s *Set, rows []T) (replaced int) {
+	if !s.Known() {
+		return 0
+	}
+	for i := range rows {
+		if t, wide := any(&rows[i]).(*formats.Trajectory); wide {
+			n, _ := s.Trajectory(t)
+			replaced += n
+		} else {
+			replaced += s.Value(&rows[i])
+		}
+	}
+	return replaced
+}

@@ -50,7 +50,7 @@ func Compact(ctx context.Context, uri string, o CompactOptions) (*Outcome, error
 		return nil, err
 	}
 	out := &Outcome{URI: d.URI(), Identity: d.Identity, Applied: !o.DryRun, PartSize: o.PartSize, Tables: []Table{}}
-	for _, name := range d.Small(o.PartSize) {
+	for _, name := range dataset.Small(d, o.PartSize) {
 		t := Table{Name: name}
 		for _, p := range d.PartsOf(name) {
 			t.Rows += p.Rows

@@ -16,8 +16,8 @@ import (
 	"github.com/rollmill/rollmill/storage/counting"
 )
 
-// shards writes random trajectories in shards.
-func shards(t *testing.T, uri string, of int) *dataset.Dataset {
+// sharded writes random trajectories in shards.
+func sharded(t *testing.T, uri string, of int) *dataset.Dataset {
 	t.Helper()
 	var sealed *dataset.Dataset
 	for i := range of {
@@ -49,7 +49,7 @@ func compacted(ctx context.Context, t *testing.T, uri string, o CompactOptions) 
 
 func TestOutcomeSaysWhatWasDone(t *testing.T) {
 	uri := "mem://" + t.Name()
-	old := shards(t, uri, 5)
+	old := sharded(t, uri, 5)
 	for _, step := range []struct {
 		dry     bool
 		after   int
@@ -83,7 +83,7 @@ func TestOutcomeSaysWhatWasDone(t *testing.T) {
 // A dry run reads the manifest and nothing else, and a second compaction neither.
 func TestLookingIsCheap(t *testing.T) {
 	uri := "mem://" + t.Name()
-	shards(t, uri, 5)
+	sharded(t, uri, 5)
 	for _, dry := range []bool{true, false} {
 		if !dry {
 			compacted(t.Context(), t, uri, CompactOptions{PartSize: 1e6})
@@ -103,7 +103,7 @@ func TestRefused(t *testing.T) {
 	if _, err := datasettest.Newer(t.Context(), filepath.Join(dir, "newer"), 5); err != nil {
 		t.Fatal(err)
 	}
-	d := shards(t, filepath.Join(dir, "rollout"), 1)
+	d := sharded(t, filepath.Join(dir, "rollout"), 1)
 	data, err := os.ReadFile(filepath.Join(dir, "rollout", d.Parts[0].Name))
 	if err == nil {
 		err = os.WriteFile(filepath.Join(dir, "plain.parquet"), data, 0o666)

@@ -124,8 +124,12 @@ func (r *root) survey(ctx context.Context, o PruneOptions, objects map[string][]
 	g, inner := errgroup.WithContext(ctx)
 	g.SetLimit(together)
 	for i, f := range r.folders {
-		g.Go(func() (err error) {
-			f.Folder, err = dataset.Survey(inner, f.uri, objects[f.key], r.now.Add(-o.Grace))
+		g.Go(func() error {
+			b, err := storage.Open(inner, f.uri)
+			if err != nil {
+				return err
+			}
+			f.Folder, err = dataset.Survey(inner, b, objects[f.key], r.now.Add(-o.Grace))
 			if errors.Is(err, formats.ErrInvalid) {
 				failed[i], err = err, nil
 			}

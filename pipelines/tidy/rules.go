@@ -118,7 +118,7 @@ func best(rewards map[int]float64, n int) []int {
 func (p *Plan) datasets(o PruneOptions, r *root, keep func(int) bool) {
 	var old []*folder
 	for _, f := range r.folders {
-		if f.Dataset != nil && !keep(f.epoch) && slices.Contains(o.Drop, f.stage) {
+		if f.Manifest != nil && !keep(f.epoch) && slices.Contains(o.Drop, f.stage) {
 			old = append(old, f)
 		}
 	}
@@ -180,7 +180,7 @@ func (r *root) has(key string) bool {
 // thin datasets of its own epoch keep their figures without it.
 func (r *root) wanted(f *folder, old []*folder) string {
 	for _, other := range r.folders {
-		if other.Dataset != nil && f.Dataset.Is(other.Dataset.Base) && other.epoch != f.epoch &&
+		if other.Manifest != nil && f.Manifest.Is(other.Manifest.Base) && other.epoch != f.epoch &&
 			!slices.Contains(old, other) {
 			return "it is the base of " + storage.Redact(other.uri)
 		}

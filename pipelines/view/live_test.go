@@ -240,7 +240,7 @@ func TestAPollReadsOnlyWhatIsNew(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	writer, err := dataset.OpenJournal[formats.Trajectory](t.Context(), shard)
+	writer, err := dataset.OpenJournal[formats.Trajectory](t.Context(), shard.Journal())
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -32,7 +32,7 @@ func started(t *testing.T, uri, run string, n int) *dataset.Shard {
 	if err != nil {
 		t.Fatal(err)
 	}
-	j, err := dataset.OpenJournal[formats.Trajectory](t.Context(), s)
+	j, err := dataset.OpenJournal[formats.Trajectory](t.Context(), s.Journal())
 	if err == nil {
 		err = j.Append(t.Context(), attemptsOf(run, n))
 	}

@@ -15,6 +15,7 @@ import (
 	"github.com/rollmill/rollmill/formats"
 	"github.com/rollmill/rollmill/formats/dataset"
 	"github.com/rollmill/rollmill/pipelines/report"
+	"github.com/rollmill/rollmill/storage"
 )
 
 // writeUsed writes a rollout that used calls, with a trajectory for each, and its scores.
@@ -240,7 +241,11 @@ func TestPrunedTotal(t *testing.T) {
 	root := t.TempDir() + "/run"
 	writeUsed(t, root+"/epoch-0", 1204)
 	writeUsed(t, root+"/epoch-1", 1307)
-	folder, err := dataset.Survey(t.Context(), root+"/epoch-0/rollout", nil, time.Now())
+	bucket, err := storage.Open(t.Context(), root+"/epoch-0/rollout")
+	if err != nil {
+		t.Fatal(err)
+	}
+	folder, err := dataset.Survey(t.Context(), bucket, nil, time.Now())
 	if err == nil {
 		err = folder.Prune(t.Context(), "--keep-epochs 1", time.Now())
 	}

@@ -44,7 +44,7 @@ func (r *runner) readCalls(ctx context.Context, shard *dataset.Shard, before *da
 	if !r.opts.keepsCalls() {
 		return nil
 	}
-	if r.calls.journal, err = dataset.OpenCalls[answeredCall](ctx, shard); err != nil {
+	if r.calls.journal, err = dataset.OpenJournal[answeredCall](ctx, shard.Calls()); err != nil {
 		return err
 	}
 	if r.opts.ResumeFailed {

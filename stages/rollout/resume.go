@@ -74,7 +74,7 @@ func (d *done) attempts(slot int64) int32 {
 // readDone reads which trajectories earlier runs of this shard finished, and adds
 // their cost to spent. Those of another dataset, which carry copied, cost nothing.
 func (o Options) readDone(ctx context.Context, t tasks, shard *dataset.Shard, carried *done, spent *spending) (*done, error) {
-	journal, err := dataset.OpenJournal[finished](ctx, shard)
+	journal, err := dataset.OpenJournal[finished](ctx, shard.Journal())
 	if err != nil {
 		return nil, err
 	}

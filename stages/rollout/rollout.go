@@ -143,7 +143,7 @@ func fillShard(ctx context.Context, o Options, all tasks, turn *turn,
 
 // attempted makes the missing attempts, and returns their runner with the journal of all.
 func (o Options) attempted(ctx context.Context, t tasks, turn *turn, before *dataset.Dataset) (*runner, error) {
-	journal, err := dataset.OpenJournal[formats.Trajectory](ctx, turn.shard)
+	journal, err := dataset.OpenJournal[formats.Trajectory](ctx, turn.shard.Journal())
 	if err != nil {
 		return nil, err
 	}

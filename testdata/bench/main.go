@@ -125,7 +125,7 @@ func signals(t *formats.Trajectory) (out []formats.Signal) {
 func write(ctx context.Context, rollout, score string, o random.Options) error {
 	of := min(runtime.NumCPU(), o.Groups)
 	spec := dataset.Spec{Stage: "rollout", Version: 1, Kind: formats.KindTrajectories, Params: map[string]any{"groups": o.Groups}}
-	err := shards(ctx, rollout, spec, of, o, func(w *dataset.TableWriter[formats.Trajectory], _ int64, rows []formats.Trajectory) error {
+	err := writeShards(ctx, rollout, spec, of, o, func(w *dataset.TableWriter[formats.Trajectory], _ int64, rows []formats.Trajectory) error {
 		return w.Write(ctx, rows)
 	})
 	if err != nil || score == "" {
@@ -137,7 +137,7 @@ func write(ctx context.Context, rollout, score string, o random.Options) error {
 	}
 	ref := base.Ref("base", score)
 	spec = dataset.Spec{Stage: "score", Version: 1, Kind: formats.KindScores, Base: &ref, Inputs: []dataset.Ref{ref}}
-	return shards(ctx, score, spec, of, o, func(w *dataset.TableWriter[formats.Score], _ int64, rows []formats.Trajectory) error {
+	return writeShards(ctx, score, spec, of, o, func(w *dataset.TableWriter[formats.Score], _ int64, rows []formats.Trajectory) error {
 		scores := make([]formats.Score, len(rows))
 		for i, r := range rows {
 			scores[i] = formats.Score{TrajectoryID: r.TrajectoryID, ExampleID: r.ExampleID, Epoch: r.Epoch, Generation: r.Generation,
@@ -147,7 +147,7 @@ func write(ctx context.Context, rollout, score string, o random.Options) error {
 	})
 }
 
-func shards[T any](ctx context.Context, uri string, spec dataset.Spec, of int, o random.Options,
+func writeShards[T any](ctx context.Context, uri string, spec dataset.Spec, of int, o random.Options,
 	add func(*dataset.TableWriter[T], int64, []formats.Trajectory) error) error {
 	var all errgroup.Group
 	for i := range of {

@@ -1,0 +1,18 @@
+package dataset
+
+import (
+	"errors"
+	"strings"
+	"testing"
+
+	"github.com/rollmill/rollmill/formats"
+)
+
+// A version that knows nothing of compaction refuses the manifest of a compacted dataset.
+func TestAnotherFormatIsRefused(t *testing.T) {
+	data := []byte(`{"format": "` + compactedFormat + `", "dataset": {"schema": "` + formats.SchemaVersion + `"}}`)
+	_, err := decodeAs(Format, "d/_dataset.json", data)
+	if !errors.Is(err, formats.ErrInvalid) || !strings.Contains(err.Error(), `format "rollmill-dataset/2.1" is not "rollmill-dataset/2"`) {
+		t.Errorf("%v", err)
+	}
+}
