@@ -33,10 +33,10 @@ type tally struct {
 	scored, unscored, failed int64
 	sum                      float64 // of rewards
 	failures                 map[string]int64
-	facts                    map[string]float64 // of jobs
-	missing                  map[string]string  // the first error of a field that rewards read, by reward
-	faults                   map[string]*fault  // of programs, by reward
-	rewards                  []*rewardFacts     // in the order of a row's
+	facts                    map[string]float64       // of jobs
+	missing                  map[string]string        // the first error of a field that rewards read, by reward
+	faults                   map[string]*failedReward // of programs, by reward
+	rewards                  []*rewardFacts           // in the order of a row's
 }
 
 // rewardFacts are three facts of a reward.
@@ -45,15 +45,15 @@ type rewardFacts struct {
 	sum, scored, failed float64
 }
 
-// fault counts the rows in which a reward failed by itself.
-type fault struct {
+// failedReward counts the rows in which a reward failed by itself.
+type failedReward struct {
 	rows  int64
 	first formats.NamedReward
 }
 
 func newTally() *tally {
 	return &tally{failures: map[string]int64{}, facts: map[string]float64{}, missing: map[string]string{},
-		faults: map[string]*fault{}}
+		faults: map[string]*failedReward{}}
 }
 
 // factMissing counts the rows without a field that a reward reads.
@@ -89,7 +89,7 @@ func (t *tally) add(s *formats.Score) error {
 		}
 		if r.Failure == formats.RewardError || slices.Contains(programFaults, r.Failure) {
 			if t.faults[r.Name] == nil {
-				t.faults[r.Name] = &fault{first: *r}
+				t.faults[r.Name] = &failedReward{first: *r}
 			}
 			t.faults[r.Name].rows++
 		}

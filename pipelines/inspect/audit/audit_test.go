@@ -90,7 +90,7 @@ func TestEveryCheckHasACase(t *testing.T) {
 			t.Errorf("two checks are called %s", name)
 		}
 		seen[name] = true
-		if !slices.ContainsFunc(faults, func(c fault) bool { return c.check == name }) {
+		if !slices.ContainsFunc(faults, func(c faultCase) bool { return c.check == name }) {
 			t.Errorf("no case has the fault of %s", name)
 		}
 	}

@@ -15,13 +15,13 @@ import (
 )
 
 // fault is a fault and the check that finds it.
-type fault struct {
+type faultCase struct {
 	check, name string
 	make        scenario
 	what        string // text of the finding
 }
 
-var faults = []fault{
+var faults = []faultCase{
 	{"damage", "a byte of a part was changed", func(w *world, sick bool) {
 		d := w.wide("rollout", "rollout", trajectories(small))
 		if sick {
